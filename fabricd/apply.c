@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What the manager's thread does: put a policy in force (prepare, write, push, settle, else roll back), compare one
- * with the ports, or look whether the ports have what they should.
- */
+/* A policy is put in force: prepare, write, push, settle, else roll back. See apply.h. */
 #include "fabricd/apply.h"
 #include "fabricd/opensm.h"
 #include "fabricd/verify.h"
@@ -21,12 +18,6 @@
 #define REWRITE_AFTER_MS   4000
 #define RESTART_TIMEOUT_MS 60000
 
-struct applier {
-    struct manager *m;
-    const struct conf *conf;
-};
-
-/* A line of progress, for who asked and for the log. */
 #define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
 
 static uint64_t now_ms(void)
@@ -36,27 +27,32 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static struct verify_options look_options(const struct applier *a)
+static struct opensm opensm_of(const struct conf *c)
+{
+    return (struct opensm){
+        .config = c->opensm_config,
+        .pid_file = c->opensm_pid_file[0] ? c->opensm_pid_file : NULL,
+        .restart = c->opensm_restart[0] ? c->opensm_restart : NULL,
+    };
+}
+
+bool apply_manages(const struct conf *conf)
+{
+    struct opensm o = opensm_of(conf);
+    return conf->manage && opensm_running(&o) > 0;
+}
+
+struct verify_options apply_look_options(const struct applier *a, const struct policy_lock *lock)
 {
     return (struct verify_options){
         .high_limit = a->conf->verify_high_limit,
+        .near = !a->manages && lock_knows_fabric(lock) && lock->fabric.oversubscription,
         .device = a->conf->device[0] ? a->conf->device : NULL,
         .port = (int)a->conf->port,
     };
 }
 
-static struct opensm opensm_of(const struct applier *a)
-{
-    return (struct opensm){
-        .config = a->conf->opensm_config,
-        .pid_file = a->conf->opensm_pid_file,
-        .restart = a->conf->opensm_restart[0] ? a->conf->opensm_restart : NULL,
-    };
-}
-
-/* ---- looking ---- */
-
-static void take_result(struct manager_event *e, struct verify_result *r, bool verified)
+void apply_take_result(struct manager_event *e, struct verify_result *r, bool verified)
 {
     e->looked = !r->error;
     e->verified = verified;
@@ -68,26 +64,6 @@ static void take_result(struct manager_event *e, struct verify_result *r, bool v
     e->text = r->text;
     r->text = (struct text){0};
 }
-
-static void run_verify(struct applier *a, struct task *t, struct manager_event *out)
-{
-    struct verify_options o = look_options(a);
-    struct verify_result r;
-    bool ok = verify_fabric(&o, t->current.valid ? &t->current.tables : NULL, &r);
-    if (r.error)
-        say(a, t, "the fabric cannot be looked at: %s", strerror(-r.error));
-    else if (!t->current.valid)
-        say(a, t, "%u ports of %u nodes are up; no policy is in force", r.ports, r.nodes);
-    else if (ok)
-        say(a, t, "verified: %u ports of %u nodes have the policy's tables", r.ports, r.nodes);
-    else
-        say(a, t, "not verified: %u differences on %u ports of %u nodes", r.differences, r.ports, r.nodes);
-    out->status = r.error ? r.error : 0;
-    take_result(out, &r, ok && t->current.valid);
-    verify_result_free(&r);
-}
-
-/* ---- putting in force ---- */
 
 struct change {
     struct opensm opensm;
@@ -155,9 +131,10 @@ static bool read_lock(struct applier *a, struct task *t, const struct policy *p,
     return true;
 }
 
-static int look(struct applier *a, struct task *t, struct change *c, struct fabric_caps *caps)
+static int look(struct applier *a, struct task *t, struct change *c, const struct policy_lock *given,
+                struct fabric_caps *caps)
 {
-    struct verify_options o = look_options(a);
+    struct verify_options o = apply_look_options(a, given);
     struct verify_result r;
     verify_fabric(&o, NULL, &r);
     int rc = r.error;
@@ -188,7 +165,7 @@ static int prepare(struct applier *a, struct task *t, struct change *c)
     struct policy_lock given;
     if (!read_lock(a, t, &c->policy, &given))
         return -EINVAL;
-    rc = look(a, t, c, &caps);
+    rc = look(a, t, c, &given, &caps);
     if (rc)
         return rc;
     /* Every node is to compile with the same facts, and paths look different from here. */
@@ -205,6 +182,17 @@ static int write_conf(struct applier *a, struct task *t, const struct text *conf
     if (rc)
         say(a, t, "%s: %s", a->conf->opensm_config, strerror(-rc));
     free(path);
+    return rc;
+}
+
+static int no_opensm(struct applier *a, struct task *t, const struct change *c, int rc)
+{
+    if (c->opensm.pid_file)
+        say(a, t, "opensm does not run here (pid file %s): %s; start it and apply again", c->opensm.pid_file,
+            strerror(-rc));
+    else
+        say(a, t, "no opensm that reads %s runs here: start it and apply again, or apply on the host where it runs",
+            c->opensm.config);
     return rc;
 }
 
@@ -227,10 +215,7 @@ static int push(struct applier *a, struct task *t, const struct change *c, bool 
         return rc;
     }
     rc = opensm_reload(&c->opensm);
-    if (rc)
-        say(a, t, "opensm does not run here (pid file %s): %s; start it and apply again", c->opensm.pid_file,
-            strerror(-rc));
-    return rc;
+    return rc ? no_opensm(a, t, c, rc) : 0;
 }
 
 /* Never 0, which takes the lane out of the table. */
@@ -260,7 +245,7 @@ static int rewrite(struct applier *a, struct task *t, struct change *c)
     if (rc)
         return rc;
     rc = push(a, t, c, false);
-    struct verify_options o = look_options(a);
+    struct verify_options o = apply_look_options(a, &c->lock);
     for (unsigned tries = 0; !rc && tries < 20; tries++) {
         struct verify_result r;
         bool taken = verify_fabric(&o, &variant, &r);
@@ -280,7 +265,7 @@ static int rewrite(struct applier *a, struct task *t, struct change *c)
 static int settle(struct applier *a, struct task *t, struct change *c, const struct qos_tables *want, bool may_push,
                   struct manager_event *out)
 {
-    struct verify_options o = look_options(a);
+    struct verify_options o = apply_look_options(a, &c->lock);
     uint64_t start = now_ms(), limit = (uint64_t)a->conf->verify_timeout_s * 1000;
     uint64_t reload_at = limit / 6 < RELOAD_AGAIN_MS ? limit / 6 : RELOAD_AGAIN_MS;
     uint64_t rewrite_at = limit / 3 < REWRITE_AFTER_MS ? limit / 3 : REWRITE_AFTER_MS;
@@ -291,7 +276,7 @@ static int settle(struct applier *a, struct task *t, struct change *c, const str
         uint64_t took = now_ms() - start;
         unsigned ports = r.ports, nodes = r.nodes, differences = r.differences;
         bool lag = r.vls_lag, unsettled = r.unsettled || r.error;
-        take_result(out, &r, ok);
+        apply_take_result(out, &r, ok);
         verify_result_free(&r);
         if (ok) {
             say(a, t, "verified: %u ports of %u nodes have the policy's tables, after %llu ms", ports, nodes,
@@ -334,12 +319,12 @@ static bool already_there(struct applier *a, struct task *t, struct change *c, s
 {
     if (strcmp(text_str(&c->old_conf), text_str(&c->new_conf)))
         return false;
-    struct verify_options o = look_options(a);
+    struct verify_options o = apply_look_options(a, &c->lock);
     struct verify_result r;
     bool there = verify_fabric(&o, &c->tables, &r);
     if (there)
         say(a, t, "verified: %u ports of %u nodes had the policy's tables already", r.ports, r.nodes);
-    take_result(out, &r, there);
+    apply_take_result(out, &r, there);
     verify_result_free(&r);
     return there;
 }
@@ -350,10 +335,7 @@ static int change_fabric(struct applier *a, struct task *t, struct change *c, st
     opensm_conf_merge(text_str(&c->old_conf), &c->tables, &c->new_conf);
     if (already_there(a, t, c, out))
         return 0;
-    int rc =
-        opensm_pid(&c->opensm) < 0 && !restart ? push(a, t, c, false) : 0; /* says why, before anything is written */
-    if (!rc && restart && !c->opensm.restart)
-        rc = push(a, t, c, true);
+    int rc = restart && !c->opensm.restart ? push(a, t, c, true) : 0; /* says why, before anything is written */
     if (!rc)
         rc = write_conf(a, t, &c->new_conf);
     if (rc)
@@ -367,11 +349,13 @@ static int change_fabric(struct applier *a, struct task *t, struct change *c, st
     return rc;
 }
 
-static void run_apply(struct applier *a, struct task *t, struct manager_event *out)
+void apply_policy(struct applier *a, struct task *t, struct manager_event *out)
 {
-    struct change c = {.opensm = opensm_of(a)};
+    struct change c = {.opensm = opensm_of(a->conf)};
     out->status = prepare(a, t, &c);
-    if (!out->status && a->conf->manage)
+    if (!out->status && a->conf->manage && !a->manages)
+        out->status = no_opensm(a, t, &c, opensm_running(&c.opensm));
+    else if (!out->status && a->conf->manage)
         out->status = change_fabric(a, t, &c, out);
     else if (!out->status)
         out->status = settle(a, t, &c, &c.tables, false, out);
@@ -384,16 +368,15 @@ static void run_apply(struct applier *a, struct task *t, struct manager_event *o
     text_free(&c.new_conf);
 }
 
-/* What apply would change: the plan against the ports, and nothing is written. */
-static void run_diff(struct applier *a, struct task *t, struct manager_event *out)
+void apply_diff(struct applier *a, struct task *t, struct manager_event *out)
 {
-    struct change c = {.opensm = opensm_of(a)};
-    struct verify_options o = look_options(a);
+    struct change c = {.opensm = opensm_of(a->conf)};
     struct verify_result r;
     out->status = prepare(a, t, &c);
     text_free(&c.old_conf);
     if (out->status)
         return;
+    struct verify_options o = apply_look_options(a, &c.lock);
     bool same = verify_fabric(&o, &c.tables, &r);
     if (r.error)
         say(a, t, "the fabric cannot be looked at: %s", strerror(-r.error));
@@ -405,18 +388,8 @@ static void run_diff(struct applier *a, struct task *t, struct manager_event *ou
     verify_result_free(&r);
 }
 
-void apply_run(struct manager *m, const struct conf *conf, struct task *t, struct manager_event *out)
+int apply_wait(struct applier *a, struct task *t, const struct in_force *f, struct manager_event *out)
 {
-    struct applier a = {m, conf};
-    switch (t->kind) {
-    case TASK_APPLY:
-        run_apply(&a, t, out);
-        break;
-    case TASK_DIFF:
-        run_diff(&a, t, out);
-        break;
-    case TASK_VERIFY:
-        run_verify(&a, t, out);
-        break;
-    }
+    struct change c = {.lock = f->lock};
+    return settle(a, t, &c, &f->tables, false, out);
 }

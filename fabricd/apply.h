@@ -1,10 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The work of the manager's thread: one task, from begin to end. */
+/*
+ * A policy is put in force, or looked at. Everything here takes time and belongs to the manager's thread (work.h), and
+ * manager_say tells how far it is.
+ */
 #ifndef FABRICD_APPLY_H
 #define FABRICD_APPLY_H
 
 #include "fabricd/manager.h"
+#include "fabricd/verify.h"
 
-manager_work apply_run; /* progress goes out by manager_say */
+struct applier {
+    struct manager *m;
+    const struct conf *conf;
+    bool manages; /* opensm runs here, with the configuration that is ours to write */
+};
+
+bool apply_manages(const struct conf *conf);
+
+/*
+ * How to look at the fabric. The host that manages looks at all of it. Others look at their own ports and those at the
+ * other ends of their cables, if the lock tells them what they then cannot see.
+ */
+struct verify_options apply_look_options(const struct applier *a, const struct policy_lock *lock);
+void apply_take_result(struct manager_event *e, struct verify_result *r, bool verified);
+
+/*
+ * The task's policy. On success out has what is in force from now on, which is not kept yet. Where opensm is elsewhere
+ * the ports must have it already, or get it within the time allowed.
+ */
+void apply_policy(struct applier *a, struct task *t, struct manager_event *out);
+
+/* What apply_policy would change: the plan against the ports, and nothing is written. */
+void apply_diff(struct applier *a, struct task *t, struct manager_event *out);
+
+/* Look until the ports have the tables of f, or the time allowed is up: 0 or -ETIMEDOUT, -ECANCELED. */
+int apply_wait(struct applier *a, struct task *t, const struct in_force *f, struct manager_event *out);
 
 #endif

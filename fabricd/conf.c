@@ -95,11 +95,14 @@ static void path_value(struct ydoc *y, yaml_node_t *n, const char *what, char *o
 
 static void parse_opensm(struct ydoc *y, yaml_node_t *n, struct conf *c)
 {
-    struct ykey k[] = {{"config", true, NULL}, {"pid_file", true, NULL}, {"restart", false, NULL}};
+    struct ykey k[] = {{"config", true, NULL}, {"pid_file", false, NULL}, {"restart", false, NULL}};
     c->manage = true;
     ydoc_map(y, n, "opensm", k, COUNT(k));
     path_value(y, k[0].value, "config", c->opensm_config, sizeof(c->opensm_config), true);
-    path_value(y, k[1].value, "pid_file", c->opensm_pid_file, sizeof(c->opensm_pid_file), true);
+    char pid_file[PATH_MAX] = "";
+    path_value(y, k[1].value, "pid_file", pid_file, sizeof(pid_file), true);
+    if (!conf_expand_host(pid_file, c->opensm_pid_file, sizeof(c->opensm_pid_file)))
+        diag_error(y->diag, ydoc_place(k[1].value), "pid_file is too long with the host's name");
     path_value(y, k[2].value, "restart", c->opensm_restart, sizeof(c->opensm_restart), false);
 }
 

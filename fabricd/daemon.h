@@ -16,6 +16,7 @@
 
 #include <systemd/sd-event.h>
 
+struct follow;
 struct server;
 struct server_events;
 
@@ -41,6 +42,9 @@ struct daemon {
     struct rails rails;
     struct in_force current;
     uint64_t generation;
+    bool manages;               /* opensm runs here, and is ours: as of the last task */
+    struct follow *follow;      /* of the configured policy file, or NULL */
+    struct text follow_problem; /* why it is not followed now, or empty */
     uint64_t started_us; /* CLOCK_MONOTONIC */
     int lock_fd;
 
@@ -59,9 +63,9 @@ struct daemon {
     unsigned failed, wait; /* times in a row that ports did not take it; looks until it is tried again */
 };
 
-/* events: what the server shall call, with d (requests.h). 0 or a negative errno, which has been logged. */
-int daemon_start(struct daemon *d, const struct conf *conf, const struct server_events *events);
-void daemon_stop(struct daemon *d);
+/* For the loop: the manager's thread has events; the ports are to be looked at. */
+int daemon_on_manager(sd_event_source *source, int fd, uint32_t events, void *arg);
+void daemon_look_at_rails(struct daemon *d);
 
 /* A policy that somebody hands over: its text, what the file is called, and the lock beside it. */
 struct policy_file {
@@ -70,17 +74,21 @@ struct policy_file {
 };
 
 /*
- * Begin a task, or let it wait; client hears of it by server_progress and server_done. -EBUSY: too many wait. A policy
- * that could not be kept is not begun with, and why says so (a line, which has been logged).
+ * Begin a task, or let it wait; client hears of it by server_progress and server_done. -EBUSY: too many wait. -EPERM:
+ * this host takes its policy from a file, and why says what to do (a line).
  */
 int daemon_apply(struct daemon *d, const struct policy_file *f, uint64_t client, struct text *why);
+int daemon_submit(struct daemon *d, enum task_kind kind, const struct policy_file *f, uint64_t client); /* f or NULL */
 int daemon_diff(struct daemon *d, const struct policy_file *f, uint64_t client);
 int daemon_verify(struct daemon *d, uint64_t client);
 
 /*
- * Set free the service levels that a class no longer uses. -ENOENT: it has none; -EPERM: a job or a process on this
- * host may still use them; -EBUSY: a policy is being put in force. out says why, or what to do next.
+ * Set free the service levels that a class no longer uses: a task, once it has been seen that nobody can use them. 0;
+ * -ENOENT: it has none; -EPERM: a job or a process on this host may still use them; -EBUSY: a policy is being put in
+ * force. out says why.
  */
-int daemon_forget(struct daemon *d, const char *class_name, struct text *out);
+int daemon_forget(struct daemon *d, const char *class_name, uint64_t client, struct text *out);
+/* The task alone. */
+int daemon_forget_levels(struct daemon *d, const char *class_name, uint64_t client);
 
 #endif

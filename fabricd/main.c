@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fabricd: options, configuration, loop. See fabricd(8). */
-#include "fabricd/daemon.h"
+#include "fabricd/start.h"
 #include "fabricd/dbus/dbus.h"
 #include "fabricd/log.h"
 #include "fabricd/requests.h"

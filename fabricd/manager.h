@@ -12,6 +12,8 @@
 #include "fabricd/compile.h"
 #include "fabricd/conf.h"
 
+#include <limits.h>
+
 /* A policy that is or was in force. */
 struct in_force {
     bool valid;
@@ -23,16 +25,24 @@ struct in_force {
 void in_force_copy(struct in_force *to, const struct in_force *from);
 void in_force_free(struct in_force *f);
 
-enum task_kind { TASK_APPLY, TASK_DIFF, TASK_VERIFY };
+enum task_kind {
+    TASK_APPLY,  /* put a policy in force */
+    TASK_DIFF,   /* what that would change */
+    TASK_VERIFY, /* have the ports what is in force? */
+    TASK_FOLLOW, /* take over what the manager of the subnet has put in force */
+    TASK_FORGET, /* set a class's service levels free */
+};
 
 struct task {
     struct task *next;
     enum task_kind kind;
     uint64_t client;         /* who wants to know; 0: only the log */
-    char name[256];          /* APPLY, DIFF: what the file is called */
-    struct text text;        /* APPLY, DIFF: the new policy */
+    bool patient;            /* VERIFY: look again until they have it, or time is up */
+    char name[PATH_MAX];     /* APPLY, DIFF, FOLLOW: what the file is called; FORGET: the class */
+    struct text text;        /* APPLY, DIFF, FOLLOW: the new policy */
     struct text lock_text;   /* and the lock that was beside it; may be empty */
     struct in_force current; /* what is in force now */
+    uint64_t generation;     /* of that */
 };
 
 enum manager_event_kind { EVENT_PROGRESS, EVENT_OUTCOME };
@@ -48,8 +58,11 @@ struct manager_event {
     bool looked;          /* the fields below say what the fabric has now */
     bool verified;        /* everything is as the policy in force (the new one after a good APPLY) wants it */
     unsigned nodes, ports, differences;
+    bool manages;            /* opensm runs here, and is ours */
     struct fabric_caps caps; /* what the ports can do */
-    struct in_force next_in_force; /* APPLY, status 0: what is in force from now on */
+    bool changed;            /* the next two are in force from now on, and kept unless status says why not */
+    struct in_force next_in_force;
+    uint64_t generation;
 };
 
 struct manager;

@@ -3,6 +3,7 @@
 #include "fabricd/opensm.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -137,16 +139,67 @@ static bool runs_program(int pid, const char *wanted)
     return !strncmp(base, wanted, n) && (!base[n] || !strcmp(base + n, " (deleted)"));
 }
 
-/* The file names a process; is it opensm, or has its number been given to another? */
-static bool is_opensm(int pid)
+/* The value of an option of a command line, as getopt_long() takes it: "-F X", "-FX", "--config X", "--config=X". */
+static const char *option_value(const struct text *cmdline, const char *brief, const char *name)
 {
-    return has_name(pid, "opensm") && runs_program(pid, "opensm");
+    const char *end = cmdline->s + cmdline->len, *value = NULL;
+    size_t n = strlen(name);
+    for (const char *arg = cmdline->s; arg < end; arg += strlen(arg) + 1) {
+        const char *next = arg + strlen(arg) + 1;
+        if (!strcmp(arg, brief) || !strcmp(arg, name))
+            value = next < end ? next : value;
+        else if (!strncmp(arg, brief, 2) && strncmp(arg, "--", 2))
+            value = arg + 2;
+        else if (!strncmp(arg, name, n) && arg[n] == '=')
+            value = arg + n + 1;
+    }
+    return value;
 }
 
-int opensm_pid(const struct opensm *o)
+static bool same_file(const char *a, const char *b)
 {
-    if (!o->pid_file)
-        return -ENOENT;
+    struct stat x, y;
+    if (!strcmp(a, b))
+        return true;
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Does it read this configuration? Which one that is its command line says; without the option it is opensm's own. */
+static bool reads_config(int pid, const char *config)
+{
+    char path[64], at[PATH_MAX];
+    struct text cmdline = {0};
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+    if (text_read_file(&cmdline, path, 1u << 20) || !cmdline.len) {
+        text_free(&cmdline);
+        return false;
+    }
+    const char *given = option_value(&cmdline, "-F", "--config");
+    if (!given)
+        given = OPENSM_DEFAULT_CONF;
+    snprintf(at, sizeof(at), "/proc/%d/cwd/%s", pid, given); /* for a path that is not absolute */
+    bool same = same_file(*given == '/' ? given : at, config);
+    text_free(&cmdline);
+    return same;
+}
+
+/* A user may give a process of his any name and any command line. */
+static bool is_trusted(int pid)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%d", pid);
+    return !stat(path, &st) && (st.st_uid == 0 || st.st_uid == geteuid());
+}
+
+static bool is_opensm(const struct opensm *o, int pid)
+{
+    return has_name(pid, "opensm") && is_trusted(pid) && runs_program(pid, "opensm") &&
+           (o->pid_file || reads_config(pid, o->config));
+}
+
+static int pid_in_file(const struct opensm *o)
+{
     struct text t = {0};
     int rc = text_read_file(&t, o->pid_file, 64);
     char *end = NULL;
@@ -154,17 +207,63 @@ int opensm_pid(const struct opensm *o)
     if (!rc && (end == t.s || pid <= 1 || pid > 1 << 22))
         rc = -EINVAL;
     text_free(&t);
-    if (rc)
-        return rc;
-    return is_opensm((int)pid) ? (int)pid : -ESRCH;
+    return rc ? rc : (int)pid;
+}
+
+/* One signal to the process that was looked at, not to one that has got its number since. */
+static int hang_up(const struct opensm *o, int pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (!is_opensm(o, pid)) {
+        if (fd >= 0)
+            close(fd);
+        return -ESRCH;
+    }
+    if (fd < 0) /* a kernel before 5.3 */
+        return kill(pid, SIGHUP) ? -errno : 0;
+    int rc = syscall(SYS_pidfd_send_signal, fd, SIGHUP, NULL, 0) ? -errno : 0;
+    close(fd);
+    return rc;
+}
+
+/* act, if not NULL, is done to each. How many there are, or a negative errno. */
+static int each_opensm(const struct opensm *o, int (*act)(const struct opensm *o, int pid))
+{
+    int found = 0, rc = 0;
+    if (o->pid_file) {
+        int pid = pid_in_file(o);
+        if (pid < 0)
+            return pid;
+        if (!is_opensm(o, pid))
+            return -ESRCH;
+        rc = act ? act(o, pid) : 0;
+        return rc ? rc : 1;
+    }
+    DIR *proc = opendir("/proc");
+    if (!proc)
+        return -errno;
+    for (struct dirent *e; (e = readdir(proc));) {
+        int pid = atoi(e->d_name);
+        if (pid <= 1 || !is_opensm(o, pid))
+            continue;
+        int did = act ? act(o, pid) : 0;
+        found += did != -ESRCH; /* ended meanwhile */
+        if (did && did != -ESRCH)
+            rc = did;
+    }
+    closedir(proc);
+    return rc ? rc : found ? found : -ESRCH;
+}
+
+int opensm_running(const struct opensm *o)
+{
+    return each_opensm(o, NULL);
 }
 
 int opensm_reload(const struct opensm *o)
 {
-    int pid = opensm_pid(o);
-    if (pid < 0)
-        return pid;
-    return kill(pid, SIGHUP) ? -errno : 0;
+    int n = each_opensm(o, hang_up);
+    return n < 0 ? n : 0;
 }
 
 int opensm_restart(const struct opensm *o, int timeout_ms)

@@ -11,7 +11,8 @@
 
 #include "fabricd/compile.h"
 
-#define OPENSM_CONF_MAX (1u << 20)
+#define OPENSM_CONF_MAX     (1u << 20)
+#define OPENSM_DEFAULT_CONF "/etc/opensm/opensm.conf" /* what it reads without -F */
 
 /* The new text of the file, appended to out. Merging twice gives the same as once. */
 void opensm_conf_merge(const char *old, const struct qos_tables *t, struct text *out);
@@ -19,15 +20,18 @@ void opensm_conf_merge(const char *old, const struct qos_tables *t, struct text 
 /* The value of an option in the file's text (the last one counts, as for opensm); false if it is not there. */
 bool opensm_conf_get(const char *text, const char *key, char *value, size_t size);
 
-/* How to reach this node's opensm. */
+/*
+ * How to reach this node's opensm. It is a process of root, or of who runs this, whose program is opensm; without a
+ * pid file, each that reads config (with two ports in one subnet there is one for each, and one of them waits).
+ */
 struct opensm {
     const char *config;   /* path of opensm.conf */
-    const char *pid_file; /* or NULL: found by config in /proc */
+    const char *pid_file; /* or NULL */
     const char *restart;  /* shell command that restarts it, or NULL */
 };
 
-/* The pid that SIGHUP goes to: negative errno if opensm does not run. */
-int opensm_pid(const struct opensm *o);
+/* How many there are: negative errno if opensm does not run. */
+int opensm_running(const struct opensm *o);
 /* Make it read its configuration again. */
 int opensm_reload(const struct opensm *o);
 /* Run the restart command and wait for its end: 0, a negative errno or the command's exit status (> 0). */

@@ -116,8 +116,10 @@ static int on_forget(struct daemon *d, struct client *c, const struct fd_class *
     struct text t = {0};
     if (!server_is_privileged(c))
         return -EACCES;
-    int rc = daemon_forget(d, m->class_name, &t);
-    server_send_text(c, m->h.seq, text_str(&t), t.len);
+    c->task_seq = m->h.seq;
+    int rc = daemon_forget(d, m->class_name, c->id, &t);
+    if (t.len)
+        server_send_text(c, m->h.seq, text_str(&t), t.len);
     text_free(&t);
     return rc;
 }
@@ -213,7 +215,7 @@ static void on_message(void *arg, struct client *c, const void *msg, size_t len)
         return;
     }
     bool of_job = h->type == FD_JOB_SET || h->type == FD_JOB_GIVE || h->type == FD_JOB_DEL || h->type == FD_JOB_CHOOSE;
-    if (rc || of_job || h->type == FD_FORGET)
+    if (rc || of_job)
         server_send_done(c, h->seq, rc); /* a task's end is told by server_done */
     if (!rc && of_job)
         subscribers_publish(d);

@@ -4,6 +4,8 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,6 +19,7 @@
 #define METHOD_RESP 0x81
 #define TIMEOUT_MS  200
 #define RETRIES     3
+#define STATE_INIT  2 /* of a port whose cable has somebody at its other end */
 
 /* The LID-routed kind differs in class and in leaving the directed-route fields zero. */
 struct packet {
@@ -38,6 +41,30 @@ struct smp {
     uint32_t tid;
     void *umad; /* room for one packet */
 };
+
+static bool is_up(const umad_port_t *p)
+{
+    return p && p->state >= STATE_INIT && !strcmp(p->link_layer, "InfiniBand");
+}
+
+unsigned smp_active_ports(struct smp_port port[SMP_PORTS_MAX])
+{
+    char names[UMAD_MAX_DEVICES][UMAD_CA_NAME_LEN];
+    unsigned n = 0;
+    int devices = umad_init() < 0 ? 0 : umad_get_cas_names(names, UMAD_MAX_DEVICES);
+    for (int i = 0; i < devices; i++) {
+        umad_ca_t ca;
+        if (umad_get_ca(names[i], &ca))
+            continue;
+        for (int k = 1; k <= ca.numports && n < SMP_PORTS_MAX; k++)
+            if (is_up(ca.ports[k])) {
+                snprintf(port[n].device, sizeof(port[n].device), "%.*s", UMAD_CA_NAME_LEN, names[i]);
+                port[n++].num = k;
+            }
+        umad_release_ca(&ca);
+    }
+    return n;
+}
 
 struct smp *smp_open(const char *device, int port)
 {

@@ -31,7 +31,7 @@ const char *status_policy_state(const struct daemon *d)
 
 const char *status_role(const struct daemon *d)
 {
-    return d->conf.manage ? "manager" : "server";
+    return d->manages ? "manager" : "server";
 }
 
 /* Classes that have left the policy and keep service levels. */
@@ -66,6 +66,13 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
         text_yaml_string(out, d->applying);
     }
     text_printf(out, "}\n");
+    if (d->follow && !d->manages) {
+        text_printf(out, "follows: {file: ");
+        text_yaml_string(out, d->conf.policy);
+        text_printf(out, ", waiting: ");
+        text_yaml_string(out, d->follow_problem.len ? d->follow_problem.s : "no");
+        text_printf(out, "}\n");
+    }
     if (d->difference_text.len) {
         text_printf(out, "differences:\n");
         for (const char *p = d->difference_text.s; *p; p += strcspn(p, "\n") + 1) {

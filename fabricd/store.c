@@ -110,6 +110,12 @@ void store_release(const struct conf *c)
     unlink(path);
 }
 
+void store_stamp(struct in_force *f, uint64_t generation)
+{
+    f->lock.generation = generation;
+    f->lock.digest = f->text.len ? lock_digest(f->text.s, f->text.len) : 0;
+}
+
 int store_save_lock(const struct conf *c, const struct in_force *f)
 {
     struct text t = {0};
@@ -121,15 +127,31 @@ int store_save_lock(const struct conf *c, const struct in_force *f)
 
 /* The lock comes first: it has kept what was given out before, so the policy that is on disk until then fits it, too.
  */
-int store_save(const struct conf *c, const struct in_force *f, uint64_t generation)
+int store_save(const struct conf *c, const struct in_force *f)
 {
     char s[32];
     store_release(c);
     int rc = store_save_lock(c, f);
     if (!rc)
         rc = save(c, "policy.yaml", text_str(&f->text), f->text.len);
-    snprintf(s, sizeof(s), "%" PRIu64 "\n", generation);
+    snprintf(s, sizeof(s), "%" PRIu64 "\n", f->lock.generation);
     return rc ? rc : save(c, "generation", s, strlen(s));
+}
+
+int store_publish(const struct conf *c, const struct in_force *f)
+{
+    char path[PATH_MAX + 8];
+    struct text policy = {0}, there = {0}, lock = {0};
+    int rc = -ENOENT;
+    if (c->policy[0] && lock_path(c->policy, path, sizeof(path)) && !text_read_file(&policy, c->policy, FD_POLICY_MAX))
+        rc = policy.len == f->text.len && !memcmp(text_str(&policy), text_str(&f->text), policy.len) ? 0 : -EXDEV;
+    lock_text(&lock, &f->lock);
+    if (!rc && (text_read_file(&there, path, FD_LOCK_MAX) || strcmp(text_str(&there), lock.s)))
+        rc = text_write_file(path, lock.s, lock.len);
+    text_free(&policy);
+    text_free(&there);
+    text_free(&lock);
+    return rc;
 }
 
 /* ---- reading ---- */
@@ -210,6 +232,8 @@ static int load_with_lock(const struct conf *c, struct in_force *f, const char *
         log_warn("%s and %s do not fit: the daemon ended between writing them; the lock is made anew, and classes keep "
                  "their service levels",
                  lock_name, path);
+    uint64_t generation = store_load_generation(c);
+    store_stamp(f, generation ? generation : 1);
     if (rc == -ENOENT || !lock_equal(&given, &f->lock))
         store_save_lock(c, f);
     return 0;
@@ -242,7 +266,19 @@ bool store_adopt_file(const struct conf *c, struct in_force *f, const struct tex
     struct policy_lock given;
     if (!lock_path(c->policy, lock_name, sizeof(lock_name)) || read_lock(lock_name, &given) == -EINVAL)
         return false;
+    if (given.digest && given.digest != lock_digest(text_str(file), file->len)) {
+        log_warn("%s: the lock beside it is of another policy: waiting for the one that the manager of the subnet "
+                 "writes when it has put this policy in force",
+                 c->policy);
+        return false;
+    }
+    if (c->manage && !given.digest) /* its opensm may come up yet, and then the policy is applied */
+        return false;
+    uint64_t generation = given.generation;
     if (!given.num_classes)
         given = f->lock;
-    return adopt(f, c->policy, file, &given);
+    bool ok = adopt(f, c->policy, file, &given);
+    if (ok)
+        store_stamp(f, generation ? generation : store_load_generation(c) + 1);
+    return ok;
 }

@@ -23,9 +23,19 @@ int store_open(const struct conf *c, int *lock_fd);
 int store_reserve(const struct conf *c, size_t len);
 void store_release(const struct conf *c);
 
-/* 0, or a negative errno: what cannot be written is logged, and nothing after it is written. */
-int store_save(const struct conf *c, const struct in_force *f, uint64_t generation);
+/* The lock says of which policy it is. generation: of f. */
+void store_stamp(struct in_force *f, uint64_t generation);
+
+/* 0, or a negative errno: what cannot be written is logged, and nothing after it is written. f is stamped. */
+int store_save(const struct conf *c, const struct in_force *f);
 int store_save_lock(const struct conf *c, const struct in_force *f);
+
+/*
+ * Writes the lock of f beside the configured policy file, where hosts that follow that file wait for it; not if it is
+ * there already. 0; -ENOENT: no file is configured, or it cannot be read; -EXDEV: it has another policy than f; another
+ * negative errno: the lock could not be written.
+ */
+int store_publish(const struct conf *c, const struct in_force *f);
 
 /*
  * What was in force when the daemon ended. -ENOENT: nothing; f then has the lock only. -EINVAL: the lock cannot be
@@ -39,7 +49,8 @@ int store_read_file(const char *path, struct text *text, struct text *lock);
 
 /*
  * Put the configured policy in force for this host's jobs without touching the fabric, with the lock beside it, else
- * with that of f. False with an error logged.
+ * with that of f. False: the lock is of another policy, or the policy is wrong, which has been logged; or this host may
+ * manage the subnet and the lock does not say that the policy is in force there.
  */
 bool store_adopt_file(const struct conf *c, struct in_force *f, const struct text *file);
 

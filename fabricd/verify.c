@@ -2,6 +2,7 @@
 /* Reads and compares the tables of every live port: see verify.h. */
 #include "fabricd/verify.h"
 #include "fabricd/cables.h"
+#include "fabricd/rate.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -232,24 +233,6 @@ static void least(unsigned *least_so_far, unsigned v)
         *least_so_far = v;
 }
 
-/* Data rate of the link as it runs: signalling rate without line coding (8b/10b to QDR, then 64b/66b). */
-static unsigned rate_mbps(const struct port *p)
-{
-    static const struct {
-        uint8_t code;
-        unsigned value;
-    } lanes[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}}, /* a lane, Mb/s: */
-        speeds[] = {{1, 2000}, {2, 4000}, {4, 8000}}, extended[] = {{1, 13636}, {2, 25000}, {4, 50000}, {8, 100000}};
-    unsigned width = 0, speed = 0;
-    for (size_t i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++)
-        width = lanes[i].code == p->width ? lanes[i].value : width;
-    for (size_t i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++)
-        speed = speeds[i].code == p->speed ? speeds[i].value : speed;
-    for (size_t i = 0; i < sizeof(extended) / sizeof(extended[0]); i++)
-        speed = extended[i].code == p->speed_ext ? extended[i].value : speed;
-    return width * speed;
-}
-
 static void note_caps(struct walk *w, const struct port *p)
 {
     static const uint8_t vls_of[16] = {0, 1, 2, 4, 8, 15};
@@ -257,8 +240,9 @@ static void note_caps(struct walk *w, const struct port *p)
     least(&c->vls, vls_of[p->vl_cap]);
     least(&c->low_cap, p->low_cap < TABLE_ENTRIES_MAX ? p->low_cap : TABLE_ENTRIES_MAX);
     least(&c->high_cap, p->high_cap < TABLE_ENTRIES_MAX ? p->high_cap : TABLE_ENTRIES_MAX);
-    if (rate_mbps(p))
-        least(&c->rate_mbps, rate_mbps(p));
+    unsigned rate = rate_mbps(p->width, p->speed, p->speed_ext);
+    if (rate)
+        least(&c->rate_mbps, rate);
     unsigned mtu = p->mtu_code >= 1 && p->mtu_code <= 5 ? 128u << p->mtu_code : 0;
     if (mtu > c->mtu)
         c->mtu = mtu; /* the largest packets decide how coarse the weights are */
@@ -346,90 +330,160 @@ static void step_out(struct walk *w, const struct node *from, size_t index, unsi
         add_cable(w, index, slot - 1);
 }
 
+/* Its live ports into ports[]; how many. */
+static unsigned read_live_ports(struct walk *w, const struct node *n, struct port ports[256])
+{
+    unsigned live = 0;
+    for (unsigned i = 1; i <= n->num_ports; i++) {
+        int rc = read_port(w, n, i, &ports[live]);
+        if (rc)
+            no_answer(w, n, i, "PortInfo", rc);
+        else if (ports[live].state > STATE_DOWN)
+            live++;
+    }
+    return live;
+}
+
+/* One of a switch's live ports, and what it does with packets from each of the others. */
+static void check_switch_port(struct walk *w, const struct node *n, const struct port *p, const struct port *ports,
+                              unsigned live)
+{
+    note_caps(w, p);
+    if (!w->want)
+        return;
+    compare_port(w, n, p);
+    compare_sl2vl(w, n, 0, p->num);
+    for (unsigned k = 0; k < live; k++)
+        compare_sl2vl(w, n, ports[k].num, p->num);
+}
+
 static void visit_switch(struct walk *w, size_t index)
 {
     struct node n = w->nodes[index]; /* add_node moves the array */
     struct port ports[256];
-    unsigned live = 0;
-    for (unsigned i = 1; i <= n.num_ports; i++) {
-        int rc = read_port(w, &n, i, &ports[live]);
-        if (rc)
-            no_answer(w, &n, i, "PortInfo", rc);
-        else if (ports[live].state > STATE_DOWN)
-            live++;
-    }
+    unsigned live = read_live_ports(w, &n, ports);
     for (unsigned i = 0; i < live; i++) {
-        note_caps(w, &ports[i]);
-        if (w->want) {
-            compare_port(w, &n, &ports[i]);
-            compare_sl2vl(w, &n, 0, ports[i].num);
-            for (unsigned k = 0; k < live; k++)
-                compare_sl2vl(w, &n, ports[k].num, ports[i].num);
-        }
+        check_switch_port(w, &n, &ports[i], ports, live);
         if (!(n.path.hops && ports[i].num == n.entry))
             step_out(w, &n, index, ports[i].num);
     }
 }
 
-static void visit_ca(struct walk *w, size_t index)
+/* The port by which the path comes in. False: it is down, or does not answer. */
+static bool check_ca(struct walk *w, const struct node *n)
 {
-    struct node n = w->nodes[index];
     struct port p;
-    int rc = read_port(w, &n, n.entry, &p);
+    int rc = read_port(w, n, n->entry, &p);
     if (rc) {
-        no_answer(w, &n, n.entry, "PortInfo", rc);
-        return;
+        no_answer(w, n, n->entry, "PortInfo", rc);
+        return false;
     }
-    if (!n.path.hops)
+    if (!n->path.hops)
         w->r->lmc = p.lmc;
     if (p.state <= STATE_DOWN) {
         w->r->unsettled = true;
-        differs(w, &n, p.num, "state: Down; this is the port that the fabric is looked at from");
-        return;
+        differs(w, n, p.num, "state: Down; this is the port that the fabric is looked at from");
+        return false;
     }
     note_caps(w, &p);
     w->r->ca_ports++;
-    if (n.path.hops > w->r->caps.hops)
-        w->r->caps.hops = n.path.hops;
+    if (n->path.hops > w->r->caps.hops)
+        w->r->caps.hops = n->path.hops;
     if (w->want) {
-        compare_port(w, &n, &p);
-        compare_sl2vl(w, &n, 0, p.num);
-        compare_route(w, &n, &p);
+        compare_port(w, n, &p);
+        compare_sl2vl(w, n, 0, p.num);
+        compare_route(w, n, &p);
     }
-    if (!n.path.hops)
-        step_out(w, &n, index, p.num);
+    return true;
+}
+
+static void visit_ca(struct walk *w, size_t index)
+{
+    struct node n = w->nodes[index];
+    if (check_ca(w, &n) && !n.path.hops)
+        step_out(w, &n, index, n.entry);
+}
+
+static void walk_subnet(struct walk *w, const struct node *self)
+{
+    add_node(w, self);
+    for (size_t i = 0; i < w->num_nodes; i++) {
+        if (w->nodes[i].type == TYPE_SWITCH)
+            visit_switch(w, i);
+        else
+            visit_ca(w, i);
+    }
+}
+
+/* This host's port and the one at the other end of its cable. */
+static void look_near(struct walk *w, const struct node *self)
+{
+    struct node n = {.path = self->path};
+    struct port ports[256];
+    add_node(w, self);
+    if (!check_ca(w, self))
+        return;
+    n.path.port[++n.path.hops] = self->entry;
+    int rc = read_node(w, &n);
+    if (rc) {
+        no_answer(w, self, self->entry, "the node behind this port", rc);
+        return;
+    }
+    add_node(w, &n);
+    if (n.type != TYPE_SWITCH) {
+        check_ca(w, &n);
+        return;
+    }
+    unsigned live = read_live_ports(w, &n, ports);
+    for (unsigned i = 0; i < live; i++)
+        if (ports[i].num == n.entry)
+            check_switch_port(w, &n, &ports[i], ports, live);
+}
+
+/* From one port of this host. 0, or the negative errno that kept us from looking. */
+static int look_from(struct walk *w, const char *device, int port)
+{
+    struct node self = {0};
+    w->smp = smp_open(device, port);
+    if (!w->smp)
+        return -errno;
+    int rc = read_node(w, &self);
+    if (rc > 0)
+        rc = -EIO;
+    if (!rc && w->options->near)
+        look_near(w, &self);
+    else if (!rc)
+        walk_subnet(w, &self);
+    smp_close(w->smp);
+    return rc;
+}
+
+/* From each port of this host that is up; the first error counts. */
+static int look_from_all(struct walk *w)
+{
+    struct smp_port port[SMP_PORTS_MAX];
+    unsigned n = smp_active_ports(port);
+    int rc = n ? 0 : -ENODEV;
+    for (unsigned i = 0; i < n; i++) {
+        int one = look_from(w, port[i].device, port[i].num);
+        rc = rc ? rc : one;
+    }
+    return rc;
 }
 
 bool verify_fabric(const struct verify_options *o, const struct qos_tables *want, struct verify_result *r)
 {
     struct walk w = {.options = o, .want = want, .r = r, .hash_size = 2 * NODES_MAX};
     *r = (struct verify_result){0};
-    w.smp = smp_open(o->device, o->port);
-    if (!w.smp) {
-        r->error = -errno;
-        return false;
-    }
     w.hash = calloc(w.hash_size, sizeof(*w.hash));
     if (!w.hash)
         abort();
-    struct node self = {0};
-    r->error = read_node(&w, &self);
-    if (r->error > 0)
-        r->error = -EIO;
-    if (!r->error)
-        add_node(&w, &self);
-    for (size_t i = 0; i < w.num_nodes; i++) {
-        if (w.nodes[i].type == TYPE_SWITCH)
-            visit_switch(&w, i);
-        else
-            visit_ca(&w, i);
-    }
+    r->error = o->near && !o->device ? look_from_all(&w) : look_from(&w, o->device, o->port);
     r->nodes = (unsigned)w.num_nodes;
     if (r->ports)
         r->caps.oversubscription = oversubscription(&w);
     if (r->differences > VERIFY_DIFFERENCES_MAX)
         text_printf(&r->text, "and %u more\n", r->differences - VERIFY_DIFFERENCES_MAX);
-    smp_close(w.smp);
     free(w.nodes);
     free(w.cables);
     free(w.hash);

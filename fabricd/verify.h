@@ -11,7 +11,8 @@
 
 struct verify_options {
     bool high_limit;    /* compare VLHighLimit (ibsim does not keep it) */
-    const char *device; /* NULL: the first active port */
+    bool near;          /* only this host's ports and those at the other ends of their cables */
+    const char *device; /* NULL: the first active port; of near, all active ports */
     int port;
 };
 

@@ -34,10 +34,13 @@ ok "status says why nothing is verified" wait_for 5 status_has 'state: the fabri
 fabricd --config fabricd.yaml --socket "$tmp/other.sock" 2>q
 like "a second daemon may not use the same state" 'state/lock: another fabricd uses this state directory' q
 
+ok "and which file it follows" status_has "^follows: \{file: $tmp/policy.yaml, waiting: \"no\"\}"
 sed -i 's/default: normal/default: batch/' policy.yaml
-kill -HUP $daemon
-ok "SIGHUP takes the policy file up, but a fabric that cannot be looked at refuses it" \
-  wait_for 5 grep -q 'the policy was not put in force: ' log
+ok "the file is taken up when it has changed, whatever can be seen of the fabric" wait_for 6 status_has '^policy: .*generation: 2'
+"$tool" query "$FABRICD_SOCKET" 1 >q
+like "and jobs have what it says" 'status=0 .*generation=2 class=batch ' q
+fabricctl policy apply policy.yaml >q 2>&1
+like "nothing else is put in force here" "this host follows $tmp/policy.yaml: apply the policy on the host that runs opensm" q
 
 "$tool" watch "$FABRICD_SOCKET" 1 >watch 2>&1 &
 started
@@ -126,7 +129,7 @@ if command -v systemd-socket-activate >/dev/null; then
   started
   ok "systemd's socket is used" wait_for 10 fabricctl status
   "$tool" query "$FABRICD_SOCKET" 1 >q
-  like "with the state of before" 'status=0 .*generation=1 class=normal' q
+  like "with the state of before" 'status=0 .*generation=2 class=batch' q
 fi
 
 done_testing

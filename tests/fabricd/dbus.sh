@@ -30,11 +30,13 @@ refused() { # REGEX COMMAND...
 }
 
 cat >fabricd.yaml <<END
-policy: $tmp/simple.yaml
 state: $tmp/state
 socket: $tmp/fabricd.sock
 END
 sed 's/- name: \(urgent\|batch\)/&\n    choose: [{qos: high}]/' "$top/etc/policies/simple.yaml" >simple.yaml
+mkdir state # of a daemon that ended
+cp simple.yaml state/policy.yaml
+echo 'lock 1' >state/policy.lock
 fabricd --config fabricd.yaml 2>log &
 daemon=$!
 started
@@ -83,7 +85,7 @@ ok "a job ends" manager EndJob s 4711
 ok "of which the bus tells" wait_for 5 grep -q '^removed 4711 /org/mrmpi/Fabric1/job/_34711' seen
 ok "and its process hears" wait_for 5 sh -c 'tail -n 1 watch | grep -q class=normal'
 ok "its object is gone" refused 'Unknown object|No such' all call org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job End
-kill -HUP $daemon
+exits 1 fabricctl policy apply simple.yaml >/dev/null 2>&1 # there is no fabric
 ok "a policy that is being applied is told" wait_for 5 grep -q '^Applying .*simple.yaml' seen
 
 # ---- bad orders ---------------------------------------------------------------------------------------------------

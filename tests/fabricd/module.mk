@@ -2,7 +2,7 @@
 
 TESTPROGS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
              tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
-             tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables
+             tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_follow
 
 tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy.c fabricd/pattern.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c \
                                   libmrmpi/route/policy.c
@@ -21,6 +21,9 @@ tests/fabricd/test_goals_SRCS := tests/fabricd/test_goals.c $(FABRICD_COMPILER)
 tests/fabricd/test_goals_PKGS := check
 tests/fabricd/test_lock_SRCS := tests/fabricd/test_lock.c fabricd/lock_text.c $(FABRICD_COMPILER)
 tests/fabricd/test_lock_PKGS := check
+tests/fabricd/test_follow_SRCS := tests/fabricd/test_follow.c fabricd/follow.c fabricd/lock.c fabricd/lock_text.c fabricd/text.c
+tests/fabricd/test_follow_PKGS := check
+tests/fabricd/test_follow_LDLIBS := -pthread
 tests/fabricd/test_wait_SRCS := tests/fabricd/test_wait.c fabricd/wait.c
 tests/fabricd/test_wait_PKGS := check
 tests/fabricd/test_plan_SRCS := tests/fabricd/test_plan.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/arbiter.c \
@@ -36,8 +39,8 @@ tests/fabricd/test_proto_PKGS := check yaml-0.1
 
 UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
               tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
-              tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables
-SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/dbus.sh tests/fabricd/dbus_policy.sh tests/fabricd/ibsim.sh
+              tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_follow
+SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/dbus.sh tests/fabricd/dbus_policy.sh tests/fabricd/nodes.sh tests/fabricd/ibsim.sh
 
 TESTPROGS += tests/fabricd/fabric_tool
 tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/smp.c

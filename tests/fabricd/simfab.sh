@@ -18,7 +18,6 @@ state: $tmp/state
 socket: $FABRICD_SOCKET
 opensm:
   config: \$SIMFAB_DIR/opensm/opensm.conf
-  pid_file: \${SIMFAB_DIR}/opensm/opensm.pid
   restart: simfab opensm restart
 verify: {timeout: 6, interval: 1}
 rails: {interval_ms: 100}

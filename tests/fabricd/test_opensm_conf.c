@@ -4,11 +4,13 @@
 #include "tests/check.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const struct qos_tables tables = {
@@ -109,7 +111,7 @@ END_TEST
 START_TEST(no_opensm)
 {
     struct opensm o = {.config = "/nonexistent", .pid_file = "/nonexistent"};
-    ck_assert_int_eq(opensm_pid(&o), -ENOENT);
+    ck_assert_int_eq(opensm_running(&o), -ENOENT);
     char path[] = "/tmp/fabricd-pid.XXXXXX";
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
@@ -127,6 +129,76 @@ START_TEST(no_opensm)
 }
 END_TEST
 
+/* The words are NULL-terminated; as a user without rights if uid is not 0. Returns when it has the new name. */
+static pid_t run_as(uid_t uid, const char *program, const char *const *argv)
+{
+    char path[64], comm[32] = "";
+    pid_t pid = fork();
+    if (!pid) {
+        if (uid && setuid(uid))
+            _exit(1);
+        execv(program, (char *const *)argv);
+        _exit(1);
+    }
+    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+    for (int i = 0; i < 1000 && strcmp(comm, "opensm\n"); i++) {
+        FILE *f = fopen(path, "r");
+        usleep(5000);
+        if (!f || !fgets(comm, sizeof(comm), f))
+            comm[0] = 0;
+        if (f)
+            fclose(f);
+    }
+    ck_assert_str_eq(comm, "opensm\n");
+    return pid;
+}
+
+/* True if the signal has ended it, which ends it now if not. */
+static bool was_hung_up(pid_t pid)
+{
+    int status;
+    for (int i = 0; i < 20; i++) {
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP;
+        usleep(5000);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    return false;
+}
+
+/* tail has an option -F, too, and waits. */
+START_TEST(opensm_by_its_configuration)
+{
+    char dir[] = "/tmp/fabricd-opensm.XXXXXX", program[64], conf[64], other[64], link[64], command[512];
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    ck_assert_int_eq(chmod(dir, 0755), 0);
+    snprintf(program, sizeof(program), "%s/opensm", dir);
+    snprintf(conf, sizeof(conf), "%s/a.conf", dir);
+    snprintf(other, sizeof(other), "%s/b.conf", dir);
+    snprintf(link, sizeof(link), "%s/c.conf", dir);
+    snprintf(command, sizeof(command), "cp \"$(command -v tail)\" %s; touch %s %s; ln -s a.conf %s", program,
+             conf, other, link);
+    ck_assert_int_eq(system(command), 0);
+    struct opensm o = {.config = conf};
+    ck_assert_int_eq(opensm_running(&o), -ESRCH);
+    ck_assert_int_eq(opensm_reload(&o), -ESRCH);
+    pid_t ours = run_as(0, program, (const char *const[]){"opensm", "-F", conf, NULL});
+    pid_t through_link = run_as(0, program, (const char *const[]){"opensm", "-F", link, NULL});
+    pid_t others = run_as(0, program, (const char *const[]){"opensm", "-F", other, NULL});
+    pid_t users = geteuid() ? 0 : run_as(65534, program, (const char *const[]){"opensm", "-F", conf, NULL});
+    ck_assert_int_eq(opensm_running(&o), 2);
+    ck_assert_int_eq(opensm_reload(&o), 0);
+    ck_assert(was_hung_up(ours));
+    ck_assert(was_hung_up(through_link));
+    ck_assert(!was_hung_up(others));
+    ck_assert(!users || !was_hung_up(users)); /* anybody may call his process so */
+    ck_assert_int_eq(opensm_running(&o), -ESRCH);
+    snprintf(command, sizeof(command), "rm -r %s", dir);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("opensm_conf");
@@ -135,5 +207,6 @@ int main(void)
     tcase_add_test(t, get);
     tcase_add_test(t, atomic_write);
     tcase_add_test(t, no_opensm);
+    tcase_add_test(t, opensm_by_its_configuration);
     return check_run(t, NULL);
 }

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tasks: see work.h. How a policy comes into force is in apply.c. */
+#include "fabricd/work.h"
+#include "fabricd/apply.h"
+#include "fabricd/log.h"
+#include "fabricd/store.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
+
+/* ---- keeping ---- */
+
+/* The same file for the same fabric. What the ports can do may have changed the tables. */
+static bool same_policy(const struct in_force *a, const struct in_force *b)
+{
+    return a->valid && b->valid && a->text.len == b->text.len &&
+           !memcmp(text_str(&a->text), text_str(&b->text), a->text.len) && tables_equal(&a->tables, &b->tables);
+}
+
+/* Hosts that follow the configured file are told by the lock beside it. */
+static void publish(struct applier *a, struct task *t, const struct in_force *f)
+{
+    int rc = a->manages && f->valid ? store_publish(a->conf, f) : 0;
+    if (rc == -EXDEV && t->kind == TASK_APPLY)
+        say(a, t, "note: %s is another policy; hosts that follow it go on with the one before", a->conf->policy);
+    else if (rc && rc != -EXDEV && rc != -ENOENT)
+        say(a, t, "warning: the lock beside %s could not be written (%s): hosts that follow it do not hear of this",
+            a->conf->policy, strerror(-rc));
+}
+
+/* As the host counts that manages the subnet, if the lock that came with the policy says so; else one more. */
+static uint64_t next_generation(const struct applier *a, const struct task *t, const struct in_force *next)
+{
+    struct policy_lock given;
+    struct diag d = {0};
+    bool told = !a->manages && lock_parse(&given, text_str(&t->lock_text), t->lock_text.len, &d) &&
+                given.digest == lock_digest(text_str(&next->text), next->text.len);
+    text_free(&d.out);
+    return told ? given.generation : t->generation + !same_policy(&t->current, next);
+}
+
+/* Ports have it. At the next start what was kept before would be in force again: that is no success. */
+static void keep(struct applier *a, struct task *t, struct manager_event *out)
+{
+    struct in_force *next = &out->next_in_force;
+    out->generation = next_generation(a, t, next);
+    bool same = same_policy(&t->current, next) && out->generation == t->generation;
+    int rc = 0;
+    out->changed = true;
+    store_stamp(next, out->generation);
+    if (!same)
+        rc = store_save(a->conf, next);
+    else if (!lock_equal(&t->current.lock, &next->lock))
+        rc = store_save_lock(a->conf, next);
+    say(a, t, "policy in force: generation %" PRIu64 "%s", out->generation, same ? " as before" : "");
+    if (rc)
+        say(a, t, "%s: %s: the policy is in force, but could not be kept: apply it again when that is mended",
+            a->conf->state, strerror(-rc));
+    publish(a, t, next);
+    out->status = rc;
+}
+
+/* The policy in force, with another lock and what that makes of it. 0; -EINVAL: they do not fit; or it is not kept. */
+static int keep_lock(struct applier *a, struct task *t, const struct policy_lock *lock, struct manager_event *out)
+{
+    struct diag diag = {.file = "policy"};
+    struct in_force *next = &out->next_in_force;
+    in_force_copy(next, &t->current);
+    next->lock = *lock;
+    bool fits = !next->valid || policy_compile(&next->policy, lock, &next->tables, &diag);
+    if (!fits)
+        say(a, t, "the policy in force does not fit: %s", text_str(&diag.out));
+    text_free(&diag.out);
+    int rc = fits ? store_save_lock(a->conf, next) : -EINVAL;
+    if (rc) {
+        in_force_free(next);
+        return rc;
+    }
+    out->changed = true;
+    out->generation = t->generation;
+    publish(a, t, next);
+    return 0;
+}
+
+/* ---- tasks ---- */
+
+static void run_apply(struct applier *a, struct task *t, struct manager_event *out)
+{
+    out->status = store_reserve(a->conf, t->text.len);
+    if (out->status) {
+        say(a, t, "%s: %s: the policy could not be kept, so that nothing is changed", a->conf->state,
+            strerror(-out->status));
+        return;
+    }
+    apply_policy(a, t, out);
+    if (!out->status)
+        keep(a, t, out);
+    store_release(a->conf);
+}
+
+static void look(struct applier *a, struct task *t, const struct in_force *f, struct manager_event *out)
+{
+    struct verify_options o = apply_look_options(a, &f->lock);
+    struct verify_result r;
+    bool ok = verify_fabric(&o, f->valid ? &f->tables : NULL, &r);
+    if (r.error)
+        say(a, t, "the fabric cannot be looked at: %s", strerror(-r.error));
+    else if (!f->valid)
+        say(a, t, "%u ports of %u nodes are up; no policy is in force", r.ports, r.nodes);
+    else if (ok)
+        say(a, t, "verified: %u ports of %u nodes have the policy's tables", r.ports, r.nodes);
+    else
+        say(a, t, "not verified: %u differences on %u ports of %u nodes", r.differences, r.ports, r.nodes);
+    out->status = r.error;
+    apply_take_result(out, &r, ok && f->valid);
+    verify_result_free(&r);
+}
+
+/*
+ * A lock that does not know the fabric was made without one being seen: by hand, on a node that has been given a policy
+ * alone, or when there were no locks. Now it has been seen. A fact that older locks do not tell is taken alone: the
+ * others are those that the ports' tables were made with.
+ */
+static bool learn_fabric(struct applier *a, struct task *t, struct manager_event *out)
+{
+    struct policy_lock lock = t->current.lock;
+    if (!t->current.valid || !out->looked || !out->caps.low_cap || !out->caps.mtu)
+        return false;
+    if (!lock_knows_fabric(&lock))
+        lock.fabric = out->caps;
+    else if (!lock.fabric.oversubscription)
+        lock.fabric.oversubscription = out->caps.oversubscription;
+    else
+        return false;
+    return !keep_lock(a, t, &lock, out);
+}
+
+static void run_verify(struct applier *a, struct task *t, struct manager_event *out)
+{
+    if (t->patient && t->current.valid) {
+        out->status = apply_wait(a, t, &t->current, out);
+        return;
+    }
+    look(a, t, &t->current, out);
+    if (learn_fabric(a, t, out))
+        look(a, t, &out->next_in_force, out);
+}
+
+/* The files of the manager of the subnet: they are in force, whatever the ports say of it. */
+static void follow(struct applier *a, struct task *t, const struct policy_lock *given, struct manager_event *out)
+{
+    struct in_force *next = &out->next_in_force;
+    struct policy_lock had = t->current.lock;
+    struct diag d = {.file = t->name};
+    bool good = policy_parse(&next->policy, text_str(&t->text), t->text.len, &d) &&
+                lock_next(&next->policy, given->num_classes ? given : &had, NULL, &next->lock, &d) &&
+                policy_compile(&next->policy, &next->lock, &next->tables, &d);
+    if (!good) {
+        say(a, t, "%.*s", (int)(d.out.len ? d.out.len - 1 : 0), text_str(&d.out));
+        text_free(&d.out);
+        out->status = -EINVAL;
+        return;
+    }
+    text_free(&d.out);
+    if (!lock_merge(&had, given, &next->policy))
+        say(a, t, "warning: %s has other service levels than this host had: its jobs move to them", t->name);
+    next->valid = true;
+    next->text = t->text;
+    t->text = (struct text){0};
+    out->changed = true;
+    out->generation = next_generation(a, t, next);
+    store_stamp(next, out->generation);
+    int rc = store_save(a->conf, next);
+    if (rc)
+        say(a, t, "%s: %s: the policy is in force, but could not be kept", a->conf->state, strerror(-rc));
+    say(a, t, "policy in force: generation %" PRIu64 ", as %s has it", out->generation, t->name);
+    look(a, t, next, out);
+    out->status = 0;
+}
+
+static void run_follow(struct applier *a, struct task *t, struct manager_event *out)
+{
+    struct policy_lock given;
+    struct diag d = {.file = t->name};
+    bool known = t->current.valid && t->text.len == t->current.text.len &&
+                 !memcmp(text_str(&t->text), text_str(&t->current.text), t->text.len);
+    lock_parse(&given, text_str(&t->lock_text), t->lock_text.len, &d); /* it has been parsed before */
+    text_free(&d.out);
+    if (known && (!given.num_classes || lock_equal(&given, &t->current.lock)) &&
+        (!given.generation || given.generation == t->generation))
+        return;
+    if (!a->manages)
+        follow(a, t, &given, out);
+    else if (t->current.valid && given.generation > t->generation)
+        run_apply(a, t, out); /* another opensm of this subnet has it: ours may have to take over */
+    else if (t->current.valid && !known)
+        say(a, t, "%s differs from the policy in force; fabricctl policy apply (or SIGHUP) puts it in force", t->name);
+}
+
+static void run_forget(struct applier *a, struct task *t, struct manager_event *out)
+{
+    struct policy_lock lock = t->current.lock;
+    if (!lock_forget(&lock, t->current.valid ? &t->current.policy : NULL, t->name)) {
+        say(a, t, "class '%s' is in the policy in force and uses all its service levels", t->name);
+        out->status = -EPERM;
+        return;
+    }
+    out->status = keep_lock(a, t, &lock, out);
+    if (out->status)
+        say(a, t, "%s: %s: the service levels stay as they are", a->conf->state, strerror(-out->status));
+    else if (t->current.valid && !tables_equal(&t->current.tables, &out->next_in_force.tables))
+        say(a, t, "the ports still have them with the class's bulk: fabricctl policy apply changes that");
+}
+
+void work_run(struct manager *m, const struct conf *conf, struct task *t, struct manager_event *out)
+{
+    struct applier a = {m, conf, apply_manages(conf)};
+    out->manages = a.manages;
+    switch (t->kind) {
+    case TASK_APPLY:
+        run_apply(&a, t, out);
+        break;
+    case TASK_DIFF:
+        apply_diff(&a, t, out);
+        break;
+    case TASK_VERIFY:
+        run_verify(&a, t, out);
+        break;
+    case TASK_FOLLOW:
+        run_follow(&a, t, out);
+        break;
+    case TASK_FORGET:
+        run_forget(&a, t, out);
+        break;
+    }
+}
