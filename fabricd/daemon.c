@@ -32,7 +32,7 @@ static bool refresh_rails(struct daemon *d)
         return false;
     struct text t = {0};
     rails_changes_text(&t, &d->rails, &now);
-    log_info("%s", text_str(&t));
+    log_event(LOG_RAILS_CHANGED, SD_INFO, "%s", text_str(&t));
     text_free(&t);
     d->rails = now;
     return true;
@@ -159,7 +159,7 @@ static void take_look(struct daemon *d, struct manager_event *e)
 {
     bool same = d->looked == e->looked && d->verified == e->verified && d->differences == e->differences;
     if (!e->looked && e->status != d->look_error)
-        log_warn("the fabric cannot be looked at: %s", strerror(-e->status));
+        log_event(LOG_FABRIC_UNSEEN, SD_WARNING, "the fabric cannot be looked at: %s", strerror(-e->status));
     d->look_error = e->looked ? 0 : e->status;
     d->looked = e->looked;
     d->verified = e->verified;
@@ -171,18 +171,21 @@ static void take_look(struct daemon *d, struct manager_event *e)
     d->difference_text = e->text;
     e->text = (struct text){0};
     if (!same && d->current.valid && d->looked && !d->verified)
-        log_warn("%u differences between the policy and the fabric:\n%s", d->differences,
-                 text_str(&d->difference_text));
+        log_event(LOG_FABRIC_DIFFERS, SD_WARNING, "%u differences between the policy and the fabric:\n%s",
+                  d->differences, text_str(&d->difference_text));
     else if (!same && d->verified)
-        log_info("verified: %u ports of %u nodes have the policy's tables", d->ports, d->nodes);
+        log_event(LOG_FABRIC_VERIFIED, SD_INFO, "verified: %u ports of %u nodes have the policy's tables", d->ports,
+                  d->nodes);
 }
 
-/* What the task has put in force. Levels that were set free meanwhile are taken by the next task. */
+/* What the task has put in force. */
 static void take_over(struct daemon *d, struct manager_event *e)
 {
     in_force_free(&d->current);
     d->current = e->next_in_force;
     d->generation = e->generation;
+    if (d->current.valid)
+        log_event(LOG_POLICY_IN_FORCE, SD_INFO, "policy in force: generation %" PRIu64, d->generation);
     e->next_in_force = (struct in_force){0};
 }
 
@@ -205,7 +208,7 @@ static void after_apply(struct daemon *d, const struct manager_event *e)
 {
     d->applying[0] = 0;
     if (!e->changed) {
-        log_error("the policy was not put in force: %s", strerror(-e->status));
+        log_event(LOG_POLICY_REFUSED, SD_ERR, "the policy was not put in force: %s", strerror(-e->status));
         d->refused = e->status == -EINVAL;
     }
     put_off(d, !e->changed && e->status == -ETIMEDOUT);

@@ -7,15 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-void log_line(const char *level, const char *fmt, ...)
+#define SD_JOURNAL_SUPPRESS_LOCATION
+#include <systemd/sd-journal.h>
+
+static void write_lines(const char *prefix, const struct text *t)
 {
-    struct text t = {0}, out = {0};
-    const char *prefix = getenv("JOURNAL_STREAM") ? level : "fabricd: ";
-    va_list ap;
-    va_start(ap, fmt);
-    text_vprintf(&t, fmt, ap);
-    va_end(ap);
-    for (const char *p = text_str(&t); *p;) {
+    struct text out = {0};
+    for (const char *p = text_str(t); *p;) {
         size_t n = strcspn(p, "\n");
         text_printf(&out, "%s%.*s\n", prefix, (int)n, p);
         p += n + (p[n] == '\n');
@@ -26,6 +24,37 @@ void log_line(const char *level, const char *fmt, ...)
             break;
         done += (size_t)n;
     }
-    text_free(&t);
     text_free(&out);
+}
+
+/* level is "<N>", N a digit. */
+static bool send_to_journal(const char *id, const char *level, const struct text *t)
+{
+    return getenv("JOURNAL_STREAM") && sd_journal_send("MESSAGE=%s", text_str(t), "MESSAGE_ID=%s", id, "PRIORITY=%c",
+                                                       level[1], "SYSLOG_IDENTIFIER=fabricd", NULL) >= 0;
+}
+
+static void log_text(const char *id, const char *level, const char *fmt, va_list ap)
+{
+    struct text t = {0};
+    text_vprintf(&t, fmt, ap);
+    if (!id || !send_to_journal(id, level, &t))
+        write_lines(getenv("JOURNAL_STREAM") ? level : "fabricd: ", &t);
+    text_free(&t);
+}
+
+void log_line(const char *level, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    log_text(NULL, level, fmt, ap);
+    va_end(ap);
+}
+
+void log_event(const char *id, const char *level, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    log_text(id, level, fmt, ap);
+    va_end(ap);
 }

@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The daemon's log: lines on stderr, with syslog levels when the journal reads them. Main thread only. */
+/*
+ * The daemon's log. Under systemd what an administrator may want to act on goes to the journal with a message id
+ * (MESSAGE_ID), by which journalctl finds it and systemd/mrmpi.catalog explains it; all else, and all of it elsewhere,
+ * is lines on stderr, with syslog levels when the journal reads them. Any thread.
+ */
 #ifndef FABRICD_LOG_H
 #define FABRICD_LOG_H
 
 #include <systemd/sd-daemon.h>
 
+#define LOG_POLICY_IN_FORCE "15526f782ed5464c89a56998224725d4"
+#define LOG_POLICY_REFUSED  "8ce48460580948a885d9fca61a074c19"
+#define LOG_FABRIC_VERIFIED "69efabdb32ce49f2804e7db8f4d18a7d"
+#define LOG_FABRIC_DIFFERS  "b25b1cfc6adf4414b6a16f017b099dab"
+#define LOG_FABRIC_UNSEEN   "4215b24e20a74714a5320ca69fd79ef6"
+#define LOG_RAILS_CHANGED   "feff84248e244e699207f5a2acb56bc2"
+#define LOG_FOLLOW_WAITS    "d93868900e0b427bb987926d701d99d5"
+#define LOG_STATE_NOT_KEPT  "c98b247d5172410ebb8a9bc28f9db67a"
+#define LOG_JOBS_DAMAGED    "67c2b0ed739044cd93bd2ad84ae0d9e1"
+
 void log_line(const char *level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void log_event(const char *id, const char *level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 #define log_info(...)  log_line(SD_INFO, __VA_ARGS__)
 #define log_warn(...)  log_line(SD_WARNING, __VA_ARGS__)

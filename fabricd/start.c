@@ -94,7 +94,7 @@ static int on_follow(sd_event_source *source, int fd, uint32_t events, void *arg
     text_free(&d->follow_problem);
     d->follow_problem = news.problem;
     if (news.problem.len)
-        log_warn("%s", news.problem.s);
+        log_event(LOG_FOLLOW_WAITS, SD_WARNING, "%s", news.problem.s);
     struct policy_file f = {d->conf.policy, text_str(&news.policy), text_str(&news.lock), news.policy.len,
                             news.lock.len};
     /* A manager without a policy puts the file in force itself, and must see opensm for that. */
@@ -214,7 +214,8 @@ int daemon_start(struct daemon *d, const struct conf *conf, const struct server_
         return -ENAMETOOLONG;
     }
     if (!jobs_open(&d->jobs, conf->state, &diag))
-        log_error("%s%u jobs are known, those that cannot be read are not", text_str(&diag.out), d->jobs.n);
+        log_event(LOG_JOBS_DAMAGED, SD_ERR, "%s%u jobs are known, those that cannot be read are not",
+                  text_str(&diag.out), d->jobs.n);
     text_free(&diag.out);
     rails_read(&d->rails);
     d->manager = manager_start(conf, work_run);

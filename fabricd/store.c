@@ -49,7 +49,7 @@ static bool can_be_read_still(int rc)
 /* Who cannot make the lock, and finds none, has nothing that another daemon could write to meanwhile. */
 static int open_lock(const struct conf *c, const char *path)
 {
-    if (mkdir(c->state, 0755) && errno != EEXIST)
+    if (mkdir(c->state, 0700) && errno != EEXIST)
         return -errno;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     return fd < 0 ? -errno : fd;
@@ -89,7 +89,7 @@ static int save(const struct conf *c, const char *name, const char *s, size_t le
     state_path(c, name, path, sizeof(path));
     int rc = text_write_file(path, s, len);
     if (rc)
-        log_error("%s: %s", path, strerror(-rc));
+        log_event(LOG_STATE_NOT_KEPT, SD_ERR, "%s: %s", path, strerror(-rc));
     return rc;
 }
 

@@ -211,8 +211,8 @@ int text_write_file(const char *path, const char *s, size_t len)
     int rc = write_all(fd, s, len);
     if (!rc && fchmod(fd, known ? st.st_mode & 07777 : 0644))
         rc = -errno;
-    /* Only root can give a file away; for anyone else the new file simply belongs to the writer. */
-    if (!rc && known && geteuid() == 0 && fchown(fd, st.st_uid, st.st_gid))
+    /* Only who has the right to can give a file away; for anyone else the new file simply belongs to the writer. */
+    if (!rc && known && fchown(fd, st.st_uid, st.st_gid) && errno != EPERM)
         rc = -errno;
     if (!rc && fsync(fd))
         rc = -errno;

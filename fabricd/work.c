@@ -55,7 +55,8 @@ static void keep(struct applier *a, struct task *t, struct manager_event *out)
         rc = store_save(a->conf, next);
     else if (!lock_equal(&t->current.lock, &next->lock))
         rc = store_save_lock(a->conf, next);
-    say(a, t, "policy in force: generation %" PRIu64 "%s", out->generation, same ? " as before" : "");
+    if (t->client) /* the log has it from the main thread */
+        say(a, t, "policy in force: generation %" PRIu64 "%s", out->generation, same ? " as before" : "");
     if (rc)
         say(a, t, "%s: %s: the policy is in force, but could not be kept: apply it again when that is mended",
             a->conf->state, strerror(-rc));
@@ -176,7 +177,6 @@ static void follow(struct applier *a, struct task *t, const struct policy_lock *
     int rc = store_save(a->conf, next);
     if (rc)
         say(a, t, "%s: %s: the policy is in force, but could not be kept", a->conf->state, strerror(-rc));
-    say(a, t, "policy in force: generation %" PRIu64 ", as %s has it", out->generation, t->name);
     look(a, t, next, out);
     out->status = 0;
 }

@@ -132,4 +132,24 @@ if command -v systemd-socket-activate >/dev/null; then
   like "with the state of before" 'status=0 .*generation=2 class=batch' q
 fi
 
+# the journal: a socket of our own where it would be
+if unshare --mount true 2>/dev/null; then
+  cat >journal.py <<'END'
+import os, socket, subprocess, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+os.makedirs("/run/systemd/journal", exist_ok=True)
+s.bind("/run/systemd/journal/socket")
+s.settimeout(20)
+p = subprocess.Popen(sys.argv[1:], env={**os.environ, "JOURNAL_STREAM": "8:1"}, stderr=open("log3", "w"))
+try:
+    print(" ".join(sorted(s.recv(65536).decode().split("\n"))), file=open("journal", "w"))
+finally:
+    p.terminate()
+    p.wait()
+END
+  ok "the journal gets fields" timeout 30 unshare --mount sh -c 'mount --make-rprivate / && mount -t tmpfs none /run && exec "$@"' sh \
+    python3 journal.py fabricd --config "$tmp/fabricd.yaml" --state "$tmp/state3" --socket "$tmp/journal.sock"
+  like "with the ids of log.h" "MESSAGE_ID=$(sed -n 's/^#define LOG_FABRIC_UNSEEN *"\(.*\)"/\1/p' "$top/fabricd/log.h") PRIORITY=4 SYSLOG_IDENTIFIER=fabricd" journal
+fi
+
 done_testing

@@ -31,9 +31,20 @@ done
 if command -v systemd-analyze >/dev/null; then
   sed "s|@BINDIR@|$BUILD/bin|; /^Documentation/d" "$top/systemd/fabricd.service" >fabricd.service
   sed '/^Documentation/d' "$top/systemd/fabricd.socket" >fabricd.socket
+  ok "the daemon is shut in: its exposure is at most 2.0" \
+    systemd-analyze security --offline=true --threshold=20 "$tmp/fabricd.service"
   ok "the units are good" systemd-analyze verify "$tmp/fabricd.service" "$tmp/fabricd.socket"
   sed "s|@BINDIR@|$BUILD/bin|; /^Documentation/d; s/^Requisite=.*//" "$top/systemd/fabric-slurm.service" >fabric-slurm.service
   [ ! -e "$BUILD/lib/fabric-job" ] || ok "Slurm's, too" systemd-analyze verify "$tmp/fabric-slurm.service"
+fi
+
+ids() { grep -oE '\b[0-9a-f]{32}\b' "$1" | sort; }
+is "the catalog explains every message that has an id" "$(ids "$top/systemd/mrmpi.catalog")" "$(ids "$top/fabricd/log.h")"
+if command -v journalctl >/dev/null; then
+  mkdir -p usr/lib/systemd/catalog var/lib/systemd/catalog
+  cp "$top/systemd/mrmpi.catalog" usr/lib/systemd/catalog
+  journalctl --root="$tmp" --update-catalog
+  is "and the journal can read it" "$(journalctl --root="$tmp" --list-catalog | grep -c ' mrmpi: ')" "$(ids "$top/fabricd/log.h" | wc -l)"
 fi
 
 done_testing
