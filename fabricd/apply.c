@@ -15,8 +15,7 @@
 #define RELOAD_AGAIN_MS 1500
 /* Still wrong: opensm believes that they are right and must be made to write them. Both come sooner if time is short.
  */
-#define REWRITE_AFTER_MS   4000
-#define RESTART_TIMEOUT_MS 60000
+#define REWRITE_AFTER_MS 4000
 
 #define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
 
@@ -27,29 +26,39 @@ static uint64_t now_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static struct opensm opensm_of(const struct conf *c)
+/* The last line of what went wrong, if anything did. */
+static int said(struct applier *a, struct task *t, int rc, struct text *why)
 {
-    return (struct opensm){
-        .config = c->opensm_config,
-        .pid_file = c->opensm_pid_file[0] ? c->opensm_pid_file : NULL,
-        .restart = c->opensm_restart[0] ? c->opensm_restart : NULL,
-    };
+    if (why->len)
+        say(a, t, "%s", why->s);
+    text_free(why);
+    return rc;
 }
 
-bool apply_manages(const struct conf *conf)
+static struct smp_port configured_port(const struct conf *c)
 {
-    struct opensm o = opensm_of(conf);
-    return conf->manage && opensm_running(&o) > 0;
+    struct smp_port p = {.num = (int)c->port};
+    snprintf(p.device, sizeof(p.device), "%.*s", (int)sizeof(p.device) - 1, c->device);
+    return p;
 }
 
-struct verify_options apply_look_options(const struct applier *a, const struct policy_lock *lock)
+struct verify_options apply_look_options(const struct applier *a, const struct policy_lock *lock, bool others)
 {
-    return (struct verify_options){
-        .high_limit = a->conf->verify_high_limit,
-        .near = !a->manages && lock_knows_fabric(lock) && lock->fabric.oversubscription,
-        .device = a->conf->device[0] ? a->conf->device : NULL,
-        .port = (int)a->conf->port,
-    };
+    struct verify_options o = {.high_limit = a->conf->verify_high_limit};
+    bool manages = a->sms.n, told = lock_knows_fabric(lock) && lock->fabric.oversubscription;
+    if (manages) {
+        memcpy(o.whole, a->sms.port, sizeof(o.whole));
+        o.num_whole = a->sms.num_ports;
+    } else if (!told) {
+        o.whole[0] = configured_port(a->conf);
+        o.num_whole = 1;
+    } else if (a->conf->device[0]) {
+        o.near[0] = configured_port(a->conf);
+        o.num_near = 1;
+    }
+    if (!a->conf->device[0] && told && (!manages || others))
+        o.num_near = smp_active_ports(o.near);
+    return o;
 }
 
 void apply_take_result(struct manager_event *e, struct verify_result *r, bool verified)
@@ -66,14 +75,11 @@ void apply_take_result(struct manager_event *e, struct verify_result *r, bool ve
 }
 
 struct change {
-    struct opensm opensm;
-    struct text old_conf, new_conf;
     struct qos_tables tables;
     struct policy policy;
     struct policy_lock lock;
-    unsigned old_lmc;
-    char engine[64]; /* opensm's routing_engine */
-    struct subnet subnet;
+    bool new_lmc;      /* a port has another than the policy wants */
+    unsigned ca_ports; /* that each need their LIDs */
 };
 
 static bool refuse(struct applier *a, struct task *t, struct diag *d)
@@ -86,27 +92,38 @@ static bool refuse(struct applier *a, struct task *t, struct diag *d)
     return refused;
 }
 
-static int read_conf(struct applier *a, struct task *t, struct change *c)
+/* What is not ours in opensm's file, and has to do with service levels and LIDs. */
+static void read_others(struct applier *a, struct task *t, const struct sm *m, struct subnet *subnet, char engine[64])
 {
+    const char *conf = text_str(&m->old_conf);
     char value[PATH_MAX];
-    int rc = a->conf->manage ? text_read_file(&c->old_conf, a->conf->opensm_config, OPENSM_CONF_MAX) : 0;
-    if (!rc && strlen(text_str(&c->old_conf)) != c->old_conf.len)
-        rc = -EILSEQ; /* a zero byte: not a text file, and what follows it would be lost */
-    if (rc && rc != -ENOENT) {
-        say(a, t, "%s: %s", a->conf->opensm_config, strerror(-rc));
-        return rc;
-    }
-    if (opensm_conf_get(text_str(&c->old_conf), "routing_engine", c->engine, sizeof(c->engine)))
-        c->subnet.routing_engine = c->engine;
-    if (opensm_conf_get(text_str(&c->old_conf), "qos_policy_file", value, sizeof(value)) && strcmp(value, "(null)") &&
+    if (opensm_conf_get(conf, "routing_engine", engine, 64))
+        subnet->routing_engine = engine;
+    if (opensm_conf_get(conf, "qos_policy_file", value, sizeof(value)) && strcmp(value, "(null)") &&
         !access(value, F_OK))
         say(a, t, "warning: opensm also has %s: the service levels that it gives out ride on this policy's lanes",
             value);
-    if (opensm_conf_get(text_str(&c->old_conf), "sm_sl", value, sizeof(value)))
-        c->subnet.sm_sl = (unsigned)strtoul(value, NULL, 0);
-    if (opensm_conf_get(text_str(&c->old_conf), "lmc", value, sizeof(value)))
-        c->old_lmc = (unsigned)strtoul(value, NULL, 0);
-    return 0;
+    if (opensm_conf_get(conf, "sm_sl", value, sizeof(value)))
+        subnet->sm_sl = (unsigned)strtoul(value, NULL, 0);
+}
+
+static bool fits_subnets(struct applier *a, struct task *t, const struct change *c, struct diag *d)
+{
+    bool fits = true;
+    for (unsigned i = 0; i < a->sms.n || !i; i++) {
+        struct subnet subnet = {.ca_ports = c->ca_ports};
+        char engine[64];
+        if (i < a->sms.n)
+            read_others(a, t, &a->sms.sm[i], &subnet, engine);
+        fits = policy_check_subnet(&c->policy, &subnet, d) && fits;
+    }
+    return fits;
+}
+
+/* Another host has put the policy in force. */
+static bool is_told(const struct applier *a, const struct task *t)
+{
+    return !a->sms.n || t->kind == TASK_FOLLOW;
 }
 
 /*
@@ -122,7 +139,7 @@ static bool read_lock(struct applier *a, struct task *t, const struct policy *p,
     bool good = lock_parse(&beside, text_str(&t->lock_text), t->lock_text.len, &d);
     if (refuse(a, t, &d) || !good)
         return false;
-    if (!a->conf->manage && beside.num_classes)
+    if (is_told(a, t) && beside.num_classes)
         *out = beside;
     else
         *out = t->current.lock;
@@ -134,7 +151,7 @@ static bool read_lock(struct applier *a, struct task *t, const struct policy *p,
 static int look(struct applier *a, struct task *t, struct change *c, const struct policy_lock *given,
                 struct fabric_caps *caps)
 {
-    struct verify_options o = apply_look_options(a, given);
+    struct verify_options o = apply_look_options(a, given, false);
     struct verify_result r;
     verify_fabric(&o, NULL, &r);
     int rc = r.error;
@@ -142,10 +159,14 @@ static int look(struct applier *a, struct task *t, struct change *c, const struc
         say(a, t, "the fabric cannot be looked at: %s", strerror(-rc));
     } else {
         *caps = r.caps;
-        c->subnet.ca_ports = r.ca_ports;
-        c->old_lmc = r.lmc;
+        c->ca_ports = r.ca_ports;
+        c->new_lmc = r.lmc != c->policy.lmc || r.lmc_most != c->policy.lmc;
         say(a, t, "%u ports of %u nodes are up; links can have %u data VLs, tables %u low and %u high entries", r.ports,
             r.nodes, r.caps.vls, r.caps.low_cap, r.caps.high_cap);
+    }
+    if (!rc && r.without_table[0]) {
+        say(a, t, "%s has no arbitration table: no share can be kept where its packets wait", r.without_table);
+        rc = -EINVAL;
     }
     verify_result_free(&r);
     return rc;
@@ -158,7 +179,8 @@ static int prepare(struct applier *a, struct task *t, struct change *c)
     bool parsed = policy_parse(&c->policy, text_str(&t->text), t->text.len, &d);
     if (refuse(a, t, &d) || !parsed)
         return -EINVAL;
-    int rc = read_conf(a, t, c);
+    struct text why = {0};
+    int rc = said(a, t, sms_read(&a->sms, &why), &why);
     if (rc)
         return rc;
     struct fabric_caps caps = {0};
@@ -169,53 +191,20 @@ static int prepare(struct applier *a, struct task *t, struct change *c)
     if (rc)
         return rc;
     /* Every node is to compile with the same facts, and paths look different from here. */
-    bool told = !a->conf->manage && lock_knows_fabric(&given);
+    bool told = is_told(a, t) && lock_knows_fabric(&given);
     bool fits = lock_next(&c->policy, &given, told ? NULL : &caps, &c->lock, &d) &&
-                policy_compile(&c->policy, &c->lock, &c->tables, &d) && policy_check_subnet(&c->policy, &c->subnet, &d);
+                policy_compile(&c->policy, &c->lock, &c->tables, &d) && fits_subnets(a, t, c, &d);
     return refuse(a, t, &d) || !fits ? -EINVAL : 0;
 }
 
-static int write_conf(struct applier *a, struct task *t, const struct text *conf)
+/* Have opensm take what is in its file. */
+static int push(struct applier *a, struct task *t, bool restart)
 {
-    char *path = realpath(a->conf->opensm_config, NULL); /* the file that a link leads to is what opensm reads */
-    int rc = text_write_file(path ? path : a->conf->opensm_config, text_str(conf), conf->len);
-    if (rc)
-        say(a, t, "%s: %s", a->conf->opensm_config, strerror(-rc));
-    free(path);
-    return rc;
-}
-
-static int no_opensm(struct applier *a, struct task *t, const struct change *c, int rc)
-{
-    if (c->opensm.pid_file)
-        say(a, t, "opensm does not run here (pid file %s): %s; start it and apply again", c->opensm.pid_file,
-            strerror(-rc));
-    else
-        say(a, t, "no opensm that reads %s runs here: start it and apply again, or apply on the host where it runs",
-            c->opensm.config);
-    return rc;
-}
-
-/* Make opensm take what is in its file. */
-static int push(struct applier *a, struct task *t, const struct change *c, bool restart)
-{
-    int rc;
-    if (restart) {
-        if (!c->opensm.restart) {
-            say(a, t, "lmc changes only when opensm restarts, and fabricd.yaml has no opensm: restart: command");
-            return -ENOTSUP;
-        }
-        say(a, t, "restarting opensm, because lmc changes (%s)", c->opensm.restart);
-        rc = opensm_restart(&c->opensm, RESTART_TIMEOUT_MS);
-        if (rc > 0) {
-            say(a, t, "the restart command failed with status %d", rc);
-            rc = -EIO;
-        } else if (rc < 0)
-            say(a, t, "the restart command: %s", strerror(-rc));
-        return rc;
-    }
-    rc = opensm_reload(&c->opensm);
-    return rc ? no_opensm(a, t, c, rc) : 0;
+    struct text why = {0};
+    if (restart)
+        say(a, t, "restarting opensm, because lmc changes");
+    int rc = restart ? sms_restart(&a->sms, &why) : sms_reload(&a->sms, &why);
+    return said(a, t, rc, &why);
 }
 
 /* Never 0, which takes the lane out of the table. */
@@ -231,7 +220,7 @@ static uint8_t other_weight(uint8_t w)
 static int rewrite(struct applier *a, struct task *t, struct change *c)
 {
     struct qos_tables variant = c->tables;
-    struct text conf = {0};
+    struct text why = {0};
     say(a, t, "opensm believes that the tables are right: making it write them again");
     for (unsigned i = 0; i < variant.num_low; i++)
         variant.low[i].weight = other_weight(variant.low[i].weight);
@@ -239,13 +228,11 @@ static int rewrite(struct applier *a, struct task *t, struct change *c)
         variant.high[i].weight = other_weight(variant.high[i].weight);
     variant.high_limit ^= 1;
     variant.sl2vl[SLS - 1] = variant.sl2vl[SLS - 1] ? 0 : variant.low[variant.num_low - 1].vl;
-    opensm_conf_merge(text_str(&c->old_conf), &variant, &conf);
-    int rc = write_conf(a, t, &conf);
-    text_free(&conf);
+    int rc = said(a, t, sms_write_tables(&a->sms, &variant, &why), &why);
     if (rc)
         return rc;
-    rc = push(a, t, c, false);
-    struct verify_options o = apply_look_options(a, &c->lock);
+    rc = push(a, t, false);
+    struct verify_options o = apply_look_options(a, &c->lock, false);
     for (unsigned tries = 0; !rc && tries < 20; tries++) {
         struct verify_result r;
         bool taken = verify_fabric(&o, &variant, &r);
@@ -255,9 +242,9 @@ static int rewrite(struct applier *a, struct task *t, struct change *c)
         if (!manager_pause(a->m, 100))
             rc = -ECANCELED;
     }
-    int again = write_conf(a, t, &c->new_conf);
+    int again = said(a, t, sms_write(&a->sms, &why), &why);
     if (!again)
-        again = push(a, t, c, false);
+        again = push(a, t, false);
     return rc ? rc : again;
 }
 
@@ -265,7 +252,7 @@ static int rewrite(struct applier *a, struct task *t, struct change *c)
 static int settle(struct applier *a, struct task *t, struct change *c, const struct qos_tables *want, bool may_push,
                   struct manager_event *out)
 {
-    struct verify_options o = apply_look_options(a, &c->lock);
+    struct verify_options o = apply_look_options(a, &c->lock, false);
     uint64_t start = now_ms(), limit = (uint64_t)a->conf->verify_timeout_s * 1000;
     uint64_t reload_at = limit / 6 < RELOAD_AGAIN_MS ? limit / 6 : RELOAD_AGAIN_MS;
     uint64_t rewrite_at = limit / 3 < REWRITE_AFTER_MS ? limit / 3 : REWRITE_AFTER_MS;
@@ -293,7 +280,7 @@ static int settle(struct applier *a, struct task *t, struct change *c, const str
         if (!reloaded && !unsettled && (took > reload_at || (lag && took > reload_at / 3))) {
             say(a, t, "%u differences after the first sweep: asking opensm for another", differences);
             reloaded = true;
-            rc = push(a, t, c, false);
+            rc = push(a, t, false);
         } else if (!rewritten && !unsettled && !lag && took > rewrite_at) {
             rewritten = true;
             rc = rewrite(a, t, c);
@@ -307,19 +294,18 @@ static int settle(struct applier *a, struct task *t, struct change *c, const str
 
 static void roll_back(struct applier *a, struct task *t, struct change *c, bool restarted, struct manager_event *out)
 {
+    struct text why = {0};
     say(a, t, "rolling back to the configuration from before");
-    if (write_conf(a, t, &c->old_conf) || push(a, t, c, restarted))
+    if (said(a, t, sms_write_back(&a->sms, &why), &why) || push(a, t, restarted))
         return;
     if (t->current.valid)
         settle(a, t, c, &t->current.tables, false, out);
 }
 
-/* The file says it and the ports have it: opensm need not be disturbed. */
+/* The files say it and the ports have it: opensm need not be disturbed. */
 static bool already_there(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
 {
-    if (strcmp(text_str(&c->old_conf), text_str(&c->new_conf)))
-        return false;
-    struct verify_options o = apply_look_options(a, &c->lock);
+    struct verify_options o = apply_look_options(a, &c->lock, false);
     struct verify_result r;
     bool there = verify_fabric(&o, &c->tables, &r);
     if (there)
@@ -331,32 +317,35 @@ static bool already_there(struct applier *a, struct task *t, struct change *c, s
 
 static int change_fabric(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
 {
-    bool restart = c->tables.lmc != c->old_lmc;
-    opensm_conf_merge(text_str(&c->old_conf), &c->tables, &c->new_conf);
-    if (already_there(a, t, c, out))
+    struct text why = {0};
+    if (!sms_merge(&a->sms, &c->tables) && already_there(a, t, c, out))
         return 0;
-    int rc = restart && !c->opensm.restart ? push(a, t, c, true) : 0; /* says why, before anything is written */
-    if (!rc)
-        rc = write_conf(a, t, &c->new_conf);
-    if (rc)
+    int rc = c->new_lmc && !sms_can_restart(&a->sms, &why) ? -ENOTSUP : sms_write(&a->sms, &why);
+    if (rc) {
+        said(a, t, rc, &why);
+        if (rc != -ENOTSUP && a->sms.n > 1) /* the first may have been written */
+            said(a, t, sms_write_back(&a->sms, &why), &why);
         return rc;
-    say(a, t, "wrote %s", a->conf->opensm_config);
-    rc = push(a, t, c, restart);
+    }
+    for (unsigned i = 0; i < a->sms.n; i++)
+        say(a, t, "wrote %s", a->sms.sm[i].opensm.config);
+    rc = push(a, t, c->new_lmc);
     if (!rc)
         rc = settle(a, t, c, &c->tables, true, out);
     if (rc)
-        roll_back(a, t, c, restart, out);
+        roll_back(a, t, c, c->new_lmc, out);
     return rc;
 }
 
 void apply_policy(struct applier *a, struct task *t, struct manager_event *out)
 {
-    struct change c = {.opensm = opensm_of(a->conf)};
+    struct change c = {0};
+    struct text why = {0};
     out->status = prepare(a, t, &c);
-    if (!out->status && a->conf->manage && !a->manages)
-        out->status = no_opensm(a, t, &c, opensm_running(&c.opensm));
-    else if (!out->status && a->conf->manage)
+    if (!out->status && a->sms.n)
         out->status = change_fabric(a, t, &c, out);
+    else if (!out->status && a->conf->num_opensm)
+        out->status = said(a, t, sms_none(a->conf, &why), &why);
     else if (!out->status)
         out->status = settle(a, t, &c, &c.tables, false, out);
     if (!out->status) {
@@ -364,19 +353,16 @@ void apply_policy(struct applier *a, struct task *t, struct manager_event *out)
         out->next_in_force.text = t->text;
         t->text = (struct text){0};
     }
-    text_free(&c.old_conf);
-    text_free(&c.new_conf);
 }
 
 void apply_diff(struct applier *a, struct task *t, struct manager_event *out)
 {
-    struct change c = {.opensm = opensm_of(a->conf)};
+    struct change c = {0};
     struct verify_result r;
     out->status = prepare(a, t, &c);
-    text_free(&c.old_conf);
     if (out->status)
         return;
-    struct verify_options o = apply_look_options(a, &c.lock);
+    struct verify_options o = apply_look_options(a, &c.lock, true);
     bool same = verify_fabric(&o, &c.tables, &r);
     if (r.error)
         say(a, t, "the fabric cannot be looked at: %s", strerror(-r.error));

@@ -7,21 +7,20 @@
 #define FABRICD_APPLY_H
 
 #include "fabricd/manager.h"
+#include "fabricd/sms.h"
 #include "fabricd/verify.h"
 
 struct applier {
     struct manager *m;
     const struct conf *conf;
-    bool manages; /* opensm runs here, with the configuration that is ours to write */
+    struct sms sms; /* ours that run here: then this host manages their subnets */
 };
 
-bool apply_manages(const struct conf *conf);
-
 /*
- * How to look at the fabric. The host that manages looks at all of it. Others look at their own ports and those at the
- * other ends of their cables, if the lock tells them what they then cannot see.
+ * How to look at the fabric. The host that manages looks at the whole subnets that it manages. Others, and in other
+ * subnets, look at their own ports and those at the other ends of their cables, if the lock tells what they cannot see.
  */
-struct verify_options apply_look_options(const struct applier *a, const struct policy_lock *lock);
+struct verify_options apply_look_options(const struct applier *a, const struct policy_lock *lock, bool others);
 void apply_take_result(struct manager_event *e, struct verify_result *r, bool verified);
 
 /*

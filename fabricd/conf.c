@@ -93,17 +93,31 @@ static void path_value(struct ydoc *y, yaml_node_t *n, const char *what, char *o
     text_free(&t);
 }
 
-static void parse_opensm(struct ydoc *y, yaml_node_t *n, struct conf *c)
+static void parse_one_opensm(struct ydoc *y, yaml_node_t *n, struct conf_opensm *c)
 {
     struct ykey k[] = {{"config", true, NULL}, {"pid_file", false, NULL}, {"restart", false, NULL}};
-    c->manage = true;
-    ydoc_map(y, n, "opensm", k, COUNT(k));
-    path_value(y, k[0].value, "config", c->opensm_config, sizeof(c->opensm_config), true);
     char pid_file[PATH_MAX] = "";
+    ydoc_map(y, n, "opensm", k, COUNT(k));
+    path_value(y, k[0].value, "config", c->config, sizeof(c->config), true);
     path_value(y, k[1].value, "pid_file", pid_file, sizeof(pid_file), true);
-    if (!conf_expand_host(pid_file, c->opensm_pid_file, sizeof(c->opensm_pid_file)))
+    if (!conf_expand_host(pid_file, c->pid_file, sizeof(c->pid_file)))
         diag_error(y->diag, ydoc_place(k[1].value), "pid_file is too long with the host's name");
-    path_value(y, k[2].value, "restart", c->opensm_restart, sizeof(c->opensm_restart), false);
+    path_value(y, k[2].value, "restart", c->restart, sizeof(c->restart), false);
+}
+
+/* One, or a list of them. */
+static void parse_opensm(struct ydoc *y, yaml_node_t *n, struct conf *c)
+{
+    if (n->type != YAML_SEQUENCE_NODE) {
+        c->num_opensm = 1;
+        parse_one_opensm(y, n, &c->opensm[0]);
+        return;
+    }
+    yaml_node_t *item;
+    while ((item = ydoc_item(y, n, c->num_opensm)) && c->num_opensm < CONF_OPENSM_MAX)
+        parse_one_opensm(y, item, &c->opensm[c->num_opensm++]);
+    if (item || !c->num_opensm)
+        diag_error(y->diag, ydoc_place(item ? item : n), "opensm is a list of 1 to %d", CONF_OPENSM_MAX);
 }
 
 static void parse_verify(struct ydoc *y, yaml_node_t *n, struct conf *c)

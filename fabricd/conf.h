@@ -11,12 +11,21 @@
 #define CONF_DEFAULT_SOCKET "/run/fabricd/fabricd.sock"
 #define CONF_DEFAULT_FILE   "/etc/fabricd/fabricd.yaml"
 
+#define CONF_OPENSM_MAX 8
+
+/* An opensm that may run on this host and is then ours. */
+struct conf_opensm {
+    char config[PATH_MAX];   /* what it reads */
+    char pid_file[PATH_MAX]; /* or empty */
+    char restart[PATH_MAX];  /* a command, or empty */
+};
+
 struct conf {
     char policy[PATH_MAX]; /* put in force at start if the state directory has none */
     char state[PATH_MAX];  /* directory */
     char socket[108];      /* %h is the host name */
-    bool manage;           /* this node's opensm is ours: there is an opensm section */
-    char opensm_config[PATH_MAX], opensm_pid_file[PATH_MAX], opensm_restart[PATH_MAX];
+    unsigned num_opensm;
+    struct conf_opensm opensm[CONF_OPENSM_MAX];
     bool verify_high_limit;
     uint32_t verify_timeout_s, verify_interval_s;
     char device[64]; /* empty: the first active port */

@@ -127,7 +127,7 @@ int daemon_diff(struct daemon *d, const struct policy_file *f, uint64_t client)
 
 int daemon_apply(struct daemon *d, const struct policy_file *f, uint64_t client, struct text *why)
 {
-    if (client && d->follow && !d->conf.manage) {
+    if (client && d->follow && !d->conf.num_opensm) {
         text_printf(why, "this host follows %s: apply the policy on the host that runs opensm\n", d->conf.policy);
         return -EPERM;
     }

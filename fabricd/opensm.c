@@ -156,6 +156,13 @@ static const char *option_value(const struct text *cmdline, const char *brief, c
     return value;
 }
 
+static bool read_cmdline(int pid, struct text *cmdline)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+    return !text_read_file(cmdline, path, 1u << 20) && cmdline->len;
+}
+
 static bool same_file(const char *a, const char *b)
 {
     struct stat x, y;
@@ -167,10 +174,9 @@ static bool same_file(const char *a, const char *b)
 /* Does it read this configuration? Which one that is its command line says; without the option it is opensm's own. */
 static bool reads_config(int pid, const char *config)
 {
-    char path[64], at[PATH_MAX];
+    char at[PATH_MAX];
     struct text cmdline = {0};
-    snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
-    if (text_read_file(&cmdline, path, 1u << 20) || !cmdline.len) {
+    if (!read_cmdline(pid, &cmdline)) {
         text_free(&cmdline);
         return false;
     }
@@ -226,44 +232,54 @@ static int hang_up(const struct opensm *o, int pid)
     return rc;
 }
 
-/* act, if not NULL, is done to each. How many there are, or a negative errno. */
-static int each_opensm(const struct opensm *o, int (*act)(const struct opensm *o, int pid))
+/* Into pid[]; how many, or a negative errno. */
+static int list_opensm(const struct opensm *o, int pid[OPENSM_PORTS_MAX])
 {
-    int found = 0, rc = 0;
+    int n = 0;
     if (o->pid_file) {
-        int pid = pid_in_file(o);
-        if (pid < 0)
-            return pid;
-        if (!is_opensm(o, pid))
-            return -ESRCH;
-        rc = act ? act(o, pid) : 0;
-        return rc ? rc : 1;
+        pid[0] = pid_in_file(o);
+        return pid[0] < 0 ? pid[0] : is_opensm(o, pid[0]) ? 1 : -ESRCH;
     }
     DIR *proc = opendir("/proc");
     if (!proc)
         return -errno;
-    for (struct dirent *e; (e = readdir(proc));) {
-        int pid = atoi(e->d_name);
-        if (pid <= 1 || !is_opensm(o, pid))
-            continue;
-        int did = act ? act(o, pid) : 0;
-        found += did != -ESRCH; /* ended meanwhile */
-        if (did && did != -ESRCH)
-            rc = did;
+    for (struct dirent *e; n < OPENSM_PORTS_MAX && (e = readdir(proc));) {
+        pid[n] = atoi(e->d_name);
+        n += pid[n] > 1 && is_opensm(o, pid[n]);
     }
     closedir(proc);
-    return rc ? rc : found ? found : -ESRCH;
+    return n ? n : -ESRCH;
 }
 
-int opensm_running(const struct opensm *o)
+int opensm_running(const struct opensm *o, uint64_t guid[OPENSM_PORTS_MAX])
 {
-    return each_opensm(o, NULL);
+    int pid[OPENSM_PORTS_MAX], n = list_opensm(o, pid);
+    char value[64];
+    struct text conf = {0};
+    text_read_file(&conf, o->config, OPENSM_CONF_MAX);
+    bool configured = opensm_conf_get(text_str(&conf), "guid", value, sizeof(value));
+    for (int i = 0; i < n; i++) {
+        struct text cmdline = {0};
+        const char *given = read_cmdline(pid[i], &cmdline) ? option_value(&cmdline, "-g", "--guid") : NULL;
+        guid[i] = given ? strtoull(given, NULL, 16) : configured ? strtoull(value, NULL, 16) : 0;
+        text_free(&cmdline);
+    }
+    text_free(&conf);
+    return n;
 }
 
 int opensm_reload(const struct opensm *o)
 {
-    int n = each_opensm(o, hang_up);
-    return n < 0 ? n : 0;
+    int pid[OPENSM_PORTS_MAX], n = list_opensm(o, pid), told = 0;
+    if (n < 0)
+        return n;
+    for (int i = 0; i < n; i++) {
+        int rc = hang_up(o, pid[i]);
+        if (rc && rc != -ESRCH) /* which has ended meanwhile */
+            return rc;
+        told += !rc;
+    }
+    return told ? 0 : -ESRCH;
 }
 
 int opensm_restart(const struct opensm *o, int timeout_ms)

@@ -30,8 +30,13 @@ struct opensm {
     const char *restart;  /* shell command that restarts it, or NULL */
 };
 
-/* How many there are: negative errno if opensm does not run. */
-int opensm_running(const struct opensm *o);
+#define OPENSM_PORTS_MAX 8
+
+/*
+ * How many there are: negative errno if opensm does not run. guid: of the port that each serves, 0 if neither its
+ * command line nor its configuration says.
+ */
+int opensm_running(const struct opensm *o, uint64_t guid[OPENSM_PORTS_MAX]);
 /* Make it read its configuration again. */
 int opensm_reload(const struct opensm *o);
 /* Run the restart command and wait for its end: 0, a negative errno or the command's exit status (> 0). */

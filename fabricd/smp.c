@@ -59,6 +59,7 @@ unsigned smp_active_ports(struct smp_port port[SMP_PORTS_MAX])
         for (int k = 1; k <= ca.numports && n < SMP_PORTS_MAX; k++)
             if (is_up(ca.ports[k])) {
                 snprintf(port[n].device, sizeof(port[n].device), "%.*s", UMAD_CA_NAME_LEN, names[i]);
+                port[n].guid = be64toh(ca.ports[k]->port_guid);
                 port[n++].num = k;
             }
         umad_release_ca(&ca);

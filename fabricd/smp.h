@@ -28,15 +28,16 @@ struct smp_path {
     uint8_t port[SMP_HOPS_MAX + 1]; /* port[1..hops] */
 };
 
-/* A port of this host that is up, with a subnet manager's LID or without. */
+/* A port of this host. */
 struct smp_port {
     char device[32];
     int num;
+    uint64_t guid; /* 0: not known */
 };
 
 #define SMP_PORTS_MAX 64
 
-/* InfiniBand ports only. How many; what goes beyond SMP_PORTS_MAX is left out. */
+/* InfiniBand ports that are up, with a LID or without. How many; what goes beyond SMP_PORTS_MAX is left out. */
 unsigned smp_active_ports(struct smp_port port[SMP_PORTS_MAX]);
 
 struct smp;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The daemon from its start to its end: the policy's files, timers, signals. See start.h. */
 #include "fabricd/start.h"
-#include "fabricd/apply.h"
 #include "fabricd/follow.h"
 #include "fabricd/log.h"
-#include "fabricd/opensm.h"
 #include "fabricd/server.h"
+#include "fabricd/sms.h"
 #include "fabricd/store.h"
 #include "fabricd/work.h"
 
@@ -37,15 +36,14 @@ static int apply_text(struct daemon *d, const char *name, const struct text *tex
 /* A daemon that was killed between writing opensm's file and seeing that the ports took it leaves that file behind. */
 static void warn_if_conf_differs(const struct daemon *d)
 {
-    struct text have = {0}, want = {0};
-    if (d->manages && !text_read_file(&have, d->conf.opensm_config, OPENSM_CONF_MAX)) {
-        opensm_conf_merge(text_str(&have), &d->current.tables, &want);
-        if (strcmp(text_str(&have), text_str(&want)))
-            log_warn("%s is not what the policy in force makes of it; fabricctl policy apply writes it anew",
-                     d->conf.opensm_config);
-    }
-    text_free(&have);
-    text_free(&want);
+    struct sms sms;
+    struct text why = {0};
+    sms_find(&sms, &d->conf);
+    if (!sms_read(&sms, &why) && sms_merge(&sms, &d->current.tables))
+        log_warn("%s is not what the policy in force makes of it; fabricctl policy apply writes it anew",
+                 sms.sm[0].opensm.config);
+    text_free(&why);
+    sms_free(&sms);
 }
 
 static void load_policy(struct daemon *d)
@@ -97,8 +95,7 @@ static int on_follow(sd_event_source *source, int fd, uint32_t events, void *arg
         log_event(LOG_FOLLOW_WAITS, SD_WARNING, "%s", news.problem.s);
     struct policy_file f = {d->conf.policy, text_str(&news.policy), text_str(&news.lock), news.policy.len,
                             news.lock.len};
-    /* A manager without a policy puts the file in force itself, and must see opensm for that. */
-    if (f.len && (d->current.valid || !d->manages) && daemon_submit(d, TASK_FOLLOW, &f, 0))
+    if (f.len && daemon_submit(d, TASK_FOLLOW, &f, 0))
         follow_again(d->follow);
     text_free(&news.policy);
     text_free(&news.lock);
@@ -230,7 +227,9 @@ int daemon_start(struct daemon *d, const struct conf *conf, const struct server_
     if (!d->server)
         return -errno;
     d->generation = store_load_generation(&d->conf);
-    d->manages = apply_manages(&d->conf);
+    struct sms sms;
+    sms_find(&sms, &d->conf);
+    d->manages = sms.n;
     load_policy(d);
     if (start_follow(d) < 0)
         return -EAGAIN;

@@ -272,7 +272,7 @@ bool store_adopt_file(const struct conf *c, struct in_force *f, const struct tex
                  c->policy);
         return false;
     }
-    if (c->manage && !given.digest) /* its opensm may come up yet, and then the policy is applied */
+    if (c->num_opensm && !given.digest) /* its opensm may come up yet, and then the policy is applied */
         return false;
     uint64_t generation = given.generation;
     if (!given.num_classes)

@@ -9,11 +9,14 @@
 #include "fabricd/compile.h"
 #include "fabricd/smp.h"
 
+#define VERIFY_SUBNETS_MAX 8
+
 struct verify_options {
-    bool high_limit;    /* compare VLHighLimit (ibsim does not keep it) */
-    bool near;          /* only this host's ports and those at the other ends of their cables */
-    const char *device; /* NULL: the first active port; of near, all active ports */
-    int port;
+    bool high_limit; /* compare VLHighLimit (ibsim does not keep it) */
+    struct smp_port whole[VERIFY_SUBNETS_MAX]; /* the whole subnet behind each; "" and 0: behind the first active port */
+    unsigned num_whole;
+    struct smp_port near[SMP_PORTS_MAX]; /* these ports of this host, and those at the other ends of their cables */
+    unsigned num_near;
 };
 
 #define VERIFY_DIFFERENCES_MAX 64 /* told in text; the rest are only counted */
@@ -25,8 +28,10 @@ struct verify_result {
     bool vls_lag;            /* some port has fewer operational VLs than the tables use */
     bool unsettled;          /* some port is up but not Active yet, or nobody answered there */
     struct fabric_caps caps; /* the least of all ports; of MTU and path the most */
-    unsigned ca_ports;       /* adapters' ports that are up */
-    unsigned lmc;            /* of the port that asked */
+    unsigned ca_ports;       /* adapters' ports that are up, in the subnet that has most */
+    unsigned asked;          /* this host's ports that were looked from */
+    unsigned lmc, lmc_most;  /* the least and the most of these */
+    char without_table[96];  /* a port that has no arbitration table at all, or empty */
     struct text text;        /* the differences, one line each: node, port, table, expected, found */
 };
 

@@ -23,7 +23,7 @@ static bool same_policy(const struct in_force *a, const struct in_force *b)
 /* Hosts that follow the configured file are told by the lock beside it. */
 static void publish(struct applier *a, struct task *t, const struct in_force *f)
 {
-    int rc = a->manages && f->valid ? store_publish(a->conf, f) : 0;
+    int rc = a->sms.n && f->valid && t->kind != TASK_FOLLOW ? store_publish(a->conf, f) : 0;
     if (rc == -EXDEV && t->kind == TASK_APPLY)
         say(a, t, "note: %s is another policy; hosts that follow it go on with the one before", a->conf->policy);
     else if (rc && rc != -EXDEV && rc != -ENOENT)
@@ -36,7 +36,8 @@ static uint64_t next_generation(const struct applier *a, const struct task *t, c
 {
     struct policy_lock given;
     struct diag d = {0};
-    bool told = !a->manages && lock_parse(&given, text_str(&t->lock_text), t->lock_text.len, &d) &&
+    bool told = (!a->sms.n || t->kind == TASK_FOLLOW) &&
+                lock_parse(&given, text_str(&t->lock_text), t->lock_text.len, &d) &&
                 given.digest == lock_digest(text_str(&next->text), next->text.len);
     text_free(&d.out);
     return told ? given.generation : t->generation + !same_policy(&t->current, next);
@@ -104,7 +105,7 @@ static void run_apply(struct applier *a, struct task *t, struct manager_event *o
 
 static void look(struct applier *a, struct task *t, const struct in_force *f, struct manager_event *out)
 {
-    struct verify_options o = apply_look_options(a, &f->lock);
+    struct verify_options o = apply_look_options(a, &f->lock, f->valid);
     struct verify_result r;
     bool ok = verify_fabric(&o, f->valid ? &f->tables : NULL, &r);
     if (r.error)
@@ -192,10 +193,10 @@ static void run_follow(struct applier *a, struct task *t, struct manager_event *
     if (known && (!given.num_classes || lock_equal(&given, &t->current.lock)) &&
         (!given.generation || given.generation == t->generation))
         return;
-    if (!a->manages)
+    if (!a->sms.n)
         follow(a, t, &given, out);
-    else if (t->current.valid && given.generation > t->generation)
-        run_apply(a, t, out); /* another opensm of this subnet has it: ours may have to take over */
+    else if (given.generation > t->generation)
+        run_apply(a, t, out); /* on another host, which manages other subnets or whose opensm ours may have to follow */
     else if (t->current.valid && !known)
         say(a, t, "%s differs from the policy in force; fabricctl policy apply (or SIGHUP) puts it in force", t->name);
 }
@@ -217,8 +218,9 @@ static void run_forget(struct applier *a, struct task *t, struct manager_event *
 
 void work_run(struct manager *m, const struct conf *conf, struct task *t, struct manager_event *out)
 {
-    struct applier a = {m, conf, apply_manages(conf)};
-    out->manages = a.manages;
+    struct applier a = {.m = m, .conf = conf};
+    sms_find(&a.sms, conf);
+    out->manages = a.sms.n;
     switch (t->kind) {
     case TASK_APPLY:
         run_apply(&a, t, out);
@@ -236,4 +238,5 @@ void work_run(struct manager *m, const struct conf *conf, struct task *t, struct
         run_forget(&a, t, out);
         break;
     }
+    sms_free(&a.sms);
 }

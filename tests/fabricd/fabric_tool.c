@@ -10,6 +10,8 @@
  *   fabric_tool flood SOCKET                 ask and never read, until the daemon drops us
  *   fabric_tool vlarb HOPS MODIFIER V:W,...  set a VLArb block of the node at the end of the path ("1,3", "-": here)
  *   fabric_tool lft HOPS LID PORT            set a switch's forwarding entry, print what it was
+ *
+ * FABRIC_TOOL_DEVICE: the adapter whose first port the last two go out by; else the first that is up.
  */
 #include "fabricd/message.h"
 #include "fabricd/proto_state.h"
@@ -160,7 +162,8 @@ static struct smp_path parse_hops(const char *hops)
 
 static struct smp *open_port(void)
 {
-    struct smp *s = smp_open(NULL, 0);
+    const char *device = getenv("FABRIC_TOOL_DEVICE");
+    struct smp *s = smp_open(device, device != NULL);
     if (!s) {
         perror("umad");
         exit(1);

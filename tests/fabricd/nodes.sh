@@ -8,23 +8,8 @@ if [ -z "${SIMFAB_DIR:-}" ]; then
   exec "$BUILD/bin/simfab" run --topology "$here/../../etc/topologies/eight-hosts-two-rails.net" -- bash "$here/nodes.sh"
 fi
 . "$(dirname "$0")/lib.sh"
-tool=$BUILD/tests/fabricd/fabric_tool
+. "$top/tests/fabricd/hosts.sh"
 hosts="h1 h2 h3 h4 h5 h6 h7 h8"
-policy=$SIMFAB_DIR/policy.yaml
-on() { FABRICD_SOCKET=$SIMFAB_DIR/fabricd-$1.sock fabricctl "${@:2}"; } # HOST WORD...
-daemon_of=()
-start() { # HOST
-  simfab exec --real-clock "$1" -- fabricd --config "$top/etc/fabricd/simfab.yaml" >>"$1.log" 2>&1 &
-  daemon_of[${1#h}]=$!
-  started
-}
-seen() { on "$1" status >status && grep -Eq -- "$2" status || { cat status; return 1; }; } # HOST REGEX
-each() { # REGEX: of every host's status
-  local h
-  for h in $hosts; do seen "$h" "$1" || return 1; done
-}
-verified() { each "^policy: .*generation: $1, state: verified"; } # GENERATION
-level() { "$tool" query "$SIMFAB_DIR/fabricd-$1.sock" x | sed -n 's/.* class=\([a-z]*\) small=\([0-9]*\) .*/\1 \2/p'; } # HOST
 
 ok "opensm has the subnet up" timeout 30 simfab opensm wait
 for h in $hosts; do start $h; done

@@ -110,8 +110,9 @@ END_TEST
 
 START_TEST(no_opensm)
 {
+    uint64_t guid[OPENSM_PORTS_MAX];
     struct opensm o = {.config = "/nonexistent", .pid_file = "/nonexistent"};
-    ck_assert_int_eq(opensm_running(&o), -ENOENT);
+    ck_assert_int_eq(opensm_running(&o, guid), -ENOENT);
     char path[] = "/tmp/fabricd-pid.XXXXXX";
     int fd = mkstemp(path);
     ck_assert_int_ge(fd, 0);
@@ -181,19 +182,20 @@ START_TEST(opensm_by_its_configuration)
              conf, other, link);
     ck_assert_int_eq(system(command), 0);
     struct opensm o = {.config = conf};
-    ck_assert_int_eq(opensm_running(&o), -ESRCH);
+    uint64_t guid[OPENSM_PORTS_MAX];
+    ck_assert_int_eq(opensm_running(&o, guid), -ESRCH);
     ck_assert_int_eq(opensm_reload(&o), -ESRCH);
     pid_t ours = run_as(0, program, (const char *const[]){"opensm", "-F", conf, NULL});
     pid_t through_link = run_as(0, program, (const char *const[]){"opensm", "-F", link, NULL});
     pid_t others = run_as(0, program, (const char *const[]){"opensm", "-F", other, NULL});
     pid_t users = geteuid() ? 0 : run_as(65534, program, (const char *const[]){"opensm", "-F", conf, NULL});
-    ck_assert_int_eq(opensm_running(&o), 2);
+    ck_assert_int_eq(opensm_running(&o, guid), 2);
     ck_assert_int_eq(opensm_reload(&o), 0);
     ck_assert(was_hung_up(ours));
     ck_assert(was_hung_up(through_link));
     ck_assert(!was_hung_up(others));
     ck_assert(!users || !was_hung_up(users)); /* anybody may call his process so */
-    ck_assert_int_eq(opensm_running(&o), -ESRCH);
+    ck_assert_int_eq(opensm_running(&o, guid), -ESRCH);
     snprintf(command, sizeof(command), "rm -r %s", dir);
     ck_assert_int_eq(system(command), 0);
 }

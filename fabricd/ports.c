@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One port: see ports.h. Attributes' layouts are those of the InfiniBand specification, volume 1, 14.2.5. */
+#include "fabricd/ports.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define UNREACHABLE_MAX 3 /* each costs a time-out, and more would say nothing new */
+
+/* ---- what is said of a port ---- */
+
+void port_differs(struct look *w, const struct node *n, unsigned port, const char *fmt, ...)
+{
+    if (w->r->differences++ >= VERIFY_DIFFERENCES_MAX)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    text_printf(&w->r->text, "%s (0x%016" PRIx64 ") port %u: ", n->desc, n->guid, port);
+    text_vprintf(&w->r->text, fmt, ap);
+    text_put(&w->r->text, "\n", 1);
+    va_end(ap);
+}
+
+void port_no_answer(struct look *w, const struct node *n, unsigned port, const char *what, int rc)
+{
+    w->r->unsettled = true;
+    if (rc > 0)
+        port_differs(w, n, port, "%s: refused with status 0x%04x", what, (unsigned)rc);
+    else
+        port_differs(w, n, port, "%s: %s", what, rc == -ETIMEDOUT ? "no answer" : strerror(-rc));
+}
+
+/* ---- reading ---- */
+
+int port_read(struct look *w, const struct node *n, unsigned num, struct port *p)
+{
+    uint8_t d[64];
+    int rc = smp_get(w->smp, &n->path, SMP_PORT_INFO, num, d);
+    if (rc)
+        return rc;
+    *p = (struct port){
+        .num = (uint8_t)num,
+        .lid = (uint16_t)(d[16] << 8 | d[17]),
+        .state = d[32] & 15,
+        .lmc = d[34] & 7,
+        .mtu_code = d[36] >> 4,
+        .vl_cap = d[37] >> 4,
+        .high_limit = d[38],
+        .high_cap = d[39],
+        .low_cap = d[40],
+        .op_vls = d[43] >> 4,
+        .width = d[31],
+        .speed = d[35] >> 4,
+        .speed_ext = d[62] >> 4,
+    };
+    return 0;
+}
+
+int node_read(struct look *w, struct node *n)
+{
+    uint8_t d[64];
+    int rc = smp_get(w->smp, &n->path, SMP_NODE_INFO, 0, d);
+    if (rc)
+        return rc;
+    n->type = d[2];
+    n->num_ports = d[3];
+    memcpy(&n->guid, d + 12, 8);
+    n->guid = be64toh(n->guid);
+    n->entry = d[36];
+    snprintf(n->desc, sizeof(n->desc), "node");
+    if (!smp_get(w->smp, &n->path, SMP_NODE_DESC, 0, d)) {
+        for (int i = 0; i < 64; i++) /* the text comes from the wire and goes to logs and terminals */
+            n->desc[i] = d[i] >= 0x20 && d[i] < 0x7f ? (char)d[i] : d[i] ? '?' : 0;
+        n->desc[64] = 0;
+    }
+    return 0;
+}
+
+/* ---- comparing ---- */
+
+void port_compare_sl2vl(struct look *w, const struct node *n, unsigned in, unsigned out)
+{
+    uint8_t d[64], found[SLS];
+    int rc = smp_get(w->smp, &n->path, SMP_SL2VL, n->type == TYPE_SWITCH ? in << 8 | out : 0, d);
+    if (rc) {
+        port_no_answer(w, n, out, "SL2VL", rc);
+        return;
+    }
+    for (unsigned i = 0; i < SLS; i++)
+        found[i] = i & 1 ? d[i / 2] & 15 : d[i / 2] >> 4;
+    if (!memcmp(found, w->want->sl2vl, SLS))
+        return;
+    struct text want = {0}, have = {0};
+    tables_sl2vl_text(&want, w->want->sl2vl);
+    tables_sl2vl_text(&have, found);
+    if (n->type == TYPE_SWITCH)
+        port_differs(w, n, out, "SL2VL for packets from port %u: expected %s found %s", in, want.s, have.s);
+    else
+        port_differs(w, n, out, "SL2VL: expected %s found %s", want.s, have.s);
+    text_free(&want);
+    text_free(&have);
+}
+
+/* Entries without weight are skipped by the arbiter, and opensm fills up with them: they are not shown nor compared. */
+static unsigned drop_empty(struct vlarb *e, unsigned n)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (e[i].weight)
+            e[kept++] = e[i];
+    return kept;
+}
+
+static void compare_vlarb(struct look *w, const struct node *n, const struct port *p, bool high)
+{
+    const char *name = high ? "VLArb high" : "VLArb low";
+    const struct vlarb *want = high ? w->want->high : w->want->low;
+    unsigned num_want = high ? w->want->num_high : w->want->num_low, cap = high ? p->high_cap : p->low_cap;
+    struct vlarb found[TABLE_ENTRIES_MAX];
+    if (cap > TABLE_ENTRIES_MAX)
+        cap = TABLE_ENTRIES_MAX;
+    for (unsigned done = 0, block = high ? 3 : 1; done < cap; done += 32, block++) {
+        uint8_t d[64];
+        int rc = smp_get(w->smp, &n->path, SMP_VLARB, block << 16 | (n->type == TYPE_SWITCH ? p->num : 0), d);
+        if (rc) {
+            port_no_answer(w, n, p->num, name, rc);
+            return;
+        }
+        for (unsigned i = 0; i < 32 && done + i < cap; i++)
+            found[done + i] = (struct vlarb){d[2 * i] & 15, d[2 * i + 1]};
+    }
+    unsigned num_found = drop_empty(found, cap);
+    if (num_found == num_want && !memcmp(found, want, num_want * sizeof(found[0])))
+        return;
+    struct text a = {0}, b = {0};
+    tables_vlarb_text(&a, want, num_want);
+    tables_vlarb_text(&b, found, num_found);
+    port_differs(w, n, p->num, "%s: expected %s found %s", name, a.len ? a.s : "empty", b.len ? b.s : "empty");
+    text_free(&a);
+    text_free(&b);
+}
+
+void port_compare(struct look *w, const struct node *n, const struct port *p)
+{
+    static const uint8_t vls_of[16] = {0, 1, 2, 4, 8, 15};
+    const struct qos_tables *t = w->want;
+    if (p->state != STATE_ACTIVE) {
+        w->r->unsettled = true;
+        port_differs(w, n, p->num, "state: expected Active found %s", p->state == STATE_INIT ? "Initialize" : "Armed");
+    }
+    if (p->op_vls < t->op_vls_code) {
+        w->r->vls_lag = true;
+        port_differs(w, n, p->num, "OperVLs: expected %u data VLs found %u", t->vls, vls_of[p->op_vls]);
+    }
+    if (w->high_limit && p->high_limit != t->high_limit)
+        port_differs(w, n, p->num, "VLHighLimit: expected %u found %u", t->high_limit, p->high_limit);
+    if (n->type != TYPE_SWITCH && p->lmc != t->lmc)
+        port_differs(w, n, p->num, "LMC: expected %u found %u", t->lmc, p->lmc);
+    compare_vlarb(w, n, p, false);
+    compare_vlarb(w, n, p, true);
+}
+
+void port_compare_route(struct look *w, const struct node *n, const struct port *p)
+{
+    if (p->state != STATE_ACTIVE || w->unreachable >= UNREACHABLE_MAX)
+        return;
+    for (unsigned i = 0; i < 1u << p->lmc; i++) {
+        struct smp_path path = {.lid = (uint16_t)(p->lid + i)};
+        uint8_t d[64];
+        uint64_t guid;
+        int rc = p->lid ? smp_get(w->smp, &path, SMP_NODE_INFO, 0, d) : -ENOENT;
+        memcpy(&guid, d + 12, 8);
+        if (!rc && be64toh(guid) == n->guid)
+            continue;
+        w->r->unsettled = true;
+        w->unreachable++;
+        if (!rc)
+            port_differs(w, n, p->num, "LID %u leads to another node (0x%016" PRIx64 ")", path.lid, be64toh(guid));
+        else
+            port_differs(w, n, p->num, "LID %u: %s", path.lid, p->lid ? "no route there from this host" : "none assigned");
+        return;
+    }
+}

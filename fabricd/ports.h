@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One node and one port of the fabric: read by directed-route packets, and compared with the tables that the policy
+ * wants. What differs is counted and told in the result. verify.c finds them.
+ */
+#ifndef FABRICD_PORTS_H
+#define FABRICD_PORTS_H
+
+#include "fabricd/verify.h"
+
+enum { TYPE_CA = 1, TYPE_SWITCH = 2 };
+enum { STATE_DOWN = 1, STATE_INIT = 2, STATE_ACTIVE = 4 };
+
+struct node {
+    struct smp_path path;
+    uint64_t guid;
+    uint8_t type, num_ports;
+    uint8_t entry; /* the port by which the path comes in */
+    char desc[65];
+};
+
+struct port {
+    uint8_t num;
+    uint16_t lid;
+    uint8_t state, lmc, mtu_code, vl_cap, op_vls, high_limit, high_cap, low_cap;
+    uint8_t width, speed, speed_ext; /* as PortInfo codes them */
+};
+
+/* From where and at what is looked. */
+struct look {
+    struct smp *smp;
+    bool high_limit; /* compare VLHighLimit */
+    const struct qos_tables *want;
+    struct verify_result *r;
+    unsigned unreachable; /* LIDs that led nowhere */
+};
+
+/* NodeInfo and NodeDescription of the node at the end of n->path; the others fields of n are set. As smp_get. */
+int node_read(struct look *w, struct node *n);
+/* PortInfo. As smp_get. */
+int port_read(struct look *w, const struct node *n, unsigned num, struct port *p);
+
+/* Everything but SL2VL; then the mapping of packets that come in by port in (an adapter's: 0) and go out by out. */
+void port_compare(struct look *w, const struct node *n, const struct port *p);
+void port_compare_sl2vl(struct look *w, const struct node *n, unsigned in, unsigned out);
+/* Every LID of an adapter's port leads there and back: a subnet that is being set up anew is not ready before. */
+void port_compare_route(struct look *w, const struct node *n, const struct port *p);
+
+/* A difference, as a line of the result; rc is smp_get's. */
+void port_differs(struct look *w, const struct node *n, unsigned port, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void port_no_answer(struct look *w, const struct node *n, unsigned port, const char *what, int rc);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See sms.h. */
+#include "fabricd/sms.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RESTART_TIMEOUT_MS 60000
+
+static struct opensm opensm_of(const struct conf_opensm *c)
+{
+    return (struct opensm){
+        .config = c->config,
+        .pid_file = c->pid_file[0] ? c->pid_file : NULL,
+        .restart = c->restart[0] ? c->restart : NULL,
+    };
+}
+
+/* ---- which ---- */
+
+static bool has_port(const struct sms *s, const struct smp_port *p)
+{
+    for (unsigned i = 0; i < s->num_ports; i++)
+        if (!strcmp(s->port[i].device, p->device) && s->port[i].num == p->num)
+            return true;
+    return false;
+}
+
+/* The port of this guid; else the one that is configured, or the first. */
+static struct smp_port port_of(uint64_t guid, const struct conf *c)
+{
+    struct smp_port up[SMP_PORTS_MAX], configured = {.num = (int)c->port};
+    unsigned n = guid ? smp_active_ports(up) : 0;
+    for (unsigned i = 0; i < n; i++)
+        if (up[i].guid == guid)
+            return up[i];
+    snprintf(configured.device, sizeof(configured.device), "%.*s", (int)sizeof(configured.device) - 1, c->device);
+    return configured;
+}
+
+void sms_find(struct sms *s, const struct conf *c)
+{
+    *s = (struct sms){0};
+    for (unsigned i = 0; i < c->num_opensm; i++) {
+        uint64_t guid[OPENSM_PORTS_MAX];
+        struct opensm o = opensm_of(&c->opensm[i]);
+        int running = opensm_running(&o, guid);
+        for (int k = 0; k < running && s->num_ports < VERIFY_SUBNETS_MAX; k++) {
+            struct smp_port p = port_of(guid[k], c);
+            if (!has_port(s, &p))
+                s->port[s->num_ports++] = p;
+        }
+        if (running > 0)
+            s->sm[s->n++].opensm = o;
+    }
+}
+
+void sms_free(struct sms *s)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        text_free(&s->sm[i].old_conf);
+        text_free(&s->sm[i].new_conf);
+    }
+    *s = (struct sms){0};
+}
+
+int sms_none(const struct conf *c, struct text *why)
+{
+    uint64_t guid[OPENSM_PORTS_MAX];
+    struct opensm o = opensm_of(&c->opensm[0]);
+    int rc = opensm_running(&o, guid);
+    rc = rc < 0 ? rc : -ESRCH;
+    if (o.pid_file)
+        text_printf(why, "opensm does not run here (pid file %s): %s; start it and apply again", o.pid_file,
+                    strerror(-rc));
+    else
+        text_printf(why, "no opensm that reads %s runs here: start it and apply again, or apply on the host where it runs",
+                    o.config);
+    return rc;
+}
+
+/* ---- files ---- */
+
+int sms_read(struct sms *s, struct text *why)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        struct sm *m = &s->sm[i];
+        int rc = text_read_file(&m->old_conf, m->opensm.config, OPENSM_CONF_MAX);
+        if (!rc && strlen(text_str(&m->old_conf)) != m->old_conf.len)
+            rc = -EILSEQ; /* a zero byte: not a text file, and what follows it would be lost */
+        if (rc && rc != -ENOENT) {
+            text_printf(why, "%s: %s", m->opensm.config, strerror(-rc));
+            return rc;
+        }
+    }
+    return 0;
+}
+
+bool sms_merge(struct sms *s, const struct qos_tables *t)
+{
+    bool differ = false;
+    for (unsigned i = 0; i < s->n; i++) {
+        struct sm *m = &s->sm[i];
+        opensm_conf_merge(text_str(&m->old_conf), t, &m->new_conf);
+        differ = differ || strcmp(text_str(&m->old_conf), text_str(&m->new_conf));
+    }
+    return differ;
+}
+
+static int write_conf(const struct sm *m, const struct text *conf, struct text *why)
+{
+    char *path = realpath(m->opensm.config, NULL); /* the file that a link leads to is what opensm reads */
+    int rc = text_write_file(path ? path : m->opensm.config, text_str(conf), conf->len);
+    if (rc)
+        text_printf(why, "%s: %s", m->opensm.config, strerror(-rc));
+    free(path);
+    return rc;
+}
+
+int sms_write(const struct sms *s, struct text *why)
+{
+    int rc = 0;
+    for (unsigned i = 0; i < s->n && !rc; i++)
+        rc = write_conf(&s->sm[i], &s->sm[i].new_conf, why);
+    return rc;
+}
+
+int sms_write_back(const struct sms *s, struct text *why)
+{
+    int rc = 0;
+    for (unsigned i = 0; i < s->n; i++) {
+        int one = write_conf(&s->sm[i], &s->sm[i].old_conf, why);
+        rc = rc ? rc : one;
+    }
+    return rc;
+}
+
+int sms_write_tables(const struct sms *s, const struct qos_tables *t, struct text *why)
+{
+    int rc = 0;
+    for (unsigned i = 0; i < s->n && !rc; i++) {
+        struct text conf = {0};
+        opensm_conf_merge(text_str(&s->sm[i].old_conf), t, &conf);
+        rc = write_conf(&s->sm[i], &conf, why);
+        text_free(&conf);
+    }
+    return rc;
+}
+
+/* ---- processes ---- */
+
+int sms_reload(const struct sms *s, struct text *why)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        int rc = opensm_reload(&s->sm[i].opensm);
+        if (rc) {
+            text_printf(why, "the opensm that reads %s does not run any more (%s): start it and apply again",
+                        s->sm[i].opensm.config, strerror(-rc));
+            return rc;
+        }
+    }
+    return 0;
+}
+
+bool sms_can_restart(const struct sms *s, struct text *why)
+{
+    for (unsigned i = 0; i < s->n; i++)
+        if (s->sm[i].opensm.restart)
+            return true; /* one command may restart all of them */
+    text_printf(why, "lmc changes only when opensm restarts, and fabricd.yaml has no opensm: restart: command");
+    return false;
+}
+
+/* The same command once. */
+static bool is_first(const struct sms *s, unsigned i)
+{
+    for (unsigned k = 0; k < i; k++)
+        if (s->sm[k].opensm.restart && !strcmp(s->sm[k].opensm.restart, s->sm[i].opensm.restart))
+            return false;
+    return true;
+}
+
+int sms_restart(const struct sms *s, struct text *why)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        const struct opensm *o = &s->sm[i].opensm;
+        if (!o->restart || !is_first(s, i))
+            continue;
+        int rc = opensm_restart(o, RESTART_TIMEOUT_MS);
+        if (!rc)
+            continue;
+        if (rc > 0)
+            text_printf(why, "the restart command failed with status %d: %s", rc, o->restart);
+        else
+            text_printf(why, "the restart command: %s: %s", strerror(-rc), o->restart);
+        return rc > 0 ? -EIO : rc;
+    }
+    return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The subnet managers that are ours to configure: those opensm processes of this host that read a configuration which
+ * fabricd.yaml names. There are several where this host manages several subnets (planes), or has two ports in one. They
+ * are given the same tables.
+ *
+ * Errors are negative errnos, and why then says what was wrong, a line without its end.
+ */
+#ifndef FABRICD_SMS_H
+#define FABRICD_SMS_H
+
+#include "fabricd/conf.h"
+#include "fabricd/opensm.h"
+#include "fabricd/verify.h"
+
+struct sm {
+    struct opensm opensm;
+    struct text old_conf, new_conf; /* what its file has, and is to have */
+};
+
+struct sms {
+    unsigned n; /* that run here */
+    struct sm sm[CONF_OPENSM_MAX];
+    unsigned num_ports;
+    struct smp_port port[VERIFY_SUBNETS_MAX]; /* that they serve; "" where neither they nor fabricd.yaml say which */
+};
+
+/* Which run now. Frees nothing: to begin with, or after sms_free. */
+void sms_find(struct sms *s, const struct conf *c);
+void sms_free(struct sms *s);
+
+/* What their files have. A file that is not there is an empty one. */
+int sms_read(struct sms *s, struct text *why);
+/* What the files are to have. False: it is what they have. */
+bool sms_merge(struct sms *s, const struct qos_tables *t);
+
+/* Each file at once or not at all; the first that cannot be written is the last that is tried. */
+int sms_write(const struct sms *s, struct text *why);
+int sms_write_back(const struct sms *s, struct text *why);
+/* Tables that are not in new_conf. */
+int sms_write_tables(const struct sms *s, const struct qos_tables *t, struct text *why);
+
+/* Have them take what is in their files. */
+int sms_reload(const struct sms *s, struct text *why);
+bool sms_can_restart(const struct sms *s, struct text *why);
+int sms_restart(const struct sms *s, struct text *why);
+
+/* Why none runs, for people: what to start, and where else to apply. -ESRCH, or what finding them failed with. */
+int sms_none(const struct conf *c, struct text *why);
+
+#endif

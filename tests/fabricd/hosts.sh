@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced after lib.sh, on a simulated fabric: a daemon on each of $hosts, with the configuration that is shipped.
+
+tool=$BUILD/tests/fabricd/fabric_tool
+policy=$SIMFAB_DIR/policy.yaml
+on() { FABRICD_SOCKET=$SIMFAB_DIR/fabricd-$1.sock fabricctl "${@:2}"; } # HOST WORD...
+daemon_of=()
+start() { # HOST
+  simfab exec --real-clock "$1" -- fabricd --config "$top/etc/fabricd/simfab.yaml" >>"$1.log" 2>&1 &
+  daemon_of[${1#h}]=$!
+  started
+}
+seen() { on "$1" status >status && grep -Eq -- "$2" status || { cat status; return 1; }; } # HOST REGEX
+each() { # REGEX: of every host's status
+  local h
+  for h in $hosts; do seen "$h" "$1" || return 1; done
+}
+verified() { each "^policy: .*generation: $1, state: verified"; } # GENERATION
+level() { "$tool" query "$SIMFAB_DIR/fabricd-$1.sock" x | sed -n 's/.* class=\([a-z]*\) small=\([0-9]*\) .*/\1 \2/p'; } # HOST
