@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A policy is put in force: prepare, write, push, settle, else roll back. See apply.h. */
 #include "fabricd/apply.h"
-#include "fabricd/opensm.h"
-#include "fabricd/verify.h"
+#include "fabricd/fabric/opensm.h"
+#include "fabricd/fabric/snapshot.h"
+#include "fabricd/fabric/verify.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +16,9 @@
 #define RELOAD_AGAIN_MS 1500
 /* Still wrong: opensm believes that they are right and must be made to write them. Both come sooner if time is short.
  */
-#define REWRITE_AFTER_MS 4000
+#define REWRITE_AFTER_MS  4000
+#define PUT_BACK_EVERY_MS 500
+#define PUT_BACK_LOOKS    10
 
 #define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
 
@@ -78,8 +81,9 @@ struct change {
     struct qos_tables tables;
     struct policy policy;
     struct policy_lock lock;
-    bool new_lmc;      /* a port has another than the policy wants */
-    unsigned ca_ports; /* that each need their LIDs */
+    bool new_lmc;            /* a port has another than the policy wants */
+    unsigned ca_ports;       /* that each need their LIDs */
+    struct snapshot *before; /* what ports had, if no policy was in force; or NULL */
 };
 
 static bool refuse(struct applier *a, struct task *t, struct diag *d)
@@ -292,6 +296,26 @@ static int settle(struct applier *a, struct task *t, struct change *c, const str
     }
 }
 
+/*
+ * The ports' tables of before the first policy. opensm may be at work still, by its file of before; when a look finds
+ * nothing to do, it has come to rest.
+ */
+static void put_back(struct applier *a, struct task *t, const struct snapshot *before)
+{
+    unsigned written = 0, failed = 0;
+    for (unsigned i = 0; i < PUT_BACK_LOOKS; i++) {
+        unsigned now = snapshot_put_back(before, &failed);
+        written += now;
+        if ((i && !now) || !manager_pause(a->m, PUT_BACK_EVERY_MS))
+            break;
+    }
+    if (failed)
+        say(a, t, "%u blocks of the ports' tables are not what they were before: they could not be written back",
+            failed);
+    else if (written)
+        say(a, t, "the ports have the tables of before again: %u blocks written back", written);
+}
+
 static void roll_back(struct applier *a, struct task *t, struct change *c, bool restarted, struct manager_event *out)
 {
     struct text why = {0};
@@ -300,6 +324,8 @@ static void roll_back(struct applier *a, struct task *t, struct change *c, bool 
         return;
     if (t->current.valid)
         settle(a, t, c, &t->current.tables, false, out);
+    else
+        put_back(a, t, c->before);
 }
 
 /* The files say it and the ports have it: opensm need not be disturbed. */
@@ -320,6 +346,10 @@ static int change_fabric(struct applier *a, struct task *t, struct change *c, st
     struct text why = {0};
     if (!sms_merge(&a->sms, &c->tables) && already_there(a, t, c, out))
         return 0;
+    if (!t->current.valid) {
+        struct verify_options o = apply_look_options(a, &c->lock, false);
+        c->before = snapshot_take(&o);
+    }
     int rc = c->new_lmc && !sms_can_restart(&a->sms, &why) ? -ENOTSUP : sms_write(&a->sms, &why);
     if (rc) {
         said(a, t, rc, &why);
@@ -353,6 +383,7 @@ void apply_policy(struct applier *a, struct task *t, struct manager_event *out)
         out->next_in_force.text = t->text;
         t->text = (struct text){0};
     }
+    snapshot_free(c.before);
 }
 
 void apply_diff(struct applier *a, struct task *t, struct manager_event *out)

@@ -7,8 +7,8 @@
 #define FABRICD_APPLY_H
 
 #include "fabricd/manager.h"
-#include "fabricd/sms.h"
-#include "fabricd/verify.h"
+#include "fabricd/fabric/sms.h"
+#include "fabricd/fabric/verify.h"
 
 struct applier {
     struct manager *m;

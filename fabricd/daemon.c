@@ -206,8 +206,14 @@ static void put_off(struct daemon *d, bool failed)
 
 static void after_apply(struct daemon *d, const struct manager_event *e)
 {
+    struct text t = {0};
     d->applying[0] = 0;
-    if (!e->changed) {
+    if (e->changed) {
+        text_printf(&t, "policy in force: generation %" PRIu64 "%s\n", e->generation,
+                    e->generation == d->generation ? " as before" : "");
+        server_progress(d->server, e->client, t.s, t.len);
+        text_free(&t);
+    } else {
         log_event(LOG_POLICY_REFUSED, SD_ERR, "the policy was not put in force: %s", strerror(-e->status));
         d->refused = e->status == -EINVAL;
     }

@@ -9,7 +9,7 @@
 #include "fabricd/ctl.h"
 #include "fabricd/json.h"
 #include "fabricd/keys.h"
-#include "fabricd/opensm.h"
+#include "fabricd/fabric/opensm.h"
 #include "fabricd/plan_command.h"
 #include "fabricd/schema.h"
 

@@ -29,9 +29,9 @@ struct follow {
     int fd;
 
     /* the thread's own */
-    struct text problem;       /* that was told last */
-    uint64_t handed_on, seen;  /* digests of the pair that was handed on, and of what the last look found */
-    unsigned looks;            /* that found the same */
+    struct text problem;      /* that was told last */
+    uint64_t handed_on, seen; /* digests of the pair that was handed on, and of what the last look found */
+    unsigned looks;           /* that found the same */
 };
 
 /* ---- one look ---- */
@@ -200,11 +200,11 @@ void follow_stop(struct follow *f)
     f->stopping = true;
     pthread_cond_broadcast(&f->wake);
     pthread_mutex_unlock(&f->lock);
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += STOP_MS * 1000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    if (pthread_timedjoin_np(f->thread, NULL, &until))
+    if (pthread_clockjoin_np(f->thread, NULL, CLOCK_MONOTONIC, &until))
         return; /* a file server does not answer; the thread ends with the process, and uses f until then */
     close(f->fd);
     free_news(&f->news);

@@ -1,7 +1,7 @@
 # fabricd and fabricctl. The pure parts (text, YAML, policy, tables, configuration, messages) are shared by both.
 
 FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/keys.c fabricd/policy.c fabricd/pattern.c fabricd/lock.c fabricd/lock_text.c \
-                fabricd/compile.c fabricd/lanes.c fabricd/weights.c fabricd/ahead.c fabricd/wait.c fabricd/opensm.c fabricd/message.c \
+                fabricd/compile.c fabricd/lanes.c fabricd/weights.c fabricd/ahead.c fabricd/wait.c fabricd/fabric/opensm.c fabricd/message.c \
                 libmrmpi/route/policy.c
 
 PROGRAMS += fabricd fabricctl
@@ -9,9 +9,9 @@ MANPAGES += man/fabricd.8 man/fabricctl.1 man/mrmpi-policy.5 man/org.mrmpi.Fabri
 
 fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/dbus/dbus.c fabricd/dbus/manager.c fabricd/dbus/job.c \
                 fabricd/dbus/order.c fabricd/dbus/sender.c fabricd/requests.c fabricd/orders.c fabricd/users.c fabricd/jobs_text.c fabricd/start.c fabricd/daemon.c fabricd/forget.c fabricd/subscribers.c \
-                fabricd/readers.c fabricd/server.c fabricd/state.c fabricd/pace.c fabricd/manager.c fabricd/work.c fabricd/follow.c fabricd/apply.c fabricd/sms.c \
-                fabricd/conf.c fabricd/jobs.c fabricd/store.c fabricd/status.c fabricd/rails.c fabricd/bus.c fabricd/verify.c \
-                fabricd/cables.c fabricd/ports.c fabricd/rate.c fabricd/smp.c \
+                fabricd/readers.c fabricd/server.c fabricd/state.c fabricd/pace.c fabricd/manager.c fabricd/work.c fabricd/follow.c fabricd/apply.c fabricd/fabric/sms.c \
+                fabricd/conf.c fabricd/jobs.c fabricd/store.c fabricd/status.c fabricd/rails.c fabricd/bus.c fabricd/fabric/verify.c \
+                fabricd/fabric/cables.c fabricd/fabric/snapshot.c fabricd/fabric/ports.c fabricd/fabric/rate.c fabricd/fabric/smp.c \
                 fabricd/sa.c fabricd/log.c
 fabricd_PKGS := yaml-0.1 libsystemd libibumad
 fabricd_LDLIBS := -pthread

@@ -4,7 +4,7 @@
 #include "fabricd/follow.h"
 #include "fabricd/log.h"
 #include "fabricd/server.h"
-#include "fabricd/sms.h"
+#include "fabricd/fabric/sms.h"
 #include "fabricd/store.h"
 #include "fabricd/work.h"
 

@@ -6,7 +6,6 @@
 #include "fabricd/store.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
@@ -56,8 +55,6 @@ static void keep(struct applier *a, struct task *t, struct manager_event *out)
         rc = store_save(a->conf, next);
     else if (!lock_equal(&t->current.lock, &next->lock))
         rc = store_save_lock(a->conf, next);
-    if (t->client) /* the log has it from the main thread */
-        say(a, t, "policy in force: generation %" PRIu64 "%s", out->generation, same ? " as before" : "");
     if (rc)
         say(a, t, "%s: %s: the policy is in force, but could not be kept: apply it again when that is mended",
             a->conf->state, strerror(-rc));

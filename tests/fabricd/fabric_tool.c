@@ -15,7 +15,7 @@
  */
 #include "fabricd/message.h"
 #include "fabricd/proto_state.h"
-#include "fabricd/smp.h"
+#include "fabricd/fabric/smp.h"
 
 #include <errno.h>
 #include <poll.h>

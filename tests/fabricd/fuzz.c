@@ -6,7 +6,7 @@
 #include "fabricd/conf.h"
 #include "fabricd/json.h"
 #include "fabricd/message.h"
-#include "fabricd/opensm.h"
+#include "fabricd/fabric/opensm.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@ tests/fabricd/test_ahead_SRCS := tests/fabricd/test_ahead.c fabricd/ahead.c
 tests/fabricd/test_ahead_PKGS := check
 tests/fabricd/test_pace_SRCS := tests/fabricd/test_pace.c fabricd/pace.c
 tests/fabricd/test_pace_PKGS := check
-tests/fabricd/test_cables_SRCS := tests/fabricd/test_cables.c fabricd/cables.c
+tests/fabricd/test_cables_SRCS := tests/fabricd/test_cables.c fabricd/fabric/cables.c
 tests/fabricd/test_cables_PKGS := check
 tests/fabricd/test_goals_SRCS := tests/fabricd/test_goals.c $(FABRICD_COMPILER)
 tests/fabricd/test_goals_PKGS := check
@@ -31,7 +31,7 @@ tests/fabricd/test_plan_SRCS := tests/fabricd/test_plan.c fabricd/plan.c fabricd
                                 fabricd/ydoc.c libmrmpi/route/policy.c libmrmpi/route/ahead.c
 tests/fabricd/test_plan_PKGS := check yaml-0.1
 tests/fabricd/test_plan_LDLIBS := -lm
-tests/fabricd/test_opensm_conf_SRCS := tests/fabricd/test_opensm_conf.c fabricd/opensm.c $(FABRICD_COMPILER)
+tests/fabricd/test_opensm_conf_SRCS := tests/fabricd/test_opensm_conf.c fabricd/fabric/opensm.c $(FABRICD_COMPILER)
 tests/fabricd/test_opensm_conf_PKGS := check
 tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fabricd/jobs.c fabricd/jobs_text.c fabricd/users.c fabricd/json.c fabricd/policy.c fabricd/pattern.c fabricd/keys.c fabricd/ydoc.c \
                                  fabricd/text.c libmrmpi/route/policy.c
@@ -43,7 +43,7 @@ UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd
 SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/dbus.sh tests/fabricd/dbus_policy.sh tests/fabricd/nodes.sh tests/fabricd/planes.sh tests/fabricd/planes_two.sh tests/fabricd/ibsim.sh
 
 TESTPROGS += tests/fabricd/fabric_tool
-tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/smp.c
+tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/fabric/smp.c
 tests/fabricd/fabric_tool_PKGS := libibumad
 SCRIPT_TESTS += tests/fabricd/simfab.sh tests/fabricd/lock.sh tests/fabricd/trunk.sh tests/fabricd/shares.sh tests/fabricd/grants.sh tests/fabricd/binds.sh tests/fabricd/predict.sh tests/fabricd/paced.sh
 LONG_TESTS += tests/fabricd/fuzz.sh tests/fabricd/predict_all.sh tests/fabricd/binds_all.sh tests/fabricd/paced_all.sh

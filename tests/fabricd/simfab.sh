@@ -41,6 +41,29 @@ ok "diff tells by its exit status that a policy would change something" exits 1 
 fabricctl policy diff simple.yaml >q 2>&1
 like "on which port and how" 'h2 mlx5_1 .0x[0-9a-f]{16}. port 1: VLArb low: expected '"$low found " q
 ok "and changes nothing" status_has '^policy: .*state: none'
+
+# a first policy of which the ports get a part: all are to have again what they had
+switch_tables() { # of the ports of the switch across h1's first cable
+  local p
+  for p in 1 2 3 4; do
+    simfab exec h1 -- smpquery -D VLArb 0,1 $p
+    simfab exec h1 -- smpquery -D SL2VL 0,1 $p
+    simfab exec h1 -- smpquery -D PortInfo 0,1 $p | grep VLHighLimit
+  done 2>&1
+}
+switch_tables >had
+ok "tables are read" test "$(grep -c VLHighLimit had)" -ge 2
+kill -STOP "$(simfab opensm pid)"
+exits 1 fabricctl policy apply simple.yaml >half &
+half=$!
+wait_for 5 grep -q '^wrote ' half
+simfab exec h2 -- "$tool" vlarb 1 0x10001 0:1,1:200
+simfab exec h2 -- "$tool" vlarb 1 0x30001 4:1
+ok "a first policy that ports have not taken in time is not applied" wait $half
+kill -CONT "$(simfab opensm pid)"
+like "which is rolled back" 'rolling back to the configuration from before' fabricd.log
+like "into the ports, too" 'the ports have the tables of before again: 2 blocks written back' fabricd.log
+ok "they have what they had" eval 'switch_tables >has && diff had has'
 ok "a policy is applied and verified" fabricctl policy apply simple.yaml
 ok "then diff finds nothing" fabricctl policy diff simple.yaml
 fabricctl policy diff simple.yaml >q

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The oversubscription of fabrics: known ones, and any against the definition. */
-#include "fabricd/cables.h"
+#include "fabricd/fabric/cables.h"
 #include "tests/check.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* opensm's file: our options replaced, everything else kept; written at once or not at all. */
-#include "fabricd/opensm.h"
+#include "fabricd/fabric/opensm.h"
 #include "tests/check.h"
 
 #include <errno.h>
@@ -178,8 +178,8 @@ START_TEST(opensm_by_its_configuration)
     snprintf(conf, sizeof(conf), "%s/a.conf", dir);
     snprintf(other, sizeof(other), "%s/b.conf", dir);
     snprintf(link, sizeof(link), "%s/c.conf", dir);
-    snprintf(command, sizeof(command), "cp \"$(command -v tail)\" %s; touch %s %s; ln -s a.conf %s", program,
-             conf, other, link);
+    snprintf(command, sizeof(command), "cp \"$(command -v tail)\" %s; touch %s %s; ln -s a.conf %s", program, conf,
+             other, link);
     ck_assert_int_eq(system(command), 0);
     struct opensm o = {.config = conf};
     uint64_t guid[OPENSM_PORTS_MAX];

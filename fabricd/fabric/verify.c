@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads and compares the tables of every live port: see verify.h. */
-#include "fabricd/verify.h"
-#include "fabricd/cables.h"
-#include "fabricd/ports.h"
-#include "fabricd/rate.h"
+#include "fabricd/fabric/verify.h"
+#include "fabricd/fabric/cables.h"
+#include "fabricd/fabric/ports.h"
+#include "fabricd/fabric/rate.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@
 
 struct walk {
     struct look look; /* from one port of this host after the other */
+    const struct verify_options *options;
     struct node *nodes;
     size_t num_nodes, cap_nodes;
     size_t first_node; /* of this subnet */
@@ -152,6 +153,8 @@ static void check_switch_port(struct walk *w, const struct node *n, const struct
                               unsigned live)
 {
     note_caps(w, n, p);
+    if (w->options->visit)
+        w->options->visit(w->options->visit_arg, &w->look, n, p, ports, live);
     if (!w->look.want)
         return;
     port_compare(&w->look, n, p);
@@ -202,6 +205,8 @@ static bool check_ca(struct walk *w, const struct node *n)
     w->ca_ports++;
     if (n->path.hops > w->look.r->caps.hops)
         w->look.r->caps.hops = n->path.hops;
+    if (w->options->visit)
+        w->options->visit(w->options->visit_arg, &w->look, n, &p, &p, 1);
     if (w->look.want) {
         port_compare(&w->look, n, &p);
         port_compare_sl2vl(&w->look, n, 0, p.num);
@@ -287,6 +292,7 @@ static int look_from_all(struct walk *w, const struct smp_port *from, unsigned n
 {
     int rc = 0;
     for (unsigned i = 0; i < n; i++) {
+        w->look.from = i;
         int one = look_from(w, &from[i], near);
         rc = rc ? rc : one;
     }
@@ -295,7 +301,8 @@ static int look_from_all(struct walk *w, const struct smp_port *from, unsigned n
 
 bool verify_fabric(const struct verify_options *o, const struct qos_tables *want, struct verify_result *r)
 {
-    struct walk w = {.look = {.want = want, .r = r, .high_limit = o->high_limit}, .hash_size = 2 * NODES_MAX};
+    struct walk w = {
+        .look = {.want = want, .r = r, .high_limit = o->high_limit}, .options = o, .hash_size = 2 * NODES_MAX};
     *r = (struct verify_result){0};
     w.hash = calloc(w.hash_size, sizeof(*w.hash));
     if (!w.hash)

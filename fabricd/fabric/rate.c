@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Codes to rates: see rate.h. */
-#include "fabricd/rate.h"
+#include "fabricd/fabric/rate.h"
 
 #include <stddef.h>
 

@@ -6,8 +6,8 @@
  * (ca, sw0, swe, rtr and the common one); it writes the common set only. Everything else in the file is the
  * administrator's and is kept line by line.
  */
-#ifndef FABRICD_OPENSM_H
-#define FABRICD_OPENSM_H
+#ifndef FABRICD_FABRIC_OPENSM_H
+#define FABRICD_FABRIC_OPENSM_H
 
 #include "fabricd/compile.h"
 

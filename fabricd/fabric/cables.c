@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Adapters' ports by cables between switches: see cables.h. */
-#include "fabricd/cables.h"
+#include "fabricd/fabric/cables.h"
 
 #include <stdlib.h>
 

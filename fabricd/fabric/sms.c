@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See sms.h. */
-#include "fabricd/sms.h"
+#include "fabricd/fabric/sms.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -76,7 +76,8 @@ int sms_none(const struct conf *c, struct text *why)
         text_printf(why, "opensm does not run here (pid file %s): %s; start it and apply again", o.pid_file,
                     strerror(-rc));
     else
-        text_printf(why, "no opensm that reads %s runs here: start it and apply again, or apply on the host where it runs",
+        text_printf(why,
+                    "no opensm that reads %s runs here: start it and apply again, or apply on the host where it runs",
                     o.config);
     return rc;
 }

@@ -11,8 +11,8 @@
  * It is too small where routing is unbalanced, or where only a set of cables between several switches parts the fabric,
  * as in a ring. Many hosts that send to one share its cable, too, in any fabric; that is not counted.
  */
-#ifndef FABRICD_CABLES_H
-#define FABRICD_CABLES_H
+#ifndef FABRICD_FABRIC_CABLES_H
+#define FABRICD_FABRIC_CABLES_H
 
 #include <stdbool.h>
 #include <stddef.h>

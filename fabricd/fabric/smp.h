@@ -6,8 +6,8 @@
  * it is a LID: then the answer shows that the forwarding tables lead there and back. One struct smp belongs to one
  * thread.
  */
-#ifndef FABRICD_SMP_H
-#define FABRICD_SMP_H
+#ifndef FABRICD_FABRIC_SMP_H
+#define FABRICD_FABRIC_SMP_H
 
 #include <stdint.h>
 

@@ -3,10 +3,10 @@
  * One node and one port of the fabric: read by directed-route packets, and compared with the tables that the policy
  * wants. What differs is counted and told in the result. verify.c finds them.
  */
-#ifndef FABRICD_PORTS_H
-#define FABRICD_PORTS_H
+#ifndef FABRICD_FABRIC_PORTS_H
+#define FABRICD_FABRIC_PORTS_H
 
-#include "fabricd/verify.h"
+#include "fabricd/fabric/verify.h"
 
 enum { TYPE_CA = 1, TYPE_SWITCH = 2 };
 enum { STATE_DOWN = 1, STATE_INIT = 2, STATE_ACTIVE = 4 };
@@ -29,6 +29,7 @@ struct port {
 /* From where and at what is looked. */
 struct look {
     struct smp *smp;
+    unsigned from;   /* which of the ports whose whole subnets are looked at */
     bool high_limit; /* compare VLHighLimit */
     const struct qos_tables *want;
     struct verify_result *r;

@@ -3,27 +3,37 @@
  * What the ports of the fabric really have: every node is found and asked by directed-route packets from this host,
  * and every live port is compared with the tables that the policy wants.
  */
-#ifndef FABRICD_VERIFY_H
-#define FABRICD_VERIFY_H
+#ifndef FABRICD_FABRIC_VERIFY_H
+#define FABRICD_FABRIC_VERIFY_H
 
 #include "fabricd/compile.h"
-#include "fabricd/smp.h"
+#include "fabricd/fabric/smp.h"
 
 #define VERIFY_SUBNETS_MAX 8
 
+struct look;
+struct node;
+struct port;
+/* Called for each live port p, which is one of a switch's live ports; an adapter's is alone. */
+typedef void verify_visit(void *arg, struct look *l, const struct node *n, const struct port *p,
+                          const struct port *ports, unsigned live);
+
 struct verify_options {
     bool high_limit; /* compare VLHighLimit (ibsim does not keep it) */
-    struct smp_port whole[VERIFY_SUBNETS_MAX]; /* the whole subnet behind each; "" and 0: behind the first active port */
+    struct smp_port
+        whole[VERIFY_SUBNETS_MAX]; /* the whole subnet behind each; "" and 0: behind the first active port */
     unsigned num_whole;
     struct smp_port near[SMP_PORTS_MAX]; /* these ports of this host, and those at the other ends of their cables */
     unsigned num_near;
+    verify_visit *visit; /* or NULL */
+    void *visit_arg;
 };
 
 #define VERIFY_DIFFERENCES_MAX 64 /* told in text; the rest are only counted */
 
 struct verify_result {
-    int error;               /* 0, or the negative errno that kept us from looking */
-    unsigned nodes, ports;   /* seen; ports that are up */
+    int error;             /* 0, or the negative errno that kept us from looking */
+    unsigned nodes, ports; /* seen; ports that are up */
     unsigned differences;
     bool vls_lag;            /* some port has fewer operational VLs than the tables use */
     bool unsettled;          /* some port is up but not Active yet, or nobody answered there */

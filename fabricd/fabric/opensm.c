@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* opensm's configuration file, and its process: see opensm.h. */
-#include "fabricd/opensm.h"
+#include "fabricd/fabric/opensm.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One port: see ports.h. Attributes' layouts are those of the InfiniBand specification, volume 1, 14.2.5. */
-#include "fabricd/ports.h"
+#include "fabricd/fabric/ports.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -180,7 +180,8 @@ void port_compare_route(struct look *w, const struct node *n, const struct port 
         if (!rc)
             port_differs(w, n, p->num, "LID %u leads to another node (0x%016" PRIx64 ")", path.lid, be64toh(guid));
         else
-            port_differs(w, n, p->num, "LID %u: %s", path.lid, p->lid ? "no route there from this host" : "none assigned");
+            port_differs(w, n, p->num, "LID %u: %s", path.lid,
+                         p->lid ? "no route there from this host" : "none assigned");
         return;
     }
 }

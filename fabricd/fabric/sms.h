@@ -6,12 +6,12 @@
  *
  * Errors are negative errnos, and why then says what was wrong, a line without its end.
  */
-#ifndef FABRICD_SMS_H
-#define FABRICD_SMS_H
+#ifndef FABRICD_FABRIC_SMS_H
+#define FABRICD_FABRIC_SMS_H
 
 #include "fabricd/conf.h"
-#include "fabricd/opensm.h"
-#include "fabricd/verify.h"
+#include "fabricd/fabric/opensm.h"
+#include "fabricd/fabric/verify.h"
 
 struct sm {
     struct opensm opensm;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SMPs: see smp.h. The packets' layout is that of the InfiniBand specification, volume 1, 14.2.1. */
-#include "fabricd/smp.h"
+#include "fabricd/fabric/smp.h"
 
 #include <endian.h>
 #include <errno.h>

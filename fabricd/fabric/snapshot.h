@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The tables that ports have, to be put back. opensm leaves them as they are when its configuration does not speak of
+ * them any more; so if the first policy is not taken, what ports had before it is written by datagrams from here.
+ */
+#ifndef FABRICD_FABRIC_SNAPSHOT_H
+#define FABRICD_FABRIC_SNAPSHOT_H
+
+#include "fabricd/fabric/verify.h"
+
+struct snapshot;
+
+/* SL2VL, VLArb and VLHighLimit of every port of the whole subnets of o. Free it with snapshot_free. */
+struct snapshot *snapshot_take(const struct verify_options *o);
+void snapshot_free(struct snapshot *s); /* or NULL */
+
+/* Writes back what has changed since. How many blocks it wrote; failed: how many could not be read or written. */
+unsigned snapshot_put_back(const struct snapshot *s, unsigned *failed);
+
+#endif
