@@ -225,7 +225,7 @@ static int rewrite(struct applier *a, struct task *t, struct change *c)
 {
     struct qos_tables variant = c->tables;
     struct text why = {0};
-    say(a, t, "opensm believes that the tables are right: making it write them again");
+    say(a, t, "the ports do not change: having opensm write all tables again");
     for (unsigned i = 0; i < variant.num_low; i++)
         variant.low[i].weight = other_weight(variant.low[i].weight);
     for (unsigned i = 0; i < variant.num_high; i++)
@@ -252,6 +252,20 @@ static int rewrite(struct applier *a, struct task *t, struct change *c)
     return rc ? rc : again;
 }
 
+/* The likely causes of ports that do not change. */
+static void say_why_not(struct applier *a, struct task *t, unsigned other_sm_lid)
+{
+    struct text who = {0};
+    sms_name(&a->sms, &who);
+    if (other_sm_lid)
+        say(a, t, "the subnet has another master, at LID %u: %s only stands by; apply on the host of the master",
+            other_sm_lid, who.s);
+    else
+        say(a, t, "%s was told by SIGHUP, and has not given the ports the tables within %u s: see its log", who.s,
+            a->conf->verify_timeout_s);
+    text_free(&who);
+}
+
 /* Look until all is as wanted or time is up; help opensm along where it is known to fall short. */
 static int settle(struct applier *a, struct task *t, struct change *c, const struct qos_tables *want, bool may_push,
                   struct manager_event *out)
@@ -266,6 +280,7 @@ static int settle(struct applier *a, struct task *t, struct change *c, const str
         bool ok = verify_fabric(&o, want, &r);
         uint64_t took = now_ms() - start;
         unsigned ports = r.ports, nodes = r.nodes, differences = r.differences;
+        unsigned other_sm_lid = r.other_sm_lid;
         bool lag = r.vls_lag, unsettled = r.unsettled || r.error;
         apply_take_result(out, &r, ok);
         verify_result_free(&r);
@@ -278,6 +293,8 @@ static int settle(struct applier *a, struct task *t, struct change *c, const str
             say(a, t, "not verified within %u s: %u differences on %u ports of %u nodes%s%.*s",
                 a->conf->verify_timeout_s, differences, ports, nodes, out->text.len ? "\n" : "",
                 (int)(out->text.len ? out->text.len - 1 : 0), text_str(&out->text));
+            if (may_push)
+                say_why_not(a, t, other_sm_lid);
             return -ETIMEDOUT;
         }
         int rc = 0;

@@ -232,8 +232,7 @@ static int hang_up(const struct opensm *o, int pid)
     return rc;
 }
 
-/* Into pid[]; how many, or a negative errno. */
-static int list_opensm(const struct opensm *o, int pid[OPENSM_PORTS_MAX])
+int opensm_pids(const struct opensm *o, int pid[OPENSM_PORTS_MAX])
 {
     int n = 0;
     if (o->pid_file) {
@@ -253,7 +252,7 @@ static int list_opensm(const struct opensm *o, int pid[OPENSM_PORTS_MAX])
 
 int opensm_running(const struct opensm *o, uint64_t guid[OPENSM_PORTS_MAX])
 {
-    int pid[OPENSM_PORTS_MAX], n = list_opensm(o, pid);
+    int pid[OPENSM_PORTS_MAX], n = opensm_pids(o, pid);
     char value[64];
     struct text conf = {0};
     text_read_file(&conf, o->config, OPENSM_CONF_MAX);
@@ -270,7 +269,7 @@ int opensm_running(const struct opensm *o, uint64_t guid[OPENSM_PORTS_MAX])
 
 int opensm_reload(const struct opensm *o)
 {
-    int pid[OPENSM_PORTS_MAX], n = list_opensm(o, pid), told = 0;
+    int pid[OPENSM_PORTS_MAX], n = opensm_pids(o, pid), told = 0;
     if (n < 0)
         return n;
     for (int i = 0; i < n; i++) {

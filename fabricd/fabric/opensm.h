@@ -36,6 +36,7 @@ struct opensm {
  * How many there are: negative errno if opensm does not run. guid: of the port that each serves, 0 if neither its
  * command line nor its configuration says.
  */
+int opensm_pids(const struct opensm *o, int pid[OPENSM_PORTS_MAX]);
 int opensm_running(const struct opensm *o, uint64_t guid[OPENSM_PORTS_MAX]);
 /* Make it read its configuration again. */
 int opensm_reload(const struct opensm *o);

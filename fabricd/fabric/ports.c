@@ -44,6 +44,7 @@ int port_read(struct look *w, const struct node *n, unsigned num, struct port *p
     *p = (struct port){
         .num = (uint8_t)num,
         .lid = (uint16_t)(d[16] << 8 | d[17]),
+        .sm_lid = (uint16_t)(d[18] << 8 | d[19]),
         .state = d[32] & 15,
         .lmc = d[34] & 7,
         .mtu_code = d[36] >> 4,

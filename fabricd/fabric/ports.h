@@ -21,7 +21,7 @@ struct node {
 
 struct port {
     uint8_t num;
-    uint16_t lid;
+    uint16_t lid, sm_lid;
     uint8_t state, lmc, mtu_code, vl_cap, op_vls, high_limit, high_cap, low_cap;
     uint8_t width, speed, speed_ext; /* as PortInfo codes them */
 };

@@ -66,6 +66,18 @@ void sms_free(struct sms *s)
     *s = (struct sms){0};
 }
 
+void sms_name(const struct sms *s, struct text *out)
+{
+    unsigned n = 0;
+    text_printf(out, "opensm");
+    for (unsigned i = 0; i < s->n; i++) {
+        int pid[OPENSM_PORTS_MAX], found = opensm_pids(&s->sm[i].opensm, pid);
+        for (int k = 0; k < found; k++)
+            text_printf(out, n++ ? ", %d" : " (pid %d", pid[k]);
+    }
+    text_printf(out, n ? ")" : ", which does not run any more,");
+}
+
 int sms_none(const struct conf *c, struct text *why)
 {
     uint64_t guid[OPENSM_PORTS_MAX];

@@ -45,6 +45,9 @@ int sms_reload(const struct sms *s, struct text *why);
 bool sms_can_restart(const struct sms *s, struct text *why);
 int sms_restart(const struct sms *s, struct text *why);
 
+/* Who they are, for people: "opensm (pid 1, 2)". */
+void sms_name(const struct sms *s, struct text *out);
+
 /* Why none runs, for people: what to start, and where else to apply. -ESRCH, or what finding them failed with. */
 int sms_none(const struct conf *c, struct text *why);
 

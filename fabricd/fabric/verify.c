@@ -176,12 +176,14 @@ static void visit_switch(struct walk *w, size_t index)
 }
 
 /* Of a port of this host. */
-static void note_lmc(struct verify_result *r, unsigned lmc)
+static void note_own(struct verify_result *r, const struct port *p)
 {
-    if (!r->asked || lmc < r->lmc)
-        r->lmc = lmc;
-    if (!r->asked || lmc > r->lmc_most)
-        r->lmc_most = lmc;
+    if (!r->asked || p->lmc < r->lmc)
+        r->lmc = p->lmc;
+    if (!r->asked || p->lmc > r->lmc_most)
+        r->lmc_most = p->lmc;
+    if (p->sm_lid < p->lid || p->sm_lid >= p->lid + (1u << p->lmc))
+        r->other_sm_lid = p->sm_lid;
     r->asked++;
 }
 
@@ -195,7 +197,7 @@ static bool check_ca(struct walk *w, const struct node *n)
         return false;
     }
     if (!n->path.hops)
-        note_lmc(w->look.r, p.lmc);
+        note_own(w->look.r, &p);
     if (p.state <= STATE_DOWN) {
         w->look.r->unsettled = true;
         port_differs(&w->look, n, p.num, "state: Down; this is the port that the fabric is looked at from");

@@ -41,6 +41,7 @@ struct verify_result {
     unsigned ca_ports;       /* adapters' ports that are up, in the subnet that has most */
     unsigned asked;          /* this host's ports that were looked from */
     unsigned lmc, lmc_most;  /* the least and the most of these */
+    unsigned other_sm_lid;   /* where the master subnet manager is, if not at the port that was looked from */
     char without_table[96];  /* a port that has no arbitration table at all, or empty */
     struct text text;        /* the differences, one line each: node, port, table, expected, found */
 };

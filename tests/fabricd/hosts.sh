@@ -6,7 +6,7 @@ policy=$SIMFAB_DIR/policy.yaml
 on() { FABRICD_SOCKET=$SIMFAB_DIR/fabricd-$1.sock fabricctl "${@:2}"; } # HOST WORD...
 daemon_of=()
 start() { # HOST
-  simfab exec --real-clock "$1" -- fabricd --config "$top/etc/fabricd/simfab.yaml" >>"$1.log" 2>&1 &
+  simfab exec --real-clock "$1" -- fabricd --config "${conf:-$top/etc/fabricd/simfab.yaml}" >>"$1.log" 2>&1 &
   daemon_of[${1#h}]=$!
   started
 }

@@ -61,6 +61,7 @@ simfab exec h2 -- "$tool" vlarb 1 0x10001 0:1,1:200
 simfab exec h2 -- "$tool" vlarb 1 0x30001 4:1
 ok "a first policy that ports have not taken in time is not applied" wait $half
 kill -CONT "$(simfab opensm pid)"
+like "and who is to blame" "^opensm .pid $(simfab opensm pid). was told by SIGHUP, and has not given the ports the tables within 6 s: see its log" half
 like "which is rolled back" 'rolling back to the configuration from before' fabricd.log
 like "into the ports, too" 'the ports have the tables of before again: 2 blocks written back' fabricd.log
 ok "they have what they had" eval 'switch_tables >has && diff had has'

@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A second opensm stands by on another host: its configuration gets the policy, too, so that tables stay when it takes
+# over; and who applies a policy there is told where the master is.
+
+if [ -z "${SIMFAB_DIR:-}" ]; then
+  here=$(cd "$(dirname "$0")" && pwd)
+  exec "$BUILD/bin/simfab" run --topology "$here/../../etc/topologies/two-hosts-two-rails.net" --standby-sm h2 -- \
+    bash "$here/standby.sh"
+fi
+. "$(dirname "$0")/lib.sh"
+. "$top/tests/fabricd/hosts.sh"
+hosts="h1 h2"
+sed "s/timeout: 20/timeout: 4/; s|/opensm-2/|/opensm-standby/|" "$top/etc/fabricd/simfab.yaml" >fabricd.yaml
+conf=$tmp/fabricd.yaml
+
+ok "the subnet is up" timeout 30 simfab opensm wait
+for h in $hosts; do start $h; done
+for h in $hosts; do wait_for 20 on $h status; done
+cp "$top/etc/policies/simple.yaml" policy.yaml
+cp policy.yaml "$policy"
+ok "a policy is applied where the master is" on h1 policy apply "$policy"
+ok "and in force on both" wait_for 10 verified 1
+ok "the one that stands by has it in its file" wait_for 5 grep -q '^qos_vlarb_low 0:192' "$SIMFAB_DIR/opensm-standby/opensm.conf"
+sed 's/share: 60/share: 50/' policy.yaml >"$policy"
+ok "it cannot be applied where the master is not" exits 1 on h2 policy apply "$policy"
+on h2 policy apply "$policy" >q 2>&1
+like "which is told" '^the subnet has another master, at LID [0-9]+: opensm .pid [0-9]+. only stands by; apply on the host of the master' q
+cp policy.yaml "$policy"
+kill "$(simfab opensm pid)"
+ok "when it takes over" wait_for 20 sh -c "grep -q 'Entering MASTER state' $SIMFAB_DIR/opensm-standby/opensm.log"
+ok "the tables stay" wait_for 10 verified 1
+sed 's/share: 60/share: 40/' policy.yaml >"$policy"
+ok "and the next policy is applied there" on h2 policy apply "$policy"
+ok "for both" wait_for 10 verified 2
+done_testing
