@@ -38,6 +38,11 @@ if command -v systemd-analyze >/dev/null; then
   [ ! -e "$BUILD/lib/fabric-job" ] || ok "Slurm's, too" systemd-analyze verify "$tmp/fabric-slurm.service"
 fi
 
+if command -v systemd-tmpfiles >/dev/null; then
+  ok "the directories are good" systemd-tmpfiles --root="$tmp" --create "$top/systemd/mrmpi.tmpfiles"
+  is "and only the daemon's own is private" "$(stat -c '%a %n' run/fabricd etc/fabricd var/lib/fabricd | xargs)" \
+    "755 run/fabricd 755 etc/fabricd 700 var/lib/fabricd"
+fi
 ids() { grep -oE '\b[0-9a-f]{32}\b' "$1" | sort; }
 is "the catalog explains every message that has an id" "$(ids "$top/systemd/mrmpi.catalog")" "$(ids "$top/fabricd/log.h")"
 if command -v journalctl >/dev/null; then

@@ -9,7 +9,7 @@ ok "make install" make --no-print-directory install SAN="$san" DESTDIR="$tmp/roo
 p=$tmp/root/opt/mrmpi
 for f in bin/mrrun bin/mrcc bin/simfab bin/fabricd bin/fabricctl lib/libmpi.so.12 lib/libmpich.so.12 lib/libmrmpi.so lib/libsimfab.so lib/libsimfab-tsc.so include/mpi.h \
   share/mrmpi/topologies/two-hosts-two-rails.net share/mrmpi/models/sdr-pcix.yaml share/mrmpi/policy.schema.json share/man/man1/mrrun.1 share/man/man5/org.mrmpi.Fabric1.5 share/dbus-1/system.d/org.mrmpi.Fabric1.conf \
-  share/dbus-1/system-services/org.mrmpi.Fabric1.service share/polkit-1/actions/org.mrmpi.fabric1.policy lib/mrmpi_fabric.so lib/fabric-job lib/systemd/system/fabricd.service lib/systemd/system/fabricd.socket lib/systemd/catalog/mrmpi.catalog lib/pkgconfig/mrmpi.pc; do
+  share/dbus-1/system-services/org.mrmpi.Fabric1.service share/polkit-1/actions/org.mrmpi.fabric1.policy lib/mrmpi_fabric.so lib/fabric-job lib/systemd/system/fabricd.service lib/systemd/system/fabricd.socket lib/systemd/catalog/mrmpi.catalog lib/tmpfiles.d/mrmpi.conf lib/pkgconfig/mrmpi.pc; do
   ok "$f is installed" test -e "$p/$f"
 done
 cat >"$tmp/hello.c" <<'C'
