@@ -12,6 +12,8 @@
 #include "fabricd/fabric/opensm.h"
 #include "fabricd/plan_command.h"
 #include "fabricd/schema.h"
+#include "fabricd/top.h"
+#include "fabricd/ydoc.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -48,6 +50,7 @@ static const char usage[] =
     "  job show JOB               the class and service levels that processes of the job have\n"
     "  job del JOB                forget a job\n"
     "  rail list                  the ports of this host\n"
+    "  top [--interval S] [--count N]    rails with their rates, classes and jobs, every S (2) seconds, N times\n"
     "      [--json]               also of status, job list, job show, policy lock: for programs\n"
     "\n"
     "  -s, --socket PATH  the daemon's socket (default $FABRICD_SOCKET or /run/fabricd/fabricd.sock)\n"
@@ -59,6 +62,7 @@ static const char usage[] =
 struct args {
     const char *socket, *user, *account, *qos, *partition, *name, *wish;
     struct plan_options plan;
+    struct top_options top;
     bool cluster, renew;
     int num;
     char **word;
@@ -387,7 +391,22 @@ static int run(const struct args *a)
         return simple_request(a, FD_RAIL_LIST);
     if (a->num == 1 && !strcmp(noun, "status"))
         return simple_request(a, FD_STATUS);
+    if (a->num == 1 && !strcmp(noun, "top")) {
+        int rc = top_run(a->socket, &a->top);
+        return rc < 0 ? fail(a, rc) : 0;
+    }
     return -1;
+}
+
+static bool number(const char *what, const char *s, uint32_t least, uint32_t *out)
+{
+    uint64_t v;
+    if (!ydoc_uint_of(s, &v) || v < least || v > 86400) {
+        fprintf(stderr, "fabricctl: the %s is '%s'; allowed: %u to 86400\n", what, s, least);
+        return false;
+    }
+    *out = (uint32_t)v;
+    return true;
 }
 
 int main(int argc, char **argv)
@@ -398,12 +417,13 @@ int main(int argc, char **argv)
         {"qos", required_argument, NULL, 'q'},     {"partition", required_argument, NULL, 'p'},
         {"wish", required_argument, NULL, 'w'},    {"cluster", no_argument, NULL, 'c'},
         {"renew", no_argument, NULL, 'r'},
+        {"interval", required_argument, NULL, 'i'}, {"count", required_argument, NULL, 'N'},
         {"load", required_argument, NULL, 'l'},    {"fabric", required_argument, NULL, 'f'},
         {"json", no_argument, NULL, 'j'},          {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
     };
     const char *env = getenv("FABRICD_SOCKET");
-    struct args a = {.socket = env && *env ? env : "/run/fabricd/fabricd.sock"};
+    struct args a = {.socket = env && *env ? env : "/run/fabricd/fabricd.sock", .top.interval_s = 2};
     for (int o; (o = getopt_long(argc, argv, "s:hV", options, NULL)) != -1;) {
         switch (o) {
         case 's':
@@ -426,6 +446,14 @@ int main(int argc, char **argv)
             break;
         case 'w':
             a.wish = optarg;
+            break;
+        case 'i':
+            if (!number("interval", optarg, 1, &a.top.interval_s))
+                return 2;
+            break;
+        case 'N':
+            if (!number("count", optarg, 0, &a.top.count))
+                return 2;
             break;
         case 'c':
             a.cluster = true;
