@@ -8,7 +8,7 @@
 #define FABRICD_DAEMON_H
 
 #include "fabricd/conf.h"
-#include "fabricd/jobs.h"
+#include "fabricd/jobs/jobs.h"
 #include "fabricd/manager.h"
 #include "fabricd/rails.h"
 #include "fabricd/readers.h"

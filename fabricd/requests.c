@@ -2,9 +2,9 @@
 /* Answers what clients ask for: see requests.h. */
 #include "fabricd/requests.h"
 #include "fabricd/daemon.h"
-#include "fabricd/jobs_text.h"
+#include "fabricd/jobs/jobs_text.h"
 #include "fabricd/message.h"
-#include "fabricd/orders.h"
+#include "fabricd/jobs/orders.h"
 #include "fabricd/status.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the daemon knows, as text: see status.h. */
 #include "fabricd/status.h"
-#include "fabricd/jobs_text.h"
+#include "fabricd/jobs/jobs_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

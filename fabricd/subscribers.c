@@ -4,7 +4,7 @@
 #include "fabricd/daemon.h"
 #include "fabricd/server.h"
 #include "fabricd/state.h"
-#include "fabricd/users.h"
+#include "fabricd/jobs/users.h"
 
 #include <stdio.h>
 #include <string.h>

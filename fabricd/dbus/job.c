@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs as objects, each at DBUS_JOBS/ID; and what both they and the manager do to a job. */
 #include "fabricd/dbus/internal.h"
-#include "fabricd/users.h"
+#include "fabricd/jobs/users.h"
 
 #include <errno.h>
 #include <stdlib.h>

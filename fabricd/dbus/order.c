@@ -2,7 +2,7 @@
 /* What calls do to jobs, by whichever object they come: the daemon's orders, with the bus's errors. */
 #include "fabricd/dbus/internal.h"
 #include "fabricd/message.h"
-#include "fabricd/orders.h"
+#include "fabricd/jobs/orders.h"
 #include "fabricd/subscribers.h"
 
 #include <errno.h>

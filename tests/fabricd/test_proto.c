@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages from the socket that are not what they should be, and jobs that survive the daemon. */
-#include "fabricd/jobs_text.h"
+#include "fabricd/jobs/jobs_text.h"
 #include "fabricd/json.h"
 #include "fabricd/message.h"
 #include "tests/check.h"

@@ -33,7 +33,7 @@ ok "libmrmpi ends the process in launch/ only" exit_places
 
 maps() {
   local d rc=0
-  for d in libmrmpi libmrmpi/*/ fabricd simfab simfab/*/ mrrun etc etc/*/ tests bench packaging man; do
+  for d in libmrmpi libmrmpi/*/ fabricd fabricd/*/ simfab simfab/*/ mrrun etc etc/*/ tests bench packaging man; do
     [ -d "$d" ] || continue
     case $d in libmrmpi/include/) continue ;; esac
     [ -f "${d%/}/README.md" ] || { echo "$d has no README.md"; rc=1; }
@@ -44,7 +44,7 @@ ok "every folder has its map" maps
 
 map_entries() { # each source is in its folder's map (X_large.c is X.c a second time), and what a map names exists
   local d f name rc=0
-  for d in libmrmpi/*/ simfab/engine/ simfab/preload/ simfab/tsc/ simfab/cmd/ fabricd/ mrrun/; do
+  for d in libmrmpi/*/ simfab/engine/ simfab/preload/ simfab/tsc/ simfab/cmd/ fabricd/ fabricd/*/ mrrun/; do
     [ -f "$d/README.md" ] || continue
     for f in "$d"*.[ch]; do
       name=${f##*/} name=${name%.*}

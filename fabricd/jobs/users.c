@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names of users: see users.h. */
-#include "fabricd/users.h"
+#include "fabricd/jobs/users.h"
 #include "fabricd/proto.h"
 
 #include <pwd.h>

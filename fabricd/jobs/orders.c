@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Orders about jobs: see orders.h. */
-#include "fabricd/orders.h"
+#include "fabricd/jobs/orders.h"
 #include "fabricd/log.h"
-#include "fabricd/users.h"
+#include "fabricd/jobs/users.h"
 
 #include <errno.h>
 #include <stdio.h>

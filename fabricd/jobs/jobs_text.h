@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs for people: what each has now, and how it came to that. */
-#ifndef FABRICD_JOBS_TEXT_H
-#define FABRICD_JOBS_TEXT_H
+#ifndef FABRICD_JOBS_JOBS_TEXT_H
+#define FABRICD_JOBS_JOBS_TEXT_H
 
-#include "fabricd/jobs.h"
+#include "fabricd/jobs/jobs.h"
 
 /*
  * The jobs that uid may see (FD_UID_ANY: all), one line of YAML each, in the order of their ids: those after an id

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs for people: see jobs_text.h. */
-#include "fabricd/jobs_text.h"
-#include "fabricd/users.h"
+#include "fabricd/jobs/jobs_text.h"
+#include "fabricd/jobs/users.h"
 
 #include <search.h>
 #include <stdio.h>

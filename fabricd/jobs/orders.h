@@ -4,8 +4,8 @@
  * may give them has been decided there. Subscribers hear of the change by the caller's subscribers_publish, which may
  * free clients; who listens to the daemon (daemon.h) hears of it here.
  */
-#ifndef FABRICD_ORDERS_H
-#define FABRICD_ORDERS_H
+#ifndef FABRICD_JOBS_ORDERS_H
+#define FABRICD_JOBS_ORDERS_H
 
 #include "fabricd/daemon.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names of users, looked up where the host does: that can take time, so what was found is kept for a minute. */
-#ifndef FABRICD_USERS_H
-#define FABRICD_USERS_H
+#ifndef FABRICD_JOBS_USERS_H
+#define FABRICD_JOBS_USERS_H
 
 #include <stddef.h>
 #include <sys/types.h>

@@ -3,8 +3,8 @@
  * The jobs that somebody has told the daemon about, kept in STATE/jobs.yaml, so that they survive the daemon. Each
  * change is a line at its end, of which the last one of a job holds, and now and then it is written anew.
  */
-#ifndef FABRICD_JOBS_H
-#define FABRICD_JOBS_H
+#ifndef FABRICD_JOBS_JOBS_H
+#define FABRICD_JOBS_JOBS_H
 
 #include "fabricd/policy.h"
 #include "fabricd/proto.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs and their classes: see jobs.h. */
-#include "fabricd/jobs.h"
+#include "fabricd/jobs/jobs.h"
 #include "fabricd/ydoc.h"
 
 #include <errno.h>
