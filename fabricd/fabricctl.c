@@ -305,7 +305,7 @@ static int policy_command(const struct args *a)
     return rc;
 }
 
-/* The owner of a job: as asked; else who sets it, but root sets jobs for others. */
+/* The owner of a job: as asked; else who sets it, but root sets jobs for others, and must say for whom. */
 static bool owner(const struct args *a, uint32_t *uid)
 {
     if (!a->user) {

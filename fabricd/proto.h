@@ -20,7 +20,7 @@
  *
  * Who asks is known from SO_PEERCRED only. Anybody may say hello and read the status; uid 0 and the uid that the
  * daemon runs as may apply a policy and set jobs; the user that a job was given to may choose among the classes that
- * the policy offers it. A job that was given to a user is believed only from that user.
+ * the policy offers it. That a process is of a job is believed only of the job's user.
  */
 #ifndef FABRICD_PROTO_H
 #define FABRICD_PROTO_H
@@ -158,7 +158,7 @@ struct fd_class {
  */
 struct fd_job {
     struct fd_header h;
-    uint32_t uid; /* owner: only this user's processes are of the job; FD_UID_ANY: not given */
+    uint32_t uid; /* owner: only this user's processes are of the job; FD_UID_ANY: not given (FD_JOB_SET needs it) */
     uint32_t flags;
     char job[FD_JOB_MAX];
     char class_name[FD_NAME_MAX];

@@ -88,4 +88,4 @@ class Daemons:
 
     def set_class(self, job, name):
         for host in self.hosts:
-            ctl(host, "job", "set", job, name)
+            ctl(host, "job", "set", job, name, "--user", str(os.getuid()))

@@ -130,7 +130,7 @@ def set_classes(job, daemons):
         daemons.set_class(f"background{i}" if i else MEASURED, j["class"])
     env = {"MRMPI_FABRICD_SOCKET": fabricds.socket("%h")}
     if job.get("change"):
-        env["FIGURES_CHANGE"] = f"fabricctl --socket {fabricds.socket('$SIM_HOST')} job set {MEASURED} {job['change']}"
+        env["FIGURES_CHANGE"] = f"fabricctl --socket {fabricds.socket('$SIM_HOST')} job set {MEASURED} {job['change']} --user {os.getuid()}"
     return env
 
 

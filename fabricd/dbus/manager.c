@@ -169,6 +169,8 @@ static int on_register_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bo
         rc = order_text(job.id, sizeof(job.id), id, "id", false, err);
     if (rc >= 0)
         rc = order_text(job.class_name, sizeof(job.class_name), class_name, "class", true, err);
+    if (rc >= 0 && job.uid == FD_UID_ANY)
+        rc = sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS, "user: whose job is it? %u is nobody's number", job.uid);
     if (rc >= 0)
         rc = read_options(m, &job, err);
     if (rc >= 0)

@@ -374,7 +374,7 @@ unsigned jobs_class(const struct jobs *j, const struct policy *p, const char *id
 {
     static const struct job nobody;
     const struct job *job = *id ? jobs_find(j, id) : NULL;
-    if (job && job->uid != FD_UID_ANY && job->uid != uid)
+    if (job && (job->uid == FD_UID_ANY || job->uid != uid))
         job = NULL; /* somebody else's */
     return jobs_class_of(job ? job : &nobody, p, user, NULL);
 }

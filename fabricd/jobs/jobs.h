@@ -18,7 +18,7 @@ struct job {
     char class_name[FD_NAME_MAX]; /* that it was given; empty: by wish, or by the rules */
     char wish[FD_NAME_MAX];       /* the class that its user asks for; empty: none */
     char account[FD_JOB_MAX], qos[FD_JOB_MAX], partition[FD_JOB_MAX], name[FD_JOB_MAX];
-    uint32_t uid;   /* FD_UID_ANY: whoever says that he is of the job */
+    uint32_t uid;   /* its owner; FD_UID_ANY: a file of before jobs had owners does not say. Nobody is of it then */
     uint32_t since; /* that it has its class: seconds of the epoch; 0: not known */
     unsigned at;    /* where it is in struct jobs */
 };

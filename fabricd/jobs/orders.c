@@ -56,6 +56,11 @@ static int set(struct daemon *d, struct job *now, uint32_t by)
 int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct text *why)
 {
     struct job now = *job;
+    if (job->uid == FD_UID_ANY) {
+        text_printf(why, "job %s has no owner, and so anybody could say that he is of it: --user says whose it is\n",
+                    job->id);
+        return -EINVAL;
+    }
     return class_is_there(d, job->class_name, why) ? set(d, &now, by) : -EINVAL;
 }
 
@@ -78,7 +83,7 @@ int orders_job_give(struct daemon *d, const char *id, const char *class_name, ui
     struct job now = *old;
     memset(now.class_name, 0, sizeof(now.class_name));
     memcpy(now.class_name, class_name, strlen(class_name));
-    return orders_job_set(d, &now, by, why);
+    return class_is_there(d, class_name, why) ? set(d, &now, by) : -EINVAL;
 }
 
 /* What he may have instead, for people. */

@@ -11,8 +11,8 @@
 
 /*
  * The job is new, or has what is given here instead of what it had: nothing is left of a job before with this id. by
- * is who says so. since is set here. -EINVAL: the policy in force has no such class, and why says which it has, in a
- * line; another negative errno: the change could not be kept. All is then as it was.
+ * is who says so. since is set here. -EINVAL: it has no owner, or the policy in force has no such class, and why says
+ * what is missing, in a line; another negative errno: the change could not be kept. All is then as it was.
  */
 int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct text *why);
 

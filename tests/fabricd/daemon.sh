@@ -45,6 +45,9 @@ like "nothing else is put in force here" "this host follows $tmp/policy.yaml: ap
 "$tool" watch "$FABRICD_SOCKET" 1 >watch 2>&1 &
 started
 ok "a subscriber" wait_for 5 grep -q '^seq=5' watch
+owner_needed() {
+  [ "$(id -u)" != 0 ] || { exits 2 fabricctl job set nobodys urgent >q 2>&1 && grep -q '^job nobodys has no owner, .*--user says' q; }
+}
 ok "a job with every field" fabricctl job set 7 urgent --account a --name 'x: y' --qos q --partition p --user 4242
 fabricctl job list >q
 like "is listed" '^- \{id: "7", class: urgent, source: scheduler, since: "20[0-9-]+T[0-9:]+Z", uid: 4242, account: a, qos: q, partition: p, name: "x: y"\}$' q
@@ -56,11 +59,12 @@ done
 ok "it is given another class" fabricctl job give 7 batch
 fabricctl job list >q
 like "and nothing else" '^- \{id: "7", class: batch, source: scheduler, since: "[^"]+", uid: 4242, account: a, qos: q, partition: p, name: "x: y"\}$' q
+ok "root's job without an owner is refused" owner_needed
 ok "none that is not there" exits 1 fabricctl job give 8 batch
 ok "nor one that there is not" exits 2 fabricctl job give 7 golden
 ok "and forgotten" fabricctl job del 7
 ok "once" exits 1 fabricctl job del 7
-ok "an id that is too long is refused" exits 2 fabricctl job set "$(printf 'x%.0s' {1..64})" urgent
+ok "an id that is too long is refused" exits 2 fabricctl job set "$(printf 'x%.0s' {1..64})" urgent --user "$(id -u)"
 ok "no such command" exits 2 fabricctl jobs
 ok "no daemon there" exits 1 fabricctl --socket "$tmp/nobody" status
 
@@ -97,7 +101,7 @@ is "lists all of them, each once" "$(wc -c <q | awk '{print ($1 > 300000)}') $(s
 is "for programs, too" "$(fabricctl job list --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))')" 4000
 fabricctl status >q
 like "the status begins with some, and says where the others are" '^more_jobs: fabricctl job list$' q
-ok "one of 4,000 is changed" fabricctl job set many-2000 urgent
+ok "one of 4,000 is changed" fabricctl job set many-2000 urgent --user 4242
 cat >crowd.py <<'END'
 import os, resource, signal, socket, subprocess, sys
 path, pid, n = sys.argv[1], int(sys.argv[2]), 1000

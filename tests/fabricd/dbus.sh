@@ -7,6 +7,7 @@ tool=$BUILD/tests/fabricd/fabric_tool
 peer=$top/tests/fabricd/bus_peer.py
 xml=$top/etc/dbus/org.mrmpi.Fabric1.xml
 unset SIMFAB_DIR SIM_HOST LD_PRELOAD
+me=$(id -u)
 if compgen -G '/sys/class/infiniband/*' >/dev/null; then
   skip_all "this host has an adapter"
 fi
@@ -63,19 +64,19 @@ ok "somebody listens" wait_for 10 grep -q ready signals
 "$tool" watch "$FABRICD_SOCKET" 4711 >watch 2>&1 &
 started
 ok "a process of the job" wait_for 5 grep -q 'class=normal' watch
-is "a job" "$(manager RegisterJob 'ssua{sv}' 4711 batch 4294967295 2 account s phys name s 'a b')" \
+is "a job" "$(manager RegisterJob 'ssua{sv}' 4711 batch "$me" 2 account s phys name s 'a b')" \
   'o "/org/mrmpi/Fabric1/job/_34711"'
 ok "its process hears of its class" wait_for 5 grep -q 'class=batch' watch
 is "the class is changed" "$(manager SetJobClass ss 4711 urgent)" ""
 ok "and its process hears of that" wait_for 5 grep -q 'class=urgent' watch
 fabricctl job list >q
-like "the socket shows it" '^- \{id: "4711", class: urgent, source: scheduler, since: "[^"]+", account: phys, name: a b\}$' q
+like "the socket shows it" '^- \{id: "4711", class: urgent, source: scheduler, since: "[^"]+", uid: '"$me"',.* account: phys, name: a b\}$' q
 manager DescribeJob s 4711 >q
-like "and the bus" '"Id" s "4711" "Class" s "urgent" "Given" s "urgent" "Wish" s "" "Source" s "scheduler" "Since" t [0-9]{16} "User" u 4294967295 "Account" s "phys" "Qos" s "" "Partition" s "" "Name" s "a b"' q
+like "and the bus" '"Id" s "4711" "Class" s "urgent" "Given" s "urgent" "Wish" s "" "Source" s "scheduler" "Since" t [0-9]{16} "User" u '"$me"' "Account" s "phys" "Qos" s "" "Partition" s "" "Name" s "a b"' q
 is "by its object, too" "$(all get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job Class)" 's "urgent"'
 ok "where its class can be changed" all call org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job SetClass s ""
 manager ListJobs >q
-like "to what the rules say" '1 "4711" "/org/mrmpi/Fabric1/job/_34711" "normal" "rule" 4294967295 [0-9]+' q
+like "to what the rules say" '1 "4711" "/org/mrmpi/Fabric1/job/_34711" "normal" "rule" '"$me"' [0-9]+' q
 ok "the socket sets one" fabricctl job set other-1 batch --user 65534
 ok "of which the bus tells" wait_for 5 grep -q '^new other-1 /org/mrmpi/Fabric1/job/other_2d1' seen
 ok "with an object" wait_for 5 grep -q "InterfacesAdded /org/mrmpi/Fabric1 \['org.freedesktop.DBus.*'org.mrmpi.Fabric1.Job'\]" signals
@@ -91,6 +92,7 @@ ok "a policy that is being applied is told" wait_for 5 grep -q '^Applying .*simp
 # ---- bad orders ---------------------------------------------------------------------------------------------------
 ok "no such job" refused "there is no job 'nobody'" manager SetJobClass ss nobody batch
 ok "no such class" refused "no class 'gold'; allowed: urgent normal batch" manager SetJobClass ss other-1 gold
+ok "no owner" refused 'user: whose job is it' manager RegisterJob 'ssua{sv}' 1 batch 4294967295 0
 ok "no id" refused 'id: one, and 63 printable' manager RegisterJob 'ssua{sv}' '' batch 1 0
 ok "too long an id" refused 'id: one, and 63 printable' manager RegisterJob 'ssua{sv}' "$(printf 'x%.0s' {1..64})" batch 1 0
 ok "an id that is not printable" refused 'id: one, and 63 printable' manager RegisterJob 'ssua{sv}' $'a\nb' batch 1 0
@@ -168,7 +170,7 @@ ok "harm nobody" manager EndJob s x
 # ---- the bus comes and goes ---------------------------------------------------------------------------------------
 stop $bus
 ok "without its bus fabricd goes on" fabricctl status
-ok "and takes orders" fabricctl job set between urgent
+ok "and takes orders" fabricctl job set between urgent --user "$(id -u)"
 ok "the bus is started anew" start_bus
 ok "and fabricd is on it" wait_for 20 property NumJobs
 manager DescribeJob s between >q

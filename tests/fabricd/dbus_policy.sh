@@ -30,7 +30,7 @@ ok "fabricd serves its socket" wait_for 10 fabricctl status
 class_of() { busctl --address="$DBUS_SYSTEM_BUS_ADDRESS" get-property org.mrmpi.Fabric1 "/org/mrmpi/Fabric1/job/$1" org.mrmpi.Fabric1.Job Class; }
 sed 's/{account: students, class: batch}/{account: students, class: urgent}/' simple.yaml >rules.yaml
 ok "a policy is in force" fabricctl policy apply simple.yaml
-ok "a job whose class the rules decide" fabricctl job set ruled - --account students
+ok "a job whose class the rules decide" fabricctl job set ruled - --account students --user "$(id -u)"
 ok "fabricd joins the host's bus" wait_for 70 class_of ruled
 is "the job has the rules' class" "$(class_of ruled)" 's "batch"'
 "$top/tests/fabricd/bus_peer.py" jobs ruled >signals 2>&1 &

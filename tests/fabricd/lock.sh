@@ -72,7 +72,7 @@ fabricctl status >q
 is "to the last entry" "$(tables q)" "$(tables status)"
 
 # levels stay when classes come, go and change places
-fabricctl job set g gold >/dev/null
+fabricctl job set g gold --user "$(id -u)" >/dev/null
 gold=$(levels_of g)
 policy new gold other >p2.yaml
 cp p.lock p2.lock
@@ -89,7 +89,7 @@ ok "a class in use is not forgotten" exits 1 fabricctl policy forget gold
 fabricctl policy forget gold >q 2>&1
 like "and it is said why" "job g has class 'gold'" q
 not_ok "which is no reason to try again later" grep -q 'try again' q
-fabricctl job set t tin >q 2>&1
+fabricctl job set t tin --user "$(id -u)" >q 2>&1
 like "a retired class is none for a job" "no class 'tin'" q
 policy silver >p3.yaml
 "$tool" watch "$FABRICD_SOCKET" 1 >watch 2>&1 &

@@ -227,7 +227,7 @@ def inside(tmp):
                 job = f"{name}.{sizes.replace('+', '-')}.{j}"
                 streams.append(f"{job},{sizes},{window}")
                 for h in hosts:
-                    ctl(h, "job", "set", job, name)
+                    ctl(h, "job", "set", job, name, "--user", str(os.getuid()))
         status = ctl(hosts[0], "status")
         of, shares = levels(status if "sl_bulk" in status else plan.stdout)
         predicted = predict(case, hosts[0], policy, tmp) if case.predict else None

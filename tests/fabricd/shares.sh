@@ -32,7 +32,7 @@ simfab exec --real-clock h1 -- fabricd --config "$tmp/fabricd.yaml" 2>fabricd.lo
 started
 wait_for 10 fabricctl status || cat fabricd.log
 ok "the policy is applied and verified" fabricctl policy apply policy.yaml
-fabricctl job set 1 gold
+fabricctl job set 1 gold --user "$(id -u)"
 "$BUILD/tests/fabricd/fabric_tool" query "$FABRICD_SOCKET" 1 >q
 like "gold is on the service level that is measured here; what has none is tin's" 'class=gold .*bulk=2 ' q
 

@@ -91,7 +91,7 @@ ok "and touches nothing either" cmp "$conf" before.conf
 "$tool" watch "$FABRICD_SOCKET" 4711 >watch 2>&1 &
 started
 ok "the library is told the default class" wait_for 5 grep -q '^seq=5 status=0 changed=0 .*class=normal small=4 bulk=5 ' watch
-ok "a job is given another class" fabricctl job set 4711 urgent
+ok "a job is given another class" fabricctl job set 4711 urgent --user "$(id -u)"
 ok "its subscriber hears of it" wait_for 5 grep -q '^seq=0 status=0 changed=[13] .*class=urgent small=1 bulk=2,3 small_max=1024' watch
 fabricctl job show 4711 >q
 is "fabricctl says it, too" "$(grep -E '^(class|sl_)' q | tr '\n' ' ')" "class: urgent sl_small: 1 sl_bulk: [2, 3] "
@@ -105,8 +105,8 @@ like "top shows the policy, and that this is no real fabric" '^h1 .manager., [0-
 like "rails with what they carry" '^mlx5_0/1 +Active +40000 +[1-9][0-9]*\.[0-9] .' q
 like "classes" '^urgent +60\.0 +3 1,2,3 +4,1,2 +1$' q
 like "and jobs" '^4711 +urgent +scheduler ' q
-ok "an unknown class is refused" exits 2 fabricctl job set 4711 urgnt
-ok "a job whose class the rules decide" fabricctl job set 4713 - --account students
+ok "an unknown class is refused" exits 2 fabricctl job set 4711 urgnt --user "$(id -u)"
+ok "a job whose class the rules decide" fabricctl job set 4713 - --account students --user "$(id -u)"
 "$tool" query "$FABRICD_SOCKET" 4713 >q
 like "gets it" 'class=batch small=7 bulk=7' q
 
@@ -262,8 +262,8 @@ if unshare --mount true 2>/dev/null; then
   "$tool" query "$h2" 4711 >q
   like "to the library, too" '^seq=.* status=0 .*class=normal' q
   like "and says so once" '/state2: Read-only file system: what it has is served, and what cannot be kept there is refused$' fabricd3.log
-  ok "a job that cannot be kept is refused" exits 1 fabricctl --socket "$h2" job set 4719 urgent
-  fabricctl --socket "$h2" job set 4719 urgent >q 2>&1
+  ok "a job that cannot be kept is refused" exits 1 fabricctl --socket "$h2" job set 4719 urgent --user "$(id -u)"
+  fabricctl --socket "$h2" job set 4719 urgent --user "$(id -u)" >q 2>&1
   like "with the reason" 'Read-only file system' q
   ok "and so is a policy" exits 1 fabricctl --socket "$h2" policy apply other.yaml
   stop $reader

@@ -263,7 +263,7 @@ START_TEST(whose_job)
     p.rules[0].class_index = 1;
     ck_assert_uint_eq(jobs_class(&j, &p, "mine", 4242, "4242"), 1);
     ck_assert_uint_eq(jobs_class(&j, &p, "mine", 4243, "4243"), 0); /* somebody who only says so */
-    ck_assert_uint_eq(jobs_class(&j, &p, "any", 4243, "4243"), 1);
+    ck_assert_uint_eq(jobs_class(&j, &p, "any", 4243, "4243"), 0); /* without an owner it is nobody's */
     ck_assert_uint_eq(jobs_class(&j, &p, "old", 4243, "4243"), 0); /* the policy has changed since */
     ck_assert_uint_eq(jobs_class(&j, &p, "acct", 4242, "4242"), 1);
     ck_assert_uint_eq(jobs_class(&j, &p, "acct", 4243, "4243"), 0);

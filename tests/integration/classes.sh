@@ -15,7 +15,7 @@ np() { mrrun -n 2 --hosts h1,h2 --job-id "$1" NPmpich2 -o "$tmp/np" -l "$2" -u "
 
 normal=$(vls 1000000 np plain 1048576)
 not_ok "bulk of the default class travels somewhere" test -z "$normal" -o "$normal" = failed
-for h in h1 h2; do ok "job set on $h" ctl $h job set vip urgent; ok "job set on $h" ctl $h job set slow batch; done
+for h in h1 h2; do ok "job set on $h" ctl $h job set vip urgent --user "$(id -u)"; ok "job set on $h" ctl $h job set slow batch --user "$(id -u)"; done
 urgent=$(vls 1000000 np vip 1048576)
 batch=$(vls 1000000 np slow 1048576)
 echo "# bulk lanes: default $normal, urgent $urgent, batch $batch"

@@ -14,7 +14,7 @@ sends() { # JOB SIZE [N]: the lanes that carry as much as N messages at least (1
 # as the policy's plan has them: upto is the largest size
 fabricctl policy plan etc/policies/levels.yaml >"$tmp/plan"
 is "the plan is the one that is looked for here" "$(grep -c 'vl_small: 2.*vl_bulk: .1.* vl: 4}.* vl: 5}\|vl_small: 3.*vl_bulk: .0.* vl: 6}' "$tmp/plan")" 2
-for h in h1 h2; do ok "job set on $h" ctl $h job set vip service; done
+for h in h1 h2; do ok "job set on $h" ctl $h job set vip service --user "$(id -u)"; done
 ctl h1 job show vip >"$tmp/show"
 is "fabricctl shows the levels" "$(sed -n 's/^medium: //p' "$tmp/show")" "[{upto: 16384, sl: [2]}, {upto: 262144, sl: [3]}]"
 
@@ -50,7 +50,7 @@ done
 unset MRMPI_LINKS
 
 # the ends hear different things: a level that one of them does not have goes with the next larger messages
-ctl h2 job set half other && ctl h1 job set half service
+ctl h2 job set half other --user "$(id -u)" && ctl h1 job set half service --user "$(id -u)"
 like_half() { paired half | grep -Eq '^ if a connection begins at h1: .*class service\); if a connection begins at h2: .*class other\);$'; }
 ok "mrrun --explain says that the ends hear different things" like_half
 is "ends that differ: medium messages have a level at both" "$(sends half 8 9) $(sends half 16384) $(sends half 1048576)" "2 1,4 1"

@@ -56,7 +56,7 @@ fabricds() {
 
 set_class() { # CLASS [HOSTS]: the command that gives it to $job on them (all), one after the other
   local h all=
-  for h in ${2:-$hosts}; do all+="${all:+ && }fabricctl --socket $SIMFAB_DIR/fabricd-$h.sock job set $job $1"; done
+  for h in ${2:-$hosts}; do all+="${all:+ && }fabricctl --socket $SIMFAB_DIR/fabricd-$h.sock job set $job $1 --user $(id -u)"; done
   echo "$all"
 }
 

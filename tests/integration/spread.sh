@@ -5,7 +5,7 @@
 # timeout: 150
 . "$(dirname "$0")/lib.sh"
 fabricds etc/policies/rails.yaml
-for h in h1 h2; do ok "job set on $h" ctl $h job set bound throughput; done
+for h in h1 h2; do ok "job set on $h" ctl $h job set bound throughput --user "$(id -u)"; done
 ctl h1 job show bound >"$tmp/show"
 is "fabricctl shows it" "$(sed -n 's/^rails: //p' "$tmp/show")" '{small: "binding:mlx5_1", large: "binding"}'
 like "and the plan has it" 'name: throughput.* rails: .small: .?binding:mlx5_1.?, large: binding' <(fabricctl policy plan etc/policies/rails.yaml)

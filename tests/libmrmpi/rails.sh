@@ -62,7 +62,7 @@ trap 'kill \$pids; wait' EXIT
 for h in h1 h2; do for _ in \$(seq 200); do [ -S $tmp/\$h.sock ] && break; sleep 0.05; done; done
 cp etc/policies/simple.yaml $tmp/simple.yaml
 fabricctl --socket $tmp/h1.sock policy apply $tmp/simple.yaml || exit 3
-for h in h1 h2; do fabricctl --socket $tmp/\$h.sock job set fast urgent || exit 3; done
+for h in h1 h2; do fabricctl --socket $tmp/\$h.sock job set fast urgent --user \$(id -u) || exit 3; done
 export MRMPI_FABRICD_SOCKET=$tmp/%h.sock MRMPI_LOG_LEVEL=2
 mrrun -n 2 --job-id fast $probe 300
 END
