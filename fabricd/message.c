@@ -24,7 +24,8 @@ static int check_job(const struct fd_job *j)
                 message_good_text(j->name, sizeof(j->name), true) &&
                 message_good_text(j->qos, sizeof(j->qos), true) &&
                 message_good_text(j->partition, sizeof(j->partition), true) &&
-                message_good_text(j->wish, sizeof(j->wish), true);
+                message_good_text(j->wish, sizeof(j->wish), true) &&
+                message_good_text(j->cgroup, sizeof(j->cgroup), true) && j->lease_s <= FD_LEASE_MAX;
     return good ? 0 : -EINVAL;
 }
 

@@ -44,6 +44,8 @@
 #define FD_POLICY_MAX 65536u /* longest policy text */
 #define FD_LOCK_MAX   4096u  /* longest text of a policy.lock */
 #define FD_SPREAD_MAX 96u    /* how messages are spread over rails */
+#define FD_CGROUP_MAX 256u   /* directory of a control group */
+#define FD_LEASE_MAX  31536000u /* seconds: a year */
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs below are little-endian");
 
@@ -166,10 +168,13 @@ struct fd_job {
     char name[FD_JOB_MAX]; /* the scheduler's job name */
     char qos[FD_JOB_MAX];
     char partition[FD_JOB_MAX];
-    char wish[FD_NAME_MAX]; /* the class that the job's user asks for */
+    char wish[FD_NAME_MAX];     /* the class that the job's user asks for */
+    char cgroup[FD_CGROUP_MAX]; /* directory of the job's control group: its processes are in it, and it ends with it */
+    uint32_t lease_s; /* 1..FD_LEASE_MAX: it ends when none of its processes was there for so long; 0: not given */
+    uint32_t reserved;
 };
 
-/* fd_job.flags of FD_JOB_SET: the job is there, and keeps the class that it was given and the one that it wishes. */
+/* fd_job.flags of FD_JOB_SET: the job is there, what is not given stays, class_name and wish are not looked at. */
 #define FD_JOB_RENEW 1u
 
 struct fd_more {
@@ -191,7 +196,7 @@ static_assert(sizeof(struct fd_pace) == 144, "layout");
 static_assert(sizeof(struct fd_reads) == 24, "layout");
 static_assert(sizeof(struct fd_apply) == 272, "layout");
 static_assert(sizeof(struct fd_class) == 48, "layout");
-static_assert(sizeof(struct fd_job) == 408, "layout");
+static_assert(sizeof(struct fd_job) == 672, "layout");
 static_assert(sizeof(struct fd_more) == 80, "layout");
 static_assert(sizeof(struct fd_done) == 24, "layout");
 

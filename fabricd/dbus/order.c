@@ -33,7 +33,7 @@ static int outcome(struct dbus *b, int rc, const char *id, struct text *why, sd_
         rc = sd_bus_error_setf(err, rc == -EINVAL ? DBUS_NO_CLASS : DBUS_NOT_FREE, "%.*s",
                                (int)strcspn(text_str(why), "\n"), text_str(why));
     else if (rc)
-        rc = sd_bus_error_setf(err, DBUS_UNKEPT, "%s: %s", b->d->jobs.path, strerror(-rc));
+        rc = sd_bus_error_setf(err, DBUS_UNKEPT, "%s: %s", b->d->jobs.journal.path, strerror(-rc));
     else
         subscribers_publish(b->d);
     text_free(why);

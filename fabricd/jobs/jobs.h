@@ -1,34 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The jobs that somebody has told the daemon about, kept in STATE/jobs.yaml, so that they survive the daemon. Each
- * change is a line at its end, of which the last one of a job holds, and now and then it is written anew.
+ * The jobs that somebody has told the daemon about: a table, which is kept in a file (journal.h), and which class each
+ * has by a policy.
  */
 #ifndef FABRICD_JOBS_JOBS_H
 #define FABRICD_JOBS_JOBS_H
 
+#include "fabricd/jobs/compact.h"
 #include "fabricd/policy.h"
-#include "fabricd/proto.h"
 
 #include <sys/types.h>
 
 #define JOBS_MAX 65536
 
-struct job {
-    char id[FD_JOB_MAX];
-    char class_name[FD_NAME_MAX]; /* that it was given; empty: by wish, or by the rules */
-    char wish[FD_NAME_MAX];       /* the class that its user asks for; empty: none */
-    char account[FD_JOB_MAX], qos[FD_JOB_MAX], partition[FD_JOB_MAX], name[FD_JOB_MAX];
-    uint32_t uid;   /* its owner; FD_UID_ANY: a file of before jobs had owners does not say. Nobody is of it then */
-    uint32_t since; /* that it has its class: seconds of the epoch; 0: not known */
-    unsigned at;    /* where it is in struct jobs */
-};
-
 struct jobs {
-    char path[4096 + 16];
     unsigned n, room;
     struct job **job; /* in no order */
     void *by_id;      /* the same as a tree (tsearch) */
-    unsigned lines;   /* of the file; far too many: it is to be written anew */
+    struct journal journal;
+    bool of_before; /* the file was of a boot before: its jobs are gone */
+
+    /* The file is to be written anew: c is another's until jobs_compacted. NULL: it is done at once. */
+    void (*compact)(void *arg, struct compaction *c);
+    void *compact_arg;
+    struct compaction *compacting;
+    unsigned patience; /* lines more until it is tried again, after one that failed */
 };
 
 /*
@@ -36,6 +32,7 @@ struct jobs {
  * and the file is kept as jobs.yaml.damaged.
  */
 bool jobs_open(struct jobs *j, const char *state_dir, struct diag *d);
+/* Nobody runs a compaction any more; what it has written is given up. */
 void jobs_close(struct jobs *j);
 
 /*
@@ -44,6 +41,12 @@ void jobs_close(struct jobs *j);
  */
 int jobs_set(struct jobs *j, const struct job *job);
 int jobs_delete(struct jobs *j, const char *id);
+
+/* What compact was given has been run. 0, or a negative errno: the file is the longer one as before. */
+int jobs_compacted(struct jobs *j);
+
+/* A process of the job was seen at that time (CLOCK_BOOTTIME). It need not be there. */
+void jobs_seen(struct jobs *j, const char *id, uint64_t now_us);
 
 const struct job *jobs_find(const struct jobs *j, const char *id);
 

@@ -44,7 +44,7 @@ static int set(struct daemon *d, struct job *now, uint32_t by)
     now->since = old && !strcmp(before, class_of(d, now)) ? old->since : (uint32_t)time(NULL);
     int rc = jobs_set(&d->jobs, now);
     if (rc) {
-        log_error("%s: %s", d->jobs.path, strerror(-rc));
+        log_error("%s: %s", d->jobs.journal.path, strerror(-rc));
         return rc;
     }
     const char *class_name = class_of(d, now);
@@ -125,7 +125,7 @@ int orders_job_end(struct daemon *d, const char *id, uint32_t by)
     struct job was = *old;
     int rc = jobs_delete(&d->jobs, was.id);
     if (rc) {
-        log_error("%s: %s", d->jobs.path, strerror(-rc));
+        log_error("%s: %s", d->jobs.journal.path, strerror(-rc));
         return rc;
     }
     log_info("job %s: ended (by uid %u)", was.id, by);

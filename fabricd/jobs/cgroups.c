@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the kernel says of processes and jobs: see cgroups.h. */
+#include "fabricd/jobs/cgroups.h"
+#include "fabricd/text.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+#define SYS "/sys/fs/cgroup"
+
+static const char *root(void)
+{
+    const char *r = getenv("FABRICD_ROOT");
+    return r ? r : "";
+}
+
+static bool is_there(const char *path)
+{
+    char full[PATH_MAX];
+    struct stat st;
+    return snprintf(full, sizeof(full), "%s%s", root(), path) < (int)sizeof(full) && !stat(full, &st);
+}
+
+/* Version 2 has one hierarchy, at SYS; else there is a directory for each, and version 2 may be at "unified". */
+static bool is_unified(void)
+{
+    return is_there(SYS "/cgroup.controllers");
+}
+
+/* ---- lines of /proc/PID/cgroup: NUMBER:CONTROLLERS:PATH --------------------------------------------------------- */
+
+struct line {
+    const char *controllers, *path;
+    size_t controllers_len, path_len;
+};
+
+/* The next one; false: there is none. Lines that are none are passed over. */
+static bool next_line(const char **at, struct line *l)
+{
+    for (const char *s = *at, *end; *s; s = *end ? end + 1 : end) {
+        end = strchrnul(s, '\n');
+        const char *a = memchr(s, ':', (size_t)(end - s)), *b = a ? memchr(a + 1, ':', (size_t)(end - a - 1)) : NULL;
+        if (!b || b[1] != '/')
+            continue;
+        *l = (struct line){a + 1, b + 1, (size_t)(b - a - 1), (size_t)(end - b - 1)};
+        *at = *end ? end + 1 : end;
+        return true;
+    }
+    return false;
+}
+
+/* Is the word among those that commas divide? */
+static bool has_word(const char *list, size_t len, const char *word, size_t word_len)
+{
+    for (const char *s = list, *end = list + len; s <= end;) {
+        const char *comma = memchr(s, ',', (size_t)(end - s)), *stop = comma ? comma : end;
+        if ((size_t)(stop - s) == word_len && !memcmp(s, word, word_len))
+            return true;
+        s = stop + 1;
+    }
+    return false;
+}
+
+/* Is the line about the hierarchy whose directory has this name? "cpu,cpuacct" is often called "cpu", too. */
+static bool is_of_hierarchy(const struct line *l, const char *name, size_t len)
+{
+    char named[64];
+    if (!l->controllers_len)
+        return len == 7 && !memcmp(name, "unified", 7);
+    int n = snprintf(named, sizeof(named), "name=%.*s", (int)(len < 32 ? len : 32), name);
+    if (has_word(l->controllers, l->controllers_len, named, (size_t)n))
+        return true;
+    const char *comma = memchr(name, ',', len);
+    return has_word(l->controllers, l->controllers_len, name, comma ? (size_t)(comma - name) : len);
+}
+
+bool cgroups_inside(const char *where, const char *path)
+{
+    bool unified = is_unified();
+    const char *name = path + strlen(SYS) + 1, *below = unified ? name - 1 : strchr(name, '/');
+    struct line l;
+    if (!cgroups_good_path(path) || !below)
+        return false;
+    size_t len = strlen(below);
+    while (next_line(&where, &l)) {
+        bool of = unified ? !l.controllers_len : is_of_hierarchy(&l, name, (size_t)(below - name));
+        if (of && l.path_len >= len && !memcmp(l.path, below, len) && (l.path_len == len || l.path[len] == '/'))
+            return true;
+    }
+    return false;
+}
+
+/* ---- the layouts of schedulers ----------------------------------------------------------------------------------- */
+
+/*
+ * From the root of a hierarchy, name by name, each a pattern of the shell; '%' is the job's id, up to the end of the
+ * name or what follows the '%'. lasts: a group in the job's that is there from the job's beginning to its end, where
+ * the scheduler makes one; otherwise the job's group may come and go with its steps. Only from the root: a user can
+ * make groups of any name, but not there.
+ */
+static const struct layout {
+    const char *scheduler, *pattern, *lasts;
+} layouts[] = {
+    {"Slurm", "/system.slice/*slurmstepd.scope/job_%", "step_extern"},
+    {"Slurm", "/slurm*/uid_*/job_%", "step_extern"},
+    {"PBS", "/pbs_jobs.service/jobid/%", ""},
+    {"PBS", "/propbs/%", ""},
+    {"LSF", "/lsf/*/job.%.*", ""},
+};
+
+static bool take_id(const char *name, size_t len, const char *pattern, const char *percent, char id[FD_JOB_MAX])
+{
+    size_t before = (size_t)(percent - pattern);
+    if (len <= before || memcmp(name, pattern, before))
+        return false;
+    const char *s = name + before, *stop = percent[1] ? memchr(s, percent[1], len - before) : name + len;
+    if (!stop || stop == s || (size_t)(stop - s) >= FD_JOB_MAX)
+        return false;
+    memset(id, 0, FD_JOB_MAX);
+    memcpy(id, s, (size_t)(stop - s));
+    return true;
+}
+
+/* How much of the path the pattern takes; 0: it does not match. */
+static size_t match(const char *path, size_t len, const char *pattern, char id[FD_JOB_MAX])
+{
+    const char *at = path, *end = path + len;
+    while (*pattern == '/') {
+        char one[128], name[NAME_MAX + 1];
+        size_t n = strcspn(++pattern, "/");
+        if (at == end || *at++ != '/')
+            return 0;
+        const char *slash = memchr(at, '/', (size_t)(end - at)), *stop = slash ? slash : end;
+        snprintf(one, sizeof(one), "%.*s", (int)n, pattern);
+        snprintf(name, sizeof(name), "%.*s", (int)(stop - at), at);
+        const char *percent = strchr(one, '%');
+        if (percent ? !take_id(at, (size_t)(stop - at), one, percent, id) : fnmatch(one, name, FNM_PATHNAME) != 0)
+            return 0;
+        at = stop;
+        pattern += n;
+    }
+    return (size_t)(at - path);
+}
+
+/* The directory of the first so many bytes of a line's path; empty: it does not fit, or does not last. */
+static void directory_of(const struct line *l, size_t len, const char *lasts, char out[FD_CGROUP_MAX])
+{
+    size_t n = strcspn(l->controllers, ",:");
+    const char *name = l->controllers, *equals = memchr(name, '=', n);
+    char lasting[FD_CGROUP_MAX + 32];
+    if (equals) {
+        n -= (size_t)(equals + 1 - name);
+        name = equals + 1;
+    }
+    int is = !l->controllers_len && is_unified()
+                 ? snprintf(out, FD_CGROUP_MAX, SYS "%.*s", (int)len, l->path)
+                 : snprintf(out, FD_CGROUP_MAX, SYS "/%.*s%.*s", (int)(l->controllers_len ? n : 7),
+                            l->controllers_len ? name : "unified", (int)len, l->path);
+    if (is < (int)FD_CGROUP_MAX && *lasts) {
+        snprintf(lasting, sizeof(lasting), "%s/%s", out, lasts);
+        if (is_there(lasting))
+            return;
+    }
+    *out = 0;
+}
+
+bool cgroups_job_of(const char *where, struct cgroup_job *job)
+{
+    bool found = false;
+    struct line l;
+    memset(job, 0, sizeof(*job));
+    while (next_line(&where, &l) && !*job->path)
+        for (unsigned i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+            char id[FD_JOB_MAX];
+            size_t n = match(l.path, l.path_len, layouts[i].pattern, id);
+            if (!n || (found && strcmp(id, job->id)))
+                continue;
+            found = true;
+            job->scheduler = layouts[i].scheduler;
+            memcpy(job->id, id, sizeof(id));
+            directory_of(&l, n, layouts[i].lasts, job->path);
+            break;
+        }
+    return found;
+}
+
+/* ---- what is there ----------------------------------------------------------------------------------------------- */
+
+bool cgroups_good_path(const char *path)
+{
+    size_t n = strlen(SYS "/"), hierarchy = n;
+    if (strncmp(path, SYS "/", n) || strlen(path) >= FD_CGROUP_MAX)
+        return false;
+    for (const char *s = path + n; ; s++) {
+        size_t len = strcspn(s, "/");
+        if (!len || (len == 1 && *s == '.') || (len == 2 && !memcmp(s, "..", 2)))
+            return false;
+        s += len;
+        if (!*s)
+            break;
+    }
+    return is_unified() || strchr(path + hierarchy, '/');
+}
+
+enum cgroup_state cgroups_look(const char *path)
+{
+    char events[PATH_MAX];
+    struct text t = {0};
+    enum cgroup_state is = CGROUP_THERE;
+    if (snprintf(events, sizeof(events), "%s%s/cgroup.events", root(), path) >= (int)sizeof(events))
+        return CGROUP_GONE;
+    int rc = text_read_file(&t, events, 4096);
+    const char *populated = rc ? NULL : strstr(text_str(&t), "populated ");
+    if (populated)
+        is = populated[10] == '0' ? CGROUP_EMPTY : CGROUP_IN_USE;
+    else if (!is_there(path))
+        is = CGROUP_GONE;
+    text_free(&t);
+    return is;
+}
+
+void cgroups_watch_path(const char *path, char *out, size_t size)
+{
+    snprintf(out, size, "%s%s/cgroup.events", root(), path);
+    if (access(out, F_OK))
+        snprintf(out, size, "%s%s", root(), path);
+}
+
+void cgroups_boot(char out[CGROUPS_BOOT_MAX])
+{
+    char path[PATH_MAX];
+    struct text t = {0};
+    *out = 0;
+    snprintf(path, sizeof(path), "%s/proc/sys/kernel/random/boot_id", root());
+    if (!text_read_file(&t, path, 4096)) {
+        size_t n = strspn(text_str(&t), "0123456789abcdef-");
+        if (n < CGROUPS_BOOT_MAX)
+            snprintf(out, CGROUPS_BOOT_MAX, "%.*s", (int)n, text_str(&t));
+    }
+    text_free(&t);
+}
+
+/* ---- who is at the other end ------------------------------------------------------------------------------------- */
+
+/* Nothing is to be read of a process's descriptor until it has ended. */
+static bool has_ended(int pidfd)
+{
+    struct pollfd p = {.fd = pidfd, .events = POLLIN};
+    return poll(&p, 1, 0) != 0;
+}
+
+/* Without the kernel's reference: a process that is connected has not ended, unless it has left that to a child. */
+static bool may_be_another(int socket, pid_t pid, uid_t uid)
+{
+    struct pollfd p = {.fd = socket, .events = POLLRDHUP};
+    char path[PATH_MAX];
+    struct stat st;
+    snprintf(path, sizeof(path), "%s/proc/%d", root(), pid);
+    return poll(&p, 1, 0) < 0 || p.revents & (POLLRDHUP | POLLHUP | POLLERR) || stat(path, &st) ||
+           (st.st_uid != uid && st.st_uid != 0 && !*root());
+}
+
+int cgroups_of_peer(int socket, pid_t pid, uid_t uid, char **where)
+{
+    char path[PATH_MAX];
+    struct text t = {0};
+    int pidfd = -1;
+    socklen_t len = sizeof(pidfd);
+    *where = NULL;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len)) {
+        if (errno != ENOPROTOOPT)
+            return -ESRCH;
+        pidfd = -1;
+    }
+    snprintf(path, sizeof(path), "%s/proc/%d/cgroup", root(), pid);
+    int rc = text_read_file(&t, path, CGROUPS_WHERE_MAX);
+    if (pidfd >= 0 ? has_ended(pidfd) : may_be_another(socket, pid, uid))
+        rc = -ESRCH; /* what has been read may be of another process */
+    if (pidfd >= 0)
+        close(pidfd);
+    if (!rc)
+        *where = strdup(text_str(&t));
+    text_free(&t);
+    return rc ? rc : *where ? 0 : -ENOMEM;
+}
