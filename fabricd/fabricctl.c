@@ -43,7 +43,9 @@ static const char usage[] =
     "  job set JOB CLASS          give a job a class; '-': let the policy's rules decide\n"
     "      [--user U] [--account A] [--qos Q] [--partition P] [--name N]    what the rules look at\n"
     "      [--wish CLASS]         the class that its user asked for\n"
-    "      [--renew]              only that changes: the job is there, and keeps its class if it was given one\n"
+    "      [--cgroup DIRECTORY]   its processes are in this cgroup, and it ends with it\n"
+    "      [--lease SECONDS]      it ends when none of its processes was there for so long\n"
+    "      [--renew]              only what is given changes, the lease begins anew: the job is there\n"
     "      [--cluster]            of a running job of Slurm, on all of its nodes: nothing else of it changes\n"
     "  job give JOB CLASS         another class for a job that is there; '-': what its user or the rules say\n"
     "  job choose JOB CLASS       ask for another class for a job of mine; '-': what the rules give it\n"
@@ -60,7 +62,7 @@ static const char usage[] =
     "Exit status: 0 done, 1 it could not be done, 2 the command or the policy is wrong.\n";
 
 struct args {
-    const char *socket, *user, *account, *qos, *partition, *name, *wish;
+    const char *socket, *user, *account, *qos, *partition, *name, *wish, *cgroup, *lease;
     struct plan_options plan;
     struct top_options top;
     bool cluster, renew;
@@ -309,7 +311,7 @@ static int policy_command(const struct args *a)
 static bool owner(const struct args *a, uint32_t *uid)
 {
     if (!a->user) {
-        *uid = getuid() ? getuid() : FD_UID_ANY;
+        *uid = getuid() && !a->renew ? getuid() : FD_UID_ANY;
         return true;
     }
     struct passwd *pw = getpwnam(a->user);
@@ -320,6 +322,17 @@ static bool owner(const struct args *a, uint32_t *uid)
         return false;
     }
     *uid = pw ? pw->pw_uid : (uint32_t)n;
+    return true;
+}
+
+static bool lease(const struct args *a, uint32_t *seconds)
+{
+    uint64_t s = 0;
+    if (a->lease && (!ydoc_uint_of(a->lease, &s) || s < 1 || s > FD_LEASE_MAX)) {
+        fprintf(stderr, "fabricctl: the lease is '%s'; allowed: 1 to %u seconds\n", a->lease, FD_LEASE_MAX);
+        return false;
+    }
+    *seconds = (uint32_t)s;
     return true;
 }
 
@@ -375,7 +388,8 @@ static int job_command(const struct args *a)
         !put(m.wish, sizeof(m.wish), choose ? class : a->wish, "class name") ||
         !put(m.account, sizeof(m.account), a->account, "account") || !put(m.qos, sizeof(m.qos), a->qos, "QOS") ||
         !put(m.partition, sizeof(m.partition), a->partition, "partition") ||
-        !put(m.name, sizeof(m.name), a->name, "job name") || !owner(a, &m.uid))
+        !put(m.name, sizeof(m.name), a->name, "job name") || !put(m.cgroup, sizeof(m.cgroup), a->cgroup, "cgroup") ||
+        !lease(a, &m.lease_s) || !owner(a, &m.uid))
         return 2;
     return converse(a, verbs[v].type, &m, sizeof(m));
 }
@@ -416,8 +430,9 @@ int main(int argc, char **argv)
         {"account", required_argument, NULL, 'a'}, {"name", required_argument, NULL, 'n'},
         {"qos", required_argument, NULL, 'q'},     {"partition", required_argument, NULL, 'p'},
         {"wish", required_argument, NULL, 'w'},    {"cluster", no_argument, NULL, 'c'},
-        {"renew", no_argument, NULL, 'r'},
-        {"interval", required_argument, NULL, 'i'}, {"count", required_argument, NULL, 'N'},
+        {"renew", no_argument, NULL, 'r'},         {"cgroup", required_argument, NULL, 'g'},
+        {"lease", required_argument, NULL, 't'},   {"interval", required_argument, NULL, 'i'},
+        {"count", required_argument, NULL, 'N'},
         {"load", required_argument, NULL, 'l'},    {"fabric", required_argument, NULL, 'f'},
         {"json", no_argument, NULL, 'j'},          {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
@@ -457,6 +472,12 @@ int main(int argc, char **argv)
             break;
         case 'c':
             a.cluster = true;
+            break;
+        case 'g':
+            a.cgroup = optarg;
+            break;
+        case 't':
+            a.lease = optarg;
             break;
         case 'r':
             a.renew = true;

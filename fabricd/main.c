@@ -2,6 +2,7 @@
 /* fabricd: options, configuration, loop. See fabricd(8). */
 #include "fabricd/start.h"
 #include "fabricd/dbus/dbus.h"
+#include "fabricd/jobs/life.h"
 #include "fabricd/log.h"
 #include "fabricd/requests.h"
 
@@ -108,10 +109,12 @@ int main(int argc, char **argv)
     if (test)
         return 0;
     int rc = daemon_start(&daemon, &conf, &requests_events);
+    struct life *life = rc ? NULL : life_start(&daemon);
     struct dbus *dbus = rc ? NULL : dbus_start(&daemon);
     if (!rc)
         rc = sd_event_loop(daemon.event);
     dbus_stop(dbus);
+    life_stop(life);
     daemon_stop(&daemon);
     return rc < 0 ? 1 : rc;
 }

@@ -76,12 +76,14 @@ static int on_job_set(struct daemon *d, struct client *c, const struct fd_job *m
     memcpy(job.qos, m->qos, sizeof(job.qos));
     memcpy(job.partition, m->partition, sizeof(job.partition));
     memcpy(job.wish, m->wish, sizeof(job.wish));
-    int rc = m->flags & FD_JOB_RENEW ? orders_job_renew(d, &job, c->cred.uid)
+    memcpy(job.cgroup, m->cgroup, sizeof(job.cgroup));
+    job.lease_s = m->lease_s;
+    int rc = m->flags & FD_JOB_RENEW ? orders_job_renew(d, &job, c->cred.uid, &why)
                                      : orders_job_set(d, &job, c->cred.uid, &why);
     if (why.len)
         server_send_text(c, m->h.seq, why.s, why.len);
     text_free(&why);
-    return rc;
+    return rc == -EBADR ? -EINVAL : rc;
 }
 
 static int on_job_give(struct daemon *d, struct client *c, const struct fd_job *m)
@@ -223,6 +225,10 @@ static void on_message(void *arg, struct client *c, const void *msg, size_t len)
 
 static void on_left(void *arg, const struct client *c)
 {
+    struct daemon *d = arg;
+    const struct job *job = subscribers_job(d, c);
+    if (job && job->lease_s)
+        jobs_seen(&d->jobs, job->id, orders_now_us());
     if (c->subscriber.subscribed)
         readers_divide_soon(arg);
 }

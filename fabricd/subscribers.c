@@ -9,6 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
+const struct job *subscribers_job(const struct daemon *d, const struct client *c)
+{
+    const char *id = c->subscriber.job;
+    const struct job *job = c->subscriber.subscribed && *id ? jobs_find(&d->jobs, id) : NULL;
+    return job && job->uid == c->cred.uid ? job : NULL;
+}
+
 /*
  * Classes are looked up anew, and those who share one are counted, in powers of two: not everybody is to be told of
  * each that comes. True if a count has changed.

@@ -9,6 +9,7 @@
 #include "fabricd/proto_state.h"
 
 struct client;
+struct job;
 struct daemon;
 
 /* Of a client. */
@@ -22,6 +23,9 @@ struct subscriber {
     struct fd_state_long told; /* the last FD_STATE sent */
     uint16_t levels_told;      /* service levels that any of them gave it, a bit each: its queue pairs may have them */
 };
+
+/* The job of a client: the one that it says it is of, if it is believed. NULL: none. */
+const struct job *subscribers_job(const struct daemon *d, const struct client *c);
 
 /* Remembers what the client says of itself and answers. Others may get a new FD_STATE: they share budgets with it. */
 void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_hello *m);

@@ -69,6 +69,7 @@ int order_no_job(sd_bus_error *err, const char *id);
 int order_text(char *to, size_t size, const char *s, const char *what, bool may_be_empty, sd_bus_error *err);
 int order_set(struct dbus *b, const struct job *job, uint32_t uid, sd_bus_error *err);
 /* These reply to the call, too. */
+int order_renew(struct dbus *b, sd_bus_message *m, const struct job *job, uint32_t uid, sd_bus_error *err);
 int order_set_class(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, const char *class_name,
                     sd_bus_error *err);
 /* As somebody who may not give orders (FD_UID_ANY: who may) asks for one of his jobs. */

@@ -69,7 +69,7 @@ static int get_text(sd_bus *bus, const char *path, const char *interface, const 
         const char *name, *value;
     } all[] = {{"Id", job->id},     {"Class", class_name},    {"Source", source}, {"Given", job->class_name},
                {"Wish", job->wish}, {"Account", job->account}, {"Qos", job->qos},  {"Partition", job->partition},
-               {"Name", job->name}};
+               {"Name", job->name}, {"Cgroup", job->cgroup}};
     for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (!strcmp(property, all[i].name))
             return sd_bus_message_append(reply, "s", all[i].value);
@@ -84,7 +84,7 @@ static int get_number(sd_bus *bus, const char *path, const char *interface, cons
         return -ENOENT;
     if (!strcmp(property, "Since"))
         return sd_bus_message_append(reply, "t", (uint64_t)job->since * 1000000);
-    return sd_bus_message_append(reply, "u", job->uid);
+    return sd_bus_message_append(reply, "u", !strcmp(property, "Lease") ? job->lease_s : job->uid);
 }
 
 /* The calls of a job's object: who sends them has been found to be allowed to. */
@@ -131,6 +131,8 @@ static const sd_bus_vtable job_vtable[] = {
     SD_BUS_PROPERTY("Qos", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("Partition", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("Name", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Cgroup", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Lease", "u", get_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_METHOD_WITH_ARGS("SetClass", SD_BUS_ARGS("s", class), SD_BUS_NO_RESULT, on_set_class,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("End", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_end, SD_BUS_VTABLE_UNPRIVILEGED),
@@ -152,7 +154,7 @@ void job_tell(struct dbus *b, const struct job *job, enum job_news news)
         sd_bus_emit_object_added(b->bus, path);
     else if (news == JOB_CHANGED)
         sd_bus_emit_properties_changed(b->bus, path, DBUS_JOB, "Class", "Given", "Wish", "Source", "Since", "User",
-                                       "Account", "Qos", "Partition", "Name", NULL);
+                                       "Account", "Qos", "Partition", "Name", "Cgroup", "Lease", NULL);
     else
         sd_bus_emit_interfaces_removed(b->bus, path, DBUS_JOB, NULL);
     free(path);

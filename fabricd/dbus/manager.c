@@ -128,6 +128,15 @@ void manager_tell_job(struct dbus *b, const struct job *job, enum job_news news)
 
 /* ---- orders ------------------------------------------------------------------------------------------------------ */
 
+static int read_lease(sd_bus_message *m, struct job *job, sd_bus_error *err)
+{
+    int rc = sd_bus_message_read(m, "v", "u", &job->lease_s);
+    if (rc >= 0 && (!job->lease_s || job->lease_s > FD_LEASE_MAX))
+        return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS, "lease is %u; allowed: 1 to %u seconds", job->lease_s,
+                                 FD_LEASE_MAX);
+    return rc;
+}
+
 static int read_options(sd_bus_message *m, struct job *job, sd_bus_error *err)
 {
     const struct {
@@ -138,7 +147,8 @@ static int read_options(sd_bus_message *m, struct job *job, sd_bus_error *err)
                    {"qos", job->qos, sizeof(job->qos)},
                    {"partition", job->partition, sizeof(job->partition)},
                    {"name", job->name, sizeof(job->name)},
-                   {"wish", job->wish, sizeof(job->wish)}};
+                   {"wish", job->wish, sizeof(job->wish)},
+                   {"cgroup", job->cgroup, sizeof(job->cgroup)}};
     const unsigned n = sizeof(options) / sizeof(options[0]);
     const char *key, *value;
     int rc = sd_bus_message_enter_container(m, 'a', "{sv}");
@@ -147,12 +157,12 @@ static int read_options(sd_bus_message *m, struct job *job, sd_bus_error *err)
         rc = sd_bus_message_read(m, "s", &key);
         while (rc >= 0 && i < n && strcmp(key, options[i].name))
             i++;
-        if (i == n)
-            return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS,
-                                     "no such option: '%s'; allowed: account, qos, partition, name, wish", key);
-        if (rc >= 0)
-            rc = sd_bus_message_read(m, "v", "s", &value);
-        if (rc >= 0)
+        if (rc >= 0 && i == n && !strcmp(key, "lease"))
+            rc = read_lease(m, job, err);
+        else if (rc >= 0 && i == n)
+            return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS, "no such option: '%s'; allowed: account, qos, "
+                                     "partition, name, wish, cgroup, lease", key);
+        else if (rc >= 0 && (rc = sd_bus_message_read(m, "v", "s", &value)) >= 0)
             rc = order_text(options[i].to, options[i].size, value, key, true, err);
         if (rc >= 0)
             rc = sd_bus_message_exit_container(m);
@@ -182,6 +192,23 @@ static int on_register_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bo
         rc = -ENOMEM;
     free(path);
     return rc;
+}
+
+static int on_renew_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
+{
+    struct job job = {.uid = FD_UID_ANY};
+    const char *id;
+    int rc = sd_bus_message_read(m, "s", &id);
+    if (rc >= 0)
+        rc = order_text(job.id, sizeof(job.id), id, "id", false, err);
+    if (rc >= 0)
+        rc = read_options(m, &job, err);
+    return rc < 0 ? rc : order_renew(b, m, &job, uid, err);
+}
+
+static int on_renew(sd_bus_message *m, void *arg, sd_bus_error *err)
+{
+    return sender_ask(arg, m, true, on_renew_known, err);
 }
 
 static int on_register(sd_bus_message *m, void *arg, sd_bus_error *err)
@@ -272,9 +299,10 @@ static int on_describe_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bo
         return sd_bus_error_setf(err, DBUS_NO_JOB, "there is no job '%s'%s", id, may ? "" : " of yours");
     const char *class_name = job_class(b->d, job, &source);
     return sd_bus_reply_method_return(
-        m, "a{sv}", 11, "Id", "s", job->id, "Class", "s", class_name, "Given", "s", job->class_name, "Wish", "s",
+        m, "a{sv}", 13, "Id", "s", job->id, "Class", "s", class_name, "Given", "s", job->class_name, "Wish", "s",
         job->wish, "Source", "s", source, "Since", "t", (uint64_t)job->since * 1000000, "User", "u", job->uid,
-        "Account", "s", job->account, "Qos", "s", job->qos, "Partition", "s", job->partition, "Name", "s", job->name);
+        "Account", "s", job->account, "Qos", "s", job->qos, "Partition", "s", job->partition, "Name", "s", job->name,
+        "Cgroup", "s", job->cgroup, "Lease", "u", job->lease_s);
 }
 
 static int on_describe(sd_bus_message *m, void *arg, sd_bus_error *err)
@@ -300,6 +328,8 @@ static const sd_bus_vtable manager_vtable[] = {
     SD_BUS_METHOD_WITH_ARGS("RegisterJob",
                             SD_BUS_ARGS("s", id, "s", class, "u", user, "a{sv}", options), SD_BUS_RESULT("o", job),
                             on_register, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("RenewJob", SD_BUS_ARGS("s", id, "a{sv}", options), SD_BUS_NO_RESULT, on_renew,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("SetJobClass", SD_BUS_ARGS("s", id, "s", class), SD_BUS_NO_RESULT, on_set_class,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("ChooseClass", SD_BUS_ARGS("s", id, "s", class), SD_BUS_NO_RESULT, on_choose,

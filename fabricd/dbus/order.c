@@ -29,9 +29,12 @@ static int outcome(struct dbus *b, int rc, const char *id, struct text *why, sd_
 {
     if (rc == -ENOENT)
         rc = order_no_job(err, id);
-    else if (rc == -EINVAL || rc == -EPERM)
-        rc = sd_bus_error_setf(err, rc == -EINVAL ? DBUS_NO_CLASS : DBUS_NOT_FREE, "%.*s",
-                               (int)strcspn(text_str(why), "\n"), text_str(why));
+    else if (rc == -EINVAL || rc == -EPERM || rc == -EBADR)
+        rc = sd_bus_error_setf(err,
+                               rc == -EINVAL  ? DBUS_NO_CLASS
+                               : rc == -EPERM ? DBUS_NOT_FREE
+                                              : SD_BUS_ERROR_INVALID_ARGS,
+                               "%.*s", (int)strcspn(text_str(why), "\n"), text_str(why));
     else if (rc)
         rc = sd_bus_error_setf(err, DBUS_UNKEPT, "%s: %s", b->d->jobs.journal.path, strerror(-rc));
     else
@@ -44,6 +47,13 @@ int order_set(struct dbus *b, const struct job *job, uint32_t uid, sd_bus_error 
 {
     struct text why = {0};
     return outcome(b, orders_job_set(b->d, job, uid, &why), job->id, &why, err);
+}
+
+int order_renew(struct dbus *b, sd_bus_message *m, const struct job *job, uint32_t uid, sd_bus_error *err)
+{
+    struct text why = {0};
+    int rc = outcome(b, orders_job_renew(b->d, job, uid, &why), job->id, &why, err);
+    return rc < 0 ? rc : sd_bus_reply_method_return(m, NULL);
 }
 
 int order_set_class(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, const char *class_name,

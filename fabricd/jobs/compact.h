@@ -28,8 +28,8 @@ int compact_begin(const struct journal *j, struct compaction *c);
 /* Write tmp and wait for the disk. In any thread. */
 void compact_run(struct compaction *c);
 /*
- * What was appended meanwhile follows, and tmp takes the file's place. Or it is removed, with a negative errno; -ESTALE:
- * the file has been written anew since the beginning.
+ * What was appended meanwhile follows, and tmp takes the place of the file. Or it is removed, with a negative errno;
+ * -ESTALE: the file has been written anew since the beginning.
  */
 int compact_end(struct journal *j, struct compaction *c);
 

@@ -54,6 +54,9 @@ static void line(struct text *t, const struct job *job, const struct policy *p, 
     put(t, "qos", job->qos);
     put(t, "partition", job->partition);
     put(t, "name", job->name);
+    put(t, "cgroup", job->cgroup);
+    if (job->lease_s)
+        text_printf(t, ", lease: %u", job->lease_s);
     put_note(t, job, p);
     text_put(t, "}\n", 2);
 }

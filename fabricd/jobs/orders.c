@@ -21,6 +21,27 @@ static bool class_is_there(const struct daemon *d, const char *name, struct text
     return false;
 }
 
+static bool cgroup_is_there(const struct job *job, struct text *why)
+{
+    const char *path = job->cgroup;
+    bool good = !*path || cgroups_good_path(path);
+    if (!good)
+        text_printf(why, "'%s' is not the directory of a job's cgroup; allowed: below /sys/fs/cgroup, and not the root "
+                         "of a hierarchy\n", path);
+    else if (*path && cgroups_look(path) == CGROUP_GONE)
+        text_printf(why, "there is no cgroup %s: the job would have ended already\n", path);
+    else
+        return true;
+    return false;
+}
+
+uint64_t orders_now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
 static void tell(struct daemon *d, const struct job *job, enum job_news news)
 {
     if (d->listener)
@@ -33,6 +54,14 @@ static const char *class_of(const struct daemon *d, const struct job *job)
     return d->current.valid ? p->classes[jobs_class_of(job, p, users_name(job->uid), NULL)].name : job->class_name;
 }
 
+static int keep(struct daemon *d, const struct job *now)
+{
+    int rc = jobs_set(&d->jobs, now);
+    if (rc)
+        log_error("%s: %s", d->jobs.journal.path, strerror(-rc));
+    return rc;
+}
+
 /* now instead of what it was; its class may be another one. */
 static int set(struct daemon *d, struct job *now, uint32_t by)
 {
@@ -42,11 +71,9 @@ static int set(struct daemon *d, struct job *now, uint32_t by)
     if (old)
         snprintf(before, sizeof(before), "%s", class_of(d, old));
     now->since = old && !strcmp(before, class_of(d, now)) ? old->since : (uint32_t)time(NULL);
-    int rc = jobs_set(&d->jobs, now);
-    if (rc) {
-        log_error("%s: %s", d->jobs.journal.path, strerror(-rc));
+    int rc = keep(d, now);
+    if (rc)
         return rc;
-    }
     const char *class_name = class_of(d, now);
     log_info("job %s: class %s (set by uid %u)", now->id, *class_name ? class_name : "by the rules", by);
     tell(d, jobs_find(&d->jobs, now->id), is_new ? JOB_NEW : JOB_CHANGED);
@@ -59,19 +86,52 @@ int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct 
     if (job->uid == FD_UID_ANY) {
         text_printf(why, "job %s has no owner, and so anybody could say that he is of it: --user says whose it is\n",
                     job->id);
-        return -EINVAL;
+        return -EBADR;
     }
-    return class_is_there(d, job->class_name, why) ? set(d, &now, by) : -EINVAL;
+    if (!class_is_there(d, job->class_name, why))
+        return -EINVAL;
+    if (!cgroup_is_there(job, why))
+        return -EBADR;
+    now.alive_us = orders_now_us();
+    return set(d, &now, by);
 }
 
-int orders_job_renew(struct daemon *d, const struct job *job, uint32_t by)
+static bool same_but_for_time(const struct job *a, const struct job *b)
+{
+    return !strcmp(a->account, b->account) && !strcmp(a->qos, b->qos) && !strcmp(a->partition, b->partition) &&
+           !strcmp(a->name, b->name) && !strcmp(a->cgroup, b->cgroup) && a->uid == b->uid && a->lease_s == b->lease_s;
+}
+
+static void take_given(char *to, const char *from, size_t size)
+{
+    if (*from)
+        memcpy(to, from, size);
+}
+
+int orders_job_renew(struct daemon *d, const struct job *job, uint32_t by, struct text *why)
 {
     const struct job *old = jobs_find(&d->jobs, job->id);
     if (!old)
         return -ENOENT;
-    struct job now = *job;
-    memcpy(now.class_name, old->class_name, sizeof(now.class_name));
-    memcpy(now.wish, old->wish, sizeof(now.wish));
+    struct job now = *old;
+    if (!cgroup_is_there(job, why))
+        return -EBADR;
+    take_given(now.account, job->account, sizeof(now.account));
+    take_given(now.qos, job->qos, sizeof(now.qos));
+    take_given(now.partition, job->partition, sizeof(now.partition));
+    take_given(now.name, job->name, sizeof(now.name));
+    if (*job->cgroup && strcmp(job->cgroup, old->cgroup))
+        now.peopled = false;
+    take_given(now.cgroup, job->cgroup, sizeof(now.cgroup));
+    if (job->uid != FD_UID_ANY)
+        now.uid = job->uid;
+    if (job->lease_s)
+        now.lease_s = job->lease_s;
+    if (same_but_for_time(&now, old)) { /* nothing that the file or anybody has to know */
+        jobs_seen(&d->jobs, job->id, orders_now_us());
+        return 0;
+    }
+    now.alive_us = orders_now_us();
     return set(d, &now, by);
 }
 
@@ -117,7 +177,23 @@ int orders_job_choose(struct daemon *d, const char *id, const char *wish, uint32
     return set(d, &now, uid == FD_UID_ANY ? 0 : uid);
 }
 
-int orders_job_end(struct daemon *d, const char *id, uint32_t by)
+int orders_job_adopt(struct daemon *d, const char *id, const char *cgroup)
+{
+    const struct job *old = jobs_find(&d->jobs, id);
+    if (!old)
+        return -ENOENT;
+    struct job now = *old;
+    snprintf(now.cgroup, sizeof(now.cgroup), "%s", cgroup);
+    int rc = keep(d, &now);
+    if (rc)
+        return rc;
+    log_info("job %s: ends with %s", now.id, cgroup);
+    tell(d, jobs_find(&d->jobs, id), JOB_CHANGED);
+    return 0;
+}
+
+/* how: for the journal. */
+static int end(struct daemon *d, const char *id, const char *how)
 {
     const struct job *old = jobs_find(&d->jobs, id);
     if (!old)
@@ -128,7 +204,19 @@ int orders_job_end(struct daemon *d, const char *id, uint32_t by)
         log_error("%s: %s", d->jobs.journal.path, strerror(-rc));
         return rc;
     }
-    log_info("job %s: ended (by uid %u)", was.id, by);
+    log_info("job %s: ended (%s)", was.id, how);
     tell(d, &was, JOB_ENDED);
     return 0;
+}
+
+int orders_job_end(struct daemon *d, const char *id, uint32_t by)
+{
+    char how[32];
+    snprintf(how, sizeof(how), "by uid %u", by);
+    return end(d, id, how);
+}
+
+int orders_job_over(struct daemon *d, const char *id, const char *why)
+{
+    return end(d, id, why);
 }

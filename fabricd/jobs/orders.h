@@ -11,13 +11,18 @@
 
 /*
  * The job is new, or has what is given here instead of what it had: nothing is left of a job before with this id. by
- * is who says so. since is set here. -EINVAL: it has no owner, or the policy in force has no such class, and why says
- * what is missing, in a line; another negative errno: the change could not be kept. All is then as it was.
+ * is who says so. since is set here. -EINVAL: the policy in force has no such class; -EBADR: it has no owner, or its
+ * cgroup is none or not there; why says so in a line; another negative errno: the change could not be kept. All is then
+ * as it was.
  */
 int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct text *why);
 
-/* What a job that is there was registered with is another now; the rest stays. -ENOENT: there is no such job. */
-int orders_job_renew(struct daemon *d, const struct job *job, uint32_t by);
+/*
+ * What is given here of a job that is there is another now; texts that are empty, uid FD_UID_ANY and lease_s 0 are not
+ * given, and class_name and wish are not looked at. Its lease begins anew. -ENOENT: there is no such job; -EBADR as
+ * above, for its cgroup.
+ */
+int orders_job_renew(struct daemon *d, const struct job *job, uint32_t by, struct text *why);
 
 /*
  * A job that is there is given another class, or ("") none: then its wish or the rules decide. All else of it stays.
@@ -34,5 +39,13 @@ int orders_job_choose(struct daemon *d, const char *id, const char *wish, uint32
 
 /* The job is no more. -ENOENT: there was none; or another negative errno, with all as it was. */
 int orders_job_end(struct daemon *d, const char *id, uint32_t by);
+/* The same, since the daemon has seen that it is (why: for the journal). */
+int orders_job_over(struct daemon *d, const char *id, const char *why);
+
+/* A job that has no cgroup is found to have this one. As orders_job_end. */
+int orders_job_adopt(struct daemon *d, const char *id, const char *cgroup);
+
+/* The clock that leases go by: CLOCK_BOOTTIME, so a host that was asleep has used them up. */
+uint64_t orders_now_us(void);
 
 #endif

@@ -74,13 +74,18 @@ like "the socket shows it" '^- \{id: "4711", class: urgent, source: scheduler, s
 manager DescribeJob s 4711 >q
 like "and the bus" '"Id" s "4711" "Class" s "urgent" "Given" s "urgent" "Wish" s "" "Source" s "scheduler" "Since" t [0-9]{16} "User" u '"$me"' "Account" s "phys" "Qos" s "" "Partition" s "" "Name" s "a b"' q
 is "by its object, too" "$(all get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job Class)" 's "urgent"'
+ok "it is renewed" manager RenewJob 'sa{sv}' 4711 2 lease u 3600 qos s q
+manager DescribeJob s 4711 >q
+like "with what was given, and nothing else" '"Class" s "urgent" .*"Account" s "phys" "Qos" s "q" .*"Name" s "a b" "Cgroup" s "" "Lease" u 3600' q
+ok "which is signalled" wait_for 5 grep -q "PropertiesChanged /org/mrmpi/Fabric1/job/_34711 .*'Lease'" signals
+ok "a job that is not there is not" refused "there is no job 'x y'" manager RenewJob 'sa{sv}' 'x y' 0
 ok "where its class can be changed" all call org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job SetClass s ""
 manager ListJobs >q
 like "to what the rules say" '1 "4711" "/org/mrmpi/Fabric1/job/_34711" "normal" "rule" '"$me"' [0-9]+' q
 ok "the socket sets one" fabricctl job set other-1 batch --user 65534
 ok "of which the bus tells" wait_for 5 grep -q '^new other-1 /org/mrmpi/Fabric1/job/other_2d1' seen
 ok "with an object" wait_for 5 grep -q "InterfacesAdded /org/mrmpi/Fabric1 \['org.freedesktop.DBus.*'org.mrmpi.Fabric1.Job'\]" signals
-ok "a class that is set is told" wait_for 5 grep -q "PropertiesChanged /org/mrmpi/Fabric1/job/_34711 \['Account', 'Class', 'Given'" signals
+ok "a class that is set is told" wait_for 5 grep -q "PropertiesChanged /org/mrmpi/Fabric1/job/_34711 \['Account', 'Cgroup', 'Class', 'Given'" signals
 is "they are counted" "$(property NumJobs)" "u 2"
 ok "a job ends" manager EndJob s 4711
 ok "of which the bus tells" wait_for 5 grep -q '^removed 4711 /org/mrmpi/Fabric1/job/_34711' seen
@@ -97,7 +102,9 @@ ok "no id" refused 'id: one, and 63 printable' manager RegisterJob 'ssua{sv}' ''
 ok "too long an id" refused 'id: one, and 63 printable' manager RegisterJob 'ssua{sv}' "$(printf 'x%.0s' {1..64})" batch 1 0
 ok "an id that is not printable" refused 'id: one, and 63 printable' manager RegisterJob 'ssua{sv}' $'a\nb' batch 1 0
 ok "too long a class" refused 'class: 31 printable' manager SetJobClass ss other-1 "$(printf 'x%.0s' {1..32})"
-ok "no such option" refused "no such option: 'uid'; allowed: account, qos, partition, name, wish" manager RegisterJob 'ssua{sv}' 1 batch 1 1 uid s 0
+ok "no such option" refused "no such option: 'uid'; allowed: account, qos, partition, name, wish, cgroup, lease" manager RegisterJob 'ssua{sv}' 1 batch 1 1 uid s 0
+ok "a lease that is none" refused 'lease is 0; allowed: 1 to 31536000 seconds' manager RegisterJob 'ssua{sv}' 1 batch 1 1 lease u 0
+ok "a cgroup that is none" refused "'/tmp' is not the directory of a job's cgroup" manager RegisterJob 'ssua{sv}' 1 batch 1 1 cgroup s /tmp
 ok "an option of another type" refused '' manager RegisterJob 'ssua{sv}' 1 batch 1 1 name u 0
 is "nothing of that is a job" "$(property NumJobs)" "u 1"
 

@@ -47,8 +47,10 @@ static void unified(void)
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
-#define V2  "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n"
-#define V1  "11:cpu,cpuacct:/slurm/uid_1000/job_7/step_0\n4:memory:/slurm/uid_1000/job_7\n1:name=systemd:/a.slice/b\n0::/\n"
+#define V2 "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n"
+#define V1 \
+    "11:cpu,cpuacct:/slurm/uid_1000/job_7/step_0\n4:memory:/slurm/uid_1000/job_7\n1:name=systemd:/a.slice/b\n" \
+    "0::/\n"
 
 START_TEST(inside)
 {

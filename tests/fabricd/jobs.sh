@@ -1,0 +1,155 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Jobs that nobody ends, in control groups of the host, where it has some that can be made, and in directories that look
+# like them; leases; what survives the daemon, and what does not survive the host.
+
+. "$(dirname "$0")/lib.sh"
+tool=$BUILD/tests/fabricd/fabric_tool
+unset SIMFAB_DIR SIM_HOST LD_PRELOAD
+if compgen -G '/sys/class/infiniband/*' >/dev/null; then
+  skip_all "this host has an adapter"
+fi
+me=$(id -u)
+
+cat >fabricd.yaml <<END
+policy: $tmp/policy.yaml
+state: $tmp/state
+socket: $tmp/fabricd.sock
+END
+cp "$top/etc/policies/simple.yaml" policy.yaml
+start() {
+  fabricd --config fabricd.yaml 2>>log &
+  daemon=$!
+  started
+  wait_for 10 fabricctl status
+}
+known() { fabricctl job list | grep -q "id: \"\?$1[\",]"; }
+unknown() { ! known "$1"; }
+said() { grep -q "job $1: ended ($2)" log; }
+
+# ---- a host of directories ----------------------------------------------------------------------------------------
+# group DIRECTORY POPULATED: a group of version 2, or, without POPULATED, of version 1
+group() {
+  mkdir -p "$FABRICD_ROOT/$1"
+  [ -z "${2:-}" ] || printf 'populated %s\nfrozen 0\n' "$2" >"$FABRICD_ROOT/$1/cgroup.events"
+}
+# inside LINE COMMAND...: by a process that is said to be there
+inside() {
+  local line=$1
+  shift
+  sh -c 'mkdir -p "$FABRICD_ROOT/proc/$$" && printf "%s\n" "$1" >"$FABRICD_ROOT/proc/$$/cgroup" && shift && exec "$@"' sh "$line" "$@"
+}
+export FABRICD_ROOT=$tmp/root
+mkdir -p root/sys/fs/cgroup root/proc/sys/kernel/random
+touch root/sys/fs/cgroup/cgroup.controllers # all of it is version 2
+echo 00000000-1111-2222-3333-444444444444 >root/proc/sys/kernel/random/boot_id
+ok "a daemon" start
+g=/sys/fs/cgroup/some.slice/job
+group $g/a 0
+group $g/b 0
+group $g/c 1
+ok "a job with a group that is empty yet" fabricctl job set a urgent --user "$me" --cgroup $g/a
+ok "one with a lease, too" fabricctl job set b urgent --user "$me" --cgroup $g/b --lease 3600
+ok "one whose group is in use" fabricctl job set c urgent --user "$me" --cgroup $g/c
+ok "one with a lease alone" fabricctl job set short urgent --user "$me" --lease 2
+ok "one with a long one" fabricctl job set long urgent --user "$me" --lease 3600
+fabricctl job list >q
+like "the list shows them" "^- \{id: b, class: urgent, .*cgroup: $g/b, lease: 3600\}\$" q
+"$tool" watch "$FABRICD_SOCKET" long >watch 2>&1 &
+started
+ok "the lease runs out" wait_for 10 unknown short
+ok "which the journal says" said short "its lease has run out"
+group $g/a 1
+group $g/b 1
+sleep 1.5 # until it has been seen
+group $g/a 0
+group $g/b 0
+ok "a group that is empty again ends its job" wait_for 10 unknown a
+ok "which the journal says" said a "its cgroup has no process any more"
+ok "with a lease it may be empty for so long" known b
+ok "renewing changes what is given" fabricctl job set b - --renew --lease 1 --account x
+fabricctl job list >q
+like "and nothing else" "^- \{id: b, class: urgent, source: scheduler, .*account: .?x.?, cgroup: $g/b, lease: 1\}\$" q
+ok "then it ends with its lease" wait_for 10 unknown b
+ok "which the journal says" said b "its lease has run out"
+rm -r "root$g/c"
+ok "a group that is gone ends its job" wait_for 10 unknown c
+ok "which the journal says" said c "its cgroup has gone"
+fabricctl job set c urgent --user "$me" --cgroup $g/c >q 2>&1
+like "no job is given a group that is not there" "^there is no cgroup $g/c: the job would have ended already" q
+for bad in /tmp /sys/fs/cgroup /sys/fs/cgroup/ /sys/fs/cgroup/../x $g/../b $g//b $g/; do
+  fabricctl job set c urgent --user "$me" --cgroup "$bad" >q 2>&1
+  like "'$bad' is no group" "^'$bad' is not the directory of a job's cgroup; allowed: below /sys/fs/cgroup" q
+done
+ok "a lease of nothing is none" exits 2 fabricctl job set c urgent --user "$me" --lease 0
+ok "nor is one of more than a year" exits 2 fabricctl job set c urgent --user "$me" --lease 31536001
+
+# ---- a process that is connected ----------------------------------------------------------------------------------
+ok "a short lease" fabricctl job set live urgent --user "$me" --lease 2
+"$tool" watch "$FABRICD_SOCKET" live >watch2 2>&1 &
+live=$!
+started
+ok "a process of the job" wait_for 5 grep -q class=urgent watch2
+sleep 4
+ok "keeps it" known live
+stop $live
+ok "until it has left" wait_for 10 unknown live
+
+# ---- the daemon and the host begin anew ---------------------------------------------------------------------------
+group $g/d 1
+group $g/e 1
+ok "a job with a group" fabricctl job set d urgent --user "$me" --cgroup $g/d
+ok "another" fabricctl job set e urgent --user "$me" --cgroup $g/e
+ok "and one with a lease" fabricctl job set lease urgent --user "$me" --lease 3
+kill -9 $daemon
+wait $daemon 2>/dev/null
+rm -r "root$g/d"
+ok "the daemon is killed and started anew" start
+ok "a job whose group has gone meanwhile ends" wait_for 10 unknown d
+ok "one whose group is there stays" known e
+ok "and one with a lease" known long
+ok "until it runs out" wait_for 10 unknown lease
+stop $daemon
+echo 55555555-1111-2222-3333-444444444444 >root/proc/sys/kernel/random/boot_id
+ok "the host is started anew" start
+is "jobs of the boot before are gone" "$(fabricctl job list)" ""
+like "which the journal says" 'jobs.yaml is of a boot before: its jobs are gone' log
+ok "a job of this one" fabricctl job set new urgent --user "$me"
+stop $daemon
+ok "survives the daemon" start
+ok "as it should" known new
+is "without anything of theirs in the file" "$(grep -c 'id: e' state/jobs.yaml)" 0
+stop $daemon
+unset FABRICD_ROOT
+
+# ---- the kernel's groups ------------------------------------------------------------------------------------------
+rm -rf state
+ok "a daemon of the host's own" start
+made=0
+for at in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/pids; do
+  dir=$at/mrmpi-test.$$
+  { [ -e "$at/cgroup.procs" ] && mkdir "$dir"; } 2>/dev/null || continue
+  on_exit "rmdir $dir 2>/dev/null"
+  made=$((made + 1))
+  ok "$at: a job in a group" fabricctl job set "$made" urgent --user "$me" --cgroup "$dir"
+  sleep 60 &
+  on_exit "kill $! 2>/dev/null"
+  echo $! >"$dir/cgroup.procs"
+  sleep 1.5
+  ok "$at: is there with its process" known $made
+  kill $!
+  wait $! 2>/dev/null
+  if [ -e "$dir/cgroup.events" ]; then
+    ok "$at: and ends with it" wait_for 10 unknown $made
+    ok "which the journal says" said $made "its cgroup has no process any more"
+  else
+    ok "$at: and does not end with it: version 1 does not tell" sh -c "sleep 1.5; $(declare -f known); known $made"
+    rmdir "$dir"
+    ok "$at: but with its group" wait_for 10 unknown $made
+    ok "which the journal says" said $made "its cgroup has gone"
+  fi
+done
+((made)) || ok "no groups can be made here: none was tried" true
+stop $daemon
+
+done_testing
