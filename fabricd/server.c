@@ -92,6 +92,7 @@ static void client_free(struct client *c)
 {
     sd_event_source_unref(c->source);
     close(c->fd);
+    claim_free(&c->subscriber.claim);
     free(c);
 }
 

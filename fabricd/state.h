@@ -9,8 +9,8 @@
 #include "fabricd/daemon.h"
 
 struct state_asker {
-    const char *job, *user; /* job: FD_JOB_MAX bytes, zeroed behind the text */
-    uid_t uid;
+    const char *job;      /* as it says; FD_JOB_MAX bytes, zeroed behind the text */
+    unsigned class_index; /* that it has by the policy in force; without one of no meaning */
     bool levels, spread; /* the parts that it understands */
 };
 

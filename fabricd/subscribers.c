@@ -2,6 +2,7 @@
 /* Tells clients the daemon's state: see subscribers.h. */
 #include "fabricd/subscribers.h"
 #include "fabricd/daemon.h"
+#include "fabricd/log.h"
 #include "fabricd/server.h"
 #include "fabricd/state.h"
 #include "fabricd/jobs/users.h"
@@ -9,11 +10,20 @@
 #include <stdio.h>
 #include <string.h>
 
+static const struct job *believed(const struct daemon *d, const struct client *c, struct text *why)
+{
+    return claim_job(&c->subscriber.claim, &d->jobs, c->subscriber.job, c->cred.uid, why);
+}
+
 const struct job *subscribers_job(const struct daemon *d, const struct client *c)
 {
-    const char *id = c->subscriber.job;
-    const struct job *job = c->subscriber.subscribed && *id ? jobs_find(&d->jobs, id) : NULL;
-    return job && job->uid == c->cred.uid ? job : NULL;
+    return c->subscriber.subscribed ? believed(d, c, NULL) : NULL;
+}
+
+/* By the policy in force, which there is. */
+static unsigned class_of(const struct daemon *d, const struct client *c)
+{
+    return jobs_class_of(believed(d, c, NULL), &d->current.policy, c->subscriber.user, NULL);
 }
 
 /*
@@ -26,7 +36,7 @@ static bool count_sharers(struct daemon *d)
     for (struct client *c = server_clients(d->server); c; c = c->next) {
         struct subscriber *u = &c->subscriber;
         if (u->subscribed && d->current.valid) {
-            u->class_index = jobs_class(&d->jobs, &d->current.policy, u->job, c->cred.uid, u->user);
+            u->class_index = class_of(d, c);
             n[u->class_index]++;
         }
     }
@@ -40,13 +50,12 @@ static bool count_sharers(struct daemon *d)
 static void fill_state(const struct daemon *d, const struct client *c, struct fd_state_long *out)
 {
     const struct subscriber *u = &c->subscriber;
-    struct state_asker who = {
-        .job = u->job, .user = u->user, .uid = c->cred.uid, .levels = u->levels, .spread = u->spread};
+    struct state_asker who = {.job = u->job, .levels = u->levels, .spread = u->spread};
     const struct job *job = u->as_owner ? jobs_find(&d->jobs, u->job) : NULL;
-    if (job && job->uid != FD_UID_ANY) {
-        who.uid = job->uid;
-        who.user = users_name(job->uid);
-    }
+    if (job && d->current.valid)
+        who.class_index = jobs_class_of(job, &d->current.policy, users_name(job->uid), NULL);
+    else if (d->current.valid)
+        who.class_index = class_of(d, c);
     state_fill(d, &who, d->sharers, out);
 }
 
@@ -83,6 +92,22 @@ void subscribers_tick(struct daemon *d)
         subscribers_publish(d);
 }
 
+/* A process that is of no job has the class of its user; that it says something else is worth a line. */
+static void look_at_claim(const struct daemon *d, struct client *c)
+{
+    struct subscriber *u = &c->subscriber;
+    struct text why = {0};
+    if (!*u->job || u->as_owner)
+        return;
+    claim_look(&u->claim, c->fd, &c->cred);
+    if (!believed(d, c, &why) && why.len && !u->claim.told) {
+        log_warn("pid %d of uid %u says that it is of job %s, and is not: %s", c->cred.pid, c->cred.uid, u->job,
+                 text_str(&why));
+        u->claim.told = true;
+    }
+    text_free(&why);
+}
+
 void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_hello *m)
 {
     struct subscriber *u = &c->subscriber;
@@ -94,6 +119,7 @@ void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_he
     u->spread = m->flags & FD_HELLO_SPREAD;
     u->as_owner = m->flags & FD_HELLO_OWNER && server_is_privileged(c);
     c->reader.paces = m->flags & FD_HELLO_PACE;
+    look_at_claim(d, c);
     bool others = count_sharers(d);
     fill_state(d, c, &u->told);
     u->told.s.h.seq = m->h.seq;

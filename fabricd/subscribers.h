@@ -6,10 +6,9 @@
 #ifndef FABRICD_SUBSCRIBERS_H
 #define FABRICD_SUBSCRIBERS_H
 
-#include "fabricd/proto_state.h"
+#include "fabricd/jobs/claims.h"
 
 struct client;
-struct job;
 struct daemon;
 
 /* Of a client. */
@@ -17,14 +16,15 @@ struct subscriber {
     bool subscribed;
     bool as_owner;             /* it asks what the job's owner would be told */
     bool levels, spread;       /* it understands levels between small and large, and struct fd_spread */
-    char job[FD_JOB_MAX];
+    char job[FD_JOB_MAX];      /* that it says it is of */
+    struct claim claim;        /* what there is to that */
     char user[FD_JOB_MAX];     /* name of its uid, looked up at the first hello */
     unsigned class_index;      /* by the policy in force */
     struct fd_state_long told; /* the last FD_STATE sent */
     uint16_t levels_told;      /* service levels that any of them gave it, a bit each: its queue pairs may have them */
 };
 
-/* The job of a client: the one that it says it is of, if it is believed. NULL: none. */
+/* The job of a client that has said hello, to hear of news: the one that it says, if it is believed. NULL: none. */
 const struct job *subscribers_job(const struct daemon *d, const struct client *c);
 
 /* Remembers what the client says of itself and answers. Others may get a new FD_STATE: they share budgets with it. */

@@ -3,6 +3,7 @@
 #include "fabricd/jobs/cgroups.h"
 #include "fabricd/text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -19,6 +20,10 @@
 #endif
 
 #define SYS "/sys/fs/cgroup"
+
+#define DEPTH_MOST        6u  /* groups that are looked at for processes, where the kernel does not say */
+#define DIRECTORIES_MOST  64u
+#define CGROUPS_PROCS_MAX 65536u
 
 static const char *root(void)
 {
@@ -214,6 +219,33 @@ bool cgroups_good_path(const char *path)
     return is_unified() || strchr(path + hierarchy, '/');
 }
 
+/*
+ * Version 1 tells nothing of the groups beneath one: they are looked at, as deep as schedulers make them. Returns
+ * whether there is a process; -1: not known. left: directories that may still be looked at.
+ */
+static int has_process(const char *dir, unsigned depth, unsigned *left)
+{
+    char path[PATH_MAX];
+    struct text t = {0};
+    struct dirent *e;
+    if (!depth || !*left)
+        return -1;
+    --*left;
+    if (snprintf(path, sizeof(path), "%s/cgroup.procs", dir) >= (int)sizeof(path))
+        return -1;
+    int rc = text_read_file(&t, path, CGROUPS_PROCS_MAX);
+    int is = rc == -EFBIG || t.len ? 1 : rc ? -1 : 0;
+    text_free(&t);
+    DIR *d = is ? NULL : opendir(dir);
+    while (d && !is && (e = readdir(d)))
+        if (e->d_type == DT_DIR && e->d_name[0] != '.' &&
+            snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < (int)sizeof(path))
+            is = has_process(path, depth - 1, left);
+    if (d)
+        closedir(d);
+    return is;
+}
+
 enum cgroup_state cgroups_look(const char *path)
 {
     char events[PATH_MAX];
@@ -228,6 +260,13 @@ enum cgroup_state cgroups_look(const char *path)
     else if (!is_there(path))
         is = CGROUP_GONE;
     text_free(&t);
+    if (is == CGROUP_THERE) {
+        unsigned left = DIRECTORIES_MOST;
+        char dir[PATH_MAX];
+        snprintf(dir, sizeof(dir), "%s%s", root(), path);
+        int found = has_process(dir, DEPTH_MOST, &left);
+        is = found > 0 ? CGROUP_IN_USE : found ? CGROUP_THERE : CGROUP_EMPTY;
+    }
     return is;
 }
 

@@ -21,7 +21,7 @@ enum cgroup_state {
     CGROUP_GONE,  /* there is no such directory */
     CGROUP_EMPTY, /* no process is in it or in groups beneath it */
     CGROUP_IN_USE,
-    CGROUP_THERE, /* version 1 does not tell whether there are processes */
+    CGROUP_THERE, /* it is not known whether there are processes */
 };
 
 /* The job that a scheduler has made a group for. */

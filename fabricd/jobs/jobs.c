@@ -214,6 +214,9 @@ bool jobs_may_choose(const struct job *job, const struct policy *p, const char *
 
 unsigned jobs_class_of(const struct job *job, const struct policy *p, const char *user, const char **source)
 {
+    static const struct job none;
+    if (!job)
+        job = &none;
     struct pattern_job known = known_of(job, user);
     int given = *job->class_name ? policy_class_by_name(p, job->class_name) : -1;
     bool wish = given < 0 && *job->wish && jobs_may_choose(job, p, user, job->wish);
@@ -222,13 +225,4 @@ unsigned jobs_class_of(const struct job *job, const struct policy *p, const char
     if (wish)
         given = policy_class_by_name(p, job->wish);
     return given >= 0 ? (unsigned)given : policy_class_of(p, &known);
-}
-
-unsigned jobs_class(const struct jobs *j, const struct policy *p, const char *id, uid_t uid, const char *user)
-{
-    static const struct job nobody;
-    const struct job *job = *id ? jobs_find(j, id) : NULL;
-    if (job && (job->uid == FD_UID_ANY || job->uid != uid))
-        job = NULL; /* somebody else's */
-    return jobs_class_of(job ? job : &nobody, p, user, NULL);
 }

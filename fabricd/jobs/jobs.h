@@ -51,14 +51,12 @@ void jobs_seen(struct jobs *j, const char *id, uint64_t now_us);
 const struct job *jobs_find(const struct jobs *j, const char *id);
 
 /*
- * The class of a job, whose user has this name, by a policy: the one it was given, else the one it wishes if the policy
- * lets it have that, else what the rules say. source: "scheduler", "user" or "rule"; NULL: not asked for.
+ * The class of a job (NULL: of a process that is of none), whose user has this name, by a policy: the one it was given,
+ * else the one it wishes if the policy lets it have that, else what the rules say. source: "scheduler", "user" or
+ * "rule"; NULL: not asked for.
  */
 unsigned jobs_class_of(const struct job *job, const struct policy *p, const char *user, const char **source);
 /* May it have the class if its user asks for it? */
 bool jobs_may_choose(const struct job *job, const struct policy *p, const char *user, const char *class_name);
-
-/* The class of a process of user uid, by name user, that says it belongs to job id (which may be empty). */
-unsigned jobs_class(const struct jobs *j, const struct policy *p, const char *id, uid_t uid, const char *user);
 
 #endif

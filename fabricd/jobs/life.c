@@ -126,8 +126,6 @@ static const char *end_of(struct life *l, struct job *job, uint64_t now_us)
     }
     if (is == CGROUP_EMPTY && job->peopled && !job->lease_s)
         return "its cgroup has no process any more";
-    if (is == CGROUP_THERE && *job->cgroup) /* nobody knows whether processes are in it */
-        return NULL;
     return ran_out(l->d, job, now_us) ? "its lease has run out" : NULL;
 }
 
@@ -143,6 +141,22 @@ static bool look_at(struct life *l, const struct job *job, uint64_t now_us)
     return !rc;
 }
 
+/*
+ * A process whose group says that a scheduler has put it there for its job tells where the job's group is. From then on
+ * the job ends with that.
+ */
+static void adopt(struct life *l)
+{
+    for (struct client *c = server_clients(l->d->server); c; c = c->next) {
+        struct claim *claim = &c->subscriber.claim;
+        const struct job *job = *claim->by.path ? subscribers_job(l->d, c) : NULL;
+        if (job && !*job->cgroup && !strcmp(job->id, claim->by.id))
+            orders_job_adopt(l->d, job->id, claim->by.path);
+        if (job)
+            *claim->by.path = 0;
+    }
+}
+
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *arg)
@@ -152,6 +166,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *arg)
     uint64_t now_us = orders_now_us();
     unsigned files = FILES_EACH, n = j->n < JOBS_EACH ? j->n : JOBS_EACH;
     bool ended = false;
+    adopt(l);
     for (; n && files && j->n && now_us >= l->not_before_us; n--) {
         if (l->at >= j->n)
             l->at = 0;

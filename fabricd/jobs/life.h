@@ -5,8 +5,9 @@
  *
  * A job with a cgroup ends when that is removed; when it is empty after it was in use, at once or, with a lease, when
  * that has run out. A job with a lease alone ends when that has run out. Processes that are connected or in the cgroup
- * renew the lease. The kernel tells of many changes by inotify(7); besides, jobs are looked at one after the other,
- * some hundreds a second, so that none of that takes long.
+ * renew the lease. Where a scheduler's group of a job lasts as long as the job, it is found by the first process that
+ * is connected. The kernel tells of many changes by inotify(7); besides, jobs are looked at one after the other, some
+ * hundreds a second, so that none of that takes long.
  */
 #ifndef FABRICD_JOBS_LIFE_H
 #define FABRICD_JOBS_LIFE_H

@@ -95,6 +95,43 @@ ok "keeps it" known live
 stop $live
 ok "until it has left" wait_for 10 unknown live
 
+# ---- who is of a job -----------------------------------------------------------------------------------------------
+query() { "$tool" query "$FABRICD_SOCKET" "$@"; }
+class_of() { sed -n 's/.* class=\([a-z]*\) .*/\1/p' q; }
+group $g/f 1
+ok "a job with a group" fabricctl job set f urgent --user "$me" --cgroup $g/f
+inside "0::/some.slice/job/f/task_0" "$tool" query "$FABRICD_SOCKET" f >q
+is "a process in it is of the job" "$(class_of)" urgent
+inside "0::/some.slice/job/ff" "$tool" query "$FABRICD_SOCKET" f >q
+is "one that is elsewhere is not" "$(class_of)" normal
+ok "which the journal says" grep -q "pid [0-9]* of uid $me says that it is of job f, and is not: it is not in that job's cgroup, $g/f" log
+query f >q
+is "nor one of which nothing is known" "$(class_of)" normal
+ok "which the journal says, too" grep -q "says that it is of job f, and is not: its cgroup cannot be read, and that job's processes are in $g/f" log
+slurm=/system.slice/slurmstepd.scope
+ok "jobs of Slurm" fabricctl job set 7 urgent --user "$me"
+ok "one and another" fabricctl job set 8 batch --user "$me"
+inside "0::$slurm/job_8/step_0/user/task_0" "$tool" query "$FABRICD_SOCKET" 8 >q
+is "a process that Slurm has started for one is of it" "$(class_of)" batch
+inside "0::$slurm/job_8/step_0/user/task_0" "$tool" query "$FABRICD_SOCKET" 7 >q
+is "and not of the other, though its user is the same" "$(class_of)" normal
+ok "which the journal says" grep -q 'says that it is of job 7, and is not: Slurm has it in the cgroup of job 8' log
+query 7 >q
+is "a process that no scheduler has started is of its user's job" "$(class_of)" urgent
+mkdir -p "root/sys/fs/cgroup$slurm/job_8/step_extern"
+inside "0::$slurm/job_8/step_0/user/task_0" "$tool" watch "$FABRICD_SOCKET" 8 >watch3 2>&1 &
+started
+has_group() { fabricctl job list | grep -q "id: \"$1\", .* cgroup: $2"; }
+ok "a group of Slurm's that lasts is found by the first process" wait_for 10 has_group 8 "/sys/fs/cgroup$slurm/job_8}"
+query 8 >q
+is "after which nobody else is of that job" "$(class_of)" normal
+ok "which has not changed otherwise" sh -c "fabricctl job list | grep -q 'id: \"8\", class: batch, source: scheduler'"
+ok "of the other there is none" sh -c "! fabricctl job list | grep 'id: \"7\", .*cgroup'"
+rm -r "root/sys/fs/cgroup$slurm/job_8"
+ok "and its job ends with it" wait_for 10 unknown 8
+ok "an id that comes again" fabricctl job set 8 urgent --user "$me"
+ok "has nothing of that" sh -c "! fabricctl job list | grep 'id: \"8\", .*cgroup'"
+
 # ---- the daemon and the host begin anew ---------------------------------------------------------------------------
 group $g/d 1
 group $g/e 1
@@ -137,17 +174,18 @@ for at in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/pids; do
   echo $! >"$dir/cgroup.procs"
   sleep 1.5
   ok "$at: is there with its process" known $made
+  sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' sh "$dir" "$tool" query "$FABRICD_SOCKET" $made >q
+  is "$at: a process in it is of the job" "$(class_of)" urgent
+  query $made >q
+  is "$at: one that is not there is not" "$(class_of)" normal
   kill $!
   wait $! 2>/dev/null
-  if [ -e "$dir/cgroup.events" ]; then
-    ok "$at: and ends with it" wait_for 10 unknown $made
-    ok "which the journal says" said $made "its cgroup has no process any more"
-  else
-    ok "$at: and does not end with it: version 1 does not tell" sh -c "sleep 1.5; $(declare -f known); known $made"
-    rmdir "$dir"
-    ok "$at: but with its group" wait_for 10 unknown $made
-    ok "which the journal says" said $made "its cgroup has gone"
-  fi
+  ok "$at: and ends with it" wait_for 10 unknown $made
+  ok "which the journal says" said $made "its cgroup has no process any more"
+  ok "$at: another" fabricctl job set "$made" urgent --user "$me" --cgroup "$dir" --lease 3600
+  wait_for 5 rmdir "$dir"
+  ok "$at: ends with its group" wait_for 10 unknown $made
+  ok "which the journal says" said $made "its cgroup has gone"
 done
 ((made)) || ok "no groups can be made here: none was tried" true
 stop $daemon

@@ -138,8 +138,15 @@ START_TEST(looks)
     char path[256];
     unified();
     ck_assert_int_eq(cgroups_look("/sys/fs/cgroup/j"), CGROUP_GONE);
-    put_file("/sys/fs/cgroup/j/cgroup.procs", "");
+    put_file("/sys/fs/cgroup/j/tasks", "");
     ck_assert_int_eq(cgroups_look("/sys/fs/cgroup/j"), CGROUP_THERE);
+    put_file("/sys/fs/cgroup/j/cgroup.procs", "");
+    ck_assert_int_eq(cgroups_look("/sys/fs/cgroup/j"), CGROUP_EMPTY);
+    put_file("/sys/fs/cgroup/j/step_0/cgroup.procs", "");
+    put_file("/sys/fs/cgroup/j/step_0/task_0/cgroup.procs", "77\n");
+    ck_assert_int_eq(cgroups_look("/sys/fs/cgroup/j"), CGROUP_IN_USE);
+    put_file("/sys/fs/cgroup/j/step_0/task_0/cgroup.procs", "");
+    ck_assert_int_eq(cgroups_look("/sys/fs/cgroup/j"), CGROUP_EMPTY);
     cgroups_watch_path("/sys/fs/cgroup/j", path, sizeof(path));
     ck_assert_str_eq(path + strlen(dir), "/sys/fs/cgroup/j");
     put_file("/sys/fs/cgroup/j/cgroup.events", "populated 0\nfrozen 0\n");

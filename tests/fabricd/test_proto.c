@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages from the socket that are not what they should be, and jobs that survive the daemon. */
+#include "fabricd/jobs/claims.h"
 #include "fabricd/jobs/jobs_text.h"
 #include "fabricd/json.h"
 #include "fabricd/message.h"
@@ -246,33 +247,43 @@ END_TEST
 
 START_TEST(whose_job)
 {
-    struct policy p = {.num_classes = 2, .classes = {{.name = "normal"}, {.name = "urgent"}}};
     char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64];
+    struct claim none = {0}, slurm = {.where = strdup("0::/x\n"), .by = {.scheduler = "Slurm", .id = "7"}};
     struct diag d = {0};
     struct jobs j;
-    struct job list[] = {{.id = "mine", .class_name = "urgent", .uid = 4242},
-                         {.id = "any", .class_name = "urgent", .uid = FD_UID_ANY},
-                         {.id = "old", .class_name = "gone", .uid = FD_UID_ANY},
-                         {.id = "acct", .account = "vip", .uid = 4242}};
+    struct job list[] = {{.id = "mine", .uid = 4242},
+                         {.id = "7", .uid = 4242},
+                         {.id = "old", .uid = FD_UID_ANY},
+                         {.id = "group", .cgroup = "/sys/fs/cgroup/pids/x", .uid = 4242}};
+    static const struct {
+        const char *id;
+        uid_t uid;
+        bool slurm;
+        const char *why; /* NULL: it is of the job */
+    } is[] = {{"mine", 4242, false, NULL},
+              {"mine", 4243, false, "that job is uid 4242's"}, /* somebody who only says so */
+              {"mine", 0, false, "that job is uid 4242's"},
+              {"mine", 4242, true, "Slurm has it in the cgroup of job 7"},
+              {"7", 4242, true, NULL},
+              {"7", 4242, false, NULL},
+              {"old", 4242, false, "that job has no owner; set it again, with --user"},
+              {"old", FD_UID_ANY, false, "that job has no owner; set it again, with --user"},
+              {"group", 4242, false,
+               "its cgroup cannot be read, and that job's processes are in /sys/fs/cgroup/pids/x"},
+              {"", 4242, false, ""},
+              {"unknown", 4242, false, ""}};
     ck_assert_ptr_nonnull(mkdtemp(dir));
     ck_assert(jobs_open(&j, dir, &d));
     for (unsigned i = 0; i < 4; i++)
         ck_assert_int_eq(jobs_set(&j, &list[i]), 0);
-    p.num_rules = 1;
-    strcpy(p.rules[0].of.account, "vip");
-    p.rules[0].class_index = 1;
-    ck_assert_uint_eq(jobs_class(&j, &p, "mine", 4242, "4242"), 1);
-    ck_assert_uint_eq(jobs_class(&j, &p, "mine", 4243, "4243"), 0); /* somebody who only says so */
-    ck_assert_uint_eq(jobs_class(&j, &p, "any", 4243, "4243"), 0); /* without an owner it is nobody's */
-    ck_assert_uint_eq(jobs_class(&j, &p, "old", 4243, "4243"), 0); /* the policy has changed since */
-    ck_assert_uint_eq(jobs_class(&j, &p, "acct", 4242, "4242"), 1);
-    ck_assert_uint_eq(jobs_class(&j, &p, "acct", 4243, "4243"), 0);
-    ck_assert_uint_eq(jobs_class(&j, &p, "", 4242, "4242"), 0);
-    ck_assert_uint_eq(jobs_class(&j, &p, "unknown", 4242, "4242"), 0);
-    strcpy(p.rules[0].of.account, "");
-    strcpy(p.rules[0].of.user, "4242"); /* a user without a name */
-    ck_assert_uint_eq(jobs_class(&j, &p, "", 4242, "4242"), 1);
-    ck_assert_uint_eq(jobs_class(&j, &p, "", 4243, "4243"), 0);
+    for (unsigned i = 0; i < sizeof(is) / sizeof(is[0]); i++) {
+        struct text why = {0};
+        const struct job *job = claim_job(is[i].slurm ? &slurm : &none, &j, is[i].id, is[i].uid, &why);
+        ck_assert_ptr_eq(job, is[i].why ? NULL : jobs_find(&j, is[i].id));
+        ck_assert_str_eq(text_str(&why), is[i].why ? is[i].why : "");
+        text_free(&why);
+    }
+    claim_free(&slurm);
     snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
     jobs_close(&j);
     unlink(path);
@@ -288,6 +299,11 @@ START_TEST(who_decides)
     const char *source;
     ck_assert_uint_eq(jobs_class_of(&job, &p, "u", &source), 0);
     ck_assert_str_eq(source, "rule");
+    p.num_rules = 1; /* of no job: the user alone counts */
+    p.rules[0] = (struct policy_rule){.of.user = "42*", .class_index = 2};
+    ck_assert_uint_eq(jobs_class_of(NULL, &p, "4242", &source), 2);
+    ck_assert_uint_eq(jobs_class_of(NULL, &p, "u", &source), 0);
+    p.num_rules = 0;
     p.classes[1].num_choose = 1;
     strcpy(p.classes[1].choose[0].account, "vip");
     ck_assert_uint_eq(jobs_class_of(&job, &p, "u", &source), 1);
