@@ -39,6 +39,7 @@ struct daemon {
     unsigned sharers[POLICY_CLASSES_MAX]; /* of the ahead budget of a class: processes here, as powers of two */
     struct sa *sa;
     struct jobs jobs;
+    struct users *users; /* NULL: nothing is known of any */
     struct rails rails;
     struct in_force current;
     uint64_t generation;

@@ -109,12 +109,16 @@ int main(int argc, char **argv)
     if (test)
         return 0;
     int rc = daemon_start(&daemon, &conf, &requests_events);
+    if (!rc && !(daemon.users = users_start(daemon.event, requests_user_known, &daemon)))
+        log_warn("names and groups of users are not known: %s", strerror(errno));
     struct life *life = rc ? NULL : life_start(&daemon);
     struct dbus *dbus = rc ? NULL : dbus_start(&daemon);
     if (!rc)
         rc = sd_event_loop(daemon.event);
     dbus_stop(dbus);
     life_stop(life);
+    users_stop(daemon.users);
+    daemon.users = NULL;
     daemon_stop(&daemon);
     return rc < 0 ? 1 : rc;
 }

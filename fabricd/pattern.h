@@ -8,12 +8,13 @@
 
 /* Empty: anything. */
 struct pattern {
-    char user[FD_JOB_MAX], account[FD_JOB_MAX], qos[FD_JOB_MAX], partition[FD_JOB_MAX], name[FD_JOB_MAX];
+    char user[FD_JOB_MAX], group[FD_JOB_MAX];
+    char account[FD_JOB_MAX], qos[FD_JOB_MAX], partition[FD_JOB_MAX], name[FD_JOB_MAX];
 };
 
-/* What is known of a job; empty: not given. */
+/* What is known of a job; empty: not given. groups: each zero-terminated, and an empty one at the end. */
 struct pattern_job {
-    const char *user, *account, *qos, *partition, *name;
+    const char *user, *groups, *account, *qos, *partition, *name;
 };
 
 bool pattern_matches(const struct pattern *p, const struct pattern_job *job);
@@ -26,6 +27,7 @@ bool pattern_matches(const struct pattern *p, const struct pattern_job *job);
     }
 #define PATTERN_KEYS(base)                                                                                             \
     PATTERN_KEY(user, "The user that the job's processes run as; a pattern of the shell.", base),                      \
+        PATTERN_KEY(group, "A group that the user is in on this host; a pattern of the shell.", base),                 \
         PATTERN_KEY(account, "The account that the job was registered with; a pattern of the shell.", base),           \
         PATTERN_KEY(qos, "The scheduler's quality of service that the job was registered with; a pattern of the "      \
                          "shell.", base),                                                                              \

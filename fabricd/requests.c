@@ -142,8 +142,7 @@ static void answer_jobs(struct daemon *d, struct client *c, const struct fd_job 
 {
     struct text t = {0};
     struct fd_more more = {.h = message_header(FD_MORE, sizeof(more), m->h.seq)};
-    const char *last = jobs_text(&t, &d->jobs, d->current.valid ? &d->current.policy : NULL, "",
-                                 server_is_privileged(c) ? FD_UID_ANY : c->cred.uid, m->job, PAGE);
+    const char *last = jobs_text(&t, d, "", server_is_privileged(c) ? FD_UID_ANY : c->cred.uid, m->job, PAGE);
     server_send_text(c, m->h.seq, text_str(&t), t.len);
     text_free(&t);
     if (last) {
@@ -167,6 +166,36 @@ static void answer_text(struct daemon *d, struct client *c, const struct fd_head
     server_send_done(c, h->seq, 0);
 }
 
+/* What is answered depends on this user. FD_UID_ANY: on none. */
+static uint32_t user_of(const struct daemon *d, const struct client *c, const struct fd_header *h)
+{
+    const struct fd_job *m = (const struct fd_job *)h;
+    const struct job *job = NULL;
+    if (h->type == FD_HELLO)
+        return c->cred.uid;
+    if (h->type == FD_JOB_SET && m->uid != FD_UID_ANY)
+        return m->uid;
+    if (h->type == FD_JOB_SET || h->type == FD_JOB_CHOOSE || h->type == FD_JOB_GIVE)
+        job = jobs_find(&d->jobs, m->job);
+    return job ? job->uid : FD_UID_ANY;
+}
+
+/* Nothing more is going to be known of it soon. */
+static bool is_known(void *arg, struct client *c, const void *msg)
+{
+    const struct daemon *d = arg;
+    uint32_t uid = user_of(d, c, msg);
+    return uid == FD_UID_ANY || !d->users || users_get(d->users, uid)->tried;
+}
+
+void requests_user_known(void *arg, uid_t uid)
+{
+    struct daemon *d = arg;
+    orders_user_known(d, uid);
+    server_go_on(d->server, is_known, d);
+    subscribers_publish(d);
+}
+
 static void on_message(void *arg, struct client *c, const void *msg, size_t len)
 {
     struct daemon *d = arg;
@@ -177,6 +206,8 @@ static void on_message(void *arg, struct client *c, const void *msg, size_t len)
         c->drop = true;
         return;
     }
+    if (!is_known(d, c, msg) && server_hold(c, msg, len))
+        return;
     switch (h->type) {
     case FD_HELLO:
         subscribers_on_hello(d, c, msg);

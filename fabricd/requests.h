@@ -12,4 +12,7 @@
 /* For server_start, with the struct daemon as arg. */
 extern const struct server_events requests_events;
 
+/* For users_start, with the daemon: what had to wait for this user goes on. */
+void requests_user_known(void *arg, uid_t uid);
+
 #endif

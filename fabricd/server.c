@@ -16,7 +16,16 @@
 #define TEXT_CHUNK      16384
 #define ROOT_SLOTS      16 /* beyond clients_max, for the administrator */
 #define OWN_DESCRIPTORS 32
+#define HELD_US         500000 /* a process waits for its first answer */
 #define BACKLOG         1024 /* the processes of a job begin at the same time */
+
+/* A message that waits. */
+struct held {
+    sd_event_source *timer;
+    bool again; /* it is being handed over again */
+    size_t len;
+    _Alignas(16) char msg[];
+};
 
 struct server {
     sd_event *event;
@@ -88,8 +97,17 @@ void server_send_place(struct client *c, uint32_t seq, const struct sa_place *pl
     server_send(c, &m, sizeof(m));
 }
 
+static void held_free(struct client *c)
+{
+    if (c->held)
+        sd_event_source_disable_unref(c->held->timer);
+    free(c->held);
+    c->held = NULL;
+}
+
 static void client_free(struct client *c)
 {
+    held_free(c);
     sd_event_source_unref(c->source);
     close(c->fd);
     claim_free(&c->subscriber.claim);
@@ -141,6 +159,66 @@ void server_place(struct server *s, struct sa_asker who, const struct sa_place *
         return;
     c->asking--;
     server_send_place(c, who.seq, place);
+}
+
+/* ---- messages that wait ---- */
+
+/* The client is there still, but may be marked to be dropped. */
+static void hand_over_again(struct client *c)
+{
+    struct server *s = c->server;
+    c->held->again = true;
+    if (!c->drop)
+        s->events->message(s->arg, c, c->held->msg, c->held->len);
+}
+
+static void go_on(struct client *c)
+{
+    uint64_t id = c->id;
+    struct server *s = c->server;
+    hand_over_again(c);
+    c = find_client(s, id); /* the message may have freed it */
+    if (c) {
+        held_free(c);
+        sd_event_source_set_enabled(c->source, SD_EVENT_ON);
+    }
+}
+
+static int on_held_too_long(sd_event_source *source, uint64_t usec, void *arg)
+{
+    struct client *c = arg;
+    struct server *s = c->server;
+    go_on(c);
+    server_free_dropped(s);
+    return 0;
+}
+
+bool server_hold(struct client *c, const void *msg, size_t len)
+{
+    if (c->held)
+        return false;
+    struct held *h = calloc(1, sizeof(*h) + len);
+    if (!h || sd_event_add_time_relative(c->server->event, &h->timer, CLOCK_MONOTONIC, HELD_US, 0, on_held_too_long,
+                                         c) < 0) {
+        free(h);
+        return false;
+    }
+    h->len = len;
+    memcpy(h->msg, msg, len);
+    c->held = h;
+    sd_event_source_set_enabled(c->source, SD_EVENT_OFF);
+    return true;
+}
+
+void server_go_on(struct server *s, bool (*ready)(void *arg, struct client *c, const void *msg), void *arg)
+{
+    for (struct client *c = s->clients; c;) {
+        bool now = c->held && !c->held->again && ready(arg, c, c->held->msg);
+        if (now)
+            go_on(c);
+        c = now ? s->clients : c->next; /* the list may be another one */
+    }
+    server_free_dropped(s);
 }
 
 /* ---- connections ---- */

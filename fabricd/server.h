@@ -30,6 +30,7 @@ struct client {
     bool drop;         /* to be freed by server_free_dropped */
     uint32_t task_seq; /* of the request that waits for a task */
     unsigned asking;   /* places that it has asked for and not been told yet */
+    struct held *held; /* a message that waits, and all after it */
 
     struct subscriber subscriber;
     struct reader reader;
@@ -52,6 +53,14 @@ void server_stop(struct server *s);
 struct client *server_clients(const struct server *s);
 unsigned server_num_clients(const struct server *s);
 void server_free_dropped(struct server *s);
+
+/*
+ * From within the message's event: keep the message, and read no other of this client, until server_go_on or for a
+ * bounded time. Then it is handed over again, and cannot be held any more: false.
+ */
+bool server_hold(struct client *c, const void *msg, size_t len);
+/* Messages that wait are handed over again, of those clients whom ready says of. It may free clients. */
+void server_go_on(struct server *s, bool (*ready)(void *arg, struct client *c, const void *msg), void *arg);
 
 /* May it give orders? */
 bool server_is_privileged(const struct client *c);

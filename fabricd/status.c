@@ -89,9 +89,8 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
     text_printf(out, "rails:%s\n", d->rails.n ? "" : " []");
     rails_text(out, &d->rails, "  ");
     text_put(out, text_str(v->reading), v->reading->len);
-    const struct policy *p = d->current.valid ? &d->current.policy : NULL;
     struct text jobs = {0};
-    bool more = jobs_text(&jobs, &d->jobs, p, "  ", v->jobs_of, "", JOBS_SHOWN);
+    bool more = jobs_text(&jobs, d, "  ", v->jobs_of, "", JOBS_SHOWN);
     text_printf(out, "jobs:%s\n", jobs.len ? "" : " []");
     text_put(out, text_str(&jobs), jobs.len);
     if (more)

@@ -5,9 +5,7 @@
 #include "fabricd/log.h"
 #include "fabricd/server.h"
 #include "fabricd/state.h"
-#include "fabricd/jobs/users.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const struct job *believed(const struct daemon *d, const struct client *c, struct text *why)
@@ -23,7 +21,7 @@ const struct job *subscribers_job(const struct daemon *d, const struct client *c
 /* By the policy in force, which there is. */
 static unsigned class_of(const struct daemon *d, const struct client *c)
 {
-    return jobs_class_of(believed(d, c, NULL), &d->current.policy, c->subscriber.user, NULL);
+    return jobs_class_of(believed(d, c, NULL), &d->current.policy, users_get(d->users, c->cred.uid), NULL);
 }
 
 /*
@@ -53,7 +51,7 @@ static void fill_state(const struct daemon *d, const struct client *c, struct fd
     struct state_asker who = {.job = u->job, .levels = u->levels, .spread = u->spread};
     const struct job *job = u->as_owner ? jobs_find(&d->jobs, u->job) : NULL;
     if (job && d->current.valid)
-        who.class_index = jobs_class_of(job, &d->current.policy, users_name(job->uid), NULL);
+        who.class_index = jobs_class_of(job, &d->current.policy, users_get(d->users, job->uid), NULL);
     else if (d->current.valid)
         who.class_index = class_of(d, c);
     state_fill(d, &who, d->sharers, out);
@@ -111,8 +109,6 @@ static void look_at_claim(const struct daemon *d, struct client *c)
 void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_hello *m)
 {
     struct subscriber *u = &c->subscriber;
-    if (!u->user[0])
-        snprintf(u->user, sizeof(u->user), "%s", users_name(c->cred.uid));
     memcpy(u->job, m->job, sizeof(u->job));
     u->subscribed = m->flags & FD_HELLO_SUBSCRIBE;
     u->levels = m->flags & FD_HELLO_LEVELS;

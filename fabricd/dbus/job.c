@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs as objects, each at DBUS_JOBS/ID; and what both they and the manager do to a job. */
 #include "fabricd/dbus/internal.h"
-#include "fabricd/jobs/users.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@ const char *job_class(const struct daemon *d, const struct job *job, const char 
 {
     const struct policy *p = &d->current.policy;
     *source = "";
-    return d->current.valid ? p->classes[jobs_class_of(job, p, users_name(job->uid), source)].name : "";
+    return d->current.valid ? p->classes[jobs_class_of(job, p, users_get(d->users, job->uid), source)].name : "";
 }
 
 /* ---- the objects ------------------------------------------------------------------------------------------------- */

@@ -115,7 +115,7 @@ struct helper *helper_start(sd_event *event)
     return NULL;
 }
 
-bool helper_stop(struct helper *h)
+bool helper_stop(struct helper *h, void (*drop)(void *arg))
 {
     struct timespec until;
     if (!h)
@@ -129,8 +129,9 @@ bool helper_stop(struct helper *h)
     until.tv_sec += STOP_S;
     if (pthread_timedjoin_np(h->thread, NULL, &until))
         return false;
-    for (struct work *w; (w = pop(&h->todo)) || (w = pop(&h->did));)
-        free(w);
+    for (struct work *w; (w = pop(&h->todo)) || (w = pop(&h->did)); free(w))
+        if (drop)
+            drop(w->arg);
     close(h->fd);
     pthread_mutex_destroy(&h->lock);
     pthread_cond_destroy(&h->wake);

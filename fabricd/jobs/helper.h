@@ -15,10 +15,10 @@ struct helper;
 struct helper *helper_start(sd_event *event);
 
 /*
- * Wait for what it is doing, but not for ever, and forget the rest. False: it is still at it, so that what it was given
- * must not be freed. NULL is none.
+ * Wait for what it is doing, but not for ever. What was not done, or not told of, drop(arg) is called with (unless
+ * NULL). False: it is still at it, so that what it was given must not be freed. h may be NULL.
  */
-bool helper_stop(struct helper *h);
+bool helper_stop(struct helper *h, void (*drop)(void *arg));
 
 /* run(arg) in the thread, then done(arg) in the loop. False: no memory; neither is called. */
 bool helper_do(struct helper *h, void (*run)(void *arg), void (*done)(void *arg), void *arg);

@@ -199,20 +199,25 @@ void jobs_seen(struct jobs *j, const char *id, uint64_t now_us)
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
-static struct pattern_job known_of(const struct job *job, const char *user)
+static struct pattern_job known_of(const struct job *job, const struct user *user)
 {
-    return (struct pattern_job){
-        .user = user, .account = job->account, .qos = job->qos, .partition = job->partition, .name = job->name};
+    return (struct pattern_job){.user = user->name,
+                                .groups = user->groups,
+                                .account = job->account,
+                                .qos = job->qos,
+                                .partition = job->partition,
+                                .name = job->name};
 }
 
-bool jobs_may_choose(const struct job *job, const struct policy *p, const char *user, const char *class_name)
+bool jobs_may_choose(const struct job *job, const struct policy *p, const struct user *user,
+                     const char *class_name)
 {
     struct pattern_job known = known_of(job, user);
     int i = policy_class_by_name(p, class_name);
     return i >= 0 && policy_may_choose(&p->classes[i], &known);
 }
 
-unsigned jobs_class_of(const struct job *job, const struct policy *p, const char *user, const char **source)
+unsigned jobs_class_of(const struct job *job, const struct policy *p, const struct user *user, const char **source)
 {
     static const struct job none;
     if (!job)

@@ -7,6 +7,7 @@
 #define FABRICD_JOBS_JOBS_H
 
 #include "fabricd/jobs/compact.h"
+#include "fabricd/jobs/users.h"
 #include "fabricd/policy.h"
 
 #include <sys/types.h>
@@ -51,12 +52,13 @@ void jobs_seen(struct jobs *j, const char *id, uint64_t now_us);
 const struct job *jobs_find(const struct jobs *j, const char *id);
 
 /*
- * The class of a job (NULL: of a process that is of none), whose user has this name, by a policy: the one it was given,
+ * The class of a job (NULL: of a process that is of none), of this user, by a policy: the one it was given,
  * else the one it wishes if the policy lets it have that, else what the rules say. source: "scheduler", "user" or
  * "rule"; NULL: not asked for.
  */
-unsigned jobs_class_of(const struct job *job, const struct policy *p, const char *user, const char **source);
+unsigned jobs_class_of(const struct job *job, const struct policy *p, const struct user *user, const char **source);
 /* May it have the class if its user asks for it? */
-bool jobs_may_choose(const struct job *job, const struct policy *p, const char *user, const char *class_name);
+bool jobs_may_choose(const struct job *job, const struct policy *p, const struct user *user,
+                     const char *class_name);
 
 #endif

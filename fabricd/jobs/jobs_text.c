@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs for people: see jobs_text.h. */
 #include "fabricd/jobs/jobs_text.h"
-#include "fabricd/jobs/users.h"
 
 #include <search.h>
 #include <stdio.h>
@@ -17,12 +16,12 @@ static void put(struct text *t, const char *key, const char *value)
 }
 
 /* Why it has not the class that somebody said. */
-static void put_note(struct text *t, const struct job *job, const struct policy *p)
+static void put_note(struct text *t, const struct job *job, const struct policy *p, const struct user *user)
 {
     char note[64 + FD_NAME_MAX] = "";
     if (p && *job->class_name && policy_class_by_name(p, job->class_name) < 0)
         snprintf(note, sizeof(note), "the policy in force has no class '%s'", job->class_name);
-    else if (p && *job->wish && !*job->class_name && !jobs_may_choose(job, p, users_name(job->uid), job->wish))
+    else if (p && *job->wish && !*job->class_name && !jobs_may_choose(job, p, user, job->wish))
         snprintf(note, sizeof(note), "the policy does not let it choose '%s'", job->wish);
     put(t, "note", note);
 }
@@ -35,11 +34,13 @@ static void put_time(struct text *t, const char *key, time_t at)
         put(t, key, s);
 }
 
-static void line(struct text *t, const struct job *job, const struct policy *p, const char *indent)
+static void line(struct text *t, const struct daemon *d, const struct job *job, const char *indent)
 {
+    const struct policy *p = d->current.valid ? &d->current.policy : NULL;
+    const struct user *user = users_get(d->users, job->uid);
     const char *source = "", *class_name = job->class_name;
     if (p)
-        class_name = p->classes[jobs_class_of(job, p, users_name(job->uid), &source)].name;
+        class_name = p->classes[jobs_class_of(job, p, user, &source)].name;
     text_printf(t, "%s- {id: ", indent);
     text_yaml_string(t, job->id);
     put(t, "class", class_name);
@@ -47,8 +48,8 @@ static void line(struct text *t, const struct job *job, const struct policy *p, 
     put_time(t, "since", job->since);
     if (job->uid != FD_UID_ANY) {
         text_printf(t, ", uid: %u", job->uid);
-        if (users_name(job->uid)[strspn(users_name(job->uid), "0123456789")])
-            put(t, "user", users_name(job->uid));
+        if (user->name[strspn(user->name, "0123456789")])
+            put(t, "user", user->name);
     }
     put(t, "account", job->account);
     put(t, "qos", job->qos);
@@ -57,13 +58,13 @@ static void line(struct text *t, const struct job *job, const struct policy *p, 
     put(t, "cgroup", job->cgroup);
     if (job->lease_s)
         text_printf(t, ", lease: %u", job->lease_s);
-    put_note(t, job, p);
+    put_note(t, job, p, user);
     text_put(t, "}\n", 2);
 }
 
 struct walk {
     struct text *out;
-    const struct policy *p;
+    const struct daemon *d;
     const char *indent, *after, *last;
     uint32_t uid;
     size_t most;
@@ -81,15 +82,15 @@ static void on_node(const void *node, VISIT which, void *arg)
         w->more = true;
         return;
     }
-    line(w->out, job, w->p, w->indent);
+    line(w->out, w->d, job, w->indent);
     w->last = job->id;
 }
 
-const char *jobs_text(struct text *out, const struct jobs *j, const struct policy *p, const char *indent, uint32_t uid,
-                      const char *after, size_t most)
+const char *jobs_text(struct text *out, const struct daemon *d, const char *indent, uint32_t uid, const char *after,
+                      size_t most)
 {
     struct walk w = {
-        .out = out, .p = p, .indent = indent, .uid = uid, .after = after, .most = out->len + (most ? most : 1)};
-    twalk_r(j->by_id, on_node, &w);
+        .out = out, .d = d, .indent = indent, .uid = uid, .after = after, .most = out->len + (most ? most : 1)};
+    twalk_r(d->jobs.by_id, on_node, &w);
     return w.more ? w.last : NULL;
 }

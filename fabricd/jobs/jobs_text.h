@@ -3,14 +3,13 @@
 #ifndef FABRICD_JOBS_JOBS_TEXT_H
 #define FABRICD_JOBS_JOBS_TEXT_H
 
-#include "fabricd/jobs/jobs.h"
+#include "fabricd/daemon.h"
 
 /*
  * The jobs that uid may see (FD_UID_ANY: all), one line of YAML each, in the order of their ids: those after an id
- * ("": from the first on), until they have so many bytes. Returns the id of the last if there are more, else NULL. p:
- * the policy in force, or NULL.
+ * ("": from the first on), until they have so many bytes. Returns the id of the last if there are more, else NULL.
  */
-const char *jobs_text(struct text *out, const struct jobs *j, const struct policy *p, const char *indent, uint32_t uid,
-                      const char *after, size_t most);
+const char *jobs_text(struct text *out, const struct daemon *d, const char *indent, uint32_t uid, const char *after,
+                      size_t most);
 
 #endif

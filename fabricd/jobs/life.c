@@ -232,7 +232,7 @@ struct life *life_start(struct daemon *d)
         rc = sd_event_add_time_relative(d->event, &l->timer, CLOCK_MONOTONIC, EVERY_US, 0, on_timer, l);
     if (rc < 0) {
         log_error("jobs that nobody ends stay: %s", strerror(-rc));
-        helper_stop(l->helper);
+        helper_stop(l->helper, NULL);
         free(l);
         return NULL;
     }
@@ -248,7 +248,7 @@ void life_stop(struct life *l)
     while (l->watches)
         unwatch(l, *(struct watch **)l->watches);
     sd_event_source_unref(l->timer);
-    if (!helper_stop(l->helper))
+    if (!helper_stop(l->helper, NULL))
         l->d->jobs.compacting = NULL; /* the disk hangs; what is beside the file is removed at the next start */
     l->d->jobs.compact = NULL;
     free(l);

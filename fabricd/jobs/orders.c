@@ -48,10 +48,17 @@ static void tell(struct daemon *d, const struct job *job, enum job_news news)
         d->listener->job(d->listener_arg, job, news);
 }
 
+static bool may_choose(const struct daemon *d, const struct job *job, const char *class_name)
+{
+    return d->current.valid && jobs_may_choose(job, &d->current.policy, users_get(d->users, job->uid), class_name);
+}
+
 static const char *class_of(const struct daemon *d, const struct job *job)
 {
     const struct policy *p = &d->current.policy;
-    return d->current.valid ? p->classes[jobs_class_of(job, p, users_name(job->uid), NULL)].name : job->class_name;
+    if (!d->current.valid)
+        return job->class_name;
+    return p->classes[jobs_class_of(job, p, users_get(d->users, job->uid), NULL)].name;
 }
 
 static int keep(struct daemon *d, const struct job *now)
@@ -153,11 +160,14 @@ static void explain(const struct daemon *d, const struct job *job, const char *w
     unsigned n = 0;
     text_printf(why, "job %s may not choose class '%s'; allowed:", job->id, wish);
     for (unsigned i = 0; d->current.valid && i < p->num_classes; i++)
-        if (jobs_may_choose(job, p, users_name(job->uid), p->classes[i].name)) {
+        if (may_choose(d, job, p->classes[i].name)) {
             text_printf(why, " %s", p->classes[i].name);
             n++;
         }
-    text_printf(why, n ? "\n" : " none\n");
+    text_printf(why, n ? "" : " none");
+    if (job->uid != FD_UID_ANY && !users_get(d->users, job->uid)->known)
+        text_printf(why, ". The groups of uid %u are not known yet: try again later", job->uid);
+    text_put(why, "\n", 1);
 }
 
 int orders_job_choose(struct daemon *d, const char *id, const char *wish, uint32_t uid, struct text *why)
@@ -168,13 +178,20 @@ int orders_job_choose(struct daemon *d, const char *id, const char *wish, uint32
     struct job now = *old;
     if (*old->class_name)
         text_printf(why, "job %s was given class '%s' by the scheduler\n", id, old->class_name);
-    else if (*wish && (!d->current.valid || !jobs_may_choose(old, &d->current.policy, users_name(old->uid), wish)))
+    else if (*wish && !may_choose(d, old, wish))
         explain(d, old, wish, why);
     if (why->len)
         return -EPERM;
     memset(now.wish, 0, sizeof(now.wish));
     memcpy(now.wish, wish, strlen(wish));
     return set(d, &now, uid == FD_UID_ANY ? 0 : uid);
+}
+
+void orders_user_known(struct daemon *d, uint32_t uid)
+{
+    for (unsigned i = 0; i < d->jobs.n; i++)
+        if (d->jobs.job[i]->uid == uid)
+            tell(d, d->jobs.job[i], JOB_CHANGED);
 }
 
 int orders_job_adopt(struct daemon *d, const char *id, const char *cgroup)

@@ -45,6 +45,9 @@ int orders_job_over(struct daemon *d, const char *id, const char *why);
 /* A job that has no cgroup is found to have this one. As orders_job_end. */
 int orders_job_adopt(struct daemon *d, const char *id, const char *cgroup);
 
+/* Something else is known of a user than before; who listens to the daemon hears of his jobs. */
+void orders_user_known(struct daemon *d, uint32_t uid);
+
 /* The clock that leases go by: CLOCK_BOOTTIME, so a host that was asleep has used them up. */
 uint64_t orders_now_us(void);
 

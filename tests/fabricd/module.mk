@@ -33,17 +33,17 @@ tests/fabricd/test_plan_PKGS := check yaml-0.1
 tests/fabricd/test_plan_LDLIBS := -lm
 tests/fabricd/test_opensm_conf_SRCS := tests/fabricd/test_opensm_conf.c fabricd/fabric/opensm.c $(FABRICD_COMPILER)
 tests/fabricd/test_opensm_conf_PKGS := check
-FABRICD_JOBS := fabricd/jobs/jobs.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c fabricd/jobs/claims.c fabricd/policy.c \
+FABRICD_JOBS := fabricd/jobs/jobs.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/policy.c \
                 fabricd/pattern.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c libmrmpi/route/policy.c
-tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fabricd/jobs/jobs_text.c fabricd/jobs/users.c fabricd/json.c $(FABRICD_JOBS)
-tests/fabricd/test_proto_PKGS := check yaml-0.1
+tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fabricd/jobs/jobs_text.c fabricd/json.c $(FABRICD_JOBS)
+tests/fabricd/test_proto_PKGS := check yaml-0.1 libsystemd
 tests/fabricd/test_jobs_SRCS := tests/fabricd/test_jobs.c $(FABRICD_JOBS)
-tests/fabricd/test_jobs_PKGS := check yaml-0.1
+tests/fabricd/test_jobs_PKGS := check yaml-0.1 libsystemd
 
 UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
               tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
               tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_follow tests/fabricd/test_jobs
-SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/jobs.sh tests/fabricd/dbus.sh tests/fabricd/dbus_policy.sh tests/fabricd/nodes.sh tests/fabricd/planes.sh tests/fabricd/planes_two.sh tests/fabricd/standby.sh tests/fabricd/ten_minutes.sh tests/fabricd/ibsim.sh
+SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/jobs.sh tests/fabricd/users.sh tests/fabricd/dbus.sh tests/fabricd/dbus_policy.sh tests/fabricd/nodes.sh tests/fabricd/planes.sh tests/fabricd/planes_two.sh tests/fabricd/standby.sh tests/fabricd/ten_minutes.sh tests/fabricd/ibsim.sh
 
 TESTPROGS += tests/fabricd/fabric_tool
 tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/fabric/smp.c

@@ -42,7 +42,8 @@ START_TEST(good)
     ck_assert_uint_eq(p.classes[1].lanes, 1);
     ck_assert_uint_eq(p.classes[2].priority, PRIORITY_LOW);
     ck_assert_uint_eq(p.default_class, 1);
-    struct pattern_job job = {.user = "alice", .account = "", .qos = "", .partition = "", .name = "prod-7"};
+    struct pattern_job job = {
+        .user = "alice", .groups = "", .account = "", .qos = "", .partition = "", .name = "prod-7"};
     ck_assert_uint_eq(policy_class_of(&p, &job), 0);
     job.account = "students";
     ck_assert_uint_eq(policy_class_of(&p, &job), 0);
@@ -70,7 +71,7 @@ START_TEST(whom_the_scheduler_knows)
                                "    - {partition: debug, class: urgent}\n";
     struct policy p;
     struct diag d = {.file = "good.yaml"};
-    struct pattern_job job = {.user = "bob", .account = "", .qos = "", .partition = "", .name = ""};
+    struct pattern_job job = {.user = "bob", .groups = "", .account = "", .qos = "", .partition = "", .name = ""};
     ck_assert(policy_parse(&p, text, strlen(text), &d));
     ck_assert_uint_eq(policy_class_of(&p, &job), 1);
     job.partition = "debug";
@@ -269,9 +270,9 @@ static const struct {
     {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc, rules: {user: u, class: abc}}\n",
      "3:29: error: rules is a mapping; allowed: a list"},
     {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc, rules: [{class: abc}]}\n",
-     "3:30: error: a rule has none of: user, account, qos, partition, name\n"},
+     "3:30: error: a rule has none of: user, group, account, qos, partition, name\n"},
     {"version: 1\nclasses: [{name: abc, share: 100, choose: [{}]}]\njobs: {default: abc}\n",
-     "2:44: error: a choice has none of: user, account, qos, partition, name\n"},
+     "2:44: error: a choice has none of: user, group, account, qos, partition, name\n"},
     {"version: 1\nclasses: [{name: abc, share: 100, choose: {user: u}}]\njobs: {default: abc}\n",
      "2:43: error: choose is a mapping; allowed: a list"},
     {"version: 1\nclasses: [{name: abc, share: 100}]\njobs: {default: abc, rules: [{acount: x, class: abc}]}\n",

@@ -297,30 +297,40 @@ START_TEST(who_decides)
     struct policy p = {.num_classes = 3, .classes = {{.name = "normal"}, {.name = "urgent"}, {.name = "batch"}}};
     struct job job = {.id = "1", .uid = 4242, .account = "vip", .wish = "urgent"};
     const char *source;
-    ck_assert_uint_eq(jobs_class_of(&job, &p, "u", &source), 0);
+    const struct user u = {.name = "u", .groups = "users\0video\0"}, nobody = {.groups = ""};
+    const struct user other = {.name = "4242", .groups = ""};
+    ck_assert_uint_eq(jobs_class_of(&job, &p, &u, &source), 0);
     ck_assert_str_eq(source, "rule");
     p.num_rules = 1; /* of no job: the user alone counts */
     p.rules[0] = (struct policy_rule){.of.user = "42*", .class_index = 2};
-    ck_assert_uint_eq(jobs_class_of(NULL, &p, "4242", &source), 2);
-    ck_assert_uint_eq(jobs_class_of(NULL, &p, "u", &source), 0);
+    ck_assert_uint_eq(jobs_class_of(NULL, &p, &other, &source), 2);
+    ck_assert_uint_eq(jobs_class_of(NULL, &p, &u, &source), 0);
+    p.rules[0] = (struct policy_rule){.of.group = "vi*", .class_index = 2};
+    ck_assert_uint_eq(jobs_class_of(&job, &p, &u, &source), 2); /* any of his groups */
+    ck_assert_uint_eq(jobs_class_of(&job, &p, &other, &source), 0);
+    strcpy(p.rules[0].of.group, "*"); /* of somebody who is not known yet nothing is */
+    ck_assert_uint_eq(jobs_class_of(&job, &p, &nobody, &source), 0);
     p.num_rules = 0;
     p.classes[1].num_choose = 1;
     strcpy(p.classes[1].choose[0].account, "vip");
-    ck_assert_uint_eq(jobs_class_of(&job, &p, "u", &source), 1);
+    ck_assert_uint_eq(jobs_class_of(&job, &p, &u, &source), 1);
     ck_assert_str_eq(source, "user");
     strcpy(job.account, "other");
-    ck_assert_uint_eq(jobs_class_of(&job, &p, "u", NULL), 0);
+    ck_assert_uint_eq(jobs_class_of(&job, &p, &u, NULL), 0);
     strcpy(job.class_name, "batch");
-    ck_assert_uint_eq(jobs_class_of(&job, &p, "u", &source), 2);
+    ck_assert_uint_eq(jobs_class_of(&job, &p, &u, &source), 2);
     ck_assert_str_eq(source, "scheduler");
     strcpy(job.class_name, "gone"); /* the policy has it no more */
     strcpy(job.account, "vip");
-    ck_assert_uint_eq(jobs_class_of(&job, &p, "u", &source), 1);
+    ck_assert_uint_eq(jobs_class_of(&job, &p, &u, &source), 1);
     ck_assert_str_eq(source, "user");
     strcpy(job.wish, "nonsense");
-    ck_assert_uint_eq(jobs_class_of(&job, &p, "u", NULL), 0);
+    ck_assert_uint_eq(jobs_class_of(&job, &p, &u, NULL), 0);
 }
 END_TEST
+
+/* As much of a daemon as is needed to say what jobs there are. */
+static struct daemon host;
 
 /* All of them in the order of their ids, each once, though jobs come and go between the pages. */
 START_TEST(pages)
@@ -329,18 +339,17 @@ START_TEST(pages)
     char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64], after[FD_JOB_MAX] = "";
     struct text json = {0};
     struct diag d = {0};
-    struct jobs j;
     unsigned pages = 0, lines = 0;
     ck_assert_ptr_nonnull(mkdtemp(dir));
-    ck_assert(jobs_open(&j, dir, &d));
+    ck_assert(jobs_open(&host.jobs, dir, &d));
     for (unsigned i = 0; i < JOBS; i++) {
         struct job job = {.uid = i % 2 ? 7 : 8, .class_name = "a", .since = 1795717304};
         snprintf(job.id, sizeof(job.id), "%04u", i * 7919 % JOBS);
-        ck_assert_int_eq(jobs_set(&j, &job), 0);
+        ck_assert_int_eq(jobs_set(&host.jobs, &job), 0);
     }
     for (const char *last = ""; last; pages++) {
         struct text t = {0};
-        last = jobs_text(&t, &j, NULL, "", 7, after, PAGE);
+        last = jobs_text(&t, &host, "", 7, after, PAGE);
         ck_assert_uint_le(t.len, PAGE + 200);
         for (const char *s = t.s; s && *s; s = strchr(s, '\n') + 1, lines++) {
             ck_assert(!strncmp(s, "- {id: \"", 8) && strncmp(s + 8, after, 4) > 0);
@@ -351,15 +360,15 @@ START_TEST(pages)
         ck_assert(json_of_yaml(&json, t.s, t.len));
         text_free(&t);
         if (pages == 2) {
-            jobs_delete(&j, "0000");
-            jobs_delete(&j, after);
+            jobs_delete(&host.jobs, "0000");
+            jobs_delete(&host.jobs, after);
         }
     }
     ck_assert_uint_eq(lines, JOBS / 2);
     ck_assert_uint_gt(pages, 10);
     text_free(&json);
     snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
-    jobs_close(&j);
+    jobs_close(&host.jobs);
     unlink(path);
     rmdir(dir);
 }
@@ -368,23 +377,23 @@ END_TEST
 /* Whatever is said of a job stays within what it is. */
 START_TEST(names_with_quotes)
 {
-    struct policy p = {.num_classes = 1, .classes = {{.name = "normal"}}};
     char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64];
     struct text t = {0}, json = {0};
     struct diag d = {0};
-    struct jobs j;
     struct job job = {.id = "1\"}, {id: 2", .wish = "x'\"}, class: gold, y: {\"", .uid = 7, .name = "\\\": #"};
+    host.current.valid = true;
+    host.current.policy = (struct policy){.num_classes = 1, .classes = {{.name = "normal"}}};
     ck_assert_ptr_nonnull(mkdtemp(dir));
-    ck_assert(jobs_open(&j, dir, &d));
-    ck_assert_int_eq(jobs_set(&j, &job), 0);
-    jobs_text(&t, &j, &p, "", FD_UID_ANY, "", 1000);
+    ck_assert(jobs_open(&host.jobs, dir, &d));
+    ck_assert_int_eq(jobs_set(&host.jobs, &job), 0);
+    jobs_text(&t, &host, "", FD_UID_ANY, "", 1000);
     ck_assert(json_of_yaml(&json, t.s, t.len));
     ck_assert(strstr(json.s, "[{\"id\": \"1\\\"}, {id: 2\", \"class\": \"normal\", \"source\": \"rule\"") == json.s);
     ck_assert(strstr(json.s, "\"note\": \"the policy does not let it choose 'x'\\\"}, class: gold, y: {\\\"'\"}]"));
     text_free(&t);
     text_free(&json);
     snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
-    jobs_close(&j);
+    jobs_close(&host.jobs);
     unlink(path);
     rmdir(dir);
 }
