@@ -193,6 +193,10 @@ static const struct key class_key[] = {
      .max = 1u << 30,
      .read = read_medium},
     {.name = "rails", .help = "How messages are spread over rails.", .kind = KEY_MAP, .of = &rails_keys},
+    {.name = "max jobs", .help = "How many jobs of a host may have the class at a time by rules and choices.",
+     .kind = KEY_UINT, .min = 1, .max = 65536, .at = CLASS(jobs_max)},
+    {.name = "max jobs per user", .help = "How many of them may be of one user.",
+     .kind = KEY_UINT, .min = 1, .max = 65536, .at = CLASS(user_jobs_max)},
     {.name = "choose",
      .help = "Which jobs get the class if their user asks for it: those that one of these matches. Others do not.",
      .kind = KEY_LIST,
@@ -288,6 +292,18 @@ static void read_class_ref(struct ydoc *y, yaml_node_t *n, const struct key *k, 
         *(unsigned *)((char *)into + k->at) = (unsigned)i;
 }
 
+/* What finds no room elsewhere goes there. */
+static void read_default(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
+{
+    unsigned errors = y->diag->errors;
+    read_class_ref(y, n, k, into);
+    const struct policy *p = into;
+    const struct policy_class *c = &p->classes[p->default_class];
+    if (y->diag->errors == errors && (c->jobs_max || c->user_jobs_max))
+        diag_error(y->diag, ydoc_place(n), "class '%s' has max jobs, and the default class takes all; make another the "
+                   "default, or give it no limit", c->name);
+}
+
 static const struct key rule_key[] = {
     PATTERN_KEYS(RULE(of)),
     {.name = "class",
@@ -322,7 +338,7 @@ static const struct key jobs_key[] = {
      .required = true,
      .max = FD_NAME_MAX - 1,
      .at = ALL(default_class),
-     .read = read_class_ref},
+     .read = read_default},
     {.name = "rules",
      .help = "The first rule whose patterns all match gives a job its class.",
      .kind = KEY_LIST,
@@ -464,10 +480,11 @@ int policy_class_by_name(const struct policy *p, const char *name)
     return -1;
 }
 
-unsigned policy_class_of(const struct policy *p, const struct pattern_job *job)
+unsigned policy_class_with_room(const struct policy *p, const struct pattern_job *job,
+                                bool (*has_room)(void *arg, unsigned class_index), void *arg)
 {
     for (unsigned i = 0; i < p->num_rules; i++)
-        if (pattern_matches(&p->rules[i].of, job))
+        if (pattern_matches(&p->rules[i].of, job) && (!has_room || has_room(arg, p->rules[i].class_index)))
             return p->rules[i].class_index;
     return p->default_class;
 }

@@ -27,6 +27,7 @@ struct policy_class {
     uint32_t ratio_small, ratio_large;  /* of a link, of the only class; 0: not given. Priority is then 0 */
     uint32_t lanes;                     /* virtual lanes for bulk */
     uint32_t small_max;                 /* bytes */
+    uint32_t jobs_max, user_jobs_max;   /* jobs on a host that may have it by rules and wishes; 0: no limit */
     unsigned num_medium;                /* levels between small messages and bulk */
     uint32_t medium_max[FD_MEDIUM_MAX]; /* bytes, ascending */
     struct fd_spread spread;            /* how messages go over rails; "": the library's own way */
@@ -63,8 +64,16 @@ bool policy_parse(struct policy *p, const char *text, size_t len, struct diag *d
 /* The class's index, or -1. */
 int policy_class_by_name(const struct policy *p, const char *name);
 
-/* The class of a job by the rules: the first rule whose patterns all match, else the default class. */
-unsigned policy_class_of(const struct policy *p, const struct pattern_job *job);
+/*
+ * The class of a job by the rules: that of the first rule whose patterns all match, of those whose class has room
+ * (NULL: all have), else the default class.
+ */
+unsigned policy_class_with_room(const struct policy *p, const struct pattern_job *job,
+                                bool (*has_room)(void *arg, unsigned class_index), void *arg);
+static inline unsigned policy_class_of(const struct policy *p, const struct pattern_job *job)
+{
+    return policy_class_with_room(p, job, NULL, NULL);
+}
 
 /* May the job have this class if its user asks for it? */
 bool policy_may_choose(const struct policy_class *c, const struct pattern_job *job);

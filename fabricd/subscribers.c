@@ -2,6 +2,7 @@
 /* Tells clients the daemon's state: see subscribers.h. */
 #include "fabricd/subscribers.h"
 #include "fabricd/daemon.h"
+#include "fabricd/jobs/orders.h"
 #include "fabricd/log.h"
 #include "fabricd/server.h"
 #include "fabricd/state.h"
@@ -18,10 +19,12 @@ const struct job *subscribers_job(const struct daemon *d, const struct client *c
     return c->subscriber.subscribed ? believed(d, c, NULL) : NULL;
 }
 
-/* By the policy in force, which there is. */
-static unsigned class_of(const struct daemon *d, const struct client *c)
+/* By the policy in force, which there is. job: NULL: it is of none. */
+static unsigned class_of(const struct daemon *d, const struct client *c, const struct job *job)
 {
-    return jobs_class_of(believed(d, c, NULL), &d->current.policy, users_get(d->users, c->cred.uid), NULL);
+    const struct policy_class *class = job ? orders_class_of(d, job, NULL) : NULL;
+    return class ? (unsigned)(class - d->current.policy.classes)
+                 : seats_class_of_user(&d->current.policy, users_get(d->users, c->cred.uid));
 }
 
 /*
@@ -34,7 +37,7 @@ static bool count_sharers(struct daemon *d)
     for (struct client *c = server_clients(d->server); c; c = c->next) {
         struct subscriber *u = &c->subscriber;
         if (u->subscribed && d->current.valid) {
-            u->class_index = class_of(d, c);
+            u->class_index = class_of(d, c, believed(d, c, NULL));
             n[u->class_index]++;
         }
     }
@@ -49,11 +52,9 @@ static void fill_state(const struct daemon *d, const struct client *c, struct fd
 {
     const struct subscriber *u = &c->subscriber;
     struct state_asker who = {.job = u->job, .levels = u->levels, .spread = u->spread};
-    const struct job *job = u->as_owner ? jobs_find(&d->jobs, u->job) : NULL;
-    if (job && d->current.valid)
-        who.class_index = jobs_class_of(job, &d->current.policy, users_get(d->users, job->uid), NULL);
-    else if (d->current.valid)
-        who.class_index = class_of(d, c);
+    const struct job *job = u->as_owner ? jobs_find(&d->jobs, u->job) : believed(d, c, NULL);
+    if (d->current.valid)
+        who.class_index = class_of(d, c, job);
     state_fill(d, &who, d->sharers, out);
 }
 

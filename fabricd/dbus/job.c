@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs as objects, each at DBUS_JOBS/ID; and what both they and the manager do to a job. */
 #include "fabricd/dbus/internal.h"
+#include "fabricd/jobs/orders.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,9 +15,8 @@ char *job_path(const struct job *job)
 
 const char *job_class(const struct daemon *d, const struct job *job, const char **source)
 {
-    const struct policy *p = &d->current.policy;
-    *source = "";
-    return d->current.valid ? p->classes[jobs_class_of(job, p, users_get(d->users, job->uid), source)].name : "";
+    const struct policy_class *c = orders_class_of(d, job, source);
+    return c ? c->name : "";
 }
 
 /* ---- the objects ------------------------------------------------------------------------------------------------- */

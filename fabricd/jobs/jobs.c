@@ -49,7 +49,7 @@ static int put(struct jobs *j, const struct job *job)
     if (rc)
         return rc;
     if (!own) {
-        own = malloc(sizeof(*own));
+        own = calloc(1, sizeof(*own));
         if (!own)
             return -ENOMEM;
         strcpy(own->id, job->id);
@@ -60,8 +60,10 @@ static int put(struct jobs *j, const struct job *job)
         j->job[own->at = j->n++] = own;
     }
     unsigned at = own->at;
+    seats_leave(&j->seats, own);
     *own = *job;
     own->at = at;
+    seats_take(&j->seats, own);
     return 0;
 }
 
@@ -71,6 +73,7 @@ static void take_out(struct jobs *j, const char *id)
     struct job *old = (struct job *)jobs_find(j, id);
     if (!old)
         return;
+    seats_leave(&j->seats, old);
     tdelete(id, &j->by_id, compare_ids);
     j->job[old->at] = j->job[--j->n];
     j->job[old->at]->at = old->at;
@@ -197,37 +200,14 @@ void jobs_seen(struct jobs *j, const char *id, uint64_t now_us)
         job->alive_us = now_us;
 }
 
-/* ---- answers ----------------------------------------------------------------------------------------------------- */
-
-static struct pattern_job known_of(const struct job *job, const struct user *user)
+void jobs_reseat(struct jobs *j, const struct job *job, const struct job *now)
 {
-    return (struct pattern_job){.user = user->name,
-                                .groups = user->groups,
-                                .account = job->account,
-                                .qos = job->qos,
-                                .partition = job->partition,
-                                .name = job->name};
-}
-
-bool jobs_may_choose(const struct job *job, const struct policy *p, const struct user *user,
-                     const char *class_name)
-{
-    struct pattern_job known = known_of(job, user);
-    int i = policy_class_by_name(p, class_name);
-    return i >= 0 && policy_may_choose(&p->classes[i], &known);
-}
-
-unsigned jobs_class_of(const struct job *job, const struct policy *p, const struct user *user, const char **source)
-{
-    static const struct job none;
-    if (!job)
-        job = &none;
-    struct pattern_job known = known_of(job, user);
-    int given = *job->class_name ? policy_class_by_name(p, job->class_name) : -1;
-    bool wish = given < 0 && *job->wish && jobs_may_choose(job, p, user, job->wish);
-    if (source)
-        *source = given >= 0 ? "scheduler" : wish ? "user" : "rule";
-    if (wish)
-        given = policy_class_by_name(p, job->wish);
-    return given >= 0 ? (unsigned)given : policy_class_of(p, &known);
+    struct job *own = (struct job *)job;
+    seats_leave(&j->seats, own);
+    memcpy(own->seat_class, now->seat_class, sizeof(own->seat_class));
+    own->seat = now->seat;
+    own->source = now->source;
+    own->full = now->full;
+    own->since = now->since;
+    seats_take(&j->seats, own);
 }

@@ -7,7 +7,7 @@
 #define FABRICD_JOBS_JOBS_H
 
 #include "fabricd/jobs/compact.h"
-#include "fabricd/jobs/users.h"
+#include "fabricd/jobs/seats.h"
 #include "fabricd/policy.h"
 
 #include <sys/types.h>
@@ -18,6 +18,9 @@ struct jobs {
     unsigned n, room;
     struct job **job; /* in no order */
     void *by_id;      /* the same as a tree (tsearch) */
+    struct seats seats;
+    const char *decided_by; /* text and generation of the policy by which seats were given; NULL: none */
+    uint64_t decided_at;
     struct journal journal;
     bool of_before; /* the file was of a boot before: its jobs are gone */
 
@@ -51,14 +54,7 @@ void jobs_seen(struct jobs *j, const char *id, uint64_t now_us);
 
 const struct job *jobs_find(const struct jobs *j, const char *id);
 
-/*
- * The class of a job (NULL: of a process that is of none), of this user, by a policy: the one it was given,
- * else the one it wishes if the policy lets it have that, else what the rules say. source: "scheduler", "user" or
- * "rule"; NULL: not asked for.
- */
-unsigned jobs_class_of(const struct job *job, const struct policy *p, const struct user *user, const char **source);
-/* May it have the class if its user asks for it? */
-bool jobs_may_choose(const struct job *job, const struct policy *p, const struct user *user,
-                     const char *class_name);
+/* A job of the table is given another seat, that of now. The file does not hear of it. */
+void jobs_reseat(struct jobs *j, const struct job *job, const struct job *now);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs for people: see jobs_text.h. */
 #include "fabricd/jobs/jobs_text.h"
+#include "fabricd/jobs/orders.h"
 
 #include <search.h>
 #include <stdio.h>
@@ -21,8 +22,10 @@ static void put_note(struct text *t, const struct job *job, const struct policy 
     char note[64 + FD_NAME_MAX] = "";
     if (p && *job->class_name && policy_class_by_name(p, job->class_name) < 0)
         snprintf(note, sizeof(note), "the policy in force has no class '%s'", job->class_name);
-    else if (p && *job->wish && !*job->class_name && !jobs_may_choose(job, p, user, job->wish))
+    else if (p && *job->wish && !*job->class_name && !seats_may_choose(job, p, user, job->wish))
         snprintf(note, sizeof(note), "the policy does not let it choose '%s'", job->wish);
+    else if (p && job->full)
+        snprintf(note, sizeof(note), "class '%s' was full", p->classes[job->full - 1].name);
     put(t, "note", note);
 }
 
@@ -38,12 +41,11 @@ static void line(struct text *t, const struct daemon *d, const struct job *job, 
 {
     const struct policy *p = d->current.valid ? &d->current.policy : NULL;
     const struct user *user = users_get(d->users, job->uid);
-    const char *source = "", *class_name = job->class_name;
-    if (p)
-        class_name = p->classes[jobs_class_of(job, p, user, &source)].name;
+    const char *source;
+    const struct policy_class *c = orders_class_of(d, job, &source);
     text_printf(t, "%s- {id: ", indent);
     text_yaml_string(t, job->id);
-    put(t, "class", class_name);
+    put(t, "class", c ? c->name : job->class_name);
     put(t, "source", source);
     put_time(t, "since", job->since);
     if (job->uid != FD_UID_ANY) {

@@ -25,7 +25,7 @@ static const struct field {
     {"class", offsetof(struct job, class_name), FD_NAME_MAX},   {"wish", offsetof(struct job, wish), FD_NAME_MAX},
     {"account", offsetof(struct job, account), FD_JOB_MAX},     {"qos", offsetof(struct job, qos), FD_JOB_MAX},
     {"partition", offsetof(struct job, partition), FD_JOB_MAX}, {"name", offsetof(struct job, name), FD_JOB_MAX},
-    {"cgroup", offsetof(struct job, cgroup), FD_CGROUP_MAX},
+    {"cgroup", offsetof(struct job, cgroup), FD_CGROUP_MAX},    {"seat", offsetof(struct job, seat_class), FD_NAME_MAX},
 };
 
 struct reader {

@@ -50,16 +50,66 @@ static void tell(struct daemon *d, const struct job *job, enum job_news news)
 
 static bool may_choose(const struct daemon *d, const struct job *job, const char *class_name)
 {
-    return d->current.valid && jobs_may_choose(job, &d->current.policy, users_get(d->users, job->uid), class_name);
+    return d->current.valid && seats_may_choose(job, &d->current.policy, users_get(d->users, job->uid), class_name);
 }
 
-static const char *class_of(const struct daemon *d, const struct job *job)
+/* ---- which class a job has --------------------------------------------------------------------------------------- */
+
+/* The policy in force may be another than when the seats were given: then its text is elsewhere. */
+static void follow_policy(struct daemon *d)
 {
-    const struct policy *p = &d->current.policy;
-    if (!d->current.valid)
-        return job->class_name;
-    return p->classes[jobs_class_of(job, p, users_get(d->users, job->uid), NULL)].name;
+    const struct in_force *f = &d->current;
+    struct jobs *j = &d->jobs;
+    if (!f->valid || (j->decided_by == f->text.s && j->decided_at == d->generation))
+        return;
+    j->decided_by = f->text.s;
+    j->decided_at = d->generation;
+    seats_decide_all(&j->seats, &f->policy, d->users, j->job, j->n);
 }
+
+const struct policy_class *orders_class_of(const struct daemon *d, const struct job *job, const char **source)
+{
+    static const char *const sources[] = {
+        [SOURCE_RULE] = "rule", [SOURCE_USER] = "user", [SOURCE_SCHEDULER] = "scheduler"};
+    follow_policy((struct daemon *)d); /* what is remembered for the next time */
+    bool is = d->current.valid && job->seat;
+    if (source)
+        *source = is ? sources[job->source] : "";
+    return is ? &d->current.policy.classes[job->seat - 1] : NULL;
+}
+
+/* What now is to have, and since when. old: as it is in the table, or NULL. */
+static void decide(struct daemon *d, const struct job *old, struct job *now)
+{
+    now->since = old ? old->since : (uint32_t)time(NULL);
+    if (d->current.valid) {
+        follow_policy(d);
+        seats_decide(&d->jobs.seats, &d->current.policy, users_get(d->users, now->uid), old, now);
+        if (old && old->seat != now->seat)
+            now->since = (uint32_t)time(NULL);
+    } else {
+        now->seat = 0;
+        if (old && strcmp(old->class_name, now->class_name))
+            now->since = (uint32_t)time(NULL);
+    }
+}
+
+void orders_user_known(struct daemon *d, uint32_t uid)
+{
+    for (unsigned i = 0; d->current.valid && i < d->jobs.n; i++) {
+        const struct job *old = d->jobs.job[i];
+        struct job now = *old;
+        if (old->uid != uid)
+            continue;
+        decide(d, old, &now);
+        bool changed = now.seat != old->seat || now.source != old->source;
+        jobs_reseat(&d->jobs, old, &now);
+        if (changed)
+            tell(d, old, JOB_CHANGED);
+    }
+}
+
+/* ---- orders ------------------------------------------------------------------------------------------------------ */
 
 static int keep(struct daemon *d, const struct job *now)
 {
@@ -74,15 +124,13 @@ static int set(struct daemon *d, struct job *now, uint32_t by)
 {
     const struct job *old = jobs_find(&d->jobs, now->id);
     bool is_new = !old;
-    char before[FD_NAME_MAX] = "";
-    if (old)
-        snprintf(before, sizeof(before), "%s", class_of(d, old));
-    now->since = old && !strcmp(before, class_of(d, now)) ? old->since : (uint32_t)time(NULL);
+    decide(d, old, now);
     int rc = keep(d, now);
     if (rc)
         return rc;
-    const char *class_name = class_of(d, now);
-    log_info("job %s: class %s (set by uid %u)", now->id, *class_name ? class_name : "by the rules", by);
+    const struct policy_class *c = orders_class_of(d, now, NULL);
+    const char *class_name = c ? c->name : *now->class_name ? now->class_name : "by the rules";
+    log_info("job %s: class %s (set by uid %u)", now->id, class_name, by);
     tell(d, jobs_find(&d->jobs, now->id), is_new ? JOB_NEW : JOB_CHANGED);
     return 0;
 }
@@ -170,6 +218,14 @@ static void explain(const struct daemon *d, const struct job *job, const char *w
     text_put(why, "\n", 1);
 }
 
+/* Why not, else. */
+static void has_room(struct daemon *d, const struct job *job, const char *wish, struct text *why)
+{
+    const struct policy *p = &d->current.policy;
+    follow_policy(d);
+    seats_have_room(&d->jobs.seats, p, (unsigned)policy_class_by_name(p, wish), job, why);
+}
+
 int orders_job_choose(struct daemon *d, const char *id, const char *wish, uint32_t uid, struct text *why)
 {
     const struct job *old = jobs_find(&d->jobs, id);
@@ -180,18 +236,13 @@ int orders_job_choose(struct daemon *d, const char *id, const char *wish, uint32
         text_printf(why, "job %s was given class '%s' by the scheduler\n", id, old->class_name);
     else if (*wish && !may_choose(d, old, wish))
         explain(d, old, wish, why);
+    else if (*wish)
+        has_room(d, old, wish, why);
     if (why->len)
         return -EPERM;
     memset(now.wish, 0, sizeof(now.wish));
     memcpy(now.wish, wish, strlen(wish));
     return set(d, &now, uid == FD_UID_ANY ? 0 : uid);
-}
-
-void orders_user_known(struct daemon *d, uint32_t uid)
-{
-    for (unsigned i = 0; i < d->jobs.n; i++)
-        if (d->jobs.job[i]->uid == uid)
-            tell(d, d->jobs.job[i], JOB_CHANGED);
 }
 
 int orders_job_adopt(struct daemon *d, const char *id, const char *cgroup)

@@ -10,6 +10,12 @@
 #include "fabricd/daemon.h"
 
 /*
+ * The class that a job has by the policy in force; NULL: none is. source (unless NULL): how it came to that,
+ * "scheduler", "user" or "rule", or "" without a policy.
+ */
+const struct policy_class *orders_class_of(const struct daemon *d, const struct job *job, const char **source);
+
+/*
  * The job is new, or has what is given here instead of what it had: nothing is left of a job before with this id. by
  * is who says so. since is set here. -EINVAL: the policy in force has no such class; -EBADR: it has no owner, or its
  * cgroup is none or not there; why says so in a line; another negative errno: the change could not be kept. All is then
@@ -33,7 +39,7 @@ int orders_job_give(struct daemon *d, const char *id, const char *class_name, ui
 /*
  * The job's user asks for another class, or ("") for that which the rules give it. uid is who asks; FD_UID_ANY:
  * somebody who may give orders, and so for other users' jobs, too. -ENOENT: there is no such job of his; -EPERM: the
- * policy does not let it have this class, or the job was given one, and why says so (a line).
+ * policy does not let it have this class, the class is full, or the job was given one, and why says so (a line).
  */
 int orders_job_choose(struct daemon *d, const char *id, const char *wish, uint32_t uid, struct text *why);
 

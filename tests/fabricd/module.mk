@@ -33,9 +33,9 @@ tests/fabricd/test_plan_PKGS := check yaml-0.1
 tests/fabricd/test_plan_LDLIBS := -lm
 tests/fabricd/test_opensm_conf_SRCS := tests/fabricd/test_opensm_conf.c fabricd/fabric/opensm.c $(FABRICD_COMPILER)
 tests/fabricd/test_opensm_conf_PKGS := check
-FABRICD_JOBS := fabricd/jobs/jobs.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/policy.c \
+FABRICD_JOBS := fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/policy.c \
                 fabricd/pattern.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c libmrmpi/route/policy.c
-tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fabricd/jobs/jobs_text.c fabricd/json.c $(FABRICD_JOBS)
+tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fabricd/jobs/jobs_text.c fabricd/jobs/orders.c fabricd/log.c fabricd/json.c $(FABRICD_JOBS)
 tests/fabricd/test_proto_PKGS := check yaml-0.1 libsystemd
 tests/fabricd/test_jobs_SRCS := tests/fabricd/test_jobs.c $(FABRICD_JOBS)
 tests/fabricd/test_jobs_PKGS := check yaml-0.1 libsystemd

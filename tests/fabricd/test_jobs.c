@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel says of processes, on hosts of directories; and the file of jobs, written anew while it grows. */
+/*
+ * What the kernel says of processes, on hosts of directories; which class jobs have; and the file of jobs, written anew
+ * while it grows.
+ */
 #include "fabricd/jobs/jobs.h"
 #include "tests/check.h"
 
@@ -181,6 +184,138 @@ START_TEST(peer)
 }
 END_TEST
 
+/* ---- seats ------------------------------------------------------------------------------------------------------- */
+
+static const struct user bob = {.uid = 4242, .known = true, .name = "bob", .groups = "users\0video\0"};
+static const struct user alice = {.uid = 4243, .known = true, .name = "alice", .groups = "physics\0"};
+static const struct user nobody = {.uid = FD_UID_ANY, .groups = ""};
+static struct policy rules = {.num_classes = 3, .classes = {{.name = "normal"}, {.name = "urgent"}, {.name = "batch"}}};
+
+/* What a job would have in an empty table. */
+static const char *decided(const struct job *job, const struct user *user, enum job_source source)
+{
+    struct job now = *job;
+    struct seats none = {0};
+    seats_decide(&none, &rules, user, NULL, &now);
+    ck_assert_int_eq(now.source, source);
+    ck_assert(!memcmp(&none, &(struct seats){0}, sizeof(none)));
+    return rules.classes[now.seat - 1].name;
+}
+
+/* A wish holds if the policy lets it, and what the scheduler gave goes before it. */
+START_TEST(who_decides)
+{
+    struct job job = {.id = "1", .uid = 4242, .account = "vip", .wish = "urgent"};
+    ck_assert_str_eq(decided(&job, &bob, SOURCE_RULE), "normal");
+    rules.num_rules = 1; /* of no job: the user alone counts */
+    rules.rules[0] = (struct policy_rule){.of.user = "al*", .class_index = 2};
+    ck_assert_uint_eq(seats_class_of_user(&rules, &alice), 2);
+    ck_assert_uint_eq(seats_class_of_user(&rules, &bob), 0);
+    rules.classes[2].jobs_max = 5; /* nor does he count */
+    ck_assert_uint_eq(seats_class_of_user(&rules, &alice), 0);
+    rules.classes[2].jobs_max = 0;
+    rules.rules[0] = (struct policy_rule){.of.group = "vi*", .class_index = 2};
+    ck_assert_str_eq(decided(&job, &bob, SOURCE_RULE), "batch"); /* any of his groups */
+    ck_assert_str_eq(decided(&job, &alice, SOURCE_RULE), "normal");
+    strcpy(rules.rules[0].of.group, "*"); /* of somebody who is not known yet nothing is */
+    ck_assert_str_eq(decided(&job, &nobody, SOURCE_RULE), "normal");
+    rules.num_rules = 0;
+    rules.classes[1].num_choose = 1;
+    strcpy(rules.classes[1].choose[0].account, "vip");
+    ck_assert_str_eq(decided(&job, &bob, SOURCE_USER), "urgent");
+    strcpy(job.account, "other");
+    ck_assert_str_eq(decided(&job, &bob, SOURCE_RULE), "normal");
+    strcpy(job.class_name, "batch");
+    ck_assert_str_eq(decided(&job, &bob, SOURCE_SCHEDULER), "batch");
+    strcpy(job.class_name, "gone"); /* the policy has it no more */
+    strcpy(job.account, "vip");
+    ck_assert_str_eq(decided(&job, &bob, SOURCE_USER), "urgent");
+    strcpy(job.wish, "nonsense");
+    ck_assert_str_eq(decided(&job, &bob, SOURCE_RULE), "normal");
+    rules.classes[1].num_choose = 0;
+}
+END_TEST
+
+/* A host whose jobs are decided as orders do. */
+static const char *set(struct jobs *j, const char *id, uint32_t since, const struct user *user, const char *account,
+                       const char *class_name)
+{
+    const struct job *old = jobs_find(j, id);
+    struct job now = {.uid = user->uid, .since = since};
+    strcpy(now.id, id);
+    strcpy(now.account, account);
+    strcpy(now.class_name, class_name);
+    seats_decide(&j->seats, &rules, user, old, &now);
+    ck_assert_int_eq(jobs_set(j, &now), 0);
+    return rules.classes[now.seat - 1].name;
+}
+
+static const char *class_of(const struct jobs *j, const char *id)
+{
+    return rules.classes[jobs_find(j, id)->seat - 1].name;
+}
+
+/* A class that is full is passed over; who has a seat keeps it, whatever others do, and through a restart. */
+START_TEST(limits)
+{
+    struct jobs j;
+    struct diag d = {0};
+    struct text why = {0};
+    rules.num_rules = 2;
+    rules.rules[0] = (struct policy_rule){.of.account = "vip", .class_index = 1};
+    rules.rules[1] = (struct policy_rule){.of.account = "vip", .class_index = 2};
+    rules.classes[1].jobs_max = 3;
+    rules.classes[1].user_jobs_max = 2;
+    rules.classes[2].jobs_max = 1;
+    ck_assert(jobs_open(&j, dir, &d));
+    ck_assert_str_eq(set(&j, "1", 10, &bob, "vip", ""), "urgent");
+    ck_assert_str_eq(set(&j, "2", 20, &bob, "vip", ""), "urgent");
+    ck_assert_str_eq(set(&j, "3", 5, &bob, "vip", ""), "batch"); /* his third */
+    ck_assert_uint_eq(jobs_find(&j, "3")->full, 2);
+    ck_assert(!seats_have_room(&j.seats, &rules, 1, jobs_find(&j, "3"), &why));
+    ck_assert_ptr_nonnull(strstr(text_str(&why), "class 'urgent' is full for uid 4242: max jobs per user is 2, "));
+    ck_assert_str_eq(set(&j, "4", 40, &bob, "vip", ""), "normal");
+    ck_assert_str_eq(set(&j, "5", 50, &alice, "vip", ""), "urgent");
+    ck_assert_str_eq(set(&j, "6", 60, &alice, "vip", ""), "normal"); /* the fourth of all */
+    why.len = 0;
+    ck_assert(!seats_have_room(&j.seats, &rules, 1, jobs_find(&j, "6"), &why));
+    ck_assert_ptr_nonnull(strstr(text_str(&why), "class 'urgent' is full: max jobs is 3, "));
+    ck_assert(seats_have_room(&j.seats, &rules, 1, jobs_find(&j, "5"), &why)); /* it is in it */
+    ck_assert_str_eq(set(&j, "1", 10, &bob, "vip", ""), "urgent"); /* its own seat is free to it */
+    ck_assert_str_eq(set(&j, "7", 70, &alice, "", "urgent"), "urgent"); /* what is given is not limited, */
+    ck_assert_uint_eq(j.seats.held[1], 4);
+    ck_assert_int_eq(jobs_delete(&j, "2"), 0);
+    ck_assert_uint_eq(j.seats.held[1], 3);
+    ck_assert_str_eq(set(&j, "8", 80, &bob, "vip", ""), "normal"); /* but counts */
+    ck_assert_int_eq(jobs_delete(&j, "7"), 0);
+    ck_assert_str_eq(class_of(&j, "4"), "normal"); /* nobody is moved by that */
+    ck_assert_str_eq(set(&j, "4", 40, &bob, "vip", ""), "urgent");
+    jobs_close(&j);
+    ck_assert_ptr_null(j.seats.by_uid);
+
+    ck_assert(jobs_open(&j, dir, &d));
+    ck_assert_uint_eq(j.seats.held[1], 0);
+    seats_decide_all(&j.seats, &rules, NULL, j.job, j.n);
+    ck_assert_str_eq(class_of(&j, "1"), "urgent");
+    ck_assert_str_eq(class_of(&j, "3"), "batch"); /* though it is the oldest */
+    ck_assert_str_eq(class_of(&j, "4"), "urgent");
+    ck_assert_str_eq(class_of(&j, "5"), "urgent");
+    ck_assert_str_eq(class_of(&j, "6"), "normal");
+    ck_assert_uint_eq(j.seats.held[1], 3);
+    rules.classes[1].jobs_max = 1; /* another policy: the one that has had it longest stays */
+    seats_decide_all(&j.seats, &rules, NULL, j.job, j.n);
+    ck_assert_str_eq(class_of(&j, "1"), "urgent");
+    ck_assert_uint_eq(j.seats.held[1], 1);
+    ck_assert_uint_eq(j.seats.held[2], 1);
+    rules.classes[1].jobs_max = rules.classes[1].user_jobs_max = rules.classes[2].jobs_max = 0;
+    seats_decide_all(&j.seats, &rules, NULL, j.job, j.n);
+    ck_assert_uint_eq(j.seats.held[1], j.n);
+    rules.num_rules = 0;
+    jobs_close(&j);
+    text_free(&why);
+}
+END_TEST
+
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 static void job_named(struct job *job, unsigned i, const char *class_name)
@@ -318,6 +453,8 @@ int main(void)
     tcase_add_test(t, schedulers);
     tcase_add_test(t, looks);
     tcase_add_test(t, peer);
+    tcase_add_test(t, who_decides);
+    tcase_add_test(t, limits);
     tcase_add_test(t, compacted);
     tcase_add_loop_test(t, not_compacted, 0, 3);
     tcase_add_test(t, work_of_one);

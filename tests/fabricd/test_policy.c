@@ -62,7 +62,9 @@ START_TEST(whom_the_scheduler_knows)
                                "classes:\n"
                                "  - name: urgent\n"
                                "    share: 60\n"
-                               "    choose: [{qos: high, account: \"p*\"}, {user: alice}]\n"
+                               "    choose: [{qos: high, account: \"p*\"}, {user: alice}, {group: \"adm*\"}]\n"
+                               "    max jobs: 7\n"
+                               "    max jobs per user: 2\n"
                                "  - {name: normal, share: 40}\n"
                                "jobs:\n"
                                "  default: normal\n"
@@ -90,6 +92,14 @@ START_TEST(whom_the_scheduler_knows)
     job.user = "alice";
     ck_assert(policy_may_choose(&p.classes[0], &job));
     ck_assert(!policy_may_choose(&p.classes[1], &job));
+    job.user = "bob";
+    job.groups = "users\0admins\0";
+    ck_assert(policy_may_choose(&p.classes[0], &job));
+    job.groups = "users\0dm\0";
+    ck_assert(!policy_may_choose(&p.classes[0], &job));
+    ck_assert_uint_eq(p.classes[0].jobs_max, 7);
+    ck_assert_uint_eq(p.classes[0].user_jobs_max, 2);
+    ck_assert_uint_eq(p.classes[1].jobs_max, 0);
 }
 END_TEST
 
@@ -220,6 +230,13 @@ static const struct {
      "3:33: error: ratio is 'x'"},
     {"version: 1\nclasses:\n  - {name: a, share: 100, lanes: 9}\njobs: {default: a}\n",
      "3:34: error: lanes is '9'; allowed: a whole number from 1 to 8\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, max jobs: 3}\njobs: {default: a}\n",
+     "4:17: error: class 'a' has max jobs, and the default class takes all; make another the default, or give it no "
+     "limit\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, max jobs per user: 3}\njobs: {default: a}\n",
+     "4:17: error: class 'a' has max jobs, and the default class takes all"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, max jobs: 0}\njobs: {default: a}\n",
+     "3:37: error: max jobs is '0'; allowed: a whole number from 1 to 65536\n"},
     {"version: 1\nclasses:\n  - {name: a, share: 100, small: 2M}\njobs: {default: a}\n",
      "3:34: error: small is '2M'; allowed: bytes from 0 to 1048576, as 8192, 8K or 1M\n"},
     {"version: 1\nclasses:\n  - {name: a, share: 100, small: 2M, medium: 512}\njobs: {default: a}\n",

@@ -291,44 +291,6 @@ START_TEST(whose_job)
 }
 END_TEST
 
-/* A wish holds if the policy lets the job have it, and what the scheduler gave goes before it. */
-START_TEST(who_decides)
-{
-    struct policy p = {.num_classes = 3, .classes = {{.name = "normal"}, {.name = "urgent"}, {.name = "batch"}}};
-    struct job job = {.id = "1", .uid = 4242, .account = "vip", .wish = "urgent"};
-    const char *source;
-    const struct user u = {.name = "u", .groups = "users\0video\0"}, nobody = {.groups = ""};
-    const struct user other = {.name = "4242", .groups = ""};
-    ck_assert_uint_eq(jobs_class_of(&job, &p, &u, &source), 0);
-    ck_assert_str_eq(source, "rule");
-    p.num_rules = 1; /* of no job: the user alone counts */
-    p.rules[0] = (struct policy_rule){.of.user = "42*", .class_index = 2};
-    ck_assert_uint_eq(jobs_class_of(NULL, &p, &other, &source), 2);
-    ck_assert_uint_eq(jobs_class_of(NULL, &p, &u, &source), 0);
-    p.rules[0] = (struct policy_rule){.of.group = "vi*", .class_index = 2};
-    ck_assert_uint_eq(jobs_class_of(&job, &p, &u, &source), 2); /* any of his groups */
-    ck_assert_uint_eq(jobs_class_of(&job, &p, &other, &source), 0);
-    strcpy(p.rules[0].of.group, "*"); /* of somebody who is not known yet nothing is */
-    ck_assert_uint_eq(jobs_class_of(&job, &p, &nobody, &source), 0);
-    p.num_rules = 0;
-    p.classes[1].num_choose = 1;
-    strcpy(p.classes[1].choose[0].account, "vip");
-    ck_assert_uint_eq(jobs_class_of(&job, &p, &u, &source), 1);
-    ck_assert_str_eq(source, "user");
-    strcpy(job.account, "other");
-    ck_assert_uint_eq(jobs_class_of(&job, &p, &u, NULL), 0);
-    strcpy(job.class_name, "batch");
-    ck_assert_uint_eq(jobs_class_of(&job, &p, &u, &source), 2);
-    ck_assert_str_eq(source, "scheduler");
-    strcpy(job.class_name, "gone"); /* the policy has it no more */
-    strcpy(job.account, "vip");
-    ck_assert_uint_eq(jobs_class_of(&job, &p, &u, &source), 1);
-    ck_assert_str_eq(source, "user");
-    strcpy(job.wish, "nonsense");
-    ck_assert_uint_eq(jobs_class_of(&job, &p, &u, NULL), 0);
-}
-END_TEST
-
 /* As much of a daemon as is needed to say what jobs there are. */
 static struct daemon host;
 
@@ -382,6 +344,7 @@ START_TEST(names_with_quotes)
     struct diag d = {0};
     struct job job = {.id = "1\"}, {id: 2", .wish = "x'\"}, class: gold, y: {\"", .uid = 7, .name = "\\\": #"};
     host.current.valid = true;
+    host.generation = 1;
     host.current.policy = (struct policy){.num_classes = 1, .classes = {{.name = "normal"}}};
     ck_assert_ptr_nonnull(mkdtemp(dir));
     ck_assert(jobs_open(&host.jobs, dir, &d));
@@ -519,7 +482,6 @@ int main(void)
     tcase_add_test(t, jobs_survive);
     tcase_add_loop_test(t, one_bad_line, 0, 7);
     tcase_add_test(t, whose_job);
-    tcase_add_test(t, who_decides);
     tcase_add_test(t, pages);
     tcase_add_test(t, names_with_quotes);
     tcase_add_test(t, as_json);
