@@ -6,6 +6,7 @@
  *   fabric_tool query SOCKET JOB             print the answer to a hello, one line of key=value
  *   fabric_tool watch SOCKET JOB             subscribe; print every state until the daemon ends the connection
  *   fabric_tool where SOCKET N DEVICE PORT GUID   ask N times at once; print the answers, one line of key=value each
+ *   fabric_tool jobs SOCKET FIRST N CLASS    set N jobs of this user, called many-FIRST and so on, one after the other
  *   fabric_tool garbage SOCKET N             send N messages of nonsense, each on its own connection
  *   fabric_tool flood SOCKET                 ask and never read, until the daemon drops us
  *   fabric_tool vlarb HOPS MODIFIER V:W,...  set a VLArb block of the node at the end of the path ("1,3", "-": here)
@@ -87,6 +88,23 @@ static int watch(const char *path, const char *job)
     while (print_state(fd))
         ;
     printf("end\n");
+    return 0;
+}
+
+static int jobs(const char *path, unsigned first, unsigned n, const char *class_name)
+{
+    int fd = dial(path);
+    for (unsigned i = first; i < first + n; i++) {
+        struct fd_job m = {.h = message_header(FD_JOB_SET, sizeof(m), i), .uid = getuid(), .account = "an account"};
+        struct fd_done done = {.status = -EPROTO};
+        snprintf(m.job, sizeof(m.job), "many-%u", i);
+        snprintf(m.class_name, sizeof(m.class_name), "%s", class_name);
+        if (send(fd, &m, sizeof(m), MSG_NOSIGNAL) != (ssize_t)sizeof(m) || recv(fd, &done, sizeof(done), 0) <= 0 ||
+            done.status) {
+            fprintf(stderr, "%s: %s\n", m.job, strerror(-done.status));
+            return 1;
+        }
+    }
     return 0;
 }
 
@@ -215,6 +233,8 @@ int main(int argc, char **argv)
     }
     if (argc == 4 && !strcmp(verb, "watch"))
         return watch(argv[2], argv[3]);
+    if (argc == 6 && !strcmp(verb, "jobs"))
+        return jobs(argv[2], (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]), argv[5]);
     if (argc == 7 && !strcmp(verb, "where"))
         return where(argv[2], atoi(argv[3]), argv[4], argv[5], argv[6]);
     if (argc == 4 && !strcmp(verb, "garbage"))

@@ -159,6 +159,28 @@ is "without anything of theirs in the file" "$(grep -c 'id: e' state/jobs.yaml)"
 stop $daemon
 unset FABRICD_ROOT
 
+# ---- many ---------------------------------------------------------------------------------------------------------
+rm -rf state
+ok "a daemon" start
+worked_ms() { awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($12 + $13) * 1000 / hz) }' "/proc/$daemon/stat"; }
+"$tool" watch "$FABRICD_SOCKET" many-77 >watch4 2>&1 &
+started
+ok "10,000 jobs" "$tool" jobs "$FABRICD_SOCKET" 0 10000 urgent
+before=$(worked_ms)
+ok "of which 5,000 are set anew" "$tool" jobs "$FABRICD_SOCKET" 0 5000 batch
+each=$((($(worked_ms) - before) * 1000 / 5000))
+is "which takes less than a millisecond of work for each ($each us)" "$((each < 1000))" 1
+ok "a process of one of them" wait_for 10 sh -c 'tail -n 1 watch4 | grep -q class=batch'
+for class in urgent batch urgent batch; do "$tool" jobs "$FABRICD_SOCKET" 0 10000 $class || break; done
+short() { (($(wc -l <state/jobs.yaml) < 35000)); } # of the 55,000 lines that there were
+ok "the file of jobs is written anew meanwhile" wait_for 10 short
+ok "without anything beside it" wait_for 10 sh -c '! ls state | grep -q tmp'
+kill -9 $daemon
+wait $daemon 2>/dev/null
+ok "the daemon is killed and started anew" start
+is "with all of them" "$(fabricctl job list | grep -c 'class: batch')" 10000
+stop $daemon
+
 # ---- the kernel's groups ------------------------------------------------------------------------------------------
 rm -rf state
 ok "a daemon of the host's own" start
