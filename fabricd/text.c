@@ -72,8 +72,8 @@ static bool plain_scalar(const char *s)
         if (!strcasecmp(s, words[i]))
             return false;
     for (const char *p = s; *p; p++)
-        if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || strchr("_./+@", *p) ||
-              (p > s && strchr("- ", *p) && p[1])))
+        if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') || strchr("_./+", *p) ||
+              (p > s && (*p == '@' || (strchr("- ", *p) && p[1])))))
             return false;
     return true;
 }

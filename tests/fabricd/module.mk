@@ -2,7 +2,8 @@
 
 TESTPROGS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
              tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
-             tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_follow tests/fabricd/test_jobs
+             tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_follow tests/fabricd/test_jobs \
+             tests/fabricd/test_json
 
 tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy.c fabricd/pattern.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c \
                                   libmrmpi/route/policy.c
@@ -37,6 +38,8 @@ FABRICD_JOBS := fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c 
                 fabricd/pattern.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c libmrmpi/route/policy.c
 tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fabricd/jobs/jobs_text.c fabricd/jobs/orders.c fabricd/log.c fabricd/json.c $(FABRICD_JOBS)
 tests/fabricd/test_proto_PKGS := check yaml-0.1 libsystemd
+tests/fabricd/test_json_SRCS := tests/fabricd/test_json.c fabricd/json.c fabricd/ydoc.c fabricd/text.c
+tests/fabricd/test_json_PKGS := check yaml-0.1
 tests/fabricd/test_jobs_SRCS := tests/fabricd/test_jobs.c $(FABRICD_JOBS)
 tests/fabricd/test_jobs_PKGS := check yaml-0.1 libsystemd
 

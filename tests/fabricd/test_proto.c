@@ -362,30 +362,6 @@ START_TEST(names_with_quotes)
 }
 END_TEST
 
-START_TEST(as_json)
-{
-    static const struct {
-        const char *yaml, *json;
-    } cases[] = {
-        {"", "[]\n"},
-        {"- {id: \"7\", n: 7, f: 12.50, t: true, s: \"true\", w: two words}\n- {}\n",
-         "[{\"id\": \"7\", \"n\": 7, \"f\": 12.50, \"t\": true, \"s\": \"true\", \"w\": \"two words\"}, {}]\n"},
-        {"a: []\nb:\n  - [1, 02, -3, 4.]\n", "{\"a\": [], \"b\": [[1, \"02\", -3, \"4.\"]]}\n"},
-        {"v: 0.1.0\nq: \"a \\\"b\\\"\"\n", "{\"v\": \"0.1.0\", \"q\": \"a \\\"b\\\"\"}\n"},
-        {"n: null\n", "{\"n\": \"null\"}\n"},
-    };
-    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct text t = {0};
-        ck_assert(json_of_yaml(&t, cases[i].yaml, strlen(cases[i].yaml)));
-        ck_assert_str_eq(t.s, cases[i].json);
-        text_free(&t);
-    }
-    struct text t = {0};
-    ck_assert(!json_of_yaml(&t, "{", 1));
-    ck_assert_uint_eq(t.len, 0);
-}
-END_TEST
-
 /* Ten thousand jobs that come, change and go: what is read again is what there was, and the file stays short. */
 START_TEST(many_jobs)
 {
@@ -484,7 +460,6 @@ int main(void)
     tcase_add_test(t, whose_job);
     tcase_add_test(t, pages);
     tcase_add_test(t, names_with_quotes);
-    tcase_add_test(t, as_json);
     tcase_add_test(t, many_jobs);
     tcase_add_loop_test(t, files_of_others, 0, 9);
     return check_run(t, NULL);
