@@ -140,14 +140,31 @@ static void put_header(const struct journal *j, struct text *t)
     text_printf(t, "jobs:\n");
 }
 
-static bool is_ours(const struct journal *j, const struct text *t)
+/* What the lines that were read would be if they were written here. */
+struct again {
+    journal_take *take;
+    void *arg;
+    struct text lines;
+};
+
+static bool take_again(void *arg, const struct job *job, bool ended)
 {
-    struct text header = {0};
-    put_header(j, &header);
-    bool ours = t->len >= header.len && !memcmp(t->s, header.s, header.len);
-    for (const char *line = ours ? t->s + header.len : ""; ours && *line; line = strchr(line, '\n') + 1)
-        ours = !strncmp(line, JOURNAL_ITEM, strlen(JOURNAL_ITEM)) && strchr(line, '\n');
-    text_free(&header);
+    struct again *a = arg;
+    if (ended)
+        journal_ended(&a->lines, job->id);
+    else
+        journal_job(&a->lines, job);
+    return a->take(a->arg, job, ended);
+}
+
+/* To the letter: who writes it anew (compact.h) knows a job by how its id is written. */
+static bool is_ours(const struct journal *j, const struct text *t, const struct text *lines)
+{
+    struct text all = {0};
+    put_header(j, &all);
+    text_put(&all, text_str(lines), lines->len);
+    bool ours = t->len == all.len && !memcmp(t->s, all.s, all.len);
+    text_free(&all);
     return ours;
 }
 
@@ -173,6 +190,7 @@ bool journal_open(struct journal *j, const char *state_dir, journal_take *take, 
                   struct diag *d)
 {
     struct text t = {0};
+    struct again again = {.take = take, .arg = arg};
     *j = (struct journal){0};
     *before = false;
     snprintf(j->path, sizeof(j->path), "%s/jobs.yaml", state_dir);
@@ -182,12 +200,13 @@ bool journal_open(struct journal *j, const char *state_dir, journal_take *take, 
     if (!rc && is_of_before(j, &t))
         *before = true;
     else if (!rc)
-        j->lines = journal_parse(&t, take, arg, d);
+        j->lines = journal_parse(&t, take_again, &again, d);
     else if (rc != -ENOENT)
         diag_error(d, (struct place){0}, "%s", text_read_error(rc));
     if (d->errors && !rc)
         keep_damaged(j, &t);
-    j->ours = !rc && !d->errors && is_ours(j, &t);
+    j->ours = !rc && !d->errors && is_ours(j, &t, &again.lines);
+    text_free(&again.lines);
     text_free(&t);
     return !d->errors;
 }

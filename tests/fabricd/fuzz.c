@@ -4,10 +4,14 @@
  * not crashing: a policy that compiles gives tables that are sound, and opensm's file merged twice is the same as once.
  */
 #include "fabricd/conf.h"
+#include "fabricd/dbus/internal.h"
+#include "fabricd/jobs/jobs_text.h"
+#include "fabricd/jobs/orders.h"
 #include "fabricd/json.h"
 #include "fabricd/message.h"
 #include "fabricd/fabric/opensm.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +127,124 @@ static void answer(const char *s, size_t len)
             need(fd_state_levels(&m.s)[i].sl[fd_state_levels(&m.s)[i].num_lanes - 1] <= 15);
 }
 
+/* ---- jobs: the file, and what comes over the bus ---------------------------------------------------------------- */
+
+static bool take_one(void *arg, const struct job *job, bool ended)
+{
+    (void)ended;
+    *(struct job *)arg = *job;
+    return true;
+}
+
+/* What was read of a line is written as it is read. */
+static bool take(void *arg, const struct job *job, bool ended)
+{
+    unsigned *n = arg;
+    struct text line = {0};
+    struct diag d = {.file = "f"};
+    text_printf(&line, "jobs:\n");
+    if (ended)
+        journal_ended(&line, job->id);
+    else
+        journal_job(&line, job);
+    need(strchr(strchr(line.s, '\n') + 1, '\n') == line.s + line.len - 1); /* one line */
+    struct job again = {.uid = 0};
+    need(journal_parse(&line, take_one, &again, &d) == 1 && !d.errors);
+    need(ended ? !strcmp(again.id, job->id) : !memcmp(&again, job, sizeof(again)));
+    text_free(&line);
+    text_free(&d.out);
+    return ++*n <= 1000;
+}
+
+static void jobs_file(const char *s, size_t len)
+{
+    struct text t = {.s = (char *)s, .len = len, .cap = len};
+    struct diag d = {.file = "f"};
+    unsigned n = 0;
+    (void)journal_parse(&t, take, &n, &d);
+    need(!d.errors == !d.out.len);
+    text_free(&d.out);
+}
+
+/* Nobody listens: those who would be told are the bus's and the socket's. */
+void subscribers_publish(struct daemon *d)
+{
+    (void)d;
+}
+
+static const char *next_line(char **at)
+{
+    char *s = *at ? *at : "", *end = strchr(s, '\n');
+    if (end)
+        *end = 0;
+    *at = end ? end + 1 : NULL;
+    return s;
+}
+
+/* A daemon with a policy and a directory, and no connections. */
+static struct daemon *host(void)
+{
+    static const char text[] = "version: 1\nclasses:\n  - {name: a, share: 50, max jobs: 3, choose: [{user: \"*\"}]}\n"
+                               "  - {name: b, share: 50}\njobs: {default: b, rules: [{qos: \"h*\", class: a}]}\n";
+    static struct daemon d;
+    struct diag diag = {.file = "f"};
+    char dir[] = "fuzz-state.XXXXXX"; /* where the script stands */
+    if (d.generation)
+        return &d;
+    need(mkdtemp(dir) && jobs_open(&d.jobs, dir, &diag) && policy_parse(&d.current.policy, text, strlen(text), &diag));
+    text_put(&d.current.text, text, strlen(text));
+    d.current.valid = true;
+    d.generation = 1;
+    return &d;
+}
+
+/*
+ * Lines: id, class, another class, a wish, a control group, and a number for owner and lease, as the arguments of the
+ * bus's methods. What is refused changes nothing, what is taken is there, and a job's line stays a line.
+ */
+static void bus(const char *input)
+{
+    struct dbus b = {.d = host()};
+    struct job job = {0};
+    sd_bus_error err = SD_BUS_ERROR_NULL;
+    struct text list = {0}, json = {0};
+    char copy[4096], *at = copy;
+    snprintf(copy, sizeof(copy), "%s", input);
+    const char *id = next_line(&at), *class_name = next_line(&at), *other = next_line(&at), *wish = next_line(&at);
+    const char *cgroup = next_line(&at), *number = next_line(&at);
+    unsigned before = b.d->jobs.n;
+    job.uid = (uint32_t)strtoul(number, NULL, 10);
+    job.lease_s = job.uid % 3;
+    bool good = order_text(job.id, sizeof(job.id), id, "id", false, &err) >= 0 &&
+                order_text(job.class_name, sizeof(job.class_name), class_name, "class", true, &err) >= 0 &&
+                order_text(job.qos, sizeof(job.qos), class_name, "qos", true, &err) >= 0 &&
+                order_text(job.wish, sizeof(job.wish), wish, "wish", true, &err) >= 0 &&
+                order_text(job.cgroup, sizeof(job.cgroup), cgroup, "cgroup", true, &err) >= 0;
+    need(!good || message_good_text(job.id, sizeof(job.id), false));
+    need(good == !sd_bus_error_is_set(&err));
+    bool taken = good && order_set(&b, &job, 0, &err) >= 0;
+    const struct job *is = jobs_find(&b.d->jobs, job.id);
+    need(taken ? is && is->uid == job.uid && !strcmp(is->wish, job.wish) : b.d->jobs.n == before);
+    need(taken == !sd_bus_error_is_set(&err));
+    sd_bus_error_free(&err);
+    (void)order_set_class(&b, NULL, 0, id, other, &err);
+    sd_bus_error_free(&err);
+    (void)order_choose(&b, NULL, job.uid, id, wish, &err);
+    sd_bus_error_free(&err);
+    (void)order_renew(&b, NULL, &job, 0, &err);
+    sd_bus_error_free(&err);
+    jobs_text(&list, b.d, "", FD_UID_ANY, "", 100000);
+    need(json_of_yaml(&json, text_str(&list), list.len));
+    text_free(&list);
+    text_free(&json);
+    if (!taken || strlen(id) % 2)
+        (void)order_end(&b, NULL, 0, id, &err);
+    sd_bus_error_free(&err);
+    while (b.d->jobs.n > 8)
+        need(!orders_job_end(b.d, b.d->jobs.job[0]->id, 0));
+    need(b.d->jobs.seats.held[0] + b.d->jobs.seats.held[1] == b.d->jobs.n);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -134,7 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     memcpy(s, data + 1, size - 1);
     s[size - 1] = 0;
-    switch (data[0] % 6) {
+    switch (data[0] % 8) {
     case 0:
         settings(s, size - 1);
         break;
@@ -147,6 +269,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 4:
         locks(s, size - 1);
+        break;
+    case 6:
+        jobs_file(s, size - 1);
+        break;
+    case 7:
+        bus(s);
         break;
     case 5:
         answers(s, size - 1);

@@ -1,17 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Fuzz what reads policies, locks, settings, opensm's file and messages, for $FUZZ_SECONDS (20).
+# Fuzz what reads policies, locks, settings, opensm's file, messages, jobs and calls of the bus, for $FUZZ_SECONDS (20).
 
 . "$(dirname "$0")/lib.sh"
 command -v clang >/dev/null || skip_all "clang is not installed"
 
 sources=()
-for f in text ydoc json keys policy pattern lock lock_text compile lanes weights ahead wait opensm conf message; do
+for f in text ydoc json keys policy pattern lock lock_text compile lanes weights ahead wait opensm conf message log \
+  jobs/{jobs,jobs_text,journal,compact,cgroups,seats,users,helper,orders} dbus/order; do
   sources+=("$top/fabricd/$f.c")
 done
 sources+=("$top/libmrmpi/route/policy.c")
 if ! clang -std=gnu17 -D_GNU_SOURCE -I"$top" -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-  $(pkg-config --cflags yaml-0.1) -o fuzz "$top/tests/fabricd/fuzz.c" "${sources[@]}" $(pkg-config --libs yaml-0.1) >out 2>&1; then
+  $(pkg-config --cflags yaml-0.1 libsystemd) -o fuzz "$top/tests/fabricd/fuzz.c" "${sources[@]}" $(pkg-config --libs yaml-0.1 libsystemd) >out 2>&1; then
   grep -q 'clang_rt.fuzzer' out && skip_all "clang has no libFuzzer"
   tap_result 1 "the target builds" out
   done_testing
@@ -37,6 +38,13 @@ printf '\x03version: 1\nclasses: [{name: a, share: 1, lanes: 3, ratio: 100:200}]
 } >seeds/answer
 # messages: of type 6, how much a process reads
 printf '\x02fabd\x01\x00\x06\x00\x18\x00\x00\x00\x01\x00\x00\x00\xff\xff\xff\xff\x00\x00\x00\x00' >seeds/reads
+# the file of jobs, with a line of a daemon that was killed; and calls of the bus
+{
+  printf '\x06# written by fabricd: the last line of a job holds\nboot: 0-1\njobs:\n  - {id: "7", class: a, uid: 4, since: 9}\n'
+  printf '  - {id: b c, qos: "\\"x", lease: 60, cgroup: /sys/fs/cgroup/pids/x}\n  - {id: "7", ended: true}\n  - {id: c, cl'
+} >seeds/jobs
+printf '\x07job 1\na\nb\na\n\n4242\n' >seeds/bus
+printf '\x07"}, {x\n\n\na\n/sys/fs/cgroup/pids/x\n7\n' >seeds/bus2
 fabricctl policy schema | sed -n 's/^ *"\([a-z_ ]*\)": {$/"\1: "/p' | sort -u >words
 {
   printf '\x04lock 1\nfabric vls=8 low=64 high=64 mtu=4096 rate=200000 hops=4 oversubscription=2\n'

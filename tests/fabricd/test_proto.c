@@ -420,6 +420,7 @@ START_TEST(files_of_others)
               {"jobs:\n", 0},
               {OURS, 0},
               {OURS "  - {id: a}\n  - {id: a, ended: true}\n", 0},
+              {OURS "  - {id: a}\n  - {id: \"a\", ended: true}\n", 0}, /* by hand: ids are written otherwise */
               {OURS "  - {id: a, ended: true}\n  - {id: a}\n", 1}};
     char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64], damaged[80];
     struct job b = {.id = "b", .class_name = "new", .uid = FD_UID_ANY};
@@ -461,6 +462,6 @@ int main(void)
     tcase_add_test(t, pages);
     tcase_add_test(t, names_with_quotes);
     tcase_add_test(t, many_jobs);
-    tcase_add_loop_test(t, files_of_others, 0, 9);
+    tcase_add_loop_test(t, files_of_others, 0, 10);
     return check_run(t, NULL);
 }
