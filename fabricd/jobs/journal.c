@@ -35,6 +35,19 @@ struct reader {
     unsigned lines, taken;
 };
 
+/* As it comes from outside (message.h): ASCII, which is what is written, too. */
+static bool read_text(struct ydoc *y, yaml_node_t *n, const char *what, char *out, size_t size)
+{
+    if (!ydoc_string(y, n, what, out, size))
+        return false;
+    for (const char *s = out; *s; s++)
+        if (*s & 0x80) {
+            diag_error(y->diag, ydoc_place(n), "%s has a character that is not ASCII; allowed: printable ASCII", what);
+            return false;
+        }
+    return true;
+}
+
 /* One with an error is left out. */
 static void parse_job(struct reader *r, yaml_node_t *n)
 {
@@ -50,7 +63,7 @@ static void parse_job(struct reader *r, yaml_node_t *n)
     bool ended = false;
     for (unsigned i = 0; i < COUNT(fields); i++)
         k[KEYS + i].name = fields[i].key;
-    if (!ydoc_map(y, n, "a job", k, COUNT(k)) || !ydoc_string(y, k[ID].value, "id", job.id, sizeof(job.id)))
+    if (!ydoc_map(y, n, "a job", k, COUNT(k)) || !read_text(y, k[ID].value, "id", job.id, sizeof(job.id)))
         return;
     if (k[UID].value)
         ydoc_uint(y, k[UID].value, "uid", 0, FD_UID_ANY - 1, &job.uid);
@@ -62,7 +75,7 @@ static void parse_job(struct reader *r, yaml_node_t *n)
         ydoc_bool(y, k[END].value, "ended", &ended);
     for (unsigned i = 0; i < COUNT(fields); i++)
         if (k[KEYS + i].value)
-            ydoc_string(y, k[KEYS + i].value, fields[i].key, (char *)&job + fields[i].at, fields[i].size);
+            read_text(y, k[KEYS + i].value, fields[i].key, (char *)&job + fields[i].at, fields[i].size);
     if (y->diag->errors != errors)
         return;
     if (r->take(r->arg, &job, ended))

@@ -217,6 +217,7 @@ START_TEST(one_bad_line)
         {"  - {id: b, cla", "jobs.yaml:4:"},
         {"  - {id: \"b}", "jobs.yaml:4:"},
         {"  - {}", "jobs.yaml:4:5: error: "},
+        {"  - {id: b, name: \303\251}", "jobs.yaml:4:19: error: name has a character that is not ASCII"},
         {"  %$\t@", "jobs.yaml:4:"},
     };
     char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64], damaged[80], file[256];
@@ -457,7 +458,7 @@ int main(void)
     tcase_add_test(t, other_types);
     tcase_add_test(t, apply);
     tcase_add_test(t, jobs_survive);
-    tcase_add_loop_test(t, one_bad_line, 0, 7);
+    tcase_add_loop_test(t, one_bad_line, 0, 8);
     tcase_add_test(t, whose_job);
     tcase_add_test(t, pages);
     tcase_add_test(t, names_with_quotes);
