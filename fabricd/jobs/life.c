@@ -143,18 +143,20 @@ static bool look_at(struct life *l, const struct job *job, uint64_t now_us)
 
 /*
  * A process whose group says that a scheduler has put it there for its job tells where the job's group is. From then on
- * the job ends with that.
+ * the job ends with that, and processes elsewhere are not of it: true.
  */
-static void adopt(struct life *l)
+static bool adopt(struct life *l)
 {
+    bool any = false;
     for (struct client *c = server_clients(l->d->server); c; c = c->next) {
         struct claim *claim = &c->subscriber.claim;
         const struct job *job = *claim->by.path ? subscribers_job(l->d, c) : NULL;
         if (job && !*job->cgroup && !strcmp(job->id, claim->by.id))
-            orders_job_adopt(l->d, job->id, claim->by.path);
+            any |= !orders_job_adopt(l->d, job->id, claim->by.path);
         if (job)
             *claim->by.path = 0;
     }
+    return any;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
@@ -165,8 +167,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *arg)
     struct jobs *j = &l->d->jobs;
     uint64_t now_us = orders_now_us();
     unsigned files = FILES_EACH, n = j->n < JOBS_EACH ? j->n : JOBS_EACH;
-    bool ended = false;
-    adopt(l);
+    bool changed = adopt(l);
     for (; n && files && j->n && now_us >= l->not_before_us; n--) {
         if (l->at >= j->n)
             l->at = 0;
@@ -176,11 +177,11 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *arg)
             watch(l, job);
         }
         if ((*job->cgroup || job->lease_s) && look_at(l, job, now_us))
-            ended = true; /* another job has come to its place */
+            changed = true; /* another job has come to its place */
         else
             l->at++;
     }
-    if (ended)
+    if (changed)
         subscribers_publish(l->d);
     sd_event_source_set_time_relative(source, EVERY_US);
     return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);

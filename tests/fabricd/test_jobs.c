@@ -12,6 +12,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char dir[64];
@@ -166,11 +169,24 @@ START_TEST(looks)
 }
 END_TEST
 
-/* The process at the other end of a socket: this one, and one that has ended. */
+static bool old_kernel; /* one that has no reference to the process */
+
+int getsockopt(int fd, int level, int option, void *value, socklen_t *len)
+{
+    if (old_kernel) {
+        errno = ENOPROTOOPT;
+        return -1;
+    }
+    return (int)syscall(SYS_getsockopt, fd, level, option, value, len);
+}
+
+/* The process at the other end of a socket: this one, and one that has ended, whose number another has got. */
 START_TEST(peer)
 {
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
     char path[64], *where;
-    int ends[2];
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0), ends[2];
+    old_kernel = _i;
     snprintf(path, sizeof(path), "/proc/%d/cgroup", getpid());
     put_file(path, V2);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
@@ -179,6 +195,19 @@ START_TEST(peer)
     free(where);
     ck_assert_int_lt(cgroups_of_peer(ends[0], 999999999, getuid(), &where), 0);
     ck_assert_ptr_null(where);
+    snprintf(a.sun_path, sizeof(a.sun_path), "%s/socket", dir);
+    ck_assert(!bind(listener, (struct sockaddr *)&a, sizeof(a)) && !listen(listener, 1));
+    pid_t child = fork();
+    if (!child)
+        _exit(connect(ends[0] = socket(AF_UNIX, SOCK_SEQPACKET, 0), (struct sockaddr *)&a, sizeof(a)) != 0);
+    int fd = accept(listener, NULL, NULL), status;
+    ck_assert(fd >= 0 && waitpid(child, &status, 0) == child && !status);
+    snprintf(path, sizeof(path), "/proc/%d/cgroup", child);
+    put_file(path, V2);
+    ck_assert_int_eq(cgroups_of_peer(fd, child, getuid(), &where), -ESRCH);
+    ck_assert_ptr_null(where);
+    close(fd);
+    close(listener);
     close(ends[0]);
     close(ends[1]);
 }
@@ -452,7 +481,7 @@ int main(void)
     tcase_add_test(t, inside);
     tcase_add_test(t, schedulers);
     tcase_add_test(t, looks);
-    tcase_add_test(t, peer);
+    tcase_add_loop_test(t, peer, 0, 2);
     tcase_add_test(t, who_decides);
     tcase_add_test(t, limits);
     tcase_add_test(t, compacted);
