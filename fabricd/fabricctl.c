@@ -7,6 +7,7 @@
 #include "fabricd/cluster.h"
 #include "fabricd/compile.h"
 #include "fabricd/ctl.h"
+#include "fabricd/jobs/ask.h"
 #include "fabricd/json.h"
 #include "fabricd/keys.h"
 #include "fabricd/fabric/opensm.h"
@@ -18,7 +19,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,10 +62,11 @@ static const char usage[] =
     "Exit status: 0 done, 1 it could not be done, 2 the command or the policy is wrong.\n";
 
 struct args {
-    const char *socket, *user, *account, *qos, *partition, *name, *wish, *cgroup, *lease;
+    const char *socket;
+    struct ask_options job;
     struct plan_options plan;
     struct top_options top;
-    bool cluster, renew;
+    bool cluster;
     int num;
     char **word;
 };
@@ -150,16 +151,6 @@ static int simple_request(const struct args *a, enum fd_type type)
 {
     struct fd_header h;
     return converse(a, type, &h, sizeof(h));
-}
-
-static bool put(char *to, size_t size, const char *value, const char *what)
-{
-    if (!value || strlen(value) < size) {
-        snprintf(to, size, "%s", value ? value : "");
-        return true;
-    }
-    fprintf(stderr, "fabricctl: the %s has %zu characters; allowed: up to %zu\n", what, strlen(value), size - 1);
-    return false;
 }
 
 static int print_schema(void)
@@ -268,7 +259,7 @@ static int print_plan(const struct args *a, const struct plan *l)
 static int policy_forget(const struct args *a, const char *class)
 {
     struct fd_class m = {0};
-    if (!put(m.class_name, sizeof(m.class_name), class, "class name"))
+    if (!ask_text(m.class_name, sizeof(m.class_name), class, "class name"))
         return 2;
     return converse(a, FD_FORGET, &m, sizeof(m));
 }
@@ -307,35 +298,6 @@ static int policy_command(const struct args *a)
     return rc;
 }
 
-/* The owner of a job: as asked; else who sets it, but root sets jobs for others, and must say for whom. */
-static bool owner(const struct args *a, uint32_t *uid)
-{
-    if (!a->user) {
-        *uid = getuid() && !a->renew ? getuid() : FD_UID_ANY;
-        return true;
-    }
-    struct passwd *pw = getpwnam(a->user);
-    char *end;
-    unsigned long n = strtoul(a->user, &end, 10);
-    if (!pw && (*end || end == a->user || n >= FD_UID_ANY)) {
-        fprintf(stderr, "fabricctl: no user '%s'\n", a->user);
-        return false;
-    }
-    *uid = pw ? pw->pw_uid : (uint32_t)n;
-    return true;
-}
-
-static bool lease(const struct args *a, uint32_t *seconds)
-{
-    uint64_t s = 0;
-    if (a->lease && (!ydoc_uint_of(a->lease, &s) || s < 1 || s > FD_LEASE_MAX)) {
-        fprintf(stderr, "fabricctl: the lease is '%s'; allowed: 1 to %u seconds\n", a->lease, FD_LEASE_MAX);
-        return false;
-    }
-    *seconds = (uint32_t)s;
-    return true;
-}
-
 /* What the library would be told: asked as it asks. */
 static int job_show(const struct args *a, const char *job)
 {
@@ -361,7 +323,7 @@ static int job_command(const struct args *a)
     if (a->num == 2 && !strcmp(verb, "list"))
         return converse(a, FD_JOB_LIST, NULL, 0);
     if (a->num == 3 && !strcmp(verb, "show")) {
-        if (!put(m.job, sizeof(m.job), a->word[2], "job id"))
+        if (!ask_text(m.job, sizeof(m.job), a->word[2], "job id"))
             return 2;
         return job_show(a, a->word[2]);
     }
@@ -377,19 +339,11 @@ static int job_command(const struct args *a)
     if (v == sizeof(verbs) / sizeof(verbs[0]))
         return -1;
     const char *class = a->num == 4 && strcmp(a->word[3], "-") ? a->word[3] : NULL;
-    bool choose = verbs[v].type == FD_JOB_CHOOSE;
     if (a->cluster && verbs[v].type != FD_JOB_SET && verbs[v].type != FD_JOB_GIVE)
         return -1;
-    m.flags = a->renew ? FD_JOB_RENEW : 0;
     if (a->cluster)
         return cluster_give(a->word[2], a->word[3]);
-    if (!put(m.job, sizeof(m.job), a->word[2], "job id") ||
-        !put(m.class_name, sizeof(m.class_name), choose ? NULL : class, "class name") ||
-        !put(m.wish, sizeof(m.wish), choose ? class : a->wish, "class name") ||
-        !put(m.account, sizeof(m.account), a->account, "account") || !put(m.qos, sizeof(m.qos), a->qos, "QOS") ||
-        !put(m.partition, sizeof(m.partition), a->partition, "partition") ||
-        !put(m.name, sizeof(m.name), a->name, "job name") || !put(m.cgroup, sizeof(m.cgroup), a->cgroup, "cgroup") ||
-        !lease(a, &m.lease_s) || !owner(a, &m.uid))
+    if (!ask_job(&a->job, verbs[v].type, a->word[2], class, &m))
         return 2;
     return converse(a, verbs[v].type, &m, sizeof(m));
 }
@@ -445,22 +399,22 @@ int main(int argc, char **argv)
             a.socket = optarg;
             break;
         case 'u':
-            a.user = optarg;
+            a.job.user = optarg;
             break;
         case 'a':
-            a.account = optarg;
+            a.job.account = optarg;
             break;
         case 'n':
-            a.name = optarg;
+            a.job.name = optarg;
             break;
         case 'q':
-            a.qos = optarg;
+            a.job.qos = optarg;
             break;
         case 'p':
-            a.partition = optarg;
+            a.job.partition = optarg;
             break;
         case 'w':
-            a.wish = optarg;
+            a.job.wish = optarg;
             break;
         case 'i':
             if (!number("interval", optarg, 1, &a.top.interval_s))
@@ -474,13 +428,13 @@ int main(int argc, char **argv)
             a.cluster = true;
             break;
         case 'g':
-            a.cgroup = optarg;
+            a.job.cgroup = optarg;
             break;
         case 't':
-            a.lease = optarg;
+            a.job.lease = optarg;
             break;
         case 'r':
-            a.renew = true;
+            a.job.renew = true;
             break;
         case 'l':
             if (a.plan.num_loads == PLAN_LOADS_MAX) {

@@ -8,10 +8,13 @@ PROGRAMS += fabricd fabricctl
 MANPAGES += man/fabricd.8 man/fabricctl.1 man/mrmpi-policy.5 man/org.mrmpi.Fabric1.5
 
 fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/dbus/dbus.c fabricd/dbus/manager.c fabricd/dbus/job.c \
-                fabricd/dbus/order.c fabricd/dbus/sender.c fabricd/requests.c fabricd/jobs/orders.c fabricd/jobs/users.c fabricd/jobs/jobs_text.c fabricd/start.c fabricd/daemon.c fabricd/forget.c fabricd/subscribers.c \
+                fabricd/dbus/order.c fabricd/dbus/sender.c fabricd/requests.c fabricd/start.c fabricd/daemon.c fabricd/forget.c fabricd/subscribers.c \
                 fabricd/readers.c fabricd/server.c fabricd/state.c fabricd/pace.c fabricd/manager.c fabricd/work.c fabricd/follow.c fabricd/apply.c fabricd/fabric/sms.c \
-                fabricd/conf.c fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c fabricd/jobs/claims.c fabricd/jobs/life.c fabricd/jobs/helper.c fabricd/store.c fabricd/status.c fabricd/rails.c fabricd/bus.c fabricd/fabric/verify.c \
+                fabricd/conf.c fabricd/store.c fabricd/status.c fabricd/rails.c fabricd/bus.c fabricd/fabric/verify.c \
                 fabricd/fabric/cables.c fabricd/fabric/snapshot.c fabricd/fabric/ports.c fabricd/fabric/rate.c fabricd/fabric/smp.c \
+                fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c \
+                fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/jobs/orders.c fabricd/jobs/life.c \
+                fabricd/jobs/jobs_text.c \
                 fabricd/sa.c fabricd/log.c
 fabricd_PKGS := yaml-0.1 libsystemd libibumad
 fabricd_LDLIBS := -pthread
@@ -20,7 +23,7 @@ fabricd_LDLIBS := -pthread
 FABRICD_PLAN := fabricd/arbiter.c fabricd/pace.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/plan_command.c \
                 libmrmpi/route/ahead.c
 
-fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/fabricctl.c fabricd/cluster.c fabricd/ctl.c fabricd/json.c fabricd/top.c fabricd/schema.c \
+fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/fabricctl.c fabricd/jobs/ask.c fabricd/cluster.c fabricd/ctl.c fabricd/json.c fabricd/top.c fabricd/schema.c \
                   fabricd/rails.c fabricd/bus.c
 fabricctl_PKGS := yaml-0.1
 
