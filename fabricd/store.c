@@ -55,9 +55,25 @@ static int open_lock(const struct conf *c, const char *path)
     return fd < 0 ? -errno : fd;
 }
 
+/* Whoever can write there can give himself a class, or have this process write where a link leads to. */
+static bool is_ours_alone(const char *dir)
+{
+    struct stat st;
+    if (stat(dir, &st))
+        return true; /* what is wrong with it is found by using it */
+    if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH)) {
+        log_error("%s is not used: %s; it must be root's, and writable for no other user", dir,
+                  st.st_mode & (S_IWGRP | S_IWOTH) ? "others can write there" : "it belongs to another user");
+        return false;
+    }
+    return true;
+}
+
 int store_open(const struct conf *c, int *lock_fd)
 {
     char path[PATH_MAX + 32];
+    if (!is_ours_alone(c->state))
+        return -EPERM;
     state_path(c, "lock", path, sizeof(path));
     int fd = open_lock(c, path);
     if (fd < 0 && can_be_read_still(fd)) {

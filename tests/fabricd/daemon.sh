@@ -35,6 +35,23 @@ fabricd --config fabricd.yaml --socket "$tmp/other.sock" 2>q
 like "a second daemon may not use the same state" 'state/lock: another fabricd uses this state directory' q
 
 ok "and which file it follows" status_has "^follows: \{file: $tmp/policy.yaml, waiting: \"no\"\}"
+# directories and files that others can write
+mkdir open theirs
+chmod 777 open
+exits 1 fabricd --config fabricd.yaml --state "$tmp/open" 2>q
+like "a state directory where others can write is not used" '/open is not used: others can write there' q
+is "nor touched" "$(ls -A open)" ""
+if [ "$(id -u)" = 0 ]; then
+  chown nobody theirs
+  exits 1 fabricd --config fabricd.yaml --state "$tmp/theirs" 2>q
+  like "nor one of another user" '/theirs is not used: it belongs to another user' q
+fi
+fabricd --config fabricd.yaml --state "$tmp/made" --socket "$tmp/made.sock" 2>/dev/null &
+made=$!
+wait_for 10 fabricctl --socket made.sock status
+is "one that it makes is for nobody else to read" "$(stat -c %a made)" 700
+stop $made
+
 sed -i 's/default: normal/default: batch/' policy.yaml
 ok "the file is taken up when it has changed, whatever can be seen of the fabric" wait_for 6 status_has '^policy: .*generation: 2'
 "$tool" query "$FABRICD_SOCKET" 1 >q

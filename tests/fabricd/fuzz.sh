@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Fuzz what reads policies, locks, settings, opensm's file, messages, jobs and calls of the bus, for $FUZZ_SECONDS (20).
+# timeout: 900
+# Fuzz what reads policies, locks, settings, opensm's file, messages, jobs and calls of the bus: $FUZZ_SECONDS (600).
 
 . "$(dirname "$0")/lib.sh"
 command -v clang >/dev/null || skip_all "clang is not installed"
@@ -47,9 +48,9 @@ printf '\x07job 1\na\nb\na\n\n4242\n' >seeds/bus
 printf '\x07"}, {x\n\n\na\n/sys/fs/cgroup/pids/x\n7\n' >seeds/bus2
 fabricctl policy schema | sed -n 's/^ *"\([a-z_ ]*\)": {$/"\1: "/p' | sort -u >words
 {
-  printf '\x04lock 1\nfabric vls=8 low=64 high=64 mtu=4096 rate=200000 hops=4 oversubscription=2\n'
+  printf '\x04lock 1\npolicy generation=7 digest=8f3ac01d92e6b754\nfabric vls=8 low=64 high=64 mtu=4096 rate=200000 hops=4 oversubscription=2\n'
   printf 'class urgent small=1 medium=2,3 bulk=4,5\nretired batch small=6 bulk=7\n'
 } >seeds/lock
-ok "nothing falls over" ./fuzz -dict=words -max_total_time="${FUZZ_SECONDS:-20}" -max_len=8192 -timeout=5 -rss_limit_mb=1024 \
+ok "nothing falls over" ./fuzz -dict=words -max_total_time="${FUZZ_SECONDS:-600}" -max_len=8192 -timeout=5 -rss_limit_mb=1024 \
   -artifact_prefix="$tmp/" -verbosity=0 seeds
 done_testing
