@@ -23,7 +23,7 @@ struct follow {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool stopping, again;
+    bool stopping, ended, again;
     bool has_news;
     struct follow_news news;
     int fd;
@@ -157,6 +157,8 @@ static void *follow_main(void *arg)
         while (!f->stopping && !f->again && pthread_cond_timedwait(&f->wake, &f->lock, &until) != ETIMEDOUT)
             ;
     }
+    f->ended = true;
+    pthread_cond_broadcast(&f->wake);
     pthread_mutex_unlock(&f->lock);
     return NULL;
 }
@@ -199,13 +201,17 @@ void follow_stop(struct follow *f)
     pthread_mutex_lock(&f->lock);
     f->stopping = true;
     pthread_cond_broadcast(&f->wake);
-    pthread_mutex_unlock(&f->lock);
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += STOP_MS * 1000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    if (pthread_clockjoin_np(f->thread, NULL, CLOCK_MONOTONIC, &until))
+    while (!f->ended && pthread_cond_timedwait(&f->wake, &f->lock, &until) != ETIMEDOUT)
+        ;
+    bool ended = f->ended;
+    pthread_mutex_unlock(&f->lock);
+    if (!ended)
         return; /* a file server does not answer; the thread ends with the process, and uses f until then */
+    pthread_join(f->thread, NULL);
     close(f->fd);
     free_news(&f->news);
     text_free(&f->problem);
