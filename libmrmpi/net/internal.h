@@ -59,6 +59,13 @@ static inline bool mr_peer_answers(const struct mr_peer *p)
     return p->arrived != mr_peers.arrived;
 }
 
+/* Requests that are with the adapter, as far as their completions have been taken. */
+static inline unsigned mr_link_under_way(const struct mr_link *l)
+{
+    return mr_kind_is(l->kind, MR_IS_CONNECTED) ? l->qp.depth - l->qp.room : 0;
+}
+/* The next packet asks for the time, and for what is under way. In turn.c. */
+void mr_net_tell_time(struct mr_peer *p, size_t payload);
 /* Over which subchannel a packet goes, none of those excluded; p->num_now: there is none. */
 static inline unsigned mr_packet_turn(struct mr_peer *p, uint32_t excluded, size_t payload)
 {
@@ -68,7 +75,7 @@ static inline unsigned mr_packet_turn(struct mr_peer *p, uint32_t excluded, size
         return mr_sched_pick(policy, &p->packet_turn, p->load, 1, excluded, payload);
     p->packet_turn.answers = mr_peer_answers(p) && !p->num_large;
     if (mr_sched_wants_time(policy, &p->packet_turn, p->num_now, payload))
-        mr_sched_tell_time(&p->packet_turn, mr_clock_ns());
+        mr_net_tell_time(p, payload);
     return mr_sched_pick(policy, &p->packet_turn, p->load, p->num_now, excluded, payload);
 }
 /* It has gone over that one. */

@@ -129,7 +129,7 @@ static __attribute__((noinline)) bool waits_for(const struct mr_peer *p, unsigne
 {
     return !mr_peers.ahead_limited && !p->has_lossy_link && mr_kind_is(l->kind, MR_IS_CONNECTED) &&
            mr_sched_waits(&mr_peers.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, excluded, i, len,
-                          l->qp.depth - l->qp.room);
+                          mr_link_under_way(l));
 }
 
 /* Over the subchannel whose turn it is, of those that have room. -EAGAIN: none has. */

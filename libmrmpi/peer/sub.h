@@ -45,6 +45,7 @@ struct mr_sub {
     unsigned num_links;   /* that there is memory for; some may be closed */
     struct mr_link *link; /* NULL: it was never opened */
     struct mr_link *level[MR_LEVELS];
+    unsigned emptied; /* mr_rail.emptied when it was asked last what is under way over it */
     struct mr_sub_own *own; /* what peer/ keeps of it, */
     struct mr_connect_sub *connect; /* and connect/ */
 };

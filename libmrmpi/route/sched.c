@@ -188,19 +188,21 @@ unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, cons
     }
 }
 
-/*
- * By the port's rate some of what is under way may have gone; that half of it has not is sure enough, and a port that
- * carries less than its rate is never believed to be idle.
- */
+void mr_sched_tell_backlog(const struct mr_sched *s, const struct mr_load *load, unsigned i, uint64_t len,
+                           unsigned under_way, uint64_t since)
+{
+    uint64_t least = since + under_way / 2 * time_for(s, &load[i], len);
+
+    if (*load[i].until < least)
+        *load[i].until = least;
+}
+
 bool mr_sched_waits(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
                     uint32_t excluded, unsigned i, uint64_t len, unsigned under_way)
 {
-    uint64_t least = s->clock + under_way / 2 * time_for(s, &load[i], len);
-
     if (!s->uneven || (p->kind->turn != MR_TURN_FAIR && p->kind->turn != MR_TURN_SOONEST))
         return false;
-    if (*load[i].until < least)
-        *load[i].until = least;
+    mr_sched_tell_backlog(s, load, i, len, under_way, s->clock);
     return find_soonest(s, load, n, excluded, len, i) == i;
 }
 

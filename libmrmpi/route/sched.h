@@ -74,6 +74,13 @@ static inline bool mr_sched_wants_time(const struct mr_policy *p, const struct m
 }
 
 void mr_sched_tell_time(struct mr_sched *s, uint64_t ns);
+/*
+ * So many packets of about len bytes were under way over subchannel i since then, in units of time, as far as is known.
+ * By the port's rate some of them may have gone; that half of them have not is sure enough, and a port that carries
+ * less than its rate, since another process uses it, too, is never believed to be idle.
+ */
+void mr_sched_tell_backlog(const struct mr_sched *s, const struct mr_load *load, unsigned i, uint64_t len,
+                           unsigned under_way, uint64_t since);
 
 unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
                        uint32_t excluded, uint64_t len);

@@ -91,6 +91,15 @@ static int look_idle(void)
     return 0;
 }
 
+/* Up to BATCH completions of a rail's queue. */
+static inline int take_completions(struct mr_rail *rail, struct ibv_wc wc[])
+{
+    int n = ibv_poll_cq(rail->cq, BATCH, wc);
+
+    rail->emptied += n < BATCH;
+    return n;
+}
+
 /* n completions of a rail's queue, or the negative word that it is gone. */
 static inline int handle(struct mr_rail *rail, struct ibv_wc wc[], int n)
 {
@@ -119,7 +128,7 @@ int mr_verbs_poll(void)
     rail = first = mr_verbs.polled;
     if (__builtin_expect(!rail, 0))
         return look_idle();
-    while (!(n = ibv_poll_cq(rail->cq, BATCH, wc))) {
+    while (!(n = take_completions(rail, wc))) {
         rail = mr_verbs.polled = rail->next_polled;
         mr_verbs.streak_left = MR_POLL_STREAK;
         if (rail == first)
@@ -139,7 +148,7 @@ int mr_verbs_poll_between(int (*look)(void))
     rail = first = mr_verbs.polled;
     if (!rail)
         return look_idle();
-    while (!(n = ibv_poll_cq(rail->cq, BATCH, wc))) {
+    while (!(n = take_completions(rail, wc))) {
         rail = mr_verbs.polled = rail->next_polled;
         mr_verbs.streak_left = MR_POLL_STREAK;
         if (rail == first)

@@ -68,6 +68,7 @@ struct mr_rail {
                        uses it */
     struct mr_rail_addr addr;
     struct ibv_cq *cq;
+    unsigned emptied; /* looks that have left nothing in it, so that what is under way was under way then; wraps */
     struct mr_rail *next_polled; /* of those whose devices work, in a ring; NULL: it is not among them */
     unsigned cq_room;            /* completions that may still be asked for without overrunning the queue */
     unsigned cq_room_all;        /* while nothing is posted */

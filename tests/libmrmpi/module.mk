@@ -88,7 +88,7 @@ tests/libmrmpi/test_probe_SRCS := tests/libmrmpi/test_probe.c libmrmpi/peer/prob
 tests/libmrmpi/test_addresses_SRCS := tests/libmrmpi/test_addresses.c libmrmpi/peer/addresses.c libmrmpi/route/address.c libmrmpi/link/kinds.c \
     $(RAIL_TEST_BASE)
 tests/libmrmpi/test_where_SRCS := tests/libmrmpi/test_where.c libmrmpi/peer/where.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/net/rely.c libmrmpi/peer/lists.c libmrmpi/route/address.c libmrmpi/route/sched.c libmrmpi/route/policy.c \
+tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/net/rely.c libmrmpi/net/turn.c libmrmpi/peer/lists.c libmrmpi/route/address.c libmrmpi/route/sched.c libmrmpi/route/policy.c \
     $(addprefix libmrmpi/reliable/,window.c ack.c) libmrmpi/base/record.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_PKGS := check
 tests/libmrmpi/test_rely_LDLIBS := -lpthread

@@ -525,6 +525,44 @@ START_TEST(a_burst_waits_for_the_fast_one)
 }
 END_TEST
 
+/* Another process has half of each port, of which this one only knows what is still under way when it looks. */
+START_TEST(ports_that_another_uses)
+{
+    enum { ROOM = 64, LEN = 8192, NS = 330 }; /* NS: that the fast one takes for a packet */
+    uint64_t until[2] = { 0 }, due[2] = { 0 }, free_ns[2] = { 0 }, done_ns[2][ROOM] = { 0 }, behind = 0;
+    struct mr_load load[2];
+    struct mr_sched s = ports(load, until, 2, true);
+    unsigned carried[2] = { 0 };
+
+    s.due = due;
+    s.uneven = true;
+    for (unsigned now = 1000, i = 0; i < 2000; now += 150) {
+        unsigned under_way[2] = { 0 }, k;
+        uint64_t since = s.clock;
+
+        mr_sched_tell_time(&s, now);
+        for (unsigned p = 0; p < 2; p++) {
+            for (unsigned at = 0; at < ROOM; at++)
+                under_way[p] += done_ns[p][at] > now;
+            mr_sched_tell_backlog(&s, load, p, LEN, under_way[p], since);
+        }
+        k = mr_sched_pick(&fair, &s, load, 2, 0, LEN);
+        if (under_way[k] == ROOM && mr_sched_waits(&fair, &s, load, 2, 0, k, LEN, ROOM))
+            continue;
+        k = under_way[k] == ROOM ? !k : k;
+        ck_assert_uint_lt(under_way[k], ROOM);
+        free_ns[k] = (free_ns[k] > now ? free_ns[k] : now) + 2 * NS * (k ? 4 : 1);
+        done_ns[k][carried[k]++ % ROOM] = free_ns[k];
+        mr_sched_charge(&fair, &s, load, 2, k, LEN);
+        i++;
+        if (free_ns[1] > now && free_ns[1] - now > behind)
+            behind = free_ns[1] - now;
+    }
+    ck_assert_uint_le(behind, 2 * NS * ROOM * 5 / 4); /* about as full as the fast one */
+    ck_assert_uint_ge(carried[1], 2000 / 5 - 2000 / 50);
+}
+END_TEST
+
 /* Two ports of one rate, of which one is at another socket. */
 START_TEST(a_far_one_helps_in_bursts)
 {
@@ -841,6 +879,7 @@ int main(void)
     tcase_add_test(t, alone_it_takes_both_that_are_alike);
     tcase_add_test(t, not_alone_the_slow_one_has_its_share);
     tcase_add_test(t, a_burst_waits_for_the_fast_one);
+    tcase_add_test(t, ports_that_another_uses);
     tcase_add_test(t, a_far_one_helps_in_bursts);
     tcase_add_test(t, one_port_is_enough);
     tcase_add_test(t, in_hurry_all_carry_the_same);
