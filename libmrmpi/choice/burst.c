@@ -8,11 +8,12 @@ enum buffer { UNKNOWN, NEW, KNOWN };
 
 /*
  * Each page has one place, whatever the distance of buffers: of two that want the same, none is remembered while they
- * take turns. False: it has not been copied enough until now.
+ * take turns. Returns what has been copied until now.
  */
-static bool count(const struct mr_burst *owner, struct mr_burst_buffers *b, const void *buf, size_t len, unsigned *at)
+static uint32_t count(struct mr_burst_buffers *b, const void *buf, size_t len, unsigned *at)
 {
     uintptr_t page = (uintptr_t)buf >> PAGE_SHIFT;
+    uint32_t before;
 
     *at = (page ^ page / MR_BURST_BUFFERS) % MR_BURST_BUFFERS;
     if (b->of[*at].page != page) {
@@ -20,22 +21,41 @@ static bool count(const struct mr_burst *owner, struct mr_burst_buffers *b, cons
         b->of[*at].bytes = 0;
         b->of[*at].registered = false;
     }
-    if (b->of[*at].bytes >= MR_BURST_WORTH * owner->devices)
-        return true;
-    b->of[*at].bytes += (uint32_t)len;
-    return false;
+    before = b->of[*at].bytes;
+    b->of[*at].bytes = len > UINT32_MAX - before ? UINT32_MAX : before + (uint32_t)len;
+    return before;
+}
+
+static void sample(struct mr_burst *b, const void *buf, size_t len)
+{
+    if (b->samples == MR_BURST_SAMPLES)
+        return;
+    b->samples++;
+    b->copied_ns += b->copy_ns(buf, len);
+    b->copied += len;
+}
+
+/* So many bytes were copied from or into a buffer, which takes as long as to register it, or longer. */
+static bool is_worth(struct mr_burst *b, uint64_t bytes, const void *buf, size_t len)
+{
+    if (bytes < (uint64_t)MR_BURST_WORTH * b->devices)
+        return false;
+    sample(b, buf, len);
+    return b->samples == MR_BURST_SAMPLES &&
+           bytes * b->copied_ns >= (uint64_t)MR_BURST_REGISTER_NS * b->devices * b->copied;
 }
 
 /* NEW: it is to be registered now. */
 static enum buffer find(struct mr_burst *owner, struct mr_burst_buffers *b, const void *buf, size_t len, unsigned pace)
 {
     unsigned at;
+    uint32_t bytes = count(b, buf, len, &at);
     uint64_t now;
 
-    if (!count(owner, b, buf, len, &at))
-        return UNKNOWN;
     if (b->of[at].registered)
         return KNOWN;
+    if (!is_worth(owner, bytes, buf, len))
+        return UNKNOWN;
     now = owner->clock_ns();
     if (now < b->next_ns)
         return UNKNOWN;
@@ -45,16 +65,6 @@ static enum buffer find(struct mr_burst *owner, struct mr_burst_buffers *b, cons
 }
 
 /* ---- the better way ---------------------------------------------------------------------------------------------- */
-
-/* Before the first look there are all of them. */
-static void sample(struct mr_burst *b, const void *buf, size_t len)
-{
-    if (b->samples == MR_BURST_SAMPLES)
-        return;
-    b->samples++;
-    b->copied_ns += b->copy_ns(buf, len);
-    b->copied += len;
-}
 
 static void sent_eagerly(struct mr_burst *b)
 {
@@ -166,7 +176,7 @@ enum mr_burst_way mr_burst_join(struct mr_burst *b, const void *buf, size_t len,
     eagerly = is == UNKNOWN ? MR_BURST_COPY : is_deep(b) ? MR_BURST_LEND : MR_BURST_ANSWER;
     if (!can_offer || !has_had(b, MR_BURST_BYTES))
         return eagerly;
-    sample(b, buf, len);
+    sample(b, buf, len); /* before the first look there are all of them */
     if (b->sent_bytes >= b->look_at)
         look(b);
     b->sent_bytes += len;
@@ -184,7 +194,7 @@ void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)
     unsigned at;
 
     b->arrived++;
-    count(b, &b->filled, buf, len, &at);
+    count(&b->filled, buf, len, &at);
 }
 
 bool mr_burst_offered(struct mr_burst *b, const void *buf, size_t len)

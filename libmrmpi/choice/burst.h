@@ -13,11 +13,12 @@
  * again when the times change, and now and then. While such messages come the other way, too, they go eagerly: two that
  * try at the same time measure each other.
  *
- * Both sides register their memory for it, which takes as long as copying 128 KiB for each device. So only a buffer
- * that has been copied that much is offered, and only one that has been filled that much is read into; and there is but
- * one more on each side in a time of which that is a percent or two, until with an eighth of them reading is seen to
- * pay. A receiver that does not read has the bytes sent after all: until one has read, and after one has not, there is
- * one offer at a time, and ever fewer.
+ * Both sides register their memory for it, which takes as long for each device as copying MR_BURST_WORTH bytes, or more
+ * if a few copies that are timed are found to be faster. So only a buffer that has been copied that much is offered, or
+ * sent from, and only one that has been filled that much is read into; and there is but one more on each side in a time
+ * of which that is a percent or two, until with an eighth of them reading is seen to pay. A receiver that does not read
+ * has the bytes sent after all: until one has read, and after one has not, there is one offer at a time, and ever
+ * fewer.
  *
  * Pure: one struct for all peers of a process; no packets, and the clock is given.
  */
@@ -33,7 +34,9 @@
 #define MR_BURST_LEND_AT (24u << 10)  /* copied in a round trip, which is what a send from its buffer takes */
 #define MR_BURST_REST    64u          /* messages that are not offered when one was refused, at first and at most */
 #define MR_BURST_RESTS   4096u
-#define MR_BURST_WORTH   (128u << 10) /* bytes from or into a buffer that are worth its registration, on a device */
+#define MR_BURST_WORTH   (128u << 10) /* bytes from or into a buffer that are worth its registration, on a device, at
+                                         least: as many as are copied in MR_BURST_REGISTER_NS, */
+#define MR_BURST_REGISTER_NS 10500u   /* which it takes */
 #define MR_BURST_PACE_NS 1000000u     /* from one registration to the next, for each device, */
 #define MR_BURST_FAST_NS 100000u      /* and once it is known what they are good for */
 #define MR_BURST_SETTLED (2u << 20)   /* after a change of ways the queues are full, or empty, again; */

@@ -77,7 +77,7 @@ START_TEST(lent)
 {
     unsigned ways[4] = {0};
 
-    copied_ns = 0; /* nothing is to be read */
+    copied_ns = 660; /* the clock says that something else takes the time: nothing is to be read */
     for (int i = 0; i < 1000; i++, clock_ns += MR_BURST_PACE_NS) { /* two under way, always */
         ways[mr_burst_join(&b, memory, 8 * KIB, true)]++;
         if (i)
@@ -89,6 +89,31 @@ START_TEST(lent)
         ck_assert_int_eq(mr_burst_join(&b, memory, 8 * KIB, true), i + 2 < 3 ? MR_BURST_ANSWER : MR_BURST_LEND);
     ck_assert_int_eq(mr_burst_alone(&b, memory, 8 * KIB), MR_BURST_ANSWER);
     ck_assert_int_eq(mr_burst_alone(&b, memory + 64 * KIB, 8 * KIB), MR_BURST_COPY);
+}
+END_TEST
+
+/* A buffer is worth its registration when its copies have taken as long: of two devices twice as long, ... */
+START_TEST(worth)
+{
+    unsigned copies = 0;
+
+    b.devices = 2;
+    copied_ns = 200; /* 41 GB/s */
+    while (mr_burst_alone(&b, memory, 8 * KIB) == MR_BURST_COPY && copies < 1000)
+        copies++;
+    ck_assert_uint_eq(copies, (2 * MR_BURST_REGISTER_NS + 199) / 200);
+}
+END_TEST
+
+/* ... and never, if they take no time. */
+START_TEST(worth_nothing)
+{
+    copied_ns = 0;
+    for (unsigned i = 0; i < 100000; i++, clock_ns += MR_BURST_PACE_NS) {
+        ck_assert_int_eq(mr_burst_alone(&b, memory, 64 * KIB), MR_BURST_COPY);
+        ck_assert_int_eq(mr_burst_join(&b, memory, 64 * KIB, true), MR_BURST_COPY);
+        ck_assert(!mr_burst_offered(&b, memory, 64 * KIB));
+    }
 }
 END_TEST
 
@@ -258,6 +283,7 @@ START_TEST(where_it_goes)
 {
     char *other = (char *)((uintptr_t)memory ^ (MR_BURST_BUFFERS + 1) * 4 * KIB); /* with the same place */
 
+    many(1); /* copies have been timed */
     for (int i = 0; i < 8; i++) {
         ck_assert(!mr_burst_offered(&b, memory, 16 * KIB));
         mr_burst_filled(&b, memory + 16 * KIB, 16 * KIB);
@@ -280,6 +306,8 @@ int main(void)
 
     memory = aligned_alloc(4 * KIB, 64 * KIB * KIB); /* only its addresses are used */
     tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, worth);
+    tcase_add_test(c, worth_nothing);
     tcase_add_test(c, one_by_one);
     tcase_add_test(c, nothing_to_gain);
     tcase_add_test(c, lent);

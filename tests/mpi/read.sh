@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Large messages between hosts that the receiver reads (MRMPI_RNDV): over one rail and over two, and when it does so by itself.
 . "$(dirname "$0")/../tap.sh"
-topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
+root=$(cd "$(dirname "$0")/../.." && pwd)
+topology=$root/etc/topologies/two-hosts-two-rails.net
 
 # in_fabric MODEL: runs the lines of stdin, "HOW RAILS RANKS PROGRAM ARGS...", each of which must end well and say nothing
 in_fabric() {
@@ -41,9 +42,11 @@ auto 2 2 p2p_read write
 read 2 2 p2p_read
 EOF
 
-# lent LINKS LOSS: from the program's memory, while each of its connections may break with packets of that under way
+# lent LINKS LOSS: from the program's memory, since copies take time, while each of its connections may break with
+# packets of that under way
+sed '/^  copy_mbytes_per_s:/d; s/^program:/&\n  copy_mbytes_per_s: 12000/' "$root/etc/models/hdr.yaml" >"$tmp/model.yaml"
 lent() {
-  MRMPI_LINKS=$1 MRMPI_RC_TIMEOUT=8 MRMPI_RC_RETRY=1 MRMPI_LOG_LEVEL=0 timeout -k 5 200 simfab run --topology "$topology" -- bash -c \
+  MRMPI_LINKS=$1 MRMPI_RC_TIMEOUT=8 MRMPI_RC_RETRY=1 MRMPI_LOG_LEVEL=0 timeout -k 5 200 simfab run --topology "$topology" --model "$tmp/model.yaml" -- bash -c \
     "simfab fault link 'h2 mlx5_0' 1 loss=$2; exec mrrun -n 4 --ppn 2 --stats $BUILD/tests/mpi/p2p_lent" >"$tmp/out" 2>&1 </dev/null
   is "$1, loss $2: p2p_lent" "$? $(grep 'not so' "$tmp/out")" "0 "
 }
