@@ -152,6 +152,18 @@ static bool is_better_read(struct mr_request *req, struct mr_vc *vc, size_t byte
     return req->way == MR_BURST_OFFER;
 }
 
+/*
+ * Of a message that does not go eagerly. For want of credit only, it is copied when it is asked for, as it would have
+ * been, until its buffer is worth the registration on all devices.
+ */
+static bool goes_in_place(const struct mr_request *req, struct mr_vc *vc, size_t bytes)
+{
+    if (bytes > mr_vc_eager_most(vc))
+        return true;
+    return bytes > mr_vc_eager_max(vc) && req->type->contiguous &&
+           mr_burst_alone(&mr_pt2pt.burst, mr_plain(req->send_buf, req->type), bytes) != MR_BURST_COPY;
+}
+
 static enum mr_err send_request(struct mr_request *req, struct mr_vc *vc)
 {
     size_t bytes = req->count * req->type->size;
@@ -160,7 +172,7 @@ static enum mr_err send_request(struct mr_request *req, struct mr_vc *vc)
     if (__builtin_expect(req->mode == MR_SEND_POISON, 0))
         return send_poison(vc, &hdr, req);
     if (!goes_eagerly(vc, bytes))
-        return mr_rndv_offer(req, vc, &hdr, bytes > mr_vc_eager_max(vc));
+        return mr_rndv_offer(req, vc, &hdr, goes_in_place(req, vc, bytes));
     if (is_better_read(req, vc, bytes))
         return mr_rndv_offer(req, vc, &hdr, true);
     return req->mode == MR_SEND_SYNCHRONOUS ? send_synchronous(vc, &hdr, req) : send_now(req, vc, &hdr);
