@@ -57,6 +57,13 @@ bool mr_bulk_is_late(void);
 int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                       struct mr_remote *out);
 void mr_bulk_withdraw(struct mr_region *region);
+/*
+ * The message had better be copied by both sides, packet by packet and at the same time, than have its memory
+ * registered, by one side after the other and with one device after the other, and perhaps for this time only: it is
+ * short, and its memory has not been used since it was mapped. Remembers that it is used now.
+ */
+bool mr_bulk_copies(const void *buf, size_t len);
+#define MR_BULK_COPIED (128u << 10) /* bytes, for each device: copied in the 10.5 us that a registration takes */
 /* Memory that packets are sent from, registered until mr_bulk_give_back(). NULL: it cannot be. */
 const struct mr_memory *mr_bulk_borrow(const void *buf, size_t len);
 void mr_bulk_give_back(const struct mr_memory *m);

@@ -6,6 +6,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/bulk/internal.h"
 #include "libmrmpi/memory/odp.h"
+#include "libmrmpi/verbs/verbs.h"
 
 int mr_bulk_register(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out)
 {
@@ -22,6 +23,12 @@ int mr_bulk_register(void *buf, size_t len, enum mr_access access, bool pinned, 
                "%zu bytes at %p cannot be registered for %s: %s; is the limit of locked memory too low (ulimit -l)?",
                len, buf, access == MR_ACCESS_TARGET ? "receiving" : "sending", strerror(-err));
     return err;
+}
+
+bool mr_bulk_copies(const void *buf, size_t len)
+{
+    return len < (size_t)MR_BULK_COPIED * mr_verbs.num_devices && !mr_odp_comes_first() &&
+           !mr_regcache_knows(&mr_bulk.regs, buf, len);
 }
 
 const struct mr_memory *mr_bulk_borrow(const void *buf, size_t len)

@@ -121,6 +121,7 @@ struct mr_channel_ops {
     /* as mr_vc_lend; for what says mr_vc_front.lends */
     int (*lend)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len,
                 const struct mr_vc_lender *lender);
+    bool (*copies)(const struct mr_vc *vc, const void *buf, size_t len); /* as mr_vc_copies; NULL: no */
     int (*advertise)(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                   struct mr_remote *out);
     void (*withdraw)(struct mr_region *region);

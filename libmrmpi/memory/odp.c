@@ -32,6 +32,11 @@ void mr_odp_open(enum mr_odp_use use)
     odp.use = use;
 }
 
+bool mr_odp_comes_first(void)
+{
+    return odp.use == MR_ODP_FIRST;
+}
+
 void mr_odp_close(void)
 {
     for (unsigned a = 0; a < 2; a++)

@@ -29,6 +29,7 @@ enum mr_odp_use {
 const char *mr_odp_missing(bool datagrams);
 void mr_odp_open(enum mr_odp_use use);
 void mr_odp_close(void);
+bool mr_odp_comes_first(void);
 
 /*
  * The registration of all memory, if [addr, addr + len) is mapped and this is how to register it: at first, or after

@@ -242,6 +242,36 @@ void mr_regcache_unmapped(struct mr_regcache *c, const void *addr, size_t len)
     unlock_notes(c);
 }
 
+static uintptr_t *set_of(struct mr_regcache *c, uintptr_t page)
+{
+    return c->asked[(page ^ page / MR_REGCACHE_ASKED) % MR_REGCACHE_ASKED];
+}
+
+static void forget_in_set(uintptr_t *set, uintptr_t first, uintptr_t last)
+{
+    for (unsigned k = 0; k < MR_REGCACHE_WAYS; k++)
+        if (set[k] >= first && set[k] <= last)
+            set[k] = 0;
+}
+
+static void forget_asked(struct mr_regcache *c, uintptr_t start, uintptr_t end)
+{
+    uintptr_t first = start / c->page, last = (end - 1) / c->page;
+    bool few = last - first < MR_REGCACHE_ASKED;
+
+    for (uintptr_t page = first; few && page <= last; page++)
+        forget_in_set(set_of(c, page), page, page);
+    for (unsigned i = 0; !few && i < MR_REGCACHE_ASKED; i++)
+        forget_in_set(c->asked[i], first, last);
+}
+
+/* What is registered, and what was asked for. How many were dropped. */
+static size_t forget_all(struct mr_regcache *c)
+{
+    memset(c->asked, 0, sizeof c->asked);
+    return drop_all(c);
+}
+
 static void act_on_notes(struct mr_regcache *c)
 {
     struct {
@@ -258,10 +288,11 @@ static void act_on_notes(struct mr_regcache *c)
     unlock_notes(c);
 
     if (n > MR_REGCACHE_NOTES)
-        dropped = drop_all(c);
-    else
-        for (unsigned i = 0; i < n; i++)
-            dropped += drop_range(c, note[i].start, note[i].end);
+        dropped = forget_all(c);
+    for (unsigned i = 0; n <= MR_REGCACHE_NOTES && i < n; i++) {
+        dropped += drop_range(c, note[i].start, note[i].end);
+        forget_asked(c, note[i].start, note[i].end);
+    }
     mr_stat_add(MR_STAT_REG_UNMAPPED, dropped);
 }
 
@@ -368,31 +399,60 @@ static int reg_make(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum 
     return err;
 }
 
+/* Acts on what was unmapped. */
+static void catch_up(struct mr_regcache *c)
+{
+    if (atomic_load_explicit(&c->num_notes, memory_order_acquire))
+        act_on_notes(c);
+    if (c->lost_track && c->lost_track())
+        mr_stat_add(MR_STAT_REG_UNMAPPED, forget_all(c));
+}
+
+/* An entry that covers [start, end); NULL: there is none. */
+static struct mr_reg *find_covering(const struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access)
+{
+    size_t i = first_starting_after(c, start);
+    struct mr_reg *r = i ? c->entry[i - 1] : NULL;
+
+    return r && r->end >= end && (r->writable || access == MR_ACCESS_SOURCE) ? r : NULL;
+}
+
+bool mr_regcache_knows(struct mr_regcache *c, const void *addr, size_t len)
+{
+    uintptr_t start = (uintptr_t)addr, page = start / c->page, *set = set_of(c, page);
+
+    if (!c->keep)
+        return false;
+    catch_up(c);
+    for (unsigned k = 0; k < MR_REGCACHE_WAYS; k++)
+        if (set[k] == page)
+            return true;
+    if (find_covering(c, start, start + len, MR_ACCESS_SOURCE))
+        return true;
+    remember_span(c, start, start + len);
+    memmove(set + 1, set, (MR_REGCACHE_WAYS - 1) * sizeof *set);
+    *set = page;
+    return false;
+}
+
 int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access, struct mr_reg **out)
 {
     uintptr_t start = (uintptr_t)addr, end = start + len;
     struct mr_reg *r;
-    size_t i;
     int err;
 
     if (end < start)
         return -EINVAL;
-    if (atomic_load_explicit(&c->num_notes, memory_order_acquire))
-        act_on_notes(c);
-    if (c->lost_track && c->lost_track())
-        mr_stat_add(MR_STAT_REG_UNMAPPED, drop_all(c));
+    catch_up(c);
     while (c->gone_bytes > MR_REGCACHE_GONE)
         destroy_gone(c);
-    i = first_starting_after(c, start);
-    if (i) {
-        r = c->entry[i - 1];
-        if (r->end >= end && (r->writable || access == MR_ACCESS_SOURCE)) {
-            if (!r->refs++)
-                list_remove(c, r);
-            mr_stat_add(MR_STAT_REG_HITS, 1);
-            *out = r;
-            return 0;
-        }
+    r = find_covering(c, start, end, access);
+    if (r) {
+        if (!r->refs++)
+            list_remove(c, r);
+        mr_stat_add(MR_STAT_REG_HITS, 1);
+        *out = r;
+        return 0;
     }
     mr_stat_add(MR_STAT_REG_MISSES, 1);
     r = calloc(1, sizeof *r);

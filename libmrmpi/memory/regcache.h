@@ -45,6 +45,8 @@ struct mr_regcache_backend {
 
 #define MR_REGCACHE_NOTES 64
 #define MR_REGCACHE_GONE  ((size_t)64 << 20)
+#define MR_REGCACHE_ASKED 1024u /* sets of */
+#define MR_REGCACHE_WAYS  4u    /* places for what was asked for */
 
 struct mr_regcache {
     const struct mr_regcache_backend *backend;
@@ -58,6 +60,7 @@ struct mr_regcache {
     struct mr_reg *gone; /* unmapped, out of the table, unused: to be deregistered */
     size_t gone_bytes;
     size_t page;
+    uintptr_t asked[MR_REGCACHE_ASKED][MR_REGCACHE_WAYS]; /* first pages, by number; the latest of a set comes first */
 
     /* unmappings that have not been acted on yet */
     atomic_flag notes_lock;
@@ -78,6 +81,11 @@ void mr_regcache_clear(struct mr_regcache *c); /* nothing may be in use */
 /* A registration that covers [addr, addr + len). 0 or negative errno. */
 int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access, struct mr_reg **out);
 void mr_regcache_put(struct mr_regcache *c, struct mr_reg *r);
+/*
+ * It is registered, or was asked for before, and has not been unmapped since: it is likely to be used again. Else this
+ * is remembered. Never, if nothing stays registered.
+ */
+bool mr_regcache_knows(struct mr_regcache *c, const void *addr, size_t len);
 
 void mr_regcache_unmapped(struct mr_regcache *c, const void *addr, size_t len);
 

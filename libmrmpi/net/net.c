@@ -12,6 +12,12 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/net/internal.h"
 
+/* Packets over links that lose them cost more. */
+static bool net_copies(const struct mr_vc *vc, const void *buf, size_t len)
+{
+    return mr_net_caps(mr_vc_world_rank(vc), len) & MR_VC_READ && mr_bulk_copies(buf, len);
+}
+
 static int net_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                       struct mr_remote *out)
 {
@@ -103,6 +109,7 @@ const struct mr_channel_ops mr_channel_net = {
     .send = mr_net_send,
     .send_short = mr_net_send_short,
     .lend = mr_net_lend,
+    .copies = net_copies,
     .advertise = net_advertise,
     .withdraw = mr_bulk_withdraw,
     .put = net_put,

@@ -59,7 +59,7 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     if (caps & MR_VC_DATAGRAMS)
         hdr->flags |= MR_FLAG_DATAGRAMS;
     mr_stat_add(MR_STAT_RNDV_SENT, 1);
-    mr_stat_add(MR_STAT_NO_CREDIT, !in_place);
+    mr_stat_add(MR_STAT_NO_CREDIT, !in_place && hdr->len <= mr_vc_eager_most(vc));
     err = mr_vc_send(vc, hdr, remote, num * sizeof(remote[0]));
     if (!err && r->head)
         err = mr_head_send(r);
@@ -335,10 +335,12 @@ static bool sharing_pays(struct mr_vc *vc)
     return !mr_shm_oversubscribed() && mr_vc_world_rank(vc) != mr_launch_info()->rank;
 }
 
-/* It could have come eagerly, into memory that may not be registered yet. */
-static bool not_worth_reading(struct mr_rndv *r, const struct mr_hdr *hdr)
+/* Into memory that is not registered yet, and not worth it. */
+static bool is_better_copied(struct mr_rndv *r, const struct mr_hdr *hdr)
 {
-    return hdr->flags & MR_FLAG_READ && hdr->len <= mr_vc_eager_most(r->vc) &&
+    if (hdr->len > mr_vc_eager_most(r->vc))
+        return mr_vc_copies(r->vc, mr_plain(r->req->recv_buf, r->req->type), hdr->len);
+    return hdr->flags & MR_FLAG_READ && /* it could have come eagerly */
            !mr_burst_offered(&mr_pt2pt.burst, r->req->recv_buf, hdr->len);
 }
 
@@ -354,7 +356,7 @@ static void choose(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
             get_some(r);
         return;
     }
-    if (!not_worth_reading(r, hdr) && (mr_read_begin(r, hdr, payload, len) || put_all(r, hdr)))
+    if (!is_better_copied(r, hdr) && (mr_read_begin(r, hdr, payload, len) || put_all(r, hdr)))
         return;
     ask_for_data(r, MR_RNDV_DRAINING);
 }

@@ -153,15 +153,18 @@ static bool is_better_read(struct mr_request *req, struct mr_vc *vc, size_t byte
 }
 
 /*
- * Of a message that does not go eagerly. For want of credit only, it is copied when it is asked for, as it would have
- * been, until its buffer is worth the registration on all devices.
+ * Of a message that does not go eagerly. It is copied, when it is asked for, while its buffer is not worth to be
+ * registered; where it only wants credit, as it would have been copied then.
  */
 static bool goes_in_place(const struct mr_request *req, struct mr_vc *vc, size_t bytes)
 {
+    const void *buf = mr_plain(req->send_buf, req->type);
+
+    if (!req->type->contiguous || bytes <= mr_vc_eager_max(vc))
+        return false;
     if (bytes > mr_vc_eager_most(vc))
-        return true;
-    return bytes > mr_vc_eager_max(vc) && req->type->contiguous &&
-           mr_burst_alone(&mr_pt2pt.burst, mr_plain(req->send_buf, req->type), bytes) != MR_BURST_COPY;
+        return !mr_vc_copies(vc, buf, bytes);
+    return mr_burst_alone(&mr_pt2pt.burst, buf, bytes) != MR_BURST_COPY;
 }
 
 static enum mr_err send_request(struct mr_request *req, struct mr_vc *vc)

@@ -149,6 +149,11 @@ unsigned mr_vc_waiting(struct mr_vc *vc)
     return !vc->error && vc->ops->waiting ? vc->ops->waiting(vc) : 0;
 }
 
+bool mr_vc_copies(const struct mr_vc *vc, const void *buf, size_t len)
+{
+    return vc->ops->copies && vc->ops->copies(vc, buf, len);
+}
+
 int mr_vc_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                  struct mr_remote *out)
 {

@@ -65,8 +65,7 @@ static inline size_t mr_vc_eager_max(struct mr_vc *vc) /* payload bytes of a pac
 
     return __builtin_expect(max != 0, 1) ? max : mr_vc_learn_sizes(vc);
 }
-static inline size_t
-mr_vc_eager_most(struct mr_vc *vc) /* of a message that may come unasked, in packets of eager_max */
+static inline size_t mr_vc_eager_most(struct mr_vc *vc) /* of a message that may come unasked, in such packets */
 {
     size_t least = mr_vc_eager_max(vc);
 
@@ -170,6 +169,7 @@ unsigned mr_vc_waiting(struct mr_vc *vc);
 int mr_vc_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                  struct mr_remote *out);
 void mr_vc_withdraw(struct mr_region *region);
+bool mr_vc_copies(const struct mr_vc *vc, const void *buf, size_t len); /* its packets take less than that would */
 /*
  * Who advertises a region for a put says so here, before it tells the peer: rreq is what put_landed will be called
  * with. (A notification carries 32 bits only: the region's token stands for rreq on the wire.)

@@ -37,6 +37,11 @@ property "weights are right after messages to memory that was never registered" 
 [ -z "$all" ] || property "weights are right after messages to memory that was never registered" 4:4:4:4 1 even 0.97 0.97
 [ -z "$all" ] || property "weights are right after messages to memory that was never registered" 4:1 1 "4:1 3:1" 0.97 0.97
 
+# ---- buffers that are used once: to register them takes longer than to copy them, and with each device again
+export LOADS="trip:32768:1:20:fresh trip:65536:1:20:fresh push:65536:4:60:fresh flow:131072:16:60:fresh push:262144:4:60:fresh"
+property "buffers that are used once are not registered with all devices" 4:4:4 1 fast 0.97 0.97
+[ -z "$all" ] || property "buffers that are used once are not registered with all devices" 4:2:1 2 fast 0.97 0.97
+
 # ---- what is offered for want of credit only is not worth a registration on all devices
 export LOADS="flow:16384:64:400:fresh one:12288:16:300:fresh flow:16384:64" MRMPI_UNEXPECTED_MAX=512K
 property "without credit buffers are not registered for one message" 4:2:1 2 fast 0.97 0.97

@@ -204,6 +204,11 @@ void mr_budget_need(struct mr_peer *p)
 }
 
 static struct mr_reg everything; /* registered on demand, if there is that */
+bool mr_odp_comes_first(void)
+{
+    return false;
+}
+
 struct mr_reg *mr_odp_get(const void *addr, size_t len, enum mr_access access, bool pinning_failed)
 {
     return on_demand && pinning_failed == cannot_pin ? &everything : NULL;

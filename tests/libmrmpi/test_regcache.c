@@ -139,6 +139,33 @@ START_TEST(unmapped_memory_is_not_trusted)
 }
 END_TEST
 
+/* Memory that was used before is, until it is unmapped; that of others is not. */
+START_TEST(what_was_asked_for_is_known)
+{
+    start(1 << 20, true);
+    for (size_t size = 3; size <= 3 * MR_REGCACHE_ASKED; size += 3 * MR_REGCACHE_ASKED - 3) {
+        ck_assert(!mr_regcache_knows(&cache, at(PAGE), 2 * PAGE));
+        ck_assert(!mr_regcache_knows(&cache, at(7 * PAGE), PAGE));
+        ck_assert(mr_regcache_knows(&cache, at(PAGE), 2 * PAGE));
+        mr_regcache_unmapped(&cache, at(0), size * PAGE / 3);
+        ck_assert_int_eq(mr_regcache_knows(&cache, at(PAGE), 2 * PAGE), size == 3);
+        ck_assert_int_eq(mr_regcache_knows(&cache, at(7 * PAGE), PAGE), size == 3);
+        mr_regcache_unmapped(&cache, at(PAGE), PAGE);
+        mr_regcache_unmapped(&cache, at(7 * PAGE), PAGE);
+    }
+    mr_regcache_put(&cache, get(0, 6 * PAGE));
+    ck_assert(mr_regcache_knows(&cache, at(3 * PAGE), PAGE)); /* registered */
+    mr_regcache_clear(&cache);
+    start(1 << 20, true);
+    for (unsigned i = 0; i < 256; i++) /* buffers of 256 KiB and a page */
+        ck_assert(!mr_regcache_knows(&cache, at(65 * PAGE * i), PAGE));
+    for (unsigned i = 0; i < 256; i++)
+        ck_assert(mr_regcache_knows(&cache, at(65 * PAGE * i), PAGE));
+    start(1 << 20, false);
+    ck_assert(!mr_regcache_knows(&cache, at(PAGE), PAGE) && !mr_regcache_knows(&cache, at(PAGE), PAGE));
+}
+END_TEST
+
 START_TEST(unmapped_while_in_use_lives_until_put)
 {
     struct mr_reg *a, *b;
@@ -713,6 +740,7 @@ int main(void)
 
     tcase_add_test(t, second_use_is_free);
     tcase_add_test(t, unmapped_memory_is_not_trusted);
+    tcase_add_test(t, what_was_asked_for_is_known);
     tcase_add_test(t, unmapped_while_in_use_lives_until_put);
     tcase_add_test(t, unmapped_ones_go_by_and_by);
     tcase_add_test(t, unmapped_ones_go_first);
