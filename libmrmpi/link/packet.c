@@ -11,14 +11,17 @@
 #include "libmrmpi/memory/memory.h"
 #include "libmrmpi/verbs/qp.h"
 
-#define SLAB_PACKETS 64
+#define SLAB_PACKETS 64 /* of the first slab of a pool, for each rail if they are short: many are under way over each,
+                           since not all are signaled; another slab is as long as all before, */
+#define SLAB_BYTES (1024u << 10) /* up to so many bytes: registering those takes three times as long as a page */
 
 struct mr_packet_slab {
     struct mr_packet_slab *next;
     struct mr_packet_pool *pool;
     struct mr_memory memory;
     unsigned char *data;
-    struct mr_packet packet[SLAB_PACKETS];
+    unsigned num;
+    struct mr_packet packet[];
 };
 
 void (*mr_loan_ended)(const struct mr_loan *loan);
@@ -29,10 +32,18 @@ static struct mr_packet_slab *packet_slabs;
 static struct mr_packet_pool *const packet_pools[] = {&mr_packets_short, &long_packets};
 #define POOLS (sizeof packet_pools / sizeof *packet_pools)
 
+static unsigned slab_packets(const struct mr_packet_pool *pool)
+{
+    unsigned most = (unsigned)(SLAB_BYTES / pool->stride), num = pool->num < most ? pool->num : most;
+
+    return num > pool->first ? num : pool->first;
+}
+
 static int add_slab(struct mr_packet_pool *pool)
 {
-    size_t bytes = (SLAB_PACKETS * pool->stride + 4095) & ~(size_t)4095;
-    struct mr_packet_slab *s = calloc(1, sizeof *s);
+    unsigned num = slab_packets(pool);
+    size_t bytes = (num * pool->stride + 4095) & ~(size_t)4095;
+    struct mr_packet_slab *s = calloc(1, sizeof *s + num * sizeof s->packet[0]);
     int err;
 
     if (!s)
@@ -50,7 +61,9 @@ static int add_slab(struct mr_packet_pool *pool)
     s->pool = pool;
     s->next = packet_slabs;
     packet_slabs = s;
-    for (unsigned i = 0; i < SLAB_PACKETS; i++) {
+    s->num = num;
+    pool->num += num;
+    for (unsigned i = 0; i < num; i++) {
         struct mr_packet *p = &s->packet[i];
 
         p->slab = s;
@@ -66,10 +79,10 @@ static size_t stride_of(size_t longest)
     return (longest + MR_PACKET_SPARE + 63) & ~(size_t)63;
 }
 
-int mr_packets_open(size_t packet_max)
+int mr_packets_open(size_t packet_max, unsigned rails)
 {
-    mr_packets_short = (struct mr_packet_pool){.stride = stride_of(MR_PACKET_SHORT)};
-    long_packets = (struct mr_packet_pool){.stride = stride_of(packet_max)};
+    mr_packets_short = (struct mr_packet_pool){.stride = stride_of(MR_PACKET_SHORT), .first = SLAB_PACKETS * rails};
+    long_packets = (struct mr_packet_pool){.stride = stride_of(packet_max), .first = SLAB_PACKETS};
     return add_slab(&mr_packets_short);
 }
 
@@ -79,7 +92,7 @@ static unsigned count_leaked(void)
     unsigned n = 0;
 
     for (const struct mr_packet_slab *s = packet_slabs; s; s = s->next)
-        for (unsigned i = 0; i < SLAB_PACKETS; i++)
+        for (unsigned i = 0; i < s->num; i++)
             n += !s->packet[i].dropped;
     for (unsigned i = 0; i < POOLS; i++)
         for (const struct mr_packet *p = packet_pools[i]->free; p; p = (const struct mr_packet *)p->kept.next)
@@ -100,7 +113,10 @@ void mr_packets_close(void)
         free(s->data);
         free(s);
     }
-    mr_packets_short.free = long_packets.free = NULL;
+    for (unsigned i = 0; i < POOLS; i++) {
+        packet_pools[i]->free = NULL;
+        packet_pools[i]->num = 0;
+    }
 }
 
 static struct mr_packet *packet_pool_take(struct mr_packet_pool *pool)
@@ -223,7 +239,7 @@ void mr_packet_free(struct mr_packet *p)
 void mr_packets_gone(const struct mr_qp *qp, const struct mr_link *link)
 {
     for (struct mr_packet_slab *s = packet_slabs; s; s = s->next)
-        for (unsigned i = 0; i < SLAB_PACKETS; i++) {
+        for (unsigned i = 0; i < s->num; i++) {
             struct mr_packet *p = &s->packet[i];
             struct mr_loan loan;
 

@@ -41,14 +41,15 @@ struct mr_packet {
 /* Behind each packet there is room for so many bytes: an ACK, and what goes before each of its parts (assembly.h). */
 #define MR_PACKET_SPARE 32
 
-/* packet_max: header and payload of the longest. 0 or negative errno. */
-int mr_packets_open(size_t packet_max);
+/* packet_max: header and payload of the longest. So many rails are in use. 0 or negative errno. */
+int mr_packets_open(size_t packet_max, unsigned rails);
 void mr_packets_close(void);
 
 /* Packets of one size that are free, through kept.next. */
 struct mr_packet_pool {
     size_t stride;
     struct mr_packet *free;
+    unsigned first, num; /* in the first slab; in all, free or not */
 };
 extern MR_OWN struct mr_packet_pool mr_packets_short; /* of MR_PACKET_SHORT bytes and MR_PACKET_SPARE behind them */
 #define MR_PACKET_SHORT 256

@@ -222,7 +222,7 @@ int mr_net_init(const struct mr_launch *launch)
         mr_bulk_open_memory();
     }
     if (!err)
-        err = mr_packets_open(packet_max);
+        err = mr_packets_open(packet_max, mr_verbs.num_rails);
     if (!err)
         err = mr_spread_init();
     if (!err)

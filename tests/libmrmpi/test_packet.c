@@ -44,7 +44,7 @@ static void give_back(unsigned num)
 START_TEST(reserved_packets_are_there)
 {
     left = 4; /* short: 1 at first, 1 more; long: 2 */
-    ck_assert_int_eq(mr_packets_open(LONG + 100), 0);
+    ck_assert_int_eq(mr_packets_open(LONG + 100, 1), 0);
     ck_assert_int_eq(mr_packets_reserve(MANY), 0);
     left = 0;
     for (unsigned i = 0; i < MANY; i++)
@@ -60,7 +60,7 @@ END_TEST
 START_TEST(no_memory_is_said_before)
 {
     left = 1;
-    ck_assert_int_eq(mr_packets_open(LONG + 100), 0);
+    ck_assert_int_eq(mr_packets_open(LONG + 100, 1), 0);
     ck_assert_int_eq(mr_packets_reserve(1), -ENOMEM);
     ck_assert_ptr_nonnull(made[0] = make(10)); /* what there is stays */
     give_back(1);
