@@ -27,6 +27,14 @@ property "packets arrive no later than over the fast rail alone" 4:2 1 fast 0.98
 export LOADS="push:1024:1 push:1024:16 flow:1024:4"
 property "short packets do not ask for the time" 4:1 1 fast 0.98 0.92
 
+# ---- the same of two processes: neither knows what the other has sent over the slow rail
+export LOADS="push:4096:16 push:12288:4 push:12288:64 push:16384:64 flow:8192:16 flow:16384:16"
+property "packets arrive no later than over the fast rail alone" 4:1 2 fast 0.97 0.97
+
+# ---- memory is not registered for packets in the middle of what cannot pay for it
+export LOADS="one:4096:4 both:4096:16 flow:16384:16"
+property "registrations do not hold up windows" 4:4:4 1 fast 0.98 0.98
+
 # ---- large messages, whose offers must not wait for the slow rail
 export LOADS="one:16384:4 push:16384:16 flow:16384:16 flow:32768:16 push:65536:4 flow:65536:16 flow:262144:4"
 property "weights are as good as static ones" 4:1 1 "fast 4:1 3:1" 0.97 0.97
