@@ -110,7 +110,7 @@ UNEQUAL = """ports:
 - {node: "h1 mlx5_1", width: 1}
 - {node: "h2 mlx5_1", width: 1}
 """
-LOSSES = ((0, ""), (0.01, "h1 mlx5_0"), (0.01, "h2 mlx5_1"), (0.1, "h1 mlx5_1"), (0.1, "h2 mlx5_0"))
+LOSSES = ((0, ""), (0.01, "h1 mlx5_0"), (0.05, "h2 mlx5_1"), (0.1, "h1 mlx5_1"), (0.1, "h2 mlx5_0"))
 
 
 def run_unequal(tap, ranks, messages, seed):
@@ -124,7 +124,7 @@ def run_unequal(tap, ranks, messages, seed):
             c, status, out = soak(tap, f"rails of 4:1, {where}", model.name, faults, ranks, messages, seed,
                                   {"MRMPI_RC_TIMEOUT": "8"})
             dropped = int(re.search(r"^packets:.*, (\d+) dropped$", status, re.M)[1])
-            tap.result(c.get("out_of_order", 0) > 0 and (dropped > 0) == (loss > 0),
+            tap.result(c.get("out_of_order", 0) > 0 and (dropped > 10 if loss else dropped == 0),
                        f"{c.get('out_of_order', 0)} packets came out of order, {dropped} were lost", out)
 
 
