@@ -196,6 +196,13 @@ START_TEST(opensm_by_its_configuration)
     ck_assert(!was_hung_up(others));
     ck_assert(!users || !was_hung_up(users)); /* anybody may call his process so */
     ck_assert_int_eq(opensm_running(&o, guid), -ESRCH);
+
+    /* without the option it reads its own; another may run on this host, and is left alone */
+    o.config = OPENSM_DEFAULT_CONF;
+    int before = opensm_running(&o, guid);
+    pid_t by_default = run_as(0, program, (const char *const[]){"opensm", "-f", other, NULL});
+    ck_assert_int_eq(opensm_running(&o, guid), (before < 0 ? 0 : before) + 1);
+    ck_assert(!was_hung_up(by_default));
     snprintf(command, sizeof(command), "rm -r %s", dir);
     ck_assert_int_eq(system(command), 0);
 }
