@@ -68,7 +68,8 @@ stop_daemon
 sed -i 's/ oversubscription=4//' state/policy.lock
 start_daemon h8
 ok "a lock from before learns it, seen from the other switch" wait_for 10 cmp p.lock state/policy.lock
-is "and processes have the same again" "$(budget 1)" 218
+has_budget() { [ "$(budget 1)" = "$1" ] || { budget 1; return 1; }; }
+ok "and processes have the same again" wait_for 10 has_budget 218 # the disk has it first
 
 stop_daemon
 sed -i 's/oversubscription=4/oversubscription=2/' state/policy.lock
