@@ -220,6 +220,19 @@ static void after_apply(struct daemon *d, const struct manager_event *e)
     put_off(d, !e->changed && e->status == -ETIMEDOUT);
 }
 
+/* The files are handed on once, so what has failed is to be tried again. */
+static void after_follow(struct daemon *d, const struct manager_event *e)
+{
+    d->follow_failed = !e->changed && e->status;
+    if (!d->follow_failed)
+        return;
+    log_event(LOG_POLICY_REFUSED, SD_ERR, "the policy of %s was not put in force: %s", d->conf.policy,
+              strerror(-e->status));
+    text_free(&d->follow_problem);
+    text_printf(&d->follow_problem, "%s could not be put in force: %s; the journal says why", d->conf.policy,
+                strerror(-e->status));
+}
+
 /* Did the task see the fabric, and measure it against what is in force now? */
 static bool has_looked(const struct daemon *d, const struct manager_event *e)
 {
@@ -244,6 +257,8 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
     }
     if (e->task == TASK_APPLY)
         after_apply(d, e);
+    else if (e->task == TASK_FOLLOW)
+        after_follow(d, e);
     if (e->changed) {
         other_tables = !tables_equal(&d->current.tables, &e->next_in_force.tables);
         take_over(d, e);
@@ -255,7 +270,8 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
     server_done(d->server, e->client, result_of(d, e));
     if (e->task == TASK_FOLLOW && looked && !d->verified)
         await_tables(d);
-    else if ((e->task == TASK_APPLY && !looked) || (e->task == TASK_FORGET && other_tables && d->current.valid))
+    else if ((e->task == TASK_APPLY && !looked) || (e->task == TASK_FOLLOW && d->follow_failed) ||
+             (e->task == TASK_FORGET && other_tables && d->current.valid))
         daemon_verify(d, 0);
     sd_notifyf(0, "STATUS=generation %" PRIu64 ", %s", d->generation, d->verified ? "verified" : "not verified");
 }

@@ -46,6 +46,7 @@ struct daemon {
     bool manages;               /* opensm runs here, and is ours: as of the last task */
     struct follow *follow;      /* of the configured policy file, or NULL */
     struct text follow_problem; /* why it is not followed now, or empty */
+    bool follow_failed;         /* what it has could not be put in force: to be tried again */
     uint64_t started_us; /* CLOCK_MONOTONIC */
     int lock_fd;
 

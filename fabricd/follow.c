@@ -154,7 +154,7 @@ static void *follow_main(void *arg)
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += LOOK_EVERY_S;
         pthread_mutex_lock(&f->lock);
-        while (!f->stopping && !f->again && pthread_cond_timedwait(&f->wake, &f->lock, &until) != ETIMEDOUT)
+        while (!f->stopping && pthread_cond_timedwait(&f->wake, &f->lock, &until) != ETIMEDOUT)
             ;
     }
     f->ended = true;
@@ -241,6 +241,5 @@ void follow_again(struct follow *f)
 {
     pthread_mutex_lock(&f->lock);
     f->again = true;
-    pthread_cond_broadcast(&f->wake);
     pthread_mutex_unlock(&f->lock);
 }

@@ -28,7 +28,7 @@ void follow_stop(struct follow *f);
 int follow_fd(const struct follow *f);
 /* False: there is none. */
 bool follow_take(struct follow *f, struct follow_news *news);
-/* Hand the files on once more, though they have not changed. */
+/* Hand the files on once more with the next look, though they have not changed. */
 void follow_again(struct follow *f);
 
 #endif

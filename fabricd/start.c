@@ -116,15 +116,27 @@ static int start_follow(struct daemon *d)
 
 /* ---- timers and signals ---- */
 
+/* Perhaps opensm is up by now. Elsewhere the thread reads the file, whose server may not answer. */
+static void try_again(struct daemon *d)
+{
+    struct sms sms;
+    sms_find(&sms, &d->conf);
+    d->manages = sms.n;
+    if (d->manages)
+        load_policy(d);
+}
+
 static int on_verify_timer(sd_event_source *source, uint64_t usec, void *arg)
 {
     struct daemon *d = arg;
+    if (d->follow_failed)
+        follow_again(d->follow);
     if (d->current.valid)
         daemon_verify(d, 0);
     else if (d->wait)
         d->wait--;
     else if (d->conf.policy[0] && !d->refused && !d->task_runs)
-        load_policy(d); /* perhaps opensm is up by now */
+        try_again(d);
     sd_event_source_set_time_relative(source, (uint64_t)d->conf.verify_interval_s * 1000000);
     return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }

@@ -190,7 +190,9 @@ static void run_follow(struct applier *a, struct task *t, struct manager_event *
     if (known && (!given.num_classes || lock_equal(&given, &t->current.lock)) &&
         (!given.generation || given.generation == t->generation))
         return;
-    if (!a->sms.n)
+    if (!a->sms.n && a->conf->num_opensm && !given.digest)
+        say(a, t, "%s has no lock that says it is in force: waiting for it, or for opensm", t->name);
+    else if (!a->sms.n)
         follow(a, t, &given, out);
     else if (given.generation > t->generation)
         run_apply(a, t, out); /* on another host, which manages other subnets or whose opensm ours may have to follow */

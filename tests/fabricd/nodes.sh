@@ -18,7 +18,12 @@ ok "the host with opensm manages" wait_for 5 seen h1 '^fabricd: .*role: manager'
 ok "the others do not" sh -c "! grep -l 'managing this node' h[2-8].log"
 ok "and tell what they wait for" wait_for 10 seen h5 "^follows: .file: $policy, waiting: \"$policy: No such file or directory\""
 
+stop "${daemon_of[1]}"
 cp "$top/etc/policies/simple.yaml" "$policy"
+ok "a policy without a lock is in force nowhere" wait_for 10 grep -q 'policy.yaml has no lock that says it is in force' h5.log
+ok "where it might have been applied" seen h5 '^policy: .*state: none'
+start h1
+wait_for 20 on h1 status
 ok "one command for all hosts" on h1 policy apply "$policy"
 ok "all have it, verified, within 5 s" wait_for 5 verified 1
 ok "the lock says which policy it is of" grep -Eq '^policy generation=1 digest=[0-9a-f]{16}$' "${policy%.yaml}.lock"
