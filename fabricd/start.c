@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LOOK_AMISS_US 2000000u
+
 static uint64_t now_us(void)
 {
     struct timespec t;
@@ -141,10 +143,22 @@ static int on_verify_timer(sd_event_source *source, uint64_t usec, void *arg)
     return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
+/*
+ * What a host finds amiss is often being mended by the manager at this moment, and its own look is a matter of a few
+ * datagrams: it does not wait for the next one.
+ */
+static void look_if_amiss(struct daemon *d)
+{
+    bool amiss = d->current.valid && d->looked && !d->verified && !d->manages;
+    if (amiss && d->conf.verify_interval_s && now_us() - d->looked_us >= LOOK_AMISS_US)
+        daemon_verify(d, 0);
+}
+
 static int on_rails_timer(sd_event_source *source, uint64_t usec, void *arg)
 {
     struct daemon *d = arg;
     daemon_look_at_rails(d);
+    look_if_amiss(d);
     sd_event_source_set_time_relative(source, (uint64_t)d->conf.rails_interval_ms * 1000);
     return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
