@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A policy is put in force: prepare, write, push, settle, else roll back. See apply.h. */
 #include "fabricd/apply.h"
+#include "fabricd/clock.h"
 #include "fabricd/fabric/opensm.h"
 #include "fabricd/fabric/snapshot.h"
 #include "fabricd/fabric/verify.h"
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Tables still wrong: opensm wrote them before OperVLs was settled, and a second sweep mends that. */
@@ -21,13 +21,6 @@
 #define PUT_BACK_LOOKS    10
 
 #define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* The last line of what went wrong, if anything did. */
 static int said(struct applier *a, struct task *t, int rc, struct text *why)
@@ -271,14 +264,14 @@ static int settle(struct applier *a, struct task *t, struct change *c, const str
                   struct manager_event *out)
 {
     struct verify_options o = apply_look_options(a, &c->lock, false);
-    uint64_t start = now_ms(), limit = (uint64_t)a->conf->verify_timeout_s * 1000;
+    uint64_t start = clock_us() / 1000, limit = (uint64_t)a->conf->verify_timeout_s * 1000;
     uint64_t reload_at = limit / 6 < RELOAD_AGAIN_MS ? limit / 6 : RELOAD_AGAIN_MS;
     uint64_t rewrite_at = limit / 3 < REWRITE_AFTER_MS ? limit / 3 : REWRITE_AFTER_MS;
     bool reloaded = !may_push, rewritten = !may_push;
     for (unsigned wait = 20;; wait = wait < 200 ? wait * 2 : 250) {
         struct verify_result r;
         bool ok = verify_fabric(&o, want, &r);
-        uint64_t took = now_ms() - start;
+        uint64_t took = clock_us() / 1000 - start;
         unsigned ports = r.ports, nodes = r.nodes, differences = r.differences;
         unsigned other_sm_lid = r.other_sm_lid;
         bool lag = r.vls_lag, unsettled = r.unsettled || r.error;

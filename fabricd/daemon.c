@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What changes the daemon's state: tasks, what they bring back, rails. See daemon.h; start.c drives it. */
 #include "fabricd/daemon.h"
+#include "fabricd/clock.h"
 #include "fabricd/log.h"
 #include "fabricd/server.h"
 #include "fabricd/subscribers.h"
@@ -10,18 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define WAITING_MAX  32
 #define PUT_OFF_MOST 6 /* 64 looks: an hour by default */
-
-static uint64_t now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
 
 /* True if something has changed. */
 static bool refresh_rails(struct daemon *d)
@@ -166,7 +159,7 @@ static void take_look(struct daemon *d, struct manager_event *e)
     d->nodes = e->nodes;
     d->ports = e->ports;
     d->differences = e->differences;
-    d->looked_us = now_us();
+    d->looked_us = clock_us();
     text_free(&d->difference_text);
     d->difference_text = e->text;
     e->text = (struct text){0};

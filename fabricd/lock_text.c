@@ -45,9 +45,7 @@ void lock_text(struct text *out, const struct policy_lock *l)
 
 uint64_t lock_digest(const char *policy, size_t len)
 {
-    uint64_t h = 0xcbf29ce484222325;
-    while (len--)
-        h = (h ^ (unsigned char)*policy++) * 0x100000001b3;
+    uint64_t h = text_hash(policy, len);
     return h ? h : 1;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The daemon from its start to its end: the policy's files, timers, signals. See start.h. */
 #include "fabricd/start.h"
+#include "fabricd/clock.h"
 #include "fabricd/follow.h"
 #include "fabricd/log.h"
 #include "fabricd/server.h"
@@ -12,17 +13,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LOOK_AMISS_US 2000000u
-
-static uint64_t now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
 
 /* ---- the policy at start ---- */
 
@@ -150,7 +143,7 @@ static int on_verify_timer(sd_event_source *source, uint64_t usec, void *arg)
 static void look_if_amiss(struct daemon *d)
 {
     bool amiss = d->current.valid && d->looked && !d->verified && !d->manages;
-    if (amiss && d->conf.verify_interval_s && now_us() - d->looked_us >= LOOK_AMISS_US)
+    if (amiss && d->conf.verify_interval_s && clock_us() - d->looked_us >= LOOK_AMISS_US)
         daemon_verify(d, 0);
 }
 
@@ -226,7 +219,7 @@ int daemon_start(struct daemon *d, const struct conf *conf, const struct server_
 {
     struct diag diag = {0};
     char path[sizeof(conf->socket)];
-    *d = (struct daemon){.conf = *conf, .lock_fd = -1, .started_us = now_us()};
+    *d = (struct daemon){.conf = *conf, .lock_fd = -1, .started_us = clock_us()};
     int rc = store_open(conf, &d->lock_fd);
     if (!rc)
         rc = start_loop(d); /* before the thread, which inherits the blocked signals */

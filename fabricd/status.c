@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the daemon knows, as text: see status.h. */
 #include "fabricd/status.h"
+#include "fabricd/clock.h"
 #include "fabricd/jobs/jobs_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define JOBS_SHOWN 16384 /* bytes */
 
 static uint64_t seconds_since(uint64_t us)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return ((uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000 - us) / 1000000;
+    return (clock_us() - us) / 1000000;
 }
 
 const char *status_policy_state(const struct daemon *d)

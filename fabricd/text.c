@@ -166,7 +166,7 @@ const char *text_read_error(int rc)
     }
 }
 
-static int write_all(int fd, const char *s, size_t len)
+int text_write_fd(int fd, const char *s, size_t len)
 {
     while (len) {
         ssize_t n = write(fd, s, len);
@@ -178,6 +178,14 @@ static int write_all(int fd, const char *s, size_t len)
         len -= (size_t)n;
     }
     return 0;
+}
+
+uint64_t text_hash(const char *s, size_t len)
+{
+    uint64_t h = 0xcbf29ce484222325;
+    while (len--)
+        h = (h ^ (unsigned char)*s++) * 0x100000001b3;
+    return h;
 }
 
 static void sync_directory_of(const char *path)
@@ -208,7 +216,7 @@ int text_write_file(const char *path, const char *s, size_t len)
     }
     struct stat st;
     bool known = !stat(path, &st);
-    int rc = write_all(fd, s, len);
+    int rc = text_write_fd(fd, s, len);
     if (!rc && fchmod(fd, known ? st.st_mode & 07777 : 0644))
         rc = -errno;
     /* Only who has the right to can give a file away; for anyone else the new file simply belongs to the writer. */

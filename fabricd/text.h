@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct text {
     char *s; /* zero-terminated, or NULL when nothing was ever put */
@@ -44,8 +45,12 @@ const char *text_read_error(int rc);
  * Replace the file at once or not at all: a temporary file in the same directory is written, synced and renamed, and
  * the directory synced. The mode and owner of an existing file are kept. 0 or a negative errno.
  */
+int text_write_fd(int fd, const char *s, size_t len); /* all of it to a descriptor */
 int text_write_file(const char *path, const char *s, size_t len);
 #define TEXT_UNFINISHED ".tmp-" /* and six letters or digits end the name of what it writes, until that is complete */
+
+/* FNV-1a of 64 bits: tells texts apart, and is no protection against forgery. */
+uint64_t text_hash(const char *s, size_t len);
 
 /* ---- what is wrong with a file ---- */
 struct place {

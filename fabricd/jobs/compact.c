@@ -87,14 +87,6 @@ static struct line *split(const char *s, size_t len, unsigned *num)
     return all;
 }
 
-static uint64_t hash(const char *s, size_t len)
-{
-    uint64_t h = 14695981039346656037u;
-    while (len--)
-        h = (h ^ (unsigned char)*s++) * 1099511628211u;
-    return h ^ h >> 29;
-}
-
 /* From the last line to the first: the first that is met of a job is the one that holds, unless it is its end. */
 static bool mark(struct line *all, unsigned n)
 {
@@ -109,7 +101,7 @@ static bool mark(struct line *all, unsigned n)
         struct line *l = &all[n];
         if (!l->id_len)
             continue;
-        unsigned at = (unsigned)hash(l->s + item, l->id_len) & (size - 1);
+        unsigned at = (unsigned)(text_hash(l->s + item, l->id_len) >> 32) & (size - 1);
         while (met[at] && (all[met[at] - 1].id_len != l->id_len ||
                            memcmp(all[met[at] - 1].s + item, l->s + item, l->id_len)))
             at = (at + 1) & (size - 1);
@@ -122,18 +114,6 @@ static bool mark(struct line *all, unsigned n)
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
-
-static int write_all(int fd, const char *s, size_t len)
-{
-    for (ssize_t n; len; s += n, len -= (size_t)n) {
-        n = write(fd, s, len);
-        if (n < 0 && errno == EINTR)
-            n = 0;
-        if (n < 0)
-            return -errno;
-    }
-    return 0;
-}
 
 static int write_those_that_hold(struct compaction *c, const char *s, size_t len)
 {
@@ -150,7 +130,7 @@ static int write_those_that_hold(struct compaction *c, const char *s, size_t len
             c->lines += all[i].id_len != 0;
         }
     free(all);
-    int rc = write_all(c->fd, text_str(&out), out.len);
+    int rc = text_write_fd(c->fd, text_str(&out), out.len);
     text_free(&out);
     return rc;
 }
@@ -180,7 +160,7 @@ static int copy_rest(const struct compaction *c)
         rc = -ESTALE;
     for (off_t at = c->len; !rc && at < st.st_size;) {
         ssize_t n = pread(fd, buf, sizeof(buf), at);
-        rc = n > 0 ? write_all(c->fd, buf, (size_t)n) : n < 0 ? -errno : -ESTALE;
+        rc = n > 0 ? text_write_fd(c->fd, buf, (size_t)n) : n < 0 ? -errno : -ESTALE;
         at += n > 0 ? n : 0;
     }
     close(fd);

@@ -27,7 +27,7 @@ struct helper {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool stopping;
+    bool stopping, ended;
     struct queue todo, did;
     int fd; /* readable: something has been done */
     sd_event_source *source;
@@ -66,6 +66,8 @@ static void *helper_main(void *arg)
         if (write(h->fd, &one, sizeof(one)) < 0)
             abort(); /* the counter cannot overflow */
     }
+    h->ended = true;
+    pthread_cond_broadcast(&h->wake);
     pthread_mutex_unlock(&h->lock);
     return NULL;
 }
@@ -100,7 +102,11 @@ struct helper *helper_start(sd_event *event)
     h->todo.last = &h->todo.first;
     h->did.last = &h->did.first;
     pthread_mutex_init(&h->lock, NULL);
-    pthread_cond_init(&h->wake, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&h->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     h->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     rc = h->fd < 0 ? -errno : sd_event_add_io(event, &h->source, h->fd, EPOLLIN, on_done, h);
     if (rc >= 0)
@@ -122,13 +128,17 @@ bool helper_stop(struct helper *h, void (*drop)(void *arg))
         return true;
     pthread_mutex_lock(&h->lock);
     h->stopping = true;
-    pthread_cond_signal(&h->wake);
-    pthread_mutex_unlock(&h->lock);
+    pthread_cond_broadcast(&h->wake);
     h->source = sd_event_source_unref(h->source);
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += STOP_S;
-    if (pthread_timedjoin_np(h->thread, NULL, &until))
+    while (!h->ended && pthread_cond_timedwait(&h->wake, &h->lock, &until) != ETIMEDOUT)
+        ;
+    bool ended = h->ended;
+    pthread_mutex_unlock(&h->lock);
+    if (!ended)
         return false;
+    pthread_join(h->thread, NULL);
     for (struct work *w; (w = pop(&h->todo)) || (w = pop(&h->did)); free(w))
         if (drop)
             drop(w->arg);
