@@ -59,6 +59,16 @@ const int abi_error_of[MR_ERR_PROC_FAILED + 1] = {
     E(WIN),
     E(SESSION),
     E(ABI),
+    E(SIZE),
+    E(DISP),
+    E(ASSERT),
+    E(LOCKTYPE),
+    E(RMA_CONFLICT),
+    E(RMA_SYNC),
+    E(RMA_RANGE),
+    E(RMA_ATTACH),
+    E(RMA_SHARED),
+    E(RMA_FLAVOR),
     [MR_ERR_PROC_FAILED] = MPIX_ERR_PROC_FAILED,
 #undef E
 };

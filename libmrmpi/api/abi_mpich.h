@@ -24,6 +24,7 @@ enum abi_kind {
     ABI_ERRHANDLER = 5,
     ABI_OP = 6,
     ABI_INFO = 7,
+    ABI_WIN = 8,
     ABI_KEYVAL = 9,
     ABI_REQUEST = 11,
     ABI_SESSION = 14,

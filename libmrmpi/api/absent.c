@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What this version has not got: one-sided communication, files, processes that come later, going on after a failure.
- * The functions are there, so that programs that could call them link and run; each gives MPI_ERR_UNSUPPORTED_OPERATION
- * to the error handler of its communicator, of files, or of the world, and leaves null handles and zeros in what it
- * would return. Since no window and no file can be made, the handles of such are not looked at.
+ * What this version has not got: files, processes that come later, going on after a failure. The functions are there,
+ * so that programs that could call them link and run; each gives MPI_ERR_UNSUPPORTED_OPERATION to the error handler of
+ * its communicator, of files, or of the world, and leaves null handles and zeros in what it would return. Since no file
+ * can be made, the handles of such are not looked at.
  */
 #include "libmrmpi/api/api.h"
 
@@ -54,121 +54,6 @@ static enum mr_err absent(void)
 #define ABSENT_FILE(name, args, ...)  MPI_FN(int, name, args) BODY_FILE(__VA_ARGS__)
 #define ABSENT_COMM(name, args, ...)  MPI_FN(int, name, args) BODY_COMM(__VA_ARGS__)
 #define XABSENT_COMM(name, args, ...) MPIX_FN(int, name, args) BODY_COMM(__VA_ARGS__)
-
-/* ---- One-sided communication (MPI-4.0 chapter 12) ---- */
-
-ABSENT_WORLD(Accumulate, (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                          MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win))
-ABSENT_WORLD(Accumulate_c,
-             (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-              MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win))
-ABSENT_WORLD(Compare_and_swap, (const void *origin_addr, const void *compare_addr, void *result_addr,
-                                MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win))
-ABSENT_WORLD(Fetch_and_op, (const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
-                            MPI_Aint target_disp, MPI_Op op, MPI_Win win))
-ABSENT_WORLD(Get, (void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                   MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win))
-ABSENT_WORLD(Get_accumulate,
-             (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr,
-              int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
-              MPI_Datatype target_datatype, MPI_Op op, MPI_Win win))
-ABSENT_WORLD(Get_accumulate_c,
-             (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr,
-              MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
-              MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win))
-ABSENT_WORLD(Get_c, (void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                     MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win))
-ABSENT_WORLD(Put, (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-                   MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win))
-ABSENT_WORLD(Put_c, (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-                     MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win))
-ABSENT_WORLD(Raccumulate,
-             (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-              MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
-              MPI_Request *request),
-             NONE(request, MPI_REQUEST_NULL))
-ABSENT_WORLD(Raccumulate_c,
-             (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-              MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
-              MPI_Request *request),
-             NONE(request, MPI_REQUEST_NULL))
-ABSENT_WORLD(Rget,
-             (void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-              int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request),
-             NONE(request, MPI_REQUEST_NULL))
-ABSENT_WORLD(Rget_accumulate,
-             (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr,
-              int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count,
-              MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request),
-             NONE(request, MPI_REQUEST_NULL))
-ABSENT_WORLD(Rget_accumulate_c,
-             (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr,
-              MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,
-              MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request),
-             NONE(request, MPI_REQUEST_NULL))
-ABSENT_WORLD(Rget_c,
-             (void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-              MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
-              MPI_Request *request),
-             NONE(request, MPI_REQUEST_NULL))
-ABSENT_WORLD(Rput,
-             (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-              MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request),
-             NONE(request, MPI_REQUEST_NULL))
-ABSENT_WORLD(Rput_c,
-             (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-              MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
-              MPI_Request *request),
-             NONE(request, MPI_REQUEST_NULL))
-ABSENT_COMM(Win_allocate, (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win),
-            NO_MEMORY(baseptr) NONE(win, MPI_WIN_NULL))
-ABSENT_COMM(Win_allocate_c,
-            (MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win),
-            NO_MEMORY(baseptr) NONE(win, MPI_WIN_NULL))
-ABSENT_COMM(Win_allocate_shared,
-            (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win),
-            NO_MEMORY(baseptr) NONE(win, MPI_WIN_NULL))
-ABSENT_COMM(Win_allocate_shared_c,
-            (MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win),
-            NO_MEMORY(baseptr) NONE(win, MPI_WIN_NULL))
-ABSENT_WORLD(Win_attach, (MPI_Win win, void *base, MPI_Aint size))
-ABSENT_WORLD(Win_call_errhandler, (MPI_Win win, int errorcode))
-ABSENT_WORLD(Win_complete, (MPI_Win win))
-ABSENT_COMM(Win_create, (void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
-            NONE(win, MPI_WIN_NULL))
-ABSENT_COMM(Win_create_c, (void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
-            NONE(win, MPI_WIN_NULL))
-ABSENT_COMM(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win), NONE(win, MPI_WIN_NULL))
-ABSENT_WORLD(Win_delete_attr, (MPI_Win win, int win_keyval))
-ABSENT_WORLD(Win_detach, (MPI_Win win, const void *base))
-ABSENT_WORLD(Win_fence, (int assert, MPI_Win win))
-ABSENT_WORLD(Win_flush, (int rank, MPI_Win win))
-ABSENT_WORLD(Win_flush_all, (MPI_Win win))
-ABSENT_WORLD(Win_flush_local, (int rank, MPI_Win win))
-ABSENT_WORLD(Win_flush_local_all, (MPI_Win win))
-ABSENT_WORLD(Win_free, (MPI_Win * win))
-ABSENT_WORLD(Win_get_attr, (MPI_Win win, int win_keyval, void *attribute_val, int *flag), NONE(flag, 0))
-ABSENT_WORLD(Win_get_errhandler, (MPI_Win win, MPI_Errhandler *errhandler))
-ABSENT_WORLD(Win_get_group, (MPI_Win win, MPI_Group *group), NONE(group, MPI_GROUP_NULL))
-ABSENT_WORLD(Win_get_info, (MPI_Win win, MPI_Info *info_used), NONE(info_used, MPI_INFO_NULL))
-ABSENT_WORLD(Win_get_name, (MPI_Win win, char *win_name, int *resultlen), NO_TEXT(win_name) NONE(resultlen, 0))
-ABSENT_WORLD(Win_lock, (int lock_type, int rank, int assert, MPI_Win win))
-ABSENT_WORLD(Win_lock_all, (int assert, MPI_Win win))
-ABSENT_WORLD(Win_post, (MPI_Group group, int assert, MPI_Win win))
-ABSENT_WORLD(Win_set_attr, (MPI_Win win, int win_keyval, void *attribute_val))
-ABSENT_WORLD(Win_set_errhandler, (MPI_Win win, MPI_Errhandler errhandler))
-ABSENT_WORLD(Win_set_info, (MPI_Win win, MPI_Info info))
-ABSENT_WORLD(Win_set_name, (MPI_Win win, const char *win_name))
-ABSENT_WORLD(Win_shared_query, (MPI_Win win, int rank, MPI_Aint *size, int *disp_unit, void *baseptr),
-             NONE(size, 0) NONE(disp_unit, 0) NO_MEMORY(baseptr))
-ABSENT_WORLD(Win_shared_query_c, (MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *disp_unit, void *baseptr),
-             NONE(size, 0) NONE(disp_unit, 0) NO_MEMORY(baseptr))
-ABSENT_WORLD(Win_start, (MPI_Group group, int assert, MPI_Win win))
-ABSENT_WORLD(Win_sync, (MPI_Win win))
-ABSENT_WORLD(Win_test, (MPI_Win win, int *flag), NONE(flag, 0))
-ABSENT_WORLD(Win_unlock, (int rank, MPI_Win win))
-ABSENT_WORLD(Win_unlock_all, (MPI_Win win))
-ABSENT_WORLD(Win_wait, (MPI_Win win))
 
 /* ---- Dynamic processes (chapter 11) ---- */
 

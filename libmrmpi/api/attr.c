@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attributes of communicators and datatypes (MPI-3.1 section 6.7), and the ones that MPI defines (8.1.2). */
+/* Attributes of communicators, datatypes and windows (MPI-4.0 section 7.7), and the ones that MPI defines (9.1.2). */
 #include "libmrmpi/api/api.h"
 
 #include <string.h>
 
-#include "libmrmpi/api/language.h"
+#include "libmrmpi/api/attr.h"
 #include "libmrmpi/api/life.h"
 
 int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
@@ -18,7 +18,14 @@ int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int
 
 static int handle_of(const struct mr_keyval *k, void *object)
 {
-    return k->kind == MR_KEYVAL_COMM ? ((struct mr_comm *)object)->handle : ((struct mr_type *)object)->handle;
+    switch (k->kind) {
+    case MR_KEYVAL_COMM:
+        return ((struct mr_comm *)object)->handle;
+    case MR_KEYVAL_WIN:
+        return ((struct mr_win *)object)->handle;
+    default:
+        return ((struct mr_type *)object)->handle;
+    }
 }
 
 /* What C sees of a number is its address. */
@@ -110,8 +117,8 @@ static enum mr_err free_keyval(int *h, enum mr_keyval_kind kind)
     return MR_SUCCESS;
 }
 
-static enum mr_err set(struct mr_attr **list, void *object, int h, enum mr_keyval_kind kind, void *value,
-                       enum abi_attr_kind as)
+enum mr_err api_attr_set(struct mr_attr **list, void *object, int h, enum mr_keyval_kind kind, void *value,
+                         enum abi_attr_kind as)
 {
     struct mr_keyval *k;
     int user_error;
@@ -127,8 +134,8 @@ static enum mr_err set(struct mr_attr **list, void *object, int h, enum mr_keyva
 }
 
 /* Numbers as Fortran gets them fill a word, too, of whatever kind they are. */
-static enum mr_err get(struct mr_attr *list, int h, enum mr_keyval_kind kind, void *value, int *flag,
-                       enum abi_attr_kind as)
+enum mr_err api_attr_get(struct mr_attr *list, int h, enum mr_keyval_kind kind, void *value, int *flag,
+                         enum abi_attr_kind as)
 {
     struct mr_keyval *k;
     enum mr_err err = keyval_of(h, kind, &k);
@@ -143,7 +150,7 @@ static enum mr_err get(struct mr_attr *list, int h, enum mr_keyval_kind kind, vo
     return MR_SUCCESS;
 }
 
-static enum mr_err delete_attr(struct mr_attr **list, void *object, int h, enum mr_keyval_kind kind)
+enum mr_err api_attr_delete(struct mr_attr **list, void *object, int h, enum mr_keyval_kind kind)
 {
     struct mr_keyval *k;
     int user_error;
@@ -212,14 +219,14 @@ static enum mr_err comm_set(struct mr_comm *c, int keyval, void *value, enum abi
 {
     if (predefined_for(keyval, as))
         return mr_fail(MR_ERR_KEYVAL, "the attribute belongs to MPI: it cannot be set");
-    return set(&c->attrs, c, keyval, MR_KEYVAL_COMM, value, as);
+    return api_attr_set(&c->attrs, c, keyval, MR_KEYVAL_COMM, value, as);
 }
 
 static enum mr_err comm_get(struct mr_comm *c, int keyval, void *value, int *flag, enum abi_attr_kind as)
 {
     int *p = predefined_for(keyval, as);
     if (!p)
-        return get(c->attrs, keyval, MR_KEYVAL_COMM, value, flag, as);
+        return api_attr_get(c->attrs, keyval, MR_KEYVAL_COMM, value, flag, as);
     intptr_t word = as == ABI_ATTR_POINTER ? (intptr_t)p : *p;
     memcpy(value, &word, sizeof(word));
     *flag = 1;
@@ -273,7 +280,7 @@ MPI_FN(int, Comm_delete_attr, (MPI_Comm comm, int keyval))
     CHECK(api_comm(comm, &c));
     if (predefined(keyval))
         CHECK(mr_fail(MR_ERR_KEYVAL, "the attribute belongs to MPI: it cannot be deleted"));
-    err = delete_attr(&c->attrs, c, keyval, MR_KEYVAL_COMM);
+    err = api_attr_delete(&c->attrs, c, keyval, MR_KEYVAL_COMM);
     API_LEAVE(c);
 }
 
@@ -328,14 +335,14 @@ static enum mr_err type_set(MPI_Datatype type, int keyval, void *value, enum abi
 {
     struct mr_type *t;
     enum mr_err err = api_type(type, &t);
-    return err ? err : set(&t->attrs, t, keyval, MR_KEYVAL_TYPE, value, as);
+    return err ? err : api_attr_set(&t->attrs, t, keyval, MR_KEYVAL_TYPE, value, as);
 }
 
 static enum mr_err type_get(MPI_Datatype type, int keyval, void *value, int *flag, enum abi_attr_kind as)
 {
     struct mr_type *t = NULL;
     enum mr_err err = !value ? api_null("value") : !flag ? api_null("flag") : api_type(type, &t);
-    return err ? err : get(t->attrs, keyval, MR_KEYVAL_TYPE, value, flag, as);
+    return err ? err : api_attr_get(t->attrs, keyval, MR_KEYVAL_TYPE, value, flag, as);
 }
 
 MPI_FN(int, Type_set_attr, (MPI_Datatype type, int keyval, void *value))
@@ -371,11 +378,11 @@ MPI_FN(int, Type_delete_attr, (MPI_Datatype type, int keyval))
     struct mr_type *t;
     API_ENTER();
     CHECK(api_type(type, &t));
-    err = delete_attr(&t->attrs, t, keyval, MR_KEYVAL_TYPE);
+    err = api_attr_delete(&t->attrs, t, keyval, MR_KEYVAL_TYPE);
     API_LEAVE(NULL);
 }
 
-/* ---- windows: keys only ---- */
+/* ---- windows ---- */
 
 MPI_FN(int, Win_create_keyval,
        (MPI_Win_copy_attr_function * copy_fn, MPI_Win_delete_attr_function *delete_fn, int *keyval, void *extra_state))

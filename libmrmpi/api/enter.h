@@ -90,6 +90,18 @@ int api_fail_with(struct mr_errhandler *h, const void *object, enum mr_err err, 
         api_unlock();                                                                                                  \
     return MPI_SUCCESS
 
+/* The same for a window; NULL: it is none, and the world's handler hears of it. */
+struct mr_win;
+int api_fail_win(struct mr_win *w, enum mr_err err, const char *function);
+#define API_LEAVE_WIN(win)                                                                                             \
+    goto out;                                                                                                          \
+    out:                                                                                                               \
+    if (unlikely(err))                                                                                                 \
+        return api_fail_win(win, err, __func__ + 1);                                                                   \
+    if (unlikely(!api_plain))                                                                                          \
+        api_unlock();                                                                                                  \
+    return MPI_SUCCESS
+
 /*
  * A short function of a communicator (its parameter comm) that is called often. What is behind this macro is its work:
  * it returns an error. Locking is in a function of its own, so that where nothing is to be done before the work no

@@ -99,11 +99,11 @@ static void call_through(struct mr_errhandler *h, MPI_Comm *comm, MPI_Win *win, 
 
 static void call_user(struct mr_errhandler *h, const void *object, int code)
 {
-    const struct mr_comm *c = object;
+    const struct mr_comm *c = h->of == MR_ERRHANDLER_COMM ? object : NULL;
     MPI_Comm comm = c && c->handle ? c->handle : MPI_COMM_WORLD;
     MPI_Session session;
     MPI_File file = MPI_FILE_NULL;
-    MPI_Win win = MPI_WIN_NULL;
+    MPI_Win win = h->of == MR_ERRHANDLER_WIN && object ? ((const struct mr_win *)object)->handle : MPI_WIN_NULL;
     if (h->through) {
         call_through(h, &comm, &win, &file, &code);
         return;
@@ -164,6 +164,11 @@ int api_fail(struct mr_comm *c, enum mr_err err, const char *function)
     mr_comm_put(c);
     api_unlock();
     return code;
+}
+
+int api_fail_win(struct mr_win *w, enum mr_err err, const char *function)
+{
+    return w ? api_fail_with(w->errhandler, w, err, function) : api_fail(NULL, err, function);
 }
 
 int api_call_errhandler(struct mr_errhandler *h, const void *object, int code, const char *function)
@@ -300,6 +305,36 @@ MPI_FN(int, Comm_call_errhandler, (MPI_Comm comm, int errorcode))
     CHECK(api_comm(comm, &c));
     return api_call_errhandler(c->errhandler, c, errorcode, __func__ + 1);
     API_LEAVE(c);
+}
+
+MPI_FN(int, Win_set_errhandler, (MPI_Win win, MPI_Errhandler errhandler))
+{
+    struct mr_win *w = NULL;
+    struct mr_errhandler *h;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    CHECK(api_errhandler_for(errhandler, MR_ERRHANDLER_WIN, &h));
+    api_replace_errhandler(&w->errhandler, h);
+    API_LEAVE_WIN(w);
+}
+
+MPI_FN(int, Win_get_errhandler, (MPI_Win win, MPI_Errhandler *errhandler))
+{
+    struct mr_win *w = NULL;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    NOT_NULL(errhandler);
+    err = api_new_errhandler(mr_errhandler_get(w->errhandler), errhandler);
+    API_LEAVE_WIN(w);
+}
+
+MPI_FN(int, Win_call_errhandler, (MPI_Win win, int errorcode))
+{
+    struct mr_win *w = NULL;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    return api_call_errhandler(w->errhandler, w, errorcode, __func__ + 1);
+    API_LEAVE_WIN(w);
 }
 
 /* No file is open: the one handler that files have is that of MPI_FILE_NULL, which opening them takes over. */

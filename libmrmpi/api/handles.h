@@ -4,6 +4,7 @@
 #define MRMPI_API_HANDLES_H
 
 #include "libmrmpi/api/enter.h"
+#include "libmrmpi/rma/rma.h"
 
 struct api_slot {
     void *object;          /* NULL: free */
@@ -51,6 +52,7 @@ void api_handles_finalize(void);                      /* but those of objects th
 /* Give an object its handle; without memory (object NULL: it could not be made) the object is put and MR_ERR_NO_MEM
  * returned. */
 enum mr_err api_new_comm(struct mr_comm *c, MPI_Comm *h);
+enum mr_err api_new_win(struct mr_win *w, MPI_Win *h);
 enum mr_err api_new_request(struct mr_request *r, MPI_Request *h);
 enum mr_err api_new_group(struct mr_group *g, MPI_Group *h);
 enum mr_err api_new_type(struct mr_type *t, MPI_Datatype *h);
@@ -112,6 +114,13 @@ static inline enum mr_err api_request(MPI_Request h, struct mr_request **r)
 {
     if (unlikely(!(*r = api_find(ABI_REQUEST, h))))
         return api_sure(api_bad_handle(MR_ERR_REQUEST, "request", "request", h, MPI_REQUEST_NULL));
+    return MR_SUCCESS;
+}
+
+static inline enum mr_err api_win(MPI_Win h, struct mr_win **w)
+{
+    if (unlikely(!(*w = api_find(ABI_WIN, h))))
+        return api_sure(api_bad_handle(MR_ERR_WIN, "win", "window", h, MPI_WIN_NULL));
     return MR_SUCCESS;
 }
 

@@ -50,15 +50,3 @@ static void __attribute__((constructor)) name_weights(void)
     MPIR_C_MPI_UNWEIGHTED = MPI_UNWEIGHTED;
     MPIR_C_MPI_WEIGHTS_EMPTY = MPI_WEIGHTS_EMPTY;
 }
-
-/* ---- attributes of windows, which cannot be made ---- */
-
-LANGUAGE_FN(int, Win_set_attr, (MPI_Win win, int keyval, void *value, enum abi_attr_kind kind))
-{
-    return PMPI_Win_set_attr(win, keyval, value);
-}
-
-LANGUAGE_FN(int, Win_get_attr, (MPI_Win win, int keyval, void *value, int *flag, enum abi_attr_kind kind))
-{
-    return PMPI_Win_get_attr(win, keyval, value, flag);
-}

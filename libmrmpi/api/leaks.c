@@ -46,13 +46,21 @@ static const struct {
     [ABI_OP] = {"operation", "operations", false},
     [ABI_INFO] = {"info object", "info objects", true},
     [ABI_KEYVAL] = {"attribute key", "attribute keys", false},
+    [ABI_WIN] = {"window", "windows", false},
     [ABI_REQUEST] = {"request", "requests", false},
     [ABI_SESSION] = {"session", "sessions", true},
 };
 
 static const char *name_of(enum abi_kind kind, const void *object)
 {
-    return kind == ABI_COMM ? ((const struct mr_comm *)object)->name : kind == ABI_TYPE ? mr_type_name(object) : "";
+    switch (kind) {
+    case ABI_COMM:
+        return ((const struct mr_comm *)object)->name;
+    case ABI_WIN:
+        return ((const struct mr_win *)object)->name;
+    default:
+        return kind == ABI_TYPE ? mr_type_name(object) : "";
+    }
 }
 
 /* The datatypes of MPI_Type_create_f90_* belong to MPI. */

@@ -118,7 +118,7 @@ MPI_FN(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *sta
         goto out;
     if (l->kind == MR_REQ_GENERALIZED)
         err = api_grequest_query(l, status);
-    else if (l->kind != MR_REQ_COLL)
+    else if (l->kind != MR_REQ_COLL && l->kind != MR_REQ_RMA)
         api_status(status, &l->status);
     API_LEAVE(NULL);
 }
@@ -393,6 +393,21 @@ static void free_persistent(struct mr_request *r)
     mr_request_put(r);
 }
 
+/* What a request is of that can be neither freed before it is complete nor cancelled; NULL: it can. */
+static const char *stays(const struct mr_request *l)
+{
+    switch (l->kind) {
+    case MR_REQ_COLL:
+        return "collective";
+    case MR_REQ_PART:
+        return "partitioned";
+    case MR_REQ_RMA:
+        return "one-sided";
+    default:
+        return NULL;
+    }
+}
+
 MPI_FN(int, Request_free, (MPI_Request * request))
 {
     struct mr_request *r;
@@ -400,9 +415,8 @@ MPI_FN(int, Request_free, (MPI_Request * request))
     NOT_NULL(request);
     CHECK(api_request(*request, &r));
     struct mr_request *l = live(r);
-    if (l && (l->kind == MR_REQ_COLL || l->kind == MR_REQ_PART))
-        CHECK(mr_fail(MR_ERR_REQUEST, "a %s operation that is under way cannot be freed: wait for it",
-                      l->kind == MR_REQ_COLL ? "collective" : "partitioned"));
+    if (l && stays(l))
+        CHECK(mr_fail(MR_ERR_REQUEST, "a %s operation that is under way cannot be freed: wait for it", stays(l)));
     if (r->kind == MR_REQ_GENERALIZED) {
         err = api_grequest_free(r);
     } else {
@@ -425,9 +439,8 @@ MPI_FN(int, Cancel, (MPI_Request * request))
     struct mr_request *l = live(r);
     if (l && l->kind == MR_REQ_GENERALIZED) {
         err = api_grequest_cancel(l);
-    } else if (l && (l->kind == MR_REQ_COLL || l->kind == MR_REQ_PART)) {
-        CHECK(mr_fail(MR_ERR_REQUEST, "a %s operation cannot be cancelled",
-                      l->kind == MR_REQ_COLL ? "collective" : "partitioned"));
+    } else if (l && stays(l)) {
+        CHECK(mr_fail(MR_ERR_REQUEST, "a %s operation cannot be cancelled", stays(l)));
     } else if (l && l->kind == MR_REQ_FLUSH) {
         CHECK(mr_fail(MR_ERR_REQUEST, "the flushing of a buffer cannot be cancelled"));
     } else if (l) {

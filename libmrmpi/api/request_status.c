@@ -60,7 +60,7 @@ static enum mr_err status_of(struct mr_request *l, MPI_Status *status)
 {
     if (l && l->kind == MR_REQ_GENERALIZED)
         return api_grequest_query(l, status);
-    if (!l || l->kind == MR_REQ_COLL)
+    if (!l || l->kind == MR_REQ_COLL || l->kind == MR_REQ_RMA)
         api_status_empty(status);
     else
         api_status(status, &l->status);

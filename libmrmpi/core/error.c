@@ -62,6 +62,16 @@ static const struct {
     E(WIN, "invalid window"),
     E(SESSION, "invalid session"),
     E(ABI, "the Fortran interface has been set already"),
+    E(LOCKTYPE, "invalid lock type"),
+    E(RMA_CONFLICT, "conflicting accesses to a window"),
+    E(RMA_SYNC, "wrong synchronization of a window"),
+    E(SIZE, "invalid size"),
+    E(DISP, "invalid displacement"),
+    E(ASSERT, "invalid assertion"),
+    E(RMA_RANGE, "memory outside of the window"),
+    E(RMA_ATTACH, "memory cannot be attached"),
+    E(RMA_SHARED, "memory cannot be shared"),
+    E(RMA_FLAVOR, "wrong kind of window"),
     E(PROC_FAILED, "a process of the job has failed"),
 #undef E
 };

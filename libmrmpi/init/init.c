@@ -10,6 +10,7 @@
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/derived/derived.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/rma/rma.h"
 #include "libmrmpi/vc/vc.h"
 #include "libmrmpi/view/view.h"
 
@@ -65,6 +66,7 @@ int mr_init(int thread_level)
     if ((err = mr_vc_ready()))
         return failed("attaching to the peers of this node", err);
     mr_coll_init();
+    mr_rma_init();
     mr_threaded = thread_level == THREAD_MULTIPLE;
     mr_state = MR_STATE_RUNNING;
     return 0;
@@ -97,6 +99,7 @@ static void leave_together(void)
 void mr_finalize(void)
 {
     mr_pt2pt_end_together();
+    mr_rma_finalize();
     mr_derived_finalize();
     mr_pt2pt_finalize();
     leave_together();

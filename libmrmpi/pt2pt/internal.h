@@ -34,14 +34,14 @@ struct mr_pt2pt {
     size_t window;         /* of credits for eager messages, for each peer */
     struct mr_vc *holding; /* channels with sends that wait for room (flow.c) */
     uint64_t data_seen, large_received; /* counts of DATA packets, of transfers that have met their receive */
-    bool peer_lost;        /* some peer has been lost: receives have to ask whether it is theirs */
-    bool get_refused;      /* the kernel has refused single copy once */
+    bool get_refused, peer_lost; /* the kernel has refused single copy once; receives ask whether the peer is theirs */
     int (*poll_active)(void), (*poll_holding)(void); /* while there are transfers or channels in these lists */
     struct mr_poll {
         void *const *pending;
         int (*poll)(void);
     } polls[4]; /* mr_progress_register */
     unsigned num_polls;
+    const struct mr_above *above; /* NULL: none has registered */
     unsigned reads_if;   /* enum mr_vc_caps: receivers shall read large messages over channels that have one of these */
     unsigned spin_shift; /* how often the time to spin has been halved (progress.c) */
     uint8_t *scratch;    /* one piece of data on its way from or to a buffer with holes */

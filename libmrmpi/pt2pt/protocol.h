@@ -48,6 +48,7 @@ enum mr_packet {
     MR_PKT_GRANT,     /* hdr.len: bytes of eager messages that have met their receives, in all */
     MR_PKT_FRONT,     /* from the receiver: it has all that it reads of the program's memory */
     MR_PKT_HEAD,      /* hdr.len: offset of the payload. RTS said in hdr.rreq how many bytes come in such packets */
+    MR_PKT_ABOVE = 0x40, /* and higher: of the room above that has registered for it (mr_pt2pt_above) */
 };
 
 enum mr_packet_flags {

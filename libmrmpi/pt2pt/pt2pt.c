@@ -34,7 +34,10 @@ static void deliver_answer(struct mr_vc *vc, const struct mr_hdr *hdr, const voi
         mr_head_packet(vc, hdr, payload, len);
         break;
     default:
-        mr_rndv_packet(vc, hdr, payload, len);
+        if (hdr->kind < MR_PKT_ABOVE)
+            mr_rndv_packet(vc, hdr, payload, len);
+        else if (mr_pt2pt.above)
+            mr_pt2pt.above->packet(vc, hdr, payload, len);
     }
 }
 
@@ -85,6 +88,13 @@ static void failed(struct mr_vc *vc, int error)
     mr_parts_fail_peer(vc);
     mr_head_fail_peer(vc);
     mr_recv_peer_lost();
+    if (mr_pt2pt.above)
+        mr_pt2pt.above->peer_lost(vc, error);
+}
+
+void mr_pt2pt_above(const struct mr_above *above)
+{
+    mr_pt2pt.above = above;
 }
 
 static void loan_ended(void *cookie)

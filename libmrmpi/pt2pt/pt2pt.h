@@ -38,6 +38,7 @@ enum mr_request_kind {
     MR_REQ_PART,  /* a round of a partitioned operation */
     MR_REQ_FLUSH, /* of an attached buffer */
     MR_REQ_COLL,
+    MR_REQ_RMA,
     MR_REQ_PERSISTENT_SEND,
     MR_REQ_PERSISTENT_RECV,
     MR_REQ_PERSISTENT_PART,
@@ -144,6 +145,17 @@ bool mr_progress_try(bool (*done)(void *arg), void *arg);
 void mr_progress_some(void); /* the same, where it takes long to find out what is done */
 /* Wait politely (spin, yield, sleep) until done(arg); polls the network, gives the lock away in between. */
 void mr_progress_until(bool (*done)(void *arg), void *arg);
+/*
+ * A room above whose packets are not messages: packet is called with each of the kinds that are its own (protocol.h),
+ * in the order of the virtual channel, and peer_lost once for a peer that is. Both come out of mr_progress() only.
+ */
+struct mr_vc;
+struct mr_hdr;
+struct mr_above {
+    void (*packet)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+    void (*peer_lost)(struct mr_vc *vc, int error);
+};
+void mr_pt2pt_above(const struct mr_above *above);
 /* What rooms above have under way: poll is called in each look while *pending is not NULL. */
 void mr_progress_register(void *const *pending, int (*poll)(void));
 

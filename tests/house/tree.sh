@@ -85,8 +85,9 @@ calls_down() { # each room of libmrmpi includes headers of rooms below it only; 
       done < <(sed -n 's|^#include "libmrmpi/\([a-z0-9]*\)/.*|\1|p' "$f")
     done
   done <<'ROOMS'
-api init comm core coll derived pt2pt vc view peer include fabric memory verbs
-init comm coll core derived pt2pt vc view
+api init rma comm core coll derived pt2pt vc view peer include fabric memory verbs
+init rma comm coll core derived pt2pt vc view
+rma comm coll core pt2pt vc channel
 comm coll core pt2pt
 coll core pt2pt
 derived core pt2pt

@@ -16,6 +16,7 @@
 #include "libmrmpi/init/init.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
+#include "libmrmpi/rma/rma.h"
 #include "libmrmpi/view/view.h"
 #include "tests/check.h"
 
@@ -180,6 +181,14 @@ void mr_making_finalize(void)
 }
 
 void mr_type_f90_finalize(void)
+{
+}
+
+void mr_rma_init(void)
+{
+}
+
+void mr_rma_finalize(void)
 {
 }
 

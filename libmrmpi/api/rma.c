@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One-sided communication: windows made, and operations (MPI-4.1 sections 12.2 and 12.3). */
+#include "libmrmpi/api/api.h"
+
+#include <string.h>
+
+#include "libmrmpi/api/request.h"
+#include "libmrmpi/api/win.h"
+
+/* ---- making windows ---- */
+
+static enum mr_err check_part(const struct mr_comm *c, MPI_Aint size, int64_t disp_unit)
+{
+    enum mr_err err = api_intra(c);
+    if (err)
+        return err;
+    if (size < 0)
+        return mr_fail(MR_ERR_SIZE, "size is %ld", size);
+    if (disp_unit <= 0)
+        return mr_fail(MR_ERR_DISP, "disp_unit is %lld", (long long)disp_unit);
+    return MR_SUCCESS;
+}
+
+/* *win is MPI_WIN_NULL after an error. */
+static enum mr_err make(struct mr_comm *c, enum mr_win_flavor flavor, struct mr_win_part part, MPI_Info info,
+                        MPI_Win *win, struct mr_win **out)
+{
+    *win = MPI_WIN_NULL;
+    part.hints = (struct mr_win_hints){.ordering = MR_ORDER_ALL, .same_op_no_op = true};
+    enum mr_err err = api_win_hints(info, &part.hints);
+    if (!err)
+        err = mr_win_make(c, flavor, &part, out);
+    return err ? err : api_new_win(*out, win);
+}
+
+MPI_COUNT_FN(int, Win_create,
+             (void *base, MPI_Aint size, api_displ disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win))
+{
+    struct mr_comm *c = NULL;
+    struct mr_win *w;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(win);
+    CHECK(check_part(c, size, disp_unit));
+    if (!base && size)
+        CHECK(mr_fail(MR_ERR_BASE, "base is a null pointer, size is %ld", size));
+    err = make(c, MR_WIN_CREATE, (struct mr_win_part){.base = base, .size = (size_t)size, .disp_unit = disp_unit}, info,
+               win, &w);
+    API_LEAVE(c);
+}
+
+static enum mr_err allocate(struct mr_comm *c, enum mr_win_flavor flavor, MPI_Aint size, int64_t disp_unit,
+                            MPI_Info info, void *baseptr, MPI_Win *win)
+{
+    struct mr_win *w;
+    enum mr_err err = check_part(c, size, disp_unit);
+    if (!err)
+        err = make(c, flavor, (struct mr_win_part){.size = (size_t)size, .disp_unit = disp_unit}, info, win, &w);
+    if (!err)
+        memcpy(baseptr, &w->base, sizeof(w->base));
+    return err;
+}
+
+MPI_COUNT_FN(int, Win_allocate,
+             (MPI_Aint size, api_displ disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(baseptr);
+    NOT_NULL(win);
+    err = allocate(c, MR_WIN_ALLOCATE, size, disp_unit, info, baseptr, win);
+    API_LEAVE(c);
+}
+
+MPI_COUNT_FN(int, Win_allocate_shared,
+             (MPI_Aint size, api_displ disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win))
+{
+    struct mr_comm *c = NULL;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(baseptr);
+    NOT_NULL(win);
+    err = allocate(c, MR_WIN_SHARED, size, disp_unit, info, baseptr, win);
+    API_LEAVE(c);
+}
+
+#ifndef API_LARGE
+MPI_FN(int, Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win))
+{
+    struct mr_comm *c = NULL;
+    struct mr_win *w;
+    API_ENTER();
+    CHECK(api_comm(comm, &c));
+    NOT_NULL(win);
+    CHECK(api_intra(c));
+    err = make(c, MR_WIN_DYNAMIC, (struct mr_win_part){.disp_unit = 1}, info, win, &w);
+    API_LEAVE(c);
+}
+#endif
+
+MPI_COUNT_FN(int, Win_shared_query, (MPI_Win win, int rank, MPI_Aint *size, api_displ *disp_unit, void *baseptr))
+{
+    struct mr_win *w = NULL;
+    struct mr_win_part part;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    NOT_NULL(size);
+    NOT_NULL(disp_unit);
+    NOT_NULL(baseptr);
+    if ((unsigned)rank >= (unsigned)w->comm->size && rank != MPI_PROC_NULL)
+        CHECK(mr_fail(MR_ERR_RANK, "rank %d is not in the window", rank));
+    CHECK(mr_win_shared(w, rank, &part));
+    *size = (MPI_Aint)part.size;
+    *disp_unit = (api_displ)part.disp_unit;
+    memcpy(baseptr, &part.base, sizeof(part.base));
+    API_LEAVE_WIN(w);
+}
+
+/* ---- operations ---- */
+
+/* Data of the origin, with the names of its arguments. */
+static inline enum mr_err data_of(const void *buf, int64_t count, MPI_Datatype datatype, const char *const names[3],
+                                  struct mr_rma_data *out)
+{
+    struct mr_type *t;
+    enum mr_err err = api_type_named(datatype, &t, names[2]);
+    if (!err)
+        err = api_buffer_named(buf, count, t, names[0], names[1], names[2]);
+    if (!err)
+        *out = (struct mr_rma_data){.buf = (void *)(uintptr_t)buf, .count = (size_t)count, .type = t};
+    return err;
+}
+#define ORIGIN(out)                                                                                                    \
+    data_of(origin_addr, origin_count, origin_datatype,                                                                \
+            (const char *const[]){"origin_addr", "origin_count", "origin_datatype"}, out)
+#define RESULT(out)                                                                                                    \
+    data_of(result_addr, result_count, result_datatype,                                                                \
+            (const char *const[]){"result_addr", "result_count", "result_datatype"}, out)
+
+static enum mr_err bad_rank(const struct mr_win *w, int rank)
+{
+    return mr_fail(MR_ERR_RANK, "target_rank %d is not in the window, which has ranks 0 to %d", rank,
+                   w->comm->size - 1);
+}
+
+static inline enum mr_err place_of(const struct mr_win *w, int rank, MPI_Aint disp, int64_t count,
+                                   MPI_Datatype datatype, struct mr_rma_place *out)
+{
+    struct mr_type *t;
+    enum mr_err err = api_type_named(datatype, &t, "target_datatype");
+    if (err)
+        return err;
+    if (unlikely(count < 0))
+        return api_bad_count((long)count, "target_count");
+    if (unlikely(!t->committed))
+        return api_bad_type(t, "target_datatype");
+    if (unlikely((unsigned)rank >= (unsigned)w->comm->size && rank != MPI_PROC_NULL))
+        return bad_rank(w, rank);
+    if (unlikely(disp < 0) && w->flavor != MR_WIN_DYNAMIC && rank != MPI_PROC_NULL)
+        return mr_fail(MR_ERR_DISP, "target_disp is %ld", disp);
+    *out = (struct mr_rma_place){.rank = rank, .disp = disp, .count = (size_t)count, .type = t};
+    return MR_SUCCESS;
+}
+#define TARGET(w, out) place_of(w, target_rank, target_disp, target_count, target_datatype, out)
+
+/* An operation that is not the program's own. */
+static enum mr_err op_of(MPI_Op op, struct mr_op **out)
+{
+    enum mr_err err = api_op(op, out);
+    if (!err && (*out)->id == MR_OP_USER)
+        err = mr_fail(MR_ERR_OP, "op was made by the program: only those of MPI work on windows");
+    return err;
+}
+
+/* For the functions that give a request. */
+static enum mr_err with_handle(enum mr_err err, struct mr_request *r, MPI_Request *request)
+{
+    return err ? err : first_handle(r, request);
+}
+
+#define PUT_ARGS                                                                                                       \
+    const void *origin_addr, api_count origin_count, MPI_Datatype origin_datatype, int target_rank,                    \
+        MPI_Aint target_disp, api_count target_count, MPI_Datatype target_datatype
+#define GET_ARGS                                                                                                       \
+    void *origin_addr, api_count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,    \
+        api_count target_count, MPI_Datatype target_datatype
+#define FETCH_ARGS                                                                                                     \
+    const void *origin_addr, api_count origin_count, MPI_Datatype origin_datatype, void *result_addr,                  \
+        api_count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,                   \
+        api_count target_count, MPI_Datatype target_datatype
+
+MPI_COUNT_FN(int, Put, (PUT_ARGS, MPI_Win win)) /* MPI_Put */
+{
+    struct mr_win *w = NULL;
+    struct mr_rma_data from;
+    struct mr_rma_place to;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    CHECK(ORIGIN(&from));
+    CHECK(TARGET(w, &to));
+    err = mr_put(w, &from, &to, NULL);
+    API_LEAVE_WIN(w);
+}
+
+MPI_COUNT_FN(int, Rput, (PUT_ARGS, MPI_Win win, MPI_Request *request)) /* MPI_Rput */
+{
+    struct mr_win *w = NULL;
+    struct mr_rma_data from;
+    struct mr_rma_place to;
+    struct mr_request *r;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    NOT_NULL(request);
+    *request = MPI_REQUEST_NULL;
+    CHECK(ORIGIN(&from));
+    CHECK(TARGET(w, &to));
+    err = with_handle(mr_put(w, &from, &to, &r), r, request);
+    API_LEAVE_WIN(w);
+}
+
+MPI_COUNT_FN(int, Get, (GET_ARGS, MPI_Win win)) /* MPI_Get */
+{
+    struct mr_win *w = NULL;
+    struct mr_rma_data to;
+    struct mr_rma_place from;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    CHECK(ORIGIN(&to));
+    CHECK(TARGET(w, &from));
+    err = mr_get(w, &to, &from, NULL);
+    API_LEAVE_WIN(w);
+}
+
+MPI_COUNT_FN(int, Rget, (GET_ARGS, MPI_Win win, MPI_Request *request)) /* MPI_Rget */
+{
+    struct mr_win *w = NULL;
+    struct mr_rma_data to;
+    struct mr_rma_place from;
+    struct mr_request *r;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    NOT_NULL(request);
+    *request = MPI_REQUEST_NULL;
+    CHECK(ORIGIN(&to));
+    CHECK(TARGET(w, &from));
+    err = with_handle(mr_get(w, &to, &from, &r), r, request);
+    API_LEAVE_WIN(w);
+}
+
+MPI_COUNT_FN(int, Accumulate, (PUT_ARGS, MPI_Op op, MPI_Win win)) /* MPI_Accumulate */
+{
+    struct mr_win *w = NULL;
+    struct mr_rma_data from;
+    struct mr_rma_place to;
+    struct mr_op *o;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    CHECK(op_of(op, &o));
+    CHECK(ORIGIN(&from));
+    CHECK(TARGET(w, &to));
+    err = mr_accumulate(w, &from, NULL, &to, o, NULL);
+    API_LEAVE_WIN(w);
+}
+
+MPI_COUNT_FN(int, Raccumulate, (PUT_ARGS, MPI_Op op, MPI_Win win, MPI_Request *request)) /* MPI_Raccumulate */
+{
+    struct mr_win *w = NULL;
+    struct mr_rma_data from;
+    struct mr_rma_place to;
+    struct mr_request *r;
+    struct mr_op *o;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    NOT_NULL(request);
+    *request = MPI_REQUEST_NULL;
+    CHECK(op_of(op, &o));
+    CHECK(ORIGIN(&from));
+    CHECK(TARGET(w, &to));
+    err = with_handle(mr_accumulate(w, &from, NULL, &to, o, &r), r, request);
+    API_LEAVE_WIN(w);
+}
+
+/* With MPI_NO_OP the origin's arguments are not looked at. */
+#define FETCH_ORIGIN(o, out) ((o)->id == MR_OP_NO_OP ? MR_SUCCESS : ORIGIN(out))
+
+MPI_COUNT_FN(int, Get_accumulate, (FETCH_ARGS, MPI_Op op, MPI_Win win)) /* MPI_Get_accumulate */
+{
+    struct mr_win *w = NULL;
+    struct mr_rma_data from = {0}, result;
+    struct mr_rma_place to;
+    struct mr_op *o;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    CHECK(op_of(op, &o));
+    CHECK(FETCH_ORIGIN(o, &from));
+    CHECK(RESULT(&result));
+    CHECK(TARGET(w, &to));
+    err = mr_accumulate(w, &from, &result, &to, o, NULL);
+    API_LEAVE_WIN(w);
+}
+
+MPI_COUNT_FN(int, Rget_accumulate, (FETCH_ARGS, MPI_Op op, MPI_Win win, MPI_Request *request)) /* MPI_Rget_accumulate */
+{
+    struct mr_win *w = NULL;
+    struct mr_rma_data from = {0}, result;
+    struct mr_rma_place to;
+    struct mr_request *r;
+    struct mr_op *o;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    NOT_NULL(request);
+    *request = MPI_REQUEST_NULL;
+    CHECK(op_of(op, &o));
+    CHECK(FETCH_ORIGIN(o, &from));
+    CHECK(RESULT(&result));
+    CHECK(TARGET(w, &to));
+    err = with_handle(mr_accumulate(w, &from, &result, &to, o, &r), r, request);
+    API_LEAVE_WIN(w);
+}
+
+#ifndef API_LARGE
+/* One element of a basic datatype. */
+static enum mr_err element_of(const struct mr_win *w, MPI_Datatype datatype, int rank, MPI_Aint disp,
+                              struct mr_rma_place *out)
+{
+    enum mr_err err = place_of(w, rank, disp, 1, datatype, out);
+    if (!err && !out->type->builtin)
+        err = mr_fail(MR_ERR_TYPE, "datatype is a derived one: it must be one of MPI's");
+    return err;
+}
+
+MPI_FN(int, Fetch_and_op,
+       (const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
+        MPI_Op op, MPI_Win win))
+{
+    struct mr_win *w = NULL;
+    struct mr_rma_place to;
+    struct mr_op *o;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    CHECK(op_of(op, &o));
+    CHECK(element_of(w, datatype, target_rank, target_disp, &to));
+    if (o->id != MR_OP_NO_OP)
+        CHECK(api_buffer_named(origin_addr, 1, to.type, "origin_addr", "the count", "datatype"));
+    CHECK(api_buffer_named(result_addr, 1, to.type, "result_addr", "the count", "datatype"));
+    struct mr_rma_data from = {.buf = (void *)(uintptr_t)origin_addr, .count = 1, .type = to.type};
+    struct mr_rma_data result = {.buf = result_addr, .count = 1, .type = to.type};
+    err = mr_accumulate(w, &from, &result, &to, o, NULL);
+    API_LEAVE_WIN(w);
+}
+
+/* MPI-4.1 section 12.3.4: C integers, Fortran integers, logicals, multi-language types, bytes. */
+static bool can_be_compared(const struct mr_type *t)
+{
+    return mr_op_allows(&mr_op_builtin[MR_OP_BAND], t) ||
+           (mr_op_allows(&mr_op_builtin[MR_OP_LAND], t) && !mr_op_allows(&mr_op_builtin[MR_OP_SUM], t));
+}
+
+MPI_FN(int, Compare_and_swap,
+       (const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
+        MPI_Aint target_disp, MPI_Win win))
+{
+    struct mr_win *w = NULL;
+    struct mr_rma_place at;
+    API_ENTER();
+    CHECK(api_win(win, &w));
+    CHECK(element_of(w, datatype, target_rank, target_disp, &at));
+    if (!can_be_compared(at.type))
+        CHECK(mr_fail(MR_ERR_TYPE, "%s is neither an integer, a logical nor a byte", mr_type_name(at.type)));
+    CHECK(api_buffer_named(origin_addr, 1, at.type, "origin_addr", "the count", "datatype"));
+    CHECK(api_buffer_named(compare_addr, 1, at.type, "compare_addr", "the count", "datatype"));
+    CHECK(api_buffer_named(result_addr, 1, at.type, "result_addr", "the count", "datatype"));
+    err = mr_compare_and_swap(w, origin_addr, compare_addr, result_addr, &at);
+    API_LEAVE_WIN(w);
+}
+#endif

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Epochs (MPI-4.1 section 12.5). What a process may do is in the window's state, and for locks and groups in its peers.
+ * Processes of a node see each other's stores through shared memory: each call that synchronizes orders them.
+ */
+#include <stdatomic.h>
+
+#include "libmrmpi/coll/coll.h"
+#include "libmrmpi/rma/internal.h"
+
+static void order_memory(void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+static enum mr_err wrong(const char *what)
+{
+    return mr_fail(MR_ERR_RMA_SYNC, "%s", what);
+}
+
+static bool in_passive(const struct mr_win_state *s)
+{
+    return s->lock_all || s->num_locked;
+}
+
+bool mr_epoch_is_over(const struct mr_win *w)
+{
+    return !in_passive(w->in) && !w->in->access && !w->in->exposure;
+}
+
+enum mr_err mr_epoch_admit(struct mr_win *w, int rank, struct mr_rma_peer **p)
+{
+    struct mr_win_state *s = w->in;
+
+    if (!(*p = mr_rma_peer_get(w, rank)))
+        return MR_ERR_NO_MEM;
+    if ((*p)->error)
+        return mr_rma_lost(*p);
+    if ((*p)->wanted)
+        return mr_lock_ensure(*p);
+    if (s->lock_all) {
+        (*p)->wanted = MR_HOLD_SHARED;
+        (*p)->unchecked = s->all_unchecked;
+        return mr_lock_ensure(*p);
+    }
+    if (s->fenced || (*p)->started)
+        return MR_SUCCESS;
+    return mr_fail(MR_ERR_RMA_SYNC,
+                   "there is no access epoch for rank %d: it begins with MPI_Win_fence, MPI_Win_start, "
+                   "MPI_Win_lock or MPI_Win_lock_all",
+                   rank);
+}
+
+/* ---- fences ------------------------------------------------------------------------------------------------------ */
+
+static enum mr_err meet(struct mr_win *w)
+{
+    struct mr_schedule *s;
+    enum mr_err err = mr_coll_barrier(w->comm, &s);
+
+    return mr_coll_run(err, s);
+}
+
+/*
+ * With NOPRECEDE nothing is to be completed. The barrier stays: what others write after it must not come before what
+ * this process has done to its memory. But where a fence only ends nothing and begins nothing, there is nothing to do.
+ */
+enum mr_err mr_win_fence(struct mr_win *w, unsigned assert)
+{
+    struct mr_win_state *s = w->in;
+    enum mr_err err = MR_SUCCESS, met = MR_SUCCESS;
+
+    if (!mr_epoch_is_over(w))
+        return wrong("MPI_Win_fence within an epoch of locks, MPI_Win_start or MPI_Win_post");
+    order_memory();
+    if (!(assert &MR_MODE_NOPRECEDE))
+        err = mr_rma_flush_peers(w);
+    if (!(assert &MR_MODE_NOPRECEDE &&assert &MR_MODE_NOSUCCEED))
+        met = meet(w);
+    order_memory();
+    s->fenced = !(assert &MR_MODE_NOSUCCEED);
+    return err ? err : met;
+}
+
+/* ---- post, start, complete, wait --------------------------------------------------------------------------------- */
+
+/* The rank in the window of the i-th of g; MR_UNDEFINED: it is not in it. */
+static int rank_of(const struct mr_win *w, const struct mr_group *g, int i)
+{
+    return mr_group_find(w->comm->group, g->world[i]);
+}
+
+static enum mr_err check_group(struct mr_win *w, const struct mr_group *g)
+{
+    for (int i = 0; i < g->size; i++) {
+        int rank = rank_of(w, g, i);
+
+        if (rank == MR_UNDEFINED)
+            return mr_fail(MR_ERR_GROUP, "rank %d of the group is not in the window's", i);
+        if (!mr_rma_peer_get(w, rank))
+            return MR_ERR_NO_MEM;
+    }
+    return MR_SUCCESS;
+}
+
+static struct mr_rma_peer *member(const struct mr_win *w, const struct mr_group *g, int i)
+{
+    return w->in->target[rank_of(w, g, i)].peer;
+}
+
+enum mr_err mr_win_post(struct mr_win *w, struct mr_group *g, unsigned assert)
+{
+    enum mr_err err;
+
+    if (w->in->exposure)
+        return wrong("MPI_Win_post while an exposure epoch is open: MPI_Win_wait ends it");
+    if (in_passive(w->in))
+        return wrong("MPI_Win_post within an epoch of locks");
+    err = check_group(w, g);
+    if (err)
+        return err;
+    order_memory();
+    w->in->fenced = false;
+    w->in->exposure = mr_group_get(g);
+    for (int i = 0; i < g->size; i++) {
+        struct mr_rma_peer *p = member(w, g, i);
+        enum mr_err told = MR_SUCCESS;
+
+        p->exposed = true;
+        if (!(assert &MR_MODE_NOCHECK))
+            told = mr_rma_tell(p, MR_RMA_POST, (struct mr_hdr){0});
+        if (told && !err)
+            err = told;
+    }
+    return err;
+}
+
+static bool has_posted(const struct mr_rma_peer *p, uint32_t goal)
+{
+    return p->posts > 0;
+}
+
+enum mr_err mr_win_start(struct mr_win *w, struct mr_group *g, unsigned assert)
+{
+    enum mr_err err;
+
+    if (w->in->access)
+        return wrong("MPI_Win_start while an access epoch is open: MPI_Win_complete ends it");
+    if (in_passive(w->in))
+        return wrong("MPI_Win_start within an epoch of locks");
+    err = check_group(w, g);
+    if (err)
+        return err;
+    w->in->fenced = false;
+    w->in->access = mr_group_get(g);
+    for (int i = 0; i < g->size; i++) {
+        struct mr_rma_peer *p = member(w, g, i);
+        enum mr_err come = assert &MR_MODE_NOCHECK ? MR_SUCCESS : mr_rma_await(p, has_posted, 0);
+
+        if (!come && !(assert &MR_MODE_NOCHECK))
+            p->posts--;
+        if (come && !err)
+            err = come;
+        p->started = true;
+    }
+    order_memory();
+    return err;
+}
+
+enum mr_err mr_win_complete(struct mr_win *w)
+{
+    struct mr_group *g = w->in->access;
+    enum mr_err first = MR_SUCCESS;
+
+    if (!g)
+        return wrong("MPI_Win_complete without MPI_Win_start");
+    order_memory();
+    for (int i = 0; i < g->size; i++) {
+        struct mr_rma_peer *p = member(w, g, i);
+        enum mr_err err = mr_rma_flush_local(p);
+
+        if (err && !first)
+            first = err;
+        p->started = false;
+        err = p->error ? MR_SUCCESS : mr_rma_tell(p, MR_RMA_COMPLETE, (struct mr_hdr){.sreq = p->issued});
+        if (err && !first)
+            first = err;
+    }
+    w->in->access = NULL;
+    mr_group_put(g);
+    return first;
+}
+
+static bool has_completed(const struct mr_rma_peer *p, uint32_t goal)
+{
+    return p->completed && (int32_t)(p->done - p->complete_at) >= 0;
+}
+
+static void end_exposure(struct mr_win *w)
+{
+    struct mr_group *g = w->in->exposure;
+
+    for (int i = 0; i < g->size; i++) {
+        struct mr_rma_peer *p = member(w, g, i);
+
+        p->exposed = p->completed = false;
+    }
+    w->in->exposure = NULL;
+    mr_group_put(g);
+    order_memory();
+}
+
+enum mr_err mr_win_wait(struct mr_win *w)
+{
+    struct mr_group *g = w->in->exposure;
+    enum mr_err first = MR_SUCCESS;
+
+    if (!g)
+        return wrong("MPI_Win_wait without MPI_Win_post");
+    for (int i = 0; i < g->size; i++) {
+        enum mr_err err = mr_rma_await(member(w, g, i), has_completed, 0);
+
+        if (err && !first)
+            first = err;
+    }
+    end_exposure(w);
+    return first;
+}
+
+static bool all_completed(void *arg)
+{
+    const struct mr_win *w = arg;
+    const struct mr_group *g = w->in->exposure;
+
+    for (int i = 0; i < g->size; i++)
+        if (!member(w, g, i)->error && !has_completed(member(w, g, i), 0))
+            return false;
+    return true;
+}
+
+enum mr_err mr_win_test(struct mr_win *w, bool *done)
+{
+    *done = false;
+    if (!w->in->exposure)
+        return wrong("MPI_Win_test without MPI_Win_post");
+    *done = mr_progress_try(all_completed, w);
+    return *done ? mr_win_wait(w) : MR_SUCCESS;
+}
+
+/* ---- locks ------------------------------------------------------------------------------------------------------- */
+
+static enum mr_err may_lock(const struct mr_win *w)
+{
+    if (w->hints.no_locks)
+        return wrong("the window was made with the hint no_locks");
+    if (w->in->lock_all)
+        return wrong("MPI_Win_lock_all has begun an epoch: MPI_Win_unlock_all ends it");
+    if (w->in->access || w->in->exposure)
+        return wrong("an epoch of MPI_Win_start or MPI_Win_post is open");
+    return MR_SUCCESS;
+}
+
+enum mr_err mr_win_lock(struct mr_win *w, int rank, bool exclusive, unsigned assert)
+{
+    enum mr_err err = may_lock(w);
+    struct mr_rma_peer *p;
+
+    if (err)
+        return err;
+    if (!(p = mr_rma_peer_get(w, rank)))
+        return MR_ERR_NO_MEM;
+    if (p->wanted)
+        return mr_fail(MR_ERR_RMA_SYNC, "rank %d of the window is locked already", rank);
+    if (p->error)
+        return mr_rma_lost(p);
+    p->wanted = exclusive ? MR_HOLD_EXCLUSIVE : MR_HOLD_SHARED;
+    p->unchecked = assert &MR_MODE_NOCHECK;
+    err = mr_lock_begin(p);
+    if (err) {
+        p->wanted = MR_HOLD_NONE;
+        return err;
+    }
+    w->in->fenced = false;
+    w->in->num_locked++;
+    order_memory();
+    return MR_SUCCESS;
+}
+
+/*
+ * All is done and the lock is given back. A lock that has been asked for and not come is waited for: the answer must
+ * not meet the next one.
+ */
+static enum mr_err unlock(struct mr_rma_peer *p)
+{
+    struct mr_rma_mutex *mutex = p->win->in->target[p->rank].mutex;
+    bool exclusive = p->wanted == MR_HOLD_EXCLUSIVE;
+    enum mr_err err = p->locking ? mr_lock_ensure(p) : MR_SUCCESS, told;
+
+    order_memory();
+    if (!err && p->held && !mutex && !p->error && !p->open) {
+        /* one packet asks for both */
+        bool answer = p->flushed != p->issued;
+
+        err = mr_rma_tell(p, MR_RMA_UNLOCK, (struct mr_hdr){.flags = answer, .sreq = p->issued});
+        p->asked = p->issued;
+        if (!err)
+            err = mr_rma_flush(p);
+        p->held = false;
+    } else if (!err) {
+        err = mr_rma_flush(p);
+    }
+    if (p->held && mutex)
+        mr_lock_drop(mutex, exclusive);
+    else if (p->held && !p->error && (told = mr_rma_tell(p, MR_RMA_UNLOCK, (struct mr_hdr){.sreq = p->issued})) && !err)
+        err = told;
+    p->held = p->locking = p->unchecked = false;
+    p->wanted = MR_HOLD_NONE;
+    return err;
+}
+
+enum mr_err mr_win_unlock(struct mr_win *w, int rank)
+{
+    struct mr_rma_peer *p = w->in->target[rank].peer;
+
+    if (!p || !p->wanted || w->in->lock_all)
+        return mr_fail(MR_ERR_RMA_SYNC, "rank %d of the window is not locked", rank);
+    w->in->num_locked--;
+    return unlock(p);
+}
+
+/*
+ * Locks that need no message are taken at once, since the program may load and store in what they protect. The others
+ * are asked for when there is something to be done with them.
+ */
+enum mr_err mr_win_lock_all(struct mr_win *w, unsigned assert)
+{
+    struct mr_win_state *s = w->in;
+    enum mr_err err = may_lock(w);
+
+    if (err)
+        return err;
+    if (s->num_locked)
+        return wrong("MPI_Win_lock_all while a rank is locked");
+    s->all_unchecked = assert &MR_MODE_NOCHECK;
+    for (int i = 0; !s->all_unchecked && i < w->comm->size && !err; i++)
+        if (s->target[i].mutex) {
+            struct mr_rma_peer *p = mr_rma_peer_get(w, i);
+
+            if (!p)
+                return MR_ERR_NO_MEM;
+            p->wanted = MR_HOLD_SHARED;
+            err = mr_lock_begin(p);
+        }
+    s->fenced = false;
+    s->lock_all = true;
+    order_memory();
+    return err;
+}
+
+enum mr_err mr_win_unlock_all(struct mr_win *w)
+{
+    enum mr_err first = MR_SUCCESS, err;
+
+    if (!w->in->lock_all)
+        return wrong("MPI_Win_unlock_all without MPI_Win_lock_all");
+    first = mr_rma_flush_peers(w);
+    for (struct mr_rma_peer *p = w->in->peers; p; p = p->next)
+        if (p->wanted && (err = unlock(p)) && !first)
+            first = err;
+    w->in->lock_all = false;
+    return first;
+}
+
+/* ---- flushes ----------------------------------------------------------------------------------------------------- */
+
+static enum mr_err may_flush(struct mr_win *w, int rank)
+{
+    const struct mr_rma_peer *p = w->in->target[rank].peer;
+
+    if (w->in->lock_all || (p && p->wanted))
+        return MR_SUCCESS;
+    return mr_fail(MR_ERR_RMA_SYNC, "rank %d of the window is not locked: there is nothing to flush", rank);
+}
+
+static enum mr_err may_flush_all(const struct mr_win *w)
+{
+    return in_passive(w->in) ? MR_SUCCESS : wrong("no rank of the window is locked: there is nothing to flush");
+}
+
+enum mr_err mr_win_flush(struct mr_win *w, int rank)
+{
+    enum mr_err err = may_flush(w, rank);
+
+    order_memory();
+    return err || !w->in->target[rank].peer ? err : mr_rma_flush(w->in->target[rank].peer);
+}
+
+enum mr_err mr_win_flush_all(struct mr_win *w)
+{
+    enum mr_err err = may_flush_all(w);
+
+    order_memory();
+    return err ? err : mr_rma_flush_peers(w);
+}
+
+enum mr_err mr_win_flush_local(struct mr_win *w, int rank)
+{
+    enum mr_err err = may_flush(w, rank);
+
+    return err || !w->in->target[rank].peer ? err : mr_rma_flush_local(w->in->target[rank].peer);
+}
+
+enum mr_err mr_win_flush_local_all(struct mr_win *w)
+{
+    enum mr_err first = may_flush_all(w), err;
+
+    for (struct mr_rma_peer *p = first ? NULL : w->in->peers; p; p = p->next)
+        if ((p->open || p->refused) && (err = mr_rma_flush_local(p)) && !first)
+            first = err;
+    return first;
+}
+
+enum mr_err mr_win_sync(struct mr_win *w)
+{
+    order_memory();
+    return MR_SUCCESS;
+}

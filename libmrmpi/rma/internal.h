@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rma's inside: the state of a window, and what its files want of each other, from the lowest to the highest. Each file
+ * calls those below it only.
+ *
+ * An operation that goes to another process counts (issued). The target counts what it has done (done), and says so
+ * when it is asked (FLUSH, UNLOCK, COMPLETE). What the origin still needs its own buffers for, or awaits a result of,
+ * counts too (open); that is over without a question. So `flush_local` is open == 0, and `flush` is that and
+ * flushed == issued.
+ */
+#ifndef MRMPI_RMA_INTERNAL_H
+#define MRMPI_RMA_INTERNAL_H
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/pt2pt/protocol.h"
+#include "libmrmpi/rma/pieces.h"
+#include "libmrmpi/rma/rma.h"
+#include "libmrmpi/vc/vc.h"
+
+enum mr_hold { MR_HOLD_NONE, MR_HOLD_SHARED, MR_HOLD_EXCLUSIVE };
+
+/* What this process has to do with another one in a window; made when something goes to it or comes from it. */
+struct mr_rma_peer {
+    struct mr_rma_peer *next; /* of the window's */
+    struct mr_win *win;
+    int rank;
+    int error; /* negative errno: it is lost */
+    /* we are the origin, it is the target */
+    uint32_t issued, flushed, asked; /* asked: the last FLUSH was about so many */
+    unsigned open, awaited;          /* awaited: those of open that a RESULT ends */
+    uint32_t next_tag;
+    enum mr_err refused; /* the target has refused something; told once */
+    enum mr_hold wanted; /* the lock that our epoch wants, and has... */
+    bool held, locking;  /* ...; it has been asked for */
+    bool unchecked;      /* MPI_MODE_NOCHECK: there is nothing to ask for */
+    bool started;        /* in our access epoch, MPI_Win_start's */
+    uint32_t posts;      /* its POSTs that we have not used */
+    /* it is the origin, we are the target */
+    uint32_t done;
+    enum mr_err wrong; /* what it asked for and does not get */
+    bool owes_flushed; /* FLUSHED is to be said when done == due */
+    bool owes_unlock;  /* its lock ends with that */
+    bool exposed;      /* in our exposure epoch */
+    bool completed;    /* it has said COMPLETE: its epoch is over when done == complete_at */
+    uint32_t due, complete_at;
+    enum mr_hold holds; /* its lock here */
+};
+
+/* Of a rank, and all that a silent one costs. */
+struct mr_win_target {
+    size_t size;
+    ptrdiff_t disp_unit;
+    char *local;                /* its memory in our address space; NULL: out of reach, or a dynamic window's */
+    struct mr_rma_mutex *mutex; /* NULL: out of reach */
+    struct mr_rma_peer *peer;   /* NULL: nothing has been between us */
+};
+
+/*
+ * The lock of a process's part: 0, how many share it, or MR_LOCK_EXCLUSIVE. In memory that the node shares its ranks
+ * take it themselves; for others the process does, which polls for those that wait.
+ */
+#define MR_LOCK_EXCLUSIVE 0x80000000u
+struct mr_rma_mutex {
+    _Alignas(64) uint32_t holder; /* the process that accumulates; 0: none */
+    uint32_t lock;
+};
+
+/* Memory that is attached to a dynamic window. */
+struct mr_win_region {
+    uintptr_t start, end;
+};
+
+/* Who waits for the lock of this process's part. */
+struct mr_lock_waiter {
+    struct mr_lock_waiter *next;
+    int rank;
+    bool exclusive;
+};
+
+struct mr_win_state {
+    struct mr_win *win;
+    struct mr_win_state *next;    /* in the table of windows */
+    struct mr_win_target *target; /* [comm->size] */
+    struct mr_rma_peer *peers;
+    struct mr_node_memory *memory; /* NULL: none is shared */
+    void *own;                     /* memory that MPI allocated for this process alone */
+    struct mr_win_region *region;  /* sorted; that do not overlap */
+    size_t num_regions, room;
+    /* epochs of this process */
+    bool fenced; /* a fence has begun one, which nothing has ended */
+    struct mr_group *access, *exposure;
+    bool lock_all, all_unchecked;
+    unsigned num_locked;       /* by mr_win_lock */
+    unsigned answering;        /* long operations of others under way in our memory */
+    struct mr_rma_mutex mutex; /* of this process's part, where no memory is shared */
+    struct mr_lock_waiter *waiters, **waiters_end;
+    struct mr_win_state *next_waiting; /* in the list of those that are looked at for their waiters */
+    bool looked_at;                    /* it is in it */
+};
+
+/* ---- memory.c: what the ranks of a node share -------------------------------------------------------------------- */
+
+struct mr_node_memory;
+/*
+ * Collective over c. sizes: of all ranks. Gives all that are on this node one memory; *mine, and local and mutex of the
+ * targets on it. MR_ERR_RMA_SHARED: it cannot be shared, by all ranks alike; nothing is left.
+ */
+enum mr_err mr_node_memory_make(struct mr_win *w, bool page_aligned);
+void mr_node_memory_drop(struct mr_node_memory *m);
+/* Between processes; the holder may die. */
+void mr_rma_mutex_take(struct mr_rma_mutex *g);
+void mr_rma_mutex_give(struct mr_rma_mutex *g);
+
+/* ---- state.c: windows by context, peers, packets, waiting -------------------------------------------------------- */
+
+void mr_win_register(struct mr_win *w);
+void mr_win_unregister(struct mr_win *w);
+struct mr_win *mr_win_find(uint32_t context);
+struct mr_win *mr_win_any(void); /* NULL: there is none */
+void mr_win_each(void (*f)(struct mr_win *w, void *arg), void *arg);
+struct mr_rma_peer *mr_rma_peer_get(struct mr_win *w, int rank); /* NULL: no memory */
+struct mr_vc *mr_rma_vc(const struct mr_win *w, int rank);
+/* A packet without payload. An error: the peer is lost. */
+enum mr_err mr_rma_tell(struct mr_rma_peer *p, enum mr_rma_what what, struct mr_hdr hdr);
+enum mr_err mr_rma_lost(const struct mr_rma_peer *p);
+/* Until done(p, goal), or the peer is lost. */
+enum mr_err mr_rma_await(struct mr_rma_peer *p, bool (*done)(const struct mr_rma_peer *p, uint32_t goal),
+                         uint32_t goal);
+/* Memory that lasts until the next call for the same purpose; NULL: none. */
+enum mr_scratch { MR_SCRATCH_COMBINE, MR_SCRATCH_DATA, MR_SCRATCH_PACKET, MR_SCRATCH_KINDS };
+void *mr_rma_scratch(enum mr_scratch what, size_t bytes);
+void mr_rma_scratch_free(void);
+
+/* ---- results.c: what the origin awaits --------------------------------------------------------------------------- */
+
+/* Of an operation whose program has a request: so many parts are under way. */
+struct mr_rma_job {
+    struct mr_request *req;
+    unsigned parts;
+    enum mr_err err;
+};
+struct mr_rma_job *mr_rma_job_new(struct mr_win *w);              /* with one part; NULL: no memory */
+void mr_rma_job_part_done(struct mr_rma_job *j, enum mr_err err); /* NULL is fine */
+/* A part of a result, from offset on, that the peer will send. 0: no memory. */
+uint64_t mr_result_expect(struct mr_rma_peer *p, struct mr_rma_job *j, const struct mr_rma_data *to, size_t offset,
+                          size_t len);
+void mr_result_arrived(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *data, size_t len);
+void mr_results_fail(struct mr_rma_peer *p, enum mr_err err); /* all that it owes */
+void mr_results_finalize(void);
+
+/* ---- lock.c: the lock of a process's part ------------------------------------------------------------------------ */
+
+bool mr_lock_try(struct mr_rma_mutex *g, bool exclusive);
+void mr_lock_drop(struct mr_rma_mutex *g, bool exclusive);
+/* A process that cannot reach our mutex asks for our lock, and gives it back. */
+void mr_lock_ask(struct mr_rma_peer *p, bool exclusive);
+void mr_lock_release(struct mr_rma_peer *p);
+void mr_lock_forget(struct mr_rma_peer *p); /* it is lost */
+void mr_lock_end(struct mr_win *w);         /* nobody waits any more */
+void mr_lock_init(void);
+
+/* ---- target.c: what others ask for ------------------------------------------------------------------------------- */
+
+/* Where addr of this process's part is; NULL: not all of [addr + lo, addr + hi) belongs to it. */
+char *mr_win_place(const struct mr_win *w, uint64_t addr, int64_t lo, int64_t hi);
+/* Does to memory that we can reach what an operation asks for. */
+enum mr_err mr_rma_apply(struct mr_rma_mutex *g, char *mem, const struct mr_pieces *p, unsigned op,
+                         struct mr_type *basic, const void *in, void *old);
+void mr_target_packet(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+
+/* ---- flush.c ----------------------------------------------------------------------------------------------------- */
+
+/* Begins to ask for our lock at p; and: it is held. */
+enum mr_err mr_lock_begin(struct mr_rma_peer *p);
+enum mr_err mr_lock_ensure(struct mr_rma_peer *p);
+/* All that we have asked of it is done; of all peers. */
+enum mr_err mr_rma_flush(struct mr_rma_peer *p);
+enum mr_err mr_rma_flush_peers(struct mr_win *w);
+enum mr_err mr_rma_flush_local(struct mr_rma_peer *p);
+/* An error that the target has told, once. */
+enum mr_err mr_rma_take_refusal(struct mr_rma_peer *p);
+
+/* ---- epoch.c ----------------------------------------------------------------------------------------------------- */
+
+/* An operation on this rank may begin. *p: its peer. */
+enum mr_err mr_epoch_admit(struct mr_win *w, int rank, struct mr_rma_peer **p);
+/* None is open, but for a fence's. */
+bool mr_epoch_is_over(const struct mr_win *w);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Windows by their context, their peers, packets without data, and waiting. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/rma/internal.h"
+
+/* ---- windows by context ------------------------------------------------------------------------------------------ */
+
+enum { TABLE = 1024 };
+static struct mr_win_state *table[TABLE];
+
+static struct mr_win_state **chain_of(uint32_t context)
+{
+    return &table[context / 2 % TABLE]; /* contexts are even */
+}
+
+void mr_win_register(struct mr_win *w)
+{
+    struct mr_win_state **at = chain_of(w->comm->context);
+
+    w->in->next = *at;
+    *at = w->in;
+}
+
+void mr_win_unregister(struct mr_win *w)
+{
+    struct mr_win_state **at = chain_of(w->comm->context);
+
+    while (*at && *at != w->in)
+        at = &(*at)->next;
+    if (*at)
+        *at = w->in->next;
+}
+
+struct mr_win *mr_win_find(uint32_t context)
+{
+    struct mr_win_state *s = *chain_of(context);
+
+    while (s && s->win->comm->context != context)
+        s = s->next;
+    return s ? s->win : NULL;
+}
+
+struct mr_win *mr_win_any(void)
+{
+    for (int i = 0; i < TABLE; i++)
+        if (table[i])
+            return table[i]->win;
+    return NULL;
+}
+
+void mr_win_each(void (*f)(struct mr_win *w, void *arg), void *arg)
+{
+    for (int i = 0; i < TABLE; i++)
+        for (struct mr_win_state *s = table[i], *next; s; s = next) {
+            next = s->next;
+            f(s->win, arg);
+        }
+}
+
+/* ---- peers ------------------------------------------------------------------------------------------------------- */
+
+struct mr_vc *mr_rma_vc(const struct mr_win *w, int rank)
+{
+    return mr_vc_get_peer(mr_comm_world_rank(w->comm, rank));
+}
+
+struct mr_rma_peer *mr_rma_peer_get(struct mr_win *w, int rank)
+{
+    struct mr_win_target *t = &w->in->target[rank];
+
+    if (t->peer)
+        return t->peer;
+    t->peer = calloc(1, sizeof(*t->peer));
+    if (!t->peer) {
+        mr_error_detail("no memory for the state of rank %d in a window", rank);
+        return NULL;
+    }
+    *t->peer = (struct mr_rma_peer){.win = w, .rank = rank, .next = w->in->peers};
+    w->in->peers = t->peer;
+    if (mr_vc_lost(mr_rma_vc(w, rank)))
+        t->peer->error = mr_rma_vc(w, rank)->error;
+    return t->peer;
+}
+
+enum mr_err mr_rma_lost(const struct mr_rma_peer *p)
+{
+    return mr_fail(MR_ERR_PROC_FAILED, "rank %d of the window: %s", p->rank, strerror(-p->error));
+}
+
+enum mr_err mr_rma_tell(struct mr_rma_peer *p, enum mr_rma_what what, struct mr_hdr hdr)
+{
+    int err;
+
+    hdr.kind = MR_PKT_ABOVE;
+    hdr.tag = (int)what;
+    hdr.rank = p->win->comm->rank;
+    hdr.ctx = p->win->comm->context;
+    err = mr_vc_send(mr_rma_vc(p->win, p->rank), &hdr, NULL, 0);
+    if (!err)
+        return MR_SUCCESS;
+    if (err == -ENOMEM)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for a packet to rank %d of the window", p->rank);
+    p->error = err;
+    return mr_rma_lost(p);
+}
+
+struct await {
+    struct mr_rma_peer *p;
+    bool (*done)(const struct mr_rma_peer *p, uint32_t goal);
+    uint32_t goal;
+};
+
+static bool is_over(void *arg)
+{
+    struct await *a = arg;
+
+    return a->p->error || a->done(a->p, a->goal);
+}
+
+enum mr_err mr_rma_await(struct mr_rma_peer *p, bool (*done)(const struct mr_rma_peer *p, uint32_t goal), uint32_t goal)
+{
+    if (!done(p, goal))
+        mr_progress_until(is_over, &(struct await){p, done, goal});
+    return done(p, goal) ? MR_SUCCESS : mr_rma_lost(p);
+}
+
+/* ---- scratch ----------------------------------------------------------------------------------------------------- */
+
+static struct {
+    void *at;
+    size_t bytes;
+} scratch[MR_SCRATCH_KINDS];
+
+void *mr_rma_scratch(enum mr_scratch what, size_t bytes)
+{
+    void *more;
+
+    if (bytes <= scratch[what].bytes)
+        return scratch[what].at;
+    more = realloc(scratch[what].at, bytes);
+    if (!more)
+        return NULL;
+    scratch[what].at = more;
+    scratch[what].bytes = bytes;
+    return more;
+}
+
+void mr_rma_scratch_free(void)
+{
+    for (int i = 0; i < MR_SCRATCH_KINDS; i++)
+        free(scratch[i].at);
+    memset(scratch, 0, sizeof(scratch));
+}

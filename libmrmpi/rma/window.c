@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Windows: made and ended together, memory attached; and what comes up from below for them. */
+#include "libmrmpi/rma/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "libmrmpi/coll/coll.h"
+#include "libmrmpi/comm/comm.h"
+#include "libmrmpi/launch/launch.h"
+
+/* ---- from below -------------------------------------------------------------------------------------------------- */
+
+/* What a target says to the origin. False: it is nothing of that kind. */
+static bool answer(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    bool known_error = hdr->rreq <= MR_ERR_PROC_FAILED;
+
+    switch (hdr->tag) {
+    case MR_RMA_RESULT:
+    case MR_RMA_REFUSED:
+        mr_result_arrived(p, hdr, payload, len);
+        return true;
+    case MR_RMA_FLUSHED:
+        p->flushed = (uint32_t)hdr->sreq;
+        if (hdr->rreq)
+            p->refused = known_error ? (enum mr_err)hdr->rreq : MR_ERR_OTHER;
+        return true;
+    case MR_RMA_LOCKED:
+        p->locking = false;
+        if (hdr->sreq)
+            p->refused = MR_ERR_NO_MEM;
+        else
+            p->held = true;
+        return true;
+    case MR_RMA_POST:
+        p->posts++;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_win *w = mr_win_find(hdr->ctx);
+    struct mr_rma_peer *p;
+
+    if (!w || (unsigned)hdr->rank >= (unsigned)w->comm->size ||
+        mr_comm_world_rank(w->comm, hdr->rank) != mr_vc_world_rank(vc)) {
+        mr_log(MR_LOG_DEBUG, "a packet of rank %d of the world for a window that is not there", mr_vc_world_rank(vc));
+        return;
+    }
+    p = mr_rma_peer_get(w, hdr->rank);
+    if (!p)
+        mr_log(MR_LOG_ERROR, "a packet of rank %d of a window is lost: no memory", hdr->rank);
+    else if (!answer(p, hdr, payload, len))
+        mr_target_packet(p, hdr, payload, len);
+}
+
+static void lose(struct mr_win *w, void *arg)
+{
+    const struct mr_vc *vc = arg;
+
+    for (struct mr_rma_peer *p = w->in->peers; p; p = p->next)
+        if (mr_comm_world_rank(w->comm, p->rank) == mr_vc_world_rank(vc)) {
+            p->error = vc->error ? vc->error : -1;
+            mr_results_fail(p, MR_ERR_PROC_FAILED);
+            mr_lock_forget(p);
+        }
+}
+
+static void peer_lost(struct mr_vc *vc, int error)
+{
+    mr_win_each(lose, vc);
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+/* What all know of a part; err: its process cannot go on. */
+struct part_told {
+    uint64_t size;
+    int64_t disp_unit;
+    int32_t err, shares; /* shares: there is another rank on its node */
+};
+
+static enum mr_err tell_parts(const struct mr_win *w, const struct part_told *mine, struct part_told *all)
+{
+    struct mr_schedule *s;
+    enum mr_err err =
+        mr_coll_allgather(mine, sizeof(*mine), mr_type_byte, all, sizeof(*all), mr_type_byte, w->comm, &s);
+
+    return mr_coll_run(err, s);
+}
+
+static void free_peers(struct mr_win_state *s)
+{
+    while (s->peers) {
+        struct mr_rma_peer *p = s->peers;
+
+        s->peers = p->next;
+        free(p);
+    }
+}
+
+void mr_win_put(struct mr_win *w)
+{
+    struct mr_win_state *s = w->in;
+
+    if (s) {
+        mr_win_unregister(w);
+        mr_lock_end(w);
+        free_peers(s);
+        mr_node_memory_drop(s->memory);
+        if (s->own)
+            munmap(s->own, w->size);
+        if (s->access)
+            mr_group_put(s->access);
+        if (s->exposure)
+            mr_group_put(s->exposure);
+        free(s->region);
+        free(s->target);
+        free(s);
+    }
+    mr_errhandler_put(w->errhandler);
+    mr_comm_put(w->comm);
+    free(w);
+}
+
+/* Neither room for what is known of the others, nor a window. The communicator is w's, whatever happens. */
+static struct mr_win *new_window(struct mr_comm *c, enum mr_win_flavor flavor, const struct mr_win_part *part)
+{
+    struct mr_win *w = calloc(1, sizeof(*w));
+    struct mr_win_state *s = calloc(1, sizeof(*s));
+
+    if (s)
+        s->target = calloc((size_t)c->size, sizeof(*s->target));
+    if (!w || !s || !s->target) {
+        free(w);
+        if (s)
+            free(s->target);
+        free(s);
+        mr_comm_put(c);
+        return NULL;
+    }
+    *w = (struct mr_win){.comm = c,
+                         .errhandler = mr_errhandler_get(&mr_errhandler_fatal),
+                         .flavor = flavor,
+                         .hints = part->hints,
+                         .base = part->base,
+                         .size = part->size,
+                         .disp_unit = part->disp_unit,
+                         .in = s};
+    s->win = w;
+    s->waiters_end = &s->waiters;
+    return w;
+}
+
+static int node_of(const struct mr_comm *c, int rank)
+{
+    return mr_launch_info()->node_of[mr_comm_world_rank(c, rank)];
+}
+
+static bool has_neighbour(const struct mr_comm *c)
+{
+    for (int i = 0; i < c->size; i++)
+        if (i != c->rank && node_of(c, i) == node_of(c, c->rank))
+            return true;
+    return false;
+}
+
+static bool all_on_one_node(const struct mr_comm *c)
+{
+    for (int i = 1; i < c->size; i++)
+        if (node_of(c, i) != node_of(c, 0))
+            return false;
+    return true;
+}
+
+static enum mr_err own_memory(struct mr_win *w)
+{
+    void *at;
+
+    if (!w->size)
+        return MR_SUCCESS;
+    at = mmap(NULL, w->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for a window of %zu bytes", w->size);
+    w->base = w->in->own = at;
+    return MR_SUCCESS;
+}
+
+/* This process reaches its own part, unless it is a dynamic window's. */
+static void reach_own(struct mr_win *w)
+{
+    struct mr_win_target *t = &w->in->target[w->comm->rank];
+
+    if (t->mutex)
+        return;
+    t->mutex = &w->in->mutex;
+    if (w->flavor != MR_WIN_DYNAMIC)
+        t->local = w->base;
+}
+
+static bool shares_memory(const struct mr_win *w, const struct part_told *all)
+{
+    if (w->flavor == MR_WIN_ALLOCATE)
+        for (int i = 0; i < w->comm->size; i++)
+            if (all[i].shares)
+                return true;
+    return w->flavor == MR_WIN_SHARED && w->comm->size > 1;
+}
+
+/*
+ * Memory that MPI allocates. Where a node's ranks cannot share it a window is made all the same, unless it is there to
+ * be shared.
+ */
+static enum mr_err allocate(struct mr_win *w, const struct part_told *all)
+{
+    enum mr_err err = MR_SUCCESS;
+
+    if (w->flavor != MR_WIN_ALLOCATE && w->flavor != MR_WIN_SHARED)
+        return MR_SUCCESS;
+    if (shares_memory(w, all)) {
+        err = mr_node_memory_make(w, w->flavor == MR_WIN_ALLOCATE || w->hints.noncontiguous);
+        if (err != MR_ERR_RMA_SHARED || w->flavor == MR_WIN_SHARED)
+            return err;
+    }
+    return own_memory(w);
+}
+
+static enum mr_err learn_parts(struct mr_win *w, const struct part_told *all)
+{
+    for (int i = 0; i < w->comm->size; i++) {
+        if (all[i].err)
+            return mr_fail(MR_ERR_NO_MEM, "rank %d has no memory for the window", i);
+        w->in->target[i].size = all[i].size;
+        w->in->target[i].disp_unit = all[i].disp_unit;
+    }
+    return MR_SUCCESS;
+}
+
+/* All have it, or none. */
+static enum mr_err agree(struct mr_win *w, struct part_told *mine, struct part_told *all, enum mr_err err)
+{
+    enum mr_err told;
+
+    mine->err = (int32_t)err;
+    told = tell_parts(w, mine, all);
+    for (int i = 0; i < w->comm->size && !err && !told; i++)
+        if (all[i].err)
+            err = mr_fail((enum mr_err)all[i].err, "rank %d could not make the window", i);
+    return err ? err : told;
+}
+
+static enum mr_err fill(struct mr_win *w)
+{
+    struct part_told *all = calloc((size_t)w->comm->size, sizeof(*all));
+    struct part_told mine = {.size = w->size, .disp_unit = w->disp_unit, .shares = has_neighbour(w->comm)};
+    enum mr_err err = all ? tell_parts(w, &mine, all) : MR_ERR_NO_MEM;
+
+    if (!err)
+        err = learn_parts(w, all);
+    if (!err) {
+        err = allocate(w, all);
+        reach_own(w);
+        mr_win_register(w);
+        err = agree(w, &mine, all, err);
+    }
+    free(all);
+    return err;
+}
+
+enum mr_err mr_win_make(struct mr_comm *c, enum mr_win_flavor flavor, const struct mr_win_part *part,
+                        struct mr_win **out)
+{
+    struct mr_comm *own;
+    struct mr_win *w;
+    enum mr_err err;
+
+    *out = NULL;
+    if (flavor == MR_WIN_SHARED && !all_on_one_node(c))
+        return mr_fail(MR_ERR_RMA_SHARED, "the ranks of the communicator are on several nodes");
+    err = mr_comm_dup(c, &own);
+    if (err)
+        return err;
+    w = new_window(own, flavor, part);
+    if (!w)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for a window");
+    err = fill(w);
+    if (err)
+        mr_win_put(w);
+    else
+        *out = w;
+    return err;
+}
+
+static bool is_quiet(void *arg)
+{
+    const struct mr_win *w = arg;
+
+    return !w->in->answering;
+}
+
+enum mr_err mr_win_may_close(const struct mr_win *w)
+{
+    return mr_epoch_is_over(w) ? MR_SUCCESS : mr_fail(MR_ERR_RMA_SYNC, "MPI_Win_free while an epoch is open");
+}
+
+enum mr_err mr_win_close(struct mr_win *w)
+{
+    struct mr_schedule *s;
+    enum mr_err err, met;
+
+    err = mr_rma_flush_peers(w);
+    met = mr_coll_barrier(w->comm, &s);
+    met = mr_coll_run(met, s);
+    mr_progress_until(is_quiet, w);
+    mr_win_put(w);
+    return err ? err : met;
+}
+
+/* ---- dynamic windows --------------------------------------------------------------------------------------------- */
+
+static enum mr_err dynamic_only(const struct mr_win *w)
+{
+    return w->flavor == MR_WIN_DYNAMIC ? MR_SUCCESS
+                                       : mr_fail(MR_ERR_RMA_FLAVOR, "the window is not one of MPI_Win_create_dynamic");
+}
+
+/* The first region that ends behind addr. */
+static size_t region_at(const struct mr_win_state *s, uintptr_t addr)
+{
+    size_t lo = 0, hi = s->num_regions;
+
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+
+        if (s->region[mid].end <= addr)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static bool make_room(struct mr_win_state *s)
+{
+    size_t room = s->room ? 2 * s->room : 16;
+    struct mr_win_region *more;
+
+    if (s->num_regions < s->room)
+        return true;
+    more = realloc(s->region, room * sizeof(*more));
+    if (!more)
+        return false;
+    s->region = more;
+    s->room = room;
+    return true;
+}
+
+enum mr_err mr_win_attach(struct mr_win *w, void *base, size_t size)
+{
+    uintptr_t start = (uintptr_t)base, end = start + size;
+    struct mr_win_state *s = w->in;
+    enum mr_err err = dynamic_only(w);
+    size_t i;
+
+    if (err)
+        return err;
+    if (end < start)
+        return mr_fail(MR_ERR_SIZE, "%zu bytes from %p are more than there are addresses", size, base);
+    if (!size)
+        return MR_SUCCESS;
+    i = region_at(s, start);
+    if (i < s->num_regions && s->region[i].start < end)
+        return mr_fail(MR_ERR_RMA_ATTACH, "some of the %zu bytes from %p are attached already", size, base);
+    if (!make_room(s))
+        return mr_fail(MR_ERR_NO_MEM, "no memory to attach memory with");
+    memmove(&s->region[i + 1], &s->region[i], (s->num_regions - i) * sizeof(s->region[0]));
+    s->region[i] = (struct mr_win_region){.start = start, .end = end};
+    s->num_regions++;
+    return MR_SUCCESS;
+}
+
+enum mr_err mr_win_detach(struct mr_win *w, const void *base)
+{
+    struct mr_win_state *s = w->in;
+    enum mr_err err = dynamic_only(w);
+    size_t i;
+
+    if (err)
+        return err;
+    i = region_at(s, (uintptr_t)base);
+    if (i == s->num_regions || s->region[i].start != (uintptr_t)base)
+        return mr_fail(MR_ERR_RMA_ATTACH, "no memory at %p is attached", base);
+    s->num_regions--;
+    memmove(&s->region[i], &s->region[i + 1], (s->num_regions - i) * sizeof(s->region[0]));
+    return MR_SUCCESS;
+}
+
+enum mr_err mr_win_shared(struct mr_win *w, int rank, struct mr_win_part *out)
+{
+    const struct mr_win_target *t;
+
+    if (w->flavor != MR_WIN_SHARED)
+        return mr_fail(MR_ERR_RMA_FLAVOR, "the window is not one of MPI_Win_allocate_shared");
+    for (int i = 0; rank == MR_PROC_NULL && i < w->comm->size; i++)
+        if (w->in->target[i].size)
+            rank = i;
+    if (rank == MR_PROC_NULL)
+        rank = 0;
+    t = &w->in->target[rank];
+    *out = (struct mr_win_part){.base = t->size ? t->local : NULL, .size = t->size, .disp_unit = t->disp_unit};
+    return MR_SUCCESS;
+}
+
+/* ---- beginning and end ------------------------------------------------------------------------------------------- */
+
+void mr_rma_init(void)
+{
+    static const struct mr_above above = {.packet = packet, .peer_lost = peer_lost};
+
+    mr_pt2pt_above(&above);
+    mr_lock_init();
+}
+
+void mr_rma_finalize(void)
+{
+    for (struct mr_win *w; (w = mr_win_any());)
+        mr_win_put(w);
+    mr_results_finalize();
+    mr_rma_scratch_free();
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The packets of one-sided communication. All are of the kind MR_PKT_ABOVE; their headers have the window's context as
+ * ctx, the sender's rank in the window, and what they are as tag. O is the origin of operations, T their target.
+ *
+ * - O PUT, ACC: an operation, pieces, data. T does it. An operation too long for one packet is several.
+ * - O FETCH (as ACC), SWAP, GET: rreq names the result. T RESULT(rreq; sreq: where in it this data belongs)...
+ * - O PUT_LONG, GET_LONG: an operation on memory in one piece, whose data goes as a message with the tag rreq
+ * - O FLUSH(sreq: operations so far); T FLUSHED(sreq; rreq: an error class), as soon as it has done so many
+ * - O LOCK(flags: exclusive); T LOCKED. O UNLOCK(as FLUSH); T FLUSHED, if flags say that it shall
+ * - T POST; O COMPLETE(sreq: operations so far)
+ * - T REFUSED(rreq; sreq: an error class): instead of RESULT
+ */
+#ifndef MRMPI_RMA_WIRE_H
+#define MRMPI_RMA_WIRE_H
+
+#include <stdint.h>
+
+enum mr_rma_what {
+    MR_RMA_PUT = 1,
+    MR_RMA_ACC,
+    MR_RMA_FETCH,
+    MR_RMA_SWAP,
+    MR_RMA_GET,
+    MR_RMA_RESULT,
+    MR_RMA_REFUSED,
+    MR_RMA_PUT_LONG,
+    MR_RMA_GET_LONG,
+    MR_RMA_FLUSH,
+    MR_RMA_FLUSHED,
+    MR_RMA_LOCK,
+    MR_RMA_LOCKED,
+    MR_RMA_UNLOCK,
+    MR_RMA_POST,
+    MR_RMA_COMPLETE,
+};
+
+/* The beginning of an operation's payload. Pieces follow, then data. */
+struct mr_rma_op {
+    uint64_t addr;   /* bytes from the window's beginning; in a dynamic window an address */
+    uint64_t bytes;  /* of data */
+    uint16_t pieces; /* 0: addr is where all of it is */
+    uint8_t op;      /* enum mr_op_id */
+    uint8_t basic;   /* enum mr_basic: what it is applied to */
+    uint32_t unused;
+};
+_Static_assert(sizeof(struct mr_rma_op) == 24, "on the wire");
+
+/* count stretches of elem bytes, stride bytes apart, the first `at` bytes from the operation's addr. */
+struct mr_rma_piece {
+    int64_t at, stride;
+    uint32_t count, elem;
+};
+_Static_assert(sizeof(struct mr_rma_piece) == 24, "on the wire");
+
+#endif
