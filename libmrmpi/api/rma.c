@@ -173,12 +173,6 @@ static enum mr_err op_of(MPI_Op op, struct mr_op **out)
     return err;
 }
 
-/* For the functions that give a request. */
-static enum mr_err with_handle(enum mr_err err, struct mr_request *r, MPI_Request *request)
-{
-    return err ? err : first_handle(r, request);
-}
-
 #define PUT_ARGS                                                                                                       \
     const void *origin_addr, api_count origin_count, MPI_Datatype origin_datatype, int target_rank,                    \
         MPI_Aint target_disp, api_count target_count, MPI_Datatype target_datatype
@@ -215,7 +209,8 @@ MPI_COUNT_FN(int, Rput, (PUT_ARGS, MPI_Win win, MPI_Request *request)) /* MPI_Rp
     *request = MPI_REQUEST_NULL;
     CHECK(ORIGIN(&from));
     CHECK(TARGET(w, &to));
-    err = with_handle(mr_put(w, &from, &to, &r), r, request);
+    CHECK(mr_put(w, &from, &to, &r));
+    err = first_handle(r, request);
     API_LEAVE_WIN(w);
 }
 
@@ -244,7 +239,8 @@ MPI_COUNT_FN(int, Rget, (GET_ARGS, MPI_Win win, MPI_Request *request)) /* MPI_Rg
     *request = MPI_REQUEST_NULL;
     CHECK(ORIGIN(&to));
     CHECK(TARGET(w, &from));
-    err = with_handle(mr_get(w, &to, &from, &r), r, request);
+    CHECK(mr_get(w, &to, &from, &r));
+    err = first_handle(r, request);
     API_LEAVE_WIN(w);
 }
 
@@ -277,7 +273,8 @@ MPI_COUNT_FN(int, Raccumulate, (PUT_ARGS, MPI_Op op, MPI_Win win, MPI_Request *r
     CHECK(op_of(op, &o));
     CHECK(ORIGIN(&from));
     CHECK(TARGET(w, &to));
-    err = with_handle(mr_accumulate(w, &from, NULL, &to, o, &r), r, request);
+    CHECK(mr_accumulate(w, &from, NULL, &to, o, &r));
+    err = first_handle(r, request);
     API_LEAVE_WIN(w);
 }
 
@@ -315,7 +312,8 @@ MPI_COUNT_FN(int, Rget_accumulate, (FETCH_ARGS, MPI_Op op, MPI_Win win, MPI_Requ
     CHECK(FETCH_ORIGIN(o, &from));
     CHECK(RESULT(&result));
     CHECK(TARGET(w, &to));
-    err = with_handle(mr_accumulate(w, &from, &result, &to, o, &r), r, request);
+    CHECK(mr_accumulate(w, &from, &result, &to, o, &r));
+    err = first_handle(r, request);
     API_LEAVE_WIN(w);
 }
 
