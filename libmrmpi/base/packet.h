@@ -54,6 +54,7 @@ enum mr_vc_caps {
     MR_VC_READ_FIRST = 8, /* and is to be preferred to mr_vc_put */
     MR_VC_OUTRUNS = 16,   /* its rails carry more than a processor copies */
     MR_VC_DATAGRAMS = 32, /* mr_vc_put works for memory that is advertised in this way; that may be refused */
+    MR_VC_WINDOW = 64,    /* mr_vc_move works, for memory that is advertised in this way */
 };
 
 #endif

@@ -25,8 +25,8 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     r->addr = buf;
     r->len = len;
     r->is_target = how == MR_VC_PUT || how == MR_VC_DATAGRAMS;
-    err =
-        mr_bulk_register(buf, len, r->is_target ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, how == MR_VC_DATAGRAMS, &r->reg);
+    err = mr_bulk_register(buf, len, r->is_target || how == MR_VC_WINDOW ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE,
+                           how == MR_VC_DATAGRAMS, &r->reg);
     if (err)
         goto free_region;
     memset(out, 0, sizeof *out);

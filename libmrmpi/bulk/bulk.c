@@ -155,38 +155,82 @@ static void list_put(struct mr_put *put)
     mr_bulk.open_puts++;
 }
 
-/* RDMA, for a part of the message of size bytes at buf. */
-static int begin_put(struct mr_peer *p, char *buf, size_t size, struct mr_vc_part part, const struct mr_remote *remote,
-                     void *cookie, bool read)
-{
-    struct mr_stripe plan[MR_SUBS_MAX];
-    size_t len = part.len;
-    struct mr_put *put;
-    uint64_t begin;
-    unsigned n, num_keys = remote->num_keys;
-    int err;
+/* What is to be moved by RDMA. */
+struct job {
+    char *buf; /* the message, of size bytes, or what is moved of a window */
+    size_t size;
+    struct mr_vc_part part;
+    const struct mr_remote *remote;
+    void *cookie;
+    struct mr_vc_move *move;
+    bool read;
+};
 
-    if (len > remote->len || (remote->serial && len != remote->len))
+/* A window's writes are as short as a message can be. */
+static uint8_t job_level(const struct job *j)
+{
+    return j->move && j->size <= mr_peers.qos.level[MR_LEVEL_SMALL].max ? MR_LEVEL_SMALL : message_level(j->size);
+}
+
+/* The data of a write goes with its request, whichever subchannel it takes. */
+static bool goes_inline(const struct mr_peer *p, const struct job *j)
+{
+    if (!j->move || j->read || j->size > MR_PACKET_SHORT)
+        return false;
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (p->rdma >> i & 1 && (p->now[i].state != MR_SUB_OPEN ||
+                                 j->size > mr_sub_rdma_link(&p->now[i], job_level(j))->qp.max_inline))
+            return false;
+    return true;
+}
+
+static int register_local(const struct mr_peer *p, const struct job *j, struct mr_reg **out)
+{
+    *out = NULL;
+    if (goes_inline(p, j))
+        return 0;
+    return mr_bulk_register(j->buf, j->size, j->read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, false, out);
+}
+
+/* Keys for all rails that subchannels lead to, and memory that is as long as it says. */
+static int check_job(const struct mr_peer *p, const struct job *j)
+{
+    unsigned num_keys = j->remote->num_keys;
+
+    if (j->part.len > j->remote->len || (j->remote->serial && j->part.len != j->remote->len))
         return -EMSGSIZE;
     for (unsigned i = 0; i < p->num_now; i++)
         if (p->now[i].remote_rail >= num_keys || num_keys > MR_RAILS_MAX)
             return -EPROTO;
-    if (!p->rdma || (read && p->tracked))
-        return -EOPNOTSUPP;
+    return !p->rdma || ((j->read || j->move) && p->tracked) ? -EOPNOTSUPP : 0;
+}
+
+static int begin_put(struct mr_peer *p, const struct job *j)
+{
+    struct mr_stripe plan[MR_SUBS_MAX];
+    size_t len = j->part.len;
+    struct mr_put *put;
+    uint64_t begin;
+    unsigned n;
+    int err = check_job(p, j);
+
+    if (err)
+        return err;
     n = make_plan(p, len, plan);
-    put = make_put(p, buf + part.at, remote, cookie, plan, n ? n : plan_to_wait(p, len, plan));
+    put = make_put(p, j->buf + j->part.at, j->remote, j->cookie, plan, n ? n : plan_to_wait(p, len, plan));
     if (!put)
         return -ENOMEM;
-    put->read = read;
-    put->level = message_level(size);
+    put->read = j->read;
+    put->move = j->move;
+    put->level = job_level(j);
     if (mr_peers.ahead_limited && put->level != MR_LEVEL_BULK)
         choose_level(put, len);
-    err = !read && remote->serial ? mr_track_begin(put) : 0;
+    err = !j->read && j->remote->serial ? mr_track_begin(put) : 0;
     if (err) {
         free(put);
         return err;
     }
-    err = mr_bulk_register(buf, size, read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, false, &put->reg);
+    err = register_local(p, j, &put->reg);
     if (err) {
         if (put->track)
             put->track->ops->free(put);
@@ -233,12 +277,25 @@ int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_
 {
     if (dst->serial && !dst->num_keys)
         return begin_datagrams(p, (void *)buf, len, dst, cookie);
-    return begin_put(p, (void *)buf, len, (struct mr_vc_part){.len = len}, dst, cookie,
-                     false); /* nothing writes into it */
+    return begin_put(p, &(struct job){.buf = (void *)buf, /* nothing writes into it */
+                                      .size = len,
+                                      .part = {.len = len},
+                                      .remote = dst,
+                                      .cookie = cookie});
 }
 
 int mr_bulk_read(struct mr_peer *p, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
                  void *cookie)
 {
-    return begin_put(p, buf, size, part, src, cookie, true);
+    return begin_put(
+        p, &(struct job){.buf = buf, .size = size, .part = part, .remote = src, .cookie = cookie, .read = true});
+}
+
+int mr_bulk_move(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, bool write,
+                 struct mr_vc_move *m)
+{
+    if (remote->serial)
+        return -EPROTO;
+    return begin_put(p, &(struct job){
+                            .buf = buf, .size = len, .part = {.len = len}, .remote = remote, .move = m, .read = !write});
 }

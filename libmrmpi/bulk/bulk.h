@@ -51,7 +51,7 @@ void mr_bulk_caught_up(void);
 bool mr_bulk_is_late(void);
 /*
  * Registers [buf, buf + len) for the peer and describes it in *out; how: MR_VC_PUT and MR_VC_DATAGRAMS are written,
- * others read. *region is the caller's until mr_bulk_withdraw(). 0; -EAGAIN: no datagrams now; -ENOMEM or another
+ * MR_VC_WINDOW both, others read. *region is the caller's until mr_bulk_withdraw(). 0; -EAGAIN: no datagrams now; -ENOMEM or another
  * negative errno.
  */
 int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
@@ -79,6 +79,12 @@ int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_
  * as above. */
 int mr_bulk_read(struct mr_peer *p, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
                  void *cookie);
+/*
+ * As mr_vc_move. Short writes are sent with their request, so that buf need not be registered. Errors as above;
+ * -EOPNOTSUPP: over links that lose writes, too.
+ */
+int mr_bulk_move(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, bool write,
+                 struct mr_vc_move *m);
 /* Posts what waited for room or for a connection. True: some still waits. */
 bool mr_bulk_resume(struct mr_peer *p);
 /* A notification (immediate data of a write) has arrived. */

@@ -86,10 +86,11 @@ struct mr_put {
     struct mr_filter filter;
     struct mr_peer *peer;
     struct mr_put *next, *prev;
-    struct mr_reg *reg;
+    struct mr_reg *reg; /* NULL: none is needed, the data goes with the request */
     unsigned char *local; /* only read from unless the put is a read */
     struct mr_remote remote;
     void *cookie;
+    struct mr_vc_move *move; /* a window's: nobody there is told; NULL: a message */
     struct mr_track *track; /* track.h; NULL: the adapter's completions confirm that it has landed */
     uint32_t size;          /* bytes of each datagram; 0: by RDMA. With datagrams there are no stripes, but */
     unsigned num_sends;     /* CLEAR messages of the receiver that are not done, */

@@ -31,6 +31,7 @@ void mr_bulk_finish(struct mr_put *put)
 {
     struct mr_peer *p = put->peer;
     void (*tell)(void *cookie, int error) = put->read ? mr_channel_up.read_done : mr_channel_up.put_sent;
+    struct mr_vc_move *move = put->move;
     void *cookie = put->cookie;
     int error = put->filter.error;
 
@@ -41,9 +42,13 @@ void mr_bulk_finish(struct mr_put *put)
     mr_bulk.open_puts--;
     if (put->track)
         put->track->ops->free(put);
-    mr_bulk_release(put->reg);
+    if (put->reg)
+        mr_bulk_release(put->reg);
     for (unsigned i = 0; i < put->num; i++)
         mr_stripe_queue_on(&put->stripe[i], NULL);
     free(put);
-    tell(cookie, error);
+    if (move)
+        move->done(move, error);
+    else
+        tell(cookie, error);
 }

@@ -143,10 +143,10 @@ static struct mr_link_part describe_part(const struct mr_stripe_op *s, const str
 
     return (struct mr_link_part){.local = put->local + p->at,
                                  .len = p->len,
-                                 .lkey = mr_memory_lkey(&put->reg->memory, l->rail),
+                                 .lkey = put->reg ? mr_memory_lkey(&put->reg->memory, l->rail) : 0,
                                  .raddr = put->remote.addr + p->at,
                                  .rkey = put->remote.rkey[s->sub->remote_rail],
-                                 .imm = put->track || (p->last && !put->read) ? &p->imm : NULL,
+                                 .imm = put->track || (p->last && !put->read && !put->move) ? &p->imm : NULL,
                                  .wakes = read_pace(put, l) != NULL};
 }
 

@@ -87,12 +87,17 @@ struct mr_vc_lender {
     void *cookie;
 };
 
+/* Data on its way between the program's memory and that of a window (mr_vc_move); its owner embeds it. */
+struct mr_vc_move {
+    void (*done)(struct mr_vc_move *m, int error); /* negative errno: none or some of it has been moved */
+};
+
 /* Writes a payload of len bytes that does not lie in one piece. */
 typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
 
 /*
- *  All of init, ready, finalize, drained, lingers, reserve, send_made, lend, advertise, withdraw, put, read, get,
- *  control may be NULL: nothing to do, or not supported.
+ *  All of init, ready, finalize, drained, lingers, reserve, send_made, lend, advertise, withdraw, put, read, move,
+ *  get, control may be NULL: nothing to do, or not supported.
  */
 struct mr_channel_ops {
     const char *name;
@@ -128,6 +133,8 @@ struct mr_channel_ops {
     int (*put)(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
     int (*read)(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
                 void *cookie);
+    int (*move)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
+                struct mr_vc_move *m);
     int (*get)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
     /* a packet of its own kinds (MR_VC_KIND_CHANNEL), in order */
     void (*control)(int world_rank, const struct mr_hdr *hdr, const void *payload, size_t len);

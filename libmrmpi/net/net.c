@@ -46,6 +46,16 @@ static int net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part 
     return mr_bulk_read(p, buf, size, part, src, cookie);
 }
 
+static int net_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
+                    struct mr_vc_move *m)
+{
+    struct mr_peer *p = vc->data;
+
+    if (!p || p->error)
+        return p ? p->error : -ENOTCONN;
+    return mr_bulk_move(p, buf, len, remote, write, m);
+}
+
 /* A rank that waits in the launcher's fence repairs nothing: what it has sent must have arrived before. */
 static bool is_all_confirmed(void)
 {
@@ -114,5 +124,6 @@ const struct mr_channel_ops mr_channel_net = {
     .withdraw = mr_bulk_withdraw,
     .put = net_put,
     .read = net_read,
+    .move = net_move,
     .control = net_control,
 };

@@ -143,6 +143,6 @@ unsigned mr_net_caps(int rank, size_t len)
     if (mr_net.by_ring && mr_kind_is(bulk, MR_IS_RING))
         return 0; /* they go through its ring, in packets */
     if (mr_kind_is(bulk, MR_IS_READING))
-        return mr_net.caps | datagrams;
+        return mr_net.caps | datagrams | (mr_net.caps & MR_VC_READ ? MR_VC_WINDOW : 0u);
     return datagrams | (bulk < MR_LINK_KINDS ? mr_net.caps & MR_VC_PUT : 0);
 }

@@ -35,7 +35,10 @@ struct mr_rma_peer {
     bool unchecked;      /* MPI_MODE_NOCHECK: there is nothing to ask for */
     bool started;        /* in our access epoch, MPI_Win_start's */
     uint32_t posts;      /* its POSTs that we have not used */
+    bool keys_asked;
+    struct mr_remote *keys;   /* of its part; NULL: not known, or there are none */
     /* it is the origin, we are the target */
+    struct mr_region *region; /* our part, as it reaches that; NULL: it has not asked for it */
     uint32_t done;
     enum mr_err wrong; /* what it asked for and does not get */
     bool owes_flushed; /* FLUSHED is to be said when done == due */
@@ -158,6 +161,18 @@ void mr_lock_release(struct mr_rma_peer *p);
 void mr_lock_forget(struct mr_rma_peer *p); /* it is lost */
 void mr_lock_end(struct mr_win *w);         /* nobody waits any more */
 void mr_lock_init(void);
+
+/* ---- direct.c: by RDMA -------------------------------------------------------------------------------------------- */
+
+/*
+ * Writes or reads len bytes at addr in p's part; counts as open until that is done. False: it has to go otherwise. The
+ * first time it only asks for the keys.
+ */
+bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write);
+void mr_direct_keys_asked(struct mr_rma_peer *p);
+void mr_direct_keys_are(struct mr_rma_peer *p, const void *payload, size_t len);
+void mr_direct_drop(struct mr_rma_peer *p); /* at the window's end */
+void mr_direct_finalize(void);
 
 /* ---- target.c: what others ask for ------------------------------------------------------------------------------- */
 

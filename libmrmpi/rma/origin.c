@@ -343,7 +343,12 @@ static bool is_nowhere(const struct mr_rma_place *at)
 /* A transfer of data that lies in one piece in the window. */
 static enum mr_err transfer_solid(struct op *o, size_t bytes)
 {
+    const struct mr_rma_data *here = o->what == MR_RMA_PUT ? o->from : o->result;
+
     o->addr += (uint64_t)o->at->type->true_lb;
+    if (here->type->contiguous && mr_direct_move(o->p, o->job, (char *)here->buf + here->type->true_lb, bytes, o->addr,
+                                                 o->what == MR_RMA_PUT))
+        return MR_SUCCESS;
     if (!fits_one_packet(o, bytes)) {
         o->what = o->what == MR_RMA_PUT ? MR_RMA_PUT_LONG : MR_RMA_GET_LONG;
         return go_long(o, bytes);

@@ -325,6 +325,9 @@ void mr_target_packet(struct mr_rma_peer *p, const struct mr_hdr *hdr, const voi
     case MR_RMA_GET_LONG:
         op_packet(p, hdr, payload, len);
         break;
+    case MR_RMA_KEYS:
+        mr_direct_keys_asked(p);
+        break;
     case MR_RMA_FLUSH:
         flush_asked(p, hdr, false);
         break;

@@ -34,6 +34,9 @@ static bool answer(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *
         else
             p->held = true;
         return true;
+    case MR_RMA_KEYS_ARE:
+        mr_direct_keys_are(p, payload, len);
+        return true;
     case MR_RMA_POST:
         p->posts++;
         return true;
@@ -100,6 +103,7 @@ static void free_peers(struct mr_win_state *s)
         struct mr_rma_peer *p = s->peers;
 
         s->peers = p->next;
+        mr_direct_drop(p);
         free(p);
     }
 }
@@ -300,6 +304,9 @@ static bool is_quiet(void *arg)
 {
     const struct mr_win *w = arg;
 
+    for (const struct mr_rma_peer *p = w->in->peers; p; p = p->next)
+        if (p->open)
+            return false; /* of a peer that is lost: what was under way comes back */
     return !w->in->answering;
 }
 
@@ -431,5 +438,6 @@ void mr_rma_finalize(void)
     for (struct mr_win *w; (w = mr_win_any());)
         mr_win_put(w);
     mr_results_finalize();
+    mr_direct_finalize();
     mr_rma_scratch_free();
 }

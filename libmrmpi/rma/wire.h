@@ -10,6 +10,7 @@
  * - O LOCK(flags: exclusive); T LOCKED. O UNLOCK(as FLUSH); T FLUSHED, if flags say that it shall
  * - T POST; O COMPLETE(sreq: operations so far)
  * - T REFUSED(rreq; sreq: an error class): instead of RESULT
+ * - O KEYS; T KEYS_ARE, its payload the struct mr_remote of its part; none: the part cannot be reached by RDMA
  */
 #ifndef MRMPI_RMA_WIRE_H
 #define MRMPI_RMA_WIRE_H
@@ -33,6 +34,8 @@ enum mr_rma_what {
     MR_RMA_UNLOCK,
     MR_RMA_POST,
     MR_RMA_COMPLETE,
+    MR_RMA_KEYS,
+    MR_RMA_KEYS_ARE,
 };
 
 /* The beginning of an operation's payload. Pieces follow, then data. */

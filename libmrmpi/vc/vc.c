@@ -195,6 +195,14 @@ int mr_vc_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part,
     return vc->ops->read ? vc->ops->read(vc, buf, size, part, src, cookie) : -EOPNOTSUPP;
 }
 
+int mr_vc_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
+               struct mr_vc_move *m)
+{
+    if (vc->error)
+        return vc->error;
+    return vc->ops->move ? vc->ops->move(vc, buf, len, remote, write, m) : -EOPNOTSUPP;
+}
+
 int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset)
 {
     if (vc->error)

@@ -192,6 +192,14 @@ int mr_vc_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part,
                void *cookie);
 
 /*
+ * Write len bytes at buf into memory that the peer has advertised as a window's (MR_VC_WINDOW), or read them from there,
+ * striped over the rails; the peer is not told. m->done follows, perhaps before this returns; by then a write is in the
+ * peer's memory, and no copy of it is under way that could come later. buf stays as it is until then. len > 0.
+ */
+int mr_vc_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
+               struct mr_vc_move *m);
+
+/*
  * Read from the peer's advertised memory now (process_vm_readv). 0, or negative errno: -EPERM when the kernel refuses.
  */
 int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);

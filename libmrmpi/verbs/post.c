@@ -193,8 +193,10 @@ int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, u
 {
     struct ibv_sge sge = {.addr = (uintptr_t)data, .length = (uint32_t)len, .lkey = lkey};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = len > 0, .opcode = IBV_WR_RDMA_WRITE}, *bad;
-    int err = request_begin(qp, &wr, false, tx);
+    int err;
 
+    wr.send_flags = len && !lkey && len <= qp->max_inline ? IBV_SEND_INLINE : 0;
+    err = request_begin(qp, &wr, false, tx);
     wr.wr.rdma.remote_addr = raddr;
     wr.wr.rdma.rkey = rkey;
     if (imm) {

@@ -62,7 +62,7 @@ int mr_qp_send_to(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_p
 #define MR_QP_RUN 16
 int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *all, uint32_t size, uint32_t imm,
                    struct mr_tx *tx);
-/* RDMA write; with imm the receiver is told. */
+/* RDMA write; with imm the receiver is told. lkey 0: of memory that is not registered, len <= max_inline. */
 int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
                 const uint32_t *imm, struct mr_tx *tx);
 /*

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What lies in one piece at both ends is written and read by RDMA, striped over the rails: the target's processor has
+ * nothing to do with it. The keys of a part are asked for when there is a use for them; until they are here operations
+ * go in packets. So do those whose memory here is not worth to be registered, but for short writes, whose data goes
+ * with the request.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/rma/internal.h"
+
+/* Data that goes with a request, whatever memory it lies in: no longer than any adapter allows. */
+#define INLINE_MOST 128
+
+struct mover {
+    struct mr_vc_move move;
+    struct mr_rma_peer *p;
+    struct mr_rma_job *job;
+    struct mover *next; /* of the free ones */
+};
+
+static struct mover *free_movers;
+
+static struct mover *take(void)
+{
+    struct mover *m = free_movers;
+
+    if (m)
+        free_movers = m->next;
+    return m ? m : malloc(sizeof(*m));
+}
+
+static void give(struct mover *m)
+{
+    m->next = free_movers;
+    free_movers = m;
+}
+
+void mr_direct_finalize(void)
+{
+    while (free_movers) {
+        struct mover *m = free_movers;
+
+        free_movers = m->next;
+        free(m);
+    }
+}
+
+static void moved(struct mr_vc_move *move, int error)
+{
+    struct mover *m = container_of(move, struct mover, move);
+    enum mr_err err = error ? MR_ERR_PROC_FAILED : MR_SUCCESS;
+
+    m->p->open--;
+    if (err && !m->job)
+        m->p->refused = err;
+    mr_rma_job_part_done(m->job, err);
+    give(m);
+}
+
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
+
+/* The whole part is registered, once for all origins, and stays so. */
+void mr_direct_keys_asked(struct mr_rma_peer *p)
+{
+    const struct mr_win *w = p->win;
+    struct mr_vc *vc = mr_rma_vc(w, p->rank);
+    struct mr_remote remote = {0};
+    struct mr_hdr hdr = {.kind = MR_PKT_ABOVE,
+                         .tag = MR_RMA_KEYS_ARE,
+                         .rank = w->comm->rank,
+                         .ctx = w->comm->context};
+
+    if (p->region || !w->size || w->flavor == MR_WIN_DYNAMIC ||
+        mr_vc_advertise(vc, w->base, w->size, MR_VC_WINDOW, &p->region, &remote))
+        p->region = NULL;
+    hdr.len = p->region ? sizeof(remote) : 0;
+    mr_vc_send(vc, &hdr, &remote, hdr.len);
+}
+
+void mr_direct_keys_are(struct mr_rma_peer *p, const void *payload, size_t len)
+{
+    if (p->keys || len != sizeof(*p->keys))
+        return;
+    p->keys = malloc(sizeof(*p->keys));
+    if (p->keys)
+        memcpy(p->keys, payload, sizeof(*p->keys));
+}
+
+void mr_direct_drop(struct mr_rma_peer *p)
+{
+    if (p->region)
+        mr_vc_withdraw(p->region);
+    p->region = NULL;
+    free(p->keys);
+    p->keys = NULL;
+}
+
+/* ---- moving ------------------------------------------------------------------------------------------------------ */
+
+static bool have_keys(struct mr_rma_peer *p)
+{
+    if (p->keys || p->keys_asked || p->win->flavor == MR_WIN_DYNAMIC)
+        return p->keys;
+    p->keys_asked = true;
+    mr_rma_tell(p, MR_RMA_KEYS, (struct mr_hdr){0});
+    return false;
+}
+
+bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write)
+{
+    struct mr_vc *vc = mr_rma_vc(p->win, p->rank);
+    struct mr_remote there;
+    struct mover *m;
+
+    if (!(mr_vc_caps(vc, len) & MR_VC_WINDOW) || !have_keys(p))
+        return false;
+    if (addr > p->keys->len || len > p->keys->len - addr)
+        return false;
+    if (!(write && len <= INLINE_MOST) && mr_vc_copies(vc, buf, len))
+        return false;
+    m = take();
+    if (!m)
+        return false;
+    *m = (struct mover){.move.done = moved, .p = p, .job = j};
+    there = *p->keys;
+    there.addr += addr;
+    there.len = len;
+    p->open++;
+    if (j)
+        j->parts++;
+    if (!mr_vc_move(vc, buf, len, &there, write, &m->move))
+        return true;
+    p->open--;
+    if (j)
+        j->parts--;
+    give(m);
+    return false;
+}
