@@ -242,8 +242,11 @@ static int begin_put(struct mr_peer *p, const struct job *j)
         mr_stripe_queue_on(&put->stripe[i], put->stripe[i].sub);
     mr_stat_add(MR_STAT_NET_STRIPES, put->num);
 
-    /* All stripes begin at the time before the first is posted (route/adapt.h). */
-    begin = mr_stripe_is_measured(p) ? mr_clock_ns() : 0;
+    /*
+     * All stripes begin at the time before the first is posted (route/adapt.h). What is short says nothing of a rail's
+     * rate.
+     */
+    begin = (!j->move || len >= mr_config.stripe_min) && mr_stripe_is_measured(p) ? mr_clock_ns() : 0;
     for (unsigned i = 0; n && i < put->num; i++)
         mr_stripe_start(&put->stripe[i], begin);
     if (!n)

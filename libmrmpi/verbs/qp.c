@@ -10,7 +10,7 @@
 #include "libmrmpi/verbs/datagram.h"
 
 #define INLINE_WANTED 256
-#define READS_WANTED  8  /* outstanding RDMA reads of a queue pair */
+#define READS_WANTED  16 /* outstanding RDMA reads of a queue pair */
 #define RNR_TIMER     10 /* 0.32 ms: how long a sender waits before it tries again when we had no buffer */
 #define MARKERS       1  /* entries that each send queue keeps for its last request */
 #define UD_SENDS      4  /* times MRMPI_SQ_DEPTH: the send queue that datagrams to all peers share */
