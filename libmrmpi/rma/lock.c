@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The lock of a process's part of a window: a word that processes of the node change themselves, and that the process
- * changes for those which have to ask it. These wait in order; since nobody tells when the word has changed, it is
- * looked at while some wait.
+ * changes for those which have to ask it. Some wait for it; since nobody tells when the word has changed, it is looked
+ * at meanwhile.
  */
 #include <stdlib.h>
 
@@ -43,22 +43,26 @@ static void grant(struct mr_rma_peer *p, bool exclusive)
     mr_rma_tell(p, MR_RMA_LOCKED, (struct mr_hdr){0});
 }
 
-/* Those whose turn it is. Returns how many. */
+/*
+ * Those whose turn it is. Returns how many. Who wants to share does not wait behind one who wants it alone: with
+ * MPI_Win_lock_all a process has some locks and waits for others, and two of them would wait for each other.
+ */
 static int serve(struct mr_win_state *s)
 {
-    struct mr_lock_waiter *l;
+    struct mr_lock_waiter **at = &s->waiters, *l;
     int served = 0;
 
-    while ((l = s->waiters) && mr_lock_try(own_mutex(s->win), l->exclusive)) {
-        struct mr_rma_peer *p = s->target[l->rank].peer;
-
-        s->waiters = l->next;
-        if (!s->waiters)
-            s->waiters_end = &s->waiters;
-        grant(p, l->exclusive);
+    while ((l = *at)) {
+        if (!mr_lock_try(own_mutex(s->win), l->exclusive)) {
+            at = &l->next;
+            continue;
+        }
+        *at = l->next;
+        grant(s->target[l->rank].peer, l->exclusive);
         free(l);
         served++;
     }
+    s->waiters_end = at;
     return served;
 }
 
@@ -111,7 +115,7 @@ void mr_lock_ask(struct mr_rma_peer *p, bool exclusive)
 {
     if (p->holds)
         return; /* a second lock at once makes no sense, and is not asked for */
-    if (!p->win->in->waiters && mr_lock_try(own_mutex(p->win), exclusive))
+    if (!(exclusive && p->win->in->waiters) && mr_lock_try(own_mutex(p->win), exclusive))
         grant(p, exclusive);
     else
         enqueue(p, exclusive);
