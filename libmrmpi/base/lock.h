@@ -47,6 +47,14 @@ static inline void mr_lock(void)
     mr_lock_news++;
 }
 
+/* Take it only if it is free, with threads. */
+static inline bool mr_lock_try_now(void)
+{
+    uint32_t free = 0;
+
+    return __atomic_compare_exchange_n(&mr_lock_word, &free, MR_LOCK_HELD, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
 static inline void mr_unlock(void)
 {
     uint32_t held = MR_LOCK_HELD;

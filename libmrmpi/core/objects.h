@@ -49,6 +49,8 @@ struct mr_op *mr_op_new(void);
 struct mr_op *mr_op_get(struct mr_op *op);
 void mr_op_put(struct mr_op *op);
 bool mr_op_allows(const struct mr_op *op, const struct mr_type *type);
+/* Operations do the same to basic types a and b (enum mr_basic). */
+bool mr_op_alike(uint8_t a, uint8_t b);
 const char *mr_op_name(const struct mr_op *op);
 /* inout[i] = in[i] op inout[i] */
 void mr_op_apply(const struct mr_op *op, const void *in, void *inout, size_t count, struct mr_type *type);

@@ -176,6 +176,11 @@ bool mr_op_allows(const struct mr_op *op, const struct mr_type *type)
     return type->builtin && table[number_of[type->basic]][op->id];
 }
 
+bool mr_op_alike(uint8_t a, uint8_t b)
+{
+    return a < MR_NUM_BASICS && b < MR_NUM_BASICS && number_of[a] == number_of[b];
+}
+
 const char *mr_op_name(const struct mr_op *op)
 {
     static const char *const names[MR_OP_COUNT + 1] = {

@@ -9,6 +9,7 @@
 #include "libmrmpi/comm/comm.h"
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/derived/derived.h"
+#include "libmrmpi/init/helper.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/rma/rma.h"
 #include "libmrmpi/vc/vc.h"
@@ -68,6 +69,8 @@ int mr_init(int thread_level)
     mr_coll_init();
     mr_rma_init();
     mr_threaded = thread_level == THREAD_MULTIPLE;
+    if ((err = mr_helper_start()))
+        return failed("starting the thread of MRMPI_ASYNC_PROGRESS", err);
     mr_state = MR_STATE_RUNNING;
     return 0;
 }
@@ -98,6 +101,7 @@ static void leave_together(void)
 
 void mr_finalize(void)
 {
+    mr_helper_stop();
     mr_pt2pt_end_together();
     mr_rma_finalize();
     mr_derived_finalize();

@@ -45,7 +45,7 @@ static inline void relax(void)
 #endif
 }
 
-int mr_progress(void)
+static inline int look_below(void)
 {
     int n = mr_vc_poll();
 
@@ -53,6 +53,23 @@ int mr_progress(void)
         n += mr_pt2pt.poll_active();
     if (__builtin_expect(mr_pt2pt.holding != NULL, 0))
         n += mr_pt2pt.poll_holding();
+    return n;
+}
+
+int mr_progress_aside(void)
+{
+    int n = look_below();
+
+    if (mr_pt2pt.above)
+        n += mr_pt2pt.above->aside();
+    mr_lock_news += n > 0;
+    return n;
+}
+
+int mr_progress(void)
+{
+    int n = look_below();
+
     for (const struct mr_poll *p = mr_pt2pt.polls, *end = p + mr_pt2pt.num_polls; p != end; p++)
         if (*p->pending)
             n += p->poll();

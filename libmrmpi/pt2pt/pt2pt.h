@@ -154,9 +154,12 @@ struct mr_hdr;
 struct mr_above {
     void (*packet)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
     void (*peer_lost)(struct mr_vc *vc, int error);
+    int (*aside)(void); /* in each look aside; number of things done */
 };
 void mr_pt2pt_above(const struct mr_above *above);
-/* What rooms above have under way: poll is called in each look while *pending is not NULL. */
+/* What rooms above have under way: poll is called in each look while *pending is not NULL, and in no look aside. */
 void mr_progress_register(void *const *pending, int (*poll)(void));
+/* One look for a program that is not in an MPI function: nothing of it is called, as an operation of a reduction. */
+int mr_progress_aside(void);
 
 #endif

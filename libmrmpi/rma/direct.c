@@ -67,10 +67,7 @@ void mr_direct_keys_asked(struct mr_rma_peer *p)
     const struct mr_win *w = p->win;
     struct mr_vc *vc = mr_rma_vc(w, p->rank);
     struct mr_remote remote = {0};
-    struct mr_hdr hdr = {.kind = MR_PKT_ABOVE,
-                         .tag = MR_RMA_KEYS_ARE,
-                         .rank = w->comm->rank,
-                         .ctx = w->comm->context};
+    struct mr_hdr hdr = {.kind = MR_PKT_ABOVE, .tag = MR_RMA_KEYS_ARE, .rank = w->comm->rank, .ctx = w->comm->context};
 
     if (p->region || !w->size || w->flavor == MR_WIN_DYNAMIC ||
         mr_vc_advertise(vc, w->base, w->size, MR_VC_WINDOW, &p->region, &remote))

@@ -161,6 +161,7 @@ void mr_lock_release(struct mr_rma_peer *p);
 void mr_lock_forget(struct mr_rma_peer *p); /* it is lost */
 void mr_lock_end(struct mr_win *w);         /* nobody waits any more */
 void mr_lock_init(void);
+int mr_lock_serve_all(void); /* those that wait; number of locks given */
 
 /* ---- direct.c: by RDMA -------------------------------------------------------------------------------------------- */
 
@@ -176,8 +177,14 @@ void mr_direct_finalize(void);
 
 /* ---- target.c: what others ask for ------------------------------------------------------------------------------- */
 
-/* Where addr of this process's part is; NULL: not all of [addr + lo, addr + hi) belongs to it. */
-char *mr_win_place(const struct mr_win *w, uint64_t addr, int64_t lo, int64_t hi);
+/*
+ * Where addr of this process's part is, which may be no address of its memory: with absolute addresses in a datatype it
+ * is 0. False: not all of [addr + lo, addr + hi) belongs to it.
+ */
+bool mr_win_place(const struct mr_win *w, uint64_t addr, int64_t lo, int64_t hi, char **out);
+/* The same for pieces of it, which span [lo, hi): in a dynamic window each may be in another region. */
+bool mr_win_place_pieces(const struct mr_win *w, uint64_t addr, const struct mr_rma_piece *piece, unsigned num,
+                         int64_t lo, int64_t hi, char **out);
 /* Does to memory that we can reach what an operation asks for. */
 enum mr_err mr_rma_apply(struct mr_rma_mutex *g, char *mem, const struct mr_pieces *p, unsigned op,
                          struct mr_type *basic, const void *in, void *old);

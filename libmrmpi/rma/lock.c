@@ -66,7 +66,7 @@ static int serve(struct mr_win_state *s)
     return served;
 }
 
-static int serve_all(void)
+int mr_lock_serve_all(void)
 {
     struct mr_win_state **at = &waiting;
     int served = 0;
@@ -88,7 +88,7 @@ static int serve_all(void)
 void mr_lock_init(void)
 {
     waiting = NULL;
-    mr_progress_register((void *const *)&waiting, serve_all);
+    mr_progress_register((void *const *)&waiting, mr_lock_serve_all);
 }
 
 static void enqueue(struct mr_rma_peer *p, bool exclusive)

@@ -29,7 +29,8 @@ struct op {
     const struct mr_rma_data *from, *result; /* NULL: there is none */
     const struct mr_rma_place *at;
     uint64_t addr;
-    char *near; /* where it is, if it is in reach */
+    bool in_reach;
+    char *near; /* then: where it is */
 };
 
 /* ---- what is asked for ------------------------------------------------------------------------------------------- */
@@ -57,6 +58,40 @@ static enum mr_err out_of_range(const struct mr_rma_place *at)
                    at->disp, at->rank);
 }
 
+/* Part of an operation on this process's own memory in a dynamic window. */
+static enum mr_err own_part(const struct mr_pieces *p, size_t offset, void *arg)
+{
+    struct op *o = arg;
+    int64_t lo, hi;
+    char *mem;
+
+    if (!mr_pieces_span(p->piece, p->num, p->bytes, &lo, &hi) ||
+        !mr_win_place_pieces(o->w, o->addr, p->piece, p->num, lo, hi, &mem))
+        return out_of_range(o->at);
+    return MR_SUCCESS;
+}
+
+/* Its own memory is in reach of each process. */
+static enum mr_err begin_own(struct op *o, struct mr_span span)
+{
+    const struct mr_rma_place *at = o->at;
+
+    o->in_reach = true;
+    if (mr_win_place(o->w, o->addr, span.lo, span.lo + (int64_t)span.len, &o->near))
+        return MR_SUCCESS;
+    if (o->w->flavor != MR_WIN_DYNAMIC)
+        return out_of_range(at);
+    return mr_pieces_cut(at->type, at->count, NEAR_PART, 1, MR_PIECES_MAX, own_part, o);
+}
+
+/* Operations with requests are for epochs of locks (MPI-4.1 section 12.3.5). */
+static enum mr_err may_request(const struct op *o)
+{
+    return !o->job || o->p->wanted ? MR_SUCCESS
+                                   : mr_fail(MR_ERR_RMA_SYNC, "an operation with a request needs MPI_Win_lock or "
+                                                              "MPI_Win_lock_all");
+}
+
 /* Finds where it goes, if it may. at->rank is one of the window. */
 static enum mr_err begin(struct op *o, struct mr_win *w, const struct mr_rma_place *at)
 {
@@ -69,6 +104,8 @@ static enum mr_err begin(struct op *o, struct mr_win *w, const struct mr_rma_pla
     o->w = w;
     o->at = at;
     err = mr_epoch_admit(w, at->rank, &o->p);
+    if (!err)
+        err = may_request(o);
     if (err)
         return err;
     if (__builtin_mul_overflow(at->disp, dynamic ? 1 : t->disp_unit, &addr) ||
@@ -77,12 +114,12 @@ static enum mr_err begin(struct op *o, struct mr_win *w, const struct mr_rma_pla
     if (place_bytes(at) && !dynamic && (addr + span.lo < 0 || hi < 0 || (size_t)hi > t->size))
         return out_of_range(at);
     o->addr = (uint64_t)addr;
-    if (at->rank == w->comm->rank && place_bytes(at)) {
-        o->near = mr_win_place(w, o->addr, span.lo, span.lo + (int64_t)span.len);
-        return o->near ? MR_SUCCESS : out_of_range(at);
-    }
-    o->near = t->local ? t->local + addr : NULL;
-    if (!o->near)
+    if (at->rank == w->comm->rank && place_bytes(at))
+        return begin_own(o, span);
+    o->in_reach = t->local;
+    if (o->in_reach)
+        o->near = t->local + addr;
+    else
         o->vc = mr_rma_vc(w, at->rank);
     return MR_SUCCESS;
 }
@@ -346,8 +383,8 @@ static enum mr_err transfer_solid(struct op *o, size_t bytes)
     const struct mr_rma_data *here = o->what == MR_RMA_PUT ? o->from : o->result;
 
     o->addr += (uint64_t)o->at->type->true_lb;
-    if (here->type->contiguous && mr_direct_move(o->p, o->job, (char *)here->buf + here->type->true_lb, bytes, o->addr,
-                                                 o->what == MR_RMA_PUT))
+    if (here->type->contiguous &&
+        mr_direct_move(o->p, o->job, (char *)here->buf + here->type->true_lb, bytes, o->addr, o->what == MR_RMA_PUT))
         return MR_SUCCESS;
     if (!fits_one_packet(o, bytes)) {
         o->what = o->what == MR_RMA_PUT ? MR_RMA_PUT_LONG : MR_RMA_GET_LONG;
@@ -364,11 +401,11 @@ static enum mr_err transfer(struct op *o)
 
     if (!bytes)
         return MR_SUCCESS;
-    if (o->near && o->what == MR_RMA_PUT)
+    if (o->in_reach && o->what == MR_RMA_PUT)
         mr_type_copy(o->from->buf, o->from->count, o->from->type, o->near, at->count, at->type);
-    else if (o->near)
+    else if (o->in_reach)
         mr_type_copy(o->near, at->count, at->type, o->result->buf, o->result->count, o->result->type);
-    if (o->near)
+    if (o->in_reach)
         return MR_SUCCESS;
     if (at->type->contiguous)
         return transfer_solid(o, bytes);
@@ -416,6 +453,9 @@ static enum mr_err find_basic(struct op *o, const struct mr_rma_place *at, const
     o->basic = &mr_type_basic[at->type->basic];
     if (op->id != MR_OP_REPLACE && op->id != MR_OP_NO_OP && !mr_op_allows(op, o->basic))
         return mr_fail(MR_ERR_OP, "%s is not defined on %s", mr_op_name(op), mr_type_name(o->basic));
+    if (op->id != MR_OP_NO_OP && !mr_op_alike(o->from->type->basic, at->type->basic))
+        return mr_fail(MR_ERR_TYPE, "the origin's datatype is not made of what the target's is made of, %s",
+                       mr_type_name(o->basic));
     return MR_SUCCESS;
 }
 
@@ -426,7 +466,7 @@ static enum mr_err update(struct op *o)
 
     if (!place_bytes(at))
         return MR_SUCCESS;
-    if (o->near)
+    if (o->in_reach)
         return mr_pieces_cut(at->type, at->count, NEAR_PART / unit * unit, unit, MR_PIECES_MAX, accumulate_near, o);
     return mr_pieces_cut(at->type, at->count, room_for_data(o, unit), unit, mr_pieces_most(mr_vc_eager_max(o->vc)),
                          accumulate_part, o);
@@ -440,7 +480,9 @@ enum mr_err mr_accumulate(struct mr_win *w, const struct mr_rma_data *from, cons
 
     if (err || is_nowhere(to))
         return end(&o, err, req);
-    if (op->id != MR_OP_NO_OP)
+    if (op->id == MR_OP_NO_OP && !result)
+        err = mr_fail(MR_ERR_OP, "MPI_NO_OP gets something, or there is nothing to do");
+    else if (op->id != MR_OP_NO_OP)
         err = same_size(from, to);
     if (!err && result)
         err = same_size(result, to);
@@ -448,7 +490,7 @@ enum mr_err mr_accumulate(struct mr_win *w, const struct mr_rma_data *from, cons
         err = find_basic(&o, to, op);
     if (!err)
         err = begin(&o, w, to);
-    if (!err && (result || op->id != MR_OP_NO_OP))
+    if (!err)
         err = update(&o);
     return end(&o, err, req);
 }
@@ -468,7 +510,7 @@ enum mr_err mr_compare_and_swap(struct mr_win *w, const void *value, const void 
         return mr_fail(MR_ERR_TYPE, "%s cannot be compared", mr_type_name(at->type));
     memcpy(data, value, one.bytes);
     memcpy(data + one.bytes, compare, one.bytes);
-    if (o.near)
+    if (o.in_reach)
         return mr_rma_apply(w->in->target[at->rank].mutex, o.near, &one, o.code, o.basic, data, result);
     return ask_part(&one, 0, 2 * one.bytes, data, &o);
 }

@@ -35,15 +35,36 @@ static bool is_attached(const struct mr_win_state *s, uint64_t first, uint64_t e
     return s->region[i].end >= end && s->region[i].end > first;
 }
 
-char *mr_win_place(const struct mr_win *w, uint64_t addr, int64_t lo, int64_t hi)
+bool mr_win_place(const struct mr_win *w, uint64_t addr, int64_t lo, int64_t hi, char **out)
 {
     uint64_t first = addr + (uint64_t)lo, end = addr + (uint64_t)hi;
+    bool dynamic = w->flavor == MR_WIN_DYNAMIC;
 
     if (lo > hi || (lo < 0 ? first > addr : first < addr) || end < first)
-        return NULL;
-    if (w->flavor == MR_WIN_DYNAMIC)
-        return is_attached(w->in, first, end) ? (char *)(uintptr_t)addr : NULL;
-    return end <= w->size ? (char *)w->base + addr : NULL;
+        return false;
+    *out = (char *)(dynamic ? 0 : (uintptr_t)w->base) + addr;
+    return dynamic ? is_attached(w->in, first, end) : end <= w->size;
+}
+
+/* A dynamic window's pieces may be in several regions. */
+static bool are_attached(const struct mr_win *w, uint64_t addr, const struct mr_rma_piece *piece, unsigned num)
+{
+    char *mem;
+
+    for (unsigned i = 0; i < num; i++)
+        for (uint32_t k = 0; k < piece[i].count; k++) {
+            int64_t at = piece[i].at + (int64_t)k * piece[i].stride;
+
+            if (!mr_win_place(w, addr, at, at + (int64_t)piece[i].elem, &mem))
+                return false;
+        }
+    return num > 0;
+}
+
+bool mr_win_place_pieces(const struct mr_win *w, uint64_t addr, const struct mr_rma_piece *piece, unsigned num,
+                         int64_t lo, int64_t hi, char **out)
+{
+    return mr_win_place(w, addr, lo, hi, out) || (w->flavor == MR_WIN_DYNAMIC && are_attached(w, addr, piece, num));
 }
 
 enum mr_err mr_rma_apply(struct mr_rma_mutex *g, char *mem, const struct mr_pieces *p, unsigned op,
@@ -66,7 +87,8 @@ struct asked {
     struct mr_rma_op op;
     struct mr_pieces p;
     const char *data;
-    char *mem; /* NULL: it is not in the window */
+    char *mem;
+    bool inside; /* the window, or the rest is not to be done */
 };
 
 static bool is_update(int what)
@@ -121,7 +143,7 @@ static bool read_op(const struct mr_win *w, const struct mr_hdr *hdr, const char
     if (!mr_pieces_span(a->p.piece, a->p.num, a->p.bytes, &lo, &hi))
         return false;
     a->data = payload + head;
-    a->mem = mr_win_place(w, a->op.addr, lo, hi);
+    a->inside = mr_win_place_pieces(w, a->op.addr, a->p.piece, a->p.num, lo, hi, &a->mem);
     return (hdr->tag == MR_RMA_PUT_LONG || hdr->tag == MR_RMA_GET_LONG || a->p.bytes <= INT32_MAX) &&
            len - head == data_of(a, hdr->tag) && makes_sense(a, hdr->tag);
 }
@@ -237,7 +259,7 @@ static void serve_long_put(struct mr_rma_peer *p, int tag, const struct asked *a
 {
     struct mr_comm *c = p->win->comm;
     struct mr_request *req;
-    enum mr_err err = mr_irecv(a->mem, a->mem ? a->p.bytes : 0, mr_type_byte, p->rank, tag, c, c->context, &req);
+    enum mr_err err = mr_irecv(a->mem, a->inside ? a->p.bytes : 0, mr_type_byte, p->rank, tag, c, c->context, &req);
 
     if (err)
         count_done(p, err);
@@ -251,7 +273,7 @@ static void serve_long_get(struct mr_rma_peer *p, int tag, const struct asked *a
     struct mr_request *req;
     enum mr_err err = MR_ERR_RMA_RANGE;
 
-    if (a->mem)
+    if (a->inside)
         err = mr_isend(a->mem, a->p.bytes, mr_type_byte, p->rank, tag, c, c->context, MR_SEND_STANDARD, &req);
     if (err)
         err = mr_isend_poison(err, p->rank, tag, c, c->context, &req);
@@ -263,7 +285,7 @@ static void serve_long_get(struct mr_rma_peer *p, int tag, const struct asked *a
 
 static void serve_op(struct mr_rma_peer *p, const struct mr_hdr *hdr, const struct asked *a)
 {
-    enum mr_err wrong = a->mem ? MR_SUCCESS : MR_ERR_RMA_RANGE;
+    enum mr_err wrong = a->inside ? MR_SUCCESS : MR_ERR_RMA_RANGE;
     int tag = (int)(hdr->rreq & MR_TAG_UB);
 
     switch (hdr->tag) {
