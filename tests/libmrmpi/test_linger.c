@@ -13,6 +13,7 @@
 #include "libmrmpi/comm/comm.h"
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/derived/derived.h"
+#include "libmrmpi/init/helper.h"
 #include "libmrmpi/init/init.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
@@ -181,6 +182,15 @@ void mr_making_finalize(void)
 }
 
 void mr_type_f90_finalize(void)
+{
+}
+
+int mr_helper_start(void)
+{
+    return 0;
+}
+
+void mr_helper_stop(void)
 {
 }
 
