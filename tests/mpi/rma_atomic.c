@@ -70,7 +70,8 @@ PAIR(longdouble_int, long double, int)
 PAIR(two_real, float, float)
 PAIR(two_double, double, double)
 
-enum group { INTEGER, REAL, LOGIC, BYTE, IMAGINARY, LOCATION };
+/* COUNTING: the integers of Fortran and of all languages, for which there are no logical operations */
+enum group { INTEGER, COUNTING, REAL, LOGIC, BYTE, IMAGINARY, LOCATION };
 
 static const struct type {
     MPI_Datatype t;
@@ -101,14 +102,14 @@ static const struct type {
     T(MPI_UINT16_T, INTEGER, u16, true),
     T(MPI_UINT32_T, INTEGER, u32, true),
     T(MPI_UINT64_T, INTEGER, u64, true),
-    T(MPI_AINT, INTEGER, i64, true),
-    T(MPI_OFFSET, INTEGER, i64, true),
-    T(MPI_COUNT, INTEGER, i64, true),
-    T(MPI_INTEGER, INTEGER, i32, true),
-    T(MPI_INTEGER1, INTEGER, i8, true),
-    T(MPI_INTEGER2, INTEGER, i16, true),
-    T(MPI_INTEGER4, INTEGER, i32, true),
-    T(MPI_INTEGER8, INTEGER, i64, true),
+    T(MPI_AINT, COUNTING, i64, true),
+    T(MPI_OFFSET, COUNTING, i64, true),
+    T(MPI_COUNT, COUNTING, i64, true),
+    T(MPI_INTEGER, COUNTING, i32, true),
+    T(MPI_INTEGER1, COUNTING, i8, true),
+    T(MPI_INTEGER2, COUNTING, i16, true),
+    T(MPI_INTEGER4, COUNTING, i32, true),
+    T(MPI_INTEGER8, COUNTING, i64, true),
     T(MPI_FLOAT, REAL, f32, false),
     T(MPI_DOUBLE, REAL, f64, false),
     T(MPI_LONG_DOUBLE, REAL, flong, false),
@@ -144,16 +145,16 @@ static const struct op {
     MPI_Op op;
     unsigned groups;
 } ops[] = {
-    {MPI_SUM, 1 << INTEGER | 1 << REAL | 1 << IMAGINARY},
-    {MPI_PROD, 1 << INTEGER | 1 << REAL | 1 << IMAGINARY},
-    {MPI_MAX, 1 << INTEGER | 1 << REAL},
-    {MPI_MIN, 1 << INTEGER | 1 << REAL},
+    {MPI_SUM, 1 << INTEGER | 1 << COUNTING | 1 << REAL | 1 << IMAGINARY},
+    {MPI_PROD, 1 << INTEGER | 1 << COUNTING | 1 << REAL | 1 << IMAGINARY},
+    {MPI_MAX, 1 << INTEGER | 1 << COUNTING | 1 << REAL},
+    {MPI_MIN, 1 << INTEGER | 1 << COUNTING | 1 << REAL},
     {MPI_LAND, 1 << INTEGER | 1 << LOGIC},
     {MPI_LOR, 1 << INTEGER | 1 << LOGIC},
     {MPI_LXOR, 1 << INTEGER | 1 << LOGIC},
-    {MPI_BAND, 1 << INTEGER | 1 << BYTE},
-    {MPI_BOR, 1 << INTEGER | 1 << BYTE},
-    {MPI_BXOR, 1 << INTEGER | 1 << BYTE},
+    {MPI_BAND, 1 << INTEGER | 1 << COUNTING | 1 << BYTE},
+    {MPI_BOR, 1 << INTEGER | 1 << COUNTING | 1 << BYTE},
+    {MPI_BXOR, 1 << INTEGER | 1 << COUNTING | 1 << BYTE},
     {MPI_MINLOC, 1 << LOCATION},
     {MPI_MAXLOC, 1 << LOCATION},
     {MPI_REPLACE, ~0u},
