@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Targets that take no part: they compute, or are blocked in some other call of MPI. Operations on a target that is
+ * inside MPI, whatever the call waits for, end while it is there. Those on a target that computes end at the latest
+ * when it calls MPI again. Nothing here depends on how long anything takes.
+ */
+#include "rma.h"
+
+#include <unistd.h>
+
+enum { INTS = 5000, TAG = 5 };
+
+static int *out, *in;
+
+/* Everything that an origin can do with a target, to the end. */
+static void operate(const struct win *w, int t, int k)
+{
+    int one = 1, old, x = -1, none = -5;
+    MPI_Request q;
+    for (int i = 0; i < INTS; i++)
+        out[i] = 100 * k + w->me + i;
+    MPI_Win_lock(k % 2 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, t, 0, w->w);
+    MPI_Put(out, INTS, MPI_INT, t, at_of(w, t, 0), INTS, MPI_INT, w->w);
+    MPI_Win_flush(t, w->w);
+    memset(in, 0, INTS * sizeof(int));
+    MPI_Get(in, INTS, MPI_INT, t, at_of(w, t, 0), INTS, MPI_INT, w->w);
+    MPI_Win_flush_local(t, w->w);
+    CHECK(!memcmp(in, out, INTS * sizeof(int)));
+    MPI_Accumulate(out, INTS, MPI_INT, t, at_of(w, t, 0), INTS, MPI_INT, MPI_SUM, w->w);
+    MPI_Win_flush_all(w->w);
+    MPI_Fetch_and_op(&one, &old, MPI_INT, t, at_of(w, t, 4), MPI_SUM, w->w);
+    MPI_Win_flush(t, w->w);
+    EQ(old, 2 * out[1]);
+    MPI_Compare_and_swap(&none, &none, &x, MPI_INT, t, at_of(w, t, 4), w->w);
+    MPI_Win_flush(t, w->w);
+    EQ(x, 2 * out[1] + 1);
+    MPI_Rget(in, INTS, MPI_INT, t, at_of(w, t, 0), INTS, MPI_INT, w->w, &q);
+    MPI_Wait(&q, MPI_STATUS_IGNORE);
+    for (int i = 0; i < INTS; i++)
+        EQ(in[i], 2 * out[i] + (i == 1));
+    MPI_Win_unlock(t, w->w);
+}
+
+/* ---- what the target does meanwhile; the origin ends it when all its operations are complete ---- */
+
+enum meanwhile { RECEIVES, WAITS, TESTS, PROBES, POLLS, SYNCS, FENCES, EXPOSES, LOCKS, COLLECTIVE, MEANWHILES };
+
+struct also {
+    struct win other; /* for waiting in it */
+    MPI_Comm pair;    /* origin 0, target 1 */
+};
+
+static void target(enum meanwhile m, struct also *a)
+{
+    MPI_Request q;
+    MPI_Group g, all;
+    int flag = 0, zero = 0;
+    switch (m) {
+    case RECEIVES:
+        MPI_Recv(NULL, 0, MPI_INT, 0, TAG, a->pair, MPI_STATUS_IGNORE);
+        break;
+    case WAITS:
+        MPI_Irecv(NULL, 0, MPI_INT, 0, TAG, a->pair, &q);
+        MPI_Wait(&q, MPI_STATUS_IGNORE);
+        break;
+    case TESTS:
+        MPI_Irecv(NULL, 0, MPI_INT, 0, TAG, a->pair, &q);
+        while (!flag)
+            MPI_Test(&q, &flag, MPI_STATUS_IGNORE);
+        break;
+    case PROBES:
+        MPI_Probe(0, TAG, a->pair, MPI_STATUS_IGNORE);
+        MPI_Recv(NULL, 0, MPI_INT, 0, TAG, a->pair, MPI_STATUS_IGNORE);
+        break;
+    case POLLS:
+        while (!flag)
+            MPI_Iprobe(0, TAG, a->pair, &flag, MPI_STATUS_IGNORE);
+        MPI_Recv(NULL, 0, MPI_INT, 0, TAG, a->pair, MPI_STATUS_IGNORE);
+        break;
+    case SYNCS: /* a synchronous send ends when it is received */
+        MPI_Ssend(NULL, 0, MPI_INT, 0, TAG, a->pair);
+        break;
+    case FENCES:
+        MPI_Win_fence(0, a->other.w);
+        MPI_Win_fence(0, a->other.w);
+        break;
+    case EXPOSES:
+        MPI_Win_get_group(a->other.w, &all);
+        MPI_Group_incl(all, 1, &zero, &g);
+        MPI_Win_post(g, 0, a->other.w);
+        MPI_Win_wait(a->other.w);
+        MPI_Group_free(&all);
+        MPI_Group_free(&g);
+        break;
+    case LOCKS: /* rank 0 of the pair holds its own lock */
+        MPI_Barrier(a->pair);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, a->other.w);
+        MPI_Get(&flag, 1, MPI_INT, 0, at_of(&a->other, 0, 0), 1, MPI_INT, a->other.w);
+        MPI_Win_unlock(0, a->other.w);
+        EQ(flag, 77);
+        break;
+    default:
+        MPI_Barrier(a->pair);
+    }
+}
+
+static void origin(enum meanwhile m, struct also *a, const struct win *w, int t, int k)
+{
+    MPI_Group g, all;
+    int one = 1, x = 77;
+    if (m == FENCES)
+        MPI_Win_fence(0, a->other.w);
+    if (m == LOCKS) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, a->other.w);
+        MPI_Put(&x, 1, MPI_INT, 0, at_of(&a->other, 0, 0), 1, MPI_INT, a->other.w);
+        MPI_Win_flush(0, a->other.w);
+        MPI_Barrier(a->pair);
+    }
+    operate(w, t, k);
+    switch (m) {
+    case SYNCS:
+        MPI_Recv(NULL, 0, MPI_INT, 1, TAG, a->pair, MPI_STATUS_IGNORE);
+        break;
+    case FENCES:
+        MPI_Win_fence(0, a->other.w);
+        break;
+    case EXPOSES:
+        MPI_Win_get_group(a->other.w, &all);
+        MPI_Group_incl(all, 1, &one, &g);
+        MPI_Win_start(g, 0, a->other.w);
+        MPI_Win_complete(a->other.w);
+        MPI_Group_free(&all);
+        MPI_Group_free(&g);
+        break;
+    case LOCKS:
+        MPI_Win_unlock(0, a->other.w);
+        break;
+    case COLLECTIVE:
+        MPI_Barrier(a->pair);
+        break;
+    default:
+        MPI_Send(NULL, 0, MPI_INT, 1, TAG, a->pair);
+    }
+}
+
+/* Pairs of ranks: 0 with 1, 2 with 3; a rank that is left over has itself. */
+static void blocked(enum flavor f)
+{
+    struct win w;
+    struct also a;
+    win_make(&w, f, INTS * sizeof(int));
+    int alone = w.me % 2 == 0 && w.me == w.n - 1, first = w.me / 2 * 2;
+    MPI_Comm_split(w.comm, w.me / 2, w.me, &a.pair);
+    for (int k = 0; k < 2 && !alone; k++) {
+        a.other = (struct win){.comm = a.pair, .me = w.me % 2, .n = 2, .bytes = 16};
+        MPI_Aint zeros[2] = {0, 0};
+        a.other.at = zeros;
+        MPI_Win_allocate(16, 1, MPI_INFO_NULL, a.pair, &a.other.mem, &a.other.w);
+        for (enum meanwhile m = 0; m < MEANWHILES; m++) {
+            if (w.me % 2)
+                target(m, &a);
+            else
+                origin(m, &a, &w, first + 1, (int)m + k);
+        }
+        MPI_Win_free(&a.other.w);
+    }
+    if (alone)
+        operate(&w, w.me, 1);
+    MPI_Comm_free(&a.pair);
+    MPI_Barrier(w.comm);
+    win_free(&w);
+}
+
+/* Everybody operates on a rank that computes or sleeps, and then takes no more part than a barrier is. */
+static void busy(enum flavor f)
+{
+    struct win w;
+    win_make(&w, f, INTS * sizeof(int));
+    for (int k = 0; k < 6; k++) {
+        int t = k % w.n;
+        if (w.me != t || w.n == 1) {
+            for (int turn = 0; turn < w.n; turn++) {
+                int x = 1;
+                MPI_Win_lock(MPI_LOCK_SHARED, t, 0, w.w);
+                MPI_Accumulate(&x, 1, MPI_INT, t, at_of(&w, t, 8), 1, MPI_INT, MPI_SUM, w.w);
+                MPI_Win_unlock(t, w.w);
+            }
+        } else if (k % 2) {
+            usleep(20000);
+        } else {
+            for (volatile int i = 0; i < 3000000; i++)
+                ;
+        }
+        MPI_Barrier(w.comm);
+        own_open(&w);
+        EQ(((int *)w.mem)[2], w.me == t ? (w.n > 1 ? w.n - 1 : 1) * w.n : 0);
+        ((int *)w.mem)[2] = 0;
+        own_close(&w);
+        MPI_Barrier(w.comm);
+    }
+    win_free(&w);
+}
+
+/* A target that only looks at its memory, in an epoch of its own, sees what comes (the unified model). */
+static void watches(void)
+{
+    struct win w;
+    int *model, flag, x = 42;
+    win_make(&w, ALLOCATE, sizeof(int));
+    MPI_Win_get_attr(w.w, MPI_WIN_MODEL, &model, &flag);
+    CHECK(flag);
+    if (*model == MPI_WIN_UNIFIED && w.n > 1) {
+        MPI_Win_lock_all(0, w.w);
+        if (w.me == 0) {
+            for (int t = 1; t < w.n; t++)
+                MPI_Put(&x, 1, MPI_INT, t, at_of(&w, t, 0), 1, MPI_INT, w.w);
+            MPI_Win_flush_all(w.w);
+        } else {
+            do { /* calls of MPI in between, none of which is for the window's data */
+                MPI_Iprobe(MPI_ANY_SOURCE, TAG, w.comm, &flag, MPI_STATUS_IGNORE);
+                MPI_Win_sync(w.w);
+            } while (*(volatile int *)w.mem != 42);
+        }
+        MPI_Win_unlock_all(w.w);
+    }
+    win_free(&w);
+}
+
+int main(int argc, char **argv)
+{
+    mt_begin(&argc, &argv);
+    out = room(INTS * sizeof(int));
+    in = room(INTS * sizeof(int));
+    for (enum flavor f = 0; f < FLAVORS; f++) {
+        blocked(f);
+        busy(f);
+    }
+    watches();
+    free(out);
+    free(in);
+    return mt_end();
+}
