@@ -82,7 +82,7 @@ static void write_ordering(uint8_t set, char *to, size_t room)
         snprintf(to, room, "none");
 }
 
-/* All that are known, with the values that hold. */
+/* All that are known, with the values that hold; and what makes progress at a passive target. */
 static struct mr_info *all_hints(const struct mr_win_hints *h)
 {
     struct mr_info *i = mr_info_new();
@@ -92,7 +92,8 @@ static struct mr_info *all_hints(const struct mr_win_hints *h)
         mr_info_set(i, "accumulate_ops", h->same_op_no_op ? "same_op_no_op" : "same_op") &&
         mr_info_set(i, "same_size", truth(h->same_size)) &&
         mr_info_set(i, "same_disp_unit", truth(h->same_disp_unit)) &&
-        mr_info_set(i, "alloc_shared_noncontig", truth(h->noncontiguous)))
+        mr_info_set(i, "alloc_shared_noncontig", truth(h->noncontiguous)) &&
+        mr_info_set(i, "mrmpi_async_progress", truth(mr_config.async_progress)))
         return i;
     mr_info_put(i);
     return NULL;

@@ -58,6 +58,8 @@ struct mr_win_target {
     struct mr_rma_peer *peer;   /* NULL: nothing has been between us */
 };
 
+_Static_assert(sizeof(struct mr_win_target) <= 64, "a silent rank");
+
 /*
  * The lock of a process's part: 0, how many share it, or MR_LOCK_EXCLUSIVE. In memory that the node shares its ranks
  * take it themselves; for others the process does, which polls for those that wait.

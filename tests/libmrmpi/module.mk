@@ -220,10 +220,11 @@ tests/libmrmpi/pool_probe_DEPS := libmrmpi.so
 
 # core, coll, api: objects and handles, without a network
 CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c type_array.c pack.c layout.c op.c group.c topo.c dims.c error.c)
-CORE_TESTS := $(addprefix tests/libmrmpi/,test_type test_op test_group test_handle)
+CORE_TESTS := $(addprefix tests/libmrmpi/,test_type test_op test_group test_handle test_pieces)
 TESTPROGS += $(CORE_TESTS)
 UNIT_TESTS += $(CORE_TESTS)
 tests/libmrmpi/test_type_SRCS := tests/libmrmpi/test_type.c $(CORE_TEST_SRCS)
+tests/libmrmpi/test_pieces_SRCS := tests/libmrmpi/test_pieces.c libmrmpi/rma/pieces.c $(CORE_TEST_SRCS)
 tests/libmrmpi/test_op_SRCS := tests/libmrmpi/test_op.c $(CORE_TEST_SRCS)
 tests/libmrmpi/test_group_SRCS := tests/libmrmpi/test_group.c $(CORE_TEST_SRCS)
 tests/libmrmpi/test_handle_SRCS := tests/libmrmpi/test_handle.c libmrmpi/api/handle.c libmrmpi/api/abi_mpich.c \
