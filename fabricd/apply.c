@@ -57,8 +57,19 @@ struct verify_options apply_look_options(const struct applier *a, const struct p
     return o;
 }
 
+/* For programs: fabricctl's --json. */
+static void tell_found(struct manager_event *e, const struct verify_result *r)
+{
+    text_free(&e->found);
+    if (r->error)
+        return;
+    text_printf(&e->found, "nodes: %u\nports: %u\ndifferences: %u\ndiffer:%s\n%s", r->nodes, r->ports, r->differences,
+                r->list.len ? "" : " []", text_str(&r->list));
+}
+
 void apply_take_result(struct manager_event *e, struct verify_result *r, bool verified)
 {
+    tell_found(e, r);
     e->looked = !r->error;
     e->verified = verified;
     e->nodes = r->nodes;
@@ -412,6 +423,7 @@ void apply_diff(struct applier *a, struct task *t, struct manager_event *out)
     else
         say(a, t, "%s%u differences on %u ports of %u nodes", text_str(&r.text), r.differences, r.ports, r.nodes);
     out->status = r.error ? r.error : same ? 0 : -EILSEQ;
+    tell_found(out, &r);
     verify_result_free(&r);
 }
 

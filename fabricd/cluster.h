@@ -3,10 +3,12 @@
 #ifndef FABRICD_CLUSTER_H
 #define FABRICD_CLUSTER_H
 
+#include "fabricd/answer.h"
+
 /*
  * Give a running job of Slurm another class on each of its nodes ("-": none): the script fabric-job does it (slurm/),
- * beside our libraries or in the PATH. Returns only if that cannot be run: the exit status, with why on standard error.
+ * beside our libraries or in the PATH. The exit status: the script's, or 1 if it cannot be run.
  */
-int cluster_give(const char *job, const char *class_name);
+int cluster_give(const struct answer_to *to, const char *job, const char *class_name);
 
 #endif

@@ -30,8 +30,14 @@ int ctl_connect(const char *path)
     return fd;
 }
 
+/* Where the parts of an answer go. */
+struct sink {
+    FILE *out, *found; /* found or NULL */
+    char more[FD_JOB_MAX];
+};
+
 /* The result is known when this returns true. */
-static bool take(const char *buf, size_t len, uint32_t seq, FILE *out, char more[FD_JOB_MAX], int *status)
+static bool take(const char *buf, size_t len, uint32_t seq, struct sink *to, int *status)
 {
     const struct fd_header *h = (const struct fd_header *)buf;
     if (len < sizeof(*h) || h->magic != FD_MAGIC || h->version != FD_VERSION || h->length != len) {
@@ -43,20 +49,22 @@ static bool take(const char *buf, size_t len, uint32_t seq, FILE *out, char more
         return true;
     }
     if (h->type == FD_MORE && len == sizeof(struct fd_more))
-        snprintf(more, FD_JOB_MAX, "%.*s", (int)FD_JOB_MAX - 1, ((const struct fd_more *)buf)->after);
+        snprintf(to->more, FD_JOB_MAX, "%.*s", (int)FD_JOB_MAX - 1, ((const struct fd_more *)buf)->after);
     if (h->type == FD_TEXT && h->seq == seq) {
-        fwrite(buf + sizeof(*h), 1, len - sizeof(*h), out);
-        fflush(out);
+        fwrite(buf + sizeof(*h), 1, len - sizeof(*h), to->out);
+        fflush(to->out);
     }
+    if (h->type == FD_FOUND && h->seq == seq && to->found)
+        fwrite(buf + sizeof(*h), 1, len - sizeof(*h), to->found);
     return false;
 }
 
-static int request(int fd, enum fd_type type, void *msg, size_t len, FILE *out, char more[FD_JOB_MAX])
+static int request(int fd, enum fd_type type, void *msg, size_t len, struct sink *to)
 {
     static _Alignas(16) char buf[FD_MSG_MAX];
     struct fd_header h = message_header(type, len, 1);
     int status = 0;
-    *more = 0;
+    *to->more = 0;
     memcpy(msg, &h, sizeof(h));
     if (send(fd, msg, len, MSG_NOSIGNAL) != (ssize_t)len)
         return -errno;
@@ -66,26 +74,26 @@ static int request(int fd, enum fd_type type, void *msg, size_t len, FILE *out, 
             continue;
         if (n <= 0)
             return n < 0 ? -errno : -ECONNRESET;
-        if (take(buf, (size_t)n, 1, out, more, &status))
+        if (take(buf, (size_t)n, 1, to, &status))
             return status;
     }
 }
 
-int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out)
+int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out, FILE *found)
 {
-    char more[FD_JOB_MAX];
-    return request(fd, type, msg, len, out, more);
+    struct sink to = {.out = out, .found = found};
+    return request(fd, type, msg, len, &to);
 }
 
 int ctl_jobs(int fd, FILE *out)
 {
     struct fd_job m = {0};
-    char more[FD_JOB_MAX] = "";
+    struct sink to = {.out = out};
     int rc;
     do {
-        memcpy(m.job, more, sizeof(m.job));
-        rc = request(fd, FD_JOB_LIST, &m, sizeof(m), out, more);
-    } while (!rc && *more && strcmp(more, m.job) > 0);
+        memcpy(m.job, to.more, sizeof(m.job));
+        rc = request(fd, FD_JOB_LIST, &m, sizeof(m), &to);
+    } while (!rc && *to.more && strcmp(to.more, m.job) > 0);
     return rc;
 }
 
@@ -148,7 +156,7 @@ static void show_spread(FILE *out, const struct fd_state *s)
     if (!spread)
         return;
     fprintf(out, "rails: {small: \"%s\", large: \"%s\"}\n", *spread->small ? spread->small : "auto",
-           *spread->large ? spread->large : "auto");
+            *spread->large ? spread->large : "auto");
 }
 
 void ctl_show_state(FILE *out, const char *job, const struct fd_state *s)

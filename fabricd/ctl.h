@@ -11,10 +11,11 @@
 int ctl_connect(const char *path);
 
 /*
- * Send a message (its header is filled here) and copy the texts of the answer to out until the daemon is done. Returns
- * the daemon's status, or the negative errno of the conversation itself.
+ * Send a message (its header is filled here) and copy the texts of the answer to out until the daemon is done, and to
+ * found (unless NULL) what a look at the fabric has found, in YAML. Returns the daemon's status, or the negative errno
+ * of the conversation itself.
  */
-int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out);
+int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out, FILE *found);
 
 /* The same of all jobs, page by page. */
 int ctl_jobs(int fd, FILE *out);

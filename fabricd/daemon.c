@@ -239,13 +239,20 @@ static bool has_looked(const struct daemon *d, const struct manager_event *e)
     }
 }
 
+/* Who asked for the task hears what was found, and how it ended. */
+static void answer(struct daemon *d, const struct manager_event *e, int status)
+{
+    server_found(d->server, e->client, text_str(&e->found), e->found.len);
+    server_done(d->server, e->client, status);
+}
+
 static void on_outcome(struct daemon *d, struct manager_event *e)
 {
     bool looked = has_looked(d, e), other_tables = false;
     d->task_runs = false;
     d->manages = e->manages;
     if (e->task == TASK_DIFF) {
-        server_done(d->server, e->client, e->status);
+        answer(d, e, e->status);
         return;
     }
     if (e->task == TASK_APPLY)
@@ -260,7 +267,7 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
         take_look(d, e);
     refresh_rails(d); /* a new LMC moves the LIDs: subscribers learn both at once */
     publish(d);
-    server_done(d->server, e->client, result_of(d, e));
+    answer(d, e, result_of(d, e));
     if (e->task == TASK_FOLLOW && looked && !d->verified)
         await_tables(d);
     else if ((e->task == TASK_APPLY && !looked) || (e->task == TASK_FOLLOW && d->follow_failed) ||

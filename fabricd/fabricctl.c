@@ -4,11 +4,11 @@
  *
  * Exit status: 0 done; 1 the fabric or the daemon did not do it; 2 the command line or the policy is wrong.
  */
+#include "fabricd/answer.h"
 #include "fabricd/cluster.h"
 #include "fabricd/compile.h"
 #include "fabricd/ctl.h"
 #include "fabricd/jobs/ask.h"
-#include "fabricd/json.h"
 #include "fabricd/keys.h"
 #include "fabricd/fabric/opensm.h"
 #include "fabricd/plan_command.h"
@@ -33,7 +33,6 @@ static const char usage[] =
     "  policy plan FILE           the tables that it would become, and what each class would get (no daemon needed)\n"
     "      [--load NAME|FILE]     under this load; bulk, small, many-to-one, 'aggressor CLASS/SIZE'; again for more\n"
     "      [--fabric KEY=N,...]   what the fabric is: vls, low, high, mtu, rate, hops, bus_read, bus_write\n"
-    "      [--json]               only what is predicted, for programs\n"
     "  policy diff FILE           which ports apply would change, and how\n"
     "  policy apply FILE          put it in force: opensm, then every port is read back\n"
     "  policy verify              read the tables of every port now\n"
@@ -53,8 +52,10 @@ static const char usage[] =
     "  job del JOB                forget a job\n"
     "  rail list                  the ports of this host\n"
     "  top [--interval S] [--count N]    rails with their rates, classes and jobs, every S (2) seconds, N times\n"
-    "      [--json]               also of status, job list, job show, policy lock: for programs\n"
     "\n"
+    "  -j, --json         answer in JSON, for programs: every command; of policy plan what is predicted, of orders "
+    "how\n"
+    "                     they ended\n"
     "  -s, --socket PATH  the daemon's socket (default $FABRICD_SOCKET or /run/fabricd/fabricd.sock)\n"
     "  -h, --help         show this\n"
     "  -V, --version      show the version\n"
@@ -62,7 +63,7 @@ static const char usage[] =
     "Exit status: 0 done, 1 it could not be done, 2 the command or the policy is wrong.\n";
 
 struct args {
-    const char *socket;
+    struct answer_to to;
     struct ask_options job;
     struct plan_options plan;
     struct top_options top;
@@ -71,86 +72,10 @@ struct args {
     char **word;
 };
 
-static int fail(const struct args *a, int rc)
-{
-    if (rc == -ENOENT || rc == -ECONNREFUSED)
-        fprintf(stderr, "fabricctl: %s: nobody serves there; start fabricd, or give --socket PATH\n", a->socket);
-    else
-        fprintf(stderr, "fabricctl: %s: %s\n", a->socket, strerror(-rc));
-    return 1;
-}
-
-/* What the daemon has answered, to standard output: as it is, or as JSON. Takes the text over. */
-static bool print_answer(const struct args *a, char *text, size_t len)
-{
-    struct text json = {0};
-    bool good = !a->plan.json || json_of_yaml(&json, text, len);
-    if (good)
-        fwrite(a->plan.json ? text_str(&json) : text, 1, a->plan.json ? json.len : len, stdout);
-    text_free(&json);
-    free(text);
-    return good;
-}
-
-/* One conversation, its texts printed as they come, or at its end as JSON. */
-static int talk(const struct args *a, int fd, enum fd_type type, void *msg, size_t len)
-{
-    char *text = NULL;
-    size_t n = 0;
-    FILE *out = a->plan.json ? open_memstream(&text, &n) : stdout;
-    if (!out)
-        return -ENOMEM;
-    int rc = type == FD_JOB_LIST ? ctl_jobs(fd, out) : ctl_request(fd, type, msg, len, out);
-    if (out == stdout)
-        return rc;
-    fclose(out);
-    return print_answer(a, text, n) || rc ? rc : -EPROTO;
-}
-
-/* What goes wrong is told. */
-static int converse(const struct args *a, enum fd_type type, void *msg, size_t len)
-{
-    int fd = ctl_connect(a->socket);
-    if (fd < 0)
-        return fail(a, fd);
-    int rc = talk(a, fd, type, msg, len);
-    close(fd);
-    switch (rc) {
-    case 0:
-        return 0;
-    case -EACCES:
-        fprintf(stderr, "fabricctl: only root and the daemon's own user may do that\n");
-        return 1;
-    case -EBUSY:
-        fprintf(stderr, "fabricctl: too many requests wait for the daemon; try again later\n");
-        return 1;
-    case -EILSEQ: /* what differs from another policy has been printed */
-        if (type != FD_DIFF)
-            fprintf(stderr, "fabricctl: the fabric differs from the policy; see 'fabricctl status'\n");
-        return 1;
-    case -EPERM:
-        fprintf(stderr, "fabricctl: refused; nothing was changed\n");
-        return 1;
-    case -EINVAL:
-        fprintf(stderr, "fabricctl: refused; nothing was changed\n");
-        return 2;
-    case -ECONNRESET:
-        fprintf(stderr, "fabricctl: the daemon ended the connection\n");
-        return 1;
-    default:
-        fprintf(stderr, "fabricctl: not done: %s\n",
-                rc != -ENOENT         ? strerror(-rc)
-                : type == FD_VERIFY ? "no policy is in force"
-                : type == FD_FORGET ? "there is no such class"
-                                    : "there is no such job");
-        return 1;
-    }
-}
-
 static int simple_request(const struct args *a, enum fd_type type)
 {
     struct fd_header h;
-    return converse(a, type, &h, sizeof(h));
+    return answer_request(&a->to, type, &h, sizeof(h));
 }
 
 static int print_schema(void)
@@ -170,28 +95,34 @@ struct plan {
     struct policy policy;
     struct policy_lock lock;
     struct qos_tables tables;
+    struct text messages; /* errors and warnings */
 };
 
-static bool readable(const char *name, const char *what, size_t max, int rc)
+static bool readable(struct plan *l, const char *name, const char *what, size_t max, int rc)
 {
+    struct text why = {0};
     if (rc == -EFBIG)
-        fprintf(stderr, "fabricctl: %s: longer than a %s may be (%zu KiB)\n", name, what, max / 1024);
+        text_printf(&why, "%s: longer than a %s may be (%zu KiB)\n", name, what, max / 1024);
     else if (rc)
-        fprintf(stderr, "fabricctl: %s: %s%s\n", name, text_read_error(rc),
-                rc == -EMEDIUMTYPE ? "; '-' reads standard input" : "");
+        text_printf(&why, "%s: %s%s\n", name, text_read_error(rc),
+                    rc == -EMEDIUMTYPE ? "; '-' reads standard input" : "");
+    if (rc)
+        fprintf(stderr, "fabricctl: %s", text_str(&why));
+    text_put(&l->messages, text_str(&why), why.len);
+    text_free(&why);
     return !rc;
 }
 
 static bool read_files(const char *path, struct plan *l)
 {
     if (!strcmp(path, "-"))
-        return readable(l->name, "policy", FD_POLICY_MAX, text_read_fd(&l->text, STDIN_FILENO, FD_POLICY_MAX));
+        return readable(l, l->name, "policy", FD_POLICY_MAX, text_read_fd(&l->text, STDIN_FILENO, FD_POLICY_MAX));
     if (!lock_path(path, l->lock_path, sizeof(l->lock_path)))
-        return readable(path, "path", PATH_MAX, -ENAMETOOLONG);
-    if (!readable(path, "policy", FD_POLICY_MAX, text_read_file(&l->text, path, FD_POLICY_MAX)))
+        return readable(l, path, "path", PATH_MAX, -ENAMETOOLONG);
+    if (!readable(l, path, "policy", FD_POLICY_MAX, text_read_file(&l->text, path, FD_POLICY_MAX)))
         return false;
     int rc = text_read_file(&l->lock_text, l->lock_path, FD_LOCK_MAX);
-    return rc == -ENOENT || readable(l->lock_path, "lock", FD_LOCK_MAX, rc);
+    return rc == -ENOENT || readable(l, l->lock_path, "lock", FD_LOCK_MAX, rc);
 }
 
 /* Reads, parses and compiles; all that is wrong is printed. 0, or the exit status. */
@@ -207,6 +138,8 @@ static int load(const struct args *a, const char *path, struct plan *l)
               policy_parse(&l->policy, text_str(&l->text), l->text.len, &d) &&
               lock_next(&l->policy, &given, NULL, &l->lock, &d) && policy_compile(&l->policy, &l->lock, &l->tables, &d);
     fprintf(stderr, "%s%s", text_str(&of_lock.out), text_str(&d.out));
+    text_put(&l->messages, text_str(&of_lock.out), of_lock.out.len);
+    text_put(&l->messages, text_str(&d.out), d.out.len);
     text_free(&of_lock.out);
     text_free(&d.out);
     return ok ? 0 : 2;
@@ -222,7 +155,7 @@ static int policy_send(const struct args *a, enum fd_type type, const struct pla
     m->lock_length = (uint32_t)l->lock_text.len;
     memcpy(m + 1, text_str(&l->text), l->text.len);
     memcpy((char *)(m + 1) + l->text.len, text_str(&l->lock_text), l->lock_text.len);
-    int rc = converse(a, type, m, len);
+    int rc = answer_request(&a->to, type, m, len);
     free(m);
     return rc;
 }
@@ -234,8 +167,8 @@ static void keep_lock(const struct args *a, const struct plan *l)
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
-    int fd = out ? ctl_connect(a->socket) : -1;
-    int rc = fd < 0 ? -EIO : ctl_request(fd, FD_LOCK, &h, sizeof(h), out);
+    int fd = out ? ctl_connect(a->to.socket) : -1;
+    int rc = fd < 0 ? -EIO : ctl_request(fd, FD_LOCK, &h, sizeof(h), out, NULL);
     if (fd >= 0)
         close(fd);
     if (out)
@@ -256,12 +189,27 @@ static int print_plan(const struct args *a, const struct plan *l)
     return plan_command(&a->plan, l->name, &l->policy, &l->tables, &l->lock.fabric);
 }
 
+/* What is wrong with it has been printed. */
+static int policy_check(const struct args *a, const struct plan *l, int status)
+{
+    struct text found = {0};
+    if (!status) {
+        text_printf(&found, "classes: %u\nvls: %u\nlmc: %u\n", l->policy.num_classes, l->policy.vls, l->policy.lmc);
+        if (!a->to.json)
+            printf("%s: good: %u classes, %u data VLs, lmc %u\n", a->word[2], l->policy.num_classes, l->policy.vls,
+                   l->policy.lmc);
+    }
+    answer_outcome(&a->to, status, status ? "the policy is wrong" : NULL, text_str(&l->messages), text_str(&found));
+    text_free(&found);
+    return status;
+}
+
 static int policy_forget(const struct args *a, const char *class)
 {
     struct fd_class m = {0};
     if (!ask_text(m.class_name, sizeof(m.class_name), class, "class name"))
         return 2;
-    return converse(a, FD_FORGET, &m, sizeof(m));
+    return answer_request(&a->to, FD_FORGET, &m, sizeof(m));
 }
 
 static int policy_command(const struct args *a)
@@ -278,23 +226,23 @@ static int policy_command(const struct args *a)
         return policy_forget(a, a->word[2]);
     if (a->num != 3 || (strcmp(verb, "check") && strcmp(verb, "plan") && strcmp(verb, "diff") && strcmp(verb, "apply")))
         return -1;
-    if (strcmp(verb, "plan") && (a->plan.num_loads || a->plan.fabric || a->plan.json)) {
-        fprintf(stderr, "fabricctl: --load, --fabric and --json are for policy plan\n");
+    if (strcmp(verb, "plan") && (a->plan.num_loads || a->plan.fabric)) {
+        fprintf(stderr, "fabricctl: --load and --fabric are for policy plan\n");
         return 2;
     }
     int rc = load(a, a->word[2], &l);
-    if (!rc && (!strcmp(verb, "apply") || !strcmp(verb, "diff"))) {
+    if (rc || !strcmp(verb, "check")) {
+        rc = policy_check(a, &l, rc);
+    } else if (!strcmp(verb, "plan")) {
+        rc = print_plan(a, &l);
+    } else {
         rc = policy_send(a, *verb == 'a' ? FD_APPLY : FD_DIFF, &l);
         if (!rc && *verb == 'a' && *l.lock_path)
             keep_lock(a, &l);
-    } else if (!rc && !strcmp(verb, "plan")) {
-        rc = print_plan(a, &l);
-    } else if (!rc) {
-        printf("%s: good: %u classes, %u data VLs, lmc %u\n", a->word[2], l.policy.num_classes, l.policy.vls,
-               l.policy.lmc);
     }
     text_free(&l.text);
     text_free(&l.lock_text);
+    text_free(&l.messages);
     return rc;
 }
 
@@ -304,16 +252,16 @@ static int job_show(const struct args *a, const char *job)
     struct fd_state_long answer;
     char *text = NULL;
     size_t len = 0;
-    int fd = ctl_connect(a->socket);
+    int fd = ctl_connect(a->to.socket);
     int rc = fd < 0 ? fd : ctl_hello(fd, job, &answer);
     if (fd >= 0)
         close(fd);
     FILE *out = rc ? NULL : open_memstream(&text, &len);
     if (!out)
-        return fail(a, rc ? rc : -ENOMEM);
+        return answer_fail(&a->to, rc ? rc : -ENOMEM);
     ctl_show_state(out, job, &answer.s);
     fclose(out);
-    return print_answer(a, text, len) ? 0 : fail(a, -EPROTO);
+    return answer_document(&a->to, text, len) ? 0 : answer_fail(&a->to, -EPROTO);
 }
 
 static int job_command(const struct args *a)
@@ -321,7 +269,7 @@ static int job_command(const struct args *a)
     struct fd_job m = {0};
     const char *verb = a->num > 1 ? a->word[1] : "";
     if (a->num == 2 && !strcmp(verb, "list"))
-        return converse(a, FD_JOB_LIST, NULL, 0);
+        return answer_request(&a->to, FD_JOB_LIST, NULL, 0);
     if (a->num == 3 && !strcmp(verb, "show")) {
         if (!ask_text(m.job, sizeof(m.job), a->word[2], "job id"))
             return 2;
@@ -342,10 +290,10 @@ static int job_command(const struct args *a)
     if (a->cluster && verbs[v].type != FD_JOB_SET && verbs[v].type != FD_JOB_GIVE)
         return -1;
     if (a->cluster)
-        return cluster_give(a->word[2], a->word[3]);
+        return cluster_give(&a->to, a->word[2], a->word[3]);
     if (!ask_job(&a->job, verbs[v].type, a->word[2], class, &m))
         return 2;
-    return converse(a, verbs[v].type, &m, sizeof(m));
+    return answer_request(&a->to, verbs[v].type, &m, sizeof(m));
 }
 
 static int run(const struct args *a)
@@ -360,8 +308,8 @@ static int run(const struct args *a)
     if (a->num == 1 && !strcmp(noun, "status"))
         return simple_request(a, FD_STATUS);
     if (a->num == 1 && !strcmp(noun, "top")) {
-        int rc = top_run(a->socket, &a->top);
-        return rc < 0 ? fail(a, rc) : 0;
+        int rc = top_run(a->to.socket, &a->top);
+        return rc < 0 ? answer_fail(&a->to, rc) : 0;
     }
     return -1;
 }
@@ -380,23 +328,32 @@ static bool number(const char *what, const char *s, uint32_t least, uint32_t *ou
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"socket", required_argument, NULL, 's'},  {"user", required_argument, NULL, 'u'},
-        {"account", required_argument, NULL, 'a'}, {"name", required_argument, NULL, 'n'},
-        {"qos", required_argument, NULL, 'q'},     {"partition", required_argument, NULL, 'p'},
-        {"wish", required_argument, NULL, 'w'},    {"cluster", no_argument, NULL, 'c'},
-        {"renew", no_argument, NULL, 'r'},         {"cgroup", required_argument, NULL, 'g'},
-        {"lease", required_argument, NULL, 't'},   {"interval", required_argument, NULL, 'i'},
+        {"socket", required_argument, NULL, 's'},
+        {"user", required_argument, NULL, 'u'},
+        {"account", required_argument, NULL, 'a'},
+        {"name", required_argument, NULL, 'n'},
+        {"qos", required_argument, NULL, 'q'},
+        {"partition", required_argument, NULL, 'p'},
+        {"wish", required_argument, NULL, 'w'},
+        {"cluster", no_argument, NULL, 'c'},
+        {"renew", no_argument, NULL, 'r'},
+        {"cgroup", required_argument, NULL, 'g'},
+        {"lease", required_argument, NULL, 't'},
+        {"interval", required_argument, NULL, 'i'},
         {"count", required_argument, NULL, 'N'},
-        {"load", required_argument, NULL, 'l'},    {"fabric", required_argument, NULL, 'f'},
-        {"json", no_argument, NULL, 'j'},          {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},       {NULL, 0, NULL, 0},
+        {"load", required_argument, NULL, 'l'},
+        {"fabric", required_argument, NULL, 'f'},
+        {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
+        {NULL, 0, NULL, 0},
     };
     const char *env = getenv("FABRICD_SOCKET");
-    struct args a = {.socket = env && *env ? env : "/run/fabricd/fabricd.sock", .top.interval_s = 2};
-    for (int o; (o = getopt_long(argc, argv, "s:hV", options, NULL)) != -1;) {
+    struct args a = {.to.socket = env && *env ? env : "/run/fabricd/fabricd.sock", .top.interval_s = 2};
+    for (int o; (o = getopt_long(argc, argv, "s:jhV", options, NULL)) != -1;) {
         switch (o) {
         case 's':
-            a.socket = optarg;
+            a.to.socket = optarg;
             break;
         case 'u':
             a.job.user = optarg;
@@ -447,7 +404,7 @@ int main(int argc, char **argv)
             a.plan.fabric = optarg;
             break;
         case 'j':
-            a.plan.json = true;
+            a.to.json = a.plan.json = a.top.json = true;
             break;
         case 'h':
             fputs(usage, stdout);

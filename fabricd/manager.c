@@ -49,6 +49,7 @@ void task_free(struct task *t)
 void manager_event_free(struct manager_event *e)
 {
     text_free(&e->text);
+    text_free(&e->found);
     in_force_free(&e->next_in_force);
     free(e);
 }

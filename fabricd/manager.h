@@ -52,12 +52,13 @@ struct manager_event {
     enum manager_event_kind kind;
     enum task_kind task;
     uint64_t client;
-    struct text text;     /* a line of progress; or the differences that the last look found */
+    struct text text; /* a line of progress; or the differences that the last look found */
     /* EVENT_OUTCOME */
-    int status;           /* 0 or a negative errno */
-    bool looked;          /* the fields below say what the fabric has now */
-    bool verified;        /* everything is as the policy in force (the new one after a good APPLY) wants it */
+    int status;    /* 0 or a negative errno */
+    bool looked;   /* the fields below say what the fabric has now */
+    bool verified; /* everything is as the policy in force (the new one after a good APPLY) wants it */
     unsigned nodes, ports, differences;
+    struct text found;       /* what the last look found, a document of YAML for programs; empty: there was none */
     bool manages;            /* opensm runs here, and is ours */
     struct fabric_caps caps; /* what the ports can do */
     bool changed;            /* the next two are in force from now on, and kept unless status says why not */

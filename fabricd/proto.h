@@ -16,7 +16,8 @@
  *                present. Only to a daemon whose answer to the hello has FD_CAN_PLACES.
  *                With FD_HELLO_PACE the daemon may send FD_PACE, with seq 0, whenever it changes: how fast this client
  *                may read. To such a daemon the client says by FD_READS, which is not answered, how much it reads.
- * fabricctl:     a request  ->  any number of FD_TEXT, then one FD_DONE with the result.
+ * fabricctl:     a request  ->  any number of FD_TEXT, FD_FOUND if it looked at the fabric, then one FD_DONE with the
+ *                result.
  *
  * Who asks is known from SO_PEERCRED only. Anybody may say hello and read the status; uid 0 and the uid that the
  * daemon runs as may apply a policy and set jobs; the user that a job was given to may choose among the classes that
@@ -41,10 +42,10 @@
 #define FD_LANES_MAX  8u
 #define FD_LEVELS_MAX 4u /* of one job: small, large, and those between */
 #define FD_MEDIUM_MAX (FD_LEVELS_MAX - 2u)
-#define FD_POLICY_MAX 65536u /* longest policy text */
-#define FD_LOCK_MAX   4096u  /* longest text of a policy.lock */
-#define FD_SPREAD_MAX 96u    /* how messages are spread over rails */
-#define FD_CGROUP_MAX 256u   /* directory of a control group */
+#define FD_POLICY_MAX 65536u    /* longest policy text */
+#define FD_LOCK_MAX   4096u     /* longest text of a policy.lock */
+#define FD_SPREAD_MAX 96u       /* how messages are spread over rails */
+#define FD_CGROUP_MAX 256u      /* directory of a control group */
 #define FD_LEASE_MAX  31536000u /* seconds: a year */
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs below are little-endian");
@@ -57,22 +58,23 @@ enum fd_type {
     FD_PACE = 5,  /* struct fd_pace; from the daemon */
     FD_READS = 6, /* struct fd_reads; from the library */
 
-    FD_STATUS = 16,    /* header only: what the daemon knows, as text */
-    FD_VERIFY = 17,    /* header only: read the tables of every port now */
-    FD_APPLY = 18,     /* struct fd_apply followed by the policy's text and the lock's */
-    FD_JOB_SET = 19,   /* struct fd_job */
-    FD_JOB_DEL = 20,   /* struct fd_job, only the id is looked at */
-    FD_JOB_LIST = 21,  /* struct fd_job, of which only the id is looked at: jobs after this one; empty: all */
-    FD_RAIL_LIST = 22, /* header only */
-    FD_DIFF = 23,      /* as FD_APPLY, but nothing is changed: what would apply change on which port? */
-    FD_LOCK = 24,      /* header only: the text of the lock in force */
-    FD_FORGET = 25,    /* struct fd_class: set free the service levels that the class no longer uses */
+    FD_STATUS = 16,     /* header only: what the daemon knows, as text */
+    FD_VERIFY = 17,     /* header only: read the tables of every port now */
+    FD_APPLY = 18,      /* struct fd_apply followed by the policy's text and the lock's */
+    FD_JOB_SET = 19,    /* struct fd_job */
+    FD_JOB_DEL = 20,    /* struct fd_job, only the id is looked at */
+    FD_JOB_LIST = 21,   /* struct fd_job, of which only the id is looked at: jobs after this one; empty: all */
+    FD_RAIL_LIST = 22,  /* header only */
+    FD_DIFF = 23,       /* as FD_APPLY, but nothing is changed: what would apply change on which port? */
+    FD_LOCK = 24,       /* header only: the text of the lock in force */
+    FD_FORGET = 25,     /* struct fd_class: set free the service levels that the class no longer uses */
     FD_JOB_GIVE = 27,   /* struct fd_job, only id and class_name are looked at: another class, all else stays */
     FD_JOB_CHOOSE = 26, /* struct fd_job, only id and wish are looked at: its user asks for another class */
 
-    FD_TEXT = 32, /* header, then text that is not zero-terminated; from the daemon */
-    FD_DONE = 33, /* struct fd_done; from the daemon */
-    FD_MORE = 34, /* struct fd_more; from the daemon, before FD_DONE: ask again for what comes after this */
+    FD_TEXT = 32,  /* header, then text that is not zero-terminated; from the daemon */
+    FD_DONE = 33,  /* struct fd_done; from the daemon */
+    FD_MORE = 34,  /* struct fd_more; from the daemon, before FD_DONE: ask again for what comes after this */
+    FD_FOUND = 35, /* as FD_TEXT, before FD_DONE: what a look at the fabric has found, parts of a document of YAML */
 };
 
 struct fd_header {
@@ -85,9 +87,9 @@ struct fd_header {
 
 /* fd_hello.flags; a daemon ignores those that it does not know */
 #define FD_HELLO_SUBSCRIBE 1u
-#define FD_HELLO_LEVELS    2u /* levels between small and large may follow FD_STATE. Without it none do. */
-#define FD_HELLO_SPREAD    8u /* struct fd_spread may follow FD_STATE. Without it it does not. */
-#define FD_HELLO_PLACES    4u /* FD_WHERE may follow, if the answer says FD_CAN_PLACES */
+#define FD_HELLO_LEVELS    2u  /* levels between small and large may follow FD_STATE. Without it none do. */
+#define FD_HELLO_SPREAD    8u  /* struct fd_spread may follow FD_STATE. Without it it does not. */
+#define FD_HELLO_PLACES    4u  /* FD_WHERE may follow, if the answer says FD_CAN_PLACES */
 #define FD_HELLO_OWNER     32u /* the state that the job's owner would be told; for those who may give orders */
 #define FD_HELLO_PACE      16u /* FD_PACE may come. Without it it does not. */
 

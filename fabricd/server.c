@@ -17,7 +17,7 @@
 #define ROOT_SLOTS      16 /* beyond clients_max, for the administrator */
 #define OWN_DESCRIPTORS 32
 #define HELD_US         500000 /* a process waits for its first answer */
-#define BACKLOG         1024 /* the processes of a job begin at the same time */
+#define BACKLOG         1024   /* the processes of a job begin at the same time */
 
 /* A message that waits. */
 struct held {
@@ -73,18 +73,23 @@ void server_send_done(struct client *c, uint32_t seq, int status)
     server_send(c, &m, sizeof(m));
 }
 
-void server_send_text(struct client *c, uint32_t seq, const char *text, size_t len)
+static void send_text(struct client *c, enum fd_type type, uint32_t seq, const char *text, size_t len)
 {
     char buf[sizeof(struct fd_header) + TEXT_CHUNK];
     while (len && !c->drop) {
         size_t n = len < TEXT_CHUNK ? len : TEXT_CHUNK;
-        struct fd_header h = message_header(FD_TEXT, sizeof(h) + n, seq);
+        struct fd_header h = message_header(type, sizeof(h) + n, seq);
         memcpy(buf, &h, sizeof(h));
         memcpy(buf + sizeof(h), text, n);
         server_send(c, buf, sizeof(h) + n);
         text += n;
         len -= n;
     }
+}
+
+void server_send_text(struct client *c, uint32_t seq, const char *text, size_t len)
+{
+    send_text(c, FD_TEXT, seq, text, len);
 }
 
 void server_send_place(struct client *c, uint32_t seq, const struct sa_place *place)
@@ -144,6 +149,14 @@ void server_progress(struct server *s, uint64_t client, const char *text, size_t
     server_free_dropped(s);
 }
 
+void server_found(struct server *s, uint64_t client, const char *text, size_t len)
+{
+    struct client *c = find_client(s, client);
+    if (c)
+        send_text(c, FD_FOUND, c->task_seq, text, len);
+    server_free_dropped(s);
+}
+
 void server_done(struct server *s, uint64_t client, int status)
 {
     struct client *c = find_client(s, client);
@@ -198,8 +211,8 @@ bool server_hold(struct client *c, const void *msg, size_t len)
     if (c->held)
         return false;
     struct held *h = calloc(1, sizeof(*h) + len);
-    if (!h || sd_event_add_time_relative(c->server->event, &h->timer, CLOCK_MONOTONIC, HELD_US, 0, on_held_too_long,
-                                         c) < 0) {
+    if (!h ||
+        sd_event_add_time_relative(c->server->event, &h->timer, CLOCK_MONOTONIC, HELD_US, 0, on_held_too_long, c) < 0) {
         free(h);
         return false;
     }

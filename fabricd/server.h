@@ -73,6 +73,7 @@ void server_send_place(struct client *c, uint32_t seq, const struct sa_place *pl
 
 /* To the client that asked for a task, if it is still there. */
 void server_progress(struct server *s, uint64_t client, const char *text, size_t len);
+void server_found(struct server *s, uint64_t client, const char *text, size_t len);
 void server_done(struct server *s, uint64_t client, int status);
 
 /* To the client that has asked for it, if it is still there. One that does not read is dropped later. */

@@ -5,6 +5,7 @@
  */
 #include "fabricd/top.h"
 #include "fabricd/ctl.h"
+#include "fabricd/json.h"
 #include "fabricd/rails.h"
 #include "fabricd/ydoc.h"
 
@@ -144,21 +145,36 @@ static void show_head(struct picture *p, struct ydoc *y, const struct reading *n
         line(p, "waiting: %s", waiting);
 }
 
-static void show_rails(struct picture *p, const struct reading *before, const struct reading *now)
+/* What went over a rail between two readings; false: that is not known. */
+struct rates {
+    double sent, received; /* 10^6 bytes a second */
+};
+
+static bool rates_of(const struct reading *before, const struct reading *now, const struct fd_rail *r,
+                     struct rates *out)
 {
     double seconds = (double)(now->at_ns - before->at_ns) / 1e9;
+    const struct counters *a = counters_of(before, r), *b = counters_of(now, r);
+    if (!a || !b || seconds <= 0 || b->sent < a->sent || b->received < a->received) /* somebody has reset them */
+        return false;
+    out->sent = (double)(b->sent - a->sent) * WORD / seconds / 1e6;
+    out->received = (double)(b->received - a->received) * WORD / seconds / 1e6;
+    return true;
+}
+
+static void show_rails(struct picture *p, const struct reading *before, const struct reading *now)
+{
     line(p, "%s", "");
     line(p, "%-16s %-8s %10s %20s %20s", "RAIL", "STATE", "Mb/s", "SENT MB/s", "RECEIVED MB/s");
     for (unsigned i = 0; i < now->rails.n; i++) {
         const struct fd_rail *r = &now->rails.rail[i];
-        const struct counters *a = counters_of(before, r), *b = counters_of(now, r);
+        struct rates rate;
         char name[64], sent[32] = "-", received[32] = "-";
         snprintf(name, sizeof(name), "%s/%u", r->device, r->port);
-        if (a && b && seconds > 0) {
-            double to_mbytes = WORD / seconds / 1e6, full = now->rails.data_mbps[i] / 8.0;
-            double s = (double)(b->sent - a->sent) * to_mbytes, v = (double)(b->received - a->received) * to_mbytes;
-            snprintf(sent, sizeof(sent), "%.1f (%3.0f %%)", s, full > 0 ? 100 * s / full : 0);
-            snprintf(received, sizeof(received), "%.1f (%3.0f %%)", v, full > 0 ? 100 * v / full : 0);
+        if (rates_of(before, now, r, &rate)) {
+            double full = now->rails.data_mbps[i] / 8.0, to_percent = full > 0 ? 100 / full : 0;
+            snprintf(sent, sizeof(sent), "%.1f (%3.0f %%)", rate.sent, rate.sent * to_percent);
+            snprintf(received, sizeof(received), "%.1f (%3.0f %%)", rate.received, rate.received * to_percent);
         }
         line(p, "%-16s %-8s %10u %20s %20s", name, rails_state_name(r->state), r->rate_mbps, sent, received);
     }
@@ -220,7 +236,7 @@ static int ask(const char *socket, struct text *status)
     size_t len = 0;
     FILE *out = open_memstream(&s, &len);
     int fd = out ? ctl_connect(socket) : -ENOMEM;
-    int rc = fd < 0 ? fd : ctl_request(fd, FD_STATUS, &h, sizeof(h), out);
+    int rc = fd < 0 ? fd : ctl_request(fd, FD_STATUS, &h, sizeof(h), out, NULL);
     if (fd >= 0)
         close(fd);
     if (out)
@@ -254,6 +270,28 @@ static void show(const struct text *status, const struct reading *before, const 
     text_free(&p.out);
 }
 
+static void show_json(const struct text *status, const struct reading *before, const struct reading *now)
+{
+    struct text out = {0};
+    text_printf(&out, "{\"simulated\": %s, \"rates\": [", now->simulated ? "true" : "false");
+    for (unsigned i = 0; i < now->rails.n; i++) {
+        const struct fd_rail *r = &now->rails.rail[i];
+        struct rates rate;
+        text_printf(&out, "%s{\"device\": ", i ? ", " : "");
+        text_json_string(&out, r->device, strlen(r->device));
+        text_printf(&out, ", \"port\": %u", r->port);
+        if (rates_of(before, now, r, &rate))
+            text_printf(&out, ", \"sent_mbytes_s\": %.3f, \"received_mbytes_s\": %.3f", rate.sent, rate.received);
+        text_printf(&out, "}");
+    }
+    text_printf(&out, "], \"status\": ");
+    if (json_of_yaml(&out, text_str(status), status->len)) {
+        printf("%.*s}\n", (int)out.len - 1, text_str(&out));
+        fflush(stdout);
+    }
+    text_free(&out);
+}
+
 int top_run(const char *socket, const struct top_options *o)
 {
     struct reading before, now;
@@ -265,7 +303,9 @@ int top_run(const char *socket, const struct top_options *o)
             ;
         int rc = ask(socket, &status);
         take_reading(&now);
-        if (!rc)
+        if (!rc && o->json)
+            show_json(&status, &before, &now);
+        else if (!rc)
             show(&status, &before, &now);
         text_free(&status);
         if (rc || ferror(stdout))

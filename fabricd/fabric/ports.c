@@ -16,12 +16,18 @@ void port_differs(struct look *w, const struct node *n, unsigned port, const cha
 {
     if (w->r->differences++ >= VERIFY_DIFFERENCES_MAX)
         return;
+    struct text what = {0};
     va_list ap;
     va_start(ap, fmt);
-    text_printf(&w->r->text, "%s (0x%016" PRIx64 ") port %u: ", n->desc, n->guid, port);
-    text_vprintf(&w->r->text, fmt, ap);
-    text_put(&w->r->text, "\n", 1);
+    text_vprintf(&what, fmt, ap);
     va_end(ap);
+    text_printf(&w->r->text, "%s (0x%016" PRIx64 ") port %u: %s\n", n->desc, n->guid, port, text_str(&what));
+    text_printf(&w->r->list, "  - {node: ");
+    text_yaml_string(&w->r->list, n->desc);
+    text_printf(&w->r->list, ", guid: \"0x%016" PRIx64 "\", port: %u, what: ", n->guid, port);
+    text_yaml_string(&w->r->list, text_str(&what));
+    text_put(&w->r->list, "}\n", 2);
+    text_free(&what);
 }
 
 void port_no_answer(struct look *w, const struct node *n, unsigned port, const char *what, int rc)

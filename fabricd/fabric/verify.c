@@ -325,4 +325,5 @@ bool verify_fabric(const struct verify_options *o, const struct qos_tables *want
 void verify_result_free(struct verify_result *r)
 {
     text_free(&r->text);
+    text_free(&r->list);
 }

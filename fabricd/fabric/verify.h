@@ -44,6 +44,7 @@ struct verify_result {
     unsigned other_sm_lid;   /* where the master subnet manager is, if not at the port that was looked from */
     char without_table[96];  /* a port that has no arbitration table at all, or empty */
     struct text text;        /* the differences, one line each: node, port, table, expected, found */
+    struct text list;        /* the same as a list in YAML, for programs */
 };
 
 /* want NULL: only look. The result is filled anew; free it with verify_result_free. True if all is as wanted. */

@@ -70,15 +70,32 @@ fabricctl job list >q
 like "is listed" '^- \{id: "7", class: urgent, source: scheduler, since: "20[0-9-]+T[0-9:]+Z", uid: 4242, account: a, qos: q, partition: p, name: "x: y"\}$' q
 fabricctl job list --json >q
 like "for programs, too" '^\[\{"id": "7", "class": "urgent", "source": "scheduler", "since": "20[0-9-]+T[0-9:]+Z", "uid": 4242, ' q
-for what in status "job show 7" "rail list" "policy lock"; do
-  ok "$what is JSON if it is to be" sh -c "fabricctl $what --json | python3 -c 'import json, sys; json.load(sys.stdin)'"
+for what in status "job list" "job show" "rail list" "policy lock"; do
+  job=
+  [ "$what" != "job show" ] || job=7
+  ok "$what is JSON if it is to be" answers "$what" 0 $what $job
 done
-ok "it is given another class" fabricctl job give 7 batch
+ok "so is what top sees" answers top 0 top --interval 1 --count 2
+is "on a line each" "$(wc -l <answer)" 2
+ok "it is given another class" answers outcome 0 job give 7 batch
+is "of which programs hear that it is done" "$(cat answer)" '{"exit": 0, "messages": []}'
 fabricctl job list >q
 like "and nothing else" '^- \{id: "7", class: batch, source: scheduler, since: "[^"]+", uid: 4242, account: a, qos: q, partition: p, name: "x: y"\}$' q
 ok "root's job without an owner is refused" owner_needed
 ok "none that is not there" exits 1 fabricctl job give 8 batch
 ok "nor one that there is not" exits 2 fabricctl job give 7 golden
+ok "in JSON, too" answers outcome 2 job give 7 golden
+is "with the reason" "$(cat answer)" '{"exit": 2, "error": "refused; nothing was changed", "messages": '"[\"the policy in force has no class 'golden'; allowed: urgent normal batch\"]}"
+ok "a job is set" answers outcome 0 job set 9 batch --user 4242
+ok "its user's choice is refused" answers outcome 1 job choose 9 urgent
+ok "it is forgotten" answers outcome 0 job del 9
+ok "once" answers outcome 1 job del 9
+like "of which programs hear why" '"error": "not done: there is no such job"' answer
+ok "there is no such class to forget" answers outcome 1 policy forget golden
+ok "here a policy is not applied" answers outcome 1 policy apply policy.yaml
+ok "and nothing to be verified" answers outcome 1 policy verify
+ok "a daemon that is not there" answers outcome 1 --socket "$tmp/nobody" status
+like "is that in JSON" '"error": "/.*/nobody: nobody serves there; ' answer
 ok "and forgotten" fabricctl job del 7
 ok "once" exits 1 fabricctl job del 7
 ok "an id that is too long is refused" exits 2 fabricctl job set "$(printf 'x%.0s' {1..64})" urgent --user "$(id -u)"

@@ -46,6 +46,14 @@ exits() {
   [ "$got" = "$want" ] || { echo "exit status $got, expected $want"; return 1; }
 }
 
+# answers KIND EXIT COMMAND...: its answer in JSON is as answers.py has it, and so is its exit status
+answers() {
+  exits "$2" fabricctl "${@:3}" --json >"$tmp/answer" && python3 "$top/tests/fabricd/answers.py" check "$1" <"$tmp/answer" &&
+    return 0
+  cat "$tmp/answer"
+  return 1
+}
+
 # bus_conf PATH: prints the configuration of a bus at this socket, as Debian's system bus, with what fabricd adds to it
 bus_conf() {
   cat <<END

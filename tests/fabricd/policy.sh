@@ -110,6 +110,18 @@ like "a load's errors are told by place" "^load.yaml:2:18: error: unknown key 's
 for wrong in "--load nobody" "--load /dev/zero" "--fabric mtu" "--fabric mtu=2048;" "--fabric lanes=8"; do
   ok "refused: $wrong" exits 2 plan $wrong
 done
-ok "check predicts nothing" exits 2 fabricctl policy check "$top/etc/policies/simple.yaml" --json
+ok "check predicts nothing" exits 2 fabricctl policy check "$top/etc/policies/simple.yaml" --load bulk
+
+# ---- answers for programs
+ok "a policy is right" answers check 0 policy check "$good"
+is "and this large" "$(cat answer)" '{"exit": 0, "messages": [], "classes": 3, "vls": 8, "lmc": 0}'
+echo 'version: 3' >wrong.yaml
+ok "one is wrong" answers check 2 policy check wrong.yaml
+fabricctl policy check wrong.yaml --json >again 2>err
+is "and the same is said to programs and people" "$(python3 -c 'import json; print("\n".join(json.load(open("answer"))["messages"]))')" "$(cat err)"
+ok "so is one that is not there" answers check 2 policy check nowhere.yaml
+like "which is said, too" '"messages": \["nowhere.yaml: No such file or directory"\]' answer
+ok "the plan of a wrong policy ends as that" answers check 2 policy plan wrong.yaml
+ok "fabricctl(1) has what answers have" python3 "$top/tests/fabricd/answers.py" page "$top/man/fabricctl.1"
 
 done_testing

@@ -41,6 +41,12 @@ ok "diff tells by its exit status that a policy would change something" exits 1 
 fabricctl policy diff simple.yaml >q 2>&1
 like "on which port and how" 'h2 mlx5_1 .0x[0-9a-f]{16}. port 1: VLArb low: expected '"$low found " q
 ok "and changes nothing" status_has '^policy: .*state: none'
+ok "programs hear what would change where" answers look 1 policy diff simple.yaml
+found() { python3 -c "import json; a = json.load(open('answer')); print($1)"; }
+is "port by port" "$(found "a['nodes'], a['ports'], a['differences'] == len(a['differ']) > 8, len({(d['guid'], d['port']) for d in a['differ']})")" \
+  "5 8 True 8"
+ok "and that nothing is verified without a policy" answers look 1 policy verify
+is "with the reason" "$(found "a['error']")" "not done: no policy is in force"
 
 # a first policy of which the ports get a part: all are to have again what they had
 switch_tables() { # of the ports of the switch across h1's first cable
@@ -69,6 +75,11 @@ ok "a policy is applied and verified" fabricctl policy apply simple.yaml
 ok "then diff finds nothing" fabricctl policy diff simple.yaml
 fabricctl policy diff simple.yaml >q
 like "after which diff has nothing to tell" '^all 8 ports have what this policy wants' q
+ok "for programs, too" answers look 0 policy diff simple.yaml
+is "in the same words" "$(found "a['messages'][-1], a['differ']")" "all 8 ports have what this policy wants []"
+ok "they can apply it" answers look 0 policy apply simple.yaml
+is "and see what the ports have" "$(found "a['messages'][-1], a['differences']")" "policy in force: generation 1 as before 0"
+ok "and that they have it" answers look 0 policy verify
 fabricctl policy apply simple.yaml >q
 like "and applying it again leaves opensm alone" '^verified: 8 ports of 5 nodes had the policy.s tables already' q
 ok "8 ports of 5 nodes have it" status_has '^policy: .*generation: 1, state: verified, nodes: 5, ports: 8, differences: 0'
@@ -147,6 +158,9 @@ fabricctl status >q
 like "and names node, port, table, expected and found" \
   "leaf1 .0x[0-9a-f]{16}. port 2: VLArb low: expected $low found 0:1,1:200" q
 ok "policy verify says so, too" exits 1 fabricctl policy verify
+ok "also to programs" answers look 1 policy verify
+is "which port has what" "$(found "a['error'], [(d['node'], d['port'], d['what']) for d in a['differ']]")" \
+  "the fabric differs from the policy; see 'fabricctl status' [('leaf1', 2, 'VLArb low: expected $low found 0:1,1:200')]"
 ok "applying the policy again repairs it" fabricctl policy apply simple.yaml
 simfab exec h2 -- smpquery -D VLArb 0,1 2 >q
 like "infiniband-diags agree" 'WEIGHT: \|0xC0\|0xC0\|0xC0\|0x80\|' q

@@ -45,6 +45,8 @@ like "or hears what he may" "job $job may not choose class 'silver'; allowed: go
 fabricctl job set "$job" silver --cluster >"$tmp/out" 2>&1
 is "an administrator gives it a class on all nodes with one command" "$? $(cat "$tmp/out")" "0 "
 ok "which both have at once" both "^- .id: \"$job\", class: silver, source: scheduler, .*account: physics, partition: all, name: a name.\$"
+fabricctl job set "$job" silver --cluster --json >"$tmp/out"
+is "of which programs are told" "$? $(cat "$tmp/out")" '0 {"exit": 0, "messages": []}'
 ok "and take back" fabricctl job set "$job" - --cluster
 ok "so that each has what its user chose there" sh -c "$(declare -f has jobs_of); tmp=$tmp; has n1 'class: tin, source: user' && has n2 'class: gold, source: user'"
 ok "a class that there is not is refused" exits_1 fabricctl job set "$job" brass --cluster
@@ -59,6 +61,8 @@ ok "nothing has changed" sh -c "$(declare -f has jobs_of); tmp=$tmp; has n1 'cla
 ok "when it has ended neither node knows it" ends "$job"
 fabricctl job set "$job" silver --cluster >"$tmp/out" 2>&1
 is "then no order reaches it" "$(($? != 0)) $(grep -c "job $job is not running" "$tmp/out")" "1 1"
+fabricctl job set "$job" silver --cluster --json >"$tmp/out"
+is "nor a program's" "$(($? != 0)) $(grep -c "\"error\": \"not all of the job's nodes have done it\", .*job $job is not running" "$tmp/out")" "1 1"
 
 job=$(submit -N 2 -A biology --fabric-class=gold)
 ok "a class that the policy does not offer: the rules decide, and it is said why" \
