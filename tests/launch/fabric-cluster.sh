@@ -37,7 +37,7 @@ fabric_start() {
 fabric_open() { chmod 755 "$tmp/slurm" "$tmp/slurm"/tmp.n? "$tmp/slurm"/spool.n?; }
 
 as_user() { setpriv --reuid 65534 --regid 65534 --clear-groups timeout -k 5 60 "$@" </dev/null; }
-submit() { as_user sbatch --chdir=/ -o /dev/null -e /dev/null "$@" --wrap "sleep 60" 2>"$tmp/err" | awk '{print $NF}'; }
+submit() { as_user sbatch --chdir=/ -o /dev/null -e /dev/null "$@" --wrap "exec env -u LD_PRELOAD sleep 60" 2>"$tmp/err" | awk '{print $NF}'; }
 jobs_of() { fabricctl --socket "$tmp/$1.sock" job list; }
 within() {
   local end=$((SECONDS + $1))

@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # timeout: 600
 # Accounts and qualities of service of a real Slurm, from slurmdbd and MariaDB, to classes of the fabric: by rules of the
-# policy, by what users may choose, and after a change (scontrol update).
-. "$(dirname "$0")/../tap.sh"
+# policy, by what users may choose, and after a change (scontrol update); and from there to the lanes of a simulated fabric.
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../integration/lib.sh"
 . "$here/slurm-cluster.sh"
 . "$here/fabric-cluster.sh"
+. "$here/fabric-wire.sh"
 missing=$(slurm_missing | tr '\n' ' ')
 for p in slurmdbd sacctmgr mariadbd mariadb-install-db; do command -v $p >/dev/null || missing+="$p "; done
 [ -n "$missing" ] && skip_all "no Slurm with accounts here: $missing missing (packages slurmdbd mariadb-server)"
 [ -e "$BUILD/lib/mrmpi_fabric.so" ] || skip_all "the plugin is not built (package libslurm-dev)"
 
-cat >"$tmp/policy.yaml" <<'END'
+cat >"$tmp/wire.yaml" <<'END'
 version: 1
 vls: 8
 classes:
@@ -23,7 +24,7 @@ jobs:
   default: tin
   rules: [{qos: high, class: silver}]
 END
-ok "two daemons" fabric_start
+wire_start "$tmp/wire.yaml"
 
 # ---- the database and its daemon ----------------------------------------------------------------------------------
 db_port=$(free_port 2)
@@ -38,6 +39,7 @@ sql "create user slurm@localhost identified by 'secret'; create user slurm@127.0
   grant all on slurm_acct_db.* to slurm@localhost; grant all on slurm_acct_db.* to slurm@127.0.0.1"
 
 slurm_config_more() {
+  wire_config
   echo "AccountingStorageType=accounting_storage/slurmdbd"
   echo "AccountingStorageHost=127.0.0.1"
   echo "AccountingStoragePort=$((db_port + 1))"
@@ -103,4 +105,14 @@ ok "it ends" ends "$job"
 job=$(submit -N 2 -A biology --qos=high --fabric-class=gold)
 ok "and the QOS alone may not" within 30 both "^- .id: \"$job\", class: silver, source: rule, .*account: biology, qos: high"
 ok "it ends" ends "$job"
+
+# ---- on the wire
+wire_begin -A biology --qos=high
+ok "a program of a job with a QOS runs on both nodes" wire_on
+is "on the lanes of the class that the QOS's rule gives" "$(wire_lanes)" "$(lanes_of silver)"
+ok "it ends" wire_ends
+wire_begin -A biology
+ok "and one with its user's default QOS" wire_on
+is "on those of the default class" "$(wire_lanes)" "$(lanes_of tin)"
+ok "it ends" wire_ends
 done_testing

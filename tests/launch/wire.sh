@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# timeout: 400
+# From the scheduler to the wire: the two nodes of a real Slurm are hosts of one simulated subnet, each with its fabricd.
+# What a user asks for at srun, what the policy's rules make of a job, and what an administrator orders for all nodes of a
+# running one, is seen where its packets go: the virtual lanes of the ports.
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../integration/lib.sh"
+. "$here/slurm-cluster.sh"
+. "$here/fabric-cluster.sh"
+. "$here/fabric-wire.sh"
+missing=$(slurm_missing | tr '\n' ' ')
+[ -n "$missing" ] && [ -z "${LAB_REQUIRED:-}" ] && skip_all "no Slurm here: $missing missing (packages slurmctld slurmd slurm-client munge)"
+[ -e "$BUILD/lib/mrmpi_fabric.so" ] || [ -n "${LAB_REQUIRED:-}" ] || skip_all "the plugin is not built (package libslurm-dev)"
+
+cat >"$tmp/wire.yaml" <<'END'
+version: 1
+vls: 8
+classes:
+  - {name: gold, share: 60, lanes: 2, choose: [{account: physics}]}
+  - {name: silver, share: 30}
+  - {name: tin, share: 10, choose: [{user: "*"}]}
+jobs:
+  default: tin
+  rules: [{partition: urgent, class: silver}]
+END
+wire_start "$tmp/wire.yaml"
+slurm_config_more() { echo "PartitionName=urgent Nodes=n1,n2 State=UP OverSubscribe=FORCE:8"; wire_config; }
+ok "a Slurm of two nodes is up" slurm_start || done_testing
+fabric_open
+
+is "the classes have lanes of their own" "$(for c in gold silver tin; do lanes_of $c; done | tr , '\n' | sort | uniq -d)" ""
+
+# ---- what a user asks for, what the rules say
+wire_begin -A physics --fabric-class=gold
+ok "a job with a class that its user asked for runs on both nodes" wire_on
+job=$(wire_job)
+ok "which both know" both "^- .id: \"$job\", class: gold, source: user"
+is "its messages are on the lanes of that class, and on no other" "$(wire_lanes)" "$(lanes_of gold)"
+
+# ---- another class for the running job, on all nodes at once
+ok "it is given another class while it runs" fabricctl job set "$job" silver --cluster
+ok "which both nodes have" both "^- .id: \"$job\", class: silver, source: scheduler"
+ok "it goes on" wire_on
+is "on the lanes of its new class alone" "$(wire_lanes)" "$(lanes_of silver)"
+ok "and gets its own back" fabricctl job set "$job" - --cluster
+ok "and goes on" wire_on
+is "on those that it had" "$(wire_lanes)" "$(lanes_of gold)"
+ok "it ends well: all messages have arrived, and nothing is complained of" wire_ends
+ok "and neither node knows it any more" within 30 neither "id: \"$job\""
+
+wire_begin -p urgent
+ok "a job that a rule gives its class" wire_on
+is "is on the lanes of that" "$(wire_lanes)" "$(lanes_of silver)"
+ok "it ends" wire_ends
+wire_begin -A biology --fabric-class=gold
+ok "a job that may not have what it asks for" wire_on
+is "is on the lanes of the default class" "$(wire_lanes)" "$(lanes_of tin)"
+like "which its user is told" '--fabric-class=gold has no effect: the job has class tin' "$tmp/job.out"
+ok "it ends" wire_ends
+done_testing
