@@ -54,9 +54,9 @@ static int run_and_tell(const struct answer_to *to, const char *const words[])
     return rc;
 }
 
-int cluster_give(const struct answer_to *to, const char *job, const char *class_name)
+int cluster_give(const struct answer_to *to, const char *job, const char *class_name, const char *small_ratio)
 {
-    const char *const words[] = {"fabric-job", "cluster", job, class_name, NULL};
+    const char *const words[] = {"fabric-job", "cluster", job, class_name, small_ratio, NULL};
     fflush(stdout);
     if (to->json)
         return run_and_tell(to, words);

@@ -6,9 +6,10 @@
 #include "fabricd/answer.h"
 
 /*
- * Give a running job of Slurm another class on each of its nodes ("-": none): the script fabric-job does it (slurm/),
- * beside our libraries or in the PATH. The exit status: the script's, or 1 if it cannot be run.
+ * Give a running job of Slurm another class on each of its nodes ("-": none; "=": the same), and another small ratio
+ * (unless NULL): the script fabric-job does it (slurm/), beside our libraries or in the PATH. The exit status: the
+ * script's, or 1 if it cannot be run.
  */
-int cluster_give(const struct answer_to *to, const char *job, const char *class_name);
+int cluster_give(const struct answer_to *to, const char *job, const char *class_name, const char *small_ratio);
 
 #endif

@@ -159,6 +159,17 @@ static void show_spread(FILE *out, const struct fd_state *s)
             *spread->large ? spread->large : "auto");
 }
 
+/* How much of a rail a process may send ahead of the bulk on each level that goes so: of that where it is least. */
+static void show_ahead(FILE *out, const struct fd_state *s)
+{
+    unsigned least = 0;
+    for (unsigned i = 0; i < s->num_rails; i++)
+        if (s->rails[i].ahead && (!least || s->rails[i].ahead < least))
+            least = s->rails[i].ahead;
+    if (least)
+        fprintf(out, "ahead: %.4g\n", 100.0 * least / FD_AHEAD_ALL);
+}
+
 void ctl_show_state(FILE *out, const char *job, const struct fd_state *s)
 {
     struct text id = {0};
@@ -174,5 +185,6 @@ void ctl_show_state(FILE *out, const char *job, const struct fd_state *s)
     fprintf(out, "]\nsmall: %u\n", s->small_max);
     show_levels(out, s);
     show_spread(out, s);
+    show_ahead(out, s);
     fprintf(out, "generation: %llu\nverified: %s\n", (unsigned long long)s->generation, s->verified ? "true" : "false");
 }

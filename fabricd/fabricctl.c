@@ -44,10 +44,12 @@ static const char usage[] =
     "      [--wish CLASS]         the class that its user asked for\n"
     "      [--cgroup DIRECTORY]   its processes are in this cgroup, and it ends with it\n"
     "      [--lease SECONDS]      it ends when none of its processes was there for so long\n"
+    "      [--small-ratio S:L]    of what it sends over a rail, S of S + L may go ahead as small messages; 'none'\n"
     "      [--renew]              only what is given changes, the lease begins anew: the job is there\n"
     "      [--cluster]            of a running job of Slurm, on all of its nodes: nothing else of it changes\n"
-    "  job give JOB CLASS         another class for a job that is there; '-': what its user or the rules say\n"
-    "  job choose JOB CLASS       ask for another class for a job of mine; '-': what the rules give it\n"
+    "  job give JOB [CLASS]       another class for a job that is there; '-': what its user or the rules say\n"
+    "  job choose JOB [CLASS]     ask for another class for a job of mine; '-': what the rules give it\n"
+    "      [--small-ratio S:L]    as above, with both; without CLASS nothing else changes\n"
     "  job show JOB               the class and service levels that processes of the job have\n"
     "  job del JOB                forget a job\n"
     "  rail list                  the ports of this host\n"
@@ -282,17 +284,21 @@ static int job_command(const struct args *a)
     } verbs[] = {
         {"set", 4, FD_JOB_SET}, {"give", 4, FD_JOB_GIVE}, {"choose", 4, FD_JOB_CHOOSE}, {"del", 3, FD_JOB_DEL}};
     unsigned v = 0;
-    while (v < sizeof(verbs) / sizeof(verbs[0]) && (strcmp(verb, verbs[v].verb) || a->num != verbs[v].num))
+    while (v < sizeof(verbs) / sizeof(verbs[0]) && strcmp(verb, verbs[v].verb))
         v++;
     if (v == sizeof(verbs) / sizeof(verbs[0]))
+        return -1;
+    bool may_stay = verbs[v].type == FD_JOB_GIVE || verbs[v].type == FD_JOB_CHOOSE;
+    bool same = may_stay && a->num == 3 && a->job.small_ratio; /* its class */
+    if (a->num != verbs[v].num && !same)
         return -1;
     const char *class = a->num == 4 && strcmp(a->word[3], "-") ? a->word[3] : NULL;
     if (a->cluster && verbs[v].type != FD_JOB_SET && verbs[v].type != FD_JOB_GIVE)
         return -1;
-    if (a->cluster)
-        return cluster_give(&a->to, a->word[2], a->word[3]);
-    if (!ask_job(&a->job, verbs[v].type, a->word[2], class, &m))
+    if (!ask_job(&a->job, verbs[v].type, a->word[2], class, same, &m))
         return 2;
+    if (a->cluster)
+        return cluster_give(&a->to, a->word[2], same ? "=" : a->word[3], a->job.small_ratio);
     return answer_request(&a->to, verbs[v].type, &m, sizeof(m));
 }
 
@@ -336,6 +342,7 @@ int main(int argc, char **argv)
         {"partition", required_argument, NULL, 'p'},
         {"wish", required_argument, NULL, 'w'},
         {"cluster", no_argument, NULL, 'c'},
+        {"small-ratio", required_argument, NULL, 'R'},
         {"renew", no_argument, NULL, 'r'},
         {"cgroup", required_argument, NULL, 'g'},
         {"lease", required_argument, NULL, 't'},
@@ -389,6 +396,9 @@ int main(int argc, char **argv)
             break;
         case 't':
             a.job.lease = optarg;
+            break;
+        case 'R':
+            a.job.small_ratio = optarg;
             break;
         case 'r':
             a.job.renew = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Incoming messages are checked here, once, before anything looks at them. */
 #include "fabricd/message.h"
+#include "fabricd/ratio.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,11 +22,11 @@ static int check_job(const struct fd_job *j)
     bool good = message_good_text(j->job, sizeof(j->job), false) &&
                 message_good_text(j->class_name, sizeof(j->class_name), true) &&
                 message_good_text(j->account, sizeof(j->account), true) &&
-                message_good_text(j->name, sizeof(j->name), true) &&
-                message_good_text(j->qos, sizeof(j->qos), true) &&
+                message_good_text(j->name, sizeof(j->name), true) && message_good_text(j->qos, sizeof(j->qos), true) &&
                 message_good_text(j->partition, sizeof(j->partition), true) &&
                 message_good_text(j->wish, sizeof(j->wish), true) &&
-                message_good_text(j->cgroup, sizeof(j->cgroup), true) && j->lease_s <= FD_LEASE_MAX;
+                message_good_text(j->cgroup, sizeof(j->cgroup), true) && j->lease_s <= FD_LEASE_MAX &&
+                (!(j->flags & FD_JOB_RATIO) || ratio_good(&(struct ratio){j->ratio_small, j->ratio_large}));
     return good ? 0 : -EINVAL;
 }
 

@@ -1,7 +1,7 @@
 # fabricd and fabricctl. The pure parts (text, YAML, policy, tables, configuration, messages) are shared by both.
 
 FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/keys.c fabricd/policy.c fabricd/pattern.c fabricd/lock.c fabricd/lock_text.c \
-                fabricd/compile.c fabricd/lanes.c fabricd/weights.c fabricd/ahead.c fabricd/wait.c fabricd/fabric/opensm.c fabricd/message.c \
+                fabricd/compile.c fabricd/lanes.c fabricd/weights.c fabricd/ahead.c fabricd/wait.c fabricd/fabric/opensm.c fabricd/message.c fabricd/ratio.c \
                 libmrmpi/route/policy.c
 
 PROGRAMS += fabricd fabricctl
@@ -38,7 +38,7 @@ $(BUILD)/share/policy.schema.json: $(BUILD)/bin/fabricctl
 # Slurm's plugin, where its headers are
 ifneq ($(wildcard /usr/include/slurm/spank.h),)
 LIBRARIES += mrmpi_fabric.so
-mrmpi_fabric.so_SRCS := fabricd/slurm/spank.c fabricd/ctl.c fabricd/text.c
+mrmpi_fabric.so_SRCS := fabricd/slurm/spank.c fabricd/ctl.c fabricd/ratio.c fabricd/text.c
 mrmpi_fabric.so_LDFLAGS := -Wl,-z,undefs # Slurm's programs have what it calls
 CFLAGS.fabricd/slurm/spank.c := -fvisibility=default
 all: $(BUILD)/lib/fabric-job

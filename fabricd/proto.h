@@ -46,6 +46,7 @@
 #define FD_LOCK_MAX   4096u     /* longest text of a policy.lock */
 #define FD_SPREAD_MAX 96u       /* how messages are spread over rails */
 #define FD_CGROUP_MAX 256u      /* directory of a control group */
+#define FD_RATIO_MAX  12u       /* "1000:1000", with the terminating zero */
 #define FD_LEASE_MAX  31536000u /* seconds: a year */
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs below are little-endian");
@@ -173,11 +174,13 @@ struct fd_job {
     char wish[FD_NAME_MAX];     /* the class that the job's user asks for */
     char cgroup[FD_CGROUP_MAX]; /* directory of the job's control group: its processes are in it, and it ends with it */
     uint32_t lease_s; /* 1..FD_LEASE_MAX: it ends when none of its processes was there for so long; 0: not given */
-    uint32_t reserved;
+    uint16_t ratio_small, ratio_large; /* with FD_JOB_RATIO: its small ratio; 0, 0: it is to have none */
 };
 
 /* fd_job.flags of FD_JOB_SET: the job is there, what is not given stays, class_name and wish are not looked at. */
 #define FD_JOB_RENEW 1u
+#define FD_JOB_RATIO 2u /* also of FD_JOB_GIVE and FD_JOB_CHOOSE: ratio_small and ratio_large are looked at */
+#define FD_JOB_SAME  4u /* of FD_JOB_GIVE and FD_JOB_CHOOSE: class_name and wish are not looked at */
 
 struct fd_more {
     struct fd_header h;

@@ -5,6 +5,7 @@
 #include "fabricd/jobs/jobs_text.h"
 #include "fabricd/message.h"
 #include "fabricd/jobs/orders.h"
+#include "fabricd/ratio.h"
 #include "fabricd/status.h"
 
 #include <errno.h>
@@ -63,6 +64,17 @@ static int on_verify(struct daemon *d, struct client *c, const struct fd_header 
     return daemon_verify(d, c->id);
 }
 
+/* The small ratio that an order gives; "": none is given. */
+static void ratio_of(const struct fd_job *m, char out[FD_RATIO_MAX])
+{
+    struct ratio r = {m->ratio_small, m->ratio_large};
+    memset(out, 0, FD_RATIO_MAX);
+    if (m->flags & FD_JOB_RATIO && r.large)
+        ratio_text(&r, out);
+    else if (m->flags & FD_JOB_RATIO)
+        memcpy(out, RATIO_NONE, sizeof(RATIO_NONE));
+}
+
 static int on_job_set(struct daemon *d, struct client *c, const struct fd_job *m)
 {
     struct job job = {.uid = m->uid};
@@ -78,6 +90,7 @@ static int on_job_set(struct daemon *d, struct client *c, const struct fd_job *m
     memcpy(job.wish, m->wish, sizeof(job.wish));
     memcpy(job.cgroup, m->cgroup, sizeof(job.cgroup));
     job.lease_s = m->lease_s;
+    ratio_of(m, job.small_ratio);
     int rc = m->flags & FD_JOB_RENEW ? orders_job_renew(d, &job, c->cred.uid, &why)
                                      : orders_job_set(d, &job, c->cred.uid, &why);
     if (why.len)
@@ -86,12 +99,22 @@ static int on_job_set(struct daemon *d, struct client *c, const struct fd_job *m
     return rc == -EBADR ? -EINVAL : rc;
 }
 
+/* With another class or alone. uid: who may. */
+static int give_ratio(struct daemon *d, const struct fd_job *m, uint32_t uid)
+{
+    char ratio[FD_RATIO_MAX];
+    ratio_of(m, ratio);
+    return *ratio ? orders_job_ratio(d, m->job, ratio, uid) : 0;
+}
+
 static int on_job_give(struct daemon *d, struct client *c, const struct fd_job *m)
 {
     struct text why = {0};
     if (!server_is_privileged(c))
         return -EACCES;
-    int rc = orders_job_give(d, m->job, m->class_name, c->cred.uid, &why);
+    int rc = m->flags & FD_JOB_SAME ? 0 : orders_job_give(d, m->job, m->class_name, c->cred.uid, &why);
+    if (!rc)
+        rc = give_ratio(d, m, FD_UID_ANY);
     if (why.len)
         server_send_text(c, m->h.seq, why.s, why.len);
     text_free(&why);
@@ -101,7 +124,10 @@ static int on_job_give(struct daemon *d, struct client *c, const struct fd_job *
 static int on_job_choose(struct daemon *d, struct client *c, const struct fd_job *m)
 {
     struct text why = {0};
-    int rc = orders_job_choose(d, m->job, m->wish, server_is_privileged(c) ? FD_UID_ANY : c->cred.uid, &why);
+    uint32_t uid = server_is_privileged(c) ? FD_UID_ANY : c->cred.uid;
+    int rc = m->flags & FD_JOB_SAME ? 0 : orders_job_choose(d, m->job, m->wish, uid, &why);
+    if (!rc)
+        rc = give_ratio(d, m, uid);
     if (why.len)
         server_send_text(c, m->h.seq, why.s, why.len);
     text_free(&why);

@@ -28,6 +28,16 @@ static void fill_spread(const struct policy_class *p, struct fd_state *m)
     m->h.length += (uint32_t)sizeof(p->spread);
 }
 
+/* What this process may send ahead on each level: as its class, and no more than its job's ratio. */
+static uint16_t ahead_of(const struct state_asker *who, double percent, unsigned levels, unsigned sharers)
+{
+    uint16_t of_class = ahead_part(percent, levels, sharers);
+    if (!who->ratio.large)
+        return of_class;
+    uint16_t of_job = ahead_part(ratio_percent(&who->ratio), levels, who->job_sharers);
+    return of_class && of_class < of_job ? of_class : of_job;
+}
+
 void state_fill(const struct daemon *d, const struct state_asker *who, const unsigned sharers[POLICY_CLASSES_MAX],
                 struct fd_state_long *out)
 {
@@ -47,17 +57,18 @@ void state_fill(const struct daemon *d, const struct state_asker *who, const uns
     m->status = 0;
     m->verified = d->verified;
     m->small_max = p->classes[i].small_max;
-    m->sl_small = l->vl_small == l->vl_bulk[0] ? l->sl_bulk[0] : l->sl_small;
+    bool nothing_ahead = who->ratio.large && !who->ratio.small; /* 0:1: all goes with the bulk */
+    m->sl_small = l->vl_small == l->vl_bulk[0] || nothing_ahead ? l->sl_bulk[0] : l->sl_small;
     double percent[POLICY_CLASSES_MAX];
     ahead_budgets(&d->current.tables, percent);
     for (unsigned r = 0; r < m->num_rails; r++)
-        m->rails[r].ahead = ahead_part(percent[i], l->num_ahead, sharers[i]);
+        m->rails[r].ahead = ahead_of(who, percent[i], l->num_ahead, sharers[i]);
     if (percent[i] > 0)
         m->messages = ahead_part(l->share, 1, sharers[i]);
     m->num_lanes = l->num_lanes;
     memcpy(m->sl_bulk, l->sl_bulk, sizeof(m->sl_bulk));
     memcpy(m->class_name, p->classes[i].name, sizeof(m->class_name));
-    if (who->levels)
+    if (who->levels && !nothing_ahead)
         fill_levels(&p->classes[i], l, m);
     if (who->spread)
         fill_spread(&p->classes[i], m);

@@ -27,25 +27,54 @@ static unsigned class_of(const struct daemon *d, const struct client *c, const s
                  : seats_class_of_user(&d->current.policy, users_get(d->users, c->cred.uid));
 }
 
-/*
- * Classes are looked up anew, and those who share one are counted, in powers of two: not everybody is to be told of
- * each that comes. True if a count has changed.
- */
+/* Not everybody is to be told of each that comes. */
+static unsigned power_of_two(unsigned n)
+{
+    unsigned p = 1;
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+/* The processes of jobs that have a ratio, which they share. True if a count has changed. */
+static bool count_of_jobs(struct daemon *d)
+{
+    bool changed = false;
+    for (struct client *c = server_clients(d->server); c; c = c->next)
+        if (c->subscriber.of_ratio)
+            c->subscriber.of_ratio->processes = 0;
+    for (struct client *c = server_clients(d->server); c; c = c->next)
+        if (c->subscriber.of_ratio)
+            c->subscriber.of_ratio->processes++;
+    for (struct client *c = server_clients(d->server); c; c = c->next) {
+        struct job *job = c->subscriber.of_ratio;
+        if (!job || job->sharers == power_of_two(job->processes))
+            continue;
+        job->sharers = power_of_two(job->processes);
+        changed = true;
+    }
+    return changed;
+}
+
+/* Classes are looked up anew, and those who share one are counted. True if a count has changed. */
 static bool count_sharers(struct daemon *d)
 {
     unsigned n[POLICY_CLASSES_MAX] = {0}, before[POLICY_CLASSES_MAX];
     for (struct client *c = server_clients(d->server); c; c = c->next) {
         struct subscriber *u = &c->subscriber;
+        u->of_ratio = NULL;
         if (u->subscribed && d->current.valid) {
-            u->class_index = class_of(d, c, believed(d, c, NULL));
+            const struct job *job = believed(d, c, NULL);
+            u->of_ratio = job && *job->small_ratio ? (struct job *)job : NULL; /* the table is the daemon's */
+            u->class_index = class_of(d, c, job);
             n[u->class_index]++;
         }
     }
     memcpy(before, d->sharers, sizeof(before));
     for (unsigned i = 0; i < POLICY_CLASSES_MAX; i++)
-        for (d->sharers[i] = 1; d->sharers[i] < n[i];)
-            d->sharers[i] *= 2;
-    return memcmp(before, d->sharers, sizeof(before)) != 0;
+        d->sharers[i] = power_of_two(n[i]);
+    bool of_jobs = count_of_jobs(d);
+    return of_jobs || memcmp(before, d->sharers, sizeof(before)) != 0;
 }
 
 static void fill_state(const struct daemon *d, const struct client *c, struct fd_state_long *out)
@@ -55,6 +84,9 @@ static void fill_state(const struct daemon *d, const struct client *c, struct fd
     const struct job *job = u->as_owner ? jobs_find(&d->jobs, u->job) : believed(d, c, NULL);
     if (d->current.valid)
         who.class_index = class_of(d, c, job);
+    who.job_sharers = job && job->sharers ? job->sharers : 1;
+    if (job)
+        ratio_parse(job->small_ratio, &who.ratio);
     state_fill(d, &who, d->sharers, out);
 }
 

@@ -18,6 +18,7 @@ struct subscriber {
     bool levels, spread;       /* it understands levels between small and large, and struct fd_spread */
     char job[FD_JOB_MAX];      /* that it says it is of */
     struct claim claim;        /* what there is to that */
+    struct job *of_ratio;      /* its job, if that has a small ratio; of no meaning but while they are counted */
     unsigned class_index;      /* by the policy in force */
     struct fd_state_long told; /* the last FD_STATE sent */
     uint16_t levels_told;      /* service levels that any of them gave it, a bit each: its queue pairs may have them */

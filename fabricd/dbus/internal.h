@@ -75,6 +75,11 @@ int order_set_class(struct dbus *b, sd_bus_message *m, uint32_t uid, const char 
 /* As somebody who may not give orders (FD_UID_ANY: who may) asks for one of his jobs. */
 int order_choose(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, const char *class_name,
                  sd_bus_error *err);
+/* The same: his job may always have a smaller part. */
+int order_ratio(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, const char *small_ratio,
+                sd_bus_error *err);
+/* Is it one, or "none"? */
+int order_ratio_good(const char *small_ratio, bool may_be_empty, sd_bus_error *err);
 int order_end(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, sd_bus_error *err);
 
 #endif

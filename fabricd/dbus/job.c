@@ -66,9 +66,17 @@ static int get_text(sd_bus *bus, const char *path, const char *interface, const 
     const char *class_name = job_class(b->d, job, &source);
     const struct {
         const char *name, *value;
-    } all[] = {{"Id", job->id},     {"Class", class_name},    {"Source", source}, {"Given", job->class_name},
-               {"Wish", job->wish}, {"Account", job->account}, {"Qos", job->qos},  {"Partition", job->partition},
-               {"Name", job->name}, {"Cgroup", job->cgroup}};
+    } all[] = {{"Id", job->id},
+               {"Class", class_name},
+               {"Source", source},
+               {"Given", job->class_name},
+               {"Wish", job->wish},
+               {"Account", job->account},
+               {"Qos", job->qos},
+               {"Partition", job->partition},
+               {"Name", job->name},
+               {"Cgroup", job->cgroup},
+               {"SmallRatio", job->small_ratio}};
     for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (!strcmp(property, all[i].name))
             return sd_bus_message_append(reply, "s", all[i].value);
@@ -131,6 +139,7 @@ static const sd_bus_vtable job_vtable[] = {
     SD_BUS_PROPERTY("Partition", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("Name", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("Cgroup", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("SmallRatio", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("Lease", "u", get_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_METHOD_WITH_ARGS("SetClass", SD_BUS_ARGS("s", class), SD_BUS_NO_RESULT, on_set_class,
                             SD_BUS_VTABLE_UNPRIVILEGED),
@@ -153,7 +162,7 @@ void job_tell(struct dbus *b, const struct job *job, enum job_news news)
         sd_bus_emit_object_added(b->bus, path);
     else if (news == JOB_CHANGED)
         sd_bus_emit_properties_changed(b->bus, path, DBUS_JOB, "Class", "Given", "Wish", "Source", "Since", "User",
-                                       "Account", "Qos", "Partition", "Name", "Cgroup", "Lease", NULL);
+                                       "Account", "Qos", "Partition", "Name", "Cgroup", "SmallRatio", "Lease", NULL);
     else
         sd_bus_emit_interfaces_removed(b->bus, path, DBUS_JOB, NULL);
     free(path);

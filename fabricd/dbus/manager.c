@@ -26,11 +26,11 @@ static int get_text(sd_bus *bus, const char *path, const char *interface, const 
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     return sd_bus_message_append(reply, "s",
-                                 !strcmp(property, "Version")  ? MRMPI_VERSION
-                                 : !strcmp(property, "Host")   ? host
-                                 : !strcmp(property, "Role")   ? status_role(d)
-                                 : !strcmp(property, "State")  ? status_policy_state(d)
-                                                               : d->applying);
+                                 !strcmp(property, "Version") ? MRMPI_VERSION
+                                 : !strcmp(property, "Host")  ? host
+                                 : !strcmp(property, "Role")  ? status_role(d)
+                                 : !strcmp(property, "State") ? status_policy_state(d)
+                                                              : d->applying);
 }
 
 static int get_number(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
@@ -148,7 +148,8 @@ static int read_options(sd_bus_message *m, struct job *job, sd_bus_error *err)
                    {"partition", job->partition, sizeof(job->partition)},
                    {"name", job->name, sizeof(job->name)},
                    {"wish", job->wish, sizeof(job->wish)},
-                   {"cgroup", job->cgroup, sizeof(job->cgroup)}};
+                   {"cgroup", job->cgroup, sizeof(job->cgroup)},
+                   {"small_ratio", job->small_ratio, sizeof(job->small_ratio)}};
     const unsigned n = sizeof(options) / sizeof(options[0]);
     const char *key, *value;
     int rc = sd_bus_message_enter_container(m, 'a', "{sv}");
@@ -160,13 +161,17 @@ static int read_options(sd_bus_message *m, struct job *job, sd_bus_error *err)
         if (rc >= 0 && i == n && !strcmp(key, "lease"))
             rc = read_lease(m, job, err);
         else if (rc >= 0 && i == n)
-            return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS, "no such option: '%s'; allowed: account, qos, "
-                                     "partition, name, wish, cgroup, lease", key);
+            return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS,
+                                     "no such option: '%s'; allowed: account, qos, "
+                                     "partition, name, wish, cgroup, lease, small_ratio",
+                                     key);
         else if (rc >= 0 && (rc = sd_bus_message_read(m, "v", "s", &value)) >= 0)
             rc = order_text(options[i].to, options[i].size, value, key, true, err);
         if (rc >= 0)
             rc = sd_bus_message_exit_container(m);
     }
+    if (rc >= 0)
+        rc = order_ratio_good(job->small_ratio, true, err);
     return rc < 0 ? rc : sd_bus_message_exit_container(m);
 }
 
@@ -240,6 +245,18 @@ static int on_choose(sd_bus_message *m, void *arg, sd_bus_error *err)
     return sender_ask(arg, m, false, on_choose_known, err);
 }
 
+static int on_ratio_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
+{
+    const char *id, *small_ratio;
+    int rc = sd_bus_message_read(m, "ss", &id, &small_ratio);
+    return rc < 0 ? rc : order_ratio(b, m, may ? FD_UID_ANY : uid, id, small_ratio, err);
+}
+
+static int on_ratio(sd_bus_message *m, void *arg, sd_bus_error *err)
+{
+    return sender_ask(arg, m, false, on_ratio_known, err);
+}
+
 static int on_end_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
 {
     const char *id;
@@ -299,10 +316,10 @@ static int on_describe_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bo
         return sd_bus_error_setf(err, DBUS_NO_JOB, "there is no job '%s'%s", id, may ? "" : " of yours");
     const char *class_name = job_class(b->d, job, &source);
     return sd_bus_reply_method_return(
-        m, "a{sv}", 13, "Id", "s", job->id, "Class", "s", class_name, "Given", "s", job->class_name, "Wish", "s",
+        m, "a{sv}", 14, "Id", "s", job->id, "Class", "s", class_name, "Given", "s", job->class_name, "Wish", "s",
         job->wish, "Source", "s", source, "Since", "t", (uint64_t)job->since * 1000000, "User", "u", job->uid,
         "Account", "s", job->account, "Qos", "s", job->qos, "Partition", "s", job->partition, "Name", "s", job->name,
-        "Cgroup", "s", job->cgroup, "Lease", "u", job->lease_s);
+        "Cgroup", "s", job->cgroup, "Lease", "u", job->lease_s, "SmallRatio", "s", job->small_ratio);
 }
 
 static int on_describe(sd_bus_message *m, void *arg, sd_bus_error *err)
@@ -325,14 +342,15 @@ static const sd_bus_vtable manager_vtable[] = {
     SD_BUS_PROPERTY("Classes", "a(sdyay)", get_classes, 0, CHANGES),
     SD_BUS_PROPERTY("Rails", "a(syysqu)", get_rails, 0, CHANGES),
     SD_BUS_PROPERTY("NumJobs", "u", get_number, 0, CHANGES),
-    SD_BUS_METHOD_WITH_ARGS("RegisterJob",
-                            SD_BUS_ARGS("s", id, "s", class, "u", user, "a{sv}", options), SD_BUS_RESULT("o", job),
-                            on_register, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("RegisterJob", SD_BUS_ARGS("s", id, "s", class, "u", user, "a{sv}", options),
+                            SD_BUS_RESULT("o", job), on_register, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("RenewJob", SD_BUS_ARGS("s", id, "a{sv}", options), SD_BUS_NO_RESULT, on_renew,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("SetJobClass", SD_BUS_ARGS("s", id, "s", class), SD_BUS_NO_RESULT, on_set_class,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("ChooseClass", SD_BUS_ARGS("s", id, "s", class), SD_BUS_NO_RESULT, on_choose,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("SetSmallRatio", SD_BUS_ARGS("s", id, "s", ratio), SD_BUS_NO_RESULT, on_ratio,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("EndJob", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, on_end, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("ListJobs", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sossut)", jobs), on_list,

@@ -3,6 +3,7 @@
 #include "fabricd/dbus/internal.h"
 #include "fabricd/message.h"
 #include "fabricd/jobs/orders.h"
+#include "fabricd/ratio.h"
 #include "fabricd/subscribers.h"
 
 #include <errno.h>
@@ -75,6 +76,26 @@ int order_choose(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id
     int rc = order_text(wish, sizeof(wish), class_name, "class", true, err);
     if (rc >= 0)
         rc = outcome(b, orders_job_choose(b->d, id, wish, uid, &why), id, &why, err);
+    return rc < 0 ? rc : sd_bus_reply_method_return(m, NULL);
+}
+
+int order_ratio_good(const char *small_ratio, bool may_be_empty, sd_bus_error *err)
+{
+    struct ratio r;
+    if ((may_be_empty && !*small_ratio) || !strcmp(small_ratio, RATIO_NONE) || ratio_parse(small_ratio, &r))
+        return 0;
+    return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS,
+                             "small_ratio is '%.32s'; allowed: SMALL:LARGE, 0 to 1000 and 1 to 1000, as 1:99; none",
+                             small_ratio);
+}
+
+int order_ratio(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, const char *small_ratio,
+                sd_bus_error *err)
+{
+    struct text why = {0};
+    int rc = order_ratio_good(small_ratio, false, err);
+    if (rc >= 0)
+        rc = outcome(b, orders_job_ratio(b->d, id, small_ratio, uid), id, &why, err);
     return rc < 0 ? rc : sd_bus_reply_method_return(m, NULL);
 }
 

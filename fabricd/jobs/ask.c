@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What fabricctl says of a job: see ask.h. */
 #include "fabricd/jobs/ask.h"
+#include "fabricd/ratio.h"
 #include "fabricd/ydoc.h"
 
 #include <pwd.h>
@@ -47,13 +48,31 @@ static bool lease(const struct ask_options *o, uint32_t *seconds)
     return true;
 }
 
-bool ask_job(const struct ask_options *o, enum fd_type type, const char *job, const char *class_name,
+static bool small_ratio(const struct ask_options *o, struct fd_job *m)
+{
+    struct ratio r = {0};
+    if (!o->small_ratio)
+        return true;
+    if (strcmp(o->small_ratio, RATIO_NONE) && !ratio_parse(o->small_ratio, &r)) {
+        fprintf(stderr,
+                "fabricctl: the small ratio is '%s'; allowed: SMALL:LARGE, 0 to 1000 and 1 to 1000, as 1:99; "
+                "none\n",
+                o->small_ratio);
+        return false;
+    }
+    m->flags |= FD_JOB_RATIO;
+    m->ratio_small = (uint16_t)r.small;
+    m->ratio_large = (uint16_t)r.large;
+    return true;
+}
+
+bool ask_job(const struct ask_options *o, enum fd_type type, const char *job, const char *class_name, bool same,
              struct fd_job *m)
 {
     bool choose = type == FD_JOB_CHOOSE;
     memset(m, 0, sizeof(*m));
-    m->flags = o->renew ? FD_JOB_RENEW : 0;
-    return ask_text(m->job, sizeof(m->job), job, "job id") &&
+    m->flags = (o->renew ? FD_JOB_RENEW : 0) | (same ? FD_JOB_SAME : 0);
+    return small_ratio(o, m) && ask_text(m->job, sizeof(m->job), job, "job id") &&
            ask_text(m->class_name, sizeof(m->class_name), choose ? NULL : class_name, "class name") &&
            ask_text(m->wish, sizeof(m->wish), choose ? class_name : o->wish, "class name") &&
            ask_text(m->account, sizeof(m->account), o->account, "account") &&

@@ -7,7 +7,7 @@
 
 /* Options of fabricctl; NULL: not given. */
 struct ask_options {
-    const char *user, *account, *qos, *partition, *name, *wish, *cgroup, *lease;
+    const char *user, *account, *qos, *partition, *name, *wish, *cgroup, *lease, *small_ratio;
     bool renew;
 };
 
@@ -15,10 +15,11 @@ struct ask_options {
 bool ask_text(char *to, size_t size, const char *value, const char *what);
 
 /*
- * Fill all but the header in. type: FD_JOB_SET, GIVE, CHOOSE or DEL; class: that is given, or chosen; NULL: none. The
- * owner is who was asked for, else who runs this; root sets jobs for others, and must say for whom.
+ * Fill all but the header in. type: FD_JOB_SET, GIVE, CHOOSE or DEL; class: that is given, or chosen; NULL: none. same:
+ * nothing is said of it. The owner is who was asked for, else who runs this; root sets jobs for others, and must say
+ * for whom.
  */
-bool ask_job(const struct ask_options *o, enum fd_type type, const char *job, const char *class_name,
+bool ask_job(const struct ask_options *o, enum fd_type type, const char *job, const char *class_name, bool same,
              struct fd_job *m);
 
 #endif

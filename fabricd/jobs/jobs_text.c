@@ -58,6 +58,8 @@ static void line(struct text *t, const struct daemon *d, const struct job *job, 
     put(t, "partition", job->partition);
     put(t, "name", job->name);
     put(t, "cgroup", job->cgroup);
+    if (*job->small_ratio) /* in quotes: 1:30 is a number of base 60 to some */
+        text_printf(t, ", small_ratio: \"%s\"", job->small_ratio);
     if (job->lease_s)
         text_printf(t, ", lease: %u", job->lease_s);
     put_note(t, job, p, user);

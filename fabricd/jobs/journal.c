@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs on disk: see journal.h. */
 #include "fabricd/jobs/journal.h"
+#include "fabricd/ratio.h"
 #include "fabricd/ydoc.h"
 
 #include <errno.h>
@@ -22,10 +23,15 @@ static const struct field {
     const char *key;
     size_t at, size;
 } fields[] = {
-    {"class", offsetof(struct job, class_name), FD_NAME_MAX},   {"wish", offsetof(struct job, wish), FD_NAME_MAX},
-    {"account", offsetof(struct job, account), FD_JOB_MAX},     {"qos", offsetof(struct job, qos), FD_JOB_MAX},
-    {"partition", offsetof(struct job, partition), FD_JOB_MAX}, {"name", offsetof(struct job, name), FD_JOB_MAX},
-    {"cgroup", offsetof(struct job, cgroup), FD_CGROUP_MAX},    {"seat", offsetof(struct job, seat_class), FD_NAME_MAX},
+    {"class", offsetof(struct job, class_name), FD_NAME_MAX},
+    {"wish", offsetof(struct job, wish), FD_NAME_MAX},
+    {"account", offsetof(struct job, account), FD_JOB_MAX},
+    {"qos", offsetof(struct job, qos), FD_JOB_MAX},
+    {"partition", offsetof(struct job, partition), FD_JOB_MAX},
+    {"name", offsetof(struct job, name), FD_JOB_MAX},
+    {"cgroup", offsetof(struct job, cgroup), FD_CGROUP_MAX},
+    {"small_ratio", offsetof(struct job, small_ratio), FD_RATIO_MAX},
+    {"seat", offsetof(struct job, seat_class), FD_NAME_MAX},
 };
 
 struct reader {
@@ -76,6 +82,9 @@ static void parse_job(struct reader *r, yaml_node_t *n)
     for (unsigned i = 0; i < COUNT(fields); i++)
         if (k[KEYS + i].value)
             read_text(y, k[KEYS + i].value, fields[i].key, (char *)&job + fields[i].at, fields[i].size);
+    struct ratio ratio;
+    if (*job.small_ratio && !ratio_parse(job.small_ratio, &ratio))
+        diag_error(y->diag, ydoc_place(n), "small_ratio is '%s'; allowed: SMALL:LARGE, as 1:99", job.small_ratio);
     if (y->diag->errors != errors)
         return;
     if (r->take(r->arg, &job, ended))
@@ -199,8 +208,7 @@ static void keep_damaged(const struct journal *j, const struct text *t)
     text_write_file(path, text_str(t), t->len);
 }
 
-bool journal_open(struct journal *j, const char *state_dir, journal_take *take, void *arg, bool *before,
-                  struct diag *d)
+bool journal_open(struct journal *j, const char *state_dir, journal_take *take, void *arg, bool *before, struct diag *d)
 {
     struct text t = {0};
     struct again again = {.take = take, .arg = arg};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Orders about jobs: see orders.h. */
 #include "fabricd/jobs/orders.h"
+#include "fabricd/ratio.h"
 #include "fabricd/log.h"
 #include "fabricd/jobs/users.h"
 
@@ -26,8 +27,10 @@ static bool cgroup_is_there(const struct job *job, struct text *why)
     const char *path = job->cgroup;
     bool good = !*path || cgroups_good_path(path);
     if (!good)
-        text_printf(why, "'%s' is not the directory of a job's cgroup; allowed: below /sys/fs/cgroup, and not the root "
-                         "of a hierarchy\n", path);
+        text_printf(why,
+                    "'%s' is not the directory of a job's cgroup; allowed: below /sys/fs/cgroup, and not the root "
+                    "of a hierarchy\n",
+                    path);
     else if (*path && cgroups_look(path) == CGROUP_GONE)
         text_printf(why, "there is no cgroup %s: the job would have ended already\n", path);
     else
@@ -147,6 +150,8 @@ int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct 
         return -EINVAL;
     if (!cgroup_is_there(job, why))
         return -EBADR;
+    if (!strcmp(now.small_ratio, RATIO_NONE))
+        memset(now.small_ratio, 0, sizeof(now.small_ratio));
     now.alive_us = orders_now_us();
     return set(d, &now, by);
 }
@@ -154,7 +159,18 @@ int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct 
 static bool same_but_for_time(const struct job *a, const struct job *b)
 {
     return !strcmp(a->account, b->account) && !strcmp(a->qos, b->qos) && !strcmp(a->partition, b->partition) &&
-           !strcmp(a->name, b->name) && !strcmp(a->cgroup, b->cgroup) && a->uid == b->uid && a->lease_s == b->lease_s;
+           !strcmp(a->name, b->name) && !strcmp(a->cgroup, b->cgroup) && a->uid == b->uid && a->lease_s == b->lease_s &&
+           !strcmp(a->small_ratio, b->small_ratio);
+}
+
+/* empty: not given. */
+static void take_ratio(struct job *to, const char *small_ratio)
+{
+    if (!*small_ratio)
+        return;
+    memset(to->small_ratio, 0, sizeof(to->small_ratio));
+    if (strcmp(small_ratio, RATIO_NONE))
+        snprintf(to->small_ratio, sizeof(to->small_ratio), "%s", small_ratio);
 }
 
 static void take_given(char *to, const char *from, size_t size)
@@ -182,6 +198,7 @@ int orders_job_renew(struct daemon *d, const struct job *job, uint32_t by, struc
         now.uid = job->uid;
     if (job->lease_s)
         now.lease_s = job->lease_s;
+    take_ratio(&now, job->small_ratio);
     if (same_but_for_time(&now, old)) { /* nothing that the file or anybody has to know */
         jobs_seen(&d->jobs, job->id, orders_now_us());
         return 0;
@@ -243,6 +260,16 @@ int orders_job_choose(struct daemon *d, const char *id, const char *wish, uint32
     memset(now.wish, 0, sizeof(now.wish));
     memcpy(now.wish, wish, strlen(wish));
     return set(d, &now, uid == FD_UID_ANY ? 0 : uid);
+}
+
+int orders_job_ratio(struct daemon *d, const char *id, const char *small_ratio, uint32_t uid)
+{
+    const struct job *old = jobs_find(&d->jobs, id);
+    if (!old || (uid != FD_UID_ANY && old->uid != uid))
+        return -ENOENT;
+    struct job now = *old;
+    take_ratio(&now, small_ratio);
+    return strcmp(now.small_ratio, old->small_ratio) ? set(d, &now, uid == FD_UID_ANY ? 0 : uid) : 0;
 }
 
 int orders_job_adopt(struct daemon *d, const char *id, const char *cgroup)

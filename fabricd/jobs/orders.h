@@ -25,8 +25,8 @@ int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct 
 
 /*
  * What is given here of a job that is there is another now; texts that are empty, uid FD_UID_ANY and lease_s 0 are not
- * given, and class_name and wish are not looked at. Its lease begins anew. -ENOENT: there is no such job; -EBADR as
- * above, for its cgroup.
+ * given, a small_ratio of RATIO_NONE is none, and class_name and wish are not looked at. Its lease begins anew.
+ * -ENOENT: there is no such job; -EBADR as above, for its cgroup.
  */
 int orders_job_renew(struct daemon *d, const struct job *job, uint32_t by, struct text *why);
 
@@ -42,6 +42,12 @@ int orders_job_give(struct daemon *d, const char *id, const char *class_name, ui
  * policy does not let it have this class, the class is full, or the job was given one, and why says so (a line).
  */
 int orders_job_choose(struct daemon *d, const char *id, const char *wish, uint32_t uid, struct text *why);
+
+/*
+ * The small ratio of a job that is there: as ratio.h has it, or RATIO_NONE. It lets the job do less than its class
+ * does, so its user may, too: uid as above. -ENOENT, or a negative errno as above.
+ */
+int orders_job_ratio(struct daemon *d, const char *id, const char *small_ratio, uint32_t uid);
 
 /* The job is no more. -ENOENT: there was none; or another negative errno, with all as it was. */
 int orders_job_end(struct daemon *d, const char *id, uint32_t by);

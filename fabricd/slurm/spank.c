@@ -4,12 +4,15 @@
  *
  *   optional /usr/lib/mrmpi_fabric.so [job=PATH] [socket=PATH]
  *
- * srun, sbatch and salloc get --fabric-class. On each node of a job, before its first process and after its last one,
- * root runs the script fabric-job (job=, else the one beside this file), which tells that node's fabricd of the job.
- * A user who asked for a class that the policy does not offer his job is told so by the first process of each step.
- * Never does a job fail, or a node drain, for what fabricd says or does not say.
+ * srun, sbatch and salloc get --fabric-class and --fabric-small-ratio. On each node of a job, before its first process
+ * and after its last one, root runs the script fabric-job (job=, else the one beside this file), which tells that
+ * node's fabricd of the job; and again before a step, if the daemon has not heard of it: slurmd runs no prolog for a
+ * job that is requeued at once, and a node may have been without a daemon when the job began. A user who asked for a
+ * class that the policy does not offer his job is told so by the first process of each step. Never does a job fail, or
+ * a node drain, for what fabricd says or does not say.
  */
 #include "fabricd/ctl.h"
+#include "fabricd/ratio.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,6 +23,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -32,7 +37,7 @@ SPANK_PLUGIN(mrmpi_fabric, 1)
 
 extern char **environ;
 
-static char wish[FD_NAME_MAX], order[1024];
+static char wish[FD_NAME_MAX], small_ratio[FD_RATIO_MAX], order[1024];
 
 /* As a class of the policy may be named. */
 static int on_class(int value, const char *arg, int remote)
@@ -47,6 +52,20 @@ static int on_class(int value, const char *arg, int remote)
         return -1;
     }
     memcpy(wish, arg, n + 1);
+    return 0;
+}
+
+static int on_ratio(int value, const char *arg, int remote)
+{
+    struct ratio r;
+
+    (void)value;
+    if (!arg || !ratio_parse(arg, &r)) {
+        if (!remote)
+            slurm_error("--fabric-small-ratio: SMALL:LARGE, 0 to 1000 and 1 to 1000, as 1:99");
+        return -1;
+    }
+    ratio_text(&r, small_ratio);
     return 0;
 }
 
@@ -70,13 +89,21 @@ static struct spank_option option = {
     "fabric-class", "CLASS", "the class of the fabric's policy that the job shall have, if the policy offers it", 1, 0,
     on_class};
 
+static struct spank_option ratio_option = {
+    "fabric-small-ratio",
+    "SMALL:LARGE",
+    "of what the job sends over a rail, SMALL of SMALL + LARGE may go ahead of its bulk as small messages",
+    1,
+    0,
+    on_ratio};
+
 int slurm_spank_init(spank_t spank, int argc, char **argv)
 {
     (void)argc;
     (void)argv;
     if (spank_context() == S_CTX_SLURMD)
         return 0;
-    if (spank_option_register(spank, &option))
+    if (spank_option_register(spank, &option) || spank_option_register(spank, &ratio_option))
         return -1;
     return spank_context() == S_CTX_JOB_SCRIPT || !spank_option_register(spank, &signed_order) ? 0 : -1;
 }
@@ -136,9 +163,8 @@ static int wait_for(pid_t pid)
     return -1;
 }
 
-/* fabric-job WHAT JOB ARGUMENT...: true if it has done it. As root. */
-static bool run_script(int argc, char **argv, const char *node, const char *what, uint32_t id, const char *arg,
-                       const char *more)
+/* fabric-job WHAT JOB ARGUMENT...: true if it has done it. As root. arg: who, class and ratio, or an order. */
+static bool run_script(int argc, char **argv, const char *node, const char *what, uint32_t id, const char *const arg[3])
 {
     char script[PATH_MAX], socket[PATH_MAX], job[16];
     pid_t pid;
@@ -147,7 +173,7 @@ static bool run_script(int argc, char **argv, const char *node, const char *what
     find_socket(argc, argv, node, socket, sizeof(socket));
     snprintf(job, sizeof(job), "%u", id);
     setenv("FABRICD_SOCKET", socket, 1);
-    char *const words[] = {script, (char *)what, job, (char *)arg, (char *)more, NULL};
+    char *const words[] = {script, (char *)what, job, (char *)arg[0], (char *)arg[1], (char *)arg[2], NULL};
     int rc = posix_spawnp(&pid, script, NULL, NULL, words, environ);
     if (rc)
         slurm_error("mrmpi_fabric: %s: %s", script, strerror(rc));
@@ -159,7 +185,7 @@ static bool run_script(int argc, char **argv, const char *node, const char *what
 /* In slurmd's script context. */
 static int on_job(spank_t spank, int argc, char **argv, const char *what)
 {
-    char uid_text[16], *class_name = NULL;
+    char uid_text[16], *class_name = NULL, *ratio = NULL;
     uint32_t id;
     uid_t uid;
 
@@ -167,8 +193,11 @@ static int on_job(spank_t spank, int argc, char **argv, const char *what)
         return 0;
     if (spank_option_getopt(spank, &option, &class_name))
         class_name = NULL;
+    if (spank_option_getopt(spank, &ratio_option, &ratio))
+        ratio = NULL;
     snprintf(uid_text, sizeof(uid_text), "%u", (unsigned)uid);
-    run_script(argc, argv, getenv("SLURMD_NODENAME"), what, id, uid_text, class_name ? class_name : "");
+    run_script(argc, argv, getenv("SLURMD_NODENAME"), what, id,
+               (const char *[]){uid_text, class_name ? class_name : "", ratio ? ratio : ""});
     return 0;
 }
 
@@ -176,6 +205,20 @@ static void find_node(spank_t spank, char *out, size_t size)
 {
     if (spank_getenv(spank, "SLURMD_NODENAME", out, (int)size))
         *out = 0;
+}
+
+/* A connection that gives up on a daemon that does not answer, or a negative errno. */
+static int find_daemon(int argc, char **argv, const char *node)
+{
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    char socket[PATH_MAX];
+    int fd;
+
+    find_socket(argc, argv, node, socket, sizeof(socket));
+    fd = ctl_connect(socket);
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    return fd;
 }
 
 /*
@@ -191,7 +234,7 @@ int slurm_spank_task_init_privileged(spank_t spank, int argc, char **argv)
     if (!*order || spank_get_item(spank, S_TASK_ID, &task) || task || spank_get_item(spank, S_JOB_ID, &id))
         return 0;
     find_node(spank, node, sizeof(node));
-    if (!run_script(argc, argv, node, "order", id, order, ""))
+    if (!run_script(argc, argv, node, "order", id, (const char *[]){order, "", ""}))
         _exit(1);
     return 0;
 }
@@ -209,16 +252,15 @@ int slurm_spank_job_epilog(spank_t spank, int argc, char **argv)
 /* Before the first process of a step, as the job's user: whether he got the class is asked as the library will ask. */
 int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 {
-    char socket[PATH_MAX], node[256], job[16];
+    char node[256], job[16];
     struct fd_state_long s;
     uint32_t id, task;
 
     if (!*wish || spank_get_item(spank, S_TASK_GLOBAL_ID, &task) || task || spank_get_item(spank, S_JOB_ID, &id))
         return 0;
     find_node(spank, node, sizeof(node));
-    find_socket(argc, argv, node, socket, sizeof(socket));
     snprintf(job, sizeof(job), "%u", id);
-    int fd = ctl_connect(socket), rc = fd < 0 ? fd : ctl_hello(fd, job, &s);
+    int fd = find_daemon(argc, argv, node), rc = fd < 0 ? fd : ctl_hello(fd, job, &s);
     if (fd >= 0)
         close(fd);
     if (rc)

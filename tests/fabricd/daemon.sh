@@ -81,6 +81,19 @@ ok "it is given another class" answers outcome 0 job give 7 batch
 is "of which programs hear that it is done" "$(cat answer)" '{"exit": 0, "messages": []}'
 fabricctl job list >q
 like "and nothing else" '^- \{id: "7", class: batch, source: scheduler, since: "[^"]+", uid: 4242, account: a, qos: q, partition: p, name: "x: y"\}$' q
+ok "it is given a small ratio alone" fabricctl job give 7 --small-ratio 1:99
+fabricctl job list >q
+like "which it has" '^- \{id: "7", class: batch, .* name: "x: y", small_ratio: "1:99"\}$' q
+ok "that stays with another class" fabricctl job give 7 urgent
+ok "and goes with this one" fabricctl job give 7 batch --small-ratio none
+fabricctl job list >q
+like "to none" '^- \{id: "7", class: batch, .* name: "x: y"\}$' q
+ok "it is renewed with one" fabricctl job set 7 - --renew --small-ratio 0:1000
+like "which is kept" 'id: "7", .*small_ratio: "0:1000"' state/jobs.yaml
+ok "it is renewed without" fabricctl job set 7 - --renew --account a
+ok "which keeps it" sh -c 'fabricctl job list | grep -q "small_ratio: \"0:1000\""'
+ok "one that is none is refused" exits 2 fabricctl job give 7 --small-ratio 1:0
+ok "a class or a ratio is needed" exits 2 fabricctl job give 7
 ok "root's job without an owner is refused" owner_needed
 ok "none that is not there" exits 1 fabricctl job give 8 batch
 ok "nor one that there is not" exits 2 fabricctl job give 7 golden

@@ -78,6 +78,11 @@ ok "it is renewed" manager RenewJob 'sa{sv}' 4711 2 lease u 3600 qos s q
 manager DescribeJob s 4711 >q
 like "with what was given, and nothing else" '"Class" s "urgent" .*"Account" s "phys" "Qos" s "q" .*"Name" s "a b" "Cgroup" s "" "Lease" u 3600' q
 ok "which is signalled" wait_for 5 grep -q "PropertiesChanged /org/mrmpi/Fabric1/job/_34711 .*'Lease'" signals
+ok "it is given a small ratio" manager RenewJob 'sa{sv}' 4711 1 small_ratio s 1:99
+is "which its object has" "$(all get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job SmallRatio)" 's "1:99"'
+ok "and none again" manager SetSmallRatio ss 4711 none
+manager DescribeJob s 4711 >q
+like "which the manager has" '"Lease" u 3600 "SmallRatio" s ""$' q
 ok "a job that is not there is not" refused "there is no job 'x y'" manager RenewJob 'sa{sv}' 'x y' 0
 ok "where its class can be changed" all call org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job SetClass s ""
 manager ListJobs >q
@@ -104,6 +109,8 @@ ok "an id that is not printable" refused 'id: one, and 63 printable' manager Reg
 ok "too long a class" refused 'class: 31 printable' manager SetJobClass ss other-1 "$(printf 'x%.0s' {1..32})"
 ok "no such option" refused "no such option: 'uid'; allowed: account, qos, partition, name, wish, cgroup, lease" manager RegisterJob 'ssua{sv}' 1 batch 1 1 uid s 0
 ok "a lease that is none" refused 'lease is 0; allowed: 1 to 31536000 seconds' manager RegisterJob 'ssua{sv}' 1 batch 1 1 lease u 0
+ok "a ratio that is none" refused "small_ratio is '1:0'; allowed: SMALL:LARGE" manager RegisterJob 'ssua{sv}' 1 batch 1 1 small_ratio s 1:0
+ok "nor here" refused "small_ratio is '7'; allowed: SMALL:LARGE" manager SetSmallRatio ss other-1 7
 ok "a cgroup that is none" refused "'/tmp' is not the directory of a job's cgroup" manager RegisterJob 'ssua{sv}' 1 batch 1 1 cgroup s /tmp
 ok "an option of another type" refused '' manager RegisterJob 'ssua{sv}' 1 batch 1 1 name u 0
 is "nothing of that is a job" "$(property NumJobs)" "u 1"
@@ -134,6 +141,10 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   ok "another may be chosen" users ChooseClass ss chosen batch
   users DescribeJob s chosen >q
   like "while it runs" '"Class" s "batch" "Given" s "" "Wish" s "batch" "Source" s "user"' q
+  ok "a small ratio may be" users SetSmallRatio ss chosen 0:1
+  users DescribeJob s chosen >q
+  like "and is there" '"SmallRatio" s "0:1"$' q
+  ok "not of another's job" refused "there is no job 'roots'" users SetSmallRatio ss roots 0:1
   ok "but no other" refused "job chosen may not choose class 'normal'; allowed: urgent batch" users ChooseClass ss chosen normal
   ok "not for another's job" refused "there is no job 'roots'" users ChooseClass ss roots batch
   ok "nor for one that was given its class" refused "job other-1 was given class 'batch' by the scheduler" \

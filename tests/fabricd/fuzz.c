@@ -9,6 +9,7 @@
 #include "fabricd/jobs/orders.h"
 #include "fabricd/json.h"
 #include "fabricd/message.h"
+#include "fabricd/ratio.h"
 #include "fabricd/fabric/opensm.h"
 
 #include <stdio.h>
@@ -199,8 +200,9 @@ static struct daemon *host(void)
 }
 
 /*
- * Lines: id, class, another class, a wish, a control group, and a number for owner and lease, as the arguments of the
- * bus's methods. What is refused changes nothing, what is taken is there, and a job's line stays a line.
+ * Lines: id, class, another class, a wish, a control group, and a number for owner, lease and half of a ratio, as the
+ * arguments of the bus's methods. What is refused changes nothing, what is taken is there, and a job's line stays a
+ * line.
  */
 static void bus(const char *input)
 {
@@ -230,6 +232,11 @@ static void bus(const char *input)
     (void)order_set_class(&b, NULL, 0, id, other, &err);
     sd_bus_error_free(&err);
     (void)order_choose(&b, NULL, job.uid, id, wish, &err);
+    sd_bus_error_free(&err);
+    struct ratio ratio;
+    bool is_ratio = order_ratio(&b, NULL, job.uid, id, number, &err) >= 0;
+    is = jobs_find(&b.d->jobs, id);
+    need(!is_ratio || !is || !*is->small_ratio || ratio_parse(is->small_ratio, &ratio));
     sd_bus_error_free(&err);
     (void)order_renew(&b, NULL, &job, 0, &err);
     sd_bus_error_free(&err);

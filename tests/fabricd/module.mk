@@ -12,7 +12,7 @@ FABRICD_COMPILER := fabricd/compile.c fabricd/lanes.c fabricd/weights.c fabricd/
 tests/fabricd/test_compile_SRCS := tests/fabricd/test_compile.c $(FABRICD_COMPILER)
 tests/fabricd/test_compile_PKGS := check
 tests/fabricd/test_compile_LDLIBS := -lm
-tests/fabricd/test_ahead_SRCS := tests/fabricd/test_ahead.c fabricd/ahead.c
+tests/fabricd/test_ahead_SRCS := tests/fabricd/test_ahead.c fabricd/ahead.c fabricd/ratio.c
 tests/fabricd/test_ahead_PKGS := check
 tests/fabricd/test_pace_SRCS := tests/fabricd/test_pace.c fabricd/pace.c
 tests/fabricd/test_pace_PKGS := check
@@ -34,7 +34,7 @@ tests/fabricd/test_plan_PKGS := check yaml-0.1
 tests/fabricd/test_plan_LDLIBS := -lm
 tests/fabricd/test_opensm_conf_SRCS := tests/fabricd/test_opensm_conf.c fabricd/fabric/opensm.c $(FABRICD_COMPILER)
 tests/fabricd/test_opensm_conf_PKGS := check
-FABRICD_JOBS := fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/policy.c \
+FABRICD_JOBS := fabricd/ratio.c fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/policy.c \
                 fabricd/pattern.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c libmrmpi/route/policy.c
 tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fabricd/jobs/jobs_text.c fabricd/jobs/orders.c fabricd/log.c fabricd/json.c $(FABRICD_JOBS)
 tests/fabricd/test_proto_PKGS := check yaml-0.1 libsystemd

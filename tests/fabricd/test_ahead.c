@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fabricd/ahead.h"
+#include "fabricd/ratio.h"
 #include "tests/check.h"
 
 static struct qos_tables t;
@@ -109,6 +110,32 @@ START_TEST(the_part_of_a_process)
 }
 END_TEST
 
+/* Jobs' own ratios, as texts and in percent of a rail. */
+START_TEST(ratios)
+{
+    static const char *const wrong[] = {"",     "1",    "1:",     ":1",     "1:0",   "0:0",   "-1:1",         "+1:1",
+                                        "1:1 ", " 1:1", "1001:1", "1:1001", "1:2:3", "1.5:1", "4294967297:1", "none"};
+    char text[FD_RATIO_MAX];
+    struct ratio r;
+    for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        ck_assert_msg(!ratio_parse(wrong[i], &r), "%s", wrong[i]);
+        ck_assert(!r.small && !r.large);
+    }
+    ratio_text(&r, text);
+    ck_assert_str_eq(text, "");
+    ck_assert(ratio_parse("01:099", &r));
+    ratio_text(&r, text);
+    ck_assert_str_eq(text, "1:99");
+    ck_assert_uint_eq(ahead_part(ratio_percent(&r), 1, 1), 655);
+    ck_assert(ratio_parse("1000:1000", &r) && ratio_good(&r));
+    ratio_text(&r, text);
+    ck_assert_str_eq(text, "1000:1000");
+    ck_assert_uint_eq(ahead_part(ratio_percent(&r), 1, 2), FD_AHEAD_ALL / 4);
+    ck_assert(ratio_parse("0:1", &r) && ratio_percent(&r) == 0);
+    ck_assert(ratio_good(&(struct ratio){0, 0}) && !ratio_good(&(struct ratio){1, 0}));
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = tcase_create("ahead");
@@ -117,5 +144,6 @@ int main(void)
     tcase_add_test(c, who_does_not_go_ahead_has_none);
     tcase_add_test(c, hosts_behind_a_cable_divide_them);
     tcase_add_test(c, the_part_of_a_process);
+    tcase_add_test(c, ratios);
     return check_run(c, NULL);
 }

@@ -125,6 +125,18 @@ START_TEST(other_types)
     memset(j.wish, 'w', sizeof(j.wish));
     ck_assert_int_eq(message_check(&j, sizeof(j)), -EINVAL);
     j.wish[FD_NAME_MAX - 1] = 0;
+    static const struct {
+        uint16_t small, large;
+        int rc;
+    } ratios[] = {{0, 0, 0}, {0, 1, 0}, {1000, 1000, 0}, {1, 0, -EINVAL}, {1001, 1, -EINVAL}, {1, 1001, -EINVAL}};
+    for (unsigned i = 0; i < sizeof(ratios) / sizeof(ratios[0]); i++) {
+        j.ratio_small = ratios[i].small;
+        j.ratio_large = ratios[i].large;
+        j.flags = FD_JOB_RATIO;
+        ck_assert_int_eq(message_check(&j, sizeof(j)), ratios[i].rc);
+        j.flags = 0; /* as they were before there were ratios, and of whatever value */
+        ck_assert_int_eq(message_check(&j, sizeof(j)), 0);
+    }
     j.h.type = FD_JOB_CHOOSE;
     ck_assert_int_eq(message_check(&j, sizeof(j)), 0);
     j.job[0] = 0;
@@ -173,8 +185,15 @@ START_TEST(jobs_survive)
     char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64];
     struct jobs j;
     struct diag d = {0};
-    struct job a = {.id = "4711", .class_name = "urgent", .uid = 1000, .account = "true", .name = "a: \"b\" # c",
-                    .qos = "high", .partition = "p-1", .wish = "gold", .since = 1795717304};
+    struct job a = {.id = "4711",
+                    .class_name = "urgent",
+                    .uid = 1000,
+                    .account = "true",
+                    .name = "a: \"b\" # c",
+                    .qos = "high",
+                    .partition = "p-1",
+                    .wish = "gold",
+                    .since = 1795717304};
     struct job b = {.id = "b", .uid = FD_UID_ANY, .at = 1};
     ck_assert_ptr_nonnull(mkdtemp(dir));
     ck_assert(jobs_open(&j, dir, &d));
@@ -219,6 +238,7 @@ START_TEST(one_bad_line)
         {"  - {}", "jobs.yaml:4:5: error: "},
         {"  - {id: b, name: \303\251}", "jobs.yaml:4:19: error: name has a character that is not ASCII"},
         {"  %$\t@", "jobs.yaml:4:"},
+        {"  - {id: b, small_ratio: \"1:0\"}", "jobs.yaml:4:5: error: small_ratio is '1:0'; allowed: SMALL:LARGE"},
     };
     char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64], damaged[80], file[256];
     struct text kept = {0};
@@ -261,18 +281,18 @@ START_TEST(whose_job)
         uid_t uid;
         bool slurm;
         const char *why; /* NULL: it is of the job */
-    } is[] = {{"mine", 4242, false, NULL},
-              {"mine", 4243, false, "that job is uid 4242's"}, /* somebody who only says so */
-              {"mine", 0, false, "that job is uid 4242's"},
-              {"mine", 4242, true, "Slurm has it in the cgroup of job 7"},
-              {"7", 4242, true, NULL},
-              {"7", 4242, false, NULL},
-              {"old", 4242, false, "that job has no owner; set it again, with --user"},
-              {"old", FD_UID_ANY, false, "that job has no owner; set it again, with --user"},
-              {"group", 4242, false,
-               "its cgroup cannot be read, and that job's processes are in /sys/fs/cgroup/pids/x"},
-              {"", 4242, false, ""},
-              {"unknown", 4242, false, ""}};
+    } is[] = {
+        {"mine", 4242, false, NULL},
+        {"mine", 4243, false, "that job is uid 4242's"}, /* somebody who only says so */
+        {"mine", 0, false, "that job is uid 4242's"},
+        {"mine", 4242, true, "Slurm has it in the cgroup of job 7"},
+        {"7", 4242, true, NULL},
+        {"7", 4242, false, NULL},
+        {"old", 4242, false, "that job has no owner; set it again, with --user"},
+        {"old", FD_UID_ANY, false, "that job has no owner; set it again, with --user"},
+        {"group", 4242, false, "its cgroup cannot be read, and that job's processes are in /sys/fs/cgroup/pids/x"},
+        {"", 4242, false, ""},
+        {"unknown", 4242, false, ""}};
     ck_assert_ptr_nonnull(mkdtemp(dir));
     ck_assert(jobs_open(&j, dir, &d));
     for (unsigned i = 0; i < 4; i++)
@@ -458,7 +478,7 @@ int main(void)
     tcase_add_test(t, other_types);
     tcase_add_test(t, apply);
     tcase_add_test(t, jobs_survive);
-    tcase_add_loop_test(t, one_bad_line, 0, 8);
+    tcase_add_loop_test(t, one_bad_line, 0, 9);
     tcase_add_test(t, whose_job);
     tcase_add_test(t, pages);
     tcase_add_test(t, names_with_quotes);

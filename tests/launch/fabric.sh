@@ -48,6 +48,8 @@ ok "which both have at once" both "^- .id: \"$job\", class: silver, source: sche
 fabricctl job set "$job" silver --cluster --json >"$tmp/out"
 is "of which programs are told" "$? $(cat "$tmp/out")" '0 {"exit": 0, "messages": []}'
 ok "and take back" fabricctl job set "$job" - --cluster
+ok "it may send less ahead of bulk" fabricctl job set "$job" = --cluster --small-ratio 1:99
+ok "on all nodes, and nothing else changes" both "id: \"$job\", class: [a-z]*, source: user, .*name: a name, small_ratio: \"1:99\""
 ok "so that each has what its user chose there" sh -c "$(declare -f has jobs_of); tmp=$tmp; has n1 'class: tin, source: user' && has n2 'class: gold, source: user'"
 ok "a class that there is not is refused" exits_1 fabricctl job set "$job" brass --cluster
 forge() { as_user srun --jobid="$job" --overlap --chdir=/ -N 2 --ntasks-per-node=1 --fabric-order="$1" true; }
@@ -86,14 +88,23 @@ ok "that stays when its name changes" within 20 both "^- .id: \"$job\", class: g
 is "nothing went wrong" "$(cat "$tmp/watch.err")" ""
 ok "it ends" ends "$job"
 
+job=$(submit -N 2 -A physics --fabric-class=gold --fabric-small-ratio=1:999)
+ok "a job that asks for a small ratio has it" within 30 both "^- .id: \"$job\", class: gold, source: user, .*, small_ratio: \"1:999\""
+ok "its user changes it" as_user "$tmp/bin/fabricctl" --socket "$tmp/n1.sock" job choose "$job" --small-ratio 1:1
+ok "which that node does" has n1 "id: \"$job\", class: gold, source: user, .*, small_ratio: \"1:1\""
+ok "it ends" ends "$job"
+
 # ---- what users see -----------------------------------------------------------------------------------------------
 as_user srun --help >"$tmp/out" 2>&1
 like "srun's help has the option" '--fabric-class=CLASS +the class of the fabric' "$tmp/out"
+like "and the other one" '--fabric-small-ratio=SMALL' "$tmp/out"
 as_user srun --chdir=/ -N 2 -A physics --fabric-class=gold "$tmp/bin/fabric_tool" query "$tmp/n1.sock" 0 >"$tmp/out" 2>"$tmp/err"
 is "srun runs with a class that is offered" "$? $(grep -c fabric-class "$tmp/err")" "0 0"
 as_user srun --chdir=/ -N 2 -A biology --fabric-class=gold true >"$tmp/out" 2>"$tmp/err"
 is "and with one that is not" $? 0
 is "of which its user is told once" "$(grep -c -- '--fabric-class=gold has no effect: the job has class tin' "$tmp/err")" 1
+as_user srun --chdir=/ --fabric-small-ratio=1 true >"$tmp/out" 2>"$tmp/err"
+is "and a ratio that is none" "$(($? != 0)) $(grep -c 'fabric-small-ratio: SMALL:LARGE' "$tmp/err")" "1 1"
 as_user srun --chdir=/ --fabric-class='go ld' true >"$tmp/out" 2>"$tmp/err"
 is "a name that is none is refused before anything runs" "$(($? != 0)) $(grep -c 'fabric-class: 1 to 31 letters' "$tmp/err")" "1 1"
 cat >"$tmp/inside" <<END
