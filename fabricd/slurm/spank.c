@@ -221,6 +221,28 @@ static int find_daemon(int argc, char **argv, const char *node)
     return fd;
 }
 
+/* Has the daemon not heard of the job? Then it is told. Asked by renewing the job: it is there. */
+static void make_known(spank_t spank, int argc, char **argv, const char *node, uint32_t id)
+{
+    struct fd_job m = {.flags = FD_JOB_RENEW, .uid = FD_UID_ANY};
+    char uid_text[16];
+    uid_t uid;
+    int fd = find_daemon(argc, argv, node), rc = fd;
+    FILE *nowhere = fd < 0 ? NULL : fopen("/dev/null", "w");
+
+    snprintf(m.job, sizeof(m.job), "%u", id);
+    if (nowhere) {
+        rc = ctl_request(fd, FD_JOB_SET, &m, sizeof(m), nowhere, NULL);
+        fclose(nowhere);
+        if (rc == -ENOENT && !spank_get_item(spank, S_JOB_UID, &uid)) {
+            snprintf(uid_text, sizeof(uid_text), "%u", (unsigned)uid);
+            run_script(argc, argv, node, "late", id, (const char *[]){uid_text, wish, small_ratio});
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
 /*
  * On each node of a step that carries an order, as root, in what becomes its first process: that does not run if the
  * order is refused. (A plugin that is optional could not say so otherwise.)
@@ -231,10 +253,12 @@ int slurm_spank_task_init_privileged(spank_t spank, int argc, char **argv)
     uint32_t id;
     int task;
 
-    if (!*order || spank_get_item(spank, S_TASK_ID, &task) || task || spank_get_item(spank, S_JOB_ID, &id))
+    if (spank_get_item(spank, S_TASK_ID, &task) || task || spank_get_item(spank, S_JOB_ID, &id))
         return 0;
     find_node(spank, node, sizeof(node));
-    if (!run_script(argc, argv, node, "order", id, (const char *[]){order, "", ""}))
+    if (!*order)
+        make_known(spank, argc, argv, node, id);
+    else if (!run_script(argc, argv, node, "order", id, (const char *[]){order, "", ""}))
         _exit(1);
     return 0;
 }

@@ -92,6 +92,12 @@ job=$(submit -N 2 -A physics --fabric-class=gold --fabric-small-ratio=1:999)
 ok "a job that asks for a small ratio has it" within 30 both "^- .id: \"$job\", class: gold, source: user, .*, small_ratio: \"1:999\""
 ok "its user changes it" as_user "$tmp/bin/fabricctl" --socket "$tmp/n1.sock" job choose "$job" --small-ratio 1:1
 ok "which that node does" has n1 "id: \"$job\", class: gold, source: user, .*, small_ratio: \"1:1\""
+# a daemon that has not heard of a job: it was away when that began, or slurmd ran no prolog for a job that was requeued
+fabricctl --socket "$tmp/n2.sock" job del "$job"
+as_user srun --chdir=/ --jobid="$job" --overlap -N 2 --ntasks-per-node=1 --fabric-class=gold true
+ok "a job that a node does not know is known there when a step begins" \
+  has n2 "^- .id: \"$job\", class: gold, source: user, .*account: physics"
+ok "and is as it was where it was known" has n1 "id: \"$job\", class: gold, source: user, .*, small_ratio: \"1:1\""
 ok "it ends" ends "$job"
 
 # ---- what users see -----------------------------------------------------------------------------------------------

@@ -106,6 +106,15 @@ job=$(submit -N 2 -A biology --qos=high --fabric-class=gold)
 ok "and the QOS alone may not" within 30 both "^- .id: \"$job\", class: silver, source: rule, .*account: biology, qos: high"
 ok "it ends" ends "$job"
 
+job=$(submit -N 2)
+ok "a job that runs" within 30 both "^- .id: \"$job\", class: tin, .*qos: normal"
+ok "goes back to the queue" scontrol requeuehold "$job"
+ok "where neither node knows it" within 30 neither "id: \"$job\""
+ok "is given another QOS there" within 10 scontrol update "jobid=$job" QOS=high StartTime=now
+ok "and begins anew" scontrol release "$job"
+ok "with that QOS's class" within 60 both "^- .id: \"$job\", class: silver, source: rule, .*qos: high"
+ok "it ends" ends "$job"
+
 # ---- on the wire
 wire_begin -A biology --qos=high
 ok "a program of a job with a QOS runs on both nodes" wire_on
