@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target for everything in fabricd that reads what others wrote. The first byte chooses the reader. Besides
- * not crashing: a policy that compiles gives tables that are sound, and opensm's file merged twice is the same as once.
+ * libFuzzer target for everything in fabricd that reads what others wrote. The first byte chooses the reader, among
+ * those of FUZZ_KINDS in the environment, digits as in LLVMFuzzerTestOneInput; all if it is not there. Besides not
+ * crashing: a policy that compiles gives tables that are sound, and opensm's file merged twice is the same as once.
  */
 #include "fabricd/conf.h"
 #include "fabricd/dbus/internal.h"
@@ -252,6 +253,20 @@ static void bus(const char *input)
     need(b.d->jobs.seats.held[0] + b.d->jobs.seats.held[1] == b.d->jobs.n);
 }
 
+#define KINDS "01234567"
+static const char *kinds = KINDS;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    const char *s = getenv("FUZZ_KINDS");
+    if (s && (!*s || strspn(s, KINDS) != strlen(s)))
+        abort();
+    kinds = s ? s : kinds;
+    return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -263,7 +278,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     memcpy(s, data + 1, size - 1);
     s[size - 1] = 0;
-    switch (data[0] % 8) {
+    char kind = KINDS[data[0] % strlen(KINDS)];
+    if (!strchr(kinds, kind))
+        kind = kinds[data[0] % strlen(kinds)];
+    switch (kind - '0') {
     case 0:
         settings(s, size - 1);
         break;
