@@ -293,6 +293,15 @@ refuse:
     return 0;
 }
 
+/* For everybody from the beginning: a mode that is set by name might be another file's, where others can write. */
+static int bind_open(int fd, const struct sockaddr_un *a)
+{
+    mode_t mask = umask(0);
+    int rc = fchmod(fd, 0666) || bind(fd, (const struct sockaddr *)a, sizeof(*a)) ? -errno : 0;
+    umask(mask);
+    return rc;
+}
+
 /* A socket file that nobody listens on is left from a daemon that was killed; one that answers is in use. */
 static int bind_path(int fd, const char *path)
 {
@@ -300,18 +309,15 @@ static int bind_path(int fd, const char *path)
     if (strlen(path) >= sizeof(a.sun_path))
         return -ENAMETOOLONG;
     memcpy(a.sun_path, path, strlen(path));
-    if (!bind(fd, (struct sockaddr *)&a, sizeof(a)))
-        return 0;
-    if (errno != EADDRINUSE)
-        return -errno;
+    int first = bind_open(fd, &a);
+    if (first != -EADDRINUSE)
+        return first;
     int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     int rc = connect(probe, (struct sockaddr *)&a, sizeof(a)) ? errno : 0;
     close(probe);
-    if (rc != ECONNREFUSED)
+    if (rc != ECONNREFUSED && rc != ENOENT && rc != ELOOP) /* these two: a link that leads nowhere */
         return -EADDRINUSE;
-    if (unlink(path) || bind(fd, (struct sockaddr *)&a, sizeof(a)))
-        return -errno;
-    return 0;
+    return unlink(path) ? -errno : bind_open(fd, &a);
 }
 
 static int open_socket(struct server *s, const char *path)
@@ -324,8 +330,7 @@ static int open_socket(struct server *s, const char *path)
     int rc = bind_path(fd, path);
     if (!rc) {
         snprintf(s->path, sizeof(s->path), "%s", path);
-        /* Everybody may connect; what each may do is decided by its credentials. */
-        if (chmod(path, 0666) || listen(fd, BACKLOG))
+        if (listen(fd, BACKLOG)) /* everybody may connect; what each may do is decided by its credentials */
             rc = -errno;
     }
     if (rc)

@@ -129,6 +129,22 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   ok "but root still gets in" fabricctl status
 fi
 
+# a socket in a directory where others can write
+mkdir -m 777 shared
+echo secret >theirs.txt
+chmod 600 theirs.txt
+ln -s "$tmp/theirs.txt" shared/link.sock
+ln -s "$tmp/nowhere" shared/dangling.sock
+for where in link dangling; do
+  fabricd --config fabricd.yaml --state "$tmp/state-$where" --socket "$tmp/shared/$where.sock" 2>>shared.log &
+  other=$!
+  wait_for 10 fabricctl --socket "$tmp/shared/$where.sock" status >/dev/null
+  is "a link that is in its socket's place ($where) is replaced by the socket, for everybody" \
+    "$(stat -c '%F %a' "shared/$where.sock")" "socket 666"
+  stop $other
+done
+is "and what it led to is untouched" "$(stat -c %a theirs.txt) $(cat theirs.txt) $(ls nowhere 2>&1 | grep -c 'No such')" "600 secret 1"
+
 kill $daemon
 rc=0
 wait $daemon || rc=$?
