@@ -22,7 +22,7 @@ classes:
   - {name: tin, share: 10, choose: [{user: "*"}]}
 jobs:
   default: tin
-  rules: [{partition: urgent, class: silver}]
+  rules: [{partition: urgent, class: silver}, {name: "prod *", class: silver}]
 END
 wire_start "$tmp/wire.yaml"
 slurm_config_more() { echo "PartitionName=urgent Nodes=n1,n2 State=UP OverSubscribe=FORCE:8"; wire_config; }
@@ -48,6 +48,23 @@ ok "and goes on" wire_on
 is "on those that it had" "$(wire_lanes)" "$(lanes_of gold)"
 ok "it ends well: all messages have arrived, and nothing is complained of" wire_ends
 ok "and neither node knows it any more" within 30 neither "id: \"$job\""
+
+# ---- what scontrol changes of a running job is followed
+"$tmp/lib/fabric-job" watch 1 2>"$tmp/watch.err" &
+on_exit "kill $! 2>/dev/null; wait $! 2>/dev/null"
+wire_begin -A biology -J first
+ok "a job of the default class" wire_on
+is "on the lanes of that" "$(wire_lanes)" "$(lanes_of tin)"
+job=$(wire_job)
+renamed() { # once more, if the watch had not seen the job before
+  scontrol update "jobid=$job" Name="prod $((renames += 1))" && wait_for 5 both "^- .id: \"$job\", class: silver, source: rule, .*name: prod $renames"
+}
+renames=0
+ok "by another name a rule gives it a class while it runs" within 30 renamed
+ok "it goes on" wire_on
+is "on the lanes of that" "$(wire_lanes)" "$(lanes_of silver)"
+ok "it ends" wire_ends
+is "nothing went wrong" "$(cat "$tmp/watch.err")" ""
 
 wire_begin -p urgent
 ok "a job that a rule gives its class" wire_on
