@@ -191,6 +191,18 @@ static enum mr_err send_parcel(const struct op *o, const struct parcel *parcel, 
     return MR_SUCCESS;
 }
 
+/* The same for what the target counts. */
+static enum mr_err send_counted(const struct op *o, const struct parcel *parcel, uint64_t id)
+{
+    enum mr_err err;
+
+    o->p->issued++;
+    err = send_parcel(o, parcel, id);
+    if (err)
+        o->p->issued--;
+    return err;
+}
+
 /* How much of its payload are pieces, and how much data may they have. */
 static size_t room_for_data(const struct op *o, size_t unit)
 {
@@ -211,8 +223,7 @@ static enum mr_err put_part(const struct mr_pieces *p, size_t offset, void *arg)
 {
     struct op *o = arg;
 
-    o->p->issued++;
-    return send_parcel(o, &(struct parcel){.o = o, .p = p, .offset = offset, .len = p->bytes}, 0);
+    return send_counted(o, &(struct parcel){.o = o, .p = p, .offset = offset, .len = p->bytes}, 0);
 }
 
 /* For a result: the part of it that comes back. */
@@ -243,8 +254,7 @@ static enum mr_err accumulate_part(const struct mr_pieces *p, size_t offset, voi
 
     if (o->result)
         return ask_part(p, offset, len, NULL, o);
-    o->p->issued++;
-    return send_parcel(o, &(struct parcel){.o = o, .p = p, .offset = offset, .len = len}, 0);
+    return send_counted(o, &(struct parcel){.o = o, .p = p, .offset = offset, .len = len}, 0);
 }
 
 /* The same where memory is in reach. */
@@ -336,13 +346,13 @@ static enum mr_err go_long(struct op *o, size_t bytes)
     *c = (struct carrier){.p = o->p, .job = o->job};
     if (get)
         err = carry(o, c, tag);
+    if (!err && get)
+        return send_parcel(o, &(struct parcel){.o = o, .p = &all}, (uint64_t)tag);
     if (!err)
-        err = send_parcel(o, &(struct parcel){.o = o, .p = &all}, (uint64_t)tag);
-    if (!err && !get) {
-        o->p->issued++;
-        err = carry(o, c, tag);
-    }
-    return err;
+        err = send_counted(o, &(struct parcel){.o = o, .p = &all}, (uint64_t)tag);
+    if (err && !get)
+        free(c);
+    return err ? err : carry(o, c, tag);
 }
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */

@@ -36,6 +36,10 @@ for how in recv any probe coll; do
   ok "a rank that only waits ($how) learns that its peer is gone" grep -q '^rank 0 was told' "$tmp/out"
 done
 like "and says why" 'h1. error: rank 1 on h2 is lost: no rail has led there for 1 s' "$tmp/out"
+for how in win_lock win_start win_fence win_put win_put_long win_get win_get_long win_add win_add_long; do
+  MRMPI_LOG_LEVEL=0 silent $how computes "$tmp" "$die"
+  ok "so does one that uses a window ($how)" grep -q '^rank 0 was told' "$tmp/out"
+done
 MRMPI_LOG_LEVEL=0 silent recv_fatal computes "$tmp" "$die"
 like "with the default error handler the job ends with a message" 'rank 0 .*MPI_Recv: a process of the job has failed' "$tmp/out"
 MRMPI_LOG_LEVEL=0 silent recv computes "$tmp" 'simfab fault host h2 die'

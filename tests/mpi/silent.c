@@ -2,7 +2,8 @@
 /*
  * silent HOW WHAT DIRECTORY COMMAND: rank 0 only waits (HOW: recv, any, probe, coll; recv_fatal: with the default error
  * handler) while the last rank runs a command that takes the network away, and then waits as well (WHAT: waits) or
- * computes (computes). Whoever waits is told by an error that its peer is lost. With "lives" the peer is not lost: rank
+ * computes (computes). HOW may be of a window, too: win_lock, win_start, win_fence, win_put, win_get, win_add, and the
+ * last three with _long. Whoever waits is told by an error that its peer is lost. With "lives" the peer is not lost: rank
  * 1 computes for the seconds that stand in the place of the directory, and then sends.
  */
 #include <unistd.h>
@@ -11,8 +12,46 @@
 
 static int x;
 
+/* Windows, of one byte for each thing that can be waited for: what is asked of the peer has no answer any more. */
+static MPI_Win window;
+static char *part;
+
+static void make_window(void)
+{
+    MPI_Win_allocate(1 << 20, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &part, &window);
+    MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+}
+
+static int use_window(const char *how, int peer)
+{
+    static char data[1 << 20];
+    int len = strstr(how, "long") ? (int)sizeof(data) : 8, err = MPI_SUCCESS;
+    MPI_Group all, other;
+    if (!strcmp(how, "win_fence"))
+        return MPI_Win_fence(0, window);
+    if (!strcmp(how, "win_start")) {
+        MPI_Win_get_group(window, &all);
+        MPI_Group_incl(all, 1, &peer, &other);
+        return MPI_Win_start(other, 0, window);
+    }
+    if (!strcmp(how, "win_lock")) {
+        err = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, peer, 0, window);
+        return err ? err : MPI_Win_unlock(peer, window);
+    }
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
+    if (strstr(how, "put"))
+        err = MPI_Put(data, len, MPI_BYTE, peer, 0, len, MPI_BYTE, window);
+    else if (strstr(how, "get"))
+        err = MPI_Get(data, len, MPI_BYTE, peer, 0, len, MPI_BYTE, window);
+    else
+        err = MPI_Accumulate(data, len, MPI_CHAR, peer, 0, len, MPI_CHAR, MPI_MAX, window);
+    return err ? err : MPI_Win_flush(peer, window);
+}
+
 static int wait_for_it(const char *how, int peer)
 {
+    if (window != MPI_WIN_NULL)
+        return use_window(how, peer);
     if (!strcmp(how, "any"))
         return MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (!strcmp(how, "probe"))
@@ -70,6 +109,9 @@ int main(int argc, char **argv)
     EQ(MPI_Sendrecv(&rank, 1, MPI_INT, 1 - rank, 1, &x, 1, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
        MPI_SUCCESS);
     EQ(x, 1 - rank);
+    window = MPI_WIN_NULL;
+    if (!strncmp(argv[1], "win_", 4))
+        make_window();
     EQ(MPI_Barrier(MPI_COMM_WORLD), MPI_SUCCESS);
     if (rank == 1) {
         usleep(10000); /* nothing is under way any more */
