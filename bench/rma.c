@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What operations on windows cost: rma KIND:BYTES:COUNT...
+ *
+ *   put get acc:BYTES:COUNT   the operation and a flush, COUNT times: "put BYTES MICROSECONDS BEST"
+ *   fadd cas:8:COUNT          fetch and add, compare and swap, and a flush
+ *   lock:BYTES:COUNT          an exclusive lock, a put, the unlock
+ *   rate:BYTES:COUNT          COUNT times WINDOW puts and a flush: "rate BYTES MILLIONS/S BEST"
+ *   putbw getbw:BYTES:COUNT   COUNT times several operations and a flush: "putbw BYTES MB/S BEST" (10^6)
+ *   fence:BYTES:COUNT         two fences, between them a put to the next rank by every rank
+ *
+ * Rank 0 is the origin, rank 1 the target, which waits in a barrier; the others take part in fences only. Every figure
+ * is the median over up to BLOCKS equal parts of COUNT, and beside it the best of them. A plain MPI program: the same
+ * source is measured under every MPI.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOW 64
+#define BLOCKS 9
+#define WARMUP 3
+#define DEEP   (64 << 20) /* bytes in flight at most, for bandwidths */
+
+static int rank, size, deep;
+static char *buf, *base;
+static MPI_Win win;
+static long one = 1, old, now;
+
+static void put(int bytes)
+{
+    MPI_Put(buf, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
+    MPI_Win_flush(1, win);
+}
+
+static void get(int bytes)
+{
+    MPI_Get(buf, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
+    MPI_Win_flush(1, win);
+}
+
+static void acc(int bytes)
+{
+    MPI_Accumulate(buf, bytes / 8, MPI_LONG, 1, 0, bytes / 8, MPI_LONG, MPI_SUM, win);
+    MPI_Win_flush(1, win);
+}
+
+static void fadd(int bytes)
+{
+    MPI_Fetch_and_op(&one, &old, MPI_LONG, 1, 0, MPI_SUM, win);
+    MPI_Win_flush(1, win);
+}
+
+static void cas(int bytes)
+{
+    MPI_Compare_and_swap(&one, &old, &now, MPI_LONG, 1, 0, win);
+    MPI_Win_flush(1, win);
+}
+
+static void lock(int bytes)
+{
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+    MPI_Put(buf, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
+    MPI_Win_unlock(1, win);
+}
+
+static void puts_of(int bytes)
+{
+    for (int i = 0; i < deep; i++)
+        MPI_Put(buf + (size_t)i * (size_t)bytes, bytes, MPI_BYTE, 1, (MPI_Aint)i * bytes, bytes, MPI_BYTE, win);
+    MPI_Win_flush(1, win);
+}
+
+static void gets_of(int bytes)
+{
+    for (int i = 0; i < deep; i++)
+        MPI_Get(buf + (size_t)i * (size_t)bytes, bytes, MPI_BYTE, 1, (MPI_Aint)i * bytes, bytes, MPI_BYTE, win);
+    MPI_Win_flush(1, win);
+}
+
+static void fence(int bytes)
+{
+    MPI_Win_fence(0, win);
+    MPI_Put(buf, bytes, MPI_BYTE, (rank + 1) % size, 0, bytes, MPI_BYTE, win);
+    MPI_Win_fence(0, win);
+}
+
+enum unit { EACH_US, MILLIONS, MBYTES };
+
+static const struct kind {
+    const char *name;
+    void (*step)(int bytes);
+    enum unit unit;
+    int epoch; /* in lock_all */
+} kinds[] = {
+    {"put", put, EACH_US, 1},       {"get", get, EACH_US, 1},      {"acc", acc, EACH_US, 1},
+    {"fadd", fadd, EACH_US, 1},     {"cas", cas, EACH_US, 1},      {"lock", lock, EACH_US, 0},
+    {"rate", puts_of, MILLIONS, 1}, {"putbw", puts_of, MBYTES, 1}, {"getbw", gets_of, MBYTES, 1},
+    {"fence", fence, EACH_US, 0},
+};
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Seconds for one step: the median over the blocks, and the best. */
+static double measure(const struct kind *k, int bytes, int count, double *best)
+{
+    int blocks = count < BLOCKS ? count : BLOCKS, each = count / blocks;
+    double second[BLOCKS];
+
+    for (int i = 0; i < WARMUP; i++)
+        k->step(bytes);
+    for (int b = 0; b < blocks; b++) {
+        double start = MPI_Wtime();
+
+        for (int i = 0; i < each; i++)
+            k->step(bytes);
+        second[b] = (MPI_Wtime() - start) / each;
+    }
+    qsort(second, (size_t)blocks, sizeof second[0], ascending);
+    *best = second[0];
+    return (second[(blocks - 1) / 2] + second[blocks / 2]) / 2;
+}
+
+static double figure(const struct kind *k, int bytes, double seconds)
+{
+    if (k->unit == EACH_US)
+        return 1e6 * seconds;
+    return 1e-6 * deep * (k->unit == MBYTES ? bytes : 1) / seconds;
+}
+
+static void run(const struct kind *k, int bytes, int count)
+{
+    double s, best;
+    size_t room;
+
+    deep = k->unit == EACH_US ? 1 : WINDOW;
+    while (deep > 2 && (size_t)deep * (size_t)bytes > DEEP)
+        deep /= 2;
+    room = (size_t)deep * (size_t)(bytes < 64 ? 64 : bytes);
+    buf = calloc(1, room);
+    if (!buf)
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    MPI_Win_allocate((MPI_Aint)room, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    memset(base, 0, room);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0 || k->step == fence) {
+        if (k->epoch)
+            MPI_Win_lock_all(0, win);
+        s = measure(k, bytes, count, &best);
+        if (k->epoch)
+            MPI_Win_unlock_all(win);
+        if (rank == 0)
+            printf("%s %d %.4f %.4f\n", k->name, bytes, figure(k, bytes, s), figure(k, bytes, best));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_free(&win);
+    free(buf);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int i = 1; i < argc; i++) {
+        char name[16];
+        int bytes, count;
+        size_t k = 0;
+
+        if (sscanf(argv[i], "%15[a-z]:%d:%d", name, &bytes, &count) != 3 || bytes < 1 || count < 1)
+            MPI_Abort(MPI_COMM_WORLD, 2);
+        while (k < sizeof kinds / sizeof kinds[0] && strcmp(kinds[k].name, name))
+            k++;
+        if (k == sizeof kinds / sizeof kinds[0] || (size < 2 && kinds[k].step != fence))
+            MPI_Abort(MPI_COMM_WORLD, 2);
+        run(&kinds[k], bytes, count);
+    }
+    MPI_Finalize();
+    return 0;
+}
