@@ -202,7 +202,8 @@ const struct mr_config_row mr_config_rows[] = {
     {"MRMPI_ASYNC_PROGRESS", NULL, FIELD(async_progress), BOOL, "no", 0, 1, "",
      "let a thread of each rank do what others ask of its windows while the program computes, and no other thread is "
      "in an MPI function. It looks every 20 to 500 us, and each MPI function takes a lock. no: that waits for the "
-     "next MPI function, but for what adapters or other processes of the node do by themselves (see One-sided communication)",
+     "next MPI function, but for what adapters or other processes of the node do by "
+     "themselves (see One-sided communication)",
      MR_TOPIC_JOB, AT_INIT},
     {"MRMPI_CHECK_ARGS", NULL, FIELD(check_args), BOOL, "yes", 0, 1, "",
      "check the arguments of MPI functions. no saves a little time in each call, and wrong arguments are not "

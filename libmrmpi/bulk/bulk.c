@@ -178,8 +178,8 @@ static bool goes_inline(const struct mr_peer *p, const struct job *j)
     if (!j->move || j->read || j->size > MR_PACKET_SHORT)
         return false;
     for (unsigned i = 0; i < p->num_now; i++)
-        if (p->rdma >> i & 1 && (p->now[i].state != MR_SUB_OPEN ||
-                                 j->size > mr_sub_rdma_link(&p->now[i], job_level(j))->qp.max_inline))
+        if (p->rdma >> i & 1 &&
+            (p->now[i].state != MR_SUB_OPEN || j->size > mr_sub_rdma_link(&p->now[i], job_level(j))->qp.max_inline))
             return false;
     return true;
 }
@@ -299,6 +299,6 @@ int mr_bulk_move(struct mr_peer *p, void *buf, size_t len, const struct mr_remot
 {
     if (remote->serial)
         return -EPROTO;
-    return begin_put(p, &(struct job){
-                            .buf = buf, .size = len, .part = {.len = len}, .remote = remote, .move = m, .read = !write});
+    return begin_put(
+        p, &(struct job){.buf = buf, .size = len, .part = {.len = len}, .remote = remote, .move = m, .read = !write});
 }

@@ -75,12 +75,7 @@ struct mr_win_region {
     uintptr_t start, end;
 };
 
-/* Who waits for the lock of this process's part. */
-struct mr_lock_waiter {
-    struct mr_lock_waiter *next;
-    int rank;
-    bool exclusive;
-};
+struct mr_lock_waiter;
 
 struct mr_win_state {
     struct mr_win *win;
@@ -102,19 +97,6 @@ struct mr_win_state {
     struct mr_win_state *next_waiting; /* in the list of those that are looked at for their waiters */
     bool looked_at;                    /* it is in it */
 };
-
-/* ---- memory.c: what the ranks of a node share -------------------------------------------------------------------- */
-
-struct mr_node_memory;
-/*
- * Collective over c. sizes: of all ranks. Gives all that are on this node one memory; *mine, and local and mutex of the
- * targets on it. MR_ERR_RMA_SHARED: it cannot be shared, by all ranks alike; nothing is left.
- */
-enum mr_err mr_node_memory_make(struct mr_win *w, bool page_aligned);
-void mr_node_memory_drop(struct mr_node_memory *m);
-/* Between processes; the holder may die. */
-void mr_rma_mutex_take(struct mr_rma_mutex *g);
-void mr_rma_mutex_give(struct mr_rma_mutex *g);
 
 /* ---- state.c: windows by context, peers, packets, waiting -------------------------------------------------------- */
 
@@ -165,7 +147,7 @@ void mr_lock_end(struct mr_win *w);         /* nobody waits any more */
 void mr_lock_init(void);
 int mr_lock_serve_all(void); /* those that wait; number of locks given */
 
-/* ---- direct.c: by RDMA -------------------------------------------------------------------------------------------- */
+/* ---- direct.c: by RDMA ------------------------------------------------------------------------------------------- */
 
 /*
  * Writes or reads len bytes at addr in p's part; counts as open until that is done. False: it has to go otherwise. The

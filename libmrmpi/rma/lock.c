@@ -8,6 +8,13 @@
 
 #include "libmrmpi/rma/internal.h"
 
+/* Who waits for the lock of this process's part. */
+struct mr_lock_waiter {
+    struct mr_lock_waiter *next;
+    int rank;
+    bool exclusive;
+};
+
 static struct mr_win_state *waiting; /* windows whose lock somebody waits for */
 
 bool mr_lock_try(struct mr_rma_mutex *g, bool exclusive)

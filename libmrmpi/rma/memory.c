@@ -16,7 +16,7 @@
 
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/rma/internal.h"
+#include "libmrmpi/rma/memory.h"
 
 struct mr_node_memory {
     char *base;

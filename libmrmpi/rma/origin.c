@@ -9,29 +9,7 @@
 #include <string.h>
 
 #include "libmrmpi/core/datatype.h"
-#include "libmrmpi/rma/internal.h"
-
-/* Packets to a target that may wait in its channel, and results that it may owe; then the program waits. */
-#define WAITING_MOST 64u
-#define AWAITED_MOST 256u
-/* Bytes that are accumulated at a time in memory that is in reach. */
-#define NEAR_PART (32u << 10)
-
-/* An operation on its way. */
-struct op {
-    struct mr_win *w;
-    struct mr_rma_peer *p;
-    struct mr_vc *vc;
-    struct mr_rma_job *job; /* NULL: the program has no request */
-    enum mr_rma_what what;
-    unsigned code; /* enum mr_op_id, or MR_PIECES_SWAP */
-    struct mr_type *basic;
-    const struct mr_rma_data *from, *result; /* NULL: there is none */
-    const struct mr_rma_place *at;
-    uint64_t addr;
-    bool in_reach;
-    char *near; /* then: where it is */
-};
+#include "libmrmpi/rma/way.h"
 
 /* ---- what is asked for ------------------------------------------------------------------------------------------- */
 
@@ -61,7 +39,7 @@ static enum mr_err out_of_range(const struct mr_rma_place *at)
 /* Part of an operation on this process's own memory in a dynamic window. */
 static enum mr_err own_part(const struct mr_pieces *p, size_t offset, void *arg)
 {
-    struct op *o = arg;
+    struct mr_rma_way *o = arg;
     int64_t lo, hi;
     char *mem;
 
@@ -72,7 +50,7 @@ static enum mr_err own_part(const struct mr_pieces *p, size_t offset, void *arg)
 }
 
 /* Its own memory is in reach of each process. */
-static enum mr_err begin_own(struct op *o, struct mr_span span)
+static enum mr_err begin_own(struct mr_rma_way *o, struct mr_span span)
 {
     const struct mr_rma_place *at = o->at;
 
@@ -81,11 +59,11 @@ static enum mr_err begin_own(struct op *o, struct mr_span span)
         return MR_SUCCESS;
     if (o->w->flavor != MR_WIN_DYNAMIC)
         return out_of_range(at);
-    return mr_pieces_cut(at->type, at->count, NEAR_PART, 1, MR_PIECES_MAX, own_part, o);
+    return mr_pieces_cut(at->type, at->count, MR_NEAR_PART, 1, MR_PIECES_MAX, own_part, o);
 }
 
 /* Operations with requests are for epochs of locks (MPI-4.1 section 12.3.5). */
-static enum mr_err may_request(const struct op *o)
+static enum mr_err may_request(const struct mr_rma_way *o)
 {
     return !o->job || o->p->wanted ? MR_SUCCESS
                                    : mr_fail(MR_ERR_RMA_SYNC, "an operation with a request needs MPI_Win_lock or "
@@ -93,7 +71,7 @@ static enum mr_err may_request(const struct op *o)
 }
 
 /* Finds where it goes, if it may. at->rank is one of the window. */
-static enum mr_err begin(struct op *o, struct mr_win *w, const struct mr_rma_place *at)
+static enum mr_err begin(struct mr_rma_way *o, struct mr_win *w, const struct mr_rma_place *at)
 {
     const struct mr_win_target *t = &w->in->target[at->rank];
     struct mr_span span = mr_type_span(at->type, at->count);
@@ -124,241 +102,10 @@ static enum mr_err begin(struct op *o, struct mr_win *w, const struct mr_rma_pla
     return MR_SUCCESS;
 }
 
-/* ---- packets ----------------------------------------------------------------------------------------------------- */
-
-/* What a packet is made of. */
-struct parcel {
-    const struct op *o;
-    const struct mr_pieces *p;
-    size_t offset;    /* of its data in that of the operation */
-    const void *data; /* NULL: packed from o->from */
-    size_t len;
-};
-
-static void make_parcel(void *to, size_t len, const void *what)
-{
-    const struct parcel *parcel = what;
-    const struct op *o = parcel->o;
-    char *at = to;
-    struct mr_rma_op op = {.addr = o->addr,
-                           .bytes = parcel->p->bytes,
-                           .pieces = (uint16_t)parcel->p->num,
-                           .op = (uint8_t)o->code,
-                           .basic = o->basic ? o->basic->basic : 0};
-
-    memcpy(at, &op, sizeof(op));
-    at += sizeof(op);
-    memcpy(at, parcel->p->piece, op.pieces * sizeof(parcel->p->piece[0]));
-    at += op.pieces * sizeof(parcel->p->piece[0]);
-    if (!parcel->len)
-        return;
-    if (parcel->data)
-        memcpy(at, parcel->data, parcel->len);
-    else
-        mr_type_pack(o->from->buf, o->from->count, o->from->type, parcel->offset, at, parcel->len);
-}
-
-static bool has_room(void *vc)
-{
-    return mr_vc_lost(vc) || mr_vc_waiting(vc) <= WAITING_MOST / 2;
-}
-
-static bool has_less_to_come(const struct mr_rma_peer *p, uint32_t goal)
-{
-    return p->awaited < goal;
-}
-
-static enum mr_err send_parcel(const struct op *o, const struct parcel *parcel, uint64_t id)
-{
-    size_t len = sizeof(struct mr_rma_op) + parcel->p->num * sizeof(parcel->p->piece[0]) + parcel->len;
-    struct mr_hdr hdr = {.kind = MR_PKT_ABOVE,
-                         .tag = (int)o->what,
-                         .rank = o->w->comm->rank,
-                         .ctx = o->w->comm->context,
-                         .len = len,
-                         .rreq = id};
-    void *scratch = mr_rma_scratch(MR_SCRATCH_PACKET, len);
-    int err = scratch ? mr_vc_send_made(o->vc, &hdr, len, scratch, make_parcel, parcel) : -ENOMEM;
-
-    if (err == -ENOMEM)
-        return mr_fail(MR_ERR_NO_MEM, "no memory for a packet to rank %d of the window", o->at->rank);
-    if (err) {
-        o->p->error = err;
-        return mr_rma_lost(o->p);
-    }
-    if (mr_vc_waiting(o->vc) > WAITING_MOST)
-        mr_progress_until(has_room, o->vc);
-    return MR_SUCCESS;
-}
-
-/* The same for what the target counts. */
-static enum mr_err send_counted(const struct op *o, const struct parcel *parcel, uint64_t id)
-{
-    enum mr_err err;
-
-    o->p->issued++;
-    err = send_parcel(o, parcel, id);
-    if (err)
-        o->p->issued--;
-    return err;
-}
-
-/* How much of its payload are pieces, and how much data may they have. */
-static size_t room_for_data(const struct op *o, size_t unit)
-{
-    size_t room = mr_vc_eager_max(o->vc) - sizeof(struct mr_rma_op), pieces = mr_pieces_most(mr_vc_eager_max(o->vc));
-
-    room -= pieces * sizeof(struct mr_rma_piece);
-    return room / unit * unit;
-}
-
-static bool fits_one_packet(const struct op *o, size_t bytes)
-{
-    return sizeof(struct mr_rma_op) + bytes <= mr_vc_eager_max(o->vc);
-}
-
-/* ---- parts of an operation, wherever it goes --------------------------------------------------------------------- */
-
-static enum mr_err put_part(const struct mr_pieces *p, size_t offset, void *arg)
-{
-    struct op *o = arg;
-
-    return send_counted(o, &(struct parcel){.o = o, .p = p, .offset = offset, .len = p->bytes}, 0);
-}
-
-/* For a result: the part of it that comes back. */
-static enum mr_err ask_part(const struct mr_pieces *p, size_t offset, size_t len, const void *data, struct op *o)
-{
-    uint64_t id;
-    enum mr_err err = MR_SUCCESS;
-
-    if (o->p->awaited >= AWAITED_MOST)
-        err = mr_rma_await(o->p, has_less_to_come, AWAITED_MOST / 2);
-    if (err)
-        return err;
-    id = mr_result_expect(o->p, o->job, o->result, offset, p->bytes);
-    if (!id)
-        return MR_ERR_NO_MEM;
-    return send_parcel(o, &(struct parcel){.o = o, .p = p, .offset = offset, .data = data, .len = len}, id);
-}
-
-static enum mr_err get_part(const struct mr_pieces *p, size_t offset, void *arg)
-{
-    return ask_part(p, offset, 0, NULL, arg);
-}
-
-static enum mr_err accumulate_part(const struct mr_pieces *p, size_t offset, void *arg)
-{
-    struct op *o = arg;
-    size_t len = o->code == MR_OP_NO_OP ? 0 : p->bytes;
-
-    if (o->result)
-        return ask_part(p, offset, len, NULL, o);
-    return send_counted(o, &(struct parcel){.o = o, .p = p, .offset = offset, .len = len}, 0);
-}
-
-/* The same where memory is in reach. */
-static enum mr_err accumulate_near(const struct mr_pieces *p, size_t offset, void *arg)
-{
-    struct op *o = arg;
-    char *data = mr_rma_scratch(MR_SCRATCH_DATA, 2 * p->bytes), *old = data ? data + p->bytes : NULL;
-    enum mr_err err;
-
-    if (!data)
-        return mr_fail(MR_ERR_NO_MEM, "no memory to accumulate with");
-    if (o->code != MR_OP_NO_OP)
-        mr_type_pack(o->from->buf, o->from->count, o->from->type, offset, data, p->bytes);
-    err =
-        mr_rma_apply(o->w->in->target[o->at->rank].mutex, o->near, p, o->code, o->basic, data, o->result ? old : NULL);
-    if (!err && o->result)
-        mr_type_unpack(o->result->buf, o->result->count, o->result->type, offset, old, p->bytes);
-    return err;
-}
-
-/* ---- long operations --------------------------------------------------------------------------------------------- */
-
-/* A message of ours, to or from the program's memory. */
-struct carrier {
-    struct mr_rma_peer *p;
-    struct mr_rma_job *job;
-};
-
-static void carried(struct mr_request *req, void *arg)
-{
-    struct carrier c = *(struct carrier *)arg;
-    enum mr_err err = req->status.error;
-
-    free(arg);
-    mr_request_put(req);
-    c.p->open--;
-    if (err && !c.job)
-        c.p->refused = err;
-    mr_rma_job_part_done(c.job, err);
-}
-
-static int next_tag(struct mr_rma_peer *p, bool get)
-{
-    return (int)((2 * p->next_tag++ + get) & MR_TAG_UB);
-}
-
-/* The message is posted, whatever it takes, since the target has been told of it or will be. */
-static enum mr_err carry(struct op *o, struct carrier *c, int tag)
-{
-    struct mr_comm *comm = o->w->comm;
-    struct mr_request *req;
-    enum mr_err err;
-
-    if (o->what == MR_RMA_GET_LONG) {
-        err = mr_irecv(o->result->buf, o->result->count, o->result->type, o->at->rank, tag, comm, comm->context, &req);
-    } else {
-        err = mr_isend(o->from->buf, o->from->count, o->from->type, o->at->rank, tag, comm, comm->context,
-                       MR_SEND_STANDARD, &req);
-        if (err && mr_isend_poison(err, o->at->rank, tag, comm, comm->context, &req) == MR_SUCCESS)
-            mr_request_put(req);
-    }
-    if (err) {
-        free(c);
-        return err;
-    }
-    o->p->open++;
-    if (o->job)
-        o->job->parts++;
-    if (req->complete) {
-        carried(req, c);
-        return MR_SUCCESS;
-    }
-    req->on_complete_arg = c;
-    req->on_complete = carried;
-    return MR_SUCCESS;
-}
-
-/* All of it is in one piece in the window. */
-static enum mr_err go_long(struct op *o, size_t bytes)
-{
-    struct mr_pieces all = {.bytes = bytes};
-    bool get = o->what == MR_RMA_GET_LONG;
-    int tag = next_tag(o->p, get);
-    struct carrier *c = malloc(sizeof(*c));
-    enum mr_err err = MR_SUCCESS;
-
-    if (!c)
-        return mr_fail(MR_ERR_NO_MEM, "no memory for an operation on rank %d of the window", o->at->rank);
-    *c = (struct carrier){.p = o->p, .job = o->job};
-    if (get)
-        err = carry(o, c, tag);
-    if (!err && get)
-        return send_parcel(o, &(struct parcel){.o = o, .p = &all}, (uint64_t)tag);
-    if (!err)
-        err = send_counted(o, &(struct parcel){.o = o, .p = &all}, (uint64_t)tag);
-    if (err && !get)
-        free(c);
-    return err ? err : carry(o, c, tag);
-}
-
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
 /* The program's request. An operation that could not begin has none. */
-static enum mr_err end(struct op *o, enum mr_err err, struct mr_request **req)
+static enum mr_err end(struct mr_rma_way *o, enum mr_err err, struct mr_request **req)
 {
     struct mr_rma_job *j = o->job;
 
@@ -373,7 +120,7 @@ static enum mr_err end(struct op *o, enum mr_err err, struct mr_request **req)
     return err;
 }
 
-static enum mr_err prepare(struct op *o, struct mr_win *w, struct mr_request **req)
+static enum mr_err prepare(struct mr_rma_way *o, struct mr_win *w, struct mr_request **req)
 {
     if (!req)
         return MR_SUCCESS;
@@ -388,7 +135,7 @@ static bool is_nowhere(const struct mr_rma_place *at)
 }
 
 /* A transfer of data that lies in one piece in the window. */
-static enum mr_err transfer_solid(struct op *o, size_t bytes)
+static enum mr_err transfer_solid(struct mr_rma_way *o, size_t bytes)
 {
     const struct mr_rma_data *here = o->what == MR_RMA_PUT ? o->from : o->result;
 
@@ -396,15 +143,15 @@ static enum mr_err transfer_solid(struct op *o, size_t bytes)
     if (here->type->contiguous &&
         mr_direct_move(o->p, o->job, (char *)here->buf + here->type->true_lb, bytes, o->addr, o->what == MR_RMA_PUT))
         return MR_SUCCESS;
-    if (!fits_one_packet(o, bytes)) {
+    if (!mr_way_fits(o, bytes)) {
         o->what = o->what == MR_RMA_PUT ? MR_RMA_PUT_LONG : MR_RMA_GET_LONG;
-        return go_long(o, bytes);
+        return mr_way_long(o, bytes);
     }
     struct mr_pieces all = {.bytes = bytes};
-    return o->what == MR_RMA_PUT ? put_part(&all, 0, o) : get_part(&all, 0, o);
+    return o->what == MR_RMA_PUT ? mr_way_put(&all, 0, o) : mr_way_get(&all, 0, o);
 }
 
-static enum mr_err transfer(struct op *o)
+static enum mr_err transfer(struct mr_rma_way *o)
 {
     const struct mr_rma_place *at = o->at;
     size_t bytes = place_bytes(at);
@@ -419,14 +166,14 @@ static enum mr_err transfer(struct op *o)
         return MR_SUCCESS;
     if (at->type->contiguous)
         return transfer_solid(o, bytes);
-    return mr_pieces_cut(at->type, at->count, room_for_data(o, 1), 1, mr_pieces_most(mr_vc_eager_max(o->vc)),
-                         o->what == MR_RMA_PUT ? put_part : get_part, o);
+    return mr_pieces_cut(at->type, at->count, mr_way_room(o, 1), 1, mr_pieces_most(mr_vc_eager_max(o->vc)),
+                         o->what == MR_RMA_PUT ? mr_way_put : mr_way_get, o);
 }
 
 enum mr_err mr_put(struct mr_win *w, const struct mr_rma_data *from, const struct mr_rma_place *to,
                    struct mr_request **req)
 {
-    struct op o = {.what = MR_RMA_PUT, .from = from};
+    struct mr_rma_way o = {.what = MR_RMA_PUT, .from = from};
     enum mr_err err = prepare(&o, w, req);
 
     if (err)
@@ -442,7 +189,7 @@ enum mr_err mr_put(struct mr_win *w, const struct mr_rma_data *from, const struc
 enum mr_err mr_get(struct mr_win *w, const struct mr_rma_data *to, const struct mr_rma_place *from,
                    struct mr_request **req)
 {
-    struct op o = {.what = MR_RMA_GET, .result = to};
+    struct mr_rma_way o = {.what = MR_RMA_GET, .result = to};
     enum mr_err err = prepare(&o, w, req);
 
     if (err)
@@ -456,7 +203,7 @@ enum mr_err mr_get(struct mr_win *w, const struct mr_rma_data *to, const struct 
 }
 
 /* What an operation is applied to: the one basic type that the place's datatype consists of. */
-static enum mr_err find_basic(struct op *o, const struct mr_rma_place *at, const struct mr_op *op)
+static enum mr_err find_basic(struct mr_rma_way *o, const struct mr_rma_place *at, const struct mr_op *op)
 {
     if (at->type->basic >= MR_NUM_BASICS)
         return mr_fail(MR_ERR_TYPE, "the target's datatype has more than one basic type");
@@ -469,7 +216,7 @@ static enum mr_err find_basic(struct op *o, const struct mr_rma_place *at, const
     return MR_SUCCESS;
 }
 
-static enum mr_err update(struct op *o)
+static enum mr_err update(struct mr_rma_way *o)
 {
     const struct mr_rma_place *at = o->at;
     size_t unit = o->basic->size;
@@ -477,15 +224,16 @@ static enum mr_err update(struct op *o)
     if (!place_bytes(at))
         return MR_SUCCESS;
     if (o->in_reach)
-        return mr_pieces_cut(at->type, at->count, NEAR_PART / unit * unit, unit, MR_PIECES_MAX, accumulate_near, o);
-    return mr_pieces_cut(at->type, at->count, room_for_data(o, unit), unit, mr_pieces_most(mr_vc_eager_max(o->vc)),
-                         accumulate_part, o);
+        return mr_pieces_cut(at->type, at->count, MR_NEAR_PART / unit * unit, unit, MR_PIECES_MAX,
+                             mr_way_accumulate_near, o);
+    return mr_pieces_cut(at->type, at->count, mr_way_room(o, unit), unit, mr_pieces_most(mr_vc_eager_max(o->vc)),
+                         mr_way_accumulate, o);
 }
 
 enum mr_err mr_accumulate(struct mr_win *w, const struct mr_rma_data *from, const struct mr_rma_data *result,
                           const struct mr_rma_place *to, const struct mr_op *op, struct mr_request **req)
 {
-    struct op o = {.what = result ? MR_RMA_FETCH : MR_RMA_ACC, .code = op->id, .from = from, .result = result};
+    struct mr_rma_way o = {.what = result ? MR_RMA_FETCH : MR_RMA_ACC, .code = op->id, .from = from, .result = result};
     enum mr_err err = prepare(&o, w, req);
 
     if (err || is_nowhere(to))
@@ -509,7 +257,7 @@ enum mr_err mr_compare_and_swap(struct mr_win *w, const void *value, const void 
                                 const struct mr_rma_place *at)
 {
     struct mr_rma_data to = {.buf = result, .count = 1, .type = at->type};
-    struct op o = {.what = MR_RMA_SWAP, .code = MR_PIECES_SWAP, .result = &to, .basic = at->type};
+    struct mr_rma_way o = {.what = MR_RMA_SWAP, .code = MR_PIECES_SWAP, .result = &to, .basic = at->type};
     struct mr_pieces one = {.bytes = at->type->size};
     char data[2 * sizeof(long double)];
     enum mr_err err = is_nowhere(at) ? MR_SUCCESS : begin(&o, w, at);
@@ -522,5 +270,5 @@ enum mr_err mr_compare_and_swap(struct mr_win *w, const void *value, const void 
     memcpy(data + one.bytes, compare, one.bytes);
     if (o.in_reach)
         return mr_rma_apply(w->in->target[at->rank].mutex, o.near, &one, o.code, o.basic, data, result);
-    return ask_part(&one, 0, 2 * one.bytes, data, &o);
+    return mr_way_ask(&one, 0, 2 * one.bytes, data, &o);
 }

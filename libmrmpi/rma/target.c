@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "libmrmpi/core/datatype.h"
-#include "libmrmpi/rma/internal.h"
+#include "libmrmpi/rma/memory.h"
 
 /* ---- where it is ------------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Windows: made and ended together, memory attached; and what comes up from below for them. */
-#include "libmrmpi/rma/internal.h"
+#include "libmrmpi/rma/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

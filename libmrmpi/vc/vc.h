@@ -155,13 +155,9 @@ static inline uint32_t mr_vc_packets(const struct mr_vc *vc) /* given to mr_vc_s
 {
     return vc->next_seq;
 }
-
-/*
- * Packets to this peer that wait, as copies, for room or for a connection. Whoever has many to send lets them drain
- * (mr_vc_poll) first: the channel itself sets no bound.
- */
+/* Packets to this peer that wait, as copies, for room or for a connection. Whoever has many to send lets them drain
+ * (mr_vc_poll) first: the channel itself sets no bound. */
 unsigned mr_vc_waiting(struct mr_vc *vc);
-
 /*
  * Make [buf, buf + len) reachable for the peer in the way how: to be written into (MR_VC_PUT, MR_VC_DATAGRAMS) or to be
  * read (MR_VC_GET, MR_VC_READ). Registers it on every rail (registration cache).
@@ -192,16 +188,13 @@ int mr_vc_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part,
                void *cookie);
 
 /*
- * Write len bytes at buf into memory that the peer has advertised as a window's (MR_VC_WINDOW), or read them from there,
- * striped over the rails; the peer is not told. m->done follows, perhaps before this returns; by then a write is in the
- * peer's memory, and no copy of it is under way that could come later. buf stays as it is until then. len > 0.
+ * Write len bytes at buf into memory that the peer has advertised as a window's (MR_VC_WINDOW), or read them from
+ * there, striped over the rails; the peer is not told. m->done follows, perhaps before this returns: by then a write is
+ * in the peer's memory, and no copy of it could come later. buf stays as it is until then. len > 0.
  */
 int mr_vc_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
                struct mr_vc_move *m);
-
-/*
- * Read from the peer's advertised memory now (process_vm_readv). 0, or negative errno: -EPERM when the kernel refuses.
- */
+/* Read from the peer's advertised memory now (process_vm_readv). 0, -EPERM: the kernel refuses, or negative errno. */
 int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
 
 #endif

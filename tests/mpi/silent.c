@@ -3,8 +3,8 @@
  * silent HOW WHAT DIRECTORY COMMAND: rank 0 only waits (HOW: recv, any, probe, coll; recv_fatal: with the default error
  * handler) while the last rank runs a command that takes the network away, and then waits as well (WHAT: waits) or
  * computes (computes). HOW may be of a window, too: win_lock, win_start, win_fence, win_put, win_get, win_add, and the
- * last three with _long. Whoever waits is told by an error that its peer is lost. With "lives" the peer is not lost: rank
- * 1 computes for the seconds that stand in the place of the directory, and then sends.
+ * last three with _long. Whoever waits is told by an error that its peer is lost. With "lives" the peer is not lost:
+ * rank 1 computes for the seconds that stand in the place of the directory, and then sends.
  */
 #include <unistd.h>
 

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sending operations: packets, that are each whole in itself, and messages from memory to memory for what is long and
+ * in one piece. The program waits while too much of it is under way.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/core/datatype.h"
+#include "libmrmpi/rma/way.h"
+
+/* Packets to a target that may wait in its channel, and results that it may owe; then the program waits. */
+#define WAITING_MOST 64u
+#define AWAITED_MOST 256u
+/* ---- packets ----------------------------------------------------------------------------------------------------- */
+
+/* What a packet is made of. */
+struct parcel {
+    const struct mr_rma_way *o;
+    const struct mr_pieces *p;
+    size_t offset;    /* of its data in that of the operation */
+    const void *data; /* NULL: packed from o->from */
+    size_t len;
+};
+
+static void make_parcel(void *to, size_t len, const void *what)
+{
+    const struct parcel *parcel = what;
+    const struct mr_rma_way *o = parcel->o;
+    char *at = to;
+    struct mr_rma_op op = {.addr = o->addr,
+                           .bytes = parcel->p->bytes,
+                           .pieces = (uint16_t)parcel->p->num,
+                           .op = (uint8_t)o->code,
+                           .basic = o->basic ? o->basic->basic : 0};
+
+    memcpy(at, &op, sizeof(op));
+    at += sizeof(op);
+    memcpy(at, parcel->p->piece, op.pieces * sizeof(parcel->p->piece[0]));
+    at += op.pieces * sizeof(parcel->p->piece[0]);
+    if (!parcel->len)
+        return;
+    if (parcel->data)
+        memcpy(at, parcel->data, parcel->len);
+    else
+        mr_type_pack(o->from->buf, o->from->count, o->from->type, parcel->offset, at, parcel->len);
+}
+
+static bool has_room(void *vc)
+{
+    return mr_vc_lost(vc) || mr_vc_waiting(vc) <= WAITING_MOST / 2;
+}
+
+static bool has_less_to_come(const struct mr_rma_peer *p, uint32_t goal)
+{
+    return p->awaited < goal;
+}
+
+static enum mr_err send_parcel(const struct mr_rma_way *o, const struct parcel *parcel, uint64_t id)
+{
+    size_t len = sizeof(struct mr_rma_op) + parcel->p->num * sizeof(parcel->p->piece[0]) + parcel->len;
+    struct mr_hdr hdr = {.kind = MR_PKT_ABOVE,
+                         .tag = (int)o->what,
+                         .rank = o->w->comm->rank,
+                         .ctx = o->w->comm->context,
+                         .len = len,
+                         .rreq = id};
+    void *scratch = mr_rma_scratch(MR_SCRATCH_PACKET, len);
+    int err = scratch ? mr_vc_send_made(o->vc, &hdr, len, scratch, make_parcel, parcel) : -ENOMEM;
+
+    if (err == -ENOMEM)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for a packet to rank %d of the window", o->at->rank);
+    if (err) {
+        o->p->error = err;
+        return mr_rma_lost(o->p);
+    }
+    if (mr_vc_waiting(o->vc) > WAITING_MOST)
+        mr_progress_until(has_room, o->vc);
+    return MR_SUCCESS;
+}
+
+/* The same for what the target counts. */
+static enum mr_err send_counted(const struct mr_rma_way *o, const struct parcel *parcel, uint64_t id)
+{
+    enum mr_err err;
+
+    o->p->issued++;
+    err = send_parcel(o, parcel, id);
+    if (err)
+        o->p->issued--;
+    return err;
+}
+
+/* How much of its payload are pieces, and how much data may they have. */
+size_t mr_way_room(const struct mr_rma_way *o, size_t unit)
+{
+    size_t room = mr_vc_eager_max(o->vc) - sizeof(struct mr_rma_op), pieces = mr_pieces_most(mr_vc_eager_max(o->vc));
+
+    room -= pieces * sizeof(struct mr_rma_piece);
+    return room / unit * unit;
+}
+
+bool mr_way_fits(const struct mr_rma_way *o, size_t bytes)
+{
+    return sizeof(struct mr_rma_op) + bytes <= mr_vc_eager_max(o->vc);
+}
+
+/* ---- parts of an operation, wherever it goes --------------------------------------------------------------------- */
+
+enum mr_err mr_way_put(const struct mr_pieces *p, size_t offset, void *arg)
+{
+    struct mr_rma_way *o = arg;
+
+    return send_counted(o, &(struct parcel){.o = o, .p = p, .offset = offset, .len = p->bytes}, 0);
+}
+
+/* For a result: the part of it that comes back. */
+enum mr_err mr_way_ask(const struct mr_pieces *p, size_t offset, size_t len, const void *data, struct mr_rma_way *o)
+{
+    uint64_t id;
+    enum mr_err err = MR_SUCCESS;
+
+    if (o->p->awaited >= AWAITED_MOST)
+        err = mr_rma_await(o->p, has_less_to_come, AWAITED_MOST / 2);
+    if (err)
+        return err;
+    id = mr_result_expect(o->p, o->job, o->result, offset, p->bytes);
+    if (!id)
+        return MR_ERR_NO_MEM;
+    return send_parcel(o, &(struct parcel){.o = o, .p = p, .offset = offset, .data = data, .len = len}, id);
+}
+
+enum mr_err mr_way_get(const struct mr_pieces *p, size_t offset, void *arg)
+{
+    return mr_way_ask(p, offset, 0, NULL, arg);
+}
+
+enum mr_err mr_way_accumulate(const struct mr_pieces *p, size_t offset, void *arg)
+{
+    struct mr_rma_way *o = arg;
+    size_t len = o->code == MR_OP_NO_OP ? 0 : p->bytes;
+
+    if (o->result)
+        return mr_way_ask(p, offset, len, NULL, o);
+    return send_counted(o, &(struct parcel){.o = o, .p = p, .offset = offset, .len = len}, 0);
+}
+
+/* The same where memory is in reach. */
+enum mr_err mr_way_accumulate_near(const struct mr_pieces *p, size_t offset, void *arg)
+{
+    struct mr_rma_way *o = arg;
+    char *data = mr_rma_scratch(MR_SCRATCH_DATA, 2 * p->bytes), *old = data ? data + p->bytes : NULL;
+    enum mr_err err;
+
+    if (!data)
+        return mr_fail(MR_ERR_NO_MEM, "no memory to accumulate with");
+    if (o->code != MR_OP_NO_OP)
+        mr_type_pack(o->from->buf, o->from->count, o->from->type, offset, data, p->bytes);
+    err =
+        mr_rma_apply(o->w->in->target[o->at->rank].mutex, o->near, p, o->code, o->basic, data, o->result ? old : NULL);
+    if (!err && o->result)
+        mr_type_unpack(o->result->buf, o->result->count, o->result->type, offset, old, p->bytes);
+    return err;
+}
+
+/* ---- long operations --------------------------------------------------------------------------------------------- */
+
+/* A message of ours, to or from the program's memory. */
+struct carrier {
+    struct mr_rma_peer *p;
+    struct mr_rma_job *job;
+};
+
+static void carried(struct mr_request *req, void *arg)
+{
+    struct carrier c = *(struct carrier *)arg;
+    enum mr_err err = req->status.error;
+
+    free(arg);
+    mr_request_put(req);
+    c.p->open--;
+    if (err && !c.job)
+        c.p->refused = err;
+    mr_rma_job_part_done(c.job, err);
+}
+
+static int next_tag(struct mr_rma_peer *p, bool get)
+{
+    return (int)((2 * p->next_tag++ + get) & MR_TAG_UB);
+}
+
+/* The message is posted, whatever it takes, since the target has been told of it or will be. */
+static enum mr_err carry(struct mr_rma_way *o, struct carrier *c, int tag)
+{
+    struct mr_comm *comm = o->w->comm;
+    struct mr_request *req;
+    enum mr_err err;
+
+    if (o->what == MR_RMA_GET_LONG) {
+        err = mr_irecv(o->result->buf, o->result->count, o->result->type, o->at->rank, tag, comm, comm->context, &req);
+    } else {
+        err = mr_isend(o->from->buf, o->from->count, o->from->type, o->at->rank, tag, comm, comm->context,
+                       MR_SEND_STANDARD, &req);
+        if (err && mr_isend_poison(err, o->at->rank, tag, comm, comm->context, &req) == MR_SUCCESS)
+            mr_request_put(req);
+    }
+    if (err) {
+        free(c);
+        return err;
+    }
+    o->p->open++;
+    if (o->job)
+        o->job->parts++;
+    if (req->complete) {
+        carried(req, c);
+        return MR_SUCCESS;
+    }
+    req->on_complete_arg = c;
+    req->on_complete = carried;
+    return MR_SUCCESS;
+}
+
+/* All of it is in one piece in the window. */
+enum mr_err mr_way_long(struct mr_rma_way *o, size_t bytes)
+{
+    struct mr_pieces all = {.bytes = bytes};
+    bool get = o->what == MR_RMA_GET_LONG;
+    int tag = next_tag(o->p, get);
+    struct carrier *c = malloc(sizeof(*c));
+    enum mr_err err = MR_SUCCESS;
+
+    if (!c)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for an operation on rank %d of the window", o->at->rank);
+    *c = (struct carrier){.p = o->p, .job = o->job};
+    if (get)
+        err = carry(o, c, tag);
+    if (!err && get)
+        return send_parcel(o, &(struct parcel){.o = o, .p = &all}, (uint64_t)tag);
+    if (!err)
+        err = send_counted(o, &(struct parcel){.o = o, .p = &all}, (uint64_t)tag);
+    if (err && !get)
+        free(c);
+    return err ? err : carry(o, c, tag);
+}

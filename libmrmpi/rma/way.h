@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An operation of the origin on its way: origin.c finds what it is and where it goes, send.c cuts and sends it, or does
+ * it where memory is in reach.
+ */
+#ifndef MRMPI_RMA_WAY_H
+#define MRMPI_RMA_WAY_H
+
+#include "libmrmpi/rma/internal.h"
+
+/* Bytes that are accumulated at a time in memory that is in reach. */
+#define MR_NEAR_PART (32u << 10)
+
+struct mr_rma_way {
+    struct mr_win *w;
+    struct mr_rma_peer *p;
+    struct mr_vc *vc;
+    struct mr_rma_job *job; /* NULL: the program has no request */
+    enum mr_rma_what what;
+    unsigned code; /* enum mr_op_id, or MR_PIECES_SWAP */
+    struct mr_type *basic;
+    const struct mr_rma_data *from, *result; /* NULL: there is none */
+    const struct mr_rma_place *at;
+    uint64_t addr;
+    bool in_reach;
+    char *near; /* then: where it is */
+};
+
+/* ---- send.c ------------------------------------------------------------------------------------------------------ */
+
+/* How many bytes of data a packet may have beside its pieces: a multiple of unit. */
+size_t mr_way_room(const struct mr_rma_way *o, size_t unit);
+bool mr_way_fits(const struct mr_rma_way *o, size_t bytes); /* into one packet, in one piece */
+/* Parts of an operation (mr_pieces_fn, with the way as arg). */
+enum mr_err mr_way_put(const struct mr_pieces *p, size_t offset, void *arg);
+enum mr_err mr_way_get(const struct mr_pieces *p, size_t offset, void *arg);
+enum mr_err mr_way_accumulate(const struct mr_pieces *p, size_t offset, void *arg);
+enum mr_err mr_way_accumulate_near(const struct mr_pieces *p, size_t offset, void *arg);
+/* One that has data of its own, of len bytes, and a result. */
+enum mr_err mr_way_ask(const struct mr_pieces *p, size_t offset, size_t len, const void *data, struct mr_rma_way *o);
+/* All of it, which is in one piece in the window, by a message. */
+enum mr_err mr_way_long(struct mr_rma_way *o, size_t bytes);
+
+#endif
