@@ -57,23 +57,23 @@ static enum mr_err win_get(struct mr_win *w, int keyval, void *value, int *flag,
     return MR_SUCCESS;
 }
 
-MPI_FN(int, Win_set_attr, (MPI_Win win, int win_keyval, void *attribute_val))
+MPI_FN(int, Win_set_attr, (MPI_Win win, int keyval, void *value))
 {
     struct mr_win *w = NULL;
     API_ENTER();
     CHECK(api_win(win, &w));
-    err = win_set(w, win_keyval, attribute_val, ABI_ATTR_POINTER);
+    err = win_set(w, keyval, value, ABI_ATTR_POINTER);
     API_LEAVE_WIN(w);
 }
 
-MPI_FN(int, Win_get_attr, (MPI_Win win, int win_keyval, void *attribute_val, int *flag))
+MPI_FN(int, Win_get_attr, (MPI_Win win, int keyval, void *value, int *flag))
 {
     struct mr_win *w = NULL;
     API_ENTER();
     CHECK(api_win(win, &w));
-    NOT_NULL(attribute_val);
+    NOT_NULL(value);
     NOT_NULL(flag);
-    err = win_get(w, win_keyval, attribute_val, flag, ABI_ATTR_POINTER);
+    err = win_get(w, keyval, value, flag, ABI_ATTR_POINTER);
     API_LEAVE_WIN(w);
 }
 
@@ -97,14 +97,14 @@ LANGUAGE_FN(int, Win_get_attr, (MPI_Win win, int keyval, void *value, int *flag,
     API_LEAVE_WIN(w);
 }
 
-MPI_FN(int, Win_delete_attr, (MPI_Win win, int win_keyval))
+MPI_FN(int, Win_delete_attr, (MPI_Win win, int keyval))
 {
     struct told told;
     struct mr_win *w = NULL;
     API_ENTER();
     CHECK(api_win(win, &w));
-    if (win_predefined(w, win_keyval, &told))
+    if (win_predefined(w, keyval, &told))
         CHECK(mr_fail(MR_ERR_KEYVAL, "the attribute belongs to MPI: it cannot be deleted"));
-    err = api_attr_delete(&w->attrs, w, win_keyval, MR_KEYVAL_WIN);
+    err = api_attr_delete(&w->attrs, w, keyval, MR_KEYVAL_WIN);
     API_LEAVE_WIN(w);
 }

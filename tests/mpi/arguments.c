@@ -34,7 +34,8 @@ static struct {
     MPI_Info info, freed_info;
     MPI_Errhandler freed_handler;
     MPI_Session session;
-    int comm_key, type_key, freed_key;
+    MPI_Win win, dynamic, freed_win; /* the first one in an epoch of MPI_Win_lock_all */
+    int comm_key, type_key, win_key, freed_key;
 } have;
 
 /* How an argument of this type and name is right, and what is wrong for it, with the class of the error. */
@@ -72,27 +73,39 @@ struct arg {
         }                                                                                                              \
     }
 
-static struct rule rule_of(const struct arg *a)
+static int begins(const struct function *f, const char *name)
 {
-    const char counts[] = "|count|sendcount|recvcount|incount|outcount|", sizes[] = "|insize|outsize|";
+    return !strncmp(f->name, name, strlen(name));
+}
+
+static struct rule rule_of(const struct function *f, const struct arg *a)
+{
+    int of_win = begins(f, "MPI_Win_");
+    const char counts[] = "|count|sendcount|recvcount|incount|outcount|origin_count|target_count|result_count|",
+               sizes[] = "|insize|outsize|";
     const struct rule rules[] = {
         {"MPI_Comm", NULL, have.comm, HANDLES(MPI_COMM_NULL, have.freed_comm, MPI_ERR_COMM)},
         {"MPI_Datatype", NULL, MPI_INT, HANDLES(MPI_DATATYPE_NULL, have.freed_type, MPI_ERR_TYPE)},
         {"MPI_Op", NULL, MPI_SUM, HANDLES(MPI_OP_NULL, have.freed_op, MPI_ERR_OP)},
         {"MPI_Group", NULL, have.group, HANDLES(MPI_GROUP_NULL, have.freed_group, MPI_ERR_GROUP)},
         {"MPI_Info", NULL, have.info, HANDLES(MPI_INFO_NULL, have.freed_info, MPI_ERR_INFO)},
-        {"MPI_Errhandler", NULL, MPI_ERRORS_RETURN,
-         HANDLES(MPI_ERRHANDLER_NULL, have.freed_handler, MPI_ERR_ARG)},
+        {"MPI_Errhandler", NULL, MPI_ERRORS_RETURN, HANDLES(MPI_ERRHANDLER_NULL, have.freed_handler, MPI_ERR_ARG)},
         {"MPI_Session",
          NULL,
          have.session,
          {{"null handle", MPI_SESSION_NULL, MPI_ERR_SESSION}, {"no handle", NONE, MPI_ERR_SESSION}}},
+        {"MPI_Win", NULL, have.win, HANDLES(MPI_WIN_NULL, have.freed_win, MPI_ERR_WIN)},
+        {"int", "|assert|", 0, BAD(1, MPI_ERR_ASSERT)},
+        {"int", "|lock_type|", MPI_LOCK_SHARED, BAD(-99, MPI_ERR_LOCKTYPE)},
+        {"int", "|disp_unit|", 1, {{"0", 0, MPI_ERR_DISP}, {"-1", -1, MPI_ERR_DISP}}},
+        {"MPI_Aint", "|disp_unit|", 1, {{"0", 0, MPI_ERR_DISP}, {"-1", -1, MPI_ERR_DISP}}},
+        {"MPI_Aint", "|target_disp|", 0, BAD(-1, MPI_ERR_DISP)},
         {"MPI_Request", NULL, MPI_REQUEST_NULL, BAD(NONE, MPI_ERR_REQUEST)},
         {"int", counts, 1, BAD(-1, MPI_ERR_COUNT)},
         {"MPI_Count", counts, 1, BAD(-1, MPI_ERR_COUNT)},
         {"int", "|blocklength|", 1, BAD(-1, MPI_ERR_ARG)},
         {"MPI_Count", "|blocklength|", 1, BAD(-1, MPI_ERR_ARG)},
-        {"int", "|dest|source|rank|local_leader|remote_leader|", 0, BAD_RANKS(MPI_ERR_RANK)},
+        {"int", "|dest|source|rank|target_rank|local_leader|remote_leader|", 0, BAD_RANKS(MPI_ERR_RANK)},
         {"int", "|root|", 0, BAD_RANKS(MPI_ERR_ROOT)},
         {"int", "|tag|sendtag|recvtag|", 0, BAD(-77, MPI_ERR_TAG)},
         {"int",
@@ -114,14 +127,14 @@ static struct rule rule_of(const struct arg *a)
         {"int", sizes, 64, BAD(-1, MPI_ERR_TRUNCATE)},
         {"MPI_Aint", sizes, 64, BAD(-1, MPI_ERR_TRUNCATE)},
         {"MPI_Count", sizes, 64, BAD(-1, MPI_ERR_TRUNCATE)},
-        {"MPI_Aint", "|size|", 64, BAD(-1, MPI_ERR_ARG)},
+        {"MPI_Aint", "|size|", 64, BAD(-1, of_win ? MPI_ERR_SIZE : MPI_ERR_ARG)},
         {"MPI_Count", "|size|", 64, BAD(-1, MPI_ERR_ARG)},
         {"int", NULL, 0, {{0}}},
         {"MPI_Aint", NULL, 0, {{0}}},
         {"MPI_Count", NULL, 0, {{0}}},
         {"MPI_Fint", NULL, 0, {{0}}},
         {"MPI_File", NULL, 0, {{0}}},
-        {"void *", "|base|", 0, BAD(NONE, MPI_ERR_BASE)},
+        {"void *", "|base|", 0, {{"none", of_win ? 0 : NONE, MPI_ERR_BASE}}},
         {"void *", "|extra_state|value|location|", 0, {{0}}},
         {"void *", "|logical_true|logical_false|", 0, BAD(0, MPI_ERR_ARG)},
         {"const void *", "|location|", 0, {{0}}},
@@ -168,6 +181,8 @@ static int allowed(const struct function *f, const struct arg *a, const struct w
         {"MPI_Comm_remote_size", "size"},
         {"MPI_Comm_remote_group", "group"},
         {"MPI_Intercomm_merge", "newintracomm"},
+        /* memory that was attached */
+        {"MPI_Win_detach", "base"},
         /* statuses keep what they are given */
         {"MPI_Status_set_source", "source"},
         {"MPI_Status_set_tag", "tag"},
@@ -203,11 +218,6 @@ static int read_args(const char *text, struct arg *args)
     return n;
 }
 
-static int begins(const struct function *f, const char *name)
-{
-    return !strncmp(f->name, name, strlen(name));
-}
-
 /* Any number is converted. */
 static int converts(const struct function *f)
 {
@@ -224,7 +234,7 @@ static void fill(int *at, int value)
 /* The right value, of this argument of this function. */
 static long right(const struct function *f, const struct arg *a, long *at)
 {
-    struct rule r = rule_of(a);
+    struct rule r = rule_of(f, a);
     const char *not_one = "ranks coords sources destinations edges";
     int made = strstr(f->name, "create") || strstr(f->name, "map");
     if (!strcmp(a->type, "MPI_Comm") && !made) {
@@ -237,6 +247,10 @@ static long right(const struct function *f, const struct arg *a, long *at)
     }
     if (!strcmp(a->type, "int") && !strcmp(a->name, "keyval") && begins(f, "MPI_Type"))
         return have.type_key;
+    if (!strcmp(a->type, "int") && !strcmp(a->name, "keyval") && begins(f, "MPI_Win"))
+        return have.win_key;
+    if (!strcmp(a->type, "MPI_Win") && (begins(f, "MPI_Win_attach") || begins(f, "MPI_Win_detach")))
+        return have.dynamic;
     if (r.type && (r.right || !strchr(a->type, '*')))
         return r.right;
     if (!strcmp(a->type, "const MPI_Datatype *"))
@@ -327,7 +341,7 @@ static void try(const struct function *f)
         return;
     }
     for (int i = 0; i < n; i++) {
-        struct rule r = rule_of(&args[i]);
+        struct rule r = rule_of(f, &args[i]);
         for (const struct wrong *w = r.wrong; w->what; w++) {
             long was = v[i];
             if (allowed(f, &args[i], w))
@@ -375,6 +389,13 @@ static void make(void)
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &have.session);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &have.comm_key, NULL);
     MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &have.type_key, NULL);
+    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &have.win_key, NULL);
+    void *memory;
+    MPI_Win_allocate(sizeof(words), 1, MPI_INFO_NULL, MPI_COMM_SELF, &memory, &have.win);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_SELF, &have.dynamic);
+    MPI_Win_set_errhandler(have.win, MPI_ERRORS_RETURN);
+    MPI_Win_set_errhandler(have.dynamic, MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(0, have.win);
 }
 
 static void make_and_free(void)
@@ -386,6 +407,10 @@ static void make_and_free(void)
     MPI_Group g;
     MPI_Info i;
     MPI_Errhandler h;
+    MPI_Win w;
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_SELF, &w);
+    have.freed_win = w;
+    MPI_Win_free(&w);
     MPI_Comm_dup(MPI_COMM_SELF, &c);
     have.freed_comm = c;
     MPI_Comm_free(&c);
@@ -420,6 +445,10 @@ static void unmake(void)
     MPI_Session_finalize(&have.session);
     MPI_Comm_free_keyval(&have.comm_key);
     MPI_Type_free_keyval(&have.type_key);
+    MPI_Win_free_keyval(&have.win_key);
+    MPI_Win_unlock_all(have.win);
+    MPI_Win_free(&have.win);
+    MPI_Win_free(&have.dynamic);
 }
 
 int main(int argc, char **argv)
