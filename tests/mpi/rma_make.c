@@ -69,6 +69,7 @@ static void attributes(enum flavor f, MPI_Comm c)
     MPI_Group_free(&g);
     MPI_Group_free(&h);
     CHECK(MPI_Win_f2c(MPI_Win_c2f(w)) == w);
+    CHECK(MPI_Win_toint(w) != 0 && MPI_Win_fromint(MPI_Win_toint(w)) == w);
     MPI_Win_free(&w);
     EQ(w, MPI_WIN_NULL);
 }
