@@ -106,7 +106,7 @@ simulated() {
   done
   rails1=1
   for ranks in $RMA_RANKS; do
-    simfab topology star --hosts "$ranks" --rails 1 --speed HDR >"$tmp/mpi.net" || return 1
+    simfab topology star --hosts "$ranks" --radix $((ranks > 36 ? ranks : 36)) --rails 1 --speed HDR >"$tmp/mpi.net" || return 1
     for mpi in mrmpi openmpi mpich; do sim_run $mpi "$ranks" fence:8:10; done >"$tmp/all"
     table "simulated, $RMA_MODEL: $ranks ranks, each on a host" fence:8:10
   done
