@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Single copy inside a node by process_vm_readv. There is nothing to register: a region is the address and the process.
+ * Single copy inside a node by process_vm_readv and process_vm_writev. There is nothing to register: a region is the
+ * address and the process.
  */
 #include "libmrmpi/channel/cma.h"
 
@@ -10,10 +11,12 @@
 
 #include "libmrmpi/base/base.h"
 
+bool mr_cma_refused;
+
 static struct mr_region no_region; /* all that there is to take back is nothing */
 
 int mr_cma_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
-                  struct mr_remote *out)
+                     struct mr_remote *out)
 {
     *region = &no_region;
     *out = (struct mr_remote){.addr = (uintptr_t)buf, .len = len, .pid = getpid()};
@@ -24,25 +27,48 @@ void mr_cma_withdraw(struct mr_region *region)
 {
 }
 
-int mr_cma_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset)
+/* Of what the kernel says: not this process at all, or not this memory. */
+static int refusal(void)
 {
-    if (offset > src->len || len > src->len - offset)
+    return errno == EPERM || errno == ESRCH || errno == ENOSYS ? -EPERM : -errno;
+}
+
+static int copy(char *here, size_t len, const struct mr_remote *remote, uint64_t offset, bool write)
+{
+    if (offset > remote->len || len > remote->len - offset)
         return -EFAULT;
     mr_stat_add(MR_STAT_SHM_SINGLE_COPY, len);
     while (len) {
-        struct iovec here = {.iov_base = buf, .iov_len = len};
-        struct iovec there = {.iov_base = (void *)(uintptr_t)(src->addr + offset), .iov_len = len};
-        ssize_t n = process_vm_readv(src->pid, &here, 1, &there, 1, 0);
+        struct iovec ours = {.iov_base = here, .iov_len = len};
+        struct iovec theirs = {.iov_base = (void *)(uintptr_t)(remote->addr + offset), .iov_len = len};
+        ssize_t n = write ? process_vm_writev(remote->pid, &ours, 1, &theirs, 1, 0)
+                          : process_vm_readv(remote->pid, &ours, 1, &theirs, 1, 0);
 
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
-            return errno == EPERM || errno == ESRCH || errno == ENOSYS ? -EPERM : -errno;
-        if (n == 0)
-            return -EFAULT;
-        buf = (char *)buf + n;
-        offset += n;
-        len -= n;
+        if (n <= 0)
+            return n ? refusal() : -EFAULT;
+        here += n;
+        offset += (uint64_t)n;
+        len -= (size_t)n;
     }
     return 0;
+}
+
+int mr_cma_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset)
+{
+    return copy(buf, len, src, offset, false);
+}
+
+/* The caller does it in another way if none of it could be done; what has begun can be repeated. */
+int mr_cma_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
+                struct mr_vc_move *m)
+{
+    int err = copy(buf, len, remote, 0, write);
+
+    if (err == -EPERM)
+        mr_cma_refused = true;
+    if (!err)
+        m->done(m, 0);
+    return err;
 }

@@ -413,7 +413,10 @@ static size_t shm_packet_max(int world_rank)
 
 static unsigned shm_caps(int world_rank, size_t len)
 {
-    return mr_config.single_copy ? MR_VC_GET : 0;
+    if (!mr_config.single_copy)
+        return 0;
+    /* for what fits a packet a system call takes longer */
+    return len > (size_t)mr_config.shm_eager_max && !mr_cma_refused ? MR_VC_GET | MR_VC_WINDOW : MR_VC_GET;
 }
 
 static int shm_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq,
@@ -481,4 +484,5 @@ const struct mr_channel_ops mr_channel_shm = {
     .withdraw = mr_cma_withdraw,
     .put = shm_put,
     .get = mr_cma_get,
+    .move = mr_cma_move,
 };

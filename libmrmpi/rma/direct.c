@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What lies in one piece at both ends is written and read by RDMA, striped over the rails: the target's processor has
- * nothing to do with it. The keys of a part are asked for when there is a use for them; until they are here operations
- * go in packets. So do those whose memory here is not worth to be registered, but for short writes, whose data goes
- * with the request.
+ * What lies in one piece at both ends is written and read by RDMA, striped over the rails, or inside a host by a system
+ * call that copies from process to process: the target's processor has nothing to do with it. The keys of a part are
+ * asked for when there is a use for them; until they are here operations go in packets. So do those whose memory here
+ * is not worth to be registered, but for short writes, whose data goes with the request.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -105,13 +105,23 @@ static bool have_keys(struct mr_rma_peer *p)
     return false;
 }
 
+/*
+ * Inside a host two that copy are faster than one. The target of a fence or MPI_Win_post is about to be in an MPI
+ * function; that of a lock may compute for long.
+ */
+static bool both_copy(const struct mr_rma_peer *p, unsigned caps)
+{
+    return caps & MR_VC_GET && !p->wanted;
+}
+
 bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write)
 {
     struct mr_vc *vc = mr_rma_vc(p->win, p->rank);
+    unsigned caps = mr_vc_caps(vc, len);
     struct mr_remote there;
     struct mover *m;
 
-    if (!(mr_vc_caps(vc, len) & MR_VC_WINDOW) || !have_keys(p))
+    if (!(caps & MR_VC_WINDOW) || both_copy(p, caps) || !have_keys(p))
         return false;
     if (addr > p->keys->len || len > p->keys->len - addr)
         return false;
