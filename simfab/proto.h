@@ -88,6 +88,9 @@ enum sf_actor_state {
     SF_ACTOR_LOCK = 7,    /* waits for another thread of its process, which says so by nudged: a lock, a join, ... */
 };
 
+/* The engine alone leaves FREE and MOVING; a thread that is HELD may make itself FREE. */
+enum sf_cpu_state { SF_CPU_FREE = 0, SF_CPU_MOVING = 1, SF_CPU_HELD = 2 };
+
 #define SF_LOOK_CALLS 8u /* more calls than this in one look at memory: it led to something */
 
 struct sf_actor {
@@ -110,7 +113,9 @@ struct sf_actor {
     /* it takes turns, but has not called verbs so far: it may turn out to be a thread that never does */
     uint32_t guest;
     uint32_t helpers;  /* LOCK: threads that are no actors may be those that call */
-    uint32_t pad[11];
+    uint32_t held;     /* enum sf_cpu_state: the engine holds the thread on its own processor; */
+    uint64_t cpus[4];  /* where it may run otherwise: a bit for each processor */
+    uint32_t pad[2];
 };
 
 /* How a process's readings of the time stamp counter are caught: simfab/preload/tsc.c. */

@@ -9,13 +9,13 @@
 #include "simfab/engine/pkey.h"
 #include "simfab/engine/text.h"
 #include "simfab/engine/umad.h"
+#include "simfab/engine/util.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #define HOPS_MAX 64 /* as many as a directed route has; a forwarding loop ends here too */
@@ -24,10 +24,7 @@
 
 uint64_t timer_now_ns(void)
 {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+    return real_ns();
 }
 
 static void arm(struct mad *m)

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "simfab/engine/fault.h"
@@ -103,14 +102,6 @@ static void tell(int ready_fd, const char *text)
  */
 #define UPTIME_S 1024ull
 
-static uint64_t wall_ns(clockid_t clock)
-{
-    struct timespec ts;
-
-    clock_gettime(clock, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static int build(struct sim *s, const struct options *o)
 {
     struct parse_error err = {""};
@@ -123,9 +114,9 @@ static int build(struct sim *s, const struct options *o)
         return -1;
     }
     evq_init(&s->q);
-    s->epoch_ns = wall_ns(CLOCK_REALTIME) / 1000000000 * 1000000000;
+    s->epoch_ns = clock_ns(CLOCK_REALTIME) / 1000000000 * 1000000000;
     s->mono_epoch_ns = UPTIME_S * 1000000000;
-    s->started_mono_ns = wall_ns(CLOCK_MONOTONIC);
+    s->started_mono_ns = real_ns();
     events_init(s);
     links_init(s);
     hcas_init(s);

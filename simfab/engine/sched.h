@@ -72,7 +72,13 @@ static inline void actor_stops(const struct actor *a)
     actor_host(a)->running--;
 }
 
-/* Does the engine wait for anybody? Who waits for his turn only waits for others. */
+/* Who waits for his turn only waits for others. */
+static inline uint32_t sched_running_now(const struct sim *s)
+{
+    return s->running - s->sched->waiting;
+}
+
+/* Does the engine wait for anybody? */
 static inline bool sched_somebody_runs(const struct sim *s)
 {
     return s->running > s->sched->waiting;

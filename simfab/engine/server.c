@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "simfab/engine/cpu.h"
 #include "simfab/engine/fault.h"
 #include "simfab/engine/flow.h"
 #include "simfab/engine/mad.h"
@@ -47,6 +48,7 @@ struct server {
     char path[108];
     struct source *sources;
     int64_t timeout_us;
+    struct cpu *cpu;
     bool any_gone; /* of the sources */
     uint8_t in[SF_MSG_MAX], out[sizeof(struct sf_rep) + SF_MSG_MAX];
 };
@@ -151,6 +153,7 @@ struct server *server_open(struct sim *s, const char *dir)
     v->sim = s;
     s->server = v;
     v->timeout_us = -1;
+    v->cpu = cpu_new();
     v->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (v->epoll < 0 || catch_signals(v) || !watch(v, SRC_MAD, mad_fd(s->mad)) || listen_in(v, dir)) {
         server_close(v);
@@ -172,6 +175,7 @@ void server_close(struct server *v)
     if (v->path[0])
         unlink(v->path);
     close(v->epoll);
+    cpu_free(v->cpu);
     free(v);
 }
 
@@ -530,6 +534,7 @@ void server_detach(struct proc *p)
 
     unwatch(v, p->source);
     unwatch(v, p->bell_source);
+    cpu_let_go(p);
     sched_proc_gone(p);
     proc_free(p);
 }
@@ -596,8 +601,11 @@ static int wait_for_events(struct server *v, struct epoll_event *ev, int max)
 void server_turn(struct server *v)
 {
     struct epoll_event ev[64];
+    uint32_t running = sched_running_now(v->sim);
     int n = wait_for_events(v, ev, 64);
     bool changed = false;
+
+    cpu_waited(v->cpu, v->sim, running, n > 0);
 
     for (int i = 0; i < n; i++) {
         struct source *src = ev[i].data.ptr;

@@ -2,12 +2,12 @@
 /* What `simfab status` prints: the state of the simulation, the ports, the counters. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "simfab/engine/mad.h"
 #include "simfab/engine/proc.h"
 #include "simfab/engine/text.h"
 #include "simfab/engine/tsc.h"
+#include "simfab/engine/util.h"
 
 static const char *state_name(uint8_t state)
 {
@@ -27,10 +27,7 @@ static void say_port(struct text *t, const struct port *p)
 
 static double real_seconds(const struct sim *s)
 {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)((uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - s->started_mono_ns) / 1e9;
+    return (double)(real_ns() - s->started_mono_ns) / 1e9;
 }
 
 void hosts_text(struct sim *s, struct text *t)

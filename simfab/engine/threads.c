@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "simfab/engine/sched.h"
@@ -27,14 +26,6 @@
 #define KNOWN_NS    50000ull    /* one that has proved to be one before: for it all is quicker */
 #define KNOWN_FIRST 20
 #define KNOWN_AGAIN 40
-
-uint64_t real_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 void thread_forget(struct actor *a)
 {

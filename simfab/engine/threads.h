@@ -8,7 +8,6 @@
 
 #include "simfab/engine/proc.h"
 
-uint64_t real_ns(void);
 void thread_init(struct actor *a);
 /* Nothing is held against the actor any more. */
 void thread_include(struct actor *a);

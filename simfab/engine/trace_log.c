@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "simfab/engine/text.h"
@@ -65,14 +64,6 @@ bool trace_request_parse(const char *text, struct trace_request *r)
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
-
-static uint64_t real_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static void flush(struct trace_log *t)
 {

@@ -3,6 +3,9 @@
  * one cannot. */
 #include "simfab/engine/tsc.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+
 #include "simfab/engine/proc.h"
 #include "simfab/engine/text.h"
 #include "simfab/engine/util.h"
@@ -20,6 +23,33 @@ static const char *const troubles[SF_TSC_WAYS] = {
         "for /proc/self/mem (proc_mem.force_override) or mprotect (SELinux: execmod)",
 };
 
+/*
+ * The kernel switches the trap on and off as it switches between a thread that has it and one that has not, and that is
+ * a write to a control register, which hypervisors may take microseconds for. So where actors have it the engine has it
+ * too: it reads clocks by system calls, and a reading elsewhere (a sanitizer's) gives it up again.
+ */
+static void give_up_trap(int sig)
+{
+    static volatile sig_atomic_t given_up;
+
+    if (given_up)
+        signal(sig, SIG_DFL); /* this is another fault: it comes again at once */
+    given_up = 1;
+    prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
+}
+
+static void take_trap(void)
+{
+    static bool taken;
+    struct sigaction act = {.sa_handler = give_up_trap};
+
+    if (taken)
+        return;
+    taken = true;
+    if (!sigaction(SIGSEGV, &act, NULL))
+        prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+}
+
 void tsc_note(struct proc *p)
 {
     uint32_t way = __atomic_load_n(&p->arena->tsc, __ATOMIC_RELAXED);
@@ -36,6 +66,8 @@ void tsc_note(struct proc *p)
         s->tsc_count[p->tsc]--;
     s->tsc_count[way] += way != SF_TSC_UNKNOWN;
     p->tsc = way;
+    if (way == SF_TSC_TRAP)
+        take_trap();
 }
 
 void tsc_status(struct sim *s, struct text *t)

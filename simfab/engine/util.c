@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,16 +34,29 @@ void *xrealloc(void *p, size_t size)
     return p;
 }
 
+uint64_t clock_ns(int clock)
+{
+    struct timespec ts;
+
+    syscall(SYS_clock_gettime, clock, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t real_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
 static int notices = -1;
 
 static void write_log(const char *fmt, va_list ap)
 {
-    struct timespec ts;
+    uint64_t now = clock_ns(CLOCK_REALTIME);
+    time_t s = (time_t)(now / 1000000000u);
     struct tm tm;
 
-    clock_gettime(CLOCK_REALTIME, &ts);
-    localtime_r(&ts.tv_sec, &tm);
-    fprintf(stderr, "%02d:%02d:%02d.%06ld ", tm.tm_hour, tm.tm_min, tm.tm_sec, ts.tv_nsec / 1000);
+    localtime_r(&s, &tm);
+    fprintf(stderr, "%02d:%02d:%02d.%06u ", tm.tm_hour, tm.tm_min, tm.tm_sec, (unsigned)(now / 1000 % 1000000));
     vfprintf(stderr, fmt, ap);
     fputc('\n', stderr);
 }

@@ -17,6 +17,13 @@ void engine_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void engine_notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void engine_notices_to(int fd);
 
+/*
+ * The kernel's clocks, by a system call: the C library's functions read the time stamp counter, which the engine may
+ * have given up (tsc.c).
+ */
+uint64_t clock_ns(int clock);
+uint64_t real_ns(void); /* CLOCK_MONOTONIC */
+
 static inline uint64_t max_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;

@@ -40,6 +40,7 @@ static uint64_t thread_cpu_ns(void)
 static void give_back(struct sf_actor *a)
 {
     sfp_clock_raise_mine(sfp_now(a)); /* for what still runs in this thread */
+    sfp_cpu_leave(a);
     self = NULL;
     __atomic_store_n(&a->state, SF_ACTOR_FREE, __ATOMIC_SEQ_CST);
     __atomic_store_n(&taken[a - sfp_proc.arena->actor], false, __ATOMIC_RELEASE);
@@ -307,6 +308,7 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
             continue;
         if (errno == ETIMEDOUT && !sfp_alive()) {
             __atomic_store_n(&a->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
+            sfp_cpu_leave(a);
             return -1;
         }
         if (errno == EINTR && state == SF_ACTOR_LOCK) { /* it goes on in its turn */
@@ -410,6 +412,12 @@ struct sf_actor *sfp_actor_awaiting(void)
     bool waits = self && !blocked && sfp_proc.arena && !sfp_proc.dead && !sfp_proc.welcome.cpu_factor_milli;
 
     return waits ? catch_up(self) : NULL;
+}
+
+void sfp_actor_lends_cpu(void)
+{
+    if (self)
+        sfp_cpu_lend(self);
 }
 
 uint64_t sfp_actor_time(void)

@@ -24,6 +24,7 @@ static uint32_t call_seq;
 
 static void before_fork(void)
 {
+    sfp_actor_lends_cpu();
     pthread_mutex_lock(&attach_lock);
     pthread_mutex_lock(&call_lock);
 }

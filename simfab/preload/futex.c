@@ -116,6 +116,7 @@ SFP_EXPORT long syscall(long number, ...)
     va_end(ap);
     if (number == SYS_futex)
         return futex(arg);
+    sfp_cpu_asked(number);
     return sfp_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }
 

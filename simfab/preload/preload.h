@@ -252,6 +252,15 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps);
 #define SFP_AFTER_OTHERS 1 /* READY's wake_ps: those who wait for their turn come first */
 #define SFP_WAKE_SIGNAL 6 /* a signal was handled in this thread */
 
+/*
+ * cpu.c: this thread may run where it could before the engine held it: before a thread or a child inherits that (lend),
+ * or for good. The last one: a system call of this number is about to be made.
+ */
+void sfp_cpu_lend(const struct sf_actor *a);
+void sfp_cpu_leave(struct sf_actor *a);
+void sfp_cpu_asked(long number);
+void sfp_actor_lends_cpu(void); /* actor.c: this thread, if it is an actor */
+
 /* The actor's clock, cost_ps later, for the program to see: it never sees an earlier one after that. */
 uint64_t sfp_show(struct sf_actor *a, uint64_t cost_ps);
 

@@ -15,6 +15,7 @@ extern char **environ;
 #define RELEASED(expr)                                                                                                 \
     ({                                                                                                                 \
         bool released_ = sfp_tsc_release();                                                                            \
+        sfp_actor_lends_cpu();                                                                                         \
         __typeof__(expr) result_ = (expr);                                                                             \
         sfp_tsc_restore(released_);                                                                                    \
         result_;                                                                                                       \

@@ -164,6 +164,7 @@ SFP_EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *
         return SFP_REAL(pthread_create)(thread, attr, run, arg);
     pthread_once(&once, watch_forks);
     sfp_futex_look();
+    sfp_actor_lends_cpu();
     t->run = run;
     t->arg = arg;
     t->tsc = sfp_tsc_is_trapped();

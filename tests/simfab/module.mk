@@ -146,6 +146,12 @@ tests/simfab/time_mpi_SRCS := tests/simfab/time_mpi.c
 CFLAGS.tests/simfab/time_mpi.c := -Ilibmrmpi/include
 tests/simfab/time_mpi_DEPS := libmpi.so.12
 
+TESTPROGS += tests/simfab/cpus
+tests/simfab/cpus_SRCS := tests/simfab/cpus.c
+CFLAGS.tests/simfab/cpus.c := -Ilibmrmpi/include
+tests/simfab/cpus_DEPS := libmpi.so.12
+SCRIPT_TESTS += tests/simfab/cpus.sh
+
 TESTPROGS += tests/simfab/time_start
 tests/simfab/time_start_SRCS := tests/simfab/time_start.c
 tests/simfab/time_start_PKGS := libibverbs

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The processor that the engine and its actors share. Where actors hand over to the engine and back, and little goes on
+ * at the same time, a processor for each gains nothing: a thread that is woken on an idle processor begins tens of
+ * microseconds later, a hand-over on one processor takes two. What programs see of this: nothing (preload/cpu.c). No
+ * virtual time depends on it.
+ */
+#ifndef SIMFAB_ENGINE_CPU_H
+#define SIMFAB_ENGINE_CPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cpu;
+struct proc;
+struct sim;
+
+struct cpu *cpu_new(void);
+void cpu_free(struct cpu *c);
+
+/* The engine has waited for so many running actors; in_time: one of them rang before its patience ended. */
+void cpu_waited(struct cpu *c, struct sim *s, uint32_t running, bool in_time);
+
+/* The process is about to be detached: its threads may run where they could before. */
+void cpu_let_go(struct proc *p);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The engine holds actors on its own processor while they hand over to it and back (simfab/engine/cpu.h). What a
+ * program asks, sets or hands on to threads and children of where it may run is as if that were not so: before each
+ * such call the thread gets back what it may use. The slot says whether the engine has taken it, or is about to.
+ */
+#include "simfab/preload/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define MOVING_LOOKS 100000 /* for the engine, which needs microseconds, to have moved a thread */
+
+static bool is_held(struct sf_actor *a)
+{
+    uint32_t held = SF_CPU_FREE;
+
+    for (int i = 0; i < MOVING_LOOKS && (held = __atomic_load_n(&a->held, __ATOMIC_ACQUIRE)) == SF_CPU_MOVING; i++)
+        SFP_REAL(sched_yield)();
+    return held == SF_CPU_HELD;
+}
+
+static void give_back(const struct sf_actor *a, uint32_t tid)
+{
+    cpu_set_t may;
+    int e = errno;
+
+    CPU_ZERO(&may);
+    memcpy(&may, a->cpus, sizeof a->cpus);
+    sfp_syscall(SYS_sched_setaffinity, tid, sizeof may, &may);
+    errno = e;
+}
+
+/*
+ * The mark stays: the child of a vfork, which shares it, comes by here before its exec. So the engine may give back
+ * once more what has been given back, and does not take it again before it changes its processor.
+ */
+void sfp_cpu_lend(const struct sf_actor *a)
+{
+    if (is_held((struct sf_actor *)a))
+        give_back(a, 0);
+}
+
+/* From now on the engine has nothing to give back: what the thread may use is about to be another matter. */
+void sfp_cpu_leave(struct sf_actor *a)
+{
+    uint32_t was = SF_CPU_HELD;
+
+    if (is_held(a) &&
+        __atomic_compare_exchange_n(&a->held, &was, SF_CPU_FREE, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+        give_back(a, a->tid);
+}
+
+static void leave_all(void)
+{
+    if (!sfp_proc.arena)
+        return;
+    for (uint32_t i = 0; i < sfp_actor_slots(); i++)
+        sfp_cpu_leave(&sfp_proc.arena->actor[i]);
+}
+
+SFP_EXPORT int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+    leave_all();
+    return SFP_REAL(sched_getaffinity)(pid, size, set);
+}
+
+SFP_EXPORT int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set)
+{
+    leave_all();
+    return SFP_REAL(sched_setaffinity)(pid, size, set);
+}
+
+SFP_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *set)
+{
+    leave_all();
+    return SFP_REAL(pthread_getaffinity_np)(thread, size, set);
+}
+
+SFP_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
+{
+    leave_all();
+    return SFP_REAL(pthread_setaffinity_np)(thread, size, set);
+}
+
+void sfp_cpu_asked(long number)
+{
+    if (number == SYS_sched_getaffinity || number == SYS_sched_setaffinity)
+        leave_all();
+}
