@@ -46,7 +46,7 @@ listed() { fabricctl job list | grep -Eq -- "$1" || { fabricctl job list; return
 ok "a daemon" wait_for 10 fabricctl status
 "$tool" watch "$FABRICD_SOCKET" 1 >watch 2>&1 &
 started
-ok "while the directory does not answer others are answered" timeout 5 fabricctl status
+ok "while the directory does not answer others are answered" timeout 60 fabricctl status
 ok "a process has the class of somebody of whom nothing is known, before long" wait_for 5 has_class watch tin
 ok "a job is set" timeout 10 fabricctl job set 1 - --user "$me" --wish gold
 ok "and has what it would have without the directory" listed "^- .id: \"1\", class: tin, source: rule, since: [^,]*, uid: $me, note: "

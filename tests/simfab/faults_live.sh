@@ -17,8 +17,18 @@ server() {
   server=$!
   for ((i = 0; i < 500; i++)); do listening $port && break; sleep 0.01; done
 }
-client() { timeout 60 simfab exec h2 -- "$@" -p $port localhost >"$tmp/client" 2>&1; }
-pair() { server "$@"; client "$@"; local rc=$?; wait $server && [ $rc -eq 0 ]; }
+# Both must end well. When one fails the other, which may never hear of it, is ended.
+pair() {
+  local rc=0 client ended other
+  server "$@"
+  timeout 60 simfab exec h2 -- "$@" -p $port localhost >"$tmp/client" 2>&1 &
+  client=$!
+  wait -n -p ended $server $client || rc=$?
+  other=$((ended == server ? client : server))
+  [ $rc = 0 ] || kill $other 2>/dev/null
+  wait $other || rc=$?
+  return $rc
+}
 usec() { awk '/iters in/ {print $(NF - 1)}' "$tmp/client"; }
 until_log() { # REGEX: opensm's log says so
   for ((i = 0; i < 100; i++)); do grep -Eq "$1" "$SIMFAB_DIR/opensm/opensm.log" && return; sleep 0.1; done
@@ -90,7 +100,7 @@ echo "symbol $(counter $leaf1 1 SymbolErrorCounter)"
 echo "rcv $(counter $leaf1 1 PortRcvErrors)"
 say queryerrors until_seen 'PortRcvErrors == [1-9]' simfab exec h1 -- ibqueryerrors
 simfab fault link "leaf1" 1 corrupt=1
-pair timeout 3 ibv_rc_pingpong -n 10 -s 4096 || echo "corrupt fails"
+pair ibv_rc_pingpong -n 10 -s 4096 || echo "corrupt fails"
 grep -h Failed "$tmp/client" "$tmp/server" | sort -u
 say integrity until_seen 'LocalLinkIntegrityErrors == [1-9]' simfab exec h1 -- ibqueryerrors
 echo "recovers $(counter $leaf1 1 LinkErrorRecoveryCounter)"
@@ -99,7 +109,7 @@ simfab fault clear
 
 simfab fault link "leaf1" 1 overrun=1
 simfab flow add "h1 mlx5_0" "h2 mlx5_0" # saturating, so that overruns go on
-pair timeout 3 ibv_rc_pingpong -n 10 -s 4096 || echo "overrun fails"
+pair ibv_rc_pingpong -n 10 -s 4096 || echo "overrun fails"
 simfab flow del all
 say excessive until_seen 'ExcessiveBufferOverrunErrors == [1-9]' simfab exec h1 -- ibqueryerrors
 say details until_seen 'PortBufferOverrunErrors:\.*[1-9]' simfab exec h1 -- perfquery -E $leaf1 1
@@ -107,12 +117,12 @@ say trap130 until_log 'num:130'
 simfab fault clear
 say watched pair ibv_rc_pingpong -n 10
 simfab fault link "leaf1" 1 fc=off
-pair timeout 3 ibv_rc_pingpong -n 100 -s 65536 || echo "without flow control fails"
+pair ibv_rc_pingpong -n 100 -s 65536 || echo "without flow control fails"
 say trap131 until_log 'num:131'
 simfab fault list
 simfab fault clear
 for ((i = 0; i < 10; i++)); do # a lane that dropped all is stalled for eight of its lives
-  pair timeout 3 ibv_rc_pingpong -n 100 -s 65536 && echo "unwatched yes" && break
+  pair ibv_rc_pingpong -n 100 -s 65536 && echo "unwatched yes" && break
 done
 
 for p in uc ud; do # whatever is lost stays lost

@@ -74,8 +74,8 @@ tools() {
   on h2 refused bash -c 'time (perfquery --xmtsl; vendstat -N '"$sw"'; ibccquery CongestionInfo '"$sw"')'
   # an agent on another host
   simfab exec h1 -- ibping -S & local server=$!
-  wait_for 5 bash -c "simfab exec h2 -- ibping -c 1 $(lid_of h1) 2>/dev/null | grep -q ' 0% packet loss'"
-  on h2 ibping ibping -c 3 "$(lid_of h1)"
+  wait_for 5 bash -c "simfab exec h2 -- ibping -t 20000 -c 1 $(lid_of h1) 2>/dev/null | grep -q ' 0% packet loss'"
+  on h2 ibping ibping -t 20000 -c 3 "$(lid_of h1)"
   kill $server
   wait $server 2>/dev/null
   # killed tools leave nothing that hinders others
