@@ -28,12 +28,14 @@ static const char *const troubles[SF_TSC_WAYS] = {
  * a write to a control register, which hypervisors may take microseconds for. So where actors have it the engine has it
  * too: it reads clocks by system calls, and a reading elsewhere (a sanitizer's) gives it up again.
  */
+static struct sigaction before_trap;
+
 static void give_up_trap(int sig)
 {
     static volatile sig_atomic_t given_up;
 
     if (given_up)
-        signal(sig, SIG_DFL); /* this is another fault: it comes again at once */
+        sigaction(sig, &before_trap, NULL); /* this is another fault: it comes again at once */
     given_up = 1;
     prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
 }
@@ -46,7 +48,7 @@ static void take_trap(void)
     if (taken)
         return;
     taken = true;
-    if (!sigaction(SIGSEGV, &act, NULL))
+    if (!sigaction(SIGSEGV, &act, &before_trap))
         prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
 }
 

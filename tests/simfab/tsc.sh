@@ -177,4 +177,27 @@ if [[ -z $san && " ${ways[*]} " == *" patch "* ]] && command -v objdump >/dev/nu
   is "all that objdump sees" "$(grep -Ff "$tmp/files" "$tmp/resolved" | diff - <(disassembled))" ""
   ok "which are many" test "$(disassembled | wc -l)" -ge 20
 fi
+
+# ---- the engine, which has the trap as well where actors have it -------------------------------------------------------
+
+# it reads no counter itself: something that it is linked or preloaded with may
+cat >"$tmp/reader.c" <<'END'
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <x86intrin.h>
+int epoll_pwait2(int fd, struct epoll_event *ev, int max, const struct timespec *ts, const sigset_t *set)
+{
+    __rdtsc();
+    return (int)syscall(SYS_epoll_pwait2, fd, ev, max, ts, set, 8);
+}
+END
+if [[ -z $san && " ${ways[*]} " == *" trap "* ]] && "${CC:-cc}" -shared -fPIC -D_GNU_SOURCE -o "$tmp/reader.so" "$tmp/reader.c"; then
+  fabric_end
+  ok "a fabric whose engine reads the counter" env LD_PRELOAD="$tmp/reader.so" simfab run --topology two-hosts-two-rails -- \
+    bash -c 'env -u LD_PRELOAD mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi" >"$tmp/engine_reads"'
+  simfab run --topology two-hosts-two-rails -- mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi" >"$tmp/engine_does_not" 2>/dev/null
+  is "gives it up, and the figures are the same" "$(cat "$tmp/engine_reads")" "$(cat "$tmp/engine_does_not")"
+fi
 done_testing
