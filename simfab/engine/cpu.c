@@ -2,7 +2,8 @@
 /*
  * Actors are held on the engine's processor while their runs are short and few of them run at once. The engine stays
  * where it is, too, and lets the kernel choose a processor again now and then: another program, or another fabric, may
- * have come to this one. As soon as an actor runs for longer than the engine's patience all are let go.
+ * have come to this one. As soon as an actor runs for longer than the engine's patience all are let go, and the next
+ * time they are held later.
  */
 #include "simfab/engine/cpu.h"
 
@@ -17,16 +18,21 @@
 
 #define TURNS      64u         /* of the engine's waits for actors, after which it judges how they went */
 #define ABREAST    2u          /* so many may run at once, */
-#define WIDE_TURNS 16u         /* and more in so many of those turns */
+#define WIDE_TURNS 16u         /* and more in so many of those turns; */
+#define LONG_TURNS 8u          /* two at once in so many, */
+#define LONG_NS    200000u     /* where a turn takes as long: side by side they would have ended sooner */
 #define STAY_NS    50000000ull /* real time on one processor before the kernel chooses again */
+#define CALM_MOST  4096u       /* turns in time before actors are held again, where they have run long before that */
 
 struct cpu {
     cpu_set_t own; /* where the engine may run */
     bool usable;   /* those are several */
-    bool shared;   /* the engine and the actors are at one of them, */
+    /* sim->together: the engine and the actors are at one of them, */
     bool choosing; /* which the kernel is choosing again: the engine is free for one wait */
     uint32_t at;
-    uint32_t turns, wide;
+    uint32_t turns, wide, several; /* since the last judgement: all, with more than two at once, with two and more */
+    uint64_t judged_ns;
+    uint32_t calm, need; /* turns in time, one after the other, and how many it takes to hold actors */
     uint64_t since_ns;
 };
 
@@ -34,6 +40,7 @@ struct cpu *cpu_new(void)
 {
     struct cpu *c = xcalloc(1, sizeof *c);
 
+    c->need = TURNS;
     c->usable = !sched_getaffinity(0, sizeof c->own, &c->own) && CPU_COUNT(&c->own) > 1;
     return c;
 }
@@ -143,11 +150,11 @@ void cpu_let_go(struct proc *p)
 
 static void part(struct cpu *c, struct sim *s)
 {
-    if (!c->shared)
+    if (!s->together)
         return;
     sched_setaffinity(0, sizeof c->own, &c->own);
     move_all(s, -1);
-    c->shared = c->choosing = false;
+    s->together = c->choosing = false;
 }
 
 /* Where the kernel has put the engine. */
@@ -161,24 +168,38 @@ static void share(struct cpu *c, struct sim *s)
         c->usable = false;
         return;
     }
-    if (c->shared)
+    if (s->together)
         move_all(s, at);
-    c->shared = true;
+    s->together = true;
     c->at = (uint32_t)at;
     c->since_ns = real_ns();
     hold_new(c, s);
 }
 
+static void runs_are_long(struct cpu *c, struct sim *s)
+{
+    if (s->together)
+        c->need = c->calm > CALM_MOST ? TURNS : (uint32_t)min_u64(2 * c->need, CALM_MOST);
+    c->turns = c->wide = c->several = c->calm = 0;
+    part(c, s);
+}
+
 static void judge(struct cpu *c, struct sim *s)
 {
+    uint64_t now = real_ns();
     bool narrow = c->wide <= WIDE_TURNS;
+    bool lengthy = s->together && c->several > LONG_TURNS && now - c->judged_ns > (uint64_t)LONG_NS * TURNS;
 
-    c->turns = c->wide = 0;
-    if (!narrow) {
+    c->turns = c->wide = c->several = 0;
+    c->judged_ns = now;
+    if (lengthy) {
+        runs_are_long(c, s);
+    } else if (!narrow) {
         part(c, s);
-    } else if (!c->shared) {
-        share(c, s);
-    } else if (real_ns() - c->since_ns > STAY_NS) {
+    } else if (!s->together) {
+        if (c->calm >= c->need)
+            share(c, s);
+    } else if (now - c->since_ns > STAY_NS) {
         sched_setaffinity(0, sizeof c->own, &c->own);
         c->choosing = true;
     } else {
@@ -192,12 +213,13 @@ void cpu_waited(struct cpu *c, struct sim *s, uint32_t running, bool in_time)
     if (!c->usable || !running || s->model->cpu_factor_milli)
         return;
     if (!in_time) {
-        c->turns = c->wide = 0;
-        part(c, s);
+        runs_are_long(c, s);
         return;
     }
+    c->calm++;
     if (c->choosing)
         share(c, s);
+    c->several += running > 1;
     c->wide += running > ABREAST;
     if (++c->turns == TURNS)
         judge(c, s);

@@ -44,6 +44,7 @@ struct sim {
     uint32_t spinners;   /* actors that are left out because they spin */
     bool asleep;         /* a running actor was found asleep, and is to be looked at again soon */
     bool known_spinners; /* there has been one that proved to be */
+    bool together;       /* actors are held on the engine's processor: their runs have been short (cpu.h) */
     uint32_t ready_qps;  /* queue pairs that wait for their adapter's turn */
     bool holding;        /* time stands still: the subnet manager deals with a fault (fault.c) */
     uint32_t background; /* sources of events that do not move time by themselves: flows, faults to come */

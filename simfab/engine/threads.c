@@ -17,6 +17,11 @@
 
 #define DISK_NS     100000000ull /* a wait for a disk or a page is not left alone before */
 #define FIRST_US    150         /* before the kernel is asked about running actors; */
+/*
+ * The same, while they are held: later than the kernel's next tick as a rule, so that no timer need be set for that,
+ * which takes as long as a hand-over on virtual machines.
+ */
+#define TOGETHER_US 5000
 #define AGAIN_US    1000        /* and then again; */
 #define ASLEEP_US   20          /* where one was found asleep */
 #define TURN_CALLS  2000u   /* so many calls in one turn, and others come first if there are any */
@@ -276,7 +281,7 @@ int64_t threads_patience_us(struct sim *s, bool again)
         }
     if (s->asleep)
         return ASLEEP_US;
-    return again ? AGAIN_US : FIRST_US;
+    return again ? AGAIN_US : s->together ? TOGETHER_US : FIRST_US;
 }
 
 /*
