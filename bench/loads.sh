@@ -5,6 +5,7 @@
 #   RATES RANKS_A_HOST LOAD BEST WHICH DEFAULT RATIO   MB/s, trips in us; above 1 the default is the better one
 # LOADS: as loads.c reads them, or LOADS_KINDS, LOADS_SIZES, LOADS_DEPTHS and LOADS_STATES, of which all combinations are
 # taken. LOADS_RATES: lanes of the rails' cables, the fastest first. LOADS_PPN. LOADS_BESIDE: fast, even, or weights.
+# LOADS_COPY: what a processor copies, in MB/s; else copies take no time.
 set -u
 : "${BUILD:?set BUILD to the build directory}" "${LOADS_MODEL:=hdr}" "${LOADS_RATES:=4:1 4:2 2:1 4:4:4 4:2:1}" "${LOADS_PPN:=1 2}"
 : "${LOADS_BESIDE:=fast}" "${LOADS_KINDS:=one both push flow}" "${LOADS_DEPTHS:=1 4 16 64}" "${LOADS_STATES:=warm fresh}"
@@ -59,11 +60,17 @@ fi
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 export work LOADS LOADS_BESIDE
+model=$LOADS_MODEL
+if [ -n "${LOADS_COPY:-}" ]; then
+  model=$work/model.yaml
+  sed "s/^  copy_mbytes_per_s: .*/  copy_mbytes_per_s: $LOADS_COPY/" "etc/models/$LOADS_MODEL.yaml" >"$model" &&
+    grep -q "copy_mbytes_per_s: $LOADS_COPY\$" "$model" || exit 1
+fi
 mrcc -O2 -o "$work/loads" bench/loads.c || exit 1
 for rates in $LOADS_RATES; do
   cables "$rates" "$(sed -n 's/^ *speed: //p' "etc/models/$LOADS_MODEL.yaml")" || exit 1
   for ppn in $LOADS_PPN; do
-    LOADS_INSIDE=1 simfab run --topology "$work/net" --model "$LOADS_MODEL" -- bash bench/loads.sh "$ppn" >"$work/out" || exit 1
+    LOADS_INSIDE=1 simfab run --topology "$work/net" --model "$model" -- bash bench/loads.sh "$ppn" >"$work/out" || exit 1
     awk -v rates="$rates" -v ppn="$ppn" '
       {k = $3; load[k] = $2; trip = $2 ~ /^trip/}
       $1 == "default" {got[k] = $4; n = k > n ? k : n; next}
