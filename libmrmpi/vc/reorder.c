@@ -13,6 +13,7 @@ int mr_reorder_hold(struct mr_reorder *r, const struct mr_hdr *hdr, const void *
 {
     uint32_t ahead = hdr->seq - r->expected;
     struct mr_held **at = &r->head, *h;
+    struct mr_lent *lent;
 
     if (r->tail && r->tail->hdr.seq - r->expected < ahead)
         at = &r->tail->next;
@@ -22,13 +23,19 @@ int mr_reorder_hold(struct mr_reorder *r, const struct mr_hdr *hdr, const void *
     if (*at && (*at)->hdr.seq == hdr->seq)
         return 0;
 
-    h = malloc(sizeof *h + len);
-    if (!h)
+    lent = mr_lent_take(payload, len, MR_LENT_UNTIL_TURN);
+    h = malloc(sizeof *h + (lent ? 0 : len));
+    if (!h) {
+        if (lent)
+            mr_lent_return(lent);
         return -ENOMEM;
+    }
     h->hdr = *hdr;
     h->len = len;
-    if (len)
-        memcpy(h->payload, payload, len);
+    h->lent = lent;
+    h->payload = lent ? payload : h->copy;
+    if (len && !lent)
+        memcpy(h->copy, payload, len);
     h->next = *at;
     *at = h;
     if (!h->next)
@@ -51,13 +58,20 @@ struct mr_held *mr_reorder_pop(struct mr_reorder *r)
     return h;
 }
 
+void mr_reorder_free(struct mr_held *held)
+{
+    if (held->lent)
+        mr_lent_return(held->lent);
+    free(held);
+}
+
 void mr_reorder_clear(struct mr_reorder *r)
 {
     struct mr_held *h;
 
     while ((h = r->head)) {
         r->head = h->next;
-        free(h);
+        mr_reorder_free(h);
     }
     r->tail = NULL;
     r->num_held = 0;

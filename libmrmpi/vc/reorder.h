@@ -5,12 +5,13 @@
  *
  * Sequence numbers are 32 bits and wrap; a packet less than 2^31 ahead of the expected one is early, any other is a
  * duplicate. One that is further ahead than a peer may send is refused: its window, and what may wait in receive queues
- * here while its adapter has confirmed it already, bound what is held. Held packets are copies that the queue owns
- * until mr_reorder_pop(), after which the caller frees them.
+ * here while its adapter has confirmed it already, bound what is held. A held packet stays in its receive buffer if
+ * that is lent (base/lent.h), else the queue has a copy of it. It is the caller's after mr_reorder_pop().
  */
 #ifndef MRMPI_REORDER_H
 #define MRMPI_REORDER_H
 
+#include "libmrmpi/base/lent.h"
 #include "libmrmpi/vc/vc.h"
 
 #define MR_REORDER_AHEAD_MAX 65536
@@ -18,8 +19,10 @@
 struct mr_held {
     struct mr_held *next;
     size_t len;
+    struct mr_lent *lent; /* NULL: payload is copy */
+    const void *payload;
     struct mr_hdr hdr;
-    unsigned char payload[];
+    unsigned char copy[];
 };
 
 struct mr_reorder {
@@ -41,7 +44,7 @@ static inline enum mr_order mr_reorder_classify(const struct mr_reorder *r, uint
     return ahead <= MR_REORDER_AHEAD_MAX ? MR_ORDER_EARLY : MR_ORDER_REFUSED;
 }
 
-/* Keep a copy of an early packet. 1: kept, 0: it was there already, -ENOMEM. */
+/* Keep an early packet. 1: kept, 0: it was there already, -ENOMEM. */
 int mr_reorder_hold(struct mr_reorder *r, const struct mr_hdr *hdr, const void *payload, size_t len);
 
 /* The caller has delivered the expected packet. */
@@ -52,6 +55,7 @@ static inline void mr_reorder_advance(struct mr_reorder *r)
 
 /* Take the held packet that is due now; NULL if it has not come. The caller delivers it, advances and frees it. */
 struct mr_held *mr_reorder_pop(struct mr_reorder *r);
+void mr_reorder_free(struct mr_held *held);
 
 void mr_reorder_clear(struct mr_reorder *r);
 

@@ -235,7 +235,7 @@ static void deliver_held(struct vc *v)
     while ((h = mr_reorder_pop(&v->in))) {
         mr_reorder_advance(&v->in);
         deliver_packet(v, &h->hdr, h->payload, h->len);
-        free(h);
+        mr_reorder_free(h);
     }
 }
 

@@ -6,6 +6,9 @@
  * doorbell, and when there is time: after what answers the packets has been sent, or when nothing else has come. That
  * is 5 percent of a round trip of 8 bytes (simulated, HDR). A write with immediate takes a buffer too and leaves it
  * untouched.
+ *
+ * Buffers of a shared queue are lent to those above (base/lent.h): a part of them, since others must be with the
+ * adapter. A queue that is closed meanwhile leaves its slab to the last of them.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -14,12 +17,17 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/lent.h"
 
 #define REPOST_BATCH 16 /* of all rails together, */
 #define REPOST_LEAST 4  /* and at least of each */
 
+/* Of a queue's buffers at most so many in 16 are lent. */
+static const unsigned lent_most[] = {[MR_LENT_UNTIL_TURN] = 8, [MR_LENT_UNTIL_RECEIVED] = 4};
+
 struct rx_buf {
     struct mr_wr wr;
+    struct mr_lent lent; /* while its packet is handed up, once more */
     struct mr_rx *rx;
     struct ibv_sge sge;
     struct ibv_recv_wr recv;
@@ -31,12 +39,15 @@ struct mr_rx {
     struct ibv_qp *qp;
     unsigned depth, batch;
     unsigned char *slab;
+    size_t stride; /* from one buffer to the next */
     struct ibv_mr *mr;
     struct rx_buf *bufs;
     struct ibv_recv_wr *returned; /* chain of buffers that are to be posted again */
     unsigned num_returned;
-    bool over; /* its queue pair is given up: nothing is posted any more */
-    bool due;  /* in the list of those with a batch to post */
+    unsigned num_lent; /* kept above, when their packets had been handed up */
+    bool closed;       /* what is left is the slab and its buffers, until no more are lent */
+    bool over;         /* its queue pair is given up: nothing is posted any more */
+    bool due;          /* in the list of those with a batch to post */
     struct mr_rx *next_due;
 };
 
@@ -148,6 +159,47 @@ static void receive_failed(struct rx_buf *b, const struct mr_wc *wc)
     give_back(b);
 }
 
+static void rx_free(struct mr_rx *rx)
+{
+    free(rx->slab);
+    free(rx->bufs);
+    free(rx);
+}
+
+/* Who has kept it needs it no more. */
+static void lent_back(struct mr_lent *lent)
+{
+    struct rx_buf *b = container_of(lent, struct rx_buf, lent);
+    struct mr_rx *rx = b->rx;
+
+    rx->num_lent--;
+    if (!rx->closed)
+        give_back(b);
+    else if (!rx->num_lent)
+        rx_free(rx);
+}
+
+static struct mr_lent *find_lent(const void *payload, enum mr_lent_term term)
+{
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        const struct mr_rx *rx = mr_verbs.rail[i].rx;
+        size_t at = (uintptr_t)payload - (uintptr_t)rx->slab;
+
+        if (at < rx->depth * rx->stride)
+            return rx->num_lent < rx->depth * lent_most[term] / 16 ? &rx->bufs[at / rx->stride].lent : NULL;
+    }
+    return NULL;
+}
+
+/* Its packet has been handed up. */
+static inline void handed_up(struct rx_buf *b)
+{
+    if (__builtin_expect(!--b->lent.refs, 1))
+        give_back(b);
+    else
+        b->rx->num_lent++;
+}
+
 static void buf_received(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct rx_buf *b = (struct rx_buf *)wr;
@@ -166,8 +218,9 @@ static void buf_received(struct mr_wr *wr, const struct mr_wc *wc)
     }
     mr_rail_add(rail, MR_RAIL_PACKETS_RECEIVED, 1);
     mr_rail_add(rail, MR_RAIL_BYTES_RECEIVED, wc->raw->byte_len);
+    b->lent.refs = 1;
     mr_verbs_up.packet(rail, (const void *)(uintptr_t)b->sge.addr, wc->raw->byte_len);
-    give_back(b);
+    handed_up(b);
 }
 
 /* The first bytes of the buffer are kept for a global header. */
@@ -193,6 +246,7 @@ static void rx_fill(struct mr_rx *rx, size_t stride, bool datagrams)
 
         b->wr.done = datagrams ? received_datagram : buf_received;
         b->rx = rx;
+        b->lent.give_back = lent_back;
         b->sge = (struct ibv_sge){
             .addr = (uintptr_t)(rx->slab + i * stride), .length = (uint32_t)stride, .lkey = rx->mr->lkey};
         b->recv = (struct ibv_recv_wr){.wr_id = mr_wr_id(&b->wr), .sg_list = &b->sge, .num_sge = 1};
@@ -221,6 +275,7 @@ void mr_rx_rails_changed(struct mr_rx *rx)
 static int rx_make(struct mr_rx *rx, size_t stride, bool datagrams)
 {
     rx->batch = batch_of(rx->depth);
+    rx->stride = stride;
     rx->bufs = calloc(rx->depth, sizeof *rx->bufs);
     rx->slab = aligned_alloc(4096, (rx->depth * stride + 4095) & ~(size_t)4095);
     if (!rx->bufs || !rx->slab)
@@ -248,6 +303,7 @@ int mr_rx_open(struct mr_rail *rail, struct mr_rx **out, unsigned depth, size_t 
     rx->rail = rail;
     rx->depth = rail->dev->max_srq_wr && depth > rail->dev->max_srq_wr ? rail->dev->max_srq_wr : depth;
     attr.attr.max_wr = rx->depth;
+    mr_lent_find = find_lent;
     rx->srq = ibv_create_srq(rail->dev->pd, &attr);
     if (!rx->srq)
         return errno ? -errno : -ENOMEM;
@@ -288,8 +344,8 @@ void mr_rx_close(struct mr_rx **at)
         ibv_destroy_srq(rx->srq);
     if (rx->mr)
         ibv_dereg_mr(rx->mr);
-    free(rx->slab);
-    free(rx->bufs);
-    free(rx);
+    rx->closed = true;
+    if (!rx->num_lent)
+        rx_free(rx);
     *at = NULL;
 }

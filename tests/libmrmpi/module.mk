@@ -42,9 +42,9 @@ TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_sch
 UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
-tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/vc/reorder.c
+tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/vc/reorder.c libmrmpi/base/lent.c
 tests/libmrmpi/test_reorder_PKGS := check
-tests/libmrmpi/test_vc_SRCS := tests/libmrmpi/test_vc.c libmrmpi/vc/vc.c libmrmpi/vc/reorder.c $(addprefix libmrmpi/base/,config.c config_table.c log.c stats.c)
+tests/libmrmpi/test_vc_SRCS := tests/libmrmpi/test_vc.c libmrmpi/vc/vc.c libmrmpi/vc/reorder.c $(addprefix libmrmpi/base/,lent.c config.c config_table.c log.c stats.c)
 tests/libmrmpi/test_vc_PKGS := check
 tests/libmrmpi/test_vc_LDLIBS := -lpthread
 tests/libmrmpi/test_sched_SRCS := tests/libmrmpi/test_sched.c libmrmpi/route/sched.c libmrmpi/route/policy.c libmrmpi/bulk/filter.c
@@ -143,7 +143,7 @@ UNIT_TESTS += $(RELIABLE_TESTS)
 $(foreach t,$(RELIABLE_TESTS),$(eval $(t)_PKGS := check))
 tests/libmrmpi/test_window_SRCS := tests/libmrmpi/test_window.c libmrmpi/reliable/window.c
 tests/libmrmpi/test_reliable_SRCS := tests/libmrmpi/test_reliable.c libmrmpi/reliable/window.c libmrmpi/reliable/ack.c \
-    libmrmpi/vc/reorder.c
+    libmrmpi/vc/reorder.c libmrmpi/base/lent.c
 tests/libmrmpi/test_rtt_SRCS := tests/libmrmpi/test_rtt.c
 tests/libmrmpi/test_ack_SRCS := tests/libmrmpi/test_ack.c libmrmpi/reliable/ack.c
 

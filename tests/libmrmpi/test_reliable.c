@@ -270,7 +270,7 @@ static void receive(int i, const struct flying *f)
             mr_reorder_advance(&e->in);
             memcpy(&id, h->payload, sizeof id);
             deliver(e, id);
-            free(h);
+            mr_reorder_free(h);
         }
     }
     if (e->in.num_held > e->held_most)

@@ -46,7 +46,7 @@ static void arrive(uint32_t seq)
     while ((h = mr_reorder_pop(&queue))) {
         mr_reorder_advance(&queue);
         deliver(&h->hdr, h->payload, h->len);
-        free(h);
+        mr_reorder_free(h);
     }
 }
 
@@ -110,6 +110,55 @@ START_TEST(held_twice_is_kept_once)
 }
 END_TEST
 
+/* A payload that stays in its receive buffer: given back when it is delivered, dropped as a duplicate, or cleared. */
+static unsigned given_back;
+
+static void lent_back(struct mr_lent *lent)
+{
+    given_back++;
+}
+
+static struct {
+    struct mr_lent lent;
+    unsigned char payload[MR_LENT_LEAST];
+} buffer[3];
+
+static struct mr_lent *find_buffer(const void *payload, enum mr_lent_term term)
+{
+    ck_assert_int_eq(term, MR_LENT_UNTIL_TURN);
+    for (unsigned i = 0; i < 2; i++) /* the third is not lent */
+        if (payload == buffer[i].payload)
+            return &buffer[i].lent;
+    return NULL;
+}
+
+START_TEST(lent_ones_are_not_copied)
+{
+    struct mr_held *h;
+
+    memset(&queue, 0, sizeof queue);
+    mr_lent_find = find_buffer;
+    given_back = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        struct mr_hdr hdr = {.seq = i + 1};
+
+        buffer[i].lent = (struct mr_lent){.give_back = lent_back};
+        ck_assert_int_eq(mr_reorder_hold(&queue, &hdr, buffer[i].payload, MR_LENT_LEAST), 1);
+        ck_assert_int_eq(mr_reorder_hold(&queue, &hdr, buffer[i].payload, MR_LENT_LEAST), 0);
+        ck_assert_uint_eq(buffer[i].lent.refs, i < 2);
+    }
+    mr_reorder_advance(&queue);
+    h = mr_reorder_pop(&queue);
+    ck_assert_ptr_eq(h->payload, buffer[0].payload);
+    ck_assert_uint_eq(given_back, 0);
+    mr_reorder_free(h);
+    ck_assert_uint_eq(given_back, 1);
+    mr_reorder_clear(&queue);
+    ck_assert_uint_eq(given_back, 2);
+    mr_lent_find = NULL;
+}
+END_TEST
+
 START_TEST(old_ones_are_duplicates)
 {
     struct mr_reorder r = { .expected = 5 };
@@ -143,6 +192,7 @@ int main(void)
     tcase_add_loop_test(t, permutations, 0, 20);
     tcase_add_test(t, reversed);
     tcase_add_test(t, held_twice_is_kept_once);
+    tcase_add_test(t, lent_ones_are_not_copied);
     tcase_add_test(t, old_ones_are_duplicates);
     tcase_add_test(t, far_ahead_is_refused);
     return check_run(t, NULL);

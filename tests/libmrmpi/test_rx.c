@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/lent.h"
 #include "libmrmpi/verbs/internal.h"
 #include "tests/check.h"
 
-#define DEPTH 128
-#define BATCH 16
+#define DEPTH  128
+#define BATCH  16
+#define FILLED 0x5a
 
 struct mr_verbs mr_verbs;
 struct mr_verbs_handlers mr_verbs_up;
@@ -96,11 +98,23 @@ void mr_device_lost(struct mr_device *dev)
 {
 }
 
-static unsigned arrived;
+static unsigned arrived, kept_of_them;
+static bool keeps;
+static enum mr_lent_term term;
+static struct {
+    struct mr_lent *lent;
+    unsigned char *payload;
+} kept[DEPTH];
 
 static void packet(struct mr_rail *rail, const void *data, size_t len)
 {
+    struct mr_lent *lent = keeps ? mr_lent_take((const char *)data + 40, 1024 - 40, term) : NULL;
+
     arrived++;
+    if (!lent)
+        return;
+    kept[kept_of_them].lent = lent;
+    kept[kept_of_them++].payload = memset((char *)(uintptr_t)data + 40, FILLED, 1024 - 40);
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
@@ -109,7 +123,8 @@ static struct mr_rx *rx;
 
 static void setup(void)
 {
-    num_posted = posts = refuse_at = num_pending = arrived = 0;
+    num_posted = posts = refuse_at = num_pending = arrived = kept_of_them = 0;
+    keeps = false;
     mr_config.log_level = -1;
     context.ops.poll_cq = poll_cq;
     context.ops.post_recv = post_recv;
@@ -122,6 +137,7 @@ static void setup(void)
     mr_verbs.polled = mr_verbs.rail[0].next_polled = &mr_verbs.rail[0];
     ck_assert_int_eq(mr_rx_open(&mr_verbs.rail[0], &rx, DEPTH, 1024, false), 0);
     ck_assert_uint_eq(num_posted, DEPTH);
+    mr_verbs.rail[0].rx = rx;
     posts = 0;
 }
 
@@ -235,6 +251,90 @@ START_TEST(all_come_back)
 }
 END_TEST
 
+/* Of those that are kept the adapter has none until they are given back, and then each once. */
+static void keep(enum mr_lent_term until, unsigned n)
+{
+    keeps = true;
+    term = until;
+    packets_come(n);
+    while (mr_verbs_poll() || mr_verbs.rx_due)
+        ;
+}
+
+START_TEST(kept_ones_are_not_posted)
+{
+    keep(MR_LENT_UNTIL_TURN, 2 * BATCH);
+    ck_assert_uint_eq(kept_of_them, 2 * BATCH);
+    ck_assert_uint_eq(num_posted, DEPTH - 2 * BATCH);
+    for (unsigned i = 0; i < 2 * BATCH; i++)
+        mr_lent_return(kept[i].lent);
+    while (mr_verbs_poll() || mr_verbs.rx_due)
+        ;
+    ck_assert_uint_eq(num_posted, DEPTH);
+}
+END_TEST
+
+START_TEST(some_are_always_with_the_adapter)
+{
+    for (unsigned i = 0; i < 4; i++)
+        keep(MR_LENT_UNTIL_RECEIVED, DEPTH / 4);
+    ck_assert_uint_eq(kept_of_them, DEPTH / 4);
+    keep(MR_LENT_UNTIL_TURN, DEPTH / 2);
+    ck_assert_uint_eq(kept_of_them, DEPTH / 2);
+    ck_assert_uint_gt(num_posted, DEPTH / 2 - BATCH);
+    while (kept_of_them)
+        mr_lent_return(kept[--kept_of_them].lent);
+}
+END_TEST
+
+/* As when it waited for its turn, and then for the program. */
+START_TEST(kept_twice)
+{
+    struct mr_lent *again;
+
+    keep(MR_LENT_UNTIL_TURN, BATCH);
+    for (unsigned i = 0; i < BATCH; i++) {
+        again = mr_lent_take(kept[i].payload, 512, MR_LENT_UNTIL_RECEIVED);
+        ck_assert_ptr_eq(again, kept[i].lent);
+        mr_lent_return(kept[i].lent);
+    }
+    ck_assert_uint_eq(num_posted, DEPTH - BATCH);
+    for (unsigned i = 0; i < BATCH; i++)
+        mr_lent_return(kept[i].lent);
+    mr_verbs_poll();
+    ck_assert_uint_eq(num_posted, DEPTH);
+}
+END_TEST
+
+START_TEST(short_and_others_memory_is_copied)
+{
+    char mine[1024];
+
+    keeps = false;
+    packets_come(1);
+    ck_assert_ptr_null(mr_lent_take(mine, sizeof mine, MR_LENT_UNTIL_TURN));
+    ck_assert_ptr_null(mr_lent_take(mine, MR_LENT_LEAST - 1, MR_LENT_UNTIL_TURN));
+}
+END_TEST
+
+/* What is in it can be read until the last one comes back: tools that watch memory see it if not. */
+START_TEST(kept_after_the_end)
+{
+    unsigned char sum = 0;
+
+    keep(MR_LENT_UNTIL_TURN, BATCH);
+    mr_rx_close(&rx);
+    ck_assert_ptr_null(rx);
+    mr_verbs.num_rails = 0;
+    for (unsigned i = 0; i < BATCH; i++) {
+        sum |= *kept[i].payload;
+        mr_lent_return(kept[i].lent);
+    }
+    ck_assert_uint_eq(sum, FILLED);
+    ck_assert_uint_eq(num_posted, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("posting again");
@@ -247,5 +347,10 @@ int main(void)
     tcase_add_test(t, some_are_refused);
     tcase_add_test(t, nothing_for_a_lost_device);
     tcase_add_test(t, all_come_back);
+    tcase_add_test(t, kept_ones_are_not_posted);
+    tcase_add_test(t, some_are_always_with_the_adapter);
+    tcase_add_test(t, kept_twice);
+    tcase_add_test(t, short_and_others_memory_is_copied);
+    tcase_add_test(t, kept_after_the_end);
     return check_run(t, NULL);
 }
