@@ -111,10 +111,10 @@ void mr_head_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payloa
     struct mr_stream *s = mr_flow_of(vc)->stream;
     struct mr_message *m = mr_message_new(vc, hdr, len + s->len);
 
-    memcpy(m->payload, payload, len);
+    memcpy(m->own, payload, len);
     m->len = len;
     s->hdr = &m->hdr;
-    s->into = m->payload + len;
+    s->into = m->own + len;
     mr_message_insert(m);
 }
 

@@ -175,12 +175,12 @@ int mr_rndv_progress(void);
 /* A message has met its receive: what it takes is started or done. */
 void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_recv_meet(struct mr_request *req, const struct mr_hdr *hdr);                    /* its first half: the status */
-/* An eager one's bytes are there. */
+/* A part of an eager one comes to its place, without what there is no room for. All of its bytes are there. */
+void mr_recv_fill(struct mr_request *req, size_t at, const void *payload, size_t len);
 void mr_recv_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr);
 void mr_recv_arrived(struct mr_message *m); /* one that is whole meets its receive, or is kept */
 void mr_recv_peer_lost(void); /* receives posted for this peer end with an error */
-/* A message from this rank, and not here yet, will never be: the peer is lost. */
-bool mr_recv_never_comes(struct mr_comm *comm, int src);
+bool mr_recv_never_comes(struct mr_comm *comm, int src); /* of this rank, if it is not here yet: the peer is lost */
 
 /* ---- parts.c ---- */
 /* An eager message of more than one packet; hdr as of one that has one. lender: NULL, or it may go by mr_lend. */

@@ -29,10 +29,20 @@ static struct mr_message *new_message(size_t len)
     return m;
 }
 
+static void return_buffers(struct mr_message *m)
+{
+    for (struct mr_lent *lent; (lent = m->lent);) {
+        m->lent = lent->next;
+        mr_lent_return(lent);
+    }
+}
+
 void mr_message_free(struct mr_message *m)
 {
     if (m == mr_message_no_proc)
         return;
+    if (__builtin_expect(m->lent != NULL, 0))
+        return_buffers(m);
     if (m->room > MR_MESSAGE_SMALL || mr_pt2pt.num_free_messages >= POOL_MESSAGES_MAX) {
         free(m);
         return;
@@ -71,6 +81,8 @@ struct mr_message *mr_message_new(struct mr_vc *vc, const struct mr_hdr *hdr, si
     m->req = NULL;
     m->hdr = *hdr;
     m->len = 0;
+    m->lent = NULL;
+    m->lent_len = 0;
     return m;
 }
 
@@ -83,13 +95,43 @@ void mr_message_insert(struct mr_message *m)
         mr_shm_wake(); /* somebody may be probing for it */
 }
 
+static void add_lent(struct mr_message *m, struct mr_lent *lent, const void *payload, size_t len)
+{
+    lent->payload = payload;
+    lent->len = (uint32_t)len;
+    lent->next = NULL;
+    if (m->lent)
+        m->lent_last->next = lent;
+    else
+        m->lent = lent;
+    m->lent_last = lent;
+    m->lent_len += len;
+    m->len += len;
+}
+
+void mr_message_add(struct mr_message *m, const void *payload, size_t len)
+{
+    struct mr_lent *lent = m->lent_len == m->len ? mr_lent_take(payload, len, MR_LENT_UNTIL_RECEIVED) : NULL;
+
+    if (lent) {
+        add_lent(m, lent, payload, len);
+        return;
+    }
+    memcpy(m->own + m->len, payload, len);
+    m->len += len;
+}
+
 void mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct mr_message *m = mr_message_new(vc, hdr, len);
+    struct mr_lent *lent = mr_lent_take(payload, len, MR_LENT_UNTIL_RECEIVED);
+    struct mr_message *m = mr_message_new(vc, hdr, lent ? 0 : len);
 
-    m->len = len;
-    if (len)
-        memcpy(m->payload, payload, len);
+    if (lent) {
+        add_lent(m, lent, payload, len);
+    } else if (len) {
+        memcpy(m->own, payload, len);
+        m->len = len;
+    }
     mr_message_insert(m);
 }
 

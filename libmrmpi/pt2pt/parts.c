@@ -9,9 +9,6 @@
  * posted when the first one comes, all are copied to where it wants them; if not, the message is gathered, and meets
  * receives and probes when it is whole.
  */
-#include <string.h>
-
-#include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/parts.h"
 #include "libmrmpi/pt2pt/flow.h"
 #include "libmrmpi/pt2pt/lend.h"
@@ -48,19 +45,11 @@ int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t 
 
 static void take(struct mr_message *m, const void *payload, size_t len)
 {
-    struct mr_request *req = m->req;
-    size_t wanted;
-
-    if (!req) {
-        memcpy(m->payload + m->len, payload, len);
-    } else if (m->len < req->status.bytes) {
-        wanted = req->status.bytes - m->len;
-        wanted = len < wanted ? len : wanted;
-        if (req->type->contiguous)
-            mr_copy_in((char *)mr_plain(req->recv_buf, req->type) + m->len, payload, wanted);
-        else
-            mr_type_unpack(req->recv_buf, req->count, req->type, m->len, payload, wanted);
+    if (!m->req) {
+        mr_message_add(m, payload, len);
+        return;
     }
+    mr_recv_fill(m->req, m->len, payload, len);
     m->len += len;
 }
 

@@ -5,18 +5,6 @@
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/pt2pt/flow.h"
 
-void mr_recv_arrived(struct mr_message *m)
-{
-    struct mr_match_entry *e = mr_match_take(&mr_pt2pt.posted, m->hdr.ctx, m->hdr.rank, m->hdr.tag);
-
-    if (!e) {
-        mr_message_insert(m);
-        return;
-    }
-    mr_recv_match(e->owner, m->vc, &m->hdr, m->payload, m->len);
-    mr_message_free(m);
-}
-
 /* ---- meeting ----------------------------------------------------------------------------------------------------- */
 
 /* If it cannot be sent, the channel has failed and its upcall ends the peer's requests. */
@@ -45,6 +33,18 @@ static inline void eager_taken(struct mr_request *req, struct mr_vc *vc, const s
             acknowledge(vc, hdr);
     }
     mr_request_end(req);
+}
+
+void mr_recv_fill(struct mr_request *req, size_t at, const void *payload, size_t len)
+{
+    size_t wanted = at < req->status.bytes ? req->status.bytes - at : 0;
+
+    if (wanted > len)
+        wanted = len;
+    if (req->type->contiguous && wanted)
+        mr_copy_in((char *)mr_plain(req->recv_buf, req->type) + at, payload, wanted);
+    else if (wanted)
+        mr_type_unpack(req->recv_buf, req->count, req->type, at, payload, wanted);
 }
 
 void mr_recv_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr)
@@ -108,6 +108,37 @@ void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr
         mr_rndv_accept(req, vc, hdr, payload, len);
 }
 
+/* One that was kept, where it lies. */
+static void match_kept(struct mr_request *req, struct mr_message *m)
+{
+    size_t at = 0;
+
+    if (!m->lent || m->lent->len == m->len) {
+        mr_recv_match(req, m->vc, &m->hdr, m->lent ? m->lent->payload : m->own, m->len);
+        mr_message_free(m);
+        return;
+    }
+    mr_recv_meet(req, &m->hdr); /* it is eager, in parts */
+    for (const struct mr_lent *lent = m->lent; lent; lent = lent->next) {
+        mr_recv_fill(req, at, lent->payload, lent->len);
+        at += lent->len;
+    }
+    if (at < m->len)
+        mr_recv_fill(req, at, m->own + at, m->len - at);
+    mr_recv_taken(req, m->vc, &m->hdr);
+    mr_message_free(m);
+}
+
+void mr_recv_arrived(struct mr_message *m)
+{
+    struct mr_match_entry *e = mr_match_take(&mr_pt2pt.posted, m->hdr.ctx, m->hdr.rank, m->hdr.tag);
+
+    if (e)
+        match_kept(e->owner, m);
+    else
+        mr_message_insert(m);
+}
+
 static bool anybody_left(struct mr_comm *comm)
 {
     for (int r = 0; r < comm->num_peers; r++)
@@ -130,9 +161,8 @@ bool mr_recv_never_comes(struct mr_comm *comm, int src)
 /*
  * The receive takes a message that has come, or is posted. 0 or MR_ERR_NO_MEM. In both callers: too much for registers.
  */
-static inline __attribute__((always_inline)) enum mr_err post_receive(struct mr_request *req, void *buf, size_t count,
-                                                                      int src, int tag, struct mr_comm *comm,
-                                                                      uint32_t ctx)
+static inline __attribute__((always_inline)) enum mr_err
+post_receive(struct mr_request *req, void *buf, size_t count, int src, int tag, struct mr_comm *comm, uint32_t ctx)
 {
     struct mr_message *m;
 
@@ -148,8 +178,7 @@ static inline __attribute__((always_inline)) enum mr_err post_receive(struct mr_
     m = mr_match_empty(&mr_pt2pt.unexpected) ? NULL : mr_message_find(src, tag, ctx);
     if (m) {
         mr_match_remove_quad(&mr_pt2pt.unexpected, &m->match);
-        mr_recv_match(req, m->vc, &m->hdr, m->payload, m->len);
-        mr_message_free(m);
+        match_kept(req, m);
         return MR_SUCCESS;
     }
     if (__builtin_expect(mr_pt2pt.peer_lost, 0) && mr_recv_never_comes(comm, src)) {
@@ -213,8 +242,7 @@ enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_m
     req->peer = m->hdr.rank;
     req->tag = m->hdr.tag;
     req->ctx = m->hdr.ctx;
-    mr_recv_match(req, m->vc, &m->hdr, m->payload, m->len);
-    mr_message_free(m);
+    match_kept(req, m);
     return MR_SUCCESS;
 }
 
