@@ -78,17 +78,37 @@ static bool plain_scalar(const char *s)
     return true;
 }
 
+/* What YAML, which reads JSON, takes for the end of a line beside ASCII's. 0: none begins here, else its length. */
+static size_t line_end(const char *s, size_t len, unsigned *c)
+{
+    static const struct {
+        const char *utf8;
+        unsigned c;
+    } ends[] = {{"\xc2\x85", 0x85}, {"\xe2\x80\xa8", 0x2028}, {"\xe2\x80\xa9", 0x2029}};
+    for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        size_t n = strlen(ends[i].utf8);
+        if (len >= n && !memcmp(s, ends[i].utf8, n)) {
+            *c = ends[i].c;
+            return n;
+        }
+    }
+    return 0;
+}
+
 void text_json_string(struct text *t, const char *s, size_t len)
 {
     text_put(t, "\"", 1);
     for (; len--; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c < 0x20 || c == 0x7f)
+        unsigned c = (unsigned char)*s;
+        size_t more = line_end(s, len + 1, &c);
+        if (more || c < 0x20 || c == 0x7f)
             text_printf(t, "\\u%04x", c);
         else if (c == '"' || c == '\\')
             text_printf(t, "\\%c", c);
         else
             text_put(t, s, 1);
+        s += more ? more - 1 : 0;
+        len -= more ? more - 1 : 0;
     }
     text_put(t, "\"", 1);
 }

@@ -8,10 +8,10 @@
 /* Names that are anything else to YAML are quoted: a job is read as it was written. */
 START_TEST(odd_names)
 {
-    static const char *const names[] = {
-        "@x",  "a@b", "true", "Null", "~",   "7",    "-",   "a - b", "- a", "a: b", "a #b",  "#",         "'",
-        "*a",  "&a",  "!a",   "%a",   "`a",  "?",    "? a", "|",     ">",   "[",    "{}",    ",",         "=",
-        "<<",  ".",   "...",  "---",  "0x1f", "1e3", ".inf", " a",   "a ",  "1_0",  "12:30", "2001-01-01"};
+    static const char *const names[] = {"@x",   "a@b", "true", "Null", "~",  "7",   "-",     "a - b",     "- a", "a: b",
+                                        "a #b", "#",   "'",    "*a",   "&a", "!a",  "%a",    "`a",        "?",   "? a",
+                                        "|",    ">",   "[",    "{}",   ",",  "=",   "<<",    ".",         "...", "---",
+                                        "0x1f", "1e3", ".inf", " a",   "a ", "1_0", "12:30", "2001-01-01"};
     for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct text yaml = {0}, json = {0}, want = {0};
         text_printf(&yaml, "- {id: ");
@@ -38,11 +38,18 @@ START_TEST(as_json)
         {"a: []\nb:\n  - [1, 02, -3, 4.]\n", "{\"a\": [], \"b\": [[1, \"02\", -3, \"4.\"]]}\n"},
         {"v: 0.1.0\nq: \"a \\\"b\\\"\"\n", "{\"v\": \"0.1.0\", \"q\": \"a \\\"b\\\"\"}\n"},
         {"n: null\n", "{\"n\": \"null\"}\n"},
+        /* ends of lines to YAML, which is to read it, too; other characters stay */
+        {"\"a\\Nb\\L\\P\": \"\\N\"\n", "{\"a\\u0085b\\u2028\\u2029\": \"\\u0085\"}\n"},
+        {"e: \xc3\xa9\xe2\x80\xa7\xc2\xa0.\n", "{\"e\": \"\xc3\xa9\xe2\x80\xa7\xc2\xa0.\"}\n"},
     };
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct text t = {0};
         ck_assert(json_of_yaml(&t, cases[i].yaml, strlen(cases[i].yaml)));
         ck_assert_str_eq(t.s, cases[i].json);
+        struct text again = {0};
+        ck_assert(json_of_yaml(&again, t.s, t.len));
+        ck_assert_str_eq(again.s, t.s);
+        text_free(&again);
         text_free(&t);
     }
     struct text t = {0};
