@@ -11,6 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 missing=$(slurm_missing | tr '\n' ' ')
 for p in slurmdbd sacctmgr mariadbd mariadb-install-db; do command -v $p >/dev/null || missing+="$p "; done
 [ -n "$missing" ] && skip_all "no Slurm with accounts here: $missing missing (packages slurmdbd mariadb-server)"
+[ -z "$(sanitizers)" ] || skip_all "Slurm's programs load the plugin, and have no sanitizer's runtime"
 [ -e "$BUILD/lib/mrmpi_fabric.so" ] || skip_all "the plugin is not built (package libslurm-dev)"
 
 cat >"$tmp/wire.yaml" <<'END'

@@ -11,6 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/fabric-wire.sh"
 missing=$(slurm_missing | tr '\n' ' ')
 [ -n "$missing" ] && [ -z "${LAB_REQUIRED:-}" ] && skip_all "no Slurm here: $missing missing (packages slurmctld slurmd slurm-client munge)"
+[ -z "$(sanitizers)" ] || skip_all "Slurm's programs load the plugin, and have no sanitizer's runtime"
 [ -e "$BUILD/lib/mrmpi_fabric.so" ] || [ -n "${LAB_REQUIRED:-}" ] || skip_all "the plugin is not built (package libslurm-dev)"
 
 cat >"$tmp/wire.yaml" <<'END'
