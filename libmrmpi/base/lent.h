@@ -14,7 +14,7 @@
 
 #include "libmrmpi/base/idioms.h"
 
-#define MR_LENT_LEAST 512u /* a shorter payload is copied in less time than it takes to post a buffer by itself */
+#define MR_LENT_LEAST 2048u /* to copy a shorter payload takes no longer than a look at another completion queue */
 
 /* How long it is needed: what waits for the program may wait for ever, and has fewer buffers. */
 enum mr_lent_term {

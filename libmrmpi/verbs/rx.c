@@ -101,22 +101,27 @@ static void buf_hold(struct rx_buf *b)
     b->rx->num_returned++;
 }
 
-/*
- * A batch waits until there is time (mr_rx_repost). With a second one behind it packets come as a stream: nobody waits
- * for an answer to each, and the first is posted.
- */
-static __attribute__((noinline)) void repost_soon(struct mr_rx *rx)
+/* When there is time (mr_rx_repost). */
+static void repost_later(struct mr_rx *rx)
 {
-    if (rx->num_returned >= 2 * rx->batch && !rx->over) {
-        rx_post_returned(rx, rx->batch);
-        return;
-    }
     if (rx->due || rx->over)
         return;
     rx->due = true;
     rx->next_due = mr_verbs.rx_due;
     mr_verbs.rx_due = rx;
     mr_verbs.answered = false;
+}
+
+/*
+ * A batch waits until there is time (mr_rx_repost). With a second one behind it packets come as a stream: nobody waits
+ * for an answer to each, and the first is posted.
+ */
+static __attribute__((noinline)) void repost_soon(struct mr_rx *rx)
+{
+    if (rx->num_returned >= 2 * rx->batch && !rx->over)
+        rx_post_returned(rx, rx->batch);
+    else
+        repost_later(rx);
 }
 
 static void give_back(struct rx_buf *b)
@@ -173,10 +178,13 @@ static void lent_back(struct mr_lent *lent)
     struct mr_rx *rx = b->rx;
 
     rx->num_lent--;
-    if (!rx->closed)
-        give_back(b);
-    else if (!rx->num_lent)
+    if (!rx->closed) {
+        buf_hold(b);
+        if (rx->num_returned >= rx->batch)
+            repost_later(rx); /* many come back at a time, and somebody waits for what was in them */
+    } else if (!rx->num_lent) {
         rx_free(rx);
+    }
 }
 
 static struct mr_lent *find_lent(const void *payload, enum mr_lent_term term)

@@ -567,7 +567,7 @@ END_TEST
 
 /* ---- eager messages of several packets ---- */
 
-enum { WHOLE = 2100, PART = 600 };
+enum { WHOLE = 7350, PART = 2100 };
 static uint32_t part_seq;
 
 /* From rank 1 arrives what it says is at an offset of message tag; the first part with flags. */

@@ -14,6 +14,7 @@
 #define DEPTH  128
 #define BATCH  16
 #define FILLED 0x5a
+#define LONGEST 4096
 
 struct mr_verbs mr_verbs;
 struct mr_verbs_handlers mr_verbs_up;
@@ -108,13 +109,13 @@ static struct {
 
 static void packet(struct mr_rail *rail, const void *data, size_t len)
 {
-    struct mr_lent *lent = keeps ? mr_lent_take((const char *)data + 40, 1024 - 40, term) : NULL;
+    struct mr_lent *lent = keeps ? mr_lent_take((const char *)data + 40, LONGEST - 40, term) : NULL;
 
     arrived++;
     if (!lent)
         return;
     kept[kept_of_them].lent = lent;
-    kept[kept_of_them++].payload = memset((char *)(uintptr_t)data + 40, FILLED, 1024 - 40);
+    kept[kept_of_them++].payload = memset((char *)(uintptr_t)data + 40, FILLED, LONGEST - 40);
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
@@ -132,10 +133,10 @@ static void setup(void)
     memset(&mr_verbs, 0, sizeof mr_verbs);
     mr_verbs_up.packet = packet;
     mr_verbs.num_rails = 1;
-    mr_verbs.packet_max = 1024;
+    mr_verbs.packet_max = LONGEST;
     mr_verbs.rail[0] = (struct mr_rail){.dev = &mr_verbs.device[0], .port = 1, .cq = &cq};
     mr_verbs.polled = mr_verbs.rail[0].next_polled = &mr_verbs.rail[0];
-    ck_assert_int_eq(mr_rx_open(&mr_verbs.rail[0], &rx, DEPTH, 1024, false), 0);
+    ck_assert_int_eq(mr_rx_open(&mr_verbs.rail[0], &rx, DEPTH, LONGEST, false), 0);
     ck_assert_uint_eq(num_posted, DEPTH);
     mr_verbs.rail[0].rx = rx;
     posts = 0;
@@ -294,7 +295,7 @@ START_TEST(kept_twice)
 
     keep(MR_LENT_UNTIL_TURN, BATCH);
     for (unsigned i = 0; i < BATCH; i++) {
-        again = mr_lent_take(kept[i].payload, 512, MR_LENT_UNTIL_RECEIVED);
+        again = mr_lent_take(kept[i].payload, MR_LENT_LEAST, MR_LENT_UNTIL_RECEIVED);
         ck_assert_ptr_eq(again, kept[i].lent);
         mr_lent_return(kept[i].lent);
     }
@@ -308,7 +309,7 @@ END_TEST
 
 START_TEST(short_and_others_memory_is_copied)
 {
-    char mine[1024];
+    char mine[LONGEST];
 
     keeps = false;
     packets_come(1);
