@@ -16,11 +16,12 @@
 #include "simfab/engine/sched.h"
 #include "simfab/engine/util.h"
 
-#define TURNS      64u         /* of the engine's waits for actors, after which it judges how they went */
-#define ABREAST    2u          /* so many may run at once, */
-#define WIDE_TURNS 16u         /* and more in so many of those turns; */
-#define LONG_TURNS 8u          /* two at once in so many, */
-#define LONG_NS    200000u     /* where a turn takes as long: side by side they would have ended sooner */
+#define TURNS      64u     /* of the engine's waits for actors, after which it judges how they went */
+#define ABREAST    2u      /* so many may run at once, */
+#define WIDE_TURNS 16u     /* and more in so many of those turns; */
+#define LONG_TURNS 8u      /* two at once in so many, */
+#define LONG_NS    200000u /* where a turn takes as long: side by side they would have ended sooner */
+#define RESTLESS   16u     /* judgements between which somebody ran all the time: one asks again and again, perhaps */
 #define STAY_NS    50000000ull /* real time on one processor before the kernel chooses again */
 #define CALM_MOST  4096u       /* turns in time before actors are held again, where they have run long before that */
 
@@ -31,7 +32,8 @@ struct cpu {
     bool choosing; /* which the kernel is choosing again: the engine is free for one wait */
     uint32_t at;
     uint32_t turns, wide, several; /* since the last judgement: all, with more than two at once, with two and more */
-    uint64_t judged_ns;
+    uint64_t judged_ns, rests;
+    uint32_t restless;   /* judgements, one after the other */
     uint32_t calm, need; /* turns in time, one after the other, and how many it takes to hold actors */
     uint64_t since_ns;
 };
@@ -192,12 +194,14 @@ static void judge(struct cpu *c, struct sim *s)
 
     c->turns = c->wide = c->several = 0;
     c->judged_ns = now;
-    if (lengthy) {
+    c->restless = c->rests == s->rests ? c->restless + 1 : 0;
+    c->rests = s->rests;
+    if (lengthy || c->restless == RESTLESS) {
         runs_are_long(c, s);
     } else if (!narrow) {
         part(c, s);
     } else if (!s->together) {
-        if (c->calm >= c->need)
+        if (c->calm >= c->need && !c->restless)
             share(c, s);
     } else if (now - c->since_ns > STAY_NS) {
         sched_setaffinity(0, sizeof c->own, &c->own);

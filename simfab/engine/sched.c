@@ -21,6 +21,7 @@
 #define CLOCKS_READ_PS    1000000000ull /* what a process may have seen pass before it attached */
 #define COMING_US         200           /* between two looks at threads that are about to come back */
 #define HOLD_US           10000         /* between two looks at whether the subnet manager is done */
+#define STUCK_TURNS       256           /* of the engine while somebody runs, after which it asks for how long */
 #define DUE_NS            1000000000ull /* how long to wait for a thread that must return, as its time has come */
 
 /* ---- what actors say of themselves ----------------------------------------------------------------------------- */
@@ -555,6 +556,17 @@ static int64_t patience(struct sim *s, bool paused)
     return sc->patience_us;
 }
 
+/* One that asks the engine again and again leaves it no pause. */
+static void look_at_running(struct sim *s, bool paused)
+{
+    struct sched *sc = s->sched;
+
+    if (paused)
+        threads_check(s);
+    else if (++sc->turns % STUCK_TURNS == 0)
+        stuck_look(s, real_ns());
+}
+
 int64_t sched_run(struct sim *s, bool paused)
 {
     struct sched *sc = s->sched;
@@ -563,8 +575,8 @@ int64_t sched_run(struct sim *s, bool paused)
 
     if (sc->free && (!paused || look_free_is_over(sc)))
         look_free_end(s);
-    if (sched_somebody_runs(s) && paused)
-        threads_check(s);
+    if (sched_somebody_runs(s))
+        look_at_running(s, paused);
     turns_next(s);
     if (sched_somebody_runs(s))
         return patience(s, paused);

@@ -43,6 +43,7 @@ struct sched {
     uint64_t pause_ends_ns;
     struct world *world;
     int64_t patience_us;
+    uint32_t turns; /* while somebody ran */
     uint64_t due_since_ns;
 };
 

@@ -62,6 +62,7 @@ static void name(struct actor *a, uint64_t seconds)
 void stuck_moved(struct sim *s)
 {
     s->stuck_since_ns = s->stuck_told_ns = 0;
+    s->rests++;
 }
 
 void stuck_look(struct sim *s, uint64_t now_ns)
