@@ -17,12 +17,12 @@
 #include "simfab/engine/util.h"
 #include "simfab/engine/world.h"
 
-#define EVENT_BATCH       512       /* events between two looks at the real world */
-#define CLOCKS_READ_PS    1000000000ull /* what a process may have seen pass before it attached */
-#define COMING_US         200           /* between two looks at threads that are about to come back */
-#define HOLD_US           10000         /* between two looks at whether the subnet manager is done */
-#define STUCK_TURNS       256           /* of the engine while somebody runs, after which it asks for how long */
-#define DUE_NS            1000000000ull /* how long to wait for a thread that must return, as its time has come */
+#define EVENT_BATCH    512           /* events between two looks at the real world */
+#define CLOCKS_READ_PS 1000000000ull /* what a process may have seen pass before it attached */
+#define COMING_US      200           /* between two looks at threads that are about to come back */
+#define HOLD_US        10000         /* between two looks at whether the subnet manager is done */
+#define STUCK_TURNS    256           /* of the engine while somebody runs, after which it asks for how long */
+#define DUE_NS         1000000000ull /* how long to wait for a thread that must return, as its time has come */
 
 /* ---- what actors say of themselves ----------------------------------------------------------------------------- */
 

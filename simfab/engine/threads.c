@@ -15,8 +15,8 @@
 #include "simfab/engine/stuck.h"
 #include "simfab/engine/util.h"
 
-#define DISK_NS     100000000ull /* a wait for a disk or a page is not left alone before */
-#define FIRST_US    150         /* before the kernel is asked about running actors; */
+#define DISK_NS  100000000ull /* a wait for a disk or a page is not left alone before */
+#define FIRST_US 150          /* before the kernel is asked about running actors; */
 /*
  * The same, while they are held: later than the kernel's next tick as a rule, so that no timer need be set for that,
  * which takes as long as a hand-over on virtual machines.
@@ -24,13 +24,13 @@
 #define TOGETHER_US 5000
 #define AGAIN_US    1000        /* and then again; */
 #define ASLEEP_US   20          /* where one was found asleep */
-#define TURN_CALLS  2000u   /* so many calls in one turn, and others come first if there are any */
+#define TURN_CALLS  2000u       /* so many calls in one turn, and others come first if there are any */
 #define SPIN_CPU_NS 50000000ull /* processor time without a call after which an actor is taken for a spinner; */
 /* the same, where most of it went into system calls: who makes long ones is at work */
 #define KERNEL_CPU_NS 500000000ull
-#define KNOWN_NS    50000ull    /* one that has proved to be one before: for it all is quicker */
-#define KNOWN_FIRST 20
-#define KNOWN_AGAIN 40
+#define KNOWN_NS      50000ull /* one that has proved to be one before: for it all is quicker */
+#define KNOWN_FIRST   20
+#define KNOWN_AGAIN   40
 
 void thread_forget(struct actor *a)
 {
