@@ -140,9 +140,15 @@ MPI_FN(int, Win_free, (MPI_Win * win))
     w = NULL;
     api_handle_free(ABI_WIN, *win);
     *win = MPI_WIN_NULL;
-    if (err)
-        return api_fail_with(h, NULL, err, __func__ + 1); /* which ends the use of h, too */
+    if (!err) {
+        mr_errhandler_put(h);
+        goto out;
+    }
+    int code = api_fail_with(h, NULL, err, __func__ + 1);
+    api_lock();
     mr_errhandler_put(h);
+    api_unlock();
+    return code;
     API_LEAVE_WIN(w);
 }
 

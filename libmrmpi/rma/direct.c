@@ -69,7 +69,11 @@ void mr_direct_keys_asked(struct mr_rma_peer *p)
     struct mr_remote remote = {0};
     struct mr_hdr hdr = {.kind = MR_PKT_ABOVE, .tag = MR_RMA_KEYS_ARE, .rank = w->comm->rank, .ctx = w->comm->context};
 
-    if (p->region || !w->size || w->flavor == MR_WIN_DYNAMIC ||
+    if (p->region) {
+        mr_log(MR_LOG_ERROR, "rank %d asks a second time for the keys of a window", p->rank);
+        return;
+    }
+    if (w->size && w->flavor != MR_WIN_DYNAMIC &&
         mr_vc_advertise(vc, w->base, w->size, MR_VC_WINDOW, &p->region, &remote))
         p->region = NULL;
     hdr.len = p->region ? sizeof(remote) : 0;

@@ -278,6 +278,7 @@ enum mr_err mr_win_lock(struct mr_win *w, int rank, bool exclusive, unsigned ass
     err = mr_lock_begin(p);
     if (err) {
         p->wanted = MR_HOLD_NONE;
+        p->unchecked = false;
         return err;
     }
     w->in->fenced = false;
