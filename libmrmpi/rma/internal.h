@@ -166,6 +166,8 @@ void mr_direct_finalize(void);
  * is 0. False: not all of [addr + lo, addr + hi) belongs to it.
  */
 bool mr_win_place(const struct mr_win *w, uint64_t addr, int64_t lo, int64_t hi, char **out);
+/* The first region of a dynamic window that ends behind addr; num_regions: none. */
+size_t mr_win_region_at(const struct mr_win_state *s, uintptr_t addr);
 /* The same for pieces of it, which span [lo, hi): in a dynamic window each may be in another region. */
 bool mr_win_place_pieces(const struct mr_win *w, uint64_t addr, const struct mr_rma_piece *piece, unsigned num,
                          int64_t lo, int64_t hi, char **out);

@@ -7,32 +7,31 @@
 
 /* ---- where it is ------------------------------------------------------------------------------------------------- */
 
-/* The last region that begins at or before addr; num_regions: none. */
-static size_t find_region(const struct mr_win_state *s, uint64_t addr)
+size_t mr_win_region_at(const struct mr_win_state *s, uintptr_t addr)
 {
     size_t lo = 0, hi = s->num_regions;
 
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
 
-        if (s->region[mid].start <= addr)
+        if (s->region[mid].end <= addr)
             lo = mid + 1;
         else
             hi = mid;
     }
-    return lo ? lo - 1 : s->num_regions;
+    return lo;
 }
 
 /* Regions that touch are one. */
 static bool is_attached(const struct mr_win_state *s, uint64_t first, uint64_t end)
 {
-    size_t i = find_region(s, first);
+    size_t i = mr_win_region_at(s, first);
 
-    if (i == s->num_regions)
+    if (i == s->num_regions || s->region[i].start > first)
         return false;
     while (s->region[i].end < end && i + 1 < s->num_regions && s->region[i + 1].start == s->region[i].end)
         i++;
-    return s->region[i].end >= end && s->region[i].end > first;
+    return s->region[i].end >= end;
 }
 
 bool mr_win_place(const struct mr_win *w, uint64_t addr, int64_t lo, int64_t hi, char **out)

@@ -336,22 +336,6 @@ static enum mr_err dynamic_only(const struct mr_win *w)
                                        : mr_fail(MR_ERR_RMA_FLAVOR, "the window is not one of MPI_Win_create_dynamic");
 }
 
-/* The first region that ends behind addr. */
-static size_t region_at(const struct mr_win_state *s, uintptr_t addr)
-{
-    size_t lo = 0, hi = s->num_regions;
-
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-
-        if (s->region[mid].end <= addr)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 static bool make_room(struct mr_win_state *s)
 {
     size_t room = s->room ? 2 * s->room : 16;
@@ -380,7 +364,7 @@ enum mr_err mr_win_attach(struct mr_win *w, void *base, size_t size)
         return mr_fail(MR_ERR_SIZE, "%zu bytes from %p are more than there are addresses", size, base);
     if (!size)
         return MR_SUCCESS;
-    i = region_at(s, start);
+    i = mr_win_region_at(s, start);
     if (i < s->num_regions && s->region[i].start < end)
         return mr_fail(MR_ERR_RMA_ATTACH, "some of the %zu bytes from %p are attached already", size, base);
     if (!make_room(s))
@@ -399,7 +383,7 @@ enum mr_err mr_win_detach(struct mr_win *w, const void *base)
 
     if (err)
         return err;
-    i = region_at(s, (uintptr_t)base);
+    i = mr_win_region_at(s, (uintptr_t)base);
     if (i == s->num_regions || s->region[i].start != (uintptr_t)base)
         return mr_fail(MR_ERR_RMA_ATTACH, "no memory at %p is attached", base);
     s->num_regions--;
