@@ -6,7 +6,7 @@
 #ifndef MRMPI_BULK_INTERNAL_H
 #define MRMPI_BULK_INTERNAL_H
 
-#include "libmrmpi/bulk/blocks.h"
+#include "libmrmpi/reliable/blocks.h"
 #include "libmrmpi/bulk/bulk.h"
 #include "libmrmpi/bulk/filter.h"
 #include "libmrmpi/route/adapt.h"

@@ -6,7 +6,7 @@
  * (verbs/pool.c). To each it posts receives for a batch of blocks, in order, and sends CLEAR (clear to send): which
  * blocks, over which subchannel, to which queue pair. The sender posts them as datagrams from the program's memory,
  * each with its number in its batch, and sends WRITTEN when they have left. Receives are filled in the order in which
- * datagrams arrive. When all are filled, or nothing more arrives, misplaced blocks are moved (bulk/repair.h), and
+ * datagrams arrive. When all are filled, or nothing more arrives, misplaced blocks are moved (reliable/repair.h), and
  * missing ones are cleared again. LANDED ends the message.
  *
  * Nothing is moved while a receive is posted, since a late datagram would overwrite it. And nothing lands in memory

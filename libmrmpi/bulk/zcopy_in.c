@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/bulk/repair.h"
+#include "libmrmpi/reliable/repair.h"
 #include "libmrmpi/memory/memory.h"
 
 #define RUNS_MAX 256 /* of one CLEAR */

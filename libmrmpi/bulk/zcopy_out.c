@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/bulk/repair.h"
+#include "libmrmpi/reliable/repair.h"
 #include "libmrmpi/memory/memory.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/view/view.h"

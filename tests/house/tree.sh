@@ -97,7 +97,7 @@ match core
 core
 vc channel
 net bulk view connect peer cm route channel link reliable verbs fabric
-bulk view connect peer route channel link memory verbs
+bulk view connect peer route channel link reliable memory verbs
 connect peer cm route channel link reliable verbs fabric
 view peer verbs
 peer cm route channel link reliable verbs fabric

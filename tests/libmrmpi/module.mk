@@ -94,9 +94,9 @@ tests/libmrmpi/test_rely_PKGS := check
 tests/libmrmpi/test_rely_LDLIBS := -lpthread
 tests/libmrmpi/test_address_SRCS := tests/libmrmpi/test_address.c libmrmpi/route/address.c
 tests/libmrmpi/test_address_PKGS := check
-tests/libmrmpi/test_blocks_SRCS := tests/libmrmpi/test_blocks.c libmrmpi/bulk/blocks.c
+tests/libmrmpi/test_blocks_SRCS := tests/libmrmpi/test_blocks.c libmrmpi/reliable/blocks.c
 tests/libmrmpi/test_blocks_PKGS := check
-tests/libmrmpi/test_repair_SRCS := tests/libmrmpi/test_repair.c libmrmpi/bulk/repair.c
+tests/libmrmpi/test_repair_SRCS := tests/libmrmpi/test_repair.c libmrmpi/reliable/repair.c
 tests/libmrmpi/test_repair_PKGS := check
 tests/libmrmpi/test_pair_SRCS := tests/libmrmpi/test_pair.c libmrmpi/route/pair.c libmrmpi/route/policy.c
 tests/libmrmpi/test_pair_PKGS := check
@@ -189,7 +189,8 @@ BULK_TESTS := $(addprefix tests/libmrmpi/,test_track test_moves test_zcopy_in te
 TESTPROGS += $(BULK_TESTS)
 UNIT_TESTS += $(BULK_TESTS)
 $(foreach t,$(BULK_TESTS),$(eval $(t)_SRCS := $(t).c tests/libmrmpi/fake_bulk.c $(addprefix libmrmpi/bulk/,bulk.c put.c stripe.c \
-    moves.c track.c zcopy_plan.c zcopy_wait.c zcopy_settle.c zcopy_in.c zcopy_serve.c zcopy_out.c blocks.c filter.c repair.c) \
+    moves.c track.c zcopy_plan.c zcopy_wait.c zcopy_settle.c zcopy_in.c zcopy_serve.c zcopy_out.c filter.c) \
+    $(addprefix libmrmpi/reliable/,blocks.c repair.c) \
     $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
     $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)) $(eval $(t)_PKGS := check) $(eval $(t)_LDLIBS := -lpthread))
 
