@@ -43,7 +43,8 @@ struct mr_remote {
     int32_t pid;                 /* inside a host */
     uint32_t num_keys;           /* between hosts; 0: it comes as datagrams, each of token bytes */
     uint32_t rkey[MR_RAILS_MAX]; /* by the index of the owner's rail */
-    uint32_t token;  /* names the advertised region in put notifications; the owner's channel gives and reads it */
+    uint32_t token;  /* names the advertised region in put notifications; the owner's channel gives and reads it. Of
+                        memory to be read between hosts: set of the owner's rails that have no key */
     uint32_t serial; /* between hosts; not 0: the owner says which parts of a put have landed (bulk/track.c) */
 };
 
@@ -55,6 +56,8 @@ enum mr_vc_caps {
     MR_VC_OUTRUNS = 16,   /* its rails carry more than a processor copies */
     MR_VC_DATAGRAMS = 32, /* mr_vc_put works for memory that is advertised in this way; that may be refused */
     MR_VC_WINDOW = 64,    /* mr_vc_move works, for memory that is advertised in this way */
+    MR_VC_ONE_OUTRUNS = 128, /* one of its rails carries more than a processor copies */
+    MR_VC_READ_ONCE = 256, /* for mr_vc_advertise: as MR_VC_READ, but it may fail with -ENOKEY if rails fail */
 };
 
 #endif

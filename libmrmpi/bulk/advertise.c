@@ -10,6 +10,15 @@
 #include "libmrmpi/memory/odp.h"
 #include "libmrmpi/verbs/verbs.h"
 
+static uint32_t rails_without(const struct mr_memory *m)
+{
+    uint32_t set = 0;
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        set |= (uint32_t)!mr_memory_is_on(m, &mr_verbs.rail[i]) << i;
+    return set;
+}
+
 int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                       struct mr_remote *out)
 {
@@ -25,8 +34,11 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     r->addr = buf;
     r->len = len;
     r->is_target = how == MR_VC_PUT || how == MR_VC_DATAGRAMS;
-    err = mr_bulk_register(buf, len, r->is_target || how == MR_VC_WINDOW ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE,
-                           how == MR_VC_DATAGRAMS, &r->reg);
+    if (how == MR_VC_READ_ONCE)
+        err = mr_bulk_register_source(p, buf, len, &r->reg);
+    else
+        err = mr_bulk_register(buf, len, r->is_target || how == MR_VC_WINDOW ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE,
+                               how == MR_VC_DATAGRAMS, &r->reg);
     if (err)
         goto free_region;
     memset(out, 0, sizeof *out);
@@ -43,6 +55,8 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     out->num_keys = r->dgrams ? 0 : mr_verbs.num_rails;
     for (unsigned i = 0; i < out->num_keys; i++)
         out->rkey[i] = mr_memory_rkey(&r->reg->memory, &mr_verbs.rail[i]);
+    if (how == MR_VC_READ_ONCE)
+        out->token = rails_without(&r->reg->memory);
     r->token = out->token;
     *region = &r->base;
     return 0;

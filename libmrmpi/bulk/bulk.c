@@ -65,27 +65,23 @@ static void choose_level(struct mr_put *put, size_t len)
         mr_ahead_take(granted, len);
 }
 
-static struct mr_put *make_put(struct mr_peer *p, void *buf, const struct mr_remote *remote, void *cookie,
-                               const struct mr_stripe *plan, unsigned n)
+static struct mr_put *make_put(const struct mr_put *shape, const struct mr_stripe *plan, unsigned n)
 {
     struct mr_put *put = calloc(1, sizeof *put + n * sizeof put->stripe[0]);
 
     if (!put)
         return NULL;
-    put->peer = p;
-    put->local = buf;
-    put->remote = *remote;
-    put->cookie = cookie;
+    *put = *shape;
     put->num = put->filter.open = n;
     for (unsigned i = 0; i < n; i++) {
         struct mr_stripe_op *s = &put->stripe[i];
 
         s->tx.wr.done = mr_stripe_done;
         s->put = put;
-        s->sub = &p->now[plan[i].sub];
+        s->sub = &put->peer->now[plan[i].sub];
         s->offset = plan[i].offset;
         s->len = s->left = plan[i].len;
-        s->imm = mr_target_imm(remote->token, i, n);
+        s->imm = mr_target_imm(put->remote.token, i, n);
     }
     return put;
 }
@@ -124,13 +120,14 @@ static uint64_t cut_align(const struct mr_peer *p, uint64_t len)
     return align;
 }
 
-static unsigned make_plan(struct mr_peer *p, uint64_t len, struct mr_stripe plan[MR_SUBS_MAX])
+/* without: set of subchannels that have no key. */
+static unsigned make_plan(struct mr_peer *p, uint64_t len, uint32_t without, struct mr_stripe plan[MR_SUBS_MAX])
 {
     struct mr_load some[MR_SUBS_MAX];
     const struct mr_load *load = p->load;
     uint64_t least = stripe_least(p, len);
-    uint32_t without = mr_stripe_excluded(p);
 
+    without |= mr_stripe_excluded(p);
     for (unsigned i = 0; len < least && i < p->num_now; i++)
         p->load[i].queued = mr_bulk_sub_of(&p->now[i])->queued;
     if (__builtin_expect(without != 0, 0)) {
@@ -184,15 +181,22 @@ static bool goes_inline(const struct mr_peer *p, const struct job *j)
     return true;
 }
 
-static int register_local(const struct mr_peer *p, const struct job *j, struct mr_reg **out)
+static int register_memory(const struct job *j, struct mr_put *put)
 {
-    *out = NULL;
-    if (goes_inline(p, j))
+    int err;
+
+    if (goes_inline(put->peer, j))
         return 0;
-    return mr_bulk_register(j->buf, j->size, j->read ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, false, out);
+    if (!j->read)
+        return mr_bulk_register(j->buf, j->size, MR_ACCESS_SOURCE, false, &put->reg);
+    put->partial = put->remote.token || mr_bulk.few;
+    err = put->partial ? mr_bulk_register_sink(put->peer, j->buf, j->size, put->remote.token, &put->reg) : -ENOKEY;
+    if (err == -ENOKEY && !put->remote.token)
+        err = mr_bulk_register(j->buf, j->size, MR_ACCESS_TARGET, false, &put->reg);
+    return err;
 }
 
-/* Keys for all rails that subchannels lead to, and memory that is as long as it says. */
+/* What can be known before memory is registered. 0 or negative errno. */
 static int check_job(const struct mr_peer *p, const struct job *j)
 {
     unsigned num_keys = j->remote->num_keys;
@@ -207,6 +211,12 @@ static int check_job(const struct mr_peer *p, const struct job *j)
 
 static int begin_put(struct mr_peer *p, const struct job *j)
 {
+    struct mr_put shape = {.peer = p,
+                           .local = (unsigned char *)j->buf + j->part.at,
+                           .remote = *j->remote,
+                           .cookie = j->cookie,
+                           .move = j->move,
+                           .read = j->read};
     struct mr_stripe plan[MR_SUBS_MAX];
     size_t len = j->part.len;
     struct mr_put *put;
@@ -214,29 +224,22 @@ static int begin_put(struct mr_peer *p, const struct job *j)
     unsigned n;
     int err = check_job(p, j);
 
+    if (!err)
+        err = register_memory(j, &shape);
     if (err)
         return err;
-    n = make_plan(p, len, plan);
-    put = make_put(p, j->buf + j->part.at, j->remote, j->cookie, plan, n ? n : plan_to_wait(p, len, plan));
-    if (!put)
-        return -ENOMEM;
-    put->read = j->read;
-    put->move = j->move;
+    n = make_plan(p, len, mr_bulk_lacking(&shape), plan);
+    put = make_put(&shape, plan, n ? n : plan_to_wait(p, len, plan));
+    if (!put) {
+        err = -ENOMEM;
+        goto release;
+    }
     put->level = job_level(j);
     if (mr_peers.ahead_limited && put->level != MR_LEVEL_BULK)
         choose_level(put, len);
     err = !j->read && j->remote->serial ? mr_track_begin(put) : 0;
-    if (err) {
-        free(put);
-        return err;
-    }
-    err = register_local(p, j, &put->reg);
-    if (err) {
-        if (put->track)
-            put->track->ops->free(put);
-        free(put);
-        return err;
-    }
+    if (err)
+        goto free_put;
     list_put(put);
     for (unsigned i = 0; i < put->num; i++)
         mr_stripe_queue_on(&put->stripe[i], put->stripe[i].sub);
@@ -252,6 +255,13 @@ static int begin_put(struct mr_peer *p, const struct job *j)
     if (!n)
         mr_stripe_assign(&put->stripe[0]);
     return 0;
+
+free_put:
+    free(put);
+release:
+    if (shape.reg)
+        mr_bulk_release(shape.reg);
+    return err;
 }
 
 /* Nothing is posted yet: the receiver clears each batch. */
@@ -262,7 +272,7 @@ static int begin_datagrams(struct mr_peer *p, void *buf, size_t len, const struc
 
     if (len != remote->len)
         return -EMSGSIZE;
-    put = make_put(p, buf, remote, cookie, NULL, 0);
+    put = make_put(&(struct mr_put){.peer = p, .local = buf, .remote = *remote, .cookie = cookie}, NULL, 0);
     if (!put)
         return -ENOMEM;
     put->level = message_level(len);
@@ -297,7 +307,7 @@ int mr_bulk_read(struct mr_peer *p, void *buf, size_t size, struct mr_vc_part pa
 int mr_bulk_move(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, bool write,
                  struct mr_vc_move *m)
 {
-    if (remote->serial)
+    if (remote->serial || remote->token)
         return -EPROTO;
     return begin_put(
         p, &(struct job){.buf = buf, .size = len, .part = {.len = len}, .remote = remote, .move = m, .read = !write});

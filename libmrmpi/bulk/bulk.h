@@ -62,10 +62,22 @@ void mr_bulk_withdraw(struct mr_region *region);
  * registered, by one side after the other and with one device after the other, and perhaps for this time only: it is
  * short, and its memory has not been used since it was mapped. Remembers that it is used now.
  */
-bool mr_bulk_copies(const void *buf, size_t len);
+bool mr_bulk_copies(const struct mr_peer *p, const void *buf, size_t len);
 #define MR_BULK_COPIED (128u << 10) /* bytes, for each device: copied in the 10.5 us that a registration takes */
-/* Memory that packets are sent from, registered until mr_bulk_give_back(). NULL: it cannot be. */
-const struct mr_memory *mr_bulk_borrow(const void *buf, size_t len);
+#define MR_BULK_COPIED_FAST (160u << 10) /* the same with one device, whose rail carries more than is copied */
+/*
+ * Memory is registered with one device first, and with the others when it is used again: one of our rails to the peer
+ * carries more than a processor copies, and what is read could not be registered with all of them in the time that they
+ * save. Messages are read, not written.
+ */
+bool mr_bulk_one_suffices(const struct mr_peer *p);
+unsigned mr_bulk_least_devices(void); /* with so many memory is registered at first, at least */
+#define MR_BULK_COPY_MBPS 100000u /* that a processor copies: as much as an EDR rail carries */
+/*
+ * Memory that packets to a peer are sent from, over the rails whose devices know it, registered until
+ * mr_bulk_give_back(). NULL: it cannot be.
+ */
+const struct mr_memory *mr_bulk_borrow(const struct mr_peer *p, const void *buf, size_t len);
 void mr_bulk_give_back(const struct mr_memory *m);
 /*
  * Writes len bytes at buf into what the peer has advertised. put_sent(cookie) follows, perhaps before this returns. buf

@@ -23,10 +23,10 @@ void mr_bulk_caught_up(void)
     mr_bulk.behind = false;
 }
 
-static int register_memory(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
+static int register_memory(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m)
 {
     go_away();
-    return mr_memory_register(addr, len, access, out);
+    return mr_memory_add(addr, len, access, devices, m);
 }
 
 static void deregister_memory(struct mr_memory *m)
@@ -81,10 +81,20 @@ void mr_bulk_open_cache(void)
     mr_memory_watch_for(&mr_bulk.regs);
 }
 
+/* What is written, or may be read over old adapters, has all keys: nothing could be sent in its place. */
+static bool reads_all(void)
+{
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        if (!mr_verbs.rail[i].addr.reads)
+            return false;
+    return strcasecmp(mr_config.rndv, "write") != 0;
+}
+
 void mr_bulk_open_memory(void)
 {
     limit_registrations();
     choose_on_demand();
+    mr_bulk.few = mr_verbs.num_devices > 1 && reads_all();
 }
 
 void mr_bulk_close_cache(void)

@@ -31,6 +31,8 @@ struct mr_bulk {
     bool serve_due;                               /* a queue pair may be free for them */
     uint64_t served_ns;
     uint32_t dgram_serial;
+    bool few;      /* memory may be registered with some devices (mr_bulk_one_suffices) */
+    unsigned home; /* the device that the last such memory was registered with */
     struct mr_dgram_post *free_posts; /* zcopy_out.c */
 };
 extern struct mr_bulk mr_bulk;
@@ -96,6 +98,7 @@ struct mr_put {
     unsigned num_sends;     /* CLEAR messages of the receiver that are not done, */
     bool landed;            /* and in the end its LANDED (zcopy_out.c) */
     bool read;
+    bool partial;      /* read: not all devices know the memory, here or there */
     uint8_t level;     /* enum mr_level: of the whole message, by its length when it was begun */
     uint64_t begun_ns; /* if its stripes are measured */
     unsigned num;
@@ -121,7 +124,24 @@ struct mr_bulk_region {
  * wait for them. 0; negative errno: that was logged. mr_bulk_release gives it back.
  */
 int mr_bulk_register(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out);
+int mr_bulk_register_with(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg_wish wish,
+                          struct mr_reg **out);
 void mr_bulk_release(struct mr_reg *r);
+uint32_t mr_bulk_devices(void); /* set of those that work */
+
+/* ---- keys.c ---- */
+/* Subchannels that may not carry large messages now, without RDMA or refused by the policy: set. */
+uint32_t mr_stripe_excluded(const struct mr_peer *p);
+/*
+ * mr_bulk_register for memory that the peer reads, and for what is read into: with one device if it has not been used
+ * before (mr_bulk_one_suffices). without: set of the peer's rails that have no key. -ENOKEY: no other leads there now.
+ */
+int mr_bulk_register_source(const struct mr_peer *p, void *buf, size_t len, struct mr_reg **out);
+int mr_bulk_register_sink(const struct mr_peer *p, void *buf, size_t len, uint32_t without, struct mr_reg **out);
+/* Subchannels, by their place among the peer's present ones, that have no key for the put's memory here or there. */
+uint32_t mr_bulk_lacking(const struct mr_put *put);
+/* Only such ones are left, and no other device can be told. */
+bool mr_bulk_has_no_way(const struct mr_put *put);
 
 /* ---- cache.c ---- */
 void mr_bulk_open_cache(void);
@@ -156,8 +176,6 @@ void mr_stripe_done(struct mr_wr *wr, const struct mr_wc *wc);
 void mr_stripe_record(struct mr_stripe_op *s, bool failed);
 
 /* ---- moves.c ---- */
-/* Subchannels that may not carry large messages now, without RDMA or refused by the policy: set. */
-uint32_t mr_stripe_excluded(const struct mr_peer *p);
 /* Chooses a subchannel for the stripe and starts it; if none is up it waits, unassigned. */
 void mr_stripe_assign(struct mr_stripe_op *s);
 /* Starts unassigned stripes and those that wait for room. True: some still wait. */

@@ -8,14 +8,24 @@
 #include "libmrmpi/memory/odp.h"
 #include "libmrmpi/verbs/verbs.h"
 
-int mr_bulk_register(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out)
+uint32_t mr_bulk_devices(void)
+{
+    uint32_t set = 0;
+
+    for (unsigned i = 0; i < mr_verbs.num_devices; i++)
+        set |= (uint32_t)!mr_verbs.device[i].fatal << i;
+    return set;
+}
+
+int mr_bulk_register_with(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg_wish wish,
+                          struct mr_reg **out)
 {
     int err;
 
     *out = pinned ? NULL : mr_odp_get(buf, len, access, false);
     if (*out)
         return 0;
-    err = mr_regcache_get(&mr_bulk.regs, buf, len, access, out);
+    err = mr_regcache_get(&mr_bulk.regs, buf, len, access, wish, out);
     if (err == -ENOMEM && !pinned && (*out = mr_odp_get(buf, len, access, true)))
         return 0;
     if (err)
@@ -25,17 +35,9 @@ int mr_bulk_register(void *buf, size_t len, enum mr_access access, bool pinned, 
     return err;
 }
 
-bool mr_bulk_copies(const void *buf, size_t len)
+int mr_bulk_register(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out)
 {
-    return len < (size_t)MR_BULK_COPIED * mr_verbs.num_devices && !mr_odp_comes_first() &&
-           !mr_regcache_knows(&mr_bulk.regs, buf, len);
-}
-
-const struct mr_memory *mr_bulk_borrow(const void *buf, size_t len)
-{
-    struct mr_reg *r;
-
-    return mr_bulk_register((void *)buf, len, MR_ACCESS_SOURCE, false, &r) ? NULL : &r->memory;
+    return mr_bulk_register_with(buf, len, access, pinned, (struct mr_reg_wish){.devices = mr_bulk_devices()}, out);
 }
 
 void mr_bulk_give_back(const struct mr_memory *m)

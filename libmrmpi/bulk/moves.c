@@ -16,27 +16,11 @@
 
 #define STEP_MIN 65536 /* of a stripe whose subchannels break */
 
-static uint32_t all_subs(const struct mr_peer *p)
-{
-    return (uint32_t)((1ull << p->num_now) - 1);
-}
-
-uint32_t mr_stripe_excluded(const struct mr_peer *p)
-{
-    uint32_t up = 0;
-
-    if (mr_peers.policy[MR_POLICY_LARGE].kind->where == MR_WHERE_ALL)
-        return ~p->rdma & all_subs(p);
-    for (unsigned i = 0; i < p->num_now; i++)
-        up |= (uint32_t)p->load[i].up << i;
-    return ~mr_spread_narrow(p, MR_POLICY_LARGE, p->rdma & up) & all_subs(p);
-}
-
 void mr_stripe_assign(struct mr_stripe_op *s)
 {
     struct mr_peer *p = s->put->peer;
     unsigned i = mr_sched_pick(&mr_peers.policy[MR_POLICY_LARGE], &mr_bulk_of(p)->stripe_turn, p->load, p->num_now,
-                               mr_stripe_excluded(p), s->len);
+                               mr_stripe_excluded(p) | mr_bulk_lacking(s->put), s->len);
 
     if (i == p->num_now) {
         s->sub = NULL;
@@ -45,6 +29,8 @@ void mr_stripe_assign(struct mr_stripe_op *s)
         mr_bulk_of(p)->unassigned = s;
         p->needed = true;
         mr_budget_need(p);
+        if (s->put->partial)
+            mr_peer_backlog(p); /* another one may be up, but without a key */
         return;
     }
     mr_sched_charge(&mr_peers.policy[MR_POLICY_LARGE], &mr_bulk_of(p)->stripe_turn, p->load, p->num_now, i, s->len);
@@ -249,7 +235,10 @@ bool mr_stripes_resume(struct mr_peer *p)
     p->needed = false;
     while ((s = unassigned)) {
         unassigned = s->next;
-        mr_stripe_assign(s);
+        if (mr_bulk_has_no_way(s->put))
+            mr_stripe_finish(s, -ENOKEY);
+        else
+            mr_stripe_assign(s);
     }
     for (unsigned i = 0; i < p->num_subs; i++)
         if (p->sub[i].state == MR_SUB_OPEN)

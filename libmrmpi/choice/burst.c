@@ -189,6 +189,13 @@ enum mr_burst_way mr_burst_alone(struct mr_burst *b, const void *buf, size_t len
     return find(b, &b->sent, buf, len, MR_BURST_PACE_NS) == UNKNOWN ? MR_BURST_COPY : MR_BURST_ANSWER;
 }
 
+size_t mr_burst_copies_as(const struct mr_burst *b, size_t len)
+{
+    uint64_t as = b->copied ? len * b->copied_ns * MR_BURST_COPY_MBPS / 1000 / b->copied : len;
+
+    return b->samples == MR_BURST_SAMPLES && as < len ? as : len;
+}
+
 void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)
 {
     unsigned at;

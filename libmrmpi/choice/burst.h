@@ -37,6 +37,7 @@
 #define MR_BURST_WORTH   (128u << 10) /* bytes from or into a buffer that are worth its registration, on a device, at
                                          least: as many as are copied in MR_BURST_REGISTER_NS, */
 #define MR_BURST_REGISTER_NS 10500u   /* which it takes */
+#define MR_BURST_COPY_MBPS 12500u     /* at which those are copied */
 #define MR_BURST_PACE_NS 1000000u     /* from one registration to the next, for each device, */
 #define MR_BURST_FAST_NS 100000u      /* and once it is known what they are good for */
 #define MR_BURST_SETTLED (2u << 20)   /* after a change of ways the queues are full, or empty, again; */
@@ -95,6 +96,8 @@ static inline void mr_burst_leave(struct mr_burst *b)
 }
 /* The same for one that is waited for, and does not count. */
 enum mr_burst_way mr_burst_alone(struct mr_burst *b, const void *buf, size_t len);
+/* As many bytes as are copied at MR_BURST_COPY_MBPS in the time that len take. len: it is not known, or more. */
+size_t mr_burst_copies_as(const struct mr_burst *b, size_t len);
 /* A message of len bytes has come eagerly, and is copied to buf. */
 void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len);
 /* Such a message is offered. True: it had better be read. */

@@ -111,6 +111,8 @@ static __attribute__((noinline)) int send_signaled(struct mr_link *l, struct mr_
     if (!mr_qp_has_room(&l->qp, 1))
         return -EAGAIN;
     p->tx.wr.done = mr_connected_packet_done;
+    if (__builtin_expect(p->loan.from != NULL, 0) && !mr_memory_is_on(p->loan.memory, l->rail))
+        mr_packet_settle(p);
     if (__builtin_expect(p->loan.from != NULL, 0))
         err = post_lent(l, p);
     else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Registering memory on all devices at once. */
+/* Registering memory. */
 #include "libmrmpi/memory/memory.h"
 
 #include <errno.h>
@@ -9,36 +9,45 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/verbs.h"
 
-static int register_on_all(void *addr, size_t len, int flags, enum mr_access access, struct mr_memory *out)
+static int add_devices(void *addr, size_t len, int flags, enum mr_access access, uint32_t devices, struct mr_memory *m)
 {
+    struct mr_memory added = {{NULL}};
+
     flags |= IBV_ACCESS_REMOTE_READ;
     if (access == MR_ACCESS_TARGET)
         flags |= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-
-    memset(out, 0, sizeof *out);
     for (unsigned i = 0; i < mr_verbs.num_devices; i++) {
-        if (mr_verbs.device[i].fatal)
+        if (!(devices >> i & 1) || m->mr[i] || mr_verbs.device[i].fatal)
             continue;
-        out->mr[i] = ibv_reg_mr(mr_verbs.device[i].pd, addr, len, flags);
-        if (!out->mr[i]) {
+        added.mr[i] = ibv_reg_mr(mr_verbs.device[i].pd, addr, len, flags);
+        if (!added.mr[i]) {
             int err = errno ? -errno : -ENOMEM;
 
-            mr_memory_deregister(out);
+            mr_memory_deregister(&added);
             return err;
         }
         mr_verbs.num_memories++;
     }
+    for (unsigned i = 0; i < MR_DEVICES_MAX; i++)
+        m->mr[i] = added.mr[i] ? added.mr[i] : m->mr[i];
     return 0;
+}
+
+int mr_memory_add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m)
+{
+    return add_devices(addr, len, 0, access, devices, m);
 }
 
 int mr_memory_register(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
 {
-    return register_on_all(addr, len, 0, access, out);
+    memset(out, 0, sizeof *out);
+    return add_devices(addr, len, 0, access, UINT32_MAX, out);
 }
 
 int mr_memory_register_all(enum mr_access access, struct mr_memory *out)
 {
-    return register_on_all(NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND, access, out);
+    memset(out, 0, sizeof *out);
+    return add_devices(NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND, access, UINT32_MAX, out);
 }
 
 void mr_memory_deregister(struct mr_memory *m)

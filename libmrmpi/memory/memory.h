@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Registered memory: on all devices at once. */
+/* Registered memory: with all devices, or with some of them. */
 #ifndef MRMPI_VERBS_MEMORY_H
 #define MRMPI_VERBS_MEMORY_H
 
@@ -10,7 +10,7 @@
 
 struct ibv_mr;
 
-/* Memory that every device knows; keys are by rail. */
+/* Keys are by rail; NULL: the device does not know it. */
 struct mr_memory {
     struct ibv_mr *mr[MR_DEVICES_MAX];
 };
@@ -18,9 +18,24 @@ struct mr_memory {
 enum mr_access { MR_ACCESS_SOURCE, MR_ACCESS_TARGET }; /* read by the HCA; written by it, from here or from far */
 
 int mr_memory_register(void *addr, size_t len, enum mr_access access, struct mr_memory *out);
+/* With those of a set of devices, by index, that do not know it yet. After an error m is what it was. */
+int mr_memory_add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m);
 /* All that is mapped when it is used, on demand; for devices that have that (odp.h). */
 int mr_memory_register_all(enum mr_access access, struct mr_memory *out);
 void mr_memory_deregister(struct mr_memory *m);
+/* The set of devices that know it. */
+static inline uint32_t mr_memory_devices(const struct mr_memory *m)
+{
+    uint32_t set = 0;
+
+    for (unsigned i = 0; i < MR_DEVICES_MAX; i++)
+        set |= (uint32_t)(m->mr[i] != NULL) << i;
+    return set;
+}
+static inline bool mr_memory_is_on(const struct mr_memory *m, const struct mr_rail *rail)
+{
+    return m->mr[rail->dev->index];
+}
 uint32_t mr_memory_lkey(const struct mr_memory *m, const struct mr_rail *rail);
 uint32_t mr_memory_rkey(const struct mr_memory *m, const struct mr_rail *rail);
 

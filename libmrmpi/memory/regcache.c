@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The registration cache. */
 #include "libmrmpi/memory/regcache.h"
 
 #include <errno.h>
@@ -242,33 +241,10 @@ void mr_regcache_unmapped(struct mr_regcache *c, const void *addr, size_t len)
     unlock_notes(c);
 }
 
-static uintptr_t *set_of(struct mr_regcache *c, uintptr_t page)
-{
-    return c->asked[(page ^ page / MR_REGCACHE_ASKED) % MR_REGCACHE_ASKED];
-}
-
-static void forget_in_set(uintptr_t *set, uintptr_t first, uintptr_t last)
-{
-    for (unsigned k = 0; k < MR_REGCACHE_WAYS; k++)
-        if (set[k] >= first && set[k] <= last)
-            set[k] = 0;
-}
-
-static void forget_asked(struct mr_regcache *c, uintptr_t start, uintptr_t end)
-{
-    uintptr_t first = start / c->page, last = (end - 1) / c->page;
-    bool few = last - first < MR_REGCACHE_ASKED;
-
-    for (uintptr_t page = first; few && page <= last; page++)
-        forget_in_set(set_of(c, page), page, page);
-    for (unsigned i = 0; !few && i < MR_REGCACHE_ASKED; i++)
-        forget_in_set(c->asked[i], first, last);
-}
-
 /* What is registered, and what was asked for. How many were dropped. */
 static size_t forget_all(struct mr_regcache *c)
 {
-    memset(c->asked, 0, sizeof c->asked);
+    memset(&c->asked, 0, sizeof c->asked);
     return drop_all(c);
 }
 
@@ -291,7 +267,7 @@ static void act_on_notes(struct mr_regcache *c)
         dropped = forget_all(c);
     for (unsigned i = 0; n <= MR_REGCACHE_NOTES && i < n; i++) {
         dropped += drop_range(c, note[i].start, note[i].end);
-        forget_asked(c, note[i].start, note[i].end);
+        mr_asked_forget(&c->asked, note[i].start / c->page, (note[i].end - 1) / c->page);
     }
     mr_stat_add(MR_STAT_REG_UNMAPPED, dropped);
 }
@@ -306,22 +282,38 @@ static void remember_span(struct mr_regcache *c, uintptr_t start, uintptr_t end)
 
 /* ---- use -------------------------------------------------------------------------------------------------------- */
 
-static int reg_register(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access,
-                        struct mr_memory *out)
+/* Devices with which it has still to be registered; 0: none. */
+static uint32_t lacking(const struct mr_memory *m, struct mr_reg_wish wish)
 {
-    int err;
+    uint32_t known = mr_memory_devices(m);
 
+    if (!wish.first)
+        return wish.devices & ~known;
+    return known & wish.devices ? 0 : wish.first;
+}
+
+static int add_devices(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access, uint32_t devices,
+                       struct mr_memory *m)
+{
+    int err = c->backend->add((void *)start, end - start, access, devices, m);
+
+    if (err == -ENOMEM && (c->oldest || c->gone)) {
+        cache_shrink(c, 0, 0);
+        err = c->backend->add((void *)start, end - start, access, devices, m);
+    }
+    return err;
+}
+
+static int reg_register(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access,
+                        struct mr_reg_wish wish, struct mr_memory *out)
+{
     destroy_gone(c);
     cache_shrink(c, c->max_bytes > end - start ? c->max_bytes - (end - start) : 0,
                  c->max_entries ? c->max_entries - 1 : 0);
     /* before it is registered: an unmapping from now on must leave a note */
     remember_span(c, start, end);
-    err = c->backend->add((void *)start, end - start, access, out);
-    if (err == -ENOMEM && (c->oldest || c->gone)) {
-        cache_shrink(c, 0, 0);
-        err = c->backend->add((void *)start, end - start, access, out);
-    }
-    return err;
+    memset(out, 0, sizeof *out);
+    return add_devices(c, start, end, access, lacking(out, wish), out);
 }
 
 static int cache_insert(struct mr_regcache *c, struct mr_reg *r)
@@ -372,30 +364,32 @@ static void range_join(const struct mr_regcache *c, uintptr_t *start, uintptr_t 
     *end = to;
 }
 
-static int make_exactly(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access, struct mr_reg *r)
+static int make_exactly(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access,
+                        struct mr_reg_wish wish, struct mr_reg *r)
 {
     drop_nested(c, start, end);
     r->start = start;
     r->end = end;
     r->writable = access == MR_ACCESS_TARGET;
-    return reg_register(c, start, end, access, &r->memory);
+    return reg_register(c, start, end, access, wish, &r->memory);
 }
 
 /*
  * Register [start, end), or more. What it was joined with may be there no more, or not be alike: then it is alone.
  * Memory that cannot be written (a constant) can only be a source.
  */
-static int reg_make(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access, struct mr_reg *r)
+static int reg_make(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access,
+                    struct mr_reg_wish wish, struct mr_reg *r)
 {
     uintptr_t from = start, to = end;
     int err;
 
     range_join(c, &from, &to);
-    err = make_exactly(c, from, to, MR_ACCESS_TARGET, r);
+    err = make_exactly(c, from, to, MR_ACCESS_TARGET, wish, r);
     if (err && (from != start || to != end))
-        err = make_exactly(c, start, end, MR_ACCESS_TARGET, r);
+        err = make_exactly(c, start, end, MR_ACCESS_TARGET, wish, r);
     if (err && access == MR_ACCESS_SOURCE)
-        err = make_exactly(c, start, end, MR_ACCESS_SOURCE, r);
+        err = make_exactly(c, start, end, MR_ACCESS_SOURCE, wish, r);
     return err;
 }
 
@@ -417,25 +411,38 @@ static struct mr_reg *find_covering(const struct mr_regcache *c, uintptr_t start
     return r && r->end >= end && (r->writable || access == MR_ACCESS_SOURCE) ? r : NULL;
 }
 
+bool mr_regcache_uses(struct mr_regcache *c, const void *addr, size_t len)
+{
+    const struct mr_reg *r = find_covering(c, (uintptr_t)addr, (uintptr_t)addr + len, MR_ACCESS_SOURCE);
+
+    return r && r->refs;
+}
+
 bool mr_regcache_knows(struct mr_regcache *c, const void *addr, size_t len)
 {
-    uintptr_t start = (uintptr_t)addr, page = start / c->page, *set = set_of(c, page);
+    uintptr_t start = (uintptr_t)addr;
 
     if (!c->keep)
         return false;
     catch_up(c);
-    for (unsigned k = 0; k < MR_REGCACHE_WAYS; k++)
-        if (set[k] == page)
-            return true;
-    if (find_covering(c, start, start + len, MR_ACCESS_SOURCE))
+    if (mr_asked_has(&c->asked, start / c->page) || find_covering(c, start, start + len, MR_ACCESS_SOURCE))
         return true;
     remember_span(c, start, start + len);
-    memmove(set + 1, set, (MR_REGCACHE_WAYS - 1) * sizeof *set);
-    *set = page;
+    mr_asked_add(&c->asked, start / c->page);
     return false;
 }
 
-int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access, struct mr_reg **out)
+int mr_regcache_extend(struct mr_regcache *c, struct mr_reg *r, struct mr_reg_wish wish)
+{
+    uint32_t devices = lacking(&r->memory, wish);
+
+    return devices ? add_devices(c, r->start, r->end, r->writable ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, devices,
+                                 &r->memory)
+                   : 0;
+}
+
+int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access,
+                    struct mr_reg_wish wish, struct mr_reg **out)
 {
     uintptr_t start = (uintptr_t)addr, end = start + len;
     struct mr_reg *r;
@@ -452,7 +459,10 @@ int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr
             list_remove(c, r);
         mr_stat_add(MR_STAT_REG_HITS, 1);
         *out = r;
-        return 0;
+        err = mr_regcache_extend(c, r, wish);
+        if (err)
+            mr_regcache_put(c, r);
+        return err;
     }
     mr_stat_add(MR_STAT_REG_MISSES, 1);
     r = calloc(1, sizeof *r);
@@ -460,7 +470,7 @@ int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr
         return -ENOMEM;
     start -= start % c->page;
     end = (end + c->page - 1) / c->page * c->page;
-    err = reg_make(c, start, end, access, r);
+    err = reg_make(c, start, end, access, wish, r);
     if (err) {
         free(r);
         return err;

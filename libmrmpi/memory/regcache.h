@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/memory/asked.h"
 #include "libmrmpi/memory/memory.h"
 
 struct mr_reg {
@@ -38,15 +39,22 @@ struct mr_reg {
     struct mr_reg *older, *newer; /* unused ones, by the time of their last use; of those that are gone: newer only */
 };
 
+/*
+ * Which devices have to know it: each of a set; or, if first is not 0, one of the set is enough, and if none knows it
+ * the first shall, which is one of them.
+ */
+struct mr_reg_wish {
+    uint32_t devices, first;
+};
+
 struct mr_regcache_backend {
-    int (*add)(void *addr, size_t len, enum mr_access access, struct mr_memory *out);
+    /* as mr_memory_add */
+    int (*add)(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m);
     void (*remove)(struct mr_memory *m);
 };
 
 #define MR_REGCACHE_NOTES 64
 #define MR_REGCACHE_GONE  ((size_t)64 << 20)
-#define MR_REGCACHE_ASKED 1024u /* sets of */
-#define MR_REGCACHE_WAYS  4u    /* places for what was asked for */
 
 struct mr_regcache {
     const struct mr_regcache_backend *backend;
@@ -60,7 +68,7 @@ struct mr_regcache {
     struct mr_reg *gone; /* unmapped, out of the table, unused: to be deregistered */
     size_t gone_bytes;
     size_t page;
-    uintptr_t asked[MR_REGCACHE_ASKED][MR_REGCACHE_WAYS]; /* first pages, by number; the latest of a set comes first */
+    struct mr_asked asked;
 
     /* unmappings that have not been acted on yet */
     atomic_flag notes_lock;
@@ -78,9 +86,13 @@ void mr_regcache_limit_entries(struct mr_regcache *c, size_t max_entries);
 size_t mr_regcache_fair_entries(size_t max_regions, size_t ranks);
 void mr_regcache_clear(struct mr_regcache *c); /* nothing may be in use */
 
-/* A registration that covers [addr, addr + len). 0 or negative errno. */
-int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access, struct mr_reg **out);
+/* A registration that covers [addr, addr + len), with the devices that are wished. 0 or negative errno. */
+int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access,
+                    struct mr_reg_wish wish, struct mr_reg **out);
+/* One that is in use, with other devices as well. 0 or negative errno: it is what it was. */
+int mr_regcache_extend(struct mr_regcache *c, struct mr_reg *r, struct mr_reg_wish wish);
 void mr_regcache_put(struct mr_regcache *c, struct mr_reg *r);
+bool mr_regcache_uses(struct mr_regcache *c, const void *addr, size_t len); /* it is registered and in use now */
 /*
  * It is registered, or was asked for before, and has not been unmapped since: it is likely to be used again. Else this
  * is remembered. Never, if nothing stays registered.

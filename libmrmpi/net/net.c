@@ -15,7 +15,9 @@
 /* Packets over links that lose them cost more. */
 static bool net_copies(const struct mr_vc *vc, const void *buf, size_t len)
 {
-    return mr_net_caps(mr_vc_world_rank(vc), len) & MR_VC_READ && mr_bulk_copies(buf, len);
+    struct mr_peer *p = mr_peer_get(mr_vc_world_rank(vc));
+
+    return p && mr_net_caps(p->rank, len) & MR_VC_READ && mr_bulk_copies(p, buf, len);
 }
 
 static int net_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,

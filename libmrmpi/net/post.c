@@ -132,12 +132,34 @@ static __attribute__((noinline)) bool waits_for(const struct mr_peer *p, unsigne
                           mr_link_under_way(l));
 }
 
+/*
+ * Excluded for a packet with a loan: rails whose devices do not know the memory. If no other is up the payload is
+ * copied behind the header, and any will do.
+ */
+static __attribute__((noinline)) uint32_t excluded_for_loan(const struct mr_peer *p, struct mr_packet *k)
+{
+    uint32_t without = 0;
+    bool up = false;
+
+    for (unsigned i = 0; i < p->num_now; i++) {
+        bool known = mr_memory_is_on(k->loan.memory, p->now[i].rail);
+
+        without |= (uint32_t)!known << i;
+        up |= known && p->load[i].up && !(p->excluded >> i & 1);
+    }
+    if (!up)
+        mr_packet_settle(k);
+    return up ? without : 0;
+}
+
 /* Over the subchannel whose turn it is, of those that have room. -EAGAIN: none has. */
 static int post_packet(struct mr_peer *p, struct mr_packet *k)
 {
     enum mr_level level = MR_LEVEL_SMALL;
     uint64_t excluded = p->excluded;
 
+    if (__builtin_expect(k->loan.from != NULL, 0))
+        excluded |= excluded_for_loan(p, k);
     if (__builtin_expect(mr_wire_flags(k->data) & (MR_VC_FLAG_BULK | MR_VC_FLAG_PART), 0))
         level = level_of_part(k);
     else if (k->payload > mr_peers.qos.level[MR_LEVEL_SMALL].max)
@@ -375,7 +397,7 @@ int mr_net_lend(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
 {
     struct mr_peer *p = vc->data;
     bool lends = lends_now(p, lender);
-    const struct mr_memory *memory = lends ? mr_bulk_borrow(lender->buf, lender->len) : NULL;
+    const struct mr_memory *memory = lends ? mr_bulk_borrow(p, lender->buf, lender->len) : NULL;
     struct mr_packet *k;
 
     if (lends && !memory) {

@@ -11,7 +11,6 @@
 #include "libmrmpi/verbs/verbs.h"
 
 #define SLOW_MBPS 10000  /* 4X SDR */
-#define COPY_MBPS 100000 /* that a processor copies; all rails of a host carry more where there is an EDR one */
 
 static bool rails_are_alike(const struct mr_peer *p)
 {
@@ -39,12 +38,14 @@ unsigned mr_net_find_caps(void)
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
         all += mr_verbs.rail[i].rate_mbps;
+        if (mr_verbs.rail[i].rate_mbps >= MR_BULK_COPY_MBPS)
+            caps |= MR_VC_ONE_OUTRUNS;
         if (!mr_verbs.rail[i].addr.reads)
             caps &= ~(unsigned)(MR_VC_READ | MR_VC_READ_FIRST);
         if (mr_verbs.rail[i].rate_mbps <= SLOW_MBPS && !mr_verbs.rail[i].addr.global)
             caps &= ~(unsigned)MR_VC_READ_FIRST;
     }
-    return all >= COPY_MBPS && rails_are_alike(NULL) ? caps | MR_VC_OUTRUNS : caps;
+    return all >= MR_BULK_COPY_MBPS && rails_are_alike(NULL) ? caps | MR_VC_OUTRUNS : caps;
 }
 
 /* Where the address cannot be had sends fail anyway. 0: it has not come yet. */
@@ -72,7 +73,8 @@ void mr_net_renew_short(struct mr_peer *p)
     for (unsigned i = 0; i < sizeof max / sizeof *max; i++)
         most = max[i] < most ? max[i] : most;
     mr_vc_set_short_below(p->vc, p->plain && !mr_peers.ahead_limited ? most + 1 : 0);
-    mr_vc_set_lends(p->vc, p->plain && !mr_net.lends_no_more && rails_are_alike(p)); /* the slow one confirms late */
+    /* a slow rail confirms late: only the fast ones have a key */
+    mr_vc_set_lends(p->vc, p->plain && !mr_net.lends_no_more && (rails_are_alike(p) || mr_bulk_one_suffices(p)));
 }
 
 void mr_net_renew_shorts(void)

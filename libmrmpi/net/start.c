@@ -217,9 +217,9 @@ int mr_net_init(const struct mr_launch *launch)
     if (!err) {
         mr_rely_init();
         mr_net_lend_init();
-        mr_channel_devices = mr_verbs.num_devices ? mr_verbs.num_devices : 1;
         mr_rates_take();
         mr_bulk_open_memory();
+        mr_channel_devices = mr_bulk_least_devices();
     }
     if (!err)
         err = mr_packets_open(packet_max, mr_verbs.num_rails);

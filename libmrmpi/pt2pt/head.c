@@ -47,11 +47,24 @@ static size_t plan_head(const struct mr_rndv *r, size_t wanted)
     return head;
 }
 
-unsigned mr_head_divide(struct mr_rndv *r, struct mr_remote *tail)
+/* The rate at which the message is read, as far as there are keys for it. */
+static unsigned rate_of(const struct mr_rndv *r, const struct mr_remote *remote, size_t *whole)
+{
+    unsigned rate = mr_vc_rate(r->vc, whole), rails = remote->num_keys;
+    unsigned with_key = rails - (unsigned)__builtin_popcount(remote->token);
+
+    if (!rails || with_key == rails)
+        return rate;
+    if (with_key == 1)
+        *whole = 0;
+    return rate / rails * with_key;
+}
+
+unsigned mr_head_divide(struct mr_rndv *r, const struct mr_remote *remote, struct mr_remote *tail)
 {
     struct mr_stream *s = mr_stream_of(r->vc);
     size_t whole = 0;
-    unsigned rate = mr_vc_rate(r->vc, &whole);
+    unsigned rate = rate_of(r, remote, &whole);
     struct mr_batch_plan plan;
 
     if (!s || !rate)

@@ -11,6 +11,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/match/match.h"
+#include "libmrmpi/choice/alone.h"
 #include "libmrmpi/choice/burst.h"
 #include "libmrmpi/pt2pt/message.h"
 #include "libmrmpi/pt2pt/protocol.h"
@@ -24,28 +25,26 @@ struct mr_pt2pt {
     struct mr_message *free_messages; /* those with room MR_MESSAGE_SMALL */
     unsigned num_free_messages;
     struct mr_rndv **rndv; /* table by index */
-    uint32_t rndv_size, rndv_used, rndv_pending;
-    uint32_t *rndv_free;
-    uint32_t rndv_num_free;
+    uint32_t rndv_size, rndv_used, rndv_pending, rndv_num_free, *rndv_free;
     struct mr_rndv *active, *active_last;
     struct mr_stream *streams; /* all of them (flow.h) */
     struct mr_bounce *bounces; /* the same (tail.c) */
-    unsigned num_bounces;
+    unsigned num_bounces, num_polls;
     size_t window;         /* of credits for eager messages, for each peer */
     struct mr_vc *holding; /* channels with sends that wait for room (flow.c) */
     uint64_t data_seen, large_received; /* counts of DATA packets, of transfers that have met their receive */
-    bool get_refused, peer_lost; /* the kernel has refused single copy once; receives ask whether the peer is theirs */
+    bool peer_lost, get_refused; /* some peer: receives ask whether it is theirs; single copy, by the kernel, once */
     int (*poll_active)(void), (*poll_holding)(void); /* while there are transfers or channels in these lists */
     struct mr_poll {
         void *const *pending;
         int (*poll)(void);
     } polls[4]; /* mr_progress_register */
-    unsigned num_polls;
     const struct mr_above *above; /* NULL: none has registered */
     unsigned reads_if;   /* enum mr_vc_caps: receivers shall read large messages over channels that have one of these */
     unsigned spin_shift; /* how often the time to spin has been halved (progress.c) */
     uint8_t *scratch;    /* one piece of data on its way from or to a buffer with holes */
     struct mr_burst burst;
+    struct mr_alone alone;
 };
 extern MR_OWN struct mr_pt2pt mr_pt2pt;
 
@@ -146,7 +145,7 @@ void mr_read_head(struct mr_rndv *r, size_t at, const void *payload, size_t len)
 
 /* ---- head.c ---- */
 /* Finds what of a message that is offered shall be head and tail. Number of its tails: then *tail is where that is. */
-unsigned mr_head_divide(struct mr_rndv *r, struct mr_remote *tail);
+unsigned mr_head_divide(struct mr_rndv *r, const struct mr_remote *remote, struct mr_remote *tail);
 int mr_head_send(struct mr_rndv *r); /* 0 or negative errno as mr_vc_send */
 /* RTS with a head: from now on that comes. False: it is damaged. */
 bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr);

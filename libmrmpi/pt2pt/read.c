@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The read protocol at the receiver: the sender's memory is registered for us, and the channel reads it. Bytes that
- * come as the head (head.c) are not read; the tail is read from where the sender has copied it (tail.c), last.
+ * come as the head (head.c) are not read; the tail is read from where the sender has copied it (tail.c), last. If all
+ * rails fail for which there are keys, the sender is asked to send the bytes in packets, unless FRONT has told it that
+ * its memory is the program's again: what is read after that, the tail, has keys for all.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,8 +22,15 @@ static void settle(struct mr_rndv *r)
     if (reads || (r->head_left && !r->error)) {
         if (r->owes_front && !r->read[FRONT].open && !r->error) {
             r->owes_front = false;
+            r->said_front = true;
             mr_rndv_tell(r, MR_PKT_FRONT, 0, NULL, 0); /* if that fails the sender waits for FIN */
         }
+        return;
+    }
+    if (r->error == -ENOKEY && !r->said_front) {
+        r->error = 0;
+        r->owes_front = false;
+        mr_rndv_ask(r, MR_RNDV_DRAINING);
         return;
     }
     err = mr_rndv_tell(r, MR_PKT_FIN, (uint64_t)-r->error, NULL, 0);

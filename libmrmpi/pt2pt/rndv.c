@@ -26,9 +26,9 @@
 /* What the receiver may do by itself; a flag of RTS, or 0. Fills remote, which goes with it. */
 static uint8_t open_for_reading(struct mr_rndv *r, unsigned caps, size_t len, struct mr_remote *remote)
 {
-    enum mr_vc_caps how = caps & MR_VC_GET ? MR_VC_GET : MR_VC_READ;
+    enum mr_vc_caps how = caps & MR_VC_GET ? MR_VC_GET : MR_VC_READ_ONCE;
 
-    if (!(caps & how) || (how == MR_VC_READ && !(caps & mr_pt2pt.reads_if)))
+    if (how != MR_VC_GET && (!(caps & MR_VC_READ) || !(caps & mr_pt2pt.reads_if)))
         return 0;
     if (mr_vc_advertise(r->vc, mr_plain(r->req->send_buf, r->req->type), len, how, &r->region, remote))
         return 0;
@@ -52,7 +52,7 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     if (hdr->flags & (MR_FLAG_GET | MR_FLAG_READ))
         num = 1;
     if (hdr->flags & MR_FLAG_READ)
-        num += mr_head_divide(r, &remote[1]);
+        num += mr_head_divide(r, &remote[0], &remote[1]);
     hdr->rreq = r->head;
     if (caps & MR_VC_PUT)
         hdr->flags |= MR_FLAG_PUT;
@@ -182,19 +182,6 @@ static void received(struct mr_rndv *r)
     mr_rndv_finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
-/* Have the sender push the data in packets. */
-static void ask_for_data(struct mr_rndv *r, enum mr_rndv_state state)
-{
-    r->state = state;
-    r->shared = state == MR_RNDV_SHARING;
-    r->done = r->told = r->head;
-    r->tail = r->total;
-    if (mr_rndv_tell(r, MR_PKT_GO, r->total, NULL, 0))
-        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
-    else if (r->total <= r->done && !r->head_left)
-        mr_rndv_finish(r, MR_SUCCESS);
-}
-
 static void on_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_request *req = r->req;
@@ -257,7 +244,7 @@ static void get_some(struct mr_rndv *r)
     if (err == -EPERM) {
         note_refusal();
         mr_rndv_deactivate(r);
-        ask_for_data(r, MR_RNDV_DRAINING);
+        mr_rndv_ask(r, MR_RNDV_DRAINING);
         return;
     }
     if (err) {
@@ -351,14 +338,14 @@ static void choose(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
         memcpy(&r->remote, payload, len);
         mr_rndv_activate(r);
         if (r->total && sharing_pays(r->vc))
-            ask_for_data(r, MR_RNDV_SHARING);
+            mr_rndv_ask(r, MR_RNDV_SHARING);
         else
             get_some(r);
         return;
     }
     if (!is_better_copied(r, hdr) && (mr_read_begin(r, hdr, payload, len) || put_all(r, hdr)))
         return;
-    ask_for_data(r, MR_RNDV_DRAINING);
+    mr_rndv_ask(r, MR_RNDV_DRAINING);
 }
 
 void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)

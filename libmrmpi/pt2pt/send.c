@@ -152,6 +152,15 @@ static bool is_better_read(struct mr_request *req, struct mr_vc *vc, size_t byte
     return req->way == MR_BURST_OFFER;
 }
 
+/* Of a message whose memory is new: by what its copy would take, and whether others are beside it (alone.h). */
+static size_t weighed_length(const struct mr_request *req, struct mr_vc *vc, size_t bytes)
+{
+    if (!(mr_vc_caps(vc, bytes) & MR_VC_ONE_OUTRUNS))
+        return bytes;
+    return mr_alone_weigh(&mr_pt2pt.alone, bytes, mr_burst_copies_as(&mr_pt2pt.burst, bytes), mr_pt2pt.rndv_pending,
+                          mr_pt2pt.large_received, req->waited);
+}
+
 /*
  * Of a message that does not go eagerly. It is copied, when it is asked for, while its buffer is not worth to be
  * registered; where it only wants credit, as it would have been copied then.
@@ -163,7 +172,7 @@ static bool goes_in_place(const struct mr_request *req, struct mr_vc *vc, size_t
     if (!req->type->contiguous || bytes <= mr_vc_eager_max(vc))
         return false;
     if (bytes > mr_vc_eager_most(vc))
-        return !mr_vc_copies(vc, buf, bytes);
+        return !mr_vc_copies(vc, buf, weighed_length(req, vc, bytes));
     return mr_burst_alone(&mr_pt2pt.burst, buf, bytes) != MR_BURST_COPY;
 }
 

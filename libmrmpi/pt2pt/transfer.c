@@ -146,3 +146,15 @@ int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const voi
 
     return mr_vc_send(r->vc, &hdr, payload, payload_len);
 }
+
+void mr_rndv_ask(struct mr_rndv *r, enum mr_rndv_state state)
+{
+    r->state = state;
+    r->shared = state == MR_RNDV_SHARING;
+    r->done = r->told = r->head;
+    r->tail = r->total;
+    if (mr_rndv_tell(r, MR_PKT_GO, r->total, NULL, 0))
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+    else if (r->total <= r->done && !r->head_left)
+        mr_rndv_finish(r, MR_SUCCESS);
+}

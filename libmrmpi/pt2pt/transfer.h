@@ -41,7 +41,8 @@ struct mr_rndv {
         bool open;
     } read[2];                  /* receiver, reading: what the channel has been asked to read, and the tail */
     int error;                  /* receiver, reading: of the one that has ended, while the other has not */
-    bool owes_front;            /* receiver, reading: FRONT is to be said */
+    bool owes_front;            /* receiver, reading: FRONT is to be said, */
+    bool said_front;            /* and was */
     bool counted;               /* sender: is in its peer's batch (batch.h) */
     struct mr_bounce *bounce;   /* sender: where its tail is; NULL: it has none */
     bool cancelling;            /* sender: CANCEL has been sent */
@@ -64,6 +65,8 @@ void mr_rndv_deactivate(struct mr_rndv *r);
 struct mr_hdr mr_rndv_header(const struct mr_rndv *r, enum mr_packet kind, uint64_t len);
 int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len);
 void mr_rndv_finish(struct mr_rndv *r, enum mr_err error);
+/* Has the sender push the data in packets; state: MR_RNDV_DRAINING or MR_RNDV_SHARING. */
+void mr_rndv_ask(struct mr_rndv *r, enum mr_rndv_state state);
 void mr_rndv_table_free(void);
 
 #endif

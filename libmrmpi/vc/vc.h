@@ -160,7 +160,7 @@ static inline uint32_t mr_vc_packets(const struct mr_vc *vc) /* given to mr_vc_s
 unsigned mr_vc_waiting(struct mr_vc *vc);
 /*
  * Make [buf, buf + len) reachable for the peer in the way how: to be written into (MR_VC_PUT, MR_VC_DATAGRAMS) or to be
- * read (MR_VC_GET, MR_VC_READ). Registers it on every rail (registration cache).
+ * read (MR_VC_GET, MR_VC_READ, MR_VC_READ_ONCE), or both (MR_VC_WINDOW). Registers it (registration cache).
  */
 int mr_vc_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                  struct mr_remote *out);

@@ -10,6 +10,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/memory/memory.h"
+#include "libmrmpi/memory/odp.h"
 #include "libmrmpi/verbs/pool.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
@@ -39,8 +40,45 @@ int mr_bulk_register(void *buf, size_t len, enum mr_access access, bool pinned, 
     return 0;
 }
 
+int mr_bulk_register_with(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg_wish wish,
+                          struct mr_reg **out)
+{
+    return mr_bulk_register(buf, len, access, pinned, out);
+}
+
 void mr_bulk_release(struct mr_reg *r)
 {
+}
+
+uint32_t mr_bulk_devices(void)
+{
+    return 1;
+}
+
+/* All devices know all memory here. */
+bool mr_regcache_uses(struct mr_regcache *c, const void *addr, size_t len)
+{
+    return false;
+}
+
+bool mr_regcache_knows(struct mr_regcache *c, const void *addr, size_t len)
+{
+    return true;
+}
+
+int mr_regcache_extend(struct mr_regcache *c, struct mr_reg *r, struct mr_reg_wish wish)
+{
+    return 0;
+}
+
+bool mr_odp_owns(const struct mr_reg *r)
+{
+    return false;
+}
+
+bool mr_odp_comes_first(void)
+{
+    return false;
 }
 
 /* ---- upcalls ----------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Batches: which bytes are head and tail, by what was sent before. */
 
+#include "libmrmpi/choice/alone.h"
 #include "libmrmpi/choice/batch.h"
 #include "tests/check.h"
 
@@ -169,6 +170,40 @@ START_TEST(both_ways)
 }
 END_TEST
 
+/* ---- messages that are alone (alone.h) ---- */
+
+START_TEST(alone_is_who_was_so_before)
+{
+    struct mr_alone a = {0};
+
+    ck_assert_uint_eq(mr_alone_weigh(&a, 300, 300, 0, 0, false), 300); /* the first of a window, perhaps */
+    ck_assert_uint_eq(mr_alone_weigh(&a, 300, 300, 0, 0, false), 300 / MR_ALONE_TIMES);
+    ck_assert_uint_eq(mr_alone_weigh(&a, 300, 300, 1, 0, false), 300);
+    ck_assert_uint_eq(mr_alone_weigh(&a, 300, 300, 0, 0, false), 300);
+    ck_assert_uint_eq(mr_alone_weigh(&a, 300, 300, 0, 0, false), 300 / MR_ALONE_TIMES);
+}
+END_TEST
+
+START_TEST(fast_copies_weigh_less)
+{
+    struct mr_alone a = {0};
+
+    ck_assert_uint_eq(mr_alone_weigh(&a, 300, 200, 1, 0, false), 200);
+    ck_assert_uint_eq(mr_alone_weigh(&a, 300, 0, 1, 0, false), 300 / MR_ALONE_TIMES);
+}
+END_TEST
+
+START_TEST(exchanges_are_not_alone)
+{
+    struct mr_alone a = {0};
+
+    for (unsigned i = 1; i < 5; i++)
+        ck_assert_uint_eq(mr_alone_weigh(&a, 300, 300, 0, i, false), 300);
+    ck_assert_uint_eq(mr_alone_weigh(&a, 300, 300, 0, 5, true), 300 / MR_ALONE_TIMES); /* a round trip is no exchange */
+    ck_assert_uint_eq(mr_alone_weigh(&a, 300, 300, 1, 6, true), 300);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = tcase_create("batch");
@@ -180,5 +215,8 @@ int main(void)
     tcase_add_test(c, several_rails);
     tcase_add_test(c, other_batches);
     tcase_add_test(c, both_ways);
+    tcase_add_test(c, alone_is_who_was_so_before);
+    tcase_add_test(c, exchanges_are_not_alone);
+    tcase_add_test(c, fast_copies_weigh_less);
     return check_run(c, NULL);
 }

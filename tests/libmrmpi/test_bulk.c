@@ -70,9 +70,11 @@ static void put_sent(void *cookie, int error)
     sent++;
 }
 
+static int read_error;
+
 static void read_done(void *cookie, int error)
 {
-    ck_assert_int_eq(error, 0);
+    ck_assert_int_eq(error, read_error);
     sent++;
 }
 
@@ -123,13 +125,24 @@ void mr_sub_break(struct mr_sub *sub)
 
 static bool on_demand, cannot_pin;
 
-static int add(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
+static unsigned added[SUBS]; /* registrations with each device */
+
+static int add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m)
 {
-    return cannot_pin ? -ENOMEM : 0;
+    if (cannot_pin)
+        return -ENOMEM;
+    for (unsigned i = 0; i < SUBS; i++)
+        if (devices >> i & 1) {
+            ck_assert_ptr_null(m->mr[i]);
+            m->mr[i] = (struct ibv_mr *)m;
+            added[i]++;
+        }
+    return 0;
 }
 
 static void take_away(struct mr_memory *m)
 {
+    memset(m, 0, sizeof *m);
 }
 
 static int take_part(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx)
@@ -200,7 +213,6 @@ void mr_track_landed(uint32_t imm)
 
 void mr_budget_need(struct mr_peer *p)
 {
-    ck_abort();
 }
 
 static struct mr_reg everything; /* registered on demand, if there is that */
@@ -238,10 +250,12 @@ static struct mr_peer *make_peer(void)
     setenv("MRMPI_STRIPE_MIN", "16K", 1);
     ck_assert_int_eq(mr_config_init(), 0);
     mr_regcache_init(&mr_bulk.regs, &backend, 0, false);
+    memset(added, 0, sizeof added);
+    read_error = 0;
     set_policies();
     mr_peers.peer = calloc(2, sizeof *mr_peers.peer);
     mr_peers.peer[1] = p;
-    mr_verbs.num_rails = SUBS;
+    mr_verbs.num_rails = mr_verbs.num_devices = SUBS;
     p->address = &address;
     p->rank = 1;
     p->up = true;
@@ -255,7 +269,8 @@ static struct mr_peer *make_peer(void)
         struct mr_sub *s = &p->sub[i];
 
         mr_verbs.rail[i].max_msg = PART;
-        mr_verbs.rail[i].index = i;
+        mr_verbs.rail[i].index = mr_verbs.device[i].index = i;
+        mr_verbs.rail[i].dev = &mr_verbs.device[i];
         s->peer = p;
         s->rail = &mr_verbs.rail[i];
         s->remote_rail = (uint8_t)i;
@@ -405,7 +420,7 @@ END_TEST
 START_TEST(reads_are_paced)
 {
     struct mr_peer *p = make_peer();
-    const struct mr_remote from = {.addr = 0x1000, .len = LEN, .num_keys = SUBS, .token = 3};
+    const struct mr_remote from = {.addr = 0x1000, .len = LEN, .num_keys = SUBS};
     void *buf = malloc(LEN);
     unsigned before;
 
@@ -443,6 +458,214 @@ START_TEST(reads_are_paced)
 }
 END_TEST
 
+/* ---- memory that not all devices know ---- */
+
+/* Rails that carry so many Mb/s each; what is unmapped is known, so registrations stay. */
+static struct mr_peer *make_fast_peer(uint32_t first, uint32_t second)
+{
+    struct mr_peer *p = make_peer();
+
+    mr_bulk.few = true;
+    mr_bulk.home = SUBS - 1;
+    mr_bulk.regs.keep = true;
+    mr_bulk.regs.max_bytes = SIZE_MAX;
+    for (unsigned i = 0; i < SUBS; i++) {
+        mr_verbs.rail[i].rate_mbps = i ? second : first;
+        ((struct mr_address *)p->address)->rail[i].rate_mbps = i ? second : first;
+        room[i] = 1000;
+        posted[i] = 0;
+    }
+    return p;
+}
+
+static int read_into(struct mr_peer *p, void *buf, uint32_t without)
+{
+    const struct mr_remote from = {.addr = 0x1000, .len = LEN, .num_keys = SUBS, .token = without};
+
+    return mr_bulk_read(p, buf, LEN, (struct mr_vc_part){.len = LEN}, &from, p);
+}
+
+static void expect_added(unsigned first, unsigned second)
+{
+    ck_assert_uint_eq(added[0], first);
+    ck_assert_uint_eq(added[1], second);
+}
+
+/* Each new buffer with one device, in turn; with the other as well when it is used again. */
+START_TEST(new_memory_is_known_to_one_device)
+{
+    struct mr_peer *p = make_fast_peer(200000, 200000);
+    char *buf = aligned_alloc(4096, 2 * LEN);
+
+    ck_assert_int_eq(read_into(p, buf, 0), 0);
+    expect_added(1, 0);
+    ck_assert_uint_eq(posted[0], LEN / PART);
+    complete(0);
+    ck_assert_int_eq(read_into(p, buf + LEN, 0), 0);
+    expect_added(1, 1);
+    ck_assert_uint_eq(posted[1], LEN / PART);
+    complete(1);
+    ck_assert_int_eq(read_into(p, buf, 0), 0);
+    expect_added(1, 2);
+    ck_assert_uint_eq(posted[0] + posted[1], 3 * LEN / PART);
+    ck_assert_uint_eq(posted[0], LEN / PART + LEN / PART / 2);
+    complete(0);
+    complete(1);
+    mr_regcache_clear(&mr_bulk.regs);
+    free(buf);
+}
+END_TEST
+
+/* Whose rails are slower than a copy needs all of them; of unequal ones the fast one is enough. */
+START_TEST(slow_rails_are_all_needed)
+{
+    struct mr_peer *p = make_fast_peer(50000, 50000);
+    char *buf = aligned_alloc(4096, LEN);
+
+    ck_assert_int_eq(read_into(p, buf, 0), 0);
+    expect_added(1, 1);
+    complete(0);
+    complete(1);
+    mr_regcache_clear(&mr_bulk.regs);
+    p = make_fast_peer(100000, 200000);
+    ck_assert_int_eq(read_into(p, buf, 0), 0);
+    expect_added(0, 1);
+    complete(1);
+    mr_regcache_clear(&mr_bulk.regs);
+    free(buf);
+}
+END_TEST
+
+/* What the sender has no key for is not read from, now or later: if nothing else is left that is said. */
+START_TEST(without_a_key_nothing_is_read)
+{
+    struct mr_peer *p = make_fast_peer(200000, 200000);
+    char *buf = aligned_alloc(4096, LEN);
+
+    ck_assert_int_eq(read_into(p, buf, 1), 0);
+    expect_added(0, 1);
+    ck_assert_uint_eq(posted[0], 0);
+    ck_assert_uint_eq(posted[1], LEN / PART);
+    ck_assert_int_eq(read_into(p, buf, 3), -ENOKEY);
+    p->load[1].up = false; /* its rail breaks */
+    p->sub[1].state = MR_SUB_CLOSED;
+    mr_stripes_drained(&p->sub[1]);
+    ck_assert_ptr_nonnull(mr_bulk_of(p)->puts);
+    read_error = -ENOKEY;
+    mr_stripes_resume(p);
+    ck_assert_ptr_null(mr_bulk_of(p)->puts);
+    ck_assert_uint_eq(posted[0], 0);
+    mr_regcache_clear(&mr_bulk.regs);
+    free(buf);
+}
+END_TEST
+
+/* Where only we have no key another device is told. */
+START_TEST(another_device_takes_over)
+{
+    struct mr_peer *p = make_fast_peer(200000, 200000);
+    char *buf = aligned_alloc(4096, LEN);
+
+    ck_assert_int_eq(read_into(p, buf, 0), 0);
+    expect_added(1, 0);
+    p->load[0].up = false;
+    p->sub[0].state = MR_SUB_CLOSED;
+    mr_stripes_drained(&p->sub[0]);
+    mr_stripes_resume(p);
+    expect_added(1, 1);
+    ck_assert_uint_gt(posted[1], 0);
+    while (mr_bulk_of(p)->puts)
+        complete(1);
+    mr_regcache_clear(&mr_bulk.regs);
+    free(buf);
+}
+END_TEST
+
+static struct mr_vc_move move;
+static unsigned moved;
+
+static void count_moved(struct mr_vc_move *m, int error)
+{
+    ck_assert_ptr_eq(m, &move);
+    ck_assert_int_eq(error, 0);
+    moved++;
+}
+
+/* Of a window: all rails there have keys; where memory cannot be registered just now it waits, and does not fail. */
+START_TEST(a_window_waits_for_a_key)
+{
+    struct mr_peer *p = make_fast_peer(200000, 200000);
+    struct mr_remote window = {.addr = 0x1000, .len = LEN, .num_keys = SUBS, .token = 1};
+    char *buf = aligned_alloc(4096, LEN);
+
+    move.done = count_moved;
+    moved = 0;
+    ck_assert_int_eq(mr_bulk_move(p, buf, LEN, &window, false, &move), -EPROTO);
+    window.token = 0;
+    ck_assert_int_eq(mr_bulk_move(p, buf, LEN, &window, false, &move), 0);
+    expect_added(1, 0);
+    p->load[0].up = false;
+    p->sub[0].state = MR_SUB_CLOSED;
+    mr_stripes_drained(&p->sub[0]);
+    cannot_pin = true;
+    mr_stripes_resume(p);
+    ck_assert_ptr_nonnull(mr_bulk_of(p)->unassigned);
+    cannot_pin = false;
+    mr_stripes_resume(p);
+    expect_added(1, 1);
+    while (mr_bulk_of(p)->puts)
+        complete(1);
+    ck_assert_uint_eq(moved, 1);
+    ck_assert_int_eq(mr_bulk_move(p, buf, LEN, &window, true, &move), 0);
+    while (mr_bulk_of(p)->puts)
+        complete(1);
+    ck_assert_uint_eq(moved, 2);
+    mr_regcache_clear(&mr_bulk.regs);
+    free(buf);
+}
+END_TEST
+
+/* While none is up it waits, and goes over what comes up. */
+START_TEST(waits_while_none_is_up)
+{
+    struct mr_peer *p = make_fast_peer(200000, 200000);
+    char *buf = aligned_alloc(4096, LEN);
+
+    ck_assert_int_eq(read_into(p, buf, 2), 0);
+    expect_added(1, 0);
+    p->load[0].up = p->load[1].up = false;
+    p->sub[0].state = p->sub[1].state = MR_SUB_CLOSED;
+    mr_stripes_drained(&p->sub[0]);
+    mr_stripes_resume(p);
+    ck_assert_ptr_nonnull(mr_bulk_of(p)->unassigned);
+    p->load[0].up = true;
+    p->sub[0].state = MR_SUB_OPEN;
+    mr_stripes_resume(p);
+    ck_assert_ptr_null(mr_bulk_of(p)->unassigned);
+    while (mr_bulk_of(p)->puts)
+        complete(0);
+    mr_regcache_clear(&mr_bulk.regs);
+    free(buf);
+}
+END_TEST
+
+/* What is lent goes where it is known: one device is enough, whichever. */
+START_TEST(memory_is_borrowed_from_one)
+{
+    struct mr_peer *p = make_fast_peer(200000, 200000);
+    char *buf = aligned_alloc(4096, LEN);
+    const struct mr_memory *m = mr_bulk_borrow(p, buf, LEN), *again = mr_bulk_borrow(p, buf, LEN / 2);
+
+    ck_assert_ptr_eq(m, again);
+    expect_added(1, 0);
+    ck_assert(mr_memory_is_on(m, &mr_verbs.rail[0]) && !mr_memory_is_on(m, &mr_verbs.rail[1]));
+    mr_bulk_give_back(m);
+    mr_bulk_give_back(again);
+    mr_regcache_clear(&mr_bulk.regs);
+    free(buf);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("all");
@@ -451,5 +674,12 @@ int main(void)
     tcase_add_test(t, time_counts_from_the_first_part);
     tcase_add_test(t, medium_messages_pass_large_ones);
     tcase_add_test(t, reads_are_paced);
+    tcase_add_test(t, new_memory_is_known_to_one_device);
+    tcase_add_test(t, slow_rails_are_all_needed);
+    tcase_add_test(t, without_a_key_nothing_is_read);
+    tcase_add_test(t, another_device_takes_over);
+    tcase_add_test(t, a_window_waits_for_a_key);
+    tcase_add_test(t, waits_while_none_is_up);
+    tcase_add_test(t, memory_is_borrowed_from_one);
     return check_run(t, NULL);
 }

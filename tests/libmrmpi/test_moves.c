@@ -22,7 +22,7 @@ static void setup(void)
 
 static void begin(bool read)
 {
-    const struct mr_remote at = {.addr = 0x100000, .len = LEN, .num_keys = 2, .token = 3};
+    const struct mr_remote at = {.addr = 0x100000, .len = LEN, .num_keys = 2, .token = read ? 0 : 3};
 
     if (read)
         ck_assert_int_eq(mr_bulk_read(peer, buf, LEN, (struct mr_vc_part){.len = LEN}, &at, NULL), 0);

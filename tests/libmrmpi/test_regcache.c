@@ -29,7 +29,7 @@ struct pinned {
     unsigned generation[];
 };
 
-static int model_add(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
+static int model_add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *out)
 {
     size_t first = ((uintptr_t)addr - BASE) / PAGE, num = len / PAGE;
     struct pinned *p;
@@ -64,6 +64,7 @@ static void model_remove(struct mr_memory *m)
     free(p);
 }
 
+static const struct mr_reg_wish one_device = {.devices = 1};
 static const struct mr_regcache_backend model = { model_add, model_remove };
 static struct mr_regcache cache;
 
@@ -90,7 +91,7 @@ static struct mr_reg *get(size_t offset, size_t len)
 {
     struct mr_reg *r;
 
-    ck_assert_int_eq(mr_regcache_get(&cache, at(offset), len, MR_ACCESS_TARGET, &r), 0);
+    ck_assert_int_eq(mr_regcache_get(&cache, at(offset), len, MR_ACCESS_TARGET, one_device, &r), 0);
     return r;
 }
 
@@ -143,7 +144,7 @@ END_TEST
 START_TEST(what_was_asked_for_is_known)
 {
     start(1 << 20, true);
-    for (size_t size = 3; size <= 3 * MR_REGCACHE_ASKED; size += 3 * MR_REGCACHE_ASKED - 3) {
+    for (size_t size = 3; size <= 3 * MR_ASKED_SETS; size += 3 * MR_ASKED_SETS - 3) {
         ck_assert(!mr_regcache_knows(&cache, at(PAGE), 2 * PAGE));
         ck_assert(!mr_regcache_knows(&cache, at(7 * PAGE), PAGE));
         ck_assert(mr_regcache_knows(&cache, at(PAGE), 2 * PAGE));
@@ -236,7 +237,7 @@ START_TEST(unmapped_ones_go_first)
 }
 END_TEST
 
-static int any_add(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
+static int any_add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *out)
 {
     out->mr[0] = (struct ibv_mr *)len;
     live_bytes += len;
@@ -428,8 +429,8 @@ START_TEST(constants_can_be_sent)
 
     start(1 << 20, true);
     read_only[3] = true;
-    ck_assert_int_eq(mr_regcache_get(&cache, at(3 * PAGE), 100, MR_ACCESS_TARGET, &r), -EFAULT);
-    ck_assert_int_eq(mr_regcache_get(&cache, at(3 * PAGE), 100, MR_ACCESS_SOURCE, &r), 0);
+    ck_assert_int_eq(mr_regcache_get(&cache, at(3 * PAGE), 100, MR_ACCESS_TARGET, one_device, &r), -EFAULT);
+    ck_assert_int_eq(mr_regcache_get(&cache, at(3 * PAGE), 100, MR_ACCESS_SOURCE, one_device, &r), 0);
     ck_assert(!r->writable);
     mr_regcache_put(&cache, r);
     read_only[3] = false; /* mprotect: the old one will not do for receiving */
@@ -467,7 +468,7 @@ START_TEST(room_is_made_when_the_kernel_has_none)
     ck_assert_uint_eq(live, 1);
     mr_regcache_put(&cache, r);
     mr_regcache_clear(&cache);
-    ck_assert_int_eq(mr_regcache_get(&cache, (void *)UINTPTR_MAX, 2, MR_ACCESS_TARGET, &r), -EINVAL);
+    ck_assert_int_eq(mr_regcache_get(&cache, (void *)UINTPTR_MAX, 2, MR_ACCESS_TARGET, one_device, &r), -EINVAL);
 }
 END_TEST
 
@@ -614,17 +615,17 @@ START_TEST(constants_between_variables)
     mr_regcache_put(&cache, get(0, 3 * PAGE));
     mr_regcache_put(&cache, get(4 * PAGE, 2 * PAGE));
     for (unsigned i = 0; i < 3; i++) {
-        ck_assert_int_eq(mr_regcache_get(&cache, at(0), 6 * PAGE, MR_ACCESS_SOURCE, &r), 0);
+        ck_assert_int_eq(mr_regcache_get(&cache, at(0), 6 * PAGE, MR_ACCESS_SOURCE, one_device, &r), 0);
         ck_assert(!r->writable);
         check_fresh(r, 0, 6 * PAGE);
         mr_regcache_put(&cache, r);
-        ck_assert_int_eq(mr_regcache_get(&cache, at(2 * PAGE), 2 * PAGE, MR_ACCESS_SOURCE, &r), 0);
+        ck_assert_int_eq(mr_regcache_get(&cache, at(2 * PAGE), 2 * PAGE, MR_ACCESS_SOURCE, one_device, &r), 0);
         mr_regcache_put(&cache, r);
         r = get(PAGE, 2 * PAGE);
         ck_assert(r->writable);
         check_fresh(r, PAGE, 2 * PAGE);
         mr_regcache_put(&cache, r);
-        ck_assert_int_eq(mr_regcache_get(&cache, at(0), 6 * PAGE, MR_ACCESS_TARGET, &r), -EFAULT);
+        ck_assert_int_eq(mr_regcache_get(&cache, at(0), 6 * PAGE, MR_ACCESS_TARGET, one_device, &r), -EFAULT);
     }
     mr_regcache_clear(&cache);
     ck_assert_uint_eq(live, 0);
