@@ -87,21 +87,33 @@ unsigned mr_bulk_least_devices(void)
     return mr_verbs.num_devices ? mr_verbs.num_devices : 1;
 }
 
+static uint32_t devices_of(const struct mr_peer *p, uint32_t subs)
+{
+    uint32_t set = 0;
+
+    for (unsigned i = 0; i < p->num_now; i++)
+        set |= (subs >> i & 1) << p->now[i].rail->dev->index;
+    return set;
+}
+
+/* It is not cut; or it is hardly worth that, and the rest of it would wait for a slow rail. */
+static bool is_short(size_t len, bool alike)
+{
+    return len < mr_config.stripe_min || (len == mr_config.stripe_min && !alike);
+}
+
 /*
  * A message of len bytes is read: over all of these subchannels, or over one at first. What is in use is used for the
  * first time still: the tail of the message is read, too, or it is sent to many.
  */
 static struct mr_reg_wish wish_for(const struct mr_peer *p, uint32_t subs, const void *buf, size_t len)
 {
-    uint32_t fastest = mr_bulk.few ? fastest_devices(p, subs) : 0;
-    struct mr_reg_wish wish = {0};
+    uint32_t all = devices_of(p, subs), fastest = mr_bulk.few ? fastest_devices(p, subs) : 0;
 
-    if (fastest && (len < mr_config.stripe_min || mr_regcache_uses(&mr_bulk.regs, buf, len) ||
+    if (fastest && (is_short(len, fastest == all) || mr_regcache_uses(&mr_bulk.regs, buf, len) ||
                     !mr_regcache_knows(&mr_bulk.regs, buf, len)))
         return (struct mr_reg_wish){.devices = fastest, .first = next_of(fastest)};
-    for (unsigned i = 0; i < p->num_now; i++)
-        wish.devices |= (subs >> i & 1) << p->now[i].rail->dev->index;
-    return wish;
+    return (struct mr_reg_wish){.devices = all};
 }
 
 int mr_bulk_register_source(const struct mr_peer *p, void *buf, size_t len, struct mr_reg **out)

@@ -29,7 +29,7 @@ static bool rails_are_alike(const struct mr_peer *p)
  * Reading takes that every rail can: a message is cut over all. The peer sees to its own. It spares the sender's answer
  * to who is ready, which the adapter gives instead; what it costs, one more packet after the data, shows only on the
  * InfiniBand adapters of old, whose bus goes one way at a time. Short reads do not outrun copies where one of them may
- * have to wait for a slow rail.
+ * have to wait for a slow rail: of unequal ones only the fast has a key then (mr_bulk_one_suffices).
  */
 unsigned mr_net_find_caps(void)
 {
@@ -45,7 +45,9 @@ unsigned mr_net_find_caps(void)
         if (mr_verbs.rail[i].rate_mbps <= SLOW_MBPS && !mr_verbs.rail[i].addr.global)
             caps &= ~(unsigned)MR_VC_READ_FIRST;
     }
-    return all >= MR_BULK_COPY_MBPS && rails_are_alike(NULL) ? caps | MR_VC_OUTRUNS : caps;
+    if (rails_are_alike(NULL) ? all >= MR_BULK_COPY_MBPS : mr_bulk_least_devices() == 1)
+        caps |= MR_VC_OUTRUNS;
+    return caps;
 }
 
 /* Where the address cannot be had sends fail anyway. 0: it has not come yet. */
