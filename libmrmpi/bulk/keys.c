@@ -15,20 +15,15 @@
 #include "libmrmpi/memory/odp.h"
 #include "libmrmpi/verbs/verbs.h"
 
-static uint32_t all_subs(const struct mr_peer *p)
-{
-    return (uint32_t)((1ull << p->num_now) - 1);
-}
-
 uint32_t mr_stripe_excluded(const struct mr_peer *p)
 {
-    uint32_t up = 0;
+    uint32_t up = 0, all = (uint32_t)((1ull << p->num_now) - 1);
 
     if (mr_peers.policy[MR_POLICY_LARGE].kind->where == MR_WHERE_ALL)
-        return ~p->rdma & all_subs(p);
+        return ~p->rdma & all;
     for (unsigned i = 0; i < p->num_now; i++)
         up |= (uint32_t)p->load[i].up << i;
-    return ~mr_spread_narrow(p, MR_POLICY_LARGE, p->rdma & up) & all_subs(p);
+    return ~mr_spread_narrow(p, MR_POLICY_LARGE, p->rdma & up) & all;
 }
 
 static uint32_t pair_rate(const struct mr_sub *sub)
