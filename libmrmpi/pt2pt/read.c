@@ -28,6 +28,8 @@ static void settle(struct mr_rndv *r)
         return;
     }
     if (r->error == -ENOKEY && !r->said_front) {
+        mr_log(MR_LOG_INFO, "no rail with a key for a message of rank %d is left: its %llu bytes come in packets",
+               mr_vc_world_rank(r->vc), (unsigned long long)r->total);
         r->error = 0;
         r->owes_front = false;
         mr_rndv_ask(r, MR_RNDV_DRAINING);

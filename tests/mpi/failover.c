@@ -4,13 +4,14 @@
  * reordered or changed. failover ROUNDS COMMAND...: rank 0 runs the commands, in turn, in the middle of every third
  * round, or of one in EVERY. PEER in their environment is the process that it talks to. With PAUSE_MS set all wait so
  * long after such a round, or after the first PAUSES of them, and look at the network meanwhile; with MOST_BYTES set no
- * message is longer, with PER_SIZE there are so many of each size, with ALL each talks to every other one. FIRST is a
- * command that rank 0 runs before the first message.
+ * message is longer, with PER_SIZE there are so many of each size, with ALL each talks to every other one, and with NEW
+ * all buffers are new in each round. FIRST is a command that rank 0 runs before the first message.
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static int sizes[] = {0, 8, 200, 3000, 8000, 40000, 300000, 2000000};
@@ -118,14 +119,37 @@ static void read_settings(void)
     peers = getenv("ALL") ? size - 1 : 1;
 }
 
+static unsigned char *new_buffer(int m)
+{
+    void *at = mmap(NULL, (size_t)size_of(m) + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (at == MAP_FAILED)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    return at;
+}
+
+static void fill_lists(void)
+{
+    for (int m = 0; m < peers * messages; m++) {
+        out[m] = new_buffer(m);
+        in[m] = new_buffer(m);
+    }
+}
+
 static void make_buffers(void)
 {
     out = malloc((size_t)peers * (size_t)messages * sizeof *out);
     in = malloc((size_t)peers * (size_t)messages * sizeof *in);
+    fill_lists();
+}
+
+static void renew_buffers(void)
+{
     for (int m = 0; m < peers * messages; m++) {
-        out[m] = malloc((size_t)size_of(m) + 1);
-        in[m] = malloc((size_t)size_of(m) + 1);
+        munmap(out[m], (size_t)size_of(m) + 1);
+        munmap(in[m], (size_t)size_of(m) + 1);
     }
+    fill_lists();
 }
 
 int main(int argc, char **argv)
@@ -152,6 +176,8 @@ int main(int argc, char **argv)
                    command ? command : "");
         if (r % every == 1 % every && pauses-- > 0)
             rest(getenv("PAUSE_MS"));
+        if (getenv("NEW"))
+            renew_buffers();
         sum = rank + r;
         MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         if (sum != size * (size - 1) / 2 + size * r)

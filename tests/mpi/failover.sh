@@ -12,7 +12,7 @@ h2='simfab fault link "h2 mlx5_0" 1' h1='simfab fault link "h1 mlx5_1" 1'
 job() {
   local options=($1) ranks=$2 rounds=$3
   shift 3
-  MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=${MRMPI_LOG_LEVEL:-2} timeout -k 5 100 simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" \
+  MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=${MRMPI_LOG_LEVEL:-2} timeout -k 5 100 simfab run --topology "${NET:-$root/etc/topologies/two-hosts-two-rails.net}" \
     "${options[@]}" -- timeout -k 5 90 mrrun -n "$ranks" --ppn $((ranks / 2)) --stats "$BUILD/tests/mpi/failover" "$rounds" "$@" \
     >"$tmp/out" 2>&1 </dev/null
   local rc=$?
@@ -71,6 +71,14 @@ for way in ${all:+read} write; do
     with MRMPI_RNDV=$way "" 2 3 'simfab fault link "*" loss=0.01'
 done
 unset MRMPI_RC_TIMEOUT MRMPI_RC_RETRY MRMPI_RAILS_MAX
+
+# memory that is new in each round is known to one device at first: its rail fails, and the bytes come in packets
+simfab topology star --hosts 2 --rails 2 >"$tmp/hdr.net" || exit 2
+new_memory() { (export NEW=1 NET=$tmp/hdr.net; job "--model hdr" 2 22 "${sequence[@]}"); }
+ok "cables of either end are pulled while new memory is read over one rail" new_memory
+ok "paths broke ($(counted broken)), parts moved ($(counted moved)), packets were sent again ($(counted resent))" \
+  test "$(counted broken)" -ge 4 -a "$(counted moved)" -gt 0
+like "of what had no other key" 'comes in packets' "$tmp/out"
 
 ok "an adapter dies" job "" 2 8 'simfab fault node "h2 mlx5_0" die'
 ok "what it carried went over the other one ($(counted moved) parts, $(counted resent) packets)" \
