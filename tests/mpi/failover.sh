@@ -78,7 +78,7 @@ new_memory() { (export NEW=1 NET=$tmp/hdr.net; job "--model hdr" 2 22 "${sequenc
 ok "cables of either end are pulled while new memory is read over one rail" new_memory
 ok "paths broke ($(counted broken)), parts moved ($(counted moved)), packets were sent again ($(counted resent))" \
   test "$(counted broken)" -ge 4 -a "$(counted moved)" -gt 0
-like "of what had no other key" 'comes in packets' "$tmp/out"
+like "of what had no other key" 'come in packets' "$tmp/out"
 
 ok "an adapter dies" job "" 2 8 'simfab fault node "h2 mlx5_0" die'
 ok "what it carried went over the other one ($(counted moved) parts, $(counted resent) packets)" \
