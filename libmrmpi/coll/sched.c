@@ -287,7 +287,7 @@ void mr_schedules_init(void)
 {
     ready.first = NULL;
     ready.end = &ready.first;
-    mr_progress_register((void *const *)&ready.first, poll_ready);
+    mr_progress_register(MR_PROGRESS_IN_MPI, (void *const *)&ready.first, poll_ready);
 }
 
 void mr_schedules_finalize(void)

@@ -96,7 +96,7 @@ enum mr_err mr_comm_idup(struct mr_comm *c, struct mr_comm **out, struct mr_requ
         return err;
     }
     if (!registered)
-        mr_progress_register((void *const *)&under_way, poll_idups);
+        mr_progress_register(MR_PROGRESS_IN_MPI, (void *const *)&under_way, poll_idups);
     registered = true;
     d->parent = mr_comm_get(c);
     *out = mr_comm_get(d->made);

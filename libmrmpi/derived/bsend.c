@@ -359,7 +359,7 @@ static enum mr_err add_flush(struct mr_bsend *b, struct mr_request *req)
     *f = (struct flush){b->flushes, mr_request_get(req), b->blocks};
     b->flushes = f;
     if (!polled)
-        mr_progress_register((void *const *)&all, poll_flushes);
+        mr_progress_register(MR_PROGRESS_IN_MPI, (void *const *)&all, poll_flushes);
     polled = true;
     return MR_SUCCESS;
 }

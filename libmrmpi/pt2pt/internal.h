@@ -29,19 +29,13 @@ struct mr_pt2pt {
     struct mr_rndv *active, *active_last;
     struct mr_stream *streams; /* all of them (flow.h) */
     struct mr_bounce *bounces; /* the same (tail.c) */
-    unsigned num_bounces, num_polls;
+    unsigned num_bounces;
     size_t window;         /* of credits for eager messages, for each peer */
     struct mr_vc *holding; /* channels with sends that wait for room (flow.c) */
     uint64_t data_seen, large_received; /* counts of DATA packets, of transfers that have met their receive */
     bool peer_lost, get_refused; /* some peer: receives ask whether it is theirs; single copy, by the kernel, once */
-    int (*poll_active)(void), (*poll_holding)(void); /* while there are transfers or channels in these lists */
-    struct mr_poll {
-        void *const *pending;
-        int (*poll)(void);
-    } polls[4]; /* mr_progress_register */
     const struct mr_above *above; /* NULL: none has registered */
     unsigned reads_if;   /* enum mr_vc_caps: receivers shall read large messages over channels that have one of these */
-    unsigned spin_shift; /* how often the time to spin has been halved (progress.c) */
     uint8_t *scratch;    /* one piece of data on its way from or to a buffer with holes */
     struct mr_burst burst;
     struct mr_alone alone;
@@ -91,8 +85,6 @@ static inline void mr_request_end(struct mr_request *r)
 /* One in flight. NULL: no memory. */
 struct mr_request *mr_request_start(enum mr_request_kind kind, struct mr_comm *comm, struct mr_type *type);
 void mr_request_pool_free(void);
-/* Calls f for every request under way on c, freed or not; f may let others begin and end. True: there were some. */
-bool mr_request_each(const struct mr_comm *c, void (*f)(struct mr_request *r));
 
 /* Where the bytes of (buf, type) begin, if they are in one piece. */
 static inline void *mr_plain(const void *buf, const struct mr_type *type)
@@ -114,8 +106,6 @@ static inline void mr_holes_pack(void *to, size_t len, const void *holes)
     mr_type_pack(h->buf, h->count, h->type, h->offset, to, len);
 }
 
-/* ---- progress.c ---- */
-void mr_wait_idly(struct mr_request *req, bool looked); /* looked: just now, for nothing */
 /* As mr_wait. What completes it may have come already: then there is nothing to remember from one look to the next. */
 static inline enum mr_err mr_wait_here(struct mr_request *req)
 {
@@ -123,7 +113,7 @@ static inline enum mr_err mr_wait_here(struct mr_request *req)
 
     while (!req->complete)
         if (!looked || !mr_progress()) {
-            mr_wait_idly(req, looked);
+            mr_progress_wait(&req->complete, looked);
             break;
         }
     return req->status.error;

@@ -168,8 +168,9 @@ int mr_pt2pt_init(void)
     mr_pt2pt.reads_if = reads_wanted();
     mr_pt2pt.burst.clock_ns = mr_clock_ns;
     mr_pt2pt.burst.copy_ns = time_copy;
-    mr_pt2pt.poll_active = mr_rndv_progress;
-    mr_pt2pt.poll_holding = mr_send_progress;
+    mr_progress_init();
+    mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&mr_pt2pt.active, mr_rndv_progress);
+    mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&mr_pt2pt.holding, mr_send_progress);
     mr_flow_init();
     mr_pt2pt.scratch = malloc(MR_SCRATCH);
     err = mr_pt2pt.scratch ? 0 : -ENOMEM;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Point-to-point communication: matching, the eager and rendezvous protocols, requests, progress.
+ * Point-to-point communication: matching, the eager and rendezvous protocols, requests.
  *
  * Called by api/ and coll/ with the library's lock held. Sends and receives return a request; the caller completes it
  * by mr_wait/mr_test and frees it by mr_request_put. Waiting functions give the lock away while they wait.
@@ -10,6 +10,7 @@
 
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/match/match.h"
+#include "libmrmpi/progress/progress.h"
 
 struct mr_schedule;
 
@@ -136,15 +137,6 @@ void mr_request_wait_for(const struct mr_comm *c);
 
 enum mr_err mr_wait(struct mr_request *req); /* until complete; the error is in req->status */
 bool mr_test(struct mr_request *req);        /* mr_progress_try */
-int mr_progress(void);                       /* one look; number of things done */
-/*
- * For a caller that will come again (test, probe): looks at the network until done(arg), which is returned, or until
- * there is nothing to do; a limited number of times. Gives others a chance if it is not done.
- */
-bool mr_progress_try(bool (*done)(void *arg), void *arg);
-void mr_progress_some(void); /* the same, where it takes long to find out what is done */
-/* Wait politely (spin, yield, sleep) until done(arg); polls the network, gives the lock away in between. */
-void mr_progress_until(bool (*done)(void *arg), void *arg);
 /*
  * A room above whose packets are not messages: packet is called with each of the kinds that are its own (protocol.h),
  * in the order of the virtual channel, and peer_lost once for a peer that is. Both come out of mr_progress() only.
@@ -154,12 +146,7 @@ struct mr_hdr;
 struct mr_above {
     void (*packet)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
     void (*peer_lost)(struct mr_vc *vc, int error);
-    int (*aside)(void); /* in each look aside; number of things done */
 };
 void mr_pt2pt_above(const struct mr_above *above);
-/* What rooms above have under way: poll is called in each look while *pending is not NULL, and in no look aside. */
-void mr_progress_register(void *const *pending, int (*poll)(void));
-/* One look for a program that is not in an MPI function: nothing of it is called, as an operation of a reduction. */
-int mr_progress_aside(void);
 
 #endif

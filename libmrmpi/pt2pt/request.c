@@ -122,7 +122,7 @@ static bool under_way(const struct mr_request *r, const struct mr_comm *c)
            r->ctx != (c->context | MR_CTX_GREETING);
 }
 
-bool mr_request_each(const struct mr_comm *c, void (*f)(struct mr_request *r))
+static bool for_each(const struct mr_comm *c, void (*f)(struct mr_request *r))
 {
     bool any = false;
 
@@ -133,4 +133,32 @@ bool mr_request_each(const struct mr_comm *c, void (*f)(struct mr_request *r))
                 any = true;
             }
     return any;
+}
+
+enum mr_err mr_wait(struct mr_request *req)
+{
+    return mr_wait_here(req);
+}
+
+static bool is_complete(void *req)
+{
+    return ((const struct mr_request *)req)->complete;
+}
+
+bool mr_test(struct mr_request *req)
+{
+    return req->complete || mr_progress_try(is_complete, req);
+}
+
+static void wait_for(struct mr_request *req)
+{
+    mr_wait(mr_request_get(req));
+    mr_request_put(req);
+}
+
+/* While it waits others may begin, in what has been looked at already. */
+void mr_request_wait_for(const struct mr_comm *c)
+{
+    while (for_each(c, wait_for))
+        ;
 }

@@ -95,7 +95,7 @@ int mr_lock_serve_all(void)
 void mr_lock_init(void)
 {
     waiting = NULL;
-    mr_progress_register((void *const *)&waiting, mr_lock_serve_all);
+    mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&waiting, mr_lock_serve_all);
 }
 
 static void enqueue(struct mr_rma_peer *p, bool exclusive)

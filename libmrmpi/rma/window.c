@@ -411,7 +411,7 @@ enum mr_err mr_win_shared(struct mr_win *w, int rank, struct mr_win_part *out)
 
 void mr_rma_init(void)
 {
-    static const struct mr_above above = {.packet = packet, .peer_lost = peer_lost, .aside = mr_lock_serve_all};
+    static const struct mr_above above = {.packet = packet, .peer_lost = peer_lost};
 
     mr_pt2pt_above(&above);
     mr_lock_init();

@@ -91,7 +91,8 @@ rma comm coll core pt2pt vc channel
 comm coll core pt2pt
 coll core pt2pt
 derived core pt2pt
-pt2pt choice match core vc channel
+pt2pt progress choice match core vc channel
+progress vc channel
 choice
 match core
 core

@@ -950,8 +950,8 @@ static int busy(int rank, int size)
 
     EXPECT(mr_irecv(&x, sizeof(x), mr_type_byte, 0, 1, mr_comm_world, 0, &r) == MR_SUCCESS);
     EXPECT(!mr_test(r));
-    mr_progress_register(&something, always_busy);
-    mr_progress_register(&nothing, never_called);
+    mr_progress_register(MR_PROGRESS_IN_MPI, &something, always_busy);
+    mr_progress_register(MR_PROGRESS_IN_MPI, &nothing, never_called);
     EXPECT(mr_progress_try(looked_three_times, NULL) && busy_looks == 3);
     EXPECT(!mr_test(r)); /* it returns */
     EXPECT(busy_looks > 4 && busy_looks < 100);

@@ -6,12 +6,16 @@
  * With several threads one of them looks for all, and hands the lock over between two looks to whom the latest one may
  * concern.
  */
-#include <sched.h>
+#include "libmrmpi/progress/progress.h"
 
+#include <sched.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/vc/vc.h"
 
 /* With more ranks than cores: idle looks before the first yield, and yields before sleeping. */
 #define CROWDED_SPINS  4
@@ -21,9 +25,9 @@
 #define SLEEP_MOST_US 50000
 #define SLEEP_NET_US  50
 /* The clock is read once in so many idle looks. */
-#define CLOCK_EVERY    64
+#define CLOCK_EVERY 64
 /* A test looks so often at most, while there is something to do: a flood must not hold it. */
-#define TEST_LOOKS 8
+#define TEST_LOOKS     8
 #define SPIN_SHIFT_MAX 8
 /* A yield that takes no longer than this has found nobody who wanted the core. */
 #define LENT_NS 20000
@@ -36,6 +40,21 @@ struct idle {
     uint32_t sleep_us;
 };
 
+struct poll {
+    void *const *pending;
+    int (*poll)(void);
+};
+
+struct polls {
+    struct poll of[4];
+    unsigned num;
+};
+
+static struct {
+    struct polls always, in_mpi;
+    unsigned spin_shift; /* how often the time to spin has been halved */
+} all;
+
 static inline void relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -45,34 +64,30 @@ static inline void relax(void)
 #endif
 }
 
-static inline int look_below(void)
+static inline int look_at(const struct polls *polls)
 {
-    int n = mr_vc_poll();
+    int n = 0;
 
-    if (__builtin_expect(mr_pt2pt.active != NULL, 0))
-        n += mr_pt2pt.poll_active();
-    if (__builtin_expect(mr_pt2pt.holding != NULL, 0))
-        n += mr_pt2pt.poll_holding();
+    for (const struct poll *p = polls->of, *end = p + polls->num; p != end; p++)
+        if (__builtin_expect(*p->pending != NULL, 0))
+            n += p->poll();
     return n;
 }
 
 int mr_progress_aside(void)
 {
-    int n = look_below();
+    int n = mr_vc_poll() + look_at(&all.always);
 
-    if (mr_pt2pt.above)
-        n += mr_pt2pt.above->aside();
     mr_lock_news += n > 0;
     return n;
 }
 
 int mr_progress(void)
 {
-    int n = look_below();
+    int n = mr_vc_poll();
 
-    for (const struct mr_poll *p = mr_pt2pt.polls, *end = p + mr_pt2pt.num_polls; p != end; p++)
-        if (*p->pending)
-            n += p->poll();
+    n += look_at(&all.always);
+    n += look_at(&all.in_mpi);
     mr_lock_news += n > 0;
     return n;
 }
@@ -107,10 +122,17 @@ void mr_progress_some(void)
     mr_progress_try(never, NULL);
 }
 
-void mr_progress_register(void *const *pending, int (*poll)(void))
+void mr_progress_register(enum mr_progress_when when, void *const *pending, int (*poll)(void))
 {
-    if (mr_pt2pt.num_polls < sizeof(mr_pt2pt.polls) / sizeof(mr_pt2pt.polls[0]))
-        mr_pt2pt.polls[mr_pt2pt.num_polls++] = (struct mr_poll){pending, poll};
+    struct polls *polls = when == MR_PROGRESS_ALWAYS ? &all.always : &all.in_mpi;
+
+    if (polls->num < sizeof(polls->of) / sizeof(polls->of[0]))
+        polls->of[polls->num++] = (struct poll){pending, poll};
+}
+
+void mr_progress_init(void)
+{
+    memset(&all, 0, sizeof(all));
 }
 
 static uint32_t longer(uint32_t sleep_us)
@@ -157,11 +179,11 @@ static void idle_alone(struct idle *idle)
     relax();
     if (idle->rounds % CLOCK_EVERY)
         return;
-    if (mr_pt2pt.spin_shift >= SPIN_SHIFT_MAX)
+    if (all.spin_shift >= SPIN_SHIFT_MAX)
         idle->spun = true;
     else if (!idle->since_ns)
         idle->since_ns = mr_clock_ns();
-    else if (mr_clock_ns() - idle->since_ns > (uint64_t)mr_config.spin_us * 1000 >> mr_pt2pt.spin_shift)
+    else if (mr_clock_ns() - idle->since_ns > (uint64_t)mr_config.spin_us * 1000 >> all.spin_shift)
         idle->spun = true;
 }
 
@@ -170,9 +192,9 @@ static inline void idle_over(struct idle *idle)
     if (!idle->rounds)
         return;
     if (!idle->lent)
-        mr_pt2pt.spin_shift = 0;
-    else if (mr_pt2pt.spin_shift < SPIN_SHIFT_MAX)
-        mr_pt2pt.spin_shift += 2;
+        all.spin_shift = 0;
+    else if (all.spin_shift < SPIN_SHIFT_MAX)
+        all.spin_shift += 2;
     *idle = (struct idle){0};
 }
 
@@ -205,46 +227,18 @@ void mr_progress_until(bool (*done)(void *arg), void *arg)
     }
 }
 
-void mr_wait_idly(struct mr_request *req, bool looked)
+void mr_progress_wait(const volatile bool *complete, bool looked)
 {
     struct idle idle = {0};
 
     if (looked)
         idle_round(&idle);
-    while (!req->complete) {
-        if (mr_lock_give_way((struct mr_lock_wish){.complete = &req->complete}))
+    while (!*complete) {
+        if (mr_lock_give_way((struct mr_lock_wish){.complete = complete}))
             continue;
         if (mr_progress() == 0)
             idle_round(&idle);
         else
             idle_over(&idle);
     }
-}
-
-enum mr_err mr_wait(struct mr_request *req)
-{
-    return mr_wait_here(req);
-}
-
-static bool is_complete(void *req)
-{
-    return ((const struct mr_request *)req)->complete;
-}
-
-bool mr_test(struct mr_request *req)
-{
-    return req->complete || mr_progress_try(is_complete, req);
-}
-
-static void wait_for(struct mr_request *req)
-{
-    mr_wait(mr_request_get(req));
-    mr_request_put(req);
-}
-
-/* While it waits others may begin, in what has been looked at already. */
-void mr_request_wait_for(const struct mr_comm *c)
-{
-    while (mr_request_each(c, wait_for))
-        ;
 }
