@@ -25,6 +25,7 @@ struct mr_config {
     int eager_packets;      /* that such a message may take */
     size_t shm_eager_max;   /* the same inside a host */
     int single_copy;        /* large messages inside a host by process_vm_readv */
+    char *shm_copy;         /* how they move: auto, push, read, halves */
     int rc_peers, rc_after; /* peers that have connections if ud may be used, too; packets to a peer before */
     char *rules;            /* which of them carry what (route/rules.h) */
     char *links, *reliable; /* kinds of links, in order; whether their packets are acknowledged */

@@ -37,6 +37,11 @@ const struct mr_config_row mr_config_rows[] = {
      "inside a host, let one process copy large messages straight from the memory of the other. no: both copy, "
      "through shared memory. It needs no setting where the system forbids it: that is noticed",
      MR_TOPIC_MESSAGES, AT_INIT},
+    {"MRMPI_SHM_COPY", NULL, FIELD(shm_copy), STRING, "auto", 0, 0, "",
+     "inside a host, who copies large messages: push, both ranks, through shared memory; read, the receiver, from the "
+     "sender's memory; halves, both at once, each a part; auto: what takes the least time on this machine, which is "
+     "found out while the program runs, and shown by MRMPI_STATS. read and halves need MRMPI_SINGLE_COPY",
+     MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_RNDV", NULL, FIELD(rndv), STRING, "auto", 0, 0, "",
      "how large messages move between hosts: write, the sender writes into the receiver's memory; read, the receiver "
      "reads the sender's, which saves an answer and goes on while the sender computes; auto: read, but write on "

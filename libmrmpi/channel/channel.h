@@ -92,12 +92,14 @@ struct mr_vc_move {
     void (*done)(struct mr_vc_move *m, int error); /* negative errno: none or some of it has been moved */
 };
 
+struct mr_claims; /* channel/shm_claim.h */
+
 /* Writes a payload of len bytes that does not lie in one piece. */
 typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
 
 /*
  *  All of init, ready, finalize, drained, lingers, reserve, send_made, lend, advertise, withdraw, put, read, move,
- *  get, control may be NULL: nothing to do, or not supported.
+ *  get, claims, control may be NULL: nothing to do, or not supported.
  */
 struct mr_channel_ops {
     const char *name;
@@ -136,6 +138,7 @@ struct mr_channel_ops {
     int (*move)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
                 struct mr_vc_move *m);
     int (*get)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
+    struct mr_claims *(*claims)(struct mr_vc *vc, bool ours); /* as mr_vc_claims */
     /* a packet of its own kinds (MR_VC_KIND_CHANNEL), in order */
     void (*control)(int world_rank, const struct mr_hdr *hdr, const void *payload, size_t len);
 };

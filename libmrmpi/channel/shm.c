@@ -466,6 +466,11 @@ void mr_shm_wake(void)
         mr_box_wake(my_box());
 }
 
+static struct mr_claims *shm_claims(struct mr_vc *vc, bool ours)
+{
+    return ours ? &my_box()->claims : &shm.segment.boxes[shm.local_of[mr_vc_world_rank(vc)]].claims;
+}
+
 const struct mr_channel_ops mr_channel_shm = {
     .name = "shm",
     .init = shm_init,
@@ -485,4 +490,5 @@ const struct mr_channel_ops mr_channel_shm = {
     .put = shm_put,
     .get = mr_cma_get,
     .move = mr_cma_move,
+    .claims = shm_claims,
 };

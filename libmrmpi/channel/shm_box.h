@@ -16,12 +16,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libmrmpi/channel/shm_claim.h"
+
 #define MR_BOX_RANKS 1024 /* on one node */
 
 struct mr_box {
     _Alignas(64) uint32_t asleep; /* futex */
     _Alignas(64) uint32_t senders_version;
     uint64_t senders[MR_BOX_RANKS / 64];
+    struct mr_claims claims; /* of messages to this rank */
 };
 
 /* ---- senders ----------------------------------------------------------------------------------------------------- */

@@ -18,6 +18,10 @@
 struct mr_stream {
     struct mr_stream *next;
     struct mr_batch batch;
+    /* Of those that ranks of this node copy (share.c): the receives that wait, and how many do not. */
+    struct mr_rndv *queued, *queued_last;
+    unsigned started;
+    enum mr_way way; /* of those */
     struct mr_bounce *bounce; /* of the latest tails, if some of them are under way (tail.c) */
     /* The head that is coming (head.c): `at` of its `len` bytes have. */
     uint64_t sreq;            /* the sender's id of its message */
@@ -46,6 +50,9 @@ struct mr_stream *mr_stream_of(struct mr_vc *vc); /* made if need be; NULL: no m
 /* The program's send is complete, or was none: one less in its batch. */
 void mr_stream_uncount(struct mr_rndv *r);
 void mr_streams_free(void);
+/* A receive waits for those before it; the first of the queue is active. And it is that one's turn. */
+void mr_rndv_queue(struct mr_stream *s, struct mr_rndv *r);
+struct mr_rndv *mr_rndv_unqueue(struct mr_stream *s);
 
 /* ---- credits ----------------------------------------------------------------------------------------------------- */
 

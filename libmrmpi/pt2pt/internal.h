@@ -33,7 +33,8 @@ struct mr_pt2pt {
     size_t window;         /* of credits for eager messages, for each peer */
     struct mr_vc *holding; /* channels with sends that wait for room (flow.c) */
     uint64_t data_seen, large_received; /* counts of DATA packets, of transfers that have met their receive */
-    bool peer_lost, get_refused; /* some peer: receives ask whether it is theirs; single copy, by the kernel, once */
+    bool peer_lost;        /* some peer: receives ask whether it is theirs */
+    struct mr_near near;
     const struct mr_above *above; /* NULL: none has registered */
     unsigned reads_if;   /* enum mr_vc_caps: receivers shall read large messages over channels that have one of these */
     uint8_t *scratch;    /* one piece of data on its way from or to a buffer with holes */
@@ -142,9 +143,7 @@ bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr);
 /* No receive is posted for this offer: it is kept, and its head will be. */
 void mr_head_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_head_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
-/*
- * An offer with a head has met its receive. Returns how much has come, behind the offer's payload; the rest goes to r.
- */
+/* An offer with a head has met its receive. Returns how much has come, behind the offer's payload; r gets the rest. */
 size_t mr_head_meet(struct mr_rndv *r, const struct mr_hdr *hdr);
 void mr_head_forget(struct mr_vc *vc, const struct mr_hdr *hdr); /* the offer is taken back */
 void mr_head_fail_peer(struct mr_vc *vc);
@@ -164,13 +163,12 @@ int mr_rndv_progress(void);
 /* A message has met its receive: what it takes is started or done. */
 void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_recv_meet(struct mr_request *req, const struct mr_hdr *hdr);                    /* its first half: the status */
-/* A part of an eager one comes to its place, without what there is no room for. All of its bytes are there. */
+/* A part of an eager one comes to its place, without what has no room. All of its bytes are there. */
 void mr_recv_fill(struct mr_request *req, size_t at, const void *payload, size_t len);
 void mr_recv_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr);
 void mr_recv_arrived(struct mr_message *m); /* one that is whole meets its receive, or is kept */
 void mr_recv_peer_lost(void); /* receives posted for this peer end with an error */
 bool mr_recv_never_comes(struct mr_comm *comm, int src); /* of this rank, if it is not here yet: the peer is lost */
-
 /* ---- parts.c ---- */
 /* An eager message of more than one packet; hdr as of one that has one. lender: NULL, or it may go by mr_lend. */
 int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type,

@@ -7,8 +7,9 @@
  * - synchronous: S EAGER(payload, ACK wanted); R ACK when it is matched
  * - get: S RTS(where the data is); R reads it, R FIN
  * - shared: S RTS(where the data is); R GO; S DATA... from the front, while R, whenever no DATA comes, reads from the
- *   back; R FIN when all is there. Two cores that both copy, through memory that stays in their caches, are faster than
- *   one that copies once; but a sender that computes instead costs the receiver nothing.
+ *   back; R FIN when all is there. A sender that computes instead costs the receiver nothing.
+ * - halves: S RTS(where the data is); R GO(where it goes to, a claim); S writes chunks from the front into the
+ *   receiver's memory, R reads chunks from the back, each claims what it takes (channel/shm_claim.h); R FIN
  * - put: S RTS; R CTS(where to write); S writes, or sends what lands there, both are told by the channel
  * - read: S RTS(where the data is); the channel reads for R, R FIN. RTS may announce a head: so many bytes from the
  *   front follow it, S HEAD..., with nothing between, and R reads the rest (head.c, read.c). RTS may offer the last

@@ -6,6 +6,7 @@
 
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/flow.h"
+#include "libmrmpi/pt2pt/share.h"
 
 struct mr_pt2pt mr_pt2pt;
 
@@ -144,6 +145,17 @@ static unsigned reads_wanted(void)
     return MR_VC_READ_FIRST;
 }
 
+/* 0: what is learnt. */
+static unsigned way_wanted(void)
+{
+    for (int i = 0; mr_way_names[i]; i++)
+        if (!strcmp(mr_config.shm_copy, mr_way_names[i]))
+            return i + 1;
+    if (strcmp(mr_config.shm_copy, "auto"))
+        mr_log(MR_LOG_WARN, "MRMPI_SHM_COPY=%s: must be auto, push, read or halves; auto it is", mr_config.shm_copy);
+    return 0;
+}
+
 /* Without what the clock takes. The memory is there: pages that are touched first would cost more than the copy. */
 static uint64_t time_copy(const void *buf, size_t len)
 {
@@ -166,6 +178,7 @@ int mr_pt2pt_init(void)
 
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
     mr_pt2pt.reads_if = reads_wanted();
+    mr_pt2pt.near.forced = way_wanted();
     mr_pt2pt.burst.clock_ns = mr_clock_ns;
     mr_pt2pt.burst.copy_ns = time_copy;
     mr_progress_init();
@@ -204,8 +217,10 @@ static void drop_message(struct mr_match_entry *e, void *arg)
 void mr_pt2pt_finalize(void)
 {
     mr_match_each(&mr_pt2pt.unexpected, drop_message, NULL);
-    if (mr_config.stats)
+    if (mr_config.stats) {
         mr_stats_print();
+        mr_share_report();
+    }
     mr_vc_quiet();
     release();
 }

@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The get, shared, put and copy protocols (protocol.h): what is offered, and what is done with an offer.
- *
- * Inside a node, while every rank has a core, both ranks copy: the sender pushes packets through chunks of its pool,
- * which stay in the caches. Between cores that share a cache that is twice as fast as one process_vm_readv. With more
- * ranks than cores the receiver reads it all: one copy costs the least processor time. If the kernel refuses, the
- * sender pushes all.
+ * Large messages that are no business of read.c's (protocol.h): what is offered, what is done with an offer, put, and
+ * the sender of copy and shared. What receivers copy is in share.c.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "libmrmpi/base/copy.h"
-#include "libmrmpi/channel/shm.h"
-#include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/flow.h"
+#include "libmrmpi/pt2pt/share.h"
 
-#define GET_CHUNK   (1u << 20) /* read at a time, so that other traffic goes on meanwhile */
-#define PUSH_WINDOW 8          /* DATA packets under way */
-#define PIECES      16         /* of a large message, at least, unless they would be shorter than eager messages */
-#define SHARE_CHUNK (256u << 10)
-#define SILENCE_MAX 256 /* looks without any DATA after which a sharing receiver reads by itself */
+#define PUSH_WINDOW 8  /* DATA packets under way */
+#define PIECES      16 /* of a large message, at least, unless they would be shorter than eager messages */
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
@@ -51,6 +42,10 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     hdr->flags |= open_for_reading(r, caps, hdr->len, remote);
     if (hdr->flags & (MR_FLAG_GET | MR_FLAG_READ))
         num = 1;
+    if (hdr->flags & MR_FLAG_GET) {
+        r->near = true;
+        mr_pt2pt.near.sends++;
+    }
     if (hdr->flags & MR_FLAG_READ)
         num += mr_head_divide(r, &remote[0], &remote[1]);
     hdr->rreq = r->head;
@@ -121,12 +116,19 @@ static int push_some(struct mr_rndv *r)
     return n;
 }
 
-static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr)
+static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
+    struct mr_halves halves;
+
     if (r->state != MR_RNDV_OFFERED || hdr->len > r->total)
         return;
     r->peer_id = hdr->rreq;
     r->total = hdr->len;
+    if (len == sizeof(halves) && r->near) {
+        memcpy(&halves, payload, len);
+        mr_share_write(r, &halves);
+        return;
+    }
     r->done = r->told = r->head;
     r->shared = hdr->flags & MR_FLAG_GET;
     r->state = MR_RNDV_PUSHING;
@@ -156,8 +158,8 @@ static void on_cts(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
 
 static void on_fin(struct mr_rndv *r, const struct mr_hdr *hdr)
 {
-    if (r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_PUSHING && r->state != MR_RNDV_PUSHED &&
-        r->state != MR_RNDV_TAIL)
+    if (r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_PUSHING && r->state != MR_RNDV_WRITING &&
+        r->state != MR_RNDV_PUSHED && r->state != MR_RNDV_TAIL)
         return;
     if (r->state == MR_RNDV_OFFERED && r->req->in_burst)
         mr_burst_taken(&mr_pt2pt.burst, true);
@@ -173,122 +175,6 @@ void mr_rndv_put_sent(void *cookie, int error)
 }
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
-
-/* All bytes are here. A sender whose memory was ours to read waits to hear it. */
-static void received(struct mr_rndv *r)
-{
-    int err = r->shared ? mr_rndv_tell(r, MR_PKT_FIN, 0, NULL, 0) : 0;
-
-    mr_rndv_finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
-}
-
-static void on_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
-{
-    struct mr_request *req = r->req;
-    size_t wanted;
-
-    if ((r->state != MR_RNDV_DRAINING && r->state != MR_RNDV_SHARING) || hdr->len != r->done || !len ||
-        r->done >= r->total || len > r->total - r->done)
-        return;
-    wanted = len < r->tail - r->done ? len : r->tail - r->done;
-    if (req->type->contiguous)
-        mr_copy_in((char *)mr_plain(req->recv_buf, req->type) + r->done, payload, wanted);
-    else
-        mr_type_unpack(req->recv_buf, req->count, req->type, r->done, payload, wanted);
-    r->done += len;
-    mr_pt2pt.data_seen++;
-    if (r->done >= r->tail) {
-        received(r);
-    } else if (r->done - r->told >= 2 * len) {
-        r->told = r->done;
-        if (mr_rndv_tell(r, MR_PKT_CREDIT, r->done, NULL, 0))
-            mr_rndv_finish(r, MR_ERR_PROC_FAILED);
-    }
-}
-
-/* Read [offset, offset + len) of the peer's data into the buffer, through the scratch memory if that has holes. */
-static int get_range(struct mr_rndv *r, uint64_t offset, size_t len)
-{
-    struct mr_request *req = r->req;
-    int err;
-
-    if (req->type->contiguous)
-        return mr_vc_get(r->vc, (char *)mr_plain(req->recv_buf, req->type) + offset, len, &r->remote, offset);
-    err = mr_vc_get(r->vc, mr_pt2pt.scratch, len, &r->remote, offset);
-    if (!err)
-        mr_type_unpack(req->recv_buf, req->count, req->type, offset, mr_pt2pt.scratch, len);
-    return err;
-}
-
-static void get_failed(struct mr_rndv *r, int err)
-{
-    mr_error_detail("reading %llu bytes of rank %d: %s", (unsigned long long)r->total, mr_vc_world_rank(r->vc),
-                    strerror(-err));
-    mr_rndv_tell(r, MR_PKT_FIN, -err, NULL, 0);
-    mr_rndv_finish(r, MR_ERR_OTHER);
-}
-
-static void note_refusal(void)
-{
-    if (!mr_pt2pt.get_refused)
-        mr_log(MR_LOG_INFO, "the kernel refuses single copy between processes; large messages are copied twice");
-    mr_pt2pt.get_refused = true;
-}
-
-static void get_some(struct mr_rndv *r)
-{
-    size_t most = r->req->type->contiguous ? GET_CHUNK : MR_SCRATCH;
-    size_t len = r->total - r->done < most ? r->total - r->done : most;
-    int err = len ? get_range(r, r->done, len) : 0;
-
-    if (err == -EPERM) {
-        note_refusal();
-        mr_rndv_deactivate(r);
-        mr_rndv_ask(r, MR_RNDV_DRAINING);
-        return;
-    }
-    if (err) {
-        get_failed(r, err);
-        return;
-    }
-    r->done += len;
-    if (r->done < r->total)
-        return;
-    err = mr_rndv_tell(r, MR_PKT_FIN, 0, NULL, 0);
-    mr_rndv_finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
-}
-
-/*
- * The sender has been asked to push. While it does not, read the back of the message. Data of other messages counts as
- * a sign of life: a sender with many under way has yet to come to this one.
- */
-static int share_some(struct mr_rndv *r)
-{
-    size_t len = r->tail - r->done < SHARE_CHUNK ? r->tail - r->done : SHARE_CHUNK;
-    int err;
-
-    if (r->data_seen != mr_pt2pt.data_seen) {
-        r->data_seen = mr_pt2pt.data_seen;
-        r->silence = 0;
-    }
-    if (r->silence++ < SILENCE_MAX)
-        return 0;
-    err = get_range(r, r->tail - len, len);
-    if (err == -EPERM) {
-        note_refusal();
-        mr_rndv_deactivate(r);
-        r->state = MR_RNDV_DRAINING;
-        return 0;
-    }
-    if (err) {
-        get_failed(r, err);
-        return 1;
-    }
-    r->tail -= len;
-    if (r->done >= r->tail)
-        received(r);
-    return 1;
-}
 
 static bool advertise_and_clear(struct mr_rndv *r, enum mr_vc_caps how)
 {
@@ -316,12 +202,6 @@ static bool put_all(struct mr_rndv *r, const struct mr_hdr *hdr)
     return hdr->flags & MR_FLAG_DATAGRAMS && caps & MR_VC_DATAGRAMS && advertise_and_clear(r, MR_VC_DATAGRAMS);
 }
 
-/* With a core for each rank, and another rank to share with. */
-static bool sharing_pays(struct mr_vc *vc)
-{
-    return !mr_shm_oversubscribed() && mr_vc_world_rank(vc) != mr_launch_info()->rank;
-}
-
 /* Into memory that is not registered yet, and not worth it. */
 static bool is_better_copied(struct mr_rndv *r, const struct mr_hdr *hdr)
 {
@@ -334,15 +214,8 @@ static bool is_better_copied(struct mr_rndv *r, const struct mr_hdr *hdr)
 /* The first that sender, channel and both buffers can do. */
 static void choose(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    if (hdr->flags & MR_FLAG_GET && len == sizeof(r->remote) && !mr_pt2pt.get_refused) {
-        memcpy(&r->remote, payload, len);
-        mr_rndv_activate(r);
-        if (r->total && sharing_pays(r->vc))
-            mr_rndv_ask(r, MR_RNDV_SHARING);
-        else
-            get_some(r);
+    if (mr_share_begin(r, hdr, payload, len))
         return;
-    }
     if (!is_better_copied(r, hdr) && (mr_read_begin(r, hdr, payload, len) || put_all(r, hdr)))
         return;
     mr_rndv_ask(r, MR_RNDV_DRAINING);
@@ -394,10 +267,10 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
         on_cts(r, hdr, payload, len);
         break;
     case MR_PKT_GO:
-        on_go(r, hdr);
+        on_go(r, hdr, payload, len);
         break;
     case MR_PKT_DATA:
-        on_data(r, hdr, payload, len);
+        mr_share_data(r, hdr, payload, len);
         break;
     case MR_PKT_CREDIT:
         if (r->state == MR_RNDV_PUSHING && hdr->len <= r->done && hdr->len > r->told)
@@ -412,6 +285,8 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     case MR_PKT_FAIL:
         if (r->state == MR_RNDV_LANDING)
             mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+        else if (r->state == MR_RNDV_HALVING)
+            mr_share_refused(r);
         break;
     case MR_PKT_ACK:
         if (r->state == MR_RNDV_ACK)
@@ -427,14 +302,10 @@ int mr_rndv_progress(void)
 
     for (; r; r = next) {
         next = r->next;
-        if (r->state == MR_RNDV_GETTING) {
-            get_some(r);
-            n++;
-        } else if (r->state == MR_RNDV_SHARING) {
-            n += share_some(r);
-        } else {
+        if (r->state == MR_RNDV_PUSHING)
             n += push_some(r);
-        }
+        else
+            n += r->state == MR_RNDV_WRITING ? mr_share_write_some(r) : mr_share_progress(r);
     }
     return n;
 }

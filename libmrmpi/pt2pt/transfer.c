@@ -78,10 +78,63 @@ void mr_rndv_deactivate(struct mr_rndv *r)
     r->next = r->prev = NULL;
 }
 
+void mr_rndv_queue(struct mr_stream *s, struct mr_rndv *r)
+{
+    r->state = MR_RNDV_QUEUED;
+    r->behind = NULL;
+    if (s->queued)
+        s->queued_last->behind = r;
+    else
+        s->queued = r;
+    s->queued_last = r;
+    if (s->queued == r)
+        mr_rndv_activate(r);
+}
+
+struct mr_rndv *mr_rndv_unqueue(struct mr_stream *s)
+{
+    struct mr_rndv *r = s->queued;
+
+    s->queued = r->behind;
+    mr_rndv_deactivate(r);
+    if (s->queued)
+        mr_rndv_activate(s->queued);
+    return r;
+}
+
+static void leave_queue(struct mr_stream *s, struct mr_rndv *r)
+{
+    struct mr_rndv *before = s->queued;
+
+    if (before == r) {
+        mr_rndv_unqueue(s);
+        return;
+    }
+    while (before->behind != r)
+        before = before->behind;
+    before->behind = r->behind;
+    if (s->queued_last == r)
+        s->queued_last = before;
+}
+
+static void leave_near(struct mr_rndv *r)
+{
+    struct mr_near *n = &mr_pt2pt.near;
+
+    --*(r->req->kind == MR_REQ_SEND ? &n->sends : &n->receives);
+    n->claims &= ~r->claim_bit;
+    if (r->state == MR_RNDV_QUEUED)
+        leave_queue(mr_flow_of(r->vc)->stream, r);
+    else if (r->started)
+        mr_flow_of(r->vc)->stream->started--;
+}
+
 void mr_rndv_drop(struct mr_rndv *r)
 {
     mr_rndv_deactivate(r);
     mr_stream_uncount(r);
+    if (r->near)
+        leave_near(r);
     if (r->region)
         mr_vc_withdraw(r->region);
     r->region = NULL;

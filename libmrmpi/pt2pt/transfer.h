@@ -7,6 +7,7 @@
 #ifndef MRMPI_PT2PT_TRANSFER_H
 #define MRMPI_PT2PT_TRANSFER_H
 
+#include "libmrmpi/choice/way.h"
 #include "libmrmpi/pt2pt/protocol.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
 
@@ -16,13 +17,16 @@ enum mr_rndv_state {
     MR_RNDV_OFFERED,  /* sender: RTS is out */
     MR_RNDV_PUTTING,  /* sender: the channel is writing */
     MR_RNDV_PUSHING,  /* sender: DATA going out */
-    MR_RNDV_PUSHED,   /* sender, shared: all DATA is out, the receiver may be reading still */
+    MR_RNDV_WRITING,  /* sender, halves: writes into the receiver's memory */
+    MR_RNDV_PUSHED,   /* sender, shared, halves: its part is done, the receiver may be reading still */
     MR_RNDV_TAIL,     /* sender: the program's send is complete, the receiver is reading the copy */
+    MR_RNDV_QUEUED,   /* receiver: others of the node are before it */
     MR_RNDV_GETTING,  /* receiver: reads chunk by chunk */
     MR_RNDV_LANDING,  /* receiver: the peer writes into advertised memory */
     MR_RNDV_READING,  /* receiver: the channel is reading */
     MR_RNDV_DRAINING, /* receiver: DATA coming in */
     MR_RNDV_SHARING,  /* receiver: DATA coming in, and can read by itself */
+    MR_RNDV_HALVING,  /* receiver: reads, while the sender writes */
 };
 
 struct mr_rndv {
@@ -47,9 +51,26 @@ struct mr_rndv {
     struct mr_bounce *bounce;   /* sender: where its tail is; NULL: it has none */
     bool cancelling;            /* sender: CANCEL has been sent */
     bool shared;                /* pushed and read at once: ends with FIN */
+    bool near;                  /* is counted among those of this node */
+    bool chosen; /* way.way is */
+    bool timed, started;        /* receiver: what it takes shall count; it is one of the first of its peer */
+    struct mr_way_choice way;
+    struct mr_rndv *behind;     /* receiver, queued: the next one of its peer */
+    struct mr_claim *claim;     /* halves: which chunks are whose */
+    uint32_t chunk, claim_bit;  /* bytes; receiver: in mr_near.claims */
+    uint16_t ticket;
     struct mr_remote remote;
     struct mr_region *region;
-    struct mr_rndv *next, *prev; /* in the list of active ones: GETTING, SHARING, PUSHING */
+    struct mr_rndv *next, *prev; /* active ones: the first QUEUED, GETTING, SHARING, HALVING, PUSHING, WRITING */
+};
+
+/* Large messages between ranks of this node (share.c). */
+struct mr_near {
+    struct mr_ways ways;
+    unsigned forced;          /* a way + 1; 0: it is learnt */
+    unsigned sends, receives; /* under way */
+    uint32_t claims;          /* that are taken: bits */
+    uint16_t ticket;          /* the last one */
 };
 
 struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rndv_state state);

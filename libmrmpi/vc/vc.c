@@ -210,6 +210,11 @@ int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *s
     return vc->ops->get ? vc->ops->get(vc, buf, len, src, offset) : -EOPNOTSUPP;
 }
 
+struct mr_claims *mr_vc_claims(struct mr_vc *vc, bool ours)
+{
+    return vc->ops->claims ? vc->ops->claims(vc, ours) : NULL;
+}
+
 static int send_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
 {
     return mr_vc_send(vc, hdr, payload, len);

@@ -155,8 +155,7 @@ static inline uint32_t mr_vc_packets(const struct mr_vc *vc) /* given to mr_vc_s
 {
     return vc->next_seq;
 }
-/* Packets to this peer that wait, as copies, for room or for a connection. Whoever has many to send lets them drain
- * (mr_vc_poll) first: the channel itself sets no bound. */
+/* Packets to it that wait, as copies, for room or a connection. There is no bound: who sends many polls first. */
 unsigned mr_vc_waiting(struct mr_vc *vc);
 /*
  * Make [buf, buf + len) reachable for the peer in the way how: to be written into (MR_VC_PUT, MR_VC_DATAGRAMS) or to be
@@ -196,5 +195,6 @@ int mr_vc_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *
                struct mr_vc_move *m);
 /* Read from the peer's advertised memory now (process_vm_readv). 0, -EPERM: the kernel refuses, or negative errno. */
 int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
-
+/* Our claims, or the peer's, by which messages to us, or to the peer, are moved by both; NULL: there are none. */
+struct mr_claims *mr_vc_claims(struct mr_vc *vc, bool ours);
 #endif

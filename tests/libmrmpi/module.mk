@@ -7,9 +7,11 @@ FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/vc/vc.c libmrmpi/vc/reor
     $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/match/*.c) $(wildcard libmrmpi/choice/*.c) $(wildcard libmrmpi/pt2pt/*.c) $(wildcard libmrmpi/progress/*.c) $(wildcard libmrmpi/derived/*.c)
 
 TESTPROGS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt \
-    tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch tests/libmrmpi/test_burst tests/libmrmpi/test_reserve
+    tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch tests/libmrmpi/test_burst tests/libmrmpi/test_way tests/libmrmpi/test_claim \
+    tests/libmrmpi/test_reserve
 UNIT_TESTS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt \
-    tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch tests/libmrmpi/test_burst tests/libmrmpi/test_reserve
+    tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch tests/libmrmpi/test_burst tests/libmrmpi/test_way tests/libmrmpi/test_claim \
+    tests/libmrmpi/test_reserve
 tests/libmrmpi/test_match_SRCS := tests/libmrmpi/test_match.c libmrmpi/match/match.c
 tests/libmrmpi/test_match_PKGS := check
 tests/libmrmpi/test_credit_SRCS := tests/libmrmpi/test_credit.c
@@ -18,6 +20,11 @@ tests/libmrmpi/test_batch_SRCS := tests/libmrmpi/test_batch.c libmrmpi/choice/ba
 tests/libmrmpi/test_batch_PKGS := check
 tests/libmrmpi/test_burst_SRCS := tests/libmrmpi/test_burst.c libmrmpi/choice/burst.c
 tests/libmrmpi/test_burst_PKGS := check
+tests/libmrmpi/test_way_SRCS := tests/libmrmpi/test_way.c libmrmpi/choice/way.c
+tests/libmrmpi/test_way_PKGS := check
+tests/libmrmpi/test_claim_SRCS := tests/libmrmpi/test_claim.c
+tests/libmrmpi/test_claim_PKGS := check
+tests/libmrmpi/test_claim_LDLIBS := -lpthread
 tests/libmrmpi/test_config_SRCS := tests/libmrmpi/test_config.c libmrmpi/base/config.c libmrmpi/base/config_table.c libmrmpi/base/log.c
 tests/libmrmpi/test_config_PKGS := check
 tests/libmrmpi/test_config_LDLIBS := -lpthread

@@ -18,7 +18,7 @@
 #include "libmrmpi/vc/vc.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/derived/derived.h"
-#include "libmrmpi/pt2pt/pt2pt.h"
+#include "libmrmpi/pt2pt/internal.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_world.h"
 
@@ -30,8 +30,8 @@
         }                                                                                                              \
     } while (0)
 
-/* Stands before libc's: a kernel that lets no process read another one's memory, from the given call on. */
-static long refuse_after = -1;
+/* Stand before libc's: a kernel that lets no process read, or write, another one's memory, from the given call on. */
+static long refuse_after = -1, refuse_writes_after = -1;
 /* Shared by the ranks: lets the test hold a reader up until the sender has done all it can. */
 static volatile struct {
     int wanted, reading, sender_done;
@@ -53,6 +53,18 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long num_
             usleep(1000);
     }
     return syscall(SYS_process_vm_readv, pid, here, num_here, there, num_there, flags);
+}
+
+ssize_t process_vm_writev(pid_t pid, const struct iovec *here, unsigned long num_here, const struct iovec *there,
+                          unsigned long num_there, unsigned long flags)
+{
+    if (refuse_writes_after == 0) {
+        errno = EPERM;
+        return -1;
+    }
+    if (refuse_writes_after > 0)
+        refuse_writes_after--;
+    return syscall(SYS_process_vm_writev, pid, here, num_here, there, num_there, flags);
 }
 
 static void fill(uint8_t *p, size_t n, unsigned seed)
@@ -111,7 +123,8 @@ START_TEST(exchange_all_sizes)
     static const char *const settings[][2] = {{"MRMPI_LOG_LEVEL", "1"},      {"MRMPI_SINGLE_COPY", "0"},
                                               {"MRMPI_OVERSUBSCRIBED", "1"}, {"MRMPI_SHM_EAGER_MAX", "64"},
                                               {"MRMPI_UNEXPECTED_MAX", "0"}, {"MRMPI_UNEXPECTED_MAX", "20000"},
-                                              {"MRMPI_UNSENT_MAX", "1"}};
+                                              {"MRMPI_UNSENT_MAX", "1"},       {"MRMPI_SHM_COPY", "push"},
+                                              {"MRMPI_SHM_COPY", "read"},      {"MRMPI_SHM_COPY", "halves"}};
 
     setenv(settings[_i][0], settings[_i][1], 1);
     ck_assert_int_eq(fake_world_run(2, exchange), 0);
@@ -124,6 +137,57 @@ START_TEST(refused_single_copy)
     setenv("MRMPI_OVERSUBSCRIBED", "1", 1);
     refuse_after = _i * 3;
     ck_assert_int_eq(fake_world_run(2, exchange), 0);
+}
+END_TEST
+
+/* The same when both ranks copy, one of them, or both, or the one after the other. */
+START_TEST(refused_halves)
+{
+    static const long refused[][2] = {{0, -1}, {-1, 0}, {0, 0}, {5, -1}, {-1, 5}, {3, 8}, {8, 3}, {7, 7}};
+
+    setenv("MRMPI_SHM_COPY", "halves", 1);
+    refuse_after = refused[_i][0];
+    refuse_writes_after = refused[_i][1];
+    ck_assert_int_eq(fake_world_run(2, exchange), 0);
+}
+END_TEST
+
+/* Long enough that every way is gone, and one is chosen: one at a time, several, and both ways at once. */
+static int learn(int rank, int size)
+{
+    enum { N = 70000, AT_A_TIME = 8 };
+    static uint8_t out[AT_A_TIME][N], in[AT_A_TIME][N];
+    struct mr_request *req[2 * AT_A_TIME];
+
+    for (unsigned round = 0; round < 600; round++) {
+        unsigned many = round % 3 ? AT_A_TIME : 1, num = 0;
+        bool sends = round % 3 == 2 || rank == (int)(round / 3 % 2), receives = round % 3 == 2 || !sends;
+
+        for (unsigned i = 0; i < many; i++) {
+            memset(in[i], 0, N);
+            fill(out[i], N, round + i);
+            if (receives)
+                EXPECT(mr_irecv(in[i], N, mr_type_byte, !rank, 1, mr_comm_world, 0, &req[num++]) == MR_SUCCESS);
+        }
+        for (unsigned i = 0; i < many && sends; i++)
+            EXPECT(mr_isend(out[i], N, mr_type_byte, !rank, 1, mr_comm_world, 0, MR_SEND_STANDARD, &req[num++]) ==
+                   MR_SUCCESS);
+        for (unsigned i = 0; i < num; i++) {
+            EXPECT(mr_wait(req[i]) == MR_SUCCESS);
+            mr_request_put(req[i]);
+        }
+        for (unsigned i = 0; i < many && receives; i++)
+            EXPECT(holds(in[i], N, round + i));
+    }
+    for (int load = 0; load < MR_LOADS; load++)
+        EXPECT(mr_pt2pt.near.ways.cell[load][2].settled || (load == MR_LOAD_BOTH && rank == 1)); /* who follows */
+    return 0;
+}
+
+START_TEST(ways_are_learnt)
+{
+    setenv("MRMPI_OVERSUBSCRIBED", "0", 1);
+    ck_assert_int_eq(fake_world_run(2, learn), 0);
 }
 END_TEST
 
@@ -149,8 +213,11 @@ static int silent(int rank, int size)
     return 0;
 }
 
+static const char *const ways[] = {"auto", "push", "read", "halves"};
+
 START_TEST(silent_sender)
 {
+    setenv("MRMPI_SHM_COPY", ways[_i], 1);
     ck_assert_int_eq(fake_world_run(2, silent), 0);
 }
 END_TEST
@@ -972,9 +1039,11 @@ int main(void)
     TCase *c = tcase_create("pt2pt");
 
     tcase_set_timeout(c, 60);
-    tcase_add_loop_test(c, exchange_all_sizes, 0, 7);
+    tcase_add_loop_test(c, exchange_all_sizes, 0, 10);
     tcase_add_loop_test(c, refused_single_copy, 0, 2);
-    tcase_add_test(c, silent_sender);
+    tcase_add_loop_test(c, refused_halves, 0, 8);
+    tcase_add_test(c, ways_are_learnt);
+    tcase_add_loop_test(c, silent_sender, 0, 4);
     tcase_add_test(c, buffer_reused_after_send);
     tcase_add_loop_test(c, truncation, 0, 2);
     tcase_add_test(c, self_messages);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A claim: two processes move the chunks of one message at the same time, one from the front, one from the back, until
+ * they meet. Each claims a chunk before it touches it, so that none is moved twice, neither waits for the other's
+ * share, and one that does not come leaves all to the other.
+ *
+ * It lies in the box of the message's receiver, which opens it, takes from the back, and knows that all is there when
+ * no chunk is left and as many are written as were taken from the front. The ticket tells a sender that is late whether
+ * it is still meant. The receiver trusts nothing that it reads (shm_box.h).
+ */
+#ifndef MRMPI_SHM_CLAIM_H
+#define MRMPI_SHM_CLAIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MR_CLAIMS       16        /* of each rank */
+#define MR_CLAIM_CHUNKS 0xffffffu /* at most */
+
+struct mr_claim {
+    _Alignas(64) uint64_t ends; /* ticket, chunks taken from the front, chunks left up to the back: 16, 24, 24 bits */
+    uint64_t written;           /* by the sender: chunks of the front that are there */
+};
+
+/* Of one rank. */
+struct mr_claims {
+    struct mr_claim of[MR_CLAIMS];
+    uint8_t way[8]; /* how messages come to it now that has some to send as well: pt2pt/share.c */
+};
+
+static inline uint64_t mr_claim_ends(uint16_t ticket, uint32_t front, uint32_t back)
+{
+    return (uint64_t)ticket << 48 | (uint64_t)front << 24 | back;
+}
+static inline uint32_t mr_claim_front(uint64_t ends)
+{
+    return ends >> 24 & MR_CLAIM_CHUNKS;
+}
+static inline uint32_t mr_claim_back(uint64_t ends)
+{
+    return ends & MR_CLAIM_CHUNKS;
+}
+
+/* By the receiver. */
+static inline void mr_claim_open(struct mr_claim *c, uint16_t ticket, uint32_t chunks)
+{
+    __atomic_store_n(&c->written, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&c->ends, mr_claim_ends(ticket, 0, chunks), __ATOMIC_RELEASE);
+}
+
+/* The next chunk of `chunks` from that end, -1: none is left, or another message is meant by now. */
+static inline int64_t mr_claim_take(struct mr_claim *c, uint16_t ticket, uint32_t chunks, bool from_front)
+{
+    uint64_t ends = __atomic_load_n(&c->ends, __ATOMIC_ACQUIRE), next;
+    uint32_t front, back;
+
+    do {
+        front = mr_claim_front(ends), back = mr_claim_back(ends);
+        if (ends >> 48 != ticket || front >= back || back > chunks)
+            return -1;
+        next = from_front ? mr_claim_ends(ticket, front + 1, back) : mr_claim_ends(ticket, front, back - 1);
+    } while (!__atomic_compare_exchange_n(&c->ends, &ends, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+    return from_front ? front : back - 1;
+}
+
+/* The chunk that was taken last from that end could not be moved: it is left to the other side. */
+static inline void mr_claim_return(struct mr_claim *c, bool from_front)
+{
+    __atomic_fetch_add(&c->ends, from_front ? -(UINT64_C(1) << 24) : 1, __ATOMIC_ACQ_REL);
+}
+
+/* By the sender: the chunk that it took is in the receiver's memory. */
+static inline void mr_claim_wrote(struct mr_claim *c)
+{
+    __atomic_store_n(&c->written, c->written + 1, __ATOMIC_RELEASE);
+}
+
+/* By the receiver: all that was taken from both ends is there. What its own end took it knows itself. */
+static inline bool mr_claim_over(const struct mr_claim *c)
+{
+    uint64_t ends = __atomic_load_n(&c->ends, __ATOMIC_ACQUIRE);
+
+    return mr_claim_front(ends) >= mr_claim_back(ends) &&
+           __atomic_load_n(&c->written, __ATOMIC_ACQUIRE) == mr_claim_front(ends);
+}
+
+#endif
