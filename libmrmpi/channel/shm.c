@@ -17,6 +17,7 @@
 #include "libmrmpi/channel/cma.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/channel/shm_copy.h"
+#include "libmrmpi/channel/shm_ring_writer.h"
 #include "libmrmpi/channel/shm_segment.h"
 #include "libmrmpi/launch/launch.h"
 
@@ -70,8 +71,7 @@ static int shm_init(const struct mr_launch *launch)
     if (launch->local_size == 1)
         return 0;
     if (launch->local_size > MR_BOX_RANKS) {
-        mr_log(MR_LOG_ERROR, "%d ranks on this node; shared memory serves up to %d", launch->local_size,
-               MR_BOX_RANKS);
+        mr_log(MR_LOG_ERROR, "%d ranks on this node; shared memory serves up to %d", launch->local_size, MR_BOX_RANKS);
         return -E2BIG;
     }
     return launch->local_rank == 0 ? mr_segment_create(&shm.segment, launch) : 0;
@@ -101,7 +101,8 @@ static int shm_ready(void)
         struct peer *p = &shm.peers[l];
 
         mr_ring_writer_init(&p->writer, mr_segment_ring(&shm.segment, me, l), shm.segment.header->shape);
-        mr_ring_reader_init(&p->reader, mr_segment_ring(&shm.segment, l, me), shm.segment.header->shape);
+        mr_ring_reader_init(&p->reader, mr_segment_ring(&shm.segment, l, me), shm.segment.header->shape,
+                            (uint32_t)shm.launch->local_ranks[l]);
         mr_pool_init(&p->pool, mr_segment_pool(&shm.segment, l), shm.segment.header->pool);
         p->last = &p->first;
     }
@@ -125,11 +126,6 @@ static void shm_finalize(void)
     mr_channel_waiting -= shm.num_waiting;
     memset(&shm, 0, sizeof(shm));
     shm.segment.fd = -1;
-}
-
-static __attribute__((noinline)) void ring_bell(int to)
-{
-    mr_box_ring(&shm.segment.boxes[to]);
 }
 
 /* The first packet to this peer: have it poll our ring. */
@@ -156,6 +152,11 @@ static int put_aside(struct peer *p, const struct mr_hdr *hdr, const void *paylo
     shm.num_waiting++;
     mr_channel_waiting++;
     return 0;
+}
+
+static __attribute__((noinline)) void ring_bell(int to)
+{
+    mr_box_ring(&shm.segment.boxes[to]);
 }
 
 /* There is something new in the ring. */
@@ -234,10 +235,26 @@ static int shm_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     struct peer *p = &shm.peers[to];
 
     mr_stat_add(MR_STAT_SHM_SENT, 1);
+    if (__builtin_expect(!vc->data, 0)) { /* from now on short messages come by shm_send_short */
+        vc->data = p;
+        mr_vc_set_short_below(vc, POOL_MIN);
+    }
     if (__builtin_expect(p->first != NULL, 0) || !write_packet(p, hdr, payload, len))
         return put_aside(p, hdr, payload, len);
     tell_receiver(p, to);
     return 0;
+}
+
+static bool shm_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx)
+{
+    struct peer *p = vc->data;
+    struct mr_hdr hdr = {.note = vc->front.note, .seq = vc->next_seq, .rank = rank, .tag = tag, .ctx = ctx};
+
+    if (__builtin_expect(!mr_ring_write_brief(&p->writer, &hdr, payload, len), 0))
+        return false;
+    mr_stat_add(MR_STAT_SHM_SENT, 1);
+    tell_receiver(p, (int)(p - shm.peers));
+    return true;
 }
 
 /* Straight into the ring, unless packets wait already. */
@@ -312,11 +329,6 @@ static void read_senders(void)
             shm.senders[shm.num_senders++] = l;
 }
 
-static bool senders_changed(void)
-{
-    return mr_box_changed(my_box(), shm.senders_version);
-}
-
 static void give_up(int from)
 {
     mr_log(MR_LOG_ERROR,
@@ -379,7 +391,7 @@ static int shm_poll(void)
 
     if (!shm.segment.base)
         return 0;
-    if (__builtin_expect(senders_changed(), 0))
+    if (__builtin_expect(mr_box_changed(my_box(), shm.senders_version), 0))
         read_senders();
     for (int i = 0; i < shm.num_senders; i++)
         n += poll_sender(shm.senders[i]);
@@ -390,7 +402,7 @@ static int shm_poll(void)
 
 static bool shm_drained(void)
 {
-    return shm.num_waiting == 0;
+    return !shm.num_waiting;
 }
 
 static bool shm_reaches(int world_rank)
@@ -419,12 +431,6 @@ static unsigned shm_caps(int world_rank, size_t len)
     return len > (size_t)mr_config.shm_eager_max && !mr_cma_refused ? MR_VC_GET | MR_VC_WINDOW : MR_VC_GET;
 }
 
-static int shm_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq,
-                   void *cookie)
-{
-    return -ENOTSUP;
-}
-
 bool mr_shm_oversubscribed(void)
 {
     return shm.sleepers;
@@ -432,7 +438,7 @@ bool mr_shm_oversubscribed(void)
 
 static bool anything_ready(void)
 {
-    if (senders_changed())
+    if (mr_box_changed(my_box(), shm.senders_version))
         return true;
     for (int i = 0; i < shm.num_senders; i++)
         if (mr_ring_ready(&shm.peers[shm.senders[i]].reader))
@@ -484,10 +490,10 @@ const struct mr_channel_ops mr_channel_shm = {
     .packet_max = shm_packet_max,
     .caps = shm_caps,
     .send = shm_send,
+    .send_short = shm_send_short,
     .send_made = shm_send_made,
     .advertise = mr_cma_advertise,
     .withdraw = mr_cma_withdraw,
-    .put = shm_put,
     .get = mr_cma_get,
     .move = mr_cma_move,
     .claims = shm_claims,

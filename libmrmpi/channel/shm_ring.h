@@ -11,25 +11,22 @@
  * of is used up. Each side keeps its cursors in private memory. The reader trusts nothing that it reads: lengths and
  * positions are taken once and checked against the ring.
  *
+ * Most packets are messages that are sent whole. Of their headers only what says something is written (struct
+ * mr_ring_brief), so that a few bytes are one line with it.
+ *
  * A payload may also lie elsewhere (shm_pool.h): then the slot carries a number that means something to both sides.
+ *
+ * Here is the reader; the writer is in shm_ring_writer.h.
  */
 #ifndef MRMPI_SHM_RING_H
 #define MRMPI_SHM_RING_H
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "libmrmpi/channel/shm_ring_shared.h"
 
-struct mr_ring_writer {
-    struct mr_ring *ring;
-    uint8_t *data;
-    uint64_t slot, position;          /* next to be written */
-    uint64_t slots_freed, data_freed; /* as last seen */
-    struct mr_ring_shape shape;
-};
-
 struct mr_ring_reader {
+    uint32_t src; /* whose packets: in the headers of brief ones */
     struct mr_ring *ring;
     const uint8_t *data;
     uint64_t slot;                  /* next to be read */
@@ -38,87 +35,10 @@ struct mr_ring_reader {
     struct mr_ring_shape shape;
 };
 
-static inline void mr_ring_writer_init(struct mr_ring_writer *w, void *memory, struct mr_ring_shape shape)
+/* src: the world rank of the writer */
+static inline void mr_ring_reader_init(struct mr_ring_reader *r, void *memory, struct mr_ring_shape shape, uint32_t src)
 {
-    *w = (struct mr_ring_writer){.ring = memory, .data = mr_ring_data(memory, shape), .shape = shape};
-}
-
-static inline void mr_ring_reader_init(struct mr_ring_reader *r, void *memory, struct mr_ring_shape shape)
-{
-    *r = (struct mr_ring_reader){.ring = memory, .data = mr_ring_data(memory, shape), .shape = shape};
-}
-
-/* Where the next payload of len bytes would start and end; payloads are never split at the end of the area. */
-static inline uint64_t mr_ring_place(const struct mr_ring_writer *w, size_t len)
-{
-    uint64_t at = w->position;
-    uint64_t left = w->shape.data_bytes - (at & (w->shape.data_bytes - 1));
-
-    return len > left ? at + left : at;
-}
-
-static inline uint64_t mr_ring_end(uint64_t at, size_t len)
-{
-    return (at + len + 63) & ~(uint64_t)63;
-}
-
-static inline bool mr_ring_fits(const struct mr_ring_writer *w, size_t len)
-{
-    return w->slot - w->slots_freed < w->shape.num_slots &&
-           (len <= MR_RING_INLINE || mr_ring_end(mr_ring_place(w, len), len) - w->data_freed <= w->shape.data_bytes);
-}
-
-/* Where the payload of the next packet goes, for the caller to write; NULL: the ring is full. len <=
- * mr_ring_max_payload. */
-static inline void *mr_ring_begin(struct mr_ring_writer *w, size_t len)
-{
-    struct mr_ring_slot *s;
-    uint64_t at;
-
-    if (__builtin_expect(!mr_ring_fits(w, len), 0)) {
-        w->slots_freed = __atomic_load_n(&w->ring->slots_freed, __ATOMIC_ACQUIRE);
-        w->data_freed = __atomic_load_n(&w->ring->data_freed, __ATOMIC_ACQUIRE);
-        if (!mr_ring_fits(w, len))
-            return NULL;
-    }
-    s = &w->ring->slots[w->slot & (w->shape.num_slots - 1)];
-    if (len <= MR_RING_INLINE)
-        return s->bytes;
-    at = mr_ring_place(w, len);
-    s->position = at;
-    w->position = mr_ring_end(at, len);
-    return w->data + (at & (w->shape.data_bytes - 1));
-}
-
-/* The packet that was begun is there. */
-static inline void mr_ring_commit(struct mr_ring_writer *w, const struct mr_hdr *hdr, size_t len)
-{
-    struct mr_ring_slot *s = &w->ring->slots[w->slot & (w->shape.num_slots - 1)];
-
-    s->len = (uint32_t)len;
-    s->hdr = *hdr;
-    __atomic_store_n(&s->seq, (uint32_t)(w->slot + 1), __ATOMIC_RELEASE);
-    w->slot++;
-}
-
-/* Both at once. False: the ring is full. */
-static inline bool mr_ring_write(struct mr_ring_writer *w, const struct mr_hdr *hdr, const void *payload, size_t len)
-{
-    void *to = mr_ring_begin(w, len);
-
-    if (__builtin_expect(!to, 0))
-        return false;
-    if (len)
-        memcpy(to, payload, len);
-    mr_ring_commit(w, hdr, len);
-    return true;
-}
-
-/* Begun with length 0: a packet whose payload of more than MR_RING_INLINE bytes lies elsewhere, at `number`. */
-static inline void mr_ring_commit_far(struct mr_ring_writer *w, const struct mr_hdr *hdr, uint32_t number, size_t len)
-{
-    w->ring->slots[w->slot & (w->shape.num_slots - 1)].position = MR_RING_FAR | number;
-    mr_ring_commit(w, hdr, len);
+    *r = (struct mr_ring_reader){.src = src, .ring = memory, .data = mr_ring_data(memory, shape), .shape = shape};
 }
 
 static inline bool mr_ring_ready(const struct mr_ring_reader *r)
@@ -126,6 +46,38 @@ static inline bool mr_ring_ready(const struct mr_ring_reader *r)
     const struct mr_ring_slot *s = &r->ring->slots[r->slot & (r->shape.num_slots - 1)];
 
     return __atomic_load_n(&s->seq, __ATOMIC_ACQUIRE) == (uint32_t)(r->slot + 1);
+}
+
+/* The payload in the data area: NULL, there can be none. */
+static inline const void *mr_ring_data_at(struct mr_ring_reader *r, uint64_t at, size_t len)
+{
+    uint64_t begin = at & (r->shape.data_bytes - 1);
+
+    if (len > mr_ring_max_payload(r->shape) || begin + len > r->shape.data_bytes)
+        return NULL;
+    r->data_used = mr_ring_end(at, len);
+    return r->data + begin;
+}
+
+/* -1: as mr_ring_peek */
+static inline int mr_ring_peek_brief(struct mr_ring_reader *r, const struct mr_ring_slot *s, uint32_t word,
+                                     struct mr_hdr *hdr, const void **payload, size_t *len)
+{
+    *len = word & MR_RING_BRIEF_MOST;
+    *hdr = (struct mr_hdr){.kind = MR_VC_KIND_EAGER,
+                           .note = (uint8_t)(word >> 16),
+                           .seq = s->brief.seq,
+                           .src = r->src,
+                           .rank = s->brief.rank,
+                           .tag = s->brief.tag,
+                           .ctx = s->brief.ctx,
+                           .len = *len};
+    if (__builtin_expect(*len <= MR_RING_BRIEF_INLINE, 1)) {
+        *payload = s->brief.bytes;
+        return 1;
+    }
+    *payload = mr_ring_data_at(r, *(volatile const uint64_t *)&s->brief.position, *len);
+    return *payload ? 1 : -1;
 }
 
 /*
@@ -137,11 +89,15 @@ static inline int mr_ring_peek(struct mr_ring_reader *r, struct mr_hdr *hdr, con
                                uint32_t *far)
 {
     const struct mr_ring_slot *s = &r->ring->slots[r->slot & (r->shape.num_slots - 1)];
+    uint32_t word;
     uint64_t at;
 
     if (__atomic_load_n(&s->seq, __ATOMIC_ACQUIRE) != (uint32_t)(r->slot + 1))
         return 0;
-    *len = *(volatile const uint32_t *)&s->len;
+    word = *(volatile const uint32_t *)&s->len;
+    if (__builtin_expect(word & MR_RING_BRIEF, 1))
+        return mr_ring_peek_brief(r, s, word, hdr, payload, len);
+    *len = word;
     *hdr = s->hdr;
     if (*len <= MR_RING_INLINE) {
         *payload = s->bytes;
@@ -153,11 +109,8 @@ static inline int mr_ring_peek(struct mr_ring_reader *r, struct mr_hdr *hdr, con
         *far = (uint32_t)at;
         return 1;
     }
-    if (*len > mr_ring_max_payload(r->shape) || (at & (r->shape.data_bytes - 1)) + *len > r->shape.data_bytes)
-        return -1;
-    *payload = r->data + (at & (r->shape.data_bytes - 1));
-    r->data_used = mr_ring_end(at, *len);
-    return 1;
+    *payload = mr_ring_data_at(r, at, *len);
+    return *payload ? 1 : -1;
 }
 
 /* Tell the writer what is free; all of it counts only once it is told. */

@@ -10,14 +10,32 @@
 
 #define MR_RING_INLINE 72
 #define MR_RING_FAR    (UINT64_C(1) << 63)
+#define MR_RING_BRIEF  0x80000000u /* in the length: and bits 16 to 23 are the note */
+#define MR_RING_BRIEF_INLINE 104
+#define MR_RING_BRIEF_MOST   0xffffu
+
+/* What a header says of an eager message of one packet. 40 bytes of the payload are in the first cache line. */
+struct mr_ring_brief {
+    int32_t rank, tag;
+    uint32_t ctx, seq;
+    union {
+        uint8_t bytes[MR_RING_BRIEF_INLINE];
+        uint64_t position; /* as below */
+    };
+};
 
 struct mr_ring_slot {
     uint32_t seq;
     uint32_t len;
-    struct mr_hdr hdr;
     union {
-        uint8_t bytes[MR_RING_INLINE];
-        uint64_t position; /* in the data area, counted without end; or MR_RING_FAR | number */
+        struct {
+            struct mr_hdr hdr;
+            union {
+                uint8_t bytes[MR_RING_INLINE];
+                uint64_t position; /* in the data area, counted without end; or MR_RING_FAR | number */
+            };
+        };
+        struct mr_ring_brief brief; /* MR_RING_BRIEF in the length */
     };
 };
 _Static_assert(sizeof(struct mr_ring_slot) == 128, "two cache lines");
@@ -44,6 +62,12 @@ static inline size_t mr_ring_bytes(struct mr_ring_shape s)
 static inline size_t mr_ring_max_payload(struct mr_ring_shape s)
 {
     return s.data_bytes / 2;
+}
+
+/* Where a payload that begins there ends: the next one begins in another cache line. */
+static inline uint64_t mr_ring_end(uint64_t at, size_t len)
+{
+    return (at + len + 63) & ~(uint64_t)63;
 }
 
 static inline uint8_t *mr_ring_data(struct mr_ring *ring, struct mr_ring_shape s)

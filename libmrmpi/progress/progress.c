@@ -26,6 +26,8 @@
 #define SLEEP_NET_US  50
 /* The clock is read once in so many idle looks. */
 #define CLOCK_EVERY 64
+/* Idle looks before the first one that pauses: an answer comes meanwhile, and a pause is a tenth of it, or more. */
+#define KEEN_LOOKS 64
 /* A test looks so often at most, while there is something to do: a flood must not hold it. */
 #define TEST_LOOKS     8
 #define SPIN_SHIFT_MAX 8
@@ -176,7 +178,8 @@ static void idle_alone(struct idle *idle)
         lend_core(idle);
         return;
     }
-    relax();
+    if (idle->rounds > KEEN_LOOKS)
+        relax();
     if (idle->rounds % CLOCK_EVERY)
         return;
     if (all.spin_shift >= SPIN_SHIFT_MAX)

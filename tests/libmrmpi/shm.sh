@@ -10,6 +10,14 @@ ok "large messages by two copies" counters MRMPI_SINGLE_COPY=0
 is "nothing was copied by the kernel then" "$(grep -c shm_single_copy "$tmp/out")" 0
 is "what is long lies in the pools" "$(grep -c shm_pooled "$tmp/out")" 2
 is "both ranks print their counters" "$(grep -c 'rendezvous_sent=' "$tmp/out")" 2
+counters2() { counters MRMPI_OVERSUBSCRIBED=0 "$@"; }
+ok "large messages are pushed" counters2 MRMPI_SHM_COPY=push
+ok "read by the receiver" counters2 MRMPI_SHM_COPY=read
+is "then both ranks were copied to by the kernel" "$(grep -c shm_single_copy_bytes= "$tmp/out")" 2
+ok "moved by both" counters2 MRMPI_SHM_COPY=halves
+is "then, too" "$(grep -c shm_single_copy_bytes= "$tmp/out")" 2
+ok "in whatever way is learnt" counters2 MRMPI_SHM_COPY=auto
+ok "which can be seen" grep -q 'inside the host, .* KiB .*: push .* GB/s; chosen: ' "$tmp/out"
 ok "more ranks than cores: single copy" counters MRMPI_OVERSUBSCRIBED=1
 is "both ranks were copied to by the kernel" "$(grep -c shm_single_copy_bytes= "$tmp/out")" 2
 

@@ -8,6 +8,7 @@
 #include "libmrmpi/channel/shm_copy.h"
 #include "libmrmpi/channel/shm_pool.h"
 #include "libmrmpi/channel/shm_ring.h"
+#include "libmrmpi/channel/shm_ring_writer.h"
 #include "tests/check.h"
 
 enum { CHUNKS = 5, CHUNK = 8192, LONGEST = 2 * CHUNK };
@@ -180,7 +181,7 @@ START_TEST(packets_between_two_threads)
     ck_assert_ptr_nonnull(ring);
     memset(ring, 0, 16384);
     mr_ring_writer_init(&w, ring, few);
-    mr_ring_reader_init(&r, ring, few);
+    mr_ring_reader_init(&r, ring, few, 0);
     streaming = _i;
     ck_assert_int_eq(pthread_create(&thread, NULL, writer, NULL), 0);
     while (i < PACKETS) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "libmrmpi/channel/shm_ring.h"
+#include "libmrmpi/channel/shm_ring_writer.h"
 #include "tests/check.h"
 
 static const struct mr_ring_shape small = {.num_slots = 8, .data_bytes = 4096};
@@ -19,7 +20,7 @@ static void setup(void)
     ck_assert_uint_le(mr_ring_bytes(small), 16384);
     memset(memory, 0, 16384);
     mr_ring_writer_init(&w, memory, small);
-    mr_ring_reader_init(&r, memory, small);
+    mr_ring_reader_init(&r, memory, small, 5);
 }
 
 static void teardown(void)
@@ -32,14 +33,34 @@ static uint8_t byte_of(uint64_t number, size_t i)
     return (uint8_t)(number * 31 + i * 7);
 }
 
+/* What a packet's header says. Odd ones are written briefly. */
+static struct mr_hdr header_of(uint64_t number, size_t len)
+{
+    return (struct mr_hdr){.kind = MR_VC_KIND_EAGER,
+                           .note = (uint8_t)(number * 5),
+                           .seq = (uint32_t)number * 3,
+                           .src = 5,
+                           .rank = -(int32_t)number,
+                           .tag = (int32_t)number,
+                           .ctx = (uint32_t)number * 7,
+                           .len = len};
+}
+
 static bool put(uint64_t number, size_t len)
 {
     static _Thread_local uint8_t bytes[4096];
-    struct mr_hdr hdr = {.tag = (int32_t)number, .len = len};
+    struct mr_hdr hdr = header_of(number, len);
 
     for (size_t i = 0; i < len; i++)
         bytes[i] = byte_of(number, i);
-    return mr_ring_write(&w, &hdr, bytes, len);
+    return number % 2 ? mr_ring_write_brief(&w, &hdr, bytes, len) : mr_ring_write(&w, &hdr, bytes, len);
+}
+
+static bool same(const struct mr_hdr *hdr, uint64_t number, size_t len)
+{
+    struct mr_hdr wanted = header_of(number, len);
+
+    return !memcmp(hdr, &wanted, sizeof(wanted));
 }
 
 /* Takes one packet and compares every byte. 1: taken, 0: none, -1: wrong or broken. */
@@ -55,7 +76,7 @@ static int take(uint64_t number, size_t len)
         mr_ring_tell(&r);
         return n;
     }
-    if (got != len || hdr.len != len || hdr.tag != (int32_t)number)
+    if (got != len || !same(&hdr, number, len))
         return -1;
     for (size_t i = 0; i < len; i++)
         if (((const uint8_t *)payload)[i] != byte_of(number, i))
@@ -75,6 +96,17 @@ START_TEST(empty_and_full)
     ck_assert_int_eq(take(8, 8), 0);
     ck_assert(put(8, 8));
     ck_assert_int_eq(take(8, 8), 1);
+}
+END_TEST
+
+/* Every length that goes briefly, at places that wander through slots and data area. */
+START_TEST(every_short_length)
+{
+    for (size_t len = 0; len <= 2048; len++) {
+        ck_assert(put(2 * len + 1, len));
+        ck_assert_int_eq(take(2 * len + 1, len), 1);
+        ck_assert_int_eq(take(0, 0), 0);
+    }
 }
 END_TEST
 
@@ -152,19 +184,21 @@ START_TEST(mad_writer)
 {
     struct mr_ring_slot *slots = ((struct mr_ring *)memory)->slots;
 
-    ck_assert(put(1, 100));
-    switch (_i) {
+    unsigned number = _i / 3; /* odd: brief */
+
+    ck_assert(put(number, 200));
+    switch (_i % 3) {
     case 0:
-        slots[0].len = 2049;
+        slots[0].len = number ? MR_RING_BRIEF | 2049 : 2049;
         break;
     case 1:
         slots[0].len = UINT32_MAX;
         break;
     case 2:
-        slots[0].position = 4095;
+        *(number ? &slots[0].brief.position : &slots[0].position) = 4095;
         break;
     }
-    ck_assert_int_eq(take(1, 100), -1);
+    ck_assert_int_eq(take(number, 200), -1);
 }
 END_TEST
 
@@ -175,9 +209,10 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, empty_and_full);
+    tcase_add_test(c, every_short_length);
     tcase_add_test(c, largest_at_every_position);
     tcase_add_loop_test(c, random_sizes, 0, 4);
     tcase_add_test(c, two_threads);
-    tcase_add_loop_test(c, mad_writer, 0, 3);
+    tcase_add_loop_test(c, mad_writer, 0, 6);
     return check_run(c, NULL);
 }

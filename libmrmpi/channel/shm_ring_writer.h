@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The writer of a ring: see shm_ring.h. */
+#ifndef MRMPI_SHM_RING_WRITER_H
+#define MRMPI_SHM_RING_WRITER_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "libmrmpi/channel/shm_ring_shared.h"
+
+struct mr_ring_writer {
+    struct mr_ring *ring;
+    uint8_t *data;
+    uint64_t slot, position;          /* next to be written */
+    uint64_t slots_freed, data_freed; /* as last seen */
+    struct mr_ring_shape shape;
+};
+
+static inline void mr_ring_writer_init(struct mr_ring_writer *w, void *memory, struct mr_ring_shape shape)
+{
+    *w = (struct mr_ring_writer){.ring = memory, .data = mr_ring_data(memory, shape), .shape = shape};
+}
+
+/* Where the next payload of len bytes would start and end; payloads are never split at the end of the area. */
+static inline uint64_t mr_ring_place(const struct mr_ring_writer *w, size_t len)
+{
+    uint64_t at = w->position;
+    uint64_t left = w->shape.data_bytes - (at & (w->shape.data_bytes - 1));
+
+    return len > left ? at + left : at;
+}
+
+/* in_slot: so many bytes lie in the slot itself */
+static inline bool mr_ring_fits(const struct mr_ring_writer *w, size_t len, size_t in_slot)
+{
+    return w->slot - w->slots_freed < w->shape.num_slots &&
+           (len <= in_slot || mr_ring_end(mr_ring_place(w, len), len) - w->data_freed <= w->shape.data_bytes);
+}
+
+static inline bool mr_ring_has_room(struct mr_ring_writer *w, size_t len, size_t in_slot)
+{
+    if (__builtin_expect(mr_ring_fits(w, len, in_slot), 1))
+        return true;
+    w->slots_freed = __atomic_load_n(&w->ring->slots_freed, __ATOMIC_ACQUIRE);
+    w->data_freed = __atomic_load_n(&w->ring->data_freed, __ATOMIC_ACQUIRE);
+    return mr_ring_fits(w, len, in_slot);
+}
+
+/* A place in the data area; *at: where, as slots say it. There is room. */
+static inline void *mr_ring_take(struct mr_ring_writer *w, size_t len, uint64_t *at)
+{
+    *at = mr_ring_place(w, len);
+    w->position = mr_ring_end(*at, len);
+    return w->data + (*at & (w->shape.data_bytes - 1));
+}
+
+static inline struct mr_ring_slot *mr_ring_slot(const struct mr_ring_writer *w)
+{
+    return &w->ring->slots[w->slot & (w->shape.num_slots - 1)];
+}
+
+/* Where the payload of the next packet goes, for the caller to write; NULL: the ring is full. len <=
+ * mr_ring_max_payload. */
+static inline void *mr_ring_begin(struct mr_ring_writer *w, size_t len)
+{
+    struct mr_ring_slot *s;
+
+    if (!mr_ring_has_room(w, len, MR_RING_INLINE))
+        return NULL;
+    s = mr_ring_slot(w);
+    return len <= MR_RING_INLINE ? s->bytes : mr_ring_take(w, len, &s->position);
+}
+
+/* The packet that was begun is there. */
+static inline void mr_ring_commit(struct mr_ring_writer *w, const struct mr_hdr *hdr, size_t len)
+{
+    struct mr_ring_slot *s = mr_ring_slot(w);
+
+    s->len = (uint32_t)len;
+    s->hdr = *hdr;
+    __atomic_store_n(&s->seq, (uint32_t)(w->slot + 1), __ATOMIC_RELEASE);
+    w->slot++;
+}
+
+/* A few bytes, without a call. */
+static inline void mr_ring_copy(void *to, const void *from, size_t len)
+{
+    uint64_t first, last;
+
+    if (len > 16 || len < 8) {
+        memcpy(to, from, len);
+        return;
+    }
+    memcpy(&first, from, 8);
+    memcpy(&last, (const char *)from + len - 8, 8);
+    memcpy(to, &first, 8);
+    memcpy((char *)to + len - 8, &last, 8);
+}
+
+/* A message of one packet, of at most MR_RING_BRIEF_MOST bytes. False: the ring is full. */
+static inline bool mr_ring_write_brief(struct mr_ring_writer *w, const struct mr_hdr *hdr, const void *payload,
+                                       size_t len)
+{
+    struct mr_ring_slot *s;
+    void *to;
+
+    if (!mr_ring_has_room(w, len, MR_RING_BRIEF_INLINE))
+        return false;
+    s = mr_ring_slot(w);
+    to = __builtin_expect(len <= MR_RING_BRIEF_INLINE, 1) ? s->brief.bytes : mr_ring_take(w, len, &s->brief.position);
+    mr_ring_copy(to, payload, len);
+    s->len = MR_RING_BRIEF | (uint32_t)hdr->note << 16 | (uint32_t)len;
+    s->brief.rank = hdr->rank;
+    s->brief.tag = hdr->tag;
+    s->brief.ctx = hdr->ctx;
+    s->brief.seq = hdr->seq;
+    __atomic_store_n(&s->seq, (uint32_t)(w->slot + 1), __ATOMIC_RELEASE);
+    w->slot++;
+    return true;
+}
+
+/* Both at once. False: the ring is full. */
+static inline bool mr_ring_write(struct mr_ring_writer *w, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    void *to = mr_ring_begin(w, len);
+
+    if (__builtin_expect(!to, 0))
+        return false;
+    if (len)
+        memcpy(to, payload, len);
+    mr_ring_commit(w, hdr, len);
+    return true;
+}
+
+/* Begun with length 0: a packet whose payload of more than MR_RING_INLINE bytes lies elsewhere, at `number`. */
+static inline void mr_ring_commit_far(struct mr_ring_writer *w, const struct mr_hdr *hdr, uint32_t number, size_t len)
+{
+    mr_ring_slot(w)->position = MR_RING_FAR | number;
+    mr_ring_commit(w, hdr, len);
+}
+
+#endif
