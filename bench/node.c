@@ -144,7 +144,7 @@ static double measure(void (*step)(int bytes), int bytes)
 
 static void report(const char *kind, int bytes)
 {
-    double s;
+    double s = 0;
 
     if (!strcmp(kind, "latency"))
         s = 1e6 * measure(round_trip, bytes) / 2;

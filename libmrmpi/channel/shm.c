@@ -237,7 +237,7 @@ static int shm_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     mr_stat_add(MR_STAT_SHM_SENT, 1);
     if (__builtin_expect(!vc->data, 0)) { /* from now on short messages come by shm_send_short */
         vc->data = p;
-        mr_vc_set_short_below(vc, POOL_MIN);
+        mr_vc_set_short_below(vc, shm.eager_max < POOL_MIN ? shm.eager_max + 1 : POOL_MIN);
     }
     if (__builtin_expect(p->first != NULL, 0) || !write_packet(p, hdr, payload, len))
         return put_aside(p, hdr, payload, len);
