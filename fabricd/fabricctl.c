@@ -45,6 +45,7 @@ static const char usage[] =
     "      [--cgroup DIRECTORY]   its processes are in this cgroup, and it ends with it\n"
     "      [--lease SECONDS]      it ends when none of its processes was there for so long\n"
     "      [--small-ratio S:L]    of what it sends over a rail, S of S + L may go ahead as small messages; 'none'\n"
+    "      [--run N]              which run of the job it is, as its scheduler counts them\n"
     "      [--renew]              only what is given changes, the lease begins anew: the job is there\n"
     "      [--cluster]            of a running job of Slurm, on all of its nodes: nothing else of it changes\n"
     "  job give JOB [CLASS]       another class for a job that is there; '-': what its user or the rules say\n"
@@ -52,6 +53,7 @@ static const char usage[] =
     "      [--small-ratio S:L]    as above, with both; without CLASS nothing else changes\n"
     "  job show JOB               the class and service levels that processes of the job have\n"
     "  job del JOB                forget a job\n"
+    "      [--run N]              unless it is in a later run than this by now\n"
     "  rail list                  the ports of this host\n"
     "  top [--interval S] [--count N]    rails with their rates, classes and jobs, every S (2) seconds, N times\n"
     "\n"
@@ -344,6 +346,7 @@ int main(int argc, char **argv)
         {"cluster", no_argument, NULL, 'c'},
         {"small-ratio", required_argument, NULL, 'R'},
         {"renew", no_argument, NULL, 'r'},
+        {"run", required_argument, NULL, 'U'},
         {"cgroup", required_argument, NULL, 'g'},
         {"lease", required_argument, NULL, 't'},
         {"interval", required_argument, NULL, 'i'},
@@ -402,6 +405,9 @@ int main(int argc, char **argv)
             break;
         case 'r':
             a.job.renew = true;
+            break;
+        case 'U':
+            a.job.run = optarg;
             break;
         case 'l':
             if (a.plan.num_loads == PLAN_LOADS_MAX) {

@@ -26,6 +26,7 @@ static int check_job(const struct fd_job *j)
                 message_good_text(j->partition, sizeof(j->partition), true) &&
                 message_good_text(j->wish, sizeof(j->wish), true) &&
                 message_good_text(j->cgroup, sizeof(j->cgroup), true) && j->lease_s <= FD_LEASE_MAX &&
+                j->run <= FD_RUN_MAX &&
                 (!(j->flags & FD_JOB_RATIO) || ratio_good(&(struct ratio){j->ratio_small, j->ratio_large}));
     return good ? 0 : -EINVAL;
 }

@@ -48,6 +48,7 @@
 #define FD_CGROUP_MAX 256u      /* directory of a control group */
 #define FD_RATIO_MAX  12u       /* "1000:1000", with the terminating zero */
 #define FD_LEASE_MAX  31536000u /* seconds: a year */
+#define FD_RUN_MAX    0x7fffffffu
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs below are little-endian");
 
@@ -63,7 +64,7 @@ enum fd_type {
     FD_VERIFY = 17,     /* header only: read the tables of every port now */
     FD_APPLY = 18,      /* struct fd_apply followed by the policy's text and the lock's */
     FD_JOB_SET = 19,    /* struct fd_job */
-    FD_JOB_DEL = 20,    /* struct fd_job, only the id is looked at */
+    FD_JOB_DEL = 20,    /* struct fd_job, only id and run are looked at */
     FD_JOB_LIST = 21,   /* struct fd_job, of which only the id is looked at: jobs after this one; empty: all */
     FD_RAIL_LIST = 22,  /* header only */
     FD_DIFF = 23,       /* as FD_APPLY, but nothing is changed: what would apply change on which port? */
@@ -175,12 +176,19 @@ struct fd_job {
     char cgroup[FD_CGROUP_MAX]; /* directory of the job's control group: its processes are in it, and it ends with it */
     uint32_t lease_s; /* 1..FD_LEASE_MAX: it ends when none of its processes was there for so long; 0: not given */
     uint16_t ratio_small, ratio_large; /* with FD_JOB_RATIO: its small ratio; 0, 0: it is to have none */
+    uint32_t run; /* with FD_JOB_RUN, 0..FD_RUN_MAX: which run of the job, as a scheduler counts those of its id */
+    uint32_t reserved;
 };
 
 /* fd_job.flags of FD_JOB_SET: the job is there, what is not given stays, class_name and wish are not looked at. */
 #define FD_JOB_RENEW 1u
 #define FD_JOB_RATIO 2u /* also of FD_JOB_GIVE and FD_JOB_CHOOSE: ratio_small and ratio_large are looked at */
 #define FD_JOB_SAME  4u /* of FD_JOB_GIVE and FD_JOB_CHOOSE: class_name and wish are not looked at */
+/*
+ * run is given. Of FD_JOB_RENEW: -ENOENT if the job is there in another run. Of FD_JOB_DEL: -ENOENT if it is there in a
+ * later run than this. A job of which no run is known is there in every run.
+ */
+#define FD_JOB_RUN 8u
 
 struct fd_more {
     struct fd_header h;
@@ -201,7 +209,7 @@ static_assert(sizeof(struct fd_pace) == 144, "layout");
 static_assert(sizeof(struct fd_reads) == 24, "layout");
 static_assert(sizeof(struct fd_apply) == 272, "layout");
 static_assert(sizeof(struct fd_class) == 48, "layout");
-static_assert(sizeof(struct fd_job) == 672, "layout");
+static_assert(sizeof(struct fd_job) == 680, "layout");
 static_assert(sizeof(struct fd_more) == 80, "layout");
 static_assert(sizeof(struct fd_done) == 24, "layout");
 

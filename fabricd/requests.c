@@ -75,6 +75,12 @@ static void ratio_of(const struct fd_job *m, char out[FD_RATIO_MAX])
         memcpy(out, RATIO_NONE, sizeof(RATIO_NONE));
 }
 
+/* As struct job has it. */
+static uint32_t run_of(const struct fd_job *m)
+{
+    return m->flags & FD_JOB_RUN ? m->run + 1 : 0;
+}
+
 static int on_job_set(struct daemon *d, struct client *c, const struct fd_job *m)
 {
     struct job job = {.uid = m->uid};
@@ -90,6 +96,7 @@ static int on_job_set(struct daemon *d, struct client *c, const struct fd_job *m
     memcpy(job.wish, m->wish, sizeof(job.wish));
     memcpy(job.cgroup, m->cgroup, sizeof(job.cgroup));
     job.lease_s = m->lease_s;
+    job.run = run_of(m);
     ratio_of(m, job.small_ratio);
     int rc = m->flags & FD_JOB_RENEW ? orders_job_renew(d, &job, c->cred.uid, &why)
                                      : orders_job_set(d, &job, c->cred.uid, &why);
@@ -136,7 +143,7 @@ static int on_job_choose(struct daemon *d, struct client *c, const struct fd_job
 
 static int on_job_del(struct daemon *d, struct client *c, const struct fd_job *m)
 {
-    return server_is_privileged(c) ? orders_job_end(d, m->job, c->cred.uid) : -EACCES;
+    return server_is_privileged(c) ? orders_job_end(d, m->job, run_of(m), c->cred.uid) : -EACCES;
 }
 
 static int on_forget(struct daemon *d, struct client *c, const struct fd_class *m)

@@ -80,6 +80,7 @@ int order_ratio(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id,
                 sd_bus_error *err);
 /* Is it one, or "none"? */
 int order_ratio_good(const char *small_ratio, bool may_be_empty, sd_bus_error *err);
-int order_end(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, sd_bus_error *err);
+/* run: as struct job has it. */
+int order_end(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, uint32_t run, sd_bus_error *err);
 
 #endif

@@ -91,6 +91,8 @@ static int get_number(sd_bus *bus, const char *path, const char *interface, cons
         return -ENOENT;
     if (!strcmp(property, "Since"))
         return sd_bus_message_append(reply, "t", (uint64_t)job->since * 1000000);
+    if (!strcmp(property, "Run"))
+        return sd_bus_message_append(reply, "i", (int32_t)job->run - 1);
     return sd_bus_message_append(reply, "u", !strcmp(property, "Lease") ? job->lease_s : job->uid);
 }
 
@@ -117,7 +119,7 @@ static int on_end_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool ma
     if (!job)
         return order_no_job(err, sd_bus_message_get_path(m));
     strcpy(id, job->id);
-    return order_end(b, m, uid, id, err);
+    return order_end(b, m, uid, id, 0, err);
 }
 
 static int on_end(sd_bus_message *m, void *arg, sd_bus_error *err)
@@ -141,6 +143,7 @@ static const sd_bus_vtable job_vtable[] = {
     SD_BUS_PROPERTY("Cgroup", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("SmallRatio", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_PROPERTY("Lease", "u", get_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Run", "i", get_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
     SD_BUS_METHOD_WITH_ARGS("SetClass", SD_BUS_ARGS("s", class), SD_BUS_NO_RESULT, on_set_class,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("End", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_end, SD_BUS_VTABLE_UNPRIVILEGED),
@@ -162,7 +165,8 @@ void job_tell(struct dbus *b, const struct job *job, enum job_news news)
         sd_bus_emit_object_added(b->bus, path);
     else if (news == JOB_CHANGED)
         sd_bus_emit_properties_changed(b->bus, path, DBUS_JOB, "Class", "Given", "Wish", "Source", "Since", "User",
-                                       "Account", "Qos", "Partition", "Name", "Cgroup", "SmallRatio", "Lease", NULL);
+                                       "Account", "Qos", "Partition", "Name", "Cgroup", "SmallRatio", "Lease", "Run",
+                                       NULL);
     else
         sd_bus_emit_interfaces_removed(b->bus, path, DBUS_JOB, NULL);
     free(path);

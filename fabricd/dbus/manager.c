@@ -137,6 +137,22 @@ static int read_lease(sd_bus_message *m, struct job *job, sd_bus_error *err)
     return rc;
 }
 
+static int good_run(uint32_t run, sd_bus_error *err)
+{
+    if (run <= FD_RUN_MAX)
+        return 0;
+    return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS, "run is %u; allowed: 0 to %u", run, FD_RUN_MAX);
+}
+
+static int read_run(sd_bus_message *m, struct job *job, sd_bus_error *err)
+{
+    int rc = sd_bus_message_read(m, "v", "u", &job->run);
+    if (rc >= 0)
+        rc = good_run(job->run, err);
+    job->run++;
+    return rc;
+}
+
 static int read_options(sd_bus_message *m, struct job *job, sd_bus_error *err)
 {
     const struct {
@@ -160,10 +176,12 @@ static int read_options(sd_bus_message *m, struct job *job, sd_bus_error *err)
             i++;
         if (rc >= 0 && i == n && !strcmp(key, "lease"))
             rc = read_lease(m, job, err);
+        else if (rc >= 0 && i == n && !strcmp(key, "run"))
+            rc = read_run(m, job, err);
         else if (rc >= 0 && i == n)
             return sd_bus_error_setf(err, SD_BUS_ERROR_INVALID_ARGS,
                                      "no such option: '%s'; allowed: account, qos, "
-                                     "partition, name, wish, cgroup, lease, small_ratio",
+                                     "partition, name, wish, cgroup, lease, run, small_ratio",
                                      key);
         else if (rc >= 0 && (rc = sd_bus_message_read(m, "v", "s", &value)) >= 0)
             rc = order_text(options[i].to, options[i].size, value, key, true, err);
@@ -261,7 +279,22 @@ static int on_end_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool ma
 {
     const char *id;
     int rc = sd_bus_message_read(m, "s", &id);
-    return rc < 0 ? rc : order_end(b, m, uid, id, err);
+    return rc < 0 ? rc : order_end(b, m, uid, id, 0, err);
+}
+
+static int on_end_run_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
+{
+    const char *id;
+    uint32_t run;
+    int rc = sd_bus_message_read(m, "su", &id, &run);
+    if (rc >= 0)
+        rc = good_run(run, err);
+    return rc < 0 ? rc : order_end(b, m, uid, id, run + 1, err);
+}
+
+static int on_end_run(sd_bus_message *m, void *arg, sd_bus_error *err)
+{
+    return sender_ask(arg, m, true, on_end_run_known, err);
 }
 
 static int on_end(sd_bus_message *m, void *arg, sd_bus_error *err)
@@ -315,11 +348,12 @@ static int on_describe_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bo
     if (!job || (!may && job->uid != uid))
         return sd_bus_error_setf(err, DBUS_NO_JOB, "there is no job '%s'%s", id, may ? "" : " of yours");
     const char *class_name = job_class(b->d, job, &source);
-    return sd_bus_reply_method_return(
-        m, "a{sv}", 14, "Id", "s", job->id, "Class", "s", class_name, "Given", "s", job->class_name, "Wish", "s",
-        job->wish, "Source", "s", source, "Since", "t", (uint64_t)job->since * 1000000, "User", "u", job->uid,
-        "Account", "s", job->account, "Qos", "s", job->qos, "Partition", "s", job->partition, "Name", "s", job->name,
-        "Cgroup", "s", job->cgroup, "Lease", "u", job->lease_s, "SmallRatio", "s", job->small_ratio);
+    return sd_bus_reply_method_return(m, "a{sv}", 15, "Run", "i", (int32_t)job->run - 1, "Id", "s", job->id, "Class",
+                                      "s", class_name, "Given", "s", job->class_name, "Wish", "s", job->wish, "Source",
+                                      "s", source, "Since", "t", (uint64_t)job->since * 1000000, "User", "u", job->uid,
+                                      "Account", "s", job->account, "Qos", "s", job->qos, "Partition", "s",
+                                      job->partition, "Name", "s", job->name, "Cgroup", "s", job->cgroup, "Lease", "u",
+                                      job->lease_s, "SmallRatio", "s", job->small_ratio);
 }
 
 static int on_describe(sd_bus_message *m, void *arg, sd_bus_error *err)
@@ -353,6 +387,8 @@ static const sd_bus_vtable manager_vtable[] = {
     SD_BUS_METHOD_WITH_ARGS("SetSmallRatio", SD_BUS_ARGS("s", id, "s", ratio), SD_BUS_NO_RESULT, on_ratio,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("EndJob", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, on_end, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("EndRun", SD_BUS_ARGS("s", id, "u", run), SD_BUS_NO_RESULT, on_end_run,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("ListJobs", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sossut)", jobs), on_list,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("DescribeJob", SD_BUS_ARGS("s", id), SD_BUS_RESULT("a{sv}", job), on_describe,

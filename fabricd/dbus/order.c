@@ -99,9 +99,9 @@ int order_ratio(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id,
     return rc < 0 ? rc : sd_bus_reply_method_return(m, NULL);
 }
 
-int order_end(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, sd_bus_error *err)
+int order_end(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, uint32_t run, sd_bus_error *err)
 {
     struct text why = {0};
-    int rc = outcome(b, orders_job_end(b->d, id, uid), id, &why, err);
+    int rc = outcome(b, orders_job_end(b->d, id, run, uid), id, &why, err);
     return rc < 0 ? rc : sd_bus_reply_method_return(m, NULL);
 }

@@ -48,6 +48,18 @@ static bool lease(const struct ask_options *o, uint32_t *seconds)
     return true;
 }
 
+static bool run(const struct ask_options *o, struct fd_job *m)
+{
+    uint64_t n = 0;
+    if (o->run && (!ydoc_uint_of(o->run, &n) || n > FD_RUN_MAX)) {
+        fprintf(stderr, "fabricctl: the run is '%s'; allowed: 0 to %u\n", o->run, FD_RUN_MAX);
+        return false;
+    }
+    m->flags |= o->run ? FD_JOB_RUN : 0;
+    m->run = (uint32_t)n;
+    return true;
+}
+
 static bool small_ratio(const struct ask_options *o, struct fd_job *m)
 {
     struct ratio r = {0};
@@ -79,5 +91,6 @@ bool ask_job(const struct ask_options *o, enum fd_type type, const char *job, co
            ask_text(m->qos, sizeof(m->qos), o->qos, "QOS") &&
            ask_text(m->partition, sizeof(m->partition), o->partition, "partition") &&
            ask_text(m->name, sizeof(m->name), o->name, "job name") &&
-           ask_text(m->cgroup, sizeof(m->cgroup), o->cgroup, "cgroup") && lease(o, &m->lease_s) && owner(o, &m->uid);
+           ask_text(m->cgroup, sizeof(m->cgroup), o->cgroup, "cgroup") && lease(o, &m->lease_s) && run(o, m) &&
+           owner(o, &m->uid);
 }

@@ -7,7 +7,7 @@
 
 /* Options of fabricctl; NULL: not given. */
 struct ask_options {
-    const char *user, *account, *qos, *partition, *name, *wish, *cgroup, *lease, *small_ratio;
+    const char *user, *account, *qos, *partition, *name, *wish, *cgroup, *lease, *small_ratio, *run;
     bool renew;
 };
 

@@ -16,6 +16,7 @@ struct job {
     char small_ratio[FD_RATIO_MAX]; /* ratio.h; empty: none */
     uint32_t lease_s; /* it ends when none of its processes has been seen for so long; 0: that does not end it */
     uint32_t uid;     /* its owner; FD_UID_ANY: a file of before jobs had owners does not say. Nobody is of it then */
+    uint32_t run;     /* 1 + the scheduler's number of its run; 0: not known, and so it is in every run */
     uint32_t since;   /* that it has its class: seconds of the epoch; 0: not known */
     char seat_class[FD_NAME_MAX]; /* the class that it has, if that has limits and was not given; else empty */
 

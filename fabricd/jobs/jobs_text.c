@@ -62,6 +62,8 @@ static void line(struct text *t, const struct daemon *d, const struct job *job, 
         text_printf(t, ", small_ratio: \"%s\"", job->small_ratio);
     if (job->lease_s)
         text_printf(t, ", lease: %u", job->lease_s);
+    if (job->run > 1) /* most jobs have but the first */
+        text_printf(t, ", run: %u", job->run - 1);
     put_note(t, job, p, user);
     text_put(t, "}\n", 2);
 }

@@ -57,14 +57,12 @@ static bool read_text(struct ydoc *y, yaml_node_t *n, const char *what, char *ou
 /* One with an error is left out. */
 static void parse_job(struct reader *r, yaml_node_t *n)
 {
-    enum { ID, UID, SINCE, LEASE, END, KEYS };
+    enum { ID, UID, SINCE, LEASE, RUN, END, KEYS };
     struct ydoc *y = &r->y;
     unsigned errors = y->diag->errors;
-    struct ykey k[KEYS + COUNT(fields)] = {[ID] = {"id", true, NULL},
-                                           [UID] = {"uid", false, NULL},
-                                           [SINCE] = {"since", false, NULL},
-                                           [LEASE] = {"lease", false, NULL},
-                                           [END] = {"ended", false, NULL}};
+    struct ykey k[KEYS + COUNT(fields)] = {
+        [ID] = {"id", true, NULL},        [UID] = {"uid", false, NULL}, [SINCE] = {"since", false, NULL},
+        [LEASE] = {"lease", false, NULL}, [RUN] = {"run", false, NULL}, [END] = {"ended", false, NULL}};
     struct job job = {.uid = FD_UID_ANY};
     bool ended = false;
     for (unsigned i = 0; i < COUNT(fields); i++)
@@ -77,6 +75,8 @@ static void parse_job(struct reader *r, yaml_node_t *n)
         ydoc_uint(y, k[SINCE].value, "since", 1, UINT32_MAX, &job.since);
     if (k[LEASE].value)
         ydoc_uint(y, k[LEASE].value, "lease", 1, FD_LEASE_MAX, &job.lease_s);
+    if (k[RUN].value && ydoc_uint(y, k[RUN].value, "run", 0, FD_RUN_MAX, &job.run))
+        job.run++;
     if (k[END].value)
         ydoc_bool(y, k[END].value, "ended", &ended);
     for (unsigned i = 0; i < COUNT(fields); i++)
@@ -247,6 +247,8 @@ void journal_job(struct text *t, const struct job *job)
     }
     if (job->lease_s)
         text_printf(t, ", lease: %u", job->lease_s);
+    if (job->run)
+        text_printf(t, ", run: %u", job->run - 1);
     if (job->uid != FD_UID_ANY)
         text_printf(t, ", uid: %u", job->uid);
     if (job->since)

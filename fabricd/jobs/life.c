@@ -15,8 +15,8 @@
 #include <sys/inotify.h>
 
 #define EVERY_US   1000000u
-#define JOBS_EACH  4096 /* jobs that are looked at each time, */
-#define FILES_EACH 256  /* and cgroups, each a file to be read */
+#define JOBS_EACH  4096      /* jobs that are looked at each time, */
+#define FILES_EACH 256       /* and cgroups, each a file to be read */
 #define RETRY_US   60000000u /* after a job that has ended could not be struck out of the file */
 
 /* The cgroup of a job, as inotify tells of it. A job that is set anew has another. */
@@ -151,7 +151,8 @@ static bool adopt(struct life *l)
     for (struct client *c = server_clients(l->d->server); c; c = c->next) {
         struct claim *claim = &c->subscriber.claim;
         const struct job *job = *claim->by.path ? subscribers_job(l->d, c) : NULL;
-        if (job && !*job->cgroup && !strcmp(job->id, claim->by.id))
+        /* a run that is over may have had a group of this name, which is gone: it says nothing of this run */
+        if (job && !*job->cgroup && !strcmp(job->id, claim->by.id) && cgroups_look(claim->by.path) != CGROUP_GONE)
             any |= !orders_job_adopt(l->d, job->id, claim->by.path);
         if (job)
             *claim->by.path = 0;

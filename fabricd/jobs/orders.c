@@ -160,7 +160,7 @@ static bool same_but_for_time(const struct job *a, const struct job *b)
 {
     return !strcmp(a->account, b->account) && !strcmp(a->qos, b->qos) && !strcmp(a->partition, b->partition) &&
            !strcmp(a->name, b->name) && !strcmp(a->cgroup, b->cgroup) && a->uid == b->uid && a->lease_s == b->lease_s &&
-           !strcmp(a->small_ratio, b->small_ratio);
+           a->run == b->run && !strcmp(a->small_ratio, b->small_ratio);
 }
 
 /* empty: not given. */
@@ -182,7 +182,7 @@ static void take_given(char *to, const char *from, size_t size)
 int orders_job_renew(struct daemon *d, const struct job *job, uint32_t by, struct text *why)
 {
     const struct job *old = jobs_find(&d->jobs, job->id);
-    if (!old)
+    if (!old || (job->run && old->run && job->run != old->run))
         return -ENOENT;
     struct job now = *old;
     if (!cgroup_is_there(job, why))
@@ -198,6 +198,8 @@ int orders_job_renew(struct daemon *d, const struct job *job, uint32_t by, struc
         now.uid = job->uid;
     if (job->lease_s)
         now.lease_s = job->lease_s;
+    if (job->run)
+        now.run = job->run;
     take_ratio(&now, job->small_ratio);
     if (same_but_for_time(&now, old)) { /* nothing that the file or anybody has to know */
         jobs_seen(&d->jobs, job->id, orders_now_us());
@@ -304,9 +306,14 @@ static int end(struct daemon *d, const char *id, const char *how)
     return 0;
 }
 
-int orders_job_end(struct daemon *d, const char *id, uint32_t by)
+int orders_job_end(struct daemon *d, const char *id, uint32_t run, uint32_t by)
 {
+    const struct job *job = jobs_find(&d->jobs, id);
     char how[32];
+    if (job && run && job->run > run) {
+        log_info("job %s: run %u has ended, and it is in run %u: it goes on", id, run - 1, job->run - 1);
+        return -ENOENT;
+    }
     snprintf(how, sizeof(how), "by uid %u", by);
     return end(d, id, how);
 }

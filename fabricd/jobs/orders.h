@@ -26,7 +26,7 @@ int orders_job_set(struct daemon *d, const struct job *job, uint32_t by, struct 
 /*
  * What is given here of a job that is there is another now; texts that are empty, uid FD_UID_ANY and lease_s 0 are not
  * given, a small_ratio of RATIO_NONE is none, and class_name and wish are not looked at. Its lease begins anew.
- * -ENOENT: there is no such job; -EBADR as above, for its cgroup.
+ * -ENOENT: there is no such job, or it is in another run than the one given; -EBADR as above, for its cgroup.
  */
 int orders_job_renew(struct daemon *d, const struct job *job, uint32_t by, struct text *why);
 
@@ -49,8 +49,11 @@ int orders_job_choose(struct daemon *d, const char *id, const char *wish, uint32
  */
 int orders_job_ratio(struct daemon *d, const char *id, const char *small_ratio, uint32_t uid);
 
-/* The job is no more. -ENOENT: there was none; or another negative errno, with all as it was. */
-int orders_job_end(struct daemon *d, const char *id, uint32_t by);
+/*
+ * The run of the job (as struct job has it; 0: whichever it is in) is over, and with it those before. -ENOENT: there is
+ * no such job, or it is in a later run, which goes on; or another negative errno. All is as it was then.
+ */
+int orders_job_end(struct daemon *d, const char *id, uint32_t run, uint32_t by);
 /* The same, since the daemon has seen that it is (why: for the journal). */
 int orders_job_over(struct daemon *d, const char *id, const char *why);
 

@@ -72,7 +72,7 @@ ok "and its process hears of that" wait_for 5 grep -q 'class=urgent' watch
 fabricctl job list >q
 like "the socket shows it" '^- \{id: "4711", class: urgent, source: scheduler, since: "[^"]+", uid: '"$me"',.* account: phys, name: a b\}$' q
 manager DescribeJob s 4711 >q
-like "and the bus" '"Id" s "4711" "Class" s "urgent" "Given" s "urgent" "Wish" s "" "Source" s "scheduler" "Since" t [0-9]{16} "User" u '"$me"' "Account" s "phys" "Qos" s "" "Partition" s "" "Name" s "a b"' q
+like "and the bus" '"Run" i -1 "Id" s "4711" "Class" s "urgent" "Given" s "urgent" "Wish" s "" "Source" s "scheduler" "Since" t [0-9]{16} "User" u '"$me"' "Account" s "phys" "Qos" s "" "Partition" s "" "Name" s "a b"' q
 is "by its object, too" "$(all get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job Class)" 's "urgent"'
 ok "it is renewed" manager RenewJob 'sa{sv}' 4711 2 lease u 3600 qos s q
 manager DescribeJob s 4711 >q
@@ -83,6 +83,13 @@ is "which its object has" "$(all get-property org.mrmpi.Fabric1 /org/mrmpi/Fabri
 ok "and none again" manager SetSmallRatio ss 4711 none
 manager DescribeJob s 4711 >q
 like "which the manager has" '"Lease" u 3600 "SmallRatio" s ""$' q
+ok "it is told which run of the job it is" manager RenewJob 'sa{sv}' 4711 1 run u 7
+is "which its object has" "$(all get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job Run)" 'i 7'
+ok "another run of it is not there" refused "there is no job '4711'" manager RenewJob 'sa{sv}' 4711 1 run u 6
+ok "and has no end" refused "there is no job '4711'" manager EndRun su 4711 6
+ok "a job in its second run" manager RegisterJob 'ssua{sv}' twice batch "$me" 1 run u 1
+ok "ends with that" manager EndRun su twice 1
+ok "and once" refused "there is no job 'twice'" manager EndRun su twice 1
 ok "a job that is not there is not" refused "there is no job 'x y'" manager RenewJob 'sa{sv}' 'x y' 0
 ok "where its class can be changed" all call org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/_34711 org.mrmpi.Fabric1.Job SetClass s ""
 manager ListJobs >q
@@ -108,6 +115,8 @@ ok "too long an id" refused 'id: one, and 63 printable' manager RegisterJob 'ssu
 ok "an id that is not printable" refused 'id: one, and 63 printable' manager RegisterJob 'ssua{sv}' $'a\nb' batch 1 0
 ok "too long a class" refused 'class: 31 printable' manager SetJobClass ss other-1 "$(printf 'x%.0s' {1..32})"
 ok "no such option" refused "no such option: 'uid'; allowed: account, qos, partition, name, wish, cgroup, lease" manager RegisterJob 'ssua{sv}' 1 batch 1 1 uid s 0
+ok "a run that is none" refused 'run is 2147483648; allowed: 0 to 2147483647' manager RegisterJob 'ssua{sv}' 1 batch 1 1 run u 2147483648
+ok "nor has it an end" refused 'run is 2147483648; allowed: 0 to 2147483647' manager EndRun su other-1 2147483648
 ok "a lease that is none" refused 'lease is 0; allowed: 1 to 31536000 seconds' manager RegisterJob 'ssua{sv}' 1 batch 1 1 lease u 0
 ok "a ratio that is none" refused "small_ratio is '1:0'; allowed: SMALL:LARGE" manager RegisterJob 'ssua{sv}' 1 batch 1 1 small_ratio s 1:0
 ok "nor here" refused "small_ratio is '7'; allowed: SMALL:LARGE" manager SetSmallRatio ss other-1 7
@@ -129,6 +138,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   ok "he may not register" refused 'Access denied|only root' users RegisterJob 'ssua{sv}' his urgent 65534 0
   ok "nor set a class" refused 'Access denied|only root' users SetJobClass ss other-1 urgent
   ok "nor end a job" refused 'Access denied|only root' users EndJob s roots
+  ok "nor a run" refused 'Access denied|only root' users EndRun su roots 0
   ok "nor look at jobs' objects" refused 'Access denied|not allowed' \
     user get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/roots org.mrmpi.Fabric1.Job Class
   ok "nor list these" refused 'Access denied|not allowed' user call org.mrmpi.Fabric1 /org/mrmpi/Fabric1 \

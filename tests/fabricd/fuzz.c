@@ -201,8 +201,8 @@ static struct daemon *host(void)
 }
 
 /*
- * Lines: id, class, another class, a wish, a control group, and a number for owner, lease and half of a ratio, as the
- * arguments of the bus's methods. What is refused changes nothing, what is taken is there, and a job's line stays a
+ * Lines: id, class, another class, a wish, a control group, and a number for owner, lease, run and half of a ratio, as
+ * the arguments of the bus's methods. What is refused changes nothing, what is taken is there, and a job's line stays a
  * line.
  */
 static void bus(const char *input)
@@ -218,6 +218,7 @@ static void bus(const char *input)
     unsigned before = b.d->jobs.n;
     job.uid = (uint32_t)strtoul(number, NULL, 10);
     job.lease_s = job.uid % 3;
+    job.run = job.uid % 5;
     bool good = order_text(job.id, sizeof(job.id), id, "id", false, &err) >= 0 &&
                 order_text(job.class_name, sizeof(job.class_name), class_name, "class", true, &err) >= 0 &&
                 order_text(job.qos, sizeof(job.qos), class_name, "qos", true, &err) >= 0 &&

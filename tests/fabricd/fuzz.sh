@@ -43,7 +43,7 @@ printf '\x02fabd\x01\x00\x06\x00\x18\x00\x00\x00\x01\x00\x00\x00\xff\xff\xff\xff
 # the file of jobs, with a line of a daemon that was killed; and calls of the bus
 {
   printf '\x06# written by fabricd: the last line of a job holds\nboot: 0-1\njobs:\n  - {id: "7", class: a, uid: 4, since: 9}\n'
-  printf '  - {id: b c, qos: "\\"x", lease: 60, cgroup: /sys/fs/cgroup/pids/x}\n  - {id: "7", ended: true}\n  - {id: c, cl'
+  printf '  - {id: b c, qos: "\\"x", lease: 60, run: 2, cgroup: /sys/fs/cgroup/pids/x}\n  - {id: "7", ended: true}\n  - {id: c, cl'
 } >seeds/jobs
 printf '\x07job 1\na\nb\na\n\n4242\n' >seeds/bus
 printf '\x07"}, {x\n\n\na\n/sys/fs/cgroup/pids/x\n7\n' >seeds/bus2

@@ -94,6 +94,46 @@ done
 ok "a lease of nothing is none" exits 2 fabricctl job set c urgent --user "$me" --lease 0
 ok "nor is one of more than a year" exits 2 fabricctl job set c urgent --user "$me" --lease 31536001
 
+# ---- a job that is requeued: one id, several runs -----------------------------------------------------------------
+has() { fabricctl job list | grep -Eq -- "$1"; }
+fails() { ! "$@" >q 2>&1 && grep -q 'there is no such job' q; }
+ok "the first run of a job" fabricctl job set again urgent --user "$me" --run 0 --account old
+ok "the next begins before the first has been ended" fabricctl job set again batch --user "$me" --run 1
+ok "it is new in everything" has '^- \{id: again, class: batch, [^}]*user: [^,}]*, run: 1\}$'
+ok "the end of the first comes late, and there is no such job" fails fabricctl job del again --run 0
+ok "the next goes on" has '^- \{id: again, class: batch, .*run: 1\}$'
+like "which the journal says" 'job again: run 0 has ended, and it is in run 1: it goes on' log
+ok "its own end ends it" fabricctl job del again --run 1
+ok "for good" unknown again
+ok "a run whose end never came" fabricctl job set again urgent --user "$me" --run 2
+ok "ends with a later one" fabricctl job del again --run 5
+ok "and is gone" unknown again
+ok "a job in its fourth run" fabricctl job set again urgent --user "$me" --run 3
+ok "is renewed in that run" fabricctl job set again - --renew --run 3 --account x
+ok "and not in another, before" fails fabricctl job set again - --renew --run 2 --account y
+ok "or after" fails fabricctl job set again - --renew --run 4 --account y
+ok "which changes nothing" has '^- \{id: again, class: urgent, .*account: .?x.?, run: 3\}$'
+ok "who names no run ends any" fabricctl job del again
+ok "a job of which no run is known" fabricctl job set again urgent --user "$me"
+ok "ends with any" fabricctl job del again --run 0
+for bad in -1 2147483648 x ''; do
+  ok "'$bad' is no run" exits 2 fabricctl job set again urgent --user "$me" --run "$bad"
+done
+ok "a run that has a lease" fabricctl job set again urgent --user "$me" --run 0 --lease 1
+ok "and the next, which has none, begun before it runs out" fabricctl job set again batch --user "$me" --run 1
+group $g/again 1
+ok "a run whose group is in use" fabricctl job set group urgent --user "$me" --run 0 --cgroup $g/again
+looked_at "root$g/again/cgroup.events"
+sleep 1.5 # until that has been seen, and the lease is over
+rm -r "root$g/again"
+group $g/again 0
+ok "and the next, whose group has the same name and is empty" fabricctl job set group batch --user "$me" --run 1 --cgroup $g/again
+sleep 2.5
+ok "neither lease" known again
+ok "nor group of the first ends the next" known group
+ok "they end" fabricctl job del again --run 1
+ok "each" fabricctl job del group --run 1
+
 # ---- a process that is connected ----------------------------------------------------------------------------------
 ok "a short lease" fabricctl job set live urgent --user "$me" --lease 2
 "$tool" watch "$FABRICD_SOCKET" live >watch2 2>&1 &
@@ -141,6 +181,15 @@ rm -r "root/sys/fs/cgroup$slurm/job_8"
 ok "and its job ends with it" wait_for 10 unknown 8
 ok "an id that comes again" fabricctl job set 8 urgent --user "$me"
 ok "has nothing of that" sh -c "! fabricctl job list | grep 'id: \"8\", .*cgroup'"
+# a process of a run before, whose group has gone, and which is connected still
+mkdir -p "root/sys/fs/cgroup$slurm/job_9/step_extern"
+inside "0::$slurm/job_9/step_0/user/task_0" "$tool" watch "$FABRICD_SOCKET" 9 >watch4 2>&1 &
+started
+ok "a process of a job that is not known yet" wait_for 5 grep -q class= watch4
+rm -r "root/sys/fs/cgroup$slurm/job_9"
+ok "whose group has gone, when the job's next run begins" fabricctl job set 9 urgent --user "$me" --run 1
+sleep 2.5
+ok "does not end it" known 9
 
 # ---- the daemon and the host begin anew ---------------------------------------------------------------------------
 group $g/d 1

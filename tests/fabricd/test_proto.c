@@ -137,6 +137,11 @@ START_TEST(other_types)
         j.flags = 0; /* as they were before there were ratios, and of whatever value */
         ck_assert_int_eq(message_check(&j, sizeof(j)), 0);
     }
+    j.run = FD_RUN_MAX;
+    ck_assert_int_eq(message_check(&j, sizeof(j)), 0);
+    j.run = FD_RUN_MAX + 1;
+    ck_assert_int_eq(message_check(&j, sizeof(j)), -EINVAL);
+    j.run = 0;
     j.h.type = FD_JOB_CHOOSE;
     ck_assert_int_eq(message_check(&j, sizeof(j)), 0);
     j.job[0] = 0;
@@ -193,8 +198,9 @@ START_TEST(jobs_survive)
                     .qos = "high",
                     .partition = "p-1",
                     .wish = "gold",
+                    .run = FD_RUN_MAX + 1,
                     .since = 1795717304};
-    struct job b = {.id = "b", .uid = FD_UID_ANY, .at = 1};
+    struct job b = {.id = "b", .uid = FD_UID_ANY, .run = 1, .at = 1};
     ck_assert_ptr_nonnull(mkdtemp(dir));
     ck_assert(jobs_open(&j, dir, &d));
     ck_assert_int_eq(jobs_set(&j, &a), 0);
