@@ -6,10 +6,11 @@
  *
  * srun, sbatch and salloc get --fabric-class and --fabric-small-ratio. On each node of a job, before its first process
  * and after its last one, root runs the script fabric-job (job=, else the one beside this file), which tells that
- * node's fabricd of the job; and again before a step, if the daemon has not heard of it: slurmd runs no prolog for a
- * job that is requeued at once, and a node may have been without a daemon when the job began. A user who asked for a
- * class that the policy does not offer his job is told so by the first process of each step. Never does a job fail, or
- * a node drain, for what fabricd says or does not say.
+ * node's fabricd of the job; and again before a step, if the daemon has not heard of it, since a node may have been
+ * without a daemon when the job began. Before the batch script of a job that was requeued it tells all of the job's
+ * nodes, since slurmd may have run no prolog there (fabric-job says when). A user who asked for a class that the policy
+ * does not offer his job is told so by the first process of each step. Never does a job fail, or a node drain, for what
+ * fabricd says or does not say.
  */
 #include "fabricd/ctl.h"
 #include "fabricd/ratio.h"
@@ -31,7 +32,8 @@
 #include <unistd.h>
 
 #define DEFAULT_SOCKET "/run/fabricd/fabricd.sock"
-#define PATIENCE_S     10 /* the script's: Slurm starts no process of the job before it has ended */
+#define BATCH_SCRIPT   0xfffffffbu /* the step that is the batch script: SLURM_BATCH_SCRIPT of slurm.h */
+#define PATIENCE_S     10          /* the script's: Slurm starts no process of the job before it has ended */
 
 SPANK_PLUGIN(mrmpi_fabric, 1)
 
@@ -201,9 +203,14 @@ static int on_job(spank_t spank, int argc, char **argv, const char *what)
     return 0;
 }
 
+/* slurmstepd's own environment says it; the step's, which is asked where that does not, may be another node's. */
 static void find_node(spank_t spank, char *out, size_t size)
 {
-    if (spank_getenv(spank, "SLURMD_NODENAME", out, (int)size))
+    const char *node = getenv("SLURMD_NODENAME");
+
+    if (node)
+        snprintf(out, size, "%s", node);
+    else if (spank_getenv(spank, "SLURMD_NODENAME", out, (int)size))
         *out = 0;
 }
 
@@ -221,10 +228,13 @@ static int find_daemon(int argc, char **argv, const char *node)
     return fd;
 }
 
-/* Has the daemon not heard of the job? Then it is told. Asked by renewing the job: it is there. */
-static void make_known(spank_t spank, int argc, char **argv, const char *node, uint32_t id)
+/*
+ * Has the daemon not heard of the job? Then it is told. Asked by renewing the job: it is there. Before the batch script
+ * by renewing its first run: if it is another one, all nodes are told. (The script's environment does not say yet.)
+ */
+static void make_known(spank_t spank, int argc, char **argv, const char *node, uint32_t id, bool batch)
 {
-    struct fd_job m = {.flags = FD_JOB_RENEW, .uid = FD_UID_ANY};
+    struct fd_job m = {.flags = FD_JOB_RENEW | (batch ? FD_JOB_RUN : 0), .uid = FD_UID_ANY};
     char uid_text[16];
     uid_t uid;
     int fd = find_daemon(argc, argv, node), rc = fd;
@@ -236,7 +246,7 @@ static void make_known(spank_t spank, int argc, char **argv, const char *node, u
         fclose(nowhere);
         if (rc == -ENOENT && !spank_get_item(spank, S_JOB_UID, &uid)) {
             snprintf(uid_text, sizeof(uid_text), "%u", (unsigned)uid);
-            run_script(argc, argv, node, "late", id, (const char *[]){uid_text, wish, small_ratio});
+            run_script(argc, argv, node, batch ? "again" : "late", id, (const char *[]){uid_text, wish, small_ratio});
         }
     }
     if (fd >= 0)
@@ -250,14 +260,15 @@ static void make_known(spank_t spank, int argc, char **argv, const char *node, u
 int slurm_spank_task_init_privileged(spank_t spank, int argc, char **argv)
 {
     char node[256];
-    uint32_t id;
+    uint32_t id, step;
     int task;
 
     if (spank_get_item(spank, S_TASK_ID, &task) || task || spank_get_item(spank, S_JOB_ID, &id))
         return 0;
     find_node(spank, node, sizeof(node));
+    bool batch = !spank_get_item(spank, S_JOB_STEPID, &step) && step == BATCH_SCRIPT;
     if (!*order)
-        make_known(spank, argc, argv, node, id);
+        make_known(spank, argc, argv, node, id, batch);
     else if (!run_script(argc, argv, node, "order", id, (const char *[]){order, "", ""}))
         _exit(1);
     return 0;

@@ -7,6 +7,8 @@
 #   submit OPTION...        prints the id of a batch job of nobody's
 #   has NODE REGEX, both REGEX, neither REGEX    a line of `job list` there
 #   within SECONDS CMD...   until it succeeds
+#   waits JOB               it is in the queue, all of its nodes have ended it
+#   begins_again JOB REGEX  it runs in a run after the first, and both nodes have REGEX and the run's number
 #   ends JOB                it is cancelled, and neither node knows it any more
 
 eval "$(declare -f slurm_config | sed '1s/slurm_config/slurm_config_plain/')"
@@ -50,4 +52,17 @@ within() {
 has() { jobs_of "$1" | grep -E -- "$2" || { jobs_of "$1"; return 1; }; }
 both() { has n1 "$1" && has n2 "$1"; }
 neither() { ! has n1 "$1" && ! has n2 "$1"; }
+waits() { [ "$(squeue -h -j "$1" -o %T)" = PENDING ]; }
+# slurmd (22.05) that takes the launch of a run for one whose prolog is still to come drains its node, and the job is held
+given_up() { [[ $(squeue -h -j "$1" -o '%T %r') = "PENDING launch_failed"* ]]; }
+begins_again() {
+  if given_up "$1"; then
+    echo "# Slurm has given job $1 up: it is released once more"
+    scontrol update nodename=n1,n2 state=resume
+    scontrol update "jobid=$1" StartTime=now
+    scontrol release "$1"
+    return 1
+  fi
+  both "^- .id: \"$1\", $2, run: $(squeue -h -j "$1" -O 'RestartCnt:|' | grep '^[1-9]' | cut -d '|' -f 1)[,}]"
+}
 ends() { scancel "$1"; within 30 neither "id: \"$1\""; }

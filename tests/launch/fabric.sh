@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# timeout: 300
+# timeout: 400
 # A job of a real Slurm of two nodes, each with its fabricd: the plugin tells both daemons of the job, of its user, account
 # and partition, and of the class that the user asks for; the policy decides; the job's end is told, too.
 . "$(dirname "$0")/../tap.sh"
@@ -99,6 +99,37 @@ as_user srun --chdir=/ --jobid="$job" --overlap -N 2 --ntasks-per-node=1 --fabri
 ok "a job that a node does not know is known there when a step begins" \
   has n2 "^- .id: \"$job\", class: gold, source: user, .*account: physics"
 ok "and is as it was where it was known" has n1 "id: \"$job\", class: gold, source: user, .*, small_ratio: \"1:1\""
+ok "it ends" ends "$job"
+
+# A job that begins again at once. slurmd (22.05) runs no prolog for it if it has looked for old credentials less than two
+# seconds before: another job that begins then has it do so.
+for n in 1 2 3; do
+  job=$(submit -N 2 -A physics --fabric-class=gold --fabric-small-ratio=1:7)
+  ok "a job that runs ($n)" within 30 both "^- .id: \"$job\", class: gold, source: user, .*account: physics"
+  ok "goes back to the queue" scontrol requeuehold "$job"
+  ok "where neither node knows it" within 30 neither "id: \"$job\""
+  ok "and can be changed" within 10 waits "$job"
+  ok "is given another name there" scontrol update "jobid=$job" Name=other StartTime=now
+  as_user srun --chdir=/ -N 2 true
+  ok "and begins again" scontrol release "$job"
+  ok "both nodes know that run, with what it is and what its user asked for" within 60 begins_again "$job" \
+    "class: gold, source: user, .*account: physics, partition: all, name: other, small_ratio: \"1:7\""
+  run=$(squeue -h -j "$job" -O 'RestartCnt:|' | cut -d '|' -f 1)
+  SLURM_JOB_RESTART_COUNT=$run SLURMD_NODENAME=n1 FABRICD_SOCKET=$tmp/n1.sock "$tmp/lib/fabric-job" end "$job"
+  ok "an epilog of the run before that comes late does not end it" both "id: \"$job\", .* run: $run"
+  ok "it ends" ends "$job"
+done
+
+# ---- names that look like other fields of slurmctld's answer ------------------------------------------------------
+job=$(submit -N 2 -J 'x UserId=root(0) GroupId=root(0) MCS_label=N/A Account=physics Partition=urgent QOS=high
+1|0|0|0 Account=physics' --fabric-class=gold)
+ok "a name is nothing but a name" within 30 both \
+  "^- .id: \"$job\", class: tin, source: rule, .*uid: 65534, user: nobody, partition: all, name: \"x UserId=root.0. .*, note: \"the policy does not let it choose 'gold'\".\$"
+fabricctl --socket "$tmp/n2.sock" job del "$job"
+as_user srun --chdir=/ --jobid="$job" --overlap -N 2 --ntasks-per-node=1 true
+ok "nor is it before a step" has n2 "^- .id: \"$job\", class: tin, source: rule, .*uid: 65534, user: nobody, partition: all, name: \"x UserId=root.0. "
+ok "it is given a class" fabricctl job set "$job" silver --cluster
+ok "by nobody's step" both "id: \"$job\", class: silver, source: scheduler"
 ok "it ends" ends "$job"
 
 # ---- what users see -----------------------------------------------------------------------------------------------

@@ -8,5 +8,5 @@ tests/launch/test_pmi_client_SRCS := tests/launch/test_pmi_client.c
 tests/launch/test_pmi_client_PKGS := check
 tests/launch/test_pmi_client_DEPS := libmrmpi.so
 
-SCRIPT_TESTS += tests/launch/hydra.sh tests/launch/slurm.sh tests/launch/fabric.sh tests/launch/wire.sh tests/launch/prolog.sh tests/launch/openmpi.sh
+SCRIPT_TESTS += tests/launch/hydra.sh tests/launch/slurm.sh tests/launch/fabric.sh tests/launch/wire.sh tests/launch/prolog.sh tests/launch/runs.sh tests/launch/openmpi.sh
 LONG_TESTS += tests/launch/hydra_all.sh tests/launch/qos.sh
