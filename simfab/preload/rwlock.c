@@ -10,6 +10,18 @@
 
 enum how { READ, WRITE };
 
+/*
+ * The constructors of some libraries (libnl's) lock, and in a program that is built without the address sanitizer they
+ * may run before its runtime's has made the memory that the code here looks into.
+ */
+#ifdef __SANITIZE_ADDRESS__
+void __asan_init(void);
+#else
+static void __asan_init(void)
+{
+}
+#endif
+
 static int try_lock(pthread_rwlock_t *lock, enum how how)
 {
     return how == READ ? pthread_rwlock_tryrdlock(lock) : pthread_rwlock_trywrlock(lock);
@@ -60,6 +72,7 @@ static int lock_as_actor(pthread_rwlock_t *lock, enum how how, uint64_t until_ps
     bool others_first, counts;
     int err = EBUSY;
 
+    __asan_init();
     if (!sfp_proc.arena || sfp_proc.dead || !sfp_is_actor())
         return EBUSY;
     sfp_await_ask();
