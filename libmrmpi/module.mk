@@ -10,6 +10,14 @@ $(foreach r,$(LIBMRMPI_ROOMS),$(eval CFLAGS.$(r) := -fvisibility=default -fno-se
 # What every short message passes: canaries where characters are gathered, not in each function that gives an address away
 LIBMRMPI_PATH := $(addprefix libmrmpi/,pt2pt progress choice match vc net link verbs reliable)
 $(foreach r,$(LIBMRMPI_PATH),$(eval CFLAGS.$(r) += -fstack-protector -fno-plt))
+# The loops of reductions, once for each level of vector instructions (core/op_loops.h). No fused products: all levels
+# give the same bits.
+OP_LOOPS := $(addprefix libmrmpi/core/op_,base.c avx2.c avx512.c)
+$(foreach f,$(OP_LOOPS),$(eval CFLAGS.$(f) := -O3 -ffp-contract=off -fno-trapping-math))
+ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
+CFLAGS.libmrmpi/core/op_avx2.c += -mavx2
+CFLAGS.libmrmpi/core/op_avx512.c += -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
+endif
 libmrmpi.so_LDFLAGS := -Wl,-Bsymbolic
 libmrmpi.so_MAP := libmrmpi/mrmpi.map
 libmrmpi.so_LDLIBS := -lpthread -lm

@@ -65,7 +65,7 @@ struct mr_c128 {
     X(C_BOOL, bool, BOOL) X(C_COMPLEX, struct mr_c32, C32) X(C_DOUBLE_COMPLEX, struct mr_c64, C64) \
     X(C_LONG_DOUBLE_COMPLEX, struct mr_c80, C80) X(AINT, intptr_t, I64) X(OFFSET, int64_t, I64) X(COUNT, int64_t, I64) \
     X(CXX_BOOL, bool, BOOL) X(CXX_FLOAT_COMPLEX, struct mr_c32, C32) X(CXX_DOUBLE_COMPLEX, struct mr_c64, C64) \
-    X(CXX_LONG_DOUBLE_COMPLEX, struct mr_c80, C80) X(C_FLOAT16, uint16_t, NONE) \
+    X(CXX_LONG_DOUBLE_COMPLEX, struct mr_c80, C80) X(C_FLOAT16, uint16_t, F16) \
     X(CHARACTER, char, I8) X(LOGICAL, int, LOGICAL) X(INTEGER, int, I32) X(REAL, float, F32) \
     X(DOUBLE_PRECISION, double, F64) X(COMPLEX, struct mr_c32, C32) X(DOUBLE_COMPLEX, struct mr_c64, C64) \
     X(REAL4, float, F32) X(REAL8, double, F64) X(REAL16, __float128, F128) X(COMPLEX8, struct mr_c32, C32) \
@@ -104,7 +104,7 @@ enum mr_number {
 #define X(name, ...) MR_NUM_##name,
     MR_INTEGERS(X) MR_FLOATS(X) MR_COMPLEXES(X) MR_LOGICALS(X)
 #undef X
-    MR_NUM_BYTE,
+    MR_NUM_BYTE, MR_NUM_F16,
 #define X(name, ...) MR_NUM_##name,
     MR_PAIRS(X)
 #undef X

@@ -227,7 +227,7 @@ tests/libmrmpi/pool_probe_SRCS := tests/libmrmpi/pool_probe.c
 tests/libmrmpi/pool_probe_DEPS := libmrmpi.so
 
 # core, coll, api: objects and handles, without a network
-CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c type_array.c pack.c layout.c op.c group.c topo.c dims.c error.c)
+CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c type_array.c pack.c layout.c op.c op_base.c op_avx2.c op_avx512.c group.c topo.c dims.c error.c)
 CORE_TESTS := $(addprefix tests/libmrmpi/,test_type test_op test_group test_handle test_pieces)
 TESTPROGS += $(CORE_TESTS)
 UNIT_TESTS += $(CORE_TESTS)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reduction operations: values on every kind of number, what is not allowed, ties of MINLOC, orders of user operations.
+/*
+ * Reduction operations: values on every kind of number, what is not allowed, ties of MINLOC, orders of user operations;
+ * the same bits from the loops of each level of vector instructions, at any address and of any length.
  */
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/op_loops.h"
 #include "tests/check.h"
 
 struct mr_comm *mr_comm_world;
@@ -144,13 +148,170 @@ START_TEST(not_allowed)
 }
 END_TEST
 
+/* Half precision the slow way, in double, where sums and products of halves are exact. */
+static double half_value(uint16_t h)
+{
+    int exponent = h >> 10 & 31, fraction = h & 1023;
+    double v = exponent == 31  ? (fraction ? NAN : INFINITY)
+               : exponent == 0 ? ldexp(fraction, -24)
+                               : ldexp(1024 + fraction, exponent - 25);
+    return h & 0x8000 ? -v : v;
+}
+
+static uint16_t half_of(double v)
+{
+    uint16_t sign = signbit(v) ? 0x8000 : 0;
+    int exponent;
+    if (isnan(v))
+        return 0x7e00;
+    frexp(v, &exponent); /* v < 2^exponent */
+    if (v == 0 || exponent < -13)
+        exponent = -13;
+    double steps = nearbyint(ldexp(fabs(v), 11 - exponent)); /* in the last place; ties to even */
+    if (isinf(v) || ldexp(steps, exponent - 11) >= 65536)
+        return sign | 0x7c00;
+    /* a fraction that has been rounded up carries into the exponent */
+    return sign | (uint16_t)(((exponent + 13) << 10) + (int)steps);
+}
+
+static bool same_half(uint16_t a, uint16_t b)
+{
+    return a == b || (isnan(half_value(a)) && isnan(half_value(b)));
+}
+
+/* Each half with others of all sizes: the result is the exact one, rounded once. */
+START_TEST(half)
+{
+    enum { N = 1 << 16 };
+    static const uint16_t others[] = {0x8000, 1, 0x3ff, 0xbc01, 0x7bff, 0x7c00, 0x7e00, 0x2e3f};
+    static uint16_t x[N], y[N];
+    for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
+        double b = half_value(others[k]);
+        for (int op = 0; op < 4; op++) {
+            for (int i = 0; i < N; i++) {
+                x[i] = (uint16_t)i;
+                y[i] = others[k];
+            }
+            apply((enum mr_op_id[]){MR_OP_SUM, MR_OP_PROD, MR_OP_MAX, MR_OP_MIN}[op], MR_BASIC_C_FLOAT16, x, y, N);
+            for (int i = 0; i < N; i++) {
+                double a = half_value(x[i]);
+                uint16_t want = op == 0   ? half_of(a + b)
+                                : op == 1 ? half_of(a * b)
+                                : op == 2 ? (a > b ? x[i] : others[k])
+                                          : (a < b ? x[i] : others[k]);
+                ck_assert_msg(same_half(y[i], want), "operation %d of %04x and %04x: %04x, not %04x", op, x[i],
+                              others[k], y[i], want);
+            }
+        }
+    }
+}
+END_TEST
+
+/* The bytes of one number of a kind, 0: it has no operations. */
+static const size_t size_of_kind[MR_NUM_COUNT] = {
+/* clang-format off */
+#define X(name, T, ...) [MR_NUM_##name] = sizeof(T),
+    MR_INTEGERS(X) MR_FLOATS(X) MR_COMPLEXES(X) MR_LOGICALS(X) MR_PAIRS(X)
+    [MR_NUM_BYTE] = 1, [MR_NUM_F16] = 2,
+#undef X
+    /* clang-format on */
+};
+
+/* Any bits are a number for integers. Of reals: both zeros, the largest and the smallest, others; and no NaN, whose
+ * payload is nobody's business: small parts of complex numbers, whose products are none either. */
+static double some_real(bool small)
+{
+    static const double special[] = {0., -0., 1., -1., 1e-40, 5e-324, INFINITY, -INFINITY, 3e38, 1e308};
+    int which = rand() % 40;
+    return which < (small ? 6 : 10) ? special[which] : ldexp(rand() - RAND_MAX / 2, rand() % 40 - 40);
+}
+
+static void fill(int kind, char *to, size_t n)
+{
+    for (size_t i = 0; i < n * size_of_kind[kind]; i++)
+        to[i] = (char)rand();
+#define REALS(T, parts)                                                                                                \
+    for (size_t i = 0; i < (parts)*n; i++)                                                                             \
+    memcpy(to + i * sizeof(T), &(T){(T)some_real((parts) > 1)}, sizeof(T))
+#define PAIRS(name, T, vtype, itype)                                                                                   \
+    else if (kind == MR_NUM_##name) for (size_t i = 0; i < n; i++)                                                     \
+    {                                                                                                                  \
+        T pair;                                                                                                        \
+        memset(&pair, 0, sizeof(pair));                                                                                \
+        pair.value = (vtype)(rand() % 8 ? rand() % 3 : -0.);                                                           \
+        pair.index = (itype)(rand() % 5);                                                                              \
+        memcpy(to + i * sizeof(pair), &pair, sizeof(pair));                                                            \
+    }
+    if (kind == MR_NUM_F32)
+        REALS(float, 1);
+    else if (kind == MR_NUM_F64)
+        REALS(double, 1);
+    else if (kind == MR_NUM_F80)
+        REALS(long double, 1);
+    else if (kind == MR_NUM_F128)
+        REALS(__float128, 1);
+    else if (kind == MR_NUM_C32)
+        REALS(float, 2);
+    else if (kind == MR_NUM_C64)
+        REALS(double, 2);
+    else if (kind == MR_NUM_C80)
+        REALS(long double, 2);
+    else if (kind == MR_NUM_C128)
+        REALS(__float128, 2);
+    else if (kind == MR_NUM_F16)
+        for (size_t i = 0; i < n; i++)
+            memcpy(to + 2 * i, &(uint16_t){half_of(some_real(false))}, 2);
+    MR_PAIRS(PAIRS)
+}
+
+static void compare(const struct mr_op_loops *level, int kind, int op)
+{
+    enum { MAX = 150, GUARD = 8 };
+    size_t size = size_of_kind[kind];
+    static char x[MAX * 32 + 64], y[MAX * 32 + 64], want[MAX * 32 + 64];
+    for (int turn = 0; turn < 12; turn++) {
+        size_t n = turn < 6 ? (size_t)rand() % 20 : (size_t)rand() % MAX, to = (size_t)rand() % 17, from = 13 - to / 2;
+        memset(y, 0x55, sizeof(y));
+        fill(kind, x + from, n);
+        fill(kind, y + to, n);
+        memcpy(want, y, sizeof(y));
+        for (size_t i = 0; i < n; i++) /* one at a time: no vectors */
+            mr_op_loops_base.of[kind][op](x + from + i * size, want + to + i * size, 1);
+        level->of[kind][op](x + from, y + to, n);
+        ck_assert_msg(!memcmp(y, want, sizeof(y)), "kind %d, %s, %zu elements", kind, mr_op_name(&mr_op_builtin[op]),
+                      n);
+    }
+}
+
+START_TEST(levels)
+{
+    const struct mr_op_loops *level[MR_OP_LEVELS];
+    int n = mr_op_levels(level), defined = 0;
+    ck_assert(n >= 1 && level[n - 1] == &mr_op_loops_base);
+    for (int l = 0; l < n; l++)
+        for (int kind = 0; kind < MR_NUM_COUNT; kind++)
+            for (int op = 0; op < MR_OP_COUNT; op++) {
+                ck_assert_msg(!level[l]->of[kind][op] == !mr_op_loops_base.of[kind][op], "kind %d, %d", kind, op);
+                if (!level[l]->of[kind][op])
+                    continue;
+                ck_assert_uint_gt(size_of_kind[kind], 0);
+                compare(level[l], kind, op);
+                defined++;
+            }
+    ck_assert_int_ge(defined, 150 * n);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("op");
+    tcase_set_timeout(t, 60);
     tcase_add_test(t, integers);
     tcase_add_test(t, floating);
     tcase_add_test(t, logical_complex_byte);
     tcase_add_test(t, locations);
     tcase_add_test(t, not_allowed);
+    tcase_add_test(t, half);
+    tcase_add_test(t, levels);
     return check_run(t, NULL);
 }

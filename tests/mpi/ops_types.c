@@ -11,7 +11,16 @@
 #include <stdint.h>
 
 enum { N = 19 };
-enum { INTS = 0x3ff, REALS = 0x15f, COMPLEXES = 0xc, LOGICALS = 0x150, BITS = 0x2a0, PAIRS = 0xc00, NONE = 0 };
+enum {
+    INTS = 0x3ff,
+    REALS = 0x15f,
+    HALVES = 0xf,
+    COMPLEXES = 0xc,
+    LOGICALS = 0x150,
+    BITS = 0x2a0,
+    PAIRS = 0xc00,
+    NONE = 0
+};
 
 static MPI_Op ops[12];
 
@@ -119,6 +128,9 @@ static void reals(void)
     TYPE(double, MPI_REAL8, REALS, SMALL, REAL);
 #ifdef MRMPI /* elsewhere the type may be one of 80 bits */
     TYPE(__float128, MPI_REAL16, REALS, SMALL, REAL);
+#ifdef __FLT16_MAX__
+    TYPE(_Float16, MPIX_C_FLOAT16, HALVES, SMALL, REAL);
+#endif
 #endif
 }
 
