@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reduction operations. A built-in one is a row of a table by number kind (core/basic.h): op_loops.h, which has a table
- * for each kind of processor.
+ * Reduction operations. A built-in one is a row of a table by number kind (core/basic.h): op_loops.h.
  */
 #include "libmrmpi/core/op_loops.h"
 
@@ -55,29 +54,12 @@ void mr_op_put(struct mr_op *op)
         free(op);
 }
 
-int mr_op_levels(const struct mr_op_loops *levels[MR_OP_LEVELS])
-{
-    int n = 0;
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
-        levels[n++] = &mr_op_loops_avx512;
-    if (__builtin_cpu_supports("avx2"))
-        levels[n++] = &mr_op_loops_avx2;
-#endif
-    levels[n++] = &mr_op_loops_base;
-    return n;
-}
-
 /* A property of the machine, so it is asked once. */
 static const struct mr_op_loops *fastest(void)
 {
     static const struct mr_op_loops *found;
-    if (__builtin_expect(!found, 0)) {
-        const struct mr_op_loops *levels[MR_OP_LEVELS];
-        mr_op_levels(levels);
-        found = levels[0];
-    }
+    if (__builtin_expect(!found, 0))
+        found = mr_op_loops_at(mr_vectors());
     return found;
 }
 

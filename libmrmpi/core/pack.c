@@ -5,6 +5,7 @@
  */
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/core/layout.h"
+#include "libmrmpi/core/move.h"
 #include "libmrmpi/core/objects.h"
 
 #include <string.h>
@@ -15,110 +16,72 @@ struct copy {
     bool unpack;
 };
 
-#define INLINE static inline __attribute__((always_inline))
-
-INLINE void move_bytes(bool unpack, char *mem, char *flat, size_t n)
+static inline void advance(struct copy *c, size_t len)
 {
-    memcpy(unpack ? mem : flat, unpack ? flat : mem, n);
-}
-
-/* A piece whose size the compiler does not know: pieces are small as a rule, and then a call of memcpy costs more than
- * the copy. The end is moved with a step that may overlap the one before. */
-INLINE void move_piece(bool unpack, char *mem, char *flat, size_t n)
-{
-    if (n > 64 || n < 4) {
-        move_bytes(unpack, mem, flat, n);
-    } else if (n >= 16) {
-        for (size_t k = 0; k + 16 < n; k += 16)
-            move_bytes(unpack, mem + k, flat + k, 16);
-        move_bytes(unpack, mem + n - 16, flat + n - 16, 16);
-    } else if (n >= 8) {
-        move_bytes(unpack, mem, flat, 8);
-        move_bytes(unpack, mem + n - 8, flat + n - 8, 8);
-    } else {
-        move_bytes(unpack, mem, flat, 4);
-        move_bytes(unpack, mem + n - 4, flat + n - 4, 4);
-    }
-}
-
-/* n pieces, stride apart; and `rows` of such series, pitch apart. The loop over a size that is known is what counts. */
-INLINE void series(bool unpack, char *mem, char *flat, size_t rows, ptrdiff_t pitch, size_t n, size_t elem,
-                   ptrdiff_t stride)
-{
-#define FIXED(bytes)                                                                                                   \
-    case bytes:                                                                                                        \
-        for (; rows; rows--, mem += pitch) {                                                                           \
-            char *at = mem;                                                                                            \
-            _Pragma("GCC unroll 4") for (size_t i = 0; i < n; i++, at += stride, flat += (bytes))                      \
-                move_bytes(unpack, at, flat, bytes);                                                                   \
-        }                                                                                                              \
-        break
-    switch (elem) {
-        FIXED(1);
-        FIXED(2);
-        FIXED(4);
-        FIXED(8);
-        FIXED(12);
-        FIXED(16);
-        FIXED(24);
-        FIXED(32);
-    default:
-        for (; rows; rows--, mem += pitch) {
-            char *at = mem;
-            for (size_t i = 0; i < n; i++, at += stride, flat += elem)
-                move_piece(unpack, at, flat, elem);
-        }
-    }
-#undef FIXED
-}
-
-/* n pieces at listed places: of elem bytes each, or of what `before` says. */
-INLINE void list(bool unpack, char *mem, char *flat, size_t n, size_t elem, const ptrdiff_t *at, const size_t *before)
-{
-#define FIXED(bytes)                                                                                                   \
-    case bytes:                                                                                                        \
-        _Pragma("GCC unroll 4") for (size_t i = 0; i < n; i++, flat += (bytes))                                        \
-            move_bytes(unpack, mem + at[i], flat, bytes);                                                              \
-        break
-    switch (elem) {
-        FIXED(4);
-        FIXED(8);
-        FIXED(16);
-    case 0:
-        for (size_t i = 0; i < n; i++) {
-            size_t len = before[i + 1] - before[i];
-            move_piece(unpack, mem + at[i], flat, len);
-            flat += len;
-        }
-        break;
-    default:
-        for (size_t i = 0; i < n; i++, flat += elem)
-            move_piece(unpack, mem + at[i], flat, elem);
-    }
-#undef FIXED
-}
-
-static inline void move(struct copy *c, char *mem, size_t len)
-{
-    move_bytes(c->unpack, mem, c->flat, len);
     c->flat += len;
     c->left -= len;
 }
 
-/* rows, pitch apart, of n whole pieces, stride apart. */
-static void move_rows(struct copy *c, char *mem, size_t rows, ptrdiff_t pitch, size_t n, size_t elem, ptrdiff_t stride)
+static inline void move(struct copy *c, char *mem, size_t len)
 {
-    if (c->unpack)
-        series(true, mem, c->flat, rows, pitch, n, elem, stride);
-    else
-        series(false, mem, c->flat, rows, pitch, n, elem, stride);
-    c->flat += rows * n * elem;
-    c->left -= rows * n * elem;
+    memcpy(c->unpack ? mem : c->flat, c->unpack ? c->flat : mem, len);
+    advance(c, len);
 }
 
+/* n pieces, in memory stride apart, in the packed form from `flat` on flat_step apart. */
+static inline void series(const struct copy *c, char *mem, ptrdiff_t stride, char *flat, size_t flat_step, size_t n,
+                          size_t elem)
+{
+    if (c->unpack)
+        mr_move_series(mem, stride, flat, (ptrdiff_t)flat_step, n, elem);
+    else
+        mr_move_series(flat, (ptrdiff_t)flat_step, mem, stride, n, elem);
+}
+
+/* n whole pieces, stride apart. */
 static void move_series(struct copy *c, char *mem, size_t n, size_t elem, ptrdiff_t stride)
 {
-    move_rows(c, mem, 1, 0, n, elem, stride);
+    if (n == 1) {
+        move(c, mem, elem);
+        return;
+    }
+    series(c, mem, stride, c->flat, elem, n, elem);
+    advance(c, n * elem);
+}
+
+/* MR_MOVE_ROWS series, pitch apart, whose pieces share cache lines with those of the next: columns of a matrix. */
+static void move_tile(struct copy *c, char *mem, ptrdiff_t pitch, const struct mr_run *r)
+{
+    ptrdiff_t row = (ptrdiff_t)(r->count * r->elem), elem = (ptrdiff_t)r->elem;
+    if (c->unpack)
+        mr_move_tile(mem, pitch, r->stride, c->flat, row, elem, r->count, r->elem);
+    else
+        mr_move_tile(c->flat, row, elem, mem, pitch, r->stride, r->count, r->elem);
+    advance(c, MR_MOVE_ROWS * (size_t)row);
+}
+
+static inline ptrdiff_t distance(ptrdiff_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
+
+/* How close series have to be to be copied side by side, how far their pieces have to be apart. */
+enum { LINE = 64, APART = 2 * LINE };
+
+static bool fits_tile(const struct mr_run *r, ptrdiff_t pitch)
+{
+    return (r->elem == 4 || r->elem == 8 || r->elem == 16) && distance(pitch) <= LINE && distance(r->stride) >= APART;
+}
+
+/* count times the series that is all of r, pitch apart. */
+static void move_rows(struct copy *c, char *mem, size_t count, ptrdiff_t pitch, const struct mr_run *r)
+{
+    mem += r->disp;
+    if (fits_tile(r, pitch))
+        for (; count >= MR_MOVE_ROWS; count -= MR_MOVE_ROWS, mem += MR_MOVE_ROWS * pitch)
+            move_tile(c, mem, pitch, r);
+    for (; count; count--, mem += pitch)
+        move_series(c, mem, r->count, r->elem, r->stride);
 }
 
 static inline size_t data_before(const struct mr_run *r, size_t piece)
@@ -129,14 +92,12 @@ static inline size_t data_before(const struct mr_run *r, size_t piece)
 /* n whole pieces of a run's list, from the first one on. */
 static void move_list(struct copy *c, const struct mr_run *r, char *mem, size_t first, size_t n)
 {
-    const size_t *before = r->before ? r->before + first : NULL,
-                 len = data_before(r, first + n) - data_before(r, first);
+    const size_t *before = r->before ? r->before + first : NULL;
     if (c->unpack)
-        list(true, mem, c->flat, n, r->elem, r->at + first, before);
+        mr_move_scatter(mem, c->flat, r->at + first, n, r->elem, before);
     else
-        list(false, mem, c->flat, n, r->elem, r->at + first, before);
-    c->flat += len;
-    c->left -= len;
+        mr_move_gather(c->flat, mem, r->at + first, n, r->elem, before);
+    advance(c, data_before(r, first + n) - data_before(r, first));
 }
 
 static void copy_layout(struct copy *c, const struct mr_layout *l, char *base, size_t offset);
@@ -146,7 +107,57 @@ static inline bool is_series(const struct mr_layout *l)
     return l->num == 1 && !l->runs[0].child && !l->runs[0].at;
 }
 
-/* All of a run: no division, no search. */
+/*
+ * Small records of few pieces are copied faster piece by piece, all first ones, all second ones, than one by one; if
+ * there are some more of them than of pieces.
+ */
+enum { FEW_PIECES = 16, BLOCK = 8192 };
+
+static bool are_records(const struct mr_layout *l, size_t count)
+{
+    size_t pieces = 0;
+    for (size_t i = 0; i < l->num && pieces <= FEW_PIECES; i++)
+        pieces += l->runs[i].child ? FEW_PIECES + 1 : l->runs[i].count;
+    return pieces <= FEW_PIECES && pieces < count && l->size <= pieces * LINE;
+}
+
+/* n records, stride apart: so few that they stay in the nearest cache from one piece to the next. */
+static void move_block(struct copy *c, const struct mr_layout *l, char *mem, size_t n, ptrdiff_t stride)
+{
+    for (size_t k = 0; k < l->num; k++) {
+        const struct mr_run *r = &l->runs[k];
+        char *flat = c->flat + r->offset;
+        for (size_t i = 0; i < r->count; i++) {
+            size_t len = data_before(r, i + 1) - data_before(r, i);
+            char *first = mem + r->disp + (r->at ? r->at[i] : (ptrdiff_t)i * r->stride);
+            series(c, first, stride, flat + data_before(r, i), l->size, n, len);
+        }
+    }
+    advance(c, n * l->size);
+}
+
+static void move_records(struct copy *c, const struct mr_layout *l, char *mem, size_t count, ptrdiff_t stride)
+{
+    size_t apart = (size_t)distance(stride), block = apart < BLOCK / FEW_PIECES ? BLOCK / (apart + 1) : FEW_PIECES;
+    for (size_t n; count; count -= n, mem += (ptrdiff_t)n * stride) {
+        n = count < block ? count : block;
+        move_block(c, l, mem, n, stride);
+    }
+}
+
+/* count whole layouts, stride apart: no division, no search. */
+static void copy_layouts(struct copy *c, const struct mr_layout *l, char *mem, size_t count, ptrdiff_t stride)
+{
+    if (are_records(l, count))
+        move_records(c, l, mem, count, stride);
+    else if (is_series(l))
+        move_rows(c, mem, count, stride, &l->runs[0]);
+    else
+        for (; count; count--, mem += stride)
+            copy_layout(c, l, mem, 0);
+}
+
+/* All of a run. */
 static inline void copy_whole_run(struct copy *c, const struct mr_run *r, char *mem)
 {
     mem += r->disp;
@@ -154,12 +165,8 @@ static inline void copy_whole_run(struct copy *c, const struct mr_run *r, char *
         move_list(c, r, mem, 0, r->count);
     else if (!r->child)
         move_series(c, mem, r->count, r->elem, r->stride);
-    else if (is_series(r->child))
-        move_rows(c, mem + r->child->runs[0].disp, r->count, r->stride, r->child->runs[0].count, r->child->runs[0].elem,
-                  r->child->runs[0].stride);
     else
-        for (size_t i = 0; i < r->count; i++, mem += r->stride)
-            copy_layout(c, r->child, mem, 0);
+        copy_layouts(c, r->child, mem, r->count, r->stride);
 }
 
 /* The run in which offset lies. */
@@ -219,23 +226,29 @@ static void copy_run(struct copy *c, const struct mr_run *r, char *mem, size_t o
     }
     size_t i = offset / r->elem, within = offset % r->elem;
     mem += r->disp + (ptrdiff_t)i * r->stride;
-    if (r->child) {
-        for (; i < r->count && c->left; i++, mem += r->stride, within = 0)
-            copy_layout(c, r->child, mem, within);
-        return;
-    }
     if (within || c->left < r->elem) { /* a part of a piece */
         size_t len = r->elem - within;
-        move(c, mem + within, len < c->left ? len : c->left);
+        if (r->child)
+            copy_layout(c, r->child, mem, within);
+        else
+            move(c, mem + within, len < c->left ? len : c->left);
         i++;
         mem += r->stride;
     }
     size_t whole = c->left / r->elem;
     if (whole > r->count - i)
         whole = r->count - i;
-    move_series(c, mem, whole, r->elem, r->stride);
-    if (c->left && i + whole < r->count)
-        move(c, mem + (ptrdiff_t)whole * r->stride, c->left);
+    if (r->child)
+        copy_layouts(c, r->child, mem, whole, r->stride);
+    else if (whole)
+        move_series(c, mem, whole, r->elem, r->stride);
+    if (c->left == 0 || i + whole == r->count)
+        return;
+    mem += (ptrdiff_t)whole * r->stride;
+    if (r->child)
+        copy_layout(c, r->child, mem, 0);
+    else
+        move(c, mem, c->left);
 }
 
 static void copy_layout(struct copy *c, const struct mr_layout *l, char *base, size_t offset)
@@ -263,17 +276,14 @@ static void copy_type(struct copy *c, const struct mr_type *type, char *buf, siz
         return;
     }
     const struct mr_layout *l = type->layout;
+    struct mr_run all = {.elem = type->size, .stride = type->extent, .child = l};
     if (l->num == 1 && l->runs[0].count == 1 && !l->runs[0].child &&
         !l->runs[0].at) { /* one stretch with a gap after it */
-        struct mr_run r = l->runs[0];
-        r.stride = type->extent;
-        r.count = (offset + c->left + r.elem - 1) / r.elem;
-        copy_run(c, &r, buf, offset);
-        return;
+        all = l->runs[0];
+        all.stride = type->extent;
     }
-    size_t i = offset / type->size, within = offset % type->size;
-    for (buf += (ptrdiff_t)i * type->extent; c->left; buf += type->extent, within = 0)
-        copy_layout(c, l, buf, within);
+    all.count = (offset + c->left + all.elem - 1) / all.elem;
+    copy_run(c, &all, buf, offset);
 }
 
 void mr_type_pack(const void *buf, size_t count, const struct mr_type *type, size_t offset, void *out, size_t len)

@@ -227,11 +227,12 @@ tests/libmrmpi/pool_probe_SRCS := tests/libmrmpi/pool_probe.c
 tests/libmrmpi/pool_probe_DEPS := libmrmpi.so
 
 # core, coll, api: objects and handles, without a network
-CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c type_array.c pack.c layout.c op.c op_base.c op_avx2.c op_avx512.c group.c topo.c dims.c error.c)
-CORE_TESTS := $(addprefix tests/libmrmpi/,test_type test_op test_group test_handle test_pieces)
+CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c type_array.c pack.c move.c layout.c op.c $(foreach l,base avx2 avx512,op_$(l).c move_$(l).c) group.c topo.c dims.c error.c)
+CORE_TESTS := $(addprefix tests/libmrmpi/,test_type test_move test_op test_group test_handle test_pieces)
 TESTPROGS += $(CORE_TESTS)
 UNIT_TESTS += $(CORE_TESTS)
 tests/libmrmpi/test_type_SRCS := tests/libmrmpi/test_type.c $(CORE_TEST_SRCS)
+tests/libmrmpi/test_move_SRCS := tests/libmrmpi/test_move.c $(addprefix libmrmpi/core/,move.c $(foreach l,base avx2 avx512,move_$(l).c))
 tests/libmrmpi/test_pieces_SRCS := tests/libmrmpi/test_pieces.c libmrmpi/rma/pieces.c $(CORE_TEST_SRCS)
 tests/libmrmpi/test_op_SRCS := tests/libmrmpi/test_op.c $(CORE_TEST_SRCS)
 tests/libmrmpi/test_group_SRCS := tests/libmrmpi/test_group.c $(CORE_TEST_SRCS)

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Copying pieces (core/move.h), and numbers a few places apart at each level of vector instructions: against copies
+ * byte by byte, of pieces of all sizes, at any address and distance. What is between the pieces stays as it is, and
+ * nothing is read or written behind the last one.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "libmrmpi/core/move.h"
+#include "libmrmpi/core/move_loops.h"
+#include "tests/check.h"
+
+/* Two regions that end where no memory is, and what the one that is written to should be. */
+enum { ROOM = 1 << 17, PAGE = 4096 };
+static char *source, *target, *want;
+
+static char *region(void)
+{
+    char *p = mmap(NULL, ROOM + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert(p != MAP_FAILED && mprotect(p + ROOM, PAGE, PROT_NONE) == 0);
+    return p;
+}
+
+static void setup(void)
+{
+    source = region();
+    target = region();
+    want = malloc(ROOM);
+    for (size_t i = 0; i < ROOM; i++)
+        source[i] = (char)rand();
+}
+
+static void fresh(void)
+{
+    memset(target, 0x55, ROOM);
+    memset(want, 0x55, ROOM);
+}
+
+/* Where a series begins that ends where the memory does. */
+static ptrdiff_t begin(ptrdiff_t step, size_t n, size_t elem)
+{
+    ptrdiff_t last = (ptrdiff_t)(n - 1) * step;
+    return ROOM - (ptrdiff_t)elem - (last > 0 ? last : 0);
+}
+
+/* Apart by nothing, a little, or a lot; from the front or from the back. */
+static ptrdiff_t some_step(size_t elem)
+{
+    ptrdiff_t step = (ptrdiff_t)elem * (1 + rand() % 5) + (rand() % 3 ? 0 : rand() % 40);
+    return rand() % 4 ? step : -step;
+}
+
+static size_t some_size(void)
+{
+    static const size_t common[] = {1, 2, 4, 8, 12, 16, 20, 24, 32, 40, 48, 64};
+    return rand() % 2 ? common[rand() % 12] : 1 + (size_t)rand() % 400;
+}
+
+START_TEST(series)
+{
+    for (int turn = 0; turn < 6000; turn++) {
+        size_t elem = some_size(), n = 1 + (size_t)rand() % 40;
+        ptrdiff_t to_step = rand() % 2 ? (ptrdiff_t)elem : some_step(elem), from_step = some_step(elem);
+        ptrdiff_t to = begin(to_step, n, elem), from = begin(from_step, n, elem);
+        fresh();
+        for (size_t i = 0; i < n; i++)
+            memcpy(want + to + (ptrdiff_t)i * to_step, source + from + (ptrdiff_t)i * from_step, elem);
+        mr_move_series(target + to, to_step, source + from, from_step, n, elem);
+        ck_assert_msg(!memcmp(target, want, ROOM), "%zu of %zu bytes, %td to %td", n, elem, from_step, to_step);
+    }
+}
+END_TEST
+
+START_TEST(numbers)
+{
+    for (int level = 0; level <= (int)mr_vectors(); level++) {
+        const struct mr_moves *m = mr_moves_at((enum mr_vectors)level);
+        for (int turn = 0; turn < 2000; turn++) {
+            size_t elem = turn % 2 ? 4 : 8, n = 1 + (size_t)rand() % 150;
+            ptrdiff_t step = (ptrdiff_t)elem * (2 + rand() % 3), from = begin(step, n, elem);
+            ptrdiff_t to = begin((ptrdiff_t)elem, n, elem);
+            fresh();
+            for (size_t i = 0; i < n; i++)
+                memcpy(want + to + (ptrdiff_t)(i * elem), source + from + (ptrdiff_t)i * step, elem);
+            ck_assert((elem == 4 ? m->numbers_4 : m->numbers_8)(target + to, source + from, step, n));
+            ck_assert_msg(!memcmp(target, want, ROOM), "level %d, %zu of %zu bytes every %td", level, n, elem, step);
+            /* what it has no loop for it leaves alone */
+            ck_assert(!(elem == 4 ? m->numbers_4 : m->numbers_8)(target + to, source, 5 * (ptrdiff_t)elem, 1));
+            ck_assert(!(elem == 4 ? m->numbers_4 : m->numbers_8)(target + to, source, 2 * (ptrdiff_t)elem + 1, 1));
+            ck_assert(!memcmp(target, want, ROOM));
+        }
+    }
+}
+END_TEST
+
+START_TEST(tile)
+{
+    for (int turn = 0; turn < 500; turn++) {
+        size_t elem = (size_t)4 << rand() % 3, n = 1 + (size_t)rand() % 50;
+        ptrdiff_t size = (ptrdiff_t)elem, row = size + rand() % 9, step = MR_MOVE_ROWS * row + rand() % 100;
+        bool back = rand() % 2; /* from one row of numbers after the other, or to them */
+        ptrdiff_t from_row = back ? (ptrdiff_t)n * size : row, from_step = back ? size : step;
+        ptrdiff_t to_row = back ? row : (ptrdiff_t)n * size, to_step = back ? step : size;
+        ptrdiff_t from = begin(from_step, n, elem) - (MR_MOVE_ROWS - 1) * from_row;
+        ptrdiff_t to = begin(to_step, n, elem) - (MR_MOVE_ROWS - 1) * to_row;
+        fresh();
+        for (int r = 0; r < MR_MOVE_ROWS; r++)
+            for (size_t i = 0; i < n; i++)
+                memcpy(want + to + r * to_row + (ptrdiff_t)i * to_step,
+                       source + from + r * from_row + (ptrdiff_t)i * from_step, elem);
+        mr_move_tile(target + to, to_row, to_step, source + from, from_row, from_step, n, elem);
+        ck_assert_msg(!memcmp(target, want, ROOM), "%zu of %zu bytes, rows %td to %td", n, elem, from_row, to_row);
+    }
+}
+END_TEST
+
+START_TEST(lists)
+{
+    enum { MAX = 60 };
+    for (int turn = 0; turn < 3000; turn++) {
+        ptrdiff_t at[MAX], place = 0;
+        size_t before[MAX + 1], n = 1 + (size_t)rand() % MAX, elem = rand() % 3 ? some_size() : 0;
+        before[0] = (size_t)rand() % 1000; /* a list's middle part */
+        for (size_t i = 0; i < n; i++) {
+            size_t len = elem ? elem : some_size();
+            at[i] = place;
+            before[i + 1] = before[i] + len;
+            place += (ptrdiff_t)len + rand() % 20;
+        }
+        size_t bytes = before[n] - before[0], end = (size_t)at[n - 1] + before[n] - before[n - 1];
+        char *flat = source + ROOM - bytes, *mem = source + ROOM - end;
+        fresh();
+        for (size_t i = 0; i < n; i++)
+            memcpy(want + ROOM - bytes + before[i] - before[0], mem + at[i], before[i + 1] - before[i]);
+        mr_move_gather(target + ROOM - bytes, mem, at, n, elem, elem ? NULL : before);
+        ck_assert_msg(!memcmp(target, want, ROOM), "gather %zu of %zu bytes", n, elem);
+        fresh();
+        for (size_t i = 0; i < n; i++)
+            memcpy(want + ROOM - end + at[i], flat + before[i] - before[0], before[i + 1] - before[i]);
+        mr_move_scatter(target + ROOM - end, flat, at, n, elem, elem ? NULL : before);
+        ck_assert_msg(!memcmp(target, want, ROOM), "scatter %zu of %zu bytes", n, elem);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("move");
+    tcase_set_timeout(t, 120);
+    tcase_add_checked_fixture(t, setup, NULL);
+    tcase_add_test(t, series);
+    tcase_add_test(t, numbers);
+    tcase_add_test(t, tile);
+    tcase_add_test(t, lists);
+    return check_run(t, NULL);
+}
