@@ -114,6 +114,8 @@ bool mr_rings_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *p
 /* ---- post.c: as struct mr_channel_ops ---- */
 int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx);
+int mr_net_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
+                     const void *what);
 int mr_net_lend(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len,
                 const struct mr_vc_lender *lender);
 void mr_net_lend_init(void);

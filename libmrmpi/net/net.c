@@ -120,6 +120,7 @@ const struct mr_channel_ops mr_channel_net = {
     .reserve = mr_net_reserve,
     .send = mr_net_send,
     .send_short = mr_net_send_short,
+    .send_made = mr_net_send_made,
     .lend = mr_net_lend,
     .copies = net_copies,
     .advertise = net_advertise,

@@ -378,6 +378,33 @@ int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
     return send_in_turn(vc, hdr, payload, len);
 }
 
+/* The payload is made in the packet. A short one is made elsewhere first: to copy that costs less than to ask. */
+int mr_net_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
+                     const void *what)
+{
+    struct mr_peer *p = vc->data;
+    struct mr_packet *k;
+
+    if (len < vc->front.short_below) {
+        make(scratch, len, what);
+        return mr_net_send(vc, hdr, scratch, len);
+    }
+    if (!p || !p->up) {
+        int err = first_send(vc, &p);
+
+        if (err)
+            return err;
+    }
+    k = mr_packet_make(hdr, NULL, len);
+    if (!k)
+        return -ENOMEM;
+    make(k->data + k->size - k->payload, len, what);
+    if (number_packet(p, k))
+        return -ENOMEM;
+    post_in_turn(p, k);
+    return 0;
+}
+
 /* ---- from where a payload lies ----------------------------------------------------------------------------------- */
 
 static bool lends_now(const struct mr_peer *p, const struct mr_vc_lender *lender)
