@@ -143,14 +143,23 @@ static char *get_string(pmix_rank_t rank, const char *key)
     return text;
 }
 
+/* Each question costs a switch to libpmix's thread and back: of a job on one node not every rank is asked for. */
+static bool on_one_node(void)
+{
+    uint32_t nodes;
+
+    return !get_uint32(PMIX_RANK_WILDCARD, PMIX_NUM_NODES, &nodes) && nodes == 1;
+}
+
 /* Most launchers number their nodes. */
 static int map_by_ids(struct mr_launch_world *world)
 {
     uint32_t *ids = calloc(world->size, sizeof(*ids));
     int err = ids ? 0 : -ENOMEM;
 
-    for (int r = 0; r < world->size && !err; r++)
-        err = get_uint32(r, PMIX_NODEID, &ids[r]);
+    if (!err && !on_one_node())
+        for (int r = 0; r < world->size && !err; r++)
+            err = get_uint32(r, PMIX_NODEID, &ids[r]);
     if (!err)
         err = mr_nodemap_from_ids(&world->map, world->rank, world->size, ids);
     free(ids);

@@ -159,6 +159,12 @@ int main(int argc, char **argv)
     int err = mr_config_init();
     if (!err)
         err = mr_launch_init(&self);
+    if (!err && !strcmp(mode, "again")) { /* in a second life */
+        err = mr_launch_finalize();
+        self = NULL;
+        if (!err)
+            err = mr_launch_init(&self);
+    }
     if (err)
         return fail("init", -1, err);
     if (!strcmp(mode, "start"))
