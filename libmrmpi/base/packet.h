@@ -57,6 +57,8 @@ enum mr_vc_caps {
     MR_VC_DATAGRAMS = 32, /* mr_vc_put works for memory that is advertised in this way; that may be refused */
     MR_VC_WINDOW = 64,    /* mr_vc_move works, for memory that is advertised in this way */
     MR_VC_ONE_OUTRUNS = 128, /* one of its rails carries more than a processor copies */
+    MR_VC_WRITE_BACK = 512, /* messages that cross are better written; for mr_vc_advertise: as MR_VC_PUT, -EAGAIN if not
+                               all devices know the memory */
     MR_VC_READ_ONCE = 256, /* for mr_vc_advertise: as MR_VC_READ, but it may fail with -ENOKEY if rails fail */
 };
 

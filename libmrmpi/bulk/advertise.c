@@ -27,13 +27,15 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
 
     if (how == MR_VC_DATAGRAMS && !mr_zcopy_can(p, len))
         return -EAGAIN;
+    if (how == MR_VC_WRITE_BACK && !mr_bulk_is_known(buf, len))
+        return -EAGAIN;
     r = calloc(1, sizeof *r);
     if (!r)
         return -ENOMEM;
     r->rank = p->rank;
     r->addr = buf;
     r->len = len;
-    r->is_target = how == MR_VC_PUT || how == MR_VC_DATAGRAMS;
+    r->is_target = how == MR_VC_PUT || how == MR_VC_WRITE_BACK || how == MR_VC_DATAGRAMS;
     if (how == MR_VC_READ_ONCE)
         err = mr_bulk_register_source(p, buf, len, &r->reg);
     else

@@ -128,6 +128,7 @@ int mr_bulk_register_with(void *buf, size_t len, enum mr_access access, bool pin
                           struct mr_reg **out);
 void mr_bulk_release(struct mr_reg *r);
 uint32_t mr_bulk_devices(void); /* set of those that work */
+bool mr_bulk_is_known(const void *buf, size_t len); /* to all of them, to be written */
 
 /* ---- keys.c ---- */
 /* Subchannels that may not carry large messages now, without RDMA or refused by the policy: set. */

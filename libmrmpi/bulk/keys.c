@@ -97,6 +97,13 @@ static bool is_short(size_t len, bool alike)
     return len < mr_config.stripe_min || (len == mr_config.stripe_min && !alike);
 }
 
+static bool is_in_use(const void *buf, size_t len)
+{
+    const struct mr_reg *r = mr_regcache_look(&mr_bulk.regs, buf, len, MR_ACCESS_SOURCE);
+
+    return r && r->refs;
+}
+
 /*
  * A message of len bytes is read: over all of these subchannels, or over one at first. What is in use is used for the
  * first time still: the tail of the message is read, too, or it is sent to many.
@@ -105,7 +112,7 @@ static struct mr_reg_wish wish_for(const struct mr_peer *p, uint32_t subs, const
 {
     uint32_t all = devices_of(p, subs), fastest = mr_bulk.few ? fastest_devices(p, subs) : 0;
 
-    if (fastest && (is_short(len, fastest == all) || mr_regcache_uses(&mr_bulk.regs, buf, len) ||
+    if (fastest && (is_short(len, fastest == all) || is_in_use(buf, len) ||
                     !mr_regcache_knows(&mr_bulk.regs, buf, len)))
         return (struct mr_reg_wish){.devices = fastest, .first = next_of(fastest)};
     return (struct mr_reg_wish){.devices = all};

@@ -17,6 +17,16 @@ uint32_t mr_bulk_devices(void)
     return set;
 }
 
+bool mr_bulk_is_known(const void *buf, size_t len)
+{
+    const struct mr_reg *r;
+
+    if (mr_odp_comes_first())
+        return true;
+    r = mr_regcache_look(&mr_bulk.regs, buf, len, MR_ACCESS_TARGET);
+    return r && !(mr_bulk_devices() & ~mr_memory_devices(&r->memory));
+}
+
 int mr_bulk_register_with(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg_wish wish,
                           struct mr_reg **out)
 {

@@ -411,11 +411,10 @@ static struct mr_reg *find_covering(const struct mr_regcache *c, uintptr_t start
     return r && r->end >= end && (r->writable || access == MR_ACCESS_SOURCE) ? r : NULL;
 }
 
-bool mr_regcache_uses(struct mr_regcache *c, const void *addr, size_t len)
+const struct mr_reg *mr_regcache_look(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access)
 {
-    const struct mr_reg *r = find_covering(c, (uintptr_t)addr, (uintptr_t)addr + len, MR_ACCESS_SOURCE);
-
-    return r && r->refs;
+    catch_up(c);
+    return find_covering(c, (uintptr_t)addr, (uintptr_t)addr + len, access);
 }
 
 bool mr_regcache_knows(struct mr_regcache *c, const void *addr, size_t len)

@@ -92,7 +92,8 @@ int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr
 /* One that is in use, with other devices as well. 0 or negative errno: it is what it was. */
 int mr_regcache_extend(struct mr_regcache *c, struct mr_reg *r, struct mr_reg_wish wish);
 void mr_regcache_put(struct mr_regcache *c, struct mr_reg *r);
-bool mr_regcache_uses(struct mr_regcache *c, const void *addr, size_t len); /* it is registered and in use now */
+/* The registration that covers it; NULL: there is none. */
+const struct mr_reg *mr_regcache_look(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access);
 /*
  * It is registered, or was asked for before, and has not been unmapped since: it is likely to be used again. Else this
  * is remembered. Never, if nothing stays registered.

@@ -37,7 +37,9 @@ void mr_stream_uncount(struct mr_rndv *r)
 {
     if (r->counted)
         mr_batch_end(&mr_flow_of(r->vc)->stream->batch);
-    r->counted = false;
+    if (r->crosses)
+        mr_flow_of(r->vc)->stream->exchange.open--;
+    r->counted = r->crosses = false;
 }
 
 /* ---- credits ----------------------------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 
 #include "libmrmpi/choice/batch.h"
 #include "libmrmpi/choice/credit.h"
+#include "libmrmpi/choice/exchange.h"
 #include "libmrmpi/pt2pt/internal.h"
 
 /* What is kept of a peer to which large messages go, or from which they come; made when the first one needs it. */
@@ -22,6 +23,7 @@ struct mr_stream {
     struct mr_rndv *queued, *queued_last;
     unsigned started;
     enum mr_way way; /* of those */
+    struct mr_exchange exchange;
     struct mr_bounce *bounce; /* of the latest tails, if some of them are under way (tail.c) */
     /* The head that is coming (head.c): `at` of its `len` bytes have. */
     uint64_t sreq;            /* the sender's id of its message */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/flow.h"
 #include "libmrmpi/pt2pt/share.h"
 
@@ -24,6 +25,16 @@ static uint8_t open_for_reading(struct mr_rndv *r, unsigned caps, size_t len, st
     if (mr_vc_advertise(r->vc, mr_plain(r->req->send_buf, r->req->type), len, how, &r->region, remote))
         return 0;
     return how == MR_VC_GET ? MR_FLAG_GET : MR_FLAG_READ;
+}
+
+static void count_open(struct mr_rndv *r)
+{
+    struct mr_stream *s = mr_stream_of(r->vc);
+
+    if (!s)
+        return;
+    s->exchange.open++;
+    r->crosses = true;
 }
 
 enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr, bool in_place)
@@ -46,8 +57,10 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
         r->near = true;
         mr_pt2pt.near.sends++;
     }
-    if (hdr->flags & MR_FLAG_READ)
+    if (hdr->flags & MR_FLAG_READ) {
         num += mr_head_divide(r, &remote[0], &remote[1]);
+        count_open(r);
+    }
     hdr->rreq = r->head;
     if (caps & MR_VC_PUT)
         hdr->flags |= MR_FLAG_PUT;
@@ -202,6 +215,28 @@ static bool put_all(struct mr_rndv *r, const struct mr_hdr *hdr)
     return hdr->flags & MR_FLAG_DATAGRAMS && caps & MR_VC_DATAGRAMS && advertise_and_clear(r, MR_VC_DATAGRAMS);
 }
 
+/* It crosses one of ours (exchange.h), has neither head nor tail, and all rails have keys for both buffers. */
+static bool write_back(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_stream *s = mr_flow_of(r->vc)->stream;
+    unsigned caps = MR_VC_PUT | MR_VC_WRITE_BACK;
+    struct mr_remote src;
+
+    if (!s || !s->exchange.open || mr_pt2pt.reads_if != MR_VC_READ_FIRST || !(hdr->flags & MR_FLAG_PUT) ||
+        len != sizeof(src) || r->head || hdr->len <= mr_vc_eager_most(r->vc) || !r->req->type->contiguous ||
+        !r->total || (mr_vc_caps(r->vc, r->total) & caps) != caps)
+        return false;
+    memcpy(&src, payload, sizeof(src));
+    if (src.token ||
+        !mr_exchange_writes(&s->exchange, r->total, mr_pt2pt.rndv_pending, mr_launch_info()->local_size > 1))
+        return false;
+    r->told_ns = mr_clock_ns();
+    if (advertise_and_clear(r, MR_VC_WRITE_BACK))
+        return true;
+    r->told_ns = 0;
+    return false;
+}
+
 /* Into memory that is not registered yet, and not worth it. */
 static bool is_better_copied(struct mr_rndv *r, const struct mr_hdr *hdr)
 {
@@ -216,7 +251,8 @@ static void choose(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
 {
     if (mr_share_begin(r, hdr, payload, len))
         return;
-    if (!is_better_copied(r, hdr) && (mr_read_begin(r, hdr, payload, len) || put_all(r, hdr)))
+    if (!is_better_copied(r, hdr) &&
+        (write_back(r, hdr, payload, len) || mr_read_begin(r, hdr, payload, len) || put_all(r, hdr)))
         return;
     mr_rndv_ask(r, MR_RNDV_DRAINING);
 }
@@ -248,8 +284,11 @@ void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error)
 {
     struct mr_rndv *r = mr_rndv_find(vc, rreq);
 
-    if (r && r->state == MR_RNDV_LANDING)
-        mr_rndv_finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+    if (!r || r->state != MR_RNDV_LANDING)
+        return;
+    if (r->told_ns)
+        mr_exchange_landed(&mr_flow_of(vc)->stream->exchange, mr_clock_ns() - r->told_ns, r->total);
+    mr_rndv_finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
 /* ---- both -------------------------------------------------------------------------------------------------------- */

@@ -47,7 +47,8 @@ struct mr_rndv {
     int error;                  /* receiver, reading: of the one that has ended, while the other has not */
     bool owes_front;            /* receiver, reading: FRONT is to be said, */
     bool said_front;            /* and was */
-    bool counted;               /* sender: is in its peer's batch (batch.h) */
+    bool counted, crosses;      /* sender: is in its peer's batch (batch.h), and open (exchange.h) */
+    uint64_t told_ns;           /* receiver, landing: when the sender was told to write what crosses; else 0 */
     struct mr_bounce *bounce;   /* sender: where its tail is; NULL: it has none */
     bool cancelling;            /* sender: CANCEL has been sent */
     bool shared;                /* pushed and read at once: ends with FIN */

@@ -56,9 +56,9 @@ uint32_t mr_bulk_devices(void)
 }
 
 /* All devices know all memory here. */
-bool mr_regcache_uses(struct mr_regcache *c, const void *addr, size_t len)
+const struct mr_reg *mr_regcache_look(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access)
 {
-    return false;
+    return NULL;
 }
 
 bool mr_regcache_knows(struct mr_regcache *c, const void *addr, size_t len)

@@ -156,6 +156,10 @@ START_TEST(what_was_asked_for_is_known)
     }
     mr_regcache_put(&cache, get(0, 6 * PAGE));
     ck_assert(mr_regcache_knows(&cache, at(3 * PAGE), PAGE)); /* registered */
+    ck_assert_ptr_nonnull(mr_regcache_look(&cache, at(3 * PAGE), 3 * PAGE, MR_ACCESS_TARGET));
+    ck_assert_ptr_null(mr_regcache_look(&cache, at(3 * PAGE), 4 * PAGE, MR_ACCESS_TARGET));
+    mr_regcache_unmapped(&cache, at(0), PAGE);
+    ck_assert_ptr_null(mr_regcache_look(&cache, at(3 * PAGE), PAGE, MR_ACCESS_TARGET));
     mr_regcache_clear(&cache);
     start(1 << 20, true);
     for (unsigned i = 0; i < 256; i++) /* buffers of 256 KiB and a page */
