@@ -293,20 +293,34 @@ static uint64_t sum_of(const uint64_t weight[], unsigned count)
     return total;
 }
 
+static uint64_t least_time(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t time = time_for(s, &load[i], len);
+
+        least = load[i].up && time < least ? time : least;
+    }
+    return least;
+}
+
 /*
  * The subchannel of a message that stays whole: the one that will have carried it first, by what is under way there and
  * the weights. What is under way shrinks as fast as a rail works, so each gets what it carries even while weights are
  * wrong: nothing is measured, since no message is cut. It counts twice, because more messages come before this one is
- * done; but a message is also under way while no rail is busy with it (AWAY).
+ * done; but a message is also under way while no rail is busy with it (AWAY). What a slow rail takes longer counts
+ * twice, too: of a few messages its own would be the last to arrive.
  */
 static unsigned take_shortest(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len)
 {
     unsigned i = s->next < n ? s->next : 0, best = n;
-    uint64_t best_end = 0;
+    uint64_t best_end = 0, least = least_time(s, load, n, len);
 
     for (unsigned k = 0; k < n; k++) {
-        uint64_t busy = 2 * time_for(s, &load[i], load[i].queued);
-        uint64_t end = time_for(s, &load[i], len) + (busy > 2 * AWAY ? busy - 2 * AWAY : 0);
+        uint64_t busy = 2 * time_for(s, &load[i], load[i].queued), time = time_for(s, &load[i], len);
+        uint64_t late = busy > 2 * AWAY ? busy - 2 * AWAY : 0, longer = load[i].up ? time - least : 0;
+        uint64_t end = time + (late > longer ? late : longer);
 
         if (load[i].up && (best == n || end < best_end)) {
             best = i;

@@ -36,6 +36,8 @@ export LOADS="one:4096:4 both:4096:16 flow:16384:16"
 property "registrations do not hold up windows" 4:4:4 1 fast 0.98 0.98
 
 # ---- large messages, whose offers must not wait for the slow rail
+export LOADS="one:32768:4 both:32768:4 one:24576:4"
+LOADS_COPY=12000 property "a few messages do not wait for the slow rail" 4:1 1 fast 0.97 0.97
 export LOADS="one:16384:4 push:16384:16 flow:16384:16 flow:32768:16 push:65536:4 flow:65536:16 flow:262144:4"
 property "weights are as good as static ones" 4:1 1 "fast 4:1 3:1" 0.97 0.97
 

@@ -245,6 +245,43 @@ START_TEST(a_short_queue_does_not_count)
 }
 END_TEST
 
+/* Of four messages that fill the fast rail for less than the slow one takes for one of them none is for that. */
+START_TEST(a_few_wait_for_no_slow_rail)
+{
+    struct mr_stripe plan[MR_SUBS_MAX];
+    struct mr_load load[2];
+    struct mr_sched s = { .kib_time = mr_sched_kib_time(200000), .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+
+    set(load, 2, 1024);
+    load[1].weight = 256;
+    for (unsigned i = 0; i < 8; i++) {
+        mr_sched_plan(&adaptive, &s, load, 2, 32 * KIB, 64 * KIB, 4096, plan);
+        load[plan[0].sub].queued += 32 * KIB;
+        ck_assert(i > 3 || plan[0].sub == 0);
+    }
+    ck_assert_uint_eq(load[1].queued, 64 * KIB);
+}
+END_TEST
+
+/* Of equal ones the idle one is next, though a faster one was there before. */
+START_TEST(equal_slow_ones_take_turns)
+{
+    struct mr_stripe plan[MR_SUBS_MAX];
+    struct mr_load load[3];
+    struct mr_sched s = { .kib_time = mr_sched_kib_time(200000), .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+
+    set(load, 3, 256);
+    load[0].up = false;
+    load[0].weight = 1024;
+    load[1].queued = 16 * KIB;
+    for (unsigned i = 0; i < 2; i++) {
+        mr_sched_plan(&adaptive, &s, load, 3, 32 * KIB, 64 * KIB, 4096, plan);
+        load[plan[0].sub].queued += 32 * KIB;
+        ck_assert_uint_eq(plan[0].sub, 2 - i);
+    }
+}
+END_TEST
+
 START_TEST(cuts_are_the_nearest)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
@@ -869,6 +906,8 @@ int main(void)
     tcase_add_test(t, short_ones_stay_whole_and_take_turns);
     tcase_add_test(t, short_ones_go_where_they_are_done_first);
     tcase_add_test(t, a_short_queue_does_not_count);
+    tcase_add_test(t, a_few_wait_for_no_slow_rail);
+    tcase_add_test(t, equal_slow_ones_take_turns);
     tcase_add_test(t, cuts_are_the_nearest);
     tcase_add_test(t, weights);
     tcase_add_test(t, turns_by_weight);
