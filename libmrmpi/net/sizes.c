@@ -93,19 +93,45 @@ unsigned mr_net_eager_packets(int rank)
     return (unsigned)mr_config.eager_packets;
 }
 
-unsigned mr_net_rate(int rank, size_t *whole)
+static unsigned rate_of(const struct mr_rail_addr *a)
+{
+    return (unsigned)(mr_ahead_rate(a->rate_mbps, 1, 1) / 1000000);
+}
+
+/*
+ * Unequal rails: a few messages that are not cut go over the fastest. If the slower ones carry more than a quarter of
+ * all that is more than heads and tails would save.
+ */
+static unsigned fastest_rate(const struct mr_peer *p)
+{
+    unsigned best = 0, all = 0;
+
+    for (unsigned i = 0; i < mr_verbs.num_rails && i < p->address->num_rails; i++) {
+        unsigned ours = rate_of(&mr_verbs.rail[i].addr), theirs = rate_of(&p->address->rail[i]);
+        unsigned rate = ours < theirs ? ours : theirs;
+
+        best = rate > best ? rate : best;
+        all += rate;
+    }
+    return best >= all - all / 4 ? best : 0;
+}
+
+unsigned mr_net_rate(int rank, size_t len, size_t *whole)
 {
     const struct mr_peer *p = mr_peers.peer[rank];
     unsigned rails = mr_verbs.num_rails;
 
-    if (!p || !p->address->magic || !rails_are_alike(p))
+    *whole = 0;
+    if (!p || !p->address->magic)
         return 0;
     if (rails > 1 && mr_peers.policy[MR_POLICY_LARGE].kind->where != MR_WHERE_ALL)
         return 0; /* packets go where the other policy says */
+    if (!rails_are_alike(p))
+        return len < MR_STRIPE_BUSY * mr_config.stripe_min ? fastest_rate(p) : 0;
     if (p->address->num_rails < rails)
         rails = p->address->num_rails;
     *whole = rails > 1 ? MR_STRIPE_BUSY * mr_config.stripe_min : 0;
-    return rails * (unsigned)(mr_ahead_rate(mr_verbs.rail[0].addr.rate_mbps, 1, 1) / 1000000);
+    return rails * rate_of(&mr_verbs.rail[0].addr);
 }
 
 /* Long messages in pieces that are one datagram each. */

@@ -50,10 +50,10 @@ static size_t plan_head(const struct mr_rndv *r, size_t wanted)
 /* The rate at which the message is read, as far as there are keys for it. */
 static unsigned rate_of(const struct mr_rndv *r, const struct mr_remote *remote, size_t *whole)
 {
-    unsigned rate = mr_vc_rate(r->vc, whole), rails = remote->num_keys;
+    unsigned rate = mr_vc_rate(r->vc, r->total, whole), rails = remote->num_keys;
     unsigned with_key = rails - (unsigned)__builtin_popcount(remote->token);
 
-    if (!rails || with_key == rails)
+    if (!rails || !*whole || with_key == rails)
         return rate;
     if (with_key == 1)
         *whole = 0;

@@ -78,10 +78,10 @@ static inline size_t mr_vc_part_max(struct mr_vc *vc) /* what is longer is cut: 
     return part && part < max ? part : max;
 }
 /*
- * MB/s that the rails to the peer carry together; 0: they are unequal, or it is not known. *whole: a shorter piece of a
- * large message goes over one of them while all are busy.
+ * MB/s at which rails to the peer carry a large message: all of them together, or the fastest of unequal ones, if it is
+ * not cut while all are busy; 0: it is, or that is not known. *whole: a shorter piece goes over one of several then.
  */
-unsigned mr_vc_rate(const struct mr_vc *vc, size_t *whole);
+unsigned mr_vc_rate(const struct mr_vc *vc, size_t len, size_t *whole);
 size_t mr_vc_packet_max(struct mr_vc *vc);               /* of the packets that a longer message is cut into */
 unsigned mr_vc_caps(const struct mr_vc *vc, size_t len); /* for a message of that length */
 static inline bool mr_vc_lost(const struct mr_vc *vc) /* nothing comes from this peer any more, nor goes there */

@@ -24,6 +24,9 @@ property() {
 export LOADS="push:2048:4 push:8192:4 flow:8192:16 push:12288:1 push:16384:4 flow:16384:1 flow:12288:4 one:8192:4 one:16384:4"
 property "packets arrive no later than over the fast rail alone" 4:1 1 fast 0.98 0.91
 property "packets arrive no later than over the fast rail alone" 4:2 1 fast 0.98 0.91
+# ---- windows of messages that are not cut have heads and tails, as over the fast rail alone
+export LOADS="one:20480:4 one:24576:4 one:32768:4 one:32768:8"
+property "windows have heads and tails" 4:1 1 fast 0.97 0.97
 export LOADS="push:1024:1 push:1024:16 flow:1024:4"
 property "short packets do not ask for the time" 4:1 1 fast 0.98 0.92
 
