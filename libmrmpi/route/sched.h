@@ -31,7 +31,7 @@ struct mr_load {
 #define MR_SCHED_SELDOM  65536u /* the same of short packets over unequal rails: they take the processor's time */
 #define MR_SCHED_FAR     (200u * MR_SCHED_NS) /* what a packet takes between the sockets of a host, about */
 #define MR_SCHED_PACKET  512u  /* what a packet costs, whatever its length, in bytes of a long one */
-#define MR_SCHED_LONG    2048u /* of a packet that takes so much longer over a slow rail that the time is asked for */
+#define MR_SCHED_LONG    3072u /* of a packet that takes so much longer over a slow rail that the time is asked for */
 
 struct mr_sched {
     unsigned next;  /* whose turn it is, among equals */

@@ -65,6 +65,9 @@ export LOADS="trip:8:1 trip:1024:1 push:8:16" MRMPI_LINKS=ring MRMPI_RING_AFTER=
 property "rings wait for no completion queues" 4:4 1 fast 0.98 0.98
 [ -z "$all" ] || property "rings wait for no completion queues" 4:4:4:4 1 fast 0.98 0.98
 unset MRMPI_LINKS MRMPI_RING_AFTER
+# ---- for packets of 2 KiB the time is asked for as seldom as for shorter ones
+export LOADS="flow:2048:1 flow:2048:4 flow:2048:16"
+property "packets of 2 KiB do not ask for the time" 4:2 1 fast 0.97 0.97
 # ---- messages that cross, a few at a time: reads wait behind what the peer reads
 export LOADS="flow:32768:1 both:65536:1 flow:65536:1 both:65536:4 flow:65536:4 both:262144:1 flow:262144:1"
 property "messages that cross do not hold each other up" 4:1 1 fast 0.97 0.97
