@@ -4,6 +4,7 @@
 #define MRMPI_NET_INTERNAL_H
 
 #include "libmrmpi/bulk/bulk.h"
+#include "libmrmpi/net/answers.h"
 #include "libmrmpi/net/grant.h"
 #include "libmrmpi/link/assembly.h"
 #include "libmrmpi/reliable/ack.h"
@@ -43,6 +44,7 @@ struct mr_net {
     uint64_t idle_ns;   /* since when it has found nothing to do */
     unsigned caps;      /* enum mr_vc_caps */
     bool lends_no_more; /* memory could not be registered once */
+    struct mr_answers answers;
     unsigned polls, ring_polls;
     uint64_t news_ns;   /* when news were looked for */
 };

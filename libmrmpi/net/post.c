@@ -409,13 +409,15 @@ int mr_net_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, voi
 
 static bool lends_now(const struct mr_peer *p, const struct mr_vc_lender *lender)
 {
-    return p && p->up && !p->has_lossy_link && (!lender->answers || mr_peer_answers(p));
+    return p && p->up && !p->has_lossy_link &&
+           (!lender->answers || (mr_peer_answers(p) && mr_answers_lend(&mr_net.answers, mr_peers.arrived)));
 }
 
 /* The packet is taken back, or goes to the peer, whatever becomes of the memory from now on. */
 static void end_loan(const struct mr_loan *loan)
 {
     mr_bulk_give_back(loan->memory);
+    mr_answers_ended(&mr_net.answers, mr_peers.arrived);
     mr_channel_up.loan_ended(loan->lender);
 }
 

@@ -80,6 +80,9 @@ export LOADS_COPY=12000
 export LOADS="push:2048:4 push:2048:64 push:4096:64 flow:4096:64 push:8192:64 flow:8192:64 push:12288:64 flow:16384:64 both:16384:64"
 property "early packets are not copied twice" 4:4 1 fast 0.95 0.95
 property "early packets are not copied twice" 4:4:4 1 fast 0.95 0.95
+export LOADS="flow:4096:1 flow:8192:1 flow:12288:1 flow:16384:1"
+property "nobody waits for answers to leave the program's memory" 4:2:1 1 fast 0.95 0.95
+property "nobody waits for answers to leave the program's memory" 4:1 1 fast 0.95 0.95
 export LOADS="push:262144:16:60:fresh flow:262144:4:60:fresh push:524288:16:60:fresh one:524288:16:60:fresh both:1048576:4:40:fresh push:4194304:16:40:fresh"
 property "new memory is registered with one device first" 4:4:4:4 1 fast 0.95 0.95
 property "new memory is registered with one device first" 4:2:1 1 fast 0.95 0.95
