@@ -48,6 +48,13 @@ struct mr_remote {
     uint32_t serial; /* between hosts; not 0: the owner says which parts of a put have landed (bulk/track.c) */
 };
 
+/* A short write into such memory: with its address there, and the data here. */
+struct mr_short_write {
+    uint64_t addr;
+    const void *data;
+    uint32_t len;
+};
+
 enum mr_vc_caps {
     MR_VC_PUT = 1,        /* mr_vc_put works (RDMA write) */
     MR_VC_GET = 2,        /* mr_vc_get works (single copy inside a host); may still be refused at run time */

@@ -11,6 +11,7 @@
  * Over links that lose writes the put is tracked: the receiver confirms what has landed (bulk/track.h). Where there are
  * only datagrams the receiver clears the sender for each batch (bulk/zcopy.h).
  */
+#include "libmrmpi/bulk/wlist.h"
 #include "libmrmpi/bulk/zcopy.h"
 
 #include <errno.h>
@@ -163,10 +164,15 @@ struct job {
     bool read;
 };
 
+uint8_t mr_bulk_write_level(size_t most)
+{
+    return most <= mr_peers.qos.level[MR_LEVEL_SMALL].max ? MR_LEVEL_SMALL : message_level(most);
+}
+
 /* A window's writes are as short as a message can be. */
 static uint8_t job_level(const struct job *j)
 {
-    return j->move && j->size <= mr_peers.qos.level[MR_LEVEL_SMALL].max ? MR_LEVEL_SMALL : message_level(j->size);
+    return j->move ? mr_bulk_write_level(j->size) : message_level(j->size);
 }
 
 /* The data of a write goes with its request, whichever subchannel it takes. */
@@ -262,6 +268,29 @@ release:
     if (shape.reg)
         mr_bulk_release(shape.reg);
     return err;
+}
+
+/* The whole of it over one subchannel. */
+void mr_bulk_begin_list(struct mr_put *put)
+{
+    struct mr_stripe_op *s = &put->stripe[0];
+    struct mr_stripe plan[MR_SUBS_MAX];
+    struct mr_peer *p = put->peer;
+    bool up;
+
+    plan[0].sub = 0;
+    up = p->num_now == 1 ? p->load[0].up && p->rdma : make_plan(p, s->len, 0, plan);
+    list_put(put);
+    mr_stat_add(MR_STAT_NET_STRIPES, 1);
+    if (!up) {
+        mr_stripe_assign(s);
+        return;
+    }
+    s->sub = &p->now[plan[0].sub];
+    if (__builtin_expect(mr_peers.ahead_limited, 0) && put->level != MR_LEVEL_BULK)
+        choose_level(put, s->len);
+    mr_stripe_queue_on(s, s->sub);
+    mr_stripe_start(s, 0);
 }
 
 /* Nothing is posted yet: the receiver clears each batch. */

@@ -35,6 +35,7 @@ struct mr_bulk_peer {
     unsigned num_starving;             /* and those of them that wait for a queue pair */
     struct mr_dgram_send *dgram_sends; /* datagrams that are cleared and not posted */
     struct mr_sched dgram_turn;
+    struct mr_bulk_writer *collecting; /* writers that may have something to post (writer.c) */
 };
 
 /* Subscribes to the events of peers; mr_peers.launch is set. */
@@ -97,6 +98,8 @@ int mr_bulk_read(struct mr_peer *p, void *buf, size_t size, struct mr_vc_part pa
  */
 int mr_bulk_move(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, bool write,
                  struct mr_vc_move *m);
+/* As mr_vc_writer_open; also NULL: not to this peer. */
+struct mr_vc_writer *mr_bulk_writer_open(struct mr_peer *p, const struct mr_remote *remote);
 /* Posts what waited for room or for a connection. True: some still waits. */
 bool mr_bulk_resume(struct mr_peer *p);
 /* A notification (immediate data of a write) has arrived. */

@@ -34,6 +34,7 @@ struct mr_bulk {
     bool few;      /* memory may be registered with some devices (mr_bulk_one_suffices) */
     unsigned home; /* the device that the last such memory was registered with */
     struct mr_dgram_post *free_posts; /* zcopy_out.c */
+    struct mr_put *free_lists;        /* wlist.c */
 };
 extern struct mr_bulk mr_bulk;
 
@@ -92,7 +93,8 @@ struct mr_put {
     unsigned char *local; /* only read from unless the put is a read */
     struct mr_remote remote;
     void *cookie;
-    struct mr_vc_move *move; /* a window's: nobody there is told; NULL: a message */
+    struct mr_vc_move *move; /* a window's: nobody there is told; NULL: a message, or */
+    struct mr_wlist *list;   /* short writes to a window (wlist.h) */
     struct mr_track *track; /* track.h; NULL: the adapter's completions confirm that it has landed */
     uint32_t size;          /* bytes of each datagram; 0: by RDMA. With datagrams there are no stripes, but */
     unsigned num_sends;     /* CLEAR messages of the receiver that are not done, */

@@ -123,7 +123,7 @@ bool mr_stripes_confirm(struct mr_sub *sub)
             if (s->sub != sub || s->state != MR_STRIPE_UNCONFIRMED || !mr_is_later(sub->peer_from, s->generation))
                 continue;
             mr_bulk_of(p)->num_unconfirmed--;
-            if (put->track || put->move) { /* the peer cannot tell; written twice is as good as once */
+            if (put->track || put->move || put->list) { /* the peer cannot tell; written twice is as good as once */
                 restart_stripe(s);
                 continue;
             }

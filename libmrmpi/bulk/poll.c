@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/bulk/wlist.h"
 #include "libmrmpi/bulk/zcopy.h"
 #include "libmrmpi/launch/launch.h"
 
@@ -18,6 +19,7 @@ static void fail_puts(struct mr_peer *p)
     p->needed = false;
     mr_bulk_of(p)->num_unconfirmed = 0;
     mr_zcopy_peer_ended(p);
+    mr_writers_end(p);
     for (unsigned i = 0; mr_bulk_of(p)->sub && i < p->num_subs; i++) {
         mr_bulk_sub_of(&p->sub[i])->waiting = NULL;
         mr_bulk_sub_of(&p->sub[i])->waiting_end = &mr_bulk_sub_of(&p->sub[i])->waiting;
@@ -97,6 +99,7 @@ void mr_bulk_finalize(void)
     mr_targets_free(&mr_bulk.targets);
     free(mr_bulk.tracked);
     mr_zcopy_free_posts();
+    mr_wlists_free();
     memset(&mr_bulk, 0, sizeof mr_bulk);
 }
 
@@ -128,8 +131,12 @@ uint64_t mr_bulk_serve(void)
 
 bool mr_bulk_resume(struct mr_peer *p)
 {
-    bool stripes = mr_stripes_resume(p), datagrams = mr_bulk_of(p)->dgram_sends && mr_zcopy_resume(p);
+    bool stripes, datagrams;
 
+    if (mr_bulk_of(p)->collecting)
+        mr_writers_post(p);
+    stripes = mr_stripes_resume(p);
+    datagrams = mr_bulk_of(p)->dgram_sends && mr_zcopy_resume(p);
     return stripes || datagrams;
 }
 

@@ -6,6 +6,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
+#include "libmrmpi/bulk/wlist.h"
 #include "libmrmpi/bulk/track.h"
 
 struct mr_bulk mr_bulk;
@@ -46,6 +47,10 @@ void mr_bulk_finish(struct mr_put *put)
         mr_bulk_release(put->reg);
     for (unsigned i = 0; i < put->num; i++)
         mr_stripe_queue_on(&put->stripe[i], NULL);
+    if (put->list) {
+        mr_wlist_end(put, error);
+        return;
+    }
     free(put);
     if (move)
         move->done(move, error);

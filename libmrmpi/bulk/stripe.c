@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stripes of large messages: posted as far as there is room and a pace allows it, measured, done. */
+#include "libmrmpi/bulk/wlist.h"
 #include "libmrmpi/bulk/track.h"
 
 #include <errno.h>
@@ -171,6 +172,8 @@ int mr_stripe_post(struct mr_stripe_op *s, uint64_t begin_ns)
     bool first = s->state == MR_STRIPE_WAITS;
     int err = 0;
 
+    if (s->put->list)
+        return mr_wlist_post(s, l);
     while (s->left) {
         struct mr_link_part link_part;
         struct mr_bulk_part part;

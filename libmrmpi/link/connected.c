@@ -190,6 +190,16 @@ int mr_connected_write(struct mr_link *l, const struct mr_link_part *part, struc
                                          part->imm, tx));
 }
 
+int mr_connected_write_list(struct mr_link *l, const struct mr_link_list *list, struct mr_tx *tx, unsigned *posted)
+{
+    unsigned num = list->num, room = l->qp.room < l->qp.rail->cq_room ? l->qp.room : l->qp.rail->cq_room;
+
+    *posted = 0;
+    num = num < room ? num : room;
+    num = num < MR_QP_LIST ? num : MR_QP_LIST;
+    return num ? mr_qp_write_list(&l->qp, list->one, num, list->rkey, list->lkey, tx, posted) : -EAGAIN;
+}
+
 int mr_connected_read(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx)
 {
     int err = take_counter(l, part->wakes, &tx);

@@ -14,6 +14,7 @@ void mr_connected_packet_done(struct mr_wr *wr, const struct mr_wc *wc);
 /* Into memory that the peer looks at, inline; nobody hears of its end. -EAGAIN: no room. */
 int mr_connected_write_word(struct mr_link *l, uint32_t word, uint64_t raddr, uint32_t rkey);
 int mr_connected_write(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
+int mr_connected_write_list(struct mr_link *l, const struct mr_link_list *list, struct mr_tx *tx, unsigned *posted);
 int mr_connected_read(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
 int mr_connected_keepalive(struct mr_link *l);
 void mr_connected_drain(struct mr_link *l);

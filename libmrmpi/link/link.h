@@ -49,6 +49,13 @@ struct mr_link_part {
     bool wakes;          /* there is a completion when it is done, even if nobody needs to know */
 };
 
+/* Short writes to one region; those that are longer than qp.max_inline are in memory with this lkey. */
+struct mr_link_list {
+    const struct mr_short_write *one;
+    unsigned num;
+    uint32_t rkey, lkey;
+};
+
 /*
  * Datagrams for a queue pair of the peer that waits for them (verbs/pool.c): MR_QP_RUN at most, each with size bytes of
  * data, but perhaps the last. Whoever posts embeds a struct mr_link_run; done() is called when they have left, or will
@@ -82,6 +89,11 @@ struct mr_link_ops {
      */
     int (*write)(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
     int (*read)(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
+    /*
+     * Short writes, as one list, or as many of them as there is room for: *posted, also after an error. tx comes back
+     * when they and all before them are done. NULL: the link has none. -EAGAIN: no room.
+     */
+    int (*write_list)(struct mr_link *l, const struct mr_link_list *list, struct mr_tx *tx, unsigned *posted);
     /*
      * Datagrams without a header of ours. NULL: the link has none. Returns how many bytes of d->data are posted, which
      * are full datagrams or all that there is; -EAGAIN: no room.

@@ -12,6 +12,7 @@ const struct mr_link_ops mr_link_rc = {
     .connect = mr_connected_connect,
     .send = mr_connected_send,
     .write = mr_connected_write,
+    .write_list = mr_connected_write_list,
     .read = mr_connected_read,
     .keepalive = mr_connected_keepalive,
     .flush = mr_connected_keepalive,

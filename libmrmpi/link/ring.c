@@ -414,6 +414,7 @@ const struct mr_link_ops mr_link_ring = {
     .connect = mr_connected_connect,
     .send = ring_send,
     .write = mr_connected_write,
+    .write_list = mr_connected_write_list,
     .read = mr_connected_read,
     .keepalive = mr_connected_keepalive,
     .flush = mr_connected_keepalive,

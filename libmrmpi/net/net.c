@@ -58,6 +58,13 @@ static int net_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_rem
     return mr_bulk_move(p, buf, len, remote, write, m);
 }
 
+static struct mr_vc_writer *net_writer_open(struct mr_vc *vc, const struct mr_remote *remote)
+{
+    struct mr_peer *p = vc->data;
+
+    return p && !p->error ? mr_bulk_writer_open(p, remote) : NULL;
+}
+
 /* A rank that waits in the launcher's fence repairs nothing: what it has sent must have arrived before. */
 static bool is_all_confirmed(void)
 {
@@ -128,5 +135,6 @@ const struct mr_channel_ops mr_channel_net = {
     .put = net_put,
     .read = net_read,
     .move = net_move,
+    .writer_open = net_writer_open,
     .control = net_control,
 };

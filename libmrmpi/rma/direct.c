@@ -59,6 +59,18 @@ static void moved(struct mr_vc_move *move, int error)
     give(m);
 }
 
+/* ---- short writes ------------------------------------------------------------------------------------------------ */
+
+static bool has_fewer_lists(void *writer)
+{
+    return ((const struct mr_vc_writer *)writer)->open <= MR_LISTS_MOST / 2;
+}
+
+void mr_direct_wait(struct mr_vc_writer *w)
+{
+    mr_progress_until(has_fewer_lists, w);
+}
+
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 /* The whole part is registered, once for all origins, and stays so. */
@@ -85,8 +97,10 @@ void mr_direct_keys_are(struct mr_rma_peer *p, const void *payload, size_t len)
     if (p->keys || len != sizeof(*p->keys))
         return;
     p->keys = malloc(sizeof(*p->keys));
-    if (p->keys)
-        memcpy(p->keys, payload, sizeof(*p->keys));
+    if (!p->keys)
+        return;
+    memcpy(p->keys, payload, sizeof(*p->keys));
+    p->writer = mr_vc_writer_open(mr_rma_vc(p->win, p->rank), p->keys);
 }
 
 void mr_direct_drop(struct mr_rma_peer *p)
@@ -94,6 +108,9 @@ void mr_direct_drop(struct mr_rma_peer *p)
     if (p->region)
         mr_vc_withdraw(p->region);
     p->region = NULL;
+    if (p->writer)
+        mr_vc_writer_close(p->writer);
+    p->writer = NULL;
     free(p->keys);
     p->keys = NULL;
 }

@@ -298,7 +298,7 @@ static enum mr_err unlock(struct mr_rma_peer *p)
     enum mr_err err = p->locking ? mr_lock_ensure(p) : MR_SUCCESS, told;
 
     order_memory();
-    if (!err && p->held && !mutex && !p->error && !p->open) {
+    if (!err && p->held && !mutex && !p->error && !mr_rma_is_busy(p)) {
         /* one packet asks for both */
         bool answer = p->flushed != p->issued;
 
@@ -416,7 +416,7 @@ enum mr_err mr_win_flush_local_all(struct mr_win *w)
     enum mr_err first = may_flush_all(w), err;
 
     for (struct mr_rma_peer *p = first ? NULL : w->in->peers; p; p = p->next)
-        if ((p->open || p->refused) && (err = mr_rma_flush_local(p)) && !first)
+        if ((mr_rma_is_busy(p) || p->refused) && (err = mr_rma_flush_local(p)) && !first)
             first = err;
     return first;
 }

@@ -6,6 +6,10 @@ enum mr_err mr_rma_take_refusal(struct mr_rma_peer *p)
 {
     enum mr_err err = p->refused;
 
+    if (p->writer && p->writer->error) {
+        p->writer->error = 0;
+        err = err ? err : MR_ERR_PROC_FAILED;
+    }
     p->refused = MR_SUCCESS;
     return err ? mr_fail(err, "rank %d of the window has refused an operation", p->rank) : MR_SUCCESS;
 }
@@ -66,17 +70,27 @@ enum mr_err mr_lock_ensure(struct mr_rma_peer *p)
 
 static bool is_local(const struct mr_rma_peer *p, uint32_t goal)
 {
-    return !p->open;
+    return !mr_rma_is_busy(p);
 }
 
 static bool is_flushed(const struct mr_rma_peer *p, uint32_t goal)
 {
-    return !p->open && (int32_t)(p->flushed - goal) >= 0;
+    return !mr_rma_is_busy(p) && (int32_t)(p->flushed - goal) >= 0;
+}
+
+/* What is collected goes now. */
+static void post(struct mr_rma_peer *p)
+{
+    if (p->writer && p->writer->open)
+        mr_vc_writer_post(p->writer);
 }
 
 enum mr_err mr_rma_flush_local(struct mr_rma_peer *p)
 {
-    enum mr_err err = mr_rma_await(p, is_local, 0);
+    enum mr_err err;
+
+    post(p);
+    err = mr_rma_await(p, is_local, 0);
 
     return err ? err : mr_rma_take_refusal(p);
 }
@@ -97,8 +111,10 @@ static enum mr_err ask(struct mr_rma_peer *p)
 enum mr_err mr_rma_flush(struct mr_rma_peer *p)
 {
     uint32_t goal = p->issued;
-    enum mr_err err = ask(p);
+    enum mr_err err;
 
+    post(p);
+    err = ask(p);
     if (!err)
         err = mr_rma_await(p, is_flushed, goal);
     return err ? err : mr_rma_take_refusal(p);
@@ -109,10 +125,12 @@ enum mr_err mr_rma_flush_peers(struct mr_win *w)
     enum mr_err first = MR_SUCCESS, err;
 
     for (struct mr_rma_peer *p = w->in->peers; p; p = p->next)
-        if (!p->error)
+        if (!p->error) {
+            post(p);
             ask(p);
+        }
     for (struct mr_rma_peer *p = w->in->peers; p; p = p->next)
-        if ((p->open || p->flushed != p->issued || p->refused) && (err = mr_rma_flush(p)) && !first)
+        if ((mr_rma_is_busy(p) || p->flushed != p->issued || p->refused) && (err = mr_rma_flush(p)) && !first)
             first = err;
     return first;
 }

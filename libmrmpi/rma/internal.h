@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rma's inside: the state of a window, and what its files want of each other, from the lowest to the highest. Each file
- * calls those below it only.
- *
- * An operation that goes to another process counts (issued). The target counts what it has done (done), and says so
- * when it is asked (FLUSH, UNLOCK, COMPLETE). What the origin still needs its own buffers for, or awaits a result of,
- * counts too (open); that is over without a question. So `flush_local` is open == 0, and `flush` is that and
- * flushed == issued.
+ * rma's inside: what its files want of each other, from the lowest to the highest. Each file calls those below it only.
+ * The state of a window is in state.h.
  */
 #ifndef MRMPI_RMA_INTERNAL_H
 #define MRMPI_RMA_INTERNAL_H
@@ -14,89 +9,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/pt2pt/protocol.h"
 #include "libmrmpi/rma/pieces.h"
-#include "libmrmpi/rma/rma.h"
-#include "libmrmpi/vc/vc.h"
-
-enum mr_hold { MR_HOLD_NONE, MR_HOLD_SHARED, MR_HOLD_EXCLUSIVE };
-
-/* What this process has to do with another one in a window; made when something goes to it or comes from it. */
-struct mr_rma_peer {
-    struct mr_rma_peer *next; /* of the window's */
-    struct mr_win *win;
-    int rank;
-    int error; /* negative errno: it is lost */
-    /* we are the origin, it is the target */
-    uint32_t issued, flushed, asked; /* asked: the last FLUSH was about so many */
-    unsigned open, awaited;          /* awaited: those of open that a RESULT ends */
-    uint32_t next_tag;
-    enum mr_err refused; /* the target has refused something; told once */
-    enum mr_hold wanted; /* the lock that our epoch wants, and has... */
-    bool held, locking;  /* ...; it has been asked for */
-    bool unchecked;      /* MPI_MODE_NOCHECK: there is nothing to ask for */
-    bool started;        /* in our access epoch, MPI_Win_start's */
-    uint32_t posts;      /* its POSTs that we have not used */
-    bool keys_asked;
-    struct mr_remote *keys;   /* of its part; NULL: not known, or there are none */
-    /* it is the origin, we are the target */
-    struct mr_region *region; /* our part, as it reaches that; NULL: it has not asked for it */
-    uint32_t done;
-    enum mr_err wrong; /* what it asked for and does not get */
-    bool owes_flushed; /* FLUSHED is to be said when done == due */
-    bool owes_unlock;  /* its lock ends with that */
-    bool exposed;      /* in our exposure epoch */
-    bool completed;    /* it has said COMPLETE: its epoch is over when done == complete_at */
-    uint32_t due, complete_at;
-    enum mr_hold holds; /* its lock here */
-};
-
-/* Of a rank, and all that a silent one costs. */
-struct mr_win_target {
-    size_t size;
-    ptrdiff_t disp_unit;
-    char *local;                /* its memory in our address space; NULL: out of reach, or a dynamic window's */
-    struct mr_rma_mutex *mutex; /* NULL: out of reach */
-    struct mr_rma_peer *peer;   /* NULL: nothing has been between us */
-};
-
-_Static_assert(sizeof(struct mr_win_target) <= 64, "a silent rank");
-
-/*
- * The lock of a process's part: 0, how many share it, or MR_LOCK_EXCLUSIVE. In memory that the node shares its ranks
- * take it themselves; for others the process does, which polls for those that wait.
- */
-#define MR_LOCK_EXCLUSIVE 0x80000000u
-struct mr_rma_mutex {
-    _Alignas(64) uint32_t holder; /* the process that accumulates; 0: none */
-    uint32_t lock;
-};
-
-/* Memory that is attached to a dynamic window. */
-struct mr_win_region {
-    uintptr_t start, end;
-};
-
-struct mr_lock_waiter;
-
-struct mr_win_state {
-    struct mr_win *win;
-    struct mr_win_state *next;    /* in the table of windows */
-    struct mr_win_target *target; /* [comm->size] */
-    struct mr_rma_peer *peers;
-    struct mr_node_memory *memory; /* NULL: none is shared */
-    void *own;                     /* memory that MPI allocated for this process alone */
-    struct mr_win_region *region;  /* sorted; that do not overlap */
-    size_t num_regions, room;
-    /* epochs of this process */
-    bool fenced; /* a fence has begun one, which nothing has ended */
-    struct mr_group *access, *exposure;
-    bool lock_all, all_unchecked;
-    unsigned num_locked;       /* by mr_win_lock */
-    unsigned answering;        /* long operations of others under way in our memory */
-    struct mr_rma_mutex mutex; /* of this process's part, where no memory is shared */
-    struct mr_lock_waiter *waiters, **waiters_end;
-    struct mr_win_state *next_waiting; /* in the list of those that are looked at for their waiters */
-    bool looked_at;                    /* it is in it */
-};
+#include "libmrmpi/rma/state.h"
 
 /* ---- state.c: windows by context, peers, packets, waiting -------------------------------------------------------- */
 
@@ -154,6 +67,19 @@ int mr_lock_serve_all(void); /* those that wait; number of locks given */
  * first time it only asks for the keys.
  */
 bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write);
+/* The same for a short write, of which the program awaits no end of its own. False: it has to go otherwise. */
+#define MR_LISTS_MOST 16u /* lists under way to a target; then the program waits */
+void mr_direct_wait(struct mr_vc_writer *w);
+static inline bool mr_direct_write(struct mr_rma_peer *p, const void *buf, size_t len, uint64_t addr)
+{
+    struct mr_vc_writer *w = p->writer;
+
+    if (!w || len > w->most)
+        return false;
+    if (__builtin_expect(w->open > MR_LISTS_MOST, 0))
+        mr_direct_wait(w);
+    return !mr_vc_write_short(w, addr, buf, len);
+}
 void mr_direct_keys_asked(struct mr_rma_peer *p);
 void mr_direct_keys_are(struct mr_rma_peer *p, const void *payload, size_t len);
 void mr_direct_drop(struct mr_rma_peer *p); /* at the window's end */

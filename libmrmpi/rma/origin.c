@@ -138,9 +138,13 @@ static bool is_nowhere(const struct mr_rma_place *at)
 static enum mr_err transfer_solid(struct mr_rma_way *o, size_t bytes)
 {
     const struct mr_rma_data *here = o->what == MR_RMA_PUT ? o->from : o->result;
+    bool solid = here->type->contiguous;
 
     o->addr += (uint64_t)o->at->type->true_lb;
-    if (here->type->contiguous &&
+    if (solid && o->what == MR_RMA_PUT && !o->job &&
+        mr_direct_write(o->p, (char *)here->buf + here->type->true_lb, bytes, o->addr))
+        return MR_SUCCESS;
+    if (solid &&
         mr_direct_move(o->p, o->job, (char *)here->buf + here->type->true_lb, bytes, o->addr, o->what == MR_RMA_PUT))
         return MR_SUCCESS;
     if (!mr_way_fits(o, bytes)) {

@@ -305,7 +305,7 @@ static bool is_quiet(void *arg)
     const struct mr_win *w = arg;
 
     for (const struct mr_rma_peer *p = w->in->peers; p; p = p->next)
-        if (p->open)
+        if (mr_rma_is_busy(p))
             return false; /* of a peer that is lost: what was under way comes back */
     return !w->in->answering;
 }

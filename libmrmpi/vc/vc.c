@@ -203,6 +203,11 @@ int mr_vc_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *
     return vc->ops->move ? vc->ops->move(vc, buf, len, remote, write, m) : -EOPNOTSUPP;
 }
 
+struct mr_vc_writer *mr_vc_writer_open(struct mr_vc *vc, const struct mr_remote *remote)
+{
+    return !vc->error && vc->ops->writer_open ? vc->ops->writer_open(vc, remote) : NULL;
+}
+
 int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset)
 {
     if (vc->error)

@@ -206,6 +206,60 @@ int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, u
     return err ? err : request_end(qp, false, tx, ibv_post_send(qp->qp, &wr, &bad));
 }
 
+/* Not initialised but for what is used of them: a short write may be one of these. */
+static void describe_list(const struct mr_qp *qp, const struct mr_short_write *one, unsigned num, uint32_t rkey,
+                          uint32_t lkey, struct ibv_send_wr wr[], struct ibv_sge sge[])
+{
+    for (unsigned i = 0; i < num; i++) {
+        sge[i] = (struct ibv_sge){.addr = (uintptr_t)one[i].data, .length = one[i].len, .lkey = lkey};
+        wr[i].wr_id = mr_wr_id(&qp->unsignaled_failed);
+        wr[i].next = &wr[i + 1];
+        wr[i].sg_list = &sge[i];
+        wr[i].num_sge = 1;
+        wr[i].opcode = IBV_WR_RDMA_WRITE;
+        wr[i].send_flags = one[i].len <= qp->max_inline ? IBV_SEND_INLINE : 0;
+        wr[i].wr.rdma.remote_addr = one[i].addr;
+        wr[i].wr.rdma.rkey = rkey;
+    }
+    wr[num - 1].next = NULL;
+}
+
+/* A list ends with a signaled request. After an error what has been posted of it has none: the queue pair is lost. */
+static int list_end(struct mr_qp *qp, unsigned posted, int err)
+{
+    qp->room -= posted;
+    qp->rail->cq_room -= posted;
+    mr_verbs.answered = true;
+    if (__builtin_expect(err, 0)) {
+        qp->unsignaled_others += posted;
+        return err == ENOMEM && !posted ? -EAGAIN : -err;
+    }
+    qp->unsignaled_sends = qp->unsignaled_others = 0;
+    renew_unsignaled_left(qp);
+    return 0;
+}
+
+int mr_qp_write_list(struct mr_qp *qp, const struct mr_short_write *one, unsigned num, uint32_t rkey, uint32_t lkey,
+                     struct mr_tx *tx, unsigned *posted)
+{
+    struct ibv_send_wr wr[MR_QP_LIST], *bad = NULL;
+    struct ibv_sge sge[MR_QP_LIST];
+    int err;
+
+    *posted = 0;
+    if (__builtin_expect(qp->error, 0))
+        return qp->error;
+    describe_list(qp, one, num, rkey, lkey, wr, sge);
+    tx->qp = qp;
+    tx->requests = unsignaled(qp) + num;
+    tx->sends = qp->unsignaled_sends;
+    wr[num - 1].wr_id = mr_wr_id(&tx->wr);
+    wr[num - 1].send_flags |= IBV_SEND_SIGNALED;
+    err = ibv_post_send(qp->qp, wr, &bad);
+    *posted = err ? (unsigned)(bad - wr) : num;
+    return list_end(qp, *posted, err);
+}
+
 int mr_qp_put(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey, bool packet,
               struct mr_tx *tx)
 {

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/base/packet.h"
 #include "libmrmpi/verbs/completion.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/qp.h"
@@ -65,6 +66,14 @@ int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_
 /* RDMA write; with imm the receiver is told. lkey 0: of memory that is not registered, len <= max_inline. */
 int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
                 const uint32_t *imm, struct mr_tx *tx);
+/*
+ * Short writes to one region of the peer's, as one list; it comes back by tx as a whole. What is no longer than
+ * max_inline goes with its request, other data is registered with lkey. There is room for them. *posted: how many are
+ * with the adapter, which after an error may be some. MR_QP_LIST at most.
+ */
+#define MR_QP_LIST 16
+int mr_qp_write_list(struct mr_qp *qp, const struct mr_short_write *one, unsigned num, uint32_t rkey, uint32_t lkey,
+                     struct mr_tx *tx, unsigned *posted);
 /*
  * RDMA write into memory that the peer polls (link/ring.c); inline if it fits. packet: it counts as a send, which
  * mr_qp_events.confirmed tells.

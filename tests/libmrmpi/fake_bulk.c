@@ -237,6 +237,28 @@ static int post_read(struct mr_link *l, const struct mr_link_part *part, struct 
     return post_rdma(l, part, tx, true);
 }
 
+static int post_list(struct mr_link *l, const struct mr_link_list *list, struct mr_tx *tx, unsigned *posted)
+{
+    unsigned room = fake.room[(struct mr_sub *)l->owner - fake.peer->base.sub];
+    struct fake_post *post;
+
+    *posted = list->num < room ? list->num : room;
+    if (!*posted)
+        return -EAGAIN;
+    post = take_post(l);
+    fake.room[post->sub] -= *posted - 1;
+    post->rkey = list->rkey;
+    post->num_writes = *posted;
+    for (unsigned i = 0; i < *posted; i++) {
+        void *data = malloc(list->one[i].len);
+
+        post->write[i] = list->one[i];
+        post->write[i].data = memcpy(data, list->one[i].data, list->one[i].len);
+    }
+    post->tx = fake.list_error ? NULL : tx;
+    return fake.list_error;
+}
+
 static ssize_t post_run(struct mr_link *l, const struct mr_link_datagram *d, struct mr_link_run *run)
 {
     struct fake_post *post = take_post(l);
@@ -251,7 +273,8 @@ static ssize_t post_run(struct mr_link *l, const struct mr_link_datagram *d, str
     return (ssize_t)post->len;
 }
 
-static const struct mr_link_ops ops = {.write = post_write, .read = post_read, .run = post_run};
+static const struct mr_link_ops ops = {
+    .write = post_write, .write_list = post_list, .read = post_read, .run = post_run};
 
 void fake_complete(unsigned post)
 {

@@ -20,6 +20,9 @@ struct fake_post {
     struct mr_tx *tx;
     struct mr_link_run *run;
     struct mr_link_datagram datagram;
+    uint32_t rkey; /* of a list, */
+    unsigned num_writes;
+    struct mr_short_write write[MR_QP_LIST]; /* whose data was copied */
 };
 
 /* A control message that was sent. */
@@ -47,7 +50,8 @@ struct fake_qp {
 struct fake {
     uint64_t now_ns;
     struct mr_bulk_peer *peer;
-    unsigned room[FAKE_SUBS]; /* posts that a subchannel takes */
+    unsigned room[FAKE_SUBS]; /* posts that a subchannel takes; writes of a list */
+    int list_error;           /* of posting a list, after as many of it as there is room for */
     unsigned run_max;         /* datagrams that a link takes together */
     struct fake_post post[FAKE_POSTS];
     unsigned num_posts;
