@@ -184,137 +184,166 @@ static enum mr_err op_of(MPI_Op op, struct mr_op **out)
         api_count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp,                   \
         api_count target_count, MPI_Datatype target_datatype
 
-MPI_COUNT_FN(int, Put, (PUT_ARGS, MPI_Win win)) /* MPI_Put */
+/* The arguments by their names in all of these functions. */
+#define PUT_NAMES origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype
+#define FETCH_NAMES                                                                                                    \
+    origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp,  \
+        target_count, target_datatype
+
+/*
+ * Bytes of a transfer whose two sides are the same number of elements of the same basic datatype, as most are; 0: it is
+ * none, or something may be wrong with it.
+ */
+static inline size_t plain_bytes(const void *origin_addr, int64_t origin_count, MPI_Datatype origin_datatype,
+                                 int64_t target_count, MPI_Datatype target_datatype)
 {
-    struct mr_win *w = NULL;
+    const struct mr_type *t = abi_basic(origin_datatype);
+    if (unlikely(!t || origin_datatype != target_datatype || origin_count != target_count || origin_count < 0 ||
+                 api_no_address(origin_addr) || !t->contiguous))
+        return 0;
+    return (size_t)origin_count * t->size;
+}
+#define PLAIN_BYTES plain_bytes(origin_addr, origin_count, origin_datatype, target_count, target_datatype)
+
+/* r NULL: there is no request. So in all of these. */
+static __attribute__((noinline)) enum mr_err put_it(struct mr_win *w, PUT_ARGS, struct mr_request **r)
+{
     struct mr_rma_data from;
     struct mr_rma_place to;
-    API_ENTER();
-    CHECK(api_win(win, &w));
-    CHECK(ORIGIN(&from));
-    CHECK(TARGET(w, &to));
-    err = mr_put(w, &from, &to, NULL);
-    API_LEAVE_WIN(w);
+    enum mr_err err = ORIGIN(&from);
+    if (!err)
+        err = TARGET(w, &to);
+    return err ? err : mr_put(w, &from, &to, r);
+}
+
+static __attribute__((noinline)) enum mr_err get_it(struct mr_win *w, GET_ARGS, struct mr_request **r)
+{
+    struct mr_rma_data to;
+    struct mr_rma_place from;
+    enum mr_err err = ORIGIN(&to);
+    if (!err)
+        err = TARGET(w, &from);
+    return err ? err : mr_get(w, &to, &from, r);
+}
+
+static enum mr_err accumulate_it(struct mr_win *w, PUT_ARGS, MPI_Op op, struct mr_request **r)
+{
+    struct mr_rma_data from;
+    struct mr_rma_place to;
+    struct mr_op *o;
+    enum mr_err err = op_of(op, &o);
+    if (!err)
+        err = ORIGIN(&from);
+    if (!err)
+        err = TARGET(w, &to);
+    return err ? err : mr_accumulate(w, &from, NULL, &to, o, r);
+}
+
+/* With MPI_NO_OP the origin's arguments are not looked at. */
+static enum mr_err fetch_it(struct mr_win *w, FETCH_ARGS, MPI_Op op, struct mr_request **r)
+{
+    struct mr_rma_data from = {0}, result;
+    struct mr_rma_place to;
+    struct mr_op *o;
+    enum mr_err err = op_of(op, &o);
+    if (!err && o->id != MR_OP_NO_OP)
+        err = ORIGIN(&from);
+    if (!err)
+        err = RESULT(&result);
+    if (!err)
+        err = TARGET(w, &to);
+    return err ? err : mr_accumulate(w, &from, &result, &to, o, r);
+}
+
+/* Arguments of mr_put_bytes and mr_get_bytes. */
+static inline bool is_place(const struct mr_win *w, int rank, MPI_Aint disp)
+{
+    return (unsigned)rank < (unsigned)w->comm->size && disp >= 0;
+}
+
+/*
+ * Put and get are called often. What is plain about them is done with nothing kept for the time after but the window;
+ * locking, errors and all else are in a function of their own.
+ */
+#define TRANSFER_FN(name, params, bytes_fn, it)                                                                        \
+    static __attribute__((noinline)) int name##_guarded params                                                         \
+    {                                                                                                                  \
+        size_t bytes = PLAIN_BYTES;                                                                                    \
+        struct mr_win *w = NULL;                                                                                       \
+        enum mr_err err;                                                                                               \
+        if (!api_plain)                                                                                                \
+            api_enter(API_NAME(name));                                                                                 \
+        err = api_win(win, &w);                                                                                        \
+        if (!err && bytes && is_place(w, target_rank, target_disp))                                                    \
+            err = bytes_fn(w, origin_addr, bytes, target_rank, target_disp);                                           \
+        else if (!err)                                                                                                 \
+            err = it(w, PUT_NAMES, NULL);                                                                              \
+        if (unlikely(err))                                                                                             \
+            return api_fail_win(w, err, API_NAME(name));                                                               \
+        if (!api_plain)                                                                                                \
+            api_unlock();                                                                                              \
+        return MPI_SUCCESS;                                                                                            \
+    }                                                                                                                  \
+    MPI_COUNT_FN(int, name, params)                                                                                    \
+    {                                                                                                                  \
+        size_t bytes = PLAIN_BYTES;                                                                                    \
+        struct mr_win *w;                                                                                              \
+        enum mr_err err;                                                                                               \
+        if (unlikely(!api_plain || !bytes || !(w = api_find(ABI_WIN, win)) || !is_place(w, target_rank, target_disp))) \
+            return name##_guarded(PUT_NAMES, win);                                                                     \
+        err = bytes_fn(w, origin_addr, bytes, target_rank, target_disp);                                               \
+        return likely(!err) ? MPI_SUCCESS : api_fail_win(w, err, API_NAME(name));                                      \
+    }
+
+TRANSFER_FN(Put, (PUT_ARGS, MPI_Win win), mr_put_bytes, put_it) /* MPI_Put */
+TRANSFER_FN(Get, (GET_ARGS, MPI_Win win), mr_get_bytes, get_it) /* MPI_Get */
+
+/* Those that are not short. */
+#define WITHOUT_REQUEST(work)                                                                                          \
+    struct mr_win *w = NULL;                                                                                           \
+    API_ENTER();                                                                                                       \
+    CHECK(api_win(win, &w));                                                                                           \
+    err = work;                                                                                                        \
+    API_LEAVE_WIN(w)
+#define WITH_REQUEST(work)                                                                                             \
+    struct mr_win *w = NULL;                                                                                           \
+    struct mr_request *r;                                                                                              \
+    API_ENTER();                                                                                                       \
+    CHECK(api_win(win, &w));                                                                                           \
+    NOT_NULL(request);                                                                                                 \
+    *request = MPI_REQUEST_NULL;                                                                                       \
+    CHECK(work);                                                                                                       \
+    err = first_handle(r, request);                                                                                    \
+    API_LEAVE_WIN(w)
+
+MPI_COUNT_FN(int, Accumulate, (PUT_ARGS, MPI_Op op, MPI_Win win)) /* MPI_Accumulate */
+{
+    WITHOUT_REQUEST(accumulate_it(w, PUT_NAMES, op, NULL));
+}
+
+MPI_COUNT_FN(int, Get_accumulate, (FETCH_ARGS, MPI_Op op, MPI_Win win)) /* MPI_Get_accumulate */
+{
+    WITHOUT_REQUEST(fetch_it(w, FETCH_NAMES, op, NULL));
 }
 
 MPI_COUNT_FN(int, Rput, (PUT_ARGS, MPI_Win win, MPI_Request *request)) /* MPI_Rput */
 {
-    struct mr_win *w = NULL;
-    struct mr_rma_data from;
-    struct mr_rma_place to;
-    struct mr_request *r;
-    API_ENTER();
-    CHECK(api_win(win, &w));
-    NOT_NULL(request);
-    *request = MPI_REQUEST_NULL;
-    CHECK(ORIGIN(&from));
-    CHECK(TARGET(w, &to));
-    CHECK(mr_put(w, &from, &to, &r));
-    err = first_handle(r, request);
-    API_LEAVE_WIN(w);
-}
-
-MPI_COUNT_FN(int, Get, (GET_ARGS, MPI_Win win)) /* MPI_Get */
-{
-    struct mr_win *w = NULL;
-    struct mr_rma_data to;
-    struct mr_rma_place from;
-    API_ENTER();
-    CHECK(api_win(win, &w));
-    CHECK(ORIGIN(&to));
-    CHECK(TARGET(w, &from));
-    err = mr_get(w, &to, &from, NULL);
-    API_LEAVE_WIN(w);
+    WITH_REQUEST(put_it(w, PUT_NAMES, &r));
 }
 
 MPI_COUNT_FN(int, Rget, (GET_ARGS, MPI_Win win, MPI_Request *request)) /* MPI_Rget */
 {
-    struct mr_win *w = NULL;
-    struct mr_rma_data to;
-    struct mr_rma_place from;
-    struct mr_request *r;
-    API_ENTER();
-    CHECK(api_win(win, &w));
-    NOT_NULL(request);
-    *request = MPI_REQUEST_NULL;
-    CHECK(ORIGIN(&to));
-    CHECK(TARGET(w, &from));
-    CHECK(mr_get(w, &to, &from, &r));
-    err = first_handle(r, request);
-    API_LEAVE_WIN(w);
-}
-
-MPI_COUNT_FN(int, Accumulate, (PUT_ARGS, MPI_Op op, MPI_Win win)) /* MPI_Accumulate */
-{
-    struct mr_win *w = NULL;
-    struct mr_rma_data from;
-    struct mr_rma_place to;
-    struct mr_op *o;
-    API_ENTER();
-    CHECK(api_win(win, &w));
-    CHECK(op_of(op, &o));
-    CHECK(ORIGIN(&from));
-    CHECK(TARGET(w, &to));
-    err = mr_accumulate(w, &from, NULL, &to, o, NULL);
-    API_LEAVE_WIN(w);
+    WITH_REQUEST(get_it(w, PUT_NAMES, &r));
 }
 
 MPI_COUNT_FN(int, Raccumulate, (PUT_ARGS, MPI_Op op, MPI_Win win, MPI_Request *request)) /* MPI_Raccumulate */
 {
-    struct mr_win *w = NULL;
-    struct mr_rma_data from;
-    struct mr_rma_place to;
-    struct mr_request *r;
-    struct mr_op *o;
-    API_ENTER();
-    CHECK(api_win(win, &w));
-    NOT_NULL(request);
-    *request = MPI_REQUEST_NULL;
-    CHECK(op_of(op, &o));
-    CHECK(ORIGIN(&from));
-    CHECK(TARGET(w, &to));
-    CHECK(mr_accumulate(w, &from, NULL, &to, o, &r));
-    err = first_handle(r, request);
-    API_LEAVE_WIN(w);
-}
-
-/* With MPI_NO_OP the origin's arguments are not looked at. */
-#define FETCH_ORIGIN(o, out) ((o)->id == MR_OP_NO_OP ? MR_SUCCESS : ORIGIN(out))
-
-MPI_COUNT_FN(int, Get_accumulate, (FETCH_ARGS, MPI_Op op, MPI_Win win)) /* MPI_Get_accumulate */
-{
-    struct mr_win *w = NULL;
-    struct mr_rma_data from = {0}, result;
-    struct mr_rma_place to;
-    struct mr_op *o;
-    API_ENTER();
-    CHECK(api_win(win, &w));
-    CHECK(op_of(op, &o));
-    CHECK(FETCH_ORIGIN(o, &from));
-    CHECK(RESULT(&result));
-    CHECK(TARGET(w, &to));
-    err = mr_accumulate(w, &from, &result, &to, o, NULL);
-    API_LEAVE_WIN(w);
+    WITH_REQUEST(accumulate_it(w, PUT_NAMES, op, &r));
 }
 
 MPI_COUNT_FN(int, Rget_accumulate, (FETCH_ARGS, MPI_Op op, MPI_Win win, MPI_Request *request)) /* MPI_Rget_accumulate */
 {
-    struct mr_win *w = NULL;
-    struct mr_rma_data from = {0}, result;
-    struct mr_rma_place to;
-    struct mr_request *r;
-    struct mr_op *o;
-    API_ENTER();
-    CHECK(api_win(win, &w));
-    NOT_NULL(request);
-    *request = MPI_REQUEST_NULL;
-    CHECK(op_of(op, &o));
-    CHECK(FETCH_ORIGIN(o, &from));
-    CHECK(RESULT(&result));
-    CHECK(TARGET(w, &to));
-    CHECK(mr_accumulate(w, &from, &result, &to, o, &r));
-    err = first_handle(r, request);
-    API_LEAVE_WIN(w);
+    WITH_REQUEST(fetch_it(w, FETCH_NAMES, op, &r));
 }
 
 #ifndef API_LARGE

@@ -32,7 +32,7 @@ static enum mr_err same_size(const struct mr_rma_data *d, const struct mr_rma_pl
 
 static enum mr_err out_of_range(const struct mr_rma_place *at)
 {
-    return mr_fail(MR_ERR_RMA_RANGE, "%zu elements at displacement %td of rank %d are not in the window", at->count,
+    return mr_fail(MR_ERR_RMA_RANGE, "%zu bytes at displacement %td of rank %d are not in the window", place_bytes(at),
                    at->disp, at->rank);
 }
 
@@ -204,6 +204,88 @@ enum mr_err mr_get(struct mr_win *w, const struct mr_rma_data *to, const struct 
     if (!err && !is_nowhere(from))
         err = transfer(&o);
     return end(&o, err, req);
+}
+
+/*
+ * Where bytes from displacement disp of its part are, if all of them are in it; and nothing has to be done before, nor
+ * to be said, since something is wrong: of both the long way knows more. NULL: it has to go the long way.
+ */
+static inline const struct mr_win_target *plain_target(const struct mr_win *w, int rank, ptrdiff_t disp, size_t bytes,
+                                                       size_t *at)
+{
+    const struct mr_win_state *s = w->in;
+    const struct mr_win_target *t = &s->target[rank];
+
+    if (__builtin_expect(!t->peer || !mr_epoch_is_open(s, t->peer), 0))
+        return NULL;
+    if (__builtin_mul_overflow((size_t)disp, (size_t)t->disp_unit, at) || bytes > t->size || *at > t->size - bytes)
+        return NULL;
+    return t;
+}
+
+/* A word often goes alone. */
+static inline void copy(void *to, const void *from, size_t bytes)
+{
+    if (bytes == sizeof(uint64_t))
+        memcpy(to, from, sizeof(uint64_t));
+    else if (to != from)
+        memcpy(to, from, bytes);
+}
+
+static __attribute__((noinline)) enum mr_err put_long_way(struct mr_win *w, const void *data, size_t bytes, int rank,
+                                                          ptrdiff_t disp)
+{
+    struct mr_rma_data from = {.buf = (void *)(uintptr_t)data, .count = bytes, .type = mr_type_byte};
+    struct mr_rma_place to = {.rank = rank, .disp = disp, .count = bytes, .type = mr_type_byte};
+
+    return mr_put(w, &from, &to, NULL);
+}
+
+static __attribute__((noinline)) enum mr_err get_long_way(struct mr_win *w, void *data, size_t bytes, int rank,
+                                                          ptrdiff_t disp)
+{
+    struct mr_rma_data to = {.buf = data, .count = bytes, .type = mr_type_byte};
+    struct mr_rma_place from = {.rank = rank, .disp = disp, .count = bytes, .type = mr_type_byte};
+
+    return mr_get(w, &to, &from, NULL);
+}
+
+/* To a target that is out of reach, where a list could not take it. */
+static __attribute__((noinline)) enum mr_err put_far(const struct mr_win_target *t, const void *data, size_t bytes,
+                                                     size_t at)
+{
+    struct mr_rma_peer *p = t->peer;
+
+    if (mr_direct_write(p, data, bytes, at))
+        return MR_SUCCESS;
+    return put_long_way(p->win, data, bytes, p->rank, (ptrdiff_t)at / t->disp_unit);
+}
+
+enum mr_err mr_put_bytes(struct mr_win *w, const void *data, size_t bytes, int rank, ptrdiff_t disp)
+{
+    size_t at;
+    const struct mr_win_target *t = plain_target(w, rank, disp, bytes, &at);
+
+    if (__builtin_expect(!t, 0))
+        return put_long_way(w, data, bytes, rank, disp);
+    if (t->local) {
+        copy(t->local + at, data, bytes);
+        return MR_SUCCESS;
+    }
+    if (__builtin_expect(t->peer->writer && mr_vc_writer_add(t->peer->writer, at, data, bytes), 1))
+        return MR_SUCCESS;
+    return put_far(t, data, bytes, at);
+}
+
+enum mr_err mr_get_bytes(struct mr_win *w, void *data, size_t bytes, int rank, ptrdiff_t disp)
+{
+    size_t at;
+    const struct mr_win_target *t = plain_target(w, rank, disp, bytes, &at);
+
+    if (__builtin_expect(!t || !t->local, 0))
+        return get_long_way(w, data, bytes, rank, disp);
+    copy(data, t->local + at, bytes);
+    return MR_SUCCESS;
 }
 
 /* What an operation is applied to: the one basic type that the place's datatype consists of. */

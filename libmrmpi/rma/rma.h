@@ -98,6 +98,10 @@ enum mr_err mr_put(struct mr_win *w, const struct mr_rma_data *from, const struc
                    struct mr_request **req);
 enum mr_err mr_get(struct mr_win *w, const struct mr_rma_data *to, const struct mr_rma_place *from,
                    struct mr_request **req);
+/* The same of bytes (not 0) in one piece, without a request, in a few instructions if they can be. rank is one of the
+ * window, disp not negative. */
+enum mr_err mr_put_bytes(struct mr_win *w, const void *data, size_t bytes, int rank, ptrdiff_t disp);
+enum mr_err mr_get_bytes(struct mr_win *w, void *data, size_t bytes, int rank, ptrdiff_t disp);
 /* result NULL: accumulate; else what was there before goes there. With MR_OP_NO_OP `from` is not looked at. */
 enum mr_err mr_accumulate(struct mr_win *w, const struct mr_rma_data *from, const struct mr_rma_data *result,
                           const struct mr_rma_place *to, const struct mr_op *op, struct mr_request **req);
