@@ -5,7 +5,8 @@
  *   put get acc:BYTES:COUNT   the operation and a flush, COUNT times: "put BYTES MICROSECONDS BEST"
  *   fadd cas:8:COUNT          fetch and add, compare and swap, and a flush
  *   lock:BYTES:COUNT          an exclusive lock, a put, the unlock
- *   rate:BYTES:COUNT          COUNT times WINDOW puts and a flush: "rate BYTES MILLIONS/S BEST"
+ *   rate:BYTES:COUNT          COUNT times WINDOW puts, one behind the other, and a flush: "rate BYTES MILLIONS/S BEST"
+ *   apart:BYTES:COUNT         the same with a gap of so many bytes behind each
  *   putbw getbw:BYTES:COUNT   COUNT times several operations and a flush: "putbw BYTES MB/S BEST" (10^6)
  *   fence:BYTES:COUNT         two fences, between them a put to the next rank by every rank
  *
@@ -72,6 +73,13 @@ static void puts_of(int bytes)
     MPI_Win_flush(1, win);
 }
 
+static void puts_apart(int bytes)
+{
+    for (int i = 0; i < deep; i++)
+        MPI_Put(buf + (size_t)i * (size_t)bytes, bytes, MPI_BYTE, 1, (MPI_Aint)i * 2 * bytes, bytes, MPI_BYTE, win);
+    MPI_Win_flush(1, win);
+}
+
 static void gets_of(int bytes)
 {
     for (int i = 0; i < deep; i++)
@@ -94,10 +102,10 @@ static const struct kind {
     enum unit unit;
     int epoch; /* in lock_all */
 } kinds[] = {
-    {"put", put, EACH_US, 1},       {"get", get, EACH_US, 1},      {"acc", acc, EACH_US, 1},
-    {"fadd", fadd, EACH_US, 1},     {"cas", cas, EACH_US, 1},      {"lock", lock, EACH_US, 0},
-    {"rate", puts_of, MILLIONS, 1}, {"putbw", puts_of, MBYTES, 1}, {"getbw", gets_of, MBYTES, 1},
-    {"fence", fence, EACH_US, 0},
+    {"put", put, EACH_US, 1},       {"get", get, EACH_US, 1},           {"acc", acc, EACH_US, 1},
+    {"fadd", fadd, EACH_US, 1},     {"cas", cas, EACH_US, 1},           {"lock", lock, EACH_US, 0},
+    {"rate", puts_of, MILLIONS, 1}, {"apart", puts_apart, MILLIONS, 1}, {"putbw", puts_of, MBYTES, 1},
+    {"getbw", gets_of, MBYTES, 1},  {"fence", fence, EACH_US, 0},
 };
 
 static int ascending(const void *a, const void *b)
@@ -142,7 +150,7 @@ static void run(const struct kind *k, int bytes, int count)
     deep = k->unit == EACH_US ? 1 : WINDOW;
     while (deep > 2 && (size_t)deep * (size_t)bytes > DEEP)
         deep /= 2;
-    room = (size_t)deep * (size_t)(bytes < 64 ? 64 : bytes);
+    room = (size_t)deep * (size_t)(bytes < 32 ? 64 : 2 * bytes);
     buf = calloc(1, room);
     if (!buf)
         MPI_Abort(MPI_COMM_WORLD, 3);

@@ -22,7 +22,7 @@ bad=0
 
 lists() { # COUNT_OF_SMALL COUNT_OF_LARGE BYTES_OF_BANDWIDTHS...: sets $what
   local b small=$1 large=$2 n
-  what=(fadd:8:$small rate:8:$((small / 10)))
+  what=(fadd:8:$small rate:8:$((small / 10)) apart:8:$((small / 10)))
   for b in 8 4096 1048576; do
     n=$((b > 65536 ? large : small))
     what+=(put:$b:$n get:$b:$n acc:$b:$n lock:$b:$n)
@@ -37,7 +37,7 @@ table() { # TITLE WHAT...
   shift
   printf '%s\n' "$@" | awk -F: '{print $1, $2}' >"$tmp/order"
   awk '
-    function rate(kind) { return kind == "rate" || kind ~ /bw$/ }
+    function rate(kind) { return kind == "rate" || kind == "apart" || kind ~ /bw$/ }
     function better(kind, a, b) { return rate(kind) ? a > b : a < b }
     function text(x) { return x == "" ? "failed" : sprintf(x < 100 ? "%.3f" : "%.0f", x) }
     FILENAME == ARGV[1] { k = $1 SUBSEP $2 SUBSEP $3; if (!(k in v) || better($2, $4, v[k])) v[k] = $4; next }
@@ -45,7 +45,7 @@ table() { # TITLE WHAT...
       best = b == "" || c != "" && better($1, c, b) ? c : b
       r = a == "" || best == "" ? "" : rate($1) ? a / best : best / a
       if (a == "" || b == "" || c == "") bad = 1
-      printf "%-6s %8d %-6s %10s %10s %10s %9s%s %s\n", $1, $2, $1 == "rate" ? "M/s" : rate($1) ? "MB/s" : "us", text(a), text(b),
+      printf "%-6s %8d %-6s %10s %10s %10s %9s%s %s\n", $1, $2, $1 == "rate" || $1 == "apart" ? "M/s" : rate($1) ? "MB/s" : "us", text(a), text(b),
         text(c), r == "" ? "" : sprintf("%.3f", r), r != "" && r < 1 ? " <" : "  ", p == "" ? "" : text(p) }
     END { exit bad }' "$tmp/all" "$tmp/order" || bad=1
 }
