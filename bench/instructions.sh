@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What a short message costs a processor: instructions of the MPI library for a round trip of 8 bytes, by rank 0, over one
-# rail, and for an MPI_Isend of 8 bytes until it returns, over one, two and four rails, between two simulated hosts; for
-# mrmpi, Open MPI and MPICH (both over UCX, one rail). Counted by callgrind as the difference of a long and a short run of
-# bench/pair.c, so that start and end fall out. Only the MPI library and what it brings (UCX), not the verbs below it, which
-# here are the simulator's, nor the C library. Code counts for the library in which it is, also what was inlined from a
-# header, where callgrind_annotate names no library. Looks at the network that find nothing are counted too; Open MPI's
-# differ by a tenth from run to run, the others' by one in a thousand, whatever else the machine does. Ratio > 1: mrmpi
-# takes fewer than the better peer.
+# What a short message costs a processor: instructions of the MPI library for a round trip of 8 bytes, by rank 0, over
+# one rail, for an MPI_Isend of 8 bytes until it returns, over one, two and four rails, and for an MPI_Put of 8 bytes,
+# of 64 in a row that are not adjacent, between two simulated hosts; for mrmpi, Open MPI and MPICH (both over UCX, one
+# rail). Counted by callgrind as the difference of a long and a short run of bench/pair.c or rma.c, so that start and
+# end fall out. Only the MPI library and what it brings (UCX), not the verbs below it, which here are the simulator's,
+# nor the C library. Code counts for the library in which it is, also what was inlined from a header, where
+# callgrind_annotate names no library. Looks at the network that find nothing are counted too; Open MPI's differ by a
+# tenth from run to run, the others' by one in a thousand, whatever else the machine does. Ratio > 1: mrmpi takes
+# fewer than the better peer.
 set -u
 : "${BUILD:?set BUILD to the build directory}"
 PATH=$BUILD/bin:$PATH
@@ -15,9 +16,12 @@ cd "$(dirname "$0")/.." || exit 1
 command -v valgrind >/dev/null || { echo "bench/instructions.sh: skipped: valgrind is not installed"; exit 0; }
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-for m in mpich openmpi; do "mpicc.$m" -O2 -Wall -o "$tmp/pair.$m" bench/pair.c || exit 1; done
+for m in mpich openmpi; do
+  for p in pair rma; do "mpicc.$m" -O2 -Wall -o "$tmp/$p.$m" "bench/$p.c" || exit 1; done
+done
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 MRMPI_LOG_LEVEL=0
 export UCX_LOG_LEVEL=error UCX_TLS=rc_v,self UCX_NET_DEVICES=mlx5_0:1
+program=pair osc=^ucx
 short=900 long=4500 # multiples of nine: bench/pair.c measures in nine parts
 
 { # two hosts with four adapters on one switch
@@ -29,21 +33,21 @@ short=900 long=4500 # multiples of nine: bench/pair.c measures in nine parts
   done
 } >"$tmp/hosts.net"
 
-run() { # MPI RAILS OUT SPEC [OPTION OF CALLGRIND]
+run() { # MPI RAILS OUT SPEC [OPTION OF CALLGRIND]: of the program $program
   local count=(valgrind -q --tool=callgrind "${@:5}" "--callgrind-out-file=$3.%p") spec=$4 rails i a b
   rails=mlx5_0
   for ((i = 1; i < $2; i++)); do rails+=+mlx5_$i; done
   a="simfab exec h1 --" b="simfab exec h2 --"
   # shellcheck disable=SC2086  # words
   case $1 in
-    mrmpi) set -- mrrun -n 2 --hosts "h1=$rails,h2=$rails" "${count[@]}" "$tmp/pair.mpich" "$spec" ;;
+    mrmpi) set -- mrrun -n 2 --hosts "h1=$rails,h2=$rails" "${count[@]}" "$tmp/$program.mpich" "$spec" ;;
     openmpi)
-      set -- mpirun.openmpi --oversubscribe --mca pml ucx --mca btl ^openib --mca osc ^ucx --mca opal_common_ucx_tls any \
+      set -- mpirun.openmpi --oversubscribe --mca pml ucx --mca btl ^openib --mca osc $osc --mca opal_common_ucx_tls any \
         --mca opal_common_ucx_devices any \
-        -n 1 $a "${count[@]}" "$tmp/pair.openmpi" "$spec" : -n 1 $b "${count[@]}" "$tmp/pair.openmpi" "$spec" ;;
+        -n 1 $a "${count[@]}" "$tmp/$program.openmpi" "$spec" : -n 1 $b "${count[@]}" "$tmp/$program.openmpi" "$spec" ;;
     mpich)
       set -- mpiexec.hydra -genv MPIR_CVAR_NOLOCAL 1 \
-        -n 1 $a "${count[@]}" "$tmp/pair.mpich" "$spec" : -n 1 $b "${count[@]}" "$tmp/pair.mpich" "$spec" ;;
+        -n 1 $a "${count[@]}" "$tmp/$program.mpich" "$spec" : -n 1 $b "${count[@]}" "$tmp/$program.mpich" "$spec" ;;
   esac
   timeout 300 simfab run --topology "$tmp/hosts.net" --model hdr -- "$@" >"$tmp/out" 2>&1 </dev/null ||
     { echo "bench/instructions.sh: failed: $*"; tail -n 5 "$tmp/out"; exit 1; }
@@ -88,9 +92,18 @@ isend() { # MPI RAILS
   for n in $short $long; do run "$1" "$2" "$tmp/$1.isend$2.$n" rate:8:$n '--toggle-collect=*MPI_Isend'; done
   more "$1.isend$2" $(((long - short) * window)) "$tmp/$1.isend$2.$short".* -- "$tmp/$1.isend$2.$long".*
 }
+# The same for MPI_Put: 64 to each of COUNT.
+put() { # MPI
+  local n few=90 many=450
+  program=rma osc=ucx
+  for n in $few $many; do run "$1" 1 "$tmp/$1.put.$n" apart:8:$n '--toggle-collect=*MPI_Put'; done
+  program=pair osc=^ucx
+  more "$1.put" $(((many - few) * 64)) "$tmp/$1.put.$few".* -- "$tmp/$1.put.$many".*
+}
 for m in mrmpi openmpi mpich; do
   round_trip $m
   isend $m 1
+  put $m
 done
 isend mrmpi 2
 isend mrmpi 4
@@ -102,6 +115,7 @@ row() { # TEXT MRMPI OPENMPI MPICH
 printf '%-20s %8s %9s %8s %8s\n' instructions mrmpi "Open MPI" MPICH ratio
 row "round trip" mrmpi.trip openmpi.trip mpich.trip
 for r in 1 2 4; do row "MPI_Isend, $r rail$([ $r = 1 ] || echo s)" mrmpi.isend$r openmpi.isend1 mpich.isend1; done
+row "MPI_Put, 1 rail" mrmpi.put openmpi.put mpich.put
 for m in mrmpi openmpi mpich; do
   printf 'round trip, %s: %s\n' $m "$(awk '{printf "%s%s %s", sep, $1, $2; sep = ", "}' "$tmp/$m.trip.each")"
 done
