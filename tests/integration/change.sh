@@ -12,6 +12,14 @@ sure() { # of what the job that has just ended went through. A rank that runs a 
   [[ ${MRMPI_LINKS:-rc} != rc ]] || is "or was sent again" "$(counted resent)" 0
 }
 
+windows() { # ROUNDS COMMAND...: the same of a job that puts into windows and gets from them
+  MRMPI_LOG_LEVEL=2 timeout -k 5 100 mrrun -n 2 --hosts "${hosts// /,}" --job-id "$job" --stats "$BUILD/tests/mpi/rma_rails" "$@" \
+    >"$tmp/out" 2>&1 </dev/null
+  local rc=$?
+  tail -n 20 "$tmp/out" | cut -c 1-400 | sed 's/^/# /'
+  [ $rc = 0 ] && grep -q "^$1 rounds, the longest" "$tmp/out"
+}
+
 # what the lanes of the class are is seen with a job that has it from the beginning
 eval "$(set_class urgent)"
 ok "a job that is urgent from the beginning" exchange 5 "$keep" "$kept"
@@ -28,6 +36,13 @@ for setting in ${SETTINGS:-MRMPI_RNDV=read MRMPI_LINKS=ud}; do
     "$(set_class urgent); sleep 0.05" "$(set_class normal); sleep 0.05" "$(set_class urgent 'h2 h1')" "$(set_class batch)"
   unset "${setting%%=*}"
 done
+
+eval "$(set_class batch)"
+ok "a job becomes urgent in the middle of its puts, and its windows are right" windows 8 "$(set_class urgent); sleep 0.1" "$keep" "$kept"
+sure
+is "its long puts and gets are on the two lanes of its new class" "$(lanes 1000000)" "$(cat "$tmp/urgent")"
+ok "again and again, and the hosts hear it one after the other" windows 24 "$(set_class batch 'h2 h1'); sleep 0.05" \
+  "$(set_class urgent); sleep 0.05" "$(set_class normal); sleep 0.05" "$(set_class urgent 'h2 h1')" "$(set_class batch)"
 
 MRMPI_RAILS_MAX=1
 export MRMPI_RAILS_MAX

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Windows over rails that die: rma_rails ROUNDS. In each round every rank puts blocks of many lengths into the part of
+ * Windows over rails that die, or whose levels change: rma_rails ROUNDS [COMMAND...]. Rank 0 runs the commands, in turn,
+ * in the middle of every third round's puts. In each round every rank puts blocks of many lengths into the part of
  * the next one, many at a time, counts up by fetching, adds, and takes a lock; then it gets all back. What is there is
  * what was put last, and each count was fetched once. Rank 0 prints what the longest synchronization took.
  */
@@ -34,11 +35,12 @@ static void timed(int (*f)(int, MPI_Win), int to)
 }
 
 /* All of the part but its first two words, in blocks; more than once in places, always the same. */
-static void put_all(int round, int to)
+static void put_all(int round, int to, const char *command)
 {
     fill(round, to);
     for (int block = 0, at = 16; block < BLOCKS && at + length(block) <= ROOM; at += length(block), block++)
         MPI_Put((char *)out + at, length(block), MPI_BYTE, to, at, length(block), MPI_BYTE, w);
+    CHECK(!command || system(command) == 0);
     for (int at = ROOM / 2; at < ROOM; at += ROOM / 8)
         MPI_Put((char *)out + at, ROOM / 8, MPI_BYTE, to, at, ROOM / 8, MPI_BYTE, w);
     timed(MPI_Win_flush, to);
@@ -84,7 +86,7 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_lock_all(0, w);
     for (int round = 0; round < rounds; round++) {
-        put_all(round, to);
+        put_all(round, to, rank == 0 && argc > 2 && round % 3 == 1 ? argv[2 + round / 3 % (argc - 2)] : NULL);
         count(round, &last);
         get_all(round, to);
     }

@@ -8,6 +8,8 @@
  *   ssend    synchronous ones
  *   holes    messages that are not in one piece
  *   coll     collective operations
+ *   put      writes to a window, and a flush
+ *   get      reads from one
  *
  * With MS it looks at the network for so long before messages are exchanged once more. Rank 0 prints when the exchange
  * began, how long it took until both sides had all of it, and how long what came after that, in milliseconds.
@@ -23,6 +25,8 @@ static int rank, size, peer, errors;
 static int bytes, step = 1; /* of a message; from one byte of it to the next */
 static unsigned char *out[MESSAGES], *in[MESSAGES];
 static MPI_Datatype type;
+static unsigned char *part; /* of the window, room for a message twice as long each */
+static MPI_Win win;
 
 static unsigned char byte_of(int from, int number, int at)
 {
@@ -44,16 +48,12 @@ static void fill(int m, int number)
 }
 
 /*
- * The message with this number, whole and nothing beside it. A megabyte is looked at in a few milliseconds, with no
- * division for each byte: simfab takes a thread that computes for 50 ms for one that spins, and time passes (TIME.md).
+ * The bytes with this number, all of them and nothing beside them. A megabyte is looked at in a few milliseconds, with
+ * no division for each byte: simfab takes a thread that computes for 50 ms for one that spins, and time passes
+ * (TIME.md).
  */
-static void check(int m, int number, const MPI_Status *st)
+static void check_bytes(int m, int number)
 {
-    int n;
-
-    MPI_Get_count(st, type, &n);
-    if (n != 1 || st->MPI_TAG != number)
-        complain(number, "it has another tag or length:", st->MPI_TAG);
     for (int i = 0, next = 0, k = 0; i < 2 * bytes; i++) {
         int want = STRANGE;
 
@@ -66,6 +66,16 @@ static void check(int m, int number, const MPI_Status *st)
             return;
         }
     }
+}
+
+static void check(int m, int number, const MPI_Status *st)
+{
+    int n;
+
+    MPI_Get_count(st, type, &n);
+    if (n != 1 || st->MPI_TAG != number)
+        complain(number, "it has another tag or length:", st->MPI_TAG);
+    check_bytes(m, number);
 }
 
 static void send_all(int first, int sync, MPI_Request *req)
@@ -124,6 +134,76 @@ static void both_ways(int first)
     check_all(first, st);
 }
 
+/*
+ * Into the window of the second half of the ranks, which look at it when they are told that all is there. The first
+ * time the window's keys are learnt.
+ */
+static void put_all(int first)
+{
+    int word = -1;
+
+    for (int m = 0; m < MESSAGES; m++)
+        fill(m, first + m);
+    memset(part, STRANGE, (size_t)MESSAGES * 2 * (size_t)bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank < peer) {
+        for (int m = 0; m < MESSAGES; m++)
+            MPI_Put(out[m], bytes, MPI_BYTE, peer, (MPI_Aint)m * 2 * bytes, bytes, MPI_BYTE, win);
+        MPI_Win_flush(peer, win);
+        for (int m = 0; m < MESSAGES; m++)
+            memset(out[m], 0xee, (size_t)bytes * 2);
+        MPI_Send(&first, 1, MPI_INT, peer, first, MPI_COMM_WORLD);
+        MPI_Recv(&word, 1, MPI_INT, peer, first, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        return;
+    }
+    MPI_Recv(&word, 1, MPI_INT, peer, first, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Win_sync(win);
+    for (int m = 0; m < MESSAGES; m++) {
+        memcpy(in[m], part + (size_t)m * 2 * (size_t)bytes, 2 * (size_t)bytes);
+        check_bytes(m, first + m);
+    }
+    MPI_Send(&first, 1, MPI_INT, peer, first, MPI_COMM_WORLD);
+}
+
+static void get_all(int first)
+{
+    int word = -1;
+
+    for (int m = 0; m < MESSAGES; m++) {
+        fill(m, first + m);
+        memcpy(part + (size_t)m * 2 * (size_t)bytes, out[m], 2 * (size_t)bytes);
+    }
+    MPI_Win_sync(win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank > peer) {
+        MPI_Recv(&word, 1, MPI_INT, peer, first, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        return;
+    }
+    for (int m = 0; m < MESSAGES; m++)
+        MPI_Get(in[m], bytes, MPI_BYTE, peer, (MPI_Aint)m * 2 * bytes, bytes, MPI_BYTE, win);
+    MPI_Win_flush(peer, win);
+    for (int m = 0; m < MESSAGES; m++)
+        check_bytes(m, first + m);
+    MPI_Send(&first, 1, MPI_INT, peer, first, MPI_COMM_WORLD);
+}
+
+static void open_window(void (*use)(int first))
+{
+    MPI_Win_allocate((MPI_Aint)MESSAGES * 2 * bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &part, &win);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < 2; i++)
+        use(10 * i + 10);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void close_window(void)
+{
+    put_all(220);
+    get_all(240);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 static void collectives(int first)
 {
     int sum = rank + first, *all = malloc(sizeof *all * (size_t)size * 2);
@@ -173,18 +253,30 @@ static void make_buffers(int holes)
     }
 }
 
+static void exchange(const char *kind)
+{
+    if (!strcmp(kind, "coll"))
+        collectives(100);
+    else if (!strcmp(kind, "put"))
+        put_all(100);
+    else if (!strcmp(kind, "get"))
+        get_all(100);
+    else
+        one_way(100, !strcmp(kind, "ssend"));
+}
+
 int main(int argc, char **argv)
 {
     const char *kind = argc > 2 ? argv[1] : "";
     double begin, end;
     MPI_Status st;
-    int all = 0, stray;
+    int all = 0, stray, window;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (argc < 3 || size % 2) {
-        fputs("usage: steps connect|send|ssend|holes|coll BYTES [MS], with an even number of ranks\n", stderr);
+        fputs("usage: steps connect|send|ssend|holes|coll|put|get BYTES [MS], with an even number of ranks\n", stderr);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     bytes = atoi(argv[2]);
@@ -192,16 +284,18 @@ int main(int argc, char **argv)
     make_buffers(!strcmp(kind, "holes"));
     if (strcmp(kind, "connect"))
         collectives(7);
+    window = !strcmp(kind, "put") || !strcmp(kind, "get");
+    if (window)
+        open_window(!strcmp(kind, "put") ? put_all : get_all);
 
     begin = MPI_Wtime();
-    if (!strcmp(kind, "coll"))
-        collectives(100);
-    else
-        one_way(100, !strcmp(kind, "ssend"));
+    exchange(kind);
     end = MPI_Wtime();
     if (argc > 3)
         look_for(atof(argv[3]));
     both_ways(200);
+    if (window)
+        close_window();
     collectives(300);
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &stray, &st);
     if (stray)

@@ -51,6 +51,9 @@ def make_cases():
                                   {"MRMPI_RNDV": way, "MRMPI_EAGER_PACKETS": "1"}, rails))
         cases.append(Case(f"coll-8-{rails}", ["coll", "8"], {}, rails, ranks=4))
         cases.append(Case(f"coll-65536-{rails}", ["coll", "65536"], {}, rails, ranks=4))
+        for size in (8, 1 << 20): # as a list, each a stripe or more
+            cases.append(Case(f"put-{size}-{rails}", ["put", str(size)], {}, rails))
+        cases.append(Case(f"get-65536-{rails}", ["get", "65536"], {}, rails))
     # the words by which both ends agree after a fault, and connecting again
     for way in ("read", "write"):
         for size in (1024, 1 << 20):
