@@ -135,14 +135,20 @@ static bool both_copy(const struct mr_rma_peer *p, unsigned caps)
     return caps & MR_VC_GET && !p->wanted;
 }
 
+bool mr_direct_moves(struct mr_rma_peer *p, size_t len)
+{
+    unsigned caps = mr_vc_caps(mr_rma_vc(p->win, p->rank), len);
+
+    return caps & MR_VC_WINDOW && !both_copy(p, caps) && have_keys(p);
+}
+
 bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write)
 {
     struct mr_vc *vc = mr_rma_vc(p->win, p->rank);
-    unsigned caps = mr_vc_caps(vc, len);
     struct mr_remote there;
     struct mover *m;
 
-    if (!(caps & MR_VC_WINDOW) || both_copy(p, caps) || !have_keys(p))
+    if (!mr_direct_moves(p, len))
         return false;
     if (addr > p->keys->len || len > p->keys->len - addr)
         return false;

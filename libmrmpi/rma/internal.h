@@ -67,6 +67,7 @@ int mr_lock_serve_all(void); /* those that wait; number of locks given */
  * first time it only asks for the keys.
  */
 bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write);
+bool mr_direct_moves(struct mr_rma_peer *p, size_t len); /* it may be true for something of that length */
 /* The same for a short write, of which the program awaits no end of its own. False: it has to go otherwise. */
 #define MR_LISTS_MOST 16u /* lists under way to a target; then the program waits */
 void mr_direct_wait(struct mr_vc_writer *w);

@@ -134,18 +134,13 @@ static bool is_nowhere(const struct mr_rma_place *at)
     return at->rank == MR_PROC_NULL;
 }
 
-/* A transfer of data that lies in one piece in the window. */
-static enum mr_err transfer_solid(struct mr_rma_way *o, size_t bytes)
+/* A transfer of bytes in one piece at addr in the window. solid: here, too, at buf. */
+static enum mr_err transfer_solid(struct mr_rma_way *o, bool solid, void *buf, size_t bytes, uint64_t addr)
 {
-    const struct mr_rma_data *here = o->what == MR_RMA_PUT ? o->from : o->result;
-    bool solid = here->type->contiguous;
-
-    o->addr += (uint64_t)o->at->type->true_lb;
-    if (solid && o->what == MR_RMA_PUT && !o->job &&
-        mr_direct_write(o->p, (char *)here->buf + here->type->true_lb, bytes, o->addr))
+    o->addr = addr;
+    if (solid && o->what == MR_RMA_PUT && !o->job && mr_direct_write(o->p, buf, bytes, addr))
         return MR_SUCCESS;
-    if (solid &&
-        mr_direct_move(o->p, o->job, (char *)here->buf + here->type->true_lb, bytes, o->addr, o->what == MR_RMA_PUT))
+    if (solid && mr_direct_move(o->p, o->job, buf, bytes, addr, o->what == MR_RMA_PUT))
         return MR_SUCCESS;
     if (!mr_way_fits(o, bytes)) {
         o->what = o->what == MR_RMA_PUT ? MR_RMA_PUT_LONG : MR_RMA_GET_LONG;
@@ -155,10 +150,90 @@ static enum mr_err transfer_solid(struct mr_rma_way *o, size_t bytes)
     return o->what == MR_RMA_PUT ? mr_way_put(&all, 0, o) : mr_way_get(&all, 0, o);
 }
 
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * Of a datatype whose pieces are all as long as this each is moved by itself: a request costs less than two copies.
+ * While more of them are under way than that the program waits.
+ */
+#define BLOCK_LEAST 4096u
+#define BLOCKS_MOST 64u
+#define CUT_MOST    (SIZE_MAX / 2) /* lists are cut by their number of pieces only */
+
+/* Both sides have the same pieces, or one of them is in one piece. */
+struct blocks {
+    struct mr_rma_way *o;
+    char *here;
+    uint64_t there;
+    bool holes_here, holes_there;
+};
+
+static enum mr_err is_long(const struct mr_pieces *p, size_t offset, void *arg)
+{
+    for (unsigned i = 0; i < p->num; i++)
+        if (p->piece[i].elem < BLOCK_LEAST)
+            return MR_ERR_TYPE;
+    return MR_SUCCESS;
+}
+
+static bool has_fewer_open(const struct mr_rma_peer *p, uint32_t goal)
+{
+    return p->open <= goal;
+}
+
+static enum mr_err move_block(const struct blocks *b, int64_t at, size_t offset, size_t len)
+{
+    char *buf = b->here + (b->holes_here ? at : (int64_t)offset);
+    struct mr_rma_data here = {.buf = buf, .count = len, .type = mr_type_byte};
+    struct mr_rma_way part = *b->o;
+
+    if (part.what == MR_RMA_PUT)
+        part.from = &here;
+    else
+        part.result = &here;
+    if (part.p->open > BLOCKS_MOST && mr_rma_await(part.p, has_fewer_open, BLOCKS_MOST / 2))
+        return mr_rma_lost(part.p);
+    return transfer_solid(&part, true, buf, len, b->there + (b->holes_there ? (uint64_t)at : offset));
+}
+
+static enum mr_err move_blocks(const struct mr_pieces *p, size_t offset, void *arg)
+{
+    enum mr_err err = MR_SUCCESS;
+
+    for (unsigned i = 0; i < p->num; i++)
+        for (uint32_t k = 0; k < p->piece[i].count && !err; k++) {
+            err = move_block(arg, p->piece[i].at + (int64_t)k * p->piece[i].stride, offset, p->piece[i].elem);
+            offset += p->piece[i].elem;
+        }
+    return err;
+}
+
+/* False: it is not of that kind. */
+static bool transfer_blocks(struct mr_rma_way *o, enum mr_err *err)
+{
+    const struct mr_rma_data *here = o->what == MR_RMA_PUT ? o->from : o->result;
+    const struct mr_type *mine = here->type, *theirs = o->at->type, *t = theirs->contiguous ? mine : theirs;
+    size_t count = theirs->contiguous ? here->count : o->at->count;
+    struct blocks b = {.o = o,
+                       .here = (char *)here->buf + (mine->contiguous ? mine->true_lb : 0),
+                       .there = o->addr + (uint64_t)(theirs->contiguous ? theirs->true_lb : 0),
+                       .holes_here = !mine->contiguous,
+                       .holes_there = !theirs->contiguous};
+
+    if ((mine->contiguous && theirs->contiguous) || t->size > UINT32_MAX ||
+        (!mine->contiguous && !theirs->contiguous && (mine != theirs || here->count != count)) ||
+        mr_pieces_cut(t, count, CUT_MOST, 1, MR_PIECES_MAX, is_long, NULL) || !mr_direct_moves(o->p, BLOCK_LEAST))
+        return false;
+    *err = mr_pieces_cut(t, count, CUT_MOST, 1, MR_PIECES_MAX, move_blocks, &b);
+    return true;
+}
+
 static enum mr_err transfer(struct mr_rma_way *o)
 {
+    const struct mr_rma_data *here = o->what == MR_RMA_PUT ? o->from : o->result;
     const struct mr_rma_place *at = o->at;
     size_t bytes = place_bytes(at);
+    enum mr_err err;
 
     if (!bytes)
         return MR_SUCCESS;
@@ -168,8 +243,11 @@ static enum mr_err transfer(struct mr_rma_way *o)
         mr_type_copy(o->near, at->count, at->type, o->result->buf, o->result->count, o->result->type);
     if (o->in_reach)
         return MR_SUCCESS;
+    if (bytes >= BLOCK_LEAST && transfer_blocks(o, &err))
+        return err;
     if (at->type->contiguous)
-        return transfer_solid(o, bytes);
+        return transfer_solid(o, here->type->contiguous, (char *)here->buf + here->type->true_lb, bytes,
+                              o->addr + (uint64_t)at->type->true_lb);
     return mr_pieces_cut(at->type, at->count, mr_way_room(o, 1), 1, mr_pieces_most(mr_vc_eager_max(o->vc)),
                          o->what == MR_RMA_PUT ? mr_way_put : mr_way_get, o);
 }

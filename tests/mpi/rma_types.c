@@ -207,6 +207,75 @@ static void structures(void)
     MPI_Type_free(&there);
 }
 
+/*
+ * Pieces that are long, and go one by one: with the same ones on both sides, with others, with short ones, or with none
+ * on one side. Several times, since memory that is used again is sent otherwise.
+ */
+enum { DATA = 45000, SPACE = 3 * DATA, FORMS = 4 };
+
+static void forms(MPI_Datatype t[FORMS])
+{
+    const int lengths[] = {4096, 9000, 12000, 4904, 15000}, at[] = {60000, 0, 20000, 100001, 70007};
+    MPI_Type_contiguous(DATA, MPI_BYTE, &t[0]);
+    MPI_Type_vector(9, DATA / 9, DATA / 9 + 4001, MPI_BYTE, &t[1]);
+    MPI_Type_indexed(5, lengths, at, MPI_BYTE, &t[2]);
+    MPI_Type_vector(DATA / 100, 100, 190, MPI_BYTE, &t[3]);
+    for (int i = 0; i < FORMS; i++)
+        MPI_Type_commit(&t[i]);
+}
+
+static void data_of(int r, int salt, char *out)
+{
+    for (int i = 0; i < DATA; i++)
+        out[i] = (char)(r * 31 + salt * 7 + i + (i >> 8));
+}
+
+/* What a buffer of SPACE bytes looks like with the data of rank r in this form. */
+static void shape(int r, int salt, MPI_Datatype t, char *out)
+{
+    static char data[DATA];
+    int at = 0;
+    data_of(r, salt, data);
+    memset(out, 0x5a, SPACE);
+    MPI_Unpack(data, DATA, &at, out, 1, t, MPI_COMM_SELF);
+}
+
+static void long_pieces(enum flavor f, enum way way)
+{
+    MPI_Datatype t[FORMS];
+    struct win w;
+    char *out = room(SPACE), *in = room(SPACE), *want = room(SPACE);
+    forms(t);
+    win_make(&w, f, SPACE);
+    int right = (w.me + 1) % w.n, left = (w.me + w.n - 1) % w.n;
+    for (int k = 0; k < 2 * FORMS * FORMS; k++) {
+        MPI_Datatype here = t[k % FORMS], there = t[k / FORMS % FORMS];
+        shape(w.me, k, here, out);
+        memset(in, 0x5a, SPACE);
+        own_open(&w);
+        memset(w.mem, 0x5a, SPACE);
+        own_close(&w);
+        way_open(way, &w);
+        MPI_Put(out, 1, here, right, at_of(&w, right, 0), 1, there, w.w);
+        way_close(way, &w);
+        way_open(way, &w);
+        MPI_Get(in, 1, here, right, at_of(&w, right, 0), 1, there, w.w);
+        way_close(way, &w);
+        CHECK(!memcmp(in, out, SPACE));
+        shape(left, k, there, want);
+        own_open(&w);
+        CHECK(!memcmp(w.mem, want, SPACE));
+        own_close(&w);
+        MPI_Barrier(w.comm);
+    }
+    win_free(&w);
+    for (int i = 0; i < FORMS; i++)
+        MPI_Type_free(&t[i]);
+    free(out);
+    free(in);
+    free(want);
+}
+
 /* Columns of a large matrix there, a contiguous piece here, and the types are freed before the operation is complete.
  */
 static void large(enum flavor f, enum way way)
@@ -259,6 +328,7 @@ int main(int argc, char **argv)
                     pair(&w, (enum way)((unsigned)(o + t / 2) % WAYS), o, t, (o + t) % 2 ? MORE : 1, o * LAYOUTS + t);
         win_free(&w);
         large(f, (enum way)(((unsigned)f + 1) % WAYS));
+        long_pieces(f, (enum way)(((unsigned)f + 2) % WAYS));
     }
     structures();
     for (int i = 0; i < LAYOUTS; i++)
