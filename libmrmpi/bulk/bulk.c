@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Puts and reads. The receiver advertises its buffer, and the sender writes into it, one stripe per subchannel. The
- * last write of each stripe carries immediate data that the receiver's completion filter collects (bulk/filter.h), so
- * no packet of ours follows the data. A stripe longer than the port's longest message becomes several writes; the link
- * keeps them in order, so the notification of the last one stands for all.
+ * last write of each stripe carries immediate data that the receiver's completion filter collects (reliable/filter.h),
+ * so no packet of ours follows the data. A stripe longer than the port's longest message becomes several writes; the
+ * link keeps them in order, so the notification of the last one stands for all.
  *
  * Or the sender advertises its buffer, and the receiver reads it in the same stripes; the sender needs no notification.
  * The side that posts, writing or reading, measures the rails.

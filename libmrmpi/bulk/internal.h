@@ -8,7 +8,7 @@
 
 #include "libmrmpi/reliable/blocks.h"
 #include "libmrmpi/bulk/bulk.h"
-#include "libmrmpi/bulk/filter.h"
+#include "libmrmpi/reliable/filter.h"
 #include "libmrmpi/route/adapt.h"
 #include "libmrmpi/route/feedback.h"
 #include "libmrmpi/memory/memory.h"

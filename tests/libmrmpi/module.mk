@@ -58,7 +58,7 @@ tests/libmrmpi/test_reorder_PKGS := check
 tests/libmrmpi/test_vc_SRCS := tests/libmrmpi/test_vc.c libmrmpi/vc/vc.c libmrmpi/vc/reorder.c $(addprefix libmrmpi/base/,lent.c config.c config_table.c log.c stats.c)
 tests/libmrmpi/test_vc_PKGS := check
 tests/libmrmpi/test_vc_LDLIBS := -lpthread
-tests/libmrmpi/test_sched_SRCS := tests/libmrmpi/test_sched.c libmrmpi/route/sched.c libmrmpi/route/policy.c libmrmpi/bulk/filter.c
+tests/libmrmpi/test_sched_SRCS := tests/libmrmpi/test_sched.c libmrmpi/route/sched.c libmrmpi/route/policy.c libmrmpi/reliable/filter.c
 tests/libmrmpi/test_policy_SRCS := tests/libmrmpi/test_policy.c $(addprefix libmrmpi/route/,sched.c policy.c feedback.c)
 tests/libmrmpi/test_policy_PKGS := check
 tests/libmrmpi/test_sched_PKGS := check
@@ -190,7 +190,7 @@ endif
 # Large messages over links of the test's own
 TESTPROGS += tests/libmrmpi/test_bulk
 UNIT_TESTS += tests/libmrmpi/test_bulk
-tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/bulk/,bulk.c memory.c keys.c put.c wlist.c stripe.c moves.c advertise.c filter.c) $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
+tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/bulk/,bulk.c memory.c keys.c put.c wlist.c stripe.c moves.c advertise.c) libmrmpi/reliable/filter.c $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
     libmrmpi/memory/regcache.c $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)
 tests/libmrmpi/test_bulk_PKGS := check
 tests/libmrmpi/test_bulk_LDLIBS := -lpthread
@@ -200,8 +200,8 @@ BULK_TESTS := $(addprefix tests/libmrmpi/,test_track test_moves test_zcopy_in te
 TESTPROGS += $(BULK_TESTS)
 UNIT_TESTS += $(BULK_TESTS)
 $(foreach t,$(BULK_TESTS),$(eval $(t)_SRCS := $(t).c tests/libmrmpi/fake_bulk.c $(addprefix libmrmpi/bulk/,bulk.c keys.c put.c wlist.c stripe.c \
-    moves.c track.c zcopy_plan.c zcopy_wait.c zcopy_settle.c zcopy_in.c zcopy_serve.c zcopy_out.c filter.c) \
-    $(addprefix libmrmpi/reliable/,blocks.c repair.c) \
+    moves.c track.c zcopy_plan.c zcopy_wait.c zcopy_settle.c zcopy_in.c zcopy_serve.c zcopy_out.c) \
+    $(addprefix libmrmpi/reliable/,filter.c blocks.c repair.c) \
     $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
     $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)) $(eval $(t)_PKGS := check) $(eval $(t)_LDLIBS := -lpthread))
 

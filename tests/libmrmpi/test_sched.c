@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/bulk/filter.h"
+#include "libmrmpi/reliable/filter.h"
 #include "libmrmpi/route/sched.h"
 #include "tests/check.h"
 
