@@ -11,6 +11,7 @@
 #define MRMPI_BULK_BATCH_H
 
 #include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/channel/writer.h"
 
 #define MR_WLIST_WRITES MR_QP_LIST
 #define MR_WLIST_MOST   256u /* bytes of one write, at most */

@@ -12,6 +12,7 @@
 
 #include "libmrmpi/rma/rma.h"
 #include "libmrmpi/vc/vc.h"
+#include "libmrmpi/vc/writer.h"
 
 enum mr_hold { MR_HOLD_NONE, MR_HOLD_SHARED, MR_HOLD_EXCLUSIVE };
 

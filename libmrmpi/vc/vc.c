@@ -14,6 +14,7 @@
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/vc/reorder.h"
+#include "libmrmpi/vc/writer.h"
 
 struct vc {
     struct mr_vc base;

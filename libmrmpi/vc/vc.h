@@ -193,26 +193,6 @@ int mr_vc_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part,
  */
 int mr_vc_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
                struct mr_vc_move *m);
-/*
- * For short writes to such memory. They have been copied on return, and are posted as lists: at once if nothing of this
- * writer is under way, when a list is full, by mr_vc_writer_post, and by the next mr_vc_poll(). What is adjacent may
- * become one write. NULL: the channel has none. Until it is closed the caller sees to it that w->open stays small. Then
- * what is under way goes on, and nobody hears of it.
- */
-struct mr_vc_writer *mr_vc_writer_open(struct mr_vc *vc, const struct mr_remote *remote);
-/* At byte `at` of the memory, in which it fits. 0 < len <= w->most. Negative errno: it has to go another way. */
-static inline int mr_vc_write_short(struct mr_vc_writer *w, uint64_t at, const void *data, size_t len)
-{
-    return __builtin_expect(mr_vc_writer_add(w, at, data, len), 1) ? 0 : w->ops->write(w, at, data, len);
-}
-static inline void mr_vc_writer_post(struct mr_vc_writer *w) /* what is collected, without waiting for more */
-{
-    w->ops->post(w);
-}
-static inline void mr_vc_writer_close(struct mr_vc_writer *w)
-{
-    w->ops->close(w);
-}
 /* Read from the peer's advertised memory now (process_vm_readv). 0, -EPERM: the kernel refuses, or negative errno. */
 int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
 /* Our claims, or the peer's, by which messages to us, or to the peer, are moved by both; NULL: there are none. */

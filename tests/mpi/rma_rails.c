@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Windows over rails that die, or whose levels change: rma_rails ROUNDS [COMMAND...]. Rank 0 runs the commands, in turn,
- * in the middle of every third round's puts. In each round every rank puts blocks of many lengths into the part of
- * the next one, many at a time, counts up by fetching, adds, and takes a lock; then it gets all back. What is there is
- * what was put last, and each count was fetched once. Rank 0 prints what the longest synchronization took.
+ * Windows over rails that die, or whose levels change: rma_rails ROUNDS [COMMAND...]. Rank 0 runs the commands, in
+ * turn, in the middle of every third round's puts. In each round every rank puts blocks of many lengths into the part
+ * of the next one, many at a time, counts up by fetching, adds, and takes a lock; then it gets all back. What is there
+ * is what was put last, and each count was fetched once. Rank 0 prints what the longest synchronization took.
  */
 #include "mt.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { BLOCKS = 24, LEAST = 8, ROOM = 4 << 20 };
@@ -86,7 +87,9 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_lock_all(0, w);
     for (int round = 0; round < rounds; round++) {
-        put_all(round, to, rank == 0 && argc > 2 && round % 3 == 1 ? argv[2 + round / 3 % (argc - 2)] : NULL);
+        bool now = rank == 0 && argc > 2 && round % 3 == 1;
+
+        put_all(round, to, now ? argv[2 + round / 3 % (argc - 2)] : NULL);
         count(round, &last);
         get_all(round, to);
     }

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Short writes into memory of a window that a peer has advertised: they are collected, and posted as lists. The channel
+ * makes a writer, as the first member of its own struct (vc/writer.h says for whom). Its owner reads the first three
+ * members, and adds to the list that is being filled.
+ */
+#ifndef MRMPI_CHANNEL_WRITER_H
+#define MRMPI_CHANNEL_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "libmrmpi/base/packet.h"
+
+struct mr_vc_writer_ops;
+
+struct mr_vc_writer {
+    uint32_t most; /* bytes of one write */
+    unsigned open; /* lists that are not in the peer's memory yet, with the one that is being filled */
+    int error;     /* negative errno of one that never gets there; its owner takes it back */
+    const struct mr_vc_writer_ops *ops;
+    uint64_t addr;               /* of the memory there */
+    unsigned left;               /* writes that still fit into the list; 0: there is none, too */
+    struct mr_short_write *last; /* of it, which ends at ... there, */
+    uint64_t end;
+    unsigned char *to; /* and data of the next one goes here: there is room for left writes of most bytes */
+};
+struct mr_vc_writer_ops {
+    int (*write)(struct mr_vc_writer *w, uint64_t at, const void *data, size_t len); /* as mr_vc_write_short */
+    void (*post)(struct mr_vc_writer *w);
+    void (*close)(struct mr_vc_writer *w);
+};
+
+/* Add to the list. What begins where the last write ends becomes part of it. False: it is full, or there is none. */
+static inline bool mr_vc_writer_add(struct mr_vc_writer *w, uint64_t at, const void *data, size_t len)
+{
+    struct mr_short_write *last = w->last;
+    uint64_t addr = w->addr + at;
+
+    if (addr == w->end && last->len + len <= w->most) {
+        last->len += (uint32_t)len;
+    } else {
+        if (__builtin_expect(!w->left || len > w->most, 0))
+            return false;
+        w->left--;
+        w->last = ++last;
+        *last = (struct mr_short_write){.addr = addr, .data = w->to, .len = (uint32_t)len};
+    }
+    w->end = addr + len;
+    if (len == sizeof(uint64_t)) /* a word often goes alone */
+        memcpy(w->to, data, sizeof(uint64_t));
+    else
+        memcpy(w->to, data, len);
+    w->to += len;
+    return true;
+}
+
+#endif
