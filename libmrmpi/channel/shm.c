@@ -446,7 +446,7 @@ static bool anything_ready(void)
     return false;
 }
 
-void mr_shm_sleep(uint32_t timeout_us)
+void mr_shm_sleep(uint32_t timeout_us, bool (*done)(void *arg), void *arg)
 {
     struct mr_box *box;
 
@@ -457,13 +457,21 @@ void mr_shm_sleep(uint32_t timeout_us)
     box = my_box();
     mr_box_doze(box);
     shm.num_asleep++;
-    if (!anything_ready()) {
+    if (!anything_ready() && !(done && done(arg))) {
         mr_unlock();
         mr_box_sleep(box, timeout_us);
         mr_lock();
     }
     if (--shm.num_asleep == 0)
         mr_box_rise(box);
+}
+
+void mr_shm_ring(const int *world, int n)
+{
+    mr_box_order();
+    for (int i = 0; i < n; i++)
+        if (world[i] != shm.launch->rank)
+            mr_box_rouse(&shm.segment.boxes[shm.local_of[world[i]]]);
 }
 
 void mr_shm_wake(void)

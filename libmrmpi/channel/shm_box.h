@@ -64,12 +64,21 @@ static inline void mr_box_wake(struct mr_box *b)
 
 /*
  * By a sender: wake the owner if it sleeps. The fence orders the packet before the look; the sleeper does the reverse.
+ * One fence serves the owners of several boxes.
  */
-static inline void mr_box_ring(struct mr_box *b)
+static inline void mr_box_order(void)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+static inline void mr_box_rouse(struct mr_box *b)
+{
     if (__atomic_load_n(&b->asleep, __ATOMIC_RELAXED) && __atomic_exchange_n(&b->asleep, 0, __ATOMIC_ACQ_REL))
         mr_box_wake(b);
+}
+static inline void mr_box_ring(struct mr_box *b)
+{
+    mr_box_order();
+    mr_box_rouse(b);
 }
 
 /*

@@ -144,7 +144,7 @@ static uint32_t longer(uint32_t sleep_us)
     return sleep_us * 2 < SLEEP_MOST_US ? sleep_us * 2 : SLEEP_MOST_US;
 }
 
-static void idle_crowded(struct idle *idle)
+static void idle_crowded(struct idle *idle, bool (*done)(void *arg), void *arg)
 {
     bool network = mr_launch_info()->num_nodes > 1;
 
@@ -153,9 +153,9 @@ static void idle_crowded(struct idle *idle)
     else if (idle->rounds <= CROWDED_SPINS + CROWDED_YIELDS)
         sched_yield();
     else if (network)
-        mr_shm_sleep(SLEEP_NET_US);
+        mr_shm_sleep(SLEEP_NET_US, done, arg);
     else
-        mr_shm_sleep(idle->sleep_us = longer(idle->sleep_us));
+        mr_shm_sleep(idle->sleep_us = longer(idle->sleep_us), done, arg);
 }
 
 /* Somebody else ran on our core meanwhile if it took long. */
@@ -201,11 +201,12 @@ static inline void idle_over(struct idle *idle)
     *idle = (struct idle){0};
 }
 
-static void idle_round(struct idle *idle)
+/* done: what the waiter looks at beside messages; NULL: nothing. */
+static void idle_round(struct idle *idle, bool (*done)(void *arg), void *arg)
 {
     idle->rounds++;
     if (mr_shm_oversubscribed())
-        idle_crowded(idle);
+        idle_crowded(idle, done, arg);
     else
         idle_alone(idle);
 }
@@ -224,7 +225,7 @@ void mr_progress_until(bool (*done)(void *arg), void *arg)
             continue; /* and then to the network: what done does may be news for others, again and again */
         given = false;
         if (mr_progress() == 0)
-            idle_round(&idle);
+            idle_round(&idle, done, arg);
         else
             idle_over(&idle);
     }
@@ -235,12 +236,12 @@ void mr_progress_wait(const volatile bool *complete, bool looked)
     struct idle idle = {0};
 
     if (looked)
-        idle_round(&idle);
+        idle_round(&idle, NULL, NULL);
     while (!*complete) {
         if (mr_lock_give_way((struct mr_lock_wish){.complete = complete}))
             continue;
         if (mr_progress() == 0)
-            idle_round(&idle);
+            idle_round(&idle, NULL, NULL);
         else
             idle_over(&idle);
     }
