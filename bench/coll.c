@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll [-q] COLLECTIVES BYTES...: the time of collectives, one line each: name, bytes (of a message, or from each rank),
- * least time of several rounds in microseconds. A round is many, each after a barrier; its time is the mean at the
- * slowest rank. -q: two rounds only, since simulated time has no noise.
+ * coll [-q|-l] [-t] COLLECTIVES BYTES...: the time of collectives, one line each: name, bytes (of a message, or from
+ * each rank), least time of several rounds in microseconds. A round is many, each after a barrier; its time is the mean
+ * at the slowest rank. -q: two rounds only, since simulated time has no noise. -l: long rounds, of some milliseconds,
+ * which the scheduler of a busy machine does not tip over. -t: what is sent is written anew before each, as programs do
+ * and benchmarks seldom, and what was received is read.
  */
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static int rank, size, rounds = 5;
+static bool longer, touching;
 static char *in, *out;
 static int *counts;
 
@@ -41,11 +45,23 @@ static void run(const char *name, int n)
         MPI_Abort(w, 2);
 }
 
+/* Each cache line of what this rank sends is its own again, and it has seen what came. */
+static void touch(const char *name, size_t n)
+{
+    bool all = !strcmp(name, "alltoall") || !strcmp(name, "scatter") || !strcmp(name, "reduce_scatter");
+    size_t room = n * (size_t)size, sent = all ? room : n;
+    volatile char *to = in, *from = out;
+    for (size_t i = 0; i < sent; i += 64)
+        to[i]++;
+    for (size_t i = 0; i < room; i += 64)
+        (void)from[i];
+}
+
 static double measure(const char *name, int n)
 {
     double least = 1e9;
     long work = (long)n * size;
-    int times = work > 1 << 22 ? 3 : work > 1 << 18 ? 10 : 25;
+    int times = (work > 1 << 22 ? 3 : work > 1 << 18 ? 10 : 25) * (longer ? work > 1 << 18 ? 5 : 20 : 1);
     for (int r = 0; r < size; r++) {
         counts[r] = n;
         counts[size + r] = r * n;
@@ -54,6 +70,8 @@ static double measure(const char *name, int n)
     for (int k = 0; k < rounds; k++) {
         double t = 0, most;
         for (int i = 0; i < times; i++) {
+            if (touching)
+                touch(name, (size_t)n);
             MPI_Barrier(MPI_COMM_WORLD);
             double begin = MPI_Wtime();
             run(name, n);
@@ -72,10 +90,10 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc > 2 && !strcmp(argv[1], "-q")) {
-        rounds = 2;
-        argc--;
-        argv++;
+    for (; argc > 2 && argv[1][0] == '-'; argc--, argv++) {
+        rounds = argv[1][1] == 'q' ? 2 : rounds;
+        longer |= argv[1][1] == 'l';
+        touching |= argv[1][1] == 't';
     }
     for (int i = 2; i < argc; i++)
         most = (size_t)atol(argv[i]) > most ? (size_t)atol(argv[i]) : most;

@@ -2,11 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Collectives (bench/coll.c). Without SIMFAB_DIR: inside this host, the same binary under mrrun and under Debian's MPICH
 # (mpiexec.hydra), turn by turn; the least of $RUNS runs, ratio > 1: mrmpi is better. RANKS: how many ("2").
+# `coll.sh node`: the same beside Open MPI, too: medians of $RUNS runs, the ratio to the better of the two. RANKS: "2 4 8";
+# with more ranks than cores MPICH, whose waiting ranks never give up a core, stays away. TOUCH=yes: buffers are written and
+# read between operations. BIND=no: where ranks run is the scheduler's business. COLLS, BYTES.
 # `coll.sh algorithms`: under simfab, eight hosts (model hdr, simulated time), each algorithm of each collective as
 # MRMPI_COLL names it: what the thresholds of libmrmpi/coll/select.c come from. PPN ranks a host ("1").
 set -u
 : "${BUILD:?set BUILD to the build directory}"
-: "${RUNS:=3}" "${RANKS:=2}" "${PPN:=1}"
+: "${PPN:=1}"
+[ "${1:-}" = node ] && : "${RUNS:=5}" "${RANKS:=2 4 8}"
+: "${RUNS:=3}" "${RANKS:=2}"
 export PATH=$BUILD/bin:/usr/sbin:/sbin:$PATH
 cd "$(dirname "$0")/.." || exit 1
 tmp=$(mktemp -d) || exit 1
@@ -16,7 +21,7 @@ mpicc.mpich -O2 -Wall -o "$tmp/coll" bench/coll.c || exit 1
 # each rank on a core of its own where there are enough: neither library then waits for the scheduler
 bind='exec "$@"'
 # shellcheck disable=SC2016  # the inner shell expands it
-[ "$(nproc)" -ge "$RANKS" ] && bind='exec taskset -c ${PMIX_RANK:-${PMI_RANK:-0}} "$@"'
+[ "${1:-}" != node ] && [ "$(nproc)" -ge "$RANKS" ] && bind='exec taskset -c ${PMIX_RANK:-${PMI_RANK:-0}} "$@"'
 once() { # mrmpi|mpich COLLECTIVES BYTES...
   local start=(mrrun)
   [ "$1" = mpich ] && start=(mpiexec.hydra)
@@ -39,6 +44,53 @@ beside() {
     awk '{ printf "%-16s %9d %10.2f %10.2f %7.2f\n", $1, $2, $3, $6, $6 / $3 }'
 }
 
+trio() { # RANKS
+  local i who whos="mrmpi ompi" options=-l start
+  [ "$1" -le "$(nproc)" ] && whos="mrmpi mpich ompi"
+  [ -n "${TOUCH:-}" ] && options="-l -t"
+  rm -f "$tmp"/{mrmpi,mpich,ompi}
+  for ((i = 0; i < RUNS; i++)); do
+    for who in $whos; do
+      case $who in
+        mrmpi) start="mrrun" ;;
+        mpich) start="mpiexec.hydra" ;;
+        ompi) start="mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none" ;;
+      esac
+      # shellcheck disable=SC2086,SC2016
+      timeout 120 $start -n "$1" sh -c "$spread" sh "$tmp/coll.$who" $options "$COLLS" $BYTES >>"$tmp/$who" 2>"$tmp/err" ||
+        echo "bench/coll.sh: failed under ${start%% *}: $(tail -n 1 "$tmp/err")" >&2
+    done
+  done
+  printf '%-12s %9s %10s %10s %10s %7s   (%s ranks%s)\n' collective bytes 'mrmpi us' MPICH 'Open MPI' ratio "$1" "${TOUCH:+, touched}"
+  awk 'function median(who, key,   v, n, i, j, t) {
+         n = split(all[who, key], v, " ")
+         for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j - 1] + 0 > v[j] + 0; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
+         return n ? (v[int((n + 1) / 2)] + v[int(n / 2) + 1]) / 2 : 0
+       }
+       FNR == 1 { who = FILENAME; sub(/.*\//, "", who) }
+       { key = $1 " " $2; if (!(key in seen)) { seen[key] = 1; order[++k] = key } all[who, key] = all[who, key] " " $3 }
+       END {
+         for (i = 1; i <= k; i++) {
+           split(order[i], a, " ")
+           ours = median("mrmpi", order[i]); h = median("mpich", order[i]); o = median("ompi", order[i])
+           best = h && (!o || h < o) ? h : o
+           printf "%-12s %9d %10.2f %10s %10s %7.2f\n", a[1], a[2], ours, h ? sprintf("%.2f", h) : "-", o ? sprintf("%.2f", o) : "-",
+             ours ? best / ours : 0
+         }
+       }' $(for who in $whos; do [ -s "$tmp/$who" ] && echo "$tmp/$who"; done)
+}
+
+beside_both() {
+  : "${COLLS:=barrier,bcast,reduce,allreduce,gather,scatter,allgather,alltoall}" "${BYTES:=8 1024 65536 1048576}"
+  local n
+  # shellcheck disable=SC2016
+  spread='exec taskset -c $((${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-0}}} % $(nproc))) "$@"'
+  [ "${BIND:-yes}" = no ] && spread='exec "$@"'
+  ln -s coll "$tmp/coll.mrmpi" && ln -s coll "$tmp/coll.mpich"
+  mpicc.openmpi -O2 -Wall -o "$tmp/coll.ompi" bench/coll.c || exit 1
+  for n in $RANKS; do trio "$n"; done
+}
+
 try() { # COLLECTIVE ALGORITHMS BYTES...
   local alg
   for alg in $2; do
@@ -47,7 +99,9 @@ try() { # COLLECTIVE ALGORITHMS BYTES...
   done
 }
 
-if [ "${1:-}" != algorithms ]; then
+if [ "${1:-}" = node ]; then
+  beside_both
+elif [ "${1:-}" != algorithms ]; then
   beside
 elif [ -z "${SIMFAB_DIR:-}" ]; then
   BENCH_COLL=$tmp/coll simfab run --topology eight-hosts-two-rails --model hdr -- bash bench/coll.sh algorithms
