@@ -15,7 +15,7 @@
     FN(int, name, (params MPI_Comm comm))                                                                              \
     {                                                                                                                  \
         struct mr_comm *c = NULL;                                                                                      \
-        struct mr_schedule *s = NULL;                                                                                  \
+        struct mr_schedule *s = MR_COLL_AT_ONCE;                                                                       \
         API_ENTER();                                                                                                   \
         CHECK(api_comm(comm, &c));                                                                                     \
         err = build(__VA_ARGS__ c, &s);                                                                                \

@@ -80,7 +80,7 @@ static uint64_t hash(const char *text)
 
 static enum mr_err min_of_all(struct mr_comm *c, uint64_t *values, size_t n)
 {
-    struct mr_schedule *s;
+    struct mr_schedule *s = NULL;
     enum mr_err err =
         mr_coll_allreduce(MR_IN_PLACE, values, n, &mr_type_basic[MR_BASIC_UINT64_T], &mr_op_builtin[MR_OP_MIN], c, &s);
     return mr_coll_run(err, s);

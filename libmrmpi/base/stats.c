@@ -32,6 +32,8 @@ static const struct {
                             MR_TOPIC_MESSAGES},
     [MR_STAT_SHM_SINGLE_COPY] = {"shm_single_copy_bytes", "bytes read directly from other processes",
                                  MR_TOPIC_MESSAGES},
+    [MR_STAT_COLL_NODE] = {"coll_node", "collective operations through memory that all their ranks share",
+                           MR_TOPIC_MESSAGES},
     [MR_STAT_NET_SENT] = {"net_sent", "packets to ranks of other nodes", MR_TOPIC_RAILS},
     [MR_STAT_NET_STRIPES] = {"net_stripes", "parts in which large messages were written to other nodes, or read there",
                              MR_TOPIC_RAILS},

@@ -3,6 +3,7 @@
  * allgatherv: all at once or a ring. */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/inter.h"
+#include "libmrmpi/coll/node.h"
 #include "libmrmpi/coll/select.h"
 
 /* flat[i] is the block of rank (r + i) % p: doubles every round. */
@@ -53,12 +54,15 @@ static void spread(struct mr_schedule *s, void *out, size_t count, struct mr_typ
 enum mr_err mr_coll_allgather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
                               struct mr_type *ot, struct mr_comm *c, struct mr_schedule **built)
 {
+    size_t bytes = ocount * ot->size;
+    struct mr_node *n = bytes ? mr_coll_node(MR_COLL_ALLGATHER, bytes, c, built) : NULL;
+    if (n)
+        return mr_node_allgather(n, in, icount, it, out, ocount, ot);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
     mr_schedule_hold_type(s, it);
     mr_schedule_hold_type(s, ot);
-    size_t bytes = ocount * ot->size;
     enum mr_alg alg = mr_coll_select(MR_COLL_ALLGATHER, bytes, c->size, mr_coll_place_has(c, bytes * (size_t)c->size));
     if (mr_comm_is_inter(c)) {
         mr_inter_allgather(s, in, icount, it, &(struct mr_vec){.buf = out, .each = ocount, .type = ot}, c);

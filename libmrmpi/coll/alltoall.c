@@ -2,6 +2,7 @@
 /* Alltoall: Bruck's for small blocks among many, all at once in the middle, a few peers at a time for large blocks. */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/inter.h"
+#include "libmrmpi/coll/node.h"
 #include "libmrmpi/coll/select.h"
 
 enum { PAIRWISE_WINDOW = 4 }; /* peers exchanged with at a time */
@@ -44,13 +45,16 @@ static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct m
 enum mr_err mr_coll_alltoall(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
                              struct mr_type *ot, struct mr_comm *c, struct mr_schedule **built)
 {
+    size_t bytes = ocount * ot->size;
+    struct mr_node *n = bytes ? mr_coll_node(MR_COLL_ALLTOALL, bytes, c, built) : NULL;
+    if (n)
+        return mr_node_alltoall(n, in, icount, it, out, ocount, ot);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
     mr_schedule_hold_type(s, it);
     mr_schedule_hold_type(s, ot);
     int p = c->size, r = c->rank;
-    size_t bytes = ocount * ot->size;
     if (mr_comm_is_inter(c)) {
         mr_inter_alltoall(s, &(struct mr_vec){.buf = in, .each = icount, .type = it},
                           &(struct mr_vec){.buf = out, .each = ocount, .type = ot}, c);

@@ -2,6 +2,7 @@
 /* Broadcast: binomial tree; large contiguous messages by a binomial scatter and a ring allgather. */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/inter.h"
+#include "libmrmpi/coll/node.h"
 #include "libmrmpi/coll/select.h"
 
 /* base is the first byte of a stretch of `bytes`; piece i belongs to v = i. */
@@ -46,11 +47,14 @@ static void in_one_piece(struct mr_schedule *s, enum mr_alg alg, char *base, siz
 enum mr_err mr_coll_bcast(void *buf, size_t count, struct mr_type *t, int root, struct mr_comm *c,
                           struct mr_schedule **built)
 {
+    size_t bytes = count * t->size;
+    struct mr_node *n = bytes ? mr_coll_node(MR_COLL_BCAST, bytes, c, built) : NULL;
+    if (n)
+        return mr_node_bcast(n, buf, count, t, root);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
     mr_schedule_hold_type(s, t);
-    size_t bytes = count * t->size;
     /* all ranks must choose alike, but their types may differ in layout: so the choice looks at bytes only, and who has
      * holes packs */
     enum mr_alg alg = mr_coll_select(MR_COLL_BCAST, bytes, c->size, MR_HAS_CONTIGUOUS | mr_coll_place_has(c, bytes));

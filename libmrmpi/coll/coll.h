@@ -21,6 +21,12 @@ void mr_coll_finalize(void);
 
 struct mr_schedule;
 
+/*
+ * In *out of a function that builds: the caller is blocking. Then the operation may be done when the function returns;
+ * *out is NULL and the result its error, for mr_coll_run to pass on. *out is NULL or this before.
+ */
+#define MR_COLL_AT_ONCE ((struct mr_schedule *)-1)
+
 /* To the end; the operation's error. If building failed (s NULL), that error: mr_coll_run(mr_coll_x(..., &s), s) must
  * be two statements. */
 enum mr_err mr_coll_run(enum mr_err built, struct mr_schedule *s);

@@ -5,6 +5,7 @@
  */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/inter.h"
+#include "libmrmpi/coll/node.h"
 #include "libmrmpi/coll/select.h"
 
 /* Blocks in order of v at flat, from or to the user's buffer in order of ranks: two runs. */
@@ -75,12 +76,15 @@ static void gather_linear(struct mr_schedule *s, const void *in, size_t icount, 
 enum mr_err mr_coll_gather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
                            struct mr_type *ot, int root, struct mr_comm *c, struct mr_schedule **built)
 {
+    size_t bytes = c->rank == root ? ocount * ot->size : icount * it->size;
+    struct mr_node *n = bytes ? mr_coll_node(MR_COLL_GATHER, bytes, c, built) : NULL;
+    if (n)
+        return mr_node_gather(n, in, icount, it, out, ocount, ot, root);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
     mr_schedule_hold_type(s, it);
     mr_schedule_hold_type(s, ot);
-    size_t bytes = c->rank == root ? ocount * ot->size : icount * it->size;
     if (mr_comm_is_inter(c))
         mr_inter_gather(s, in, icount, it, &(struct mr_vec){.buf = out, .each = ocount, .type = ot}, root, c);
     else if (bytes && mr_coll_select(MR_COLL_GATHER, bytes, c->size, 0) == MR_ALG_BINOMIAL)
@@ -162,12 +166,15 @@ static void scatter_linear(struct mr_schedule *s, const void *in, size_t icount,
 enum mr_err mr_coll_scatter(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
                             struct mr_type *ot, int root, struct mr_comm *c, struct mr_schedule **built)
 {
+    size_t bytes = c->rank == root ? icount * it->size : ocount * ot->size;
+    struct mr_node *n = bytes ? mr_coll_node(MR_COLL_SCATTER, bytes, c, built) : NULL;
+    if (n)
+        return mr_node_scatter(n, in, icount, it, out, ocount, ot, root);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
     mr_schedule_hold_type(s, it);
     mr_schedule_hold_type(s, ot);
-    size_t bytes = c->rank == root ? icount * it->size : ocount * ot->size;
     if (mr_comm_is_inter(c))
         mr_inter_scatter(s, &(struct mr_vec){.buf = in, .each = icount, .type = it}, out, ocount, ot, root, c);
     else if (bytes && mr_coll_select(MR_COLL_SCATTER, bytes, c->size, 0) == MR_ALG_BINOMIAL)

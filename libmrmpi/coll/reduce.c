@@ -6,6 +6,7 @@
  */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/inter.h"
+#include "libmrmpi/coll/node.h"
 #include "libmrmpi/coll/select.h"
 
 static unsigned has_of(const struct mr_op *op)
@@ -53,6 +54,10 @@ static void reduce_ring(struct mr_schedule *s, const void *in, void *out, size_t
 enum mr_err mr_coll_reduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, int root,
                            struct mr_comm *c, struct mr_schedule **built)
 {
+    size_t bytes = count * t->size;
+    struct mr_node *n = bytes ? mr_coll_node(MR_COLL_REDUCE, bytes, c, built) : NULL;
+    if (n && mr_node_reduces(n, t))
+        return mr_node_reduce(n, in, out, count, t, op, root);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
@@ -197,6 +202,10 @@ static void allreduce_ring(struct mr_schedule *s, void *out, size_t count, struc
 enum mr_err mr_coll_allreduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op,
                               struct mr_comm *c, struct mr_schedule **built)
 {
+    size_t bytes = count * t->size;
+    struct mr_node *n = bytes ? mr_coll_node(MR_COLL_ALLREDUCE, bytes, c, built) : NULL;
+    if (n && mr_node_reduces(n, t))
+        return mr_node_allreduce(n, in, out, count, t, op);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;

@@ -245,7 +245,9 @@ enum mr_err mr_coll_start(struct mr_schedule *s, struct mr_request **req)
 enum mr_err mr_coll_run(enum mr_err built, struct mr_schedule *s)
 {
     struct mr_request *req;
-    enum mr_err err = built ? built : mr_coll_start(s, &req);
+    if (built || !s) /* failed, or done already */
+        return built;
+    enum mr_err err = mr_coll_start(s, &req);
     if (err)
         return err;
     if (!req->complete)

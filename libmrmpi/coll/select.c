@@ -33,16 +33,22 @@ static const struct rule {
     int ranks_min;
     unsigned needs;
 } rules[] = {
+    {MR_COLL_BARRIER, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
+    {MR_COLL_BARRIER, MR_ALG_DISSEMINATION, ANY, 0, 0},
+
+    {MR_COLL_BCAST, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
     {MR_COLL_BCAST, MR_ALG_BINOMIAL, 32 KiB, 0, 0},
     {MR_COLL_BCAST, MR_ALG_TWO_LEVEL, ANY, 3, MR_HAS_CONTIGUOUS | MR_HAS_GRID | MR_HAS_LONG_PARTS},
     {MR_COLL_BCAST, MR_ALG_BINOMIAL, 384 KiB, 0, 0},
     {MR_COLL_BCAST, MR_ALG_SCATTER_ALLGATHER, ANY, 4, MR_HAS_CONTIGUOUS},
     {MR_COLL_BCAST, MR_ALG_BINOMIAL, ANY, 0, 0},
 
+    {MR_COLL_REDUCE, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
     {MR_COLL_REDUCE, MR_ALG_BINOMIAL, 32 KiB, 0, 0},
     {MR_COLL_REDUCE, MR_ALG_RING, ANY, 4, MR_HAS_COMMUTATIVE},
     {MR_COLL_REDUCE, MR_ALG_BINOMIAL, ANY, 0, 0},
 
+    {MR_COLL_ALLREDUCE, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
     {MR_COLL_ALLREDUCE, MR_ALG_RECURSIVE_DOUBLING, 8 KiB, 0, 0},
     {MR_COLL_ALLREDUCE, MR_ALG_TWO_LEVEL, ANY, 3, MR_HAS_COMMUTATIVE | MR_HAS_GRID | MR_HAS_LONG_PARTS},
     {MR_COLL_ALLREDUCE, MR_ALG_HALVING, 256 KiB, 2, MR_HAS_COMMUTATIVE},
@@ -50,11 +56,14 @@ static const struct rule {
     {MR_COLL_ALLREDUCE, MR_ALG_RING, ANY, 2, MR_HAS_COMMUTATIVE},
     {MR_COLL_ALLREDUCE, MR_ALG_RECURSIVE_DOUBLING, ANY, 0, 0},
 
+    {MR_COLL_GATHER, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
     {MR_COLL_GATHER, MR_ALG_BINOMIAL, 1 KiB, 48, 0},
     {MR_COLL_GATHER, MR_ALG_LINEAR, ANY, 0, 0},
+    {MR_COLL_SCATTER, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
     {MR_COLL_SCATTER, MR_ALG_BINOMIAL, 1 KiB, 48, 0},
     {MR_COLL_SCATTER, MR_ALG_LINEAR, ANY, 0, 0},
 
+    {MR_COLL_ALLGATHER, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
     {MR_COLL_ALLGATHER, MR_ALG_BRUCK, 1 KiB, 24, 0},
     {MR_COLL_ALLGATHER, MR_ALG_TWO_LEVEL, ANY, 3, MR_HAS_ROWS | MR_HAS_LONG_PARTS},
     {MR_COLL_ALLGATHER, MR_ALG_SPREAD, 512 KiB, 0, 0},
@@ -63,6 +72,7 @@ static const struct rule {
     {MR_COLL_ALLGATHERV, MR_ALG_SPREAD, 512 KiB, 0, 0},
     {MR_COLL_ALLGATHERV, MR_ALG_RING, ANY, 0, 0},
 
+    {MR_COLL_ALLTOALL, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_BRUCK, 128, 32, 0},
     {MR_COLL_ALLTOALL, MR_ALG_SPREAD, 256 KiB, 0, 0},
     {MR_COLL_ALLTOALL, MR_ALG_PAIRWISE, ANY, 0, 0},
@@ -76,13 +86,17 @@ static const struct rule {
 #define RULES (sizeof(rules) / sizeof(rules[0]))
 
 static const char *const colls[] = {
-    [MR_COLL_BCAST] = "bcast",           [MR_COLL_REDUCE] = "reduce",     [MR_COLL_ALLREDUCE] = "allreduce",
-    [MR_COLL_GATHER] = "gather",         [MR_COLL_SCATTER] = "scatter",   [MR_COLL_ALLGATHER] = "allgather",
-    [MR_COLL_ALLGATHERV] = "allgatherv", [MR_COLL_ALLTOALL] = "alltoall", [MR_COLL_REDUCE_SCATTER] = "reduce_scatter",
+    [MR_COLL_BARRIER] = "barrier",     [MR_COLL_BCAST] = "bcast",
+    [MR_COLL_REDUCE] = "reduce",       [MR_COLL_ALLREDUCE] = "allreduce",
+    [MR_COLL_GATHER] = "gather",       [MR_COLL_SCATTER] = "scatter",
+    [MR_COLL_ALLGATHER] = "allgather", [MR_COLL_ALLGATHERV] = "allgatherv",
+    [MR_COLL_ALLTOALL] = "alltoall",   [MR_COLL_REDUCE_SCATTER] = "reduce_scatter",
 };
 enum { COLLS = sizeof(colls) / sizeof(colls[0]) };
 
 static const char *const algs[] = {
+    [MR_ALG_NODE] = "node",
+    [MR_ALG_DISSEMINATION] = "dissemination",
     [MR_ALG_BINOMIAL] = "binomial",
     [MR_ALG_LINEAR] = "linear",
     [MR_ALG_SCATTER_ALLGATHER] = "scatter-allgather",
@@ -168,6 +182,11 @@ unsigned mr_coll_place_has(struct mr_comm *c, size_t bytes)
         return 0;
     return MR_HAS_GRID | (w->each > 1 ? MR_HAS_ROWS : 0) |
            (w->nodes <= NODES_MAX && bytes / (size_t)w->nodes >= PART_MIN ? MR_HAS_LONG_PARTS : 0);
+}
+
+bool mr_coll_wants_node(enum mr_coll coll)
+{
+    return wanted[coll] && wanted[coll]->alg == MR_ALG_NODE;
 }
 
 enum mr_alg mr_coll_select(enum mr_coll coll, size_t bytes, int ranks, unsigned has)

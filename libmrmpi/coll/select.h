@@ -5,9 +5,11 @@
 #ifndef MRMPI_COLL_SELECT_H
 #define MRMPI_COLL_SELECT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum mr_coll {
+    MR_COLL_BARRIER,
     MR_COLL_BCAST,
     MR_COLL_REDUCE,
     MR_COLL_ALLREDUCE,
@@ -20,6 +22,8 @@ enum mr_coll {
 };
 
 enum mr_alg {
+    MR_ALG_NODE, /* through memory that the ranks share: node.h */
+    MR_ALG_DISSEMINATION,
     MR_ALG_BINOMIAL,
     MR_ALG_LINEAR,
     MR_ALG_SCATTER_ALLGATHER,
@@ -39,7 +43,8 @@ enum {
     MR_HAS_POWER_OF_TWO = 4, /* ranks */
     MR_HAS_GRID = 8,         /* several nodes that have equally many ranks */
     MR_HAS_ROWS = 16,        /* the same, and each more than one */
-    MR_HAS_LONG_PARTS = 32 /* nodes are few, and the part of each is worth a message; a named algorithm does without */
+    MR_HAS_LONG_PARTS = 32, /* nodes are few, and the part of each is worth a message; a named algorithm does without */
+    MR_HAS_NODE = 64        /* the ranks share a node area, and the call is a blocking one */
 };
 
 struct mr_comm;
@@ -50,5 +55,8 @@ struct mr_comm;
 unsigned mr_coll_place_has(struct mr_comm *c, size_t bytes);
 /* bytes: what one rank contributes (bcast: the message). */
 enum mr_alg mr_coll_select(enum mr_coll coll, size_t bytes, int ranks, unsigned has);
+
+/* MRMPI_COLL names the node area for it. */
+bool mr_coll_wants_node(enum mr_coll coll);
 
 #endif

@@ -58,7 +58,7 @@ static void begin_round(struct mr_agreement *a)
         a->mine.all_offer = 1;
         memcpy(a->mine.free, mr_context_ids(), sizeof(a->mine.free));
     }
-    struct mr_schedule *s;
+    struct mr_schedule *s = NULL;
     enum mr_err err = mr_coll_allreduce(MR_IN_PLACE, &a->mine, sizeof(a->mine) / sizeof(uint64_t),
                                         &mr_type_basic[MR_BASIC_UINT64_T], &mr_op_builtin[MR_OP_BAND], a->local, &s);
     note(a, err ? err : mr_coll_start(s, &a->req[0]));
@@ -84,7 +84,7 @@ static void spread(struct mr_agreement *a)
         for (size_t i = 0; i < sizeof(a->mine) / sizeof(*mine); i++)
             mine[i] = a->error ? 0 : mine[i] & theirs[i];
     }
-    struct mr_schedule *s;
+    struct mr_schedule *s = NULL;
     enum mr_err err = mr_coll_bcast(&a->mine, sizeof(a->mine), mr_type_byte, a->bridge.leader, a->local, &s);
     note(a, err ? err : mr_coll_start(s, &a->req[0]));
 }

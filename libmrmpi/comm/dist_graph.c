@@ -75,7 +75,7 @@ static enum mr_err pack_edges(struct parcels *out, const struct mr_edges *e, int
 /* To each rank what it must hear of. */
 static enum mr_err deliver(struct mr_comm *c, const struct parcels *out, struct parcels *in)
 {
-    struct mr_schedule *s;
+    struct mr_schedule *s = NULL;
     enum mr_err err = mr_coll_alltoall(out->counts, sizeof(int), mr_type_byte, in->counts, sizeof(int), mr_type_byte, c,
                                        &s);
     if ((err = mr_coll_run(err, s)))

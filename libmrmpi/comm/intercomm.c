@@ -39,7 +39,7 @@ static enum mr_err swap(const struct mr_bridge *b, const void *out, size_t out_b
 /* What the leader has reaches its group. */
 static enum mr_err tell(const struct mr_bridge *b, void *buf, size_t bytes)
 {
-    struct mr_schedule *s;
+    struct mr_schedule *s = NULL;
     enum mr_err err = mr_coll_bcast(buf, bytes, mr_type_byte, b->leader, b->local, &s);
     return mr_coll_run(err, s);
 }
@@ -173,7 +173,7 @@ static enum mr_err part(struct mr_comm *c, struct mr_group *group, struct mr_gro
 enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, struct mr_comm **out)
 {
     struct mr_bridge b = mr_bridge_of(c);
-    struct mr_schedule *s;
+    struct mr_schedule *s = NULL;
     int mine[2] = {color, key}, m = 0, *theirs = NULL, (*all)[2] = malloc((size_t)c->size * sizeof(*all));
     if (!all)
         return mr_fail(MR_ERR_NO_MEM, "no memory for MPI_Comm_split");

@@ -34,7 +34,7 @@ static struct mr_context_offer in_common(const struct part *all, int num)
 static enum mr_err exchange_parts(struct mr_comm *c, struct part *mine, struct part *all, struct mr_agreement *a)
 {
     struct mr_context_offer common = {0};
-    struct mr_schedule *s;
+    struct mr_schedule *s = NULL;
     enum mr_err err;
 
     mine->ids = mr_agreement_offer(a);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 struct mr_comm *mr_comm_world, *mr_comm_self;
+void (*mr_comm_node_end)(struct mr_comm *c);
 
 /* ---- objects ---- */
 
@@ -51,6 +52,8 @@ void mr_comm_put(struct mr_comm *c)
     mr_errhandler_put(c->errhandler);
     mr_info_put(c->info);
     mr_topology_put(c->topology);
+    if (c->node)
+        mr_comm_node_end(c);
     free(c->place);
     free(c);
 }

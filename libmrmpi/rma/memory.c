@@ -153,7 +153,7 @@ static int open_place(const struct place *at, const struct plan *p)
 /* All know when it returns whether all have it; 1: not all. */
 static enum mr_err agree(const struct mr_win *w, int failed, int *any_failed)
 {
-    struct mr_schedule *s;
+    struct mr_schedule *s = NULL;
     enum mr_err err =
         mr_coll_allreduce(&failed, any_failed, 1, &mr_type_basic[MR_BASIC_INT], &mr_op_builtin[MR_OP_MAX], w->comm, &s);
 
@@ -162,7 +162,7 @@ static enum mr_err agree(const struct mr_win *w, int failed, int *any_failed)
 
 static enum mr_err tell_places(const struct mr_win *w, struct place *mine, struct place *all)
 {
-    struct mr_schedule *s;
+    struct mr_schedule *s = NULL;
     enum mr_err err =
         mr_coll_allgather(mine, sizeof(*mine), mr_type_byte, all, sizeof(*all), mr_type_byte, w->comm, &s);
 

@@ -90,7 +90,7 @@ struct part_told {
 
 static enum mr_err tell_parts(const struct mr_win *w, const struct part_told *mine, struct part_told *all)
 {
-    struct mr_schedule *s;
+    struct mr_schedule *s = NULL;
     enum mr_err err =
         mr_coll_allgather(mine, sizeof(*mine), mr_type_byte, all, sizeof(*all), mr_type_byte, w->comm, &s);
 
@@ -317,7 +317,7 @@ enum mr_err mr_win_may_close(const struct mr_win *w)
 
 enum mr_err mr_win_close(struct mr_win *w)
 {
-    struct mr_schedule *s;
+    struct mr_schedule *s = NULL;
     enum mr_err err, met;
 
     err = mr_rma_flush_peers(w);

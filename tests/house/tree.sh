@@ -89,7 +89,8 @@ api init rma comm core coll derived pt2pt vc view peer include fabric memory ver
 init rma comm coll core derived pt2pt vc view
 rma comm coll core pt2pt vc channel
 comm coll core pt2pt
-coll core pt2pt
+coll core node pt2pt
+node core pt2pt channel
 derived core pt2pt
 pt2pt progress choice match core vc channel
 progress vc channel

@@ -22,6 +22,11 @@ done
 for n in 2 3 5 8; do
   ok "the third of each, $n ranks" run $n alltoall:spread,allreduce:halving,allgather:spread
 done
+node=barrier:node,bcast:node,reduce:node,allreduce:node,gather:node,scatter:node,allgather:node,alltoall:node
+for n in 1 2 3 5 8 9; do
+  ok "through memory that all share, $n ranks" run $n $node
+done
+ok "a barrier by messages" run 4 barrier:dissemination
 MRMPI_COLL=bcast:ring,allreduce:ring,nothing mrrun -n 2 "$BUILD/tests/mpi/pmpi" >"$tmp/out" 2>&1
 is "what does not exist is warned about, once each" "$(grep -c 'MRMPI_COLL: there is no' "$tmp/out")" 2
 like "by name" 'there is no bcast:ring' "$tmp/out"

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which communicators have a node area. One that is used for a few collectives only would not earn it back, so the area
+ * is made at the first blocking collective after MAKE_AFTER others: a broadcast, by messages, says where it is, and a
+ * reduction whether all have it. All ranks count the same.
+ */
+#include "libmrmpi/coll/node.h"
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/coll/algorithms.h"
+#include "libmrmpi/core/objects.h"
+
+enum { MAKE_AFTER = 4 };
+
+static enum mr_err say_where(struct mr_comm *c, struct mr_node_site *site)
+{
+    struct mr_schedule *s = mr_schedule_new(c);
+    enum mr_err err;
+
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_alg_bcast_binomial(s, site, sizeof(*site), mr_type_byte, 0, c);
+    err = mr_schedule_built(s, &s);
+    return mr_coll_run(err, s);
+}
+
+static bool have_all(struct mr_comm *c, bool mine)
+{
+    struct mr_schedule *s = mr_schedule_new(c);
+    enum mr_err err;
+    struct mr_type *t = &mr_type_basic[MR_BASIC_INT];
+    int in = mine, all = 0;
+
+    if (!s)
+        return false;
+    mr_alg_reduce_binomial(s, &in, &all, 1, t, &mr_op_builtin[MR_OP_MIN], 0, c);
+    mr_schedule_fence(s);
+    mr_alg_bcast_binomial(s, &all, 1, t, 0, c);
+    mr_schedule_hold_op(s, &mr_op_builtin[MR_OP_MIN]);
+    err = mr_schedule_built(s, &s);
+    return mr_coll_run(err, s) == MR_SUCCESS && all;
+}
+
+static void end_area(struct mr_comm *c)
+{
+    mr_node_close(c->node);
+}
+
+static void make_area(struct mr_comm *c)
+{
+    struct mr_node_site site = {.fd = -1};
+    struct mr_node *n = NULL;
+
+    c->node_settled = true;
+    mr_comm_node_end = end_area;
+    if (c->rank == 0)
+        site = mr_node_create(c->size);
+    if (say_where(c, &site) == MR_SUCCESS)
+        n = mr_node_open(site, c);
+    if (have_all(c, n != NULL)) {
+        c->node = n;
+    } else {
+        if (c->rank == 0)
+            mr_log(MR_LOG_INFO, "no shared memory for a communicator of %d ranks: its collectives go by messages",
+                   c->size);
+        mr_node_close(n);
+    }
+    if (c->rank == 0)
+        mr_node_created(site);
+}
+
+static bool may_have_area(const struct mr_comm *c)
+{
+    return c->size > 1 && c->size <= MR_NODE_RANKS_MAX && !c->passing && !mr_comm_is_inter(c) && mr_comm_on_one_node(c);
+}
+
+static __attribute__((noinline)) void settle_area(enum mr_coll coll, struct mr_comm *c)
+{
+    if (c->node_calls == 0 && !may_have_area(c)) {
+        c->node_settled = true;
+        return;
+    }
+    if (c->node_calls++ >= MAKE_AFTER || mr_coll_wants_node(coll))
+        make_area(c);
+}
+
+struct mr_node *mr_coll_node(enum mr_coll coll, size_t bytes, struct mr_comm *c, struct mr_schedule **built)
+{
+    if (*built != MR_COLL_AT_ONCE)
+        return NULL;
+    *built = NULL;
+    if (__builtin_expect(!c->node_settled, 0))
+        settle_area(coll, c);
+    if (!c->node || mr_coll_select(coll, bytes, c->size, MR_HAS_NODE) != MR_ALG_NODE)
+        return NULL;
+    return c->node;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Blocking collectives through the node area (node/area.h) of a communicator whose ranks share a node: done at once,
+ * without a schedule. Arguments as those of coll.h. All give the operation's error.
+ */
+#ifndef MRMPI_COLL_NODE_H
+#define MRMPI_COLL_NODE_H
+
+#include "libmrmpi/coll/coll.h"
+#include "libmrmpi/coll/select.h"
+#include "libmrmpi/node/area.h"
+
+/*
+ * The area of c, if this call shall be run at once (*built is MR_COLL_AT_ONCE; it is NULL afterwards) and goes that
+ * way: all ranks have the same answer. bytes: as for mr_coll_select. Makes the area when c seems to be worth one.
+ */
+struct mr_node *mr_coll_node(enum mr_coll coll, size_t bytes, struct mr_comm *c, struct mr_schedule **built);
+
+enum mr_err mr_node_barrier(struct mr_node *n);
+enum mr_err mr_node_bcast(struct mr_node *n, void *buf, size_t count, struct mr_type *t, int root);
+enum mr_err mr_node_gather(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
+                           size_t ocount, struct mr_type *ot, int root);
+enum mr_err mr_node_scatter(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
+                            size_t ocount, struct mr_type *ot, int root);
+enum mr_err mr_node_allgather(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
+                              size_t ocount, struct mr_type *ot);
+enum mr_err mr_node_alltoall(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
+                             size_t ocount, struct mr_type *ot);
+
+/* Elements must fit a piece; false: this type has too long ones. */
+bool mr_node_reduces(const struct mr_node *n, const struct mr_type *t);
+enum mr_err mr_node_reduce(struct mr_node *n, const void *in, void *out, size_t count, struct mr_type *t,
+                           struct mr_op *op, int root);
+enum mr_err mr_node_allreduce(struct mr_node *n, const void *in, void *out, size_t count, struct mr_type *t,
+                              struct mr_op *op);
+
+#endif

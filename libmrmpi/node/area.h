@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The node area of a communicator whose ranks share a node: memory through which its blocking collectives go without
+ * messages. Two rings (ring.h): pieces of few KiB, each an operation, and long pieces, of which an operation may have
+ * many.
+ *
+ * Making it is a conversation of all members, which coll/ leads: rank 0 makes the memory and says where it is, the
+ * others open it, and all have it or none. What waits here runs the progress engine meanwhile. Functions that return
+ * enum mr_err give an error when the area is out of order: then it stays so, for all members.
+ */
+#ifndef MRMPI_NODE_AREA_H
+#define MRMPI_NODE_AREA_H
+
+#include "libmrmpi/core/core.h"
+#include "libmrmpi/node/ring.h"
+
+enum { MR_NODE_RANKS_MAX = 128 };
+
+/* Where rank 0 has put it. */
+struct mr_node_site {
+    int32_t pid, fd; /* fd -1: it could not */
+};
+
+struct mr_node {
+    struct mr_node_ring small, bulk;
+    int ranks, me;
+    bool crowded;     /* more ranks than cores on this node: who waits sleeps, and has to be woken */
+    const int *world; /* [ranks]: the group's */
+    unsigned calls;   /* operations so far */
+    uint32_t *broken; /* shared: 0, or that the area is out of order */
+    void *base;
+    size_t bytes;
+};
+
+/* By rank 0; and when all have opened it. */
+struct mr_node_site mr_node_create(int ranks);
+void mr_node_created(struct mr_node_site s);
+/* By all: NULL if it cannot be. */
+struct mr_node *mr_node_open(struct mr_node_site s, const struct mr_comm *c);
+void mr_node_close(struct mr_node *n); /* NULL is fine */
+
+/* Until that rank's piece is there, or its second half. */
+enum mr_err mr_node_await(struct mr_node *n, const struct mr_node_line *line, uint64_t piece, int rank);
+/* Until this rank may write the piece. */
+enum mr_err mr_node_await_room(struct mr_node *n, struct mr_node_ring *r, uint64_t piece);
+/* What has been published or is done: those who may sleep until it is are woken. */
+void mr_node_wake(const struct mr_node *n);
+/* The members disagree on an operation, or the memory is damaged: nobody shall wait for ever. */
+void mr_node_break(struct mr_node *n);
+/* An operation begins: MR_SUCCESS, or what mr_node_break has left. */
+enum mr_err mr_node_begin(struct mr_node *n);
+
+#endif

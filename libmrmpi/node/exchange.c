@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Moving data through a node area: see exchange.h. What fits a slot of the small ring is one piece of it. What is
+ * longer is announced there, with its length, and follows in the bulk ring.
+ *
+ * Ranks may disagree on an amount by a mistake of the program. In one piece that is an error of those who notice, as it
+ * is with messages. In several pieces the count of pieces would be different from then on, so the area is out of order.
+ */
+#include "libmrmpi/node/exchange.h"
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/core/objects.h"
+
+/* With a core for each rank pieces are cut such that reading one overlaps writing the next. */
+enum { PIECE_MIN = 8192, PIECES_WANTED = 4 };
+
+static int source(const struct mr_node *n, const struct mr_exchange *x, int j)
+{
+    return (int)(((long)n->me - (long)x->stride * j) % n->ranks + n->ranks) % n->ranks;
+}
+
+static int blocks_of(const struct mr_node *n, const struct mr_exchange *x)
+{
+    return x->apart ? n->ranks - 1 : 1;
+}
+
+/* Which block in the slot of rank `from` is that for rank `to`. */
+static int block_of(const struct mr_node *n, const struct mr_exchange *x, int from, int to)
+{
+    return x->apart ? (to - from - 1 + n->ranks) % n->ranks : 0;
+}
+
+static void fill_blocks(const struct mr_node *n, const struct mr_exchange *x, size_t offset, size_t len, char *to)
+{
+    for (int j = 0, blocks = blocks_of(n, x); j < blocks; j++)
+        x->fill(x->arg, (n->me + 1 + j) % n->ranks, offset, len, to + (size_t)j * len);
+}
+
+enum mr_err mr_node_amount(int rank, uint64_t bytes, size_t expected)
+{
+    if (__builtin_expect(bytes == expected, 1))
+        return MR_SUCCESS;
+    if (bytes > expected)
+        return mr_fail(MR_ERR_TRUNCATE, "rank %d has given %llu bytes to this operation, there is room for %zu", rank,
+                       (unsigned long long)bytes, expected);
+    if (!mr_config.check_args)
+        return MR_SUCCESS;
+    return mr_fail(MR_ERR_COUNT, "rank %d has given %llu bytes to this operation, %zu are expected of it", rank,
+                   (unsigned long long)bytes, expected);
+}
+
+static void note(enum mr_err *all, enum mr_err err)
+{
+    if (__builtin_expect(err && !*all, 0))
+        *all = err;
+}
+
+/* ---- one piece --------------------------------------------------------------------------------------------------- */
+
+static enum mr_err write_small(struct mr_node *n, const struct mr_exchange *x, uint64_t piece, bool with_data)
+{
+    struct mr_node_line *line = mr_node_first(&n->small, n->me, piece);
+    size_t all = x->gives * (size_t)blocks_of(n, x);
+    enum mr_err err = mr_node_await_room(n, &n->small, piece);
+
+    if (err)
+        return err;
+    if (with_data && all)
+        fill_blocks(n, x, 0, x->gives, all <= MR_NODE_INLINE ? line->data : mr_node_slot(&n->small, n->me, piece));
+    mr_node_publish(line, piece, x->gives);
+    mr_node_wake(n);
+    return MR_SUCCESS;
+}
+
+static enum mr_err read_small(struct mr_node *n, const struct mr_exchange *x, uint64_t piece, int src)
+{
+    const struct mr_node_line *line = mr_node_first(&n->small, src, piece);
+    size_t blocks = (size_t)blocks_of(n, x), len;
+    enum mr_err err = mr_node_await(n, line, piece, src);
+    uint64_t bytes;
+    const char *at;
+
+    if (err)
+        return err;
+    bytes = mr_node_bytes(line);
+    if (bytes > n->small.shape.slot_bytes / blocks) { /* it follows in the other ring, where this rank is not */
+        mr_node_break(n);
+        return mr_node_amount(src, bytes, x->expects);
+    }
+    at = bytes * blocks <= MR_NODE_INLINE ? line->data : mr_node_slot(&n->small, src, piece);
+    len = bytes < x->expects ? bytes : x->expects;
+    if (len)
+        x->take(x->arg, src, 0, len, at + (size_t)block_of(n, x, src, n->me) * bytes);
+    return mr_node_amount(src, bytes, x->expects);
+}
+
+static enum mr_err exchange_small(struct mr_node *n, const struct mr_exchange *x)
+{
+    uint64_t piece = n->small.next++;
+    enum mr_err all = MR_SUCCESS;
+
+    if (x->writes)
+        all = write_small(n, x, piece, true);
+    if (x->meanwhile && !all)
+        x->meanwhile(x->arg);
+    for (int j = 1; j <= x->num; j++)
+        note(&all, read_small(n, x, piece, source(n, x, j)));
+    mr_node_done(&n->small, piece);
+    mr_node_wake(n);
+    return all;
+}
+
+/* ---- several ----------------------------------------------------------------------------------------------------- */
+
+struct cut {
+    size_t bytes, each;
+    uint64_t from, num; /* pieces */
+};
+
+static struct cut cut_of(struct mr_node *n, const struct mr_exchange *x, size_t bytes)
+{
+    size_t most = n->bulk.shape.slot_bytes / (size_t)blocks_of(n, x) & ~(size_t)63;
+    struct cut c = {.bytes = bytes, .each = most, .from = n->bulk.next};
+
+    if (!n->crowded && bytes / PIECES_WANTED < most) {
+        size_t least = PIECE_MIN < most ? PIECE_MIN : most;
+
+        c.each = (bytes / PIECES_WANTED + 63) & ~(size_t)63;
+        c.each = c.each < least ? least : c.each < most ? c.each : most;
+    }
+    c.num = (bytes + c.each - 1) / c.each;
+    n->bulk.next += c.num;
+    return c;
+}
+
+static size_t length_of(const struct cut *c, uint64_t k)
+{
+    size_t at = (size_t)k * c->each;
+
+    return c->bytes - at < c->each ? c->bytes - at : c->each;
+}
+
+static void write_piece(struct mr_node *n, const struct mr_exchange *x, const struct cut *c, uint64_t k)
+{
+    uint64_t piece = c->from + k;
+
+    fill_blocks(n, x, (size_t)k * c->each, length_of(c, k), mr_node_slot(&n->bulk, n->me, piece));
+    mr_node_publish(mr_node_first(&n->bulk, n->me, piece), piece, x->gives);
+    mr_node_wake(n);
+}
+
+/*
+ * A rank that reads, too, is ahead of what it reads by a piece; with more ranks than cores by all that there is room
+ * for, since each wait is a change of processes.
+ */
+static enum mr_err write_ahead(struct mr_node *n, const struct mr_exchange *x, const struct cut *c, uint64_t k,
+                               uint64_t *written)
+{
+    uint64_t ahead = n->crowded || !x->num ? c->num : k + 2;
+    enum mr_err err = MR_SUCCESS;
+
+    if (*written == k)
+        err = mr_node_await_room(n, &n->bulk, c->from + k);
+    while (!err && *written < c->num && *written < ahead && mr_node_has_room(&n->bulk, c->from + *written))
+        write_piece(n, x, c, (*written)++);
+    return err;
+}
+
+static enum mr_err read_piece(struct mr_node *n, const struct mr_exchange *x, const struct cut *c, uint64_t k, int src)
+{
+    uint64_t piece = c->from + k;
+    size_t len = length_of(c, k);
+    enum mr_err err = mr_node_await(n, mr_node_first(&n->bulk, src, piece), piece, src);
+
+    if (err)
+        return err;
+    x->take(x->arg, src, (size_t)k * c->each, len,
+            mr_node_slot(&n->bulk, src, piece) + (size_t)block_of(n, x, src, n->me) * len);
+    return MR_SUCCESS;
+}
+
+/* All say how much is to come; a rank that reads hears whether that is what it expects. */
+static enum mr_err announce(struct mr_node *n, const struct mr_exchange *x)
+{
+    uint64_t piece = n->small.next++;
+    enum mr_err err = x->writes ? write_small(n, x, piece, false) : MR_SUCCESS;
+
+    for (int j = 1; j <= x->num && !err; j++) {
+        const struct mr_node_line *line = mr_node_first(&n->small, source(n, x, j), piece);
+
+        err = mr_node_await(n, line, piece, source(n, x, j));
+        if (!err && mr_node_bytes(line) != x->expects) {
+            err = mr_node_amount(source(n, x, j), mr_node_bytes(line), x->expects);
+            mr_node_break(n);
+            err = err ? err : MR_ERR_COUNT;
+        }
+    }
+    mr_node_done(&n->small, piece);
+    return err;
+}
+
+static enum mr_err exchange_bulk(struct mr_node *n, const struct mr_exchange *x, size_t bytes)
+{
+    struct cut c = cut_of(n, x, bytes);
+    uint64_t written = 0;
+    enum mr_err err = MR_SUCCESS;
+
+    if (x->writes) /* the first pieces go at once: others find them when they have heard of them */
+        err = write_ahead(n, x, &c, 0, &written);
+    if (!err)
+        err = announce(n, x);
+    if (x->meanwhile && !err)
+        x->meanwhile(x->arg);
+    for (uint64_t k = 0; k < c.num && !err; k++) {
+        if (x->writes && written < c.num)
+            err = write_ahead(n, x, &c, k, &written);
+        for (int j = 1; j <= x->num && !err; j++)
+            err = read_piece(n, x, &c, k, source(n, x, j));
+        mr_node_done(&n->bulk, c.from + k);
+        mr_node_wake(n);
+    }
+    return err;
+}
+
+enum mr_err mr_node_exchange(struct mr_node *n, const struct mr_exchange *x)
+{
+    size_t bytes = x->num ? x->expects : x->gives;
+
+    if (bytes <= n->small.shape.slot_bytes / (size_t)blocks_of(n, x) &&
+        (!x->writes || x->gives <= n->small.shape.slot_bytes / (size_t)blocks_of(n, x)))
+        return exchange_small(n, x);
+    if (x->writes && x->gives != bytes) {
+        mr_node_break(n);
+        return mr_node_amount(n->me, x->gives, bytes);
+    }
+    return exchange_bulk(n, x, bytes);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What collectives that only move data have in common: some ranks put what they have into their slots, piece by piece,
+ * and some ranks read it there. Each collective says who, and how its user's buffer becomes a piece and back.
+ */
+#ifndef MRMPI_NODE_EXCHANGE_H
+#define MRMPI_NODE_EXCHANGE_H
+
+#include "libmrmpi/node/area.h"
+
+struct mr_exchange {
+    bool writes;
+    bool apart;      /* a writer has a block for each other rank, not one for all */
+    size_t gives;    /* writers: bytes of a block */
+    size_t expects;  /* readers: the same, of each that they read from */
+    int stride, num; /* readers read from ranks me - stride, me - 2 * stride, ... num of them, modulo the ranks */
+    /* Writers: bytes [offset, + len) of the block for that rank (apart), or of the one for all. */
+    void (*fill)(void *arg, int rank, size_t offset, size_t len, char *to);
+    /* Readers: the same bytes of the block of that rank. */
+    void (*take)(void *arg, int rank, size_t offset, size_t len, const char *from);
+    /* Between what this rank writes and what it reads, once: what it does for itself meanwhile. NULL: nothing */
+    void (*meanwhile)(void *arg);
+    void *arg;
+};
+
+/* By all ranks, after mr_node_begin(). An error of the data: amounts that do not match, as for messages. */
+enum mr_err mr_node_exchange(struct mr_node *n, const struct mr_exchange *x);
+
+/* Of a block that has come, what an operation that expects so much makes of it. */
+enum mr_err mr_node_amount(int rank, uint64_t bytes, size_t expected);
+
+#endif

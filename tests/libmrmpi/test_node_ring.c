@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rings of pieces among ranks: what lies where, when there is room, threads as ranks, and a mad writer. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/node/ring.h"
+#include "tests/check.h"
+
+enum { RANKS = 3, SLOTS = 4, SLOT = 256, PIECES = 20000 };
+static const struct mr_node_shape shape = {.ranks = RANKS, .slots = SLOTS, .slot_bytes = SLOT};
+static char *memory;
+static struct mr_node_ring ring[RANKS];
+
+static void setup(void)
+{
+    size_t bytes = (mr_node_ring_bytes(shape) + 63) & ~(size_t)63;
+
+    memory = aligned_alloc(64, bytes);
+    ck_assert_ptr_nonnull(memory);
+    memset(memory, 0, bytes);
+    for (int i = 0; i < RANKS; i++)
+        mr_node_ring_init(&ring[i], memory, shape, i);
+}
+
+static void teardown(void)
+{
+    free(memory);
+}
+
+START_TEST(slots_do_not_overlap)
+{
+    char *end = memory + mr_node_ring_bytes(shape);
+
+    for (int rank = 0; rank < RANKS; rank++)
+        for (uint64_t piece = 0; piece < SLOTS; piece++) {
+            char *slot = mr_node_slot(&ring[0], rank, piece);
+
+            ck_assert_uint_eq((uintptr_t)slot % 64, 0);
+            ck_assert((char *)(ring[0].second + RANKS * SLOTS) <= slot);
+            ck_assert(slot + SLOT <= end);
+            ck_assert_int_eq(slot - ring[0].data, ((ptrdiff_t)rank * SLOTS + (ptrdiff_t)piece) * SLOT);
+            ck_assert_ptr_eq(slot, mr_node_slot(&ring[2], rank, piece + 7 * SLOTS));
+            ck_assert(mr_node_first(&ring[0], rank, piece) < ring[0].second);
+            ck_assert(mr_node_second(&ring[0], rank, piece) >= ring[0].second);
+        }
+    ck_assert((void *)(ring[0].done + RANKS) <= (void *)ring[0].first);
+}
+END_TEST
+
+/* A slot is written anew when all others are done with what was there. */
+START_TEST(room_when_all_are_done)
+{
+    ck_assert(mr_node_has_room(&ring[0], 1));
+    ck_assert(mr_node_has_room(&ring[0], SLOTS));
+    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 1));
+    mr_node_done(&ring[1], 2);
+    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 1));
+    mr_node_done(&ring[2], 1);
+    ck_assert(mr_node_has_room(&ring[0], SLOTS + 1));
+    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 2));
+    mr_node_done(&ring[2], 5);
+    ck_assert(mr_node_has_room(&ring[0], SLOTS + 2));
+    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 3));
+}
+END_TEST
+
+START_TEST(a_piece_is_there_under_its_number_only)
+{
+    struct mr_node_line *line = mr_node_first(&ring[1], 1, 6);
+
+    ck_assert(!mr_node_is_there(line, 6));
+    mr_node_publish(line, 6, 77);
+    ck_assert(mr_node_is_there(mr_node_first(&ring[0], 1, 6), 6));
+    ck_assert_uint_eq(mr_node_bytes(mr_node_first(&ring[0], 1, 6)), 77);
+    ck_assert(!mr_node_is_there(mr_node_first(&ring[0], 1, 6 + SLOTS), 6 + SLOTS));
+    ck_assert(!mr_node_mad(line, 6));
+    ck_assert(!mr_node_mad(line, 6 + SLOTS));
+}
+END_TEST
+
+/* Whoever still needs a piece cannot find a later one in its place. */
+START_TEST(an_impossible_number_is_noticed)
+{
+    struct mr_node_line *line = mr_node_first(&ring[1], 1, 2);
+
+    line->number = 2 + SLOTS;
+    ck_assert(mr_node_mad(mr_node_first(&ring[0], 1, 2), 2));
+    line->number = UINT64_MAX;
+    ck_assert(mr_node_mad(mr_node_first(&ring[0], 1, 2), 2));
+    ck_assert(!mr_node_is_there(line, 2));
+}
+END_TEST
+
+static uint64_t word_of(int rank, uint64_t piece, int i)
+{
+    return (uint64_t)rank << 60 ^ piece << 8 ^ (uint64_t)i;
+}
+
+/* As an operation in which all read from all, and then the second halves, which are sums of the first. */
+static void *play_rank(void *arg)
+{
+    struct mr_node_ring *r = arg;
+    long wrong = 0;
+
+    for (uint64_t piece = 1; piece <= PIECES; piece++) {
+        uint64_t *mine = (uint64_t *)mr_node_slot(r, r->me, piece), sum = 0;
+
+        while (!mr_node_has_room(r, piece))
+            sched_yield();
+        for (int i = 0; i < SLOT / 8; i++)
+            mine[i] = word_of(r->me, piece, i);
+        mr_node_publish(mr_node_first(r, r->me, piece), piece, piece * 3);
+        for (int rank = 0; rank < RANKS; rank++) {
+            const uint64_t *theirs = (const uint64_t *)mr_node_slot(r, rank, piece);
+
+            while (!mr_node_is_there(mr_node_first(r, rank, piece), piece))
+                sched_yield();
+            wrong += mr_node_bytes(mr_node_first(r, rank, piece)) != piece * 3;
+            for (int i = RANKS; i < SLOT / 8; i++)
+                wrong += theirs[i] != word_of(rank, piece, i);
+            sum += theirs[r->me];
+        }
+        mine[r->me] = sum;
+        mr_node_publish(mr_node_second(r, r->me, piece), piece, 0);
+        for (int rank = 0; rank < RANKS; rank++) {
+            uint64_t want = 0;
+
+            for (int i = 0; i < RANKS; i++)
+                want += word_of(i, piece, rank);
+            while (!mr_node_is_there(mr_node_second(r, rank, piece), piece))
+                sched_yield();
+            wrong += ((const uint64_t *)mr_node_slot(r, rank, piece))[rank] != want;
+        }
+        mr_node_done(r, piece);
+    }
+    return (void *)wrong;
+}
+
+START_TEST(threads_as_ranks)
+{
+    pthread_t thread[RANKS];
+
+    for (int i = 0; i < RANKS; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, play_rank, &ring[i]), 0);
+    for (int i = 0; i < RANKS; i++) {
+        void *wrong;
+
+        pthread_join(thread[i], &wrong);
+        ck_assert_ptr_null(wrong);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = tcase_create("node ring");
+
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_set_timeout(c, 120);
+    tcase_add_test(c, slots_do_not_overlap);
+    tcase_add_test(c, room_when_all_are_done);
+    tcase_add_test(c, a_piece_is_there_under_its_number_only);
+    tcase_add_test(c, an_impossible_number_is_noticed);
+    tcase_add_test(c, threads_as_ranks);
+    return check_run(c, NULL);
+}
