@@ -2,9 +2,9 @@
 /*
  * coll [-q|-l] [-t] COLLECTIVES BYTES...: the time of collectives, one line each: name, bytes (of a message, or from
  * each rank), least time of several rounds in microseconds. A round is many, each after a barrier; its time is the mean
- * at the slowest rank. -q: two rounds only, since simulated time has no noise. -l: long rounds, of some milliseconds,
- * which the scheduler of a busy machine does not tip over. -t: what is sent is written anew before each, as programs do
- * and benchmarks seldom, and what was received is read.
+ * at the slowest rank. -q: two rounds only, since simulated time has no noise. -l: longer rounds of what is short, since
+ * where processes run is settled in milliseconds only, and more of the others. -t: what is sent is written anew before
+ * each, as programs do and benchmarks seldom, and what was received is read.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -61,13 +61,14 @@ static double measure(const char *name, int n)
 {
     double least = 1e9;
     long work = (long)n * size;
-    int times = (work > 1 << 22 ? 3 : work > 1 << 18 ? 10 : 25) * (longer ? work > 1 << 18 ? 5 : 20 : 1);
+    int times = work > 1 << 22 ? 3 : work > 1 << 18 ? 10 : !longer ? 25 : work > 1 << 14 ? 100 : 500;
+    int turns = longer && times <= 100 ? 5 * rounds : rounds;
     for (int r = 0; r < size; r++) {
         counts[r] = n;
         counts[size + r] = r * n;
     }
     run(name, n); /* connections */
-    for (int k = 0; k < rounds; k++) {
+    for (int k = 0; k < turns; k++) {
         double t = 0, most;
         for (int i = 0; i < times; i++) {
             if (touching)

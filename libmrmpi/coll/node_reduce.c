@@ -308,6 +308,62 @@ static enum mr_err reduce_pieces(struct reduction *r)
     return err;
 }
 
+/* ---- more, at the root ------------------------------------------------------------------------------------------- */
+
+/*
+ * Of two ranks, and while there are not too many bytes in all, the root reduces what the others have written as it
+ * comes: less is copied than if all made parts, and nobody but the root waits. A part of the result is this rank's own
+ * at first, when the first of the others comes.
+ */
+enum { AT_ROOT_MAX = 512 * 1024 };
+
+static bool is_at_root(const struct reduction *r)
+{
+    return r->op->commutative && (r->n->ranks == 2 || r->count * r->t->size <= AT_ROOT_MAX / (size_t)r->n->ranks);
+}
+
+static void fill_operand(void *arg, int rank, size_t offset, size_t len, char *to)
+{
+    const struct reduction *r = arg;
+
+    mr_type_pack(r->in, r->count, r->t, offset, to, len);
+}
+
+static void apply_operand(void *arg, int rank, size_t offset, size_t len, const char *from)
+{
+    struct reduction *r = arg;
+    size_t first = offset / r->t->size, count = len / r->t->size;
+    void *acc = mr_at_mut(r->out, first, r->t);
+
+    if (!r->in_place && rank == (r->n->me + r->n->ranks - 1) % r->n->ranks)
+        mr_type_copy(mr_at(r->in, first, r->t), count, r->t, acc, count, r->t);
+    mr_op_apply(r->op, operand_at(r, from, count), acc, count, r->t);
+}
+
+static enum mr_err reduce_at_root(struct reduction *r)
+{
+    struct mr_node *n = r->n;
+    size_t bytes = r->count * r->t->size, most = n->bulk.shape.slot_bytes / r->t->size;
+    enum mr_err err = MR_SUCCESS;
+
+    if (r->out && !r->t->contiguous)
+        err = make_buffer(r->t, most, &r->operand);
+    if (err) /* the others wait for room */
+        mr_node_break(n);
+    else
+        err = mr_node_exchange(n, &(struct mr_exchange){.writes = !r->out,
+                                                        .gives = r->out ? 0 : bytes,
+                                                        .expects = r->out ? bytes : 0,
+                                                        .grain = r->t->size,
+                                                        .stride = 1,
+                                                        .num = r->out ? n->ranks - 1 : 0,
+                                                        .fill = fill_operand,
+                                                        .take = apply_operand,
+                                                        .arg = r});
+    free_buffer(r->t, most, r->operand);
+    return err;
+}
+
 /* ---- the operations ---------------------------------------------------------------------------------------------- */
 
 /* In one piece each rank reads the data of all: with many ranks a part of it is less work, though it takes two steps.
@@ -331,7 +387,9 @@ enum mr_err mr_node_reduce(struct mr_node *n, const void *in, void *out, size_t 
 
     if (err)
         return err;
-    return is_small(n, count * t->size) ? reduce_small(&r, n->me != root) : reduce_pieces(&r);
+    if (is_small(n, count * t->size))
+        return reduce_small(&r, n->me != root);
+    return is_at_root(&r) ? reduce_at_root(&r) : reduce_pieces(&r);
 }
 
 enum mr_err mr_node_allreduce(struct mr_node *n, const void *in, void *out, size_t count, struct mr_type *t,

@@ -128,6 +128,8 @@ static struct cut cut_of(struct mr_node *n, const struct mr_exchange *x, size_t 
         c.each = (bytes / PIECES_WANTED + 63) & ~(size_t)63;
         c.each = c.each < least ? least : c.each < most ? c.each : most;
     }
+    if (x->grain)
+        c.each = c.each / x->grain * x->grain;
     c.num = (bytes + c.each - 1) / c.each;
     n->bulk.next += c.num;
     return c;

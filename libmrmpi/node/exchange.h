@@ -13,6 +13,7 @@ struct mr_exchange {
     bool apart;      /* a writer has a block for each other rank, not one for all */
     size_t gives;    /* writers: bytes of a block */
     size_t expects;  /* readers: the same, of each that they read from */
+    size_t grain;    /* pieces are cut at multiples of it; 0: anywhere */
     int stride, num; /* readers read from ranks me - stride, me - 2 * stride, ... num of them, modulo the ranks */
     /* Writers: bytes [offset, + len) of the block for that rank (apart), or of the one for all. */
     void (*fill)(void *arg, int rank, size_t offset, size_t len, char *to);
