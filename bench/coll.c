@@ -2,9 +2,9 @@
 /*
  * coll [-q|-l] [-t] COLLECTIVES BYTES...: the time of collectives, one line each: name, bytes (of a message, or from
  * each rank), least time of several rounds in microseconds. A round is many, each after a barrier; its time is the mean
- * at the slowest rank. -q: two rounds only, since simulated time has no noise. -l: longer rounds of what is short, since
- * where processes run is settled in milliseconds only, and more of the others. -t: what is sent is written anew before
- * each, as programs do and benchmarks seldom, and what was received is read.
+ * at the slowest rank. -q: two rounds only, since simulated time has no noise. -l: more rounds, and longer ones of
+ * what is short: for a machine that others use, too, and for the scheduler to find places for all ranks. -t: what is
+ * sent is written anew before each, as programs do and benchmarks seldom, and what was received is read.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -61,8 +61,8 @@ static double measure(const char *name, int n)
 {
     double least = 1e9;
     long work = (long)n * size;
-    int times = work > 1 << 22 ? 3 : work > 1 << 18 ? 10 : !longer ? 25 : work > 1 << 14 ? 100 : 500;
-    int turns = longer && times <= 100 ? 5 * rounds : rounds;
+    int times = work > 1 << 22 ? 3 : work > 1 << 18 ? 10 : longer ? 100 : 25;
+    int turns = longer ? 5 * rounds : rounds;
     for (int r = 0; r < size; r++) {
         counts[r] = n;
         counts[size + r] = r * n;

@@ -3,7 +3,10 @@
  * Waiting for others in a node area: a short look first, since with a core for each rank what one waits for is on its
  * way; then as for messages, with the progress engine running and the lock given away.
  */
+#include <sched.h>
+
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/node/area.h"
@@ -11,6 +14,8 @@
 
 /* Looks before the progress engine has its turn: about a microsecond. */
 #define LOOKS 64
+/* With more ranks than cores: how often the core is given away before that, unless other threads wait for the lock. */
+#define YIELDS 1
 /* Operations that find all at once what they wait for still run it once in so many. */
 #define PROGRESS_EVERY 16
 
@@ -85,12 +90,21 @@ static __attribute__((noinline)) enum mr_err await_long(struct mr_node *n, const
     return broken();
 }
 
+/* A core for each: it is on its way. Else it may be the turn of a rank that shares our core. */
+static inline void look_away(const struct mr_node *n)
+{
+    if (n->crowded)
+        sched_yield();
+    else
+        relax();
+}
+
 enum mr_err mr_node_await(struct mr_node *n, const struct mr_node_line *line, uint64_t piece, int rank)
 {
-    for (int looks = n->crowded ? 1 : LOOKS; looks; looks--) {
+    for (int looks = !n->crowded ? LOOKS : mr_threaded ? 1 : YIELDS; looks; looks--) {
         if (__builtin_expect(mr_node_is_there(line, piece), 1))
             return MR_SUCCESS;
-        relax();
+        look_away(n);
     }
     return await_long(n, line, piece, rank);
 }

@@ -27,6 +27,11 @@ for n in 1 2 3 5 8 9; do
   ok "through memory that all share, $n ranks" run $n $node
 done
 ok "a barrier by messages" run 4 barrier:dissemination
+mad() { timeout -k 5 60 mrrun -n "$1" "$BUILD/tests/mpi/coll_node" mad >"$tmp/out" 2>&1 </dev/null; }
+for n in 2 5; do
+  ok "nonsense in the memory that $n ranks share is an error, on that communicator only" mad $n
+  like "said once for each who sees it" 'has written an impossible number into the shared memory of a communicator' "$tmp/out"
+done
 MRMPI_COLL=bcast:ring,allreduce:ring,nothing mrrun -n 2 "$BUILD/tests/mpi/pmpi" >"$tmp/out" 2>&1
 is "what does not exist is warned about, once each" "$(grep -c 'MRMPI_COLL: there is no' "$tmp/out")" 2
 like "by name" 'there is no bcast:ring' "$tmp/out"

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include "mt.h"
 
@@ -333,6 +334,32 @@ static void many(void)
     EQ(descriptors(), files);
 }
 
+/* A rank that has no file descriptor left cannot have the memory: then nobody has, and messages do it. */
+static void without(void)
+{
+    int maps = lines_with("/proc/self/maps", "mrmpi-node");
+    for (int poor = 0; poor < p && poor < 4; poor++) {
+        struct rlimit before, none;
+        MPI_Comm c;
+        MPI_Comm_dup(comm, &c);
+        CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+        none = before;
+        none.rlim_cur = 1;
+        if (r == poor)
+            CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+        for (int k = 0; k < 20; k++) {
+            int x = r + k, sum;
+            MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, c);
+            EQ(sum, p * (p - 1) / 2 + p * k);
+            MPI_Bcast(&x, 1, MPI_INT, k % p, c);
+            EQ(x, k % p + k);
+        }
+        CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+        EQ(lines_with("/proc/self/maps", "mrmpi-node"), maps);
+        MPI_Comm_free(&c);
+    }
+}
+
 static int class_of(int code)
 {
     int class;
@@ -356,6 +383,43 @@ static void disagree(void)
     CHECK(p == 1 || again != MPI_SUCCESS || last != MPI_SUCCESS);
     MPI_Comm_free(&c);
     EQ(MPI_Barrier(comm), MPI_SUCCESS);
+}
+
+/*
+ * coll_node mad: rank 0 fills the shared memory of a communicator with nonsense while the others wait. They are told,
+ * and other communicators are well.
+ */
+static void mad(void)
+{
+    MPI_Comm c;
+    char line[512];
+    unsigned long from, to;
+    int x = 1, sum = 0;
+    bool found = false;
+    FILE *maps;
+    MPI_Comm_dup(comm, &c);
+    MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
+    for (int k = 0; k < 6; k++)
+        EQ(MPI_Barrier(c), MPI_SUCCESS);
+    CHECK((maps = fopen("/proc/self/maps", "r")));
+    while (!found && fgets(line, sizeof(line), maps))
+        found = strstr(line, "mrmpi-node") && sscanf(line, "%lx-%lx", &from, &to) == 2;
+    fclose(maps);
+    CHECK(found);
+    MPI_Barrier(comm);
+    if (r == 0)
+        memset((char *)from + 64, 0xee, to - from - 64);
+    MPI_Barrier(comm);
+    /* what rank 0 writes in earnest would take the place of the nonsense */
+    for (int j = 1; j < p && r == 0; j++)
+        MPI_Recv(&sum, 0, MPI_INT, MPI_ANY_SOURCE, 0, comm, MPI_STATUS_IGNORE);
+    CHECK(MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, c) != MPI_SUCCESS);
+    if (r > 0)
+        MPI_Send(&x, 0, MPI_INT, 0, 0, comm);
+    CHECK(MPI_Barrier(c) != MPI_SUCCESS);
+    MPI_Comm_free(&c);
+    EQ(MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, comm), MPI_SUCCESS);
+    EQ(sum, p);
 }
 
 /* A counter says that operations have gone that way: whatever there was to see, it was its doing. */
@@ -393,6 +457,11 @@ int main(int argc, char **argv)
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm);
     MPI_Comm_rank(comm, &r);
     MPI_Comm_size(comm, &p);
+    if (argc > 1) {
+        mad();
+        MPI_Comm_free(&comm);
+        return mt_end();
+    }
     count_from_now();
     make_type();
     bcasts();
@@ -404,6 +473,7 @@ int main(int argc, char **argv)
     mixed();
     late();
     many();
+    without();
     disagree();
     CHECK(p == 1 || counted() > 500);
     MPI_Type_free(&holey);
