@@ -47,6 +47,7 @@ static struct {
     const struct mr_launch *launch;
     int *local_of; /* [size] local rank of a world rank, -1: on another node */
     struct mr_segment segment;
+    struct mr_box *box; /* this rank's */
     struct peer *peers; /* [local_size], this rank's own entry included */
     int *senders;       /* local ranks whose rings are polled */
     int num_senders;
@@ -89,6 +90,7 @@ static int shm_ready(void)
                strerror(-err));
         return err;
     }
+    shm.box = &shm.segment.boxes[me];
     shm.sleepers = shm.segment.header->sleepers;
     shm.eager_max = mr_ring_max_payload(shm.segment.header->shape);
     if (shm.eager_max > mr_config.shm_eager_max)
@@ -154,18 +156,13 @@ static int put_aside(struct peer *p, const struct mr_hdr *hdr, const void *paylo
     return 0;
 }
 
-static __attribute__((noinline)) void ring_bell(int to)
-{
-    mr_box_ring(&shm.segment.boxes[to]);
-}
-
 /* There is something new in the ring. */
 static inline void tell_receiver(struct peer *p, int to)
 {
     if (__builtin_expect(!p->announced, 0))
         announce_sender(p, to);
     if (__builtin_expect(shm.sleepers, 0))
-        ring_bell(to);
+        mr_box_ring(&shm.segment.boxes[to]);
 }
 
 /*
@@ -303,7 +300,7 @@ static int send_waiting(void)
             n++;
         }
         if (n != before && shm.sleepers)
-            ring_bell(l);
+            mr_box_ring(&shm.segment.boxes[l]);
     }
     return n;
 }
@@ -313,14 +310,9 @@ static unsigned shm_waiting(struct mr_vc *vc)
     return shm.peers[shm.local_of[mr_vc_world_rank(vc)]].num_waiting;
 }
 
-static struct mr_box *my_box(void)
-{
-    return &shm.segment.boxes[shm.launch->local_rank];
-}
-
 static void read_senders(void)
 {
-    struct mr_box *box = my_box();
+    struct mr_box *box = shm.box;
 
     shm.senders_version = mr_box_version(box);
     shm.num_senders = 0;
@@ -391,7 +383,7 @@ static int shm_poll(void)
 
     if (!shm.segment.base)
         return 0;
-    if (__builtin_expect(mr_box_changed(my_box(), shm.senders_version), 0))
+    if (__builtin_expect(mr_box_changed(shm.box, shm.senders_version), 0))
         read_senders();
     for (int i = 0; i < shm.num_senders; i++)
         n += poll_sender(shm.senders[i]);
@@ -438,7 +430,7 @@ bool mr_shm_oversubscribed(void)
 
 static bool anything_ready(void)
 {
-    if (mr_box_changed(my_box(), shm.senders_version))
+    if (mr_box_changed(shm.box, shm.senders_version))
         return true;
     for (int i = 0; i < shm.num_senders; i++)
         if (mr_ring_ready(&shm.peers[shm.senders[i]].reader))
@@ -454,7 +446,7 @@ void mr_shm_sleep(uint32_t timeout_us, bool (*done)(void *arg), void *arg)
         sched_yield();
         return;
     }
-    box = my_box();
+    box = shm.box;
     mr_box_doze(box);
     shm.num_asleep++;
     if (!anything_ready() && !(done && done(arg))) {
@@ -477,12 +469,12 @@ void mr_shm_ring(const int *world, int n)
 void mr_shm_wake(void)
 {
     if (shm.num_asleep)
-        mr_box_wake(my_box());
+        mr_box_wake(shm.box);
 }
 
 static struct mr_claims *shm_claims(struct mr_vc *vc, bool ours)
 {
-    return ours ? &my_box()->claims : &shm.segment.boxes[shm.local_of[mr_vc_world_rank(vc)]].claims;
+    return ours ? &shm.box->claims : &shm.segment.boxes[shm.local_of[mr_vc_world_rank(vc)]].claims;
 }
 
 const struct mr_channel_ops mr_channel_shm = {

@@ -12,6 +12,7 @@
 #define MRMPI_SHM_CLAIM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define MR_CLAIMS       16        /* of each rank */
@@ -39,6 +40,16 @@ static inline uint32_t mr_claim_front(uint64_t ends)
 static inline uint32_t mr_claim_back(uint64_t ends)
 {
     return ends & MR_CLAIM_CHUNKS;
+}
+
+/* Bytes of a chunk of a message: of eight, but none is shorter or longer than these. */
+#define MR_CLAIM_LEAST (16u << 10)
+#define MR_CLAIM_MOST  (256u << 10)
+static inline uint32_t mr_claim_chunk(size_t total)
+{
+    size_t chunk = ((total + 7) / 8 + 4095) & ~(size_t)4095;
+
+    return (uint32_t)(chunk < MR_CLAIM_LEAST ? MR_CLAIM_LEAST : chunk > MR_CLAIM_MOST ? MR_CLAIM_MOST : chunk);
 }
 
 /* By the receiver. */

@@ -2,6 +2,8 @@
 /* Which way large messages go inside a node: see way.h. */
 #include "libmrmpi/choice/way.h"
 
+#include <stdio.h>
+
 const char *const mr_way_names[MR_WAYS + 1] = {"push", "read", "halves"};
 
 static bool is_open(const struct mr_ways *w, int way)
@@ -207,4 +209,18 @@ void mr_way_ended(struct mr_ways *w, const struct mr_way_choice *c, uint64_t now
 void mr_way_refuse(struct mr_ways *w, enum mr_way way)
 {
     w->refused |= 1u << way;
+}
+
+bool mr_way_describe(const struct mr_way_cell *cell, char *line, size_t size)
+{
+    size_t used = 0;
+
+    for (int i = 0; i < MR_WAYS; i++)
+        if (cell->num[i] && used < size)
+            used +=
+                (size_t)snprintf(line + used, size - used, "%s %.1f, ", mr_way_names[i], 1000. / mr_way_cost(cell, i));
+    if (used && used < size)
+        snprintf(line + used - 2, size - used + 2, " GB/s; chosen: %s",
+                 cell->settled ? mr_way_names[cell->best] : "none yet");
+    return used;
 }

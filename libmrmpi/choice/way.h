@@ -100,6 +100,8 @@ void mr_way_ended(struct mr_ways *w, const struct mr_way_choice *c, uint64_t now
 void mr_way_refuse(struct mr_ways *w, enum mr_way way);
 /* What is known of a way: ps for a byte; 0: nothing yet. */
 uint32_t mr_way_cost(const struct mr_way_cell *cell, enum mr_way way);
+/* The same in words. False: nothing is known yet. */
+bool mr_way_describe(const struct mr_way_cell *cell, char *line, size_t size);
 extern const char *const mr_way_names[MR_WAYS + 1]; /* the last is NULL */
 
 #endif

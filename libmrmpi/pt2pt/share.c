@@ -3,7 +3,6 @@
 #include "libmrmpi/pt2pt/share.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "libmrmpi/base/copy.h"
@@ -18,9 +17,6 @@ _Static_assert(MR_WAY_SIZES <= sizeof(((struct mr_claims *)0)->way), "one for ea
 #define SHARE_CHUNK (256u << 10)
 #define SILENCE_MAX 256 /* looks without any DATA after which a sharing receiver reads by itself */
 #define AT_ONCE     3   /* messages of a peer that are received at a time; the others wait for them */
-#define CHUNKS      8   /* of a message that both move, but none is shorter or longer than these */
-#define CHUNK_LEAST (16u << 10)
-#define CHUNK_MOST  (256u << 10)
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
 
@@ -151,13 +147,6 @@ static int share_some(struct mr_rndv *r)
 
 /* ---- both sides copy --------------------------------------------------------------------------------------------- */
 
-static size_t chunk_of(size_t total)
-{
-    size_t chunk = ((total + CHUNKS - 1) / CHUNKS + 4095) & ~(size_t)4095;
-
-    return chunk < CHUNK_LEAST ? CHUNK_LEAST : chunk > CHUNK_MOST ? CHUNK_MOST : chunk;
-}
-
 static uint32_t num_chunks(const struct mr_rndv *r)
 {
     return (uint32_t)((r->total + r->chunk - 1) / r->chunk);
@@ -211,7 +200,7 @@ static bool halve(struct mr_rndv *r)
 {
     unsigned which = (unsigned)__builtin_ctz(~mr_pt2pt.near.claims);
     struct mr_claims *claims = which < MR_CLAIMS ? mr_vc_claims(r->vc, true) : NULL;
-    size_t chunk = chunk_of(r->total);
+    uint32_t chunk = mr_claim_chunk(r->total);
     struct mr_remote here;
     struct mr_halves halves;
 
@@ -221,7 +210,7 @@ static bool halve(struct mr_rndv *r)
     mr_pt2pt.near.claims |= r->claim_bit = 1u << which;
     r->claim = &claims->of[which];
     r->ticket = ++mr_pt2pt.near.ticket;
-    r->chunk = (uint32_t)chunk;
+    r->chunk = chunk;
     r->shared = true;
     r->state = MR_RNDV_HALVING;
     mr_claim_open(r->claim, r->ticket, num_chunks(r));
@@ -362,27 +351,15 @@ int mr_share_progress(struct mr_rndv *r)
     }
 }
 
-static void report_cell(const struct mr_way_cell *cell, const char *load, size_t most)
-{
-    char line[200];
-    int used = 0;
-
-    for (int i = 0; i < MR_WAYS; i++)
-        if (cell->num[i])
-            used += snprintf(line + used, sizeof(line) - (size_t)used, " %s %.1f,", mr_way_names[i],
-                             1000. / mr_way_cost(cell, i));
-    if (used)
-        mr_log_print(MR_LOG_INFO, "inside the host, %zu KiB %s:%.*s GB/s; chosen: %s", most >> 10, load, used - 1, line,
-                     cell->settled ? mr_way_names[cell->best] : "none yet");
-}
-
 void mr_share_report(void)
 {
     static const char *const loads[MR_LOADS] = {"alone", "in a row", "both ways"};
+    char line[200];
 
     for (int l = 0; l < MR_LOADS; l++)
         for (int s = 0; s < MR_WAY_SIZES; s++)
-            report_cell(&mr_pt2pt.near.ways.cell[l][s], loads[l], (size_t)(32 << 10) << s);
+            if (mr_way_describe(&mr_pt2pt.near.ways.cell[l][s], line, sizeof(line)))
+                mr_log_print(MR_LOG_INFO, "inside the host, %d KiB %s: %s", 32 << s, loads[l], line);
 }
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
@@ -395,7 +372,7 @@ void mr_share_write(struct mr_rndv *r, const struct mr_halves *halves)
 {
     struct mr_claims *claims = mr_vc_claims(r->vc, false);
 
-    if (!claims || halves->claim >= MR_CLAIMS || halves->chunk < CHUNK_LEAST || halves->chunk > CHUNK_MOST)
+    if (!claims || halves->claim >= MR_CLAIMS || halves->chunk < MR_CLAIM_LEAST || halves->chunk > MR_CLAIM_MOST)
         return; /* no rank of ours has said that */
     r->claim = &claims->of[halves->claim];
     r->ticket = halves->ticket;
