@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Reductions of one process: MPI_Reduce_local, GB/s by operation, type and size (bench/ops.c), under mrrun, Debian's MPICH
 # and Open MPI, turn by turn; "-": that MPI does not define it. Medians of $RUNS runs. The last columns: mrmpi over the
-# better peer (> 1: mrmpi is better), and over a triad of the same size. OPS_BYTES: the sizes. Open MPI's MPI_REAL16 is
-# long double here.
+# better peer (> 1: mrmpi is better), and over a triad of the same size. OPS_BYTES: the sizes. MPI_REAL16 is
+# __float128 only here: Debian's MPICH and Open MPI add other numbers, and faster.
 set -u
 : "${BUILD:?set BUILD to the build directory}"
 : "${RUNS:=3}"
