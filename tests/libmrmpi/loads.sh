@@ -3,7 +3,7 @@
 # With default settings a set of rails is no slower than its fastest rail alone, whatever a program sends and has sent
 # before (bench/loads.c), nor much slower than with equal stripes, or with the best of some weights. LOADS_ALL: all sizes,
 # loads and sets of rails; else those that went wrong once. Simulated: figures repeat to the digit.
-# timeout: 300
+# timeout: 600
 . "$(dirname "$0")/../tap.sh"
 top=$(cd "$(dirname "$0")/../.." && pwd)
 all=${LOADS_ALL:-}
