@@ -47,8 +47,9 @@ struct poll {
     int (*poll)(void);
 };
 
+enum { POLLS = 4 };
 struct polls {
-    struct poll of[4];
+    struct poll of[POLLS]; /* those that are not used point to nothing */
     unsigned num;
 };
 
@@ -66,14 +67,25 @@ static inline void relax(void)
 #endif
 }
 
-static inline int look_at(const struct polls *polls)
+static __attribute__((noinline)) int poll_pending(const struct polls *polls)
 {
     int n = 0;
 
     for (const struct poll *p = polls->of, *end = p + polls->num; p != end; p++)
-        if (__builtin_expect(*p->pending != NULL, 0))
+        if (*p->pending)
             n += p->poll();
     return n;
+}
+
+/* Mostly nothing is pending: then it is known with two loads for each. */
+static inline int look_at(const struct polls *polls)
+{
+    _Static_assert(POLLS == 4, "all of them");
+    const struct poll *of = polls->of;
+    uintptr_t any =
+        (uintptr_t)*of[0].pending | (uintptr_t)*of[1].pending | (uintptr_t)*of[2].pending | (uintptr_t)*of[3].pending;
+
+    return __builtin_expect(any != 0, 0) ? poll_pending(polls) : 0;
 }
 
 int mr_progress_aside(void)
@@ -128,13 +140,17 @@ void mr_progress_register(enum mr_progress_when when, void *const *pending, int 
 {
     struct polls *polls = when == MR_PROGRESS_ALWAYS ? &all.always : &all.in_mpi;
 
-    if (polls->num < sizeof(polls->of) / sizeof(polls->of[0]))
+    if (polls->num < POLLS)
         polls->of[polls->num++] = (struct poll){pending, poll};
 }
 
 void mr_progress_init(void)
 {
+    static void *const nothing;
+
     memset(&all, 0, sizeof(all));
+    for (int i = 0; i < POLLS; i++)
+        all.always.of[i].pending = all.in_mpi.of[i].pending = &nothing;
 }
 
 static uint32_t longer(uint32_t sleep_us)
