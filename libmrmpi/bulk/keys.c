@@ -15,6 +15,8 @@
 #include "libmrmpi/memory/odp.h"
 #include "libmrmpi/verbs/verbs.h"
 
+#define FIRST_USES 4 /* of a buffer: message and tail, or messages to some */
+
 uint32_t mr_stripe_excluded(const struct mr_peer *p)
 {
     uint32_t up = 0, all = (uint32_t)((1ull << p->num_now) - 1);
@@ -97,23 +99,24 @@ static bool is_short(size_t len, bool alike)
     return len < mr_config.stripe_min || (len == mr_config.stripe_min && !alike);
 }
 
-static bool is_in_use(const void *buf, size_t len)
+/*
+ * The tail of a message is read, too, and one message is sent to some at a time. But a buffer may also be used again
+ * and again before the first one has ended, and so for ever.
+ */
+static bool is_in_first_use(const void *buf, size_t len)
 {
     const struct mr_reg *r = mr_regcache_look(&mr_bulk.regs, buf, len, MR_ACCESS_SOURCE);
 
-    return r && r->refs;
+    return r && r->refs && r->uses < FIRST_USES;
 }
 
-/*
- * A message of len bytes is read: over all of these subchannels, or over one at first. What is in use is used for the
- * first time still: the tail of the message is read, too, or it is sent to many.
- */
+/* A message of len bytes is read: over all of these subchannels, or over one at first. */
 static struct mr_reg_wish wish_for(const struct mr_peer *p, uint32_t subs, const void *buf, size_t len)
 {
     uint32_t all = devices_of(p, subs), fastest = mr_bulk.few ? fastest_devices(p, subs) : 0;
 
-    if (fastest && (is_short(len, fastest == all) || is_in_use(buf, len) ||
-                    !mr_regcache_knows(&mr_bulk.regs, buf, len)))
+    if (fastest &&
+        (is_short(len, fastest == all) || is_in_first_use(buf, len) || !mr_regcache_knows(&mr_bulk.regs, buf, len)))
         return (struct mr_reg_wish){.devices = fastest, .first = next_of(fastest)};
     return (struct mr_reg_wish){.devices = all};
 }

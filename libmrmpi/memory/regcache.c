@@ -454,6 +454,7 @@ int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr
         destroy_gone(c);
     r = find_covering(c, start, end, access);
     if (r) {
+        r->uses += r->uses < UINT32_MAX;
         if (!r->refs++)
             list_remove(c, r);
         mr_stat_add(MR_STAT_REG_HITS, 1);
@@ -477,7 +478,7 @@ int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr
     c->bytes += r->end - r->start;
     c->entries++;
     cache_count(c);
-    r->refs = 1;
+    r->refs = r->uses = 1;
     cache_insert(c, r); /* without room in the table it is used once: r->cached stays false */
     *out = r;
     return 0;

@@ -32,7 +32,7 @@
 
 struct mr_reg {
     uintptr_t start, end;
-    unsigned refs;
+    unsigned refs, uses; /* now; ever */
     bool writable; /* may be the target of the HCA's writes */
     bool cached;   /* is in the table; else it is freed with its last use */
     struct mr_memory memory;

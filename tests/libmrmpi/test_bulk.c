@@ -516,6 +516,25 @@ START_TEST(new_memory_is_known_to_one_device)
 }
 END_TEST
 
+/* One that is sent again before the last time has ended: all devices soon know it. */
+START_TEST(memory_that_is_always_in_use)
+{
+    struct mr_peer *p = make_fast_peer(200000, 200000);
+    char *buf = aligned_alloc(4096, LEN);
+
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(read_into(p, buf, 0), 0);
+        expect_added(1, 0);
+        if (i)
+            complete(0); /* but one is under way */
+    }
+    ck_assert_int_eq(read_into(p, buf, 0), 0);
+    ck_assert_int_eq(read_into(p, buf, 0), 0);
+    expect_added(1, 1);
+    ck_assert_uint_gt(posted[1], 0);
+}
+END_TEST
+
 /* Who has rails that are slower than a copy needs all of them. */
 START_TEST(slow_rails_are_all_needed)
 {
@@ -683,6 +702,7 @@ int main(void)
     tcase_add_test(t, medium_messages_pass_large_ones);
     tcase_add_test(t, reads_are_paced);
     tcase_add_test(t, new_memory_is_known_to_one_device);
+    tcase_add_test(t, memory_that_is_always_in_use);
     tcase_add_test(t, slow_rails_are_all_needed);
     tcase_add_test(t, of_unequal_rails_the_fast_one_is_enough);
     tcase_add_test(t, without_a_key_nothing_is_read);
