@@ -181,6 +181,8 @@ void mr_stripe_record(struct mr_stripe_op *s, bool failed);
 /* ---- moves.c ---- */
 /* Chooses a subchannel for the stripe and starts it; if none is up it waits, unassigned. */
 void mr_stripe_assign(struct mr_stripe_op *s);
+/* Its stripes wait no more, for a subchannel or for room: it ends before they have been sent. */
+void mr_stripes_leave(struct mr_put *put);
 /* Starts unassigned stripes and those that wait for room. True: some still wait. */
 bool mr_stripes_resume(struct mr_peer *p);
 /* As struct mr_peer_events. mr_stripes_confirm (.due): once the peer's end of a broken generation is gone, asks whether

@@ -226,6 +226,22 @@ static bool resume_sub_stripes(struct mr_sub *sub)
     return mr_bulk_sub_of(sub)->waiting;
 }
 
+void mr_stripes_leave(struct mr_put *put)
+{
+    for (unsigned i = 0; i < put->num; i++) {
+        struct mr_stripe_op *s = &put->stripe[i];
+        struct mr_bulk_sub *sub = s->sub ? mr_bulk_sub_of(s->sub) : NULL;
+        struct mr_stripe_op **at = sub ? &sub->waiting : &mr_bulk_of(put->peer)->unassigned;
+
+        while (*at && *at != s)
+            at = &(*at)->next;
+        if (*at)
+            *at = s->next;
+        if (sub && !*at)
+            sub->waiting_end = at;
+    }
+}
+
 bool mr_stripes_resume(struct mr_peer *p)
 {
     struct mr_stripe_op *unassigned = mr_bulk_of(p)->unassigned, *s;

@@ -365,6 +365,7 @@ static void handle_landed(struct mr_peer *p, const struct mr_hdr *hdr)
     if (put->track->early)
         return;
     adapt_writes(put, 0);
+    mr_stripes_leave(put);
     mr_bulk_finish(put);
 }
 

@@ -160,6 +160,23 @@ static struct mr_vc_part chunk_at(const struct mr_rndv *r, uint32_t i)
     return (struct mr_vc_part){.at = at, .len = left < r->chunk ? left : r->chunk};
 }
 
+/* Neither side can move a chunk: there are packets. */
+static void give_up_halves(struct mr_rndv *r)
+{
+    mr_rndv_deactivate(r);
+    mr_rndv_ask(r, MR_RNDV_DRAINING);
+}
+
+/* The sender will not write. What it had taken it has left to us. */
+void mr_share_refused(struct mr_rndv *r)
+{
+    r->timed = false;
+    r->alone = true;
+    mr_way_refuse(&mr_pt2pt.near.ways, MR_WAY_HALVES);
+    if (reads_refused())
+        give_up_halves(r);
+}
+
 static int halve_some(struct mr_rndv *r)
 {
     int64_t i = reads_refused() ? -1 : mr_claim_take(r->claim, r->ticket, num_chunks(r), false);
@@ -178,21 +195,12 @@ static int halve_some(struct mr_rndv *r)
         note_refusal();
         r->timed = false;
         mr_claim_return(r->claim, false);
+        if (r->alone)
+            give_up_halves(r);
     } else if (err) {
         get_failed(r, err);
     }
     return 1;
-}
-
-/* The sender will not write. What it had taken it has left to us. */
-void mr_share_refused(struct mr_rndv *r)
-{
-    r->timed = false;
-    mr_way_refuse(&mr_pt2pt.near.ways, MR_WAY_HALVES);
-    if (!reads_refused())
-        return;
-    mr_rndv_deactivate(r);
-    mr_rndv_ask(r, MR_RNDV_DRAINING);
 }
 
 /* False: there is no claim for it. */

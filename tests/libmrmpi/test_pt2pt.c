@@ -123,8 +123,8 @@ START_TEST(exchange_all_sizes)
     static const char *const settings[][2] = {{"MRMPI_LOG_LEVEL", "1"},      {"MRMPI_SINGLE_COPY", "0"},
                                               {"MRMPI_OVERSUBSCRIBED", "1"}, {"MRMPI_SHM_EAGER_MAX", "64"},
                                               {"MRMPI_UNEXPECTED_MAX", "0"}, {"MRMPI_UNEXPECTED_MAX", "20000"},
-                                              {"MRMPI_UNSENT_MAX", "1"},       {"MRMPI_SHM_COPY", "push"},
-                                              {"MRMPI_SHM_COPY", "read"},      {"MRMPI_SHM_COPY", "halves"}};
+                                              {"MRMPI_UNSENT_MAX", "1"},     {"MRMPI_SHM_COPY", "push"},
+                                              {"MRMPI_SHM_COPY", "read"},    {"MRMPI_SHM_COPY", "halves"}};
 
     setenv(settings[_i][0], settings[_i][1], 1);
     ck_assert_int_eq(fake_world_run(2, exchange), 0);
@@ -143,7 +143,8 @@ END_TEST
 /* The same when both ranks copy, one of them, or both, or the one after the other. */
 START_TEST(refused_halves)
 {
-    static const long refused[][2] = {{0, -1}, {-1, 0}, {0, 0}, {5, -1}, {-1, 5}, {3, 8}, {8, 3}, {7, 7}};
+    static const long refused[][2] = {{0, -1}, {-1, 0}, {0, 0}, {5, -1}, {-1, 5},
+                                      {3, 8},  {8, 3},  {7, 7}, {2, 0},  {4, 1}};
 
     setenv("MRMPI_SHM_COPY", "halves", 1);
     refuse_after = refused[_i][0];
@@ -1041,7 +1042,7 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, exchange_all_sizes, 0, 10);
     tcase_add_loop_test(c, refused_single_copy, 0, 2);
-    tcase_add_loop_test(c, refused_halves, 0, 8);
+    tcase_add_loop_test(c, refused_halves, 0, 10);
     tcase_add_test(c, ways_are_learnt);
     tcase_add_loop_test(c, silent_sender, 0, 4);
     tcase_add_test(c, buffer_reused_after_send);

@@ -224,6 +224,29 @@ START_TEST(a_break_waits_for_the_peers_end)
 }
 END_TEST
 
+/* It had landed when both subchannels broke; that is heard while the stripes wait for another one. */
+START_TEST(landed_while_stripes_wait)
+{
+    begin_put();
+    complete_all(0);
+    for (int i = 0; i < 2; i++)
+        fake_break(fake.post[i].sub);
+    for (int i = 0; i < 2; i++) {
+        struct mr_sub *sub = &peer->sub[fake.post[i].sub];
+
+        mr_stripes_drained(sub);
+        sub->peer_from = (uint8_t)(sub->generation + 1);
+        ck_assert(mr_stripes_confirm(sub));
+    }
+    ck_assert_ptr_nonnull(fake.peer->unassigned);
+    hear_landed(SERIAL);
+    ck_assert_uint_eq(fake.puts_sent, 1);
+    ck_assert_ptr_null(fake.peer->unassigned);
+    ck_assert_uint_eq(fake.peer->num_unconfirmed, 0);
+    ck_assert(!mr_stripes_resume(peer));
+}
+END_TEST
+
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
 
 static struct mr_bulk_region region;
@@ -421,6 +444,7 @@ int main(void)
     tcase_add_test(c, missing_is_written_again);
     tcase_add_test(c, missing_unasked);
     tcase_add_test(c, landed_early);
+    tcase_add_test(c, landed_while_stripes_wait);
     tcase_add_test(c, lengths_follow_losses);
     tcase_add_test(c, fruitless_links);
     tcase_add_test(c, a_break_waits_for_the_peers_end);
