@@ -160,21 +160,16 @@ static struct mr_vc_part chunk_at(const struct mr_rndv *r, uint32_t i)
     return (struct mr_vc_part){.at = at, .len = left < r->chunk ? left : r->chunk};
 }
 
-/* Neither side can move a chunk: there are packets. */
-static void give_up_halves(struct mr_rndv *r)
-{
-    mr_rndv_deactivate(r);
-    mr_rndv_ask(r, MR_RNDV_DRAINING);
-}
-
-/* The sender will not write. What it had taken it has left to us. */
+/* The sender will not write. What it had taken it has left to us; if we cannot read, either, there are packets. */
 void mr_share_refused(struct mr_rndv *r)
 {
     r->timed = false;
     r->alone = true;
     mr_way_refuse(&mr_pt2pt.near.ways, MR_WAY_HALVES);
-    if (reads_refused())
-        give_up_halves(r);
+    if (!reads_refused())
+        return;
+    mr_rndv_deactivate(r);
+    mr_rndv_ask(r, MR_RNDV_DRAINING);
 }
 
 static int halve_some(struct mr_rndv *r)
@@ -196,7 +191,7 @@ static int halve_some(struct mr_rndv *r)
         r->timed = false;
         mr_claim_return(r->claim, false);
         if (r->alone)
-            give_up_halves(r);
+            mr_share_refused(r);
     } else if (err) {
         get_failed(r, err);
     }
