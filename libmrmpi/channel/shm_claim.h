@@ -74,10 +74,25 @@ static inline int64_t mr_claim_take(struct mr_claim *c, uint16_t ticket, uint32_
     return from_front ? front : back - 1;
 }
 
-/* The chunk that was taken last from that end could not be moved: it is left to the other side. */
-static inline void mr_claim_return(struct mr_claim *c, bool from_front)
+/* By the sender: the chunk that it took last could not be moved. It is left to the receiver. */
+static inline void mr_claim_return(struct mr_claim *c)
 {
-    __atomic_fetch_add(&c->ends, from_front ? -(UINT64_C(1) << 24) : 1, __ATOMIC_ACQ_REL);
+    __atomic_fetch_add(&c->ends, -(UINT64_C(1) << 24), __ATOMIC_ACQ_REL);
+}
+
+/* By the receiver: no more chunks are taken; those that the sender has taken it is writing still, or has returned. */
+static inline void mr_claim_close(struct mr_claim *c)
+{
+    uint64_t ends = __atomic_load_n(&c->ends, __ATOMIC_ACQUIRE), next;
+
+    do
+        next = (ends & ~(uint64_t)MR_CLAIM_CHUNKS) | mr_claim_front(ends);
+    while (!__atomic_compare_exchange_n(&c->ends, &ends, next, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+}
+static inline bool mr_claim_is_quiet(const struct mr_claim *c)
+{
+    return __atomic_load_n(&c->written, __ATOMIC_ACQUIRE) ==
+           mr_claim_front(__atomic_load_n(&c->ends, __ATOMIC_ACQUIRE));
 }
 
 /* By the sender: the chunk that it took is in the receiver's memory. */

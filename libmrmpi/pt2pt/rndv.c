@@ -133,8 +133,10 @@ static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr, const void *paylo
 {
     struct mr_halves halves;
 
-    if (r->state != MR_RNDV_OFFERED || hdr->len > r->total)
+    if ((r->state != MR_RNDV_OFFERED && !(r->claim && len == 0)) || hdr->len > r->total)
         return;
+    mr_rndv_deactivate(r); /* the receiver cannot do its half */
+    r->claim = NULL;
     r->peer_id = hdr->rreq;
     r->total = hdr->len;
     if (len == sizeof(halves) && r->near) {

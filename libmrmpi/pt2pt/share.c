@@ -160,38 +160,37 @@ static struct mr_vc_part chunk_at(const struct mr_rndv *r, uint32_t i)
     return (struct mr_vc_part){.at = at, .len = left < r->chunk ? left : r->chunk};
 }
 
-/* The sender will not write. What it had taken it has left to us; if we cannot read, either, there are packets. */
+/* The sender will not write. What it had taken it has left to us. */
 void mr_share_refused(struct mr_rndv *r)
 {
     r->timed = false;
-    r->alone = true;
     mr_way_refuse(&mr_pt2pt.near.ways, MR_WAY_HALVES);
-    if (!reads_refused())
-        return;
-    mr_rndv_deactivate(r);
-    mr_rndv_ask(r, MR_RNDV_DRAINING);
 }
 
 static int halve_some(struct mr_rndv *r)
 {
-    int64_t i = reads_refused() ? -1 : mr_claim_take(r->claim, r->ticket, num_chunks(r), false);
+    int64_t i = r->closing ? -1 : mr_claim_take(r->claim, r->ticket, num_chunks(r), false);
     struct mr_vc_part part;
     int err;
 
     if (i < 0) {
-        if (!mr_claim_over(r->claim))
+        if (!(r->closing ? mr_claim_is_quiet : mr_claim_over)(r->claim))
             return 0;
-        received(r);
+        if (!r->closing) {
+            received(r);
+            return 1;
+        }
+        mr_rndv_deactivate(r); /* we cannot read, and the sender writes no more: it shall send packets */
+        mr_rndv_ask(r, MR_RNDV_DRAINING);
         return 1;
     }
     part = chunk_at(r, (uint32_t)i);
     err = get_range(r, part.at, part.len);
-    if (err == -EPERM) { /* the sender does it all, or says that it cannot, either */
+    if (err == -EPERM) {
         note_refusal();
         r->timed = false;
-        mr_claim_return(r->claim, false);
-        if (r->alone)
-            mr_share_refused(r);
+        r->closing = true;
+        mr_claim_close(r->claim);
     } else if (err) {
         get_failed(r, err);
     }
@@ -390,7 +389,7 @@ void mr_share_write(struct mr_rndv *r, const struct mr_halves *halves)
 /* The receiver is told that it has to do without us; it may ask for packets then. */
 static void stop_writing(struct mr_rndv *r, int err)
 {
-    mr_claim_return(r->claim, true);
+    mr_claim_return(r->claim);
     mr_way_refuse(&mr_pt2pt.near.ways, MR_WAY_HALVES);
     mr_rndv_deactivate(r);
     r->state = MR_RNDV_OFFERED;

@@ -53,7 +53,7 @@ struct mr_rndv {
     bool cancelling;            /* sender: CANCEL has been sent */
     bool shared;                /* pushed and read at once: ends with FIN */
     bool near;                  /* is counted among those of this node */
-    bool chosen, alone; /* way.way is; halves: the sender cannot write */
+    bool chosen, closing; /* way.way is; halves: nobody takes chunks any more */
     bool timed, started;        /* receiver: what it takes shall count; it is one of the first of its peer */
     struct mr_way_choice way;
     struct mr_rndv *behind;     /* receiver, queued: the next one of its peer */

@@ -43,12 +43,24 @@ START_TEST(what_cannot_be_moved_is_left_to_the_other)
 {
     mr_claim_open(&claim, 1, 4);
     ck_assert_int_eq(mr_claim_take(&claim, 1, 4, true), 0);
-    mr_claim_return(&claim, true);
-    ck_assert_int_eq(mr_claim_take(&claim, 1, 4, false), 3);
-    mr_claim_return(&claim, false);
+    mr_claim_return(&claim);
     for (int i = 3; i >= 0; i--)
         ck_assert_int_eq(mr_claim_take(&claim, 1, 4, false), i);
     ck_assert(mr_claim_over(&claim));
+}
+END_TEST
+
+START_TEST(closed_when_nothing_is_on_its_way)
+{
+    mr_claim_open(&claim, 1, 4);
+    ck_assert_int_eq(mr_claim_take(&claim, 1, 4, true), 0);
+    ck_assert_int_eq(mr_claim_take(&claim, 1, 4, true), 1);
+    mr_claim_wrote(&claim);
+    mr_claim_close(&claim);
+    ck_assert(!mr_claim_is_quiet(&claim));
+    ck_assert_int_eq(mr_claim_take(&claim, 1, 4, true), -1);
+    mr_claim_return(&claim);
+    ck_assert(mr_claim_is_quiet(&claim));
 }
 END_TEST
 
@@ -124,6 +136,7 @@ int main(void)
     tcase_add_test(c, ends_meet);
     tcase_add_test(c, a_late_sender_takes_nothing);
     tcase_add_test(c, what_cannot_be_moved_is_left_to_the_other);
+    tcase_add_test(c, closed_when_nothing_is_on_its_way);
     tcase_add_test(c, nonsense_is_no_chunk);
     tcase_add_test(c, two_threads);
     return check_run(c, NULL);
