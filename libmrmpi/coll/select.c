@@ -72,6 +72,11 @@ static const struct rule {
     {MR_COLL_ALLGATHERV, MR_ALG_SPREAD, 512 KiB, 0, 0},
     {MR_COLL_ALLGATHERV, MR_ALG_RING, ANY, 0, 0},
 
+    /* long blocks of many are better copied once: 1 MiB of 8 ranks on 2 cores 3.9 ms, by node 5.7 */
+    {MR_COLL_ALLTOALL, MR_ALG_NODE, 32 KiB, 0, MR_HAS_NODE},
+    {MR_COLL_ALLTOALL, MR_ALG_SPREAD, ANY, 6, MR_HAS_NODE},
+    {MR_COLL_ALLTOALL, MR_ALG_NODE, 128 KiB, 0, MR_HAS_NODE},
+    {MR_COLL_ALLTOALL, MR_ALG_SPREAD, ANY, 4, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_BRUCK, 128, 32, 0},
     {MR_COLL_ALLTOALL, MR_ALG_SPREAD, 256 KiB, 0, 0},
