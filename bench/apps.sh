@@ -87,7 +87,7 @@ row() { # NAME RANKS KIND COMMAND...
 }
 
 printf '%-18s %5s  %-20s %8s %8s %8s\n' "" ranks result "mrmpi s" "MPICH s" ratio
-[ -z "${APPS_HOSTS:-}" ] || echo "(mrmpi: simulated time, between $APPS_HOSTS)"
+[ -z "${APPS_HOSTS:-}" ] || echo "(mrmpi: simulated time between $APPS_HOSTS, in which only the network takes any unless cpu_factor says more)"
 for n in $RANKS; do
   if [[ $APPS = *bagel* ]]; then
     for input in $APPS_INPUTS; do
