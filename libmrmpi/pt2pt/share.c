@@ -169,30 +169,28 @@ void mr_share_refused(struct mr_rndv *r)
 
 static int halve_some(struct mr_rndv *r)
 {
-    int64_t i = r->closing ? -1 : mr_claim_take(r->claim, r->ticket, num_chunks(r), false);
+    int64_t i = r->error ? -1 : mr_claim_take(r->claim, r->ticket, num_chunks(r), false);
     struct mr_vc_part part;
-    int err;
 
-    if (i < 0) {
-        if (!(r->closing ? mr_claim_is_quiet : mr_claim_over)(r->claim))
-            return 0;
-        if (!r->closing) {
-            received(r);
-            return 1;
-        }
-        mr_rndv_deactivate(r); /* we cannot read, and the sender writes no more: it shall send packets */
-        mr_rndv_ask(r, MR_RNDV_DRAINING);
+    if (i >= 0) {
+        part = chunk_at(r, (uint32_t)i);
+        r->error = get_range(r, part.at, part.len);
+        if (r->error)
+            mr_claim_close(r->claim);
         return 1;
     }
-    part = chunk_at(r, (uint32_t)i);
-    err = get_range(r, part.at, part.len);
-    if (err == -EPERM) {
+    if (!(r->error ? mr_claim_is_quiet : mr_claim_over)(r->claim))
+        return 0; /* the sender is writing */
+    if (!r->error) {
+        received(r);
+    } else if (r->error == -EPERM) {
         note_refusal();
+        mr_rndv_deactivate(r);
         r->timed = false;
-        r->closing = true;
-        mr_claim_close(r->claim);
-    } else if (err) {
-        get_failed(r, err);
+        r->error = 0;
+        mr_rndv_ask(r, MR_RNDV_DRAINING);
+    } else {
+        get_failed(r, r->error);
     }
     return 1;
 }

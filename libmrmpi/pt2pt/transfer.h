@@ -44,7 +44,7 @@ struct mr_rndv {
         struct mr_rndv *of;
         bool open;
     } read[2];                  /* receiver, reading: what the channel has been asked to read, and the tail */
-    int error;                  /* receiver, reading: of the one that has ended, while the other has not */
+    int error;                  /* receiver: of a read that has ended, while something else has not */
     bool owes_front;            /* receiver, reading: FRONT is to be said, */
     bool said_front;            /* and was */
     bool counted, crosses;      /* sender: is in its peer's batch (batch.h), and open (exchange.h) */
@@ -53,7 +53,7 @@ struct mr_rndv {
     bool cancelling;            /* sender: CANCEL has been sent */
     bool shared;                /* pushed and read at once: ends with FIN */
     bool near;                  /* is counted among those of this node */
-    bool chosen, closing; /* way.way is; halves: nobody takes chunks any more */
+    bool chosen; /* way.way is */
     bool timed, started;        /* receiver: what it takes shall count; it is one of the first of its peer */
     struct mr_way_choice way;
     struct mr_rndv *behind;     /* receiver, queued: the next one of its peer */
