@@ -8,8 +8,8 @@
  *   vector   as latency, of blocks of 64 bytes with gaps of 64
  *
  * Sizes: every power of two from 1 B to 4 MiB unless some are given. A value is the median of BLOCKS blocks of BLOCK_S
- * seconds, so that a pause of the machine in one of them does not show. A plain MPI program: the same source is measured
- * under every MPI. All messages of a window use one buffer, as in the programs that others measure with.
+ * seconds, so that a pause of the machine in one of them does not show. A plain MPI program: the same source is
+ * measured under every MPI. All messages of a window use one buffer, as in the programs that others measure with.
  */
 #include <mpi.h>
 #include <stdio.h>
