@@ -3,7 +3,7 @@
  * Cancelling. A receive that has not met its message ends at once. A send asks the receiver for the message: it is
  * under way until the answer comes, even if it was complete.
  */
-#include "libmrmpi/pt2pt/flow.h"
+#include "libmrmpi/pt2pt/internal.h"
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 

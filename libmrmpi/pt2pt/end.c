@@ -30,8 +30,8 @@ static bool quiet(void *arg)
 {
     if (!mr_vc_drained() || mr_pt2pt.holding)
         return false;
-    for (uint32_t i = 0; mr_pt2pt.rndv_pending && i < mr_pt2pt.rndv_used; i++)
-        if (started(mr_pt2pt.rndv[i]))
+    for (uint32_t i = 0; mr_transfers.pending && i < mr_transfers.used; i++)
+        if (started(mr_transfers.table[i]))
             return false;
     return true;
 }
@@ -90,8 +90,8 @@ static struct peers peers_wanted(void)
 {
     struct peers p = {.wanted = calloc((size_t)mr_comm_world->size, sizeof(*p.wanted))};
 
-    for (uint32_t i = 0; mr_pt2pt.rndv_pending && i < mr_pt2pt.rndv_used; i++) {
-        const struct mr_rndv *r = mr_pt2pt.rndv[i];
+    for (uint32_t i = 0; mr_transfers.pending && i < mr_transfers.used; i++) {
+        const struct mr_rndv *r = mr_transfers.table[i];
 
         if (r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_ACK)
             want(&p, mr_vc_world_rank(r->vc));

@@ -10,8 +10,8 @@
  * receives and probes when it is whole.
  */
 #include "libmrmpi/base/parts.h"
-#include "libmrmpi/pt2pt/flow.h"
-#include "libmrmpi/pt2pt/lend.h"
+#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/rndv/lend.h"
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 

@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/pt2pt/flow.h"
-#include "libmrmpi/pt2pt/share.h"
-
-struct mr_pt2pt mr_pt2pt;
+#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/rndv/share.h"
 
 /* ---- from below -------------------------------------------------------------------------------------------------- */
 
@@ -124,36 +122,10 @@ static void release(void)
     mr_match_finalize(&mr_pt2pt.posted);
     mr_match_finalize(&mr_pt2pt.unexpected);
     mr_message_pool_free();
-    mr_rndv_table_free();
-    mr_tail_free_all();
-    mr_streams_free();
+    mr_rndv_free();
     free(mr_pt2pt.scratch);
     mr_request_pool_free();
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
-}
-
-static unsigned reads_wanted(void)
-{
-    const char *how = mr_config.rndv;
-
-    if (!strcmp(how, "read"))
-        return MR_VC_READ;
-    if (!strcmp(how, "write"))
-        return 0;
-    if (strcmp(how, "auto"))
-        mr_log(MR_LOG_WARN, "MRMPI_RNDV=%s: must be auto, write or read; auto it is", how);
-    return MR_VC_READ_FIRST;
-}
-
-/* 0: what is learnt. */
-static unsigned way_wanted(void)
-{
-    for (int i = 0; mr_way_names[i]; i++)
-        if (!strcmp(mr_config.shm_copy, mr_way_names[i]))
-            return i + 1;
-    if (strcmp(mr_config.shm_copy, "auto"))
-        mr_log(MR_LOG_WARN, "MRMPI_SHM_COPY=%s: must be auto, push, read or halves; auto it is", mr_config.shm_copy);
-    return 0;
 }
 
 /* Without what the clock takes. The memory is there: pages that are touched first would cost more than the copy. */
@@ -177,12 +149,11 @@ int mr_pt2pt_init(void)
     int err;
 
     memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
-    mr_pt2pt.reads_if = reads_wanted();
-    mr_pt2pt.near.forced = way_wanted();
+    mr_rndv_init();
     mr_pt2pt.burst.clock_ns = mr_clock_ns;
     mr_pt2pt.burst.copy_ns = time_copy;
     mr_progress_init();
-    mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&mr_pt2pt.active, mr_rndv_progress);
+    mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&mr_transfers.active, mr_rndv_progress);
     mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&mr_pt2pt.holding, mr_send_progress);
     mr_flow_init();
     mr_pt2pt.scratch = malloc(MR_SCRATCH);

@@ -3,7 +3,7 @@
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/core/objects.h"
-#include "libmrmpi/pt2pt/flow.h"
+#include "libmrmpi/pt2pt/internal.h"
 
 /* ---- meeting ----------------------------------------------------------------------------------------------------- */
 

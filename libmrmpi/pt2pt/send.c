@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "libmrmpi/pt2pt/flow.h"
-#include "libmrmpi/pt2pt/lend.h"
+#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/rndv/lend.h"
 
 static __attribute__((noinline)) enum mr_err send_error(struct mr_vc *vc, int error)
 {
@@ -20,8 +20,8 @@ static __attribute__((noinline)) enum mr_err send_error(struct mr_vc *vc, int er
  * from its memory; NULL: all is copied. In each caller: the header is made where it is used.
  */
 static inline __attribute__((always_inline)) enum mr_err send_eager(struct mr_vc *vc, struct mr_hdr *hdr,
-                                                                    const void *buf, size_t count,
-                                                                    struct mr_type *type, struct mr_request *lender)
+                                                                    const void *buf, size_t count, struct mr_type *type,
+                                                                    struct mr_request *lender)
 {
     int err;
 
@@ -50,8 +50,8 @@ static inline struct mr_hdr header(struct mr_comm *comm, uint32_t ctx, int tag, 
 static inline bool goes_eagerly(struct mr_vc *vc, size_t bytes)
 {
     /* the first test alone for what has been sent to before */
-    return (bytes <= mr_vc_front(vc)->eager_most || bytes <= mr_vc_eager_most(vc)) &&
-           bytes <= MR_SCRATCH && mr_flow_allows(vc, bytes);
+    return (bytes <= mr_vc_front(vc)->eager_most || bytes <= mr_vc_eager_most(vc)) && bytes <= MR_SCRATCH &&
+           mr_flow_allows(vc, bytes);
 }
 
 /* The channel to the peer, if it is there and the message may be short; NULL: it is asked for elsewhere. */
@@ -70,7 +70,7 @@ static inline bool goes_short(struct mr_vc *vc, size_t bytes, const struct mr_ty
 
 /* False: nothing has happened. */
 static inline bool send_short(struct mr_vc *vc, const void *buf, size_t bytes, const struct mr_type *type, int tag,
-                             const struct mr_comm *comm, uint32_t ctx)
+                              const struct mr_comm *comm, uint32_t ctx)
 {
     if (__builtin_expect(!mr_vc_send_short(vc, mr_plain(buf, type), bytes, comm->rank, tag, ctx), 0))
         return false;
@@ -129,7 +129,7 @@ static inline bool outruns_copies(struct mr_vc *vc, size_t bytes)
 {
     unsigned caps = mr_vc_caps(vc, bytes);
 
-    return caps & MR_VC_OUTRUNS && caps & mr_pt2pt.reads_if;
+    return caps & MR_VC_OUTRUNS && caps & mr_transfers.reads_if;
 }
 
 /*
@@ -157,8 +157,8 @@ static size_t weighed_length(const struct mr_request *req, struct mr_vc *vc, siz
 {
     if (!(mr_vc_caps(vc, bytes) & MR_VC_ONE_OUTRUNS))
         return bytes;
-    return mr_alone_weigh(&mr_pt2pt.alone, bytes, mr_burst_copies_as(&mr_pt2pt.burst, bytes), mr_pt2pt.rndv_pending,
-                          mr_pt2pt.large_received, req->waited);
+    return mr_alone_weigh(&mr_pt2pt.alone, bytes, mr_burst_copies_as(&mr_pt2pt.burst, bytes), mr_transfers.pending,
+                          mr_transfers.large_received, req->waited);
 }
 
 /*
@@ -217,7 +217,7 @@ static enum mr_err send_or_hold(struct mr_request *req)
 }
 
 static inline __attribute__((always_inline)) void fill_send(struct mr_request *req, const void *buf, size_t count,
-                                                           int dest, int tag, uint32_t ctx, enum mr_send_mode mode)
+                                                            int dest, int tag, uint32_t ctx, enum mr_send_mode mode)
 {
     req->send_buf = buf;
     req->count = count;

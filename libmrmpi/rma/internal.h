@@ -7,7 +7,7 @@
 #define MRMPI_RMA_INTERNAL_H
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/pt2pt/protocol.h"
+#include "libmrmpi/request/protocol.h"
 #include "libmrmpi/rma/pieces.h"
 #include "libmrmpi/rma/state.h"
 

@@ -85,14 +85,16 @@ calls_down() { # each room of libmrmpi includes headers of rooms below it only; 
       done < <(sed -n 's|^#include "libmrmpi/\([a-z0-9]*\)/.*|\1|p' "$f")
     done
   done <<'ROOMS'
-api init rma comm core coll derived pt2pt vc view peer include fabric memory verbs
+api init rma comm core coll derived pt2pt request vc view peer include fabric memory verbs
 init rma comm coll core derived pt2pt vc view
-rma comm coll core pt2pt vc channel
+rma comm coll core pt2pt request vc channel
 comm coll core pt2pt
 coll core node pt2pt
 node core pt2pt channel
 derived core pt2pt
-pt2pt progress choice match core vc channel
+pt2pt rndv request progress choice match core vc channel
+rndv request choice core vc channel
+request progress choice match core vc channel
 progress vc channel
 choice
 match core

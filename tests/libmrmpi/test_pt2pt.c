@@ -181,7 +181,7 @@ static int learn(int rank, int size)
             EXPECT(holds(in[i], N, round + i));
     }
     for (int load = 0; load < MR_LOADS; load++)
-        EXPECT(mr_pt2pt.near.ways.cell[load][2].settled || (load == MR_LOAD_BOTH && rank == 1)); /* who follows */
+        EXPECT(mr_transfers.near.ways.cell[load][2].settled || (load == MR_LOAD_BOTH && rank == 1)); /* who follows */
     return 0;
 }
 

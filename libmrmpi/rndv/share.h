@@ -3,10 +3,10 @@
  * Messages whose bytes the ranks themselves copy: in packets, by the receiver from the sender's memory, or by both at
  * once (protocol.h: copy, get, shared, halves). Inside a node the receiver learns which is soonest (choice/way.h).
  */
-#ifndef MRMPI_PT2PT_SHARE_H
-#define MRMPI_PT2PT_SHARE_H
+#ifndef MRMPI_RNDV_SHARE_H
+#define MRMPI_RNDV_SHARE_H
 
-#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/rndv/rndv.h"
 
 /* What goes with GO when both shall move the message. */
 struct mr_halves {

@@ -7,31 +7,11 @@
  *
  * The state lies in the virtual channel's front: one for each pair of ranks, whatever carries their packets.
  */
-#ifndef MRMPI_FLOW_H
-#define MRMPI_FLOW_H
+#ifndef MRMPI_REQUEST_FLOW_H
+#define MRMPI_REQUEST_FLOW_H
 
-#include "libmrmpi/choice/batch.h"
 #include "libmrmpi/choice/credit.h"
-#include "libmrmpi/choice/exchange.h"
-#include "libmrmpi/pt2pt/internal.h"
-
-/* What is kept of a peer to which large messages go, or from which they come; made when the first one needs it. */
-struct mr_stream {
-    struct mr_stream *next;
-    struct mr_batch batch;
-    /* Of those that ranks of this node copy (share.c): the receives that wait, and how many do not. */
-    struct mr_rndv *queued, *queued_last;
-    unsigned started;
-    enum mr_way way; /* of those */
-    struct mr_exchange exchange;
-    struct mr_bounce *bounce; /* of the latest tails, if some of them are under way (tail.c) */
-    /* The head that is coming (head.c): `at` of its `len` bytes have. */
-    uint64_t sreq;            /* the sender's id of its message */
-    uint32_t at, len;         /* equal: none is coming */
-    const struct mr_hdr *hdr; /* the offer, until it meets its receive: then NULL, */
-    uint8_t *into;            /* and so far here, */
-    uint64_t to;              /* and then to this transfer */
-};
+#include "libmrmpi/request/state.h"
 
 struct mr_flow {
     struct mr_credit credit;
@@ -47,14 +27,6 @@ static inline struct mr_flow *mr_flow_of(struct mr_vc *vc)
 {
     return (struct mr_flow *)(void *)mr_vc_front(vc)->room;
 }
-
-struct mr_stream *mr_stream_of(struct mr_vc *vc); /* made if need be; NULL: no memory */
-/* The program's send is complete, or was none: one less in its batch. */
-void mr_stream_uncount(struct mr_rndv *r);
-void mr_streams_free(void);
-/* A receive waits for those before it; the first of the queue is active. And it is that one's turn. */
-void mr_rndv_queue(struct mr_stream *s, struct mr_rndv *r);
-struct mr_rndv *mr_rndv_unqueue(struct mr_stream *s);
 
 /* ---- credits ----------------------------------------------------------------------------------------------------- */
 

@@ -4,12 +4,12 @@
  * name them: an id that travels is index and generation of a slot, never a pointer. A transfer belongs to its request
  * until it ends; those that progress has to serve are in the list of active ones.
  */
-#ifndef MRMPI_PT2PT_TRANSFER_H
-#define MRMPI_PT2PT_TRANSFER_H
+#ifndef MRMPI_RNDV_TRANSFER_H
+#define MRMPI_RNDV_TRANSFER_H
 
 #include "libmrmpi/choice/way.h"
-#include "libmrmpi/pt2pt/protocol.h"
-#include "libmrmpi/pt2pt/pt2pt.h"
+#include "libmrmpi/request/protocol.h"
+#include "libmrmpi/request/request.h"
 
 enum mr_rndv_state {
     MR_RNDV_FREE,
@@ -84,6 +84,10 @@ static inline uint64_t mr_rndv_id(const struct mr_rndv *r)
 struct mr_rndv *mr_rndv_find(struct mr_vc *vc, uint64_t id);
 void mr_rndv_activate(struct mr_rndv *r); /* progress shall serve it: the last of them all */
 void mr_rndv_deactivate(struct mr_rndv *r);
+struct mr_stream;
+/* A receive waits for those before it; the first of the queue is active. And it is that one's turn. */
+void mr_rndv_queue(struct mr_stream *s, struct mr_rndv *r);
+struct mr_rndv *mr_rndv_unqueue(struct mr_stream *s);
 struct mr_hdr mr_rndv_header(const struct mr_rndv *r, enum mr_packet kind, uint64_t len);
 int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len);
 void mr_rndv_finish(struct mr_rndv *r, enum mr_err error);

@@ -5,7 +5,9 @@
 
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/shm.h"
-#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/request/state.h"
+
+struct mr_pt2pt mr_pt2pt;
 
 #define SLAB_REQUESTS 64
 

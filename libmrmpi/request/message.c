@@ -6,7 +6,7 @@
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/request/state.h"
 
 #define POOL_MESSAGES_MAX 1024
 

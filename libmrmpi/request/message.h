@@ -3,11 +3,11 @@
  * Messages that are kept: the unexpected ones, in a table by what receives may ask for; and those that come in several
  * packets. Whoever takes a message out of the table, or has made one, frees it or inserts it.
  */
-#ifndef MRMPI_PT2PT_MESSAGE_H
-#define MRMPI_PT2PT_MESSAGE_H
+#ifndef MRMPI_REQUEST_MESSAGE_H
+#define MRMPI_REQUEST_MESSAGE_H
 
 #include "libmrmpi/base/lent.h"
-#include "libmrmpi/pt2pt/pt2pt.h"
+#include "libmrmpi/request/request.h"
 #include "libmrmpi/vc/vc.h"
 
 #define MR_MESSAGE_SMALL 256 /* bytes; there is a pool of those that are no longer */

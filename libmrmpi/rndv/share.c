@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages that ranks copy, and which of them: see share.h. */
-#include "libmrmpi/pt2pt/share.h"
+#include "libmrmpi/rndv/share.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/channel/shm_claim.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/pt2pt/flow.h"
+#include "libmrmpi/rndv/stream.h"
 
 _Static_assert(MR_WAY_SIZES <= sizeof(((struct mr_claims *)0)->way), "one for each size");
 
@@ -22,15 +22,15 @@ _Static_assert(MR_WAY_SIZES <= sizeof(((struct mr_claims *)0)->way), "one for ea
 
 static bool reads_refused(void)
 {
-    return mr_pt2pt.near.ways.refused & 1u << MR_WAY_READ;
+    return mr_transfers.near.ways.refused & 1u << MR_WAY_READ;
 }
 
 static void note_refusal(void)
 {
     if (!reads_refused())
         mr_log(MR_LOG_INFO, "the kernel refuses single copy between processes; large messages are copied twice");
-    mr_way_refuse(&mr_pt2pt.near.ways, MR_WAY_READ);
-    mr_way_refuse(&mr_pt2pt.near.ways, MR_WAY_HALVES);
+    mr_way_refuse(&mr_transfers.near.ways, MR_WAY_READ);
+    mr_way_refuse(&mr_transfers.near.ways, MR_WAY_HALVES);
 }
 
 /* All bytes are here. A sender whose memory was ours to read waits to hear it. */
@@ -39,7 +39,7 @@ static void received(struct mr_rndv *r)
     int err = r->shared ? mr_rndv_tell(r, MR_PKT_FIN, 0, NULL, 0) : 0;
 
     if (r->timed)
-        mr_way_ended(&mr_pt2pt.near.ways, &r->way, mr_clock_ns());
+        mr_way_ended(&mr_transfers.near.ways, &r->way, mr_clock_ns());
     mr_rndv_finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
@@ -57,7 +57,7 @@ void mr_share_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
     else
         mr_type_unpack(req->recv_buf, req->count, req->type, r->done, payload, wanted);
     r->done += len;
-    mr_pt2pt.data_seen++;
+    mr_transfers.data_seen++;
     if (r->done >= r->tail) {
         received(r);
     } else if (r->done - r->told >= 2 * len) {
@@ -122,8 +122,8 @@ static int share_some(struct mr_rndv *r)
     size_t len = r->tail - r->done < SHARE_CHUNK ? r->tail - r->done : SHARE_CHUNK;
     int err;
 
-    if (r->data_seen != mr_pt2pt.data_seen) {
-        r->data_seen = mr_pt2pt.data_seen;
+    if (r->data_seen != mr_transfers.data_seen) {
+        r->data_seen = mr_transfers.data_seen;
         r->silence = 0;
     }
     if (r->silence++ < SILENCE_MAX)
@@ -164,7 +164,7 @@ static struct mr_vc_part chunk_at(const struct mr_rndv *r, uint32_t i)
 void mr_share_refused(struct mr_rndv *r)
 {
     r->timed = false;
-    mr_way_refuse(&mr_pt2pt.near.ways, MR_WAY_HALVES);
+    mr_way_refuse(&mr_transfers.near.ways, MR_WAY_HALVES);
 }
 
 static int halve_some(struct mr_rndv *r)
@@ -198,7 +198,7 @@ static int halve_some(struct mr_rndv *r)
 /* False: there is no claim for it. */
 static bool halve(struct mr_rndv *r)
 {
-    unsigned which = (unsigned)__builtin_ctz(~mr_pt2pt.near.claims);
+    unsigned which = (unsigned)__builtin_ctz(~mr_transfers.near.claims);
     struct mr_claims *claims = which < MR_CLAIMS ? mr_vc_claims(r->vc, true) : NULL;
     uint32_t chunk = mr_claim_chunk(r->total);
     struct mr_remote here;
@@ -207,9 +207,9 @@ static bool halve(struct mr_rndv *r)
     if (!claims || r->total / chunk >= MR_CLAIM_CHUNKS ||
         mr_vc_advertise(r->vc, mr_plain(r->req->recv_buf, r->req->type), r->total, MR_VC_GET, &r->region, &here))
         return false;
-    mr_pt2pt.near.claims |= r->claim_bit = 1u << which;
+    mr_transfers.near.claims |= r->claim_bit = 1u << which;
     r->claim = &claims->of[which];
-    r->ticket = ++mr_pt2pt.near.ticket;
+    r->ticket = ++mr_transfers.near.ticket;
     r->chunk = chunk;
     r->shared = true;
     r->state = MR_RNDV_HALVING;
@@ -233,9 +233,9 @@ static bool sharing_pays(struct mr_vc *vc)
 
 static enum mr_way_load load_of(const struct mr_stream *s)
 {
-    if (mr_pt2pt.near.sends)
+    if (mr_transfers.near.sends)
         return MR_LOAD_BOTH;
-    if (s->queued || mr_pt2pt.near.receives > 1 || mr_way_follows(&mr_pt2pt.near.ways, mr_clock_ns()))
+    if (s->queued || mr_transfers.near.receives > 1 || mr_way_follows(&mr_transfers.near.ways, mr_clock_ns()))
         return MR_LOAD_STREAM;
     return MR_LOAD_ONE;
 }
@@ -254,7 +254,7 @@ static enum mr_way follow(struct mr_rndv *r)
 
 static enum mr_way lead(struct mr_rndv *r, enum mr_way_load load)
 {
-    enum mr_way way = mr_way_choose(&mr_pt2pt.near.ways, &r->way, r->total, load);
+    enum mr_way way = mr_way_choose(&mr_transfers.near.ways, &r->way, r->total, load);
     struct mr_claims *ours = mr_vc_claims(r->vc, true);
 
     r->timed = true;
@@ -267,8 +267,8 @@ static enum mr_way way_of(struct mr_rndv *r, const struct mr_stream *s)
 {
     enum mr_way_load load = load_of(s);
 
-    if (mr_pt2pt.near.forced)
-        return mr_pt2pt.near.forced - 1;
+    if (mr_transfers.near.forced)
+        return mr_transfers.near.forced - 1;
     if (!r->total || !sharing_pays(r->vc))
         return MR_WAY_READ;
     if (!r->req->type->contiguous)
@@ -317,7 +317,7 @@ bool mr_share_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *pay
         return false;
     memcpy(&r->remote, payload, len);
     r->near = true;
-    mr_pt2pt.near.receives++;
+    mr_transfers.near.receives++;
     if (!s->queued && may_start(r, s))
         start(r, s);
     else
@@ -358,7 +358,7 @@ void mr_share_report(void)
 
     for (int l = 0; l < MR_LOADS; l++)
         for (int s = 0; s < MR_WAY_SIZES; s++)
-            if (mr_way_describe(&mr_pt2pt.near.ways.cell[l][s], line, sizeof(line)))
+            if (mr_way_describe(&mr_transfers.near.ways.cell[l][s], line, sizeof(line)))
                 mr_log_print(MR_LOG_INFO, "inside the host, %d KiB %s: %s", 32 << s, loads[l], line);
 }
 
@@ -388,7 +388,7 @@ void mr_share_write(struct mr_rndv *r, const struct mr_halves *halves)
 static void stop_writing(struct mr_rndv *r, int err)
 {
     mr_claim_return(r->claim);
-    mr_way_refuse(&mr_pt2pt.near.ways, MR_WAY_HALVES);
+    mr_way_refuse(&mr_transfers.near.ways, MR_WAY_HALVES);
     mr_rndv_deactivate(r);
     r->state = MR_RNDV_OFFERED;
     if (mr_rndv_tell(r, MR_PKT_FAIL, (uint64_t)-err, NULL, 0))

@@ -6,11 +6,11 @@
  * those that are answers: something has come since the last one. Then their program is likely to wait for
  * the next answer, which takes longer; what follows another message, and is waited for, would wait for nothing.
  */
-#ifndef MRMPI_LEND_H
-#define MRMPI_LEND_H
+#ifndef MRMPI_RNDV_LEND_H
+#define MRMPI_RNDV_LEND_H
 
 #include "libmrmpi/choice/burst.h"
-#include "libmrmpi/pt2pt/pt2pt.h"
+#include "libmrmpi/request/request.h"
 #include "libmrmpi/vc/vc.h"
 
 #define MR_LEND_LEAST 2048u /* what is shorter is copied sooner than it is asked for here */

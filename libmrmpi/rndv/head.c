@@ -12,8 +12,8 @@
  */
 #include <string.h>
 
-#include "libmrmpi/pt2pt/flow.h"
-#include "libmrmpi/pt2pt/lend.h"
+#include "libmrmpi/rndv/stream.h"
+#include "libmrmpi/rndv/lend.h"
 
 #define HEAD 16384u
 
@@ -25,7 +25,7 @@
  */
 static bool is_alone(const struct mr_rndv *r)
 {
-    return r->req->waited && r->total >= 2 * HEAD && mr_pt2pt.rndv_pending == 1; /* itself */
+    return r->req->waited && r->total >= 2 * HEAD && mr_transfers.pending == 1; /* itself */
 }
 
 /* For the offer and its head: a head of which a part is missing would hold up all that the peer has of us. */
@@ -69,7 +69,7 @@ unsigned mr_head_divide(struct mr_rndv *r, const struct mr_remote *remote, struc
 
     if (!s || !rate)
         return 0;
-    plan = mr_batch_begin(&s->batch, r->total, rate, whole, mr_pt2pt.large_received);
+    plan = mr_batch_begin(&s->batch, r->total, rate, whole, mr_transfers.large_received);
     r->counted = true;
     r->head = (uint32_t)plan_head(r, plan.head);
     return plan.tail && mr_tail_offer(r, plan.tail, tail);

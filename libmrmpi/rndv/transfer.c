@@ -3,22 +3,24 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "libmrmpi/pt2pt/flow.h"
+#include "libmrmpi/rndv/stream.h"
+
+struct mr_transfers mr_transfers;
 
 static int grow_table(void)
 {
-    uint32_t size = mr_pt2pt.rndv_size ? mr_pt2pt.rndv_size * 2 : 64;
-    struct mr_rndv **table = realloc(mr_pt2pt.rndv, size * sizeof(*table));
+    uint32_t size = mr_transfers.size ? mr_transfers.size * 2 : 64;
+    struct mr_rndv **table = realloc(mr_transfers.table, size * sizeof(*table));
     uint32_t *spare;
 
     if (!table)
         return -ENOMEM;
-    mr_pt2pt.rndv = table;
-    spare = realloc(mr_pt2pt.rndv_free, size * sizeof(*spare));
+    mr_transfers.table = table;
+    spare = realloc(mr_transfers.free, size * sizeof(*spare));
     if (!spare)
         return -ENOMEM;
-    mr_pt2pt.rndv_free = spare;
-    mr_pt2pt.rndv_size = size;
+    mr_transfers.free = spare;
+    mr_transfers.size = size;
     return 0;
 }
 
@@ -26,16 +28,16 @@ static struct mr_rndv *take_slot(void)
 {
     struct mr_rndv *r;
 
-    if (mr_pt2pt.rndv_num_free)
-        return mr_pt2pt.rndv[mr_pt2pt.rndv_free[--mr_pt2pt.rndv_num_free]];
-    if (mr_pt2pt.rndv_used == mr_pt2pt.rndv_size && grow_table())
+    if (mr_transfers.num_free)
+        return mr_transfers.table[mr_transfers.free[--mr_transfers.num_free]];
+    if (mr_transfers.used == mr_transfers.size && grow_table())
         return NULL;
     r = calloc(1, sizeof(*r));
     if (!r)
         return NULL;
-    r->index = mr_pt2pt.rndv_used;
+    r->index = mr_transfers.used;
     r->generation = 1;
-    mr_pt2pt.rndv[mr_pt2pt.rndv_used++] = r;
+    mr_transfers.table[mr_transfers.used++] = r;
     return r;
 }
 
@@ -47,7 +49,7 @@ struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rn
         return NULL;
     *r = (struct mr_rndv){.index = r->index, .generation = r->generation, .state = state, .req = req, .vc = vc};
     req->proto = r;
-    mr_pt2pt.rndv_pending++;
+    mr_transfers.pending++;
     return r;
 }
 
@@ -55,26 +57,26 @@ struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rn
 void mr_rndv_activate(struct mr_rndv *r)
 {
     r->next = NULL;
-    r->prev = mr_pt2pt.active_last;
+    r->prev = mr_transfers.active_last;
     if (r->prev)
         r->prev->next = r;
     else
-        mr_pt2pt.active = r;
-    mr_pt2pt.active_last = r;
+        mr_transfers.active = r;
+    mr_transfers.active_last = r;
 }
 
 void mr_rndv_deactivate(struct mr_rndv *r)
 {
-    if (!r->prev && mr_pt2pt.active != r)
+    if (!r->prev && mr_transfers.active != r)
         return;
     if (r->prev)
         r->prev->next = r->next;
     else
-        mr_pt2pt.active = r->next;
+        mr_transfers.active = r->next;
     if (r->next)
         r->next->prev = r->prev;
     else
-        mr_pt2pt.active_last = r->prev;
+        mr_transfers.active_last = r->prev;
     r->next = r->prev = NULL;
 }
 
@@ -119,7 +121,7 @@ static void leave_queue(struct mr_stream *s, struct mr_rndv *r)
 
 static void leave_near(struct mr_rndv *r)
 {
-    struct mr_near *n = &mr_pt2pt.near;
+    struct mr_near *n = &mr_transfers.near;
 
     --*(r->req->kind == MR_REQ_SEND ? &n->sends : &n->receives);
     n->claims &= ~r->claim_bit;
@@ -144,22 +146,22 @@ void mr_rndv_drop(struct mr_rndv *r)
     r->req = NULL;
     r->state = MR_RNDV_FREE;
     r->generation++;
-    mr_pt2pt.rndv_free[mr_pt2pt.rndv_num_free++] = r->index;
-    mr_pt2pt.rndv_pending--;
+    mr_transfers.free[mr_transfers.num_free++] = r->index;
+    mr_transfers.pending--;
 }
 
 void mr_rndv_table_free(void)
 {
-    for (uint32_t i = 0; i < mr_pt2pt.rndv_used; i++)
-        free(mr_pt2pt.rndv[i]);
-    free(mr_pt2pt.rndv);
-    free(mr_pt2pt.rndv_free);
+    for (uint32_t i = 0; i < mr_transfers.used; i++)
+        free(mr_transfers.table[i]);
+    free(mr_transfers.table);
+    free(mr_transfers.free);
 }
 
 struct mr_rndv *mr_rndv_find(struct mr_vc *vc, uint64_t id)
 {
     uint32_t index = (uint32_t)id;
-    struct mr_rndv *r = index < mr_pt2pt.rndv_used ? mr_pt2pt.rndv[index] : NULL;
+    struct mr_rndv *r = index < mr_transfers.used ? mr_transfers.table[index] : NULL;
 
     if (!r || r->state == MR_RNDV_FREE || r->generation != id >> 32 || r->vc != vc)
         return NULL;

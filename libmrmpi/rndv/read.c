@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/copy.h"
-#include "libmrmpi/pt2pt/flow.h"
+#include "libmrmpi/rndv/rndv.h"
 
 enum { FRONT, TAIL };
 

@@ -29,8 +29,8 @@
  * Ids that travel (sreq, rreq) are index and generation of a slot in the table of transfers, never pointers: a stale or
  * damaged one is recognised.
  */
-#ifndef MRMPI_PT2PT_PROTOCOL_H
-#define MRMPI_PT2PT_PROTOCOL_H
+#ifndef MRMPI_REQUEST_PROTOCOL_H
+#define MRMPI_REQUEST_PROTOCOL_H
 
 #include "libmrmpi/vc/vc.h"
 
@@ -68,5 +68,14 @@ static inline uint64_t mr_eager_id(uint32_t seq)
 {
     return 1 + (uint64_t)seq;
 }
+
+/*
+ * A room above whose packets are not messages: packet is called with each of the kinds that are its own (MR_PKT_ABOVE),
+ * in the order of the virtual channel, and peer_lost once for a peer that is. Both come out of mr_progress() only.
+ */
+struct mr_above {
+    void (*packet)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+    void (*peer_lost)(struct mr_vc *vc, int error);
+};
 
 #endif

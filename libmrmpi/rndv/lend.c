@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sends from the program's memory: see lend.h. */
-#include "libmrmpi/pt2pt/lend.h"
+#include "libmrmpi/rndv/lend.h"
 
-#include "libmrmpi/pt2pt/flow.h"
+#include "libmrmpi/rndv/rndv.h"
 
 #define LOANS_MOST 255u
 

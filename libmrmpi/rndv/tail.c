@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/pt2pt/flow.h"
+#include "libmrmpi/rndv/stream.h"
 
 #define BOUNCES      16u
 #define BOUNCE_ALIGN 4096u
@@ -34,9 +34,9 @@ static struct mr_bounce *make_bounce(void)
         free(b);
         return NULL;
     }
-    b->next = mr_pt2pt.bounces;
-    mr_pt2pt.bounces = b;
-    mr_pt2pt.num_bounces++;
+    b->next = mr_transfers.bounces;
+    mr_transfers.bounces = b;
+    mr_transfers.num_bounces++;
     return b;
 }
 
@@ -59,13 +59,13 @@ static struct mr_bounce *idle_bounce(struct mr_vc *vc)
 {
     struct mr_bounce *any = NULL;
 
-    for (struct mr_bounce *b = mr_pt2pt.bounces; b; b = b->next) {
+    for (struct mr_bounce *b = mr_transfers.bounces; b; b = b->next) {
         if (!b->tails && b->vc == vc)
             return b;
         if (!b->tails)
             any = b;
     }
-    if (mr_pt2pt.num_bounces < BOUNCES)
+    if (mr_transfers.num_bounces < BOUNCES)
         any = make_bounce();
     return any && advertise(any, vc) ? any : NULL;
 }
@@ -120,12 +120,12 @@ void mr_tail_free_all(void)
 {
     struct mr_bounce *b;
 
-    while ((b = mr_pt2pt.bounces)) {
-        mr_pt2pt.bounces = b->next;
+    while ((b = mr_transfers.bounces)) {
+        mr_transfers.bounces = b->next;
         if (b->region)
             mr_vc_withdraw(b->region);
         free(b->memory);
         free(b);
     }
-    mr_pt2pt.num_bounces = 0;
+    mr_transfers.num_bounces = 0;
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/pt2pt/flow.h"
-#include "libmrmpi/pt2pt/share.h"
+#include "libmrmpi/rndv/share.h"
+#include "libmrmpi/rndv/stream.h"
 
 #define PUSH_WINDOW 8  /* DATA packets under way */
 #define PIECES      16 /* of a large message, at least, unless they would be shorter than eager messages */
@@ -20,7 +20,7 @@ static uint8_t open_for_reading(struct mr_rndv *r, unsigned caps, size_t len, st
 {
     enum mr_vc_caps how = caps & MR_VC_GET ? MR_VC_GET : MR_VC_READ_ONCE;
 
-    if (how != MR_VC_GET && (!(caps & MR_VC_READ) || !(caps & mr_pt2pt.reads_if)))
+    if (how != MR_VC_GET && (!(caps & MR_VC_READ) || !(caps & mr_transfers.reads_if)))
         return 0;
     if (mr_vc_advertise(r->vc, mr_plain(r->req->send_buf, r->req->type), len, how, &r->region, remote))
         return 0;
@@ -55,7 +55,7 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
         num = 1;
     if (hdr->flags & MR_FLAG_GET) {
         r->near = true;
-        mr_pt2pt.near.sends++;
+        mr_transfers.near.sends++;
     }
     if (hdr->flags & MR_FLAG_READ) {
         num += mr_head_divide(r, &remote[0], &remote[1]);
@@ -224,13 +224,13 @@ static bool write_back(struct mr_rndv *r, const struct mr_hdr *hdr, const void *
     unsigned caps = MR_VC_PUT | MR_VC_WRITE_BACK;
     struct mr_remote src;
 
-    if (!s || !s->exchange.open || mr_pt2pt.reads_if != MR_VC_READ_FIRST || !(hdr->flags & MR_FLAG_PUT) ||
+    if (!s || !s->exchange.open || mr_transfers.reads_if != MR_VC_READ_FIRST || !(hdr->flags & MR_FLAG_PUT) ||
         len != sizeof(src) || r->head || hdr->len <= mr_vc_eager_most(r->vc) || !r->req->type->contiguous ||
         !r->total || (mr_vc_caps(r->vc, r->total) & caps) != caps)
         return false;
     memcpy(&src, payload, sizeof(src));
     if (src.token ||
-        !mr_exchange_writes(&s->exchange, r->total, mr_pt2pt.rndv_pending, mr_launch_info()->local_size > 1))
+        !mr_exchange_writes(&s->exchange, r->total, mr_transfers.pending, mr_launch_info()->local_size > 1))
         return false;
     r->told_ns = mr_clock_ns();
     if (advertise_and_clear(r, MR_VC_WRITE_BACK))
@@ -272,7 +272,7 @@ void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hd
         mr_request_complete(req);
         return;
     }
-    mr_pt2pt.large_received++;
+    mr_transfers.large_received++;
     id = mr_rndv_id(r);
     r->peer_id = hdr->sreq;
     r->total = req->status.bytes;
@@ -338,7 +338,7 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
 
 int mr_rndv_progress(void)
 {
-    struct mr_rndv *r = mr_pt2pt.active, *next;
+    struct mr_rndv *r = mr_transfers.active, *next;
     int n = 0;
 
     for (; r; r = next) {
@@ -353,7 +353,46 @@ int mr_rndv_progress(void)
 
 void mr_rndv_fail_peer(struct mr_vc *vc)
 {
-    for (uint32_t i = 0; i < mr_pt2pt.rndv_used; i++)
-        if (mr_pt2pt.rndv[i]->state != MR_RNDV_FREE && mr_pt2pt.rndv[i]->vc == vc)
-            mr_rndv_finish(mr_pt2pt.rndv[i], MR_ERR_PROC_FAILED);
+    for (uint32_t i = 0; i < mr_transfers.used; i++)
+        if (mr_transfers.table[i]->state != MR_RNDV_FREE && mr_transfers.table[i]->vc == vc)
+            mr_rndv_finish(mr_transfers.table[i], MR_ERR_PROC_FAILED);
+}
+
+/* ---- beginning and end ------------------------------------------------------------------------------------------- */
+
+static unsigned reads_wanted(void)
+{
+    const char *how = mr_config.rndv;
+
+    if (!strcmp(how, "read"))
+        return MR_VC_READ;
+    if (!strcmp(how, "write"))
+        return 0;
+    if (strcmp(how, "auto"))
+        mr_log(MR_LOG_WARN, "MRMPI_RNDV=%s: must be auto, write or read; auto it is", how);
+    return MR_VC_READ_FIRST;
+}
+
+/* 0: what is learnt. */
+static unsigned way_wanted(void)
+{
+    for (int i = 0; mr_way_names[i]; i++)
+        if (!strcmp(mr_config.shm_copy, mr_way_names[i]))
+            return i + 1;
+    if (strcmp(mr_config.shm_copy, "auto"))
+        mr_log(MR_LOG_WARN, "MRMPI_SHM_COPY=%s: must be auto, push, read or halves; auto it is", mr_config.shm_copy);
+    return 0;
+}
+
+void mr_rndv_init(void)
+{
+    mr_transfers = (struct mr_transfers){.reads_if = reads_wanted(), .near = {.forced = way_wanted()}};
+}
+
+void mr_rndv_free(void)
+{
+    mr_rndv_table_free();
+    mr_tail_free_all();
+    mr_streams_free();
+    mr_transfers = (struct mr_transfers){0};
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Credits given back and taken; sends that wait until there is room for their packets. */
-#include "libmrmpi/pt2pt/flow.h"
-
-#include <stdlib.h>
+#include "libmrmpi/request/flow.h"
 
 #include "libmrmpi/launch/launch.h"
 
@@ -10,36 +8,6 @@ void mr_flow_init(void)
 {
     mr_pt2pt.window =
         mr_credit_window(mr_config.unexpected_max, mr_config.unexpected_total, mr_launch_info()->size - 1);
-}
-
-struct mr_stream *mr_stream_of(struct mr_vc *vc)
-{
-    struct mr_flow *f = mr_flow_of(vc);
-
-    if (f->stream || !(f->stream = calloc(1, sizeof *f->stream)))
-        return f->stream;
-    f->stream->next = mr_pt2pt.streams;
-    mr_pt2pt.streams = f->stream;
-    return f->stream;
-}
-
-void mr_streams_free(void)
-{
-    struct mr_stream *s;
-
-    while ((s = mr_pt2pt.streams)) {
-        mr_pt2pt.streams = s->next;
-        free(s);
-    }
-}
-
-void mr_stream_uncount(struct mr_rndv *r)
-{
-    if (r->counted)
-        mr_batch_end(&mr_flow_of(r->vc)->stream->batch);
-    if (r->crosses)
-        mr_flow_of(r->vc)->stream->exchange.open--;
-    r->counted = r->crosses = false;
 }
 
 /* ---- credits ----------------------------------------------------------------------------------------------------- */
