@@ -7,7 +7,8 @@
  * - synchronous: S EAGER(payload, ACK wanted); R ACK when it is matched
  * - get: S RTS(where the data is); R reads it, R FIN
  * - shared: S RTS(where the data is); R GO; S DATA... from the front, while R, whenever no DATA comes, reads from the
- *   back; R FIN when all is there. A sender that computes instead costs the receiver nothing.
+ *   back; R FIN when all is there. A sender that computes instead costs the receiver nothing. Once its program has
+ *   freed the request S stops; R that cannot read says GO again, as for copy, and S goes on where it stopped.
  * - halves: S RTS(where the data is); R GO(where it goes to, a claim); S writes chunks from the front into the
  *   receiver's memory, R reads chunks from the back, each claims what it takes (channel/shm_claim.h); R FIN
  * - put: S RTS; R CTS(where to write); S writes, or sends what lands there, both are told by the channel

@@ -102,11 +102,25 @@ static size_t piece_of(const struct mr_rndv *r)
     return piece < MR_SCRATCH ? piece : MR_SCRATCH;
 }
 
+/*
+ * A program that has freed its request may learn of the message's end from the receiver's, and free the memory, before
+ * we do: what the receiver can read is left to it then.
+ */
+static int leave_rest(struct mr_rndv *r)
+{
+    r->left = true;
+    r->state = MR_RNDV_PUSHED;
+    mr_rndv_deactivate(r);
+    return 0;
+}
+
 static int push_some(struct mr_rndv *r)
 {
     size_t piece = piece_of(r);
     int n = 0;
 
+    if (r->shared && r->req->refs == 1)
+        return leave_rest(r);
     while (r->done < r->total && r->done - r->told < PUSH_WINDOW * piece &&
            !(mr_channel_waiting && mr_vc_waiting(r->vc))) {
         size_t len = r->total - r->done < piece ? r->total - r->done : piece;
@@ -129,10 +143,22 @@ static int push_some(struct mr_rndv *r)
     return n;
 }
 
+/* The receiver cannot read what was left to it: until it has the rest it does not say that it has the message. */
+static void resume(struct mr_rndv *r)
+{
+    r->left = r->shared = false;
+    r->state = MR_RNDV_PUSHING;
+    mr_rndv_activate(r);
+}
+
 static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_halves halves;
 
+    if (r->left && !(hdr->flags & MR_FLAG_GET)) {
+        resume(r);
+        return;
+    }
     if ((r->state != MR_RNDV_OFFERED && !(r->claim && len == 0)) || hdr->len > r->total)
         return;
     mr_rndv_deactivate(r); /* the receiver cannot do its half */

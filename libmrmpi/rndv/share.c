@@ -113,6 +113,18 @@ static void get_some(struct mr_rndv *r)
     received(r);
 }
 
+/* The sender pushes anyway, unless it has left the rest to us. */
+static void ask_for_rest(struct mr_rndv *r)
+{
+    mr_rndv_deactivate(r);
+    r->state = MR_RNDV_DRAINING;
+    r->shared = false; /* the header says so */
+    if (mr_rndv_tell(r, MR_PKT_GO, r->total, NULL, 0))
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+    else
+        r->shared = true; /* one that pushes anyway waits for FIN */
+}
+
 /*
  * The sender has been asked to push. While it does not, read the back of the message. Data of other messages counts as
  * a sign of life: a sender with many under way has yet to come to this one.
@@ -131,8 +143,7 @@ static int share_some(struct mr_rndv *r)
     err = get_range(r, r->tail - len, len);
     if (err == -EPERM) {
         note_refusal();
-        mr_rndv_deactivate(r);
-        r->state = MR_RNDV_DRAINING;
+        ask_for_rest(r);
         return 0;
     }
     if (err) {

@@ -52,6 +52,7 @@ struct mr_rndv {
     struct mr_bounce *bounce;   /* sender: where its tail is; NULL: it has none */
     bool cancelling;            /* sender: CANCEL has been sent */
     bool shared;                /* pushed and read at once: ends with FIN */
+    bool left;                  /* sender, shared: the rest is left to the receiver */
     bool near;                  /* is counted among those of this node */
     bool chosen; /* way.way is */
     bool timed, started;        /* receiver: what it takes shall count; it is one of the first of its peer */

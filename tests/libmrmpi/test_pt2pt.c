@@ -223,6 +223,68 @@ START_TEST(silent_sender)
 }
 END_TEST
 
+/*
+ * A program that has freed its request, and hears otherwise that the message is there, may unmap the buffer: before the
+ * library has heard of it.
+ */
+static int unmapped(int rank, int size)
+{
+    enum { N = 5000000 };
+    uint8_t *buf = mmap(NULL, N, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct mr_request *req;
+
+    if (rank == 0) {
+        fill(buf, N, 9);
+        EXPECT(mr_isend(buf, N, mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_STANDARD, &req) == MR_SUCCESS);
+        mr_request_put(req);
+        mr_launch_fence();
+    } else {
+        EXPECT(mr_recv(buf, N, mr_type_byte, 0, 1, mr_comm_world, 0, NULL) == MR_SUCCESS);
+        EXPECT(holds(buf, N, 9));
+        mr_launch_fence();
+    }
+    munmap(buf, N);
+    mr_pt2pt_quiesce();
+    return 0;
+}
+
+START_TEST(buffer_unmapped_after_free)
+{
+    setenv("MRMPI_SHM_COPY", ways[_i], 1);
+    ck_assert_int_eq(fake_world_run(2, unmapped), 0);
+}
+END_TEST
+
+/* The same where the kernel refuses to read, at once or later: the sender has to push all, or the rest. */
+static int unread(int rank, int size)
+{
+    enum { N = 5000000 };
+    uint8_t *buf = malloc(N), ok;
+    struct mr_request *req;
+
+    if (rank == 0) {
+        fill(buf, N, 9);
+        EXPECT(mr_isend(buf, N, mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_STANDARD, &req) == MR_SUCCESS);
+        mr_request_put(req);
+        EXPECT(mr_recv(&ok, 1, mr_type_byte, 1, 1, mr_comm_world, 0, NULL) == MR_SUCCESS);
+    } else {
+        EXPECT(mr_recv(buf, N, mr_type_byte, 0, 1, mr_comm_world, 0, NULL) == MR_SUCCESS);
+        EXPECT(holds(buf, N, 9));
+        EXPECT(mr_send(&ok, 1, mr_type_byte, 0, 1, mr_comm_world, 0, MR_SEND_STANDARD) == MR_SUCCESS);
+    }
+    mr_pt2pt_quiesce();
+    free(buf);
+    return 0;
+}
+
+START_TEST(freed_and_not_to_be_read)
+{
+    setenv("MRMPI_SHM_COPY", ways[1 + _i % 3], 1);
+    refuse_after = _i / 3;
+    ck_assert_int_eq(fake_world_run(2, unread), 0);
+}
+END_TEST
+
 /* A sender that is told "done" may write its buffer at once, so not while the receiver still reads it. */
 static int reuse(int rank, int size)
 {
@@ -1045,6 +1107,8 @@ int main(void)
     tcase_add_loop_test(c, refused_halves, 0, 10);
     tcase_add_test(c, ways_are_learnt);
     tcase_add_loop_test(c, silent_sender, 0, 4);
+    tcase_add_loop_test(c, buffer_unmapped_after_free, 0, 4);
+    tcase_add_loop_test(c, freed_and_not_to_be_read, 0, 12);
     tcase_add_test(c, buffer_reused_after_send);
     tcase_add_loop_test(c, truncation, 0, 2);
     tcase_add_test(c, self_messages);
