@@ -27,6 +27,7 @@ enum abi_kind {
     ABI_WIN = 8,
     ABI_KEYVAL = 9,
     ABI_REQUEST = 11,
+    ABI_DONE = 12, /* requests, too: done.h */
     ABI_SESSION = 14,
     ABI_KINDS = 15,
 };

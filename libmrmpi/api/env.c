@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The environment (MPI-3.1 chapter 8): starting, ending, names, clocks. */
-#include "libmrmpi/api/api.h"
+#include "libmrmpi/api/done.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -60,6 +60,7 @@ enum mr_err api_library_use(int thread_level)
         err = mr_init(thread_level);
         if (!err) {
             abi_init();
+            api_done_init(mr_config.leaks);
             api_leaks_watch();
         }
     } else if (thread_level == MPI_THREAD_MULTIPLE && !mr_threaded) { /* else others read it at this moment */

@@ -110,9 +110,16 @@ static inline enum mr_err api_group_named(MPI_Group h, struct mr_group **g, cons
     return MR_SUCCESS;
 }
 
+struct mr_request *api_done_request(MPI_Request h); /* done.h */
+static inline struct mr_request *api_find_request(MPI_Request h)
+{
+    struct mr_request *r = api_find(ABI_REQUEST, h);
+    return likely(r != NULL) ? r : api_done_request(h);
+}
+
 static inline enum mr_err api_request(MPI_Request h, struct mr_request **r)
 {
-    if (unlikely(!(*r = api_find(ABI_REQUEST, h))))
+    if (unlikely(!(*r = api_find_request(h))))
         return api_sure(api_bad_handle(MR_ERR_REQUEST, "request", "request", h, MPI_REQUEST_NULL));
     return MR_SUCCESS;
 }

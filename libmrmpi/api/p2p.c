@@ -3,6 +3,7 @@
  * Point-to-point communication (MPI-4.0 chapter 3): what has counts, so this file is compiled twice (api.h). Probing is
  * in probe.c, starting and completing in request.c.
  */
+#include "libmrmpi/api/done.h"
 #include "libmrmpi/api/request.h"
 #include "libmrmpi/derived/derived.h"
 
@@ -56,16 +57,23 @@ message_args_named(const void *buf, api_count count, MPI_Datatype datatype, MPI_
     }
 
 #define ISEND(name, mode)                                                                                              \
-    MPI_SHORT_FN(name, (const void *buf, api_count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,     \
-                        MPI_Request *request),                                                                         \
+    MPI_SHORT_FN(name,                                                                                                 \
+                 (const void *buf, api_count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,           \
+                  MPI_Request *request),                                                                               \
                  (buf, count, datatype, dest, tag, comm, request))                                                     \
     {                                                                                                                  \
         enum mr_err err;                                                                                               \
         struct mr_comm *c;                                                                                             \
         struct mr_type *t;                                                                                             \
         struct mr_request *r;                                                                                          \
+        uint64_t id;                                                                                                   \
         NOT_NULL(request);                                                                                             \
         SEND_ARGS(buf, count, datatype, dest, tag, comm, &c, &t);                                                      \
+        if (((mode) == MR_SEND_STANDARD || (mode) == MR_SEND_READY) && api_done_room() &&                              \
+            mr_isend_now(buf, (size_t)count, t, dest, tag, c, c->context, &id)) {                                      \
+            api_done_sent(request, c, dest, tag, id);                                                                  \
+            return MR_SUCCESS;                                                                                         \
+        }                                                                                                              \
         CHECK((mode) == MR_SEND_BUFFERED ? mr_ibsend(buf, (size_t)count, t, dest, tag, c, c->context, &r)              \
                                          : mr_isend(buf, (size_t)count, t, dest, tag, c, c->context, mode, &r));       \
         err = first_handle(r, request);                                                                                \
@@ -109,9 +117,14 @@ MPI_COUNT_FN(int, Irecv,
     struct mr_comm *c = NULL;
     struct mr_type *t;
     struct mr_request *r;
+    struct mr_status st;
     API_ENTER();
     NOT_NULL(request);
     RECV_ARGS(buf, count, datatype, source, tag, comm, &c, &t);
+    if (api_done_room() && mr_irecv_now(buf, (size_t)count, t, source, tag, c, c->context, &st)) {
+        api_done_received(request, &st);
+        goto out;
+    }
     CHECK(mr_irecv(buf, (size_t)count, t, source, tag, c, c->context, &r));
     err = first_handle(r, request);
     API_LEAVE(c);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion (MPI-4.0 section 3.7) and persistent requests (3.9). Looking without completing is in request_status.c. */
+/* Completion (MPI-4.0 section 3.7), freeing and cancelling. Looking without completing is in request_status.c. */
+#include "libmrmpi/api/done.h"
 #include "libmrmpi/api/request.h"
 #include "libmrmpi/derived/derived.h"
 
@@ -9,6 +10,14 @@ static void wait_for(struct mr_request *l)
         api_grequest_wait(l);
     else if (!l->complete)
         mr_wait(l);
+}
+
+static void free_handle(MPI_Request h)
+{
+    if (likely(api_find(ABI_REQUEST, h) != NULL))
+        api_handle_free(ABI_REQUEST, h);
+    else
+        api_done_drop(h);
 }
 
 /* The request is complete: its status goes to the user, and it becomes inactive or is freed. */
@@ -36,7 +45,7 @@ static enum mr_err finish(MPI_Request *h, struct mr_request *r, MPI_Status *stat
         api_status_empty(status);
         err = r->status.error;
     }
-    api_handle_free(ABI_REQUEST, *h);
+    free_handle(*h);
     *h = MPI_REQUEST_NULL;
     mr_request_put(r);
     return err;
@@ -50,27 +59,49 @@ static struct mr_comm *comm_of(const struct mr_request *r)
     return r->comm ? r->comm : mr_comm_world;
 }
 
-MPI_FN(int, Wait, (MPI_Request * request, MPI_Status *status))
+/* A function of its own: what short messages need not pass, nor keep registers for. */
+static __attribute__((noinline)) enum mr_err wait_one(MPI_Request *request, MPI_Status *status, struct mr_comm **c)
 {
-    struct mr_comm *c = NULL;
-    struct mr_request *r;
-    API_ENTER();
+    struct mr_request *r, *l;
+    enum mr_err err;
     NOT_NULL(request);
     NOT_NULL(status);
+    if (api_done_end(request, status))
+        return MR_SUCCESS;
     if (*request == MPI_REQUEST_NULL) {
         api_status_empty(status);
-        goto out;
+        return MR_SUCCESS;
     }
     CHECK(api_request(*request, &r));
-    c = comm_of(r);
-    struct mr_request *l = live(r);
+    *c = comm_of(r);
+    l = live(r);
     if (l) {
         wait_for(l);
         err = finish(request, r, status);
     } else {
         api_status_empty(status);
     }
-    API_LEAVE(c);
+out:
+    return err;
+}
+
+static __attribute__((noinline)) int wait_guarded(MPI_Request *request, MPI_Status *status)
+{
+    struct mr_comm *c = NULL;
+    enum mr_err err;
+    api_enter(API_NAME(Wait));
+    err = wait_one(request, status, &c);
+    if (unlikely(err))
+        return api_fail(c, err, API_NAME(Wait));
+    api_unlock();
+    return MPI_SUCCESS;
+}
+
+MPI_FN(int, Wait, (MPI_Request * request, MPI_Status *status))
+{
+    if (likely(api_plain && request && status && api_done_end(request, status)))
+        return MPI_SUCCESS;
+    return wait_guarded(request, status);
 }
 
 MPI_FN(int, Test, (MPI_Request * request, int *flag, MPI_Status *status))
@@ -82,6 +113,8 @@ MPI_FN(int, Test, (MPI_Request * request, int *flag, MPI_Status *status))
     NOT_NULL(flag);
     NOT_NULL(status);
     *flag = 1;
+    if (api_done_end(request, status))
+        goto out;
     if (*request == MPI_REQUEST_NULL) {
         api_status_empty(status);
         mr_progress_some();
@@ -97,30 +130,6 @@ MPI_FN(int, Test, (MPI_Request * request, int *flag, MPI_Status *status))
     else
         *flag = 0;
     API_LEAVE(c);
-}
-
-MPI_FN(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
-{
-    struct mr_request *r;
-    API_ENTER();
-    NOT_NULL(flag);
-    NOT_NULL(status);
-    *flag = 1;
-    api_status_empty(status);
-    if (request == MPI_REQUEST_NULL)
-        goto out;
-    CHECK(api_request(request, &r));
-    struct mr_request *l = live(r);
-    if (!l)
-        goto out;
-    *flag = done(l) || mr_test(l);
-    if (!*flag)
-        goto out;
-    if (l->kind == MR_REQ_GENERALIZED)
-        err = api_grequest_query(l, status);
-    else if (l->kind != MR_REQ_COLL && l->kind != MR_REQ_RMA)
-        api_status(status, &l->status);
-    API_LEAVE(NULL);
 }
 
 /* ---- many requests ---- */
@@ -143,6 +152,11 @@ static bool scan(void *arg)
         struct mr_request *r;
         if (m->handles[i] == MPI_REQUEST_NULL)
             continue;
+        if (api_done_find(m->handles[i])) {
+            m->any_active = true;
+            m->found = i;
+            return true;
+        }
         m->err = api_request(m->handles[i], &r);
         if (m->err)
             return true;
@@ -172,10 +186,22 @@ static enum mr_err check_arrays_named(int count, const void *requests, const voi
     return !err && count && !statuses ? api_null("array_of_statuses") : err;
 }
 
+/* One that was complete at once. */
+static inline bool end_done(MPI_Request *h, MPI_Status *status)
+{
+    if (!api_done_end(h, status))
+        return false;
+    if (status != MPI_STATUS_IGNORE)
+        status->MPI_ERROR = MPI_SUCCESS;
+    return true;
+}
+
 /* Finish request i, note its error in its status; true if it had one. */
 static bool finish_one(int i, MPI_Request *handles, MPI_Status *status, struct mr_comm **c)
 {
-    struct mr_request *r = api_find(ABI_REQUEST, handles[i]);
+    if (end_done(&handles[i], status))
+        return false;
+    struct mr_request *r = api_find_request(handles[i]);
     struct mr_comm *comm = comm_of(r);
     enum mr_err err = finish(&handles[i], r, status);
     if (status != MPI_STATUS_IGNORE)
@@ -210,6 +236,8 @@ MPI_FN(int, Waitall, (int count, MPI_Request requests[], MPI_Status *statuses))
     CHECK(check_arrays(count, requests, statuses));
     for (int i = 0; i < count; i++) {
         struct mr_request *r;
+        if (end_done(&requests[i], nth(statuses, i)))
+            continue;
         if (requests[i] == MPI_REQUEST_NULL) {
             null_status(nth(statuses, i));
             continue;
@@ -232,7 +260,7 @@ static int all_complete(int count, MPI_Request *handles, enum mr_err *err)
 {
     for (int i = 0; i < count; i++) {
         struct mr_request *r;
-        if (handles[i] == MPI_REQUEST_NULL)
+        if (handles[i] == MPI_REQUEST_NULL || api_done_find(handles[i]))
             continue;
         if ((*err = api_request(handles[i], &r)))
             return 0;
@@ -259,7 +287,9 @@ MPI_FN(int, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status *
     CHECK(err);
     *flag = 1;
     for (int i = 0; i < count; i++) {
-        struct mr_request *r = requests[i] == MPI_REQUEST_NULL ? NULL : api_find(ABI_REQUEST, requests[i]);
+        if (end_done(&requests[i], nth(statuses, i)))
+            continue;
+        struct mr_request *r = requests[i] == MPI_REQUEST_NULL ? NULL : api_find_request(requests[i]);
         if (!r || !live(r))
             null_status(nth(statuses, i));
         else
@@ -277,7 +307,9 @@ static enum mr_err take_any(struct many *m, int *index, MPI_Status *status, stru
         api_status_empty(status);
         return MR_SUCCESS;
     }
-    struct mr_request *r = api_find(ABI_REQUEST, m->handles[m->found]);
+    if (api_done_end(&m->handles[m->found], status))
+        return MR_SUCCESS;
+    struct mr_request *r = api_find_request(m->handles[m->found]);
     *c = comm_of(r);
     return finish(&m->handles[m->found], r, status);
 }
@@ -325,7 +357,11 @@ static enum mr_err take_some(struct many *m, int *outcount, int *indices, MPI_St
     int n = 0;
     bool failed = false;
     for (int i = 0; i < m->count; i++) {
-        struct mr_request *r = m->handles[i] == MPI_REQUEST_NULL ? NULL : api_find(ABI_REQUEST, m->handles[i]);
+        if (end_done(&m->handles[i], nth(statuses, n))) {
+            indices[n++] = i;
+            continue;
+        }
+        struct mr_request *r = m->handles[i] == MPI_REQUEST_NULL ? NULL : api_find_request(m->handles[i]);
         struct mr_request *l = r ? live(r) : NULL;
         if (!l || !l->complete)
             continue;
@@ -420,7 +456,7 @@ MPI_FN(int, Request_free, (MPI_Request * request))
     if (r->kind == MR_REQ_GENERALIZED) {
         err = api_grequest_free(r);
     } else {
-        api_handle_free(ABI_REQUEST, *request);
+        free_handle(*request);
         if (persistent(r))
             free_persistent(r);
         else
@@ -446,51 +482,5 @@ MPI_FN(int, Cancel, (MPI_Request * request))
     } else if (l) {
         err = mr_cancel(l);
     }
-    API_LEAVE(NULL);
-}
-
-/* ---- persistent requests ---- */
-
-static enum mr_err start(MPI_Request h)
-{
-    struct mr_request *r, *l;
-    enum mr_err err = api_request(h, &r);
-    if (err)
-        return err;
-    if (!persistent(r))
-        return mr_fail(MR_ERR_REQUEST, "the request is not a persistent one");
-    if (r->on_complete_arg)
-        return mr_fail(MR_ERR_REQUEST, "the request is active already: complete it before it is started again");
-    if (r->kind == MR_REQ_PERSISTENT_COLL)
-        err = mr_coll_restart(r->schedule, &l);
-    else if (r->kind == MR_REQ_PERSISTENT_PART)
-        err = mr_part_start(r->part, &l);
-    else if (r->kind == MR_REQ_PERSISTENT_SEND && r->mode == MR_SEND_BUFFERED)
-        err = mr_ibsend(r->send_buf, r->count, r->type, r->peer, r->tag, r->comm, r->comm->context, &l);
-    else if (r->kind == MR_REQ_PERSISTENT_SEND)
-        err = mr_isend(r->send_buf, r->count, r->type, r->peer, r->tag, r->comm, r->comm->context, r->mode, &l);
-    else
-        err = mr_irecv(r->recv_buf, r->count, r->type, r->peer, r->tag, r->comm, r->comm->context, &l);
-    if (err)
-        return err;
-    r->on_complete_arg = l;
-    r->active = true;
-    return MR_SUCCESS;
-}
-
-MPI_FN(int, Start, (MPI_Request * request))
-{
-    API_ENTER();
-    NOT_NULL(request);
-    err = start(*request);
-    API_LEAVE(NULL);
-}
-
-MPI_FN(int, Startall, (int count, MPI_Request requests[]))
-{
-    API_ENTER();
-    CHECK(check_array(count, requests, "count"));
-    for (int i = 0; i < count; i++)
-        CHECK(start(requests[i]));
     API_LEAVE(NULL);
 }

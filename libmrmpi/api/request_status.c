@@ -5,11 +5,35 @@
  */
 #include "libmrmpi/api/request.h"
 
+MPI_FN(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *status))
+{
+    struct mr_request *r;
+    API_ENTER();
+    NOT_NULL(flag);
+    NOT_NULL(status);
+    *flag = 1;
+    api_status_empty(status);
+    if (request == MPI_REQUEST_NULL)
+        goto out;
+    CHECK(api_request(request, &r));
+    struct mr_request *l = live(r);
+    if (!l)
+        goto out;
+    *flag = done(l) || mr_test(l);
+    if (!*flag)
+        goto out;
+    if (l->kind == MR_REQ_GENERALIZED)
+        err = api_grequest_query(l, status);
+    else if (l->kind != MR_REQ_COLL && l->kind != MR_REQ_RMA)
+        api_status(status, &l->status);
+    API_LEAVE(NULL);
+}
+
 /* Some requests, and what a look at them has found. */
 struct look {
     int count;
     const MPI_Request *handles;
-    int wanted; /* so many, or all that are active, are enough */
+    int wanted;                  /* so many, or all that are active, are enough */
     int active, complete, first; /* how many are active, and of these complete; the first complete one */
     enum mr_err err;             /* a handle is bad */
 };

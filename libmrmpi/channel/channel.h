@@ -99,8 +99,8 @@ struct mr_claims; /* channel/shm_claim.h */
 typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
 
 /*
- *  All of init, ready, finalize, drained, lingers, reserve, send_made, lend, advertise, withdraw, put, read, move,
- *  writer_open, get, claims, control may be NULL: nothing to do, or not supported.
+ * All of init, ready, finalize, drained, lingers, reserve, peek, taken, send_made, lend, advertise, withdraw, put,
+ * read, move, writer_open, get, claims, control may be NULL: nothing to do, or not supported.
  */
 struct mr_channel_ops {
     const char *name;
@@ -123,6 +123,9 @@ struct mr_channel_ops {
     int (*send)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* as mr_vc_send */
     /* as mr_vc_send_short; only for what says mr_vc_front.short_below */
     bool (*send_short)(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx);
+    /* as mr_vc_peek and mr_vc_taken, but for the order of packets; NULL: nothing can be taken so */
+    const void *(*peek)(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr);
+    void (*taken)(struct mr_vc *vc);
     /* as mr_vc_send_made; NULL: the payload is made in scratch and sent from there */
     int (*send_made)(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                      const void *what);

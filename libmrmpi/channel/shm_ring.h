@@ -81,6 +81,26 @@ static inline int mr_ring_peek_brief(struct mr_ring_reader *r, const struct mr_r
 }
 
 /*
+ * The payload at the head, and *hdr, if that is a brief packet with this context, rank and tag (negative: any); else
+ * NULL. Valid until mr_ring_release.
+ */
+static inline const void *mr_ring_peek_wanted(struct mr_ring_reader *r, int rank, int tag, uint32_t ctx,
+                                              struct mr_hdr *hdr)
+{
+    const struct mr_ring_slot *s = &r->ring->slots[r->slot & (r->shape.num_slots - 1)];
+    const void *payload;
+    uint32_t word;
+    size_t len;
+
+    if (__atomic_load_n(&s->seq, __ATOMIC_ACQUIRE) != (uint32_t)(r->slot + 1))
+        return NULL;
+    word = *(volatile const uint32_t *)&s->len;
+    if (!(word & MR_RING_BRIEF) || s->brief.ctx != ctx || s->brief.rank != rank || (tag >= 0 && s->brief.tag != tag))
+        return NULL;
+    return mr_ring_peek_brief(r, s, word, hdr, &payload, &len) > 0 ? payload : NULL;
+}
+
+/*
  * The packet at the head: 1 and *hdr (a copy), *payload (in the ring, valid until mr_ring_release), *len. 0: none.
  * -1: what stands there cannot be; the writer has gone mad and the ring is of no use any more. If the payload lies
  * elsewhere *payload is NULL and *far its number, which the caller has to check, as the length.

@@ -22,6 +22,14 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
                      uint32_t ctx, enum mr_send_mode mode, struct mr_request **req);
 enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm,
                      uint32_t ctx, struct mr_request **req);
+/*
+ * Those that are complete when the function returns, without a request: a short message has been sent, or one that had
+ * come is here. False: nothing has happened. *id: what mr_request_sent wants of a send; *status: a receive's.
+ */
+bool mr_isend_now(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                  uint32_t ctx, uint64_t *id);
+bool mr_irecv_now(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
+                  struct mr_status *status);
 /* The adapter has the message, or will as soon as there is room: it ends soon, whatever the receiver's program does. */
 bool mr_send_leaves(const struct mr_request *req);
 /* Instead of a collective's message: the receive that it meets ends with this error. */

@@ -21,11 +21,17 @@ static __attribute__((noinline)) void take_poison(struct mr_request *req, const 
     mr_error_detail("rank %d has met an error in this operation: %s", hdr->rank, mr_err_text(req->status.error));
 }
 
+/* An eager message of so many bytes is in this buffer now. */
+static inline void filled(struct mr_vc *vc, void *buf, size_t len)
+{
+    mr_flow_consume(vc, len);
+    if (__builtin_expect(len >= MR_BURST_LEAST, 0))
+        mr_burst_filled(&mr_pt2pt.burst, buf, len);
+}
+
 static inline void eager_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr)
 {
-    mr_flow_consume(vc, hdr->len);
-    if (__builtin_expect(hdr->len >= MR_BURST_LEAST, 0))
-        mr_burst_filled(&mr_pt2pt.burst, req->recv_buf, hdr->len);
+    filled(vc, req->recv_buf, hdr->len);
     if (__builtin_expect(hdr->flags & (MR_FLAG_POISON | MR_FLAG_ACK), 0)) {
         if (hdr->flags & MR_FLAG_POISON)
             take_poison(req, hdr);
@@ -65,14 +71,19 @@ static inline void take_eager(struct mr_request *req, struct mr_vc *vc, const st
     eager_taken(req, vc, hdr);
 }
 
+/* So many bytes end with a piece of an element, which can only come of types that do not match. */
+static __attribute__((noinline)) bool has_piece(const struct mr_type *type, size_t bytes)
+{
+    size_t grain = mr_config.check_args ? mr_type_grain(type) : 0;
+
+    return grain > 1 && bytes % grain;
+}
+
 /*
- * The message has another length than the receive's buffer: too long, or with a piece of an element at its end, which
- * can only come of types that do not match.
+ * The message has another length than the receive's buffer: it may be too long, or end with a piece of an element.
  */
 static void __attribute__((noinline)) odd_length(struct mr_request *req, const struct mr_hdr *hdr, size_t room)
 {
-    size_t grain;
-
     if (hdr->len > room) {
         req->status.bytes = room;
         req->status.error = MR_ERR_TRUNCATE;
@@ -80,12 +91,11 @@ static void __attribute__((noinline)) odd_length(struct mr_request *req, const s
                         (unsigned long long)hdr->len, hdr->rank, hdr->tag, room);
         return;
     }
-    grain = mr_config.check_args ? mr_type_grain(req->type) : 0;
-    if (grain <= 1 || hdr->len % grain == 0)
+    if (!has_piece(req->type, hdr->len))
         return;
     req->status.error = MR_ERR_TYPE;
     mr_error_detail("message of %llu bytes from rank %d, tag %d, for a type whose elements have %zu",
-                    (unsigned long long)hdr->len, hdr->rank, hdr->tag, grain);
+                    (unsigned long long)hdr->len, hdr->rank, hdr->tag, mr_type_grain(req->type));
 }
 
 void mr_recv_meet(struct mr_request *req, const struct mr_hdr *hdr)
@@ -158,6 +168,45 @@ bool mr_recv_never_comes(struct mr_comm *comm, int src)
     return src >= 0 && mr_vc_lost(mr_vc_get_peer(mr_comm_world_rank(comm, src)));
 }
 
+/* ---- taking ------------------------------------------------------------------------------------------------------ */
+
+/* So many are taken out of rings in a row before all that may have come is looked at. */
+#define TAKEN_MOST 16
+/* A blocking receive looks so often into its sender's ring, which takes less than a microsecond, before it is posted.
+ */
+#define TAKE_LOOKS 64
+
+/*
+ * The next message of a rank of this node may be taken straight out of its ring, if it is the one wanted: no message is
+ * kept that came before, and no receive is posted that could be meant. Returns its sender's channel, or NULL.
+ */
+static inline struct mr_vc *taken_from(const struct mr_type *type, int src, const struct mr_comm *comm)
+{
+    if (!mr_match_empty(&mr_pt2pt.posted) || !mr_match_empty(&mr_pt2pt.unexpected) || src < 0 || !type->contiguous ||
+        ++mr_pt2pt.num_taken % TAKEN_MOST == 0)
+        return NULL;
+    return mr_vc_known_peer(mr_comm_world_rank(comm, src));
+}
+
+/* False: it is not there, or is no message that only needs to be copied; nothing has happened. */
+static inline bool take_next(struct mr_vc *vc, void *buf, size_t room, const struct mr_type *type, int src, int tag,
+                             uint32_t ctx, struct mr_status *status)
+{
+    const void *payload;
+    struct mr_hdr hdr;
+
+    payload = mr_vc_peek(vc, src, tag, ctx, &hdr);
+    if (!payload || (hdr.len != room && (hdr.len > room || has_piece(type, hdr.len))))
+        return false;
+    mr_flow_note(vc, hdr.note);
+    if (hdr.len)
+        mr_copy_in(mr_plain(buf, type), payload, hdr.len);
+    filled(vc, buf, hdr.len);
+    *status = (struct mr_status){.source = src, .tag = hdr.tag, .bytes = hdr.len};
+    mr_vc_taken(vc);
+    return true;
+}
+
 /*
  * The receive takes a message that has come, or is posted. 0 or MR_ERR_NO_MEM. In both callers: too much for registers.
  */
@@ -210,9 +259,14 @@ enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int
 enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
                     struct mr_status *status)
 {
+    struct mr_vc *vc = taken_from(type, src, comm);
     struct mr_request req;
+    struct mr_status taken;
     enum mr_err err;
 
+    for (int i = 0; vc && i < TAKE_LOOKS; i++)
+        if (take_next(vc, buf, count * type->size, type, src, tag, ctx, status ? status : &taken))
+            return MR_SUCCESS;
     mr_request_prepare(&req, MR_REQ_RECV, comm);
     req.refs = 2; /* never freed: the protocol drops one */
     req.type = type;
@@ -223,6 +277,14 @@ enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int 
     if (status)
         *status = req.status;
     return err;
+}
+
+bool mr_irecv_now(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
+                  struct mr_status *status)
+{
+    struct mr_vc *vc = taken_from(type, src, comm);
+
+    return vc && take_next(vc, buf, count * type->size, type, src, tag, ctx, status);
 }
 
 enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_message *m, struct mr_request **out)

@@ -292,6 +292,18 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
     return MR_SUCCESS;
 }
 
+bool mr_isend_now(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                  uint32_t ctx, uint64_t *id)
+{
+    struct mr_vc *vc = short_way(comm, dest, MR_SEND_STANDARD);
+    size_t bytes = count * type->size;
+
+    if (__builtin_expect(!vc || !goes_short(vc, bytes, type), 0))
+        return false;
+    *id = mr_eager_id(mr_vc_packets(vc));
+    return send_short(vc, buf, bytes, type, tag, comm, ctx);
+}
+
 enum mr_err mr_isend_poison(enum mr_err why, int dest, int tag, struct mr_comm *comm, uint32_t ctx,
                             struct mr_request **out)
 {

@@ -65,6 +65,31 @@ struct mr_request *mr_request_start(enum mr_request_kind kind, struct mr_comm *c
     return r;
 }
 
+struct mr_request *mr_request_sent(struct mr_comm *comm, int dest, int tag, uint32_t ctx, uint64_t id)
+{
+    struct mr_request *r = mr_request_new(MR_REQ_SEND, comm);
+
+    if (!r)
+        return NULL;
+    r->peer = dest;
+    r->tag = tag;
+    r->ctx = ctx;
+    r->eager_id = id;
+    r->complete = true;
+    return r;
+}
+
+struct mr_request *mr_request_received(const struct mr_status *status)
+{
+    struct mr_request *r = mr_request_new(MR_REQ_RECV, NULL);
+
+    if (!r)
+        return NULL;
+    r->status = *status;
+    r->complete = true;
+    return r;
+}
+
 struct mr_request *mr_request_get(struct mr_request *r)
 {
     r->refs++;

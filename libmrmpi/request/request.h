@@ -88,6 +88,9 @@ struct mr_request {
 };
 
 struct mr_request *mr_request_new(enum mr_request_kind kind, struct mr_comm *comm);
+/* Requests of operations that were complete at once (mr_isend_now, mr_irecv_now). NULL: no memory. */
+struct mr_request *mr_request_sent(struct mr_comm *comm, int dest, int tag, uint32_t ctx, uint64_t id);
+struct mr_request *mr_request_received(const struct mr_status *status);
 struct mr_request *mr_request_get(struct mr_request *r);
 void mr_request_put(struct mr_request *r);
 void mr_request_complete(struct mr_request *r); /* sets complete, wakes waiters, calls on_complete */

@@ -21,6 +21,7 @@ struct mr_pt2pt {
     unsigned num_free_messages;
     size_t window;         /* of credits for eager messages, for each peer */
     struct mr_vc *holding; /* channels with sends that wait for room (flow.c) */
+    unsigned num_taken;    /* messages that receives took out of a ring, and tries (recv.c) */
     bool peer_lost;        /* some peer: receives ask whether it is theirs */
     const struct mr_above *above; /* NULL: none has registered */
     uint8_t *scratch;    /* one piece of data on its way from or to a buffer with holes */

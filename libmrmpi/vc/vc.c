@@ -156,7 +156,7 @@ bool mr_vc_copies(const struct mr_vc *vc, const void *buf, size_t len)
 }
 
 int mr_vc_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
-                 struct mr_remote *out)
+                    struct mr_remote *out)
 {
     int err;
 
@@ -327,6 +327,23 @@ static uint32_t num_received(const struct mr_vc *vc)
     return vc_of(vc)->in.expected;
 }
 
+const void *mr_vc_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr)
+{
+    const struct mr_reorder *in = &vc_of(vc)->in;
+    const void *payload;
+
+    if (!vc->ops || !vc->ops->peek)
+        return NULL;
+    payload = vc->ops->peek(vc, rank, tag, ctx, hdr);
+    return payload && hdr->seq == in->expected && !in->head ? payload : NULL;
+}
+
+void mr_vc_taken(struct mr_vc *vc)
+{
+    mr_reorder_advance(&vc_of(vc)->in);
+    vc->ops->taken(vc);
+}
+
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
 static int open_channel(const struct mr_channel_ops *ops)
@@ -468,10 +485,10 @@ static void nobody_failed(struct mr_vc *vc, int error)
 void mr_vc_quiet(void)
 {
     all.up = (struct mr_vc_upcalls){.deliver = nothing_delivered,
-                                     .noted = nothing_noted,
-                                     .put_sent = nothing_done,
-                                     .read_done = nothing_done,
-                                     .loan_ended = nothing_ended,
-                                     .put_landed = nothing_landed,
-                                     .failed = nobody_failed};
+                                    .noted = nothing_noted,
+                                    .put_sent = nothing_done,
+                                    .read_done = nothing_done,
+                                    .loan_ended = nothing_ended,
+                                    .put_landed = nothing_landed,
+                                    .failed = nobody_failed};
 }

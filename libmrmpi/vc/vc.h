@@ -127,10 +127,8 @@ static inline int mr_vc_lend(struct mr_vc *vc, struct mr_hdr *hdr, const void *p
         vc->next_seq++;
     return lent;
 }
-/*
- * Send an eager message of less than mr_vc_front.short_below bytes, while no packet waits (mr_channel_waiting is 0).
- * False: it has to go by mr_vc_send, and nothing has happened.
- */
+/* Send an eager message of less than mr_vc_front.short_below bytes, while no packet waits (mr_channel_waiting is 0).
+ * False: it has to go by mr_vc_send, and nothing has happened. */
 static inline bool mr_vc_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx)
 {
     if (__builtin_expect(!vc->ops->send_short(vc, payload, len, rank, tag, ctx), 0))
@@ -138,11 +136,12 @@ static inline bool mr_vc_send_short(struct mr_vc *vc, const void *payload, size_
     vc->next_seq++;
     return true;
 }
-/*
- * Before the first of several packets that are one message: there is memory for all of them, if they are sent at once.
- * Then they are refused only if the peer is unreachable, and it never waits for the rest of a message. 0 or negative
- * errno.
- */
+/* The payload of the next packet from the peer, without a poll, if it has come, is all of an eager message and is this
+ * one (tag negative: of any), and *hdr; it stays there until mr_vc_taken. NULL: it is not, or cannot be taken so. */
+const void *mr_vc_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr);
+void mr_vc_taken(struct mr_vc *vc); /* it has been delivered */
+/* Before several packets that are one message: there is memory for all of them, if they are sent at once. Then they are
+ * refused only if the peer is unreachable, and it never waits for the rest of a message. 0 or negative errno. */
 int mr_vc_reserve(struct mr_vc *vc, unsigned packets);
 /*
  * The same for a payload that does not lie in one piece: make writes it, to where the channel wants it if it can, else

@@ -3,7 +3,7 @@
 
 # pt2pt, channel, base: without a launcher; fake_world stands for launch and core
 FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/vc/vc.c libmrmpi/vc/reorder.c libmrmpi/channel/channel.c libmrmpi/channel/self.c \
-    libmrmpi/channel/shm.c libmrmpi/channel/shm_segment.c libmrmpi/channel/shm_copy.c libmrmpi/channel/cma.c libmrmpi/core/error.c \
+    libmrmpi/channel/shm.c libmrmpi/channel/shm_recv.c libmrmpi/channel/shm_segment.c libmrmpi/channel/shm_copy.c libmrmpi/channel/cma.c libmrmpi/core/error.c \
     $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/match/*.c) $(wildcard libmrmpi/choice/*.c) $(wildcard libmrmpi/pt2pt/*.c) $(wildcard libmrmpi/rndv/*.c) $(wildcard libmrmpi/request/*.c) $(wildcard libmrmpi/progress/*.c) $(wildcard libmrmpi/derived/*.c)
 
 TESTPROGS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt \

@@ -110,6 +110,39 @@ START_TEST(every_short_length)
 }
 END_TEST
 
+/* What is looked for is found at the head only, and a look that finds another leaves everything as it was. */
+START_TEST(only_what_is_wanted)
+{
+    static const size_t lens[] = {0, 1, 40, 105, 700};
+    struct mr_hdr hdr;
+
+    for (uint64_t n = 1; n < 200; n += 2) {
+        size_t len = lens[n % 5];
+        const uint8_t *payload;
+        int tag = (int)n, rank = -(int)n;
+        uint32_t ctx = (uint32_t)n * 7;
+
+        ck_assert_ptr_null(mr_ring_peek_wanted(&r, rank, tag, ctx, &hdr));
+        ck_assert(put(n, len));
+        ck_assert(put(n + 2, len));
+        ck_assert_ptr_null(mr_ring_peek_wanted(&r, rank, tag + 2, ctx, &hdr));
+        ck_assert_ptr_null(mr_ring_peek_wanted(&r, rank - 2, tag, ctx, &hdr));
+        ck_assert_ptr_null(mr_ring_peek_wanted(&r, rank, -1, ctx + 14, &hdr));
+        mr_ring_tell(&r);
+        payload = mr_ring_peek_wanted(&r, rank, n % 3 ? tag : -1, ctx, &hdr);
+        ck_assert_ptr_nonnull(payload);
+        ck_assert(same(&hdr, n, len));
+        for (size_t i = 0; i < len; i++)
+            ck_assert_uint_eq(payload[i], byte_of(n, i));
+        mr_ring_release(&r);
+        ck_assert_int_eq(take(n + 2, len), 1);
+        ck_assert(put(n + 1, len)); /* not a brief one */
+        ck_assert_ptr_null(mr_ring_peek_wanted(&r, rank - 1, tag + 1, ctx + 7, &hdr));
+        ck_assert_int_eq(take(n + 1, len), 1);
+    }
+}
+END_TEST
+
 /* The largest payload fits whatever the position is, as soon as the ring is empty. */
 START_TEST(largest_at_every_position)
 {
@@ -210,6 +243,7 @@ int main(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, empty_and_full);
     tcase_add_test(c, every_short_length);
+    tcase_add_test(c, only_what_is_wanted);
     tcase_add_test(c, largest_at_every_position);
     tcase_add_loop_test(c, random_sizes, 0, 4);
     tcase_add_test(c, two_threads);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Handles of operations that were complete when their call returned, which short messages often are: no request is made
+ * for them. A record, one cache line, keeps what the program may ask for; it becomes a request when somebody wants more
+ * than to complete it (api_done_request): to cancel a send, for example.
+ */
+#ifndef MRMPI_API_DONE_H
+#define MRMPI_API_DONE_H
+
+#include <string.h>
+
+#include "libmrmpi/api/arguments.h"
+
+struct api_done {
+    /* The handle of this use, or the next one: 11 kind(4) generation(16) index(10) */
+    _Alignas(64) int handle;
+    int dest, sent_tag; /* a send's, */
+    uint64_t id;        /* by which it can be asked back, */
+    struct mr_comm *comm; /* held; NULL: a receive's */
+    struct api_done *next;      /* free ones */
+    struct mr_request *request; /* that was made of it; NULL: none. api_done_unused: it is free */
+    int status[4];              /* as MPI_Status begins: all but the error, which is none */
+};
+_Static_assert(offsetof(MPI_Status, MPI_ERROR) == sizeof(((struct api_done *)0)->status), "of the same layout");
+enum { API_DONE_MOST = 1024 }; /* at a time; what is beyond has requests */
+extern MR_OWN struct api_done *const api_dones; /* [API_DONE_MOST] */
+extern MR_OWN struct api_done *api_done_free;
+extern MR_OWN struct mr_request api_done_unused;
+
+/* With keep none is used: what is not completed is told of requests (leaks.c). */
+void api_done_init(bool keep);
+struct mr_request *api_done_request(MPI_Request h); /* NULL: there is no such record, or no memory */
+void api_done_drop(MPI_Request h);                  /* of one that has a request, which is the caller's */
+
+static inline bool api_done_room(void)
+{
+    return likely(api_done_free != NULL);
+}
+
+/* There is room. */
+static inline struct api_done *api_done_new(MPI_Request *h)
+{
+    struct api_done *d = api_done_free;
+    api_done_free = d->next;
+    d->request = NULL;
+    *h = d->handle;
+    return d;
+}
+
+static inline void api_done_keep(struct api_done *d, const struct mr_status *s)
+{
+    MPI_Status st;
+    api_status(&st, s);
+    memcpy(d->status, &st, sizeof d->status);
+}
+
+static inline void api_done_sent(MPI_Request *h, struct mr_comm *c, int dest, int tag, uint64_t id)
+{
+    struct api_done *d = api_done_new(h);
+    d->comm = c;
+    c->refs++;
+    d->dest = dest;
+    d->sent_tag = tag;
+    d->id = id;
+    api_done_keep(d, &(struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG});
+}
+
+static inline void api_done_received(MPI_Request *h, const struct mr_status *s)
+{
+    struct api_done *d = api_done_new(h);
+    d->comm = NULL;
+    api_done_keep(d, s);
+}
+
+/* NULL: the handle is no such one, or has become a request. */
+static inline struct api_done *api_done_find(MPI_Request h)
+{
+    struct api_done *d = &api_dones[(uint32_t)h % API_DONE_MOST];
+    return d->handle == h && likely(!d->request) ? d : NULL;
+}
+
+static inline void api_done_release(struct api_done *d)
+{
+    uint32_t next = (uint32_t)d->handle + API_DONE_MOST;
+    d->handle = (int)(likely(next >> 26 == (3u << 4 | ABI_DONE)) ? next : next - (1u << 26));
+    d->request = &api_done_unused;
+    d->next = api_done_free;
+    api_done_free = d;
+}
+
+/* Completes it, and its status goes to the user. False: the last user of its communicator must do more. */
+static inline bool api_done_complete(struct api_done *d, MPI_Request *h, MPI_Status *status)
+{
+    if (d->comm) {
+        if (unlikely(d->comm->refs == 1))
+            return false;
+        d->comm->refs--;
+    }
+    if (status != MPI_STATUS_IGNORE)
+        memcpy(status, d->status, sizeof d->status);
+    api_done_release(d);
+    *h = MPI_REQUEST_NULL;
+    return true;
+}
+
+/* False: the handle is no such one, or there is more to do: it has become a request, or will. */
+static inline bool api_done_end(MPI_Request *h, MPI_Status *status)
+{
+    struct api_done *d = api_done_find(*h);
+    return d && api_done_complete(d, h, status);
+}
+
+#endif

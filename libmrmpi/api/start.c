@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Starting persistent requests (MPI-4.0 section 3.9). */
+#include "libmrmpi/api/request.h"
+#include "libmrmpi/derived/derived.h"
+
+static enum mr_err start(MPI_Request h)
+{
+    struct mr_request *r, *l;
+    enum mr_err err = api_request(h, &r);
+    if (err)
+        return err;
+    if (!persistent(r))
+        return mr_fail(MR_ERR_REQUEST, "the request is not a persistent one");
+    if (r->on_complete_arg)
+        return mr_fail(MR_ERR_REQUEST, "the request is active already: complete it before it is started again");
+    if (r->kind == MR_REQ_PERSISTENT_COLL)
+        err = mr_coll_restart(r->schedule, &l);
+    else if (r->kind == MR_REQ_PERSISTENT_PART)
+        err = mr_part_start(r->part, &l);
+    else if (r->kind == MR_REQ_PERSISTENT_SEND && r->mode == MR_SEND_BUFFERED)
+        err = mr_ibsend(r->send_buf, r->count, r->type, r->peer, r->tag, r->comm, r->comm->context, &l);
+    else if (r->kind == MR_REQ_PERSISTENT_SEND)
+        err = mr_isend(r->send_buf, r->count, r->type, r->peer, r->tag, r->comm, r->comm->context, r->mode, &l);
+    else
+        err = mr_irecv(r->recv_buf, r->count, r->type, r->peer, r->tag, r->comm, r->comm->context, &l);
+    if (err)
+        return err;
+    r->on_complete_arg = l;
+    r->active = true;
+    return MR_SUCCESS;
+}
+
+MPI_FN(int, Start, (MPI_Request * request))
+{
+    API_ENTER();
+    NOT_NULL(request);
+    err = start(*request);
+    API_LEAVE(NULL);
+}
+
+MPI_FN(int, Startall, (int count, MPI_Request requests[]))
+{
+    API_ENTER();
+    if (count < 0)
+        CHECK(api_bad_count(count, "count"));
+    if (count)
+        NOT_NULL(requests);
+    for (int i = 0; i < count; i++)
+        CHECK(start(requests[i]));
+    API_LEAVE(NULL);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Channel shm's inside: what its sending (shm.c) and its receiving (shm_recv.c) share. */
+#ifndef MRMPI_SHM_PEER_H
+#define MRMPI_SHM_PEER_H
+
+#include <sys/mman.h>
+
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/channel/shm_copy.h"
+#include "libmrmpi/channel/shm_ring_writer.h"
+#include "libmrmpi/channel/shm_segment.h"
+#include "libmrmpi/launch/launch.h"
+
+#define MR_SHM_POOL_MIN 4096 /* bytes; shorter payloads go into the ring's own data area */
+
+struct mr_shm_waiting { /* a packet that found its ring full */
+    struct mr_shm_waiting *next;
+    struct mr_hdr hdr;
+    size_t len;
+    uint8_t payload[];
+};
+
+struct mr_shm_peer {
+    struct mr_ring_writer writer;
+    struct mr_shm_waiting *first, **last;
+    unsigned num_waiting;
+    bool announced;
+    struct mr_ring_reader reader;
+    struct mr_pool pool; /* the peer's: where its long payloads are */
+    bool pool_mapped;
+    bool broken; /* its ring held nonsense */
+    int local;   /* its rank on the node */
+};
+
+struct mr_shm {
+    const struct mr_launch *launch;
+    int *local_of; /* [size] local rank of a world rank, -1: on another node */
+    struct mr_segment segment;
+    struct mr_box *box; /* this rank's */
+    struct mr_shm_peer *peers; /* [local_size], this rank's own entry included */
+    int *senders;              /* local ranks whose rings are polled */
+    int num_senders;
+    struct mr_copier copier; /* into this rank's pool */
+    uint32_t senders_version;
+    int num_waiting; /* packets in all queues */
+    size_t eager_max;
+    bool sleepers;
+    int num_asleep; /* threads of this process in mr_shm_sleep */
+};
+extern MR_OWN struct mr_shm mr_shm;
+
+/*
+ * All pages of a pool at once, when it is used for the first time: all will be used, and one by one that takes longer.
+ * A kernel that does not know the request maps them one by one.
+ */
+static inline struct mr_pool *mr_shm_pool(int local, int how)
+{
+    struct mr_shm_peer *p = &mr_shm.peers[local];
+
+    if (__builtin_expect(!p->pool_mapped, 0)) {
+        madvise(p->pool.lent, mr_pool_bytes(p->pool.shape), how);
+        p->pool_mapped = true;
+    }
+    return &p->pool;
+}
+
+int mr_shm_receive(void); /* number of packets */
+/* As mr_vc_peek and mr_vc_taken. */
+const void *mr_shm_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr);
+void mr_shm_taken(struct mr_vc *vc);
+struct mr_shm_peer *mr_shm_meet(struct mr_vc *vc); /* vc->data, which is not set yet */
+static inline struct mr_shm_peer *mr_shm_peer_of(struct mr_vc *vc)
+{
+    return __builtin_expect(vc->data != NULL, 1) ? vc->data : mr_shm_meet(vc);
+}
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Channel shm: packets taken out of the rings, and sleeping until there are some. */
+#include <sched.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/base/lock.h"
+#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/channel/shm_peer.h"
+
+struct mr_shm mr_shm = {.segment.fd = -1};
+
+#define POLL_BATCH 16 /* packets taken from one ring before the next has its turn */
+
+static void read_senders(void)
+{
+    struct mr_box *box = mr_shm.box;
+
+    mr_shm.senders_version = mr_box_version(box);
+    mr_shm.num_senders = 0;
+    for (int l = 0; l < mr_shm.launch->local_size; l++)
+        if (mr_box_has(box, l) && !mr_shm.peers[l].broken)
+            mr_shm.senders[mr_shm.num_senders++] = l;
+}
+
+static void give_up(int from)
+{
+    mr_log(MR_LOG_ERROR,
+           "rank %d wrote an impossible packet into shared memory (its memory may be damaged); "
+           "nothing more is taken from it",
+           mr_shm.launch->local_ranks[from]);
+    mr_shm.peers[from].broken = true;
+    read_senders();
+}
+
+/*
+ * The packet at the head of a ring, as mr_ring_peek; *chunk: the first in the sender's pool, to be given back, or none.
+ */
+static int peek_packet(int from, struct mr_hdr *hdr, const void **payload, size_t *len, uint32_t *chunk)
+{
+    struct mr_pool *pool;
+    int got;
+
+    *chunk = MR_POOL_NONE;
+    got = mr_ring_peek(&mr_shm.peers[from].reader, hdr, payload, len, chunk);
+    if (got <= 0 || *payload)
+        return got;
+    pool = mr_shm_pool(from, MADV_POPULATE_READ);
+    if (*chunk >= pool->shape.num_chunks || mr_pool_count(pool, *len) > pool->shape.num_chunks - *chunk)
+        return -1;
+    *payload = mr_pool_at(pool, *chunk);
+    return 1;
+}
+
+static int poll_sender(int from)
+{
+    struct mr_ring_reader *r = &mr_shm.peers[from].reader;
+    struct mr_hdr hdr;
+    const void *payload;
+    uint32_t chunk;
+    size_t len;
+    int n, got;
+
+    for (n = 0; n < POLL_BATCH; n++) {
+        got = peek_packet(from, &hdr, &payload, &len, &chunk);
+        if (got == 0) {
+            mr_ring_tell(r);
+            break;
+        }
+        if (got < 0 || hdr.src != (uint32_t)mr_shm.launch->local_ranks[from]) {
+            give_up(from);
+            break;
+        }
+        mr_channel_up.arrived(&hdr, payload, len);
+        if (chunk != MR_POOL_NONE)
+            mr_pool_give_back(&mr_shm.peers[from].pool, chunk, mr_pool_count(&mr_shm.peers[from].pool, len));
+        mr_ring_release(r);
+    }
+    return n;
+}
+
+int mr_shm_receive(void)
+{
+    int n = 0;
+
+    if (!mr_shm.segment.base)
+        return 0;
+    if (__builtin_expect(mr_box_changed(mr_shm.box, mr_shm.senders_version), 0))
+        read_senders();
+    for (int i = 0; i < mr_shm.num_senders; i++)
+        n += poll_sender(mr_shm.senders[i]);
+    return n;
+}
+
+/* From now on short messages to it go by shm_send_short. */
+struct mr_shm_peer *mr_shm_meet(struct mr_vc *vc)
+{
+    mr_vc_set_short_below(vc, mr_shm.eager_max < MR_SHM_POOL_MIN ? mr_shm.eager_max + 1 : MR_SHM_POOL_MIN);
+    return vc->data = &mr_shm.peers[mr_shm.local_of[mr_vc_world_rank(vc)]];
+}
+
+const void *mr_shm_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr)
+{
+    struct mr_shm_peer *p = mr_shm_peer_of(vc);
+
+    return __builtin_expect(p->broken, 0) ? NULL : mr_ring_peek_wanted(&p->reader, rank, tag, ctx, hdr);
+}
+
+void mr_shm_taken(struct mr_vc *vc)
+{
+    mr_ring_release(&mr_shm_peer_of(vc)->reader);
+}
+
+static bool anything_ready(void)
+{
+    if (mr_box_changed(mr_shm.box, mr_shm.senders_version))
+        return true;
+    for (int i = 0; i < mr_shm.num_senders; i++)
+        if (mr_ring_ready(&mr_shm.peers[mr_shm.senders[i]].reader))
+            return true;
+    return false;
+}
+
+void mr_shm_sleep(uint32_t timeout_us, bool (*done)(void *arg), void *arg)
+{
+    struct mr_box *box;
+
+    if (!mr_shm.segment.base || mr_shm.num_waiting) {
+        sched_yield();
+        return;
+    }
+    box = mr_shm.box;
+    mr_box_doze(box);
+    mr_shm.num_asleep++;
+    if (!anything_ready() && !(done && done(arg))) {
+        mr_unlock();
+        mr_box_sleep(box, timeout_us);
+        mr_lock();
+    }
+    if (--mr_shm.num_asleep == 0)
+        mr_box_rise(box);
+}
+
+void mr_shm_ring(const int *world, int n)
+{
+    mr_box_order();
+    for (int i = 0; i < n; i++)
+        if (world[i] != mr_shm.launch->rank)
+            mr_box_rouse(&mr_shm.segment.boxes[mr_shm.local_of[world[i]]]);
+}
+
+void mr_shm_wake(void)
+{
+    if (mr_shm.num_asleep)
+        mr_box_wake(mr_shm.box);
+}
