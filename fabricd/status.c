@@ -3,6 +3,7 @@
 #include "fabricd/status.h"
 #include "fabricd/clock.h"
 #include "fabricd/jobs/jobs_text.h"
+#include "fabricd/jobs/orders.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,14 +45,26 @@ static void retired_text(const struct daemon *d, struct text *out)
     text_printf(out, n ? "]\n" : "");
 }
 
+/* Of all jobs that may be seen, also of those for which the answer has no room. */
+static void counts_text(const struct daemon *d, uint32_t uid, struct text *out)
+{
+    const struct policy *p = &d->current.policy;
+    for (unsigned i = 0; i < p->num_classes; i++) {
+        text_printf(out, i ? ", " : "jobs_by_class: {");
+        text_yaml_string(out, p->classes[i].name);
+        text_printf(out, ": %u", orders_jobs_of_class(d, uid, i));
+    }
+    text_printf(out, "}\n");
+}
+
 void status_text(const struct daemon *d, const struct status_view *v, struct text *out)
 {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     text_printf(out, "fabricd: {version: %s, pid: %d, host: ", MRMPI_VERSION, getpid());
     text_yaml_string(out, host);
-    text_printf(out, ", role: %s, uptime_s: %" PRIu64 ", clients: %u}\n", status_role(d),
-                seconds_since(d->started_us), v->clients);
+    text_printf(out, ", role: %s, uptime_s: %" PRIu64 ", clients: %u}\n", status_role(d), seconds_since(d->started_us),
+                v->clients);
     text_printf(out,
                 "policy: {generation: %" PRIu64 ", state: %s, nodes: %u, ports: %u, differences: %u, looked_s_ago: ",
                 d->generation, status_policy_state(d), d->nodes, d->ports, d->differences);
@@ -87,6 +100,8 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
     text_printf(out, "rails:%s\n", d->rails.n ? "" : " []");
     rails_text(out, &d->rails, "  ");
     text_put(out, text_str(v->reading), v->reading->len);
+    if (d->current.valid)
+        counts_text(d, v->jobs_of, out);
     struct text jobs = {0};
     bool more = jobs_text(&jobs, d, "  ", v->jobs_of, "", JOBS_SHOWN);
     text_printf(out, "jobs:%s\n", jobs.len ? "" : " []");

@@ -94,6 +94,11 @@ struct picture {
 
 static void line(struct picture *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+static bool has_room(const struct picture *p, unsigned lines)
+{
+    return !p->rows || p->used + lines < p->rows;
+}
+
 static void line(struct picture *p, const char *fmt, ...)
 {
     struct text t = {0};
@@ -102,7 +107,7 @@ static void line(struct picture *p, const char *fmt, ...)
     text_vprintf(&t, fmt, ap);
     va_end(ap);
     size_t len = p->columns && t.len > p->columns ? p->columns : t.len;
-    if (!p->rows || p->used + 1 < p->rows) {
+    if (has_room(p, 1)) {
         text_put(&p->out, text_str(&t), len);
         text_put(&p->out, "\n", 1);
         p->used++;
@@ -180,18 +185,10 @@ static void show_rails(struct picture *p, const struct reading *before, const st
     }
 }
 
-static unsigned jobs_of_class(struct ydoc *y, const char *class_name)
-{
-    yaml_node_t *jobs = ydoc_get(y, ydoc_root(y), "jobs"), *job;
-    unsigned n = 0;
-    for (size_t i = 0; jobs && jobs->type == YAML_SEQUENCE_NODE && (job = ydoc_item(y, jobs, i)); i++)
-        n += !strcmp(value(y, job, "class"), class_name);
-    return n;
-}
-
 static void show_classes(struct picture *p, struct ydoc *y)
 {
     yaml_node_t *classes = ydoc_get(y, ydoc_root(y), "classes"), *c;
+    yaml_node_t *jobs = ydoc_get(y, ydoc_root(y), "jobs_by_class");
     if (!classes || classes->type != YAML_SEQUENCE_NODE)
         return;
     line(p, "%s", "");
@@ -204,27 +201,40 @@ static void show_classes(struct picture *p, struct ydoc *y)
             put_values(y, ydoc_get(y, c, levels[k]), &sl);
             put_values(y, ydoc_get(y, c, lanes[k]), &vl);
         }
-        line(p, "%-16s %7s %5s %-20s %-20s %6u", value(y, c, "name"), value(y, c, "share"), value(y, c, "priority"),
-             text_str(&sl), text_str(&vl), jobs_of_class(y, value(y, c, "name")));
+        line(p, "%-16s %7s %5s %-20s %-20s %6s", value(y, c, "name"), value(y, c, "share"), value(y, c, "priority"),
+             text_str(&sl), text_str(&vl), value(y, jobs, value(y, c, "name")));
         text_free(&sl);
         text_free(&vl);
     }
 }
 
+/* Of all classes; the status names only the first of many. */
+static unsigned long count_jobs(struct ydoc *y)
+{
+    yaml_node_t *classes = ydoc_get(y, ydoc_root(y), "classes"), *c;
+    yaml_node_t *jobs = ydoc_get(y, ydoc_root(y), "jobs_by_class");
+    unsigned long n = 0;
+    for (size_t i = 0; classes && classes->type == YAML_SEQUENCE_NODE && (c = ydoc_item(y, classes, i)); i++)
+        n += strtoul(value(y, jobs, value(y, c, "name")), NULL, 10);
+    return n;
+}
+
 static void show_jobs(struct picture *p, struct ydoc *y)
 {
     yaml_node_t *jobs = ydoc_get(y, ydoc_root(y), "jobs"), *j;
+    size_t shown = 0;
     if (!jobs || jobs->type != YAML_SEQUENCE_NODE || !ydoc_item(y, jobs, 0))
         return;
     line(p, "%s", "");
     line(p, "%-16s %-16s %-10s %-12s %s", "JOB", "CLASS", "SOURCE", "USER", "SINCE");
-    for (size_t i = 0; (j = ydoc_item(y, jobs, i)); i++) {
+    for (; has_room(p, 2) && (j = ydoc_item(y, jobs, shown)); shown++) { /* a line for how many are not here */
         const char *user = value(y, j, "user");
         line(p, "%-16s %-16s %-10s %-12s %s", value(y, j, "id"), value(y, j, "class"), value(y, j, "source"),
              *user ? user : value(y, j, "uid"), value(y, j, "since"));
     }
-    if (ydoc_get(y, ydoc_root(y), "more_jobs"))
-        line(p, "and more: fabricctl job list");
+    unsigned long n = count_jobs(y);
+    if (n > shown)
+        line(p, "and %lu more: fabricctl job list", n - shown);
 }
 
 /* ---- again and again ---- */

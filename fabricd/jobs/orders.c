@@ -81,6 +81,12 @@ const struct policy_class *orders_class_of(const struct daemon *d, const struct 
     return is ? &d->current.policy.classes[job->seat - 1] : NULL;
 }
 
+unsigned orders_jobs_of_class(const struct daemon *d, uint32_t uid, unsigned class_index)
+{
+    follow_policy((struct daemon *)d);
+    return seats_held(&d->jobs.seats, uid, class_index);
+}
+
 /* What now is to have, and since when. old: as it is in the table, or NULL. */
 static void decide(struct daemon *d, const struct job *old, struct job *now)
 {

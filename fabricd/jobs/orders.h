@@ -15,6 +15,9 @@
  */
 const struct policy_class *orders_class_of(const struct daemon *d, const struct job *job, const char **source);
 
+/* How many jobs have a class of the policy in force, which there is; uid: of this user only, FD_UID_ANY: of all. */
+unsigned orders_jobs_of_class(const struct daemon *d, uint32_t uid, unsigned class_index);
+
 /*
  * The job is new, or has what is given here instead of what it had: nothing is left of a job before with this id. by
  * is who says so. since is set here. -EINVAL: the policy in force has no such class; -EBADR: it has no owner, or its

@@ -56,6 +56,14 @@ void seats_leave(struct seats *s, const struct job *job)
     free(h);
 }
 
+unsigned seats_held(const struct seats *s, uint32_t uid, unsigned class_index)
+{
+    if (uid == FD_UID_ANY)
+        return s->held[class_index];
+    const struct holder *h = find(s, uid);
+    return h ? h->held[class_index] : 0;
+}
+
 /* ---- room -------------------------------------------------------------------------------------------------------- */
 
 /* A job that looks for a class; its own seat counts as free. */
@@ -95,11 +103,15 @@ bool seats_have_room(const struct seats *s, const struct policy *p, unsigned cla
     if (has_room(&search, class_index))
         return true;
     if (why && c->jobs_max && others(&search, class_index, false) >= c->jobs_max)
-        text_printf(why, "class '%s' is full: max jobs is %u, and so many have it on this host; try again when one has "
-                         "ended\n", c->name, c->jobs_max);
+        text_printf(why,
+                    "class '%s' is full: max jobs is %u, and so many have it on this host; try again when one has "
+                    "ended\n",
+                    c->name, c->jobs_max);
     else if (why)
-        text_printf(why, "class '%s' is full for uid %u: max jobs per user is %u, and so many have it on this host; "
-                         "try again when one has ended\n", c->name, job->uid, c->user_jobs_max);
+        text_printf(why,
+                    "class '%s' is full for uid %u: max jobs per user is %u, and so many have it on this host; "
+                    "try again when one has ended\n",
+                    c->name, job->uid, c->user_jobs_max);
     return false;
 }
 

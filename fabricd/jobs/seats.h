@@ -24,6 +24,9 @@ struct seats {
 void seats_take(struct seats *s, const struct job *job);
 void seats_leave(struct seats *s, const struct job *job);
 
+/* How many jobs have the class, of all users (FD_UID_ANY) or of one. */
+unsigned seats_held(const struct seats *s, uint32_t uid, unsigned class_index);
+
 /*
  * Decide what job is to have. old: what the table has of it now, whose seat it may have again, or NULL. Changes job's
  * seat, source, full and seat_class, and counts nothing.

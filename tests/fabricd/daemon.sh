@@ -165,6 +165,16 @@ is "for programs, too" "$(fabricctl job list --json | python3 -c 'import json, s
 fabricctl status >q
 like "the status begins with some, and says where the others are" '^more_jobs: fabricctl job list$' q
 ok "one of 4,000 is changed" fabricctl job set many-2000 urgent --user 4242
+ok "how many jobs each class has is told of all of them" status_has '^jobs_by_class: \{urgent: 1, normal: 0, batch: 3999\}$'
+ok "in JSON, too" answers status 0 status
+like "as a member" '"jobs_by_class": \{"urgent": 1, "normal": 0, "batch": 3999\}' answer
+fabricctl top --interval 1 --count 1 >q
+is "top counts all of them" "$(sed -n 's/^\(urgent\|normal\|batch\) .* \([0-9]*\)$/\1 \2/p' q | xargs)" "urgent 1 normal 0 batch 3999"
+jobs_in() { grep -c '^many-' "$1"; }
+like "and says how many it has not got" "^and $((4000 - $(jobs_in q))) more: fabricctl job list\$" q
+script -q -c 'stty rows 20 columns 60; fabricctl top --interval 1 --count 1' /dev/null 2>&1 </dev/null | tr -d '\r' >q
+is "a terminal of 20 lines is filled" "$(wc -l <q)" 19
+like "and says for how many it has no room" "^and $((4000 - $(jobs_in q))) more: fabricctl job list\$" q
 cat >crowd.py <<'END'
 import os, resource, signal, socket, subprocess, sys
 path, pid, n = sys.argv[1], int(sys.argv[2]), 1000
