@@ -53,12 +53,17 @@ has() { jobs_of "$1" | grep -E -- "$2" || { jobs_of "$1"; return 1; }; }
 both() { has n1 "$1" && has n2 "$1"; }
 neither() { ! has n1 "$1" && ! has n2 "$1"; }
 waits() { [ "$(squeue -h -j "$1" -o %T)" = PENDING ]; }
-# slurmd (22.05) that takes the launch of a run for one whose prolog is still to come drains its node, and the job is held
-given_up() { [[ $(squeue -h -j "$1" -o '%T %r') = "PENDING launch_failed"* ]]; }
+# slurmd (22.05) that leaves the prolog out and then, having forgotten the run before, waits for it, gives the launch up: its
+# node is drained and the job held, with the plugin or without. Nothing but that is forgiven.
+given_up() {
+  [[ $(squeue -h -j "$1" -o '%T %r') = "PENDING launch failed"* ]] &&
+    grep -q "Waiting for JobId=$1 REQUEST_LAUNCH_PROLOG notification failed" "$tmp"/slurm/slurmd.n?.log
+}
 begins_again() {
+  local n
   if given_up "$1"; then
     echo "# Slurm has given job $1 up: it is released once more"
-    scontrol update nodename=n1,n2 state=resume
+    for n in $(sinfo -h -N -t drain -p all -o %N); do scontrol update "nodename=$n" state=resume; done
     scontrol update "jobid=$1" StartTime=now
     scontrol release "$1"
     return 1

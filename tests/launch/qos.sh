@@ -114,7 +114,7 @@ ok "where neither node knows it" within 30 neither "id: \"$job\""
 ok "and can be changed" within 10 waits "$job" # its time to begin is set when all nodes have ended it
 ok "is given another QOS there" within 10 scontrol update "jobid=$job" QOS=high StartTime=now
 ok "and begins anew" scontrol release "$job"
-ok "with that QOS's class" within 60 begins_again "$job" "class: silver, source: rule, .*qos: high.*"
+ok "with that QOS's class" within 120 begins_again "$job" "class: silver, source: rule, .*qos: high.*"
 ok "it ends" ends "$job"
 
 # ---- on the wire
