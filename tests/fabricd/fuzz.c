@@ -246,11 +246,15 @@ static void bus(const char *input)
     need(json_of_yaml(&json, text_str(&list), list.len));
     text_free(&list);
     text_free(&json);
+    uint32_t run = (uint32_t)(strlen(other) % 4);
+    is = jobs_find(&b.d->jobs, id);
+    bool later = is && run && is->run > run;
     if (!taken || strlen(id) % 2)
-        (void)order_end(&b, NULL, 0, id, &err);
+        (void)order_end(&b, NULL, 0, id, run, &err);
+    need(!later || jobs_find(&b.d->jobs, id));
     sd_bus_error_free(&err);
     while (b.d->jobs.n > 8)
-        need(!orders_job_end(b.d, b.d->jobs.job[0]->id, 0));
+        need(!orders_job_end(b.d, b.d->jobs.job[0]->id, 0, 0));
     need(b.d->jobs.seats.held[0] + b.d->jobs.seats.held[1] == b.d->jobs.n);
 }
 

@@ -51,8 +51,8 @@ SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daem
 TESTPROGS += tests/fabricd/fabric_tool
 tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/fabric/smp.c
 tests/fabricd/fabric_tool_PKGS := libibumad
-SCRIPT_TESTS += tests/fabricd/simfab.sh tests/fabricd/lock.sh tests/fabricd/trunk.sh tests/fabricd/shares.sh tests/fabricd/grants.sh tests/fabricd/binds.sh tests/fabricd/predict.sh tests/fabricd/paced.sh
-LONG_TESTS += tests/fabricd/fuzz.sh tests/fabricd/predict_all.sh tests/fabricd/binds_all.sh tests/fabricd/paced_all.sh
+SCRIPT_TESTS += tests/fabricd/simfab.sh tests/fabricd/lock.sh tests/fabricd/trunk.sh tests/fabricd/shares.sh tests/fabricd/grants.sh tests/fabricd/binds.sh tests/fabricd/predict.sh tests/fabricd/paced.sh tests/fabricd/fuzz.sh
+LONG_TESTS += tests/fabricd/fuzz_all.sh tests/fabricd/predict_all.sh tests/fabricd/binds_all.sh tests/fabricd/paced_all.sh
 
 # jobs that want the same cable; share.py runs it
 TESTPROGS += tests/fabricd/share_load
