@@ -45,7 +45,7 @@ struct mr_remote {
     uint32_t rkey[MR_RAILS_MAX]; /* by the index of the owner's rail */
     uint32_t token;  /* names the advertised region in put notifications; the owner's channel gives and reads it. Of
                         memory to be read between hosts: set of the owner's rails that have no key */
-    uint32_t serial; /* between hosts; not 0: the owner says which parts of a put have landed (bulk/track.c) */
+    uint32_t serial; /* between hosts; not 0: the owner says which parts of a put have landed (stripe/track.c) */
 };
 
 /* A short write into such memory: with its address there, and the data here. */

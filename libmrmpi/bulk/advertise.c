@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/bulk/zcopy.h"
+#include "libmrmpi/bulk/bulk.h"
+#include "libmrmpi/zcopy/zcopy.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/memory/odp.h"
 #include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/stripe/keys.h"
 
 static uint32_t rails_without(const struct mr_memory *m)
 {

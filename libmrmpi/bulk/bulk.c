@@ -8,11 +8,11 @@
  * Or the sender advertises its buffer, and the receiver reads it in the same stripes; the sender needs no notification.
  * The side that posts, writing or reading, measures the rails.
  *
- * Over links that lose writes the put is tracked: the receiver confirms what has landed (bulk/track.h). Where there are
- * only datagrams the receiver clears the sender for each batch (bulk/zcopy.h).
+ * Over links that lose writes the put is tracked: the receiver confirms what has landed (stripe/track.h). Where there
+ * are only datagrams the receiver clears the sender for each batch (zcopy/zcopy.h).
  */
-#include "libmrmpi/bulk/wlist.h"
-#include "libmrmpi/bulk/zcopy.h"
+#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/zcopy/zcopy.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,6 +23,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/memory/memory.h"
 #include "libmrmpi/view/view.h"
+#include "libmrmpi/stripe/keys.h"
 
 #define STRIPE_ALIGN  4096
 #define STRIPE_FINE   256   /* cuts of short messages are as fine as this, */

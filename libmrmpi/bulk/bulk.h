@@ -7,47 +7,14 @@
 #ifndef MRMPI_BULK_H
 #define MRMPI_BULK_H
 
-#include "libmrmpi/connect/connect.h"
-
-/* A subchannel's part in large messages. */
-struct mr_bulk_sub {
-    uint64_t queued;                             /* bytes of the stripes that were assigned to it and are not done */
-    unsigned flows;                              /* datagram batches and sends under way over it */
-    uint8_t fruitless;                           /* batches in a row of which nothing arrived */
-    struct mr_stripe_op *waiting, **waiting_end; /* stripes for which there was no room */
-};
-
-/* A peer's part in large messages. Every peer is the first member of one (mr_peers.peer_size). */
-struct mr_bulk_peer {
-    struct mr_peer base;
-    struct mr_bulk_sub *sub;         /* as base.sub; NULL: not listed yet */
-    struct mr_put *puts;             /* not yet complete */
-    struct mr_stripe_op *unassigned; /* stripes without a subchannel */
-    unsigned num_unconfirmed;        /* stripes that may have landed over a subchannel that broke */
-    struct mr_sched stripe_turn;
-    struct mr_adapt *adapt;            /* NULL: no stripe has gone over one of several subchannels */
-    struct mr_feedback *feedback;      /* the same for MR_WEIGHTS_PAPER */
-    uint8_t write_shift;               /* log2 of the longest tracked write to it; 0: not known yet */
-    uint8_t spurious;                  /* how often data was requested again that was only late */
-    struct mr_track_recv *late_recvs;  /* tracked receives that wait for what is late */
-    struct mr_dgram_recv *dgram_recvs; /* datagram receives that are open, */
-    unsigned num_late_batches;         /* their batches that wait for what is late, */
-    unsigned num_starving;             /* and those of them that wait for a queue pair */
-    struct mr_dgram_send *dgram_sends; /* datagrams that are cleared and not posted */
-    struct mr_sched dgram_turn;
-    struct mr_bulk_writer *collecting; /* writers that may have something to post (writer.c) */
-};
+#include "libmrmpi/stripe/puts.h"
 
 /* Subscribes to the events of peers; mr_peers.launch is set. */
 void mr_bulk_init(void);
-/* Devices are open: limits the cache of registrations, and chooses between pinning and on-demand paging. */
-void mr_bulk_open_memory(void);
 /* After peers have been freed. */
 void mr_bulk_finalize(void);
 /* No large message of ours is under way. */
 bool mr_bulk_is_idle(void);
-/* A look at the network has found nothing: completions are not late any more because memory was registered. */
-void mr_bulk_caught_up(void);
 /* Parts of large messages are late, or wait for a queue pair of a pool that has none free. */
 bool mr_bulk_is_late(void);
 /*
@@ -58,28 +25,6 @@ bool mr_bulk_is_late(void);
 int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                       struct mr_remote *out);
 void mr_bulk_withdraw(struct mr_region *region);
-/*
- * The message had better be copied by both sides, packet by packet and at the same time, than have its memory
- * registered, by one side after the other and with one device after the other, and perhaps for this time only: it is
- * short, and its memory has not been used since it was mapped. Remembers that it is used now.
- */
-bool mr_bulk_copies(const struct mr_peer *p, const void *buf, size_t len);
-#define MR_BULK_COPIED (128u << 10) /* bytes, for each device: copied in the 10.5 us that a registration takes */
-#define MR_BULK_COPIED_FAST (160u << 10) /* the same with one device, whose rail carries more than is copied */
-/*
- * Memory is registered with one device first, and with the others when it is used again: one of our rails to the peer
- * carries more than a processor copies, and what is read could not be registered with all of them in the time that they
- * save. Messages are read, not written.
- */
-bool mr_bulk_one_suffices(const struct mr_peer *p);
-unsigned mr_bulk_least_devices(void); /* with so many memory is registered at first, at least */
-#define MR_BULK_COPY_MBPS 100000u /* that a processor copies: as much as an EDR rail carries */
-/*
- * Memory that packets to a peer are sent from, over the rails whose devices know it, registered until
- * mr_bulk_give_back(). NULL: it cannot be.
- */
-const struct mr_memory *mr_bulk_borrow(const struct mr_peer *p, const void *buf, size_t len);
-void mr_bulk_give_back(const struct mr_memory *m);
 /*
  * Writes len bytes at buf into what the peer has advertised. put_sent(cookie) follows, perhaps before this returns. buf
  * stays as it is until then. 0; -EMSGSIZE: it is longer than the target; -EPROTO: the target makes no sense;

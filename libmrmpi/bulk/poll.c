@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/bulk/wlist.h"
-#include "libmrmpi/bulk/zcopy.h"
+#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/zcopy/zcopy.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/stripe/keys.h"
 
 /* ---- events of peers --------------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  * of them are one list, with one doorbell and one completion: until the list is full, its owner wants it posted, or the
  * network is looked at (the peer is in the backlog meanwhile).
  */
-#include "libmrmpi/bulk/wlist.h"
+#include "libmrmpi/bulk/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 #define MRMPI_NET_INTERNAL_H
 
 #include "libmrmpi/bulk/bulk.h"
+#include "libmrmpi/stripe/keys.h"
 #include "libmrmpi/net/answers.h"
 #include "libmrmpi/net/grant.h"
 #include "libmrmpi/link/assembly.h"

@@ -79,7 +79,7 @@ struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag);
 enum mr_control {
     MR_CONTROL_BROKEN = MR_VC_KIND_CHANNEL, /* connect/: our end is broken. tag: mr_sub_tag() */
     MR_CONTROL_GONE,   /* our end has drained: nothing arrives through it any more. tag: mr_sub_tag() */
-    MR_CONTROL_ASK,    /* bulk/: has the stripe with the notification ctx landed? sreq: comes back */
+    MR_CONTROL_ASK,    /* stripe/: has the stripe with the notification ctx landed? sreq: comes back */
     MR_CONTROL_TOLD,   /* the answer. rank: 1 if it has, or is not waited for any more; 0 if not */
     MR_CONTROL_PARKED, /* connect/: we give up our connections. tag: any subchannel */
     MR_CONTROL_IDLE,   /* connect/: nothing from our end is under way on this subchannel, which retires */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What can be seen of the rails while they work: what part of large messages each gets, and the record of this rank
- * (base/record.h). verbs/ and bulk/ count by themselves; here the counters are gathered. Subchannels are seen by the
+ * (base/record.h). verbs/ and stripe/ count by themselves; here the counters are gathered. Subchannels are seen by the
  * events of peer/. All but mr_view_share() with the library's lock held. While nothing is recorded each call is a
  * branch; none is on the path of a short message.
  */

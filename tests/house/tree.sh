@@ -100,8 +100,10 @@ choice
 match core
 core
 vc channel
-net bulk view connect peer cm route channel link reliable verbs fabric
-bulk view connect peer route channel link reliable memory verbs
+net bulk stripe view connect peer cm route channel link reliable verbs fabric
+bulk zcopy stripe view connect peer route channel link reliable memory verbs
+zcopy stripe view connect peer route channel link reliable memory verbs
+stripe view connect peer route channel link reliable memory verbs
 connect peer cm route channel link reliable verbs fabric
 view peer verbs
 peer cm route channel link reliable verbs fabric

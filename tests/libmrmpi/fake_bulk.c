@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The peer, links and pools of the tests of bulk/. */
+/* The peer, links and pools of the tests of bulk/, stripe/ and zcopy/. */
 #include "tests/libmrmpi/fake_bulk.h"
 
 #include <check.h>

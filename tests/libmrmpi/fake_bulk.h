@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the tests of bulk/ share: a peer of rank 1 with two subchannels on two rails, links and pools of queue pairs
- * that only write down what is posted, and a clock that the test moves. fake_setup() begins anew.
+ * What the tests of bulk/, stripe/ and zcopy/ share: a peer of rank 1 with two subchannels on two rails, links and
+ * pools of queue pairs that only write down what is posted, and a clock that the test moves. fake_setup() begins anew.
  */
 #ifndef MRMPI_TESTS_FAKE_BULK_H
 #define MRMPI_TESTS_FAKE_BULK_H
 
-#include "libmrmpi/bulk/zcopy.h"
+#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/stripe/keys.h"
+#include "libmrmpi/zcopy/zcopy.h"
 #include "libmrmpi/verbs/post.h"
 
 enum { FAKE_SUBS = 2, FAKE_POSTS = 4096, FAKE_CONTROLS = 256, FAKE_QPS = 4, FAKE_PLACES = 64, FAKE_MTU = 1024 };

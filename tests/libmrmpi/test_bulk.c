@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/bulk/zcopy.h"
+#include "libmrmpi/bulk/bulk.h"
+#include "libmrmpi/stripe/keys.h"
+#include "libmrmpi/zcopy/zcopy.h"
 #include "libmrmpi/peer/peer.h"
 #include "libmrmpi/view/view.h"
 #include "libmrmpi/memory/odp.h"

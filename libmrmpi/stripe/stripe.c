@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stripes of large messages: posted as far as there is room and a pace allows it, measured, done. */
-#include "libmrmpi/bulk/wlist.h"
-#include "libmrmpi/bulk/track.h"
+#include "libmrmpi/stripe/wlist.h"
+#include "libmrmpi/stripe/track.h"
 
 #include <errno.h>
 #include <stdlib.h>

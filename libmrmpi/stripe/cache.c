@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/stripe/keys.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/memory/odp.h"
 #include "libmrmpi/verbs/verbs.h"

@@ -19,8 +19,8 @@
 #ifndef MRMPI_ZCOPY_H
 #define MRMPI_ZCOPY_H
 
-#include "libmrmpi/bulk/internal.h"
-#include "libmrmpi/bulk/track.h"
+#include "libmrmpi/stripe/puts.h"
+#include "libmrmpi/stripe/track.h"
 #include "libmrmpi/verbs/pool.h"
 
 /* Control messages, after those of track.h. ctx: the receiver's number for the message (mr_remote.serial). */

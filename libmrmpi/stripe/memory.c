@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/stripe/keys.h"
 #include "libmrmpi/memory/odp.h"
 #include "libmrmpi/verbs/verbs.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large messages as datagrams, the receiver's side: batches of receives are posted, cleared and settled. */
-#include "libmrmpi/bulk/zcopy.h"
+#include "libmrmpi/zcopy/zcopy.h"
 
 #include <errno.h>
 #include <stdlib.h>

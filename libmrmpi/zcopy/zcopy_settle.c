@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large messages as datagrams, the receiver's side: the datagrams of a batch are moved to their places. */
-#include "libmrmpi/bulk/zcopy.h"
+#include "libmrmpi/zcopy/zcopy.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large messages as datagrams, the sender's side: cleared blocks are posted from the program's memory. */
-#include "libmrmpi/bulk/zcopy.h"
+#include "libmrmpi/zcopy/zcopy.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Large messages as datagrams: which of them get queue pairs of the pools. The first queue pair of each message goes
  * before the second one of another; messages without one are served in the order in which they were begun.
  */
-#include "libmrmpi/bulk/zcopy.h"
+#include "libmrmpi/zcopy/zcopy.h"
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"

@@ -6,8 +6,9 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/bulk/wlist.h"
-#include "libmrmpi/bulk/track.h"
+#include "libmrmpi/stripe/wlist.h"
+#include "libmrmpi/stripe/track.h"
+#include "libmrmpi/stripe/keys.h"
 
 struct mr_bulk mr_bulk;
 

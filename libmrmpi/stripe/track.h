@@ -22,7 +22,7 @@
 #ifndef MRMPI_TRACK_H
 #define MRMPI_TRACK_H
 
-#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/stripe/puts.h"
 
 /* Control messages, after those of connect/recovery.c. tag: the round; sreq: the sender's number for the message. */
 enum mr_track_control {

@@ -10,7 +10,7 @@
 #ifndef MRMPI_BULK_BATCH_H
 #define MRMPI_BULK_BATCH_H
 
-#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/stripe/puts.h"
 #include "libmrmpi/channel/writer.h"
 
 #define MR_WLIST_WRITES MR_QP_LIST
@@ -43,15 +43,5 @@ int mr_wlist_post(struct mr_stripe_op *s, struct mr_link *l);
 /* It has been written, or with an error never will be; it is in no list. */
 void mr_wlist_end(struct mr_put *put, int error);
 void mr_wlists_free(void);
-
-/* ---- bulk.c ---- */
-/* The list is full, or goes now. s->len of its stripe is set. */
-void mr_bulk_begin_list(struct mr_put *put);
-/* The level of what a window is written or read in pieces of so many bytes. */
-uint8_t mr_bulk_write_level(size_t most);
-
-/* ---- writer.c ---- */
-void mr_writers_post(struct mr_peer *p);
-void mr_writers_end(struct mr_peer *p); /* it is lost */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lists of short writes: their memory, which is used again and again, and how they are posted. */
-#include "libmrmpi/bulk/wlist.h"
+#include "libmrmpi/stripe/wlist.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/view/view.h"
+#include "libmrmpi/stripe/keys.h"
 
 /* A put with one stripe, and its list. */
 struct whole {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large messages over links that lose writes: rounds of writes, and what the receiver confirms or misses (track.h). */
-#include "libmrmpi/bulk/track.h"
+#include "libmrmpi/stripe/track.h"
 
 #include <errno.h>
 #include <stdlib.h>

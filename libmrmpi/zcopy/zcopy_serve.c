@@ -2,7 +2,7 @@
 /* Large messages as datagrams: queue pairs for receives that wait for one, recalled from silent senders if need be. */
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/bulk/zcopy.h"
+#include "libmrmpi/zcopy/zcopy.h"
 
 #define RECALL_NS 2000000ull /* a sender that is silent for so long loses a queue pair that others wait for */
 

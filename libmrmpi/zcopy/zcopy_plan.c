@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Large messages as datagrams, the receiver's side: which subchannel carries which blocks. */
-#include "libmrmpi/bulk/zcopy.h"
+#include "libmrmpi/zcopy/zcopy.h"
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/datagram.h"

@@ -5,7 +5,7 @@
  * arrived, so the next break costs one step only. Each break halves the steps, so that even a rail that breaks before a
  * whole stripe is through carries it in the end.
  */
-#include "libmrmpi/bulk/track.h"
+#include "libmrmpi/stripe/track.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/view/view.h"
+#include "libmrmpi/stripe/keys.h"
 
 #define STEP_MIN 65536 /* of a stripe whose subchannels break */
 
