@@ -77,9 +77,13 @@ static __attribute__((noinline)) int poll_waiting(void)
 {
     int done = poll_later();
 
-    if (!done && mr_verbs.rx_due && mr_verbs.answered)
+    if (done || !mr_verbs.rx_due)
+        return done;
+    if (mr_verbs.answered)
         mr_rx_repost();
-    return done;
+    else
+        mr_rx_repost_streams();
+    return 0;
 }
 
 /* Nothing has completed. */

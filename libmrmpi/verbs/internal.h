@@ -36,6 +36,8 @@ int mr_rx_open_own(struct mr_rail *rail, struct mr_rx **out, struct ibv_qp *qp, 
 void mr_rx_rails_changed(struct mr_rx *rx);
 /* One of those in mr_verbs.rx_due, of which there are some, posts a batch. */
 void mr_rx_repost(void);
+/* Each of those that have a second batch behind the first posts one. */
+void mr_rx_repost_streams(void);
 struct ibv_srq *mr_rx_queue(const struct mr_rx *rx);
 /* None of its buffers is with the adapter. */
 bool mr_rx_is_back(const struct mr_rx *rx);

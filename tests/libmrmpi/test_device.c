@@ -45,6 +45,10 @@ void mr_rx_repost(void)
 {
 }
 
+void mr_rx_repost_streams(void)
+{
+}
+
 void mr_rx_close(struct mr_rx **rx)
 {
 }

@@ -114,6 +114,10 @@ void mr_rx_repost(void)
 {
 }
 
+void mr_rx_repost_streams(void)
+{
+}
+
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
 static struct mr_qp qp;

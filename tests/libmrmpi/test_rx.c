@@ -211,6 +211,26 @@ START_TEST(a_stream_does_not_wait)
 }
 END_TEST
 
+/* Nor does one whose packets come out of order, each kept until the next one has come, over two rails. */
+START_TEST(a_stream_that_is_kept_does_not_wait)
+{
+    keeps = true;
+    term = MR_LENT_UNTIL_TURN;
+    for (unsigned i = 0; i < 10 * DEPTH; i++) {
+        packets_come(1);
+        if (kept_of_them == 2) {
+            mr_lent_return(kept[0].lent);
+            kept[0] = kept[1];
+            kept_of_them = 1;
+        }
+        ck_assert_uint_gt(num_posted, DEPTH - 2 * BATCH - 2);
+    }
+    ck_assert_uint_eq(arrived, 10 * DEPTH);
+    ck_assert_uint_le(posts, 10 * DEPTH / BATCH);
+    mr_lent_return(kept[0].lent);
+}
+END_TEST
+
 /* What the adapter has not taken is posted another time. */
 START_TEST(some_are_refused)
 {
@@ -345,6 +365,7 @@ int main(void)
     tcase_add_test(t, what_was_sent_before_is_no_answer);
     tcase_add_test(t, there_is_time_when_nothing_comes);
     tcase_add_test(t, a_stream_does_not_wait);
+    tcase_add_test(t, a_stream_that_is_kept_does_not_wait);
     tcase_add_test(t, some_are_refused);
     tcase_add_test(t, nothing_for_a_lost_device);
     tcase_add_test(t, all_come_back);
