@@ -8,8 +8,9 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/request/protocol.h"
-#include "libmrmpi/rma/pieces.h"
+#include "libmrmpi/pieces/pieces.h"
 #include "libmrmpi/rma/state.h"
+#include "libmrmpi/rma/wire.h"
 
 /* ---- state.c: windows by context, peers, packets, waiting -------------------------------------------------------- */
 

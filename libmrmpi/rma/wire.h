@@ -49,11 +49,4 @@ struct mr_rma_op {
 };
 _Static_assert(sizeof(struct mr_rma_op) == 24, "on the wire");
 
-/* count stretches of elem bytes, stride bytes apart, the first `at` bytes from the operation's addr. */
-struct mr_rma_piece {
-    int64_t at, stride;
-    uint32_t count, elem;
-};
-_Static_assert(sizeof(struct mr_rma_piece) == 24, "on the wire");
-
 #endif

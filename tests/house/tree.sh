@@ -87,7 +87,7 @@ calls_down() { # each room of libmrmpi includes headers of rooms below it only; 
   done <<'ROOMS'
 api init rma comm core coll derived pt2pt request vc view peer include fabric memory verbs
 init rma comm coll core derived pt2pt vc view
-rma comm coll core pt2pt request vc channel
+rma comm coll pieces core pt2pt request vc channel
 comm coll core pt2pt
 coll core node pt2pt
 node core pt2pt channel
@@ -98,6 +98,7 @@ request progress choice match core vc channel
 progress vc channel
 choice
 match core
+pieces core
 core
 vc channel
 net bulk stripe view connect peer cm route channel link reliable verbs fabric

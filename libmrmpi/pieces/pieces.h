@@ -6,11 +6,17 @@
  * Data is packed: the bytes of the pieces, one after the other. The parts that a type is cut into are whole numbers of
  * basic elements.
  */
-#ifndef MRMPI_RMA_PIECES_H
-#define MRMPI_RMA_PIECES_H
+#ifndef MRMPI_PIECES_H
+#define MRMPI_PIECES_H
 
 #include "libmrmpi/core/objects.h"
-#include "libmrmpi/rma/wire.h"
+
+/* count stretches of elem bytes, stride bytes apart, the first `at` bytes from the operation's addr. */
+struct mr_rma_piece {
+    int64_t at, stride;
+    uint32_t count, elem;
+};
+_Static_assert(sizeof(struct mr_rma_piece) == 24, "on the wire");
 
 #define MR_PIECES_MAX 64
 

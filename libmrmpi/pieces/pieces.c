@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Cutting datatypes into pieces, and what is done to the memory of pieces. */
-#include "libmrmpi/rma/pieces.h"
+#include "libmrmpi/pieces/pieces.h"
 
 #include <string.h>
 
