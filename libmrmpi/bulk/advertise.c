@@ -29,7 +29,7 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
 
     if (how == MR_VC_DATAGRAMS && !mr_zcopy_can(p, len))
         return -EAGAIN;
-    if (how == MR_VC_WRITE_BACK && !mr_bulk_is_known(buf, len))
+    if (how == MR_VC_WRITE_BACK && !mr_regs_has(buf, len))
         return -EAGAIN;
     r = calloc(1, sizeof *r);
     if (!r)
@@ -41,8 +41,8 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     if (how == MR_VC_READ_ONCE)
         err = mr_bulk_register_source(p, buf, len, &r->reg);
     else
-        err = mr_bulk_register(buf, len, r->is_target || how == MR_VC_WINDOW ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE,
-                               how == MR_VC_DATAGRAMS, &r->reg);
+        err = mr_regs_get(buf, len, r->is_target || how == MR_VC_WINDOW ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE,
+                          how == MR_VC_DATAGRAMS, &r->reg);
     if (err)
         goto free_region;
     memset(out, 0, sizeof *out);
@@ -66,7 +66,7 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     return 0;
 
 release:
-    mr_bulk_release(r->reg);
+    mr_regs_release(r->reg);
 free_region:
     free(r);
     return err;
@@ -82,7 +82,7 @@ void mr_bulk_withdraw(struct mr_region *region)
         mr_track_close(r);
     else if (r->is_target)
         mr_target_close(&mr_bulk.targets, r->token);
-    mr_bulk_release(r->reg);
+    mr_regs_release(r->reg);
     free(r);
 }
 

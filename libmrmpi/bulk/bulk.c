@@ -195,11 +195,11 @@ static int register_memory(const struct job *j, struct mr_put *put)
     if (goes_inline(put->peer, j))
         return 0;
     if (!j->read)
-        return mr_bulk_register(j->buf, j->size, MR_ACCESS_SOURCE, false, &put->reg);
+        return mr_regs_get(j->buf, j->size, MR_ACCESS_SOURCE, false, &put->reg);
     put->partial = put->remote.token || mr_bulk.few;
     err = put->partial ? mr_bulk_register_sink(put->peer, j->buf, j->size, put->remote.token, &put->reg) : -ENOKEY;
     if (err == -ENOKEY && !put->remote.token)
-        err = mr_bulk_register(j->buf, j->size, MR_ACCESS_TARGET, false, &put->reg);
+        err = mr_regs_get(j->buf, j->size, MR_ACCESS_TARGET, false, &put->reg);
     return err;
 }
 
@@ -267,7 +267,7 @@ free_put:
     free(put);
 release:
     if (shape.reg)
-        mr_bulk_release(shape.reg);
+        mr_regs_release(shape.reg);
     return err;
 }
 
@@ -308,7 +308,7 @@ static int begin_datagrams(struct mr_peer *p, void *buf, size_t len, const struc
     put->level = message_level(len);
     err = mr_zcopy_begin(put);
     if (!err)
-        err = mr_bulk_register(buf, len, MR_ACCESS_SOURCE, false, &put->reg);
+        err = mr_regs_get(buf, len, MR_ACCESS_SOURCE, false, &put->reg);
     if (err)
         free(put);
     else

@@ -91,12 +91,12 @@ void mr_bulk_init(void)
 {
     memset(&mr_bulk, 0, sizeof mr_bulk);
     mr_peer_subscribe(&peer_events);
-    mr_bulk_open_cache();
+    mr_regs_open();
 }
 
 void mr_bulk_finalize(void)
 {
-    mr_bulk_close_cache();
+    mr_regs_close();
     mr_targets_free(&mr_bulk.targets);
     free(mr_bulk.tracked);
     mr_zcopy_free_posts();

@@ -105,7 +105,7 @@ static bool is_short(size_t len, bool alike)
  */
 static bool is_in_first_use(const void *buf, size_t len)
 {
-    const struct mr_reg *r = mr_regcache_look(&mr_bulk.regs, buf, len, MR_ACCESS_SOURCE);
+    const struct mr_reg *r = mr_regcache_look(&mr_regs.cache, buf, len, MR_ACCESS_SOURCE);
 
     return r && r->refs && r->uses < FIRST_USES;
 }
@@ -116,7 +116,7 @@ static struct mr_reg_wish wish_for(const struct mr_peer *p, uint32_t subs, const
     uint32_t all = devices_of(p, subs), fastest = mr_bulk.few ? fastest_devices(p, subs) : 0;
 
     if (fastest &&
-        (is_short(len, fastest == all) || is_in_first_use(buf, len) || !mr_regcache_knows(&mr_bulk.regs, buf, len)))
+        (is_short(len, fastest == all) || is_in_first_use(buf, len) || !mr_regcache_knows(&mr_regs.cache, buf, len)))
         return (struct mr_reg_wish){.devices = fastest, .first = next_of(fastest)};
     return (struct mr_reg_wish){.devices = all};
 }
@@ -127,8 +127,8 @@ int mr_bulk_register_source(const struct mr_peer *p, void *buf, size_t len, stru
     struct mr_reg_wish wish = wish_for(p, subs, buf, len);
 
     if (!wish.first)
-        return mr_bulk_register(buf, len, MR_ACCESS_SOURCE, false, out);
-    return mr_bulk_register_with(buf, len, MR_ACCESS_SOURCE, false, wish, out);
+        return mr_regs_get(buf, len, MR_ACCESS_SOURCE, false, out);
+    return mr_regs_get_with(buf, len, MR_ACCESS_SOURCE, false, wish, out);
 }
 
 int mr_bulk_register_sink(const struct mr_peer *p, void *buf, size_t len, uint32_t without, struct mr_reg **out)
@@ -137,7 +137,7 @@ int mr_bulk_register_sink(const struct mr_peer *p, void *buf, size_t len, uint32
 
     if (!subs)
         return -ENOKEY;
-    return mr_bulk_register_with(buf, len, MR_ACCESS_TARGET, false, wish_for(p, subs, buf, len), out);
+    return mr_regs_get_with(buf, len, MR_ACCESS_TARGET, false, wish_for(p, subs, buf, len), out);
 }
 
 uint32_t mr_bulk_lacking(const struct mr_put *put)
@@ -162,7 +162,7 @@ bool mr_bulk_has_no_way(const struct mr_put *put)
     if (!usable_subs(p, put->remote.token))
         return true;
     if (!mr_odp_owns(put->reg) &&
-        !mr_regcache_extend(&mr_bulk.regs, put->reg, (struct mr_reg_wish){.devices = mr_bulk_devices()}))
+        !mr_regcache_extend(&mr_regs.cache, put->reg, (struct mr_reg_wish){.devices = mr_regs_devices()}))
         return false;
     return !put->move; /* no packets would take its place: others give memory back, or the rail comes up */
 }
@@ -172,7 +172,7 @@ bool mr_bulk_copies(const struct mr_peer *p, const void *buf, size_t len)
     bool one = (mr_bulk.few || mr_verbs.num_devices == 1) && fastest_devices(p, usable_subs(p, 0));
     size_t least = one ? MR_BULK_COPIED_FAST : (size_t)MR_BULK_COPIED * mr_verbs.num_devices;
 
-    return len < least && !mr_odp_comes_first() && !mr_regcache_knows(&mr_bulk.regs, buf, len);
+    return len < least && !mr_odp_comes_first() && !mr_regcache_knows(&mr_regs.cache, buf, len);
 }
 
 const struct mr_memory *mr_bulk_borrow(const struct mr_peer *p, const void *buf, size_t len)
@@ -182,6 +182,11 @@ const struct mr_memory *mr_bulk_borrow(const struct mr_peer *p, const void *buf,
     struct mr_reg *r;
 
     if (!fastest)
-        wish.devices = mr_bulk_devices();
-    return mr_bulk_register_with((void *)buf, len, MR_ACCESS_SOURCE, false, wish, &r) ? NULL : &r->memory;
+        wish.devices = mr_regs_devices();
+    return mr_regs_get_with((void *)buf, len, MR_ACCESS_SOURCE, false, wish, &r) ? NULL : &r->memory;
+}
+
+void mr_bulk_give_back(const struct mr_memory *m)
+{
+    mr_regs_release(container_of((struct mr_memory *)m, struct mr_reg, memory));
 }

@@ -6,33 +6,20 @@
 #ifndef MRMPI_STRIPE_KEYS_H
 #define MRMPI_STRIPE_KEYS_H
 
+#include "libmrmpi/memory/use.h"
 #include "libmrmpi/stripe/puts.h"
 
 /* ---- cache.c ---- */
-void mr_bulk_open_cache(void);
-void mr_bulk_close_cache(void);
 /* Devices are open: limits the cache of registrations, and chooses between pinning and on-demand paging. */
 void mr_bulk_open_memory(void);
 /* A look at the network has found nothing: completions are not late any more because memory was registered. */
 void mr_bulk_caught_up(void);
 
-/* ---- memory.c ---- */
-/*
- * Registers a message's memory, or finds it registered. pinned: its pages must be present, since the sender does not
- * wait for them. 0; negative errno: that was logged. mr_bulk_release gives it back.
- */
-int mr_bulk_register(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out);
-int mr_bulk_register_with(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg_wish wish,
-                          struct mr_reg **out);
-void mr_bulk_release(struct mr_reg *r);
-uint32_t mr_bulk_devices(void);                     /* set of those that work */
-bool mr_bulk_is_known(const void *buf, size_t len); /* to all of them, to be written */
-
 /* ---- keys.c ---- */
 /* Subchannels that may not carry large messages now, without RDMA or refused by the policy: set. */
 uint32_t mr_stripe_excluded(const struct mr_peer *p);
 /*
- * mr_bulk_register for memory that the peer reads, and for what is read into: with one device if it has not been used
+ * mr_regs_get for memory that the peer reads, and for what is read into: with one device if it has not been used
  * before (mr_bulk_one_suffices). without: set of the peer's rails that have no key. -ENOKEY: no other leads there now.
  */
 int mr_bulk_register_source(const struct mr_peer *p, void *buf, size_t len, struct mr_reg **out);

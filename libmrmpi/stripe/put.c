@@ -45,7 +45,7 @@ void mr_bulk_finish(struct mr_put *put)
     if (put->track)
         put->track->ops->free(put);
     if (put->reg)
-        mr_bulk_release(put->reg);
+        mr_regs_release(put->reg);
     for (unsigned i = 0; i < put->num; i++)
         mr_stripe_queue_on(&put->stripe[i], NULL);
     if (put->list) {

@@ -12,9 +12,8 @@
 #include "libmrmpi/reliable/filter.h"
 #include "libmrmpi/route/adapt.h"
 #include "libmrmpi/route/feedback.h"
-#include "libmrmpi/memory/memory.h"
+#include "libmrmpi/memory/use.h"
 #include "libmrmpi/verbs/post.h"
-#include "libmrmpi/memory/regcache.h"
 
 _Static_assert(MR_SUBS_MAX <= MR_STRIPES_MAX, "one notification tells all stripes");
 
@@ -49,12 +48,9 @@ struct mr_bulk_peer {
 
 /* For all peers. */
 struct mr_bulk {
-    struct mr_regcache regs;
     struct mr_targets targets;
     struct mr_track_recvs *tracked; /* NULL: none yet */
     unsigned open_puts;
-    unsigned away; /* as in route/adapt.h: memory was registered, or given back */
-    bool behind;
     unsigned num_late;                            /* tracked receives and datagram batches that wait for what is late */
     struct mr_dgram_recv *starved, **starved_end; /* those that wait for a queue pair, in order (zcopy_wait.c) */
     unsigned starving;                            /* so many */

@@ -88,7 +88,7 @@ void mr_wlists_free(void)
 /* Adapters of one host may take data of different lengths with their requests. 0 or a negative errno. */
 static __attribute__((noinline)) int register_data(struct mr_put *put)
 {
-    return put->reg ? 0 : mr_bulk_register(put->list->data, sizeof put->list->data, MR_ACCESS_SOURCE, false, &put->reg);
+    return put->reg ? 0 : mr_regs_get(put->list->data, sizeof put->list->data, MR_ACCESS_SOURCE, false, &put->reg);
 }
 
 /* The first write behind so many bytes. */

@@ -19,6 +19,7 @@
 struct fake fake;
 struct mr_peers mr_peers;
 struct mr_verbs mr_verbs;
+struct mr_regs mr_regs;
 
 uint64_t mr_clock_ns(void)
 {
@@ -34,23 +35,23 @@ uint32_t mr_memory_lkey(const struct mr_memory *m, const struct mr_rail *rail)
 
 static struct mr_reg everything;
 
-int mr_bulk_register(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out)
+int mr_regs_get(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out)
 {
     *out = &everything;
     return 0;
 }
 
-int mr_bulk_register_with(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg_wish wish,
-                          struct mr_reg **out)
+int mr_regs_get_with(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg_wish wish,
+                     struct mr_reg **out)
 {
-    return mr_bulk_register(buf, len, access, pinned, out);
+    return mr_regs_get(buf, len, access, pinned, out);
 }
 
-void mr_bulk_release(struct mr_reg *r)
+void mr_regs_release(struct mr_reg *r)
 {
 }
 
-uint32_t mr_bulk_devices(void)
+uint32_t mr_regs_devices(void)
 {
     return 1;
 }
@@ -435,8 +436,8 @@ void fake_setup(enum mr_link_kind kind)
         s->state = MR_SUB_OPEN;
         s->num_links = 1;
         s->link = calloc(1, sizeof *s->link);
-        *s->link = (struct mr_link){
-            .ops = &ops, .owner = s, .rail = s->rail, .kind = (uint8_t)kind, .state = MR_LINK_OPEN};
+        *s->link =
+            (struct mr_link){.ops = &ops, .owner = s, .rail = s->rail, .kind = (uint8_t)kind, .state = MR_LINK_OPEN};
         for (unsigned l = 0; l < MR_LEVELS; l++)
             s->level[l] = s->link;
         b->sub[i].waiting_end = &b->sub[i].waiting;

@@ -195,8 +195,8 @@ endif
 # Large messages over links of the test's own
 TESTPROGS += tests/libmrmpi/test_bulk
 UNIT_TESTS += tests/libmrmpi/test_bulk
-tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/bulk/,bulk.c advertise.c) $(addprefix libmrmpi/stripe/,memory.c keys.c put.c wlist.c stripe.c moves.c) libmrmpi/reliable/filter.c $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
-    libmrmpi/memory/regcache.c $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)
+tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/bulk/,bulk.c advertise.c) $(addprefix libmrmpi/stripe/,keys.c put.c wlist.c stripe.c moves.c) libmrmpi/reliable/filter.c $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
+    $(addprefix libmrmpi/memory/,regcache.c use.c) $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)
 tests/libmrmpi/test_bulk_PKGS := check
 tests/libmrmpi/test_bulk_LDLIBS := -lpthread
 

@@ -147,6 +147,29 @@ static void take_away(struct mr_memory *m)
     memset(m, 0, sizeof *m);
 }
 
+void mr_odp_close(void)
+{
+}
+
+bool mr_memory_watched(void)
+{
+    return true;
+}
+
+void mr_memory_watch_for(struct mr_regcache *c)
+{
+}
+
+int mr_memory_add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m)
+{
+    return add(addr, len, access, devices, m);
+}
+
+void mr_memory_deregister(struct mr_memory *m)
+{
+    take_away(m);
+}
+
 static int take_part(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx)
 {
     unsigned i = (unsigned)((struct mr_sub *)l->owner - mr_peers.peer[1]->sub);
@@ -251,7 +274,7 @@ static struct mr_peer *make_peer(void)
 
     setenv("MRMPI_STRIPE_MIN", "16K", 1);
     ck_assert_int_eq(mr_config_init(), 0);
-    mr_regcache_init(&mr_bulk.regs, &backend, 0, false);
+    mr_regcache_init(&mr_regs.cache, &backend, 0, false);
     memset(added, 0, sizeof added);
     read_error = 0;
     set_policies();
@@ -362,10 +385,10 @@ START_TEST(memory_may_be_on_demand)
         }
         put(p, buf);
         ck_assert_uint_eq(mr_stats[MR_STAT_REG_MISSES], !on_demand || cannot_pin);
-        ck_assert_uint_eq(mr_bulk.regs.entries, !on_demand);
+        ck_assert_uint_eq(mr_regs.cache.entries, !on_demand);
         complete(0);
         complete(1);
-        ck_assert_uint_eq(mr_bulk.regs.entries, 0);
+        ck_assert_uint_eq(mr_regs.cache.entries, 0);
     }
     on_demand = cannot_pin = false;
     free(buf);
@@ -469,8 +492,8 @@ static struct mr_peer *make_fast_peer(uint32_t first, uint32_t second)
 
     mr_bulk.few = true;
     mr_bulk.home = SUBS - 1;
-    mr_bulk.regs.keep = true;
-    mr_bulk.regs.max_bytes = SIZE_MAX;
+    mr_regs.cache.keep = true;
+    mr_regs.cache.max_bytes = SIZE_MAX;
     for (unsigned i = 0; i < SUBS; i++) {
         mr_verbs.rail[i].rate_mbps = i ? second : first;
         ((struct mr_address *)p->address)->rail[i].rate_mbps = i ? second : first;
@@ -513,7 +536,7 @@ START_TEST(new_memory_is_known_to_one_device)
     ck_assert_uint_eq(posted[0], LEN / PART + LEN / PART / 2);
     complete(0);
     complete(1);
-    mr_regcache_clear(&mr_bulk.regs);
+    mr_regcache_clear(&mr_regs.cache);
     free(buf);
 }
 END_TEST
@@ -547,7 +570,7 @@ START_TEST(slow_rails_are_all_needed)
     expect_added(1, 1);
     complete(0);
     complete(1);
-    mr_regcache_clear(&mr_bulk.regs);
+    mr_regcache_clear(&mr_regs.cache);
     free(buf);
 }
 END_TEST
@@ -560,7 +583,7 @@ START_TEST(of_unequal_rails_the_fast_one_is_enough)
     ck_assert_int_eq(read_into(p, buf, 0), 0);
     expect_added(0, 1);
     complete(1);
-    mr_regcache_clear(&mr_bulk.regs);
+    mr_regcache_clear(&mr_regs.cache);
     free(buf);
 }
 END_TEST
@@ -584,7 +607,7 @@ START_TEST(without_a_key_nothing_is_read)
     mr_stripes_resume(p);
     ck_assert_ptr_null(mr_bulk_of(p)->puts);
     ck_assert_uint_eq(posted[0], 0);
-    mr_regcache_clear(&mr_bulk.regs);
+    mr_regcache_clear(&mr_regs.cache);
     free(buf);
 }
 END_TEST
@@ -605,7 +628,7 @@ START_TEST(another_device_takes_over)
     ck_assert_uint_gt(posted[1], 0);
     while (mr_bulk_of(p)->puts)
         complete(1);
-    mr_regcache_clear(&mr_bulk.regs);
+    mr_regcache_clear(&mr_regs.cache);
     free(buf);
 }
 END_TEST
@@ -649,7 +672,7 @@ START_TEST(a_window_waits_for_a_key)
     while (mr_bulk_of(p)->puts)
         complete(1);
     ck_assert_uint_eq(moved, 2);
-    mr_regcache_clear(&mr_bulk.regs);
+    mr_regcache_clear(&mr_regs.cache);
     free(buf);
 }
 END_TEST
@@ -673,7 +696,7 @@ START_TEST(waits_while_none_is_up)
     ck_assert_ptr_null(mr_bulk_of(p)->unassigned);
     while (mr_bulk_of(p)->puts)
         complete(0);
-    mr_regcache_clear(&mr_bulk.regs);
+    mr_regcache_clear(&mr_regs.cache);
     free(buf);
 }
 END_TEST
@@ -690,7 +713,7 @@ START_TEST(memory_is_borrowed_from_one)
     ck_assert(mr_memory_is_on(m, &mr_verbs.rail[0]) && !mr_memory_is_on(m, &mr_verbs.rail[1]));
     mr_bulk_give_back(m);
     mr_bulk_give_back(again);
-    mr_regcache_clear(&mr_bulk.regs);
+    mr_regcache_clear(&mr_regs.cache);
     free(buf);
 }
 END_TEST

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Registrations as they are used: found in the cache, paged on demand, or made. With the library's lock.
+ */
+#ifndef MRMPI_MEMORY_USE_H
+#define MRMPI_MEMORY_USE_H
+
+#include "libmrmpi/memory/regcache.h"
+
+struct mr_regs {
+    struct mr_regcache cache;
+    /* To register memory, and to give it back, takes microseconds in which completions are not found: how often that
+     * was; and nothing has been found to be idle since (route/adapt.h). */
+    unsigned away;
+    bool behind;
+};
+extern struct mr_regs mr_regs;
+
+void mr_regs_open(void);
+void mr_regs_close(void);
+/*
+ * Registers memory, or finds it registered. pinned: its pages must be present, since the sender does not wait for them.
+ * 0; negative errno: that was logged. mr_regs_release() gives it back.
+ */
+int mr_regs_get(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out);
+int mr_regs_get_with(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg_wish wish,
+                     struct mr_reg **out);
+void mr_regs_release(struct mr_reg *r);
+/* It is registered with all devices, to be written. */
+bool mr_regs_has(const void *buf, size_t len);
+uint32_t mr_regs_devices(void); /* set of those that work */
+
+#endif
