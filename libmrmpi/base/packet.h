@@ -66,6 +66,8 @@ enum mr_vc_caps {
     MR_VC_ONE_OUTRUNS = 128, /* one of its rails carries more than a processor copies */
     MR_VC_WRITE_BACK = 512, /* messages that cross are better written; for mr_vc_advertise: as MR_VC_PUT, -EAGAIN if not
                                all devices know the memory */
+    MR_VC_ATTACHED = 1024, /* as MR_VC_WINDOW, for memory that may be withdrawn while others know it: nothing reaches it
+                              from then on */
     MR_VC_READ_ONCE = 256, /* for mr_vc_advertise: as MR_VC_READ, but it may fail with -ENOKEY if rails fail */
 };
 

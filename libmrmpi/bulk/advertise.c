@@ -21,6 +21,14 @@ static uint32_t rails_without(const struct mr_memory *m)
     return set;
 }
 
+static void release(struct mr_bulk_region *r)
+{
+    if (r->alone)
+        mr_regs_end_alone(r->reg);
+    else
+        mr_regs_release(r->reg);
+}
+
 int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                       struct mr_remote *out)
 {
@@ -38,7 +46,10 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     r->addr = buf;
     r->len = len;
     r->is_target = how == MR_VC_PUT || how == MR_VC_WRITE_BACK || how == MR_VC_DATAGRAMS;
-    if (how == MR_VC_READ_ONCE)
+    r->alone = how == MR_VC_ATTACHED;
+    if (r->alone)
+        err = mr_regs_get_alone(buf, len, &r->reg);
+    else if (how == MR_VC_READ_ONCE)
         err = mr_bulk_register_source(p, buf, len, &r->reg);
     else
         err = mr_regs_get(buf, len, r->is_target || how == MR_VC_WINDOW ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE,
@@ -66,7 +77,7 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     return 0;
 
 release:
-    mr_regs_release(r->reg);
+    release(r);
 free_region:
     free(r);
     return err;
@@ -82,7 +93,7 @@ void mr_bulk_withdraw(struct mr_region *region)
         mr_track_close(r);
     else if (r->is_target)
         mr_target_close(&mr_bulk.targets, r->token);
-    mr_regs_release(r->reg);
+    release(r);
     free(r);
 }
 

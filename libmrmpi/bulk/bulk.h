@@ -19,8 +19,8 @@ bool mr_bulk_is_idle(void);
 bool mr_bulk_is_late(void);
 /*
  * Registers [buf, buf + len) for the peer and describes it in *out; how: MR_VC_PUT and MR_VC_DATAGRAMS are written,
- * MR_VC_WINDOW both, others read. *region is the caller's until mr_bulk_withdraw(). 0; -EAGAIN: no datagrams now;
- * -ENOMEM or another negative errno.
+ * MR_VC_WINDOW and MR_VC_ATTACHED both, others read. *region is the caller's until mr_bulk_withdraw(). 0; -EAGAIN: no
+ * datagrams now; -ENOMEM or another negative errno.
  */
 int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                       struct mr_remote *out);

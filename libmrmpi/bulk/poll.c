@@ -18,7 +18,7 @@ static void fail_puts(struct mr_peer *p)
 
     mr_bulk_of(p)->unassigned = NULL;
     p->needed = false;
-    mr_bulk_of(p)->num_unconfirmed = 0;
+    mr_bulk_of(p)->num_unconfirmed = mr_bulk_of(p)->num_refused = 0;
     mr_zcopy_peer_ended(p);
     mr_writers_end(p);
     for (unsigned i = 0; mr_bulk_of(p)->sub && i < p->num_subs; i++) {

@@ -91,6 +91,7 @@ struct mr_vc_lender {
 /* Data on its way between the program's memory and that of a window (mr_vc_move); its owner embeds it. */
 struct mr_vc_move {
     void (*done)(struct mr_vc_move *m, int error); /* negative errno: none or some of it has been moved */
+    bool attached; /* it is advertised as MR_VC_ATTACHED: the error is -EACCES if the peer has withdrawn it */
 };
 
 struct mr_claims; /* channel/shm_claim.h */

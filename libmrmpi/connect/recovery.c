@@ -150,6 +150,7 @@ static void describe_failure(const struct mr_link *l, const struct mr_wc *wc)
     const char *cause = !mr_rail_is_active(sub->rail) ? "the port here is down"
                         : wc->error == -EHOSTUNREACH  ? "its host, its process or a link on the way is gone"
                         : wc->error == -ENOBUFS       ? "it takes no packets any more"
+                        : wc->error == -EACCES        ? "memory there was given back while a transfer was under way"
                         : wc->error == -EFAULT        ? "memory was unmapped while a transfer was under way"
                         : wc->flushed                 ? "the connection broke while it served the peer"
                                                       : "the port here is going down; if not, see the device's log";
@@ -168,6 +169,7 @@ static void link_failed(struct mr_link *l, const struct mr_wc *wc)
         return;
     }
     describe_failure(l, wc);
+    sub->refused |= wc->error == -EACCES; /* that may be (bulk/moves.c), or ends the peer, too */
     mr_sub_break(sub);
     if (wc->error == -EHOSTUNREACH)
         mr_keepalive_all(sub->peer); /* what is dead of the others shows now, not one after the other */

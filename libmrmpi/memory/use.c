@@ -2,6 +2,7 @@
 #include "libmrmpi/memory/use.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
@@ -94,4 +95,32 @@ void mr_regs_release(struct mr_reg *r)
 {
     if (!mr_odp_owns(r))
         mr_regcache_put(&mr_regs.cache, r);
+}
+
+/* No more of them than the cache may have: there are other ranks' registrations, and the cache's own. */
+int mr_regs_get_alone(void *buf, size_t len, struct mr_reg **out)
+{
+    struct mr_reg *r = mr_regs.num_alone < mr_regs.cache.max_entries ? calloc(1, sizeof *r) : NULL;
+    int err;
+
+    if (!r)
+        return -ENOMEM;
+    go_away();
+    err = mr_memory_add(buf, len, MR_ACCESS_TARGET, mr_regs_devices(), &r->memory);
+    if (err) {
+        mr_log(MR_LOG_DEBUG, "%zu attached bytes at %p cannot be registered: %s", len, buf, strerror(-err));
+        free(r);
+        return err;
+    }
+    mr_regs.num_alone++;
+    *out = r;
+    return 0;
+}
+
+void mr_regs_end_alone(struct mr_reg *r)
+{
+    go_away();
+    mr_memory_deregister(&r->memory);
+    mr_regs.num_alone--;
+    free(r);
 }

@@ -13,6 +13,7 @@ struct mr_regs {
      * was; and nothing has been found to be idle since (route/adapt.h). */
     unsigned away;
     bool behind;
+    size_t num_alone; /* registrations outside of the cache */
 };
 extern struct mr_regs mr_regs;
 
@@ -26,6 +27,12 @@ int mr_regs_get(void *buf, size_t len, enum mr_access access, bool pinned, struc
 int mr_regs_get_with(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg_wish wish,
                      struct mr_reg **out);
 void mr_regs_release(struct mr_reg *r);
+/*
+ * The same bytes and no others, outside of the cache, pinned, with all devices and to be written: when it has ended no
+ * key reaches them any more. Of errors nothing is said: it goes without.
+ */
+int mr_regs_get_alone(void *buf, size_t len, struct mr_reg **out);
+void mr_regs_end_alone(struct mr_reg *r);
 /* It is registered with all devices, to be written. */
 bool mr_regs_has(const void *buf, size_t len);
 uint32_t mr_regs_devices(void); /* set of those that work */

@@ -173,7 +173,7 @@ unsigned mr_net_caps(int rank, size_t len)
     if (mr_net.by_ring && mr_kind_is(bulk, MR_IS_RING))
         return 0; /* they go through its ring, in packets */
     if (mr_kind_is(bulk, MR_IS_READING))
-        return mr_net.caps | datagrams | (mr_net.caps & MR_VC_READ ? MR_VC_WINDOW : 0u) |
+        return mr_net.caps | datagrams | (mr_net.caps & MR_VC_READ ? MR_VC_WINDOW | MR_VC_ATTACHED : 0u) |
                (mr_net.caps & MR_VC_READ_FIRST && !mr_peers.paced && !mr_peers.ahead_limited ? MR_VC_WRITE_BACK : 0u);
     return datagrams | (bulk < MR_LINK_KINDS ? mr_net.caps & MR_VC_PUT : 0);
 }

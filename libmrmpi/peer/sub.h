@@ -41,6 +41,7 @@ struct mr_sub {
     bool closing;         /* nothing new goes over it: the peer's connections are given up (connect/) */
     uint8_t generation;   /* of its queue pairs, the present or the next ones; wraps */
     uint8_t peer_from;    /* those of the peer before this generation are gone */
+    bool refused;         /* it broke since the peer's adapter refused an access to memory */
     enum mr_sub_state state;
     unsigned num_links;   /* that there is memory for; some may be closed */
     struct mr_link *link; /* NULL: it was never opened */

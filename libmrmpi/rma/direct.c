@@ -5,6 +5,7 @@
  * asked for when there is a use for them; until they are here operations go in packets. So do those whose memory here
  * is not worth to be registered, but for short writes, whose data goes with the request.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,12 @@ struct mover {
     struct mr_rma_peer *p;
     struct mr_rma_job *job;
     struct mover *next; /* of the free ones */
+    /* what it moves of attached memory, and by which keys: that may have to be done anew */
+    void *buf;
+    size_t len;
+    uint64_t addr;
+    uint32_t keys;
+    bool write;
 };
 
 static struct mover *free_movers;
@@ -47,11 +54,24 @@ void mr_direct_finalize(void)
     }
 }
 
+static mr_direct_again_fn *again;
+
+void mr_direct_init(mr_direct_again_fn *f)
+{
+    again = f;
+}
+
 static void moved(struct mr_vc_move *move, int error)
 {
     struct mover *m = container_of(move, struct mover, move);
     enum mr_err err = error ? MR_ERR_PROC_FAILED : MR_SUCCESS;
 
+    if (error == -EACCES && move->attached) {
+        mr_attached_refused(m->p, m->keys);
+        m->p->again++;
+        mr_stat_add(MR_STAT_DETACHED, 1);
+        err = again(m->p, m->job, m->buf, m->len, m->addr, m->write);
+    }
     m->p->open--;
     if (err && !m->job)
         m->p->refused = err;
@@ -74,26 +94,33 @@ void mr_direct_wait(struct mr_vc_writer *w)
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 /* The whole part is registered, once for all origins, and stays so. */
-void mr_direct_keys_asked(struct mr_rma_peer *p)
+void mr_direct_keys_asked(struct mr_rma_peer *p, const struct mr_hdr *asked)
 {
     const struct mr_win *w = p->win;
     struct mr_vc *vc = mr_rma_vc(w, p->rank);
     struct mr_remote remote = {0};
     struct mr_hdr hdr = {.kind = MR_PKT_ABOVE, .tag = MR_RMA_KEYS_ARE, .rank = w->comm->rank, .ctx = w->comm->context};
 
+    if (w->flavor == MR_WIN_DYNAMIC) {
+        mr_attached_asked(p, asked->sreq);
+        return;
+    }
     if (p->region) {
         mr_log(MR_LOG_ERROR, "rank %d asks a second time for the keys of a window", p->rank);
         return;
     }
-    if (w->size && w->flavor != MR_WIN_DYNAMIC &&
-        mr_vc_advertise(vc, w->base, w->size, MR_VC_WINDOW, &p->region, &remote))
+    if (w->size && mr_vc_advertise(vc, w->base, w->size, MR_VC_WINDOW, &p->region, &remote))
         p->region = NULL;
     hdr.len = p->region ? sizeof(remote) : 0;
     mr_vc_send(vc, &hdr, &remote, hdr.len);
 }
 
-void mr_direct_keys_are(struct mr_rma_peer *p, const void *payload, size_t len)
+void mr_direct_keys_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
+    if (p->win->flavor == MR_WIN_DYNAMIC) {
+        mr_attached_are(p, hdr, payload, len);
+        return;
+    }
     if (p->keys || len != sizeof(*p->keys))
         return;
     p->keys = malloc(sizeof(*p->keys));
@@ -113,13 +140,14 @@ void mr_direct_drop(struct mr_rma_peer *p)
     p->writer = NULL;
     free(p->keys);
     p->keys = NULL;
+    mr_attached_forget(p);
 }
 
 /* ---- moving ------------------------------------------------------------------------------------------------------ */
 
 static bool have_keys(struct mr_rma_peer *p)
 {
-    if (p->keys || p->keys_asked || p->win->flavor == MR_WIN_DYNAMIC)
+    if (p->keys || p->keys_asked)
         return p->keys;
     p->keys_asked = true;
     mr_rma_tell(p, MR_RMA_KEYS, (struct mr_hdr){0});
@@ -135,32 +163,53 @@ static bool both_copy(const struct mr_rma_peer *p, unsigned caps)
     return caps & MR_VC_GET && !p->wanted;
 }
 
-bool mr_direct_moves(struct mr_rma_peer *p, size_t len)
+/* Where len bytes at addr of p's part are for the adapters. False: they cannot be reached so, or not yet. */
+static bool find(struct mr_rma_peer *p, uint64_t addr, size_t len, struct mr_remote *there, uint32_t *keys)
 {
     unsigned caps = mr_vc_caps(mr_rma_vc(p->win, p->rank), len);
 
-    return caps & MR_VC_WINDOW && !both_copy(p, caps) && have_keys(p);
+    if (p->win->flavor == MR_WIN_DYNAMIC)
+        return caps & MR_VC_ATTACHED && mr_attached_find(p, addr, len, there, keys);
+    if (!(caps & MR_VC_WINDOW) || both_copy(p, caps) || !have_keys(p))
+        return false;
+    if (addr > p->keys->len || len > p->keys->len - addr)
+        return false;
+    *there = *p->keys;
+    there->addr += addr;
+    there->len = len;
+    return true;
+}
+
+bool mr_direct_moves(struct mr_rma_peer *p, uint64_t addr, size_t len)
+{
+    struct mr_remote there;
+    uint32_t keys;
+
+    return find(p, addr, len, &there, &keys);
 }
 
 bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write)
 {
     struct mr_vc *vc = mr_rma_vc(p->win, p->rank);
     struct mr_remote there;
+    uint32_t keys = 0;
     struct mover *m;
 
-    if (!mr_direct_moves(p, len))
-        return false;
-    if (addr > p->keys->len || len > p->keys->len - addr)
+    if (!find(p, addr, len, &there, &keys))
         return false;
     if (!(write && len <= INLINE_MOST) && mr_vc_copies(vc, buf, len))
         return false;
     m = take();
     if (!m)
         return false;
-    *m = (struct mover){.move.done = moved, .p = p, .job = j};
-    there = *p->keys;
-    there.addr += addr;
-    there.len = len;
+    *m = (struct mover){.move = {.done = moved, .attached = p->win->flavor == MR_WIN_DYNAMIC},
+                        .p = p,
+                        .job = j,
+                        .buf = buf,
+                        .len = len,
+                        .addr = addr,
+                        .keys = keys,
+                        .write = write};
     p->open++;
     if (j)
         j->parts++;

@@ -110,13 +110,18 @@ static enum mr_err ask(struct mr_rma_peer *p)
 
 enum mr_err mr_rma_flush(struct mr_rma_peer *p)
 {
-    uint32_t goal = p->issued;
+    uint32_t again;
     enum mr_err err;
 
-    post(p);
-    err = ask(p);
-    if (!err)
-        err = mr_rma_await(p, is_flushed, goal);
+    do {
+        uint32_t goal = p->issued;
+
+        again = p->again;
+        post(p);
+        err = ask(p);
+        if (!err)
+            err = mr_rma_await(p, is_flushed, goal);
+    } while (!err && p->again != again); /* what went another way meanwhile has not been asked about */
     return err ? err : mr_rma_take_refusal(p);
 }
 

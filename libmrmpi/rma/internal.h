@@ -27,6 +27,8 @@ enum mr_err mr_rma_lost(const struct mr_rma_peer *p);
 /* Until done(p, goal), or the peer is lost. */
 enum mr_err mr_rma_await(struct mr_rma_peer *p, bool (*done)(const struct mr_rma_peer *p, uint32_t goal),
                          uint32_t goal);
+/* The first region of a dynamic window that ends behind addr; num_regions: none. */
+size_t mr_win_region_at(const struct mr_win_state *s, uintptr_t addr);
 /* Memory that lasts until the next call for the same purpose; NULL: none. */
 enum mr_scratch { MR_SCRATCH_COMBINE, MR_SCRATCH_DATA, MR_SCRATCH_PACKET, MR_SCRATCH_KINDS };
 void *mr_rma_scratch(enum mr_scratch what, size_t bytes);
@@ -61,6 +63,23 @@ void mr_lock_end(struct mr_win *w);         /* nobody waits any more */
 void mr_lock_init(void);
 int mr_lock_serve_all(void); /* those that wait; number of locks given */
 
+/* ---- attached.c: keys of memory in dynamic windows ----------------------------------------------------------------
+ */
+
+/*
+ * Origin: keys of [addr, addr + len) of p's memory; *serial names what is known of it. False: they are not known, and
+ * have been asked for, or there are none.
+ */
+bool mr_attached_find(struct mr_rma_peer *p, uint64_t addr, size_t len, struct mr_remote *there, uint32_t *serial);
+void mr_attached_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_attached_gone(struct mr_rma_peer *p, const struct mr_hdr *hdr);
+void mr_attached_refused(struct mr_rma_peer *p,
+                         uint32_t serial);      /* they are of no use, until it says that they are gone */
+void mr_attached_forget(struct mr_rma_peer *p); /* all */
+/* Target. */
+void mr_attached_asked(struct mr_rma_peer *p, uint64_t addr);
+void mr_attached_withdraw(struct mr_win_region *r, bool tell); /* tell: those who know its keys, first */
+
 /* ---- direct.c: by RDMA ------------------------------------------------------------------------------------------- */
 
 /*
@@ -68,7 +87,7 @@ int mr_lock_serve_all(void); /* those that wait; number of locks given */
  * first time it only asks for the keys.
  */
 bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write);
-bool mr_direct_moves(struct mr_rma_peer *p, size_t len); /* it may be true for something of that length */
+bool mr_direct_moves(struct mr_rma_peer *p, uint64_t addr, size_t len); /* it may be true for that */
 /* The same for a short write, of which the program awaits no end of its own. False: it has to go otherwise. */
 #define MR_LISTS_MOST 16u /* lists under way to a target; then the program waits */
 void mr_direct_wait(struct mr_vc_writer *w);
@@ -82,8 +101,12 @@ static inline bool mr_direct_write(struct mr_rma_peer *p, const void *buf, size_
         mr_direct_wait(w);
     return !mr_vc_write_short(w, addr, buf, len);
 }
-void mr_direct_keys_asked(struct mr_rma_peer *p);
-void mr_direct_keys_are(struct mr_rma_peer *p, const void *payload, size_t len);
+void mr_direct_keys_asked(struct mr_rma_peer *p, const struct mr_hdr *hdr);
+void mr_direct_keys_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+/* Does another way, without waiting, what RDMA could not do in the end, since memory has been detached. */
+typedef enum mr_err mr_direct_again_fn(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len,
+                                       uint64_t addr, bool write);
+void mr_direct_init(mr_direct_again_fn *again);
 void mr_direct_drop(struct mr_rma_peer *p); /* at the window's end */
 void mr_direct_finalize(void);
 
@@ -94,8 +117,6 @@ void mr_direct_finalize(void);
  * is 0. False: not all of [addr + lo, addr + hi) belongs to it.
  */
 bool mr_win_place(const struct mr_win *w, uint64_t addr, int64_t lo, int64_t hi, char **out);
-/* The first region of a dynamic window that ends behind addr; num_regions: none. */
-size_t mr_win_region_at(const struct mr_win_state *s, uintptr_t addr);
 /* The same for pieces of it, which span [lo, hi): in a dynamic window each may be in another region. */
 bool mr_win_place_pieces(const struct mr_win *w, uint64_t addr, const struct mr_rma_piece *piece, unsigned num,
                          int64_t lo, int64_t hi, char **out);

@@ -222,7 +222,8 @@ static bool transfer_blocks(struct mr_rma_way *o, enum mr_err *err)
 
     if ((mine->contiguous && theirs->contiguous) || t->size > UINT32_MAX ||
         (!mine->contiguous && !theirs->contiguous && (mine != theirs || here->count != count)) ||
-        mr_pieces_cut(t, count, CUT_MOST, 1, MR_PIECES_MAX, is_long, NULL) || !mr_direct_moves(o->p, BLOCK_LEAST))
+        mr_pieces_cut(t, count, CUT_MOST, 1, MR_PIECES_MAX, is_long, NULL) ||
+        !mr_direct_moves(o->p, b.there, BLOCK_LEAST))
         return false;
     *err = mr_pieces_cut(t, count, CUT_MOST, 1, MR_PIECES_MAX, move_blocks, &b);
     return true;

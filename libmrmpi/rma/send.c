@@ -75,7 +75,7 @@ static enum mr_err send_parcel(const struct mr_rma_way *o, const struct parcel *
         o->p->error = err;
         return mr_rma_lost(o->p);
     }
-    if (mr_vc_waiting(o->vc) > WAITING_MOST)
+    if (!o->no_wait && mr_vc_waiting(o->vc) > WAITING_MOST)
         mr_progress_until(has_room, o->vc);
     return MR_SUCCESS;
 }
@@ -242,4 +242,22 @@ enum mr_err mr_way_long(struct mr_rma_way *o, size_t bytes)
     if (err && !get)
         free(c);
     return err ? err : carry(o, c, tag);
+}
+
+enum mr_err mr_way_again(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write)
+{
+    struct mr_rma_data here = {.buf = buf, .count = len, .type = mr_type_byte};
+    struct mr_rma_place at = {.rank = p->rank, .count = len, .type = mr_type_byte};
+    struct mr_rma_way o = {.w = p->win,
+                           .p = p,
+                           .vc = mr_rma_vc(p->win, p->rank),
+                           .job = j,
+                           .what = write ? MR_RMA_PUT_LONG : MR_RMA_GET_LONG,
+                           .from = &here,
+                           .result = &here,
+                           .at = &at,
+                           .addr = addr,
+                           .no_wait = true};
+
+    return mr_way_long(&o, len);
 }

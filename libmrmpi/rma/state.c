@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Windows by their context, their peers, packets without data, and waiting. */
+/* Windows by their context, their regions and peers, packets without data, and waiting. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +58,23 @@ void mr_win_each(void (*f)(struct mr_win *w, void *arg), void *arg)
             next = s->next;
             f(s->win, arg);
         }
+}
+
+/* ---- regions of dynamic windows ---------------------------------------------------------------------------------- */
+
+size_t mr_win_region_at(const struct mr_win_state *s, uintptr_t addr)
+{
+    size_t lo = 0, hi = s->num_regions;
+
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+
+        if (s->region[mid].end <= addr)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
 }
 
 /* ---- peers ------------------------------------------------------------------------------------------------------- */

@@ -33,6 +33,10 @@ struct mr_rma_peer {
     bool started;        /* in our access epoch, MPI_Win_start's */
     uint32_t posts;      /* its POSTs that we have not used */
     bool keys_asked;
+    struct mr_rma_known *known; /* regions of a dynamic window of which it has told the keys (attached.c): sorted */
+    size_t num_known, room_known;
+    uint32_t next_known;
+    uint32_t again;              /* operations that RDMA could not do in the end, and that went another way */
     struct mr_remote *keys;      /* of its part; NULL: not known, or there are none */
     struct mr_vc_writer *writer; /* for short writes to it; NULL: they go as others do */
     /* it is the origin, we are the target */
@@ -71,6 +75,7 @@ struct mr_rma_mutex {
 /* Memory that is attached to a dynamic window. */
 struct mr_win_region {
     uintptr_t start, end;
+    struct mr_rma_exposed *exposed; /* NULL: no peer has asked for its keys (attached.c) */
 };
 
 struct mr_lock_waiter;

@@ -7,21 +7,6 @@
 
 /* ---- where it is ------------------------------------------------------------------------------------------------- */
 
-size_t mr_win_region_at(const struct mr_win_state *s, uintptr_t addr)
-{
-    size_t lo = 0, hi = s->num_regions;
-
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-
-        if (s->region[mid].end <= addr)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 /* Regions that touch are one. */
 static bool is_attached(const struct mr_win_state *s, uint64_t first, uint64_t end)
 {
@@ -347,7 +332,7 @@ void mr_target_packet(struct mr_rma_peer *p, const struct mr_hdr *hdr, const voi
         op_packet(p, hdr, payload, len);
         break;
     case MR_RMA_KEYS:
-        mr_direct_keys_asked(p);
+        mr_direct_keys_asked(p, hdr);
         break;
     case MR_RMA_FLUSH:
         flush_asked(p, hdr, false);

@@ -22,6 +22,7 @@ struct mr_rma_way {
     const struct mr_rma_data *from, *result; /* NULL: there is none */
     const struct mr_rma_place *at;
     uint64_t addr;
+    bool no_wait; /* it is done out of a poll */
     bool in_reach;
     char *near; /* then: where it is */
 };
@@ -40,5 +41,8 @@ enum mr_err mr_way_accumulate_near(const struct mr_pieces *p, size_t offset, voi
 enum mr_err mr_way_ask(const struct mr_pieces *p, size_t offset, size_t len, const void *data, struct mr_rma_way *o);
 /* All of it, which is in one piece in the window, by a message. */
 enum mr_err mr_way_long(struct mr_rma_way *o, size_t bytes);
+
+/* mr_direct_again_fn */
+enum mr_err mr_way_again(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write);
 
 #endif

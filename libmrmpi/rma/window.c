@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Windows: made and ended together, memory attached; and what comes up from below for them. */
 #include "libmrmpi/rma/memory.h"
+#include "libmrmpi/rma/way.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,10 @@ static bool answer(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *
             p->held = true;
         return true;
     case MR_RMA_KEYS_ARE:
-        mr_direct_keys_are(p, payload, len);
+        mr_direct_keys_are(p, hdr, payload, len);
+        return true;
+    case MR_RMA_KEYS_GONE:
+        mr_attached_gone(p, hdr);
         return true;
     case MR_RMA_POST:
         p->posts++;
@@ -115,6 +119,8 @@ void mr_win_put(struct mr_win *w)
     if (s) {
         mr_win_unregister(w);
         mr_lock_end(w);
+        for (size_t i = 0; i < s->num_regions; i++)
+            mr_attached_withdraw(&s->region[i], false);
         free_peers(s);
         mr_node_memory_drop(s->memory);
         if (s->own)
@@ -386,6 +392,7 @@ enum mr_err mr_win_detach(struct mr_win *w, const void *base)
     i = mr_win_region_at(s, (uintptr_t)base);
     if (i == s->num_regions || s->region[i].start != (uintptr_t)base)
         return mr_fail(MR_ERR_RMA_ATTACH, "no memory at %p is attached", base);
+    mr_attached_withdraw(&s->region[i], true);
     s->num_regions--;
     memmove(&s->region[i], &s->region[i + 1], (s->num_regions - i) * sizeof(s->region[0]));
     return MR_SUCCESS;
@@ -414,6 +421,7 @@ void mr_rma_init(void)
     static const struct mr_above above = {.packet = packet, .peer_lost = peer_lost};
 
     mr_pt2pt_above(&above);
+    mr_direct_init(mr_way_again);
     mr_lock_init();
 }
 

@@ -11,6 +11,8 @@
  * - T POST; O COMPLETE(sreq: operations so far)
  * - T REFUSED(rreq; sreq: an error class): instead of RESULT
  * - O KEYS; T KEYS_ARE, its payload the struct mr_remote of its part; none: the part cannot be reached by RDMA
+ * - of a dynamic window: O KEYS(sreq: an address); T KEYS_ARE(sreq, rreq: the region's first byte and the one behind
+ * its last; both 0: it is in none), of that region. T KEYS_GONE(as KEYS_ARE): it is detached
  */
 #ifndef MRMPI_RMA_WIRE_H
 #define MRMPI_RMA_WIRE_H
@@ -36,6 +38,7 @@ enum mr_rma_what {
     MR_RMA_COMPLETE,
     MR_RMA_KEYS,
     MR_RMA_KEYS_ARE,
+    MR_RMA_KEYS_GONE,
 };
 
 /* The beginning of an operation's payload. Pieces follow, then data. */

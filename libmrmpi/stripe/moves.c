@@ -4,6 +4,10 @@
  * subchannel (connect/recovery.c decides when that is safe), in two steps: the second begins when the first has
  * arrived, so the next break costs one step only. Each break halves the steps, so that even a rail that breaks before a
  * whole stripe is through carries it in the end.
+ *
+ * A subchannel also breaks when the peer's adapter refuses an access. That happens to moves of attached memory which
+ * was withdrawn before we heard of it: they end with an error, the others are repeated. If there is none, keys or
+ * memory are not what they should be, and it would be the same over any other link: the peer is lost.
  */
 #include "libmrmpi/stripe/track.h"
 
@@ -52,6 +56,11 @@ static void shorten_steps(struct mr_stripe_op *s)
 /* Over another subchannel. Tracked: what is left in this round; the peer asks for the rest. */
 static void restart_stripe(struct mr_stripe_op *s)
 {
+    if (s->put->refused) {
+        s->state = MR_STRIPE_REFUSED;
+        mr_bulk_of(s->put->peer)->num_refused++;
+        return;
+    }
     if (!s->put->track)
         shorten_steps(s);
     s->state = MR_STRIPE_WAITS;
@@ -78,10 +87,48 @@ static bool is_unposted(const struct mr_stripe_op *s)
     return s->state == MR_STRIPE_WAITS && !(s->put->track && s->put->track->round);
 }
 
+/* The moves to attached memory that were under way over it; false: there are none. */
+static bool refuse_moves(const struct mr_sub *sub)
+{
+    bool found = false;
+
+    for (struct mr_put *put = mr_bulk_of(sub->peer)->puts; put; put = put->next)
+        for (unsigned i = 0; i < put->num && put->move && put->move->attached; i++)
+            if (put->stripe[i].sub == sub && put->stripe[i].state == MR_STRIPE_POSTED)
+                put->refused = found = true;
+    return found;
+}
+
+static struct mr_stripe_op *find_refused(const struct mr_peer *p)
+{
+    for (struct mr_put *put = mr_bulk_of(p)->puts; put; put = put->next)
+        for (unsigned i = 0; i < put->num; i++)
+            if (put->stripe[i].state == MR_STRIPE_REFUSED)
+                return &put->stripe[i];
+    return NULL;
+}
+
+/* What the owner of a move does then may begin others. */
+static void end_refused(struct mr_peer *p)
+{
+    struct mr_stripe_op *s;
+
+    while (mr_bulk_of(p)->num_refused && (s = find_refused(p))) {
+        mr_bulk_of(p)->num_refused--;
+        mr_stripe_finish(s, -EACCES);
+    }
+}
+
 void mr_stripes_drained(struct mr_sub *sub)
 {
     struct mr_peer *p = sub->peer;
+    bool refused = sub->refused;
 
+    sub->refused = false;
+    if (refused && !refuse_moves(sub)) {
+        mr_peer_lost(p, -EACCES);
+        return;
+    }
     mr_bulk_sub_of(sub)->waiting = NULL;
     mr_bulk_sub_of(sub)->waiting_end = &mr_bulk_sub_of(sub)->waiting;
     if (mr_bulk_of(p)->adapt)
@@ -102,6 +149,7 @@ void mr_stripes_drained(struct mr_sub *sub)
                 mr_bulk_of(p)->num_unconfirmed++;
             }
         }
+    end_refused(p);
 }
 
 static void send_question(struct mr_sub *sub, enum mr_control kind, uint32_t imm, uint64_t cookie, bool landed)
@@ -131,6 +179,7 @@ bool mr_stripes_confirm(struct mr_sub *sub)
             s->state = MR_STRIPE_ASKED;
             send_question(sub, MR_CONTROL_ASK, s->imm, (uintptr_t)s, false);
         }
+    end_refused(p);
     return true;
 }
 

@@ -32,6 +32,7 @@ struct mr_bulk_peer {
     struct mr_put *puts;             /* not yet complete */
     struct mr_stripe_op *unassigned; /* stripes without a subchannel */
     unsigned num_unconfirmed;        /* stripes that may have landed over a subchannel that broke */
+    unsigned num_refused;            /* stripes that end since their memory there was withdrawn */
     struct mr_sched stripe_turn;
     struct mr_adapt *adapt;            /* NULL: no stripe has gone over one of several subchannels */
     struct mr_feedback *feedback;      /* the same for MR_WEIGHTS_PAPER */
@@ -79,6 +80,7 @@ enum mr_stripe_state {
     MR_STRIPE_WRITTEN,     /* tracked: all of it has left; the peer has yet to confirm that it has landed */
     MR_STRIPE_UNCONFIRMED, /* written over a subchannel that broke: it may have landed */
     MR_STRIPE_ASKED,       /* the peer was asked whether it has landed */
+    MR_STRIPE_REFUSED,     /* it ends with -EACCES */
     MR_STRIPE_DONE,
 };
 
@@ -125,7 +127,7 @@ struct mr_put {
     uint32_t size;           /* bytes of each datagram; 0: by RDMA. With datagrams there are no stripes, but */
     unsigned num_sends;      /* CLEAR messages of the receiver that are not done, */
     bool landed;             /* and in the end its LANDED (zcopy_out.c) */
-    bool read;
+    bool read, refused; /* refused: the memory there of a move was withdrawn */
     bool partial;      /* read: not all devices know the memory, here or there */
     uint8_t level;     /* enum mr_level: of the whole message, by its length when it was begun */
     uint64_t begun_ns; /* if its stripes are measured */
@@ -139,7 +141,7 @@ struct mr_bulk_region {
     struct mr_reg *reg;
     void *addr;
     uint64_t len;
-    bool is_target; /* the peer's notifications name it by its token */
+    bool is_target, alone; /* the peer's notifications name it by its token; registered alone (memory/use.h) */
     uint32_t token;
     int rank;
     struct mr_track_recv *tracked; /* target over links that lose writes */

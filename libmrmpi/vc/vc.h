@@ -158,7 +158,7 @@ static inline uint32_t mr_vc_packets(const struct mr_vc *vc) /* given to mr_vc_s
 unsigned mr_vc_waiting(struct mr_vc *vc);
 /*
  * Make [buf, buf + len) reachable for the peer in the way how: to be written into (MR_VC_PUT, MR_VC_DATAGRAMS) or to be
- * read (MR_VC_GET, MR_VC_READ, MR_VC_READ_ONCE), or both (MR_VC_WINDOW). Registers it (registration cache).
+ * read (MR_VC_GET, MR_VC_READ, MR_VC_READ_ONCE), or both (MR_VC_WINDOW, MR_VC_ATTACHED). Registers it, cached or alone.
  */
 int mr_vc_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                  struct mr_remote *out);
@@ -186,9 +186,9 @@ int mr_vc_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part,
                void *cookie);
 
 /*
- * Write len bytes at buf into memory that the peer has advertised as a window's (MR_VC_WINDOW), or read them from
- * there, striped over the rails; the peer is not told. m->done follows, perhaps before this returns: by then a write is
- * in the peer's memory, and no copy of it could come later. buf stays as it is until then. len > 0.
+ * Write len bytes at buf into memory that the peer has advertised as a window's (MR_VC_WINDOW, MR_VC_ATTACHED), or
+ * read them from there, striped over the rails; the peer is not told. m->done follows, perhaps before this returns: by
+ * then a write is in the peer's memory, and no copy of it could come later. buf stays as it is until then. len > 0.
  */
 int mr_vc_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
                struct mr_vc_move *m);

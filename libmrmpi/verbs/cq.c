@@ -23,6 +23,7 @@ static int status_errno(enum ibv_wc_status status)
     case IBV_WC_RNR_RETRY_EXC_ERR:
         return -ENOBUFS;
     case IBV_WC_REM_ACCESS_ERR:
+        return -EACCES;
     case IBV_WC_LOC_PROT_ERR:
         return -EFAULT;
     case IBV_WC_LOC_LEN_ERR:

@@ -15,6 +15,7 @@
 #include "libmrmpi/peer/peer.h"
 #include "libmrmpi/view/view.h"
 #include "libmrmpi/memory/odp.h"
+#include "libmrmpi/memory/watch.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
@@ -165,9 +166,12 @@ int mr_memory_add(void *addr, size_t len, enum mr_access access, uint32_t device
     return add(addr, len, access, devices, m);
 }
 
+static unsigned alone_ended;
+
 void mr_memory_deregister(struct mr_memory *m)
 {
     take_away(m);
+    alone_ended++;
 }
 
 static int take_part(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx)
@@ -718,6 +722,35 @@ START_TEST(memory_is_borrowed_from_one)
 }
 END_TEST
 
+/* Attached memory has registrations of its own, also beside one of the cache, which end when it is withdrawn. */
+START_TEST(attached_memory)
+{
+    struct mr_peer *p = make_fast_peer(200000, 200000);
+    struct mr_region *window, *attached;
+    struct mr_remote remote;
+    char *buf = aligned_alloc(4096, LEN);
+
+    ck_assert_int_eq(mr_bulk_advertise(p, buf, LEN, MR_VC_WINDOW, &window, &remote), 0);
+    expect_added(1, 1);
+    mr_bulk_withdraw(window);
+    ck_assert_uint_eq(alone_ended, 0);
+    ck_assert_int_eq(mr_bulk_advertise(p, buf + 10, LEN - 20, MR_VC_ATTACHED, &attached, &remote), 0);
+    expect_added(2, 2);
+    ck_assert_uint_eq(remote.addr, (uintptr_t)buf + 10);
+    ck_assert_uint_eq(remote.len, LEN - 20);
+    ck_assert_uint_eq(remote.num_keys, SUBS);
+    ck_assert_uint_eq(remote.token, 0);
+    ck_assert_uint_eq(mr_regs.num_alone, 1);
+    mr_bulk_withdraw(attached);
+    ck_assert_uint_eq(alone_ended, 1);
+    ck_assert_uint_eq(mr_regs.num_alone, 0);
+    mr_regcache_limit_entries(&mr_regs.cache, 0); /* no more of them than of the cache's */
+    ck_assert_int_eq(mr_bulk_advertise(p, buf, LEN, MR_VC_ATTACHED, &attached, &remote), -ENOMEM);
+    mr_regcache_clear(&mr_regs.cache);
+    free(buf);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("all");
@@ -735,5 +768,6 @@ int main(void)
     tcase_add_test(t, a_window_waits_for_a_key);
     tcase_add_test(t, waits_while_none_is_up);
     tcase_add_test(t, memory_is_borrowed_from_one);
+    tcase_add_test(t, attached_memory);
     return check_run(t, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Stripes whose subchannel breaks, retires, or has no room. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -273,6 +274,97 @@ START_TEST(nothing_is_up)
 }
 END_TEST
 
+/* ---- attached memory --------------------------------------------------------------------------------------------- */
+
+static struct mr_vc_move move;
+static unsigned moves_done;
+static int move_error;
+
+static void move_done(struct mr_vc_move *m, int error)
+{
+    ck_assert_ptr_eq(m, &move);
+    moves_done++;
+    move_error = error;
+}
+
+static void begin_move(bool write)
+{
+    const struct mr_remote at = {.addr = 0x200000, .len = LEN, .num_keys = 2};
+
+    move = (struct mr_vc_move){.done = move_done, .attached = true};
+    moves_done = 0;
+    ck_assert_int_eq(mr_bulk_move(peer, buf, LEN, &at, write, &move), 0);
+}
+
+static void refuse(unsigned sub)
+{
+    peer->sub[sub].refused = true;
+    drain(sub);
+    ck_assert(!peer->sub[sub].refused);
+}
+
+/* It was withdrawn: nothing is repeated. Of a write nothing may be on its way any more when it ends. */
+START_TEST(withdrawn_memory)
+{
+    bool write = _i;
+    struct mr_sub *sub;
+
+    begin_move(write);
+    ck_assert_uint_eq(fake.num_posts, 2);
+    sub = &peer->sub[fake.post[0].sub];
+    refuse(fake.post[0].sub);
+    fake_complete(1);
+    if (write) {
+        ck_assert_uint_eq(moves_done, 0);
+        ck_assert(mr_stripes_confirm(sub)); /* the peer's end is not gone */
+        ck_assert_uint_eq(moves_done, 0);
+        sub->peer_from = (uint8_t)(sub->generation + 1);
+        mr_stripes_confirm(sub);
+    }
+    ck_assert_uint_eq(moves_done, 1);
+    ck_assert_int_eq(move_error, -EACCES);
+    ck_assert_uint_eq(fake.num_posts, 2);
+    ck_assert_uint_eq(fake.lost, 0);
+    ck_assert_uint_eq(fake.peer->num_refused, 0);
+    ck_assert_uint_eq(fake.peer->num_unconfirmed, 0);
+    ck_assert_ptr_null(fake.peer->puts);
+}
+END_TEST
+
+/* What else was under way over the subchannel is repeated. */
+START_TEST(others_are_not_refused)
+{
+    unsigned sub, other;
+
+    begin(true);
+    begin_move(false);
+    ck_assert_uint_eq(fake.num_posts, 4);
+    sub = fake.post[0].sub;
+    other = fake.post[1].sub;
+    refuse(sub);
+    ck_assert_uint_eq(fake.num_posts, 5);
+    is_post(4, other, 0, HALF / 2);
+    ck_assert_uint_eq(moves_done, 0);
+    for (unsigned i = 1; i < fake.num_posts; i++)
+        if (fake.post[i].sub == other)
+            fake_complete(i);
+    ck_assert_uint_eq(moves_done, 1);
+    ck_assert_int_eq(move_error, -EACCES);
+    ck_assert_uint_eq(fake.reads_done, 1);
+    ck_assert_int_eq(fake.error, 0);
+}
+END_TEST
+
+/* Nothing that may be refused was under way: something is wrong, and would be so over any other link. */
+START_TEST(refused_for_no_reason)
+{
+    begin(true);
+    refuse(fake.post[0].sub);
+    ck_assert_uint_eq(fake.lost, 1);
+    ck_assert_uint_eq(fake.num_posts, 2);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = tcase_create("moves");
@@ -286,5 +378,8 @@ int main(void)
     tcase_add_test(c, what_waited_moves_at_once);
     tcase_add_test(c, a_subchannel_retires);
     tcase_add_test(c, nothing_is_up);
+    tcase_add_loop_test(c, withdrawn_memory, 0, 2);
+    tcase_add_test(c, others_are_not_refused);
+    tcase_add_test(c, refused_for_no_reason);
     return check_run(c, NULL);
 }

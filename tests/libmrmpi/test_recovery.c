@@ -541,11 +541,16 @@ START_TEST(link_fails)
     static const struct {
         int error, lost;
         unsigned keepalives;
-    } row[] = {{-EHOSTUNREACH, 0, 1}, {-ENOBUFS, 0, 0}, {-EFAULT, -EFAULT, 0}, {-EMSGSIZE, -EMSGSIZE, 0}};
+    } row[] = {{-EHOSTUNREACH, 0, 1},
+               {-ENOBUFS, 0, 0},
+               {-EFAULT, -EFAULT, 0},
+               {-EACCES, 0, 0},
+               {-EMSGSIZE, -EMSGSIZE, 0}};
     struct mr_wc wc = {.error = row[_i].error, .status = "failed"};
 
     mr_recovery_events.failed(&links[0][0], &wc);
     ck_assert_int_eq(sub[0].state, MR_SUB_BROKEN);
+    ck_assert_int_eq(sub[0].refused, row[_i].error == -EACCES); /* whether that may be is not known here */
     ck_assert_int_eq(lost_error, row[_i].lost);
     ck_assert_uint_eq(keepalives, row[_i].keepalives);
 }
@@ -608,7 +613,7 @@ int main(void)
     tcase_add_test(c, patience_ends);
     tcase_add_test(c, guards_tell);
     tcase_add_test(c, connected_with_none_open);
-    tcase_add_loop_test(c, link_fails, 0, 4);
+    tcase_add_loop_test(c, link_fails, 0, 5);
     tcase_add_test(c, link_of_a_lost_peer);
     tcase_add_test(c, ports);
     tcase_add_test(c, left_queue_pairs);

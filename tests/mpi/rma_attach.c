@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rma_attach WHAT DIRECTORY COMMAND: memory of a dynamic window on another host, by RDMA. Rank 0 is the origin, rank 1
+ * the target. Where MPI is to know nothing of it, one tells the other by a file in the directory.
+ *
+ *   asleep  the target is in no MPI function until the origin has put and got; COMMAND is not used
+ *   anew    the target runs the command, detaches memory, maps other memory there and attaches that. The origin, which
+ *           knows the old keys, writes and reads there: what is there now, not what was there
+ *   gone    the same, but nothing is attached again: nothing is written
+ *
+ * rma_attach.sh has the command keep the target from saying that the keys are gone.
+ */
+#include "rma.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LEN = 1 << 20 };
+
+static MPI_Win win;
+static MPI_Aint there; /* the target's memory */
+static char *mem, *data, *back, told[4096];
+
+static void map(void *at)
+{
+    mem = mmap(at, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+    CHECK(mem != MAP_FAILED);
+    memset(mem, 7, LEN);
+}
+
+static void tell(void)
+{
+    FILE *f = fopen(told, "w");
+    CHECK(f && !fclose(f));
+}
+
+/* Not in an MPI function. */
+static void wait_until_told(void)
+{
+    struct stat st;
+    while (stat(told, &st))
+        usleep(20);
+}
+
+static void fill(int round)
+{
+    for (size_t i = 0; i < LEN; i++)
+        data[i] = byte_of(0, round, i);
+}
+
+static void is_filled(const char *p, int round, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        EQ(p[i], byte_of(0, round, i));
+}
+
+static int put(size_t len)
+{
+    MPI_Put(data, (int)len, MPI_BYTE, 1, there, (int)len, MPI_BYTE, win);
+    return MPI_Win_flush(1, win);
+}
+
+static void get(size_t len)
+{
+    memset(back, 0, len);
+    MPI_Get(back, (int)len, MPI_BYTE, 1, there, (int)len, MPI_BYTE, win);
+    EQ(MPI_Win_flush(1, win), MPI_SUCCESS);
+}
+
+/* Keys are known, and buffers registered, after a few. */
+static void warm(void)
+{
+    fill(1);
+    for (int i = 0; i < 4; i++) {
+        EQ(put(LEN), MPI_SUCCESS);
+        get(LEN);
+        is_filled(back, 1, LEN);
+    }
+}
+
+static void asleep(void)
+{
+    static const size_t length[] = {8, 4096, 65536, LEN};
+    if (rank) {
+        wait_until_told();
+        return;
+    }
+    for (size_t i = 0; i < sizeof(length) / sizeof(length[0]); i++) {
+        MPI_Request r;
+        fill(2 + (int)i);
+        EQ(put(length[i]), MPI_SUCCESS);
+        get(length[i]);
+        is_filled(back, 2 + (int)i, length[i]);
+        fill(3 + (int)i);
+        MPI_Rput(data, (int)length[i], MPI_BYTE, 1, there, (int)length[i], MPI_BYTE, win, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        EQ(MPI_Win_flush(1, win), MPI_SUCCESS);
+        MPI_Rget(back, (int)length[i], MPI_BYTE, 1, there, (int)length[i], MPI_BYTE, win, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        is_filled(back, 3 + (int)i, length[i]);
+    }
+    tell();
+}
+
+static void change(const char *command, int again)
+{
+    if (rank) {
+        CHECK(!system(command));
+        MPI_Win_detach(win, mem);
+        map(mem);
+        if (again)
+            MPI_Win_attach(win, mem, LEN);
+        tell();
+    } else {
+        wait_until_told();
+    }
+}
+
+/* By a request, too; then the same without another fault. */
+static void anew(const char *command)
+{
+    fill(5); /* takes long: it would hear of it meanwhile */
+    change(command, 1);
+    for (int k = 5; !rank && k < 8; k++) {
+        MPI_Request r[2];
+        if (k > 5)
+            fill(k);
+        MPI_Rput(data, LEN / 2, MPI_BYTE, 1, there, LEN / 2, MPI_BYTE, win, &r[0]);
+        MPI_Put(data + LEN / 2, LEN / 4, MPI_BYTE, 1, there + LEN / 2, LEN / 4, MPI_BYTE, win);
+        MPI_Rget(back, LEN / 4, MPI_BYTE, 1, there + LEN / 4 * 3, LEN / 4, MPI_BYTE, win, &r[1]);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+        for (size_t i = 0; i < LEN / 4; i++)
+            EQ(back[i], 7);
+        EQ(MPI_Win_flush(1, win), MPI_SUCCESS);
+        get(LEN);
+        is_filled(back, k, LEN / 4 * 3);
+        if (k == 5)
+            memset(data, 0xee, LEN);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank) {
+        is_filled(mem, 7, LEN / 4 * 3);
+        for (size_t i = LEN / 4 * 3; i < LEN; i++)
+            EQ(mem[i], 7);
+    }
+}
+
+static void gone(const char *command)
+{
+    change(command, 0);
+    if (!rank)
+        EQ(class_of(put(LEN)), MPI_ERR_RMA_RANGE);
+    if (!rank)
+        EQ(class_of(put(8)), MPI_ERR_RMA_RANGE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (size_t i = 0; rank && i < LEN; i++)
+        EQ(mem[i], 7);
+}
+
+int main(int argc, char **argv)
+{
+    mt_begin(&argc, &argv);
+    CHECK(argc == 4 && size == 2);
+    snprintf(told, sizeof(told), "%s/told", argv[2]);
+    data = room(LEN);
+    back = room(LEN);
+    if (rank)
+        map(NULL);
+    MPI_Get_address(mem, &there);
+    MPI_Bcast(&there, 1, MPI_AINT, 1, MPI_COMM_WORLD);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    if (rank)
+        MPI_Win_attach(win, mem, LEN);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    if (!rank)
+        warm();
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!strcmp(argv[1], "asleep"))
+        asleep();
+    else if (!strcmp(argv[1], "anew"))
+        anew(argv[3]);
+    else
+        gone(argv[3]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_unlock_all(win);
+    if (rank && strcmp(argv[1], "gone"))
+        MPI_Win_detach(win, mem);
+    MPI_Win_free(&win);
+    if (rank)
+        munmap(mem, LEN);
+    free(data);
+    free(back);
+    return mt_end();
+}

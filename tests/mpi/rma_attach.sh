@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Memory that is attached to windows between hosts: written and read by RDMA while its owner sleeps; and when it has been
+# detached, or attached anew, and the origin has not heard of that: since nothing leaves the target for 2 ms.
+# timeout: 300
+. "$(dirname "$0")/../tap.sh"
+topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
+
+job() { # RAILS KINDS WHAT
+  local command="simfab fault link 'h2 mlx5_0' 1 loss_out=1 for=2ms nowait && simfab fault link 'h2 mlx5_1' 1 loss_out=1 for=2ms nowait"
+  rm -f "$tmp/told"
+  MRMPI_RAILS_MAX=$1 MRMPI_LINKS=$2 MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=1 timeout -k 5 100 simfab run --topology "$topology" --model hdr -- \
+    mrrun -n 2 --ppn 1 --stats "$BUILD/tests/mpi/rma_attach" "$3" "$tmp" "$command" >"$tmp/out" 2>&1 </dev/null
+  local rc=$?
+  sed 's/^/# /' "$tmp/out" | tail -n 30
+  [ $rc = 0 ] && ! grep -q 'leak:' "$tmp/out"
+}
+counted() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}'; } # COUNTER: over both ranks
+
+for rails in 1 2; do
+  ok "$rails: a target that sleeps is written and read" job $rails auto asleep
+  ok "$rails: memory that is attached anew is written and read, not what was there" job $rails auto anew
+  ok "old keys were used ($(counted detached))" test "$(counted detached)" -ge 1
+  ok "$rails: memory that is detached is not written" job $rails auto gone
+  ok "old keys were used ($(counted detached))" test "$(counted detached)" -ge 1
+done
+for kinds in uc ud; do
+  ok "$kinds: memory that is attached anew" job 2 $kinds anew
+  ok "$kinds: memory that is detached" job 2 $kinds gone
+  is "there are no keys" "$(counted detached)" 0
+done
+done_testing
