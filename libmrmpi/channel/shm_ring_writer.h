@@ -88,7 +88,8 @@ static inline void mr_ring_copy(void *to, const void *from, size_t len)
     uint64_t first, last;
 
     if (len > 16 || len < 8) {
-        memcpy(to, from, len);
+        if (len) /* without any there may be no payload at all */
+            memcpy(to, from, len);
         return;
     }
     memcpy(&first, from, 8);
