@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Memory that is attached to windows between hosts: written and read by RDMA while its owner sleeps; and when it has been
-# detached, or attached anew, and the origin has not heard of that: since nothing leaves the target for 2 ms.
+# detached, or attached anew, and the origin has not heard of that: since nothing leaves the target for 10 ms.
 # timeout: 300
 . "$(dirname "$0")/../tap.sh"
 topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
 
 job() { # RAILS KINDS WHAT
-  local command="simfab fault link 'h2 mlx5_0' 1 loss_out=1 for=2ms nowait && simfab fault link 'h2 mlx5_1' 1 loss_out=1 for=2ms nowait"
+  local command="simfab fault link 'h2 mlx5_0' 1 loss_out=1 for=10ms nowait && simfab fault link 'h2 mlx5_1' 1 loss_out=1 for=10ms nowait"
   rm -f "$tmp/told"
   MRMPI_RAILS_MAX=$1 MRMPI_LINKS=$2 MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=1 timeout -k 5 100 simfab run --topology "$topology" --model hdr -- \
     mrrun -n 2 --ppn 1 --stats "$BUILD/tests/mpi/rma_attach" "$3" "$tmp" "$command" >"$tmp/out" 2>&1 </dev/null
@@ -17,12 +17,24 @@ job() { # RAILS KINDS WHAT
 }
 counted() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}'; } # COUNTER: over both ranks
 
+# The same, until the origin has used old keys once: on a machine with other work 10 ms may be over before it does.
+old_keys() { # RAILS WHAT
+  local i
+  for i in 1 2 3; do
+    job "$1" auto "$2" || return 1
+    [ "$(counted detached)" = 0 ] || return 0
+  done
+  return 1
+}
+
+# where the allocator is a sanitizer's nothing stays registered, and what is short goes in packets
+kept=yes
+case $(sanitizers) in *address*) kept= ;; esac
+
 for rails in 1 2; do
-  ok "$rails: a target that sleeps is written and read" job $rails auto asleep
-  ok "$rails: memory that is attached anew is written and read, not what was there" job $rails auto anew
-  ok "old keys were used ($(counted detached))" test "$(counted detached)" -ge 1
-  ok "$rails: memory that is detached is not written" job $rails auto gone
-  ok "old keys were used ($(counted detached))" test "$(counted detached)" -ge 1
+  [ -z "$kept" ] || ok "$rails: a target that sleeps is written and read" job $rails auto asleep
+  ok "$rails: memory that is attached anew is written and read by old keys, not what was there" old_keys $rails anew
+  ok "$rails: memory that is detached is not written by old keys" old_keys $rails gone
 done
 for kinds in uc ud; do
   ok "$kinds: memory that is attached anew" job 2 $kinds anew
