@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mrrun/spawn.h"
 #include "mrrun/verdict.h"
 
 enum { STATUS_TIMEOUT = 124, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
@@ -50,7 +51,7 @@ static void signal_ranks(struct job *job, int sig)
 {
     for (int r = 0; r < job->opts->ranks; r++)
         if (job->ranks[r].running)
-            kill(-job->ranks[r].pid, sig);
+            spawn_signal(job->ranks[r].pid, sig);
 }
 
 static void kill_ranks(struct job *job)

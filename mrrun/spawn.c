@@ -14,7 +14,9 @@ static _Noreturn void child(const struct spawn_spec *spec, pid_t parent)
 {
     struct spawn_failure failure = {.rank = spec->rank};
 
-    setpgid(0, 0);
+    /* A group of its own, for kill(). A session, since some kernels share processors out among sessions (autogroup),
+     * and a rank has as much of them then as any other program. */
+    setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* mrrun died before the line above */
         _exit(1);
@@ -39,8 +41,13 @@ pid_t spawn_rank(const struct spawn_spec *spec)
         child(spec, parent);
     if (pid < 0)
         return -errno;
-    setpgid(pid, pid); /* also here: whoever comes first */
     return pid;
+}
+
+void spawn_signal(pid_t pid, int sig)
+{
+    if (kill(-pid, sig) && errno == ESRCH)
+        kill(pid, sig);
 }
 
 static int executable(const char *path)

@@ -23,8 +23,10 @@ struct spawn_failure {
     int error; /* errno */
 };
 
-/* The pid, which is also the process group; or a negative errno. The rank dies with mrrun. */
+/* The pid, which soon is also that of its process group and session; or a negative errno. The rank dies with mrrun. */
 pid_t spawn_rank(const struct spawn_spec *spec);
+/* To the rank and all in its process group, also before there is one. */
+void spawn_signal(pid_t pid, int sig);
 
 /* The program's path as execvp would find it, malloc'd; NULL with errno when there is none. */
 char *spawn_find_program(const char *name);

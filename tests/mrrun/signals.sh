@@ -99,6 +99,10 @@ kill -TERM "$mrrun_pid"
 wait $pid
 is "and they can be ended" $? 143
 
+# A session for each rank: where the kernel shares processors out among sessions, a job has as much of them as its ranks.
+mrrun -n 3 bash -c 'echo "$$ $(ps -o sid= -o pgid= -p $$)"' >"$tmp/ids"
+is "each rank leads a session and a process group" "$(awk '$1 == $2 && $1 == $3' "$tmp/ids" | sort -u | wc -l)" 3
+
 # What a rank leaves in the background goes with it.
 timeout 30 mrrun -n 1 bash -c "sleep 300 & echo \$! >$tmp/left; exit 0"
 gone() { # pid; a moment may pass until its new parent has taken note
