@@ -194,11 +194,12 @@ const struct mr_config_row mr_config_rows[] = {
      "only late",
      MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_SPIN_US", NULL, FIELD(spin_us), INT, "1000", 0, 1000000, "us",
-     "a rank that waits polls so long before it lets other programs have the processor. More lowers latency; less "
-     "helps what shares the cores",
+     "a rank that waits polls so long before it lets other programs have the processor, and sleeps if they compute on "
+     "it. More lowers latency; less helps what shares the cores",
      MR_TOPIC_MESSAGES, ANYTIME},
     {"MRMPI_OVERSUBSCRIBED", NULL, FIELD(oversubscribed), INT, "-1", -1, 1, "",
-     "1: the host has more ranks than cores, so ranks that wait sleep; 0: it has not, they poll; -1: find out",
+     "1: the host has more ranks than cores, so ranks that wait soon sleep; 0: it has not, they poll first; -1: find "
+     "out",
      MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_COLL", NULL, FIELD(coll), STRING, "", 0, 0, "",
      "algorithms that collective operations take instead of the chosen ones, as allreduce:ring,bcast:binomial; equal "

@@ -14,6 +14,7 @@
 #include "libmrmpi/channel/cma.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/channel/shm_peer.h"
+#include "libmrmpi/channel/shm_sleep.h"
 
 #define PACKET_MAX (64u << 10)
 
@@ -67,6 +68,7 @@ static int shm_ready(void)
         p->last = &p->first;
         p->local = l;
     }
+    mr_shm_sleep_begin(&mr_shm.segment, mr_shm.local_of, me, mr_shm_is_busy);
     return 0;
 }
 
@@ -80,6 +82,7 @@ static void shm_finalize(void)
                 mr_shm.peers[l].first = w->next;
                 free(w);
             }
+    mr_shm_sleep_end();
     mr_segment_close(&mr_shm.segment);
     free(mr_shm.peers);
     free(mr_shm.senders);
@@ -120,8 +123,8 @@ static inline void tell_receiver(struct mr_shm_peer *p)
 {
     if (__builtin_expect(!p->announced, 0))
         announce_sender(p);
-    if (__builtin_expect(mr_shm.sleepers, 0))
-        mr_box_ring(&mr_shm.segment.boxes[p->local]);
+    if (__builtin_expect(mr_shm_bell_rings(), 0))
+        mr_shm_ring_local(p->local);
 }
 
 static struct mr_pool *my_pool(void)
@@ -237,8 +240,8 @@ static int send_waiting(void)
             mr_channel_waiting--;
             n++;
         }
-        if (n != before && mr_shm.sleepers)
-            mr_box_ring(&mr_shm.segment.boxes[l]);
+        if (n != before && mr_shm_bell_rings())
+            mr_shm_ring_local(l);
     }
     return n;
 }

@@ -8,21 +8,50 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* More ranks on this node than cores: decided by the first of them, the same for all. Only then do senders ring. */
+#include "libmrmpi/base/idioms.h"
+
+/* More ranks on this node than cores: decided by the first of them, the same for all. */
 bool mr_shm_oversubscribed(void);
+
+/* There are peers on this node, which ring. */
+bool mr_shm_can_sleep(void);
+
+/*
+ * With a core for each rank, around sleeps: from mr_shm_doze to mr_shm_rise peers look whether this rank sleeps, which
+ * costs them something. Both with the library's lock.
+ */
+void mr_shm_doze(void);
+void mr_shm_rise(void);
 
 /*
  * Sleep until a packet from this node arrives or the time is over. Called with the library's lock, which is given away
- * meanwhile. Returns at once when there is something to do, when packets of ours wait for space in a ring, or when done
- * says so, which may look at other memory (NULL: it does not).
+ * meanwhile. False, at once, if not: there is something to do, packets of ours wait for space in a ring, done says so,
+ * which may look at other memory (NULL: it does not), or a peer may not know yet that this rank sleeps: come back soon.
  */
-void mr_shm_sleep(uint32_t timeout_us, bool (*done)(void *arg), void *arg);
+bool mr_shm_sleep(uint32_t timeout_us, bool (*done)(void *arg), void *arg);
+
+/* What a sender looks at: not 0 if anybody of the node sleeps, or may. */
+extern MR_OWN const uint32_t *mr_shm_bell;
+
+/* After the packet, or other memory, has been written. */
+static inline bool mr_shm_bell_rings(void)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* the compiler's order, shm_sleep.c tells of the processor's */
+    return __atomic_load_n(mr_shm_bell, __ATOMIC_RELAXED);
+}
+
+void mr_shm_ring_local(int local); /* this rank of the node shall look again, if it sleeps */
+void mr_shm_ring_all(const int *world, int n);
 
 /*
  * These ranks of the node (world ranks) shall look again: something has changed in memory that they may wait for.
  * Written before the call, it is seen by whoever then goes to sleep.
  */
-void mr_shm_ring(const int *world, int n);
+static inline void mr_shm_ring(const int *world, int n)
+{
+    if (__builtin_expect(mr_shm_bell_rings(), 0))
+        mr_shm_ring_all(world, n);
+}
 
 /* Wake the other threads of this process that sleep: one of them may wait for what this one has just found. */
 void mr_shm_wake(void);

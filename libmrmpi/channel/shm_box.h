@@ -64,7 +64,7 @@ static inline void mr_box_wake(struct mr_box *b)
 
 /*
  * By a sender: wake the owner if it sleeps. The fence orders the packet before the look; the sleeper does the reverse.
- * One fence serves the owners of several boxes.
+ * One fence serves the owners of several boxes; shm_sleep.c says where there is none.
  */
 static inline void mr_box_order(void)
 {
@@ -75,11 +75,6 @@ static inline void mr_box_rouse(struct mr_box *b)
     if (__atomic_load_n(&b->asleep, __ATOMIC_RELAXED) && __atomic_exchange_n(&b->asleep, 0, __ATOMIC_ACQ_REL))
         mr_box_wake(b);
 }
-static inline void mr_box_ring(struct mr_box *b)
-{
-    mr_box_order();
-    mr_box_rouse(b);
-}
 
 /*
  * By the owner: it says that it will sleep, looks again for packets, sleeps until it is woken or the time is over, and
@@ -89,6 +84,11 @@ static inline void mr_box_doze(struct mr_box *b)
 {
     __atomic_store_n(&b->asleep, 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+/* Nobody has rung since. */
+static inline bool mr_box_dozes(const struct mr_box *b)
+{
+    return __atomic_load_n(&b->asleep, __ATOMIC_RELAXED);
 }
 static inline void mr_box_sleep(struct mr_box *b, uint32_t timeout_us)
 {

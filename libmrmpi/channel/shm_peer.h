@@ -45,7 +45,6 @@ struct mr_shm {
     int num_waiting; /* packets in all queues */
     size_t eager_max;
     bool sleepers;
-    int num_asleep; /* threads of this process in mr_shm_sleep */
 };
 extern MR_OWN struct mr_shm mr_shm;
 
@@ -65,6 +64,7 @@ static inline struct mr_pool *mr_shm_pool(int local, int how)
 }
 
 int mr_shm_receive(void); /* number of packets */
+bool mr_shm_is_busy(void); /* something is to be received, or waits to be sent */
 /* As mr_vc_peek and mr_vc_taken. */
 const void *mr_shm_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr);
 void mr_shm_taken(struct mr_vc *vc);

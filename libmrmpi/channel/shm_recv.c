@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Channel shm: packets taken out of the rings, and sleeping until there are some. */
-#include <sched.h>
-
+/* Channel shm: packets taken out of the rings. */
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/base/lock.h"
-#include "libmrmpi/channel/shm.h"
 #include "libmrmpi/channel/shm_peer.h"
 
 struct mr_shm mr_shm = {.segment.fd = -1};
@@ -110,46 +106,12 @@ void mr_shm_taken(struct mr_vc *vc)
     mr_ring_release(&mr_shm_peer_of(vc)->reader);
 }
 
-static bool anything_ready(void)
+bool mr_shm_is_busy(void)
 {
-    if (mr_box_changed(mr_shm.box, mr_shm.senders_version))
+    if (mr_shm.num_waiting || mr_box_changed(mr_shm.box, mr_shm.senders_version))
         return true;
     for (int i = 0; i < mr_shm.num_senders; i++)
         if (mr_ring_ready(&mr_shm.peers[mr_shm.senders[i]].reader))
             return true;
     return false;
-}
-
-void mr_shm_sleep(uint32_t timeout_us, bool (*done)(void *arg), void *arg)
-{
-    struct mr_box *box;
-
-    if (!mr_shm.segment.base || mr_shm.num_waiting) {
-        sched_yield();
-        return;
-    }
-    box = mr_shm.box;
-    mr_box_doze(box);
-    mr_shm.num_asleep++;
-    if (!anything_ready() && !(done && done(arg))) {
-        mr_unlock();
-        mr_box_sleep(box, timeout_us);
-        mr_lock();
-    }
-    if (--mr_shm.num_asleep == 0)
-        mr_box_rise(box);
-}
-
-void mr_shm_ring(const int *world, int n)
-{
-    mr_box_order();
-    for (int i = 0; i < n; i++)
-        if (world[i] != mr_shm.launch->rank)
-            mr_box_rouse(&mr_shm.segment.boxes[mr_shm.local_of[world[i]]]);
-}
-
-void mr_shm_wake(void)
-{
-    if (mr_shm.num_asleep)
-        mr_box_wake(mr_shm.box);
 }

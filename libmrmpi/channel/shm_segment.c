@@ -12,7 +12,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 
-#define SHM_MAGIC 0x6d726d7073686d32u
+#define SHM_MAGIC 0x6d726d7073686d33u
 #define SHM_KEY   "mrmpi.shm"
 
 /* What the first rank publishes. */
@@ -105,19 +105,18 @@ int mr_segment_create(struct mr_segment *s, const struct mr_launch *launch)
 
     h.bytes = segment_bytes(ranks, h.shape, h.pool);
     h.sleepers = more_ranks_than_cores(ranks);
+    h.bell = h.sleepers ? MR_BELL_ALWAYS : 0;
     s->fd = memfd_create("mrmpi", MFD_CLOEXEC);
     if (s->fd < 0 || ftruncate(s->fd, h.bytes) || pwrite(s->fd, &h, sizeof(h), 0) != sizeof(h)) {
         mr_log(MR_LOG_ERROR, "no shared memory of %llu bytes for the %d ranks of this node: %m",
                (unsigned long long)h.bytes, ranks);
         return errno ? -errno : -EIO;
     }
-    return mr_launch_put(SHM_KEY,
-                         &(struct segment_place){.magic = SHM_MAGIC,
-                                                 .bytes = h.bytes,
-                                                 .pid = getpid(),
-                                                 .fd = s->fd,
-                                                 .pids = pid_namespace()},
-                         sizeof(struct segment_place));
+    return mr_launch_put(
+        SHM_KEY,
+        &(struct segment_place){
+            .magic = SHM_MAGIC, .bytes = h.bytes, .pid = getpid(), .fd = s->fd, .pids = pid_namespace()},
+        sizeof(struct segment_place));
 }
 
 /* ---- all map it -------------------------------------------------------------------------------------------------- */

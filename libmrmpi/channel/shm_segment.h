@@ -15,13 +15,17 @@
 
 struct mr_launch;
 
+#define MR_BELL_ALWAYS (1u << 31)
+
 /* At its beginning. */
 struct mr_segment_header {
     uint64_t magic, bytes;
     uint32_t num_ranks;
-    uint32_t sleepers; /* more ranks than cores: receivers may sleep, senders ring */
+    uint32_t sleepers; /* more ranks than cores: receivers soon sleep, senders always look whether they do */
     struct mr_ring_shape shape;
     struct mr_pool_shape pool;
+    /* How many ranks sleep or will soon, and MR_BELL_ALWAYS with more ranks than cores. 0: senders need not look */
+    _Alignas(64) uint32_t bell;
 };
 
 /* As this rank sees it. */

@@ -24,7 +24,7 @@ struct mr_node_site {
 struct mr_node {
     struct mr_node_ring small, bulk;
     int ranks, me;
-    bool crowded;     /* more ranks than cores on this node: who waits sleeps, and has to be woken */
+    bool crowded;     /* more ranks than cores on this node: waiters soon sleep */
     const int *world; /* [ranks]: the group's */
     unsigned calls;   /* operations so far */
     uint32_t *broken; /* shared: 0, or that the area is out of order */

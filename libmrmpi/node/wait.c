@@ -55,8 +55,7 @@ void mr_node_break(struct mr_node *n)
 
 void mr_node_wake(const struct mr_node *n)
 {
-    if (n->crowded)
-        mr_shm_ring(n->world, n->ranks);
+    mr_shm_ring(n->world, n->ranks);
 }
 
 /* ---- a piece ----------------------------------------------------------------------------------------------------- */

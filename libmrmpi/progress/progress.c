@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Progress and waiting. A waiter looks at the network until its condition holds; when there is nothing to do it spins
- * for a while, then yields the processor, and with more ranks than cores it soon sleeps until a peer rings.
+ * for a while, then yields the processor, and then sleeps until a peer rings: soon with more ranks than cores or where
+ * others are seen to use our core, else after a tenth of a second. Where the network may bring something, which rings
+ * for nobody, it naps.
  *
  * With several threads one of them looks for all, and hands the lock over between two looks to whom the latest one may
  * concern.
@@ -33,12 +35,23 @@
 #define SPIN_SHIFT_MAX 8
 /* A yield that takes no longer than this has found nobody who wanted the core. */
 #define LENT_NS 20000
+/*
+ * One that takes this long has found a program that computes, which will be there next time, too. Yields do not help
+ * against it: some kernels take a time slice of ours for each, or yield to none but the threads of our session.
+ */
+#define SLICE_NS  500000
+#define WANTED_NS 1000000000 /* so long after a slice was last lost a waiter sleeps as soon as it has spun */
+#define ALONE_NS  100000000  /* a waiter who has its core to itself sleeps after so long */
+/* With a network: a nap lasts this part of the time waited so far. */
+#define NAP_PART    128
+#define NAP_MOST_NS 1000000
 
 struct idle {
     unsigned rounds;
     uint64_t since_ns;
-    bool spun; /* long enough: yield from now on */
-    bool lent; /* a yield was of use to somebody */
+    bool spun;  /* long enough: yield from now on */
+    bool lent;  /* a yield was of use to somebody */
+    bool dozes; /* peers ring */
     uint32_t sleep_us;
 };
 
@@ -56,6 +69,7 @@ struct polls {
 static struct {
     struct polls always, in_mpi;
     unsigned spin_shift; /* how often the time to spin has been halved */
+    uint64_t wanted_ns;  /* until then others are taken to want our core */
 } all;
 
 static inline void relax(void)
@@ -168,30 +182,71 @@ static void idle_crowded(struct idle *idle, bool (*done)(void *arg), void *arg)
         relax();
     else if (idle->rounds <= CROWDED_SPINS + CROWDED_YIELDS)
         sched_yield();
-    else if (network)
-        mr_shm_sleep(SLEEP_NET_US, done, arg);
-    else
-        mr_shm_sleep(idle->sleep_us = longer(idle->sleep_us), done, arg);
+    else if (!mr_shm_sleep(network ? SLEEP_NET_US : (idle->sleep_us = longer(idle->sleep_us)), done, arg))
+        sched_yield();
 }
 
 /* Somebody else ran on our core meanwhile if it took long. */
-static void lend_core(struct idle *idle)
+static void lend_core(struct idle *idle, uint64_t before)
 {
-    uint64_t before = mr_clock_ns();
+    uint64_t now, took;
 
     sched_yield();
-    idle->lent |= mr_clock_ns() - before > LENT_NS;
+    now = mr_clock_ns();
+    took = now - before;
+    idle->lent |= took > LENT_NS;
+    if (took > SLICE_NS)
+        all.wanted_ns = now + WANTED_NS;
+}
+
+static bool shall_sleep(const struct idle *idle, uint64_t now)
+{
+    return now < all.wanted_ns || now - idle->since_ns > ALONE_NS;
+}
+
+static uint64_t nap_ns(uint64_t waited)
+{
+    uint64_t part = waited / NAP_PART;
+
+    return part < SLEEP_NET_US * 1000 ? SLEEP_NET_US * 1000 : part < NAP_MOST_NS ? part : NAP_MOST_NS;
+}
+
+static void sleep_or_nap(struct idle *idle, uint64_t now, bool (*done)(void *arg), void *arg)
+{
+    if (mr_launch_info()->num_nodes > 1 || !mr_shm_can_sleep()) {
+        mr_lock_nap(nap_ns(now - idle->since_ns));
+        return;
+    }
+    if (!idle->dozes)
+        mr_shm_doze();
+    idle->dozes = true;
+    if (mr_shm_sleep(longer(idle->sleep_us), done, arg))
+        idle->sleep_us = longer(idle->sleep_us);
+    else
+        lend_core(idle, now);
+}
+
+static __attribute__((noinline)) void yield_or_sleep(struct idle *idle, bool (*done)(void *arg), void *arg)
+{
+    uint64_t now = mr_clock_ns();
+
+    if (!idle->since_ns)
+        idle->since_ns = now;
+    if (shall_sleep(idle, now))
+        sleep_or_nap(idle, now, done, arg);
+    else
+        lend_core(idle, now);
 }
 
 /*
- * With a core for each rank: spin, then yield. How long to spin is learnt: a wait in which somebody took the core when
- * it was yielded makes the next one spin shorter, any other one makes it spin its full time again. The first
- * CLOCK_EVERY looks are always spun.
+ * With a core for each rank: spin, then yield, then sleep. How long to spin is learnt: a wait in which somebody took
+ * the core when it was yielded makes the next one spin shorter, any other one makes it spin its full time again. The
+ * first CLOCK_EVERY looks are always spun.
  */
-static void idle_alone(struct idle *idle)
+static void idle_alone(struct idle *idle, bool (*done)(void *arg), void *arg)
 {
     if (idle->spun) {
-        lend_core(idle);
+        yield_or_sleep(idle, done, arg);
         return;
     }
     if (idle->rounds > KEEN_LOOKS)
@@ -214,7 +269,16 @@ static inline void idle_over(struct idle *idle)
         all.spin_shift = 0;
     else if (all.spin_shift < SPIN_SHIFT_MAX)
         all.spin_shift += 2;
+    if (idle->dozes)
+        mr_shm_rise();
     *idle = (struct idle){0};
+}
+
+/* What was waited for has come: by this thread's look, which has ended idling, or by another's. */
+static inline void idle_end(const struct idle *idle)
+{
+    if (__builtin_expect(idle->dozes, 0))
+        mr_shm_rise();
 }
 
 /* done: what the waiter looks at beside messages; NULL: nothing. */
@@ -224,7 +288,7 @@ static void idle_round(struct idle *idle, bool (*done)(void *arg), void *arg)
     if (mr_shm_oversubscribed())
         idle_crowded(idle, done, arg);
     else
-        idle_alone(idle);
+        idle_alone(idle, done, arg);
 }
 
 void mr_progress_until(bool (*done)(void *arg), void *arg)
@@ -236,7 +300,7 @@ void mr_progress_until(bool (*done)(void *arg), void *arg)
         struct mr_lock_wish wish = {.seen = mr_lock_news};
 
         if (done(arg))
-            return;
+            break;
         if (!given && (given = mr_lock_give_way(wish)))
             continue; /* and then to the network: what done does may be news for others, again and again */
         given = false;
@@ -245,6 +309,7 @@ void mr_progress_until(bool (*done)(void *arg), void *arg)
         else
             idle_over(&idle);
     }
+    idle_end(&idle);
 }
 
 void mr_progress_wait(const volatile bool *complete, bool looked)
@@ -261,4 +326,5 @@ void mr_progress_wait(const volatile bool *complete, bool looked)
         else
             idle_over(&idle);
     }
+    idle_end(&idle);
 }

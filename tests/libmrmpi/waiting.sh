@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What it costs to wait in each of the calls for 2 s, ranks having a core each: processor time, not the clock. Beside busy loops of
+# another session, and without; several threads at once; more ranks than cores; and on simulated hosts.
+. "$(dirname "$0")/../tap.sh"
+waiting=$BUILD/tests/mpi/waiting
+calls="recv probe waitany send barrier ibarrier bcast allreduce fence lock threads"
+
+# A tenth of a second may be spun and yielded: 5 percent.
+cheap() { # WHERE CALL COMMAND...: less than a tenth of a core
+  local where=$1 call=$2
+  shift 2
+  "$@" "$waiting" "$call" 2 >"$tmp/out" 2>&1
+  is "$where, $call: $(tail -n 1 "$tmp/out")" "$(awk '$2 == "cpu" && $3 < 0.1 {print "cheap"}' "$tmp/out")" cheap
+}
+
+export MRMPI_OVERSUBSCRIBED=0
+for call in $calls; do cheap alone "$call" timeout 60 mrrun -n 2; done
+for call in recv barrier threads; do cheap "8 ranks" "$call" timeout 60 mrrun -n 8; done
+
+setsid bash -c 'for _ in $(seq $(nproc)); do while :; do :; done & done; wait' &
+loops=$!
+on_exit 'kill -- -$loops 2>/dev/null'
+for call in $calls; do cheap "beside busy loops" "$call" timeout 60 mrrun -n 2; done
+kill -- -$loops
+wait $loops 2>/dev/null
+
+unset MRMPI_OVERSUBSCRIBED
+for call in recv barrier threads; do cheap "two simulated hosts" "$call" timeout 60 simfab run --topology two-hosts-two-rails -- mrrun -n 2 --hosts h1,h2; done
+done_testing
