@@ -363,12 +363,20 @@ static __attribute__((noreturn)) void client_abort(int code, const char *why)
     _exit(code & 0xff ? code & 0xff : 1);
 }
 
+/*
+ * The end of libpmix ends our handler, too. To take it back before would be a message without an answer, behind which
+ * TCP holds the last one until the server's delayed acknowledgement, 40 ms. A program that has started libpmix itself
+ * keeps it, without the handler. What the end of the connection says of the job is not for a next life.
+ */
 static int client_finalize(void)
 {
-    if (event_ref >= 0)
+    int before = client_failed(), err = errno_of(PMIx_Finalize(NULL, 0));
+
+    if (event_ref >= 0 && PMIx_Initialized())
         PMIx_Deregister_event_handler(event_ref, NULL, NULL);
     event_ref = -1;
-    return errno_of(PMIx_Finalize(NULL, 0));
+    atomic_store_explicit(&job_failure, before, memory_order_relaxed);
+    return err;
 }
 
 const struct mr_launch_backend mr_launch_pmix = {

@@ -2,7 +2,7 @@
 /*
  * What waiting costs: all ranks but the last wait in one call, while that one sleeps outside MPI for so many seconds.
  * Rank 0 prints the largest share of a processor that one of them has used, and how long after the last one's call the
- * latest of them went on (clocks are those of one machine).
+ * latest of them went on (clocks are those of one machine), and how long MPI_Finalize took.
  *
  *     waiting CALL SECONDS
  */
@@ -218,6 +218,10 @@ int main(int argc, char **argv)
     if (rank == 0)
         printf("%s: cpu %.4f wake %.1f us\n", c->name, most[0], most[1] * 1e6);
     MPI_Win_free(&win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    came = seconds();
     MPI_Finalize();
+    if (rank == 0)
+        printf("MPI_Finalize: %.1f ms\n", (seconds() - came) * 1e3);
     return 0;
 }
