@@ -3,11 +3,13 @@
 #ifndef MRMPI_COLL_ALGORITHMS_H
 #define MRMPI_COLL_ALGORITHMS_H
 
+#include "libmrmpi/coll/coll.h"
 #include "libmrmpi/coll/place.h"
-#include "libmrmpi/coll/sched.h"
+#include "libmrmpi/schedule/sched.h"
 
-/* The part of n items that falls to piece i of p, as evenly as can be: [mr_part(n, p, i), mr_part(n, p, i + 1)). */
-static inline size_t mr_part(size_t n, int p, int i)
+    /* The part of n items that falls to piece i of p, as evenly as can be: [mr_part(n, p, i), mr_part(n, p, i + 1)). */
+    static inline size_t
+    mr_part(size_t n, int p, int i)
 {
     size_t each = n / (size_t)p, more = n % (size_t)p;
     return each * (size_t)i + ((size_t)i < more ? (size_t)i : more);

@@ -12,30 +12,13 @@
 
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
+#include "libmrmpi/schedule/run.h"
 
 #define MR_IN_PLACE ((void *)-1)
 #define MR_ROOT     (-3) /* of an operation on an intercommunicator */
 
 void mr_coll_init(void); /* reads MRMPI_COLL, hooks into progress */
 void mr_coll_finalize(void);
-
-struct mr_schedule;
-
-/*
- * In *out of a function that builds: the caller is blocking. Then the operation may be done when the function returns;
- * *out is NULL and the result its error, for mr_coll_run to pass on. *out is NULL or this before.
- */
-#define MR_COLL_AT_ONCE ((struct mr_schedule *)-1)
-
-/* To the end; the operation's error. If building failed (s NULL), that error: mr_coll_run(mr_coll_x(..., &s), s) must
- * be two statements. */
-enum mr_err mr_coll_run(enum mr_err built, struct mr_schedule *s);
-enum mr_err mr_coll_start(struct mr_schedule *s, struct mr_request **req);
-/* A persistent request, whose schedule starts by mr_coll_restart (not while it runs) and goes by mr_coll_drop (at the
- * end of its run if it runs). */
-enum mr_err mr_coll_keep(struct mr_schedule *s, struct mr_request **req);
-enum mr_err mr_coll_restart(struct mr_schedule *s, struct mr_request **req);
-void mr_coll_drop(struct mr_schedule *s);
 
 /*
  * One side of a collective: for each rank (neighbour) a count of elements and a displacement, in arrays of int, or of

@@ -7,7 +7,8 @@
  * (source 2 i + 1), so the receives of a dimension are posted the other way round. That matters where a dimension is
  * periodic and has one or two processes.
  */
-#include "libmrmpi/coll/sched.h"
+#include "libmrmpi/coll/coll.h"
+#include "libmrmpi/schedule/sched.h"
 
 static void post_recvs(struct mr_schedule *s, const struct mr_vec *out, const struct mr_topology *t)
 {

@@ -3,7 +3,7 @@
  * it. */
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/coll/node.h"
-#include "libmrmpi/coll/sched.h"
+#include "libmrmpi/schedule/sched.h"
 #include "libmrmpi/node/exchange.h"
 
 /* One side of an operation: a block, or a block for each rank. */

@@ -3,7 +3,8 @@
  * Scan and exscan by recursive doubling: `all` is the reduction over this rank's run of 2^k ranks, the result takes in
  * only the runs before this one. Runs are neighbours, so the order of ranks is kept for operations that do not commute.
  */
-#include "libmrmpi/coll/sched.h"
+#include "libmrmpi/coll/coll.h"
+#include "libmrmpi/schedule/sched.h"
 
 enum mr_err mr_coll_scan(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, bool exclusive,
                          struct mr_comm *c, struct mr_schedule **built)

@@ -14,7 +14,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/coll/place.h"
-#include "libmrmpi/coll/sched.h"
+#include "libmrmpi/schedule/sched.h"
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/launch/launch.h"
 

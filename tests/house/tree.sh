@@ -85,11 +85,12 @@ calls_down() { # each room of libmrmpi includes headers of rooms below it only; 
       done < <(sed -n 's|^#include "libmrmpi/\([a-z0-9]*\)/.*|\1|p' "$f")
     done
   done <<'ROOMS'
-api init rma comm core coll derived pt2pt request vc view peer include fabric memory verbs
-init rma comm coll core derived pt2pt vc view
-rma comm coll pieces core pt2pt request vc channel
-comm coll core pt2pt
-coll core node pt2pt
+api init rma comm core coll schedule derived pt2pt request vc view peer include fabric memory verbs
+init rma comm coll schedule core derived pt2pt vc view
+rma comm coll schedule pieces core pt2pt request vc channel
+comm coll schedule core pt2pt
+coll core schedule node pt2pt
+schedule core pt2pt
 node core pt2pt channel
 derived core pt2pt
 pt2pt rndv request progress choice match core vc channel

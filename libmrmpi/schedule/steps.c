@@ -3,7 +3,7 @@
  * Building schedules: steps, temporary buffers, types and operations that they hold, and the memory of all that. What a
  * schedule has used is kept for the next one.
  */
-#include "libmrmpi/coll/steps.h"
+#include "libmrmpi/schedule/steps.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
  * notice of the error only (mr_isend_poison), which fails the receive that it meets, and nothing is copied or reduced
  * any more. So an error reaches all who would have got data that depends on it.
  */
-#include "libmrmpi/coll/steps.h"
+#include "libmrmpi/schedule/steps.h"
 
 #include "libmrmpi/base/base.h"
 
@@ -101,7 +101,7 @@ static void start_send(struct mr_schedule *s, struct mr_step *st)
         track_request(s, st, mr_isend_poison(s->error, r.peer, r.tag, r.comm, r.ctx, &st->req));
     else
         track_request(s, st,
-              mr_isend(st->in, st->count, st->type, r.peer, r.tag, r.comm, r.ctx, MR_SEND_STANDARD, &st->req));
+                      mr_isend(st->in, st->count, st->type, r.peer, r.tag, r.comm, r.ctx, MR_SEND_STANDARD, &st->req));
 }
 
 static void start_recv(struct mr_schedule *s, struct mr_step *st)

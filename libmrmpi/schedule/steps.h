@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a schedule is made of: its steps, what it holds, and how far it has come. For steps.c and sched.c only. */
-#ifndef MRMPI_STEPS_H
-#define MRMPI_STEPS_H
+#ifndef MRMPI_SCHEDULE_STEPS_H
+#define MRMPI_SCHEDULE_STEPS_H
 
-#include "libmrmpi/coll/sched.h"
+#include "libmrmpi/schedule/sched.h"
 
 #include "libmrmpi/core/objects.h"
 

@@ -8,10 +8,11 @@
  * A schedule owns its temporary buffers, holds references to communicator, types and operation, and frees itself when
  * it is done; a persistent one when it is dropped.
  */
-#ifndef MRMPI_COLL_SCHED_H
-#define MRMPI_COLL_SCHED_H
+#ifndef MRMPI_SCHEDULE_SCHED_H
+#define MRMPI_SCHEDULE_SCHED_H
 
-#include "libmrmpi/coll/coll.h"
+#include "libmrmpi/core/objects.h"
+#include "libmrmpi/schedule/run.h"
 
 void mr_schedules_init(void); /* hooks into progress */
 void mr_schedules_finalize(void);
