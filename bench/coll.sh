@@ -106,9 +106,10 @@ elif [ "${1:-}" != algorithms ]; then
 elif [ -z "${SIMFAB_DIR:-}" ]; then
   BENCH_COLL=$tmp/coll simfab run --topology eight-hosts-two-rails --model hdr -- bash bench/coll.sh algorithms
 else
-  try bcast "binomial scatter-allgather two-level" 1024 8192 32768 131072 1048576
-  try reduce "binomial ring" 1024 16384 65536 262144 1048576
-  try allreduce "doubling halving ring two-level" 64 1024 4096 16384 65536 262144 1048576
+  try barrier "spread dissemination" 0
+  try bcast "linear binomial scatter-allgather two-level" 64 1024 8192 32768 131072 1048576
+  try reduce "linear binomial ring two-level" 64 1024 16384 65536 262144 1048576
+  try allreduce "spread doubling halving ring two-level" 64 1024 4096 16384 65536 262144 1048576
   for c in gather scatter; do
     try $c "binomial linear" 64 512 1024 4096 16384 65536
   done

@@ -21,6 +21,16 @@ void mr_alg_barrier(struct mr_schedule *s, struct mr_comm *c)
     }
 }
 
+/* All tell all: one latency, while messages are few. */
+void mr_alg_barrier_spread(struct mr_schedule *s, struct mr_comm *c)
+{
+    int p = c->size, r = c->rank;
+    for (int k = 1; k < p; k++)
+        mr_schedule_recv(s, NULL, 0, mr_type_byte, (r - k + p) % p);
+    for (int k = 1; k < p; k++)
+        mr_schedule_send(s, NULL, 0, mr_type_byte, (r + k) % p);
+}
+
 /* Ranks are counted from the root: v = 0 is the root. */
 void mr_alg_bcast_binomial(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int root,
                            struct mr_comm *c)

@@ -7,9 +7,8 @@
 #include "libmrmpi/coll/place.h"
 #include "libmrmpi/schedule/sched.h"
 
-    /* The part of n items that falls to piece i of p, as evenly as can be: [mr_part(n, p, i), mr_part(n, p, i + 1)). */
-    static inline size_t
-    mr_part(size_t n, int p, int i)
+/* The part of n items that falls to piece i of p, as evenly as can be: [mr_part(n, p, i), mr_part(n, p, i + 1)). */
+static inline size_t mr_part(size_t n, int p, int i)
 {
     size_t each = n / (size_t)p, more = n % (size_t)p;
     return each * (size_t)i + ((size_t)i < more ? (size_t)i : more);
@@ -26,6 +25,7 @@ static inline void mr_swap(void **a, void **b)
 void mr_alg_reduce_binomial(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t,
                             struct mr_op *op, int root, struct mr_comm *c);
 void mr_alg_barrier(struct mr_schedule *s, struct mr_comm *c);
+void mr_alg_barrier_spread(struct mr_schedule *s, struct mr_comm *c);
 void mr_alg_bcast_binomial(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int root,
                            struct mr_comm *c);
 /* Ring reduce-scatter of acc in place: afterwards piece (rank + 1) % p of acc is complete. Commutative operations only.
@@ -41,6 +41,8 @@ void mr_alg_allgather_two_level(struct mr_schedule *s, const struct mr_vec *out,
                                 const struct mr_place *w);
 void mr_alg_allreduce_two_level(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op,
                                 const struct mr_place *w);
+void mr_alg_reduce_two_level(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t,
+                             struct mr_op *op, int root, struct mr_comm *c, const struct mr_place *w);
 void mr_alg_reduce_scatter_two_level(struct mr_schedule *s, const void *in, void *out, const struct mr_vec *v,
                                      struct mr_op *op, struct mr_comm *c, const struct mr_place *w);
 

@@ -3,6 +3,7 @@
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/inter.h"
 #include "libmrmpi/coll/node.h"
+#include "libmrmpi/coll/select.h"
 
 enum mr_err mr_coll_barrier(struct mr_comm *c, struct mr_schedule **built)
 {
@@ -14,6 +15,8 @@ enum mr_err mr_coll_barrier(struct mr_comm *c, struct mr_schedule **built)
         return MR_ERR_NO_MEM;
     if (mr_comm_is_inter(c))
         mr_inter_barrier(s, c);
+    else if (mr_coll_select(MR_COLL_BARRIER, 0, c->size, 0) == MR_ALG_SPREAD)
+        mr_alg_barrier_spread(s, c);
     else
         mr_alg_barrier(s, c);
     return mr_schedule_built(s, built);

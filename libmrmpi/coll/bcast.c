@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Broadcast: binomial tree; large contiguous messages by a binomial scatter and a ring allgather. */
+/* Broadcast: from the root straight to all, binomial tree; large contiguous messages by a binomial scatter and a ring
+ * allgather. */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/inter.h"
 #include "libmrmpi/coll/node.h"
@@ -36,6 +37,14 @@ static void scatter_allgather(struct mr_schedule *s, char *base, size_t bytes, i
     }
 }
 
+static void linear(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int root, struct mr_comm *c)
+{
+    if (c->rank != root)
+        mr_schedule_recv(s, buf, count, t, root);
+    for (int k = 1; k < c->size && c->rank == root; k++)
+        mr_schedule_send(s, buf, count, t, (root + k) % c->size);
+}
+
 static void in_one_piece(struct mr_schedule *s, enum mr_alg alg, char *base, size_t bytes, int root, struct mr_comm *c)
 {
     if (alg == MR_ALG_TWO_LEVEL)
@@ -64,6 +73,8 @@ enum mr_err mr_coll_bcast(void *buf, size_t count, struct mr_type *t, int root, 
         /* nothing to do */
     } else if (alg == MR_ALG_BINOMIAL) {
         mr_alg_bcast_binomial(s, buf, count, t, root, c);
+    } else if (alg == MR_ALG_LINEAR) {
+        linear(s, buf, count, t, root, c);
     } else if (t->contiguous) {
         in_one_piece(s, alg, (char *)buf + t->true_lb, bytes, root, c);
     } else {

@@ -7,8 +7,7 @@
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/schedule/sched.h"
 
-    void
-    mr_inter_barrier(struct mr_schedule *s, struct mr_comm *c);
+void mr_inter_barrier(struct mr_schedule *s, struct mr_comm *c);
 void mr_inter_bcast(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int root, struct mr_comm *c);
 void mr_inter_reduce(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t,
                      struct mr_op *op, int root, struct mr_comm *c);

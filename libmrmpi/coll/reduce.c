@@ -51,6 +51,36 @@ static void reduce_ring(struct mr_schedule *s, const void *in, void *out, size_t
     }
 }
 
+/* From elements that lie one behind the other at `all`, of all ranks, in their order: the last ones' are the result. */
+static void reduce_all(struct mr_schedule *s, void *all, size_t count, struct mr_type *t, struct mr_op *op, void *out,
+                       int p)
+{
+    void *acc = mr_at_mut(all, (size_t)(p - 1) * count, t);
+    for (int k = p - 2; k >= 0; k--)
+        mr_schedule_reduce(s, op, mr_at(all, (size_t)k * count, t), acc, count, t);
+    mr_schedule_copy(s, acc, count, t, out, count, t);
+}
+
+/* All send straight to the root, which has room for all and reduces in the order of ranks: any operation. */
+static void reduce_linear(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t,
+                          struct mr_op *op, int root, struct mr_comm *c)
+{
+    int p = c->size;
+    const void *mine = in == MR_IN_PLACE ? out : in;
+    if (c->rank != root) {
+        mr_schedule_send(s, mine, count, t, root);
+        return;
+    }
+    char *all = mr_schedule_temp_for(s, t, count * (size_t)p);
+    for (int k = 1; k < p; k++) {
+        int src = (root + k) % p;
+        mr_schedule_recv(s, mr_at_mut(all, (size_t)src * count, t), count, t, src);
+    }
+    mr_schedule_copy(s, mine, count, t, mr_at_mut(all, (size_t)root * count, t), count, t);
+    mr_schedule_fence(s);
+    reduce_all(s, all, count, t, op, out, p);
+}
+
 enum mr_err mr_coll_reduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, int root,
                            struct mr_comm *c, struct mr_schedule **built)
 {
@@ -67,10 +97,20 @@ enum mr_err mr_coll_reduce(const void *in, void *out, size_t count, struct mr_ty
         /* nothing to do */
     } else if (mr_comm_is_inter(c)) {
         mr_inter_reduce(s, in, out, count, t, op, root, c);
-    } else if (mr_coll_select(MR_COLL_REDUCE, count * t->size, c->size, has_of(op)) == MR_ALG_RING) {
-        reduce_ring(s, in, out, count, t, op, root, c);
     } else {
-        mr_alg_reduce_binomial(s, in, out, count, t, op, root, c);
+        switch (mr_coll_select(MR_COLL_REDUCE, bytes, c->size, has_of(op) | mr_coll_place_has(c, bytes))) {
+        case MR_ALG_LINEAR:
+            reduce_linear(s, in, out, count, t, op, root, c);
+            break;
+        case MR_ALG_TWO_LEVEL:
+            mr_alg_reduce_two_level(s, in, out, count, t, op, root, c, mr_comm_place(c));
+            break;
+        case MR_ALG_RING:
+            reduce_ring(s, in, out, count, t, op, root, c);
+            break;
+        default:
+            mr_alg_reduce_binomial(s, in, out, count, t, op, root, c);
+        }
     }
     return mr_schedule_built(s, built);
 }
@@ -185,6 +225,23 @@ static void allreduce_halving(struct mr_schedule *s, void *out, size_t count, st
     fold_out(s, &f, out, count, t, c->rank);
 }
 
+/* All send all they have to all, and each reduces in the order of ranks: one latency, and the same bits everywhere. */
+static void allreduce_spread(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op,
+                             struct mr_comm *c)
+{
+    int p = c->size, r = c->rank;
+    char *all = mr_schedule_temp_for(s, t, count * (size_t)p);
+    for (int k = 1; k < p; k++) {
+        int src = (r - k + p) % p;
+        mr_schedule_recv(s, mr_at_mut(all, (size_t)src * count, t), count, t, src);
+    }
+    for (int k = 1; k < p; k++)
+        mr_schedule_send(s, out, count, t, (r + k) % p);
+    mr_schedule_copy(s, out, count, t, mr_at_mut(all, (size_t)r * count, t), count, t);
+    mr_schedule_fence(s);
+    reduce_all(s, all, count, t, op, out, p);
+}
+
 static void allreduce_ring(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op,
                            struct mr_comm *c)
 {
@@ -225,6 +282,7 @@ enum mr_err mr_coll_allreduce(const void *in, void *out, size_t count, struct mr
         else if (c->size > 1)
             (alg == MR_ALG_RING      ? allreduce_ring
              : alg == MR_ALG_HALVING ? allreduce_halving
+             : alg == MR_ALG_SPREAD  ? allreduce_spread
                                      : allreduce_doubling)(s, out, count, t, op, c);
     }
     return mr_schedule_built(s, built);

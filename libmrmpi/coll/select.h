@@ -43,14 +43,18 @@ enum {
     MR_HAS_POWER_OF_TWO = 4, /* ranks */
     MR_HAS_GRID = 8,         /* several nodes that have equally many ranks */
     MR_HAS_ROWS = 16,        /* the same, and each more than one */
-    MR_HAS_LONG_PARTS = 32, /* nodes are few, and the part of each is worth a message; a named algorithm does without */
-    MR_HAS_NODE = 64        /* the ranks share a node area, and the call is a blocking one */
+    MR_HAS_NODE = 32,        /* the ranks share a node area, and the call is a blocking one */
+    /* a named algorithm does without these */
+    MR_HAS_FEW_NODES = 64,
+    MR_HAS_LONG_PARTS = 128, /* nodes are few, and the part of each is worth a message */
+    MR_HAS_FEW_RANKS = 256   /* mr_coll_select finds out itself */
 };
 
 struct mr_comm;
 
 /*
- * What c has of the last three. bytes: of all ranks' data together, which is cut in as many parts as there are nodes.
+ * What c has of those that are about nodes, MR_HAS_NODE apart. bytes: of all ranks' data together, which is cut in as
+ * many parts as there are nodes.
  */
 unsigned mr_coll_place_has(struct mr_comm *c, size_t bytes);
 /* bytes: what one rank contributes (bcast: the message). */

@@ -260,6 +260,36 @@ void mr_alg_allreduce_two_level(struct mr_schedule *s, void *out, size_t count, 
     }
 }
 
+/* Parts are added up as for an allreduce; then each rank sends its part straight to the root. */
+void mr_alg_reduce_two_level(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t,
+                             struct mr_op *op, int root, struct mr_comm *c, const struct mr_place *w)
+{
+    int n = w->nodes, k = w->each;
+    void *acc = c->rank == root ? out : mr_schedule_temp_for(s, t, count);
+    struct parts row = {.buf = acc, .count = count, .num = k, .t = t};
+    if (in != MR_IN_PLACE)
+        mr_schedule_copy(s, in, count, t, acc, count, t);
+    if (k > 1) {
+        gather_sums(s, &row, op, w, true);
+        mr_schedule_fence(s);
+    }
+    struct parts column = {
+        .buf = acc, .at = part_at(&row, w->local), .count = part_count(&row, w->local), .num = n, .t = t};
+    gather_sums(s, &column, op, w, false);
+    if (c->rank != root) {
+        give_part(s, &column, w->node, root);
+        return;
+    }
+    mr_schedule_fence(s); /* what others were given of the buffer has left */
+    for (int d = 0; d < n; d++)
+        for (int j = 0; j < k; j++) {
+            struct parts theirs = {.buf = out, .at = part_at(&row, j), .count = part_count(&row, j), .num = n, .t = t};
+            int from = mr_place_rank(w, d, j);
+            if (from != root)
+                take_part(s, &theirs, d, from);
+        }
+}
+
 /* A reduce-scatter, of which v says what belongs to whom. */
 struct shares {
     struct mr_schedule *s;

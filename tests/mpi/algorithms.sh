@@ -20,7 +20,8 @@ for n in 1 2 3 6 8; do
   ok "the second of each, $n ranks" run $n $second
 done
 for n in 2 3 5 8; do
-  ok "the third of each, $n ranks" run $n alltoall:spread,allreduce:halving,allgather:spread
+  ok "the third of each, $n ranks" run $n barrier:spread,bcast:linear,reduce:linear,alltoall:spread,allreduce:halving,allgather:spread
+  ok "the fourth of each, $n ranks" run $n barrier:dissemination,allreduce:spread
 done
 node=barrier:node,bcast:node,reduce:node,allreduce:node,gather:node,scatter:node,allgather:node,alltoall:node
 for n in 1 2 3 5 8 9; do

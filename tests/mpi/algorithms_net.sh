@@ -19,7 +19,7 @@ run() { # RANKS OPTIONS PROGRAM
   [ $rc -eq 0 ] && [ ! -s "$tmp/out" ]
 }
 
-export MRMPI_COLL=bcast:two-level,allreduce:two-level,reduce_scatter:two-level,allgather:two-level,allgatherv:two-level
+export MRMPI_COLL=bcast:two-level,reduce:two-level,allreduce:two-level,reduce_scatter:two-level,allgather:two-level,allgatherv:two-level
 for p in coll coll_i coll_init; do
   ok "$p, two nodes, one rank each" run 2 "--ppn 1" $p
   ok "$p, two nodes, two ranks each" run 4 "--ppn 2" $p
