@@ -82,6 +82,7 @@ enum mr_err mr_coll_bcast(void *buf, size_t count, struct mr_type *t, int root, 
         if (c->rank == root)
             mr_schedule_copy(s, buf, count, t, flat, bytes, mr_type_byte);
         in_one_piece(s, alg, flat, bytes, root, c);
+        mr_schedule_fence(s); /* all of it is there */
         if (c->rank != root)
             mr_schedule_copy(s, flat, bytes, mr_type_byte, buf, count, t);
     }

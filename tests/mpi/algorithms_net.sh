@@ -13,7 +13,7 @@ export MRMPI_LOG_LEVEL=0 MRMPI_LEAKS=yes
 
 run() { # RANKS OPTIONS PROGRAM
   # shellcheck disable=SC2086  # options are words
-  timeout -k 5 120 mrrun -n "$1" $2 "$BUILD/tests/mpi/$3" >"$tmp/out" 2>&1 </dev/null
+  timeout -k 5 120 mrrun -n "$1" $2 "$BUILD/tests/mpi/"$3 >"$tmp/out" 2>&1 </dev/null
   local rc=$?
   cat "$tmp/out"
   [ $rc -eq 0 ] && [ ! -s "$tmp/out" ]
@@ -26,6 +26,7 @@ for p in coll coll_i coll_init; do
   ok "$p, two nodes, four ranks each" run 8 "--ppn 4" $p
 done
 ok "coll, four nodes, one rank each" run 4 "--ppn 1" coll
+ok "coll_node, over four nodes with one rank each: types with holes on some of them" run 4 "--ppn 1" "coll_node world"
 ok "coll, four nodes, two ranks each" run 8 "--ppn 2" coll
 ok "coll, three nodes, four ranks each" run 12 "--ppn 4" coll
 ok "coll, nodes with three ranks and with one" run 4 "--ppn 3" coll
