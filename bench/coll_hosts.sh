@@ -73,21 +73,21 @@ for case in $CASES; do
   IFS=x read -r hosts each rails <<<"$case"
   simfab topology star --hosts "$hosts" --rails "$rails" >"$tmp/net" || exit 1
   for ((h = 1; h <= hosts; h++)); do printf '%08x-0000-4000-8000-%012x\n' $h $h >"$tmp/boot.h$h"; done
-  rm -f "$tmp/all"
+  : >"$tmp/all"
   [[ $WHO != *mrmpi* ]] || run mrmpi blocks MRMPI_LOG_LEVEL=0
   peers
   printf '\nsimulated, %s: %s hosts, ranks on each: %s, rails: %s; us\n%-10s %8s %10s %10s %10s %7s\n' \
     "$MODEL" "$hosts" "$each" "$rails" "" bytes mrmpi "Open MPI" MPICH ratio
-  awk '
-    function text(x) { return x == "" ? "failed" : sprintf("%.2f", x) }
-    { k = $2 " " $3; if (!(k in seen)) { order[++n] = k; seen[k] = 1 }
-      if (!(($1, k) in v) || $4 < v[$1, k]) v[$1, k] = $4 }
-    END { for (i = 1; i <= n; i++) {
-      k = order[i]; split(k, p, " "); a = v["mrmpi", k]; b = v["openmpi", k]; c = v["mpich", k]
+  for c in ${COLLS//,/ }; do for b in $BYTES; do echo "$c $b"; done; done >"$tmp/order"
+  awk -v who="$WHO" '
+    function text(who_, x) { return x != "" ? sprintf("%.2f", x) : index(who, who_) ? "failed" : "-" }
+    FILENAME == ARGV[1] { k = $1 " " $2 " " $3; if (!(k in v) || $4 < v[k]) v[k] = $4; next }
+    { a = v["mrmpi " $0]; b = v["openmpi " $0]; c = v["mpich " $0]
       best = b == "" || c != "" && c < b ? c : b
-      if (a == "" || b == "" || c == "") bad = 1
       r = a == "" || best == "" ? "" : sprintf("%.2f", best / a)
-      printf "%-10s %8d %10s %10s %10s %7s%s\n", p[1], p[2], text(a), text(b), text(c), r, r != "" && r < 1 ? " <" : "" }
-      exit bad }' "$tmp/all" || bad=1
+      line = sprintf("%-10s %8d %10s %10s %10s %7s%s", $1, $2, text("mrmpi", a), text("openmpi", b), text("mpich", c), r, r != "" && r < 1 ? " <" : "")
+      bad += line ~ /failed/
+      print line }
+    END { exit bad > 0 }' "$tmp/all" "$tmp/order" || bad=1
 done
 exit $bad

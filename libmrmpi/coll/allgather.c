@@ -51,10 +51,39 @@ static void spread(struct mr_schedule *s, void *out, size_t count, struct mr_typ
         mr_schedule_send(s, mr_at(out, (size_t)r * count, t), count, t, (r + k) % p);
 }
 
+/* Along columns, then what has come along rows. */
+static enum mr_err hierarchical(struct mr_grid *g, const void *in, size_t icount, struct mr_type *it, void *out,
+                                size_t ocount, struct mr_type *ot, int rank)
+{
+    const struct mr_place *w = g->place;
+    size_t block = ocount * ot->size, part = block * (size_t)w->nodes;
+    char *column = mr_grid_scratch(g, part * ((size_t)w->each + 1)), *all = column + part;
+    struct mr_schedule *s = MR_COLL_AT_ONCE;
+    if (in == MR_IN_PLACE) {
+        in = mr_at(out, (size_t)rank * ocount, ot);
+        icount = ocount;
+        it = ot;
+    }
+    enum mr_err err = mr_coll_allgather(in, icount, it, column, block, mr_type_byte, g->column, &s), row_err;
+    err = mr_coll_run(err, s);
+    mr_grid_failed(g, err);
+    row_err = mr_node_allgather(g->row->node, column, part, mr_type_byte, all, part, mr_type_byte);
+    err = err ? err : row_err;
+    for (int i = 0; !err && i < w->nodes * w->each; i++, all += block)
+        mr_type_copy(all, block, mr_type_byte,
+                     mr_at_mut(out, (size_t)mr_place_rank(w, i % w->nodes, i / w->nodes) * ocount, ot), ocount, ot);
+    return err;
+}
+
 enum mr_err mr_coll_allgather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
                               struct mr_type *ot, struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = ocount * ot->size;
+    struct mr_grid *g = bytes ? mr_coll_grid(MR_COLL_ALLGATHER, bytes, NULL, c, built) : NULL;
+    if (g) {
+        *built = NULL;
+        return hierarchical(g, in, icount, it, out, ocount, ot, c->rank);
+    }
     struct mr_node *n = bytes ? mr_coll_node(MR_COLL_ALLGATHER, bytes, c, built) : NULL;
     if (n)
         return mr_node_allgather(n, in, icount, it, out, ocount, ot);

@@ -5,6 +5,8 @@
 #include "libmrmpi/coll/node.h"
 #include "libmrmpi/coll/select.h"
 
+#include <string.h>
+
 enum { PAIRWISE_WINDOW = 4 }; /* peers exchanged with at a time */
 
 /*
@@ -42,10 +44,49 @@ static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct m
                          mr_at_mut(out, (size_t)((r - i + p) % p) * ocount, ot), ocount, ot);
 }
 
+/*
+ * Along the row each rank gets what its column is to have, and then each sends it along its column: a message to each
+ * node, and not to each rank.
+ */
+static enum mr_err hierarchical(struct mr_grid *g, const void *in, size_t icount, struct mr_type *it, void *out,
+                                size_t ocount, struct mr_type *ot)
+{
+    const struct mr_place *w = g->place;
+    int n = w->nodes, k = w->each;
+    if (in == MR_IN_PLACE) {
+        in = out;
+        icount = ocount;
+        it = ot;
+    }
+    size_t block = ocount * ot->size, gives = icount * it->size, most = block > gives ? block : gives;
+    char *one = mr_grid_scratch(g, 2 * most * (size_t)(n * k)), *other = one + most * (size_t)(n * k);
+    for (int i = 0; i < n * k; i++)
+        mr_type_copy(mr_at(in, (size_t)mr_place_rank(w, i % n, i / n) * icount, it), icount, it,
+                     one + (size_t)i * gives, gives, mr_type_byte);
+    enum mr_err err = mr_node_alltoall(g->row->node, one, gives * (size_t)n, mr_type_byte, other, block * (size_t)n,
+                                       mr_type_byte),
+                built;
+    for (int i = 0; i < n * k; i++)
+        memcpy(one + (size_t)i * block, other + (size_t)(i % k * n + i / k) * block, block);
+    struct mr_schedule *s = MR_COLL_AT_ONCE;
+    built =
+        mr_coll_alltoall(one, block * (size_t)k, mr_type_byte, other, block * (size_t)k, mr_type_byte, g->column, &s);
+    err = mr_coll_run_after(err, built, s);
+    for (int i = 0; !err && i < n * k; i++)
+        mr_type_copy(other + (size_t)i * block, block, mr_type_byte, mr_at_mut(out, (size_t)w->rank[i] * ocount, ot),
+                     ocount, ot);
+    return err;
+}
+
 enum mr_err mr_coll_alltoall(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
                              struct mr_type *ot, struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = ocount * ot->size;
+    struct mr_grid *g = bytes ? mr_coll_grid(MR_COLL_ALLTOALL, bytes, NULL, c, built) : NULL;
+    if (g) {
+        *built = NULL;
+        return hierarchical(g, in, icount, it, out, ocount, ot);
+    }
     struct mr_node *n = bytes ? mr_coll_node(MR_COLL_ALLTOALL, bytes, c, built) : NULL;
     if (n)
         return mr_node_alltoall(n, in, icount, it, out, ocount, ot);

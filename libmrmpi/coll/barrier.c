@@ -5,8 +5,21 @@
 #include "libmrmpi/coll/node.h"
 #include "libmrmpi/coll/select.h"
 
+/* When a row is complete its ranks tell those of other rows, each in its column. */
+static enum mr_err hierarchical(struct mr_grid *g)
+{
+    struct mr_schedule *s = MR_COLL_AT_ONCE;
+    enum mr_err err = mr_node_barrier(g->row->node), built = mr_coll_barrier(g->column, &s);
+    return mr_coll_run_after(err, built, s);
+}
+
 enum mr_err mr_coll_barrier(struct mr_comm *c, struct mr_schedule **built)
 {
+    struct mr_grid *g = mr_coll_grid(MR_COLL_BARRIER, 0, NULL, c, built);
+    if (g) {
+        *built = NULL;
+        return hierarchical(g);
+    }
     struct mr_node *n = mr_coll_node(MR_COLL_BARRIER, 0, c, built);
     if (n)
         return mr_node_barrier(n);

@@ -53,10 +53,30 @@ static void in_one_piece(struct mr_schedule *s, enum mr_alg alg, char *base, siz
         scatter_allgather(s, base, bytes, root, c);
 }
 
+/* Along the root's column, then each of these ranks along its row. */
+static enum mr_err hierarchical(struct mr_grid *g, void *buf, size_t count, struct mr_type *t, int root)
+{
+    struct mr_grid_spot at = mr_grid_find(g, root);
+    struct mr_schedule *s = MR_COLL_AT_ONCE;
+    enum mr_err err = MR_SUCCESS, row_err;
+    if (g->place->local == at.local) {
+        err = mr_coll_bcast(buf, count, t, at.node, g->column, &s);
+        err = mr_coll_run(err, s);
+        mr_grid_failed(g, err);
+    }
+    row_err = mr_node_bcast(g->row->node, buf, count, t, at.local);
+    return err ? err : row_err;
+}
+
 enum mr_err mr_coll_bcast(void *buf, size_t count, struct mr_type *t, int root, struct mr_comm *c,
                           struct mr_schedule **built)
 {
     size_t bytes = count * t->size;
+    struct mr_grid *g = bytes ? mr_coll_grid(MR_COLL_BCAST, bytes, NULL, c, built) : NULL;
+    if (g) {
+        *built = NULL;
+        return hierarchical(g, buf, count, t, root);
+    }
     struct mr_node *n = bytes ? mr_coll_node(MR_COLL_BCAST, bytes, c, built) : NULL;
     if (n)
         return mr_node_bcast(n, buf, count, t, root);

@@ -73,10 +73,41 @@ static void gather_linear(struct mr_schedule *s, const void *in, size_t icount, 
         mr_schedule_copy(s, in, icount, it, mr_at_mut(out, (size_t)root * ocount, ot), ocount, ot);
 }
 
+/* Each row gathers at its rank of the root's column, and the column at the root. */
+static enum mr_err gather_hierarchical(struct mr_grid *g, const void *in, size_t icount, struct mr_type *it, void *out,
+                                       size_t ocount, struct mr_type *ot, int root)
+{
+    const struct mr_place *w = g->place;
+    struct mr_grid_spot at = mr_grid_find(g, root);
+    bool holds = w->local == at.local, is_root = holds && w->node == at.node;
+    if (in == MR_IN_PLACE) {
+        in = mr_at(out, (size_t)root * ocount, ot);
+        icount = ocount;
+        it = ot;
+    }
+    size_t block = is_root ? ocount * ot->size : icount * it->size, part = block * (size_t)w->each;
+    char *row = holds ? mr_grid_scratch(g, part * (is_root ? (size_t)w->nodes + 1 : 1)) : NULL, *all = row + part;
+    enum mr_err err = mr_node_gather(g->row->node, in, icount, it, row, block, mr_type_byte, at.local), built;
+    if (!holds)
+        return err;
+    struct mr_schedule *s = MR_COLL_AT_ONCE;
+    built = mr_coll_gather(row, part, mr_type_byte, all, part, mr_type_byte, at.node, g->column, &s);
+    err = mr_coll_run_after(err, built, s);
+    for (int i = 0; is_root && !err && i < w->nodes * w->each; i++)
+        mr_type_copy(all + (size_t)i * block, block, mr_type_byte, mr_at_mut(out, (size_t)w->rank[i] * ocount, ot),
+                     ocount, ot);
+    return err;
+}
+
 enum mr_err mr_coll_gather(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
                            struct mr_type *ot, int root, struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = c->rank == root ? ocount * ot->size : icount * it->size;
+    struct mr_grid *g = bytes ? mr_coll_grid(MR_COLL_GATHER, bytes, NULL, c, built) : NULL;
+    if (g) {
+        *built = NULL;
+        return gather_hierarchical(g, in, icount, it, out, ocount, ot, root);
+    }
     struct mr_node *n = bytes ? mr_coll_node(MR_COLL_GATHER, bytes, c, built) : NULL;
     if (n)
         return mr_node_gather(n, in, icount, it, out, ocount, ot, root);
@@ -163,10 +194,38 @@ static void scatter_linear(struct mr_schedule *s, const void *in, size_t icount,
         mr_schedule_copy(s, mr_at(in, (size_t)root * icount, it), icount, it, out, ocount, ot);
 }
 
+/* The other way round. */
+static enum mr_err scatter_hierarchical(struct mr_grid *g, const void *in, size_t icount, struct mr_type *it, void *out,
+                                        size_t ocount, struct mr_type *ot, int root)
+{
+    const struct mr_place *w = g->place;
+    struct mr_grid_spot at = mr_grid_find(g, root);
+    bool holds = w->local == at.local, is_root = holds && w->node == at.node;
+    size_t block = is_root ? icount * it->size : ocount * ot->size, part = block * (size_t)w->each;
+    char *row = holds ? mr_grid_scratch(g, part * (is_root ? (size_t)w->nodes + 1 : 1)) : NULL, *all = row + part;
+    enum mr_err err = MR_SUCCESS, row_err;
+    for (int i = 0; is_root && i < w->nodes * w->each; i++)
+        mr_type_copy(mr_at(in, (size_t)w->rank[i] * icount, it), icount, it, all + (size_t)i * block, block,
+                     mr_type_byte);
+    if (holds) {
+        struct mr_schedule *s = MR_COLL_AT_ONCE;
+        err = mr_coll_scatter(all, part, mr_type_byte, row, part, mr_type_byte, at.node, g->column, &s);
+        err = mr_coll_run(err, s);
+        mr_grid_failed(g, err);
+    }
+    row_err = mr_node_scatter(g->row->node, row, block, mr_type_byte, out, ocount, ot, at.local);
+    return err ? err : row_err;
+}
+
 enum mr_err mr_coll_scatter(const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
                             struct mr_type *ot, int root, struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = c->rank == root ? icount * it->size : ocount * ot->size;
+    struct mr_grid *g = bytes ? mr_coll_grid(MR_COLL_SCATTER, bytes, NULL, c, built) : NULL;
+    if (g) {
+        *built = NULL;
+        return scatter_hierarchical(g, in, icount, it, out, ocount, ot, root);
+    }
     struct mr_node *n = bytes ? mr_coll_node(MR_COLL_SCATTER, bytes, c, built) : NULL;
     if (n)
         return mr_node_scatter(n, in, icount, it, out, ocount, ot, root);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which communicators have a node area. One that is used for a few collectives only would not earn it back, so the area
- * is made at the first blocking collective after MAKE_AFTER others: a broadcast, by messages, says where it is, and a
- * reduction whether all have it. All ranks count the same.
+ * Which communicators have a node area, or a grid whose rows have some. One that is used for a few collectives only
+ * would not earn it back, so areas are made at the first blocking collective after MAKE_AFTER others: a broadcast, by
+ * messages, says where it is, and a reduction whether all have it. All ranks count the same.
  */
 #include "libmrmpi/coll/node.h"
 
@@ -41,32 +41,44 @@ static bool have_all(struct mr_comm *c, bool mine)
     return mr_coll_run(err, s) == MR_SUCCESS && all;
 }
 
-static void end_area(struct mr_comm *c)
+static void end_areas(struct mr_comm *c)
 {
     mr_node_close(c->node);
+    mr_grid_free(c->grid);
 }
 
-static void make_area(struct mr_comm *c)
+static struct mr_node *make_area(struct mr_comm *c)
 {
     struct mr_node_site site = {.fd = -1};
     struct mr_node *n = NULL;
+    bool all;
 
-    c->node_settled = true;
-    mr_comm_node_end = end_area;
     if (c->rank == 0)
         site = mr_node_create(c->size);
     if (say_where(c, &site) == MR_SUCCESS)
         n = mr_node_open(site, c);
-    if (have_all(c, n != NULL)) {
-        c->node = n;
-    } else {
-        if (c->rank == 0)
-            mr_log(MR_LOG_INFO, "no shared memory for a communicator of %d ranks: its collectives go by messages",
-                   c->size);
-        mr_node_close(n);
-    }
+    all = have_all(c, n != NULL);
     if (c->rank == 0)
         mr_node_created(site);
+    if (all)
+        return n;
+    if (c->rank == 0)
+        mr_log(MR_LOG_INFO, "no shared memory for a communicator of %d ranks: its collectives go by messages", c->size);
+    mr_node_close(n);
+    return NULL;
+}
+
+/* A row and its columns are of use if all rows have their areas. */
+static struct mr_grid *make_grid(struct mr_comm *c)
+{
+    struct mr_grid *g = mr_grid_new(c);
+
+    g->row->node = make_area(g->row);
+    g->row->node_settled = g->column->node_settled = true;
+    if (have_all(c, g->row->node != NULL))
+        return g;
+    mr_grid_free(g);
+    return NULL;
 }
 
 static bool may_have_area(const struct mr_comm *c)
@@ -74,14 +86,36 @@ static bool may_have_area(const struct mr_comm *c)
     return c->size > 1 && c->size <= MR_NODE_RANKS_MAX && !c->passing && !mr_comm_is_inter(c) && mr_comm_on_one_node(c);
 }
 
-static __attribute__((noinline)) void settle_area(enum mr_coll coll, struct mr_comm *c)
+static __attribute__((noinline)) void settle_areas(enum mr_coll coll, struct mr_comm *c)
 {
-    if (c->node_calls == 0 && !may_have_area(c)) {
+    if (c->node_calls == 0 && !may_have_area(c) && !mr_grid_suits(c)) {
         c->node_settled = true;
         return;
     }
-    if (c->node_calls++ >= MAKE_AFTER || mr_coll_wants_node(coll))
-        make_area(c);
+    if (c->node_calls++ < MAKE_AFTER && !mr_coll_wants_node(coll))
+        return;
+    c->node_settled = true;
+    mr_comm_node_end = end_areas;
+    if (may_have_area(c))
+        c->node = make_area(c);
+    else
+        c->grid = make_grid(c);
+}
+
+struct mr_grid *mr_coll_grid(enum mr_coll coll, size_t bytes, const struct mr_op *op, struct mr_comm *c,
+                             struct mr_schedule *const *built)
+{
+    unsigned has;
+
+    if (*built != MR_COLL_AT_ONCE)
+        return NULL;
+    if (__builtin_expect(!c->node_settled, 0))
+        settle_areas(coll, c);
+    if (!c->grid)
+        return NULL;
+    /* in the row and in the column the order of ranks is kept */
+    has = MR_HAS_GRID_AREAS | (!op || op->commutative || c->grid->in_order ? MR_HAS_COMMUTATIVE : 0);
+    return mr_coll_select(coll, bytes, c->size, has) == MR_ALG_HIERARCHICAL ? c->grid : NULL;
 }
 
 struct mr_node *mr_coll_node(enum mr_coll coll, size_t bytes, struct mr_comm *c, struct mr_schedule **built)
@@ -89,8 +123,6 @@ struct mr_node *mr_coll_node(enum mr_coll coll, size_t bytes, struct mr_comm *c,
     if (*built != MR_COLL_AT_ONCE)
         return NULL;
     *built = NULL;
-    if (__builtin_expect(!c->node_settled, 0))
-        settle_area(coll, c);
     if (!c->node || mr_coll_select(coll, bytes, c->size, MR_HAS_NODE) != MR_ALG_NODE)
         return NULL;
     return c->node;

@@ -7,12 +7,20 @@
 #define MRMPI_COLL_NODE_H
 
 #include "libmrmpi/coll/coll.h"
+#include "libmrmpi/coll/grid.h"
 #include "libmrmpi/coll/select.h"
 #include "libmrmpi/node/area.h"
 
 /*
+ * The grid of c, if this call shall be run at once (*built is MR_COLL_AT_ONCE) and goes in two levels: all ranks have
+ * the same answer. bytes: as for mr_coll_select; op: of a reduction, else NULL. Makes area or grid when c seems to be
+ * worth one. To be asked before mr_coll_node.
+ */
+struct mr_grid *mr_coll_grid(enum mr_coll coll, size_t bytes, const struct mr_op *op, struct mr_comm *c,
+                             struct mr_schedule *const *built);
+/*
  * The area of c, if this call shall be run at once (*built is MR_COLL_AT_ONCE; it is NULL afterwards) and goes that
- * way: all ranks have the same answer. bytes: as for mr_coll_select. Makes the area when c seems to be worth one.
+ * way: all ranks have the same answer. bytes: as for mr_coll_select.
  */
 struct mr_node *mr_coll_node(enum mr_coll coll, size_t bytes, struct mr_comm *c, struct mr_schedule **built);
 

@@ -81,10 +81,31 @@ static void reduce_linear(struct mr_schedule *s, const void *in, void *out, size
     reduce_all(s, all, count, t, op, out, p);
 }
 
+/* Each row reduces at its rank of the root's column, and the column at the root. */
+static enum mr_err reduce_hierarchical(struct mr_grid *g, const void *in, void *out, size_t count, struct mr_type *t,
+                                       struct mr_op *op, int root)
+{
+    struct mr_grid_spot at = mr_grid_find(g, root);
+    struct mr_span span = mr_type_span(t, count);
+    bool holds = g->place->local == at.local, is_root = holds && g->place->node == at.node;
+    void *sum = is_root ? out : holds ? mr_grid_scratch(g, span.len + 1) - span.lo : NULL;
+    struct mr_schedule *s = MR_COLL_AT_ONCE;
+    enum mr_err err = mr_node_reduce(g->row->node, in, sum, count, t, op, at.local), built;
+    if (!holds)
+        return err;
+    built = mr_coll_reduce(is_root ? MR_IN_PLACE : sum, out, count, t, op, at.node, g->column, &s);
+    return mr_coll_run_after(err, built, s);
+}
+
 enum mr_err mr_coll_reduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, int root,
                            struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = count * t->size;
+    struct mr_grid *g = bytes ? mr_coll_grid(MR_COLL_REDUCE, bytes, op, c, built) : NULL;
+    if (g && mr_node_reduces(g->row->node, t)) {
+        *built = NULL;
+        return reduce_hierarchical(g, in, out, count, t, op, root);
+    }
     struct mr_node *n = bytes ? mr_coll_node(MR_COLL_REDUCE, bytes, c, built) : NULL;
     if (n && mr_node_reduces(n, t))
         return mr_node_reduce(n, in, out, count, t, op, root);
@@ -256,10 +277,25 @@ static void allreduce_ring(struct mr_schedule *s, void *out, size_t count, struc
     }
 }
 
+/* Along rows, then along all columns: all end with the same bits, and nobody passes the result on. */
+static enum mr_err allreduce_hierarchical(struct mr_grid *g, const void *in, void *out, size_t count, struct mr_type *t,
+                                          struct mr_op *op)
+{
+    struct mr_schedule *s = MR_COLL_AT_ONCE;
+    enum mr_err err = mr_node_allreduce(g->row->node, in, out, count, t, op),
+                built = mr_coll_allreduce(MR_IN_PLACE, out, count, t, op, g->column, &s);
+    return mr_coll_run_after(err, built, s);
+}
+
 enum mr_err mr_coll_allreduce(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op,
                               struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = count * t->size;
+    struct mr_grid *g = bytes ? mr_coll_grid(MR_COLL_ALLREDUCE, bytes, op, c, built) : NULL;
+    if (g && mr_node_reduces(g->row->node, t)) {
+        *built = NULL;
+        return allreduce_hierarchical(g, in, out, count, t, op);
+    }
     struct mr_node *n = bytes ? mr_coll_node(MR_COLL_ALLREDUCE, bytes, c, built) : NULL;
     if (n && mr_node_reduces(n, t))
         return mr_node_allreduce(n, in, out, count, t, op);

@@ -33,7 +33,8 @@ enum mr_alg {
     MR_ALG_BRUCK,
     MR_ALG_SPREAD,
     MR_ALG_PAIRWISE,
-    MR_ALG_TWO_LEVEL
+    MR_ALG_TWO_LEVEL,
+    MR_ALG_HIERARCHICAL /* through memory on each node, by messages between nodes: grid.h */
 };
 
 /* What a call has to offer; a rule asks for some of it. */
@@ -44,6 +45,7 @@ enum {
     MR_HAS_GRID = 8,         /* several nodes that have equally many ranks */
     MR_HAS_ROWS = 16,        /* the same, and each more than one */
     MR_HAS_NODE = 32,        /* the ranks share a node area, and the call is a blocking one */
+    MR_HAS_GRID_AREAS = 512, /* the ranks of each node do, and the call is a blocking one */
     /* a named algorithm does without these */
     MR_HAS_FEW_NODES = 64,
     MR_HAS_LONG_PARTS = 128, /* nodes are few, and the part of each is worth a message */
@@ -60,7 +62,7 @@ unsigned mr_coll_place_has(struct mr_comm *c, size_t bytes);
 /* bytes: what one rank contributes (bcast: the message). */
 enum mr_alg mr_coll_select(enum mr_coll coll, size_t bytes, int ranks, unsigned has);
 
-/* MRMPI_COLL names the node area for it. */
+/* MRMPI_COLL names an algorithm for it that goes through node areas. */
 bool mr_coll_wants_node(enum mr_coll coll);
 
 #endif

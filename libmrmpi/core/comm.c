@@ -42,7 +42,7 @@ void mr_comm_put(struct mr_comm *c)
 {
     if (--c->refs > 0)
         return;
-    if (!c->passing)
+    if (!c->passing && !c->part)
         mr_context_release(c->context);
     if (c->local) {
         mr_comm_put(c->local);
@@ -52,7 +52,7 @@ void mr_comm_put(struct mr_comm *c)
     mr_errhandler_put(c->errhandler);
     mr_info_put(c->info);
     mr_topology_put(c->topology);
-    if (c->node)
+    if (c->node || c->grid)
         mr_comm_node_end(c);
     free(c->place);
     free(c);
@@ -66,6 +66,16 @@ struct mr_comm *mr_comm_passing(struct mr_group *g, uint32_t context, int tag)
     p->context = context;
     p->passing_tag = tag;
     p->passing = true;
+    return p;
+}
+
+struct mr_comm *mr_comm_part(const struct mr_comm *c, struct mr_group *g, enum mr_comm_parts which)
+{
+    struct mr_comm *p;
+    if (mr_comm_make(MR_CONTEXT_NONE, g, c, &p))
+        return NULL;
+    p->context = c->context | (uint32_t)which;
+    p->part = true;
     return p;
 }
 

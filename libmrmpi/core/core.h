@@ -99,6 +99,7 @@ struct mr_group {
 struct mr_errhandler;
 struct mr_place;
 struct mr_node;
+struct mr_grid;
 struct mr_attr;
 struct mr_info;
 struct mr_topology;
@@ -118,9 +119,11 @@ struct mr_comm {
     uint32_t coll_seq; /* counts collectives: their tag */
     bool passing;      /* lives while another is made only: mr_comm_passing */
     int passing_tag;   /* of all its messages */
+    bool part;         /* some ranks of another one, whose context it has: mr_comm_part */
     struct mr_place *place; /* coll/place.h, NULL until it is asked for */
     struct mr_node *node;   /* node/area.h, NULL: none */
-    unsigned node_calls;    /* collectives that might have gone through it (coll/node.c) */
+    struct mr_grid *grid;   /* coll/grid.h, NULL: none */
+    unsigned node_calls;    /* collectives that might have gone through them (coll/node.c) */
     bool node_settled;      /* whether there is one is decided */
     struct mr_attr *attrs;        /* core/attr.c */
     struct mr_info *info;         /* hints, NULL if none */
@@ -175,7 +178,7 @@ static inline struct mr_type *mr_type_get(struct mr_type *t)
 void mr_type_put(struct mr_type *t);
 struct mr_comm *mr_comm_get(struct mr_comm *c);
 void mr_comm_put(struct mr_comm *c);
-extern void (*mr_comm_node_end)(struct mr_comm *c); /* gives back c->node; set by coll/ */
+extern void (*mr_comm_node_end)(struct mr_comm *c); /* gives back c->node and c->grid; set by coll/ */
 
 extern struct mr_comm *mr_comm_world, *mr_comm_self; /* set by mr_comm_init */
 extern struct mr_type *const mr_type_byte;           /* for transport and collectives' own messages */

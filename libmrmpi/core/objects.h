@@ -105,6 +105,13 @@ enum mr_err mr_comm_make_dup(struct mr_comm *c, const uint32_t *ids, struct mr_c
  */
 struct mr_comm *mr_comm_passing(struct mr_group *g, uint32_t context, int tag);
 
+/*
+ * Some members of c, for messages of c's own collectives: c's context with a bit of which ones. Takes g over; NULL: no
+ * memory. It must go before c does.
+ */
+enum mr_comm_parts { MR_COMM_ROW = 0x01000000, MR_COMM_COLUMN = 0x02000000 };
+struct mr_comm *mr_comm_part(const struct mr_comm *c, struct mr_group *g, enum mr_comm_parts which);
+
 /* The world and self, for init.c. */
 struct mr_launch;
 int mr_comm_init(const struct mr_launch *launch);

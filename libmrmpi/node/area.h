@@ -28,6 +28,7 @@ struct mr_node {
     const int *world; /* [ranks]: the group's */
     unsigned calls;   /* operations so far */
     uint32_t *broken; /* shared: 0, or that the area is out of order */
+    enum mr_err failed; /* this rank's data of the next operation is not there: it writes a notice instead */
     void *base;
     size_t bytes;
 };

@@ -36,10 +36,23 @@ static void fill_blocks(const struct mr_node *n, const struct mr_exchange *x, si
         x->fill(x->arg, (n->me + 1 + j) % n->ranks, offset, len, to + (size_t)j * len);
 }
 
+/* Amounts from here on are notices of an error (enum mr_err), by a writer whose data is not there. */
+#define NOTICES (UINT64_MAX - 0xffff)
+
+static enum mr_err notice(int rank, uint64_t bytes)
+{
+    uint64_t code = bytes - NOTICES;
+    enum mr_err err = code <= MR_ERR_PROC_FAILED ? (enum mr_err)code : MR_ERR_OTHER;
+
+    return mr_fail(err, "rank %d of this node has met an error in this operation: %s", rank, mr_err_text(err));
+}
+
 enum mr_err mr_node_amount(int rank, uint64_t bytes, size_t expected)
 {
     if (__builtin_expect(bytes == expected, 1))
         return MR_SUCCESS;
+    if (bytes > NOTICES)
+        return notice(rank, bytes);
     if (bytes > expected)
         return mr_fail(MR_ERR_TRUNCATE, "rank %d has given %llu bytes to this operation, there is room for %zu", rank,
                        (unsigned long long)bytes, expected);
@@ -65,6 +78,13 @@ static enum mr_err write_small(struct mr_node *n, const struct mr_exchange *x, u
 
     if (err)
         return err;
+    if (__builtin_expect(n->failed, 0)) {
+        err = n->failed;
+        n->failed = MR_SUCCESS;
+        mr_node_publish(line, piece, NOTICES + (uint64_t)err);
+        mr_node_wake(n);
+        return err;
+    }
     if (with_data && all)
         fill_blocks(n, x, 0, x->gives, all <= MR_NODE_INLINE ? line->data : mr_node_slot(&n->small, n->me, piece));
     mr_node_publish(line, piece, x->gives);
@@ -83,6 +103,8 @@ static enum mr_err read_small(struct mr_node *n, const struct mr_exchange *x, ui
     if (err)
         return err;
     bytes = mr_node_bytes(line);
+    if (__builtin_expect(bytes > NOTICES, 0))
+        return notice(src, bytes);
     if (bytes > n->small.shape.slot_bytes / blocks) { /* it follows in the other ring, where this rank is not */
         mr_node_break(n);
         return mr_node_amount(src, bytes, x->expects);

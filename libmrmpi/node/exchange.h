@@ -24,7 +24,10 @@ struct mr_exchange {
     void *arg;
 };
 
-/* By all ranks, after mr_node_begin(). An error of the data: amounts that do not match, as for messages. */
+/*
+ * By all ranks, after mr_node_begin(). An error of the data: amounts that do not match, as for messages, or a notice of a
+ * writer (n->failed).
+ */
 enum mr_err mr_node_exchange(struct mr_node *n, const struct mr_exchange *x);
 
 /* Of a block that has come, what an operation that expects so much makes of it. */

@@ -21,6 +21,9 @@ struct mr_schedule;
 /* To the end; the operation's error. If building failed (s NULL), that error: mr_coll_run(mr_coll_x(..., &s), s) must
  * be two statements. */
 enum mr_err mr_coll_run(enum mr_err built, struct mr_schedule *s);
+/* The same after an error `before` of an earlier part of the operation: the others get notices of it instead of data.
+ */
+enum mr_err mr_coll_run_after(enum mr_err before, enum mr_err built, struct mr_schedule *s);
 enum mr_err mr_coll_start(struct mr_schedule *s, struct mr_request **req);
 /* A persistent request, whose schedule starts by mr_coll_restart (not while it runs) and goes by mr_coll_drop (at the
  * end of its run if it runs). */

@@ -220,8 +220,8 @@ enum mr_err mr_schedule_built(struct mr_schedule *s, struct mr_schedule **out)
     return MR_SUCCESS;
 }
 
-/* From the beginning, with a new request. */
-static enum mr_err run_schedule(struct mr_schedule *s, struct mr_request **req)
+/* From the beginning, with a new request; before: an error that has happened already. */
+static enum mr_err run_schedule(struct mr_schedule *s, enum mr_err before, struct mr_request **req)
 {
     *req = NULL;
     s->req = mr_request_new(MR_REQ_COLL, s->comm);
@@ -229,25 +229,35 @@ static enum mr_err run_schedule(struct mr_schedule *s, struct mr_request **req)
         return no_memory();
     *req = mr_request_get(s->req);
     s->pos = s->phase = 0;
-    s->error = MR_SUCCESS;
+    s->error = before;
     advance_schedule(s);
     return MR_SUCCESS;
 }
 
-enum mr_err mr_coll_start(struct mr_schedule *s, struct mr_request **req)
+static enum mr_err start_after(enum mr_err before, struct mr_schedule *s, struct mr_request **req)
 {
-    enum mr_err err = run_schedule(s, req);
+    enum mr_err err = run_schedule(s, before, req);
     if (err)
         mr_schedule_free(s);
     return err;
 }
 
+enum mr_err mr_coll_start(struct mr_schedule *s, struct mr_request **req)
+{
+    return start_after(MR_SUCCESS, s, req);
+}
+
 enum mr_err mr_coll_run(enum mr_err built, struct mr_schedule *s)
+{
+    return mr_coll_run_after(MR_SUCCESS, built, s);
+}
+
+enum mr_err mr_coll_run_after(enum mr_err before, enum mr_err built, struct mr_schedule *s)
 {
     struct mr_request *req;
     if (built || !s) /* failed, or done already */
-        return built;
-    enum mr_err err = mr_coll_start(s, &req);
+        return before ? before : built;
+    enum mr_err err = start_after(before, s, &req);
     if (err)
         return err;
     if (!req->complete)
@@ -274,7 +284,7 @@ enum mr_err mr_coll_keep(struct mr_schedule *s, struct mr_request **req)
 
 enum mr_err mr_coll_restart(struct mr_schedule *s, struct mr_request **req)
 {
-    return run_schedule(s, req);
+    return run_schedule(s, MR_SUCCESS, req);
 }
 
 void mr_coll_drop(struct mr_schedule *s)

@@ -33,6 +33,17 @@ ok "coll, nodes with three ranks and with one" run 4 "--ppn 3" coll
 for p in coll_c coll_errors inter_coll nbc ops; do
   ok "$p, three nodes, two ranks each" run 6 "--ppn 2" $p
 done
+h=hierarchical
+export MRMPI_COLL=barrier:$h,bcast:$h,reduce:$h,allreduce:$h,gather:$h,scatter:$h,allgather:$h,alltoall:$h
+for p in coll coll_i coll_c coll_errors nbc ops; do
+  ok "$p, through memory on two nodes with four ranks each" run 8 "--ppn 4" $p
+done
+ok "coll, through memory on four nodes with two ranks each" run 8 "--ppn 2" coll
+ok "coll_node, over two nodes with four ranks each" run 8 "--ppn 4" "coll_node world"
+ok "coll_node, over four nodes with two ranks each" run 8 "--ppn 2" "coll_node world"
+ok "coll, through memory on three nodes with four ranks each" run 12 "--ppn 4" coll
+ok "coll, through memory but for nodes with three ranks and with one" run 4 "--ppn 3" coll
 unset MRMPI_COLL
+ok "coll, two nodes with four ranks each, the table's choice" run 8 "--ppn 4" coll
 ok "coll, four nodes, two ranks each, the table's choice" run 8 "--ppn 2" coll
 done_testing
