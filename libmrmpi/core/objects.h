@@ -98,17 +98,13 @@ enum mr_err mr_inter_make(const uint32_t *ids, struct mr_group *group, struct mr
 /* What a duplicate has of the original, attributes apart. */
 enum mr_err mr_comm_make_dup(struct mr_comm *c, const uint32_t *ids, struct mr_comm **out);
 /*
- * A communicator of the members of g that lives while another is made; NULL: no memory. Its messages say who sent them
- * by places in the world, not in g: of all the groups with which a process makes communicators in this context and with
- * this tag, one after the other, two processes have the common ones in the same order, and so their messages for each
- * other.
+ * A communicator of the members of g that lives while another is made; NULL: no memory. Its messages name senders by
+ * places in the world, not in g: of all groups with which a process makes communicators in this context and with this
+ * tag, two processes have the common ones in the same order, and so their messages for each other.
  */
 struct mr_comm *mr_comm_passing(struct mr_group *g, uint32_t context, int tag);
 
-/*
- * Some members of c, for messages of c's own collectives: c's context with a bit of which ones. Takes g over; NULL: no
- * memory. It must go before c does.
- */
+/* Some members of c, for c's own collectives: its context with a bit. Takes g over; NULL: no memory. */
 enum mr_comm_parts { MR_COMM_ROW = 0x01000000, MR_COMM_COLUMN = 0x02000000 };
 struct mr_comm *mr_comm_part(const struct mr_comm *c, struct mr_group *g, enum mr_comm_parts which);
 

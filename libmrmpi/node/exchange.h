@@ -25,8 +25,8 @@ struct mr_exchange {
 };
 
 /*
- * By all ranks, after mr_node_begin(). An error of the data: amounts that do not match, as for messages, or a notice of a
- * writer (n->failed).
+ * By all ranks, after mr_node_begin(). An error of the data: amounts that do not match, as for messages, or a notice
+ * of a writer (n->failed).
  */
 enum mr_err mr_node_exchange(struct mr_node *n, const struct mr_exchange *x);
 
