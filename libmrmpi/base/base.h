@@ -56,6 +56,7 @@ struct mr_config {
     _Atomic int spin_us;                 /* poll so long before yielding */
     int oversubscribed;                  /* more ranks than cores: 1 yes, 0 no, -1 count them */
     char *coll;                          /* algorithms that collectives shall use (coll/select.c) */
+    char *coll_table;                    /* a file with algorithms for this machine (coll/select.c) */
     int async_progress;                  /* init/helper.c */
     _Atomic int check_args;
     char *fabricd_socket; /* %h: host name */

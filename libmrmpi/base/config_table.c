@@ -205,6 +205,10 @@ const struct mr_config_row mr_config_rows[] = {
      "algorithms that collective operations take instead of the chosen ones, as allreduce:ring,bcast:binomial; equal "
      "on all ranks. For comparisons",
      MR_TOPIC_MESSAGES, AT_INIT},
+    {"MRMPI_COLL_TABLE", NULL, FIELD(coll_table), STRING, "", 0, 0, "",
+     "a file with algorithms that collective operations take on this machine, by size and number of ranks; equal on "
+     "all ranks",
+     MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_ASYNC_PROGRESS", NULL, FIELD(async_progress), BOOL, "no", 0, 1, "",
      "let a thread of each rank do what others ask of its windows while the program computes, and no other thread is "
      "in an MPI function. It looks every 20 to 500 us, and each MPI function takes a lock. no: that waits for the "

@@ -17,7 +17,7 @@
 #define MR_IN_PLACE ((void *)-1)
 #define MR_ROOT     (-3) /* of an operation on an intercommunicator */
 
-void mr_coll_init(void); /* reads MRMPI_COLL, hooks into progress */
+int mr_coll_init(void); /* reads MRMPI_COLL and MRMPI_COLL_TABLE, hooks into progress; 0 or -errno */
 void mr_coll_finalize(void);
 
 /*

@@ -21,8 +21,11 @@
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/launch/launch.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,7 +140,21 @@ static const char *const algs[] = {
 };
 enum { ALGS = sizeof(algs) / sizeof(algs[0]) };
 
-static const struct rule *wanted[COLLS]; /* by MRMPI_COLL; NULL: as the table says */
+static const struct rule *wanted[COLLS]; /* by MRMPI_COLL; NULL: as the tables say */
+
+/* Of the table in the file; usual: as the rules say, whatever the rows below. */
+struct row {
+    struct rule rule;
+    int ranks_max;
+    bool usual;
+};
+static struct {
+    struct row *rows;
+    size_t num;
+} tuned; /* MRMPI_COLL_TABLE: goes before the rules here */
+
+/* What one that is named does without. */
+enum { NOT_NEEDED = MR_HAS_LONG_PARTS | MR_HAS_FEW_NODES | MR_HAS_FEW_RANKS };
 
 static int index_of(const char *const *names, int n, const char *word, size_t len)
 {
@@ -147,20 +164,26 @@ static int index_of(const char *const *names, int n, const char *word, size_t le
     return -1;
 }
 
+/* The first rule with these names (alg_name NULL: of this collective); NULL: there is no such thing. */
+static const struct rule *rule_named(const char *coll_name, size_t coll_len, const char *alg_name, size_t alg_len)
+{
+    int coll = index_of(colls, COLLS, coll_name, coll_len),
+        alg = alg_name ? index_of(algs, ALGS, alg_name, alg_len) : 0;
+    for (size_t i = 0; i < RULES && coll >= 0 && alg >= 0; i++)
+        if ((int)rules[i].coll == coll && (!alg_name || (int)rules[i].alg == alg))
+            return &rules[i];
+    return NULL;
+}
+
 /* "collective:algorithm"; false if there is no such thing. */
 static bool want(const char *word, size_t len)
 {
     const char *colon = memchr(word, ':', len);
     size_t first = colon ? (size_t)(colon - word) : len;
-    int coll = index_of(colls, COLLS, word, first);
-    int alg = colon ? index_of(algs, ALGS, colon + 1, len - first - 1) : -1;
-    for (size_t i = 0; i < RULES; i++) {
-        if (coll >= 0 && alg >= 0 && (int)rules[i].coll == coll && (int)rules[i].alg == alg) {
-            wanted[coll] = &rules[i];
-            return true;
-        }
-    }
-    return false;
+    const struct rule *r = colon ? rule_named(word, first, colon + 1, len - first - 1) : NULL;
+    if (r)
+        wanted[r->coll] = r;
+    return r;
 }
 
 static void read_setting(void)
@@ -174,14 +197,86 @@ static void read_setting(void)
     }
 }
 
-void mr_coll_init(void)
+/* A number, or "any", which is `any`. */
+static bool read_number(const char *word, unsigned long long any, unsigned long long *value)
+{
+    char *end;
+    *value = any;
+    if (!strcmp(word, "any"))
+        return true;
+    errno = 0;
+    *value = strtoull(word, &end, 10);
+    return word[0] >= '0' && word[0] <= '9' && !*end && !errno && *value <= any;
+}
+
+/* COLLECTIVE ALGORITHM BYTES RANKS_MIN RANKS_MAX */
+static bool read_row(const char *line, struct row *row)
+{
+    char coll[32], alg[32], bytes[32], min[32], max[32];
+    unsigned long long b, least, most;
+    int end = 0;
+    if (sscanf(line, "%31s %31s %31s %31s %31s %n", coll, alg, bytes, min, max, &end) != 5 || line[end])
+        return false;
+    bool usual = !strcmp(alg, "usual");
+    const struct rule *r = rule_named(coll, strlen(coll), usual ? NULL : alg, strlen(alg));
+    if (!r || !read_number(bytes, ANY, &b) || !read_number(min, INT_MAX, &least) || !read_number(max, INT_MAX, &most))
+        return false;
+    *row = (struct row){.rule = {r->coll, r->alg, (size_t)b, (int)least, usual ? 0 : r->needs & ~(unsigned)NOT_NEEDED},
+                        .ranks_max = (int)most,
+                        .usual = usual};
+    return true;
+}
+
+static int add_row(const char *line, int number)
+{
+    struct row *rows = realloc(tuned.rows, (tuned.num + 1) * sizeof(*rows));
+    if (!rows)
+        return -ENOMEM;
+    tuned.rows = rows;
+    if (read_row(line, &rows[tuned.num])) {
+        tuned.num++;
+        return 0;
+    }
+    mr_log(MR_LOG_ERROR,
+           "MRMPI_COLL_TABLE: %s:%d: not \"COLLECTIVE ALGORITHM BYTES|any RANKS_MIN RANKS_MAX|any\", or "
+           "there are no such names",
+           mr_config.coll_table, number);
+    return -EINVAL;
+}
+
+/* A rank with other rows than the rest would choose otherwise, and all would wait for ever: no row is skipped. */
+static int read_table(void)
+{
+    char line[256];
+    int err = 0;
+    FILE *f;
+    if (!mr_config.coll_table[0])
+        return 0;
+    f = fopen(mr_config.coll_table, "re");
+    if (!f)
+        err = -errno;
+    for (int n = 1; !err && fgets(line, sizeof(line), f); n++) {
+        line[strcspn(line, "#\n")] = 0;
+        if (line[strspn(line, " \t")])
+            err = add_row(line, n);
+    }
+    if (f)
+        fclose(f);
+    return err;
+}
+
+int mr_coll_init(void)
 {
     mr_schedules_init();
     read_setting();
+    return read_table();
 }
 
 void mr_coll_finalize(void)
 {
+    free(tuned.rows);
+    tuned.rows = NULL;
+    tuned.num = 0;
     mr_schedules_finalize();
 }
 
@@ -219,14 +314,26 @@ bool mr_coll_wants_node(enum mr_coll coll)
     return wanted[coll] && (wanted[coll]->alg == MR_ALG_NODE || wanted[coll]->alg == MR_ALG_HIERARCHICAL);
 }
 
+static inline bool applies(const struct rule *r, enum mr_coll coll, size_t bytes, int ranks, unsigned has)
+{
+    return r->coll == coll && bytes <= r->bytes_max && ranks >= r->ranks_min && !(r->needs & ~has);
+}
+
 enum mr_alg mr_coll_select(enum mr_coll coll, size_t bytes, int ranks, unsigned has)
 {
     const struct rule *r = wanted[coll];
     has |= ranks <= FEW ? MR_HAS_FEW_RANKS : 0;
-    if (__builtin_expect(r && !(r->needs & ~(has | MR_HAS_LONG_PARTS | MR_HAS_FEW_NODES | MR_HAS_FEW_RANKS)), 0))
+    if (__builtin_expect(r && !(r->needs & ~(has | NOT_NEEDED)), 0))
         return r->alg;
+    for (const struct row *t = tuned.rows; t != tuned.rows + tuned.num; t++) {
+        if (ranks > t->ranks_max || !applies(&t->rule, coll, bytes, ranks, has))
+            continue;
+        if (t->usual)
+            break;
+        return t->rule.alg;
+    }
     r = rules;
-    while (r->coll != coll || bytes > r->bytes_max || ranks < r->ranks_min || (r->needs & ~has))
+    while (!applies(r, coll, bytes, ranks, has))
         r++;
     return r->alg;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which algorithm a collective takes: one table (select.c), first match wins, unless the setting MRMPI_COLL names one.
+ * Which algorithm a collective takes: one table (select.c), first match wins. Rows of the file MRMPI_COLL_TABLE, which
+ * bench/tune writes for a machine, go before it, and what the setting MRMPI_COLL names before all.
  */
 #ifndef MRMPI_COLL_SELECT_H
 #define MRMPI_COLL_SELECT_H

@@ -66,7 +66,8 @@ int mr_init(int thread_level)
         return launch_failed("meeting the other ranks at the launcher's fence", err);
     if ((err = mr_vc_ready()))
         return failed("attaching to the peers of this node", err);
-    mr_coll_init();
+    if ((err = mr_coll_init()))
+        return failed("reading the file of MRMPI_COLL_TABLE", err);
     mr_rma_init();
     mr_threaded = thread_level == THREAD_MULTIPLE;
     if ((err = mr_helper_start()))

@@ -23,7 +23,7 @@ $(BUILD)/tests/mpi/functions.h: tests/mpi/functions.awk $(BUILD)/man/mrmpi-funct
 CFLAGS.tests/mpi/arguments.c := -I$(BUILD)/tests/mpi
 $(BUILD)/obj/tests/mpi/arguments.o: $(BUILD)/tests/mpi/functions.h
 
-SCRIPT_TESTS += tests/mpi/abi_check.sh tests/mpi/standard.sh tests/mpi/algorithms.sh tests/mpi/fatal.sh tests/mpi/leaks.sh tests/mpi/lost.sh tests/mpi/binary.sh tests/mpi/languages.sh tests/mpi/shm.sh tests/mpi/net1.sh tests/mpi/net2.sh tests/mpi/read.sh tests/mpi/remap.sh tests/mpi/threads_net.sh
+SCRIPT_TESTS += tests/mpi/abi_check.sh tests/mpi/standard.sh tests/mpi/algorithms.sh tests/mpi/coll_table.sh tests/mpi/fatal.sh tests/mpi/leaks.sh tests/mpi/lost.sh tests/mpi/binary.sh tests/mpi/languages.sh tests/mpi/shm.sh tests/mpi/net1.sh tests/mpi/net2.sh tests/mpi/read.sh tests/mpi/remap.sh tests/mpi/threads_net.sh
 SCRIPT_TESTS += tests/mpi/flow.sh tests/mpi/bursts.sh tests/mpi/failover.sh tests/mpi/steps.sh tests/mpi/ways.sh tests/mpi/eager_max.sh tests/mpi/uc_zcopy.sh tests/mpi/ud_zcopy.sh tests/mpi/connect.sh tests/mpi/lids.sh tests/mpi/soak.sh tests/mpi/links.sh tests/mpi/budget.sh tests/mpi/rules.sh tests/mpi/rings.sh tests/mpi/scale.sh tests/mpi/rma_rails.sh tests/mpi/rma_async.sh tests/mpi/rma_attach.sh
 LONG_TESTS += tests/mpi/net1_all.sh tests/mpi/net2_all.sh tests/mpi/eager_max_all.sh tests/mpi/huge.sh tests/mpi/ranks.sh tests/mpi/ranks_net1.sh tests/mpi/ranks_net2.sh tests/mpi/mutants.sh tests/mpi/steps_all.sh
 LONG_TESTS += tests/mpi/failover_all.sh tests/mpi/rma_rails_all.sh tests/mpi/ways_all.sh tests/mpi/stopped.sh tests/mpi/flapping.sh tests/mpi/soak_long.sh tests/mpi/links_all.sh tests/mpi/ud_zcopy_all.sh tests/mpi/scale_long.sh tests/mpi/rings_all.sh tests/mpi/remap_all.sh
