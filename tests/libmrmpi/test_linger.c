@@ -202,8 +202,9 @@ void mr_rma_finalize(void)
 {
 }
 
-void mr_coll_init(void)
+int mr_coll_init(void)
 {
+    return 0;
 }
 
 void mr_coll_finalize(void)
