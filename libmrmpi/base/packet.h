@@ -32,7 +32,7 @@ _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
 #define MR_WIRE_MAX  sizeof(struct mr_hdr)
 #define MR_VC_KIND_EAGER   1 /* the one of pt2pt's that is known here: a message, or part of one, unasked */
 #define MR_VC_KIND_CHANNEL 0xf0
-#define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of a large message, to travel with those however short it is */
+#define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of a message of ctx bytes that was offered, to travel as that */
 #define MR_VC_FLAG_PART    0x40 /* one of several packets of a message of len bytes, to travel as that */
 #define MR_VC_FLAGS_HEAD   0xc0 /* both: as large messages, but not behind their RDMA */
 #define MR_VC_KIND_ACK    0xff /* has no number, and is never delivered (net/rely.c) */

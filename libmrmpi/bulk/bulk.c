@@ -32,15 +32,9 @@
 
 /* ---- beginning ------------------------------------------------------------------------------------------------- */
 
-/* No message that moves this way is small. */
 static uint8_t message_level(uint64_t len)
 {
-    const struct mr_fabric_level *level = mr_peers.qos.level;
-
-    for (unsigned l = MR_LEVEL_SMALL + 1; l < MR_LEVEL_PACKETS; l++)
-        if (level[l].max > level[l - 1].max && len <= level[l].max)
-            return (uint8_t)l;
-    return MR_LEVEL_BULK;
+    return (uint8_t)mr_fabric_level_of_offered(&mr_peers.qos, len);
 }
 
 static struct mr_ahead *stripe_bucket(const struct mr_stripe_op *s)

@@ -60,6 +60,15 @@ static inline enum mr_level mr_fabric_level_of(const struct mr_fabric_qos *q, ui
     return l;
 }
 
+/* The level of a message that is offered first, by its length: none is small. */
+static inline enum mr_level mr_fabric_level_of_offered(const struct mr_fabric_qos *q, uint64_t len)
+{
+    for (int l = MR_LEVEL_SMALL + 1; l < MR_LEVEL_PACKETS; l++)
+        if (q->level[l].max > q->level[l - 1].max && len <= q->level[l].max)
+            return (enum mr_level)l;
+    return MR_LEVEL_BULK;
+}
+
 /*
  * How much of the port's rate this process may send on each level before MR_LEVEL_PACKETS, of MR_FABRIC_AHEAD_ALL. 0:
  * as much as it likes, since the daemon says nothing, or those levels do not go ahead of other classes.

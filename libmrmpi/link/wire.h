@@ -55,6 +55,15 @@ static inline uint64_t mr_wire_len(const void *packet)
     return len;
 }
 
+/* The same of a piece of one that was offered first; from 4 GiB on not all of it. */
+static inline uint32_t mr_wire_whole(const void *packet)
+{
+    uint32_t whole;
+
+    memcpy(&whole, (const unsigned char *)packet + offsetof(struct mr_hdr, ctx), sizeof whole);
+    return whole;
+}
+
 static inline size_t mr_wire_tail(unsigned form)
 {
     return form & MR_WIRE_LONG_ACK ? MR_ACK_WIRE_MAX : form & MR_WIRE_ACK ? MR_ACK_WIRE_MIN : 0;

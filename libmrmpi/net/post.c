@@ -102,7 +102,9 @@ static enum mr_level level_of_part(const struct mr_packet *k)
 
     if (flags == MR_VC_FLAG_PART)
         return mr_fabric_level_of(&mr_peers.qos, (uint32_t)mr_wire_len(k->data));
-    return flags == MR_VC_FLAG_BULK ? MR_LEVEL_BULK : MR_LEVEL_PACKETS;
+    if (flags == MR_VC_FLAG_BULK)
+        return mr_fabric_level_of_offered(&mr_peers.qos, mr_wire_whole(k->data));
+    return MR_LEVEL_PACKETS;
 }
 
 /*

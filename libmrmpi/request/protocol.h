@@ -40,7 +40,7 @@ enum mr_packet {
     MR_PKT_RTS,
     MR_PKT_CTS,
     MR_PKT_GO,
-    MR_PKT_DATA,   /* hdr.len: offset of the payload */
+    MR_PKT_DATA,   /* hdr.len: offset of the payload; hdr.ctx: bytes of the message, UINT32_MAX: so many or more */
     MR_PKT_CREDIT, /* hdr.len: bytes that have arrived */
     MR_PKT_FIN,    /* from the receiver; hdr.len: 0 or a positive errno */
     MR_PKT_FAIL,   /* from the sender, who cannot write after all */
