@@ -81,14 +81,24 @@ static int others(void)
     return size - here;
 }
 
-/* The library's pools have their first pieces after that, which serve all peers. */
+/*
+ * The library's pools have their first pieces after that, which serve all peers: also those that many messages at once
+ * need, as when a few ranks tell each other something in a collective.
+ */
 static void warm_up(void)
 {
+    enum { AT_ONCE = 64 };
     static int in[256], out[256];
+    int to = (rank + size / 2) % size, from = (rank - size / 2 + size) % size;
+    MPI_Request req[AT_ONCE];
 
     for (int n = 1; n <= 256; n += 255)
-        MPI_Sendrecv(out, n, MPI_INT, (rank + size / 2) % size, TAG, in, n, MPI_INT, (rank - size / 2 + size) % size,
-                     TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(out, n, MPI_INT, to, TAG, in, n, MPI_INT, from, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < AT_ONCE; i++)
+        MPI_Isend(&out[i], 1, MPI_INT, to, TAG, MPI_COMM_WORLD, &req[i]);
+    for (int i = 0; i < AT_ONCE; i++)
+        MPI_Recv(&in[i], 1, MPI_INT, from, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Waitall(AT_ONCE, req, MPI_STATUSES_IGNORE);
 }
 
 /* What it was before, after the first one or two peers. */

@@ -42,7 +42,7 @@ ok "some were refused ($(each refused | awk '{n += $1} END {print n + 0}')): wha
 export MRMPI_LINKS=ud,rc MRMPI_RC_PEERS=4
 ok "$ranks ranks, datagrams first" job 16 $ranks mpi/many 2
 is "no connection is made for packets that would not use it" "$(each connections_most)" ""
-[ -n "$(sanitizers)" ] || heap_within 5120
+[ -n "$(sanitizers)" ] || heap_within 4608
 [ -z "$(sanitizers)" ] || { done_testing; exit; } # which have memory of their own
 
 bytes() { job "$1" "$2" libmrmpi/footprint >/dev/null; sed -n 's/^[0-9]* ranks: \([0-9]*\) bytes.*/\1/p' "$tmp/out"; } # HOSTS RANKS
