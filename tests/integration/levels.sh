@@ -30,6 +30,9 @@ by_datagrams() { # JOB: are they, with a rule for one class?
 }
 is "a rule for a class holds for jobs of that class" "$(by_datagrams vip) $(by_datagrams plain)" "2 0"
 
+# Where messages are copied into packets, as of a sanitizer's allocator, small control packets add up to more than one.
+some=1
+[ -z "$(sanitizers)" ] || some=2
 for setting in MRMPI_RNDV=read MRMPI_RNDV=write MRMPI_RAILS_MAX=1; do
   export "${setting?}"
   is "$setting: small messages" "$(sends vip 8 9)" 2
@@ -38,8 +41,7 @@ for setting in MRMPI_RNDV=read MRMPI_RNDV=write MRMPI_RAILS_MAX=1; do
   is "$setting: medium ones by RDMA" "$(sends vip 16384)" 1,4
   is "$setting: those of the next level" "$(sends vip 262144)" 1,5
   is "$setting: large ones" "$(sends vip 262145)" 1
-  # where messages are copied into packets, as of programs with an allocator of their own, control packets add up to one
-  is "$setting: another class with one level between" "$(sends plain 8 9) $(sends plain 65536 2) $(sends plain 65537 2)" "3 0,6 0"
+  is "$setting: another class with one level between" "$(sends plain 8 9) $(sends plain 65536 "$some") $(sends plain 65537 "$some")" "3 0,6 0"
   unset "${setting%%=*}"
 done
 for kind in uc ud; do
