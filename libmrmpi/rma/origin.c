@@ -367,17 +367,24 @@ enum mr_err mr_get_bytes(struct mr_win *w, void *data, size_t bytes, int rank, p
     return MR_SUCCESS;
 }
 
-/* What an operation is applied to: the one basic type that the place's datatype consists of. */
+/*
+ * What an operation is applied to: the one basic type that the place's datatype consists of. To arithmetic MPI_BYTE is
+ * MPI_UNSIGNED_CHAR here, unlike in reductions (MPI-4.1 section 6.9.2): MPICH's windows take it so, and programs do.
+ */
 static enum mr_err find_basic(struct mr_rma_way *o, const struct mr_rma_place *at, const struct mr_op *op)
 {
     if (at->type->basic >= MR_NUM_BASICS)
         return mr_fail(MR_ERR_TYPE, "the target's datatype has more than one basic type");
     o->basic = &mr_type_basic[at->type->basic];
-    if (op->id != MR_OP_REPLACE && op->id != MR_OP_NO_OP && !mr_op_allows(op, o->basic))
-        return mr_fail(MR_ERR_OP, "%s is not defined on %s", mr_op_name(op), mr_type_name(o->basic));
     if (op->id != MR_OP_NO_OP && !mr_op_alike(o->from->type->basic, at->type->basic))
         return mr_fail(MR_ERR_TYPE, "the origin's datatype is not made of what the target's is made of, %s",
                        mr_type_name(o->basic));
+    if (op->id == MR_OP_REPLACE || op->id == MR_OP_NO_OP || mr_op_allows(op, o->basic))
+        return MR_SUCCESS;
+    if (o->basic == mr_type_byte)
+        o->basic = &mr_type_basic[MR_BASIC_UNSIGNED_CHAR];
+    if (!mr_op_allows(op, o->basic))
+        return mr_fail(MR_ERR_OP, "%s is not defined on %s", mr_op_name(op), mr_type_name(o->basic));
     return MR_SUCCESS;
 }
 

@@ -70,7 +70,10 @@ PAIR(longdouble_int, long double, int)
 PAIR(two_real, float, float)
 PAIR(two_double, double, double)
 
-/* COUNTING: the integers of Fortran and of all languages, for which there are no logical operations */
+/*
+ * COUNTING: the integers of Fortran and of all languages, for which there are no logical operations;
+ * BYTE: to operations on windows it is what MPI_UNSIGNED_CHAR is
+ */
 enum group { INTEGER, COUNTING, REAL, LOGIC, BYTE, IMAGINARY, LOCATION };
 
 static const struct type {
@@ -145,13 +148,13 @@ static const struct op {
     MPI_Op op;
     unsigned groups;
 } ops[] = {
-    {MPI_SUM, 1 << INTEGER | 1 << COUNTING | 1 << REAL | 1 << IMAGINARY},
-    {MPI_PROD, 1 << INTEGER | 1 << COUNTING | 1 << REAL | 1 << IMAGINARY},
-    {MPI_MAX, 1 << INTEGER | 1 << COUNTING | 1 << REAL},
-    {MPI_MIN, 1 << INTEGER | 1 << COUNTING | 1 << REAL},
-    {MPI_LAND, 1 << INTEGER | 1 << LOGIC},
-    {MPI_LOR, 1 << INTEGER | 1 << LOGIC},
-    {MPI_LXOR, 1 << INTEGER | 1 << LOGIC},
+    {MPI_SUM, 1 << INTEGER | 1 << COUNTING | 1 << BYTE | 1 << REAL | 1 << IMAGINARY},
+    {MPI_PROD, 1 << INTEGER | 1 << COUNTING | 1 << BYTE | 1 << REAL | 1 << IMAGINARY},
+    {MPI_MAX, 1 << INTEGER | 1 << COUNTING | 1 << BYTE | 1 << REAL},
+    {MPI_MIN, 1 << INTEGER | 1 << COUNTING | 1 << BYTE | 1 << REAL},
+    {MPI_LAND, 1 << INTEGER | 1 << BYTE | 1 << LOGIC},
+    {MPI_LOR, 1 << INTEGER | 1 << BYTE | 1 << LOGIC},
+    {MPI_LXOR, 1 << INTEGER | 1 << BYTE | 1 << LOGIC},
     {MPI_BAND, 1 << INTEGER | 1 << COUNTING | 1 << BYTE},
     {MPI_BOR, 1 << INTEGER | 1 << COUNTING | 1 << BYTE},
     {MPI_BXOR, 1 << INTEGER | 1 << COUNTING | 1 << BYTE},
@@ -186,7 +189,7 @@ static void model(const char *origin, char *target, int n, const struct type *y,
     if (op == MPI_REPLACE)
         memcpy(target, origin, BYTES);
     else if (op != MPI_NO_OP)
-        MPI_Reduce_local(origin, target, n, y->t, op);
+        MPI_Reduce_local(origin, target, n, y->group == BYTE ? MPI_UNSIGNED_CHAR : y->t, op);
 }
 
 #define SAME(a, b, n)                                                                                                  \

@@ -103,7 +103,7 @@ static void arguments(const struct win *w, int t)
     FAILS(MPI_Accumulate(x, 1, MPI_INT, t, at, 1, MPI_INT, mine, v), MPI_ERR_OP, v); /* predefined ones only */
     FAILS(MPI_Fetch_and_op(x, y, MPI_INT, t, at, mine, v), MPI_ERR_OP, v);
     FAILS(MPI_Accumulate(x, 1, MPI_INT, t, at, 1, MPI_INT, MPI_NO_OP, v), MPI_ERR_OP, v);
-    FAILS(MPI_Accumulate(x, 1, MPI_BYTE, t, at, 1, MPI_BYTE, MPI_SUM, v), MPI_ERR_OP, v);
+    FAILS(MPI_Accumulate(x, 1, MPI_C_BOOL, t, at, 1, MPI_C_BOOL, MPI_SUM, v), MPI_ERR_OP, v);
     FAILS(MPI_Fetch_and_op(x, y, MPI_DOUBLE, t, at, MPI_BAND, v), MPI_ERR_OP, v);
     FAILS(MPI_Compare_and_swap(x, x, y, MPI_DOUBLE, t, at, v), MPI_ERR_TYPE, v);
     FAILS(MPI_Compare_and_swap(x, x, y, pair, t, at, v), MPI_ERR_TYPE, v);
