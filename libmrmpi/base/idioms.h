@@ -11,4 +11,14 @@
 /* Of a global that is not seen outside its shared object: it is reached without the table of others' addresses. */
 #define MR_OWN __attribute__((visibility("hidden")))
 
+/* Between two looks at memory that another core writes: the core is told that this is a loop that waits. */
+static inline void mr_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 #endif

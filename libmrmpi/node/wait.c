@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/core/objects.h"
@@ -18,15 +19,6 @@
 #define YIELDS 1
 /* Operations that find all at once what they wait for still run it once in so many. */
 #define PROGRESS_EVERY 16
-
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 static bool is_broken(const struct mr_node *n)
 {
@@ -95,7 +87,7 @@ static inline void look_away(const struct mr_node *n)
     if (n->crowded)
         sched_yield();
     else
-        relax();
+        mr_relax();
 }
 
 enum mr_err mr_node_await(struct mr_node *n, const struct mr_node_line *line, uint64_t piece, int rank)

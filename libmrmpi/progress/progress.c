@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/launch/launch.h"
@@ -71,15 +72,6 @@ static struct {
     unsigned spin_shift; /* how often the time to spin has been halved */
     uint64_t wanted_ns;  /* until then others are taken to want our core */
 } all;
-
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 static __attribute__((noinline)) int poll_pending(const struct polls *polls)
 {
@@ -179,7 +171,7 @@ static void idle_crowded(struct idle *idle, bool (*done)(void *arg), void *arg)
     bool network = mr_launch_info()->num_nodes > 1;
 
     if (idle->rounds <= CROWDED_SPINS)
-        relax();
+        mr_relax();
     else if (idle->rounds <= CROWDED_SPINS + CROWDED_YIELDS)
         sched_yield();
     else if (!mr_shm_sleep(network ? SLEEP_NET_US : (idle->sleep_us = longer(idle->sleep_us)), done, arg))
@@ -250,7 +242,7 @@ static void idle_alone(struct idle *idle, bool (*done)(void *arg), void *arg)
         return;
     }
     if (idle->rounds > KEEN_LOOKS)
-        relax();
+        mr_relax();
     if (idle->rounds % CLOCK_EVERY)
         return;
     if (all.spin_shift >= SPIN_SHIFT_MAX)
