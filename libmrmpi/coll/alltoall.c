@@ -82,14 +82,11 @@ enum mr_err mr_coll_alltoall(const void *in, size_t icount, struct mr_type *it, 
                              struct mr_type *ot, struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = ocount * ot->size;
-    struct mr_grid *g = bytes ? mr_coll_grid(MR_COLL_ALLTOALL, bytes, NULL, c, built) : NULL;
-    if (g) {
-        *built = NULL;
-        return hierarchical(g, in, icount, it, out, ocount, ot);
-    }
-    struct mr_node *n = bytes ? mr_coll_node(MR_COLL_ALLTOALL, bytes, c, built) : NULL;
-    if (n)
-        return mr_node_alltoall(n, in, icount, it, out, ocount, ot);
+    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_ALLTOALL, bytes, NULL, c, built);
+    if (way.grid)
+        return hierarchical(way.grid, in, icount, it, out, ocount, ot);
+    if (way.node)
+        return mr_node_alltoall(way.node, in, icount, it, out, ocount, ot);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;

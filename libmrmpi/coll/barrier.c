@@ -15,14 +15,11 @@ static enum mr_err hierarchical(struct mr_grid *g)
 
 enum mr_err mr_coll_barrier(struct mr_comm *c, struct mr_schedule **built)
 {
-    struct mr_grid *g = mr_coll_grid(MR_COLL_BARRIER, 0, NULL, c, built);
-    if (g) {
-        *built = NULL;
-        return hierarchical(g);
-    }
-    struct mr_node *n = mr_coll_node(MR_COLL_BARRIER, 0, c, built);
-    if (n)
-        return mr_node_barrier(n);
+    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_BARRIER, 0, NULL, c, built);
+    if (way.grid)
+        return hierarchical(way.grid);
+    if (way.node)
+        return mr_node_barrier(way.node);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;

@@ -72,14 +72,11 @@ enum mr_err mr_coll_bcast(void *buf, size_t count, struct mr_type *t, int root, 
                           struct mr_schedule **built)
 {
     size_t bytes = count * t->size;
-    struct mr_grid *g = bytes ? mr_coll_grid(MR_COLL_BCAST, bytes, NULL, c, built) : NULL;
-    if (g) {
-        *built = NULL;
-        return hierarchical(g, buf, count, t, root);
-    }
-    struct mr_node *n = bytes ? mr_coll_node(MR_COLL_BCAST, bytes, c, built) : NULL;
-    if (n)
-        return mr_node_bcast(n, buf, count, t, root);
+    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_BCAST, bytes, NULL, c, built);
+    if (way.grid)
+        return hierarchical(way.grid, buf, count, t, root);
+    if (way.node)
+        return mr_node_bcast(way.node, buf, count, t, root);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;

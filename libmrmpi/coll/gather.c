@@ -8,6 +8,17 @@
 #include "libmrmpi/coll/node.h"
 #include "libmrmpi/coll/select.h"
 
+/* A new schedule that holds both types (NULL: none). NULL: no memory. */
+static struct mr_schedule *schedule_of(struct mr_comm *c, struct mr_type *in, struct mr_type *out)
+{
+    struct mr_schedule *s = mr_schedule_new(c);
+    if (s) {
+        mr_schedule_hold_type(s, in);
+        mr_schedule_hold_type(s, out);
+    }
+    return s;
+}
+
 /* Blocks in order of v at flat, from or to the user's buffer in order of ranks: two runs. */
 static void unrotate(struct mr_schedule *s, const char *flat, size_t block, void *out, size_t count, struct mr_type *t,
                      int root, int p)
@@ -73,28 +84,44 @@ static void gather_linear(struct mr_schedule *s, const void *in, size_t icount, 
         mr_schedule_copy(s, in, icount, it, mr_at_mut(out, (size_t)root * ocount, ot), ocount, ot);
 }
 
-/* Each row gathers at its rank of the root's column, and the column at the root. */
-static enum mr_err gather_hierarchical(struct mr_grid *g, const void *in, size_t icount, struct mr_type *it, void *out,
-                                       size_t ocount, struct mr_type *ot, int root)
+/* Two levels: what a row has passes through its rank of the root's column. */
+struct levels {
+    struct mr_grid_spot root;
+    bool holds, is_root; /* this rank is in the root's column; is the root */
+    size_t block, part;  /* bytes of a rank, and of a row */
+    char *row, *all;     /* packed blocks of this row, where it holds them; of all ranks, at the root */
+};
+
+static struct levels levels_of(struct mr_grid *g, int root, size_t block)
 {
     const struct mr_place *w = g->place;
-    struct mr_grid_spot at = mr_grid_find(g, root);
-    bool holds = w->local == at.local, is_root = holds && w->node == at.node;
+    struct levels l = {.root = mr_grid_find(g, root), .block = block, .part = block * (size_t)w->each};
+    l.holds = w->local == l.root.local;
+    l.is_root = l.holds && w->node == l.root.node;
+    l.row = l.holds ? mr_grid_scratch(g, l.part * (l.is_root ? (size_t)w->nodes + 1 : 1)) : NULL;
+    l.all = l.is_root ? l.row + l.part : NULL;
+    return l;
+}
+
+/* Each row gathers at its rank of the root's column, and the column at the root. */
+static enum mr_err gather_hierarchical(struct mr_grid *g, size_t bytes, const void *in, size_t icount,
+                                       struct mr_type *it, void *out, size_t ocount, struct mr_type *ot, int root)
+{
+    const struct mr_place *w = g->place;
+    struct levels l = levels_of(g, root, bytes);
     if (in == MR_IN_PLACE) {
         in = mr_at(out, (size_t)root * ocount, ot);
         icount = ocount;
         it = ot;
     }
-    size_t block = is_root ? ocount * ot->size : icount * it->size, part = block * (size_t)w->each;
-    char *row = holds ? mr_grid_scratch(g, part * (is_root ? (size_t)w->nodes + 1 : 1)) : NULL, *all = row + part;
-    enum mr_err err = mr_node_gather(g->row->node, in, icount, it, row, block, mr_type_byte, at.local), built;
-    if (!holds)
+    enum mr_err err = mr_node_gather(g->row->node, in, icount, it, l.row, bytes, mr_type_byte, l.root.local), built;
+    if (!l.holds)
         return err;
     struct mr_schedule *s = MR_COLL_AT_ONCE;
-    built = mr_coll_gather(row, part, mr_type_byte, all, part, mr_type_byte, at.node, g->column, &s);
+    built = mr_coll_gather(l.row, l.part, mr_type_byte, l.all, l.part, mr_type_byte, l.root.node, g->column, &s);
     err = mr_coll_run_after(err, built, s);
-    for (int i = 0; is_root && !err && i < w->nodes * w->each; i++)
-        mr_type_copy(all + (size_t)i * block, block, mr_type_byte, mr_at_mut(out, (size_t)w->rank[i] * ocount, ot),
+    for (int i = 0; l.is_root && !err && i < w->nodes * w->each; i++)
+        mr_type_copy(l.all + (size_t)i * bytes, bytes, mr_type_byte, mr_at_mut(out, (size_t)w->rank[i] * ocount, ot),
                      ocount, ot);
     return err;
 }
@@ -103,19 +130,14 @@ enum mr_err mr_coll_gather(const void *in, size_t icount, struct mr_type *it, vo
                            struct mr_type *ot, int root, struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = c->rank == root ? ocount * ot->size : icount * it->size;
-    struct mr_grid *g = bytes ? mr_coll_grid(MR_COLL_GATHER, bytes, NULL, c, built) : NULL;
-    if (g) {
-        *built = NULL;
-        return gather_hierarchical(g, in, icount, it, out, ocount, ot, root);
-    }
-    struct mr_node *n = bytes ? mr_coll_node(MR_COLL_GATHER, bytes, c, built) : NULL;
-    if (n)
-        return mr_node_gather(n, in, icount, it, out, ocount, ot, root);
-    struct mr_schedule *s = mr_schedule_new(c);
+    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_GATHER, bytes, NULL, c, built);
+    if (way.grid)
+        return gather_hierarchical(way.grid, bytes, in, icount, it, out, ocount, ot, root);
+    if (way.node)
+        return mr_node_gather(way.node, in, icount, it, out, ocount, ot, root);
+    struct mr_schedule *s = schedule_of(c, it, ot);
     if (!s)
         return MR_ERR_NO_MEM;
-    mr_schedule_hold_type(s, it);
-    mr_schedule_hold_type(s, ot);
     if (mr_comm_is_inter(c))
         mr_inter_gather(s, in, icount, it, &(struct mr_vec){.buf = out, .each = ocount, .type = ot}, root, c);
     else if (bytes && mr_coll_select(MR_COLL_GATHER, bytes, c->size, 0) == MR_ALG_BINOMIAL)
@@ -125,16 +147,20 @@ enum mr_err mr_coll_gather(const void *in, size_t icount, struct mr_type *it, vo
     return mr_schedule_built(s, built);
 }
 
+/* Are counts of all ranks, and their type, given at this rank? */
+static bool counts_here(const struct mr_comm *c, int root)
+{
+    return mr_comm_is_inter(c) || c->rank == root;
+}
+
 enum mr_err mr_coll_gatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out, int root,
                             struct mr_comm *c, struct mr_schedule **built)
 {
-    struct mr_schedule *s = mr_schedule_new(c);
+    struct mr_schedule *s = schedule_of(c, it, counts_here(c, root) ? out->type : NULL);
     if (!s)
         return MR_ERR_NO_MEM;
     mr_schedule_allow_less(s);
-    mr_schedule_hold_type(s, it);
     if (mr_comm_is_inter(c)) {
-        mr_schedule_hold_type(s, out->type);
         mr_inter_gather(s, in, icount, it, out, root, c);
         return mr_schedule_built(s, built);
     }
@@ -143,7 +169,6 @@ enum mr_err mr_coll_gatherv(const void *in, size_t icount, struct mr_type *it, c
             mr_schedule_send(s, in, icount, it, root);
         return mr_schedule_built(s, built);
     }
-    mr_schedule_hold_type(s, out->type);
     for (int i = 0; i < c->size; i++) {
         void *at = mr_vec_part(out, i);
         size_t n = mr_vec_count(out, i);
@@ -195,25 +220,22 @@ static void scatter_linear(struct mr_schedule *s, const void *in, size_t icount,
 }
 
 /* The other way round. */
-static enum mr_err scatter_hierarchical(struct mr_grid *g, const void *in, size_t icount, struct mr_type *it, void *out,
-                                        size_t ocount, struct mr_type *ot, int root)
+static enum mr_err scatter_hierarchical(struct mr_grid *g, size_t bytes, const void *in, size_t icount,
+                                        struct mr_type *it, void *out, size_t ocount, struct mr_type *ot, int root)
 {
     const struct mr_place *w = g->place;
-    struct mr_grid_spot at = mr_grid_find(g, root);
-    bool holds = w->local == at.local, is_root = holds && w->node == at.node;
-    size_t block = is_root ? icount * it->size : ocount * ot->size, part = block * (size_t)w->each;
-    char *row = holds ? mr_grid_scratch(g, part * (is_root ? (size_t)w->nodes + 1 : 1)) : NULL, *all = row + part;
+    struct levels l = levels_of(g, root, bytes);
     enum mr_err err = MR_SUCCESS, row_err;
-    for (int i = 0; is_root && i < w->nodes * w->each; i++)
-        mr_type_copy(mr_at(in, (size_t)w->rank[i] * icount, it), icount, it, all + (size_t)i * block, block,
+    for (int i = 0; l.is_root && i < w->nodes * w->each; i++)
+        mr_type_copy(mr_at(in, (size_t)w->rank[i] * icount, it), icount, it, l.all + (size_t)i * bytes, bytes,
                      mr_type_byte);
-    if (holds) {
+    if (l.holds) {
         struct mr_schedule *s = MR_COLL_AT_ONCE;
-        err = mr_coll_scatter(all, part, mr_type_byte, row, part, mr_type_byte, at.node, g->column, &s);
+        err = mr_coll_scatter(l.all, l.part, mr_type_byte, l.row, l.part, mr_type_byte, l.root.node, g->column, &s);
         err = mr_coll_run(err, s);
         mr_grid_failed(g, err);
     }
-    row_err = mr_node_scatter(g->row->node, row, block, mr_type_byte, out, ocount, ot, at.local);
+    row_err = mr_node_scatter(g->row->node, l.row, bytes, mr_type_byte, out, ocount, ot, l.root.local);
     return err ? err : row_err;
 }
 
@@ -221,19 +243,14 @@ enum mr_err mr_coll_scatter(const void *in, size_t icount, struct mr_type *it, v
                             struct mr_type *ot, int root, struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = c->rank == root ? icount * it->size : ocount * ot->size;
-    struct mr_grid *g = bytes ? mr_coll_grid(MR_COLL_SCATTER, bytes, NULL, c, built) : NULL;
-    if (g) {
-        *built = NULL;
-        return scatter_hierarchical(g, in, icount, it, out, ocount, ot, root);
-    }
-    struct mr_node *n = bytes ? mr_coll_node(MR_COLL_SCATTER, bytes, c, built) : NULL;
-    if (n)
-        return mr_node_scatter(n, in, icount, it, out, ocount, ot, root);
-    struct mr_schedule *s = mr_schedule_new(c);
+    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_SCATTER, bytes, NULL, c, built);
+    if (way.grid)
+        return scatter_hierarchical(way.grid, bytes, in, icount, it, out, ocount, ot, root);
+    if (way.node)
+        return mr_node_scatter(way.node, in, icount, it, out, ocount, ot, root);
+    struct mr_schedule *s = schedule_of(c, it, ot);
     if (!s)
         return MR_ERR_NO_MEM;
-    mr_schedule_hold_type(s, it);
-    mr_schedule_hold_type(s, ot);
     if (mr_comm_is_inter(c))
         mr_inter_scatter(s, &(struct mr_vec){.buf = in, .each = icount, .type = it}, out, ocount, ot, root, c);
     else if (bytes && mr_coll_select(MR_COLL_SCATTER, bytes, c->size, 0) == MR_ALG_BINOMIAL)
@@ -246,13 +263,11 @@ enum mr_err mr_coll_scatter(const void *in, size_t icount, struct mr_type *it, v
 enum mr_err mr_coll_scatterv(const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot, int root,
                              struct mr_comm *c, struct mr_schedule **built)
 {
-    struct mr_schedule *s = mr_schedule_new(c);
+    struct mr_schedule *s = schedule_of(c, counts_here(c, root) ? in->type : NULL, ot);
     if (!s)
         return MR_ERR_NO_MEM;
     mr_schedule_allow_less(s);
-    mr_schedule_hold_type(s, ot);
     if (mr_comm_is_inter(c)) {
-        mr_schedule_hold_type(s, in->type);
         mr_inter_scatter(s, in, out, ocount, ot, root, c);
         return mr_schedule_built(s, built);
     }
@@ -261,7 +276,6 @@ enum mr_err mr_coll_scatterv(const struct mr_vec *in, void *out, size_t ocount, 
             mr_schedule_recv(s, out, ocount, ot, root);
         return mr_schedule_built(s, built);
     }
-    mr_schedule_hold_type(s, in->type);
     for (int i = 0; i < c->size; i++) {
         const void *at = mr_vec_part(in, i);
         size_t n = mr_vec_count(in, i);

@@ -102,28 +102,26 @@ static __attribute__((noinline)) void settle_areas(enum mr_coll coll, struct mr_
         c->grid = make_grid(c);
 }
 
-struct mr_grid *mr_coll_grid(enum mr_coll coll, size_t bytes, const struct mr_op *op, struct mr_comm *c,
-                             struct mr_schedule *const *built)
+struct mr_coll_way mr_coll_way_at_once(enum mr_coll coll, size_t bytes, const struct mr_op *op, struct mr_comm *c,
+                                       struct mr_schedule **built)
 {
+    struct mr_coll_way way = {0};
     unsigned has;
 
     if (*built != MR_COLL_AT_ONCE)
-        return NULL;
+        return way;
+    *built = NULL;
+    if (!bytes && coll != MR_COLL_BARRIER)
+        return way;
     if (__builtin_expect(!c->node_settled, 0))
         settle_areas(coll, c);
+    if (c->node && mr_coll_select(coll, bytes, c->size, MR_HAS_NODE) == MR_ALG_NODE)
+        way.node = c->node;
     if (!c->grid)
-        return NULL;
+        return way;
     /* in the row and in the column the order of ranks is kept */
     has = MR_HAS_GRID_AREAS | (!op || op->commutative || c->grid->in_order ? MR_HAS_COMMUTATIVE : 0);
-    return mr_coll_select(coll, bytes, c->size, has) == MR_ALG_HIERARCHICAL ? c->grid : NULL;
-}
-
-struct mr_node *mr_coll_node(enum mr_coll coll, size_t bytes, struct mr_comm *c, struct mr_schedule **built)
-{
-    if (*built != MR_COLL_AT_ONCE)
-        return NULL;
-    *built = NULL;
-    if (!c->node || mr_coll_select(coll, bytes, c->size, MR_HAS_NODE) != MR_ALG_NODE)
-        return NULL;
-    return c->node;
+    if (mr_coll_select(coll, bytes, c->size, has) == MR_ALG_HIERARCHICAL)
+        way.grid = c->grid;
+    return way;
 }

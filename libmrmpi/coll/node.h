@@ -11,18 +11,18 @@
 #include "libmrmpi/coll/select.h"
 #include "libmrmpi/node/area.h"
 
+/* How a call is run at once: through the communicator's area, in two levels, or (both NULL) not. */
+struct mr_coll_way {
+    struct mr_node *node;
+    struct mr_grid *grid;
+};
 /*
- * The grid of c, if this call shall be run at once (*built is MR_COLL_AT_ONCE) and goes in two levels: all ranks have
- * the same answer. bytes: as for mr_coll_select; op: of a reduction, else NULL. Makes area or grid when c seems to be
- * worth one. To be asked before mr_coll_node.
+ * All ranks have the same answer. *built is MR_COLL_AT_ONCE if the call may be run at once, and NULL afterwards. bytes:
+ * as for mr_coll_select, and 0 is for a barrier only; op: of a reduction, else NULL. Makes area or grid when c seems to
+ * be worth one.
  */
-struct mr_grid *mr_coll_grid(enum mr_coll coll, size_t bytes, const struct mr_op *op, struct mr_comm *c,
-                             struct mr_schedule *const *built);
-/*
- * The area of c, if this call shall be run at once (*built is MR_COLL_AT_ONCE; it is NULL afterwards) and goes that
- * way: all ranks have the same answer. bytes: as for mr_coll_select.
- */
-struct mr_node *mr_coll_node(enum mr_coll coll, size_t bytes, struct mr_comm *c, struct mr_schedule **built);
+struct mr_coll_way mr_coll_way_at_once(enum mr_coll coll, size_t bytes, const struct mr_op *op, struct mr_comm *c,
+                                       struct mr_schedule **built);
 
 enum mr_err mr_node_barrier(struct mr_node *n);
 enum mr_err mr_node_bcast(struct mr_node *n, void *buf, size_t count, struct mr_type *t, int root);

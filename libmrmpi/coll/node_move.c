@@ -57,6 +57,28 @@ static void copy_mine(void *arg)
                      m->out.count, m->out.type);
 }
 
+/* x: who writes, who reads, how much. */
+static enum mr_err exchange(struct mr_node *n, struct move *m, struct mr_exchange x)
+{
+    x.fill = fill;
+    x.take = take;
+    x.meanwhile = copy_mine;
+    x.arg = m;
+    return mr_node_exchange(n, &x);
+}
+
+/* Every rank has something for every other one: blocks alike, or (apart) one for each. */
+static enum mr_err exchange_all(struct mr_node *n, struct move *m, bool apart)
+{
+    return exchange(n, m,
+                    (struct mr_exchange){.writes = true,
+                                         .apart = apart,
+                                         .gives = bytes_of(&m->in),
+                                         .expects = bytes_of(&m->out),
+                                         .stride = 1,
+                                         .num = n->ranks - 1});
+}
+
 /* Radix of the dissemination: among so many ranks all tell all. */
 enum { RADIX = 8 };
 
@@ -81,14 +103,10 @@ enum mr_err mr_node_bcast(struct mr_node *n, void *buf, size_t count, struct mr_
 
     if (err)
         return err;
-    return mr_node_exchange(n, &(struct mr_exchange){.writes = n->me == root,
-                                                     .gives = bytes,
-                                                     .expects = bytes,
-                                                     .stride = n->me - root,
-                                                     .num = n->me != root,
-                                                     .fill = fill,
-                                                     .take = take,
-                                                     .arg = &m});
+    return exchange(
+        n, &m,
+        (struct mr_exchange){
+            .writes = n->me == root, .gives = bytes, .expects = bytes, .stride = n->me - root, .num = n->me != root});
 }
 
 enum mr_err mr_node_gather(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
@@ -103,15 +121,12 @@ enum mr_err mr_node_gather(struct mr_node *n, const void *in, size_t icount, str
 
     if (err)
         return err;
-    return mr_node_exchange(n, &(struct mr_exchange){.writes = !collects,
-                                                     .gives = collects ? 0 : bytes_of(&m.in),
-                                                     .expects = collects ? bytes_of(&m.out) : 0,
-                                                     .stride = 1,
-                                                     .num = collects ? n->ranks - 1 : 0,
-                                                     .fill = fill,
-                                                     .take = take,
-                                                     .meanwhile = copy_mine,
-                                                     .arg = &m});
+    return exchange(n, &m,
+                    (struct mr_exchange){.writes = !collects,
+                                         .gives = collects ? 0 : bytes_of(&m.in),
+                                         .expects = collects ? bytes_of(&m.out) : 0,
+                                         .stride = 1,
+                                         .num = collects ? n->ranks - 1 : 0});
 }
 
 enum mr_err mr_node_scatter(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
@@ -126,16 +141,13 @@ enum mr_err mr_node_scatter(struct mr_node *n, const void *in, size_t icount, st
 
     if (err)
         return err;
-    return mr_node_exchange(n, &(struct mr_exchange){.writes = hands_out,
-                                                     .apart = true,
-                                                     .gives = hands_out ? bytes_of(&m.in) : 0,
-                                                     .expects = hands_out ? 0 : bytes_of(&m.out),
-                                                     .stride = n->me - root,
-                                                     .num = !hands_out,
-                                                     .fill = fill,
-                                                     .take = take,
-                                                     .meanwhile = copy_mine,
-                                                     .arg = &m});
+    return exchange(n, &m,
+                    (struct mr_exchange){.writes = hands_out,
+                                         .apart = true,
+                                         .gives = hands_out ? bytes_of(&m.in) : 0,
+                                         .expects = hands_out ? 0 : bytes_of(&m.out),
+                                         .stride = n->me - root,
+                                         .num = !hands_out});
 }
 
 enum mr_err mr_node_allgather(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
@@ -149,15 +161,7 @@ enum mr_err mr_node_allgather(struct mr_node *n, const void *in, size_t icount, 
         return err;
     if (in_place)
         m.in = (struct side){block(&m.out, n->me), ocount, ot, 0};
-    return mr_node_exchange(n, &(struct mr_exchange){.writes = true,
-                                                     .gives = bytes_of(&m.in),
-                                                     .expects = bytes_of(&m.out),
-                                                     .stride = 1,
-                                                     .num = n->ranks - 1,
-                                                     .fill = fill,
-                                                     .take = take,
-                                                     .meanwhile = copy_mine,
-                                                     .arg = &m});
+    return exchange_all(n, &m, false);
 }
 
 /* In place: bytes of a block are in the slot before those that come take their place. */
@@ -172,14 +176,5 @@ enum mr_err mr_node_alltoall(struct mr_node *n, const void *in, size_t icount, s
         return err;
     if (in_place)
         m.in = m.out;
-    return mr_node_exchange(n, &(struct mr_exchange){.writes = true,
-                                                     .apart = true,
-                                                     .gives = bytes_of(&m.in),
-                                                     .expects = bytes_of(&m.out),
-                                                     .stride = 1,
-                                                     .num = n->ranks - 1,
-                                                     .fill = fill,
-                                                     .take = take,
-                                                     .meanwhile = copy_mine,
-                                                     .arg = &m});
+    return exchange_all(n, &m, true);
 }

@@ -373,35 +373,34 @@ static bool is_small(const struct mr_node *n, size_t bytes)
     return bytes <= n->small.shape.slot_bytes;
 }
 
+/* On all ranks: `out` is NULL where there shall be no result. */
+static struct reduction reduction_of(struct mr_node *n, const void *in, void *out, size_t count, struct mr_type *t,
+                                     struct mr_op *op)
+{
+    bool in_place = in == MR_IN_PLACE;
+
+    return (struct reduction){
+        .n = n, .in = in_place ? out : in, .out = out, .in_place = in_place, .count = count, .t = t, .op = op};
+}
+
 enum mr_err mr_node_reduce(struct mr_node *n, const void *in, void *out, size_t count, struct mr_type *t,
                            struct mr_op *op, int root)
 {
-    struct reduction r = {.n = n,
-                          .in = in == MR_IN_PLACE ? out : in,
-                          .out = n->me == root ? out : NULL,
-                          .in_place = in == MR_IN_PLACE,
-                          .count = count,
-                          .t = t,
-                          .op = op};
+    bool is_root = n->me == root;
+    struct reduction r = reduction_of(n, in, is_root ? out : NULL, count, t, op);
     enum mr_err err = mr_node_begin(n);
 
     if (err)
         return err;
     if (is_small(n, count * t->size))
-        return reduce_small(&r, n->me != root);
+        return reduce_small(&r, !is_root);
     return is_at_root(&r) ? reduce_at_root(&r) : reduce_pieces(&r);
 }
 
 enum mr_err mr_node_allreduce(struct mr_node *n, const void *in, void *out, size_t count, struct mr_type *t,
                               struct mr_op *op)
 {
-    struct reduction r = {.n = n,
-                          .in = in == MR_IN_PLACE ? out : in,
-                          .out = out,
-                          .in_place = in == MR_IN_PLACE,
-                          .count = count,
-                          .t = t,
-                          .op = op};
+    struct reduction r = reduction_of(n, in, out, count, t, op);
     enum mr_err err = mr_node_begin(n);
 
     if (err)

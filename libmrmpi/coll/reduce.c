@@ -101,14 +101,11 @@ enum mr_err mr_coll_reduce(const void *in, void *out, size_t count, struct mr_ty
                            struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = count * t->size;
-    struct mr_grid *g = bytes ? mr_coll_grid(MR_COLL_REDUCE, bytes, op, c, built) : NULL;
-    if (g && mr_node_reduces(g->row->node, t)) {
-        *built = NULL;
-        return reduce_hierarchical(g, in, out, count, t, op, root);
-    }
-    struct mr_node *n = bytes ? mr_coll_node(MR_COLL_REDUCE, bytes, c, built) : NULL;
-    if (n && mr_node_reduces(n, t))
-        return mr_node_reduce(n, in, out, count, t, op, root);
+    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_REDUCE, bytes, op, c, built);
+    if (way.grid && mr_node_reduces(way.grid->row->node, t))
+        return reduce_hierarchical(way.grid, in, out, count, t, op, root);
+    if (way.node && mr_node_reduces(way.node, t))
+        return mr_node_reduce(way.node, in, out, count, t, op, root);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
@@ -291,14 +288,11 @@ enum mr_err mr_coll_allreduce(const void *in, void *out, size_t count, struct mr
                               struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = count * t->size;
-    struct mr_grid *g = bytes ? mr_coll_grid(MR_COLL_ALLREDUCE, bytes, op, c, built) : NULL;
-    if (g && mr_node_reduces(g->row->node, t)) {
-        *built = NULL;
-        return allreduce_hierarchical(g, in, out, count, t, op);
-    }
-    struct mr_node *n = bytes ? mr_coll_node(MR_COLL_ALLREDUCE, bytes, c, built) : NULL;
-    if (n && mr_node_reduces(n, t))
-        return mr_node_allreduce(n, in, out, count, t, op);
+    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_ALLREDUCE, bytes, op, c, built);
+    if (way.grid && mr_node_reduces(way.grid->row->node, t))
+        return allreduce_hierarchical(way.grid, in, out, count, t, op);
+    if (way.node && mr_node_reduces(way.node, t))
+        return mr_node_allreduce(way.node, in, out, count, t, op);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
