@@ -4,7 +4,8 @@
 # (mpiexec.hydra), turn by turn; the least of $RUNS runs, ratio > 1: mrmpi is better. RANKS: how many ("2").
 # `coll.sh node`: the same beside Open MPI, too: medians of $RUNS runs, the ratio to the better of the two. RANKS: "2 4 8";
 # with more ranks than cores MPICH, whose waiting ranks never give up a core, stays away. TOUCH=yes: buffers are written and
-# read between operations. BIND=no: where ranks run is the scheduler's business. COLLS, BYTES.
+# read between operations. BIND=no: where ranks run is the scheduler's business. COLLS (NAME, NAME:i nonblocking, NAME:p
+# persistent), BYTES.
 # `coll.sh algorithms`: under simfab, eight hosts (model hdr, simulated time), each algorithm of each collective as
 # MRMPI_COLL names it: what the thresholds of libmrmpi/coll/select.c come from. PPN ranks a host ("1").
 set -u
