@@ -3,8 +3,22 @@
  * Scan and exscan by recursive doubling: `all` is the reduction over this rank's run of 2^k ranks, the result takes in
  * only the runs before this one. Runs are neighbours, so the order of ranks is kept for operations that do not commute.
  */
+#include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/schedule/sched.h"
+
+/*
+ * Does rank r of p pass its run on, in the round of mask `first` or later? To a higher rank always; to a lower one if
+ * that one passes it on. So there is a round m in which a higher rank hears of it: of the rank whose bits from `first`
+ * up to m, which r has set, were cleared on the way.
+ */
+static bool passes_on(int r, int first, int p)
+{
+    for (int m = first; m < p; m <<= 1)
+        if (!(r & m) && ((r & ~(m - 1)) | m | (r & (first - 1))) < p)
+            return true;
+    return false;
+}
 
 enum mr_err mr_coll_scan(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, bool exclusive,
                          struct mr_comm *c, struct mr_schedule **built)
@@ -17,32 +31,44 @@ enum mr_err mr_coll_scan(const void *in, void *out, size_t count, struct mr_type
     if (count == 0)
         return mr_schedule_built(s, built);
     int p = c->size, r = c->rank;
-    const void *mine = in == MR_IN_PLACE ? out : in;
-    void *all = mr_schedule_temp_for(s, t, count), *theirs = mr_schedule_temp_for(s, t, count);
-    mr_schedule_copy(s, mine, count, t, all, count, t);
-    if (!exclusive && in != MR_IN_PLACE)
+    bool in_place = in == MR_IN_PLACE, empty = exclusive; /* the result has nothing in it yet */
+    const void *mine = in_place ? out : in, *all = mine;
+    void *kept = NULL, *theirs = NULL; /* where `all` is, once it is more than this rank's own */
+    if (in_place && passes_on(r, 1, p)) {
+        all = kept = mr_schedule_temp_for(s, t, count);
+        mr_schedule_copy(s, mine, count, t, kept, count, t);
+    }
+    if (!exclusive && !in_place)
         mr_schedule_copy(s, in, count, t, out, count, t);
-    bool empty = exclusive; /* the result has nothing in it yet */
     for (int mask = 1; mask < p; mask <<= 1) {
         int peer = r ^ mask;
         if (peer >= p)
             continue;
-        mr_schedule_recv(s, theirs, count, t, peer);
-        mr_schedule_send(s, all, count, t, peer);
+        bool later = passes_on(r, 2 * mask, p), lower = peer < r, first = lower && empty;
+        if (!theirs && !first && (lower || later))
+            theirs = mr_schedule_temp_for(s, t, count);
+        void *into = first ? out : theirs;
+        if (lower || later)
+            mr_schedule_recv(s, into, count, t, peer);
+        if (!lower || passes_on(peer, 2 * mask, p))
+            mr_schedule_send(s, all, count, t, peer);
         mr_schedule_fence(s);
-        if (peer < r) {
-            if (empty)
-                mr_schedule_copy(s, theirs, count, t, out, count, t);
-            else
-                mr_schedule_reduce(s, op, theirs, out, count, t);
-            empty = false;
-            mr_schedule_reduce(s, op, theirs, all, count, t);
+        if (lower && !empty)
+            mr_schedule_reduce(s, op, theirs, out, count, t);
+        empty = empty && !lower;
+        if (!later)
+            continue;
+        if (lower) {
+            if (!kept) {
+                kept = mr_schedule_temp_for(s, t, count);
+                mr_schedule_copy(s, mine, count, t, kept, count, t);
+            }
+            mr_schedule_reduce(s, op, into, kept, count, t);
         } else {
             mr_schedule_reduce(s, op, all, theirs, count, t);
-            void *x = all;
-            all = theirs;
-            theirs = x;
+            mr_swap(&kept, &theirs);
         }
+        all = kept;
     }
     return mr_schedule_built(s, built);
 }

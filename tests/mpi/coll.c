@@ -168,6 +168,12 @@ static void in_order(int n)
     MPI_Exscan(in, out, n, mat_type, op, comm);
     for (int i = 0; i < n && rank; i++)
         CHECK(same(out[i], mats(rank - 1, i)));
+    for (int exclusive = 0; exclusive < 2; exclusive++) {
+        memcpy(out, in, (size_t)n * sizeof(*in));
+        (exclusive ? MPI_Exscan : MPI_Scan)(MPI_IN_PLACE, out, n, mat_type, op, comm);
+        for (int i = 0; i < n && rank >= exclusive; i++)
+            CHECK(same(out[i], mats(rank - exclusive, i)));
+    }
     MPI_Reduce_scatter_block(in, out, n, mat_type, op, comm);
     for (int i = 0; i < n; i++)
         CHECK(same(out[i], mats(size - 1, rank * n + i)));
