@@ -164,15 +164,17 @@ static int index_of(const char *const *names, int n, const char *word, size_t le
     return -1;
 }
 
-/* The first rule with these names (alg_name NULL: of this collective); NULL: there is no such thing. */
+/* Of the rules with these names (alg_name NULL: of this collective) the one that needs least; NULL: there is none. */
 static const struct rule *rule_named(const char *coll_name, size_t coll_len, const char *alg_name, size_t alg_len)
 {
     int coll = index_of(colls, COLLS, coll_name, coll_len),
         alg = alg_name ? index_of(algs, ALGS, alg_name, alg_len) : 0;
-    for (size_t i = 0; i < RULES && coll >= 0 && alg >= 0; i++)
-        if ((int)rules[i].coll == coll && (!alg_name || (int)rules[i].alg == alg))
-            return &rules[i];
-    return NULL;
+    const struct rule *least = NULL;
+    for (const struct rule *r = rules; r != rules + RULES && coll >= 0 && alg >= 0; r++)
+        if ((int)r->coll == coll && (!alg_name || (int)r->alg == alg) &&
+            (!least || __builtin_popcount(r->needs) < __builtin_popcount(least->needs)))
+            least = r;
+    return least;
 }
 
 /* "collective:algorithm"; false if there is no such thing. */

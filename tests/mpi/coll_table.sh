@@ -31,6 +31,15 @@ for c in barrier bcast reduce allreduce gather scatter allgather alltoall; do us
 table "${usual[@]}" "${messages[@]}"
 ok "the first that fits is taken, the usual choice too" run 4 coll_node
 
+# a nonblocking one has no shared memory, for which the usual rules ask before they spread
+sent() { # messages of rank 0
+  table "$@"
+  MRMPI_LOG_LEVEL=2 MRMPI_STATS=1 run 4 coll_i && sed -n 's/.*\[0@.*eager_sent=\([0-9]*\).*/\1/p' "$tmp/out"
+}
+spread=$(sent 'alltoall spread any 2 any') bruck=$(sent 'alltoall bruck any 2 any')
+ok "alltoall: spread has other messages than bruck: $spread, $bruck" test "${spread:-0}" -gt "${bruck:-99999}"
+is "and is taken where it is the first" "$(sent 'alltoall spread any 2 any' 'alltoall bruck any 2 any')" "$spread"
+
 for bad in 'bcast ring any 2 any' 'bcast binomial 8k 2 any' 'bcast binomial 8 2' 'bcast binomial 8 2 any more' 'cast binomial 8 2 any' \
   'bcast binomial -1 2 any' 'bcast binomial 8 99999999999 any'; do
   table 'bcast binomial 8 2 any' "$bad"
