@@ -115,11 +115,12 @@ enum mr_err mr_coll_alltoall(const void *in, size_t icount, struct mr_type *it, 
     int window = alg == MR_ALG_PAIRWISE ? PAIRWISE_WINDOW : p;
     for (int k = 1; k < p; k += window) {
         int end = k + window < p ? k + window : p;
+        if (k > 1)
+            mr_schedule_fence(s);
         for (int j = k; j < end; j++)
             mr_schedule_recv(s, mr_at_mut(out, (size_t)((r - j + p) % p) * ocount, ot), ocount, ot, (r - j + p) % p);
         for (int j = k; j < end; j++)
             mr_schedule_send(s, mr_at(in, (size_t)((r + j) % p) * icount, it), icount, it, (r + j) % p);
-        mr_schedule_fence(s);
     }
     mr_schedule_copy(s, mr_at(in, (size_t)r * icount, it), icount, it, mr_at_mut(out, (size_t)r * ocount, ot), ocount,
                      ot);

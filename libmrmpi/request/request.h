@@ -87,6 +87,12 @@ struct mr_request {
     };
 };
 
+/* Of a receive: its message has come, or has been offered. */
+static inline bool mr_request_has_met(const struct mr_request *recv)
+{
+    return recv->complete || recv->proto;
+}
+
 struct mr_request *mr_request_new(enum mr_request_kind kind, struct mr_comm *comm);
 /* Requests of operations that were complete at once (mr_isend_now, mr_irecv_now). NULL: no memory. */
 struct mr_request *mr_request_sent(struct mr_comm *comm, int dest, int tag, uint32_t ctx, uint64_t id);

@@ -9,6 +9,8 @@
  */
 #include "libmrmpi/schedule/steps.h"
 
+#include <string.h>
+
 #include "libmrmpi/base/base.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
@@ -112,7 +114,46 @@ static void start_recv(struct mr_schedule *s, struct mr_step *st)
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-static void run_step(struct mr_schedule *s, struct mr_step *st)
+/*
+ * A long copy would keep what peers offer waiting. So while a receive has not heard of its message, the copy begins
+ * after a look at the network and is made in pieces, each before another look. What has been offered moves meanwhile.
+ */
+enum { COPY_PIECE = 32 * 1024 };
+
+static bool awaits_offers(const struct mr_schedule *s)
+{
+    for (const struct mr_step *st = s->steps + s->phase; s->pending && st != s->steps + s->pos; st++)
+        if (st->kind == MR_STEP_RECV && st->req && !mr_request_has_met(st->req))
+            return true;
+    return false;
+}
+
+static bool is_long_copy(const struct mr_step *st)
+{
+    size_t bytes = st->count * st->type->size;
+    return bytes > COPY_PIECE && bytes == st->out_count * st->out_type->size && st->type->contiguous &&
+           st->out_type->contiguous;
+}
+
+/* False: it goes on after the next look. */
+static bool copy_step(struct mr_schedule *s, const struct mr_step *st)
+{
+    if (likely(!s->looks && !(is_long_copy(st) && awaits_offers(s)))) {
+        mr_type_copy(st->in, st->count, st->type, st->out, st->out_count, st->out_type);
+        return true;
+    }
+    if (!s->looks++)
+        return false;
+    size_t at = (s->looks - 2) * COPY_PIECE, left = st->count * st->type->size - at;
+    bool rest = left <= COPY_PIECE || !awaits_offers(s);
+    memcpy((char *)st->out + st->out_type->true_lb + at, (const char *)st->in + st->type->true_lb + at,
+           rest ? left : COPY_PIECE);
+    s->looks = rest ? 0 : s->looks;
+    return rest;
+}
+
+/* False: the step is not over. */
+static bool run_step(struct mr_schedule *s, struct mr_step *st)
 {
     switch (st->kind) {
     case MR_STEP_SEND:
@@ -122,9 +163,7 @@ static void run_step(struct mr_schedule *s, struct mr_step *st)
         start_recv(s, st);
         break;
     case MR_STEP_COPY:
-        if (likely(!s->error))
-            mr_type_copy(st->in, st->count, st->type, st->out, st->out_count, st->out_type);
-        break;
+        return s->error || copy_step(s, st);
     case MR_STEP_REDUCE:
         if (likely(!s->error))
             mr_op_apply(st->op, st->in, st->out, st->count, st->type);
@@ -133,6 +172,7 @@ static void run_step(struct mr_schedule *s, struct mr_step *st)
     case MR_STEP_FENCE:
         break;
     }
+    return true;
 }
 
 static void release_requests(struct mr_schedule *s)
@@ -171,18 +211,21 @@ static bool is_blocked(struct mr_schedule *s, const struct mr_step *st)
 
 static void advance_schedule(struct mr_schedule *s)
 {
+    bool goes_on = false; /* after the next look */
     s->running = true;
     s->awaits = NULL;
-    while (s->pos < s->num) {
+    while (s->pos < s->num && !goes_on) {
         struct mr_step *st = &s->steps[s->pos];
         if (is_blocked(s, st))
             break;
         if (st->kind == MR_STEP_FENCE)
             release_requests(s);
-        run_step(s, st);
-        s->pos++;
+        goes_on = !run_step(s, st);
+        s->pos += !goes_on;
     }
     s->running = false;
+    if (goes_on)
+        make_ready(s);
     if (s->pending == 0 && s->pos == s->num)
         finish_schedule(s);
 }
@@ -190,14 +233,15 @@ static void advance_schedule(struct mr_schedule *s)
 static int poll_ready(void)
 {
     int n = 0;
-    while (ready.first) {
+    struct mr_schedule **end = ready.end; /* what comes behind has its turn at the next look */
+    for (bool last = false; ready.first && !last; n++) {
         struct mr_schedule *s = ready.first;
+        last = &s->next == end;
         ready.first = s->next;
         if (!ready.first)
             ready.end = &ready.first;
         s->queued = false;
         advance_schedule(s);
-        n++;
     }
     return n;
 }
@@ -229,6 +273,7 @@ static enum mr_err run_schedule(struct mr_schedule *s, enum mr_err before, struc
         return no_memory();
     *req = mr_request_get(s->req);
     s->pos = s->phase = 0;
+    s->looks = 0;
     s->error = before;
     advance_schedule(s);
     return MR_SUCCESS;
