@@ -29,26 +29,84 @@ static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct m
         mr_schedule_copy(s, flat + first * block, (size_t)r * block, mr_type_byte, out, (size_t)r * count, t);
 }
 
-static void ring(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_comm *c)
+/* This rank's block: sent from where the program has it, and copied (unless it is in place) while that is under way. */
+struct own {
+    const void *in;
+    size_t icount;
+    struct mr_type *it;
+    void *out; /* its place in the result, for `count` elements of t */
+    size_t count;
+    struct mr_type *t;
+    bool in_place;
+};
+
+static struct own own_of(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,
+                         size_t count, struct mr_type *t)
+{
+    bool in_place = in == MR_IN_PLACE;
+    if (!in_place && icount * it->size == count * t->size)
+        return (struct own){in, icount, it, out, count, t, false};
+    if (!in_place && count) /* not what the others expect */
+        mr_schedule_copy(s, in, icount, it, out, count, t);
+    return (struct own){out, count, t, out, count, t, true};
+}
+
+static void send_own(struct mr_schedule *s, const struct own *o, int to)
+{
+    if (o->count)
+        mr_schedule_send(s, o->in, o->icount, o->it, to);
+}
+
+static void copy_own(struct mr_schedule *s, const struct own *o)
+{
+    if (!o->in_place && o->count)
+        mr_schedule_copy(s, o->in, o->icount, o->it, o->out, o->count, o->t);
+}
+
+static void ring(struct mr_schedule *s, const struct own *own, const struct mr_vec *out, struct mr_comm *c)
 {
     int p = c->size, r = c->rank, right = (r + 1) % p, left = (r - 1 + p) % p;
     for (int k = 0; k < p - 1; k++) {
-        size_t give = (size_t)((r - k + p) % p), take = (size_t)((r - k - 1 + p) % p);
-        mr_schedule_recv(s, mr_at_mut(out, take * count, t), count, t, left);
-        mr_schedule_send(s, mr_at(out, give * count, t), count, t, right);
+        int give = (r - k + p) % p, take = (r - k - 1 + p) % p;
+        if (mr_vec_count(out, take))
+            mr_schedule_recv(s, mr_vec_part(out, take), mr_vec_count(out, take), out->type, left);
+        if (k == 0) {
+            send_own(s, own, right);
+            copy_own(s, own);
+        } else if (mr_vec_count(out, give)) {
+            mr_schedule_send(s, mr_vec_part(out, give), mr_vec_count(out, give), out->type, right);
+        }
         mr_schedule_fence(s);
     }
 }
 
-static void spread(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_comm *c)
+static void spread(struct mr_schedule *s, const struct own *own, const struct mr_vec *out, struct mr_comm *c)
 {
     int p = c->size, r = c->rank;
     for (int k = 1; k < p; k++) {
         int src = (r - k + p) % p;
-        mr_schedule_recv(s, mr_at_mut(out, (size_t)src * count, t), count, t, src);
+        if (mr_vec_count(out, src))
+            mr_schedule_recv(s, mr_vec_part(out, src), mr_vec_count(out, src), out->type, src);
     }
     for (int k = 1; k < p; k++)
-        mr_schedule_send(s, mr_at(out, (size_t)r * count, t), count, t, (r + k) % p);
+        send_own(s, own, (r + k) % p);
+    copy_own(s, own);
+}
+
+/* By an algorithm that allgather and allgatherv have in common. */
+static void gather_all(struct mr_schedule *s, enum mr_alg alg, const struct own *own, const struct mr_vec *out,
+                       struct mr_comm *c)
+{
+    if (alg == MR_ALG_TWO_LEVEL) {
+        copy_own(s, own);
+        mr_alg_allgather_two_level(s, out, c, mr_comm_place(c));
+    } else if (alg == MR_ALG_SPREAD) {
+        spread(s, own, out, c);
+    } else if (c->size > 1) {
+        ring(s, own, out, c);
+    } else {
+        copy_own(s, own);
+    }
 }
 
 /* Along columns, then what has come along rows. */
@@ -95,42 +153,10 @@ enum mr_err mr_coll_allgather(const void *in, size_t icount, struct mr_type *it,
     } else if (bytes && alg == MR_ALG_BRUCK) {
         bruck(s, in, icount, it, out, ocount, ot, c);
     } else if (bytes) {
-        if (in != MR_IN_PLACE)
-            mr_schedule_copy(s, in, icount, it, mr_at_mut(out, (size_t)c->rank * ocount, ot), ocount, ot);
-        if (alg == MR_ALG_TWO_LEVEL)
-            mr_alg_allgather_two_level(s, &(struct mr_vec){.buf = out, .each = ocount, .type = ot}, c,
-                                       mr_comm_place(c));
-        else if (alg == MR_ALG_SPREAD)
-            spread(s, out, ocount, ot, c);
-        else
-            ring(s, out, ocount, ot, c);
+        struct own own = own_of(s, in, icount, it, mr_at_mut(out, (size_t)c->rank * ocount, ot), ocount, ot);
+        gather_all(s, alg, &own, &(struct mr_vec){.buf = out, .each = ocount, .type = ot}, c);
     }
     return mr_schedule_built(s, built);
-}
-
-static void ringv(struct mr_schedule *s, const struct mr_vec *out, struct mr_comm *c)
-{
-    int p = c->size, r = c->rank, right = (r + 1) % p, left = (r - 1 + p) % p;
-    for (int k = 0; k < p - 1; k++) {
-        int give = (r - k + p) % p, take = (r - k - 1 + p) % p;
-        if (mr_vec_count(out, take))
-            mr_schedule_recv(s, mr_vec_part(out, take), mr_vec_count(out, take), out->type, left);
-        if (mr_vec_count(out, give))
-            mr_schedule_send(s, mr_vec_part(out, give), mr_vec_count(out, give), out->type, right);
-        mr_schedule_fence(s);
-    }
-}
-
-static void spreadv(struct mr_schedule *s, const struct mr_vec *out, struct mr_comm *c)
-{
-    int p = c->size, r = c->rank;
-    for (int k = 1; k < p; k++) {
-        int src = (r - k + p) % p;
-        if (mr_vec_count(out, src))
-            mr_schedule_recv(s, mr_vec_part(out, src), mr_vec_count(out, src), out->type, src);
-    }
-    for (int k = 1; k < p && mr_vec_count(out, r); k++)
-        mr_schedule_send(s, mr_vec_part(out, r), mr_vec_count(out, r), out->type, (r + k) % p);
 }
 
 enum mr_err mr_coll_allgatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out,
@@ -145,19 +171,13 @@ enum mr_err mr_coll_allgatherv(const void *in, size_t icount, struct mr_type *it
         mr_inter_allgather(s, in, icount, it, out, c);
         return mr_schedule_built(s, built);
     }
-    size_t total = 0, mine = mr_vec_count(out, c->rank);
+    size_t total = 0;
     for (int i = 0; i < c->size; i++)
         total += mr_vec_count(out, i);
-    if (in != MR_IN_PLACE && mine)
-        mr_schedule_copy(s, in, icount, it, mr_vec_part(out, c->rank), mine, out->type);
     /* the counts are the same everywhere, so all ranks choose alike */
     size_t bytes = total * out->type->size;
     enum mr_alg alg = mr_coll_select(MR_COLL_ALLGATHERV, bytes / (size_t)c->size, c->size, mr_coll_place_has(c, bytes));
-    if (alg == MR_ALG_TWO_LEVEL)
-        mr_alg_allgather_two_level(s, out, c, mr_comm_place(c));
-    else if (alg == MR_ALG_SPREAD)
-        spreadv(s, out, c);
-    else
-        ringv(s, out, c);
+    struct own own = own_of(s, in, icount, it, mr_vec_part(out, c->rank), mr_vec_count(out, c->rank), out->type);
+    gather_all(s, alg, &own, out, c);
     return mr_schedule_built(s, built);
 }
