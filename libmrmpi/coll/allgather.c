@@ -162,6 +162,17 @@ enum mr_err mr_coll_allgather(const void *in, size_t icount, struct mr_type *it,
 enum mr_err mr_coll_allgatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out,
                                struct mr_comm *c, struct mr_schedule **built)
 {
+    size_t total = 0, most = 0;
+    for (int i = 0; i < c->size && !mr_comm_is_inter(c); i++) {
+        size_t n = mr_vec_count(out, i);
+        total += n;
+        most = n > most ? n : most;
+    }
+    /* the counts are the same everywhere, so all ranks choose alike */
+    size_t bytes = total * out->type->size, share = (bytes + (size_t)c->size - 1) / (size_t)c->size;
+    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_ALLGATHERV, share, NULL, c, built);
+    if (way.node && mr_node_takes(way.node, most * out->type->size))
+        return mr_node_allgatherv(way.node, in, icount, it, out);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
@@ -171,12 +182,7 @@ enum mr_err mr_coll_allgatherv(const void *in, size_t icount, struct mr_type *it
         mr_inter_allgather(s, in, icount, it, out, c);
         return mr_schedule_built(s, built);
     }
-    size_t total = 0;
-    for (int i = 0; i < c->size; i++)
-        total += mr_vec_count(out, i);
-    /* the counts are the same everywhere, so all ranks choose alike */
-    size_t bytes = total * out->type->size;
-    enum mr_alg alg = mr_coll_select(MR_COLL_ALLGATHERV, bytes / (size_t)c->size, c->size, mr_coll_place_has(c, bytes));
+    enum mr_alg alg = mr_coll_select(MR_COLL_ALLGATHERV, share, c->size, mr_coll_place_has(c, bytes));
     struct own own = own_of(s, in, icount, it, mr_vec_part(out, c->rank), mr_vec_count(out, c->rank), out->type);
     gather_all(s, alg, &own, out, c);
     return mr_schedule_built(s, built);

@@ -102,11 +102,19 @@ static __attribute__((noinline)) void settle_areas(enum mr_coll coll, struct mr_
         c->grid = make_grid(c);
 }
 
+/* What rows of other algorithms ask for: one that is named is not passed over here. Layouts are not asked: a broadcast
+ * might be contiguous. */
+static unsigned has_beside(const struct mr_op *op, const struct mr_comm *c)
+{
+    return MR_HAS_CONTIGUOUS | (!op || op->commutative ? MR_HAS_COMMUTATIVE : 0) |
+           (c->size & (c->size - 1) ? 0 : MR_HAS_POWER_OF_TWO);
+}
+
 struct mr_coll_way mr_coll_way_at_once(enum mr_coll coll, size_t bytes, const struct mr_op *op, struct mr_comm *c,
                                        struct mr_schedule **built)
 {
     struct mr_coll_way way = {0};
-    unsigned has;
+    unsigned beside;
 
     if (*built != MR_COLL_AT_ONCE)
         return way;
@@ -115,13 +123,13 @@ struct mr_coll_way mr_coll_way_at_once(enum mr_coll coll, size_t bytes, const st
         return way;
     if (__builtin_expect(!c->node_settled, 0))
         settle_areas(coll, c);
-    if (c->node && mr_coll_select(coll, bytes, c->size, MR_HAS_NODE) == MR_ALG_NODE)
+    beside = has_beside(op, c);
+    if (c->node && mr_coll_select(coll, bytes, c->size, MR_HAS_NODE | beside) == MR_ALG_NODE)
         way.node = c->node;
     if (!c->grid)
         return way;
-    /* in the row and in the column the order of ranks is kept */
-    has = MR_HAS_GRID_AREAS | (!op || op->commutative || c->grid->in_order ? MR_HAS_COMMUTATIVE : 0);
-    if (mr_coll_select(coll, bytes, c->size, has) == MR_ALG_HIERARCHICAL)
+    beside |= MR_HAS_GRID | MR_HAS_ROWS | (c->grid->in_order ? MR_HAS_COMMUTATIVE : 0); /* both levels keep the order */
+    if (mr_coll_select(coll, bytes, c->size, MR_HAS_GRID_AREAS | beside) == MR_ALG_HIERARCHICAL)
         way.grid = c->grid;
     return way;
 }

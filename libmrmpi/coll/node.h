@@ -24,6 +24,12 @@ struct mr_coll_way {
 struct mr_coll_way mr_coll_way_at_once(enum mr_coll coll, size_t bytes, const struct mr_op *op, struct mr_comm *c,
                                        struct mr_schedule **built);
 
+/* A rank's data of so many bytes fits one piece. */
+static inline bool mr_node_takes(const struct mr_node *n, size_t bytes)
+{
+    return bytes <= n->small.shape.slot_bytes;
+}
+
 enum mr_err mr_node_barrier(struct mr_node *n);
 enum mr_err mr_node_bcast(struct mr_node *n, void *buf, size_t count, struct mr_type *t, int root);
 enum mr_err mr_node_gather(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
@@ -32,6 +38,9 @@ enum mr_err mr_node_scatter(struct mr_node *n, const void *in, size_t icount, st
                             size_t ocount, struct mr_type *ot, int root);
 enum mr_err mr_node_allgather(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
                               size_t ocount, struct mr_type *ot);
+/* Each block is one that mr_node_takes. */
+enum mr_err mr_node_allgatherv(struct mr_node *n, const void *in, size_t icount, struct mr_type *it,
+                               const struct mr_vec *out);
 enum mr_err mr_node_alltoall(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
                              size_t ocount, struct mr_type *ot);
 
@@ -41,5 +50,10 @@ enum mr_err mr_node_reduce(struct mr_node *n, const void *in, void *out, size_t 
                            struct mr_op *op, int root);
 enum mr_err mr_node_allreduce(struct mr_node *n, const void *in, void *out, size_t count, struct mr_type *t,
                               struct mr_op *op);
+/* What all ranks have together (v: counts and type; `count` elements) is one that mr_node_takes. */
+enum mr_err mr_node_reduce_scatter(struct mr_node *n, const void *in, void *out, const struct mr_vec *v,
+                                   struct mr_op *op);
+enum mr_err mr_node_scan(struct mr_node *n, const void *in, void *out, size_t count, struct mr_type *t,
+                         struct mr_op *op, bool exclusive);
 
 #endif

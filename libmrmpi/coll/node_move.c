@@ -11,7 +11,8 @@ struct side {
     const void *buf;
     size_t count;
     struct mr_type *type;
-    size_t step; /* elements from the block of a rank to that of the next; 0: there is one */
+    size_t step;              /* elements from the block of a rank to that of the next; 0: there is one */
+    const struct mr_vec *vec; /* NULL, or where blocks are, and of how many elements, instead */
 };
 
 struct move {
@@ -25,8 +26,15 @@ static size_t bytes_of(const struct side *s)
     return s->count * s->type->size;
 }
 
+static size_t count_of(const struct side *s, int rank)
+{
+    return s->vec ? mr_vec_count(s->vec, rank) : s->count;
+}
+
 static const void *block(const struct side *s, int rank)
 {
+    if (s->vec)
+        return mr_vec_part(s->vec, rank);
     return mr_at(s->buf, s->step * (size_t)rank, s->type);
 }
 
@@ -45,7 +53,7 @@ static void take(void *arg, int rank, size_t offset, size_t len, const char *fro
     if (out->type->contiguous)
         mr_copy_in(to + out->type->true_lb + offset, from, len);
     else
-        mr_type_unpack(to, out->count, out->type, offset, from, len);
+        mr_type_unpack(to, count_of(out, rank), out->type, offset, from, len);
 }
 
 static void copy_mine(void *arg)
@@ -54,7 +62,7 @@ static void copy_mine(void *arg)
 
     if (m->mine)
         mr_type_copy(block(&m->in, m->me), m->in.count, m->in.type, (void *)(uintptr_t)block(&m->out, m->me),
-                     m->out.count, m->out.type);
+                     count_of(&m->out, m->me), m->out.type);
 }
 
 /* x: who writes, who reads, how much. */
@@ -97,7 +105,7 @@ enum mr_err mr_node_barrier(struct mr_node *n)
 
 enum mr_err mr_node_bcast(struct mr_node *n, void *buf, size_t count, struct mr_type *t, int root)
 {
-    struct move m = {.in = {buf, count, t, 0}, .out = {buf, count, t, 0}};
+    struct move m = {.in = {.buf = buf, .count = count, .type = t}, .out = {.buf = buf, .count = count, .type = t}};
     size_t bytes = count * t->size;
     enum mr_err err = mr_node_begin(n);
 
@@ -113,8 +121,8 @@ enum mr_err mr_node_gather(struct mr_node *n, const void *in, size_t icount, str
                            size_t ocount, struct mr_type *ot, int root)
 {
     bool collects = n->me == root;
-    struct move m = {.in = {in, icount, it, 0},
-                     .out = {out, ocount, ot, ocount},
+    struct move m = {.in = {.buf = in, .count = icount, .type = it},
+                     .out = {.buf = out, .count = ocount, .type = ot, .step = ocount},
                      .me = n->me,
                      .mine = collects && in != MR_IN_PLACE};
     enum mr_err err = mr_node_begin(n);
@@ -133,8 +141,8 @@ enum mr_err mr_node_scatter(struct mr_node *n, const void *in, size_t icount, st
                             size_t ocount, struct mr_type *ot, int root)
 {
     bool hands_out = n->me == root;
-    struct move m = {.in = {in, icount, it, icount},
-                     .out = {out, ocount, ot, 0},
+    struct move m = {.in = {.buf = in, .count = icount, .type = it, .step = icount},
+                     .out = {.buf = out, .count = ocount, .type = ot},
                      .me = n->me,
                      .mine = hands_out && out != MR_IN_PLACE};
     enum mr_err err = mr_node_begin(n);
@@ -154,14 +162,49 @@ enum mr_err mr_node_allgather(struct mr_node *n, const void *in, size_t icount, 
                               size_t ocount, struct mr_type *ot)
 {
     bool in_place = in == MR_IN_PLACE;
-    struct move m = {.in = {in, icount, it, 0}, .out = {out, ocount, ot, ocount}, .me = n->me, .mine = !in_place};
+    struct move m = {.in = {.buf = in, .count = icount, .type = it},
+                     .out = {.buf = out, .count = ocount, .type = ot, .step = ocount},
+                     .me = n->me,
+                     .mine = !in_place};
     enum mr_err err = mr_node_begin(n);
 
     if (err)
         return err;
     if (in_place)
-        m.in = (struct side){block(&m.out, n->me), ocount, ot, 0};
+        m.in = (struct side){.buf = block(&m.out, n->me), .count = ocount, .type = ot};
     return exchange_all(n, &m, false);
+}
+
+static size_t amount(void *arg, int rank)
+{
+    const struct side *out = &((const struct move *)arg)->out;
+
+    return count_of(out, rank) * out->type->size;
+}
+
+enum mr_err mr_node_allgatherv(struct mr_node *n, const void *in, size_t icount, struct mr_type *it,
+                               const struct mr_vec *out)
+{
+    struct move m = {
+        .in = {.buf = in, .count = icount, .type = it}, .out = {.type = out->type, .vec = out}, .me = n->me};
+    size_t mine = mr_vec_bytes(out, n->me), most = 0;
+    enum mr_err err = mr_node_begin(n);
+
+    if (err)
+        return err;
+    m.mine = in != MR_IN_PLACE;
+    if (m.mine && bytes_of(&m.in) != mine) { /* not what the others expect */
+        copy_mine(&m);
+        m.mine = false;
+    }
+    if (!m.mine)
+        m.in = (struct side){.buf = block(&m.out, n->me), .count = mr_vec_count(out, n->me), .type = out->type};
+    for (int i = 0; i < n->ranks; i++)
+        most = mr_vec_bytes(out, i) > most ? mr_vec_bytes(out, i) : most;
+    return exchange(
+        n, &m,
+        (struct mr_exchange){
+            .writes = true, .gives = mine, .expects = most, .stride = 1, .num = n->ranks - 1, .amount = amount});
 }
 
 /* In place: bytes of a block are in the slot before those that come take their place. */
@@ -169,7 +212,10 @@ enum mr_err mr_node_alltoall(struct mr_node *n, const void *in, size_t icount, s
                              size_t ocount, struct mr_type *ot)
 {
     bool in_place = in == MR_IN_PLACE;
-    struct move m = {.in = {in, icount, it, icount}, .out = {out, ocount, ot, ocount}, .me = n->me, .mine = !in_place};
+    struct move m = {.in = {.buf = in, .count = icount, .type = it, .step = icount},
+                     .out = {.buf = out, .count = ocount, .type = ot, .step = ocount},
+                     .me = n->me,
+                     .mine = !in_place};
     enum mr_err err = mr_node_begin(n);
 
     if (err)

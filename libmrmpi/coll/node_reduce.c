@@ -18,6 +18,8 @@ struct reduction {
     void *out;      /* NULL: this rank has no result */
     bool in_place;
     size_t count;
+    size_t first, part; /* few bytes: of these elements it makes `part`, from the first on */
+    int last;           /* and of the ranks up to this one */
     struct mr_type *t;
     struct mr_op *op;
     void *operand; /* for the elements of another rank, where they have holes; as a buffer of t */
@@ -92,18 +94,20 @@ static enum mr_err make_small(struct reduction *r, uint64_t piece)
     enum mr_err err = MR_SUCCESS;
     bool begun = false;
 
-    for (int i = r->n->ranks - 1; i >= 0; i--) {
+    for (int i = r->last; i >= 0; i--) {
         bool mine = i == r->n->me;
         const char *at = mine ? small_data(r->n, i, piece, r->count * r->t->size) : small_operand(r, i, piece, &err);
 
-        if (!at || err)
+        if (!at || err || !r->part)
             continue;
+        at += r->first * r->t->size;
         if (begun)
-            mr_op_apply(r->op, mine && !r->in_place ? r->in : operand_at(r, at, r->count), r->out, r->count, r->t);
+            mr_op_apply(r->op, mine && !r->in_place ? mr_at(r->in, r->first, r->t) : operand_at(r, at, r->part), r->out,
+                        r->part, r->t);
         else if (mine && !r->in_place)
-            mr_type_copy(r->in, r->count, r->t, r->out, r->count, r->t);
+            mr_type_copy(mr_at(r->in, r->first, r->t), r->part, r->t, r->out, r->part, r->t);
         else
-            put_elements(r, r->out, at, r->count);
+            put_elements(r, r->out, at, r->part);
         begun = true;
     }
     return err;
@@ -117,7 +121,7 @@ static enum mr_err reduce_small(struct reduction *r, bool tells)
     enum mr_err err = MR_SUCCESS;
 
     if (r->out && !r->t->contiguous)
-        err = make_buffer(r->t, r->count, &r->operand);
+        err = make_buffer(r->t, r->part, &r->operand);
     if (tells || r->in_place) {
         enum mr_err full = mr_node_await_room(n, &n->small, piece);
 
@@ -133,7 +137,7 @@ static enum mr_err reduce_small(struct reduction *r, bool tells)
         err = make_small(r, piece);
     mr_node_done(&n->small, piece);
     mr_node_wake(n);
-    free_buffer(r->t, r->count, r->operand);
+    free_buffer(r->t, r->part, r->operand);
     return err;
 }
 
@@ -366,21 +370,21 @@ static enum mr_err reduce_at_root(struct reduction *r)
 
 /* ---- the operations ---------------------------------------------------------------------------------------------- */
 
-/* In one piece each rank reads the data of all: with many ranks a part of it is less work, though it takes two steps.
- */
-static bool is_small(const struct mr_node *n, size_t bytes)
-{
-    return bytes <= n->small.shape.slot_bytes;
-}
-
 /* On all ranks: `out` is NULL where there shall be no result. */
 static struct reduction reduction_of(struct mr_node *n, const void *in, void *out, size_t count, struct mr_type *t,
                                      struct mr_op *op)
 {
     bool in_place = in == MR_IN_PLACE;
 
-    return (struct reduction){
-        .n = n, .in = in_place ? out : in, .out = out, .in_place = in_place, .count = count, .t = t, .op = op};
+    return (struct reduction){.n = n,
+                              .in = in_place ? out : in,
+                              .out = out,
+                              .in_place = in_place,
+                              .count = count,
+                              .part = count,
+                              .last = n->ranks - 1,
+                              .t = t,
+                              .op = op};
 }
 
 enum mr_err mr_node_reduce(struct mr_node *n, const void *in, void *out, size_t count, struct mr_type *t,
@@ -392,7 +396,7 @@ enum mr_err mr_node_reduce(struct mr_node *n, const void *in, void *out, size_t 
 
     if (err)
         return err;
-    if (is_small(n, count * t->size))
+    if (mr_node_takes(n, count * t->size))
         return reduce_small(&r, !is_root);
     return is_at_root(&r) ? reduce_at_root(&r) : reduce_pieces(&r);
 }
@@ -405,5 +409,30 @@ enum mr_err mr_node_allreduce(struct mr_node *n, const void *in, void *out, size
 
     if (err)
         return err;
-    return is_small(n, count * t->size) ? reduce_small(&r, true) : reduce_pieces(&r);
+    return mr_node_takes(n, count * t->size) ? reduce_small(&r, true) : reduce_pieces(&r);
+}
+
+enum mr_err mr_node_reduce_scatter(struct mr_node *n, const void *in, void *out, const struct mr_vec *v,
+                                   struct mr_op *op)
+{
+    struct reduction r = reduction_of(n, in, out, mr_vec_before(v, n->ranks), v->type, op);
+    enum mr_err err = mr_node_begin(n);
+
+    if (err)
+        return err;
+    r.first = mr_vec_before(v, n->me);
+    r.part = mr_vec_count(v, n->me);
+    return reduce_small(&r, true);
+}
+
+enum mr_err mr_node_scan(struct mr_node *n, const void *in, void *out, size_t count, struct mr_type *t,
+                         struct mr_op *op, bool exclusive)
+{
+    struct reduction r = reduction_of(n, in, out, count, t, op);
+    enum mr_err err = mr_node_begin(n);
+
+    if (err)
+        return err;
+    r.last = exclusive ? n->me - 1 : n->me;
+    return reduce_small(&r, true);
 }

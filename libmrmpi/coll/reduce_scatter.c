@@ -5,6 +5,7 @@
  */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/inter.h"
+#include "libmrmpi/coll/node.h"
 #include "libmrmpi/coll/select.h"
 
 /* The owners add up what comes: one peer per round. */
@@ -57,15 +58,18 @@ static void spread(struct mr_schedule *s, const void *in, void *out, const struc
 enum mr_err mr_coll_reduce_scatter(const void *in, void *out, const struct mr_vec *v, struct mr_op *op,
                                    struct mr_comm *c, struct mr_schedule **built)
 {
+    size_t total = mr_vec_before(v, c->size), bytes = total * v->type->size,
+           share = (bytes + (size_t)c->size - 1) / (size_t)c->size;
+    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_REDUCE_SCATTER, share, op, c, built);
+    if (way.node && mr_node_takes(way.node, bytes))
+        return mr_node_reduce_scatter(way.node, in, out, v, op);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
     mr_schedule_hold_type(s, v->type);
     mr_schedule_hold_op(s, op);
-    size_t total = mr_vec_before(v, c->size);
-    enum mr_alg alg =
-        mr_coll_select(MR_COLL_REDUCE_SCATTER, total * v->type->size / (size_t)c->size, c->size,
-                       (op->commutative ? MR_HAS_COMMUTATIVE : 0) | mr_coll_place_has(c, total * v->type->size));
+    enum mr_alg alg = mr_coll_select(MR_COLL_REDUCE_SCATTER, share, c->size,
+                                     (op->commutative ? MR_HAS_COMMUTATIVE : 0) | mr_coll_place_has(c, bytes));
     if (total && mr_comm_is_inter(c))
         mr_inter_reduce_scatter(s, in, out, v, op, c);
     else if (total && alg == MR_ALG_TWO_LEVEL)

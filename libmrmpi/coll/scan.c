@@ -4,8 +4,8 @@
  * only the runs before this one. Runs are neighbours, so the order of ranks is kept for operations that do not commute.
  */
 #include "libmrmpi/coll/algorithms.h"
-#include "libmrmpi/coll/coll.h"
-#include "libmrmpi/schedule/sched.h"
+#include "libmrmpi/coll/node.h"
+#include "libmrmpi/coll/select.h"
 
 /*
  * Does rank r of p pass its run on, in the round of mask `first` or later? To a higher rank always; to a lower one if
@@ -23,6 +23,9 @@ static bool passes_on(int r, int first, int p)
 enum mr_err mr_coll_scan(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, bool exclusive,
                          struct mr_comm *c, struct mr_schedule **built)
 {
+    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_SCAN, count * t->size, op, c, built);
+    if (way.node && mr_node_takes(way.node, count * t->size))
+        return mr_node_scan(way.node, in, out, count, t, op, exclusive);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;

@@ -91,6 +91,7 @@ static const struct rule {
     {MR_COLL_ALLGATHER, MR_ALG_SPREAD, ANY, 0, MR_HAS_FEW_RANKS},
     {MR_COLL_ALLGATHER, MR_ALG_SPREAD, 512 KiB, 0, 0},
     {MR_COLL_ALLGATHER, MR_ALG_RING, ANY, 0, 0},
+    {MR_COLL_ALLGATHERV, MR_ALG_NODE, ANY, 0, MR_HAS_NODE}, /* each block in one piece */
     {MR_COLL_ALLGATHERV, MR_ALG_TWO_LEVEL, ANY, 3, MR_HAS_ROWS | MR_HAS_FEW_NODES},
     {MR_COLL_ALLGATHERV, MR_ALG_SPREAD, ANY, 0, MR_HAS_FEW_RANKS},
     {MR_COLL_ALLGATHERV, MR_ALG_SPREAD, 512 KiB, 0, 0},
@@ -108,10 +109,14 @@ static const struct rule {
     {MR_COLL_ALLTOALL, MR_ALG_SPREAD, 256 KiB, 0, 0},
     {MR_COLL_ALLTOALL, MR_ALG_PAIRWISE, ANY, 0, 0},
 
+    {MR_COLL_REDUCE_SCATTER, MR_ALG_NODE, ANY, 0, MR_HAS_NODE}, /* with all ranks' shares in one piece: node.h */
     {MR_COLL_REDUCE_SCATTER, MR_ALG_TWO_LEVEL, ANY, 3, MR_HAS_COMMUTATIVE | MR_HAS_GRID | MR_HAS_FEW_NODES},
     {MR_COLL_REDUCE_SCATTER, MR_ALG_SPREAD, 32 KiB, 0, 0},
     {MR_COLL_REDUCE_SCATTER, MR_ALG_PAIRWISE, ANY, 2, MR_HAS_COMMUTATIVE},
     {MR_COLL_REDUCE_SCATTER, MR_ALG_SPREAD, ANY, 0, 0},
+
+    {MR_COLL_SCAN, MR_ALG_NODE, ANY, 0, MR_HAS_NODE}, /* in one piece */
+    {MR_COLL_SCAN, MR_ALG_RECURSIVE_DOUBLING, ANY, 0, 0},
 };
 
 #define RULES (sizeof(rules) / sizeof(rules[0]))
@@ -122,6 +127,7 @@ static const char *const colls[] = {
     [MR_COLL_GATHER] = "gather",       [MR_COLL_SCATTER] = "scatter",
     [MR_COLL_ALLGATHER] = "allgather", [MR_COLL_ALLGATHERV] = "allgatherv",
     [MR_COLL_ALLTOALL] = "alltoall",   [MR_COLL_REDUCE_SCATTER] = "reduce_scatter",
+    [MR_COLL_SCAN] = "scan",
 };
 enum { COLLS = sizeof(colls) / sizeof(colls[0]) };
 

@@ -19,7 +19,8 @@ enum mr_coll {
     MR_COLL_ALLGATHER,
     MR_COLL_ALLGATHERV,
     MR_COLL_ALLTOALL,
-    MR_COLL_REDUCE_SCATTER
+    MR_COLL_REDUCE_SCATTER,
+    MR_COLL_SCAN /* and exscan */
 };
 
 enum mr_alg {

@@ -95,7 +95,7 @@ static enum mr_err write_small(struct mr_node *n, const struct mr_exchange *x, u
 static enum mr_err read_small(struct mr_node *n, const struct mr_exchange *x, uint64_t piece, int src)
 {
     const struct mr_node_line *line = mr_node_first(&n->small, src, piece);
-    size_t blocks = (size_t)blocks_of(n, x), len;
+    size_t blocks = (size_t)blocks_of(n, x), expects = x->amount ? x->amount(x->arg, src) : x->expects, len;
     enum mr_err err = mr_node_await(n, line, piece, src);
     uint64_t bytes;
     const char *at;
@@ -107,13 +107,13 @@ static enum mr_err read_small(struct mr_node *n, const struct mr_exchange *x, ui
         return notice(src, bytes);
     if (bytes > n->small.shape.slot_bytes / blocks) { /* it follows in the other ring, where this rank is not */
         mr_node_break(n);
-        return mr_node_amount(src, bytes, x->expects);
+        return mr_node_amount(src, bytes, expects);
     }
     at = bytes * blocks <= MR_NODE_INLINE ? line->data : mr_node_slot(&n->small, src, piece);
-    len = bytes < x->expects ? bytes : x->expects;
+    len = bytes < expects ? bytes : expects;
     if (len)
         x->take(x->arg, src, 0, len, at + (size_t)block_of(n, x, src, n->me) * bytes);
-    return mr_node_amount(src, bytes, x->expects);
+    return mr_node_amount(src, bytes, expects);
 }
 
 static enum mr_err exchange_small(struct mr_node *n, const struct mr_exchange *x)

@@ -12,13 +12,15 @@ struct mr_exchange {
     bool writes;
     bool apart;      /* a writer has a block for each other rank, not one for all */
     size_t gives;    /* writers: bytes of a block */
-    size_t expects;  /* readers: the same, of each that they read from */
+    size_t expects;  /* readers: the same, of each that they read from; at most, if `amount` says how much */
     size_t grain;    /* pieces are cut at multiples of it; 0: anywhere */
     int stride, num; /* readers read from ranks me - stride, me - 2 * stride, ... num of them, modulo the ranks */
     /* Writers: bytes [offset, + len) of the block for that rank (apart), or of the one for all. */
     void (*fill)(void *arg, int rank, size_t offset, size_t len, char *to);
     /* Readers: the same bytes of the block of that rank. */
     void (*take)(void *arg, int rank, size_t offset, size_t len, const char *from);
+    /* Readers: bytes of the block of that rank, if all blocks fit a slot of the small ring. NULL: `expects`. */
+    size_t (*amount)(void *arg, int rank);
     /* Between what this rank writes and what it reads, once: what it does for itself meanwhile. NULL: nothing */
     void (*meanwhile)(void *arg);
     void *arg;

@@ -14,7 +14,7 @@ run() { # RANKS ALGORITHMS
 first=bcast:binomial,reduce:binomial,allreduce:doubling,gather:binomial,scatter:binomial,allgather:bruck,allgatherv:spread
 first+=,alltoall:bruck,reduce_scatter:pairwise
 second=bcast:scatter-allgather,reduce:ring,allreduce:ring,gather:linear,scatter:linear,allgather:ring,allgatherv:ring
-second+=,alltoall:pairwise,reduce_scatter:spread
+second+=,alltoall:pairwise,reduce_scatter:spread,scan:doubling
 for n in 1 2 3 6 8; do
   ok "the first of each, $n ranks" run $n $first
   ok "the second of each, $n ranks" run $n $second
@@ -24,6 +24,7 @@ for n in 2 3 5 8; do
   ok "the fourth of each, $n ranks" run $n barrier:dissemination,allreduce:spread
 done
 node=barrier:node,bcast:node,reduce:node,allreduce:node,gather:node,scatter:node,allgather:node,alltoall:node
+node+=,allgatherv:node,reduce_scatter:node,scan:node
 for n in 1 2 3 5 8 9; do
   ok "through memory that all share, $n ranks" run $n $node
 done

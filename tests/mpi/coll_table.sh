@@ -31,6 +31,17 @@ for c in barrier bcast reduce allreduce gather scatter allgather alltoall; do us
 table "${usual[@]}" "${messages[@]}"
 ok "the first that fits is taken, the usual choice too" run 4 coll_node
 
+# what has a part for each rank: short operations go through memory unless a row says otherwise
+through() { # operations of rank 0 that do
+  table "$@"
+  MRMPI_LOG_LEVEL=2 MRMPI_STATS=1 run 4 coll_parts && sed -n 's/.*\[0@.*coll_node=\([0-9]*\).*/\1/p' "$tmp/out"
+}
+all=$(through '# the usual')
+for c in allgatherv:ring reduce_scatter:pairwise scan:doubling; do
+  some=$(through "${c%:*} ${c#*:} any 2 any")
+  ok "${c%:*}: by messages where a row says so, $some of $all operations are left" test "${some:-$all}" -lt "${all:-0}"
+done
+
 # a nonblocking one has no shared memory, for which the usual rules ask before they spread
 sent() { # messages of rank 0
   table "$@"
