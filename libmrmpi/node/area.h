@@ -27,7 +27,8 @@ struct mr_node {
     bool crowded;     /* more ranks than cores on this node: waiters soon sleep */
     const int *world; /* [ranks]: the group's */
     unsigned calls;   /* operations so far */
-    uint32_t *broken; /* shared: 0, or that the area is out of order */
+    uint64_t started; /* the operation that is under way: its first piece in the small ring */
+    uint64_t *broken; /* shared: 0, or the first operation (as `started`) for which the area is out of order */
     enum mr_err failed; /* this rank's data of the next operation is not there: it writes a notice instead */
     void *base;
     size_t bytes;
@@ -46,7 +47,10 @@ enum mr_err mr_node_await(struct mr_node *n, const struct mr_node_line *line, ui
 enum mr_err mr_node_await_room(struct mr_node *n, struct mr_node_ring *r, uint64_t piece);
 /* What has been published or is done: those who may sleep until it is are woken. */
 void mr_node_wake(const struct mr_node *n);
-/* The members disagree on an operation, or the memory is damaged: nobody shall wait for ever. */
+/*
+ * The members disagree on this operation: nobody shall wait for ever. Members that are in earlier ones still go on: all
+ * that these need will come.
+ */
 void mr_node_break(struct mr_node *n);
 /* An operation begins: MR_SUCCESS, or what mr_node_break has left. */
 enum mr_err mr_node_begin(struct mr_node *n);

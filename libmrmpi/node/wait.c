@@ -22,7 +22,9 @@
 
 static bool is_broken(const struct mr_node *n)
 {
-    return __atomic_load_n(n->broken, __ATOMIC_RELAXED);
+    uint64_t since = __atomic_load_n(n->broken, __ATOMIC_RELAXED);
+
+    return __builtin_expect(since != 0, 0) && since <= n->started;
 }
 
 static enum mr_err broken(void)
@@ -36,13 +38,23 @@ enum mr_err mr_node_begin(struct mr_node *n)
     mr_stat_add(MR_STAT_COLL_NODE, 1);
     if (++n->calls % PROGRESS_EVERY == 0)
         mr_progress();
-    return __builtin_expect(is_broken(n), 0) ? broken() : MR_SUCCESS;
+    n->started = n->small.next;
+    return is_broken(n) ? broken() : MR_SUCCESS;
+}
+
+static void break_since(struct mr_node *n, uint64_t since)
+{
+    uint64_t before = __atomic_load_n(n->broken, __ATOMIC_RELAXED);
+
+    while ((!before || since < before) &&
+           !__atomic_compare_exchange_n(n->broken, &before, since, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+    mr_node_wake(n);
 }
 
 void mr_node_break(struct mr_node *n)
 {
-    __atomic_store_n(n->broken, 1, __ATOMIC_RELEASE);
-    mr_node_wake(n);
+    break_since(n, n->started);
 }
 
 void mr_node_wake(const struct mr_node *n)
@@ -76,7 +88,7 @@ static __attribute__((noinline)) enum mr_err await_long(struct mr_node *n, const
                "rank %d has written an impossible number into the shared memory of a communicator (its memory may be "
                "damaged); that communicator has no collective operations any more",
                n->world[rank]);
-        mr_node_break(n);
+        break_since(n, 1);
     }
     return broken();
 }
