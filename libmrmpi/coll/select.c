@@ -12,6 +12,9 @@
  * bench/coll_rails.sh. Small ones go through memory on the node (hierarchical): four ranks on each of eight hosts have
  * a barrier in 2.5 us, by messages in 5.0. An alltoall of 1 MiB blocks takes 301.5 us among eight when all exchange at
  * once, by four at a time 307; among sixteen 643 and 659.
+ * What is more than a piece is better copied once, by messages, where only two ranks share a node and one of them has
+ * the data: bcast 16 KiB 1.96 us and 2.18, 1 MiB 39 and 47, gather 64 KiB 5.8 and 7.2, 1 MiB 53 and 64. If both have
+ * some it is so up to 16 KiB, of which a message needs no answer: allgather 16 KiB 2.0 and 2.6, 64 KiB 7.5 and 7.3.
  */
 #include "libmrmpi/coll/select.h"
 
@@ -46,7 +49,8 @@ static const struct rule {
     {MR_COLL_BARRIER, MR_ALG_DISSEMINATION, ANY, 0, 0},
 
     {MR_COLL_BCAST, MR_ALG_HIERARCHICAL, 4 KiB - 1, 0, MR_HAS_GRID_AREAS},
-    {MR_COLL_BCAST, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
+    {MR_COLL_BCAST, MR_ALG_NODE, 8 KiB, 0, MR_HAS_NODE},
+    {MR_COLL_BCAST, MR_ALG_NODE, ANY, 3, MR_HAS_NODE},
     {MR_COLL_BCAST, MR_ALG_LINEAR, 4 KiB - 1, 0, MR_HAS_FEW_RANKS},
     {MR_COLL_BCAST, MR_ALG_BINOMIAL, 4 KiB - 1, 0, 0},
     {MR_COLL_BCAST, MR_ALG_TWO_LEVEL, ANY, 3, MR_HAS_CONTIGUOUS | MR_HAS_GRID | MR_HAS_LONG_PARTS},
@@ -76,15 +80,22 @@ static const struct rule {
     {MR_COLL_ALLREDUCE, MR_ALG_RECURSIVE_DOUBLING, ANY, 0, 0},
 
     {MR_COLL_GATHER, MR_ALG_HIERARCHICAL, 1 KiB, 0, MR_HAS_GRID_AREAS},
-    {MR_COLL_GATHER, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
+    {MR_COLL_GATHER, MR_ALG_NODE, 8 KiB, 0, MR_HAS_NODE},
+    {MR_COLL_GATHER, MR_ALG_NODE, ANY, 3, MR_HAS_NODE},
     {MR_COLL_GATHER, MR_ALG_BINOMIAL, 1 KiB, 48, 0},
     {MR_COLL_GATHER, MR_ALG_LINEAR, ANY, 0, 0},
     {MR_COLL_SCATTER, MR_ALG_HIERARCHICAL, 512, 0, MR_HAS_GRID_AREAS},
+    {MR_COLL_SCATTER, MR_ALG_NODE, 8 KiB, 0, MR_HAS_NODE},
+    {MR_COLL_SCATTER, MR_ALG_NODE, ANY, 3, MR_HAS_NODE},
+    {MR_COLL_SCATTER, MR_ALG_LINEAR, 64 KiB, 0, MR_HAS_NODE},
     {MR_COLL_SCATTER, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
     {MR_COLL_SCATTER, MR_ALG_BINOMIAL, 1 KiB, 48, 0},
     {MR_COLL_SCATTER, MR_ALG_LINEAR, ANY, 0, 0},
 
     {MR_COLL_ALLGATHER, MR_ALG_HIERARCHICAL, 2 KiB, 0, MR_HAS_GRID_AREAS},
+    {MR_COLL_ALLGATHER, MR_ALG_NODE, 8 KiB, 0, MR_HAS_NODE},
+    {MR_COLL_ALLGATHER, MR_ALG_NODE, ANY, 3, MR_HAS_NODE},
+    {MR_COLL_ALLGATHER, MR_ALG_SPREAD, 16 KiB, 0, MR_HAS_NODE},
     {MR_COLL_ALLGATHER, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
     {MR_COLL_ALLGATHER, MR_ALG_TWO_LEVEL, ANY, 3, MR_HAS_ROWS | MR_HAS_FEW_NODES},
     {MR_COLL_ALLGATHER, MR_ALG_BRUCK, 1 KiB, 24, 0},
@@ -99,7 +110,9 @@ static const struct rule {
 
     /* long blocks of many are better copied once: 1 MiB of 8 ranks on 2 cores 3.9 ms, by node 5.7 */
     {MR_COLL_ALLTOALL, MR_ALG_HIERARCHICAL, 128, 0, MR_HAS_GRID_AREAS},
-    {MR_COLL_ALLTOALL, MR_ALG_NODE, 32 KiB, 0, MR_HAS_NODE},
+    {MR_COLL_ALLTOALL, MR_ALG_NODE, 8 KiB, 0, MR_HAS_NODE},
+    {MR_COLL_ALLTOALL, MR_ALG_NODE, 32 KiB, 3, MR_HAS_NODE},
+    {MR_COLL_ALLTOALL, MR_ALG_SPREAD, 16 KiB, 0, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_SPREAD, ANY, 6, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_NODE, 128 KiB, 0, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_SPREAD, ANY, 4, MR_HAS_NODE},
