@@ -95,7 +95,7 @@ beside_both() {
 try() { # COLLECTIVE ALGORITHMS BYTES...
   local alg
   for alg in $2; do
-    MRMPI_COLL=$1:$alg MRMPI_LOG_LEVEL=0 timeout 300 mrrun -n $((8 * PPN)) --ppn "$PPN" "$BENCH_COLL" "$1" "${@:3}" |
+    MRMPI_COLL=$1:$alg MRMPI_LOG_LEVEL=0 timeout 1800 mrrun -n $((8 * PPN)) --ppn "$PPN" "$BENCH_COLL" -q "$1" "${@:3}" |
       awk -v a="$alg" '{ printf "%-16s %-18s %9d %10.2f\n", $1, a, $2, $3 }'
   done
 }
@@ -118,4 +118,5 @@ else
   try allgatherv "spread ring two-level" 64 512 1024 4096 16384 65536
   try alltoall "bruck spread pairwise" 16 64 256 1024 4096 16384 65536 262144
   try reduce_scatter "spread pairwise two-level" 64 512 4096 32768 262144
+  try scan doubling 64 4096 65536 1048576
 fi
