@@ -56,7 +56,8 @@ static int shm_ready(void)
         mr_shm.eager_max = mr_config.shm_eager_max;
     mr_shm.peers = calloc(ranks, sizeof(*mr_shm.peers));
     mr_shm.senders = calloc(ranks, sizeof(*mr_shm.senders));
-    if (!mr_shm.peers || !mr_shm.senders)
+    mr_shm.loans = calloc(mr_shm.segment.header->pool.num_chunks, sizeof(*mr_shm.loans));
+    if (!mr_shm.peers || !mr_shm.senders || !mr_shm.loans)
         return -ENOMEM;
     for (int l = 0; l < ranks; l++) {
         struct mr_shm_peer *p = &mr_shm.peers[l];
@@ -64,7 +65,8 @@ static int shm_ready(void)
         mr_ring_writer_init(&p->writer, mr_segment_ring(&mr_shm.segment, me, l), mr_shm.segment.header->shape);
         mr_ring_reader_init(&p->reader, mr_segment_ring(&mr_shm.segment, l, me), mr_shm.segment.header->shape,
                             (uint32_t)mr_shm.launch->local_ranks[l]);
-        mr_pool_init(&p->pool, mr_segment_pool(&mr_shm.segment, l), mr_shm.segment.header->pool);
+        mr_pool_init(&p->pool, mr_segment_pool(&mr_shm.segment, l), mr_shm.segment.header->pool,
+                     l == me ? mr_shm.loans : NULL);
         p->last = &p->first;
         p->local = l;
     }
@@ -84,6 +86,7 @@ static void shm_finalize(void)
             }
     mr_shm_sleep_end();
     mr_segment_close(&mr_shm.segment);
+    free(mr_shm.loans);
     free(mr_shm.peers);
     free(mr_shm.senders);
     free(mr_shm.local_of);
@@ -154,7 +157,7 @@ static void commit_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, size_
         return;
     }
     mr_stat_add(MR_STAT_SHM_POOLED, 1);
-    mr_pool_lend(my_pool(), chunk, mr_pool_count(my_pool(), len));
+    mr_pool_lend(my_pool(), chunk, mr_pool_count(my_pool(), len), &p->writer);
     mr_ring_commit_far(&p->writer, hdr, chunk, len);
 }
 

@@ -7,7 +7,6 @@
 
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/channel/shm_copy.h"
-#include "libmrmpi/channel/shm_ring_writer.h"
 #include "libmrmpi/channel/shm_segment.h"
 #include "libmrmpi/launch/launch.h"
 
@@ -40,7 +39,8 @@ struct mr_shm {
     struct mr_shm_peer *peers; /* [local_size], this rank's own entry included */
     int *senders;              /* local ranks whose rings are polled */
     int num_senders;
-    struct mr_copier copier; /* into this rank's pool */
+    struct mr_copier copier;    /* into this rank's pool */
+    struct mr_pool_loan *loans; /* of its chunks */
     uint32_t senders_version;
     int num_waiting; /* packets in all queues */
     size_t eager_max;
@@ -57,7 +57,7 @@ static inline struct mr_pool *mr_shm_pool(int local, int how)
     struct mr_shm_peer *p = &mr_shm.peers[local];
 
     if (__builtin_expect(!p->pool_mapped, 0)) {
-        madvise(p->pool.lent, mr_pool_bytes(p->pool.shape), how);
+        madvise(p->pool.chunks, mr_pool_bytes(p->pool.shape), how);
         p->pool_mapped = true;
     }
     return &p->pool;

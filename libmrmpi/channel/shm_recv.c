@@ -29,7 +29,7 @@ static void give_up(int from)
 }
 
 /*
- * The packet at the head of a ring, as mr_ring_peek; *chunk: the first in the sender's pool, to be given back, or none.
+ * The packet at the head of a ring, as mr_ring_peek; *chunk: the first in the sender's pool, or none.
  */
 static int peek_packet(int from, struct mr_hdr *hdr, const void **payload, size_t *len, uint32_t *chunk)
 {
@@ -68,8 +68,9 @@ static int poll_sender(int from)
         }
         mr_channel_up.arrived(&hdr, payload, len);
         if (chunk != MR_POOL_NONE)
-            mr_pool_give_back(&mr_shm.peers[from].pool, chunk, mr_pool_count(&mr_shm.peers[from].pool, len));
-        mr_ring_release(r);
+            mr_ring_release_far(r, len);
+        else
+            mr_ring_release(r);
     }
     return n;
 }

@@ -32,6 +32,7 @@ struct mr_ring_reader {
     uint64_t slot;                  /* next to be read */
     uint64_t data_used;             /* end of the last payload read */
     uint64_t slots_told, data_told; /* given back so far */
+    uint64_t far;                   /* bytes of payloads elsewhere that were read since */
     struct mr_ring_shape shape;
 };
 
@@ -140,6 +141,7 @@ static inline void mr_ring_tell(struct mr_ring_reader *r)
         return;
     r->slots_told = r->slot;
     r->data_told = r->data_used;
+    r->far = 0;
     __atomic_store_n(&r->ring->data_freed, r->data_used, __ATOMIC_RELEASE);
     __atomic_store_n(&r->ring->slots_freed, r->slot, __ATOMIC_RELEASE);
 }
@@ -149,6 +151,15 @@ static inline void mr_ring_release(struct mr_ring_reader *r)
 {
     r->slot++;
     if (r->slot - r->slots_told >= r->shape.num_slots / 8 || r->data_used - r->data_told >= r->shape.data_bytes / 8)
+        mr_ring_tell(r);
+}
+
+/* The same for one whose payload of len bytes lies elsewhere; at most what a payload may have is not told yet. */
+static inline void mr_ring_release_far(struct mr_ring_reader *r, size_t len)
+{
+    r->far += len;
+    mr_ring_release(r);
+    if (r->far >= mr_ring_max_payload(r->shape))
         mr_ring_tell(r);
 }
 

@@ -37,12 +37,18 @@ static inline bool mr_ring_fits(const struct mr_ring_writer *w, size_t len, size
            (len <= in_slot || mr_ring_end(mr_ring_place(w, len), len) - w->data_freed <= w->shape.data_bytes);
 }
 
+/* What the reader has freed by now. */
+static inline void mr_ring_look(struct mr_ring_writer *w)
+{
+    w->slots_freed = __atomic_load_n(&w->ring->slots_freed, __ATOMIC_ACQUIRE);
+    w->data_freed = __atomic_load_n(&w->ring->data_freed, __ATOMIC_ACQUIRE);
+}
+
 static inline bool mr_ring_has_room(struct mr_ring_writer *w, size_t len, size_t in_slot)
 {
     if (__builtin_expect(mr_ring_fits(w, len, in_slot), 1))
         return true;
-    w->slots_freed = __atomic_load_n(&w->ring->slots_freed, __ATOMIC_ACQUIRE);
-    w->data_freed = __atomic_load_n(&w->ring->data_freed, __ATOMIC_ACQUIRE);
+    mr_ring_look(w);
     return mr_ring_fits(w, len, in_slot);
 }
 

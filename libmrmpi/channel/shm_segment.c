@@ -12,7 +12,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 
-#define SHM_MAGIC 0x6d726d7073686d33u
+#define SHM_MAGIC 0x6d726d7073686d34u
 #define SHM_KEY   "mrmpi.shm"
 
 /* What the first rank publishes. */

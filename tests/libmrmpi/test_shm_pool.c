@@ -16,28 +16,59 @@ static const struct mr_pool_shape shape = {.num_chunks = CHUNKS, .chunk_bytes = 
 static const struct mr_ring_shape few = {.num_slots = 8, .data_bytes = 4096};
 static void *memory;
 static struct mr_pool owner, reader;
+static struct mr_pool_loan loans[CHUNKS];
+/* One peer for each chunk. */
+static void *rings;
+static struct mr_ring_writer writers[CHUNKS];
+static struct mr_ring_reader readers[CHUNKS];
 
 static void setup(void)
 {
+    size_t each = (mr_ring_bytes(few) + 4095) & ~(size_t)4095;
+
     memory = aligned_alloc(4096, mr_pool_bytes(shape));
-    ck_assert_ptr_nonnull(memory);
-    memset(memory, 0, mr_pool_bytes(shape));
-    mr_pool_init(&owner, memory, shape);
-    mr_pool_init(&reader, memory, shape);
+    rings = aligned_alloc(4096, CHUNKS * each);
+    ck_assert(memory && rings);
+    memset(rings, 0, CHUNKS * each);
+    memset(loans, 0, sizeof(loans));
+    mr_pool_init(&owner, memory, shape, loans);
+    mr_pool_init(&reader, memory, shape, NULL);
+    for (int i = 0; i < CHUNKS; i++) {
+        mr_ring_writer_init(&writers[i], (char *)rings + i * each, few);
+        mr_ring_reader_init(&readers[i], (char *)rings + i * each, few, 0);
+    }
 }
 
 static void teardown(void)
 {
     free(memory);
+    free(rings);
 }
 
-static uint32_t lend(void)
+static void lend_to(int peer, uint32_t chunk, uint32_t n)
+{
+    struct mr_hdr hdr = {.len = n * CHUNK};
+
+    ck_assert_ptr_nonnull(mr_ring_begin(&writers[peer], 0));
+    mr_pool_lend(&owner, chunk, n, &writers[peer]);
+    mr_ring_commit_far(&writers[peer], &hdr, chunk, n * CHUNK);
+}
+
+/* The next one, to a peer. */
+static uint32_t lend(int peer)
 {
     uint32_t chunk = mr_pool_find(&owner, 1);
 
     if (chunk != MR_POOL_NONE)
-        mr_pool_lend(&owner, chunk, 1);
+        lend_to(peer, chunk, 1);
     return chunk;
+}
+
+/* The peer has read what came first. */
+static void give_back(int peer)
+{
+    mr_ring_release_far(&readers[peer], CHUNK);
+    mr_ring_tell(&readers[peer]);
 }
 
 START_TEST(chunks_do_not_overlap)
@@ -46,7 +77,6 @@ START_TEST(chunks_do_not_overlap)
 
     for (uint32_t i = 0; i < CHUNKS; i++) {
         ck_assert_uint_eq((uintptr_t)mr_pool_at(&owner, i) % 4096, 0);
-        ck_assert(mr_pool_at(&owner, i) >= (void *)(owner.lent + CHUNKS));
         ck_assert((char *)mr_pool_at(&owner, i) + CHUNK <= end);
         if (i)
             ck_assert_int_eq((char *)mr_pool_at(&owner, i) - (char *)mr_pool_at(&owner, i - 1), CHUNK);
@@ -59,8 +89,8 @@ START_TEST(round_and_round)
 {
     for (uint32_t i = 0; i < 3 * CHUNKS; i++) {
         ck_assert_uint_eq(mr_pool_find(&owner, 1), i % CHUNKS);
-        ck_assert_uint_eq(lend(), i % CHUNKS);
-        mr_pool_give_back(&reader, i % CHUNKS, 1);
+        ck_assert_uint_eq(lend(i % 2), i % CHUNKS);
+        give_back(i % 2);
     }
 }
 END_TEST
@@ -68,11 +98,11 @@ END_TEST
 START_TEST(all_are_lent)
 {
     for (uint32_t i = 0; i < CHUNKS; i++)
-        ck_assert_uint_eq(lend(), i);
-    ck_assert_uint_eq(lend(), MR_POOL_NONE);
-    mr_pool_give_back(&reader, 3, 1);
-    ck_assert_uint_eq(lend(), 3);
-    ck_assert_uint_eq(lend(), MR_POOL_NONE);
+        ck_assert_uint_eq(lend(i), i);
+    ck_assert_uint_eq(lend(0), MR_POOL_NONE);
+    give_back(3);
+    ck_assert_uint_eq(lend(0), 3);
+    ck_assert_uint_eq(lend(0), MR_POOL_NONE);
 }
 END_TEST
 
@@ -80,17 +110,60 @@ END_TEST
 START_TEST(kept_ones_are_passed_over)
 {
     for (uint32_t i = 0; i < CHUNKS; i++)
-        lend();
+        lend(i);
     for (uint32_t i = 0; i < CHUNKS; i++)
         if (i != 2)
-            mr_pool_give_back(&reader, i, 1);
+            give_back(i);
     for (int lap = 0; lap < 3; lap++)
         for (uint32_t i = 0; i < CHUNKS; i++) {
             if (i == 2)
                 continue;
-            ck_assert_uint_eq(lend(), i);
-            mr_pool_give_back(&reader, i, 1);
+            ck_assert_uint_eq(lend(i), i);
+            give_back(i);
         }
+}
+END_TEST
+
+/* One peer gives back in the order in which it was lent to, whatever else it was sent between. */
+START_TEST(in_the_order_of_the_ring)
+{
+    struct mr_hdr hdr = {.len = 0};
+
+    ck_assert(mr_ring_write(&writers[0], &hdr, NULL, 0));
+    for (uint32_t i = 0; i < CHUNKS; i++)
+        ck_assert_uint_eq(lend(0), i);
+    mr_ring_release(&readers[0]);
+    mr_ring_tell(&readers[0]);
+    ck_assert_uint_eq(mr_pool_find(&owner, 1), MR_POOL_NONE);
+    for (uint32_t i = 0; i < CHUNKS; i++) {
+        give_back(0);
+        ck_assert_uint_eq(lend(1), i);
+        ck_assert_uint_eq(mr_pool_find(&owner, 1), MR_POOL_NONE);
+    }
+}
+END_TEST
+
+/* Readers tell in portions, but keep no more than one payload of the ring may have. */
+START_TEST(told_in_portions)
+{
+    struct mr_ring_shape many = {.num_slots = 64, .data_bytes = 4 * CHUNK};
+    void *ring = aligned_alloc(4096, (mr_ring_bytes(many) + 4095) & ~(size_t)4095);
+
+    ck_assert_ptr_nonnull(ring);
+    memset(ring, 0, mr_ring_bytes(many));
+    mr_ring_writer_init(&writers[0], ring, many);
+    mr_ring_reader_init(&readers[0], ring, many, 0);
+    for (uint32_t i = 0; i < CHUNKS; i++)
+        ck_assert_uint_eq(lend(0), i);
+    mr_ring_release_far(&readers[0], CHUNK);
+    ck_assert_uint_eq(mr_pool_find(&owner, 1), MR_POOL_NONE);
+    mr_ring_release_far(&readers[0], CHUNK);
+    ck_assert_uint_eq(mr_pool_find(&owner, 2), 0);
+    mr_ring_release_far(&readers[0], CHUNK);
+    ck_assert_uint_eq(mr_pool_find(&owner, 3), MR_POOL_NONE);
+    mr_ring_tell(&readers[0]);
+    ck_assert_uint_eq(mr_pool_find(&owner, 3), 0);
+    free(ring);
 }
 END_TEST
 
@@ -100,17 +173,17 @@ START_TEST(several_in_a_row)
     ck_assert_uint_eq(mr_pool_count(&owner, CHUNK), 1);
     ck_assert_uint_eq(mr_pool_count(&owner, CHUNK + 1), 2);
     ck_assert_uint_eq(mr_pool_find(&owner, 2), 0);
-    mr_pool_lend(&owner, 0, 2);
+    lend_to(0, 0, 2);
     ck_assert_uint_eq(mr_pool_find(&owner, 3), 2);
-    mr_pool_lend(&owner, 2, 2);
+    lend_to(1, 2, 2);
     ck_assert_uint_eq(mr_pool_find(&owner, 2), MR_POOL_NONE); /* one at the end, none at the begin */
-    mr_pool_give_back(&reader, 0, 2);
+    give_back(0);
     ck_assert_uint_eq(mr_pool_find(&owner, 2), 0); /* not 4 and 0: they must be neighbours */
-    mr_pool_lend(&owner, 0, 2);
-    mr_pool_give_back(&reader, 2, 2);
+    lend_to(0, 0, 2);
+    give_back(1);
     ck_assert_uint_eq(mr_pool_find(&owner, 3), 2);
     ck_assert_uint_eq(mr_pool_find(&owner, 4), MR_POOL_NONE);
-    mr_pool_give_back(&reader, 0, 2);
+    give_back(0);
     ck_assert_uint_eq(mr_pool_find(&owner, CHUNKS), 0);
     ck_assert_uint_eq(mr_pool_find(&owner, CHUNKS + 1), MR_POOL_NONE);
 }
@@ -149,7 +222,7 @@ static bool put(uint32_t number)
         mr_copy_stream(mr_pool_at(&owner, chunk), bytes, len);
     else
         memcpy(mr_pool_at(&owner, chunk), bytes, len);
-    mr_pool_lend(&owner, chunk, n);
+    mr_pool_lend(&owner, chunk, n, &w);
     mr_ring_commit_far(&w, &hdr, chunk, len);
     return true;
 }
@@ -201,8 +274,7 @@ START_TEST(packets_between_two_threads)
         ck_assert_uint_lt(chunk, CHUNKS);
         ck_assert_int_eq(hdr.tag, (int32_t)i);
         check_payload(i, chunk, len);
-        mr_pool_give_back(&reader, chunk, mr_pool_count(&reader, len));
-        mr_ring_release(&r);
+        mr_ring_release_far(&r, len);
         i++;
     }
     pthread_join(thread, NULL);
@@ -302,6 +374,8 @@ int main(void)
     tcase_add_test(c, round_and_round);
     tcase_add_test(c, all_are_lent);
     tcase_add_test(c, kept_ones_are_passed_over);
+    tcase_add_test(c, in_the_order_of_the_ring);
+    tcase_add_test(c, told_in_portions);
     tcase_add_test(c, several_in_a_row);
     tcase_add_loop_test(c, packets_between_two_threads, 0, 2);
     tcase_add_test(c, copies_in_just_what_it_shall);
