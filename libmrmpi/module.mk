@@ -10,14 +10,14 @@ $(foreach r,$(LIBMRMPI_ROOMS),$(eval CFLAGS.$(r) := -fvisibility=default -fno-se
 # What every short message passes: canaries where characters are gathered, not in each function that gives an address away
 LIBMRMPI_PATH := $(addprefix libmrmpi/,node pt2pt rndv request progress choice match vc net link verbs reliable)
 $(foreach r,$(LIBMRMPI_PATH),$(eval CFLAGS.$(r) += -fstack-protector -fno-plt))
-# Loops that are compiled once for each level of vector instructions (core/vectors.h). No fused products: all levels
+# Loops that are compiled once for each level of vector instructions (base/vectors.h). No fused products: all levels
 # give the same bits.
 $(foreach l,base avx2 avx512,$(eval VECTORS.$(l) := -O3 -ffp-contract=off -fno-trapping-math))
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
 VECTORS.avx2 += -mavx2
 VECTORS.avx512 += -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
 endif
-$(foreach l,base avx2 avx512,$(foreach f,op move,$(eval CFLAGS.libmrmpi/core/$(f)_$(l).c := $(VECTORS.$(l)))))
+$(foreach l,base avx2 avx512,$(foreach f,core/op core/move base/copy,$(eval CFLAGS.libmrmpi/$(f)_$(l).c := $(VECTORS.$(l)))))
 # Loops over a few bytes are not to become calls of memcpy.
 CFLAGS.libmrmpi/core/move.c := -fno-tree-loop-distribute-patterns
 libmrmpi.so_LDFLAGS := -Wl,-Bsymbolic

@@ -2,7 +2,7 @@
 /*
  * Copying what another core or a device has just written. The C library takes the processor's string instructions for
  * some KiB and more; where the source is in no near cache these were measured at half the speed of loads that the
- * processor sees coming (AMD, 11 GB/s against 20), and they are no faster elsewhere.
+ * processor sees coming (AMD, 11 GB/s against 20), and they are no faster elsewhere. How it is loaded: copy_loops.h.
  *
  * Where another memcpy comes before the C library's, somebody wants to see copies, or to charge for them (simfab does):
  * then all are made by it.
@@ -14,30 +14,22 @@
 #include <stddef.h>
 #include <string.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include "libmrmpi/base/idioms.h"
 
-extern MR_OWN bool mr_copy_watched; /* memcpy is not the C library's */
-void mr_copy_init(void);            /* finds that; until then it is */
+typedef void *mr_copy_fn(void *to, const void *from, size_t len);
 
-#define MR_COPY_LONG 2048 /* shorter ones are the C library's */
+extern MR_OWN bool mr_copy_watched;     /* memcpy is not the C library's */
+extern MR_OWN mr_copy_fn *mr_copy_long; /* memcpy, or a loop of this processor's level */
+void mr_copy_init(void);                /* finds both; until then all copies are memcpy's */
+
+#define MR_COPY_LONG 4096 /* shorter ones are the C library's */
 
 static inline void mr_copy_in(void *to, const void *from, size_t len)
 {
-#ifdef __SSE2__
-    const char *in = from;
-    char *out = to;
-
-    for (; len >= MR_COPY_LONG && !mr_copy_watched; len -= 128, in += 128, out += 128)
-        for (int i = 0; i < 8; i++)
-            _mm_storeu_si128((__m128i *)out + i, _mm_loadu_si128((const __m128i *)in + i));
-    memcpy(out, in, len);
-#else
-    memcpy(to, from, len);
-#endif
+    if (len >= MR_COPY_LONG)
+        mr_copy_long(to, from, len);
+    else
+        memcpy(to, from, len);
 }
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "libmrmpi/core/vectors.h"
+#include "libmrmpi/base/vectors.h"
 
 struct mr_moves {
     /* n numbers of 4 or 8 bytes, `step` bytes apart. False: not done, there is no loop for that distance. */

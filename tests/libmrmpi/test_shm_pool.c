@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "libmrmpi/base/copy.h"
+#include "libmrmpi/base/copy_loops.h"
 #include "libmrmpi/channel/shm_copy.h"
 #include "libmrmpi/channel/shm_pool.h"
 #include "libmrmpi/channel/shm_ring.h"
@@ -284,17 +284,24 @@ END_TEST
 
 /* ---- copying ----------------------------------------------------------------------------------------------------- */
 
-/* What is read out of a chunk, to anywhere. */
+static void *copy_in(void *to, const void *from, size_t len)
+{
+    mr_copy_in(to, from, len);
+    return to;
+}
+
+/* What is read out of a chunk, to anywhere: as it is before the start, and by the loop of each level. */
 START_TEST(copies_in_just_what_it_shall)
 {
+    mr_copy_fn *copy = _i ? mr_copy_loop_at(_i - 1) : copy_in;
     static uint8_t to[3 * MR_COPY_LONG], from[3 * MR_COPY_LONG];
 
     for (size_t i = 0; i < sizeof(from); i++)
         from[i] = byte_of(1, i);
     for (size_t skip = 0; skip < 17; skip++)
-        for (size_t len = 2 * MR_COPY_LONG - 300; len < 2 * MR_COPY_LONG; len++) {
+        for (size_t len = MR_COPY_LONG; len < 2 * MR_COPY_LONG + 300; len++) {
             memset(to, 0xee, sizeof(to));
-            mr_copy_in(to + skip, from, len);
+            copy(to + skip, from, len);
             ck_assert_int_eq(memcmp(to + skip, from, len), 0);
             for (size_t i = 0; i < skip; i++)
                 ck_assert_uint_eq(to[i], 0xee);
@@ -378,7 +385,7 @@ int main(void)
     tcase_add_test(c, told_in_portions);
     tcase_add_test(c, several_in_a_row);
     tcase_add_loop_test(c, packets_between_two_threads, 0, 2);
-    tcase_add_test(c, copies_in_just_what_it_shall);
+    tcase_add_loop_test(c, copies_in_just_what_it_shall, 0, 2 + (int)mr_vectors());
     tcase_add_test(c, streams_just_what_it_shall);
     tcase_add_test(c, streams_after_slow_copies_in_a_row);
     tcase_add_test(c, plain_copies_get_another_try);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Levels of the processor's vector instructions. Loops that gain from them (op_loops.h, move_loops.h) are compiled once
- * for each level, as files of their own: that needs nothing of the loader and is the same under every compiler and
- * sanitizer. A file NAME_LEVEL.c sets the flags' macro and includes NAME_loops.inc; module.mk has the flags.
+ * Levels of the processor's vector instructions. Loops that gain from them (copy_loops.h, core/op_loops.h,
+ * core/move_loops.h) are compiled once for each level, as files of their own: that needs nothing of the loader and is
+ * the same under every compiler and sanitizer. A file NAME_LEVEL.c sets the flags' macro and includes NAME_loops.inc;
+ * module.mk has the flags.
  */
-#ifndef MRMPI_CORE_VECTORS_H
-#define MRMPI_CORE_VECTORS_H
+#ifndef MRMPI_VECTORS_H
+#define MRMPI_VECTORS_H
 
 enum mr_vectors {
     MR_VECTORS_BASE,   /* what every processor of the architecture has */
