@@ -177,15 +177,42 @@ bool mr_recv_never_comes(struct mr_comm *comm, int src)
 #define TAKE_LOOKS 64
 
 /*
- * The next message of a rank of this node may be taken straight out of its ring, if it is the one wanted: no message is
- * kept that came before, and no receive is posted that could be meant. Returns its sender's channel, or NULL.
+ * The next message of a rank of this node may be taken straight out of its ring, if it is the one wanted, as long as no
+ * message is kept that came before. Whether a posted receive is meant is for the caller to ask. Returns its sender's
+ * channel, or NULL.
  */
 static inline struct mr_vc *taken_from(const struct mr_type *type, int src, const struct mr_comm *comm)
 {
-    if (!mr_match_empty(&mr_pt2pt.posted) || !mr_match_empty(&mr_pt2pt.unexpected) || src < 0 || !type->contiguous ||
-        ++mr_pt2pt.num_taken % TAKEN_MOST == 0)
+    if (!mr_match_empty(&mr_pt2pt.unexpected) || src < 0 || !type->contiguous || ++mr_pt2pt.num_taken % TAKEN_MOST == 0)
         return NULL;
     return mr_vc_known_peer(mr_comm_world_rank(comm, src));
+}
+
+/*
+ * Messages that a receive would take go to those that are posted and that take them, too: a program that posts many
+ * while the messages come has the first of them queued, and the others take theirs without a request. That looks at a
+ * line that the sender is about to write to, so some receives pass between two looks, and messages of more than a line
+ * are left to who waits for them. False: more are to come for those that are posted.
+ */
+#define SERVED_MOST  40 /* bytes */
+#define SERVED_EVERY 4
+static __attribute__((noinline)) bool serve_posted(struct mr_vc *vc, int src, int tag, uint32_t ctx)
+{
+    const void *payload;
+    struct mr_hdr hdr;
+
+    for (int i = 0; i < TAKEN_MOST && (payload = mr_vc_peek(vc, src, tag, ctx, &hdr)); i++) {
+        struct mr_match_entry *e = mr_match_take(&mr_pt2pt.posted, ctx, src, hdr.tag);
+
+        if (!e)
+            return true;
+        mr_flow_note(vc, hdr.note);
+        mr_recv_match(e->owner, vc, &hdr, payload, hdr.len);
+        mr_vc_taken(vc);
+        if (mr_match_empty(&mr_pt2pt.posted))
+            return true;
+    }
+    return false;
 }
 
 /* False: it is not there, or is no message that only needs to be copied; nothing has happened. */
@@ -259,7 +286,7 @@ enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int
 enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
                     struct mr_status *status)
 {
-    struct mr_vc *vc = taken_from(type, src, comm);
+    struct mr_vc *vc = mr_match_empty(&mr_pt2pt.posted) ? taken_from(type, src, comm) : NULL;
     struct mr_request req;
     struct mr_status taken;
     enum mr_err err;
@@ -282,9 +309,16 @@ enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int 
 bool mr_irecv_now(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
                   struct mr_status *status)
 {
-    struct mr_vc *vc = taken_from(type, src, comm);
+    bool first = mr_match_empty(&mr_pt2pt.posted);
+    size_t room = count * type->size;
+    struct mr_vc *vc;
 
-    return vc && take_next(vc, buf, count * type->size, type, src, tag, ctx, status);
+    if (!first && room > SERVED_MOST)
+        return false;
+    vc = taken_from(type, src, comm);
+    if (!vc || (!first && (mr_pt2pt.num_taken % SERVED_EVERY || !serve_posted(vc, src, tag, ctx))))
+        return false;
+    return take_next(vc, buf, room, type, src, tag, ctx, status);
 }
 
 enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_message *m, struct mr_request **out)

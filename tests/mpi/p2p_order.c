@@ -39,6 +39,45 @@ static void stream(int in_tag, int in_source, int post_first)
     free(in);
 }
 
+/* Short ones come while their receives are posted, which ask for other tags than come next. */
+static void while_posted(void)
+{
+    enum { BATCH = 60, BATCHES = 200, WORDS = 10 };
+    static const int tags[] = {0, 1, 2, 0, 1, 2}, asked[] = {2, 0, MPI_ANY_TAG, 0, MPI_ANY_TAG, MPI_ANY_TAG},
+                     given[] = {2, 0, 1, 3, 4, 5};
+    int right = (rank + 1) % size, left = (rank - 1 + size) % size;
+    int out[BATCH][WORDS], in[BATCH][WORDS];
+    MPI_Request sends[BATCH], recvs[BATCH];
+    MPI_Status st;
+
+    for (int b = 0; b < BATCHES; b++) {
+        int ahead = b % 4 == 0 ? BATCH : b % 7; /* so many are on their way before the first receive */
+
+        for (int i = 0; i < 2 * BATCH; i++) {
+            int s = i - (BATCH - ahead), r = i - ahead;
+
+            if (i < ahead || (s >= ahead && s < BATCH)) {
+                s = i < ahead ? i : s;
+                for (int k = 0; k < WORDS; k++)
+                    out[s][k] = b * BATCH + s;
+                MPI_Isend(out[s], 1 + s % WORDS, MPI_INT, right, tags[s % 6], MPI_COMM_WORLD, &sends[s]);
+            }
+            if (r >= 0 && r < BATCH)
+                MPI_Irecv(in[r], WORDS, MPI_INT, left, asked[r % 6], MPI_COMM_WORLD, &recvs[r]);
+        }
+        for (int r = 0; r < BATCH; r++) {
+            int from = r / 6 * 6 + given[r % 6], got;
+
+            MPI_Wait(&recvs[r], &st);
+            MPI_Get_count(&st, MPI_INT, &got);
+            CHECK(got == 1 + from % WORDS && st.MPI_TAG == tags[from % 6] && st.MPI_SOURCE == left);
+            for (int k = 0; k < got; k++)
+                CHECK(in[r][k] == b * BATCH + from);
+        }
+        MPI_Waitall(BATCH, sends, MPI_STATUSES_IGNORE);
+    }
+}
+
 /* Everybody sends numbered messages with several tags to rank 0, which takes them by different wildcards. */
 static void gather_numbers(void)
 {
@@ -81,6 +120,7 @@ int main(int argc, char **argv)
         stream(MPI_ANY_TAG, MPI_ANY_SOURCE, i & 1);
         MPI_Barrier(MPI_COMM_WORLD);
     }
+    while_posted();
     gather_numbers();
     MPI_Finalize();
     return 0;
