@@ -41,7 +41,7 @@ INLINE void move_piece(char *restrict to, const char *restrict from, size_t n)
     }
 }
 
-/* Each size that has a loop of its own. */
+/* Each size that has a loop of its own; lists of 64-byte pieces have those of move_loops.h. */
 #define SIZES(X) X(1) X(2) X(4) X(8) X(12) X(16) X(20) X(24) X(32) X(40) X(48) X(64)
 
 INLINE void one_by_one(char *restrict to, ptrdiff_t to_step, const char *restrict from, ptrdiff_t from_step, size_t n,
@@ -106,6 +106,10 @@ void mr_move_series(char *to, ptrdiff_t to_step, const char *from, ptrdiff_t fro
     if (elem == 8 && to_step == 8 && fastest()->numbers_8(to, from, from_step, n))
         return;
     if (elem == 4 && to_step == 4 && fastest()->numbers_4(to, from, from_step, n))
+        return;
+    if (elem == 8 && from_step == 8 && fastest()->spread_8(to, to_step, from, n))
+        return;
+    if (elem == 4 && from_step == 4 && fastest()->spread_4(to, to_step, from, n))
         return;
     switch (elem) {
 #define FIXED(bytes)                                                                                                   \
@@ -173,10 +177,16 @@ INLINE void list(bool scatter, char *restrict mem, char *restrict flat, const pt
 
 void mr_move_gather(char *flat, const char *mem, const ptrdiff_t *at, size_t n, size_t elem, const size_t *before)
 {
-    list(false, (char *)(uintptr_t)mem, flat, at, n, elem, before);
+    if (elem == 64)
+        fastest()->gather_64(flat, mem, at, n);
+    else
+        list(false, (char *)(uintptr_t)mem, flat, at, n, elem, before);
 }
 
 void mr_move_scatter(char *mem, const char *flat, const ptrdiff_t *at, size_t n, size_t elem, const size_t *before)
 {
-    list(true, mem, (char *)(uintptr_t)flat, at, n, elem, before);
+    if (elem == 64)
+        fastest()->scatter_64(mem, flat, at, n);
+    else
+        list(true, mem, (char *)(uintptr_t)flat, at, n, elem, before);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What packing gains from vector instructions: numbers that lie a few places apart, moved into one stretch. One table
- * for each level of them (vectors.h). Gaps between the numbers may be read, too; nothing behind the last one is.
+ * What packing gains from vector instructions: numbers that lie a few places apart, or pieces of a cache line's length
+ * anywhere, moved into one stretch, and out of one. One table for each level of them (vectors.h). Gaps between the numbers may be read, too; nothing behind the last
+ * one is. They are never written.
  */
 #ifndef MRMPI_CORE_MOVE_LOOPS_H
 #define MRMPI_CORE_MOVE_LOOPS_H
@@ -15,6 +16,12 @@ struct mr_moves {
     /* n numbers of 4 or 8 bytes, `step` bytes apart. False: not done, there is no loop for that distance. */
     bool (*numbers_4)(char *to, const char *from, ptrdiff_t step, size_t n);
     bool (*numbers_8)(char *to, const char *from, ptrdiff_t step, size_t n);
+    /* The same number by number from `from` to places `step` bytes apart. */
+    bool (*spread_4)(char *to, ptrdiff_t step, const char *from, size_t n);
+    bool (*spread_8)(char *to, ptrdiff_t step, const char *from, size_t n);
+    /* n pieces of 64 bytes, from listed places into one stretch, and out of one to listed places. */
+    void (*gather_64)(char *flat, const char *mem, const ptrdiff_t *at, size_t n);
+    void (*scatter_64)(char *mem, const char *flat, const ptrdiff_t *at, size_t n);
 };
 
 extern const struct mr_moves mr_moves_base;

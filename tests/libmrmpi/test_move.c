@@ -96,6 +96,31 @@ START_TEST(numbers)
 }
 END_TEST
 
+/* And out of one stretch; levels that have no loop for it say so, and the highest must have one. */
+START_TEST(numbers_spread)
+{
+    for (int level = 0; level <= (int)mr_vectors(); level++) {
+        const struct mr_moves *m = mr_moves_at((enum mr_vectors)level);
+        for (int turn = 0; turn < 2000; turn++) {
+            size_t elem = turn % 2 ? 4 : 8, n = 1 + (size_t)rand() % 150;
+            ptrdiff_t step = (ptrdiff_t)elem * (2 + rand() % 3), to = begin(step, n, elem);
+            ptrdiff_t from = begin((ptrdiff_t)elem, n, elem);
+            bool done;
+            fresh();
+            done = (elem == 4 ? m->spread_4 : m->spread_8)(target + to, step, source + from, n);
+            for (size_t i = 0; i < n && done; i++)
+                memcpy(want + to + (ptrdiff_t)i * step, source + from + (ptrdiff_t)(i * elem), elem);
+            ck_assert(done || level != MR_VECTORS_AVX512 || (elem == 8 && step != 16));
+            ck_assert_msg(!memcmp(target, want, ROOM), "level %d, %zu of %zu bytes every %td", level, n, elem, step);
+            ck_assert(!(elem == 4 ? m->spread_4 : m->spread_8)(target + to, 5 * (ptrdiff_t)elem, source, 1));
+            ck_assert(!(elem == 4 ? m->spread_4 : m->spread_8)(target + to, 2 * (ptrdiff_t)elem + 1, source, 1));
+            ck_assert(!(elem == 4 ? m->spread_4 : m->spread_8)(target + to, -2 * (ptrdiff_t)elem, source, 1));
+            ck_assert(!memcmp(target, want, ROOM));
+        }
+    }
+}
+END_TEST
+
 START_TEST(tile)
 {
     for (int turn = 0; turn < 500; turn++) {
@@ -146,6 +171,33 @@ START_TEST(lists)
 }
 END_TEST
 
+/* Pieces of 64 bytes, at each level. */
+START_TEST(lists_of_64)
+{
+    enum { MAX = 60 };
+    for (int level = 0; level <= (int)mr_vectors(); level++)
+        for (int turn = 0; turn < 500; turn++) {
+            const struct mr_moves *m = mr_moves_at((enum mr_vectors)level);
+            size_t n = 1 + (size_t)rand() % MAX, len = n * 64;
+            ptrdiff_t at[MAX], end = 0;
+            for (size_t i = 0; i < n; i++, end += 64) {
+                end += rand() % 3 ? rand() % 100 : 0;
+                at[i] = end;
+            }
+            fresh();
+            for (size_t i = 0; i < n; i++)
+                memcpy(want + ROOM - len + i * 64, source + ROOM - end + at[i], 64);
+            m->gather_64(target + ROOM - len, source + ROOM - end, at, n);
+            ck_assert_msg(!memcmp(target, want, ROOM), "level %d, %zu gathered", level, n);
+            fresh();
+            for (size_t i = 0; i < n; i++)
+                memcpy(want + ROOM - end + at[i], source + ROOM - len + i * 64, 64);
+            m->scatter_64(target + ROOM - end, source + ROOM - len, at, n);
+            ck_assert_msg(!memcmp(target, want, ROOM), "level %d, %zu scattered", level, n);
+        }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("move");
@@ -153,7 +205,9 @@ int main(void)
     tcase_add_checked_fixture(t, setup, NULL);
     tcase_add_test(t, series);
     tcase_add_test(t, numbers);
+    tcase_add_test(t, numbers_spread);
     tcase_add_test(t, tile);
     tcase_add_test(t, lists);
+    tcase_add_test(t, lists_of_64);
     return check_run(t, NULL);
 }
