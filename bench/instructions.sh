@@ -3,8 +3,9 @@
 # What a short message costs a processor: instructions of the MPI library for a round trip of 8 bytes, by rank 0, over
 # one rail, for an MPI_Isend of 8 bytes until it returns, over one, two and four rails, and for an MPI_Put of 8 bytes,
 # of 64 in a row that are not adjacent, between two simulated hosts; for mrmpi, Open MPI and MPICH (both over UCX, one
-# rail). Counted by callgrind as the difference of a long and a short run of bench/pair.c or rma.c, so that start and
-# end fall out. Only the MPI library and what it brings (UCX), not the verbs below it, which here are the simulator's,
+# rail). Rows "node": inside this host (Open MPI over vader), MPI_Isend and MPI_Wait of 8 bytes, and of a message that
+# has come before, MPI_Irecv and MPI_Wait, or MPI_Recv; 2,000 of each. Counted by callgrind as the difference of a long
+# and a short run of bench/pair.c, rma.c or calls.c, so that start and end fall out. Only the MPI library and what it brings (UCX), not the verbs below it, which here are the simulator's,
 # nor the C library. Code counts for the library in which it is, also what was inlined from a header, where
 # callgrind_annotate names no library. Looks at the network that find nothing are counted too; Open MPI's differ by a
 # tenth from run to run, the others' by one in a thousand, whatever else the machine does. Ratio > 1: mrmpi takes
@@ -17,7 +18,7 @@ command -v valgrind >/dev/null || { echo "bench/instructions.sh: skipped: valgri
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 for m in mpich openmpi; do
-  for p in pair rma; do "mpicc.$m" -O2 -Wall -o "$tmp/$p.$m" "bench/$p.c" || exit 1; done
+  for p in pair rma calls; do "mpicc.$m" -O2 -Wall -o "$tmp/$p.$m" "bench/$p.c" || exit 1; done
 done
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 MRMPI_LOG_LEVEL=0
 export UCX_LOG_LEVEL=error UCX_TLS=rc_v,self UCX_NET_DEVICES=mlx5_0:1
@@ -100,7 +101,32 @@ put() { # MPI
   program=pair osc=^ucx
   more "$1.put" $(((many - few) * 64)) "$tmp/$1.put.$few".* -- "$tmp/$1.put.$many".*
 }
+# Inside a host (calls.c): without a simulator, Open MPI over vader.
+node_run() { # MPI OUT KIND COUNT CALL...
+  local mpi=$1 out=$2 kind=$3 n=$4 count=(valgrind -q --tool=callgrind "--callgrind-out-file=$2.%p") c
+  shift 4
+  for c in "$@"; do count+=("--toggle-collect=*$c"); done
+  case $mpi in
+    mrmpi) set -- mrrun -n 2 "${count[@]}" "$tmp/calls.mpich" ;;
+    openmpi)
+      set -- mpirun.openmpi --oversubscribe --mca pml ob1 --mca btl vader,self -n 2 "${count[@]}" "$tmp/calls.openmpi"
+      ;;
+    mpich) set -- mpiexec.hydra -n 2 "${count[@]}" "$tmp/calls.mpich" ;;
+  esac
+  timeout 300 env -u UCX_TLS -u UCX_NET_DEVICES "$@" "$kind" 8 "$n" "$out.turns" >"$tmp/out" 2>&1 </dev/null ||
+    { echo "bench/instructions.sh: failed: $*"; tail -n 5 "$tmp/out"; exit 1; }
+  rm "$out.turns"
+}
+on_node() { # MPI KIND CALL...
+  local n mpi=$1 kind=$2 few=200 many=2200
+  shift 2
+  for n in $few $many; do node_run "$mpi" "$tmp/$mpi.node-$kind.$n" "$kind" "$n" "$@"; done
+  more "$mpi.node-$kind" $((many - few)) "$tmp/$mpi.node-$kind.$few".* -- "$tmp/$mpi.node-$kind.$many".*
+}
 for m in mrmpi openmpi mpich; do
+  on_node $m isend MPI_Isend MPI_Wait
+  on_node $m irecv MPI_Irecv MPI_Wait
+  on_node $m recv MPI_Recv
   round_trip $m
   isend $m 1
   put $m
@@ -116,6 +142,9 @@ printf '%-20s %8s %9s %8s %8s\n' instructions mrmpi "Open MPI" MPICH ratio
 row "round trip" mrmpi.trip openmpi.trip mpich.trip
 for r in 1 2 4; do row "MPI_Isend, $r rail$([ $r = 1 ] || echo s)" mrmpi.isend$r openmpi.isend1 mpich.isend1; done
 row "MPI_Put, 1 rail" mrmpi.put openmpi.put mpich.put
+row "node: Isend, Wait" mrmpi.node-isend openmpi.node-isend mpich.node-isend
+row "node: Irecv, Wait" mrmpi.node-irecv openmpi.node-irecv mpich.node-irecv
+row "node: Recv" mrmpi.node-recv openmpi.node-recv mpich.node-recv
 for m in mrmpi openmpi mpich; do
   printf 'round trip, %s: %s\n' $m "$(awk '{printf "%s%s %s", sep, $1, $2; sep = ", "}' "$tmp/$m.trip.each")"
 done
