@@ -190,3 +190,9 @@ void mr_move_scatter(char *mem, const char *flat, const ptrdiff_t *at, size_t n,
     else
         list(true, mem, (char *)(uintptr_t)flat, at, n, elem, before);
 }
+
+bool mr_move_records(char *mem, ptrdiff_t stride, char *flat, size_t size, size_t n, const struct mr_move_piece *pieces,
+                     size_t num_pieces, bool unpack)
+{
+    return fastest()->records(mem, stride, flat, size, n, pieces, num_pieces, unpack);
+}

@@ -6,6 +6,7 @@
 #ifndef MRMPI_CORE_MOVE_H
 #define MRMPI_CORE_MOVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* n pieces of elem bytes, at either end the given distance apart */
@@ -20,5 +21,17 @@ void mr_move_tile(char *to, ptrdiff_t to_row, ptrdiff_t to_step, const char *fro
 /* n pieces at listed places, to or from one stretch: of elem bytes each; if that is 0, of before[i + 1] - before[i] */
 void mr_move_gather(char *flat, const char *mem, const ptrdiff_t *at, size_t n, size_t elem, const size_t *before);
 void mr_move_scatter(char *mem, const char *flat, const ptrdiff_t *at, size_t n, size_t elem, const size_t *before);
+
+/* A piece of a record: where in memory, where in the packed form, and its bytes. */
+struct mr_move_piece {
+    ptrdiff_t place;
+    size_t at, len;
+};
+/*
+ * n records of the given pieces, stride apart in memory, one after the other in the packed form, where each has size
+ * bytes. False: nothing was done; they are too long, or this processor has no way that pays.
+ */
+bool mr_move_records(char *mem, ptrdiff_t stride, char *flat, size_t size, size_t n, const struct mr_move_piece *pieces,
+                     size_t num_pieces, bool unpack);
 
 #endif

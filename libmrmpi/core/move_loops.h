@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What packing gains from vector instructions: numbers that lie a few places apart, or pieces of a cache line's length
- * anywhere, moved into one stretch, and out of one. One table for each level of them (vectors.h). Gaps between the numbers may be read, too; nothing behind the last
- * one is. They are never written.
+ * anywhere, moved into one stretch, and out of one. One table for each level of them (vectors.h). Gaps between the
+ * numbers may be read, too; nothing behind the last one is. They are never written.
  */
 #ifndef MRMPI_CORE_MOVE_LOOPS_H
 #define MRMPI_CORE_MOVE_LOOPS_H
@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "libmrmpi/base/vectors.h"
+#include "libmrmpi/core/move.h"
 
 struct mr_moves {
     /* n numbers of 4 or 8 bytes, `step` bytes apart. False: not done, there is no loop for that distance. */
@@ -22,6 +23,9 @@ struct mr_moves {
     /* n pieces of 64 bytes, from listed places into one stretch, and out of one to listed places. */
     void (*gather_64)(char *flat, const char *mem, const ptrdiff_t *at, size_t n);
     void (*scatter_64)(char *mem, const char *flat, const ptrdiff_t *at, size_t n);
+    /* As mr_move_records. */
+    bool (*records)(char *mem, ptrdiff_t stride, char *flat, size_t size, size_t n, const struct mr_move_piece *pieces,
+                    size_t num_pieces, bool unpack);
 };
 
 extern const struct mr_moves mr_moves_base;

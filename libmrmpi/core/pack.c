@@ -136,8 +136,33 @@ static void move_block(struct copy *c, const struct mr_layout *l, char *mem, siz
     advance(c, n * l->size);
 }
 
+/*
+ * Records that take so many steps of 16 bytes go whole, if there are enough of them to work out how: that takes as long
+ * as a few.
+ */
+enum { STEP = 16, SOME_STEPS = 3, MANY_RECORDS = 32 };
+
+static bool move_whole_records(struct copy *c, const struct mr_layout *l, char *mem, size_t count, ptrdiff_t stride)
+{
+    struct mr_move_piece pieces[FEW_PIECES];
+    size_t num = 0, steps = 0;
+    for (size_t k = 0; k < l->num; k++) {
+        const struct mr_run *r = &l->runs[k];
+        for (size_t i = 0; i < r->count; i++, steps += (pieces[num - 1].len + STEP - 1) / STEP)
+            pieces[num++] = (struct mr_move_piece){.place = r->disp + (r->at ? r->at[i] : (ptrdiff_t)i * r->stride),
+                                                   .at = r->offset + data_before(r, i) - data_before(r, 0),
+                                                   .len = data_before(r, i + 1) - data_before(r, i)};
+    }
+    if (steps < SOME_STEPS || !mr_move_records(mem, stride, c->flat, l->size, count, pieces, num, c->unpack))
+        return false;
+    advance(c, count * l->size);
+    return true;
+}
+
 static void move_records(struct copy *c, const struct mr_layout *l, char *mem, size_t count, ptrdiff_t stride)
 {
+    if (count >= MANY_RECORDS && move_whole_records(c, l, mem, count, stride))
+        return;
     size_t apart = (size_t)distance(stride), block = apart < BLOCK / FEW_PIECES ? BLOCK / (apart + 1) : FEW_PIECES;
     for (size_t n; count; count -= n, mem += (ptrdiff_t)n * stride) {
         n = count < block ? count : block;

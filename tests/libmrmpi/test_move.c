@@ -198,6 +198,58 @@ START_TEST(lists_of_64)
 }
 END_TEST
 
+/* Records of any pieces that do not overlap, in and out, up to where no memory is. */
+START_TEST(records)
+{
+    enum { MAX = 16 };
+    unsigned done = 0;
+    for (int level = 0; level <= (int)mr_vectors(); level++)
+        for (int turn = 0; turn < 2000; turn++) {
+            const struct mr_moves *m = mr_moves_at((enum mr_vectors)level);
+            struct mr_move_piece piece[MAX];
+            size_t num = 1 + (size_t)rand() % MAX, n = 1 + (size_t)rand() % 40, size = 0;
+            ptrdiff_t extent = 0, stride, mem;
+            bool unpack = turn % 2, could;
+            for (size_t i = 0; i < num; i++) {
+                extent += rand() % 3 ? 0 : rand() % 8;
+                piece[i] = (struct mr_move_piece){.place = extent, .at = size, .len = 1 + (size_t)rand() % 6};
+                extent += (ptrdiff_t)piece[i].len;
+                size += piece[i].len;
+            }
+            for (size_t i = 0; i + 1 < num; i++) { /* in another order in memory than packed */
+                size_t k = i + (size_t)rand() % (num - i);
+                ptrdiff_t place = piece[i].place;
+                if (piece[k].len != piece[i].len)
+                    continue;
+                piece[i].place = piece[k].place;
+                piece[k].place = place;
+            }
+            for (size_t i = 0; i < num; i++)
+                piece[i].place -= 20;
+            stride = extent + rand() % 30;
+            stride = rand() % 2 ? stride : -stride;
+            mem = begin(stride, n, (size_t)extent) + 20;
+            fresh();
+            could = m->records((unpack ? target : source) + mem, stride, (unpack ? source : target) + ROOM - n * size,
+                               size, n, piece, num, unpack);
+            done += could;
+            for (size_t r = 0; r < n && could; r++)
+                for (size_t i = 0; i < num; i++) {
+                    size_t flat = ROOM - (n - r) * size + piece[i].at;
+                    ptrdiff_t at = mem + (ptrdiff_t)r * stride + piece[i].place;
+                    memcpy(want + (unpack ? at : (ptrdiff_t)flat), source + (unpack ? (ptrdiff_t)flat : at),
+                           piece[i].len);
+                }
+            ck_assert_msg(!memcmp(target, want, ROOM), "level %d, %zu records of %zu bytes", level, n, size);
+        }
+#ifdef __x86_64__
+    ck_assert(done || !__builtin_cpu_supports("avx512vbmi"));
+#else
+    ck_assert_uint_eq(done, 0);
+#endif
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("move");
@@ -209,5 +261,6 @@ int main(void)
     tcase_add_test(t, tile);
     tcase_add_test(t, lists);
     tcase_add_test(t, lists_of_64);
+    tcase_add_test(t, records);
     return check_run(t, NULL);
 }
