@@ -116,7 +116,7 @@ static bool is_sane(const struct fd_state *s, size_t len)
 int ctl_hello(int fd, const char *job, struct fd_state_long *s)
 {
     struct fd_hello m = {.h = message_header(FD_HELLO, sizeof(m), 1),
-                         .flags = FD_HELLO_LEVELS | FD_HELLO_SPREAD | FD_HELLO_OWNER};
+                         .flags = FD_HELLO_LEVELS | FD_HELLO_SPREAD | FD_HELLO_OWNER | FD_HELLO_KNOWN};
     if (strlen(job) >= sizeof(m.job))
         return -ENAMETOOLONG;
     memcpy(m.job, job, strlen(job));
@@ -176,6 +176,8 @@ void ctl_show_state(FILE *out, const char *job, const struct fd_state *s)
     text_yaml_string(&id, job);
     fprintf(out, "job: %s\n", text_str(&id));
     text_free(&id);
+    if (s->changed & FD_NO_JOB)
+        fprintf(out, "known: false\n");
     if (s->status) {
         fprintf(out, "class: none\n");
         return;

@@ -93,6 +93,7 @@ struct fd_header {
 #define FD_HELLO_SPREAD    8u  /* struct fd_spread may follow FD_STATE. Without it it does not. */
 #define FD_HELLO_PLACES    4u  /* FD_WHERE may follow, if the answer says FD_CAN_PLACES */
 #define FD_HELLO_OWNER     32u /* the state that the job's owner would be told; for those who may give orders */
+#define FD_HELLO_KNOWN     64u /* the answer may have FD_NO_JOB. Without it it has not. */
 #define FD_HELLO_PACE      16u /* FD_PACE may come. Without it it does not. */
 
 struct fd_hello {

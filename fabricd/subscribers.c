@@ -77,11 +77,17 @@ static bool count_sharers(struct daemon *d)
     return of_jobs || memcmp(before, d->sharers, sizeof(before)) != 0;
 }
 
+/* The job that a client is answered about; NULL: the daemon has none of that name, or the client is not of it. */
+static const struct job *job_asked_about(const struct daemon *d, const struct client *c)
+{
+    return c->subscriber.as_owner ? jobs_find(&d->jobs, c->subscriber.job) : believed(d, c, NULL);
+}
+
 static void fill_state(const struct daemon *d, const struct client *c, struct fd_state_long *out)
 {
     const struct subscriber *u = &c->subscriber;
     struct state_asker who = {.job = u->job, .levels = u->levels, .spread = u->spread};
-    const struct job *job = u->as_owner ? jobs_find(&d->jobs, u->job) : believed(d, c, NULL);
+    const struct job *job = job_asked_about(d, c);
     if (d->current.valid)
         who.class_index = class_of(d, c, job);
     who.job_sharers = job && job->sharers ? job->sharers : 1;
@@ -153,6 +159,8 @@ void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_he
     fill_state(d, c, &u->told);
     u->told.s.h.seq = m->h.seq;
     u->told.s.changed = m->flags & FD_HELLO_PLACES ? FD_CAN_PLACES : 0;
+    if (m->flags & FD_HELLO_KNOWN && !job_asked_about(d, c))
+        u->told.s.changed |= FD_NO_JOB;
     send_state(c);
     if (others)
         subscribers_publish(d);

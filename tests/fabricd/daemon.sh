@@ -75,6 +75,10 @@ for what in status "job list" "job show" "rail list" "policy lock"; do
   [ "$what" != "job show" ] || job=7
   ok "$what is JSON if it is to be" answers "$what" 0 $what $job
 done
+fabricctl job show 7 --json >q
+like "a job that is there is shown with its class" '^\{"job": "7", "class": "urgent"' q
+ok "so is one that is not" answers "job show" 0 job show 8
+like "which is said" '^\{"job": "8", "known": false, "class": "[a-z]+"' answer
 ok "so is what top sees" answers top 0 top --interval 1 --count 2
 is "on a line each" "$(wc -l <answer)" 2
 ok "it is given another class" answers outcome 0 job give 7 batch
