@@ -110,7 +110,32 @@ static void close_writer(struct mr_vc_writer *base)
         free(w);
 }
 
-static const struct mr_vc_writer_ops writer_ops = {.write = write_first, .post = post_now, .close = close_writer};
+/* Each subchannel has a key. */
+static bool has_keys(const struct mr_peer *p, const struct mr_remote *remote)
+{
+    if (remote->serial || remote->token || remote->num_keys > MR_RAILS_MAX)
+        return false;
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (p->now[i].remote_rail >= remote->num_keys)
+            return false;
+    return true;
+}
+
+static bool aim(struct mr_vc_writer *base, const struct mr_remote *remote, uint32_t serial)
+{
+    struct mr_bulk_writer *w = (struct mr_bulk_writer *)base;
+
+    if (!has_keys(w->peer, remote))
+        return false;
+    post_now(base);
+    w->remote = *remote;
+    base->addr = remote->addr;
+    base->serial = serial;
+    return true;
+}
+
+static const struct mr_vc_writer_ops writer_ops = {
+    .write = write_first, .post = post_now, .aim = aim, .close = close_writer};
 
 /* What goes with a request, whatever subchannel of those that are open it takes. */
 static uint32_t most_inline(const struct mr_peer *p)
@@ -131,11 +156,8 @@ struct mr_vc_writer *mr_bulk_writer_open(struct mr_peer *p, const struct mr_remo
     uint32_t most = most_inline(p);
     struct mr_bulk_writer *w;
 
-    if (!most || !may_write(p) || remote->serial || remote->token || remote->num_keys > MR_RAILS_MAX)
+    if (!most || !may_write(p) || !has_keys(p, remote))
         return NULL;
-    for (unsigned i = 0; i < p->num_now; i++)
-        if (p->now[i].remote_rail >= remote->num_keys)
-            return NULL;
     w = calloc(1, sizeof *w);
     if (!w)
         return NULL;

@@ -3,6 +3,10 @@
  * Short writes into memory of a window that a peer has advertised: they are collected, and posted as lists. The channel
  * makes a writer, as the first member of its own struct (vc/writer.h says for whom). Its owner reads the first three
  * members, and adds to the list that is being filled.
+ *
+ * Memory may be withdrawn by the peer before its owner here hears of that (MR_VC_ATTACHED). The owner sets withdrawn
+ * then: writes that the peer's adapter has refused are given to it, once for each list; it may do them another way, but
+ * not wait. Their data lasts until it returns. Without it such a refusal is an error of the peer's, which is lost.
  */
 #ifndef MRMPI_CHANNEL_WRITER_H
 #define MRMPI_CHANNEL_WRITER_H
@@ -15,9 +19,15 @@
 #include "libmrmpi/base/packet.h"
 
 struct mr_vc_writer_ops;
+struct mr_vc_writer;
+
+#define MR_WRITER_MOST 256u /* bytes of one write, at most */
+
+typedef void mr_vc_withdrawn_fn(struct mr_vc_writer *w, const struct mr_short_write *write, unsigned num,
+                                uint32_t serial);
 
 struct mr_vc_writer {
-    uint32_t most; /* bytes of one write */
+    uint32_t most; /* bytes of one write, up to MR_WRITER_MOST */
     unsigned open; /* lists that are not in the peer's memory yet, with the one that is being filled */
     int error;     /* negative errno of one that never gets there; its owner takes it back */
     const struct mr_vc_writer_ops *ops;
@@ -26,10 +36,14 @@ struct mr_vc_writer {
     struct mr_short_write *last; /* of it, which ends at ... there, */
     uint64_t end;
     unsigned char *to; /* and data of the next one goes here: there is room for left writes of most bytes */
+    uint32_t serial;   /* the owner's name for the memory */
+    mr_vc_withdrawn_fn *withdrawn;
+    void *owner;
 };
 struct mr_vc_writer_ops {
     int (*write)(struct mr_vc_writer *w, uint64_t at, const void *data, size_t len); /* as mr_vc_write_short */
     void (*post)(struct mr_vc_writer *w);
+    bool (*aim)(struct mr_vc_writer *w, const struct mr_remote *remote, uint32_t serial); /* as mr_vc_writer_aim */
     void (*close)(struct mr_vc_writer *w);
 };
 

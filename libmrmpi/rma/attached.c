@@ -43,20 +43,28 @@ static void ask(struct mr_rma_peer *p, uint64_t addr)
         p->keys_asked = !mr_rma_tell(p, MR_RMA_KEYS, (struct mr_hdr){.sreq = addr});
 }
 
-bool mr_attached_find(struct mr_rma_peer *p, uint64_t addr, size_t len, struct mr_remote *there, uint32_t *serial)
+/* NULL: there are no keys of that, or none are known, and have been asked for. */
+static const struct mr_rma_known *look_up(struct mr_rma_peer *p, uint64_t addr, size_t len)
 {
     const struct mr_rma_known *k;
     size_t i;
 
-    if (!p->open && p->num_known)
+    if (!mr_rma_is_busy(p) && p->num_known)
         mr_progress_some();
     i = known_at(p, addr);
     if (i == p->num_known || p->known[i].start > addr) {
         ask(p, addr);
-        return false;
+        return NULL;
     }
     k = &p->known[i];
-    if (!k->remote || len > k->end - addr)
+    return k->remote && len <= k->end - addr ? k : NULL;
+}
+
+bool mr_attached_find(struct mr_rma_peer *p, uint64_t addr, size_t len, struct mr_remote *there, uint32_t *serial)
+{
+    const struct mr_rma_known *k = look_up(p, addr, len);
+
+    if (!k)
         return false;
     *there = *k->remote;
     there->addr = addr;
@@ -65,8 +73,21 @@ bool mr_attached_find(struct mr_rma_peer *p, uint64_t addr, size_t len, struct m
     return true;
 }
 
+bool mr_attached_aim(struct mr_rma_peer *p, uint64_t addr, size_t len, uint64_t *at)
+{
+    const struct mr_rma_known *k = look_up(p, addr, len);
+
+    if (!k || (k->serial != p->aimed && !mr_vc_writer_aim(p->writer, k->remote, k->serial)))
+        return false;
+    p->aimed = k->serial;
+    *at = addr - k->start;
+    return true;
+}
+
 static void forget(struct mr_rma_peer *p, size_t i)
 {
+    if (p->known[i].serial == p->aimed)
+        p->aimed = 0;
     free(p->known[i].remote);
     p->num_known--;
     memmove(&p->known[i], &p->known[i + 1], (p->num_known - i) * sizeof(p->known[0]));
@@ -87,14 +108,14 @@ static bool make_room(struct mr_rma_peer *p)
     return true;
 }
 
-void mr_attached_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+uint32_t mr_attached_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_rma_known k = {.start = hdr->sreq, .end = hdr->rreq};
     size_t i = known_at(p, k.start);
 
     p->keys_asked = false;
     if (k.start >= k.end || (i < p->num_known && p->known[i].start < k.end) || !make_room(p))
-        return;
+        return 0;
     if (len == sizeof(*k.remote) && (k.remote = malloc(sizeof(*k.remote))))
         memcpy(k.remote, payload, sizeof(*k.remote));
     if (k.remote && (k.remote->addr != k.start || k.remote->len != k.end - k.start)) {
@@ -102,10 +123,13 @@ void mr_attached_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void
         free(k.remote);
         k.remote = NULL;
     }
-    k.serial = ++p->next_known;
+    if (!++p->next_known)
+        p->next_known++;
+    k.serial = p->next_known;
     memmove(&p->known[i + 1], &p->known[i], (p->num_known - i) * sizeof(k));
     p->known[i] = k;
     p->num_known++;
+    return k.remote ? k.serial : 0;
 }
 
 void mr_attached_gone(struct mr_rma_peer *p, const struct mr_hdr *hdr)

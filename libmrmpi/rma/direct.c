@@ -91,6 +91,27 @@ void mr_direct_wait(struct mr_vc_writer *w)
     mr_progress_until(has_fewer_lists, w);
 }
 
+/* A list's, to memory that has been detached. */
+static void withdrawn(struct mr_vc_writer *w, const struct mr_short_write *write, unsigned num, uint32_t serial)
+{
+    struct mr_rma_peer *p = w->owner;
+
+    mr_attached_refused(p, serial);
+    p->again++;
+    mr_stat_add(MR_STAT_DETACHED, num);
+    for (unsigned i = 0; i < num; i++) {
+        enum mr_err err = again(p, NULL, (void *)write[i].data, write[i].len, write[i].addr, true);
+
+        if (err)
+            p->refused = err;
+    }
+}
+
+static void open_writer(struct mr_rma_peer *p, const struct mr_remote *remote)
+{
+    p->writer = mr_vc_writer_open(mr_rma_vc(p->win, p->rank), remote);
+}
+
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 /* The whole part is registered, once for all origins, and stays so. */
@@ -115,10 +136,27 @@ void mr_direct_keys_asked(struct mr_rma_peer *p, const struct mr_hdr *asked)
     mr_vc_send(vc, &hdr, &remote, hdr.len);
 }
 
+/* There is one writer for all regions: it begins with this one. */
+static void attached_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    uint32_t serial = mr_attached_are(p, hdr, payload, len);
+    struct mr_remote remote;
+
+    if (!serial || p->writer)
+        return;
+    memcpy(&remote, payload, sizeof(remote));
+    open_writer(p, &remote);
+    if (!p->writer)
+        return;
+    p->writer->owner = p;
+    p->writer->withdrawn = withdrawn;
+    p->writer->serial = p->aimed = serial;
+}
+
 void mr_direct_keys_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     if (p->win->flavor == MR_WIN_DYNAMIC) {
-        mr_attached_are(p, hdr, payload, len);
+        attached_are(p, hdr, payload, len);
         return;
     }
     if (p->keys || len != sizeof(*p->keys))
@@ -127,7 +165,7 @@ void mr_direct_keys_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const v
     if (!p->keys)
         return;
     memcpy(p->keys, payload, sizeof(*p->keys));
-    p->writer = mr_vc_writer_open(mr_rma_vc(p->win, p->rank), p->keys);
+    open_writer(p, p->keys);
 }
 
 void mr_direct_drop(struct mr_rma_peer *p)

@@ -71,7 +71,10 @@ int mr_lock_serve_all(void); /* those that wait; number of locks given */
  * have been asked for, or there are none.
  */
 bool mr_attached_find(struct mr_rma_peer *p, uint64_t addr, size_t len, struct mr_remote *there, uint32_t *serial);
-void mr_attached_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+/* The same for p->writer, to which the keys of that memory are given; *at: where it is in it. */
+bool mr_attached_aim(struct mr_rma_peer *p, uint64_t addr, size_t len, uint64_t *at);
+/* The serial of what it has told; 0: there are no keys. */
+uint32_t mr_attached_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_attached_gone(struct mr_rma_peer *p, const struct mr_hdr *hdr);
 void mr_attached_refused(struct mr_rma_peer *p,
                          uint32_t serial);      /* they are of no use, until it says that they are gone */
@@ -99,11 +102,16 @@ static inline bool mr_direct_write(struct mr_rma_peer *p, const void *buf, size_
         return false;
     if (__builtin_expect(w->open > MR_LISTS_MOST, 0))
         mr_direct_wait(w);
+    if (p->win->flavor == MR_WIN_DYNAMIC && !mr_attached_aim(p, addr, len, &addr))
+        return false;
     return !mr_vc_write_short(w, addr, buf, len);
 }
 void mr_direct_keys_asked(struct mr_rma_peer *p, const struct mr_hdr *hdr);
 void mr_direct_keys_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
-/* Does another way, without waiting, what RDMA could not do in the end, since memory has been detached. */
+/*
+ * Does another way, without waiting, what RDMA could not do in the end, since memory has been detached. The data of
+ * writes of up to MR_WRITER_MOST bytes is copied.
+ */
 typedef enum mr_err mr_direct_again_fn(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len,
                                        uint64_t addr, bool write);
 void mr_direct_init(mr_direct_again_fn *again);

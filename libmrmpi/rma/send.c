@@ -244,6 +244,21 @@ enum mr_err mr_way_long(struct mr_rma_way *o, size_t bytes)
     return err ? err : carry(o, c, tag);
 }
 
+/* In packets, so that the data may go when this returns. */
+static enum mr_err put_copied(struct mr_rma_way *o, size_t len)
+{
+    size_t most = mr_vc_eager_max(o->vc) - sizeof(struct mr_rma_op);
+    struct mr_pieces part;
+    enum mr_err err = MR_SUCCESS;
+
+    o->what = MR_RMA_PUT;
+    for (size_t at = 0; at < len && !err; at += part.bytes, o->addr += part.bytes) {
+        part = (struct mr_pieces){.bytes = len - at < most ? len - at : most};
+        err = mr_way_put(&part, at, o);
+    }
+    return err;
+}
+
 enum mr_err mr_way_again(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write)
 {
     struct mr_rma_data here = {.buf = buf, .count = len, .type = mr_type_byte};
@@ -259,5 +274,5 @@ enum mr_err mr_way_again(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf,
                            .addr = addr,
                            .no_wait = true};
 
-    return mr_way_long(&o, len);
+    return write && len <= MR_WRITER_MOST ? put_copied(&o, len) : mr_way_long(&o, len);
 }

@@ -5,10 +5,12 @@
  * arrived, so the next break costs one step only. Each break halves the steps, so that even a rail that breaks before a
  * whole stripe is through carries it in the end.
  *
- * A subchannel also breaks when the peer's adapter refuses an access. That happens to moves of attached memory which
- * was withdrawn before we heard of it: they end with an error, the others are repeated. If there is none, keys or
- * memory are not what they should be, and it would be the same over any other link: the peer is lost.
+ * A subchannel also breaks when the peer's adapter refuses an access. That happens to moves of attached memory, and to
+ * lists of writes to it, which was withdrawn before we heard of it: they end with an error, the others are repeated. If
+ * there is none, keys or memory are not what they should be, and it would be the same over any other link: the peer is
+ * lost.
  */
+#include "libmrmpi/stripe/wlist.h"
 #include "libmrmpi/stripe/track.h"
 
 #include <errno.h>
@@ -87,13 +89,19 @@ static bool is_unposted(const struct mr_stripe_op *s)
     return s->state == MR_STRIPE_WAITS && !(s->put->track && s->put->track->round);
 }
 
+/* Its memory there may be withdrawn before we hear of it. */
+static bool is_of_attached(const struct mr_put *put)
+{
+    return put->list ? put->list->attached : put->move && put->move->attached;
+}
+
 /* The moves to attached memory that were under way over it; false: there are none. */
 static bool refuse_moves(const struct mr_sub *sub)
 {
     bool found = false;
 
     for (struct mr_put *put = mr_bulk_of(sub->peer)->puts; put; put = put->next)
-        for (unsigned i = 0; i < put->num && put->move && put->move->attached; i++)
+        for (unsigned i = 0; i < put->num && is_of_attached(put); i++)
             if (put->stripe[i].sub == sub && put->stripe[i].state == MR_STRIPE_POSTED)
                 put->refused = found = true;
     return found;

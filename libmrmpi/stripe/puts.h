@@ -127,7 +127,7 @@ struct mr_put {
     uint32_t size;           /* bytes of each datagram; 0: by RDMA. With datagrams there are no stripes, but */
     unsigned num_sends;      /* CLEAR messages of the receiver that are not done, */
     bool landed;             /* and in the end its LANDED (zcopy_out.c) */
-    bool read, refused; /* refused: the memory there of a move was withdrawn */
+    bool read, refused; /* refused: the memory there of a move or a list was withdrawn */
     bool partial;      /* read: not all devices know the memory, here or there */
     uint8_t level;     /* enum mr_level: of the whole message, by its length when it was begun */
     uint64_t begun_ns; /* if its stripes are measured */

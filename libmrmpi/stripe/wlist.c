@@ -37,10 +37,13 @@ int mr_wlist_begin(struct mr_bulk_writer *w)
         return -ENOMEM;
     memset(put, 0, offsetof(struct whole, list));
     put->peer = w->peer;
+    put->remote = w->remote;
     put->list = list = &all->list;
     put->num = put->filter.open = 1;
     all->stripe.put = put;
     list->writer = w;
+    list->serial = w->base.serial;
+    list->attached = w->base.withdrawn != NULL;
     w->filling = put;
     w->base.open++;
     w->base.left = MR_WLIST_WRITES;
@@ -63,10 +66,34 @@ struct mr_put *mr_wlist_close(struct mr_bulk_writer *w)
     return put;
 }
 
+/* The first write behind so many bytes. */
+static unsigned write_at(const struct mr_wlist *b, uint64_t bytes)
+{
+    unsigned i = 0;
+
+    while (bytes && i < b->num)
+        bytes -= b->write[i++].len;
+    return i;
+}
+
+/* What is not known to have arrived goes back to the owner, if that wants to know. */
+static __attribute__((noinline)) void give_back(struct mr_bulk_writer *w, const struct mr_put *put)
+{
+    const struct mr_wlist *b = put->list;
+    unsigned first = write_at(b, put->stripe[0].there);
+
+    if (!w->closed)
+        w->base.withdrawn(&w->base, b->write + first, b->num - first, b->serial);
+}
+
 void mr_wlist_end(struct mr_put *put, int error)
 {
     struct mr_bulk_writer *w = put->list->writer;
 
+    if (error == -EACCES && put->list->attached) {
+        give_back(w, put);
+        error = 0;
+    }
     put->next = mr_bulk.free_lists;
     mr_bulk.free_lists = put;
     if (error)
@@ -91,23 +118,13 @@ static __attribute__((noinline)) int register_data(struct mr_put *put)
     return put->reg ? 0 : mr_regs_get(put->list->data, sizeof put->list->data, MR_ACCESS_SOURCE, false, &put->reg);
 }
 
-/* The first write behind so many bytes. */
-static unsigned write_at(const struct mr_wlist *b, uint64_t bytes)
-{
-    unsigned i = 0;
-
-    while (bytes && i < b->num)
-        bytes -= b->write[i++].len;
-    return i;
-}
-
 int mr_wlist_post(struct mr_stripe_op *s, struct mr_link *l)
 {
     struct mr_put *put = s->put;
     struct mr_wlist *b = put->list;
     unsigned first = write_at(b, s->len - s->left), posted;
     struct mr_link_list list = {
-        .one = b->write + first, .num = b->num - first, .rkey = b->writer->remote.rkey[s->sub->remote_rail]};
+        .one = b->write + first, .num = b->num - first, .rkey = put->remote.rkey[s->sub->remote_rail]};
     uint64_t bytes = 0;
     int err;
 

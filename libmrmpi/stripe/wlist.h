@@ -14,7 +14,7 @@
 #include "libmrmpi/channel/writer.h"
 
 #define MR_WLIST_WRITES MR_QP_LIST
-#define MR_WLIST_MOST   256u /* bytes of one write, at most */
+#define MR_WLIST_MOST   MR_WRITER_MOST
 
 struct mr_bulk_writer {
     struct mr_vc_writer base;
@@ -29,6 +29,8 @@ struct mr_bulk_writer {
 struct mr_wlist {
     struct mr_bulk_writer *writer;
     unsigned num;
+    uint32_t serial; /* the owner's name for the memory there, */
+    bool attached;   /* which may be withdrawn */
     struct mr_short_write write[MR_WLIST_WRITES];
     unsigned char data[MR_WLIST_WRITES * MR_WLIST_MOST];
 };
@@ -40,7 +42,7 @@ int mr_wlist_begin(struct mr_bulk_writer *w);
 struct mr_put *mr_wlist_close(struct mr_bulk_writer *w);
 /* As mr_stripe_post: what is left of it, as far as there is room. */
 int mr_wlist_post(struct mr_stripe_op *s, struct mr_link *l);
-/* It has been written, or with an error never will be; it is in no list. */
+/* It has been written, or with an error never will be; it is in no list. -EACCES: its memory was withdrawn. */
 void mr_wlist_end(struct mr_put *put, int error);
 void mr_wlists_free(void);
 

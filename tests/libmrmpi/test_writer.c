@@ -292,6 +292,114 @@ START_TEST(what_is_collected_at_the_end_goes)
 }
 END_TEST
 
+/* ---- memory that may be withdrawn -------------------------------------------------------------------------------- */
+
+static struct {
+    unsigned calls, num;
+    uint32_t serial;
+    uint64_t at[MR_WLIST_WRITES], word[MR_WLIST_WRITES];
+} given;
+
+static void withdrawn(struct mr_vc_writer *w, const struct mr_short_write *write, unsigned num, uint32_t serial)
+{
+    ck_assert_ptr_eq(w, writer);
+    ck_assert_uint_ge(w->open, 1); /* its owner does not take it for done yet */
+    given.calls++;
+    given.num = num;
+    given.serial = serial;
+    for (unsigned i = 0; i < num; i++) {
+        given.at[i] = write[i].addr - BASE;
+        memcpy(&given.word[i], write[i].data, 8);
+    }
+}
+
+/* The peer's adapter refuses what is posted over the subchannel. */
+static void refuse(unsigned sub)
+{
+    fake_break(sub);
+    peer->sub[sub].refused = true;
+    mr_stripes_drained(&peer->sub[sub]);
+    peer->sub[sub].peer_from = (uint8_t)(peer->sub[sub].generation + 1);
+    mr_stripes_confirm(&peer->sub[sub]);
+}
+
+START_TEST(what_is_refused_goes_back_to_the_owner)
+{
+    memset(&given, 0, sizeof given);
+    writer->withdrawn = withdrawn;
+    writer->serial = 9;
+    put(LEN - 8, 1);
+    put_apart(5, 100);
+    fake.room[0] = fake.room[1] = 3;
+    writer->ops->post(writer);
+    ck_assert_uint_eq(fake.post[1].num_writes, 3);
+    fake.room[0] = fake.room[1] = 10;
+    fake_complete(0);
+    fake_complete(1); /* the rest is posted */
+    refuse(fake.post[2].sub);
+    ck_assert_uint_eq(given.calls, 1);
+    ck_assert_uint_eq(given.serial, 9);
+    ck_assert_uint_eq(given.num, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_uint_eq(given.at[i], 16 * (3 + i));
+        ck_assert_uint_eq(given.word[i], 103 + i);
+    }
+    ck_assert_uint_eq(writer->open, 0);
+    ck_assert_int_eq(writer->error, 0);
+    ck_assert_uint_eq(fake.lost, 0);
+}
+END_TEST
+
+START_TEST(what_is_refused_is_a_fault_of_the_peer_else)
+{
+    put(0, 1);
+    refuse(fake.post[0].sub);
+    ck_assert_uint_eq(fake.lost, 1);
+}
+END_TEST
+
+/* A list is of memory that may be withdrawn for as long as it lasts; nobody hears of it when its writer is closed. */
+START_TEST(what_is_refused_of_a_closed_writer_ends)
+{
+    memset(&given, 0, sizeof given);
+    writer->withdrawn = withdrawn;
+    put(0, 1);
+    writer->ops->close(writer);
+    refuse(fake.post[0].sub);
+    ck_assert_uint_eq(given.calls, 0);
+    ck_assert_uint_eq(fake.lost, 0);
+    ck_assert_uint_eq(peer->num_large, 0);
+}
+END_TEST
+
+/* What was collected for the memory before goes there. */
+START_TEST(a_writer_is_aimed_at_other_memory)
+{
+    struct mr_remote other = {.addr = 3 * BASE, .len = LEN, .num_keys = 1, .rkey = {87, 88}};
+
+    memset(&given, 0, sizeof given);
+    writer->withdrawn = withdrawn;
+    put(0, 1);
+    put(64, 2);
+    ck_assert(!writer->ops->aim(writer, &other, 5));
+    ck_assert_uint_eq(fake.num_posts, 1);
+    other.num_keys = 2;
+    ck_assert(writer->ops->aim(writer, &other, 5));
+    ck_assert_uint_eq(fake.num_posts, 2);
+    is_write(&fake.post[1], 0, 64, 8, 2);
+    ck_assert_uint_eq(fake.post[1].rkey, 77 + fake.post[1].sub);
+    put(72, 3); /* no part of the write before it */
+    writer->ops->post(writer);
+    ck_assert_uint_eq(fake.num_posts, 3);
+    ck_assert_uint_eq(fake.post[2].rkey, 87 + fake.post[2].sub);
+    ck_assert_uint_eq(fake.post[2].write[0].addr, 3 * BASE + 72);
+    fake_complete(0);
+    fake_complete(1);
+    refuse(fake.post[2].sub);
+    ck_assert_uint_eq(given.serial, 5);
+}
+END_TEST
+
 /* Where connections are for some peers only, each list asks whether this is one of them. */
 START_TEST(without_a_connection_it_goes_otherwise)
 {
@@ -343,6 +451,10 @@ int main(void)
     tcase_add_test(c, an_error_in_the_middle);
     tcase_add_test(c, a_lost_peer_ends_what_is_collected);
     tcase_add_test(c, what_is_collected_at_the_end_goes);
+    tcase_add_test(c, what_is_refused_goes_back_to_the_owner);
+    tcase_add_test(c, what_is_refused_is_a_fault_of_the_peer_else);
+    tcase_add_test(c, what_is_refused_of_a_closed_writer_ends);
+    tcase_add_test(c, a_writer_is_aimed_at_other_memory);
     tcase_add_test(c, without_a_connection_it_goes_otherwise);
     tcase_add_test(c, what_is_refused);
     return check_run(c, NULL);

@@ -4,9 +4,11 @@
  * the target. Where MPI is to know nothing of it, one tells the other by a file in the directory.
  *
  *   asleep  the target is in no MPI function until the origin has put and got; COMMAND is not used
+ *   regions the same for words with gaps between them, which go in lists: to two regions, in turn
  *   anew    the target runs the command, detaches memory, maps other memory there and attaches that. The origin, which
  *           knows the old keys, writes and reads there: what is there now, not what was there
  *   gone    the same, but nothing is attached again: nothing is written
+ *   anew-words, gone-words   the same with words that go in lists
  *
  * rma_attach.sh has the command keep the target from saying that the keys are gone.
  */
@@ -16,10 +18,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LEN = 1 << 20 };
+enum { LEN = 1 << 20, WORDS = 1000, APART = 24, SECOND = APART * WORDS / 2 };
 
 static MPI_Win win;
 static MPI_Aint there; /* the target's memory */
+static uint64_t word[WORDS];
 static char *mem, *data, *back, told[4096];
 
 static void map(void *at)
@@ -68,18 +71,40 @@ static void get(size_t len)
     EQ(MPI_Win_flush(1, win), MPI_SUCCESS);
 }
 
-/* Keys are known, and buffers registered, after a few. */
-static void warm(void)
+/* Words from the first on, that many: each APART bytes behind the one before. */
+static void put_words(int round, int first, int num)
 {
-    fill(1);
-    for (int i = 0; i < 4; i++) {
-        EQ(put(LEN), MPI_SUCCESS);
-        get(LEN);
-        is_filled(back, 1, LEN);
+    for (int i = first; i < first + num; i++) {
+        word[i] = ((uint64_t)round << 32) + (uint64_t)i;
+        MPI_Put(&word[i], 8, MPI_BYTE, 1, there + APART * i, 8, MPI_BYTE, win);
     }
 }
 
-static void asleep(void)
+/* At p, where all else is as it was in old. */
+static void are_words(const char *p, int round, int first, int num, const char *old)
+{
+    for (int i = first; i < first + num; i++) {
+        uint64_t w;
+        memcpy(&w, p + APART * i, 8);
+        EQ(w, ((uint64_t)round << 32) + (uint64_t)i);
+        CHECK(!memcmp(p + APART * i + 8, old + APART * i + 8, APART - 8));
+    }
+}
+
+/* Keys are known, and buffers registered, after a few. */
+static void warm(size_t len, size_t second)
+{
+    fill(1);
+    for (int i = 0; i < 4; i++) {
+        EQ(put(len), MPI_SUCCESS);
+        get(len);
+        is_filled(back, 1, len);
+        MPI_Put(data + len, (int)second, MPI_BYTE, 1, there + (MPI_Aint)len, (int)second, MPI_BYTE, win);
+        EQ(MPI_Win_flush(1, win), MPI_SUCCESS);
+    }
+}
+
+static void asleep(const char *command)
 {
     static const size_t length[] = {8, 4096, 65536, LEN};
     if (rank) {
@@ -100,7 +125,30 @@ static void asleep(void)
         MPI_Wait(&r, MPI_STATUS_IGNORE);
         is_filled(back, 3 + (int)i, length[i]);
     }
+    put_words(9, 0, WORDS);
+    EQ(MPI_Win_flush(1, win), MPI_SUCCESS);
+    get(LEN);
+    are_words(back, 9, 0, WORDS, data);
     tell();
+}
+
+/* The second region has the second half of the words. */
+static void regions(const char *command)
+{
+    for (int round = 2; !rank && round < 6; round++) {
+        for (int i = 0; i < WORDS / 2; i += 10) {
+            put_words(round, i, 10);
+            put_words(round, WORDS / 2 + i, 10);
+        }
+        EQ(MPI_Win_flush(1, win), MPI_SUCCESS);
+    }
+    if (!rank) {
+        tell();
+        return;
+    }
+    wait_until_told();
+    fill(1);
+    are_words(mem, 5, 0, WORDS, data);
 }
 
 static void change(const char *command, int again)
@@ -158,10 +206,46 @@ static void gone(const char *command)
         EQ(mem[i], 7);
 }
 
+static void anew_words(const char *command)
+{
+    static const char sevens[LEN] = {[0 ... LEN - 1] = 7};
+    change(command, 1);
+    for (int round = 5; !rank && round < 8; round++) {
+        put_words(round, 0, WORDS);
+        EQ(MPI_Win_flush(1, win), MPI_SUCCESS);
+        get(LEN);
+        are_words(back, round, 0, WORDS, sevens);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank)
+        are_words(mem, 7, 0, WORDS, sevens);
+}
+
+static void gone_words(const char *command)
+{
+    change(command, 0);
+    put_words(5, 0, rank ? 0 : WORDS);
+    if (!rank)
+        EQ(class_of(MPI_Win_flush(1, win)), MPI_ERR_RMA_RANGE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (size_t i = 0; rank && i < LEN; i++)
+        EQ(mem[i], 7);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(const char *command);
+    int attached; /* in the end */
+} tests[] = {{"asleep", asleep, 1},         {"regions", regions, 2},       {"anew", anew, 1}, {"gone", gone, 0},
+             {"anew-words", anew_words, 1}, {"gone-words", gone_words, 0}};
+
 int main(int argc, char **argv)
 {
+    int test = 0;
     mt_begin(&argc, &argv);
     CHECK(argc == 4 && size == 2);
+    while (strcmp(tests[test].name, argv[1]))
+        test++;
     snprintf(told, sizeof(told), "%s/told", argv[2]);
     data = room(LEN);
     back = room(LEN);
@@ -172,22 +256,21 @@ int main(int argc, char **argv)
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     if (rank)
-        MPI_Win_attach(win, mem, LEN);
+        MPI_Win_attach(win, mem, tests[test].attached == 2 ? SECOND : LEN);
+    if (rank && tests[test].attached == 2)
+        MPI_Win_attach(win, mem + SECOND, SECOND);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_lock_all(0, win);
     if (!rank)
-        warm();
+        warm(tests[test].attached == 2 ? SECOND : LEN, tests[test].attached == 2 ? SECOND : 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (!strcmp(argv[1], "asleep"))
-        asleep();
-    else if (!strcmp(argv[1], "anew"))
-        anew(argv[3]);
-    else
-        gone(argv[3]);
+    tests[test].run(argv[3]);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_unlock_all(win);
-    if (rank && strcmp(argv[1], "gone"))
+    if (rank && tests[test].attached)
         MPI_Win_detach(win, mem);
+    if (rank && tests[test].attached == 2)
+        MPI_Win_detach(win, mem + SECOND);
     MPI_Win_free(&win);
     if (rank)
         munmap(mem, LEN);

@@ -33,8 +33,11 @@ case $(sanitizers) in *address*) kept= ;; esac
 
 for rails in 1 2; do
   [ -z "$kept" ] || ok "$rails: a target that sleeps is written and read" job $rails auto asleep
+  [ -z "$kept" ] || ok "$rails: so are two regions of it, in turn" job $rails auto regions
   ok "$rails: memory that is attached anew is written and read by old keys, not what was there" old_keys $rails anew
   ok "$rails: memory that is detached is not written by old keys" old_keys $rails gone
+  ok "$rails: words in lists are written to memory that is attached anew, not to what was there" old_keys $rails anew-words
+  ok "$rails: nor to memory that is detached" old_keys $rails gone-words
 done
 for kinds in uc ud; do
   ok "$kinds: memory that is attached anew" job 2 $kinds anew
