@@ -116,6 +116,18 @@ static uint64_t cut_align(const struct mr_peer *p, uint64_t len)
     return align;
 }
 
+/*
+ * A short operation on a window that nothing else is under way beside takes the subchannel of the last one: whoever
+ * waits for each of them looks first where the last one completed. Of unequal ones the better one is taken as before.
+ */
+static void stay_if_idle(struct mr_peer *p)
+{
+    struct mr_sched *turn = &mr_bulk_of(p)->stripe_turn;
+
+    if (!p->num_large && mr_peers.policy[MR_POLICY_LARGE].kind->stripes)
+        turn->next = mr_sched_last(turn, p->num_now);
+}
+
 /* without: set of subchannels that have no key. */
 static unsigned make_plan(struct mr_peer *p, uint64_t len, uint32_t without, struct mr_stripe plan[MR_SUBS_MAX])
 {
@@ -229,6 +241,8 @@ static int begin_put(struct mr_peer *p, const struct job *j)
         err = register_memory(j, &shape);
     if (err)
         return err;
+    if (j->move && len < mr_config.stripe_min)
+        stay_if_idle(p);
     n = make_plan(p, len, mr_bulk_lacking(&shape), plan);
     put = make_put(&shape, plan, n ? n : plan_to_wait(p, len, plan));
     if (!put) {
@@ -274,6 +288,7 @@ void mr_bulk_begin_list(struct mr_put *put)
     bool up;
 
     plan[0].sub = 0;
+    stay_if_idle(p);
     up = p->num_now == 1 ? p->load[0].up && p->rdma : make_plan(p, s->len, 0, plan);
     list_put(put);
     mr_stat_add(MR_STAT_NET_STRIPES, 1);

@@ -292,6 +292,29 @@ START_TEST(what_is_collected_at_the_end_goes)
 }
 END_TEST
 
+/* Of lists that nothing else is under way beside each takes the subchannel of the last one. */
+START_TEST(one_after_the_other_stays)
+{
+    unsigned first;
+
+    put(0, 1);
+    first = fake.post[0].sub;
+    for (unsigned i = 0; i < 5; i++) {
+        fake_complete(i);
+        put(0, 1);
+        ck_assert_uint_eq(fake.post[i + 1].sub, first);
+    }
+    put(64, 2);
+    writer->ops->post(writer);
+    ck_assert_uint_eq(fake.post[6].sub, !first);
+    peer->load[!first].up = false;
+    fake_complete(5);
+    fake_complete(6);
+    put(0, 1);
+    ck_assert_uint_eq(fake.post[7].sub, first);
+}
+END_TEST
+
 /* ---- memory that may be withdrawn -------------------------------------------------------------------------------- */
 
 static struct {
@@ -451,6 +474,7 @@ int main(void)
     tcase_add_test(c, an_error_in_the_middle);
     tcase_add_test(c, a_lost_peer_ends_what_is_collected);
     tcase_add_test(c, what_is_collected_at_the_end_goes);
+    tcase_add_test(c, one_after_the_other_stays);
     tcase_add_test(c, what_is_refused_goes_back_to_the_owner);
     tcase_add_test(c, what_is_refused_is_a_fault_of_the_peer_else);
     tcase_add_test(c, what_is_refused_of_a_closed_writer_ends);
