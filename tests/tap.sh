@@ -11,6 +11,8 @@
 #   free_port [COUNT]       prints the first of COUNT (1) TCP ports in a row at which nobody listens. Hosts of a simulated fabric
 #                           share the machine's: programs that are given none meet those of the test that runs beside
 #   two_sockets A B         a machine of two sockets as hwloc reads it (HWLOC_XMLFILE): mlx5_0 is at NUMA node A, mlx5_1 at B
+#   wait_for SECONDS CMD... until CMD succeeds: for so many seconds, and at least ten times as many tries. On a machine that has
+#                           other work tries take longer, and so does what they wait for. In the end CMD's output is shown
 #   done_testing            prints the plan; the exit status says whether all passed
 #
 # $tmp is a fresh directory, removed at exit. on_exit 'CMD' runs CMD at exit, last first.
@@ -91,6 +93,14 @@ sanitizers() {
     $2 == "__tsan_init" { san = san ",thread" }
     $2 ~ /^__ubsan_handle/ && !u++ { san = san ",undefined" }
     END { print substr(san, 2) }'
+}
+wait_for() {
+  local end=$((SECONDS + $1)) tries=$((10 * $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS < end || --tries > 0)) || { "$@"; return 1; }
+    sleep 0.05
+  done
 }
 counter() {
   local host

@@ -21,16 +21,6 @@ stop() {
 # started: the last background process is stopped at the end, after those started later
 started() { on_exit "stop $!"; }
 
-# wait_for SECONDS COMMAND...: until the command succeeds
-wait_for() {
-  local end=$((SECONDS + $1))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    ((SECONDS < end)) || { "$@"; return 1; }
-    sleep 0.05
-  done
-}
-
 # status_has REGEX: a line of fabricctl status matches
 status_has() {
   fabricctl status >"$tmp/status" && grep -Eq -- "$1" "$tmp/status" && return 0

@@ -12,15 +12,6 @@ export MRMPI_FABRICD_SOCKET=$SIMFAB_DIR/fabricd-%h.sock
 hosts=${hosts:-h1 h2} job=${job:-vip}
 declare -A fabricd
 
-wait_for() { # SECONDS COMMAND...: until it succeeds
-  local end=$((SECONDS + $1))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -ge $end ] && return 1
-    sleep 0.1
-  done
-}
-
 # ---- fabricd
 
 ctl() { local h=$1; shift; fabricctl --socket "$SIMFAB_DIR/fabricd-$h.sock" "$@"; } # HOST ARGUMENTS of fabricctl

@@ -3,14 +3,6 @@
 . "$(dirname "$0")/../tap.sh"
 cd "$(dirname "$0")/../.." || exit 2
 
-wait_for() { # SECONDS COMMAND...: until it succeeds
-  local end=$((SECONDS + $1))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -ge $end ] && return 1
-    sleep 0.1
-  done
-}
 sent() { simfab status --counters | awk '$1 == "h1" {for (i = 1; i < NF; i++) if ($i == "xmit_pkts") n += $(i + 1)} END {print n + 0}'; }
 moving() { local a b; a=$(sent); sleep 0.3; b=$(sent); [ "$b" -gt $((a + 10)) ]; }
 

@@ -6,7 +6,7 @@
 #   as_user CMD...          as nobody, for a minute
 #   submit OPTION...        prints the id of a batch job of nobody's
 #   has NODE REGEX, both REGEX, neither REGEX    a line of `job list` there
-#   within SECONDS CMD...   until it succeeds
+#   within SECONDS CMD...   until it succeeds, with ten tries for each second at least
 #   waits JOB               it is in the queue, all of its nodes have ended it
 #   begins_again JOB REGEX  it runs in a run after the first, and both nodes have REGEX and the run's number
 #   ends JOB                it is cancelled, and neither node knows it any more
@@ -42,10 +42,10 @@ as_user() { setpriv --reuid 65534 --regid 65534 --clear-groups timeout -k 5 60 "
 submit() { as_user sbatch --chdir=/ -o /dev/null -e /dev/null "$@" --wrap "exec env -u LD_PRELOAD sleep 60" 2>"$tmp/err" | awk '{print $NF}'; }
 jobs_of() { fabricctl --socket "$tmp/$1.sock" job list; }
 within() {
-  local end=$((SECONDS + $1))
+  local end=$((SECONDS + $1)) tries=$((10 * $1))
   shift
   until "$@" >"$tmp/tried" 2>&1; do
-    ((SECONDS < end)) || { cat "$tmp/tried"; return 1; }
+    ((SECONDS < end || --tries > 0)) || { cat "$tmp/tried"; return 1; }
     sleep 0.1
   done
 }

@@ -11,15 +11,6 @@ fabric() { # FUNCTION: run it inside a fresh fabric
   ok "$1: the fabric comes up, everybody gets what he should, in order and whole" \
     timeout 100 simfab run --topology "$here/four-hosts.net" --model sdr-pcix -- bash -c "set -e; $1"
 }
-wait_for() { # CMD...: until it succeeds
-  local i
-  for ((i = 0; i < 400; i++)); do
-    "$@" && return 0
-    sleep 0.05
-  done
-  echo "never: $*" >&2
-  return 1
-}
 start() { # HOST NAME OPTION...: a member
   local host=$1 name=$2
   shift 2
@@ -33,10 +24,10 @@ group() { # NAME: begin a group of members, whose files are in $tmp/NAME
 }
 finish() { # TABLE: what the subnet manager's tables must have (a command) before the senders go
   local n
-  for n in "${names[@]}"; do wait_for test -e "$dir/$n.ready"; done
-  wait_for bash -c "$1"
+  for n in "${names[@]}"; do wait_for 20 test -e "$dir/$n.ready"; done
+  wait_for 20 bash -c "$1"
   touch "$dir/go"
-  for n in "${names[@]}"; do [[ $n != s* ]] || wait_for test -e "$dir/$n.sent"; done
+  for n in "${names[@]}"; do [[ $n != s* ]] || wait_for 20 test -e "$dir/$n.sent"; done
   touch "$dir/stop"
   wait "${pids[@]}" || true
   cat "$dir"/*.out
@@ -50,7 +41,7 @@ members() {
   start h1 s1 -q 2 -n 10        # its own queue pairs are attached: both get what it sends
   start h2 r2 -q 3              # three queue pairs of one port
   start h4 r4 -q 1 -d           # a port of the group without a queue pair
-  wait_for test -e "$dir/s1.ready"
+  wait_for 20 test -e "$dir/s1.ready"
   start h3 x3 -j 0 -m 0xc001    # attached, but its port never joined
   finish 'simfab exec h1 -- dump_mfts 2>/dev/null | grep "^0xc001" | wc -l | grep -qx 2'
   simfab exec h1 -- dump_mfts 2>/dev/null >"$tmp/mfts"
@@ -77,7 +68,7 @@ outside() {
   group outside
   start h1 r1 -q 1
   start h2 r2 -q 1
-  wait_for test -e "$dir/r1.ready"
+  wait_for 20 test -e "$dir/r1.ready"
   start h3 s3 -j 0 -m 0xc001 -q 0 -n 5
   finish 'simfab exec h1 -- dump_mfts 2>/dev/null | grep "^0xc001" | wc -l | grep -qx 1'
   simfab exec h3 -- perfquery "$(simfab exec h1 -- ibswitches | sed -n 's/.*"sw2".* lid \([0-9]*\) .*/\1/p')" 1 >"$tmp/sw2"
@@ -108,7 +99,7 @@ perftest() {
   done
   timeout 30 simfab exec h1 -- ib_send_lat -c UD -g -n 50 -p $port >"$tmp/lat.server" 2>&1 &
   local server=$!
-  wait_for listening $port
+  wait_for 20 listening $port
   timeout 30 simfab exec h3 -- ib_send_lat -c UD -g -n 50 -p $port localhost >"$tmp/lat.client" 2>&1
   wait $server
   simfab exec h3 -- perfquery -x >"$tmp/lat.port"

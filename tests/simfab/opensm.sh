@@ -24,14 +24,6 @@ fabric() { # TOPOLOGY FUNCTION [OPTION...]: run FUNCTION inside a fresh fabric
     timeout 120 simfab run --topology "$topology" --model sdr-pcix "$@" -- bash -c "$function"
 }
 lid_of() { simfab exec "$1" -- cat /sys/class/infiniband/mlx5_0/ports/1/lid; }
-wait_for() { # SECONDS CMD...: until CMD succeeds
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    [ $SECONDS -le $end ] || return 1
-    sleep 0.05
-  done
-}
 column() { awk -F: -v key="$1" '$1 == key {gsub(/^\.+/, "", $2); print $2; exit}' "$tmp/$2"; }
 
 # ---- every tool, from both hosts ------------------------------------------------------------------------------------
