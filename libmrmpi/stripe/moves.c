@@ -95,6 +95,14 @@ static bool is_of_attached(const struct mr_put *put)
     return put->list ? put->list->attached : put->move && put->move->attached;
 }
 
+/* Lists that wait for room would be refused as the one was, and the next connection with them. */
+static void refuse_lists_as(const struct mr_put *one)
+{
+    for (struct mr_put *put = mr_bulk_of(one->peer)->puts; put; put = put->next)
+        if (put->list && put->list->writer == one->list->writer && put->list->serial == one->list->serial)
+            put->refused = true;
+}
+
 /* The moves to attached memory that were under way over it; false: there are none. */
 static bool refuse_moves(const struct mr_sub *sub)
 {
@@ -104,6 +112,9 @@ static bool refuse_moves(const struct mr_sub *sub)
         for (unsigned i = 0; i < put->num && is_of_attached(put); i++)
             if (put->stripe[i].sub == sub && put->stripe[i].state == MR_STRIPE_POSTED)
                 put->refused = found = true;
+    for (const struct mr_put *put = mr_bulk_of(sub->peer)->puts; put; put = put->next)
+        if (put->refused && put->list)
+            refuse_lists_as(put);
     return found;
 }
 

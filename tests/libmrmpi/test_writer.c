@@ -373,6 +373,29 @@ START_TEST(what_is_refused_goes_back_to_the_owner)
 }
 END_TEST
 
+/* A list that waits for room behind one that is refused is not posted first. */
+START_TEST(what_waits_is_not_refused_after_the_next_break)
+{
+    unsigned from;
+
+    memset(&given, 0, sizeof given);
+    writer->withdrawn = withdrawn;
+    writer->serial = 9;
+    put(0, 1);
+    from = fake.post[0].sub;
+    peer->load[!from].up = false;
+    fake.room[from] = 0;
+    put(64, 2);
+    writer->ops->post(writer);
+    fake.room[from] = 10;
+    peer->load[!from].up = true;
+    refuse(from);
+    ck_assert_uint_eq(fake.num_posts, 1);
+    ck_assert_uint_eq(given.calls, 2);
+    ck_assert_uint_eq(writer->open, 0);
+}
+END_TEST
+
 START_TEST(what_is_refused_is_a_fault_of_the_peer_else)
 {
     put(0, 1);
@@ -476,6 +499,7 @@ int main(void)
     tcase_add_test(c, what_is_collected_at_the_end_goes);
     tcase_add_test(c, one_after_the_other_stays);
     tcase_add_test(c, what_is_refused_goes_back_to_the_owner);
+    tcase_add_test(c, what_waits_is_not_refused_after_the_next_break);
     tcase_add_test(c, what_is_refused_is_a_fault_of_the_peer_else);
     tcase_add_test(c, what_is_refused_of_a_closed_writer_ends);
     tcase_add_test(c, a_writer_is_aimed_at_other_memory);
