@@ -55,6 +55,22 @@ struct mr_short_write {
     uint32_t len;
 };
 
+/*
+ * A word of such memory that the owner's adapter changes, and then what lies there: a look, which sees what the change
+ * has left. Addresses there are counted from the memory's beginning.
+ */
+enum mr_word_what {
+    MR_WORD_SWAP,  /* 8 bytes, aligned: if they are `compare` they become value; result: what they were */
+    MR_WORD_STORE, /* a byte becomes value */
+    MR_WORD_LOOK,  /* nothing */
+};
+struct mr_word {
+    enum mr_word_what what;
+    uint64_t at, compare, value;
+    size_t look;      /* so many bytes from 0 on are looked at; 0: none are */
+    uint64_t *result; /* the word, and behind it what was seen: room for 8 + look bytes; NULL: a store without a look */
+};
+
 enum mr_vc_caps {
     MR_VC_PUT = 1,        /* mr_vc_put works (RDMA write) */
     MR_VC_GET = 2,        /* mr_vc_get works (single copy inside a host); may still be refused at run time */
@@ -68,6 +84,7 @@ enum mr_vc_caps {
                                all devices know the memory */
     MR_VC_ATTACHED = 1024, /* as MR_VC_WINDOW, for memory that may be withdrawn while others know it: nothing reaches it
                               from then on */
+    MR_VC_WORDS = 2048, /* mr_vc_word works, for memory that is advertised in this way: with one adapter only */
     MR_VC_READ_ONCE = 256, /* for mr_vc_advertise: as MR_VC_READ, but it may fail with -ENOKEY if rails fail */
 };
 

@@ -46,9 +46,9 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     r->addr = buf;
     r->len = len;
     r->is_target = how == MR_VC_PUT || how == MR_VC_WRITE_BACK || how == MR_VC_DATAGRAMS;
-    r->alone = how == MR_VC_ATTACHED;
+    r->alone = how == MR_VC_ATTACHED || how == MR_VC_WORDS;
     if (r->alone)
-        err = mr_regs_get_alone(buf, len, &r->reg);
+        err = mr_regs_get_alone(buf, len, how == MR_VC_WORDS ? MR_ACCESS_ATOMIC : MR_ACCESS_TARGET, &r->reg);
     else if (how == MR_VC_READ_ONCE)
         err = mr_bulk_register_source(p, buf, len, &r->reg);
     else
@@ -70,7 +70,7 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     out->num_keys = r->dgrams ? 0 : mr_verbs.num_rails;
     for (unsigned i = 0; i < out->num_keys; i++)
         out->rkey[i] = mr_memory_rkey(&r->reg->memory, &mr_verbs.rail[i]);
-    if (how == MR_VC_READ_ONCE)
+    if (how == MR_VC_READ_ONCE || how == MR_VC_WORDS)
         out->token = rails_without(&r->reg->memory);
     r->token = out->token;
     *region = &r->base;

@@ -61,7 +61,7 @@ static void choose_level(struct mr_put *put, size_t len)
         mr_ahead_take(granted, len);
 }
 
-static struct mr_put *make_put(const struct mr_put *shape, const struct mr_stripe *plan, unsigned n)
+struct mr_put *mr_bulk_make(const struct mr_put *shape, const struct mr_stripe *plan, unsigned n)
 {
     struct mr_put *put = calloc(1, sizeof *put + n * sizeof put->stripe[0]);
 
@@ -148,7 +148,7 @@ static unsigned make_plan(struct mr_peer *p, uint64_t len, uint32_t without, str
                          cut_align(p, len), plan);
 }
 
-static void list_put(struct mr_put *put)
+void mr_bulk_list(struct mr_put *put)
 {
     struct mr_peer *p = put->peer;
 
@@ -244,7 +244,7 @@ static int begin_put(struct mr_peer *p, const struct job *j)
     if (j->move && len < mr_config.stripe_min)
         stay_if_idle(p);
     n = make_plan(p, len, mr_bulk_lacking(&shape), plan);
-    put = make_put(&shape, plan, n ? n : plan_to_wait(p, len, plan));
+    put = mr_bulk_make(&shape, plan, n ? n : plan_to_wait(p, len, plan));
     if (!put) {
         err = -ENOMEM;
         goto release;
@@ -255,7 +255,7 @@ static int begin_put(struct mr_peer *p, const struct job *j)
     err = !j->read && j->remote->serial ? mr_track_begin(put) : 0;
     if (err)
         goto free_put;
-    list_put(put);
+    mr_bulk_list(put);
     for (unsigned i = 0; i < put->num; i++)
         mr_stripe_queue_on(&put->stripe[i], put->stripe[i].sub);
     mr_stat_add(MR_STAT_NET_STRIPES, put->num);
@@ -290,7 +290,7 @@ void mr_bulk_begin_list(struct mr_put *put)
     plan[0].sub = 0;
     stay_if_idle(p);
     up = p->num_now == 1 ? p->load[0].up && p->rdma : make_plan(p, s->len, 0, plan);
-    list_put(put);
+    mr_bulk_list(put);
     mr_stat_add(MR_STAT_NET_STRIPES, 1);
     if (!up) {
         mr_stripe_assign(s);
@@ -311,7 +311,7 @@ static int begin_datagrams(struct mr_peer *p, void *buf, size_t len, const struc
 
     if (len != remote->len)
         return -EMSGSIZE;
-    put = make_put(&(struct mr_put){.peer = p, .local = buf, .remote = *remote, .cookie = cookie}, NULL, 0);
+    put = mr_bulk_make(&(struct mr_put){.peer = p, .local = buf, .remote = *remote, .cookie = cookie}, NULL, 0);
     if (!put)
         return -ENOMEM;
     put->level = message_level(len);
@@ -321,7 +321,7 @@ static int begin_datagrams(struct mr_peer *p, void *buf, size_t len, const struc
     if (err)
         free(put);
     else
-        list_put(put);
+        mr_bulk_list(put);
     return err;
 }
 

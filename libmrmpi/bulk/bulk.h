@@ -43,6 +43,8 @@ int mr_bulk_read(struct mr_peer *p, void *buf, size_t size, struct mr_vc_part pa
  */
 int mr_bulk_move(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, bool write,
                  struct mr_vc_move *m);
+/* As mr_vc_word. */
+int mr_bulk_word(struct mr_peer *p, const struct mr_remote *remote, struct mr_vc_word *w);
 /* As mr_vc_writer_open; also NULL: not to this peer. */
 struct mr_vc_writer *mr_bulk_writer_open(struct mr_peer *p, const struct mr_remote *remote);
 /* Posts what waited for room or for a connection. True: some still waits. */

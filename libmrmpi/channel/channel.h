@@ -94,6 +94,14 @@ struct mr_vc_move {
     bool attached; /* it is advertised as MR_VC_ATTACHED: the error is -EACCES if the peer has withdrawn it */
 };
 
+/* A word of a peer's memory on its way (mr_vc_word); its owner embeds it. */
+struct mr_vc_word {
+    struct mr_word word;
+    struct mr_vc_move move; /* done: the error is -EIO if it may have been done, or not, and never will be any more */
+    uint32_t way; /* the one that it has taken, never 0: words that take the same are done in order. Before: the one
+                     that it has to take; 0: any */
+};
+
 struct mr_claims; /* channel/shm_claim.h */
 
 /* Writes a payload of len bytes that does not lie in one piece. */
@@ -101,7 +109,7 @@ typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
 
 /*
  * All of init, ready, finalize, drained, lingers, reserve, peek, taken, send_made, lend, advertise, withdraw, put,
- * read, move, writer_open, get, claims, control may be NULL: nothing to do, or not supported.
+ * read, move, word, writer_open, get, claims, control may be NULL: nothing to do, or not supported.
  */
 struct mr_channel_ops {
     const char *name;
@@ -142,6 +150,7 @@ struct mr_channel_ops {
                 void *cookie);
     int (*move)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
                 struct mr_vc_move *m);
+    int (*word)(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_word *w);
     struct mr_vc_writer *(*writer_open)(struct mr_vc *vc, const struct mr_remote *remote); /* writer.h */
     int (*get)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
     struct mr_claims *(*claims)(struct mr_vc *vc, bool ours); /* as mr_vc_claims */

@@ -186,8 +186,8 @@ int mr_connected_write(struct mr_link *l, const struct mr_link_part *part, struc
     int err = take_counter(l, part->wakes, &tx);
 
     return err ? err
-               : counted(tx, mr_qp_write(&l->qp, part->local, part->len, part->lkey, part->raddr, part->rkey,
-                                         part->imm, tx));
+               : counted(tx, mr_qp_write(&l->qp, part->local, part->len, part->lkey, part->raddr, part->rkey, part->imm,
+                                         tx));
 }
 
 int mr_connected_write_list(struct mr_link *l, const struct mr_link_list *list, struct mr_tx *tx, unsigned *posted)
@@ -204,8 +204,12 @@ int mr_connected_read(struct mr_link *l, const struct mr_link_part *part, struct
 {
     int err = take_counter(l, part->wakes, &tx);
 
-    return err ? err
-               : counted(tx, mr_qp_read(&l->qp, part->local, part->len, part->lkey, part->raddr, part->rkey, tx));
+    return err ? err : counted(tx, mr_qp_read(&l->qp, part->local, part->len, part->lkey, part->raddr, part->rkey, tx));
+}
+
+int mr_connected_word(struct mr_link *l, const struct mr_link_word *w, struct mr_tx *tx)
+{
+    return mr_qp_has_room(&l->qp, 2) ? mr_qp_word(&l->qp, w->word, w->raddr, w->rkey, w->lkey, tx) : -EAGAIN;
 }
 
 /* ---- signs of life ----------------------------------------------------------------------------------------------- */

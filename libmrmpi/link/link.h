@@ -56,6 +56,13 @@ struct mr_link_list {
     uint32_t rkey, lkey;
 };
 
+/* A word of the peer's memory, which begins at raddr, and a look at that; their result is in memory with this lkey. */
+struct mr_link_word {
+    const struct mr_word *word;
+    uint64_t raddr;
+    uint32_t rkey, lkey;
+};
+
 /*
  * Datagrams for a queue pair of the peer that waits for them (verbs/pool.c): MR_QP_RUN at most, each with size bytes of
  * data, but perhaps the last. Whoever posts embeds a struct mr_link_run; done() is called when they have left, or will
@@ -94,6 +101,11 @@ struct mr_link_ops {
      * when they and all before them are done. NULL: the link has none. -EAGAIN: no room.
      */
     int (*write_list)(struct mr_link *l, const struct mr_link_list *list, struct mr_tx *tx, unsigned *posted);
+    /*
+     * A word of the peer's memory is changed by its adapter. NULL: the link has none. tx comes back when it is done, if
+     * the adapters at both ends have atomics; after an error it may have been done. -EAGAIN: no room.
+     */
+    int (*word)(struct mr_link *l, const struct mr_link_word *w, struct mr_tx *tx);
     /*
      * Datagrams without a header of ours. NULL: the link has none. Returns how many bytes of d->data are posted, which
      * are full datagrams or all that there is; -EAGAIN: no room.

@@ -415,6 +415,7 @@ const struct mr_link_ops mr_link_ring = {
     .send = ring_send,
     .write = mr_connected_write,
     .write_list = mr_connected_write_list,
+    .word = mr_connected_word,
     .read = mr_connected_read,
     .keepalive = mr_connected_keepalive,
     .flush = mr_connected_keepalive,

@@ -14,8 +14,10 @@ static int add_devices(void *addr, size_t len, int flags, enum mr_access access,
     struct mr_memory added = {{NULL}};
 
     flags |= IBV_ACCESS_REMOTE_READ;
-    if (access == MR_ACCESS_TARGET)
+    if (access != MR_ACCESS_SOURCE)
         flags |= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+    if (access == MR_ACCESS_ATOMIC)
+        flags |= IBV_ACCESS_REMOTE_ATOMIC;
     for (unsigned i = 0; i < mr_verbs.num_devices; i++) {
         if (!(devices >> i & 1) || m->mr[i] || mr_verbs.device[i].fatal)
             continue;

@@ -15,7 +15,8 @@ struct mr_memory {
     struct ibv_mr *mr[MR_DEVICES_MAX];
 };
 
-enum mr_access { MR_ACCESS_SOURCE, MR_ACCESS_TARGET }; /* read by the HCA; written by it, from here or from far */
+/* Read by the HCA; written by it, from here or from far; changed by its atomics, too. */
+enum mr_access { MR_ACCESS_SOURCE, MR_ACCESS_TARGET, MR_ACCESS_ATOMIC };
 
 int mr_memory_register(void *addr, size_t len, enum mr_access access, struct mr_memory *out);
 /* With those of a set of devices, by index, that do not know it yet. After an error m is what it was. */

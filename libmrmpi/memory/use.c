@@ -97,18 +97,32 @@ void mr_regs_release(struct mr_reg *r)
         mr_regcache_put(&mr_regs.cache, r);
 }
 
-/* No more of them than the cache may have: there are other ranks' registrations, and the cache's own. */
-int mr_regs_get_alone(void *buf, size_t len, struct mr_reg **out)
+/* The first device that works and has atomics, as a set. */
+static uint32_t atomic_device(void)
 {
+    uint32_t set = mr_regs_devices();
+
+    for (unsigned i = 0; i < mr_verbs.num_devices; i++)
+        if (set >> i & 1 && mr_verbs.device[i].atomics)
+            return 1u << i;
+    return 0;
+}
+
+/* No more of them than the cache may have: there are other ranks' registrations, and the cache's own. */
+int mr_regs_get_alone(void *buf, size_t len, enum mr_access access, struct mr_reg **out)
+{
+    uint32_t devices = access == MR_ACCESS_ATOMIC ? atomic_device() : mr_regs_devices();
     struct mr_reg *r = mr_regs.num_alone < mr_regs.cache.max_entries ? calloc(1, sizeof *r) : NULL;
     int err;
 
-    if (!r)
-        return -ENOMEM;
+    if (!r || !devices) {
+        free(r);
+        return r ? -EOPNOTSUPP : -ENOMEM;
+    }
     go_away();
-    err = mr_memory_add(buf, len, MR_ACCESS_TARGET, mr_regs_devices(), &r->memory);
+    err = mr_memory_add(buf, len, access, devices, &r->memory);
     if (err) {
-        mr_log(MR_LOG_DEBUG, "%zu attached bytes at %p cannot be registered: %s", len, buf, strerror(-err));
+        mr_log(MR_LOG_DEBUG, "%zu bytes at %p cannot be registered alone: %s", len, buf, strerror(-err));
         free(r);
         return err;
     }

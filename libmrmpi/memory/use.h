@@ -28,10 +28,11 @@ int mr_regs_get_with(void *buf, size_t len, enum mr_access access, bool pinned, 
                      struct mr_reg **out);
 void mr_regs_release(struct mr_reg *r);
 /*
- * The same bytes and no others, outside of the cache, pinned, with all devices and to be written: when it has ended no
- * key reaches them any more. Of errors nothing is said: it goes without.
+ * The same bytes and no others, outside of the cache, pinned: when it has ended no key reaches them any more. With all
+ * devices to be written (MR_ACCESS_TARGET), or with one that has atomics (MR_ACCESS_ATOMIC): -EOPNOTSUPP, if none has.
+ * Of errors nothing is said: it goes without.
  */
-int mr_regs_get_alone(void *buf, size_t len, struct mr_reg **out);
+int mr_regs_get_alone(void *buf, size_t len, enum mr_access access, struct mr_reg **out);
 void mr_regs_end_alone(struct mr_reg *r);
 /* It is registered with all devices, to be written. */
 bool mr_regs_has(const void *buf, size_t len);

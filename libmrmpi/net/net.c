@@ -21,7 +21,7 @@ static bool net_copies(const struct mr_vc *vc, const void *buf, size_t len)
 }
 
 static int net_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
-                      struct mr_remote *out)
+                         struct mr_remote *out)
 {
     struct mr_peer *p = mr_peer_get(mr_vc_world_rank(vc));
 
@@ -56,6 +56,15 @@ static int net_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_rem
     if (!p || p->error)
         return p ? p->error : -ENOTCONN;
     return mr_bulk_move(p, buf, len, remote, write, m);
+}
+
+static int net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_word *w)
+{
+    struct mr_peer *p = vc->data;
+
+    if (!p || p->error)
+        return p ? p->error : -ENOTCONN;
+    return mr_bulk_word(p, remote, w);
 }
 
 static struct mr_vc_writer *net_writer_open(struct mr_vc *vc, const struct mr_remote *remote)
@@ -135,6 +144,7 @@ const struct mr_channel_ops mr_channel_net = {
     .put = net_put,
     .read = net_read,
     .move = net_move,
+    .word = net_word,
     .writer_open = net_writer_open,
     .control = net_control,
 };

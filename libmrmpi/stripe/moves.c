@@ -58,7 +58,7 @@ static void shorten_steps(struct mr_stripe_op *s)
 /* Over another subchannel. Tracked: what is left in this round; the peer asks for the rest. */
 static void restart_stripe(struct mr_stripe_op *s)
 {
-    if (s->put->refused) {
+    if (s->put->refused || s->put->word) { /* a word that may have been changed is not changed again */
         s->state = MR_STRIPE_REFUSED;
         mr_bulk_of(s->put->peer)->num_refused++;
         return;
@@ -134,7 +134,7 @@ static void end_refused(struct mr_peer *p)
 
     while (mr_bulk_of(p)->num_refused && (s = find_refused(p))) {
         mr_bulk_of(p)->num_refused--;
-        mr_stripe_finish(s, -EACCES);
+        mr_stripe_finish(s, s->put->word ? -EIO : -EACCES);
     }
 }
 

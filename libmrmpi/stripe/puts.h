@@ -122,6 +122,7 @@ struct mr_put {
     struct mr_remote remote;
     void *cookie;
     struct mr_vc_move *move; /* a window's: nobody there is told; NULL: a message, or */
+    const struct mr_word *word; /* of a move: no data is moved, but a word changed, once, over its subchannel only */
     struct mr_wlist *list;   /* short writes to a window (wlist.h) */
     struct mr_track *track;  /* track.h; NULL: the adapter's completions confirm that it has landed */
     uint32_t size;           /* bytes of each datagram; 0: by RDMA. With datagrams there are no stripes, but */

@@ -164,6 +164,24 @@ static void count_part(struct mr_stripe_op *s, struct mr_rail *rail, uint64_t le
     s->begun_ns = mr_view_begin();
 }
 
+static int post_word(struct mr_stripe_op *s, struct mr_link *l)
+{
+    const struct mr_put *put = s->put;
+    const struct mr_link_word word = {.word = put->word,
+                                      .raddr = put->remote.addr,
+                                      .rkey = put->remote.rkey[s->sub->remote_rail],
+                                      .lkey = put->reg ? mr_memory_lkey(&put->reg->memory, l->rail) : 0};
+    int err = l->ops->word(l, &word, &s->tx);
+
+    if (err == -EAGAIN)
+        return err;
+    s->state = MR_STRIPE_POSTED;
+    s->left = 0;
+    if (err) /* the change may be with the adapter, though the look is not */
+        mr_sub_break(s->sub);
+    return 0;
+}
+
 int mr_stripe_post(struct mr_stripe_op *s, uint64_t begin_ns)
 {
     struct mr_link *l = mr_sub_rdma_link(s->sub, s->put->level);
@@ -174,6 +192,8 @@ int mr_stripe_post(struct mr_stripe_op *s, uint64_t begin_ns)
 
     if (s->put->list)
         return mr_wlist_post(s, l);
+    if (s->put->word)
+        return post_word(s, l);
     while (s->left) {
         struct mr_link_part link_part;
         struct mr_bulk_part part;

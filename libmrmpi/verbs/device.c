@@ -77,6 +77,7 @@ static int open_device(struct ibv_device *ibdev, struct mr_device *dev, struct i
     dev->max_cqe = (uint32_t)attr->max_cqe;
     dev->max_mr = (uint32_t)attr->max_mr;
     dev->max_reads = (uint8_t)smaller_of(255, smaller_of(attr->max_qp_rd_atom, attr->max_qp_init_rd_atom));
+    dev->atomics = attr->atomic_cap != IBV_ATOMIC_NONE && dev->max_reads;
     query_on_demand(dev);
     dev->pd = ibv_alloc_pd(dev->ctx);
     if (!dev->pd) {

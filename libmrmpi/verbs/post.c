@@ -293,6 +293,57 @@ int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t
     return err ? err : request_end(qp, false, tx, ibv_post_send(qp->qp, &wr, &bad));
 }
 
+/* One or two requests; *num: how many. */
+static void describe_word(const struct mr_qp *qp, const struct mr_word *w, uint64_t raddr, uint32_t rkey, uint32_t lkey,
+                          struct ibv_send_wr wr[2], struct ibv_sge sge[2], unsigned *num)
+{
+    struct ibv_send_wr *next = wr;
+
+    sge[0] = (struct ibv_sge){.addr = (uintptr_t)w->result, .length = sizeof(uint64_t), .lkey = lkey};
+    sge[1] = (struct ibv_sge){.addr = (uintptr_t)(w->result + 1), .length = (uint32_t)w->look, .lkey = lkey};
+    if (w->what == MR_WORD_SWAP) {
+        *next = (struct ibv_send_wr){.sg_list = &sge[0], .num_sge = 1, .opcode = IBV_WR_ATOMIC_CMP_AND_SWP};
+        next->wr.atomic.remote_addr = raddr + w->at;
+        next->wr.atomic.compare_add = w->compare;
+        next->wr.atomic.swap = w->value;
+        next++->wr.atomic.rkey = rkey;
+    } else if (w->what == MR_WORD_STORE) {
+        sge[0] = (struct ibv_sge){.addr = (uintptr_t)&w->value, .length = 1}; /* its first byte is the lowest */
+        *next = (struct ibv_send_wr){
+            .sg_list = &sge[0], .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_INLINE};
+        next->wr.rdma.remote_addr = raddr + w->at;
+        next++->wr.rdma.rkey = rkey;
+    }
+    if (w->look) {
+        *next = (struct ibv_send_wr){.sg_list = &sge[1], .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
+        next->wr.rdma.remote_addr = raddr;
+        next++->wr.rdma.rkey = rkey;
+    }
+    *num = (unsigned)(next - wr);
+    wr[0].next = *num > 1 ? &wr[1] : NULL;
+    wr[0].wr_id = wr[1].wr_id = mr_wr_id(&qp->unsignaled_failed);
+}
+
+int mr_qp_word(struct mr_qp *qp, const struct mr_word *w, uint64_t raddr, uint32_t rkey, uint32_t lkey,
+               struct mr_tx *tx)
+{
+    struct ibv_send_wr wr[2] = {0}, *bad = NULL;
+    struct ibv_sge sge[2];
+    unsigned num;
+    int err;
+
+    if (qp->error)
+        return qp->error;
+    describe_word(qp, w, raddr, rkey, lkey, wr, sge, &num);
+    tx->qp = qp;
+    tx->requests = unsignaled(qp) + num;
+    tx->sends = qp->unsignaled_sends;
+    wr[num - 1].wr_id = mr_wr_id(&tx->wr);
+    wr[num - 1].send_flags |= IBV_SEND_SIGNALED;
+    err = ibv_post_send(qp->qp, wr, &bad);
+    return list_end(qp, err ? (unsigned)(bad - wr) : num, err);
+}
+
 /* ---- datagrams --------------------------------------------------------------------------------------------------- */
 
 static inline void address_datagram(struct ibv_send_wr *wr, const struct mr_ud_to *to, uint32_t imm)

@@ -83,6 +83,13 @@ int mr_qp_put(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uin
 /* RDMA read; who was read is not told. */
 int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
                struct mr_tx *tx);
+/*
+ * A change of a word and a look behind it, as struct mr_word says; the memory there begins at raddr, result is
+ * registered with lkey. They are executed there in this order: what was posted before, the change, the look. tx comes
+ * back when all of it is done. There is room for two requests.
+ */
+int mr_qp_word(struct mr_qp *qp, const struct mr_word *w, uint64_t raddr, uint32_t rkey, uint32_t lkey,
+               struct mr_tx *tx);
 void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc);
 
 #endif

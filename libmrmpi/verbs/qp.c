@@ -68,7 +68,8 @@ static int qp_initialise(struct mr_qp *qp)
         attr.qkey = qp->qkey;
         mask |= IBV_QP_QKEY;
     } else {
-        attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | (qp->type == MR_QP_RC ? IBV_ACCESS_REMOTE_READ : 0);
+        attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | (qp->type == MR_QP_RC ? IBV_ACCESS_REMOTE_READ : 0) |
+                               (qp->type == MR_QP_RC && qp->rail->dev->atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0);
         mask |= IBV_QP_ACCESS_FLAGS;
     }
     return -ibv_modify_qp(qp->qp, &attr, mask);
@@ -398,9 +399,8 @@ static int bring_up_again(struct mr_qp *qp, const struct ibv_qp_attr *was, uint3
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
     int err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
 
-    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT,
-                                .port_num = qp->rail->port,
-                                .qp_access_flags = answers ? IBV_ACCESS_REMOTE_WRITE : 0};
+    attr = (struct ibv_qp_attr){
+        .qp_state = IBV_QPS_INIT, .port_num = qp->rail->port, .qp_access_flags = answers ? IBV_ACCESS_REMOTE_WRITE : 0};
     if (!err)
         err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,

@@ -30,6 +30,7 @@ struct mr_device {
     bool odp;           /* all memory can be registered on demand, for RDMA over reliable connections */
     bool odp_datagrams; /* and datagrams are sent from it */
     uint8_t max_reads;  /* RDMA reads that a queue pair can have outstanding, in either direction */
+    bool atomics;       /* it has compare and swap, atomic among all that it does itself */
 };
 
 /* Queue pairs for datagrams: short ones must not wait behind long ones. */

@@ -274,8 +274,21 @@ static ssize_t post_run(struct mr_link *l, const struct mr_link_datagram *d, str
     return (ssize_t)post->len;
 }
 
+static int post_word(struct mr_link *l, const struct mr_link_word *w, struct mr_tx *tx)
+{
+    struct fake_post *post = take_post(l);
+
+    if (!post)
+        return -EAGAIN;
+    post->word = *w->word;
+    post->raddr = w->raddr;
+    post->rkey = w->rkey;
+    post->tx = fake.list_error ? NULL : tx;
+    return fake.list_error;
+}
+
 static const struct mr_link_ops ops = {
-    .write = post_write, .write_list = post_list, .read = post_read, .run = post_run};
+    .write = post_write, .write_list = post_list, .read = post_read, .word = post_word, .run = post_run};
 
 void fake_complete(unsigned post)
 {

@@ -22,7 +22,8 @@ struct fake_post {
     struct mr_tx *tx;
     struct mr_link_run *run;
     struct mr_link_datagram datagram;
-    uint32_t rkey; /* of a list, */
+    struct mr_word word;
+    uint32_t rkey; /* of a word, or of a list, */
     unsigned num_writes;
     struct mr_short_write write[MR_QP_LIST]; /* whose data was copied */
 };
@@ -53,7 +54,7 @@ struct fake {
     uint64_t now_ns;
     struct mr_bulk_peer *peer;
     unsigned room[FAKE_SUBS]; /* posts that a subchannel takes; writes of a list */
-    int list_error;           /* of posting a list, after as many of it as there is room for */
+    int list_error;           /* of posting a list, after as many of it as there is room for, or a word */
     unsigned run_max;         /* datagrams that a link takes together */
     struct fake_post post[FAKE_POSTS];
     unsigned num_posts;

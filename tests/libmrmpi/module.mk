@@ -216,9 +216,12 @@ $(foreach t,$(BULK_TESTS),$(eval $(t)_SRCS := $(t).c tests/libmrmpi/fake_bulk.c 
     $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
     $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)) $(eval $(t)_PKGS := check) $(eval $(t)_LDLIBS := -lpthread))
 
-# Short writes to windows, over the same
-TESTPROGS += tests/libmrmpi/test_writer
-UNIT_TESTS += tests/libmrmpi/test_writer
+# Short writes to windows, and words that adapters change, over the same
+TESTPROGS += tests/libmrmpi/test_writer tests/libmrmpi/test_word
+UNIT_TESTS += tests/libmrmpi/test_writer tests/libmrmpi/test_word
+tests/libmrmpi/test_word_SRCS := $(subst test_moves.c,test_word.c,$(tests/libmrmpi/test_moves_SRCS)) libmrmpi/bulk/word.c
+tests/libmrmpi/test_word_PKGS := check
+tests/libmrmpi/test_word_LDLIBS := -lpthread
 tests/libmrmpi/test_writer_SRCS := $(subst test_moves.c,test_writer.c,$(tests/libmrmpi/test_moves_SRCS)) libmrmpi/bulk/writer.c
 tests/libmrmpi/test_writer_PKGS := check
 tests/libmrmpi/test_writer_LDLIBS := -lpthread
