@@ -296,9 +296,10 @@ static enum mr_err unlock(struct mr_rma_peer *p)
     struct mr_rma_mutex *mutex = p->win->in->target[p->rank].mutex;
     bool exclusive = p->wanted == MR_HOLD_EXCLUSIVE;
     enum mr_err err = p->locking ? mr_lock_ensure(p) : MR_SUCCESS, told;
+    bool far = p->far && mr_far_holds(p->far);
 
     order_memory();
-    if (!err && p->held && !mutex && !p->error && !mr_rma_is_busy(p)) {
+    if (!err && p->held && !mutex && !far && !p->error && !mr_rma_is_busy(p)) {
         /* one packet asks for both */
         bool answer = p->flushed != p->issued;
 
@@ -311,7 +312,9 @@ static enum mr_err unlock(struct mr_rma_peer *p)
         err = mr_rma_flush(p);
     }
     if (p->held && mutex)
-        mr_lock_drop(mutex, exclusive);
+        mr_part_drop(&mutex->lock, exclusive);
+    else if (far)
+        mr_far_give(p->far);
     else if (p->held && !p->error && (told = mr_rma_tell(p, MR_RMA_UNLOCK, (struct mr_hdr){.sreq = p->issued})) && !err)
         err = told;
     p->held = p->locking = p->unchecked = false;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The origin waits: for its lock at a target, and until what it has asked for is done. */
+#include <string.h>
+
 #include "libmrmpi/rma/internal.h"
 
 enum mr_err mr_rma_take_refusal(struct mr_rma_peer *p)
@@ -16,36 +18,93 @@ enum mr_err mr_rma_take_refusal(struct mr_rma_peer *p)
 
 /* ---- locks ------------------------------------------------------------------------------------------------------- */
 
-struct wanted {
-    struct mr_rma_mutex *mutex;
-    bool exclusive;
-};
-
-static bool have_taken(void *arg)
+static void far_held(void *owner)
 {
-    struct wanted *want = arg;
+    struct mr_rma_peer *p = owner;
 
-    return mr_lock_try(want->mutex, want->exclusive);
+    p->held = true;
+    p->locking = false;
+}
+
+static void far_ask(void *owner)
+{
+    struct mr_rma_peer *p = owner;
+
+    p->locking = !mr_rma_tell(p, MR_RMA_LOCK, (struct mr_hdr){.flags = p->wanted == MR_HOLD_EXCLUSIVE});
+}
+
+static void far_clear(void *owner)
+{
+    mr_rma_tell(owner, MR_RMA_CLEAR, (struct mr_hdr){0});
+}
+
+static const struct mr_far_events far_events = {.held = far_held, .ask = far_ask, .clear = far_clear};
+
+/* The first lock goes by packets: it may be the only one. */
+static void ask_slot(struct mr_rma_peer *p)
+{
+    struct mr_vc *vc = mr_rma_vc(p->win, p->rank);
+
+    if (p->far_asked || !vc->ops->word || !(mr_vc_caps(vc, sizeof(uint64_t)) & MR_VC_WINDOW))
+        return;
+    p->far_asked = !mr_rma_tell(p, MR_RMA_SLOT, (struct mr_hdr){0});
+}
+
+void mr_lock_slot_is(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_remote keys;
+    struct mr_taker as;
+
+    if (p->far || len != sizeof(keys))
+        return;
+    memcpy(&keys, payload, sizeof(keys));
+    mr_taker_init(&as, (uint64_t)p->win->comm->rank + 1, (uint32_t)hdr->sreq, (uint32_t)hdr->rreq);
+    p->far = mr_far_open(mr_rma_vc(p->win, p->rank), &keys, &as, &far_events, p);
+}
+
+static bool is_settled(void *arg)
+{
+    const struct mr_win *w = arg;
+
+    for (const struct mr_rma_peer *p = w->in->peers; p; p = p->next)
+        if (p->far && !p->error && !mr_far_is_quiet(p->far))
+            return false;
+    return true;
+}
+
+void mr_lock_settle(struct mr_win *w)
+{
+    if (!is_settled(w))
+        mr_progress_until(is_settled, w);
+}
+
+static void take_near(struct mr_rma_peer *p, bool exclusive)
+{
+    const struct mr_win_target *t = &p->win->in->target[p->rank];
+
+    while (!mr_part_try(&t->mutex->lock, exclusive)) /* our own may move while we wait */
+        mr_progress_some();
+    p->held = true;
 }
 
 enum mr_err mr_lock_begin(struct mr_rma_peer *p)
 {
-    struct mr_rma_mutex *mutex = p->win->in->target[p->rank].mutex;
     bool exclusive = p->wanted == MR_HOLD_EXCLUSIVE;
     enum mr_err err;
 
     if (p->held || p->locking || p->unchecked)
         return MR_SUCCESS;
-    if (mutex) {
-        struct wanted want = {mutex, exclusive};
-
-        while (!have_taken(&want))
-            mr_progress_some();
-        p->held = true;
+    if (p->win->in->target[p->rank].mutex) {
+        take_near(p, exclusive);
         return MR_SUCCESS;
     }
+    p->locking = true;
+    if (p->far && mr_far_begin(p->far, exclusive))
+        return MR_SUCCESS;
     err = mr_rma_tell(p, MR_RMA_LOCK, (struct mr_hdr){.flags = exclusive});
     p->locking = !err;
+    if (!err)
+        ask_slot(p);
     return err;
 }
 

@@ -53,8 +53,6 @@ void mr_results_finalize(void);
 
 /* ---- lock.c: the lock of a process's part ------------------------------------------------------------------------ */
 
-bool mr_lock_try(struct mr_rma_mutex *g, bool exclusive);
-void mr_lock_drop(struct mr_rma_mutex *g, bool exclusive);
 /* A process that cannot reach our mutex asks for our lock, and gives it back. */
 void mr_lock_ask(struct mr_rma_peer *p, bool exclusive);
 void mr_lock_release(struct mr_rma_peer *p);
@@ -62,6 +60,9 @@ void mr_lock_forget(struct mr_rma_peer *p); /* it is lost */
 void mr_lock_end(struct mr_win *w);         /* nobody waits any more */
 void mr_lock_init(void);
 int mr_lock_serve_all(void); /* those that wait; number of locks given */
+/* It wants to take our lock by our adapter; and: it has lost sight of what is its own there. */
+void mr_lock_slot_asked(struct mr_rma_peer *p);
+void mr_lock_clear_asked(struct mr_rma_peer *p);
 
 /* ---- attached.c: keys of memory in dynamic windows ----------------------------------------------------------------
  */
@@ -135,6 +136,10 @@ void mr_target_packet(struct mr_rma_peer *p, const struct mr_hdr *hdr, const voi
 
 /* ---- flush.c ----------------------------------------------------------------------------------------------------- */
 
+/* p has told how its lock is taken by its adapter. */
+void mr_lock_slot_is(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+/* All that adapters do for locks of the window is done. */
+void mr_lock_settle(struct mr_win *w);
 /* Begins to ask for our lock at p; and: it is held. */
 enum mr_err mr_lock_begin(struct mr_rma_peer *p);
 enum mr_err mr_lock_ensure(struct mr_rma_peer *p);

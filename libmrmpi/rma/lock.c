@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lock of a process's part of a window: a word that processes of the node change themselves, and that the process
- * changes for those which have to ask it. Some wait for it; since nobody tells when the word has changed, it is looked
- * at meanwhile.
+ * The lock of this process's part of a window (winlock/part.h): processes of the node take it themselves, this one does
+ * for those which have to ask it, and its adapter for others, who are told the keys. Some wait for it; since nobody
+ * tells when it is free, it is looked at meanwhile.
  */
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "libmrmpi/rma/internal.h"
 
@@ -17,29 +18,15 @@ struct mr_lock_waiter {
 
 static struct mr_win_state *waiting; /* windows whose lock somebody waits for */
 
-bool mr_lock_try(struct mr_rma_mutex *g, bool exclusive)
+static struct mr_part *own_lock(const struct mr_win *w)
 {
-    uint32_t word = __atomic_load_n(&g->lock, __ATOMIC_RELAXED);
-
-    do {
-        if (exclusive ? word : word == MR_LOCK_EXCLUSIVE)
-            return false;
-    } while (!__atomic_compare_exchange_n(&g->lock, &word, exclusive ? MR_LOCK_EXCLUSIVE : word + 1, false,
-                                          __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
-    return true;
+    return &w->in->target[w->comm->rank].mutex->lock;
 }
 
-void mr_lock_drop(struct mr_rma_mutex *g, bool exclusive)
+/* How adapters name the peer as the owner of our lock. */
+static uint64_t number_of(const struct mr_rma_peer *p)
 {
-    if (exclusive)
-        __atomic_store_n(&g->lock, 0, __ATOMIC_RELEASE);
-    else
-        __atomic_fetch_sub(&g->lock, 1, __ATOMIC_RELEASE);
-}
-
-static struct mr_rma_mutex *own_mutex(const struct mr_win *w)
-{
-    return w->in->target[w->comm->rank].mutex;
+    return (uint64_t)p->rank + 1;
 }
 
 /* ---- those that have to ask -------------------------------------------------------------------------------------- */
@@ -60,7 +47,7 @@ static int serve(struct mr_win_state *s)
     int served = 0;
 
     while ((l = *at)) {
-        if (!mr_lock_try(own_mutex(s->win), l->exclusive)) {
+        if (!mr_part_try(own_lock(s->win), l->exclusive)) {
             at = &l->next;
             continue;
         }
@@ -122,7 +109,7 @@ void mr_lock_ask(struct mr_rma_peer *p, bool exclusive)
 {
     if (p->holds)
         return; /* a second lock at once makes no sense, and is not asked for */
-    if (!(exclusive && p->win->in->waiters) && mr_lock_try(own_mutex(p->win), exclusive))
+    if (!(exclusive && p->win->in->waiters) && mr_part_try(own_lock(p->win), exclusive))
         grant(p, exclusive);
     else
         enqueue(p, exclusive);
@@ -132,14 +119,24 @@ void mr_lock_release(struct mr_rma_peer *p)
 {
     if (!p->holds)
         return;
-    mr_lock_drop(own_mutex(p->win), p->holds == MR_HOLD_EXCLUSIVE);
+    mr_part_drop(own_lock(p->win), p->holds == MR_HOLD_EXCLUSIVE);
     p->holds = MR_HOLD_NONE;
     serve(p->win->in);
+}
+
+static size_t guard_bytes(const struct mr_win_state *s)
+{
+    return sizeof(struct mr_rma_mutex) + (size_t)s->win->comm->size;
 }
 
 void mr_lock_end(struct mr_win *w)
 {
     struct mr_win_state **at = &waiting;
+
+    if (w->in->lock_region)
+        mr_vc_withdraw(w->in->lock_region);
+    if (w->in->guard)
+        munmap(w->in->guard, guard_bytes(w->in));
 
     while (*at && *at != w->in)
         at = &(*at)->next_waiting;
@@ -171,4 +168,61 @@ void mr_lock_forget(struct mr_rma_peer *p)
     while (*s->waiters_end)
         s->waiters_end = &(*s->waiters_end)->next;
     mr_lock_release(p);
+    if (p->slots) /* its connections are gone, and so is what was under way over them */
+        mr_part_clear(own_lock(p->win), number_of(p), p->slots - 1);
+}
+
+/* ---- those that have our adapter take it ------------------------------------------------------------------------- */
+
+/* Memory of its own: what adapters may change is in no page of others. */
+static bool make_slots(struct mr_win_state *s)
+{
+    struct mr_win_target *own = &s->target[s->win->comm->rank];
+
+    if (own->mutex != &s->mutex)
+        return true;
+    s->guard = mmap(NULL, guard_bytes(s), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (s->guard == MAP_FAILED) {
+        s->guard = NULL;
+        return false;
+    }
+    *s->guard = s->mutex;
+    own->mutex = s->guard;
+    return true;
+}
+
+static void open_to_adapters(struct mr_rma_peer *p)
+{
+    struct mr_win_state *s = p->win->in;
+
+    s->lock_told = true;
+    if (!make_slots(s) ||
+        mr_vc_advertise(mr_rma_vc(p->win, p->rank), own_lock(p->win), mr_part_bytes((size_t)p->win->comm->size),
+                        MR_VC_WORDS, &s->lock_region, &s->lock_keys))
+        s->lock_region = NULL;
+}
+
+void mr_lock_slot_asked(struct mr_rma_peer *p)
+{
+    struct mr_win_state *s = p->win->in;
+    struct mr_hdr hdr = {
+        .kind = MR_PKT_ABOVE, .tag = MR_RMA_SLOT_IS, .rank = p->win->comm->rank, .ctx = p->win->comm->context};
+
+    if (!s->lock_told)
+        open_to_adapters(p);
+    if (s->lock_region) {
+        if (!p->slots)
+            p->slots = mr_part_add_slot(own_lock(p->win)) + 1;
+        hdr.sreq = p->slots - 1;
+        hdr.rreq = own_lock(p->win)->slots;
+        hdr.len = sizeof(s->lock_keys);
+    }
+    mr_vc_send(mr_rma_vc(p->win, p->rank), &hdr, &s->lock_keys, hdr.len);
+}
+
+void mr_lock_clear_asked(struct mr_rma_peer *p)
+{
+    if (p->slots)
+        mr_part_clear(own_lock(p->win), number_of(p), p->slots - 1);
+    mr_rma_tell(p, MR_RMA_CLEARED, (struct mr_hdr){0});
 }

@@ -69,9 +69,9 @@ static bool is_here(const struct mr_win *w, int rank)
 
 /* What lies where: the same for all ranks of the node. */
 struct plan {
-    int first, ranks; /* the first of this node, and how many they are */
-    size_t mutexes, bytes;
-    size_t grain; /* parts begin at multiples of it */
+    int first, ranks;             /* the first of this node, and how many they are */
+    size_t mutex, mutexes, bytes; /* mutex: of one part, with a slot of its lock for each rank of the window */
+    size_t grain;                 /* parts begin at multiples of it */
 };
 
 static size_t round_up(size_t n, size_t grain)
@@ -94,22 +94,23 @@ static bool make_plan(const struct mr_win *w, bool page_aligned, struct plan *p)
                 return false;
             p->bytes += round_up(w->in->target[i].size, p->grain);
         }
-    p->mutexes = round_up((size_t)p->ranks * sizeof(struct mr_rma_mutex), page);
+    p->mutex = round_up(sizeof(struct mr_rma_mutex) + (size_t)w->comm->size, _Alignof(struct mr_rma_mutex));
+    p->mutexes = round_up((size_t)p->ranks * p->mutex, page);
     p->bytes += p->mutexes;
     return true;
 }
 
 static void place_parts(struct mr_win *w, const struct plan *p, char *base)
 {
-    struct mr_rma_mutex *mutex = (struct mr_rma_mutex *)base;
-    char *at = base + p->mutexes;
+    char *mutex = base, *at = base + p->mutexes;
 
     for (int i = 0; i < w->comm->size; i++)
         if (is_here(w, i)) {
             struct mr_win_target *t = &w->in->target[i];
 
-            t->mutex = mutex++;
+            t->mutex = (struct mr_rma_mutex *)mutex;
             t->local = at;
+            mutex += p->mutex;
             at += round_up(t->size, p->grain);
         }
     w->base = w->in->target[w->comm->rank].local;

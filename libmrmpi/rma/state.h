@@ -13,6 +13,7 @@
 #include "libmrmpi/rma/rma.h"
 #include "libmrmpi/vc/vc.h"
 #include "libmrmpi/vc/writer.h"
+#include "libmrmpi/winlock/far.h"
 
 enum mr_hold { MR_HOLD_NONE, MR_HOLD_SHARED, MR_HOLD_EXCLUSIVE };
 
@@ -30,6 +31,8 @@ struct mr_rma_peer {
     enum mr_hold wanted; /* the lock that our epoch wants, and has... */
     bool held, locking;  /* ...; it has been asked for */
     bool unchecked;      /* MPI_MODE_NOCHECK: there is nothing to ask for */
+    bool far_asked;
+    struct mr_far *far; /* its lock, taken by the adapter there; NULL: it is asked for by packets */
     bool started;        /* in our access epoch, MPI_Win_start's */
     uint32_t posts;      /* its POSTs that we have not used */
     bool keys_asked;
@@ -49,6 +52,7 @@ struct mr_rma_peer {
     bool completed;    /* it has said COMPLETE: its epoch is over when done == complete_at */
     uint32_t due, complete_at;
     enum mr_hold holds; /* its lock here */
+    uint32_t slots;     /* and 1: the slot of our lock is its own; 0: it has none */
 };
 
 /* Of a rank, and all that a silent one costs. */
@@ -63,13 +67,13 @@ struct mr_win_target {
 _Static_assert(sizeof(struct mr_win_target) <= 64, "a silent rank");
 
 /*
- * The lock of a process's part: 0, how many share it, or MR_LOCK_EXCLUSIVE. In memory that the node shares its ranks
- * take it themselves; for others the process does, which polls for those that wait.
+ * Of a process's part: in memory that the node shares its ranks take them themselves. Others have the adapter take the
+ * lock, or ask the process for it, which polls for those that wait. The slots of the lock are behind it; there are none
+ * where memory is not shared, until a process asks for them (lock.c).
  */
-#define MR_LOCK_EXCLUSIVE 0x80000000u
 struct mr_rma_mutex {
     _Alignas(64) uint32_t holder; /* the process that accumulates; 0: none */
-    uint32_t lock;
+    _Alignas(64) struct mr_part lock;
 };
 
 /* Memory that is attached to a dynamic window. */
@@ -96,6 +100,10 @@ struct mr_win_state {
     unsigned num_locked;       /* by mr_win_lock */
     unsigned answering;        /* long operations of others under way in our memory */
     struct mr_rma_mutex mutex; /* of this process's part, where no memory is shared */
+    struct mr_rma_mutex *guard; /* the same with slots; NULL: nobody has asked for them */
+    struct mr_region *lock_region; /* the lock, as adapters reach it, */
+    struct mr_remote lock_keys;    /* and how; no keys: they do not */
+    bool lock_told;                /* somebody has asked */
     struct mr_lock_waiter *waiters, **waiters_end;
     struct mr_win_state *next_waiting; /* in the list of those that are looked at for their waiters */
     bool looked_at;                    /* it is in it */

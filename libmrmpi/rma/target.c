@@ -343,6 +343,12 @@ void mr_target_packet(struct mr_rma_peer *p, const struct mr_hdr *hdr, const voi
     case MR_RMA_UNLOCK:
         flush_asked(p, hdr, true);
         break;
+    case MR_RMA_SLOT:
+        mr_lock_slot_asked(p);
+        break;
+    case MR_RMA_CLEAR:
+        mr_lock_clear_asked(p);
+        break;
     case MR_RMA_COMPLETE:
         p->complete_at = (uint32_t)hdr->sreq;
         p->completed = true;

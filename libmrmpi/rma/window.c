@@ -41,6 +41,13 @@ static bool answer(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *
     case MR_RMA_KEYS_GONE:
         mr_attached_gone(p, hdr);
         return true;
+    case MR_RMA_SLOT_IS:
+        mr_lock_slot_is(p, hdr, payload, len);
+        return true;
+    case MR_RMA_CLEARED:
+        if (p->far)
+            mr_far_cleared(p->far);
+        return true;
     case MR_RMA_POST:
         p->posts++;
         return true;
@@ -108,6 +115,8 @@ static void free_peers(struct mr_win_state *s)
 
         s->peers = p->next;
         mr_direct_drop(p);
+        if (p->far)
+            mr_far_close(p->far);
         free(p);
     }
 }
@@ -327,6 +336,7 @@ enum mr_err mr_win_close(struct mr_win *w)
     enum mr_err err, met;
 
     err = mr_rma_flush_peers(w);
+    mr_lock_settle(w);
     met = mr_coll_barrier(w->comm, &s);
     met = mr_coll_run(met, s);
     mr_progress_until(is_quiet, w);
@@ -423,6 +433,7 @@ void mr_rma_init(void)
     mr_pt2pt_above(&above);
     mr_direct_init(mr_way_again);
     mr_lock_init();
+    mr_far_init();
 }
 
 void mr_rma_finalize(void)

@@ -8,6 +8,8 @@
  * - O PUT_LONG, GET_LONG: an operation on memory in one piece, whose data goes as a message with the tag rreq
  * - O FLUSH(sreq: operations so far); T FLUSHED(sreq; rreq: an error class), as soon as it has done so many
  * - O LOCK(flags: exclusive); T LOCKED. O UNLOCK(as FLUSH); T FLUSHED, if flags say that it shall
+ * - O SLOT; T SLOT_IS(sreq: the slot, rreq: how many there are), its payload the struct mr_remote of the lock; none:
+ * adapters do not take it. O CLEAR; T CLEARED: nothing of the lock is O's by its adapter any more
  * - T POST; O COMPLETE(sreq: operations so far)
  * - T REFUSED(rreq; sreq: an error class): instead of RESULT
  * - O KEYS; T KEYS_ARE, its payload the struct mr_remote of its part; none: the part cannot be reached by RDMA
@@ -39,6 +41,10 @@ enum mr_rma_what {
     MR_RMA_KEYS,
     MR_RMA_KEYS_ARE,
     MR_RMA_KEYS_GONE,
+    MR_RMA_SLOT,
+    MR_RMA_SLOT_IS,
+    MR_RMA_CLEAR,
+    MR_RMA_CLEARED,
 };
 
 /* The beginning of an operation's payload. Pieces follow, then data. */

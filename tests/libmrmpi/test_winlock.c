@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The lock of a part of a window: takers by an adapter that executes words one after the other, each in two steps, a
+ * processor that takes it too, and connections that break with words under way, of which some have been executed.
+ * Whatever the order, nobody is alone who is not, and nobody waits for ever.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/winlock/taker.h"
+#include "tests/check.h"
+
+enum { TAKERS = 4, SLOTS = 8, DEEP = 4 };
+
+static union {
+    struct mr_part part;
+    unsigned char bytes[sizeof(struct mr_part) + SLOTS];
+} memory;
+
+/* A word on its way: not executed, changed, looked at. */
+struct flight {
+    enum mr_taker_step step;
+    struct mr_word word;
+    unsigned done; /* steps */
+    uint64_t result[1 + (sizeof(memory) + 7) / 8];
+};
+
+struct process {
+    struct mr_taker t;
+    struct flight flight[DEEP];
+    unsigned num;
+    bool clear_asked, answered;
+    unsigned held; /* how often */
+};
+
+static struct process taker[TAKERS];
+static bool near_holds, near_alone;
+static unsigned near_held;
+
+static unsigned seed;
+static unsigned below(unsigned n)
+{
+    seed = seed * 1103515245u + 12345u;
+    return (seed >> 16) % n;
+}
+
+static void setup(void)
+{
+    memset(&memory, 0, sizeof(memory));
+    memset(taker, 0, sizeof(taker));
+    near_holds = false;
+    near_held = 0;
+}
+
+/* Known to it are the slots that there were when it asked. */
+static void join(unsigned i)
+{
+    uint32_t slot = mr_part_add_slot(&memory.part);
+
+    mr_taker_init(&taker[i].t, i + 1, slot, memory.part.slots);
+}
+
+/* ---- the adapter, and what is told of it ------------------------------------------------------------------------- */
+
+static void execute(struct flight *f)
+{
+    const struct mr_word *w = &f->word;
+
+    if (f->done++ == 0) {
+        uint64_t old;
+
+        if (w->what == MR_WORD_STORE)
+            memory.bytes[w->at] = (unsigned char)w->value;
+        if (w->what != MR_WORD_SWAP)
+            return;
+        memcpy(&old, memory.bytes + w->at, 8);
+        f->result[0] = old;
+        if (old == w->compare)
+            memcpy(memory.bytes + w->at, &w->value, 8);
+        return;
+    }
+    memcpy(f->result + 1, &memory, w->look);
+}
+
+static void pop(struct process *p)
+{
+    p->num--;
+    memmove(&p->flight[0], &p->flight[1], p->num * sizeof(p->flight[0]));
+}
+
+/* Those of one process are executed in order. */
+static void fly(struct process *p)
+{
+    struct flight f;
+    bool held;
+
+    if (!p->num)
+        return;
+    execute(&p->flight[0]);
+    if (p->flight[0].done < 2)
+        return;
+    f = p->flight[0];
+    held = p->t.state == MR_TAKER_HOLDS;
+    pop(p);
+    mr_taker_done(&p->t, f.step, 0, f.result);
+    p->held += !held && p->t.state == MR_TAKER_HOLDS;
+}
+
+static void break_connection(struct process *p)
+{
+    for (unsigned n = p->num ? below(p->num + 1) : 0; n; n--) { /* these were executed, perhaps in part */
+        execute(&p->flight[0]);
+        if (below(2) && p->flight[0].done < 2)
+            execute(&p->flight[0]);
+        mr_taker_done(&p->t, p->flight[0].step, -EIO, NULL);
+        pop(p);
+    }
+    while (p->num) {
+        mr_taker_done(&p->t, p->flight[0].step, -EIO, NULL);
+        pop(p);
+    }
+}
+
+static void post(struct process *p)
+{
+    enum mr_taker_step step = mr_taker_next(&p->t);
+
+    if (step == MR_STEP_NONE)
+        return;
+    if (step == MR_STEP_CLEAR) {
+        if (p->num || p->clear_asked)
+            ck_abort_msg("it is cleared while something is under way");
+        p->clear_asked = true;
+        mr_taker_stop(&p->t);
+    } else {
+        struct flight *f = &p->flight[p->num];
+
+        if (++p->num > DEEP)
+            ck_abort_msg("too much is under way");
+        *f = (struct flight){.step = step};
+        f->word = mr_taker_word(&p->t, step, f->result);
+        if ((f->word.look && !f->word.result) || f->word.look > sizeof(memory) ||
+            (f->word.what == MR_WORD_SWAP && f->word.at % 8))
+            ck_abort_msg("a word of the wrong size, or in the wrong place");
+    }
+    mr_taker_posted(&p->t, step);
+}
+
+/* The process there, and then its answer. */
+static void serve(struct process *p)
+{
+    if (p->answered) {
+        p->answered = p->clear_asked = false;
+        mr_taker_cleared(&p->t);
+    } else if (p->clear_asked) {
+        mr_part_clear(&memory.part, p->t.number, p->t.slot);
+        p->answered = true;
+    }
+}
+
+static void check_holders(void)
+{
+    unsigned alone = near_holds && near_alone, shared = near_holds && !near_alone;
+
+    for (unsigned i = 0; i < TAKERS; i++)
+        if (taker[i].t.state == MR_TAKER_HOLDS) {
+            alone += taker[i].t.alone;
+            shared += !taker[i].t.alone;
+        }
+    if (alone > 1 || (alone && shared)) /* asserts take long */
+        ck_abort_msg("%u are alone, %u share", alone, shared);
+}
+
+static void act(struct process *p, unsigned breaks)
+{
+    switch (below(6)) {
+    case 0:
+        if (p->t.state == MR_TAKER_IDLE && mr_taker_is_sound(&p->t))
+            mr_taker_begin(&p->t, below(2));
+        else if (p->t.state == MR_TAKER_HOLDS)
+            mr_taker_give(&p->t);
+        break;
+    case 1:
+        serve(p);
+        break;
+    case 2:
+        if (breaks && !below(breaks))
+            break_connection(p);
+        break;
+    case 3:
+        post(p);
+        break;
+    default:
+        fly(p);
+    }
+}
+
+static void act_near(void)
+{
+    if (near_holds) {
+        mr_part_drop(&memory.part, near_alone);
+        near_holds = false;
+    } else {
+        near_alone = below(2);
+        near_holds = mr_part_try(&memory.part, near_alone);
+        near_held += near_holds;
+    }
+}
+
+static void run(unsigned steps, unsigned breaks)
+{
+    unsigned joined = 0;
+
+    for (unsigned k = 0; k < steps; k++) {
+        unsigned i = below(TAKERS + 1);
+
+        if (joined < TAKERS && !below(50))
+            join(joined++);
+        if (i < joined)
+            act(&taker[i], breaks);
+        else if (i == TAKERS && !below(4))
+            act_near();
+        check_holders();
+    }
+}
+
+START_TEST(nobody_is_alone_who_is_not)
+{
+    for (unsigned first = 1; first < 40; first++) {
+        seed = first;
+        setup();
+        run(20000, 0);
+        for (unsigned i = 0; i < TAKERS; i++)
+            ck_assert_uint_gt(taker[i].held, 20);
+        ck_assert_uint_gt(near_held, 20);
+    }
+}
+END_TEST
+
+START_TEST(nor_when_connections_break)
+{
+    for (unsigned first = 1; first < 60; first++) {
+        seed = first;
+        setup();
+        run(20000, 3);
+        for (unsigned i = 0; i < TAKERS; i++)
+            ck_assert_uint_gt(taker[i].held, 10);
+        ck_assert_uint_gt(near_held, 10);
+    }
+}
+END_TEST
+
+/* All that is held is given back in the end, and nothing stays. */
+START_TEST(nothing_stays)
+{
+    for (unsigned first = 100; first < 160; first++) {
+        seed = first;
+        setup();
+        run(3000, 3);
+        for (unsigned k = 0; k < 400; k++)
+            for (unsigned i = 0; i < TAKERS; i++) {
+                if (taker[i].t.state == MR_TAKER_HOLDS)
+                    mr_taker_give(&taker[i].t);
+                serve(&taker[i]);
+                post(&taker[i]);
+                fly(&taker[i]);
+                if (near_holds)
+                    act_near();
+            }
+        for (unsigned i = 0; i < TAKERS; i++)
+            ck_assert(taker[i].t.state == MR_TAKER_IDLE && !taker[i].t.lost && !taker[i].num);
+        ck_assert_uint_eq(memory.part.owner, 0);
+        ck_assert_uint_eq(memory.part.holders, 0);
+        for (unsigned i = sizeof(struct mr_part); i < sizeof(memory); i++)
+            ck_assert_uint_eq(memory.bytes[i], 0);
+    }
+}
+END_TEST
+
+/* One who wants it alone sees a slot that was given after it asked how many there are. */
+START_TEST(a_new_slot_is_seen)
+{
+    setup();
+    join(0);
+    join(1);
+    mr_taker_begin(&taker[1].t, false);
+    post(&taker[1]);
+    fly(&taker[1]);
+    fly(&taker[1]);
+    ck_assert_int_eq(taker[1].t.state, MR_TAKER_HOLDS);
+    mr_taker_begin(&taker[0].t, true);
+    post(&taker[0]);
+    ck_assert_uint_eq(taker[0].flight[0].word.look, sizeof(struct mr_part) + 1);
+    fly(&taker[0]);
+    fly(&taker[0]);
+    ck_assert_int_eq(taker[0].t.state, MR_TAKER_WANTS);
+    ck_assert_uint_eq(taker[0].t.slots, 2);
+    for (unsigned k = 0; k < 20; k++) {
+        post(&taker[0]);
+        fly(&taker[0]);
+    }
+    ck_assert_int_eq(taker[0].t.state, MR_TAKER_WANTS);
+    ck_assert_int_eq(mr_part_try(&memory.part, true), false);
+    ck_assert_int_eq(mr_part_try(&memory.part, false), true);
+    mr_part_drop(&memory.part, false);
+    mr_taker_give(&taker[1].t);
+    for (unsigned k = 0; k < 20; k++) {
+        post(&taker[1]);
+        fly(&taker[1]);
+        post(&taker[0]);
+        fly(&taker[0]);
+    }
+    ck_assert_int_eq(taker[0].t.state, MR_TAKER_HOLDS);
+    ck_assert_int_eq(mr_part_try(&memory.part, false), false);
+}
+END_TEST
+
+/* To clear what is another's changes nothing of it. */
+START_TEST(only_ones_own_is_cleared)
+{
+    setup();
+    join(0);
+    join(1);
+    memory.part.owner = 1;
+    memory.bytes[mr_part_slot(0)] = 1;
+    mr_part_clear(&memory.part, 2, 1);
+    ck_assert_uint_eq(memory.part.owner, 1);
+    ck_assert_uint_eq(memory.bytes[mr_part_slot(0)], 1);
+    mr_part_clear(&memory.part, 1, 0);
+    ck_assert_uint_eq(memory.part.owner, 0);
+    ck_assert_uint_eq(memory.bytes[mr_part_slot(0)], 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = tcase_create("winlock");
+
+    tcase_add_test(c, nobody_is_alone_who_is_not);
+    tcase_add_test(c, nor_when_connections_break);
+    tcase_add_test(c, nothing_stays);
+    tcase_add_test(c, a_new_slot_is_seen);
+    tcase_add_test(c, only_ones_own_is_cleared);
+    return check_run(c, NULL);
+}
