@@ -30,6 +30,7 @@ struct process {
     struct mr_taker t;
     struct flight flight[DEEP];
     unsigned num;
+    bool broken; /* those under way are not executed any more */
     bool clear_asked, answered;
     unsigned held; /* how often */
 };
@@ -67,6 +68,8 @@ static void execute(struct flight *f)
 {
     const struct mr_word *w = &f->word;
 
+    if (f->done == 2)
+        return;
     if (f->done++ == 0) {
         uint64_t old;
 
@@ -97,6 +100,12 @@ static void fly(struct process *p)
 
     if (!p->num)
         return;
+    if (p->broken) {
+        mr_taker_done(&p->t, p->flight[0].step, -EIO, NULL);
+        pop(p);
+        p->broken = p->num;
+        return;
+    }
     execute(&p->flight[0]);
     if (p->flight[0].done < 2)
         return;
@@ -107,19 +116,18 @@ static void fly(struct process *p)
     p->held += !held && p->t.state == MR_TAKER_HOLDS;
 }
 
+/* Of those under way the first have been executed, the last of these perhaps in part. Their ends are told one by one.
+ */
 static void break_connection(struct process *p)
 {
-    for (unsigned n = p->num ? below(p->num + 1) : 0; n; n--) { /* these were executed, perhaps in part */
-        execute(&p->flight[0]);
-        if (below(2) && p->flight[0].done < 2)
-            execute(&p->flight[0]);
-        mr_taker_done(&p->t, p->flight[0].step, -EIO, NULL);
-        pop(p);
-    }
-    while (p->num) {
-        mr_taker_done(&p->t, p->flight[0].step, -EIO, NULL);
-        pop(p);
-    }
+    unsigned n = p->num ? below(p->num + 1) : 0;
+
+    if (p->broken)
+        return;
+    p->broken = p->num;
+    for (unsigned i = 0; i < n; i++)
+        while (p->flight[i].done < 2 && (i + 1 < n || p->flight[i].done == 0 || below(2)))
+            execute(&p->flight[i]);
 }
 
 static void post(struct process *p)

@@ -7,6 +7,8 @@
  *   computes the last rank computes, outside of MPI, until the others have done ROUNDS epochs on its part, which its
  *            memory alone tells it. Rank 0 prints what the longest of its epochs took
  *   mixed    count, with windows of all flavors at once, and MPI_Win_lock_all among the locks
+ *   lost     ROUNDS is a command: rank 0 has the last rank's part alone, and runs it, which parts them for ever. The
+ *            owner then gets the lock of its own part, says so and ends the job with code 7
  *   all      every rank has MPI_Win_lock_all open for many rounds, while others lock parts alone in another window
  */
 #include "mt.h"
@@ -14,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { WORDS = 64, FLAVORS = 3 };
 
@@ -240,6 +243,36 @@ static void run_computes(int rounds, int flavor)
     drop(&p);
 }
 
+static void run_lost(const char *command)
+{
+    int to = size - 1;
+    struct part p;
+    make(&p, 0);
+    MPI_Win_set_errhandler(p.w, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 0) {
+        add(&p, to);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, p.w);
+        get(&p, to);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        CHECK(system(command) == 0);
+        MPI_Recv(NULL, 0, MPI_INT, to, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* it fails */
+        MPI_Win_unlock(to, p.w);
+        printf("it is lost\n");
+        fflush(stdout);
+        sleep(100);
+    }
+    if (rank == to) {
+        EQ(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, p.w), MPI_SUCCESS);
+        EQ(p.mem[0], 1);
+        printf("the lock is free\n");
+        fflush(stdout);
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "count";
@@ -253,6 +286,8 @@ int main(int argc, char **argv)
         run_all(rounds, flavor);
     else if (!strcmp(what, "computes"))
         run_computes(rounds, flavor);
+    else if (!strcmp(what, "lost") && argc > 2)
+        run_lost(argv[2]);
     else
         CHECK(!"a known argument");
     return mt_end();

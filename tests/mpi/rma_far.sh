@@ -85,4 +85,8 @@ for seed in 1 2 ${all:+3 4 5 6 7 8 9 10 11 12}; do
   ok "at random ($seed)" broken "random $seed" auto 4 count 250
   ok "windows of all flavors" broken "random $seed" auto 4 mixed 60
 done
+MRMPI_PATIENCE=1 MRMPI_RC_TIMEOUT=12 MRMPI_RC_RETRY=2 MRMPI_LOG_LEVEL=0 timeout -k 5 60 simfab run --topology "$two" --model hdr -- \
+  timeout -k 5 50 mrrun -n 2 --ppn 1 --stats "$BUILD/tests/mpi/rma_far" lost "simfab fault link 'h1 *' down" >"$tmp/out" 2>&1 </dev/null
+like "who holds a lock and is lost holds it no longer" 'the lock is free' "$tmp/out"
+like "and nothing else ends the job" 'aborted the job with code 7' "$tmp/out"
 done_testing
