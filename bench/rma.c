@@ -4,7 +4,7 @@
  *
  *   put get acc:BYTES:COUNT   the operation and a flush, COUNT times: "put BYTES MICROSECONDS BEST"
  *   fadd cas:8:COUNT          fetch and add, compare and swap, and a flush
- *   lock:BYTES:COUNT          an exclusive lock, a put, the unlock
+ *   lock share:BYTES:COUNT    an exclusive lock, or a shared one, a put, the unlock
  *   rate:BYTES:COUNT          COUNT times WINDOW puts, one behind the other, and a flush: "rate BYTES MILLIONS/S BEST"
  *   apart:BYTES:COUNT         the same with a gap of so many bytes behind each
  *   putbw getbw:BYTES:COUNT   COUNT times several operations and a flush: "putbw BYTES MB/S BEST" (10^6)
@@ -66,6 +66,13 @@ static void lock(int bytes)
     MPI_Win_unlock(1, win);
 }
 
+static void share(int bytes)
+{
+    MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+    MPI_Put(buf, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
+    MPI_Win_unlock(1, win);
+}
+
 static void puts_of(int bytes)
 {
     for (int i = 0; i < deep; i++)
@@ -102,10 +109,10 @@ static const struct kind {
     enum unit unit;
     int epoch; /* in lock_all */
 } kinds[] = {
-    {"put", put, EACH_US, 1},       {"get", get, EACH_US, 1},           {"acc", acc, EACH_US, 1},
-    {"fadd", fadd, EACH_US, 1},     {"cas", cas, EACH_US, 1},           {"lock", lock, EACH_US, 0},
-    {"rate", puts_of, MILLIONS, 1}, {"apart", puts_apart, MILLIONS, 1}, {"putbw", puts_of, MBYTES, 1},
-    {"getbw", gets_of, MBYTES, 1},  {"fence", fence, EACH_US, 0},
+    {"put", put, EACH_US, 1},      {"get", get, EACH_US, 1},       {"acc", acc, EACH_US, 1},
+    {"fadd", fadd, EACH_US, 1},    {"cas", cas, EACH_US, 1},       {"lock", lock, EACH_US, 0},
+    {"share", share, EACH_US, 0},  {"rate", puts_of, MILLIONS, 1}, {"apart", puts_apart, MILLIONS, 1},
+    {"putbw", puts_of, MBYTES, 1}, {"getbw", gets_of, MBYTES, 1},  {"fence", fence, EACH_US, 0},
 };
 
 static int ascending(const void *a, const void *b)

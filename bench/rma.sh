@@ -22,7 +22,7 @@ bad=0
 
 lists() { # COUNT_OF_SMALL COUNT_OF_LARGE BYTES_OF_BANDWIDTHS...: sets $what
   local b small=$1 large=$2 n
-  what=(fadd:8:$small rate:8:$((small / 10)) apart:8:$((small / 10)))
+  what=(fadd:8:$small share:8:$small rate:8:$((small / 10)) apart:8:$((small / 10)))
   for b in 8 4096 1048576; do
     n=$((b > 65536 ? large : small))
     what+=(put:$b:$n get:$b:$n acc:$b:$n lock:$b:$n)

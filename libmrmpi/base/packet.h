@@ -61,11 +61,12 @@ struct mr_short_write {
  */
 enum mr_word_what {
     MR_WORD_SWAP,  /* 8 bytes, aligned: if they are `compare` they become value; result: what they were */
-    MR_WORD_STORE, /* a byte becomes value */
+    MR_WORD_STORE, /* the first `bytes` of value are written */
     MR_WORD_LOOK,  /* nothing */
 };
 struct mr_word {
     enum mr_word_what what;
+    uint32_t bytes;
     uint64_t at, compare, value;
     size_t look;      /* so many bytes from 0 on are looked at; 0: none are */
     uint64_t *result; /* the word, and behind it what was seen: room for 8 + look bytes; NULL: a store without a look */

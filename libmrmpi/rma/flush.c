@@ -33,12 +33,23 @@ static void far_ask(void *owner)
     p->locking = !mr_rma_tell(p, MR_RMA_LOCK, (struct mr_hdr){.flags = p->wanted == MR_HOLD_EXCLUSIVE});
 }
 
-static void far_clear(void *owner)
+static void far_clear(void *owner, uint32_t lent)
 {
-    mr_rma_tell(owner, MR_RMA_CLEAR, (struct mr_hdr){0});
+    mr_rma_tell(owner, MR_RMA_CLEAR, (struct mr_hdr){.sreq = lent});
 }
 
-static const struct mr_far_events far_events = {.held = far_held, .ask = far_ask, .clear = far_clear};
+static void far_borrow(void *owner, uint32_t serial)
+{
+    mr_rma_tell(owner, MR_RMA_LOCK, (struct mr_hdr){.flags = MR_RMA_ALONE | MR_RMA_LEND, .sreq = serial});
+}
+
+static void far_withdraw(void *owner, uint32_t serial)
+{
+    mr_rma_tell(owner, MR_RMA_WITHDRAW, (struct mr_hdr){.sreq = serial});
+}
+
+static const struct mr_far_events far_events = {
+    .held = far_held, .ask = far_ask, .clear = far_clear, .borrow = far_borrow, .withdraw = far_withdraw};
 
 /* The first lock goes by packets: it may be the only one. */
 static void ask_slot(struct mr_rma_peer *p)

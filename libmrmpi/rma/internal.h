@@ -53,8 +53,8 @@ void mr_results_finalize(void);
 
 /* ---- lock.c: the lock of a process's part ------------------------------------------------------------------------ */
 
-/* A process that cannot reach our mutex asks for our lock, and gives it back. */
-void mr_lock_ask(struct mr_rma_peer *p, bool exclusive);
+/* A process that cannot reach our mutex asks for our lock, and gives it back, or its adapter does. */
+void mr_lock_ask(struct mr_rma_peer *p, const struct mr_hdr *asked);
 void mr_lock_release(struct mr_rma_peer *p);
 void mr_lock_forget(struct mr_rma_peer *p); /* it is lost */
 void mr_lock_end(struct mr_win *w);         /* nobody waits any more */
@@ -62,7 +62,8 @@ void mr_lock_init(void);
 int mr_lock_serve_all(void); /* those that wait; number of locks given */
 /* It wants to take our lock by our adapter; and: it has lost sight of what is its own there. */
 void mr_lock_slot_asked(struct mr_rma_peer *p);
-void mr_lock_clear_asked(struct mr_rma_peer *p);
+void mr_lock_clear_asked(struct mr_rma_peer *p, uint32_t lent);
+void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial);
 
 /* ---- attached.c: keys of memory in dynamic windows ----------------------------------------------------------------
  */

@@ -13,7 +13,8 @@
 struct mr_lock_waiter {
     struct mr_lock_waiter *next;
     int rank;
-    bool exclusive;
+    bool exclusive, lend;
+    uint32_t serial; /* if it is to be lent */
 };
 
 static struct mr_win_state *waiting; /* windows whose lock somebody waits for */
@@ -31,9 +32,15 @@ static uint64_t number_of(const struct mr_rma_peer *p)
 
 /* ---- those that have to ask -------------------------------------------------------------------------------------- */
 
-static void grant(struct mr_rma_peer *p, bool exclusive)
+static void grant(struct mr_rma_peer *p, const struct mr_lock_waiter *l)
 {
-    p->holds = exclusive ? MR_HOLD_EXCLUSIVE : MR_HOLD_SHARED;
+    if (l->lend) {
+        p->lent = l->serial;
+        mr_part_lend(own_lock(p->win), p->slots - 1);
+        mr_rma_tell(p, MR_RMA_LOCKED, (struct mr_hdr){.flags = MR_RMA_LEND, .rreq = l->serial});
+        return;
+    }
+    p->holds = l->exclusive ? MR_HOLD_EXCLUSIVE : MR_HOLD_SHARED;
     mr_rma_tell(p, MR_RMA_LOCKED, (struct mr_hdr){0});
 }
 
@@ -52,7 +59,7 @@ static int serve(struct mr_win_state *s)
             continue;
         }
         *at = l->next;
-        grant(s->target[l->rank].peer, l->exclusive);
+        grant(s->target[l->rank].peer, l);
         free(l);
         served++;
     }
@@ -85,17 +92,30 @@ void mr_lock_init(void)
     mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&waiting, mr_lock_serve_all);
 }
 
-static void enqueue(struct mr_rma_peer *p, bool exclusive)
+static uint32_t num_waiters(const struct mr_win_state *s)
+{
+    uint32_t num = 0;
+
+    for (const struct mr_lock_waiter *l = s->waiters; l; l = l->next)
+        num++;
+    return num;
+}
+
+static void enqueue(struct mr_rma_peer *p, const struct mr_lock_waiter *asks)
 {
     struct mr_win_state *s = p->win->in;
     struct mr_lock_waiter *l = malloc(sizeof(*l));
 
+    if (!l && asks->lend)
+        return; /* it is withdrawn in the end */
     if (!l) {
         mr_log(MR_LOG_ERROR, "no memory to have rank %d wait for the lock of a window", p->rank);
         mr_rma_tell(p, MR_RMA_LOCKED, (struct mr_hdr){.sreq = MR_ERR_NO_MEM});
         return;
     }
-    *l = (struct mr_lock_waiter){.rank = p->rank, .exclusive = exclusive};
+    *l = *asks;
+    if (asks->lend)
+        mr_rma_tell(p, MR_RMA_LOCK_QUEUED, (struct mr_hdr){.sreq = asks->serial, .rreq = num_waiters(s)});
     if (!s->looked_at) {
         s->looked_at = true;
         s->next_waiting = waiting;
@@ -105,14 +125,19 @@ static void enqueue(struct mr_rma_peer *p, bool exclusive)
     s->waiters_end = &l->next;
 }
 
-void mr_lock_ask(struct mr_rma_peer *p, bool exclusive)
+void mr_lock_ask(struct mr_rma_peer *p, const struct mr_hdr *asked)
 {
+    const struct mr_lock_waiter asks = {.rank = p->rank,
+                                        .exclusive = asked->flags & MR_RMA_ALONE,
+                                        .lend = p->slots && asked->flags & MR_RMA_LEND,
+                                        .serial = (uint32_t)asked->sreq};
+
     if (p->holds)
         return; /* a second lock at once makes no sense, and is not asked for */
-    if (!(exclusive && p->win->in->waiters) && mr_part_try(own_lock(p->win), exclusive))
-        grant(p, exclusive);
+    if (!(asks.exclusive && p->win->in->waiters) && mr_part_try(own_lock(p->win), asks.exclusive))
+        grant(p, &asks);
     else
-        enqueue(p, exclusive);
+        enqueue(p, &asks);
 }
 
 void mr_lock_release(struct mr_rma_peer *p)
@@ -150,7 +175,15 @@ void mr_lock_end(struct mr_win *w)
     }
 }
 
-void mr_lock_forget(struct mr_rma_peer *p)
+static void clear(struct mr_rma_peer *p, uint32_t lent)
+{
+    mr_part_clear(own_lock(p->win), number_of(p), p->slots - 1);
+    if (p->lent == lent)
+        mr_part_take_back(own_lock(p->win), p->slots - 1);
+}
+
+/* It waits no more. */
+static void dequeue(struct mr_rma_peer *p)
 {
     struct mr_win_state *s = p->win->in;
 
@@ -167,9 +200,14 @@ void mr_lock_forget(struct mr_rma_peer *p)
     s->waiters_end = &s->waiters;
     while (*s->waiters_end)
         s->waiters_end = &(*s->waiters_end)->next;
+}
+
+void mr_lock_forget(struct mr_rma_peer *p)
+{
+    dequeue(p);
     mr_lock_release(p);
     if (p->slots) /* its connections are gone, and so is what was under way over them */
-        mr_part_clear(own_lock(p->win), number_of(p), p->slots - 1);
+        clear(p, p->lent);
 }
 
 /* ---- those that have our adapter take it ------------------------------------------------------------------------- */
@@ -220,9 +258,17 @@ void mr_lock_slot_asked(struct mr_rma_peer *p)
     mr_vc_send(mr_rma_vc(p->win, p->rank), &hdr, &s->lock_keys, hdr.len);
 }
 
-void mr_lock_clear_asked(struct mr_rma_peer *p)
+void mr_lock_clear_asked(struct mr_rma_peer *p, uint32_t lent)
 {
     if (p->slots)
-        mr_part_clear(own_lock(p->win), number_of(p), p->slots - 1);
+        clear(p, lent);
     mr_rma_tell(p, MR_RMA_CLEARED, (struct mr_hdr){0});
+}
+
+void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial)
+{
+    dequeue(p);
+    if (p->slots && p->lent == serial)
+        mr_part_take_back(own_lock(p->win), p->slots - 1);
+    mr_rma_tell(p, MR_RMA_WITHDRAWN, (struct mr_hdr){0});
 }

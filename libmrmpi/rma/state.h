@@ -53,6 +53,7 @@ struct mr_rma_peer {
     uint32_t due, complete_at;
     enum mr_hold holds; /* its lock here */
     uint32_t slots;     /* and 1: the slot of our lock is its own; 0: it has none */
+    uint32_t lent;      /* the serial number with which it has asked for our lock last, and got it lent */
 };
 
 /* Of a rank, and all that a silent one costs. */

@@ -338,7 +338,7 @@ void mr_target_packet(struct mr_rma_peer *p, const struct mr_hdr *hdr, const voi
         flush_asked(p, hdr, false);
         break;
     case MR_RMA_LOCK:
-        mr_lock_ask(p, hdr->flags & 1);
+        mr_lock_ask(p, hdr);
         break;
     case MR_RMA_UNLOCK:
         flush_asked(p, hdr, true);
@@ -347,7 +347,10 @@ void mr_target_packet(struct mr_rma_peer *p, const struct mr_hdr *hdr, const voi
         mr_lock_slot_asked(p);
         break;
     case MR_RMA_CLEAR:
-        mr_lock_clear_asked(p);
+        mr_lock_clear_asked(p, (uint32_t)hdr->sreq);
+        break;
+    case MR_RMA_WITHDRAW:
+        mr_lock_withdraw(p, (uint32_t)hdr->sreq);
         break;
     case MR_RMA_COMPLETE:
         p->complete_at = (uint32_t)hdr->sreq;

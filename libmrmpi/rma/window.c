@@ -29,6 +29,11 @@ static bool answer(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *
             p->refused = known_error ? (enum mr_err)hdr->rreq : MR_ERR_OTHER;
         return true;
     case MR_RMA_LOCKED:
+        if (hdr->flags & MR_RMA_LEND) {
+            if (p->far)
+                mr_far_lent(p->far, (uint32_t)hdr->rreq);
+            return true;
+        }
         p->locking = false;
         if (hdr->sreq)
             p->refused = MR_ERR_NO_MEM;
@@ -43,6 +48,14 @@ static bool answer(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *
         return true;
     case MR_RMA_SLOT_IS:
         mr_lock_slot_is(p, hdr, payload, len);
+        return true;
+    case MR_RMA_LOCK_QUEUED:
+        if (p->far)
+            mr_far_queued(p->far, (uint32_t)hdr->sreq, (uint32_t)hdr->rreq);
+        return true;
+    case MR_RMA_WITHDRAWN:
+        if (p->far)
+            mr_far_withdrawn(p->far);
         return true;
     case MR_RMA_CLEARED:
         if (p->far)

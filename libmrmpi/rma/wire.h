@@ -9,7 +9,9 @@
  * - O FLUSH(sreq: operations so far); T FLUSHED(sreq; rreq: an error class), as soon as it has done so many
  * - O LOCK(flags: exclusive); T LOCKED. O UNLOCK(as FLUSH); T FLUSHED, if flags say that it shall
  * - O SLOT; T SLOT_IS(sreq: the slot, rreq: how many there are), its payload the struct mr_remote of the lock; none:
- * adapters do not take it. O CLEAR; T CLEARED: nothing of the lock is O's by its adapter any more
+ * adapters do not take it. Then O LOCK(flags: 2 as well; sreq: a serial number); T LOCK_QUEUED(sreq; rreq: how many are
+ * ahead), T LOCKED(flags: 2; rreq: the number): it is lent. O WITHDRAW(sreq); T WITHDRAWN: that question is none, and
+ * nothing is lent for it. O CLEAR(sreq); T CLEARED: nothing of the lock is O's by the adapter any more, nor lent so
  * - T POST; O COMPLETE(sreq: operations so far)
  * - T REFUSED(rreq; sreq: an error class): instead of RESULT
  * - O KEYS; T KEYS_ARE, its payload the struct mr_remote of its part; none: the part cannot be reached by RDMA
@@ -45,7 +47,13 @@ enum mr_rma_what {
     MR_RMA_SLOT_IS,
     MR_RMA_CLEAR,
     MR_RMA_CLEARED,
+    MR_RMA_LOCK_QUEUED,
+    MR_RMA_WITHDRAW,
+    MR_RMA_WITHDRAWN,
 };
+
+#define MR_RMA_ALONE 1 /* flags of LOCK, */
+#define MR_RMA_LEND  2 /* and of LOCKED */
 
 /* The beginning of an operation's payload. Pieces follow, then data. */
 struct mr_rma_op {

@@ -308,7 +308,7 @@ static void describe_word(const struct mr_qp *qp, const struct mr_word *w, uint6
         next->wr.atomic.swap = w->value;
         next++->wr.atomic.rkey = rkey;
     } else if (w->what == MR_WORD_STORE) {
-        sge[0] = (struct ibv_sge){.addr = (uintptr_t)&w->value, .length = 1}; /* its first byte is the lowest */
+        sge[0] = (struct ibv_sge){.addr = (uintptr_t)&w->value, .length = w->bytes}; /* the lowest first */
         *next = (struct ibv_send_wr){
             .sg_list = &sge[0], .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_INLINE};
         next->wr.rdma.remote_addr = raddr + w->at;

@@ -14,6 +14,11 @@
 #define PAUSE_NS      1000ull
 #define PAUSE_MOST_NS 64000ull
 
+/* A question is withdrawn after so long without a word; one that others are ahead of when their locks take long. */
+#define ANSWER_NS 20000ull
+#define QUEUE_NS  200000ull
+#define AHEAD_NS  20000ull
+
 struct mr_far {
     struct mr_taker taker;
     struct mr_vc *vc;
@@ -26,7 +31,11 @@ struct mr_far {
     uint32_t room;             /* for so many slots */
     uint64_t gave;             /* result of give */
     unsigned tried;            /* taker.tries when the last one was posted */
-    struct mr_far *next;       /* of those that pause */
+    uint32_t serial;           /* of the last question, */
+    uint32_t lent, given;      /* of what was lent last, and of that which was given back last by a word */
+    bool asking, withdrawing;  /* the process there to lend it; that is withdrawn */
+    bool answers;              /* soon, the last time */
+    struct mr_far *next;       /* of those that pause, or ask */
     bool paused;
     uint64_t due_ns;
 };
@@ -44,9 +53,9 @@ static uint64_t pause_of(const struct mr_far *f)
     return more < 7 && PAUSE_NS << more < PAUSE_MOST_NS ? PAUSE_NS << more : PAUSE_MOST_NS;
 }
 
-static void pause_it(struct mr_far *f)
+static void pause_for(struct mr_far *f, uint64_t ns)
 {
-    f->due_ns = mr_clock_ns() + pause_of(f);
+    f->due_ns = mr_clock_ns() + ns;
     if (f->paused)
         return;
     f->paused = true;
@@ -64,6 +73,16 @@ static void unpause(struct mr_far *f)
         at = &(*at)->next;
     *at = f->next;
     f->paused = false;
+}
+
+/* The process there computes: its adapter takes the lock. */
+static void withdraw(struct mr_far *f)
+{
+    f->asking = f->answers = false;
+    f->withdrawing = true;
+    mr_taker_begin(&f->taker, true);
+    f->tried = 0;
+    f->events->withdraw(f->owner, f->serial);
 }
 
 static int try_again(void)
@@ -84,6 +103,8 @@ static int try_again(void)
     while ((f = due)) {
         due = f->next;
         f->paused = false;
+        if (f->asking)
+            withdraw(f);
         advance(f, true);
         num++;
     }
@@ -174,9 +195,10 @@ static void clear(struct mr_far *f)
     bool wants = f->taker.state == MR_TAKER_WANTS;
 
     mr_taker_posted(&f->taker, MR_STEP_CLEAR);
-    mr_taker_stop(&f->taker);
+    if (wants)
+        mr_taker_stop(&f->taker);
     mr_stat_add(MR_STAT_LOCKS_CLEARED, 1);
-    f->events->clear(f->owner);
+    f->events->clear(f->owner, f->given); /* it may have been lent again since: that stays */
     if (wants)
         f->events->ask(f->owner);
 }
@@ -205,7 +227,7 @@ static void advance(struct mr_far *f, bool waited)
             return;
         }
         if (step != MR_STEP_GIVE && f->taker.tries > TRIES_AT_ONCE && f->taker.tries != f->tried && !waited) {
-            pause_it(f);
+            pause_for(f, pause_of(f));
             return;
         }
         err = step == MR_STEP_GIVE ? post_give(f) : post_take(f, step);
@@ -213,7 +235,7 @@ static void advance(struct mr_far *f, bool waited)
             mr_taker_posted(&f->taker, step);
     }
     if (err == -EAGAIN)
-        pause_it(f);
+        pause_for(f, pause_of(f));
     else if (err)
         go_without(f, step);
 }
@@ -226,7 +248,7 @@ struct mr_far *mr_far_open(struct mr_vc *vc, const struct mr_remote *part, const
     struct mr_far *f = calloc(1, sizeof(*f));
 
     if (f)
-        *f = (struct mr_far){.taker = *as, .vc = vc, .events = events, .owner = owner, .part = *part};
+        *f = (struct mr_far){.taker = *as, .vc = vc, .events = events, .owner = owner, .part = *part, .answers = true};
     return f;
 }
 
@@ -241,6 +263,12 @@ bool mr_far_begin(struct mr_far *f, bool alone)
 {
     if (!mr_taker_is_sound(&f->taker))
         return false;
+    if (alone && f->answers && !f->withdrawing && !f->paused) {
+        f->asking = true;
+        pause_for(f, ANSWER_NS);
+        f->events->borrow(f->owner, ++f->serial);
+        return true;
+    }
     mr_taker_begin(&f->taker, alone);
     f->tried = 0;
     if (!f->paused) /* what is to be given back waits for room */
@@ -257,21 +285,15 @@ void mr_far_give(struct mr_far *f)
 {
     if (!mr_far_holds(f))
         return;
+    if (f->taker.lent && !mr_taker_is_sound(&f->taker)) { /* what is being cleared is what was lent before */
+        mr_taker_return(&f->taker);
+        f->withdrawing = true;
+        f->events->withdraw(f->owner, f->lent);
+        return;
+    }
+    f->given = f->lent;
     mr_taker_give(&f->taker);
     advance(f, false);
-}
-
-void mr_far_retry(struct mr_far *f)
-{
-    if (!f->paused)
-        return;
-    unpause(f);
-    advance(f, true);
-}
-
-bool mr_far_waits(const struct mr_far *f)
-{
-    return f->taker.state == MR_TAKER_WANTS && f->taker.tries > TRIES_AT_ONCE;
 }
 
 void mr_far_cleared(struct mr_far *f)
@@ -280,7 +302,30 @@ void mr_far_cleared(struct mr_far *f)
     advance(f, false);
 }
 
+void mr_far_lent(struct mr_far *f, uint32_t serial)
+{
+    if (!f->asking || serial != f->serial)
+        return; /* it has been withdrawn */
+    f->asking = false;
+    f->lent = serial;
+    unpause(f);
+    mr_taker_borrow(&f->taker);
+    f->events->held(f->owner);
+}
+
+void mr_far_queued(struct mr_far *f, uint32_t serial, uint32_t ahead)
+{
+    if (f->asking && serial == f->serial)
+        pause_for(f, QUEUE_NS + ahead * AHEAD_NS);
+}
+
+void mr_far_withdrawn(struct mr_far *f)
+{
+    f->withdrawing = false;
+    f->answers = true;
+}
+
 bool mr_far_is_quiet(const struct mr_far *f)
 {
-    return !f->taker.taking && !f->taker.giving && !f->taker.give && !f->taker.lost;
+    return !f->taker.taking && !f->taker.giving && !f->taker.give && !f->taker.lost && !f->withdrawing;
 }

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lock of a part of a window on another host, taken by the adapter there, while its process computes. Its owner,
- * rma/, is told when it is held, and when it has to be asked for by a packet instead: no connection leads to that
- * adapter, or one broke. All functions are called with the library's lock held; the calls to the owner come out of them
- * and of mr_progress().
+ * The lock of a part of a window on another host, while its process computes or not. Its owner, rma/, is told when it
+ * is held, and when it has to be asked for by a packet instead: no connection leads to the adapter there that changes
+ * locks, or one broke.
+ *
+ * There are two ways. The process there lends it, in the order of those that ask: that is soonest while it answers,
+ * and fair. Or its adapter takes it (taker.h). Either way the adapter gives it back, so that nobody waits for a process
+ * that computes. To be alone a process asks first, if it was answered soon the last time. Without an answer the
+ * question is withdrawn, and the adapter takes it from then on: until the answer to that says that the process there
+ * has come back. So no more than two packets wait there. A lent lock and the questions have serial numbers: an answer
+ * to what has been withdrawn counts for nothing, and the process there takes back what it has lent in vain.
+ *
+ * All functions are called with the library's lock held; the calls to the owner come out of them and of mr_progress().
  */
 #ifndef MRMPI_WINLOCK_FAR_H
 #define MRMPI_WINLOCK_FAR_H
@@ -14,7 +22,11 @@
 struct mr_far_events {
     void (*held)(void *owner);
     void (*ask)(void *owner);   /* it is not, and is not tried any more: ask for it by a packet */
-    void (*clear)(void *owner); /* ask the process there to clear what is ours, then mr_far_cleared() */
+    /* Tell the process there to clear what is ours, and take back what it has lent with this serial number; then
+     * mr_far_cleared(). */
+    void (*clear)(void *owner, uint32_t lent);
+    void (*borrow)(void *owner, uint32_t serial);   /* ask it to lend it, then mr_far_lent() or mr_far_queued() */
+    void (*withdraw)(void *owner, uint32_t serial); /* that is no question any more; then mr_far_withdrawn() */
 };
 
 struct mr_far;
@@ -28,9 +40,10 @@ void mr_far_close(struct mr_far *f);
 bool mr_far_begin(struct mr_far *f, bool alone);
 bool mr_far_holds(const struct mr_far *f);
 void mr_far_give(struct mr_far *f); /* if it is held. It is free soon */
-void mr_far_retry(struct mr_far *f); /* it may be free: if it waits, it tries now */
-bool mr_far_waits(const struct mr_far *f); /* it is not held yet, and has been tried several times */
 void mr_far_cleared(struct mr_far *f);
+void mr_far_lent(struct mr_far *f, uint32_t serial);
+void mr_far_queued(struct mr_far *f, uint32_t serial, uint32_t ahead); /* so many others asked before */
+void mr_far_withdrawn(struct mr_far *f);
 /* Nothing of it is under way, nor to be done there. */
 bool mr_far_is_quiet(const struct mr_far *f);
 void mr_far_init(void); /* before the first is opened */

@@ -31,14 +31,15 @@ static bool leave_hint(struct mr_part *part)
 /* The first look spares adapters that are about to take it one more failure. */
 bool mr_part_try(struct mr_part *part, bool alone)
 {
-    uint32_t was = __atomic_load_n(&part->holders, __ATOMIC_RELAXED);
+    uint64_t was = __atomic_load_n(&part->holders, __ATOMIC_RELAXED), sharers;
 
     if (is_taken(part, alone))
         return leave_hint(part);
     do {
-        if (alone ? was : was == MR_PART_ALONE)
+        sharers = was == MR_PART_LENT ? 0 : was;
+        if (alone ? sharers : sharers >= MR_PART_LENT)
             return false;
-    } while (!__atomic_compare_exchange_n(&part->holders, &was, alone ? MR_PART_ALONE : was + 1, false,
+    } while (!__atomic_compare_exchange_n(&part->holders, &was, alone ? MR_PART_ALONE : sharers + 1, false,
                                           __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (!is_taken(part, alone))
@@ -55,6 +56,23 @@ void mr_part_drop(struct mr_part *part, bool alone)
         __atomic_fetch_sub(&part->holders, 1, __ATOMIC_RELEASE);
 }
 
+static uint64_t lent_to(uint32_t slot)
+{
+    return MR_PART_LENT | (uint64_t)(slot + 1) << 32;
+}
+
+void mr_part_lend(struct mr_part *part, uint32_t slot)
+{
+    __atomic_store_n(&part->holders, lent_to(slot), __ATOMIC_RELEASE);
+}
+
+void mr_part_take_back(struct mr_part *part, uint32_t slot)
+{
+    uint64_t was = lent_to(slot);
+
+    __atomic_compare_exchange_n(&part->holders, &was, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
 uint32_t mr_part_add_slot(struct mr_part *part)
 {
     return __atomic_fetch_add(&part->slots, 1, __ATOMIC_SEQ_CST);
@@ -69,7 +87,9 @@ void mr_part_clear(struct mr_part *part, uint64_t owner, uint32_t slot)
 
 enum mr_part_seen mr_part_look(const struct mr_part *seen, uint32_t slots, uint32_t mine, uint64_t owner, bool alone)
 {
-    if (alone ? seen->holders : seen->holders == MR_PART_ALONE)
+    uint64_t sharers = seen->holders == MR_PART_LENT ? 0 : seen->holders;
+
+    if (alone ? sharers : sharers >= MR_PART_LENT)
         return MR_PART_TAKEN;
     if (seen->owner && seen->owner != owner)
         return MR_PART_OWNED;

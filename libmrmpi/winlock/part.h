@@ -32,13 +32,15 @@
 
 /* As adapters read it: the slots are behind it, a byte each. Zero: it is free, and there are no slots. */
 struct mr_part {
-    uint32_t holders; /* how many processors share it, or MR_PART_ALONE */
-    uint32_t slots;   /* that have been given; 0: only processors take it */
+    uint64_t holders; /* how many processors share it, MR_PART_ALONE, or MR_PART_LENT and in the upper half to whom */
     uint64_t owner;   /* 0: none */
+    uint32_t slots;   /* that have been given; 0: only processors take it */
     uint8_t wanted;   /* 1: somebody waits for it; anybody may write it, a hint */
-    uint8_t unused[7];
+    uint8_t unused[3];
 };
-#define MR_PART_ALONE 0x80000000u
+#define MR_PART_ALONE    0x80000000u
+#define MR_PART_LENT     0x40000000u      /* with an upper half of 0 it is free: the borrower has stored that */
+#define MR_PART_BORROWER sizeof(uint32_t) /* where that half lies in it, as little endian */
 
 static inline size_t mr_part_bytes(size_t slots)
 {
@@ -53,6 +55,12 @@ static inline size_t mr_part_slot(uint32_t slot)
 /* By a processor. False: somebody has it. */
 bool mr_part_try(struct mr_part *part, bool alone);
 void mr_part_drop(struct mr_part *part, bool alone);
+/*
+ * One that holds it alone lends it to the process with that slot, which its adapter gives back for it: so that process
+ * need not ask again. And: takes it back, if that has not done so.
+ */
+void mr_part_lend(struct mr_part *part, uint32_t slot);
+void mr_part_take_back(struct mr_part *part, uint32_t slot);
 /* The process to whom it belongs: gives another slot, for which there is room. */
 uint32_t mr_part_add_slot(struct mr_part *part);
 /* The same: owner and slot are no longer those of a process that has nothing under way. */

@@ -28,10 +28,23 @@ void mr_taker_begin(struct mr_taker *t, bool alone)
     t->tries = 0;
 }
 
+void mr_taker_borrow(struct mr_taker *t)
+{
+    t->state = MR_TAKER_HOLDS;
+    t->alone = t->lent = true;
+}
+
+void mr_taker_return(struct mr_taker *t)
+{
+    t->state = MR_TAKER_IDLE;
+    t->lent = false;
+}
+
 static void take_back(struct mr_taker *t)
 {
     t->give = true;
     t->gives_alone = t->alone;
+    t->gives_lent = t->lent;
 }
 
 void mr_taker_give(struct mr_taker *t)
@@ -39,6 +52,7 @@ void mr_taker_give(struct mr_taker *t)
     t->state = MR_TAKER_IDLE;
     t->again = true;
     take_back(t);
+    t->lent = false;
 }
 
 void mr_taker_stop(struct mr_taker *t)
@@ -58,24 +72,34 @@ enum mr_taker_step mr_taker_next(const struct mr_taker *t)
     return t->looks || t->keeps || t->hints || t->unhints ? MR_STEP_LOOK : MR_STEP_TAKE;
 }
 
-static struct mr_word change(const struct mr_taker *t, bool alone, bool give)
+static struct mr_word store(size_t at, uint32_t bytes, uint64_t value)
 {
-    if (alone)
-        return (struct mr_word){.what = MR_WORD_SWAP,
-                                .at = offsetof(struct mr_part, owner),
-                                .compare = give ? t->number : 0,
-                                .value = give ? 0 : t->number};
-    return (struct mr_word){.what = MR_WORD_STORE, .at = mr_part_slot(t->slot), .value = !give};
+    return (struct mr_word){.what = MR_WORD_STORE, .at = at, .bytes = bytes, .value = value};
+}
+
+static struct mr_word swap(uint64_t compare, uint64_t value)
+{
+    return (struct mr_word){
+        .what = MR_WORD_SWAP, .at = offsetof(struct mr_part, owner), .compare = compare, .value = value};
+}
+
+static struct mr_word give_back(const struct mr_taker *t)
+{
+    if (t->gives_lent)
+        return store(offsetof(struct mr_part, holders) + MR_PART_BORROWER, sizeof(uint32_t), 0);
+    return t->gives_alone ? swap(t->number, 0) : store(mr_part_slot(t->slot), 1, 0);
 }
 
 struct mr_word mr_taker_word(const struct mr_taker *t, enum mr_taker_step step, uint64_t *result)
 {
     struct mr_word w = {.what = MR_WORD_LOOK};
 
-    if (step == MR_STEP_LOOK && (t->hints || t->unhints))
-        w = (struct mr_word){.what = MR_WORD_STORE, .at = offsetof(struct mr_part, wanted), .value = !t->unhints};
-    else if (step != MR_STEP_LOOK)
-        w = change(t, step == MR_STEP_GIVE ? t->gives_alone : t->alone, step == MR_STEP_GIVE);
+    if (step == MR_STEP_GIVE)
+        w = give_back(t);
+    else if (step == MR_STEP_TAKE)
+        w = t->alone ? swap(0, t->number) : store(mr_part_slot(t->slot), 1, 1);
+    else if (t->hints || t->unhints)
+        w = store(offsetof(struct mr_part, wanted), 1, !t->unhints);
     if (step != MR_STEP_GIVE)
         w.look = t->alone ? mr_part_bytes(t->slots) : sizeof(struct mr_part); /* who shares minds nobody's slot */
     w.result = w.look || w.what == MR_WORD_SWAP ? result : NULL;

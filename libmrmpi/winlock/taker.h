@@ -19,12 +19,13 @@ enum mr_taker_state { MR_TAKER_IDLE, MR_TAKER_WANTS, MR_TAKER_HOLDS };
 struct mr_taker {
     enum mr_taker_state state;
     bool alone;          /* as it wants or holds it */
+    bool lent;           /* it holds it since the process there has lent it (part.h) */
     uint64_t number;     /* as owner; not 0 */
     uint32_t slot;
     uint32_t slots;      /* that there are, as far as it knows */
     bool taking;         /* a change or a look is under way */
     bool give, giving;   /* what is ours there is to be taken back, ... */
-    bool gives_alone;    /* ... which is the owner, or the slot; that is under way */
+    bool gives_alone, gives_lent; /* ... which is the owner, or the slot, or what was lent; that is under way */
     bool lost, clearing; /* an outcome is not known; the process there has been asked to clear it */
     bool looks;          /* it was not free at the last attempt: looks until it is, and disturbs nobody */
     uint8_t keeps;       /* it is the owner, and looks so many times more whether it is alone */
@@ -45,7 +46,9 @@ void mr_taker_init(struct mr_taker *t, uint64_t number, uint32_t slot, uint32_t 
 /* It may be asked to take the lock: nothing is unknown. */
 bool mr_taker_is_sound(const struct mr_taker *t);
 void mr_taker_begin(struct mr_taker *t, bool alone); /* idle */
+void mr_taker_borrow(struct mr_taker *t);            /* idle: the process there has lent it, to be alone */
 void mr_taker_give(struct mr_taker *t);              /* it holds it */
+void mr_taker_return(struct mr_taker *t); /* what was lent, by another way than a word */
 /* It wants it no more, since no word can be changed; nothing of it is being taken. */
 void mr_taker_stop(struct mr_taker *t);
 enum mr_taker_step mr_taker_next(const struct mr_taker *t);

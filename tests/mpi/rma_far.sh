@@ -56,7 +56,7 @@ computes() { # MOST_US RANKS EPOCHS FLAVOR: the target is alone on its host
   [ $rc = 0 ] && awk -v most="$1" '/^[0-9]* epochs, the longest/ && $5 < most {ok = 1} END {exit !ok}' "$tmp/out"
 }
 
-# The target looks at its memory each millisecond. Reads of memory that it has attached are answered only then by the
+# The first epoch is not counted: it finds out that nobody answers. The target looks at its memory each millisecond. Reads of memory that it has attached are answered only then by the
 # simulator, with or without locks.
 ok "the target computes: no epoch of the only origin takes 25 us" computes 25 2 40 0
 ok "nor in a window of the program's memory" computes 25 2 40 1
