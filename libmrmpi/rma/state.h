@@ -11,6 +11,7 @@
 #define MRMPI_RMA_STATE_H
 
 #include "libmrmpi/rma/rma.h"
+#include "libmrmpi/share/share.h"
 #include "libmrmpi/vc/vc.h"
 #include "libmrmpi/vc/writer.h"
 #include "libmrmpi/winlock/far.h"
@@ -90,7 +91,7 @@ struct mr_win_state {
     struct mr_win_state *next;    /* in the table of windows */
     struct mr_win_target *target; /* [comm->size] */
     struct mr_rma_peer *peers;
-    struct mr_node_memory *memory; /* NULL: none is shared */
+    struct mr_share *memory;       /* NULL: none is shared */
     void *own;                     /* memory that MPI allocated for this process alone */
     struct mr_win_region *region;  /* sorted; that do not overlap */
     size_t num_regions, room;

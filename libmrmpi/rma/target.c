@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "libmrmpi/core/datatype.h"
-#include "libmrmpi/rma/memory.h"
+#include "libmrmpi/rma/internal.h"
 
 /* ---- where it is ------------------------------------------------------------------------------------------------- */
 
@@ -58,9 +58,11 @@ enum mr_err mr_rma_apply(struct mr_rma_mutex *g, char *mem, const struct mr_piec
 
     if (!scratch)
         return mr_fail(MR_ERR_NO_MEM, "no memory to accumulate %zu bytes with", p->bytes);
-    mr_rma_mutex_take(g);
+    if (g)
+        mr_share_take(&g->holder);
     mr_pieces_apply(mem, p->piece, p->num, p->bytes, op, basic, in, old, scratch);
-    mr_rma_mutex_give(g);
+    if (g)
+        mr_share_give(&g->holder);
     return MR_SUCCESS;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Windows: made and ended together, memory attached; and what comes up from below for them. */
-#include "libmrmpi/rma/memory.h"
 #include "libmrmpi/rma/way.h"
 
 #include <stdlib.h>
@@ -144,7 +143,7 @@ void mr_win_put(struct mr_win *w)
         for (size_t i = 0; i < s->num_regions; i++)
             mr_attached_withdraw(&s->region[i], false);
         free_peers(s);
-        mr_node_memory_drop(s->memory);
+        mr_share_drop(s->memory);
         if (s->own)
             munmap(s->own, w->size);
         if (s->access)
@@ -244,6 +243,28 @@ static bool shares_memory(const struct mr_win *w, const struct part_told *all)
     return w->flavor == MR_WIN_SHARED && w->comm->size > 1;
 }
 
+/* Before each part is its mutex, with a slot of its lock for each rank of the window. */
+static enum mr_err share_memory(struct mr_win *w)
+{
+    struct mr_share_part *part = calloc((size_t)w->comm->size, sizeof(*part));
+    enum mr_err err = MR_ERR_NO_MEM;
+
+    for (int i = 0; part && i < w->comm->size; i++)
+        part[i].size = w->in->target[i].size;
+    if (part)
+        err = mr_share_make(w->comm, sizeof(struct mr_rma_mutex) + (size_t)w->comm->size,
+                            w->flavor == MR_WIN_ALLOCATE || w->hints.noncontiguous, part, &w->in->memory);
+    for (int i = 0; !err && i < w->comm->size; i++)
+        if (part[i].at) {
+            w->in->target[i].mutex = part[i].head;
+            w->in->target[i].local = part[i].at;
+        }
+    free(part);
+    if (!err)
+        w->base = w->in->target[w->comm->rank].local;
+    return err;
+}
+
 /*
  * Memory that MPI allocates. Where a node's ranks cannot share it a window is made all the same, unless it is there to
  * be shared.
@@ -255,7 +276,7 @@ static enum mr_err allocate(struct mr_win *w, const struct part_told *all)
     if (w->flavor != MR_WIN_ALLOCATE && w->flavor != MR_WIN_SHARED)
         return MR_SUCCESS;
     if (shares_memory(w, all)) {
-        err = mr_node_memory_make(w, w->flavor == MR_WIN_ALLOCATE || w->hints.noncontiguous);
+        err = share_memory(w);
         if (err != MR_ERR_RMA_SHARED || w->flavor == MR_WIN_SHARED)
             return err;
     }

@@ -87,8 +87,9 @@ calls_down() { # each room of libmrmpi includes headers of rooms below it only; 
   done <<'ROOMS'
 api init rma comm core coll schedule derived pt2pt request vc view peer include fabric memory verbs
 init rma comm coll schedule core derived pt2pt vc view
-rma winlock comm coll schedule pieces core pt2pt request vc channel
+rma winlock share comm coll schedule pieces core pt2pt request vc channel
 winlock progress vc channel
+share comm coll schedule core
 comm coll schedule core pt2pt
 coll core schedule node pt2pt
 schedule core pt2pt
