@@ -32,6 +32,7 @@ struct mr_load {
 #define MR_SCHED_FAR     (200u * MR_SCHED_NS) /* what a packet takes between the sockets of a host, about */
 #define MR_SCHED_PACKET  512u  /* what a packet costs, whatever its length, in bytes of a long one */
 #define MR_SCHED_LONG    3072u /* of a packet that takes so much longer over a slow rail that the time is asked for */
+#define MR_SCHED_BOUND   3u    /* packets in a row that took the processor longer than the heaviest: it is the slower */
 
 struct mr_sched {
     unsigned next;  /* whose turn it is, among equals */
@@ -39,10 +40,16 @@ struct mr_sched {
                        not of even ones that take turns */
     bool answers;   /* MR_TURN_FAIR: the next packet follows one that has come, and not another one that has gone */
     bool uneven;    /* not all weights are the same by the ports' rates, or some adapters are far */
-    unsigned run;   /* MR_TURN_FAIR, uneven: what has gone since the time was told, in bytes */
+    /* MR_TURN_FAIR, uneven: of what has gone since the time was told */
+    unsigned run;      /* its bytes, */
+    unsigned packets;  /* how many, */
+    uint64_t sent;     /* and what the heaviest takes for them, in units of time; */
+    uint64_t told;     /* when that was */
+    bool again;        /* the time is to be told for the next packet, too: what one takes */
+    unsigned bound;    /* packets in a row that took the processor longer: up to MR_SCHED_BOUND */
     unsigned plans; /* made since all subchannels had a part */
     uint64_t now;   /* MR_TURN_FAIR, MR_TURN_WEIGHTED: what the one that was taken last had carried before */
-    uint64_t clock; /* the time, as last told, and what packets have taken since, at least */
+    uint64_t clock; /* the time, as last told, and what packets have taken since, at least as far as that is known */
     uint32_t kib_time; /* what the heaviest takes for 1024 bytes, by its port's rate: in units of time */
     uint32_t even;  /* MR_TURN_FAIR, not uneven: set of those that are up and not excluded; else nothing */
     uint64_t *due;  /* what each has carried, in bytes of the heaviest: less goes first. The owner's, one for each */
@@ -62,15 +69,23 @@ static inline uint32_t mr_sched_kib_time(uint32_t mbps)
     return 1024u * 8u * 1000u * MR_SCHED_NS / (mbps ? mbps : 1);
 }
 
+/* The processor, which copies what it sends, takes longer than the heaviest: nothing waits there. */
+static inline bool mr_sched_is_bound(const struct mr_sched *s)
+{
+    return s->bound == MR_SCHED_BOUND;
+}
+
 /*
  * Is the time to be told before the next pick? Not for each: looking at a clock takes as long as posting a message
- * does.
+ * does. Seldom where nothing waits, whatever the length, and then for two packets in a row, to see whether that is so.
  */
 static inline bool mr_sched_wants_time(const struct mr_policy *p, const struct mr_sched *s, unsigned n, uint64_t len)
 {
     return n > 1 && ((p->kind->turn == MR_TURN_SOONEST && s->used >= MR_SCHED_QUANTUM) ||
                      (p->kind->turn == MR_TURN_FAIR && s->uneven &&
-                      (len < MR_SCHED_LONG ? s->run >= MR_SCHED_SELDOM : s->answers || s->run >= MR_SCHED_QUANTUM)));
+                      (s->again || (len < MR_SCHED_LONG || mr_sched_is_bound(s)
+                                        ? s->run >= MR_SCHED_SELDOM
+                                        : s->answers || s->run >= MR_SCHED_QUANTUM))));
 }
 
 void mr_sched_tell_time(struct mr_sched *s, uint64_t ns);

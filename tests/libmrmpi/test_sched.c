@@ -521,6 +521,47 @@ START_TEST(not_alone_the_slow_one_has_its_share)
 }
 END_TEST
 
+/*
+ * Windows of packets that the processor copies first, which takes longer than the fast port: none goes over the slow
+ * one, and the time is hardly asked for. When copies are over, the slow one has its share again.
+ */
+START_TEST(copies_that_are_slower_than_the_fast_one)
+{
+    static const unsigned lengths[] = { 1500, 2048, 4096, 8192 };
+
+    for (unsigned k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+        uint64_t until[2] = { 0 }, due[2] = { 0 }, ns = 1000, copy = 50 + lengths[k] / 12;
+        unsigned carried[2] = { 0 }, asked = 0, learned;
+        struct mr_load load[2];
+        struct mr_sched s = ports(load, until, 2, true);
+
+        s.due = due;
+        s.uneven = true;
+        for (unsigned i = 0; i < 32000; i++, ns += i % 16 ? copy : 2000) {
+            bool wants = mr_sched_wants_time(&fair, &s, 2, lengths[k]);
+
+            if (i == 1600)
+                learned = carried[1];
+            s.answers = !(i % 16);
+            if (wants)
+                mr_sched_tell_time(&s, ns);
+            asked += wants;
+            carried[take(&s, load, 2, lengths[k])]++;
+        }
+        ck_assert_uint_eq(carried[1], learned);
+        ck_assert_uint_lt(asked, 32000 / 6);
+        carried[0] = carried[1] = 0;
+        for (unsigned i = 0; i < 1000; i++, ns += lengths[k] / 100) {
+            s.answers = false;
+            if (mr_sched_wants_time(&fair, &s, 2, lengths[k]))
+                mr_sched_tell_time(&s, ns);
+            carried[take(&s, load, 2, lengths[k])]++;
+        }
+        ck_assert_uint_gt(carried[1], 150);
+    }
+}
+END_TEST
+
 /* The fast one has no room: a packet waits for it, but not when it carries nothing. */
 START_TEST(a_burst_waits_for_the_fast_one)
 {
@@ -917,6 +958,7 @@ int main(void)
     tcase_add_test(t, alone_it_goes_over_the_fast_one);
     tcase_add_test(t, alone_it_takes_both_that_are_alike);
     tcase_add_test(t, not_alone_the_slow_one_has_its_share);
+    tcase_add_test(t, copies_that_are_slower_than_the_fast_one);
     tcase_add_test(t, a_burst_waits_for_the_fast_one);
     tcase_add_test(t, ports_that_another_uses);
     tcase_add_test(t, a_far_one_helps_in_bursts);
