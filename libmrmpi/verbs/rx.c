@@ -22,6 +22,7 @@
 
 #define REPOST_BATCH 16 /* of all rails together, */
 #define REPOST_LEAST 4  /* and at least of each */
+#define STREAM       2  /* batches of all rails that one has to post: what comes is a stream */
 
 /* Of a queue's buffers at most so many in 16 are lent. */
 static const unsigned lent_most[] = {[MR_LENT_UNTIL_TURN] = 8, [MR_LENT_UNTIL_RECEIVED] = 4};
@@ -39,6 +40,7 @@ struct mr_rx {
     struct ibv_srq *srq; /* where buffers are posted: here, or to the queue pair */
     struct ibv_qp *qp;
     unsigned depth, batch;
+    unsigned stream; /* as many that wait to be posted are posted whatever else there is to do */
     unsigned char *slab;
     size_t stride; /* from one buffer to the next */
     struct ibv_mr *mr;
@@ -114,12 +116,13 @@ static void repost_later(struct mr_rx *rx)
 }
 
 /*
- * A batch waits until there is time (mr_rx_repost). With a second one behind it packets come as a stream: nobody waits
- * for an answer to each, and the first is posted.
+ * A batch waits until there is time (mr_rx_repost). With as many as STREAM of one rail's packets come as a stream, as
+ * far as anybody can tell: nobody waits for an answer to each, and the first batch is posted. No sooner with several
+ * rails: a window of 16 messages over one of them ends before.
  */
 static __attribute__((noinline)) void repost_soon(struct mr_rx *rx)
 {
-    if (rx->num_returned >= 2 * rx->batch && !rx->over)
+    if (rx->num_returned >= rx->stream && !rx->over)
         rx_post_returned(rx, rx->batch);
     else
         repost_later(rx);
@@ -150,7 +153,7 @@ void mr_rx_repost(void)
 void mr_rx_repost_streams(void)
 {
     for (struct mr_rx *rx = mr_verbs.rx_due; rx; rx = rx->next_due)
-        if (rx->num_returned >= 2 * rx->batch && has_batch(rx))
+        if (rx->num_returned >= rx->stream && has_batch(rx))
             rx_post_returned(rx, rx->batch);
 }
 
@@ -274,23 +277,25 @@ static void rx_fill(struct mr_rx *rx, size_t stride, bool datagrams)
  * A stream that goes over all rails fills their batches at the same time: all would be posted again in one go, while
  * the next messages, or what waits for an answer, wait.
  */
-static unsigned batch_of(unsigned depth)
+static void set_batch(struct mr_rx *rx)
 {
     unsigned batch = mr_verbs.num_rails ? REPOST_BATCH / mr_verbs.num_rails : REPOST_BATCH;
+    unsigned most = rx->depth / 4 + 1;
 
     if (batch < REPOST_LEAST)
         batch = REPOST_LEAST;
-    return depth / 4 < batch ? depth / 4 + 1 : batch;
+    rx->batch = most < batch ? most : batch;
+    rx->stream = STREAM * (most < REPOST_BATCH ? most : REPOST_BATCH);
 }
 
 void mr_rx_rails_changed(struct mr_rx *rx)
 {
-    rx->batch = batch_of(rx->depth);
+    set_batch(rx);
 }
 
 static int rx_make(struct mr_rx *rx, size_t stride, bool datagrams)
 {
-    rx->batch = batch_of(rx->depth);
+    set_batch(rx);
     rx->stride = stride;
     rx->bufs = calloc(rx->depth, sizeof *rx->bufs);
     rx->slab = aligned_alloc(4096, (rx->depth * stride + 4095) & ~(size_t)4095);
