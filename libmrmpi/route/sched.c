@@ -242,7 +242,7 @@ static void add_to_run(struct mr_sched *s, const struct mr_load *l, uint64_t len
     s->clock += mr_sched_is_bound(s) && time > PACKET_TIME ? time : PACKET_TIME;
     s->sent += time;
     s->packets++;
-    if (s->run < MR_SCHED_SELDOM)
+    if (s->run < MR_SCHED_RARELY)
         s->run += (unsigned)(len < MR_SCHED_QUANTUM ? len : MR_SCHED_QUANTUM) + MR_SCHED_PACKET;
 }
 

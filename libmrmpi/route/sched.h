@@ -29,6 +29,7 @@ struct mr_load {
 #define MR_SCHED_NS      16u   /* units of time in a nanosecond */
 #define MR_SCHED_QUANTUM 4096u /* what goes over the same subchannel before the next is sought, if there is hurry */
 #define MR_SCHED_SELDOM  65536u /* the same of short packets over unequal rails: they take the processor's time */
+#define MR_SCHED_RARELY  (4 * MR_SCHED_SELDOM) /* of all packets, where the processor is slower than the heaviest */
 #define MR_SCHED_FAR     (200u * MR_SCHED_NS) /* what a packet takes between the sockets of a host, about */
 #define MR_SCHED_PACKET  512u  /* what a packet costs, whatever its length, in bytes of a long one */
 #define MR_SCHED_LONG    3072u /* of a packet that takes so much longer over a slow rail that the time is asked for */
@@ -83,9 +84,9 @@ static inline bool mr_sched_wants_time(const struct mr_policy *p, const struct m
 {
     return n > 1 && ((p->kind->turn == MR_TURN_SOONEST && s->used >= MR_SCHED_QUANTUM) ||
                      (p->kind->turn == MR_TURN_FAIR && s->uneven &&
-                      (s->again || (len < MR_SCHED_LONG || mr_sched_is_bound(s)
-                                        ? s->run >= MR_SCHED_SELDOM
-                                        : s->answers || s->run >= MR_SCHED_QUANTUM))));
+                      (s->again || (mr_sched_is_bound(s)  ? s->run >= MR_SCHED_RARELY
+                                    : len < MR_SCHED_LONG ? s->run >= MR_SCHED_SELDOM
+                                                          : s->answers || s->run >= MR_SCHED_QUANTUM))));
 }
 
 void mr_sched_tell_time(struct mr_sched *s, uint64_t ns);
