@@ -45,80 +45,63 @@ static bool is_worth(struct mr_burst *b, uint64_t bytes, const void *buf, size_t
            bytes * b->copied_ns >= (uint64_t)MR_BURST_REGISTER_NS * b->devices * b->copied;
 }
 
+/* There may be one more that is registered. A look at the clock takes as long as copying 256 bytes. */
+static bool is_time(struct mr_burst *owner, struct mr_burst_buffers *b)
+{
+    uint64_t now;
+
+    if (b->skip) {
+        b->skip--;
+        return false;
+    }
+    now = owner->clock_ns();
+    if (now >= b->next_ns)
+        return true;
+    b->skip = b->next_ns - now > MR_BURST_SOON_NS ? MR_BURST_SKIP - 1 : 1;
+    return false;
+}
+
 /* NEW: it is to be registered now. */
 static enum buffer find(struct mr_burst *owner, struct mr_burst_buffers *b, const void *buf, size_t len, unsigned pace)
 {
     unsigned at;
     uint32_t bytes = count(b, buf, len, &at);
-    uint64_t now;
 
     if (b->of[at].registered)
         return KNOWN;
     if (!is_worth(owner, bytes, buf, len))
         return UNKNOWN;
-    now = owner->clock_ns();
-    if (now < b->next_ns)
+    if (!is_time(owner, b))
         return UNKNOWN;
-    b->next_ns = now + (uint64_t)pace * owner->devices;
+    b->next_ns = owner->clock_ns() + (uint64_t)pace * owner->devices;
     b->of[at].registered = true;
     return NEW;
 }
 
 /* ---- the better way ---------------------------------------------------------------------------------------------- */
 
-static void sent_eagerly(struct mr_burst *b)
+/* What 1024 bytes take. */
+static uint64_t copy_ps(const struct mr_burst *b)
 {
-    uint64_t copies_ns = b->copied_ns * MR_BURST_TIMED / b->copied;
-
-    b->bound = b->took_ns[false] <= 2 * copies_ns; /* a receiver that is behind copies them twice */
-    if (!b->bound || b->ready < b->seen / 8 || b->exchanges)
-        return;
-    if (b->wait) {
-        b->wait--;
-        return;
-    }
-    b->reads = true;
-    b->trials = 0;
-    b->least_ns = UINT64_MAX;
+    return b->copied_ns * 1024000 / b->copied;
 }
 
-static void read_instead(struct mr_burst *b)
+/* Copies are what eager messages wait for, as far as is known. */
+static bool is_bound(const struct mr_burst *b)
 {
-    uint64_t took = b->took_ns[true];
+    const struct mr_trial_class *c = b->trials.now;
 
-    if (took > b->took_ns[false] - b->took_ns[false] / 16) {
-        b->waits = b->waits ? b->waits * 2 : 1;
-        if (b->waits > MR_BURST_TRIALS)
-            b->waits = MR_BURST_TRIALS;
-        b->wait = b->waits;
-        b->reads = false;
-        return;
-    }
-    b->waits = 0;
-    if (took < b->least_ns)
-        b->least_ns = took;
-    if (++b->trials >= MR_BURST_TRIALS || took > b->least_ns + b->least_ns / 4)
-        b->reads = false; /* to see what that takes now */
+    return c && (c->ps[false] ? c->ps[false] <= MR_TRIAL_COPIES * copy_ps(b) : c->second);
 }
 
 static void look(struct mr_burst *b)
 {
-    uint64_t now_ns = b->clock_ns();
-    bool timed = b->settled, reads = b->reads;
+    bool few = b->ready < b->seen / 8;
 
     b->exchanges = b->arrived > b->seen / 8;
-    if (timed) {
-        b->took_ns[reads] = now_ns - b->began_ns;
-        if (reads && b->exchanges)
-            b->reads = false;
-        else if (reads)
-            read_instead(b);
-        else
-            sent_eagerly(b);
-    }
-    b->settled = !timed || reads == b->reads;
-    b->began_ns = now_ns;
-    b->look_at = b->sent_bytes + (b->settled ? MR_BURST_TIMED : MR_BURST_SETTLED);
+    if (b->trials.second && few)
+        mr_trial_spoil(&b->trials);
+    mr_trial_look(&b->trials, b->clock_ns(), !few, b->exchanges, copy_ps(b));
     b->seen = b->ready = b->arrived = 0;
 }
 
@@ -131,12 +114,13 @@ static void next_burst(struct mr_burst *b)
     b->most_before = b->most;
     b->most = 0;
     b->asked = false; /* its send is complete */
+    b->begins = true;
 }
 
 /* New buffers are offered whatever is better, so that it can be tried with all; but not where both sides send. */
 static bool is_offered(struct mr_burst *b, enum buffer is)
 {
-    if (!b->bound)
+    if (!is_bound(b))
         return false;
     if (b->rest) {
         b->rest--;
@@ -145,7 +129,7 @@ static bool is_offered(struct mr_burst *b, enum buffer is)
     if (!b->trusted && b->asked)
         return false;
     b->ready++;
-    if (!b->reads && ((is == KNOWN && b->trusted) || b->exchanges || b->arrived > b->seen / 8))
+    if (!b->trials.second && ((is == KNOWN && b->trusted) || b->exchanges || b->arrived > b->seen / 8))
         return false;
     b->asked = true;
     return true;
@@ -165,7 +149,7 @@ static bool is_deep(const struct mr_burst *b)
 
 enum mr_burst_way mr_burst_join(struct mr_burst *b, const void *buf, size_t len, bool can_offer)
 {
-    enum buffer is = find(b, &b->sent, buf, len, b->reads && b->trials ? MR_BURST_FAST_NS : MR_BURST_PACE_NS);
+    enum buffer is = find(b, &b->sent, buf, len, mr_trial_pays(&b->trials) ? MR_BURST_FAST_NS : MR_BURST_PACE_NS);
     enum mr_burst_way eagerly;
 
     if (!b->open++)
@@ -177,9 +161,11 @@ enum mr_burst_way mr_burst_join(struct mr_burst *b, const void *buf, size_t len,
     if (!can_offer || !has_had(b, MR_BURST_BYTES))
         return eagerly;
     sample(b, buf, len); /* before the first look there are all of them */
-    if (b->sent_bytes >= b->look_at)
+    if (is == NEW)
+        mr_trial_spoil(&b->trials);
+    if (mr_trial_sent(&b->trials, len, b->most > b->most_before ? b->most : b->most_before, b->begins))
         look(b);
-    b->sent_bytes += len;
+    b->begins = false;
     b->seen++;
     return is != UNKNOWN && is_offered(b, is) ? MR_BURST_OFFER : eagerly;
 }
@@ -207,6 +193,7 @@ void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)
 bool mr_burst_offered(struct mr_burst *b, const void *buf, size_t len)
 {
     b->arrived++;
+    b->filled.skip = 0; /* one that is refused is the last for a while */
     return find(b, &b->filled, buf, len, MR_BURST_FAST_NS) != UNKNOWN;
 }
 
@@ -216,7 +203,10 @@ void mr_burst_taken(struct mr_burst *b, bool read)
     b->asked = false;
     if (read) {
         b->rests = MR_BURST_REST;
-    } else if (!b->rest) {
+        return;
+    }
+    mr_trial_spoil(&b->trials);
+    if (!b->rest) {
         b->rest = b->rests < MR_BURST_REST ? MR_BURST_REST : b->rests;
         b->rests = b->rest < MR_BURST_RESTS ? b->rest * 2 : b->rest;
     }

@@ -9,9 +9,8 @@
  * Where the wire holds a burst up, or a share of it, and not the copies, that cannot be faster. So a few copies are
  * timed, and nothing is offered while eager messages take longer than those. Where it may be faster that depends on who
  * else is on the wire: a window that is read waits for its round trips, copies fill the queues of the adapter
- * meanwhile. So both ways are tried, and timed over MR_BURST_TIMED bytes; the better one is kept, and the other tried
- * again when the times change, and now and then. While such messages come the other way, too, they go eagerly: two that
- * try at the same time measure each other.
+ * meanwhile. So both ways are tried, for each class of loads (trial.h). While such messages come the other way, too,
+ * they go eagerly: two that try at the same time measure each other.
  *
  * Both sides register their memory for it, which takes as long for each device as copying MR_BURST_WORTH bytes, or more
  * if a few copies that are timed are found to be faster. So only a buffer that has been copied that much is offered, or
@@ -29,6 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/choice/trial.h"
+
 #define MR_BURST_LEAST   4096u        /* a shorter message is copied in less than what its offer costs */
 #define MR_BURST_BYTES   (64u << 10)  /* copied, by both sides, in three round trips */
 #define MR_BURST_LEND_AT (24u << 10)  /* copied in a round trip, which is what a send from its buffer takes */
@@ -40,14 +41,14 @@
 #define MR_BURST_COPY_MBPS 12500u     /* at which those are copied */
 #define MR_BURST_PACE_NS 1000000u     /* from one registration to the next, for each device, */
 #define MR_BURST_FAST_NS 100000u      /* and once it is known what they are good for */
-#define MR_BURST_SETTLED (2u << 20)   /* after a change of ways the queues are full, or empty, again; */
-#define MR_BURST_TIMED   (2u << 20)   /* then so many bytes are timed */
+#define MR_BURST_SKIP    16u          /* messages between two looks at the clock whether it is time, */
+#define MR_BURST_SOON_NS 20000u       /* or fewer if it will be so soon */
 #define MR_BURST_SAMPLES 8u           /* copies that are timed */
-#define MR_BURST_TRIALS  128u         /* of those times, at most, until the other way is tried again */
 #define MR_BURST_BUFFERS 1024u        /* that are remembered, of each side */
 
 struct mr_burst_buffers {
     uint64_t next_ns; /* when there may be one more that is registered */
+    unsigned skip;    /* messages until the clock is looked at for that */
     struct {
         uintptr_t page;
         uint32_t bytes; /* copied from there, or into there */
@@ -66,18 +67,14 @@ struct mr_burst {
     unsigned rest, rests; /* messages that go eagerly still; as many when the next one is refused */
     struct mr_burst_buffers sent, filled;
 
-    bool reads, settled;  /* the way that is taken; it is being timed */
-    bool exchanges;       /* messages came the other way, too, before the last look */
-    uint64_t sent_bytes, look_at; /* of messages that are late in their burst; when to look at the clock */
-    uint64_t began_ns, took_ns[2], least_ns; /* took: eagerly, read; least: since it is read */
-    unsigned seen, ready; /* messages since the last look, and those of them that can be read; */
-    unsigned arrived;     /* of others, meanwhile */
-    unsigned trials;      /* times that reading was better, since it is done */
-    unsigned wait, waits; /* times until it is tried again; as many when it is not better then */
+    struct mr_trials trials; /* eagerly, or read */
+    bool begins;             /* no message of this burst has counted there yet */
+    bool exchanges;          /* messages came the other way, too, before the last look */
+    unsigned seen, ready;    /* messages since the last look, and those of them that can be read; */
+    unsigned arrived;        /* of others, meanwhile */
     uint64_t copied_ns;   /* what MR_BURST_SAMPLES copies of messages took, */
     size_t copied;        /* and their bytes */
     unsigned samples;
-    bool bound;           /* eager messages took about as long as a processor copies them */
 };
 
 /* How a message goes. */

@@ -7,10 +7,10 @@ FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/vc/vc.c libmrmpi/vc/reor
     $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/match/*.c) $(wildcard libmrmpi/choice/*.c) $(wildcard libmrmpi/pt2pt/*.c) $(wildcard libmrmpi/rndv/*.c) $(wildcard libmrmpi/request/*.c) $(wildcard libmrmpi/progress/*.c) $(wildcard libmrmpi/derived/*.c)
 
 TESTPROGS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt \
-    tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch tests/libmrmpi/test_exchange tests/libmrmpi/test_answers tests/libmrmpi/test_burst tests/libmrmpi/test_way tests/libmrmpi/test_claim \
+    tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch tests/libmrmpi/test_exchange tests/libmrmpi/test_answers tests/libmrmpi/test_burst tests/libmrmpi/test_trial tests/libmrmpi/test_way tests/libmrmpi/test_claim \
     tests/libmrmpi/test_reserve tests/libmrmpi/test_shm_sleep
 UNIT_TESTS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt \
-    tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch tests/libmrmpi/test_exchange tests/libmrmpi/test_answers tests/libmrmpi/test_burst tests/libmrmpi/test_way tests/libmrmpi/test_claim \
+    tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch tests/libmrmpi/test_exchange tests/libmrmpi/test_answers tests/libmrmpi/test_burst tests/libmrmpi/test_trial tests/libmrmpi/test_way tests/libmrmpi/test_claim \
     tests/libmrmpi/test_reserve tests/libmrmpi/test_shm_sleep
 tests/libmrmpi/test_match_SRCS := tests/libmrmpi/test_match.c libmrmpi/match/match.c
 tests/libmrmpi/test_match_PKGS := check
@@ -22,8 +22,10 @@ tests/libmrmpi/test_exchange_SRCS := tests/libmrmpi/test_exchange.c
 tests/libmrmpi/test_exchange_PKGS := check
 tests/libmrmpi/test_answers_SRCS := tests/libmrmpi/test_answers.c
 tests/libmrmpi/test_answers_PKGS := check
-tests/libmrmpi/test_burst_SRCS := tests/libmrmpi/test_burst.c libmrmpi/choice/burst.c
+tests/libmrmpi/test_burst_SRCS := tests/libmrmpi/test_burst.c libmrmpi/choice/burst.c libmrmpi/choice/trial.c
 tests/libmrmpi/test_burst_PKGS := check
+tests/libmrmpi/test_trial_SRCS := tests/libmrmpi/test_trial.c libmrmpi/choice/trial.c
+tests/libmrmpi/test_trial_PKGS := check
 tests/libmrmpi/test_way_SRCS := tests/libmrmpi/test_way.c libmrmpi/choice/way.c
 tests/libmrmpi/test_way_PKGS := check
 tests/libmrmpi/test_claim_SRCS := tests/libmrmpi/test_claim.c

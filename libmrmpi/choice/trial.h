@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Trials: which of two ways is the faster one for a stream of messages, as seen while they are sent. What is faster
+ * depends on how long messages are and how many bytes are under way at a time, so each class of loads has an answer of
+ * its own. A class that has none begins with that of a lesser one, or with the first way.
+ *
+ * A sample is the time for 1024 bytes, over MR_TRIAL_BYTES or two windows, from the beginning of a burst where bursts
+ * end. Of each way the lesser one of the last two counts, since time is only ever added: a registration, here or at
+ * the peer, decides nothing. The other way is tried for two samples, after what is under way has changed over: after
+ * MR_TRIAL_RUN samples at first, then twice as many each time that it was not better, and soon where times grow by a
+ * quarter. A trial in which the peer did not go along says nothing. Nor does one that ends with its load.
+ *
+ * Pure: no messages, and the clock is given.
+ */
+#ifndef MRMPI_TRIAL_H
+#define MRMPI_TRIAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MR_TRIAL_BYTES    (256u << 10)
+#define MR_TRIAL_RUN      4u
+#define MR_TRIAL_RUN_MOST 256u
+#define MR_TRIAL_COPIES   2u           /* a receiver that is behind copies messages twice */
+#define MR_TRIAL_LENGTHS  3u           /* means: less than 6 KiB, than 12 KiB, more */
+#define MR_TRIAL_DEPTHS   4u           /* under way: less than MR_TRIAL_SHALLOW, than 2 and 4 times as much, more */
+#define MR_TRIAL_SHALLOW  (48u << 10)  /* less hides no round trip: there the second way is tried late */
+
+struct mr_trial_class {
+    uint32_t ps[2], last[2]; /* for 1024 bytes: the lesser of the last two, the last; 0: not known */
+    uint32_t least;          /* of the samples since it was chosen */
+    bool known, second;      /* there is an answer; the second way is the better one */
+    uint16_t left, run;      /* samples until the other way is tried; as many after that, if it is not better */
+};
+
+struct mr_trials {
+    struct mr_trial_class class[MR_TRIAL_LENGTHS][MR_TRIAL_DEPTHS];
+    struct mr_trial_class *now; /* NULL: no message yet */
+    bool second;      /* the way that is taken */
+    bool settled;     /* it is being timed */
+    bool refused;     /* the peer did not go along, or time went elsewhere, since the last look */
+    unsigned samples; /* of the trial that is going on */
+    uint32_t mean;    /* of lengths */
+    uint64_t most;    /* under way at a time */
+    uint64_t bytes, since_ns; /* of the sample */
+};
+
+/*
+ * A message of len bytes is sent, of a burst that has up to most bytes under way; begins: it is the first of its burst.
+ * True: mr_trial_look.
+ */
+bool mr_trial_sent(struct mr_trials *t, size_t len, uint64_t most, bool begins);
+/*
+ * may: the second way can be tried. must_not: it has to be left. copy_ps: what a processor takes to copy 1024 bytes, as
+ * both ends do the first way, and not the second. Where that takes more than MR_TRIAL_COPIES of it there is nothing to
+ * gain.
+ */
+void mr_trial_look(struct mr_trials *t, uint64_t now_ns, bool may, bool must_not, uint64_t copy_ps);
+/* The sample under way says nothing. */
+static inline void mr_trial_spoil(struct mr_trials *t)
+{
+    t->refused = true;
+}
+/* The second way is known to be the better one. */
+static inline bool mr_trial_pays(const struct mr_trials *t)
+{
+    return t->second && t->now->known && t->now->second && t->now->ps[true];
+}
+
+#endif
