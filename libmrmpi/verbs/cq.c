@@ -3,7 +3,8 @@
  * Completions: taken in batches and handed to whoever posted the work. The rails are looked at in turn, and the first
  * that has something ends the look: what was found should be acted on before an idle queue is asked again. The next
  * look begins there, for a streak of completions: often all that goes on goes on over one rail. While the others,
- * looked at after a streak, have nothing, each streak is twice as long as the last one.
+ * looked at after a streak, have nothing, each streak is twice as long as the last one. Where packets
+ * take the rails by turns it begins at the one after it: an empty queue is asked for nothing, for each packet.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -127,10 +128,24 @@ static inline int handle(struct mr_rail *rail, struct ibv_wc wc[], int n)
     mr_verbs.streak_left -= n;
     if (mr_verbs.streak_left <= 0) {
         begin_streak(rail, 2 * mr_verbs.streak);
-        if (mr_verbs.polled) /* none: a datagram was the occasion to learn that all devices are lost */
-            mr_verbs.polled = mr_verbs.polled->next_polled;
+        if (mr_verbs.polled == rail) /* else they take turns, or it has been lost */
+            mr_verbs.polled = rail->next_polled;
     }
     return n;
+}
+
+/* A rail had something, the first that was looked at or another one. */
+static __attribute__((noinline)) void follow_turns(const struct mr_rail *rail, bool at_once)
+{
+    bool foreseen = mr_verbs.turns == MR_POLL_TURNS;
+
+    if (at_once != foreseen)
+        mr_verbs.turns = 0;
+    else if (!foreseen)
+        mr_verbs.turns++;
+    if (mr_verbs.turns < MR_POLL_TURNS)
+        return;
+    mr_verbs.polled = rail->next_polled;
 }
 
 int mr_verbs_poll(void)
@@ -149,6 +164,8 @@ int mr_verbs_poll(void)
         if (rail == first)
             return look_idle();
     }
+    if (__builtin_expect(rail != first || mr_verbs.turns, 0))
+        follow_turns(rail, rail == first);
     return handle(rail, wc, n);
 }
 

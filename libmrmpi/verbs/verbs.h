@@ -25,6 +25,7 @@ struct mr_verbs {
     struct mr_rail *streak_rail; /* the one that had something last; NULL: none yet */
     unsigned streak;             /* completions of it in a row until it is the next one's turn, */
     int streak_left;             /* and those that are left */
+    unsigned turns;              /* looks in a row that found something at another one: up to MR_POLL_TURNS */
     struct mr_later *later;
     struct mr_rx *rx_due; /* receive queues that buffers are to be posted to, when there is time */
     bool answered;        /* something has been sent since the first of them came into this list */
