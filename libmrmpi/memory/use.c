@@ -17,6 +17,17 @@ static void go_away(void)
 {
     mr_regs.away++;
     mr_regs.behind = true;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        mr_regs.emptied[i] = mr_verbs.rail[i].emptied;
+}
+
+bool mr_regs_is_behind(void)
+{
+    for (unsigned i = 0; mr_regs.behind && i < mr_verbs.num_rails; i++)
+        if (mr_verbs.rail[i].next_polled && mr_verbs.rail[i].emptied - mr_regs.emptied[i] < 2)
+            return true;
+    mr_regs.behind = false;
+    return false;
 }
 
 static int register_memory(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m)

@@ -10,9 +10,10 @@
 struct mr_regs {
     struct mr_regcache cache;
     /* To register memory, and to give it back, takes microseconds in which completions are not found: how often that
-     * was; and nothing has been found to be idle since (route/adapt.h). */
+     * was, and whether those that came meanwhile may not have been found yet: mr_regs_is_behind(). */
     unsigned away;
     bool behind;
+    unsigned emptied[MR_RAILS_MAX]; /* mr_rail.emptied when it began */
     size_t num_alone; /* registrations outside of the cache */
 };
 extern struct mr_regs mr_regs;
@@ -34,6 +35,12 @@ void mr_regs_release(struct mr_reg *r);
  */
 int mr_regs_get_alone(void *buf, size_t len, enum mr_access access, struct mr_reg **out);
 void mr_regs_end_alone(struct mr_reg *r);
+/*
+ * Completions that came while memory was registered may not have been found yet (route/adapt.h). They have when a look
+ * at the network has found nothing, or, where there always is something, when each rail's queue has been emptied twice:
+ * what the first look took is handled before the second one.
+ */
+bool mr_regs_is_behind(void);
 /* It is registered with all devices, to be written. */
 bool mr_regs_has(const void *buf, size_t len);
 uint32_t mr_regs_devices(void); /* set of those that work */

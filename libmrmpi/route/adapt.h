@@ -12,8 +12,8 @@
  * since time is only ever added.
  *
  * A run in which the process was away, registering memory, is no sample: stripes of one rail are found before that and
- * those of another one after it, always the same. Nor is one that has begun while the process was behind, until a look
- * at the network finds nothing: those that have come meanwhile are found one after the other, as fast as it can look.
+ * those of another one after it, always the same. Nor is one that has begun while the process was behind: those that
+ * have come meanwhile are found one after the other, as fast as it can look, until it has found them all.
  *
  * When each subchannel has two new samples, with some bytes in them, weights go half of the way to the rates; the first
  * time all of it. (In twos: of two stripes that share something on the way each may win in turn.) Rates that are nearly
@@ -55,7 +55,7 @@ struct mr_flow {
 struct mr_adapt {
     struct mr_flow flow[MR_SUBS_MAX];
     unsigned away; /* times that the process has registered memory, */
-    bool behind;   /* and has not looked in vain since: the caller's to keep */
+    bool behind;   /* and what came meanwhile may not have been found yet: the caller's to keep */
     bool weighed; /* once, at least */
     bool doubted; /* the first samples said that weights are wrong, and were not believed */
 };

@@ -37,7 +37,7 @@ static void note_stripe_started(struct mr_stripe_op *s, uint64_t now_ns)
     if (!a)
         return;
     a->away = mr_regs.away;
-    a->behind = mr_regs.behind;
+    a->behind = mr_regs_is_behind();
     mr_adapt_started(a, mr_sub_place(s->sub), s->put->num > 1, now_ns);
 }
 
@@ -68,7 +68,7 @@ static void note_stripe_finished(struct mr_stripe_op *s)
 
     if (a) {
         a->away = mr_regs.away;
-        a->behind = mr_regs.behind;
+        a->behind = mr_regs_is_behind();
         mr_adapt_finished(a, mr_sub_place(s->sub), s->len, now_ns);
         changed = mr_adapt_weigh(a, p->load, p->num_now);
     } else {

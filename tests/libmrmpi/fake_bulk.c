@@ -51,6 +51,11 @@ void mr_regs_release(struct mr_reg *r)
 {
 }
 
+bool mr_regs_is_behind(void)
+{
+    return mr_regs.behind;
+}
+
 uint32_t mr_regs_devices(void)
 {
     return 1;
