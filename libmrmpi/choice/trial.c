@@ -25,7 +25,7 @@ static void open_class(struct mr_trials *t, struct mr_trial_class *c)
 {
     unsigned at = (unsigned)(c - &t->class[0][0]), len = at / MR_TRIAL_DEPTHS, depth = at % MR_TRIAL_DEPTHS;
 
-    *c = (struct mr_trial_class){.known = true, .left = 2, .run = MR_TRIAL_RUN, .least = UINT32_MAX};
+    *c = (struct mr_trial_class){.known = true, .left = MR_TRIAL_FIRST, .run = MR_TRIAL_RUN, .least = UINT32_MAX};
     c->second = lesser_one_says_second(t, len, depth);
     if (!depth && !c->second)
         c->left = c->run = MR_TRIAL_RUN_MOST / 2;

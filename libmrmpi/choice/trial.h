@@ -7,8 +7,8 @@
  * A sample is the time for 1024 bytes, over MR_TRIAL_BYTES or two windows, from the beginning of a burst where bursts
  * end. Of each way the lesser one of the last two counts, since time is only ever added: a registration, here or at
  * the peer, decides nothing. The other way is tried for two samples, after what is under way has changed over: after
- * MR_TRIAL_RUN samples at first, then twice as many each time that it was not better, and soon where times grow by a
- * quarter. A trial in which the peer did not go along says nothing. Nor does one that ends with its load.
+ * MR_TRIAL_FIRST samples, then MR_TRIAL_RUN, then twice as many each time that it was not better, and soon where times
+ * grow by a quarter. A trial in which the peer did not go along says nothing. Nor does one that ends with its load.
  *
  * Pure: no messages, and the clock is given.
  */
@@ -20,7 +20,8 @@
 #include <stdint.h>
 
 #define MR_TRIAL_BYTES    (256u << 10)
-#define MR_TRIAL_RUN      4u
+#define MR_TRIAL_FIRST    8u           /* samples before the first trial */
+#define MR_TRIAL_RUN      16u
 #define MR_TRIAL_RUN_MOST 256u
 #define MR_TRIAL_COPIES   2u           /* a receiver that is behind copies messages twice */
 #define MR_TRIAL_LENGTHS  3u           /* means: less than 6 KiB, than 12 KiB, more */

@@ -242,14 +242,14 @@ START_TEST(a_sliding_window)
 {
     unsigned offered = 0;
 
-    for (unsigned i = 0; i < 4000; i++) {
+    for (unsigned i = 0; i < 40000; i++) {
         bool now = join(i % 8 * 16 * KIB, 16 * KIB);
 
-        offered += i >= 3000 && now;
+        offered += i >= 30000 && now;
         if (i >= 4)
             mr_burst_leave(&b);
     }
-    ck_assert_uint_eq(offered, 1000);
+    ck_assert_uint_ge(offered, 9700); /* the other way is tried now and then */
 }
 END_TEST
 
