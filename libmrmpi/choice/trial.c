@@ -88,10 +88,13 @@ static void add_sample(struct mr_trials *t, uint64_t took_ns, uint64_t copy_ps)
     c->last[t->second] = took;
 }
 
-/* Both ways are known. It takes more to leave the first way than to come back to it. */
+/*
+ * Both ways are known. It takes more to leave the first way than to come back to it; and the second is judged by the
+ * best that it had since it was looked at last, since memory is registered for more and more of it meanwhile.
+ */
 static bool second_is_better(const struct mr_trial_class *c)
 {
-    return c->ps[true] < c->ps[false] - (c->second ? 0 : c->ps[false] / 16);
+    return c->second ? c->least < c->ps[false] : c->ps[true] < c->ps[false] - c->ps[false] / 16;
 }
 
 static void end_trial(struct mr_trials *t)
@@ -107,6 +110,7 @@ static void end_trial(struct mr_trials *t)
     }
     c->second = second;
     c->least = c->ps[second];
+    c->slow = 0;
     take(t, second);
 }
 
@@ -116,9 +120,11 @@ static void keep_watch(struct mr_trials *t, bool may_second)
     uint32_t took = c->ps[t->second];
 
     c->least = took < c->least ? took : c->least;
-    if (took > c->least + c->least / 4) {
+    c->slow = took > c->least + c->least / 4 ? c->slow + 1 : 0;
+    if (c->slow == MR_TRIAL_SLOW) {
         c->left = 0;
         c->least = took;
+        c->slow = 0;
     }
     if (c->left)
         c->left--;

@@ -8,7 +8,8 @@
  * end. Of each way the lesser one of the last two counts, since time is only ever added: a registration, here or at
  * the peer, decides nothing. The other way is tried for two samples, after what is under way has changed over: after
  * MR_TRIAL_FIRST samples, then MR_TRIAL_RUN, then twice as many each time that it was not better, and soon where times
- * grow by a quarter. A trial in which the peer did not go along says nothing. Nor does one that ends with its load.
+ * stay longer by a quarter. A trial in which the peer did not go along says nothing. Nor does one that ends with its
+ * load.
  *
  * Pure: no messages, and the clock is given.
  */
@@ -23,6 +24,7 @@
 #define MR_TRIAL_FIRST    8u           /* samples before the first trial */
 #define MR_TRIAL_RUN      16u
 #define MR_TRIAL_RUN_MOST 256u
+#define MR_TRIAL_SLOW     4u           /* samples in a row that are slower by a quarter: the other way is tried soon */
 #define MR_TRIAL_COPIES   2u           /* a receiver that is behind copies messages twice */
 #define MR_TRIAL_LENGTHS  3u           /* means: less than 6 KiB, than 12 KiB, more */
 #define MR_TRIAL_DEPTHS   4u           /* under way: less than MR_TRIAL_SHALLOW, than 2 and 4 times as much, more */
@@ -31,6 +33,7 @@
 struct mr_trial_class {
     uint32_t ps[2], last[2]; /* for 1024 bytes: the lesser of the last two, the last; 0: not known */
     uint32_t least;          /* of the samples since it was chosen */
+    uint8_t slow;            /* those in a row that took longer than that by a quarter */
     bool known, second;      /* there is an answer; the second way is the better one */
     uint16_t left, run;      /* samples until the other way is tried; as many after that, if it is not better */
 };
