@@ -88,6 +88,14 @@ property "new memory is registered with one device first" 4:4:4:4 1 fast 0.95 0.
 property "new memory is registered with one device first" 4:2:1 1 fast 0.95 0.95
 export LOADS="one:16384:16:2000 one:16384:16:1000"
 property "bursts are read over the fast rail" 4:1 1 fast 0.95 0.95
+# ---- each length and depth has its own answer, which is found before long
+export LOADS="one:16384:16:1500 push:8192:16:1500 push:8192:4:1500 one:8192:4:1500 push:16384:4:1500"
+property "it is found out soon which loads are read" 4:4 1 fast 0.97 0.97
+property "it is found out soon which loads are read" 4:1 1 fast 0.97 0.97
+[ -z "$all" ] || property "it is found out soon which loads are read" 4:4:4 1 fast 0.97 0.97
+# ---- copies take longer than the fast rail: nothing waits for that, and nothing goes over the slow one
+export LOADS="one:2048:16:600 one:4096:16:600 one:8192:16:600"
+property "packets that are copied first stay on the fast rail" 4:1 1 fast 0.97 0.97
 # What is registered, and when, depends on the loads before, over one rail as over several: of these 720 loads two have less
 # than 0.85. Of 1152, those with few under way in both directions too, 77 have less than 0.95 and 28 less than 0.90.
 if [ -n "$all" ]; then
