@@ -3,8 +3,8 @@
  * Completions: taken in batches and handed to whoever posted the work. The rails are looked at in turn, and the first
  * that has something ends the look: what was found should be acted on before an idle queue is asked again. The next
  * look begins there, for a streak of completions: often all that goes on goes on over one rail. While the others,
- * looked at after a streak, have nothing, each streak is twice as long as the last one. Where packets
- * take the rails by turns it begins at the one after it: an empty queue is asked for nothing, for each packet.
+ * looked at after a streak, have nothing, each streak is twice as long as the last one. Where packets take the rails by
+ * turns it begins at the one after it: an empty queue is asked for nothing, for each packet.
  */
 #include "libmrmpi/verbs/internal.h"
 
