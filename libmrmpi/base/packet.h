@@ -79,6 +79,8 @@ enum mr_vc_caps {
     MR_VC_READ_FIRST = 8, /* and is to be preferred to mr_vc_put */
     MR_VC_OUTRUNS = 16,   /* its rails carry more than a processor copies */
     MR_VC_DATAGRAMS = 32, /* mr_vc_put works for memory that is advertised in this way; that may be refused */
+    MR_VC_DATAGRAMS_STAY = 4096, /* for mr_vc_advertise: as that, for memory that others may write to meanwhile: what
+                                    comes to a wrong place is sent again, not moved with what they have written there */
     MR_VC_WINDOW = 64,    /* mr_vc_move works, for memory that is advertised in this way */
     MR_VC_ONE_OUTRUNS = 128, /* one of its rails carries more than a processor copies */
     MR_VC_WRITE_BACK = 512, /* messages that cross are better written; for mr_vc_advertise: as MR_VC_PUT, -EAGAIN if not

@@ -32,10 +32,11 @@ static void release(struct mr_bulk_region *r)
 int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                       struct mr_remote *out)
 {
+    bool datagrams = how == MR_VC_DATAGRAMS || how == MR_VC_DATAGRAMS_STAY;
     struct mr_bulk_region *r;
     int err;
 
-    if (how == MR_VC_DATAGRAMS && !mr_zcopy_can(p, len))
+    if (datagrams && !mr_zcopy_can(p, len))
         return -EAGAIN;
     if (how == MR_VC_WRITE_BACK && !mr_regs_has(buf, len))
         return -EAGAIN;
@@ -45,7 +46,8 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     r->rank = p->rank;
     r->addr = buf;
     r->len = len;
-    r->is_target = how == MR_VC_PUT || how == MR_VC_WRITE_BACK || how == MR_VC_DATAGRAMS;
+    r->is_target = how == MR_VC_PUT || how == MR_VC_WRITE_BACK || datagrams;
+    r->stays = how == MR_VC_DATAGRAMS_STAY;
     r->alone = how == MR_VC_ATTACHED || how == MR_VC_WORDS;
     if (r->alone)
         err = mr_regs_get_alone(buf, len, how == MR_VC_WORDS ? MR_ACCESS_ATOMIC : MR_ACCESS_TARGET, &r->reg);
@@ -53,11 +55,11 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
         err = mr_bulk_register_source(p, buf, len, &r->reg);
     else
         err = mr_regs_get(buf, len, r->is_target || how == MR_VC_WINDOW ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE,
-                          how == MR_VC_DATAGRAMS, &r->reg);
+                          datagrams, &r->reg);
     if (err)
         goto free_region;
     memset(out, 0, sizeof *out);
-    if (how == MR_VC_DATAGRAMS)
+    if (datagrams)
         err = mr_zcopy_open(r, p, out);
     else if (r->is_target && p->tracked)
         err = mr_track_open(r, len, out);

@@ -120,6 +120,7 @@ struct mr_comm {
     bool passing;      /* lives while another is made only: mr_comm_passing */
     int passing_tag;   /* of all its messages */
     bool part;         /* some ranks of another one, whose context it has: mr_comm_part */
+    bool of_window;    /* its messages are data of a window's */
     struct mr_place *place; /* coll/place.h, NULL until it is asked for */
     struct mr_node *node;   /* node/area.h, NULL: none */
     struct mr_grid *grid;   /* coll/grid.h, NULL: none */

@@ -231,6 +231,12 @@ static bool advertise_and_clear(struct mr_rndv *r, enum mr_vc_caps how)
     return true;
 }
 
+/* A matched receive (mr_imrecv) has no communicator: it is none of a window. */
+static bool is_in_window(const struct mr_request *req)
+{
+    return req->comm && req->comm->of_window;
+}
+
 /* The sender can write, or send datagrams, into memory that is advertised for that; so can be done here, too. */
 static bool put_all(struct mr_rndv *r, const struct mr_hdr *hdr)
 {
@@ -241,7 +247,8 @@ static bool put_all(struct mr_rndv *r, const struct mr_hdr *hdr)
     caps = mr_vc_caps(r->vc, r->total);
     if (hdr->flags & MR_FLAG_PUT && caps & MR_VC_PUT && advertise_and_clear(r, MR_VC_PUT))
         return true;
-    return hdr->flags & MR_FLAG_DATAGRAMS && caps & MR_VC_DATAGRAMS && advertise_and_clear(r, MR_VC_DATAGRAMS);
+    return hdr->flags & MR_FLAG_DATAGRAMS && caps & MR_VC_DATAGRAMS &&
+           advertise_and_clear(r, is_in_window(r->req) ? MR_VC_DATAGRAMS_STAY : MR_VC_DATAGRAMS);
 }
 
 /* It crosses one of ours (exchange.h), has neither head nor tail, and all rails have keys for both buffers. */

@@ -143,6 +143,7 @@ struct mr_bulk_region {
     void *addr;
     uint64_t len;
     bool is_target, alone; /* the peer's notifications name it by its token; registered alone (memory/use.h) */
+    bool stays; /* datagrams: none is moved there (MR_VC_DATAGRAMS_STAY) */
     uint32_t token;
     int rank;
     struct mr_track_recv *tracked; /* target over links that lose writes */

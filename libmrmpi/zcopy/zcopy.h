@@ -9,6 +9,9 @@
  * datagrams arrive. When all are filled, or nothing more arrives, misplaced blocks are moved (reliable/repair.h), and
  * missing ones are cleared again. LANDED ends the message.
  *
+ * In memory of windows nothing is moved at all: others may write there meanwhile, and what they write to the place
+ * where a block lies by mistake would go with it. What is misplaced there is missing.
+ *
  * Nothing is moved while a receive is posted, since a late datagram would overwrite it. And nothing lands in memory
  * that was given back: the message ends when all receives are filled, or have come back from queue pairs that were
  * stopped. A queue pair that was stopped, or got a datagram of another batch, has another Q_Key when it is used again,

@@ -41,6 +41,14 @@ static bool repair_order(struct mr_dgram_batch *batch)
     return out && work;
 }
 
+/* What lies in a wrong place may have been written over by others, who own that place, too: it did not arrive. */
+static void leave_misplaced(struct mr_dgram_batch *batch)
+{
+    for (unsigned i = 0; i < batch->num; i++)
+        if (batch->lies[i] != i)
+            batch->lies[i] = MR_REPAIR_NONE;
+}
+
 bool mr_dgram_batch_settle(struct mr_dgram_batch *batch)
 {
     struct mr_dgram_recv *recv = batch->recv;
@@ -49,7 +57,9 @@ bool mr_dgram_batch_settle(struct mr_dgram_batch *batch)
 
     for (unsigned i = 0; ordered && i < batch->num; i++)
         ordered = batch->lies[i] == i;
-    if (!ordered && !repair_order(batch))
+    if (recv->region->stays)
+        leave_misplaced(batch);
+    else if (!ordered && !repair_order(batch))
         memset(batch->lies, 0xff, batch->num * sizeof batch->lies[0]);
     for (unsigned i = 0; i < batch->num; i++) {
         bool there = batch->lies[i] == i;

@@ -200,6 +200,31 @@ START_TEST(lost)
 }
 END_TEST
 
+/* Others write to the memory, too: what lies in a wrong place is sent again, since part of it may be theirs. */
+START_TEST(others_write_there)
+{
+    struct fake_qp *q;
+
+    open_recv(0, LEN);
+    region[0].stays = true;
+    mr_zcopy_serve();
+    q = &fake.qp[0][0];
+    for (unsigned i = 0; i < NUM; i++)
+        if (i != 2)
+            deliver(q, i, i);
+    ck_assert_uint_eq(buf[3 * SIZE], 5);
+    buf[3 * SIZE] = 4; /* as one that has put the same there */
+    hear_written(q, remote.serial);
+    mr_zcopy_poll(peer, UINT64_MAX);
+    fake_stop(q);
+    is_clear(2, q, 2, NUM - 2);
+    for (unsigned i = 2; i < NUM; i++)
+        deliver(q, i - 2, i);
+    is_landed(3, q, false);
+    close_first();
+}
+END_TEST
+
 /* The last one comes after all, while the queue pair stops: the message ends when it has stopped. */
 START_TEST(late_but_not_lost)
 {
@@ -564,6 +589,7 @@ int main(void)
     tcase_add_test(c, out_of_order);
     tcase_add_test(c, overtaken);
     tcase_add_test(c, lost);
+    tcase_add_test(c, others_write_there);
     tcase_add_test(c, late_but_not_lost);
     tcase_add_test(c, strays);
     tcase_add_test(c, closed_before_it_has_come);

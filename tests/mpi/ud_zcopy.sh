@@ -57,6 +57,16 @@ ok "lengths that are no multiples of the datagrams', expected or not" sizes true
 is "all of them land where they belong" "$(counted ud_zcopy)" 96
 ok "the same with 2 % loss" sizes "$(lossy 0.02)" 4
 repaired
+
+# ---- windows: others may write where a block lies by mistake -------------------------------------------------------
+overlap() { # FIRST ROUNDS
+  fabric eight-hosts-two-rails "$1" mrrun -n 4 --ppn 1 --stats "$BUILD/tests/mpi/rma_overlap" "$2" && grep -q "^$2 rounds" "$tmp/out"
+}
+ok "puts that overlap, with 2 % loss" overlap "simfab fault link 'h1 mlx5_0' 1 loss=0.02 && simfab fault link 'h1 mlx5_1' 1 loss=0.02" 8
+ok "long ones land where they belong ($(counted ud_zcopy)), what is lost is sent again ($(counted ud_missing) datagrams)" \
+  test "$(counted ud_zcopy)" -ge 32 -a "$(counted ud_missing)" -gt 0
+is "and none of theirs is moved" "$(counted ud_misplaced)" 0
+
 for mtu in 256 ${all:+2048}; do
   { cat "$root/etc/models/hdr.yaml"; printf 'ports:\n- {node: "*", mtu: %s}\n' "$mtu"; } >"$tmp/$mtu.yaml"
   model=$tmp/$mtu.yaml
