@@ -2,9 +2,8 @@
 /*
  * Completions: taken in batches and handed to whoever posted the work. The rails are looked at in turn, and the first
  * that has something ends the look: what was found should be acted on before an idle queue is asked again. The next
- * look begins there, for a streak of completions: often all that goes on goes on over one rail. While the others,
- * looked at after a streak, have nothing, each streak is twice as long as the last one. Where packets take the rails by
- * turns it begins at the one after it: an empty queue is asked for nothing, for each packet.
+ * look begins there, MR_POLL_STREAK times: often all that goes on goes on over one rail. Where packets take the rails
+ * by turns it begins at the one after it: an empty queue is asked for nothing, for each packet.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -92,17 +91,10 @@ static __attribute__((noinline)) int poll_waiting(void)
 /* Nothing has completed. */
 static int look_idle(void)
 {
-    mr_verbs.streak_left = (int)mr_verbs.streak;
+    mr_verbs.streak_left = MR_POLL_STREAK;
     if (mr_verbs.rx_due)
         mr_rx_repost();
     return 0;
-}
-
-static void begin_streak(struct mr_rail *rail, unsigned length)
-{
-    mr_verbs.streak_rail = rail;
-    mr_verbs.streak = length < MR_POLL_STREAK_MOST ? length : MR_POLL_STREAK_MOST;
-    mr_verbs.streak_left = (int)mr_verbs.streak;
 }
 
 /* Up to BATCH completions of a rail's queue. */
@@ -121,15 +113,12 @@ static inline int handle(struct mr_rail *rail, struct ibv_wc wc[], int n)
         rail_lost(rail);
         return look_idle();
     }
-    if (rail != mr_verbs.streak_rail)
-        begin_streak(rail, MR_POLL_STREAK);
     for (int i = 0; i < n; i++)
         completion_dispatch(&wc[i]);
-    mr_verbs.streak_left -= n;
-    if (mr_verbs.streak_left <= 0) {
-        begin_streak(rail, 2 * mr_verbs.streak);
-        if (mr_verbs.polled == rail) /* else they take turns, or it has been lost */
-            mr_verbs.polled = rail->next_polled;
+    if (!--mr_verbs.streak_left) {
+        mr_verbs.streak_left = MR_POLL_STREAK;
+        if (mr_verbs.polled) /* none: a datagram was the occasion to learn that all devices are lost */
+            mr_verbs.polled = mr_verbs.polled->next_polled;
     }
     return n;
 }
@@ -146,6 +135,7 @@ static __attribute__((noinline)) void follow_turns(const struct mr_rail *rail, b
     if (mr_verbs.turns < MR_POLL_TURNS)
         return;
     mr_verbs.polled = rail->next_polled;
+    mr_verbs.streak_left = MR_POLL_STREAK;
 }
 
 int mr_verbs_poll(void)
@@ -161,6 +151,7 @@ int mr_verbs_poll(void)
         return look_idle();
     while (!(n = take_completions(rail, wc))) {
         rail = mr_verbs.polled = rail->next_polled;
+        mr_verbs.streak_left = MR_POLL_STREAK;
         if (rail == first)
             return look_idle();
     }
@@ -182,6 +173,7 @@ int mr_verbs_poll_between(int (*look)(void))
         return look_idle();
     while (!(n = take_completions(rail, wc))) {
         rail = mr_verbs.polled = rail->next_polled;
+        mr_verbs.streak_left = MR_POLL_STREAK;
         if (rail == first)
             return look_idle();
         n = look();

@@ -338,7 +338,7 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, b
         return -EINVAL;
     }
     mr_verbs.num_memories = 0; /* the rest was cleared when it was closed */
-    mr_verbs.streak_rail = NULL;
+    mr_verbs.streak_left = MR_POLL_STREAK;
     mr_verbs.later = NULL;
     mr_verbs.packet_max = packet_max;
     mr_verbs.datagrams = datagrams;

@@ -16,10 +16,8 @@
 
 extern MR_OWN struct mr_verbs_handlers mr_verbs_up;
 
-/* Completions in a row of a rail before it is the next one's turn, at first and at most. */
-#define MR_POLL_STREAK      8
-#define MR_POLL_STREAK_MOST 128
-#define MR_POLL_TURNS       4 /* looks in a row that found something at another rail than the first: they take turns */
+#define MR_POLL_STREAK 8 /* looks in a row at a rail that has something, before it is the next one's turn */
+#define MR_POLL_TURNS  4 /* looks in a row that found something at another rail than the first: they take turns */
 
 /* wr_id is the address of a struct mr_wr: of qp->unsignaled_failed for a request that was posted unsignaled and failed.
  */

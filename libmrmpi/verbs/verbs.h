@@ -21,11 +21,9 @@ struct mr_verbs {
     unsigned num_memories; /* registered at present */
     size_t packet_max;
     bool datagrams;         /* packets may come as such */
-    struct mr_rail *polled;      /* the rail whose turn it is to be polled; NULL: no device works */
-    struct mr_rail *streak_rail; /* the one that had something last; NULL: none yet */
-    unsigned streak;             /* completions of it in a row until it is the next one's turn, */
-    int streak_left;             /* and those that are left */
-    unsigned turns;              /* looks in a row that found something at another one: up to MR_POLL_TURNS */
+    struct mr_rail *polled; /* the rail whose turn it is to be polled; NULL: no device works */
+    unsigned streak_left;   /* so many more times, if it has something */
+    unsigned turns;         /* looks in a row that found something at another one: up to MR_POLL_TURNS */
     struct mr_later *later;
     struct mr_rx *rx_due; /* receive queues that buffers are to be posted to, when there is time */
     bool answered;        /* something has been sent since the first of them came into this list */
