@@ -146,17 +146,31 @@ enum mr_err mr_way_accumulate(const struct mr_pieces *p, size_t offset, void *ar
     return send_counted(o, &(struct parcel){.o = o, .p = p, .offset = offset, .len = len}, 0);
 }
 
+/* The origin's data, from offset on, if they can be taken where they lie: else NULL. */
+static const char *data_in_place(const struct mr_rma_way *o, size_t offset, size_t bytes)
+{
+    const struct mr_win_target *t = &o->w->in->target[o->at->rank];
+    const char *data = (const char *)o->from->buf + o->from->type->true_lb + offset;
+
+    if (!o->from->type->contiguous || (data < t->local + t->size && data + bytes > t->local))
+        return NULL;
+    return data;
+}
+
 /* The same where memory is in reach. */
 enum mr_err mr_way_accumulate_near(const struct mr_pieces *p, size_t offset, void *arg)
 {
     struct mr_rma_way *o = arg;
-    char *data = mr_rma_scratch(MR_SCRATCH_DATA, 2 * p->bytes), *old = data ? data + p->bytes : NULL;
+    char *room = mr_rma_scratch(MR_SCRATCH_DATA, 2 * p->bytes), *old = room ? room + p->bytes : NULL;
+    const char *data = room;
     enum mr_err err;
 
-    if (!data)
+    if (!room)
         return mr_fail(MR_ERR_NO_MEM, "no memory to accumulate with");
-    if (o->code != MR_OP_NO_OP)
-        mr_type_pack(o->from->buf, o->from->count, o->from->type, offset, data, p->bytes);
+    if (o->code != MR_OP_NO_OP && !(data = data_in_place(o, offset, p->bytes))) {
+        mr_type_pack(o->from->buf, o->from->count, o->from->type, offset, room, p->bytes);
+        data = room;
+    }
     err =
         mr_rma_apply(o->w->in->target[o->at->rank].mutex, o->near, p, o->code, o->basic, data, o->result ? old : NULL);
     if (!err && o->result)
