@@ -24,6 +24,23 @@ void mr_copy_init(void);                /* finds both; until then all copies are
 
 #define MR_COPY_LONG 4096 /* shorter ones are the C library's */
 
+/*
+ * Copying what is in this core's caches, or was, to memory that nobody reads at once. The C library takes the
+ * processor's string instruction for some KiB and more, but on AMD's not from 1 MiB on, where it is 1.05 to 1.2 times
+ * as fast still: it writes lines that it need not read.
+ */
+#define MR_COPY_STRING (512u << 10)
+extern MR_OWN bool mr_copy_by_string; /* so it is here */
+void mr_copy_away_long(void *to, const void *from, size_t len);
+
+static inline void mr_copy_away(void *to, const void *from, size_t len)
+{
+    if (len >= MR_COPY_STRING && mr_copy_by_string)
+        mr_copy_away_long(to, from, len);
+    else
+        memcpy(to, from, len);
+}
+
 static inline void mr_copy_in(void *to, const void *from, size_t len)
 {
     if (len >= MR_COPY_LONG)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libmrmpi/base/copy.h"
 #include "libmrmpi/core/datatype.h"
 #include "libmrmpi/rma/way.h"
 
@@ -308,7 +309,7 @@ static inline void copy(void *to, const void *from, size_t bytes)
     if (bytes == sizeof(uint64_t))
         memcpy(to, from, sizeof(uint64_t));
     else if (to != from)
-        memcpy(to, from, bytes);
+        mr_copy_away(to, from, bytes);
 }
 
 static __attribute__((noinline)) enum mr_err put_long_way(struct mr_win *w, const void *data, size_t bytes, int rank,

@@ -312,6 +312,28 @@ START_TEST(copies_in_just_what_it_shall)
 }
 END_TEST
 
+/* Long copies to memory that nobody reads at once, by the processor's string instruction or not. */
+START_TEST(copies_away_just_what_it_shall)
+{
+    const size_t most = MR_COPY_STRING + 4096;
+    uint8_t *to = malloc(most + 128), *from = malloc(most + 128);
+
+    mr_copy_by_string = _i;
+    for (size_t i = 0; i < most + 128; i++)
+        from[i] = byte_of(1, i);
+    for (size_t skip = 0; skip < 64; skip += 7)
+        for (size_t len = MR_COPY_STRING - 1; len <= most; len += 819) {
+            memset(to, 0xee, most + 128);
+            mr_copy_away(to + skip, from + skip / 2, len);
+            ck_assert_int_eq(memcmp(to + skip, from + skip / 2, len), 0);
+            ck_assert_uint_eq(skip ? to[skip - 1] : 0xee, 0xee);
+            ck_assert_uint_eq(to[skip + len], 0xee);
+        }
+    free(to);
+    free(from);
+}
+END_TEST
+
 START_TEST(streams_just_what_it_shall)
 {
     static _Alignas(64) uint8_t to[1024];
@@ -386,6 +408,7 @@ int main(void)
     tcase_add_test(c, several_in_a_row);
     tcase_add_loop_test(c, packets_between_two_threads, 0, 2);
     tcase_add_loop_test(c, copies_in_just_what_it_shall, 0, 2 + (int)mr_vectors());
+    tcase_add_loop_test(c, copies_away_just_what_it_shall, 0, 2);
     tcase_add_test(c, streams_just_what_it_shall);
     tcase_add_test(c, streams_after_slow_copies_in_a_row);
     tcase_add_test(c, plain_copies_get_another_try);
