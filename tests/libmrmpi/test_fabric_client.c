@@ -19,7 +19,6 @@
 #include "tests/check.h"
 
 #define SECOND 1000000000ull
-#define AT_ALL (20 * SECOND) /* what has a limit of less than a second has ended by then, on a busy machine, too */
 #define MS     1000000ull
 
 struct mr_config mr_config;
@@ -384,7 +383,7 @@ START_TEST(a_late_answer)
 
     answer_length = 0;
     ck_assert_int_eq(ask(100, &q), -ETIMEDOUT);
-    ck_assert_uint_lt(mr_clock_ns(), AT_ALL);
+    ck_assert_uint_lt(mr_clock_ns(), SECOND);
     expect_defaults(&q);
     for (unsigned i = 0; i < 100; i++)
         ck_assert(!mr_fabric_news(&q, i * SECOND));
@@ -490,9 +489,9 @@ START_TEST(a_full_queue)
     while (!connect(before[n++], (struct sockaddr *)&a, sizeof a) && n < 16);
     ck_assert_int_eq(errno, EAGAIN);
     ck_assert_int_eq(mr_fabric_open(path, "42", 200, &q), -ETIMEDOUT);
-    ck_assert_uint_lt(mr_clock_ns(), AT_ALL);
+    ck_assert_uint_lt(mr_clock_ns(), SECOND);
     ck_assert(!mr_fabric_news(&q, 2 * SECOND)); /* does not wait */
-    ck_assert_uint_lt(mr_clock_ns(), AT_ALL);
+    ck_assert_uint_lt(mr_clock_ns(), SECOND);
     while (n > 0)
         close(before[--n]);
     while (somebody_waits() && (fd = accept(listener, NULL, NULL)) >= 0)
@@ -544,7 +543,7 @@ START_TEST(a_silent_daemon_and_signals)
     sigaction(SIGALRM, &act, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
     ck_assert_int_eq(mr_fabric_open(path, "42", 200, &q), -ETIMEDOUT);
-    ck_assert_uint_lt(mr_clock_ns(), AT_ALL);
+    ck_assert_uint_lt(mr_clock_ns(), SECOND);
     sigprocmask(SIG_BLOCK, &set, NULL);
     answer_length = answer.h.length;
     expect_found(&q, SECOND);
