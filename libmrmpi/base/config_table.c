@@ -194,8 +194,9 @@ const struct mr_config_row mr_config_rows[] = {
      "only late",
      MR_TOPIC_CONNECTIONS, AT_INIT},
     {"MRMPI_SPIN_US", NULL, FIELD(spin_us), INT, "1000", 0, 1000000, "us",
-     "a rank that waits polls so long before it lets other programs have the processor, and sleeps if they compute on "
-     "it. More lowers latency; less helps what shares the cores",
+     "a rank that waits polls so long before it lets other programs have the processor; where they are seen to "
+     "compute on it, 20 us at most, 100 with a network, and then sleeps. More lowers latency; less helps what shares "
+     "the cores",
      MR_TOPIC_MESSAGES, ANYTIME},
     {"MRMPI_OVERSUBSCRIBED", NULL, FIELD(oversubscribed), INT, "-1", -1, 1, "",
      "1: the host has more ranks than cores, so ranks that wait soon sleep; 0: it has not, they poll first; -1: find "

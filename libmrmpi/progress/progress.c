@@ -43,6 +43,9 @@
 #define SLICE_NS  500000
 #define WANTED_NS 1000000000 /* so long after a slice was last lost a waiter sleeps as soon as it has spun */
 #define ALONE_NS  100000000  /* a waiter who has its core to itself sleeps after so long */
+/* Where others want our core a waiter spins about as long as it takes to sleep and be woken, or as a nap. */
+#define WANTED_SPIN_NS     20000
+#define WANTED_SPIN_NET_NS 100000
 /* With a network: a nap lasts this part of the time waited so far. */
 #define NAP_PART    128
 #define NAP_MOST_NS 1000000
@@ -230,6 +233,16 @@ static __attribute__((noinline)) void yield_or_sleep(struct idle *idle, bool (*d
         lend_core(idle, now);
 }
 
+static uint64_t spin_ns(uint64_t now)
+{
+    uint64_t learnt = (uint64_t)mr_config.spin_us * 1000 >> all.spin_shift, wanted;
+
+    if (now >= all.wanted_ns)
+        return learnt;
+    wanted = mr_launch_info()->num_nodes > 1 ? WANTED_SPIN_NET_NS : WANTED_SPIN_NS;
+    return learnt < wanted ? learnt : wanted;
+}
+
 /*
  * With a core for each rank: spin, then yield, then sleep. How long to spin is learnt: a wait in which somebody took
  * the core when it was yielded makes the next one spin shorter, any other one makes it spin its full time again. The
@@ -237,6 +250,8 @@ static __attribute__((noinline)) void yield_or_sleep(struct idle *idle, bool (*d
  */
 static void idle_alone(struct idle *idle, bool (*done)(void *arg), void *arg)
 {
+    uint64_t now;
+
     if (idle->spun) {
         yield_or_sleep(idle, done, arg);
         return;
@@ -245,12 +260,10 @@ static void idle_alone(struct idle *idle, bool (*done)(void *arg), void *arg)
         mr_relax();
     if (idle->rounds % CLOCK_EVERY)
         return;
-    if (all.spin_shift >= SPIN_SHIFT_MAX)
-        idle->spun = true;
-    else if (!idle->since_ns)
-        idle->since_ns = mr_clock_ns();
-    else if (mr_clock_ns() - idle->since_ns > (uint64_t)mr_config.spin_us * 1000 >> all.spin_shift)
-        idle->spun = true;
+    now = mr_clock_ns();
+    if (!idle->since_ns)
+        idle->since_ns = now;
+    idle->spun = all.spin_shift >= SPIN_SHIFT_MAX || now - idle->since_ns > spin_ns(now);
 }
 
 static inline void idle_over(struct idle *idle)

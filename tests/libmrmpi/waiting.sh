@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What it costs to wait in each of the calls for 2 s, ranks having a core each: processor time, not the clock. Beside busy loops of
-# another session, and without; several threads at once; more ranks than cores; and on simulated hosts. And to end.
+# another session, and without; many short waits there; several threads at once; more ranks than cores; and on simulated hosts. And to end.
 . "$(dirname "$0")/../tap.sh"
 waiting=$BUILD/tests/mpi/waiting
 calls="recv probe waitany send barrier ibarrier bcast allreduce fence lock threads"
@@ -27,6 +27,10 @@ setsid bash -c 'for _ in $(seq $(nproc)); do while :; do :; done & done; wait' &
 loops=$!
 on_exit 'kill -- -$loops 2>/dev/null'
 for call in $calls; do cheap "beside busy loops" "$call" timeout 60 mrrun -n 2; done
+
+# Spun through, these waits cost as much as what is waited for, and more when its rank is not on a core.
+short=$(timeout 120 mrrun -n 2 "$BUILD/tests/mpi/alternate" 1000 300 2>&1)
+ok "beside busy loops, 2,000 waits of 0.3 ms and more: $short" awk -v said="$short" 'BEGIN {split(said, w); exit !(w[1] == "waiting:" && w[2] < 0.5)}'
 kill -- -$loops
 wait $loops 2>/dev/null
 
