@@ -50,7 +50,6 @@ static int shm_ready(void)
         return err;
     }
     mr_shm.box = &mr_shm.segment.boxes[me];
-    mr_shm.sleepers = mr_shm.segment.header->sleepers;
     mr_shm.eager_max = mr_ring_max_payload(mr_shm.segment.header->shape);
     if (mr_shm.eager_max > mr_config.shm_eager_max)
         mr_shm.eager_max = mr_config.shm_eager_max;
@@ -294,7 +293,7 @@ static unsigned shm_caps(int world_rank, size_t len)
 
 bool mr_shm_oversubscribed(void)
 {
-    return mr_shm.sleepers;
+    return mr_segment_is_crowded(&mr_shm.segment);
 }
 
 static struct mr_claims *shm_claims(struct mr_vc *vc, bool ours)

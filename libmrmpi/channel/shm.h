@@ -10,7 +10,7 @@
 
 #include "libmrmpi/base/idioms.h"
 
-/* More ranks on this node than cores: decided by the first of them, the same for all. */
+/* More ranks on this node than cores that they may run on: known once all of them are here, false until then. */
 bool mr_shm_oversubscribed(void);
 
 /* There are peers on this node, which ring. */

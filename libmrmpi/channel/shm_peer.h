@@ -44,7 +44,6 @@ struct mr_shm {
     uint32_t senders_version;
     int num_waiting; /* packets in all queues */
     size_t eager_max;
-    bool sleepers;
 };
 extern MR_OWN struct mr_shm mr_shm;
 

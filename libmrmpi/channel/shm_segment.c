@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -79,18 +78,6 @@ static struct mr_pool_shape choose_pool(int ranks)
     return (struct mr_pool_shape){.num_chunks = ranks <= 16 ? 512 : 128, .chunk_bytes = 4096};
 }
 
-static bool more_ranks_than_cores(int ranks)
-{
-    cpu_set_t set;
-
-    if (mr_config.oversubscribed >= 0)
-        return mr_config.oversubscribed;
-    if (sched_getaffinity(0, sizeof(set), &set))
-        return false;
-    /* A rank bound to one core says nothing of the node. */
-    return ranks > (CPU_COUNT(&set) > 1 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN));
-}
-
 static uint64_t pid_namespace(void)
 {
     struct stat st;
@@ -104,8 +91,6 @@ int mr_segment_create(struct mr_segment *s, const struct mr_launch *launch)
         .magic = SHM_MAGIC, .num_ranks = ranks, .shape = choose_shape(ranks), .pool = choose_pool(ranks)};
 
     h.bytes = segment_bytes(ranks, h.shape, h.pool);
-    h.sleepers = more_ranks_than_cores(ranks);
-    h.bell = h.sleepers ? MR_BELL_ALWAYS : 0;
     s->fd = memfd_create("mrmpi", MFD_CLOEXEC);
     if (s->fd < 0 || ftruncate(s->fd, h.bytes) || pwrite(s->fd, &h, sizeof(h), 0) != sizeof(h)) {
         mr_log(MR_LOG_ERROR, "no shared memory of %llu bytes for the %d ranks of this node: %m",
@@ -172,12 +157,30 @@ static int map_file(struct mr_segment *s, int ranks, size_t bytes)
     return 0;
 }
 
+/* The last one of the node to come knows whether there are more ranks than cores, unless a setting says so. */
+static void join(struct mr_segment *s)
+{
+    struct mr_cores mine;
+    bool crowded;
+
+    mr_cores_mine(&mine);
+    crowded = mr_cores_join(&s->header->cores, &mine, s->ranks);
+    if (mr_config.oversubscribed >= 0)
+        crowded = mr_config.oversubscribed;
+    if (crowded && !(__atomic_fetch_or(&s->header->bell, MR_BELL_ALWAYS, __ATOMIC_SEQ_CST) & MR_BELL_ALWAYS))
+        mr_log(MR_LOG_INFO, "the %d ranks of this host have fewer cores: those that wait soon sleep", s->ranks);
+}
+
 int mr_segment_open(struct mr_segment *s, const struct mr_launch *launch)
 {
     size_t bytes;
     int err = open_file(s, launch, &bytes);
 
-    return err ? err : map_file(s, launch->local_size, bytes);
+    if (!err)
+        err = map_file(s, launch->local_size, bytes);
+    if (!err)
+        join(s);
+    return err;
 }
 
 void mr_segment_close(struct mr_segment *s)

@@ -10,6 +10,7 @@
 #define MRMPI_SHM_SEGMENT_H
 
 #include "libmrmpi/channel/shm_box.h"
+#include "libmrmpi/channel/shm_cores.h"
 #include "libmrmpi/channel/shm_pool.h"
 #include "libmrmpi/channel/shm_ring.h"
 
@@ -21,9 +22,9 @@ struct mr_launch;
 struct mr_segment_header {
     uint64_t magic, bytes;
     uint32_t num_ranks;
-    uint32_t sleepers; /* more ranks than cores: receivers soon sleep, senders always look whether they do */
     struct mr_ring_shape shape;
     struct mr_pool_shape pool;
+    struct mr_node_cores cores;
     /* How many ranks sleep or will soon, and MR_BELL_ALWAYS with more ranks than cores. 0: senders need not look */
     _Alignas(64) uint32_t bell;
 };
@@ -36,6 +37,12 @@ struct mr_segment {
     struct mr_segment_header *header;
     struct mr_box *boxes;
 };
+
+/* More ranks than cores: receivers soon sleep, senders always look whether they do. False until all ranks are here. */
+static inline bool mr_segment_is_crowded(const struct mr_segment *s)
+{
+    return s->header && __atomic_load_n(&s->header->bell, __ATOMIC_RELAXED) & MR_BELL_ALWAYS;
+}
 
 /* By the first rank of the node: make it, and publish where it is. 0 or a negative errno, which was logged. */
 int mr_segment_create(struct mr_segment *s, const struct mr_launch *launch);

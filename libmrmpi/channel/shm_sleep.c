@@ -6,7 +6,8 @@
  * of them sees the other's word, if both order the two. With more ranks than cores both do, by a fence: sleeps are many
  * and short. With a core for each rank a fence of the sender would be a tenth of a short message, so it has none, and
  * its write may become visible a little later than its look. So the sleeper looks for packets much later (LINGER_NS)
- * than it has said that it will sleep. Should a write be later still, the sleep ends by itself in time.
+ * than it has said that it will sleep. Should a write be later still, the sleep ends by itself in time. So does one
+ * that begins while the last rank of the node comes, with which it has more ranks than cores.
  */
 #include "libmrmpi/channel/shm_sleep.h"
 
@@ -26,7 +27,6 @@ static struct {
     const int *local_of;
     int me;
     struct mr_box *box; /* this rank's */
-    bool crowded;
     bool (*busy)(void);
     int num_asleep;     /* threads of this process in mr_shm_sleep */
     int num_dozing;     /* between mr_shm_doze and mr_shm_rise */
@@ -39,7 +39,6 @@ void mr_shm_sleep_begin(struct mr_segment *s, const int *local_of, int me, bool 
     own.local_of = local_of;
     own.me = me;
     own.box = &s->boxes[me];
-    own.crowded = s->header->sleepers;
     own.busy = busy;
     mr_shm_bell = &s->header->bell;
 }
@@ -82,7 +81,7 @@ void mr_shm_rise(void)
 /* All peers see that we sleep. With a core for each: they have for a while, and none has rung since. */
 static bool all_know(void)
 {
-    if (own.crowded) {
+    if (mr_segment_is_crowded(own.segment)) {
         mr_box_doze(own.box);
         return true;
     }
@@ -104,21 +103,21 @@ bool mr_shm_sleep(uint32_t timeout_us, bool (*done)(void *arg), void *arg)
         mr_box_sleep(own.box, timeout_us);
         mr_lock();
     }
-    if (--own.num_asleep == 0 && own.crowded)
+    if (--own.num_asleep == 0 && mr_segment_is_crowded(own.segment))
         mr_box_rise(own.box);
     return sleeps;
 }
 
 void mr_shm_ring_local(int local)
 {
-    if (own.crowded)
+    if (mr_segment_is_crowded(own.segment))
         mr_box_order();
     mr_box_rouse(&own.segment->boxes[local]);
 }
 
 void mr_shm_ring_all(const int *world, int n)
 {
-    if (own.crowded)
+    if (mr_segment_is_crowded(own.segment))
         mr_box_order();
     for (int i = 0; i < n; i++)
         if (own.local_of[world[i]] != own.me)

@@ -24,21 +24,22 @@ static enum mr_err say_where(struct mr_comm *c, struct mr_node_site *site)
     return mr_coll_run(err, s);
 }
 
-static bool have_all(struct mr_comm *c, bool mine)
+/* The least of all members' numbers; 0 if it cannot be known. */
+static int least_of_all(struct mr_comm *c, int mine)
 {
     struct mr_schedule *s = mr_schedule_new(c);
     enum mr_err err;
     struct mr_type *t = &mr_type_basic[MR_BASIC_INT];
-    int in = mine, all = 0;
+    int all = 0;
 
     if (!s)
-        return false;
-    mr_alg_reduce_binomial(s, &in, &all, 1, t, &mr_op_builtin[MR_OP_MIN], 0, c);
+        return 0;
+    mr_alg_reduce_binomial(s, &mine, &all, 1, t, &mr_op_builtin[MR_OP_MIN], 0, c);
     mr_schedule_fence(s);
     mr_alg_bcast_binomial(s, &all, 1, t, 0, c);
     mr_schedule_hold_op(s, &mr_op_builtin[MR_OP_MIN]);
     err = mr_schedule_built(s, &s);
-    return mr_coll_run(err, s) == MR_SUCCESS && all;
+    return mr_coll_run(err, s) == MR_SUCCESS ? all : 0;
 }
 
 static void end_areas(struct mr_comm *c)
@@ -51,17 +52,19 @@ static struct mr_node *make_area(struct mr_comm *c)
 {
     struct mr_node_site site = {.fd = -1};
     struct mr_node *n = NULL;
-    bool all;
+    int all;
 
     if (c->rank == 0)
         site = mr_node_create(c->size);
     if (say_where(c, &site) == MR_SUCCESS)
         n = mr_node_open(site, c);
-    all = have_all(c, n != NULL);
+    all = least_of_all(c, mr_node_vote(n));
     if (c->rank == 0)
         mr_node_created(site);
-    if (all)
+    if (all) {
+        mr_node_agreed(n, all);
         return n;
+    }
     if (c->rank == 0)
         mr_log(MR_LOG_INFO, "no shared memory for a communicator of %d ranks: its collectives go by messages", c->size);
     mr_node_close(n);
@@ -75,7 +78,7 @@ static struct mr_grid *make_grid(struct mr_comm *c)
 
     g->row->node = make_area(g->row);
     g->row->node_settled = g->column->node_settled = true;
-    if (have_all(c, g->row->node != NULL))
+    if (least_of_all(c, g->row->node != NULL))
         return g;
     mr_grid_free(g);
     return NULL;

@@ -86,7 +86,6 @@ struct mr_node *mr_node_open(struct mr_node_site s, const struct mr_comm *c)
     }
     *n = (struct mr_node){.ranks = c->size,
                           .me = c->rank,
-                          .crowded = mr_shm_oversubscribed(),
                           .world = c->group->world,
                           .broken = base,
                           .base = base,
@@ -94,6 +93,19 @@ struct mr_node *mr_node_open(struct mr_node_site s, const struct mr_comm *c)
     mr_node_ring_init(&n->small, (char *)base + 64, p.small, c->rank);
     mr_node_ring_init(&n->bulk, (char *)base + p.bulk_at, p.bulk, c->rank);
     return n;
+}
+
+/* A member that sees more ranks than cores says it for all: pieces are cut as that wants it. */
+enum { NO_AREA, CROWDED, NOT_CROWDED };
+
+int mr_node_vote(const struct mr_node *n)
+{
+    return !n ? NO_AREA : mr_shm_oversubscribed() ? CROWDED : NOT_CROWDED;
+}
+
+void mr_node_agreed(struct mr_node *n, int least)
+{
+    n->crowded = least == CROWDED;
 }
 
 void mr_node_close(struct mr_node *n)

@@ -24,7 +24,7 @@ struct mr_node_site {
 struct mr_node {
     struct mr_node_ring small, bulk;
     int ranks, me;
-    bool crowded;     /* more ranks than cores on this node: waiters soon sleep */
+    bool crowded;     /* more ranks than cores on this node, as all members agree: waiters soon sleep */
     const int *world; /* [ranks]: the group's */
     unsigned calls;   /* operations so far */
     uint64_t started; /* the operation that is under way: its first piece in the small ring */
@@ -39,6 +39,9 @@ struct mr_node_site mr_node_create(int ranks);
 void mr_node_created(struct mr_node_site s);
 /* By all: NULL if it cannot be. */
 struct mr_node *mr_node_open(struct mr_node_site s, const struct mr_comm *c);
+/* What a member says then, n or NULL: the least of all holds for all. 0: they have no area. */
+int mr_node_vote(const struct mr_node *n);
+void mr_node_agreed(struct mr_node *n, int least);
 void mr_node_close(struct mr_node *n); /* NULL is fine */
 
 /* Until that rank's piece is there, or its second half. */

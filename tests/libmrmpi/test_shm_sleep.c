@@ -26,7 +26,7 @@ static bool is_busy(void)
 
 static void begin(bool crowded)
 {
-    header = (struct mr_segment_header){.sleepers = crowded, .bell = crowded ? MR_BELL_ALWAYS : 0};
+    header = (struct mr_segment_header){.bell = crowded ? MR_BELL_ALWAYS : 0};
     segment.header = &header;
     segment.boxes = aligned_alloc(64, RANKS * sizeof(*segment.boxes));
     ck_assert_ptr_nonnull(segment.boxes);

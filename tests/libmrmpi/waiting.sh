@@ -35,5 +35,17 @@ kill -- -$loops
 wait $loops 2>/dev/null
 
 unset MRMPI_OVERSUBSCRIBED
+
+# Whether there is a core for each is asked of all ranks: what one of them may run on says nothing of the others.
+cores=($(awk '/^Cpus_allowed_list/ {n = split($2, part, ","); for (i = 1; i <= n; i++) {split(part[i] "-" part[i], ends, "-")
+  for (c = ends[1]; c <= ends[2]; c++) print c}}' /proc/self/status))
+crowded() { MRMPI_LOG_LEVEL=2 timeout 60 "$@" 2>&1 | grep -c "ranks of this host have fewer cores"; } # times that it is said
+is "two ranks that may run on one core" "$(crowded taskset -c ${cores[0]} mrrun -n 2 "$waiting" recv 0)" 1
+is "a rank more than there are cores" "$(crowded mrrun -n $((${#cores[@]} + 1)) "$waiting" recv 0)" 1
+is "a core for each rank" "$(crowded mrrun -n 2 "$waiting" recv 0)" $((${#cores[@]} < 2))
+if [ ${#cores[@]} -gt 1 ]; then
+  of_its_own="cores=(${cores[*]}); exec taskset -c \${cores[PMIX_RANK]} $waiting recv 0"
+  is "two ranks, each bound to a core of its own" "$(crowded mrrun -n 2 bash -c "$of_its_own")" 0
+fi
 for call in recv barrier threads; do cheap "two simulated hosts" "$call" timeout 60 simfab run --topology two-hosts-two-rails -- mrrun -n 2 --hosts h1,h2; done
 done_testing
