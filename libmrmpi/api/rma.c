@@ -205,6 +205,18 @@ static inline size_t plain_bytes(const void *origin_addr, int64_t origin_count, 
 }
 #define PLAIN_BYTES plain_bytes(origin_addr, origin_count, origin_datatype, target_count, target_datatype)
 
+/* Arguments of mr_put_bytes, mr_get_bytes and mr_update_elements. */
+static inline bool is_place(const struct mr_win *w, int rank, MPI_Aint disp)
+{
+    return (unsigned)rank < (unsigned)w->comm->size && disp >= 0;
+}
+
+/* One of MPI's operations that does something; NULL: it is none of these. */
+static inline struct mr_op *plain_op(MPI_Op op)
+{
+    return op == MPI_NO_OP ? NULL : abi_builtin_op(op);
+}
+
 /* r NULL: there is no request. So in all of these. */
 static __attribute__((noinline)) enum mr_err put_it(struct mr_win *w, PUT_ARGS, struct mr_request **r)
 {
@@ -230,8 +242,12 @@ static enum mr_err accumulate_it(struct mr_win *w, PUT_ARGS, MPI_Op op, struct m
 {
     struct mr_rma_data from;
     struct mr_rma_place to;
-    struct mr_op *o;
-    enum mr_err err = op_of(op, &o);
+    struct mr_op *o = plain_op(op);
+    enum mr_err err;
+    if (likely(o && !r && PLAIN_BYTES) && is_place(w, target_rank, target_disp))
+        return mr_update_elements(w, origin_addr, NULL, (size_t)origin_count, abi_basic(origin_datatype), target_rank,
+                                  target_disp, o);
+    err = op_of(op, &o);
     if (!err)
         err = ORIGIN(&from);
     if (!err)
@@ -253,12 +269,6 @@ static enum mr_err fetch_it(struct mr_win *w, FETCH_ARGS, MPI_Op op, struct mr_r
     if (!err)
         err = TARGET(w, &to);
     return err ? err : mr_accumulate(w, &from, &result, &to, o, r);
-}
-
-/* Arguments of mr_put_bytes and mr_get_bytes. */
-static inline bool is_place(const struct mr_win *w, int rank, MPI_Aint disp)
-{
-    return (unsigned)rank < (unsigned)w->comm->size && disp >= 0;
 }
 
 /*
@@ -363,9 +373,15 @@ MPI_FN(int, Fetch_and_op,
 {
     struct mr_win *w = NULL;
     struct mr_rma_place to;
-    struct mr_op *o;
+    struct mr_op *o = plain_op(op);
+    struct mr_type *t = abi_basic(datatype);
     API_ENTER();
     CHECK(api_win(win, &w));
+    if (likely(o && t && t->contiguous && t->size && !api_no_address(origin_addr) && !api_no_address(result_addr)) &&
+        is_place(w, target_rank, target_disp)) {
+        err = mr_update_elements(w, origin_addr, result_addr, 1, t, target_rank, target_disp, o);
+        goto out;
+    }
     CHECK(op_of(op, &o));
     CHECK(element_of(w, datatype, target_rank, target_disp, &to));
     if (o->id != MR_OP_NO_OP)

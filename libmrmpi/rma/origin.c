@@ -426,6 +426,54 @@ enum mr_err mr_accumulate(struct mr_win *w, const struct mr_rma_data *from, cons
     return end(&o, err, req);
 }
 
+/* Of two stretches of so many bytes no byte is in both. */
+static inline bool are_apart(const void *a, const void *b, size_t bytes)
+{
+    return (uintptr_t)a - (uintptr_t)b + bytes - 1 >= 2 * bytes - 1;
+}
+
+/* The loops of the operation may have them where they are, and nobody waits long for the mutex. */
+static inline bool updates_in_place(const char *mem, const void *in, const void *result, size_t bytes,
+                                    const struct mr_type *t, const struct mr_op *op)
+{
+    if (bytes > MR_NEAR_PART || (op->id != MR_OP_REPLACE && !mr_op_allows(op, t)))
+        return false;
+    return ((uintptr_t)mem | (uintptr_t)in) % t->align == 0 && are_apart(mem, in, bytes) &&
+           (!result || (are_apart(mem, result, bytes) && are_apart(in, result, bytes)));
+}
+
+static __attribute__((noinline)) enum mr_err update_long_way(struct mr_win *w, const void *in, void *result,
+                                                             size_t count, struct mr_type *t, int rank, ptrdiff_t disp,
+                                                             const struct mr_op *op)
+{
+    struct mr_rma_data from = {.buf = (void *)(uintptr_t)in, .count = count, .type = t};
+    struct mr_rma_data to = {.buf = result, .count = count, .type = t};
+    struct mr_rma_place at = {.rank = rank, .disp = disp, .count = count, .type = t};
+
+    return mr_accumulate(w, &from, result ? &to : NULL, &at, op, NULL);
+}
+
+enum mr_err mr_update_elements(struct mr_win *w, const void *in, void *result, size_t count, struct mr_type *t,
+                               int rank, ptrdiff_t disp, const struct mr_op *op)
+{
+    size_t at, bytes = count * t->size;
+    const struct mr_win_target *target = plain_target(w, rank, disp, bytes, &at);
+    char *mem = target ? target->local + at : NULL;
+
+    if (__builtin_expect(!target || !target->local || !target->mutex, 0) ||
+        __builtin_expect(!updates_in_place(mem, in, result, bytes, t, op), 0))
+        return update_long_way(w, in, result, count, t, rank, disp, op);
+    mr_share_take(&target->mutex->holder);
+    if (result)
+        copy(result, mem, bytes);
+    if (op->id == MR_OP_REPLACE)
+        copy(mem, in, bytes);
+    else
+        mr_op_apply(op, in, mem, count, t);
+    mr_share_give(&target->mutex->holder);
+    return MR_SUCCESS;
+}
+
 enum mr_err mr_compare_and_swap(struct mr_win *w, const void *value, const void *compare, void *result,
                                 const struct mr_rma_place *at)
 {

@@ -105,6 +105,10 @@ enum mr_err mr_get_bytes(struct mr_win *w, void *data, size_t bytes, int rank, p
 /* result NULL: accumulate; else what was there before goes there. With MR_OP_NO_OP `from` is not looked at. */
 enum mr_err mr_accumulate(struct mr_win *w, const struct mr_rma_data *from, const struct mr_rma_data *result,
                           const struct mr_rma_place *to, const struct mr_op *op, struct mr_request **req);
+/* The same for count elements (not 0) of a contiguous basic type, the same on both sides, without a request, in a few
+ * instructions if it can be. Not MR_OP_NO_OP; rank is one of the window, disp not negative. */
+enum mr_err mr_update_elements(struct mr_win *w, const void *in, void *result, size_t count, struct mr_type *t,
+                               int rank, ptrdiff_t disp, const struct mr_op *op);
 enum mr_err mr_compare_and_swap(struct mr_win *w, const void *value, const void *compare, void *result,
                                 const struct mr_rma_place *at);
 

@@ -344,6 +344,73 @@ static void tickets(enum flavor f, int how)
     win_free(&w);
 }
 
+/*
+ * Operations of all kinds on the same elements at the same time, short and long, in one piece and with holes, and on
+ * one that lies across the borders of words: each is done to an element as a whole.
+ */
+static void kinds(enum flavor f)
+{
+    enum { KINDS = 6, ACROSS = 8 * 5 + 3 };
+    struct win w;
+    int64_t one[3] = {1, 1, 1}, got[3], old, v[3] = {0}, across;
+    MPI_Datatype apart;
+    int each = 20;
+    win_make(&w, f, 64);
+    if (f == ALLOCATE || f == SHARED) { /* in a node's memory they are short: many, that some meet */
+        MPI_Comm node;
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+        MPI_Comm_size(node, &each);
+        each = each == size ? 10000 / size : 20;
+        MPI_Comm_free(&node);
+    }
+    MPI_Type_vector(2, 1, 2, MPI_INT64_T, &apart); /* the first and the third */
+    MPI_Type_commit(&apart);
+    MPI_Win_lock_all(0, w.w);
+    for (int i = 0; i < each * KINDS; i++)
+        for (int t = 0; t < w.n; t++) {
+            MPI_Aint at = at_of(&w, t, 8);
+            switch ((i + w.me) % KINDS) {
+            case 0:
+                MPI_Fetch_and_op(one, got, MPI_INT64_T, t, at, MPI_SUM, w.w);
+                break;
+            case 1:
+                MPI_Accumulate(one, 1, MPI_INT64_T, t, at, 1, MPI_INT64_T, MPI_SUM, w.w);
+                break;
+            case 2:
+                MPI_Accumulate(one, 2, MPI_INT64_T, t, at, 1, apart, MPI_SUM, w.w);
+                break;
+            case 3:
+                MPI_Get_accumulate(one, 3, MPI_INT64_T, got, 3, MPI_INT64_T, t, at, 3, MPI_INT64_T, MPI_SUM, w.w);
+                break;
+            case 4:
+                for (old = 0;; old = got[0]) {
+                    int64_t new = old + 1;
+                    MPI_Compare_and_swap(&new, &old, got, MPI_INT64_T, t, at, w.w);
+                    MPI_Win_flush(t, w.w);
+                    if (got[0] == old)
+                        break;
+                }
+                break;
+            default:
+                MPI_Fetch_and_op(one, got, MPI_INT64_T, t, at_of(&w, t, ACROSS), MPI_SUM, w.w);
+                MPI_Accumulate(one, 1, MPI_INT64_T, t, at_of(&w, t, ACROSS), 1, MPI_INT64_T, MPI_SUM, w.w);
+            }
+            MPI_Win_flush(t, w.w);
+        }
+    MPI_Win_unlock_all(w.w);
+    MPI_Barrier(w.comm);
+    own_open(&w);
+    memcpy(v, w.mem + 8, sizeof(v));
+    memcpy(&across, w.mem + ACROSS, sizeof(across));
+    own_close(&w);
+    EQ(v[0], 5 * each * w.n);
+    EQ(v[1], each * w.n);
+    EQ(v[2], 2 * each * w.n);
+    EQ(across, 2 * each * w.n);
+    MPI_Type_free(&apart);
+    win_free(&w);
+}
+
 /* Long vectors of all ranks on one: element by element, nothing is lost. */
 static void vectors(enum flavor f, enum way way)
 {
@@ -422,6 +489,7 @@ int main(int argc, char **argv)
         win_free(&w);
         for (int how = 0; how < 3; how++)
             tickets(f, how);
+        kinds(f);
         vectors(f, (enum way)((unsigned)f % WAYS));
         order(f);
     }
