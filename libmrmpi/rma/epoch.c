@@ -55,7 +55,7 @@ enum mr_err mr_epoch_admit(struct mr_win *w, int rank, struct mr_rma_peer **p)
 
 static enum mr_err meet(struct mr_win *w)
 {
-    struct mr_schedule *s = NULL;
+    struct mr_schedule *s = MR_COLL_AT_ONCE;
     enum mr_err err = mr_coll_barrier(w->comm, &s);
 
     return mr_coll_run(err, s);
