@@ -14,9 +14,11 @@ static _Noreturn void child(const struct spawn_spec *spec, pid_t parent)
 {
     struct spawn_failure failure = {.rank = spec->rank};
 
-    /* A group of its own, for kill(). A session, since some kernels share processors out among sessions (autogroup),
-     * and a rank has as much of them then as any other program. */
-    setsid();
+    /* A group of its own, for kill(). */
+    if (spec->apart)
+        setsid();
+    else
+        setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* mrrun died before the line above */
         _exit(1);

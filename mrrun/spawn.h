@@ -5,6 +5,7 @@
 #define MRRUN_SPAWN_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -16,6 +17,11 @@ struct spawn_spec {
     int report_fd; /* a struct spawn_failure is written here when exec fails; closed by exec when it does not */
     const sigset_t *mask;
     const struct rlimit *files; /* RLIMIT_NOFILE as mrrun found it */
+    /*
+     * It gets a session of its own. Some kernels share processors out among sessions (autogroup): then it has as much
+     * of them as any other program, but cannot yield a core to another rank.
+     */
+    bool apart;
 };
 
 struct spawn_failure {
@@ -23,7 +29,8 @@ struct spawn_failure {
     int error; /* errno */
 };
 
-/* The pid, which soon is also that of its process group and session; or a negative errno. The rank dies with mrrun. */
+/* The pid, which soon is also that of its process group, and of its session if it is apart; or a negative errno. The
+ * rank dies with mrrun. */
 pid_t spawn_rank(const struct spawn_spec *spec);
 /* To the rank and all in its process group, also before there is one. */
 void spawn_signal(pid_t pid, int sig);

@@ -2,6 +2,7 @@
 /* Starting the ranks of a job: pipes, environments, words. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +160,14 @@ static void watch_output(struct job *job, int rank, const struct rank_fds *f)
     }
 }
 
+/* With so many ranks each shares its core with another one, which has to get it whenever this one waits. */
+static bool share_all_cores(int ranks)
+{
+    cpu_set_t set;
+
+    return !sched_getaffinity(0, sizeof(set), &set) && ranks >= 2 * CPU_COUNT(&set);
+}
+
 static int start_rank(struct job *job, int rank, char *const *job_env, int report_fd)
 {
     struct rank_fds fds;
@@ -186,7 +195,8 @@ static int start_rank(struct job *job, int rank, char *const *job_env, int repor
                               .fds = {fds.in, fds.out[1], fds.err[1]},
                               .report_fd = report_fd,
                               .mask = &job->old_mask,
-                              .files = &job->old_files};
+                              .files = &job->old_files,
+                              .apart = !share_all_cores(job->opts->ranks)};
     pid_t pid = spawn_rank(&spec);
     close_rank_fds(&fds, pid < 0);
     err = pid < 0 ? pid : 0;
