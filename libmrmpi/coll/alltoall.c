@@ -155,9 +155,58 @@ static char **copy_blocks(struct mr_schedule *s, const struct mr_vec *v, int p)
     return copies;
 }
 
+/* later NULL: all blocks; else those of ranks that it tells, and none for oneself. */
+static void send_blocks(struct mr_schedule *s, const struct mr_vec *in, const struct mr_vec *out, const bool *later,
+                        struct mr_comm *c)
+{
+    int p = c->size, r = c->rank;
+    bool in_place = in->buf == MR_IN_PLACE;
+    const struct mr_vec *give = in_place ? out : in;
+    hold(s, give, p);
+    hold(s, out, p);
+    char **copies = NULL;
+    if (in_place && !(copies = copy_blocks(s, out, p)))
+        return;
+    for (int k = 1; k < p; k++) {
+        int src = (r - k + p) % p;
+        if (mr_vec_bytes(out, src) && (!later || later[src]))
+            mr_schedule_recv(s, mr_vec_part(out, src), mr_vec_count(out, src), mr_vec_type(out, src), src);
+    }
+    for (int k = 1; k < p && (!later || later[r]); k++) {
+        int to = (r + k) % p;
+        size_t n = mr_vec_bytes(give, to);
+        if (n && in_place)
+            mr_schedule_send(s, copies[to], n, mr_type_byte, to);
+        else if (n)
+            mr_schedule_send(s, mr_vec_part(in, to), mr_vec_count(in, to), mr_vec_type(in, to), to);
+    }
+    if (!in_place && !later && mr_vec_bytes(in, r))
+        mr_schedule_copy(s, mr_vec_part(in, r), mr_vec_count(in, r), mr_vec_type(in, r), mr_vec_part(out, r),
+                         mr_vec_count(out, r), mr_vec_type(out, r));
+}
+
+static enum mr_err alltoallv_at_once(struct mr_node *n, const struct mr_vec *in, const struct mr_vec *out,
+                                     struct mr_comm *c)
+{
+    bool later[MR_NODE_RANKS_MAX] = {0};
+    enum mr_err err = mr_node_alltoallv(n, in, out, later);
+    if (!mr_node_any(n, later))
+        return err;
+    struct mr_schedule *s = mr_schedule_new(c);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_schedule_allow_less(s);
+    send_blocks(s, in, out, later, c);
+    enum mr_err built = mr_schedule_built(s, &s);
+    return mr_coll_run_after(err, built, s);
+}
+
 enum mr_err mr_coll_alltoallv(const struct mr_vec *in, const struct mr_vec *out, struct mr_comm *c,
                               struct mr_schedule **built)
 {
+    struct mr_node *n = in->buf == MR_IN_PLACE ? NULL : mr_coll_way_at_once(MR_COLL_ALLTOALL, 1, NULL, c, built).node;
+    if (n)
+        return alltoallv_at_once(n, in, out, c);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
@@ -166,31 +215,8 @@ enum mr_err mr_coll_alltoallv(const struct mr_vec *in, const struct mr_vec *out,
         hold(s, in, c->num_peers);
         hold(s, out, c->num_peers);
         mr_inter_alltoall(s, in, out, c);
-        return mr_schedule_built(s, built);
+    } else {
+        send_blocks(s, in, out, NULL, c);
     }
-    int p = c->size, r = c->rank;
-    bool in_place = in->buf == MR_IN_PLACE;
-    const struct mr_vec *give = in_place ? out : in;
-    hold(s, give, p);
-    hold(s, out, p);
-    char **copies = NULL;
-    if (in_place && !(copies = copy_blocks(s, out, p)))
-        return mr_schedule_built(s, built);
-    for (int k = 1; k < p; k++) {
-        int src = (r - k + p) % p;
-        if (mr_vec_bytes(out, src))
-            mr_schedule_recv(s, mr_vec_part(out, src), mr_vec_count(out, src), mr_vec_type(out, src), src);
-    }
-    for (int k = 1; k < p; k++) {
-        int to = (r + k) % p;
-        size_t n = mr_vec_bytes(give, to);
-        if (n && in_place)
-            mr_schedule_send(s, copies[to], n, mr_type_byte, to);
-        else if (n)
-            mr_schedule_send(s, mr_vec_part(in, to), mr_vec_count(in, to), mr_vec_type(in, to), to);
-    }
-    if (!in_place && mr_vec_bytes(in, r))
-        mr_schedule_copy(s, mr_vec_part(in, r), mr_vec_count(in, r), mr_vec_type(in, r), mr_vec_part(out, r),
-                         mr_vec_count(out, r), mr_vec_type(out, r));
     return mr_schedule_built(s, built);
 }

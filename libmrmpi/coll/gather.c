@@ -153,32 +153,57 @@ static bool counts_here(const struct mr_comm *c, int root)
     return mr_comm_is_inter(c) || c->rank == root;
 }
 
-enum mr_err mr_coll_gatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out, int root,
-                            struct mr_comm *c, struct mr_schedule **built)
+/* later NULL: all blocks; else those of ranks that it tells, and none for oneself. */
+static void gather_blocks(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it,
+                          const struct mr_vec *out, int root, const bool *later, struct mr_comm *c)
 {
-    struct mr_schedule *s = schedule_of(c, it, counts_here(c, root) ? out->type : NULL);
-    if (!s)
-        return MR_ERR_NO_MEM;
-    mr_schedule_allow_less(s);
-    if (mr_comm_is_inter(c)) {
-        mr_inter_gather(s, in, icount, it, out, root, c);
-        return mr_schedule_built(s, built);
-    }
-    if (c->rank != root) {
-        if (icount && it->size)
-            mr_schedule_send(s, in, icount, it, root);
-        return mr_schedule_built(s, built);
-    }
-    for (int i = 0; i < c->size; i++) {
+    if (c->rank != root && icount && it->size && (!later || later[c->rank]))
+        mr_schedule_send(s, in, icount, it, root);
+    for (int i = 0; i < c->size && c->rank == root; i++) {
         void *at = mr_vec_part(out, i);
         size_t n = mr_vec_count(out, i);
-        if (n * out->type->size == 0)
+        if (n * out->type->size == 0 || (later && !later[i]))
             continue;
         if (i != root)
             mr_schedule_recv(s, at, n, out->type, i);
         else if (in != MR_IN_PLACE)
             mr_schedule_copy(s, in, icount, it, at, n, out->type);
     }
+}
+
+/* A rank whose block is by message may be the only one beside the root that knows. */
+static enum mr_err gatherv_at_once(struct mr_node *n, const void *in, size_t icount, struct mr_type *it,
+                                   const struct mr_vec *out, int root, struct mr_comm *c)
+{
+    bool later[MR_NODE_RANKS_MAX] = {0};
+    enum mr_err err = mr_node_gatherv(n, in, icount, it, out, root, later);
+    if (!mr_node_any(n, later)) {
+        mr_schedule_skip(c);
+        return err;
+    }
+    struct mr_schedule *s = schedule_of(c, it, counts_here(c, root) ? out->type : NULL);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_schedule_allow_less(s);
+    gather_blocks(s, in, icount, it, out, root, later, c);
+    enum mr_err built = mr_schedule_built(s, &s);
+    return mr_coll_run_after(err, built, s);
+}
+
+enum mr_err mr_coll_gatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out, int root,
+                            struct mr_comm *c, struct mr_schedule **built)
+{
+    struct mr_node *n = mr_coll_way_at_once(MR_COLL_GATHER, 1, NULL, c, built).node;
+    if (n)
+        return gatherv_at_once(n, in, icount, it, out, root, c);
+    struct mr_schedule *s = schedule_of(c, it, counts_here(c, root) ? out->type : NULL);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_schedule_allow_less(s);
+    if (mr_comm_is_inter(c))
+        mr_inter_gather(s, in, icount, it, out, root, c);
+    else
+        gather_blocks(s, in, icount, it, out, root, NULL, c);
     return mr_schedule_built(s, built);
 }
 
@@ -260,31 +285,53 @@ enum mr_err mr_coll_scatter(const void *in, size_t icount, struct mr_type *it, v
     return mr_schedule_built(s, built);
 }
 
-enum mr_err mr_coll_scatterv(const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot, int root,
-                             struct mr_comm *c, struct mr_schedule **built)
+/* Of a root whose blocks are to go by messages: all of them, but, as `rest`, that for itself. */
+static void scatter_blocks(struct mr_schedule *s, const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot,
+                           int root, bool rest, struct mr_comm *c)
 {
-    struct mr_schedule *s = schedule_of(c, counts_here(c, root) ? in->type : NULL, ot);
-    if (!s)
-        return MR_ERR_NO_MEM;
-    mr_schedule_allow_less(s);
-    if (mr_comm_is_inter(c)) {
-        mr_inter_scatter(s, in, out, ocount, ot, root, c);
-        return mr_schedule_built(s, built);
-    }
-    if (c->rank != root) {
-        if (ocount && ot->size)
-            mr_schedule_recv(s, out, ocount, ot, root);
-        return mr_schedule_built(s, built);
-    }
-    for (int i = 0; i < c->size; i++) {
+    if (c->rank != root && ocount && ot->size)
+        mr_schedule_recv(s, out, ocount, ot, root);
+    for (int i = 0; i < c->size && c->rank == root; i++) {
         const void *at = mr_vec_part(in, i);
         size_t n = mr_vec_count(in, i);
         if (n * in->type->size == 0)
             continue;
         if (i != root)
             mr_schedule_send(s, at, n, in->type, i);
-        else if (out != MR_IN_PLACE)
+        else if (out != MR_IN_PLACE && !rest)
             mr_schedule_copy(s, at, n, in->type, out, ocount, ot);
     }
+}
+
+static enum mr_err scatterv_at_once(struct mr_node *n, const struct mr_vec *in, void *out, size_t ocount,
+                                    struct mr_type *ot, int root, struct mr_comm *c)
+{
+    bool later[MR_NODE_RANKS_MAX] = {0};
+    enum mr_err err = mr_node_scatterv(n, in, out, ocount, ot, root, later);
+    if (!later[root])
+        return err;
+    struct mr_schedule *s = schedule_of(c, counts_here(c, root) ? in->type : NULL, ot);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_schedule_allow_less(s);
+    scatter_blocks(s, in, out, ocount, ot, root, true, c);
+    enum mr_err built = mr_schedule_built(s, &s);
+    return mr_coll_run_after(err, built, s);
+}
+
+enum mr_err mr_coll_scatterv(const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot, int root,
+                             struct mr_comm *c, struct mr_schedule **built)
+{
+    struct mr_node *n = mr_coll_way_at_once(MR_COLL_SCATTER, 1, NULL, c, built).node;
+    if (n)
+        return scatterv_at_once(n, in, out, ocount, ot, root, c);
+    struct mr_schedule *s = schedule_of(c, counts_here(c, root) ? in->type : NULL, ot);
+    if (!s)
+        return MR_ERR_NO_MEM;
+    mr_schedule_allow_less(s);
+    if (mr_comm_is_inter(c))
+        mr_inter_scatter(s, in, out, ocount, ot, root, c);
+    else
+        scatter_blocks(s, in, out, ocount, ot, root, false, c);
     return mr_schedule_built(s, built);
 }

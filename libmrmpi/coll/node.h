@@ -44,6 +44,25 @@ enum mr_err mr_node_allgatherv(struct mr_node *n, const void *in, size_t icount,
 enum mr_err mr_node_alltoall(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
                              size_t ocount, struct mr_type *ot);
 
+/*
+ * Blocks of lengths that only the two ranks know. later: [n->ranks], false before. A rank whose blocks do not fit one
+ * piece is true afterwards, at all ranks that it has a block for, and at itself: those blocks are to go by messages.
+ * Blocks for oneself are copied.
+ */
+enum mr_err mr_node_alltoallv(struct mr_node *n, const struct mr_vec *in, const struct mr_vec *out, bool *later);
+enum mr_err mr_node_gatherv(struct mr_node *n, const void *in, size_t icount, struct mr_type *it,
+                            const struct mr_vec *out, int root, bool *later);
+enum mr_err mr_node_scatterv(struct mr_node *n, const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot,
+                             int root, bool *later);
+static inline bool mr_node_any(const struct mr_node *n, const bool *later)
+{
+    bool any = false;
+
+    for (int i = 0; i < n->ranks; i++)
+        any |= later[i];
+    return any;
+}
+
 /* Elements must fit a piece; false: this type has too long ones. */
 bool mr_node_reduces(const struct mr_node *n, const struct mr_type *t);
 enum mr_err mr_node_reduce(struct mr_node *n, const void *in, void *out, size_t count, struct mr_type *t,

@@ -31,6 +31,11 @@ static size_t count_of(const struct side *s, int rank)
     return s->vec ? mr_vec_count(s->vec, rank) : s->count;
 }
 
+static struct mr_type *type_of(const struct side *s, int rank)
+{
+    return s->vec ? mr_vec_type(s->vec, rank) : s->type;
+}
+
 static const void *block(const struct side *s, int rank)
 {
     if (s->vec)
@@ -42,18 +47,19 @@ static void fill(void *arg, int rank, size_t offset, size_t len, char *to)
 {
     const struct side *in = &((const struct move *)arg)->in;
 
-    mr_type_pack(block(in, rank), in->count, in->type, offset, to, len);
+    mr_type_pack(block(in, rank), count_of(in, rank), type_of(in, rank), offset, to, len);
 }
 
 static void take(void *arg, int rank, size_t offset, size_t len, const char *from)
 {
     const struct side *out = &((const struct move *)arg)->out;
+    const struct mr_type *t = type_of(out, rank);
     char *to = (char *)(uintptr_t)block(out, rank);
 
-    if (out->type->contiguous)
-        mr_copy_in(to + out->type->true_lb + offset, from, len);
+    if (t->contiguous)
+        mr_copy_in(to + t->true_lb + offset, from, len);
     else
-        mr_type_unpack(to, count_of(out, rank), out->type, offset, from, len);
+        mr_type_unpack(to, count_of(out, rank), t, offset, from, len);
 }
 
 static void copy_mine(void *arg)
@@ -61,8 +67,8 @@ static void copy_mine(void *arg)
     const struct move *m = arg;
 
     if (m->mine)
-        mr_type_copy(block(&m->in, m->me), m->in.count, m->in.type, (void *)(uintptr_t)block(&m->out, m->me),
-                     count_of(&m->out, m->me), m->out.type);
+        mr_type_copy(block(&m->in, m->me), count_of(&m->in, m->me), type_of(&m->in, m->me),
+                     (void *)(uintptr_t)block(&m->out, m->me), count_of(&m->out, m->me), type_of(&m->out, m->me));
 }
 
 /* x: who writes, who reads, how much. */
@@ -223,4 +229,70 @@ enum mr_err mr_node_alltoall(struct mr_node *n, const void *in, size_t icount, s
     if (in_place)
         m.in = m.out;
     return exchange_all(n, &m, true);
+}
+
+/* ---- blocks of any lengths --------------------------------------------------------------------------------------- */
+
+static size_t gives(void *arg, int rank)
+{
+    const struct side *in = &((const struct move *)arg)->in;
+
+    return count_of(in, rank) * type_of(in, rank)->size;
+}
+
+static size_t expects(void *arg, int rank)
+{
+    const struct side *out = &((const struct move *)arg)->out;
+
+    return count_of(out, rank) * type_of(out, rank)->size;
+}
+
+/* x: who writes, who reads. */
+static enum mr_err vary(struct mr_node *n, struct move *m, struct mr_varied x, bool *later)
+{
+    enum mr_err err = mr_node_begin(n);
+
+    if (err)
+        return err;
+    x.gives = gives;
+    x.expects = expects;
+    x.fill = fill;
+    x.take = take;
+    x.meanwhile = copy_mine;
+    x.arg = m;
+    return mr_node_exchange_varied(n, &x, later);
+}
+
+enum mr_err mr_node_alltoallv(struct mr_node *n, const struct mr_vec *in, const struct mr_vec *out, bool *later)
+{
+    struct move m = {.in = {.vec = in}, .out = {.vec = out}, .me = n->me, .mine = true};
+
+    return vary(n, &m, (struct mr_varied){.writes = true, .only = -1, .stride = 1, .num = n->ranks - 1}, later);
+}
+
+enum mr_err mr_node_gatherv(struct mr_node *n, const void *in, size_t icount, struct mr_type *it,
+                            const struct mr_vec *out, int root, bool *later)
+{
+    bool collects = n->me == root;
+    struct move m = {.in = {.buf = in, .count = icount, .type = it},
+                     .out = {.vec = out},
+                     .me = n->me,
+                     .mine = collects && in != MR_IN_PLACE};
+
+    return vary(n, &m,
+                (struct mr_varied){.writes = !collects, .only = root, .stride = 1, .num = collects ? n->ranks - 1 : 0},
+                later);
+}
+
+enum mr_err mr_node_scatterv(struct mr_node *n, const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot,
+                             int root, bool *later)
+{
+    bool hands_out = n->me == root;
+    struct move m = {.in = {.vec = in},
+                     .out = {.buf = out, .count = ocount, .type = ot},
+                     .me = n->me,
+                     .mine = hands_out && out != MR_IN_PLACE};
+
+    return vary(n, &m, (struct mr_varied){.writes = hands_out, .only = -1, .stride = n->me - root, .num = !hands_out},
+                later);
 }

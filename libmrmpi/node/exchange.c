@@ -8,15 +8,22 @@
  */
 #include "libmrmpi/node/exchange.h"
 
+#include <string.h>
+
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/core/objects.h"
 
 /* With a core for each rank pieces are cut such that reading one overlaps writing the next. */
 enum { PIECE_MIN = 8192, PIECES_WANTED = 4 };
 
+static int rank_at(const struct mr_node *n, int stride, int j)
+{
+    return (int)(((long)n->me - (long)stride * j) % n->ranks + n->ranks) % n->ranks;
+}
+
 static int source(const struct mr_node *n, const struct mr_exchange *x, int j)
 {
-    return (int)(((long)n->me - (long)x->stride * j) % n->ranks + n->ranks) % n->ranks;
+    return rank_at(n, x->stride, j);
 }
 
 static int blocks_of(const struct mr_node *n, const struct mr_exchange *x)
@@ -127,6 +134,123 @@ static enum mr_err exchange_small(struct mr_node *n, const struct mr_exchange *x
         x->meanwhile(x->arg);
     for (int j = 1; j <= x->num; j++)
         note(&all, read_small(n, x, piece, source(n, x, j)));
+    mr_node_done(&n->small, piece);
+    mr_node_wake(n);
+    return all;
+}
+
+/* ---- one piece, if they fit: blocks of any lengths --------------------------------------------------------------- */
+
+/* What a line says of blocks that go another way: no error's notice. */
+#define LATER NOTICES
+
+/* Before several blocks are their lengths. */
+struct lengths {
+    uint32_t of[MR_NODE_RANKS_MAX];
+};
+
+static size_t lengths_bytes(int blocks)
+{
+    return blocks > 1 ? ((size_t)blocks * sizeof(uint32_t) + 7) & ~(size_t)7 : 0;
+}
+
+static int blocks_varied(const struct mr_node *n, const struct mr_varied *x)
+{
+    return x->only < 0 ? n->ranks - 1 : 1;
+}
+
+static enum mr_err write_varied(struct mr_node *n, const struct mr_varied *x, uint64_t piece, bool *later)
+{
+    struct mr_node_line *line = mr_node_first(&n->small, n->me, piece);
+    int blocks = blocks_varied(n, x), first = x->only < 0 ? n->me + 1 : x->only;
+    size_t most = n->small.shape.slot_bytes, head = lengths_bytes(blocks), all = head;
+    enum mr_err err = mr_node_await_room(n, &n->small, piece);
+    struct lengths lengths;
+    char *to;
+
+    if (err)
+        return err;
+    for (int j = 0; j < blocks && all <= most; j++) {
+        size_t len = x->gives(x->arg, (first + j) % n->ranks);
+
+        lengths.of[j] = (uint32_t)len;
+        all = len > most ? most + 1 : all + len;
+    }
+    *later = all > most;
+    if (!*later) {
+        to = all <= MR_NODE_INLINE ? line->data : mr_node_slot(&n->small, n->me, piece);
+        memcpy(to, lengths.of, head ? (size_t)blocks * sizeof(uint32_t) : 0);
+        to += head;
+        for (int j = 0; j < blocks; to += lengths.of[j++])
+            if (lengths.of[j])
+                x->fill(x->arg, (first + j) % n->ranks, 0, lengths.of[j], to);
+    }
+    mr_node_publish(line, piece, *later ? LATER : all);
+    mr_node_wake(n);
+    return MR_SUCCESS;
+}
+
+/* The block for this rank in a piece of so many bytes; false: the piece makes no sense. */
+static bool find_varied(const struct mr_node *n, int src, int blocks, const char **at, size_t bytes, size_t *len)
+{
+    size_t head = lengths_bytes(blocks), offset = head;
+    int mine = (n->me - src - 1 + n->ranks) % n->ranks;
+    struct lengths lengths;
+
+    *len = bytes;
+    if (blocks == 1)
+        return true;
+    if (bytes < head)
+        return false;
+    memcpy(lengths.of, *at, (size_t)blocks * sizeof(uint32_t));
+    for (int j = 0; j < mine; j++)
+        offset += lengths.of[j];
+    *at += offset;
+    *len = lengths.of[mine];
+    return offset <= bytes && *len <= bytes - offset;
+}
+
+static enum mr_err read_varied(struct mr_node *n, const struct mr_varied *x, uint64_t piece, int src, bool *later)
+{
+    const struct mr_node_line *line = mr_node_first(&n->small, src, piece);
+    enum mr_err err = mr_node_await(n, line, piece, src);
+    size_t expects = x->expects(x->arg, src), len;
+    const char *at;
+    uint64_t bytes;
+
+    if (err)
+        return err;
+    bytes = mr_node_bytes(line);
+    *later = bytes == LATER;
+    if (*later)
+        return MR_SUCCESS;
+    if (__builtin_expect(bytes > NOTICES, 0))
+        return notice(src, bytes);
+    at = bytes <= MR_NODE_INLINE ? line->data : mr_node_slot(&n->small, src, piece);
+    if (bytes > n->small.shape.slot_bytes ||
+        !find_varied(n, src, x->only < 0 ? n->ranks - 1 : 1, &at, (size_t)bytes, &len)) {
+        mr_node_break(n); /* it is in another operation */
+        return mr_node_amount(src, bytes, expects);
+    }
+    if (len && expects)
+        x->take(x->arg, src, 0, len < expects ? len : expects, at);
+    return len > expects ? mr_node_amount(src, len, expects) : MR_SUCCESS;
+}
+
+enum mr_err mr_node_exchange_varied(struct mr_node *n, const struct mr_varied *x, bool *later)
+{
+    uint64_t piece = n->small.next++;
+    enum mr_err all = MR_SUCCESS;
+
+    if (x->writes)
+        all = write_varied(n, x, piece, &later[n->me]);
+    if (x->meanwhile && !all)
+        x->meanwhile(x->arg);
+    for (int j = 1; j <= x->num; j++) {
+        int src = rank_at(n, x->stride, j);
+
+        note(&all, read_varied(n, x, piece, src, &later[src]));
+    }
     mr_node_done(&n->small, piece);
     mr_node_wake(n);
     return all;

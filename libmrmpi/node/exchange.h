@@ -32,6 +32,25 @@ struct mr_exchange {
  */
 enum mr_err mr_node_exchange(struct mr_node *n, const struct mr_exchange *x);
 
+/*
+ * Blocks of any lengths, each known to those two ranks only that it goes between. A writer's blocks go as one piece if
+ * they fit a slot. Else it says so, and all of its blocks go another way: the readers hear of it.
+ */
+struct mr_varied {
+    bool writes;
+    int only;        /* writers: the rank that they have a block for; negative: one for each other rank */
+    int stride, num; /* as above */
+    size_t (*gives)(void *arg, int rank);   /* writers: bytes for that rank */
+    size_t (*expects)(void *arg, int rank); /* readers: bytes from that rank at most */
+    void (*fill)(void *arg, int rank, size_t offset, size_t len, char *to);
+    void (*take)(void *arg, int rank, size_t offset, size_t len, const char *from);
+    void (*meanwhile)(void *arg);
+    void *arg;
+};
+/* later: [n->ranks], false before; true: of a writer that is read, or of this rank, whose blocks go another way. As
+ * mr_node_exchange; blocks may be shorter than expected. */
+enum mr_err mr_node_exchange_varied(struct mr_node *n, const struct mr_varied *x, bool *later);
+
 /* Of a block that has come, what an operation that expects so much makes of it. */
 enum mr_err mr_node_amount(int rank, uint64_t bytes, size_t expected);
 

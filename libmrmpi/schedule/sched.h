@@ -18,6 +18,7 @@ void mr_schedules_init(void); /* hooks into progress */
 void mr_schedules_finalize(void);
 
 struct mr_schedule *mr_schedule_new(struct mr_comm *c); /* NULL: no memory; takes the communicator's next tag */
+void mr_schedule_skip(struct mr_comm *c); /* takes that tag: others may have a schedule for this operation */
 /* The end of building: *out is s, or s is freed and *out NULL when memory has run out. */
 enum mr_err mr_schedule_built(struct mr_schedule *s, struct mr_schedule **out);
 /*

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blocking collectives of which each rank has a part of its own size, or a result of its own: allgatherv,
- * reduce_scatter, scan and exscan. All sizes about what the memory that ranks of a node share takes in one piece; types
- * with holes, operations that do not commute, empty parts, MPI_IN_PLACE; and all of them in turn with others, small and
- * large.
+ * Blocking collectives of which each rank has a part of its own size, or a result of its own: allgatherv, gatherv,
+ * scatterv, alltoallv, alltoallw, reduce_scatter, scan and exscan. All sizes about what the memory that ranks of a node
+ * share takes in one piece; types with holes, operations that do not commute, empty parts, MPI_IN_PLACE; and all of
+ * them in turn with others, small and large.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -163,6 +163,65 @@ static void allgathervs(int n)
     free(plain);
 }
 
+/* Elements from a rank to another one: few or none of most, n of some, so that ranks have pieces of all sizes. */
+static int len_of(int from, int to, int n)
+{
+    int which = (3 * from + 5 * to + n) % 4;
+    return which == 0 ? n : which == 1 ? 0 : which + from % 3;
+}
+
+enum { EACH = LONGEST + 2 }; /* room for a block, and a gap that stays as it was */
+
+static void look_at(const struct holey *b, int from, int to, int len)
+{
+    for (int i = 0; i < len; i++)
+        is_map(b[i], map_of(from + to, i));
+    EQ(b[len].map.a, 0x5a5a5a5a);
+}
+
+/*
+ * Blocks of which two ranks know the length. How a rank's go is its own business, so ranks that have short ones and
+ * long ones meet in an operation. wide: of alltoallw, with a type for each.
+ */
+static void blocks(int n, bool wide, struct holey *in, struct holey *out)
+{
+    int *give = calloc(5 * (size_t)p, sizeof(int)), *get = give + p, *at = get + p, *bytes = at + p, root = n % p;
+    MPI_Datatype *types = calloc((size_t)p, sizeof(*types));
+    for (int j = 0; j < p; j++) {
+        give[j] = len_of(r, j, n);
+        get[j] = len_of(j, r, n);
+        at[j] = EACH * j;
+        bytes[j] = EACH * j * (int)sizeof(struct holey);
+        types[j] = holey;
+        fill(in + at[j], 0);
+        for (int i = 0; i < give[j]; i++)
+            in[at[j] + i].map = map_of(r + j, i);
+    }
+    memset(out, 0x5a, (size_t)p * EACH * sizeof(*out));
+    if (wide)
+        MPI_Alltoallw(in, give, bytes, types, out, get, bytes, types, comm);
+    else
+        MPI_Alltoallv(in, give, at, holey, out, get, at, holey, comm);
+    for (int j = 0; j < p; j++)
+        look_at(out + at[j], j, r, get[j]);
+
+    memset(out, 0x5a, (size_t)p * EACH * sizeof(*out));
+    for (int j = 0; j < p; j++)
+        get[j] = len_of(j, root, n);
+    if (r == root && wide)
+        memcpy(out + at[r], in + at[r], (size_t)give[r] * sizeof(*out));
+    MPI_Gatherv(r == root && wide ? MPI_IN_PLACE : in + at[root], give[root], holey, out, get, at, holey, root, comm);
+    for (int j = 0; j < p && r == root; j++)
+        look_at(out + at[j], j, root, get[j]);
+
+    memset(out, 0x5a, (size_t)p * EACH * sizeof(*out));
+    MPI_Scatterv(in, give, at, holey, r == root && wide ? MPI_IN_PLACE : out, len_of(root, r, n), holey, root, comm);
+    if (r != root || !wide)
+        look_at(out, root, r, len_of(root, r, n));
+    free(give);
+    free(types);
+}
+
 /* Others go before, between and behind: pieces are counted alike, whatever way an operation takes. */
 static void others(int k)
 {
@@ -189,13 +248,17 @@ int main(int argc, char **argv)
     MPI_Type_commit(&holey);
     MPI_Type_free(&pair);
     MPI_Op_create(compose, 0, &op);
+    struct holey *in = calloc((size_t)p * EACH, sizeof(*in)), *out = calloc((size_t)p * EACH, sizeof(*out));
     for (int k = 0; k < 4 * SIZES; k++) {
+        blocks(sizes[k % SIZES], k % 2, in, out);
         scans(sizes[k % SIZES]);
         allgathervs(sizes[k % SIZES]);
         if (k % 3 == 0)
             others(k);
         reduce_scatters(sizes[k % SIZES]);
     }
+    free(in);
+    free(out);
     MPI_Op_free(&op);
     MPI_Type_free(&holey);
     MPI_Comm_free(&comm);
