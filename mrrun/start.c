@@ -160,12 +160,12 @@ static void watch_output(struct job *job, int rank, const struct rank_fds *f)
     }
 }
 
-/* With so many ranks each shares its core with another one, which has to get it whenever this one waits. */
-static bool share_all_cores(int ranks)
+/* Then some share a core, and one has to get it whenever the other waits. */
+static bool more_ranks_than_cores(int ranks)
 {
     cpu_set_t set;
 
-    return !sched_getaffinity(0, sizeof(set), &set) && ranks >= 2 * CPU_COUNT(&set);
+    return !sched_getaffinity(0, sizeof(set), &set) && ranks > CPU_COUNT(&set);
 }
 
 static int start_rank(struct job *job, int rank, char *const *job_env, int report_fd)
@@ -196,7 +196,7 @@ static int start_rank(struct job *job, int rank, char *const *job_env, int repor
                               .report_fd = report_fd,
                               .mask = &job->old_mask,
                               .files = &job->old_files,
-                              .apart = !share_all_cores(job->opts->ranks)};
+                              .apart = !more_ranks_than_cores(job->opts->ranks)};
     pid_t pid = spawn_rank(&spec);
     close_rank_fds(&fds, pid < 0);
     err = pid < 0 ? pid : 0;

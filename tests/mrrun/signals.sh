@@ -100,10 +100,11 @@ wait $pid
 is "and they can be ended" $? 143
 
 # A session for each rank: where the kernel shares processors out among sessions, a job has as much of them as its ranks.
-mrrun -n 3 bash -c 'echo "$$ $(ps -o sid= -o pgid= -p $$)"' >"$tmp/ids"
-is "each rank leads a session and a process group" "$(awk '$1 == $2 && $1 == $3' "$tmp/ids" | sort -u | wc -l)" 3
-# Where each core has two ranks or more they are in one session, or such a kernel would not let one yield to another.
-many=$((2 * $(nproc)))
+few=$(nproc)
+mrrun -n $few bash -c 'echo "$$ $(ps -o sid= -o pgid= -p $$)"' >"$tmp/ids"
+is "each rank leads a session and a process group" "$(awk '$1 == $2 && $1 == $3' "$tmp/ids" | sort -u | wc -l)" $few
+# With more ranks than cores they are in one session, or such a kernel would not let one yield to another.
+many=$(($(nproc) + 1))
 mrrun -n $many bash -c 'echo "$$ $(ps -o pgid= -o sid= -p $$)"' >"$tmp/ids"
 is "many ranks on few cores each lead a process group" "$(awk '$1 == $2' "$tmp/ids" | sort -u | wc -l)" $many
 is "and share mrrun's session" "$(awk '{print $3}' "$tmp/ids" | sort -u)" "$(ps -o sid= -p $$ | tr -d ' ')"
