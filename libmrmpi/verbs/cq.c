@@ -2,8 +2,9 @@
 /*
  * Completions: taken in batches and handed to whoever posted the work. The rails are looked at in turn, and the first
  * that has something ends the look: what was found should be acted on before an idle queue is asked again. The next
- * look begins there, MR_POLL_STREAK times: often all that goes on goes on over one rail. Where packets take the rails
- * by turns it begins at the one after it: an empty queue is asked for nothing, for each packet.
+ * look begins there, MR_POLL_STREAK times: often all that goes on goes on over one rail. Then it is the others' turn.
+ * Where none of them had anything the last time, only one of them is asked, another one each time. Where packets take
+ * the rails by turns a look begins at the one after it: an empty queue is asked for nothing, for each packet.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -113,21 +114,19 @@ static inline int handle(struct mr_rail *rail, struct ibv_wc wc[], int n)
         rail_lost(rail);
         return look_idle();
     }
+    mr_verbs.streak_left--;
     for (int i = 0; i < n; i++)
         completion_dispatch(&wc[i]);
-    if (!--mr_verbs.streak_left) {
-        mr_verbs.streak_left = MR_POLL_STREAK;
-        if (mr_verbs.polled) /* none: a datagram was the occasion to learn that all devices are lost */
-            mr_verbs.polled = mr_verbs.polled->next_polled;
-    }
     return n;
 }
 
 /* A rail had something, the first that was looked at or another one. */
-static __attribute__((noinline)) void follow_turns(const struct mr_rail *rail, bool at_once)
+static __attribute__((noinline)) void follow_turns(const struct mr_rail *rail, const struct mr_rail *first)
 {
-    bool foreseen = mr_verbs.turns == MR_POLL_TURNS;
+    bool at_once = rail == first, foreseen = mr_verbs.turns == MR_POLL_TURNS;
 
+    if (!at_once)
+        mr_verbs.alone = rail->next_polled == first;
     if (at_once != foreseen)
         mr_verbs.turns = 0;
     else if (!foreseen)
@@ -138,6 +137,37 @@ static __attribute__((noinline)) void follow_turns(const struct mr_rail *rail, b
     mr_verbs.streak_left = MR_POLL_STREAK;
 }
 
+/* Not the rail that is looked at first, but of the others the one behind the last of which this was asked. */
+static struct mr_rail *next_beside(void)
+{
+    struct mr_rail *first = mr_verbs.polled, *last = mr_verbs.beside;
+
+    if (!last || !last->next_polled || last->next_polled == first)
+        last = first;
+    return last->next_polled;
+}
+
+/* A streak is over. Where the rail was alone its look begins with one other: what that has is taken. */
+static __attribute__((noinline)) int end_streak(struct ibv_wc wc[])
+{
+    struct mr_rail *beside;
+    int n;
+
+    mr_verbs.streak_left = MR_POLL_STREAK;
+    if (!mr_verbs.polled) /* a datagram was the occasion to learn that all devices are lost */
+        return 0;
+    if (!mr_verbs.alone) {
+        mr_verbs.polled = mr_verbs.polled->next_polled;
+        return 0;
+    }
+    beside = mr_verbs.beside = next_beside();
+    if (beside == mr_verbs.polled || !(n = take_completions(beside, wc)))
+        return 0;
+    mr_verbs.alone = false;
+    mr_verbs.polled = beside;
+    return handle(beside, wc, n);
+}
+
 int mr_verbs_poll(void)
 {
     struct mr_rail *first, *rail;
@@ -145,6 +175,8 @@ int mr_verbs_poll(void)
     int n;
 
     if (__builtin_expect((uintptr_t)mr_verbs.later | (uintptr_t)mr_verbs.rx_due, 0) && (n = poll_waiting()))
+        return n;
+    if (__builtin_expect(!mr_verbs.streak_left, 0) && (n = end_streak(wc)))
         return n;
     rail = first = mr_verbs.polled;
     if (__builtin_expect(!rail, 0))
@@ -156,7 +188,7 @@ int mr_verbs_poll(void)
             return look_idle();
     }
     if (__builtin_expect(rail != first || mr_verbs.turns, 0))
-        follow_turns(rail, rail == first);
+        follow_turns(rail, first);
     return handle(rail, wc, n);
 }
 
@@ -167,6 +199,8 @@ int mr_verbs_poll_between(int (*look)(void))
     int n;
 
     if ((mr_verbs.later || mr_verbs.rx_due) && (n = poll_waiting()))
+        return n;
+    if (!mr_verbs.streak_left && (n = end_streak(wc)))
         return n;
     rail = first = mr_verbs.polled;
     if (!rail)

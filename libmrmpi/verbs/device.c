@@ -339,6 +339,8 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, b
     }
     mr_verbs.num_memories = 0; /* the rest was cleared when it was closed */
     mr_verbs.streak_left = MR_POLL_STREAK;
+    mr_verbs.alone = false;
+    mr_verbs.beside = NULL;
     mr_verbs.later = NULL;
     mr_verbs.packet_max = packet_max;
     mr_verbs.datagrams = datagrams;

@@ -23,6 +23,8 @@ struct mr_verbs {
     bool datagrams;         /* packets may come as such */
     struct mr_rail *polled; /* the rail whose turn it is to be polled; NULL: no device works */
     unsigned streak_left;   /* so many more times, if it has something */
+    bool alone;             /* when it was found to have something all others had nothing */
+    struct mr_rail *beside; /* the last of those that were looked at since it is alone; NULL: none yet */
     unsigned turns;         /* looks in a row that found something at another one: up to MR_POLL_TURNS */
     struct mr_later *later;
     struct mr_rx *rx_due; /* receive queues that buffers are to be posted to, when there is time */

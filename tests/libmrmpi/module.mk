@@ -57,8 +57,8 @@ tests/libmrmpi/test_reserve_PKGS := check
 tests/libmrmpi/test_reserve_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_rx test_retire test_gid test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/vc/reorder.c libmrmpi/base/lent.c
@@ -148,6 +148,9 @@ tests/libmrmpi/test_device_SRCS := tests/libmrmpi/test_device.c $(addprefix libm
     $(wildcard libmrmpi/base/*.c)
 tests/libmrmpi/test_device_PKGS := check libibverbs
 tests/libmrmpi/test_device_LDLIBS := -lpthread
+tests/libmrmpi/test_cq_SRCS := tests/libmrmpi/test_cq.c $(addprefix libmrmpi/verbs/,cq.c later.c) $(wildcard libmrmpi/base/*.c)
+tests/libmrmpi/test_cq_PKGS := check libibverbs
+tests/libmrmpi/test_cq_LDLIBS := -lpthread
 tests/libmrmpi/test_rx_SRCS := tests/libmrmpi/test_rx.c $(addprefix libmrmpi/verbs/,cq.c later.c rx.c) $(wildcard libmrmpi/base/*.c)
 tests/libmrmpi/test_rx_PKGS := check libibverbs
 tests/libmrmpi/test_rx_LDLIBS := -lpthread
