@@ -48,8 +48,17 @@ static void far_withdraw(void *owner, uint32_t serial)
     mr_rma_tell(owner, MR_RMA_WITHDRAW, (struct mr_hdr){.sreq = serial});
 }
 
-static const struct mr_far_events far_events = {
-    .held = far_held, .ask = far_ask, .clear = far_clear, .borrow = far_borrow, .withdraw = far_withdraw};
+static void far_give_back(void *owner, uint32_t serial)
+{
+    mr_rma_tell(owner, MR_RMA_WITHDRAW, (struct mr_hdr){.flags = MR_RMA_LEND, .sreq = serial});
+}
+
+static const struct mr_far_events far_events = {.held = far_held,
+                                                .ask = far_ask,
+                                                .clear = far_clear,
+                                                .borrow = far_borrow,
+                                                .withdraw = far_withdraw,
+                                                .give_back = far_give_back};
 
 /* The first lock goes by packets: it may be the only one. */
 static void ask_slot(struct mr_rma_peer *p)

@@ -63,7 +63,7 @@ int mr_lock_serve_all(void); /* those that wait; number of locks given */
 /* It wants to take our lock by our adapter; and: it has lost sight of what is its own there. */
 void mr_lock_slot_asked(struct mr_rma_peer *p);
 void mr_lock_clear_asked(struct mr_rma_peer *p, uint32_t lent);
-void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial);
+void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial, bool lent); /* lent: it is given back so */
 
 /* ---- attached.c: keys of memory in dynamic windows ----------------------------------------------------------------
  */

@@ -265,10 +265,10 @@ void mr_lock_clear_asked(struct mr_rma_peer *p, uint32_t lent)
     mr_rma_tell(p, MR_RMA_CLEARED, (struct mr_hdr){0});
 }
 
-void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial)
+void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial, bool lent)
 {
     dequeue(p);
-    if (p->slots && p->lent == serial)
+    if (lent && p->slots && p->lent == serial)
         mr_part_take_back(own_lock(p->win), p->slots - 1);
     mr_rma_tell(p, MR_RMA_WITHDRAWN, (struct mr_hdr){0});
 }

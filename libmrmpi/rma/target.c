@@ -352,7 +352,7 @@ void mr_target_packet(struct mr_rma_peer *p, const struct mr_hdr *hdr, const voi
         mr_lock_clear_asked(p, (uint32_t)hdr->sreq);
         break;
     case MR_RMA_WITHDRAW:
-        mr_lock_withdraw(p, (uint32_t)hdr->sreq);
+        mr_lock_withdraw(p, (uint32_t)hdr->sreq, hdr->flags & MR_RMA_LEND);
         break;
     case MR_RMA_COMPLETE:
         p->complete_at = (uint32_t)hdr->sreq;

@@ -10,8 +10,9 @@
  * - O LOCK(flags: exclusive); T LOCKED. O UNLOCK(as FLUSH); T FLUSHED, if flags say that it shall
  * - O SLOT; T SLOT_IS(sreq: the slot, rreq: how many there are), its payload the struct mr_remote of the lock; none:
  * adapters do not take it. Then O LOCK(flags: 2 as well; sreq: a serial number); T LOCK_QUEUED(sreq; rreq: how many are
- * ahead), T LOCKED(flags: 2; rreq: the number): it is lent. O WITHDRAW(sreq); T WITHDRAWN: that question is none, and
- * nothing is lent for it. O CLEAR(sreq); T CLEARED: nothing of the lock is O's by the adapter any more, nor lent so
+ * ahead), T LOCKED(flags: 2; rreq: the number): it is lent. O WITHDRAW(sreq); T WITHDRAWN: that question is none; what
+ * has been lent for it O gives back by the adapter, or, with flags: 2, T takes it back. O CLEAR(sreq); T CLEARED:
+ * nothing of the lock is O's by the adapter any more, nor lent so
  * - T POST; O COMPLETE(sreq: operations so far)
  * - T REFUSED(rreq; sreq: an error class): instead of RESULT
  * - O KEYS; T KEYS_ARE, its payload the struct mr_remote of its part; none: the part cannot be reached by RDMA
@@ -53,7 +54,7 @@ enum mr_rma_what {
 };
 
 #define MR_RMA_ALONE 1 /* flags of LOCK, */
-#define MR_RMA_LEND  2 /* and of LOCKED */
+#define MR_RMA_LEND  2 /* and of LOCKED and WITHDRAW */
 
 /* The beginning of an operation's payload. Pieces follow, then data. */
 struct mr_rma_op {

@@ -5,6 +5,7 @@
  */
 #include "libmrmpi/winlock/far.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "libmrmpi/base/base.h"
@@ -32,7 +33,7 @@ struct mr_far {
     uint64_t gave;             /* result of give */
     unsigned tried;            /* taker.tries when the last one was posted */
     uint32_t serial;           /* of the last question, */
-    uint32_t lent, given;      /* of what was lent last, and of that which was given back last by a word */
+    uint32_t lent, given;      /* of what was lent last, and of that which goes back by a word, the last one */
     bool asking, withdrawing;  /* the process there to lend it; that is withdrawn */
     bool answers;              /* soon, the last time */
     struct mr_far *next;       /* of those that pause, or ask */
@@ -288,7 +289,7 @@ void mr_far_give(struct mr_far *f)
     if (f->taker.lent && !mr_taker_is_sound(&f->taker)) { /* what is being cleared is what was lent before */
         mr_taker_return(&f->taker);
         f->withdrawing = true;
-        f->events->withdraw(f->owner, f->lent);
+        f->events->give_back(f->owner, f->lent);
         return;
     }
     f->given = f->lent;
@@ -302,10 +303,23 @@ void mr_far_cleared(struct mr_far *f)
     advance(f, false);
 }
 
+/* The question has been withdrawn meanwhile: nobody is to wait until the process there looks at that. */
+static void refuse(struct mr_far *f)
+{
+    f->given = f->serial;
+    mr_taker_refuse(&f->taker);
+    advance(f, false);
+}
+
 void mr_far_lent(struct mr_far *f, uint32_t serial)
 {
-    if (!f->asking || serial != f->serial)
-        return; /* it has been withdrawn */
+    if (serial != f->serial)
+        return;
+    if (!f->asking) {
+        if (f->withdrawing)
+            refuse(f);
+        return;
+    }
     f->asking = false;
     f->lent = serial;
     unpause(f);
@@ -327,5 +341,7 @@ void mr_far_withdrawn(struct mr_far *f)
 
 bool mr_far_is_quiet(const struct mr_far *f)
 {
-    return !f->taker.taking && !f->taker.giving && !f->taker.give && !f->taker.lost && !f->withdrawing;
+    const struct mr_taker *t = &f->taker;
+
+    return !t->taking && !t->giving && !t->give && !t->refuses && !t->lost && !f->withdrawing;
 }

@@ -8,8 +8,8 @@
  * and fair. Or its adapter takes it (taker.h). Either way the adapter gives it back, so that nobody waits for a process
  * that computes. To be alone a process asks first, if it was answered soon the last time. Without an answer the
  * question is withdrawn, and the adapter takes it from then on: until the answer to that says that the process there
- * has come back. So no more than two packets wait there. A lent lock and the questions have serial numbers: an answer
- * to what has been withdrawn counts for nothing, and the process there takes back what it has lent in vain.
+ * has come back. So no more than two packets wait there. A lent lock and the questions have serial numbers. What is
+ * lent although the question has been withdrawn its adapter gives back: the process there may compute again.
  *
  * All functions are called with the library's lock held; the calls to the owner come out of them and of mr_progress().
  */
@@ -27,6 +27,7 @@ struct mr_far_events {
     void (*clear)(void *owner, uint32_t lent);
     void (*borrow)(void *owner, uint32_t serial);   /* ask it to lend it, then mr_far_lent() or mr_far_queued() */
     void (*withdraw)(void *owner, uint32_t serial); /* that is no question any more; then mr_far_withdrawn() */
+    void (*give_back)(void *owner, uint32_t serial); /* what was lent so is returned; then mr_far_withdrawn(), too */
 };
 
 struct mr_far;

@@ -34,6 +34,11 @@ void mr_taker_borrow(struct mr_taker *t)
     t->alone = t->lent = true;
 }
 
+void mr_taker_refuse(struct mr_taker *t)
+{
+    t->refuses = true;
+}
+
 void mr_taker_return(struct mr_taker *t)
 {
     t->state = MR_TAKER_IDLE;
@@ -65,7 +70,7 @@ enum mr_taker_step mr_taker_next(const struct mr_taker *t)
 {
     if (t->lost)
         return t->taking || t->giving || t->clearing ? MR_STEP_NONE : MR_STEP_CLEAR;
-    if (t->give)
+    if (t->give || t->refuses)
         return t->giving ? MR_STEP_NONE : MR_STEP_GIVE;
     if (t->state != MR_TAKER_WANTS || t->taking)
         return MR_STEP_NONE;
@@ -85,7 +90,7 @@ static struct mr_word swap(uint64_t compare, uint64_t value)
 
 static struct mr_word give_back(const struct mr_taker *t)
 {
-    if (t->gives_lent)
+    if (t->give ? t->gives_lent : t->refuses)
         return store(offsetof(struct mr_part, holders) + MR_PART_BORROWER, sizeof(uint32_t), 0);
     return t->gives_alone ? swap(t->number, 0) : store(mr_part_slot(t->slot), 1, 0);
 }
@@ -114,6 +119,8 @@ void mr_taker_posted(struct mr_taker *t, enum mr_taker_step step)
         t->giving = true;
     else
         t->taking = true;
+    if (step == MR_STEP_CLEAR || (step == MR_STEP_GIVE && !t->give))
+        t->refuses = false;
     if (step == MR_STEP_GIVE)
         t->give = false;
     else if (step == MR_STEP_LOOK)

@@ -26,6 +26,7 @@ struct mr_taker {
     bool taking;         /* a change or a look is under way */
     bool give, giving;   /* what is ours there is to be taken back, ... */
     bool gives_alone, gives_lent; /* ... which is the owner, or the slot, or what was lent; that is under way */
+    bool refuses; /* it has been lent after that was not wanted any more: that is to be given back, too */
     bool lost, clearing; /* an outcome is not known; the process there has been asked to clear it */
     bool looks;          /* it was not free at the last attempt: looks until it is, and disturbs nobody */
     uint8_t keeps;       /* it is the owner, and looks so many times more whether it is alone */
@@ -47,6 +48,7 @@ void mr_taker_init(struct mr_taker *t, uint64_t number, uint32_t slot, uint32_t 
 bool mr_taker_is_sound(const struct mr_taker *t);
 void mr_taker_begin(struct mr_taker *t, bool alone); /* idle */
 void mr_taker_borrow(struct mr_taker *t);            /* idle: the process there has lent it, to be alone */
+void mr_taker_refuse(struct mr_taker *t);            /* it has been lent too late: gives that back */
 void mr_taker_give(struct mr_taker *t);              /* it holds it */
 void mr_taker_return(struct mr_taker *t); /* what was lent, by another way than a word */
 /* It wants it no more, since no word can be changed; nothing of it is being taken. */

@@ -57,8 +57,8 @@ tests/libmrmpi/test_reserve_PKGS := check
 tests/libmrmpi/test_reserve_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_far test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_far test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/vc/reorder.c libmrmpi/base/lent.c
@@ -72,6 +72,9 @@ tests/libmrmpi/test_policy_PKGS := check
 tests/libmrmpi/test_sched_PKGS := check
 tests/libmrmpi/test_rules_SRCS := tests/libmrmpi/test_rules.c libmrmpi/route/rules.c libmrmpi/link/kinds.c
 tests/libmrmpi/test_rules_PKGS := check
+tests/libmrmpi/test_far_SRCS := tests/libmrmpi/test_far.c $(addprefix libmrmpi/winlock/,part.c taker.c far.c) $(addprefix libmrmpi/base/,stats.c log.c config.c config_table.c)
+tests/libmrmpi/test_far_PKGS := check
+tests/libmrmpi/test_far_LDLIBS := -lpthread
 tests/libmrmpi/test_winlock_SRCS := tests/libmrmpi/test_winlock.c $(addprefix libmrmpi/winlock/,part.c taker.c)
 tests/libmrmpi/test_winlock_PKGS := check
 tests/libmrmpi/test_quota_SRCS := tests/libmrmpi/test_quota.c

@@ -37,7 +37,7 @@ struct process {
     uint32_t serial, lent, given, lent_there; /* lent_there: as that process knows it */
     bool asking, withdrawing;
     struct message {
-        enum { ASK, WITHDRAW, CLEAR, LENT, WITHDRAWN, CLEARED } what;
+        enum { ASK, WITHDRAW, RETURN, CLEAR, LENT, WITHDRAWN, CLEARED } what;
         uint32_t serial;
     } there[MESSAGES], back[MESSAGES];
     unsigned num_there, num_back;
@@ -203,7 +203,7 @@ static void serve(struct process *p)
             mr_part_clear(&memory.part, p->t.number, p->t.slot);
         else
             p->waits = 0;
-        if (p->lent_there == m.serial)
+        if (m.what != WITHDRAW && p->lent_there == m.serial)
             mr_part_take_back(&memory.part, p->t.slot);
         say(p->back, &p->num_back, m.what == CLEAR ? CLEARED : WITHDRAWN, 0);
     }
@@ -226,6 +226,9 @@ static void listen(struct process *p)
         p->lent = m.serial;
         p->borrowed++;
         mr_taker_borrow(&p->t);
+    } else {
+        p->given = m.serial;
+        mr_taker_refuse(&p->t);
     }
 }
 
@@ -235,18 +238,18 @@ static void ask(struct process *p)
     say(p->there, &p->num_there, ASK, ++p->serial);
 }
 
-static void withdraw(struct process *p, uint32_t serial)
+static void withdraw(struct process *p, int what, uint32_t serial)
 {
     p->asking = false;
     p->withdrawing = true;
-    say(p->there, &p->num_there, WITHDRAW, serial);
+    say(p->there, &p->num_there, what, serial);
 }
 
 static void give(struct process *p)
 {
     if (p->t.lent && !mr_taker_is_sound(&p->t)) {
         mr_taker_return(&p->t);
-        withdraw(p, p->lent);
+        withdraw(p, RETURN, p->lent);
     } else {
         p->given = p->lent;
         mr_taker_give(&p->t);
@@ -271,7 +274,7 @@ static void act(struct process *p, unsigned breaks)
     switch (below(8)) {
     case 0:
         if (p->asking && !below(12)) {
-            withdraw(p, p->serial);
+            withdraw(p, WITHDRAW, p->serial);
             mr_taker_begin(&p->t, true);
         } else if (p->t.state == MR_TAKER_IDLE && mr_taker_is_sound(&p->t) && !p->asking) {
             if (!p->withdrawing && below(2))
@@ -374,11 +377,47 @@ START_TEST(nothing_stays)
                     act_near();
             }
         for (unsigned i = 0; i < TAKERS; i++)
-            ck_assert(taker[i].t.state == MR_TAKER_IDLE && !taker[i].t.lost && !taker[i].num && !taker[i].num_there);
+            ck_assert(taker[i].t.state == MR_TAKER_IDLE && !taker[i].t.lost && !taker[i].t.refuses && !taker[i].num &&
+                      !taker[i].num_there);
         ck_assert_uint_eq(memory.part.owner, 0);
         ck_assert(memory.part.holders == 0 || memory.part.holders == MR_PART_LENT);
         for (unsigned i = sizeof(struct mr_part); i < sizeof(memory); i++)
             ck_assert_uint_eq(memory.bytes[i], 0);
+    }
+}
+END_TEST
+
+/* The process there computes from now on, whatever it has just done: all others have the lock without it. */
+START_TEST(nobody_waits_for_one_that_computes)
+{
+    for (unsigned first = 200; first < 600; first++) {
+        unsigned held[TAKERS];
+
+        seed = first;
+        setup();
+        run(2000 + first, 0);
+        if (near_holds)
+            act_near();
+        for (unsigned i = 0; i < TAKERS; i++)
+            held[i] = taker[i].held;
+        for (unsigned k = 0; k < 4000; k++) {
+            struct process *p = &taker[below(TAKERS)];
+
+            if (p->t.state == MR_TAKER_HOLDS) {
+                give(p);
+            } else if (p->asking && !p->num_back) {
+                withdraw(p, WITHDRAW, p->serial);
+                mr_taker_begin(&p->t, true);
+            } else if (p->t.state == MR_TAKER_IDLE && !p->asking) {
+                mr_taker_begin(&p->t, below(2));
+            }
+            listen(p);
+            post(p);
+            fly(p);
+            check_holders();
+        }
+        for (unsigned i = 0; i < TAKERS; i++)
+            ck_assert_msg(taker[i].held > held[i] + 5, "seed %u: taker %u waits", first, i);
     }
 }
 END_TEST
@@ -445,6 +484,7 @@ int main(void)
     tcase_add_test(c, nobody_is_alone_who_is_not);
     tcase_add_test(c, nor_when_connections_break);
     tcase_add_test(c, nothing_stays);
+    tcase_add_test(c, nobody_waits_for_one_that_computes);
     tcase_add_test(c, a_new_slot_is_seen);
     tcase_add_test(c, only_ones_own_is_cleared);
     return check_run(c, NULL);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The lock of a part on another host: who is asked, what is posted, and what is given back. The process there, its
+ * adapter and the clock are the test's own.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/progress/progress.h"
+#include "libmrmpi/winlock/far.h"
+#include "tests/check.h"
+
+enum { SLOTS = 4, WORDS = 8 };
+
+static union {
+    struct mr_part part;
+    unsigned char bytes[sizeof(struct mr_part) + SLOTS];
+} memory;
+
+static uint64_t now_ns;
+static int (*poll_paused)(void);
+static void *const *paused;
+static struct mr_vc_word *word[WORDS]; /* under way */
+static unsigned num_words;
+static unsigned held, asked, cleared, given_back;
+static uint32_t borrowed, withdrawn;
+
+uint64_t mr_clock_ns(void)
+{
+    return now_ns;
+}
+
+void mr_progress_register(enum mr_progress_when when, void *const *pending, int (*poll)(void))
+{
+    paused = pending;
+    poll_paused = poll;
+}
+
+static int post(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_word *w)
+{
+    ck_assert_uint_lt(num_words, WORDS);
+    ck_assert_uint_le(w->word.look, remote->len);
+    ck_assert_uint_le(w->word.at + (w->word.what == MR_WORD_STORE ? w->word.bytes : 8), remote->len);
+    w->way = 1;
+    word[num_words++] = w;
+    return 0;
+}
+
+static const struct mr_channel_ops ops = {.word = post};
+static struct mr_vc vc = {.ops = &ops};
+
+/* The first of those under way is executed. */
+static void execute(void)
+{
+    struct mr_vc_word *w = word[0];
+    const struct mr_word *d = &w->word;
+    uint64_t old;
+
+    ck_assert_uint_gt(num_words, 0);
+    memmove(&word[0], &word[1], --num_words * sizeof(word[0]));
+    if (d->what == MR_WORD_STORE)
+        memcpy(memory.bytes + d->at, &d->value, d->bytes);
+    if (d->what == MR_WORD_SWAP) {
+        memcpy(&old, memory.bytes + d->at, 8);
+        d->result[0] = old;
+        if (old == d->compare)
+            memcpy(memory.bytes + d->at, &d->value, 8);
+    }
+    if (d->look)
+        memcpy(d->result + 1, &memory, d->look);
+    w->move.done(&w->move, 0);
+}
+
+static void on_held(void *owner)
+{
+    held++;
+}
+
+static void on_ask(void *owner)
+{
+    asked++;
+}
+
+static void on_clear(void *owner, uint32_t lent)
+{
+    cleared++;
+}
+
+static void on_borrow(void *owner, uint32_t serial)
+{
+    borrowed = serial;
+}
+
+static void on_withdraw(void *owner, uint32_t serial)
+{
+    withdrawn = serial;
+}
+
+static void on_give_back(void *owner, uint32_t serial)
+{
+    given_back++;
+}
+
+static const struct mr_far_events events = {.held = on_held,
+                                            .ask = on_ask,
+                                            .clear = on_clear,
+                                            .borrow = on_borrow,
+                                            .withdraw = on_withdraw,
+                                            .give_back = on_give_back};
+
+static struct mr_far *open_far(uint32_t slot, uint32_t slots)
+{
+    const struct mr_remote part = {.len = mr_part_bytes(SLOTS), .num_keys = 1};
+    struct mr_taker as;
+
+    mr_taker_init(&as, 7, slot, slots);
+    return mr_far_open(&vc, &part, &as, &events, &vc);
+}
+
+static void setup(void)
+{
+    memset(&memory, 0, sizeof(memory));
+    memory.part.slots = 2;
+    now_ns = 1000;
+    num_words = held = asked = cleared = given_back = borrowed = withdrawn = 0;
+    mr_far_init();
+}
+
+static void pass(uint64_t ns)
+{
+    now_ns += ns;
+    if (*paused)
+        poll_paused();
+}
+
+static void close_far(struct mr_far *f)
+{
+    ck_assert(mr_far_is_quiet(f));
+    mr_far_close(f);
+}
+
+START_TEST(lent_and_given_back)
+{
+    struct mr_far *f = open_far(1, 2);
+
+    for (unsigned i = 1; i < 4; i++) {
+        ck_assert(mr_far_begin(f, true));
+        ck_assert_uint_eq(borrowed, i);
+        mr_part_lend(&memory.part, 1);
+        mr_far_lent(f, i);
+        ck_assert_uint_eq(held, i);
+        mr_far_give(f);
+        execute();
+        ck_assert(mr_part_try(&memory.part, true));
+        mr_part_drop(&memory.part, true);
+    }
+    close_far(f);
+}
+END_TEST
+
+/* The process there has lent it and computes: neither it nor its looking at what was withdrawn is waited for. */
+START_TEST(lent_too_late)
+{
+    struct mr_far *f = open_far(1, 2);
+
+    ck_assert(mr_far_begin(f, true));
+    mr_part_lend(&memory.part, 1);
+    pass(1000000);
+    ck_assert_uint_eq(withdrawn, 1);
+    execute();
+    ck_assert_uint_eq(held, 0);
+    mr_far_lent(f, 1);
+    for (unsigned i = 0; i < 10 && !held; i++)
+        execute();
+    ck_assert_uint_eq(held, 1);
+    ck_assert(!mr_part_try(&memory.part, true));
+    while (num_words)
+        execute();
+    mr_far_give(f);
+    execute();
+    ck_assert(mr_part_try(&memory.part, true));
+    mr_part_drop(&memory.part, true);
+    ck_assert(!mr_far_is_quiet(f)); /* its answer may still come */
+    mr_far_withdrawn(f);
+    ck_assert_uint_eq(given_back + cleared + asked, 0);
+    close_far(f);
+}
+END_TEST
+
+/* What nobody has asked for changes nothing. */
+START_TEST(lent_unasked)
+{
+    struct mr_far *f = open_far(1, 2);
+
+    mr_far_lent(f, 0);
+    mr_far_lent(f, 5);
+    ck_assert_uint_eq(held + num_words, 0);
+    close_far(f);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("far");
+
+    tcase_add_checked_fixture(t, setup, NULL);
+    tcase_add_test(t, lent_and_given_back);
+    tcase_add_test(t, lent_too_late);
+    tcase_add_test(t, lent_unasked);
+    return check_run(t, NULL);
+}
