@@ -156,12 +156,15 @@ static void give_done(struct mr_vc_move *move, int error)
     word_done(container_of(move, struct mr_far, give.move), MR_STEP_GIVE, error);
 }
 
+/* Slots behind the memory that we have keys for are none. */
 static int make_room(struct mr_far *f)
 {
     uint64_t *more;
 
     if (f->room >= f->taker.slots)
         return 0;
+    if (mr_part_bytes(f->taker.slots) > f->part.len)
+        return -EPROTO;
     more = realloc(f->result, sizeof(uint64_t) + mr_part_bytes(f->taker.slots));
     if (!more)
         return -ENOMEM;
@@ -246,8 +249,14 @@ static void advance(struct mr_far *f, bool waited)
 struct mr_far *mr_far_open(struct mr_vc *vc, const struct mr_remote *part, const struct mr_taker *as,
                            const struct mr_far_events *events, void *owner)
 {
-    struct mr_far *f = calloc(1, sizeof(*f));
+    struct mr_far *f;
 
+    if (as->slot >= as->slots || mr_part_bytes(as->slots) > part->len) {
+        mr_log(MR_LOG_ERROR, "rank %d gives us slot %u of %u of its lock, which has %llu bytes: it is asked by packets",
+               vc->rank, as->slot, as->slots, (unsigned long long)part->len);
+        return NULL;
+    }
+    f = calloc(1, sizeof(*f));
     if (f)
         *f = (struct mr_far){.taker = *as, .vc = vc, .events = events, .owner = owner, .part = *part, .answers = true};
     return f;

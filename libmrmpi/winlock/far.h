@@ -32,7 +32,7 @@ struct mr_far_events {
 
 struct mr_far;
 
-/* number, slot, slots: as in struct mr_taker; part: the keys of the lock. NULL: no memory. */
+/* number, slot, slots: as in struct mr_taker; part: the keys of the lock. NULL: no memory, or slots are not in that. */
 struct mr_far *mr_far_open(struct mr_vc *vc, const struct mr_remote *part, const struct mr_taker *as,
                            const struct mr_far_events *events, void *owner);
 /* Nothing is told any more; what is under way ends by itself. */

@@ -120,6 +120,7 @@ static struct mr_far *open_far(uint32_t slot, uint32_t slots)
 
 static void setup(void)
 {
+    mr_config.log_level = -1;
     memset(&memory, 0, sizeof(memory));
     memory.part.slots = 2;
     now_ns = 1000;
@@ -139,6 +140,41 @@ static void close_far(struct mr_far *f)
     ck_assert(mr_far_is_quiet(f));
     mr_far_close(f);
 }
+
+START_TEST(a_slot_that_is_not_there_is_none)
+{
+    struct mr_far *f = open_far(SLOTS - 1, SLOTS);
+
+    ck_assert_ptr_nonnull(f);
+    close_far(f);
+    ck_assert_ptr_null(open_far(0, 0));
+    ck_assert_ptr_null(open_far(2, 2));
+    ck_assert_ptr_null(open_far(0, SLOTS + 1));
+    ck_assert_ptr_null(open_far(SLOTS, SLOTS + 1));
+    ck_assert_ptr_null(open_far(UINT32_MAX, UINT32_MAX));
+}
+END_TEST
+
+/* Nor does it look behind the memory that it has keys for: it asks. */
+START_TEST(nor_one_that_is_read)
+{
+    struct mr_far *f = open_far(0, 1);
+
+    memory.part.slots = 1u << 30;
+    ck_assert(mr_far_begin(f, true));
+    pass(1000000);
+    ck_assert_uint_eq(withdrawn, 1);
+    execute();
+    while (num_words)
+        execute();
+    ck_assert_uint_eq(held, 0);
+    ck_assert_uint_eq(asked + cleared, 2);
+    mr_far_withdrawn(f);
+    mr_far_cleared(f);
+    ck_assert_uint_eq(num_words, 0);
+    close_far(f);
+}
+END_TEST
 
 START_TEST(lent_and_given_back)
 {
@@ -205,6 +241,8 @@ int main(void)
     TCase *t = tcase_create("far");
 
     tcase_add_checked_fixture(t, setup, NULL);
+    tcase_add_test(t, a_slot_that_is_not_there_is_none);
+    tcase_add_test(t, nor_one_that_is_read);
     tcase_add_test(t, lent_and_given_back);
     tcase_add_test(t, lent_too_late);
     tcase_add_test(t, lent_unasked);
