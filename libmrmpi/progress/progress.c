@@ -97,10 +97,13 @@ static inline int look_at(const struct polls *polls)
     return __builtin_expect(any != 0, 0) ? poll_pending(polls) : 0;
 }
 
+unsigned mr_progress_looks;
+
 int mr_progress_aside(void)
 {
     int n = mr_vc_poll() + look_at(&all.always);
 
+    mr_progress_looks++;
     mr_lock_news += n > 0;
     return n;
 }
@@ -111,6 +114,7 @@ int mr_progress(void)
 
     n += look_at(&all.always);
     n += look_at(&all.in_mpi);
+    mr_progress_looks++;
     mr_lock_news += n > 0;
     return n;
 }

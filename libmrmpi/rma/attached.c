@@ -6,7 +6,8 @@
  *
  * To detach is local (MPI-4.1 section 12.2.4). A peer may learn by other ways that memory has been attached again, at
  * the same address, before it hears that the old keys are gone. Then the adapter refuses them, and the operation goes
- * another way (direct.c). That costs a connection; so the network is looked at before keys are used.
+ * another way (direct.c). That costs a connection; so the network is looked at before keys are used, unless that has
+ * just been done until all was done that the peer was asked for.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static const struct mr_rma_known *look_up(struct mr_rma_peer *p, uint64_t addr, 
     const struct mr_rma_known *k;
     size_t i;
 
-    if (!mr_rma_is_busy(p) && p->num_known)
+    if (!mr_rma_is_busy(p) && p->num_known && p->looked != mr_progress_looks)
         mr_progress_some();
     i = known_at(p, addr);
     if (i == p->num_known || p->known[i].start > addr) {

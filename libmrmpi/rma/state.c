@@ -139,8 +139,10 @@ static bool is_over(void *arg)
 
 enum mr_err mr_rma_await(struct mr_rma_peer *p, bool (*done)(const struct mr_rma_peer *p, uint32_t goal), uint32_t goal)
 {
-    if (!done(p, goal))
+    if (!done(p, goal)) {
         mr_progress_until(is_over, &(struct await){p, done, goal});
+        p->looked = mr_progress_looks;
+    }
     return done(p, goal) ? MR_SUCCESS : mr_rma_lost(p);
 }
 

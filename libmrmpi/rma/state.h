@@ -39,6 +39,7 @@ struct mr_rma_peer {
     bool keys_asked;
     struct mr_rma_known *known; /* regions of a dynamic window of which it has told the keys (attached.c): sorted */
     size_t num_known, room_known;
+    unsigned looked; /* mr_progress_looks when we last waited for it */
     uint32_t next_known, aimed;  /* aimed: which of them writer is for; 0: for none that is known */
     uint32_t again;              /* operations that RDMA could not do in the end, and that went another way */
     struct mr_remote *keys;      /* of its part; NULL: not known, or there are none */
