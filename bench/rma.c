@@ -9,6 +9,10 @@
  *   apart:BYTES:COUNT         the same with a gap of so many bytes behind each
  *   putbw getbw:BYTES:COUNT   COUNT times several operations and a flush: "putbw BYTES MB/S BEST" (10^6)
  *   fence:BYTES:COUNT         two fences, between them a put to the next rank by every rank
+ *   away-KIND:BYTES:COUNT     KIND, of those with one operation each, while the target is outside of MPI
+ *
+ * "away": COUNT times the target sleeps for a millisecond, and the origin begins a tenth of one later: what a program
+ * waits for that uses a part of one that computes. Asleep, since on simulated hosts computing takes no time.
  *
  * Rank 0 is the origin, rank 1 the target, which waits in a barrier; the others take part in fences only. Every figure
  * is the median over up to BLOCKS equal parts of COUNT, and beside it the best of them. A plain MPI program: the same
@@ -18,11 +22,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define WINDOW 64
 #define BLOCKS 9
 #define WARMUP 3
 #define DEEP   (64 << 20) /* bytes in flight at most, for bandwidths */
+#define AWAY   1000000    /* ns, */
+#define SLICES 100        /* in so many parts: a simulated clock goes on with each */
 
 static int rank, size, deep;
 static char *buf, *base;
@@ -142,6 +149,39 @@ static double measure(const struct kind *k, int bytes, int count, double *best)
     return (second[(blocks - 1) / 2] + second[blocks / 2]) / 2;
 }
 
+static void sleep_ns(long ns)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+}
+
+/* Seconds for one step whose target is not in MPI. Called by both. */
+static double measure_away(const struct kind *k, int bytes, int count, double *best)
+{
+    double *second = calloc((size_t)count, sizeof *second), median, start;
+
+    if (!second)
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    for (int i = -WARMUP; i < count && rank == 1; i++) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int k = 0; i >= 0 && k < SLICES; k++)
+            sleep_ns(AWAY / SLICES);
+    }
+    for (int i = -WARMUP; i < count && rank == 0; i++) {
+        MPI_Send(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+        sleep_ns(AWAY / 10);
+        start = MPI_Wtime();
+        k->step(bytes);
+        if (i >= 0)
+            second[i] = MPI_Wtime() - start;
+        sleep_ns(AWAY); /* it is back */
+    }
+    qsort(second, (size_t)count, sizeof second[0], ascending);
+    *best = second[0];
+    median = (second[(count - 1) / 2] + second[count / 2]) / 2;
+    free(second);
+    return median;
+}
+
 static double figure(const struct kind *k, int bytes, double seconds)
 {
     if (k->unit == EACH_US)
@@ -149,7 +189,7 @@ static double figure(const struct kind *k, int bytes, double seconds)
     return 1e-6 * deep * (k->unit == MBYTES ? bytes : 1) / seconds;
 }
 
-static void run(const struct kind *k, int bytes, int count)
+static void run(const struct kind *k, int away, int bytes, int count)
 {
     double s, best;
     size_t room;
@@ -165,14 +205,15 @@ static void run(const struct kind *k, int bytes, int count)
     MPI_Win_allocate((MPI_Aint)room, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     memset(base, 0, room);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 0 || k->step == fence) {
-        if (k->epoch)
+    if (rank == 0 || k->step == fence || away) {
+        if (k->epoch && rank == 0)
             MPI_Win_lock_all(0, win);
-        s = measure(k, bytes, count, &best);
-        if (k->epoch)
+        s = away ? measure_away(k, bytes, count, &best) : measure(k, bytes, count, &best);
+        if (k->epoch && rank == 0)
             MPI_Win_unlock_all(win);
         if (rank == 0)
-            printf("%s %d %.4f %.4f\n", k->name, bytes, figure(k, bytes, s), figure(k, bytes, best));
+            printf("%s%s %d %.4f %.4f\n", away ? "away-" : "", k->name, bytes, figure(k, bytes, s),
+                   figure(k, bytes, best));
     }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_free(&win);
@@ -185,17 +226,18 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (int i = 1; i < argc; i++) {
+        int away = !strncmp(argv[i], "away-", 5), bytes, count;
         char name[16];
-        int bytes, count;
         size_t k = 0;
 
-        if (sscanf(argv[i], "%15[a-z]:%d:%d", name, &bytes, &count) != 3 || bytes < 1 || count < 1)
+        if (sscanf(argv[i] + 5 * away, "%15[a-z]:%d:%d", name, &bytes, &count) != 3 || bytes < 1 || count < 1)
             MPI_Abort(MPI_COMM_WORLD, 2);
         while (k < sizeof kinds / sizeof kinds[0] && strcmp(kinds[k].name, name))
             k++;
-        if (k == sizeof kinds / sizeof kinds[0] || (size < 2 && kinds[k].step != fence))
+        if (k == sizeof kinds / sizeof kinds[0] || (size < 2 && kinds[k].step != fence) ||
+            (away && (kinds[k].unit != EACH_US || kinds[k].step == fence)))
             MPI_Abort(MPI_COMM_WORLD, 2);
-        run(&kinds[k], bytes, count);
+        run(&kinds[k], away, bytes, count);
     }
     MPI_Finalize();
     return 0;
