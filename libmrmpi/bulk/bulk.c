@@ -24,6 +24,7 @@
 #include "libmrmpi/memory/memory.h"
 #include "libmrmpi/view/view.h"
 #include "libmrmpi/stripe/keys.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define STRIPE_ALIGN  4096
 #define STRIPE_FINE   256   /* cuts of short messages are as fine as this, */
@@ -119,13 +120,24 @@ static uint64_t cut_align(const struct mr_peer *p, uint64_t len)
 /*
  * A short operation on a window that nothing else is under way beside takes the subchannel of the last one: whoever
  * waits for each of them looks first where the last one completed. Of unequal ones the better one is taken as before.
+ * True: it is alone.
  */
-static void stay_if_idle(struct mr_peer *p)
+static bool stay_if_idle(struct mr_peer *p)
 {
     struct mr_sched *turn = &mr_bulk_of(p)->stripe_turn;
 
-    if (!p->num_large && mr_peers.policy[MR_POLICY_LARGE].kind->stripes)
+    if (p->num_large)
+        return false;
+    if (mr_peers.policy[MR_POLICY_LARGE].kind->stripes)
         turn->next = mr_sched_last(turn, p->num_now);
+    return true;
+}
+
+/* Something else may have come over another rail since. */
+static void look_there(const struct mr_stripe_op *s)
+{
+    if (s->sub)
+        mr_verbs_look_first(s->sub->rail);
 }
 
 /* without: set of subchannels that have no key. */
@@ -235,14 +247,14 @@ static int begin_put(struct mr_peer *p, const struct job *j)
     struct mr_put *put;
     uint64_t begin;
     unsigned n;
+    bool lone;
     int err = check_job(p, j);
 
     if (!err)
         err = register_memory(j, &shape);
     if (err)
         return err;
-    if (j->move && len < mr_config.stripe_min)
-        stay_if_idle(p);
+    lone = j->move && len < mr_config.stripe_min && stay_if_idle(p);
     n = make_plan(p, len, mr_bulk_lacking(&shape), plan);
     put = mr_bulk_make(&shape, plan, n ? n : plan_to_wait(p, len, plan));
     if (!put) {
@@ -269,6 +281,8 @@ static int begin_put(struct mr_peer *p, const struct job *j)
         mr_stripe_start(&put->stripe[i], begin);
     if (!n)
         mr_stripe_assign(&put->stripe[0]);
+    if (lone)
+        look_there(&put->stripe[0]);
     return 0;
 
 free_put:
@@ -285,10 +299,9 @@ void mr_bulk_begin_list(struct mr_put *put)
     struct mr_stripe_op *s = &put->stripe[0];
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_peer *p = put->peer;
-    bool up;
+    bool up, lone = stay_if_idle(p);
 
     plan[0].sub = 0;
-    stay_if_idle(p);
     up = p->num_now == 1 ? p->load[0].up && p->rdma : make_plan(p, s->len, 0, plan);
     mr_bulk_list(put);
     mr_stat_add(MR_STAT_NET_STRIPES, 1);
@@ -301,6 +314,8 @@ void mr_bulk_begin_list(struct mr_put *put)
         choose_level(put, s->len);
     mr_stripe_queue_on(s, s->sub);
     mr_stripe_start(s, 0);
+    if (lone)
+        look_there(s);
 }
 
 /* Nothing is posted yet: the receiver clears each batch. */

@@ -64,6 +64,12 @@ void mr_verbs_close(void);
 int mr_verbs_poll(void);
 /* The same, with another look after each rail that has nothing: what that has found ends it. */
 int mr_verbs_poll_between(int (*look)(void));
+/* The next look begins at this rail, unless it is another one's turn. */
+static inline void mr_verbs_look_first(struct mr_rail *rail)
+{
+    if (rail->next_polled)
+        mr_verbs.polled = rail;
+}
 /* Read asynchronous events of all devices; costs system calls. */
 void mr_verbs_check_events(void);
 

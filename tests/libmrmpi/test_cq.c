@@ -155,6 +155,29 @@ START_TEST(an_idle_look_is_at_all)
 }
 END_TEST
 
+/* Where somebody waits for what was posted there. It is no more than a beginning: others have their turns. */
+START_TEST(one_that_is_named_is_first)
+{
+    unsigned waits = 0;
+
+    look(0, 3);
+    has[2] = 1;
+    mr_verbs_look_first(&mr_verbs.rail[2]);
+    memset(in_vain, 0, sizeof in_vain);
+    ck_assert_int_eq(mr_verbs_poll(), 1);
+    ck_assert_uint_eq(taken[2], 1);
+    ck_assert_uint_eq(all_in_vain(), 0);
+    for (has[3] = 1; !taken[3]; waits++) {
+        mr_verbs_look_first(&mr_verbs.rail[0]);
+        look(0, 1);
+    }
+    ck_assert_uint_le(waits, (RAILS - 1) * MR_POLL_STREAK + 1);
+    mr_verbs.rail[1].next_polled = NULL; /* its device is lost */
+    mr_verbs_look_first(&mr_verbs.rail[1]);
+    ck_assert_ptr_ne(mr_verbs.polled, &mr_verbs.rail[1]);
+}
+END_TEST
+
 START_TEST(one_that_is_lost_is_left_out)
 {
     for (unsigned gone = 0; gone < RAILS; gone++) {
@@ -182,6 +205,7 @@ int main(void)
     tcase_add_test(t, none_waits_long_beside_it);
     tcase_add_test(t, those_that_are_busy_take_turns);
     tcase_add_test(t, an_idle_look_is_at_all);
+    tcase_add_test(t, one_that_is_named_is_first);
     tcase_add_test(t, one_that_is_lost_is_left_out);
     return check_run(t, NULL);
 }
