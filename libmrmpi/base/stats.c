@@ -12,6 +12,8 @@ static const struct {
 } counters[MR_STAT_COUNT] = {
     [MR_STAT_EAGER_SENT] = {"eager_sent", "messages sent in one packet", MR_TOPIC_MESSAGES},
     [MR_STAT_RNDV_SENT] = {"rendezvous_sent", "messages for which the receiver was asked first", MR_TOPIC_MESSAGES},
+    [MR_STAT_READY_SENT] = {"ready_sent", "of these, those of collectives for which the receiver was ready unasked",
+                            MR_TOPIC_MESSAGES},
     [MR_STAT_HEADS_SENT] = {"heads_sent", "of these, those whose first bytes were sent without being asked for",
                             MR_TOPIC_MESSAGES},
     [MR_STAT_TAILS_COPIED] = {"tails_copied", "of these, those whose last bytes were copied to end the send early",

@@ -23,6 +23,14 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
 enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm,
                      uint32_t ctx, struct mr_request **req);
 /*
+ * Messages of a collective's schedule have a number among those of the operation from one rank to another, from 1, the
+ * same on both. As mr_isend, of such a message; and a receive that has been posted for one, for which its program
+ * waits, as the sender's does: it is announced, so that the sender may write without asking (rndv/ready.c).
+ */
+enum mr_err mr_isend_nth(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                         uint32_t ctx, uint8_t nth, struct mr_request **req);
+void mr_recv_announce(struct mr_request *req, uint8_t nth);
+/*
  * Those that are complete when the function returns, without a request: a short message has been sent, or one that had
  * come is here. False: nothing has happened. *id: what mr_request_sent wants of a send; *status: a receive's.
  */

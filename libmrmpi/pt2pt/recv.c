@@ -80,10 +80,13 @@ static __attribute__((noinline)) bool has_piece(const struct mr_type *type, size
 }
 
 /*
- * The message has another length than the receive's buffer: it may be too long, or end with a piece of an element.
+ * The message has another length than the receive's buffer: it may be too long, or end with a piece of an element. Or
+ * the receive was announced, perhaps for no such message.
  */
 static void __attribute__((noinline)) odd_length(struct mr_request *req, const struct mr_hdr *hdr, size_t room)
 {
+    if (req->proto && (hdr->kind == MR_PKT_EAGER || hdr->len != room))
+        mr_ready_void(req);
     if (hdr->len > room) {
         req->status.bytes = room;
         req->status.error = MR_ERR_TRUNCATE;
@@ -105,7 +108,7 @@ void mr_recv_meet(struct mr_request *req, const struct mr_hdr *hdr)
     req->status.source = hdr->rank;
     req->status.tag = hdr->tag;
     req->status.bytes = hdr->len;
-    if (hdr->len != room)
+    if ((hdr->len ^ room) | (uintptr_t)req->proto)
         odd_length(req, hdr, room);
 }
 
@@ -340,6 +343,14 @@ enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_m
     req->ctx = m->hdr.ctx;
     match_kept(req, m);
     return MR_SUCCESS;
+}
+
+void mr_recv_announce(struct mr_request *req, uint8_t nth)
+{
+    if (!req->match.queue) /* its message has come */
+        return;
+    req->nth = nth;
+    mr_ready_announce(req);
 }
 
 /* ---- ends -------------------------------------------------------------------------------------------------------- */

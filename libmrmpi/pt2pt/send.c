@@ -292,6 +292,18 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
     return MR_SUCCESS;
 }
 
+enum mr_err mr_isend_nth(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                         uint32_t ctx, uint8_t nth, struct mr_request **out)
+{
+    struct mr_request *req = make_send(buf, count, type, dest, tag, comm, ctx, MR_SEND_STANDARD);
+
+    *out = NULL;
+    if (!req)
+        return MR_ERR_NO_MEM;
+    req->nth = nth;
+    return start_send(req, out);
+}
+
 bool mr_isend_now(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                   uint32_t ctx, uint64_t *id)
 {

@@ -15,6 +15,8 @@
  * - read: S RTS(where the data is); the channel reads for R, R FIN. RTS may announce a head: so many bytes from the
  *   front follow it, S HEAD..., with nothing between, and R reads the rest (head.c, read.c). RTS may offer the last
  *   bytes as a copy of the sender's, the tail: R FRONT when it has read the others, and FIN when it has all (tail.c)
+ * - ready: R READY(where to write), in whichever order with S RTS(heeds READY); S writes, both are told by the channel.
+ *   What S offers otherwise, or sends eagerly, ends it: R UNREADY (ready.c)
  * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, when the kernel refuses
  *   single copy, and for short messages to a receiver that keeps enough of this sender's already
  * A receiver tells by a byte of every packet, and by GRANT when it has nothing else to send, how many bytes of eager
@@ -50,11 +52,14 @@ enum mr_packet {
     MR_PKT_GRANT,     /* hdr.len: bytes of eager messages that have met their receives, in all */
     MR_PKT_FRONT,     /* from the receiver: it has all that it reads of the program's memory */
     MR_PKT_HEAD,      /* hdr.len: offset of the payload. RTS said in hdr.rreq how many bytes come in such packets */
+    MR_PKT_READY,     /* from the receiver of a message of hdr.len bytes, not offered yet; hdr.sreq: its number */
+    MR_PKT_UNREADY,   /* from the receiver: READY, with the same context, tag and number, is not to be heeded */
     MR_PKT_ABOVE = 0x40, /* and higher: of the room above that has registered for it (mr_pt2pt_above) */
 };
 
 enum mr_packet_flags {
     MR_FLAG_ACK = 1,    /* EAGER: the sender waits for ACK */
+    MR_FLAG_READY = 1,  /* RTS: the sender heeds READY, if that names this length */
     MR_FLAG_GET = 2,    /* RTS: the payload is a struct mr_remote of the data */
     MR_FLAG_PUT = 4,    /* RTS: the sender can write into advertised memory */
     MR_FLAG_DATAGRAMS = 32, /* RTS: the sender can send to memory that is advertised for datagrams */

@@ -51,8 +51,9 @@ struct mr_request {
     enum mr_request_kind kind;
     volatile bool complete; /* written under the lock, read by waiters under the lock */
     bool active;            /* persistent requests: started and not yet completed */
-    bool waited;            /* a blocking send's */
-    bool in_burst;          /* a send that counts in burst.h */
+    bool waited : 1;        /* a blocking send's */
+    bool in_burst : 1;      /* a send that counts in burst.h */
+    uint8_t nth;            /* of a schedule's messages (mr_isend_nth); 0: it has no number */
     struct mr_status status;
     struct mr_comm *comm;
     /* called once at completion, lock held; used by schedules (coll/) and generalized requests; may be NULL */
@@ -90,7 +91,7 @@ struct mr_request {
 /* Of a receive: its message has come, or has been offered. */
 static inline bool mr_request_has_met(const struct mr_request *recv)
 {
-    return recv->complete || recv->proto;
+    return recv->complete || (recv->proto && !recv->match.queue);
 }
 
 struct mr_request *mr_request_new(enum mr_request_kind kind, struct mr_comm *comm);

@@ -67,7 +67,7 @@ unsigned mr_head_divide(struct mr_rndv *r, const struct mr_remote *remote, struc
     unsigned rate = rate_of(r, remote, &whole);
     struct mr_batch_plan plan;
 
-    if (!s || !rate)
+    if (!s || !rate || r->req->nth)
         return 0;
     plan = mr_batch_begin(&s->batch, r->total, rate, whole, mr_transfers.large_received);
     r->counted = true;

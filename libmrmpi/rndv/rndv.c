@@ -37,12 +37,47 @@ static void count_open(struct mr_rndv *r)
     r->crosses = true;
 }
 
+/* Writes to where the receiver wants it. */
+static void put(struct mr_rndv *r, uint64_t rreq, size_t len)
+{
+    int err;
+
+    r->peer_id = rreq;
+    r->total = len;
+    r->state = MR_RNDV_PUTTING;
+    err = mr_vc_put(r->vc, mr_plain(r->req->send_buf, r->req->type), len, &r->remote, rreq, r);
+    if (err) {
+        mr_rndv_tell(r, MR_PKT_FAIL, -err, NULL, 0);
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+    }
+}
+
+/* Its receiver has said READY before: the offer is only for the order of messages. */
+static int write_now(struct mr_rndv *r, struct mr_hdr *hdr, uint64_t rreq)
+{
+    int err;
+
+    hdr->flags |= MR_FLAG_READY | MR_FLAG_PUT;
+    mr_stat_add(MR_STAT_READY_SENT, 1);
+    err = mr_vc_send(r->vc, hdr, NULL, 0);
+    if (!err)
+        put(r, rreq, r->total);
+    return err;
+}
+
+/* Whether it can be written is said: it is all of the message, from the program's memory. */
+static bool heeds_ready(const struct mr_rndv *r)
+{
+    return r->req->nth && !r->head && !r->bounce && mr_stream_of(r->vc);
+}
+
 enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr, bool in_place)
 {
     unsigned caps = req->type->contiguous && in_place ? mr_vc_caps(vc, hdr->len) : 0;
     struct mr_rndv *r = mr_rndv_new(req, vc, MR_RNDV_OFFERED);
     struct mr_remote remote[2]; /* the message, and its tail */
     unsigned num = 0;
+    uint64_t rreq;
     int err;
 
     if (!r)
@@ -50,6 +85,11 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     r->total = hdr->len;
     hdr->kind = MR_PKT_RTS;
     hdr->sreq = mr_rndv_id(r);
+    mr_stat_add(MR_STAT_RNDV_SENT, 1);
+    if (req->nth && mr_ready_take(req, vc, &rreq, &r->remote) && caps & MR_VC_PUT) {
+        err = write_now(r, hdr, rreq);
+        goto sent;
+    }
     hdr->flags |= open_for_reading(r, caps, hdr->len, remote);
     if (hdr->flags & (MR_FLAG_GET | MR_FLAG_READ))
         num = 1;
@@ -66,11 +106,15 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
         hdr->flags |= MR_FLAG_PUT;
     if (caps & MR_VC_DATAGRAMS)
         hdr->flags |= MR_FLAG_DATAGRAMS;
-    mr_stat_add(MR_STAT_RNDV_SENT, 1);
+    if (caps & MR_VC_PUT && heeds_ready(r)) {
+        hdr->flags |= MR_FLAG_READY;
+        mr_ready_await(r);
+    }
     mr_stat_add(MR_STAT_NO_CREDIT, !in_place && hdr->len <= mr_vc_eager_most(vc));
     err = mr_vc_send(vc, hdr, remote, num * sizeof(remote[0]));
     if (!err && r->head)
         err = mr_head_send(r);
+sent:
     if (!err)
         return MR_SUCCESS;
     mr_error_detail("send to rank %d of the world: %s", mr_vc_world_rank(vc), strerror(-err));
@@ -182,20 +226,13 @@ static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr, const void *paylo
 
 static void on_cts(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct mr_request *req = r->req;
-    int err;
-
-    if (r->state != MR_RNDV_OFFERED || len != sizeof(r->remote) || hdr->len > r->total || !req->type->contiguous)
+    if (r && hdr->kind == MR_PKT_READY)
+        mr_stat_add(MR_STAT_READY_SENT, 1);
+    if (!r || r->state != MR_RNDV_OFFERED || len != sizeof(r->remote) || hdr->len > r->total ||
+        !r->req->type->contiguous)
         return;
     memcpy(&r->remote, payload, len);
-    r->peer_id = hdr->rreq;
-    r->total = hdr->len;
-    r->state = MR_RNDV_PUTTING;
-    err = mr_vc_put(r->vc, mr_plain(req->send_buf, req->type), r->total, &r->remote, r->peer_id, r);
-    if (err) {
-        mr_rndv_tell(r, MR_PKT_FAIL, -err, NULL, 0);
-        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
-    }
+    put(r, hdr->rreq, hdr->len);
 }
 
 static void on_fin(struct mr_rndv *r, const struct mr_hdr *hdr)
@@ -295,10 +332,13 @@ static void choose(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
 
 void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct mr_rndv *r = mr_rndv_new(req, vc, MR_RNDV_GETTING);
+    struct mr_rndv *r;
     uint64_t id;
     size_t come;
 
+    if (req->proto && mr_ready_meet(req, hdr))
+        return;
+    r = mr_rndv_new(req, vc, MR_RNDV_GETTING);
     if (!r) {
         if (hdr->rreq)
             mr_head_forget(vc, hdr);
@@ -322,6 +362,10 @@ void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error)
 
     if (!r || r->state != MR_RNDV_LANDING)
         return;
+    if (r->announced && !error) {
+        r->landed = true;
+        return;
+    }
     if (r->told_ns)
         mr_exchange_landed(&mr_flow_of(vc)->stream->exchange, mr_clock_ns() - r->told_ns, r->total);
     mr_rndv_finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
@@ -333,8 +377,15 @@ void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error)
 void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     bool to_receiver = hdr->kind == MR_PKT_DATA || hdr->kind == MR_PKT_FAIL;
-    struct mr_rndv *r = mr_rndv_find(vc, to_receiver ? hdr->rreq : hdr->sreq);
+    struct mr_rndv *r;
 
+    if (hdr->kind == MR_PKT_READY)
+        on_cts(mr_ready_packet(vc, hdr, payload, len), hdr, payload, len);
+    if (hdr->kind == MR_PKT_UNREADY)
+        mr_ready_forget(vc, hdr);
+    if (hdr->kind == MR_PKT_READY || hdr->kind == MR_PKT_UNREADY)
+        return;
+    r = mr_rndv_find(vc, to_receiver ? hdr->rreq : hdr->sreq);
     if (!r || (r->req->kind == MR_REQ_SEND) == to_receiver)
         return;
     switch (hdr->kind) {

@@ -21,6 +21,10 @@ void mr_streams_free(void)
 
     while ((s = mr_transfers.streams)) {
         mr_transfers.streams = s->next;
+        for (struct mr_ready *r; (r = s->ready);) {
+            s->ready = r->next;
+            free(r);
+        }
         free(s);
     }
 }

@@ -7,6 +7,13 @@
 #include "libmrmpi/choice/exchange.h"
 #include "libmrmpi/rndv/rndv.h"
 
+/* The peer is ready for a message whose send has not begun here (ready.c). */
+struct mr_ready {
+    struct mr_ready *next;
+    struct mr_hdr hdr;
+    struct mr_remote remote;
+};
+
 struct mr_stream {
     struct mr_stream *next;
     struct mr_batch batch;
@@ -15,6 +22,8 @@ struct mr_stream {
     unsigned started;
     enum mr_way way; /* of those */
     struct mr_exchange exchange;
+    struct mr_ready *ready;   /* what the peer is ready for, */
+    struct mr_rndv *offers;   /* and what it may still be */
     struct mr_bounce *bounce; /* of the latest tails, if some of them are under way (tail.c) */
     /* The head that is coming (head.c): `at` of its `len` bytes have. */
     uint64_t sreq;            /* the sender's id of its message */

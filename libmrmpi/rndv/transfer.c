@@ -131,10 +131,21 @@ static void leave_near(struct mr_rndv *r)
         mr_flow_of(r->vc)->stream->started--;
 }
 
+static void leave_offers(struct mr_rndv *r)
+{
+    struct mr_rndv **at = &mr_flow_of(r->vc)->stream->offers;
+
+    while (*at != r)
+        at = &(*at)->behind;
+    *at = r->behind;
+}
+
 void mr_rndv_drop(struct mr_rndv *r)
 {
     mr_rndv_deactivate(r);
     mr_stream_uncount(r);
+    if (r->awaits_ready)
+        leave_offers(r);
     if (r->near)
         leave_near(r);
     if (r->region)
@@ -179,6 +190,8 @@ void mr_rndv_finish(struct mr_rndv *r, enum mr_err error)
     }
     if (error && !req->status.error)
         req->status.error = error;
+    if (r->announced) /* nothing has met it */
+        mr_match_remove(&mr_pt2pt.posted, &req->match);
     mr_rndv_drop(r);
     mr_request_complete(req);
 }

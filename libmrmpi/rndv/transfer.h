@@ -55,9 +55,11 @@ struct mr_rndv {
     bool left;                  /* sender, shared: the rest is left to the receiver */
     bool near;                  /* is counted among those of this node */
     bool chosen; /* way.way is */
+    bool announced, landed;     /* receiver: READY has been said and no offer come; all is written nevertheless */
+    bool awaits_ready;          /* sender: is among its stream's offers */
     bool timed, started;        /* receiver: what it takes shall count; it is one of the first of its peer */
     struct mr_way_choice way;
-    struct mr_rndv *behind;     /* receiver, queued: the next one of its peer */
+    struct mr_rndv *behind;     /* receiver, queued; sender, offered: the next one of its peer */
     struct mr_claim *claim;     /* halves: which chunks are whose */
     uint32_t chunk, claim_bit;  /* bytes; receiver: in mr_near.claims */
     uint16_t ticket;

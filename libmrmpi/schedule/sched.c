@@ -101,6 +101,9 @@ static void start_send(struct mr_schedule *s, struct mr_step *st)
     struct route r = route_of(s, st);
     if (unlikely(s->error))
         track_request(s, st, mr_isend_poison(s->error, r.peer, r.tag, r.comm, r.ctx, &st->req));
+    else if (st->nth)
+        track_request(s, st,
+                      mr_isend_nth(st->in, st->count, st->type, r.peer, r.tag, r.comm, r.ctx, st->nth, &st->req));
     else
         track_request(s, st,
                       mr_isend(st->in, st->count, st->type, r.peer, r.tag, r.comm, r.ctx, MR_SEND_STANDARD, &st->req));
@@ -110,6 +113,8 @@ static void start_recv(struct mr_schedule *s, struct mr_step *st)
 {
     struct route r = route_of(s, st);
     track_request(s, st, mr_irecv(st->out, st->count, st->type, r.peer, r.tag, r.comm, r.ctx, &st->req));
+    if (st->nth && s->waited && st->req)
+        mr_recv_announce(st->req, st->nth);
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
@@ -302,6 +307,7 @@ enum mr_err mr_coll_run_after(enum mr_err before, enum mr_err built, struct mr_s
     struct mr_request *req;
     if (built || !s) /* failed, or done already */
         return before ? before : built;
+    s->waited = true;
     enum mr_err err = start_after(before, s, &req);
     if (err)
         return err;

@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "libmrmpi/base/base.h"
+
 struct mr_temp {
     struct mr_temp *next;
     size_t room; /* bytes */
@@ -22,6 +24,8 @@ static struct {
 } pool;
 
 enum { KEEP_MIN = 64 * 1024, KEEP_MAX = 16 * 1024 * 1024 /* all of them */ };
+
+enum { NUMBERED_STEPS = 64 };
 
 enum { POOL_STEPS_MAX = 256 }; /* larger step arrays go back to malloc */
 
@@ -165,6 +169,24 @@ static struct mr_step *add_step(struct mr_schedule *s, enum mr_step_kind kind)
     return st;
 }
 
+/*
+ * The number of the message of the step that was appended last, among those of its kind with this peer: for long ones
+ * of schedules with few steps so far, since all of them may have to be looked at, and whose tag is theirs alone. 0:
+ * none.
+ */
+static uint8_t number_of(const struct mr_schedule *s, const struct mr_step *st)
+{
+    const struct mr_step *b = st;
+    if (st->count * st->type->size <= mr_config.eager_max || st->peer < 0 || s->num > NUMBERED_STEPS || s->no_memory ||
+        s->comm->passing)
+        return 0;
+    do {
+        if (b-- == s->steps)
+            return 1;
+    } while (b->kind != st->kind || b->peer != st->peer || b->second != st->second);
+    return b->nth ? b->nth + 1 : 0;
+}
+
 void mr_schedule_send(struct mr_schedule *s, const void *buf, size_t count, struct mr_type *t, int dest)
 {
     struct mr_step *st = add_step(s, MR_STEP_SEND);
@@ -172,6 +194,7 @@ void mr_schedule_send(struct mr_schedule *s, const void *buf, size_t count, stru
     st->count = count;
     st->type = t;
     st->peer = dest;
+    st->nth = number_of(s, st);
 }
 
 void mr_schedule_recv(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int src)
@@ -181,6 +204,7 @@ void mr_schedule_recv(struct mr_schedule *s, void *buf, size_t count, struct mr_
     st->count = count;
     st->type = t;
     st->peer = src;
+    st->nth = number_of(s, st);
 }
 
 void mr_schedule_copy(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,

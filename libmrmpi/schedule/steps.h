@@ -12,6 +12,7 @@ enum mr_step_kind { MR_STEP_SEND, MR_STEP_RECV, MR_STEP_COPY, MR_STEP_REDUCE, MR
 struct mr_step {
     enum mr_step_kind kind : 8;
     bool second; /* over the second communicator */
+    uint8_t nth; /* of a long message: its number (mr_isend_nth); 0: none */
     int peer;
     const void *in;
     void *out;
@@ -32,6 +33,7 @@ struct mr_schedule {
     bool no_memory, running, queued;
     bool on_second;              /* what is appended now goes over the second communicator */
     bool allow_less;             /* receives may get less than they have room for */
+    bool waited;                 /* its program waits for it */
     bool persistent;             /* kept when it is done, to run again */
     bool dropped;                /* not needed any more after this run */
     int pending;                 /* sends and receives in flight */

@@ -8,6 +8,7 @@
  *   ssend    synchronous ones
  *   holes    messages that are not in one piece
  *   coll     collective operations
+ *   ready    blocks of MPI_Alltoall, whose receives are announced
  *   put      writes to a window, and a flush
  *   get      reads from one
  *
@@ -231,6 +232,22 @@ static void collectives(int first)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Of two ranks. */
+static void blocks(int first)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    memset(in[0], STRANGE, (size_t)bytes * 2);
+    for (int i = 0; i < 2 * bytes; i++)
+        out[0][i] = byte_of(rank, first + i / bytes, i % bytes);
+    MPI_Alltoall(out[0], bytes, MPI_BYTE, in[0], bytes, MPI_BYTE, MPI_COMM_WORLD);
+    memset(out[0], 0xee, (size_t)bytes * 2); /* what is sent again is not taken from here */
+    for (int i = 0; i < 2 * bytes; i++)
+        if (in[0][i] != byte_of(i / bytes, first + rank, i % bytes)) {
+            complain(first, "MPI_Alltoall: the first wrong byte is", i);
+            return;
+        }
+}
+
 static void look_for(double ms)
 {
     double end = MPI_Wtime() + ms / 1e3;
@@ -257,6 +274,8 @@ static void exchange(const char *kind)
 {
     if (!strcmp(kind, "coll"))
         collectives(100);
+    else if (!strcmp(kind, "ready"))
+        blocks(100);
     else if (!strcmp(kind, "put"))
         put_all(100);
     else if (!strcmp(kind, "get"))
@@ -276,7 +295,8 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (argc < 3 || size % 2) {
-        fputs("usage: steps connect|send|ssend|holes|coll|put|get BYTES [MS], with an even number of ranks\n", stderr);
+        fputs("usage: steps connect|send|ssend|holes|coll|ready|put|get BYTES [MS], with an even number of ranks\n",
+              stderr);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     bytes = atoi(argv[2]);
@@ -284,6 +304,8 @@ int main(int argc, char **argv)
     make_buffers(!strcmp(kind, "holes"));
     if (strcmp(kind, "connect"))
         collectives(7);
+    for (int i = 0; i < 3 && !strcmp(kind, "ready"); i++)
+        blocks(10 * i + 10); /* memory that is announced is registered already */
     window = !strcmp(kind, "put") || !strcmp(kind, "get");
     if (window)
         open_window(!strcmp(kind, "put") ? put_all : get_all);

@@ -51,6 +51,8 @@ def make_cases():
                                   {"MRMPI_RNDV": way, "MRMPI_EAGER_PACKETS": "1"}, rails))
         cases.append(Case(f"coll-8-{rails}", ["coll", "8"], {}, rails, ranks=4))
         cases.append(Case(f"coll-65536-{rails}", ["coll", "65536"], {}, rails, ranks=4))
+        for size in (65536, 1 << 20):
+            cases.append(Case(f"ready-{size}-{rails}", ["ready", str(size)], {}, rails))
         for size in (8, 1 << 20): # as a list, each a stripe or more
             cases.append(Case(f"put-{size}-{rails}", ["put", str(size)], {}, rails))
         cases.append(Case(f"get-65536-{rails}", ["get", "65536"], {}, rails))
