@@ -120,15 +120,22 @@ static void start_recv(struct mr_schedule *s, struct mr_step *st)
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 /*
- * A long copy would keep what peers offer waiting. So while a receive has not heard of its message, the copy begins
- * after a look at the network and is made in pieces, each before another look. What has been offered moves meanwhile.
+ * A long copy would keep peers waiting: for an answer to what they offer, or for what they are ready to receive. So
+ * while a message of this phase has still to begin to move, the copy begins after a look at the network and is made in
+ * pieces, each before another look. What moves does so meanwhile.
  */
-enum { COPY_PIECE = 32 * 1024 };
+enum { COPY_PIECE = 4 * 1024 };
 
-static bool awaits_offers(const struct mr_schedule *s)
+static bool has_begun(const struct mr_step *st)
+{
+    return !st->req || st->req->complete ||
+           (st->kind == MR_STEP_RECV ? mr_request_has_met(st->req) : mr_send_leaves(st->req));
+}
+
+static bool awaits_peers(const struct mr_schedule *s)
 {
     for (const struct mr_step *st = s->steps + s->phase; s->pending && st != s->steps + s->pos; st++)
-        if (st->kind == MR_STEP_RECV && st->req && !mr_request_has_met(st->req))
+        if (!has_begun(st))
             return true;
     return false;
 }
@@ -143,14 +150,14 @@ static bool is_long_copy(const struct mr_step *st)
 /* False: it goes on after the next look. */
 static bool copy_step(struct mr_schedule *s, const struct mr_step *st)
 {
-    if (likely(!s->looks && !(is_long_copy(st) && awaits_offers(s)))) {
+    if (likely(!s->looks && !(is_long_copy(st) && awaits_peers(s)))) {
         mr_type_copy(st->in, st->count, st->type, st->out, st->out_count, st->out_type);
         return true;
     }
     if (!s->looks++)
         return false;
     size_t at = (s->looks - 2) * COPY_PIECE, left = st->count * st->type->size - at;
-    bool rest = left <= COPY_PIECE || !awaits_offers(s);
+    bool rest = left <= COPY_PIECE || !awaits_peers(s);
     memcpy((char *)st->out + st->out_type->true_lb + at, (const char *)st->in + st->type->true_lb + at,
            rest ? left : COPY_PIECE);
     s->looks = rest ? 0 : s->looks;
