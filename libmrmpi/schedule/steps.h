@@ -34,6 +34,7 @@ struct mr_schedule {
     bool on_second;              /* what is appended now goes over the second communicator */
     bool allow_less;             /* receives may get less than they have room for */
     bool waited;                 /* its program waits for it */
+    bool past_wait;              /* a wait of this phase is over */
     bool persistent;             /* kept when it is done, to run again */
     bool dropped;                /* not needed any more after this run */
     int pending;                 /* sends and receives in flight */
