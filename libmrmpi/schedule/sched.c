@@ -126,28 +126,27 @@ static void start_recv(struct mr_schedule *s, struct mr_step *st)
 /*
  * A long copy would keep peers waiting: for an answer to what they offer, or for what they are ready to receive. So
  * while a message of this phase has still to begin to move, the copy begins after a look at the network and is made in
- * pieces, each before another look. What moves does so meanwhile.
+ * pieces, each before another look. What moves does so meanwhile. A send counts where its receiver may be ready
+ * (ready.c), and for the first looks only: who reads it instead says so at the end.
  */
-enum { COPY_PIECE = 4 * 1024 };
-
-static bool has_begun(const struct mr_step *st)
-{
-    return !st->req || st->req->complete ||
-           (st->kind == MR_STEP_RECV ? mr_request_has_met(st->req) : mr_send_leaves(st->req));
-}
+enum { FIRST_LOOKS = 8, FIRST_PIECE = 4 * 1024, COPY_PIECE = 32 * 1024 };
 
 static bool awaits_peers(const struct mr_schedule *s)
 {
-    for (const struct mr_step *st = s->steps + s->phase; s->pending && st != s->steps + s->pos; st++)
-        if (!has_begun(st))
+    bool sends = s->waited && s->looks <= FIRST_LOOKS;
+    for (const struct mr_step *st = s->steps + s->phase; s->pending && st != s->steps + s->pos; st++) {
+        if (!st->req || st->req->complete)
+            continue;
+        if (st->kind == MR_STEP_RECV ? !mr_request_has_met(st->req) : sends && !mr_send_leaves(st->req))
             return true;
+    }
     return false;
 }
 
 static bool is_long_copy(const struct mr_step *st)
 {
     size_t bytes = st->count * st->type->size;
-    return bytes > COPY_PIECE && bytes == st->out_count * st->out_type->size && st->type->contiguous &&
+    return bytes > FIRST_PIECE && bytes == st->out_count * st->out_type->size && st->type->contiguous &&
            st->out_type->contiguous;
 }
 
@@ -158,12 +157,16 @@ static bool copy_step(struct mr_schedule *s, const struct mr_step *st)
         mr_type_copy(st->in, st->count, st->type, st->out, st->out_count, st->out_type);
         return true;
     }
-    if (!s->looks++)
+    if (!s->looks++) {
+        s->copied = 0;
         return false;
-    size_t at = (s->looks - 2) * COPY_PIECE, left = st->count * st->type->size - at;
-    bool rest = left <= COPY_PIECE || !awaits_peers(s);
-    memcpy((char *)st->out + st->out_type->true_lb + at, (const char *)st->in + st->type->true_lb + at,
-           rest ? left : COPY_PIECE);
+    }
+    size_t piece = s->waited && s->looks <= FIRST_LOOKS ? FIRST_PIECE : COPY_PIECE,
+           left = st->count * st->type->size - s->copied;
+    bool rest = left <= piece || !awaits_peers(s);
+    memcpy((char *)st->out + st->out_type->true_lb + s->copied, (const char *)st->in + st->type->true_lb + s->copied,
+           rest ? left : piece);
+    s->copied += piece;
     s->looks = rest ? 0 : s->looks;
     return rest;
 }

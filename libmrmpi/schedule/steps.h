@@ -41,6 +41,7 @@ struct mr_schedule {
     struct mr_request *awaits;   /* the one of them that the next step waits for, NULL: it waits for none or all */
     size_t num, cap, pos, phase; /* steps, room, next one, first of this phase */
     size_t looks;                /* at the network, since the next step, a long copy, had its first turn */
+    size_t copied;               /* bytes of it */
     struct mr_step *steps;
     struct mr_temp *temps;
     struct mr_type **types; /* held */
