@@ -179,11 +179,15 @@ static void errors(MPI_Comm c, int n)
 int main(int argc, char **argv)
 {
     static const int lengths[] = {10000, 30000, 65536, MOST};
-    MPI_Comm other;
+    MPI_Comm other, node;
+    int here;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &here);
+    MPI_Comm_free(&node);
     in = malloc((size_t)MOST * size);
     out = malloc((size_t)MOST * size);
     counts = malloc(sizeof(int) * 2 * size);
@@ -196,7 +200,7 @@ int main(int argc, char **argv)
         with_room(lengths[i]);
         at_a_time(other, lengths[i]);
         sums(other, lengths[i]);
-        if (argc < 2)
+        if (here < size) /* on one node that is the end of a communicator's operations (node/) */
             errors(other, lengths[i]);
     }
     MPI_Comm_free(&other);
