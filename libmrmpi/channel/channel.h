@@ -192,5 +192,7 @@ extern MR_OWN unsigned mr_channel_waiting;
 extern MR_OWN unsigned mr_channel_idle;
 /* With so many devices each memory is registered that is sent from, or moved; at least 1. Kept by the network. */
 extern MR_OWN unsigned mr_channel_devices;
+/* It is registered, with one of them at least, and stays so. Kept by the network, if there is one. */
+extern MR_OWN bool (*mr_channel_is_registered)(const void *buf, size_t len);
 
 #endif

@@ -19,7 +19,7 @@ static uint32_t count(struct mr_burst_buffers *b, const void *buf, size_t len, u
     if (b->of[*at].page != page) {
         b->of[*at].page = page;
         b->of[*at].bytes = 0;
-        b->of[*at].registered = false;
+        b->of[*at].memory = MR_BURST_PLAIN;
     }
     before = b->of[*at].bytes;
     b->of[*at].bytes = len > UINT32_MAX - before ? UINT32_MAX : before + (uint32_t)len;
@@ -61,20 +61,35 @@ static bool is_time(struct mr_burst *owner, struct mr_burst_buffers *b)
     return false;
 }
 
+/* What was registered and is no more, was unmapped: no byte was copied from or into what is there now. */
+static bool is_known(const struct mr_burst *owner, struct mr_burst_buffers *b, unsigned at, const void *buf, size_t len)
+{
+    if (b->of[at].memory == MR_BURST_PLAIN)
+        return false;
+    if (owner->is_registered(buf, len)) {
+        b->of[at].memory = MR_BURST_SEEN;
+        return true;
+    }
+    if (b->of[at].memory == MR_BURST_SEEN)
+        b->of[at].bytes = (uint32_t)len;
+    b->of[at].memory = MR_BURST_PLAIN;
+    return false;
+}
+
 /* NEW: it is to be registered now. */
 static enum buffer find(struct mr_burst *owner, struct mr_burst_buffers *b, const void *buf, size_t len, unsigned pace)
 {
     unsigned at;
     uint32_t bytes = count(b, buf, len, &at);
 
-    if (b->of[at].registered)
+    if (is_known(owner, b, at, buf, len))
         return KNOWN;
     if (!is_worth(owner, bytes, buf, len))
         return UNKNOWN;
     if (!is_time(owner, b))
         return UNKNOWN;
     b->next_ns = owner->clock_ns() + (uint64_t)pace * owner->devices;
-    b->of[at].registered = true;
+    b->of[at].memory = MR_BURST_WISHED;
     return NEW;
 }
 

@@ -15,7 +15,8 @@
  * Both sides register their memory for it, which takes as long for each device as copying MR_BURST_WORTH bytes, or more
  * if a few copies that are timed are found to be faster. So only a buffer that has been copied that much is offered, or
  * sent from, and only one that has been filled that much is read into; and there is but one more on each side in a time
- * of which that is a percent or two, until with an eighth of them reading is seen to pay. A receiver that does not read
+ * of which that is a percent or two, until with an eighth of them reading is seen to pay. Whether a buffer is still
+ * registered is asked each time: it may have been unmapped, and other memory be there. A receiver that does not read
  * has the bytes sent after all: until one has read, and after one has not, there is one offer at a time, and ever
  * fewer.
  *
@@ -46,13 +47,20 @@
 #define MR_BURST_SAMPLES 8u           /* copies that are timed */
 #define MR_BURST_BUFFERS 1024u        /* that are remembered, of each side */
 
+/* What is believed of a buffer. */
+enum mr_burst_memory {
+    MR_BURST_PLAIN,  /* it is not registered */
+    MR_BURST_WISHED, /* it was to be, */
+    MR_BURST_SEEN,   /* and was, when it was used last */
+};
+
 struct mr_burst_buffers {
     uint64_t next_ns; /* when there may be one more that is registered */
     unsigned skip;    /* messages until the clock is looked at for that */
     struct {
         uintptr_t page;
         uint32_t bytes; /* copied from there, or into there */
-        bool registered;
+        enum mr_burst_memory memory;
     } of[MR_BURST_BUFFERS];
 };
 
@@ -60,6 +68,7 @@ struct mr_burst {
     unsigned devices; /* that memory is registered with */
     uint64_t (*clock_ns)(void);
     uint64_t (*copy_ns)(const void *buf, size_t len); /* copies them somewhere: what that took */
+    bool (*is_registered)(const void *buf, size_t len);
     unsigned open;        /* sends that the program has not waited for */
     uint64_t now, before; /* bytes of this burst, and of the last one, */
     uint64_t most, most_before; /* and of those that were open at a time */

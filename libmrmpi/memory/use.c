@@ -79,6 +79,11 @@ bool mr_regs_has(const void *buf, size_t len)
     return r && !(mr_regs_devices() & ~mr_memory_devices(&r->memory));
 }
 
+bool mr_regs_has_some(const void *buf, size_t len)
+{
+    return mr_odp_comes_first() || mr_regcache_look(&mr_regs.cache, buf, len, MR_ACCESS_SOURCE);
+}
+
 int mr_regs_get_with(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg_wish wish,
                      struct mr_reg **out)
 {

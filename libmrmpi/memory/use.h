@@ -43,6 +43,8 @@ void mr_regs_end_alone(struct mr_reg *r);
 bool mr_regs_is_behind(void);
 /* It is registered with all devices, to be written. */
 bool mr_regs_has(const void *buf, size_t len);
+/* It is registered with some. */
+bool mr_regs_has_some(const void *buf, size_t len);
 uint32_t mr_regs_devices(void); /* set of those that work */
 
 #endif

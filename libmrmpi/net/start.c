@@ -220,6 +220,7 @@ int mr_net_init(const struct mr_launch *launch)
         mr_rates_take();
         mr_bulk_open_memory();
         mr_channel_devices = mr_bulk_least_devices();
+        mr_channel_is_registered = mr_regs_has_some;
     }
     if (!err)
         err = mr_packets_open(packet_max, mr_verbs.num_rails);

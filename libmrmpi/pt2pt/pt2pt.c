@@ -165,6 +165,7 @@ int mr_pt2pt_init(void)
     if (!err)
         err = mr_vc_init(mr_launch_info(), &upcalls);
     mr_pt2pt.burst.devices = mr_channel_devices;
+    mr_pt2pt.burst.is_registered = mr_channel_is_registered;
     if (err)
         release();
     return err;

@@ -9,6 +9,7 @@
 
 static struct mr_burst b;
 static char *memory;
+static bool stays; /* what was registered */
 static bool answers, reads; /* the receiver, at once; by reading */
 static uint64_t clock_ns, eager_ns, read_ns; /* now; what a message takes */
 static uint64_t copied_ns;                   /* what its copy takes */
@@ -23,9 +24,15 @@ static uint64_t copy_ns(const void *buf, size_t len)
     return copied_ns;
 }
 
+static bool is_registered(const void *buf, size_t len)
+{
+    return stays;
+}
+
 static void setup(void)
 {
-    b = (struct mr_burst){.devices = 1, .clock_ns = now_ns, .copy_ns = copy_ns};
+    stays = true;
+    b = (struct mr_burst){.devices = 1, .clock_ns = now_ns, .copy_ns = copy_ns, .is_registered = is_registered};
     copied_ns = 680;
     answers = reads = true;
     eager_ns = 740;
@@ -106,6 +113,37 @@ START_TEST(worth)
     while (mr_burst_alone(&b, memory, 8 * KIB) == MR_BURST_COPY && copies < 1000)
         copies++;
     ck_assert_uint_eq(copies, (2 * MR_BURST_REGISTER_NS + 199) / 200);
+}
+END_TEST
+
+/* What was unmapped is not registered any more: what is there now is copied until that is worth it, too. */
+START_TEST(unmapped)
+{
+    for (unsigned i = 0; i < 16 + MR_BURST_SAMPLES; i++)
+        mr_burst_alone(&b, memory, 8 * KIB);
+    ck_assert_int_eq(mr_burst_alone(&b, memory, 8 * KIB), MR_BURST_ANSWER);
+    stays = false;
+    ck_assert_int_eq(mr_burst_alone(&b, memory, 8 * KIB), MR_BURST_COPY);
+    clock_ns += 100 * MR_BURST_PACE_NS;
+    stays = true; /* others: nobody has asked for this one */
+    for (int i = 0; i < 15; i++)
+        ck_assert_int_eq(mr_burst_alone(&b, memory, 8 * KIB), MR_BURST_COPY);
+    for (int i = 0; i < 16; i++)
+        mr_burst_alone(&b, memory, 8 * KIB);
+    ck_assert_int_eq(mr_burst_alone(&b, memory, 8 * KIB), MR_BURST_ANSWER);
+}
+END_TEST
+
+/* One that was to be registered, and was not, since nobody took it, may be soon. */
+START_TEST(not_taken)
+{
+    stays = false;
+    for (unsigned i = 0; i < 16 + MR_BURST_SAMPLES; i++)
+        mr_burst_alone(&b, memory, 8 * KIB);
+    ck_assert_int_eq(mr_burst_alone(&b, memory, 8 * KIB), MR_BURST_COPY);
+    clock_ns += MR_BURST_PACE_NS;
+    b.sent.skip = 0;
+    ck_assert_int_eq(mr_burst_alone(&b, memory, 8 * KIB), MR_BURST_ANSWER);
 }
 END_TEST
 
@@ -330,6 +368,8 @@ int main(void)
     memory = aligned_alloc(4 * KIB, 64 * KIB * KIB); /* only its addresses are used */
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_test(c, worth);
+    tcase_add_test(c, unmapped);
+    tcase_add_test(c, not_taken);
     tcase_add_test(c, worth_nothing);
     tcase_add_test(c, one_by_one);
     tcase_add_test(c, nothing_to_gain);
