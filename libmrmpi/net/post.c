@@ -306,20 +306,34 @@ static __attribute__((noinline)) bool post_as_asked(struct mr_peer *p, struct mr
 /* Something has come since the last packet went: as take_turn. */
 static __attribute__((noinline)) struct mr_link *take_again(struct mr_peer *p, size_t len)
 {
-    unsigned last = mr_sched_last(&p->packet_turn, p->num_now);
+    bool stays = mr_sched_stays(&p->packet_turn, p->load);
+    unsigned last = stays ? p->packet_turn.home : mr_sched_last(&p->packet_turn, p->num_now);
 
-    if (p->num_large || !mr_sched_takes_again(&p->packet_turn, p->load, last))
+    if (p->num_large || !(stays || mr_sched_takes_again(&p->packet_turn, p->load, last)))
         return NULL;
     p->arrived = mr_peers.arrived;
     mr_sched_take_again(&p->packet_turn, last, len);
     return p->small[last];
 }
 
+/* The least is looked for, or the processor is the slower one. */
 static __attribute__((noinline)) struct mr_link *take_turn_of_least(struct mr_peer *p, size_t len)
 {
-    if (!mr_sched_find_least(&p->packet_turn, p->load))
+    struct mr_sched *s = &p->packet_turn;
+
+    if (!s->even)
         return NULL;
-    return p->small[mr_sched_take_turn(&p->packet_turn, p->num_now, len)];
+    s->answers = false;
+    if (mr_sched_wants_time(&mr_peers.policy[MR_POLICY_SMALL], s, p->num_now, len))
+        mr_net_tell_time(p, len);
+    if (mr_sched_stays(s, p->load)) {
+        mr_sched_count(&mr_peers.policy[MR_POLICY_SMALL], s, p->load, p->num_now, s->home, len);
+        return p->small[s->home];
+    }
+    if (!mr_sched_find_least(s, p->load))
+        return NULL;
+    mr_sched_note(s, len);
+    return p->small[mr_sched_take_turn(s, p->num_now, len)];
 }
 
 /*

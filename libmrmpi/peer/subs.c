@@ -269,12 +269,25 @@ void mr_peers_reweigh(void)
             reweigh_peer(mr_peers.peer[i]);
 }
 
-/* Ranks of a node, and peers on several nodes, begin with different rails. */
+/* Among the ranks of its node. */
+static unsigned local_rank_of(int rank)
+{
+    const int *node_of = mr_peers.launch->node_of;
+    unsigned before = 0;
+
+    for (int i = 0; i < rank; i++)
+        before += node_of[i] == node_of[rank];
+    return before;
+}
+
+/* Pairs of ranks begin with different rails; both of a pair with the same one: few completion queues have something. */
 static void begin_turns(struct mr_peer *p, unsigned num)
 {
-    unsigned home = (unsigned)mr_peers.launch->local_rank + (unsigned)mr_peers.launch->node_of[p->rank];
+    const struct mr_launch *l = mr_peers.launch;
+    unsigned pair = ((unsigned)l->local_rank + local_rank_of(p->rank)) / 2;
+    unsigned home = pair + (unsigned)l->node_of[p->rank] + (unsigned)l->node_of[l->rank];
 
-    p->packet_turn.next = num ? home % num : 0;
+    p->packet_turn.next = p->packet_turn.home = num ? home % num : 0;
     p->packet_turn.used = MR_SCHED_QUANTUM;
 }
 

@@ -124,13 +124,15 @@ static unsigned take_fair(const struct mr_sched *s, const struct mr_load *load, 
     if (__builtin_expect(s->uneven, 0))
         return s->answers && len < MR_SCHED_LONG ? find_fastest(s, load, n, excluded, len)
                                                  : find_soonest(s, load, n, excluded, len, mr_sched_last(s, n));
+    if (mr_sched_stays(s, load) && !(excluded >> s->home & 1))
+        return s->home;
     return s->answers ? take_same(s, load, n, excluded) : take_least(s, load, n, excluded);
 }
 
 void mr_sched_tell_time(struct mr_sched *s, uint64_t ns)
 {
     s->clock = ns * MR_SCHED_NS;
-    if (s->packets == 1)
+    if (s->packets == 1 && (s->uneven || !s->answers))
         s->bound = s->clock - s->told < s->sent ? 0 : s->bound < MR_SCHED_BOUND ? s->bound + 1 : s->bound;
     s->again = s->packets != 1;
     s->told = s->clock;
@@ -173,8 +175,9 @@ bool mr_sched_find_least(struct mr_sched *s, const struct mr_load *load)
     bool known = s->even && find_least(s, load), even = s->even >> s->next & 1;
     bool is_turn = known && even && mr_sched_is_turn(s);
 
-    if (s->partly || !even)
+    if (s->partly || !even || s->again || mr_sched_is_bound(s))
         s->least = 0;
+    s->run += s->run < MR_SCHED_RARELY ? MR_SCHED_QUANTUM : 0;
     return is_turn;
 }
 
@@ -230,20 +233,29 @@ static void add_due(struct mr_sched *s, unsigned n, unsigned i, uint64_t cost, u
     s->next = i + 1 < n ? i + 1 : 0;
 }
 
+uint64_t mr_sched_note(struct mr_sched *s, uint64_t len)
+{
+    uint64_t time = (len + MR_SCHED_PACKET) * s->kib_time / 1024;
+
+    s->sent += time;
+    s->packets++;
+    if (s->run < MR_SCHED_RARELY)
+        s->run += (unsigned)(len < MR_SCHED_QUANTUM ? len : MR_SCHED_QUANTUM) + MR_SCHED_PACKET;
+    return time;
+}
+
 /*
  * Where copies are slower than the port its time is what passes, at least: with less, short packets would seem to wait
  * for the fast one, and go over a slow one. More may be wrong, and would seem to be a backlog when the time is told.
  */
 static void add_to_run(struct mr_sched *s, const struct mr_load *l, uint64_t len)
 {
-    uint64_t time = (len + MR_SCHED_PACKET) * s->kib_time / 1024;
+    uint64_t time = mr_sched_note(s, len);
 
+    if (__builtin_expect(!s->uneven, 1))
+        return;
     *l->until = end_of(s, l, len);
     s->clock += mr_sched_is_bound(s) && time > PACKET_TIME ? time : PACKET_TIME;
-    s->sent += time;
-    s->packets++;
-    if (s->run < MR_SCHED_RARELY)
-        s->run += (unsigned)(len < MR_SCHED_QUANTUM ? len : MR_SCHED_QUANTUM) + MR_SCHED_PACKET;
 }
 
 /* The window of another one begins when this one's is used up, or when this one is passed over. */
@@ -262,8 +274,7 @@ void mr_sched_count(const struct mr_policy *p, struct mr_sched *s, const struct 
     switch (p->kind->turn) {
     case MR_TURN_FAIR:
         add_due(s, n, i, len + MR_SCHED_PACKET, load[i].weight);
-        if (__builtin_expect(s->uneven, 0))
-            add_to_run(s, &load[i], len);
+        add_to_run(s, &load[i], len);
         break;
     case MR_TURN_WEIGHTED:
         add_due(s, n, i, MR_SCHED_PACKET, p->of == MR_POLICY_SMALL ? load[i].small_weight : load[i].weight);

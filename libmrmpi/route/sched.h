@@ -37,6 +37,7 @@ struct mr_load {
 
 struct mr_sched {
     unsigned next;  /* whose turn it is, among equals */
+    unsigned home;  /* of even ones: that over which all goes while the processor is the slower one */
     unsigned used;  /* of the window, or quantum, of the one that next is (MR_TURN_FAIR: was): messages or bytes. But
                        not of even ones that take turns */
     bool answers;   /* MR_TURN_FAIR: the next packet follows one that has come, and not another one that has gone */
@@ -82,14 +83,18 @@ static inline bool mr_sched_is_bound(const struct mr_sched *s)
  */
 static inline bool mr_sched_wants_time(const struct mr_policy *p, const struct mr_sched *s, unsigned n, uint64_t len)
 {
-    return n > 1 && ((p->kind->turn == MR_TURN_SOONEST && s->used >= MR_SCHED_QUANTUM) ||
-                     (p->kind->turn == MR_TURN_FAIR && s->uneven &&
-                      (s->again || (mr_sched_is_bound(s)  ? s->run >= MR_SCHED_RARELY
-                                    : len < MR_SCHED_LONG ? s->run >= MR_SCHED_SELDOM
-                                                          : s->answers || s->run >= MR_SCHED_QUANTUM))));
+    if (n < 2 || p->kind->turn != MR_TURN_FAIR)
+        return n > 1 && p->kind->turn == MR_TURN_SOONEST && s->used >= MR_SCHED_QUANTUM;
+    if (!s->uneven)
+        return s->again || s->run >= (s->bound % MR_SCHED_BOUND ? MR_SCHED_QUANTUM : MR_SCHED_RARELY);
+    return s->again || (mr_sched_is_bound(s)  ? s->run >= MR_SCHED_RARELY
+                        : len < MR_SCHED_LONG ? s->run >= MR_SCHED_SELDOM
+                                              : s->answers || s->run >= MR_SCHED_QUANTUM);
 }
 
 void mr_sched_tell_time(struct mr_sched *s, uint64_t ns);
+/* A packet of len bytes has gone since then. What the heaviest takes for it, in units of time. */
+uint64_t mr_sched_note(struct mr_sched *s, uint64_t len);
 /*
  * So many packets of about len bytes were under way over subchannel i since then, in units of time, as far as is known.
  * By the port's rate some of them may have gone; that half of them have not is sure enough, and a port that carries
@@ -124,6 +129,11 @@ void mr_sched_even(const struct mr_policy *p, struct mr_sched *s, uint32_t set, 
 static inline bool mr_sched_is_turn(const struct mr_sched *s)
 {
     return s->due[s->next] < s->least;
+}
+/* All goes over s->home: the processor is slower than that. */
+static inline bool mr_sched_stays(const struct mr_sched *s, const struct mr_load *load)
+{
+    return mr_sched_is_bound(s) && s->even >> s->home & 1 && load[s->home].weight == MR_WEIGHT_MAX;
 }
 bool mr_sched_find_least(struct mr_sched *s, const struct mr_load *load);
 /* One that answers is for the one that was taken last, if that takes it again. */
@@ -169,6 +179,7 @@ static inline void mr_sched_take_again(struct mr_sched *s, unsigned last, uint64
         s->now = s->due[last];
     s->due[last] = s->now + len + MR_SCHED_PACKET;
     s->used += (unsigned)len + MR_SCHED_PACKET;
+    s->packets++;
 }
 
 /*

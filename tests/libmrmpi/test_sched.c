@@ -562,6 +562,55 @@ START_TEST(copies_that_are_slower_than_the_fast_one)
 }
 END_TEST
 
+/*
+ * The same over like ports: while the processor is slower than one of them all go over one, home, but what comes while
+ * that is down. When copies are over all have their share again; and if they never were slower.
+ */
+START_TEST(copies_that_are_slower_than_any)
+{
+    static const unsigned lengths[] = { 8, 1500, 4096, 8192 };
+
+    for (unsigned k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+        uint64_t until[3] = { 0 }, due[3] = { 0 }, ns = 1000, copy = 50 + lengths[k] / 12;
+        unsigned carried[3] = { 0 }, asked = 0;
+        struct mr_load load[3];
+        struct mr_sched s = ports(load, until, 3, false);
+
+        s.due = due;
+        s.home = 1;
+        mr_sched_even(&fair, &s, 7, 3);
+        for (unsigned i = 0; i < 32000; i++, ns += i % 16 ? copy : 2000) {
+            bool wants = mr_sched_wants_time(&fair, &s, 3, lengths[k]);
+
+            if (i == 3200)
+                carried[0] = carried[2] = 0;
+            s.answers = !(i % 16);
+            if (wants)
+                mr_sched_tell_time(&s, ns);
+            asked += wants;
+            carried[take(&s, load, 3, lengths[k])]++;
+        }
+        ck_assert_uint_eq(carried[0] + carried[2], 0);
+        ck_assert_uint_lt(asked, 32000 / 10);
+        load[1].up = false;
+        mr_sched_even(&fair, &s, 5, 3);
+        ck_assert_uint_ne(take(&s, load, 3, lengths[k]), 1);
+        load[1].up = true;
+        mr_sched_even(&fair, &s, 7, 3);
+        for (unsigned i = 0; i < 3000; i++, ns += 15) {
+            if (i == 1500)
+                memset(carried, 0, sizeof carried);
+            s.answers = false;
+            if (mr_sched_wants_time(&fair, &s, 3, lengths[k]))
+                mr_sched_tell_time(&s, ns);
+            carried[take(&s, load, 3, lengths[k])]++;
+        }
+        for (unsigned i = 0; i < 3; i++)
+            ck_assert_uint_ge(carried[i], 499);
+    }
+}
+END_TEST
+
 /* The fast one has no room: a packet waits for it, but not when it carries nothing. */
 START_TEST(a_burst_waits_for_the_fast_one)
 {
@@ -959,6 +1008,7 @@ int main(void)
     tcase_add_test(t, alone_it_takes_both_that_are_alike);
     tcase_add_test(t, not_alone_the_slow_one_has_its_share);
     tcase_add_test(t, copies_that_are_slower_than_the_fast_one);
+    tcase_add_test(t, copies_that_are_slower_than_any);
     tcase_add_test(t, a_burst_waits_for_the_fast_one);
     tcase_add_test(t, ports_that_another_uses);
     tcase_add_test(t, a_far_one_helps_in_bursts);
