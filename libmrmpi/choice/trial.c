@@ -114,7 +114,7 @@ static void end_trial(struct mr_trials *t)
     take(t, second);
 }
 
-static void keep_watch(struct mr_trials *t, bool may_second)
+static void keep_watch(struct mr_trials *t, unsigned can)
 {
     struct mr_trial_class *c = t->now;
     uint32_t took = c->ps[t->second];
@@ -128,13 +128,19 @@ static void keep_watch(struct mr_trials *t, bool may_second)
     }
     if (c->left)
         c->left--;
-    if (c->left || (!c->second && !may_second))
+    if (!c->second && c->tried && can >= 2 * c->tried) {
+        c->left = 0;
+        c->run = MR_TRIAL_RUN;
+    }
+    if (c->left || (!c->second && !can))
         return;
+    if (!c->second)
+        c->tried = (uint8_t)can;
     c->last[!c->second] = 0; /* of another time */
     take(t, !c->second);
 }
 
-void mr_trial_look(struct mr_trials *t, uint64_t now_ns, bool may, bool must_not, uint64_t copy_ps)
+void mr_trial_look(struct mr_trials *t, uint64_t now_ns, unsigned can, bool must_not, uint64_t copy_ps)
 {
     struct mr_trial_class *c = t->now;
     bool trying = t->second != c->second;
@@ -147,7 +153,7 @@ void mr_trial_look(struct mr_trials *t, uint64_t now_ns, bool may, bool must_not
     } else if (!t->refused) {
         add_sample(t, now_ns - t->since_ns, copy_ps);
         if (!trying)
-            keep_watch(t, may && !must_not && c->ps[false] <= MR_TRIAL_COPIES * copy_ps);
+            keep_watch(t, must_not || c->ps[false] > MR_TRIAL_COPIES * copy_ps ? 0 : can);
         else if (++t->samples == 2)
             end_trial(t);
     } else if (trying && t->second) {

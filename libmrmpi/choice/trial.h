@@ -9,7 +9,8 @@
  * the peer, decides nothing. The other way is tried for two samples, after what is under way has changed over: after
  * MR_TRIAL_FIRST samples, then MR_TRIAL_RUN, then twice as many each time that it was not better, and soon where times
  * stay longer by a quarter. A trial in which the peer did not go along says nothing. Nor does one that ends with its
- * load.
+ * load. And one with an eighth of the messages shows an eighth of what is to be gained: the second way is tried anew
+ * whenever twice as many can take it.
  *
  * Pure: no messages, and the clock is given.
  */
@@ -35,6 +36,7 @@ struct mr_trial_class {
     uint32_t least;          /* of the samples since it was chosen */
     uint8_t slow;            /* those in a row that took longer than that by a quarter */
     bool known, second;      /* there is an answer; the second way is the better one */
+    uint8_t tried;           /* eighths of the messages that could take the second way when it was tried last */
     uint16_t left, run;      /* samples until the other way is tried; as many after that, if it is not better */
 };
 
@@ -56,11 +58,11 @@ struct mr_trials {
  */
 bool mr_trial_sent(struct mr_trials *t, size_t len, uint64_t most, bool begins);
 /*
- * may: the second way can be tried. must_not: it has to be left. copy_ps: what a processor takes to copy 1024 bytes, as
- * both ends do the first way, and not the second. Where that takes more than MR_TRIAL_COPIES of it there is nothing to
- * gain.
+ * can: eighths of the messages that can take the second way; 0: it cannot be tried. must_not: it has to be left.
+ * copy_ps: what a processor takes to copy 1024 bytes, as both ends do the first way, and not the second. Where that
+ * takes more than MR_TRIAL_COPIES of it there is nothing to gain.
  */
-void mr_trial_look(struct mr_trials *t, uint64_t now_ns, bool may, bool must_not, uint64_t copy_ps);
+void mr_trial_look(struct mr_trials *t, uint64_t now_ns, unsigned can, bool must_not, uint64_t copy_ps);
 /* The sample under way says nothing. */
 static inline void mr_trial_spoil(struct mr_trials *t)
 {

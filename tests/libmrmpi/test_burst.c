@@ -147,6 +147,16 @@ START_TEST(not_taken)
 }
 END_TEST
 
+/* While it is not known whether reading pays there is one registration in 1 ms; the next one is soon once it is. */
+START_TEST(soon_after_it_is_known)
+{
+    for (unsigned i = 0; i < 4000 && !mr_trial_pays(&b.trials); i++)
+        send(16, 16 * KIB, 0, false);
+    ck_assert(mr_trial_pays(&b.trials));
+    ck_assert_uint_le(b.sent.next_ns, clock_ns + MR_BURST_FAST_NS);
+}
+END_TEST
+
 /* ... and never, if they take no time. */
 START_TEST(worth_nothing)
 {
@@ -369,6 +379,7 @@ int main(void)
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_test(c, worth);
     tcase_add_test(c, unmapped);
+    tcase_add_test(c, soon_after_it_is_known);
     tcase_add_test(c, not_taken);
     tcase_add_test(c, worth_nothing);
     tcase_add_test(c, one_by_one);

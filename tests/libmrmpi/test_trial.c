@@ -10,13 +10,14 @@
 
 static struct mr_trials t;
 static uint64_t now_ns;
-static bool may, must_not;
+static unsigned can; /* eighths of the messages */
+static bool must_not;
 
 static void setup(void)
 {
     t = (struct mr_trials){0};
     now_ns = 1000000;
-    may = true;
+    can = 8;
     must_not = false;
 }
 
@@ -27,7 +28,7 @@ static unsigned windows(unsigned num, unsigned depth, size_t len, uint64_t first
 
     for (unsigned i = 0; i < num * depth; i++) {
         if (mr_trial_sent(&t, len, depth * len, !(i % depth)))
-            mr_trial_look(&t, now_ns, may, must_not, COPY_PS);
+            mr_trial_look(&t, now_ns, can, must_not, COPY_PS);
         second += t.second;
         now_ns += len * (t.second ? second_ps : first_ps) / (1024 * 1000);
     }
@@ -76,6 +77,18 @@ START_TEST(one_that_is_late_decides_nothing)
 }
 END_TEST
 
+/* An eighth of the messages shows too little. When twice as many can take it that is tried at once. */
+START_TEST(more_can_take_the_second_way)
+{
+    can = 1;
+    ck_assert_uint_le(windows(2000, 16, 8 * KIB, 100000, 95000), 32000 / 20);
+    ck_assert(!t.now->second);
+    can = 2;
+    ck_assert_uint_ge(windows(32, 16, 8 * KIB, 100000, 88000), 32 * 16 * 3 / 4);
+    ck_assert(t.now->second);
+}
+END_TEST
+
 START_TEST(trials_that_are_refused_say_nothing)
 {
     for (unsigned i = 0; i < 1000; i++) {
@@ -94,9 +107,9 @@ START_TEST(not_tried_in_vain)
 {
     ck_assert_uint_eq(windows(1000, 16, 8 * KIB, 170000, 50000), 0);
     setup();
-    may = false;
+    can = 0;
     ck_assert_uint_eq(windows(1000, 16, 8 * KIB, 100000, 50000), 0);
-    may = true;
+    can = 8;
     windows(1000, 16, 8 * KIB, 100000, 50000);
     must_not = true;
     ck_assert_uint_le(windows(1000, 16, 8 * KIB, 100000, 50000), 64);
@@ -124,7 +137,7 @@ START_TEST(mixed_lengths)
         size_t len = i % 10 ? 8 * KIB : 16 * KIB;
 
         if (mr_trial_sent(&t, len, 256 * KIB, !(i % 16)))
-            mr_trial_look(&t, now_ns, may, must_not, COPY_PS);
+            mr_trial_look(&t, now_ns, can, must_not, COPY_PS);
         second += i >= 16000 && t.second;
         now_ns += len / KIB * (t.second ? 50 : 100);
     }
@@ -141,6 +154,7 @@ int main(void)
     tcase_add_test(c, classes_have_answers_of_their_own);
     tcase_add_test(c, greater_classes_begin_with_the_same);
     tcase_add_test(c, one_that_is_late_decides_nothing);
+    tcase_add_test(c, more_can_take_the_second_way);
     tcase_add_test(c, trials_that_are_refused_say_nothing);
     tcase_add_test(c, not_tried_in_vain);
     tcase_add_test(c, shallow_ones_are_tried_late);
