@@ -2,6 +2,7 @@
 /* The PMIx server: what it tells ranks about the job, and what it hears from them. */
 #include "mrrun/server.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -337,12 +338,33 @@ int server_add_rank(int rank, const char *host, char ***env)
     return environment_set(env, "PMIX_HOSTNAME", host);
 }
 
+static void say_nothing(int severity, const char *text)
+{
+}
+
+/*
+ * The end of libpmix's server closes each connection that is left before it takes its events back (pdes() in
+ * pmix_globals.c, of all its versions). Where an answer still waits to be sent, to a rank that has ended meanwhile,
+ * libevent's epoll then knows no such descriptor, and says so on stderr. It means nothing: the loop does not run any
+ * more. Libevent is libpmix's, not linked here; another version of libpmix may do without.
+ */
+static void finalize_quietly(void)
+{
+    void (*set_log)(void (*)(int, const char *)) = dlsym(RTLD_DEFAULT, "event_set_log_callback");
+
+    if (set_log)
+        set_log(say_nothing);
+    PMIx_server_finalize();
+    if (set_log)
+        set_log(NULL);
+}
+
 void server_stop(void)
 {
     struct completion c = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
     PMIx_server_deregister_nspace(server.nspace, complete, &c);
     await(&c, PMIX_SUCCESS);
-    PMIx_server_finalize();
+    finalize_quietly();
     close(server.event_fd);
 }
