@@ -13,12 +13,14 @@
 #   two_sockets A B         a machine of two sockets as hwloc reads it (HWLOC_XMLFILE): mlx5_0 is at NUMA node A, mlx5_1 at B
 #   wait_for SECONDS CMD... until CMD succeeds: for so many seconds, and at least ten times as many tries. On a machine that has
 #                           other work tries take longer, and so does what they wait for. In the end CMD's output is shown
+#   within SECONDS          has the last `timeout -t "$tmp/took" ...` taken less than so many seconds?
 #   done_testing            prints the plan; the exit status says whether all passed
 #
+# `timeout` is timeout.c here: what a command waits for a processor is none of its time.
 # $tmp is a fresh directory, removed at exit. on_exit 'CMD' runs CMD at exit, last first.
 set -u
 : "${BUILD:?set BUILD to the build directory}"
-PATH=$BUILD/bin:/usr/sbin:/sbin:$PATH
+PATH=$BUILD/tests/path:$BUILD/bin:/usr/sbin:/sbin:$PATH
 tap_n=0 tap_bad=0
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/mrmpi-test.XXXXXX")
 tap_exit=()
@@ -102,6 +104,7 @@ wait_for() {
     sleep 0.05
   done
 }
+within() { awk -v most="$1" '{took = $1; print "took " took " s"} END {exit !(took != "" && took < most)}' "$tmp/took"; }
 counter() {
   local host
   host=$(simfab status --hosts | head -n 1)

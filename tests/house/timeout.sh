@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Limits of tests (tests/timeout.c) are of the time in which a command ran or waited by itself, not for a processor.
+. "$(dirname "$0")/../tap.sh"
+is "it is the one that scripts find" "$(type -P timeout)" "$BUILD/tests/path/timeout"
+
+timeout 0.5 sleep 60
+is "a command that sleeps is ended" $? 124
+timeout -t "$tmp/took" 60 sleep 0.5
+is "one that ends has its status" $? 0
+ok "and took no less than it slept" awk '{exit !($1 >= 0.49)}' "$tmp/took"
+ok "nor much more" within 3
+timeout 60 sh -c 'exit 3'
+is "another status" $? 3
+timeout 60 sh -c 'kill -9 $$'
+is "a signal" $? 137
+timeout 60 "$tmp/none" 2>/dev/null
+is "no such command" $? 127
+(exec timeout -k 0.5 0.5 sh -c 'trap "" TERM; while :; do sleep 0.1; done') 2>/dev/null
+is "who does not listen is killed" $? 137
+timeout 60 sh -c 'sleep 60; exit 0' &
+pid=$!
+wait_for 10 pgrep -P $pid
+kill $pid
+wait $pid
+is "a signal to it is passed on" $? 143
+
+# processor time of a command that computes, in ms, beside five others on its processor
+processor=$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')
+others=()
+for _ in {1..5}; do
+  taskset -c "$processor" sh -c 'while :; do :; done' &
+  others+=($!)
+done
+on_exit "kill ${others[*]} 2>/dev/null"
+begin=$EPOCHREALTIME
+taskset -c "$processor" timeout -t "$tmp/took" 1 bash -c 'trap "times >$0; exit" TERM; while :; do for i in {1..1000}; do :; done; done' "$tmp/cpu"
+is "a command that computes is ended" $? 124
+real=$(((${EPOCHREALTIME//[.,]/} - ${begin//[.,]/}) / 1000))
+kill "${others[@]}"
+cpu=$(awk 'NR == 1 {split($1, t, /[ms]/); print t[1] * 60000 + t[2] * 1000}' "$tmp/cpu")
+ok "when it has had its time ($cpu ms of $real), whoever else computes" test "$cpu" -ge 800 -a "$cpu" -le 1500
+done_testing

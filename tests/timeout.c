@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * timeout [-k SECONDS] [-t FILE] SECONDS COMMAND...: as coreutils' does, COMMAND gets SIGTERM when its time is up, and
+ * SIGKILL SECONDS after that; the exit status is then 124, or 137. But what the command waits for a processor is not
+ * its time: a limit means the same on a machine that has other work. FILE gets the time that it took, in seconds.
+ * Tests have it before the system's in their PATH.
+ *
+ * Every TICK_MS a look at /proc tells whether a thread of the command, or of what it has started, is ready to run, and
+ * how much processor time all of them have had. If none is ready the tick counts whole; else as much of it as was
+ * computed, so that a machine with nothing else to do counts as a clock does.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TICK_MS = 200, TIMED_OUT = 124, USAGE = 125, CANNOT_RUN = 126, NOT_FOUND = 127 };
+
+static pid_t child;
+static double had_s; /* time of the command until now */
+
+static double now_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- what the command does ---- */
+
+struct work {
+    double cpu_s; /* of all that live, and of those that they have waited for */
+    bool ready;   /* somebody runs or waits for a processor */
+};
+
+/* Of the file's first line: the state, and the ticks of the processor; false if there is no such task any more. */
+static bool read_stat(const char *path, char *state, unsigned long ticks[4])
+{
+    char line[1024], *p;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
+
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return false;
+    line[n] = 0;
+    p = strrchr(line, ')');
+    return p && sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", state, &ticks[0],
+                       &ticks[1], &ticks[2], &ticks[3]) == 5;
+}
+
+static void add_process(pid_t pid, struct work *w);
+
+static void add_children(const char *path, struct work *w)
+{
+    FILE *f = fopen(path, "re");
+    int pid;
+
+    if (!f)
+        return;
+    while (fscanf(f, "%d", &pid) == 1)
+        add_process(pid, w);
+    fclose(f);
+}
+
+/* Its threads and children; the caller's own count for nothing. */
+static void add_threads(pid_t pid, struct work *w)
+{
+    char path[sizeof "/proc/2147483648/task/2147483648/children"];
+    unsigned long ticks[4];
+    struct dirent *e;
+    char state;
+    DIR *d;
+
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    d = opendir(path);
+    while (d && (e = readdir(d))) {
+        int tid = atoi(e->d_name);
+
+        if (tid <= 0)
+            continue;
+        snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
+        if (pid != getpid() && read_stat(path, &state, ticks) && state == 'R')
+            w->ready = true;
+        snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, tid);
+        add_children(path, w);
+    }
+    if (d)
+        closedir(d);
+}
+
+static void add_process(pid_t pid, struct work *w)
+{
+    char path[sizeof "/proc/2147483648/stat"], state;
+    unsigned long ticks[4];
+
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    if (read_stat(path, &state, ticks))
+        w->cpu_s += (double)(ticks[0] + ticks[1] + ticks[2] + ticks[3]) / (double)sysconf(_SC_CLK_TCK);
+    add_threads(pid, w);
+}
+
+static double seconds_of(struct timeval t)
+{
+    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
+}
+
+static struct work look(void)
+{
+    struct work w = {0};
+    struct rusage u;
+
+    getrusage(RUSAGE_CHILDREN, &u);
+    w.cpu_s = seconds_of(u.ru_utime) + seconds_of(u.ru_stime);
+    add_threads(getpid(), &w);
+    return w;
+}
+
+/* ---- its end ---- */
+
+/* To the command, and to all of its process group, which is ours: SIGKILL ends the caller, too. */
+static void tell(int sig)
+{
+    signal(sig, SIG_IGN);
+    kill(child, sig);
+    kill(0, sig);
+    kill(child, SIGCONT);
+    kill(0, SIGCONT);
+}
+
+static void pass_on(int sig)
+{
+    int err = errno;
+
+    tell(sig);
+    errno = err;
+}
+
+/* Has the command ended? Takes the status of whatever else has been left to us, too. */
+static bool ended(int *status)
+{
+    int s;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &s, WNOHANG)) > 0)
+        if (pid == child) {
+            *status = s;
+            return true;
+        }
+    return false;
+}
+
+/* False: the time is up. */
+static bool ends_within(double limit_s, int *status)
+{
+    struct timespec tick = {.tv_nsec = TICK_MS * 1000000l};
+    double last_s = now_s(), until_s = had_s + limit_s;
+    struct work before = look();
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    while (!ended(status)) {
+        struct work w;
+        double now, took_s, cpu_s;
+
+        if (limit_s > 0 && until_s - had_s < 1e-3 * TICK_MS)
+            tick.tv_nsec = (long)((until_s - had_s > 1e-3 ? until_s - had_s : 1e-3) * 1e9);
+        sigtimedwait(&set, NULL, &tick);
+        w = look();
+        now = now_s();
+        took_s = now - last_s;
+        cpu_s = w.cpu_s > before.cpu_s ? w.cpu_s - before.cpu_s : 0;
+        had_s += w.ready && cpu_s < took_s ? cpu_s : took_s;
+        before = w;
+        last_s = now;
+        if (limit_s > 0 && had_s >= until_s)
+            return ended(status);
+    }
+    return true;
+}
+
+/* The command gets these signals as if nobody had ignored them before: shells have what is in the background do so. */
+static void start(char **argv)
+{
+    static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    const unsigned n = sizeof passed_on / sizeof *passed_on;
+    sigset_t set, before;
+
+    setpgid(0, 0);
+    signal(SIGTTIN, SIG_IGN);
+    signal(SIGTTOU, SIG_IGN);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    sigfillset(&set);
+    sigprocmask(SIG_BLOCK, &set, &before);
+    child = fork();
+    for (unsigned i = 0; i < n; i++)
+        sigaction(passed_on[i], &(struct sigaction){.sa_handler = child ? pass_on : SIG_DFL, .sa_flags = SA_RESTART},
+                  NULL);
+    if (child == 0) {
+        signal(SIGTTIN, SIG_DFL);
+        signal(SIGTTOU, SIG_DFL);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        execvp(argv[0], argv);
+        fprintf(stderr, "timeout: cannot run '%s': %s\n", argv[0], strerror(errno));
+        _exit(errno == ENOENT ? NOT_FOUND : CANNOT_RUN);
+    }
+    sigaddset(&before, SIGCHLD);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* kill_s: 0 for never. */
+static int run(double limit_s, double kill_s)
+{
+    int status = 0;
+
+    if (ends_within(limit_s, &status))
+        return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    tell(SIGTERM);
+    if (!ends_within(kill_s, &status))
+        tell(SIGKILL);
+    return TIMED_OUT;
+}
+
+static bool is_time(const char *text, double *s)
+{
+    char *end;
+
+    *s = strtod(text, &end);
+    return end != text && !*end && *s >= 0;
+}
+
+int main(int argc, char **argv)
+{
+    double kill_s = 0, limit_s;
+    FILE *took = NULL;
+    bool good = true;
+    int opt, rc;
+
+    while ((opt = getopt(argc, argv, "+k:t:")) != -1)
+        if (opt == 'k')
+            good = good && is_time(optarg, &kill_s);
+        else
+            good = good && opt == 't' && (took = fopen(optarg, "we"));
+    if (!good || optind + 1 >= argc || !is_time(argv[optind], &limit_s)) {
+        fprintf(stderr, "usage: timeout [-k SECONDS] [-t FILE] SECONDS COMMAND...\n");
+        return USAGE;
+    }
+    start(argv + optind + 1);
+    if (child < 0)
+        return USAGE;
+    rc = run(limit_s, kill_s);
+    if (took)
+        fprintf(took, "%.3f\n", had_s);
+    return took && fclose(took) ? USAGE : rc;
+}
