@@ -40,6 +40,28 @@ uint64_t mr_clock_ns(void)
     return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec - began_ns;
 }
 
+/* What this thread has waited for a processor until now; 0 where the kernel does not say. */
+static uint64_t waited_ns(void)
+{
+    unsigned long long ns = 0;
+    FILE *f = fopen("/proc/thread-self/schedstat", "re");
+
+    if (f) {
+        if (fscanf(f, "%*u %llu", &ns) != 1)
+            ns = 0;
+        fclose(f);
+    }
+    return ns;
+}
+
+static uint64_t waited_before_ns;
+
+/* How soon something has come since the test began: other programs on the same processors are no reason to be late. */
+static uint64_t took_ns(void)
+{
+    return mr_clock_ns() - (waited_ns() - waited_before_ns);
+}
+
 static char dir[] = "/tmp/mrmpi-fabric-XXXXXX";
 static char path[64];
 static int listener = -1;
@@ -103,6 +125,7 @@ static void set_up(void)
 {
     began_ns = 0;
     began_ns = mr_clock_ns();
+    waited_before_ns = waited_ns();
     mr_config.log_level = MR_LOG_INFO;
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/s", dir);
@@ -383,7 +406,7 @@ START_TEST(a_late_answer)
 
     answer_length = 0;
     ck_assert_int_eq(ask(100, &q), -ETIMEDOUT);
-    ck_assert_uint_lt(mr_clock_ns(), SECOND);
+    ck_assert_uint_lt(took_ns(), SECOND);
     expect_defaults(&q);
     for (unsigned i = 0; i < 100; i++)
         ck_assert(!mr_fabric_news(&q, i * SECOND));
@@ -489,9 +512,9 @@ START_TEST(a_full_queue)
     while (!connect(before[n++], (struct sockaddr *)&a, sizeof a) && n < 16);
     ck_assert_int_eq(errno, EAGAIN);
     ck_assert_int_eq(mr_fabric_open(path, "42", 200, &q), -ETIMEDOUT);
-    ck_assert_uint_lt(mr_clock_ns(), SECOND);
+    ck_assert_uint_lt(took_ns(), SECOND);
     ck_assert(!mr_fabric_news(&q, 2 * SECOND)); /* does not wait */
-    ck_assert_uint_lt(mr_clock_ns(), SECOND);
+    ck_assert_uint_lt(took_ns(), SECOND);
     while (n > 0)
         close(before[--n]);
     while (somebody_waits() && (fd = accept(listener, NULL, NULL)) >= 0)
@@ -543,7 +566,7 @@ START_TEST(a_silent_daemon_and_signals)
     sigaction(SIGALRM, &act, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
     ck_assert_int_eq(mr_fabric_open(path, "42", 200, &q), -ETIMEDOUT);
-    ck_assert_uint_lt(mr_clock_ns(), SECOND);
+    ck_assert_uint_lt(took_ns(), SECOND);
     sigprocmask(SIG_BLOCK, &set, NULL);
     answer_length = answer.h.length;
     expect_found(&q, SECOND);
