@@ -267,6 +267,40 @@ int opensm_running(const struct opensm *o, uint64_t guid[OPENSM_PORTS_MAX])
     return n;
 }
 
+/* Is a thread of the process ready to run? Adds its ticks of the processor (proc(5), stat). */
+static bool thread_is_ready(int pid, const char *tid, unsigned long *ticks)
+{
+    char path[PATH_MAX], state = 0;
+    unsigned long user, system;
+    struct text t = {0};
+    snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", pid, tid);
+    const char *p = text_read_file(&t, path, 4096) || !t.len ? NULL : strrchr(t.s, ')');
+    if (p && sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, &user, &system) == 3)
+        *ticks += user + system;
+    text_free(&t);
+    return state == 'R';
+}
+
+bool opensm_is_ready(const struct opensm *o, uint64_t *cpu_ms)
+{
+    int pid[OPENSM_PORTS_MAX];
+    int n = opensm_pids(o, pid);
+    unsigned long ticks = 0;
+    bool ready = false;
+    for (int i = 0; i < n; i++) {
+        char path[64];
+        snprintf(path, sizeof(path), "/proc/%d/task", pid[i]);
+        DIR *threads = opendir(path);
+        for (struct dirent *e; threads && (e = readdir(threads));)
+            if (isdigit((unsigned char)*e->d_name))
+                ready |= thread_is_ready(pid[i], e->d_name, &ticks);
+        if (threads)
+            closedir(threads);
+    }
+    *cpu_ms = ticks * 1000 / (unsigned long)sysconf(_SC_CLK_TCK);
+    return ready;
+}
+
 int opensm_reload(const struct opensm *o)
 {
     int pid[OPENSM_PORTS_MAX], n = opensm_pids(o, pid), told = 0;

@@ -38,6 +38,8 @@ struct opensm {
  */
 int opensm_pids(const struct opensm *o, int pid[OPENSM_PORTS_MAX]);
 int opensm_running(const struct opensm *o, uint64_t guid[OPENSM_PORTS_MAX]);
+/* True: it computes, or waits for a processor that others have. cpu_ms gets what it has computed until now. */
+bool opensm_is_ready(const struct opensm *o, uint64_t *cpu_ms);
 /* Make it read its configuration again. */
 int opensm_reload(const struct opensm *o);
 /* Run the restart command and wait for its end: 0, a negative errno or the command's exit status (> 0). */

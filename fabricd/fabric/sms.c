@@ -66,6 +66,18 @@ void sms_free(struct sms *s)
     *s = (struct sms){0};
 }
 
+bool sms_ready(const struct sms *s, uint64_t *cpu_ms)
+{
+    bool ready = false;
+    *cpu_ms = 0;
+    for (unsigned i = 0; i < s->n; i++) {
+        uint64_t ms;
+        ready |= opensm_is_ready(&s->sm[i].opensm, &ms);
+        *cpu_ms += ms;
+    }
+    return ready;
+}
+
 void sms_name(const struct sms *s, struct text *out)
 {
     unsigned n = 0;
