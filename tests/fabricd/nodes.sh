@@ -35,7 +35,7 @@ like "another host at its own two ports and those across their cables" '^policy:
 sed 's/default: normal/default: batch/' "$policy" >next && cat next >"$policy"
 sleep 4
 ok "a policy that was edited and not applied is not followed" verified 1
-ok "and hosts say why" seen h2 '^follows: .*waiting: ".*policy.yaml is not the policy that .*edited and not applied yet'
+ok "and hosts say why" wait_for 1 seen h2 '^follows: .*waiting: ".*policy.yaml is not the policy that .*edited and not applied yet'
 is "jobs have what is in force" "$(for h in $hosts; do level $h; done | sort | uniq -c | xargs)" "8 normal 4"
 ok "it is applied" on h1 policy apply "$policy"
 ok "and followed within 5 s" wait_for 5 verified 2

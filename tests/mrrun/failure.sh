@@ -66,13 +66,25 @@ is "a negative one is none" $? 0
 MPIEXEC_TIMEOUT=soon run -n 1 true
 is "one that is no number is refused" $? 2
 like "with its value" "^mrrun: MPIEXEC_TIMEOUT='soon' is not a number of seconds" "$tmp/err"
-run -n 3 --timeout 2 sh -c '[ $PMIX_RANK = 0 ] && echo first && sleep 0.2 && echo second >&2; [ $PMIX_RANK = 1 ] && printf piece; sleep 60'
+# ready RANKS MRRUN_ARGS...: runs it with a time limit, of 1 s or as much more as it takes until the ranks are ready: they say so in \$ready
+export ready=$tmp/ready
+ready() {
+  local ranks=$1 limit
+  shift
+  for limit in 1 2 4 8 16; do
+    : >"$ready"
+    run --timeout $limit "$@"
+    rc=$?
+    [ "$(wc -l <"$ready")" -ge "$ranks" ] && return
+  done
+}
+ready 3 -n 3 sh -c '[ $PMIX_RANK = 0 ] && echo first && sleep 0.2 && echo second >&2; [ $PMIX_RANK = 1 ] && printf piece; echo >>"$ready"; sleep 60'
 like "with what each rank has written last: a line" 'rank 0 \(.*\): last output [0-9.]+ s ago: second$' "$tmp/err"
 like "a piece of a line" 'rank 1 \(.*\): last output [0-9.]+ s ago: piece$' "$tmp/err"
 like "or nothing" 'rank 2 \(.*\): no output$' "$tmp/err"
 
-run -n 2 --grace 1 --timeout 1 bash -c 'trap "" TERM; while :; do sleep 0.1; done'
-is "ranks that do not want to end are killed after the grace" $? 124
+ready 2 -n 2 --grace 1 bash -c 'trap "" TERM; echo >>"$ready"; while :; do sleep 0.1; done'
+is "ranks that do not want to end are killed after the grace" $rc 124
 like "and that is told" "2 ranks are not gone after 1 s; killing" "$tmp/err"
 
 run -n 2 "$tmp/none"

@@ -51,10 +51,12 @@ pid, fd = pty.fork()
 if pid == 0:
     os.execvp("mrrun", ["mrrun", "-n", "2", "bash", "-c",
         'if [ $PMIX_RANK = 0 ]; then printf "name? "; read x; echo "hi $x"; fi; echo ready; sleep 60'])
-out, end = b"", time.time() + 20
+out, quiet = b"", 0  # tenths of a second in which nothing came
 steps = [(b"name\\? ", b"joe\n"), (b"hi joe(.|\n)*ready(.|\n)*", b"\x03")]
-while time.time() < end:
+while quiet < 200:
+    quiet += 1
     if select.select([fd], [], [], 0.1)[0]:
+        quiet = 0
         try:
             data = os.read(fd, 1000)
         except OSError:

@@ -73,8 +73,7 @@ ok "at once" within 10
 
 start -n 2 --grace 1 bash -c 'trap "echo told" INT; echo ready; while :; do sleep 0.1; done'
 ok "ranks that only tell of SIGINT are ready" await "$tmp/out" ready 2
-kill -INT "$mrrun_pid"
-kill -INT "$mrrun_pid"
+kill -INT "$mrrun_pid" "$mrrun_pid" # one behind the other
 wait $pid
 is "one Ctrl-C that comes twice (from the terminal and from a parent) is one" \
     "$? $(grep -c 'told' "$tmp/out") $(grep -c 'again: killing' "$tmp/err")" "137 2 0"
