@@ -26,7 +26,7 @@ run() { # TARGET OPTION...
 }
 
 sources=(tests/simfab/fuzz.c)
-for f in netlist netlist_ports fabric_build fabric model model_value port_caps mad agent umad sma portinfo pma samples trap sysfs words text \
+for f in netlist netlist_ports fabric_build fabric pcie model model_value port_caps mad agent umad sma portinfo pma samples trap sysfs words text \
   fault_parse flow_parse util; do
   sources+=("simfab/engine/$f.c")
 done
