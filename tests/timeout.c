@@ -5,9 +5,10 @@
  * its time: a limit means the same on a machine that has other work. FILE gets the time that it took, in seconds.
  * Tests have it before the system's in their PATH.
  *
- * Every TICK_MS a look at /proc tells whether a thread of the command, or of what it has started, is ready to run, and
- * how much processor time all of them have had. If none is ready the tick counts whole; else as much of it as was
- * computed, so that a machine with nothing else to do counts as a clock does.
+ * Every TICK_MS, or seldomer where looks would take more than one in LOOKS_TAKE of a processor, a look at /proc tells
+ * whether a thread of the command, or of what it has started, is ready to run, and how much processor time all of them
+ * have had. If none is ready the tick counts whole; else as much of it as was computed, so that a machine with nothing
+ * else to do counts as a clock does.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,16 +24,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 200, TIMED_OUT = 124, USAGE = 125, CANNOT_RUN = 126, NOT_FOUND = 127 };
+enum { TICK_MS = 200, LOOKS_TAKE = 100, TIMED_OUT = 124, USAGE = 125, CANNOT_RUN = 126, NOT_FOUND = 127 };
 
 static pid_t child;
 static double had_s; /* time of the command until now */
 
-static double now_s(void)
+static double now_s(clockid_t clock)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -41,6 +42,7 @@ static double now_s(void)
 struct work {
     double cpu_s; /* of all that live, and of those that they have waited for */
     bool ready;   /* somebody runs or waits for a processor */
+    double look_s;
 };
 
 /* Of the file's first line: the state, and the ticks of the processor; false if there is no such task any more. */
@@ -118,12 +120,13 @@ static double seconds_of(struct timeval t)
 
 static struct work look(void)
 {
-    struct work w = {0};
+    struct work w = {.look_s = -now_s(CLOCK_PROCESS_CPUTIME_ID)};
     struct rusage u;
 
     getrusage(RUSAGE_CHILDREN, &u);
     w.cpu_s = seconds_of(u.ru_utime) + seconds_of(u.ru_stime);
     add_threads(getpid(), &w);
+    w.look_s += now_s(CLOCK_PROCESS_CPUTIME_ID);
     return w;
 }
 
@@ -161,34 +164,51 @@ static bool ended(int *status)
     return false;
 }
 
-/* False: the time is up. */
-static bool ends_within(double limit_s, int *status)
+static struct timespec timespec_of(double s)
 {
-    struct timespec tick = {.tv_nsec = TICK_MS * 1000000l};
-    double last_s = now_s(), until_s = had_s + limit_s;
-    struct work before = look();
+    s = s > 1e-3 ? s : 1e-3;
+    return (struct timespec){.tv_sec = (time_t)s, .tv_nsec = (long)((s - (double)(time_t)s) * 1e9)};
+}
+
+/* Waits until it has ended, which is true, or for s. */
+static bool ends_in_real(double s, int *status)
+{
+    double until_s = now_s(CLOCK_MONOTONIC) + s, left_s;
     sigset_t set;
 
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     while (!ended(status)) {
-        struct work w;
-        double now, took_s, cpu_s;
+        left_s = until_s - now_s(CLOCK_MONOTONIC);
+        if (left_s <= 0)
+            return false;
+        sigtimedwait(&set, NULL, (struct timespec[]){timespec_of(left_s)});
+    }
+    return true;
+}
 
-        if (limit_s > 0 && until_s - had_s < 1e-3 * TICK_MS)
-            tick.tv_nsec = (long)((until_s - had_s > 1e-3 ? until_s - had_s : 1e-3) * 1e9);
-        sigtimedwait(&set, NULL, &tick);
+/* False: the time is up. A limit of 0 is none. */
+static bool ends_within(double limit_s, int *status)
+{
+    double last_s = now_s(CLOCK_MONOTONIC), until_s = limit_s > 0 ? had_s + limit_s : 1e9;
+    struct work before = look();
+    bool over = false;
+
+    while (!over && had_s < until_s) {
+        double tick_s = LOOKS_TAKE * before.look_s > 1e-3 * TICK_MS ? LOOKS_TAKE * before.look_s : 1e-3 * TICK_MS;
+        double now, took_s, cpu_s;
+        struct work w;
+
+        over = ends_in_real(tick_s < until_s - had_s ? tick_s : until_s - had_s, status);
         w = look();
-        now = now_s();
+        now = now_s(CLOCK_MONOTONIC);
         took_s = now - last_s;
         cpu_s = w.cpu_s > before.cpu_s ? w.cpu_s - before.cpu_s : 0;
         had_s += w.ready && cpu_s < took_s ? cpu_s : took_s;
         before = w;
         last_s = now;
-        if (limit_s > 0 && had_s >= until_s)
-            return ended(status);
     }
-    return true;
+    return over;
 }
 
 /* The command gets these signals as if nobody had ignored them before: shells have what is in the background do so. */
