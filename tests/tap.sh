@@ -21,6 +21,7 @@
 set -u
 : "${BUILD:?set BUILD to the build directory}"
 PATH=$BUILD/tests/path:$BUILD/bin:/usr/sbin:/sbin:$PATH
+export TEST_ROOT=${TEST_ROOT:-$$} # for timeout.c
 tap_n=0 tap_bad=0
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/mrmpi-test.XXXXXX")
 tap_exit=()

@@ -34,10 +34,23 @@ for _ in {1..5}; do
 done
 on_exit "kill ${others[*]} 2>/dev/null"
 begin=$EPOCHREALTIME
-taskset -c "$processor" timeout -t "$tmp/took" 1 bash -c 'trap "times >$0; exit" TERM; while :; do for i in {1..1000}; do :; done; done' "$tmp/cpu"
+TEST_ROOT=0 taskset -c "$processor" timeout -t "$tmp/took" 1 bash -c 'trap "times >$0; exit" TERM; while :; do for i in {1..1000}; do :; done; done' "$tmp/cpu"
 is "a command that computes is ended" $? 124
 real=$(((${EPOCHREALTIME//[.,]/} - ${begin//[.,]/}) / 1000))
-kill "${others[@]}"
 cpu=$(awk 'NR == 1 {split($1, t, /[ms]/); print t[1] * 60000 + t[2] * 1000}' "$tmp/cpu")
 ok "when it has had its time ($cpu ms of $real), whoever else computes" test "$cpu" -ge 800 -a "$cpu" -le 1500
+
+# and of one that waits for it, as programs do for the engine of a fabric
+mkfifo "$tmp/said"
+cat >"$tmp/test" <<'SH'
+export TEST_ROOT=$$
+taskset -c "$1" bash -c 'for i in {1..300000}; do :; done; times >&2; echo done' >"$2/said" 2>"$2/cpu" &
+exec 3<"$2/said" # opened: it computes already
+timeout -t "$2/took" 60 cat <&3
+SH
+begin=$EPOCHREALTIME
+is "a command waits for another of its test" "$(bash "$tmp/test" "$processor" "$tmp")" done
+real=$(((${EPOCHREALTIME//[.,]/} - ${begin//[.,]/}) / 1000))
+cpu=$(awk 'NR == 1 {split($1, t, /[ms]/); print t[1] * 60000 + t[2] * 1000}' "$tmp/cpu")
+ok "which has computed for $cpu ms of $real: so long has the command taken" within "$(awk -v ms="$cpu" 'BEGIN {print ms / 1000 + 0.5}')"
 done_testing
