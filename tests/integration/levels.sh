@@ -6,9 +6,7 @@
 fabricds etc/policies/levels.yaml
 
 sends() { # JOB SIZE [N]: the lanes that carry as much as N messages at least (1), of ten there and back
-  simfab status --counters >"$tmp/c0"
-  mrrun -n 2 --hosts h1,h2 --job-id "$1" NPmpich2 -o "$tmp/np" -l "$2" -u "$2" -p 0 -n 10 >"$tmp/cmd" 2>&1 || { cat "$tmp/cmd" >&2; echo failed; return; }
-  simfab status --counters >"$tmp/c1"
+  counts mrrun -n 2 --hosts h1,h2 --job-id "$1" NPmpich2 -o "$tmp/np" -l "$2" -u "$2" -p 0 -n 10 || { cat "$tmp/cmd" >&2; echo failed; return; }
   lanes $(($2 * ${3:-1}))
 }
 # as the policy's plan has them: upto is the largest size

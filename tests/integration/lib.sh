@@ -68,6 +68,18 @@ counted() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {
 
 keep="simfab status --counters >$tmp/c0" kept="simfab status --counters >$tmp/c1" # commands
 
+# counts COMMAND...: a job between $keep and $kept, whose output is $tmp/cmd. Where other programs compete for the processors
+# fabricd may not answer within the library's 1 s of real time: the job then begins without its class, and is begun anew
+counts() {
+  local tries
+  for tries in {1..10}; do
+    simfab status --counters >"$tmp/c0"
+    "$@" >"$tmp/cmd" 2>&1 || return
+    simfab status --counters >"$tmp/c1"
+    grep -q 'fabricd at .* cannot be asked (Connection timed out)' "$tmp/cmd" || return 0
+  done
+}
+
 # lanes BYTES [HOST]: VLs over which h1 has sent more than so many between $keep and $kept
 lanes() {
   awk -v min="$1" -v host="${2:-h1}" -v first="$tmp/c0" '$1 != host {next}

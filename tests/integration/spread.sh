@@ -16,9 +16,7 @@ share() {
     END {a = now["mlx5_0"] - was["mlx5_0"]; b = now["mlx5_1"] - was["mlx5_1"]; print int(100 * b / (a + b) + 0.5)}' "$tmp/c0" "$tmp/c1"
 }
 sends() { # JOB BYTES REPEATS [SETTING]
-  simfab status --counters >"$tmp/c0"
-  env ${4:-A=} mrrun -n 2 --hosts h1,h2 --job-id "$1" NPmpich2 -o "$tmp/np" -l "$2" -u "$2" -p 0 -n "$3" >"$tmp/cmd" 2>&1 || { cat "$tmp/cmd" >&2; echo failed; return; }
-  simfab status --counters >"$tmp/c1"
+  counts env ${4:-A=} mrrun -n 2 --hosts h1,h2 --job-id "$1" NPmpich2 -o "$tmp/np" -l "$2" -u "$2" -p 0 -n "$3" || { cat "$tmp/cmd" >&2; echo failed; return; }
   share
 }
 near() { test "$1" -ge "$2" -a "$1" -le "$3" || { echo "$1"; return 1; }; }
