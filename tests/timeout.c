@@ -221,7 +221,8 @@ static bool ends_within(double limit_s, int *status)
         now = now_s(CLOCK_MONOTONIC);
         took_s = now - last_s;
         cpu_s = w.cpu_s > before.cpu_s ? w.cpu_s - before.cpu_s : 0;
-        had_s += w.ready && cpu_s < took_s ? cpu_s : took_s;
+        /* who has ended is not ready any more, but may have been all along */
+        had_s += (over ? before.ready : w.ready) && cpu_s < took_s ? cpu_s : took_s;
         before = w;
         last_s = now;
     }
