@@ -45,7 +45,7 @@ int sms_reload(const struct sms *s, struct text *why);
 bool sms_can_restart(const struct sms *s, struct text *why);
 int sms_restart(const struct sms *s, struct text *why);
 
-/* Is one of them computing, or waiting for a processor that others have? cpu_ms gets what all have computed until now. */
+/* True: one computes, or waits for a processor that others have. cpu_ms gets what all have computed until now. */
 bool sms_ready(const struct sms *s, uint64_t *cpu_ms);
 
 /* Who they are, for people: "opensm (pid 1, 2)". */
