@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,11 +31,12 @@ enum { TICK_MS = 200, LOOKS_TAKE = 100, TIMED_OUT = 124, USAGE = 125, CANNOT_RUN
 static pid_t child, root;
 static double had_s; /* time of the command until now */
 
+/* Asks the kernel: on a simulated host the C library's call tells virtual time, which may stand. */
 static double now_s(clockid_t clock)
 {
-    struct timespec t;
+    struct timespec t = {0};
 
-    clock_gettime(clock, &t);
+    syscall(SYS_clock_gettime, clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 

@@ -53,4 +53,8 @@ is "a command waits for another of its test" "$(bash "$tmp/test" "$processor" "$
 real=$(((${EPOCHREALTIME//[.,]/} - ${begin//[.,]/}) / 1000))
 cpu=$(awk 'NR == 1 {split($1, t, /[ms]/); print t[1] * 60000 + t[2] * 1000}' "$tmp/cpu")
 ok "which has computed for $cpu ms of $real: so long has the command taken" within "$(awk -v ms="$cpu" 'BEGIN {print ms / 1000 + 0.5}')"
+
+# nothing moves virtual time
+timeout 60 simfab run --topology two-hosts-two-rails -- simfab exec h1 -- timeout -t "$tmp/took" 1 sleep 60
+is "on a simulated host a limit is of real time" "$? $(cut -d. -f1 "$tmp/took")" "124 1"
 done_testing
