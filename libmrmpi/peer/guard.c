@@ -97,20 +97,10 @@ static int rank_at(int host, int n)
             return r;
 }
 
-static int place_of(int rank)
-{
-    const struct mr_launch *launch = mr_peers.launch;
-    int n = 0;
-
-    for (int r = 0; r < rank; r++)
-        n += launch->node_of[r] == launch->node_of[rank];
-    return n;
-}
-
 /* Which of the two that guard the host of another rank; second: the other one. */
 static int guard_of(int rank, int other, bool second)
 {
-    return rank_at(mr_peers.launch->node_of[other], place_of(rank) ^ second);
+    return rank_at(mr_peers.launch->node_of[other], mr_peer_place(rank) ^ second);
 }
 
 static bool is_guard(int rank, int other)

@@ -3,6 +3,7 @@
 #ifndef MRMPI_PEER_INTERNAL_H
 #define MRMPI_PEER_INTERNAL_H
 
+#include "libmrmpi/launch/launch.h"
 #include "libmrmpi/peer/subs.h"
 
 /* Of a peer: struct mr_peer and this are one allocation (lists.c). */
@@ -56,6 +57,17 @@ int mr_steer_peer(struct mr_peer *p);
  * excluded set for packets that do not ask the tables: all.
  */
 uint32_t mr_steer_set(struct mr_peer *p, const uint32_t of_kind[MR_LINK_KINDS], uint32_t up);
+
+/* A rank's place among those of its host, from 0. It looks at all ranks before it: not for each message. */
+static inline int mr_peer_place(int rank)
+{
+    const int *node_of = mr_peers.launch->node_of;
+    int n = 0;
+
+    for (int r = 0; r < rank; r++)
+        n += node_of[r] == node_of[rank];
+    return n;
+}
 
 /* ---- levels.c ---------------------------------------------------------------------------------------------------- */
 

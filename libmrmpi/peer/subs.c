@@ -269,22 +269,11 @@ void mr_peers_reweigh(void)
             reweigh_peer(mr_peers.peer[i]);
 }
 
-/* Among the ranks of its node. */
-static unsigned local_rank_of(int rank)
-{
-    const int *node_of = mr_peers.launch->node_of;
-    unsigned before = 0;
-
-    for (int i = 0; i < rank; i++)
-        before += node_of[i] == node_of[rank];
-    return before;
-}
-
 /* Pairs of ranks begin with different rails; both of a pair with the same one: few completion queues have something. */
 static void begin_turns(struct mr_peer *p, unsigned num)
 {
     const struct mr_launch *l = mr_peers.launch;
-    unsigned pair = ((unsigned)l->local_rank + local_rank_of(p->rank)) / 2;
+    unsigned pair = (unsigned)(l->local_rank + mr_peer_place(p->rank)) / 2;
     unsigned home = pair + (unsigned)l->node_of[p->rank] + (unsigned)l->node_of[l->rank];
 
     p->packet_turn.next = p->packet_turn.home = num ? home % num : 0;
