@@ -114,7 +114,17 @@ static void end_trial(struct mr_trials *t)
     take(t, second);
 }
 
-static void keep_watch(struct mr_trials *t, unsigned can)
+/* So many eighths can take the second way now. Of fewer than when it was tried that says nothing any more. */
+static bool has_more_to_gain(struct mr_trial_class *c, unsigned can)
+{
+    if (c->second || !c->tried)
+        return false;
+    if (can < c->tried)
+        c->tried = can ? (uint8_t)can : 1;
+    return can >= 2u * c->tried;
+}
+
+static void keep_watch(struct mr_trials *t, unsigned can, bool may_second)
 {
     struct mr_trial_class *c = t->now;
     uint32_t took = c->ps[t->second];
@@ -128,11 +138,11 @@ static void keep_watch(struct mr_trials *t, unsigned can)
     }
     if (c->left)
         c->left--;
-    if (!c->second && c->tried && can >= 2 * c->tried) {
+    if (has_more_to_gain(c, can)) {
         c->left = 0;
         c->run = MR_TRIAL_RUN;
     }
-    if (c->left || (!c->second && !can))
+    if (c->left || (!c->second && !(can && may_second)))
         return;
     if (!c->second)
         c->tried = (uint8_t)can;
@@ -153,7 +163,7 @@ void mr_trial_look(struct mr_trials *t, uint64_t now_ns, unsigned can, bool must
     } else if (!t->refused) {
         add_sample(t, now_ns - t->since_ns, copy_ps);
         if (!trying)
-            keep_watch(t, must_not || c->ps[false] > MR_TRIAL_COPIES * copy_ps ? 0 : can);
+            keep_watch(t, can, !must_not && c->ps[false] <= MR_TRIAL_COPIES * copy_ps);
         else if (++t->samples == 2)
             end_trial(t);
     } else if (trying && t->second) {

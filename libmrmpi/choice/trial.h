@@ -10,7 +10,7 @@
  * MR_TRIAL_FIRST samples, then MR_TRIAL_RUN, then twice as many each time that it was not better, and soon where times
  * stay longer by a quarter. A trial in which the peer did not go along says nothing. Nor does one that ends with its
  * load. And one with an eighth of the messages shows an eighth of what is to be gained: the second way is tried anew
- * whenever twice as many can take it.
+ * whenever twice as many can take it as then, or as at any time since.
  *
  * Pure: no messages, and the clock is given.
  */
@@ -36,7 +36,8 @@ struct mr_trial_class {
     uint32_t least;          /* of the samples since it was chosen */
     uint8_t slow;            /* those in a row that took longer than that by a quarter */
     bool known, second;      /* there is an answer; the second way is the better one */
-    uint8_t tried;           /* eighths of the messages that could take the second way when it was tried last */
+    uint8_t tried;           /* eighths of the messages that could take the second way when it was tried last, or fewer
+                                that could since */
     uint16_t left, run;      /* samples until the other way is tried; as many after that, if it is not better */
 };
 

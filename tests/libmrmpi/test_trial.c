@@ -89,6 +89,19 @@ START_TEST(more_can_take_the_second_way)
 }
 END_TEST
 
+/* That all could take it, and it was no better, says nothing of other memory, which can be read bit by bit. */
+START_TEST(other_messages_can_take_it)
+{
+    windows(4000, 16, 8 * KIB, 100000, 110000);
+    ck_assert(!t.now->second);
+    can = 0;
+    windows(64, 16, 8 * KIB, 100000, 100000);
+    can = 2;
+    ck_assert_uint_ge(windows(32, 16, 8 * KIB, 100000, 88000), 32 * 16 * 3 / 4);
+    ck_assert(t.now->second);
+}
+END_TEST
+
 START_TEST(trials_that_are_refused_say_nothing)
 {
     for (unsigned i = 0; i < 1000; i++) {
@@ -155,6 +168,7 @@ int main(void)
     tcase_add_test(c, greater_classes_begin_with_the_same);
     tcase_add_test(c, one_that_is_late_decides_nothing);
     tcase_add_test(c, more_can_take_the_second_way);
+    tcase_add_test(c, other_messages_can_take_it);
     tcase_add_test(c, trials_that_are_refused_say_nothing);
     tcase_add_test(c, not_tried_in_vain);
     tcase_add_test(c, shallow_ones_are_tried_late);
