@@ -186,9 +186,12 @@ bool mr_recv_never_comes(struct mr_comm *comm, int src)
  */
 static inline struct mr_vc *taken_from(const struct mr_type *type, int src, const struct mr_comm *comm)
 {
+    struct mr_vc *vc;
+
     if (!mr_match_empty(&mr_pt2pt.unexpected) || src < 0 || !type->contiguous || ++mr_pt2pt.num_taken % TAKEN_MOST == 0)
         return NULL;
-    return mr_vc_known_peer(mr_comm_world_rank(comm, src));
+    vc = mr_vc_known_peer(mr_comm_world_rank(comm, src));
+    return vc && mr_vc_can_peek(vc) ? vc : NULL;
 }
 
 /*

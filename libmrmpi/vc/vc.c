@@ -330,11 +330,8 @@ static uint32_t num_received(const struct mr_vc *vc)
 const void *mr_vc_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr)
 {
     const struct mr_reorder *in = &vc_of(vc)->in;
-    const void *payload;
+    const void *payload = vc->ops->peek(vc, rank, tag, ctx, hdr);
 
-    if (!vc->ops || !vc->ops->peek)
-        return NULL;
-    payload = vc->ops->peek(vc, rank, tag, ctx, hdr);
     return payload && hdr->seq == in->expected && !in->head ? payload : NULL;
 }
 

@@ -89,11 +89,8 @@ static inline bool mr_vc_lost(const struct mr_vc *vc) /* nothing comes from this
     return vc->error;
 }
 
-/*
- * Send one packet with no more payload than eager_max or packet_max, whichever is more. hdr and payload may be reused
- * on return: they have been copied, inlined or queued. Returns 0 or negative errno (the peer is unreachable, no
- * memory).
- */
+/* Send one packet with no more payload than eager_max or packet_max, whichever is more. hdr and payload may be reused
+ * on return: they are copied, inlined or queued. Returns 0 or negative errno (the peer is unreachable, no memory). */
 static inline int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
 {
     int err;
@@ -136,8 +133,12 @@ static inline bool mr_vc_send_short(struct mr_vc *vc, const void *payload, size_
     vc->next_seq++;
     return true;
 }
-/* The payload of the next packet from the peer, without a poll, if it has come, is all of an eager message and is this
- * one (tag negative: of any), and *hdr; it stays there until mr_vc_taken. NULL: it is not, or cannot be taken so. */
+static inline bool mr_vc_can_peek(const struct mr_vc *vc) /* packets can be taken without a poll */
+{
+    return vc->ops && vc->ops->peek;
+}
+/* Then: the payload of the next one, if it has come, is all of an eager message and is this one (tag negative: of
+ * any), and *hdr; it stays there until mr_vc_taken. NULL: it is not. */
 const void *mr_vc_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr);
 void mr_vc_taken(struct mr_vc *vc); /* it has been delivered */
 /* Before several packets that are one message: there is memory for all of them, if they are sent at once. Then they are
