@@ -327,7 +327,7 @@ static __attribute__((noinline)) struct mr_link *take_turn_of_least(struct mr_pe
     if (mr_sched_wants_time(&mr_peers.policy[MR_POLICY_SMALL], s, p->num_now, len))
         mr_net_tell_time(p, len);
     if (mr_sched_stays(s, p->load)) {
-        mr_sched_count(&mr_peers.policy[MR_POLICY_SMALL], s, p->load, p->num_now, s->home, len);
+        mr_sched_stay(&mr_peers.policy[MR_POLICY_SMALL], s, p->load, p->num_now, len);
         return p->small[s->home];
     }
     if (!mr_sched_find_least(s, p->load))
@@ -344,6 +344,8 @@ static __attribute__((noinline)) struct mr_link *take_turn(struct mr_peer *p, si
 {
     if (mr_peer_answers(p))
         return take_again(p, len);
+    if (mr_sched_stays_on(&p->packet_turn, len))
+        return p->small[p->packet_turn.home];
     if (__builtin_expect(!mr_sched_is_turn(&p->packet_turn), 0))
         return take_turn_of_least(p, len);
     return p->small[mr_sched_take_turn(&p->packet_turn, p->num_now, len)];

@@ -136,7 +136,7 @@ void mr_sched_tell_time(struct mr_sched *s, uint64_t ns)
         s->bound = s->clock - s->told < s->sent ? 0 : s->bound < MR_SCHED_BOUND ? s->bound + 1 : s->bound;
     s->again = s->packets != 1;
     s->told = s->clock;
-    s->run = s->packets = 0;
+    s->run = s->packets = s->stay = 0;
     s->sent = 0;
 }
 
@@ -164,6 +164,7 @@ void mr_sched_even(const struct mr_policy *p, struct mr_sched *s, uint32_t set, 
     s->even = p->kind->turn == MR_TURN_FAIR && !s->uneven ? set : 0;
     s->partly = !n || s->even != UINT32_MAX >> (MR_SUBS_MAX - n);
     s->least = 0;
+    s->stay = 0;
 }
 
 /*
@@ -289,6 +290,16 @@ void mr_sched_count(const struct mr_policy *p, struct mr_sched *s, const struct 
         use_quantum(s, load, i, len);
         break;
     }
+}
+
+/* Not beyond the next look at the clock: of what is timed one packet has to go alone. */
+void mr_sched_stay(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len)
+{
+    mr_sched_count(p, s, load, n, s->home, len);
+    if (s->again)
+        return;
+    mr_sched_count(p, s, load, n, s->home, MR_SCHED_QUANTUM);
+    s->stay = MR_SCHED_QUANTUM;
 }
 
 /* Subchannels in turn that are up, whatever their weights; returns how many. */

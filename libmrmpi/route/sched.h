@@ -37,7 +37,8 @@ struct mr_load {
 
 struct mr_sched {
     unsigned next;  /* whose turn it is, among equals */
-    unsigned home;  /* of even ones: that over which all goes while the processor is the slower one */
+    unsigned home;  /* of even ones: that over which all goes while the processor is the slower one, */
+    unsigned stay;  /* and so many bytes more without a question: it is charged for them already */
     unsigned used;  /* of the window, or quantum, of the one that next is (MR_TURN_FAIR: was): messages or bytes. But
                        not of even ones that take turns */
     bool answers;   /* MR_TURN_FAIR: the next packet follows one that has come, and not another one that has gone */
@@ -93,8 +94,7 @@ static inline bool mr_sched_wants_time(const struct mr_policy *p, const struct m
 }
 
 void mr_sched_tell_time(struct mr_sched *s, uint64_t ns);
-/* A packet of len bytes has gone since then. What the heaviest takes for it, in units of time. */
-uint64_t mr_sched_note(struct mr_sched *s, uint64_t len);
+uint64_t mr_sched_note(struct mr_sched *s, uint64_t len); /* has gone since: the time that the heaviest takes */
 /*
  * So many packets of about len bytes were under way over subchannel i since then, in units of time, as far as is known.
  * By the port's rate some of them may have gone; that half of them have not is sure enough, and a port that carries
@@ -119,12 +119,10 @@ static inline unsigned mr_sched_pick(const struct mr_policy *p, const struct mr_
     return n == 1 ? !load[0].up || excluded : mr_sched_take(p, s, load, n, excluded, len);
 }
 
-/*
- * The same for short packets over even subchannels, in a few instructions: mr_sched_even says which they are, whenever
+/* The same for short packets over even subchannels, in a few instructions: mr_sched_even says which they are, whenever
  * that or the policy changes. A packet that follows another one that has gone is for s->next, if it is its turn, or if
  * it is after the least was found: false if it is not, or if they are not even any more. It may have carried
- * MR_SCHED_QUANTUM more than the least, so that short packets of whatever lengths go round.
- */
+ * MR_SCHED_QUANTUM more than the least, so that short packets of whatever lengths go round. */
 void mr_sched_even(const struct mr_policy *p, struct mr_sched *s, uint32_t set, unsigned n);
 static inline bool mr_sched_is_turn(const struct mr_sched *s)
 {
@@ -134,6 +132,15 @@ static inline bool mr_sched_is_turn(const struct mr_sched *s)
 static inline bool mr_sched_stays(const struct mr_sched *s, const struct mr_load *load)
 {
     return mr_sched_is_bound(s) && s->even >> s->home & 1 && load[s->home].weight == MR_WEIGHT_MAX;
+}
+/* One that does not answer takes it, and is charged. mr_sched_stays_on: true if the next one does, too. */
+void mr_sched_stay(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t len);
+static inline bool mr_sched_stays_on(struct mr_sched *s, uint64_t len)
+{
+    unsigned cost = (unsigned)len + MR_SCHED_PACKET, on = s->stay >= cost;
+
+    s->stay -= on ? cost : 0;
+    return on;
 }
 bool mr_sched_find_least(struct mr_sched *s, const struct mr_load *load);
 /* One that answers is for the one that was taken last, if that takes it again. */
@@ -146,11 +153,9 @@ static inline bool mr_sched_takes_again(const struct mr_sched *s, const struct m
     return s->used < MR_SCHED_QUANTUM && s->even >> last & 1 && load[last].weight == MR_WEIGHT_MAX;
 }
 
-/*
- * Subchannel i, which was picked for a packet of len bytes, has no room: so many are under way there, of about that
+/* Subchannel i, which was picked for a packet of len bytes, has no room: so many are under way there, of about that
  * length. True: the packet is there sooner if it waits, than over another one, none of the set excluded: i is fast, and
- * what a slow one carries holds up all that follows.
- */
+ * what a slow one carries holds up all that follows. */
 bool mr_sched_waits(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
                     uint32_t excluded, unsigned i, uint64_t len, unsigned under_way);
 
@@ -161,10 +166,8 @@ static inline void mr_sched_charge(const struct mr_policy *p, struct mr_sched *s
     if (n > 1)
         mr_sched_count(p, s, load, n, i, len);
 }
-/*
- * The same of the turn of s->next, which is returned, and of the last that is taken again. One that was down does not
- * catch up with what the others have carried meanwhile.
- */
+/* The same of the turn of s->next, which is returned, and of the last that is taken again. One that was down does not
+ * catch up with what the others have carried meanwhile. */
 static inline unsigned mr_sched_take_turn(struct mr_sched *s, unsigned n, uint64_t len)
 {
     unsigned i = s->next;

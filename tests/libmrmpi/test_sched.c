@@ -611,6 +611,42 @@ START_TEST(copies_that_are_slower_than_any)
 }
 END_TEST
 
+/* Short packets: home takes several without a question, but no more when one is to be timed, or it is down. */
+START_TEST(home_takes_those_that_follow)
+{
+    uint64_t until[3] = { 0 }, due[3] = { 0 };
+    struct mr_load load[3];
+    struct mr_sched s = ports(load, until, 3, false);
+    unsigned asked = 0;
+
+    s.due = due;
+    s.home = 1;
+    s.bound = MR_SCHED_BOUND;
+    mr_sched_even(&fair, &s, 7, 3);
+    for (unsigned i = 0; i < 800; i++) {
+        if (mr_sched_stays_on(&s, 8))
+            continue;
+        ck_assert(mr_sched_stays(&s, load));
+        mr_sched_stay(&fair, &s, load, 3, 8);
+        asked++;
+    }
+    ck_assert_uint_le(asked, 100);
+    ck_assert_uint_ge(due[1], 800 * (8 + MR_SCHED_PACKET));
+    ck_assert_uint_le(due[1], 800 * (8 + MR_SCHED_PACKET) + asked * 3 * MR_SCHED_PACKET + MR_SCHED_QUANTUM);
+    mr_sched_stay(&fair, &s, load, 3, 8);
+    mr_sched_even(&fair, &s, 5, 3);
+    ck_assert(!mr_sched_stays_on(&s, 8));
+    mr_sched_even(&fair, &s, 7, 3);
+    mr_sched_stay(&fair, &s, load, 3, 8);
+    mr_sched_tell_time(&s, 1000);
+    ck_assert(!mr_sched_stays_on(&s, 8));
+    ck_assert(s.again);
+    mr_sched_stay(&fair, &s, load, 3, 8);
+    ck_assert(!mr_sched_stays_on(&s, 8));
+    ck_assert_uint_eq(s.packets, 1);
+}
+END_TEST
+
 /* The fast one has no room: a packet waits for it, but not when it carries nothing. */
 START_TEST(a_burst_waits_for_the_fast_one)
 {
@@ -1009,6 +1045,7 @@ int main(void)
     tcase_add_test(t, not_alone_the_slow_one_has_its_share);
     tcase_add_test(t, copies_that_are_slower_than_the_fast_one);
     tcase_add_test(t, copies_that_are_slower_than_any);
+    tcase_add_test(t, home_takes_those_that_follow);
     tcase_add_test(t, a_burst_waits_for_the_fast_one);
     tcase_add_test(t, ports_that_another_uses);
     tcase_add_test(t, a_far_one_helps_in_bursts);
