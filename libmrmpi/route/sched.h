@@ -43,20 +43,20 @@ struct mr_sched {
                        not of even ones that take turns */
     bool answers;   /* MR_TURN_FAIR: the next packet follows one that has come, and not another one that has gone */
     bool uneven;    /* not all weights are the same by the ports' rates, or some adapters are far */
-    /* MR_TURN_FAIR, uneven: of what has gone since the time was told */
+    bool partly;    /* some are not of the even ones */
+    bool again;     /* the time is to be told for the next packet, too: what one takes */
+    unsigned bound; /* packets in a row that took the processor longer: up to MR_SCHED_BOUND */
+    /* MR_TURN_FAIR: of what has gone since the time was told */
     unsigned run;      /* its bytes, */
     unsigned packets;  /* how many, */
     uint64_t sent;     /* and what the heaviest takes for them, in units of time; */
     uint64_t told;     /* when that was */
-    bool again;        /* the time is to be told for the next packet, too: what one takes */
-    unsigned bound;    /* packets in a row that took the processor longer: up to MR_SCHED_BOUND */
-    unsigned plans; /* made since all subchannels had a part */
     uint64_t now;   /* MR_TURN_FAIR, MR_TURN_WEIGHTED: what the one that was taken last had carried before */
     uint64_t clock; /* the time, as last told, and what packets have taken since, at least as far as that is known */
     uint32_t kib_time; /* what the heaviest takes for 1024 bytes, by its port's rate: in units of time */
+    unsigned plans; /* made since all subchannels had a part */
     uint32_t even;  /* MR_TURN_FAIR, not uneven: set of those that are up and not excluded; else nothing */
     uint64_t *due;  /* what each has carried, in bytes of the heaviest: less goes first. The owner's, one for each */
-    bool partly;    /* some are not of the even ones */
     uint64_t least; /* who has carried less takes its turn; when it was found the even ones had the same weight. 0: it
                        has to be found for each */
 };
