@@ -261,6 +261,18 @@ TESTPROGS += tests/libmrmpi/pool_probe
 tests/libmrmpi/pool_probe_SRCS := tests/libmrmpi/pool_probe.c
 tests/libmrmpi/pool_probe_DEPS := libmrmpi.so
 
+# Programs of bench/ whose calls are counted, by instructions.sh: with the trap flag of x86
+ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
+define counted_program
+TESTPROGS += tests/libmrmpi/counted_$(1)
+tests/libmrmpi/counted_$(1)_SRCS := bench/$(1).c tests/libmrmpi/instructions.c
+tests/libmrmpi/counted_$(1)_DEPS := libmpi.so.12
+CFLAGS.bench/$(1).c := -Ilibmrmpi/include
+endef
+$(foreach p,pair rma calls,$(eval $(call counted_program,$(p))))
+CFLAGS.tests/libmrmpi/instructions.c := -Ilibmrmpi/include
+endif
+
 # core, coll, api: objects and handles, without a network
 CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c type_array.c pack.c move.c layout.c op.c $(foreach l,base avx2 avx512,op_$(l).c move_$(l).c) group.c topo.c dims.c error.c)
 CORE_TESTS := $(addprefix tests/libmrmpi/,test_type test_move test_op test_group test_handle test_pieces)
@@ -276,5 +288,5 @@ tests/libmrmpi/test_handle_SRCS := tests/libmrmpi/test_handle.c libmrmpi/api/han
 CFLAGS.tests/libmrmpi/test_handle.c := -Ilibmrmpi/include
 $(foreach t,$(CORE_TESTS),$(eval $(t)_PKGS := check))
 
-SCRIPT_TESTS += tests/libmrmpi/shm.sh tests/libmrmpi/waiting.sh tests/libmrmpi/rails.sh tests/libmrmpi/many_rails.sh tests/libmrmpi/pairs.sh tests/libmrmpi/unequal.sh tests/libmrmpi/adaptive.sh tests/libmrmpi/loads.sh tests/libmrmpi/policies.sh tests/libmrmpi/pool.sh tests/libmrmpi/toy.sh
+SCRIPT_TESTS += tests/libmrmpi/shm.sh tests/libmrmpi/waiting.sh tests/libmrmpi/rails.sh tests/libmrmpi/many_rails.sh tests/libmrmpi/pairs.sh tests/libmrmpi/unequal.sh tests/libmrmpi/adaptive.sh tests/libmrmpi/loads.sh tests/libmrmpi/policies.sh tests/libmrmpi/pool.sh tests/libmrmpi/toy.sh tests/libmrmpi/instructions.sh
 LONG_TESTS += tests/libmrmpi/fuzz.sh tests/libmrmpi/pairs_all.sh tests/libmrmpi/loads_all.sh
