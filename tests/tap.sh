@@ -13,6 +13,8 @@
 #   two_sockets A B         a machine of two sockets as hwloc reads it (HWLOC_XMLFILE): mlx5_0 is at NUMA node A, mlx5_1 at B
 #   wait_for SECONDS CMD... until CMD succeeds: for so many seconds, and at least ten times as many tries. On a machine that has
 #                           other work tries take longer, and so does what they wait for. In the end CMD's output is shown
+#   busy COUNT [PROCESSOR]  starts so many that do nothing but compute, on this processor; busy_end, or the test's end, ends them
+#   processor_of PID        prints the first of the processors that it may run on
 #   within SECONDS          has the last `timeout -t "$tmp/took" ...` taken less than so many seconds?
 #   done_testing            prints the plan; the exit status says whether all passed
 #
@@ -24,9 +26,10 @@ PATH=$BUILD/tests/path:$BUILD/bin:/usr/sbin:/sbin:$PATH
 export TEST_ROOT=${TEST_ROOT:-$$} # for timeout.c
 tap_n=0 tap_bad=0
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/mrmpi-test.XXXXXX")
-tap_exit=()
+tap_exit=() tap_busy=()
 tap_cleanup() {
   local i
+  busy_end
   for ((i = ${#tap_exit[@]} - 1; i >= 0; i--)); do eval "${tap_exit[i]}"; done
   rm -rf "$tmp"
 }
@@ -105,6 +108,18 @@ wait_for() {
     sleep 0.05
   done
 }
+busy() {
+  local i
+  for ((i = 0; i < $1; i++)); do
+    ${2:+taskset -c "$2"} sh -c 'while :; do :; done' &
+    tap_busy+=($!)
+  done
+}
+busy_end() {
+  [ ${#tap_busy[@]} -eq 0 ] || kill "${tap_busy[@]}" 2>/dev/null
+  tap_busy=()
+}
+processor_of() { taskset -cp "$1" | sed 's/.*: *//; s/[-,].*//'; }
 within() { awk -v most="$1" '{took = $1; print "took " took " s"} END {exit !(took != "" && took < most)}' "$tmp/took"; }
 counter() {
   local host

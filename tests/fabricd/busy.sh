@@ -23,20 +23,15 @@ ok "the policy is in force" fabricctl policy apply policy.yaml
 
 # five that compute, on opensm's processor, which has a hundredth of it beside them
 pid=$(simfab opensm pid)
-processor=$(taskset -cp "$pid" | sed 's/.*: *//; s/[-,].*//')
+processor=$(processor_of "$pid")
 taskset -acp "$processor" "$pid" >/dev/null
 for t in /proc/"$pid"/task/*; do renice -n 15 -p "${t##*/}" >/dev/null; done
-others=()
-for _ in {1..5}; do
-  taskset -c "$processor" sh -c 'while :; do :; done' &
-  others+=($!)
-done
-on_exit "kill ${others[*]} 2>/dev/null"
+busy 5 "$processor"
 begin=$EPOCHREALTIME
 sed -i 's/share: 60/share: 50/; s/share: 30/share: 40/' policy.yaml
 ok "another one is verified within 2 s of opensm's" timeout 120 fabricctl policy apply policy.yaml
 echo "# $(((${EPOCHREALTIME//[.,]/} - ${begin//[.,]/}) / 1000)) ms for all of it"
-kill "${others[@]}"
+busy_end
 
 # one that does nothing is not waited for
 kill -STOP "$pid"

@@ -26,13 +26,8 @@ wait $pid
 is "a signal to it is passed on" $? 143
 
 # processor time of a command that computes, in ms, beside five others on its processor
-processor=$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')
-others=()
-for _ in {1..5}; do
-  taskset -c "$processor" sh -c 'while :; do :; done' &
-  others+=($!)
-done
-on_exit "kill ${others[*]} 2>/dev/null"
+processor=$(processor_of $$)
+busy 5 "$processor"
 begin=$EPOCHREALTIME
 TEST_ROOT=0 taskset -c "$processor" timeout -t "$tmp/took" 1 bash -c 'trap "times >$0; exit" TERM; while :; do for i in {1..1000}; do :; done; done' "$tmp/cpu"
 is "a command that computes is ended" $? 124

@@ -16,15 +16,14 @@ if [ "${1:-}" != inside ]; then
   exec simfab run --topology two-hosts-two-rails --model sdr-pcix -- bash tests/simfab/repeat.sh inside
 fi
 
-sh -c 'while :; do :; done' & # the neighbour that takes a processor away
-busy=$!
+busy 1 # the neighbour that takes a processor away
 # a daemon of a simulated host that lives in real time, and is asked all the time
 printf 'policy: %s\nstate: %s\nsocket: %s\n' "$PWD/etc/policies/simple.yaml" "$tmp/state" "$tmp/fabricd.sock" >"$tmp/fabricd.yaml"
 SIMFAB_CLOCK=real simfab exec h1 -- fabricd --config "$tmp/fabricd.yaml" >"$tmp/fabricd.log" 2>&1 &
 daemon=$!
 (while sleep 0.05 && kill -0 $daemon; do fabricctl --socket "$tmp/fabricd.sock" status; done) >/dev/null 2>&1 &
 asker=$!
-on_exit 'kill $busy $daemon $asker; wait 2>/dev/null'
+on_exit 'kill $daemon $asker; wait 2>/dev/null'
 for ((i = 0; i < 100; i++)); do [ -S "$tmp/fabricd.sock" ] && break; sleep 0.1; done
 ok "fabricd is there" fabricctl --socket "$tmp/fabricd.sock" status
 

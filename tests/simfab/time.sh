@@ -23,9 +23,7 @@ pair() {
 outcomes() { sort -u "$tmp/all" | wc -l; } # how many different outcomes there were
 timed() { grep -E 'bytes in|iters in|^ [0-9]+ +[0-9]+ ' "$tmp/client"; }
 
-sh -c 'while :; do :; done' & # the neighbour that takes a processor away
-busy=$!
-on_exit 'kill $busy'
+busy 1 # the neighbour that takes a processor away
 
 : >"$tmp/all"
 for i in 1 2 3 4 5; do pair ibv_rc_pingpong -n 200 && timed | tr '\n' ' ' >>"$tmp/all" && echo >>"$tmp/all"; done
