@@ -15,6 +15,8 @@
 #                           other work tries take longer, and so does what they wait for. In the end CMD's output is shown
 #   busy COUNT [PROCESSOR]  starts so many that do nothing but compute, on this processor; busy_end, or the test's end, ends them
 #   processor_of PID        prints the first of the processors that it may run on
+#   counted COUNTER [RANK]  prints a counter, of all ranks together or one, as `mrrun --stats` has written it to $tmp/out;
+#   most COUNTER            the largest of any rank
 #   within SECONDS          has the last `timeout -t "$tmp/took" ...` taken less than so many seconds?
 #   done_testing            prints the plan; the exit status says whether all passed
 #
@@ -120,6 +122,8 @@ busy_end() {
   tap_busy=()
 }
 processor_of() { taskset -cp "$1" | sed 's/.*: *//; s/[-,].*//'; }
+counted() { grep "^mrmpi\[${2:-}" "$tmp/out" | sed -n "s/.* $1=\([0-9]*\).*/\1/p" | awk '{n += $1} END {print n + 0}'; }
+most() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | sort -n | tail -n 1; }
 within() { awk -v most="$1" '{took = $1; print "took " took " s"} END {exit !(took != "" && took < most)}' "$tmp/took"; }
 counter() {
   local host

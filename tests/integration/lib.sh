@@ -62,7 +62,6 @@ exchange() {
   tail -n 20 "$tmp/out" | cut -c 1-400 | sed 's/^/# /'
   [ $rc = 0 ] && grep -q "^$rounds rounds, 0 errors" "$tmp/out"
 }
-counted() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}'; } # COUNTER: of all ranks
 
 # ---- lanes
 

@@ -16,12 +16,10 @@ job() { # RANKS PROGRAM ARGS...: on two hosts
   grep -v ' info: ' "$tmp/out" | sed 's/^/# /' | tail -n 20
   [ $rc = 0 ]
 }
-counted() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}'; } # COUNTER: over all ranks
 no_leak() { not_ok "nothing is left over" grep -q 'leak:' "$tmp/out"; }
 
 export MRMPI_RC_PEERS=1 MRMPI_RC_AFTER=5
 ok "collectives of 12 ranks, each with one connection at a time" job 12 coll
-most() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | sort -n | tail -n 1; } # COUNTER
 ok "and one more for a moment, if one was promised and then closed (most: $(most connections_most))" test "$(most connections_most)" -le 2
 ok "connections were closed for others ($(counted evicted))" test "$(counted evicted)" -gt 0
 ok "what they do not reach went by datagrams ($(counted acks_carried) acknowledgements)" test "$(counted acks_carried)" -gt 0

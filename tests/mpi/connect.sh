@@ -17,7 +17,6 @@ job() {
   grep -v ' info: ' "$tmp/out" | sed 's/^/# /' | tail -n 20
   return $rc
 }
-counted() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}'; } # COUNTER: over all ranks
 export MRMPI_LOG_LEVEL=2
 
 # 15 s, when even 500 requests without an answer would take 8

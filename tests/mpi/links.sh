@@ -34,9 +34,6 @@ over() { # KIND RAILS CMD...
   MRMPI_LINKS=${kind%[+-]} MRMPI_RELIABLE=$reliable MRMPI_RAILS_MAX=$2 "${@:3}"
 }
 with() { local setting=$1; shift; (export "$setting"; "$@"); } # NAME=VALUE CMD...
-counted() { # COUNTER [RANK]: of all ranks, or one
-  grep "^mrmpi\[${2:-}" "$tmp/out" | sed -n "s/.* $1=\([0-9]*\).*/\1/p" | awk '{n += $1} END {print n + 0}'
-}
 lose() { echo "simfab fault link \"*\" loss=$1"; }
 # a rank's counters that are zero are not printed, so there must be others
 few_again() { [ "$(counted net_sent)" -ge "$1" ] && [ "$(counted resent)" -le "$2" ]; } # PACKETS MOST: of so many, or more

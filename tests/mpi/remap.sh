@@ -18,7 +18,6 @@ over() {
   sed 's/^/# /' "$tmp/out" | tail -n 30
   [ $rc = 0 ] && ! grep -q 'leak:' "$tmp/out"
 }
-counted() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}'; } # COUNTER: over both ranks
 
 ok "pinned" over hdr MRMPI_REG_CACHE_ENTRIES=0
 ok "unmappings were acted on ($(counted reg_cache_unmapped))" test "$(counted reg_cache_unmapped)" -ge 6

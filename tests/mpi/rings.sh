@@ -27,10 +27,6 @@ job() { # OPTIONS RANKS ROUNDS COMMAND...: of failover
 }
 run() { fabric "" mrrun -n 2 --ppn 1 --stats "$BUILD/tests/mpi/$1" "${@:2}"; } # PROGRAM ARGS...
 with() { local setting=$1; shift; (export "$setting"; "$@"); }             # NAME=VALUE CMD...
-counted() { # COUNTER [RANK]: of all ranks, or one
-  grep "^mrmpi\[${2:-}" "$tmp/out" | sed -n "s/.* $1=\([0-9]*\).*/\1/p" | awk '{n += $1} END {print n + 0}'
-}
-most() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | sort -n | tail -n 1; } # COUNTER: of any rank
 between() { [ "$1" -ge "$2" ] && [ "$1" -le "$3" ]; } # N LEAST MOST
 
 # ---- in figures --------------------------------------------------------------------------------------------------

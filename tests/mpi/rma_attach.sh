@@ -15,7 +15,6 @@ job() { # RAILS KINDS WHAT
   sed 's/^/# /' "$tmp/out" | tail -n 30
   [ $rc = 0 ] && ! grep -q 'leak:' "$tmp/out"
 }
-counted() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}'; } # COUNTER: over both ranks
 
 # The same, until the origin has used old keys once: on a machine with other work 10 ms may be over before it does.
 old_keys() { # RAILS WHAT

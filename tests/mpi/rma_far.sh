@@ -45,9 +45,6 @@ broken() { # FAULTS KINDS RANKS ARGS...
   grep -v "^ \|^mrrun: rails\|counters:" "$tmp/out" | tail -n 20
   [ $rc = 0 ] && ! grep -q 'leak:' "$tmp/out"
 }
-counted() { # COUNTER: over all ranks
-  sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}'
-}
 computes() { # MOST_US RANKS EPOCHS FLAVOR: the target is alone on its host
   MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=0 timeout -k 5 100 simfab run --topology "$two" --model hdr -- \
     mrrun -n "$2" --ppn $(($2 - 1)) "$BUILD/tests/mpi/rma_far" computes "$3" "$4" >"$tmp/out" 2>&1 </dev/null

@@ -30,9 +30,6 @@ job() { # FAULTS KINDS RANKS ROUNDS
   grep -v "^ \|^mrrun: rails" "$tmp/out" | tail -n 20
   [ $rc = 0 ] && grep -q "^$4 rounds, the longest" "$tmp/out" && ! grep -q 'leak:' "$tmp/out"
 }
-counted() { # COUNTER: over all ranks
-  sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}'
-}
 longest() { sed -n 's/.*the longest wait \([0-9.]*\) ms.*/\1/p' "$tmp/out"; }
 
 for kinds in auto uc ud ${all:+rc ring rc,ud rc,uc,ud}; do

@@ -16,8 +16,6 @@ job() { # RANKS PROGRAM ARGS...: on two hosts
   grep -v ' info: ' "$tmp/out" | sed 's/^/# /' | tail -n 20
   [ $rc = 0 ]
 }
-counted() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | awk '{n += $1} END {print n + 0}'; } # COUNTER: over all ranks
-most() { sed -n "s/.* $1=\([0-9]*\).*/\1/p" "$tmp/out" | sort -n | tail -n 1; }
 acks() { echo $(($(counted acks_sent) + $(counted acks_carried))); }
 no_leak() { not_ok "nothing is left over" grep -q 'leak:' "$tmp/out"; }
 
