@@ -13,6 +13,7 @@
 #   two_sockets A B         a machine of two sockets as hwloc reads it (HWLOC_XMLFILE): mlx5_0 is at NUMA node A, mlx5_1 at B
 #   wait_for SECONDS CMD... until CMD succeeds: for so many seconds, and at least ten times as many tries. On a machine that has
 #                           other work tries take longer, and so does what they wait for. In the end CMD's output is shown
+#   process_gone PID        waits as wait_for until there is no such process
 #   busy COUNT [PROCESSOR]  starts so many that do nothing but compute, on this processor; busy_end, or the test's end, ends them
 #   processor_of PID        prints the first of the processors that it may run on
 #   counted COUNTER [RANK]  prints a counter, of all ranks together or one, as `mrrun --stats` has written it to $tmp/out;
@@ -50,7 +51,6 @@ free_port() {
     return
   done
 }
-export -f listening free_port
 
 tap_result() { # 0|1 text [file with diagnostics]
   tap_n=$((tap_n + 1))
@@ -110,6 +110,8 @@ wait_for() {
     sleep 0.05
   done
 }
+process_gone() { wait_for 60 eval "! kill -0 $1"; }
+export -f listening free_port wait_for process_gone
 busy() {
   local i
   for ((i = 0; i < $1; i++)); do

@@ -42,11 +42,11 @@ not_ok "a rank that is killed ends the job" test $? -eq 0
 # The launcher dies while ranks wait for each other: they must not stay.
 mpiexec.hydra -launcher fork -n 2 bash -c "echo \$\$ >>$tmp/pids; exec $client lost $tmp/lost.\$PMI_RANK" >/dev/null 2>&1 &
 pid=$!
-for _ in $(seq 200); do grep -qs waiting "$tmp/lost.0" && grep -qs waiting "$tmp/lost.1" && break; sleep 0.05; done
+wait_for 60 grep -q waiting "$tmp/lost.0"
+wait_for 60 grep -q waiting "$tmp/lost.1"
 kill -9 $pid; wait $pid 2>/dev/null
-gone() { for _ in $(seq 200); do kill -0 "$1" 2>/dev/null || return 0; sleep 0.05; done; return 1; }
 is "two ranks run" "$(wc -l <"$tmp/pids")" 2
-while read -r p; do ok "rank of process $p goes with the launcher" gone "$p"; done <"$tmp/pids"
+while read -r p; do ok "rank of process $p goes with the launcher" process_gone "$p"; done <"$tmp/pids"
 
 # ---- launchers inside launchers
 hydra -n 1 mrrun -n 2 "$client"

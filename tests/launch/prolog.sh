@@ -18,7 +18,7 @@ END
 printf 'policy: %s\nstate: %s\nsocket: %s\n' "$tmp/policy.yaml" "$tmp/state" "$FABRICD_SOCKET" >fabricd.yaml
 fabricd --config fabricd.yaml 2>log &
 on_exit "kill $!; wait $!"
-for _ in $(seq 200); do fabricctl status >/dev/null 2>&1 && break; sleep 0.05; done
+wait_for 60 fabricctl status
 
 # the scripts of the page, the first and the second
 sed -n '/^\.SS PBS/,/^\.SS By hand/p' "$top/man/fabricd.8" | sed 's/\\-/-/g' |
@@ -41,5 +41,5 @@ not_ok "once" ./epilogue 4711.server
 ok "a job by hand, with a lease of a second" fabricctl job set mine gold --user nobody --lease 1
 is "has a class" "$(class nobody mine)" gold
 gone() { [ -z "$(fabricctl job list)" ]; }
-ok "and ends by itself" eval 'for _ in $(seq 100); do gone && break; sleep 0.1; done; gone'
+ok "and ends by itself" wait_for 60 gone
 done_testing

@@ -19,7 +19,7 @@ END
 printf 'policy: %s\nstate: %s\nsocket: %s\n' "$tmp/policy.yaml" "$tmp/state" "$FABRICD_SOCKET" >fabricd.yaml
 fabricd --config fabricd.yaml 2>log &
 on_exit "kill $!; wait $!"
-for _ in $(seq 200); do fabricctl status >/dev/null 2>&1 && break; sleep 0.05; done
+wait_for 60 fabricctl status
 
 # ---- slurmctld ----------------------------------------------------------------------------------------------------
 # squeue answers in the format that it is asked for, a record for each file jobs/*; munge and srun are not called

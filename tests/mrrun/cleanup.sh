@@ -7,21 +7,7 @@ client=$BUILD/tests/mrrun/test_launch_client
 mkdir "$tmp/scratch"
 export TMPDIR=$tmp/scratch
 left() { ls -A "$TMPDIR"; }
-gone() { # pid
-    for _ in $(seq 200); do
-        kill -0 "$1" 2>/dev/null || return 0
-        sleep 0.05
-    done
-    return 1
-}
-empty() {
-    for _ in $(seq 200); do
-        [ -z "$(left)" ] && return 0
-        sleep 0.05
-    done
-    left
-    return 1
-}
+empty() { wait_for 60 eval '[ -z "$(left)" ] || { left; false; }'; }
 
 timeout 30 mrrun -n 4 "$client" >/dev/null
 is "a good job leaves no file" "$(left)" ""
@@ -33,17 +19,14 @@ is "a job that does not start leaves no file" "$(left)" ""
 # mrrun is killed: its ranks, their children and its directory go, though nobody is left to ask them.
 mrrun -n 3 bash -c "sleep 300 & echo \$\$ \$! >>$tmp/pids; wait" &
 pid=$!
-for _ in $(seq 200); do
-    [ -e "$tmp/pids" ] && [ "$(wc -l <"$tmp/pids")" = 3 ] && break
-    sleep 0.05
-done
+wait_for 60 eval '[ "$(wc -l <"$tmp/pids")" = 3 ]'
 is "three ranks run" "$(wc -l <"$tmp/pids")" 3
 ok "with a scratch directory" test -n "$(left)"
 kill -9 $pid
 wait $pid 2>/dev/null
 n=0
 for p in $(cat "$tmp/pids"); do
-    gone "$p" || n=$((n + 1))
+    process_gone "$p" || n=$((n + 1))
 done
 is "after kill -9 of mrrun ranks and their children are gone" $n 0
 ok "and so is the scratch directory" empty
@@ -61,13 +44,10 @@ is "leaves no file either" "$(left)" ""
 # A rank that left mrrun's care (a session of its own) survives it, and is told that the launcher is gone.
 mrrun -n 1 setsid -w "$client" lost "$tmp/lost" &
 pid=$!
-for _ in $(seq 200); do
-    grep -q waiting "$tmp/lost" 2>/dev/null && break
-    sleep 0.05
-done
+wait_for 60 grep -q waiting "$tmp/lost"
 kill -9 $pid
 wait $pid 2>/dev/null
-gone "$(sed -n 's/waiting //p' "$tmp/lost")"
+process_gone "$(sed -n 's/waiting //p' "$tmp/lost")"
 is "a rank notices that the launcher is gone, and can part from it" "$(tail -n 2 "$tmp/lost" | tr '\n' ' ')" \
     "Connection reset by peer parted "
 done_testing

@@ -21,13 +21,8 @@ SH
 chmod +x "$tmp/listener"
 
 # Wait until a file has so many lines that match.
-await() {
-    for _ in $(seq 200); do
-        [ "$(grep -Ec "$2" "$1")" -ge "$3" ] && return 0
-        sleep 0.05
-    done
-    return 1
-}
+has() { [ "$(grep -Ec "$2" "$1")" -ge "$3" ]; }
+await() { wait_for 60 has "$@"; }
 
 # Start a job in the background and wait until its ranks are ready. Job control gives it the default SIGINT.
 start() {
@@ -35,10 +30,8 @@ start() {
     timeout -t "$tmp/took" 60 mrrun "$@" >"$tmp/out" 2>"$tmp/err" </dev/null &
     pid=$!
     set +m
-    for _ in $(seq 100); do
-        mrrun_pid=$(pgrep -P $pid -x mrrun) && break
-        sleep 0.02
-    done
+    wait_for 60 pgrep -P $pid -x mrrun
+    mrrun_pid=$(pgrep -P $pid -x mrrun)
 }
 
 start -n 2 "$tmp/listener"
@@ -82,12 +75,7 @@ start -n 2 bash -c 'echo ready; exec sleep 60'
 ok "sleepers are ready" await "$tmp/out" ready 2
 states() { ps -o stat= --ppid "$mrrun_pid" -p "$mrrun_pid" | cut -c1 | sort | uniq -c | sed 's/^ *//' | tr '\n' ','; }
 become() { # wanted states of mrrun, its two ranks and its janitor
-    for _ in $(seq 100); do
-        [ "$(states)" = "$1" ] && return 0
-        sleep 0.05
-    done
-    states
-    return 1
+    wait_for 60 eval "states | grep -Fx '$1' || { states; false; }"
 }
 kill -TSTP "$mrrun_pid"
 ok "SIGTSTP stops mrrun and its ranks" become "1 S,3 T,"
@@ -109,12 +97,6 @@ is "and share mrrun's session" "$(awk '{print $3}' "$tmp/ids" | sort -u)" "$(ps 
 
 # What a rank leaves in the background goes with it.
 timeout 30 mrrun -n 1 bash -c "sleep 300 & echo \$! >$tmp/left; exit 0"
-gone() { # pid; a moment may pass until its new parent has taken note
-    for _ in $(seq 100); do
-        kill -0 "$1" 2>/dev/null || return 0
-        sleep 0.05
-    done
-    return 1
-}
-ok "a process left behind by a rank is gone" gone "$(cat "$tmp/left")"
+# A moment may pass until its new parent has taken note.
+ok "a process left behind by a rank is gone" process_gone "$(cat "$tmp/left")"
 done_testing

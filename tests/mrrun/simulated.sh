@@ -33,16 +33,10 @@ mkdir "$tmp/dir"
 TMPDIR=$tmp/dir simfab run --topology "$net" --no-opensm -- \
     mrrun -n 2 bash -c "echo >>$tmp/ready; sleep 300" >"$tmp/out" 2>&1 &
 pid=$!
-for _ in $(seq 200); do
-    [ -e "$tmp/ready" ] && [ "$(wc -l <"$tmp/ready")" = 2 ] && break
-    sleep 0.05
-done
+wait_for 60 eval '[ "$(wc -l <"$tmp/ready")" = 2 ]'
 is "a job runs in a fabric" "$(wc -l <"$tmp/ready")" 2
 kill -9 $pid
 wait $pid 2>/dev/null
-for _ in $(seq 200); do
-    [ -z "$(ls -A "$tmp/dir")" ] && break
-    sleep 0.05
-done
+wait_for 60 eval '[ -z "$(ls -A "$tmp/dir")" ]'
 is "kill -9 of simfab run leaves nothing of mrrun's" "$(ls -A "$tmp/dir")" ""
 done_testing

@@ -40,7 +40,7 @@ mkfifo "$tmp/stop"
 "$BUILD/tests/rxe/levels" "$tmp/levels.sock" 3 5 <"$tmp/stop" >"$tmp/levels.out" &
 server=$!
 exec 7>"$tmp/stop"
-for _ in $(seq 100); do grep -q ready "$tmp/levels.out" && break; sleep 0.1; done
+wait_for 60 grep -q ready "$tmp/levels.out"
 export MRMPI_FABRICD_SOCKET=$tmp/levels.sock
 classes() { # 4|6: what must be where when small messages are on level 3 and large ones on 5
   ok "IPv$1: large messages are of class selector 5 ($(wires_class a0 "$1" 5) bytes)" much "$(wires_class a0 "$1" 5)"

@@ -41,12 +41,12 @@ late=$?
 "$lab" --seconds 150 'killed: sleep 1000' >"$tmp/killed" 2>&1 &
 killed=$!
 children() { ps -o pid= --ppid "$1"; }
-for _ in $(seq 100); do qemu=$(pgrep -P $killed -x qemu-system-x86) && break; sleep 0.1; done
+wait_for 60 pgrep -P $killed -x qemu-system-x86
+qemu=$(pgrep -P $killed -x qemu-system-x86)
 ok "one has its machine running" test -n "${qemu:-}"
 kill -KILL $killed
 wait $killed 2>/dev/null
-gone() { local _; for _ in $(seq 50); do kill -0 "$1" 2>/dev/null || return 0; sleep 0.1; done; return 1; }
-ok "it goes with the laboratory, even if that is killed" gone "${qemu:-1}"
+ok "it goes with the laboratory, even if that is killed" process_gone "${qemu:-1}"
 rm -rf "$TMPDIR"/mrmpi-rxe.*/initrd* # what nobody was left to remove; the directory of the one that still runs is needed
 
 is "a machine whose time is over: 1" $late 1

@@ -57,9 +57,9 @@ is "one cable that runs at QDR only is seen" "$(grep -c '(FDR10) *Active' qdr.li
 # a host calls its adapter by another name, which the manager must be told of
 cat >describe.sh <<'END'
 simfab exec h1 -- sh -c 'printf "first of %63s" two >/sys/class/infiniband/mlx5_0/node_desc; cat /sys/class/infiniband/mlx5_0/node_desc'
-for ((i = 0; i < 100; i++)); do grep -q 'Node description update' "$SIMFAB_DIR/opensm/opensm.log" && break; sleep 0.1; done
+wait_for 60 grep -q 'Node description update' "$SIMFAB_DIR/opensm/opensm.log"
 grep -o 'Node description update' "$SIMFAB_DIR/opensm/opensm.log"
-for ((i = 0; i < 100; i++)); do simfab exec h2 -- saquery NR | grep -q 'first of' && break; sleep 0.1; done
+wait_for 60 eval "simfab exec h2 -- saquery NR | grep 'first of'"
 simfab exec h2 -- ibnetdiscover | grep -o '"first of *.' | head -1
 simfab exec h1 -- sh -c 'echo 1 >/sys/class/infiniband/mlx5_0/node_guid' || echo refused
 simfab fault link "h1 mlx5_0" 1 down && echo "simfab calls it as ever"

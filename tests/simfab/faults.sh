@@ -30,10 +30,7 @@ start_server() {
   port=$(free_port)
   simfab exec h1 -- timeout 60 "$@" -p "$port" >"$tmp/server" 2>&1 &
   server=$!
-  for ((i = 0; i < 500; i++)); do
-    listening "$port" && break
-    sleep 0.01
-  done
+  wait_for 60 listening "$port"
 }
 client() { timeout 60 simfab exec h2 -- "$@" -p "$port" localhost >"$tmp/client" 2>&1; }
 pair() {
@@ -89,10 +86,7 @@ for attempt in 1 2 3 4 5 6 7 8 9 10 11 12; do
   [ $? -ne 143 ] && break
 done
 like "the sender to a process that was killed is told" 'transport retry counter exceeded' "$tmp/client"
-for ((i = 0; i < 200; i++)); do
-  [ "$(simfab status | sed -n 's/^processes: //p')" = 0 ] && break
-  sleep 0.01
-done
+wait_for 60 eval "simfab status | grep -x 'processes: 0'"
 is "nothing of either is left" "$(simfab status | sed -n 's/^processes: //p')" 0
 ok "the fabric goes on" pair ibv_rc_pingpong -c -n 100
 

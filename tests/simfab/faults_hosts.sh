@@ -7,13 +7,12 @@ for p in ibv_rc_pingpong ibv_asyncwatch opensm sminfo; do
 done
 export tmp
 cat >"$tmp/run" <<'END'
-until_seen() { # REGEX COMMAND...: within ten seconds
-  local want=$1; shift
-  for ((i = 0; i < 100; i++)); do "$@" 2>&1 | grep -Eq "$want" && { echo yes; return; }; sleep 0.1; done
-  echo no; "$@"
+says() { "${@:2}" 2>&1 | grep -Eq "$1"; } # REGEX COMMAND...
+until_seen() { # REGEX COMMAND...
+  wait_for 60 says "$@" && echo yes || { echo no; "${@:2}"; }
 }
-ended() { # PID: within ten seconds; how, to $how: a subshell may not wait for our children
-  for ((i = 0; i < 500; i++)); do kill -0 $1 2>/dev/null || break; sleep 0.02; done
+ended() { # PID: how, to $how: a subshell may not wait for our children
+  process_gone $1
   kill -0 $1 2>/dev/null && { how="goes on"; return; }
   wait $1 2>/dev/null
   how=$?
@@ -47,7 +46,7 @@ simfab fault host h1 die
 ended $attached; echo "attached $how"
 ended $shell; echo "shell $how"
 kill -0 $outside && echo "outside lives"
-for ((i = 0; i < 200; i++)); do kill -0 $sm 2>/dev/null || break; sleep 0.02; done
+process_gone $sm
 kill -0 $sm 2>/dev/null || echo "opensm died"
 kill -0 $watch && echo "other lives"
 simfab exec h1 -- true; echo "exec $?"

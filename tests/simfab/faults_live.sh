@@ -15,7 +15,7 @@ server() {
   port=$(free_port)
   simfab exec h1 -- timeout 60 "$@" -p $port >"$tmp/server" 2>&1 &
   server=$!
-  for ((i = 0; i < 500; i++)); do listening $port && break; sleep 0.01; done
+  wait_for 60 listening $port
 }
 # Both must end well. When one fails the other, which may never hear of it, is ended.
 pair() {
@@ -31,14 +31,10 @@ pair() {
 }
 usec() { awk '/iters in/ {print $(NF - 1)}' "$tmp/client"; }
 until_log() { # REGEX: opensm's log says so
-  for ((i = 0; i < 100; i++)); do grep -Eq "$1" "$SIMFAB_DIR/opensm/opensm.log" && return; sleep 0.1; done
-  return 1
+  wait_for 60 grep -Eq "$1" "$SIMFAB_DIR/opensm/opensm.log"
 }
-until_seen() { # REGEX COMMAND...: within ten seconds
-  local want=$1; shift
-  for ((i = 0; i < 100; i++)); do "$@" 2>&1 | grep -Eq "$want" && return; sleep 0.1; done
-  "$@"; return 1
-}
+says() { "${@:2}" 2>&1 | grep -Eq "$1"; } # REGEX COMMAND...
+until_seen() { wait_for 60 says "$@" || { "${@:2}"; return 1; }; }
 counter() { simfab exec h1 -- perfquery "$1" "$2" | sed -n "s/^$3:\.*//p"; }
 running() { [ "$(simfab status | sed -n 's/^packets: \([0-9]*\) .*/\1/p')" -gt $(($1 + 500)) ]; }
 END
@@ -53,12 +49,12 @@ cat >"$tmp/flap" <<'END'
 exec >"$tmp/flap.out"
 simfab exec h1 -- ibv_asyncwatch -d mlx5_0 >"$tmp/events" 2>&1 &
 watch=$!
-for ((i = 0; i < 200; i++)); do grep -q 'async event' "$tmp/events" && break; sleep 0.01; done
+wait_for 60 grep -q 'async event' "$tmp/events"
 pair ibv_rc_pingpong -c -s 4096 -n 3000 && echo "delivered $(usec)"
 grep -h 'invalid data' "$tmp/client" "$tmp/server"
 simfab status | grep '^virtual time'
 sed -n 's/^[^ ]* \(fault at .*\)/\1/p' "$SIMFAB_DIR/engine.log"
-for ((i = 0; i < 200; i++)); do grep -q PORT_ACTIVE "$tmp/events" && break; sleep 0.01; done
+wait_for 60 grep -q PORT_ACTIVE "$tmp/events"
 kill $watch
 END
 flap() { simfab run --topology two-switches-two-paths --model "$tmp/flap.yaml" -- bash "$tmp/flap"; }
@@ -145,7 +141,7 @@ packets=$(simfab status | sed -n 's/^packets: \([0-9]*\) .*/\1/p')
 server ibv_rc_pingpong -s 4096 -n 100000000
 timeout 60 simfab exec h2 -- ibv_rc_pingpong -s 4096 -n 100000000 -p $port localhost >"$tmp/client" 2>&1 &
 other=$!
-for ((i = 0; i < 500; i++)); do running "$packets" && break; sleep 0.01; done
+wait_for 60 running "$packets"
 simfab fault node leaf2 die
 wait -n $server $other # who only waits for a message never hears of it
 kill $server $other 2>/dev/null

@@ -22,7 +22,7 @@ pingpong() {
   port=$(free_port)
   simfab exec h1 -- timeout 60 ibv_rc_pingpong -l "$1" -s 64 -n 1000 -p $port >"$tmp/server" 2>&1 &
   server=$!
-  for ((i = 0; i < 500; i++)); do listening $port && break; sleep 0.01; done
+  wait_for 60 listening $port
   timeout 60 simfab exec h2 -- ibv_rc_pingpong -l "$1" -s 64 -n 1000 -p $port localhost >"$tmp/client" 2>&1
   wait $server
   awk '/iters in/ {print $(NF - 1)}' "$tmp/client"

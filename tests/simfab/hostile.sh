@@ -22,22 +22,18 @@ attack() { # FIRST LAST
 }
 ok "200 hostile processes" attack 1 200
 ok "the engine answers" simfab status
-for ((i = 0; i < 200; i++)); do
-  [ "$(simfab status | sed -n 's/^processes: //p')" = 0 ] && break
-  sleep 0.01
-done
+wait_for 60 eval "simfab status | grep -x 'processes: 0'"
 is "all of them are gone" "$(simfab status | sed -n 's/^processes: //p')" 0
 
 # ---- killed at every point of a life ---------------------------------------------------------------------------------------
 
+is_empty() {
+  simfab status >"$tmp/status"
+  grep -qx 'processes: 0' "$tmp/status" && grep -qE '^objects:( 0 [a-z ]+,?)+$' "$tmp/status" &&
+    grep -q '^management: 0 umad, 0 issm, 0 agents, 0 requests,' "$tmp/status"
+}
 nothing_left() {
-  local i
-  for ((i = 0; i < 400; i++)); do
-    simfab status >"$tmp/status"
-    grep -qx 'processes: 0' "$tmp/status" && grep -qE '^objects:( 0 [a-z ]+,?)+$' "$tmp/status" &&
-      grep -q '^management: 0 umad, 0 issm, 0 agents, 0 requests,' "$tmp/status" && return
-    sleep 0.01
-  done
+  wait_for 60 is_empty && return
   cat "$tmp/status" "$dir/engine.log"
   return 1
 }
@@ -57,13 +53,9 @@ ok "nor does time wait for any of them" timeout 60 simfab flow run 1ms
 
 # real programs, killed in the middle: of pingpongs, of RDMA writes, of reading a umad, of a group
 at_work() { # KIND: both programs hold what they work with
-  local i what=' [1-9][0-9]+ queue pairs| [2-9] queue pairs'
+  local what=' [1-9][0-9]+ queue pairs| [2-9] queue pairs'
   [ "$1" != 2 ] || what='management: [2-9] umad'
-  for ((i = 0; i < 500; i++)); do
-    simfab status | grep -Eq "$what" && return
-    sleep 0.01
-  done
-  return 1
+  wait_for 60 eval "simfab status | grep -E '$what'"
 }
 killed() {
   local i pids

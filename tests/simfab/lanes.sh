@@ -16,14 +16,11 @@ fabric() { # FUNCTION MODEL OPTION...: each option is a line for opensm.conf
     --model "$model" "${options[@]}" -- bash -c "$f"
 }
 pingpong() { # NAME ARG...: over the first rail; what the client says in $tmp/NAME
-  local name=$1 port i
+  local name=$1 port
   shift
   port=$(free_port)
   simfab exec h2 -- timeout 30 ibv_rc_pingpong -d mlx5_0 -p $port "$@" >"$tmp/server" 2>&1 &
-  for ((i = 0; i < 500; i++)); do
-    listening $port && break
-    sleep 0.01
-  done
+  wait_for 60 listening $port
   simfab exec h1 -- timeout 30 ibv_rc_pingpong -d mlx5_0 -p $port "$@" localhost >"$tmp/$name" 2>&1
   echo "exit status $?" >>"$tmp/$name"
   kill $! 2>/dev/null

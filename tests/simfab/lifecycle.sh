@@ -66,7 +66,7 @@ is "SIGTERM is forwarded" $? 33
 
 # kill -9 anywhere: the victim is picked by what it is, the moment by chance
 start() { rm -f "$tmp/kill"; simfab run --topology $net -- sh -c 'simfab exec h1 -- sleep 902 & echo up; sleep 903' >"$tmp/kill" 2>&1 & pid=$!; }
-await_up() { local i; for ((i = 0; i < 2000; i++)); do grep -qs '^up' "$tmp/kill" && return 0; sleep 0.01; done; return 1; }
+await_up() { wait_for 60 grep -q '^up' "$tmp/kill"; }
 first_of() { pgrep -P "$1" -x "$2" | head -n 1; }
 kill_one() { # who; fails when there is none of them
   local supervisor victim
@@ -91,7 +91,7 @@ done
 # a program that outlives the engine sees its HCA die, and does not hang
 simfab run --topology $net -- sh -c 'trap "" TERM; export BUILD='"$BUILD"'; simfab exec h1 -- "$BUILD/tests/simfab/test_engine_death"' >"$tmp/death" 2>&1 &
 pid=$!
-for ((i = 0; i < 1000; i++)); do grep -qs waiting "$tmp/death" && break; sleep 0.01; done
+wait_for 60 grep -qs waiting "$tmp/death"
 kill_one engine
 wait $pid
 is "the engine's death in mid-run: simfab's status" $? 1
@@ -103,7 +103,7 @@ like "and simfab says why" 'the engine was killed by signal 9 .*: ending the run
 start
 await_up
 kill_one opensm
-for ((i = 0; i < 200; i++)); do grep -q 'opensm was killed' "$tmp/kill" && break; sleep 0.01; done
+wait_for 60 grep -q 'opensm was killed' "$tmp/kill"
 ok "kill -9 of opensm: the fabric goes on" kill -0 $pid
 like "and says what to do" 'opensm was killed by signal 9 .*simfab opensm restart' "$tmp/kill"
 kill -KILL $pid

@@ -49,7 +49,7 @@ for model in ${1:-sdr-pcix hdr}; do
     like "the port is active" 'state:[[:space:]]+PORT_ACTIVE' "$tmp/devinfo"
     like "its rate is the model's" 'active_speed:[[:space:]]+2.5 Gbps' "$tmp/devinfo"
     simfab exec h1 -- timeout 60 ibv_asyncwatch -d mlx5_0 >"$tmp/async" 2>&1 &
-    for ((i = 0; i < 500; i++)); do grep -q 'async event FD' "$tmp/async" && break; sleep 0.1; done
+    wait_for 60 grep -q 'async event FD' "$tmp/async"
     like "ibv_asyncwatch knows the device" 'async event FD' "$tmp/async"
     sleep 0.5
     kill %%

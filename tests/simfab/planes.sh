@@ -30,16 +30,17 @@ inside() {
   local watches=$!
   simfab exec h8 -- stdbuf -oL ibv_asyncwatch -d mlx5_1 >watch1 2>&1 &
   watches+=" $!"
-  for ((i = 0; i < 300; i++)); do grep -q FD watch0 && grep -q FD watch1 && break; sleep 0.1; done
+  wait_for 60 grep -q FD watch0
+  wait_for 60 grep -q FD watch1
   simfab fault link "h8 mlx5_1" down
   echo "$(active 0) $(active 1)" >down
   simfab exec h1 -- ibnodes >nodes_down
   simfab exec h1 -- ibnodes -C mlx5_1 >nodes1_down
   simfab fault link "h8 mlx5_1" up
   simfab opensm wait
-  for ((i = 0; i < 300; i++)); do [ "$(active 1)" = 1 ] && break; sleep 0.1; done
+  wait_for 60 eval '[ "$(active 1)" = 1 ]'
   echo "$(active 0) $(active 1)" >up
-  for ((i = 0; i < 300; i++)); do grep -q PORT_ACTIVE watch1 && break; sleep 0.1; done
+  wait_for 60 grep -q PORT_ACTIVE watch1
   kill $watches
   simfab opensm restart 2
   echo $? >restarted

@@ -16,18 +16,13 @@ for d in 0 1; do
 done
 on_exit 'kill $watch0 $watch1; wait $watch0 $watch1 2>/dev/null'
 for d in 0 1; do
-  for ((i = 0; i < 500; i++)); do grep -q "async event" "$tmp/$d" && break; sleep 0.01; done
+  wait_for 60 grep -q "async event" "$tmp/$d"
 done
 port() { simfab exec h2 -- ibv_devinfo -d "mlx5_${2:-0}" | awk -v k="$1:" '$1 == k {print $2}'; } # KEY [DEVICE]
 # told EVENT N: mlx5_0 has told of it so often, after a while, and mlx5_1 never
 told() {
-  local i n
-  for ((i = 0; i < 300; i++)); do
-    n=$(grep -c "IBV_EVENT_$1\>" "$tmp/0")
-    [ "$n" -ge "$2" ] && break
-    sleep 0.01
-  done
-  echo "$n and $(grep -c "IBV_EVENT_$1\>" "$tmp/1")"
+  wait_for 60 eval "[ \$(grep -c 'IBV_EVENT_$1\>' $tmp/0) -ge $2 ]"
+  echo "$(grep -c "IBV_EVENT_$1\>" "$tmp/0") and $(grep -c "IBV_EVENT_$1\>" "$tmp/1")"
 }
 lid=$(port port_lid)
 is "nothing has happened yet" "$(grep -c IBV_EVENT "$tmp/0" "$tmp/1" | cut -d : -f 2 | tr '\n' ' ')" "0 0 "

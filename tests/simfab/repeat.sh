@@ -24,7 +24,7 @@ daemon=$!
 (while sleep 0.05 && kill -0 $daemon; do fabricctl --socket "$tmp/fabricd.sock" status; done) >/dev/null 2>&1 &
 asker=$!
 on_exit 'kill $daemon $asker; wait 2>/dev/null'
-for ((i = 0; i < 100; i++)); do [ -S "$tmp/fabricd.sock" ] && break; sleep 0.1; done
+wait_for 60 test -S "$tmp/fabricd.sock"
 ok "fabricd is there" fabricctl --socket "$tmp/fabricd.sock" status
 
 # again N CMD...: a line of each run's output in $tmp/all
@@ -69,7 +69,7 @@ by_hand() {
   rm -f "$tmp/port"
   simfab exec h1 -- "$BUILD/tests/simfab/time_start" "$tmp/port" &
   first=$!
-  for ((i = 0; i < 1000; i++)); do [ -s "$tmp/port" ] && break; sleep 0.01; done
+  wait_for 60 test -s "$tmp/port"
   simfab exec h2 -- timeout 60 "$BUILD/tests/simfab/time_start" "$(cat "$tmp/port")" -
   rc=$?
   [ $rc = 0 ] || kill $first

@@ -16,7 +16,7 @@ pair() {
   port=$(free_port)
   timeout 60 simfab exec h1 -- "$@" -p $port >"$tmp/server" 2>&1 &
   server=$!
-  for ((i = 0; i < 1000; i++)); do listening $port && break; sleep 0.01; done
+  wait_for 60 listening $port
   timeout 60 simfab exec h2 -- "$@" -p $port localhost >"$tmp/client" 2>&1 || { cat "$tmp/client" "$tmp/server"; return 1; }
   wait $server
 }
@@ -55,7 +55,7 @@ is "timers, sleeps and time-outs of a process with verbs end at their virtual ti
 if command -v qperf >/dev/null; then
   port=$(free_port)
   timeout 100 simfab exec h1 -- qperf -lp $port >"$tmp/server" 2>&1 &
-  for ((i = 0; i < 1000; i++)); do listening $port && break; sleep 0.01; done
+  wait_for 60 listening $port
   timeout 90 simfab exec h2 -- qperf -lp $port -t 1 localhost rc_bw rc_rdma_write_bw >"$tmp/qperf" 2>&1
   timeout 10 simfab exec h2 -- qperf -lp $port localhost quit >/dev/null 2>&1
   is "qperf measures one virtual second, twice" "$(grep -cE 'bw += +8[67][0-9] MB/sec' "$tmp/qperf")" 2

@@ -18,7 +18,7 @@ simfab run --topology "$here/four-hosts.net" --model sdr-pcix -- bash -c '
     pongs="${pongs:-} $!"
   done
   sleep 20; cp "$SIMFAB_DIR/engine.log" "$1/early"
-  for ((i = 0; i < 300; i++)); do grep -q "stood still" "$SIMFAB_DIR/engine.log" && break; sleep 0.1; done
+  wait_for 60 grep -q "stood still" "$SIMFAB_DIR/engine.log"
   date +%s >"$1/named"
   cp "$SIMFAB_DIR/engine.log" "$1/log"
   cat "$1/h1" >"$1/meanwhile"

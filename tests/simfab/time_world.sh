@@ -26,14 +26,10 @@ both() {
 }
 digits() { both pong "$rounds" && cat "$tmp/first" "$tmp/second" || { echo failed; cat "$tmp/first" "$tmp/second"; }; }
 start() { # HOST NEIGHBOUR: in $neighbour, ready
-  local i
   : >"$tmp/neighbour"
   simfab exec "$1" -- "$program" "$2" >"$tmp/neighbour" 2>&1 &
   neighbour=$!
-  for ((i = 0; i < 1000; i++)); do
-    grep -q ready "$tmp/neighbour" && return
-    sleep 0.01
-  done
+  wait_for 60 grep -q ready "$tmp/neighbour"
 }
 on_exit 'kill -KILL $neighbour 2>/dev/null'
 end() { { kill -KILL $neighbour; wait $neighbour; } 2>/dev/null; }

@@ -59,7 +59,7 @@ in_ibsim() { # NETLIST: opensm's fat tree on ibsim
   export IBSIM_SOCKNAME="topology-test-$$" OSM_CACHE_DIR=$tmp OSM_TMP_DIR=$tmp SIM_HOST=
   (cd "$tmp" && exec ibsim -s -n "$1") >"$tmp/ibsim.log" 2>&1 &
   pid=$!
-  for ((i = 0; i < 500; i++)); do grep -q 'simulator ready' "$tmp/ibsim.log" && break; sleep 0.02; done
+  wait_for 60 grep -q 'simulator ready' "$tmp/ibsim.log"
   (cd "$tmp" && SIM_HOST=$(sed -n 's/^Ca.*"\(H-[0-9a-f]*\)".*/\1/p' "$1" | head -n 1) LD_PRELOAD=$PRELOAD \
     timeout 20 opensm -o -R ftree -f "$tmp/ibsim-opensm.log") >"$tmp/opensm.out" 2>&1
   rc=$?

@@ -12,7 +12,7 @@ pingpong() { # SERVER CLIENT PORT ARGS: two processes, both must end well
   shift 3
   simfab exec "$server" -- ibv_rc_pingpong -p "$port" "$@" >/dev/null 2>&1 &
   pid=$!
-  for ((i = 0; i < 400; i++)); do listening "$port" && break; sleep 0.025; done
+  wait_for 60 listening "$port"
   simfab exec "$client" -- ibv_rc_pingpong -p "$port" "$@" "$server" >/dev/null 2>&1 && wait $pid
 }
 export -f pingpong

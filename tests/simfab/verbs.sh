@@ -30,11 +30,7 @@ pair() {
   port=$(free_port)
   timeout 30 simfab exec h1 -- "$prog" -p "$port" "$@" >"$tmp/$name.server" 2>&1 &
   server=$!
-  for ((i = 0; i < 500; i++)); do
-    listening "$port" && break
-    kill -0 $server 2>/dev/null || break
-    sleep 0.01
-  done
+  wait_for 60 eval "listening $port || ! kill -0 $server"
   timeout 30 simfab exec h2 -- "$prog" -p "$port" "$@" h1 >"$tmp/$name.client" 2>&1
   rc_client=$?
   wait $server

@@ -14,10 +14,7 @@ run() { # NAME TEXT: the first side's output in $tmp/NAME, the second's in $tmp/
   port=$(free_port)
   timeout 100 simfab exec h1 -- "$suite" -v -l $port -d mlx5_0 -k "$2" >"$tmp/$1.second" 2>&1 &
   server=$!
-  for ((i = 0; i < 500; i++)); do
-    listening "$port" && break
-    sleep 0.01
-  done
+  wait_for 60 listening "$port"
   timeout 100 simfab exec h2 -- "$suite" -v -c h1:$port -d mlx5_0 -k "$2" >"$tmp/$1" 2>&1
   rc=$?
   wait $server || rc=1

@@ -15,10 +15,7 @@ two() {
   port=$(free_port)
   timeout 100 simfab exec h1 -- "$suite" -l $port "$@" >"$tmp/second" 2>&1 &
   server=$!
-  for ((i = 0; i < 500; i++)); do
-    listening $port && break
-    sleep 0.01
-  done
+  wait_for 60 listening $port
   timeout 100 simfab exec h2 -- "$suite" -c h1:$port "$@"
   rc=$?
   wait $server || rc=1
