@@ -67,11 +67,6 @@ bool mr_node_reduces(const struct mr_node *n, const struct mr_type *t)
 
 /* ---- few bytes --------------------------------------------------------------------------------------------------- */
 
-static char *small_data(const struct mr_node *n, int rank, uint64_t piece, size_t bytes)
-{
-    return bytes <= MR_NODE_INLINE ? mr_node_first(&n->small, rank, piece)->data : mr_node_slot(&n->small, rank, piece);
-}
-
 /* Another rank's operand; NULL: there is none, *err says why. */
 static const char *small_operand(struct reduction *r, int rank, uint64_t piece, enum mr_err *err)
 {
@@ -86,7 +81,7 @@ static const char *small_operand(struct reduction *r, int rank, uint64_t piece, 
     }
     if (wrong && !*err)
         *err = wrong;
-    return wrong || mr_node_bytes(line) != bytes ? NULL : small_data(r->n, rank, piece, bytes);
+    return wrong || mr_node_bytes(line) != bytes ? NULL : mr_node_data(&r->n->small, rank, piece, bytes);
 }
 
 static enum mr_err make_small(struct reduction *r, uint64_t piece)
@@ -96,7 +91,8 @@ static enum mr_err make_small(struct reduction *r, uint64_t piece)
 
     for (int i = r->last; i >= 0; i--) {
         bool mine = i == r->n->me;
-        const char *at = mine ? small_data(r->n, i, piece, r->count * r->t->size) : small_operand(r, i, piece, &err);
+        const char *at =
+            mine ? mr_node_data(&r->n->small, i, piece, r->count * r->t->size) : small_operand(r, i, piece, &err);
 
         if (!at || err || !r->part)
             continue;
@@ -123,10 +119,10 @@ static enum mr_err reduce_small(struct reduction *r, bool tells)
     if (r->out && !r->t->contiguous)
         err = make_buffer(r->t, r->part, &r->operand);
     if (tells || r->in_place) {
-        enum mr_err full = mr_node_await_room(n, &n->small, piece);
+        enum mr_err full = mr_node_await_room(n, &n->small, piece, bytes);
 
         if (!full)
-            mr_type_pack(r->in, r->count, r->t, 0, small_data(n, n->me, piece, bytes), bytes);
+            mr_type_pack(r->in, r->count, r->t, 0, mr_node_data(&n->small, n->me, piece, bytes), bytes);
         err = err ? err : full;
     }
     if (tells) {
@@ -184,9 +180,10 @@ static size_t elements_of(const struct reduction *r, const struct pieces *p, uin
 static enum mr_err write_pieces(struct reduction *r, const struct pieces *p, uint64_t k, uint64_t *written)
 {
     struct mr_node_ring *ring = &r->n->bulk;
-    enum mr_err err = *written == k ? mr_node_await_room(r->n, ring, p->from + k) : MR_SUCCESS;
+    size_t most = p->each * r->t->size;
+    enum mr_err err = *written == k ? mr_node_await_room(r->n, ring, p->from + k, most) : MR_SUCCESS;
 
-    for (; !err && *written < p->num && *written <= k + p->ahead && mr_node_has_room(ring, p->from + *written);
+    for (; !err && *written < p->num && *written <= k + p->ahead && mr_node_has_room(ring, p->from + *written, most);
          ++*written) {
         uint64_t piece = p->from + *written;
         size_t count = elements_of(r, p, *written);
@@ -262,7 +259,7 @@ static enum mr_err agree(struct reduction *r)
     struct mr_node *n = r->n;
     uint64_t piece = n->small.next++;
     size_t bytes = r->count * r->t->size;
-    enum mr_err err = mr_node_await_room(n, &n->small, piece);
+    enum mr_err err = mr_node_await_room(n, &n->small, piece, 0);
 
     if (!err)
         mr_node_publish(mr_node_first(&n->small, n->me, piece), piece, bytes);

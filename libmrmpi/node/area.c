@@ -13,6 +13,12 @@
 
 #define KiB *(size_t)1024
 
+/*
+ * With more ranks than cores a rank that has to wait gives its core away. A root that is so many times as far ahead of
+ * its readers seldom has to.
+ */
+enum { SPLIT = 4 };
+
 struct plan {
     struct mr_node_shape small, bulk;
     size_t bulk_at, bytes;
@@ -30,8 +36,8 @@ static size_t whole_pages(size_t n)
 static struct plan plan_of(int ranks)
 {
     bool few = ranks <= 16;
-    struct plan p = {.small = {.ranks = ranks, .slots = 16, .slot_bytes = few ? 8 KiB : 2 KiB},
-                     .bulk = {.ranks = ranks, .slots = few ? 8 : 4, .slot_bytes = few ? 32 KiB : 16 KiB}};
+    struct plan p = {.small = {.ranks = ranks, .slots = 16, .split = SPLIT, .slot_bytes = few ? 8 KiB : 2 KiB},
+                     .bulk = {.ranks = ranks, .slots = few ? 8 : 4, .split = 1, .slot_bytes = few ? 32 KiB : 16 KiB}};
 
     p.bulk_at = whole_pages(64 + mr_node_ring_bytes(p.small));
     p.bytes = p.bulk_at + whole_pages(mr_node_ring_bytes(p.bulk));
@@ -84,13 +90,8 @@ struct mr_node *mr_node_open(struct mr_node_site s, const struct mr_comm *c)
         free(n);
         return NULL;
     }
-    *n = (struct mr_node){.ranks = c->size,
-                          .me = c->rank,
-                          .world = c->group->world,
-                          .broken = base,
-                          .base = base,
-                          .bytes = p.bytes};
-    mr_node_ring_init(&n->small, (char *)base + 64, p.small, c->rank);
+    *n = (struct mr_node){
+        .ranks = c->size, .me = c->rank, .world = c->group->world, .broken = base, .base = base, .bytes = p.bytes};
     mr_node_ring_init(&n->bulk, (char *)base + p.bulk_at, p.bulk, c->rank);
     return n;
 }
@@ -105,7 +106,12 @@ int mr_node_vote(const struct mr_node *n)
 
 void mr_node_agreed(struct mr_node *n, int least)
 {
+    struct mr_node_shape small = plan_of(n->ranks).small;
+
     n->crowded = least == CROWDED;
+    if (!n->crowded) /* few lines stay in the caches, and answers are on their way */
+        small.split = 1;
+    mr_node_ring_init(&n->small, (char *)n->base + 64, small, n->me);
 }
 
 void mr_node_close(struct mr_node *n)

@@ -46,8 +46,8 @@ void mr_node_close(struct mr_node *n); /* NULL is fine */
 
 /* Until that rank's piece is there, or its second half. */
 enum mr_err mr_node_await(struct mr_node *n, const struct mr_node_line *line, uint64_t piece, int rank);
-/* Until this rank may write the piece. */
-enum mr_err mr_node_await_room(struct mr_node *n, struct mr_node_ring *r, uint64_t piece);
+/* Until this rank may write the piece, of so many bytes. */
+enum mr_err mr_node_await_room(struct mr_node *n, struct mr_node_ring *r, uint64_t piece, size_t bytes);
 /* What has been published or is done: those who may sleep until it is are woken. */
 void mr_node_wake(const struct mr_node *n);
 /*

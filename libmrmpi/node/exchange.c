@@ -80,8 +80,8 @@ static void note(enum mr_err *all, enum mr_err err)
 static enum mr_err write_small(struct mr_node *n, const struct mr_exchange *x, uint64_t piece, bool with_data)
 {
     struct mr_node_line *line = mr_node_first(&n->small, n->me, piece);
-    size_t all = x->gives * (size_t)blocks_of(n, x);
-    enum mr_err err = mr_node_await_room(n, &n->small, piece);
+    size_t all = with_data ? x->gives * (size_t)blocks_of(n, x) : 0;
+    enum mr_err err = mr_node_await_room(n, &n->small, piece, all);
 
     if (err)
         return err;
@@ -92,8 +92,8 @@ static enum mr_err write_small(struct mr_node *n, const struct mr_exchange *x, u
         mr_node_wake(n);
         return err;
     }
-    if (with_data && all)
-        fill_blocks(n, x, 0, x->gives, all <= MR_NODE_INLINE ? line->data : mr_node_slot(&n->small, n->me, piece));
+    if (all)
+        fill_blocks(n, x, 0, x->gives, mr_node_data(&n->small, n->me, piece, all));
     mr_node_publish(line, piece, x->gives);
     mr_node_wake(n);
     return MR_SUCCESS;
@@ -116,7 +116,7 @@ static enum mr_err read_small(struct mr_node *n, const struct mr_exchange *x, ui
         mr_node_break(n);
         return mr_node_amount(src, bytes, expects);
     }
-    at = bytes * blocks <= MR_NODE_INLINE ? line->data : mr_node_slot(&n->small, src, piece);
+    at = mr_node_data(&n->small, src, piece, bytes * blocks);
     len = bytes < expects ? bytes : expects;
     if (len)
         x->take(x->arg, src, 0, len, at + (size_t)block_of(n, x, src, n->me) * bytes);
@@ -164,12 +164,10 @@ static enum mr_err write_varied(struct mr_node *n, const struct mr_varied *x, ui
     struct mr_node_line *line = mr_node_first(&n->small, n->me, piece);
     int blocks = blocks_varied(n, x), first = x->only < 0 ? n->me + 1 : x->only;
     size_t most = n->small.shape.slot_bytes, head = lengths_bytes(blocks), all = head;
-    enum mr_err err = mr_node_await_room(n, &n->small, piece);
     struct lengths lengths;
+    enum mr_err err;
     char *to;
 
-    if (err)
-        return err;
     for (int j = 0; j < blocks && all <= most; j++) {
         size_t len = x->gives(x->arg, (first + j) % n->ranks);
 
@@ -177,8 +175,11 @@ static enum mr_err write_varied(struct mr_node *n, const struct mr_varied *x, ui
         all = len > most ? most + 1 : all + len;
     }
     *later = all > most;
+    err = mr_node_await_room(n, &n->small, piece, *later ? 0 : all);
+    if (err)
+        return err;
     if (!*later) {
-        to = all <= MR_NODE_INLINE ? line->data : mr_node_slot(&n->small, n->me, piece);
+        to = mr_node_data(&n->small, n->me, piece, all);
         memcpy(to, lengths.of, head ? (size_t)blocks * sizeof(uint32_t) : 0);
         to += head;
         for (int j = 0; j < blocks; to += lengths.of[j++])
@@ -226,7 +227,7 @@ static enum mr_err read_varied(struct mr_node *n, const struct mr_varied *x, uin
         return MR_SUCCESS;
     if (__builtin_expect(bytes > NOTICES, 0))
         return notice(src, bytes);
-    at = bytes <= MR_NODE_INLINE ? line->data : mr_node_slot(&n->small, src, piece);
+    at = mr_node_data(&n->small, src, piece, bytes);
     if (bytes > n->small.shape.slot_bytes ||
         !find_varied(n, src, x->only < 0 ? n->ranks - 1 : 1, &at, (size_t)bytes, &len)) {
         mr_node_break(n); /* it is in another operation */
@@ -308,8 +309,8 @@ static enum mr_err write_ahead(struct mr_node *n, const struct mr_exchange *x, c
     enum mr_err err = MR_SUCCESS;
 
     if (*written == k)
-        err = mr_node_await_room(n, &n->bulk, c->from + k);
-    while (!err && *written < c->num && *written < ahead && mr_node_has_room(&n->bulk, c->from + *written))
+        err = mr_node_await_room(n, &n->bulk, c->from + k, c->each);
+    while (!err && *written < c->num && *written < ahead && mr_node_has_room(&n->bulk, c->from + *written, c->each))
         write_piece(n, x, c, (*written)++);
     return err;
 }

@@ -8,20 +8,31 @@
 #include "libmrmpi/node/ring.h"
 #include "tests/check.h"
 
-enum { RANKS = 3, SLOTS = 4, SLOT = 256, PIECES = 20000 };
-static const struct mr_node_shape shape = {.ranks = RANKS, .slots = SLOTS, .slot_bytes = SLOT};
+enum { RANKS = 3, SLOTS = 4, SLOT = 256, PIECES = 20000, PARTS = 2, PART = SLOT / PARTS };
+static const struct mr_node_shape shape = {.ranks = RANKS, .slots = SLOTS, .split = 1, .slot_bytes = SLOT},
+                                  split = {.ranks = RANKS, .slots = SLOTS, .split = PARTS, .slot_bytes = SLOT};
 static char *memory;
 static struct mr_node_ring ring[RANKS];
 
-static void setup(void)
+static void make(struct mr_node_shape s)
 {
-    size_t bytes = (mr_node_ring_bytes(shape) + 63) & ~(size_t)63;
+    size_t bytes = (mr_node_ring_bytes(s) + 63) & ~(size_t)63;
 
     memory = aligned_alloc(64, bytes);
     ck_assert_ptr_nonnull(memory);
     memset(memory, 0, bytes);
     for (int i = 0; i < RANKS; i++)
-        mr_node_ring_init(&ring[i], memory, shape, i);
+        mr_node_ring_init(&ring[i], memory, s, i);
+}
+
+static void setup(void)
+{
+    make(shape);
+}
+
+static void setup_split(void)
+{
+    make(split);
 }
 
 static void teardown(void)
@@ -52,17 +63,77 @@ END_TEST
 /* A slot is written anew when all others are done with what was there. */
 START_TEST(room_when_all_are_done)
 {
-    ck_assert(mr_node_has_room(&ring[0], 1));
-    ck_assert(mr_node_has_room(&ring[0], SLOTS));
-    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 1));
+    ck_assert(mr_node_has_room(&ring[0], 1, SLOT));
+    ck_assert(mr_node_has_room(&ring[0], SLOTS, SLOT));
+    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 1, SLOT));
     mr_node_done(&ring[1], 2);
-    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 1));
+    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 1, SLOT));
     mr_node_done(&ring[2], 1);
-    ck_assert(mr_node_has_room(&ring[0], SLOTS + 1));
-    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 2));
+    ck_assert(mr_node_has_room(&ring[0], SLOTS + 1, SLOT));
+    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 2, SLOT));
     mr_node_done(&ring[2], 5);
-    ck_assert(mr_node_has_room(&ring[0], SLOTS + 2));
-    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 3));
+    ck_assert(mr_node_has_room(&ring[0], SLOTS + 2, SLOT));
+    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 3, SLOT));
+}
+END_TEST
+
+/* A writer of short pieces gets so many times as far ahead as there are parts of a slot, one of long ones does not. */
+START_TEST(short_pieces_get_further_ahead)
+{
+    uint64_t piece = 0;
+
+    for (int i = 0; i < SLOTS * PARTS; i++)
+        ck_assert(mr_node_has_room(&ring[0], ++piece, PART));
+    ck_assert(!mr_node_has_room(&ring[0], piece + 1, PART));
+    for (int i = 1; i < RANKS; i++)
+        mr_node_done(&ring[i], 3);
+    for (int i = 0; i < 3; i++)
+        ck_assert(mr_node_has_room(&ring[0], ++piece, PART));
+    ck_assert(!mr_node_has_room(&ring[0], piece + 1, PART));
+    ck_assert(!mr_node_has_room(&ring[0], piece + 1, PART + 1));
+    for (int i = 1; i < RANKS; i++)
+        mr_node_done(&ring[i], piece);
+    for (int i = 0; i < SLOTS; i++)
+        ck_assert(mr_node_has_room(&ring[0], ++piece, SLOT));
+    ck_assert(!mr_node_has_room(&ring[0], piece + 1, SLOT));
+    ck_assert(!mr_node_has_room(&ring[0], piece + 1, PART)); /* its part is in the first of these */
+}
+END_TEST
+
+/* Pieces of any lengths, of a writer alone as far ahead as it gets: each is what it was until all are done with it. */
+START_TEST(parts_and_slots_do_not_overlap)
+{
+    static size_t bytes[PIECES + 1];
+    uint64_t written = 0, read = 0;
+    unsigned furthest = 0;
+    char want[SLOT];
+
+    for (unsigned state = 1; read < PIECES; state = state * 1103515245 + 12345) {
+        uint64_t until = read + 1 + (state >> 20) % 3;
+
+        for (uint64_t next = written + 1; next <= PIECES; written = next++) {
+            unsigned kind = (unsigned)(next * 2654435761u >> 16) % 16;
+
+            bytes[next] = next / 64 % 4 && kind ? kind * PART / 15 : SLOT - kind;
+            if (!mr_node_has_room(&ring[0], next, bytes[next]))
+                break;
+            memset(mr_node_data(&ring[0], 0, next, bytes[next]), (int)(next % 251), bytes[next]);
+            mr_node_publish(mr_node_first(&ring[0], 0, next), next, bytes[next]);
+        }
+        ck_assert_uint_ge(written, read + SLOTS < PIECES ? read + SLOTS : PIECES);
+        furthest = written - read > furthest ? (unsigned)(written - read) : furthest;
+        for (; read < until && read < written; read++) {
+            const struct mr_node_line *line = mr_node_first(&ring[1], 0, read + 1);
+
+            ck_assert(mr_node_is_there(line, read + 1));
+            ck_assert_uint_eq(mr_node_bytes(line), bytes[read + 1]);
+            memset(want, (int)((read + 1) % 251), sizeof(want));
+            ck_assert_mem_eq(mr_node_data(&ring[1], 0, read + 1, bytes[read + 1]), want, bytes[read + 1]);
+        }
+        mr_node_done(&ring[1], read);
+        mr_node_done(&ring[2], read);
+    }
+    ck_assert_uint_eq(furthest, SLOTS * PARTS);
 }
 END_TEST
 
@@ -107,7 +178,7 @@ static void *play_rank(void *arg)
     for (uint64_t piece = 1; piece <= PIECES; piece++) {
         uint64_t *mine = (uint64_t *)mr_node_slot(r, r->me, piece), sum = 0;
 
-        while (!mr_node_has_room(r, piece))
+        while (!mr_node_has_room(r, piece, SLOT))
             sched_yield();
         for (int i = 0; i < SLOT / 8; i++)
             mine[i] = word_of(r->me, piece, i);
@@ -155,7 +226,7 @@ END_TEST
 
 int main(void)
 {
-    TCase *c = tcase_create("node ring");
+    TCase *c = tcase_create("node ring"), *parts = tcase_create("slots in parts");
 
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_set_timeout(c, 120);
@@ -164,5 +235,10 @@ int main(void)
     tcase_add_test(c, a_piece_is_there_under_its_number_only);
     tcase_add_test(c, an_impossible_number_is_noticed);
     tcase_add_test(c, threads_as_ranks);
-    return check_run(c, NULL);
+    tcase_add_checked_fixture(parts, setup_split, teardown);
+    tcase_add_test(parts, short_pieces_get_further_ahead);
+    tcase_add_test(parts, parts_and_slots_do_not_overlap);
+    tcase_add_test(parts, an_impossible_number_is_noticed);
+    tcase_add_test(parts, threads_as_ranks);
+    return check_run(c, parts, NULL);
 }

@@ -29,6 +29,15 @@ for n in 1 2 3 5 8 9; do
   ok "through memory that all share, $n ranks" run $n $node
 done
 ok "a barrier by messages" run 4 barrier:dissemination
+ahead() {
+  timeout -k 5 60 taskset -c "$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')" mrrun -n "$1" "$BUILD/tests/mpi/coll_ahead" >"$tmp/out" 2>&1 </dev/null
+  local rc=$?
+  cat "$tmp/out"
+  [ $rc -eq 0 ] && [ ! -s "$tmp/out" ]
+}
+for n in 2 4 9; do
+  ok "$n ranks on a core get far ahead of each other in short operations" ahead $n
+done
 mad() { timeout -k 5 60 mrrun -n "$1" "$BUILD/tests/mpi/coll_node" mad >"$tmp/out" 2>&1 </dev/null; }
 for n in 2 5; do
   ok "nonsense in the memory that $n ranks share is an error, on that communicator only" mad $n
