@@ -391,5 +391,5 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
 
 bool mr_send_leaves(const struct mr_request *req)
 {
-    return req->held_by || req->loans || (req->proto && req->proto->state == MR_RNDV_PUTTING);
+    return req->held_by || (req->proto ? req->proto->state == MR_RNDV_PUTTING : req->loans != 0);
 }

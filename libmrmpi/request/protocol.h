@@ -15,8 +15,8 @@
  * - read: S RTS(where the data is); the channel reads for R, R FIN. RTS may announce a head: so many bytes from the
  *   front follow it, S HEAD..., with nothing between, and R reads the rest (head.c, read.c). RTS may offer the last
  *   bytes as a copy of the sender's, the tail: R FRONT when it has read the others, and FIN when it has all (tail.c)
- * - ready: R READY(where to write), in whichever order with S RTS(heeds READY); S writes, both are told by the channel.
- *   What S offers otherwise, or sends eagerly, ends it: R UNREADY (ready.c)
+ * - ready: R READY(where to write), in whichever order with S RTS(heeds READY); S writes, but for the head that RTS may
+ *   announce; both are told by the channel. What S offers otherwise, or sends eagerly, ends it: R UNREADY (ready.c)
  * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, when the kernel refuses
  *   single copy, and for short messages to a receiver that keeps enough of this sender's already
  * A receiver tells by a byte of every packet, and by GRANT when it has nothing else to send, how many bytes of eager

@@ -8,6 +8,9 @@
  * is no longer than what is copied in the round trip that it hides (ARCHITECTURE.md has the arithmetic); or if it is
  * the last of a batch (batch.h).
  *
+ * A message whose receive may be announced (ready.c) has one, too. It is lent where that is possible, and no longer than
+ * what the receiver copies while the rest comes.
+ *
  * The packets of a head follow each other and their offer: one head comes from each peer at a time.
  */
 #include <string.h>
@@ -15,7 +18,8 @@
 #include "libmrmpi/rndv/stream.h"
 #include "libmrmpi/rndv/lend.h"
 
-#define HEAD 16384u
+#define HEAD       16384u
+#define READY_HEAD 8192u /* with those of a few others it fills the wire until READY has come */
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
@@ -60,6 +64,15 @@ static unsigned rate_of(const struct mr_rndv *r, const struct mr_remote *remote,
     return rate / rails * with_key;
 }
 
+/* While the rest is on its way the receiver copies this, and for one in eight a block of its own of the same size. */
+static size_t head_before_ready(const struct mr_rndv *r, unsigned rate)
+{
+    uint64_t copied = r->total * MR_BATCH_COPY_MBPS / rate, own = r->total / 8,
+             head = copied > own ? (copied - own) & ~(uint64_t)(MR_BATCH_GRAIN - 1) : 0;
+
+    return head < READY_HEAD ? head : READY_HEAD;
+}
+
 unsigned mr_head_divide(struct mr_rndv *r, const struct mr_remote *remote, struct mr_remote *tail)
 {
     struct mr_stream *s = mr_stream_of(r->vc);
@@ -67,8 +80,12 @@ unsigned mr_head_divide(struct mr_rndv *r, const struct mr_remote *remote, struc
     unsigned rate = rate_of(r, remote, &whole);
     struct mr_batch_plan plan;
 
-    if (!s || !rate || r->req->nth)
+    if (!s || !rate)
         return 0;
+    if (r->req->nth) {
+        r->head = (uint32_t)plan_head(r, head_before_ready(r, rate));
+        return 0;
+    }
     plan = mr_batch_begin(&s->batch, r->total, rate, whole, mr_transfers.large_received);
     r->counted = true;
     r->head = (uint32_t)plan_head(r, plan.head);

@@ -100,7 +100,7 @@ void mr_read_head(struct mr_rndv *r, size_t at, const void *payload, size_t len)
     size_t room = at < r->total ? r->total - at : 0, wanted = len < room ? len : room;
 
     r->head_left -= (uint32_t)len;
-    if (r->state == MR_RNDV_LANDING) /* all is written */
+    if (r->state == MR_RNDV_LANDING && !r->met_ready) /* all is written */
         return;
     if (req->type->contiguous)
         mr_copy_in((char *)mr_plain(req->recv_buf, req->type) + at, payload, wanted);
@@ -108,6 +108,8 @@ void mr_read_head(struct mr_rndv *r, size_t at, const void *payload, size_t len)
         mr_type_unpack(req->recv_buf, req->count, req->type, at, payload, wanted);
     if (r->state == MR_RNDV_READING)
         settle(r);
+    else if (r->state == MR_RNDV_LANDING && r->landed && !r->head_left)
+        mr_rndv_finish(r, MR_SUCCESS);
     else if (r->state == MR_RNDV_DRAINING && !r->head_left && r->total <= r->head)
         mr_rndv_finish(r, MR_SUCCESS);
 }

@@ -6,6 +6,11 @@
  * a message that is offered and read that saves the way of the offer where READY comes first, and always the receiver's
  * word at the end, FIN, which is sent when the last byte has come, while the adapter's confirmation of a write is not.
  *
+ * While READY is under way the wire would be idle. So what is offered before it has come has a head (head.c), and only
+ * the rest is written. Those of several messages leave in their order, and the rest of all of them finds its turn behind
+ * them: else receivers whose READY comes late would get their first packets a round of the adapter later than others,
+ * and their last ones, too.
+ *
  * There is an offer for each message nevertheless, since receives are matched in order by those. It says whether READY
  * will be heeded (MR_FLAG_READY), and both sides judge that alike: a receive is over when its message has been written
  * and the offer is there. Any other offer, and a message that came eagerly, ends the announcement: then UNREADY tells
@@ -79,9 +84,10 @@ void mr_ready_void(struct mr_request *req)
     mr_rndv_drop(r);
 }
 
-bool mr_ready_meet(struct mr_request *req, const struct mr_hdr *hdr)
+bool mr_ready_meet(struct mr_request *req, const struct mr_hdr *hdr, const void *head)
 {
     struct mr_rndv *r = req->proto;
+    size_t come;
 
     if (!(hdr->flags & MR_FLAG_READY)) {
         mr_ready_void(req);
@@ -89,8 +95,12 @@ bool mr_ready_meet(struct mr_request *req, const struct mr_hdr *hdr)
     }
     mr_transfers.large_received++;
     r->announced = false;
+    r->met_ready = true;
     r->peer_id = hdr->sreq;
-    if (r->landed)
+    come = hdr->rreq ? mr_head_meet(r, hdr) : 0;
+    if (come)
+        mr_read_head(r, 0, head, come);
+    else if (r->landed && !r->head_left)
         mr_rndv_finish(r, MR_SUCCESS);
     return true;
 }
@@ -131,6 +141,11 @@ void mr_ready_await(struct mr_rndv *r)
     r->behind = s->offers;
     s->offers = r;
     r->awaits_ready = true;
+}
+
+size_t mr_ready_head(const struct mr_rndv *r)
+{
+    return r->remote.serial ? 0 : r->head; /* what is tracked comes as a whole */
 }
 
 struct mr_rndv *mr_ready_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)

@@ -37,15 +37,18 @@ static void count_open(struct mr_rndv *r)
     r->crosses = true;
 }
 
-/* Writes to where the receiver wants it. */
-static void put(struct mr_rndv *r, uint64_t rreq, size_t len)
+/* Writes to where the receiver wants it, from a byte on. */
+static void put(struct mr_rndv *r, uint64_t rreq, size_t from, size_t len)
 {
+    const char *buf = mr_plain(r->req->send_buf, r->req->type);
     int err;
 
     r->peer_id = rreq;
     r->total = len;
     r->state = MR_RNDV_PUTTING;
-    err = mr_vc_put(r->vc, mr_plain(r->req->send_buf, r->req->type), len, &r->remote, rreq, r);
+    r->remote.addr += from;
+    r->remote.len -= from;
+    err = mr_vc_put(r->vc, buf + from, len - from, &r->remote, rreq, r);
     if (err) {
         mr_rndv_tell(r, MR_PKT_FAIL, -err, NULL, 0);
         mr_rndv_finish(r, MR_ERR_PROC_FAILED);
@@ -61,14 +64,14 @@ static int write_now(struct mr_rndv *r, struct mr_hdr *hdr, uint64_t rreq)
     mr_stat_add(MR_STAT_READY_SENT, 1);
     err = mr_vc_send(r->vc, hdr, NULL, 0);
     if (!err)
-        put(r, rreq, r->total);
+        put(r, rreq, 0, r->total);
     return err;
 }
 
 /* Whether it can be written is said: it is all of the message, from the program's memory. */
 static bool heeds_ready(const struct mr_rndv *r)
 {
-    return r->req->nth && !r->head && !r->bounce && mr_stream_of(r->vc);
+    return r->req->nth && !r->bounce && mr_stream_of(r->vc);
 }
 
 enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr, bool in_place)
@@ -232,7 +235,7 @@ static void on_cts(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
         !r->req->type->contiguous)
         return;
     memcpy(&r->remote, payload, len);
-    put(r, hdr->rreq, hdr->len);
+    put(r, hdr->rreq, hdr->kind == MR_PKT_READY ? mr_ready_head(r) : 0, hdr->len);
 }
 
 static void on_fin(struct mr_rndv *r, const struct mr_hdr *hdr)
@@ -336,7 +339,7 @@ void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hd
     uint64_t id;
     size_t come;
 
-    if (req->proto && mr_ready_meet(req, hdr))
+    if (req->proto && mr_ready_meet(req, hdr, (const uint8_t *)payload + len))
         return;
     r = mr_rndv_new(req, vc, MR_RNDV_GETTING);
     if (!r) {
@@ -362,10 +365,9 @@ void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error)
 
     if (!r || r->state != MR_RNDV_LANDING)
         return;
-    if (r->announced && !error) {
-        r->landed = true;
+    r->landed = true;
+    if ((r->announced || (r->met_ready && r->head_left)) && !error)
         return;
-    }
     if (r->told_ns)
         mr_exchange_landed(&mr_flow_of(vc)->stream->exchange, mr_clock_ns() - r->told_ns, r->total);
     mr_rndv_finish(r, error ? MR_ERR_PROC_FAILED : MR_SUCCESS);

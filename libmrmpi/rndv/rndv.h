@@ -54,11 +54,13 @@ void mr_head_fail_peer(struct mr_vc *vc);
 /* A posted receive of a schedule, with its number, in whose operation both programs wait: announced, if it can be. */
 void mr_ready_announce(struct mr_request *req);
 void mr_ready_void(struct mr_request *req); /* announced, but what has come is eager, or has another length */
-/* An offer of its length has met such a one. True: it will be written, or has been; false: it is as any other. */
-bool mr_ready_meet(struct mr_request *req, const struct mr_hdr *hdr);
+/* An offer of its length has met such a one. True: it will be written, or has been; false: it is as any other. head:
+ * what of that has come. */
+bool mr_ready_meet(struct mr_request *req, const struct mr_hdr *hdr, const void *head);
 /* The peer is ready for this message: where it goes to. READY is forgotten; false: there is none of this length. */
 bool mr_ready_take(struct mr_request *send, struct mr_vc *vc, uint64_t *rreq, struct mr_remote *remote);
 void mr_ready_await(struct mr_rndv *r); /* it is offered; the peer's stream is there */
+size_t mr_ready_head(const struct mr_rndv *r); /* READY has come for it: from which byte on it is written */
 /* READY: the offer that is to be written now, or NULL. UNREADY. */
 struct mr_rndv *mr_ready_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_ready_forget(struct mr_vc *vc, const struct mr_hdr *hdr);

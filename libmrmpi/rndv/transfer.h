@@ -56,6 +56,7 @@ struct mr_rndv {
     bool near;                  /* is counted among those of this node */
     bool chosen; /* way.way is */
     bool announced, landed;     /* receiver: READY has been said and no offer come; all is written nevertheless */
+    bool met_ready;             /* receiver: the offer has come, too; what it has as head is not written */
     bool awaits_ready;          /* sender: is among its stream's offers */
     bool timed, started;        /* receiver: what it takes shall count; it is one of the first of its peer */
     struct mr_way_choice way;
