@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -233,6 +234,15 @@ static void turn(struct job *job, struct pollfd *set)
     sink_flush(&job->out);
 }
 
+/* Output that was lost, since a disk is full, say, is a failure. Where a reader has gone the ranks were told. */
+static void judge_output(struct job *job, const struct sink *s, const char *name)
+{
+    if (!s->broken || s->error == EPIPE || s->error == EBADF)
+        return;
+    job_say(job, "cannot write to %s: %s; output is lost", name, strerror(s->error));
+    job->status = job->status ? job->status : 1;
+}
+
 int job_loop(struct job *job)
 {
     struct pollfd *set = calloc(AT_HEAD + 2 * (size_t)job->opts->ranks, sizeof(*set));
@@ -241,6 +251,8 @@ int job_loop(struct job *job)
         abort();
     while (job->running || job->suspect.set || (output_pending(job) && !job->hurry))
         turn(job, set);
+    judge_output(job, &job->out, "standard output");
+    judge_output(job, &job->err, "standard error");
     sink_flush(&job->err);
     free(set);
     if (job->to_rank0.fd >= 0)

@@ -74,6 +74,7 @@ static void write_piece(struct sink *s)
             s->start = 0;
     } else if (n < 0 && errno != EINTR && errno != EAGAIN) {
         s->broken = true;
+        s->error = errno;
         s->len = s->start = 0;
     }
 }

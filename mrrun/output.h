@@ -22,7 +22,8 @@ struct sink {
     int fd;
     char *bytes;
     size_t start, len, room;
-    bool broken; /* nobody reads any more: what comes is thrown away, and sources should be closed */
+    bool broken; /* nothing can be written any more: what comes is thrown away, and sources should be closed */
+    int error;   /* and why: an errno */
 };
 
 struct source {

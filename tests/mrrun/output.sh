@@ -42,6 +42,15 @@ ok "a line of 3 MB comes through" cmp "$tmp/long" "$tmp/out"
 timeout 30 mrrun -n 2 yes 2>"$tmp/err" | head -n 1 >"$tmp/out"
 is "a reader that goes away ends the job" "${PIPESTATUS[0]} $(cat "$tmp/out")" "141 y"
 like "and why is told" "was killed by signal 13 \(SIGPIPE\)" "$tmp/err"
+# A full disk is no reader that goes away: what is lost is told, and the job has failed.
+timeout 30 mrrun -n 1 echo lost >/dev/full 2>"$tmp/err"
+is "output that cannot be written is a failure" $? 1
+like "and is told, with the reason" "^mrrun: cannot write to standard output: No space left on device; output is lost\$" "$tmp/err"
+timeout 30 mrrun -n 1 sh -c 'echo lost; exit 7' >/dev/full 2>"$tmp/err"
+is "but the code of a rank goes before it" $? 7
+timeout 30 mrrun -n 2 echo nobody >&- 2>"$tmp/err"
+is "standard output that is closed loses nothing that was wanted" "$? $(cat "$tmp/err")" "0 "
+
 # At a terminal: a question without newline is shown before the answer is typed, and Ctrl-C ends the job.
 cat >"$tmp/terminal" <<'PY'
 #!/usr/bin/env python3
