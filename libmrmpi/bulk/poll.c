@@ -71,6 +71,11 @@ static void free_peer(struct mr_peer *p)
     free(b->sub);
 }
 
+static uint64_t queued(const struct mr_sub *sub)
+{
+    return mr_bulk_sub_of(sub)->queued;
+}
+
 static const struct mr_peer_events peer_events = {
     .made = prepare_peer,
     .opened = note_sub_opened,
@@ -79,6 +84,7 @@ static const struct mr_peer_events peer_events = {
     .due = mr_stripes_confirm,
     .moved = mr_stripes_move,
     .uses = mr_stripes_use,
+    .queued = queued,
     .reweighed = forget_weights,
     .lost = mr_zcopy_peer_lost,
     .ended = fail_puts,

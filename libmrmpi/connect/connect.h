@@ -30,6 +30,8 @@ void mr_keepalive_unsignaled(struct mr_peer *p);
 bool mr_keepalive_confirm(struct mr_peer *p);
 /* Ask its process, by a datagram on the path of the subchannel. */
 void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns);
+/* The same, question and answer on this service level. */
+void mr_keepalive_ask_on(struct mr_sub *sub, uint8_t sl, uint64_t now_ns);
 bool mr_budget_rdma(struct mr_peer *p); /* it has a connection, or will: large messages may go by RDMA */
 void mr_budget_need(struct mr_peer *p); /* a large message waits for a connection */
 /* It cannot be used any more. Its packets go over others once it has drained. */

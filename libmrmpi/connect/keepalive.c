@@ -93,22 +93,27 @@ static bool is_silent(struct mr_peer *p)
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
-static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_t id)
+static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_t id, uint8_t sl)
 {
     struct mr_cm_sub way = {
         .rail = (uint8_t)sub->rail->index, .remote = sub->remote_rail, .path = sub->path, .kind = mr_sub_kind(sub)};
     struct mr_cm_msg m;
 
+    way.level[0].sl = sl;
     mr_cm_make_question(&m, type, mr_peers.run, (uint32_t)mr_peers.launch->rank, (uint32_t)sub->peer->rank, id, &way);
-    return mr_ud_send(sub->rail, &sub->peer->address->rail[sub->remote_rail],
-                      mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m, MR_CM_LENGTH(1));
+    return mr_ud_send(sub->rail, &sub->peer->address->rail[sub->remote_rail], sl, &m, MR_CM_LENGTH(1));
 }
 
 void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns)
 {
+    mr_keepalive_ask_on(sub, mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], now_ns);
+}
+
+void mr_keepalive_ask_on(struct mr_sub *sub, uint8_t sl, uint64_t now_ns)
+{
     struct mr_questions *s = mr_questions_of(sub);
 
-    if (send_question(sub, MR_CM_ASK, sub->connect->question + 1))
+    if (send_question(sub, MR_CM_ASK, sub->connect->question + 1, sl))
         return;
     sub->connect->question++;
     sub->connect->asked_ns = now_ns;
@@ -135,7 +140,7 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
     if (!sub || p->error)
         return;
     if (msg->type == MR_CM_ASK) {
-        send_question(sub, MR_CM_HERE, msg->id);
+        send_question(sub, MR_CM_HERE, msg->id, s->level[0].sl & 15);
         return;
     }
     if (p->connect->questions && sub->connect->question - msg->id < MR_QUESTIONS_KEPT)

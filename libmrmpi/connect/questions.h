@@ -11,7 +11,12 @@
 struct mr_questions {
     uint8_t missed;       /* rounds without an answer over its way that others have answered */
     bool asked, answered; /* in the present round */
-    uint64_t since_ns;    /* the first of those ended */
+    uint8_t held_link;    /* 1 and the place of the link that is stuck though its way answers; 0: none */
+    uint8_t held;         /* rounds that were answered on its service level since */
+    bool on_level;        /* the last question, of the first subchannel of a way, went on such a level, */
+    uint8_t sl;           /* which is this */
+    uint64_t since_ns;    /* the first of those missed ended */
+    uint64_t held_ns;     /* the first of those held */
     uint64_t trip_ns;     /* the longest that an answer took lately */
     uint64_t asked_ns[MR_QUESTIONS_KEPT]; /* when it was asked last, by number */
 };

@@ -10,6 +10,11 @@
  * A way that is slow or congested brings its answers late, but brings them. A peer that computes answers over none, and
  * is asked less and less often. Where there is one way only, the adapter's own time-outs count.
  *
+ * Where a way loses only some packets, answers come. But an adapter is told once that a packet is missing. If what it
+ * sends again is lost, too, nothing goes over that connection until its time-out, whatever follows. So the next
+ * questions go on the service level of a link that stays stuck. If several rounds of these are answered, and the link
+ * would have been done with what is under way even at a small part of its rate, the way breaks as well.
+ *
  * Time is counted in looks. What this process does not look, because it computes, tells nothing.
  */
 #include "libmrmpi/connect/questions.h"
@@ -27,7 +32,9 @@
 #define LOOKS_NUDGE  1           /* without progress, until the adapter is asked, */
 #define LOOKS_ASK    2           /* and the process */
 #define ROUNDS       6           /* without an answer over this way, that others have brought an answer to */
-#define TRIPS        4           /* times the longest an answer took lately that it must be silent */
+#define ROUNDS_HELD  4           /* with one, on the level of a link that is stuck */
+#define TRIPS        4           /* times the longest an answer took lately that it must be silent, or stuck, */
+#define PART         128         /* this as well: the part of its rate that what is under way may have */
 #define PEERS_MOST   256         /* looked at in one look */
 
 /* ---- is anything under way, and does it move? -------------------------------------------------------------------- */
@@ -47,7 +54,10 @@ static void look_at_link(struct mr_link *l, const struct mr_window *w, struct st
         seen += l->qp.finished;
     if (!l->native && l->index < w->num_links)
         seen += w->link[l->index].passed;
-    l->stuck = seen == l->seen && reliable && l->qp.room < l->qp.depth;
+    if (seen != l->seen || !reliable || l->qp.room == l->qp.depth)
+        l->stuck = 0;
+    else
+        l->stuck += l->stuck < UINT8_MAX;
     s->busy |= l->stuck || (!l->native && mr_window_link_busy(w, l->index));
     s->moves |= seen != l->seen;
     l->seen = seen;
@@ -75,7 +85,26 @@ static bool is_watched(const struct mr_sub *sub)
     return sub->state == MR_SUB_OPEN && !sub->rail->down && sub->num_links;
 }
 
-/* True if something is under way on the subchannel and does not move. */
+/* 1 and the place of the link that has been stuck for longest, if that is long enough to ask the process; else 0. */
+static unsigned stuck_link(const struct mr_sub *sub)
+{
+    unsigned longest = 0;
+
+    for (unsigned l = 0; is_watched(sub) && l < sub->num_links; l++)
+        if (sub->link[l].stuck >= LOOKS_ASK && (!longest || sub->link[l].stuck > sub->link[longest - 1].stuck))
+            longest = l + 1;
+    return longest;
+}
+
+static void look_at_held(const struct mr_sub *sub, struct mr_questions *s)
+{
+    unsigned link = stuck_link(sub);
+
+    if (link != s->held_link)
+        s->held_link = s->held = 0;
+}
+
+/* True if something is under way on the subchannel, or on a link of it, and does not move. */
 static bool look_at_sub(struct mr_sub *sub)
 {
     struct mr_questions *s = mr_questions_of(sub);
@@ -84,16 +113,18 @@ static bool look_at_sub(struct mr_sub *sub)
     if (is_watched(sub))
         for (unsigned l = 0; l < sub->num_links; l++)
             look_at_link(&sub->link[l], &sub->peer->out, &now);
+    if (s)
+        look_at_held(sub, s);
+    for (unsigned l = 0; is_watched(sub) && l < sub->num_links; l++)
+        if (sub->link[l].stuck >= LOOKS_NUDGE && sub->link[l].ops->keepalive)
+            nudge(&sub->link[l]);
     if (now.moves || !is_watched(sub) || !(now.busy || carries_large(sub))) {
         sub->connect->looks = 0;
         if (s)
             s->missed = 0;
-        return false;
+        return stuck_link(sub);
     }
     sub->connect->looks += sub->connect->looks < UINT8_MAX;
-    for (unsigned l = 0; sub->connect->looks >= LOOKS_NUDGE && l < sub->num_links; l++)
-        if (sub->link[l].stuck && sub->link[l].ops->keepalive)
-            nudge(&sub->link[l]);
     return true;
 }
 
@@ -115,13 +146,12 @@ static bool has_answer(const struct mr_sub *sub, bool same)
     return false;
 }
 
-static void break_way(const struct mr_sub *way)
+static void break_way(const struct mr_sub *way, const char *why)
 {
     struct mr_peer *p = way->peer;
     char name[MR_SUB_NAME];
 
-    mr_log(MR_LOG_WARN, "rank %d on %s, %s: nothing comes or goes over it any more, while others bring answers",
-           p->rank, p->address->host, mr_sub_name(way, name));
+    mr_log(MR_LOG_WARN, "rank %d on %s, %s: %s", p->rank, p->address->host, mr_sub_name(way, name), why);
     for (unsigned i = 0; i < p->num_subs; i++)
         if (is_watched(&p->sub[i]) && is_same_way(&p->sub[i], way))
             mr_sub_break(&p->sub[i]);
@@ -141,38 +171,122 @@ static uint64_t longest_trip(const struct mr_peer *p)
     return longest;
 }
 
+/* Bytes that this process has under way over the subchannel, at most. */
+static uint64_t bytes_under_way(const struct mr_sub *sub)
+{
+    uint64_t bytes = mr_peer_ask_queued(sub);
+
+    for (unsigned l = 0; l < sub->num_links; l++)
+        if (mr_kind_is(sub->kind, MR_IS_CONNECTED))
+            bytes += (uint64_t)(sub->link[l].qp.depth - sub->link[l].qp.room) * mr_config.eager_max;
+    return bytes;
+}
+
+/* What is under way over its rail, to any peer, takes no longer if it has but a small part of the rate. */
+static uint64_t longest_ns(const struct mr_sub *sub)
+{
+    uint32_t here = sub->rail->rate_mbps, there = sub->peer->address->rail[sub->remote_rail].rate_mbps;
+    uint64_t bytes = 0;
+
+    for (int r = 0; r < mr_peers.launch->size; r++) {
+        const struct mr_peer *p = mr_peers.peer[r];
+
+        for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
+            if (p->sub[i].rail == sub->rail && is_watched(&p->sub[i]))
+                bytes += bytes_under_way(&p->sub[i]);
+    }
+    return here && there ? bytes * 8000 * PART / (here < there ? here : there) : UINT64_MAX;
+}
+
+static struct mr_sub *first_of_way(const struct mr_sub *way)
+{
+    struct mr_peer *p = way->peer;
+    unsigned i = 0;
+
+    while (!is_watched(&p->sub[i]) || !is_same_way(&p->sub[i], way))
+        i++;
+    return &p->sub[i];
+}
+
+/* The way has answered: does it round after round on the level of a link that is stuck? */
+static void judge_held(struct mr_sub *sub, uint64_t now_ns)
+{
+    struct mr_questions *s = mr_questions_of(sub);
+    uint64_t least = TRIPS * longest_trip(sub->peer);
+    unsigned link = stuck_link(sub);
+
+    if (!link || !has_answer(sub, false))
+        return;
+    if (link != s->held_link) {
+        s->held_link = (uint8_t)link;
+        s->held = 0;
+        return;
+    }
+    if (!mr_questions_of(first_of_way(sub))->on_level)
+        return;
+    if (!s->held)
+        s->held_ns = now_ns;
+    s->held += s->held < UINT8_MAX;
+    if (s->held >= ROUNDS_HELD && now_ns - s->held_ns >= least && now_ns - s->held_ns >= longest_ns(sub))
+        break_way(sub, "it loses packets, and what is under way does not move any more, while others bring answers");
+}
+
 static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
 {
     struct mr_questions *s = mr_questions_of(sub);
     uint64_t least = TRIPS * longest_trip(sub->peer);
 
-    if (sub->connect->looks < LOOKS_ASK || !s->asked)
+    if (!s->asked || !is_watched(sub))
         return;
     if (has_answer(sub, true)) {
         s->missed = 0;
+        judge_held(sub, now_ns);
         return;
     }
-    if (!has_answer(sub, false))
+    if (mr_questions_of(first_of_way(sub))->on_level)
+        return;
+    if (sub->connect->looks < LOOKS_ASK || !has_answer(sub, false))
         return;
     if (!s->missed++)
         s->since_ns = now_ns;
+    if (s->missed > 1) /* that is no loss of single packets */
+        s->held_link = s->held = 0;
     if (s->missed >= ROUNDS && now_ns - s->since_ns >= least)
-        break_way(sub);
+        break_way(sub, "nothing comes or goes over it any more, while others bring answers");
+}
+
+/* If a link of the way is stuck though it answers, on that link's level, unless that did not answer the last time. */
+static uint8_t level_to_ask(struct mr_sub *way)
+{
+    const struct mr_peer *p = way->peer;
+    struct mr_questions *s = mr_questions_of(way);
+    bool other = s->on_level && !has_answer(way, true);
+
+    s->on_level = false;
+    for (unsigned i = 0; i < p->num_subs && !other; i++) {
+        const struct mr_questions *q = mr_questions_of(&p->sub[i]);
+
+        if (!is_watched(&p->sub[i]) || !is_same_way(&p->sub[i], way) || !q->held_link)
+            continue;
+        s->on_level = true;
+        return p->sub[i].link[q->held_link - 1].sl;
+    }
+    return mr_peers.qos.level[MR_LEVEL_SMALL].sl[0];
 }
 
 /* One question for each way. */
 static void ask_ways(struct mr_peer *p, uint64_t now_ns)
 {
     for (unsigned i = 0; i < p->num_subs; i++) {
-        struct mr_sub *sub = &p->sub[i];
-        bool first = is_watched(sub);
+        struct mr_questions *s = mr_questions_of(&p->sub[i]);
 
-        for (unsigned k = 0; k < i && first; k++)
-            first = !(is_watched(&p->sub[k]) && is_same_way(&p->sub[k], sub));
-        mr_questions_of(sub)->asked = is_watched(sub);
-        mr_questions_of(sub)->answered = false;
-        if (first)
-            mr_keepalive_ask(sub, now_ns);
+        s->asked = is_watched(&p->sub[i]);
+        s->sl = s->asked && first_of_way(&p->sub[i]) == &p->sub[i] ? level_to_ask(&p->sub[i]) : 0;
+    }
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        mr_questions_of(&p->sub[i])->answered = false;
+        if (mr_questions_of(&p->sub[i])->asked && first_of_way(&p->sub[i]) == &p->sub[i])
+            mr_keepalive_ask_on(&p->sub[i], mr_questions_of(&p->sub[i])->sl, now_ns);
     }
 }
 
@@ -188,7 +302,7 @@ static void next_round(struct mr_peer *p, uint64_t now_ns)
         answered |= mr_questions_of(&p->sub[i])->answered;
     for (unsigned i = 0; i < p->num_subs && c->round_ns; i++)
         judge_sub(&p->sub[i], now_ns);
-    c->round_pause_ns = answered                             ? LOOK_NS
+    c->round_pause_ns = answered                               ? LOOK_NS
                         : 2 * c->round_pause_ns < PAUSE_MAX_NS ? 2 * c->round_pause_ns
                                                                : PAUSE_MAX_NS;
     c->round_ns = now_ns;
@@ -222,7 +336,7 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         stuck |= look_at_sub(&p->sub[i]);
-        ask |= p->sub[i].connect->looks >= LOOKS_ASK;
+        ask |= p->sub[i].connect->looks >= LOOKS_ASK || stuck_link(&p->sub[i]);
     }
     if (ask && has_other_way(p) && make_room(p)) {
         next_round(p, now_ns);

@@ -150,7 +150,7 @@ struct mr_link {
     bool native; /* its packets need no acknowledgement but confirmed() */
     uint32_t qpn;
     bool keepalive_sent; /* and not done yet */
-    bool stuck;          /* connect/silence.c: at the last look something of it was under way and had not moved */
+    uint8_t stuck;       /* connect/silence.c: looks in a row at which something of it was under way and did not move */
     uint32_t seen;       /* the same: what had been done by then */
     struct mr_tx keepalive;
     struct mr_ring *ring; /* link/ring.h; NULL: none, in either direction */

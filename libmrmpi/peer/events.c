@@ -84,6 +84,16 @@ bool mr_peer_ask_uses(const struct mr_sub *sub)
     return false;
 }
 
+uint64_t mr_peer_ask_queued(const struct mr_sub *sub)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < num_subscribed; i++)
+        if (subscribed[i]->queued)
+            bytes += subscribed[i]->queued(sub);
+    return bytes;
+}
+
 void mr_peer_tell_reweighed(struct mr_peer *p)
 {
     TELL(reweighed, p);

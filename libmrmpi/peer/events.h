@@ -23,6 +23,7 @@ struct mr_peer_events {
     bool (*due)(struct mr_sub *sub);        /* its peer is looked after, and is again later if this is true */
     void (*moved)(struct mr_peer *p);       /* what waits for room on subchannels that retire goes over others */
     bool (*uses)(const struct mr_sub *sub); /* something is under way over it, or waits for it */
+    uint64_t (*queued)(const struct mr_sub *sub); /* bytes of large messages that are under way over it */
     void (*reweighed)(struct mr_peer *p);   /* its weights begin anew */
     void (*lost)(struct mr_peer *p);        /* nothing is sent to it any more, nor comes; links are being drained */
     void (*ended)(struct mr_peer *p);       /* after that: all links have drained */
@@ -45,6 +46,7 @@ void mr_peer_tell_drained(struct mr_sub *sub);
 bool mr_peer_tell_due(struct mr_sub *sub);
 void mr_peer_tell_moved(struct mr_peer *p);
 bool mr_peer_ask_uses(const struct mr_sub *sub);
+uint64_t mr_peer_ask_queued(const struct mr_sub *sub);
 void mr_peer_tell_reweighed(struct mr_peer *p);
 void mr_peer_tell_lost(struct mr_peer *p);
 void mr_peer_tell_ended(struct mr_peer *p);

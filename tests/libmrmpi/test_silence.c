@@ -11,6 +11,9 @@
 struct mr_peers mr_peers;
 struct mr_connect mr_connect;
 static unsigned broken, asked[SUBS];
+static uint8_t asked_sl[SUBS]; /* the last question's */
+static uint8_t deaf_sl;        /* questions on this level are not answered */
+static uint64_t queued;        /* bytes of large messages on the first subchannel */
 static struct mr_window_link window_links[2 * SUBS];
 static struct mr_kept kept; /* a packet that waits for its ACK */
 
@@ -25,9 +28,15 @@ const char *mr_sub_name(const struct mr_sub *s, char out[MR_SUB_NAME])
     return strcpy(out, "");
 }
 
-void mr_keepalive_ask(struct mr_sub *s, uint64_t now_ns)
+uint64_t mr_peer_ask_queued(const struct mr_sub *s)
+{
+    return s == sub ? queued : 0;
+}
+
+void mr_keepalive_ask_on(struct mr_sub *s, uint8_t sl, uint64_t now_ns)
 {
     asked[s->rail->index]++;
+    asked_sl[s->rail->index] = sl;
 }
 
 int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
@@ -42,12 +51,18 @@ static void setup(void)
     make_peer();
     memset(&mr_connect, 0, sizeof mr_connect);
     memset(asked, 0, sizeof asked);
+    queued = 0;
+    deaf_sl = UINT8_MAX;
     memset(window_links, 0, sizeof window_links);
     peer.out.link = window_links;
     peer.out.num_links = 2 * SUBS;
     broken = 0;
     for (unsigned i = 0; i < 2 * SUBS; i++)
         links[i][0].qp.depth = links[i][0].qp.room = 10;
+    for (unsigned i = 0; i < SUBS; i++)
+        rails[i].rate_mbps = address.rail[i].rate_mbps = 100000;
+    for (unsigned i = 0; i < 2 * SUBS; i++)
+        links[i][0].sl = 3;
     set_open(&sub[0]);
     set_open(&sub[1]);
     links[0][0].qp.room = 9;
@@ -67,7 +82,7 @@ static void look(unsigned times, unsigned answers)
         clock_ns += MS;
         mr_silence_look(clock_ns);
         for (unsigned i = 0; i < SUBS && conn.questions; i++)
-            conn.questions[i].answered |= conn.questions[i].asked && answers >> i & 1;
+            conn.questions[i].answered |= conn.questions[i].asked && answers >> i & 1 && asked_sl[i] != deaf_sl;
     }
 }
 
@@ -105,7 +120,10 @@ START_TEST(all_of_the_way)
 }
 END_TEST
 
-/* Never: what moves, or is idle, or is answered, late or soon; a peer of which nothing comes; the only way to it. */
+/*
+ * Never: what moves, or is idle; a peer of which nothing comes; the only way to it; one that answers, if what is under
+ * way may take so long, or if its level does not answer.
+ */
 START_TEST(not_silent)
 {
     unsigned answers = 2;
@@ -118,12 +136,17 @@ START_TEST(not_silent)
         break;
     case 2:
         answers = 3;
+        queued = 1u << 30;
         break;
     case 3:
         answers = 0;
         break;
     case 4:
         rails[1].down = true;
+        break;
+    case 5:
+        answers = 3;
+        deaf_sl = links[0][0].sl;
         break;
     }
     for (unsigned i = 0; i < 2000; i++) {
@@ -134,6 +157,47 @@ START_TEST(not_silent)
     ck_assert_int_eq(questions() == 0, _i == 0 || _i == 1 || _i == 4);
     if (_i == 3) /* it computes: it is asked less and less often */
         ck_assert_uint_lt(asked[0], 40);
+}
+END_TEST
+
+/* A way that loses packets: it answers, on the level of the link that is stuck too, or (1) every third time. */
+START_TEST(stuck_though_it_answers)
+{
+    unsigned looks = 0;
+
+    look(4, 3);
+    ck_assert_uint_eq(asked_sl[0], links[0][0].sl);
+    ck_assert_uint_eq(asked_sl[1], 0);
+    for (; !broken && looks < 50; looks++)
+        look(1, !_i || looks % 3 == 0 ? 3 : 2);
+    ck_assert_uint_eq(broken, 1);
+    ck_assert_uint_le(looks, _i ? 30 : 4);
+}
+END_TEST
+
+/* Another link of the subchannel moves meanwhile. */
+START_TEST(stuck_beside_one_that_moves)
+{
+    sub[0].num_links = 2;
+    links[0][1] = links[0][0];
+    links[0][1].index = 2 * SUBS;
+    for (unsigned i = 0; i < 8; i++) {
+        links[0][1].qp.finished++;
+        look(1, 3);
+    }
+    ck_assert_uint_gt(keepalives, 0);
+    ck_assert_uint_eq(broken, 1);
+}
+END_TEST
+
+/* 1 MiB at a 128th of 100 Gbit/s takes 10.7 ms. */
+START_TEST(stuck_for_as_long_as_it_may)
+{
+    queued = 1u << 20;
+    look(14, 3);
+    ck_assert_uint_eq(broken, 0);
+    look(2, 3);
+    ck_assert_uint_eq(broken, 1);
 }
 END_TEST
 
@@ -211,7 +275,10 @@ int main(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, silent_way);
     tcase_add_test(c, all_of_the_way);
-    tcase_add_loop_test(c, not_silent, 0, 5);
+    tcase_add_loop_test(c, not_silent, 0, 6);
+    tcase_add_loop_test(c, stuck_though_it_answers, 0, 2);
+    tcase_add_test(c, stuck_beside_one_that_moves);
+    tcase_add_test(c, stuck_for_as_long_as_it_may);
     tcase_add_test(c, moves_in_time);
     tcase_add_loop_test(c, slow_way, 0, 2);
     tcase_add_test(c, computes_itself);
