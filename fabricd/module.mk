@@ -26,6 +26,7 @@ FABRICD_PLAN := fabricd/arbiter.c fabricd/pace.c fabricd/plan.c fabricd/plan_loa
 fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/fabricctl.c fabricd/answer.c fabricd/jobs/ask.c fabricd/cluster.c fabricd/ctl.c fabricd/json.c fabricd/top.c fabricd/schema.c \
                   fabricd/rails.c fabricd/bus.c
 fabricctl_PKGS := yaml-0.1
+fabricctl_LDLIBS := -lm
 
 # The policy's JSON schema, made of the tables that read it.
 DATA += $(BUILD)/share/policy.schema.json

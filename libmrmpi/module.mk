@@ -18,8 +18,9 @@ VECTORS.avx2 += -mavx2
 VECTORS.avx512 += -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
 endif
 $(foreach l,base avx2 avx512,$(foreach f,core/op core/move base/copy,$(eval CFLAGS.libmrmpi/$(f)_$(l).c := $(VECTORS.$(l)))))
-# Loops over a few bytes are not to become calls of memcpy.
-CFLAGS.libmrmpi/core/move.c := -fno-tree-loop-distribute-patterns
+# Loops over a few bytes are not to become calls of memcpy: gcc's, clang leaves these alone and does not know the option.
+LOOPS_STAY := -fno-tree-loop-distribute-patterns
+CFLAGS.libmrmpi/core/move.c := $(shell $(CC) $(LOOPS_STAY) -x c -fsyntax-only /dev/null 2>/dev/null && echo $(LOOPS_STAY))
 libmrmpi.so_LDFLAGS := -Wl,-Bsymbolic
 libmrmpi.so_MAP := libmrmpi/mrmpi.map
 libmrmpi.so_LDLIBS := -lpthread -lm
