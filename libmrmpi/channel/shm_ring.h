@@ -2,10 +2,12 @@
 /*
  * A ring of packets in memory shared by two processes: one writes, one reads, no locks.
  *
- * A packet takes one slot of two cache lines: sequence word, length, packet header, and the payload if it is short, so
- * that a small message is one line moved from core to core. A longer payload lies in the data area behind the slots,
- * and the slot says where. A slot is full when its sequence word is the slot's index (counted without end) + 1: the
- * reader polls the line that the packet itself arrives in, and nothing has to be cleared.
+ * A packet takes one slot of eight cache lines: sequence word, length, packet header, and the payload if it is short,
+ * so that a small message is one line moved from core to core, and what is a little longer comes in the lines that
+ * follow, which cores fetch along. A longer payload lies in the data area behind the slots, and the slot says where:
+ * its lines are asked for only when the slot's has come, which takes as long again. A slot is full when its sequence
+ * word is the slot's index (counted without end) + 1: the reader polls the line that the packet itself arrives in, and
+ * nothing has to be cleared.
  *
  * The reader gives space back through one line of its own, in portions; the writer looks at it only when what it knows
  * of is used up. Each side keeps its cursors in private memory. The reader trusts nothing that it reads: lengths and

@@ -8,10 +8,10 @@
 
 #include "libmrmpi/base/packet.h"
 
-#define MR_RING_INLINE 72
+#define MR_RING_INLINE 456
 #define MR_RING_FAR    (UINT64_C(1) << 63)
 #define MR_RING_BRIEF  0x80000000u /* in the length: and bits 16 to 23 are the note */
-#define MR_RING_BRIEF_INLINE 104
+#define MR_RING_BRIEF_INLINE 488
 #define MR_RING_BRIEF_MOST   0xffffu
 
 /* What a header says of an eager message of one packet. 40 bytes of the payload are in the first cache line. */
@@ -38,7 +38,7 @@ struct mr_ring_slot {
         struct mr_ring_brief brief; /* MR_RING_BRIEF in the length */
     };
 };
-_Static_assert(sizeof(struct mr_ring_slot) == 128, "two cache lines");
+_Static_assert(sizeof(struct mr_ring_slot) == 512, "eight cache lines");
 
 /* What is shared, in this order: this line, the slots, the data area. */
 struct mr_ring {

@@ -66,10 +66,10 @@ void *mr_segment_ring(const struct mr_segment *s, int from, int to)
 static struct mr_ring_shape choose_shape(int ranks)
 {
     if (ranks <= 4)
-        return (struct mr_ring_shape){.num_slots = 256, .data_bytes = 256 << 10};
+        return (struct mr_ring_shape){.num_slots = 128, .data_bytes = 256 << 10};
     if (ranks <= 16)
-        return (struct mr_ring_shape){.num_slots = 128, .data_bytes = 128 << 10};
-    return (struct mr_ring_shape){.num_slots = 64, .data_bytes = 32 << 10};
+        return (struct mr_ring_shape){.num_slots = 64, .data_bytes = 128 << 10};
+    return (struct mr_ring_shape){.num_slots = 32, .data_bytes = 32 << 10};
 }
 
 /* Larger than a core's own cache; where ranks are many, their pools together are that. */

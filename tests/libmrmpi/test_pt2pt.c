@@ -669,7 +669,7 @@ END_TEST
 /* A buffered send does not wait for the receiver, but those before it must leave the buffer. */
 static int buffered_flood(int rank, int size)
 {
-    enum { N = 2000, LEN = 300, SLOTS = 100, UNSEEN = 256 + 60 }; /* a ring full of messages, and some */
+    enum { N = 2000, LEN = 300, SLOTS = 100, UNSEEN = 128 + 60 }; /* a ring full of messages, and some */
     static uint8_t space[SLOTS * (LEN + MR_BSEND_OVERHEAD)], out[LEN];
 
     if (rank == 1) {

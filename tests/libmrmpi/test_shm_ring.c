@@ -110,10 +110,32 @@ START_TEST(every_short_length)
 }
 END_TEST
 
+/* Up to 448 bytes and some lie in the lines behind their header's, where a look at that brings them along. */
+START_TEST(a_short_payload_follows_its_header)
+{
+    for (size_t len = 1; len <= 600; len++) {
+        const struct mr_ring_slot *slot = &w.ring->slots[w.slot % small.num_slots];
+        struct mr_hdr hdr;
+        const void *payload;
+        uint32_t far;
+        size_t got;
+
+        ck_assert(put(2 * len + 1, len));
+        ck_assert_int_eq(mr_ring_peek(&r, &hdr, &payload, &got, &far), 1);
+        ck_assert_uint_eq((uintptr_t)slot % 64, 0);
+        if (len <= 448)
+            ck_assert_int_eq((const char *)payload - (const char *)slot, 24);
+        else if (len > sizeof(*slot))
+            ck_assert((const uint8_t *)payload >= r.data);
+        mr_ring_release(&r);
+    }
+}
+END_TEST
+
 /* What is looked for is found at the head only, and a look that finds another leaves everything as it was. */
 START_TEST(only_what_is_wanted)
 {
-    static const size_t lens[] = {0, 1, 40, 105, 700};
+    static const size_t lens[] = {0, 1, 40, MR_RING_BRIEF_INLINE + 1, 700};
     struct mr_hdr hdr;
 
     for (uint64_t n = 1; n < 200; n += 2) {
@@ -219,7 +241,7 @@ START_TEST(mad_writer)
 
     unsigned number = _i / 3; /* odd: brief */
 
-    ck_assert(put(number, 200));
+    ck_assert(put(number, 700)); /* in the data area */
     switch (_i % 3) {
     case 0:
         slots[0].len = number ? MR_RING_BRIEF | 2049 : 2049;
@@ -231,7 +253,7 @@ START_TEST(mad_writer)
         *(number ? &slots[0].brief.position : &slots[0].position) = 4095;
         break;
     }
-    ck_assert_int_eq(take(number, 200), -1);
+    ck_assert_int_eq(take(number, 700), -1);
 }
 END_TEST
 
@@ -243,6 +265,7 @@ int main(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, empty_and_full);
     tcase_add_test(c, every_short_length);
+    tcase_add_test(c, a_short_payload_follows_its_header);
     tcase_add_test(c, only_what_is_wanted);
     tcase_add_test(c, largest_at_every_position);
     tcase_add_loop_test(c, random_sizes, 0, 4);
