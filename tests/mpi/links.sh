@@ -4,27 +4,9 @@
 # Unreliable connections and datagrams under MPI: nothing is lost, doubled, reordered or changed, whatever the fabric loses;
 # figures without loss; settings. links_all.sh runs this with "all": each kind of link with everything.
 . "$(dirname "$0")/../tap.sh"
-root=$(cd "$(dirname "$0")/../.." && pwd)
-all=${1:-}
-h2='simfab fault link "h2 mlx5_0" 1' h1='simfab fault link "h1 mlx5_1" 1'
+. "$(dirname "$0")/links.inc"
 export MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=2 MOST_BYTES=40000
 
-fabric() { # OPTIONS COMMAND...: OPTIONS are words for simfab run; all that is said is in $tmp/out
-  local options=($1)
-  shift
-  timeout -k 5 "${LIMIT:-100}" simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" "${options[@]}" -- "$@" \
-    >"$tmp/out" 2>&1 </dev/null
-  local rc=$?
-  sed 's/^/# /' "$tmp/out" | tail -n 40
-  grep 'leak:' "$tmp/out"
-  [ $rc = 0 ] && ! grep -q 'leak:' "$tmp/out"
-}
-job() { # OPTIONS RANKS ROUNDS COMMAND...: of failover
-  local options=$1 ranks=$2 rounds=$3
-  shift 3
-  fabric "$options" mrrun -n "$ranks" --ppn $((ranks / 2)) --stats "$BUILD/tests/mpi/failover" "$rounds" "$@" &&
-    grep -q "^$rounds rounds, 0 errors" "$tmp/out"
-}
 links() { fabric "" mrrun -n 2 --ppn 1 --stats "$BUILD/tests/mpi/links" "$@"; }
 # KIND and settings, for what follows: rc+ is rc with acknowledgements, ud- is ud without
 over() { # KIND RAILS CMD...
@@ -33,7 +15,6 @@ over() { # KIND RAILS CMD...
   [[ $kind == *- ]] && reliable=no
   MRMPI_LINKS=${kind%[+-]} MRMPI_RELIABLE=$reliable MRMPI_RAILS_MAX=$2 "${@:3}"
 }
-with() { local setting=$1; shift; (export "$setting"; "$@"); } # NAME=VALUE CMD...
 lose() { echo "simfab fault link \"*\" loss=$1"; }
 # a rank's counters that are zero are not printed, so there must be others
 few_again() { [ "$(counted net_sent)" -ge "$1" ] && [ "$(counted resent)" -le "$2" ]; } # PACKETS MOST: of so many, or more
@@ -97,9 +78,8 @@ for kind in ud uc rc,ud ud,rc rc+; do
 done
 
 # ---- links that break ----------------------------------------------------------------------------------------------
-sequence=("$h2 down" "$h2 up; sleep 0.3" "$h1 down" "$h1 up; sleep 0.3")
 for kind in ud uc rc,ud ${all:+ud,rc uc,ud rc+}; do
-  ok "$kind: cables are pulled and put back" over $kind 2 job "" 2 16 "${sequence[@]}"
+  ok "$kind: cables are pulled and put back" over $kind 2 job "" 2 16 "${cables[@]}"
   ok "paths broke ($(counted broken)) and were opened again ($(counted reopened))" \
     test "$(counted broken)" -ge 4 -a "$(counted reopened)" -ge 2
 done
@@ -108,7 +88,7 @@ for kind in ud ${all:+uc rc,ud rc+}; do
   ok "$kind: a link swallows everything, without a word" over $kind 2 job "" 2 10 "$h2 loss=1" "$h2 loss=0; sleep 0.3" true
 done
 echo 'hca: {uc_srq: false}' >"$tmp/own.yaml"
-ok "uc, adapters that cannot share receive queues: cables" over uc 2 job "--model $tmp/own.yaml" 2 16 "${sequence[@]}"
+ok "uc, adapters that cannot share receive queues: cables" over uc 2 job "--model $tmp/own.yaml" 2 16 "${cables[@]}"
 ok "uc, such adapters: a flood to a rank that sleeps" over uc 1 fabric "--model $tmp/own.yaml" \
   mrrun -n 2 --ppn 1 --stats "$BUILD/tests/mpi/links" flood 300
 ok "does not overrun their buffers ($(counted resent) of $(counted net_sent) packets sent again)" few_again 300 40
@@ -135,13 +115,6 @@ for kind in ud ${all:+uc}; do
 done
 
 # ---- settings ----------------------------------------------------------------------------------------------------
-# each rank its own: two words for MRMPI_LINKS
-cat >"$tmp/each" <<'EOT'
-[ "$(hostname)" = h1 ] && export MRMPI_LINKS=$1 || export MRMPI_LINKS=$2
-shift 2
-exec "$@"
-EOT
-mixed() { fabric "" mrrun -n 2 --ppn 1 --stats bash "$tmp/each" "$1" "$2" "$BUILD/tests/mpi/links" stream 100; }
 ok "ranks with rc,ud and with ud use ud" mixed rc,ud ud
 ok "which is acknowledged ($(counted acks_sent))" test "$(counted acks_sent)" -gt 0
 ok "ranks with ud,rc and rc,uc use rc" mixed ud,rc rc,uc
@@ -158,12 +131,6 @@ MRMPI_RELIABLE maybe one of auto, yes, no
 EOT
 
 # ---- the MPI programs --------------------------------------------------------------------------------------------
-programs() { # MODE PATTERN: lines of run-mpi.sh, as one result
-  bash "$root/tests/mpi/run-mpi.sh" "$1" "$2" >"$tmp/programs" 2>&1
-  local rc=$?
-  grep -A 15 '^not ok' "$tmp/programs"
-  [ $rc = 0 ] && grep -q '^ok' "$tmp/programs"
-}
 unset MRMPI_LEAKS MRMPI_LOG_LEVEL
 if [ -n "$all" ]; then
   for kind in ud uc rc,ud ud,rc rc+; do

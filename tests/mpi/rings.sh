@@ -4,29 +4,10 @@
 # Rings that peers write into: nothing is lost, doubled, reordered or changed, whatever breaks; credit; who has one; the
 # designs; settings. rings_all.sh runs this with "all": each design with everything.
 . "$(dirname "$0")/../tap.sh"
-root=$(cd "$(dirname "$0")/../.." && pwd)
-all=${1:-}
-h2='simfab fault link "h2 mlx5_0" 1' h1='simfab fault link "h1 mlx5_1" 1'
+. "$(dirname "$0")/links.inc"
 export MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=2 MRMPI_LINKS=ring MRMPI_RING_AFTER=0 MOST_BYTES=40000
 
-fabric() { # OPTIONS COMMAND...: OPTIONS are words for simfab run; all that is said is in $tmp/out
-  local options=($1)
-  shift
-  timeout -k 5 "${LIMIT:-100}" simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" "${options[@]}" -- "$@" \
-    >"$tmp/out" 2>&1 </dev/null
-  local rc=$?
-  sed 's/^/# /' "$tmp/out" | tail -n 40
-  grep 'leak:' "$tmp/out"
-  [ $rc = 0 ] && ! grep -q 'leak:' "$tmp/out"
-}
-job() { # OPTIONS RANKS ROUNDS COMMAND...: of failover
-  local options=$1 ranks=$2 rounds=$3
-  shift 3
-  fabric "$options" mrrun -n "$ranks" --ppn $((ranks / 2)) --stats "$BUILD/tests/mpi/failover" "$rounds" "$@" &&
-    grep -q "^$rounds rounds, 0 errors" "$tmp/out"
-}
 run() { fabric "" mrrun -n 2 --ppn 1 --stats "$BUILD/tests/mpi/$1" "${@:2}"; } # PROGRAM ARGS...
-with() { local setting=$1; shift; (export "$setting"; "$@"); }             # NAME=VALUE CMD...
 between() { [ "$1" -ge "$2" ] && [ "$1" -le "$3" ]; } # N LEAST MOST
 
 # ---- in figures --------------------------------------------------------------------------------------------------
@@ -51,8 +32,7 @@ done
 ok "short queues" with MRMPI_SQ_DEPTH=4 with MRMPI_SRQ_DEPTH=16 job "" 2 4 true
 
 # ---- links that break ----------------------------------------------------------------------------------------------
-sequence=("$h2 down" "$h2 up; sleep 0.3" "$h1 down" "$h1 up; sleep 0.3")
-ok "cables are pulled and put back" job "" 2 "$([ -n "$all" ] && echo 22 || echo 8)" "${sequence[@]}"
+ok "cables are pulled and put back" job "" 2 "$([ -n "$all" ] && echo 22 || echo 8)" "${cables[@]}"
 ok "paths broke ($(counted broken)), were opened again ($(counted reopened)), and rings were used ($(counted ring_sent))" \
   test "$(counted broken)" -ge 4 -a "$(counted reopened)" -ge 2 -a "$(counted ring_sent)" -gt 50
 ok "the only cable is pulled while packets lie in rings unread" with MRMPI_RAILS_MAX=1 run unread 32 "$h2 down for=100ms"
@@ -77,12 +57,6 @@ ok "without any" with MRMPI_RING_PEERS=0 run links stream 100
 is "all is sent" "$(counted ring_sent)" 0
 
 # ---- with other kinds ----------------------------------------------------------------------------------------------
-cat >"$tmp/each" <<'EOT'
-[ "$(hostname)" = h1 ] && export MRMPI_LINKS=$1 || export MRMPI_LINKS=$2
-shift 2
-exec "$@"
-EOT
-mixed() { fabric "" mrrun -n 2 --ppn 1 --stats bash "$tmp/each" "$1" "$2" "$BUILD/tests/mpi/links" stream 100; }
 ok "ranks with ring,rc and with rc use rc" mixed ring,rc rc
 is "and no ring" "$(counted ring_sent)" 0
 ok "ring and datagrams, one connection at a time, 4 ranks" with MRMPI_LINKS=ring,ud with MRMPI_RC_PEERS=1 \
@@ -101,7 +75,7 @@ for design in basic ${all:+piggyback} pipelined; do
   ok "what is free is told ($(counted ring_credits) times, $(counted ring_sent) packets)" \
     test "$( ([ $design = basic ] && [ "$(counted ring_credits)" -ge 500 ]) || ([ $design != basic ] && [ "$(counted ring_credits)" -le 400 ]); echo $?)" = 0
   [ -n "$all" ] || continue
-  ok "$design: cables are pulled and put back" job "" 2 "$([ -n "$all" ] && echo 16 || echo 6)" "${sequence[@]}"
+  ok "$design: cables are pulled and put back" job "" 2 "$([ -n "$all" ] && echo 16 || echo 6)" "${cables[@]}"
   [ -n "$all" ] || continue
   ok "$design: rings and datagrams" with MRMPI_LINKS=ring,ud job "" 2 4 true
   ok "$design: short queues" with MRMPI_SQ_DEPTH=4 with MRMPI_SRQ_DEPTH=16 job "" 2 4 true
@@ -114,12 +88,6 @@ like "is said to be none" 'MRMPI_RING_DESIGN=fast: must be basic, piggyback, pip
 unset MRMPI_RING_DESIGN
 
 # ---- the MPI programs --------------------------------------------------------------------------------------------
-programs() { # MODE PATTERN: lines of run-mpi.sh, as one result
-  bash "$root/tests/mpi/run-mpi.sh" "$1" "$2" >"$tmp/programs" 2>&1
-  local rc=$?
-  grep -A 15 '^not ok' "$tmp/programs"
-  [ $rc = 0 ] && grep -q '^ok' "$tmp/programs"
-}
 unset MRMPI_LEAKS MRMPI_LOG_LEVEL MOST_BYTES
 if [ -n "$all" ]; then
   export MPI_TEST_TIMEOUT=600 # 2 GiB in slots of 2 KiB, one at a time, take the simulator more than a minute
