@@ -78,8 +78,9 @@ const struct mr_config_row mr_config_rows[] = {
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_PAIRS", NULL, FIELD(pairs), STRING, "matched", 0, 0, "",
      "which ports of two hosts talk to each other, within each subnet: matched, the first with the first, the second "
-     "with the second and so on; all, each with each, if both ranks say so, which takes more connections. Where none "
-     "of these leads to a rank any more, any other two that reach each other are taken",
+     "with the second and so on, or by their rates if that carries more; all, each with each, if both ranks say so, "
+     "which takes more connections. Where none of these leads to a rank any more, any other two that reach each other "
+     "are taken",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_LINKS", NULL, FIELD(links), STRING, "auto", 0, 0, "",
      "kinds of links to use between hosts, the preferred one first: rc, reliable connections; uc, unreliable ones; "

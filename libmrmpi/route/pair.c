@@ -29,6 +29,50 @@ static void add_rails(struct subnet *s, unsigned side, const struct mr_pair_side
             s->rail[side][s->num[side]++] = (uint8_t)i;
 }
 
+/* Mb/s of all pairs together, of the k-th with the k-th; 0 if the rate of some port is not known. */
+static uint64_t rate_in_order(const struct subnet *s, const struct mr_pair_side *side[2])
+{
+    unsigned rich = s->num[1] > s->num[0], most = s->num[rich], least = s->num[!rich];
+    uint64_t sum = 0;
+
+    for (unsigned k = 0; k < most; k++) {
+        uint32_t own = side[rich]->rail[s->rail[rich][k]].rate_mbps;
+        uint32_t shared = side[!rich]->rail[s->rail[!rich][k % least]].rate_mbps;
+        uint32_t part = shared / (most / least + (k % least < most % least));
+
+        if (!own || !shared)
+            return 0;
+        sum += own < part ? own : part;
+    }
+    return sum;
+}
+
+static void sort_by_rate(struct subnet *s, unsigned side, const struct mr_pair_side *of)
+{
+    uint8_t *rail = s->rail[side];
+
+    for (unsigned i = 1; i < s->num[side]; i++)
+        for (unsigned k = i; k > 0 && of->rail[rail[k]].rate_mbps > of->rail[rail[k - 1]].rate_mbps; k--) {
+            uint8_t slower = rail[k - 1];
+
+            rail[k - 1] = rail[k];
+            rail[k] = slower;
+        }
+}
+
+/* The fastest with the fastest, if ports of different rates would meet otherwise, and so more can be carried. */
+static void choose_order(struct subnet *s, const struct mr_pair_side *first, const struct mr_pair_side *second)
+{
+    const struct mr_pair_side *side[2] = {first, second};
+    struct subnet sorted = *s;
+    uint64_t rate = rate_in_order(s, side);
+
+    sort_by_rate(&sorted, 0, first);
+    sort_by_rate(&sorted, 1, second);
+    if (rate && rate_in_order(&sorted, side) > rate)
+        *s = sorted;
+}
+
 /* Subnets that both sides are in, in the order of the first side's rails. */
 static unsigned find_subnets(const struct mr_pair_side *first, const struct mr_pair_side *second,
                              struct subnet out[MR_RAILS_MAX])
@@ -45,7 +89,10 @@ static unsigned find_subnets(const struct mr_pair_side *first, const struct mr_p
         add_rails(s, 1, second, &first->rail[i]);
         for (unsigned k = 0; k < s->num[0]; k++)
             seen |= 1u << s->rail[0][k];
-        n += s->num[1] > 0;
+        if (!s->num[1])
+            continue;
+        choose_order(s, first, second);
+        n++;
     }
     return n;
 }

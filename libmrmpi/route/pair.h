@@ -3,9 +3,10 @@
  * Which rail of one rank goes with which rail of another. Pure: from two addresses to a list, the same at both ends.
  *
  * Rails are paired within a subnet. On InfiniBand a subnet is a prefix of GIDs; on RoCE it is a version and a family of
- * addresses. In each subnet the k-th rail of one side goes with the k-th of the other, as addresses list them. The
- * side that has fewer there begins again with its first, so that every rail of the other one has a pair. If both ranks
- * want all pairs, every two rails of a subnet are one. For each LID path of a pair there is a subchannel.
+ * addresses. In each subnet the k-th rail of one side goes with the k-th of the other, as addresses list them, or, if
+ * all pairs together carry more so, in the order of their ports' rates. The side that has fewer there begins again with
+ * its first, so that every rail of the other one has a pair. If both ranks want all pairs, every two rails of a subnet
+ * are one. For each LID path of a pair there is a subchannel.
  */
 #ifndef MRMPI_PAIR_H
 #define MRMPI_PAIR_H

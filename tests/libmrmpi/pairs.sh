@@ -8,17 +8,20 @@
 probe=$BUILD/tests/libmrmpi/vc_probe
 all=${1:-}
 
-# netlist PLANES...: a word for each host; its i-th letter is the switch that its mlx5_i is on
+# netlist PLANES...: a word for each host; its i-th letter is the switch that its mlx5_i is on, a capital if its cable is SDR
 netlist() {
-  local h=0 d host switch
+  local h=0 d host switch speed
   declare -A cables port
   local nodes=''
   for host in "$@"; do
     h=$((h + 1))
     for ((d = 0; d < ${#host}; d++)); do
       switch=${host:d:1}
+      speed=4xHDR
+      [ "$switch" = "${switch,,}" ] || speed=4xSDR
+      switch=${switch,,}
       port[$switch]=$((${port[$switch]:-0} + 1))
-      cables[$switch]+="[${port[$switch]}] \"H-$h-$d\"[1](5b00${h}${d}01)  # \"h$h mlx5_$d\" lid 0 4xHDR"$'\n'
+      cables[$switch]+="[${port[$switch]}] \"H-$h-$d\"[1](5b00${h}${d}01)  # \"h$h mlx5_$d\" lid 0 $speed"$'\n'
       nodes+=$'\n'"caguid=0x5b00${h}${d}00"$'\n'"Ca 1 \"H-$h-$d\"  # \"h$h mlx5_$d\""$'\n'
     done
   done
@@ -57,6 +60,8 @@ ok "two rails against three" run aa aaa -- "$job"
 for d in 0 1; do ok "each port of the one carries half" around h1 $d 50; done
 ok "the port that is alone carries half, two share the other half" around h2 1 50
 for d in 0 2; do ok "a quarter for each" around h2 $d 25; done
+ok "a fast and a slow rail, on the other host a slow and a fast one" run aA Aa -- "$job"
+for at in "h1 0" "h2 1"; do ok "the fast ones carry all but some" test "$(share $at)" -ge 90; done
 ok "weights that do not adapt know it too" run aa aaa -- "MRMPI_POLICY_LARGE=even $job"
 ok "half" around h2 1 50
 

@@ -63,6 +63,34 @@ START_TEST(numbers_say_nothing)
 }
 END_TEST
 
+/* Rails of one subnet of each side, by their rates in 1000 Mb/s, a digit for each. */
+static unsigned match_rates(const char *first, const char *second)
+{
+    a = (struct mr_pair_side){.rail = near, .num_rails = (unsigned)strlen(first), .paths = 1};
+    b = (struct mr_pair_side){.rail = far, .num_rails = (unsigned)strlen(second), .paths = 1};
+    for (unsigned i = 0; i < a.num_rails; i++)
+        near[i] = port(0, (uint32_t)(first[i] - '0') * 1000);
+    for (unsigned i = 0; i < b.num_rails; i++)
+        far[i] = port(0, (uint32_t)(second[i] - '0') * 1000);
+    return mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out);
+}
+
+/* Ports of one rate meet if all pairs carry more so; else the order stays, since it is that of cables and switches. */
+START_TEST(rates)
+{
+    expect(match_rates("81", "18"), "0110");
+    expect(match_rates("81", "81"), "0011");
+    expect(match_rates("18", "18"), "0011");
+    expect(match_rates("81", "88"), "0011"); /* nothing is gained */
+    expect(match_rates("18", "88"), "0011");
+    expect(match_rates("421", "142"), "011220");
+    expect(match_rates("182", "18"), "001120"); /* by rate the fast one would be shared */
+    expect(match_rates("811", "18"), "011021");
+    expect(match_rates("80", "08"), "0011"); /* a rate is not known */
+    expect(match_rates("1", "18"), "0001");
+}
+END_TEST
+
 START_TEST(nothing_in_common)
 {
     ck_assert_uint_eq(match("0", "1"), 0);
@@ -227,6 +255,7 @@ int main(void)
 
     tcase_add_test(t, equal_hosts);
     tcase_add_test(t, numbers_say_nothing);
+    tcase_add_test(t, rates);
     tcase_add_test(t, nothing_in_common);
     tcase_add_test(t, every_rail_has_a_pair);
     tcase_add_test(t, roce_by_kind);
