@@ -166,7 +166,7 @@ void mr_peer_connect(struct mr_peer *p)
         connect_guards(p);
 }
 
-void mr_handshake_datagram(const void *data, size_t len)
+void mr_handshake_datagram(const struct mr_rail *rail, const void *data, size_t len)
 {
     uint32_t self = (uint32_t)mr_peers.launch->rank, size = (uint32_t)mr_peers.launch->size;
     struct mr_cm_msg msg;
@@ -181,6 +181,7 @@ void mr_handshake_datagram(const void *data, size_t len)
     p = mr_peer_get((int)msg.from);
     if (!p)
         return;
+    p->connect->came = rail;
     if (ours && p->up && msg.type == MR_CM_REQ)
         mr_verbs_check_events(); /* what has happened to ports while we computed is older than what is opened now */
     if (ours && p->sub && !mr_cm_is_late(&p->cm, &msg))

@@ -42,7 +42,7 @@ void mr_sub_break(struct mr_sub *sub);
 bool mr_budget_control(struct mr_peer *p, const struct mr_hdr *hdr);
 bool mr_epoch_control(struct mr_peer *p, const struct mr_hdr *hdr);
 void mr_recovery_control(struct mr_peer *p, const struct mr_hdr *hdr); /* asked last */
-void mr_handshake_datagram(const void *data, size_t len);
+void mr_handshake_datagram(const struct mr_rail *rail, const void *data, size_t len);
 void mr_recovery_rail_changed(struct mr_rail *rail); /* a port's state */
 void mr_recovery_rail_moved(struct mr_rail *rail);   /* its LID or GID */
 void mr_epoch_all(void);                             /* fabricd has other service levels */

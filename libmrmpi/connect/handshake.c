@@ -289,6 +289,25 @@ static int connect_subs(struct mr_cm_conn *c, const struct mr_cm_msg *remote, co
 /* ---- the exchange ------------------------------------------------------------------------------------------------ */
 
 /*
+ * A way for the first handshake: of those whose port here is up another one with each attempt. What answers begins with
+ * the rail over which the peer's message has come: that one works.
+ */
+static struct mr_sub *pick_first_sub(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
+{
+    unsigned i = 0, up = 0;
+
+    for (unsigned k = 0; k < p->num_subs; k++)
+        up += !p->sub[k].rail->down;
+    if (!up)
+        return &p->sub[attempt % p->num_subs];
+    while (msg->type != MR_CM_REQ && i < p->num_subs && p->sub[i].rail != p->connect->came)
+        i++;
+    for (attempt %= up; p->sub[i % p->num_subs].rail->down || attempt; i++)
+        attempt -= !p->sub[i % p->num_subs].rail->down;
+    return &p->sub[i % p->num_subs];
+}
+
+/*
  * The first handshake takes another pair of rails with each attempt, so that a dead one does not keep us from using
  * those that live, and so does one that seeks any way at all. Else a datagram takes the path that is to be opened, and
  * so shows that it works. What is said once more, since it has not come, goes over the next way: an RTU is no more than
@@ -304,7 +323,7 @@ static struct mr_sub *pick_datagram_sub(struct mr_peer *p, const struct mr_cm_ms
 
     if (repeated && sub)
         return &p->sub[((unsigned)(sub - p->sub) + 1) % p->num_subs];
-    return p->up && sub ? sub : &p->sub[attempt % p->num_subs];
+    return p->up && sub ? sub : pick_first_sub(p, msg, attempt);
 }
 
 static int transmit_message(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned attempt)

@@ -15,6 +15,7 @@ struct mr_connect_peer {
 
     struct mr_sub *handshake_sub; /* handshake.c: the subchannel that our handshake is about; NULL: all of an epoch */
     struct mr_sub *datagram_sub;  /* that the last datagram went over */
+    const struct mr_rail *came;   /* the rail here over which its last one came; NULL: none has */
     bool rescue;                  /* our handshake is about all that may lead there: nothing does now */
     bool news_of_port;            /* recovery.c: a handshake is given up, since a port is up: another one begins */
 

@@ -52,7 +52,7 @@ static void on_landed(struct mr_rail *rail, uint32_t imm)
 
 static void on_datagram(struct mr_rail *rail, const void *data, size_t len)
 {
-    mr_handshake_datagram(data, len);
+    mr_handshake_datagram(rail, data, len);
 }
 
 static void on_rail_changed(struct mr_rail *rail)

@@ -315,9 +315,11 @@ static void add(struct mr_cm_msg *m, const struct mr_sub *s, uint8_t generation)
     m->sub[m->num_subs++].generation = generation;
 }
 
+static unsigned came; /* the rail over which messages come */
+
 static void receive(const struct mr_cm_msg *m)
 {
-    mr_handshake_datagram(m, MR_CM_LENGTH(m->num_subs));
+    mr_handshake_datagram(&rails[came], m, MR_CM_LENGTH(m->num_subs));
 }
 
 static void reject(enum mr_cm_reason reason)
@@ -373,6 +375,35 @@ START_TEST(request_and_answer)
     ck_assert(loads[0][0].up && loads[0][1].up && !loads[1][0].up);
     mr_handshake_tick();
     ck_assert_ptr_null(mr_peers.connecting);
+}
+END_TEST
+
+/* Of several rails one whose port is down is not asked over, and the peer is answered where its message came. */
+START_TEST(first_way)
+{
+    struct mr_cm_msg m = message(MR_CM_REQ, 7);
+
+    if (_i == 0) {
+        rails[0].down = true;
+        mr_peer_connect(&peer);
+        ck_assert_ptr_eq(conn.datagram_sub, &sub[1]);
+        rails[1].down = true; /* then any */
+        clock_ns += 1000 * MS;
+        mr_handshake_tick();
+        ck_assert_uint_eq(num_sent, 2);
+        return;
+    }
+    came = 1;
+    add(&m, &sub[0], 5);
+    add(&m, &sub[1], 5);
+    receive(&m);
+    came = 0;
+    ck_assert_uint_eq(sent.type, MR_CM_REP);
+    ck_assert_ptr_eq(conn.datagram_sub, &sub[1]);
+    clock_ns += 1000 * MS;
+    mr_handshake_tick();
+    ck_assert_uint_eq(num_sent, 2);
+    ck_assert_uint_eq(conn.datagram_sub->rail->index, 0);
 }
 END_TEST
 
@@ -841,6 +872,7 @@ int main(void)
 
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, request_and_answer);
+    tcase_add_loop_test(c, first_way, 0, 2);
     tcase_add_loop_test(c, guards, 0, 2);
     tcase_add_test(c, rescue);
     tcase_add_test(c, repeated_over_other_ways);
