@@ -30,6 +30,7 @@ static void sample(struct mr_burst *b, const void *buf, size_t len)
 {
     if (b->samples == MR_BURST_SAMPLES)
         return;
+    len = len < MR_BURST_SAMPLE ? len : MR_BURST_SAMPLE;
     b->samples++;
     b->copied_ns += b->copy_ns(buf, len);
     b->copied += len;
@@ -70,7 +71,7 @@ static bool is_known(const struct mr_burst *owner, struct mr_burst_buffers *b, u
         b->of[at].memory = MR_BURST_SEEN;
         return true;
     }
-    if (b->of[at].memory == MR_BURST_SEEN)
+    if (b->of[at].memory == MR_BURST_SEEN && !owner->is_registered(buf, 1)) /* else it has only grown */
         b->of[at].bytes = (uint32_t)len;
     b->of[at].memory = MR_BURST_PLAIN;
     return false;
@@ -210,6 +211,29 @@ size_t mr_burst_copies_as(const struct mr_burst *b, size_t len)
     uint64_t as = b->copied ? len * b->copied_ns * MR_BURST_COPY_MBPS / 1000 / b->copied : len;
 
     return b->samples == MR_BURST_SAMPLES && as < len ? as : len;
+}
+
+bool mr_burst_delays(struct mr_burst *b, const void *buf, size_t len, size_t all)
+{
+    sample(b, buf, len);
+    return b->samples == MR_BURST_SAMPLES && mr_burst_copies_as(b, all) >= MR_BURST_LEND_AT;
+}
+
+bool mr_burst_whole(struct mr_burst *b, const void *buf, size_t len, bool filled)
+{
+    struct mr_burst_buffers *of = filled ? &b->filled : &b->sent;
+    uint64_t next_ns = of->next_ns;
+    unsigned skip = of->skip;
+    bool found;
+
+    /* it does not wait for single messages, nor they for it */
+    of->next_ns = of->whole_ns;
+    of->skip = 0;
+    found = find(b, of, buf, len, MR_BURST_FAST_NS) != UNKNOWN;
+    of->whole_ns = of->next_ns;
+    of->next_ns = next_ns;
+    of->skip = skip;
+    return found;
 }
 
 void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)

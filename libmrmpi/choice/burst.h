@@ -44,7 +44,8 @@
 #define MR_BURST_FAST_NS 100000u      /* and once it is known what they are good for */
 #define MR_BURST_SKIP    16u          /* messages between two looks at the clock whether it is time, */
 #define MR_BURST_SOON_NS 20000u       /* or fewer if it will be so soon */
-#define MR_BURST_SAMPLES 8u           /* copies that are timed */
+#define MR_BURST_SAMPLES 8u           /* copies that are timed, */
+#define MR_BURST_SAMPLE  (16u << 10)  /* of so many bytes at most */
 #define MR_BURST_BUFFERS 1024u        /* that are remembered, of each side */
 
 /* What is believed of a buffer. */
@@ -57,6 +58,7 @@ enum mr_burst_memory {
 struct mr_burst_buffers {
     uint64_t next_ns; /* when there may be one more that is registered */
     unsigned skip;    /* messages until the clock is looked at for that */
+    uint64_t whole_ns; /* the former, for mr_burst_whole */
     struct {
         uintptr_t page;
         uint32_t bytes; /* copied from there, or into there */
@@ -104,6 +106,13 @@ static inline void mr_burst_leave(struct mr_burst *b)
 enum mr_burst_way mr_burst_alone(struct mr_burst *b, const void *buf, size_t len);
 /* As many bytes as are copied at MR_BURST_COPY_MBPS in the time that len take. len: it is not known, or more. */
 size_t mr_burst_copies_as(const struct mr_burst *b, size_t len);
+/*
+ * Messages as this one, from or into buf, of which somebody copies `all` bytes at a time, if they go eagerly. True:
+ * that takes longer than to wait until their receivers are ready.
+ */
+bool mr_burst_delays(struct mr_burst *b, const void *buf, size_t len, size_t all);
+/* All of buf is sent, or filled, by several messages at a time. True: it is to be registered, or has been. */
+bool mr_burst_whole(struct mr_burst *b, const void *buf, size_t len, bool filled);
 /* A message of len bytes has come eagerly, and is copied to buf. */
 void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len);
 /* Such a message is offered. True: it had better be read. */

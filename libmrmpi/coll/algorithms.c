@@ -2,12 +2,19 @@
 /* Blocks that several collectives are made of: see algorithms.h. */
 #include "libmrmpi/coll/algorithms.h"
 
+#include "libmrmpi/launch/launch.h"
+
 size_t mr_vec_before(const struct mr_vec *v, int rank)
 {
     size_t n = 0;
     for (int i = 0; i < rank; i++)
         n += mr_vec_count(v, i);
     return n;
+}
+
+void mr_coll_crowd(struct mr_schedule *s, int num)
+{
+    mr_schedule_crowd(s, mr_launch_info()->local_size == 1 ? num : 1);
 }
 
 /* Dissemination: in round k every rank tells the one 2^k further on. */

@@ -33,6 +33,12 @@ void mr_alg_bcast_binomial(struct mr_schedule *s, void *buf, size_t count, struc
 void mr_alg_ring_reduce_scatter(struct mr_schedule *s, void *acc, size_t count, struct mr_type *t, struct mr_op *op,
                                 struct mr_comm *c);
 
+/*
+ * Each rank exchanges messages with so many at a time. Where ranks share a host they share its wire, which then is
+ * slower than all their copies.
+ */
+void mr_coll_crowd(struct mr_schedule *s, int num);
+
 /* two_level.c: for a grid of more than one node. base: `bytes` in one piece. Reductions: commutative operations only.
  */
 void mr_alg_bcast_two_level(struct mr_schedule *s, void *base, size_t bytes, int root, struct mr_comm *c,

@@ -83,6 +83,7 @@ static void ring(struct mr_schedule *s, const struct own *own, const struct mr_v
 static void spread(struct mr_schedule *s, const struct own *own, const struct mr_vec *out, struct mr_comm *c)
 {
     int p = c->size, r = c->rank;
+    mr_coll_crowd(s, p / 2); /* what all get is sent from where it lies: one side copies */
     for (int k = 1; k < p; k++) {
         int src = (r - k + p) % p;
         if (mr_vec_count(out, src))

@@ -113,6 +113,7 @@ enum mr_err mr_coll_alltoall(const void *in, size_t icount, struct mr_type *it, 
         return mr_schedule_built(s, built);
     }
     int window = alg == MR_ALG_PAIRWISE ? PAIRWISE_WINDOW : p;
+    mr_coll_crowd(s, window < p ? window : p - 1);
     for (int k = 1; k < p; k += window) {
         int end = k + window < p ? k + window : p;
         if (k > 1)

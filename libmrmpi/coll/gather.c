@@ -73,6 +73,7 @@ static void gather_binomial(struct mr_schedule *s, const void *in, size_t icount
 static void gather_linear(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,
                           size_t ocount, struct mr_type *ot, int root, struct mr_comm *c)
 {
+    mr_schedule_crowd(s, c->size - 1);
     if (c->rank != root) {
         mr_schedule_send(s, in, icount, it, root);
         return;
@@ -157,6 +158,7 @@ static bool counts_here(const struct mr_comm *c, int root)
 static void gather_blocks(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it,
                           const struct mr_vec *out, int root, const bool *later, struct mr_comm *c)
 {
+    mr_schedule_crowd(s, c->size - 1);
     if (c->rank != root && icount && it->size && (!later || later[c->rank]))
         mr_schedule_send(s, in, icount, it, root);
     for (int i = 0; i < c->size && c->rank == root; i++) {
@@ -233,6 +235,7 @@ static void scatter_binomial(struct mr_schedule *s, const void *in, size_t icoun
 static void scatter_linear(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,
                            size_t ocount, struct mr_type *ot, int root, struct mr_comm *c)
 {
+    mr_schedule_crowd(s, c->size - 1);
     if (c->rank != root) {
         mr_schedule_recv(s, out, ocount, ot, root);
         return;
@@ -289,6 +292,7 @@ enum mr_err mr_coll_scatter(const void *in, size_t icount, struct mr_type *it, v
 static void scatter_blocks(struct mr_schedule *s, const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot,
                            int root, bool rest, struct mr_comm *c)
 {
+    mr_schedule_crowd(s, c->size - 1);
     if (c->rank != root && ocount && ot->size)
         mr_schedule_recv(s, out, ocount, ot, root);
     for (int i = 0; i < c->size && c->rank == root; i++) {

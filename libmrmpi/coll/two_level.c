@@ -118,6 +118,7 @@ void mr_alg_bcast_two_level(struct mr_schedule *s, void *base, size_t bytes, int
         at++;
     f.root_node = at / w->each;
     f.column = at % w->each;
+    mr_schedule_crowd(s, f.parts);
     (c->rank == root ? flood_root : w->local == f.column ? flood_head : flood_leaf)(&f);
 }
 
@@ -203,6 +204,7 @@ static size_t gather_sums(struct mr_schedule *s, const struct parts *p, struct m
     int n = p->num, me = row ? w->local : w->node;
     size_t mine = part_count(p, me), came = 0, gone = 0;
     void *theirs = mr_schedule_temp_for(s, p->t, mine * (size_t)(n - 1));
+    mr_schedule_crowd(s, n - 1);
     for (int d = 1; d < n; d++) {
         mr_schedule_recv(s, mr_at_mut(theirs, mine * (size_t)(d - 1), p->t), mine, p->t,
                          in_line(w, row, wrap(me - d + n, n)));
@@ -214,6 +216,7 @@ static size_t gather_sums(struct mr_schedule *s, const struct parts *p, struct m
         if (d == 1)
             gone = mr_schedule_last(s);
     }
+    mr_schedule_crowd(s, 0);
     for (int d = 1; d < n; d++) {
         mr_schedule_wait(s, came + (size_t)d - 1);
         mr_schedule_reduce(s, op, mr_at(theirs, mine * (size_t)(d - 1), p->t), mr_at_mut(p->buf, part_at(p, me), p->t),
@@ -276,6 +279,7 @@ void mr_alg_reduce_two_level(struct mr_schedule *s, const void *in, void *out, s
     struct parts column = {
         .buf = acc, .at = part_at(&row, w->local), .count = part_count(&row, w->local), .num = n, .t = t};
     gather_sums(s, &column, op, w, false);
+    mr_schedule_crowd(s, n * k - 1);
     if (c->rank != root) {
         give_part(s, &column, w->node, root);
         return;

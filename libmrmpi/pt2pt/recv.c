@@ -348,12 +348,28 @@ enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_m
     return MR_SUCCESS;
 }
 
-void mr_recv_announce(struct mr_request *req, uint8_t nth)
+void mr_recv_announce(struct mr_request *req, uint8_t nth, size_t all)
 {
     if (!req->match.queue) /* its message has come */
         return;
     req->nth = nth;
-    mr_ready_announce(req);
+    mr_ready_announce(req, all);
+}
+
+bool mr_pt2pt_keep(struct mr_comm *comm, int peer, const void *buf, size_t len, bool filled)
+{
+    struct mr_vc *vc = mr_vc_known_peer(mr_comm_world_rank(comm, peer));
+    struct mr_region *region;
+    struct mr_remote remote;
+
+    if (!vc || !(mr_vc_caps(vc, len) & MR_VC_WRITE_BACK) || !mr_burst_whole(&mr_pt2pt.burst, buf, len, filled))
+        return false;
+    if (mr_pt2pt.burst.is_registered(buf, len))
+        return true;
+    if (mr_vc_advertise(vc, (void *)buf, len, filled ? MR_VC_PUT : MR_VC_READ_ONCE, &region, &remote))
+        return false;
+    mr_vc_withdraw(region);
+    return true;
 }
 
 /* ---- ends -------------------------------------------------------------------------------------------------------- */

@@ -176,6 +176,21 @@ static bool goes_in_place(const struct mr_request *req, struct mr_vc *vc, size_t
     return mr_burst_alone(&mr_pt2pt.burst, buf, bytes) != MR_BURST_COPY;
 }
 
+/*
+ * Of what would go eagerly, with others: its receiver is likely to be ready, or will be soon, and then nobody copies
+ * it. If not it is sent from the program's memory, where that is registered (mr_pt2pt_keep).
+ */
+static bool awaits_ready(struct mr_request *req, struct mr_vc *vc, size_t bytes)
+{
+    if (!mr_pt2pt.burst.is_registered(mr_plain(req->send_buf, req->type), bytes))
+        return false;
+    if (mr_ready_comes(vc) && mr_vc_caps(vc, bytes) & MR_VC_PUT)
+        return true;
+    if (mr_vc_front(vc)->lends)
+        req->way = MR_BURST_LEND;
+    return false;
+}
+
 static enum mr_err send_request(struct mr_request *req, struct mr_vc *vc)
 {
     size_t bytes = req->count * req->type->size;
@@ -185,7 +200,7 @@ static enum mr_err send_request(struct mr_request *req, struct mr_vc *vc)
         return send_poison(vc, &hdr, req);
     if (!goes_eagerly(vc, bytes))
         return mr_rndv_offer(req, vc, &hdr, goes_in_place(req, vc, bytes));
-    if (is_better_read(req, vc, bytes))
+    if (req->crowded ? awaits_ready(req, vc, bytes) : is_better_read(req, vc, bytes))
         return mr_rndv_offer(req, vc, &hdr, true);
     return req->mode == MR_SEND_SYNCHRONOUS ? send_synchronous(vc, &hdr, req) : send_now(req, vc, &hdr);
 }
@@ -293,14 +308,16 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
 }
 
 enum mr_err mr_isend_nth(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
-                         uint32_t ctx, uint8_t nth, struct mr_request **out)
+                         uint32_t ctx, uint8_t nth, size_t all, struct mr_request **out)
 {
     struct mr_request *req = make_send(buf, count, type, dest, tag, comm, ctx, MR_SEND_STANDARD);
+    size_t bytes = count * type->size;
 
     *out = NULL;
     if (!req)
         return MR_ERR_NO_MEM;
     req->nth = nth;
+    req->crowded = all && type->contiguous && mr_burst_delays(&mr_pt2pt.burst, mr_plain(buf, type), bytes, all);
     return start_send(req, out);
 }
 

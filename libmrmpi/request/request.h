@@ -53,6 +53,7 @@ struct mr_request {
     bool active;            /* persistent requests: started and not yet completed */
     bool waited : 1;        /* a blocking send's */
     bool in_burst : 1;      /* a send that counts in burst.h */
+    bool crowded : 1;       /* a schedule's send: eager messages as this one delay each other */
     uint8_t nth;            /* of a schedule's messages (mr_isend_nth); 0: it has no number */
     struct mr_status status;
     struct mr_comm *comm;

@@ -8,8 +8,8 @@
  * is no longer than what is copied in the round trip that it hides (ARCHITECTURE.md has the arithmetic); or if it is
  * the last of a batch (batch.h).
  *
- * A message whose receive may be announced (ready.c) has one, too. It is lent where that is possible, and no longer than
- * what the receiver copies while the rest comes.
+ * A message whose receive may be announced (ready.c) has one, too. It is lent where that is possible, and no longer
+ * than what the receiver copies while the rest comes.
  *
  * The packets of a head follow each other and their offer: one head comes from each peer at a time.
  */

@@ -7,9 +7,9 @@
  * word at the end, FIN, which is sent when the last byte has come, while the adapter's confirmation of a write is not.
  *
  * While READY is under way the wire would be idle. So what is offered before it has come has a head (head.c), and only
- * the rest is written. Those of several messages leave in their order, and the rest of all of them finds its turn behind
- * them: else receivers whose READY comes late would get their first packets a round of the adapter later than others,
- * and their last ones, too.
+ * the rest is written. Those of several messages leave in their order, and the rest of all of them finds its turn
+ * behind them: else receivers whose READY comes late would get their first packets a round of the adapter later than
+ * others, and their last ones, too.
  *
  * There is an offer for each message nevertheless, since receives are matched in order by those. It says whether READY
  * will be heeded (MR_FLAG_READY), and both sides judge that alike: a receive is over when its message has been written
@@ -24,6 +24,8 @@
 #include <string.h>
 
 #include "libmrmpi/rndv/stream.h"
+
+enum { VAIN = 8, REST = 64 }; /* announcements in vain until some are left out, and how many at most */
 
 static bool is_for(const struct mr_hdr *ready, const struct mr_request *send)
 {
@@ -42,23 +44,43 @@ static struct mr_hdr header_of(const struct mr_rndv *r, enum mr_packet kind)
                            .rreq = mr_rndv_id(r)};
 }
 
-/* The message can be written by its sender, and is longer than what comes unasked. */
-static bool is_writable(const struct mr_request *req, struct mr_vc *vc, size_t len)
+/* What would come eagerly is announced as well if its peer heeds that, or may by now. */
+static bool may_heed(struct mr_vc *vc)
+{
+    struct mr_stream *s = mr_stream_of(vc);
+
+    if (s && s->rest)
+        s->rest--;
+    return s && !s->rest;
+}
+
+void mr_ready_heeded(struct mr_vc *vc, size_t len)
+{
+    struct mr_stream *s = mr_flow_of(vc)->stream;
+
+    if (s && len <= mr_vc_eager_most(vc))
+        s->vain = s->rest = 0;
+}
+
+/* The message can be written by its sender, and is longer than what comes unasked, or better not copied. */
+static bool is_writable(const struct mr_request *req, struct mr_vc *vc, size_t len, size_t all)
 {
     unsigned caps = MR_VC_PUT | MR_VC_WRITE_BACK;
 
-    return mr_transfers.reads_if == MR_VC_READ_FIRST && req->type->contiguous && len > mr_vc_eager_most(vc) &&
-           (mr_vc_caps(vc, len) & caps) == caps && !mr_vc_lost(vc);
+    return mr_transfers.reads_if == MR_VC_READ_FIRST && req->type->contiguous && (mr_vc_caps(vc, len) & caps) == caps &&
+           !mr_vc_lost(vc) &&
+           (len > mr_vc_eager_most(vc) ||
+            (all && may_heed(vc) && mr_burst_delays(&mr_pt2pt.burst, mr_plain(req->recv_buf, req->type), len, all)));
 }
 
-void mr_ready_announce(struct mr_request *req)
+void mr_ready_announce(struct mr_request *req, size_t all)
 {
     struct mr_vc *vc = mr_vc_known_peer(mr_comm_world_rank(req->comm, req->peer));
     size_t len = req->count * req->type->size;
     struct mr_rndv *r;
     struct mr_hdr hdr;
 
-    if (req->complete || req->proto || !vc || !is_writable(req, vc, len))
+    if (req->complete || req->proto || !vc || !is_writable(req, vc, len, all))
         return;
     r = mr_rndv_new(req, vc, MR_RNDV_LANDING);
     if (!r)
@@ -79,7 +101,10 @@ void mr_ready_void(struct mr_request *req)
 {
     struct mr_rndv *r = req->proto;
     struct mr_hdr hdr = header_of(r, MR_PKT_UNREADY);
+    struct mr_stream *s = mr_stream_of(r->vc);
 
+    if (s && r->total <= mr_vc_eager_most(r->vc) && ++s->vain > VAIN)
+        s->rest = s->vain < REST ? s->vain : REST;
     mr_vc_send(r->vc, &hdr, NULL, 0); /* if that fails the sender has, too */
     mr_rndv_drop(r);
 }
@@ -134,6 +159,13 @@ bool mr_ready_take(struct mr_request *send, struct mr_vc *vc, uint64_t *rreq, st
     return fits;
 }
 
+bool mr_ready_comes(struct mr_vc *vc)
+{
+    const struct mr_stream *s = mr_flow_of(vc)->stream;
+
+    return s && s->announces > 0;
+}
+
 void mr_ready_await(struct mr_rndv *r)
 {
     struct mr_stream *s = mr_stream_of(r->vc);
@@ -158,6 +190,8 @@ struct mr_rndv *mr_ready_packet(struct mr_vc *vc, const struct mr_hdr *hdr, cons
         r = r->behind;
     if (len != sizeof(ready->remote))
         return NULL;
+    if (s && hdr->len <= mr_vc_eager_most(vc))
+        s->announces += s->announces < 1;
     if (r)
         return r->total == hdr->len ? r : NULL;
     ready = s ? malloc(sizeof(*ready)) : NULL;

@@ -11,6 +11,7 @@
 #include "libmrmpi/rndv/stream.h"
 
 #define PUSH_WINDOW 8  /* DATA packets under way */
+#define READY_REST  4  /* more times a peer says READY until that is counted on again, when it did not */
 #define PIECES      16 /* of a large message, at least, unless they would be shorter than eager messages */
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
@@ -213,6 +214,8 @@ static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr, const void *paylo
     r->claim = NULL;
     r->peer_id = hdr->rreq;
     r->total = hdr->len;
+    if (r->awaits_ready && r->req->crowded)
+        mr_stream_of(r->vc)->announces = -READY_REST;
     if (len == sizeof(halves) && r->near) {
         memcpy(&halves, payload, len);
         mr_share_write(r, &halves);
@@ -319,6 +322,7 @@ static bool is_better_copied(struct mr_rndv *r, const struct mr_hdr *hdr)
     if (hdr->len > mr_vc_eager_most(r->vc))
         return mr_vc_copies(r->vc, mr_plain(r->req->recv_buf, r->req->type), hdr->len);
     return hdr->flags & MR_FLAG_READ && /* it could have come eagerly */
+           !(hdr->flags & MR_FLAG_READY && mr_pt2pt.burst.is_registered(r->req->recv_buf, hdr->len)) &&
            !mr_burst_offered(&mr_pt2pt.burst, r->req->recv_buf, hdr->len);
 }
 
@@ -339,6 +343,8 @@ void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hd
     uint64_t id;
     size_t come;
 
+    if (hdr->flags & MR_FLAG_READY)
+        mr_ready_heeded(vc, hdr->len);
     if (req->proto && mr_ready_meet(req, hdr, (const uint8_t *)payload + len))
         return;
     r = mr_rndv_new(req, vc, MR_RNDV_GETTING);

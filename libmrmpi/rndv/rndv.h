@@ -52,7 +52,9 @@ void mr_head_fail_peer(struct mr_vc *vc);
 
 /* ---- ready.c ---- */
 /* A posted receive of a schedule, with its number, in whose operation both programs wait: announced, if it can be. */
-void mr_ready_announce(struct mr_request *req);
+void mr_ready_announce(struct mr_request *req, size_t all); /* all: mr_recv_announce */
+void mr_ready_heeded(struct mr_vc *vc, size_t len); /* the sender of a message waits for READY */
+bool mr_ready_comes(struct mr_vc *vc); /* this peer announces what could come eagerly, too */
 void mr_ready_void(struct mr_request *req); /* announced, but what has come is eager, or has another length */
 /* An offer of its length has met such a one. True: it will be written, or has been; false: it is as any other. head:
  * what of that has come. */

@@ -24,6 +24,8 @@ struct mr_stream {
     struct mr_exchange exchange;
     struct mr_ready *ready;   /* what the peer is ready for, */
     struct mr_rndv *offers;   /* and what it may still be */
+    unsigned vain, rest;      /* announcements that the peer did not heed, in a row; those left out until one more */
+    int announces;            /* what could come eagerly, too, if above 0: below until it has so often again */
     struct mr_bounce *bounce; /* of the latest tails, if some of them are under way (tail.c) */
     /* The head that is coming (head.c): `at` of its `len` bytes have. */
     uint64_t sreq;            /* the sender's id of its message */

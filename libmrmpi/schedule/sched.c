@@ -96,6 +96,15 @@ static inline struct route route_of(const struct mr_schedule *s, const struct mr
     return r;
 }
 
+/* Of what may come unasked: bytes that go at a time at the rank that has most to do. */
+static size_t crowd_of(const struct mr_schedule *s, const struct mr_step *st)
+{
+    if (!s->waited || !st->nth)
+        return 0;
+    size_t bytes = st->count * st->type->size;
+    return bytes <= mr_config.eager_max * (size_t)mr_config.eager_packets ? st->crowd * bytes : 0;
+}
+
 static void start_send(struct mr_schedule *s, struct mr_step *st)
 {
     struct route r = route_of(s, st);
@@ -103,7 +112,8 @@ static void start_send(struct mr_schedule *s, struct mr_step *st)
         track_request(s, st, mr_isend_poison(s->error, r.peer, r.tag, r.comm, r.ctx, &st->req));
     else if (st->nth)
         track_request(s, st,
-                      mr_isend_nth(st->in, st->count, st->type, r.peer, r.tag, r.comm, r.ctx, st->nth, &st->req));
+                      mr_isend_nth(st->in, st->count, st->type, r.peer, r.tag, r.comm, r.ctx, st->nth, crowd_of(s, st),
+                                   &st->req));
     else
         track_request(s, st,
                       mr_isend(st->in, st->count, st->type, r.peer, r.tag, r.comm, r.ctx, MR_SEND_STANDARD, &st->req));
@@ -118,7 +128,7 @@ static void start_recv(struct mr_schedule *s, struct mr_step *st)
     struct route r = route_of(s, st);
     track_request(s, st, mr_irecv(st->out, st->count, st->type, r.peer, r.tag, r.comm, r.ctx, &st->req));
     if (st->nth && st->req && s->waited && !s->past_wait)
-        mr_recv_announce(st->req, st->nth);
+        mr_recv_announce(st->req, st->nth, s->kept ? crowd_of(s, st) : 0);
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
@@ -302,6 +312,47 @@ static enum mr_err run_schedule(struct mr_schedule *s, enum mr_err before, struc
     return MR_SUCCESS;
 }
 
+/* Where messages of one kind and phase lie. */
+struct stretch {
+    const char *from, *end;
+    size_t bytes; /* theirs */
+    int peer;     /* of one of them */
+};
+
+static void add_message(struct stretch *x, const struct mr_step *st, const void *buf)
+{
+    const char *at = (const char *)buf + st->type->true_lb;
+    size_t len = st->count * st->type->size;
+    x->from = !x->bytes || at < x->from ? at : x->from;
+    x->end = !x->bytes || at + len > x->end ? at + len : x->end;
+    x->bytes += len;
+    x->peer = st->peer;
+}
+
+/* Side by side, with gaps of less than as much again. */
+static bool keep_stretch(const struct mr_schedule *s, const struct stretch *x, bool filled)
+{
+    size_t len = (size_t)(x->end - x->from);
+    return !x->bytes || (len <= 2 * x->bytes && mr_pt2pt_keep(s->comm, x->peer, x->from, len, filled));
+}
+
+/* Memory of crowds of messages is registered as a whole, not block by block. True: all that they fill is. */
+static bool keep_memory(const struct mr_schedule *s)
+{
+    struct stretch sent = {.bytes = 0}, filled = sent;
+    bool kept = true;
+    for (const struct mr_step *st = s->steps, *end = st + s->num; st <= end; st++) {
+        if (st == end || st->kind == MR_STEP_FENCE) {
+            keep_stretch(s, &sent, false);
+            kept &= keep_stretch(s, &filled, true);
+            sent.bytes = filled.bytes = 0;
+        } else if (crowd_of(s, st) && !st->second && st->type->contiguous) {
+            add_message(st->kind == MR_STEP_SEND ? &sent : &filled, st, st->kind == MR_STEP_SEND ? st->in : st->out);
+        }
+    }
+    return kept;
+}
+
 static enum mr_err start_after(enum mr_err before, struct mr_schedule *s, struct mr_request **req)
 {
     enum mr_err err = run_schedule(s, before, req);
@@ -326,6 +377,7 @@ enum mr_err mr_coll_run_after(enum mr_err before, enum mr_err built, struct mr_s
     if (built || !s) /* failed, or done already */
         return before ? before : built;
     s->waited = true;
+    s->kept = s->crowded && keep_memory(s);
     enum mr_err err = start_after(before, s, &req);
     if (err)
         return err;

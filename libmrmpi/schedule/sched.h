@@ -32,6 +32,9 @@ void mr_schedule_on(struct mr_schedule *s, struct mr_comm *c);
  */
 void mr_schedule_allow_less(struct mr_schedule *s);
 
+/* At some rank so many messages as those of the next steps go at a time, or come; 1: it is not known. All say alike. */
+void mr_schedule_crowd(struct mr_schedule *s, int num);
+
 void mr_schedule_send(struct mr_schedule *s, const void *buf, size_t count, struct mr_type *t, int dest);
 void mr_schedule_recv(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int src);
 void mr_schedule_copy(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,

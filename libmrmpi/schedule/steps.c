@@ -25,7 +25,7 @@ static struct {
 
 enum { KEEP_MIN = 64 * 1024, KEEP_MAX = 16 * 1024 * 1024 /* all of them */ };
 
-enum { NUMBERED_STEPS = 64 };
+enum { NUMBERED_STEPS = 64, CROWDED_MIN = 4 * 1024 /* a shorter message of many is copied sooner than announced */ };
 
 enum { POOL_STEPS_MAX = 256 }; /* larger step arrays go back to malloc */
 
@@ -165,7 +165,7 @@ static struct mr_step *add_step(struct mr_schedule *s, enum mr_step_kind kind)
         s->cap = cap;
     }
     struct mr_step *st = &s->steps[s->num++];
-    *st = (struct mr_step){.kind = kind, .second = s->on_second};
+    *st = (struct mr_step){.kind = kind, .second = s->on_second, .crowd = s->crowd};
     return st;
 }
 
@@ -177,7 +177,8 @@ static struct mr_step *add_step(struct mr_schedule *s, enum mr_step_kind kind)
 static uint8_t number_of(const struct mr_schedule *s, const struct mr_step *st)
 {
     const struct mr_step *b = st;
-    if (st->count * st->type->size <= mr_config.eager_max || st->peer < 0 || s->num > NUMBERED_STEPS || s->no_memory ||
+    size_t least = st->crowd ? CROWDED_MIN : mr_config.eager_max + 1;
+    if (st->count * st->type->size < least || st->peer < 0 || s->num > NUMBERED_STEPS || s->no_memory ||
         s->comm->passing)
         return 0;
     do {
@@ -185,6 +186,12 @@ static uint8_t number_of(const struct mr_schedule *s, const struct mr_step *st)
             return 1;
     } while (b->kind != st->kind || b->peer != st->peer || b->second != st->second);
     return b->nth ? b->nth + 1 : 0;
+}
+
+void mr_schedule_crowd(struct mr_schedule *s, int num)
+{
+    s->crowded |= num > 1;
+    s->crowd = num < 2 ? 0 : num < UINT8_MAX ? (uint8_t)num : UINT8_MAX;
 }
 
 void mr_schedule_send(struct mr_schedule *s, const void *buf, size_t count, struct mr_type *t, int dest)

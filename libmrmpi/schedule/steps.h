@@ -13,6 +13,7 @@ struct mr_step {
     enum mr_step_kind kind : 8;
     bool second; /* over the second communicator */
     uint8_t nth; /* of a long message: its number (mr_isend_nth); 0: none */
+    uint8_t crowd; /* mr_schedule_crowd; 0: none */
     int peer;
     const void *in;
     void *out;
@@ -31,6 +32,8 @@ struct mr_schedule {
     int tag, second_tag;
     enum mr_err error;
     bool no_memory, running, queued;
+    uint8_t crowd;               /* of what is appended now */
+    bool crowded, kept;          /* there is one; what they fill is registered */
     bool on_second;              /* what is appended now goes over the second communicator */
     bool allow_less;             /* receives may get less than they have room for */
     bool waited;                 /* its program waits for it */

@@ -9,8 +9,8 @@
 
 static struct mr_burst b;
 static char *memory;
-static bool stays; /* what was registered */
-static bool answers, reads; /* the receiver, at once; by reading */
+static bool stays;                           /* what was registered */
+static bool answers, reads;                  /* the receiver, at once; by reading */
 static uint64_t clock_ns, eager_ns, read_ns; /* now; what a message takes */
 static uint64_t copied_ns;                   /* what its copy takes */
 
@@ -157,6 +157,47 @@ START_TEST(soon_after_it_is_known)
 }
 END_TEST
 
+/* Copies that are made at a time delay each other, as far as a few that are timed take long enough. */
+START_TEST(crowds)
+{
+    for (unsigned i = 1; i < MR_BURST_SAMPLES; i++)
+        ck_assert(!mr_burst_delays(&b, memory, 8 * KIB, 56 * KIB));
+    ck_assert(mr_burst_delays(&b, memory, 8 * KIB, 56 * KIB));
+    ck_assert(!mr_burst_delays(&b, memory, 8 * KIB, 16 * KIB));
+    b.copied_ns /= 4;
+    ck_assert(!mr_burst_delays(&b, memory, 8 * KIB, 56 * KIB));
+    ck_assert(mr_burst_delays(&b, memory, 8 * KIB, 112 * KIB));
+}
+END_TEST
+
+/* A buffer as a whole is worth to be registered once it has been copied that often, and waits for no single message. */
+START_TEST(wholes)
+{
+    for (unsigned i = 0; i < MR_BURST_SAMPLES; i++)
+        mr_burst_delays(&b, memory, 8 * KIB, 56 * KIB);
+    stays = false;
+    b.sent.next_ns = clock_ns + MR_BURST_PACE_NS;
+    for (int i = 0; i < 3; i++)
+        ck_assert(!mr_burst_whole(&b, memory, 56 * KIB, false));
+    ck_assert(mr_burst_whole(&b, memory, 56 * KIB, false));
+    ck_assert_uint_eq(b.sent.next_ns, clock_ns + MR_BURST_PACE_NS);
+    ck_assert(!mr_burst_whole(&b, memory, 56 * KIB, false)); /* one at a time */
+    clock_ns += MR_BURST_FAST_NS;
+    ck_assert(mr_burst_whole(&b, memory, 56 * KIB, false));
+    stays = true;
+    ck_assert(mr_burst_whole(&b, memory, 56 * KIB, false));
+}
+END_TEST
+
+/* A sample is of memory that there is, however long the buffer. */
+START_TEST(long_samples)
+{
+    for (unsigned i = 0; i < 2 * MR_BURST_SAMPLES; i++)
+        mr_burst_whole(&b, memory, 4096 * KIB, true);
+    ck_assert_uint_eq(b.copied, MR_BURST_SAMPLES * MR_BURST_SAMPLE);
+}
+END_TEST
+
 /* ... and never, if they take no time. */
 START_TEST(worth_nothing)
 {
@@ -194,7 +235,7 @@ enum { LEARN = 16 + 8 * 1000 / 24 + 56 * 100 / 24 + 64 };
 
 START_TEST(bursts_of_the_same_buffers)
 {
-    ck_assert_uint_eq(many(16), 0); /* 128 KiB from each */
+    ck_assert_uint_eq(many(16), 0);            /* 128 KiB from each */
     ck_assert_uint_le(many(6 * 1000 / 48), 7); /* one in 1 ms: eagerly a burst takes 47 us */
     many(LEARN);
     ck_assert_uint_eq(many(10), 640);
@@ -391,6 +432,9 @@ int main(void)
     tcase_add_test(c, faster_than_copies_for_a_while);
     tcase_add_test(c, both_ways);
     tcase_add_test(c, bursts_that_are_too_short);
+    tcase_add_test(c, crowds);
+    tcase_add_test(c, wholes);
+    tcase_add_test(c, long_samples);
     tcase_add_test(c, a_sliding_window);
     tcase_add_test(c, memory_that_is_never_used_again);
     tcase_add_test(c, receivers_that_refuse);

@@ -2,7 +2,8 @@
 /*
  * Large messages of blocking collectives, whose receives are announced to their senders (rndv/ready.c): whichever side
  * is early, on several communicators, with other collectives under way, with receives of a user's wildcards posted
- * beside them, with data that is not in one piece, with amounts that differ, and after errors.
+ * beside them, with data that is not in one piece, with amounts that differ, and after errors. coll_ready LENGTH: only
+ * those, again and again, until their memory is worth to be registered.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -193,15 +194,16 @@ int main(int argc, char **argv)
     counts = malloc(sizeof(int) * 2 * size);
     less = malloc(sizeof(int) * 2 * size);
     at = counts + size;
-    for (int i = 0; i < 4; i++) {
-        alltoalls(MPI_COMM_WORLD, lengths[i], 0);
-        alltoalls(other, lengths[i], 5);
-        with_holes(lengths[i]);
-        with_room(lengths[i]);
-        at_a_time(other, lengths[i]);
-        sums(other, lengths[i]);
+    for (int i = 0; i < (argc > 1 ? 12 : 4); i++) {
+        int n = argc > 1 ? atoi(argv[1]) : lengths[i];
+        alltoalls(MPI_COMM_WORLD, n, 0);
+        alltoalls(other, n, 5);
+        with_holes(n);
+        with_room(n);
+        at_a_time(other, n);
+        sums(other, n);
         if (here < size) /* on one node that is the end of a communicator's operations (node/) */
-            errors(other, lengths[i]);
+            errors(other, n);
     }
     MPI_Comm_free(&other);
     MPI_Finalize();
