@@ -161,7 +161,8 @@ static void gather_blocks(struct mr_schedule *s, const void *in, size_t icount, 
     mr_schedule_crowd(s, c->size - 1);
     if (c->rank != root && icount && it->size && (!later || later[c->rank]))
         mr_schedule_send(s, in, icount, it, root);
-    for (int i = 0; i < c->size && c->rank == root; i++) {
+    for (int k = 1; k <= c->size && c->rank == root; k++) {
+        int i = (root + k) % c->size; /* the own one last: its copy would keep the others waiting */
         void *at = mr_vec_part(out, i);
         size_t n = mr_vec_count(out, i);
         if (n * out->type->size == 0 || (later && !later[i]))
@@ -295,7 +296,8 @@ static void scatter_blocks(struct mr_schedule *s, const struct mr_vec *in, void 
     mr_schedule_crowd(s, c->size - 1);
     if (c->rank != root && ocount && ot->size)
         mr_schedule_recv(s, out, ocount, ot, root);
-    for (int i = 0; i < c->size && c->rank == root; i++) {
+    for (int k = 1; k <= c->size && c->rank == root; k++) {
+        int i = (root + k) % c->size; /* as above */
         const void *at = mr_vec_part(in, i);
         size_t n = mr_vec_count(in, i);
         if (n * in->type->size == 0)
