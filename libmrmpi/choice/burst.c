@@ -77,15 +77,16 @@ static bool is_known(const struct mr_burst *owner, struct mr_burst_buffers *b, u
     return false;
 }
 
-/* NEW: it is to be registered now. */
-static enum buffer find(struct mr_burst *owner, struct mr_burst_buffers *b, const void *buf, size_t len, unsigned pace)
+/* NEW: it is to be registered now, if it may be. */
+static enum buffer find(struct mr_burst *owner, struct mr_burst_buffers *b, const void *buf, size_t len, unsigned pace,
+                        bool may)
 {
     unsigned at;
     uint32_t bytes = count(b, buf, len, &at);
 
     if (is_known(owner, b, at, buf, len))
         return KNOWN;
-    if (!is_worth(owner, bytes, buf, len))
+    if (!is_worth(owner, bytes, buf, len) || !may)
         return UNKNOWN;
     if (!is_time(owner, b))
         return UNKNOWN;
@@ -127,13 +128,14 @@ static void look(struct mr_burst *b)
     uint64_t now = b->clock_ns();
     unsigned can = b->seen ? 8 * b->ready / b->seen : 8;
 
+    b->many = b->seen && 2 * b->known >= b->seen;
     b->exchanges = b->arrived > b->seen / 8;
     if (b->trials.second && !can)
         mr_trial_spoil(&b->trials);
     mr_trial_look(&b->trials, now, can, b->exchanges, copy_ps(b));
     if (mr_trial_pays(&b->trials))
         hasten(b, now);
-    b->seen = b->ready = b->arrived = 0;
+    b->seen = b->known = b->ready = b->arrived = 0;
 }
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
@@ -178,9 +180,20 @@ static bool is_deep(const struct mr_burst *b)
     return b->most >= MR_BURST_LEND_AT || b->most_before >= MR_BURST_LEND_AT;
 }
 
+/*
+ * Of the buffers of a burst a few are registered at first, and by those reading is judged. They are not the last of it:
+ * nothing is under way any more behind which their round trip could hide.
+ */
+static bool is_at_end(const struct mr_burst *b, size_t len)
+{
+    return !b->many && b->open && b->before >= MR_BURST_BYTES && b->now < b->before &&
+           b->now + len + MR_BURST_LEND_AT > b->before && !mr_trial_pays(&b->trials);
+}
+
 enum mr_burst_way mr_burst_join(struct mr_burst *b, const void *buf, size_t len, bool can_offer)
 {
-    enum buffer is = find(b, &b->sent, buf, len, mr_trial_pays(&b->trials) ? MR_BURST_FAST_NS : MR_BURST_PACE_NS);
+    enum buffer is = find(b, &b->sent, buf, len, mr_trial_pays(&b->trials) ? MR_BURST_FAST_NS : MR_BURST_PACE_NS,
+                          !can_offer || !is_at_end(b, len));
     enum mr_burst_way eagerly;
 
     if (!b->open++)
@@ -198,12 +211,13 @@ enum mr_burst_way mr_burst_join(struct mr_burst *b, const void *buf, size_t len,
         look(b);
     b->begins = false;
     b->seen++;
+    b->known += is != UNKNOWN;
     return is != UNKNOWN && is_offered(b, is) ? MR_BURST_OFFER : eagerly;
 }
 
 enum mr_burst_way mr_burst_alone(struct mr_burst *b, const void *buf, size_t len)
 {
-    return find(b, &b->sent, buf, len, MR_BURST_PACE_NS) == UNKNOWN ? MR_BURST_COPY : MR_BURST_ANSWER;
+    return find(b, &b->sent, buf, len, MR_BURST_PACE_NS, true) == UNKNOWN ? MR_BURST_COPY : MR_BURST_ANSWER;
 }
 
 size_t mr_burst_copies_as(const struct mr_burst *b, size_t len)
@@ -229,7 +243,7 @@ bool mr_burst_whole(struct mr_burst *b, const void *buf, size_t len, bool filled
     /* it does not wait for single messages, nor they for it */
     of->next_ns = of->whole_ns;
     of->skip = 0;
-    found = find(b, of, buf, len, MR_BURST_FAST_NS) != UNKNOWN;
+    found = find(b, of, buf, len, MR_BURST_FAST_NS, true) != UNKNOWN;
     of->whole_ns = of->next_ns;
     of->next_ns = next_ns;
     of->skip = skip;
@@ -248,7 +262,7 @@ bool mr_burst_offered(struct mr_burst *b, const void *buf, size_t len)
 {
     b->arrived++;
     b->filled.skip = 0; /* one that is refused is the last for a while */
-    return find(b, &b->filled, buf, len, MR_BURST_FAST_NS) != UNKNOWN;
+    return find(b, &b->filled, buf, len, MR_BURST_FAST_NS, true) != UNKNOWN;
 }
 
 void mr_burst_taken(struct mr_burst *b, bool read)

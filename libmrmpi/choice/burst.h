@@ -15,10 +15,10 @@
  * Both sides register their memory for it, which takes as long for each device as copying MR_BURST_WORTH bytes, or more
  * if a few copies that are timed are found to be faster. So only a buffer that has been copied that much is offered, or
  * sent from, and only one that has been filled that much is read into; and there is but one more on each side in a time
- * of which that is a percent or two, until with an eighth of them reading is seen to pay. Whether a buffer is still
- * registered is asked each time: it may have been unmapped, and other memory be there. A receiver that does not read
- * has the bytes sent after all: until one has read, and after one has not, there is one offer at a time, and ever
- * fewer.
+ * of which that is a percent or two, until with an eighth of them reading is seen to pay. The last ones of a burst come
+ * last: the round trip of what is read there is hidden by nothing. Whether a buffer is still registered is asked each
+ * time: it may have been unmapped, and other memory be there. A receiver that does not read has the bytes sent after
+ * all: until one has read, and after one has not, there is one offer at a time, and ever fewer.
  *
  * Pure: one struct for all peers of a process; no packets, and the clock is given.
  */
@@ -81,7 +81,9 @@ struct mr_burst {
     struct mr_trials trials; /* eagerly, or read */
     bool begins;             /* no message of this burst has counted there yet */
     bool exchanges;          /* messages came the other way, too, before the last look */
-    unsigned seen, ready;    /* messages since the last look, and those of them that can be read; */
+    bool many;               /* half of the messages had registered buffers at the last look */
+    unsigned seen, known;    /* messages since the last look, those of them that have, */
+    unsigned ready;          /* and those that can be read; */
     unsigned arrived;        /* of others, meanwhile */
     uint64_t copied_ns;   /* what MR_BURST_SAMPLES copies of messages took, */
     size_t copied;        /* and their bytes */
