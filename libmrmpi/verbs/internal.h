@@ -35,9 +35,9 @@ int mr_rx_open(struct mr_rail *rail, struct mr_rx **out, unsigned depth, size_t 
 int mr_rx_open_own(struct mr_rail *rail, struct mr_rx **out, struct ibv_qp *qp, unsigned depth);
 /* There are more rails than when it was opened. */
 void mr_rx_rails_changed(struct mr_rx *rx);
-/* One of those in mr_verbs.rx_due, of which there are some, posts a batch. */
+/* For the first in mr_verbs.rx_due, of which there are some, a batch is posted. */
 void mr_rx_repost(void);
-/* Each of those that have a second batch behind the first posts one. */
+/* For each that has a second batch behind the first one is posted. */
 void mr_rx_repost_streams(void);
 struct ibv_srq *mr_rx_queue(const struct mr_rx *rx);
 /* None of its buffers is with the adapter. */

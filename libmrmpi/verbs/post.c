@@ -197,6 +197,7 @@ int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, u
 
     wr.send_flags = len && !lkey && len <= qp->max_inline ? IBV_SEND_INLINE : 0;
     err = request_begin(qp, &wr, false, tx);
+    mr_verbs.moved = true;
     wr.wr.rdma.remote_addr = raddr;
     wr.wr.rdma.rkey = rkey;
     if (imm) {
@@ -288,6 +289,7 @@ int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ}, *bad;
     int err = request_begin(qp, &wr, false, tx);
 
+    mr_verbs.moved = true;
     wr.wr.rdma.remote_addr = raddr;
     wr.wr.rdma.rkey = rkey;
     return err ? err : request_end(qp, false, tx, ibv_post_send(qp->qp, &wr, &bad));

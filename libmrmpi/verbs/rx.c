@@ -20,9 +20,9 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lent.h"
 
-#define REPOST_BATCH 16 /* of all rails together, */
-#define REPOST_LEAST 4  /* and at least of each */
-#define STREAM       2  /* batches of all rails that one has to post: what comes is a stream */
+#define REPOST_BATCH 16 /* of all rails together, and a part of that while data moves by RDMA, */
+#define REPOST_LEAST 4  /* at least */
+#define STREAM       2  /* batches that wait: what comes is a stream */
 
 /* Of a queue's buffers at most so many in 16 are lent. */
 static const unsigned lent_most[] = {[MR_LENT_UNTIL_TURN] = 8, [MR_LENT_UNTIL_RECEIVED] = 4};
@@ -39,8 +39,10 @@ struct mr_rx {
     struct mr_rail *rail;
     struct ibv_srq *srq; /* where buffers are posted: here, or to the queue pair */
     struct ibv_qp *qp;
-    unsigned depth, batch;
-    unsigned stream; /* as many that wait to be posted are posted whatever else there is to do */
+    unsigned depth, batch, least;
+    unsigned asks;           /* with so many that are to be posted, see whether it is a batch */
+    struct mr_rx_back *back; /* of all rails together, or of this one alone: */
+    struct mr_rx_back own;
     unsigned char *slab;
     size_t stride; /* from one buffer to the next */
     struct ibv_mr *mr;
@@ -50,7 +52,6 @@ struct mr_rx {
     unsigned num_lent; /* kept above, when their packets had been handed up */
     bool closed;       /* what is left is the slab and its buffers, until no more are lent */
     bool over;         /* its queue pair is given up: nothing is posted any more */
-    bool due;          /* in the list of those with a batch to post */
     struct mr_rx *next_due;
 };
 
@@ -71,18 +72,54 @@ static struct ibv_recv_wr *chain_cut(struct ibv_recv_wr *chain, unsigned n)
     return rest;
 }
 
+static void rx_forget(struct mr_rx *rx)
+{
+    for (struct mr_rx **at = &mr_verbs.rx_due; *at; at = &(*at)->next_due)
+        if (*at == rx) {
+            *at = rx->next_due;
+            rx->back->due = false;
+            return;
+        }
+}
+
+static bool is_together(const struct mr_rx *rx)
+{
+    return rx->back != &rx->own;
+}
+
+static unsigned num_back(const struct mr_rx *rx)
+{
+    return is_together(rx) ? rx->back->num : rx->num_returned;
+}
+
+/* Its buffers count no more among those of all rails. */
+static __attribute__((noinline)) void count_apart(struct mr_rx *rx)
+{
+    rx_forget(rx);
+    if (is_together(rx))
+        rx->back->num -= rx->num_returned;
+    rx->back = &rx->own;
+    rx->asks = rx->batch;
+}
+
 /* Posts n of the returned ones. */
 static int rx_post_returned(struct mr_rx *rx, unsigned n)
 {
     struct ibv_recv_wr *chain = rx->returned, *rest, *bad = NULL;
     int err;
 
-    if (!n || rx->rail->dev->fatal)
+    if (__builtin_expect(rx->rail->dev->fatal, 0)) {
+        count_apart(rx);
         return 0;
-    rest = chain_cut(chain, n);
+    }
+    if (!n)
+        return 0;
+    rest = n < rx->num_returned ? chain_cut(chain, n) : NULL;
     err = rx_post(rx, chain, &bad);
     rx->returned = rest;
     rx->num_returned -= n;
+    if (is_together(rx))
+        rx->back->num -= n;
     if (!err)
         return 0;
     mr_log(MR_LOG_ERROR, "rail %u: receive buffers cannot be posted: %s", rx->rail->index, strerror(err));
@@ -92,78 +129,112 @@ static int rx_post_returned(struct mr_rx *rx, unsigned n)
         bad->next = rx->returned;
         rx->returned = bad;
         rx->num_returned++;
+        rx->back->num += is_together(rx);
         bad = next;
     }
     return -err;
 }
 
-static void buf_hold(struct rx_buf *b)
+static inline void buf_hold(struct mr_rx *rx, struct rx_buf *b)
 {
-    b->recv.next = b->rx->returned;
-    b->rx->returned = &b->recv;
-    b->rx->num_returned++;
+    b->recv.next = rx->returned;
+    rx->returned = &b->recv;
+    rx->num_returned++;
 }
 
 /* When there is time (mr_rx_repost). */
 static void repost_later(struct mr_rx *rx)
 {
-    if (rx->due || rx->over)
+    if (rx->back->due || rx->over)
         return;
-    rx->due = true;
+    rx->back->due = true;
     rx->next_due = mr_verbs.rx_due;
     mr_verbs.rx_due = rx;
     mr_verbs.answered = false;
 }
 
+/* What asks for data over several rails, or has brought it, waits for a batch that is posted: then it is shorter. */
+static unsigned batch_now(const struct mr_rx *rx)
+{
+    return mr_verbs.moved ? rx->least : rx->batch;
+}
+
+static bool has(const struct mr_rx *rx, unsigned n)
+{
+    return num_back(rx) >= n && !rx->over && !rx->rail->dev->fatal;
+}
+
+/* Of those whose buffers count together. */
+static __attribute__((noinline)) struct mr_rx *fullest(struct mr_rx *rx)
+{
+    struct mr_rx *best = rx;
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        struct mr_rx *other = mr_verbs.rail[i].rx;
+
+        if (other && is_together(other) && other->num_returned > best->num_returned)
+            best = other;
+    }
+    return best;
+}
+
 /*
- * A batch waits until there is time (mr_rx_repost). With as many as STREAM of one rail's packets come as a stream, as
- * far as anybody can tell: nobody waits for an answer to each, and the first batch is posted. No sooner with several
- * rails: a window of 16 messages over one of them ends before.
+ * The fullest posts a batch, or what it has. So packets that all come over one rail are posted as if there were no
+ * other, and a stream over all of them has not all rails' buffers posted in one go, while the next messages, or what
+ * waits for an answer, wait.
+ */
+static int post_batch(struct mr_rx *rx)
+{
+    unsigned most = batch_now(rx);
+
+    if (is_together(rx))
+        rx = fullest(rx);
+    mr_verbs.moved = false;
+    return rx_post_returned(rx, rx->num_returned < most ? rx->num_returned : most);
+}
+
+/*
+ * A batch waits until there is time (mr_rx_repost). With as many as STREAM of them packets come as a stream, as far as
+ * anybody can tell: nobody waits for an answer to each, and the first batch is posted.
  */
 static __attribute__((noinline)) void repost_soon(struct mr_rx *rx)
 {
-    if (rx->num_returned >= rx->stream && !rx->over)
-        rx_post_returned(rx, rx->batch);
-    else
+    unsigned num;
+
+    rx->back->num += is_together(rx);
+    num = num_back(rx);
+    if (num < rx->least)
+        return;
+    if (num >= STREAM * rx->batch && has(rx, num))
+        post_batch(rx);
+    else if (num >= batch_now(rx))
         repost_later(rx);
 }
 
 static void give_back(struct rx_buf *b)
 {
-    buf_hold(b);
-    if (b->rx->num_returned >= b->rx->batch)
-        repost_soon(b->rx);
-}
+    struct mr_rx *rx = b->rx;
 
-static bool has_batch(const struct mr_rx *rx)
-{
-    return rx->num_returned >= rx->batch && !rx->over && !rx->rail->dev->fatal;
+    buf_hold(rx, b);
+    if (rx->num_returned >= rx->asks)
+        repost_soon(rx);
 }
 
 void mr_rx_repost(void)
 {
     struct mr_rx *rx = mr_verbs.rx_due;
 
-    if (has_batch(rx) && !rx_post_returned(rx, rx->batch) && has_batch(rx))
+    if (has(rx, batch_now(rx)) && !post_batch(rx) && num_back(rx) >= batch_now(rx))
         return;
     mr_verbs.rx_due = rx->next_due;
-    rx->due = false;
+    rx->back->due = false;
 }
 
 void mr_rx_repost_streams(void)
 {
     for (struct mr_rx *rx = mr_verbs.rx_due; rx; rx = rx->next_due)
-        if (rx->num_returned >= rx->stream && has_batch(rx))
-            rx_post_returned(rx, rx->batch);
-}
-
-static void rx_forget(struct mr_rx *rx)
-{
-    for (struct mr_rx **at = &mr_verbs.rx_due; *at; at = &(*at)->next_due)
-        if (*at == rx) {
-            *at = rx->next_due;
-            return;
-        }
+        if (has(rx, STREAM * rx->batch))
+            post_batch(rx);
 }
 
 /* A flushed one belonged to a queue pair that is given up: only a queue that is shared goes on. */
@@ -190,8 +261,9 @@ static void lent_back(struct mr_lent *lent)
 
     rx->num_lent--;
     if (!rx->closed) {
-        buf_hold(b);
-        if (rx->num_returned >= rx->batch)
+        buf_hold(rx, b);
+        rx->back->num += is_together(rx);
+        if (has(rx, batch_now(rx)))
             repost_later(rx); /* many come back at a time, and somebody waits for what was in them */
     } else if (!rx->num_lent) {
         rx_free(rx);
@@ -231,6 +303,7 @@ static void buf_received(struct mr_wr *wr, const struct mr_wc *wc)
     if (wc->raw->opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
         uint32_t imm = be32toh(wc->raw->imm_data);
 
+        mr_verbs.moved = true;
         give_back(b);
         mr_verbs_up.landed(rail, imm);
         return;
@@ -269,33 +342,27 @@ static void rx_fill(struct mr_rx *rx, size_t stride, bool datagrams)
         b->sge = (struct ibv_sge){
             .addr = (uintptr_t)(rx->slab + i * stride), .length = (uint32_t)stride, .lkey = rx->mr->lkey};
         b->recv = (struct ibv_recv_wr){.wr_id = mr_wr_id(&b->wr), .sg_list = &b->sge, .num_sge = 1};
-        buf_hold(b);
+        buf_hold(rx, b);
     }
-}
-
-/*
- * A stream that goes over all rails fills their batches at the same time: all would be posted again in one go, while
- * the next messages, or what waits for an answer, wait.
- */
-static void set_batch(struct mr_rx *rx)
-{
-    unsigned batch = mr_verbs.num_rails ? REPOST_BATCH / mr_verbs.num_rails : REPOST_BATCH;
-    unsigned most = rx->depth / 4 + 1;
-
-    if (batch < REPOST_LEAST)
-        batch = REPOST_LEAST;
-    rx->batch = most < batch ? most : batch;
-    rx->stream = STREAM * (most < REPOST_BATCH ? most : REPOST_BATCH);
 }
 
 void mr_rx_rails_changed(struct mr_rx *rx)
 {
-    set_batch(rx);
+    unsigned part = rx->batch / (mr_verbs.num_rails ? mr_verbs.num_rails : 1);
+
+    if (mr_verbs.num_rails < 2 || !rx->srq)
+        return;
+    rx->least = part >= REPOST_LEAST ? part : rx->batch < REPOST_LEAST ? rx->batch : REPOST_LEAST;
+    rx->asks = 1;
+    rx->back = &mr_verbs.rx_back;
+    rx->back->num += rx->num_returned;
 }
 
 static int rx_make(struct mr_rx *rx, size_t stride, bool datagrams)
 {
-    set_batch(rx);
+    rx->batch = rx->depth / 4 < REPOST_BATCH ? rx->depth / 4 + 1 : REPOST_BATCH;
+    rx->asks = rx->least = rx->batch;
+    rx->back = &rx->own;
     rx->stride = stride;
     rx->bufs = calloc(rx->depth, sizeof *rx->bufs);
     rx->slab = aligned_alloc(4096, (rx->depth * stride + 4095) & ~(size_t)4095);
@@ -360,7 +427,8 @@ void mr_rx_close(struct mr_rx **at)
 
     if (!rx)
         return;
-    rx_forget(rx);
+    if (rx->back)
+        count_apart(rx);
     if (rx->srq)
         ibv_destroy_srq(rx->srq);
     if (rx->mr)

@@ -14,6 +14,12 @@
 #include "libmrmpi/verbs/completion.h"
 #include "libmrmpi/verbs/rail.h"
 
+/* Receive buffers that are to be posted again. */
+struct mr_rx_back {
+    unsigned num; /* of several queues together */
+    bool due; /* one of their queues is in the list of those for which a batch is to be posted */
+};
+
 struct mr_verbs {
     unsigned num_devices, num_rails;
     struct mr_device device[MR_DEVICES_MAX];
@@ -27,7 +33,9 @@ struct mr_verbs {
     struct mr_rail *beside; /* the last of those that were looked at since it is alone; NULL: none yet */
     unsigned turns;         /* looks in a row that found something at another one: up to MR_POLL_TURNS */
     struct mr_later *later;
+    struct mr_rx_back rx_back; /* of several rails' connections */
     struct mr_rx *rx_due; /* receive queues that buffers are to be posted to, when there is time */
+    bool moved;           /* data has, by RDMA, since the last of them were posted */
     bool answered;        /* something has been sent since the first of them came into this list */
 };
 extern MR_OWN struct mr_verbs mr_verbs;

@@ -11,9 +11,9 @@
 #include "libmrmpi/verbs/internal.h"
 #include "tests/check.h"
 
-#define DEPTH  128
-#define BATCH  16
-#define FILLED 0x5a
+#define DEPTH   128
+#define BATCH   16
+#define FILLED  0x5a
 #define LONGEST 4096
 
 struct mr_verbs mr_verbs;
@@ -231,6 +231,121 @@ START_TEST(a_stream_that_is_kept_does_not_wait)
 }
 END_TEST
 
+/* ---- two rails ---- */
+
+static struct mr_device second;
+
+static void open_second(struct mr_rx **other)
+{
+    mr_verbs.num_rails = 2;
+    mr_verbs.rail[1] = (struct mr_rail){.dev = &second, .port = 1, .cq = &cq};
+    num_posted = posts = 0;
+    ck_assert_int_eq(mr_rx_open(&mr_verbs.rail[1], other, DEPTH, LONGEST, false), 0);
+    mr_verbs.rail[1].rx = *other;
+    mr_rx_rails_changed(rx);
+    mr_rx_rails_changed(*other);
+    posts = 0; /* what is posted belongs to the second rail */
+}
+
+static void close_second(struct mr_rx **other)
+{
+    mr_verbs.num_rails = 1;
+    mr_rx_close(other);
+    second.fatal = false;
+}
+
+/* What comes over one of two is posted as if there were no other. */
+START_TEST(one_of_two_rails)
+{
+    struct mr_rx *other;
+
+    open_second(&other);
+    packets_come(BATCH - 1);
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(posts, 0);
+    packets_come(1);
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(posts, 1);
+    ck_assert_uint_eq(num_posted, DEPTH);
+    close_second(&other);
+}
+END_TEST
+
+/* A batch is one of both together: the rail that has more of it posts its own. */
+START_TEST(a_batch_of_two_rails)
+{
+    uint64_t firsts[DEPTH];
+    struct mr_rx *other;
+
+    memcpy(firsts, posted, sizeof firsts);
+    open_second(&other);
+    packets_come(BATCH / 2 - 1);
+    memcpy(posted, firsts, sizeof firsts);
+    num_posted = DEPTH;
+    packets_come(BATCH / 2);
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(posts, 0);
+    packets_come(1);
+    num_posted = 0; /* what is posted now */
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(posts, 1);
+    ck_assert_uint_eq(num_posted, BATCH / 2 + 1);
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(posts, 1);
+    close_second(&other);
+}
+END_TEST
+
+/* While data moves by RDMA a batch is a part of that. */
+START_TEST(a_short_batch_of_two_rails)
+{
+    struct mr_rx *other;
+
+    open_second(&other);
+    mr_verbs.moved = true; /* as posting a read sets it */
+    packets_come(BATCH / 2 - 1);
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(posts, 0);
+    packets_come(1);
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(posts, 1);
+    packets_come(BATCH - 1); /* packets alone, again */
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(posts, 1);
+    packets_come(1);
+    ck_assert_int_eq(mr_verbs_poll(), 0);
+    ck_assert_uint_eq(posts, 2);
+    ck_assert_uint_eq(num_posted, DEPTH);
+    close_second(&other);
+}
+END_TEST
+
+/* Buffers of a lost device are none of a batch, and hold up nobody's. */
+START_TEST(a_lost_one_of_two)
+{
+    uint64_t firsts[DEPTH];
+    struct mr_rx *other;
+
+    memcpy(firsts, posted, sizeof firsts);
+    open_second(&other);
+    packets_come(3 * BATCH / 2);
+    second.fatal = true;
+    memcpy(posted, firsts, sizeof firsts);
+    num_posted = DEPTH;
+    for (unsigned i = 0; i < 10 * DEPTH; i++) {
+        packets_come(1);
+        ck_assert_uint_gt(num_posted, DEPTH - 2 * BATCH - 2);
+    }
+    while (mr_verbs_poll() || mr_verbs.rx_due)
+        ;
+    packets_come(1);
+    while (mr_verbs_poll() || mr_verbs.rx_due)
+        ;
+    ck_assert_uint_gt(num_posted, DEPTH - BATCH);
+    close_second(&other);
+}
+END_TEST
+
 /* What the adapter has not taken is posted another time. */
 START_TEST(some_are_refused)
 {
@@ -366,6 +481,10 @@ int main(void)
     tcase_add_test(t, there_is_time_when_nothing_comes);
     tcase_add_test(t, a_stream_does_not_wait);
     tcase_add_test(t, a_stream_that_is_kept_does_not_wait);
+    tcase_add_test(t, one_of_two_rails);
+    tcase_add_test(t, a_batch_of_two_rails);
+    tcase_add_test(t, a_short_batch_of_two_rails);
+    tcase_add_test(t, a_lost_one_of_two);
     tcase_add_test(t, some_are_refused);
     tcase_add_test(t, nothing_for_a_lost_device);
     tcase_add_test(t, all_come_back);
