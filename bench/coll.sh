@@ -3,10 +3,11 @@
 # Collectives (bench/coll.c). Without SIMFAB_DIR: inside this host, the same binary under mrrun and under Debian's MPICH
 # (mpiexec.hydra), turn by turn; the least of $RUNS runs, ratio > 1: mrmpi is better. RANKS: how many ("2").
 # `coll.sh node`: the same beside Open MPI, too: medians of $RUNS runs, the ratio to the better of the two. RANKS: "2 4 8".
-# Where each rank has a core all begin at a moment (coll -s). With more ranks than cores MPICH, whose waiting ranks never
-# give up a core, stays away. "wrong": not all data was there (MPICH 4.0's persistent scatter and allgather move some in
-# their first start only); such a figure is no peer's. TOUCH=yes: buffers are written and read between operations.
-# BIND=no: where ranks run is the scheduler's business. COLLS (NAME, NAME:i nonblocking, NAME:p persistent), BYTES.
+# Where each rank has a core all begin at a moment (coll -s). With more ranks than cores the barrier before each counts in
+# (coll -b), and MPICH, whose waiting ranks never give up a core, stays away. "wrong": not all data was there (MPICH
+# 4.0's persistent scatter and allgather move some in their first start only); such a figure is no peer's. TOUCH=yes:
+# buffers are written and read between operations. BIND=no: where ranks run is the scheduler's business. COLLS (NAME,
+# NAME:i nonblocking, NAME:p persistent), BYTES.
 # `coll.sh algorithms`: under simfab, eight hosts (model hdr, simulated time), each algorithm of each collective as
 # MRMPI_COLL names it: what the thresholds of libmrmpi/coll/select.c come from. PPN ranks a host ("1").
 set -u
@@ -47,7 +48,7 @@ beside() {
 }
 
 trio() { # RANKS
-  local i who whos="mrmpi ompi" options=-l start
+  local i who whos="mrmpi ompi" options="-l -b" start
   [ "$1" -le "$(nproc)" ] && whos="mrmpi mpich ompi" options="-l -s"
   [ -n "${TOUCH:-}" ] && options="$options -t"
   rm -f "$tmp"/{mrmpi,mpich,ompi}
