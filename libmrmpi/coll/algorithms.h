@@ -35,7 +35,8 @@ void mr_alg_ring_reduce_scatter(struct mr_schedule *s, void *acc, size_t count, 
 
 /*
  * Each rank exchanges messages with so many at a time. Where ranks share a host they share its wire, which then is
- * slower than all their copies.
+ * slower than all their copies. Asked of the own host: where hosts have other numbers of ranks they may not say
+ * alike, so this is for messages of one length only.
  */
 void mr_coll_crowd(struct mr_schedule *s, int num);
 

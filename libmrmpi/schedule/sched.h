@@ -32,7 +32,8 @@ void mr_schedule_on(struct mr_schedule *s, struct mr_comm *c);
  */
 void mr_schedule_allow_less(struct mr_schedule *s);
 
-/* At some rank so many messages as those of the next steps go at a time, or come; 1: it is not known. All say alike. */
+/* At some rank so many messages as those of the next steps go at a time, or come; 1: it is not known. All ranks say
+ * alike; where they do not, and all messages are equally long, announcements are in vain. */
 void mr_schedule_crowd(struct mr_schedule *s, int num);
 
 void mr_schedule_send(struct mr_schedule *s, const void *buf, size_t count, struct mr_type *t, int dest);
