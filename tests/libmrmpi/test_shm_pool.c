@@ -343,11 +343,13 @@ START_TEST(streams_just_what_it_shall)
         from[i] = byte_of(1, i);
     for (size_t skip = 0; skip < 17; skip++)
         for (size_t len = 0; len < 700; len++) {
+            size_t at = skip * 5 % 64;
+
             memset(to, 0xee, sizeof(to));
-            mr_copy_stream(to, from + skip, len);
-            ck_assert_int_eq(memcmp(to, from + skip, len), 0);
-            for (size_t i = len; i < sizeof(to); i++)
-                if (to[i] != 0xee)
+            mr_copy_stream(to + at, from + skip, len);
+            ck_assert_int_eq(memcmp(to + at, from + skip, len), 0);
+            for (size_t i = 0; i < sizeof(to); i++)
+                if ((i < at || i >= at + len) && to[i] != 0xee)
                     ck_abort_msg("%zu bytes: byte %zu was written", len, i);
         }
 }
@@ -368,6 +370,27 @@ START_TEST(streams_after_slow_copies_in_a_row)
     for (int k = 0; k < 4; k++)
         mr_copy_timed(&c, 16384, 4000);
     ck_assert(mr_copy_streams(&c));
+}
+END_TEST
+
+/* What was measured between cores that share a cache, and between others. */
+START_TEST(tells_near_from_far)
+{
+    static const struct {
+        size_t len;
+        uint64_t near_ns, far_ns;
+    } seen[] = {{4096, 560, 1000}, {8192, 780, 1800}, {16384, 880, 2900}, {32768, 1300, 3700}, {32768, 1300, 15000}};
+
+    for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
+        struct mr_copier c = {0};
+
+        for (int k = 0; k < 100; k++)
+            mr_copy_timed(&c, seen[i].len, seen[i].near_ns);
+        ck_assert(!mr_copy_streams(&c));
+        for (int k = 0; k < 4; k++)
+            mr_copy_timed(&c, seen[i].len, seen[i].far_ns);
+        ck_assert(mr_copy_streams(&c));
+    }
 }
 END_TEST
 
@@ -411,6 +434,7 @@ int main(void)
     tcase_add_loop_test(c, copies_away_just_what_it_shall, 0, 2);
     tcase_add_test(c, streams_just_what_it_shall);
     tcase_add_test(c, streams_after_slow_copies_in_a_row);
+    tcase_add_test(c, tells_near_from_far);
     tcase_add_test(c, plain_copies_get_another_try);
     return check_run(c, NULL);
 }
