@@ -16,6 +16,7 @@ struct side {
 };
 
 struct move {
+    struct mr_node *n; /* once it moves */
     struct side in, out;
     int me;
     bool mine; /* this rank has a block for itself: it copies it */
@@ -45,9 +46,10 @@ static const void *block(const struct side *s, int rank)
 
 static void fill(void *arg, int rank, size_t offset, size_t len, char *to)
 {
-    const struct side *in = &((const struct move *)arg)->in;
+    const struct move *m = arg;
+    const struct side *in = &m->in;
 
-    mr_type_pack(block(in, rank), count_of(in, rank), type_of(in, rank), offset, to, len);
+    mr_node_put(m->n, block(in, rank), count_of(in, rank), type_of(in, rank), offset, to, len);
 }
 
 static void take(void *arg, int rank, size_t offset, size_t len, const char *from)
@@ -74,6 +76,7 @@ static void copy_mine(void *arg)
 /* x: who writes, who reads, how much. */
 static enum mr_err exchange(struct mr_node *n, struct move *m, struct mr_exchange x)
 {
+    m->n = n;
     x.fill = fill;
     x.take = take;
     x.meanwhile = copy_mine;
@@ -256,6 +259,7 @@ static enum mr_err vary(struct mr_node *n, struct move *m, struct mr_varied x, b
         return err;
     x.gives = gives;
     x.expects = expects;
+    m->n = n;
     x.fill = fill;
     x.take = take;
     x.meanwhile = copy_mine;

@@ -119,10 +119,12 @@ static enum mr_err reduce_small(struct reduction *r, bool tells)
     if (r->out && !r->t->contiguous)
         err = make_buffer(r->t, r->part, &r->operand);
     if (tells || r->in_place) {
-        enum mr_err full = mr_node_await_room(n, &n->small, piece, bytes);
+        enum mr_err full = mr_node_await_room(n, &n->small, piece);
 
-        if (!full)
-            mr_type_pack(r->in, r->count, r->t, 0, mr_node_data(&n->small, n->me, piece, bytes), bytes);
+        if (!full) {
+            mr_node_to_write(n, &n->small, piece, bytes);
+            mr_node_put(n, r->in, r->count, r->t, 0, mr_node_data(&n->small, n->me, piece, bytes), bytes);
+        }
         err = err ? err : full;
     }
     if (tells) {
@@ -164,8 +166,8 @@ static struct pieces cut(struct reduction *r)
         p.each = p.each < most ? p.each : most;
     }
     p.num = (r->count + p.each - 1) / p.each;
-    p.lag = n->crowded ? (uint64_t)n->bulk.shape.slots / 2 - 1 : 1;
-    p.ahead = n->crowded ? (uint64_t)n->bulk.shape.slots - 1 - p.lag : 1;
+    p.lag = n->crowded ? (uint64_t)n->bulk.shape.lines / 2 - 1 : 1;
+    p.ahead = n->crowded ? (uint64_t)n->bulk.shape.lines - 1 - p.lag : 1;
     n->bulk.next += p.num;
     return p;
 }
@@ -181,15 +183,16 @@ static enum mr_err write_pieces(struct reduction *r, const struct pieces *p, uin
 {
     struct mr_node_ring *ring = &r->n->bulk;
     size_t most = p->each * r->t->size;
-    enum mr_err err = *written == k ? mr_node_await_room(r->n, ring, p->from + k, most) : MR_SUCCESS;
+    enum mr_err err = *written == k ? mr_node_await_room(r->n, ring, p->from + k) : MR_SUCCESS;
 
-    for (; !err && *written < p->num && *written <= k + p->ahead && mr_node_has_room(ring, p->from + *written, most);
+    for (; !err && *written < p->num && *written <= k + p->ahead && mr_node_has_room(ring, p->from + *written);
          ++*written) {
         uint64_t piece = p->from + *written;
         size_t count = elements_of(r, p, *written);
 
-        mr_type_pack(mr_at(r->in, (size_t)*written * p->each, r->t), count, r->t, 0,
-                     mr_node_slot(ring, r->n->me, piece), count * r->t->size);
+        mr_node_to_write(r->n, ring, piece, most);
+        mr_node_put(r->n, mr_at(r->in, (size_t)*written * p->each, r->t), count, r->t, 0,
+                    mr_node_slot(ring, r->n->me, piece), count * r->t->size);
         mr_node_publish(mr_node_first(ring, r->n->me, piece), piece, r->count * r->t->size);
         mr_node_wake(r->n);
     }
@@ -259,7 +262,7 @@ static enum mr_err agree(struct reduction *r)
     struct mr_node *n = r->n;
     uint64_t piece = n->small.next++;
     size_t bytes = r->count * r->t->size;
-    enum mr_err err = mr_node_await_room(n, &n->small, piece, 0);
+    enum mr_err err = mr_node_await_room(n, &n->small, piece);
 
     if (!err)
         mr_node_publish(mr_node_first(&n->small, n->me, piece), piece, bytes);
@@ -327,7 +330,7 @@ static void fill_operand(void *arg, int rank, size_t offset, size_t len, char *t
 {
     const struct reduction *r = arg;
 
-    mr_type_pack(r->in, r->count, r->t, offset, to, len);
+    mr_node_put(r->n, r->in, r->count, r->t, offset, to, len);
 }
 
 static void apply_operand(void *arg, int rank, size_t offset, size_t len, const char *from)

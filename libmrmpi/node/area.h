@@ -11,6 +11,7 @@
 #ifndef MRMPI_NODE_AREA_H
 #define MRMPI_NODE_AREA_H
 
+#include "libmrmpi/channel/shm_copy.h"
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/node/ring.h"
 
@@ -30,6 +31,8 @@ struct mr_node {
     uint64_t started; /* the operation that is under way: its first piece in the small ring */
     uint64_t *broken; /* shared: 0, or the first operation (as `started`) for which the area is out of order */
     enum mr_err failed; /* this rank's data of the next operation is not there: it writes a notice instead */
+    struct mr_copier copier; /* into this rank's slots */
+    bool plain;              /* the one that is written is not streamed, whatever the times say */
     void *base;
     size_t bytes;
 };
@@ -46,8 +49,8 @@ void mr_node_close(struct mr_node *n); /* NULL is fine */
 
 /* Until that rank's piece is there, or its second half. */
 enum mr_err mr_node_await(struct mr_node *n, const struct mr_node_line *line, uint64_t piece, int rank);
-/* Until this rank may write the piece, of so many bytes. */
-enum mr_err mr_node_await_room(struct mr_node *n, struct mr_node_ring *r, uint64_t piece, size_t bytes);
+/* Until this rank may write the piece. */
+enum mr_err mr_node_await_room(struct mr_node *n, struct mr_node_ring *r, uint64_t piece);
 /* What has been published or is done: those who may sleep until it is are woken. */
 void mr_node_wake(const struct mr_node *n);
 /*

@@ -43,6 +43,43 @@ static void fill_blocks(const struct mr_node *n, const struct mr_exchange *x, si
         x->fill(x->arg, (n->me + 1 + j) % n->ranks, offset, len, to + (size_t)j * len);
 }
 
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+/* Shorter ones need not be streamed: a core writes them on while it goes on. */
+enum { STREAM_LEAST = 1024, CHUNK = 8192 };
+
+void mr_node_to_write(struct mr_node *n, struct mr_node_ring *r, uint64_t piece, size_t bytes)
+{
+    n->plain = n->crowded || (bytes > r->shape.brief_bytes && !mr_node_use(r, piece));
+}
+
+/* What lies apart is put together nearby first. */
+static void stream_apart(struct mr_node *n, const void *buf, size_t count, const struct mr_type *t, size_t offset,
+                         char *to, size_t len)
+{
+    _Alignas(64) char chunk[CHUNK];
+
+    for (size_t at = 0; at < len; at += CHUNK) {
+        size_t part = len - at < CHUNK ? len - at : CHUNK;
+
+        mr_type_pack(buf, count, t, offset + at, chunk, part);
+        mr_copy_out(&n->copier, to + at, chunk, part);
+    }
+}
+
+void mr_node_put(struct mr_node *n, const void *buf, size_t count, const struct mr_type *t, size_t offset, char *to,
+                 size_t len)
+{
+    if (len < STREAM_LEAST || n->plain || (!t->contiguous && !mr_copy_streams(&n->copier)))
+        mr_type_pack(buf, count, t, offset, to, len);
+    else if (t->contiguous)
+        mr_copy_out(&n->copier, to, (const char *)buf + t->true_lb + offset, len);
+    else
+        stream_apart(n, buf, count, t, offset, to, len);
+}
+
+/* ---- amounts ----------------------------------------------------------------------------------------------------- */
+
 /* Amounts from here on are notices of an error (enum mr_err), by a writer whose data is not there. */
 #define NOTICES (UINT64_MAX - 0xffff)
 
@@ -81,7 +118,7 @@ static enum mr_err write_small(struct mr_node *n, const struct mr_exchange *x, u
 {
     struct mr_node_line *line = mr_node_first(&n->small, n->me, piece);
     size_t all = with_data ? x->gives * (size_t)blocks_of(n, x) : 0;
-    enum mr_err err = mr_node_await_room(n, &n->small, piece, all);
+    enum mr_err err = mr_node_await_room(n, &n->small, piece);
 
     if (err)
         return err;
@@ -92,8 +129,10 @@ static enum mr_err write_small(struct mr_node *n, const struct mr_exchange *x, u
         mr_node_wake(n);
         return err;
     }
-    if (all)
+    if (all) {
+        mr_node_to_write(n, &n->small, piece, all);
         fill_blocks(n, x, 0, x->gives, mr_node_data(&n->small, n->me, piece, all));
+    }
     mr_node_publish(line, piece, x->gives);
     mr_node_wake(n);
     return MR_SUCCESS;
@@ -175,11 +214,12 @@ static enum mr_err write_varied(struct mr_node *n, const struct mr_varied *x, ui
         all = len > most ? most + 1 : all + len;
     }
     *later = all > most;
-    err = mr_node_await_room(n, &n->small, piece, *later ? 0 : all);
+    err = mr_node_await_room(n, &n->small, piece);
     if (err)
         return err;
     if (!*later) {
         to = mr_node_data(&n->small, n->me, piece, all);
+        mr_node_to_write(n, &n->small, piece, all);
         memcpy(to, lengths.of, head ? (size_t)blocks * sizeof(uint32_t) : 0);
         to += head;
         for (int j = 0; j < blocks; to += lengths.of[j++])
@@ -293,6 +333,7 @@ static void write_piece(struct mr_node *n, const struct mr_exchange *x, const st
 {
     uint64_t piece = c->from + k;
 
+    mr_node_to_write(n, &n->bulk, piece, c->each);
     fill_blocks(n, x, (size_t)k * c->each, length_of(c, k), mr_node_slot(&n->bulk, n->me, piece));
     mr_node_publish(mr_node_first(&n->bulk, n->me, piece), piece, x->gives);
     mr_node_wake(n);
@@ -309,8 +350,8 @@ static enum mr_err write_ahead(struct mr_node *n, const struct mr_exchange *x, c
     enum mr_err err = MR_SUCCESS;
 
     if (*written == k)
-        err = mr_node_await_room(n, &n->bulk, c->from + k, c->each);
-    while (!err && *written < c->num && *written < ahead && mr_node_has_room(&n->bulk, c->from + *written, c->each))
+        err = mr_node_await_room(n, &n->bulk, c->from + k);
+    while (!err && *written < c->num && *written < ahead && mr_node_has_room(&n->bulk, c->from + *written))
         write_piece(n, x, c, (*written)++);
     return err;
 }

@@ -27,6 +27,14 @@ struct mr_exchange {
 };
 
 /*
+ * Writers put bytes [offset, + len) of a buffer of count elements where their piece is. to: as `fill` has it, or
+ * mr_node_data() of a piece for which mr_node_to_write() was called.
+ */
+void mr_node_to_write(struct mr_node *n, struct mr_node_ring *r, uint64_t piece, size_t bytes);
+void mr_node_put(struct mr_node *n, const void *buf, size_t count, const struct mr_type *t, size_t offset, char *to,
+                 size_t len);
+
+/*
  * By all ranks, after mr_node_begin(). An error of the data: amounts that do not match, as for messages, or a notice
  * of a writer (n->failed).
  */

@@ -3,13 +3,13 @@
  * A ring of pieces among the ranks of a node area: each rank has `slots` slots that it alone writes and all others may
  * read. Pieces are counted alike at all ranks, and piece n is in slot n % slots of each rank that has one to say.
  *
- * A writer says that its piece is there by the piece's number in its line, which carries few bytes itself. A
- * rank tells by its own number `done` up to which piece it needs nothing any more. A writer comes back to a slot when
- * all are done with the piece before. So nobody waits for an answer but once in `slots` pieces.
+ * A writer says that its piece is there by the piece's number in its line, which carries few bytes itself; piece n is
+ * in line n % lines. A rank tells by its own number `done` up to which piece it needs nothing any more. A writer comes
+ * back to a line when all are done with the piece before. So nobody waits for an answer but once in `lines` pieces.
  *
- * Slots may be split: a short piece takes a part of one, so that a writer of such gets `split` times as far ahead of
- * its readers in the same memory. Pieces n, n + slots, n + 2 slots ... have different parts of the slot that is theirs
- * if they are long. So a long piece, and short ones soon after it, have room as in a ring that is not split.
+ * There may be more slots than lines: what was read a while ago has left the reader's own cache, and is written several
+ * times as fast. Few bytes, up to brief_bytes, have places beside the slots then, one for each line, so that they stay
+ * in the caches.
  *
  * A piece may have a second half: what a rank has made of all the others' first halves. It has a line of its own and
  * lies in the slot, too, where others do not read any more.
@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #define MR_NODE_INLINE 48 /* bytes that a line carries */
+#define MR_NODE_SLOTS_MAX 256
 
 struct mr_node_line {
     _Alignas(64) uint64_t number; /* of the piece that is there; 0: none yet */
@@ -34,34 +35,33 @@ struct mr_node_line {
 
 struct mr_node_shape {
     int ranks;
-    int slots, split;  /* powers of two; parts of a slot, 1: it has none */
-    size_t slot_bytes; /* a multiple of 64 for each part */
+    int lines, slots;   /* powers of two, no fewer slots than lines, and no more than MR_NODE_SLOTS_MAX */
+    size_t slot_bytes;  /* multiples of 64 */
+    size_t brief_bytes; /* 0: there are no such places */
 };
 
 /* As this rank sees it. */
 struct mr_node_ring {
     struct mr_node_shape shape;
     int me;
-    struct mr_node_line *done, *first, *second; /* [ranks], [ranks * slots * split] each */
-    char *data;                                 /* [ranks * slots * slot_bytes] */
+    struct mr_node_line *done, *first, *second; /* [ranks], [ranks * lines] each */
+    char *brief, *data;                         /* [ranks * lines * brief_bytes], [ranks * slots * slot_bytes] */
     uint64_t next;                              /* number of the next piece, 1 at first */
-    uint64_t room, room_short;                  /* pieces up to this one, and short ones, are known to have room */
-    uint64_t past_long;                         /* from this one on no part is in a slot that this rank wrote whole */
+    uint64_t room;                              /* pieces up to this one are known to have room */
+    uint64_t used[MR_NODE_SLOTS_MAX / 64];      /* bits: own slots that this rank has written, whose pages are there */
 };
 
 static inline size_t mr_node_lines(struct mr_node_shape s)
 {
-    return (size_t)s.slots * (size_t)s.split;
-}
-
-static inline size_t mr_node_ring_lines(struct mr_node_shape s)
-{
-    return (size_t)s.ranks * (1 + 2 * mr_node_lines(s));
+    return (size_t)s.ranks * (1 + 2 * (size_t)s.lines);
 }
 
 static inline size_t mr_node_ring_bytes(struct mr_node_shape s)
 {
-    return mr_node_ring_lines(s) * sizeof(struct mr_node_line) + (size_t)s.ranks * (size_t)s.slots * s.slot_bytes;
+    size_t ranks = (size_t)s.ranks, lines = (size_t)s.lines;
+
+    return mr_node_lines(s) * sizeof(struct mr_node_line) + ranks * lines * s.brief_bytes +
+           ranks * (size_t)s.slots * s.slot_bytes;
 }
 
 /* memory: so many bytes, aligned to 64, zeros when the first rank comes. */
@@ -69,24 +69,20 @@ static inline void mr_node_ring_init(struct mr_node_ring *r, void *memory, struc
 {
     struct mr_node_line *lines = (struct mr_node_line *)memory;
 
-    *r = (struct mr_node_ring){
-        .shape = s, .me = me, .next = 1, .room = (uint64_t)s.slots, .room_short = mr_node_lines(s)};
+    *r = (struct mr_node_ring){.shape = s, .me = me, .next = 1, .room = (uint64_t)s.lines};
     r->done = lines;
     r->first = lines + s.ranks;
-    r->second = r->first + (size_t)s.ranks * mr_node_lines(s);
-    r->data = (char *)(lines + mr_node_ring_lines(s));
+    r->second = r->first + (size_t)s.ranks * (size_t)s.lines;
+    r->brief = (char *)(lines + mr_node_lines(s));
+    r->data = r->brief + (size_t)s.ranks * (size_t)s.lines * s.brief_bytes;
 }
 
+/* Which of a rank's lines. */
 static inline size_t mr_node_place(const struct mr_node_ring *r, int rank, uint64_t piece)
 {
-    size_t lines = mr_node_lines(r->shape);
+    size_t lines = (size_t)r->shape.lines;
 
     return (size_t)rank * lines + (size_t)(piece & (lines - 1));
-}
-
-static inline bool mr_node_is_short(const struct mr_node_ring *r, size_t bytes)
-{
-    return bytes <= r->shape.slot_bytes >> __builtin_ctz((unsigned)r->shape.split);
 }
 
 static inline char *mr_node_slot(const struct mr_node_ring *r, int rank, uint64_t piece)
@@ -109,44 +105,39 @@ static inline struct mr_node_line *mr_node_second(const struct mr_node_ring *r, 
 /* Where the bytes of a piece are that has so many. */
 static inline char *mr_node_data(const struct mr_node_ring *r, int rank, uint64_t piece, size_t bytes)
 {
-    unsigned slots = (unsigned)r->shape.slots, split = (unsigned)r->shape.split;
-    size_t part = (piece >> __builtin_ctz(slots)) & (split - 1);
-    char *slot;
-
     if (bytes <= MR_NODE_INLINE)
         return mr_node_first(r, rank, piece)->data;
-    slot = mr_node_slot(r, rank, piece);
-    return mr_node_is_short(r, bytes) ? slot + part * (r->shape.slot_bytes >> __builtin_ctz(split)) : slot;
+    if (bytes <= r->shape.brief_bytes)
+        return r->brief + mr_node_place(r, rank, piece) * r->shape.brief_bytes;
+    return mr_node_slot(r, rank, piece);
 }
 
 /* ---- a writer ---------------------------------------------------------------------------------------------------- */
 
-static inline bool mr_node_has_room_now(struct mr_node_ring *r, uint64_t piece, size_t bytes)
-{
-    if (!mr_node_is_short(r, bytes)) {
-        if (piece > r->room)
-            return false;
-        r->past_long = piece + mr_node_lines(r->shape);
-        return true;
-    }
-    return piece <= (piece < r->past_long ? r->room : r->room_short);
-}
-
-/* May this rank write the piece, of so many bytes? */
-static inline bool mr_node_has_room(struct mr_node_ring *r, uint64_t piece, size_t bytes)
+/* May this rank write the piece? */
+static inline bool mr_node_has_room(struct mr_node_ring *r, uint64_t piece)
 {
     uint64_t least = UINT64_MAX;
 
-    if (__builtin_expect(mr_node_has_room_now(r, piece, bytes), 1))
+    if (__builtin_expect(piece <= r->room, 1))
         return true;
     for (int i = 0; i < r->shape.ranks; i++) {
         uint64_t done = i == r->me ? piece : __atomic_load_n(&r->done[i].number, __ATOMIC_ACQUIRE);
 
         least = done < least ? done : least;
     }
-    r->room = least + (uint64_t)r->shape.slots;
-    r->room_short = least + mr_node_lines(r->shape);
-    return mr_node_has_room_now(r, piece, bytes);
+    r->room = least + (uint64_t)r->shape.lines;
+    return piece <= r->room;
+}
+
+/* The slot of this rank's piece is written. False: it is for the first time. */
+static inline bool mr_node_use(struct mr_node_ring *r, uint64_t piece)
+{
+    uint64_t slot = piece & ((uint64_t)r->shape.slots - 1), bit = 1ull << slot % 64, *word = &r->used[slot / 64];
+    bool was = *word & bit;
+
+    *word |= bit;
+    return was;
 }
 
 /* The piece is there; what it has of data was written before. */

@@ -118,20 +118,19 @@ struct room {
     struct mr_node *n;
     struct mr_node_ring *ring;
     uint64_t piece;
-    size_t bytes;
 };
 
 static bool room_is_there(void *arg)
 {
     const struct room *r = arg;
 
-    return mr_node_has_room(r->ring, r->piece, r->bytes) || is_broken(r->n);
+    return mr_node_has_room(r->ring, r->piece) || is_broken(r->n);
 }
 
-enum mr_err mr_node_await_room(struct mr_node *n, struct mr_node_ring *r, uint64_t piece, size_t bytes)
+enum mr_err mr_node_await_room(struct mr_node *n, struct mr_node_ring *r, uint64_t piece)
 {
-    if (__builtin_expect(mr_node_has_room(r, piece, bytes), 1))
+    if (__builtin_expect(mr_node_has_room(r, piece), 1))
         return MR_SUCCESS;
-    mr_progress_until(room_is_there, &(struct room){n, r, piece, bytes});
+    mr_progress_until(room_is_there, &(struct room){n, r, piece});
     return is_broken(n) ? broken() : MR_SUCCESS;
 }

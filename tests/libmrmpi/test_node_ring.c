@@ -8,9 +8,13 @@
 #include "libmrmpi/node/ring.h"
 #include "tests/check.h"
 
-enum { RANKS = 3, SLOTS = 4, SLOT = 256, PIECES = 20000, PARTS = 2, PART = SLOT / PARTS };
-static const struct mr_node_shape shape = {.ranks = RANKS, .slots = SLOTS, .split = 1, .slot_bytes = SLOT},
-                                  split = {.ranks = RANKS, .slots = SLOTS, .split = PARTS, .slot_bytes = SLOT};
+enum { RANKS = 3, LINES = 4, SLOT = 256, PIECES = 20000, SLOTS = 16, BRIEF = 128 };
+static const struct mr_node_shape shape = {.ranks = RANKS, .lines = LINES, .slots = LINES, .slot_bytes = SLOT},
+                                  wide = {.ranks = RANKS,
+                                          .lines = LINES,
+                                          .slots = SLOTS,
+                                          .slot_bytes = SLOT,
+                                          .brief_bytes = BRIEF};
 static char *memory;
 static struct mr_node_ring ring[RANKS];
 
@@ -30,9 +34,9 @@ static void setup(void)
     make(shape);
 }
 
-static void setup_split(void)
+static void setup_wide(void)
 {
-    make(split);
+    make(wide);
 }
 
 static void teardown(void)
@@ -42,70 +46,65 @@ static void teardown(void)
 
 START_TEST(slots_do_not_overlap)
 {
-    char *end = memory + mr_node_ring_bytes(shape);
+    const struct mr_node_shape s = ring[0].shape;
+    char *end = memory + mr_node_ring_bytes(s);
 
     for (int rank = 0; rank < RANKS; rank++)
-        for (uint64_t piece = 0; piece < SLOTS; piece++) {
-            char *slot = mr_node_slot(&ring[0], rank, piece);
+        for (int piece = 0; piece < s.slots; piece++) {
+            uint64_t n = (uint64_t)piece;
+            char *slot = mr_node_slot(&ring[0], rank, n), *brief = mr_node_data(&ring[0], rank, n, BRIEF);
 
             ck_assert_uint_eq((uintptr_t)slot % 64, 0);
-            ck_assert((char *)(ring[0].second + RANKS * SLOTS) <= slot);
+            ck_assert((char *)(ring[0].second + RANKS * LINES) <= slot);
             ck_assert(slot + SLOT <= end);
-            ck_assert_int_eq(slot - ring[0].data, ((ptrdiff_t)rank * SLOTS + (ptrdiff_t)piece) * SLOT);
-            ck_assert_ptr_eq(slot, mr_node_slot(&ring[2], rank, piece + 7 * SLOTS));
-            ck_assert(mr_node_first(&ring[0], rank, piece) < ring[0].second);
-            ck_assert(mr_node_second(&ring[0], rank, piece) >= ring[0].second);
+            ck_assert_int_eq(slot - ring[0].data, ((ptrdiff_t)rank * s.slots + piece) * SLOT);
+            ck_assert_ptr_eq(slot, mr_node_slot(&ring[2], rank, n + 7 * (uint64_t)s.slots));
+            ck_assert_ptr_eq(slot, mr_node_data(&ring[2], rank, n, BRIEF + 1));
+            if (s.brief_bytes) {
+                ck_assert((char *)(ring[0].second + RANKS * LINES) <= brief);
+                ck_assert(brief + BRIEF <= ring[0].data);
+                ck_assert_int_eq(brief - ring[0].brief, ((ptrdiff_t)rank * LINES + piece % LINES) * BRIEF);
+            }
+            ck_assert(mr_node_first(&ring[0], rank, n) < ring[0].second);
+            ck_assert(mr_node_second(&ring[0], rank, n) >= ring[0].second);
         }
     ck_assert((void *)(ring[0].done + RANKS) <= (void *)ring[0].first);
 }
 END_TEST
 
-/* A slot is written anew when all others are done with what was there. */
+/* A line is written anew when all others are done with what was there. */
 START_TEST(room_when_all_are_done)
 {
-    ck_assert(mr_node_has_room(&ring[0], 1, SLOT));
-    ck_assert(mr_node_has_room(&ring[0], SLOTS, SLOT));
-    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 1, SLOT));
+    ck_assert(mr_node_has_room(&ring[0], 1));
+    ck_assert(mr_node_has_room(&ring[0], LINES));
+    ck_assert(!mr_node_has_room(&ring[0], LINES + 1));
     mr_node_done(&ring[1], 2);
-    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 1, SLOT));
+    ck_assert(!mr_node_has_room(&ring[0], LINES + 1));
     mr_node_done(&ring[2], 1);
-    ck_assert(mr_node_has_room(&ring[0], SLOTS + 1, SLOT));
-    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 2, SLOT));
+    ck_assert(mr_node_has_room(&ring[0], LINES + 1));
+    ck_assert(!mr_node_has_room(&ring[0], LINES + 2));
     mr_node_done(&ring[2], 5);
-    ck_assert(mr_node_has_room(&ring[0], SLOTS + 2, SLOT));
-    ck_assert(!mr_node_has_room(&ring[0], SLOTS + 3, SLOT));
+    ck_assert(mr_node_has_room(&ring[0], LINES + 2));
+    ck_assert(!mr_node_has_room(&ring[0], LINES + 3));
 }
 END_TEST
 
-/* A writer of short pieces gets so many times as far ahead as there are parts of a slot, one of long ones does not. */
-START_TEST(short_pieces_get_further_ahead)
+/* A slot's first use is told once. */
+START_TEST(slots_are_new_once)
 {
-    uint64_t piece = 0;
-
-    for (int i = 0; i < SLOTS * PARTS; i++)
-        ck_assert(mr_node_has_room(&ring[0], ++piece, PART));
-    ck_assert(!mr_node_has_room(&ring[0], piece + 1, PART));
-    for (int i = 1; i < RANKS; i++)
-        mr_node_done(&ring[i], 3);
-    for (int i = 0; i < 3; i++)
-        ck_assert(mr_node_has_room(&ring[0], ++piece, PART));
-    ck_assert(!mr_node_has_room(&ring[0], piece + 1, PART));
-    ck_assert(!mr_node_has_room(&ring[0], piece + 1, PART + 1));
-    for (int i = 1; i < RANKS; i++)
-        mr_node_done(&ring[i], piece);
-    for (int i = 0; i < SLOTS; i++)
-        ck_assert(mr_node_has_room(&ring[0], ++piece, SLOT));
-    ck_assert(!mr_node_has_room(&ring[0], piece + 1, SLOT));
-    ck_assert(!mr_node_has_room(&ring[0], piece + 1, PART)); /* its part is in the first of these */
+    for (uint64_t piece = 1; piece <= SLOTS; piece += 3)
+        ck_assert(!mr_node_use(&ring[0], piece));
+    for (uint64_t piece = SLOTS; piece <= 3 * SLOTS; piece++)
+        ck_assert_int_eq(mr_node_use(&ring[0], piece), piece % SLOTS % 3 == 1 || piece == SLOTS || piece >= 2 * SLOTS);
+    ck_assert(!mr_node_use(&ring[1], 1));
 }
 END_TEST
 
 /* Pieces of any lengths, of a writer alone as far ahead as it gets: each is what it was until all are done with it. */
-START_TEST(parts_and_slots_do_not_overlap)
+START_TEST(brief_and_long_pieces_do_not_overlap)
 {
     static size_t bytes[PIECES + 1];
     uint64_t written = 0, read = 0;
-    unsigned furthest = 0;
     char want[SLOT];
 
     for (unsigned state = 1; read < PIECES; state = state * 1103515245 + 12345) {
@@ -114,14 +113,13 @@ START_TEST(parts_and_slots_do_not_overlap)
         for (uint64_t next = written + 1; next <= PIECES; written = next++) {
             unsigned kind = (unsigned)(next * 2654435761u >> 16) % 16;
 
-            bytes[next] = next / 64 % 4 && kind ? kind * PART / 15 : SLOT - kind;
-            if (!mr_node_has_room(&ring[0], next, bytes[next]))
+            bytes[next] = next / 64 % 4 && kind ? kind * BRIEF / 15 : SLOT - kind;
+            if (!mr_node_has_room(&ring[0], next))
                 break;
             memset(mr_node_data(&ring[0], 0, next, bytes[next]), (int)(next % 251), bytes[next]);
             mr_node_publish(mr_node_first(&ring[0], 0, next), next, bytes[next]);
         }
-        ck_assert_uint_ge(written, read + SLOTS < PIECES ? read + SLOTS : PIECES);
-        furthest = written - read > furthest ? (unsigned)(written - read) : furthest;
+        ck_assert_uint_eq(written, read + LINES < PIECES ? read + LINES : PIECES);
         for (; read < until && read < written; read++) {
             const struct mr_node_line *line = mr_node_first(&ring[1], 0, read + 1);
 
@@ -133,7 +131,6 @@ START_TEST(parts_and_slots_do_not_overlap)
         mr_node_done(&ring[1], read);
         mr_node_done(&ring[2], read);
     }
-    ck_assert_uint_eq(furthest, SLOTS * PARTS);
 }
 END_TEST
 
@@ -145,9 +142,9 @@ START_TEST(a_piece_is_there_under_its_number_only)
     mr_node_publish(line, 6, 77);
     ck_assert(mr_node_is_there(mr_node_first(&ring[0], 1, 6), 6));
     ck_assert_uint_eq(mr_node_bytes(mr_node_first(&ring[0], 1, 6)), 77);
-    ck_assert(!mr_node_is_there(mr_node_first(&ring[0], 1, 6 + SLOTS), 6 + SLOTS));
+    ck_assert(!mr_node_is_there(mr_node_first(&ring[0], 1, 6 + LINES), 6 + LINES));
     ck_assert(!mr_node_mad(line, 6));
-    ck_assert(!mr_node_mad(line, 6 + SLOTS));
+    ck_assert(!mr_node_mad(line, 6 + LINES));
 }
 END_TEST
 
@@ -156,7 +153,7 @@ START_TEST(an_impossible_number_is_noticed)
 {
     struct mr_node_line *line = mr_node_first(&ring[1], 1, 2);
 
-    line->number = 2 + SLOTS;
+    line->number = 2 + LINES;
     ck_assert(mr_node_mad(mr_node_first(&ring[0], 1, 2), 2));
     line->number = UINT64_MAX;
     ck_assert(mr_node_mad(mr_node_first(&ring[0], 1, 2), 2));
@@ -178,7 +175,7 @@ static void *play_rank(void *arg)
     for (uint64_t piece = 1; piece <= PIECES; piece++) {
         uint64_t *mine = (uint64_t *)mr_node_slot(r, r->me, piece), sum = 0;
 
-        while (!mr_node_has_room(r, piece, SLOT))
+        while (!mr_node_has_room(r, piece))
             sched_yield();
         for (int i = 0; i < SLOT / 8; i++)
             mine[i] = word_of(r->me, piece, i);
@@ -226,7 +223,7 @@ END_TEST
 
 int main(void)
 {
-    TCase *c = tcase_create("node ring"), *parts = tcase_create("slots in parts");
+    TCase *c = tcase_create("node ring"), *more = tcase_create("more slots than lines");
 
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_set_timeout(c, 120);
@@ -235,10 +232,12 @@ int main(void)
     tcase_add_test(c, a_piece_is_there_under_its_number_only);
     tcase_add_test(c, an_impossible_number_is_noticed);
     tcase_add_test(c, threads_as_ranks);
-    tcase_add_checked_fixture(parts, setup_split, teardown);
-    tcase_add_test(parts, short_pieces_get_further_ahead);
-    tcase_add_test(parts, parts_and_slots_do_not_overlap);
-    tcase_add_test(parts, an_impossible_number_is_noticed);
-    tcase_add_test(parts, threads_as_ranks);
-    return check_run(c, parts, NULL);
+    tcase_add_checked_fixture(more, setup_wide, teardown);
+    tcase_add_test(more, slots_do_not_overlap);
+    tcase_add_test(more, room_when_all_are_done);
+    tcase_add_test(more, slots_are_new_once);
+    tcase_add_test(more, brief_and_long_pieces_do_not_overlap);
+    tcase_add_test(more, an_impossible_number_is_noticed);
+    tcase_add_test(more, threads_as_ranks);
+    return check_run(c, more, NULL);
 }
