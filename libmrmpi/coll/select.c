@@ -15,6 +15,8 @@
  * What is more than a piece is better copied once, by messages, where only two ranks share a node and one of them has
  * the data: bcast 16 KiB 1.96 us and 2.18, 1 MiB 39 and 47, gather 64 KiB 5.8 and 7.2, 1 MiB 53 and 64. If both have
  * some it is so up to 16 KiB, of which a message needs no answer: allgather 16 KiB 2.0 and 2.6, 64 KiB 7.5 and 7.3.
+ * A root that scatters writes all by itself either way, and its messages go through more memory: 64 KiB to each of 4
+ * ranks on 2 cores 18 us and 24, 1 MiB 200 and 400, to 8 ranks .38 ms and 1.1.
  */
 #include "libmrmpi/coll/select.h"
 
@@ -86,9 +88,10 @@ static const struct rule {
     {MR_COLL_GATHER, MR_ALG_LINEAR, ANY, 0, 0},
     {MR_COLL_SCATTER, MR_ALG_HIERARCHICAL, 512, 0, MR_HAS_GRID_AREAS},
     {MR_COLL_SCATTER, MR_ALG_NODE, 8 KiB, 0, MR_HAS_NODE},
-    {MR_COLL_SCATTER, MR_ALG_NODE, ANY, 3, MR_HAS_NODE},
+    {MR_COLL_SCATTER, MR_ALG_NODE, 32 KiB, 3, MR_HAS_NODE},
+    {MR_COLL_SCATTER, MR_ALG_LINEAR, ANY, 3, MR_HAS_NODE},
     {MR_COLL_SCATTER, MR_ALG_LINEAR, 64 KiB, 0, MR_HAS_NODE},
-    {MR_COLL_SCATTER, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
+    {MR_COLL_SCATTER, MR_ALG_NODE, 1024 KiB, 0, MR_HAS_NODE},
     {MR_COLL_SCATTER, MR_ALG_BINOMIAL, 1 KiB, 48, 0},
     {MR_COLL_SCATTER, MR_ALG_LINEAR, ANY, 0, 0},
 
@@ -108,13 +111,13 @@ static const struct rule {
     {MR_COLL_ALLGATHERV, MR_ALG_SPREAD, 512 KiB, 0, 0},
     {MR_COLL_ALLGATHERV, MR_ALG_RING, ANY, 0, 0},
 
-    /* long blocks of many are better copied once: 1 MiB of 8 ranks on 2 cores 3.9 ms, by node 5.7 */
+    /* long blocks of many are better copied once: 256 KiB of 8 ranks on 2 cores 1.2 ms, by node 1.5; 64 KiB .26, .18 */
     {MR_COLL_ALLTOALL, MR_ALG_HIERARCHICAL, 128, 0, MR_HAS_GRID_AREAS},
     {MR_COLL_ALLTOALL, MR_ALG_NODE, 8 KiB, 0, MR_HAS_NODE},
-    {MR_COLL_ALLTOALL, MR_ALG_NODE, 32 KiB, 3, MR_HAS_NODE},
+    {MR_COLL_ALLTOALL, MR_ALG_NODE, 64 KiB, 3, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_SPREAD, 16 KiB, 0, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_SPREAD, ANY, 6, MR_HAS_NODE},
-    {MR_COLL_ALLTOALL, MR_ALG_NODE, 128 KiB, 0, MR_HAS_NODE},
+    {MR_COLL_ALLTOALL, MR_ALG_NODE, 256 KiB, 0, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_SPREAD, ANY, 4, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_NODE, ANY, 0, MR_HAS_NODE},
     {MR_COLL_ALLTOALL, MR_ALG_BRUCK, 128, 32, 0},
