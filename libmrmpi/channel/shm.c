@@ -167,7 +167,7 @@ static bool write_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, const 
 
     if (__builtin_expect(!to, 0))
         return false;
-    if (chunk != MR_POOL_NONE)
+    if (chunk != MR_POOL_NONE && my_pool()->went_round) /* before, no line is in any cache */
         mr_copy_out(&mr_shm.copier, to, payload, len);
     else if (len)
         memcpy(to, payload, len);

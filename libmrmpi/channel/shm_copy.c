@@ -10,17 +10,20 @@
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/channel/shm_copy.h"
 
-#define TIME_EVERY   8    /* one in so many plain copies is timed; those after a slow one at once, */
-#define TIME_LEAST   4096 /* but none of fewer bytes: the core takes as many before it waits for any */
+#define TIME_EVERY   32   /* one in so many plain copies is timed, */
+#define TIME_SOON    8    /* and in so many after a slow one */
 #define SLOW_IN_ROW  4    /* as many timed copies that are slow make it stream: one alone may have been interrupted */
 #define STREAM_TIMES 4096 /* copies, then a plain one is timed again */
 /*
- * A copy is slow that takes more than SLOW_NS and a ns for SLOW_RATE bytes. Few bytes wait in the core, and many for
- * the lines: 4 KiB took .13 to .56 us inside a shared cache and .67 to 2.4 between caches, 8 KiB .23 to .78 and 1.8 to
- * 4, 32 KiB 1 and 15 (AMD, family 25); long ones 25 to 40 bytes per ns and 2 to 9, by streaming stores 30 (family 26).
+ * A copy is slow that takes more than SLOW_NS and a ns for SLOW_RATE bytes; fewer than BRIEF, which a core takes before
+ * it waits for any line, SLOW_BRIEF_NS. Inside a shared cache, and between caches (us): 1 KiB .05 to .07, .16 to .3; 2
+ * KiB .08 to .18, .25 to .6; 4 KiB .13 to .56, .67 to 2.4; 8 KiB .23 to .78, 1.8 to 4; 32 KiB 1, 15 (AMD, family 25);
+ * long ones 25 to 40 bytes per ns, 2 to 9, by streaming stores 30 (family 26).
  */
-#define SLOW_NS   400
-#define SLOW_RATE 11
+#define SLOW_NS       400
+#define SLOW_BRIEF_NS 40
+#define BRIEF         4096
+#define SLOW_RATE     11
 
 void mr_copy_stream(void *to, const void *from, size_t len)
 {
@@ -48,28 +51,33 @@ void mr_copy_stream(void *to, const void *from, size_t len)
 
 void mr_copy_timed(struct mr_copier *c, size_t len, uint64_t ns)
 {
-    if (ns <= SLOW_NS + len / SLOW_RATE)
+    if (ns <= (len < BRIEF ? SLOW_BRIEF_NS : SLOW_NS) + len / SLOW_RATE)
         c->slow = 0;
     else if (++c->slow == SLOW_IN_ROW)
         c->streamed = 1;
 }
 
+static void copy_and_time(struct mr_copier *c, void *to, const void *from, size_t len)
+{
+    uint64_t before = mr_clock_ns(), begin = mr_clock_ns(), end;
+
+    memcpy(to, from, len);
+    end = mr_clock_ns();
+    mr_copy_timed(c, len, end - begin > begin - before ? end - begin - (begin - before) : 0); /* the clock's own time */
+}
+
 void mr_copy_out(struct mr_copier *c, void *to, const void *from, size_t len)
 {
-    uint64_t begin;
-
     if (c->streamed) {
         mr_copy_stream(to, from, len);
         if (++c->streamed > STREAM_TIMES)
             *c = (struct mr_copier){.slow = SLOW_IN_ROW - 1};
         return;
     }
-    if (len < TIME_LEAST || (++c->plain < TIME_EVERY && !c->slow)) {
+    if (++c->plain < (c->slow ? TIME_SOON : TIME_EVERY)) {
         memcpy(to, from, len);
         return;
     }
     c->plain = 0;
-    begin = mr_clock_ns();
-    memcpy(to, from, len);
-    mr_copy_timed(c, len, mr_clock_ns() - begin);
+    copy_and_time(c, to, from, len);
 }

@@ -37,6 +37,7 @@ struct mr_pool {
     struct mr_pool_shape shape;
     struct mr_pool_loan *loans; /* owner: of each chunk; the caller's */
     uint32_t next;              /* owner: where to look first */
+    bool went_round;            /* owner: all have been written before */
 };
 
 static inline size_t mr_pool_bytes(struct mr_pool_shape s)
@@ -78,8 +79,10 @@ static inline uint32_t mr_pool_find(struct mr_pool *p, uint32_t n)
     uint32_t at = p->next, run = 0;
 
     for (uint32_t looks = 0; looks < n + MR_POOL_LOOKS; looks++) {
-        if (at == p->shape.num_chunks)
+        if (at == p->shape.num_chunks) {
             at = run = 0;
+            p->went_round = true;
+        }
         run = mr_pool_is_lent(&p->loans[at++]) ? 0 : run + 1;
         if (run == n)
             return at - n;

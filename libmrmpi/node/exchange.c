@@ -45,7 +45,6 @@ static void fill_blocks(const struct mr_node *n, const struct mr_exchange *x, si
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* Shorter ones need not be streamed: a core writes them on while it goes on. */
 enum { STREAM_LEAST = 1024, CHUNK = 8192 };
 
 void mr_node_to_write(struct mr_node *n, struct mr_node_ring *r, uint64_t piece, size_t bytes)
