@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether copies are ours to make: see copy.h. */
+#include "libmrmpi/base/base.h"
 #include "libmrmpi/base/copy_loops.h"
+#include "libmrmpi/base/copy_trial.h"
 
 #include <dlfcn.h>
 #ifdef __x86_64__
@@ -10,14 +12,13 @@
 bool mr_copy_watched, mr_copy_by_string;
 mr_copy_fn *mr_copy_long = memcpy;
 
-/* An AMD that says its string instructions are fast (APM volume 3, function 7: ERMS). */
+/* It says that its string instructions are fast (Intel SDM volume 2, CPUID leaf 7; AMD APM volume 3: ERMS). */
 static bool has_fast_strings(void)
 {
 #ifdef __x86_64__
     unsigned a, b, c, d;
 
-    __builtin_cpu_init();
-    return __builtin_cpu_is("amd") && __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 9 & 1;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 9 & 1;
 #else
     return false;
 #endif
@@ -34,11 +35,29 @@ void mr_copy_init(void)
     mr_copy_by_string = !mr_copy_watched && has_fast_strings();
 }
 
-void mr_copy_away_long(void *to, const void *from, size_t len)
+static void copy_by_string(void *to, const void *from, size_t len)
 {
 #ifdef __x86_64__
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len) : : "memory");
 #else
     memcpy(to, from, len);
 #endif
+}
+
+/* Each power of two has a trial of its own: where caches end differs. */
+void mr_copy_away_long(void *to, const void *from, size_t len)
+{
+    static struct mr_copy_trial trials[4];
+    unsigned at = 0;
+    uint64_t begin = mr_clock_ns();
+    bool second;
+
+    while (at < 3 && len >= (size_t)MR_COPY_STRING << (at + 1))
+        at++;
+    second = mr_copy_trial_next(&trials[at]);
+    if (second)
+        copy_by_string(to, from, len);
+    else
+        memcpy(to, from, len);
+    mr_copy_trial_took(&trials[at], second, len, mr_clock_ns() - begin);
 }
