@@ -26,6 +26,7 @@ struct mr_node {
     struct mr_node_ring small, bulk;
     int ranks, me;
     bool crowded;     /* more ranks than cores on this node, as all members agree: waiters soon sleep */
+    bool full;        /* of full size, of which a process has few */
     const int *world; /* [ranks]: the group's */
     unsigned calls;   /* operations so far */
     uint64_t started; /* the operation that is under way: its first piece in the small ring */

@@ -335,6 +335,52 @@ static void many(void)
     EQ(descriptors(), files);
 }
 
+/* KiB of the areas' pages that this process has used. */
+static long area_kib(void)
+{
+    char line[512];
+    bool inside = false;
+    long sum = 0, kib;
+    FILE *f = fopen("/proc/self/smaps", "r");
+    CHECK(f);
+    while (fgets(line, sizeof(line), f)) {
+        unsigned long from, to;
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+            inside = strstr(line, "mrmpi-node") != NULL;
+        else if (inside && sscanf(line, "Rss: %ld kB", &kib) == 1)
+            sum += kib;
+    }
+    fclose(f);
+    return sum;
+}
+
+/* Many communicators that are all used much have all their data right, and no more than a few have large rings. */
+static void many_used(void)
+{
+    enum { COMMS = 24, ELEMENTS = 1024, LONG = 40000 };
+    static const int full = 4 << 10, compact = 600; /* KiB for each member */
+    static long in[LONG], sum[LONG];
+    MPI_Comm c[COMMS];
+    long before = area_kib();
+    if (p > 4) /* it takes long with many ranks, and says the same */
+        return;
+    for (int k = 0; k < COMMS; k++)
+        MPI_Comm_dup(comm, &c[k]);
+    for (int k = 0; k < COMMS; k++)
+        for (int i = 0; i < 400; i++) {
+            int n = i % 40 ? ELEMENTS : LONG;
+            for (int e = 0; e < n; e += 97)
+                in[e] = (long)r * e + i + k;
+            MPI_Allreduce(in, sum, n, MPI_LONG, MPI_SUM, c[k]);
+            for (int e = 0; e < n; e += 97)
+                EQ(sum[e], (long)p * (p - 1) / 2 * e + (long)p * (i + k));
+        }
+    if (areas)
+        CHECK(area_kib() - before <= (long)p * (8 * full + (COMMS - 8) * compact));
+    for (int k = 0; k < COMMS; k++)
+        MPI_Comm_free(&c[k]);
+}
+
 /* A rank that has no file descriptor left cannot have the memory: then nobody has, and messages do it. */
 static void without(void)
 {
@@ -486,6 +532,7 @@ int main(int argc, char **argv)
     mixed();
     late();
     many();
+    many_used();
     without();
     disagree();
     CHECK(!areas || counted() > 500);
