@@ -27,8 +27,8 @@ void mr_copy_init(void);                /* finds both; until then all copies are
 /*
  * Copying what is in this core's caches, or was, to memory that nobody reads at once. The C library takes the
  * processor's string instruction for some KiB and more, but on AMD's not from 1 MiB on. It writes lines that it need
- * not read, and is 1.05 to 1.2 times as fast there on some processors (AMD, family 26), on others as much slower (family
- * 25): long copies show which it is (copy_trial.h).
+ * not read, and is 1.05 to 1.2 times as fast there on some processors (AMD, family 26), on others as much slower
+ * (family 25): long copies show which it is (copy_trial.h).
  */
 #define MR_COPY_STRING (512u << 10)
 extern MR_OWN bool mr_copy_by_string; /* it may be tried */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which of two ways to copy is the faster one, as the copies themselves are seen to take: two in MR_COPY_TRIAL_EVERY are
- * made the other way. Of each way the lesser one of its last two times counts: time is only ever added. Pure.
+ * Which of two ways to copy is the faster one, as the copies themselves are seen to take: two in MR_COPY_TRIAL_EVERY
+ * are made the other way. Of each way the lesser one of its last two times counts: time is only ever added. Pure.
  */
 #ifndef MRMPI_COPY_TRIAL_H
 #define MRMPI_COPY_TRIAL_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define MR_COPY_TRIAL_EVERY 64
-#define MR_COPY_TRIAL_FIRST 4 /* copies before the second way's first turn: program's memory may be new in those */
+#define MR_COPY_TRIAL_FIRST 4 /* copies before that: the program's memory may be new in the very first */
 
 struct mr_copy_trial {
     uint32_t ps[2], last[2]; /* for 1024 bytes: the lesser of the last two, the last; 0: not known */
