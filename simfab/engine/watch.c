@@ -184,7 +184,7 @@ static uint64_t digest(const char *schedstat)
 
 bool watch_ran(struct watches *ws, struct watch *w, struct watch_thread *t)
 {
-    char buf[128];
+    char buf[128], *rest;
     ssize_t n;
 
     if (ws->no_schedstat)
@@ -196,7 +196,8 @@ bool watch_ran(struct watches *ws, struct watch *w, struct watch_thread *t)
     }
     buf[n] = 0;
     t->digest = digest(buf);
-    t->ran_ns = strtoull(buf, NULL, 10);
+    t->ran_ns = strtoull(buf, &rest, 10);
+    t->queued_ns = strtoull(rest, NULL, 10);
     return true;
 }
 

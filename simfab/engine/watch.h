@@ -20,7 +20,7 @@ struct watch_thread {
     uint32_t tid;
     int sched_fd, stat_fd, children_fd; /* -1: not open */
     uint64_t digest;                    /* changes whenever it runs; 0: not yet read */
-    uint64_t ran_ns;                    /* its processor time */
+    uint64_t ran_ns, queued_ns;         /* its processor time, and how long it has waited for a processor */
     uint64_t busy_waits;                /* the caller's: what watch_waits said when it had been busy for long */
 };
 

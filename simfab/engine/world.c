@@ -38,7 +38,9 @@ struct world {
     bool disk;                  /* it is about to, when a disk has answered */
     pid_t *announced; /* what `simfab exec` has started: has not attached, and was there when last looked at */
     uint32_t num_announced, announced_cap;
-    uint64_t starts_since_ns; /* somebody among them has been busy for so long; 0: nobody is */
+    uint64_t starts_since_ns;  /* somebody among them has been busy since, but for waits for a processor; 0: nobody */
+    uint32_t starts_tid;       /* who, when last looked at, */
+    uint64_t starts_queued_ns; /* and how long it had waited for one */
     struct {
         uint32_t tid;
         uint64_t ran_ns, at_ns; /* its processor time, and the real time, when last seen */
@@ -272,18 +274,32 @@ static bool announced_rest(struct world *w, const struct sim *s)
     return !w->busy && !w->again;
 }
 
+static void leave_out_queueing(struct world *w)
+{
+    const struct watch_thread *t = w->busy;
+
+    if (!t)
+        return;
+    if (t->tid == w->starts_tid && t->queued_ns > w->starts_queued_ns)
+        w->starts_since_ns += t->queued_ns - w->starts_queued_ns;
+    w->starts_tid = t->tid;
+    w->starts_queued_ns = t->queued_ns;
+}
+
 bool world_somebody_starts(struct world *w, struct sim *s)
 {
     uint64_t now = real_ns();
 
     if (!w->num_announced || announced_rest(w, s) || (!w->busy && announced_rest(w, s))) {
         w->starts_since_ns = 0;
+        w->starts_tid = 0;
         return false;
     }
     if (!w->starts_since_ns)
         w->starts_since_ns = now;
-    /* longer: it does not get the processor, or is a script that starts one program after the other and never waits */
-    return now - w->starts_since_ns <= STARVED_NS;
+    leave_out_queueing(w);
+    /* longer: it is a script that starts one program after the other and never waits */
+    return now <= w->starts_since_ns + STARVED_NS;
 }
 
 /* ---- everybody concerned --------------------------------------------------------------------------------------- */
