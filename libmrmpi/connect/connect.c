@@ -119,6 +119,7 @@ bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub)
 static void begin_first_handshake(struct mr_peer *p)
 {
     p->connect->queued = false;
+    mr_verbs_check_events(); /* ports that went down while nobody looked */
     p->cm.timeout_ns = mr_rtt_timeout(&mr_connect.connect_rtt);
     mr_cm_start(&p->cm, ++mr_connect.next_id, mr_clock_ns());
 }

@@ -341,6 +341,7 @@ static int transmit_message(struct mr_cm_conn *c, const struct mr_cm_msg *msg, u
     err = mr_ud_send(sub->rail, &p->address->rail[sub->remote_rail], mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m,
                      MR_CM_LENGTH(m.num_subs));
     p->connect->datagram_sub = sub;
+    p->connect->unproven |= attempt && !p->up && msg->type == MR_CM_REQ;
     if (attempt && err != -EAGAIN)
         mr_stat_add(MR_STAT_CONNECT_RETRIES, 1);
     if (err && err != -EAGAIN)

@@ -33,6 +33,7 @@ struct mr_connect_peer {
     uint32_t heard_received, heard_confirmed; /* keepalive.c: packets of the peer, and ours that it has, last time */
     unsigned keepalive_next;                  /* the link that is asked next */
     uint64_t round_ns, round_pause_ns;        /* silence.c: when all ways were asked; 0: none was; the next one */
+    bool unproven;                            /* the first request had to be repeated, and a way has not answered yet */
     struct mr_questions *questions;           /* questions.h: of each subchannel; NULL: none was ever asked */
     struct mr_connect_sub *subs;              /* of each subchannel; NULL: they are not listed yet */
 };

@@ -11,6 +11,7 @@
 struct mr_questions {
     uint8_t missed;       /* rounds without an answer over its way that others have answered */
     bool asked, answered; /* in the present round */
+    bool proven;          /* in an earlier one */
     uint8_t held_link;    /* 1 and the place of the link that is stuck though its way answers; 0: none */
     uint8_t held;         /* rounds that were answered on its service level since */
     bool on_level;        /* the last question, of the first subchannel of a way, went on such a level, */

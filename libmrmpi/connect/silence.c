@@ -15,6 +15,9 @@
  * questions go on the service level of a link that stays stuck. If several rounds of these are answered, and the link
  * would have been done with what is under way even at a small part of its rate, the way breaks as well.
  *
+ * Where the first request to connect had to be repeated, a way may have been silent from the beginning: all are asked
+ * as soon as there is a connection, and one that never answers is silent, whether something is under way on it or not.
+ *
  * Time is counted in looks. What this process does not look, because it computes, tells nothing.
  */
 #include "libmrmpi/connect/questions.h"
@@ -104,6 +107,12 @@ static void look_at_held(const struct mr_sub *sub, struct mr_questions *s)
         s->held_link = s->held = 0;
 }
 
+/* Its way is asked though nothing may be under way on it: it has never answered. */
+static bool must_prove(const struct mr_sub *sub)
+{
+    return sub->peer->connect->unproven && !mr_questions_of(sub)->proven;
+}
+
 /* True if something is under way on the subchannel, or on a link of it, and does not move. */
 static bool look_at_sub(struct mr_sub *sub)
 {
@@ -120,7 +129,7 @@ static bool look_at_sub(struct mr_sub *sub)
             nudge(&sub->link[l]);
     if (now.moves || !is_watched(sub) || !(now.busy || carries_large(sub))) {
         sub->connect->looks = 0;
-        if (s)
+        if (s && !must_prove(sub))
             s->missed = 0;
         return stuck_link(sub);
     }
@@ -245,7 +254,7 @@ static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
     }
     if (mr_questions_of(first_of_way(sub))->on_level)
         return;
-    if (sub->connect->looks < LOOKS_ASK || !has_answer(sub, false))
+    if ((sub->connect->looks < LOOKS_ASK && !must_prove(sub)) || !has_answer(sub, false))
         return;
     if (!s->missed++)
         s->since_ns = now_ns;
@@ -290,6 +299,20 @@ static void ask_ways(struct mr_peer *p, uint64_t now_ns)
     }
 }
 
+/* Has a way never answered, of a peer whose ways are asked from the beginning? */
+static bool lacks_proof(struct mr_peer *p)
+{
+    bool all = true;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_questions *s = mr_questions_of(&p->sub[i]);
+
+        s->proven |= is_watched(&p->sub[i]) && has_answer(&p->sub[i], true);
+        all &= s->proven || !is_watched(&p->sub[i]);
+    }
+    return !all;
+}
+
 /* A round ends when the next one begins. */
 static void next_round(struct mr_peer *p, uint64_t now_ns)
 {
@@ -302,6 +325,7 @@ static void next_round(struct mr_peer *p, uint64_t now_ns)
         answered |= mr_questions_of(&p->sub[i])->answered;
     for (unsigned i = 0; i < p->num_subs && c->round_ns; i++)
         judge_sub(&p->sub[i], now_ns);
+    c->unproven = c->unproven && lacks_proof(p);
     c->round_pause_ns = answered                               ? LOOK_NS
                         : 2 * c->round_pause_ns < PAUSE_MAX_NS ? 2 * c->round_pause_ns
                                                                : PAUSE_MAX_NS;
@@ -332,7 +356,7 @@ static bool make_room(struct mr_peer *p)
 
 static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
 {
-    bool stuck = false, ask = false;
+    bool stuck = false, ask = p->connect->unproven;
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         stuck |= look_at_sub(&p->sub[i]);
@@ -340,6 +364,7 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
     }
     if (ask && has_other_way(p) && make_room(p)) {
         next_round(p, now_ns);
+        stuck |= p->connect->unproven;
     } else {
         p->connect->round_ns = p->connect->round_pause_ns = 0;
     }

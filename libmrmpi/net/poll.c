@@ -19,6 +19,8 @@
 #define NAP_CHECK       256
 #define NAP_NS          50000
 #define NAP_ISOLATED_NS 500000
+/* While the first way to a peer is sought, or what is under way does not move: after so long, if that is sooner. */
+#define QUIET_NS 100000
 /* While packets wait to be acknowledged: the same, but not before that long, and for so small a part of the time that
  * has been waited; or where time does not pass by looking. */
 #define RELY_NAP_NS   1000000
@@ -150,29 +152,31 @@ static bool nap_for_pace(void)
  * For so long nothing can be missed: there is a peer to which nothing leads yet, or any more, or one that has said
  * nothing for a while, or parts of large messages are late, or wait for queue pairs. 0: there is none.
  */
-static uint64_t nap_ns(void)
+static uint64_t nap_ns(uint64_t now)
 {
-    uint64_t waited = mr_net.looked_ns - mr_net.idle_ns;
+    uint64_t waited = now - mr_net.idle_ns;
 
     for (const struct mr_peer *p = mr_peers.connecting; p; p = p->next_connecting)
-        if (!p->up && mr_channel_idle >= NAP_CHECK)
+        if (!p->up && (mr_channel_idle >= NAP_CHECK || waited > QUIET_NS))
             return NAP_NS;
     if (waited > CATCH_NAP_NS && mr_bulk_is_late())
         return NAP_NS;
     if (mr_peers.num_isolated && mr_channel_idle >= NAP_CHECK)
         return NAP_ISOLATED_NS;
+    if (mr_peers.doubtful && waited > QUIET_NS && waited < DOUBT_NS)
+        return NAP_NS;
     if (!mr_peers.relying || !has_waited(waited))
         return 0;
-    return mr_peers.doubtful && waited < DOUBT_NS ? NAP_NS : rely_nap_ns(waited / RELY_NAP_PART);
+    return rely_nap_ns(waited / RELY_NAP_PART);
 }
 
 /*
  * A process that has waited for a while sleeps a little: its peer may share the processor, and on a simulated fabric an
  * idle poll alone moves no time. A thread that calls MPI meanwhile ends the nap.
  */
-static __attribute__((noinline)) bool nap_while_waiting(void)
+static __attribute__((noinline)) bool nap_while_waiting(uint64_t now)
 {
-    uint64_t ns = nap_ns();
+    uint64_t ns = nap_ns(now);
 
     if (ns)
         mr_lock_nap(ns);
@@ -189,6 +193,8 @@ static __attribute__((noinline)) void serve_time(int done, uint64_t now)
     mr_peers.attentive = mr_net.has_lossy_link || mr_peers.connecting;
     if (mr_peers.relying)
         mr_rely_poll(!done, now);
+    else if (now)
+        mr_net.looked_ns = now;
     served = mr_bulk_serve();
     if (served)
         mr_net.looked_ns = served;
@@ -219,15 +225,17 @@ static void look_when_due(int done, uint64_t now)
 /* After a look at the network that found nothing, or when something else is due. Returns done, or more. */
 static __attribute__((noinline)) int serve(int done)
 {
-    bool timed = mr_peers.connecting || mr_peers.relying || mr_peers.num_isolated;
-    uint64_t now = 0;
+    bool timed = mr_peers.connecting || mr_peers.relying || mr_peers.num_isolated || mr_peers.doubtful;
+    uint64_t now = !done || ++mr_net.polls % BUSY_CHECK == 0 ? mr_clock_ns() : 0;
 
-    if (timed && !done && nap_while_waiting())
+    if (!done && !mr_channel_idle)
+        mr_net.idle_ns = now;
+    if (timed && !done && nap_while_waiting(now)) {
         done = mr_verbs_poll(); /* what has come meanwhile is not overdue */
+        now = mr_clock_ns();
+    }
     if (!done)
         mr_bulk_caught_up();
-    if (!done || ++mr_net.polls % BUSY_CHECK == 0)
-        now = mr_clock_ns();
     if (timed)
         serve_time(done, now);
     if (mr_peers.recovery_due)

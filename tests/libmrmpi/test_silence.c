@@ -160,6 +160,39 @@ START_TEST(not_silent)
 }
 END_TEST
 
+/*
+ * The first request had to be repeated: ways are asked at once, idle or not, until each has answered. (1) all do. (2)
+ * the peer computes for a while first.
+ */
+START_TEST(silent_from_the_beginning)
+{
+    links[0][0].qp.room = 10;
+    conn.unproven = true;
+    if (_i == 2)
+        look(100, 0);
+    ck_assert_uint_eq(broken, 0);
+    look(_i == 2 ? 80 : 7, _i == 1 ? 3 : 2);
+    ck_assert_uint_eq(broken, _i != 1);
+    ck_assert(!conn.unproven);
+    memset(asked, 0, sizeof asked);
+    look(10, 3);
+    ck_assert_uint_eq(questions(), 0);
+    ck_assert(!mr_peers.doubtful);
+}
+END_TEST
+
+/* Something moves on the way again and again, since what comes over it is confirmed. It has not answered, though. */
+START_TEST(proof_is_an_answer)
+{
+    conn.unproven = true;
+    for (unsigned i = 0; i < 8; i++) {
+        links[0][0].qp.finished++;
+        look(1, 2);
+    }
+    ck_assert_uint_eq(broken, 1);
+}
+END_TEST
+
 /* A way that loses packets: it answers, on the level of the link that is stuck too, or (1) every third time. */
 START_TEST(stuck_though_it_answers)
 {
@@ -275,6 +308,8 @@ int main(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, silent_way);
     tcase_add_test(c, all_of_the_way);
+    tcase_add_loop_test(c, silent_from_the_beginning, 0, 3);
+    tcase_add_test(c, proof_is_an_answer);
     tcase_add_loop_test(c, not_silent, 0, 6);
     tcase_add_loop_test(c, stuck_though_it_answers, 0, 2);
     tcase_add_test(c, stuck_beside_one_that_moves);

@@ -7,6 +7,7 @@
  * rank sends meanwhile. ways BYTES ROUNDS FIRST incast: all ranks from FIRST on send to rank 0. ways BYTES ROUNDS MS
  * computes [FIRST [COMMAND]]: half of the ranks compute so long in each round; before that rank 0 runs a command, and
  * all wait for each other for FIRST ms.
+ * ways BYTES MS PAUSE begins: nothing happens for so long before the first exchange, which counts, too.
  * ways BYTES MESSAGES MS ends: nothing happens for so long before the job ends.
  */
 #include <limits.h>
@@ -231,6 +232,14 @@ static int end_after(int messages, int ms)
     return 0;
 }
 
+static int run_after(double ms, int pause)
+{
+    struct timespec t = {0, pause * 1000000L};
+
+    nanosleep(&t, NULL);
+    return run(ms);
+}
+
 int main(int argc, char **argv)
 {
     int class, last = INT_MAX;
@@ -250,6 +259,8 @@ int main(int argc, char **argv)
     else if (argc > 4 && !strcmp(argv[4], "computes"))
         class = wait_for_computing(atoi(argv[2]), atoi(argv[3]), argv[5] ? atoi(argv[5]) : 0,
                                    argv[5] ? argv[6] : NULL);
+    else if (argc > 4 && !strcmp(argv[4], "begins"))
+        class = run_after(atof(argv[2]), atoi(argv[3]));
     else if (argc > 4 && !strcmp(argv[4], "ends"))
         class = end_after(atoi(argv[2]), atoi(argv[3]));
     else if (argc > 4)

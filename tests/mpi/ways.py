@@ -15,6 +15,7 @@ from fabric import BUILD, ROOT, Fabric
 BOOT_MS = 1024000  # what clocks say at time 0 of the fabric
 SOON_MS = 20
 SHORT = {"silent/rc/8/out", "silent/rc/65536/in", "silent/uc/1048576/out", "silent/ud/65536/both", "silent/ring/8/both",
+         "begins/auto/65536/0/h2/loss_out", "begins/ud/8/0/h1/loss", "begins/auto/8/0/h1/down",
          "loses/rc/8/0.1", "loses/rc/1048576/0.01", "taken/rc/1048576/hdr", "taken/uc/8/hdr", "incast/rc/16/sdr-pcix",
          "crossed/rc/8", "crossed/uc/1048576",
          "crossed/ud/8", "mended/rc", "back/rc/4/300", "pauses/uc/1", "pauses/ud/2", "lost/ud/mute/feed",
@@ -107,7 +108,17 @@ def make_rows():
                 rows.append(Row(f"loses/{links}/{size}/{loss}", [size, 25],
                                 [f'link "h1 mlx5_1" 1 loss={loss} at=1ms'], links,
                                 judge=soon(SOON_MS if loss < 0.1 else 2 * SOON_MS)))
-    # so it does while the job ends: ranks that wait in the launcher's fence can repair nothing
+    # it is silent from the beginning, or its port goes down before the first message
+    for links in (None, "uc", "ud", "rc,ud", "ring"):
+        for size in (8, 65536):
+            for rail in (0, 1):
+                for end, way in (("h1", "loss"), ("h2", "loss"), ("h2", "loss_out")):
+                    rows.append(Row(f"begins/{links or 'auto'}/{size}/{rail}/{end}/{way}", [size, 25, 0, "begins"],
+                                    [f'link "{end} mlx5_{rail}" 1 {way}=1 at=0ms'], links))
+                for end in ("h1", "h2"):
+                    rows.append(Row(f"begins/{links or 'auto'}/{size}/{rail}/{end}/down", [size, 25, 20, "begins"],
+                                    [f'link "{end} mlx5_{rail}" 1 down at=20ms'], links))
+    # it goes silent while the job ends: ranks that wait in the launcher's fence can repair nothing
     for links in ("rc", "uc", "ud", "ring"):
         for messages in range(4):
             for end in ("h1", "h2"):
