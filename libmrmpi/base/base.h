@@ -26,6 +26,7 @@ struct mr_config {
     size_t shm_eager_max;   /* the same inside a host */
     int single_copy;        /* large messages inside a host by process_vm_readv */
     char *shm_copy;         /* how they move: auto, push, read, halves */
+    int shm_stream;         /* copies for others to read pass the cache: 1 yes, 0 no, -1 where that is faster */
     int rc_peers, rc_after; /* peers that have connections if ud may be used, too; packets to a peer before */
     char *rules;            /* which of them carry what (route/rules.h) */
     char *links, *reliable; /* kinds of links, in order; whether their packets are acknowledged */

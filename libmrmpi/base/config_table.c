@@ -42,6 +42,10 @@ const struct mr_config_row mr_config_rows[] = {
      "sender's memory; halves, both at once, each a part; auto: what takes the least time on this machine, which is "
      "found out while the program runs, and shown by MRMPI_STATS. read and halves need MRMPI_SINGLE_COPY",
      MR_TOPIC_MESSAGES, AT_INIT},
+    {"MRMPI_SHM_STREAM", NULL, FIELD(shm_stream), INT, "-1", -1, 1, "",
+     "inside a host, 1: what is copied for another rank to read passes the cache of this core; 0: it does not; -1: "
+     "where that is faster, which is seen by the time that copies take",
+     MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_RNDV", NULL, FIELD(rndv), STRING, "auto", 0, 0, "",
      "how large messages move between hosts: write, the sender writes into the receiver's memory; read, the receiver "
      "reads the sender's, which saves an answer and goes on while the sender computes; auto: read, but write on "

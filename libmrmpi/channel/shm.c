@@ -21,6 +21,7 @@
 static int shm_init(const struct mr_launch *launch)
 {
     mr_shm.launch = launch;
+    mr_shm.copier = mr_copier_begin();
     mr_shm.local_of = malloc(launch->size * sizeof(*mr_shm.local_of));
     if (!mr_shm.local_of)
         return -ENOMEM;

@@ -49,8 +49,15 @@ void mr_copy_stream(void *to, const void *from, size_t len)
 #endif
 }
 
+struct mr_copier mr_copier_begin(void)
+{
+    return (struct mr_copier){.streamed = mr_config.shm_stream > 0};
+}
+
 void mr_copy_timed(struct mr_copier *c, size_t len, uint64_t ns)
 {
+    if (!mr_config.shm_stream)
+        return;
     if (ns <= (len < BRIEF ? SLOW_BRIEF_NS : SLOW_NS) + len / SLOW_RATE)
         c->slow = 0;
     else if (++c->slow == SLOW_IN_ROW)
@@ -71,7 +78,7 @@ void mr_copy_out(struct mr_copier *c, void *to, const void *from, size_t len)
     if (c->streamed) {
         mr_copy_stream(to, from, len);
         if (++c->streamed > STREAM_TIMES)
-            *c = (struct mr_copier){.slow = SLOW_IN_ROW - 1};
+            *c = mr_config.shm_stream > 0 ? mr_copier_begin() : (struct mr_copier){.slow = SLOW_IN_ROW - 1};
         return;
     }
     if (++c->plain < (c->slow ? TIME_SOON : TIME_EVERY)) {

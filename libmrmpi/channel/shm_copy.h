@@ -6,7 +6,7 @@
  *
  * Where the cores are cannot be asked reliably (virtual machines, ranks that move), but plain stores to far lines tell
  * by the time they take. So some copies are timed, and after several slow ones in a row streaming is used; after many
- * copies plain stores have another try.
+ * copies plain stores have another try. MRMPI_SHM_STREAM says it instead.
  */
 #ifndef MRMPI_SHM_COPY_H
 #define MRMPI_SHM_COPY_H
@@ -25,6 +25,8 @@ static inline bool mr_copy_streams(const struct mr_copier *c)
     return c->streamed != 0;
 }
 
+/* One that has not copied anything yet. */
+struct mr_copier mr_copier_begin(void);
 /* Of at least 1 KiB: what is less is as fast in any case. */
 void mr_copy_out(struct mr_copier *c, void *to, const void *from, size_t len);
 /* The way of writing alone, whatever the times say. */

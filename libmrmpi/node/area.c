@@ -139,8 +139,13 @@ struct mr_node *mr_node_open(struct mr_node_site s, const struct mr_comm *c)
         free(n);
         return NULL;
     }
-    *n = (struct mr_node){
-        .ranks = c->size, .me = c->rank, .world = c->group->world, .broken = base, .base = base, .bytes = bytes};
+    *n = (struct mr_node){.ranks = c->size,
+                          .me = c->rank,
+                          .world = c->group->world,
+                          .broken = base,
+                          .base = base,
+                          .bytes = bytes,
+                          .copier = mr_copier_begin()};
     return n;
 }
 

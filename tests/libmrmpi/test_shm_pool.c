@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "libmrmpi/base/base.h"
 #include "libmrmpi/base/copy_loops.h"
 #include "libmrmpi/base/copy_trial.h"
 #include "libmrmpi/channel/shm_copy.h"
@@ -11,6 +12,8 @@
 #include "libmrmpi/channel/shm_ring.h"
 #include "libmrmpi/channel/shm_ring_writer.h"
 #include "tests/check.h"
+
+struct mr_config mr_config = {.shm_stream = -1};
 
 enum { CHUNKS = 5, CHUNK = 8192, LONGEST = 2 * CHUNK };
 static const struct mr_pool_shape shape = {.num_chunks = CHUNKS, .chunk_bytes = CHUNK};
@@ -420,6 +423,24 @@ START_TEST(tells_near_from_far)
 }
 END_TEST
 
+/* Whatever the times say. */
+START_TEST(streams_as_it_is_told)
+{
+    uint8_t from[64] = {1, 2, 3};
+    _Alignas(64) uint8_t to[64];
+    struct mr_copier c;
+
+    mr_config.shm_stream = _i;
+    c = mr_copier_begin();
+    for (int k = 0; k < 10000; k++) {
+        ck_assert_int_eq(mr_copy_streams(&c), _i);
+        mr_copy_timed(&c, 16384, _i ? 1 : 16384);
+        mr_copy_out(&c, to, from, sizeof(from));
+    }
+    ck_assert_int_eq(memcmp(to, from, sizeof(to)), 0);
+}
+END_TEST
+
 /* One slow copy then is enough to stream again. */
 START_TEST(plain_copies_get_another_try)
 {
@@ -462,6 +483,7 @@ int main(void)
     tcase_add_test(c, streams_just_what_it_shall);
     tcase_add_test(c, streams_after_slow_copies_in_a_row);
     tcase_add_test(c, tells_near_from_far);
+    tcase_add_loop_test(c, streams_as_it_is_told, 0, 2);
     tcase_add_test(c, plain_copies_get_another_try);
     return check_run(c, NULL);
 }
