@@ -18,7 +18,7 @@
 #define MR_WINDOW_REORDER  3 /* a packet is lost when one posted so much later on its link is acknowledged */
 
 /* The time-outs unless mr_rtt_init(&w->rtt, ...) sets others. */
-#define MR_WINDOW_TIMEOUT_MIN_NS 10000000ull
+#define MR_WINDOW_TIMEOUT_MIN_NS 5000000ull
 #define MR_WINDOW_TIMEOUT_MAX_NS 1000000000ull
 
 /* All packets on lossy links without a time were sent now. */
