@@ -27,12 +27,19 @@ void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t arrived, uint64_t no
 
 void mr_pace_arrived(struct mr_pace *p, uint64_t arrived, uint64_t now_ns)
 {
-    uint64_t came = arrived - p->arrived, passed = now_ns > p->arrived_ns ? now_ns - p->arrived_ns : 0, most;
+    uint64_t came = arrived - p->arrived, passed = now_ns > p->arrived_ns ? now_ns - p->arrived_ns : 0, most, took;
 
     if (!mr_pace_limits(p) || __builtin_mul_overflow(passed, p->bucket.rate, &most))
         most = 0;
     most /= 2 * MR_BUCKET_SECOND_NS;
-    mr_bucket_take(&p->bucket, came < most ? came : most);
+    p->owed += came;
+    took = p->owed < most ? p->owed : most;
+    mr_bucket_take(&p->bucket, took);
+    p->owed -= took;
+    if (!mr_pace_limits(p))
+        p->owed = 0;
+    else if (p->owed > MR_PACE_READING)
+        p->owed = MR_PACE_READING;
     p->taken += came;
     p->arrived = arrived;
     p->arrived_ns = now_ns;

@@ -37,7 +37,8 @@ struct mr_pace {
     struct mr_bucket bucket; /* of bytes */
     unsigned late_ns; /* the owner's, before the first rate: a full bucket is what comes in so long; 0: MR_PACE_DEPTH */
     uint64_t taken; /* bytes, in this interval, */
-    uint64_t arrived, arrived_ns; /* and those that packets have brought until then, in all */
+    uint64_t arrived, arrived_ns; /* and those that packets have brought until then, in all, */
+    uint64_t owed;                /* of which so many are still to be taken off what may be read */
     bool waited;    /* in this interval something did, */
     bool held;      /* or senders of packets are held to the rate */
 };
@@ -59,7 +60,8 @@ void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t arrived, uint64_t no
 bool mr_pace_fill(struct mr_pace *p, uint64_t now_ns);
 /*
  * Packets take from the bus, too, and nobody has asked for them: of what may be read since the last call they may take
- * a half. arrived: bytes of them, in all.
+ * a half, and the rest of what they have brought is taken off in the next calls, up to MR_PACE_READING. arrived: bytes
+ * of them, in all.
  */
 void mr_pace_arrived(struct mr_pace *p, uint64_t arrived, uint64_t now_ns);
 /*

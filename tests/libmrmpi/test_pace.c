@@ -134,6 +134,27 @@ START_TEST(packets_take_their_part)
 }
 END_TEST
 
+/* However often they are counted: a packet may be more than half of what may be read between two looks. */
+START_TEST(long_packets_take_their_part)
+{
+    uint64_t arrived = 0, sum = 0;
+
+    begin(80000000);
+    for (unsigned k = 0; k < 4000; k++) { /* one packet in 60 us, a look in 20 */
+        sum += run(MS / 50, 1000);
+        mr_pace_arrived(&p, arrived += k % 3 ? 0 : 1920, now_ns);
+    }
+    ck_assert_uint_ge(sum, 3750000); /* 32 of the 80 MB/s are packets' */
+    ck_assert_uint_le(sum, 3930000);
+    for (unsigned k = 0; k < 1000; k++)
+        mr_pace_arrived(&p, arrived += 1 << 20, now_ns += MS / 50); /* more than they may take: that is forgotten */
+    ck_assert_uint_le(p.owed, MR_PACE_READING);
+    mr_pace_set(&p, 0, arrived, now_ns);
+    mr_pace_arrived(&p, arrived += 1 << 20, now_ns);
+    ck_assert_uint_eq(p.owed, 0);
+}
+END_TEST
+
 START_TEST(what_fabricd_hears)
 {
     struct mr_pace two[2] = {{.bucket.rate = 1}, {.bucket.rate = 1}};
@@ -191,6 +212,7 @@ int main(void)
     tcase_add_test(t, another_rate);
     tcase_add_test(t, packets_keep_apart);
     tcase_add_test(t, packets_take_their_part);
+    tcase_add_test(t, long_packets_take_their_part);
     tcase_add_test(t, what_fabricd_hears);
     tcase_add_test(t, it_is_not_told_too_often);
     return check_run(t, NULL);
