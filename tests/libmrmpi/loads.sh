@@ -52,7 +52,7 @@ property "weights are right after messages to memory that was never registered" 
 [ -z "$all" ] || property "weights are right after messages to memory that was never registered" 4:1 1 "4:1 3:1" 0.97 0.97
 
 # ---- buffers that are used once: to register them takes longer than to copy them, and with each device again
-export LOADS="trip:32768:1:20:fresh trip:65536:1:20:fresh push:65536:4:60:fresh flow:131072:16:60:fresh push:262144:4:60:fresh"
+export LOADS="trip:32768:1:40:fresh trip:65536:1:20:fresh push:65536:4:60:fresh flow:131072:16:60:fresh push:262144:4:60:fresh"
 property "buffers that are used once are not registered with all devices" 4:4:4 1 fast 0.97 0.97
 [ -z "$all" ] || property "buffers that are used once are not registered with all devices" 4:2:1 2 fast 0.97 0.97
 
@@ -62,7 +62,7 @@ property "without credit buffers are not registered for one message" 4:2:1 2 fas
 unset MRMPI_UNEXPECTED_MAX
 
 # ---- rings are looked at between the completion queues of the rails
-export LOADS="trip:8:1 trip:1024:1 push:8:16" MRMPI_LINKS=ring MRMPI_RING_AFTER=0
+export LOADS="trip:8:1 trip:1024:1 push:8:16:2000" MRMPI_LINKS=ring MRMPI_RING_AFTER=0
 property "rings wait for no completion queues" 4:4 1 fast 0.98 0.98
 [ -z "$all" ] || property "rings wait for no completion queues" 4:4:4:4 1 fast 0.98 0.98
 unset MRMPI_LINKS MRMPI_RING_AFTER
@@ -117,20 +117,22 @@ fi
 unset LOADS_COPY
 
 # ---- all of them, in memory that was sent from before. Two directions with one message each under way fall into step
-# with each other or not (bench/adaptive.md): over the fast rail alone they always do.
+# with each other or not (bench/adaptive.md): over the fast rail alone they always do. Of short messages there are 2,000:
+# with two ranks a host a load loses some 5 us at its start, however many there are; a hundred take 7.
 if [ -n "$all" ]; then
   for rates in 4:1 4:2 2:1 4:4:4 4:2:1; do
     for ppn in 1 2; do
       LOADS=
       for bytes in 8 64 512 1024 2048 4096 8192 12288 16384 32768 65536 262144 1048576 4194304; do
+        count=$((bytes < 2048 ? 2000 : 0))
         for depth in 1 4 16 64; do
-          for kind in one push; do LOADS+=" $kind:$bytes:$depth"; done
+          for kind in one push; do LOADS+=" $kind:$bytes:$depth:$count"; done
           [ $depth -ge 16 ] || continue
-          for kind in both flow; do LOADS+=" $kind:$bytes:$depth"; done
+          for kind in both flow; do LOADS+=" $kind:$bytes:$depth:$count"; done
         done
       done
       export LOADS
-      property "no load is slower than over the fast rail alone" $rates $ppn fast 0.96 0.85
+      property "no load is slower than over the fast rail alone" $rates $ppn fast 0.96 0.90
     done
   done
 fi
