@@ -36,6 +36,7 @@ class Case:
     senders: int = 1  # hosts
     trunk: bool = False
     batches: str = ""  # windows are waited for: "both" by sender and receiver, "sender" by that alone
+    fresh: bool = False  # each message has memory that was not used before
     env: dict = dataclasses.field(default_factory=dict)
     time_us: float = 0
     settle_us: float = 0
@@ -248,7 +249,8 @@ def run_load(case, hosts, streams, first, pauses, tmp):
     links = [] if case.trace_all else ["--links", ("h[" + "".join(h[1:] for h in to) + "]" if len(to) > 1 else to[0]) + " *"]
     subprocess.run(["simfab", "trace", "start", trace, *links, "--limit", "8G"], check=True, capture_output=True)
     argv = ["mrrun", "-n", str(len(streams) * len(hosts)), "--ppn", str(len(streams)), "--hosts", ",".join(hosts),
-            os.path.join(BUILD, "tests/fabricd/share_load"), *{"": [], "both": ["-b"], "sender": ["-s"]}[case.batches], *pauses,
+            os.path.join(BUILD, "tests/fabricd/share_load"), *{"": [], "both": ["-b"], "sender": ["-s"]}[case.batches],
+            *["-f"] * case.fresh, *pauses,
             f"{case.senders}:{receivers(case)}", str(time_us), str(settle_us), *streams]
     env = {**{k: v for k, v in os.environ.items() if not k.startswith("MRMPI_")}, **case.env, **({"FIRST": first} if first else {}),
            "MRMPI_FABRICD_SOCKET": os.environ["SIMFAB_DIR"] + "/fabricd-%h.sock"}
@@ -333,6 +335,7 @@ def main():
     a.add_argument("--rails", type=int, default=1)
     a.add_argument("--from", dest="senders", type=int, default=1, help="so many hosts send to one")
     a.add_argument("--trunk", action="store_true", help="over a cable between switches, to as many hosts as send (up to 4)")
+    a.add_argument("--fresh", action="store_true", help="memory that was not used before for each message")
     a.add_argument("--batches", nargs="?", const="both", default="", choices=["both", "sender"],
                    help="windows are waited for and begun anew, by both sides or by the sender alone")
     a.add_argument("--env", action="append", default=[], help="NAME=VALUE for the ranks")
@@ -346,7 +349,7 @@ def main():
     if args.trunk and args.predict:
         a.error("--predict knows no cable between switches")
     case = Case(policy=policy_text(args), loads=args.load, model=args.model, model_lines="\n".join(args.line), rails=args.rails,
-                senders=args.senders, trunk=args.trunk, batches=args.batches, env=dict(e.split("=", 1) for e in args.env),
+                senders=args.senders, trunk=args.trunk, batches=args.batches, fresh=args.fresh, env=dict(e.split("=", 1) for e in args.env),
                 time_us=1000 * args.time_ms, settle_us=1000 * args.settle_ms, keep_trace=os.path.abspath(args.trace) if args.trace else "",
                 trace_all=args.trace_all, predict=args.predict)
     result = measure(case)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share_load [-b|-s] [-p US] HOSTS TIME_US SETTLE_US STREAM...: traffic of several jobs that want the same cable at the
- * same time.
+ * share_load [-b|-s] [-f] [-p US] HOSTS TIME_US SETTLE_US STREAM...: traffic of several jobs that want the same cable
+ * at the same time.
  *
  *   STREAM  JOB,SIZE[+SIZE...],WINDOW  a pair of ranks of this job; the first sends messages of these sizes in turn to
  *           the second, WINDOW of them under way. With WINDOW 0 it is a ping-pong of 8 bytes with pauses, which begins
@@ -9,6 +9,7 @@
  *   HOSTS   senders are on so many hosts, in turn, receivers on the host after these; N:M: on the M hosts after these
  *   -b      windows are waited for and begun anew; otherwise a message that is done makes room for the next
  *   -s      the same at the sender alone
+ *   -f      each message leaves and enters memory that was not used before
  *   -p US   a ping-pong pauses so long at most (40): what goes ahead of bulk within the class's budget depends on it
  *
  * There are as many ranks on each host as there are streams, in blocks, as mrrun --ppn places them; those that no
@@ -27,13 +28,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { SIZES_MAX = 16, WINDOW_MAX = 1024, TAG = 1, ANSWER };
 
-#define WARM_UP_S    2e-3 /* links of all rails and levels are opened while messages go */
-#define AHEAD_S      3e-4 /* the start is announced so much before */
+#define WARM_UP_S   2e-3        /* links of all rails and levels are opened while messages go */
+#define AHEAD_S     3e-4        /* the start is announced so much before */
+#define FRESH_BYTES (1ul << 30) /* of address space at a time; pages that are not used take no memory */
 
 struct stream {
     char job[64];
@@ -41,7 +44,8 @@ struct stream {
 };
 
 static int rank, num_streams, senders, receivers = 1; /* hosts */
-static bool batches, sent_batches; /* at both, at the sender */
+static bool batches, sent_batches;                    /* at both, at the sender */
+static bool fresh;
 static struct stream stream;
 static double pause_most_s = 4e-5; /* between a pong and the next ping */
 
@@ -99,9 +103,27 @@ static int which[WINDOW_MAX];
 static MPI_Status status[WINDOW_MAX];
 static char *room; /* a place for each message that may arrive, or what is sent */
 
+/* For one message: memory that was not used before, or the place of the slot. */
+static void *place(char *usual)
+{
+    static char *next, *end;
+    size_t bytes = ((size_t)stream.largest | 4095) + 1;
+
+    if (!fresh)
+        return usual;
+    if ((size_t)(end - next) < bytes) {
+        next = mmap(NULL, FRESH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (next == MAP_FAILED || bytes > FRESH_BYTES)
+            fail("no memory");
+        end = next + FRESH_BYTES;
+    }
+    next += bytes;
+    return next - bytes;
+}
+
 static void begin_send(int slot, int peer, unsigned long *turn)
 {
-    MPI_Isend(room, stream.sizes[(*turn)++ % (unsigned)stream.num_sizes], MPI_BYTE, peer, TAG, MPI_COMM_WORLD,
+    MPI_Isend(place(room), stream.sizes[(*turn)++ % (unsigned)stream.num_sizes], MPI_BYTE, peer, TAG, MPI_COMM_WORLD,
               &req[slot]);
 }
 
@@ -128,7 +150,7 @@ static void send_until(double then, int peer)
 
 static void begin_receive(int slot, int peer)
 {
-    MPI_Irecv(room + (size_t)slot * (size_t)stream.largest, stream.largest, MPI_BYTE, peer, TAG, MPI_COMM_WORLD,
+    MPI_Irecv(place(room + (size_t)slot * (size_t)stream.largest), stream.largest, MPI_BYTE, peer, TAG, MPI_COMM_WORLD,
               &req[slot]);
 }
 
@@ -269,9 +291,10 @@ int main(int argc, char **argv)
     double start = 0, settle, length, mine = 0, *bytes;
     struct ways my_ways = {0}, *ways;
 
-    while ((opt = getopt(argc, argv, "+bsp:")) != -1) {
-        if (opt != 'b' && opt != 's' && opt != 'p')
-            fail("knows -b, -s and -p");
+    while ((opt = getopt(argc, argv, "+bsfp:")) != -1) {
+        if (opt == '?')
+            fail("knows -b, -s, -f and -p");
+        fresh |= opt == 'f';
         batches |= opt == 'b';
         sent_batches |= opt == 'b' || opt == 's';
         if (opt == 'p')
