@@ -17,6 +17,7 @@
  *
  * Where the first request to connect had to be repeated, a way may have been silent from the beginning: all are asked
  * as soon as there is a connection, and one that never answers is silent, whether something is under way on it or not.
+ * A peer that answers over none for a while is not asked for that any more.
  *
  * Time is counted in looks. What this process does not look, because it computes, tells nothing.
  */
@@ -325,7 +326,7 @@ static void next_round(struct mr_peer *p, uint64_t now_ns)
         answered |= mr_questions_of(&p->sub[i])->answered;
     for (unsigned i = 0; i < p->num_subs && c->round_ns; i++)
         judge_sub(&p->sub[i], now_ns);
-    c->unproven = c->unproven && lacks_proof(p);
+    c->unproven = c->unproven && lacks_proof(p) && c->round_pause_ns < PAUSE_MAX_NS;
     c->round_pause_ns = answered                               ? LOOK_NS
                         : 2 * c->round_pause_ns < PAUSE_MAX_NS ? 2 * c->round_pause_ns
                                                                : PAUSE_MAX_NS;
