@@ -355,9 +355,17 @@ static bool make_room(struct mr_peer *p)
     return p->connect->questions;
 }
 
+/* Many peers may have had to be asked at the start, and few ever are again. */
+static void give_room_back(struct mr_peer *p)
+{
+    free(p->connect->questions);
+    p->connect->questions = NULL;
+    p->connect->round_ns = p->connect->round_pause_ns = 0;
+}
+
 static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
 {
-    bool stuck = false, ask = p->connect->unproven;
+    bool stuck = false, proving = p->connect->unproven, ask = proving;
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         stuck |= look_at_sub(&p->sub[i]);
@@ -369,6 +377,8 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
     } else {
         p->connect->round_ns = p->connect->round_pause_ns = 0;
     }
+    if (proving && !p->connect->unproven && !stuck)
+        give_room_back(p);
     return stuck;
 }
 
