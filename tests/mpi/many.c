@@ -87,7 +87,7 @@ static int others(void)
  */
 static void warm_up(void)
 {
-    enum { AT_ONCE = 64 };
+    enum { AT_ONCE = 128 };
     static int in[256], out[256];
     int to = (rank + size / 2) % size, from = (rank - size / 2 + size) % size;
     MPI_Request req[AT_ONCE];
