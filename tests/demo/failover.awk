@@ -6,7 +6,7 @@
 # RATES is what rates.awk has made of a trace. Wanted are:
 # - N cables were pulled and put back while there was traffic
 # - while a cable is out its rail carries nothing, and the others go on. After a time without any the first way that is
-#   found may lead from a rail whose cable is out at the other end
+#   found may lead from a rail whose cable is out at the other end: until its own is open, a tenth of all at most
 # - no pause above pause_ms while a rail is left, none above recover_ms after a time without any
 # - a rail carries data again_ms after its cable is back at the latest; recover_ms, if all had been out
 # What is not as wanted is printed on lines "wrong: ...", and the exit status is 1.
@@ -49,7 +49,7 @@ $1 == "still" { still_from = $2; still_to = $3; next }
 $1 == "again" { again[agains++] = $2 "\t" $3 "\t" $4; next }
 
 # A stretch between two changes: out, how many rails have no cable; recovering, there has been no way until it began
-function judge(i, out, recovering, r, limit, where) {
+function judge(i, out, recovering, r, limit, where, all, most) {
   where = sprintf("%.1f to %.1f ms: ", from[i], to[i])
   if (out == rails)
     return
@@ -58,8 +58,11 @@ function judge(i, out, recovering, r, limit, where) {
     wrong(where "no data for " pause[i] " ms, more than " limit)
   if (!recovering && pause[i] > pause_left)
     pause_left = pause[i]
+  for (r = 0; r < rails; r++)
+    all += rate[i, r]
+  most = recovering ? all / 10 : 1
   for (r = 0; r < rails; r++) {
-    if (missing[rail[r]] && rate[i, r] > 1 && !recovering)
+    if (missing[rail[r]] && rate[i, r] > most)
       wrong(where rail[r] " carries " rate[i, r] " MB/s though its cable is out")
     if (!missing[rail[r]] && out && !recovering && rate[i, r] < 10)
       wrong(where rail[r] " does not carry on: " rate[i, r] " MB/s")
