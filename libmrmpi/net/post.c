@@ -125,13 +125,17 @@ static __attribute__((noinline)) uint64_t choose_others(const struct mr_peer *p,
     return SECOND_CHOICE | (p->steer ? mr_steer_excluded(p, use, k->payload) : p->excluded & ~p->excluded_far);
 }
 
-/* The link has no room, and no other one would be sooner. Where there are limits it may be these that say no. */
-static __attribute__((noinline)) bool waits_for(const struct mr_peer *p, unsigned i, const struct mr_link *l,
-                                                uint32_t excluded, size_t len)
+/*
+ * The link has no room, and no other one would be sooner; or whether it has none is not known before the next look at
+ * its completions. Where there are limits it may be these that say no.
+ */
+static __attribute__((noinline)) bool waits_for(struct mr_peer *p, unsigned i, struct mr_link *l, uint32_t excluded,
+                                                size_t len)
 {
-    return !mr_peers.ahead_limited && !p->has_lossy_link && mr_kind_is(l->kind, MR_IS_CONNECTED) &&
-           mr_sched_waits(&mr_peers.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, excluded, i, len,
-                          mr_link_under_way(l));
+    if (!p->packet_turn.uneven || mr_peers.ahead_limited || p->has_lossy_link || !mr_kind_is(l->kind, MR_IS_CONNECTED))
+        return false;
+    return !mr_qp_is_full(&l->qp) || mr_sched_waits(&mr_peers.policy[MR_POLICY_SMALL], &p->packet_turn, p->load,
+                                                    p->num_now, excluded, i, len, mr_link_under_way(l), mr_clock_ns());
 }
 
 /*

@@ -6,7 +6,7 @@
 #include "libmrmpi/route/sched.h"
 
 #define AWAY        (1500ull * MR_SCHED_NS) /* about the latency of a stripe on an idle rail */
-#define PACKET_TIME (64ull * MR_SCHED_NS) /* of a processor, at least, until it has the next packet */
+#define PACKET_TIME (64ull * MR_SCHED_NS)   /* of a processor, at least, until it has the next packet */
 
 /* The first in turn, of those with the least due. */
 static unsigned take_least(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded)
@@ -206,12 +206,17 @@ void mr_sched_tell_backlog(const struct mr_sched *s, const struct mr_load *load,
         *load[i].until = least;
 }
 
-bool mr_sched_waits(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
-                    uint32_t excluded, unsigned i, uint64_t len, unsigned under_way)
+/* As many as the port carries in the time that one is away have gone, and only are not confirmed yet. */
+bool mr_sched_waits(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n,
+                    uint32_t excluded, unsigned i, uint64_t len, unsigned under_way, uint64_t ns)
 {
+    unsigned away;
+
     if (!s->uneven || (p->kind->turn != MR_TURN_FAIR && p->kind->turn != MR_TURN_SOONEST))
         return false;
-    mr_sched_tell_backlog(s, load, i, len, under_way, s->clock);
+    away = (unsigned)(AWAY / time_for(s, &load[i], len));
+    s->clock = ns * MR_SCHED_NS;
+    mr_sched_tell_backlog(s, load, i, len, under_way > away ? under_way - away : 0, s->clock);
     return find_soonest(s, load, n, excluded, len, i) == i;
 }
 

@@ -153,11 +153,11 @@ static inline bool mr_sched_takes_again(const struct mr_sched *s, const struct m
     return s->used < MR_SCHED_QUANTUM && s->even >> last & 1 && load[last].weight == MR_WEIGHT_MAX;
 }
 
-/* Subchannel i, which was picked for a packet of len bytes, has no room: so many are under way there, of about that
- * length. True: the packet is there sooner if it waits, than over another one, none of the set excluded: i is fast, and
- * what a slow one carries holds up all that follows. */
-bool mr_sched_waits(const struct mr_policy *p, const struct mr_sched *s, const struct mr_load *load, unsigned n,
-                    uint32_t excluded, unsigned i, uint64_t len, unsigned under_way);
+/* Subchannel i, which was picked for a packet of len bytes, has no room at ns: so many are under way there, of about
+ * that length. True: the packet is there sooner if it waits, than over another one, none of the set excluded: i is
+ * fast, and what a slow one carries holds up all that follows. Even ones do not wait for each other. */
+bool mr_sched_waits(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load, unsigned n,
+                    uint32_t excluded, unsigned i, uint64_t len, unsigned under_way, uint64_t ns);
 
 /* It has taken a packet, or a message, of len bytes. */
 static inline void mr_sched_charge(const struct mr_policy *p, struct mr_sched *s, const struct mr_load *load,

@@ -52,6 +52,7 @@ struct mr_qp {
     unsigned unsignaled_sends, unsignaled_others; /* posted since the last signaled one: sends, all else */
     unsigned depth, room;      /* of the send queue; requests that may still be posted */
     unsigned finished; /* signaled requests that have come back; wraps */
+    unsigned full_finished, full_emptied; /* mr_qp_is_full: that and 1, and mr_rail.emptied, when there was no room */
     int error;
     bool untimed; /* RC: what is not acknowledged is not sent again, nor given up; to be set before it is connected */
     uint32_t qpn, qkey;
@@ -75,6 +76,18 @@ int mr_qp_revive(struct mr_qp *qp);
 /* Bring it up against the peer's queue pair; path: LID path bits on both sides. */
 int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remote_qpn, uint32_t local_psn,
                   uint32_t remote_psn, uint8_t sl, uint8_t path);
+/*
+ * Of one that has no room for a request. True: nor had it after a look that has left nothing in its rail's completion
+ * queue. Until then all that was posted may have gone: false, once at least for each time that it fills up.
+ */
+static inline bool mr_qp_is_full(struct mr_qp *qp)
+{
+    if (qp->full_finished == qp->finished + 1)
+        return qp->full_emptied != qp->rail->emptied;
+    qp->full_finished = qp->finished + 1;
+    qp->full_emptied = qp->rail->emptied;
+    return false;
+}
 /* Give up: whatever is posted comes back flushed, then events->drained is called, out of mr_verbs_poll(). */
 void mr_qp_abort(struct mr_qp *qp);
 /* Its room of the completion queue is given back. What is still posted never comes back: for those that have drained,

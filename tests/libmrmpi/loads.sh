@@ -35,6 +35,11 @@ property "short packets do not ask for the time" 4:1 1 fast 0.98 0.96
 export LOADS="push:4096:16 push:12288:4 push:12288:64 push:16384:64 flow:8192:16 flow:16384:16"
 property "packets arrive no later than over the fast rail alone" 4:1 2 fast 0.97 0.97
 
+# ---- and of short ones, in 10 us: what is on its way is no backlog of the fast rail, nor what nobody has looked for
+export LOADS="push:512:4:200 push:512:1:200 push:512:16:200 push:512:4:200 flow:1024:1:200"
+property "short packets do not fill the slow rail" 4:1 2 fast 0.97 0.87
+property "short packets do not fill the slow rail" 4:2 2 fast 0.97 0.87
+
 # ---- memory is not registered for packets in the middle of what cannot pay for it
 export LOADS="one:4096:4 both:4096:16 flow:16384:16"
 property "registrations do not hold up windows" 4:4:4 1 fast 0.98 0.98

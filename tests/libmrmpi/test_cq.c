@@ -196,6 +196,22 @@ START_TEST(one_that_is_lost_is_left_out)
 }
 END_TEST
 
+/* A queue pair without room may have some: nobody has looked since it was filled. */
+START_TEST(a_full_queue_has_been_looked_at)
+{
+    struct mr_qp qp = {.rail = &mr_verbs.rail[0]};
+
+    for (unsigned n = 0; n < 3; n++) {
+        ck_assert(!mr_qp_is_full(&qp));
+        ck_assert(!mr_qp_is_full(&qp));
+        mr_verbs_poll(); /* nothing of it */
+        ck_assert(mr_qp_is_full(&qp));
+        ck_assert(mr_qp_is_full(&qp));
+        qp.finished++; /* there was room, and is none again */
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("looking at rails");
@@ -207,5 +223,6 @@ int main(void)
     tcase_add_test(t, an_idle_look_is_at_all);
     tcase_add_test(t, one_that_is_named_is_first);
     tcase_add_test(t, one_that_is_lost_is_left_out);
+    tcase_add_test(t, a_full_queue_has_been_looked_at);
     return check_run(t, NULL);
 }

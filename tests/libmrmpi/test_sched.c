@@ -663,7 +663,7 @@ START_TEST(a_burst_waits_for_the_fast_one)
 
         mr_sched_tell_time(&s, 1000);
         k = mr_sched_pick(&fair, &s, load, 2, 0, LEN);
-        if (carried[k] == ROOM && mr_sched_waits(&fair, &s, load, 2, 0, k, LEN, ROOM))
+        if (carried[k] == ROOM && mr_sched_waits(&fair, &s, load, 2, 0, k, LEN, ROOM, 1000))
             break;
         ck_assert_uint_lt(carried[k], ROOM);
         mr_sched_charge(&fair, &s, load, 2, k, LEN);
@@ -676,7 +676,7 @@ START_TEST(a_burst_waits_for_the_fast_one)
         unsigned taken = 0;
 
         mr_sched_tell_time(&s, 1000 + 1000000 * ms);
-        while (!mr_sched_waits(&fair, &s, load, 2, 0, 0, LEN, ROOM)) {
+        while (!mr_sched_waits(&fair, &s, load, 2, 0, 0, LEN, ROOM, 1000 + 1000000 * ms)) {
             ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 2, 1, LEN), 1);
             mr_sched_charge(&fair, &s, load, 2, 1, LEN);
             taken++;
@@ -684,7 +684,29 @@ START_TEST(a_burst_waits_for_the_fast_one)
         ck_assert(taken >= ROOM / 8 - 2 && taken <= ROOM / 8 + 2);
     }
     s.uneven = false;
-    ck_assert(!mr_sched_waits(&fair, &s, load, 2, 0, 0, LEN, ROOM));
+    ck_assert(!mr_sched_waits(&fair, &s, load, 2, 0, 0, LEN, ROOM, 0));
+}
+END_TEST
+
+/* A queue of short packets is about as long as what is on its way: the slow one takes a few, however often it is asked. */
+START_TEST(what_is_on_its_way_is_no_backlog)
+{
+    enum { ROOM = 64, LEN = 512, NOW = 1000, LATER_NS = 20 };
+    uint64_t until[2] = { 0 }, due[2] = { 0 };
+    struct mr_load load[2];
+    struct mr_sched s = ports(load, until, 2, true);
+    unsigned taken = 0, i = 0;
+
+    s.due = due;
+    s.uneven = true;
+    ck_assert(mr_sched_waits(&fair, &s, load, 2, 0, 0, LEN, ROOM / 2, NOW));
+    for (; i < 100 && !mr_sched_waits(&fair, &s, load, 2, 0, 0, LEN, ROOM, NOW + i * LATER_NS); i++) {
+        mr_sched_charge(&fair, &s, load, 2, 1, LEN);
+        taken++;
+    }
+    ck_assert_uint_ge(taken, 1);
+    ck_assert_uint_le(taken, ROOM / 16);
+    ck_assert_uint_eq(s.clock, (NOW + i * LATER_NS) * MR_SCHED_NS); /* what packets have taken was a guess */
 }
 END_TEST
 
@@ -710,7 +732,7 @@ START_TEST(ports_that_another_uses)
             mr_sched_tell_backlog(&s, load, p, LEN, under_way[p], since);
         }
         k = mr_sched_pick(&fair, &s, load, 2, 0, LEN);
-        if (under_way[k] == ROOM && mr_sched_waits(&fair, &s, load, 2, 0, k, LEN, ROOM))
+        if (under_way[k] == ROOM && mr_sched_waits(&fair, &s, load, 2, 0, k, LEN, ROOM, now))
             continue;
         k = under_way[k] == ROOM ? !k : k;
         ck_assert_uint_lt(under_way[k], ROOM);
@@ -1047,6 +1069,7 @@ int main(void)
     tcase_add_test(t, copies_that_are_slower_than_any);
     tcase_add_test(t, home_takes_those_that_follow);
     tcase_add_test(t, a_burst_waits_for_the_fast_one);
+    tcase_add_test(t, what_is_on_its_way_is_no_backlog);
     tcase_add_test(t, ports_that_another_uses);
     tcase_add_test(t, a_far_one_helps_in_bursts);
     tcase_add_test(t, one_port_is_enough);
