@@ -15,9 +15,9 @@
 #define CAP_IS_SM 2u /* PortInfo.CapabilityMask */
 
 /* How long time stands still for the subnet manager, in real time: */
-#define UNHEARD_NS 1000000000ull  /* at most, if it does not stir at all */
+#define UNHEARD_NS 5000000000ull  /* at most, if it does not stir at all */
 #define QUIET_NS   300000000ull   /* it is done when it has said nothing for so long */
-#define HOLD_NS    10000000000ull /* at most */
+#define HOLD_NS    30000000000ull /* at most: a sweep that has failed is made again after 10 s */
 
 _Static_assert(FAULT_DROPS_MAX == LINK_LOSE_MAX, "a command names as many packets as a link can lose");
 
