@@ -13,7 +13,7 @@ policy: $tmp/policy.yaml
 state: $tmp/state
 socket: $FABRICD_SOCKET
 opensm: {config: $SIMFAB_DIR/opensm/opensm.conf, restart: simfab opensm restart}
-verify: {timeout: 2, interval: 0}
+verify: {timeout: 3, interval: 0}
 END
 ok "opensm has the subnet up" simfab opensm wait
 simfab exec --real-clock h1 -- fabricd --config "$tmp/fabricd.yaml" 2>fabricd.log &
@@ -21,24 +21,26 @@ started
 wait_for 10 fabricctl status
 ok "the policy is in force" fabricctl policy apply policy.yaml
 
-# five that compute, on opensm's processor, which has a hundredth of it beside them
+# five that compute, on opensm's processor, which has less than a hundredth of it beside them: a sweep takes longer than
+# the limit. On a machine that has other work it would take more than ten limits, by which it is late in any case
 pid=$(simfab opensm pid)
 processor=$(processor_of "$pid")
 taskset -acp "$processor" "$pid" >/dev/null
-for t in /proc/"$pid"/task/*; do renice -n 15 -p "${t##*/}" >/dev/null; done
+nice=$(awk '{print $1 < 4 ? 19 : 12}' /proc/loadavg)
+for t in /proc/"$pid"/task/*; do renice -n "$nice" -p "${t##*/}" >/dev/null; done
 busy 5 "$processor"
 begin=$EPOCHREALTIME
 sed -i 's/share: 60/share: 50/; s/share: 30/share: 40/' policy.yaml
-ok "another one is verified within 2 s of opensm's" timeout 120 fabricctl policy apply policy.yaml
-echo "# $(((${EPOCHREALTIME//[.,]/} - ${begin//[.,]/}) / 1000)) ms for all of it"
+ok "another one is verified within 3 s of opensm's" timeout 120 fabricctl policy apply policy.yaml
+echo "# $(((${EPOCHREALTIME//[.,]/} - ${begin//[.,]/}) / 1000)) ms for all of it, at nice $nice"
 busy_end
 
 # one that does nothing is not waited for
 kill -STOP "$pid"
 sed -i 's/share: 50/share: 60/; s/share: 40/share: 30/' policy.yaml
 timeout -t took 60 fabricctl policy apply policy.yaml >out 2>&1
-not_ok "an opensm that is stopped has 2 s" test $? = 0
-like "which is told" '^not verified within 2 s' out
+not_ok "an opensm that is stopped has 3 s" test $? = 0
+like "which is told" '^not verified within 3 s' out
 kill -CONT "$pid"
-ok "and as long to have what was" within 10
+ok "and as long to have what was" within 20
 done_testing
