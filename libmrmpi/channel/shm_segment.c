@@ -3,12 +3,11 @@
 #include "libmrmpi/channel/shm_segment.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/base/memfile.h"
 #include "libmrmpi/launch/launch.h"
 
 #define SHM_MAGIC 0x6d726d7073686d34u
@@ -91,8 +90,8 @@ int mr_segment_create(struct mr_segment *s, const struct mr_launch *launch)
         .magic = SHM_MAGIC, .num_ranks = ranks, .shape = choose_shape(ranks), .pool = choose_pool(ranks)};
 
     h.bytes = segment_bytes(ranks, h.shape, h.pool);
-    s->fd = memfd_create("mrmpi", MFD_CLOEXEC);
-    if (s->fd < 0 || ftruncate(s->fd, h.bytes) || pwrite(s->fd, &h, sizeof(h), 0) != sizeof(h)) {
+    s->fd = mr_memfile_make("mrmpi", h.bytes);
+    if (s->fd < 0 || pwrite(s->fd, &h, sizeof(h), 0) != sizeof(h)) {
         mr_log(MR_LOG_ERROR, "no shared memory of %llu bytes for the %d ranks of this node: %m",
                (unsigned long long)h.bytes, ranks);
         return errno ? -errno : -EIO;
@@ -111,7 +110,6 @@ static int open_file(struct mr_segment *s, const struct mr_launch *launch, size_
 {
     struct segment_place place;
     size_t len;
-    char path[64];
     int err = mr_launch_get(launch->local_ranks[0], SHM_KEY, &place, sizeof(place), &len);
 
     if (err || len != sizeof(place) || place.magic != SHM_MAGIC) {
@@ -121,17 +119,16 @@ static int open_file(struct mr_segment *s, const struct mr_launch *launch, size_
     *bytes = place.bytes;
     if (s->fd >= 0)
         return 0;
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", place.pid, place.fd);
-    s->fd = open(path, O_RDWR | O_CLOEXEC);
+    s->fd = mr_memfile_open(place.pid, place.fd, place.bytes);
     if (s->fd < 0) {
         err = errno;
         if ((err == ENOENT || err == ESRCH) && place.pids == pid_namespace())
             return -EOWNERDEAD;
         errno = err;
         mr_log(MR_LOG_ERROR,
-               "cannot open the shared memory of rank %d at %s: %m; ranks of one node must run as one "
+               "cannot open the shared memory of rank %d at /proc/%d/fd/%d: %m; ranks of one node must run as one "
                "user and see each other's processes",
-               launch->local_ranks[0], path);
+               launch->local_ranks[0], place.pid, place.fd);
         return -err;
     }
     return 0;
@@ -139,9 +136,7 @@ static int open_file(struct mr_segment *s, const struct mr_launch *launch, size_
 
 static int map_file(struct mr_segment *s, int ranks, size_t bytes)
 {
-    struct stat st;
-
-    if (fstat(s->fd, &st) || (uint64_t)st.st_size != bytes || bytes < rings_offset(ranks))
+    if (bytes < rings_offset(ranks))
         return -EPROTO;
     s->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->fd, 0);
     if (s->base == MAP_FAILED) {

@@ -2,13 +2,11 @@
 /* The memory of node areas: how large, how it is made, opened and given back. */
 #include "libmrmpi/node/area.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "libmrmpi/base/memfile.h"
 #include "libmrmpi/channel/shm.h"
 
 #define KiB *(size_t)1024
@@ -95,13 +93,7 @@ static size_t bytes_of(int ranks)
 
 struct mr_node_site mr_node_create(int ranks)
 {
-    struct mr_node_site s = {.pid = getpid(), .fd = memfd_create("mrmpi-node", MFD_CLOEXEC)};
-
-    if (s.fd >= 0 && ftruncate(s.fd, (off_t)bytes_of(ranks))) {
-        close(s.fd);
-        s.fd = -1;
-    }
-    return s;
+    return (struct mr_node_site){.pid = getpid(), .fd = mr_memfile_make("mrmpi-node", bytes_of(ranks))};
 }
 
 void mr_node_created(struct mr_node_site s)
@@ -112,19 +104,12 @@ void mr_node_created(struct mr_node_site s)
 
 static void *map_site(struct mr_node_site s, size_t bytes)
 {
-    char path[64];
-    struct stat st;
-    void *base = MAP_FAILED;
-    int fd;
+    int fd = s.fd < 0 ? -1 : mr_memfile_open(s.pid, s.fd, bytes);
+    void *base;
 
-    if (s.fd < 0)
-        return MAP_FAILED;
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", s.pid, s.fd);
-    fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return MAP_FAILED;
-    if (fstat(fd, &st) == 0 && (uint64_t)st.st_size == bytes)
-        base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     close(fd);
     return base;
 }

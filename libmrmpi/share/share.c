@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libmrmpi/base/memfile.h"
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/share/share.h"
@@ -130,30 +131,12 @@ struct place {
 
 static struct place create(const struct plan *p)
 {
-    struct place made = {.pid = getpid(), .fd = memfd_create("mrmpi-window", MFD_CLOEXEC)};
-
-    if (made.fd >= 0 && ftruncate(made.fd, (off_t)p->bytes)) {
-        close(made.fd);
-        made.fd = -1;
-    }
-    return made;
+    return (struct place){.pid = getpid(), .fd = mr_memfile_make("mrmpi-window", p->bytes)};
 }
 
 static int open_place(const struct place *at, const struct plan *p)
 {
-    struct stat st;
-    char path[64];
-    int fd;
-
-    if (at->fd < 0)
-        return -1;
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", at->pid, at->fd);
-    fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd >= 0 && (fstat(fd, &st) || (uint64_t)st.st_size != p->bytes)) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
+    return at->fd < 0 ? -1 : mr_memfile_open(at->pid, at->fd, p->bytes);
 }
 
 /* All know when it returns whether all have it; 1: not all. */

@@ -57,8 +57,8 @@ tests/libmrmpi/test_reserve_PKGS := check
 tests/libmrmpi/test_reserve_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_far test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_far test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_far test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_memfile test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_far test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_memfile test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/vc/reorder.c libmrmpi/base/lent.c
@@ -131,6 +131,8 @@ UNIT_TESTS += tests/libmrmpi/test_node_ring
 tests/libmrmpi/test_node_ring_SRCS := tests/libmrmpi/test_node_ring.c
 tests/libmrmpi/test_node_ring_PKGS := check
 tests/libmrmpi/test_node_ring_LDLIBS := -lpthread
+tests/libmrmpi/test_memfile_SRCS := tests/libmrmpi/test_memfile.c libmrmpi/base/memfile.c
+tests/libmrmpi/test_memfile_PKGS := check
 tests/libmrmpi/test_bucket_SRCS := tests/libmrmpi/test_bucket.c
 tests/libmrmpi/test_bucket_PKGS := check
 tests/libmrmpi/test_ahead_SRCS := tests/libmrmpi/test_ahead.c libmrmpi/route/ahead.c
@@ -288,5 +290,7 @@ tests/libmrmpi/test_handle_SRCS := tests/libmrmpi/test_handle.c libmrmpi/api/han
 CFLAGS.tests/libmrmpi/test_handle.c := -Ilibmrmpi/include
 $(foreach t,$(CORE_TESTS),$(eval $(t)_PKGS := check))
 
-SCRIPT_TESTS += tests/libmrmpi/shm.sh tests/libmrmpi/waiting.sh tests/libmrmpi/rails.sh tests/libmrmpi/many_rails.sh tests/libmrmpi/pairs.sh tests/libmrmpi/unequal.sh tests/libmrmpi/adaptive.sh tests/libmrmpi/loads.sh tests/libmrmpi/policies.sh tests/libmrmpi/pool.sh tests/libmrmpi/toy.sh tests/libmrmpi/instructions.sh
+TESTPROGS += tests/libmrmpi/forbid
+tests/libmrmpi/forbid_SRCS := tests/libmrmpi/forbid.c
+SCRIPT_TESTS += tests/libmrmpi/shm.sh tests/libmrmpi/container.sh tests/libmrmpi/waiting.sh tests/libmrmpi/rails.sh tests/libmrmpi/many_rails.sh tests/libmrmpi/pairs.sh tests/libmrmpi/unequal.sh tests/libmrmpi/adaptive.sh tests/libmrmpi/loads.sh tests/libmrmpi/policies.sh tests/libmrmpi/pool.sh tests/libmrmpi/toy.sh tests/libmrmpi/instructions.sh
 LONG_TESTS += tests/libmrmpi/fuzz.sh tests/libmrmpi/pairs_all.sh tests/libmrmpi/loads_all.sh

@@ -688,7 +688,7 @@ START_TEST(a_burst_waits_for_the_fast_one)
 }
 END_TEST
 
-/* A queue of short packets is about as long as what is on its way: the slow one takes a few, however often it is asked. */
+/* A queue of short packets is about what is on its way: the slow one takes a few, however often it is asked. */
 START_TEST(what_is_on_its_way_is_no_backlog)
 {
     enum { ROOM = 64, LEN = 512, NOW = 1000, LATER_NS = 20 };
