@@ -22,7 +22,8 @@
 #   done_testing            prints the plan; the exit status says whether all passed
 #
 # `timeout` is timeout.c here: what a command waits for a processor is none of its time.
-# $tmp is a fresh directory, removed at exit. on_exit 'CMD' runs CMD at exit, last first.
+# $tmp is a fresh directory, removed at exit. on_exit 'CMD' runs CMD at exit, last first. tap_exec CMD... becomes CMD: exec
+# leaves no trap that would remove $tmp.
 set -u
 : "${BUILD:?set BUILD to the build directory}"
 PATH=$BUILD/tests/path:$BUILD/bin:/usr/sbin:/sbin:$PATH
@@ -39,6 +40,7 @@ tap_cleanup() {
 trap tap_cleanup EXIT
 trap 'exit 143' TERM INT HUP
 on_exit() { tap_exit+=("$1"); }
+tap_exec() { rm -rf "$tmp"; exec "$@"; }
 
 listening() {
   awk -v p="$(printf ':%04X' "$1")" '$4 == "0A" && index($2, p) {f = 1} END {exit !f}' /proc/net/tcp /proc/net/tcp6 2>/dev/null

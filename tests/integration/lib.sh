@@ -4,10 +4,7 @@
 
 . "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
-if [ -z "${SIMFAB_DIR:-}" ]; then
-  rm -rf "$tmp" # exec leaves no trap to do it
-  exec simfab run --topology "${topology:-two-hosts-two-rails}" -- bash "$0"
-fi
+[ -n "${SIMFAB_DIR:-}" ] || tap_exec simfab run --topology "${topology:-two-hosts-two-rails}" -- bash "$0"
 export MRMPI_FABRICD_SOCKET=$SIMFAB_DIR/fabricd-%h.sock
 hosts=${hosts:-h1 h2} job=${job:-vip}
 declare -A fabricd

@@ -12,16 +12,14 @@ two=$root/etc/topologies/two-hosts-two-rails.net
 # Inside of the subnet, in simulated time. home: the rail of the adapters that change the locks is pulled at either end,
 # and comes back. both: the other one, too. random SEED: a rail at a time, each 0.1 to 0.5 ms.
 fault() { simfab fault link "$@" nowait >"$tmp/fault" 2>&1 || { cat "$tmp/fault"; exit 1; }; }
-# exec leaves no trap that removes $tmp
-go() { rm -rf "$tmp"; exec "$@"; }
 case $all in
   home)
     for ((i = 0; i < 4; i++)); do fault "h$((1 + i % 2)) mlx5_0" 1 down after=$((1 + 30 * i))ms for=8ms; done
-    go "${@:2}"
+    tap_exec "${@:2}"
     ;;
   both)
     for ((i = 0; i < 3; i++)); do for r in 0 1; do fault "h$((1 + (i + r) % 2)) mlx5_$r" 1 down after=$((1 + 40 * i + 2 * r))ms for=10ms; done; done
-    go "${@:2}"
+    tap_exec "${@:2}"
     ;;
   random)
     RANDOM=$2 t=0
@@ -29,7 +27,7 @@ case $all in
       t=$((t + 100 + RANDOM % 400))
       fault "h$((1 + RANDOM % 2)) mlx5_$((RANDOM % 2))" 1 loss=1 after=${t}us for=$((50 + RANDOM % 500))us
     done
-    go "${@:3}"
+    tap_exec "${@:3}"
     ;;
 esac
 

@@ -11,17 +11,15 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 # Inside of the subnet, in simulated time. cables: they are pulled at one end, then at the other one, and put back.
 # silence: each 4 ms one rail of one end, in turn, loses all for 2 ms, without a word.
 fault() { simfab fault link "$@" nowait >"$tmp/fault" 2>&1 || { cat "$tmp/fault"; exit 1; }; }
-# exec leaves no trap that removes $tmp
-go() { rm -rf "$tmp"; exec "$@"; }
 case $all in
   cables)
     fault 'h2 mlx5_0' 1 down after=2ms for=3ms
     fault 'h1 mlx5_1' 1 down after=12ms for=3ms
-    go "${@:2}"
+    tap_exec "${@:2}"
     ;;
   silence)
     for ((i = 1; i <= 40; i++)); do fault "h$((1 + i / 2 % 2)) mlx5_$((i % 2))" 1 loss=1 after=$((4 * i))ms for=2ms; done
-    go "${@:2}"
+    tap_exec "${@:2}"
     ;;
 esac
 
