@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Stripes whose subchannel breaks, or retires, or has no room yet. After a break a stripe is repeated over another
- * subchannel (connect/recovery.c decides when that is safe), in two steps: the second begins when the first has
- * arrived, so the next break costs one step only. Each break halves the steps, so that even a rail that breaks before a
- * whole stripe is through carries it in the end.
+ * subchannel (connect/recovery.c decides when that is safe), in two steps, more if it is long: one begins when the one
+ * before it has arrived, so the next break costs one step only. Each break halves the steps, so that even a rail that
+ * breaks before a whole stripe is through carries it in the end.
  *
  * A subchannel also breaks when the peer's adapter refuses an access. That happens to moves of attached memory, and to
  * lists of writes to it, which was withdrawn before we heard of it: they end with an error, the others are repeated. If
@@ -21,7 +21,9 @@
 #include "libmrmpi/view/view.h"
 #include "libmrmpi/stripe/keys.h"
 
-#define STEP_MIN 65536 /* of a stripe whose subchannels break */
+/* Of a stripe whose subchannels break. The longest take ms: what passes until the next begins is nothing to that. */
+#define STEP_MIN ((uint64_t)64 << 10)
+#define STEP_MAX ((uint64_t)64 << 20)
 
 void mr_stripe_assign(struct mr_stripe_op *s)
 {
@@ -51,7 +53,7 @@ static void shorten_steps(struct mr_stripe_op *s)
 {
     uint64_t step = (s->step ? s->step : s->len) / 2;
 
-    s->step = step > STEP_MIN ? step : STEP_MIN;
+    s->step = step > STEP_MAX ? STEP_MAX : step > STEP_MIN ? step : STEP_MIN;
     s->left = s->len - s->there;
 }
 
