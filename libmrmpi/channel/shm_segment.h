@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory that the ranks of a node share: a memfd of the first of them, which the others open through
- * /proc/PID/fd/N. No name in any file system ever exists, so nothing is left behind however the job ends.
+ * The memory that the ranks of a node share: a nameless file of the first of them (base/memfile.h).
  *
  * It holds a box for each rank (shm_box.h), a ring for each ordered pair of ranks (shm_ring.h), and a pool for each
  * rank (shm_pool.h). Rings that are never used cost addresses, not memory.

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For all ranks of a node one memfd, made by the first of them and opened by the others through /proc, as the channel
- * inside a node does (channel/shm_segment.h). So they load and store in each other's parts. Before the parts are their
- * heads.
+ * For all ranks of a node one file in memory (base/memfile.h), made by the first of them, as the channel inside a node
+ * does (channel/shm_segment.h). So they load and store in each other's parts. Before the parts are their heads.
  */
 #include <errno.h>
 #include <sched.h>
