@@ -21,6 +21,7 @@ for program in p2p_sizes p2p_lent coll rma_mix rma_shared; do
   ok "$program without memfd" forbidden "$program" memfd_create
   ok "$program without either, nor pidfd" forbidden "$program" "${usual[@]}" memfd_create pidfd_open
 done
+[ -z "$(sanitizers)" ] || done_testing # whose runtime a user's program has not
 cat >"$tmp/maps.c" <<'C'
 #include <mpi.h>
 #include <stdlib.h>
