@@ -42,5 +42,5 @@ timeout -t took 60 fabricctl policy apply policy.yaml >out 2>&1
 not_ok "an opensm that is stopped has 3 s" test $? = 0
 like "which is told" '^not verified within 3 s' out
 kill -CONT "$pid"
-ok "and as long to have what was" within 20
+ok "and as long to have what was" within 15
 done_testing
