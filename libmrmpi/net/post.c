@@ -55,8 +55,9 @@ static int post_by_level(struct mr_peer *p, struct mr_sub *sub, enum mr_level le
 
     if (level == MR_LEVEL_BULK)
         return post_on_link(p, sub->level[level], k);
-    if (sub->level[level] != behind && (!p->granted || mr_bucket_lets(&p->granted[level], k->payload)) &&
-        mr_may_go_ahead(sub, level, k->payload) && mr_bucket_lets(&mr_net.adapter[rail], k->payload)) {
+    /* the adapter's bucket first: it owes no more than it has room for, so it must be filled while others are empty */
+    if (sub->level[level] != behind && mr_bucket_lets(&mr_net.adapter[rail], k->payload) &&
+        (!p->granted || mr_bucket_lets(&p->granted[level], k->payload)) && mr_may_go_ahead(sub, level, k->payload)) {
         err = post_on_link(p, sub->level[level], k);
         if (!err) {
             mr_ahead_take(&mr_peers.ahead[rail][level], k->payload);
