@@ -13,6 +13,17 @@ static void order_memory(void)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
+/*
+ * A program may wait for what others do to its memory by one of these calls again and again, and what they ask for is
+ * done in a look (MPI-4.1 section 12.7.3): one that had nothing to wait for looks once. looks: as it began.
+ */
+static enum mr_err look(unsigned looks, enum mr_err err)
+{
+    if (looks == mr_progress_looks)
+        mr_progress();
+    return err;
+}
+
 static enum mr_err wrong(const char *what)
 {
     return mr_fail(MR_ERR_RMA_SYNC, "%s", what);
@@ -325,11 +336,12 @@ static enum mr_err unlock(struct mr_rma_peer *p)
 enum mr_err mr_win_unlock(struct mr_win *w, int rank)
 {
     struct mr_rma_peer *p = w->in->target[rank].peer;
+    unsigned looks = mr_progress_looks;
 
     if (!p || !p->wanted || w->in->lock_all)
         return mr_fail(MR_ERR_RMA_SYNC, "rank %d of the window is not locked", rank);
     w->in->num_locked--;
-    return unlock(p);
+    return look(looks, unlock(p));
 }
 
 /*
@@ -363,7 +375,8 @@ enum mr_err mr_win_lock_all(struct mr_win *w, unsigned assert)
 
 enum mr_err mr_win_unlock_all(struct mr_win *w)
 {
-    enum mr_err first = MR_SUCCESS, err;
+    unsigned looks = mr_progress_looks;
+    enum mr_err first, err;
 
     if (!w->in->lock_all)
         return wrong("MPI_Win_unlock_all without MPI_Win_lock_all");
@@ -372,7 +385,7 @@ enum mr_err mr_win_unlock_all(struct mr_win *w)
         if (p->wanted && (err = unlock(p)) && !first)
             first = err;
     w->in->lock_all = false;
-    return first;
+    return look(looks, first);
 }
 
 /* ---- flushes ----------------------------------------------------------------------------------------------------- */
@@ -393,39 +406,44 @@ static enum mr_err may_flush_all(const struct mr_win *w)
 
 enum mr_err mr_win_flush(struct mr_win *w, int rank)
 {
+    unsigned looks = mr_progress_looks;
     enum mr_err err = may_flush(w, rank);
 
     order_memory();
-    return err || !w->in->target[rank].peer ? err : mr_rma_flush(w->in->target[rank].peer);
+    return look(looks, err || !w->in->target[rank].peer ? err : mr_rma_flush(w->in->target[rank].peer));
 }
 
 enum mr_err mr_win_flush_all(struct mr_win *w)
 {
+    unsigned looks = mr_progress_looks;
     enum mr_err err = may_flush_all(w);
 
     order_memory();
-    return err ? err : mr_rma_flush_peers(w);
+    return look(looks, err ? err : mr_rma_flush_peers(w));
 }
 
 enum mr_err mr_win_flush_local(struct mr_win *w, int rank)
 {
+    unsigned looks = mr_progress_looks;
     enum mr_err err = may_flush(w, rank);
 
-    return err || !w->in->target[rank].peer ? err : mr_rma_flush_local(w->in->target[rank].peer);
+    return look(looks, err || !w->in->target[rank].peer ? err : mr_rma_flush_local(w->in->target[rank].peer));
 }
 
 enum mr_err mr_win_flush_local_all(struct mr_win *w)
 {
+    unsigned looks = mr_progress_looks;
     enum mr_err first = may_flush_all(w), err;
 
     for (struct mr_rma_peer *p = first ? NULL : w->in->peers; p; p = p->next)
         if ((mr_rma_is_busy(p) || p->refused) && (err = mr_rma_flush_local(p)) && !first)
             first = err;
-    return first;
+    return look(looks, first);
 }
 
 enum mr_err mr_win_sync(struct mr_win *w)
 {
+    mr_progress();
     order_memory();
     return MR_SUCCESS;
 }

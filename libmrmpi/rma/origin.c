@@ -110,6 +110,8 @@ static enum mr_err end(struct mr_rma_way *o, enum mr_err err, struct mr_request 
 {
     struct mr_rma_job *j = o->job;
 
+    bool at_once;
+
     if (!j)
         return err;
     *req = j->req;
@@ -117,7 +119,10 @@ static enum mr_err end(struct mr_rma_way *o, enum mr_err err, struct mr_request 
         mr_request_put(j->req);
         *req = NULL;
     }
+    at_once = j->parts == 1;
     mr_rma_job_part_done(j, err);
+    if (at_once)
+        mr_progress(); /* its wait will not, and a program may look for a change again and again (epoch.c) */
     return err;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "rma.h"
 
+#include <stdbool.h>
 #include <unistd.h>
 
 enum { INTS = 5000, TAG = 5 };
@@ -201,27 +202,91 @@ static void busy(enum flavor f)
     win_free(&w);
 }
 
-/* A target that only looks at its memory, in an epoch of its own, sees what comes (the unified model). */
-static void watches(void)
+/* ---- a target that does nothing but look at its memory ---- */
+
+/* By what it looks. Each is all that it calls in MPI until it has seen the change. */
+enum look {
+    BY_SYNC,
+    BY_LOCK,
+    BY_LOCK_ALL,
+    BY_FLUSH,
+    BY_FLUSH_ALL,
+    BY_FLUSH_LOCAL,
+    BY_FLUSH_LOCAL_ALL,
+    BY_REQUEST,
+    LOOKS
+};
+
+static bool has_epoch(enum look by)
+{
+    return by != BY_LOCK && by != BY_LOCK_ALL;
+}
+
+static int look(const struct win *w, enum look by)
+{
+    int seen = 0;
+    MPI_Request q;
+    if (by == BY_SYNC) {
+        MPI_Win_sync(w->w);
+        return *(volatile int *)w->mem;
+    }
+    if (by == BY_LOCK)
+        MPI_Win_lock(MPI_LOCK_SHARED, w->me, 0, w->w);
+    if (by == BY_LOCK_ALL)
+        MPI_Win_lock_all(0, w->w);
+    if (by == BY_REQUEST) {
+        MPI_Rget_accumulate(NULL, 0, MPI_INT, &seen, 1, MPI_INT, w->me, at_of(w, w->me, 0), 1, MPI_INT, MPI_NO_OP, w->w,
+                            &q);
+        MPI_Wait(&q, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Fetch_and_op(NULL, &seen, MPI_INT, w->me, at_of(w, w->me, 0), MPI_NO_OP, w->w);
+    }
+    switch (by) {
+    case BY_LOCK:
+        MPI_Win_unlock(w->me, w->w);
+        break;
+    case BY_LOCK_ALL:
+        MPI_Win_unlock_all(w->w);
+        break;
+    case BY_FLUSH_ALL:
+        MPI_Win_flush_all(w->w);
+        break;
+    case BY_FLUSH_LOCAL:
+        MPI_Win_flush_local(w->me, w->w);
+        break;
+    case BY_FLUSH_LOCAL_ALL:
+        MPI_Win_flush_local_all(w->w);
+        break;
+    default:
+        MPI_Win_flush(w->me, w->w);
+    }
+    return seen;
+}
+
+/* Each rank tells the next, which tells the one after it as soon as it has seen that: what nobody looks at hangs. */
+static void watches(enum flavor f)
 {
     struct win w;
-    int *model, flag, x = 42;
-    win_make(&w, ALLOCATE, sizeof(int));
+    int *model, flag, one = 1;
+    win_make(&w, f, sizeof(int));
     MPI_Win_get_attr(w.w, MPI_WIN_MODEL, &model, &flag);
     CHECK(flag);
-    if (*model == MPI_WIN_UNIFIED && w.n > 1) {
-        MPI_Win_lock_all(0, w.w);
-        if (w.me == 0) {
-            for (int t = 1; t < w.n; t++)
-                MPI_Put(&x, 1, MPI_INT, t, at_of(&w, t, 0), 1, MPI_INT, w.w);
-            MPI_Win_flush_all(w.w);
-        } else {
-            do { /* calls of MPI in between, none of which is for the window's data */
-                MPI_Iprobe(MPI_ANY_SOURCE, TAG, w.comm, &flag, MPI_STATUS_IGNORE);
-                MPI_Win_sync(w.w);
-            } while (*(volatile int *)w.mem != 42);
-        }
-        MPI_Win_unlock_all(w.w);
+    for (enum look by = *model == MPI_WIN_UNIFIED ? BY_SYNC : BY_LOCK; by < LOOKS && w.n > 1; by++) {
+        int next = (w.me + 1) % w.n, round = by + 1;
+        if (has_epoch(by))
+            MPI_Win_lock_all(0, w.w);
+        while (w.me && look(&w, by) < round)
+            ;
+        if (!has_epoch(by))
+            MPI_Win_lock(MPI_LOCK_SHARED, next, 0, w.w);
+        MPI_Accumulate(&one, 1, MPI_INT, next, at_of(&w, next, 0), 1, MPI_INT, MPI_SUM, w.w);
+        MPI_Win_flush(next, w.w);
+        if (!has_epoch(by))
+            MPI_Win_unlock(next, w.w);
+        while (!w.me && look(&w, by) < round)
+            ;
+        if (has_epoch(by))
+            MPI_Win_unlock_all(w.w);
     }
     win_free(&w);
 }
@@ -234,8 +299,8 @@ int main(int argc, char **argv)
     for (enum flavor f = 0; f < FLAVORS; f++) {
         blocked(f);
         busy(f);
+        watches(f);
     }
-    watches();
     free(out);
     free(in);
     return mt_end();
