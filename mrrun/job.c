@@ -186,7 +186,7 @@ void job_on_abort(struct job *job, int rank, int code, const char *why)
         return;
     snprintf(job->suspect.text, sizeof(job->suspect.text), "%s aborted the job with code %d%s%s",
              name_rank(job, rank, name, sizeof(name)), code, *why ? ": " : "", why);
-    suspect(job, rank, code & 0xff ? code & 0xff : 1, ABORTED);
+    suspect(job, rank, code && !(code & 0xff) ? 1 : code & 0xff, ABORTED); /* a status has 8 bits */
 }
 
 void job_on_start_failure(struct job *job)

@@ -27,9 +27,15 @@ struct mr_launch_backend {
     int (*fence_end)(bool patient); /* patient: wait for the others; else -EAGAIN while some are missing */
     int (*get)(int rank, const char *key, void *buf, size_t cap, size_t *len);
     int (*failed)(void);
-    __attribute__((noreturn)) void (*abort)(int code, const char *why);
+    __attribute__((noreturn)) void (*abort)(int code, const char *why); /* the status is mr_launch_status(code) */
     int (*finalize)(void);
 };
+
+/* That of a process whose job ends with this code. A status has 8 bits: what is not 0 does not become 0. */
+static inline int mr_launch_status(int code)
+{
+    return code && !(code & 0xff) ? 1 : code & 0xff;
+}
 
 /* Keeps the text for mr_launch_why() of this thread; returns err. */
 int mr_launch_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

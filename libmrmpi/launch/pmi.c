@@ -324,7 +324,7 @@ static void let_stderr_be_read(void)
 /* Not every launcher says why a job was aborted. Another thread may be waiting in a fence, and keeps the lock. */
 static __attribute__((noreturn)) void client_abort(int code, const char *why)
 {
-    code = code & 0xff ? code & 0xff : 1;
+    code = mr_launch_status(code);
     fprintf(stderr, "mrmpi: rank %d aborted the job with code %d: %s\n", pmi.rank, code, why ? why : "");
     fflush(NULL);
     let_stderr_be_read();

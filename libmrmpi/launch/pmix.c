@@ -360,7 +360,7 @@ static int client_failed(void)
 static __attribute__((noreturn)) void client_abort(int code, const char *why)
 {
     PMIx_Abort(code, why ? why : "", NULL, 0);
-    _exit(code & 0xff ? code & 0xff : 1);
+    _exit(mr_launch_status(code));
 }
 
 /*

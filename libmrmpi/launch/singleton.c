@@ -86,7 +86,7 @@ static __attribute__((noreturn)) void singleton_abort(int code, const char *why)
 {
     fprintf(stderr, "mrmpi: process %d aborted with code %d: %s\n", (int)getpid(), code, why ? why : "");
     fflush(NULL);
-    _exit(code & 0xff ? code & 0xff : 1);
+    _exit(mr_launch_status(code));
 }
 
 static int singleton_finalize(void)

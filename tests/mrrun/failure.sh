@@ -39,7 +39,9 @@ run -n 4 "$client" abort:3:42
 is "abort: its code" $? 42
 like "rank, code and reason are told" "^mrrun: rank 3 .* aborted the job with code 42: told to" "$tmp/err"
 run -n 2 "$client" abort:0:0
-is "abort with code 0 is still a failure" $? 1
+is "abort with code 0: so is the status" $? 0
+run -n 2 "$client" abort:0:256
+is "with a code whose last 8 bits are 0 it is 1" $? 1
 
 run -n 4 "$client" absent:2
 is "a rank that never joins the others" $? 1
