@@ -13,17 +13,6 @@ static void order_memory(void)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-/*
- * A program may wait for what others do to its memory by one of these calls again and again, and what they ask for is
- * done in a look (MPI-4.1 section 12.7.3): one that had nothing to wait for looks once. looks: as it began.
- */
-static enum mr_err look(unsigned looks, enum mr_err err)
-{
-    if (looks == mr_progress_looks)
-        mr_progress();
-    return err;
-}
-
 static enum mr_err wrong(const char *what)
 {
     return mr_fail(MR_ERR_RMA_SYNC, "%s", what);
@@ -341,7 +330,7 @@ enum mr_err mr_win_unlock(struct mr_win *w, int rank)
     if (!p || !p->wanted || w->in->lock_all)
         return mr_fail(MR_ERR_RMA_SYNC, "rank %d of the window is not locked", rank);
     w->in->num_locked--;
-    return look(looks, unlock(p));
+    return mr_rma_look(w, looks, rank == w->comm->rank, unlock(p));
 }
 
 /*
@@ -385,7 +374,7 @@ enum mr_err mr_win_unlock_all(struct mr_win *w)
         if (p->wanted && (err = unlock(p)) && !first)
             first = err;
     w->in->lock_all = false;
-    return look(looks, first);
+    return mr_rma_look(w, looks, false, first);
 }
 
 /* ---- flushes ----------------------------------------------------------------------------------------------------- */
@@ -410,7 +399,8 @@ enum mr_err mr_win_flush(struct mr_win *w, int rank)
     enum mr_err err = may_flush(w, rank);
 
     order_memory();
-    return look(looks, err || !w->in->target[rank].peer ? err : mr_rma_flush(w->in->target[rank].peer));
+    return mr_rma_look(w, looks, false,
+                       err || !w->in->target[rank].peer ? err : mr_rma_flush(w->in->target[rank].peer));
 }
 
 enum mr_err mr_win_flush_all(struct mr_win *w)
@@ -419,7 +409,7 @@ enum mr_err mr_win_flush_all(struct mr_win *w)
     enum mr_err err = may_flush_all(w);
 
     order_memory();
-    return look(looks, err ? err : mr_rma_flush_peers(w));
+    return mr_rma_look(w, looks, false, err ? err : mr_rma_flush_peers(w));
 }
 
 enum mr_err mr_win_flush_local(struct mr_win *w, int rank)
@@ -427,7 +417,8 @@ enum mr_err mr_win_flush_local(struct mr_win *w, int rank)
     unsigned looks = mr_progress_looks;
     enum mr_err err = may_flush(w, rank);
 
-    return look(looks, err || !w->in->target[rank].peer ? err : mr_rma_flush_local(w->in->target[rank].peer));
+    return mr_rma_look(w, looks, false,
+                       err || !w->in->target[rank].peer ? err : mr_rma_flush_local(w->in->target[rank].peer));
 }
 
 enum mr_err mr_win_flush_local_all(struct mr_win *w)
@@ -438,12 +429,13 @@ enum mr_err mr_win_flush_local_all(struct mr_win *w)
     for (struct mr_rma_peer *p = first ? NULL : w->in->peers; p; p = p->next)
         if ((mr_rma_is_busy(p) || p->refused) && (err = mr_rma_flush_local(p)) && !first)
             first = err;
-    return look(looks, first);
+    return mr_rma_look(w, looks, false, first);
 }
 
 enum mr_err mr_win_sync(struct mr_win *w)
 {
-    mr_progress();
+    order_memory();
+    mr_rma_look(w, mr_progress_looks, true, MR_SUCCESS);
     order_memory();
     return MR_SUCCESS;
 }

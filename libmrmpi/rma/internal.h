@@ -27,6 +27,13 @@ enum mr_err mr_rma_lost(const struct mr_rma_peer *p);
 /* Until done(p, goal), or the peer is lost. */
 enum mr_err mr_rma_await(struct mr_rma_peer *p, bool (*done)(const struct mr_rma_peer *p, uint32_t goal),
                          uint32_t goal);
+/*
+ * At the end of a call that a program may make again and again to wait for what others do to its memory (MPI-4.1
+ * section 12.7.3). What they ask for is done in a look: a call that had nothing to wait for looks once. Where ranks
+ * share cores it lets others run, too, if it seems to be such a wait: several looks in a row, each of which follows an
+ * operation that only asks, or is no more than a glance at this process's part. looks: as it began. Returns err.
+ */
+enum mr_err mr_rma_look(struct mr_win *w, unsigned looks, bool glance, enum mr_err err);
 /* The first region of a dynamic window that ends behind addr; num_regions: none. */
 size_t mr_win_region_at(const struct mr_win_state *s, uintptr_t addr);
 /* Memory that lasts until the next call for the same purpose; NULL: none. */

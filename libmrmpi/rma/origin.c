@@ -80,7 +80,6 @@ static enum mr_err begin(struct mr_rma_way *o, struct mr_win *w, const struct mr
     ptrdiff_t addr, hi;
     enum mr_err err;
 
-    o->w = w;
     o->at = at;
     err = mr_epoch_admit(w, at->rank, &o->p);
     if (!err)
@@ -110,8 +109,6 @@ static enum mr_err end(struct mr_rma_way *o, enum mr_err err, struct mr_request 
 {
     struct mr_rma_job *j = o->job;
 
-    bool at_once;
-
     if (!j)
         return err;
     *req = j->req;
@@ -119,15 +116,15 @@ static enum mr_err end(struct mr_rma_way *o, enum mr_err err, struct mr_request 
         mr_request_put(j->req);
         *req = NULL;
     }
-    at_once = j->parts == 1;
     mr_rma_job_part_done(j, err);
-    if (at_once)
-        mr_progress(); /* its wait will not, and a program may look for a change again and again (epoch.c) */
+    if (!err && (*req)->complete)
+        mr_rma_look(o->w, mr_progress_looks, false, err); /* its wait does not */
     return err;
 }
 
 static enum mr_err prepare(struct mr_rma_way *o, struct mr_win *w, struct mr_request **req)
 {
+    o->w = w;
     if (!req)
         return MR_SUCCESS;
     *req = NULL;
@@ -416,6 +413,7 @@ enum mr_err mr_accumulate(struct mr_win *w, const struct mr_rma_data *from, cons
 
     if (err || is_nowhere(to))
         return end(&o, err, req);
+    w->in->asked = op->id == MR_OP_NO_OP;
     if (op->id == MR_OP_NO_OP && !result)
         err = mr_fail(MR_ERR_OP, "MPI_NO_OP gets something, or there is nothing to do");
     else if (op->id != MR_OP_NO_OP)
@@ -483,7 +481,7 @@ enum mr_err mr_compare_and_swap(struct mr_win *w, const void *value, const void 
                                 const struct mr_rma_place *at)
 {
     struct mr_rma_data to = {.buf = result, .count = 1, .type = at->type};
-    struct mr_rma_way o = {.what = MR_RMA_SWAP, .code = MR_PIECES_SWAP, .result = &to, .basic = at->type};
+    struct mr_rma_way o = {.w = w, .what = MR_RMA_SWAP, .code = MR_PIECES_SWAP, .result = &to, .basic = at->type};
     struct mr_pieces one = {.bytes = at->type->size};
     char data[2 * sizeof(long double)];
     enum mr_err err = is_nowhere(at) ? MR_SUCCESS : begin(&o, w, at);
@@ -494,7 +492,8 @@ enum mr_err mr_compare_and_swap(struct mr_win *w, const void *value, const void 
         return mr_fail(MR_ERR_TYPE, "%s cannot be compared", mr_type_name(at->type));
     memcpy(data, value, one.bytes);
     memcpy(data + one.bytes, compare, one.bytes);
-    if (o.in_reach)
-        return mr_rma_apply(w->in->target[at->rank].mutex, o.near, &one, o.code, o.basic, data, result);
-    return mr_way_ask(&one, 0, 2 * one.bytes, data, &o);
+    err = o.in_reach ? mr_rma_apply(w->in->target[at->rank].mutex, o.near, &one, o.code, o.basic, data, result)
+                     : mr_way_ask(&one, 0, 2 * one.bytes, data, &o);
+    w->in->asked = o.in_reach && memcmp(result, data + one.bytes, one.bytes) != 0;
+    return err;
 }

@@ -47,5 +47,13 @@ if [ ${#cores[@]} -gt 1 ]; then
   of_its_own="cores=(${cores[*]}); exec taskset -c \${cores[PMIX_RANK]} $waiting recv 0"
   is "two ranks, each bound to a core of its own" "$(crowded mrrun -n 2 bash -c "$of_its_own")" 0
 fi
+
+# Where ranks share a core, those that watch their memory let the one run whose turn it is, sooner than the kernel would.
+watch() {
+  local TIMEFORMAT='%U %S'
+  { time timeout 100 taskset -c ${cores[0]} mrrun -n 4 "$BUILD/tests/mpi/rma_passive" 10 >"$tmp/out" 2>&1; } 2>"$tmp/cpu" || cat "$tmp/out"
+}
+is "four ranks watch their memory by turns, 320 times on one core" "$(watch)" ""
+[ -n "$(sanitizers)" ] || ok "that takes less than a second of it: $(cat "$tmp/cpu")" awk '{exit !($1 + $2 < 1)}' "$tmp/cpu"
 for call in recv barrier threads; do cheap "two simulated hosts" "$call" timeout 60 simfab run --topology two-hosts-two-rails -- mrrun -n 2 --hosts h1,h2; done
 done_testing

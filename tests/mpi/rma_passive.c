@@ -3,6 +3,8 @@
  * Targets that take no part: they compute, or are blocked in some other call of MPI. Operations on a target that is
  * inside MPI, whatever the call waits for, end while it is there. Those on a target that computes end at the latest
  * when it calls MPI again. Nothing here depends on how long anything takes.
+ *
+ *     rma_passive [TIMES]    only ranks that watch their memory, so often
  */
 #include "rma.h"
 
@@ -238,9 +240,9 @@ static int look(const struct win *w, enum look by)
         MPI_Rget_accumulate(NULL, 0, MPI_INT, &seen, 1, MPI_INT, w->me, at_of(w, w->me, 0), 1, MPI_INT, MPI_NO_OP, w->w,
                             &q);
         MPI_Wait(&q, MPI_STATUS_IGNORE);
-    } else {
-        MPI_Fetch_and_op(NULL, &seen, MPI_INT, w->me, at_of(w, w->me, 0), MPI_NO_OP, w->w);
+        return seen;
     }
+    MPI_Fetch_and_op(NULL, &seen, MPI_INT, w->me, at_of(w, w->me, 0), MPI_NO_OP, w->w);
     switch (by) {
     case BY_LOCK:
         MPI_Win_unlock(w->me, w->w);
@@ -264,15 +266,16 @@ static int look(const struct win *w, enum look by)
 }
 
 /* Each rank tells the next, which tells the one after it as soon as it has seen that: what nobody looks at hangs. */
-static void watches(enum flavor f)
+static void watches(enum flavor f, int times)
 {
     struct win w;
     int *model, flag, one = 1;
     win_make(&w, f, sizeof(int));
     MPI_Win_get_attr(w.w, MPI_WIN_MODEL, &model, &flag);
     CHECK(flag);
-    for (enum look by = *model == MPI_WIN_UNIFIED ? BY_SYNC : BY_LOCK; by < LOOKS && w.n > 1; by++) {
-        int next = (w.me + 1) % w.n, round = by + 1;
+    for (int first = *model == MPI_WIN_UNIFIED ? 0 : BY_LOCK * times, i = first; i < LOOKS * times && w.n > 1; i++) {
+        enum look by = (enum look)(i / times);
+        int next = (w.me + 1) % w.n, round = i - first + 1;
         if (has_epoch(by))
             MPI_Win_lock_all(0, w.w);
         while (w.me && look(&w, by) < round)
@@ -294,12 +297,16 @@ static void watches(enum flavor f)
 int main(int argc, char **argv)
 {
     mt_begin(&argc, &argv);
+    if (argc > 1) {
+        watches(CREATE, atoi(argv[1]));
+        return mt_end();
+    }
     out = room(INTS * sizeof(int));
     in = room(INTS * sizeof(int));
     for (enum flavor f = 0; f < FLAVORS; f++) {
         blocked(f);
         busy(f);
-        watches(f);
+        watches(f, 1);
     }
     free(out);
     free(in);
