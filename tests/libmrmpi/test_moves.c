@@ -115,6 +115,27 @@ START_TEST(steps_get_shorter)
 }
 END_TEST
 
+/* Half of a long stripe would be lost again by a rail that breaks often: steps have 64 MiB at most. */
+START_TEST(steps_of_long_stripes)
+{
+    const uint64_t len = (uint64_t)1 << 30, step = 64 << 20;
+    const struct mr_remote at = {.addr = 0x100000, .len = len, .num_keys = 2};
+    unsigned other;
+
+    ck_assert_int_eq(mr_bulk_read(peer, buf, len, (struct mr_vc_part){.len = len}, &at, NULL), 0);
+    other = fake.post[1].sub;
+    is_post(0, fake.post[0].sub, 0, len / 2);
+    drain(fake.post[0].sub);
+    for (uint64_t done = 0; done < len / 2; done += step) {
+        is_post(fake.num_posts - 1, other, done, step);
+        fake_complete(fake.num_posts - 1);
+    }
+    ck_assert_uint_eq(fake.reads_done, 0);
+    fake_complete(1);
+    ck_assert_uint_eq(fake.reads_done, 1);
+}
+END_TEST
+
 /* A write may have landed: the peer is asked once its end is gone, and the stripe is written again if it has not. */
 START_TEST(a_write_waits_for_gone_and_told)
 {
@@ -372,6 +393,7 @@ int main(void)
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_test(c, a_read_is_repeated_at_once);
     tcase_add_test(c, steps_get_shorter);
+    tcase_add_test(c, steps_of_long_stripes);
     tcase_add_test(c, a_write_waits_for_gone_and_told);
     tcase_add_test(c, a_write_that_has_landed);
     tcase_add_test(c, an_answer);
