@@ -19,6 +19,7 @@
 #   counted COUNTER [RANK]  prints a counter, of all ranks together or one, as `mrrun --stats` has written it to $tmp/out;
 #   most COUNTER            the largest of any rank
 #   within SECONDS          has the last `timeout -t "$tmp/took" ...` taken less than so many seconds?
+#   fault LINK...           simfab fault link LINK... nowait, or the end of the test with what it says
 #   done_testing            prints the plan; the exit status says whether all passed
 #
 # `timeout` is timeout.c here: what a command waits for a processor is none of its time.
@@ -41,6 +42,7 @@ trap tap_cleanup EXIT
 trap 'exit 143' TERM INT HUP
 on_exit() { tap_exit+=("$1"); }
 tap_exec() { rm -rf "$tmp"; exec "$@"; }
+fault() { simfab fault link "$@" nowait >"$tmp/fault" 2>&1 || { cat "$tmp/fault"; exit 1; }; }
 
 listening() {
   awk -v p="$(printf ':%04X' "$1")" '$4 == "0A" && index($2, p) {f = 1} END {exit !f}' /proc/net/tcp /proc/net/tcp6 2>/dev/null

@@ -11,7 +11,6 @@ two=$root/etc/topologies/two-hosts-two-rails.net
 
 # Inside of the subnet, in simulated time. home: the rail of the adapters that change the locks is pulled at either end,
 # and comes back. both: the other one, too. random SEED: a rail at a time, each 0.1 to 0.5 ms.
-fault() { simfab fault link "$@" nowait >"$tmp/fault" 2>&1 || { cat "$tmp/fault"; exit 1; }; }
 case $all in
   home)
     for ((i = 0; i < 4; i++)); do fault "h$((1 + i % 2)) mlx5_0" 1 down after=$((1 + 30 * i))ms for=8ms; done

@@ -10,7 +10,6 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 
 # Inside of the subnet, in simulated time. cables: they are pulled at one end, then at the other one, and put back.
 # silence: each 4 ms one rail of one end, in turn, loses all for 2 ms, without a word.
-fault() { simfab fault link "$@" nowait >"$tmp/fault" 2>&1 || { cat "$tmp/fault"; exit 1; }; }
 case $all in
   cables)
     fault 'h2 mlx5_0' 1 down after=2ms for=3ms
