@@ -2,8 +2,8 @@
 /*
  * timeout [-k SECONDS] [-t FILE] SECONDS COMMAND...: as coreutils' does, COMMAND gets SIGTERM when its time is up, and
  * SIGKILL SECONDS after that; the exit status is then 124, or 137. But what the command waits for a processor is not
- * its time: a limit means the same on a machine that has other work. FILE gets the time that it took, in seconds.
- * Tests have it before the system's in their PATH.
+ * its time: a limit means the same on a machine that has other work. FILE gets the time that it took, in seconds, and
+ * the longest between two looks. Tests have it before the system's in their PATH.
  *
  * Every TICK_MS, or seldomer where looks would take more than one in LOOKS_TAKE of a processor, a look at /proc tells
  * whether a thread of the test is ready to run, and how much processor time all of them have had. If none is ready the
@@ -29,7 +29,8 @@
 enum { TICK_MS = 200, LOOKS_TAKE = 100, TIMED_OUT = 124, USAGE = 125, CANNOT_RUN = 126, NOT_FOUND = 127 };
 
 static pid_t child, root;
-static double had_s; /* time of the command until now */
+static double had_s;     /* time of the command until now */
+static double longest_s; /* between two looks */
 
 /* Asks the kernel: on a simulated host the C library's call tells virtual time, which may stand. */
 static double now_s(clockid_t clock)
@@ -243,6 +244,7 @@ static bool ends_within(double limit_s, int *status)
         w = look();
         now = clock_s();
         took_s = now - last_s;
+        longest_s = took_s > longest_s ? took_s : longest_s;
         cpu_s = w.cpu_s > before.cpu_s ? w.cpu_s - before.cpu_s : 0;
         /* who has ended is not ready any more, but may have been all along */
         had_s += (over ? before.ready : w.ready) && cpu_s < took_s ? cpu_s : took_s;
@@ -324,6 +326,6 @@ int main(int argc, char **argv)
         return USAGE;
     rc = run(limit_s, kill_s);
     if (took)
-        fprintf(took, "%.3f\n", had_s);
+        fprintf(took, "%.3f %.3f\n", had_s, longest_s);
     return took && fclose(took) ? USAGE : rc;
 }
