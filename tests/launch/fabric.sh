@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# timeout: 600
+# timeout: 400
 # A job of a real Slurm of two nodes, each with its fabricd: the plugin tells both daemons of the job, of its user, account
 # and partition, and of the class that the user asks for; the policy decides; the job's end is told, too.
 . "$(dirname "$0")/../tap.sh"
@@ -112,7 +112,7 @@ for n in 1 2 3; do
   ok "is given another name there" scontrol update "jobid=$job" Name=other StartTime=now
   as_user srun --chdir=/ -N 2 true
   ok "and begins again" scontrol release "$job"
-  ok "both nodes know that run, with what it is and what its user asked for" within 240 begins_again "$job" \
+  ok "both nodes know that run, with what it is and what its user asked for" within 120 begins_again "$job" \
     "class: gold, source: user, .*account: physics, partition: all, name: other, small_ratio: \"1:7\""
   run=$(squeue -h -j "$job" -O 'RestartCnt:|' | cut -d '|' -f 1)
   SLURM_JOB_RESTART_COUNT=$run SLURMD_NODENAME=n1 FABRICD_SOCKET=$tmp/n1.sock "$tmp/lib/fabric-job" end "$job"
