@@ -15,7 +15,7 @@ some="allocatable_p2p_event_post asynchronous_hello_world atomics co_reduce_test
   issue-422-send register_alloc_vector send_convert_nums static_event_post_issue_293 strided_sendget syncimages_status
   teams_coarray_sendget"
 
-# But for those that fail under MPICH as well, whatever the number of images.
+# But for those that fail under MPICH, too, and between hosts those that take minutes to simulate.
 every() { # node|net
   local p
   for p in "$programs"/*; do
