@@ -27,13 +27,28 @@ enum mr_err mr_rma_lost(const struct mr_rma_peer *p);
 /* Until done(p, goal), or the peer is lost. */
 enum mr_err mr_rma_await(struct mr_rma_peer *p, bool (*done)(const struct mr_rma_peer *p, uint32_t goal),
                          uint32_t goal);
+#define MR_RMA_CALLS 32u /* that are no wait, of which one looks: a look takes as long as a short put and its flush */
+void mr_rma_look_now(struct mr_win_state *s, bool waits); /* only for mr_rma_look */
 /*
  * At the end of a call that a program may make again and again to wait for what others do to its memory (MPI-4.1
- * section 12.7.3). What they ask for is done in a look: a call that had nothing to wait for looks once. Where ranks
- * share cores it lets others run, too, if it seems to be such a wait: several looks in a row, each of which follows an
- * operation that only asks, or is no more than a glance at this process's part. looks: as it began. Returns err.
+ * section 12.7.3). What they ask for is done in a look. A call that had nothing to wait for looks once if it seems to
+ * be such a wait, as it follows an operation that only asks, or is no more than a glance at this process's part; of
+ * others one in several does. Where ranks share cores several such looks in a row let others run, too. looks: as it
+ * began. Returns err.
  */
-enum mr_err mr_rma_look(struct mr_win *w, unsigned looks, bool glance, enum mr_err err);
+static inline enum mr_err mr_rma_look(struct mr_win *w, unsigned looks, bool glance, enum mr_err err)
+{
+    struct mr_win_state *s = w->in;
+    bool waits = glance || s->asked;
+
+    if (!waits || looks != mr_progress_looks)
+        s->in_vain = 0;
+    if (looks != mr_progress_looks)
+        s->asked = false;
+    else if (waits || ++s->calls % MR_RMA_CALLS == 0)
+        mr_rma_look_now(s, waits);
+    return err;
+}
 /* The first region of a dynamic window that ends behind addr; num_regions: none. */
 size_t mr_win_region_at(const struct mr_win_state *s, uintptr_t addr);
 /* Memory that lasts until the next call for the same purpose; NULL: none. */

@@ -148,20 +148,13 @@ enum mr_err mr_rma_await(struct mr_rma_peer *p, bool (*done)(const struct mr_rma
 
 #define VAIN_LOOKS 16u /* before others run */
 
-enum mr_err mr_rma_look(struct mr_win *w, unsigned looks, bool glance, enum mr_err err)
+void mr_rma_look_now(struct mr_win_state *s, bool waits)
 {
-    bool waits = glance || w->in->asked;
-
-    w->in->asked = false;
-    if (looks != mr_progress_looks || !waits)
-        w->in->in_vain = 0;
-    if (looks != mr_progress_looks)
-        return err;
-    if (waits && ++w->in->in_vain > VAIN_LOOKS)
+    s->asked = false;
+    if (waits && ++s->in_vain > VAIN_LOOKS)
         mr_progress_some();
     else
         mr_progress();
-    return err;
 }
 
 /* ---- scratch ----------------------------------------------------------------------------------------------------- */

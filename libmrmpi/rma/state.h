@@ -102,6 +102,7 @@ struct mr_win_state {
     bool lock_all, all_unchecked;
     bool asked;                /* the last operation may have been to see whether something has changed: */
     unsigned in_vain;          /* so many looks in a row */
+    unsigned calls;            /* that had nothing to wait for, and seemed to be no wait */
     unsigned num_locked;       /* by mr_win_lock */
     unsigned answering;        /* long operations of others under way in our memory */
     struct mr_rma_mutex mutex; /* of this process's part, where no memory is shared */
