@@ -7,15 +7,16 @@
 enum buffer { UNKNOWN, NEW, KNOWN };
 
 /*
- * Each page has one place, whatever the distance of buffers: of two that want the same, none is remembered while they
- * take turns. Returns what has been copied until now.
+ * Each page has one place: of two that want the same, none is remembered while they take turns. No two do that are less
+ * far apart than there are places, wherever they begin, nor those at the distance of all places. Returns what has been
+ * copied until now.
  */
 static uint32_t count(struct mr_burst_buffers *b, const void *buf, size_t len, unsigned *at)
 {
     uintptr_t page = (uintptr_t)buf >> PAGE_SHIFT;
     uint32_t before;
 
-    *at = (page ^ page / MR_BURST_BUFFERS) % MR_BURST_BUFFERS;
+    *at = (page + page / MR_BURST_BUFFERS) % MR_BURST_BUFFERS;
     if (b->of[*at].page != page) {
         b->of[*at].page = page;
         b->of[*at].bytes = 0;

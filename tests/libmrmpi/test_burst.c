@@ -431,9 +431,37 @@ START_TEST(one_offer_until_the_first_answer)
 }
 END_TEST
 
+/* Buffers of adjacent pages, or one in each block of as many pages as there are places, are all remembered, wherever
+   they begin. */
+START_TEST(each_has_its_place)
+{
+    many(1); /* copies have been timed */
+    for (int apart = 0; apart < 2; apart++) {
+        size_t step = (apart ? MR_BURST_BUFFERS : 1) * 4 * KIB;
+        unsigned num = apart ? 15 : MR_BURST_BUFFERS - 1;
+
+        for (unsigned from = 0; from < MR_BURST_BUFFERS; from += 93) {
+            char *at = memory + from * 4 * KIB;
+
+            setup();
+            many(1);
+            for (unsigned k = 0; k < 8; k++)
+                for (unsigned i = 0; i < num; i++)
+                    mr_burst_filled(&b, at + i * step, 16 * KIB);
+            for (unsigned i = 0; i < num; i++) {
+                clock_ns += MR_BURST_FAST_NS;
+                ck_assert(mr_burst_offered(&b, at + i * step, 16 * KIB));
+            }
+        }
+    }
+}
+END_TEST
+
 START_TEST(where_it_goes)
 {
-    char *other = (char *)((uintptr_t)memory ^ (MR_BURST_BUFFERS + 1) * 4 * KIB); /* with the same place */
+    bool first = (uintptr_t)memory / (4 * KIB) % MR_BURST_BUFFERS == 0;
+    size_t apart = (MR_BURST_BUFFERS - 1) * 4 * KIB;
+    char *other = first ? memory - apart : memory + apart; /* with the same place */
 
     many(1); /* copies have been timed */
     for (int i = 0; i < 8; i++) {
@@ -481,6 +509,7 @@ int main(void)
     tcase_add_test(c, memory_that_is_never_used_again);
     tcase_add_test(c, receivers_that_refuse);
     tcase_add_test(c, one_offer_until_the_first_answer);
+    tcase_add_test(c, each_has_its_place);
     tcase_add_test(c, where_it_goes);
     return check_run(c, NULL);
 }
