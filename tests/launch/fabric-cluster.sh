@@ -68,6 +68,11 @@ begins_again() {
     scontrol release "$1"
     return 1
   fi
-  both "^- .id: \"$1\", $2, run: $(squeue -h -j "$1" -O 'RestartCnt:|' | grep '^[1-9]' | cut -d '|' -f 1)[,}]"
+  both "^- .id: \"$1\", $2, run: $(squeue -h -j "$1" -O 'RestartCnt:|' | grep '^[1-9]' | cut -d '|' -f 1)[,}]" && return
+  squeue -h -j "$1" -o 'Slurm has it %T %r, to start %S, on %N'
+  sinfo -h -N -o '%N %t %E'
+  grep -E "JobId=$1|sched|drain" "$tmp/slurm/slurmctld.log" | tail -n 8
+  tail -n 8 "$tmp"/slurm/slurmd.n?.log
+  return 1
 }
 ends() { scancel "$1"; within 30 neither "id: \"$1\""; }
