@@ -16,6 +16,7 @@
  */
 #include <mpi.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,12 +53,17 @@ static int buffers(const struct load *l, bool out)
     return !strcmp(l->state, "fresh") ? l->count : l->depth;
 }
 
+/* Below what is mapped already, at addresses that are the same in each run: libraries remember buffers by them. */
 static char *map_buffers(const struct load *l, bool out, size_t *len)
 {
+    static const uintptr_t top = (uintptr_t)1 << 45;
+    static uintptr_t lowest;
     char *at;
 
     *len = stride_of(l->bytes) * (size_t)buffers(l, out);
-    at = mmap(NULL, *len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *len = (*len + BUFFER_ALIGN - 1) / BUFFER_ALIGN * BUFFER_ALIGN;
+    lowest = (out ? lowest : top) - *len;
+    at = mmap((void *)lowest, *len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         fail("no memory");
     memset(at, rank + 1, *len);
