@@ -72,6 +72,9 @@ struct mr_word {
     uint64_t *result; /* the word, and behind it what was seen: room for 8 + look bytes; NULL: a store without a look */
 };
 
+/* Who looks at the next packet, where a payload would be: it has come, but is not what can be taken so. */
+#define MR_PEEK_OTHER ((const void *)-1)
+
 enum mr_vc_caps {
     MR_VC_PUT = 1,        /* mr_vc_put works (RDMA write) */
     MR_VC_GET = 2,        /* mr_vc_get works (single copy inside a host); may still be refused at run time */

@@ -84,8 +84,8 @@ static inline int mr_ring_peek_brief(struct mr_ring_reader *r, const struct mr_r
 }
 
 /*
- * The payload at the head, and *hdr, if that is a brief packet with this context, rank and tag (negative: any); else
- * NULL. Valid until mr_ring_release.
+ * The payload at the head, and *hdr, if that is a brief packet with this context, rank and tag (negative: any). Valid
+ * until mr_ring_release. NULL: there is no packet; MR_PEEK_OTHER: it is another one, or none that can be.
  */
 static inline const void *mr_ring_peek_wanted(struct mr_ring_reader *r, int rank, int tag, uint32_t ctx,
                                               struct mr_hdr *hdr)
@@ -99,8 +99,8 @@ static inline const void *mr_ring_peek_wanted(struct mr_ring_reader *r, int rank
         return NULL;
     word = *(volatile const uint32_t *)&s->len;
     if (!(word & MR_RING_BRIEF) || s->brief.ctx != ctx || s->brief.rank != rank || (tag >= 0 && s->brief.tag != tag))
-        return NULL;
-    return mr_ring_peek_brief(r, s, word, hdr, &payload, &len) > 0 ? payload : NULL;
+        return MR_PEEK_OTHER;
+    return mr_ring_peek_brief(r, s, word, hdr, &payload, &len) > 0 ? payload : MR_PEEK_OTHER;
 }
 
 /*

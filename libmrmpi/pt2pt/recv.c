@@ -175,8 +175,8 @@ bool mr_recv_never_comes(struct mr_comm *comm, int src)
 
 /* So many are taken out of rings in a row before all that may have come is looked at. */
 #define TAKEN_MOST 16
-/* A blocking receive looks so often into its sender's ring, which takes less than a microsecond, before it is posted.
- */
+/* A blocking receive looks so often into its sender's ring, which takes less than a microsecond, before it is posted,
+ * unless there is something that it cannot take so. */
 #define TAKE_LOOKS 64
 
 /*
@@ -207,9 +207,13 @@ static __attribute__((noinline)) bool serve_posted(struct mr_vc *vc, int src, in
     const void *payload;
     struct mr_hdr hdr;
 
-    for (int i = 0; i < TAKEN_MOST && (payload = mr_vc_peek(vc, src, tag, ctx, &hdr)); i++) {
-        struct mr_match_entry *e = mr_match_take(&mr_pt2pt.posted, ctx, src, hdr.tag);
+    for (int i = 0; i < TAKEN_MOST; i++) {
+        struct mr_match_entry *e;
 
+        payload = mr_vc_peek(vc, src, tag, ctx, &hdr);
+        if (!payload || payload == MR_PEEK_OTHER)
+            break;
+        e = mr_match_take(&mr_pt2pt.posted, ctx, src, hdr.tag);
         if (!e)
             return true;
         mr_flow_note(vc, hdr.note);
@@ -221,23 +225,26 @@ static __attribute__((noinline)) bool serve_posted(struct mr_vc *vc, int src, in
     return false;
 }
 
-/* False: it is not there, or is no message that only needs to be copied; nothing has happened. */
-static inline bool take_next(struct mr_vc *vc, void *buf, size_t room, const struct mr_type *type, int src, int tag,
-                             uint32_t ctx, struct mr_status *status)
+/* NOTHING has come, or something OTHER than a message that only needs to be copied: then nothing has happened. */
+enum take { NOTHING, OTHER, TAKEN };
+static inline enum take take_next(struct mr_vc *vc, void *buf, size_t room, const struct mr_type *type, int src,
+                                  int tag, uint32_t ctx, struct mr_status *status)
 {
     const void *payload;
     struct mr_hdr hdr;
 
     payload = mr_vc_peek(vc, src, tag, ctx, &hdr);
-    if (!payload || (hdr.len != room && (hdr.len > room || has_piece(type, hdr.len))))
-        return false;
+    if (!payload)
+        return NOTHING;
+    if (payload == MR_PEEK_OTHER || (hdr.len != room && (hdr.len > room || has_piece(type, hdr.len))))
+        return OTHER;
     mr_flow_note(vc, hdr.note);
     if (hdr.len)
         mr_copy_in(mr_plain(buf, type), payload, hdr.len);
     filled(vc, buf, hdr.len);
     *status = (struct mr_status){.source = src, .tag = hdr.tag, .bytes = hdr.len};
     mr_vc_taken(vc);
-    return true;
+    return TAKEN;
 }
 
 /*
@@ -297,9 +304,14 @@ enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int 
     struct mr_status taken;
     enum mr_err err;
 
-    for (int i = 0; vc && i < TAKE_LOOKS; i++)
-        if (take_next(vc, buf, count * type->size, type, src, tag, ctx, status ? status : &taken))
+    for (int i = 0; vc && i < TAKE_LOOKS; i++) {
+        enum take got = take_next(vc, buf, count * type->size, type, src, tag, ctx, status ? status : &taken);
+
+        if (got == TAKEN)
             return MR_SUCCESS;
+        if (got == OTHER)
+            break;
+    }
     mr_request_prepare(&req, MR_REQ_RECV, comm);
     req.refs = 2; /* never freed: the protocol drops one */
     req.type = type;
@@ -324,7 +336,7 @@ bool mr_irecv_now(void *buf, size_t count, struct mr_type *type, int src, int ta
     vc = taken_from(type, src, comm);
     if (!vc || (!first && (mr_pt2pt.num_taken % SERVED_EVERY || !serve_posted(vc, src, tag, ctx))))
         return false;
-    return take_next(vc, buf, room, type, src, tag, ctx, status);
+    return take_next(vc, buf, room, type, src, tag, ctx, status) == TAKEN;
 }
 
 enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_message *m, struct mr_request **out)

@@ -332,7 +332,9 @@ const void *mr_vc_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct
     const struct mr_reorder *in = &vc_of(vc)->in;
     const void *payload = vc->ops->peek(vc, rank, tag, ctx, hdr);
 
-    return payload && hdr->seq == in->expected && !in->head ? payload : NULL;
+    if (!payload || payload == MR_PEEK_OTHER)
+        return payload;
+    return hdr->seq == in->expected && !in->head ? payload : MR_PEEK_OTHER;
 }
 
 void mr_vc_taken(struct mr_vc *vc)

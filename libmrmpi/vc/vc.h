@@ -137,8 +137,8 @@ static inline bool mr_vc_can_peek(const struct mr_vc *vc) /* packets can be take
 {
     return vc->ops && vc->ops->peek;
 }
-/* Then: the payload of the next one, if it has come, is all of an eager message and is this one (tag negative: of
- * any), and *hdr; it stays there until mr_vc_taken. NULL: it is not. */
+/* Then: the payload of the next one, if it has come, is all of an eager message and is this one (tag negative: of any),
+ * and *hdr; it stays there until mr_vc_taken. NULL: none has come. MR_PEEK_OTHER: what has come is left to a poll. */
 const void *mr_vc_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr);
 void mr_vc_taken(struct mr_vc *vc); /* it has been delivered */
 /* Before several packets that are one message: there is memory for all of them, if they are sent at once. Then they are
