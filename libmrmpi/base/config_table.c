@@ -44,7 +44,7 @@ const struct mr_config_row mr_config_rows[] = {
      MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_SHM_STREAM", NULL, FIELD(shm_stream), INT, "-1", -1, 1, "",
      "inside a host, 1: what is copied for another rank to read passes the cache of this core; 0: it does not; -1: "
-     "where that is faster, which is seen by the time that copies take",
+     "where that is faster, which is seen by the time that copies take, or round trips of 1 to 4 KiB",
      MR_TOPIC_MESSAGES, AT_INIT},
     {"MRMPI_RNDV", NULL, FIELD(rndv), STRING, "auto", 0, 0, "",
      "how large messages move between hosts: write, the sender writes into the receiver's memory; read, the receiver "

@@ -161,6 +161,27 @@ static void commit_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, size_
     mr_ring_commit_far(&p->writer, hdr, chunk, len);
 }
 
+/* It goes into the pool. */
+static void copy_out(struct mr_shm_peer *p, void *to, const void *from, size_t len)
+{
+    struct mr_answers *a = &p->answers[len >= MR_ANSWER_BELOW / 2];
+    uint64_t heard = p->heard;
+
+    if (len >= MR_ANSWER_BELOW || mr_config.shm_stream >= 0) {
+        mr_copy_out(&mr_shm.copier, to, from, len);
+        return;
+    }
+    p->heard = p->reader.slot;
+    if (p->heard == heard) {
+        mr_answers_break(a);
+        mr_copy_out(&mr_shm.copier, to, from, len);
+    } else if (mr_answers_stream(a, mr_clock_ns)) {
+        mr_copy_stream(to, from, len);
+    } else {
+        memcpy(to, from, len);
+    }
+}
+
 static bool write_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     uint32_t chunk;
@@ -169,7 +190,7 @@ static bool write_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, const 
     if (__builtin_expect(!to, 0))
         return false;
     if (chunk != MR_POOL_NONE && my_pool()->went_round) /* before, no line is in any cache */
-        mr_copy_out(&mr_shm.copier, to, payload, len);
+        copy_out(p, to, payload, len);
     else if (len)
         memcpy(to, payload, len);
     commit_packet(p, hdr, len, chunk);

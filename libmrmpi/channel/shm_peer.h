@@ -7,6 +7,7 @@
 
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/channel/shm_copy.h"
+#include "libmrmpi/channel/shm_answer.h"
 #include "libmrmpi/channel/shm_segment.h"
 #include "libmrmpi/launch/launch.h"
 
@@ -30,6 +31,8 @@ struct mr_shm_peer {
     unsigned num_waiting;
     bool announced;
     struct mr_ring_reader reader;
+    uint64_t heard;               /* packets of its ring that were read when one went to it that may be an answer */
+    struct mr_answers answers[2]; /* of less than 2 KiB, and longer ones */
     struct mr_pool pool; /* the peer's: where its long payloads are */
     bool pool_mapped;
     bool broken; /* its ring held nonsense */

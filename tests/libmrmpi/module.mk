@@ -6,10 +6,10 @@ FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/vc/vc.c libmrmpi/vc/reor
     libmrmpi/channel/shm.c libmrmpi/channel/shm_recv.c libmrmpi/channel/shm_sleep.c libmrmpi/channel/shm_segment.c libmrmpi/channel/shm_cores.c libmrmpi/channel/shm_copy.c libmrmpi/channel/cma.c libmrmpi/core/error.c \
     $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/match/*.c) $(wildcard libmrmpi/choice/*.c) $(wildcard libmrmpi/pt2pt/*.c) $(wildcard libmrmpi/rndv/*.c) $(wildcard libmrmpi/request/*.c) $(wildcard libmrmpi/progress/*.c) $(wildcard libmrmpi/derived/*.c)
 
-TESTPROGS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt \
+TESTPROGS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_shm_answer tests/libmrmpi/test_pt2pt \
     tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch tests/libmrmpi/test_exchange tests/libmrmpi/test_answers tests/libmrmpi/test_burst tests/libmrmpi/test_trial tests/libmrmpi/test_way tests/libmrmpi/test_claim \
     tests/libmrmpi/test_reserve tests/libmrmpi/test_shm_sleep tests/libmrmpi/test_shm_cores
-UNIT_TESTS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_pt2pt \
+UNIT_TESTS += tests/libmrmpi/test_match tests/libmrmpi/test_config tests/libmrmpi/test_shm_ring tests/libmrmpi/test_shm_pool tests/libmrmpi/test_shm_answer tests/libmrmpi/test_pt2pt \
     tests/libmrmpi/test_lock tests/libmrmpi/test_credit tests/libmrmpi/test_batch tests/libmrmpi/test_exchange tests/libmrmpi/test_answers tests/libmrmpi/test_burst tests/libmrmpi/test_trial tests/libmrmpi/test_way tests/libmrmpi/test_claim \
     tests/libmrmpi/test_reserve tests/libmrmpi/test_shm_sleep tests/libmrmpi/test_shm_cores
 tests/libmrmpi/test_match_SRCS := tests/libmrmpi/test_match.c libmrmpi/match/match.c
@@ -43,6 +43,8 @@ tests/libmrmpi/test_shm_sleep_LDLIBS := -lpthread
 tests/libmrmpi/test_shm_cores_SRCS := tests/libmrmpi/test_shm_cores.c libmrmpi/channel/shm_cores.c
 tests/libmrmpi/test_shm_cores_PKGS := check
 tests/libmrmpi/test_shm_cores_LDLIBS := -lpthread
+tests/libmrmpi/test_shm_answer_SRCS := tests/libmrmpi/test_shm_answer.c
+tests/libmrmpi/test_shm_answer_PKGS := check
 tests/libmrmpi/test_shm_pool_SRCS := tests/libmrmpi/test_shm_pool.c libmrmpi/channel/shm_copy.c libmrmpi/base/clock.c $(wildcard libmrmpi/base/copy*.c)
 tests/libmrmpi/test_shm_pool_PKGS := check
 tests/libmrmpi/test_shm_pool_LDLIBS := -lpthread
