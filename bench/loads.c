@@ -53,7 +53,7 @@ static int buffers(const struct load *l, bool out)
     return !strcmp(l->state, "fresh") ? l->count : l->depth;
 }
 
-/* Below what is mapped already, at addresses that are the same in each run: libraries remember buffers by them. */
+/* Downwards from an address that is the same in each run: libraries remember buffers by where they are. */
 static char *map_buffers(const struct load *l, bool out, size_t *len)
 {
     static const uintptr_t top = (uintptr_t)1 << 45;

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/channel/shm_copy.h"
 #include "libmrmpi/channel/shm_answer.h"
+#include "libmrmpi/channel/shm_copy.h"
 #include "libmrmpi/channel/shm_segment.h"
 #include "libmrmpi/launch/launch.h"
 

@@ -435,7 +435,6 @@ END_TEST
    they begin. */
 START_TEST(each_has_its_place)
 {
-    many(1); /* copies have been timed */
     for (int apart = 0; apart < 2; apart++) {
         size_t step = (apart ? MR_BURST_BUFFERS : 1) * 4 * KIB;
         unsigned num = apart ? 15 : MR_BURST_BUFFERS - 1;
@@ -444,7 +443,7 @@ START_TEST(each_has_its_place)
             char *at = memory + from * 4 * KIB;
 
             setup();
-            many(1);
+            many(1); /* copies have been timed */
             for (unsigned k = 0; k < 8; k++)
                 for (unsigned i = 0; i < num; i++)
                     mr_burst_filled(&b, at + i * step, 16 * KIB);
