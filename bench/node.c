@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * node KIND... [BYTES...]: two ranks inside one host, one line for each kind and size: "KIND BYTES VALUE".
+ * node KIND... [BYTES...]: two ranks inside one host, lines for each kind and size: KIND BYTES VALUE BEFORE AFTER.
  *
  *   latency  half a round trip, us          bw    windows of 64 messages one way, MB/s (10^6)
  *   rate     as bw, million messages/s      bibw  windows of 64 messages both ways at once, MB/s
  *   fresh    half a round trip of buffers that are written before they are sent and read when they have come, us
  *   vector   as latency, of blocks of 64 bytes with gaps of 64
  *
- * Sizes: every power of two from 1 B to 4 MiB unless some are given. A value is the median of BLOCKS blocks of BLOCK_S
- * seconds, so that a pause of the machine in one of them does not show. A plain MPI program: the same source is
- * measured under every MPI. All messages of a window use one buffer, as in the programs that others measure with.
+ * Sizes: every power of two from 1 B to 4 MiB unless some are given. There are BLOCKS lines of each, each for BLOCK_S
+ * seconds: a pause of the machine shows in one of them. A plain MPI program: the same source is measured under every
+ * MPI. All messages of a window use one buffer, as in the programs that others measure with.
+ *
+ * BEFORE and AFTER: what a word in memory took from one rank to the other then, in ns, without any MPI. Cores that
+ * share a cache are near each other, others are not: for short messages that is a factor of three. A virtual machine's
+ * cores are moved by its host.
  */
 #include <mpi.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +27,15 @@
 #define BLOCKS  7
 #define BLOCK_S .0015
 #define MOST    (4 << 20)
+#define HOPS    32 /* round trips of the word */
+#define TRIES   6
+#define SPINS   10000 /* then the other one may be without a processor */
 
 static int rank;
 static char *out, *in;
 static volatile long sum;
 static MPI_Datatype blocks; /* of vector */
+static atomic_int *word;    /* in memory of both */
 
 static void round_trip(int bytes)
 {
@@ -103,13 +114,6 @@ static void both_ways(int bytes)
     MPI_Waitall(2 * WINDOW, req, MPI_STATUSES_IGNORE);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static double timed(void (*step)(int bytes), int bytes, int count)
 {
     double begin;
@@ -121,10 +125,42 @@ static double timed(void (*step)(int bytes), int bytes, int count)
     return (MPI_Wtime() - begin) / count;
 }
 
-/* Seconds of one step. */
-static double measure(void (*step)(int bytes), int bytes)
+static void await(int value)
 {
-    double second[BLOCKS];
+    for (int i = 1; atomic_load_explicit(word, memory_order_acquire) != value; i++)
+        if (i % SPINS == 0)
+            sched_yield();
+}
+
+/* The shortest of some tries: what interrupts one does not show. */
+static double hop_ns(void)
+{
+    double best = 1e9;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int t = 0; t < TRIES; t++) {
+        double begin = MPI_Wtime(), ns;
+
+        for (int i = 0; i < HOPS; i++) {
+            int value = 2 * (t * HOPS + i) + 1;
+
+            if (rank == 0) {
+                atomic_store_explicit(word, value, memory_order_release);
+                await(value + 1);
+            } else {
+                await(value);
+                atomic_store_explicit(word, value + 1, memory_order_release);
+            }
+        }
+        ns = (MPI_Wtime() - begin) * 1e9 / (2 * HOPS);
+        best = ns < best ? ns : best;
+    }
+    return best;
+}
+
+/* Seconds of one step in each block, and hops before the first and after each. */
+static void measure(void (*step)(int bytes), int bytes, double *second, double *hop)
+{
     int count = 2;
 
     timed(step, bytes, 2);
@@ -136,44 +172,53 @@ static double measure(void (*step)(int bytes), int bytes)
         timed(step, bytes, 2);
     }
     MPI_Bcast(&count, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    for (int b = 0; b < BLOCKS; b++)
+    hop[0] = hop_ns();
+    for (int b = 0; b < BLOCKS; b++) {
         second[b] = timed(step, bytes, count);
-    qsort(second, BLOCKS, sizeof second[0], ascending);
-    return second[BLOCKS / 2];
+        hop[b + 1] = hop_ns();
+    }
 }
 
-static void report(const char *kind, int bytes)
-{
-    double s = 0;
+/* What a value is: half a step's time in us, or what a step moves per us. */
+static const struct kind {
+    const char *name;
+    void (*step)(int bytes);
+    int moves;  /* messages; 0: the time */
+    bool sizes; /* their bytes */
+} kinds[] = {
+    {"latency", round_trip, 0, false}, {"fresh", fresh, 0, false},       {"vector", vector, 0, false},
+    {"bw", one_way, WINDOW, true},     {"rate", one_way, WINDOW, false}, {"bibw", both_ways, 2 * WINDOW, true},
+};
+#define NUM_KINDS (sizeof kinds / sizeof kinds[0])
 
-    if (!strcmp(kind, "latency"))
-        s = 1e6 * measure(round_trip, bytes) / 2;
-    else if (!strcmp(kind, "fresh"))
-        s = 1e6 * measure(fresh, bytes) / 2;
-    else if (!strcmp(kind, "vector"))
-        s = 1e6 * measure(vector, bytes) / 2;
-    else if (!strcmp(kind, "bw"))
-        s = 1e-6 * WINDOW * bytes / measure(one_way, bytes);
-    else if (!strcmp(kind, "rate"))
-        s = 1e-6 * WINDOW / measure(one_way, bytes);
-    else if (!strcmp(kind, "bibw"))
-        s = 2e-6 * WINDOW * bytes / measure(both_ways, bytes);
-    else
+static void report(const char *name, int bytes)
+{
+    double second[BLOCKS], hop[BLOCKS + 1];
+    const struct kind *k = kinds;
+
+    while (k < kinds + NUM_KINDS && strcmp(k->name, name))
+        k++;
+    if (k == kinds + NUM_KINDS)
         MPI_Abort(MPI_COMM_WORLD, 2);
-    if (rank == 0)
-        printf("%s %d %.4f\n", kind, bytes, s);
+    measure(k->step, bytes, second, hop);
+    for (int b = 0; b < BLOCKS && rank == 0; b++) {
+        double us = 1e6 * second[b], moved = (double)k->moves * (k->sizes ? bytes : 1);
+
+        printf("%s %d %.4f %.0f %.0f\n", name, bytes, k->moves ? moved / us : us / 2, hop[b], hop[b + 1]);
+    }
 }
 
 int main(int argc, char **argv)
 {
-    int size, kinds = 1;
+    int size, sizes = 1;
     MPI_Datatype block;
+    MPI_Win window;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    while (kinds < argc && (argv[kinds][0] < '0' || argv[kinds][0] > '9'))
-        kinds++;
+    while (sizes < argc && (argv[sizes][0] < '0' || argv[sizes][0] > '9'))
+        sizes++;
     out = aligned_alloc(4096, 2 * MOST);
     in = aligned_alloc(4096, 2 * MOST);
     if (size != 2 || !out || !in)
@@ -183,13 +228,16 @@ int main(int argc, char **argv)
     MPI_Type_contiguous(64, MPI_BYTE, &block);
     MPI_Type_create_resized(block, 0, 128, &blocks);
     MPI_Type_commit(&blocks);
-    for (int k = 1; k < kinds; k++) {
-        if (kinds == argc)
+    MPI_Win_allocate_shared(rank == 0 ? 4096 : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &word, &window);
+    MPI_Win_shared_query(window, 0, &(MPI_Aint){0}, &(int){0}, &word);
+    for (int k = 1; k < sizes; k++) {
+        if (sizes == argc)
             for (int bytes = strcmp(argv[k], "vector") ? 1 : 64; bytes <= MOST; bytes *= 2)
                 report(argv[k], bytes);
-        for (int i = kinds; i < argc; i++)
+        for (int i = sizes; i < argc; i++)
             report(argv[k], atoi(argv[i]));
     }
+    MPI_Win_free(&window);
     MPI_Finalize();
     return 0;
 }

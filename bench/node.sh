@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Two ranks inside this host (node.c): latency, bandwidth one way and both ways, fresh buffers, data with gaps, of every power of two,
-# under mrmpi, Open MPI (ob1, vader) and Debian's MPICH, turn by turn, each rank bound to a core of its own where there are two.
-# Medians of $RUNS runs. ratio > 1: mrmpi is better than the better peer; < marks where it is not, ~ where the middle halves of the
-# runs overlap, so that it says little. A missing figure is a failure. NODE_KINDS, NODE_BYTES: some only. NODE_REALTIME=1, as root: at
-# real-time priority, for a machine that is not quiet. MRMPI_SHM_COPY=push|read|halves shows the ways one by one.
+# Two ranks inside this host (node.c): latency, bandwidth one way and both ways, fresh buffers, data with gaps, of
+# every power of two, under mrmpi, Open MPI (ob1, vader) and Debian's MPICH, turn by turn, each rank bound to a core of
+# its own where there are two. Medians of the blocks of $RUNS runs. ratio > 1: mrmpi is better than the better peer; <
+# marks where it is not, ~ where the middle halves of the blocks overlap, so that it says little. A missing figure is a
+# failure. NODE_KINDS, NODE_BYTES: some only. NODE_REALTIME=1, as root: at real-time priority, for a machine that is not
+# quiet. MRMPI_SHM_COPY=push|read|halves shows the ways one by one.
+# cores: near or far from each other, if some blocks found them so and others not (a virtual machine's are moved by its
+# host). Only what found them alike is compared, and blocks during which they were moved are left out. mixed: there are
+# not enough of either for that.
 set -u
 : "${BUILD:?set BUILD to the build directory}"
 : "${RUNS:=5}" "${NODE_KINDS:=latency bw bibw fresh vector}" "${NODE_BYTES:=}" "${NODE_REALTIME:=}"
@@ -32,7 +36,7 @@ once() { # mrmpi|mpich|openmpi KIND BYTES...
   [ -z "$NODE_REALTIME" ] || start=(chrt -f 1 "${start[@]}")
   timeout 120 "${start[@]}" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null ||
     echo "($mpi: $(grep -v '^[-=]*$' "$tmp/err" | head -n 1))" >&2
-  awk -v m=$mpi 'NF == 3 && $2 ~ /^[0-9]+$/ {print m, $0}' "$tmp/out" >>"$tmp/all"
+  awk -v m=$mpi 'NF == 5 && $2 ~ /^[0-9]+$/ {print m, $0}' "$tmp/out" >>"$tmp/all"
 }
 
 for kind in $NODE_KINDS; do
@@ -45,29 +49,67 @@ done
 awk '
   function better(kind, a, b) { return kind ~ /bw$|rate/ ? a > b : a < b }
   function text(x) { return x == "" ? "failed" : sprintf(x < 100 ? "%.3f" : "%.0f", x) }
-  function place(key, part,  i, j, n, s, t) { # a quantile of the figures of key
+  function sort(s, n,  i, j, t) {
+    for (i = 2; i <= n; i++) for (j = i; j > 1 && s[j - 1] > s[j]; j--) { t = s[j]; s[j] = s[j - 1]; s[j - 1] = t }
+  }
+  function place(key, part,  i, n, s) { # a quantile of the figures of key
     n = num[key]
     if (!n) return ""
     for (i = 1; i <= n; i++) s[i] = v[key, i]
-    for (i = 2; i <= n; i++) for (j = i; j > 1 && s[j - 1] > s[j]; j--) { t = s[j]; s[j] = s[j - 1]; s[j - 1] = t }
+    sort(s, n)
     return s[1 + int(part * (n - 1) + .5)]
   }
-  { key = $1 SUBSEP $2 SUBSEP $3; v[key, ++num[key]] = $4; if (!(($2, $3) in seen)) { seen[$2, $3] = 1; order[++k] = $2 " " $3 } }
+  # hops: how many of each length, which is a logarithm, in tenths. What lies between two kinds of cores; 0: there is one.
+  function divide(  total, sum, n_of, i, lo, hi, n, left, right, mid, again) {
+    for (i in hops) { if (lo == "" || i + 0 < lo) lo = i + 0; if (hi == "" || i + 0 > hi) hi = i + 0; total += hops[i] }
+    for (n = 0; lo < hi && (n += hops[lo]) < total / 50;) lo++ # strays
+    for (n = 0; lo < hi && (n += hops[hi]) < total / 50;) hi--
+    if (hi - lo < 6) return 0 # a factor of 1.8
+    for (mid = (lo + hi) / 2; again++ < 20; mid = (left + right) / 2) {
+      split("", sum); split("", n_of)
+      for (i in hops) { sum[i + 0 > mid] += i * hops[i]; n_of[i + 0 > mid] += hops[i] }
+      left = sum[0] / n_of[0]; right = sum[1] / n_of[1]
+    }
+    near_ns = exp(left / 10); far_ns = exp(right / 10)
+    return exp(mid / 10)
+  }
+  function add(key, x) { v[key, ++num[key]] = x }
+  function cores_of(i) {
+    if (!border) return "-"
+    return (before[i] > border) != (after[i] > border) ? "moved" : before[i] > border ? "far" : "near"
+  }
+  function row(kind, bytes, cores,  a, b, c, peer, best, r, overlap, s) {
+    s = SUBSEP kind SUBSEP bytes SUBSEP cores
+    a = place("mrmpi" s, .5); b = place("openmpi" s, .5); c = place("mpich" s, .5)
+    if (a == "" || b == "" || c == "") bad = 1
+    peer = b == "" || c != "" && better(kind, c, b) ? "mpich" : "openmpi"
+    best = peer == "mpich" ? c : b
+    r = a == "" || best == "" ? 0 : kind ~ /bw$|rate/ ? a / best : best / a
+    overlap = place("mrmpi" s, .25) <= place(peer s, .75) && place(peer s, .25) <= place("mrmpi" s, .75)
+    behind += r < 1; all++
+    printf "%-8s %8d %5s %12s %12s %12s %8.2f %s%s\n", kind ~ /bw$/ ? "MB/s" : kind == "rate" ? "M/s" : "us", bytes, cores, text(a), text(b),
+      text(c), r, r < 1 ? "<" : "", overlap ? "~" : ""
+  }
+  function enough(s) { return num["mrmpi" s] >= LEAST && num["openmpi" s] >= LEAST && num["mpich" s] >= LEAST }
+  BEGIN { LEAST = 6 }
+  {
+    n++; who[n] = $1; what[n] = $2 SUBSEP $3; value[n] = $4; before[n] = $5; after[n] = $6
+    hops[int(10 * log($5 > 1 ? $5 : 1) + .5)]++; hops[int(10 * log($6 > 1 ? $6 : 1) + .5)]++
+    if (!(($2, $3) in seen)) { seen[$2, $3] = 1; order[++k] = $2 " " $3 }
+  }
   END {
     if (!k) exit 1
+    border = divide()
+    for (i = 1; i <= n; i++) { add(who[i] SUBSEP what[i] SUBSEP cores_of(i), value[i]); add(who[i] SUBSEP what[i] SUBSEP "mixed", value[i]) }
+    if (border) printf "a word from core to core: near %.0f ns, far %.0f ns\n", near_ns, far_ns
     for (i = 1; i <= k; i++) {
-      split(order[i], o, " "); s = SUBSEP o[1] SUBSEP o[2]
-      if (o[1] != last) printf "\n%-8s %8s %12s %12s %12s %8s\n", o[1], "bytes", "mrmpi", "Open MPI", "MPICH", "ratio"
+      split(order[i], o, " "); s = SUBSEP o[1] SUBSEP o[2] SUBSEP
+      if (o[1] != last) printf "\n%-8s %8s %5s %12s %12s %12s %8s\n", o[1], "bytes", "cores", "mrmpi", "Open MPI", "MPICH", "ratio"
       last = o[1]
-      a = place("mrmpi" s, .5); b = place("openmpi" s, .5); c = place("mpich" s, .5)
-      if (a == "" || b == "" || c == "") bad = 1
-      peer = b == "" || c != "" && better(o[1], c, b) ? "mpich" : "openmpi"
-      best = peer == "mpich" ? c : b
-      r = a == "" || best == "" ? 0 : o[1] ~ /bw$|rate/ ? a / best : best / a
-      overlap = place("mrmpi" s, .25) <= place(peer s, .75) && place(peer s, .25) <= place("mrmpi" s, .75)
-      behind += r < 1; all++
-      printf "%-8s %8d %12s %12s %12s %8.2f %s%s\n", o[1] ~ /bw$/ ? "MB/s" : o[1] == "rate" ? "M/s" : "us", o[2], text(a), text(b),
-        text(c), r, r < 1 ? "<" : "", overlap ? "~" : ""
+      if (!border) { row(o[1], o[2], "-"); continue }
+      if (enough(s "near")) row(o[1], o[2], "near")
+      if (enough(s "far")) row(o[1], o[2], "far")
+      if (!enough(s "near") && !enough(s "far")) row(o[1], o[2], "mixed")
     }
     printf "\n%d of %d figures behind the better peer\n", behind, all
     exit bad
