@@ -150,14 +150,20 @@ static void *begin_packet(struct mr_shm_peer *p, size_t len, uint32_t *chunk)
     return mr_ring_begin(&p->writer, 0) ? mr_pool_at(my_pool(), *chunk) : NULL;
 }
 
+/* With the next packet to this peer. */
+static void lend_chunks(struct mr_shm_peer *p, uint32_t chunk, size_t len)
+{
+    mr_stat_add(MR_STAT_SHM_POOLED, 1);
+    mr_pool_lend(my_pool(), chunk, mr_pool_count(my_pool(), len), &p->writer);
+}
+
 static void commit_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, size_t len, uint32_t chunk)
 {
     if (__builtin_expect(chunk == MR_POOL_NONE, 1)) {
         mr_ring_commit(&p->writer, hdr, len);
         return;
     }
-    mr_stat_add(MR_STAT_SHM_POOLED, 1);
-    mr_pool_lend(my_pool(), chunk, mr_pool_count(my_pool(), len), &p->writer);
+    lend_chunks(p, chunk, len);
     mr_ring_commit_far(&p->writer, hdr, chunk, len);
 }
 
@@ -182,6 +188,15 @@ static void copy_out(struct mr_shm_peer *p, void *to, const void *from, size_t l
     }
 }
 
+/* Into chunks of the pool. Before it went round no line is in any cache. */
+static void write_chunks(struct mr_shm_peer *p, void *to, const void *from, size_t len)
+{
+    if (my_pool()->went_round)
+        copy_out(p, to, from, len);
+    else
+        memcpy(to, from, len);
+}
+
 static bool write_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     uint32_t chunk;
@@ -189,8 +204,8 @@ static bool write_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, const 
 
     if (__builtin_expect(!to, 0))
         return false;
-    if (chunk != MR_POOL_NONE && my_pool()->went_round) /* before, no line is in any cache */
-        copy_out(p, to, payload, len);
+    if (chunk != MR_POOL_NONE)
+        write_chunks(p, to, payload, len);
     else if (len)
         memcpy(to, payload, len);
     commit_packet(p, hdr, len, chunk);
@@ -208,16 +223,53 @@ static int shm_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     return 0;
 }
 
-static bool shm_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx)
+/* Of MR_SHM_POOL_MIN bytes and more. False: there is no room in the pool, or none in the ring. */
+static bool write_pooled(struct mr_shm_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct mr_shm_peer *p = vc->data;
-    struct mr_hdr hdr = {.note = vc->front.note, .seq = vc->next_seq, .rank = rank, .tag = tag, .ctx = ctx};
+    uint32_t chunk = mr_pool_find(my_pool(), mr_pool_count(my_pool(), len));
 
-    if (__builtin_expect(!mr_ring_write_brief(&p->writer, &hdr, payload, len), 0))
+    if (chunk == MR_POOL_NONE || !mr_ring_has_room(&p->writer, 0, 0))
+        return false;
+    write_chunks(p, mr_pool_at(my_pool(), chunk), payload, len);
+    lend_chunks(p, chunk, len);
+    mr_ring_commit_brief_far(&p->writer, hdr, chunk, len);
+    mr_stat_add(MR_STAT_SHM_SENT, 1);
+    tell_receiver(p);
+    return true;
+}
+
+/* Who waits for the answer does so longer where lines of later packets are asked for. */
+static inline __attribute__((always_inline)) bool write_in_row(struct mr_shm_peer *p, const struct mr_hdr *hdr,
+                                                               const void *payload, size_t len)
+{
+    if (__builtin_expect(p->heard_short == p->reader.slot, 1))
+        mr_ring_ask_ahead(&p->writer, len);
+    else
+        p->heard_short = p->reader.slot;
+    if (__builtin_expect(!mr_ring_write_brief(&p->writer, hdr, payload, len), 0))
         return false;
     mr_stat_add(MR_STAT_SHM_SENT, 1);
     tell_receiver(p);
     return true;
+}
+
+/* Of more than a line. */
+static __attribute__((noinline)) bool send_lines(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag,
+                                                 uint32_t ctx)
+{
+    struct mr_hdr hdr = {.note = vc->front.note, .seq = vc->next_seq, .rank = rank, .tag = tag, .ctx = ctx};
+
+    return len < MR_SHM_POOL_MIN ? write_in_row(vc->data, &hdr, payload, len)
+                                 : write_pooled(vc->data, &hdr, payload, len);
+}
+
+static bool shm_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx)
+{
+    struct mr_hdr hdr = {.note = vc->front.note, .seq = vc->next_seq, .rank = rank, .tag = tag, .ctx = ctx};
+
+    if (len > MR_RING_FIRST_LINE)
+        return send_lines(vc, payload, len, rank, tag, ctx);
+    return write_in_row(vc->data, &hdr, payload, len);
 }
 
 /* Straight into the ring, unless packets wait already. */

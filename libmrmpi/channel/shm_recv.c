@@ -28,23 +28,29 @@ static void give_up(int from)
     read_senders();
 }
 
+/* A payload of that length in a sender's pool; NULL: there can be none. */
+static const void *in_pool(int from, uint32_t chunk, size_t len)
+{
+    struct mr_pool *pool = mr_shm_pool(from, MADV_POPULATE_READ);
+
+    if (chunk >= pool->shape.num_chunks || mr_pool_count(pool, len) > pool->shape.num_chunks - chunk)
+        return NULL;
+    return mr_pool_at(pool, chunk);
+}
+
 /*
  * The packet at the head of a ring, as mr_ring_peek; *chunk: the first in the sender's pool, or none.
  */
 static int peek_packet(int from, struct mr_hdr *hdr, const void **payload, size_t *len, uint32_t *chunk)
 {
-    struct mr_pool *pool;
     int got;
 
     *chunk = MR_POOL_NONE;
     got = mr_ring_peek(&mr_shm.peers[from].reader, hdr, payload, len, chunk);
     if (got <= 0 || *payload)
         return got;
-    pool = mr_shm_pool(from, MADV_POPULATE_READ);
-    if (*chunk >= pool->shape.num_chunks || mr_pool_count(pool, *len) > pool->shape.num_chunks - *chunk)
-        return -1;
-    *payload = mr_pool_at(pool, *chunk);
-    return 1;
+    *payload = in_pool(from, *chunk, *len);
+    return *payload ? 1 : -1;
 }
 
 static int poll_sender(int from)
@@ -91,20 +97,38 @@ int mr_shm_receive(void)
 /* From now on short messages to it go by shm_send_short. */
 struct mr_shm_peer *mr_shm_meet(struct mr_vc *vc)
 {
-    mr_vc_set_short_below(vc, mr_shm.eager_max < MR_SHM_POOL_MIN ? mr_shm.eager_max + 1 : MR_SHM_POOL_MIN);
+    mr_vc_set_short_below(vc, mr_shm.eager_max < MR_SHM_SHORT_BELOW ? mr_shm.eager_max + 1 : MR_SHM_SHORT_BELOW);
     return vc->data = &mr_shm.peers[mr_shm.local_of[mr_vc_world_rank(vc)]];
 }
 
 const void *mr_shm_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr)
 {
     struct mr_shm_peer *p = mr_shm_peer_of(vc);
+    const void *payload;
+    uint32_t chunk;
+    int got;
 
-    return __builtin_expect(p->broken, 0) ? NULL : mr_ring_peek_wanted(&p->reader, rank, tag, ctx, hdr);
+    if (__builtin_expect(p->broken, 0))
+        return NULL;
+    got = mr_ring_peek_wanted(&p->reader, rank, tag, ctx, hdr, &payload, &chunk);
+    if (got <= 0)
+        return got ? MR_PEEK_OTHER : NULL;
+    p->far = 0;
+    if (__builtin_expect(payload != NULL, 1))
+        return payload;
+    p->far = hdr->len;
+    payload = in_pool(p->local, chunk, hdr->len);
+    return payload ? payload : MR_PEEK_OTHER;
 }
 
 void mr_shm_taken(struct mr_vc *vc)
 {
-    mr_ring_release(&mr_shm_peer_of(vc)->reader);
+    struct mr_shm_peer *p = mr_shm_peer_of(vc);
+
+    if (p->far)
+        mr_ring_release_far(&p->reader, p->far);
+    else
+        mr_ring_release(&p->reader);
 }
 
 bool mr_shm_is_busy(void)

@@ -62,9 +62,22 @@ static inline const void *mr_ring_data_at(struct mr_ring_reader *r, uint64_t at,
     return r->data + begin;
 }
 
-/* -1: as mr_ring_peek */
+/* The payload of the packet at the head, which does not lie in its slot but there. -1, *far: as mr_ring_peek */
+static inline int mr_ring_peek_at(struct mr_ring_reader *r, uint64_t at, const void **payload, size_t len,
+                                  uint32_t *far)
+{
+    if (at & MR_RING_FAR) {
+        *payload = NULL;
+        *far = (uint32_t)at;
+        return 1;
+    }
+    *payload = mr_ring_data_at(r, at, len);
+    return *payload ? 1 : -1;
+}
+
+/* -1, *far: as mr_ring_peek */
 static inline int mr_ring_peek_brief(struct mr_ring_reader *r, const struct mr_ring_slot *s, uint32_t word,
-                                     struct mr_hdr *hdr, const void **payload, size_t *len)
+                                     struct mr_hdr *hdr, const void **payload, size_t *len, uint32_t *far)
 {
     *len = word & MR_RING_BRIEF_MOST;
     *hdr = (struct mr_hdr){.kind = MR_VC_KIND_EAGER,
@@ -79,28 +92,26 @@ static inline int mr_ring_peek_brief(struct mr_ring_reader *r, const struct mr_r
         *payload = s->brief.bytes;
         return 1;
     }
-    *payload = mr_ring_data_at(r, *(volatile const uint64_t *)&s->brief.position, *len);
-    return *payload ? 1 : -1;
+    return mr_ring_peek_at(r, *(volatile const uint64_t *)&s->brief.position, payload, *len, far);
 }
 
 /*
- * The payload at the head, and *hdr, if that is a brief packet with this context, rank and tag (negative: any). Valid
- * until mr_ring_release. NULL: there is no packet; MR_PEEK_OTHER: it is another one, or none that can be.
+ * The packet at the head, if it is a brief one with this context, rank and tag (negative: any): 1 and *hdr, *payload or
+ * *far as mr_ring_peek. 0: there is none; -1: it is another one, or none that can be.
  */
-static inline const void *mr_ring_peek_wanted(struct mr_ring_reader *r, int rank, int tag, uint32_t ctx,
-                                              struct mr_hdr *hdr)
+static inline int mr_ring_peek_wanted(struct mr_ring_reader *r, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr,
+                                      const void **payload, uint32_t *far)
 {
     const struct mr_ring_slot *s = &r->ring->slots[r->slot & (r->shape.num_slots - 1)];
-    const void *payload;
     uint32_t word;
     size_t len;
 
     if (__atomic_load_n(&s->seq, __ATOMIC_ACQUIRE) != (uint32_t)(r->slot + 1))
-        return NULL;
+        return 0;
     word = *(volatile const uint32_t *)&s->len;
     if (!(word & MR_RING_BRIEF) || s->brief.ctx != ctx || s->brief.rank != rank || (tag >= 0 && s->brief.tag != tag))
-        return MR_PEEK_OTHER;
-    return mr_ring_peek_brief(r, s, word, hdr, &payload, &len) > 0 ? payload : MR_PEEK_OTHER;
+        return -1;
+    return mr_ring_peek_brief(r, s, word, hdr, payload, &len, far);
 }
 
 /*
@@ -113,27 +124,19 @@ static inline int mr_ring_peek(struct mr_ring_reader *r, struct mr_hdr *hdr, con
 {
     const struct mr_ring_slot *s = &r->ring->slots[r->slot & (r->shape.num_slots - 1)];
     uint32_t word;
-    uint64_t at;
 
     if (__atomic_load_n(&s->seq, __ATOMIC_ACQUIRE) != (uint32_t)(r->slot + 1))
         return 0;
     word = *(volatile const uint32_t *)&s->len;
     if (__builtin_expect(word & MR_RING_BRIEF, 1))
-        return mr_ring_peek_brief(r, s, word, hdr, payload, len);
+        return mr_ring_peek_brief(r, s, word, hdr, payload, len, far);
     *len = word;
     *hdr = s->hdr;
     if (*len <= MR_RING_INLINE) {
         *payload = s->bytes;
         return 1;
     }
-    at = *(volatile const uint64_t *)&s->position;
-    if (at & MR_RING_FAR) {
-        *payload = NULL;
-        *far = (uint32_t)at;
-        return 1;
-    }
-    *payload = mr_ring_data_at(r, at, *len);
-    return *payload ? 1 : -1;
+    return mr_ring_peek_at(r, *(volatile const uint64_t *)&s->position, payload, *len, far);
 }
 
 /* Tell the writer what is free; all of it counts only once it is told. */

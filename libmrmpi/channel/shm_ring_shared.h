@@ -13,6 +13,7 @@
 #define MR_RING_BRIEF  0x80000000u /* in the length: and bits 16 to 23 are the note */
 #define MR_RING_BRIEF_INLINE 488
 #define MR_RING_BRIEF_MOST   0xffffu
+#define MR_RING_FIRST_LINE   40 /* bytes of a brief one's payload in its slot's first cache line */
 
 /* What a header says of an eager message of one packet. 40 bytes of the payload are in the first cache line. */
 struct mr_ring_brief {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/channel/shm_ring_shared.h"
 
 struct mr_ring_writer {
@@ -104,9 +105,39 @@ static inline void mr_ring_copy(void *to, const void *from, size_t len)
     memcpy((char *)to + len - 8, &last, 8);
 }
 
-/* A message of one packet, of at most MR_RING_BRIEF_MOST bytes. False: the ring is full. */
-static inline bool mr_ring_write_brief(struct mr_ring_writer *w, const struct mr_hdr *hdr, const void *payload,
-                                       size_t len)
+/*
+ * Before a brief packet of this length is written: the lines that the one after the next takes are asked for. Between
+ * cores that share no cache the writer else waits for each of them, which the reader had last (1 B: 5.4 and 10.7
+ * million a second, 256 B: 5.2 and 6.9; AMD EPYC). Not those of the next one, which the reader may be looking at.
+ */
+#define MR_RING_AHEAD 2
+static inline void mr_ring_ask_ahead(const struct mr_ring_writer *w, size_t len)
+{
+    const struct mr_ring_slot *s = &w->ring->slots[(w->slot + MR_RING_AHEAD) & (w->shape.num_slots - 1)];
+    size_t lines = offsetof(struct mr_ring_slot, brief.bytes) + len;
+
+    mr_own_line(s);
+    for (size_t at = 64; at < lines && at < sizeof(*s); at += 64)
+        mr_own_line((const char *)s + at);
+}
+
+/* The payload of a message of one packet is where its slot says. */
+static inline void mr_ring_commit_brief(struct mr_ring_writer *w, struct mr_ring_slot *s, const struct mr_hdr *hdr,
+                                        size_t len)
+{
+    s->len = MR_RING_BRIEF | (uint32_t)hdr->note << 16 | (uint32_t)len;
+    s->brief.rank = hdr->rank;
+    s->brief.tag = hdr->tag;
+    s->brief.ctx = hdr->ctx;
+    s->brief.seq = hdr->seq;
+    __atomic_store_n(&s->seq, (uint32_t)(w->slot + 1), __ATOMIC_RELEASE);
+    w->slot++;
+}
+
+/* A message of one packet, of at most MR_RING_BRIEF_MOST bytes. False: the ring is full. Of *hdr only some is read. */
+static inline __attribute__((always_inline)) bool mr_ring_write_brief(struct mr_ring_writer *w,
+                                                                      const struct mr_hdr *hdr, const void *payload,
+                                                                      size_t len)
 {
     struct mr_ring_slot *s;
     void *to;
@@ -116,13 +147,7 @@ static inline bool mr_ring_write_brief(struct mr_ring_writer *w, const struct mr
     s = mr_ring_slot(w);
     to = __builtin_expect(len <= MR_RING_BRIEF_INLINE, 1) ? s->brief.bytes : mr_ring_take(w, len, &s->brief.position);
     mr_ring_copy(to, payload, len);
-    s->len = MR_RING_BRIEF | (uint32_t)hdr->note << 16 | (uint32_t)len;
-    s->brief.rank = hdr->rank;
-    s->brief.tag = hdr->tag;
-    s->brief.ctx = hdr->ctx;
-    s->brief.seq = hdr->seq;
-    __atomic_store_n(&s->seq, (uint32_t)(w->slot + 1), __ATOMIC_RELEASE);
-    w->slot++;
+    mr_ring_commit_brief(w, s, hdr, len);
     return true;
 }
 
@@ -144,6 +169,16 @@ static inline void mr_ring_commit_far(struct mr_ring_writer *w, const struct mr_
 {
     mr_ring_slot(w)->position = MR_RING_FAR | number;
     mr_ring_commit(w, hdr, len);
+}
+
+/* The same, brief: of more than MR_RING_BRIEF_INLINE bytes and at most MR_RING_BRIEF_MOST. */
+static inline void mr_ring_commit_brief_far(struct mr_ring_writer *w, const struct mr_hdr *hdr, uint32_t number,
+                                            size_t len)
+{
+    struct mr_ring_slot *s = mr_ring_slot(w);
+
+    s->brief.position = MR_RING_FAR | number;
+    mr_ring_commit_brief(w, s, hdr, len);
 }
 
 #endif

@@ -132,6 +132,17 @@ START_TEST(a_short_payload_follows_its_header)
 }
 END_TEST
 
+/* 1: it is there, 0: nothing is, -1: something else. */
+static int look_for(int rank, int tag, uint32_t ctx, struct mr_hdr *hdr, const uint8_t **payload)
+{
+    const void *found = NULL;
+    uint32_t far;
+    int n = mr_ring_peek_wanted(&r, rank, tag, ctx, hdr, &found, &far);
+
+    *payload = found;
+    return n;
+}
+
 /* What is looked for is found at the head only, and a look that finds another leaves everything as it was. */
 START_TEST(only_what_is_wanted)
 {
@@ -144,24 +155,70 @@ START_TEST(only_what_is_wanted)
         int tag = (int)n, rank = -(int)n;
         uint32_t ctx = (uint32_t)n * 7;
 
-        ck_assert_ptr_null(mr_ring_peek_wanted(&r, rank, tag, ctx, &hdr));
+        ck_assert_int_eq(look_for(rank, tag, ctx, &hdr, &payload), 0);
         ck_assert(put(n, len));
         ck_assert(put(n + 2, len));
-        ck_assert_ptr_eq(mr_ring_peek_wanted(&r, rank, tag + 2, ctx, &hdr), MR_PEEK_OTHER);
-        ck_assert_ptr_eq(mr_ring_peek_wanted(&r, rank - 2, tag, ctx, &hdr), MR_PEEK_OTHER);
-        ck_assert_ptr_eq(mr_ring_peek_wanted(&r, rank, -1, ctx + 14, &hdr), MR_PEEK_OTHER);
+        ck_assert_int_eq(look_for(rank, tag + 2, ctx, &hdr, &payload), -1);
+        ck_assert_int_eq(look_for(rank - 2, tag, ctx, &hdr, &payload), -1);
+        ck_assert_int_eq(look_for(rank, -1, ctx + 14, &hdr, &payload), -1);
         mr_ring_tell(&r);
-        payload = mr_ring_peek_wanted(&r, rank, n % 3 ? tag : -1, ctx, &hdr);
-        ck_assert(payload && payload != MR_PEEK_OTHER);
+        ck_assert_int_eq(look_for(rank, n % 3 ? tag : -1, ctx, &hdr, &payload), 1);
+        ck_assert_ptr_nonnull(payload);
         ck_assert(same(&hdr, n, len));
         for (size_t i = 0; i < len; i++)
             ck_assert_uint_eq(payload[i], byte_of(n, i));
         mr_ring_release(&r);
         ck_assert_int_eq(take(n + 2, len), 1);
         ck_assert(put(n + 1, len)); /* not a brief one */
-        ck_assert_ptr_eq(mr_ring_peek_wanted(&r, rank - 1, tag + 1, ctx + 7, &hdr), MR_PEEK_OTHER);
+        ck_assert_int_eq(look_for(rank - 1, tag + 1, ctx + 7, &hdr, &payload), -1);
         ck_assert_int_eq(take(n + 1, len), 1);
     }
+}
+END_TEST
+
+/* Brief ones, too, may say that their payload lies elsewhere. */
+START_TEST(brief_and_elsewhere)
+{
+    static const size_t lens[] = {MR_RING_BRIEF_INLINE + 1, 1024, 4095, MR_RING_BRIEF_MOST};
+
+    for (uint32_t i = 0; i < 40; i++) {
+        size_t len = lens[i % 4], got;
+        struct mr_hdr hdr = header_of(i, len), seen;
+        uint32_t far[2] = {0};
+        const void *payload = memory;
+
+        ck_assert(mr_ring_has_room(&w, 0, 0));
+        mr_ring_commit_brief_far(&w, &hdr, 1000 + i, len);
+        ck_assert_int_eq(mr_ring_peek_wanted(&r, hdr.rank, hdr.tag, hdr.ctx, &seen, &payload, &far[0]), 1);
+        ck_assert_ptr_null(payload);
+        ck_assert(same(&seen, i, len));
+        payload = memory;
+        ck_assert_int_eq(mr_ring_peek(&r, &seen, &payload, &got, &far[1]), 1);
+        ck_assert_ptr_null(payload);
+        ck_assert(same(&seen, i, len));
+        ck_assert_uint_eq(got, len);
+        ck_assert_uint_eq(far[0], 1000 + i);
+        ck_assert_uint_eq(far[1], 1000 + i);
+        mr_ring_release_far(&r, len);
+        ck_assert(put(i + 1, 600)); /* the data area knows nothing of it */
+        ck_assert_int_eq(take(i + 1, 600), 1);
+    }
+}
+END_TEST
+
+/* Lines that are asked for stay what they are, in slots that hold packets as well. */
+START_TEST(asking_changes_nothing)
+{
+    for (unsigned i = 0; i < 8; i++)
+        ck_assert(put(i, i * 40));
+    for (unsigned i = 0; i < 8; i++) {
+        mr_ring_ask_ahead(&w, i * 60);
+        ck_assert_int_eq(take(i, i * 40), 1);
+    }
+    mr_ring_ask_ahead(&w, MR_RING_BRIEF_INLINE);
+    ck_assert_int_eq(take(8, 0), 0);
+    ck_assert(put(8, 8));
+    ck_assert_int_eq(take(8, 8), 1);
 }
 END_TEST
 
@@ -211,9 +268,12 @@ static size_t length_of(uint64_t number)
 
 static void *writer(void *arg)
 {
-    for (uint64_t i = 0; i < PACKETS; i++)
+    for (uint64_t i = 0; i < PACKETS; i++) {
         while (!put(i, length_of(i)))
             sched_yield();
+        if (length_of(i) <= MR_RING_BRIEF_INLINE)
+            mr_ring_ask_ahead(&w, length_of(i));
+    }
     return NULL;
 }
 
@@ -253,6 +313,12 @@ START_TEST(mad_writer)
         *(number ? &slots[0].brief.position : &slots[0].position) = 4095;
         break;
     }
+    if (number) { /* who looks for this one by name leaves it to who gives the ring up */
+        struct mr_hdr hdr = header_of(number, 700);
+        const uint8_t *payload;
+
+        ck_assert_int_eq(look_for(hdr.rank, hdr.tag, hdr.ctx, &hdr, &payload), -1);
+    }
     ck_assert_int_eq(take(number, 700), -1);
 }
 END_TEST
@@ -267,6 +333,8 @@ int main(void)
     tcase_add_test(c, every_short_length);
     tcase_add_test(c, a_short_payload_follows_its_header);
     tcase_add_test(c, only_what_is_wanted);
+    tcase_add_test(c, brief_and_elsewhere);
+    tcase_add_test(c, asking_changes_nothing);
     tcase_add_test(c, largest_at_every_position);
     tcase_add_loop_test(c, random_sizes, 0, 4);
     tcase_add_test(c, two_threads);
