@@ -397,6 +397,7 @@ bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
 static void sub_rail_changed(struct mr_sub *sub)
 {
     if (sub->rail->down || sub->rail->dev->fatal) {
+        sub->lossy = false;
         mr_sub_break(sub);
         return;
     }

@@ -156,15 +156,18 @@ static bool has_answer(const struct mr_sub *sub, bool same)
     return false;
 }
 
-static void break_way(const struct mr_sub *way, const char *why)
+/* loses: it answers, but loses packets. */
+static void break_way(const struct mr_sub *way, bool loses, const char *why)
 {
     struct mr_peer *p = way->peer;
     char name[MR_SUB_NAME];
 
     mr_log(MR_LOG_WARN, "rank %d on %s, %s: %s", p->rank, p->address->host, mr_sub_name(way, name), why);
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (is_watched(&p->sub[i]) && is_same_way(&p->sub[i], way))
+        if (is_watched(&p->sub[i]) && is_same_way(&p->sub[i], way)) {
+            p->sub[i].lossy = loses;
             mr_sub_break(&p->sub[i]);
+        }
 }
 
 /*
@@ -238,7 +241,8 @@ static void judge_held(struct mr_sub *sub, uint64_t now_ns)
         s->held_ns = now_ns;
     s->held += s->held < UINT8_MAX;
     if (s->held >= ROUNDS_HELD && now_ns - s->held_ns >= least && now_ns - s->held_ns >= longest_ns(sub))
-        break_way(sub, "it loses packets, and what is under way does not move any more, while others bring answers");
+        break_way(sub, true,
+                  "it loses packets, and what is under way does not move any more, while others bring answers");
 }
 
 static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
@@ -262,7 +266,7 @@ static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
     if (s->missed > 1) /* that is no loss of single packets */
         s->held_link = s->held = 0;
     if (s->missed >= ROUNDS && now_ns - s->since_ns >= least)
-        break_way(sub, "nothing comes or goes over it any more, while others bring answers");
+        break_way(sub, false, "nothing comes or goes over it any more, while others bring answers");
 }
 
 /* If a link of the way is stuck though it answers, on that link's level, unless that did not answer the last time. */

@@ -51,6 +51,7 @@ int mr_connected_open(struct mr_link *l, struct mr_rail *rail, enum mr_qp_type t
 
     if (err)
         return err;
+    l->qp.lossy = l->lossy;
     l->rail = rail;
     l->qpn = l->qp.qpn;
     l->state = MR_LINK_OPENING;

@@ -147,6 +147,7 @@ struct mr_link {
     uint8_t sl, path;
     bool bulk;   /* for large messages. Set by the owner, like native */
     bool deep;   /* its send queue is deep: packets wait long for their turn in the fabric. Set by the owner */
+    bool lossy;  /* packets are lost on its way (mr_qp.lossy). Set by the owner */
     bool native; /* its packets need no acknowledgement but confirmed() */
     uint32_t qpn;
     bool keepalive_sent; /* and not done yet */

@@ -107,6 +107,7 @@ static int open_link(struct mr_sub *sub, struct mr_link *link, const struct mr_l
                              .index = (uint8_t)take_link_id(sub->peer),
                              .bulk = bulk,
                              .deep = deep,
+                             .lossy = sub->lossy,
                              .native = mr_peers.kinds.native[sub->kind]};
     return link->index < MR_WINDOW_LINKS ? link->ops->open(link, sub->rail) : -ENOSPC;
 }

@@ -42,6 +42,7 @@ struct mr_sub {
     uint8_t generation;   /* of its queue pairs, the present or the next ones; wraps */
     uint8_t peer_from;    /* those of the peer before this generation are gone */
     bool refused;         /* it broke since the peer's adapter refused an access to memory */
+    bool lossy;           /* it broke since packets were lost on its way; until its port has been down */
     enum mr_sub_state state;
     unsigned num_links;   /* that there is memory for; some may be closed */
     struct mr_link *link; /* NULL: it was never opened */

@@ -161,6 +161,20 @@ uint8_t mr_qp_reads(const struct mr_device *dev)
 #define RTR_RELIABLE (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define RTS_RELIABLE (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
+/*
+ * 4.096 us times two to this power (IBTA volume 1, 9.7.6.1.3). A time-out has to be longer than any congestion, or what
+ * is only late is sent again. Where packets are lost an adapter spends most of its time in time-outs, and a packet that
+ * is sent again now and then without need costs little.
+ */
+#define LOSSY_TIMEOUT 14 /* 67 ms */
+
+static uint8_t ack_timeout(const struct mr_qp *qp)
+{
+    if (qp->untimed)
+        return 0;
+    return (uint8_t)(qp->lossy && mr_config.rc_timeout > LOSSY_TIMEOUT ? LOSSY_TIMEOUT : mr_config.rc_timeout);
+}
+
 int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remote_qpn, uint32_t local_psn,
                   uint32_t remote_psn, uint8_t sl, uint8_t path)
 {
@@ -185,7 +199,7 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
     attr = (struct ibv_qp_attr){
         .qp_state = IBV_QPS_RTS,
         .sq_psn = local_psn,
-        .timeout = qp->untimed ? 0 : (uint8_t)mr_config.rc_timeout,
+        .timeout = ack_timeout(qp),
         .retry_cnt = (uint8_t)mr_config.rc_retry,
         .rnr_retry = (uint8_t)mr_config.rnr_retry,
         .max_rd_atomic = to->reads < mr_qp_reads(rail->dev) ? to->reads : mr_qp_reads(rail->dev),
@@ -415,7 +429,7 @@ static int bring_up_again(struct mr_qp *qp, const struct ibv_qp_attr *was, uint3
                                 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
                                 .sq_psn = send & PSN_MASK,
-                                .timeout = qp->untimed ? 0 : (uint8_t)mr_config.rc_timeout,
+                                .timeout = ack_timeout(qp),
                                 .retry_cnt = (uint8_t)mr_config.rc_retry,
                                 .rnr_retry = (uint8_t)mr_config.rnr_retry};
     if (!err)

@@ -54,7 +54,9 @@ struct mr_qp {
     unsigned finished; /* signaled requests that have come back; wraps */
     unsigned full_finished, full_emptied; /* mr_qp_is_full: that and 1, and mr_rail.emptied, when there was no room */
     int error;
-    bool untimed; /* RC: what is not acknowledged is not sent again, nor given up; to be set before it is connected */
+    /* RC, to be set before it is connected: */
+    bool untimed; /* what is not acknowledged is not sent again, nor given up */
+    bool lossy;   /* packets are lost on its way: it waits for acknowledgements less long */
     uint32_t qpn, qkey;
     enum mr_qp_type type;
     enum mr_qp_state state;

@@ -105,6 +105,7 @@ START_TEST(silent_way)
     ck_assert_uint_eq(broken, 0);
     look(1, 2);
     ck_assert_uint_eq(broken, 1);
+    ck_assert(!sub[0].lossy);
     look(10, 2);
     ck_assert_uint_eq(broken, 1);
     ck_assert(!mr_peers.doubtful);
@@ -204,6 +205,8 @@ START_TEST(stuck_though_it_answers)
     for (; !broken && looks < 50; looks++)
         look(1, !_i || looks % 3 == 0 ? 3 : 2);
     ck_assert_uint_eq(broken, 1);
+    ck_assert(sub[0].lossy);
+    ck_assert(!sub[1].lossy);
     ck_assert_uint_le(looks, _i ? 30 : 4);
 }
 END_TEST

@@ -19,7 +19,7 @@ SHORT = {"silent/rc/8/out", "silent/rc/65536/in", "silent/uc/1048576/out", "sile
          "loses/rc/8/0.1", "loses/rc/1048576/0.01", "taken/rc/1048576/hdr", "taken/uc/8/hdr", "incast/rc/16/sdr-pcix",
          "crossed/rc/8", "crossed/uc/1048576",
          "crossed/ud/8", "mended/rc", "back/rc/4/300", "pauses/uc/1", "pauses/ud/2", "lost/ud/mute/feed",
-         "lost/uc/cut/wait", "lost/rc,ud/dead/wait", "ends/rc/0/h2",
+         "lost/uc/cut/wait", "lossy/rc/65536", "lost/rc,ud/dead/wait", "ends/rc/0/h2",
          "ends/rc/1/h2", "ends/rc/0/h1", "computes/ud/8", "computes/uc/out/12000", "computes/uc/after"}
 
 
@@ -154,9 +154,10 @@ def make_rows():
                 faults.append(f'link "h2 mlx5_0" 1 up at={3 + out}ms')
                 rows.append(Row(f"back/{links}/{ranks}/{out}",
                                 [8, 13 + out], faults, links, ranks, judge=soon(back=3 + out)))
+    # every cable loses: an adapter's time-out may have to end (1.07 s) until that is known, and none so long after it
     for size in (8, 65536):
         rows.append(Row(f"lossy/rc/{size}", [size, 200], ['link "*" loss=0.1 at=10ms'], "rc",
-                        judge=soon(20000)))
+                        judge=soon(1200)))
     # 4. lost peers
     die = ['node "h2 mlx5_0" die at=40ms', 'node "h2 mlx5_1" die at=40ms']
     mute = ['link "h2 mlx5_0" 1 loss=1 at=40ms', 'link "h2 mlx5_1" 1 loss=1 at=40ms']
