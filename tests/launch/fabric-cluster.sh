@@ -69,10 +69,19 @@ begins_again() {
     return 1
   fi
   both "^- .id: \"$1\", $2, run: $(squeue -h -j "$1" -O 'RestartCnt:|' | grep '^[1-9]' | cut -d '|' -f 1)[,}]" && return
+  if [ "$(squeue -h -j "$1" -o %T)" = RUNNING ]; then # what stands there as long as it runs is over at the last try
+    {
+      squeue -h -j "$1" -o 'It ran: %T, since %S, name %j, account %a'
+      squeue -h -j "$1" -O 'RestartCnt:|'
+      for n in n1 n2; do jobs_of $n | sed "s/^/$n: /"; done
+    } >"$tmp/ran"
+  fi
+  [ ! -e "$tmp/ran" ] || cat "$tmp/ran"
+  grep -h "job $1" "$tmp"/n?.log | tail -n 8
   squeue -h -j "$1" -o 'Slurm has it %T %r, to start %S, on %N'
   sinfo -h -N -o '%N %t %E'
-  grep -E "JobId=$1|sched|drain" "$tmp/slurm/slurmctld.log" | tail -n 8
-  tail -n 8 "$tmp"/slurm/slurmd.n?.log
+  grep -E "JobId=$1|sched|drain" "$tmp/slurm/slurmctld.log" | tail -n 5
+  tail -n 6 "$tmp"/slurm/slurmd.n?.log
   return 1
 }
 ends() { scancel "$1"; within 30 neither "id: \"$1\""; }

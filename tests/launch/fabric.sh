@@ -95,6 +95,8 @@ ok "its user changes it" as_user "$tmp/bin/fabricctl" --socket "$tmp/n1.sock" jo
 ok "which that node does" has n1 "id: \"$job\", class: gold, source: user, .*, small_ratio: \"1:1\""
 # a daemon that has not heard of a job: it was away when that began, or slurmd ran no prolog for a job that was requeued
 fabricctl --socket "$tmp/n2.sock" job del "$job"
+ok "all nodes are told what slurmctld says of a job" "$tmp/lib/fabric-job" tell "$job"
+ok "but not of one that they do not know: what its user asked for is missing" sh -c "! fabricctl --socket '$tmp/n2.sock' job list | grep '$job'"
 as_user srun --chdir=/ --jobid="$job" --overlap -N 2 --ntasks-per-node=1 --fabric-class=gold true
 ok "a job that a node does not know is known there when a step begins" \
   has n2 "^- .id: \"$job\", class: gold, source: user, .*account: physics"
