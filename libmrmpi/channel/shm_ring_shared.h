@@ -40,6 +40,7 @@ struct mr_ring_slot {
     };
 };
 _Static_assert(sizeof(struct mr_ring_slot) == 512, "eight cache lines");
+_Static_assert(offsetof(struct mr_ring_slot, brief.bytes) + MR_RING_FIRST_LINE == 64, "one cache line");
 
 /* What is shared, in this order: this line, the slots, the data area. */
 struct mr_ring {
