@@ -24,6 +24,9 @@ bool sfp_path_is_ours(int dirfd, const char *path, char virtual[PATH_MAX]);
 /* The shadow of a virtual path, made now if need be. False with errno: there is no such thing, or no engine. */
 bool sfp_path_shadow(const char *virtual, char shadow[PATH_MAX]);
 
+/* The inode's number that programs see: each path of ours has its own, though all may be names of one file. */
+uint64_t sfp_path_number(const char *virtual);
+
 /*
  * A directory of the shadow just opened (or NULL): from now on readdir() gives its entries in the order of their names.
  */

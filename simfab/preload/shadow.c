@@ -98,6 +98,15 @@ bool sfp_path_is_ours(int dirfd, const char *path, char virtual[PATH_MAX])
     return append(virtual, &len, path) && below_a_root(virtual);
 }
 
+uint64_t sfp_path_number(const char *virtual)
+{
+    uint64_t hash = 14695981039346656037u;
+
+    for (const char *c = virtual; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * 1099511628211u;
+    return hash;
+}
+
 /* ---- making the shadow ---------------------------------------------------------------------------------------- */
 
 static int make_dir(const char *path)
@@ -110,6 +119,18 @@ static int make_file(const char *path)
     int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_CREAT | O_WRONLY | O_CLOEXEC, 0444);
 
     return fd < 0 ? -1 : sfp_sys_close(fd);
+}
+
+/*
+ * One file with many names, where the file system has that: some take ten times as long to make so many files, and to
+ * remove them. Programs are told of files of their own (sysfs.c).
+ */
+static int name_empty_file(const char *base, const char *path)
+{
+    char empty[PATH_MAX];
+
+    snprintf(empty, sizeof empty, "%.4000s/empty", base);
+    return syscall(SYS_linkat, AT_FDCWD, empty, AT_FDCWD, path, 0) ? make_file(path) : 0;
 }
 
 /* Make the directory virtual, with all below it, under the shadow root base. */
@@ -144,7 +165,7 @@ static int make_tree(const char *base, const char *virtual)
             err = make_tree(base, path);
         } else if (n) {
             snprintf(path, sizeof path, "%.2000s%.1000s/%.1000s", base, virtual, name);
-            err = make_file(path);
+            err = name_empty_file(base, path);
         }
     }
     free(rep);
@@ -170,6 +191,10 @@ static int make_shadow(const char *root)
 
         snprintf(path, sizeof path, "%.2000s%s", base, parents[i]);
         err = make_dir(path);
+    }
+    if (!err) {
+        snprintf(path, sizeof path, "%.4000s/empty", base);
+        err = make_file(path);
     }
     for (size_t i = 0; i < sizeof roots / sizeof *roots && !err; i++)
         err = make_tree(base, roots[i]);

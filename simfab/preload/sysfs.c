@@ -323,6 +323,8 @@ static bool is_device(const char *virtual)
 #define DRESS(st)                                                                                                      \
     do {                                                                                                               \
         if (!result_ && S_ISREG((st)->st_mode)) {                                                                      \
+            (st)->st_ino = sfp_path_number(virtual);                                                                   \
+            (st)->st_nlink = 1;                                                                                        \
             if (is_device(virtual))                                                                                    \
                 (st)->st_mode = S_IFCHR | 0666;                                                                        \
             else                                                                                                       \
@@ -423,6 +425,8 @@ SFP_EXPORT int statx(int dirfd, const char *restrict path, int flags, unsigned m
         return -1;
     rc = SFP_REAL(statx)(AT_FDCWD, shadow, flags, mask, st);
     if (!rc && S_ISREG(st->stx_mode)) {
+        st->stx_ino = sfp_path_number(virtual);
+        st->stx_nlink = 1;
         if (is_device(virtual))
             st->stx_mode = S_IFCHR | 0666;
         else

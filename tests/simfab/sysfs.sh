@@ -17,6 +17,9 @@ look() {
   simfab exec h1 -- dd if=/sys/class/infiniband/mlx5_0/ports/1/state bs=1 count=4 2>/dev/null >"$tmp/dd"
   simfab exec h1 -- tar cf "$tmp/tar" -C /sys/class/infiniband mlx5_0 >"$tmp/tar.out" 2>&1
   echo $? >"$tmp/tar.rc"
+  simfab exec h1 -- bash -c 'stat -c "%h %i" /sys/class/infiniband/mlx5_0/ports/1/{pkeys/*,state,rate}' >"$tmp/inodes"
+  simfab exec h1 -- cmp -s /sys/class/infiniband/mlx5_0/ports/1/pkeys/{0,1}
+  echo $? >"$tmp/cmp.rc"
   # a counter follows the packets, and perfquery -R clears it here as well
   simfab exec h1 -- ibv_rc_pingpong -p "$port" -n 10 >"$tmp/pp" 2>&1 &
   local pp=$!
@@ -45,6 +48,8 @@ is "wc counts the bytes that are there" "$(cut -d' ' -f1 "$tmp/wc")" 10
 # dd asks for memory in a way that the address sanitizer ends a program for
 [ -n "$(sanitizers)" ] || is "dd reads them one by one" "$(cat "$tmp/dd")" "4: A"
 is "tar takes all" "$(cat "$tmp/tar.rc") $(tar tf "$tmp/tar" | grep -c '/counters/.')" "0 21"
+is "each is a file of its own, with one name" "$(sort -u "$tmp/inodes" | grep -c '^1 ') of $(wc -l <"$tmp/inodes")" "66 of 66"
+is "cmp sees that two differ" "$(cat "$tmp/cmp.rc")" 1
 ok "counters count" test "$(head -1 "$tmp/before")" -gt 0
 is "sysfs and perfquery agree" "$(head -1 "$tmp/before")" "$(sed -n 's/^PortXmitPkts:\.*//p' "$tmp/perfquery")"
 is "what is cleared is cleared in both" "$(cat "$tmp/after")" 0
