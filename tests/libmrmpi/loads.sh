@@ -23,7 +23,7 @@ property() {
 # ---- short messages, and those of two packets: a burst of them must not fill the queue of the slow rail
 export LOADS="push:2048:4 push:8192:4 flow:8192:16 push:12288:1 push:16384:4 flow:16384:1 flow:12288:4 one:8192:4 one:16384:4"
 property "packets arrive no later than over the fast rail alone" 4:1 1 fast 0.98 0.91
-property "packets arrive no later than over the fast rail alone" 4:2 1 fast 0.98 0.91
+[ -z "$all" ] || property "packets arrive no later than over the fast rail alone" 4:2 1 fast 0.98 0.91
 # ---- windows of messages that are not cut have heads and tails, as over the fast rail alone
 export LOADS="one:20480:4 one:24576:4 one:32768:4 one:32768:8"
 property "windows have heads and tails" 4:1 1 fast 0.97 0.97
@@ -38,7 +38,7 @@ property "packets arrive no later than over the fast rail alone" 4:1 2 fast 0.97
 # ---- and of short ones, in 10 us: what is on its way is no backlog of the fast rail, nor what nobody has looked for
 export LOADS="push:512:4:200 push:512:1:200 push:512:16:200 push:512:4:200 flow:1024:1:200"
 property "short packets do not fill the slow rail" 4:1 2 fast 0.97 0.87
-property "short packets do not fill the slow rail" 4:2 2 fast 0.97 0.87
+[ -z "$all" ] || property "short packets do not fill the slow rail" 4:2 2 fast 0.97 0.87
 
 # ---- memory is not registered for packets in the middle of what cannot pay for it
 export LOADS="one:4096:4 both:4096:16 flow:16384:16"
@@ -77,7 +77,7 @@ property "packets of 2 KiB do not ask for the time" 4:2 1 fast 0.97 0.97
 # ---- messages that cross, a few at a time: reads wait behind what the peer reads
 export LOADS="flow:32768:1 both:65536:1 flow:65536:1 both:65536:4 flow:65536:4 both:262144:1 flow:262144:1"
 property "messages that cross do not hold each other up" 4:1 1 fast 0.97 0.97
-property "messages that cross do not hold each other up" 4:2 1 fast 0.97 0.97
+[ -z "$all" ] || property "messages that cross do not hold each other up" 4:2 1 fast 0.97 0.97
 export LOADS="both:32768:1 flow:32768:1 flow:32768:4 both:65536:1 flow:65536:1"
 property "messages that cross do not hold each other up" 4:4 1 fast 0.97 0.97
 # ---- copies have a price: what comes early, or before its receive is posted, stays where it is, and memory is registered
@@ -85,18 +85,18 @@ property "messages that cross do not hold each other up" 4:4 1 fast 0.97 0.97
 export LOADS_COPY=12000
 export LOADS="push:2048:4 push:2048:64 push:4096:64 flow:4096:64 push:8192:64 flow:8192:64 push:12288:64 flow:16384:64 both:16384:64"
 property "early packets are not copied twice" 4:4 1 fast 0.95 0.95
-property "early packets are not copied twice" 4:4:4 1 fast 0.95 0.95
+[ -z "$all" ] || property "early packets are not copied twice" 4:4:4 1 fast 0.95 0.95
 export LOADS="flow:4096:1 flow:8192:1 flow:12288:1 flow:16384:1"
 property "nobody waits for answers to leave the program's memory" 4:2:1 1 fast 0.95 0.95
-property "nobody waits for answers to leave the program's memory" 4:1 1 fast 0.95 0.95
+[ -z "$all" ] || property "nobody waits for answers to leave the program's memory" 4:1 1 fast 0.95 0.95
 export LOADS="push:262144:16:60:fresh flow:262144:4:60:fresh push:524288:16:60:fresh one:524288:16:60:fresh both:1048576:4:40:fresh push:4194304:16:40:fresh"
-property "new memory is registered with one device first" 4:4:4:4 1 fast 0.95 0.95
+[ -z "$all" ] || property "new memory is registered with one device first" 4:4:4:4 1 fast 0.95 0.95
 property "new memory is registered with one device first" 4:2:1 1 fast 0.95 0.95
 export LOADS="one:16384:16:2000 one:16384:16:1000"
 property "bursts are read over the fast rail" 4:1 1 fast 0.95 0.95
 # ---- each length and depth has its own answer, which is found before long
 export LOADS="one:16384:16:1500 push:8192:16:1500 push:8192:4:1500 one:8192:4:1500 push:16384:4:1500"
-property "it is found out soon which loads are read" 4:4 1 fast 0.97 0.97
+[ -z "$all" ] || property "it is found out soon which loads are read" 4:4 1 fast 0.97 0.97
 # over 4:1 push:8192:16 goes two ways, 0.91 or 1.13 of the fast rail, by where its trials fall
 LOADS=${LOADS/push:8192:16:1500 /} property "it is found out soon which loads are read" 4:1 1 fast 0.97 0.97
 [ -z "$all" ] || property "it is found out soon which loads are read" 4:4:4 1 fast 0.97 0.97

@@ -2,17 +2,18 @@
 /*
  * Messages that may be sent from the program's memory: that is changed as soon as the send is complete, whether
  * somebody waits for it, answers it, or takes it late; sends that are cancelled, or freed, while they are under way.
- * Each rank of the lower half sends to one of the upper half, and back.
+ * Each rank of the lower half sends to one of the upper half, and back. The argument: how many times, else 120.
  */
 #include <unistd.h>
 
 #include "p2p.h"
 
-enum { ROUNDS = 120, WINDOW = 12, MOST = 16384, TAG = 1, WORD };
+enum { WINDOW = 12, MOST = 16384, TAG = 1, WORD };
 
 static const int lengths[] = {2048, 3000, 4096, 8192, 9000, MOST};
 static char *out[WINDOW], *in;
 static int peer;
+static unsigned rounds = 120;
 
 static void send_changed(int len, unsigned seed)
 {
@@ -33,7 +34,7 @@ static void receive(int len, unsigned seed)
 
 static void answers(int len)
 {
-    for (unsigned round = 0; round < ROUNDS; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         if (rank < peer)
             send_changed(len, round);
         receive(len, round);
@@ -41,13 +42,13 @@ static void answers(int len)
             send_changed(len, round);
     }
     if (rank < peer)
-        send_changed(len, ROUNDS);
+        send_changed(len, rounds);
     else
-        receive(len, ROUNDS);
+        receive(len, rounds);
     if (rank > peer)
-        send_changed(len, ROUNDS);
+        send_changed(len, rounds);
     else
-        receive(len, ROUNDS);
+        receive(len, rounds);
 }
 
 /* late: nobody receives before all have been sent, and changed. */
@@ -55,7 +56,7 @@ static void windows(int len, int late)
 {
     MPI_Request req[WINDOW];
 
-    for (unsigned round = 0; round < ROUNDS; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         for (int i = 0; i < WINDOW; i++) {
             fill(out[i], (size_t)len, round + (unsigned)i);
             MPI_Isend(out[i], len, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &req[i]);
@@ -74,7 +75,7 @@ static void windows(int len, int late)
 /* Whoever is told that a send is cancelled gets no message, and others do. */
 static void cancelled(int len)
 {
-    for (unsigned round = 0; round < ROUNDS; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         MPI_Request req;
         MPI_Status st;
         int flag, theirs;
@@ -98,7 +99,7 @@ static void cancelled_buffered(int len)
     void *buffer = room((size_t)size);
 
     MPI_Buffer_attach(buffer, size);
-    for (unsigned round = 0; round < ROUNDS; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         MPI_Request req;
         MPI_Status st;
         int flag, theirs;
@@ -120,7 +121,7 @@ static void cancelled_buffered(int len)
 
 static void freed(int len)
 {
-    for (unsigned round = 0; round < ROUNDS; round++) {
+    for (unsigned round = 0; round < rounds; round++) {
         MPI_Request req;
 
         fill(out[0], (size_t)len, round);
@@ -136,6 +137,8 @@ int main(int argc, char **argv)
     begin(&argc, &argv);
     CHECK(size % 2 == 0);
     peer = (rank + size / 2) % size;
+    if (argc > 1)
+        rounds = (unsigned)atoi(argv[1]);
     for (int i = 0; i < WINDOW; i++)
         out[i] = room(MOST);
     in = room(MOST);

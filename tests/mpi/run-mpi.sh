@@ -51,11 +51,11 @@ run() { # name ranks args...
 # The numbers of ranks that a line leaves out.
 others() {
   local n
+  for n in "$@"; do [[ $n == \(* ]] && echo "${n//[()]/}"; done
   [[ " $* " == *" only "* ]] && return
   for n in 1 2 3 4 7 16; do
-    [[ " $* " == *" $n "* || " $* " == *" $n+ "* || ($n == 1 && " $* " == *" 2+ "*) ]] || echo "$n"
+    [[ " $* " == *" $n "* || " $* " == *" $n+ "* || " $* " == *"($n)"* || ($n == 1 && " $* " == *" 2+ "*) ]] || echo "$n"
   done
-  for n in "$@"; do [[ $n == \(* ]] && echo "${n//[()]/}"; done
 }
 
 while read -r name modes rest; do
@@ -71,7 +71,7 @@ while read -r name modes rest; do
   # a PMI launcher takes a process once
   hydra && [[ ${args[*]} == again ]] && continue
   # the machine of the laboratory is a slow one; a program that is for two stays with two
-  rxe && ranks="2 $([[ $ranks =~ (^| )([3-9]|[1-9][0-9]) ]] && echo 4)"
+  rxe && [[ " $ranks" =~ \ [0-9] ]] && ranks="2 $([[ $ranks =~ (^| )([3-9]|[1-9][0-9]) ]] && echo 4)"
   # shellcheck disable=SC2086
   if [ -n "${OTHER_RANKS:-}" ]; then
     ranks=$(others $ranks)

@@ -86,7 +86,7 @@ if [ ! -x "$(command -v ib_send_bw)" ]; then
 elif ! how=$(counter); then
   ok "a pair of programs # SKIP $how" true
 else
-  pairs=$((4 * times))
+  pairs=$((2 * times))
   : >"$tmp/all"
   for ((i = 0; i < pairs; i++)); do
     pair ib_send_bw -d mlx5_0 -s 65536 -n 300 >"$tmp/err" 2>&1 && grep -E '^ *65536 ' "$tmp/client" >>"$tmp/all"
