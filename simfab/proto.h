@@ -115,7 +115,7 @@ struct sf_actor {
     uint32_t helpers;  /* LOCK: threads that are no actors may be those that call */
     uint32_t held;     /* enum sf_cpu_state: the engine holds the thread on its own processor; */
     uint64_t cpus[4];  /* where it may run otherwise: a bit for each processor */
-    uint32_t pad[2];
+    uint64_t readings; /* counts the times it has read a clock */
 };
 
 /* How a process's readings of the time stamp counter are caught: simfab/preload/tsc.c. */

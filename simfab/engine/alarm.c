@@ -121,8 +121,6 @@ void alarms_pass(struct sim *s, uint64_t ps)
 {
     uint64_t until = sim_now(s) + ps, t;
 
-    if (!s->alarms_set)
-        return;
     while (!s->signalled && !s->running && evq_next(&s->q, &t) && t <= until)
         evq_run_one(&s->q);
     if (!s->signalled && !s->running)

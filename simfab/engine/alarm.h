@@ -18,7 +18,7 @@ int alarm_drop_call(struct call *c);
 void alarms_proc_gone(struct proc *p);
 void alarms_fini(struct sim *s);
 
-/* Let time pass by so much, as far as it is only for timers, where nothing else moves it. */
+/* Let time pass by so much, where nothing else moves it, or until somebody learns of something. */
 void alarms_pass(struct sim *s, uint64_t ps);
 
 /* Nobody takes notice any more of what has ended: time may go on. */

@@ -16,18 +16,19 @@
 #define TURN_LOOKS        2000u     /* rounds of looks, where actors take turns, before they run freely; */
 #define TURN_LOOKS_ALL    16u       /* all look in every so many */
 /* Of time that others make pass, after which an idle actor looks at the world: */
-#define RESTLESS_PS       100000000ull
-#define RESTLESS_MAX_PS   10000000000ull /* at first, and at most */
+#define RESTLESS_PS     100000000ull
+#define RESTLESS_MAX_PS 10000000000ull /* at first, and at most */
 /* The first pause while nothing can happen, of real and of virtual time; each is twice as long as the last, up to: */
-#define IDLE_US           100
-#define IDLE_US_MAX       10000
-#define FREE_TURN_NS      20000000ull   /* how long actors run freely at once */
-#define FREE_BUDGET_NS    2000000000ull /* and in all, without anything that the engine sees, before they slow down */
+#define IDLE_US        100
+#define IDLE_US_MAX    10000
+#define FREE_TURN_NS   20000000ull   /* how long actors run freely at once, */
+#define FREE_LONELY_NS 1000000ull    /* and where others look between such runs, */
+#define FREE_BUDGET_NS 2000000000ull /* and in all, without anything that the engine sees, before they slow down */
 
 /* ---- looking at shared memory ---------------------------------------------------------------------------------- */
 
 static uint32_t wake_idle(struct sim *s, const struct host *host, const struct actor *except, enum wake_reason reason,
-                          uint64_t clock, uint64_t more_ps)
+                          uint64_t clock)
 {
     uint32_t woken = 0;
 
@@ -41,7 +42,6 @@ static uint32_t wake_idle(struct sim *s, const struct host *host, const struct a
 
             if ((a->seen != SF_ACTOR_IDLE && (a->seen != SF_ACTOR_LOCK || host)) || a == except)
                 continue;
-            a->idle_clock_ps += a->seen == SF_ACTOR_IDLE ? more_ps : 0;
             sched_wake(a, reason, max_u64(a->idle_clock_ps, clock));
             woken++;
         }
@@ -75,7 +75,7 @@ static void look(void *obj, uint64_t arg)
         h->ran = false;
         h->runner = NULL;
     }
-    wake_idle(h->sim, h->host, except, WAKE_SHARED_MEMORY, min_u64(h->clock_ps, sim_now(h->sim)), 0);
+    wake_idle(h->sim, h->host, except, WAKE_SHARED_MEMORY, min_u64(h->clock_ps, sim_now(h->sim)));
     if (h->clock_ps > sim_now(h->sim))
         look_later(h, h->clock_ps);
     if (h->rounds && --h->rounds)
@@ -107,6 +107,29 @@ void look_restless(struct sim *s)
         }
 }
 
+/* ---- time that passes ----------------------------------------------------------------------------------------- */
+
+/* Does it wait, and look at the clock meanwhile? */
+static bool watches_clock(const struct actor *a)
+{
+    return a->seen == SF_ACTOR_IDLE && a->readings != __atomic_load_n(&actor_shared(a)->readings, __ATOMIC_RELAXED);
+}
+
+/*
+ * While nothing else moves time it passes as it does in the world, for all, if there is anybody to see it: timers, or
+ * who waits by the clock. For all: whose clock is ahead of the others' hears only then of what they do.
+ */
+static void pass_time(struct sim *s, uint64_t ps)
+{
+    bool seen = s->alarms_set;
+
+    for (uint32_t i = 0; i < s->num_procs && !seen; i++)
+        for (uint32_t n = 0; n < s->procs[i]->actors_used && !seen; n++)
+            seen = watches_clock(&s->procs[i]->actors[n]);
+    if (seen)
+        alarms_pass(s, ps);
+}
+
 /* ---- running freely -------------------------------------------------------------------------------------------- */
 
 /*
@@ -135,15 +158,20 @@ static bool look_in_turns(struct sim *s)
 }
 
 /* While others run freely, who is alone on its host looks at the world as well: it may be what they wait for. */
-static void wake_lonely(struct sim *s)
+static bool wake_lonely(struct sim *s)
 {
+    bool any = false;
+
     for (uint32_t i = 0; i < s->num_procs; i++)
         for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
             struct actor *a = &s->procs[i]->actors[n];
 
-            if (a->seen == SF_ACTOR_IDLE)
-                sched_wake(a, WAKE_WORLD, a->idle_clock_ps);
+            if (a->seen != SF_ACTOR_IDLE)
+                continue;
+            sched_wake(a, WAKE_WORLD, a->idle_clock_ps);
+            any = true;
         }
+    return any;
 }
 
 /*
@@ -171,7 +199,7 @@ static bool start_free_run(struct sim *s)
     sc->free = any;
     if (any) {
         sc->free_since_ns = real_ns();
-        wake_lonely(s);
+        sc->lonely = wake_lonely(s);
     }
     return any;
 }
@@ -179,7 +207,9 @@ static bool start_free_run(struct sim *s)
 /* Long in vain: shorter turns between the pauses, so that a job that hangs leaves the machine to others. */
 static uint64_t free_turn_ns(const struct sched *sc)
 {
-    return sc->free_used_ns < FREE_BUDGET_NS ? FREE_TURN_NS : FREE_TURN_NS / 4;
+    if (sc->free_used_ns >= FREE_BUDGET_NS)
+        return FREE_TURN_NS / 4;
+    return sc->lonely ? FREE_LONELY_NS : FREE_TURN_NS;
 }
 
 bool look_free_is_over(const struct sched *sc)
@@ -190,12 +220,24 @@ bool look_free_is_over(const struct sched *sc)
 void look_free_end(struct sim *s)
 {
     struct sched *sc = s->sched;
+    uint64_t ran_ns = real_ns() - sc->free_since_ns;
 
     for (uint32_t i = 0; i < s->num_procs; i++)
         __atomic_store_n(&s->procs[i]->arena->free_run, 0, __ATOMIC_RELEASE);
     sc->free = false;
-    sc->free_used_ns += real_ns() - sc->free_since_ns;
-    alarms_pass(s, (real_ns() - sc->free_since_ns) * 1000);
+    if (ran_ns > free_turn_ns(sc))
+        sc->free_until_ps = sim_now(s) + ran_ns * 1000;
+    sc->free_used_ns += ran_ns;
+}
+
+/* Who ran freely may have read the clock all the time: theirs is everybody's, for the reason above. */
+void look_free_catch_up(struct sim *s)
+{
+    uint64_t clock = s->sched->free_clock_ps;
+
+    s->sched->free_clock_ps = 0;
+    if (clock > sim_now(s))
+        alarms_pass(s, clock - sim_now(s));
 }
 
 static int64_t start_pause(struct sched *sc, unsigned us)
@@ -215,7 +257,18 @@ int64_t look_at_world(struct sim *s)
     struct sched *sc = s->sched;
     uint64_t now_ns = real_ns();
     bool paused = sc->idle_us && now_ns >= sc->pause_ends_ns;
+    uint64_t passed_ps = paused ? sc->idle_us * 1000000ull : 0;
+    int64_t wait_us = 0;
 
+    if (sc->free_until_ps > sim_now(s))
+        passed_ps += sc->free_until_ps - sim_now(s);
+    sc->free_until_ps = 0;
+    if (paused)
+        wait_us = start_pause(sc, sc->idle_us < IDLE_US_MAX / 2 ? 2 * sc->idle_us : IDLE_US_MAX);
+    if (passed_ps)
+        pass_time(s, passed_ps);
+    if (s->signalled || s->running)
+        return -1;
     if (look_in_turns(s))
         return -1;
     if ((sc->free_used_ns < FREE_BUDGET_NS || paused) && start_free_run(s)) {
@@ -224,18 +277,10 @@ int64_t look_at_world(struct sim *s)
     }
     if (sc->quick_looks < QUICK_LOOKS) {
         sc->quick_looks++;
-        if (wake_idle(s, NULL, NULL, WAKE_WORLD, 0, 0))
+        if (wake_idle(s, NULL, NULL, WAKE_WORLD, 0))
             return -1;
     }
-    if (paused) {
-        /* while nothing else moves time, it passes as it does in the world: who waits by the clock sees it */
-        uint64_t passed = sc->idle_us * 1000000ull;
-        int64_t wait_us = start_pause(sc, sc->idle_us < IDLE_US_MAX / 2 ? 2 * sc->idle_us : IDLE_US_MAX);
-
-        alarms_pass(s, passed);
-        if (s->signalled)
-            return -1;
-        return wake_idle(s, NULL, NULL, WAKE_WORLD, 0, passed) ? -1 : wait_us;
-    }
+    if (paused)
+        return wake_idle(s, NULL, NULL, WAKE_WORLD, sim_now(s)) ? -1 : wait_us;
     return sc->idle_us ? (int64_t)((sc->pause_ends_ns - now_ns + 999) / 1000) : start_pause(sc, IDLE_US);
 }

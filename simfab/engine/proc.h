@@ -26,6 +26,7 @@ struct actor {
     uint32_t seen;          /* enum sf_actor_state as last read */
     uint64_t idle_clock_ps; /* its clock when it went idle */
     uint64_t idle_since_ps; /* that, or the engine's time then, or when it last looked */
+    uint64_t readings;      /* of clocks, its counter when it went idle */
     uint64_t patience_ps;   /* how long it stays so while others make time pass */
     uint64_t calls;         /* its counter when it was left out */
     uint64_t run_calls;     /* and when its run began */

@@ -30,7 +30,7 @@ void sched_activity(struct sched *sc)
 {
     sc->quick_looks = sc->turn_looks = 0;
     sc->idle_us = 0;
-    sc->free_used_ns = 0;
+    sc->free_used_ns = sc->free_until_ps = 0;
 }
 
 /* Did the actor, woken only to look, find something? One that ran freely has made many calls for nothing. */
@@ -47,12 +47,15 @@ static void ran(struct actor *a, uint64_t clock)
 
     bool fruitful = !a->looking || look_was_fruitful(a), free = a->free;
 
+    h->sim->sched->vain |= !fruitful && !free;
+    h->sim->sched->found |= fruitful || free;
     a->looking = a->free = false;
     if (free)
-        a->idle_clock_ps = max_u64(a->idle_clock_ps, clock); /* it may have read the clock all the time */
+        h->sim->sched->free_clock_ps = max_u64(h->sim->sched->free_clock_ps, clock);
     if (!fruitful)
         return; /* as if it had not happened: its clock is what it was */
     a->idle_clock_ps = clock;
+    a->readings = __atomic_load_n(&actor_shared(a)->readings, __ATOMIC_RELAXED);
     a->patience_ps = 0; /* the shortest */
     h->clock_ps = max_u64(h->clock_ps, clock);
     if (h->idle) {
@@ -573,8 +576,9 @@ int64_t sched_run(struct sim *s, bool paused)
     int64_t wait_us;
     bool more;
 
-    if (sc->free && (!paused || look_free_is_over(sc)))
+    if (sc->free && ((!paused && (sc->found || !sc->vain)) || look_free_is_over(sc)))
         look_free_end(s);
+    sc->vain = sc->found = false;
     if (sched_somebody_runs(s))
         look_at_running(s, paused);
     turns_next(s);
@@ -591,6 +595,8 @@ int64_t sched_run(struct sim *s, bool paused)
         return patience(s, false);
     if (somebody_coming(s))
         return COMING_US;
+    if (sc->free_clock_ps && !s->running)
+        look_free_catch_up(s);
     if (sc->unsettled || sc->waiting)
         settle(s);
     if (s->running)

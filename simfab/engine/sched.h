@@ -35,9 +35,13 @@ struct sched {
     bool unsettled;          /* somebody has gone into a system call, or come back from one, since all was quiet */
     uint32_t waiting;        /* actors that have been woken, and wait for their turn */
     uint32_t turn_hosts;     /* on which actors take turns */
-    bool free; /* actors that share memory run freely: nothing else can happen */
+    bool free;               /* actors that share memory run freely: nothing else can happen; */
+    bool lonely;             /* others look meanwhile: */
+    bool vain, found;        /* since the last turn of the engine somebody has looked in vain; somebody has not */
     uint64_t free_since_ns, free_used_ns;
-    uint64_t restless_ps; /* when the idle are next asked how long they have been so */
+    uint64_t free_until_ps; /* if in vain, as it has been so long by the world's clock: time is to get there, */
+    uint64_t free_clock_ps; /* and to the latest clock of those who ran so */
+    uint64_t restless_ps;   /* when the idle are next asked how long they have been so */
     uint32_t quick_looks, turn_looks;
     unsigned idle_us; /* the length of the pause that ends then; 0: there is none */
     uint64_t pause_ends_ns;
@@ -117,5 +121,6 @@ void look_restless(struct sim *s);
 int64_t look_at_world(struct sim *s);
 bool look_free_is_over(const struct sched *sc);
 void look_free_end(struct sim *s);
+void look_free_catch_up(struct sim *s); /* when all of them have stopped */
 
 #endif

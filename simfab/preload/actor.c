@@ -269,6 +269,7 @@ uint64_t sfp_show(struct sf_actor *a, uint64_t cost_ps)
     static uint64_t latest_ps;
     uint64_t was = __atomic_load_n(&latest_ps, __ATOMIC_RELAXED);
 
+    __atomic_store_n(&a->readings, a->readings + 1, __ATOMIC_RELAXED);
     sfp_spend(a, cost_ps);
     shown_ps = sfp_now(a);
     while (was < shown_ps &&

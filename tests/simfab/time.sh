@@ -52,6 +52,20 @@ fi
 simfab exec h1 -- "$BUILD/tests/simfab/time_timers" >"$tmp/timers" 2>&1
 is "timers, sleeps and time-outs of a process with verbs end at their virtual times" \
   "$(grep -c ': right$' "$tmp/timers") right, $(grep -vcE ': right$|^(poll|select|epoll_wait): [01]$|is empty$' "$tmp/timers") others" "16 right, 0 others"
+
+# One rank is away in the world while the others wait for it by the clock: for whom time passes it passes for all. A clock
+# that is ahead of the fabric's hears late of what the others do: by as much as it was away.
+away() { # RANKS PER_HOST: what the slowest exchange took when it was back, in ms more than the next one; how long it was away
+  MRMPI_LOG_LEVEL=0 timeout 60 mrrun -n $1 --ppn $2 "$BUILD/tests/simfab/time_away" 'sleep 1' 'sleep 0.05' 'sleep 1' >"$tmp/away" || return 1
+  awk '{more = ($6 - $8) / 1000; if (more > most) most = more; if ($4 / 1000 > away) away = $4 / 1000}
+       END {print most + 0, away + 0; exit NR != 3}' "$tmp/away"
+}
+more=$(away 2 1)
+ok "a rank that was away is heard as soon as one that was not ($more)" awk -v m="$more" 'BEGIN {split(m, v, " "); exit !(m != "" && v[1] < 0.1)}'
+ok "and by the clock it was away" awk -v m="$more" 'BEGIN {split(m, v, " "); exit !(v[2] > 20)}'
+# a host's ranks wait for memory and the network at once; mrmpi sleeps a millisecond at a time there
+more=$(away 4 2)
+ok "and with two ranks on each host ($more)" awk -v m="$more" 'BEGIN {split(m, v, " "); exit !(m != "" && v[1] < 10)}'
 if command -v qperf >/dev/null; then
   port=$(free_port)
   timeout 100 simfab exec h1 -- qperf -lp $port >"$tmp/server" 2>&1 &
