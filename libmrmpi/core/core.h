@@ -68,6 +68,20 @@ enum mr_err {
     MR_ERR_RMA_ATTACH,
     MR_ERR_RMA_SHARED,
     MR_ERR_RMA_FLAVOR,
+    MR_ERR_ACCESS,
+    MR_ERR_AMODE,
+    MR_ERR_BAD_FILE,
+    MR_ERR_CONVERSION,
+    MR_ERR_DUP_DATAREP,
+    MR_ERR_FILE_EXISTS,
+    MR_ERR_FILE_IN_USE,
+    MR_ERR_IO,
+    MR_ERR_NOT_SAME,
+    MR_ERR_NO_SPACE,
+    MR_ERR_NO_SUCH_FILE,
+    MR_ERR_QUOTA,
+    MR_ERR_READ_ONLY,
+    MR_ERR_UNSUPPORTED_DATAREP,
     MR_ERR_PROC_FAILED,
 };
 
@@ -78,7 +92,6 @@ const char *mr_error_take_detail(void); /* "" if none; clears it */
 
 struct mr_recipe;
 struct mr_layout;
-
 struct mr_bsend;
 
 /* What the groups and communicators that come from one session share. */
