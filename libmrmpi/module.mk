@@ -2,7 +2,7 @@
 # libmrmpi.so is the library proper; libmpi.so.12 is the thin shell with the MPICH ABI on top of it.
 
 LIBRARIES += libmrmpi.so
-LIBMRMPI_ROOMS := $(addprefix libmrmpi/,init rma winlock share comm coll schedule node core derived pt2pt rndv request progress choice match pieces vc net bulk zcopy stripe connect view peer cm route channel link reliable memory verbs launch fabric base)
+LIBMRMPI_ROOMS := $(addprefix libmrmpi/,init io rma winlock share comm coll schedule node core derived pt2pt rndv request progress choice match pieces vc net bulk zcopy stripe connect view peer cm route channel link reliable memory verbs launch fabric base)
 libmrmpi.so_SRCS := $(sort $(wildcard $(LIBMRMPI_ROOMS:%=%/*.c)))
 libmrmpi.so_PKGS := libibverbs pmix hwloc
 # Exports are the map's business (mr_* for the ABI shells), so visibility must not hide them before the map is read.

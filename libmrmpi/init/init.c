@@ -11,6 +11,7 @@
 #include "libmrmpi/derived/derived.h"
 #include "libmrmpi/init/helper.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/io/io.h"
 #include "libmrmpi/rma/rma.h"
 #include "libmrmpi/vc/vc.h"
 #include "libmrmpi/view/view.h"
@@ -104,6 +105,7 @@ void mr_finalize(void)
 {
     mr_helper_stop();
     mr_pt2pt_end_together();
+    mr_io_finalize();
     mr_rma_finalize();
     mr_derived_finalize();
     mr_pt2pt_finalize();

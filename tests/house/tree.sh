@@ -90,8 +90,9 @@ calls_down() { # each room of libmrmpi includes headers of rooms below it only; 
       done < <(sed -n 's|^#include "libmrmpi/\([a-z0-9]*\)/.*|\1|p' "$f")
     done
   done <<'ROOMS'
-api init rma comm core coll schedule derived pt2pt request vc view peer include fabric memory verbs
-init rma comm coll schedule core derived pt2pt vc view
+api init io rma comm core coll schedule derived pt2pt request vc view peer include fabric memory verbs
+init io rma comm coll schedule core derived pt2pt vc view
+io rma comm coll pieces core
 rma winlock share comm coll schedule pieces core pt2pt request vc channel
 winlock progress vc channel
 share comm coll schedule core

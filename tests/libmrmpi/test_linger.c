@@ -17,6 +17,7 @@
 #include "libmrmpi/init/init.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/pt2pt.h"
+#include "libmrmpi/io/io.h"
 #include "libmrmpi/rma/rma.h"
 #include "libmrmpi/view/view.h"
 #include "tests/check.h"
@@ -199,6 +200,10 @@ void mr_rma_init(void)
 }
 
 void mr_rma_finalize(void)
+{
+}
+
+void mr_io_finalize(void)
 {
 }
 

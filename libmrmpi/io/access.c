@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One process moves data. Where its view has many small pieces near each other they are moved with the holes between
+ * them, in an image of that part of the file (data sieving): writing so reads the image first, and everybody who writes
+ * to such a file locks what he writes, or one would put back what was in a hole before another filled it.
+ */
+#include "libmrmpi/io/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STAGE_BYTES (4u << 20) /* of data that is not in one stretch in memory, at a time */
+
+/* ---- the program's memory, as bytes of the view ------------------------------------------------------------------ */
+
+static bool is_foreign(const struct mr_file *f)
+{
+    return f->datarep == MR_DATAREP_EXTERNAL32;
+}
+
+static size_t file_size(const struct mr_file *f, const struct mr_file_data *d)
+{
+    return d->count * (is_foreign(f) ? mr_external_size(d->type) : d->type->size);
+}
+
+enum mr_err mr_file_data_size(const struct mr_file *f, const struct mr_file_data *d, size_t *bytes, int64_t *etypes)
+{
+    *bytes = file_size(f, d);
+    *etypes = 0;
+    if (!*bytes)
+        return MR_SUCCESS;
+    if (!f->filetype->size)
+        return mr_fail(MR_ERR_ARG, "the view of \"%s\" has no bytes, %zu are to be moved", f->name, *bytes);
+    if (*bytes % f->etype->size)
+        return mr_fail(MR_ERR_ARG, "%zu bytes are no whole number of etypes, which have %zu", *bytes, f->etype->size);
+    *etypes = (int64_t)(*bytes / f->etype->size);
+    return MR_SUCCESS;
+}
+
+size_t mr_io_in_memory(const struct mr_file *f, const struct mr_file_data *d, size_t bytes)
+{
+    return is_foreign(f) && bytes ? bytes / mr_external_size(d->type) * d->type->size : bytes;
+}
+
+enum mr_err mr_io_bytes_begin(const struct mr_file *f, bool write, const struct mr_file_data *d, size_t len,
+                              struct mr_io_bytes *b)
+{
+    *b = (struct mr_io_bytes){.d = d, .len = len};
+    if (!len)
+        return MR_SUCCESS;
+    if (!is_foreign(f)) {
+        b->whole = d->type->contiguous ? (char *)d->buf + d->type->true_lb : NULL;
+        return MR_SUCCESS;
+    }
+    b->foreign = true;
+    b->whole = calloc(1, file_size(f, d));
+    if (!b->whole)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for converting %zu bytes", file_size(f, d));
+    if (write)
+        mr_external_pack(d->buf, d->count, d->type, b->whole);
+    return MR_SUCCESS;
+}
+
+/* Whole elements only are converted, when all is there. */
+void mr_io_bytes_end(struct mr_io_bytes *b, bool write, size_t moved)
+{
+    if (!b->foreign)
+        return;
+    if (!write && moved)
+        mr_external_unpack(b->d->buf, moved / mr_external_size(b->d->type), b->d->type, b->whole);
+    free(b->whole);
+    b->whole = NULL;
+    b->foreign = false;
+}
+
+const char *mr_io_bytes_get(const struct mr_io_bytes *b, size_t from, size_t n, char *room)
+{
+    if (b->whole)
+        return b->whole + from;
+    mr_type_pack(b->d->buf, b->d->count, b->d->type, from, room, n);
+    return room;
+}
+
+void mr_io_bytes_put(const struct mr_io_bytes *b, size_t from, size_t n, const char *data)
+{
+    if (b->whole)
+        memcpy(b->whole + from, data, n);
+    else
+        mr_type_unpack(b->d->buf, b->d->count, b->d->type, from, data, n);
+}
+
+/* ---- pieces of the file ------------------------------------------------------------------------------------------ */
+
+static enum mr_err move_stretch(struct mr_file *f, bool write, char *data, size_t len, int64_t at, size_t *done)
+{
+    const struct mr_disk d = mr_io_disk(f);
+
+    return write ? mr_disk_write(&d, data, len, at, done) : mr_disk_read(&d, data, len, at, done);
+}
+
+/* Each by itself. */
+static enum mr_err move_each(struct mr_file *f, bool write, const struct mr_stretches *list, char *data, size_t *done)
+{
+    *done = 0;
+    for (size_t k = 0; k < list->num; k++) {
+        const struct mr_rma_piece *p = &list->piece[k];
+
+        for (uint32_t i = 0; i < p->count; i++) {
+            size_t n;
+            enum mr_err err = move_stretch(f, write, data + *done, p->elem, p->at + (int64_t)i * p->stride, &n);
+
+            *done += n;
+            if (err || n < p->elem)
+                return err;
+        }
+    }
+    return MR_SUCCESS;
+}
+
+/* A part of the file, [from, to), that has the view's bytes [nth, nth + len), and holes. */
+struct part {
+    int64_t from, to;
+    uint64_t nth;
+    size_t len;
+};
+
+static enum mr_err move_image(struct mr_file *f, bool write, const struct part *p, char *image, char *data,
+                              size_t *done)
+{
+    const size_t bytes = (size_t)(p->to - p->from);
+    const struct mr_disk d = mr_io_disk(f);
+    size_t n;
+    enum mr_err err = mr_disk_read(&d, image, bytes, p->from, &n);
+
+    *done = 0;
+    if (err)
+        return err;
+    memset(image + n, 0, bytes - n); /* behind the end of the file */
+    if (!write) {
+        mr_tiling_gather(&f->view, p->nth, p->len, image, p->from, data);
+        *done = p->len;
+        return MR_SUCCESS;
+    }
+    mr_tiling_scatter(&f->view, p->nth, p->len, image, p->from, data);
+    err = mr_disk_write(&d, image, bytes, p->from, &n);
+    *done = err ? 0 : p->len;
+    return err;
+}
+
+static bool sieves(const struct mr_file *f, bool write, const struct mr_stretches *list, size_t bytes)
+{
+    const enum mr_when when = write ? f->hints.ds_write : f->hints.ds_read;
+    uint64_t pieces = 0;
+
+    if (when != MR_WHEN_IT_PAYS || (write && (!f->may_read || !f->guarded)))
+        return when == MR_ALWAYS && f->may_read && (!write || f->guarded);
+    for (size_t k = 0; k < list->num; k++)
+        pieces += list->piece[k].count;
+    return pieces * MR_IO_CALL_BYTES > bytes;
+}
+
+/* Locked where others may fill the holes meanwhile. */
+static enum mr_err move_part(struct mr_file *f, bool write, const struct part *p, char *image, char *data, size_t *done)
+{
+    const struct mr_disk d = mr_io_disk(f);
+    const bool lock = write && f->guarded && !f->atomic;
+    struct mr_stretches list = {0};
+    enum mr_err err;
+
+    *done = 0;
+    if (!mr_tiling_stretches(&f->view, p->nth, p->len, &list)) {
+        free(list.piece);
+        return mr_fail(MR_ERR_NO_MEM, "no memory for the pieces of \"%s\"", f->name);
+    }
+    err = lock ? mr_disk_lock(&d, true, p->from, p->to - p->from) : MR_SUCCESS;
+    if (!err && sieves(f, write, &list, (size_t)(p->to - p->from)))
+        err = move_image(f, write, p, image, data, done);
+    else if (!err)
+        err = move_each(f, write, &list, data, done);
+    if (lock)
+        mr_disk_unlock(&d, p->from, p->to - p->from);
+    free(list.piece);
+    return err;
+}
+
+/* The bytes of the view from nth on that lie within `most` bytes of the file. */
+static struct part next_part(const struct mr_file *f, uint64_t nth, size_t len, int64_t most)
+{
+    struct part p = {.from = mr_tiling_at(&f->view, nth), .nth = nth};
+    uint64_t n = mr_tiling_before(&f->view, p.from + most) - nth;
+
+    p.len = n < len ? n : len;
+    p.to = mr_tiling_at(&f->view, nth + p.len - 1) + 1;
+    return p;
+}
+
+static enum mr_err move_solid(struct mr_file *f, bool write, uint64_t nth, char *data, size_t len, size_t *done)
+{
+    const struct mr_disk d = mr_io_disk(f);
+    const int64_t at = mr_tiling_at(&f->view, nth);
+    const bool lock = write && f->guarded && !f->atomic;
+    enum mr_err err = lock ? mr_disk_lock(&d, true, at, (int64_t)len) : MR_SUCCESS;
+
+    *done = 0;
+    if (err)
+        return err;
+    err = move_stretch(f, write, data, len, at, done);
+    if (lock)
+        mr_disk_unlock(&d, at, (int64_t)len);
+    return err;
+}
+
+enum mr_err mr_io_move(struct mr_file *f, bool write, uint64_t nth, char *data, size_t len, size_t *done)
+{
+    const int64_t most = write ? f->hints.write_size : f->hints.read_size;
+    enum mr_err err = MR_SUCCESS;
+    char *image;
+    size_t n;
+
+    *done = 0;
+    if (!len || mr_tiling_dense(&f->view))
+        return len ? move_solid(f, write, nth, data, len, done) : MR_SUCCESS;
+    image = malloc((size_t)most);
+    if (!image)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for %lld bytes of \"%s\"", (long long)most, f->name);
+    while (*done < len && !err) {
+        struct part p = next_part(f, nth + *done, len - *done, most);
+
+        if (p.to - p.from == (int64_t)p.len)
+            err = move_solid(f, write, p.nth, data + *done, p.len, &n);
+        else
+            err = move_part(f, write, &p, image, data + *done, &n);
+        *done += n;
+        if (n < p.len)
+            break;
+    }
+    free(image);
+    return err;
+}
+
+/* ---- one access -------------------------------------------------------------------------------------------------- */
+
+enum mr_err mr_io_within(const struct mr_file *f, uint64_t nth, size_t len)
+{
+    if (!len || nth + len <= f->filetype->size || mr_tiling_repeats(f->filetype))
+        return MR_SUCCESS;
+    return mr_fail(MR_ERR_TYPE, "the filetype of \"%s\" is shorter than its data: only its first %zu bytes are there",
+                   f->name, f->filetype->size);
+}
+
+enum mr_err mr_io_clip(struct mr_file *f, uint64_t nth, size_t *len)
+{
+    const struct mr_disk d = mr_io_disk(f);
+    int64_t size;
+    enum mr_err err = mr_disk_size(&d, &size);
+    uint64_t end;
+
+    if (err || !*len)
+        return err;
+    end = mr_tiling_before(&f->view, size);
+    *len = end <= nth ? 0 : end - nth < *len ? end - nth : *len;
+    return MR_SUCCESS;
+}
+
+/* Data that is not in one stretch goes through a buffer. */
+static enum mr_err move_staged(struct mr_file *f, bool write, uint64_t nth, const struct mr_io_bytes *b, size_t *done)
+{
+    char *room = malloc(b->len < STAGE_BYTES ? b->len : STAGE_BYTES);
+    enum mr_err err = room ? MR_SUCCESS : mr_fail(MR_ERR_NO_MEM, "no memory for %zu bytes", b->len);
+
+    while (!err && *done < b->len) {
+        size_t n = b->len - *done < STAGE_BYTES ? b->len - *done : STAGE_BYTES, moved;
+
+        if (write)
+            mr_io_bytes_get(b, *done, n, room);
+        err = mr_io_move(f, write, nth + *done, room, n, &moved);
+        if (!write)
+            mr_io_bytes_put(b, *done, moved, room);
+        *done += moved;
+        if (moved < n)
+            break;
+    }
+    free(room);
+    return err;
+}
+
+static enum mr_err move_all(struct mr_file *f, bool write, uint64_t nth, const struct mr_file_data *d, size_t len,
+                            size_t *bytes)
+{
+    struct mr_io_bytes b;
+    enum mr_err err = mr_io_bytes_begin(f, write, d, len, &b);
+
+    if (err)
+        return err;
+    err = b.whole || !len ? mr_io_move(f, write, nth, b.whole, len, bytes) : move_staged(f, write, nth, &b, bytes);
+    mr_io_bytes_end(&b, write, *bytes);
+    return err;
+}
+
+enum mr_err mr_file_access(struct mr_file *f, bool write, int64_t offset, const struct mr_file_data *d, size_t *bytes)
+{
+    const struct mr_disk disk = mr_io_disk(f);
+    const uint64_t nth = (uint64_t)offset * f->etype->size;
+    int64_t etypes, from, to;
+    size_t len;
+    enum mr_err err = mr_file_data_size(f, d, &len, &etypes);
+
+    *bytes = 0;
+    if (!err)
+        err = mr_io_within(f, nth, len);
+    if (err || !len)
+        return err;
+    from = mr_tiling_at(&f->view, nth);
+    to = mr_tiling_at(&f->view, nth + len - 1) + 1;
+    if (f->atomic && (err = mr_disk_lock(&disk, write, from, to - from)))
+        return err;
+    if (!write)
+        err = mr_io_clip(f, nth, &len);
+    if (!err)
+        err = move_all(f, write, nth, d, len, bytes);
+    *bytes = mr_io_in_memory(f, d, *bytes);
+    if (f->atomic)
+        mr_disk_unlock(&disk, from, to - from);
+    return err;
+}

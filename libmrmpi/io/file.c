@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files are opened and closed, and what is asked of a whole file. */
+#include "libmrmpi/io/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libmrmpi/base/lock.h"
+#include "libmrmpi/coll/place.h"
+#include "libmrmpi/comm/comm.h"
+
+#define CB_BUFFER  (16 << 20)
+#define READ_SIZE  (4 << 20)
+#define WRITE_SIZE (1 << 20)
+
+static struct mr_file *open_files;
+
+void mr_file_default_hints(struct mr_file_hints *h)
+{
+    *h = (struct mr_file_hints){.cb_buffer_size = CB_BUFFER, .read_size = READ_SIZE, .write_size = WRITE_SIZE};
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+/* A kind of file system before the name, as ROMIO has it ("ufs:/tmp/x"): there is one kind here. */
+static const char *without_kind(const char *name)
+{
+    static const char *const kinds[] = {"ufs:", "nfs:", "xfs:", "lustre:", "gpfs:", "panfs:", "testfs:"};
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (!strncmp(name, kinds[i], strlen(kinds[i])))
+            return name + strlen(kinds[i]);
+    return name;
+}
+
+static int flags_of(unsigned amode, bool first)
+{
+    int flags = O_CLOEXEC;
+
+    flags |= amode & MR_FILE_RDONLY ? O_RDONLY : O_RDWR; /* writing around holes reads them */
+    if (first && amode & MR_FILE_CREATE)
+        flags |= O_CREAT | (amode & MR_FILE_EXCL ? O_EXCL : 0);
+    return flags;
+}
+
+/* What may only be written is opened so: holes are left alone then. */
+static int open_file(struct mr_file *f, bool first)
+{
+    int flags = flags_of(f->amode, first);
+
+    f->may_read = true;
+    f->fd = open(f->name, flags, 0666);
+    if (f->fd < 0 && errno == EACCES && f->amode & MR_FILE_WRONLY) {
+        f->may_read = false;
+        f->fd = open(f->name, (flags & ~O_ACCMODE) | O_WRONLY, 0666);
+    }
+    return f->fd < 0 ? errno : 0;
+}
+
+/* The first rank makes the file if need be, then the others find it. */
+static enum mr_err open_together(struct mr_file *f)
+{
+    int errno_first = f->comm->rank ? 0 : open_file(f, true), errno_mine;
+    enum mr_err err = mr_io_tell(f, &errno_first, sizeof(errno_first));
+
+    if (err)
+        return err;
+    errno_mine = errno_first;
+    if (!errno_first && f->comm->rank)
+        errno_mine = open_file(f, false);
+    return mr_io_agree(f, errno_mine ? mr_disk_fail(errno_mine, "open", f->name) : MR_SUCCESS);
+}
+
+static enum mr_err same_mode(struct mr_file *f)
+{
+    unsigned first = f->amode;
+    enum mr_err err = mr_io_tell(f, &first, sizeof(first));
+
+    if (!err && first != f->amode)
+        err = mr_fail(MR_ERR_AMODE, "amode of \"%s\" is 0x%x here and 0x%x at rank 0", f->name, f->amode, first);
+    return mr_io_agree(f, err);
+}
+
+/* One on each node, or as many as the program wants, spread over the nodes in turn. */
+static enum mr_err choose_aggregators(struct mr_file *f)
+{
+    const struct mr_place *p = mr_comm_place(f->comm);
+    int size = f->comm->size, nodes = p->each ? p->nodes : size, wanted = f->hints.cb_nodes ? f->hints.cb_nodes : nodes;
+
+    f->num_aggregators = wanted < size ? wanted : size;
+    f->aggregators = malloc((size_t)f->num_aggregators * sizeof(*f->aggregators));
+    if (!f->aggregators)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for \"%s\"", f->name);
+    for (int i = 0; i < f->num_aggregators; i++)
+        f->aggregators[i] = p->each ? mr_place_rank(p, i % p->nodes, i / p->nodes) : i;
+    return MR_SUCCESS;
+}
+
+enum mr_err mr_file_set_hints(struct mr_file *f, const struct mr_file_hints *hints)
+{
+    struct mr_file_hints first = *hints;
+    enum mr_err err = mr_io_tell(f, &first, sizeof(first));
+
+    if (!err)
+        f->hints = first;
+    return err;
+}
+
+static void forget(struct mr_file *f)
+{
+    for (struct mr_file **at = &open_files; *at; at = &(*at)->next)
+        if (*at == f) {
+            *at = f->next;
+            break;
+        }
+    if (f->fd >= 0)
+        close(f->fd);
+    if (f->etype)
+        mr_type_put(f->etype);
+    if (f->filetype)
+        mr_type_put(f->filetype);
+    if (f->errhandler)
+        mr_errhandler_put(f->errhandler);
+    if (f->comm)
+        mr_comm_put(f->comm);
+    free(f->aggregators);
+    free(f->name);
+    free(f);
+}
+
+static struct mr_file *new_file(const char *name, unsigned amode, struct mr_errhandler *errhandler)
+{
+    struct mr_file *f = calloc(1, sizeof(*f));
+
+    if (!f || !(f->name = strdup(without_kind(name)))) {
+        free(f);
+        return NULL;
+    }
+    f->fd = -1;
+    f->amode = amode;
+    f->errhandler = mr_errhandler_get(errhandler);
+    f->etype = mr_type_get(mr_type_byte);
+    f->filetype = mr_type_get(mr_type_byte);
+    f->view.type = f->filetype;
+    f->next = open_files;
+    return open_files = f;
+}
+
+static enum mr_err find_out_near(struct mr_file *f)
+{
+    const struct mr_disk d = mr_io_disk(f);
+    int near = mr_disk_is_local(&d);
+    enum mr_err err = mr_io_tell(f, &near, sizeof(near));
+
+    f->near = near && mr_comm_on_one_node(f->comm);
+    return err;
+}
+
+/* Each step is the same for all: an error of one is everybody's. */
+static enum mr_err begin(struct mr_file *f, const struct mr_file_hints *hints)
+{
+    enum mr_err err = same_mode(f);
+
+    if (!err)
+        err = mr_file_set_hints(f, hints);
+    if (!err)
+        err = mr_io_agree(f, choose_aggregators(f));
+    if (!err)
+        err = open_together(f);
+    if (!err)
+        err = find_out_near(f);
+    if (!err)
+        err = mr_io_shared_open(f);
+    return err;
+}
+
+enum mr_err mr_file_open(struct mr_comm *c, const char *name, unsigned amode, const struct mr_file_hints *hints,
+                         struct mr_errhandler *errhandler, struct mr_file **out)
+{
+    struct mr_file *f = new_file(name, amode, errhandler);
+    enum mr_err err;
+
+    *out = NULL;
+    if (!f)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for \"%s\"", name);
+    err = mr_comm_dup(c, &f->comm);
+    if (!err)
+        err = begin(f, hints);
+    if (!err && amode & MR_FILE_APPEND) {
+        err = mr_file_end(f, &f->at);
+        if (!err)
+            err = mr_file_shared_set(f, f->at);
+    }
+    if (err) {
+        mr_io_shared_close(f);
+        forget(f);
+        return err;
+    }
+    *out = f;
+    return MR_SUCCESS;
+}
+
+/* ---- closing ----------------------------------------------------------------------------------------------------- */
+
+enum mr_err mr_file_close(struct mr_file *f)
+{
+    enum mr_err err = mr_io_shared_close(f), met;
+    int fd = f->fd;
+
+    f->fd = -1;
+    if (close(fd) && !err)
+        err = mr_disk_fail(errno, "close", f->name);
+    met = mr_io_barrier(f);
+    if (f->amode & MR_FILE_DELETE_ON_CLOSE && !f->comm->rank && unlink(f->name) && !err)
+        err = mr_disk_fail(errno, "delete", f->name);
+    if (f->amode & MR_FILE_DELETE_ON_CLOSE && !met)
+        met = mr_io_barrier(f);
+    forget(f);
+    return err ? err : met;
+}
+
+void mr_io_finalize(void)
+{
+    while (open_files)
+        forget(open_files);
+}
+
+/* ---- whole files ------------------------------------------------------------------------------------------------- */
+
+enum mr_err mr_file_delete(const char *name)
+{
+    const char *path = without_kind(name);
+
+    return unlink(path) ? mr_disk_fail(errno, "delete", path) : MR_SUCCESS;
+}
+
+static enum mr_err same_size(const struct mr_file *f, int64_t bytes)
+{
+    int64_t first = bytes;
+    enum mr_err err = mr_io_tell(f, &first, sizeof(first));
+
+    if (!err && first != bytes)
+        err = mr_fail(MR_ERR_NOT_SAME, "size is %lld here and %lld at rank 0", (long long)bytes, (long long)first);
+    return mr_io_agree(f, err);
+}
+
+/* What the first rank does for all. */
+static enum mr_err by_first(const struct mr_file *f, int64_t bytes, int (*what)(int fd, off_t bytes), const char *doing)
+{
+    enum mr_err err = same_size(f, bytes);
+    int error;
+
+    if (err)
+        return err;
+    error = f->comm->rank ? 0 : what(f->fd, bytes);
+    return mr_io_agree(f, error ? mr_disk_fail(error, doing, f->name) : MR_SUCCESS);
+}
+
+static int cut(int fd, off_t bytes)
+{
+    return ftruncate(fd, bytes) ? errno : 0;
+}
+
+enum mr_err mr_file_set_size(struct mr_file *f, int64_t bytes)
+{
+    return by_first(f, bytes, cut, "set the size of");
+}
+
+static int allocate(int fd, off_t bytes)
+{
+    return bytes ? posix_fallocate(fd, 0, bytes) : 0;
+}
+
+enum mr_err mr_file_preallocate(struct mr_file *f, int64_t bytes)
+{
+    return by_first(f, bytes, allocate, "allocate space for");
+}
+
+enum mr_err mr_file_size(struct mr_file *f, int64_t *bytes)
+{
+    const struct mr_disk d = mr_io_disk(f);
+
+    return mr_disk_size(&d, bytes);
+}
+
+enum mr_err mr_file_sync(struct mr_file *f)
+{
+    int error;
+
+    mr_unlock();
+    error = fsync(f->fd) ? errno : 0;
+    mr_lock();
+    return mr_io_agree(f, error ? mr_disk_fail(error, "write to its device", f->name) : MR_SUCCESS);
+}
+
+enum mr_err mr_file_set_atomic(struct mr_file *f, bool atomic)
+{
+    int first = atomic;
+    enum mr_err err = mr_io_tell(f, &first, sizeof(first));
+
+    if (!err && first != (int)atomic)
+        err = mr_fail(MR_ERR_NOT_SAME, "flag is %d here and %d at rank 0", (int)atomic, first);
+    err = mr_io_agree(f, err);
+    if (!err)
+        f->atomic = atomic;
+    return err;
+}

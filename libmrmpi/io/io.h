@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Files (MPI-4.1 chapter 14): opening them, views, pointers, and moving data between memory and files, by one process
+ * or by all of a communicator together. POSIX files underneath.
+ *
+ * Called by api/ with the library's lock held; arguments have been checked. Functions that wait give the lock away
+ * meanwhile. Collective ones are called by all members of the file's communicator; what fails at one of them is an
+ * error at all. Offsets are in etypes of the view unless they are said to be bytes.
+ */
+#ifndef MRMPI_IO_H
+#define MRMPI_IO_H
+
+#include "libmrmpi/io/tiling.h"
+
+/* As in mpi.h. */
+enum mr_file_mode {
+    MR_FILE_CREATE = 1,
+    MR_FILE_RDONLY = 2,
+    MR_FILE_WRONLY = 4,
+    MR_FILE_RDWR = 8,
+    MR_FILE_DELETE_ON_CLOSE = 16,
+    MR_FILE_UNIQUE_OPEN = 32,
+    MR_FILE_EXCL = 64,
+    MR_FILE_APPEND = 128,
+    MR_FILE_SEQUENTIAL = 256,
+};
+
+enum mr_datarep { MR_DATAREP_NATIVE, MR_DATAREP_INTERNAL, MR_DATAREP_EXTERNAL32 };
+
+/* Whether something is done: if it seems to pay, always, never. */
+enum mr_when { MR_WHEN_IT_PAYS, MR_ALWAYS, MR_NEVER };
+
+/* What a program knows of its files (MPI-4.1 section 14.2.8, and ROMIO's names). */
+struct mr_file_hints {
+    int64_t cb_buffer_size;       /* bytes of a file that an aggregator holds at a time, */
+    int cb_nodes;                 /* and how many aggregators there are; 0: one on each node */
+    int64_t read_size, write_size; /* bytes of a file that are moved at once where a process has many pieces of them */
+    int64_t striping_unit;        /* aggregators' parts begin at multiples of it; 0: unknown */
+    enum mr_when cb_read, cb_write; /* collective accesses go through aggregators; */
+    enum mr_when ds_read, ds_write; /* pieces are moved together with the holes between them */
+};
+
+enum mr_file_split { MR_SPLIT_NONE, MR_SPLIT_READ, MR_SPLIT_WRITE, MR_SPLIT_READ_ORDERED, MR_SPLIT_WRITE_ORDERED,
+                     MR_SPLIT_READ_AT, MR_SPLIT_WRITE_AT };
+
+struct mr_file {
+    int handle;
+    struct mr_comm *comm; /* a duplicate of the program's */
+    struct mr_errhandler *errhandler;
+    char *name;
+    int fd;
+    unsigned amode;    /* enum mr_file_mode */
+    bool may_read;     /* the descriptor lets read what it writes, too */
+    bool atomic;       /* MPI_File_set_atomicity */
+    bool near;         /* all members are on one node, and share the pages of a file that is there, too */
+    bool guarded;      /* somebody writes around holes: all who write lock what they write */
+    struct mr_file_hints hints;
+    struct mr_tiling view;
+    struct mr_type *etype, *filetype;
+    enum mr_datarep datarep;
+    int64_t at;        /* the individual pointer */
+    enum mr_file_split split; /* a split collective that has begun; its buffer, and bytes moved */
+    const void *split_buf;
+    size_t split_bytes;
+    int num_aggregators; /* ranks that hold parts of the file in collective accesses, in order */
+    int *aggregators;
+    struct mr_win *shared; /* the shared pointer, at rank 0; NULL: of one process, which is */
+    int64_t shared_at;     /* this */
+    struct mr_file *next;  /* all open files */
+};
+
+void mr_io_finalize(void); /* files that were not closed are */
+
+/* ---- files (file.c) ---------------------------------------------------------------------------------------------- */
+
+void mr_file_default_hints(struct mr_file_hints *h);
+/* Collective over c. */
+enum mr_err mr_file_open(struct mr_comm *c, const char *name, unsigned amode, const struct mr_file_hints *hints,
+                         struct mr_errhandler *errhandler, struct mr_file **out);
+/* Collective; of those that concern all, the first rank's. cb_nodes is settled when the file is open. */
+enum mr_err mr_file_set_hints(struct mr_file *f, const struct mr_file_hints *hints);
+enum mr_err mr_file_close(struct mr_file *f); /* collective; the file goes, whatever it returns */
+enum mr_err mr_file_delete(const char *name);
+enum mr_err mr_file_set_size(struct mr_file *f, int64_t bytes);    /* collective */
+enum mr_err mr_file_preallocate(struct mr_file *f, int64_t bytes); /* collective */
+enum mr_err mr_file_size(struct mr_file *f, int64_t *bytes);
+enum mr_err mr_file_sync(struct mr_file *f);                        /* collective */
+enum mr_err mr_file_set_atomic(struct mr_file *f, bool atomic);     /* collective */
+
+/* ---- views and pointers (view.c, shared.c) ----------------------------------------------------------------------- */
+
+struct mr_file_view {
+    int64_t disp; /* bytes */
+    struct mr_type *etype, *filetype;
+    enum mr_datarep datarep;
+};
+/* Collective; both pointers are 0 then. */
+enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v);
+int64_t mr_file_byte_offset(const struct mr_file *f, int64_t offset);
+/* The offset behind the last whole etype of the file, as the view sees it. */
+enum mr_err mr_file_end(struct mr_file *f, int64_t *offset);
+enum mr_err mr_file_shared_get(struct mr_file *f, int64_t *offset);
+enum mr_err mr_file_shared_set(struct mr_file *f, int64_t offset); /* collective */
+/* Of n etypes, by one process: where they begin. */
+enum mr_err mr_file_shared_take(struct mr_file *f, int64_t n, int64_t *offset);
+/* The same for all, in the order of ranks; collective. */
+enum mr_err mr_file_shared_take_ordered(struct mr_file *f, int64_t n, int64_t *offset);
+
+/* ---- data (access.c, together.c) --------------------------------------------------------------------------------- */
+
+/* What is moved, and where to or from. */
+struct mr_file_data {
+    void *buf; /* const in what is written */
+    size_t count;
+    struct mr_type *type;
+};
+/* How many bytes of the file, and etypes, the data fills. MR_ERR_ARG: no whole number of etypes. */
+enum mr_err mr_file_data_size(const struct mr_file *f, const struct mr_file_data *d, size_t *bytes, int64_t *etypes);
+/* *bytes: how many of the data's, as they are in memory, have been moved. Reading ends where the file does. */
+enum mr_err mr_file_access(struct mr_file *f, bool write, int64_t offset, const struct mr_file_data *d, size_t *bytes);
+enum mr_err mr_file_access_all(struct mr_file *f, bool write, int64_t offset, const struct mr_file_data *d,
+                               size_t *bytes);
+
+#endif

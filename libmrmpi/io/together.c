@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collective accesses: which way they take. */
+#include "libmrmpi/io/internal.h"
+
+#include <stdlib.h>
+
+/* One rank's part comes after another's, in the order of ranks: each moves its own as quickly alone. */
+static bool is_apart(const struct mr_io_span *all, int n)
+{
+    int64_t end = INT64_MIN;
+
+    for (int i = 0; i < n; i++) {
+        if (!all[i].len)
+            continue;
+        if (all[i].from < end)
+            return false;
+        end = all[i].to;
+    }
+    return true;
+}
+
+/* Many read the same: what they read would be sent to each of them, and is in memory after the first one. */
+static bool is_common(const struct mr_io_span *all, int n)
+{
+    int64_t from = INT64_MAX, to = 0;
+    uint64_t sum = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (!all[i].len)
+            continue;
+        from = all[i].from < from ? all[i].from : from;
+        to = all[i].to > to ? all[i].to : to;
+        sum += all[i].len;
+    }
+    return to > from && sum > (uint64_t)(to - from) + (uint64_t)(to - from) / 2;
+}
+
+static bool pays(const struct mr_file *f, bool write, const struct mr_io_span *all)
+{
+    const enum mr_when when = write ? f->hints.cb_write : f->hints.cb_read;
+
+    if (f->atomic || when != MR_WHEN_IT_PAYS)
+        return !f->atomic && when == MR_ALWAYS;
+    if (f->near) /* the system's pages are what all write to, sooner than through another rank's memory */
+        return false;
+    return !is_apart(all, f->comm->size) && (write || !is_common(all, f->comm->size));
+}
+
+static enum mr_err through_aggregators(struct mr_file *f, bool write, uint64_t nth, const struct mr_file_data *d,
+                                       const struct mr_io_span *all, size_t *bytes)
+{
+    const size_t len = all[f->comm->rank].len;
+    struct mr_io_bytes b;
+    enum mr_err err = mr_io_bytes_begin(f, write, d, len, &b), met;
+
+    if (!err)
+        err = mr_io_two_phase(f, write, nth, &b, all);
+    met = mr_io_agree(f, err);
+    mr_io_bytes_end(&b, write, met ? 0 : len);
+    *bytes = met ? 0 : mr_io_in_memory(f, d, len);
+    return met;
+}
+
+static enum mr_err access_all(struct mr_file *f, bool write, int64_t offset, const struct mr_file_data *d,
+                              struct mr_io_span *all, size_t *bytes)
+{
+    const uint64_t nth = (uint64_t)offset * f->etype->size;
+    struct mr_io_span mine = {0};
+    int64_t etypes;
+    size_t len;
+    enum mr_err err = mr_file_data_size(f, d, &len, &etypes), met;
+
+    if (!err)
+        err = mr_io_within(f, nth, len);
+    if (!err && !write)
+        err = mr_io_clip(f, nth, &len);
+    if (!err && len)
+        mine = (struct mr_io_span){mr_tiling_at(&f->view, nth), mr_tiling_at(&f->view, nth + len - 1) + 1, len};
+    /* who cannot take part has nothing to move: the others go on, and hear of it at the end */
+    met = mr_io_gather(f, &mine, all, sizeof(mine));
+    if (met)
+        return err ? err : met;
+    if (pays(f, write, all)) {
+        met = through_aggregators(f, write, nth, d, all, bytes);
+        return err ? err : met;
+    }
+    if (!err)
+        err = mr_file_access(f, write, offset, d, bytes);
+    return mr_io_agree(f, err);
+}
+
+enum mr_err mr_file_access_all(struct mr_file *f, bool write, int64_t offset, const struct mr_file_data *d,
+                               size_t *bytes)
+{
+    struct mr_io_span *all;
+    enum mr_err err;
+
+    *bytes = 0;
+    if (mr_io_alone(f))
+        return mr_file_access(f, write, offset, d, bytes);
+    all = malloc((size_t)f->comm->size * sizeof(*all));
+    if (!all)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for an access of %d ranks", f->comm->size);
+    err = access_all(f, write, offset, d, all, bytes);
+    free(all);
+    return err;
+}

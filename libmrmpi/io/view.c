@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Views: what of a file a process sees, and offsets in it. */
+#include "libmrmpi/io/internal.h"
+
+#include <stdlib.h>
+
+/* What each member tells all others of its view. */
+struct told {
+    uint64_t etype_size;
+    int64_t err;
+    int32_t datarep, holes;
+};
+
+/* Etypes are as long in the file as in memory, so that offsets and holes are the same in both. */
+static enum mr_err fits(const struct mr_file_view *v)
+{
+    if (v->filetype->size && (!v->etype->size || v->filetype->size % v->etype->size))
+        return mr_fail(MR_ERR_TYPE, "filetype has %zu bytes, which is no multiple of the etype's %zu",
+                       v->filetype->size, v->etype->size);
+    if (!mr_tiling_allows(v->filetype))
+        return mr_fail(MR_ERR_TYPE, "filetype's displacements are negative, do not grow from one element to the next, "
+                                    "or its elements overlap");
+    if (v->datarep == MR_DATAREP_EXTERNAL32 &&
+        (mr_external_size(v->etype) != v->etype->size || mr_external_size(v->filetype) != v->filetype->size))
+        return mr_fail(MR_ERR_UNSUPPORTED_DATAREP, "etype or filetype has elements (of MPI_LONG, for example) that are "
+                                                   "not as long in external32 as in memory");
+    return MR_SUCCESS;
+}
+
+static enum mr_err alike(const struct mr_file *f, const struct told *mine, const struct told *all, bool *holes)
+{
+    *holes = false;
+    for (int i = 0; i < f->comm->size; i++) {
+        *holes |= all[i].holes;
+        if (mine->err)
+            continue;
+        if (all[i].err)
+            return mr_fail((enum mr_err)all[i].err, "rank %d cannot set its view of \"%s\"", i, f->name);
+        if (all[i].datarep != mine->datarep)
+            return mr_fail(MR_ERR_NOT_SAME, "datarep is not what rank %d has", i);
+        if (all[i].etype_size != mine->etype_size)
+            return mr_fail(MR_ERR_NOT_SAME, "etype has %llu bytes here and %llu at rank %d",
+                           (unsigned long long)mine->etype_size, (unsigned long long)all[i].etype_size, i);
+    }
+    return (enum mr_err)mine->err;
+}
+
+/* All tell all: they agree on whether it is done. */
+static enum mr_err meet(const struct mr_file *f, const struct mr_file_view *v, bool *holes)
+{
+    struct told mine = {.etype_size = v->etype->size, .datarep = (int32_t)v->datarep}, *all;
+    enum mr_err err = fits(v);
+
+    mine.err = err;
+    mine.holes = v->filetype->size && !v->filetype->contiguous;
+    all = malloc((size_t)f->comm->size * sizeof(*all));
+    if (!all)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for the view of %d ranks", f->comm->size);
+    err = mr_io_gather(f, &mine, all, sizeof(mine));
+    if (!err)
+        err = alike(f, &mine, all, holes);
+    free(all);
+    return err;
+}
+
+enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v)
+{
+    struct mr_type *etype = f->etype, *filetype = f->filetype;
+    bool holes = false;
+    enum mr_err err = meet(f, v, &holes);
+
+    if (err)
+        return err;
+    f->etype = mr_type_get(v->etype);
+    f->filetype = mr_type_get(v->filetype);
+    f->view = (struct mr_tiling){v->disp, f->filetype};
+    f->datarep = v->datarep;
+    f->guarded = holes && !(f->amode & MR_FILE_RDONLY) && f->hints.ds_write != MR_NEVER;
+    f->at = 0;
+    mr_type_put(etype);
+    mr_type_put(filetype);
+    return mr_file_shared_set(f, 0);
+}
+
+int64_t mr_file_byte_offset(const struct mr_file *f, int64_t offset)
+{
+    return f->filetype->size ? mr_tiling_at(&f->view, (uint64_t)offset * f->etype->size) : f->view.disp;
+}
+
+enum mr_err mr_file_end(struct mr_file *f, int64_t *offset)
+{
+    const struct mr_disk d = mr_io_disk(f);
+    int64_t size = 0;
+    enum mr_err err = mr_disk_size(&d, &size);
+
+    *offset = 0;
+    if (!err && f->filetype->size)
+        *offset = (int64_t)((mr_tiling_before(&f->view, size) + f->etype->size - 1) / f->etype->size);
+    return err;
+}
