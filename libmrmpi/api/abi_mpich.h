@@ -26,6 +26,7 @@ enum abi_kind {
     ABI_INFO = 7,
     ABI_WIN = 8,
     ABI_KEYVAL = 9,
+    ABI_FILE = 10,
     ABI_REQUEST = 11,
     ABI_DONE = 12, /* requests, too: done.h */
     ABI_SESSION = 14,

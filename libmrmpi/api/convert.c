@@ -33,28 +33,24 @@ CONVERSIONS(Session, MPI_Session, session)
 CONVERSIONS(Type, MPI_Datatype, datatype)
 CONVERSIONS(Win, MPI_Win, win)
 
-/* ---- files, which are pointers: the null handle is all that a file can be, and it is 0 in Fortran, too ---- */
+/* ---- files, whose handles have the type of pointers ---- */
 
 MPI_FN(MPI_Fint, File_c2f, (MPI_File file))
 {
-    (void)file;
-    return 0;
+    return (MPI_Fint)(uint32_t)(uintptr_t)file;
 }
 
 MPI_FN(MPI_File, File_f2c, (MPI_Fint file))
 {
-    (void)file;
-    return MPI_FILE_NULL;
+    return (MPI_File)(uintptr_t)(uint32_t)file;
 }
 
 MPI_FN(int, File_toint, (MPI_File file))
 {
-    (void)file;
-    return 0;
+    return (int)(uint32_t)(uintptr_t)file;
 }
 
 MPI_FN(MPI_File, File_fromint, (int file))
 {
-    (void)file;
-    return MPI_FILE_NULL;
+    return (MPI_File)(uintptr_t)(uint32_t)file;
 }

@@ -102,6 +102,18 @@ int api_fail_win(struct mr_win *w, enum mr_err err, const char *function);
         api_unlock();                                                                                                  \
     return MPI_SUCCESS
 
+/* And for a file; NULL: it is none, and the handler of MPI_FILE_NULL hears of it. */
+struct mr_file;
+int api_fail_file(struct mr_file *f, enum mr_err err, const char *function);
+#define API_LEAVE_FILE(file)                                                                                           \
+    goto out;                                                                                                          \
+    out:                                                                                                               \
+    if (unlikely(err))                                                                                                 \
+        return api_fail_file(file, err, __func__ + 1);                                                                 \
+    if (unlikely(!api_plain))                                                                                          \
+        api_unlock();                                                                                                  \
+    return MPI_SUCCESS
+
 /*
  * A short function of a communicator (its parameter comm) that is called often. What is behind this macro is its work:
  * it returns an error. Locking is in a function of its own, so that where nothing is to be done before the work no

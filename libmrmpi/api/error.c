@@ -102,7 +102,7 @@ static void call_user(struct mr_errhandler *h, const void *object, int code)
     const struct mr_comm *c = h->of == MR_ERRHANDLER_COMM ? object : NULL;
     MPI_Comm comm = c && c->handle ? c->handle : MPI_COMM_WORLD;
     MPI_Session session;
-    MPI_File file = MPI_FILE_NULL;
+    MPI_File file = h->of == MR_ERRHANDLER_FILE && object ? api_file_handle(object) : MPI_FILE_NULL;
     MPI_Win win = h->of == MR_ERRHANDLER_WIN && object ? ((const struct mr_win *)object)->handle : MPI_WIN_NULL;
     if (h->through) {
         call_through(h, &comm, &win, &file, &code);
@@ -337,44 +337,57 @@ MPI_FN(int, Win_call_errhandler, (MPI_Win win, int errorcode))
     API_LEAVE_WIN(w);
 }
 
-/* No file is open: the one handler that files have is that of MPI_FILE_NULL, which opening them takes over. */
+/* Of MPI_FILE_NULL: files that are opened take it over, and what concerns no file goes through it. */
 static struct mr_errhandler *file_null_handler = &mr_errhandler_return;
 
-static enum mr_err file_null(MPI_File file)
+struct mr_errhandler *api_file_null_handler(void)
 {
-    return file == MPI_FILE_NULL ? MR_SUCCESS : mr_fail(MR_ERR_FILE, "the file is not open");
+    return file_null_handler;
+}
+
+/* That of the file, or of none. */
+static enum mr_err file_handler(MPI_File file, struct mr_file **f, struct mr_errhandler ***at)
+{
+    enum mr_err err = file == MPI_FILE_NULL ? MR_SUCCESS : api_file(file, f);
+    *at = *f ? &(*f)->errhandler : &file_null_handler;
+    return err;
 }
 
 MPI_FN(int, File_set_errhandler, (MPI_File file, MPI_Errhandler errhandler))
 {
-    struct mr_errhandler *h;
+    struct mr_errhandler *h, **at;
+    struct mr_file *f = NULL;
     API_ENTER();
-    CHECK(file_null(file));
+    CHECK(file_handler(file, &f, &at));
     CHECK(api_errhandler_for(errhandler, MR_ERRHANDLER_FILE, &h));
-    api_replace_errhandler(&file_null_handler, h);
-    API_LEAVE(NULL);
+    api_replace_errhandler(at, h);
+    API_LEAVE_FILE(f);
 }
 
 MPI_FN(int, File_get_errhandler, (MPI_File file, MPI_Errhandler *errhandler))
 {
+    struct mr_errhandler **at;
+    struct mr_file *f = NULL;
     API_ENTER();
-    CHECK(file_null(file));
+    CHECK(file_handler(file, &f, &at));
     NOT_NULL(errhandler);
-    err = api_new_errhandler(mr_errhandler_get(file_null_handler), errhandler);
-    API_LEAVE(NULL);
+    err = api_new_errhandler(mr_errhandler_get(*at), errhandler);
+    API_LEAVE_FILE(f);
 }
 
 MPI_FN(int, File_call_errhandler, (MPI_File file, int errorcode))
 {
+    struct mr_errhandler **at;
+    struct mr_file *f = NULL;
     API_ENTER();
-    CHECK(file_null(file));
-    return api_call_errhandler(file_null_handler, NULL, errorcode, __func__ + 1);
-    API_LEAVE(NULL);
+    CHECK(file_handler(file, &f, &at));
+    return api_call_errhandler(*at, f, errorcode, __func__ + 1);
+    API_LEAVE_FILE(f);
 }
 
-int api_fail_file(enum mr_err err, const char *function)
+int api_fail_file(struct mr_file *f, enum mr_err err, const char *function)
 {
-    return api_fail_with(file_null_handler, NULL, err, function);
+    return api_fail_with(f ? f->errhandler : file_null_handler, f, err, function);
 }
 
 MPI_FN(int, Errhandler_free, (MPI_Errhandler * errhandler))

@@ -4,6 +4,7 @@
 #define MRMPI_API_HANDLES_H
 
 #include "libmrmpi/api/enter.h"
+#include "libmrmpi/io/io.h"
 #include "libmrmpi/rma/rma.h"
 
 struct api_slot {
@@ -68,6 +69,7 @@ enum mr_err api_bad_handle(enum mr_err err, const char *argument, const char *wh
 #define api_op(h, o)    api_op_named(h, o, #h)
 #define api_group(h, g) api_group_named(h, g, #h)
 #define api_info(h, i)  api_info_named(h, i, #h)
+#define api_file(h, f)  api_file_named(h, f, #h)
 #define api_hints(h)    api_hints_named(h, #h)
 
 /* NULL: there is none of this handle. */
@@ -128,6 +130,20 @@ static inline enum mr_err api_win(MPI_Win h, struct mr_win **w)
 {
     if (unlikely(!(*w = api_find(ABI_WIN, h))))
         return api_sure(api_bad_handle(MR_ERR_WIN, "win", "window", h, MPI_WIN_NULL));
+    return MR_SUCCESS;
+}
+
+/* Files are pointers in the binary interface, but not to anything: a handle like any other is in them. */
+static inline MPI_File api_file_handle(const struct mr_file *f)
+{
+    return (MPI_File)(uintptr_t)(uint32_t)f->handle;
+}
+
+static inline enum mr_err api_file_named(MPI_File h, struct mr_file **f, const char *name)
+{
+    *f = (uintptr_t)h > UINT32_MAX ? NULL : api_find(ABI_FILE, (int)(uint32_t)(uintptr_t)h);
+    if (unlikely(!*f))
+        return api_sure(api_bad_handle(MR_ERR_FILE, name, "file", (int)(uint32_t)(uintptr_t)h, 0));
     return MR_SUCCESS;
 }
 

@@ -47,6 +47,7 @@ static const struct {
     [ABI_INFO] = {"info object", "info objects", true},
     [ABI_KEYVAL] = {"attribute key", "attribute keys", false},
     [ABI_WIN] = {"window", "windows", false},
+    [ABI_FILE] = {"file", "files", false},
     [ABI_REQUEST] = {"request", "requests", false},
     [ABI_SESSION] = {"session", "sessions", true},
 };
@@ -58,6 +59,8 @@ static const char *name_of(enum abi_kind kind, const void *object)
         return ((const struct mr_comm *)object)->name;
     case ABI_WIN:
         return ((const struct mr_win *)object)->name;
+    case ABI_FILE:
+        return ((const struct mr_file *)object)->name;
     default:
         return kind == ABI_TYPE ? mr_type_name(object) : "";
     }

@@ -32,7 +32,6 @@ void api_alloc_tell_leaks(int *told);                                           
 
 /* session.c */
 int api_session_handle(const void *session);
-/* error.c: through the handler of MPI_FILE_NULL */
-int api_fail_file(enum mr_err err, const char *function);
+struct mr_errhandler *api_file_null_handler(void); /* error.c: of MPI_FILE_NULL */
 
 #endif

@@ -34,6 +34,7 @@ static struct {
     MPI_Info info, freed_info;
     MPI_Errhandler freed_handler;
     MPI_Session session;
+    MPI_File file, freed_file;
     MPI_Win win, dynamic, freed_win; /* the first one in an epoch of MPI_Win_lock_all */
     int comm_key, type_key, win_key, freed_key;
 } have;
@@ -95,6 +96,10 @@ static struct rule rule_of(const struct function *f, const struct arg *a)
          have.session,
          {{"null handle", MPI_SESSION_NULL, MPI_ERR_SESSION}, {"no handle", NONE, MPI_ERR_SESSION}}},
         {"MPI_Win", NULL, have.win, HANDLES(MPI_WIN_NULL, have.freed_win, MPI_ERR_WIN)},
+        {"MPI_File", NULL, (long)have.file, HANDLES(0, (long)have.freed_file, MPI_ERR_FILE)},
+        {"MPI_Offset", NULL, 0, BAD(-1, MPI_ERR_ARG)},
+        {"int", "|amode|", MPI_MODE_RDONLY, BAD(0, MPI_ERR_AMODE)},
+        {"int", "|whence|", MPI_SEEK_SET, BAD(-99, MPI_ERR_ARG)},
         {"int", "|assert|", 0, BAD(1, MPI_ERR_ASSERT)},
         {"int", "|lock_type|", MPI_LOCK_SHARED, BAD(-99, MPI_ERR_LOCKTYPE)},
         {"int", "|disp_unit|", 1, {{"0", 0, MPI_ERR_DISP}, {"-1", -1, MPI_ERR_DISP}}},
@@ -133,7 +138,6 @@ static struct rule rule_of(const struct function *f, const struct arg *a)
         {"MPI_Aint", NULL, 0, {{0}}},
         {"MPI_Count", NULL, 0, {{0}}},
         {"MPI_Fint", NULL, 0, {{0}}},
-        {"MPI_File", NULL, 0, {{0}}},
         {"void *", "|base|", 0, {{"none", of_win ? 0 : NONE, MPI_ERR_BASE}}},
         {"void *", "|extra_state|value|location|", 0, {{0}}},
         {"void *", "|logical_true|logical_false|", 0, BAD(0, MPI_ERR_ARG)},
@@ -183,6 +187,13 @@ static int allowed(const struct function *f, const struct arg *a, const struct w
         {"MPI_Intercomm_merge", "newintracomm"},
         /* memory that was attached */
         {"MPI_Win_detach", "base"},
+        /* an access that has begun */
+        {"MPI_File_read_all_end", "buf"},
+        {"MPI_File_read_at_all_end", "buf"},
+        {"MPI_File_read_ordered_end", "buf"},
+        {"MPI_File_write_all_end", "buf"},
+        {"MPI_File_write_at_all_end", "buf"},
+        {"MPI_File_write_ordered_end", "buf"},
         /* statuses keep what they are given */
         {"MPI_Status_set_source", "source"},
         {"MPI_Status_set_tag", "tag"},
@@ -192,6 +203,8 @@ static int allowed(const struct function *f, const struct arg *a, const struct w
     for (size_t i = 0; i < sizeof(fine) / sizeof(*fine); i++)
         if (!strncmp(f->name, fine[i].function, strlen(fine[i].function)) && !strcmp(a->name, fine[i].argument))
             return 1;
+    if (!w->value && !strcmp(a->type, "MPI_File") && strstr(f->name, "errhandler"))
+        return 1; /* what files take over */
     return w->value == MPI_INFO_NULL && !strcmp(a->type, "MPI_Info") && strncmp(f->name, "MPI_Info_", 9);
 }
 
@@ -373,6 +386,8 @@ static void try_apart(const struct function *f)
 
 /* ---- what there is ---- */
 
+static char file_name[256];
+
 static void nothing(void)
 {
 }
@@ -396,6 +411,10 @@ static void make(void)
     MPI_Win_set_errhandler(have.win, MPI_ERRORS_RETURN);
     MPI_Win_set_errhandler(have.dynamic, MPI_ERRORS_RETURN);
     MPI_Win_lock_all(0, have.win);
+    snprintf(file_name, sizeof(file_name), "%s/mrmpi-arguments-%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+             (int)getpid());
+    MPI_File_open(MPI_COMM_SELF, file_name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                  &have.file);
 }
 
 static void make_and_free(void)
@@ -408,6 +427,10 @@ static void make_and_free(void)
     MPI_Info i;
     MPI_Errhandler h;
     MPI_Win w;
+    MPI_File f;
+    MPI_File_open(MPI_COMM_SELF, file_name, MPI_MODE_RDONLY, MPI_INFO_NULL, &f);
+    have.freed_file = f;
+    MPI_File_close(&f);
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_SELF, &w);
     have.freed_win = w;
     MPI_Win_free(&w);
@@ -449,6 +472,7 @@ static void unmake(void)
     MPI_Win_unlock_all(have.win);
     MPI_Win_free(&have.win);
     MPI_Win_free(&have.dynamic);
+    MPI_File_close(&have.file);
 }
 
 int main(int argc, char **argv)
