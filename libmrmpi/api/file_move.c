@@ -24,7 +24,8 @@ static enum mr_err place(struct mr_file *f, enum api_file_at at, MPI_Offset give
         return mr_file_shared_take_ordered(f, etypes, offset);
     case API_FILE_OWN:
         *offset = f->at;
-        f->at += etypes;
+        if (__builtin_add_overflow(f->at, etypes, &f->at))
+            f->at = INT64_MAX; /* the access fails */
         return MR_SUCCESS;
     default:
         *offset = given;

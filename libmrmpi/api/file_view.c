@@ -38,8 +38,7 @@ static enum mr_err displacement(struct mr_file *f, MPI_Offset disp, int64_t *to)
                        "MPI_MODE_SEQUENTIAL",
                        f->name);
     err = mr_file_shared_get(f, &at);
-    *to = mr_file_byte_offset(f, at);
-    return err;
+    return err ? err : mr_file_byte_offset(f, at, to);
 }
 
 MPI_FN(int, File_set_view,
@@ -93,12 +92,14 @@ MPI_FN(int, File_get_view, (MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, 
 MPI_FN(int, File_get_byte_offset, (MPI_File fh, MPI_Offset offset, MPI_Offset *disp))
 {
     struct mr_file *f = NULL;
+    int64_t bytes;
     API_ENTER();
     CHECK(api_file(fh, &f));
     CHECK(api_file_anywhere(f));
     CHECK(api_file_not_negative(offset, "offset"));
     NOT_NULL(disp);
-    *disp = mr_file_byte_offset(f, offset);
+    CHECK(mr_file_byte_offset(f, offset, &bytes));
+    *disp = bytes;
     API_LEAVE_FILE(f);
 }
 
@@ -127,10 +128,9 @@ static enum mr_err seek(struct mr_file *f, MPI_Offset offset, int whence, int64_
         err = mr_file_end(f, &from);
     else if (whence != MPI_SEEK_SET)
         err = mr_fail(MR_ERR_ARG, "whence is %d: there are MPI_SEEK_SET, MPI_SEEK_CUR and MPI_SEEK_END", whence);
-    *to = from + offset;
-    if (!err && *to < 0)
-        err = mr_fail(MR_ERR_ARG, "offset %lld leads to %lld, before the beginning of the view", (long long)offset,
-                      (long long)*to);
+    if (!err && (__builtin_add_overflow(from, offset, to) || *to < 0))
+        err = mr_fail(MR_ERR_ARG, "offset %lld leads from %lld to before the beginning of the view, or too far",
+                      (long long)offset, (long long)from);
     return err;
 }
 

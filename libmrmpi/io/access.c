@@ -240,12 +240,16 @@ enum mr_err mr_io_move(struct mr_file *f, bool write, uint64_t nth, char *data, 
 
 /* ---- one access -------------------------------------------------------------------------------------------------- */
 
-enum mr_err mr_io_within(const struct mr_file *f, uint64_t nth, size_t len)
+enum mr_err mr_io_first(const struct mr_file *f, int64_t offset, size_t len, uint64_t *nth)
 {
-    if (!len || nth + len <= f->filetype->size || mr_tiling_repeats(f->filetype))
-        return MR_SUCCESS;
-    return mr_fail(MR_ERR_TYPE, "the filetype of \"%s\" is shorter than its data: only its first %zu bytes are there",
-                   f->name, f->filetype->size);
+    int64_t first, end;
+
+    if (__builtin_mul_overflow(offset, (int64_t)f->etype->size, &first) ||
+        __builtin_add_overflow(first, (int64_t)len, &end) || !mr_tiling_reaches(&f->view, len ? (uint64_t)end : 0))
+        return mr_fail(MR_ERR_ARG, "%zu bytes at offset %lld are behind the end of what the view of \"%s\" can show",
+                       len, (long long)offset, f->name);
+    *nth = (uint64_t)first;
+    return MR_SUCCESS;
 }
 
 enum mr_err mr_io_clip(struct mr_file *f, uint64_t nth, size_t *len)
@@ -300,14 +304,14 @@ static enum mr_err move_all(struct mr_file *f, bool write, uint64_t nth, const s
 enum mr_err mr_file_access(struct mr_file *f, bool write, int64_t offset, const struct mr_file_data *d, size_t *bytes)
 {
     const struct mr_disk disk = mr_io_disk(f);
-    const uint64_t nth = (uint64_t)offset * f->etype->size;
     int64_t etypes, from, to;
+    uint64_t nth;
     size_t len;
     enum mr_err err = mr_file_data_size(f, d, &len, &etypes);
 
     *bytes = 0;
     if (!err)
-        err = mr_io_within(f, nth, len);
+        err = mr_io_first(f, offset, len, &nth);
     if (err || !len)
         return err;
     from = mr_tiling_at(&f->view, nth);

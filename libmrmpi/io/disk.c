@@ -164,6 +164,17 @@ enum mr_err mr_disk_lock(const struct mr_disk *d, bool exclusive, int64_t at, in
     return err ? mr_disk_fail(err, "lock a part of", d->name) : MR_SUCCESS;
 }
 
+/* It asks for a lock of a byte where no file has one. */
+bool mr_disk_can_lock(const struct mr_disk *d)
+{
+    const int64_t far = INT64_MAX - 1;
+    int err = set_lock(d, F_WRLCK, far, 1, F_OFD_SETLK);
+
+    if (!err)
+        mr_disk_unlock(d, far, 1);
+    return !err || err == EAGAIN || err == EACCES; /* another one has it */
+}
+
 void mr_disk_unlock(const struct mr_disk *d, int64_t at, int64_t len)
 {
     set_lock(d, F_UNLCK, at, len, F_OFD_SETLK);

@@ -26,6 +26,7 @@ bool mr_disk_is_local(const struct mr_disk *d);
 enum mr_err mr_disk_size(const struct mr_disk *d, int64_t *size);
 /* Bytes [at, at + len) for this file handle of this process alone (fcntl, advisory); len 0: to the end of all files. */
 enum mr_err mr_disk_lock(const struct mr_disk *d, bool exclusive, int64_t at, int64_t len);
+bool mr_disk_can_lock(const struct mr_disk *d); /* what may be written; nothing is locked then */
 void mr_disk_unlock(const struct mr_disk *d, int64_t at, int64_t len);
 
 #endif

@@ -299,11 +299,14 @@ enum mr_err mr_file_sync(struct mr_file *f)
 
 enum mr_err mr_file_set_atomic(struct mr_file *f, bool atomic)
 {
+    const struct mr_disk d = mr_io_disk(f);
     int first = atomic;
     enum mr_err err = mr_io_tell(f, &first, sizeof(first));
 
     if (!err && first != (int)atomic)
         err = mr_fail(MR_ERR_NOT_SAME, "flag is %d here and %d at rank 0", (int)atomic, first);
+    if (!err && atomic && !(f->amode & MR_FILE_RDONLY) && !mr_disk_can_lock(&d))
+        err = mr_fail(MR_ERR_UNSUPPORTED_OPERATION, "the file system of \"%s\" has no locks", f->name);
     err = mr_io_agree(f, err);
     if (!err)
         f->atomic = atomic;

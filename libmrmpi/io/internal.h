@@ -36,8 +36,8 @@ const char *mr_io_bytes_get(const struct mr_io_bytes *b, size_t from, size_t n, 
 void mr_io_bytes_put(const struct mr_io_bytes *b, size_t from, size_t n, const char *data);
 /* So many bytes of the file are so many in memory. */
 size_t mr_io_in_memory(const struct mr_file *f, const struct mr_file_data *d, size_t bytes);
-/* Bytes of the view that are there: all, but where the filetype's copies overlap. */
-enum mr_err mr_io_within(const struct mr_file *f, uint64_t nth, size_t len);
+/* The first of len bytes at an offset. MR_ERR_ARG: no file is so long, or the filetype's copies overlap. */
+enum mr_err mr_io_first(const struct mr_file *f, int64_t offset, size_t len, uint64_t *nth);
 /* Reading: no more than the file has. */
 enum mr_err mr_io_clip(struct mr_file *f, uint64_t nth, size_t *len);
 

@@ -96,7 +96,8 @@ struct mr_file_view {
 };
 /* Collective; both pointers are 0 then. */
 enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v);
-int64_t mr_file_byte_offset(const struct mr_file *f, int64_t offset);
+/* MR_ERR_ARG: no file is so long. */
+enum mr_err mr_file_byte_offset(const struct mr_file *f, int64_t offset, int64_t *bytes);
 /* The offset behind the last whole etype of the file, as the view sees it. */
 enum mr_err mr_file_end(struct mr_file *f, int64_t *offset);
 enum mr_err mr_file_shared_get(struct mr_file *f, int64_t *offset);

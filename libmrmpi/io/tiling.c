@@ -74,6 +74,20 @@ bool mr_tiling_repeats(const struct mr_type *type)
     return type->contiguous || type->extent >= type->layout->hi - type->layout->lo;
 }
 
+bool mr_tiling_reaches(const struct mr_tiling *t, uint64_t bytes)
+{
+    const struct mr_type *type = t->type;
+    int64_t end;
+
+    if (!type->size || bytes > INT64_MAX)
+        return !bytes;
+    if (bytes > type->size && !mr_tiling_repeats(type))
+        return false;
+    return !__builtin_mul_overflow((int64_t)(bytes / type->size) + 1, type->extent, &end) &&
+           !__builtin_add_overflow(end, type->true_lb + type->true_extent, &end) &&
+           !__builtin_add_overflow(end, t->disp, &end);
+}
+
 /* ---- where the nth byte is --------------------------------------------------------------------------------------- */
 
 /* The last run that has nth or begins before it. */

@@ -25,7 +25,9 @@ static inline bool mr_tiling_dense(const struct mr_tiling *t)
 bool mr_tiling_allows(const struct mr_type *type);
 /* Its copies are, too. If not, the first one is all that there is (HDF5 makes such types). */
 bool mr_tiling_repeats(const struct mr_type *type);
-/* The type must be one that is allowed, and have data. Offsets are those of the file. */
+/* Are there as many bytes, at offsets that are numbers of 63 bits? */
+bool mr_tiling_reaches(const struct mr_tiling *t, uint64_t bytes);
+/* The type must be one that is allowed, and have data; nth is within reach. Offsets are those of the file. */
 int64_t mr_tiling_at(const struct mr_tiling *t, uint64_t nth);
 uint64_t mr_tiling_before(const struct mr_tiling *t, int64_t offset);
 

@@ -64,14 +64,14 @@ static enum mr_err through_aggregators(struct mr_file *f, bool write, uint64_t n
 static enum mr_err access_all(struct mr_file *f, bool write, int64_t offset, const struct mr_file_data *d,
                               struct mr_io_span *all, size_t *bytes)
 {
-    const uint64_t nth = (uint64_t)offset * f->etype->size;
     struct mr_io_span mine = {0};
+    uint64_t nth = 0;
     int64_t etypes;
     size_t len;
     enum mr_err err = mr_file_data_size(f, d, &len, &etypes), met;
 
     if (!err)
-        err = mr_io_within(f, nth, len);
+        err = mr_io_first(f, offset, len, &nth);
     if (!err && !write)
         err = mr_io_clip(f, nth, &len);
     if (!err && len)

@@ -8,7 +8,7 @@
 struct told {
     uint64_t etype_size;
     int64_t err;
-    int32_t datarep, holes;
+    int32_t datarep, holes, locks; /* locks: it can lock what it writes */
 };
 
 /* Etypes are as long in the file as in memory, so that offsets and holes are the same in both. */
@@ -27,11 +27,15 @@ static enum mr_err fits(const struct mr_file_view *v)
     return MR_SUCCESS;
 }
 
-static enum mr_err alike(const struct mr_file *f, const struct told *mine, const struct told *all, bool *holes)
+/* guard: there are holes, and all can lock what they write. */
+static enum mr_err alike(const struct mr_file *f, const struct told *mine, const struct told *all, bool *guard)
 {
-    *holes = false;
+    bool holes = false, locks = true;
+
     for (int i = 0; i < f->comm->size; i++) {
-        *holes |= all[i].holes;
+        holes |= all[i].holes;
+        locks &= all[i].locks;
+        *guard = holes && locks;
         if (mine->err)
             continue;
         if (all[i].err)
@@ -45,20 +49,29 @@ static enum mr_err alike(const struct mr_file *f, const struct told *mine, const
     return (enum mr_err)mine->err;
 }
 
+/* Some file systems have no locks (Lustre, if it is mounted so): then holes are left alone. */
+static bool can_lock(const struct mr_file *f)
+{
+    const struct mr_disk d = mr_io_disk(f);
+
+    return !(f->amode & MR_FILE_RDONLY) && mr_disk_can_lock(&d);
+}
+
 /* All tell all: they agree on whether it is done. */
-static enum mr_err meet(const struct mr_file *f, const struct mr_file_view *v, bool *holes)
+static enum mr_err meet(const struct mr_file *f, const struct mr_file_view *v, bool *guard)
 {
     struct told mine = {.etype_size = v->etype->size, .datarep = (int32_t)v->datarep}, *all;
     enum mr_err err = fits(v);
 
     mine.err = err;
     mine.holes = v->filetype->size && !v->filetype->contiguous;
+    mine.locks = can_lock(f);
     all = malloc((size_t)f->comm->size * sizeof(*all));
     if (!all)
         return mr_fail(MR_ERR_NO_MEM, "no memory for the view of %d ranks", f->comm->size);
     err = mr_io_gather(f, &mine, all, sizeof(mine));
     if (!err)
-        err = alike(f, &mine, all, holes);
+        err = alike(f, &mine, all, guard);
     free(all);
     return err;
 }
@@ -66,8 +79,8 @@ static enum mr_err meet(const struct mr_file *f, const struct mr_file_view *v, b
 enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v)
 {
     struct mr_type *etype = f->etype, *filetype = f->filetype;
-    bool holes = false;
-    enum mr_err err = meet(f, v, &holes);
+    bool guard = false;
+    enum mr_err err = meet(f, v, &guard);
 
     if (err)
         return err;
@@ -75,16 +88,22 @@ enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v)
     f->filetype = mr_type_get(v->filetype);
     f->view = (struct mr_tiling){v->disp, f->filetype};
     f->datarep = v->datarep;
-    f->guarded = holes && !(f->amode & MR_FILE_RDONLY) && f->hints.ds_write != MR_NEVER;
+    f->guarded = guard && f->hints.ds_write != MR_NEVER;
     f->at = 0;
     mr_type_put(etype);
     mr_type_put(filetype);
     return mr_file_shared_set(f, 0);
 }
 
-int64_t mr_file_byte_offset(const struct mr_file *f, int64_t offset)
+enum mr_err mr_file_byte_offset(const struct mr_file *f, int64_t offset, int64_t *bytes)
 {
-    return f->filetype->size ? mr_tiling_at(&f->view, (uint64_t)offset * f->etype->size) : f->view.disp;
+    enum mr_err err = MR_SUCCESS;
+    uint64_t nth;
+
+    *bytes = f->view.disp;
+    if (f->filetype->size && !(err = mr_io_first(f, offset, 1, &nth)))
+        *bytes = mr_tiling_at(&f->view, nth);
+    return err;
 }
 
 enum mr_err mr_file_end(struct mr_file *f, int64_t *offset)

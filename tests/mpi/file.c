@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,13 @@ static void pointers(void)
     GIVES(MPI_ERR_ARG, MPI_File_read_at(f, 0, in, 3, MPI_CHAR, &st)); /* no whole etypes */
     OK(MPI_File_get_byte_offset(f, 7, &at));
     CHECK(at == 128);
+    /* behind what any file can be */
+    GIVES(MPI_ERR_ARG, MPI_File_read_at(f, INT64_MAX / 2, in, 1, MPI_INT, &st));
+    GIVES(MPI_ERR_ARG, MPI_File_write_at_all(f, INT64_MAX / 4, in, 1, MPI_INT, &st));
+    GIVES(MPI_ERR_ARG, MPI_File_get_byte_offset(f, INT64_MAX - 1, &at));
+    OK(MPI_File_seek(f, INT64_MAX, MPI_SEEK_SET));
+    GIVES(MPI_ERR_ARG, MPI_File_seek(f, 1, MPI_SEEK_CUR));
+    GIVES(MPI_ERR_ARG, MPI_File_read(f, in, 1, MPI_INT, &st));
     OK(MPI_File_close(&f));
 }
 

@@ -3,13 +3,17 @@
  * Views of all kinds against a model: a pattern of pieces, each some rank's or nobody's, repeats in a file that is full
  * of other bytes. The ranks write their pieces, alone or together, from memory with and without holes, with hints of
  * all kinds; then the file is what the model says, byte for byte, and reading gives what was written. All ranks draw
- * the same random numbers, so each knows what all do. file_views [ROUNDS [FIRST ROUND]]
+ * the same random numbers, so each knows what all do. file_views [ROUNDS [FIRST ROUND [no-locks]]]: the file system
+ * has no locks then.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -39,6 +43,24 @@ static unsigned long long state;
             FAIL("%s: %s", #call, text_);                                                                              \
         }                                                                                                              \
     } while (0)
+
+static int no_locks;
+
+/* In place of the C library's. */
+__attribute__((visibility("default"))) int fcntl(int fd, int cmd, ...)
+{
+    va_list ap;
+    void *arg;
+
+    va_start(ap, cmd);
+    arg = va_arg(ap, void *);
+    va_end(ap);
+    if (no_locks && (cmd == F_OFD_SETLK || cmd == F_OFD_SETLKW)) {
+        errno = ENOSYS;
+        return -1;
+    }
+    return (int)syscall(SYS_fcntl, fd, cmd, arg);
+}
 
 static unsigned below(unsigned n)
 {
@@ -312,6 +334,8 @@ static void one_round(const char *name)
     memory = memory_type(etype, count[rank], block);
     OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, info, &f));
     OK(MPI_File_set_view(f, disp, etype, filetype, "native", MPI_INFO_NULL));
+    if (no_locks && !MPI_File_set_atomicity(f, 1))
+        FAIL("there is an atomic mode without locks");
     memset(out, 0xee, sizeof(out));
     for (int k = 0; k < count[rank]; k++)
         for (int i = 0; i < etype_size; i++)
@@ -339,6 +363,7 @@ int main(int argc, char **argv)
     const char *dir = getenv("TMPDIR");
     char name[256];
 
+    no_locks = argc > 3;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -10,7 +10,9 @@ tests/mpi/$(1)_LDLIBS := -lpthread -lm
 endef
 $(foreach t,$(MPI_TESTS),$(eval $(call mpi_test,$(t))))
 
+# functions of theirs take the place of the C library's
 tests/mpi/slow_card_LDFLAGS := -rdynamic
+tests/mpi/file_views_LDFLAGS := -rdynamic
 
 # compiled as users compile: a program's references to the library's variables become copies
 CFLAGS.tests/mpi := -fPIE -Ilibmrmpi/include
