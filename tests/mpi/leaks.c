@@ -14,6 +14,7 @@ static MPI_Errhandler handler;
 static MPI_Request persistent;
 static MPI_Message message;
 static MPI_Session session;
+static MPI_File file;
 static void *memory;
 static int key;
 
@@ -44,6 +45,7 @@ static void make(void)
     MPI_Recv_init(&one, 1, MPI_INT, 0, 7, MPI_COMM_SELF, &persistent);
     MPI_Alloc_mem(100, MPI_INFO_NULL, &memory);
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+    MPI_File_open(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
     MPI_Send(&one, 1, MPI_INT, 0, 5, MPI_COMM_SELF); /* small enough not to wait */
     MPI_Mprobe(0, 5, MPI_COMM_SELF, &message, MPI_STATUS_IGNORE);
 }
@@ -62,6 +64,7 @@ static void unmake(void)
     MPI_Comm_free_keyval(&key);
     MPI_Request_free(&persistent);
     MPI_Free_mem(memory);
+    MPI_File_close(&file);
     MPI_Mrecv(&x, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
     EQ(x, 1);
 }

@@ -15,11 +15,12 @@ told "a group" 1 'group 0x[0-9a-f]{8} was not freed'
 told "an attribute key" 1 'attribute key 0x[0-9a-f]{8} was not freed'
 told "a request" 1 'request 0x[0-9a-f]{8} was not freed'
 told "a message that was probed" 1 'message of a matched probe 0x[0-9a-f]{8} was not freed'
+told "a file and its name" 1 'file 0x[0-9a-f]{8}, /dev/null was not freed'
 told "memory" 1 '100 bytes of MPI_Alloc_mem at 0x[0-9a-f]+'
 told "an info object" 1 'info object 0x[0-9a-f]{8} was not freed'
 told "an error handler" 1 'error handler 0x[0-9a-f]{8} was not freed'
 told "a message that nobody received" 0 'nobody received a message from rank 1 of context [0-9]+ with tag 44'
-is "and of nothing else" "$(grep -c . "$tmp/out")" 12
+is "and of nothing else" "$(grep -c . "$tmp/out")" 13
 not_ok "a program that leaves a session open has not ended MPI" run session
 told "the session" 1 'session 0x[0-9a-f]{8} was not freed'
 ok "a program that frees all runs" run frees

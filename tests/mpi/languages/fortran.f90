@@ -4,7 +4,7 @@
 module callbacks
   use mpi
   implicit none
-  integer :: copied = 0, deleted = 0, handled = 0, queried = 0, freed = 0, cancelled = 0
+  integer :: copied = 0, deleted = 0, handled = 0, queried = 0, freed = 0, cancelled = 0, failed_file
 contains
   subroutine add_twice(in, inout, n, type)
     integer :: n, type, in(n), inout(n)
@@ -29,6 +29,10 @@ contains
   subroutine on_error(comm, code)
     integer :: comm, code
     handled = handled + 1
+  end subroutine
+  subroutine on_file_error(file, code)
+    integer :: file, code
+    failed_file = file
   end subroutine
   subroutine query(extra, status, ierr)
     integer(kind=MPI_ADDRESS_KIND) :: extra
@@ -69,6 +73,7 @@ program fortran
   call types
   call names
   call topologies
+  call files
   call MPI_Finalize(ierr)
   if (wrong /= 0) stop 1
 contains
@@ -239,5 +244,35 @@ contains
     call MPI_Cart_shift(cart, 0, 1, from, to, ierr)
     call check(to == mod(rank + 1, ranks), 'its neighbours')
     call MPI_Comm_free(cart, ierr)
+  end subroutine
+
+  subroutine files
+    integer :: file, handler, request, status(MPI_STATUS_SIZE), mine(10), found(10), n, i
+    integer(kind=MPI_OFFSET_KIND) :: at
+    character(64) :: name
+    write (name, '(a, i0)') '/tmp/mrmpi-fortran-', getpid()
+    call MPI_Bcast(name, len(name), MPI_CHARACTER, 0, MPI_COMM_WORLD, ierr)
+    call MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE + MPI_MODE_RDWR + MPI_MODE_DELETE_ON_CLOSE, &
+                       MPI_INFO_NULL, file, ierr)
+    call check(ierr == MPI_SUCCESS .and. file /= MPI_FILE_NULL, 'a file')
+    at = 8
+    call MPI_File_set_view(file, at, MPI_INTEGER, MPI_INTEGER, 'native', MPI_INFO_NULL, ierr)
+    mine = [(100 * rank + i, i = 1, 10)]
+    at = 10 * rank
+    call MPI_File_write_at_all(file, at, mine, 10, MPI_INTEGER, status, ierr)
+    call MPI_Get_count(status, MPI_INTEGER, n, ierr)
+    call check(n == 10, 'what was written')
+    call MPI_File_iread_at(file, at, found, 10, MPI_INTEGER, request, ierr)
+    call MPI_Wait(request, status, ierr)
+    call check(all(found == mine), 'what is read')
+    call MPI_File_create_errhandler(on_file_error, handler, ierr)
+    call MPI_File_set_errhandler(file, handler, ierr)
+    failed_file = MPI_FILE_NULL
+    at = -1
+    call MPI_File_read_at(file, at, found, 10, MPI_INTEGER, status, ierr)
+    call check(ierr /= MPI_SUCCESS .and. failed_file == file, 'an error, with the handle of its file')
+    call MPI_Errhandler_free(handler, ierr)
+    call MPI_File_close(file, ierr)
+    call check(ierr == MPI_SUCCESS .and. file == MPI_FILE_NULL, 'closed')
   end subroutine
 end program

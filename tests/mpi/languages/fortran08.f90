@@ -13,6 +13,7 @@ program fortran08
   call collectives
   call objects
   call graphs
+  call files
   call MPI_Finalize
   if (wrong /= 0) stop 1
 contains
@@ -133,5 +134,24 @@ contains
     call MPI_Neighbor_allgather(rank, 1, MPI_INTEGER, got, 1, MPI_INTEGER, ring)
     call check(got == from(1), what // ': messages')
     call MPI_Comm_free(ring)
+  end subroutine
+
+  subroutine files
+    type(MPI_File) :: file
+    type(MPI_Status) :: status
+    integer :: mine(20), found(20), i
+    character(64) :: name
+    write (name, '(a, i0)') '/tmp/mrmpi-fortran08-', getpid()
+    call MPI_Bcast(name, len(name), MPI_CHARACTER, 0, MPI_COMM_WORLD)
+    call MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE + MPI_MODE_RDWR + MPI_MODE_DELETE_ON_CLOSE, &
+                       MPI_INFO_NULL, file)
+    call MPI_File_set_view(file, 4_MPI_OFFSET_KIND, MPI_INTEGER, MPI_INTEGER, 'native', MPI_INFO_NULL)
+    mine = [(100 * rank + i, i = 1, 20)]
+    found = 0
+    call MPI_File_write_ordered(file, mine(1:20:2), 10, MPI_INTEGER, status)
+    call MPI_File_read_at(file, int(10 * rank, MPI_OFFSET_KIND), found(2:20:2), 10, MPI_INTEGER, MPI_STATUS_IGNORE)
+    call check(all(found(2:20:2) == mine(1:20:2)), 'sections of arrays in a file')
+    call MPI_File_close(file)
+    call check(file == MPI_FILE_NULL, 'a file is closed')
   end subroutine
 end program
