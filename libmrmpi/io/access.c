@@ -147,16 +147,27 @@ static enum mr_err move_image(struct mr_file *f, bool write, const struct part *
     return err;
 }
 
-static bool sieves(const struct mr_file *f, bool write, const struct mr_stretches *list, size_t bytes)
+static bool sieves(const struct mr_file *f, bool write, const struct part *p)
 {
     const enum mr_when when = write ? f->hints.ds_write : f->hints.ds_read;
-    uint64_t pieces = 0;
+    const double pieces = (double)p->len / (double)f->filetype->size * (double)f->tile_pieces;
 
-    if (when != MR_WHEN_IT_PAYS || (write && (!f->may_read || !f->guarded)))
-        return when == MR_ALWAYS && f->may_read && (!write || f->guarded);
-    for (size_t k = 0; k < list->num; k++)
-        pieces += list->piece[k].count;
-    return pieces * MR_IO_CALL_BYTES > bytes;
+    if (when == MR_NEVER || (write && (!f->may_read || !f->guarded)))
+        return false;
+    return when == MR_ALWAYS || pieces * MR_IO_CALL_BYTES > (double)(p->to - p->from);
+}
+
+static enum mr_err move_pieces(struct mr_file *f, bool write, const struct part *p, char *data, size_t *done)
+{
+    struct mr_stretches list = {0};
+    enum mr_err err;
+
+    if (mr_tiling_stretches(&f->view, p->nth, p->len, &list))
+        err = move_each(f, write, &list, data, done);
+    else
+        err = mr_fail(MR_ERR_NO_MEM, "no memory for the pieces of \"%s\"", f->name);
+    free(list.piece);
+    return err;
 }
 
 /* Locked where others may fill the holes meanwhile. */
@@ -164,22 +175,17 @@ static enum mr_err move_part(struct mr_file *f, bool write, const struct part *p
 {
     const struct mr_disk d = mr_io_disk(f);
     const bool lock = write && f->guarded && !f->atomic;
-    struct mr_stretches list = {0};
-    enum mr_err err;
+    enum mr_err err = lock ? mr_disk_lock(&d, true, p->from, p->to - p->from) : MR_SUCCESS;
 
     *done = 0;
-    if (!mr_tiling_stretches(&f->view, p->nth, p->len, &list)) {
-        free(list.piece);
-        return mr_fail(MR_ERR_NO_MEM, "no memory for the pieces of \"%s\"", f->name);
-    }
-    err = lock ? mr_disk_lock(&d, true, p->from, p->to - p->from) : MR_SUCCESS;
-    if (!err && sieves(f, write, &list, (size_t)(p->to - p->from)))
+    if (err)
+        return err;
+    if (sieves(f, write, p))
         err = move_image(f, write, p, image, data, done);
-    else if (!err)
-        err = move_each(f, write, &list, data, done);
+    else
+        err = move_pieces(f, write, p, data, done);
     if (lock)
         mr_disk_unlock(&d, p->from, p->to - p->from);
-    free(list.piece);
     return err;
 }
 

@@ -57,6 +57,7 @@ struct mr_file {
     struct mr_file_hints hints;
     struct mr_tiling view;
     struct mr_type *etype, *filetype;
+    uint64_t tile_pieces; /* stretches of a filetype */
     enum mr_datarep datarep;
     int64_t at;        /* the individual pointer */
     enum mr_file_split split; /* a split collective that has begun; its buffer, and bytes moved */

@@ -302,6 +302,11 @@ static bool put_layout(struct mr_stretches *to, const struct mr_layout *l, int64
     return true;
 }
 
+static bool is_one_stretch(const struct mr_layout *l)
+{
+    return l->num == 1 && l->runs[0].count == 1 && !l->runs[0].child;
+}
+
 bool mr_tiling_stretches(const struct mr_tiling *t, uint64_t nth, uint64_t len, struct mr_stretches *to)
 {
     size_t size = t->type->size;
@@ -310,8 +315,15 @@ bool mr_tiling_stretches(const struct mr_tiling *t, uint64_t nth, uint64_t len, 
     if (mr_tiling_dense(t))
         return put(to, mr_tiling_at(t, nth), len);
     while (len) {
-        uint64_t tile = nth / size, from = nth - tile * size, n = size - from < len ? size - from : len;
+        uint64_t tile = nth / size, from = nth - tile * size, n = size - from < len ? size - from : len, whole;
 
+        if (!from && (whole = len / size) > 1 && is_one_stretch(t->type->layout)) {
+            if (!put_series(to, mr_tiling_at(t, nth), size, whole, t->type->extent))
+                return false;
+            nth += whole * size;
+            len -= whole * size;
+            continue;
+        }
         if (!put_layout(to, t->type->layout, t->disp + (int64_t)tile * t->type->extent, from, from + n))
             return false;
         nth += n;

@@ -76,6 +76,22 @@ static enum mr_err meet(const struct mr_file *f, const struct mr_file_view *v, b
     return err;
 }
 
+/* How many there are decides whether they are moved with the holes; without memory for a list there are many. */
+static uint64_t pieces_of(const struct mr_tiling *t)
+{
+    struct mr_stretches list = {0};
+    uint64_t n = 0;
+
+    if (!t->type->size)
+        return 0;
+    if (!mr_tiling_stretches(t, 0, t->type->size, &list))
+        n = t->type->size;
+    for (size_t k = 0; k < list.num; k++)
+        n += list.piece[k].count;
+    free(list.piece);
+    return n;
+}
+
 enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v)
 {
     struct mr_type *etype = f->etype, *filetype = f->filetype;
@@ -87,6 +103,7 @@ enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v)
     f->etype = mr_type_get(v->etype);
     f->filetype = mr_type_get(v->filetype);
     f->view = (struct mr_tiling){v->disp, f->filetype};
+    f->tile_pieces = pieces_of(&f->view);
     f->datarep = v->datarep;
     f->guarded = guard && f->hints.ds_write != MR_NEVER;
     f->at = 0;
