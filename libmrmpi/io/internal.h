@@ -46,7 +46,8 @@ struct mr_io_span {
     int64_t from, to;
     uint64_t len; /* bytes of data; 0: the rest says nothing */
 };
-/* two_phase.c: through aggregators; `all` has the span of each rank. What an aggregator meets is its error alone. */
+/* two_phase.c: through aggregators; `all` has the spans of all ranks, in any order. What an aggregator meets is its
+ * error alone. */
 enum mr_err mr_io_two_phase(struct mr_file *f, bool write, uint64_t nth, const struct mr_io_bytes *b,
                             const struct mr_io_span *all);
 

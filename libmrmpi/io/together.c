@@ -4,11 +4,19 @@
 
 #include <stdlib.h>
 
-/* One rank's part comes after another's, in the order of ranks: each moves its own as quickly alone. */
-static bool is_apart(const struct mr_io_span *all, int n)
+static int by_place(const void *a, const void *b)
+{
+    const struct mr_io_span *x = a, *y = b;
+
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+/* No rank's part lies within another's: each moves its own as quickly alone. Changes the order of `all`. */
+static bool is_apart(struct mr_io_span *all, int n)
 {
     int64_t end = INT64_MIN;
 
+    qsort(all, (size_t)n, sizeof(*all), by_place);
     for (int i = 0; i < n; i++) {
         if (!all[i].len)
             continue;
@@ -35,7 +43,7 @@ static bool is_common(const struct mr_io_span *all, int n)
     return to > from && sum > (uint64_t)(to - from) + (uint64_t)(to - from) / 2;
 }
 
-static bool pays(const struct mr_file *f, bool write, const struct mr_io_span *all)
+static bool pays(const struct mr_file *f, bool write, struct mr_io_span *all)
 {
     const enum mr_when when = write ? f->hints.cb_write : f->hints.cb_read;
 
@@ -47,15 +55,15 @@ static bool pays(const struct mr_file *f, bool write, const struct mr_io_span *a
 }
 
 static enum mr_err through_aggregators(struct mr_file *f, bool write, uint64_t nth, const struct mr_file_data *d,
-                                       const struct mr_io_span *all, size_t *bytes)
+                                       size_t len, const struct mr_io_span *all, size_t *bytes)
 {
-    const size_t len = all[f->comm->rank].len;
     struct mr_io_bytes b;
     enum mr_err err = mr_io_bytes_begin(f, write, d, len, &b), met;
 
-    if (!err)
-        err = mr_io_two_phase(f, write, nth, &b, all);
-    met = mr_io_agree(f, err);
+    if (err) /* it brings nothing, but the others wait for it */
+        b = (struct mr_io_bytes){0};
+    met = mr_io_two_phase(f, write, nth, &b, all);
+    met = mr_io_agree(f, err ? err : met);
     mr_io_bytes_end(&b, write, met ? 0 : len);
     *bytes = met ? 0 : mr_io_in_memory(f, d, len);
     return met;
@@ -81,7 +89,7 @@ static enum mr_err access_all(struct mr_file *f, bool write, int64_t offset, con
     if (met)
         return err ? err : met;
     if (pays(f, write, all)) {
-        met = through_aggregators(f, write, nth, d, all, bytes);
+        met = through_aggregators(f, write, nth, d, mine.len, all, bytes);
         return err ? err : met;
     }
     if (!err)

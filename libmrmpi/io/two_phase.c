@@ -14,6 +14,7 @@
 
 #define ALIGN_FROM  (64 << 10) /* aggregators' parts that are as long begin at multiples of */
 #define ALIGN_BYTES 4096       /* so many bytes, unless the program knows better */
+#define MANY_ROUNDS 16         /* more of them begin with the question which is the next that anybody needs */
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
@@ -284,6 +285,42 @@ static bool divide(struct mr_io_phases *p, const struct mr_io_span *all)
     return true;
 }
 
+/* The first one from `round` on for which this rank has data; INT64_MAX: none. */
+static int64_t my_next_round(const struct mr_io_phases *p, int64_t round)
+{
+    int64_t next = INT64_MAX;
+
+    for (int i = 0; i < p->f->num_aggregators && p->b->len; i++) {
+        const int64_t part = p->start + i * p->each;
+        uint64_t nth = mr_tiling_before(&p->f->view, part + round * p->stretch);
+        int64_t at, mine;
+
+        nth = nth > p->nth ? nth : p->nth;
+        if (nth >= p->nth + p->b->len)
+            continue;
+        at = mr_tiling_at(&p->f->view, nth);
+        mine = at < part ? 0 : (at - part) / p->stretch;
+        if (at < part + p->each && mine < next)
+            next = mine;
+    }
+    return next;
+}
+
+/* Between data that is far apart there may be millions of rounds that nobody needs. */
+static enum mr_err next_round(const struct mr_io_phases *p, int64_t *round)
+{
+    struct mr_type *number = &mr_type_basic[MR_BASIC_INT64_T];
+    int64_t mine;
+    struct mr_schedule *s = NULL;
+    enum mr_err err;
+
+    if (p->each / p->stretch < MANY_ROUNDS)
+        return MR_SUCCESS;
+    mine = my_next_round(p, *round);
+    err = mr_coll_allreduce(&mine, round, 1, number, &mr_op_builtin[MR_OP_MIN], p->f->comm, &s);
+    return mr_coll_run(err, s);
+}
+
 static int which_aggregator(const struct mr_file *f)
 {
     for (int i = 0; i < f->num_aggregators; i++)
@@ -332,8 +369,12 @@ enum mr_err mr_io_two_phase(struct mr_file *f, bool write, uint64_t nth, const s
     if (!divide(&p, all))
         return MR_SUCCESS;
     err = mr_io_agree(f, get_memory(&p, me));
-    for (int64_t round = 0; !err && round * p.stretch < p.each; round++)
+    for (int64_t round = 0; !err; round++) {
+        err = next_round(&p, &round);
+        if (err || round >= (p.each + p.stretch - 1) / p.stretch)
+            break;
         err = one_round(&p, round, me);
+    }
     release(&p);
     return err ? err : p.err;
 }

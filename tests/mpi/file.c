@@ -453,6 +453,39 @@ static void handlers(void)
     MPI_Errhandler_free(&mine);
 }
 
+/* Data that is far apart, with another rank's between: not every stretch of the file is looked at. */
+static void far_apart(void)
+{
+    const MPI_Aint far = (MPI_Aint)1 << 36;
+    MPI_File f = open_new(0);
+    MPI_Datatype two;
+    MPI_Status st;
+    MPI_Info info;
+    double t;
+    int out[2] = {rank, rank + 1000}, in[2] = {0, 0}, ones[2] = {1, 1};
+    MPI_Aint at[2] = {4 * (size - rank), far + 4 * rank};
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "romio_cb_write", "enable");
+    MPI_Info_set(info, "romio_cb_read", "enable");
+    MPI_Info_set(info, "cb_buffer_size", "4096");
+    MPI_Type_create_hindexed(2, ones, at, MPI_INT, &two);
+    MPI_Type_commit(&two);
+    OK(MPI_File_set_view(f, 0, MPI_INT, two, "native", info));
+    t = MPI_Wtime();
+    OK(MPI_File_write_all(f, out, 2, MPI_INT, &st));
+    OK(MPI_File_read_at_all(f, 0, in, 2, MPI_INT, &st));
+    t = MPI_Wtime() - t;
+    CHECK(in[0] == out[0] && in[1] == out[1]);
+    CHECK(t < 30); /* 2^24 stretches take minutes */
+    OK(MPI_File_close(&f));
+    MPI_Type_free(&two);
+    MPI_Info_free(&info);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        unlink(name);
+}
+
 /* One rank cannot write: all hear of it, and nobody waits for ever. */
 static void failures(void)
 {
@@ -532,6 +565,7 @@ static void one_thread(void)
     representations();
     hints();
     handlers();
+    far_apart();
     failures();
 }
 
