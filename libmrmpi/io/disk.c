@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libmrmpi/base/lock.h"
@@ -69,25 +72,112 @@ static void take_back(const struct mr_disk *d)
         mr_lock();
 }
 
-enum mr_err mr_disk_read(const struct mr_disk *d, void *buf, size_t len, int64_t at, size_t *done)
+/* From the file's place at; to the end of the file, or an error of the system. */
+static int read_all(int fd, char *buf, size_t len, int64_t at, size_t *done)
 {
-    int err = 0;
-
     *done = 0;
-    give_away(d);
     while (*done < len) {
         size_t n = len - *done < ONE_CALL ? len - *done : ONE_CALL;
-        ssize_t got = pread(d->fd, (char *)buf + *done, n, at + (int64_t)*done);
+        ssize_t got = pread(fd, buf + *done, n, at + (int64_t)*done);
 
         if (got < 0 && errno == EINTR)
             continue;
-        if (got <= 0) {
-            err = got < 0 ? errno : 0;
-            break;
-        }
+        if (got <= 0)
+            return got < 0 ? errno : 0;
         *done += (size_t)got;
     }
+    return 0;
+}
+
+/*
+ * Some processors copy eight times slower to an address that is a little more, modulo 4096, than the one that they copy
+ * from (AMD Zen 3: 64 KiB in 25 us, not in 2.4), and malloc gives large blocks 16 bytes behind the beginning of a page:
+ * a buffer on the way, at another distance to both, costs 3.9.
+ */
+#define PAGE_BYTES  4096
+#define NEAR_BYTES  64
+#define ON_THE_WAY  65536
+#define WORTH_BYTES 4096
+#define TRIALS      3
+enum mr_disk_way mr_disk_way;
+
+static bool is_near(const char *buf, int64_t at)
+{
+    const size_t ahead = ((uintptr_t)buf - (uintptr_t)at) & (PAGE_BYTES - 1);
+
+    return ahead && ahead < NEAR_BYTES;
+}
+
+static int read_on_the_way(int fd, char *buf, size_t len, int64_t at, char *room, size_t *done)
+{
+    *done = 0;
+    while (*done < len) {
+        const int64_t from = at + (int64_t)*done;
+        char *way = room + ((size_t)(from + PAGE_BYTES / 2) & (PAGE_BYTES - 1));
+        size_t n = len - *done < ON_THE_WAY ? len - *done : ON_THE_WAY, got;
+        int err = read_all(fd, way, n, from, &got);
+
+        memcpy(buf + *done, way, got);
+        *done += got;
+        if (err || got < n)
+            return err;
+    }
+    return 0;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Both ways, from a file in memory, the faster of a few times each. */
+static void try_ways(char *room)
+{
+    char *buf = aligned_alloc(PAGE_BYTES, ON_THE_WAY + PAGE_BYTES);
+    uint64_t least[2] = {UINT64_MAX, UINT64_MAX};
+    int fd = memfd_create("mrmpi-trial", MFD_CLOEXEC);
+    size_t n;
+
+    mr_disk_way = MR_DISK_STRAIGHT;
+    if (!buf || fd < 0 || ftruncate(fd, ON_THE_WAY))
+        goto out;
+    for (int i = 0; i < 2 * TRIALS; i++) {
+        const uint64_t begin = now_ns();
+
+        if (i % 2)
+            read_on_the_way(fd, buf + NEAR_BYTES / 4, ON_THE_WAY, 0, room, &n);
+        else
+            read_all(fd, buf + NEAR_BYTES / 4, ON_THE_WAY, 0, &n);
+        if (n == ON_THE_WAY && now_ns() - begin < least[i % 2])
+            least[i % 2] = now_ns() - begin;
+    }
+    if (least[1] < least[0] / 2)
+        mr_disk_way = MR_DISK_ON_THE_WAY;
+out:
+    if (fd >= 0)
+        close(fd);
+    free(buf);
+}
+
+enum mr_err mr_disk_read(const struct mr_disk *d, void *buf, size_t len, int64_t at, size_t *done)
+{
+    char *room = NULL;
+    int err;
+
+    if (len >= WORTH_BYTES && mr_disk_way != MR_DISK_STRAIGHT && is_near(buf, at))
+        room = aligned_alloc(PAGE_BYTES, ON_THE_WAY + PAGE_BYTES);
+    if (room && mr_disk_way == MR_DISK_UNTRIED)
+        try_ways(room);
+    give_away(d);
+    if (room && mr_disk_way == MR_DISK_ON_THE_WAY)
+        err = read_on_the_way(d->fd, buf, len, at, room, done);
+    else
+        err = read_all(d->fd, buf, len, at, done);
     take_back(d);
+    free(room);
     return err ? failed(d, err, "read", len - *done, at + (int64_t)*done) : MR_SUCCESS;
 }
 

@@ -18,6 +18,8 @@ struct mr_disk {
     const char *name;
     bool freely;
 };
+/* How what is read goes to where the processor would copy slowly: tried at the first time. */
+extern enum mr_disk_way { MR_DISK_UNTRIED, MR_DISK_STRAIGHT, MR_DISK_ON_THE_WAY } mr_disk_way;
 /* *done is less than len at the end of the file only, or after an error. */
 enum mr_err mr_disk_read(const struct mr_disk *d, void *buf, size_t len, int64_t at, size_t *done);
 enum mr_err mr_disk_write(const struct mr_disk *d, const void *buf, size_t len, int64_t at, size_t *done);

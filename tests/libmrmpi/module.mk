@@ -279,13 +279,14 @@ endif
 
 # core, coll, api: objects and handles, without a network
 CORE_TEST_SRCS := $(addprefix libmrmpi/core/,type.c type_make.c type_array.c pack.c move.c layout.c op.c $(foreach l,base avx2 avx512,op_$(l).c move_$(l).c) group.c topo.c dims.c error.c)
-CORE_TESTS := $(addprefix tests/libmrmpi/,test_type test_move test_op test_group test_handle test_pieces test_tiling)
+CORE_TESTS := $(addprefix tests/libmrmpi/,test_type test_move test_op test_group test_handle test_pieces test_tiling test_disk)
 TESTPROGS += $(CORE_TESTS)
 UNIT_TESTS += $(CORE_TESTS)
 tests/libmrmpi/test_type_SRCS := tests/libmrmpi/test_type.c $(CORE_TEST_SRCS)
 tests/libmrmpi/test_move_SRCS := tests/libmrmpi/test_move.c $(addprefix libmrmpi/core/,move.c $(foreach l,base avx2 avx512,move_$(l).c))
 tests/libmrmpi/test_pieces_SRCS := tests/libmrmpi/test_pieces.c libmrmpi/pieces/pieces.c $(CORE_TEST_SRCS)
 tests/libmrmpi/test_tiling_SRCS := tests/libmrmpi/test_tiling.c libmrmpi/io/tiling.c $(CORE_TEST_SRCS)
+tests/libmrmpi/test_disk_SRCS := tests/libmrmpi/test_disk.c libmrmpi/io/disk.c $(CORE_TEST_SRCS)
 tests/libmrmpi/test_op_SRCS := tests/libmrmpi/test_op.c $(CORE_TEST_SRCS)
 tests/libmrmpi/test_group_SRCS := tests/libmrmpi/test_group.c $(CORE_TEST_SRCS)
 tests/libmrmpi/test_handle_SRCS := tests/libmrmpi/test_handle.c libmrmpi/api/handle.c libmrmpi/api/abi_mpich.c \
