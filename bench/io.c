@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One file of all ranks, as the programs of bench/io.sh: io FILE MIB. Each rank has MIB MiB of it, in one stretch or in
- * blocks that are the ranks' in turn, and writes and reads them alone and together, five times. Prints lines of block (0:
- * one stretch), way (alone, all), what (write, read), and the shortest time from barrier to barrier in ms.
+ * One file of all ranks, for bench/io.sh: io FILE MIB. Each rank has MIB MiB of it, in one stretch or in blocks that
+ * are the ranks' in turn. It writes and reads them alone and together, five times. Prints lines of block (0: one
+ * stretch), way (alone, all), what (write, read), and the shortest time from barrier to barrier in ms.
  */
 #include <mpi.h>
 #include <stdio.h>
