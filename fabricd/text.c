@@ -95,6 +95,30 @@ static size_t line_end(const char *s, size_t len, unsigned *c)
     return 0;
 }
 
+/* Length of the control character at s, which has len bytes at least: 0 if none is there. U+0080 to U+009F are, too. */
+static size_t control_len(const char *s, size_t len)
+{
+    unsigned char c = (unsigned char)s[0];
+    if (c < 0x20 || c == 0x7f)
+        return 1;
+    return c == 0xc2 && len > 1 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0 ? 2 : 0;
+}
+
+void text_put_visible(struct text *t, const char *s, size_t len)
+{
+    while (len) {
+        size_t n = *s == '\n' ? 0 : control_len(s, len);
+        if (n == 1)
+            text_printf(t, "\\x%02x", (unsigned char)*s);
+        else if (n == 2)
+            text_printf(t, "\\u%04x", (unsigned char)s[1]);
+        else
+            text_put(t, s, n = 1);
+        s += n;
+        len -= n;
+    }
+}
+
 void text_json_string(struct text *t, const char *s, size_t len)
 {
     text_put(t, "\"", 1);
@@ -265,10 +289,13 @@ static void diag_add(struct diag *d, struct place at, const char *kind, const ch
         text_printf(&line, "%s: %s: ", d->file, kind);
     text_vprintf(&line, fmt, ap);
     text_put(&line, "\n", 1);
-    const char *told = strstr(text_str(&d->out), line.s);
+    struct text shown = {0};
+    text_put_visible(&shown, line.s, line.len);
+    const char *told = strstr(text_str(&d->out), shown.s);
     if (!told || (told > d->out.s && told[-1] != '\n'))
-        text_put(&d->out, line.s, line.len);
+        text_put(&d->out, shown.s, shown.len);
     text_free(&line);
+    text_free(&shown);
 }
 
 void diag_error(struct diag *d, struct place at, const char *fmt, ...)
@@ -287,6 +314,56 @@ void diag_warn(struct diag *d, struct place at, const char *fmt, ...)
     if (d->warnings++ < DIAG_MAX)
         diag_add(d, at, "warning", fmt, ap);
     va_end(ap);
+}
+
+/* Bytes of the UTF-8 character at s; 0: none is there (RFC 3629: no surrogates, no longer form than needed). */
+static size_t utf8_len(const unsigned char *s, size_t len)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (s[0] < 0x80)
+        return 1;
+    size_t n = s[0] >= 0xf5 ? 0 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 0;
+    if (!n || n > len)
+        return 0;
+    uint32_t c = s[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (s[i] & 0x3f);
+    }
+    return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
+}
+
+/* Of a control character at s: tabs and ends of lines, U+0085 among them, belong to text. */
+static bool is_text_control(const char *s)
+{
+    return *s == '\t' || *s == '\n' || *s == '\r' || (s[0] == '\xc2' && s[1] == '\x85');
+}
+
+bool diag_is_text(struct diag *d, const char *s, size_t len)
+{
+    struct place at = {1, 1};
+    bool utf16 = len >= 2 && (!memcmp(s, "\xff\xfe", 2) || !memcmp(s, "\xfe\xff", 2));
+    if (utf16) {
+        diag_error(d, at, "the file is UTF-16; allowed: UTF-8 (iconv -f UTF-16 -t UTF-8 makes it so)");
+        return false;
+    }
+    for (size_t i = 0, n; i < len; i += n) {
+        n = utf8_len((const unsigned char *)s + i, len - i);
+        size_t control = n ? control_len(s + i, len - i) : 0;
+        if (!n)
+            diag_error(d, at, "the byte 0x%02x is no part of a UTF-8 character; allowed: UTF-8 text", (uint8_t)s[i]);
+        else if (!s[i])
+            diag_error(d, at, "a zero byte; allowed: UTF-8 text");
+        else if (control && !is_text_control(s + i))
+            diag_error(d, at, "a control character (0x%02x); allowed: text, as \"\\x%02x\" in quotes where it must be",
+                       (uint8_t)s[i + control - 1], (uint8_t)s[i + control - 1]);
+        if (!n || !s[i] || (control && !is_text_control(s + i)))
+            return false;
+        at.line += s[i] == '\n';
+        at.col = s[i] == '\n' ? 1 : at.col + 1;
+    }
+    return true;
 }
 
 /* Levenshtein distance of names that are short anyway; longer ones are never near. */

@@ -29,6 +29,8 @@ static inline const char *text_str(const struct text *t)
 
 /* Append s as a YAML scalar: plain if it can be, else in double quotes. */
 void text_yaml_string(struct text *t, const char *s);
+/* Append len bytes; control characters but the end of a line become visible (\x1b): a terminal does not obey them. */
+void text_put_visible(struct text *t, const char *s, size_t len);
 /* Append len bytes as a string of JSON; control characters go as escapes. */
 void text_json_string(struct text *t, const char *s, size_t len);
 
@@ -67,6 +69,8 @@ struct diag {
 
 void diag_error(struct diag *d, struct place at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_warn(struct diag *d, struct place at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Is the file's content UTF-8 without zero bytes and control characters but tabs and line ends? Else one error. */
+bool diag_is_text(struct diag *d, const char *s, size_t len);
 
 /* Of the names (NULL-terminated), the one that s most likely meant, or NULL if none is near. */
 const char *nearest_name(const char *s, const char *const *names);

@@ -16,46 +16,102 @@ static struct place mark_place(yaml_mark_t m)
     return (struct place){(unsigned)m.line + 1, (unsigned)m.column + 1};
 }
 
-static void syntax_error(struct diag *d, const yaml_parser_t *p)
+/* libyaml's words, but for tabs, which look like the spaces that are allowed there. */
+static void syntax_error(struct diag *d, const yaml_parser_t *p, const char *text, size_t len)
 {
-    const char *problem = p->problem ? p->problem : "not readable as YAML";
-    if (p->error == YAML_READER_ERROR)
-        diag_error(d, mark_place(p->mark), "%s (byte %zu); allowed: UTF-8 text", problem, p->problem_offset);
-    else if (p->context)
-        diag_error(d, mark_place(p->problem_mark), "%s %s", p->context, problem);
+    size_t at = p->problem_mark.index;
+    if (p->problem && at < len && text[at] == '\t')
+        diag_error(d, mark_place(p->problem_mark), "a tab before a value or key; allowed: spaces");
+    else if (p->problem)
+        diag_error(d, mark_place(p->problem_mark), "%s%s%s", p->context ? p->context : "", p->context ? " " : "",
+                   p->problem);
     else
-        diag_error(d, mark_place(p->problem_mark), "%s", problem);
+        diag_error(d, mark_place(p->mark), "not readable as YAML");
+}
+
+static void parser_start(yaml_parser_t *p, const char *text, size_t len)
+{
+    if (!yaml_parser_initialize(p))
+        abort();
+    yaml_parser_set_encoding(p, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(p, (const unsigned char *)text, len);
+}
+
+static int depth_change(yaml_event_type_t type)
+{
+    switch (type) {
+    case YAML_MAPPING_START_EVENT:
+    case YAML_SEQUENCE_START_EVENT:
+        return 1;
+    case YAML_MAPPING_END_EVENT:
+    case YAML_SEQUENCE_END_EVENT:
+        return -1;
+    default:
+        return 0;
+    }
+}
+
+/*
+ * Reads the whole text once for its syntax and depth. The time that libyaml takes for a token grows with the depth of
+ * the lists and mappings around the token: a text of brackets alone would take the square of its length.
+ */
+static bool is_shallow_yaml(const char *text, size_t len, struct diag *diag)
+{
+    yaml_parser_t parser;
+    yaml_event_type_t type = YAML_NO_EVENT;
+    unsigned depth = 0;
+    parser_start(&parser, text, len);
+    while (type != YAML_STREAM_END_EVENT && depth <= YDOC_DEPTH_MAX) {
+        yaml_event_t e;
+        if (!yaml_parser_parse(&parser, &e)) {
+            syntax_error(diag, &parser, text, len);
+            break;
+        }
+        type = e.type;
+        depth += (unsigned)depth_change(type);
+        if (depth > YDOC_DEPTH_MAX)
+            diag_error(diag, mark_place(e.start_mark), "lists and mappings within each other more than %u deep",
+                       YDOC_DEPTH_MAX);
+        yaml_event_delete(&e);
+    }
+    yaml_parser_delete(&parser);
+    return type == YAML_STREAM_END_EVENT;
+}
+
+/* Both documents are syntactically right: libyaml still refuses aliases of nothing. */
+static bool load_one(struct ydoc *y, yaml_parser_t *parser, const char *text, size_t len)
+{
+    yaml_document_t second;
+    if (!yaml_parser_load(parser, &y->doc)) {
+        syntax_error(y->diag, parser, text, len);
+        return false;
+    }
+    bool ok = yaml_document_get_root_node(&y->doc);
+    if (!ok) {
+        diag_error(y->diag, (struct place){1, 1}, "the file is empty");
+    } else if (!yaml_parser_load(parser, &second)) {
+        syntax_error(y->diag, parser, text, len);
+        ok = false;
+    } else {
+        yaml_node_t *root = yaml_document_get_root_node(&second);
+        if (root)
+            diag_error(y->diag, ydoc_place(root), "a second YAML document; allowed: one");
+        ok = !root;
+        yaml_document_delete(&second);
+    }
+    if (!ok)
+        yaml_document_delete(&y->doc);
+    return ok;
 }
 
 bool ydoc_load(struct ydoc *y, const char *text, size_t len, struct diag *diag)
 {
     yaml_parser_t parser;
     y->diag = diag;
-    if (!yaml_parser_initialize(&parser))
-        abort();
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
-    bool ok = yaml_parser_load(&parser, &y->doc);
-    if (!ok) {
-        syntax_error(diag, &parser);
-    } else if (!yaml_document_get_root_node(&y->doc)) {
-        diag_error(diag, (struct place){1, 1}, "the file is empty");
-        yaml_document_delete(&y->doc);
-        ok = false;
-    } else {
-        yaml_document_t second;
-        if (!yaml_parser_load(&parser, &second)) {
-            syntax_error(diag, &parser);
-            ok = false;
-        } else {
-            yaml_node_t *root = yaml_document_get_root_node(&second);
-            if (root)
-                diag_error(diag, ydoc_place(root), "a second YAML document; allowed: one");
-            ok = !root;
-            yaml_document_delete(&second);
-        }
-        if (!ok)
-            yaml_document_delete(&y->doc);
-    }
+    if (!diag_is_text(diag, text, len) || !is_shallow_yaml(text, len, diag))
+        return false;
+    parser_start(&parser, text, len);
+    bool ok = load_one(y, &parser, text, len);
     yaml_parser_delete(&parser);
     return ok;
 }

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <yaml.h>
 
+#define YDOC_DEPTH_MAX 64u /* of lists and mappings within each other; the formats have 6 */
+
 struct ydoc {
     yaml_document_t doc;
     struct diag *diag;
@@ -24,7 +26,10 @@ struct ykey {
     yaml_node_t *value;
 };
 
-/* Parse the text; false (an error is in diag, nothing to free) if it is not one YAML document with a root. */
+/*
+ * Parse the text in time linear in its length; false (an error is in diag, nothing to free) if it is not UTF-8, not one
+ * YAML document with a root, or deeper than YDOC_DEPTH_MAX.
+ */
 bool ydoc_load(struct ydoc *y, const char *text, size_t len, struct diag *diag);
 void ydoc_free(struct ydoc *y);
 yaml_node_t *ydoc_root(struct ydoc *y);

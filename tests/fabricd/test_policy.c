@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The policy file: what is accepted, what is refused and where, and which class a job gets by the rules. */
 #include "fabricd/policy.h"
+#include "fabricd/proto.h"
 #include "tests/check.h"
 
 #include <stdlib.h>
@@ -371,6 +372,63 @@ START_TEST(refused)
 }
 END_TEST
 
+/* Files that are no text or no reasonable YAML. Zero bytes: len counts. */
+static const struct {
+    const char *text;
+    size_t len;
+    const char *says;
+} not_text[] = {
+#define TEXT(s) s, sizeof(s) - 1
+    {TEXT("version: 1\nx\0y: 2\n"), "2:2: error: a zero byte; allowed: UTF-8 text\n"},
+    {TEXT("version: 1\n\0"), "2:1: error: a zero byte; allowed: UTF-8 text\n"},
+    {TEXT("version: \x1b[31m1\n"), "1:10: error: a control character (0x1b); allowed: text"},
+    {TEXT("a: 1\nb: \"\xc2\x9b\"\n"), "2:5: error: a control character (0x9b); allowed: text"},
+    {TEXT("\xff\xfev\0e\0r\0"), "1:1: error: the file is UTF-16; allowed: UTF-8 "},
+    {TEXT("\xfe\xff\0v\0e\0r"), "1:1: error: the file is UTF-16; allowed: UTF-8 "},
+    {TEXT("# \xc3\xa4\xff\n"), "1:4: error: the byte 0xff is no part of a UTF-8 character; allowed: UTF-8 text\n"},
+    {TEXT("# \xc0\x80\n"), "1:3: error: the byte 0xc0 is no part"},         /* longer than needed */
+    {TEXT("# \xe0\x9f\xbf\n"), "1:3: error: the byte 0xe0 is no part"},     /* the same */
+    {TEXT("# \xed\xa0\x80\n"), "1:3: error: the byte 0xed is no part"},     /* a surrogate */
+    {TEXT("# \xf4\x90\x80\x80\n"), "1:3: error: the byte 0xf4 is no part"}, /* beyond U+10FFFF */
+    {TEXT("a: \xe2\x82"), "1:4: error: the byte 0xe2 is no part"},          /* cut off */
+    {TEXT("version: 1\nclasses:\n\t- a\n"), "3:1: error: a tab before a value or key; allowed: spaces\n"},
+    {TEXT("version: 1\n\"\\e[2J\": 2\n"), "2:1: error: unknown key '\\x1b[2J' in the policy; allowed: "},
+    {TEXT("version: 1\n\"\\x9b2J\": 2\n"), "2:1: error: unknown key '\\u009b2J' in the policy; allowed: "},
+};
+
+START_TEST(refused_as_text)
+{
+    struct policy p;
+    struct diag d = {.file = "f"};
+    char *exact = malloc(not_text[_i].len); /* reading beyond it is seen by sanitizers */
+    memcpy(exact, not_text[_i].text, not_text[_i].len);
+    ck_assert(!policy_parse(&p, exact, not_text[_i].len, &d));
+    ck_assert_msg(!strncmp(text_str(&d.out) + 2, not_text[_i].says, strlen(not_text[_i].says)),
+                  "case %d: wanted 'f:%s', got '%s'", _i, not_text[_i].says, text_str(&d.out));
+    free(exact);
+    text_free(&d.out);
+}
+END_TEST
+
+/* 64 KiB of depth: refused where it is too deep, long before the time-out of a test. */
+START_TEST(deep)
+{
+    static const char *const opening[] = {"[", "{", "[\n", "- ", "? ", "a: [{"};
+    const char *o = opening[_i];
+    struct text t = {0};
+    struct policy p;
+    struct diag d = {.file = "f"};
+    while (t.len + strlen(o) <= FD_POLICY_MAX)
+        text_put(&t, o, strlen(o));
+    ck_assert(!policy_parse(&p, t.s, t.len, &d));
+    ck_assert_uint_eq(d.errors, 1);
+    ck_assert_msg(strstr(d.out.s, ": error: lists and mappings within each other more than 64 deep\n") != NULL, "%s",
+                  d.out.s);
+    text_free(&t);
+    text_free(&d.out);
+}
+END_TEST
+
 START_TEST(all_errors_at_once)
 {
     static const char text[] =
@@ -450,9 +508,7 @@ START_TEST(raw_limit_warns)
 {
     static const struct {
         const char *limit, *says;
-    } cases[] = {{"0", NULL},
-                 {"4", NULL},
-                 {"255", "f:4:22: warning: high_limit 255 is no limit"}};
+    } cases[] = {{"0", NULL}, {"4", NULL}, {"255", "f:4:22: warning: high_limit 255 is no limit"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct policy p;
         struct diag d = {.file = "f"};
@@ -533,6 +589,8 @@ int main(void)
     tcase_add_test(t, whom_the_scheduler_knows);
     tcase_add_test(t, levels_between);
     tcase_add_loop_test(t, refused, 0, (int)(sizeof(bad) / sizeof(bad[0])));
+    tcase_add_loop_test(t, refused_as_text, 0, (int)(sizeof(not_text) / sizeof(not_text[0])));
+    tcase_add_loop_test(t, deep, 0, 6);
     tcase_add_test(t, all_errors_at_once);
     tcase_add_test(t, defaults);
     tcase_add_loop_test(t, how_small_messages_go, 0, 11);
