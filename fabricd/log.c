@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One write for each line, so that lines of other processes on the same terminal do not cut it in two. */
 #include "fabricd/log.h"
+#include "fabricd/clock.h"
+#include "fabricd/quota.h"
 #include "fabricd/text.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +18,9 @@ static void write_lines(const char *prefix, const struct text *t)
     struct text out = {0};
     for (const char *p = text_str(t); *p;) {
         size_t n = strcspn(p, "\n");
-        text_printf(&out, "%s%.*s\n", prefix, (int)n, p);
+        text_printf(&out, "%s", prefix);
+        text_put_visible(&out, p, n);
+        text_put(&out, "\n", 1);
         p += n + (p[n] == '\n');
     }
     for (size_t done = 0; done < out.len;) {
@@ -56,5 +61,30 @@ void log_event(const char *id, const char *level, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     log_text(id, level, fmt, ap);
+    va_end(ap);
+}
+
+static struct quota users;
+
+void log_left_out(void)
+{
+    uint32_t uid;
+    uint64_t n;
+    while ((n = quota_left_out(&users, clock_us(), &uid))) {
+        if (uid == QUOTA_OTHERS)
+            log_warn("%" PRIu64 " more lines about requests of other users are left out", n);
+        else
+            log_warn("%" PRIu64 " more lines about requests of uid %u are left out", n, uid);
+    }
+}
+
+void log_by_uid(uint32_t uid, const char *level, const char *fmt, ...)
+{
+    va_list ap;
+    log_left_out();
+    if (uid && uid != geteuid() && !quota_take(&users, uid, clock_us()))
+        return;
+    va_start(ap, fmt);
+    log_text(NULL, level, fmt, ap);
     va_end(ap);
 }

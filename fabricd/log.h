@@ -2,11 +2,13 @@
 /*
  * The daemon's log. Under systemd what an administrator may want to act on goes to the journal with a message id
  * (MESSAGE_ID), by which journalctl finds it and systemd/mrmpi.catalog explains it; all else, and all of it elsewhere,
- * is lines on stderr, with syslog levels when the journal reads them. Any thread.
+ * is lines on stderr, with syslog levels when the journal reads them. Control characters are shown as escapes. Any
+ * thread.
  */
 #ifndef FABRICD_LOG_H
 #define FABRICD_LOG_H
 
+#include <stdint.h>
 #include <systemd/sd-daemon.h>
 
 #define LOG_POLICY_IN_FORCE "15526f782ed5464c89a56998224725d4"
@@ -21,6 +23,13 @@
 
 void log_line(const char *level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void log_event(const char *id, const char *level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/*
+ * A line that a request of this user causes: users but root and the daemon's own have a quota (quota.h), so that nobody
+ * fills the journal. log_left_out reports lines beyond the quota; call it about once a second. Both: main thread only.
+ */
+void log_by_uid(uint32_t uid, const char *level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void log_left_out(void);
 
 #define log_info(...)  log_line(SD_INFO, __VA_ARGS__)
 #define log_warn(...)  log_line(SD_WARNING, __VA_ARGS__)

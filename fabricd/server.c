@@ -63,7 +63,8 @@ void server_send(struct client *c, const void *msg, size_t len)
     if (c->drop || send(c->fd, msg, len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len)
         return;
     if (errno == EAGAIN || errno == EWOULDBLOCK)
-        log_warn("pid %d of uid %u does not read its messages: dropped", c->cred.pid, c->cred.uid);
+        log_by_uid(c->cred.uid, SD_WARNING, "pid %d of uid %u does not read its messages: dropped", c->cred.pid,
+                   c->cred.uid);
     c->drop = true;
 }
 
@@ -274,7 +275,8 @@ static int on_connect(sd_event_source *source, int fd, uint32_t events, void *ar
     if (c->fd < 0 || getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &c->cred, &len))
         goto refuse;
     if (!admit(s, &c->cred)) {
-        log_warn("uid %u (pid %d) has too many connections: refused", c->cred.uid, c->cred.pid);
+        log_by_uid(c->cred.uid, SD_WARNING, "uid %u (pid %d) has too many connections: refused", c->cred.uid,
+                   c->cred.pid);
         server_send_done(c, 0, -EUSERS);
         goto refuse;
     }

@@ -152,6 +152,7 @@ static int on_rails_timer(sd_event_source *source, uint64_t usec, void *arg)
     struct daemon *d = arg;
     daemon_look_at_rails(d);
     look_if_amiss(d);
+    log_left_out();
     sd_event_source_set_time_relative(source, (uint64_t)d->conf.rails_interval_ms * 1000);
     return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }

@@ -138,8 +138,8 @@ static void look_at_claim(const struct daemon *d, struct client *c)
         return;
     claim_look(&u->claim, c->fd, &c->cred);
     if (!believed(d, c, &why) && why.len && !u->claim.told) {
-        log_warn("pid %d of uid %u says that it is of job %s, and is not: %s", c->cred.pid, c->cred.uid, u->job,
-                 text_str(&why));
+        log_by_uid(c->cred.uid, SD_WARNING, "pid %d of uid %u says that it is of job %s, and is not: %s", c->cred.pid,
+                   c->cred.uid, u->job, text_str(&why));
         u->claim.told = true;
     }
     text_free(&why);

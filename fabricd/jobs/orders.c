@@ -139,7 +139,7 @@ static int set(struct daemon *d, struct job *now, uint32_t by)
         return rc;
     const struct policy_class *c = orders_class_of(d, now, NULL);
     const char *class_name = c ? c->name : *now->class_name ? now->class_name : "by the rules";
-    log_info("job %s: class %s (set by uid %u)", now->id, class_name, by);
+    log_by_uid(by, SD_INFO, "job %s: class %s (set by uid %u)", now->id, class_name, by);
     tell(d, jobs_find(&d->jobs, now->id), is_new ? JOB_NEW : JOB_CHANGED);
     return 0;
 }

@@ -131,6 +131,10 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   ok "8 clients may connect" wait_for 5 crowd
   ok "the ninth may not" exits 1 other ./fabricctl status
   ok "but root still gets in" fabricctl status
+  before=$(grep -c 'uid 65534 .* has too many connections' log)
+  other sh -c 'for i in $(seq 200); do ./fabricctl status; done' >/dev/null 2>&1
+  ok "of 200 refusals in a row the log counts most" wait_for 5 grep -Eq 'more lines about requests of uid 65534 are left out' log
+  is "and has some" "$(grep -c 'uid 65534 .* has too many connections' log | awk -v b="$before" '{print ($1 - b < 60 ? "few" : $1)}')" few
 fi
 
 # a socket in a directory where others can write

@@ -8,7 +8,7 @@
 command -v clang >/dev/null || skip_all "clang is not installed"
 
 sources=()
-for f in text ydoc json keys policy pattern lock lock_text compile lanes weights ahead wait fabric/opensm conf message log \
+for f in text ydoc json keys policy pattern lock lock_text compile lanes weights ahead wait fabric/opensm conf message log quota \
   ratio jobs/{jobs,jobs_text,journal,compact,cgroups,seats,users,helper,orders} dbus/order; do
   sources+=("$top/fabricd/$f.c")
 done
