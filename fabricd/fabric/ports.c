@@ -41,6 +41,11 @@ void port_no_answer(struct look *w, const struct node *n, unsigned port, const c
 
 /* ---- reading ---- */
 
+void port_read_ahead(struct look *w, const struct node *n, unsigned num)
+{
+    smp_ahead(w->smp, &n->path, SMP_PORT_INFO, num, NULL);
+}
+
 int port_read(struct look *w, const struct node *n, unsigned num, struct port *p)
 {
     uint8_t d[64];
@@ -66,6 +71,12 @@ int port_read(struct look *w, const struct node *n, unsigned num, struct port *p
     return 0;
 }
 
+void node_read_ahead(struct look *w, const struct smp_path *path)
+{
+    smp_ahead(w->smp, path, SMP_NODE_INFO, 0, NULL);
+    smp_ahead(w->smp, path, SMP_NODE_DESC, 0, NULL);
+}
+
 int node_read(struct look *w, struct node *n)
 {
     uint8_t d[64];
@@ -88,10 +99,20 @@ int node_read(struct look *w, struct node *n)
 
 /* ---- comparing ---- */
 
+static uint32_t sl2vl_modifier(const struct node *n, unsigned in, unsigned out)
+{
+    return n->type == TYPE_SWITCH ? in << 8 | out : 0;
+}
+
+void port_compare_sl2vl_ahead(struct look *w, const struct node *n, unsigned in, unsigned out)
+{
+    smp_ahead(w->smp, &n->path, SMP_SL2VL, sl2vl_modifier(n, in, out), NULL);
+}
+
 void port_compare_sl2vl(struct look *w, const struct node *n, unsigned in, unsigned out)
 {
     uint8_t d[64], found[SLS];
-    int rc = smp_get(w->smp, &n->path, SMP_SL2VL, n->type == TYPE_SWITCH ? in << 8 | out : 0, d);
+    int rc = smp_get(w->smp, &n->path, SMP_SL2VL, sl2vl_modifier(n, in, out), d);
     if (rc) {
         port_no_answer(w, n, out, "SL2VL", rc);
         return;
@@ -121,17 +142,33 @@ static unsigned drop_empty(struct vlarb *e, unsigned n)
     return kept;
 }
 
+/* Entries of a table, 32 to a block; blocks 1 and 2 are the low-priority table, 3 and 4 the high-priority one. */
+static unsigned vlarb_entries(const struct port *p, bool high)
+{
+    unsigned cap = high ? p->high_cap : p->low_cap;
+    return cap < TABLE_ENTRIES_MAX ? cap : TABLE_ENTRIES_MAX;
+}
+
+static uint32_t vlarb_modifier(const struct node *n, const struct port *p, bool high, unsigned entry)
+{
+    return ((high ? 3 : 1) + entry / 32) << 16 | (n->type == TYPE_SWITCH ? p->num : 0);
+}
+
+static void compare_vlarb_ahead(struct look *w, const struct node *n, const struct port *p, bool high)
+{
+    for (unsigned done = 0; done < vlarb_entries(p, high); done += 32)
+        smp_ahead(w->smp, &n->path, SMP_VLARB, vlarb_modifier(n, p, high, done), NULL);
+}
+
 static void compare_vlarb(struct look *w, const struct node *n, const struct port *p, bool high)
 {
     const char *name = high ? "VLArb high" : "VLArb low";
     const struct vlarb *want = high ? w->want->high : w->want->low;
-    unsigned num_want = high ? w->want->num_high : w->want->num_low, cap = high ? p->high_cap : p->low_cap;
+    unsigned num_want = high ? w->want->num_high : w->want->num_low, cap = vlarb_entries(p, high);
     struct vlarb found[TABLE_ENTRIES_MAX];
-    if (cap > TABLE_ENTRIES_MAX)
-        cap = TABLE_ENTRIES_MAX;
-    for (unsigned done = 0, block = high ? 3 : 1; done < cap; done += 32, block++) {
+    for (unsigned done = 0; done < cap; done += 32) {
         uint8_t d[64];
-        int rc = smp_get(w->smp, &n->path, SMP_VLARB, block << 16 | (n->type == TYPE_SWITCH ? p->num : 0), d);
+        int rc = smp_get(w->smp, &n->path, SMP_VLARB, vlarb_modifier(n, p, high, done), d);
         if (rc) {
             port_no_answer(w, n, p->num, name, rc);
             return;
@@ -148,6 +185,12 @@ static void compare_vlarb(struct look *w, const struct node *n, const struct por
     port_differs(w, n, p->num, "%s: expected %s found %s", name, a.len ? a.s : "empty", b.len ? b.s : "empty");
     text_free(&a);
     text_free(&b);
+}
+
+void port_compare_ahead(struct look *w, const struct node *n, const struct port *p)
+{
+    compare_vlarb_ahead(w, n, p, false);
+    compare_vlarb_ahead(w, n, p, true);
 }
 
 void port_compare(struct look *w, const struct node *n, const struct port *p)
@@ -168,6 +211,12 @@ void port_compare(struct look *w, const struct node *n, const struct port *p)
         port_differs(w, n, p->num, "LMC: expected %u found %u", t->lmc, p->lmc);
     compare_vlarb(w, n, p, false);
     compare_vlarb(w, n, p, true);
+}
+
+void port_compare_route_ahead(struct look *w, const struct port *p)
+{
+    for (unsigned i = 0; i < 1u << p->lmc && p->lid && p->state == STATE_ACTIVE; i++)
+        smp_ahead(w->smp, &(struct smp_path){.lid = (uint16_t)(p->lid + i)}, SMP_NODE_INFO, 0, NULL);
 }
 
 void port_compare_route(struct look *w, const struct node *n, const struct port *p)

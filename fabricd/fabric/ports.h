@@ -47,6 +47,16 @@ void port_compare_sl2vl(struct look *w, const struct node *n, unsigned in, unsig
 /* Every LID of an adapter's port leads there and back: a subnet that is being set up anew is not ready before. */
 void port_compare_route(struct look *w, const struct node *n, const struct port *p);
 
+/*
+ * The questions that these functions read the answers of, asked ahead in the same order: call them for what comes next,
+ * then the functions themselves.
+ */
+void node_read_ahead(struct look *w, const struct smp_path *path);
+void port_read_ahead(struct look *w, const struct node *n, unsigned num);
+void port_compare_ahead(struct look *w, const struct node *n, const struct port *p);
+void port_compare_sl2vl_ahead(struct look *w, const struct node *n, unsigned in, unsigned out);
+void port_compare_route_ahead(struct look *w, const struct port *p);
+
 /* A difference, as a line of the result; rc is smp_get's. */
 void port_differs(struct look *w, const struct node *n, unsigned port, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

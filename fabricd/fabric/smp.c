@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SMPs: see smp.h. The packets' layout is that of the InfiniBand specification, volume 1, 14.2.1. */
 #include "fabricd/fabric/smp.h"
+#include "fabricd/clock.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -18,7 +19,11 @@
 #define METHOD_SET  2
 #define METHOD_RESP 0x81
 #define TIMEOUT_MS  200
-#define RETRIES     3
+#define TRIES       4
+#define GRACE_MS    100 /* after which a time-out is ours, where nobody under us tells it */
+#define WINDOW_MIN  1u
+#define WINDOW_INIT 4u /* opensm's max_wire_smps */
+#define WINDOW_MAX  64u
 #define STATE_INIT  2 /* of a port whose cable has somebody at its other end */
 
 /* The LID-routed kind differs in class and in leaving the directed-route fields zero. */
@@ -36,10 +41,36 @@ struct packet {
     uint8_t initial_path[64], return_path[64];
 } __attribute__((packed));
 
+enum state { WAITING, UNDER_WAY, ANSWERED };
+
+struct question {
+    struct smp_path path;
+    uint16_t attribute;
+    uint32_t modifier;
+    uint8_t method, tries;
+    enum state state;
+    int rc; /* as smp_get returns it */
+    uint64_t sent_us;
+    uint8_t data[64];
+};
+
+/*
+ * Questions are numbered as they are asked; the low bits of the number are a question's place in the ring, and its
+ * transaction id is tid + number. Those from first to next have been sent, or failed without.
+ */
 struct smp {
     int fd, agent_dr, agent_lid;
     uint32_t tid;
     void *umad; /* room for one packet */
+
+    struct question *ring;
+    uint32_t size; /* a power of two */
+    uint32_t first, next, end;
+    unsigned window, answered; /* packets that may be under way; answers since it last grew */
+    uint64_t narrowed_us;
+    unsigned num_under_way, num_again; /* num_again: sent, timed out, and to be sent again */
+    uint32_t under_way[WINDOW_MAX];    /* their numbers */
+    struct smp_path alive;             /* of the last answer; no hops and no LID: this host's port, which is */
 };
 
 static bool is_up(const umad_port_t *p)
@@ -92,6 +123,7 @@ struct smp *smp_open(const char *device, int port)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     s->tid = (uint32_t)now.tv_nsec; /* a late answer to an earlier run must not match */
+    s->window = WINDOW_INIT;
     return s;
 
 close_port:
@@ -110,70 +142,275 @@ void smp_close(struct smp *s)
     umad_unregister(s->fd, s->agent_lid);
     umad_close_port(s->fd);
     umad_free(s->umad);
+    free(s->ring);
     free(s);
 }
 
-static void build(struct packet *m, uint8_t method, uint32_t tid, const struct smp_path *path, uint16_t attribute,
-                  uint32_t modifier, const uint8_t *data)
+static void build(struct packet *m, const struct question *q, uint32_t tid)
 {
+    const struct smp_path *path = &q->path;
     memset(m, 0, sizeof(*m));
     m->base_version = 1;
     m->mgmt_class = path->lid ? CLASS_LID : CLASS_DR;
     m->class_version = 1;
-    m->method = method;
+    m->method = q->method;
     m->tid = htobe64(tid);
-    m->attribute = htobe16(attribute);
-    m->modifier = htobe32(modifier);
+    m->attribute = htobe16(q->attribute);
+    m->modifier = htobe32(q->modifier);
     if (!path->lid) {
         m->hop_count = path->hops;
         m->dr_slid = m->dr_dlid = 0xffff; /* directed all the way */
         memcpy(m->initial_path + 1, path->port + 1, path->hops);
     }
-    if (data)
-        memcpy(m->data, data, 64);
+    if (q->method == METHOD_SET)
+        memcpy(m->data, q->data, sizeof(m->data));
 }
 
-/* Wait for the answer to tid, throwing away strays. The kernel (or who stands for it) tells a time-out by status. */
-static int receive(struct smp *s, uint32_t tid, uint16_t attribute, uint8_t data[64])
+/* ---- questions in order ---- */
+
+static struct question *question(struct smp *s, uint32_t number)
 {
-    for (int strays = 0; strays < 1000; strays++) {
-        int length = sizeof(struct packet);
-        int rc = umad_recv(s->fd, s->umad, &length, TIMEOUT_MS * (RETRIES + 2));
-        if (rc < 0)
-            return rc == -EWOULDBLOCK || rc == -ETIMEDOUT ? -ETIMEDOUT : rc;
-        const struct packet *m = umad_get_mad(s->umad);
-        if ((uint32_t)be64toh(m->tid) != tid)
-            continue;
-        if (umad_status(s->umad))
-            return -ETIMEDOUT;
-        if (length < (int)sizeof(*m) || m->method != METHOD_RESP || be16toh(m->attribute) != attribute)
-            continue;
-        memcpy(data, m->data, 64);
-        return be16toh(m->status) & 0x7fff;
-    }
-    return -EPROTO;
+    return &s->ring[number & (s->size - 1)];
 }
 
-static int ask(struct smp *s, uint8_t method, const struct smp_path *path, uint16_t attribute, uint32_t modifier,
-               uint8_t data[64])
+static void make_room(struct smp *s)
 {
-    uint32_t tid = ++s->tid;
+    uint32_t size = s->size ? 2 * s->size : 64;
+    struct question *ring = calloc(size, sizeof(*ring));
+    if (!ring)
+        abort();
+    for (uint32_t i = s->first; i != s->end; i++)
+        ring[i & (size - 1)] = *question(s, i);
+    free(s->ring);
+    s->ring = ring;
+    s->size = size;
+}
+
+static void ask(struct smp *s, uint8_t method, const struct smp_path *path, uint16_t attribute, uint32_t modifier,
+                const uint8_t *data)
+{
+    if (s->end - s->first == s->size)
+        make_room(s);
+    struct question *q = question(s, s->end++);
+    *q = (struct question){.path = *path, .attribute = attribute, .modifier = modifier, .method = method};
+    if (method == METHOD_SET)
+        memcpy(q->data, data, sizeof(q->data));
+}
+
+static bool same_path(const struct smp_path *a, const struct smp_path *b)
+{
+    return a->lid == b->lid && a->hops == b->hops && !memcmp(a->port + 1, b->port + 1, a->hops);
+}
+
+static bool is_question(const struct question *q, uint8_t method, const struct smp_path *path, uint16_t attribute,
+                        uint32_t modifier)
+{
+    return q->method == method && q->attribute == attribute && q->modifier == modifier && same_path(&q->path, path);
+}
+
+static void no_longer_under_way(struct smp *s, uint32_t number)
+{
+    for (unsigned i = 0; i < s->num_under_way; i++)
+        if (s->under_way[i] == number) {
+            s->under_way[i] = s->under_way[--s->num_under_way];
+            return;
+        }
+}
+
+/* It has an answer, or needs none any more. */
+static void settle(struct smp *s, uint32_t number)
+{
+    struct question *q = question(s, number);
+    if (q->state == UNDER_WAY)
+        no_longer_under_way(s, number);
+    else if (q->state == WAITING && q->tries)
+        s->num_again--;
+    q->state = ANSWERED;
+}
+
+static void drop_first(struct smp *s)
+{
+    settle(s, s->first); /* an answer that still comes is a stray */
+    if (s->next == s->first)
+        s->next++;
+    s->first++;
+}
+
+static void answered(struct smp *s, uint32_t number, int rc)
+{
+    settle(s, number);
+    question(s, number)->rc = rc;
+}
+
+/* ---- the window ---- */
+
+/* Half of it, once for all packets that were lost together: those sent since then say something new. */
+static void narrow(struct smp *s, const struct question *lost)
+{
+    if (lost->sent_us < s->narrowed_us)
+        return;
+    s->narrowed_us = clock_us();
+    s->answered = 0;
+    s->window = s->window / 2 > WINDOW_MIN ? s->window / 2 : WINDOW_MIN;
+}
+
+/* One packet more for each window of answers. */
+static void widen(struct smp *s)
+{
+    if (++s->answered < s->window)
+        return;
+    s->answered = 0;
+    s->window += s->window < WINDOW_MAX;
+}
+
+/* ---- on the wire ---- */
+
+static void send_question(struct smp *s, uint32_t number)
+{
+    struct question *q = question(s, number);
     memset(s->umad, 0, umad_size());
-    build(umad_get_mad(s->umad), method, tid, path, attribute, modifier, method == METHOD_SET ? data : NULL);
-    umad_set_addr(s->umad, path->lid ? path->lid : 0xffff, 0, 0, 0);
-    int rc =
-        umad_send(s->fd, path->lid ? s->agent_lid : s->agent_dr, s->umad, sizeof(struct packet), TIMEOUT_MS, RETRIES);
-    if (rc < 0)
-        return rc == -EIO || rc == -EINVAL ? rc : -EIO;
-    return receive(s, tid, attribute, data);
+    build(umad_get_mad(s->umad), q, s->tid + number);
+    umad_set_addr(s->umad, q->path.lid ? q->path.lid : 0xffff, 0, 0, 0);
+    int agent = q->path.lid ? s->agent_lid : s->agent_dr;
+    int rc = umad_send(s->fd, agent, s->umad, sizeof(struct packet), TIMEOUT_MS, 0);
+    if (rc < 0) {
+        answered(s, number, rc == -EINVAL ? rc : -EIO);
+        return;
+    }
+    s->num_again -= q->tries > 0;
+    s->under_way[s->num_under_way++] = number;
+    q->state = UNDER_WAY;
+    q->tries++;
+    q->sent_us = clock_us();
+}
+
+/* Those that timed out first: they are the oldest. */
+static void fill_window(struct smp *s)
+{
+    for (uint32_t i = s->first; s->num_again && s->num_under_way < s->window; i++)
+        if (question(s, i)->state == WAITING)
+            send_question(s, i);
+    for (; s->next != s->end && s->num_under_way < s->window; s->next++)
+        if (question(s, s->next)->state == WAITING)
+            send_question(s, s->next);
+}
+
+/*
+ * After the last try. Where nobody is at all, other questions would each take as long to find that out; where the node
+ * has just answered another one, only this packet has had no luck.
+ */
+static void give_up(struct smp *s, uint32_t number)
+{
+    struct smp_path path = question(s, number)->path;
+    answered(s, number, -ETIMEDOUT);
+    for (uint32_t i = s->first; i != s->end && !same_path(&path, &s->alive); i++)
+        if (question(s, i)->state != ANSWERED && same_path(&question(s, i)->path, &path))
+            answered(s, i, -ETIMEDOUT);
+}
+
+static void timed_out(struct smp *s, uint32_t number)
+{
+    struct question *q = question(s, number);
+    narrow(s, q);
+    if (q->tries == TRIES) {
+        give_up(s, number);
+        return;
+    }
+    no_longer_under_way(s, number);
+    q->state = WAITING;
+    s->num_again++;
+}
+
+/* Where the time-out of a packet is not told, and where it gets lost. */
+static void look_at_deadlines(struct smp *s)
+{
+    uint64_t now_us = clock_us();
+    for (unsigned i = 0; i < s->num_under_way;) {
+        uint32_t number = s->under_way[i];
+        if (now_us - question(s, number)->sent_us >= (TIMEOUT_MS + GRACE_MS) * 1000)
+            timed_out(s, number); /* another one takes its place in the list */
+        else
+            i++;
+    }
+}
+
+/* A packet has come: strays are those of other runs, second answers, and answers that nobody reads any more. */
+static void take_packet(struct smp *s, int length)
+{
+    const struct packet *m = umad_get_mad(s->umad);
+    uint32_t number = (uint32_t)be64toh(m->tid) - s->tid;
+    struct question *q = question(s, number);
+    if (number - s->first >= s->next - s->first || q->state != UNDER_WAY || be16toh(m->attribute) != q->attribute)
+        return;
+    if (umad_status(s->umad)) {
+        timed_out(s, number);
+        return;
+    }
+    if (length < (int)sizeof(*m) || m->method != METHOD_RESP)
+        return;
+    memcpy(q->data, m->data, sizeof(q->data));
+    answered(s, number, be16toh(m->status) & 0x7fff);
+    s->alive = q->path;
+    widen(s);
+}
+
+/* Until the first question has its answer. The kernel (or who stands for it) tells a time-out by status. */
+static int wait_for_first(struct smp *s)
+{
+    struct question *q = question(s, s->first);
+    for (;;) {
+        fill_window(s);
+        if (q->state == ANSWERED)
+            return 0;
+        int length = sizeof(struct packet);
+        int rc = umad_recv(s->fd, s->umad, &length, TIMEOUT_MS + GRACE_MS);
+        if (rc >= 0)
+            take_packet(s, length);
+        else if (rc != -EWOULDBLOCK && rc != -ETIMEDOUT)
+            return rc;
+        look_at_deadlines(s);
+    }
+}
+
+/* The question at the front, or -1 if none was asked ahead that is like it. */
+static int find_ahead(struct smp *s, uint8_t method, const struct smp_path *path, uint16_t attribute, uint32_t modifier)
+{
+    uint32_t i = s->first;
+    while (i != s->end && !is_question(question(s, i), method, path, attribute, modifier))
+        i++;
+    bool found = i != s->end;
+    while (s->first != i)
+        drop_first(s);
+    return found ? 0 : -1;
+}
+
+static int read_answer(struct smp *s, uint8_t method, const struct smp_path *path, uint16_t attribute,
+                       uint32_t modifier, uint8_t data[64])
+{
+    if (find_ahead(s, method, path, attribute, modifier))
+        ask(s, method, path, attribute, modifier, data);
+    int rc = wait_for_first(s);
+    const struct question *q = question(s, s->first);
+    if (!rc)
+        rc = q->rc;
+    if (rc >= 0)
+        memcpy(data, q->data, sizeof(q->data));
+    drop_first(s);
+    return rc;
+}
+
+void smp_ahead(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier,
+               const uint8_t data[64])
+{
+    ask(s, data ? METHOD_SET : METHOD_GET, path, attribute, modifier, data);
 }
 
 int smp_get(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier, uint8_t data[64])
 {
-    return ask(s, METHOD_GET, path, attribute, modifier, data);
+    return read_answer(s, METHOD_GET, path, attribute, modifier, data);
 }
 
 int smp_set(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier, uint8_t data[64])
 {
-    return ask(s, METHOD_SET, path, attribute, modifier, data);
+    return read_answer(s, METHOD_SET, path, attribute, modifier, data);
 }

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Subnet management packets, one question at a time, over libibumad.
+ * Subnet management packets over libibumad: questions in order, several of them under way at a time.
+ *
+ * A reader that knows its next questions asks them ahead (smp_ahead), in the order in which it will read the answers,
+ * and then reads each with smp_get or smp_set. Nothing else changes for the reader: a question that was not asked ahead
+ * is asked when it is read, and answers that are not read are dropped. The number of packets under way follows from
+ * answers and time-outs: management packets have no flow control, and adapters and switches drop what comes too fast. A
+ * node that has not answered one question is not asked those that were asked ahead.
  *
  * A path is the list of exit ports from this host's port on: then nothing is assumed of LIDs and forwarding tables. Or
  * it is a LID: then the answer shows that the forwarding tables lead there and back. One struct smp belongs to one
@@ -49,5 +55,9 @@ void smp_close(struct smp *s);
 /* 0; a negative errno (-ETIMEDOUT: nobody answered); or the positive status of the answer. */
 int smp_get(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier, uint8_t data[64]);
 int smp_set(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier, uint8_t data[64]);
+
+/* Ask ahead: data NULL for smp_get, else what smp_set will write. */
+void smp_ahead(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier,
+               const uint8_t data[64]);
 
 #endif

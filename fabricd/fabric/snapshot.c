@@ -24,18 +24,29 @@ struct snapshot {
     size_t n, cap;
 };
 
+/* Asked ahead; take_answers reads it. */
 static void take_block(struct snapshot *s, struct look *l, const struct node *n, uint16_t attribute, uint32_t modifier)
 {
-    struct block b = {l->from, n->path, attribute, modifier, {0}};
-    if (smp_get(l->smp, &n->path, attribute, modifier, b.data))
-        return;
+    smp_ahead(l->smp, &n->path, attribute, modifier, NULL);
     if (s->n == s->cap) {
         s->cap = s->cap ? 2 * s->cap : 64;
         s->block = realloc(s->block, s->cap * sizeof(*s->block));
         if (!s->block)
             abort();
     }
-    s->block[s->n++] = b;
+    s->block[s->n++] = (struct block){l->from, n->path, attribute, modifier, {0}};
+}
+
+/* Of the blocks from this one on: those without an answer are not kept. */
+static void take_answers(struct snapshot *s, struct look *l, size_t i)
+{
+    size_t kept = i;
+    for (; i < s->n; i++) {
+        struct block *b = &s->block[i];
+        if (!smp_get(l->smp, &b->path, b->attribute, b->modifier, b->data))
+            s->block[kept++] = *b;
+    }
+    s->n = kept;
 }
 
 static void take_vlarb(struct snapshot *s, struct look *l, const struct node *n, uint32_t port, unsigned block,
@@ -51,6 +62,7 @@ static void take_port(void *arg, struct look *l, const struct node *n, const str
     struct snapshot *s = arg;
     bool is_switch = n->type == TYPE_SWITCH;
     uint32_t port = is_switch ? p->num : 0;
+    size_t first = s->n;
     take_vlarb(s, l, n, port, 1, p->low_cap);
     take_vlarb(s, l, n, port, 3, p->high_cap);
     take_block(s, l, n, SMP_SL2VL, port);
@@ -58,6 +70,7 @@ static void take_port(void *arg, struct look *l, const struct node *n, const str
         take_block(s, l, n, SMP_SL2VL, (uint32_t)ports[k].num << 8 | port);
     if (s->high_limit)
         take_block(s, l, n, SMP_PORT_INFO, p->num);
+    take_answers(s, l, first);
 }
 
 struct snapshot *snapshot_take(const struct verify_options *o)
@@ -102,35 +115,71 @@ static void only_high_limit(uint8_t now[64], uint8_t high_limit)
     now[HIGH_LIMIT] = high_limit;
 }
 
-/* 0: it is there already; 1: it has been put back; -1: that failed. */
-static int put_block_back(struct smp *smp, const struct block *b)
+/* What to write of a block; now is what the port has. False: nothing. */
+static bool needs(const struct block *b, uint8_t now[64])
 {
-    uint8_t data[64];
-    if (smp_get(smp, &b->path, b->attribute, b->modifier, data))
-        return -1;
-    if (!differs(b, data))
-        return 0;
+    if (!differs(b, now))
+        return false;
     if (b->attribute == SMP_PORT_INFO)
-        only_high_limit(data, b->data[HIGH_LIMIT]);
+        only_high_limit(now, b->data[HIGH_LIMIT]);
     else
-        memcpy(data, b->data, sizeof(data));
-    return smp_set(smp, &b->path, b->attribute, b->modifier, data) ? -1 : 1;
+        memcpy(now, b->data, sizeof(b->data));
+    return true;
+}
+
+#define AT_A_TIME 256 /* blocks that are read, then written where they differ */
+
+/* Of one port of this host: blocks from b on, at most AT_A_TIME. How many were written. */
+static unsigned put_blocks_back(struct smp *smp, const struct block *b, size_t n, unsigned *failed)
+{
+    const struct block *write[AT_A_TIME];
+    uint8_t data[AT_A_TIME][64];
+    unsigned writes = 0, written = 0;
+    for (size_t i = 0; i < n; i++)
+        smp_ahead(smp, &b[i].path, b[i].attribute, b[i].modifier, NULL);
+    for (size_t i = 0; i < n; i++) {
+        if (smp_get(smp, &b[i].path, b[i].attribute, b[i].modifier, data[writes]))
+            ++*failed;
+        else if (needs(&b[i], data[writes]))
+            write[writes++] = &b[i];
+    }
+    for (unsigned i = 0; i < writes; i++)
+        smp_ahead(smp, &write[i]->path, write[i]->attribute, write[i]->modifier, data[i]);
+    for (unsigned i = 0; i < writes; i++) {
+        int rc = smp_set(smp, &write[i]->path, write[i]->attribute, write[i]->modifier, data[i]);
+        written += !rc;
+        *failed += rc != 0;
+    }
+    return written;
+}
+
+/* Blocks from i on that begin at the same port of this host, as many as go at a time. */
+static size_t run_of(const struct snapshot *s, size_t i)
+{
+    size_t end = i;
+    while (end < s->n && end - i < AT_A_TIME && s->block[end].from == s->block[i].from)
+        end++;
+    return end - i;
 }
 
 unsigned snapshot_put_back(const struct snapshot *s, unsigned *failed)
 {
-    unsigned written = 0;
+    unsigned written = 0, open = VERIFY_SUBNETS_MAX;
+    struct smp *smp = NULL;
     *failed = 0;
-    for (unsigned f = 0; f < s->num_from; f++) {
-        struct smp *smp = smp_open(s->from[f].device[0] ? s->from[f].device : NULL, s->from[f].num);
-        for (size_t i = 0; i < s->n; i++) {
-            if (s->block[i].from != f)
-                continue;
-            int rc = smp ? put_block_back(smp, &s->block[i]) : -1;
-            written += rc > 0;
-            *failed += rc < 0;
+    for (size_t i = 0, n; i < s->n; i += n) {
+        const struct smp_port *from = &s->from[s->block[i].from];
+        n = run_of(s, i);
+        if (s->block[i].from != open) {
+            smp_close(smp);
+            smp = smp_open(from->device[0] ? from->device : NULL, from->num);
+            open = s->block[i].from;
         }
-        smp_close(smp);
+        if (smp)
+            written += put_blocks_back(smp, &s->block[i], n, failed);
+        else
+            *failed += (unsigned)n;
     }
+    smp_close(smp);
     return written;
 }

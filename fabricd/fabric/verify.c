@@ -120,12 +120,21 @@ static unsigned oversubscription(struct walk *w)
     return most;
 }
 
+/* To the node at the other end of this port's cable. False: it is too far away for a path. */
+static bool path_out(const struct node *from, unsigned port, struct smp_path *path)
+{
+    if (from->path.hops == SMP_HOPS_MAX)
+        return false;
+    *path = from->path;
+    path->port[++path->hops] = (uint8_t)port;
+    return true;
+}
+
 static void step_out(struct walk *w, const struct node *from, size_t index, unsigned port)
 {
-    struct node n = {.path = from->path};
-    if (from->path.hops == SMP_HOPS_MAX)
+    struct node n = {0};
+    if (!path_out(from, port, &n.path))
         return;
-    n.path.port[++n.path.hops] = (uint8_t)port;
     uint32_t slot;
     int rc = node_read(&w->look, &n);
     if (rc)
@@ -138,6 +147,8 @@ static void step_out(struct walk *w, const struct node *from, size_t index, unsi
 static unsigned read_live_ports(struct walk *w, const struct node *n, struct port ports[256])
 {
     unsigned live = 0;
+    for (unsigned i = 1; i <= n->num_ports; i++)
+        port_read_ahead(&w->look, n, i);
     for (unsigned i = 1; i <= n->num_ports; i++) {
         int rc = port_read(&w->look, n, i, &ports[live]);
         if (rc)
@@ -157,10 +168,20 @@ static void check_switch_port(struct walk *w, const struct node *n, const struct
         w->options->visit(w->options->visit_arg, &w->look, n, p, ports, live);
     if (!w->look.want)
         return;
+    port_compare_ahead(&w->look, n, p);
+    port_compare_sl2vl_ahead(&w->look, n, 0, p->num);
+    for (unsigned k = 0; k < live; k++)
+        port_compare_sl2vl_ahead(&w->look, n, ports[k].num, p->num);
     port_compare(&w->look, n, p);
     port_compare_sl2vl(&w->look, n, 0, p->num);
     for (unsigned k = 0; k < live; k++)
         port_compare_sl2vl(&w->look, n, ports[k].num, p->num);
+}
+
+/* Does the path to this switch come in by this port? */
+static bool is_entry(const struct node *n, const struct port *p)
+{
+    return n->path.hops && p->num == n->entry;
 }
 
 static void visit_switch(struct walk *w, size_t index)
@@ -168,11 +189,15 @@ static void visit_switch(struct walk *w, size_t index)
     struct node n = w->nodes[index]; /* add_node moves the array */
     struct port ports[256];
     unsigned live = read_live_ports(w, &n, ports);
-    for (unsigned i = 0; i < live; i++) {
+    struct smp_path path;
+    for (unsigned i = 0; i < live; i++)
         check_switch_port(w, &n, &ports[i], ports, live);
-        if (!(n.path.hops && ports[i].num == n.entry))
+    for (unsigned i = 0; i < live; i++)
+        if (!is_entry(&n, &ports[i]) && path_out(&n, ports[i].num, &path))
+            node_read_ahead(&w->look, &path);
+    for (unsigned i = 0; i < live; i++)
+        if (!is_entry(&n, &ports[i]))
             step_out(w, &n, index, ports[i].num);
-    }
 }
 
 /* Of a port of this host. */
@@ -210,6 +235,9 @@ static bool check_ca(struct walk *w, const struct node *n)
     if (w->options->visit)
         w->options->visit(w->options->visit_arg, &w->look, n, &p, &p, 1);
     if (w->look.want) {
+        port_compare_ahead(&w->look, n, &p);
+        port_compare_sl2vl_ahead(&w->look, n, 0, p.num);
+        port_compare_route_ahead(&w->look, &p);
         port_compare(&w->look, n, &p);
         port_compare_sl2vl(&w->look, n, 0, p.num);
         port_compare_route(&w->look, n, &p);
