@@ -22,7 +22,7 @@ static bool started(const struct mr_rndv *r)
     return r->state == MR_RNDV_PUTTING || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_GETTING ||
            r->state == MR_RNDV_READING || r->state == MR_RNDV_PUSHED || r->state == MR_RNDV_TAIL ||
            r->state == MR_RNDV_SHARING || r->state == MR_RNDV_HALVING || r->state == MR_RNDV_WRITING ||
-           r->state == MR_RNDV_DRAINING || r->state == MR_RNDV_LANDING;
+           r->state == MR_RNDV_DRAINING || r->state == MR_RNDV_LANDING || r->state == MR_RNDV_QUEUED;
 }
 
 /* Nothing of ours is under way. Offers that nobody has accepted (an error of the program) are not waited for. */

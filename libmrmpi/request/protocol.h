@@ -8,9 +8,11 @@
  * - get: S RTS(where the data is); R reads it, R FIN
  * - shared: S RTS(where the data is); R GO; S DATA... from the front, while R, whenever no DATA comes, reads from the
  *   back; R FIN when all is there. A sender that computes instead costs the receiver nothing. Once its program has
- *   freed the request S stops; R that cannot read says GO again, as for copy, and S goes on where it stopped.
+ *   freed the request S stops and says LEFT; R reads the rest. If R cannot read, R says GO again, as for copy, and S
+ *   goes on where it stopped.
  * - halves: S RTS(where the data is); R GO(where it goes to, a claim); S writes chunks from the front into the
- *   receiver's memory, R reads chunks from the back, each claims what it takes (channel/shm_claim.h); R FIN
+ *   receiver's memory, R reads chunks from the back, each claims what it takes (channel/shm_claim.h); S LEFT if R may
+ *   sleep while S writes the last chunk; R FIN
  * - put: S RTS; R CTS(where to write); S writes, or sends what lands there, both are told by the channel
  * - read: S RTS(where the data is); the channel reads for R, R FIN. RTS may announce a head: so many bytes from the
  *   front follow it, S HEAD..., with nothing between, and R reads the rest (head.c, read.c). RTS may offer the last
@@ -54,6 +56,7 @@ enum mr_packet {
     MR_PKT_HEAD,      /* hdr.len: offset of the payload. RTS said in hdr.rreq how many bytes come in such packets */
     MR_PKT_READY,     /* from the receiver of a message of hdr.len bytes, not offered yet; hdr.sreq: its number */
     MR_PKT_UNREADY,   /* from the receiver: READY, with the same context, tag and number, is not to be heeded */
+    MR_PKT_LEFT,      /* from the sender, which does no more of the message unless it is asked again */
     MR_PKT_ABOVE = 0x40, /* and higher: of the room above that has registered for it (mr_pt2pt_above) */
 };
 

@@ -153,14 +153,16 @@ static size_t piece_of(const struct mr_rndv *r)
 
 /*
  * A program that has freed its request may learn of the message's end from the receiver's, and free the memory, before
- * we do: what the receiver can read is left to it then.
+ * we do: what the receiver can read is left to the receiver then, which must not wait for DATA.
  */
 static int leave_rest(struct mr_rndv *r)
 {
     r->left = true;
     r->state = MR_RNDV_PUSHED;
     mr_rndv_deactivate(r);
-    return 0;
+    if (mr_rndv_tell(r, MR_PKT_LEFT, 0, NULL, 0))
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+    return 1;
 }
 
 static int push_some(struct mr_rndv *r)
@@ -384,7 +386,7 @@ void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error)
 /* Packets that mean a transfer that is over or never was are dropped: a sender does not wait for the last CREDIT. */
 void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    bool to_receiver = hdr->kind == MR_PKT_DATA || hdr->kind == MR_PKT_FAIL;
+    bool to_receiver = hdr->kind == MR_PKT_DATA || hdr->kind == MR_PKT_FAIL || hdr->kind == MR_PKT_LEFT;
     struct mr_rndv *r;
 
     if (hdr->kind == MR_PKT_READY)
@@ -406,9 +408,12 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     case MR_PKT_DATA:
         mr_share_data(r, hdr, payload, len);
         break;
+    case MR_PKT_LEFT:
+        mr_share_left(r);
+        break;
     case MR_PKT_CREDIT:
-        if (r->state == MR_RNDV_PUSHING && hdr->len <= r->done && hdr->len > r->told)
-            r->told = hdr->len;
+        if ((r->state == MR_RNDV_PUSHING || r->left) && hdr->len <= r->done && hdr->len > r->told)
+            r->told = hdr->len; /* counts also if the rest is asked for later */
         break;
     case MR_PKT_FIN:
         on_fin(r, hdr);

@@ -16,7 +16,7 @@ struct mr_transfers {
     struct mr_stream *streams; /* all of them (stream.h) */
     struct mr_bounce *bounces; /* the same (tail.c) */
     unsigned num_bounces;
-    uint64_t data_seen, large_received; /* counts of DATA packets, of transfers that have met their receive */
+    uint64_t large_received; /* count of transfers that have met their receive */
     struct mr_near near;
     unsigned reads_if; /* enum mr_vc_caps: receivers shall read large messages over channels that have one of these */
 };

@@ -15,8 +15,8 @@ _Static_assert(MR_WAY_SIZES <= sizeof(((struct mr_claims *)0)->way), "one for ea
 
 #define GET_CHUNK   (1u << 20) /* read at a time, so that other traffic goes on meanwhile */
 #define SHARE_CHUNK (256u << 10)
-#define SILENCE_MAX 256 /* looks without any DATA after which a sharing receiver reads by itself */
-#define AT_ONCE     3   /* messages of a peer that are received at a time; the others wait for them */
+#define SILENCE_NS  20000 /* without any DATA of the sender, after which a sharing receiver reads by itself */
+#define AT_ONCE     3     /* messages of a peer that are received at a time; the others wait for them */
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
 
@@ -45,6 +45,7 @@ static void received(struct mr_rndv *r)
 
 void mr_share_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
+    struct mr_stream *s = mr_flow_of(r->vc)->stream;
     struct mr_request *req = r->req;
     size_t wanted;
 
@@ -57,7 +58,8 @@ void mr_share_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
     else
         mr_type_unpack(req->recv_buf, req->count, req->type, r->done, payload, wanted);
     r->done += len;
-    mr_transfers.data_seen++;
+    if (s)
+        s->data_seen++;
     if (r->done >= r->tail) {
         received(r);
     } else if (r->done - r->told >= 2 * len) {
@@ -113,38 +115,61 @@ static void get_some(struct mr_rndv *r)
     received(r);
 }
 
-/* The sender pushes anyway, unless it has left the rest to us. */
+/* The sender has left the rest to this receiver, which cannot read it. */
 static void ask_for_rest(struct mr_rndv *r)
 {
-    mr_rndv_deactivate(r);
-    r->state = MR_RNDV_DRAINING;
     r->shared = false; /* the header says so */
     if (mr_rndv_tell(r, MR_PKT_GO, r->total, NULL, 0))
         mr_rndv_finish(r, MR_ERR_PROC_FAILED);
     else
-        r->shared = true; /* one that pushes anyway waits for FIN */
+        r->shared = true; /* the back may be here: a sender that waits for CREDIT to push it hears FIN */
+}
+
+void mr_share_left(struct mr_rndv *r)
+{
+    r->left = true;
+    if (r->state == MR_RNDV_DRAINING && r->shared)
+        ask_for_rest(r);
 }
 
 /*
- * The sender has been asked to push. While it does not, read the back of the message. Data of other messages counts as
- * a sign of life: a sender with many under way has yet to come to this one.
+ * True if DATA is not to be waited for. DATA of the sender's other messages counts: a sender with many under way has
+ * yet to come to this one.
  */
+static bool is_silent(struct mr_rndv *r)
+{
+    const struct mr_stream *s = mr_flow_of(r->vc)->stream;
+    uint64_t now;
+
+    if (r->left)
+        return true;
+    if (r->data_seen != s->data_seen) {
+        r->data_seen = s->data_seen;
+        r->silent_ns = 0;
+        return false;
+    }
+    now = mr_clock_ns();
+    if (!r->silent_ns)
+        r->silent_ns = now;
+    return now - r->silent_ns >= SILENCE_NS;
+}
+
+/* The sender has been asked to push. While it does not, read the back of the message. */
 static int share_some(struct mr_rndv *r)
 {
     size_t len = r->tail - r->done < SHARE_CHUNK ? r->tail - r->done : SHARE_CHUNK;
     int err;
 
-    if (r->data_seen != mr_transfers.data_seen) {
-        r->data_seen = mr_transfers.data_seen;
-        r->silence = 0;
-    }
-    if (r->silence++ < SILENCE_MAX)
+    if (!is_silent(r))
         return 0;
     err = get_range(r, r->tail - len, len);
     if (err == -EPERM) {
         note_refusal();
-        ask_for_rest(r);
-        return 0;
+        mr_rndv_deactivate(r);
+        r->state = MR_RNDV_DRAINING;
+        if (r->left) /* else the sender pushes anyway, or says that it does not */
+            ask_for_rest(r);
+        return 1;
     }
     if (err) {
         get_failed(r, err);
@@ -395,6 +420,16 @@ void mr_share_write(struct mr_rndv *r, const struct mr_halves *halves)
     mr_share_write_some(r);
 }
 
+/* The receiver says when it has the rest, too. It may sleep while the sender writes. */
+static int stop_at_end(struct mr_rndv *r)
+{
+    r->state = MR_RNDV_PUSHED;
+    mr_rndv_deactivate(r);
+    if (mr_shm_bell_rings() && mr_rndv_tell(r, MR_PKT_LEFT, 0, NULL, 0))
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+    return 1;
+}
+
 /* The receiver is told that it has to do without us; it may ask for packets then. */
 static void stop_writing(struct mr_rndv *r, int err)
 {
@@ -414,18 +449,16 @@ int mr_share_write_some(struct mr_rndv *r)
     struct mr_vc_part part;
     int err;
 
-    if (i < 0) { /* the receiver says when it has the rest, too */
-        r->state = MR_RNDV_PUSHED;
-        mr_rndv_deactivate(r);
-        return 0;
-    }
+    if (i < 0)
+        return stop_at_end(r);
     part = chunk_at(r, (uint32_t)i);
     to.addr += part.at;
     to.len = part.len;
     err = mr_vc_move(r->vc, (char *)mr_plain(r->req->send_buf, r->req->type) + part.at, part.len, &to, true, &move);
-    if (err)
+    if (err) {
         stop_writing(r, err);
-    else
-        mr_claim_wrote(r->claim);
-    return 1;
+        return 1;
+    }
+    mr_claim_wrote(r->claim);
+    return mr_claim_over(r->claim) ? stop_at_end(r) : 1;
 }

@@ -21,6 +21,7 @@ struct mr_halves {
 /* An offer of the sender's memory (MR_FLAG_GET). False: it cannot be used; nothing has happened. */
 bool mr_share_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_share_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len); /* DATA */
+void mr_share_left(struct mr_rndv *r);    /* LEFT: the sender does no more of it */
 void mr_share_refused(struct mr_rndv *r); /* FAIL: the sender cannot write into our memory */
 int mr_share_progress(struct mr_rndv *r); /* GETTING, SHARING, HALVING */
 

@@ -20,7 +20,8 @@ struct mr_stream {
     /* Of those that ranks of this node copy (share.c): the receives that wait, and how many do not. */
     struct mr_rndv *queued, *queued_last;
     unsigned started;
-    enum mr_way way; /* of those */
+    enum mr_way way;          /* of those */
+    uint64_t data_seen;       /* DATA packets of the peer */
     struct mr_exchange exchange;
     struct mr_ready *ready;   /* what the peer is ready for, */
     struct mr_rndv *offers;   /* and what it may still be */

@@ -37,8 +37,8 @@ struct mr_rndv {
     uint64_t peer_id;
     uint64_t total, done, told; /* bytes: to transfer, transferred from the front, acknowledged by CREDIT */
     uint64_t tail;              /* receiver: what lies from here to total has been read already */
-    uint64_t data_seen;         /* receiver, shared: the count of DATA packets when it last looked, ... */
-    unsigned silence;           /* ... and the looks since it changed */
+    uint64_t data_seen;         /* receiver, shared: the stream's count of DATA packets when it last changed, ... */
+    uint64_t silent_ns;         /* ... and since when it does not; 0: not known yet */
     uint32_t head, head_left;   /* bytes that travel in HEAD packets; receiver: of those, what has not come yet */
     struct mr_read {
         struct mr_rndv *of;
@@ -52,7 +52,7 @@ struct mr_rndv {
     struct mr_bounce *bounce;   /* sender: where its tail is; NULL: it has none */
     bool cancelling;            /* sender: CANCEL has been sent */
     bool shared;                /* pushed and read at once: ends with FIN */
-    bool left;                  /* sender, shared: the rest is left to the receiver */
+    bool left;                  /* the sender has left the rest to the receiver, and said so */
     bool near;                  /* is counted among those of this node */
     bool chosen; /* way.way is */
     bool announced, landed;     /* receiver: READY has been said and no offer come; all is written nevertheless */

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "libmrmpi/base/base.h"
 #include "libmrmpi/base/memfile.h"
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/launch/launch.h"
@@ -24,23 +25,29 @@ struct mr_share {
 
 /* ---- one process at a time --------------------------------------------------------------------------------------- */
 
-/* Looks between two questions whether the holder lives: it holds the word for as long as a packet takes to be added. */
-#define PATIENCE 1000
+/* Between two questions whether the holder lives: it holds the word for as long as a packet takes to be added. */
+#define PATIENCE_NS 1000000
 
 void mr_share_take(uint32_t *word)
 {
     static uint32_t self;
+    uint64_t asked_ns = 0;
     uint32_t holder = 0;
 
     if (!self)
         self = (uint32_t)getpid();
-    for (unsigned looks = 1;
-         !__atomic_compare_exchange_n(word, &holder, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED); looks++) {
+    while (!__atomic_compare_exchange_n(word, &holder, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        uint64_t now = mr_clock_ns();
         uint32_t dead = holder;
 
-        if (looks % PATIENCE == 0 && kill((pid_t)dead, 0) && errno == ESRCH &&
-            __atomic_compare_exchange_n(word, &dead, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return;
+        if (!asked_ns)
+            asked_ns = now;
+        if (now - asked_ns >= PATIENCE_NS) {
+            asked_ns = now;
+            if (kill((pid_t)dead, 0) && errno == ESRCH &&
+                __atomic_compare_exchange_n(word, &dead, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+                return;
+        }
         sched_yield();
         holder = 0;
     }

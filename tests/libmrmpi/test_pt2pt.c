@@ -34,13 +34,15 @@
 static long refuse_after = -1, refuse_writes_after = -1;
 /* Shared by the ranks: lets the test hold a reader up until the sender has done all it can. */
 static volatile struct {
-    int wanted, reading, sender_done;
+    int wanted, reading, refused, sender_done;
 } * hold;
 
 ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long num_here, const struct iovec *there,
                          unsigned long num_there, unsigned long flags)
 {
     if (refuse_after == 0) {
+        if (hold)
+            hold->refused = 1;
         errno = EPERM;
         return -1;
     }
@@ -308,6 +310,43 @@ START_TEST(freed_and_not_to_be_read)
     setenv("MRMPI_SHM_COPY", ways[1 + _i % 3], 1);
     refuse_after = _i / 3;
     ck_assert_int_eq(fake_world_run(2, unread), 0);
+}
+END_TEST
+
+/* A sender that has begun to push computes, and its request is freed when the receiver has tried to read in vain. */
+static int freed_late(int rank, int size)
+{
+    enum { N = 20000000 };
+    uint8_t *buf = malloc(N), ok;
+    struct mr_request *req;
+
+    if (rank == 0) {
+        fill(buf, N, 9);
+        EXPECT(mr_isend(buf, N, mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_STANDARD, &req) == MR_SUCCESS);
+        while (!req->proto->done)
+            mr_progress();
+        while (!hold->refused)
+            sched_yield();
+        EXPECT(!req->complete && req->proto->done < N);
+        mr_request_put(req);
+        EXPECT(mr_recv(&ok, 1, mr_type_byte, 1, 1, mr_comm_world, 0, NULL) == MR_SUCCESS);
+    } else {
+        EXPECT(mr_recv(buf, N, mr_type_byte, 0, 1, mr_comm_world, 0, NULL) == MR_SUCCESS);
+        EXPECT(holds(buf, N, 9));
+        EXPECT(mr_send(&ok, 1, mr_type_byte, 0, 1, mr_comm_world, 0, MR_SEND_STANDARD) == MR_SUCCESS);
+    }
+    mr_pt2pt_quiesce();
+    free(buf);
+    return 0;
+}
+
+START_TEST(freed_while_refused)
+{
+    hold = mmap(NULL, sizeof(*hold), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne((void *)hold, MAP_FAILED);
+    setenv("MRMPI_SHM_COPY", "push", 1);
+    refuse_after = 0;
+    ck_assert_int_eq(fake_world_run(2, freed_late), 0);
 }
 END_TEST
 
@@ -1135,6 +1174,7 @@ int main(void)
     tcase_add_loop_test(c, silent_sender, 0, 4);
     tcase_add_loop_test(c, buffer_unmapped_after_free, 0, 4);
     tcase_add_loop_test(c, freed_and_not_to_be_read, 0, 12);
+    tcase_add_test(c, freed_while_refused);
     tcase_add_test(c, buffer_reused_after_send);
     tcase_add_loop_test(c, truncation, 0, 2);
     tcase_add_test(c, self_messages);

@@ -13,6 +13,7 @@ $(foreach t,$(MPI_TESTS),$(eval $(call mpi_test,$(t))))
 # functions of theirs take the place of the C library's
 tests/mpi/slow_card_LDFLAGS := -rdynamic
 tests/mpi/file_views_LDFLAGS := -rdynamic
+tests/mpi/p2p_freed_LDFLAGS := -rdynamic
 
 # compiled as users compile: a program's references to the library's variables become copies
 CFLAGS.tests/mpi := -fPIE -Ilibmrmpi/include
