@@ -8,10 +8,12 @@
  * last partition is ready; greeting and pieces travel in contexts of their own, the pieces with tags that the sender
  * chose, so that nothing else can match them. Rounds follow each other in order because messages of a pair do.
  */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/core/objects.h"
+#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/derived/internal.h"
 
@@ -32,7 +34,7 @@ struct piece {
 };
 
 struct mr_part {
-    struct mr_part *next; /* of those forgotten */
+    struct mr_part *next, *prev; /* of those forgotten */
     bool sender, greeted;
     struct mr_part_args a;
     struct mr_comm *comm; /* kept by the persistent request */
@@ -374,20 +376,32 @@ enum mr_err mr_part_new(bool sender, const struct mr_part_args *args, struct mr_
  */
 static void on_forgotten_greeting(struct mr_request *req, void *arg)
 {
-    struct mr_part *p = arg, **at = &forgotten;
+    struct mr_part *p = arg;
 
-    while (*at != p)
-        at = &(*at)->next;
-    *at = p->next;
+    if (p->prev)
+        p->prev->next = p->next;
+    else
+        forgotten = p->next;
+    if (p->next)
+        p->next->prev = p->prev;
     mr_request_put(req);
     free(p);
 }
 
+/*
+ * Greetings that come are looked at, and peers get their turn while ours wait for room: a program that makes and frees
+ * operations in a loop would pile them up.
+ */
 static void forget(struct mr_part *p)
 {
     p->greeting->on_complete = on_forgotten_greeting;
     p->next = forgotten;
+    if (forgotten)
+        forgotten->prev = p;
     forgotten = p;
+    mr_progress_some();
+    if (mr_channel_waiting)
+        sched_yield();
 }
 
 /* Nobody sends greetings any more. */

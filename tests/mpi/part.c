@@ -2,6 +2,8 @@
 /* Partitioned communication: equal and unequal cuts at both ends, any order of readiness, many rounds, wrong use. */
 #include "mt.h"
 
+#include <malloc.h>
+
 static int left, right;
 
 static int val(int r, int round, int i)
@@ -245,6 +247,26 @@ static void given_up(void)
     MPI_Request_free(&r);
 }
 
+/* Pairs that are given up one after the other leave no memory behind, and take the same time, however many they are. */
+static void given_up_for_long(void)
+{
+    enum { PAIRS = 6000, FIRST = 500, TOGETHER = 100, LEFT_BEHIND = 64 };
+    size_t before = 0;
+    int x = 0, y = 0;
+    for (int i = 0; i < PAIRS; i++) {
+        MPI_Request s, r;
+        MPI_Precv_init(&x, 1, 1, MPI_INT, left, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &r);
+        MPI_Psend_init(&y, 1, 1, MPI_INT, right, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &s);
+        MPI_Request_free(&r);
+        MPI_Request_free(&s);
+        if (i % TOGETHER == 0)
+            MPI_Barrier(MPI_COMM_WORLD);
+        if (i == FIRST)
+            before = mallinfo2().uordblks;
+    }
+    CHECK(mallinfo2().uordblks < before + (PAIRS - FIRST) * LEFT_BEHIND);
+}
+
 int main(int argc, char **argv)
 {
     static const struct cut cuts[] = {
@@ -260,6 +282,7 @@ int main(int argc, char **argv)
     early();
     two();
     given_up();
+    given_up_for_long();
     nobody();
     errors();
     return mt_end();
