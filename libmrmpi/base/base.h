@@ -108,6 +108,8 @@ enum mr_log_level { MR_LOG_ERROR, MR_LOG_WARN, MR_LOG_INFO, MR_LOG_DEBUG };
 void mr_log_identity(int rank, int local_rank, const char *host);
 bool mr_log_for_host(void); /* is it this process that says what all of its host's ranks would say? */
 void mr_log_print(enum mr_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Of an error of making queues or of registering memory: what to look at, as the end of a sentence; "": not known. */
+const char *mr_log_memory_advice(int err);
 #define mr_log(level, ...)                                                                                             \
     do {                                                                                                               \
         if ((int)(level) <= mr_config.log_level)                                                                       \

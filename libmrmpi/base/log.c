@@ -5,6 +5,7 @@
  */
 #include "libmrmpi/base/base.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -49,4 +50,17 @@ void mr_log_print(enum mr_log_level level, const char *fmt, ...)
     /* One write, so that lines of several ranks do not mix; nothing to be done if it fails. */
     if (write(STDERR_FILENO, line, used) < 0)
         return;
+}
+
+const char *mr_log_memory_advice(int err)
+{
+    switch (err) {
+    case -ENOMEM:
+    case -EAGAIN:
+        return "; is the limit of locked memory too low (ulimit -l)?";
+    case -EFAULT:
+        return "; part of it is not mapped, or must not be written: a buffer has to stay until its operation is complete";
+    default:
+        return "";
+    }
 }

@@ -51,9 +51,8 @@ static int add_slab(struct mr_packet_pool *pool)
     s->data = aligned_alloc(4096, bytes);
     err = s->data ? mr_memory_register(s->data, bytes, MR_ACCESS_SOURCE, &s->memory) : -ENOMEM;
     if (err) {
-        mr_log(MR_LOG_ERROR,
-               "no memory for packets: %zu bytes cannot be registered (%s); locked memory limit: ulimit -l", bytes,
-               strerror(-err));
+        mr_log(MR_LOG_ERROR, "no memory for packets: %zu bytes cannot be registered: %s%s", bytes, strerror(-err),
+               mr_log_memory_advice(err));
         free(s->data);
         free(s);
         return err;

@@ -96,9 +96,8 @@ int mr_regs_get_with(void *buf, size_t len, enum mr_access access, bool pinned, 
     if (err == -ENOMEM && !pinned && (*out = mr_odp_get(buf, len, access, true)))
         return 0;
     if (err)
-        mr_log(MR_LOG_ERROR,
-               "%zu bytes at %p cannot be registered for %s: %s; is the limit of locked memory too low (ulimit -l)?",
-               len, buf, access == MR_ACCESS_TARGET ? "receiving" : "sending", strerror(-err));
+        mr_log(MR_LOG_ERROR, "%zu bytes at %p cannot be registered for %s: %s%s", len, buf,
+               access == MR_ACCESS_TARGET ? "receiving" : "sending", strerror(-err), mr_log_memory_advice(err));
     return err;
 }
 

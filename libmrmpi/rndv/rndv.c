@@ -51,8 +51,10 @@ static void put(struct mr_rndv *r, uint64_t rreq, size_t from, size_t len)
     r->remote.len -= from;
     err = mr_vc_put(r->vc, buf + from, len - from, &r->remote, rreq, r);
     if (err) {
+        mr_error_detail("sending %llu bytes at %p to rank %d of the world: %s", (unsigned long long)len,
+                        (const void *)buf, mr_vc_world_rank(r->vc), strerror(-err));
         mr_rndv_tell(r, MR_PKT_FAIL, -err, NULL, 0);
-        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+        mr_rndv_finish(r, err == -EFAULT ? MR_ERR_BUFFER : MR_ERR_PROC_FAILED);
     }
 }
 

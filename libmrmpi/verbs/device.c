@@ -226,8 +226,8 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
     if (!err && mr_verbs.datagrams)
         err = mr_udp_open(rail);
     if (err) {
-        mr_log(MR_LOG_WARN, "%s port %u: no queues (%s); is the limit of locked memory too low (ulimit -l)?", dev->name,
-               num, strerror(-err));
+        mr_log(MR_LOG_WARN, "%s port %u: no queues: %s%s", dev->name, num, strerror(-err),
+               mr_log_memory_advice(err));
         close_rail(rail);
         return err;
     }

@@ -20,6 +20,22 @@ ok "and what it does" grep -qx 'Largest packet between hosts\. .*Where two ranks
 ok "and what a counter counts" grep -qx 'Packets that overtook others and were held back\.' "$library"
 ok "and which settings can be written at any time" grep -qE '^\.BR .*\bMRMPI_LOG_LEVEL "[,]? ' "$library"
 is "nothing of the text is left to fill in" "$(grep -c '^@' "$library")" 0
+twice() { # PAGE...: sentences that a paragraph has twice
+  awk '
+    function paragraph(  n, i, s, seen) {
+      n = split(text, s, /[.;] +/)
+      for (i = 1; i <= n; i++) {
+        sub(/[. ]+$/, "", s[i])
+        if (length(s[i]) > 5 && s[i] in seen) print last ": " s[i]
+        seen[s[i]] = 1
+      }
+      text = ""
+    }
+    /^\.(TP|SH|SS|PP)/ || FNR == 1 { paragraph() }
+    { text = text " " $0; last = FILENAME }
+    END { paragraph() }' "$@"
+}
+is "no paragraph says a thing twice" "$(twice "$library" man/*.[1-8])" ""
 text_without MRMPI_RAILS_MAX
 not_ok "a text without one of the settings is refused" page "$tmp/text"
 like "by name" 'says nothing of MRMPI_RAILS_MAX' "$tmp/err"

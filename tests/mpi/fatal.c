@@ -2,6 +2,8 @@
 /* Run by fatal.sh: ends the job in the way that its argument names. Rank 1 errs, the others wait. */
 #include "mt.h"
 
+#include <sys/mman.h>
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
@@ -46,6 +48,16 @@ int main(int argc, char **argv)
             MPI_Send(y, 2, MPI_INT, 1, 0, MPI_COMM_WORLD);
         if (rank == 1)
             MPI_Recv(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    if (!strcmp(way, "unmapped")) {
+        enum { N = 4000000 };
+        char *buf = mmap(NULL, N, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (rank == 1) {
+            munmap(buf, N);
+            MPI_Send(buf, N, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(buf, N, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
     }
     MPI_Barrier(MPI_COMM_WORLD);
     return mt_end();

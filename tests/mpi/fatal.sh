@@ -40,4 +40,15 @@ ok "an error before MPI_Init ends the process" dies early_info
 like "says which" 'MPI_Info_get_nkeys: .*null handle.*MPI_ERR_INFO' "$tmp/early_info"
 ok "starting again without the others ends the job" dies alone
 like "says who is missing" 'rank 0 .*exited with code 0, while others started MPI again' "$tmp/alone"
+# over hosts, where the adapter has to know the memory
+dies_apart() { # way
+  timeout -k 5 60 simfab run --topology "$(dirname "$0")/../../etc/topologies/two-hosts-two-rails.net" --model hdr -- mrrun -n 2 --ppn 1 "$prog" "$1" >"$tmp/$1" 2>&1 </dev/null
+  local rc=$?
+  cat "$tmp/$1"
+  [ $rc -ne 0 ] && [ $rc -lt 124 ]
+}
+ok "a send from memory that is not mapped ends the job" dies_apart unmapped
+like "says what is wrong" 'cannot be registered for sending: Bad address; part of it is not mapped' "$tmp/unmapped"
+is "not a limit" "$(grep -c ulimit "$tmp/unmapped")" 0
+like "whose error it is" 'MPI_Send: .*at 0x.*Bad address.*MPI_ERR_BUFFER' "$tmp/unmapped"
 done_testing
