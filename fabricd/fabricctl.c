@@ -76,6 +76,96 @@ struct args {
     char **word;
 };
 
+/* ---- which options a command takes ------------------------------------------------------------------------------- */
+
+static const struct option options[] = {
+    {"socket", required_argument, NULL, 's'},
+    {"user", required_argument, NULL, 'u'},
+    {"account", required_argument, NULL, 'a'},
+    {"name", required_argument, NULL, 'n'},
+    {"qos", required_argument, NULL, 'q'},
+    {"partition", required_argument, NULL, 'p'},
+    {"wish", required_argument, NULL, 'w'},
+    {"cluster", no_argument, NULL, 'c'},
+    {"small-ratio", required_argument, NULL, 'R'},
+    {"renew", no_argument, NULL, 'r'},
+    {"run", required_argument, NULL, 'U'},
+    {"cgroup", required_argument, NULL, 'g'},
+    {"lease", required_argument, NULL, 't'},
+    {"interval", required_argument, NULL, 'i'},
+    {"count", required_argument, NULL, 'N'},
+    {"load", required_argument, NULL, 'l'},
+    {"fabric", required_argument, NULL, 'f'},
+    {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+#define ALL_TAKE "sjhV"
+
+/* Each option is of use to every command that has it here; what is not in the table takes those that ALL_TAKE. */
+static const struct {
+    const char *command, *takes; /* the latter: what getopt_long() answers */
+    bool cluster;                /* with --cluster */
+} takers[] = {
+    {"policy plan", "lf", false}, {"job set", "cR", true},    {"job set", "uanqpwRrUgt", false},
+    {"job give", "cR", true},     {"job give", "R", false},   {"job choose", "R", false},
+    {"job del", "U", false},      {"top", "iN", false},
+};
+enum { TAKERS = sizeof(takers) / sizeof(takers[0]) };
+
+static bool takes(unsigned taker, int option)
+{
+    return strchr(takers[taker].takes, option);
+}
+
+static const char *long_name(int option)
+{
+    const struct option *o = options;
+    while (o->val != option)
+        o++;
+    return o->name;
+}
+
+static void list_takers(int option)
+{
+    const char *before = "";
+    for (unsigned i = 0; i < TAKERS; i++)
+        if (takes(i, option)) {
+            fprintf(stderr, "%s%s%s", before, takers[i].command,
+                    takers[i].cluster && option != 'c' ? " --cluster" : "");
+            before = ", ";
+        }
+}
+
+static bool is_command(const char *command)
+{
+    char line[80];
+    snprintf(line, sizeof(line), "\n  %s ", command);
+    return strstr(usage, line);
+}
+
+/* given: what getopt_long() answered, each once. An option that would be ignored is refused: more was meant. */
+static bool options_fit(const char *given, const char *command, bool cluster)
+{
+    unsigned row = 0;
+    if (!is_command(command))
+        return true; /* that is said later */
+    while (row < TAKERS && (strcmp(takers[row].command, command) || takers[row].cluster != cluster))
+        row++;
+    for (; *given; given++) {
+        if (strchr(ALL_TAKE, *given) || (row < TAKERS && takes(row, *given)))
+            continue;
+        fprintf(stderr, "fabricctl: %s%s does not take --%s, which is for: ", command,
+                cluster && *given != 'c' ? " --cluster" : "", long_name(*given));
+        list_takers(*given);
+        fputs("\n", stderr);
+        return false;
+    }
+    return true;
+}
+
 static int simple_request(const struct args *a, enum fd_type type)
 {
     struct fd_header h;
@@ -230,10 +320,6 @@ static int policy_command(const struct args *a)
         return policy_forget(a, a->word[2]);
     if (a->num != 3 || (strcmp(verb, "check") && strcmp(verb, "plan") && strcmp(verb, "diff") && strcmp(verb, "apply")))
         return -1;
-    if (strcmp(verb, "plan") && (a->plan.num_loads || a->plan.fabric)) {
-        fprintf(stderr, "fabricctl: --load and --fabric are for policy plan\n");
-        return 2;
-    }
     int rc = load(a, a->word[2], &l);
     if (rc || !strcmp(verb, "check")) {
         rc = policy_check(a, &l, rc);
@@ -295,13 +381,16 @@ static int job_command(const struct args *a)
     if (a->num != verbs[v].num && !same)
         return -1;
     const char *class = a->num == 4 && strcmp(a->word[3], "-") ? a->word[3] : NULL;
-    if (a->cluster && verbs[v].type != FD_JOB_SET && verbs[v].type != FD_JOB_GIVE)
-        return -1;
     if (!ask_job(&a->job, verbs[v].type, a->word[2], class, same, &m))
         return 2;
     if (a->cluster)
         return cluster_give(&a->to, a->word[2], same ? "=" : a->word[3], a->job.small_ratio);
     return answer_request(&a->to, verbs[v].type, &m, sizeof(m));
+}
+
+static bool has_verbs(const char *noun)
+{
+    return !strcmp(noun, "policy") || !strcmp(noun, "job") || !strcmp(noun, "rail");
 }
 
 static int run(const struct args *a)
@@ -335,32 +424,12 @@ static bool number(const char *what, const char *s, uint32_t least, uint32_t *ou
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"socket", required_argument, NULL, 's'},
-        {"user", required_argument, NULL, 'u'},
-        {"account", required_argument, NULL, 'a'},
-        {"name", required_argument, NULL, 'n'},
-        {"qos", required_argument, NULL, 'q'},
-        {"partition", required_argument, NULL, 'p'},
-        {"wish", required_argument, NULL, 'w'},
-        {"cluster", no_argument, NULL, 'c'},
-        {"small-ratio", required_argument, NULL, 'R'},
-        {"renew", no_argument, NULL, 'r'},
-        {"run", required_argument, NULL, 'U'},
-        {"cgroup", required_argument, NULL, 'g'},
-        {"lease", required_argument, NULL, 't'},
-        {"interval", required_argument, NULL, 'i'},
-        {"count", required_argument, NULL, 'N'},
-        {"load", required_argument, NULL, 'l'},
-        {"fabric", required_argument, NULL, 'f'},
-        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},
-        {NULL, 0, NULL, 0},
-    };
     const char *env = getenv("FABRICD_SOCKET");
     struct args a = {.to.socket = env && *env ? env : "/run/fabricd/fabricd.sock", .top.interval_s = 2};
+    char given[sizeof(options) / sizeof(options[0])] = "", command[64] = "";
     for (int o; (o = getopt_long(argc, argv, "s:jhV", options, NULL)) != -1;) {
+        if (o != '?' && !strchr(given, o))
+            given[strlen(given)] = (char)o;
         switch (o) {
         case 's':
             a.to.socket = optarg;
@@ -435,6 +504,11 @@ int main(int argc, char **argv)
     }
     a.num = argc - optind;
     a.word = argv + optind;
+    if (a.num)
+        snprintf(command, sizeof(command), "%s%s%s", a.word[0], has_verbs(a.word[0]) && a.num > 1 ? " " : "",
+                 has_verbs(a.word[0]) && a.num > 1 ? a.word[1] : "");
+    if (a.num && !options_fit(given, command, a.cluster))
+        return 2;
     int rc = run(&a);
     if (rc < 0) {
         fprintf(stderr, "fabricctl: %s. Try 'fabricctl --help'.\n", a.num ? "no such command" : "no command");

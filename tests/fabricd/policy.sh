@@ -111,6 +111,24 @@ for wrong in "--load nobody" "--load /dev/zero" "--fabric mtu" "--fabric mtu=204
   ok "refused: $wrong" exits 2 plan $wrong
 done
 ok "check predicts nothing" exits 2 fabricctl policy check "$top/etc/policies/simple.yaml" --load bulk
+refuses() { # OPTION COMMAND...: says so, and for which commands the option is
+  local option=$1
+  shift
+  fabricctl --socket /nonexistent "$@" >q 2>err </dev/null
+  local rc=$?
+  cat err
+  [ $rc = 2 ] && grep -q "fabricctl: .* does not take $option, which is for: " err
+}
+ok "nor does it take what is for other commands" refuses --load policy check "$top/etc/policies/simple.yaml" --load bulk
+ok "status counts nothing" refuses --count status --count 3
+ok "all jobs are listed" refuses --user job list --user root
+ok "a job of a whole cluster stays its user's" refuses --user job set 1 batch --cluster --user root
+ok "another class leaves the lease alone" refuses --lease job give 1 batch --lease 5
+ok "what is chosen is chosen on this host" refuses --cluster job choose 1 batch --cluster
+ok "the end of a job has no class to wish" refuses --wish job del 1 --wish batch
+ok "top is not for some job" refuses --run top --run 1
+is "they are named" "$(refuses --run job show 1 --run 2)" "fabricctl: job show does not take --run, which is for: job set, job del"
+ok "a command that is none is none, whatever it is given" sh -c "fabricctl nonsense --run 1 2>&1 | grep -q 'no such command'"
 
 # ---- answers for programs
 ok "a policy is right" answers check 0 policy check "$good"
