@@ -19,12 +19,14 @@ struct mr_cores {
 /* In memory that the ranks share; all zeros at first. */
 struct mr_node_cores {
     struct mr_cores all;
-    uint32_t joined;
+    uint32_t joined; /* the last rank to join wakes waiters: a futex */
 };
 
 /* Those that the calling thread may run on. */
 void mr_cores_mine(struct mr_cores *mine);
 /* By each rank, once. True for the last one of so many ranks, if there are more of them than cores. */
 bool mr_cores_join(struct mr_node_cores *c, const struct mr_cores *mine, int ranks);
+/* Wait until so many ranks have joined, or until alive() says otherwise: it is asked every few seconds. */
+void mr_cores_await(struct mr_node_cores *c, int ranks, bool (*alive)(void));
 
 #endif

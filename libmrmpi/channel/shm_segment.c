@@ -166,6 +166,15 @@ static void join(struct mr_segment *s)
         mr_log(MR_LOG_INFO, "the %d ranks of this host have fewer cores: those that wait soon sleep", s->ranks);
 }
 
+static bool job_is_whole(void)
+{
+    return !mr_launch_failed();
+}
+
+/*
+ * The memory can be opened only while its maker lives. So the maker stays in MPI_Init until all have opened it: if its
+ * process ends right behind MPI_Init, its peers are in MPI_COMM_WORLD nevertheless, and the maker alone is to blame.
+ */
 int mr_segment_open(struct mr_segment *s, const struct mr_launch *launch)
 {
     size_t bytes;
@@ -173,9 +182,12 @@ int mr_segment_open(struct mr_segment *s, const struct mr_launch *launch)
 
     if (!err)
         err = map_file(s, launch->local_size, bytes);
-    if (!err)
-        join(s);
-    return err;
+    if (err)
+        return err;
+    join(s);
+    if (launch->local_rank == 0)
+        mr_cores_await(&s->header->cores, s->ranks, job_is_whole);
+    return 0;
 }
 
 void mr_segment_close(struct mr_segment *s)

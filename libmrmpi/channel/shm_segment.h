@@ -46,8 +46,8 @@ static inline bool mr_segment_is_crowded(const struct mr_segment *s)
 /* By the first rank of the node: make it, and publish where it is. 0 or a negative errno, which was logged. */
 int mr_segment_create(struct mr_segment *s, const struct mr_launch *launch);
 /*
- * By all, when that has been published: map it. 0 or a negative errno. -EOWNERDEAD: the rank that made it has ended
- * already. That is no fault of this node: whoever ended it says why.
+ * By all, when that has been published: map it. The first rank returns when all have mapped it. 0 or a negative errno.
+ * -EOWNERDEAD: the first rank has ended within MPI_Init. That is no fault of this node: the launcher says why.
  */
 int mr_segment_open(struct mr_segment *s, const struct mr_launch *launch);
 void mr_segment_close(struct mr_segment *s);
