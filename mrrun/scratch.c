@@ -2,16 +2,21 @@
 /* The scratch directory and the janitor that removes it. */
 #include "mrrun/scratch.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* What goes through the pipe: the group, negative when it is taken back. One write each, so never torn. */
@@ -69,16 +74,12 @@ static void note_group(struct group_list *list, pid_t word)
 static _Noreturn void janitor(const char *path, int fd)
 {
     struct group_list list = {0};
-    sigset_t all;
     pid_t word;
     ssize_t n;
 
-    /* A session of its own and no signals: what ends mrrun must not end the janitor. Standard descriptors belong to
-     * others. */
+    /* Standard descriptors belong to others. */
     setsid();
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, NULL);
-    prctl(PR_SET_NAME, "mrrun-janitor");
+    prctl(PR_SET_NAME, "mr-janitor"); /* not "mrrun...", which pkill would take for mrrun */
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int i = 0; i < 3; i++)
         dup2(null, i);
@@ -98,13 +99,92 @@ static _Noreturn void janitor(const char *path, int fd)
     _exit(0);
 }
 
-static int make_directory(struct scratch *s, const char *parent)
+#define NAME   "mrrun-scratch."
+#define MARKER "of-mrrun" /* nothing else is removed by a stranger */
+
+enum held { HELD, NOT_HELD, NO_LOCKS };
+
+/* Takes the lock of an open directory, if that still is where its path says. */
+static enum held hold_directory(int fd, const char *path)
 {
-    int len = snprintf(s->path, sizeof(s->path), "%s/mrrun.XXXXXX", parent);
+    struct stat open, there;
+
+    if (flock(fd, LOCK_EX | LOCK_NB))
+        return errno == EWOULDBLOCK ? NOT_HELD : NO_LOCKS;
+    return !fstat(fd, &open) && !lstat(path, &there) && open.st_dev == there.st_dev && open.st_ino == there.st_ino
+               ? HELD
+               : NOT_HELD;
+}
+
+/* Without a marker it may be one whose maker died early, and is empty. */
+static void remove_dead(int fd, const char *path)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 07777) != S_IRWXU ||
+        hold_directory(fd, path) != HELD)
+        return;
+    if (faccessat(fd, MARKER, F_OK, AT_SYMLINK_NOFOLLOW))
+        rmdir(path);
+    else
+        nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+/*
+ * Directories of this user that nobody holds. One that is being made is not held yet: if it is taken for a dead one, its
+ * maker sees that and makes another one.
+ */
+static void sweep(const char *parent)
+{
+    DIR *dir = opendir(parent);
+    struct dirent *entry;
+    char path[PATH_MAX];
+
+    while (dir && (entry = readdir(dir))) {
+        if (strncmp(entry->d_name, NAME, strlen(NAME)) || strlen(entry->d_name) != strlen(NAME "XXXXXX") ||
+            snprintf(path, sizeof(path), "%s/%s", parent, entry->d_name) >= (int)sizeof(path))
+            continue;
+        int fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            continue;
+        remove_dead(fd, path);
+        close(fd);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* 0 and *s has an open directory that is held, if the file system has locks. */
+static int make_one(struct scratch *s, const char *parent)
+{
+    int len = snprintf(s->path, sizeof(s->path), "%s/" NAME "XXXXXX", parent);
 
     if (len < 0 || (size_t)len >= sizeof(s->path))
         return -ENAMETOOLONG;
-    return mkdtemp(s->path) ? 0 : -errno;
+    if (!mkdtemp(s->path))
+        return -errno;
+    s->lock_fd = open(s->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (s->lock_fd >= 0 && hold_directory(s->lock_fd, s->path) != NOT_HELD) {
+        int marker = openat(s->lock_fd, MARKER, O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR);
+        if (marker >= 0) {
+            close(marker);
+            return 0;
+        }
+    }
+    if (s->lock_fd >= 0)
+        close(s->lock_fd);
+    return -EAGAIN;
+}
+
+static int make_directory(struct scratch *s, const char *parent)
+{
+    enum { TRIES = 100 }; /* sweepers may take a new one for a dead one */
+    int err = -EAGAIN;
+
+    sweep(parent);
+    for (int i = 0; i < TRIES && err == -EAGAIN; i++)
+        err = make_one(s, parent);
+    return err;
 }
 
 /*
@@ -123,19 +203,23 @@ static int make_directory_somewhere(struct scratch *s)
 int scratch_open(struct scratch *s)
 {
     int fds[2];
+    sigset_t all, before;
     int err = make_directory_somewhere(s);
 
     if (err)
         return err;
     if (pipe2(fds, O_CLOEXEC))
         goto remove_dir;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before); /* the janitor keeps them blocked: what ends mrrun must not end it */
     s->janitor = fork();
-    if (s->janitor < 0)
-        goto close_pipe;
     if (!s->janitor) {
         close(fds[1]);
         janitor(s->path, fds[0]);
     }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (s->janitor < 0)
+        goto close_pipe;
     close(fds[0]);
     s->pipe_fd = fds[1];
     return 0;
@@ -145,13 +229,23 @@ close_pipe:
     close(fds[1]);
 remove_dir:
     err = -errno;
+    unlinkat(s->lock_fd, MARKER, 0);
     rmdir(s->path);
+    close(s->lock_fd);
     return err;
 }
 
+/* Where the janitor hangs, in a file system that does not answer, say, mrrun need not. */
 void scratch_close(struct scratch *s)
 {
+    const struct timespec patience = {.tv_sec = 10};
+    sigset_t child;
+
     close(s->pipe_fd);
-    while (waitpid(s->janitor, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    while (waitpid(s->janitor, NULL, WNOHANG) == 0)
+        if (sigtimedwait(&child, NULL, &patience) < 0 && errno == EAGAIN)
+            break;
+    close(s->lock_fd);
 }
