@@ -3,25 +3,47 @@
 #include "mrrun/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 /* ---- sinks ---- */
 
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000ull + t.tv_nsec / 1000000;
+}
+
 void sink_init(struct sink *s, int fd)
 {
-    memset(s, 0, sizeof(*s));
-    s->fd = fd;
+    char path[64];
+    struct stat st;
+
+    *s = (struct sink){.fd = fd, .own_fd = -1};
+    if (fd < 0 || fstat(fd, &st))
+        return;
+    s->is_socket = S_ISSOCK(st.st_mode);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    if (S_ISFIFO(st.st_mode))
+        s->own_fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
 void sink_clear(struct sink *s)
 {
+    if (s->own_fd >= 0)
+        close(s->own_fd);
     free(s->bytes);
-    sink_init(s, -1);
+    *s = (struct sink){.fd = -1, .own_fd = -1};
 }
 
 static bool make_room(struct sink *s, size_t len)
@@ -61,13 +83,19 @@ bool sink_full(const struct sink *s)
     return s->len >= OUTPUT_SINK_HIGH;
 }
 
-/* A pipe that poll() calls writable takes PIPE_BUF bytes without blocking; the descriptor itself may be shared and
- * stays as it is. */
+/*
+ * A descriptor may be shared, so that its flags stay as they are. What poll() calls writable takes PIPE_BUF bytes
+ * without blocking, unless others write to it, too.
+ */
 static void write_piece(struct sink *s)
 {
-    ssize_t n = write(s->fd, s->bytes + s->start, s->len < PIPE_BUF ? s->len : PIPE_BUF);
+    const char *bytes = s->bytes + s->start;
+    size_t len = s->len < PIPE_BUF ? s->len : PIPE_BUF;
+    ssize_t n = s->is_socket ? send(s->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL)
+                             : write(s->own_fd >= 0 ? s->own_fd : s->fd, bytes, len);
 
     if (n > 0) {
+        s->moved_ms = now_ms();
         s->start += n;
         s->len -= n;
         if (!s->len)
@@ -98,14 +126,6 @@ void sink_drain(struct sink *s)
 }
 
 /* ---- sources ---- */
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000ull + t.tv_nsec / 1000000;
-}
 
 /* Kept for who must say where a rank was when it had to be ended. Blank lines say nothing. */
 static void remember(struct source *src, const char *line, size_t len)

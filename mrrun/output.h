@@ -20,10 +20,13 @@ enum {
 
 struct sink {
     int fd;
+    int own_fd;     /* of the same pipe, and never blocks: others may fill the pipe between poll() and write(); or -1 */
+    bool is_socket; /* these can be asked not to block */
     char *bytes;
     size_t start, len, room;
     bool broken; /* nothing can be written any more: what comes is thrown away, and sources should be closed */
     int error;   /* and why: an errno */
+    uint64_t moved_ms; /* when the descriptor last took something, CLOCK_MONOTONIC */
 };
 
 struct source {
