@@ -54,10 +54,17 @@ static void signal_ranks(struct job *job, int sig)
             spawn_signal(job->ranks[r].pid, sig);
 }
 
+/* For what should take no time at all. */
+static uint64_t patience_ms(const struct job *job)
+{
+    return (job->opts->grace_s + 1) * 1000ull;
+}
+
 static void kill_ranks(struct job *job)
 {
     job->phase = JOB_KILLED;
     job->kill_at_ms = 0;
+    job->gone_at_ms = job_now_ms() + patience_ms(job);
     signal_ranks(job, SIGKILL);
 }
 
@@ -107,8 +114,7 @@ static void tell_last_words(struct job *job)
 static void fail(struct job *job, int status)
 {
     job->failed = true;
-    if (!job->status_fixed)
-        job->status = status;
+    job->status = status;
     if (job->running)
         end_ranks(job, SIGTERM);
 }
@@ -145,54 +151,121 @@ void job_on_connected(struct job *job, int rank)
     check_all_join(job);
 }
 
-/* PMIx_Finalize() returns after a few seconds without an answer; its word is taken in by another thread of ours. */
-enum { SUSPECT_MS = 60, UNHEARD_MS = 2000 };
+/*
+ * PMIx_Finalize() returns after a few seconds without an answer; its word is taken in by another thread of ours. A
+ * wrapper ends soon after the program that it has started.
+ */
+enum { UNHEARD_MS = 2000, WRAPPER_MS = 1000 };
 
-enum cause { EXITED, ABORTED, UNHEARD };
+/* Is the end of a rank that may have been the cause not judged yet? */
+static bool cause_is_open(const struct job *job)
+{
+    for (int r = 0; r < job->opts->ranks; r++)
+        if (job->ranks[r].running && job->ranks[r].ending != ENDING_NOT)
+            return true;
+    return job->unheard >= 0;
+}
 
 static void tell_suspect(struct job *job)
 {
     struct suspect *s = &job->suspect;
 
-    if (!s->set)
-        return;
     s->set = false;
-    if (job->failed)
-        return;
-    job_say(job, "%s%s", s->text, !s->aborted && job->running ? "; ending the job" : "");
+    job->unheard = -1;
+    job_say(job, "%s%s", s->text, !s->aborts && job->running ? "; ending the job" : "");
     fail(job, s->status);
-    job->status_fixed |= s->aborted;
 }
 
-static void suspect(struct job *job, int rank, int status, enum cause cause)
+static void word_end(struct job *job, int rank, enum verdict v, int wait_status)
 {
     struct suspect *s = &job->suspect;
+    int status = verdict_exit_status(wait_status);
+    char name[160], what[80];
 
+    name_rank(job, rank, name, sizeof(name));
+    verdict_describe(v, wait_status, what, sizeof(what));
+    snprintf(s->text, sizeof(s->text), "%s %s", name, what);
+    s->status = status ? status : 1;
+    s->aborts = false;
+    s->killed = v == VERDICT_SIGNAL && WTERMSIG(wait_status) != SIGABRT; /* programs call abort() as they call exit() */
     s->set = true;
-    s->rank = rank;
-    s->status = status;
-    s->aborted = cause == ABORTED;
-    s->unheard = cause == UNHEARD;
-    s->tell_at_ms = job_now_ms() + (s->unheard ? UNHEARD_MS : SUSPECT_MS);
-    if (!s->unheard && job->running == job->ranks[rank].running) /* nobody else is left who could have been the cause */
-        tell_suspect(job);
 }
 
-void job_on_abort(struct job *job, int rank, int code, const char *why)
+/* Something has become known, or time has passed. */
+static void settle(struct job *job)
 {
+    struct suspect *s = &job->suspect;
+    uint64_t now = job_now_ms();
+
+    if (job->failed) {
+        s->set = false;
+        job->unheard = -1;
+    } else if (job->unheard >= 0 && now >= job->unheard_until_ms) {
+        word_end(job, job->unheard, VERDICT_NO_FINALIZE, 0);
+        tell_suspect(job);
+    } else if (s->set && (s->killed || !cause_is_open(job) || now >= s->tell_at_ms)) {
+        tell_suspect(job);
+    }
+}
+
+/* Who may have been the cause, and for how long that is waited for. */
+static void suspect_waits(struct job *job, int rank, const enum ending *ending)
+{
+    struct suspect *s = &job->suspect;
+    uint64_t longest_ms = 0;
+
+    for (int r = 0; r < job->opts->ranks; r++) {
+        uint64_t ms = ending[r] == ENDING_SELF ? patience_ms(job) : WRAPPER_MS;
+        if (r == rank || !job->ranks[r].running || ending[r] == ENDING_NOT)
+            continue;
+        job->ranks[r].ending = ending[r];
+        if (ms > longest_ms)
+            longest_ms = ms;
+    }
+    s->tell_at_ms = job_now_ms() + longest_ms;
+    if (job->unheard >= 0 && job->unheard_until_ms > s->tell_at_ms)
+        s->tell_at_ms = job->unheard_until_ms;
+}
+
+static void look_who_ends(struct job *job, int rank)
+{
+    int ranks = job->opts->ranks;
+    pid_t *pid = calloc(ranks, sizeof(*pid));
+    enum ending *ending = calloc(ranks, sizeof(*ending));
+
+    if (!pid || !ending)
+        abort();
+    for (int r = 0; r < ranks; r++)
+        pid[r] = job->ranks[r].running ? job->ranks[r].pid : 0;
+    processes_ending(pid, ranks, ending);
+    suspect_waits(job, rank, ending);
+    free(ending);
+    free(pid);
+}
+
+void job_on_abort(struct job *job, int rank, int code, const char *why, const enum ending *ending)
+{
+    struct suspect *s = &job->suspect;
     char name[160];
 
-    if (job->failed || (job->suspect.set && !job->suspect.unheard))
+    if (job->failed || s->set)
         return;
-    snprintf(job->suspect.text, sizeof(job->suspect.text), "%s aborted the job with code %d%s%s",
+    snprintf(s->text, sizeof(s->text), "%s aborted the job with code %d%s%s",
              name_rank(job, rank, name, sizeof(name)), code, *why ? ": " : "", why);
-    suspect(job, rank, code && !(code & 0xff) ? 1 : code & 0xff, ABORTED); /* a status has 8 bits */
+    s->set = true;
+    s->aborts = true;
+    s->killed = false;
+    s->status = code && !(code & 0xff) ? 1 : code & 0xff; /* a status has 8 bits */
+    if (ending)
+        suspect_waits(job, rank, ending);
+    else
+        look_who_ends(job, rank);
+    settle(job);
 }
 
 void job_on_start_failure(struct job *job)
 {
     fail(job, 1);
-    job->status_fixed = true;
 }
 
 void job_on_exec_failure(struct job *job, int rank, int error)
@@ -201,31 +274,42 @@ void job_on_exec_failure(struct job *job, int rank, int error)
         return;
     job_say(job, "cannot run '%s' as rank %d: %s", job->program, rank, strerror(error));
     fail(job, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
-    job->status_fixed = true;
 }
 
-/* After ranks were asked to end, death by a signal is obedience; an exit code of their own still counts. */
+/* Of ranks that end well, and of those that the user asked to end, the largest code counts. */
 static void count_status(struct job *job, int wait_status)
 {
     int status = verdict_exit_status(wait_status);
 
-    if (job->status_fixed || (job->failed && WIFSIGNALED(wait_status)))
-        return;
-    if (status > job->status)
+    if (!job->failed && status > job->status)
         job->status = status;
 }
 
-static void blame(struct job *job, int rank, enum verdict v, int wait_status)
+/*
+ * A rank has failed. If another failure was reported before, this one counts if its end was under way already: always
+ * against an abort, since the aborting rank was alive then. Two ends come in the order in which the kernel told them;
+ * but a death by a signal is no answer to anything, and takes longer where there is much memory to give up.
+ */
+static void accuse(struct job *job, int rank, enum verdict v, int wait_status)
 {
-    int status = verdict_exit_status(wait_status);
-    char name[160], what[80];
+    struct suspect *s = &job->suspect;
+    bool killed = v == VERDICT_SIGNAL && WTERMSIG(wait_status) != SIGABRT;
 
-    name_rank(job, rank, name, sizeof(name));
-    verdict_describe(v, wait_status, what, sizeof(what));
-    snprintf(job->suspect.text, sizeof(job->suspect.text), "%s %s", name, what);
-    suspect(job, rank, status ? status : 1, v == VERDICT_NO_FINALIZE ? UNHEARD : EXITED);
-    if (v == VERDICT_SIGNAL)
-        tell_suspect(job);
+    if (!s->set) {
+        word_end(job, rank, v, wait_status);
+        if (!killed)
+            look_who_ends(job, rank);
+    } else if (job->ranks[rank].ending != ENDING_NOT && (s->aborts || (killed && !s->killed))) {
+        word_end(job, rank, v, wait_status);
+    }
+}
+
+static void await_word(struct job *job, int rank)
+{
+    job->unheard = rank;
+    job->unheard_until_ms = job_now_ms() + UNHEARD_MS;
+    if (job->suspect.set && job->suspect.tell_at_ms < job->unheard_until_ms)
+        job->suspect.tell_at_ms = job->unheard_until_ms;
 }
 
 static void end_well(struct job *job, int rank)
@@ -239,47 +323,40 @@ void job_on_exit(struct job *job, int rank, int wait_status)
 {
     struct rank *r = &job->ranks[rank];
     enum verdict v = verdict_of(r->connected, r->finalized, wait_status);
-    bool worse = v != VERDICT_FINE && v != VERDICT_NO_FINALIZE;
     char name[160], what[80];
 
     name_rank(job, rank, name, sizeof(name));
     verdict_describe(v, wait_status, what, sizeof(what));
     r->running = false;
-    r->unheard = v == VERDICT_NO_FINALIZE;
     r->out.owner_gone = r->err.owner_gone = true;
-    job->running--;
-    if (job->suspect.set && (v == VERDICT_SIGNAL || (worse && job->suspect.unheard)))
-        job->suspect.set = false; /* this is what the other one ran into */
-    if (job->suspect.set) {
-        if (!job->suspect.aborted && verdict_exit_status(wait_status) > job->suspect.status)
-            job->suspect.status = verdict_exit_status(wait_status);
-        if (!job->running && !job->suspect.unheard)
-            tell_suspect(job);
-        return;
-    }
-    count_status(job, wait_status);
-
-    if (job->phase == JOB_RUNNING && v != VERDICT_FINE) {
-        blame(job, rank, v, wait_status);
-        return;
-    }
+    if (!--job->running)
+        job->ended_ms = job_now_ms();
     if (job->opts->verbose)
         job_say(job, "%s %s", name, what);
-    end_well(job, rank);
+    if (v == VERDICT_FINE || job->phase != JOB_RUNNING) {
+        count_status(job, wait_status);
+        end_well(job, rank);
+    } else if (v == VERDICT_NO_FINALIZE) {
+        r->unheard = true;
+        if (job->unheard < 0 && (!job->suspect.set || r->ending != ENDING_NOT))
+            await_word(job, rank);
+    } else if (!job->failed) {
+        accuse(job, rank, v, wait_status);
+    }
+    settle(job);
 }
 
 /* One that has ended: the word that it would was late. It is not blamed, but there may be others like it. */
 static void clear_unheard(struct job *job, int rank)
 {
-    struct suspect *s = &job->suspect;
-
-    if (!s->set || !s->unheard || s->rank != rank)
+    if (job->unheard != rank)
         return;
-    s->set = false;
+    job->unheard = -1;
     end_well(job, rank);
-    for (int r = 0; r < job->opts->ranks && !s->set; r++)
+    for (int r = 0; r < job->opts->ranks && job->unheard < 0; r++)
         if (job->ranks[r].unheard && !job->ranks[r].finalized)
-            blame(job, r, VERDICT_NO_FINALIZE, 0);
+            await_word(job, r);
+    settle(job);
 }
 
 void job_on_finalized(struct job *job, int rank)
@@ -288,22 +365,16 @@ void job_on_finalized(struct job *job, int rank)
     clear_unheard(job, rank);
 }
 
-/* One Ctrl-C may come from the terminal and from a parent that passes it on: requests so close together are one. */
-enum { SAME_REQUEST_MS = 100 };
-
 /* A first request to end is passed on, a second one kills. */
 static void on_end_signal(struct job *job, int sig)
 {
     char name[VERDICT_SIGNAL_NAME_MAX];
-    uint64_t now = job_now_ms();
-    bool same = job->end_signal_ms && now - job->end_signal_ms < SAME_REQUEST_MS;
 
-    if (same)
-        return;
-    job->end_signal_ms = now;
+    job->asked_ms = job_now_ms();
     if (job->phase != JOB_RUNNING) {
         job_say(job, "%s again: killing the job", verdict_signal_name(sig, name));
         kill_ranks(job);
+        processes_kill_descendants(job->scratch.janitor); /* also those that have left their rank's group */
         job->hurry = true;
         if (!job->status)
             job->status = 128 + sig;
@@ -339,19 +410,52 @@ void job_on_signal(struct job *job, int sig)
     }
 }
 
+/* SIGKILL does not reach a process that waits in the kernel for a device or a file system. */
+static void leave_ranks(struct job *job)
+{
+    char name[160];
+
+    job->gone_at_ms = 0;
+    for (int r = 0; r < job->opts->ranks; r++) {
+        struct rank *rank = &job->ranks[r];
+        if (!rank->running)
+            continue;
+        job_say(job, "%s does not end, though it was killed: it waits in the kernel; it is left",
+                name_rank(job, r, name, sizeof(name)));
+        rank->running = false;
+        rank->out.owner_gone = rank->err.owner_gone = true;
+    }
+    job->running = 0;
+    job->ended_ms = job_now_ms();
+    if (!job->status)
+        job->status = 128 + SIGKILL;
+}
+
+/* 0: output is waited for as long as somebody may read it. */
+uint64_t job_output_until_ms(const struct job *job)
+{
+    uint64_t since = job->ended_ms > job->asked_ms ? job->ended_ms : job->asked_ms;
+
+    if (job->running || !job->asked_ms)
+        return 0;
+    since = job->out.moved_ms > since ? job->out.moved_ms : since;
+    since = job->err.moved_ms > since ? job->err.moved_ms : since;
+    return since + patience_ms(job);
+}
+
 void job_on_time(struct job *job)
 {
+    uint64_t until = job_output_until_ms(job);
     uint64_t now = job_now_ms();
 
-    if (job->suspect.set && now >= job->suspect.tell_at_ms)
-        tell_suspect(job);
+    settle(job);
     if (job->timeout_at_ms && now >= job->timeout_at_ms) {
         job->timeout_at_ms = 0;
-        if (job->phase == JOB_RUNNING) {
+        job->asked_ms = now;
+        if (job->phase == JOB_RUNNING && !job->failed) {
             job_say(job, "the job is not done after %d s (%s); ending it", job->opts->timeout_s, job->opts->timeout_by);
             tell_last_words(job);
             fail(job, STATUS_TIMEOUT);
-            job->status_fixed = true;
         }
     }
     if (job->kill_at_ms && now >= job->kill_at_ms) {
@@ -359,4 +463,8 @@ void job_on_time(struct job *job)
                 job->opts->grace_s);
         kill_ranks(job);
     }
+    if (job->gone_at_ms && now >= job->gone_at_ms && job->running)
+        leave_ranks(job);
+    if (until && now >= until && (job->out.len || job->err.len))
+        job->hurry = true;
 }

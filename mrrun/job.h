@@ -7,23 +7,26 @@
 #ifndef MRRUN_JOB_H
 #define MRRUN_JOB_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "mrrun/processes.h"
 #include "mrrun/hosts.h"
 #include "mrrun/options.h"
 #include "mrrun/output.h"
 #include "mrrun/placement.h"
 #include "mrrun/scratch.h"
+#include "mrrun/signals.h"
 
 struct rank {
     pid_t pid; /* also its process group */
     bool running, connected, finalized;
     bool unheard; /* it has ended with code 0, and MPI_Finalize was not heard of then */
+    enum ending ending; /* when a failure was first reported, was this rank's end under way? */
     int starts; /* how often it has started MPI */
+    int pidfd;  /* -1: none */
     struct source out, err;
 };
 
@@ -34,17 +37,17 @@ enum job_phase {
 };
 
 /*
- * A rank that aborted or ended with an error may only have noticed that another one died: news of a death by a signal
- * takes longer (the kernel tears the process down first) than the loss of a connection. So its failure waits a moment
- * before it is told and acted upon, and a rank killed by a signal takes the blame from it.
+ * The failure that was reported first, until it is known to be the cause. A rank that aborts may only have noticed that
+ * a peer is gone, and the news of the peer's death takes longer than the loss of a connection. But the kernel marks a
+ * process that ends before anybody can notice (processes.h). So the suspect waits for the ranks that were marked when it
+ * was reported, and for no others: the first of them that fails on its own takes the blame.
  */
 struct suspect {
     bool set;
-    int rank;
+    bool aborts; /* it told so itself, and was alive then */
+    bool killed; /* by a signal that is no answer to anything */
     uint64_t tell_at_ms;
     int status;
-    bool aborted; /* MPI_Abort: the status is what it asked for, whatever the others' are */
-    bool unheard; /* nothing but that MPI_Finalize was not heard of, which may still come */
     char text[640];
 };
 
@@ -64,17 +67,21 @@ struct job {
 
     enum job_phase phase;
     uint64_t kill_at_ms, timeout_at_ms; /* CLOCK_MONOTONIC; 0: never */
-    uint64_t end_signal_ms;             /* when somebody last asked for the end */
-    bool failed;                        /* a culprit has been named; status is its */
-    bool status_fixed;                  /* by abort or timeout: later exits do not change it */
-    struct suspect suspect;             /* who failed, as far as is known yet */
-    bool hurry;                         /* the user wants out: wait for no reader of our output */
+    uint64_t gone_at_ms; /* killed ranks that are not gone then are left to the kernel */
+    uint64_t asked_ms;   /* when the end was asked for, by a signal or --timeout */
+    uint64_t ended_ms;   /* when the last rank ended */
+    bool failed;                        /* a culprit has been named; status is its, and stays */
+    struct suspect suspect;
+    int unheard;                  /* a rank that ended with code 0; whether after MPI_Finalize may still be heard; or -1 */
+    uint64_t unheard_until_ms;
+    bool hurry;                         /* wait for no reader of our output */
     int status;
 
     struct sink out, err; /* mrrun's own */
     struct sink to_rank0; /* only when stdin is a terminal; fd -1: none */
-    int signal_fd, exec_fd;
-    sigset_t old_mask;
+    int exec_fd;
+    int deaths_fd; /* epoll: ranks that have ended, in order */
+    struct signals signals;
     struct rlimit old_files;
 };
 
@@ -92,12 +99,15 @@ int job_start(struct job *job);
 /* What happened. */
 void job_on_connected(struct job *job, int rank);
 void job_on_finalized(struct job *job, int rank);
-void job_on_abort(struct job *job, int rank, int code, const char *why);
+/* ending[ranks]: whose end was under way while this rank was alive still; NULL: not known. */
+void job_on_abort(struct job *job, int rank, int code, const char *why, const enum ending *ending);
 void job_on_start_failure(struct job *job); /* job_start() said why */
 void job_on_exec_failure(struct job *job, int rank, int error);
 void job_on_exit(struct job *job, int rank, int wait_status);
 void job_on_signal(struct job *job, int sig);
 void job_on_time(struct job *job);
+/* Until when a reader of our output is waited for that takes nothing; 0: as long as it is there. */
+uint64_t job_output_until_ms(const struct job *job);
 
 /* Wait until all ranks have ended and their output is out. Returns the job's status. */
 int job_loop(struct job *job);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 #include "mrrun/spawn.h"
 
 /* Fixed places at the head of the poll set; two per rank follow. */
-enum { AT_SIGNAL, AT_SERVER, AT_EXEC, AT_STDIN, AT_TO_RANK0, AT_OUT, AT_ERR, AT_HEAD };
+enum { AT_SIGNAL, AT_END, AT_SERVER, AT_EXEC, AT_STDIN, AT_TO_RANK0, AT_OUT, AT_ERR, AT_HEAD };
 
 static struct pollfd want(int fd, short events, bool wanted)
 {
@@ -34,7 +35,8 @@ static bool stdin_wanted(const struct job *job)
 
 static size_t fill(const struct job *job, struct pollfd *set)
 {
-    set[AT_SIGNAL] = want(job->signal_fd, POLLIN, true);
+    set[AT_SIGNAL] = want(job->signals.fd, POLLIN, true);
+    set[AT_END] = want(job->signals.end_fd, POLLIN, true);
     set[AT_SERVER] = want(server_event_fd(), POLLIN, true);
     set[AT_EXEC] = want(job->exec_fd, POLLIN, job->exec_fd >= 0);
     set[AT_STDIN] = want(0, POLLIN, stdin_wanted(job));
@@ -61,17 +63,23 @@ static bool prompt_waits(const struct job *job)
 
 static int wait_ms(const struct job *job)
 {
-    uint64_t next = job->kill_at_ms;
+    uint64_t due[] = {
+        job->kill_at_ms,
+        job->gone_at_ms,
+        job->timeout_at_ms,
+        job->suspect.set ? job->suspect.tell_at_ms : 0,
+        job->unheard >= 0 ? job->unheard_until_ms : 0,
+        job_output_until_ms(job),
+    };
+    uint64_t next = 0, now = job_now_ms();
 
     if (prompt_waits(job))
         return PROMPT_MS;
-    if (job->suspect.set && (!next || job->suspect.tell_at_ms < next))
-        next = job->suspect.tell_at_ms;
-    if (job->timeout_at_ms && (!next || job->timeout_at_ms < next))
-        next = job->timeout_at_ms;
+    for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++)
+        if (due[i] && (!next || due[i] < next))
+            next = due[i];
     if (!next)
         return -1;
-    uint64_t now = job_now_ms();
     return next > now ? (int)(next - now) : 0;
 }
 
@@ -85,7 +93,8 @@ static void drain_server(struct job *job)
         else if (event.kind == SERVER_FINALIZED)
             job_on_finalized(job, event.rank);
         else
-            job_on_abort(job, event.rank, event.code, event.why);
+            job_on_abort(job, event.rank, event.code, event.why, event.ending);
+        free(event.ending);
     }
 }
 
@@ -133,38 +142,73 @@ static void read_last_words(struct rank *r)
  * Look at who ended before reaping it: until then its process group cannot be taken over by others, so that what it
  * left behind can be killed. What a rank told PMIx is in the queue before it ends, and is taken first.
  */
+static void reap_rank(struct job *job, int r)
+{
+    pid_t pid = job->ranks[r].pid;
+    siginfo_t info = {0};
+    int status;
+
+    if (!job->ranks[r].running || waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
+        return;
+    kill(-pid, SIGKILL);
+    scratch_forget_group(&job->scratch, pid);
+    server_forget_process(r);
+    spawn_unwatch(job->ranks[r].pidfd);
+    job->ranks[r].pidfd = -1;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (job->exec_fd >= 0) {
+        struct pollfd p = {.fd = job->exec_fd, .events = POLLIN};
+        if (poll(&p, 1, 0) > 0)
+            read_exec_failures(job);
+    }
+    drain_server(job);
+    read_last_words(&job->ranks[r]);
+    job_on_exit(job, r, status);
+}
+
+/*
+ * Descendants of ranks whose parents have ended become children of mrrun (a subreaper), so that they can be found when
+ * all is to be killed. A rank that ends just now is left for the next signal.
+ */
+static void reap_orphans(struct job *job)
+{
+    for (;;) {
+        siginfo_t info = {0};
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
+            return;
+        for (int r = 0; r < job->opts->ranks; r++)
+            if (job->ranks[r].running && job->ranks[r].pid == info.si_pid)
+                return;
+        if (waitpid(info.si_pid, NULL, 0) == job->scratch.janitor)
+            job->scratch.janitor = -1;
+    }
+}
+
+/* First in the order in which the kernel lists ranks that have ended, then whatever has no place there. */
 static void reap(struct job *job)
 {
-    for (int r = 0; r < job->opts->ranks; r++) {
-        pid_t pid = job->ranks[r].pid;
-        siginfo_t info = {0};
-        int status;
-        if (!job->ranks[r].running || waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
-            continue;
-        kill(-pid, SIGKILL);
-        scratch_forget_group(&job->scratch, pid);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            continue;
-        if (job->exec_fd >= 0) {
-            struct pollfd p = {.fd = job->exec_fd, .events = POLLIN};
-            if (poll(&p, 1, 0) > 0)
-                read_exec_failures(job);
-        }
-        drain_server(job);
-        read_last_words(&job->ranks[r]);
-        job_on_exit(job, r, status);
-    }
+    struct epoll_event dead;
+
+    while (job->deaths_fd >= 0 && epoll_wait(job->deaths_fd, &dead, 1, 0) == 1)
+        reap_rank(job, dead.data.u32);
+    for (int r = 0; r < job->opts->ranks; r++)
+        reap_rank(job, r);
+    reap_orphans(job);
 }
 
 static void read_signals(struct job *job)
 {
     struct signalfd_siginfo info;
+    unsigned char sig;
 
-    while (read(job->signal_fd, &info, sizeof(info)) == sizeof(info))
+    while (read(job->signals.fd, &info, sizeof(info)) == sizeof(info))
         if (info.ssi_signo == SIGCHLD)
             reap(job);
         else
             job_on_signal(job, info.ssi_signo);
+    while (read(job->signals.end_fd, &sig, 1) == 1)
+        job_on_signal(job, sig);
 }
 
 static void close_stdin(struct job *job)
@@ -204,7 +248,7 @@ static void turn(struct job *job, struct pollfd *set)
     size_t n = fill(job, set);
 
     /* With all ranks gone, only a late word of one of them or a slow reader of our output is waited for. */
-    int timeout = job->running || job->suspect.set || job->out.len || job->err.len ? wait_ms(job) : 0;
+    int timeout = job->running || job->suspect.set || job->unheard >= 0 || job->out.len || job->err.len ? wait_ms(job) : 0;
     int ready = poll(set, n, timeout);
     if (ready < 0 && errno != EINTR) {
         perror("mrrun: poll"); /* a bug or no memory; the janitor ends what we leave */
@@ -225,7 +269,7 @@ static void turn(struct job *job, struct pollfd *set)
         serve_source(&r->out, set[i].revents);
         serve_source(&r->err, set[i + 1].revents);
     }
-    if (set[AT_SIGNAL].revents)
+    if (set[AT_SIGNAL].revents || set[AT_END].revents)
         read_signals(job);
     job_on_time(job);
     if (job->to_rank0.fd >= 0)
@@ -249,7 +293,7 @@ int job_loop(struct job *job)
 
     if (!set)
         abort();
-    while (job->running || job->suspect.set || (output_pending(job) && !job->hurry))
+    while (job->running || job->suspect.set || job->unheard >= 0 || (output_pending(job) && !job->hurry))
         turn(job, set);
     judge_output(job, &job->out, "standard output");
     judge_output(job, &job->err, "standard error");

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "mrrun/environment.h"
@@ -125,21 +124,6 @@ static int choose_job_id(struct job *job, char *why, size_t cap)
     return 0;
 }
 
-static int take_signals(struct job *job)
-{
-    static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGWINCH, SIGCHLD};
-    sigset_t set;
-
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-        sigaddset(&set, ours[i]);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL); /* a parent that ignored it would have us lose the ranks' status */
-    sigprocmask(SIG_BLOCK, &set, &job->old_mask);
-    job->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return job->signal_fd < 0 ? -1 : 0;
-}
-
 /* Two pipes and a connection per rank, and some for mrrun. Ranks get the limit as it was. */
 static int raise_file_limit(struct job *job, char *why, size_t cap)
 {
@@ -193,7 +177,7 @@ static int prepare(struct job *job, char *why, size_t cap)
     if (raise_file_limit(job, why, cap))
         return STATUS_USAGE;
     for (int r = 0; r < job->opts->ranks; r++)
-        job->ranks[r].out.fd = job->ranks[r].err.fd = -1;
+        job->ranks[r].out.fd = job->ranks[r].err.fd = job->ranks[r].pidfd = -1;
     return 0;
 }
 
@@ -214,7 +198,6 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
     if (job_start(job))
         job_on_start_failure(job);
     int status = job_loop(job);
-    server_stop();
     if (report_write(report, job) && !status)
         status = STATUS_FAILED;
     scratch_close(&job->scratch);
@@ -276,6 +259,8 @@ static void clear(struct job *job)
         source_close(&job->ranks[r].out);
         source_close(&job->ranks[r].err);
     }
+    if (job->deaths_fd >= 0)
+        close(job->deaths_fd);
     free(job->ranks);
     free(job->program);
     sink_clear(&job->out);
@@ -287,7 +272,7 @@ static void clear(struct job *job)
 int main(int argc, char **argv)
 {
     struct mrrun_options opts;
-    struct job job = {.opts = &opts, .ended_well = -1, .exec_fd = -1};
+    struct job job = {.opts = &opts, .ended_well = -1, .unheard = -1, .exec_fd = -1, .deaths_fd = -1};
     struct report report = {.stats = NULL};
     char why[512] = "";
 
@@ -325,12 +310,12 @@ int main(int argc, char **argv)
         mrrun_options_clear(&opts);
         return status;
     }
-    if (!status && take_signals(&job)) {
+    if (!status && report_open(&report, &opts, why, sizeof(why)))
+        status = STATUS_USAGE;
+    if (!status && signals_take(&job.signals)) {
         snprintf(why, sizeof(why), "cannot take signals: %s", strerror(errno));
         status = STATUS_FAILED;
     }
-    if (!status && report_open(&report, &opts, why, sizeof(why)))
-        status = STATUS_USAGE;
     if (!status)
         status = run(&job, &report, why, sizeof(why));
     if (why[0])

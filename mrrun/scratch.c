@@ -244,7 +244,7 @@ void scratch_close(struct scratch *s)
     close(s->pipe_fd);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
-    while (waitpid(s->janitor, NULL, WNOHANG) == 0)
+    while (s->janitor > 0 && waitpid(s->janitor, NULL, WNOHANG) == 0)
         if (sigtimedwait(&child, NULL, &patience) < 0 && errno == EAGAIN)
             break;
     close(s->lock_fd);

@@ -15,7 +15,7 @@
 struct scratch {
     char path[256];
     int pipe_fd, lock_fd;
-    pid_t janitor;
+    pid_t janitor; /* -1: it has been reaped */
 };
 
 /* Make the directory and fork the janitor; remove what dead ones have left. Call it while the process has one thread,

@@ -2,19 +2,20 @@
 /* The PMIx server: what it tells ranks about the job, and what it hears from them. */
 #include "mrrun/server.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <pmix.h>
 #include <pmix_server.h>
 
 #include "mrrun/environment.h"
+#include "mrrun/signals.h"
 
 struct queued_event {
     struct queued_event *next;
@@ -25,6 +26,7 @@ static struct {
     pmix_nspace_t nspace;
     int ranks;
     int event_fd;
+    _Atomic pid_t *pid; /* [ranks]; 0: none */
     pthread_mutex_t lock; /* of the queue */
     struct queued_event *head, **tail;
 } server = {.event_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .tail = &server.head};
@@ -63,11 +65,32 @@ static pmix_status_t on_finalized(const pmix_proc_t *proc, void *object, pmix_op
     return PMIX_OPERATION_SUCCEEDED;
 }
 
+/*
+ * The rank that aborts waits for our answer, so that it is alive, and no end that is under way now can have been its
+ * doing.
+ */
+static enum ending *look_who_ends(void)
+{
+    pid_t *pid = calloc(server.ranks, sizeof(*pid));
+    enum ending *ending = calloc(server.ranks, sizeof(*ending));
+
+    if (pid && ending) {
+        for (int r = 0; r < server.ranks; r++)
+            pid[r] = server.pid[r];
+        processes_ending(pid, server.ranks, ending);
+    }
+    free(pid);
+    return ending;
+}
+
 static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status, const char msg[], pmix_proc_t procs[],
                               size_t nprocs, pmix_op_cbfunc_t done, void *cbdata)
 {
-    struct server_event event = {.kind = SERVER_ABORT, .rank = proc->rank, .code = status};
+    static bool before; /* the first abort tells all */
+    struct server_event event = {
+        .kind = SERVER_ABORT, .rank = proc->rank, .code = status, .ending = before ? NULL : look_who_ends()};
 
+    before = true;
     snprintf(event.why, sizeof(event.why), "%s", msg ? msg : "");
     post_event(&event);
     return PMIX_OPERATION_SUCCEEDED;
@@ -98,34 +121,84 @@ static pmix_server_module_t callbacks = {
 
 /* ---- waiting for an operation of libpmix ---- */
 
+/*
+ * libpmix's thread is waited for only before the first rank is started. From then on ranks can hold it up: libpmix 4.2
+ * never gets out of the connection of a rank that ended while it was being made.
+ */
+enum { PATIENCE_MS = 60000, LOOK_MS = 20 };
+
+/* Shared with libpmix's thread; whoever of the two comes last frees it. */
 struct completion {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool done;
+    bool done, given_up;
     pmix_status_t status;
 };
+
+static struct completion *completion_new(void)
+{
+    struct completion *c = calloc(1, sizeof(*c));
+    pthread_condattr_t attr;
+
+    if (!c)
+        abort();
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    return c;
+}
+
+static void completion_free(struct completion *c)
+{
+    pthread_cond_destroy(&c->changed);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
 
 static void complete(pmix_status_t status, void *cbdata)
 {
     struct completion *c = cbdata;
 
     pthread_mutex_lock(&c->lock);
+    bool given_up = c->given_up;
     c->status = status;
     c->done = true;
     pthread_cond_signal(&c->changed);
     pthread_mutex_unlock(&c->lock);
+    if (given_up)
+        completion_free(c);
 }
 
-/* rc is what the call itself returned: only PMIX_SUCCESS means that complete() will be called. */
+static void wait_a_little(struct completion *c)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOOK_MS * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&c->changed, &c->lock, &until);
+}
+
+/* rc is what the call itself returned: only PMIX_SUCCESS means that complete() will be called. It takes *c over. */
 static pmix_status_t await(struct completion *c, pmix_status_t rc)
 {
-    if (rc != PMIX_SUCCESS)
+    if (rc != PMIX_SUCCESS) {
+        completion_free(c);
         return rc == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : rc;
+    }
     pthread_mutex_lock(&c->lock);
-    while (!c->done)
-        pthread_cond_wait(&c->changed, &c->lock);
+    for (int ms = 0; !c->done && ms < PATIENCE_MS && !signals_end_asked(); ms += LOOK_MS)
+        wait_a_little(c);
+    bool done = c->done;
+    c->given_up = !done;
+    rc = done ? c->status : PMIX_ERR_TIMEOUT;
     pthread_mutex_unlock(&c->lock);
-    return c->status;
+    if (done)
+        completion_free(c);
+    return rc;
 }
 
 /* ---- what ranks are told ---- */
@@ -235,16 +308,18 @@ static void add_rank(struct info_list *list, const struct placement *place, char
 static pmix_status_t register_job(const struct placement *place, char *const *hosts, const char *job_id)
 {
     struct info_list list = {0};
-    struct completion c = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    struct completion *c = completion_new();
 
     add_job_facts(&list, place, job_id);
     for (int h = 0; h < place->num_hosts; h++)
         add_node(&list, place, hosts, h);
     for (int r = 0; r < place->ranks; r++)
         add_rank(&list, place, hosts, r);
+    /* libpmix may read the list as long as it has not answered */
     pmix_status_t rc =
-        await(&c, PMIx_server_register_nspace(server.nspace, place->ranks, list.info, list.count, complete, &c));
-    info_clear(&list);
+        await(c, PMIx_server_register_nspace(server.nspace, place->ranks, list.info, list.count, complete, c));
+    if (rc != PMIX_ERR_TIMEOUT)
+        info_clear(&list);
     return rc;
 }
 
@@ -269,8 +344,10 @@ int server_start(const struct placement *place, char *const *hosts, const char *
 {
     /* Job data go to ranks over their connection: no files, nothing to leave behind. */
     setenv("PMIX_MCA_gds", "hash", 1);
+    server.ranks = place->ranks;
+    server.pid = calloc(place->ranks, sizeof(*server.pid));
     server.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (server.event_fd < 0) {
+    if (server.event_fd < 0 || !server.pid) {
         snprintf(why, cap, "cannot make an eventfd: %s", strerror(errno));
         return -1;
     }
@@ -279,12 +356,10 @@ int server_start(const struct placement *place, char *const *hosts, const char *
         snprintf(why, cap, "the PMIx server did not start: %s", PMIx_Error_string(rc));
         return -1;
     }
-    server.ranks = place->ranks;
     snprintf(server.nspace, sizeof(server.nspace), "mrrun-%d", (int)getpid());
     rc = register_job(place, hosts, job_id);
     if (rc != PMIX_SUCCESS) {
         snprintf(why, cap, "the PMIx server did not take the job: %s", PMIx_Error_string(rc));
-        PMIx_server_finalize();
         return -1;
     }
     return 0;
@@ -319,6 +394,8 @@ bool server_next_event(struct server_event *event)
     while (!valid && (q = take_event())) {
         *event = q->event;
         valid = event->rank >= 0 && event->rank < server.ranks;
+        if (!valid)
+            free(event->ending);
         free(q);
     }
     return valid;
@@ -326,11 +403,11 @@ bool server_next_event(struct server_event *event)
 
 int server_add_rank(int rank, const char *host, char ***env)
 {
-    struct completion c = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    struct completion *c = completion_new();
     pmix_proc_t proc;
 
     PMIX_LOAD_PROCID(&proc, server.nspace, (pmix_rank_t)rank);
-    if (await(&c, PMIx_server_register_client(&proc, getuid(), getgid(), NULL, complete, &c)) != PMIX_SUCCESS)
+    if (await(c, PMIx_server_register_client(&proc, getuid(), getgid(), NULL, complete, c)) != PMIX_SUCCESS)
         return -1;
     if (PMIx_server_setup_fork(&proc, env) != PMIX_SUCCESS)
         return -1;
@@ -338,33 +415,12 @@ int server_add_rank(int rank, const char *host, char ***env)
     return environment_set(env, "PMIX_HOSTNAME", host);
 }
 
-static void say_nothing(int severity, const char *text)
+void server_watch_process(int rank, pid_t pid)
 {
+    server.pid[rank] = pid;
 }
 
-/*
- * The end of libpmix's server closes each connection that is left before it takes its events back (pdes() in
- * pmix_globals.c, of all its versions). Where an answer still waits to be sent, to a rank that has ended meanwhile,
- * libevent's epoll then knows no such descriptor, and says so on stderr. It means nothing: the loop does not run any
- * more. Libevent is libpmix's, not linked here; another version of libpmix may do without.
- */
-static void finalize_quietly(void)
+void server_forget_process(int rank)
 {
-    void (*set_log)(void (*)(int, const char *)) = dlsym(RTLD_DEFAULT, "event_set_log_callback");
-
-    if (set_log)
-        set_log(say_nothing);
-    PMIx_server_finalize();
-    if (set_log)
-        set_log(NULL);
-}
-
-void server_stop(void)
-{
-    struct completion c = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-
-    PMIx_server_deregister_nspace(server.nspace, complete, &c);
-    await(&c, PMIX_SUCCESS);
-    finalize_quietly();
-    close(server.event_fd);
+    server.pid[rank] = 0;
 }

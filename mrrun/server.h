@@ -5,13 +5,17 @@
  *
  * libpmix calls back on its own thread. What happened is queued as one struct server_event, and taken from there in
  * order by mrrun's loop (server_event_fd is readable while there is something). The queue has no bound, so that
- * libpmix's thread never waits for the loop.
+ * libpmix's thread never waits for the loop. Nor does mrrun wait for that thread once ranks run, which may stop it: the
+ * server is not shut down, it ends with the process.
  */
 #ifndef MRRUN_SERVER_H
 #define MRRUN_SERVER_H
 
 #include <stdbool.h>
 
+#include <sys/types.h>
+
+#include "mrrun/processes.h"
 #include "mrrun/placement.h"
 
 enum server_event_kind { SERVER_CONNECTED, SERVER_FINALIZED, SERVER_ABORT };
@@ -21,6 +25,7 @@ struct server_event {
     int rank;
     int code;      /* ABORT */
     char why[200]; /* ABORT; may be cut */
+    enum ending *ending; /* ABORT: of all ranks, as it was while this rank waited for our answer; or NULL. The taker frees it */
 };
 
 /* 0, or -1 with a message in *why. One server per process. */
@@ -29,9 +34,11 @@ int server_start(const struct placement *place, char *const *hosts, const char *
 int server_event_fd(void);
 bool server_next_event(struct server_event *event);
 
-/* Register a rank before it is forked; *env (NULL-terminated, malloc'd, grown) gets what its client needs. */
+/* Register a rank, before the first one is forked; *env (NULL-terminated, malloc'd, grown) gets what its client needs. */
 int server_add_rank(int rank, const char *host, char ***env);
 
-void server_stop(void);
+/* The rank's process, until it is reaped. */
+void server_watch_process(int rank, pid_t pid);
+void server_forget_process(int rank);
 
 #endif

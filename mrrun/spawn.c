@@ -3,12 +3,17 @@
 #include "mrrun/spawn.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "mrrun/signals.h"
 
 static _Noreturn void child(const struct spawn_spec *spec, pid_t parent)
 {
@@ -25,8 +30,7 @@ static _Noreturn void child(const struct spawn_spec *spec, pid_t parent)
     for (int i = 0; i < 3; i++)
         dup2(spec->fds[i], i); /* the copies survive exec, the originals do not */
     setrlimit(RLIMIT_NOFILE, spec->files);
-    signal(SIGPIPE, SIG_DFL);
-    sigprocmask(SIG_SETMASK, spec->mask, NULL);
+    signals_give_back(spec->mask);
     execve(spec->argv[0], spec->argv, spec->env);
 
     failure.error = errno;
@@ -37,19 +41,40 @@ static _Noreturn void child(const struct spawn_spec *spec, pid_t parent)
 pid_t spawn_rank(const struct spawn_spec *spec)
 {
     pid_t parent = getpid();
-    pid_t pid = fork();
+    sigset_t all, before;
 
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before); /* mrrun's handlers are not the child's */
+    pid_t pid = fork();
+    int err = errno;
     if (!pid)
         child(spec, parent);
-    if (pid < 0)
-        return -errno;
-    return pid;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return pid < 0 ? -err : pid;
 }
 
 void spawn_signal(pid_t pid, int sig)
 {
     if (kill(-pid, sig) && errno == ESRCH)
         kill(pid, sig);
+}
+
+int spawn_watch(int deaths_fd, pid_t pid, int rank)
+{
+    struct epoll_event when = {.events = EPOLLIN, .data.u32 = (uint32_t)rank};
+    int fd = deaths_fd < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0); /* closed on exec */
+
+    if (fd >= 0 && epoll_ctl(deaths_fd, EPOLL_CTL_ADD, fd, &when)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+void spawn_unwatch(int pidfd)
+{
+    if (pidfd >= 0)
+        close(pidfd);
 }
 
 static int executable(const char *path)

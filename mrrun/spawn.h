@@ -15,7 +15,7 @@ struct spawn_spec {
     char *const *env;
     int fds[3];
     int report_fd; /* a struct spawn_failure is written here when exec fails; closed by exec when it does not */
-    const sigset_t *mask;
+    const sigset_t *mask; /* as mrrun found it */
     const struct rlimit *files; /* RLIMIT_NOFILE as mrrun found it */
     /*
      * It gets a session of its own. Some kernels share processors out among sessions (autogroup): then it has as much
@@ -34,6 +34,13 @@ struct spawn_failure {
 pid_t spawn_rank(const struct spawn_spec *spec);
 /* To the rank and all in its process group, also before there is one. */
 void spawn_signal(pid_t pid, int sig);
+
+/*
+ * Adds a rank's process to an epoll set that lists processes in the order in which they end (data.u32: the rank). A
+ * descriptor for spawn_unwatch(), or -1: the kernel cannot (before Linux 5.3).
+ */
+int spawn_watch(int deaths_fd, pid_t pid, int rank);
+void spawn_unwatch(int pidfd);
 
 /* The program's path as execvp would find it, malloc'd; NULL with errno when there is none. */
 char *spawn_find_program(const char *name);

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "mrrun/environment.h"
@@ -168,23 +171,27 @@ static bool more_ranks_than_cores(int ranks)
     return !sched_getaffinity(0, sizeof(set), &set) && ranks > CPU_COUNT(&set);
 }
 
-static int start_rank(struct job *job, int rank, char *const *job_env, int report_fd)
+/* Its environment goes to *out, also after an error. */
+static int introduce_rank(struct job *job, int rank, char *const *job_env, char ***out)
 {
-    struct rank_fds fds;
-    char **env = environment_copy(job_env);
-    char **words = make_words(job, rank);
     const char *host = job->hosts.name[job->place.host_of[rank]];
     const char *devices = job->hosts.devices[job->place.host_of[rank]];
+
+    *out = environment_copy(job_env);
+    if (!*out || (devices && environment_set(out, "MRMPI_DEVICES", devices)))
+        return -ENOMEM;
+    return server_add_rank(rank, host, out) ? -EIO : 0;
+}
+
+static int start_rank(struct job *job, int rank, char *const *env, int report_fd)
+{
+    struct rank_fds fds;
+    char **words = make_words(job, rank);
+    const char *host = job->hosts.name[job->place.host_of[rank]];
     int err = -ENOMEM;
 
-    if (!env || !words)
+    if (!words)
         goto out;
-    if (devices && environment_set(&env, "MRMPI_DEVICES", devices))
-        goto out;
-    if (server_add_rank(rank, host, &env)) {
-        err = -EIO;
-        goto out;
-    }
     err = open_rank_fds(job, rank, &fds);
     if (err)
         goto out;
@@ -194,7 +201,7 @@ static int start_rank(struct job *job, int rank, char *const *job_env, int repor
                               .env = env,
                               .fds = {fds.in, fds.out[1], fds.err[1]},
                               .report_fd = report_fd,
-                              .mask = &job->old_mask,
+                              .mask = &job->signals.old,
                               .files = &job->old_files,
                               .apart = !more_ranks_than_cores(job->opts->ranks)};
     pid_t pid = spawn_rank(&spec);
@@ -203,7 +210,9 @@ static int start_rank(struct job *job, int rank, char *const *job_env, int repor
     if (pid < 0)
         goto out;
     scratch_watch_group(&job->scratch, pid);
+    server_watch_process(rank, pid);
     job->ranks[rank].pid = pid;
+    job->ranks[rank].pidfd = spawn_watch(job->deaths_fd, pid, rank);
     job->ranks[rank].running = true;
     job->running++;
     watch_output(job, rank, &fds);
@@ -211,30 +220,54 @@ static int start_rank(struct job *job, int rank, char *const *job_env, int repor
         job_say(job, "rank %d started on host %s, pid %d", rank, host, (int)pid);
 out:
     free(words);
-    environment_free(env);
     return err;
 }
 
+/* A further descriptor per rank; without them ranks that end together have no order. */
+static void watch_deaths(struct job *job)
+{
+    struct rlimit files;
+
+    if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur >= 4 * (rlim_t)job->opts->ranks + 64)
+        job->deaths_fd = epoll_create1(EPOLL_CLOEXEC);
+}
+
+/* The server takes all ranks before one of them can hold it up. Asked to end meanwhile, it starts no more: the loop ends
+ * the others. */
 int job_start(struct job *job)
 {
-    int report[2];
-    char **env = job_make_environment(job);
-    int err = env ? 0 : -ENOMEM;
+    int ranks = job->opts->ranks, report[2];
+    char **job_env = job_make_environment(job);
+    char ***env = calloc(ranks, sizeof(*env));
+    int err = job_env && env ? 0 : -ENOMEM;
+    int known = 0, started = 0;
 
     if (!err && pipe2(report, O_CLOEXEC))
         err = -errno;
     if (err) {
         job_say(job, "cannot start the job: %s", strerror(-err));
-        environment_free(env);
-        return -1;
+        goto out;
     }
     job->exec_fd = report[0];
-    for (int r = 0; r < job->opts->ranks && !err; r++) {
-        err = start_rank(job, r, env, report[1]);
-        if (err)
-            job_say(job, "cannot start rank %d: %s", r, strerror(-err));
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    watch_deaths(job);
+    while (!err && known < ranks) {
+        err = introduce_rank(job, known, job_env, &env[known]);
+        known++;
+    }
+    while (!err && started < ranks && !signals_end_asked()) {
+        err = start_rank(job, started, env[started], report[1]);
+        started++;
     }
     close(report[1]);
-    environment_free(env);
+    if (err && !signals_end_asked())
+        job_say(job, "cannot start rank %d: %s", (started ? started : known) - 1, strerror(-err));
+    else if (!started)
+        err = -EINTR;
+out:
+    for (int r = 0; r < known; r++)
+        environment_free(env[r]);
+    free(env);
+    environment_free(job_env);
     return err ? -1 : 0;
 }

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Processes that are about to end, and descendants: /proc, read once. */
+#include "mrrun/processes.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of include/linux/sched.h. The kernel shows these flags in the ninth field of /proc/PID/stat. */
+enum { PF_EXITING = 0x4, PF_SIGNALED = 0x400 };
+
+struct process {
+    pid_t pid, parent, group;
+    bool ends;
+};
+
+/* The command's name, in parentheses, may hold anything; the fields follow its last parenthesis. */
+static bool read_process(int proc, const char *name, struct process *p)
+{
+    char path[300], text[512], state;
+    unsigned flags;
+    int parent, group;
+
+    snprintf(path, sizeof(path), "%s/stat", name);
+    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *rest = strrchr(text, ')');
+    if (!rest || sscanf(rest + 1, " %c %d %d %*d %*d %*d %u", &state, &parent, &group, &flags) != 4)
+        return false;
+    *p = (struct process){.pid = atoi(name),
+                          .parent = parent,
+                          .group = group,
+                          .ends = state == 'Z' || state == 'X' || (flags & (PF_EXITING | PF_SIGNALED))};
+    return true;
+}
+
+/* The next process of an open /proc. */
+static bool next_process(DIR *dir, struct process *p)
+{
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)))
+        if (isdigit((unsigned char)entry->d_name[0]) && read_process(dirfd(dir), entry->d_name, p))
+            return true;
+    if (dir)
+        closedir(dir);
+    return false;
+}
+
+void processes_ending(const pid_t *pid, int count, enum ending *how)
+{
+    DIR *dir = opendir("/proc");
+    struct process p;
+
+    for (int r = 0; r < count; r++)
+        how[r] = ENDING_NOT;
+    while (next_process(dir, &p)) {
+        for (int r = 0; r < count && p.ends; r++) {
+            if (!pid[r] || (pid[r] != p.pid && pid[r] != p.group))
+                continue;
+            if (how[r] != ENDING_SELF)
+                how[r] = pid[r] == p.pid ? ENDING_SELF : ENDING_PART;
+        }
+    }
+}
+
+static struct process *read_all(size_t *count)
+{
+    DIR *dir = opendir("/proc");
+    struct process p, *all = NULL;
+    size_t room = 0;
+
+    *count = 0;
+    while (next_process(dir, &p)) {
+        if (*count == room) {
+            room = room ? 2 * room : 256;
+            struct process *grown = realloc(all, room * sizeof(*all));
+            if (!grown)
+                abort();
+            all = grown;
+        }
+        all[(*count)++] = p;
+    }
+    return all;
+}
+
+void processes_kill_descendants(pid_t but)
+{
+    size_t count, num_found = 1;
+    struct process *all = read_all(&count);
+    pid_t *found = calloc(count + 1, sizeof(*found));
+
+    if (!found)
+        abort();
+    found[0] = getpid();
+    for (size_t f = 0; f < num_found; f++)
+        for (size_t i = 0; i < count; i++)
+            if (all[i].parent == found[f] && all[i].pid != but && num_found <= count)
+                found[num_found++] = all[i].pid;
+    for (size_t f = 1; f < num_found; f++)
+        kill(found[f], SIGKILL);
+    free(found);
+    free(all);
+}

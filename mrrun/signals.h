@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Signals to mrrun. Those that ask for the end (SIGINT, SIGTERM, SIGHUP, SIGQUIT) have a handler, so that they count
+ * whatever mrrun is waiting for; the loop reads them from a pipe. From the second request on mrrun ends by itself after
+ * a few seconds if the loop does not come to it, at the third at once; the janitor (scratch.h) then clears away. All
+ * others are blocked, and read from a signalfd.
+ */
+#ifndef MRRUN_SIGNALS_H
+#define MRRUN_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+struct signals {
+    int fd;       /* signalfd */
+    int end_fd;   /* a byte for each request to end: the signal's number */
+    sigset_t old; /* what was blocked before */
+};
+
+/* Call it while the process has one thread. 0, or -1 with errno. */
+int signals_take(struct signals *s);
+/* In a child before exec, with all signals blocked: as mrrun found them. */
+void signals_give_back(const sigset_t *old);
+/* Has the end been asked for? For waits that are no part of the loop. */
+bool signals_end_asked(void);
+
+#endif
