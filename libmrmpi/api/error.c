@@ -85,7 +85,8 @@ static _Noreturn void abort_job(int code)
     mr_launch_abort(code, api_last_error());
 }
 
-/* A handler of the program gets the object's handle; an object that has none is told as the world. */
+/* A handler of the program gets the object's handle; an object that has none is told as the world. The code is the
+ * handler's to change: the function returns the code that the handler leaves there (MPI-4.1 section 9.3). */
 static void call_through(struct mr_errhandler *h, MPI_Comm *comm, MPI_Win *win, MPI_File *file, int *code)
 {
     abi_errhandler_proxy *proxy = (abi_errhandler_proxy *)h->through;
@@ -97,7 +98,7 @@ static void call_through(struct mr_errhandler *h, MPI_Comm *comm, MPI_Win *win, 
         proxy(ABI_PROXY_COMM, comm, code, h->user);
 }
 
-static void call_user(struct mr_errhandler *h, const void *object, int code)
+static int call_user(struct mr_errhandler *h, const void *object, int code)
 {
     const struct mr_comm *c = h->of == MR_ERRHANDLER_COMM ? object : NULL;
     MPI_Comm comm = c && c->handle ? c->handle : MPI_COMM_WORLD;
@@ -106,7 +107,7 @@ static void call_user(struct mr_errhandler *h, const void *object, int code)
     MPI_Win win = h->of == MR_ERRHANDLER_WIN && object ? ((const struct mr_win *)object)->handle : MPI_WIN_NULL;
     if (h->through) {
         call_through(h, &comm, &win, &file, &code);
-        return;
+        return code;
     }
     switch (h->of) {
     case MR_ERRHANDLER_COMM:
@@ -123,9 +124,10 @@ static void call_user(struct mr_errhandler *h, const void *object, int code)
         ((MPI_Win_errhandler_function *)h->user)(&win, &code);
         break;
     }
+    return code;
 }
 
-/* The lock is held, and free on return. */
+/* Returns the code that the function is to return. The lock is held, and free on return. */
 static int call_handler(struct mr_errhandler *h, const void *object, int code)
 {
     mr_errhandler_get(h);
@@ -137,7 +139,7 @@ static int call_handler(struct mr_errhandler *h, const void *object, int code)
     case MR_ERRHANDLER_RETURN:
         break;
     case MR_ERRHANDLER_USER:
-        call_user(h, object, code);
+        code = call_user(h, object, code);
         break;
     }
     api_lock();
@@ -159,7 +161,7 @@ int api_fail(struct mr_comm *c, enum mr_err err, const char *function)
     if (!c) /* neither initialized nor a session: there is no handler but the first one */
         return call_handler(&mr_errhandler_fatal, NULL, code);
     mr_comm_get(c);
-    call_handler(c->errhandler, c, code);
+    code = call_handler(c->errhandler, c, code);
     api_lock();
     mr_comm_put(c);
     api_unlock();

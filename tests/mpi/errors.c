@@ -2,6 +2,8 @@
 /* Errors that return: every wrong argument is named by its class, and the library goes on working afterwards. */
 #include "mt.h"
 
+#include <unistd.h>
+
 static int class_of(int code)
 {
     int c;
@@ -180,6 +182,151 @@ static void handlers(void)
     MPI_Comm_free(&c);
 }
 
+/* ---- what a handler leaves in *code, the function returns ---- */
+
+static int leaves, found; /* the code that handlers leave, and the one that they found */
+
+static void change_of_comm(MPI_Comm *comm, int *code, ...)
+{
+    found = *code;
+    *code = leaves;
+}
+static void change_of_win(MPI_Win *win, int *code, ...)
+{
+    found = *code;
+    *code = leaves;
+}
+static void change_of_file(MPI_File *file, int *code, ...)
+{
+    found = *code;
+    *code = leaves;
+}
+static void change_of_session(MPI_Session *session, int *code, ...)
+{
+    found = *code;
+    *code = leaves;
+}
+
+#define CHANGES(call, class)                                                                                           \
+    do {                                                                                                               \
+        found = -1;                                                                                                    \
+        EQ(call, leaves);                                                                                              \
+        EQ(class_of(found), class);                                                                                    \
+    } while (0)
+#define CALLED(call)                                                                                                   \
+    do {                                                                                                               \
+        found = -1;                                                                                                    \
+        EQ(call, MPI_SUCCESS);                                                                                         \
+        EQ(found, MPI_ERR_OTHER);                                                                                      \
+    } while (0)
+
+static void of_comm(MPI_Comm c)
+{
+    int x[4] = {0}, flag, n, left = (rank + size - 1) % size, right = (rank + 1) % size;
+    MPI_Request q[2];
+    MPI_Status st[2];
+    MPI_Comm none = MPI_COMM_NULL;
+    CHANGES(MPI_Send(x, 1, MPI_INT, size, 0, c), MPI_ERR_RANK);
+    CHANGES(MPI_Bcast(x, 1, MPI_INT, size, c), MPI_ERR_ROOT);
+    CHANGES(MPI_Comm_free_keyval(&(int){MPI_KEYVAL_INVALID}), MPI_ERR_KEYVAL);
+    CHANGES(MPI_Comm_size(none, &n), MPI_ERR_COMM);
+    CHANGES(MPI_Type_size(MPI_DATATYPE_NULL, &n), MPI_ERR_TYPE);
+    CHANGES(MPI_Info_create(NULL), MPI_ERR_ARG); /* one that is allowed at any time */
+    CHANGES(MPI_Win_fence(0, MPI_WIN_NULL), MPI_ERR_WIN);
+    for (int how = 0; how < 5; how++) { /* errors that are found when requests are completed */
+        MPI_Irecv(x, 1, MPI_INT, left, how, c, &q[0]);
+        q[1] = MPI_REQUEST_NULL;
+        MPI_Send(x, 4, MPI_INT, right, how, c);
+        MPI_Barrier(MPI_COMM_WORLD);
+        switch (how) {
+        case 0:
+            CHANGES(MPI_Wait(q, st), MPI_ERR_TRUNCATE);
+            break;
+        case 1:
+            CHANGES(MPI_Waitall(2, q, st), MPI_ERR_IN_STATUS);
+            EQ(class_of(st[0].MPI_ERROR), MPI_ERR_TRUNCATE);
+            break;
+        case 2:
+            CHANGES(MPI_Waitany(2, q, &n, st), MPI_ERR_TRUNCATE);
+            break;
+        case 3:
+            CHANGES(MPI_Waitsome(2, q, &n, &flag, st), MPI_ERR_IN_STATUS);
+            break;
+        default:
+            do {
+                found = -1;
+                n = MPI_Test(q, &flag, st);
+            } while (!flag);
+            EQ(n, leaves);
+            EQ(class_of(found), MPI_ERR_TRUNCATE);
+        }
+    }
+    MPI_Irecv(x, 1, MPI_INT, left, 9, c, &q[0]);
+    MPI_Send(x, 4, MPI_INT, right, 9, c);
+    MPI_Wait(&q[0], MPI_STATUS_IGNORE);
+    MPI_Isend(x, 4, MPI_INT, right, 10, c, &q[0]);
+    CHANGES(MPI_Recv(x, 1, MPI_INT, left, 10, c, st), MPI_ERR_TRUNCATE);
+    MPI_Wait(&q[0], MPI_STATUS_IGNORE);
+    CALLED(MPI_Comm_call_errhandler(c, MPI_ERR_OTHER));
+}
+
+static void changed_codes(void)
+{
+    MPI_Errhandler comm, win, file, session, was, was_file;
+    MPI_Comm c;
+    MPI_Win w;
+    MPI_File f;
+    MPI_Session s;
+    MPI_Group g;
+    int class, x = 0, *mine;
+    MPI_Aint n;
+    char name[] = "/tmp/mrmpi-errors-XXXXXX";
+    int fd = mkstemp(name);
+    CHECK(fd >= 0);
+    close(fd);
+    MPI_Add_error_class(&class);
+    MPI_Comm_create_errhandler(change_of_comm, &comm);
+    MPI_Win_create_errhandler(change_of_win, &win);
+    MPI_File_create_errhandler(change_of_file, &file);
+    MPI_Session_create_errhandler(change_of_session, &session);
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &was);
+    MPI_File_get_errhandler(MPI_FILE_NULL, &was_file);
+    MPI_Comm_dup(MPI_COMM_WORLD, &c);
+    MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &w);
+    MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &f);
+    MPI_Comm_set_errhandler(c, comm);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, comm);
+    MPI_Win_set_errhandler(w, win);
+    MPI_File_set_errhandler(f, file);
+    MPI_File_set_errhandler(MPI_FILE_NULL, file);
+    MPI_Session_init(MPI_INFO_NULL, session, &s);
+    const int leave[] = {class, MPI_ERR_IO, MPI_SUCCESS};
+    for (int k = 0; k < 3; k++) {
+        leaves = leave[k];
+        of_comm(c);
+        CHANGES(MPI_Win_shared_query(w, size, &n, &x, &x), MPI_ERR_RANK);
+        CHANGES(MPI_Put(&x, 1, MPI_INT, size, 0, 1, MPI_INT, w), MPI_ERR_RANK);
+        CHANGES(MPI_Win_unlock(0, w), MPI_ERR_RMA_SYNC);
+        CALLED(MPI_Win_call_errhandler(w, MPI_ERR_OTHER));
+        CHANGES(MPI_File_seek(f, -1, MPI_SEEK_SET), MPI_ERR_ARG);
+        CHANGES(MPI_File_open(MPI_COMM_SELF, "/no/such/place", MPI_MODE_RDONLY, MPI_INFO_NULL, &(MPI_File){0}),
+                MPI_ERR_NO_SUCH_FILE);
+        CALLED(MPI_File_call_errhandler(f, MPI_ERR_OTHER));
+        CALLED(MPI_File_call_errhandler(MPI_FILE_NULL, MPI_ERR_OTHER));
+        CHANGES(MPI_Group_from_session_pset(s, "nowhere", &g), MPI_ERR_ARG);
+        CALLED(MPI_Session_call_errhandler(s, MPI_ERR_OTHER));
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, was);
+    MPI_File_set_errhandler(MPI_FILE_NULL, was_file);
+    MPI_Session_finalize(&s);
+    MPI_File_close(&f);
+    MPI_Win_free(&w);
+    MPI_Comm_free(&c);
+    MPI_Errhandler *all[] = {&comm, &win, &file, &session, &was, &was_file};
+    for (int i = 0; i < 6; i++)
+        MPI_Errhandler_free(all[i]);
+}
+
 static void codes(void)
 {
     int class, code, got, len, flag, *last;
@@ -208,6 +355,7 @@ int main(int argc, char **argv)
     truncation(300000);
     handlers();
     old_handlers();
+    changed_codes();
     codes();
     int sum = 0;
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

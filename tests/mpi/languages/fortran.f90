@@ -29,10 +29,12 @@ contains
   subroutine on_error(comm, code)
     integer :: comm, code
     handled = handled + 1
+    code = MPI_ERR_QUOTA
   end subroutine
   subroutine on_file_error(file, code)
     integer :: file, code
     failed_file = file
+    code = MPI_ERR_OTHER
   end subroutine
   subroutine query(extra, status, ierr)
     integer(kind=MPI_ADDRESS_KIND) :: extra
@@ -168,6 +170,7 @@ contains
     call MPI_Send(rank, 1, MPI_INTEGER, ranks, 0, MPI_COMM_WORLD, code, ierr)
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN, ierr)
     call check(handled == 1, 'the error handler is called')
+    call check(code == MPI_ERR_QUOTA, 'the code that it leaves is returned')
     call MPI_Bcast(rank, 1, MPI_INTEGER, -1, MPI_COMM_WORLD, code)
     call MPI_Error_class(code, class, ierr)
     call check(class == MPI_ERR_ROOT, 'the class of an error that is returned')
@@ -270,7 +273,8 @@ contains
     failed_file = MPI_FILE_NULL
     at = -1
     call MPI_File_read_at(file, at, found, 10, MPI_INTEGER, status, ierr)
-    call check(ierr /= MPI_SUCCESS .and. failed_file == file, 'an error, with the handle of its file')
+    call check(failed_file == file, 'an error, with the handle of its file')
+    call check(ierr == MPI_ERR_OTHER, 'the code that the handler of a file leaves')
     call MPI_Errhandler_free(handler, ierr)
     call MPI_File_close(file, ierr)
     call check(ierr == MPI_SUCCESS .and. file == MPI_FILE_NULL, 'closed')
