@@ -70,7 +70,10 @@ void mr_win_put(struct mr_win *w);
 /* MR_WIN_DYNAMIC, local. Memory may be attached once only. */
 enum mr_err mr_win_attach(struct mr_win *w, void *base, size_t size);
 enum mr_err mr_win_detach(struct mr_win *w, const void *base);
-/* The part of a rank as this process sees it; MR_PROC_NULL: of the first rank that has some. MR_ERR_RMA_FLAVOR. */
+/*
+ * The part of a rank as this process sees it: its size and its address here, or 0 and NULL if loads and stores do not
+ * reach it. MR_PROC_NULL: the first part that they reach. MR_ERR_RMA_FLAVOR: a dynamic window.
+ */
 enum mr_err mr_win_shared(struct mr_win *w, int rank, struct mr_win_part *out);
 
 /* ---- operations (origin.c) --------------------------------------------------------------------------------------- */

@@ -447,15 +447,17 @@ enum mr_err mr_win_shared(struct mr_win *w, int rank, struct mr_win_part *out)
 {
     const struct mr_win_target *t;
 
-    if (w->flavor != MR_WIN_SHARED)
-        return mr_fail(MR_ERR_RMA_FLAVOR, "the window is not one of MPI_Win_allocate_shared");
+    if (w->flavor == MR_WIN_DYNAMIC)
+        return mr_fail(MR_ERR_RMA_FLAVOR, "the window is one of MPI_Win_create_dynamic, which has no memory of its own");
     for (int i = 0; rank == MR_PROC_NULL && i < w->comm->size; i++)
-        if (w->in->target[i].size)
+        if (w->in->target[i].size && w->in->target[i].local)
             rank = i;
-    if (rank == MR_PROC_NULL)
-        rank = 0;
-    t = &w->in->target[rank];
-    *out = (struct mr_win_part){.base = t->size ? t->local : NULL, .size = t->size, .disp_unit = t->disp_unit};
+    t = &w->in->target[rank == MR_PROC_NULL ? w->comm->rank : rank];
+    *out = (struct mr_win_part){.disp_unit = t->disp_unit};
+    if (t->size && t->local) {
+        out->base = t->local;
+        out->size = t->size;
+    }
     return MR_SUCCESS;
 }
 

@@ -159,6 +159,64 @@ static void flags(void)
     MPI_Win_free(&w);
 }
 
+/*
+ * Windows that were not made to be shared: the part of a rank has its size and its address here, or neither; memory that
+ * the library allocated inside a node is there, and so is each process's own.
+ */
+static void not_shared(bool allocated)
+{
+    MPI_Win w;
+    MPI_Aint bytes;
+    int unit, first = -1, *node_rank = room(sizeof(int) * (size_t)size), *world = room(sizeof(int) * (size_t)size);
+    MPI_Group all, near;
+    char *mine, *p;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Comm_group(node, &near);
+    for (int r = 0; r < size; r++)
+        world[r] = r;
+    MPI_Group_translate_ranks(all, size, world, near, node_rank);
+    const MPI_Aint my_size = rank ? 64 + 8 * rank : 0; /* the first has nothing */
+    if (allocated) {
+        MPI_Win_allocate(my_size, 1 + rank % 5, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &w);
+    } else {
+        mine = room(my_size);
+        MPI_Win_create(mine, my_size, 1 + rank % 5, MPI_INFO_NULL, MPI_COMM_WORLD, &w);
+    }
+    MPI_Win_lock_all(0, w);
+    memset(mine, rank, (size_t)my_size);
+    MPI_Win_sync(w);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_sync(w);
+    for (int r = 0; r < size; r++) {
+        const MPI_Aint want = r ? 64 + 8 * r : 0;
+        const bool here = r == rank || (allocated && node_rank[r] != MPI_UNDEFINED);
+        bytes = unit = -1;
+        p = mine;
+        EQ(MPI_Win_shared_query(w, r, &bytes, &unit, &p), MPI_SUCCESS);
+        EQ(bytes, here ? want : 0);
+        EQ(unit, 1 + r % 5);
+        CHECK(r == rank && want ? p == mine : true);
+        CHECK(here || !p);
+        for (MPI_Aint i = 0; i < bytes; i++)
+            EQ(p[i], (char)r);
+        if (bytes && first < 0)
+            first = r;
+    }
+    bytes = -1;
+    EQ(MPI_Win_shared_query(w, MPI_PROC_NULL, &bytes, &unit, &p), MPI_SUCCESS);
+    EQ(bytes, first < 0 ? 0 : 64 + 8 * first);
+    CHECK(first < 0 || p[0] == (char)first);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_unlock_all(w);
+    MPI_Win_free(&w);
+    if (!allocated)
+        free(mine);
+    free(node_rank);
+    free(world);
+    MPI_Group_free(&all);
+    MPI_Group_free(&near);
+}
+
 int main(int argc, char **argv)
 {
     mt_begin(&argc, &argv);
@@ -171,6 +229,8 @@ int main(int argc, char **argv)
     }
     both();
     flags();
+    not_shared(true);
+    not_shared(false);
     MPI_Comm_free(&node);
     return mt_end();
 }
