@@ -17,7 +17,7 @@ static enum mr_err init(bool sender, const void *buf, int partitions, MPI_Count 
         err = api_dest(c, dest, tag);
     if (err)
         return err;
-    if (partitions < 1)
+    if (partitions < 0)
         return mr_fail(MR_ERR_ARG, "partitions is %d", partitions);
     if (count < 0)
         return api_bad_count((long)count, "count");

@@ -206,14 +206,14 @@ static enum mr_err greet(struct mr_part *p)
     int each = p->bytes && p->bytes < PIECE_MIN ? (int)((PIECE_MIN + p->bytes - 1) / p->bytes) : 1;
 
     if (!p->bytes || each > p->a.partitions)
-        each = p->a.partitions;
+        each = p->a.partitions ? p->a.partitions : 1;
     p->g.total = p->bytes * (uint64_t)p->a.partitions;
     p->g.piece = p->bytes * (uint64_t)each;
     p->g.num_pieces = (uint32_t)((p->a.partitions + each - 1) / each);
     p->g.first_tag = take_tags(p->g.num_pieces);
     p->greeted = true;
-    p->pieces = calloc(p->g.num_pieces, sizeof(*p->pieces));
-    p->ready = malloc((size_t)p->a.partitions);
+    p->pieces = calloc((size_t)p->g.num_pieces + 1, sizeof(*p->pieces)); /* there may be none */
+    p->ready = malloc((size_t)p->a.partitions + 1);
     if (!p->pieces || !p->ready)
         return MR_ERR_NO_MEM;
     enum mr_err err = mr_isend(&p->g, sizeof(p->g), mr_type_byte, p->a.peer, p->a.tag, p->comm,
@@ -277,7 +277,7 @@ static void on_greeting(struct mr_request *req, void *arg)
 
     p->greeting = NULL;
     p->error = req->status.error;
-    if (!p->error && !(p->pieces = calloc(p->g.num_pieces, sizeof(*p->pieces))))
+    if (!p->error && !(p->pieces = calloc((size_t)p->g.num_pieces + 1, sizeof(*p->pieces))))
         p->error = MR_ERR_NO_MEM;
     p->greeted = true;
     mr_request_put(req);

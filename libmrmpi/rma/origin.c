@@ -394,10 +394,11 @@ static enum mr_err find_basic(struct mr_rma_way *o, const struct mr_rma_place *a
 static enum mr_err update(struct mr_rma_way *o)
 {
     const struct mr_rma_place *at = o->at;
-    size_t unit = o->basic->size;
+    size_t unit;
 
     if (!place_bytes(at))
         return MR_SUCCESS;
+    unit = o->basic->size;
     if (o->in_reach)
         return mr_pieces_cut(at->type, at->count, MR_NEAR_PART / unit * unit, unit, MR_PIECES_MAX,
                              mr_way_accumulate_near, o);
@@ -420,7 +421,7 @@ enum mr_err mr_accumulate(struct mr_win *w, const struct mr_rma_data *from, cons
         err = same_size(from, to);
     if (!err && result)
         err = same_size(result, to);
-    if (!err)
+    if (!err && place_bytes(to)) /* no elements, no type of elements */
         err = find_basic(&o, to, op);
     if (!err)
         err = begin(&o, w, to);

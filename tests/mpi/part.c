@@ -182,7 +182,7 @@ static void errors(void)
     int x[4] = {0}, y[4], class, flag;
     MPI_Comm_dup(MPI_COMM_WORLD, &c);
     MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
-    REFUSED(MPI_Psend_init(x, 0, 1, MPI_INT, right, 1, c, MPI_INFO_NULL, &s), MPI_ERR_ARG);
+    REFUSED(MPI_Psend_init(x, -1, 1, MPI_INT, right, 1, c, MPI_INFO_NULL, &s), MPI_ERR_ARG);
     REFUSED(MPI_Psend_init(x, 2, -1, MPI_INT, right, 1, c, MPI_INFO_NULL, &s), MPI_ERR_COUNT);
     REFUSED(MPI_Precv_init(x, 2, 1, MPI_INT, MPI_ANY_SOURCE, 1, c, MPI_INFO_NULL, &s), MPI_ERR_RANK);
     REFUSED(MPI_Precv_init(x, 2, 1, MPI_INT, left, MPI_ANY_TAG, c, MPI_INFO_NULL, &s), MPI_ERR_TAG);
