@@ -90,6 +90,17 @@ static inline enum mr_err api_source_named(const struct mr_comm *c, int rank, in
             CHECK(api_sure(api_null(#p)));                                                                             \
     } while (0)
 
+/*
+ * Checks of a function that all processes of a communicator, a window or a file call together: the first error is kept
+ * in `wrong`, and goes down, where the others hear of it. Who left instead would leave them waiting.
+ */
+#define ALSO(expr)                                                                                                     \
+    do {                                                                                                               \
+        if (likely(!wrong))                                                                                            \
+            wrong = (expr);                                                                                            \
+    } while (0)
+#define ALSO_NOT_NULL(p) ALSO(likely((p) != NULL) ? MR_SUCCESS : api_null(#p))
+
 /* The same in functions that are allowed at any time and need no lock. */
 #define NOT_NULL_EVER(p)                                                                                               \
     do {                                                                                                               \

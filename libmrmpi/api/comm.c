@@ -82,34 +82,35 @@ static enum mr_err give_with_attributes(struct mr_comm *c, struct mr_comm *made,
     return err;
 }
 
-static enum mr_err dup_comm(struct mr_comm *c, MPI_Comm *newcomm)
+static enum mr_err dup_comm(struct mr_comm *c, enum mr_err wrong, MPI_Comm *newcomm)
 {
     struct mr_comm *made;
-    *newcomm = MPI_COMM_NULL;
-    enum mr_err err = mr_comm_dup(c, &made);
+    if (newcomm)
+        *newcomm = MPI_COMM_NULL;
+    enum mr_err err = mr_comm_dup(c, wrong, &made);
     return err ? err : give_with_attributes(c, made, newcomm);
 }
 
 MPI_FN(int, Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm))
 {
     struct mr_comm *c = NULL;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
-    NOT_NULL(newcomm);
     CHECK(api_comm(comm, &c));
-    err = dup_comm(c, newcomm);
+    ALSO_NOT_NULL(newcomm);
+    err = dup_comm(c, wrong, newcomm);
     API_LEAVE(c);
 }
 
 MPI_FN(int, Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm))
 {
     struct mr_comm *c = NULL, *made;
-    struct mr_info *i;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    NOT_NULL(newcomm);
-    if (info != MPI_INFO_NULL)
-        CHECK(api_info(info, &i));
-    CHECK(dup_comm(c, newcomm));
+    ALSO_NOT_NULL(newcomm);
+    ALSO(api_hints(info));
+    CHECK(dup_comm(c, wrong, newcomm));
     CHECK(api_comm(*newcomm, &made));
     err = api_set_hints(made, info);
     API_LEAVE(c);
@@ -117,14 +118,15 @@ MPI_FN(int, Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm
 
 /* The others go on in any case: where attributes could not be copied the new communicator goes when they have agreed.
  */
-static enum mr_err idup_comm(struct mr_comm *c, MPI_Comm *newcomm, MPI_Request *request, struct mr_comm **made)
+static enum mr_err idup_comm(struct mr_comm *c, enum mr_err wrong, MPI_Comm *newcomm, MPI_Request *request,
+                             struct mr_comm **made)
 {
     struct mr_request *r;
-    enum mr_err err = mr_comm_idup(c, made, &r);
-    *newcomm = MPI_COMM_NULL;
-    *request = MPI_REQUEST_NULL;
+    enum mr_err err = mr_comm_idup(c, wrong, made, &r);
     if (err)
         return err;
+    *newcomm = MPI_COMM_NULL;
+    *request = MPI_REQUEST_NULL;
     err = give_with_attributes(c, *made, newcomm);
     if (!err)
         return api_new_request(r, request);
@@ -135,25 +137,25 @@ static enum mr_err idup_comm(struct mr_comm *c, MPI_Comm *newcomm, MPI_Request *
 MPI_FN(int, Comm_idup, (MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request))
 {
     struct mr_comm *c = NULL, *made;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    NOT_NULL(newcomm);
-    NOT_NULL(request);
-    err = idup_comm(c, newcomm, request, &made);
+    ALSO_NOT_NULL(newcomm);
+    ALSO_NOT_NULL(request);
+    err = idup_comm(c, wrong, newcomm, request, &made);
     API_LEAVE(c);
 }
 
 MPI_FN(int, Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request))
 {
     struct mr_comm *c = NULL, *made;
-    struct mr_info *i;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    NOT_NULL(newcomm);
-    NOT_NULL(request);
-    if (info != MPI_INFO_NULL)
-        CHECK(api_info(info, &i));
-    CHECK(idup_comm(c, newcomm, request, &made));
+    ALSO_NOT_NULL(newcomm);
+    ALSO_NOT_NULL(request);
+    ALSO(api_hints(info));
+    CHECK(idup_comm(c, wrong, newcomm, request, &made));
     err = api_set_hints(made, info);
     API_LEAVE(c);
 }
@@ -161,12 +163,13 @@ MPI_FN(int, Comm_idup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcom
 MPI_FN(int, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *newcomm))
 {
     struct mr_comm *c = NULL, *made;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
-    NOT_NULL(newcomm);
     CHECK(api_comm(comm, &c));
+    ALSO_NOT_NULL(newcomm);
     if (color < 0 && color != MPI_UNDEFINED)
-        CHECK(mr_fail(MR_ERR_ARG, "color is %d: it must be 0 or more, or MPI_UNDEFINED", color));
-    CHECK(mr_comm_split(c, color, key, &made));
+        ALSO(mr_fail(MR_ERR_ARG, "color is %d: it must be 0 or more, or MPI_UNDEFINED", color));
+    CHECK(mr_comm_split(c, color, key, wrong, &made));
     err = give(made, newcomm);
     API_LEAVE(c);
 }
@@ -182,13 +185,14 @@ static enum mr_err subgroup(const struct mr_comm *c, const struct mr_group *g)
 MPI_FN(int, Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm))
 {
     struct mr_comm *c = NULL, *made;
-    struct mr_group *g;
+    struct mr_group *g = NULL;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
-    NOT_NULL(newcomm);
     CHECK(api_comm(comm, &c));
-    CHECK(api_group(group, &g));
-    CHECK(subgroup(c, g));
-    CHECK(mr_comm_create(c, g, &made));
+    ALSO_NOT_NULL(newcomm);
+    ALSO(api_group(group, &g));
+    ALSO(subgroup(c, g));
+    CHECK(mr_comm_create(c, g, wrong, &made));
     err = give(made, newcomm);
     API_LEAVE(c);
 }
@@ -197,15 +201,16 @@ MPI_FN(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
 {
     struct mr_comm *c = NULL, *made;
     struct mr_group *g;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
-    NOT_NULL(newcomm);
     CHECK(api_comm(comm, &c));
     CHECK(api_intra(c));
-    CHECK(api_group(group, &g));
+    CHECK(api_group(group, &g)); /* the members meet by group and tag */
     if (tag < 0 || tag > MR_TAG_UB)
         CHECK(api_bad_tag(tag, "tag"));
     CHECK(subgroup(c, g));
-    CHECK(mr_comm_create_group(c, g, tag, &made));
+    ALSO_NOT_NULL(newcomm);
+    CHECK(mr_comm_create_group(c, g, tag, wrong, &made));
     err = give(made, newcomm);
     API_LEAVE(c);
 }
@@ -216,20 +221,23 @@ MPI_FN(int, Intercomm_create,
        (MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newintercomm))
 {
     struct mr_comm *c = NULL, *peer = NULL, *made;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
     CHECK(api_comm(local_comm, &c));
     CHECK(api_intra(c));
-    NOT_NULL(newintercomm);
-    if (local_leader < 0 || local_leader >= c->size)
-        CHECK(api_bad_rank(c, local_leader, false, "local_leader"));
-    if (c->rank == local_leader) { /* the others need not know peer_comm and remote_leader */
-        CHECK(api_comm(peer_comm, &peer));
-        if (remote_leader < 0 || remote_leader >= peer->num_peers)
-            CHECK(api_bad_rank(peer, remote_leader, false, "remote_leader"));
-    }
     if (tag < 0 || tag > MR_TAG_UB)
-        CHECK(api_bad_tag(tag, "tag"));
-    CHECK(mr_intercomm_create(c, local_leader, peer, remote_leader, tag, &made));
+        ALSO(api_bad_tag(tag, "tag"));
+    if (c->rank == local_leader) { /* the others need not know peer_comm and remote_leader */
+        ALSO(api_comm(peer_comm, &peer));
+        if (peer && (remote_leader < 0 || remote_leader >= peer->num_peers))
+            ALSO(api_bad_rank(peer, remote_leader, false, "remote_leader"));
+    }
+    if (wrong)
+        remote_leader = MR_PROC_NULL; /* which is not known, or not by this tag */
+    if (local_leader < 0 || local_leader >= c->size)
+        ALSO(api_bad_rank(c, local_leader, false, "local_leader"));
+    ALSO_NOT_NULL(newintercomm);
+    CHECK(mr_intercomm_create(c, local_leader, peer, remote_leader, tag, wrong, &made));
     err = give(made, newintercomm);
     API_LEAVE(c);
 }
@@ -237,11 +245,12 @@ MPI_FN(int, Intercomm_create,
 MPI_FN(int, Intercomm_merge, (MPI_Comm intercomm, int high, MPI_Comm *newintracomm))
 {
     struct mr_comm *c = NULL, *made;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
     CHECK(api_comm(intercomm, &c));
     CHECK(api_inter(c));
-    NOT_NULL(newintracomm);
-    CHECK(mr_intercomm_merge(c, high, &made));
+    ALSO_NOT_NULL(newintracomm);
+    CHECK(mr_intercomm_merge(c, high, wrong, &made));
     err = give(made, newintracomm);
     API_LEAVE(c);
 }

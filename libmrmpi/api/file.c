@@ -97,8 +97,7 @@ MPI_FN(int, File_set_info, (MPI_File fh, MPI_Info info))
     API_ENTER();
     CHECK(api_file(fh, &f));
     struct mr_file_hints hints = f->hints;
-    CHECK(api_file_hints(info, &hints));
-    err = mr_file_set_hints(f, &hints);
+    err = mr_file_set_hints(f, &hints, api_file_hints(info, &hints));
     API_LEAVE_FILE(f);
 }
 
@@ -142,16 +141,18 @@ MPI_FN(int, File_open, (MPI_Comm comm, const char *filename, int amode, MPI_Info
     struct mr_comm *c = NULL;
     struct mr_file *f;
     struct mr_file_hints hints;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
-    NOT_NULL(fh);
-    *fh = MPI_FILE_NULL;
+    if (fh)
+        *fh = MPI_FILE_NULL;
     CHECK(api_comm(comm, &c));
     CHECK(api_intra(c));
-    NOT_NULL(filename);
-    CHECK(check_amode(amode));
+    ALSO_NOT_NULL(fh);
+    ALSO_NOT_NULL(filename);
+    ALSO(check_amode(amode));
     mr_file_default_hints(&hints);
-    CHECK(api_file_hints(info, &hints));
-    CHECK(mr_file_open(c, filename, (unsigned)amode, &hints, api_file_null_handler(), &f));
+    ALSO(api_file_hints(info, &hints));
+    CHECK(mr_file_open(c, filename, (unsigned)amode, &hints, api_file_null_handler(), wrong, &f));
     err = new_handle(f, fh);
     API_LEAVE_FILE(NULL);
 }
@@ -229,8 +230,7 @@ enum mr_err api_file_not_negative(MPI_Offset n, const char *name)
         API_ENTER();                                                                                                   \
         CHECK(api_file(fh, &f));                                                                                       \
         CHECK(api_file_may_write(f));                                                                                  \
-        CHECK(api_file_not_negative(size, "size"));                                                                    \
-        err = what(f, size);                                                                                           \
+        err = what(f, size, api_file_not_negative(size, "size"));                                                      \
         API_LEAVE_FILE(f);                                                                                             \
     }
 RESIZES(File_set_size, mr_file_set_size)

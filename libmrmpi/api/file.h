@@ -22,9 +22,12 @@ enum mr_err api_file_anywhere(const struct mr_file *f); /* with MPI_MODE_SEQUENT
 enum mr_err api_file_no_split(const struct mr_file *f); /* no split collective access has begun */
 enum mr_err api_file_not_negative(MPI_Offset n, const char *name);
 
-/* file_move.c. Arguments but for the file's have been checked. `offset` is for API_FILE_AT. */
+/*
+ * file_move.c. Arguments but for the file's have been checked: `wrong`, with which a collective access still has this
+ * process take part. `offset` is for API_FILE_AT.
+ */
 enum mr_err api_file_move(struct mr_file *f, const struct api_file_access *a, MPI_Offset offset,
-                          const struct mr_file_data *d, struct mr_status *st);
+                          const struct mr_file_data *d, enum mr_err wrong, struct mr_status *st);
 /* The same with a request, which is complete: the file system has no other way that pays. */
 enum mr_err api_file_start(struct mr_file *f, const struct api_file_access *a, MPI_Offset offset,
                            const struct mr_file_data *d, MPI_Request *request);

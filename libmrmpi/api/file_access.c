@@ -23,9 +23,9 @@ static enum mr_err data_of(void *buf, api_count count, MPI_Datatype datatype, st
         struct mr_status st;                                                                                           \
         API_ENTER();                                                                                                   \
         CHECK(api_file(fh, &f));                                                                                       \
-        NOT_NULL(status);                                                                                              \
-        CHECK(data_of((void *)(uintptr_t)buf, count, datatype, &d));                                                   \
-        CHECK(api_file_move(f, &(struct api_file_access){__VA_ARGS__}, offset, &d, &st));                              \
+        enum mr_err wrong = data_of((void *)(uintptr_t)buf, count, datatype, &d);                                      \
+        ALSO_NOT_NULL(status);                                                                                         \
+        CHECK(api_file_move(f, &(struct api_file_access){__VA_ARGS__}, offset, &d, wrong, &st));                       \
         api_status(status, &st);                                                                                       \
         API_LEAVE_FILE(f);                                                                                             \
     }
@@ -47,8 +47,8 @@ static enum mr_err data_of(void *buf, api_count count, MPI_Datatype datatype, st
         struct mr_status st;                                                                                           \
         API_ENTER();                                                                                                   \
         CHECK(api_file(fh, &f));                                                                                       \
-        CHECK(data_of((void *)(uintptr_t)buf, count, datatype, &d));                                                   \
-        err = api_file_move(f, &(struct api_file_access){__VA_ARGS__}, offset, &d, &st);                               \
+        const enum mr_err wrong = data_of((void *)(uintptr_t)buf, count, datatype, &d);                                \
+        err = api_file_move(f, &(struct api_file_access){__VA_ARGS__}, offset, &d, wrong, &st);                        \
         API_LEAVE_FILE(f);                                                                                             \
     }
 

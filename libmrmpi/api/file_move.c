@@ -35,20 +35,19 @@ static enum mr_err place(struct mr_file *f, enum api_file_at at, MPI_Offset give
 
 /* In a collective access who has an error takes part nevertheless. */
 enum mr_err api_file_move(struct mr_file *f, const struct api_file_access *a, MPI_Offset given,
-                          const struct mr_file_data *d, struct mr_status *st)
+                          const struct mr_file_data *d, enum mr_err wrong, struct mr_status *st)
 {
-    int64_t etypes, offset = 0;
+    int64_t etypes = 0, offset = 0;
     size_t bytes = 0;
-    enum mr_err err = may(f, a, given);
+    ALSO(may(f, a, given));
+    ALSO(mr_file_data_size(f, d, &bytes, &etypes));
+    if (wrong && !a->all)
+        return wrong;
+    enum mr_err err = place(f, a->at, given, etypes, &offset);
     if (err)
         return err;
-    err = mr_file_data_size(f, d, &bytes, &etypes);
-    if (err && !a->all)
-        return err;
-    err = place(f, a->at, given, etypes, &offset);
-    if (err)
-        return err;
-    err = (a->all ? mr_file_access_all : mr_file_access)(f, a->write, offset, d, &bytes);
+    err = a->all ? mr_file_access_all(f, a->write, offset, d, wrong, &bytes)
+                 : mr_file_access(f, a->write, offset, d, &bytes);
     *st = (struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG, .bytes = bytes};
     if (err || a->split == MR_SPLIT_NONE)
         return err;
@@ -62,7 +61,7 @@ enum mr_err api_file_start(struct mr_file *f, const struct api_file_access *a, M
                            const struct mr_file_data *d, MPI_Request *request)
 {
     struct mr_status st;
-    enum mr_err err = api_file_move(f, a, offset, d, &st);
+    enum mr_err err = api_file_move(f, a, offset, d, MR_SUCCESS, &st);
     return err ? err : api_new_request(mr_request_received(&st), request);
 }
 

@@ -46,20 +46,20 @@ MPI_FN(int, File_set_view,
 {
     struct mr_file *f = NULL;
     struct mr_file_view v;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
     CHECK(api_file(fh, &f));
     struct mr_file_hints hints = f->hints;
-    CHECK(api_file_no_split(f));
-    CHECK(api_type(etype, &v.etype));
-    CHECK(api_type(filetype, &v.filetype));
-    CHECK(committed(v.etype, "etype"));
-    CHECK(committed(v.filetype, "filetype"));
-    NOT_NULL(datarep);
-    CHECK(datarep_of(datarep, &v.datarep));
-    CHECK(api_file_hints(info, &hints));
-    CHECK(displacement(f, disp, &v.disp));
-    CHECK(mr_file_set_hints(f, &hints));
-    err = mr_file_set_view(f, &v);
+    ALSO(api_file_no_split(f));
+    ALSO(api_type(etype, &v.etype));
+    ALSO(api_type(filetype, &v.filetype));
+    ALSO(committed(v.etype, "etype"));
+    ALSO(committed(v.filetype, "filetype"));
+    ALSO_NOT_NULL(datarep);
+    ALSO(datarep_of(datarep, &v.datarep));
+    ALSO(api_file_hints(info, &hints));
+    ALSO(displacement(f, disp, &v.disp));
+    err = mr_file_set_view(f, &v, &hints, wrong);
     API_LEAVE_FILE(f);
 }
 
@@ -160,13 +160,13 @@ MPI_FN(int, File_get_position, (MPI_File fh, MPI_Offset *offset))
 MPI_FN(int, File_seek_shared, (MPI_File fh, MPI_Offset offset, int whence))
 {
     struct mr_file *f = NULL;
-    int64_t at = 0, to;
+    int64_t at = 0, to = 0;
     API_ENTER();
     CHECK(api_file(fh, &f));
     CHECK(api_file_anywhere(f));
     CHECK(mr_file_shared_get(f, &at));
-    CHECK(seek(f, offset, whence, at, &to));
-    err = mr_file_shared_set(f, to);
+    err = seek(f, offset, whence, at, &to);
+    err = mr_file_shared_set(f, to, err);
     API_LEAVE_FILE(f);
 }
 

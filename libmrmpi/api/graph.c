@@ -65,12 +65,13 @@ MPI_FN(int, Graph_create,
        (MPI_Comm comm_old, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm *comm_graph))
 {
     struct mr_comm *c = NULL, *made;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
     CHECK(api_comm(comm_old, &c));
     CHECK(api_intra(c));
-    NOT_NULL(comm_graph);
-    CHECK(check_graph(c, nnodes, indx, edges));
-    CHECK(api_topology_place(c, nnodes, &made));
+    ALSO_NOT_NULL(comm_graph);
+    ALSO(check_graph(c, nnodes, indx, edges));
+    CHECK(api_topology_place(c, nnodes, wrong, &made));
     *comm_graph = MPI_COMM_NULL;
     if (made)
         err = api_topology_attach(made, mr_graph_new(nnodes, indx, edges, made->rank), comm_graph);
@@ -178,11 +179,11 @@ static enum mr_err weights_of(const char *name, int n, const int *weights)
     return err;
 }
 
-/* A duplicate without attributes, with the hints and the topology. Takes t over. */
-static enum mr_err dup_with(struct mr_comm *c, struct mr_topology *t, MPI_Info info, MPI_Comm *h)
+/* A duplicate without attributes, with the hints and the topology. Takes t over; there may be none if all is not well. */
+static enum mr_err dup_with(struct mr_comm *c, struct mr_topology *t, MPI_Info info, enum mr_err wrong, MPI_Comm *h)
 {
     struct mr_comm *made;
-    enum mr_err err = api_topology_place(c, c->size, &made);
+    enum mr_err err = api_topology_place(c, c->size, wrong, &made);
     if (!err && (err = api_set_hints(made, info)))
         mr_comm_put(made);
     if (!err)
@@ -196,24 +197,28 @@ MPI_FN(int, Dist_graph_create_adjacent,
         const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *comm_dist_graph))
 {
     struct mr_comm *c = NULL;
+    struct mr_topology *t = NULL;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
     CHECK(api_comm(comm_old, &c));
     CHECK(api_intra(c));
-    NOT_NULL(comm_dist_graph);
-    CHECK(ranks_of(c, indegree, sources));
-    CHECK(ranks_of(c, outdegree, destinations));
-    CHECK(weights_of("sourceweights", indegree, sourceweights));
-    CHECK(weights_of("destweights", outdegree, destweights));
+    ALSO_NOT_NULL(comm_dist_graph);
+    ALSO(ranks_of(c, indegree, sources));
+    ALSO(ranks_of(c, outdegree, destinations));
+    ALSO(weights_of("sourceweights", indegree, sourceweights));
+    ALSO(weights_of("destweights", outdegree, destweights));
+    ALSO(api_hints(info));
     if ((sourceweights == MPI_UNWEIGHTED) != (destweights == MPI_UNWEIGHTED))
-        CHECK(mr_fail(MR_ERR_ARG, "only one of sourceweights and destweights is MPI_UNWEIGHTED"));
-    struct mr_topology *t = mr_dist_graph_new(&(struct mr_neighbors){.num_in = indegree,
-                                                                     .num_out = outdegree,
-                                                                     .in = sources,
-                                                                     .out = destinations,
-                                                                     .weighted = sourceweights != MPI_UNWEIGHTED,
-                                                                     .in_weights = sourceweights,
-                                                                     .out_weights = destweights});
-    err = dup_with(c, t, info, comm_dist_graph);
+        ALSO(mr_fail(MR_ERR_ARG, "only one of sourceweights and destweights is MPI_UNWEIGHTED"));
+    if (!wrong)
+        t = mr_dist_graph_new(&(struct mr_neighbors){.num_in = indegree,
+                                                     .num_out = outdegree,
+                                                     .in = sources,
+                                                     .out = destinations,
+                                                     .weighted = sourceweights != MPI_UNWEIGHTED,
+                                                     .in_weights = sourceweights,
+                                                     .out_weights = destweights});
+    err = dup_with(c, t, info, wrong, comm_dist_graph);
     API_LEAVE(c);
 }
 
@@ -239,16 +244,18 @@ MPI_FN(int, Dist_graph_create,
 {
     struct mr_comm *c = NULL;
     struct mr_topology *t;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
     CHECK(api_comm(comm_old, &c));
     CHECK(api_intra(c));
-    NOT_NULL(comm_dist_graph);
+    ALSO_NOT_NULL(comm_dist_graph);
+    ALSO(api_hints(info));
     struct mr_edges e = {n, sources, degrees, destinations, weights == MPI_UNWEIGHTED ? NULL : weights};
-    CHECK(check_edges(c, &e, weights));
+    ALSO(check_edges(c, &e, weights));
     if (!weights)
         e.weights = MPI_WEIGHTS_EMPTY; /* no edges from here, but the graph has weights */
-    CHECK(mr_dist_graph_gather(c, &e, &t));
-    err = dup_with(c, t, info, comm_dist_graph);
+    CHECK(mr_dist_graph_gather(c, &e, wrong, &t));
+    err = dup_with(c, t, info, MR_SUCCESS, comm_dist_graph);
     API_LEAVE(c);
 }
 

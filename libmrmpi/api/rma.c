@@ -9,11 +9,8 @@
 
 /* ---- making windows ---- */
 
-static enum mr_err check_part(const struct mr_comm *c, MPI_Aint size, int64_t disp_unit)
+static enum mr_err check_part(MPI_Aint size, int64_t disp_unit)
 {
-    enum mr_err err = api_intra(c);
-    if (err)
-        return err;
     if (size < 0)
         return mr_fail(MR_ERR_SIZE, "size is %ld", size);
     if (disp_unit <= 0)
@@ -23,13 +20,14 @@ static enum mr_err check_part(const struct mr_comm *c, MPI_Aint size, int64_t di
 
 /* *win is MPI_WIN_NULL after an error. */
 static enum mr_err make(struct mr_comm *c, enum mr_win_flavor flavor, struct mr_win_part part, MPI_Info info,
-                        MPI_Win *win, struct mr_win **out)
+                        enum mr_err wrong, MPI_Win *win, struct mr_win **out)
 {
-    *win = MPI_WIN_NULL;
+    ALSO_NOT_NULL(win);
+    if (win)
+        *win = MPI_WIN_NULL;
     part.hints = (struct mr_win_hints){.ordering = MR_ORDER_ALL, .same_op_no_op = true};
-    enum mr_err err = api_win_hints(info, &part.hints);
-    if (!err)
-        err = mr_win_make(c, flavor, &part, out);
+    ALSO(api_win_hints(info, &part.hints));
+    enum mr_err err = mr_win_make(c, flavor, &part, wrong, out);
     return err ? err : api_new_win(*out, win);
 }
 
@@ -38,14 +36,15 @@ MPI_COUNT_FN(int, Win_create,
 {
     struct mr_comm *c = NULL;
     struct mr_win *w;
+    enum mr_err wrong;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    NOT_NULL(win);
-    CHECK(check_part(c, size, disp_unit));
+    CHECK(api_intra(c));
+    wrong = check_part(size, disp_unit);
     if (!base && size)
-        CHECK(mr_fail(MR_ERR_BASE, "base is a null pointer, size is %ld", size));
+        ALSO(mr_fail(MR_ERR_BASE, "base is a null pointer, size is %ld", size));
     err = make(c, MR_WIN_CREATE, (struct mr_win_part){.base = base, .size = (size_t)size, .disp_unit = disp_unit}, info,
-               win, &w);
+               wrong, win, &w);
     API_LEAVE(c);
 }
 
@@ -53,9 +52,10 @@ static enum mr_err allocate(struct mr_comm *c, enum mr_win_flavor flavor, MPI_Ai
                             MPI_Info info, void *baseptr, MPI_Win *win)
 {
     struct mr_win *w;
-    enum mr_err err = check_part(c, size, disp_unit);
+    enum mr_err err = api_intra(c), wrong = check_part(size, disp_unit);
+    ALSO_NOT_NULL(baseptr);
     if (!err)
-        err = make(c, flavor, (struct mr_win_part){.size = (size_t)size, .disp_unit = disp_unit}, info, win, &w);
+        err = make(c, flavor, (struct mr_win_part){.size = (size_t)size, .disp_unit = disp_unit}, info, wrong, win, &w);
     if (!err)
         memcpy(baseptr, &w->base, sizeof(w->base));
     return err;
@@ -67,8 +67,6 @@ MPI_COUNT_FN(int, Win_allocate,
     struct mr_comm *c = NULL;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    NOT_NULL(baseptr);
-    NOT_NULL(win);
     err = allocate(c, MR_WIN_ALLOCATE, size, disp_unit, info, baseptr, win);
     API_LEAVE(c);
 }
@@ -79,8 +77,6 @@ MPI_COUNT_FN(int, Win_allocate_shared,
     struct mr_comm *c = NULL;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    NOT_NULL(baseptr);
-    NOT_NULL(win);
     err = allocate(c, MR_WIN_SHARED, size, disp_unit, info, baseptr, win);
     API_LEAVE(c);
 }
@@ -92,9 +88,8 @@ MPI_FN(int, Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win))
     struct mr_win *w;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    NOT_NULL(win);
     CHECK(api_intra(c));
-    err = make(c, MR_WIN_DYNAMIC, (struct mr_win_part){.disp_unit = 1}, info, win, &w);
+    err = make(c, MR_WIN_DYNAMIC, (struct mr_win_part){.disp_unit = 1}, info, MR_SUCCESS, win, &w);
     API_LEAVE(c);
 }
 #endif

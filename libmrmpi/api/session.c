@@ -63,16 +63,18 @@ static enum mr_err wanted_level(MPI_Info info, int *level)
     return err;
 }
 
-static enum mr_err init_args(MPI_Info info, MPI_Errhandler errhandler, int *level, struct mr_errhandler **h)
+/* The handler hears of what is wrong with the other arguments. */
+static enum mr_err init_args(MPI_Info info, MPI_Errhandler errhandler, const MPI_Session *session, int *level,
+                             struct mr_errhandler **h)
 {
     bool any = api_enter_any();
     enum mr_err err = api_errhandler_for(errhandler, MR_ERRHANDLER_SESSION, h);
-    if (!err)
-        err = wanted_level(info, level);
     if (err)
         *h = NULL;
     else
         mr_errhandler_get(*h);
+    if (!err)
+        err = session ? wanted_level(info, level) : api_null("session");
     api_leave_any(any);
     return err;
 }
@@ -98,7 +100,7 @@ MPI_FN(int, Session_init, (MPI_Info info, MPI_Errhandler errhandler, MPI_Session
     int level = MPI_THREAD_MULTIPLE;
     if (session)
         *session = MPI_SESSION_NULL;
-    enum mr_err err = session ? init_args(info, errhandler, &level, &h) : api_null("session");
+    enum mr_err err = init_args(info, errhandler, session, &level, &h);
     if (!err && !(err = api_library_use(level))) {
         api_lock();
         err = new_session(level, h, session);
@@ -234,18 +236,24 @@ MPI_FN(int, Group_from_session_pset, (MPI_Session session, const char *pset_name
 
 /* ---- communicators from groups ---- */
 
-/* Those that every member gives alike. */
-static enum mr_err creation_args(const char *stringtag, MPI_Info info, MPI_Errhandler errhandler,
-                                 struct mr_errhandler **h)
+/* The name by which the members meet: without it none can hear of another. */
+static enum mr_err name_of(const char *stringtag)
 {
-    struct mr_info *i;
     if (!stringtag)
         return api_null("stringtag");
     if (strlen(stringtag) > MPI_MAX_STRINGTAG_LEN)
         return mr_fail(MR_ERR_ARG, "stringtag has %zu characters: at most %d are allowed", strlen(stringtag),
                        MPI_MAX_STRINGTAG_LEN);
-    enum mr_err err = info == MPI_INFO_NULL ? MR_SUCCESS : api_info(info, &i);
-    return err ? err : api_errhandler_for(errhandler, MR_ERRHANDLER_COMM, h);
+    return MR_SUCCESS;
+}
+
+/* Looked at first: it hears of what is wrong with the other arguments. */
+static enum mr_err creation_handler(MPI_Errhandler errhandler, struct mr_errhandler **h)
+{
+    enum mr_err err = api_errhandler_for(errhandler, MR_ERRHANDLER_COMM, h);
+    if (err)
+        *h = NULL;
+    return err;
 }
 
 static enum mr_err is_member(const struct mr_group *g, const char *name)
@@ -279,27 +287,41 @@ MPI_FN(int, Comm_create_from_group,
     struct mr_comm *made;
     struct mr_errhandler *h = NULL;
     API_ENTER();
-    NOT_NULL(newcomm);
-    *newcomm = MPI_COMM_NULL;
-    CHECK(creation_args(stringtag, info, errhandler, &h));
+    enum mr_err wrong = creation_handler(errhandler, &h);
+    ALSO_NOT_NULL(newcomm);
+    if (newcomm)
+        *newcomm = MPI_COMM_NULL;
+    ALSO(api_hints(info));
     CHECK(api_group(group, &g));
-    if (g->size) {
-        CHECK(is_member(g, "group"));
-        CHECK(mr_comm_create_from_group(g, stringtag, &made));
-        CHECK(give(made, info, h, newcomm));
+    if (!g->size) {
+        err = wrong;
+        goto out;
     }
+    CHECK(is_member(g, "group"));
+    CHECK(name_of(stringtag));
+    CHECK(mr_comm_create_from_group(g, stringtag, wrong, &made));
+    CHECK(give(made, info, h, newcomm));
 out:
     return end_creation(h, err, __func__ + 1);
 }
 
-/* Only the leader must know the other group. */
+/* Only the leader must know the other group. *remote is NULL after an error. */
 static enum mr_err remote_args(MPI_Group remote_group, int remote_leader, struct mr_group **remote)
 {
     enum mr_err err = api_group(remote_group, remote);
     if (!err && (remote_leader < 0 || remote_leader >= (*remote)->size))
         err = mr_fail(MR_ERR_RANK, "remote_leader is %d, the remote group has ranks 0 to %d", remote_leader,
                       (*remote)->size - 1);
+    if (err)
+        *remote = NULL;
     return err;
+}
+
+/* Other members than the leader may give anything. */
+static bool is_empty(MPI_Group h)
+{
+    const struct mr_group *g = h == MPI_GROUP_EMPTY ? &mr_group_empty : api_find(ABI_GROUP, h);
+    return g && !g->size;
 }
 
 MPI_FN(int, Intercomm_create_from_groups,
@@ -310,17 +332,26 @@ MPI_FN(int, Intercomm_create_from_groups,
     struct mr_comm *made;
     struct mr_errhandler *h = NULL;
     API_ENTER();
-    NOT_NULL(newintercomm);
-    *newintercomm = MPI_COMM_NULL;
-    CHECK(creation_args(stringtag, info, errhandler, &h));
+    enum mr_err wrong = creation_handler(errhandler, &h);
+    ALSO_NOT_NULL(newintercomm);
+    if (newintercomm)
+        *newintercomm = MPI_COMM_NULL;
+    ALSO(api_hints(info));
     CHECK(api_group(local_group, &local));
+    if (!local->size || is_empty(remote_group)) { /* a local operation (MPI-4.1 section 7.6.2) */
+        err = wrong;
+        goto out;
+    }
     CHECK(is_member(local, "local_group"));
+    CHECK(name_of(stringtag));
+    if (local->rank == local_leader) { /* who may have errors of its own, and tells the other group */
+        enum mr_err unknown = remote_args(remote_group, remote_leader, &remote);
+        ALSO(unknown);
+    }
     if (local_leader < 0 || local_leader >= local->size)
-        CHECK(mr_fail(MR_ERR_RANK, "local_leader is %d, the local group has ranks 0 to %d", local_leader,
-                      local->size - 1));
-    if (local->rank == local_leader)
-        CHECK(remote_args(remote_group, remote_leader, &remote));
-    CHECK(mr_intercomm_create_from_groups(local, local_leader, remote, remote_leader, stringtag, &made));
+        ALSO(mr_fail(MR_ERR_RANK, "local_leader is %d, the local group has ranks 0 to %d", local_leader,
+                     local->size - 1));
+    CHECK(mr_intercomm_create_from_groups(local, local_leader, remote, remote_leader, stringtag, wrong, &made));
     err = give(made, info, h, newintercomm);
 out:
     return end_creation(h, err, __func__ + 1);

@@ -39,7 +39,8 @@ static enum mr_err by_hardware(struct mr_comm *c, MPI_Info info, int key, struct
     *out = node;
     if (err || !node || strcmp(what, resource_node) == 0)
         return err;
-    err = mr_comm_split(node, api_hardware_instance(what, &instance) ? instance : MR_UNDEFINED, key, out);
+    err = mr_comm_split(node, api_hardware_instance(what, &instance) ? instance : MR_UNDEFINED, key, MR_SUCCESS,
+                        out);
     mr_comm_put(node);
     return err;
 }
@@ -48,7 +49,7 @@ static enum mr_err by_hardware(struct mr_comm *c, MPI_Info info, int key, struct
 static enum mr_err by_pset(struct mr_comm *c, const char *name, int key, struct mr_comm **out)
 {
     struct mr_group *g = api_pset(name);
-    return mr_comm_split(c, g ? g->world[0] : MR_UNDEFINED, key, out);
+    return mr_comm_split(c, g ? g->world[0] : MR_UNDEFINED, key, MR_SUCCESS, out);
 }
 
 static enum mr_err by_resource(struct mr_comm *c, MPI_Info info, int key, struct mr_comm **out)
@@ -127,7 +128,7 @@ static enum mr_err by_directory(struct mr_comm *c, const char *dir, int key, str
         dir = NULL;
     if (err || !dir)
         return err;
-    return all ? mr_comm_split(c, 0, key, out) : mr_comm_split_node(c, true, key, out);
+    return all ? mr_comm_split(c, 0, key, MR_SUCCESS, out) : mr_comm_split_node(c, true, key, out);
 }
 
 /* Processes that give MPI_UNDEFINED take part in the first split only. */
@@ -138,7 +139,7 @@ static enum mr_err neighborhood(struct mr_comm *c, MPI_Info info, int key, struc
     enum mr_err err = info == MPI_INFO_NULL ? MR_SUCCESS : api_info(info, &i);
     *out = NULL;
     if (!err)
-        err = mr_comm_split(c, 0, key, &asked);
+        err = mr_comm_split(c, 0, key, MR_SUCCESS, &asked);
     if (err)
         return err;
     err = by_directory(asked, i ? mr_info_find(i, "nbhd_common_dirname") : NULL, key, out);
@@ -157,8 +158,12 @@ static bool by_hints(MPI_Info info)
     return hint(info, resource_key) || hint(info, pset_key);
 }
 
-static enum mr_err split_by(struct mr_comm *c, int split_type, int key, MPI_Info info, struct mr_comm **out)
+/* Whatever the type, all begin with a split of the whole communicator: where something is wrong, all hear of it there. */
+static enum mr_err split_by(struct mr_comm *c, int split_type, int key, MPI_Info info, enum mr_err wrong,
+                            struct mr_comm **out)
 {
+    if (wrong)
+        return mr_comm_split(c, MR_UNDEFINED, key, wrong, out);
     switch (split_type) {
     case MPI_COMM_TYPE_SHARED:
         return mr_comm_split_node(c, true, key, out);
@@ -170,11 +175,27 @@ static enum mr_err split_by(struct mr_comm *c, int split_type, int key, MPI_Info
     case MPIX_COMM_TYPE_NEIGHBORHOOD:
         if (by_hints(info))
             return by_resource(c, info, key, out);
-        if (mr_comm_is_inter(c))
-            return mr_fail(MR_ERR_COMM, "neighbourhoods are found in intracommunicators only");
         return neighborhood(c, info, key, out);
     case MPI_UNDEFINED:
         return mr_comm_split_node(c, false, key, out);
+    default:
+        return MR_ERR_INTERN; /* may_split_by() refused it */
+    }
+}
+
+static enum mr_err may_split_by(const struct mr_comm *c, int split_type, MPI_Info info)
+{
+    switch (split_type) {
+    case MPI_COMM_TYPE_SHARED:
+    case MPI_COMM_TYPE_HW_GUIDED:
+    case MPI_COMM_TYPE_HW_UNGUIDED:
+    case MPI_UNDEFINED:
+        return MR_SUCCESS;
+    case MPI_COMM_TYPE_RESOURCE_GUIDED:
+    case MPIX_COMM_TYPE_NEIGHBORHOOD:
+        if (by_hints(info) || !mr_comm_is_inter(c))
+            return MR_SUCCESS;
+        return mr_fail(MR_ERR_COMM, "neighbourhoods are found in intracommunicators only");
     default:
         return mr_fail(MR_ERR_ARG, "split_type is %d: MPI_COMM_TYPE_* and MPI_UNDEFINED are known", split_type);
     }
@@ -183,11 +204,13 @@ static enum mr_err split_by(struct mr_comm *c, int split_type, int key, MPI_Info
 MPI_FN(int, Comm_split_type, (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm))
 {
     struct mr_comm *c = NULL, *made = NULL;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
-    NOT_NULL(newcomm);
     CHECK(api_comm(comm, &c));
-    CHECK(api_hints(info));
-    CHECK(split_by(c, split_type, key, info, &made));
+    ALSO_NOT_NULL(newcomm);
+    ALSO(api_hints(info));
+    ALSO(may_split_by(c, split_type, info));
+    CHECK(split_by(c, split_type, key, info, wrong, &made));
     *newcomm = MPI_COMM_NULL;
     if (made)
         CHECK(api_set_hints(made, info));

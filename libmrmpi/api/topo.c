@@ -15,9 +15,9 @@ static enum mr_err cart_of(MPI_Comm comm, struct mr_comm **c, struct mr_topology
     return MR_SUCCESS;
 }
 
-enum mr_err api_topology_place(struct mr_comm *c, int nodes, struct mr_comm **made)
+enum mr_err api_topology_place(struct mr_comm *c, int nodes, enum mr_err wrong, struct mr_comm **made)
 {
-    return mr_comm_split(c, c->rank < nodes ? 0 : MR_UNDEFINED, c->rank, made);
+    return mr_comm_split(c, c->rank < nodes ? 0 : MR_UNDEFINED, c->rank, wrong, made);
 }
 
 enum mr_err api_topology_attach(struct mr_comm *made, struct mr_topology *t, MPI_Comm *h)
@@ -53,16 +53,18 @@ MPI_FN(int, Cart_create,
        (MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *comm_cart))
 {
     struct mr_comm *c = NULL, *made;
-    int n;
+    enum mr_err wrong = MR_SUCCESS;
+    int n = 0;
     API_ENTER();
     CHECK(api_comm(comm_old, &c));
-    NOT_NULL(comm_cart);
-    *comm_cart = MPI_COMM_NULL;
     CHECK(api_intra(c));
-    CHECK(product(ndims, dims, c->size, &n));
+    ALSO_NOT_NULL(comm_cart);
+    if (comm_cart)
+        *comm_cart = MPI_COMM_NULL;
+    ALSO(product(ndims, dims, c->size, &n));
     if (ndims)
-        NOT_NULL(periods);
-    CHECK(api_topology_place(c, n, &made));
+        ALSO_NOT_NULL(periods);
+    CHECK(api_topology_place(c, n, wrong, &made));
     if (made)
         err = api_topology_attach(made, mr_cart_new(ndims, dims, periods, made->rank), comm_cart);
     API_LEAVE(c);
@@ -175,17 +177,18 @@ MPI_FN(int, Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm
 {
     struct mr_comm *c = NULL, *made;
     struct mr_topology *t;
+    enum mr_err wrong = MR_SUCCESS;
     API_ENTER();
     CHECK(cart_of(comm, &c, &t));
-    NOT_NULL(newcomm);
+    ALSO_NOT_NULL(newcomm);
     if (t->ndims)
-        NOT_NULL(remain_dims);
+        ALSO_NOT_NULL(remain_dims);
     /* the dimensions that go name the slice (color), those that stay the place in it (key) */
     int color = 0, key = 0, n = 0;
     int *kept = malloc((size_t)(2 * t->ndims + 1) * sizeof(*kept));
     if (!kept)
-        CHECK(mr_fail(MR_ERR_NO_MEM, "no memory for a topology"));
-    for (int i = 0; i < t->ndims; i++) {
+        ALSO(mr_fail(MR_ERR_NO_MEM, "no memory for a topology"));
+    for (int i = 0; i < t->ndims && !wrong; i++) {
         if (remain_dims[i]) {
             key = key * t->dims[i] + t->coords[i];
             kept[n] = t->dims[i];
@@ -196,7 +199,7 @@ MPI_FN(int, Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm
     }
     /* the grid without dimensions is one place, which the first process gets (as from MPI_Cart_create, and as in MPICH)
      */
-    err = mr_comm_split(c, n || c->rank == 0 ? color : MR_UNDEFINED, key, &made);
+    err = mr_comm_split(c, n || c->rank == 0 ? color : MR_UNDEFINED, key, wrong, &made);
     if (!err && !made)
         *newcomm = MPI_COMM_NULL;
     else if (!err)

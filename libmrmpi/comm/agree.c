@@ -48,10 +48,33 @@ static void note(struct mr_agreement *a, enum mr_err err)
         a->error = err;
 }
 
+_Static_assert(MR_ERR_PROC_FAILED < 64, "a bit for each error");
+
+uint64_t mr_well_but(enum mr_err wrong)
+{
+    return wrong ? ~((uint64_t)1 << wrong) : UINT64_MAX;
+}
+
+enum mr_err mr_refused_by_other(enum mr_err wrong)
+{
+    return mr_fail(wrong, "another process has called with a wrong argument");
+}
+
+/* Not all is well. */
+static enum mr_err refused(const struct mr_agreement *a)
+{
+    const uint64_t wrong = ~a->mine.all_well;
+
+    if (a->wrong)
+        return a->wrong;
+    return wrong & 1 ? mr_fail(MR_ERR_OTHER, "the leaders of the two groups did not reach each other")
+                     : mr_refused_by_other((enum mr_err)__builtin_ctzll(wrong));
+}
+
 static void begin_round(struct mr_agreement *a)
 {
     memset(&a->mine, 0, sizeof(a->mine));
-    a->mine.all_well = 1;
+    a->mine.all_well = mr_well_but(a->wrong);
     a->offering = my_turn(a);
     if (a->offering) {
         agreements.offered = true;
@@ -121,8 +144,8 @@ static void decide(struct mr_agreement *a)
         agreements.offered = a->offering = false;
     if (a->error)
         end(a, a->error);
-    else if (!a->mine.all_well)
-        end(a, mr_fail(MR_ERR_OTHER, "the leaders of the two groups did not reach each other"));
+    else if (a->mine.all_well != UINT64_MAX)
+        end(a, refused(a));
     else if (a->mine.all_offer)
         end(a, take_ids(a));
     else

@@ -3,32 +3,39 @@
  * Making communicators, and what else their members find out by talking. All of it is collective over the communicator
  * or the group that is named, and blocking but for mr_comm_idup(). *out is a reference of the caller's, NULL after an
  * error. Called with the library's lock held.
+ *
+ * `wrong` is an error that the caller has found in its arguments: it takes its part, so that the others do not wait for
+ * it, and all fail, the others with the class of that error. What else is given with it need not make sense, but for the
+ * communicator, the group, the name or the tag by which the members find each other.
  */
 #ifndef MRMPI_COMM_H
 #define MRMPI_COMM_H
 
 #include "libmrmpi/core/objects.h"
 
-enum mr_err mr_comm_dup(struct mr_comm *c, struct mr_comm **out);
+enum mr_err mr_comm_dup(struct mr_comm *c, enum mr_err wrong, struct mr_comm **out);
 struct mr_request;
-/* *out must not be used before the request is complete. */
-enum mr_err mr_comm_idup(struct mr_comm *c, struct mr_comm **out, struct mr_request **req);
-enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, struct mr_comm **out);    /* *out NULL: MR_UNDEFINED */
+/* *out must not be used before the request is complete; with the error of another it ends, and then *out is none. */
+enum mr_err mr_comm_idup(struct mr_comm *c, enum mr_err wrong, struct mr_comm **out, struct mr_request **req);
+/* *out NULL: color is MR_UNDEFINED */
+enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, enum mr_err wrong, struct mr_comm **out);
 enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out); /* by shared memory */
-enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out);
-enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, struct mr_comm **out);
+enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, enum mr_err wrong, struct mr_comm **out);
+enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, enum mr_err wrong,
+                                 struct mr_comm **out);
 /*
  * Of local's members and those of the group whose leader is remote_leader in peer (which only the leader needs to
- * have).
+ * have; MR_PROC_NULL there: it is not known, and `wrong` is set).
  */
 enum mr_err mr_intercomm_create(struct mr_comm *local, int leader, struct mr_comm *peer, int remote_leader, int tag,
-                                struct mr_comm **out);
+                                enum mr_err wrong, struct mr_comm **out);
 /* Without a parent (from_group.c): all members give the same name. The error handler is MPI_ERRORS_ARE_FATAL. */
-enum mr_err mr_comm_create_from_group(struct mr_group *g, const char *name, struct mr_comm **out);
-/* remote and remote_leader: at the leader of `local` only. */
+enum mr_err mr_comm_create_from_group(struct mr_group *g, const char *name, enum mr_err wrong, struct mr_comm **out);
+/* remote and remote_leader: at the leader of `local` only; NULL there: it is not known, and `wrong` is set. */
 enum mr_err mr_intercomm_create_from_groups(struct mr_group *local, int leader, struct mr_group *remote,
-                                            int remote_leader, const char *name, struct mr_comm **out);
-enum mr_err mr_intercomm_merge(struct mr_comm *c, bool high, struct mr_comm **out);
+                                            int remote_leader, const char *name, enum mr_err wrong,
+                                            struct mr_comm **out);
+enum mr_err mr_intercomm_merge(struct mr_comm *c, bool high, enum mr_err wrong, struct mr_comm **out);
 
 /* Edges that any process may name: source i has degrees[i] of the destinations. */
 struct mr_edges {
@@ -37,7 +44,8 @@ struct mr_edges {
     const int *weights; /* NULL: none */
 };
 /* Collective over c: each process gets the edges that it is an end of, whoever named them. */
-enum mr_err mr_dist_graph_gather(struct mr_comm *c, const struct mr_edges *e, struct mr_topology **topology);
+enum mr_err mr_dist_graph_gather(struct mr_comm *c, const struct mr_edges *e, enum mr_err wrong,
+                                 struct mr_topology **topology);
 
 void mr_making_finalize(void); /* when no communicator is left */
 

@@ -72,13 +72,27 @@ static enum mr_err pack_edges(struct parcels *out, const struct mr_edges *e, int
     return MR_SUCCESS;
 }
 
-/* To each rank what it must hear of. */
-static enum mr_err deliver(struct mr_comm *c, const struct parcels *out, struct parcels *in)
+/* How many bytes come from each rank; less than 0 is its error. */
+static enum mr_err tell_counts(struct mr_comm *c, struct parcels *out, struct parcels *in, enum mr_err wrong)
 {
     struct mr_schedule *s = NULL;
+    for (int i = 0; wrong && i < c->size; i++)
+        out->counts[i] = -(int)wrong;
     enum mr_err err = mr_coll_alltoall(out->counts, sizeof(int), mr_type_byte, in->counts, sizeof(int), mr_type_byte, c,
                                        &s);
-    if ((err = mr_coll_run(err, s)))
+    err = mr_coll_run(err, s);
+    for (int i = 0; i < c->size && !err && !wrong; i++)
+        if (in->counts[i] < 0)
+            err = mr_fail((enum mr_err)-in->counts[i], "rank %d has called with a wrong argument", i);
+    return wrong ? wrong : err;
+}
+
+/* To each rank what it must hear of. */
+static enum mr_err deliver(struct mr_comm *c, struct parcels *out, struct parcels *in, enum mr_err wrong)
+{
+    struct mr_schedule *s = NULL;
+    enum mr_err err = tell_counts(c, out, in, wrong);
+    if (err)
         return err;
     if (!parcels_room(in, c->size))
         return MR_ERR_NO_MEM;
@@ -109,14 +123,15 @@ static struct mr_topology *from_half_edges(const struct half_edge *e, int n, boo
     return t;
 }
 
-enum mr_err mr_dist_graph_gather(struct mr_comm *c, const struct mr_edges *e, struct mr_topology **topology)
+enum mr_err mr_dist_graph_gather(struct mr_comm *c, const struct mr_edges *e, enum mr_err wrong,
+                                 struct mr_topology **topology)
 {
     struct parcels out = {0}, in = {0};
     *topology = NULL;
     bool room = parcels_init(&out, c->size) && parcels_init(&in, c->size);
-    enum mr_err err = room ? pack_edges(&out, e, c->size) : MR_ERR_NO_MEM;
-    if (!err)
-        err = deliver(c, &out, &in);
+    if (room && !wrong)
+        wrong = pack_edges(&out, e, c->size);
+    enum mr_err err = room ? deliver(c, &out, &in, wrong) : MR_ERR_NO_MEM;
     if (!err && !(*topology = from_half_edges(in.edges, in.total, e->weights != NULL)))
         err = MR_ERR_NO_MEM;
     parcels_free(&out);

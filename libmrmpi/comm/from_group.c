@@ -21,7 +21,7 @@ static struct name name_of(const char *name)
     return (struct name){MR_CONTEXT_NO_PARENT | (uint32_t)(h >> 32 & MR_CONTEXT_NAME_BITS), (int)(h & 0x7fffffff)};
 }
 
-enum mr_err mr_comm_create_from_group(struct mr_group *g, const char *name, struct mr_comm **out)
+enum mr_err mr_comm_create_from_group(struct mr_group *g, const char *name, enum mr_err wrong, struct mr_comm **out)
 {
     struct name n = name_of(name);
     *out = NULL;
@@ -29,6 +29,7 @@ enum mr_err mr_comm_create_from_group(struct mr_group *g, const char *name, stru
     if (!c)
         return MR_ERR_NO_MEM;
     struct mr_agreement a = mr_agreement_of(c);
+    a.wrong = wrong;
     enum mr_err err = mr_agreement_run(&a);
     if (!err)
         err = mr_comm_make(a.ids[0], mr_group_get(g), NULL, out);
@@ -37,7 +38,8 @@ enum mr_err mr_comm_create_from_group(struct mr_group *g, const char *name, stru
 }
 
 enum mr_err mr_intercomm_create_from_groups(struct mr_group *local, int leader, struct mr_group *remote,
-                                            int remote_leader, const char *name, struct mr_comm **out)
+                                            int remote_leader, const char *name, enum mr_err wrong,
+                                            struct mr_comm **out)
 {
     struct name n = name_of(name);
     *out = NULL;
@@ -46,8 +48,9 @@ enum mr_err mr_intercomm_create_from_groups(struct mr_group *local, int leader, 
         return MR_ERR_NO_MEM;
     /* the leaders find each other by their places in the world */
     struct mr_bridge b = {
-        c, mr_comm_world, MR_CONTEXT_LEADERS | n.context, leader, remote ? remote->world[remote_leader] : 0, n.tag};
-    enum mr_err err = mr_inter_connect(&b, out);
+        c, mr_comm_world, MR_CONTEXT_LEADERS | n.context, leader, remote ? remote->world[remote_leader] : MR_PROC_NULL,
+        n.tag};
+    enum mr_err err = mr_inter_connect(&b, wrong, out);
     mr_comm_put(c);
     return err;
 }

@@ -77,7 +77,7 @@ static bool prepare(struct idup *d, struct mr_comm *c)
     return a->local != NULL;
 }
 
-enum mr_err mr_comm_idup(struct mr_comm *c, struct mr_comm **out, struct mr_request **req)
+enum mr_err mr_comm_idup(struct mr_comm *c, enum mr_err wrong, struct mr_comm **out, struct mr_request **req)
 {
     const uint32_t none[2] = {MR_CONTEXT_NONE, MR_CONTEXT_NONE};
     struct idup *d = calloc(1, sizeof(*d));
@@ -98,11 +98,14 @@ enum mr_err mr_comm_idup(struct mr_comm *c, struct mr_comm **out, struct mr_requ
     if (!registered)
         mr_progress_register(MR_PROGRESS_IN_MPI, (void *const *)&under_way, poll_idups);
     registered = true;
+    d->agreement.wrong = wrong;
     d->parent = mr_comm_get(c);
-    *out = mr_comm_get(d->made);
-    *req = mr_request_get(d->req);
+    if (!wrong) {
+        *out = mr_comm_get(d->made);
+        *req = mr_request_get(d->req);
+    }
     d->next = under_way;
     under_way = d;
     mr_agreement_start(&d->agreement);
-    return MR_SUCCESS;
+    return wrong;
 }

@@ -108,23 +108,51 @@ static struct mr_agreement_key key_of(const struct mr_bridge *b)
                                      .leaders = (uint64_t)(first ? mine : theirs) << 32 | (first ? theirs : mine)};
 }
 
-enum mr_err mr_inter_connect(const struct mr_bridge *b, struct mr_comm **out)
+/* An error of one process is one of its group. Nobody need know the leader for that, who may be what is wrong. */
+static enum mr_err agree_in_group(const struct mr_bridge *b, enum mr_err wrong)
+{
+    uint64_t well = mr_well_but(wrong);
+    struct mr_schedule *s = NULL;
+    enum mr_err err = mr_coll_allreduce(MR_IN_PLACE, &well, 1, &mr_type_basic[MR_BASIC_UINT64_T],
+                                        &mr_op_builtin[MR_OP_BAND], b->local, &s);
+
+    err = mr_coll_run(err, s);
+    if (err || wrong || well == UINT64_MAX)
+        return wrong ? wrong : err;
+    return mr_refused_by_other((enum mr_err)__builtin_ctzll(~well));
+}
+
+/* Then the leaders tell each other whether their groups go on. */
+enum mr_err mr_inter_connect(const struct mr_bridge *b, enum mr_err wrong, struct mr_comm **out)
 {
     struct mr_agreement a = {.local = b->local, .bridge = *b, .want = 2, .take = true};
-    if (b->local->rank == b->leader)
-        a.key = key_of(b);
-    enum mr_err err = tell(b, &a.key, sizeof(a.key));
-    return err ? err : create(b, &a, out);
+    struct {
+        struct mr_agreement_key key;
+        int ours, theirs;
+    } hello = {.ours = (int)agree_in_group(b, wrong)};
+    const bool leads = b->local->rank == b->leader && b->remote_leader != MR_PROC_NULL;
+    enum mr_err err = (enum mr_err)hello.ours;
+
+    if (leads && swap(b, &hello.ours, sizeof(int), &hello.theirs, sizeof(int)))
+        hello.theirs = MR_ERR_OTHER;
+    if (leads)
+        hello.key = key_of(b);
+    if (!err)
+        err = tell(b, &hello, sizeof(hello));
+    if (err || hello.theirs)
+        return err ? err : mr_refused_by_other((enum mr_err)hello.theirs);
+    a.key = hello.key;
+    return create(b, &a, out);
 }
 
 enum mr_err mr_intercomm_create(struct mr_comm *local, int leader, struct mr_comm *peer, int remote_leader, int tag,
-                                struct mr_comm **out)
+                                enum mr_err wrong, struct mr_comm **out)
 {
     if (!peer) /* not the leader, who alone uses it */
         peer = local;
     struct mr_bridge b = {local, peer, MR_CONTEXT_LEADERS | peer->context, leader, remote_leader, tag};
     *out = NULL;
-    return mr_inter_connect(&b, out);
+    return mr_inter_connect(&b, wrong, out);
 }
 
 /* The group that comes first: the one that is not high; if both say the same, the one with the lowest first rank. */
@@ -133,7 +161,7 @@ static bool comes_first(const struct mr_comm *c, bool high, bool remote_high)
     return high != remote_high ? remote_high : c->group->world[0] < c->peers->world[0];
 }
 
-enum mr_err mr_intercomm_merge(struct mr_comm *c, bool high, struct mr_comm **out)
+enum mr_err mr_intercomm_merge(struct mr_comm *c, bool high, enum mr_err wrong, struct mr_comm **out)
 {
     int mine = high, *theirs, m;
     struct mr_bridge b = mr_bridge_of(c);
@@ -146,6 +174,7 @@ enum mr_err mr_intercomm_merge(struct mr_comm *c, bool high, struct mr_comm **ou
     bool first = comes_first(c, mine, theirs[0]);
     free(theirs);
     struct mr_agreement a = mr_agreement_of(c);
+    a.wrong = wrong;
     if ((err = mr_agreement_run(&a)))
         return err;
     struct mr_group *all = mr_group_union(first ? c->group : c->peers, first ? c->peers : c->group);
@@ -153,10 +182,12 @@ enum mr_err mr_intercomm_merge(struct mr_comm *c, bool high, struct mr_comm **ou
 }
 
 /* Makes one of the two parts; where either is empty nobody gets any. Takes the groups over. */
-static enum mr_err part(struct mr_comm *c, struct mr_group *group, struct mr_group *remote, struct mr_comm **out)
+static enum mr_err part(struct mr_comm *c, struct mr_group *group, struct mr_group *remote, enum mr_err wrong,
+                        struct mr_comm **out)
 {
     struct mr_agreement a = mr_agreement_of(c);
     a.want = 2;
+    a.wrong = wrong;
     a.take = group && remote && group->rank != MR_UNDEFINED && remote->size;
     enum mr_err err = mr_agreement_run(&a);
     if (!err && a.take)
@@ -170,7 +201,7 @@ static enum mr_err part(struct mr_comm *c, struct mr_group *group, struct mr_gro
     return err;
 }
 
-enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, struct mr_comm **out)
+enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, enum mr_err wrong, struct mr_comm **out)
 {
     struct mr_bridge b = mr_bridge_of(c);
     struct mr_schedule *s = NULL;
@@ -182,17 +213,17 @@ enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, struct mr_comm
     err = mr_coll_run(err, s);
     if (!err)
         err = trade(&b, all[0], 2 * c->size, &theirs, &m);
-    if (!err && color == MR_UNDEFINED)
-        err = part(c, &mr_group_empty, &mr_group_empty, out);
+    if (!err && (wrong || color == MR_UNDEFINED))
+        err = part(c, &mr_group_empty, &mr_group_empty, wrong, out);
     else if (!err)
         err = part(c, mr_group_split(c->group, (const int(*)[2])all, color),
-                   mr_group_split(c->peers, (const int(*)[2])theirs, color), out);
+                   mr_group_split(c->peers, (const int(*)[2])theirs, color), wrong, out);
     free(all);
     free(theirs);
     return err;
 }
 
-enum mr_err mr_inter_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out)
+enum mr_err mr_inter_create(struct mr_comm *c, struct mr_group *g, enum mr_err wrong, struct mr_comm **out)
 {
     struct mr_bridge b = mr_bridge_of(c);
     int m, *theirs;
@@ -201,5 +232,5 @@ enum mr_err mr_inter_create(struct mr_comm *c, struct mr_group *g, struct mr_com
         return err;
     struct mr_group *remote = mr_group_new(m, theirs);
     free(theirs);
-    return part(c, mr_group_get(g), remote, out);
+    return part(c, mr_group_get(g), remote, wrong, out);
 }

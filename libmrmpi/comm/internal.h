@@ -24,6 +24,7 @@ enum {
     MR_CONTEXT_NAME_BITS = 0x07fffffe,
 };
 
+/* all_well: bit e is clear if a member has the error e (enum mr_err); bit 0, if the leaders did not reach each other. */
 struct mr_context_mask {
     uint64_t all_offer, all_well, free[MR_CONTEXT_WORDS];
 };
@@ -55,6 +56,7 @@ struct mr_agreement {
     struct mr_agreement_key key;
     int want;          /* ids: 1 or 2 */
     bool take;         /* this process will be a member */
+    enum mr_err wrong; /* with this process's arguments: all members fail with it */
     bool nonblocking;  /* others may be under way meanwhile */
     uint32_t ids[2];   /* the result */
     enum mr_err error; /* and how it ended */
@@ -79,16 +81,21 @@ struct mr_context_offer mr_agreement_offer(struct mr_agreement *a);
 void mr_agreement_offered(struct mr_agreement *a, uint64_t word, uint64_t free_at_all, enum mr_err error);
 enum mr_err mr_agreement_end(struct mr_agreement *a);
 /*
- * The agreement of all members of c, of both groups if it is an intercommunicator; `take` and `want` are the caller's.
+ * The agreement of all members of c, of both groups if it is an intercommunicator; `take`, `want` and `wrong` are the
+ * caller's.
  */
 struct mr_agreement mr_agreement_of(struct mr_comm *c);
+/* Errors of members, ANDed over them: bit e is clear if one has the error e. What the others hear of it. */
+uint64_t mr_well_but(enum mr_err wrong);
+enum mr_err mr_refused_by_other(enum mr_err wrong);
 
 /* The bridge of an intercommunicator; takes a tag of it. */
 struct mr_bridge mr_bridge_of(struct mr_comm *c);
 
 /* intercomm.c: of b->local and the group beyond the bridge; the forms for intercommunicators of what make.c has */
-enum mr_err mr_inter_connect(const struct mr_bridge *b, struct mr_comm **out);
-enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, struct mr_comm **out);
-enum mr_err mr_inter_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out);
+/* b->remote_leader MR_PROC_NULL at the leader: something is wrong, and it does not know whom of the other group to tell. */
+enum mr_err mr_inter_connect(const struct mr_bridge *b, enum mr_err wrong, struct mr_comm **out);
+enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, enum mr_err wrong, struct mr_comm **out);
+enum mr_err mr_inter_create(struct mr_comm *c, struct mr_group *g, enum mr_err wrong, struct mr_comm **out);
 
 #endif

@@ -6,18 +6,19 @@
 
 #include <stdlib.h>
 
-enum mr_err mr_comm_dup(struct mr_comm *c, struct mr_comm **out)
+enum mr_err mr_comm_dup(struct mr_comm *c, enum mr_err wrong, struct mr_comm **out)
 {
     *out = NULL;
     struct mr_agreement a = mr_agreement_of(c);
     a.want = mr_comm_is_inter(c) ? 2 : 1;
+    a.wrong = wrong;
     enum mr_err err = mr_agreement_run(&a);
     return err ? err : mr_comm_make_dup(c, a.ids, out);
 }
 
 /* What each member tells all others of a split. */
 struct part {
-    int color, key;
+    int color, key, wrong;
     struct mr_context_offer ids;
 };
 
@@ -41,15 +42,20 @@ static enum mr_err exchange_parts(struct mr_comm *c, struct part *mine, struct p
     err = mr_coll_allgather(mine, sizeof *mine, mr_type_byte, all, sizeof *mine, mr_type_byte, c, &s);
     err = mr_coll_run(err, s);
     if (!err)
+        err = (enum mr_err)mine->wrong;
+    for (int i = 0; i < c->size && !err; i++)
+        if (all[i].wrong)
+            err = mr_fail((enum mr_err)all[i].wrong, "rank %d has called with a wrong argument", i);
+    if (!err)
         common = in_common(all, c->size);
     mr_agreement_offered(a, common.word, common.free, err);
     return mr_agreement_end(a);
 }
 
 /* One exchange makes it all, as a rule: what parts there are, and under which id. */
-static enum mr_err intra_split(struct mr_comm *c, int color, int key, struct mr_comm **out)
+static enum mr_err intra_split(struct mr_comm *c, int color, int key, enum mr_err wrong, struct mr_comm **out)
 {
-    struct part mine = {.color = color, .key = key}, *all = malloc((size_t)c->size * sizeof *all);
+    struct part mine = {.color = color, .key = key, .wrong = (int)wrong}, *all = malloc((size_t)c->size * sizeof *all);
     int(*parts)[2] = malloc((size_t)c->size * sizeof *parts);
     struct mr_agreement a = mr_agreement_of(c);
     enum mr_err err;
@@ -67,24 +73,27 @@ static enum mr_err intra_split(struct mr_comm *c, int color, int key, struct mr_
     return err;
 }
 
-enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, struct mr_comm **out)
+enum mr_err mr_comm_split(struct mr_comm *c, int color, int key, enum mr_err wrong, struct mr_comm **out)
 {
     *out = NULL;
-    return mr_comm_is_inter(c) ? mr_inter_split(c, color, key, out) : intra_split(c, color, key, out);
+    return mr_comm_is_inter(c) ? mr_inter_split(c, color, key, wrong, out) : intra_split(c, color, key, wrong, out);
 }
 
 enum mr_err mr_comm_split_node(struct mr_comm *c, bool in, int key, struct mr_comm **out)
 {
-    return mr_comm_split(c, in ? mr_launch_info()->node_of[mr_comm_world->rank] : MR_UNDEFINED, key, out);
+    return mr_comm_split(c, in ? mr_launch_info()->node_of[mr_comm_world->rank] : MR_UNDEFINED, key, MR_SUCCESS, out);
 }
 
-enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm **out)
+enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, enum mr_err wrong, struct mr_comm **out)
 {
     *out = NULL;
+    if (wrong)
+        g = &mr_group_empty;
     if (mr_comm_is_inter(c))
-        return mr_inter_create(c, g, out);
+        return mr_inter_create(c, g, wrong, out);
     struct mr_agreement a = mr_agreement_of(c);
     a.take = g->rank != MR_UNDEFINED;
+    a.wrong = wrong;
     enum mr_err err = mr_agreement_run(&a);
     if (!err && a.take)
         err = mr_comm_make(a.ids[0], mr_group_get(g), c, out);
@@ -92,15 +101,17 @@ enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, struct mr_comm
 }
 
 /* Only the group's members take part, so the agreement runs on a passing communicator of theirs. */
-enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, struct mr_comm **out)
+enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, enum mr_err wrong,
+                                 struct mr_comm **out)
 {
     *out = NULL;
     if (g->rank == MR_UNDEFINED)
-        return MR_SUCCESS;
+        return wrong;
     struct mr_comm *tmp = mr_comm_passing(g, MR_CONTEXT_GROUP | c->context, tag);
     if (!tmp)
         return MR_ERR_NO_MEM;
     struct mr_agreement a = mr_agreement_of(tmp);
+    a.wrong = wrong;
     enum mr_err err = mr_agreement_run(&a);
     if (!err)
         err = mr_comm_make(a.ids[0], mr_group_get(g), c, out);

@@ -100,7 +100,7 @@ static enum mr_err choose_aggregators(struct mr_file *f)
     return MR_SUCCESS;
 }
 
-enum mr_err mr_file_set_hints(struct mr_file *f, const struct mr_file_hints *hints)
+enum mr_err mr_io_take_hints(struct mr_file *f, const struct mr_file_hints *hints)
 {
     struct mr_file_hints first = *hints;
     enum mr_err err = mr_io_tell(f, &first, sizeof(first));
@@ -108,6 +108,13 @@ enum mr_err mr_file_set_hints(struct mr_file *f, const struct mr_file_hints *hin
     if (!err)
         f->hints = first;
     return err;
+}
+
+enum mr_err mr_file_set_hints(struct mr_file *f, const struct mr_file_hints *hints, enum mr_err wrong)
+{
+    enum mr_err err = mr_io_agree(f, wrong);
+
+    return err ? err : mr_io_take_hints(f, hints);
 }
 
 static void forget(struct mr_file *f)
@@ -166,7 +173,7 @@ static enum mr_err begin(struct mr_file *f, const struct mr_file_hints *hints)
     enum mr_err err = same_mode(f);
 
     if (!err)
-        err = mr_file_set_hints(f, hints);
+        err = mr_io_take_hints(f, hints);
     if (!err)
         err = mr_io_agree(f, choose_aggregators(f));
     if (!err)
@@ -179,21 +186,24 @@ static enum mr_err begin(struct mr_file *f, const struct mr_file_hints *hints)
 }
 
 enum mr_err mr_file_open(struct mr_comm *c, const char *name, unsigned amode, const struct mr_file_hints *hints,
-                         struct mr_errhandler *errhandler, struct mr_file **out)
+                         struct mr_errhandler *errhandler, enum mr_err wrong, struct mr_file **out)
 {
-    struct mr_file *f = new_file(name, amode, errhandler);
+    struct mr_file *f = wrong ? NULL : new_file(name, amode, errhandler);
+    struct mr_comm *own;
     enum mr_err err;
 
     *out = NULL;
+    if (!f && !wrong)
+        wrong = mr_fail(MR_ERR_NO_MEM, "no memory for \"%s\"", name);
+    err = mr_comm_dup(c, wrong, &own);
     if (!f)
-        return mr_fail(MR_ERR_NO_MEM, "no memory for \"%s\"", name);
-    err = mr_comm_dup(c, &f->comm);
+        return err;
+    f->comm = own;
     if (!err)
         err = begin(f, hints);
     if (!err && amode & MR_FILE_APPEND) {
         err = mr_file_end(f, &f->at);
-        if (!err)
-            err = mr_file_shared_set(f, f->at);
+        err = mr_file_shared_set(f, f->at, err);
     }
     if (err) {
         mr_io_shared_close(f);
@@ -238,20 +248,21 @@ enum mr_err mr_file_delete(const char *name)
     return unlink(path) ? mr_disk_fail(errno, "delete", path) : MR_SUCCESS;
 }
 
-static enum mr_err same_size(const struct mr_file *f, int64_t bytes)
+static enum mr_err same_size(const struct mr_file *f, int64_t bytes, enum mr_err wrong)
 {
     int64_t first = bytes;
     enum mr_err err = mr_io_tell(f, &first, sizeof(first));
 
-    if (!err && first != bytes)
+    if (!err && first != bytes && first >= 0) /* less than 0 is wrong at rank 0 itself */
         err = mr_fail(MR_ERR_NOT_SAME, "size is %lld here and %lld at rank 0", (long long)bytes, (long long)first);
-    return mr_io_agree(f, err);
+    return mr_io_agree(f, wrong ? wrong : err);
 }
 
 /* What the first rank does for all. */
-static enum mr_err by_first(const struct mr_file *f, int64_t bytes, int (*what)(int fd, off_t bytes), const char *doing)
+static enum mr_err by_first(const struct mr_file *f, int64_t bytes, enum mr_err wrong, int (*what)(int fd, off_t bytes),
+                            const char *doing)
 {
-    enum mr_err err = same_size(f, bytes);
+    enum mr_err err = same_size(f, bytes, wrong);
     int error;
 
     if (err)
@@ -265,9 +276,9 @@ static int cut(int fd, off_t bytes)
     return ftruncate(fd, bytes) ? errno : 0;
 }
 
-enum mr_err mr_file_set_size(struct mr_file *f, int64_t bytes)
+enum mr_err mr_file_set_size(struct mr_file *f, int64_t bytes, enum mr_err wrong)
 {
-    return by_first(f, bytes, cut, "set the size of");
+    return by_first(f, bytes, wrong, cut, "set the size of");
 }
 
 static int allocate(int fd, off_t bytes)
@@ -275,9 +286,9 @@ static int allocate(int fd, off_t bytes)
     return bytes ? posix_fallocate(fd, 0, bytes) : 0;
 }
 
-enum mr_err mr_file_preallocate(struct mr_file *f, int64_t bytes)
+enum mr_err mr_file_preallocate(struct mr_file *f, int64_t bytes, enum mr_err wrong)
 {
-    return by_first(f, bytes, allocate, "allocate space for");
+    return by_first(f, bytes, wrong, allocate, "allocate space for");
 }
 
 enum mr_err mr_file_size(struct mr_file *f, int64_t *bytes)

@@ -75,15 +75,18 @@ void mr_io_finalize(void); /* files that were not closed are */
 /* ---- files (file.c) ---------------------------------------------------------------------------------------------- */
 
 void mr_file_default_hints(struct mr_file_hints *h);
-/* Collective over c. */
+/*
+ * Collective over c. `wrong`, here and in other collective functions: an error that the caller has found in its
+ * arguments. It takes part, so that nobody waits for it in vain, all fail, and nothing changes.
+ */
 enum mr_err mr_file_open(struct mr_comm *c, const char *name, unsigned amode, const struct mr_file_hints *hints,
-                         struct mr_errhandler *errhandler, struct mr_file **out);
+                         struct mr_errhandler *errhandler, enum mr_err wrong, struct mr_file **out);
 /* Collective; of those that concern all, the first rank's. cb_nodes is settled when the file is open. */
-enum mr_err mr_file_set_hints(struct mr_file *f, const struct mr_file_hints *hints);
+enum mr_err mr_file_set_hints(struct mr_file *f, const struct mr_file_hints *hints, enum mr_err wrong);
 enum mr_err mr_file_close(struct mr_file *f); /* collective; the file goes, whatever it returns */
 enum mr_err mr_file_delete(const char *name);
-enum mr_err mr_file_set_size(struct mr_file *f, int64_t bytes);    /* collective */
-enum mr_err mr_file_preallocate(struct mr_file *f, int64_t bytes); /* collective */
+enum mr_err mr_file_set_size(struct mr_file *f, int64_t bytes, enum mr_err wrong);    /* collective */
+enum mr_err mr_file_preallocate(struct mr_file *f, int64_t bytes, enum mr_err wrong); /* collective */
 enum mr_err mr_file_size(struct mr_file *f, int64_t *bytes);
 enum mr_err mr_file_sync(struct mr_file *f);                        /* collective */
 enum mr_err mr_file_set_atomic(struct mr_file *f, bool atomic);     /* collective */
@@ -95,14 +98,15 @@ struct mr_file_view {
     struct mr_type *etype, *filetype;
     enum mr_datarep datarep;
 };
-/* Collective; both pointers are 0 then. */
-enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v);
+/* Collective; both pointers are 0 then. With it go the hints. */
+enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v, const struct mr_file_hints *hints,
+                             enum mr_err wrong);
 /* MR_ERR_ARG: no file is so long. */
 enum mr_err mr_file_byte_offset(const struct mr_file *f, int64_t offset, int64_t *bytes);
 /* The offset behind the last whole etype of the file, as the view sees it. */
 enum mr_err mr_file_end(struct mr_file *f, int64_t *offset);
 enum mr_err mr_file_shared_get(struct mr_file *f, int64_t *offset);
-enum mr_err mr_file_shared_set(struct mr_file *f, int64_t offset); /* collective */
+enum mr_err mr_file_shared_set(struct mr_file *f, int64_t offset, enum mr_err wrong); /* collective */
 /* Of n etypes, by one process: where they begin. */
 enum mr_err mr_file_shared_take(struct mr_file *f, int64_t n, int64_t *offset);
 /* The same for all, in the order of ranks; collective. */
@@ -121,6 +125,6 @@ enum mr_err mr_file_data_size(const struct mr_file *f, const struct mr_file_data
 /* *bytes: how many of the data's, as they are in memory, have been moved. Reading ends where the file does. */
 enum mr_err mr_file_access(struct mr_file *f, bool write, int64_t offset, const struct mr_file_data *d, size_t *bytes);
 enum mr_err mr_file_access_all(struct mr_file *f, bool write, int64_t offset, const struct mr_file_data *d,
-                               size_t *bytes);
+                               enum mr_err wrong, size_t *bytes);
 
 #endif

@@ -21,7 +21,7 @@ enum mr_err mr_io_shared_open(struct mr_file *f)
 
     if (mr_io_alone(f))
         return MR_SUCCESS;
-    err = mr_win_make(f->comm, MR_WIN_ALLOCATE, &part, &f->shared);
+    err = mr_win_make(f->comm, MR_WIN_ALLOCATE, &part, MR_SUCCESS, &f->shared);
     if (err)
         return err;
     if (first)
@@ -70,7 +70,7 @@ enum mr_err mr_file_shared_take(struct mr_file *f, int64_t n, int64_t *offset)
     return update(f, n, MR_OP_SUM, offset);
 }
 
-enum mr_err mr_file_shared_set(struct mr_file *f, int64_t offset)
+enum mr_err mr_file_shared_set(struct mr_file *f, int64_t offset, enum mr_err wrong)
 {
     int64_t was, first = offset;
     enum mr_err err = mr_io_tell(f, &first, sizeof(first));
@@ -78,7 +78,7 @@ enum mr_err mr_file_shared_set(struct mr_file *f, int64_t offset)
     if (!err && first != offset)
         err = mr_fail(MR_ERR_NOT_SAME, "the shared pointer is to be %lld here and %lld at rank 0", (long long)offset,
                       (long long)first);
-    err = mr_io_agree(f, err);
+    err = mr_io_agree(f, wrong ? wrong : err);
     if (!err && !f->comm->rank)
         err = update(f, offset, MR_OP_REPLACE, &was);
     return mr_io_agree(f, err);

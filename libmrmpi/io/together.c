@@ -55,10 +55,10 @@ static bool pays(const struct mr_file *f, bool write, struct mr_io_span *all)
 }
 
 static enum mr_err through_aggregators(struct mr_file *f, bool write, uint64_t nth, const struct mr_file_data *d,
-                                       size_t len, const struct mr_io_span *all, size_t *bytes)
+                                       size_t len, enum mr_err wrong, const struct mr_io_span *all, size_t *bytes)
 {
-    struct mr_io_bytes b;
-    enum mr_err err = mr_io_bytes_begin(f, write, d, len, &b), met;
+    struct mr_io_bytes b = {0};
+    enum mr_err err = wrong ? wrong : mr_io_bytes_begin(f, write, d, len, &b), met;
 
     if (err) /* it brings nothing, but the others wait for it */
         b = (struct mr_io_bytes){0};
@@ -70,13 +70,13 @@ static enum mr_err through_aggregators(struct mr_file *f, bool write, uint64_t n
 }
 
 static enum mr_err access_all(struct mr_file *f, bool write, int64_t offset, const struct mr_file_data *d,
-                              struct mr_io_span *all, size_t *bytes)
+                              enum mr_err wrong, struct mr_io_span *all, size_t *bytes)
 {
     struct mr_io_span mine = {0};
     uint64_t nth = 0;
     int64_t etypes;
     size_t len;
-    enum mr_err err = mr_file_data_size(f, d, &len, &etypes), met;
+    enum mr_err err = wrong ? wrong : mr_file_data_size(f, d, &len, &etypes), met;
 
     if (!err)
         err = mr_io_first(f, offset, len, &nth);
@@ -88,28 +88,26 @@ static enum mr_err access_all(struct mr_file *f, bool write, int64_t offset, con
     met = mr_io_gather(f, &mine, all, sizeof(mine));
     if (met)
         return err ? err : met;
-    if (pays(f, write, all)) {
-        met = through_aggregators(f, write, nth, d, mine.len, all, bytes);
-        return err ? err : met;
-    }
+    if (pays(f, write, all))
+        return through_aggregators(f, write, nth, d, mine.len, err, all, bytes);
     if (!err)
         err = mr_file_access(f, write, offset, d, bytes);
     return mr_io_agree(f, err);
 }
 
 enum mr_err mr_file_access_all(struct mr_file *f, bool write, int64_t offset, const struct mr_file_data *d,
-                               size_t *bytes)
+                               enum mr_err wrong, size_t *bytes)
 {
     struct mr_io_span *all;
     enum mr_err err;
 
     *bytes = 0;
     if (mr_io_alone(f))
-        return mr_file_access(f, write, offset, d, bytes);
+        return wrong ? wrong : mr_file_access(f, write, offset, d, bytes);
     all = malloc((size_t)f->comm->size * sizeof(*all));
     if (!all)
         return mr_fail(MR_ERR_NO_MEM, "no memory for an access of %d ranks", f->comm->size);
-    err = access_all(f, write, offset, d, all, bytes);
+    err = access_all(f, write, offset, d, wrong, all, bytes);
     free(all);
     return err;
 }

@@ -58,13 +58,16 @@ static bool can_lock(const struct mr_file *f)
 }
 
 /* All tell all: they agree on whether it is done. */
-static enum mr_err meet(const struct mr_file *f, const struct mr_file_view *v, bool *guard)
+static enum mr_err meet(const struct mr_file *f, const struct mr_file_view *v, enum mr_err wrong, bool *guard)
 {
-    struct told mine = {.etype_size = v->etype->size, .datarep = (int32_t)v->datarep}, *all;
-    enum mr_err err = fits(v);
+    struct told mine = {.err = wrong ? wrong : fits(v)}, *all;
+    enum mr_err err;
 
-    mine.err = err;
-    mine.holes = v->filetype->size && !v->filetype->contiguous;
+    if (!mine.err) {
+        mine.etype_size = v->etype->size;
+        mine.datarep = (int32_t)v->datarep;
+        mine.holes = v->filetype->size && !v->filetype->contiguous;
+    }
     mine.locks = can_lock(f);
     all = malloc((size_t)f->comm->size * sizeof(*all));
     if (!all)
@@ -92,12 +95,15 @@ static uint64_t pieces_of(const struct mr_tiling *t)
     return n;
 }
 
-enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v)
+enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v, const struct mr_file_hints *hints,
+                             enum mr_err wrong)
 {
     struct mr_type *etype = f->etype, *filetype = f->filetype;
     bool guard = false;
-    enum mr_err err = meet(f, v, &guard);
+    enum mr_err err = meet(f, v, wrong, &guard);
 
+    if (!err)
+        err = mr_io_take_hints(f, hints);
     if (err)
         return err;
     f->etype = mr_type_get(v->etype);
@@ -109,7 +115,7 @@ enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v)
     f->at = 0;
     mr_type_put(etype);
     mr_type_put(filetype);
-    return mr_file_shared_set(f, 0);
+    return mr_file_shared_set(f, 0, MR_SUCCESS);
 }
 
 enum mr_err mr_file_byte_offset(const struct mr_file *f, int64_t offset, int64_t *bytes)

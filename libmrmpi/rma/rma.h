@@ -58,8 +58,11 @@ struct mr_win_part {
     ptrdiff_t disp_unit;
     struct mr_win_hints hints;
 };
-/* Collective. *out has the errhandler of new windows and no name. MR_ERR_RMA_SHARED: not all share memory. */
-enum mr_err mr_win_make(struct mr_comm *c, enum mr_win_flavor flavor, const struct mr_win_part *part,
+/*
+ * Collective. *out has the errhandler of new windows and no name. MR_ERR_RMA_SHARED: not all share memory. `wrong`: an
+ * error of the caller's that ends it for all.
+ */
+enum mr_err mr_win_make(struct mr_comm *c, enum mr_win_flavor flavor, const struct mr_win_part *part, enum mr_err wrong,
                         struct mr_win **out);
 /* MR_ERR_RMA_SYNC: an epoch is open. */
 enum mr_err mr_win_may_close(const struct mr_win *w);

@@ -325,7 +325,7 @@ static enum mr_err fill(struct mr_win *w)
     return err;
 }
 
-enum mr_err mr_win_make(struct mr_comm *c, enum mr_win_flavor flavor, const struct mr_win_part *part,
+enum mr_err mr_win_make(struct mr_comm *c, enum mr_win_flavor flavor, const struct mr_win_part *part, enum mr_err wrong,
                         struct mr_win **out)
 {
     struct mr_comm *own;
@@ -335,7 +335,7 @@ enum mr_err mr_win_make(struct mr_comm *c, enum mr_win_flavor flavor, const stru
     *out = NULL;
     if (flavor == MR_WIN_SHARED && !all_on_one_node(c))
         return mr_fail(MR_ERR_RMA_SHARED, "the ranks of the communicator are on several nodes");
-    err = mr_comm_dup(c, &own);
+    err = mr_comm_dup(c, wrong, &own);
     if (err)
         return err;
     own->of_window = true;

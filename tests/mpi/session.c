@@ -157,6 +157,82 @@ static void errors(void)
     MPI_Errhandler_free(&other);
 }
 
+/* The handler that a creation is given hears of what is wrong with its arguments, and says what is returned. */
+static int comm_told, comm_leaves;
+
+static void comm_creation(MPI_Comm *c, int *code, ...)
+{
+    (void)c;
+    comm_told = *code;
+    *code = comm_leaves;
+}
+static void session_creation(MPI_Session *s, int *code, ...)
+{
+    (void)s;
+    comm_told = *code;
+    *code = comm_leaves;
+}
+
+#define TELLS(call, class)                                                                                             \
+    do {                                                                                                               \
+        comm_told = MPI_SUCCESS;                                                                                       \
+        EQ(call, comm_leaves);                                                                                         \
+        EQ(class_of(comm_told), class);                                                                                \
+    } while (0)
+
+static void creations(MPI_Session s)
+{
+    MPI_Errhandler h, of_session;
+    MPI_Group self, world, others;
+    MPI_Comm c = MPI_COMM_WORLD, *none = NULL;
+    char tag[MPI_MAX_STRINGTAG_LEN + 2];
+    memset(tag, 'x', sizeof(tag));
+    tag[sizeof(tag) - 1] = '\0';
+    MPI_Comm_create_errhandler(comm_creation, &h);
+    MPI_Session_create_errhandler(session_creation, &of_session);
+    MPI_Group_from_session_pset(s, "mpi://SELF", &self);
+    MPI_Group_from_session_pset(s, "mpi://WORLD", &world);
+    MPI_Group_difference(world, self, &others);
+    comm_leaves = MPI_ERR_QUOTA;
+    const MPI_Info info = (MPI_Info)0x4321;
+    TELLS(MPI_Comm_create_from_group(self, "a", MPI_INFO_NULL, h, none), MPI_ERR_ARG);
+    TELLS(MPI_Comm_create_from_group(self, "a", info, h, &c), MPI_ERR_INFO);
+    TELLS(MPI_Comm_create_from_group(self, NULL, MPI_INFO_NULL, h, &c), MPI_ERR_ARG);
+    TELLS(MPI_Comm_create_from_group(self, tag, MPI_INFO_NULL, h, &c), MPI_ERR_ARG);
+    TELLS(MPI_Comm_create_from_group(MPI_GROUP_NULL, "a", MPI_INFO_NULL, h, &c), MPI_ERR_GROUP);
+    TELLS(MPI_Intercomm_create_from_groups(self, 0, self, 0, "a", MPI_INFO_NULL, h, none), MPI_ERR_ARG);
+    TELLS(MPI_Intercomm_create_from_groups(self, 0, self, 0, "a", info, h, &c), MPI_ERR_INFO);
+    TELLS(MPI_Intercomm_create_from_groups(self, 1, self, 0, "a", MPI_INFO_NULL, h, &c), MPI_ERR_RANK);
+    TELLS(MPI_Intercomm_create_from_groups(self, 0, self, 1, "a", MPI_INFO_NULL, h, &c), MPI_ERR_RANK);
+    TELLS(MPI_Intercomm_create_from_groups(self, 0, MPI_GROUP_NULL, 0, "a", MPI_INFO_NULL, h, &c), MPI_ERR_GROUP);
+    TELLS(MPI_Intercomm_create_from_groups(self, 0, self, 0, NULL, MPI_INFO_NULL, h, &c), MPI_ERR_ARG);
+    TELLS(MPI_Session_init(info, of_session, &s), MPI_ERR_INFO);
+    TELLS(MPI_Session_init(MPI_INFO_NULL, of_session, NULL), MPI_ERR_ARG);
+    /* without processes on one side it is a local operation, whatever else is given */
+    if (size > 1 && !rank) {
+        c = MPI_COMM_WORLD;
+        EQ(MPI_Intercomm_create_from_groups(world, 1, MPI_GROUP_EMPTY, 0, "a", MPI_INFO_NULL, h, &c), MPI_SUCCESS);
+        EQ(c, MPI_COMM_NULL);
+    }
+    c = MPI_COMM_WORLD;
+    EQ(MPI_Intercomm_create_from_groups(MPI_GROUP_EMPTY, 5, world, 0, "a", MPI_INFO_NULL, h, &c), MPI_SUCCESS);
+    EQ(c, MPI_COMM_NULL);
+    c = MPI_COMM_WORLD;
+    EQ(MPI_Intercomm_create_from_groups(world, 0, MPI_GROUP_EMPTY, 0, "a", MPI_INFO_NULL, h, &c), MPI_SUCCESS);
+    EQ(c, MPI_COMM_NULL);
+    if (size == 1) { /* a group that has become empty */
+        c = MPI_COMM_WORLD;
+        EQ(MPI_Intercomm_create_from_groups(self, 0, others, 0, "a", MPI_INFO_NULL, h, &c), MPI_SUCCESS);
+        EQ(c, MPI_COMM_NULL);
+    }
+    MPI_Group_free(&self);
+    MPI_Group_free(&world);
+    if (others != MPI_GROUP_EMPTY)
+        MPI_Group_free(&others);
+    MPI_Errhandler_free(&h);
+    MPI_Errhandler_free(&of_session);
+}
+
 /* Rank and size by the first session: there is no world to ask. */
 static void who_are_we(void)
 {
@@ -465,6 +541,7 @@ int main(int argc, char **argv)
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s);
     process_sets(s);
     between(s);
+    creations(s);
     some(s);
     left_behind(s);
     MPI_Session_finalize(&s);
