@@ -189,7 +189,7 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
                  strerror(-err));
         return STATUS_FAILED;
     }
-    if (server_start(&job->place, job->hosts.name, job->job_id, job->scratch.path, why, cap)) {
+    if (server_start(&job->place, job->job_id, job->scratch.path, why, cap)) {
         scratch_close(&job->scratch);
         return STATUS_FAILED;
     }

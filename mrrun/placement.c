@@ -25,27 +25,46 @@ int placement_make(struct placement *p, int ranks, int num_hosts, int ppn, char 
     p->ranks = ranks;
     p->num_hosts = used;
     p->host_of = calloc(ranks, sizeof(int));
-    p->local_rank = calloc(ranks, sizeof(int));
     p->first = calloc(used + 1, sizeof(int));
-    if (!p->host_of || !p->local_rank || !p->first) {
+    if (!p->host_of || !p->first) {
         placement_clear(p);
         snprintf(why, cap, "out of memory");
         return -1;
     }
-    for (int r = 0; r < ranks; r++) {
+    for (int r = 0; r < ranks; r++)
         p->host_of[r] = r / ppn;
-        p->local_rank[r] = r % ppn;
-    }
     for (int h = 0; h < used; h++)
         p->first[h] = h * ppn;
     p->first[used] = ranks;
     return 0;
 }
 
+static int ranks_of(const struct placement *p, int host)
+{
+    return p->first[host + 1] - p->first[host];
+}
+
+char *placement_map(const struct placement *p)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+
+    if (!out)
+        return NULL;
+    fputs("(vector", out);
+    for (int h = 0, next; h < p->num_hosts; h = next) {
+        for (next = h + 1; next < p->num_hosts && ranks_of(p, next) == ranks_of(p, h);)
+            next++;
+        fprintf(out, ",(%d,%d,%d)", h, next - h, ranks_of(p, h));
+    }
+    fputs(")", out);
+    return fclose(out) ? NULL : text;
+}
+
 void placement_clear(struct placement *p)
 {
     free(p->host_of);
-    free(p->local_rank);
     free(p->first);
     memset(p, 0, sizeof(*p));
 }

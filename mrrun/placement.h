@@ -9,14 +9,18 @@
 
 struct placement {
     int ranks;
-    int num_hosts;   /* hosts that got a rank: the first of the list */
-    int *host_of;    /* [ranks] */
-    int *local_rank; /* [ranks] */
-    int *first;      /* [num_hosts + 1] first rank of each host; the last entry is ranks */
+    int num_hosts; /* hosts that got a rank: the first of the list */
+    int *host_of;  /* [ranks] */
+    int *first;    /* [num_hosts + 1] first rank of each host; the last entry is ranks */
 };
 
 /* ppn 0: as even as blocks of equal size allow. 0, or -1 with a message in *why. */
 int placement_make(struct placement *p, int ranks, int num_hosts, int ppn, char *why, size_t cap);
+/*
+ * Which ranks share a host, as PMI's process mapping says it: "(vector,(first host,hosts,ranks),...)", hosts counted
+ * from 0. Malloc'd; NULL: no memory.
+ */
+char *placement_map(const struct placement *p);
 void placement_clear(struct placement *p);
 
 #endif

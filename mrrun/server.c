@@ -15,6 +15,7 @@
 #include <pmix_server.h>
 
 #include "mrrun/environment.h"
+#include "mrrun/published.h"
 #include "mrrun/signals.h"
 
 struct queued_event {
@@ -104,6 +105,40 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs, const pm
     return PMIX_SUCCESS;
 }
 
+/* Directives, such as how long to keep it, have names of libpmix's own: what is published stays as long as the job. */
+static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t done,
+                                void *cbdata)
+{
+    pmix_status_t rc = PMIX_SUCCESS;
+
+    for (size_t i = 0; i < ninfo && rc == PMIX_SUCCESS; i++)
+        if (!PMIX_CHECK_RESERVED_KEY(info[i].key))
+            rc = published_add(proc, info[i].key, &info[i].value);
+    done(rc, cbdata);
+    return PMIX_SUCCESS;
+}
+
+/* Those that are there: it waits for none. */
+static pmix_status_t on_lookup(const pmix_proc_t *proc, char **keys, const pmix_info_t info[], size_t ninfo,
+                               pmix_lookup_cbfunc_t done, void *cbdata)
+{
+    size_t wanted = 0, found = 0;
+
+    while (keys && keys[wanted])
+        wanted++;
+    pmix_pdata_t *data = malloc((wanted + 1) * sizeof(*data));
+    if (!data)
+        return PMIX_ERR_NOMEM;
+    for (size_t i = 0; i < wanted; i++) {
+        const pmix_pdata_t *d = published_find(keys[i]);
+        if (d)
+            data[found++] = *d;
+    }
+    done(found ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND, data, found, cbdata);
+    free(data);
+    return PMIX_SUCCESS;
+}
+
 /* Asked only for a rank that is not a client here, and there is none. */
 static pmix_status_t on_direct_modex(const pmix_proc_t *proc, const pmix_info_t info[], size_t ninfo,
                                      pmix_modex_cbfunc_t done, void *cbdata)
@@ -117,6 +152,8 @@ static pmix_server_module_t callbacks = {
     .abort = on_abort,
     .fence_nb = on_fence,
     .direct_modex = on_direct_modex,
+    .publish = on_publish,
+    .lookup = on_lookup,
 };
 
 /* ---- waiting for an operation of libpmix ---- */
@@ -235,11 +272,6 @@ static void info_add_u32(struct info_list *list, const char *key, uint32_t value
     info_add(list, key, &value, PMIX_UINT32);
 }
 
-static void info_add_u16(struct info_list *list, const char *key, uint16_t value)
-{
-    info_add(list, key, &value, PMIX_UINT16);
-}
-
 /* A nested array takes a copy of its own, so the inner list is cleared here. */
 static void info_add_array(struct info_list *list, const char *key, struct info_list *inner)
 {
@@ -249,21 +281,11 @@ static void info_add_array(struct info_list *list, const char *key, struct info_
     info_clear(inner);
 }
 
-/* "0,1,2": the ranks of one host. */
-static char *rank_list(const struct placement *place, int host)
-{
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
-
-    if (!out)
-        return NULL;
-    for (int r = place->first[host]; r < place->first[host + 1]; r++)
-        fprintf(out, "%s%d", r == place->first[host] ? "" : ",", r);
-    return fclose(out) ? NULL : text;
-}
-
-static void add_job_facts(struct info_list *list, const struct placement *place, const char *job_id)
+/*
+ * Facts of the job only, none of each rank or host: libpmix copies all facts into every rank, and those of a rank took
+ * 3 KiB there. A rank's own are in its environment; where the others are says one text for all.
+ */
+static void add_job_facts(struct info_list *list, const struct placement *place, const char *job_id, const char *map)
 {
     info_add(list, PMIX_JOBID, job_id, PMIX_STRING);
     info_add_u32(list, PMIX_UNIV_SIZE, place->ranks);
@@ -272,49 +294,34 @@ static void add_job_facts(struct info_list *list, const struct placement *place,
     info_add_u32(list, PMIX_APP_SIZE, place->ranks);
     info_add_u32(list, PMIX_JOB_NUM_APPS, 1);
     info_add_u32(list, PMIX_NUM_NODES, place->num_hosts);
+    info_add(list, PMIX_ANL_MAP, map, PMIX_STRING);
 }
 
-static void add_node(struct info_list *list, const struct placement *place, char *const *hosts, int host)
-{
-    struct info_list node = {0};
-    char *peers = rank_list(place, host);
-
-    info_add(&node, PMIX_HOSTNAME, hosts[host], PMIX_STRING);
-    info_add_u32(&node, PMIX_NODEID, host);
-    info_add_u32(&node, PMIX_LOCAL_SIZE, place->first[host + 1] - place->first[host]);
-    if (peers)
-        info_add(&node, PMIX_LOCAL_PEERS, peers, PMIX_STRING);
-    free(peers);
-    info_add_array(list, PMIX_NODE_INFO_ARRAY, &node);
-}
-
-static void add_rank(struct info_list *list, const struct placement *place, char *const *hosts, int r)
+/*
+ * libpmix's server (4.2, gds_hash.c, register_info) takes the answer to its last question, for facts of the last rank,
+ * for the outcome of all: that rank has one.
+ */
+static void add_last_rank(struct info_list *list, const struct placement *place)
 {
     struct info_list proc = {0};
-    pmix_rank_t rank = r;
-    int host = place->host_of[r];
+    pmix_rank_t rank = place->ranks - 1;
 
     info_add(&proc, PMIX_RANK, &rank, PMIX_PROC_RANK); /* first: libpmix files the others under it */
-    info_add(&proc, PMIX_APP_RANK, &rank, PMIX_PROC_RANK);
-    info_add(&proc, PMIX_GLOBAL_RANK, &rank, PMIX_PROC_RANK);
     info_add_u32(&proc, PMIX_APPNUM, 0);
-    info_add(&proc, PMIX_HOSTNAME, hosts[host], PMIX_STRING);
-    info_add_u32(&proc, PMIX_NODEID, host);
-    info_add_u16(&proc, PMIX_LOCAL_RANK, place->local_rank[r]);
-    info_add_u16(&proc, PMIX_NODE_RANK, place->local_rank[r]);
     info_add_array(list, PMIX_PROC_INFO_ARRAY, &proc);
 }
 
-static pmix_status_t register_job(const struct placement *place, char *const *hosts, const char *job_id)
+static pmix_status_t register_job(const struct placement *place, const char *job_id)
 {
     struct info_list list = {0};
-    struct completion *c = completion_new();
+    char *map = placement_map(place);
 
-    add_job_facts(&list, place, job_id);
-    for (int h = 0; h < place->num_hosts; h++)
-        add_node(&list, place, hosts, h);
-    for (int r = 0; r < place->ranks; r++)
-        add_rank(&list, place, hosts, r);
+    if (!map)
+        return PMIX_ERR_NOMEM;
+    struct completion *c = completion_new();
+    add_job_facts(&list, place, job_id, map);
+    free(map);
+    add_last_rank(&list, place);
     /* libpmix may read the list as long as it has not answered */
     pmix_status_t rc =
         await(c, PMIx_server_register_nspace(server.nspace, place->ranks, list.info, list.count, complete, c));
@@ -339,8 +346,7 @@ static pmix_status_t init_library(const char *scratch_dir)
     return rc;
 }
 
-int server_start(const struct placement *place, char *const *hosts, const char *job_id, const char *scratch_dir,
-                 char *why, size_t cap)
+int server_start(const struct placement *place, const char *job_id, const char *scratch_dir, char *why, size_t cap)
 {
     /* Job data go to ranks over their connection: no files, nothing to leave behind. */
     setenv("PMIX_MCA_gds", "hash", 1);
@@ -357,7 +363,7 @@ int server_start(const struct placement *place, char *const *hosts, const char *
         return -1;
     }
     snprintf(server.nspace, sizeof(server.nspace), "mrrun-%d", (int)getpid());
-    rc = register_job(place, hosts, job_id);
+    rc = register_job(place, job_id);
     if (rc != PMIX_SUCCESS) {
         snprintf(why, cap, "the PMIx server did not take the job: %s", PMIx_Error_string(rc));
         return -1;

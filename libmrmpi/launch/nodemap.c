@@ -3,6 +3,7 @@
 #include "libmrmpi/launch/nodemap.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,17 +34,32 @@ static int compare_places(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* node_of[r] holds the lowest rank on r's node; turn that into 0, 1, ... in order of appearance, and list the local
- * ranks. */
-static int number_nodes(struct mr_nodemap *map, int rank, int size)
+/* node_of[r] holds the lowest rank on r's node; turn that into 0, 1, ... in order of appearance. */
+static void number_nodes(struct mr_nodemap *map, int size)
 {
-    map->num_nodes = 0;
     for (int r = 0; r < size; r++) {
         int first = map->node_of[r];
         map->node_of[r] = first == r ? map->num_nodes++ : map->node_of[first];
     }
+}
 
-    map->local_size = 0;
+/* Most launchers' numbers are what number_nodes() would make of them: then nothing is sorted. */
+static bool take_numbers(struct mr_nodemap *map, int size, const uint32_t *ids)
+{
+    uint32_t next = 0;
+
+    for (int r = 0; r < size; r++) {
+        if (ids[r] > next)
+            return false;
+        next += ids[r] == next;
+        map->node_of[r] = (int)ids[r];
+    }
+    map->num_nodes = (int)next;
+    return true;
+}
+
+static int list_local(struct mr_nodemap *map, int rank, int size)
+{
     for (int r = 0; r < size; r++)
         map->local_size += map->node_of[r] == map->node_of[rank];
 
@@ -60,6 +76,25 @@ static int number_nodes(struct mr_nodemap *map, int rank, int size)
     return 0;
 }
 
+static int sort_ranks(struct mr_nodemap *map, int size, const uint32_t *ids, const char *const *names)
+{
+    struct place *places = calloc(size, sizeof(*places));
+
+    if (!places)
+        return -ENOMEM;
+    for (int r = 0; r < size; r++)
+        places[r] = (struct place){.id = ids ? ids[r] : 0, .name = names ? names[r] : NULL, .rank = r};
+    qsort(places, size, sizeof(*places), compare_places);
+    for (int i = 0, first = 0; i < size; i++) {
+        if (compare_nodes(&places[i], &places[first]))
+            first = i;
+        map->node_of[places[i].rank] = places[first].rank;
+    }
+    free(places);
+    number_nodes(map, size);
+    return 0;
+}
+
 /* One of ids and names is NULL. */
 static int group_ranks(struct mr_nodemap *map, int rank, int size, const uint32_t *ids, const char *const *names)
 {
@@ -67,21 +102,12 @@ static int group_ranks(struct mr_nodemap *map, int rank, int size, const uint32_
     if (size < 1 || rank < 0 || rank >= size)
         return -EINVAL;
 
-    struct place *places = calloc(size, sizeof(*places));
-    int err = -ENOMEM;
     map->node_of = calloc(size, sizeof(int));
-    if (places && map->node_of) {
-        for (int r = 0; r < size; r++)
-            places[r] = (struct place){.id = ids ? ids[r] : 0, .name = names ? names[r] : NULL, .rank = r};
-        qsort(places, size, sizeof(*places), compare_places);
-        for (int i = 0, first = 0; i < size; i++) {
-            if (compare_nodes(&places[i], &places[first]))
-                first = i;
-            map->node_of[places[i].rank] = places[first].rank;
-        }
-        err = number_nodes(map, rank, size);
-    }
-    free(places);
+    int err = map->node_of ? 0 : -ENOMEM;
+    if (!err && !(ids && take_numbers(map, size, ids)))
+        err = sort_ranks(map, size, ids, names);
+    if (!err)
+        err = list_local(map, rank, size);
     if (err)
         mr_nodemap_clear(map);
     return err;

@@ -3,8 +3,8 @@
  * The PMIx client: rank, node map and addresses from mrrun, Slurm or any other PMIx server.
  *
  * libpmix runs a thread of its own. It is started with all signals blocked, so that the program's handlers run on the
- * program's threads. That thread calls on_event(), which touches one atomic, and on_fence_over(), which posts a
- * semaphore.
+ * program's threads. That thread calls on_event() and on_published(), which touch one atomic, and on_fence_over() and
+ * on_found(), which post a semaphore.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,11 +22,13 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/backend.h"
 #include "libmrmpi/launch/detect.h"
+#include "libmrmpi/launch/mapping.h"
 
 static pmix_proc_t me;
 static pmix_proc_t job; /* me with the wildcard rank: the whole job */
 static pmix_status_t event_ref = -1;
-static _Atomic int job_failure;             /* 0 or a negative errno */
+static _Atomic int job_failure;             /* 0 or a negative errno, */
+static _Atomic int publish_error;           /* as this */
 static unsigned lives;                      /* how often this process has joined the job */
 static const struct mr_launch_world *known; /* the caller's, from init to finalize */
 
@@ -151,13 +153,27 @@ static bool on_one_node(void)
     return !get_uint32(PMIX_RANK_WILDCARD, PMIX_NUM_NODES, &nodes) && nodes == 1;
 }
 
+/*
+ * mrrun, Slurm and others say it of all ranks in one text. Some have another notation there. Started again, libpmix may
+ * have lost what servers of other nodes told it, and the text not: to ask for each rank shows that.
+ */
+static int get_mapping(int size, uint32_t *ids)
+{
+    bool whole = lives == 1 || mr_detect_one_server();
+    char *text = whole ? get_string(PMIX_RANK_WILDCARD, PMIX_ANL_MAP) : NULL;
+    int err = text ? mr_mapping_parse(text, size, ids) : -ENOENT;
+
+    free(text);
+    return err;
+}
+
 /* Most launchers number their nodes. */
 static int map_by_ids(struct mr_launch_world *world)
 {
     uint32_t *ids = calloc(world->size, sizeof(*ids));
     int err = ids ? 0 : -ENOMEM;
 
-    if (!err && !on_one_node())
+    if (!err && !on_one_node() && get_mapping(world->size, ids))
         for (int r = 0; r < world->size && !err; r++)
             err = get_uint32(r, PMIX_NODEID, &ids[r]);
     if (!err)
@@ -186,6 +202,7 @@ static int map_by_names(struct mr_launch_world *world)
 
 static int learn_world(struct mr_launch_world *world)
 {
+    const char *host = mr_config_foreign("PMIX_HOSTNAME");
     uint32_t size;
     int err = get_uint32(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &size);
 
@@ -207,7 +224,7 @@ static int learn_world(struct mr_launch_world *world)
         world->job_id = strdup(me.nspace);
     world->node_name = get_string(me.rank, PMIX_HOSTNAME);
     if (!world->node_name)
-        world->node_name = strdup("");
+        world->node_name = strdup(host ? host : "");
     return world->job_id && world->node_name ? 0 : -ENOMEM;
 }
 
@@ -219,31 +236,139 @@ static int key_of_life(const char *key, pmix_key_t out)
     return len < (int)sizeof(pmix_key_t) ? 0 : -EINVAL;
 }
 
-static int client_put(const char *key, const void *data, size_t len)
+static int take_value(const pmix_value_t *value, void *buf, size_t cap, size_t *len)
 {
-    pmix_value_t value;
+    if (value->type != PMIX_BYTE_OBJECT)
+        return -EPROTO;
+    *len = value->data.bo.size;
+    if (*len > cap)
+        return -EMSGSIZE;
+    if (*len)
+        memcpy(buf, value->data.bo.bytes, *len);
+    return 0;
+}
+
+/* ---- one server that all ranks are clients of: values are published, and looked up when needed ---- */
+
+/* Whose value it is goes with the key. */
+static int key_of_rank(const char *key, int rank, pmix_key_t out)
+{
     pmix_key_t name;
 
     if (key_of_life(key, name))
         return -EINVAL;
-    value.type = PMIX_BYTE_OBJECT;
-    value.data.bo.bytes = (char *)data;
-    value.data.bo.size = len;
-    return errno_of(PMIx_Put(PMIX_GLOBAL, name, &value));
+    int len = snprintf(out, sizeof(pmix_key_t), "%s/%d", name, rank);
+    return len < (int)sizeof(pmix_key_t) ? 0 : -EINVAL;
+}
+
+static void on_published(pmix_status_t status, void *cbdata)
+{
+    int expected = 0;
+
+    if (status != PMIX_SUCCESS)
+        atomic_compare_exchange_strong(&publish_error, &expected, errno_of(status));
+}
+
+/* The answer comes before that of the next fence. */
+static int publish(const char *key, const pmix_value_t *value)
+{
+    pmix_info_t info = {.value = *value};
+
+    if (key_of_rank(key, me.rank, info.key))
+        return -EINVAL;
+    return errno_of(PMIx_Publish_nb(&info, 1, on_published, NULL));
+}
+
+struct question {
+    sem_t answered;
+    void *buf;
+    size_t cap, *len;
+    int err;
+};
+
+static void on_found(pmix_status_t status, pmix_pdata_t data[], size_t found, void *cbdata)
+{
+    struct question *q = cbdata;
+
+    if (status != PMIX_SUCCESS)
+        q->err = errno_of(status);
+    else
+        q->err = found == 1 ? take_value(&data[0].value, q->buf, q->cap, q->len) : -EPROTO;
+    sem_post(&q->answered);
+}
+
+static int look_up(int rank, const char *key, void *buf, size_t cap, size_t *len)
+{
+    struct question q = {.buf = buf, .cap = cap, .len = len};
+    pmix_key_t name;
+    char *keys[] = {name, NULL};
+
+    if (key_of_rank(key, rank, name))
+        return -EINVAL;
+    sem_init(&q.answered, 0, 0);
+    pmix_status_t rc = PMIx_Lookup_nb(keys, NULL, 0, on_found, &q);
+    if (rc == PMIX_SUCCESS)
+        while (sem_wait(&q.answered))
+            ;
+    sem_destroy(&q.answered);
+    return rc == PMIX_SUCCESS ? q.err : errno_of(rc);
+}
+
+/* ---- a server on each node: values are put, and gathered by the fence ---- */
+
+static int put(const char *key, const pmix_value_t *value)
+{
+    pmix_key_t name;
+
+    return key_of_life(key, name) ? -EINVAL : errno_of(PMIx_Put(PMIX_GLOBAL, name, (pmix_value_t *)value));
+}
+
+/* After the fence a key is there or will never be: the server must not wait for it. */
+static int get(int rank, const char *key, void *buf, size_t cap, size_t *len)
+{
+    pmix_proc_t who;
+    pmix_value_t *value = NULL;
+    pmix_key_t name;
+    pmix_info_t now;
+
+    if (key_of_life(key, name))
+        return -EINVAL;
+    PMIX_LOAD_PROCID(&who, me.nspace, (pmix_rank_t)rank);
+    PMIX_INFO_LOAD(&now, PMIX_IMMEDIATE, NULL, PMIX_BOOL);
+    pmix_status_t rc = PMIx_Get(&who, name, &now, 1, &value);
+    PMIX_INFO_DESTRUCT(&now);
+    if (rc != PMIX_SUCCESS)
+        return errno_of(rc);
+    int err = take_value(value, buf, cap, len);
+    PMIX_VALUE_RELEASE(value);
+    return err;
+}
+
+/* ---- either ---- */
+
+static int client_put(const char *key, const void *data, size_t len)
+{
+    pmix_value_t value = {.type = PMIX_BYTE_OBJECT, .data.bo = {.bytes = (char *)data, .size = len}};
+
+    return mr_detect_one_server() ? publish(key, &value) : put(key, &value);
+}
+
+static int client_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
+{
+    return mr_detect_one_server() ? look_up(rank, key, buf, cap, len) : get(rank, key, buf, cap, len);
 }
 
 /*
- * One server has all addresses, and a rank gets those that it needs. Servers of several nodes must have them before
- * they are asked: their requests to each other are not dependable (Slurm 22.05 with libpmix 4.2 answers some with "not
- * found").
+ * Servers of several nodes must have the addresses before they are asked: their requests to each other are not
+ * dependable (Slurm 22.05 with libpmix 4.2 answers some with "not found").
  */
 static int client_fence_begin(void)
 {
-    bool gather = known->map.num_nodes > 1 && !mr_detect_one_server();
-    pmix_status_t rc = PMIx_Commit();
+    bool one = mr_detect_one_server(), gather = !one && known->map.num_nodes > 1;
 
     if (fence.begun)
         return -EBUSY;
+    pmix_status_t rc = one ? PMIX_SUCCESS : PMIx_Commit();
     PMIX_INFO_LOAD(&fence.how, PMIX_COLLECT_DATA, &gather, PMIX_BOOL);
     sem_init(&fence.over, 0, 0);
     if (rc == PMIX_SUCCESS)
@@ -264,39 +389,8 @@ static int client_fence_end(bool patient)
         if (errno == EAGAIN)
             return -EAGAIN;
     fence.begun = false;
-    return errno_of(fence.status);
-}
-
-static int client_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
-{
-    pmix_proc_t who;
-    pmix_value_t *value = NULL;
-    pmix_key_t name;
-
-    if (key_of_life(key, name))
-        return -EINVAL;
-
-    /* After the fence a key is there or will never be: the server must not wait for it. */
-    pmix_info_t now;
-    PMIX_LOAD_PROCID(&who, me.nspace, (pmix_rank_t)rank);
-    PMIX_INFO_LOAD(&now, PMIX_IMMEDIATE, NULL, PMIX_BOOL);
-    pmix_status_t rc = PMIx_Get(&who, name, &now, 1, &value);
-    PMIX_INFO_DESTRUCT(&now);
-    if (rc != PMIX_SUCCESS)
-        return errno_of(rc);
-
-    int err = 0;
-    if (value->type != PMIX_BYTE_OBJECT) {
-        err = -EPROTO;
-    } else {
-        *len = value->data.bo.size;
-        if (*len > cap)
-            err = -EMSGSIZE;
-        else if (*len)
-            memcpy(buf, value->data.bo.bytes, *len);
-    }
-    PMIX_VALUE_RELEASE(value);
-    return err;
+    int err = errno_of(fence.status);
+    return err ? err : atomic_load_explicit(&publish_error, memory_order_relaxed);
 }
 
 /*
@@ -310,7 +404,7 @@ static int meet_again(int size)
     size_t len;
     int err = client_put(key, &here, sizeof(here));
 
-    if (!err)
+    if (!err && !mr_detect_one_server())
         err = errno_of(PMIx_Commit());
     for (int r = 0; r < size && !err; r++)
         while ((err = client_get(r, key, &here, sizeof(here), &len)) == -ENOENT)
@@ -338,6 +432,7 @@ static int client_init(struct mr_launch_world *world)
     if (err)
         return err;
     lives++;
+    atomic_store_explicit(&publish_error, 0, memory_order_relaxed);
     known = world;
     err = learn_world(world);
     if (!err && lives > 1)

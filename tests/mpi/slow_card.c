@@ -22,17 +22,17 @@ static atomic_int asked, over;
 static MPI_Comm quick;
 
 /* Found before that of the PMIx library. */
-__attribute__((visibility("default"))) int PMIx_Get(const void *who, const char *key, const void *info, size_t n,
-                                                    void **value);
-int PMIx_Get(const void *who, const char *key, const void *info, size_t n, void **value)
+__attribute__((visibility("default"))) int PMIx_Lookup_nb(char **keys, const void *info, size_t n, void *answer,
+                                                          void *data);
+int PMIx_Lookup_nb(char **keys, const void *info, size_t n, void *answer, void *data)
 {
-    int (*real)(const void *, const char *, const void *, size_t, void **) = dlsym(RTLD_NEXT, "PMIx_Get");
+    int (*real)(char **, const void *, size_t, void *, void *) = dlsym(RTLD_NEXT, "PMIx_Lookup_nb");
 
-    if (!strcmp(key, "mrmpi.card")) {
+    if (!strncmp(keys[0], "mrmpi.card/", strlen("mrmpi.card/"))) {
         atomic_fetch_add(&asked, 1);
         usleep(SLOW_US);
     }
-    return real(who, key, info, n, value);
+    return real(keys, info, n, answer, data);
 }
 
 /* The launcher takes its time outside of a simulation, where a sleep of an actor's passes at once. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 TESTPROGS += tests/mrrun/test_placement
-tests/mrrun/test_placement_SRCS := tests/mrrun/test_placement.c mrrun/placement.c libmrmpi/launch/nodemap.c
+tests/mrrun/test_placement_SRCS := tests/mrrun/test_placement.c mrrun/placement.c libmrmpi/launch/mapping.c \
+                                   libmrmpi/launch/nodemap.c
 tests/mrrun/test_placement_PKGS := check
 
 TESTPROGS += tests/mrrun/test_options
