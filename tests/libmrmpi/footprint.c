@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Not a unit test: run under mrrun on simulated hosts. Rank 0 prints how many bytes the library has after its init,
- * before anything is sent. Counted is what is asked for from within libmrmpi.so: the launcher's library has memory of
- * its own.
+ * Not a unit test: run under mrrun, on simulated hosts or this one. Rank 0 prints how many bytes of the heap there are
+ * after the library's init, before anything is sent, by the library that has asked for them. What the C library asks
+ * for (strdup and the like) counts as its caller's.
  */
+#include <execinfo.h>
 #include <link.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "libmrmpi/init/init.h"
 #include "libmrmpi/launch/launch.h"
 
-enum { BLOCKS = 1 << 16, RANGES = 8 };
+enum { BLOCKS = 1 << 18, RANGES = 128, DEPTH = 16 };
 
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
@@ -20,59 +27,137 @@ void *__libc_realloc(void *p, size_t n);
 void *__libc_memalign(size_t align, size_t n);
 void __libc_free(void *p);
 
-/* Only one thread of a rank calls the library here; libpmix's thread asks for memory, too, but is not counted. */
-static struct {
+enum owner { OURS, LIBPMIX, SIMULATOR, OTHERS, C_LIBRARY, OWNERS };
+
+/* The first row that fits; of the program itself the name is empty. */
+static const struct {
+    const char *part;
+    enum owner owner;
+} names[] = {{"/libmrmpi.so", OURS},     {"pmix", LIBPMIX},         {"/libevent", LIBPMIX},   {"/libhwloc", LIBPMIX},
+             {"/libmunge", LIBPMIX},     {"/libsimfab", SIMULATOR}, {"/libc.so", C_LIBRARY},  {"/ld-linux", C_LIBRARY},
+             {"/libgcc_s", C_LIBRARY}};
+
+static struct block {
     void *at;
     size_t size;
-} block[BLOCKS];
+    enum owner owner;
+} block[BLOCKS]; /* by address; a search ends at an empty place */
 static struct {
     uintptr_t from, to;
+    enum owner owner;
 } range[RANGES];
-static int ranges, lost;
-static long long total;
+static int ranges;
+static bool lost;
+static long long bytes[OWNERS];
+static atomic_flag taken = ATOMIC_FLAG_INIT; /* libpmix has a thread of its own */
+static _Thread_local bool inside;            /* looking for the caller may ask for memory itself */
 
-static int add_range(struct dl_phdr_info *info, size_t size, void *unused)
+static void lock(void)
 {
-    if (!strstr(info->dlpi_name, "libmrmpi.so"))
-        return 0;
+    while (atomic_flag_test_and_set_explicit(&taken, memory_order_acquire))
+        sched_yield();
+}
+
+static void unlock(void)
+{
+    atomic_flag_clear_explicit(&taken, memory_order_release);
+}
+
+/* ---- whose code ---- */
+
+static int add_ranges(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    enum owner owner = OTHERS;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strstr(info->dlpi_name, names[i].part)) {
+            owner = names[i].owner;
+            break;
+        }
     for (int i = 0; i < info->dlpi_phnum && ranges < RANGES; i++)
         if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X) {
             range[ranges].from = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
             range[ranges].to = range[ranges].from + info->dlpi_phdr[i].p_memsz;
-            ranges++;
+            range[ranges++].owner = owner;
         }
     return 0;
 }
 
+/* What is in none was loaded later: a part of libpmix's or a driver. */
+static enum owner owner_of(const void *code)
+{
+    for (int i = 0; i < ranges; i++)
+        if ((uintptr_t)code >= range[i].from && (uintptr_t)code < range[i].to)
+            return range[i].owner;
+    return OTHERS;
+}
+
+static enum owner find_owner(const void *caller)
+{
+    enum owner owner = owner_of(caller);
+    void *frame[DEPTH];
+
+    if (owner != C_LIBRARY)
+        return owner;
+    for (int i = 1, n = backtrace(frame, DEPTH); i < n; i++)
+        if ((uintptr_t)frame[i] != (uintptr_t)caller && owner_of(frame[i]) != C_LIBRARY &&
+            owner_of(frame[i]) != owner_of((const void *)find_owner))
+            return owner_of(frame[i]);
+    return OTHERS;
+}
+
+/* ---- blocks ---- */
+
+static unsigned home_of(const void *p)
+{
+    return (unsigned)(((uintptr_t)p >> 4) * 0x9e3779b97f4a7c15u >> 40) % BLOCKS;
+}
+
 static void *count(void *p, size_t n, const void *caller)
 {
-    unsigned h = (unsigned)((uintptr_t)p >> 4) % BLOCKS;
-
-    for (int i = 0; p && i < ranges; i++) {
-        if ((uintptr_t)caller < range[i].from || (uintptr_t)caller >= range[i].to)
-            continue;
-        for (unsigned k = 0; k < BLOCKS; k++, h = (h + 1) % BLOCKS)
-            if (!block[h].at || block[h].at == (void *)block) {
-                block[h].at = p;
-                block[h].size = n;
-                total += (long long)n;
-                return p;
-            }
-        lost = 1;
+    if (!p || !ranges || inside)
+        return p;
+    inside = true;
+    enum owner owner = find_owner(caller);
+    inside = false;
+    lock();
+    unsigned h = home_of(p), tries = 0;
+    while (block[h].at && tries++ < BLOCKS)
+        h = (h + 1) % BLOCKS;
+    if (block[h].at) {
+        lost = true;
+    } else {
+        block[h] = (struct block){p, n, owner};
+        bytes[owner] += (long long)n;
     }
+    unlock();
     return p;
+}
+
+/* What comes behind moves up, if that is nearer to where its search begins. */
+static void take_out(unsigned hole)
+{
+    for (unsigned i = (hole + 1) % BLOCKS; block[i].at; i = (i + 1) % BLOCKS) {
+        if ((i - home_of(block[i].at)) % BLOCKS < (i - hole) % BLOCKS)
+            continue;
+        block[hole] = block[i];
+        hole = i;
+    }
+    block[hole].at = NULL;
 }
 
 static void forget(const void *p)
 {
-    unsigned h = (unsigned)((uintptr_t)p >> 4) % BLOCKS;
-
-    for (unsigned k = 0; p && k < BLOCKS && block[h].at; k++, h = (h + 1) % BLOCKS)
+    if (!p || !ranges)
+        return;
+    lock();
+    for (unsigned h = home_of(p), tries = 0; block[h].at && tries++ < BLOCKS; h = (h + 1) % BLOCKS)
         if (block[h].at == p) {
-            block[h].at = block; /* a place that was used: the search goes on behind it */
-            total -= (long long)block[h].size;
-            return;
+            bytes[block[h].owner] -= (long long)block[h].size;
+            take_out(h);
+            break;
         }
+    unlock();
 }
 
 #pragma GCC visibility push(default) /* or the libraries would not find them */
@@ -97,6 +182,12 @@ void *aligned_alloc(size_t align, size_t n)
     return count(__libc_memalign(align, n), n, __builtin_return_address(0));
 }
 
+int posix_memalign(void **out, size_t align, size_t n)
+{
+    *out = count(__libc_memalign(align, n), n, __builtin_return_address(0));
+    return *out ? 0 : 12; /* ENOMEM */
+}
+
 void free(void *p)
 {
     forget(p);
@@ -104,13 +195,37 @@ void free(void *p)
 }
 #pragma GCC visibility pop
 
+/*
+ * What libpmix has at the moment of a message goes again: until nothing has changed for a while. Its thread needs real
+ * time, which a sleep of a simulated host's process would not take.
+ */
+static void settle(void)
+{
+    enum { QUIET_LOOKS = 10, LOOKS = 500 };
+    struct timespec pause = {.tv_nsec = 2000000};
+    long long before = -1;
+
+    for (int quiet = 0, looks = 0; quiet < QUIET_LOOKS && looks < LOOKS; looks++) {
+        lock();
+        quiet = bytes[LIBPMIX] == before ? quiet + 1 : 0;
+        before = bytes[LIBPMIX];
+        unlock();
+        syscall(SYS_nanosleep, &pause, NULL);
+    }
+}
+
 int main(void)
 {
-    dl_iterate_phdr(add_range, NULL);
+    void *frame[1];
+
+    backtrace(frame, 1); /* loads what it needs */
+    dl_iterate_phdr(add_ranges, NULL);
     if (mr_init(0))
         return 1;
+    settle();
     if (!mr_launch_info()->rank)
-        printf("%d ranks: %lld bytes\n", mr_launch_info()->size, total);
+        printf("%d ranks: ours %lld, libpmix %lld, simulator %lld, others %lld bytes\n", mr_launch_info()->size,
+               bytes[OURS], bytes[LIBPMIX], bytes[SIMULATOR], bytes[OTHERS]);
     mr_finalize();
     return ranges && !lost ? 0 : 1;
 }

@@ -4,6 +4,7 @@
 # peers that are reached by datagrams cost little, ranks that are not talked to next to nothing. (scale_long.sh goes further.)
 # timeout: 300
 . "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/silent.sh"
 export MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=1 MRMPI_SRQ_DEPTH=128
 
 network() { simfab topology star --hosts "$1" --radix 144 >"$tmp/$1.net"; } # HOSTS
@@ -45,10 +46,9 @@ is "no connection is made for packets that would not use it" "$(each connections
 [ -n "$(sanitizers)" ] || heap_within 4608
 [ -z "$(sanitizers)" ] || { done_testing; exit; } # which have memory of their own
 
-bytes() { job "$1" "$2" libmrmpi/footprint >/dev/null; sed -n 's/^[0-9]* ranks: \([0-9]*\) bytes.*/\1/p' "$tmp/out"; } # HOSTS RANKS
 network 48
 export MRMPI_LINKS=rc,ud
-few=$(bytes 16 32) many=$(bytes 48 96)
-ok "a rank on another host that says nothing costs $(((many - few) / 64)) bytes (at most 64)" \
-  test "${few:-0}" -gt 0 -a $((many - few)) -gt 0 -a $((many - few)) -le $((64 * 64))
+job 16 32 libmrmpi/footprint; footprint_of few
+job 48 96 libmrmpi/footprint; footprint_of many
+silent_within 64 64
 done_testing

@@ -5,6 +5,7 @@
 # timeout: 3600
 # alone
 . "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/silent.sh"
 export MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=1 MRMPI_SRQ_DEPTH=128 MRMPI_RC_PEERS=16
 
 job() { # RANKS ARGS...: many on 16 hosts
@@ -40,4 +41,11 @@ heap_within 5120 # of 1,024 ranks, 960 of them on other hosts: at most 4.7 MiB i
 export MRMPI_LINKS=rc,ud
 ok "1,024 ranks" job 1024 1 64
 within_budget 1024
+
+for hosts in 64 512; do # a rank each
+  simfab topology fat-tree --hosts "$hosts" >"$tmp/net"
+  ok "$hosts hosts" eval "timeout -k 5 1200 simfab run --topology '$tmp/net' -- mrrun -n $hosts '$BUILD/tests/libmrmpi/footprint' >'$tmp/out' 2>&1 </dev/null"
+  footprint_of "$([ "$hosts" = 64 ] && echo few || echo many)"
+done
+silent_within 64 448
 done_testing
