@@ -2,13 +2,12 @@
 /*
  * memory: what a rank has in memory right after MPI_Init, as the kernel counts it (PSS: pages that processes share are
  * divided among them). The last rank prints, in KiB: all, heap and other anonymous memory, the simulator's arena and
- * library, all other files, the stack; and the time that MPI_Init took, in ms (simulated on simulated hosts).
+ * library, all other files, the stack.
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum part { ANONYMOUS, SIMULATOR, FILES, STACK, PARTS };
 
@@ -19,14 +18,6 @@ static enum part part_of(const char *name)
     if (strstr(name, "[stack]"))
         return STACK;
     return strchr(name, '/') ? FILES : ANONYMOUS;
-}
-
-static double now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
 static void read_parts(long kib[PARTS])
@@ -53,17 +44,15 @@ static void read_parts(long kib[PARTS])
 int main(int argc, char **argv)
 {
     long kib[PARTS] = {0};
-    double begun = now_ms(), took;
     int rank, size;
 
     MPI_Init(&argc, &argv);
-    took = now_ms() - begun;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (rank == size - 1) {
         read_parts(kib);
-        printf("%ld %ld %ld %ld %ld %.2f\n", kib[ANONYMOUS] + kib[SIMULATOR] + kib[FILES] + kib[STACK], kib[ANONYMOUS],
-               kib[SIMULATOR], kib[FILES], kib[STACK], took);
+        printf("%ld %ld %ld %ld %ld\n", kib[ANONYMOUS] + kib[SIMULATOR] + kib[FILES] + kib[STACK], kib[ANONYMOUS],
+               kib[SIMULATOR], kib[FILES], kib[STACK]);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();

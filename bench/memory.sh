@@ -3,7 +3,7 @@
 # What ranks that are never talked to cost in memory: a rank on each of MEMORY_HOSTS simulated hosts, right after MPI_Init. PSS by
 # kind of memory (memory.c), bytes of the heap by the library that has asked for them (tests/libmrmpi/footprint.c), and what each
 # further rank adds, by the smallest and the largest job; the last line extrapolates by the heap to MEMORY_RANKS. (Files, libraries
-# above all, are shared by the ranks of this machine.) Seconds are real, those of MPI_Init simulated.
+# above all, are shared by the ranks of this machine.) Seconds, of the whole job, are real.
 set -u
 : "${BUILD:?set BUILD to the build directory}"
 : "${MEMORY_HOSTS:=64 128 256 512}" "${MEMORY_RANKS:=100000}"
@@ -13,18 +13,18 @@ trap 'rm -rf "$tmp"' EXIT
 mrcc -O2 -o "$tmp/memory" "$(dirname "$0")/memory.c" || exit 1
 job() { timeout 900 simfab run --topology "$tmp/net" --model hdr -- mrrun -n "$1" "$2" 2>"$tmp/err" </dev/null || { cat "$tmp/err" >&2; exit 1; }; } # RANKS PROGRAM
 
-printf '%5s | %8s %8s %8s %8s %8s | %9s %9s %9s %9s | %8s %7s\n' hosts 'PSS KiB' anonym. simulat. files stack \
-  'heap ours' libpmix simulat. others 'init ms' 'real s'
+printf '%5s | %8s %8s %8s %8s %8s | %9s %9s %9s %9s | %7s\n' hosts 'PSS KiB' anonym. simulat. files stack \
+  'heap ours' libpmix simulat. others 'real s'
 for n in $MEMORY_HOSTS; do
   simfab topology fat-tree --hosts "$n" >"$tmp/net" || exit 1
   begun=${EPOCHREALTIME//[.,]/}
   job "$n" "$tmp/memory" >"$tmp/out"
   took=$((${EPOCHREALTIME//[.,]/} - begun))
-  read -r all anonymous simulator files stack ms <"$tmp/out" || exit 1
+  read -r all anonymous simulator files stack <"$tmp/out" || exit 1
   job "$n" "$BUILD/tests/libmrmpi/footprint" >"$tmp/out"
   heap=$(sed -n 's/.*ours \([0-9]*\), libpmix \([0-9]*\), simulator \([0-9]*\), others \([0-9]*\) .*/\1 \2 \3 \4/p' "$tmp/out")
   # shellcheck disable=SC2086
-  printf '%5d | %8d %8d %8d %8d %8d | %9d %9d %9d %9d | %8s %7s\n' "$n" "$all" "$anonymous" "$simulator" "$files" "$stack" $heap "$ms" \
+  printf '%5d | %8d %8d %8d %8d %8d | %9d %9d %9d %9d | %7s\n' "$n" "$all" "$anonymous" "$simulator" "$files" "$stack" $heap \
     "$(awk -v us=$took 'BEGIN {printf "%.1f", us / 1e6}')"
   echo "$n $all $anonymous $simulator $files $stack $heap" >>"$tmp/rows"
 done

@@ -211,7 +211,8 @@ static int by_key(const void *a, const void *b)
     return x->rank - y->rank;
 }
 
-struct mr_group *mr_group_split(const struct mr_group *g, const int (*entries)[2], int color)
+/* All of the group in its order is the group itself. */
+struct mr_group *mr_group_split(struct mr_group *g, const int (*entries)[2], int color)
 {
     int n = 0, *world = malloc((size_t)g->size * sizeof(*world));
     struct split_entry *members = malloc((size_t)g->size * sizeof(*members));
@@ -221,9 +222,12 @@ struct mr_group *mr_group_split(const struct mr_group *g, const int (*entries)[2
             if (entries[i][0] == color)
                 members[n++] = (struct split_entry){entries[i][1], i};
         qsort(members, (size_t)n, sizeof(*members), by_key);
-        for (int i = 0; i < n; i++)
+        bool all = n == g->size;
+        for (int i = 0; i < n; i++) {
             world[i] = g->world[members[i].rank];
-        made = mr_group_new(n, world);
+            all &= members[i].rank == i;
+        }
+        made = all ? mr_group_get(g) : mr_group_new(n, world);
     }
     free(world);
     free(members);

@@ -80,7 +80,7 @@ enum mr_compare mr_group_compare(const struct mr_group *a, const struct mr_group
 /*
  * The members of g that have the color, in order of their keys; entries: color and key of each member. NULL: no memory.
  */
-struct mr_group *mr_group_split(const struct mr_group *g, const int (*entries)[2], int color);
+struct mr_group *mr_group_split(struct mr_group *g, const int (*entries)[2], int color);
 
 /*
  * ---- communicators (comm.c); comm/comm.h makes one out of another ---------------------------------------------------

@@ -38,6 +38,22 @@ START_TEST(sets)
 }
 END_TEST
 
+/* By color, in order of the keys, else of the ranks. All of a group in its order takes no memory of its own. */
+START_TEST(splits)
+{
+    struct mr_group *g = group(4, (int[]){3, 1, 7, 5}),
+                    *all = mr_group_split(g, (int[][2]){{2, 0}, {2, 0}, {2, 1}, {2, 1}}, 2);
+    ck_assert_ptr_eq(all, g);
+    ck_assert_int_eq(g->refs, 2);
+    mr_group_put(all);
+    expect(mr_group_split(g, (int[][2]){{2, 0}, {2, 0}, {2, -1}, {2, 0}}, 2), 4, (int[]){7, 3, 1, 5});
+    expect(mr_group_split(g, (int[][2]){{2, 1}, {0, 0}, {2, 0}, {0, 0}}, 2), 2, (int[]){7, 3});
+    expect(mr_group_split(g, (int[][2]){{2, 0}, {2, 0}, {2, 0}, {0, 0}}, 2), 3, (int[]){3, 1, 7});
+    ck_assert_int_eq(g->refs, 1);
+    mr_group_put(g);
+}
+END_TEST
+
 /* Groups made of a session's come from it, too; it lives as long as they do. */
 START_TEST(sessions)
 {
@@ -137,6 +153,7 @@ int main(void)
 {
     TCase *t = tcase_create("group");
     tcase_add_test(t, sets);
+    tcase_add_test(t, splits);
     tcase_add_test(t, sessions);
     tcase_add_test(t, compare);
     tcase_add_test(t, ranges);
