@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "libmrmpi/core/objects.h"
-#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/derived/internal.h"
 
@@ -400,7 +399,7 @@ static void forget(struct mr_part *p)
         forgotten->prev = p;
     forgotten = p;
     mr_progress_some();
-    if (mr_channel_waiting)
+    if (mr_sends_wait())
         sched_yield();
 }
 

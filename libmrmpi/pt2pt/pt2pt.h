@@ -43,6 +43,8 @@ bool mr_irecv_now(void *buf, size_t count, struct mr_type *type, int src, int ta
                   struct mr_status *status);
 /* The adapter has the message, or will as soon as there is room: it ends soon, whatever the receiver's program does. */
 bool mr_send_leaves(const struct mr_request *req);
+/* Do any packets or sends of this process wait for room? */
+bool mr_sends_wait(void);
 /* Instead of a collective's message: the receive that it meets ends with this error. */
 enum mr_err mr_isend_poison(enum mr_err why, int dest, int tag, struct mr_comm *comm, uint32_t ctx,
                             struct mr_request **req);

@@ -410,3 +410,8 @@ bool mr_send_leaves(const struct mr_request *req)
 {
     return req->held_by || (req->proto ? req->proto->state == MR_RNDV_PUTTING : req->loans != 0);
 }
+
+bool mr_sends_wait(void)
+{
+    return mr_channel_waiting;
+}
