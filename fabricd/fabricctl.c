@@ -13,6 +13,7 @@
 #include "fabricd/fabric/opensm.h"
 #include "fabricd/plan_command.h"
 #include "fabricd/schema.h"
+#include "fabricd/takes.h"
 #include "fabricd/top.h"
 #include "fabricd/ydoc.h"
 
@@ -75,96 +76,6 @@ struct args {
     int num;
     char **word;
 };
-
-/* ---- which options a command takes ------------------------------------------------------------------------------- */
-
-static const struct option options[] = {
-    {"socket", required_argument, NULL, 's'},
-    {"user", required_argument, NULL, 'u'},
-    {"account", required_argument, NULL, 'a'},
-    {"name", required_argument, NULL, 'n'},
-    {"qos", required_argument, NULL, 'q'},
-    {"partition", required_argument, NULL, 'p'},
-    {"wish", required_argument, NULL, 'w'},
-    {"cluster", no_argument, NULL, 'c'},
-    {"small-ratio", required_argument, NULL, 'R'},
-    {"renew", no_argument, NULL, 'r'},
-    {"run", required_argument, NULL, 'U'},
-    {"cgroup", required_argument, NULL, 'g'},
-    {"lease", required_argument, NULL, 't'},
-    {"interval", required_argument, NULL, 'i'},
-    {"count", required_argument, NULL, 'N'},
-    {"load", required_argument, NULL, 'l'},
-    {"fabric", required_argument, NULL, 'f'},
-    {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},
-    {NULL, 0, NULL, 0},
-};
-
-#define ALL_TAKE "sjhV"
-
-/* Each option is of use to every command that has it here; what is not in the table takes those that ALL_TAKE. */
-static const struct {
-    const char *command, *takes; /* the latter: what getopt_long() answers */
-    bool cluster;                /* with --cluster */
-} takers[] = {
-    {"policy plan", "lf", false}, {"job set", "cR", true},    {"job set", "uanqpwRrUgt", false},
-    {"job give", "cR", true},     {"job give", "R", false},   {"job choose", "R", false},
-    {"job del", "U", false},      {"top", "iN", false},
-};
-enum { TAKERS = sizeof(takers) / sizeof(takers[0]) };
-
-static bool takes(unsigned taker, int option)
-{
-    return strchr(takers[taker].takes, option);
-}
-
-static const char *long_name(int option)
-{
-    const struct option *o = options;
-    while (o->val != option)
-        o++;
-    return o->name;
-}
-
-static void list_takers(int option)
-{
-    const char *before = "";
-    for (unsigned i = 0; i < TAKERS; i++)
-        if (takes(i, option)) {
-            fprintf(stderr, "%s%s%s", before, takers[i].command,
-                    takers[i].cluster && option != 'c' ? " --cluster" : "");
-            before = ", ";
-        }
-}
-
-static bool is_command(const char *command)
-{
-    char line[80];
-    snprintf(line, sizeof(line), "\n  %s ", command);
-    return strstr(usage, line);
-}
-
-/* given: what getopt_long() answered, each once. An option that would be ignored is refused: more was meant. */
-static bool options_fit(const char *given, const char *command, bool cluster)
-{
-    unsigned row = 0;
-    if (!is_command(command))
-        return true; /* that is said later */
-    while (row < TAKERS && (strcmp(takers[row].command, command) || takers[row].cluster != cluster))
-        row++;
-    for (; *given; given++) {
-        if (strchr(ALL_TAKE, *given) || (row < TAKERS && takes(row, *given)))
-            continue;
-        fprintf(stderr, "fabricctl: %s%s does not take --%s, which is for: ", command,
-                cluster && *given != 'c' ? " --cluster" : "", long_name(*given));
-        list_takers(*given);
-        fputs("\n", stderr);
-        return false;
-    }
-    return true;
-}
 
 static int simple_request(const struct args *a, enum fd_type type)
 {
@@ -388,6 +299,13 @@ static int job_command(const struct args *a)
     return answer_request(&a->to, verbs[v].type, &m, sizeof(m));
 }
 
+static bool is_command(const char *command)
+{
+    char line[80];
+    snprintf(line, sizeof(line), "\n  %s ", command);
+    return strstr(usage, line);
+}
+
 static bool has_verbs(const char *noun)
 {
     return !strcmp(noun, "policy") || !strcmp(noun, "job") || !strcmp(noun, "rail");
@@ -426,8 +344,8 @@ int main(int argc, char **argv)
 {
     const char *env = getenv("FABRICD_SOCKET");
     struct args a = {.to.socket = env && *env ? env : "/run/fabricd/fabricd.sock", .top.interval_s = 2};
-    char given[sizeof(options) / sizeof(options[0])] = "", command[64] = "";
-    for (int o; (o = getopt_long(argc, argv, "s:jhV", options, NULL)) != -1;) {
+    char given[TAKES_OPTIONS_MAX] = "", command[64] = "";
+    for (int o; (o = getopt_long(argc, argv, "s:jhV", takes_options, NULL)) != -1;) {
         if (o != '?' && !strchr(given, o))
             given[strlen(given)] = (char)o;
         switch (o) {
@@ -507,7 +425,7 @@ int main(int argc, char **argv)
     if (a.num)
         snprintf(command, sizeof(command), "%s%s%s", a.word[0], has_verbs(a.word[0]) && a.num > 1 ? " " : "",
                  has_verbs(a.word[0]) && a.num > 1 ? a.word[1] : "");
-    if (a.num && !options_fit(given, command, a.cluster))
+    if (is_command(command) && !takes_all(command, a.cluster, given))
         return 2;
     int rc = run(&a);
     if (rc < 0) {

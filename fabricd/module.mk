@@ -23,7 +23,7 @@ fabricd_LDLIBS := -pthread
 FABRICD_PLAN := fabricd/arbiter.c fabricd/pace.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/plan_command.c \
                 libmrmpi/route/ahead.c
 
-fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/fabricctl.c fabricd/answer.c fabricd/jobs/ask.c fabricd/cluster.c fabricd/ctl.c fabricd/json.c fabricd/top.c fabricd/schema.c \
+fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/fabricctl.c fabricd/takes.c fabricd/answer.c fabricd/jobs/ask.c fabricd/cluster.c fabricd/ctl.c fabricd/json.c fabricd/top.c fabricd/schema.c \
                   fabricd/rails.c fabricd/bus.c
 fabricctl_PKGS := yaml-0.1
 fabricctl_LDLIBS := -lm
