@@ -59,7 +59,8 @@ const char *mr_log_memory_advice(int err)
     case -EAGAIN:
         return "; is the limit of locked memory too low (ulimit -l)?";
     case -EFAULT:
-        return "; part of it is not mapped, or must not be written: a buffer has to stay until its operation is complete";
+        return "; part of it is not mapped, or must not be written: a buffer has to stay until its operation is "
+               "complete";
     default:
         return "";
     }
