@@ -6,11 +6,18 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/backend.h"
 #include "libmrmpi/launch/detect.h"
+
+/*
+ * Address space that is given back before the launcher's client ends the job: a process that has no memory left cannot
+ * say so otherwise, and libpmix crashes. Nothing of it is ever touched.
+ */
+#define ABORT_RESERVE (1u << 20)
 
 /* One process has one launcher: the only state of the room. Set by init, cleared by finalize. */
 static struct {
@@ -18,6 +25,7 @@ static struct {
     const struct mr_launch_backend *backend;
     struct mr_launch_world world;
     struct mr_launch view;
+    void *reserve; /* NULL: none */
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The client knows what is wrong; the caller above often only that it got nothing. */
@@ -37,6 +45,22 @@ static void clear_world(void)
     memset(&self.view, 0, sizeof(self.view));
 }
 
+static void take_reserve(void)
+{
+    self.reserve = mmap(NULL, ABORT_RESERVE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (self.reserve == MAP_FAILED)
+        self.reserve = NULL;
+}
+
+/* Threads may abort at the same time. */
+static void give_reserve(void)
+{
+    void *reserve = __atomic_exchange_n(&self.reserve, NULL, __ATOMIC_ACQ_REL);
+
+    if (reserve)
+        munmap(reserve, ABORT_RESERVE);
+}
+
 static int init_locked(const struct mr_launch **out)
 {
     if (self.backend)
@@ -51,6 +75,7 @@ static int init_locked(const struct mr_launch **out)
         return err;
     }
     self.backend = backend;
+    take_reserve();
     self.view = (struct mr_launch){
         .rank = self.world.rank,
         .size = self.world.size,
@@ -128,6 +153,7 @@ _Noreturn void mr_launch_abort(int code, const char *reason)
 {
     /* Before init (or after finalize) there is nobody to tell: what a process without launcher does is right then. */
     const struct mr_launch_backend *b = self.backend ? self.backend : &mr_launch_singleton;
+    give_reserve();
     b->abort(code, reason);
 }
 
@@ -138,6 +164,7 @@ int mr_launch_finalize(void)
     if (self.backend) {
         err = self.backend->finalize();
         self.backend = NULL;
+        give_reserve();
         clear_world();
     }
     pthread_mutex_unlock(&self.lock);

@@ -3,6 +3,21 @@
 #include "mt.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* No memory beyond what there is, and a little. */
+static void limit_memory(void)
+{
+    enum { MORE = 2 << 20 };
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%lu", &pages) != 1)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    fclose(f);
+    rlim_t most = pages * (rlim_t)sysconf(_SC_PAGESIZE) + MORE;
+    setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
+}
 
 int main(int argc, char **argv)
 {
@@ -48,6 +63,18 @@ int main(int argc, char **argv)
             MPI_Send(y, 2, MPI_INT, 1, 0, MPI_COMM_WORLD);
         if (rank == 1)
             MPI_Recv(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    if (!strcmp(way, "memory")) {
+        enum { N = 100000 };
+        MPI_Request q;
+        if (rank == 0)
+            limit_memory();
+        for (int i = 0; i < N && rank == 1; i++) {
+            MPI_Isend(&x, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, &q);
+            MPI_Request_free(&q);
+        }
+        if (rank == 0)
+            MPI_Recv(&x, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     if (!strcmp(way, "unmapped")) {
         enum { N = 4000000 };

@@ -40,6 +40,13 @@ ok "an error before MPI_Init ends the process" dies early_info
 like "says which" 'MPI_Info_get_nkeys: .*null handle.*MPI_ERR_INFO' "$tmp/early_info"
 ok "starting again without the others ends the job" dies alone
 like "says who is missing" 'rank 0 .*exited with code 0, while others started MPI again' "$tmp/alone"
+if [ -z "$(sanitizers)" ]; then # whose allocators end the process themselves
+  for i in 1 2 3 4 5; do # how much is left when it ends differs
+    ok "a rank that has no memory for what comes ends the job, $i" dies memory
+    like "says so" 'mrmpi\[0.*out of memory for a message from rank 1' "$tmp/memory"
+    like "and so does the launcher" 'mrrun: rank 0 .*aborted the job with code 1: out of memory' "$tmp/memory"
+  done
+fi
 # over hosts, where the adapter has to know the memory
 dies_apart() { # way
   timeout -k 5 60 simfab run --topology "$(dirname "$0")/../../etc/topologies/two-hosts-two-rails.net" --model hdr -- mrrun -n 2 --ppn 1 "$prog" "$1" >"$tmp/$1" 2>&1 </dev/null
