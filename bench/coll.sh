@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Collectives (bench/coll.c). Without SIMFAB_DIR: inside this host, the same binary under mrrun and under Debian's MPICH
 # (mpiexec.hydra), turn by turn; the least of $RUNS runs, ratio > 1: mrmpi is better. RANKS: how many ("2").
-# `coll.sh node`: the same beside Open MPI, too: medians of $RUNS runs, the ratio to the better of the two. RANKS: "2 4 8".
+# `coll.sh node`: the same beside Open MPI, too, and with the processor's name: medians of $RUNS runs, the ratio to the better of the two. RANKS: "2 4 8".
 # Where each rank has a core all begin at a moment (coll -s). With more ranks than cores the barrier before each counts in
 # (coll -b), and MPICH, whose waiting ranks never give up a core, stays away. "wrong": not all data was there (MPICH
 # 4.0's persistent scatter and allgather move some in their first start only); such a figure is no peer's. TOUCH=yes:
@@ -17,6 +17,8 @@ set -u
 : "${RUNS:=3}" "${RANKS:=2}"
 export PATH=$BUILD/bin:/usr/sbin:/sbin:$PATH
 cd "$(dirname "$0")/.." || exit 1
+# shellcheck source=bench/processor.sh
+. bench/processor.sh
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 mpicc.mpich -O2 -Wall -o "$tmp/coll" bench/coll.c || exit 1
@@ -94,6 +96,9 @@ beside_both() {
   [ "${BIND:-yes}" = no ] && spread='exec "$@"'
   ln -s coll "$tmp/coll.mrmpi" && ln -s coll "$tmp/coll.mpich"
   mpicc.openmpi -O2 -Wall -o "$tmp/coll.ompi" bench/coll.c || exit 1
+  mpicc.mpich -O2 -w -o "$tmp/node" bench/node.c || exit 1
+  processor
+  hops "$tmp/node" sh -c "$spread" sh || echo "bench/coll.sh: no figures of bench/node.c" >&2
   for n in $RANKS; do trio "$n"; done
 }
 

@@ -14,6 +14,8 @@ set -u
 : "${RUNS:=5}" "${NODE_KINDS:=latency bw bibw fresh vector}" "${NODE_BYTES:=}" "${NODE_REALTIME:=}"
 export PATH=$BUILD/bin:$PATH OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 MRMPI_LOG_LEVEL=0
 cd "$(dirname "$0")" || exit 1
+# shellcheck source=bench/processor.sh
+. ./processor.sh
 for program in mpicc.mpich mpicc.openmpi mpiexec.hydra mpirun.openmpi taskset; do
   command -v $program >/dev/null || { echo "bench/node.sh: $program is not installed (packaging/install-deps)"; exit 1; }
 done
@@ -39,6 +41,7 @@ once() { # mrmpi|mpich|openmpi KIND BYTES...
   awk -v m=$mpi 'NF == 5 && $2 ~ /^[0-9]+$/ {print m, $0}' "$tmp/out" >>"$tmp/all"
 }
 
+processor
 for kind in $NODE_KINDS; do
   for ((i = 0; i < RUNS; i++)); do
     # shellcheck disable=SC2086  # sizes are words
@@ -102,6 +105,7 @@ awk '
     border = divide()
     for (i = 1; i <= n; i++) { add(who[i] SUBSEP what[i] SUBSEP cores_of(i), value[i]); add(who[i] SUBSEP what[i] SUBSEP "mixed", value[i]) }
     if (border) printf "a word from core to core: near %.0f ns, far %.0f ns\n", near_ns, far_ns
+    else { for (i = 1; i <= n; i++) add("hop", before[i]); printf "a word from core to core: %.0f ns\n", place("hop", .5) }
     for (i = 1; i <= k; i++) {
       split(order[i], o, " "); s = SUBSEP o[1] SUBSEP o[2] SUBSEP
       if (o[1] != last) printf "\n%-8s %8s %5s %12s %12s %12s %8s\n", o[1], "bytes", "cores", "mrmpi", "Open MPI", "MPICH", "ratio"
