@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lines from several ranks into one output (mrrun/output), and what the end of a rank means (mrrun/verdict). */
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mrrun/output.h"
@@ -23,6 +27,49 @@ static void holds(const char *want)
     if (sink.len)
         ck_assert_mem_eq(sink.bytes + sink.start, want, sink.len);
 }
+
+/* In place of the C library's: says once that a descriptor can be written, whatever it is. */
+static bool lie;
+
+__attribute__((visibility("default"))) int poll(struct pollfd *set, nfds_t count, int timeout_ms)
+{
+    const struct timespec timeout = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000};
+
+    if (!lie)
+        return ppoll(set, count, timeout_ms < 0 ? NULL : &timeout, NULL);
+    lie = false;
+    set->revents = POLLOUT;
+    return 1;
+}
+
+/* Between poll() and write() somebody else takes the space. */
+START_TEST(full_pipe)
+{
+    char bytes[4096] = {0};
+    int fds[2];
+
+    ck_assert_int_eq(pipe(fds), 0);
+    fcntl(fds[1], F_SETFL, O_NONBLOCK);
+    while (write(fds[1], bytes, sizeof(bytes)) > 0)
+        continue;
+    fcntl(fds[1], F_SETFL, 0);
+    sink_init(&sink, fds[1]);
+    sink_put(&sink, "late\n", 5);
+    lie = true;
+    alarm(10); /* a write that blocks ends the test */
+    sink_flush(&sink);
+    alarm(0);
+    holds("late\n");
+    ck_assert_int_eq(fcntl(fds[1], F_GETFL) & O_NONBLOCK, 0);
+    ck_assert_int_eq(read(fds[0], bytes, sizeof(bytes)), sizeof(bytes));
+    sink_flush(&sink);
+    ck_assert_uint_eq(sink.len, 0);
+    ck_assert(!sink.broken);
+    sink_clear(&sink);
+    close(fds[0]);
+    close(fds[1]);
+}
+END_TEST
 
 START_TEST(lines_stay_whole)
 {
@@ -150,6 +197,7 @@ int main(void)
     tcase_add_test(tc, labels);
     tcase_add_test(tc, long_lines_lose_nothing);
     tcase_add_test(tc, slow_reader);
+    tcase_add_test(tc, full_pipe);
     tcase_add_test(tc, verdicts);
     return check_run(tc, NULL);
 }
