@@ -41,6 +41,25 @@ kill -9 "$rank"
 wait $pid
 is "a rank killed from outside: 137" $? 137
 is "leaves no file either" "$(left)" ""
+# mrrun and its janitor are killed together. The next mrrun removes what they left, and nothing else.
+mkdir -m 700 "$TMPDIR/mrrun-scratch.others" && touch "$TMPDIR/mrrun-scratch.others/file"
+mrrun -n 1 sleep 300 &
+living=$!
+wait_for 60 eval '[ "$(left | wc -l)" = 2 ]'
+before=$(left)
+mrrun -n 1 sleep 300 &
+pid=$!
+wait_for 60 eval 'janitor=$(pgrep -P $pid -x mr-janitor) && pgrep -P $pid -x sleep'
+kill -9 "$janitor" $pid
+wait $pid 2>/dev/null
+is "killed with its janitor, mrrun leaves its directory" "$(left | wc -l)" 3
+timeout 30 mrrun -n 1 true
+is "which the next one removes, but none of a living one or a stranger" "$(left)" "$before"
+kill $living
+wait $living
+rm -r "$TMPDIR/mrrun-scratch.others"
+is "the living one removes its own" "$(left)" ""
+
 # A rank that left mrrun's care (a session of its own) survives it, and is told that the launcher is gone.
 mrrun -n 1 setsid -w "$client" lost "$tmp/lost" &
 pid=$!

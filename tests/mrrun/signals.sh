@@ -64,6 +64,45 @@ wait $pid
 is "the second SIGINT kills" $? 137
 ok "at once" within 10
 
+start -n 1 --grace 30 bash -c 'trap "" INT; setsid sleep 300 & echo $! ready; while :; do sleep 0.1; done'
+ok "a rank with a descendant in a session of its own is ready" await "$tmp/out" ready 1
+kill -INT "$mrrun_pid"
+await "$tmp/err" "asking 1 rank" 1
+sleep 0.2
+kill -INT "$mrrun_pid"
+wait $pid
+is "the second SIGINT" $? 137
+ok "ends the descendant, too" process_gone "$(sed -n 's/ ready//p' "$tmp/out")"
+
+start -n 1 bash -c 'echo ready; exec sleep 60'
+ok "a rank is ready" await "$tmp/out" ready 1
+janitor=$(pgrep -P "$mrrun_pid" -x mr-janitor)
+kill -STOP "$janitor"
+kill -TERM "$mrrun_pid"
+ok "mrrun waits for its janitor alone" process_gone "$(pgrep -P "$mrrun_pid" -x sleep)"
+for i in 1 2; do
+    sleep 0.2
+    kill -TERM "$mrrun_pid"
+done
+wait $pid
+is "a third SIGTERM ends it, whatever it waits for" $? 143
+ok "at once" within 8
+kill -CONT "$janitor"
+
+mkfifo "$tmp/fifo"
+exec 9<>"$tmp/fifo" # a reader that takes nothing
+timeout -t "$tmp/took" 60 mrrun -n 2 --timeout 1 --grace 1 yes >"$tmp/fifo" 2>"$tmp/err"
+is "--timeout with a reader that takes nothing" $? 124
+ok "ends the job" within 20
+timeout -t "$tmp/took" 60 mrrun -n 2 --grace 1 yes >"$tmp/fifo" 2>"$tmp/err" &
+pid=$!
+wait_for 60 eval 'mrrun_pid=$(pgrep -P $pid -x mrrun) && [ "$(pgrep -c -P "$mrrun_pid" -x yes)" = 2 ]'
+kill -TERM "$mrrun_pid"
+wait $pid
+is "and so does SIGTERM" $? 143
+ok "in time" within 20
+exec 9>&-
+
 start -n 2 --grace 1 bash -c 'trap "echo told" INT; echo ready; while :; do sleep 0.1; done'
 ok "ranks that only tell of SIGINT are ready" await "$tmp/out" ready 2
 kill -INT "$mrrun_pid" "$mrrun_pid" # one behind the other

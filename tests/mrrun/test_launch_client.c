@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
@@ -105,12 +107,45 @@ static void stop_launcher(int seconds)
     kill(launcher, SIGSTOP);
 }
 
+/*
+ * "react:2:3": rank 2 exits with code 3 (-9: is killed by signal 9), and has much memory to give up first. The others
+ * notice that it is gone long before mrrun can, and abort the job (code 1), or, with "answer:2:3", exit with code 77.
+ */
+static void react(bool me, int who, int code, bool abort)
+{
+    enum { MUCH = 256 << 20 };
+    pid_t pid = getpid();
+    size_t len;
+    char byte;
+    void *much = me ? malloc(MUCH) : NULL;
+
+    if (me && !much)
+        _exit(99);
+    if (me)
+        memset(much, 1, MUCH);
+    if (mr_launch_put("mrmpi.test.pid", &pid, sizeof(pid)) || mr_launch_fence() ||
+        mr_launch_get(who, "mrmpi.test.pid", &pid, sizeof(pid), &len))
+        _exit(98);
+    if (me && code < 0)
+        raise(-code);
+    if (me)
+        _exit(code);
+    struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)react, 1};
+    while (process_vm_readv(pid, &here, 1, &there, 1, 0) >= 0 || errno == EFAULT)
+        usleep(100);
+    if (abort)
+        mr_launch_abort(1, "a peer is gone");
+    _exit(77);
+}
+
 static int end_as_told(const char *mode)
 {
     int who = -1, arg = 0;
     bool me = sscanf(mode, "%*[a-z]:%d:%d", &who, &arg) >= 1 && who == self->rank;
 
     fflush(stdout);
+    if (!strncmp(mode, "react:", 6) || !strncmp(mode, "answer:", 7))
+        react(me, who, arg, mode[0] == 'r');
     if (!strncmp(mode, "kill:", 5) && me)
         raise(arg);
     if (!strncmp(mode, "exit:", 5) && me)
