@@ -250,8 +250,8 @@ void job_on_abort(struct job *job, int rank, int code, const char *why, const en
 
     if (job->failed || s->set)
         return;
-    snprintf(s->text, sizeof(s->text), "%s aborted the job with code %d%s%s",
-             name_rank(job, rank, name, sizeof(name)), code, *why ? ": " : "", why);
+    snprintf(s->text, sizeof(s->text), "%s aborted the job with code %d%s%s", name_rank(job, rank, name, sizeof(name)),
+             code, *why ? ": " : "", why);
     s->set = true;
     s->aborts = true;
     s->killed = false;

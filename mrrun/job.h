@@ -23,10 +23,10 @@
 struct rank {
     pid_t pid; /* also its process group */
     bool running, connected, finalized;
-    bool unheard; /* it has ended with code 0, and MPI_Finalize was not heard of then */
+    bool unheard;       /* it has ended with code 0, and MPI_Finalize was not heard of then */
     enum ending ending; /* when a failure was first reported, was this rank's end under way? */
-    int starts; /* how often it has started MPI */
-    int pidfd;  /* -1: none */
+    int starts;         /* how often it has started MPI */
+    int pidfd;          /* -1: none */
     struct source out, err;
 };
 
@@ -39,8 +39,8 @@ enum job_phase {
 /*
  * The failure that was reported first, until it is known to be the cause. A rank that aborts may only have noticed that
  * a peer is gone, and the news of the peer's death takes longer than the loss of a connection. But the kernel marks a
- * process that ends before anybody can notice (processes.h). So the suspect waits for the ranks that were marked when it
- * was reported, and for no others: the first of them that fails on its own takes the blame.
+ * process that ends before anybody can notice (processes.h). So the suspect waits for the ranks that were marked when
+ * it was reported, and for no others: the first of them that fails on its own takes the blame.
  */
 struct suspect {
     bool set;
@@ -67,14 +67,14 @@ struct job {
 
     enum job_phase phase;
     uint64_t kill_at_ms, timeout_at_ms; /* CLOCK_MONOTONIC; 0: never */
-    uint64_t gone_at_ms; /* killed ranks that are not gone then are left to the kernel */
-    uint64_t asked_ms;   /* when the end was asked for, by a signal or --timeout */
-    uint64_t ended_ms;   /* when the last rank ended */
+    uint64_t gone_at_ms;                /* killed ranks that are not gone then are left to the kernel */
+    uint64_t asked_ms;                  /* when the end was asked for, by a signal or --timeout */
+    uint64_t ended_ms;                  /* when the last rank ended */
     bool failed;                        /* a culprit has been named; status is its, and stays */
     struct suspect suspect;
-    int unheard;                  /* a rank that ended with code 0; whether after MPI_Finalize may still be heard; or -1 */
+    int unheard; /* a rank that ended with code 0; whether after MPI_Finalize may still be heard; or -1 */
     uint64_t unheard_until_ms;
-    bool hurry;                         /* wait for no reader of our output */
+    bool hurry; /* wait for no reader of our output */
     int status;
 
     struct sink out, err; /* mrrun's own */

@@ -248,7 +248,8 @@ static void turn(struct job *job, struct pollfd *set)
     size_t n = fill(job, set);
 
     /* With all ranks gone, only a late word of one of them or a slow reader of our output is waited for. */
-    int timeout = job->running || job->suspect.set || job->unheard >= 0 || job->out.len || job->err.len ? wait_ms(job) : 0;
+    int timeout =
+        job->running || job->suspect.set || job->unheard >= 0 || job->out.len || job->err.len ? wait_ms(job) : 0;
     int ready = poll(set, n, timeout);
     if (ready < 0 && errno != EINTR) {
         perror("mrrun: poll"); /* a bug or no memory; the janitor ends what we leave */

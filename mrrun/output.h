@@ -24,8 +24,8 @@ struct sink {
     bool is_socket; /* these can be asked not to block */
     char *bytes;
     size_t start, len, room;
-    bool broken; /* nothing can be written any more: what comes is thrown away, and sources should be closed */
-    int error;   /* and why: an errno */
+    bool broken;       /* nothing can be written any more: what comes is thrown away, and sources should be closed */
+    int error;         /* and why: an errno */
     uint64_t moved_ms; /* when the descriptor last took something, CLOCK_MONOTONIC */
 };
 

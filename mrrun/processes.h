@@ -3,7 +3,8 @@
  * Processes of this machine, by the kernel's word (/proc/PID/stat).
  *
  * A process that ends is marked before its memory, files and sockets are given up. So whatever its peers notice of its
- * end, they notice later: a rank that is not marked when another one reports a failure is not the cause of that failure.
+ * end, they notice later: a rank that is not marked when another one reports a failure is not the cause of that
+ * failure.
  */
 #ifndef MRRUN_PROCESSES_H
 #define MRRUN_PROCESSES_H
@@ -16,7 +17,8 @@ enum ending {
     ENDING_SELF, /* the process ends, dumps its core, or has ended and was not reaped */
 };
 
-/* pid[count] are leaders of process groups, 0: none. how[count] is the result; all ENDING_NOT where /proc is not there. */
+/* pid[count] are leaders of process groups, 0: none. how[count] is the result; all ENDING_NOT where /proc is not there.
+ */
 void processes_ending(const pid_t *pid, int count, enum ending *how);
 
 /* SIGKILL to all descendants of this process but one, whatever groups and sessions they have gone to. */

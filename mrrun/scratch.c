@@ -121,8 +121,7 @@ static void remove_dead(int fd, const char *path)
 {
     struct stat st;
 
-    if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 07777) != S_IRWXU ||
-        hold_directory(fd, path) != HELD)
+    if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 07777) != S_IRWXU || hold_directory(fd, path) != HELD)
         return;
     if (faccessat(fd, MARKER, F_OK, AT_SYMLINK_NOFOLLOW))
         rmdir(path);
@@ -131,8 +130,8 @@ static void remove_dead(int fd, const char *path)
 }
 
 /*
- * Directories of this user that nobody holds. One that is being made is not held yet: if it is taken for a dead one, its
- * maker sees that and makes another one.
+ * Directories of this user that nobody holds. One that is being made is not held yet: if it is taken for a dead one,
+ * its maker sees that and makes another one.
  */
 static void sweep(const char *parent)
 {

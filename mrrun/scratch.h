@@ -4,8 +4,8 @@
  * ends. It holds the read end of a pipe; when the pipe closes, it kills the process groups that mrrun named and did not
  * take back, and removes the directory.
  *
- * Should the janitor be killed, too, the next mrrun of this user removes the directory: mrrun and janitor hold a lock of
- * it (flock) for as long as one of them lives.
+ * Should the janitor be killed, too, the next mrrun of this user removes the directory: mrrun and janitor hold a lock
+ * of it (flock) for as long as one of them lives.
  */
 #ifndef MRRUN_SCRATCH_H
 #define MRRUN_SCRATCH_H

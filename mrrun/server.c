@@ -27,7 +27,7 @@ static struct {
     pmix_nspace_t nspace;
     int ranks;
     int event_fd;
-    _Atomic pid_t *pid; /* [ranks]; 0: none */
+    _Atomic pid_t *pid;   /* [ranks]; 0: none */
     pthread_mutex_t lock; /* of the queue */
     struct queued_event *head, **tail;
 } server = {.event_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .tail = &server.head};

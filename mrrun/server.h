@@ -25,7 +25,8 @@ struct server_event {
     int rank;
     int code;      /* ABORT */
     char why[200]; /* ABORT; may be cut */
-    enum ending *ending; /* ABORT: of all ranks, as it was while this rank waited for our answer; or NULL. The taker frees it */
+    enum ending
+        *ending; /* ABORT: of all ranks, as it was while this rank waited for our answer; or NULL. The taker frees it */
 };
 
 /* 0, or -1 with a message in *why. One server per process. */
@@ -33,7 +34,8 @@ int server_start(const struct placement *place, const char *job_id, const char *
 int server_event_fd(void);
 bool server_next_event(struct server_event *event);
 
-/* Register a rank, before the first one is forked; *env (NULL-terminated, malloc'd, grown) gets what its client needs. */
+/* Register a rank, before the first one is forked; *env (NULL-terminated, malloc'd, grown) gets what its client needs.
+ */
 int server_add_rank(int rank, const char *host, char ***env);
 
 /* The rank's process, until it is reaped. */

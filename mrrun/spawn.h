@@ -14,7 +14,7 @@ struct spawn_spec {
     char *const *argv; /* argv[0] is the path to execute */
     char *const *env;
     int fds[3];
-    int report_fd; /* a struct spawn_failure is written here when exec fails; closed by exec when it does not */
+    int report_fd;        /* a struct spawn_failure is written here when exec fails; closed by exec when it does not */
     const sigset_t *mask; /* as mrrun found it */
     const struct rlimit *files; /* RLIMIT_NOFILE as mrrun found it */
     /*

@@ -232,8 +232,8 @@ static void watch_deaths(struct job *job)
         job->deaths_fd = epoll_create1(EPOLL_CLOEXEC);
 }
 
-/* The server takes all ranks before one of them can hold it up. Asked to end meanwhile, it starts no more: the loop ends
- * the others. */
+/* The server takes all ranks before one of them can hold it up. Asked to end meanwhile, it starts no more: the loop
+ * ends the others. */
 int job_start(struct job *job)
 {
     int ranks = job->opts->ranks, report[2];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * "dies RANK STEP CODE": rank RANK of this MPI program ends at step STEP with _exit(CODE), or by signal -CODE. A step is
- * a call to the C library, by the MPI library or libpmix, between the beginning of MPI_Init and the end of
+ * "dies RANK STEP CODE": rank RANK of this MPI program ends at step STEP with _exit(CODE), or by signal -CODE. A step
+ * is a call to the C library, by the MPI library or libpmix, between the beginning of MPI_Init and the end of
  * MPI_Finalize. The functions counted are those below: they stand in the program itself, where all libraries find them
  * first. STEP "init" and "finalize" are just behind MPI_Init and just before MPI_Finalize, "absent" is before MPI_Init,
- * "late" behind MPI_Finalize. RANK -1: all ranks do so. A rank that finds no such step ends well and prints how many there
- * are: this differs by some between runs.
+ * "late" behind MPI_Finalize. RANK -1: all ranks do so. A rank that finds no such step ends well and prints how many
+ * there are: this differs by some between runs.
  *
  * A fourth argument has the peers answer errors as programs do that check each call: they end with a code of their own.
  */
