@@ -215,10 +215,12 @@ static void suspect_waits(struct job *job, int rank, const enum ending *ending)
     uint64_t longest_ms = 0;
 
     for (int r = 0; r < job->opts->ranks; r++) {
-        uint64_t ms = ending[r] == ENDING_SELF ? patience_ms(job) : WRAPPER_MS;
-        if (r == rank || !job->ranks[r].running || ending[r] == ENDING_NOT)
+        struct rank *other = &job->ranks[r];
+        if (r == rank || !other->running)
             continue;
-        job->ranks[r].ending = ending[r];
+        if (other->ending != ENDING_SELF)
+            other->ending = ending[r];
+        uint64_t ms = other->ending == ENDING_SELF ? patience_ms(job) : other->ending == ENDING_PART ? WRAPPER_MS : 0;
         if (ms > longest_ms)
             longest_ms = ms;
     }
@@ -317,6 +319,13 @@ static void end_well(struct job *job, int rank)
     if (job->ended_well < 0 || job->ranks[rank].starts < job->ranks[job->ended_well].starts)
         job->ended_well = rank;
     check_all_join(job);
+}
+
+/* What is reported from now on may come from this end, even if the process cannot be looked at any more. */
+void job_on_end(struct job *job, int rank)
+{
+    if (!job->suspect.set)
+        job->ranks[rank].ending = ENDING_SELF;
 }
 
 void job_on_exit(struct job *job, int rank, int wait_status)

@@ -103,6 +103,7 @@ void job_on_finalized(struct job *job, int rank);
 void job_on_abort(struct job *job, int rank, int code, const char *why, const enum ending *ending);
 void job_on_start_failure(struct job *job); /* job_start() said why */
 void job_on_exec_failure(struct job *job, int rank, int error);
+void job_on_end(struct job *job, int rank); /* it is about to be reaped; job_on_exit() follows */
 void job_on_exit(struct job *job, int rank, int wait_status);
 void job_on_signal(struct job *job, int sig);
 void job_on_time(struct job *job);

@@ -150,6 +150,7 @@ static void reap_rank(struct job *job, int r)
 
     if (!job->ranks[r].running || waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
         return;
+    job_on_end(job, r);
     kill(-pid, SIGKILL);
     scratch_forget_group(&job->scratch, pid);
     server_forget_process(r);

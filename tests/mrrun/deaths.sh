@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../tap.sh"
 export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$(dirname "$(realpath "$0")")/lsan.supp:print_suppressions=0}
 export TMPDIR=$tmp
-stride=${STRIDE:-7}
+stride=${STRIDE:-9}
 net=$(dirname "$0")/../../etc/topologies/two-hosts-two-rails.net
 dies=$BUILD/tests/mrrun/dies client=$BUILD/tests/mrrun/test_launch_client
 
@@ -48,8 +48,8 @@ hosts() { # the same on two simulated hosts
 
 is "rank 0 exits with code 3" "$(each 0 "$stride" 3 3 0 3)" ""
 is "another one is killed" "$(each 3 "$((stride + 2))" 3 137 1 -9)" ""
-is "rank 0 exits right behind MPI_Init" "$(times 12 8 3 0 "$dies" 0 init 3)" ""
-is "all do" "$(times 12 4 3 any "$dies" -1 init 3)" ""
+is "rank 0 exits right behind MPI_Init" "$(times 8 8 3 0 "$dies" 0 init 3)" ""
+is "all do" "$(times 8 4 3 any "$dies" -1 init 3)" ""
 is "without any MPI_Init" "$(times 2 3 3 1 "$dies" 1 absent 3)" ""
 is "just before MPI_Finalize" "$(times 2 3 3 0 "$dies" 0 finalize 3)" ""
 is "with code 0: status 1" "$(times 1 3 1 0 "$dies" 0 init 0)" ""
