@@ -2,6 +2,7 @@
 /* Whether the ranks of a node have a core each: asked of all of them. */
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "libmrmpi/channel/shm_cores.h"
 #include "tests/check.h"
@@ -99,6 +100,44 @@ START_TEST(mine_are_those_that_the_kernel_allows)
 }
 END_TEST
 
+static bool job_lives;
+
+static bool alive(void)
+{
+    return job_lives;
+}
+
+static void *join_late(void *arg)
+{
+    usleep(20000);
+    join(2, 0, 1);
+    return arg;
+}
+
+START_TEST(the_first_waits_for_the_last)
+{
+    pthread_t late;
+
+    node = (struct mr_node_cores){0};
+    job_lives = true;
+    join(2, 0, 1);
+    ck_assert_int_eq(pthread_create(&late, NULL, join_late, NULL), 0);
+    mr_cores_await(&node, 2, alive);
+    ck_assert_uint_eq(node.joined, 2);
+    pthread_join(late, NULL);
+}
+END_TEST
+
+START_TEST(but_not_in_a_job_that_has_failed)
+{
+    node = (struct mr_node_cores){0};
+    job_lives = false;
+    join(2, 0, 1);
+    mr_cores_await(&node, 2, alive);
+    ck_assert_uint_eq(node.joined, 1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = tcase_create("cores");
@@ -108,6 +147,8 @@ int main(void)
     tcase_add_test(c, as_many_cores_as_ranks);
     tcase_add_test(c, ranks_on_the_very_same_core);
     tcase_add_test(c, one_is_the_last);
+    tcase_add_test(c, the_first_waits_for_the_last);
+    tcase_add_test(c, but_not_in_a_job_that_has_failed);
     tcase_add_test(c, mine_are_those_that_the_kernel_allows);
     return check_run(c, NULL);
 }
