@@ -33,8 +33,9 @@ static void print_help(void)
            "the simulated fabric.\n\n");
     for (size_t i = 0; mrrun_options_help(i); i++)
         printf("  %s\n", mrrun_options_help(i));
-    printf("\nThe status is the largest of the ranks' exit codes; 128 + N if a rank was killed by signal N;\n"
-           "124 after --timeout; 126 or 127 if the program cannot be run. See mrrun(1).\n");
+    printf("\nThe status is that of the rank that failed first, or the largest of the ranks' exit codes; 128 + N\n"
+           "if a rank was killed by signal N; 124 after --timeout; 126 or 127 if the program cannot be run.\n"
+           "See mrrun(1).\n");
 }
 
 static int complain(int status, const char *what)
