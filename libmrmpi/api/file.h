@@ -33,6 +33,6 @@ enum mr_err api_file_start(struct mr_file *f, const struct api_file_access *a, M
                            const struct mr_file_data *d, MPI_Request *request);
 enum mr_err api_file_split_end(struct mr_file *f, enum mr_file_split split, const void *buf, MPI_Status *status);
 /* file_view.c: bytes from one element to the next in the file. */
-enum mr_err api_file_type_extent(const struct mr_file *f, const struct mr_type *t, ptrdiff_t *extent);
+enum mr_err api_file_type_extent(const struct mr_file *f, struct mr_type *t, ptrdiff_t *extent);
 
 #endif

@@ -11,12 +11,13 @@ static const char *const datareps[] = {
 
 static enum mr_err datarep_of(const char *name, enum mr_datarep *to)
 {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3 && name; i++)
         if (!strcmp(name, datareps[i])) {
             *to = (enum mr_datarep)i;
             return MR_SUCCESS;
         }
-    return mr_fail(MR_ERR_UNSUPPORTED_DATAREP, "datarep is \"%s\": there are native, internal and external32", name);
+    return mr_fail(MR_ERR_UNSUPPORTED_DATAREP, "datarep is %s%s%s: there are native, internal and external32",
+                   name ? "\"" : "", name ? name : "a null pointer", name ? "\"" : "");
 }
 
 static enum mr_err committed(const struct mr_type *t, const char *name)
@@ -55,7 +56,6 @@ MPI_FN(int, File_set_view,
     ALSO(api_type(filetype, &v.filetype));
     ALSO(committed(v.etype, "etype"));
     ALSO(committed(v.filetype, "filetype"));
-    ALSO_NOT_NULL(datarep);
     ALSO(datarep_of(datarep, &v.datarep));
     ALSO(api_file_hints(info, &hints));
     ALSO(displacement(f, disp, &v.disp));
@@ -82,8 +82,8 @@ MPI_FN(int, File_get_view, (MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, 
     NOT_NULL(etype);
     NOT_NULL(filetype);
     NOT_NULL(datarep);
-    CHECK(type_handle(f->etype, etype));
-    CHECK(type_handle(f->filetype, filetype));
+    CHECK(type_handle(f->given_etype, etype));
+    CHECK(type_handle(f->given_filetype, filetype));
     *disp = f->view.disp;
     strcpy(datarep, datareps[f->datarep]);
     API_LEAVE_FILE(f);
@@ -103,15 +103,17 @@ MPI_FN(int, File_get_byte_offset, (MPI_File fh, MPI_Offset offset, MPI_Offset *d
     API_LEAVE_FILE(f);
 }
 
-enum mr_err api_file_type_extent(const struct mr_file *f, const struct mr_type *t, ptrdiff_t *extent)
+enum mr_err api_file_type_extent(const struct mr_file *f, struct mr_type *t, ptrdiff_t *extent)
 {
+    struct mr_type *external;
     *extent = t->extent;
-    if (f->datarep != MR_DATAREP_EXTERNAL32 || mr_external_size(t) == t->size)
+    if (f->datarep != MR_DATAREP_EXTERNAL32)
         return MR_SUCCESS;
-    if (!t->contiguous)
-        return mr_fail(MR_ERR_UNSUPPORTED_DATAREP,
-                       "datatype has holes, and elements that are not as long in external32 as in memory");
-    *extent = (ptrdiff_t)mr_external_size(t);
+    external = mr_external_type(t);
+    if (!external)
+        return mr_fail(MR_ERR_NO_MEM, "no memory for a datatype");
+    *extent = external->extent;
+    mr_type_put(external);
     return MR_SUCCESS;
 }
 

@@ -6,9 +6,11 @@
  * packed form.
  */
 #include "libmrmpi/core/core.h"
+#include "libmrmpi/core/datatype.h"
 #include "libmrmpi/core/objects.h"
 
 #include <byteswap.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* How a number changes on the way: native bytes, external bytes. */
@@ -284,4 +286,152 @@ void mr_external_unpack(void *buf, size_t count, const struct mr_type *t, const 
 {
     struct walk w = {.buf = buf, .count = count, .type = t, .flat = (char *)(uintptr_t)flat, .unpack = true};
     walk_type(&w, t, count);
+}
+
+/* ---- datatypes in a file ---- */
+
+/*
+ * What arrays hide in their recipes are steps of the library's own between the array's type and its elements. Their
+ * displacements are in bytes, but all are multiples of the elements' extent, so they grow and shrink with it.
+ */
+struct step {
+    const struct mr_type *elements;
+    struct mr_type *external; /* these in the file */
+};
+
+static ptrdiff_t scaled(const struct step *s, ptrdiff_t bytes)
+{
+    return s && s->elements->extent ? bytes / s->elements->extent * s->external->extent : bytes;
+}
+
+/* Counts and displacements of a recipe in the order of its constructor, whichever form of it there was. */
+static int64_t count_at(const struct mr_recipe *r, int64_t i)
+{
+    return r->large ? r->counts[i] : r->ints[i];
+}
+
+static ptrdiff_t disp_at(const struct mr_recipe *r, int64_t counts_before, int64_t i)
+{
+    return r->large ? r->counts[counts_before + i] : r->aints[i];
+}
+
+static struct mr_type *external_type(struct mr_type *t, const struct step *s);
+
+/* count lengths from the first-th count on, and as many displacements behind them; in bytes: those are aints. */
+struct blocks {
+    int64_t count, *lengths, *disps;
+};
+
+static bool read_blocks(const struct mr_recipe *r, bool bytes, int64_t length, const struct step *s, struct blocks *b)
+{
+    const int64_t n = b->count, before = length < 0 ? n + 1 : 2;
+
+    b->lengths = malloc(((size_t)n + 1) * sizeof(*b->lengths));
+    b->disps = malloc(((size_t)n + 1) * sizeof(*b->disps));
+    for (int64_t i = 0; b->lengths && b->disps && i < n; i++) {
+        b->lengths[i] = length < 0 ? count_at(r, 1 + i) : length;
+        b->disps[i] = bytes ? scaled(s, disp_at(r, before, i)) : count_at(r, before + i);
+    }
+    return b->lengths && b->disps;
+}
+
+static struct mr_type *of_blocks(const struct mr_recipe *r, struct mr_type *old, const struct step *s)
+{
+    const bool bytes = r->combiner == MR_COMBINER_HINDEXED || r->combiner == MR_COMBINER_HINDEXED_BLOCK;
+    const bool alike = r->combiner == MR_COMBINER_INDEXED_BLOCK || r->combiner == MR_COMBINER_HINDEXED_BLOCK;
+    struct blocks b = {.count = count_at(r, 0)};
+    struct mr_type *t = NULL;
+
+    if (read_blocks(r, bytes, alike ? count_at(r, 1) : -1, s, &b))
+        t = (bytes ? mr_type_hindexed : mr_type_indexed)(b.count, b.lengths, b.disps, old, false);
+    free(b.lengths);
+    free(b.disps);
+    return t;
+}
+
+static struct mr_type *of_struct(const struct mr_recipe *r, const struct step *s)
+{
+    struct blocks b = {.count = count_at(r, 0)};
+    struct mr_type **types = calloc((size_t)b.count + 1, sizeof(*types)), *t = NULL;
+    bool fine = types && read_blocks(r, true, -1, s, &b);
+
+    for (int64_t i = 0; fine && i < b.count; i++)
+        fine = (types[i] = external_type(r->types[i], s)) != NULL;
+    if (fine)
+        t = mr_type_struct(b.count, b.lengths, b.disps, types, false);
+    for (int64_t i = 0; types && i < b.count && types[i]; i++)
+        mr_type_put(types[i]);
+    free(types);
+    free(b.lengths);
+    free(b.disps);
+    return t;
+}
+
+/* The last of the hidden steps is the part of the array, which begins somewhere in it. */
+static struct mr_type *of_array(const struct mr_type *array, struct mr_type *old)
+{
+    const struct mr_recipe *r = array->recipe;
+    struct mr_type *hidden = r->types[r->num_types - 1], *part, *at, *t = NULL;
+    const struct step s = {r->types[0], old};
+    int64_t one = 1, disp = scaled(&s, array->true_lb - hidden->true_lb);
+
+    part = external_type(hidden, &s);
+    at = part ? mr_type_hindexed(1, &one, &disp, part, false) : NULL;
+    if (at)
+        t = mr_type_resized(at, 0, scaled(&s, array->extent), false);
+    if (at)
+        mr_type_put(at);
+    if (part)
+        mr_type_put(part);
+    return t;
+}
+
+static struct mr_type *made_of(const struct mr_type *t, struct mr_type *old, const struct step *s)
+{
+    const struct mr_recipe *r = t->recipe;
+
+    switch (r->combiner) {
+    case MR_COMBINER_CONTIGUOUS:
+        return mr_type_contiguous(count_at(r, 0), old, false);
+    case MR_COMBINER_VECTOR:
+        return mr_type_vector(count_at(r, 0), count_at(r, 1), count_at(r, 2), old, false);
+    case MR_COMBINER_HVECTOR:
+        return mr_type_hvector(count_at(r, 0), count_at(r, 1), scaled(s, disp_at(r, 2, 0)), old, false);
+    case MR_COMBINER_RESIZED:
+        return mr_type_resized(old, scaled(s, disp_at(r, 0, 0)), scaled(s, disp_at(r, 0, 1)), false);
+    case MR_COMBINER_SUBARRAY:
+    case MR_COMBINER_DARRAY:
+        return of_array(t, old);
+    case MR_COMBINER_INDEXED:
+    case MR_COMBINER_HINDEXED:
+    case MR_COMBINER_INDEXED_BLOCK:
+    case MR_COMBINER_HINDEXED_BLOCK:
+        return of_blocks(r, old, s);
+    default:
+        return mr_type_get(old);
+    }
+}
+
+static struct mr_type *external_type(struct mr_type *t, const struct step *s)
+{
+    struct mr_type *old, *made;
+
+    if (s && t == s->elements)
+        return mr_type_get(s->external);
+    if (t->builtin)
+        return mr_external_size(t) == t->size ? t
+                                              : mr_type_contiguous((int64_t)mr_external_size(t), mr_type_byte, false);
+    if (t->recipe->combiner == MR_COMBINER_STRUCT)
+        return of_struct(t->recipe, s);
+    old = external_type(t->recipe->types[0], s);
+    if (!old)
+        return NULL;
+    made = made_of(t, old, s);
+    mr_type_put(old);
+    return made;
+}
+
+struct mr_type *mr_external_type(struct mr_type *t)
+{
+    return mr_external_size(t) == t->size ? mr_type_get(t) : external_type(t, NULL);
 }

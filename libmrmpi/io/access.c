@@ -216,6 +216,25 @@ static enum mr_err move_solid(struct mr_file *f, bool write, uint64_t nth, char 
     return err;
 }
 
+/* Bytes that are in the view twice are read twice. */
+static enum mr_err read_overlapping(struct mr_file *f, uint64_t nth, char *data, size_t len, size_t *done)
+{
+    const size_t most = (size_t)f->hints.read_size;
+    enum mr_err err = MR_SUCCESS;
+    size_t n = 0;
+
+    for (*done = 0; *done < len && !err; *done += n) {
+        const struct part p = {.nth = nth + *done, .len = len - *done < most ? len - *done : most};
+
+        err = move_pieces(f, false, &p, data + *done, &n);
+        if (n < p.len) {
+            *done += n;
+            break;
+        }
+    }
+    return err;
+}
+
 enum mr_err mr_io_move(struct mr_file *f, bool write, uint64_t nth, char *data, size_t len, size_t *done)
 {
     const int64_t most = write ? f->hints.write_size : f->hints.read_size;
@@ -226,6 +245,8 @@ enum mr_err mr_io_move(struct mr_file *f, bool write, uint64_t nth, char *data, 
     *done = 0;
     if (!len || mr_tiling_dense(&f->view))
         return len ? move_solid(f, write, nth, data, len, done) : MR_SUCCESS;
+    if (f->overlaps)
+        return read_overlapping(f, nth, data, len, done);
     image = malloc((size_t)most);
     if (!image)
         return mr_fail(MR_ERR_NO_MEM, "no memory for %lld bytes of \"%s\"", (long long)most, f->name);
@@ -258,6 +279,7 @@ enum mr_err mr_io_first(const struct mr_file *f, int64_t offset, size_t len, uin
     return MR_SUCCESS;
 }
 
+/* With overlaps the end of the file may come anywhere in the data: reading finds it. */
 enum mr_err mr_io_clip(struct mr_file *f, uint64_t nth, size_t *len)
 {
     const struct mr_disk d = mr_io_disk(f);
@@ -265,7 +287,7 @@ enum mr_err mr_io_clip(struct mr_file *f, uint64_t nth, size_t *len)
     enum mr_err err = mr_disk_size(&d, &size);
     uint64_t end;
 
-    if (err || !*len)
+    if (err || !*len || f->overlaps)
         return err;
     end = mr_tiling_before(&f->view, size);
     *len = end <= nth ? 0 : end - nth < *len ? end - nth : *len;
@@ -307,6 +329,17 @@ static enum mr_err move_all(struct mr_file *f, bool write, uint64_t nth, const s
     return err;
 }
 
+/* Behind all of the view's bytes [nth, nth + len). */
+static int64_t end_of(const struct mr_file *f, uint64_t nth, size_t len)
+{
+    const struct mr_tiling *v = &f->view;
+    const uint64_t last = nth + len - 1;
+
+    if (!f->overlaps || mr_tiling_dense(v))
+        return mr_tiling_at(v, last) + 1;
+    return v->disp + (int64_t)(last / v->type->size) * v->type->extent + v->type->true_lb + v->type->true_extent;
+}
+
 enum mr_err mr_file_access(struct mr_file *f, bool write, int64_t offset, const struct mr_file_data *d, size_t *bytes)
 {
     const struct mr_disk disk = mr_io_disk(f);
@@ -321,7 +354,7 @@ enum mr_err mr_file_access(struct mr_file *f, bool write, int64_t offset, const 
     if (err || !len)
         return err;
     from = mr_tiling_at(&f->view, nth);
-    to = mr_tiling_at(&f->view, nth + len - 1) + 1;
+    to = end_of(f, nth, len);
     if (f->atomic && (err = mr_disk_lock(&disk, write, from, to - from)))
         return err;
     if (!write)

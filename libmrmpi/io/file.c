@@ -126,10 +126,10 @@ static void forget(struct mr_file *f)
         }
     if (f->fd >= 0)
         close(f->fd);
-    if (f->etype)
-        mr_type_put(f->etype);
-    if (f->filetype)
-        mr_type_put(f->filetype);
+    struct mr_type *types[] = {f->etype, f->filetype, f->given_etype, f->given_filetype};
+    for (int i = 0; i < 4; i++)
+        if (types[i])
+            mr_type_put(types[i]);
     if (f->errhandler)
         mr_errhandler_put(f->errhandler);
     if (f->comm)
@@ -150,8 +150,7 @@ static struct mr_file *new_file(const char *name, unsigned amode, struct mr_errh
     f->fd = -1;
     f->amode = amode;
     f->errhandler = mr_errhandler_get(errhandler);
-    f->etype = mr_type_get(mr_type_byte);
-    f->filetype = mr_type_get(mr_type_byte);
+    f->etype = f->filetype = f->given_etype = f->given_filetype = mr_type_get(mr_type_byte);
     f->view.type = f->filetype;
     f->next = open_files;
     return open_files = f;

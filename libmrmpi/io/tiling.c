@@ -34,39 +34,73 @@ static ptrdiff_t piece_hi(const struct mr_run *r, size_t i)
 
 /* ---- may it be a filetype? --------------------------------------------------------------------------------------- */
 
-static bool is_ordered(const struct mr_layout *l, ptrdiff_t from);
+static ptrdiff_t last_start(const struct mr_layout *l);
 
-/* All of the run is behind `from`, and each piece behind the one before it; *end is where the last one ends. */
-static bool run_is_ordered(const struct mr_run *r, ptrdiff_t from, ptrdiff_t *end)
+/* Where the last stretch in the piece begins. */
+static ptrdiff_t piece_last(const struct mr_run *r, size_t i)
 {
-    if (piece_lo(r, 0) < from || (r->child && !is_ordered(r->child, r->child->lo)))
-        return false;
-    if (!r->at && r->count > 1 && piece_hi(r, 0) > piece_lo(r, 1))
-        return false;
-    for (size_t i = 1; r->at && i < r->count; i++)
-        if (piece_hi(r, i - 1) > piece_lo(r, i))
-            return false;
-    *end = piece_hi(r, r->count - 1);
-    return true;
+    return piece_at(r, i) + (r->child ? last_start(r->child) : 0);
 }
 
-static bool is_ordered(const struct mr_layout *l, ptrdiff_t from)
+static ptrdiff_t last_start(const struct mr_layout *l)
 {
-    for (size_t k = 0; k < l->num; k++)
-        if (l->runs[k].count && !run_is_ordered(&l->runs[k], from, &from))
-            return false;
-    return true;
+    size_t k = l->num;
+
+    while (k && !l->runs[k - 1].count)
+        k--;
+    return k ? piece_last(&l->runs[k - 1], l->runs[k - 1].count - 1) : 0;
 }
 
-bool mr_tiling_allows(const struct mr_type *type)
-{
-    const struct mr_layout *l = type->layout;
+/* Of all pieces so far: where the last one begins, and where the farthest one ends. */
+struct so_far {
+    bool any;
+    ptrdiff_t start, end;
+};
 
+static enum mr_tiling_order worse(enum mr_tiling_order a, enum mr_tiling_order b)
+{
+    return a < b ? a : b;
+}
+
+static enum mr_tiling_order add_piece(const struct mr_run *r, size_t i, struct so_far *s)
+{
+    const struct so_far was = *s;
+
+    s->start = piece_last(r, i);
+    s->end = was.any && was.end > piece_hi(r, i) ? was.end : piece_hi(r, i);
+    s->any = true;
+    if (was.any && piece_lo(r, i) < was.start)
+        return MR_TILING_DECREASES;
+    return was.any && piece_lo(r, i) < was.end ? MR_TILING_OVERLAPS : MR_TILING_GROWS;
+}
+
+/* A layout whose pieces are in order begins where its first one does. */
+static enum mr_tiling_order layout_order(const struct mr_layout *l)
+{
+    enum mr_tiling_order order = MR_TILING_GROWS;
+    struct so_far s = {0};
+
+    for (size_t k = 0; k < l->num && order != MR_TILING_DECREASES; k++) {
+        const struct mr_run *r = &l->runs[k];
+        const size_t some = r->at || r->count < 2 ? r->count : 2; /* two of a series tell of all */
+
+        if (r->child && r->count)
+            order = worse(order, layout_order(r->child));
+        for (size_t i = 0; i < some; i++)
+            order = worse(order, add_piece(r, i, &s));
+        if (some < r->count)
+            add_piece(r, r->count - 1, &s);
+    }
+    return order;
+}
+
+enum mr_tiling_order mr_tiling_order(const struct mr_type *type)
+{
     if (!type->size)
-        return true;
-    if (type->contiguous)
-        return type->true_lb >= 0;
-    return l->lo >= 0 && is_ordered(l, 0);
+        return MR_TILING_GROWS;
+    if (type->true_lb < 0)
+        return MR_TILING_DECREASES;
+    return type->contiguous ? MR_TILING_GROWS : layout_order(type->layout);
 }
 
 bool mr_tiling_repeats(const struct mr_type *type)
@@ -152,7 +186,7 @@ static size_t run_before(const struct mr_run *r, ptrdiff_t place)
 {
     size_t lo = 0, hi = r->count, rest;
 
-    if (!r->at && r->count > 1) {
+    if (!r->at && r->count > 1 && r->stride) {
         lo = (size_t)((place - piece_lo(r, 0) - 1) / r->stride);
         lo = lo < r->count ? lo : r->count - 1;
     } else {

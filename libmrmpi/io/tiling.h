@@ -21,8 +21,13 @@ static inline bool mr_tiling_dense(const struct mr_tiling *t)
     return t->type->contiguous;
 }
 
-/* The type's data is in the order of the file, no byte of it twice, and none before its origin. */
-bool mr_tiling_allows(const struct mr_type *type);
+/*
+ * The type's data is in the order of the file, no byte of it twice, and none before its origin. MR_TILING_OVERLAPS: some
+ * bytes are there twice, but no piece begins before an earlier one: such types are for reading, and of the functions
+ * below mr_tiling_at and mr_tiling_stretches alone tell of them byte by byte.
+ */
+enum mr_tiling_order { MR_TILING_DECREASES, MR_TILING_OVERLAPS, MR_TILING_GROWS };
+enum mr_tiling_order mr_tiling_order(const struct mr_type *type);
 /* Its copies are, too. If not, the first one is all that there is (HDF5 makes such types). */
 bool mr_tiling_repeats(const struct mr_type *type);
 /* Are there as many bytes, at offsets that are numbers of 63 bits? */

@@ -47,8 +47,10 @@ static bool pays(const struct mr_file *f, bool write, struct mr_io_span *all)
 {
     const enum mr_when when = write ? f->hints.cb_write : f->hints.cb_read;
 
-    if (f->atomic || when != MR_WHEN_IT_PAYS)
-        return !f->atomic && when == MR_ALWAYS;
+    if (f->atomic || f->overlaps)
+        return false;
+    if (when != MR_WHEN_IT_PAYS)
+        return when == MR_ALWAYS;
     if (f->near) /* the system's pages are what all write to, sooner than through another rank's memory */
         return false;
     return !is_apart(all, f->comm->size) && (write || !is_common(all, f->comm->size));

@@ -8,34 +8,63 @@
 struct told {
     uint64_t etype_size;
     int64_t err;
-    int32_t datarep, holes, locks; /* locks: it can lock what it writes */
+    int32_t datarep, holes, locks, overlaps; /* locks: it can lock what it writes */
 };
 
-/* Etypes are as long in the file as in memory, so that offsets and holes are the same in both. */
-static enum mr_err fits(const struct mr_file_view *v)
+/* The etype and the filetype as they are in the file; references. */
+struct in_file {
+    struct mr_type *etype, *filetype;
+};
+
+static struct mr_type *type_in_file(const struct mr_file_view *v, struct mr_type *t)
 {
-    if (v->filetype->size && (!v->etype->size || v->filetype->size % v->etype->size))
-        return mr_fail(MR_ERR_TYPE, "filetype has %zu bytes, which is no multiple of the etype's %zu",
-                       v->filetype->size, v->etype->size);
-    if (!mr_tiling_allows(v->filetype))
-        return mr_fail(MR_ERR_TYPE, "filetype's displacements are negative, do not grow from one element to the next, "
-                                    "or its elements overlap");
-    if (v->datarep == MR_DATAREP_EXTERNAL32 &&
-        (mr_external_size(v->etype) != v->etype->size || mr_external_size(v->filetype) != v->filetype->size))
-        return mr_fail(MR_ERR_UNSUPPORTED_DATAREP, "etype or filetype has elements (of MPI_LONG, for example) that are "
-                                                   "not as long in external32 as in memory");
+    return v->datarep == MR_DATAREP_EXTERNAL32 ? mr_external_type(t) : mr_type_get(t);
+}
+
+static enum mr_err put_in_file(const struct mr_file_view *v, struct in_file *in)
+{
+    in->etype = type_in_file(v, v->etype);
+    in->filetype = type_in_file(v, v->filetype);
+    return in->etype && in->filetype ? MR_SUCCESS : mr_fail(MR_ERR_NO_MEM, "no memory for a view");
+}
+
+static void drop(struct in_file *in)
+{
+    if (in->etype)
+        mr_type_put(in->etype);
+    if (in->filetype)
+        mr_type_put(in->filetype);
+}
+
+/* The standard names no classes for what is wrong with a view: these are ROMIO's, which programs know. */
+static enum mr_err fits(const struct mr_file *f, const struct in_file *in)
+{
+    const enum mr_tiling_order order = mr_tiling_order(in->filetype);
+
+    if (in->filetype->size && (!in->etype->size || in->filetype->size % in->etype->size))
+        return mr_fail(MR_ERR_ARG, "filetype has %zu bytes, which is no multiple of the etype's %zu",
+                       in->filetype->size, in->etype->size);
+    if (order == MR_TILING_DECREASES)
+        return mr_fail(MR_ERR_IO, "filetype's displacements are negative, or less than those before them");
+    if (order == MR_TILING_OVERLAPS && !(f->amode & MR_FILE_RDONLY))
+        return mr_fail(MR_ERR_IO, "filetype's elements overlap, and \"%s\" is not open for reading only", f->name);
     return MR_SUCCESS;
 }
 
-/* guard: there are holes, and all can lock what they write. */
-static enum mr_err alike(const struct mr_file *f, const struct told *mine, const struct told *all, bool *guard)
+/* What follows from the views of all: there are holes, and all can lock what they write; there are overlaps. */
+struct views {
+    bool guard, overlaps;
+};
+
+static enum mr_err alike(const struct mr_file *f, const struct told *mine, const struct told *all, struct views *views)
 {
     bool holes = false, locks = true;
 
     for (int i = 0; i < f->comm->size; i++) {
         holes |= all[i].holes;
         locks &= all[i].locks;
-        *guard = holes && locks;
+        views->guard = holes && locks;
+        views->overlaps |= all[i].overlaps;
         if (mine->err)
             continue;
         if (all[i].err)
@@ -58,15 +87,17 @@ static bool can_lock(const struct mr_file *f)
 }
 
 /* All tell all: they agree on whether it is done. */
-static enum mr_err meet(const struct mr_file *f, const struct mr_file_view *v, enum mr_err wrong, bool *guard)
+static enum mr_err meet(const struct mr_file *f, const struct mr_file_view *v, const struct in_file *in, enum mr_err wrong,
+                        struct views *views)
 {
-    struct told mine = {.err = wrong ? wrong : fits(v)}, *all;
+    struct told mine = {.err = wrong ? wrong : fits(f, in)}, *all;
     enum mr_err err;
 
     if (!mine.err) {
-        mine.etype_size = v->etype->size;
+        mine.etype_size = in->etype->size;
         mine.datarep = (int32_t)v->datarep;
-        mine.holes = v->filetype->size && !v->filetype->contiguous;
+        mine.holes = in->filetype->size && !in->filetype->contiguous;
+        mine.overlaps = mr_tiling_order(in->filetype) == MR_TILING_OVERLAPS;
     }
     mine.locks = can_lock(f);
     all = malloc((size_t)f->comm->size * sizeof(*all));
@@ -74,7 +105,7 @@ static enum mr_err meet(const struct mr_file *f, const struct mr_file_view *v, e
         return mr_fail(MR_ERR_NO_MEM, "no memory for the view of %d ranks", f->comm->size);
     err = mr_io_gather(f, &mine, all, sizeof(mine));
     if (!err)
-        err = alike(f, &mine, all, guard);
+        err = alike(f, &mine, all, views);
     free(all);
     return err;
 }
@@ -98,23 +129,29 @@ static uint64_t pieces_of(const struct mr_tiling *t)
 enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v, const struct mr_file_hints *hints,
                              enum mr_err wrong)
 {
-    struct mr_type *etype = f->etype, *filetype = f->filetype;
-    bool guard = false;
-    enum mr_err err = meet(f, v, wrong, &guard);
+    struct in_file was = {f->etype, f->filetype}, given = {f->given_etype, f->given_filetype}, in = {0};
+    struct views views = {0};
+    enum mr_err err = wrong ? wrong : put_in_file(v, &in);
 
+    err = meet(f, v, &in, err, &views);
     if (!err)
         err = mr_io_take_hints(f, hints);
-    if (err)
+    if (err) {
+        drop(&in);
         return err;
-    f->etype = mr_type_get(v->etype);
-    f->filetype = mr_type_get(v->filetype);
+    }
+    f->etype = in.etype;
+    f->filetype = in.filetype;
+    f->given_etype = mr_type_get(v->etype);
+    f->given_filetype = mr_type_get(v->filetype);
     f->view = (struct mr_tiling){v->disp, f->filetype};
     f->tile_pieces = pieces_of(&f->view);
     f->datarep = v->datarep;
-    f->guarded = guard && f->hints.ds_write != MR_NEVER;
+    f->guarded = views.guard && f->hints.ds_write != MR_NEVER;
+    f->overlaps = views.overlaps;
     f->at = 0;
-    mr_type_put(etype);
-    mr_type_put(filetype);
+    drop(&was);
+    drop(&given);
     return mr_file_shared_set(f, 0, MR_SUCCESS);
 }
 

@@ -177,9 +177,9 @@ START_TEST(places)
 
         if (fits) {
             look(t, 1);
-            ck_assert_int_eq(mr_tiling_allows(t), grows(t));
+            ck_assert_int_eq(mr_tiling_order(t) == MR_TILING_GROWS, grows(t));
         }
-        if (fits && mr_tiling_allows(t) && mr_tiling_repeats(t)) {
+        if (fits && mr_tiling_order(t) == MR_TILING_GROWS && mr_tiling_repeats(t)) {
             look(t, TILES);
             check_places(&v);
             check_stretches(&v);
@@ -191,26 +191,31 @@ START_TEST(places)
 }
 END_TEST
 
-static bool allowed(struct mr_type *t)
+static enum mr_tiling_order order(struct mr_type *t)
 {
-    bool yes = mr_tiling_allows(t);
+    enum mr_tiling_order o = mr_tiling_order(t);
 
     mr_type_put(t);
-    return yes;
+    return o;
 }
+#define GROWS(t)     ck_assert_int_eq(order(t), MR_TILING_GROWS)
+#define OVERLAPS(t)  ck_assert_int_eq(order(t), MR_TILING_OVERLAPS)
+#define DECREASES(t) ck_assert_int_eq(order(t), MR_TILING_DECREASES)
 
-START_TEST(refused)
+START_TEST(orders)
 {
     const int64_t ones[] = {1, 1, 1}, twos[] = {2, 2, 2};
 
-    ck_assert(allowed(mr_type_indexed(3, ones, (const int64_t[]){0, 2, 4}, mr_type_byte, false)));
-    ck_assert(allowed(mr_type_indexed(3, twos, (const int64_t[]){0, 2, 4}, mr_type_byte, false)));
-    ck_assert(!allowed(mr_type_indexed(3, ones, (const int64_t[]){0, 4, 2}, mr_type_byte, false)));
-    ck_assert(!allowed(mr_type_indexed(3, twos, (const int64_t[]){0, 1, 4}, mr_type_byte, false)));
-    ck_assert(!allowed(mr_type_indexed(3, ones, (const int64_t[]){2, 2, 4}, mr_type_byte, false)));
-    ck_assert(!allowed(mr_type_indexed(3, ones, (const int64_t[]){-2, 2, 4}, mr_type_byte, false)));
-    ck_assert(!allowed(mr_type_hvector(3, 2, 1, mr_type_byte, false)));
-    ck_assert(!allowed(mr_type_hvector(3, 1, -2, mr_type_byte, false)));
+    GROWS(mr_type_indexed(3, ones, (const int64_t[]){0, 2, 4}, mr_type_byte, false));
+    GROWS(mr_type_indexed(3, twos, (const int64_t[]){0, 2, 4}, mr_type_byte, false));
+    DECREASES(mr_type_indexed(3, ones, (const int64_t[]){0, 4, 2}, mr_type_byte, false));
+    OVERLAPS(mr_type_indexed(3, twos, (const int64_t[]){0, 1, 4}, mr_type_byte, false));
+    OVERLAPS(mr_type_indexed(3, ones, (const int64_t[]){2, 2, 4}, mr_type_byte, false));
+    OVERLAPS(mr_type_indexed(3, (const int64_t[]){8, 1, 1}, (const int64_t[]){0, 1, 4}, mr_type_byte, false));
+    DECREASES(mr_type_indexed(3, ones, (const int64_t[]){-2, 2, 4}, mr_type_byte, false));
+    OVERLAPS(mr_type_hvector(3, 2, 1, mr_type_byte, false));
+    OVERLAPS(mr_type_hvector(3, 2, 0, mr_type_byte, false));
+    DECREASES(mr_type_hvector(3, 1, -2, mr_type_byte, false));
 }
 END_TEST
 
@@ -218,9 +223,18 @@ START_TEST(nested_disorder)
 {
     const int64_t ones[] = {1, 1};
     struct mr_type *child = mr_type_indexed(2, ones, (const int64_t[]){4, 0}, mr_type_byte, false),
-                   *spread = mr_type_resized(child, 0, 16, false);
+                   *spread = mr_type_resized(child, 0, 16, false),
+                   *twice = mr_type_indexed(2, ones, (const int64_t[]){1, 1}, mr_type_byte, false),
+                   *apart = mr_type_indexed(2, ones, (const int64_t[]){0, 8}, mr_type_byte, false);
 
-    ck_assert(!allowed(mr_type_vector(3, 1, 2, spread, false)));
+    DECREASES(mr_type_vector(3, 1, 2, spread, false));
+    OVERLAPS(mr_type_hvector(3, 1, 4, twice, false));
+    OVERLAPS(mr_type_hvector(3, 1, 0, twice, false));
+    DECREASES(mr_type_hvector(3, 1, 4, apart, false)); /* 0 8 4 12 8 16 */
+    OVERLAPS(mr_type_hvector(3, 1, 8, apart, false));
+    GROWS(mr_type_hvector(3, 1, 9, apart, false));
+    mr_type_put(apart);
+    mr_type_put(twice);
     mr_type_put(spread);
     mr_type_put(child);
 }
@@ -232,7 +246,7 @@ START_TEST(short_extent)
     struct mr_type *vector = mr_type_vector(3, 1, 4, mr_type_byte, false), *t = mr_type_resized(vector, 0, 1, false);
     struct mr_tiling v = {10, t};
 
-    ck_assert(mr_tiling_allows(t) && !mr_tiling_repeats(t));
+    ck_assert(mr_tiling_order(t) == MR_TILING_GROWS && !mr_tiling_repeats(t));
     ck_assert(mr_tiling_repeats(vector));
     ck_assert_int_eq(mr_tiling_at(&v, 2), 18);
     ck_assert_uint_eq(mr_tiling_before(&v, 11), 1);
@@ -247,7 +261,7 @@ int main(void)
     TCase *tc = tcase_create("tiling");
 
     tcase_add_test(tc, places);
-    tcase_add_test(tc, refused);
+    tcase_add_test(tc, orders);
     tcase_add_test(tc, nested_disorder);
     tcase_add_test(tc, short_extent);
     return check_run(tc, NULL);

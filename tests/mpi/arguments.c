@@ -145,6 +145,7 @@ static struct rule rule_of(const struct function *f, const struct arg *a)
         {"void *", "|baseptr|buffer_addr|", 0, BAD(0, MPI_ERR_ARG)},
         {"void *", NULL, 0, BAD(0, MPI_ERR_BUFFER)},
         {"const void *", NULL, 0, BAD(0, MPI_ERR_BUFFER)},
+        {"const char *", begins(f, "MPI_File_set_view") ? "|datarep|" : "", 0, BAD(0, MPI_ERR_UNSUPPORTED_DATAREP)},
         {NULL, NULL, 0, BAD(0, MPI_ERR_ARG)},
     };
     char name[40];

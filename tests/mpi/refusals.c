@@ -195,7 +195,7 @@ static const struct {
     ROW(view_disp, MPI_ERR_ARG),
     ROW(view_etype, MPI_ERR_TYPE),
     ROW(view_datarep, MPI_ERR_UNSUPPORTED_DATAREP),
-    ROW(view_null, MPI_ERR_ARG),
+    ROW(view_null, MPI_ERR_UNSUPPORTED_DATAREP),
     ROW(view_info, MPI_ERR_INFO),
     ROW(hints, MPI_ERR_INFO),
     ROW(set_size, MPI_ERR_ARG),
