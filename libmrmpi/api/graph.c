@@ -179,7 +179,8 @@ static enum mr_err weights_of(const char *name, int n, const int *weights)
     return err;
 }
 
-/* A duplicate without attributes, with the hints and the topology. Takes t over; there may be none if all is not well. */
+/* A duplicate without attributes, with the hints and the topology. Takes t over; there may be none if all is not well.
+ */
 static enum mr_err dup_with(struct mr_comm *c, struct mr_topology *t, MPI_Info info, enum mr_err wrong, MPI_Comm *h)
 {
     struct mr_comm *made;

@@ -39,8 +39,7 @@ static enum mr_err by_hardware(struct mr_comm *c, MPI_Info info, int key, struct
     *out = node;
     if (err || !node || strcmp(what, resource_node) == 0)
         return err;
-    err = mr_comm_split(node, api_hardware_instance(what, &instance) ? instance : MR_UNDEFINED, key, MR_SUCCESS,
-                        out);
+    err = mr_comm_split(node, api_hardware_instance(what, &instance) ? instance : MR_UNDEFINED, key, MR_SUCCESS, out);
     mr_comm_put(node);
     return err;
 }
@@ -158,7 +157,8 @@ static bool by_hints(MPI_Info info)
     return hint(info, resource_key) || hint(info, pset_key);
 }
 
-/* Whatever the type, all begin with a split of the whole communicator: where something is wrong, all hear of it there. */
+/* Whatever the type, all begin with a split of the whole communicator: where something is wrong, all hear of it there.
+ */
 static enum mr_err split_by(struct mr_comm *c, int split_type, int key, MPI_Info info, enum mr_err wrong,
                             struct mr_comm **out)
 {

@@ -5,8 +5,8 @@
  * error. Called with the library's lock held.
  *
  * `wrong` is an error that the caller has found in its arguments: it takes its part, so that the others do not wait for
- * it, and all fail, the others with the class of that error. What else is given with it need not make sense, but for the
- * communicator, the group, the name or the tag by which the members find each other.
+ * it, and all fail, the others with the class of that error. What else is given with it need not make sense, but for
+ * the communicator, the group, the name or the tag by which the members find each other.
  */
 #ifndef MRMPI_COMM_H
 #define MRMPI_COMM_H

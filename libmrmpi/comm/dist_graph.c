@@ -83,7 +83,7 @@ static enum mr_err tell_counts(struct mr_comm *c, struct parcels *out, struct pa
     err = mr_coll_run(err, s);
     for (int i = 0; i < c->size && !err && !wrong; i++)
         if (in->counts[i] < 0)
-            err = mr_fail((enum mr_err)-in->counts[i], "rank %d has called with a wrong argument", i);
+            err = mr_fail((enum mr_err) - in->counts[i], "rank %d has called with a wrong argument", i);
     return wrong ? wrong : err;
 }
 

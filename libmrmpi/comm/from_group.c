@@ -47,9 +47,12 @@ enum mr_err mr_intercomm_create_from_groups(struct mr_group *local, int leader, 
     if (!c)
         return MR_ERR_NO_MEM;
     /* the leaders find each other by their places in the world */
-    struct mr_bridge b = {
-        c, mr_comm_world, MR_CONTEXT_LEADERS | n.context, leader, remote ? remote->world[remote_leader] : MR_PROC_NULL,
-        n.tag};
+    struct mr_bridge b = {c,
+                          mr_comm_world,
+                          MR_CONTEXT_LEADERS | n.context,
+                          leader,
+                          remote ? remote->world[remote_leader] : MR_PROC_NULL,
+                          n.tag};
     enum mr_err err = mr_inter_connect(&b, wrong, out);
     mr_comm_put(c);
     return err;

@@ -24,7 +24,8 @@ enum {
     MR_CONTEXT_NAME_BITS = 0x07fffffe,
 };
 
-/* all_well: bit e is clear if a member has the error e (enum mr_err); bit 0, if the leaders did not reach each other. */
+/* all_well: bit e is clear if a member has the error e (enum mr_err); bit 0, if the leaders did not reach each other.
+ */
 struct mr_context_mask {
     uint64_t all_offer, all_well, free[MR_CONTEXT_WORDS];
 };
@@ -93,7 +94,8 @@ enum mr_err mr_refused_by_other(enum mr_err wrong);
 struct mr_bridge mr_bridge_of(struct mr_comm *c);
 
 /* intercomm.c: of b->local and the group beyond the bridge; the forms for intercommunicators of what make.c has */
-/* b->remote_leader MR_PROC_NULL at the leader: something is wrong, and it does not know whom of the other group to tell. */
+/* b->remote_leader MR_PROC_NULL at the leader: something is wrong, and it does not know whom of the other group to
+ * tell. */
 enum mr_err mr_inter_connect(const struct mr_bridge *b, enum mr_err wrong, struct mr_comm **out);
 enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, enum mr_err wrong, struct mr_comm **out);
 enum mr_err mr_inter_create(struct mr_comm *c, struct mr_group *g, enum mr_err wrong, struct mr_comm **out);

@@ -116,9 +116,9 @@ struct mr_span mr_type_span(const struct mr_type *t, size_t count);
 /* The data representation "external32" (external.c; MPI-3.1 section 13.5.2): bytes of one element of t. */
 size_t mr_external_size(const struct mr_type *t);
 /*
- * The same data as it lies in a file of that representation (MPI-4.1 sections 14.5.1, 14.5.2): displacements in multiples
- * of a type's extent follow the type, those in bytes stay as they are. A reference of the caller's, perhaps t itself.
- * NULL: no memory.
+ * The same data as it lies in a file of that representation (MPI-4.1 sections 14.5.1, 14.5.2): displacements in
+ * multiples of a type's extent follow the type, those in bytes stay as they are. A reference of the caller's, perhaps t
+ * itself. NULL: no memory.
  */
 struct mr_type *mr_external_type(struct mr_type *t);
 /* Convert count elements to or from it; flat has count * mr_external_size(t) bytes. */

@@ -50,3 +50,13 @@ enum mr_err mr_io_agree(const struct mr_file *f, enum mr_err err)
     return worst ? mr_fail((enum mr_err)(worst >> 32), "rank %d failed with \"%s\"", (int)(worst & INT32_MAX), f->name)
                  : MR_SUCCESS;
 }
+
+enum mr_err mr_io_take_hints(struct mr_file *f, const struct mr_file_hints *hints)
+{
+    struct mr_file_hints first = *hints;
+    enum mr_err err = mr_io_tell(f, &first, sizeof(first));
+
+    if (!err)
+        f->hints = first;
+    return err;
+}

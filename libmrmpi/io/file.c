@@ -100,16 +100,6 @@ static enum mr_err choose_aggregators(struct mr_file *f)
     return MR_SUCCESS;
 }
 
-enum mr_err mr_io_take_hints(struct mr_file *f, const struct mr_file_hints *hints)
-{
-    struct mr_file_hints first = *hints;
-    enum mr_err err = mr_io_tell(f, &first, sizeof(first));
-
-    if (!err)
-        f->hints = first;
-    return err;
-}
-
 enum mr_err mr_file_set_hints(struct mr_file *f, const struct mr_file_hints *hints, enum mr_err wrong)
 {
     enum mr_err err = mr_io_agree(f, wrong);

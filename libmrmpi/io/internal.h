@@ -14,8 +14,7 @@ enum mr_err mr_io_gather(const struct mr_file *f, const void *mine, void *all, s
 enum mr_err mr_io_tell(const struct mr_file *f, void *to, size_t bytes);
 /* Did all succeed? The own error, or that somebody else has one. */
 enum mr_err mr_io_agree(const struct mr_file *f, enum mr_err err);
-
-/* file.c: those of rank 0 become everybody's. */
+/* Those of rank 0 become everybody's. */
 enum mr_err mr_io_take_hints(struct mr_file *f, const struct mr_file_hints *hints);
 
 /* shared.c */

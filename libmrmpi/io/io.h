@@ -56,9 +56,9 @@ struct mr_file {
     bool guarded;      /* somebody writes around holes: all who write lock what they write */
     struct mr_file_hints hints;
     struct mr_tiling view;
-    struct mr_type *etype, *filetype; /* as they are in the file */
+    struct mr_type *etype, *filetype;             /* as they are in the file */
     struct mr_type *given_etype, *given_filetype; /* as they are in memory, and the program knows them */
-    bool overlaps; /* somebody's view shows bytes twice: all read by themselves, piece by piece */
+    bool overlaps;        /* somebody's view shows bytes twice: all read by themselves, piece by piece */
     uint64_t tile_pieces; /* stretches of a filetype */
     enum mr_datarep datarep;
     int64_t at;        /* the individual pointer */

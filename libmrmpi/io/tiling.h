@@ -22,9 +22,9 @@ static inline bool mr_tiling_dense(const struct mr_tiling *t)
 }
 
 /*
- * The type's data is in the order of the file, no byte of it twice, and none before its origin. MR_TILING_OVERLAPS: some
- * bytes are there twice, but no piece begins before an earlier one: such types are for reading, and of the functions
- * below mr_tiling_at and mr_tiling_stretches alone tell of them byte by byte.
+ * The type's data is in the order of the file, no byte of it twice, and none before its origin. MR_TILING_OVERLAPS:
+ * some bytes are there twice, but no piece begins before an earlier one: such types are for reading, and of the
+ * functions below mr_tiling_at and mr_tiling_stretches alone tell of them byte by byte.
  */
 enum mr_tiling_order { MR_TILING_DECREASES, MR_TILING_OVERLAPS, MR_TILING_GROWS };
 enum mr_tiling_order mr_tiling_order(const struct mr_type *type);

@@ -87,8 +87,8 @@ static bool can_lock(const struct mr_file *f)
 }
 
 /* All tell all: they agree on whether it is done. */
-static enum mr_err meet(const struct mr_file *f, const struct mr_file_view *v, const struct in_file *in, enum mr_err wrong,
-                        struct views *views)
+static enum mr_err meet(const struct mr_file *f, const struct mr_file_view *v, const struct in_file *in,
+                        enum mr_err wrong, struct views *views)
 {
     struct told mine = {.err = wrong ? wrong : fits(f, in)}, *all;
     enum mr_err err;

@@ -448,7 +448,8 @@ enum mr_err mr_win_shared(struct mr_win *w, int rank, struct mr_win_part *out)
     const struct mr_win_target *t;
 
     if (w->flavor == MR_WIN_DYNAMIC)
-        return mr_fail(MR_ERR_RMA_FLAVOR, "the window is one of MPI_Win_create_dynamic, which has no memory of its own");
+        return mr_fail(MR_ERR_RMA_FLAVOR,
+                       "the window is one of MPI_Win_create_dynamic, which has no memory of its own");
     for (int i = 0; rank == MR_PROC_NULL && i < w->comm->size; i++)
         if (w->in->target[i].size && w->in->target[i].local)
             rank = i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Datatypes of views: those that are shorter in external32 than in memory, those that show bytes twice, and those that
- * are wrong. A view of MPI_LONG has the same bytes in external32 as one of MPI_INT that is made alike, since both have 4
- * bytes there; so have MPI_WCHAR and MPI_SHORT with 2.
+ * are wrong. A view of MPI_LONG has the same bytes in external32 as one of MPI_INT that is made alike, since both have
+ * 4 bytes there; so have MPI_WCHAR and MPI_SHORT with 2.
  */
 #include "mt.h"
 
@@ -51,18 +51,18 @@ static MPI_Datatype make(int kind, MPI_Datatype old, int unit)
         break;
     case 5:
     case 6:
-        MPI_Type_create_subarray(2, (int[]){4, 6}, (int[]){2, 3}, (int[]){1, 2}, kind == 5 ? MPI_ORDER_C : MPI_ORDER_FORTRAN,
-                                 old, &t);
+        MPI_Type_create_subarray(2, (int[]){4, 6}, (int[]){2, 3}, (int[]){1, 2},
+                                 kind == 5 ? MPI_ORDER_C : MPI_ORDER_FORTRAN, old, &t);
         break;
     case 7:
         MPI_Type_create_darray(size, rank, 2, (int[]){4 * size, 5}, (int[]){MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_NONE},
-                               (int[]){MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG}, (int[]){size, 1}, MPI_ORDER_C,
-                               old, &t);
+                               (int[]){MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG}, (int[]){size, 1},
+                               MPI_ORDER_C, old, &t);
         break;
     case 8:
         MPI_Type_create_darray(size, rank, 2, (int[]){3, 5 * size + 1},
-                               (int[]){MPI_DISTRIBUTE_NONE, MPI_DISTRIBUTE_CYCLIC}, (int[]){MPI_DISTRIBUTE_DFLT_DARG, 2},
-                               (int[]){1, size}, MPI_ORDER_FORTRAN, old, &t);
+                               (int[]){MPI_DISTRIBUTE_NONE, MPI_DISTRIBUTE_CYCLIC},
+                               (int[]){MPI_DISTRIBUTE_DFLT_DARG, 2}, (int[]){1, size}, MPI_ORDER_FORTRAN, old, &t);
         break;
     case 9:
         MPI_Type_create_hvector(3, 2, 7 * unit + 1, old, &t);
@@ -225,8 +225,9 @@ static void external(const struct pair *p, int kind, bool together)
 static const struct overlap {
     int n, lengths[4], places[4], extent;
 } overlaps[] = {
-    {2, {4, 4}, {0, 0}, 4},       {2, {4, 4}, {0, 2}, 8},           {3, {1, 8, 2}, {3, 3, 4}, 16},
-    {4, {2, 2, 2, 2}, {1, 1, 1, 1}, 5}, {3, {100, 1, 1}, {0, 1, 2}, 128}, {3, {3, 3, 3}, {0, 1, 2}, 5},
+    {2, {4, 4}, {0, 0}, 4},           {2, {4, 4}, {0, 2}, 8},
+    {3, {1, 8, 2}, {3, 3, 4}, 16},    {4, {2, 2, 2, 2}, {1, 1, 1, 1}, 5},
+    {3, {100, 1, 1}, {0, 1, 2}, 128}, {3, {3, 3, 3}, {0, 1, 2}, 5},
 };
 
 static MPI_Datatype shown(const struct overlap *o)

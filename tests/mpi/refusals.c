@@ -50,10 +50,10 @@ CASE(create_null, MPI_Comm_create(comm, world, bad ? NULL : &made))
 CASE(create_inter, MPI_Comm_create(inter, bad ? MPI_GROUP_NULL : MPI_GROUP_EMPTY, &made))
 CASE(of_group_null, MPI_Comm_create_group(comm, world, 4, bad ? NULL : &made))
 CASE(inter_null, MPI_Intercomm_create(half, 0, comm, leader[!side], 3, bad ? NULL : &made))
-CASE(inter_leader, MPI_Intercomm_create(half, bad && rank != leader[side] ? 99 : 0, comm, leader[!side], 3,
-                                          bad && rank == leader[side] ? NULL : &made))
-CASE(inter_tag, MPI_Intercomm_create(half, 0, comm, leader[!side], bad && rank != leader[side] ? -3 : 3,
-                                       bad && rank == leader[side] ? NULL : &made))
+CASE(inter_leader, MPI_Intercomm_create(half, bad &&rank != leader[side] ? 99 : 0, comm, leader[!side], 3,
+                                        bad &&rank == leader[side] ? NULL : &made))
+CASE(inter_tag, MPI_Intercomm_create(half, 0, comm, leader[!side], bad &&rank != leader[side] ? -3 : 3,
+                                     bad &&rank == leader[side] ? NULL : &made))
 CASE(merge_null, MPI_Intercomm_merge(inter, side, bad ? NULL : &made))
 CASE(cart_dims, MPI_Cart_create(comm, 1, (int[]){bad ? -1 : size}, (int[]){0}, 0, &made))
 CASE(cart_many, MPI_Cart_create(comm, 1, (int[]){bad ? size + 1 : size}, (int[]){0}, 0, &made))
@@ -61,15 +61,15 @@ CASE(cart_periods, MPI_Cart_create(comm, 1, &size, bad ? NULL : (int[]){0}, 0, &
 CASE(cart_sub, MPI_Cart_sub(cart, bad ? NULL : (int[]){1}, &made))
 CASE(graph_edges, MPI_Graph_create(comm, 1, (int[]){1}, (int[]){bad ? 7 : 0}, 0, &made))
 CASE(dist_adjacent, MPI_Dist_graph_create_adjacent(comm, 1, (int[]){bad ? -2 : 0}, MPI_UNWEIGHTED, 0, NULL,
-                                                     MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made))
+                                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made))
 CASE(dist_edges, MPI_Dist_graph_create(comm, 1, &rank, (int[]){1}, (int[]){bad ? size : 0}, MPI_UNWEIGHTED,
-                                         MPI_INFO_NULL, 0, &made))
+                                       MPI_INFO_NULL, 0, &made))
 CASE(dist_info, MPI_Dist_graph_create(comm, 1, &rank, (int[]){1}, (int[]){0}, MPI_UNWEIGHTED,
-                                        bad ? NOT_INFO : MPI_INFO_NULL, 0, &made))
+                                      bad ? NOT_INFO : MPI_INFO_NULL, 0, &made))
 CASE(from_null, MPI_Comm_create_from_group(world, "all", MPI_INFO_NULL, MPI_ERRORS_RETURN, bad ? NULL : &made))
 CASE(from_info, MPI_Comm_create_from_group(world, "all", bad ? NOT_INFO : MPI_INFO_NULL, MPI_ERRORS_RETURN, &made))
-CASE(from_handler, MPI_Comm_create_from_group(world, "all", MPI_INFO_NULL, bad ? MPI_ERRHANDLER_NULL : MPI_ERRORS_RETURN,
-                                                &made))
+CASE(from_handler,
+     MPI_Comm_create_from_group(world, "all", MPI_INFO_NULL, bad ? MPI_ERRHANDLER_NULL : MPI_ERRORS_RETURN, &made))
 static int from_groups(bool bad)
 {
     MPI_Group ours, theirs;
@@ -137,7 +137,10 @@ static int idup_info(bool bad)
     return idup(bad, NOT_INFO);
 }
 
-#define ROW(function, class_, ...) {.name = #function, .call = function, .class = class_, __VA_ARGS__}
+#define ROW(function, class_, ...)                                                                                     \
+    {                                                                                                                  \
+        .name = #function, .call = function, .class = class_, __VA_ARGS__                                              \
+    }
 /* two: there must be two groups; of: whose members have one that is wrong, if not comm's. */
 static const struct {
     const char *name;

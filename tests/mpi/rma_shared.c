@@ -160,8 +160,8 @@ static void flags(void)
 }
 
 /*
- * Windows that were not made to be shared: the part of a rank has its size and its address here, or neither; memory that
- * the library allocated inside a node is there, and so is each process's own.
+ * Windows that were not made to be shared: the part of a rank has its size and its address here, or neither; memory
+ * that the library allocated inside a node is there, and so is each process's own.
  */
 static void not_shared(bool allocated)
 {

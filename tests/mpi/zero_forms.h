@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The cases of zero_sizes.c, compiled twice: F(MPI_Send) is MPI_Send or MPI_Send_c, C(name) a name of each, and cnt, dsp
- * and wide are what counts, displacements and sizes of external32 are then. A case moves nothing from shape a to shape b.
+ * The cases of zero_sizes.c, compiled twice: F(MPI_Send) is MPI_Send or MPI_Send_c, C(name) a name of each, and cnt,
+ * dsp and wide are what counts, displacements and sizes of external32 are then. A case moves nothing from shape a to
+ * shape b.
  */
 
 static void C(p2p)(const struct shape *a, const struct shape *b)
@@ -36,8 +37,8 @@ static void C(p2p)(const struct shape *a, const struct shape *b)
     WORKS(F(MPI_Isendrecv_replace)(IN(a), right, 8, left, 8, comm, &q[0]));
     WORKS(MPI_Wait(&q[0], &st));
     nothing(&st, left, 8, a);
-    int (*const begin[])(const void *, cnt, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) = {
-        F(MPI_Isend), F(MPI_Issend), F(MPI_Ibsend)};
+    int (*const begin[])(const void *, cnt, MPI_Datatype, int, int, MPI_Comm,
+                         MPI_Request *) = {F(MPI_Isend), F(MPI_Issend), F(MPI_Ibsend)};
     for (int k = 0; k < 3; k++) {
         WORKS(begin[k](OUT(a), right, 9, comm, &q[0]));
         WORKS(MPI_Mprobe(left, 9, comm, &m, &st));
@@ -51,8 +52,8 @@ static void C(p2p)(const struct shape *a, const struct shape *b)
         nothing(&st, left, 9, b);
         WORKS(MPI_Wait(&q[0], MPI_STATUS_IGNORE));
     }
-    int (*const make[])(const void *, cnt, MPI_Datatype, int, int, MPI_Comm, MPI_Request *) = {
-        F(MPI_Send_init), F(MPI_Ssend_init), F(MPI_Bsend_init), F(MPI_Rsend_init)};
+    int (*const make[])(const void *, cnt, MPI_Datatype, int, int, MPI_Comm,
+                        MPI_Request *) = {F(MPI_Send_init), F(MPI_Ssend_init), F(MPI_Bsend_init), F(MPI_Rsend_init)};
     for (int k = 0; k < 4; k++) {
         WORKS(F(MPI_Recv_init)(IN(b), left, 10, comm, &q[0]));
         WORKS(make[k](OUT(a), right, 10, comm, &q[1]));

@@ -64,11 +64,11 @@ static void nothing(const MPI_Status *st, int source, int tag, const struct shap
     none_of(st, s);
 }
 
-#define F(name)  name
-#define C(name)  name##_small
-#define cnt      int
-#define dsp      int
-#define wide     MPI_Aint
+#define F(name) name
+#define C(name) name##_small
+#define cnt     int
+#define dsp     int
+#define wide    MPI_Aint
 #include "zero_forms.h"
 #undef cnt
 #undef dsp
@@ -162,9 +162,10 @@ static void make_shapes(void)
     shapes[2] = (struct shape){"0 MPI_DOUBLE_INT", memory[1], 0, MPI_DOUBLE_INT};
     shapes[3] = (struct shape){"2 contiguous(0) at MPI_BOTTOM", MPI_BOTTOM, 2, t[0]};
     shapes[4] = (struct shape){"1 contiguous(0)", memory[1], 1, t[0]};
-    static const char *const names[] = {"vector(0)", "vector of blocks of 0", "indexed(0)", "indexed, blocks of 0",
-                                        "struct(0)", "struct, blocks of 0",   "resized",    "contiguous(5) of nothing",
-                                        "hindexed_block(0)", "dup of struct(0)", "struct of nothing"};
+    static const char *const names[] = {
+        "vector(0)",         "vector of blocks of 0", "indexed(0)",       "indexed, blocks of 0",
+        "struct(0)",         "struct, blocks of 0",   "resized",          "contiguous(5) of nothing",
+        "hindexed_block(0)", "dup of struct(0)",      "struct of nothing"};
     for (int i = 1; i < 12; i++)
         shapes[4 + i] = (struct shape){names[i - 1], i % 3 ? memory[i % 2] : NULL, 1 + i % 3, t[i]};
     MPI_Datatype gap;
