@@ -144,10 +144,16 @@ static inline enum mr_err api_apart_pairs(const struct mr_vec *in, const struct 
     return MR_SUCCESS;
 }
 
-static inline enum mr_err api_types(const MPI_Datatype *handles, struct mr_type **types, int n, const char *name)
+/* A part of no elements may go without a type, as MPICH has it: programs leave MPI_DATATYPE_NULL there. */
+static inline enum mr_err api_types(const MPI_Datatype *handles, const api_count *counts, struct mr_type **types, int n,
+                                    const char *name)
 {
     TRY(api_array(handles, n, name));
     for (int i = 0; i < n; i++) {
+        if (handles[i] == MPI_DATATYPE_NULL && !counts[i]) {
+            types[i] = mr_type_byte;
+            continue;
+        }
         TRY(api_type_named(handles[i], &types[i], name));
         if (unlikely(!types[i]->committed) && mr_config.check_args)
             return api_bad_type(types[i], name);
@@ -164,7 +170,7 @@ static inline enum mr_err api_parts_named(const api_count *counts, const void *d
 {
     TRY(api_counts_named(counts, n, counts_name));
     TRY(api_array(displs, n, displs_name));
-    return api_types(handles, types, n, types_name);
+    return api_types(handles, counts, types, n, types_name);
 }
 
 #endif

@@ -257,7 +257,7 @@ static void lists_of_nothing(void)
 static void some_give_nothing(void)
 {
     int *n = room(sizeof(int) * (size_t)size), *at = room(sizeof(int) * (size_t)size), sum = 0;
-    int *all = room(sizeof(int) * (size_t)size * 2), mine[2] = {rank, -rank};
+    int *all = room(sizeof(int) * (size_t)size * 4), mine[2] = {rank, -rank};
     MPI_Datatype *types = room(sizeof(MPI_Datatype) * (size_t)size), nil = shapes[4].type;
     const bool gives = rank % 2;
     for (int r = 0; r < size; r++) {
@@ -268,17 +268,23 @@ static void some_give_nothing(void)
     WORKS(MPI_Allgatherv(gives ? mine : NULL, gives ? 2 : 5, gives ? MPI_INT : nil, all, n, at, MPI_INT, comm));
     for (int r = 1; r < size; r += 2)
         CHECK(all[at[r]] == r && all[at[r] + 1] == -r);
-    memset(all, -1, sizeof(int) * (size_t)size * 2);
+    memset(all, -1, sizeof(int) * (size_t)size * 4);
     for (int r = 0; r < size; r++) {
         const bool pair = r % 2 && rank % 2;
         n[r] = pair ? 1 : 4;
-        types[r] = pair ? MPI_INT : nil;
-        at[r] = 4 * r;
+        types[r] = pair ? MPI_INT : r % 3 ? nil : MPI_DATATYPE_NULL;
+        n[r] = types[r] == MPI_DATATYPE_NULL ? 0 : n[r];
+        at[r] = 16 * r;
     }
-    int *zeros = room(sizeof(int) * (size_t)size);
+    int *zeros = room(sizeof(int) * (size_t)(size + 2));
     WORKS(MPI_Alltoallw(mine, n, zeros, types, all, n, at, types, comm));
     for (int r = 0; r < size; r++)
-        EQ(all[r], r % 2 && rank % 2 ? r : -1);
+        EQ(all[4 * r], r % 2 && rank % 2 ? r : -1);
+    /* parts without elements need no type */
+    const MPI_Datatype none[2] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
+    const MPI_Aint far[2] = {0, 0};
+    WORKS(MPI_Neighbor_alltoallw(NULL, zeros, far, none, NULL, zeros, far, none, ring));
+    EQ(MPI_Neighbor_alltoallw(mine, (int[]){1, 1}, far, none, all, (int[]){1, 1}, far, none, ring) == MPI_SUCCESS, 0);
     free(n);
     free(at);
     free(all);
