@@ -21,19 +21,15 @@ $(foreach l,base avx2 avx512,$(foreach f,core/op core/move base/copy,$(eval CFLA
 # Loops over a few bytes are not to become calls of memcpy: gcc's, clang leaves these alone and does not know the option.
 LOOPS_STAY := -fno-tree-loop-distribute-patterns
 CFLAGS.libmrmpi/core/move.c := $(shell $(CC) $(LOOPS_STAY) -x c -fsyntax-only /dev/null 2>/dev/null && echo $(LOOPS_STAY))
-libmrmpi.so_LDFLAGS := -Wl,-Bsymbolic
+# nodelete: the C library's functions may have been led here (memory/calls.h)
+libmrmpi.so_LDFLAGS := -Wl,-Bsymbolic -Wl,-z,nodelete
 libmrmpi.so_MAP := libmrmpi/mrmpi.map
 libmrmpi.so_LDLIBS := -lpthread -lm
 
 LIBRARIES += libmpi.so.12
 libmpi.so.12_SRCS := $(sort $(wildcard libmrmpi/api/*.c))
-ifneq ($(SAN),)
-# a sanitizer brings its own allocator, whose blocks are not what memory.c knows
-libmpi.so.12_SRCS := $(filter-out libmrmpi/api/memory.c,$(libmpi.so.12_SRCS))
-endif
 libmpi.so.12_DEPS := libmrmpi.so
 libmpi.so.12_LINKS := libmpi.so libmpich.so.12 libmpich.so
 CFLAGS.libmrmpi/api := -Ilibmrmpi/include -fvisibility=default -fno-semantic-interposition -fstack-protector -fno-plt
-# nodelete: other libraries' calls may have been led here (api/rebind.h)
-libmpi.so.12_LDFLAGS := -Wl,-Bsymbolic-functions -Wl,-z,nodelete
+libmpi.so.12_LDFLAGS := -Wl,-Bsymbolic-functions
 libmpi.so.12_MAP := libmrmpi/api/mpich.map

@@ -22,6 +22,7 @@
 #include "libmrmpi/verbs/contexts.h"
 #include "mrrun/environment.h"
 #include "mrrun/pairs.h"
+#include "mrrun/program.h"
 #include "mrrun/values.h"
 
 #define FABRIC_TIMEOUT_MS 1000
@@ -349,8 +350,39 @@ static void print_rings(void)
     puts("    what is longer, goes with large messages or finds no free slot is sent over the connection");
 }
 
-static void print_budgets(const struct mrrun_options *o, const struct mr_kinds *kinds)
+/* Programs may load another allocator as they run: ranks look again, and say so. */
+static void print_registrations(const struct explain *e)
 {
+    const char *program = e->opts->program ? e->opts->program[0] : NULL, *why;
+    struct mr_allocators a;
+
+    if (!mr_config.reg_cache_max) {
+        printf("  memory kept registered: none (MRMPI_REG_CACHE_MAX: %s)\n", origin_of(e, "MRMPI_REG_CACHE_MAX"));
+        return;
+    }
+    if (!program) {
+        printf("  memory kept registered: %s, where the program's allocator lets unmapping be seen\n",
+               value_bytes(mr_config.reg_cache_max));
+        return;
+    }
+    why = program_allocators(program, e->env, &a);
+    if (why)
+        printf("  memory kept registered: %s, unless the program's allocator unmaps memory unseen: which it has is not "
+               "known here, %s\n",
+               value_bytes(mr_config.reg_cache_max), why);
+    else if (*a.unseen)
+        printf("  memory kept registered: none, since the allocator of %s unmaps memory by system calls of its own\n",
+               a.unseen);
+    else
+        printf("  memory kept registered: %s\n", value_bytes(mr_config.reg_cache_max));
+    if (!why)
+        printf("  allocator: that of %s%s\n", a.front, a.c_library ? ", the C library" : "");
+}
+
+static void print_budgets(const struct explain *e, const struct mr_kinds *kinds)
+{
+    const struct mrrun_options *o = e->opts;
+
     puts("\nBudgets of a rank");
     print_connections(o, mr_kinds_set(kinds));
     if (mr_kinds_that_are(mr_kinds_set(kinds), MR_IS_RING))
@@ -360,7 +392,7 @@ static void print_budgets(const struct mrrun_options *o, const struct mr_kinds *
     printf("  packets to one rank that wait for room before sends do: %d\n", mr_config.unsent_max);
     printf("  eager messages not yet received: %s from one rank, %s from all\n",
            value_bytes(mr_config.unexpected_max), value_bytes(mr_config.unexpected_total));
-    printf("  memory kept registered: %s\n", value_bytes(mr_config.reg_cache_max));
+    print_registrations(e);
 }
 
 static void print_large(const struct mr_kinds *kinds, bool by_ring)
@@ -449,7 +481,7 @@ int explain(const struct explain *e)
     by_ring = ring_design() != MR_RING_ZEROCOPY;
     if (ok) {
         ok = print_table(e, &kinds, by_ring, &rules);
-        print_budgets(e->opts, &kinds);
+        print_budgets(e, &kinds);
         print_large(&kinds, by_ring);
         ok = print_policies(e, &q) && ok;
     }

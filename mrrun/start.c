@@ -38,6 +38,33 @@ static int ask_for_records(const struct job *job, char ***env)
     return environment_set(env, "MRMPI_RECORD", name);
 }
 
+/*
+ * A program with the address sanitizer would end with an error for what libpmix has not freed. Programs without one do
+ * not look at this; suppressions of the user's stay what they are.
+ */
+static int suppress_leaks_of_libpmix(const struct job *job, char ***env)
+{
+    const char *old = environment_get(*env, "LSAN_OPTIONS");
+    char name[sizeof job->scratch.path + 16], *options;
+    FILE *f;
+    int err;
+
+    if (!job->scratch.path[0] || (old && strstr(old, "suppressions=")))
+        return 0;
+    snprintf(name, sizeof name, "%s/lsan.supp", job->scratch.path);
+    f = fopen(name, "we");
+    if (!f)
+        return 0; /* its reports say that they are of libpmix */
+    fputs("leak:libpmix\n", f);
+    fclose(f);
+    err = asprintf(&options, "suppressions=%s:print_suppressions=0%s%s", name, old ? ":" : "", old ? old : "");
+    if (err < 0)
+        return -1;
+    err = environment_set(env, "LSAN_OPTIONS", options);
+    free(options);
+    return err;
+}
+
 /* What all ranks share. -x NAME alone means "as it is here", which copying has done already. */
 char **job_make_environment(const struct job *job)
 {
@@ -58,6 +85,8 @@ char **job_make_environment(const struct job *job)
         err = environment_set(&env, "MRMPI_STATS", "1");
     if (!err)
         err = ask_for_records(job, &env);
+    if (!err)
+        err = suppress_leaks_of_libpmix(job, &env);
     /* A simulated host has a core for each rank: this machine's have nothing to do with it. */
     if (!err && job->hosts.simfab && !environment_get(env, "MRMPI_OVERSUBSCRIBED"))
         err = environment_set(&env, "MRMPI_OVERSUBSCRIBED", "0");

@@ -58,6 +58,9 @@ static const struct {
     [MR_STAT_REG_BYTES] = {"reg_cache_bytes", "bytes that they register at present", MR_TOPIC_RAILS},
     [MR_STAT_REG_BYTES_MOST] = {"reg_cache_bytes_most", "most bytes registered by them at the same time",
                                 MR_TOPIC_RAILS},
+    [MR_STAT_REG_KEPT] = {"reg_cache_kept",
+                          "1 where registrations outlive their use, since the unmapping of memory is seen",
+                          MR_TOPIC_RAILS},
     [MR_STAT_CONNECTS] = {"connects", "peers of other nodes that a connection was made to", MR_TOPIC_CONNECTIONS},
     [MR_STAT_CONNECT_RETRIES] = {"connect_retries", "requests and answers of connecting that were repeated",
                                  MR_TOPIC_CONNECTIONS},
@@ -150,7 +153,7 @@ enum mr_topic mr_stat_topic(enum mr_stat s)
 
 bool mr_stat_is_level(enum mr_stat s)
 {
-    return s == MR_STAT_REG_ENTRIES || s == MR_STAT_REG_BYTES;
+    return s == MR_STAT_REG_ENTRIES || s == MR_STAT_REG_BYTES || s == MR_STAT_REG_KEPT;
 }
 
 static const struct {

@@ -304,9 +304,22 @@ static int add_devices(struct mr_regcache *c, uintptr_t start, uintptr_t end, en
     return err;
 }
 
+static void find_place(struct mr_regcache *c, uintptr_t start, uintptr_t end)
+{
+    enum mr_place place = c->keep && c->place ? c->place(start, end) : MR_PLACE_WATCHED;
+
+    c->libraries |= place == MR_PLACE_LIBRARY;
+    if (place == MR_PLACE_UNWATCHED) {
+        c->keep = false;
+        mr_stat_set(MR_STAT_REG_KEPT, 0);
+        forget_all(c);
+    }
+}
+
 static int reg_register(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access,
                         struct mr_reg_wish wish, struct mr_memory *out)
 {
+    find_place(c, start, end);
     destroy_gone(c);
     cache_shrink(c, c->max_bytes > end - start ? c->max_bytes - (end - start) : 0,
                  c->max_entries ? c->max_entries - 1 : 0);
@@ -398,8 +411,10 @@ static void catch_up(struct mr_regcache *c)
 {
     if (atomic_load_explicit(&c->num_notes, memory_order_acquire))
         act_on_notes(c);
-    if (c->lost_track && c->lost_track())
+    if (c->libraries && c->unloaded()) {
+        c->libraries = false;
         mr_stat_add(MR_STAT_REG_UNMAPPED, forget_all(c));
+    }
 }
 
 /* An entry that covers [start, end); NULL: there is none. */

@@ -53,6 +53,13 @@ struct mr_regcache_backend {
     void (*remove)(struct mr_memory *m);
 };
 
+/* How it is known that memory has been unmapped. */
+enum mr_place {
+    MR_PLACE_WATCHED,   /* it is noted */
+    MR_PLACE_LIBRARY,   /* and it may also go with a library that is unloaded, which has to be asked */
+    MR_PLACE_UNWATCHED, /* from now on, of no memory */
+};
+
 #define MR_REGCACHE_NOTES 64
 #define MR_REGCACHE_GONE  ((size_t)64 << 20)
 
@@ -61,7 +68,10 @@ struct mr_regcache {
     size_t max_bytes, bytes;     /* registered, whether it is in the table or not */
     size_t max_entries, entries; /* the same */
     bool keep;                   /* unmappings are reported: unused entries may stay */
-    bool (*lost_track)(void);    /* some may not have been reported since it was asked last; NULL: that cannot be */
+    /* of what is about to be registered; NULL: all is watched */
+    enum mr_place (*place)(uintptr_t start, uintptr_t end);
+    bool (*unloaded)(void);      /* a library was, since it was asked last */
+    bool libraries;              /* memory of some is registered */
     struct mr_reg **entry;       /* ascending, both starts and ends */
     size_t num, room;
     struct mr_reg *oldest, *newest;

@@ -47,7 +47,9 @@ static const struct mr_regcache_backend reg_backend = {.add = register_memory, .
 void mr_regs_open(void)
 {
     memset(&mr_regs, 0, sizeof mr_regs);
-    mr_regcache_init(&mr_regs.cache, &reg_backend, mr_config.reg_cache_max, mr_memory_watched());
+    mr_regs.unwatched = mr_config.reg_cache_max ? mr_memory_watch_begin() : NULL;
+    mr_regcache_init(&mr_regs.cache, &reg_backend, mr_config.reg_cache_max, !mr_regs.unwatched);
+    mr_stat_set(MR_STAT_REG_KEPT, mr_regs.cache.keep);
     mr_memory_watch_for(&mr_regs.cache);
 }
 

@@ -9,6 +9,7 @@
 
 struct mr_regs {
     struct mr_regcache cache;
+    const char *unwatched; /* why nothing stays registered beyond its use; NULL: unmappings are noted (watch.h) */
     /* To register memory, and to give it back, takes microseconds in which completions are not found: how often that
      * was, and whether those that came meanwhile may not have been found yet: mr_regs_is_behind(). */
     unsigned away;

@@ -42,10 +42,9 @@ static void choose_on_demand(void)
         mr_log(MR_LOG_WARN, "MRMPI_ODP=yes: %s on-demand paging; large buffers are pinned",
                unreliable ? "unreliable connections (MRMPI_LINKS) cannot use" : "an adapter of this host has no");
     mr_odp_open(no || without || unreliable ? MR_ODP_NEVER : first ? MR_ODP_FIRST : MR_ODP_LAST);
-    if (!mr_regs.cache.keep && mr_config.reg_cache_max && tell && (no || without || unreliable))
-        mr_log(MR_LOG_INFO,
-               "memory is registered anew for each large message: its unmapping cannot be watched here (the "
-               "program has an allocator of its own)");
+    if (mr_regs.unwatched && mr_config.reg_cache_max && tell)
+        mr_log(MR_LOG_INFO, "memory is %s for each large message: %s",
+               no || without || unreliable ? "registered anew" : "paged on demand", mr_regs.unwatched);
 }
 
 /* What is written, or may be read over old adapters, has all keys: nothing could be sent in its place. */

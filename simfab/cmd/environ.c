@@ -53,6 +53,33 @@ static void sanitizer_runtime(const char *dir, char path[PATH_MAX])
 }
 #endif
 
+/* ASSIGNMENT before what the environment has in the variable, which has the last word. */
+static bool put_option(const char *variable, const char *assignment)
+{
+    const char *old = getenv(variable);
+    char *with;
+    bool ok;
+
+    if (old && strstr(old, assignment))
+        return true;
+    if (asprintf(&with, "%s%s%s", assignment, old && *old ? ":" : "", old ? old : "") < 0)
+        return false;
+    ok = !setenv(variable, with, 1);
+    free(with);
+    return ok;
+}
+
+/*
+ * For programs that are built with a sanitizer. The address sanitizer wants to come first, but calls that come by this
+ * library reach it nevertheless. The thread sanitizer sees locks of libraries that are not built with it through this
+ * library's, half of them, and takes that for faults.
+ */
+static bool set_sanitizers(void)
+{
+    return put_option("ASAN_OPTIONS", "verify_asan_link_order=0") &&
+           put_option("TSAN_OPTIONS", "ignore_noninstrumented_modules=1");
+}
+
 /* LD_PRELOAD with lib in front, other libraries kept, an earlier libsimfab.so dropped. */
 static char *preload_list(const char *dir, const char *lib)
 {
@@ -103,7 +130,8 @@ bool enter_host(const char *dir, const char *host, bool real_clock)
         return false;
     list = preload_list(dir, lib);
     snprintf(bus, sizeof bus, "unix:path=%s/bus-%s", dir, host); /* not this machine's; there need not be one */
-    ok = list && !setenv("LD_PRELOAD", list, 1) && !setenv("SIM_HOST", host, 1) && !setenv("SIMFAB_DIR", dir, 1) &&
+    ok = list && set_sanitizers() && !setenv("LD_PRELOAD", list, 1) && !setenv("SIM_HOST", host, 1) &&
+         !setenv("SIMFAB_DIR", dir, 1) &&
          !setenv("DBUS_SYSTEM_BUS_ADDRESS", bus, 1) && (!real_clock || !setenv("SIMFAB_CLOCK", "real", 1));
     if (!ok)
         complain("%s", strerror(errno));

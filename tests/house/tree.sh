@@ -187,9 +187,9 @@ libmrmpi/include/mpi.h"
 ok "no header of libmrmpi has more than 200 lines, but that of the users" headers_short
 
 sources_short() {
-  longer 500 $(find libmrmpi fabricd mrrun -name "*.c") | within "has more than 500 lines:" ""
+  longer 600 $(find libmrmpi fabricd mrrun -name "*.c") | within "has more than 600 lines:" ""
 }
-ok "no source file of libmrmpi, fabricd or mrrun has more than 500 lines" sources_short
+ok "no source file of libmrmpi, fabricd or mrrun has more than 600 lines" sources_short
 
 sources_narrow() { # but mpi.h, in which each function has its line: pages and tests are made of these
   find libmrmpi fabricd simfab mrrun tests -name '*.[ch]' ! -path libmrmpi/include/mpi.h -exec awk 'length > 120 { print FILENAME }' {} + | sort -u |

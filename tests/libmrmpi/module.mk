@@ -196,20 +196,14 @@ tests/libmrmpi/test_kinds_SRCS := tests/libmrmpi/test_kinds.c libmrmpi/link/kind
 tests/libmrmpi/test_link_ops_SRCS := tests/libmrmpi/test_link_ops.c
 tests/libmrmpi/test_link_ops_DEPS := libmrmpi.so
 
-# The calls that unmap memory, interposed: with a sanitizer the allocator is another one, and there is nothing to test.
+# The calls that unmap memory, led to ours: with a sanitizer the allocator is another one, and there is nothing to test.
 ifeq ($(SAN),)
 TESTPROGS += tests/libmrmpi/test_memory
 UNIT_TESTS += tests/libmrmpi/test_memory
-tests/libmrmpi/test_memory_SRCS := tests/libmrmpi/test_memory.c libmrmpi/api/memory.c libmrmpi/api/rebind.c
-CFLAGS.tests/libmrmpi/test_memory.c := -fvisibility=default -fno-builtin
-tests/libmrmpi/test_memory_LDFLAGS := -rdynamic
+tests/libmrmpi/test_memory_SRCS := tests/libmrmpi/test_memory.c $(addprefix libmrmpi/memory/,calls.c patch.c)
+CFLAGS.tests/libmrmpi/test_memory.c := -fno-builtin
 tests/libmrmpi/test_memory_PKGS := check
 tests/libmrmpi/test_memory_LDLIBS := -lpthread
-TESTPROGS += tests/libmrmpi/test_rebind
-UNIT_TESTS += tests/libmrmpi/test_rebind
-tests/libmrmpi/test_rebind_SRCS := tests/libmrmpi/test_rebind.c libmrmpi/api/rebind.c
-CFLAGS.tests/libmrmpi/test_rebind.c := -fno-builtin
-tests/libmrmpi/test_rebind_PKGS := check
 endif
 
 # Large messages over links of the test's own

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mrrun/program.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "mrrun/spawn.h"
+
+static bool map_image(const char *path, struct mr_image *out)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    void *file = MAP_FAILED;
+    bool ok;
+
+    if (fd >= 0 && !fstat(fd, &st) && st.st_size > 0)
+        file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (file == MAP_FAILED)
+        return false;
+    ok = mr_image_of_file(file, (size_t)st.st_size, out);
+    if (!ok)
+        munmap(file, (size_t)st.st_size);
+    return ok;
+}
+
+static void unmap_image(const struct mr_image *m)
+{
+    munmap((void *)m->base, m->file_bytes);
+}
+
+static void add_file(const char *path, const char *called, struct mr_allocators *out)
+{
+    struct mr_image m;
+
+    if (!map_image(path, &m))
+        return;
+    mr_allocators_add(out, &m, called);
+    unmap_image(&m);
+}
+
+static bool find_loader(const char *path, char loader[PATH_MAX])
+{
+    struct mr_image m;
+    bool found = false;
+
+    if (!map_image(path, &m))
+        return false;
+    for (int i = 0; i < m.num_headers && !found; i++) {
+        const ElfW(Phdr) *p = &m.headers[i];
+
+        found = p->p_type == PT_INTERP && p->p_filesz > 1 && p->p_filesz <= PATH_MAX && p->p_offset < m.file_bytes &&
+                p->p_filesz <= m.file_bytes - p->p_offset;
+        if (found)
+            snprintf(loader, PATH_MAX, "%.*s", (int)p->p_filesz, (const char *)(m.base + p->p_offset));
+    }
+    unmap_image(&m);
+    return found;
+}
+
+/* The loader's own list: "name => path (address)" or "path (address)" in a line, in the order of the search. */
+static bool read_list(FILE *list, struct mr_allocators *out)
+{
+    char *line = NULL;
+    size_t size = 0, lines = 0;
+
+    while (getline(&line, &size, list) > 0) {
+        char *path = strchr(line, '/'), *end = path ? strstr(path, " (0x") : NULL;
+
+        if (!end)
+            continue;
+        *end = '\0';
+        add_file(path, path, out);
+        lines++;
+    }
+    free(line);
+    return lines > 0;
+}
+
+static const char *list_libraries(char *loader, char *path, char *const *env, struct mr_allocators *out)
+{
+    char *words[] = {loader, (char *)"--list", path, NULL};
+    posix_spawn_file_actions_t actions;
+    int fds[2], status;
+    FILE *list;
+    pid_t pid;
+    bool some;
+
+    if (pipe2(fds, O_CLOEXEC))
+        return "no pipe can be made";
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    status = posix_spawn(&pid, loader, &actions, NULL, words, env);
+    posix_spawn_file_actions_destroy(&actions);
+    close(fds[1]);
+    list = fdopen(fds[0], "r");
+    if (status || !list) {
+        close(fds[0]);
+        return "its loader cannot be run";
+    }
+    some = read_list(list, out);
+    fclose(list);
+    waitpid(pid, &status, 0);
+    return some ? NULL : "its loader does not list its libraries";
+}
+
+const char *program_allocators(const char *name, char *const *env, struct mr_allocators *out)
+{
+    char *path = spawn_find_program(name), loader[PATH_MAX];
+    const char *why;
+
+    memset(out, 0, sizeof *out);
+    if (!path)
+        return "it is not there";
+    if (find_loader(path, loader)) {
+        add_file(path, "", out);
+        why = list_libraries(loader, path, env, out);
+    } else {
+        why = "it is no dynamically linked program of this machine";
+    }
+    free(path);
+    return !why && !*out->front ? "no library of it has one" : why;
+}

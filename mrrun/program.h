@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a program's files tell of it before it runs. */
+#ifndef MRRUN_PROGRAM_H
+#define MRRUN_PROGRAM_H
+
+#include "libmrmpi/memory/objects.h"
+
+/*
+ * The allocators among the program and its libraries, as the loader lists them with that environment: preloaded ones
+ * too. NULL, or why that is not known. The program itself is not started.
+ */
+const char *program_allocators(const char *name, char *const *env, struct mr_allocators *out);
+
+#endif

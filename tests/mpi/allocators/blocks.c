@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A library that has an allocator for itself (RTLD_DEEPBIND), and memory that goes when it is unloaded. */
+#include <stdlib.h>
+
+__attribute__((visibility("default"))) void *get_block(size_t n);
+__attribute__((visibility("default"))) void give_block(void *p);
+__attribute__((visibility("default"))) char unloaded[200000];
+
+void *get_block(size_t n)
+{
+    return malloc(n);
+}
+
+void give_block(void *p)
+{
+    free(p);
+}
