@@ -4,7 +4,7 @@
 PROGRAMS += mrrun
 # --explain reads settings and rules, looks at ports and allocators and pairs rails as the library does
 mrrun_SRCS := $(wildcard mrrun/*.c) $(addprefix libmrmpi/,base/config.c base/config_table.c base/log.c base/clock.c base/stats.c link/kinds.c memory/image.c memory/objects.c route/rules.c route/policy.c fabric/client.c \
-    route/pair.c route/sched.c verbs/distance.c verbs/gid.c verbs/port.c verbs/select.c)
+    route/pair.c route/sched.c verbs/distance.c verbs/gid.c verbs/pkey.c verbs/port.c verbs/select.c)
 CFLAGS.mrrun := -DMRMPI_LIBDIR='"$(LIBDIR)"'
 mrrun_PKGS := pmix libibverbs hwloc
 mrrun_LDLIBS := -lpthread

@@ -39,6 +39,7 @@ struct mr_config {
     int ud_pool_depth;                      /* receives of each */
     char *devices;                          /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
     char *roce_gid;         /* index, or words as "roce-v2/ipv6"; "" for the usual order (verbs/gid.h) */
+    int pkey;               /* P_Key of the partition that is preferred; 0: none is (verbs/pkey.h) */
     int rails_max;          /* use at most so many; 0: all */
     char *pairs;            /* which rails of two ranks are paired: matched, all */
     int paths;              /* LID paths used between each pair of rails */

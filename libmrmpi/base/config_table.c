@@ -77,6 +77,11 @@ const struct mr_config_row mr_config_rows[] = {
      "on RoCE (Ethernet), which of a port's addresses to use: an index of its GID table, or a type as roce-v2/ipv6. "
      "Empty: RoCE version 2 is preferred, then IPv4",
      MR_TOPIC_RAILS, AT_INIT},
+    {"MRMPI_PKEY", NULL, FIELD(pkey), INT, "0", 0, 65535, "",
+     "the partition (P_Key, as 0x8011; its highest bit does not matter) that two hosts talk in, if both are members of "
+     "it and one at least is a full member. Else, and with 0, it is the default partition if both can talk in that, or "
+     "the common one with the lowest number. Each pair of ports has its own; mrrun --explain shows it. For InfiniBand",
+     MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_RAILS_MAX", NULL, FIELD(rails_max), INT, "0", 0, 64, "rails",
      "use at most so many ports (rails); 0: all. 1 shows what a program gains by several",
      MR_TOPIC_RAILS, AT_INIT},

@@ -35,6 +35,8 @@ static enum mr_cm_reason reason_of(int error)
         return MR_CM_NO_RAIL;
     case -ENETDOWN:
         return MR_CM_PORT_DOWN;
+    case -ENOKEY:
+        return MR_CM_NO_PKEY;
     case -ECONNREFUSED:
         return MR_CM_GIVEN_UP;
     case -ENOMEM:
@@ -60,6 +62,7 @@ static int error_of(unsigned reason)
         [MR_CM_BAD_VERSION] = -EPROTONOSUPPORT,
         [MR_CM_OTHER] = -ECONNREFUSED,
         [MR_CM_ENOUGH] = -EDQUOT,
+        [MR_CM_NO_PKEY] = -ENOKEY,
     };
 
     return errors[reason];

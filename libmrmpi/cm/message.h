@@ -11,10 +11,10 @@
 #include <stdint.h>
 
 #define MR_CM_MAGIC      0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION    11
+#define MR_CM_VERSION    12
 #define MR_CM_SUBS_MAX   32
 #define MR_CM_LEVELS     5 /* of one subchannel, by the size of messages: from small to large */
-#define MR_CM_PORTS_MAX  8
+#define MR_CM_PORTS_MAX  8 /* up to 16: a subchannel has four bits for each of its rails */
 #define MR_CM_LMC_MAX    7
 #define MR_CM_DETAIL_MAX 4095 /* the highest errno */
 
@@ -31,17 +31,19 @@ enum mr_cm_reason {
     MR_CM_BAD_VERSION, /* detail: its own version */
     MR_CM_OTHER,
     MR_CM_ENOUGH, /* it has as many connections as it may */
+    MR_CM_NO_PKEY, /* it is in none of the partitions that are asked for */
     MR_CM_REASONS
 };
 
 struct mr_cm_sub {
-    uint8_t rail, remote; /* the sender's rail and the receiver's, by their numbers in the addresses of these */
+    uint8_t rail : 4, remote : 4; /* the sender's rail and the receiver's, by their numbers in their addresses */
     uint8_t path;         /* LID path, the same on both sides */
     uint8_t kind;         /* of link, and which of those alike: 8 bits of the caller's */
     uint8_t generation;   /* of the queue pairs, by the sender's count */
     uint8_t epoch;        /* the caller's */
-    uint8_t own;          /* set of the levels that have a link of their own; the others use that of the next one */
-    uint8_t needed;       /* what was promised waits for it: not to be refused without need */
+    uint8_t own : 7;      /* set of the levels that have a link of their own; the others use that of the next one */
+    uint8_t needed : 1;   /* what was promised waits for it: not to be refused without need */
+    uint16_t pkey;        /* of the sender's rail: its queue pairs are in this partition. The initiator chooses it */
     /* The queue pair of each level, and its service level, of which the initiator's counts for both directions. */
     struct mr_cm_level {
         uint32_t qpn : 24, sl : 8;

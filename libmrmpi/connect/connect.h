@@ -45,6 +45,7 @@ void mr_recovery_control(struct mr_peer *p, const struct mr_hdr *hdr); /* asked 
 void mr_handshake_datagram(const struct mr_rail *rail, const void *data, size_t len);
 void mr_recovery_rail_changed(struct mr_rail *rail); /* a port's state */
 void mr_recovery_rail_moved(struct mr_rail *rail);   /* its LID or GID */
+void mr_recovery_rail_keys(struct mr_rail *rail, uint32_t moved); /* its P_Keys (mr_verbs_handlers) */
 void mr_epoch_all(void);                             /* fabricd has other service levels */
 
 /* ---- poll -------------------------------------------------------------------------------------------------------- */

@@ -12,7 +12,6 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
 
 static uint32_t random_psn(void)
@@ -40,6 +39,19 @@ static const char *describe_rails(const struct mr_rail_addr *const rail[], unsig
                                  rail[i]->port, rail[i]->global ? "RoCE" : "subnet", text);
     }
     return out;
+}
+
+static void explain_no_pkey(const struct mr_peer *p)
+{
+    mr_log(MR_LOG_ERROR,
+           "no rail leads to rank %d on %s: no pair of ports shares a partition of which one of them is a full member. "
+           "Ask for one in the partitions of the subnet manager (opensm: partitions.conf)",
+           p->rank, p->address->host);
+    for (unsigned i = 0; i < p->num_now + p->num_spare; i++) {
+        p->sub[i].rail->keyless_told = false;
+        if (p->sub[i].kind == p->sub[0].kind && !p->sub[i].path && !p->sub[i].copy)
+            mr_sub_tell_keyless(&p->sub[i]);
+    }
 }
 
 static void explain_no_pair(const struct mr_peer *p)
@@ -102,6 +114,23 @@ static void learn_generations(struct mr_peer *p, const struct mr_cm_msg *req)
     }
 }
 
+/* The P_Key that it is to be opened with: one that the peer's request goes with, or of our choice. 0: there is none. */
+static uint16_t pkey_for(const struct mr_sub *sub, const struct mr_cm_msg *req)
+{
+    const struct mr_cm_sub *s = req ? find_sub_in(req, sub) : NULL;
+
+    return s ? mr_sub_answer_pkey(sub, s->pkey) : mr_sub_pkey(sub, sub->connect->pkey_turn);
+}
+
+/* No pair of rails that has precedence has a common partition: the spare ones count from the beginning. */
+static bool lacks_pkeys(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (mr_sub_pkey(&p->now[i], 0))
+            return false;
+    return true;
+}
+
 /*
  * Which subchannels a handshake is about: in the first one all of the present epoch, later one, or all of the next
  * epoch, or, where none is open, all that may be, spare ones too; in an answer those asked for.
@@ -115,7 +144,7 @@ static bool is_in_handshake(const struct mr_peer *p, const struct mr_sub *sub, c
     if (p->up && p->connect->handshake_sub)
         return sub == p->connect->handshake_sub;
     return mr_sub_is_current(sub) != p->up && p->connect->wanted >> sub->kind & 1 &&
-           (!sub->spare || !p->num_spare);
+           (!sub->spare || !p->num_spare || lacks_pkeys(p));
 }
 
 /* A port that was up a moment ago comes back, perhaps. */
@@ -128,8 +157,8 @@ static bool may_come_back(const struct mr_rail *rail)
 
 /*
  * 0; -EAGAIN: not now, what is asked for has not drained yet (of the next epoch: some of it), or this is the first
- * handshake and its ports went down lately; -ENETDOWN: its ports are down; -EHOSTUNREACH: there is nothing here of what
- * is asked for.
+ * handshake and its ports went down lately; -ENETDOWN: its ports are down; -ENOKEY: they are not in the partitions that
+ * are asked for; -EHOSTUNREACH: there is nothing here of what is asked for.
  */
 static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
 {
@@ -143,6 +172,10 @@ static int can_answer(const struct mr_peer *p, const struct mr_cm_msg *req)
             continue;
         if (sub->rail->down || sub->rail->dev->fatal) {
             err = err == -EAGAIN || (!p->up && may_come_back(sub->rail)) ? -EAGAIN : -ENETDOWN;
+            continue;
+        }
+        if (!pkey_for(sub, req)) {
+            err = err == -EAGAIN ? err : -ENOKEY;
             continue;
         }
         if (sub->state == MR_SUB_CLOSED || sub->state == MR_SUB_OPENING)
@@ -182,6 +215,7 @@ static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, st
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
     uint8_t refused = 0;
+    bool keyless = false, down = false;
     int failed = -ENETDOWN, err = p->error ? -ECONNREFUSED : p->sub ? 0 : meet_peer(p);
 
     if (err)
@@ -200,13 +234,21 @@ static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, st
     }
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
-        bool wanted = !sub->rail->down && is_in_handshake(p, sub, req) && !(refused >> sub->kind & 1);
+        bool meant = is_in_handshake(p, sub, req) && !(refused >> sub->kind & 1);
+        uint16_t pkey = meant && !sub->rail->down ? pkey_for(sub, req) : 0;
+        bool wanted = pkey;
 
-        if (sub->state == MR_SUB_OPENING && (!wanted || sub->link[0].state == MR_LINK_OPEN))
+        down |= meant && sub->rail->down;
+        keyless |= meant && !sub->rail->down && !pkey;
+        if (meant && !pkey && !sub->rail->down && !p->up && sub->state == MR_SUB_CLOSED)
+            mr_sub_tell_keyless(sub);
+        if (sub->state == MR_SUB_OPENING && (!wanted || sub->link[0].state == MR_LINK_OPEN ||
+                                             mr_pkey_partition(sub->pkey) != mr_pkey_partition(pkey)))
             mr_recovery_unopen(sub); /* of an earlier handshake */
         if (wanted && sub->state == MR_SUB_CLOSED) {
             mr_ration_asked(p, sub->kind);
             sub->connect->told = sub->connect->heard = false;
+            sub->pkey = pkey;
             err = mr_sub_open(sub, &mr_recovery_events);
             failed = err ? err : failed;
         }
@@ -220,8 +262,14 @@ static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, st
     }
     if (refused)
         return refuse_request(p, req, refused);
+    if (keyless && !down)
+        failed = -ENOKEY;
     if (p->up)
         return failed;
+    if (failed == -ENOKEY) {
+        explain_no_pkey(p);
+        return failed;
+    }
     if (!req && failed == -ENETDOWN && mr_clock_ns() - c->begun_ns < (uint64_t)mr_config.patience * 1000000000)
         return -EAGAIN;
     mr_log(MR_LOG_ERROR, "no rail leads to rank %d on %s: %s", p->rank, p->address->host,
@@ -263,9 +311,11 @@ static int connect_subs(struct mr_cm_conn *c, const struct mr_cm_msg *remote, co
             continue;
         if (!r) {
             mr_recovery_unopen(sub);
+            sub->connect->pkey_turn++;
             err = -EHOSTUNREACH;
             continue;
         }
+        mr_sub_answer_pkey(sub, r->pkey); /* so its membership is known */
         if (mr_is_later(r->generation, sub->generation))
             sub->generation = r->generation; /* the later one counts at both ends */
         if (mr_is_later(r->epoch, sub->epoch) && (r->epoch & 1) == sub->parity)
@@ -288,6 +338,11 @@ static int connect_subs(struct mr_cm_conn *c, const struct mr_cm_msg *remote, co
 
 /* ---- the exchange ------------------------------------------------------------------------------------------------ */
 
+static bool may_lead(const struct mr_sub *sub)
+{
+    return !sub->rail->down && mr_sub_pkey(sub, 0);
+}
+
 /*
  * A way for the first handshake: of those whose port here is up another one with each attempt. What answers begins with
  * the rail over which the peer's message has come: that one works.
@@ -297,13 +352,13 @@ static struct mr_sub *pick_first_sub(struct mr_peer *p, const struct mr_cm_msg *
     unsigned i = 0, up = 0;
 
     for (unsigned k = 0; k < p->num_subs; k++)
-        up += !p->sub[k].rail->down;
+        up += may_lead(&p->sub[k]);
     if (!up)
         return &p->sub[attempt % p->num_subs];
     while (msg->type != MR_CM_REQ && i < p->num_subs && p->sub[i].rail != p->connect->came)
         i++;
-    for (attempt %= up; p->sub[i % p->num_subs].rail->down || attempt; i++)
-        attempt -= !p->sub[i % p->num_subs].rail->down;
+    for (attempt %= up; !may_lead(&p->sub[i % p->num_subs]) || attempt; i++)
+        attempt -= may_lead(&p->sub[i % p->num_subs]);
     return &p->sub[i % p->num_subs];
 }
 
@@ -338,8 +393,8 @@ static int transmit_message(struct mr_cm_conn *c, const struct mr_cm_msg *msg, u
         return -EHOSTUNREACH;                         /* not even a rejection gets there */
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) /* they may have moved since the message was made */
         m.port[i] = (struct mr_cm_port){.lid = mr_verbs.rail[i].addr.lid, .lmc = mr_verbs.rail[i].addr.lmc};
-    err = mr_ud_send(sub->rail, &p->address->rail[sub->remote_rail], mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m,
-                     MR_CM_LENGTH(m.num_subs));
+    err = mr_sub_datagram(sub, sub->connect->pkey_turn + (p->up ? attempt : attempt / p->num_subs),
+                          mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m, MR_CM_LENGTH(m.num_subs));
     p->connect->datagram_sub = sub;
     p->connect->unproven |= attempt && !p->up && msg->type == MR_CM_REQ;
     if (attempt && err != -EAGAIN)
@@ -407,16 +462,26 @@ static void explain_rejection(const struct mr_peer *p)
                c->detail ? " (" : "", c->detail ? strerror(c->detail) : "", c->detail ? ")" : "");
 }
 
-/* again: those of the present epoch are tried again later. */
+/* again: those of the present epoch are tried again later. The next request of ours is in another partition, if any. */
 static void unopen_subs(struct mr_peer *p, bool again)
 {
     for (unsigned i = 0; i < p->num_subs; i++) {
         if (p->sub[i].state != MR_SUB_OPENING)
             continue;
         mr_recovery_unopen(&p->sub[i]);
+        p->sub[i].connect->pkey_turn++;
         if (again && mr_sub_is_current(&p->sub[i]))
             mr_recovery_later(&p->sub[i]);
     }
+}
+
+/* The peer is in none of the partitions that we have asked for so far, but may be in others. */
+static bool may_try_pkeys(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].connect->pkey_turn && p->sub[i].connect->pkey_turn < mr_sub_num_pkeys(&p->sub[i]))
+            return true;
+    return false;
 }
 
 static void handshake_failed(struct mr_cm_conn *c, int error)
@@ -435,7 +500,9 @@ static void handshake_failed(struct mr_cm_conn *c, int error)
         p->connect->handshake_sub->connect->absent = true;
         return;
     }
-    if (c->rejected && (c->reason != MR_CM_ENOUGH || !p->up))
+    if (!p->up && error == -ENOKEY && c->rejected && may_try_pkeys(p))
+        error = -EAGAIN;
+    else if (c->rejected && (c->reason != MR_CM_ENOUGH || !p->up))
         explain_rejection(p);
     if (!p->up && error == -EAGAIN) { /* another handshake, when there is a port for it */
         mr_cm_again(c, c->attempts_max);
@@ -462,7 +529,7 @@ static void handshake_failed(struct mr_cm_conn *c, int error)
                "rank %d on %s does not answer the request to connect (%u attempts): its process hangs, or "
                "no path leads there; it is given up because of MRMPI_CONNECT_RETRIES",
                p->rank, p->address->host, c->attempts);
-    else if (!c->rejected)
+    else if (!c->rejected && error != -ENOKEY)
         mr_log(MR_LOG_ERROR, "rank %d on %s cannot be connected to: %s", p->rank, p->address->host, strerror(-error));
     mr_peer_lost(p, error);
 }

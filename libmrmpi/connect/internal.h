@@ -51,7 +51,8 @@ struct mr_connect_sub {
     uint8_t looks; /* silence.c: in a row at which nothing had moved of what is under way */
     struct mr_sub_news news; /* for the peer */
     uint64_t opened_ns, closed_ns, retry_ns;
-    unsigned failures; /* in a row */
+    unsigned failures;  /* in a row */
+    uint8_t pkey_turn;  /* of the common partitions, the one that our next request is in: wraps */
     uint32_t question; /* the last that the peer was asked over this path (keepalive.c), */
     uint64_t asked_ns; /* and when; 0: it has answered */
 };

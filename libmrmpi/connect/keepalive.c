@@ -20,7 +20,6 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/reliable/loss.h"
-#include "libmrmpi/verbs/datagram.h"
 
 #define INTERVAL_NS 1000000000ull /* a peer is asked once in so long at most */
 #define LOOKS_MIN   10            /* patience ends after so many looks at least */
@@ -101,7 +100,7 @@ static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_
 
     way.level[0].sl = sl;
     mr_cm_make_question(&m, type, mr_peers.run, (uint32_t)mr_peers.launch->rank, (uint32_t)sub->peer->rank, id, &way);
-    return mr_ud_send(sub->rail, &sub->peer->address->rail[sub->remote_rail], sl, &m, MR_CM_LENGTH(1));
+    return mr_sub_datagram(sub, sub->connect->pkey_turn, sl, &m, MR_CM_LENGTH(1));
 }
 
 void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns)

@@ -371,11 +371,11 @@ static bool recover_sub(struct mr_sub *sub, uint64_t now_ns, mr_begin_fn *begin)
         more = true;
     if (!mr_sub_is_wanted(sub))
         return more;
-    if (sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal && is_due(sub, now_ns))
+    if (sub->state != MR_SUB_CLOSED || rail->down || rail->dev->fatal || !mr_sub_pkey(sub, 0))
+        return more; /* an event of the port tells when it can be opened */
+    if (is_due(sub, now_ns))
         begin(sub->peer, sub);
-    if (sub->state == MR_SUB_CLOSED && !rail->down && !rail->dev->fatal) /* else an event of the port tells */
-        more = true;
-    return more;
+    return more || sub->state == MR_SUB_CLOSED;
 }
 
 bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
@@ -394,13 +394,9 @@ bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
 
 /* ---- ports ------------------------------------------------------------------------------------------------------- */
 
-static void sub_rail_changed(struct mr_sub *sub)
+/* It may lead to the peer again. */
+static void sub_may_open(struct mr_sub *sub)
 {
-    if (sub->rail->down || sub->rail->dev->fatal) {
-        sub->lossy = false;
-        mr_sub_break(sub);
-        return;
-    }
     mr_cm_resume(&sub->peer->cm, mr_clock_ns()); /* it may be opened, ... */
     sub->connect->closed_ns = 0;                     /* ... or opened again, at once if nothing else is */
     if (sub->peer->connect->rescue) {
@@ -409,6 +405,16 @@ static void sub_rail_changed(struct mr_sub *sub)
         sub->peer->connect->news_of_port = false;
     }
     mr_peer_due(sub->peer);
+}
+
+static void sub_rail_changed(struct mr_sub *sub)
+{
+    if (sub->rail->down || sub->rail->dev->fatal) {
+        sub->lossy = false;
+        mr_sub_break(sub);
+        return;
+    }
+    sub_may_open(sub);
 }
 
 void mr_recovery_rail_changed(struct mr_rail *rail)
@@ -431,5 +437,38 @@ void mr_recovery_rail_moved(struct mr_rail *rail)
         for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
             if (p->sub[i].rail == rail)
                 mr_sub_break(&p->sub[i]);
+    }
+}
+
+/*
+ * Queue pairs that have the index of another key now, or of none, are given up: the adapters drop what they send. So
+ * are those of two that are both limited members now. What could not be opened before, for want of a common partition,
+ * can now, perhaps.
+ */
+static void sub_keys_changed(struct mr_sub *sub, uint32_t moved)
+{
+    bool open = sub->state == MR_SUB_OPEN || sub->state == MR_SUB_OPENING;
+
+    if (open && !mr_sub_keeps_pkey(sub, moved)) {
+        if (!mr_sub_pkey(sub, 0))
+            mr_sub_tell_keyless(sub);
+        mr_sub_break(sub);
+    } else if (sub->state == MR_SUB_CLOSED && !sub->rail->down && mr_sub_pkey(sub, 0)) {
+        sub->connect->retry_ns = 0;
+        sub->connect->failures = 0;
+        sub_may_open(sub);
+    }
+}
+
+void mr_recovery_rail_keys(struct mr_rail *rail, uint32_t moved)
+{
+    for (int r = 0; r < mr_peers.launch->size; r++) {
+        struct mr_peer *p = mr_peers.peer[r];
+
+        for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
+            if (p->sub[i].rail == rail)
+                sub_keys_changed(&p->sub[i], moved);
+        if (p && !p->error && moved)
+            mr_guard_keys(p, rail->index);
     }
 }

@@ -52,6 +52,7 @@ int mr_connected_open(struct mr_link *l, struct mr_rail *rail, enum mr_qp_type t
     if (err)
         return err;
     l->qp.lossy = l->lossy;
+    l->qp.pkey = l->pkey;
     l->rail = rail;
     l->qpn = l->qp.qpn;
     l->state = MR_LINK_OPENING;

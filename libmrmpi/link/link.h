@@ -145,6 +145,7 @@ struct mr_link {
     uint8_t kind;  /* enum mr_link_kind. Set by the owner, like ops */
     uint8_t index; /* the owner's number for it */
     uint8_t sl, path;
+    uint16_t pkey; /* the rail's, of the partition that it is in. Set by the owner, like ops */
     bool bulk;   /* for large messages. Set by the owner, like native */
     bool deep;   /* its send queue is deep: packets wait long for their turn in the fabric. Set by the owner */
     bool lossy;  /* packets are lost on its way (mr_qp.lossy). Set by the owner */

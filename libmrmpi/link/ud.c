@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable datagrams: two queue pairs of the rail serve all peers, so a link is no more than an address. A packet
+ * Unreliable datagrams: two queue pairs of the rail serve all peers of a partition, so a link is no more than an address. A packet
  * that is longer than a datagram goes as several, which the receiver puts together (assembly.h). The last one of each
  * packet is signaled, so that it is known when the adapter is done with the address.
  */
@@ -14,7 +14,7 @@
 
 static int ud_open(struct mr_link *l, struct mr_rail *rail)
 {
-    l->ud = (struct mr_link_datagrams){.qp = mr_udp_qp(rail, l->bulk)};
+    l->ud = (struct mr_link_datagrams){.qp = mr_udp_qp(rail, l->pkey, l->bulk)};
     if (!l->ud.qp)
         return -ENODEV;
     l->rail = rail;
@@ -129,7 +129,7 @@ static void run_done(struct mr_wr *wr, const struct mr_wc *wc)
 /* Over the queue pair for long packets, whatever the service level: short ones do not wait behind. */
 static ssize_t ud_run(struct mr_link *l, const struct mr_link_datagram *d, struct mr_link_run *run)
 {
-    struct mr_qp *qp = mr_udp_qp(l->rail, MR_UD_LEVELS - 1);
+    struct mr_qp *qp = mr_udp_qp(l->rail, l->pkey, MR_UD_LEVELS - 1);
     struct mr_ud_to to = {.ah = l->ud.to.ah, .qpn = d->qpn, .qkey = d->qkey};
     struct mr_piece data = d->data;
     unsigned n = MR_QP_RUN;

@@ -68,6 +68,7 @@ static const struct mr_verbs_handlers handlers = {
     .datagram = on_datagram,
     .rail_changed = on_rail_changed,
     .rail_moved = mr_recovery_rail_moved,
+    .rail_keys = mr_recovery_rail_keys,
 };
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */

@@ -31,23 +31,41 @@ static bool wants_all_pairs(void)
     return all;
 }
 
+static void list_partitions(struct mr_address *a, unsigned rail)
+{
+    struct mr_partition *out = mr_address_partitions(a) + a->num_partitions;
+
+    for (unsigned i = 0; i < mr_verbs.rail[rail].num_partitions; i++) {
+        const struct mr_rail_partition *p = &mr_verbs.rail[rail].partition[i];
+
+        *out++ = (struct mr_partition){
+            .key = p->now.key ? p->now.key : p->number, .rail = (uint8_t)rail, .ud_qpn = p->ud_qpn};
+        a->num_partitions++;
+    }
+}
+
 int mr_address_publish(void)
 {
-    struct mr_address address = {.magic = MR_ADDRESS_MAGIC,
-                           .version = MR_ADDRESS_VERSION,
-                           .num_rails = (uint16_t)mr_verbs.num_rails,
-                           .paths = (uint8_t)mr_config.paths,
-                           .all_pairs = wants_all_pairs(),
-                           .kinds = mr_peers.our_kinds = (uint8_t)mr_kinds_set(&mr_peers.kinds),
-                           .eager_max = (uint32_t)mr_config.eager_max};
+    struct mr_address_long published = {
+        .address = {.magic = MR_ADDRESS_MAGIC,
+                    .version = MR_ADDRESS_VERSION,
+                    .num_rails = (uint16_t)mr_verbs.num_rails,
+                    .paths = (uint8_t)mr_config.paths,
+                    .all_pairs = wants_all_pairs(),
+                    .kinds = mr_peers.our_kinds = (uint8_t)mr_kinds_set(&mr_peers.kinds),
+                    .eager_max = (uint32_t)mr_config.eager_max}};
+    struct mr_address *address = &published.address;
 
     if (*mr_peers.launch->node_name) /* what the launcher calls it: parts of one machine may be hosts of their own */
-        memcpy(address.host, mr_peers.launch->node_name, strnlen(mr_peers.launch->node_name, sizeof address.host - 1));
+        memcpy(address->host, mr_peers.launch->node_name,
+               strnlen(mr_peers.launch->node_name, sizeof address->host - 1));
     else
-        gethostname(address.host, sizeof address.host - 1);
+        gethostname(address->host, sizeof address->host - 1);
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
-        address.rail[i] = mr_verbs.rail[i].addr;
-    return mr_launch_put(ADDRESS_KEY, &address, mr_address_length(address.num_rails));
+        address->rail[i] = mr_verbs.rail[i].addr;
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        list_partitions(address, i);
+    return mr_launch_put(ADDRESS_KEY, address, mr_address_length(address->num_rails, address->num_partitions));
 }
 
 /* ---- a peer's ---------------------------------------------------------------------------------------------------- */
@@ -71,7 +89,7 @@ static void ask_launcher(struct fetch *f)
 /* 0 or -ENOMEM. */
 static int keep_address(struct mr_peer *p, const struct mr_address *address)
 {
-    size_t len = mr_address_length(address->num_rails);
+    size_t len = mr_address_length(address->num_rails, address->num_partitions);
     struct mr_address *kept = malloc(len);
 
     if (!kept)

@@ -117,8 +117,8 @@ static bool are_enough(void)
     return n >= PEERS_MOST;
 }
 
-/* Rails that have one, each at either end once: both ends list pairs in the same order. Returns the peer's rail. */
-static unsigned remote_rail(const struct mr_peer *p, unsigned rail)
+/* Rails that have one, each at either end once: both ends list pairs in the same order. A subchannel of the pair. */
+static const struct mr_sub *sub_of_rail(const struct mr_peer *p, unsigned rail)
 {
     unsigned ours = 0, theirs = 0;
 
@@ -128,11 +128,11 @@ static unsigned remote_rail(const struct mr_peer *p, unsigned rail)
         if (sub->kind != p->sub[0].kind || ours >> sub->rail->index & 1 || theirs >> sub->remote_rail & 1)
             continue;
         if (sub->rail->index == rail)
-            return sub->remote_rail;
+            return sub;
         ours |= 1u << sub->rail->index;
         theirs |= 1u << sub->remote_rail;
     }
-    return MR_RAILS_MAX;
+    return NULL;
 }
 
 /* ---- in a handshake ---------------------------------------------------------------------------------------------- */
@@ -185,11 +185,13 @@ void mr_guard_make(struct mr_peer *p, const struct mr_cm_msg *req, struct mr_cm_
 static void connect_guard(struct mr_peer *p, unsigned r, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls)
 {
     struct guard *one = &p->own->guards->rail[r];
-    unsigned to = remote_rail(p, r);
+    const struct mr_sub *sub = sub_of_rail(p, r);
+    unsigned to = sub ? sub->remote_rail : MR_RAILS_MAX;
 
-    if (!one->made || to >= p->address->num_rails || !remote->guard[to].qpn)
+    if (!one->made || to >= p->address->num_rails || !remote->guard[to].qpn || !sub->pkey)
         return;
     one->remote = to;
+    one->probe.qp.pkey = sub->pkey;
     one->probe.psn = p->cm.local->psn;
     one->probe.receive = remote->psn;
     one->connected = !mr_qp_connect(&one->probe.qp, &p->address->rail[to], remote->guard[to].qpn, one->probe.psn,
@@ -214,18 +216,25 @@ void mr_guard_connect(struct mr_peer *p, const struct mr_cm_msg *remote, const s
         mr_guard_free(p);
 }
 
+static void begin_again(struct guard *one)
+{
+    if (one->probe.qp.state == MR_QP_DRAINED)
+        bring_up(one);
+    else
+        mr_qp_abort(&one->probe.qp);
+}
+
 void mr_guard_moved(const struct mr_peer *p, unsigned remote)
 {
-    for (unsigned r = 0; p->own->guards && r < mr_verbs.num_rails; r++) {
-        struct guard *one = &p->own->guards->rail[r];
+    for (unsigned r = 0; p->own->guards && r < mr_verbs.num_rails; r++)
+        if (p->own->guards->rail[r].connected && p->own->guards->rail[r].remote == remote)
+            begin_again(&p->own->guards->rail[r]);
+}
 
-        if (!one->connected || one->remote != remote)
-            continue;
-        if (one->probe.qp.state == MR_QP_DRAINED)
-            bring_up(one);
-        else
-            mr_qp_abort(&one->probe.qp);
-    }
+void mr_guard_keys(const struct mr_peer *p, unsigned rail)
+{
+    if (p->own->guards && p->own->guards->rail[rail].connected)
+        begin_again(&p->own->guards->rail[rail]);
 }
 
 int mr_guard_missing(const struct mr_peer *p)

@@ -17,6 +17,8 @@ void mr_guard_make(struct mr_peer *p, const struct mr_cm_msg *req, struct mr_cm_
 void mr_guard_connect(struct mr_peer *p, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls);
 /* That rail of the peer has another LID: what leads there is brought up anew. */
 void mr_guard_moved(const struct mr_peer *p, unsigned remote);
+/* The same of a rail here, whose partitions have other indices in its port's table of P_Keys. */
+void mr_guard_keys(const struct mr_peer *p, unsigned rail);
 /* A rank on the peer's host that would have guards, and has not been met; -1: none. */
 int mr_guard_missing(const struct mr_peer *p);
 /*

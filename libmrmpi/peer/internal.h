@@ -48,6 +48,12 @@ extern struct mr_peers_own mr_peers_own;
 /* At the end: that of the peer, if it has come. */
 void mr_address_drop(struct mr_peer *p);
 
+/* ---- partitions.c ------------------------------------------------------------------------------------------------ */
+
+/* For log messages: the P_Keys of both ends. Returns out. */
+#define MR_SUB_PKEYS 512
+const char *mr_sub_pkeys_text(const struct mr_sub *sub, char out[MR_SUB_PKEYS]);
+
 /* ---- steer.c ----------------------------------------------------------------------------------------------------- */
 
 /* Memory for the tables of a peer that was just met. 0 or -ENOMEM. */

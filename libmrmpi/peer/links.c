@@ -105,6 +105,7 @@ static int open_link(struct mr_sub *sub, struct mr_link *link, const struct mr_l
                              .events = events,
                              .owner = sub,
                              .index = (uint8_t)take_link_id(sub->peer),
+                             .pkey = sub->pkey,
                              .bulk = bulk,
                              .deep = deep,
                              .lossy = sub->lossy,
@@ -188,6 +189,7 @@ struct mr_cm_sub mr_sub_describe(const struct mr_sub *sub)
                           .kind = mr_sub_kind(sub),
                           .epoch = sub->epoch,
                           .needed = sub->peer->needed,
+                          .pkey = sub->pkey,
                           .generation = sub->generation};
 
     for (unsigned l = 0; l < MR_LEVELS; l++) {

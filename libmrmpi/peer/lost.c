@@ -44,18 +44,21 @@ static bool is_first_of_way(const struct mr_peer *p, unsigned i)
 
 void mr_peer_give_up(struct mr_peer *p, const char *why)
 {
-    char name[MR_SUB_NAME];
+    char name[MR_SUB_NAME], keys[MR_SUB_PKEYS];
 
     mr_log(MR_LOG_ERROR, "rank %d on %s is lost: %s for %d s (MRMPI_PATIENCE)", p->rank, p->address->host, why,
            mr_config.patience);
     for (unsigned i = 0; i < p->num_subs; i++) {
         const struct mr_rail *rail = p->sub[i].rail;
+        bool keyless = !rail->down && !mr_sub_pkey(&p->sub[i], 0);
 
         if (is_first_of_way(p, i))
-            mr_log(MR_LOG_ERROR, "rank %d on %s, %s: %s", p->rank, p->address->host, mr_sub_name(&p->sub[i], name),
+            mr_log(MR_LOG_ERROR, "rank %d on %s, %s: %s%s", p->rank, p->address->host, mr_sub_name(&p->sub[i], name),
                    rail->dev->fatal ? "the device here is gone"
                    : rail->down     ? "the port here is down"
-                                    : "no answer: its host, its process or a link on the way is gone");
+                   : keyless        ? "no partition in which both can talk is left. "
+                                    : "no answer: its host, its process or a link on the way is gone",
+                   keyless ? mr_sub_pkeys_text(&p->sub[i], keys) : "");
     }
     mr_peer_lost(p, -ENETDOWN);
 }

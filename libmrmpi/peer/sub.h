@@ -39,6 +39,7 @@ struct mr_sub {
     uint8_t copy;         /* of those alike in all else, for classes of several lanes */
     bool spare;           /* of a pair of rails that is used only while no other leads there */
     bool closing;         /* nothing new goes over it: the peer's connections are given up (connect/) */
+    uint16_t pkey;        /* of our rail: the partition that its queue pairs are in; while it is closed, were in */
     uint8_t generation;   /* of its queue pairs, the present or the next ones; wraps */
     uint8_t peer_from;    /* those of the peer before this generation are gone */
     bool refused;         /* it broke since the peer's adapter refused an access to memory */

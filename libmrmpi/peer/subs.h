@@ -85,6 +85,20 @@ static inline uint8_t mr_sub_kind(const struct mr_sub *sub)
     return (uint8_t)(sub->kind | sub->parity << 3 | sub->copy << 4);
 }
 
+/* ---- partitions.c ------------------------------------------------------------------------------------------------ */
+
+/* Our P_Key for its next queue pairs: the turn-th of the partitions that both rails can talk in; 0: there is none. */
+uint16_t mr_sub_pkey(const struct mr_sub *sub, unsigned turn);
+unsigned mr_sub_num_pkeys(const struct mr_sub *sub); /* how many there are */
+/* The same, if the peer's queue pairs have this one. */
+uint16_t mr_sub_answer_pkey(const struct mr_sub *sub, uint16_t theirs);
+/* After a change of our rail's P_Keys: its queue pairs still have the right one. moved: of mr_verbs_handlers. */
+bool mr_sub_keeps_pkey(const struct mr_sub *sub, uint32_t moved);
+/* A datagram for connecting, in the partition of its queue pairs, or the turn-th. -ENOKEY: there is none. */
+int mr_sub_datagram(const struct mr_sub *sub, unsigned turn, uint8_t sl, const void *data, size_t len);
+/* Say that it has none. */
+void mr_sub_tell_keyless(const struct mr_sub *sub);
+
 /* ---- steer.c ----------------------------------------------------------------------------------------------------- */
 
 /* Other rules hold for the peer's counts than when its tables were made. */

@@ -10,14 +10,27 @@
 
 struct mr_address mr_address_none;
 
+static bool are_sane_partitions(const struct mr_address *c)
+{
+    const struct mr_partition *p = mr_address_partitions(c);
+
+    for (unsigned i = 0; i < c->num_partitions; i++)
+        if (p[i].rail >= c->num_rails || !mr_pkey_partition(p[i].key) || p[i].ud_qpn > 0xffffff)
+            return false;
+    return true;
+}
+
 int mr_address_check(struct mr_address *c, size_t len)
 {
     if (len < offsetof(struct mr_address, num_rails) || c->magic != MR_ADDRESS_MAGIC)
         return -EPROTO;
     if (c->version != MR_ADDRESS_VERSION)
         return -EPROTONOSUPPORT;
-    if (len < mr_address_length(0) || c->num_rails > MR_RAILS_MAX || len != mr_address_length(c->num_rails) ||
-        !c->paths || !c->eager_max)
+    if (len < mr_address_length(0, 0) || c->num_rails > MR_RAILS_MAX ||
+        c->num_partitions > c->num_rails * MR_PARTITIONS_MAX ||
+        len != mr_address_length(c->num_rails, c->num_partitions) || !c->paths || !c->eager_max)
+        return -EPROTO;
+    if (!are_sane_partitions(c))
         return -EPROTO;
     for (unsigned i = 0; i < c->num_rails; i++) {
         if (c->rail[i].lmc > MR_CM_LMC_MAX || !c->rail[i].mtu || c->rail[i].mtu > MTU_MAX)

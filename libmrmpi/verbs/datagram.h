@@ -20,10 +20,16 @@ struct mr_qp;
 #define MR_UD_MAX 1024 /* longest datagram */
 
 /*
- * Send one datagram from rail to the UD queue pair at to. 0, or negative errno (-EAGAIN: too many in flight). Datagrams
- * get lost; nobody is told.
+ * Send one datagram from rail. 0, or negative errno (-EAGAIN: too many in flight, or not in this partition now).
+ * Datagrams get lost; nobody is told.
  */
-int mr_ud_send(struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, const void *data, size_t len);
+struct mr_ud_way {
+    uint16_t pkey; /* of the rail's: the partition that it goes in */
+    uint8_t sl;
+    uint32_t qpn; /* the queue pair of the other rail for that partition (struct mr_partition) */
+    const struct mr_rail_addr *to;
+};
+int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *data, size_t len);
 
 /* ---- packets ---- */
 
@@ -35,8 +41,8 @@ struct mr_ud_to {
     uint32_t qpn, qkey;
 };
 
-/* The queue pair of a rail for datagrams of this level; NULL: there is none, or it does not work now. */
-struct mr_qp *mr_udp_qp(struct mr_rail *rail, unsigned level);
+/* The queue pair of a rail for datagrams of this level in a partition; NULL: there is none, or it does not work now. */
+struct mr_qp *mr_udp_qp(struct mr_rail *rail, uint16_t pkey, unsigned level);
 int mr_udp_address(struct mr_rail *rail, const struct mr_rail_addr *to, uint32_t qpn, uint8_t sl, uint8_t path,
                    struct mr_ud_to *out);
 void mr_udp_forget(struct mr_ud_to *to);

@@ -218,6 +218,9 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
     rail->rate_mbps = rail->addr.rate_mbps;
     rail->addr.reads = mr_qp_reads(rail->dev);
 
+    err = mr_partitions_open(rail, port);
+    if (err)
+        return err;
     err = create_cq(rail, dev);
     if (!err)
         err = mr_rx_open(rail, &rail->rx, (unsigned)mr_config.srq_depth, mr_verbs.packet_max, false);
@@ -446,6 +449,14 @@ static void check_address(const struct mr_device *dev, unsigned num)
     }
 }
 
+/* A subnet manager may have changed its table of P_Keys, also while it was down. */
+static void check_partitions(const struct mr_device *dev, unsigned num)
+{
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        if (mr_verbs.rail[i].dev == dev && mr_verbs.rail[i].port == num)
+            mr_partitions_changed(&mr_verbs.rail[i]);
+}
+
 static void handle_event(struct mr_device *dev, struct ibv_async_event *e)
 {
     switch (e->event_type) {
@@ -457,7 +468,11 @@ static void handle_event(struct mr_device *dev, struct ibv_async_event *e)
         break;
     case IBV_EVENT_PORT_ACTIVE:
         check_address(dev, (unsigned)e->element.port_num);
+        check_partitions(dev, (unsigned)e->element.port_num);
         change_rails(dev, (unsigned)e->element.port_num, false);
+        break;
+    case IBV_EVENT_PKEY_CHANGE:
+        check_partitions(dev, (unsigned)e->element.port_num);
         break;
     case IBV_EVENT_LID_CHANGE:
     case IBV_EVENT_SM_CHANGE:

@@ -52,16 +52,22 @@ int mr_post_open(struct mr_qp *qp);
 void mr_post_restart(struct mr_qp *qp);
 void mr_post_close(struct mr_qp *qp);
 
-/* udp.c: if packets may come as datagrams */
+/* partition.c: 0, or -ENOKEY (said): the port is in none. changed: its table of P_Keys may have. */
+int mr_partitions_open(struct mr_rail *rail, const struct ibv_port_attr *port);
+void mr_partitions_changed(struct mr_rail *rail);
+
+/* udp.c: if packets may come as datagrams. moved: the i-th partition has another index in the port's table. */
 int mr_udp_open(struct mr_rail *rail);
+void mr_udp_moved(struct mr_rail *rail, unsigned i);
 void mr_udp_close(struct mr_rail *rail);
 
 /* pool.c: completions that its receives may take */
 unsigned mr_pool_completions(void);
 void mr_pool_close(struct mr_rail *rail);
 
-/* ud.c */
+/* ud.c; moved: as of udp.c */
 int mr_ud_open(struct mr_rail *rail);
+void mr_ud_moved(struct mr_rail *rail, unsigned i);
 void mr_ud_close(struct mr_rail *rail);
 
 /* The address of a peer's port as verbs wants it. */

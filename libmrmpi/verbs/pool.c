@@ -32,6 +32,7 @@ struct pool_qp {
     struct mr_pool_qp base;
     struct ibv_qp *qp;
     struct pool_qp *next; /* of those that are free */
+    uint16_t pkey_index; /* when it was made ready */
     bool free, stopping;
     struct mr_later later;
     struct place place[]; /* [MRMPI_UD_POOL_DEPTH] */
@@ -96,13 +97,26 @@ static void pool_qp_destroy(struct pool_qp *q)
     free(q);
 }
 
+/* Of its partition in the port's table. */
+static uint16_t index_of(const struct pool_qp *q)
+{
+    const struct mr_rail *rail = q->base.rail;
+    const struct mr_rail_partition *p = mr_rail_partition(rail, q->base.pkey);
+
+    return p ? p->now.index : rail->partition[0].now.index;
+}
+
 /* Under a key that it has not had before. */
 static int ready_to_receive(struct pool_qp *q)
 {
     struct mr_rail *rail = q->base.rail;
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = rail->port, .qkey = rail->pool->next_key++ & KEYS};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+                               .port_num = rail->port,
+                               .pkey_index = index_of(q),
+                               .qkey = rail->pool->next_key++ & KEYS};
     int err;
 
+    q->pkey_index = attr.pkey_index;
     q->base.qkey = attr.qkey;
     err = ibv_modify_qp(q->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
     attr.qp_state = IBV_QPS_RTR;
@@ -131,6 +145,7 @@ static struct pool_qp *make_qp(struct mr_rail *rail)
     if (!q)
         return NULL;
     q->base.rail = rail;
+    q->base.pkey = rail->partition[0].number;
     q->qp = ibv_create_qp(rail->dev->pd, &init);
     if (!q->qp || ready_to_receive(q)) {
         mr_log(MR_LOG_INFO, "rail %u: no queue pair for large messages as datagrams (%s)", rail->index,
@@ -194,19 +209,6 @@ unsigned mr_pool_num(const struct mr_rail *rail)
     return rail->pool ? rail->pool->num : 0;
 }
 
-struct mr_pool_qp *mr_pool_take(struct mr_rail *rail, const struct mr_pool_events *events, void *owner)
-{
-    struct pool_qp *q = rail->pool ? rail->pool->free : NULL;
-
-    if (!q || rail->dev->fatal)
-        return NULL;
-    rail->pool->free = q->next;
-    rail->pool->num_free--;
-    q->base.events = events;
-    q->base.owner = owner;
-    q->base.posted = q->base.back = 0;
-    return &q->base;
-}
 
 static int pool_qp_freshen(struct pool_qp *q)
 {
@@ -227,7 +229,38 @@ int mr_pool_again(struct mr_pool_qp *base, bool clean)
     struct pool_qp *q = (struct pool_qp *)base;
 
     base->posted = base->back = 0;
-    return clean && !q->stopping ? 0 : pool_qp_freshen(q);
+    return clean && !q->stopping && q->pkey_index == index_of(q) ? 0 : pool_qp_freshen(q);
+}
+
+/* One that is in the partition already, or else any. */
+static struct pool_qp *find_free(struct mr_pool *pool, uint16_t pkey)
+{
+    struct pool_qp **at = &pool->free, *q;
+
+    while (*at && mr_pkey_partition((*at)->base.pkey) != mr_pkey_partition(pkey))
+        at = &(*at)->next;
+    if (!*at)
+        at = &pool->free;
+    q = *at;
+    if (q) {
+        *at = q->next;
+        pool->num_free--;
+    }
+    return q;
+}
+
+struct mr_pool_qp *mr_pool_take(struct mr_rail *rail, uint16_t pkey, const struct mr_pool_events *events, void *owner)
+{
+    struct pool_qp *q = rail->pool && !rail->dev->fatal ? find_free(rail->pool, pkey) : NULL;
+
+    if (!q)
+        return NULL;
+    q->base.pkey = pkey;
+    if (mr_pool_again(&q->base, true))
+        return NULL;
+    q->base.events = events;
+    q->base.owner = owner;
+    return &q->base;
 }
 
 void mr_pool_give(struct mr_pool_qp *base, bool clean)

@@ -25,6 +25,7 @@ struct mr_pool_events {
 struct mr_pool_qp {
     struct mr_rail *rail;
     uint32_t qpn, qkey;
+    uint16_t pkey; /* the rail's, of the partition that it is in */
     uint16_t turn; /* how often it has been cleared for a sender; wraps. Its owner's */
     const struct mr_pool_events *events;
     void *owner;
@@ -35,8 +36,8 @@ struct mr_pool_qp {
 unsigned mr_pool_prepare(struct mr_rail *rail, unsigned n);
 unsigned mr_pool_num(const struct mr_rail *rail);   /* that there are */
 unsigned mr_pool_depth(const struct mr_rail *rail); /* receives of each: MRMPI_UD_POOL_DEPTH, if the device can */
-/* One that is free. NULL: there is none. */
-struct mr_pool_qp *mr_pool_take(struct mr_rail *rail, const struct mr_pool_events *events, void *owner);
+/* One that is free, for datagrams in this partition. NULL: there is none. */
+struct mr_pool_qp *mr_pool_take(struct mr_rail *rail, uint16_t pkey, const struct mr_pool_events *events, void *owner);
 /*
  * Post receives for [at, at + len), one for each size bytes; the last place may be shorter than the datagram that comes
  * there, whose end is lost then. No more than mr_pool_depth() at the same time. 0 or negative errno: some of them

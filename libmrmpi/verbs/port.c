@@ -3,7 +3,9 @@
 #include "libmrmpi/verbs/port.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
@@ -97,6 +99,28 @@ int mr_port_describe(struct ibv_context *ctx, const char *device, unsigned num, 
     out->global = port->link_layer == IBV_LINK_LAYER_ETHERNET;
     memcpy(out->device, device, strnlen(device, sizeof out->device - 1));
     return choose_gid(ctx, device, port, wish, out, gid_index);
+}
+
+unsigned mr_port_pkeys(struct ibv_context *ctx, unsigned num, const struct ibv_port_attr *port,
+                       struct mr_pkey out[MR_PARTITIONS_MAX])
+{
+    uint16_t *table = calloc(port->pkey_tbl_len + 1u, sizeof *table);
+    unsigned found = 0, answered = 0;
+
+    for (int i = 0; table && i < port->pkey_tbl_len; i++) {
+        __be16 key;
+
+        if (ibv_query_pkey(ctx, (uint8_t)num, i, &key))
+            continue;
+        table[i] = be16toh(key);
+        answered++;
+    }
+    if (answered)
+        found = mr_pkeys_of_table(table, port->pkey_tbl_len, (uint16_t)mr_config.pkey, out);
+    else
+        out[found++] = (struct mr_pkey){.key = MR_PKEY_DEFAULT, .index = 0};
+    free(table);
+    return found;
 }
 
 const char *mr_port_unusable(const char *device, unsigned num, const struct ibv_port_attr *port, mr_rail_reject *reject,

@@ -59,9 +59,18 @@ static unsigned send_depth(const struct mr_rail *rail, enum mr_qp_type type, uns
     return rail->dev->max_qp_wr && depth > rail->dev->max_qp_wr ? rail->dev->max_qp_wr : depth;
 }
 
+/* Where the port's table has the partition, or had it last: then nothing comes through, as in any wrong partition. */
+static uint16_t pkey_index(const struct mr_qp *qp)
+{
+    const struct mr_rail_partition *p = qp->pkey ? mr_rail_partition(qp->rail, qp->pkey) : NULL;
+
+    return p ? p->now.index : qp->rail->partition[0].now.index;
+}
+
 static int qp_initialise(struct mr_qp *qp)
 {
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = qp->rail->port};
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_INIT, .port_num = qp->rail->port, .pkey_index = pkey_index(qp)};
     int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 
     if (qp->type == MR_QP_UD) {
@@ -182,6 +191,7 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
     bool reliable = qp->type == MR_QP_RC;
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
+        .pkey_index = pkey_index(qp),
         .path_mtu = to->mtu < rail->addr.mtu ? to->mtu : rail->addr.mtu,
         .dest_qp_num = remote_qpn,
         .rq_psn = remote_psn,
@@ -192,8 +202,8 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
 
     mr_rail_ah_attr(rail, to, sl, path, &attr.ah_attr);
     err = ibv_modify_qp(qp->qp, &attr,
-                        IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                            (reliable ? RTR_RELIABLE : 0));
+                        IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                            IBV_QP_RQ_PSN | (reliable ? RTR_RELIABLE : 0));
     if (err)
         return -err;
     attr = (struct ibv_qp_attr){
@@ -209,8 +219,8 @@ int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remo
 
 int mr_qp_bring_up(struct mr_qp *qp)
 {
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
-    int err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR, .pkey_index = pkey_index(qp)};
+    int err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX);
 
     attr.qp_state = IBV_QPS_RTS;
     return err ? -err : -ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
@@ -414,7 +424,10 @@ static int bring_up_again(struct mr_qp *qp, const struct ibv_qp_attr *was, uint3
     int err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
 
     attr = (struct ibv_qp_attr){
-        .qp_state = IBV_QPS_INIT, .port_num = qp->rail->port, .qp_access_flags = answers ? IBV_ACCESS_REMOTE_WRITE : 0};
+        .qp_state = IBV_QPS_INIT,
+        .port_num = qp->rail->port,
+        .pkey_index = pkey_index(qp),
+        .qp_access_flags = answers ? IBV_ACCESS_REMOTE_WRITE : 0};
     if (!err)
         err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,

@@ -54,6 +54,7 @@ struct mr_qp {
     unsigned finished; /* signaled requests that have come back; wraps */
     unsigned full_finished, full_emptied; /* mr_qp_is_full: that and 1, and mr_rail.emptied, when there was no room */
     int error;
+    uint16_t pkey; /* of the rail's: its partition. To be set before it is connected or brought up; 0: the first */
     /* RC, to be set before it is connected: */
     bool untimed; /* what is not acknowledged is not sent again, nor given up */
     bool lossy;   /* packets are lost on its way: it waits for acknowledgements less long */

@@ -13,6 +13,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/packet.h"
+#include "libmrmpi/verbs/pkey.h"
 
 #define MR_DEVICES_MAX MR_RAILS_MAX
 
@@ -39,7 +40,7 @@ struct mr_device {
 /* Where a rail can be found: published by its owner, read by peers. Little endian on the wire as in memory. */
 struct mr_rail_addr {
     uint8_t gid[16];
-    uint32_t ud_qpn, ud_qkey;
+    uint32_t ud_qkey; /* of all its queue pairs for datagrams */
     uint16_t lid;
     uint8_t lmc;
     uint8_t mtu;    /* enum ibv_mtu */
@@ -48,8 +49,21 @@ struct mr_rail_addr {
     uint8_t gid_kind; /* RoCE: mr_gid_kind(), the same at both ends; 0: InfiniBand */
     uint8_t reads;    /* RDMA reads that one of its queue pairs answers at the same time */
     uint32_t rate_mbps;
-    uint32_t packet_qpn[MR_UD_LEVELS]; /* where packets come as datagrams, with ud_qkey; 0: they do not */
     char device[32];
+};
+
+/* A partition that a rail is in: published with its address. */
+struct mr_partition {
+    uint16_t key; /* the rail's P_Key, with its membership */
+    uint8_t rail, pad;
+    uint32_t ud_qpn; /* where datagrams for connecting come in this partition */
+};
+
+/* The same of a rail here. What was a partition of the rail once keeps its place, and its queue pairs. */
+struct mr_rail_partition {
+    uint16_t number; /* 15 bits */
+    struct mr_pkey now; /* the entry of the port's table; key 0: there is none at present, and index is the last one */
+    uint32_t ud_qpn;
 };
 
 struct mr_rx;
@@ -76,11 +90,34 @@ struct mr_rail {
     unsigned signal_every;       /* at least one of so many requests of a queue pair is signaled */
     unsigned num_qps;
     uint64_t count[MR_RAIL_STAT_COUNT]; /* stays when the rail is closed */
+    unsigned num_partitions;            /* in the order in which they are chosen (pkey.h) */
+    struct mr_rail_partition partition[MR_PARTITIONS_MAX];
+    bool keyless_told; /* it was said that some peer shares no partition with it */
     struct mr_rx *rx, *datagram_rx;
     struct mr_ud *ud;
     struct mr_udp *udp;
     struct mr_pool *pool; /* NULL: none of it has been needed yet */
 };
+
+/* Its partition with the number of this P_Key; NULL: it was never in that. */
+static inline const struct mr_rail_partition *mr_rail_partition(const struct mr_rail *rail, uint16_t key)
+{
+    for (unsigned i = 0; i < rail->num_partitions; i++)
+        if (rail->partition[i].number == mr_pkey_partition(key))
+            return &rail->partition[i];
+    return NULL;
+}
+
+/* Its P_Keys at present, in the order of choice. Returns how many. */
+static inline unsigned mr_rail_keys(const struct mr_rail *rail, uint16_t out[MR_PARTITIONS_MAX])
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < rail->num_partitions; i++)
+        if (rail->partition[i].now.key)
+            out[n++] = rail->partition[i].now.key;
+    return n;
+}
 
 /*
  * Count: by the thread that has the library's lock, while others look. An addition in memory is one instruction, and

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams for setting up connections: one UD queue pair per rail. An address handle is made for each datagram and
- * taken back with its completion; this is not the path of a message. There are MR_UD_RECVS buffers, however many ranks
- * there are. A datagram that finds none is lost, and repeated by its sender.
+ * Datagrams for setting up connections. Who may talk to whom is not known before they have spoken, so each rail
+ * listens in all of its partitions: with a UD queue pair for each, which share a receive queue. An address handle is
+ * made for each datagram and taken back with its completion; this is not the path of a message. There are MR_UD_RECVS
+ * buffers, however many ranks there are. A datagram that finds none is lost, and repeated by its sender.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -20,16 +21,28 @@
 
 _Static_assert(STRIDE % 64 == 0, "buffers keep to their cache lines");
 
+/* In one partition. */
+struct ud_end {
+    struct mr_rail *rail;
+    const struct mr_rail_partition *of;
+    struct ibv_qp *qp;
+    unsigned in_flight;
+    bool moving; /* it goes to another index of the table of P_Keys when nothing is in flight */
+    struct mr_later later;
+};
+
 struct ud_buf {
     struct mr_wr wr;
     struct mr_rail *rail;
     unsigned char *data;
-    struct ibv_ah *ah;   /* sends: in flight while not NULL */
+    struct ibv_ah *ah;   /* sends: in flight while not NULL, */
+    struct ud_end *end;  /* from here */
     struct ud_buf *next; /* sends: free list */
 };
 
 struct mr_ud {
-    struct ibv_qp *qp;
+    struct ud_end end[MR_PARTITIONS_MAX];
+    struct ibv_srq *srq;
     struct ibv_mr *mr;
     unsigned char *slab;
     struct ud_buf send[MR_UD_SENDS];
@@ -64,7 +77,7 @@ static int post_recv(struct ud_buf *b)
     struct ibv_sge sge = {.addr = (uintptr_t)b->data, .length = STRIDE, .lkey = b->rail->ud->mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = mr_wr_id(&b->wr), .sg_list = &sge, .num_sge = 1}, *bad;
 
-    return -ibv_post_recv(b->rail->ud->qp, &wr, &bad);
+    return -ibv_post_srq_recv(b->rail->ud->srq, &wr, &bad);
 }
 
 static void ud_received(struct mr_wr *wr, const struct mr_wc *wc)
@@ -91,13 +104,16 @@ static void ud_sent(struct mr_wr *wr, const struct mr_wc *wc)
         mr_log(MR_LOG_WARN, "%s port %u: sending a datagram failed: %s", b->rail->dev->name, b->rail->port, wc->status);
     ibv_destroy_ah(b->ah);
     b->ah = NULL;
+    b->end->in_flight--;
     b->next = b->rail->ud->free;
     b->rail->ud->free = b;
 }
 
-int mr_ud_send(struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, const void *data, size_t len)
+int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *data, size_t len)
 {
+    const struct mr_rail_partition *in = mr_rail_partition(rail, way->pkey);
     struct mr_ud *ud = rail->ud;
+    struct ud_end *end = in ? &ud->end[in - rail->partition] : NULL;
     struct ud_buf *b = ud->free;
     struct ibv_ah_attr attr;
     int err;
@@ -106,9 +122,11 @@ int mr_ud_send(struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, 
         return -EMSGSIZE;
     if (rail->dev->fatal)
         return -EIO;
-    if (!b)
+    if (!end || !in->now.key)
+        return -ENOKEY;
+    if (!b || end->moving)
         return -EAGAIN;
-    mr_rail_ah_attr(rail, to, sl, 0, &attr);
+    mr_rail_ah_attr(rail, way->to, way->sl, 0, &attr);
     b->ah = ibv_create_ah(rail->dev->pd, &attr);
     if (!b->ah)
         return errno ? -errno : -ENOMEM;
@@ -123,30 +141,72 @@ int mr_ud_send(struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, 
                        *bad;
 
     wr.wr.ud.ah = b->ah;
-    wr.wr.ud.remote_qpn = to->ud_qpn;
-    wr.wr.ud.remote_qkey = to->ud_qkey;
-    err = ibv_post_send(ud->qp, &wr, &bad);
+    wr.wr.ud.remote_qpn = way->qpn;
+    wr.wr.ud.remote_qkey = way->to->ud_qkey;
+    err = ibv_post_send(end->qp, &wr, &bad);
     if (err) {
         ibv_destroy_ah(b->ah);
         b->ah = NULL;
         return -err;
     }
     ud->free = b->next;
+    b->end = end;
+    end->in_flight++;
     return 0;
 }
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
-static int bring_up(struct mr_rail *rail, struct ibv_qp *qp, uint32_t qkey)
+static int bring_up(struct ud_end *end)
 {
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = rail->port, .qkey = qkey};
-    int err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+                               .port_num = end->rail->port,
+                               .pkey_index = end->of->now.index,
+                               .qkey = end->rail->addr.ud_qkey};
+    int err = ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
 
     attr.qp_state = IBV_QPS_RTR;
-    err = err ? err : ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+    err = err ? err : ibv_modify_qp(end->qp, &attr, IBV_QP_STATE);
     attr.qp_state = IBV_QPS_RTS;
-    err = err ? err : ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+    err = err ? err : ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
     return -err;
+}
+
+/* Under the same number. Receive buffers are the shared queue's, and stay there. */
+static bool later_moved(struct mr_later *later)
+{
+    struct ud_end *end = container_of(later, struct ud_end, later);
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+    int err;
+
+    if (end->rail->dev->fatal) {
+        mr_verbs_forget(later);
+        return true;
+    }
+    if (end->in_flight)
+        return false;
+    mr_verbs_forget(later);
+    end->moving = false;
+    err = -ibv_modify_qp(end->qp, &attr, IBV_QP_STATE);
+    if (!err)
+        err = bring_up(end);
+    if (err)
+        mr_log(MR_LOG_ERROR, "%s port %u: no connection can be made in partition 0x%04x any more: %s",
+               end->rail->dev->name, end->rail->port, end->of->number, strerror(-err));
+    return true;
+}
+
+void mr_ud_moved(struct mr_rail *rail, unsigned i)
+{
+    struct ud_end *end = &rail->ud->end[i];
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+
+    if (end->moving || rail->dev->fatal)
+        return;
+    ibv_modify_qp(end->qp, &attr, IBV_QP_STATE); /* what is in flight comes back */
+    end->moving = true;
+    end->later.done = later_moved;
+    mr_verbs_later(&end->later);
 }
 
 static uint32_t random_qkey(const struct ibv_qp *qp)
@@ -158,14 +218,35 @@ static uint32_t random_qkey(const struct ibv_qp *qp)
     return (key & 0x7fffffff) | 1; /* the top bit would mean: use the queue pair's own */
 }
 
-int mr_ud_open(struct mr_rail *rail)
+static int open_ends(struct mr_rail *rail)
 {
+    struct mr_ud *ud = rail->ud;
     struct ibv_qp_init_attr init = {
         .send_cq = rail->cq,
         .recv_cq = rail->cq,
+        .srq = ud->srq,
         .qp_type = IBV_QPT_UD,
-        .cap = {.max_send_wr = MR_UD_SENDS, .max_recv_wr = MR_UD_RECVS, .max_send_sge = 1, .max_recv_sge = 1},
+        .cap = {.max_send_wr = MR_UD_SENDS, .max_send_sge = 1},
     };
+    int err = 0;
+
+    for (unsigned i = 0; i < rail->num_partitions && !err; i++) {
+        struct ud_end *end = &ud->end[i];
+
+        *end = (struct ud_end){.rail = rail, .of = &rail->partition[i], .qp = ibv_create_qp(rail->dev->pd, &init)};
+        if (!end->qp)
+            return errno ? -errno : -ENOMEM;
+        rail->partition[i].ud_qpn = end->qp->qp_num;
+        if (!i)
+            rail->addr.ud_qkey = random_qkey(end->qp);
+        err = bring_up(end);
+    }
+    return err;
+}
+
+int mr_ud_open(struct mr_rail *rail)
+{
+    struct ibv_srq_init_attr queue = {.attr = {.max_wr = MR_UD_RECVS, .max_sge = 1}};
     struct mr_ud *ud = calloc(1, sizeof *ud);
     size_t bytes = (size_t)(MR_UD_RECVS + MR_UD_SENDS) * STRIDE;
     int err;
@@ -179,12 +260,10 @@ int mr_ud_open(struct mr_rail *rail)
     ud->mr = ibv_reg_mr(rail->dev->pd, ud->slab, bytes, IBV_ACCESS_LOCAL_WRITE);
     if (!ud->mr)
         return errno ? -errno : -ENOMEM;
-    ud->qp = ibv_create_qp(rail->dev->pd, &init);
-    if (!ud->qp)
+    ud->srq = ibv_create_srq(rail->dev->pd, &queue);
+    if (!ud->srq)
         return errno ? -errno : -ENOMEM;
-    rail->addr.ud_qpn = ud->qp->qp_num;
-    rail->addr.ud_qkey = random_qkey(ud->qp);
-    err = bring_up(rail, ud->qp, rail->addr.ud_qkey);
+    err = open_ends(rail);
     for (unsigned i = 0; !err && i < MR_UD_RECVS; i++) {
         ud->recv[i] = (struct ud_buf){.wr.done = ud_received, .rail = rail, .data = ud->slab + i * STRIDE};
         err = post_recv(&ud->recv[i]);
@@ -203,11 +282,16 @@ void mr_ud_close(struct mr_rail *rail)
 
     if (!ud)
         return;
-    if (ud->qp)
-        ibv_destroy_qp(ud->qp);
+    for (unsigned i = 0; i < rail->num_partitions; i++) {
+        mr_verbs_forget(&ud->end[i].later);
+        if (ud->end[i].qp)
+            ibv_destroy_qp(ud->end[i].qp);
+    }
     for (unsigned i = 0; i < MR_UD_SENDS; i++)
         if (ud->send[i].ah)
             ibv_destroy_ah(ud->send[i].ah);
+    if (ud->srq)
+        ibv_destroy_srq(ud->srq);
     if (ud->mr)
         ibv_dereg_mr(ud->mr);
     free(ud->slab);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets as datagrams: on each rail two UD queue pairs, for short packets and for long ones, that serve all peers, and
- * a receive queue of their own, whose buffers are as long as a datagram can be.
+ * Packets as datagrams: on each rail, in each of its partitions, two UD queue pairs, for short packets and for long
+ * ones, that serve all peers, and a receive queue of their own, whose buffers are as long as a datagram can be.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -13,7 +13,10 @@
 #include "libmrmpi/verbs/datagram.h"
 
 struct mr_udp {
-    struct mr_qp qp[MR_UD_LEVELS];
+    unsigned num; /* partitions of the rail */
+    struct {
+        struct mr_qp qp[MR_UD_LEVELS];
+    } in[];
 };
 
 /* Every request that follows comes back too. When all have, the queue pair is used again. */
@@ -45,37 +48,54 @@ uint32_t mr_udp_mtu(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
 
 int mr_udp_open(struct mr_rail *rail)
 {
-    struct mr_udp *udp = calloc(1, sizeof *udp);
+    struct mr_udp *udp = calloc(1, sizeof *udp + rail->num_partitions * sizeof *udp->in);
     int err;
 
     if (!udp)
         return -ENOMEM;
     rail->udp = udp;
+    udp->num = rail->num_partitions;
     err =
         mr_rx_open(rail, &rail->datagram_rx, (unsigned)mr_config.srq_depth, mr_udp_mtu(&rail->addr, &rail->addr), true);
-    for (unsigned l = 0; l < MR_UD_LEVELS && !err; l++) {
-        err = mr_qp_create(rail, MR_QP_UD, 1, &udp->qp[l], &events, rail);
+    for (unsigned i = 0; i < udp->num * MR_UD_LEVELS && !err; i++) {
+        struct mr_qp *qp = &udp->in[i / MR_UD_LEVELS].qp[i % MR_UD_LEVELS];
+
+        err = mr_qp_create(rail, MR_QP_UD, 1, qp, &events, rail);
+        qp->pkey = rail->partition[i / MR_UD_LEVELS].number;
         if (!err)
-            err = mr_qp_bring_up(&udp->qp[l]);
-        rail->addr.packet_qpn[l] = udp->qp[l].qpn;
+            err = mr_qp_bring_up(qp);
     }
     return err;
+}
+
+/* They are brought up again at the other index when what is under way has come back, or now if that has failed before. */
+void mr_udp_moved(struct mr_rail *rail, unsigned i)
+{
+    for (unsigned l = 0; rail->udp && l < MR_UD_LEVELS; l++) {
+        struct mr_qp *qp = &rail->udp->in[i].qp[l];
+
+        if (qp->state == MR_QP_DRAINED)
+            udp_qp_drained(qp);
+        else
+            mr_qp_abort(qp);
+    }
 }
 
 void mr_udp_close(struct mr_rail *rail)
 {
     if (!rail->udp)
         return;
-    for (unsigned l = 0; l < MR_UD_LEVELS; l++)
-        mr_qp_destroy(&rail->udp->qp[l]);
+    for (unsigned i = 0; i < rail->udp->num * MR_UD_LEVELS; i++)
+        mr_qp_destroy(&rail->udp->in[i / MR_UD_LEVELS].qp[i % MR_UD_LEVELS]);
     mr_rx_close(&rail->datagram_rx);
     free(rail->udp);
     rail->udp = NULL;
 }
 
-struct mr_qp *mr_udp_qp(struct mr_rail *rail, unsigned level)
+struct mr_qp *mr_udp_qp(struct mr_rail *rail, uint16_t pkey, unsigned level)
 {
-    struct mr_qp *qp = rail->udp ? &rail->udp->qp[level] : NULL;
+    const struct mr_rail_partition *p = mr_rail_partition(rail, pkey);
+    struct mr_qp *qp = rail->udp && p ? &rail->udp->in[p - rail->partition].qp[level] : NULL;
 
     return qp && qp->state == MR_QP_ALIVE ? qp : NULL;
 }

@@ -56,6 +56,8 @@ struct mr_verbs_handlers {
     void (*rail_changed)(struct mr_rail *rail);
     /* The subnet manager has given the port another LID, or another number of them (rail->addr). */
     void (*rail_moved)(struct mr_rail *rail);
+    /* The port's P_Keys have changed (rail->partition). moved: set of those that have another index. */
+    void (*rail_keys)(struct mr_rail *rail, uint32_t moved);
 };
 
 /* rejects: may be NULL; says that somebody (fabricd) does not want this port used. */

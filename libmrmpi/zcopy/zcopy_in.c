@@ -360,7 +360,7 @@ static bool clear_over_sub(struct mr_dgram_recv *recv, struct mr_sub *sub)
         post_remaining(recv);
     if (!mr_dgram_recv_may_take(recv, sub))
         return false;
-    q = mr_pool_take(sub->rail, &pool_events, NULL);
+    q = mr_pool_take(sub->rail, sub->pkey, &pool_events, NULL);
     if (!q)
         return false;
     if (clear_batch(recv, sub, q))

@@ -333,7 +333,7 @@ unsigned mr_pool_prepare(struct mr_rail *rail, unsigned n)
     return num;
 }
 
-struct mr_pool_qp *mr_pool_take(struct mr_rail *rail, const struct mr_pool_events *events, void *owner)
+struct mr_pool_qp *mr_pool_take(struct mr_rail *rail, uint16_t pkey, const struct mr_pool_events *events, void *owner)
 {
     for (unsigned i = 0; i < fake.num_qps[rail->index]; i++) {
         struct fake_qp *q = &fake.qp[rail->index][i];

@@ -111,10 +111,16 @@ static void make_peer(void)
     own.loads[1] = loads[1];
     conn.wanted = 1u << MR_LINK_RC;
     for (unsigned i = 0; i < SUBS; i++)
-        rails[i] = (struct mr_rail){.index = i, .dev = &device};
+        rails[i] = (struct mr_rail){.index = i,
+                                    .dev = &device,
+                                    .num_partitions = 1,
+                                    .partition[0] = {.number = 0x7fff, .now = {.key = 0xffff}}};
+    for (unsigned i = 0; i < SUBS; i++)
+        mr_address_partitions(&address)[address.num_partitions++] =
+            (struct mr_partition){.key = 0xffff, .rail = (uint8_t)i, .ud_qpn = 100 + i};
     for (unsigned i = 0; i < 2 * SUBS; i++) {
         sub[i] = (struct mr_sub){.peer = &peer, .own = &sub_own[i], .connect = &sub_conn[i],
-                                 .rail = &rails[i % SUBS], .remote_rail = (uint8_t)(i % SUBS), .kind = MR_LINK_RC,
+                                 .pkey = 0xffff, .rail = &rails[i % SUBS], .remote_rail = (uint8_t)(i % SUBS), .kind = MR_LINK_RC,
                                  .parity = i >= SUBS, .generation = 5, .peer_from = 5, .num_links = 1,
                                  .link = links[i]};
         links[i][0] = (struct mr_link){.ops = &fake_ops, .kind = MR_LINK_RC, .owner = &sub[i], .index = (uint8_t)i};

@@ -59,8 +59,8 @@ tests/libmrmpi/test_reserve_PKGS := check
 tests/libmrmpi/test_reserve_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_far test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_memfile test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_far test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_memfile test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_far test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_memfile test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_pkey test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_far test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_memfile test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_pkey test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/vc/reorder.c libmrmpi/base/lent.c
@@ -94,16 +94,17 @@ tests/libmrmpi/test_budget_SRCS := tests/libmrmpi/test_budget.c libmrmpi/connect
 tests/libmrmpi/test_budget_PKGS := check
 tests/libmrmpi/test_budget_LDLIBS := -lpthread
 # peer: over links of the tests' own (fake_peer.h)
+PARTITIONS := libmrmpi/peer/partitions.c libmrmpi/verbs/pkey.c
 PEER_TESTS := $(addprefix tests/libmrmpi/,test_recovery test_handshake test_keepalive test_probe test_guard test_silence \
     test_steer test_spread test_addresses test_where)
 TESTPROGS += $(PEER_TESTS)
 UNIT_TESTS += $(PEER_TESTS)
 $(foreach t,$(PEER_TESTS),$(eval $(t)_PKGS := check)$(eval $(t)_LDLIBS := -lpthread))
-tests/libmrmpi/test_recovery_SRCS := tests/libmrmpi/test_recovery.c libmrmpi/connect/recovery.c libmrmpi/reliable/window.c \
+tests/libmrmpi/test_recovery_SRCS := tests/libmrmpi/test_recovery.c libmrmpi/connect/recovery.c $(PARTITIONS) libmrmpi/reliable/window.c \
     libmrmpi/base/record.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_handshake_SRCS := tests/libmrmpi/test_handshake.c $(addprefix libmrmpi/connect/,handshake.c connect.c) \
+tests/libmrmpi/test_handshake_SRCS := tests/libmrmpi/test_handshake.c $(PARTITIONS) $(addprefix libmrmpi/connect/,handshake.c connect.c) \
     libmrmpi/cm/conn.c libmrmpi/cm/message.c libmrmpi/reliable/window.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_keepalive_SRCS := tests/libmrmpi/test_keepalive.c libmrmpi/connect/keepalive.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_keepalive_SRCS := tests/libmrmpi/test_keepalive.c libmrmpi/connect/keepalive.c $(PARTITIONS) $(RAIL_TEST_BASE)
 tests/libmrmpi/test_steer_SRCS := tests/libmrmpi/test_steer.c libmrmpi/peer/steer.c libmrmpi/route/rules.c \
     libmrmpi/link/kinds.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_spread_SRCS := tests/libmrmpi/test_spread.c libmrmpi/peer/spread.c libmrmpi/route/policy.c \
@@ -151,7 +152,7 @@ tests/libmrmpi/test_regcache_PKGS := check
 tests/libmrmpi/test_select_SRCS := tests/libmrmpi/test_select.c $(addprefix libmrmpi/verbs/,select.c contexts.c) $(RAIL_TEST_BASE)
 tests/libmrmpi/test_select_PKGS := check libibverbs
 tests/libmrmpi/test_select_LDLIBS := -lpthread
-tests/libmrmpi/test_device_SRCS := tests/libmrmpi/test_device.c $(addprefix libmrmpi/verbs/,cq.c later.c device.c gid.c port.c select.c) \
+tests/libmrmpi/test_device_SRCS := tests/libmrmpi/test_device.c $(addprefix libmrmpi/verbs/,cq.c later.c device.c gid.c partition.c pkey.c port.c select.c) \
     $(wildcard libmrmpi/base/*.c)
 tests/libmrmpi/test_device_PKGS := check libibverbs
 tests/libmrmpi/test_device_LDLIBS := -lpthread
@@ -166,6 +167,8 @@ tests/libmrmpi/test_retire_PKGS := check libibverbs
 tests/libmrmpi/test_retire_LDLIBS := -lpthread
 tests/libmrmpi/test_gid_SRCS := tests/libmrmpi/test_gid.c libmrmpi/verbs/gid.c
 tests/libmrmpi/test_gid_PKGS := check
+tests/libmrmpi/test_pkey_SRCS := tests/libmrmpi/test_pkey.c libmrmpi/verbs/pkey.c
+tests/libmrmpi/test_pkey_PKGS := check
 tests/libmrmpi/test_connect_SRCS := tests/libmrmpi/test_connect.c libmrmpi/cm/conn.c libmrmpi/cm/message.c
 tests/libmrmpi/test_connect_PKGS := check
 tests/libmrmpi/test_fabric_client_SRCS := tests/libmrmpi/test_fabric_client.c libmrmpi/fabric/client.c

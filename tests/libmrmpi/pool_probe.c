@@ -67,7 +67,7 @@ static void send_to(uint32_t qpn, uint32_t qkey, uint32_t imm, unsigned n)
     to.qpn = qpn;
     to.qkey = qkey;
     num_sent = 0;
-    CHECK(!mr_qp_send_run(mr_udp_qp(rail, 1), &to, &all, SIZE, imm, &tx));
+    CHECK(!mr_qp_send_run(mr_udp_qp(rail, rail->partition[0].number, 1), &to, &all, SIZE, imm, &tx));
     while (!num_sent)
         mr_verbs_poll();
     begin = mr_clock_ns();
@@ -173,14 +173,14 @@ static void use_all(struct mr_pool_qp *first)
 {
     struct mr_pool_qp *q[3] = {first};
 
-    CHECK(!mr_pool_take(rail, &events, &num_came) && mr_pool_prepare(rail, 9) == 2 && mr_pool_num(rail) == 3);
-    q[1] = mr_pool_take(rail, &events, &num_came);
-    q[2] = mr_pool_take(rail, &events, &num_came);
-    CHECK(q[1] && q[2] && !mr_pool_take(rail, &events, &num_came) && !mr_pool_prepare(rail, 1));
+    CHECK(!mr_pool_take(rail, rail->partition[0].number, &events, &num_came) && mr_pool_prepare(rail, 9) == 2 && mr_pool_num(rail) == 3);
+    q[1] = mr_pool_take(rail, rail->partition[0].number, &events, &num_came);
+    q[2] = mr_pool_take(rail, rail->partition[0].number, &events, &num_came);
+    CHECK(q[1] && q[2] && !mr_pool_take(rail, rail->partition[0].number, &events, &num_came) && !mr_pool_prepare(rail, 1));
     CHECK(mr_pool_post(q[1], memory, 9 * SIZE / 2, SIZE / 2, mr_memory_lkey(&memory_keys, rail)) == -ENOSPC);
     mr_pool_give(q[1], true);
     CHECK(mr_pool_prepare(rail, 3) == 1);
-    CHECK(mr_pool_take(rail, &events, &num_came) == q[1]);
+    CHECK(mr_pool_take(rail, rail->partition[0].number, &events, &num_came) == q[1]);
     for (unsigned i = 0; i < 3; i++)
         mr_pool_give(q[i], i % 2);
     CHECK(mr_pool_prepare(rail, 1) == 3);
@@ -192,7 +192,7 @@ int main(void)
 
     open_all();
     CHECK(!mr_pool_num(rail) && mr_pool_prepare(rail, 1) == 1);
-    q = mr_pool_take(rail, &events, &num_came);
+    q = mr_pool_take(rail, rail->partition[0].number, &events, &num_came);
     CHECK(q);
     fill_places(q);
     use_again(q);

@@ -34,7 +34,7 @@ int mr_launch_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
     pthread_mutex_lock(&gate);
     asked++;
     asker = pthread_self();
-    *len = mr_address_length(theirs.num_rails);
+    *len = mr_address_length(theirs.num_rails, theirs.num_partitions);
     memcpy(buf, &theirs, *len);
     pthread_mutex_unlock(&gate);
     return get_error;
@@ -73,10 +73,21 @@ START_TEST(ours)
 {
     mr_verbs.num_rails = 2;
     mr_verbs.rail[1].addr.lid = 42;
+    for (unsigned i = 0; i < 2; i++) {
+        mr_verbs.rail[i].num_partitions = i + 1;
+        mr_verbs.rail[i].partition[i] =
+            (struct mr_rail_partition){.number = 0x11, .now = {.key = 0x8011}, .ud_qpn = 7 + i};
+    }
+    mr_verbs.rail[1].partition[0] = (struct mr_rail_partition){.number = 0x22}; /* it has just gone */
     mr_config.pairs = _i ? "all" : "matched";
     launch.node_name = "part-3";
     ck_assert_int_eq(mr_address_publish(), 0);
-    ck_assert_uint_eq(published_len, mr_address_length(2));
+    ck_assert_uint_eq(published_len, mr_address_length(2, 3));
+    ck_assert_int_eq(mr_address_check(&published, published_len), -EPROTO); /* its rails are none */
+    ck_assert_uint_eq(mr_address_partition(&published, 0, 0x8011)->ud_qpn, 7);
+    ck_assert_uint_eq(mr_address_partition(&published, 1, 0x0011)->ud_qpn, 8);
+    ck_assert_uint_eq(mr_address_partition(&published, 1, 0x0022)->key, 0x0022);
+    ck_assert_ptr_null(mr_address_partition(&published, 0, 0x0022));
     ck_assert_uint_eq(published.rail[1].lid, 42);
     ck_assert_uint_eq(published.all_pairs, _i);
     ck_assert_uint_eq(published.kinds, 1u << MR_LINK_RC);

@@ -58,6 +58,13 @@ int mr_udp_open(struct mr_rail *rail)
     return -ENODEV;
 }
 
+static unsigned told_moved; /* set of partitions */
+
+void mr_udp_moved(struct mr_rail *rail, unsigned i)
+{
+    told_moved |= 1u << i << 8;
+}
+
 void mr_udp_close(struct mr_rail *rail)
 {
 }
@@ -74,6 +81,11 @@ void mr_pool_close(struct mr_rail *rail)
 int mr_ud_open(struct mr_rail *rail)
 {
     return -ENODEV;
+}
+
+void mr_ud_moved(struct mr_rail *rail, unsigned i)
+{
+    told_moved |= 1u << i;
 }
 
 void mr_ud_close(struct mr_rail *rail)
@@ -104,6 +116,32 @@ int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *e)
 
 void ibv_ack_async_event(struct ibv_async_event *e)
 {
+}
+
+#define KEYS 4
+static uint16_t table[KEYS]; /* of the port */
+
+int (ibv_query_port)(struct ibv_context *ctx, uint8_t num, struct _compat_ibv_port_attr *out)
+{
+    *(struct ibv_port_attr *)out = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE, .pkey_tbl_len = KEYS};
+    return 0;
+}
+
+int ibv_query_pkey(struct ibv_context *ctx, uint8_t num, int index, __be16 *out)
+{
+    ck_assert_uint_eq(num, 2);
+    *out = htobe16(table[index]);
+    return 0;
+}
+
+static uint32_t moved;
+static unsigned told_keys;
+
+static void rail_keys(struct mr_rail *rail, uint32_t set)
+{
+    ck_assert_uint_eq(rail->index, 1);
+    moved = set;
+    told_keys++;
 }
 
 static void happens(enum ibv_event_type type)
@@ -210,6 +248,49 @@ START_TEST(port_down_before)
 }
 END_TEST
 
+/* The first entry is the second partition's, and the other way round; returns how often the change was told. */
+static unsigned change_table(uint16_t first, uint16_t second)
+{
+    memset(table, 0, sizeof table);
+    table[1] = first;
+    table[3] = second;
+    told_keys = told_moved = moved = 0;
+    num_events = next_event = 0;
+    happens(IBV_EVENT_PKEY_CHANGE);
+    mr_verbs_check_events();
+    return told_keys;
+}
+
+START_TEST(keys_change)
+{
+    struct mr_rail *rail = &mr_verbs.rail[1];
+
+    mr_verbs_up.rail_keys = rail_keys;
+    rail->num_partitions = 2;
+    rail->partition[0] = (struct mr_rail_partition){.number = 0x7fff, .now = {.key = 0x7fff, .index = 1}};
+    rail->partition[1] = (struct mr_rail_partition){.number = 0x0011, .now = {.key = 0x8011, .index = 3}};
+    ck_assert_uint_eq(change_table(0x7fff, 0x8011), 0); /* the same again */
+    ck_assert_uint_eq(change_table(0x8011, 0x7fff), 1);
+    ck_assert_uint_eq(moved, 3);
+    ck_assert_uint_eq(told_moved, 0x303);
+    ck_assert_uint_eq(rail->partition[1].now.index, 1);
+    ck_assert_uint_eq(change_table(0x0011, 0x7fff), 1); /* its membership */
+    ck_assert_uint_eq(moved | told_moved, 0);
+    ck_assert_uint_eq(rail->partition[1].now.key, 0x0011);
+    ck_assert_uint_eq(change_table(0x8022, 0x7fff), 1); /* it is gone, and comes back to the same place, or another */
+    ck_assert_uint_eq(moved | told_moved | rail->partition[1].now.key, 0);
+    ck_assert_uint_eq(rail->num_partitions, 2);
+    ck_assert_uint_eq(change_table(0x8011, 0x7fff), 1);
+    ck_assert_uint_eq(moved | told_moved, 0);
+    ck_assert_uint_eq(rail->partition[1].now.key, 0x8011);
+    ck_assert_uint_eq(change_table(0, 0x7fff), 1);
+    ck_assert_uint_eq(change_table(0, 0x8011), 1);
+    ck_assert_uint_eq(moved, 2);
+    ck_assert_uint_eq(told_moved, 0x202);
+    ck_assert_uint_eq(rail->partition[0].now.key, 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("device");
@@ -218,5 +299,6 @@ int main(void)
     tcase_add_loop_test(t, poll_fails, 0, 2);
     tcase_add_test(t, device_fatal_event);
     tcase_add_test(t, port_down_before);
+    tcase_add_test(t, keys_change);
     return check_run(t, NULL);
 }

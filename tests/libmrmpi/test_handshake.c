@@ -27,7 +27,7 @@ static struct mr_vc vc;
 
 /* ---- the files beside -------------------------------------------------------------------------------------------- */
 
-int mr_ud_send(struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, const void *data, size_t len)
+int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *data, size_t len)
 {
     memset(&sent, 0, sizeof sent);
     memcpy(&sent, data, len);
@@ -58,7 +58,8 @@ int mr_sub_open(struct mr_sub *s, const struct mr_link_events *events)
 struct mr_cm_sub mr_sub_describe(const struct mr_sub *s)
 {
     return (struct mr_cm_sub){.rail = (uint8_t)s->rail->index, .remote = s->remote_rail, .path = s->path,
-                              .kind = mr_sub_kind(s), .generation = s->generation, .epoch = s->epoch};
+                              .kind = mr_sub_kind(s), .generation = s->generation, .epoch = s->epoch,
+                              .pkey = s->pkey};
 }
 
 int mr_sub_connect(struct mr_sub *s, const struct mr_rail_addr *to, const struct mr_cm_sub *remote,
@@ -404,6 +405,92 @@ START_TEST(first_way)
     mr_handshake_tick();
     ck_assert_uint_eq(num_sent, 2);
     ck_assert_uint_eq(conn.datagram_sub->rail->index, 0);
+}
+END_TEST
+
+/* ---- partitions -------------------------------------------------------------------------------------------------- */
+
+/* This rail and the peer's are in these: each has the key at its end. */
+static void set_keys(unsigned rail, uint16_t ours, uint16_t theirs, uint16_t ours_too, uint16_t theirs_too)
+{
+    rails[rail].num_partitions = ours_too ? 2 : 1;
+    rails[rail].partition[0] = (struct mr_rail_partition){.number = mr_pkey_partition(ours), .now = {.key = ours}};
+    rails[rail].partition[1] =
+        (struct mr_rail_partition){.number = mr_pkey_partition(ours_too), .now = {.key = ours_too}};
+    mr_address_partition(&address, rail, 0xffff)->key = theirs;
+    if (theirs_too)
+        mr_address_partitions(&address)[address.num_partitions++] =
+            (struct mr_partition){.key = theirs_too, .rail = (uint8_t)rail, .ud_qpn = 200 + rail};
+}
+
+/* A rail without a common partition is left out; without any the peer is lost at once. */
+START_TEST(no_partition)
+{
+    set_keys(0, 0x7fff, 0x7fff, 0, 0);
+    if (_i)
+        set_keys(1, 0x8011, 0x8022, 0, 0);
+    mr_peer_connect(&peer);
+    if (_i) {
+        ck_assert_uint_eq(num_sent, 0);
+        ck_assert_int_eq(lost_error, -ENOKEY);
+        return;
+    }
+    ck_assert_uint_eq(sent.num_subs, 1);
+    ck_assert_uint_eq(sent.sub[0].rail, 1);
+    ck_assert_uint_eq(sent.sub[0].pkey, 0xffff);
+    ck_assert_ptr_eq(conn.datagram_sub, &sub[1]);
+    ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
+}
+END_TEST
+
+/* The peer is not in the first of the common partitions any more: the other one is asked for, and nothing after that. */
+START_TEST(partition_refused)
+{
+    set_keys(0, 0xffff, 0xffff, 0x8011, 0x0011);
+    rails[1].down = true;
+    mr_peer_connect(&peer);
+    ck_assert_uint_eq(sent.num_subs, 1);
+    ck_assert_uint_eq(sent.sub[0].pkey, 0xffff);
+    reject(MR_CM_NO_PKEY);
+    ck_assert_int_eq(lost_error, 0);
+    ck_assert_uint_eq(num_sent, 2);
+    ck_assert_uint_eq(sent.sub[0].pkey, 0x8011);
+    if (_i) {
+        struct mr_cm_msg m = message(MR_CM_REP, peer.cm.id);
+
+        add(&m, &sub[0], 5);
+        m.sub[0].pkey = 0x8011; /* a full member by now */
+        receive(&m);
+        ck_assert(peer.up);
+        ck_assert_uint_eq(mr_address_partition(&address, 0, 0x11)->key, 0x8011);
+        return;
+    }
+    reject(MR_CM_NO_PKEY);
+    ck_assert_int_eq(lost_error, -ENOKEY);
+}
+END_TEST
+
+/* The initiator's partition counts, if this end can talk in it. */
+START_TEST(partition_asked_for)
+{
+    struct mr_cm_msg m = message(MR_CM_REQ, 7);
+
+    set_keys(0, 0xffff, 0xffff, 0x0011, 0x8011);
+    set_keys(1, 0xffff, 0xffff, 0x0022, 0x0022);
+    add(&m, &sub[0], 5);
+    add(&m, &sub[1], 5);
+    m.sub[0].pkey = _i == 2 ? 0x8033 : 0x8011;
+    m.sub[1].pkey = _i ? 0x0022 : 0xffff;
+    receive(&m);
+    if (_i == 2) {
+        ck_assert_uint_eq(sent.type, MR_CM_REJ);
+        ck_assert_uint_eq(sent.reason, MR_CM_NO_PKEY);
+        return;
+    }
+    ck_assert_uint_eq(sent.type, MR_CM_REP);
+    ck_assert_uint_eq(sent.num_subs, _i ? 1 : 2);
+    ck_assert_uint_eq(sent.sub[0].pkey, 0x0011);
+    ck_assert_uint_eq(sub[0].pkey, 0x0011);
 }
 END_TEST
 
@@ -875,6 +962,9 @@ int main(void)
 
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, request_and_answer);
+    tcase_add_loop_test(c, no_partition, 0, 2);
+    tcase_add_loop_test(c, partition_refused, 0, 2);
+    tcase_add_loop_test(c, partition_asked_for, 0, 3);
     tcase_add_loop_test(c, first_way, 0, 2);
     tcase_add_loop_test(c, guards, 0, 2);
     tcase_add_test(c, rescue);

@@ -5,6 +5,7 @@
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
+#include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/qp.h"
 #include "libmrmpi/verbs/verbs.h"
 
@@ -63,6 +64,18 @@ void mr_peer_lost(struct mr_peer *p, int error)
 void mr_peer_give_up(struct mr_peer *p, const char *why)
 {
     mr_peer_lost(p, -ENETDOWN);
+}
+
+int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *data, size_t len)
+{
+    return 0;
+}
+
+static unsigned guards_moved;
+
+void mr_guard_keys(const struct mr_peer *p, unsigned rail)
+{
+    guards_moved |= 1u << rail;
 }
 
 static bool guards_answer;
@@ -585,6 +598,47 @@ START_TEST(ports)
 }
 END_TEST
 
+/* Queue pairs in another partition than the one of their index are given up; others stay. */
+START_TEST(keys_move)
+{
+    rails[0].num_partitions = 2;
+    rails[0].partition[1] = (struct mr_rail_partition){.number = 0x11, .now = {.key = 0x8011}};
+    guards_moved = 0;
+    mr_recovery_rail_keys(&rails[0], 2);
+    ck_assert_int_eq(sub[0].state, MR_SUB_OPEN);
+    mr_recovery_rail_keys(&rails[0], 1);
+    ck_assert_int_eq(sub[0].state, MR_SUB_BROKEN);
+    ck_assert_int_eq(sub[1].state, MR_SUB_OPEN);
+    ck_assert_uint_eq(guards_moved, 1);
+}
+END_TEST
+
+/* 0: our key is gone, 1: both ends are limited members. It is not opened before that is over, and then at once. */
+START_TEST(keys_do_not_match)
+{
+    uint16_t before = rails[1].partition[0].now.key;
+
+    if (_i)
+        mr_address_partition(&address, 1, 0xffff)->key = 0x7fff;
+    rails[1].partition[0].now.key = _i ? 0x7fff : 0;
+    mr_recovery_rail_keys(&rails[1], 0);
+    ck_assert_int_eq(sub[0].state, MR_SUB_OPEN);
+    ck_assert_int_eq(sub[1].state, MR_SUB_BROKEN);
+    ck_assert(rails[1].keyless_told);
+    drain(&sub[1]);
+    for (unsigned i = 0; i < 4; i++) {
+        clock_ns += 20000 * MS;
+        mr_recovery_poll(&peer, clock_ns, begin);
+    }
+    ck_assert_uint_eq(begun, 0);
+    rails[1].partition[0].now.key = before;
+    mr_recovery_rail_keys(&rails[1], 0);
+    ck_assert_uint_eq(resumed, 2);
+    mr_recovery_poll(&peer, clock_ns, begin);
+    ck_assert_uint_eq(begun, 1);
+}
+END_TEST
+
 /* The queue pair of a subchannel that retires is not kept. */
 START_TEST(left_queue_pairs)
 {
@@ -616,6 +670,8 @@ int main(void)
     tcase_add_loop_test(c, link_fails, 0, 5);
     tcase_add_test(c, link_of_a_lost_peer);
     tcase_add_test(c, ports);
+    tcase_add_test(c, keys_move);
+    tcase_add_loop_test(c, keys_do_not_match, 0, 2);
     tcase_add_test(c, left_queue_pairs);
     return check_run(c, NULL);
 }

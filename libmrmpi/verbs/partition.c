@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The partitions of a rail. What the port's table holds when the rail is opened gets queue pairs for datagrams, one
+ * set for each partition, since a queue pair receives in one partition only. When the subnet manager changes the table
+ * these follow: to another index of the same key. A partition that leaves the table keeps its queue pairs, for the time
+ * when it comes back. One that is new has none: it is used by jobs that start later.
+ */
+#include "libmrmpi/verbs/internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/port.h"
+
+#define TEXT 256
+
+static void say_keys(const struct mr_rail *rail, enum mr_log_level level, const char *what)
+{
+    uint16_t key[MR_PARTITIONS_MAX];
+    char text[TEXT];
+
+    mr_log(level, "%s port %u: P_Keys %s%s", rail->dev->name, rail->port,
+           mr_pkeys_text(key, mr_rail_keys(rail, key), text, sizeof text), what);
+}
+
+int mr_partitions_open(struct mr_rail *rail, const struct ibv_port_attr *port)
+{
+    struct mr_pkey found[MR_PARTITIONS_MAX];
+    unsigned num = mr_port_pkeys(rail->dev->ctx, rail->port, port, found);
+    uint16_t wish = (uint16_t)mr_config.pkey;
+
+    if (!num) {
+        mr_log(MR_LOG_WARN,
+               "%s port %u is not used: its table of P_Keys is empty, so it is in no partition; look at the partitions of "
+               "the subnet manager",
+               rail->dev->name, rail->port);
+        return -ENOKEY;
+    }
+    rail->num_partitions = num < MR_PARTITIONS_MAX ? num : MR_PARTITIONS_MAX;
+    for (unsigned i = 0; i < rail->num_partitions; i++)
+        rail->partition[i] =
+            (struct mr_rail_partition){.number = mr_pkey_partition(found[i].key), .now = found[i]};
+    say_keys(rail, MR_LOG_INFO, "");
+    if (num > MR_PARTITIONS_MAX)
+        mr_log(MR_LOG_WARN, "%s port %u is in %u partitions; %u are used, and that of MRMPI_PKEY is among them",
+               rail->dev->name, rail->port, num, MR_PARTITIONS_MAX);
+    if (wish && !rail->addr.global && mr_pkey_partition(wish) && !mr_rail_partition(rail, wish))
+        mr_log(MR_LOG_WARN, "%s port %u is not in the partition of MRMPI_PKEY=0x%04x; it uses others", rail->dev->name,
+               rail->port, wish);
+    return 0;
+}
+
+static void note_new(const struct mr_rail *rail, const struct mr_pkey *found, unsigned num)
+{
+    for (unsigned i = 0; i < num; i++)
+        if (!mr_rail_partition(rail, found[i].key))
+            mr_log(MR_LOG_INFO, "%s port %u: P_Key 0x%04x is new; jobs that start now can use it", rail->dev->name,
+                   rail->port, found[i].key);
+}
+
+void mr_partitions_changed(struct mr_rail *rail)
+{
+    struct mr_pkey found[MR_PARTITIONS_MAX];
+    struct ibv_port_attr port;
+    uint32_t moved = 0;
+    bool changed = false;
+    unsigned num;
+
+    if (rail->dev->fatal || ibv_query_port(rail->dev->ctx, rail->port, &port))
+        return;
+    num = mr_port_pkeys(rail->dev->ctx, rail->port, &port, found);
+    num = num < MR_PARTITIONS_MAX ? num : MR_PARTITIONS_MAX;
+    for (unsigned i = 0; i < rail->num_partitions; i++) {
+        struct mr_rail_partition *p = &rail->partition[i];
+        struct mr_pkey now = {.key = 0, .index = p->now.index};
+
+        for (unsigned k = 0; k < num; k++)
+            if (mr_pkey_partition(found[k].key) == p->number)
+                now = found[k];
+        changed |= now.key != p->now.key || now.index != p->now.index;
+        moved |= (uint32_t)(now.index != p->now.index) << i;
+        p->now = now;
+    }
+    note_new(rail, found, num);
+    if (!changed)
+        return;
+    say_keys(rail, MR_LOG_WARN, " now: the subnet manager has changed them");
+    for (unsigned i = 0; i < rail->num_partitions; i++)
+        if (moved >> i & 1) {
+            mr_ud_moved(rail, i);
+            mr_udp_moved(rail, i);
+        }
+    mr_verbs_up.rail_keys(rail, moved);
+}
