@@ -41,7 +41,7 @@ static bool alike(const struct host_rails *a, const struct host_rails *b)
         !same_levels(&a->qos, &b->qos))
         return false;
     for (unsigned i = 0; i < a->num; i++)
-        if (!same_rail(&a->rail[i], &b->rail[i]))
+        if (!same_rail(&a->rail[i], &b->rail[i]) || memcmp(a->key[i], b->key[i], sizeof a->key[i]))
             return false;
     return rails_nearest(a) == rails_nearest(b);
 }
@@ -108,6 +108,21 @@ static void print_subnet(const struct mr_rail_addr *a)
         printf("%02x", a->gid[i]);
 }
 
+/* The partition that the pair talks in. */
+static void print_pkey(const struct host_rails *a, const struct host_rails *b, const struct mr_pair *pair)
+{
+    const uint16_t *ours = a->key[pair->rail[0]], *theirs = b->key[pair->rail[1]];
+    unsigned num_ours = rails_num_keys(a, pair->rail[0]), num_theirs = rails_num_keys(b, pair->rail[1]);
+    uint16_t key = mr_pkey_choose(ours, num_ours, theirs, num_theirs, 0);
+    char text[2][128];
+
+    if (key)
+        printf(", P_Key 0x%04x", key);
+    else
+        printf(", not used: no common P_Key (%s; %s)", mr_pkeys_text(ours, num_ours, text[0], sizeof text[0]),
+               mr_pkeys_text(theirs, num_theirs, text[1], sizeof text[1]));
+}
+
 static void print_path(const struct host_rails *a, const struct host_rails *b, const struct mr_pair *pair,
                        uint64_t total)
 {
@@ -120,7 +135,9 @@ static void print_path(const struct host_rails *a, const struct host_rails *b, c
     printf(", %g", x->rate_mbps / 1e3);
     if (x->rate_mbps != y->rate_mbps)
         printf(" and %g", y->rate_mbps / 1e3);
-    printf(" Gb/s, path %u, weight %u (%.1f %%)\n", pair->path, pair->weight, 100.0 * pair->weight / (double)total);
+    printf(" Gb/s");
+    print_pkey(a, b, pair);
+    printf(", path %u, weight %u (%.1f %%)\n", pair->path, pair->weight, 100.0 * pair->weight / (double)total);
 }
 
 static void print_unpaired(const struct pairs *p, int host, int other, const struct mr_pair *pair, unsigned n,

@@ -23,13 +23,16 @@
 
 /* ---- on the host ------------------------------------------------------------------------------------------------- */
 
-static void print_rail(const struct mr_rail_addr *a, unsigned distance)
+static void print_rail(const struct mr_rail_addr *a, unsigned distance, const struct mr_pkey *key, unsigned num_keys)
 {
     printf("rail %s %u %u %u %u %u %u %u ", a->device, a->port, a->rate_mbps, a->lmc, a->mtu, a->global, a->gid_kind,
            a->reads);
     for (unsigned i = 0; i < sizeof a->gid; i++)
         printf("%02x", a->gid[i]);
-    printf(" %u\n", distance);
+    printf(" %u", distance);
+    for (unsigned i = 0; i < num_keys && i < MR_PARTITIONS_MAX; i++)
+        printf(" %u", key[i].key);
+    puts("");
 }
 
 static unsigned print_ports(struct ibv_context *ctx, const char *device, const struct mr_gid_wish *wish, unsigned most,
@@ -42,14 +45,19 @@ static unsigned print_ports(struct ibv_context *ctx, const char *device, const s
         return 0;
     for (unsigned num = 1; num <= attr.phys_port_cnt && n < most; num++) {
         struct mr_rail_addr a = {.reads = attr.max_qp_rd_atom > 0 && attr.max_qp_init_rd_atom > 0};
+        struct mr_pkey key[MR_PARTITIONS_MAX];
         struct ibv_port_attr port;
+        unsigned num_keys;
         uint8_t gid_index;
 
         if (!mr_device_selected(mr_config.devices, device, num) || ibv_query_port(ctx, (uint8_t)num, &port) ||
             mr_port_unusable(device, num, &port, mr_fabric_rejects, NULL) ||
             mr_port_describe(ctx, device, num, &port, wish, &a, &gid_index))
             continue;
-        print_rail(&a, distance);
+        num_keys = mr_port_pkeys(ctx, num, &port, key);
+        if (!num_keys)
+            continue;
+        print_rail(&a, distance, key, num_keys);
         n++;
     }
     return n;
@@ -128,13 +136,16 @@ static void read_rail(const char *line, struct host_rails *h)
 {
     struct mr_rail_addr a = {.port = 0};
     unsigned distance;
+    int used, more;
     char gid[33];
 
     if (h->num == MR_RAILS_MAX ||
-        sscanf(line, "rail %31s %hhu %u %hhu %hhu %hhu %hhu %hhu %32s %u", a.device, &a.port, &a.rate_mbps, &a.lmc,
-               &a.mtu, &a.global, &a.gid_kind, &a.reads, gid, &distance) != 10 ||
+        sscanf(line, "rail %31s %hhu %u %hhu %hhu %hhu %hhu %hhu %32s %u%n", a.device, &a.port, &a.rate_mbps, &a.lmc,
+               &a.mtu, &a.global, &a.gid_kind, &a.reads, gid, &distance, &used) != 10 ||
         strlen(gid) != 32 || !read_gid(gid, a.gid))
         return;
+    for (unsigned i = 0; i < MR_PARTITIONS_MAX && sscanf(line + used, " %hu%n", &h->key[h->num][i], &more) == 1; i++)
+        used += more;
     h->distance[h->num] = distance;
     h->rail[h->num++] = a;
 }
@@ -174,7 +185,7 @@ static void read_qos(const char *line, struct host_rails *h)
 
 static void read_answer(FILE *in, struct host_rails *h)
 {
-    char line[256];
+    char line[512];
 
     while (fgets(line, sizeof line, in)) {
         if (!strncmp(line, "rail ", 5))
@@ -259,6 +270,15 @@ void rails_ask(const struct hosts *hosts, int num, char *const *env, struct host
 }
 
 /* ---- of a host --------------------------------------------------------------------------------------------------- */
+
+unsigned rails_num_keys(const struct host_rails *h, unsigned rail)
+{
+    unsigned n = 0;
+
+    while (n < MR_PARTITIONS_MAX && h->key[rail][n])
+        n++;
+    return n;
+}
 
 bool rails_answer_reads(const struct host_rails *h)
 {

@@ -15,6 +15,7 @@ struct host_rails {
     unsigned num;
     struct mr_rail_addr rail[MR_RAILS_MAX]; /* without queue pairs */
     unsigned distance[MR_RAILS_MAX];        /* from a rank there; smaller is nearer */
+    uint16_t key[MR_RAILS_MAX][MR_PARTITIONS_MAX]; /* P_Keys of each, in the order of choice; 0 behind the last */
     struct mr_fabric_qos qos;
     int fabricd_error; /* errno; 0: it has answered */
     bool known;        /* it could be asked */
@@ -24,6 +25,8 @@ struct host_rails {
 int rails_print(void);
 /* Of the first num hosts; env is that of the ranks. */
 void rails_ask(const struct hosts *hosts, int num, char *const *env, struct host_rails *out);
+/* How many P_Keys one of its rails has. */
+unsigned rails_num_keys(const struct host_rails *h, unsigned rail);
 /* Does each of its rails do RDMA reads? */
 bool rails_answer_reads(const struct host_rails *h);
 /* The set of those of its rails that are nearest to ranks there, as the library counts. */

@@ -46,7 +46,7 @@ PY
 }
 is "as the job then had them" "$(first_weights)" "$(paths)"
 like "the rail that leads nowhere" '^    mlx5_2:1 of h2 is not used: h1 has no rail in its subnet$' "$tmp/out"
-like "rails of different rates" '^    mlx5_0:1 - mlx5_0:1  *subnet [0-9a-f]{16}, 212.5 and 10 Gb/s, path 0, weight 1024 \(100.0 %\)$' "$tmp/out"
+like "rails of different rates" '^    mlx5_0:1 - mlx5_0:1  *subnet [0-9a-f]{16}, 212.5 and 10 Gb/s, P_Key 0xffff, path 0, weight 1024 \(100.0 %\)$' "$tmp/out"
 ways() { pairs | sed -n 's/^    over 16K\(.*\)(.*/\1/p' | tr '\n' ';'; }
 is "large messages are read where the sender is fast" "$(ways)" \
   ": the receiver reads ;, from h1 to h3: the receiver reads ;, from h3 to h1: the sender writes ;, from h2 to h3: the receiver reads ;, from h3 to h2: the sender writes ;"

@@ -46,6 +46,10 @@ SCRIPT_TESTS += tests/simfab/multicast.sh
 TESTPROGS += tests/simfab/test_keys
 tests/simfab/test_keys_SRCS := tests/simfab/test_keys.c
 tests/simfab/test_keys_PKGS := libibverbs
+# writes a table of keys; tests/mpi/pkeys.sh
+TESTPROGS += tests/simfab/set_pkeys
+tests/simfab/set_pkeys_SRCS := tests/simfab/set_pkeys.c
+tests/simfab/set_pkeys_PKGS := libibmad libibumad
 SCRIPT_TESTS += tests/simfab/sysfs.sh tests/simfab/partitions.sh tests/simfab/sweep.sh
 LONG_TESTS += tests/simfab/osmtest.sh
 LONG_TESTS += tests/simfab/fuzz.sh
