@@ -32,8 +32,8 @@ int mr_partitions_open(struct mr_rail *rail, const struct ibv_port_attr *port)
 
     if (!num) {
         mr_log(MR_LOG_WARN,
-               "%s port %u is not used: its table of P_Keys is empty, so it is in no partition; look at the partitions of "
-               "the subnet manager",
+               "%s port %u is not used: its table of P_Keys is empty, so it is in no partition; look at the partitions "
+               "of the subnet manager",
                rail->dev->name, rail->port);
         return -ENOKEY;
     }

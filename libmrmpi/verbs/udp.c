@@ -68,7 +68,7 @@ int mr_udp_open(struct mr_rail *rail)
     return err;
 }
 
-/* They are brought up again at the other index when what is under way has come back, or now if that has failed before. */
+/* They are brought up again at the other index when what is under way has come back; now if that has failed before. */
 void mr_udp_moved(struct mr_rail *rail, unsigned i)
 {
     for (unsigned l = 0; rail->udp && l < MR_UD_LEVELS; l++) {

@@ -120,7 +120,8 @@ static void make_peer(void)
             (struct mr_partition){.key = 0xffff, .rail = (uint8_t)i, .ud_qpn = 100 + i};
     for (unsigned i = 0; i < 2 * SUBS; i++) {
         sub[i] = (struct mr_sub){.peer = &peer, .own = &sub_own[i], .connect = &sub_conn[i],
-                                 .pkey = 0xffff, .rail = &rails[i % SUBS], .remote_rail = (uint8_t)(i % SUBS), .kind = MR_LINK_RC,
+                                 .rail = &rails[i % SUBS], .remote_rail = (uint8_t)(i % SUBS), .kind = MR_LINK_RC,
+                                 .pkey = 0xffff,
                                  .parity = i >= SUBS, .generation = 5, .peer_from = 5, .num_links = 1,
                                  .link = links[i]};
         links[i][0] = (struct mr_link){.ops = &fake_ops, .kind = MR_LINK_RC, .owner = &sub[i], .index = (uint8_t)i};

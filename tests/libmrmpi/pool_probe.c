@@ -32,6 +32,7 @@ static unsigned num_came, num_stopped, num_sent;
 static unsigned char *memory, *data;
 static struct mr_memory memory_keys, data_keys;
 static struct mr_rail *rail;
+static uint16_t pkey; /* its partition */
 static struct mr_ud_to to;
 
 static void arrived(struct mr_pool_qp *q, unsigned place, uint32_t imm, uint32_t len)
@@ -67,7 +68,7 @@ static void send_to(uint32_t qpn, uint32_t qkey, uint32_t imm, unsigned n)
     to.qpn = qpn;
     to.qkey = qkey;
     num_sent = 0;
-    CHECK(!mr_qp_send_run(mr_udp_qp(rail, rail->partition[0].number, 1), &to, &all, SIZE, imm, &tx));
+    CHECK(!mr_qp_send_run(mr_udp_qp(rail, pkey, 1), &to, &all, SIZE, imm, &tx));
     while (!num_sent)
         mr_verbs_poll();
     begin = mr_clock_ns();
@@ -100,6 +101,7 @@ static void open_all(void)
     CHECK(!mr_config_init());
     CHECK(!mr_verbs_open(&handlers, 8192, true, NULL, NULL));
     rail = mr_verbs_rail(0);
+    pkey = rail->partition[0].number;
     memory = aligned_alloc(4096, bytes);
     data = aligned_alloc(4096, MOST * SIZE);
     for (unsigned i = 0; i < MOST; i++)
@@ -173,14 +175,14 @@ static void use_all(struct mr_pool_qp *first)
 {
     struct mr_pool_qp *q[3] = {first};
 
-    CHECK(!mr_pool_take(rail, rail->partition[0].number, &events, &num_came) && mr_pool_prepare(rail, 9) == 2 && mr_pool_num(rail) == 3);
-    q[1] = mr_pool_take(rail, rail->partition[0].number, &events, &num_came);
-    q[2] = mr_pool_take(rail, rail->partition[0].number, &events, &num_came);
-    CHECK(q[1] && q[2] && !mr_pool_take(rail, rail->partition[0].number, &events, &num_came) && !mr_pool_prepare(rail, 1));
+    CHECK(!mr_pool_take(rail, pkey, &events, &num_came) && mr_pool_prepare(rail, 9) == 2 && mr_pool_num(rail) == 3);
+    q[1] = mr_pool_take(rail, pkey, &events, &num_came);
+    q[2] = mr_pool_take(rail, pkey, &events, &num_came);
+    CHECK(q[1] && q[2] && !mr_pool_take(rail, pkey, &events, &num_came) && !mr_pool_prepare(rail, 1));
     CHECK(mr_pool_post(q[1], memory, 9 * SIZE / 2, SIZE / 2, mr_memory_lkey(&memory_keys, rail)) == -ENOSPC);
     mr_pool_give(q[1], true);
     CHECK(mr_pool_prepare(rail, 3) == 1);
-    CHECK(mr_pool_take(rail, rail->partition[0].number, &events, &num_came) == q[1]);
+    CHECK(mr_pool_take(rail, pkey, &events, &num_came) == q[1]);
     for (unsigned i = 0; i < 3; i++)
         mr_pool_give(q[i], i % 2);
     CHECK(mr_pool_prepare(rail, 1) == 3);
@@ -192,7 +194,7 @@ int main(void)
 
     open_all();
     CHECK(!mr_pool_num(rail) && mr_pool_prepare(rail, 1) == 1);
-    q = mr_pool_take(rail, rail->partition[0].number, &events, &num_came);
+    q = mr_pool_take(rail, pkey, &events, &num_came);
     CHECK(q);
     fill_places(q);
     use_again(q);

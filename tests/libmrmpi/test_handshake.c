@@ -443,7 +443,7 @@ START_TEST(no_partition)
 }
 END_TEST
 
-/* The peer is not in the first of the common partitions any more: the other one is asked for, and nothing after that. */
+/* The peer is not in the first of the common partitions any more: the other one is asked for, and nothing then. */
 START_TEST(partition_refused)
 {
     set_keys(0, 0xffff, 0xffff, 0x8011, 0x0011);
