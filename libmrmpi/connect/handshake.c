@@ -122,15 +122,6 @@ static uint16_t pkey_for(const struct mr_sub *sub, const struct mr_cm_msg *req)
     return s ? mr_sub_answer_pkey(sub, s->pkey) : mr_sub_pkey(sub, sub->connect->pkey_turn);
 }
 
-/* No pair of rails that has precedence has a common partition: the spare ones count from the beginning. */
-static bool lacks_pkeys(const struct mr_peer *p)
-{
-    for (unsigned i = 0; i < p->num_now; i++)
-        if (mr_sub_pkey(&p->now[i], 0))
-            return false;
-    return true;
-}
-
 /*
  * Which subchannels a handshake is about: in the first one all of the present epoch, later one, or all of the next
  * epoch, or, where none is open, all that may be, spare ones too; in an answer those asked for.
@@ -144,7 +135,7 @@ static bool is_in_handshake(const struct mr_peer *p, const struct mr_sub *sub, c
     if (p->up && p->connect->handshake_sub)
         return sub == p->connect->handshake_sub;
     return mr_sub_is_current(sub) != p->up && p->connect->wanted >> sub->kind & 1 &&
-           (!sub->spare || !p->num_spare || lacks_pkeys(p));
+           (!sub->spare || !p->num_spare || mr_peer_lacks_pkeys(p));
 }
 
 /* A port that was up a moment ago comes back, perhaps. */

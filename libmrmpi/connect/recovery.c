@@ -369,7 +369,7 @@ static bool recover_sub(struct mr_sub *sub, uint64_t now_ns, mr_begin_fn *begin)
     more = mr_peer_tell_due(sub);
     if (sub->connect->news.broken || sub->connect->news.gone || sub->state == MR_SUB_BROKEN)
         more = true;
-    if (!mr_sub_is_wanted(sub))
+    if (!mr_sub_is_wanted(sub) && !(sub->spare && mr_sub_is_current(sub) && mr_peer_lacks_pkeys(sub->peer)))
         return more;
     if (sub->state != MR_SUB_CLOSED || rail->down || rail->dev->fatal || !mr_sub_pkey(sub, 0))
         return more; /* an event of the port tells when it can be opened */
@@ -462,6 +462,7 @@ static void sub_keys_changed(struct mr_sub *sub, uint32_t moved)
 
 void mr_recovery_rail_keys(struct mr_rail *rail, uint32_t moved)
 {
+    rail->keyless_told = false;
     for (int r = 0; r < mr_peers.launch->size; r++) {
         struct mr_peer *p = mr_peers.peer[r];
 

@@ -33,6 +33,14 @@ unsigned mr_sub_num_pkeys(const struct mr_sub *sub)
     return n;
 }
 
+bool mr_peer_lacks_pkeys(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (!p->sub[i].spare && mr_sub_pkey(&p->sub[i], 0))
+            return false;
+    return true;
+}
+
 uint16_t mr_sub_answer_pkey(const struct mr_sub *sub, uint16_t theirs)
 {
     const struct mr_rail_partition *in = mr_rail_partition(sub->rail, theirs);

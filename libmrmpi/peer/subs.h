@@ -90,6 +90,8 @@ static inline uint8_t mr_sub_kind(const struct mr_sub *sub)
 /* Our P_Key for its next queue pairs: the turn-th of the partitions that both rails can talk in; 0: there is none. */
 uint16_t mr_sub_pkey(const struct mr_sub *sub, unsigned turn);
 unsigned mr_sub_num_pkeys(const struct mr_sub *sub); /* how many there are */
+/* No pair of rails has one, but perhaps spare ones: these are used as if they had precedence. */
+bool mr_peer_lacks_pkeys(const struct mr_peer *p);
 /* The same, if the peer's queue pairs have this one. */
 uint16_t mr_sub_answer_pkey(const struct mr_sub *sub, uint16_t theirs);
 /* After a change of our rail's P_Keys: its queue pairs still have the right one. moved: of mr_verbs_handlers. */

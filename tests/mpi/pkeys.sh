@@ -28,7 +28,7 @@ with() { (export "$1"; "${@:2}"); } # NAME=VALUE COMMAND...
 fabric() {
   { echo "$1"; echo 'exec "$@"'; } >"$tmp/inside"
   timeout -k 5 "$2" simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" --model hdr \
-    --opensm-option "part_enforce off" -- bash "$tmp/inside" "${@:3}" >"$tmp/out" 2>&1 </dev/null
+    --opensm-option "part_enforce off" ${CONF:+--opensm-option "partition_config_file $CONF"} -- bash "$tmp/inside" "${@:3}" >"$tmp/out" 2>&1 </dev/null
   local rc=$?
   tail -n 40 "$tmp/out" | cut -c1-300
   return $rc
@@ -62,8 +62,15 @@ ok "tables that differ by host and rail" job "$tables" 3
 like "the pair of ports without a common partition is named, with both tables" \
   'mrmpi.0@h1. warning: rank 1 on h2, mlx5_1 port 1 to mlx5_1 port 1, path 0: not used, .*P_Keys here: 0x7fff \(limited\), 0x8011; there: 0x7fff \(limited\), 0x8022$' "$tmp/out"
 is "it carries nothing" "$(packets h1 1) $(packets h2 1)" "0 0"
-ok "ports that reach each other crosswise only" job "keys h1 0 0x8011; keys h1 1 0x8022; keys h2 0 0x0022; keys h2 1 0x0011" 3
+cat >"$tmp/crosswise.conf" <<'END'
+Default=0x7fff, ipoib : ALL=limited, ALL_SWITCHES=full ;
+red=0x0011 : 0x2c90000001001=full, 0x2c90000002011=limited ;
+blue=0x0022 : 0x2c90000001011=full, 0x2c90000002001=limited ;
+END
+ok "ports that reach each other crosswise only" with CONF="$tmp/crosswise.conf" job true 40 \
+  'simfab fault link "h2 mlx5_0" 1 down after=50us nowait' 'simfab fault link "h2 mlx5_0" 1 up; sleep .3' true true true true true true true true true true true
 ok "over both rails ($(packets h1 0), $(packets h1 1))" test "$(packets h1 0)" -gt 0 -a "$(packets h1 1)" -gt 0
+ok "one of which is left for a while, and opened again ($(counted reopened))" test "$(counted reopened)" -ge 1
 not_ok "no common partition is an error" fabric "everywhere 0x7fff; keys h2 1 0x8011" 60 \
   timeout -t "$tmp/took" 50 mrrun -n 2 --ppn 1 "$BUILD/tests/mpi/p2p_sizes"
 ok "at once" within 20
