@@ -30,7 +30,7 @@ static void print_rail(const struct mr_rail_addr *a, unsigned distance, const st
     for (unsigned i = 0; i < sizeof a->gid; i++)
         printf("%02x", a->gid[i]);
     printf(" %u", distance);
-    for (unsigned i = 0; i < num_keys && i < MR_PARTITIONS_MAX; i++)
+    for (unsigned i = 0; i < num_keys && i < MR_PKEYS_MAX; i++)
         printf(" %u", key[i].key);
     puts("");
 }
@@ -45,7 +45,7 @@ static unsigned print_ports(struct ibv_context *ctx, const char *device, const s
         return 0;
     for (unsigned num = 1; num <= attr.phys_port_cnt && n < most; num++) {
         struct mr_rail_addr a = {.reads = attr.max_qp_rd_atom > 0 && attr.max_qp_init_rd_atom > 0};
-        struct mr_pkey key[MR_PARTITIONS_MAX];
+        struct mr_pkey key[MR_PKEYS_MAX];
         struct ibv_port_attr port;
         unsigned num_keys;
         uint8_t gid_index;
@@ -144,7 +144,7 @@ static void read_rail(const char *line, struct host_rails *h)
                &a.mtu, &a.global, &a.gid_kind, &a.reads, gid, &distance, &used) != 10 ||
         strlen(gid) != 32 || !read_gid(gid, a.gid))
         return;
-    for (unsigned i = 0; i < MR_PARTITIONS_MAX && sscanf(line + used, " %hu%n", &h->key[h->num][i], &more) == 1; i++)
+    for (unsigned i = 0; i < MR_PKEYS_MAX && sscanf(line + used, " %hu%n", &h->key[h->num][i], &more) == 1; i++)
         used += more;
     h->distance[h->num] = distance;
     h->rail[h->num++] = a;
@@ -275,7 +275,7 @@ unsigned rails_num_keys(const struct host_rails *h, unsigned rail)
 {
     unsigned n = 0;
 
-    while (n < MR_PARTITIONS_MAX && h->key[rail][n])
+    while (n < MR_PKEYS_MAX && h->key[rail][n])
         n++;
     return n;
 }

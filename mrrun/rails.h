@@ -15,7 +15,7 @@ struct host_rails {
     unsigned num;
     struct mr_rail_addr rail[MR_RAILS_MAX]; /* without queue pairs */
     unsigned distance[MR_RAILS_MAX];        /* from a rank there; smaller is nearer */
-    uint16_t key[MR_RAILS_MAX][MR_PARTITIONS_MAX]; /* P_Keys of each, in the order of choice; 0 behind the last */
+    uint16_t key[MR_RAILS_MAX][MR_PKEYS_MAX]; /* P_Keys of each, in the order of choice; 0 behind the last */
     struct mr_fabric_qos qos;
     int fabricd_error; /* errno; 0: it has answered */
     bool known;        /* it could be asked */

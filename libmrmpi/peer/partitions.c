@@ -2,7 +2,8 @@
 /*
  * In which partition the two rails of a subchannel talk (verbs/pkey.h). What is known of our table is of now; of the
  * peer's it is what its address says, and what its requests to connect have shown since. So the end whose table changes
- * is the first to know, and begins.
+ * is the first to know, and begins. If no partition is left, and ours is in one that it was not in when the job began,
+ * the peer may be in that as well: its reserve is asked.
  */
 #include "libmrmpi/peer/internal.h"
 
@@ -13,13 +14,28 @@
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
 
+static uint16_t late_pkey(const struct mr_sub *sub)
+{
+    const struct mr_address *a = sub->peer->address;
+
+    for (unsigned i = 0; i < sub->rail->num_partitions; i++) {
+        const struct mr_rail_partition *in = &sub->rail->partition[i];
+
+        if (in->late && in->now.key && !mr_address_partition(a, sub->remote_rail, in->number) &&
+            mr_address_partition(a, sub->remote_rail, 0))
+            return in->now.key;
+    }
+    return 0;
+}
+
 uint16_t mr_sub_pkey(const struct mr_sub *sub, unsigned turn)
 {
     uint16_t ours[MR_PARTITIONS_MAX], theirs[MR_PARTITIONS_MAX];
     unsigned num_ours = mr_rail_keys(sub->rail, ours);
     unsigned num_theirs = mr_address_keys(sub->peer->address, sub->remote_rail, theirs);
+    uint16_t key = mr_pkey_choose(ours, num_ours, theirs, num_theirs, turn);
 
-    return mr_pkey_choose(ours, num_ours, theirs, num_theirs, turn);
+    return key ? key : late_pkey(sub);
 }
 
 unsigned mr_sub_num_pkeys(const struct mr_sub *sub)
@@ -46,6 +62,8 @@ uint16_t mr_sub_answer_pkey(const struct mr_sub *sub, uint16_t theirs)
     const struct mr_rail_partition *in = mr_rail_partition(sub->rail, theirs);
     struct mr_partition *known = mr_address_partition(sub->peer->address, sub->remote_rail, theirs);
 
+    if (!known)
+        known = mr_address_partition(sub->peer->address, sub->remote_rail, 0);
     if (known && mr_pkey_partition(theirs))
         known->key = theirs; /* its membership may be another one now */
     return in && mr_pkey_match(in->now.key, theirs) ? in->now.key : 0;
@@ -65,10 +83,12 @@ int mr_sub_datagram(const struct mr_sub *sub, unsigned turn, uint8_t sl, const v
 {
     uint16_t pkey = sub->state == MR_SUB_OPEN ? sub->pkey : mr_sub_pkey(sub, turn);
     const struct mr_address *a = sub->peer->address;
-    const struct mr_partition *there = pkey ? mr_address_partition(a, sub->remote_rail, pkey) : NULL;
+    const struct mr_partition *there = mr_address_partition(a, sub->remote_rail, pkey);
     struct mr_ud_way way = {.pkey = pkey, .sl = sl, .to = &a->rail[sub->remote_rail]};
 
     if (!there)
+        there = mr_address_partition(a, sub->remote_rail, 0);
+    if (!there || !pkey)
         return -ENOKEY;
     way.qpn = there->ud_qpn;
     return mr_ud_send(sub->rail, &way, data, len);

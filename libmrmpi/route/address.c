@@ -15,7 +15,7 @@ static bool are_sane_partitions(const struct mr_address *c)
     const struct mr_partition *p = mr_address_partitions(c);
 
     for (unsigned i = 0; i < c->num_partitions; i++)
-        if (p[i].rail >= c->num_rails || !mr_pkey_partition(p[i].key) || p[i].ud_qpn > 0xffffff)
+        if (p[i].rail >= c->num_rails || (p[i].key && !mr_pkey_partition(p[i].key)) || p[i].ud_qpn > 0xffffff)
             return false;
     return true;
 }

@@ -44,7 +44,7 @@ static inline struct mr_partition *mr_address_partitions(const struct mr_address
     return (struct mr_partition *)((uintptr_t)a + mr_address_length(a->num_rails, 0));
 }
 
-/* That of a rail with the number of this P_Key; NULL: the rail was not in it when the address was published. */
+/* That of a rail with the number of this P_Key; NULL: it is not known to be in that. Of 0: its reserve, if still so. */
 static inline struct mr_partition *mr_address_partition(const struct mr_address *a, unsigned rail, uint16_t key)
 {
     struct mr_partition *p = mr_address_partitions(a);
@@ -55,7 +55,7 @@ static inline struct mr_partition *mr_address_partition(const struct mr_address 
     return NULL;
 }
 
-/* The P_Keys of a rail, as far as is known. Returns how many. */
+/* The P_Keys of a rail, as far as is known, and 0 for its reserve. Returns how many. */
 static inline unsigned mr_address_keys(const struct mr_address *a, unsigned rail, uint16_t out[MR_PARTITIONS_MAX])
 {
     const struct mr_partition *p = mr_address_partitions(a);

@@ -3,7 +3,7 @@
  * The partitions of a rail. What the port's table holds when the rail is opened gets queue pairs for datagrams, one
  * set for each partition, since a queue pair receives in one partition only. When the subnet manager changes the table
  * these follow: to another index of the same key. A partition that leaves the table keeps its queue pairs, for the time
- * when it comes back. One that is new has none: it is used by jobs that start later.
+ * when it comes back. The first one that is new gets those of the reserve, others are used by jobs that start later.
  */
 #include "libmrmpi/verbs/internal.h"
 
@@ -26,7 +26,7 @@ static void say_keys(const struct mr_rail *rail, enum mr_log_level level, const 
 
 int mr_partitions_open(struct mr_rail *rail, const struct ibv_port_attr *port)
 {
-    struct mr_pkey found[MR_PARTITIONS_MAX];
+    struct mr_pkey found[MR_PKEYS_MAX];
     unsigned num = mr_port_pkeys(rail->dev->ctx, rail->port, port, found);
     uint16_t wish = (uint16_t)mr_config.pkey;
 
@@ -37,40 +37,54 @@ int mr_partitions_open(struct mr_rail *rail, const struct ibv_port_attr *port)
                rail->dev->name, rail->port);
         return -ENOKEY;
     }
-    rail->num_partitions = num < MR_PARTITIONS_MAX ? num : MR_PARTITIONS_MAX;
-    for (unsigned i = 0; i < rail->num_partitions; i++)
-        rail->partition[i] =
+    for (unsigned i = 0; i < num && i < MR_PKEYS_MAX; i++)
+        rail->partition[rail->num_partitions++] =
             (struct mr_rail_partition){.number = mr_pkey_partition(found[i].key), .now = found[i]};
+    if (!rail->addr.global)
+        rail->partition[rail->num_partitions++] = (struct mr_rail_partition){.now = {.index = found[0].index}};
     say_keys(rail, MR_LOG_INFO, "");
-    if (num > MR_PARTITIONS_MAX)
+    if (num > MR_PKEYS_MAX)
         mr_log(MR_LOG_WARN, "%s port %u is in %u partitions; %u are used, and that of MRMPI_PKEY is among them",
-               rail->dev->name, rail->port, num, MR_PARTITIONS_MAX);
+               rail->dev->name, rail->port, num, MR_PKEYS_MAX);
     if (wish && !rail->addr.global && mr_pkey_partition(wish) && !mr_rail_partition(rail, wish))
         mr_log(MR_LOG_WARN, "%s port %u is not in the partition of MRMPI_PKEY=0x%04x; it uses others", rail->dev->name,
                rail->port, wish);
     return 0;
 }
 
-static void note_new(const struct mr_rail *rail, const struct mr_pkey *found, unsigned num)
+/* The reserve becomes the first of those that are new: returns the set of it, or 0. */
+static uint32_t take_new(struct mr_rail *rail, const struct mr_pkey *found, unsigned num)
 {
-    for (unsigned i = 0; i < num; i++)
-        if (!mr_rail_partition(rail, found[i].key))
-            mr_log(MR_LOG_INFO, "%s port %u: P_Key 0x%04x is new; jobs that start now can use it", rail->dev->name,
-                   rail->port, found[i].key);
+    struct mr_rail_partition *reserve = &rail->partition[rail->num_partitions - 1];
+    uint32_t taken = 0;
+
+    for (unsigned i = 0; i < num; i++) {
+        if (mr_rail_partition(rail, found[i].key))
+            continue;
+        mr_log(MR_LOG_INFO, "%s port %u: P_Key 0x%04x is new%s", rail->dev->name, rail->port, found[i].key,
+               reserve->number ? "; jobs that start now can use it" : "");
+        if (reserve->number)
+            continue;
+        reserve->number = mr_pkey_partition(found[i].key);
+        reserve->late = true;
+        taken = 1u << (rail->num_partitions - 1);
+    }
+    return taken;
 }
 
 void mr_partitions_changed(struct mr_rail *rail)
 {
-    struct mr_pkey found[MR_PARTITIONS_MAX];
+    struct mr_pkey found[MR_PKEYS_MAX];
     struct ibv_port_attr port;
-    uint32_t moved = 0;
+    uint32_t moved;
     bool changed = false;
     unsigned num;
 
     if (rail->dev->fatal || ibv_query_port(rail->dev->ctx, rail->port, &port))
         return;
     num = mr_port_pkeys(rail->dev->ctx, rail->port, &port, found);
-    num = num < MR_PARTITIONS_MAX ? num : MR_PARTITIONS_MAX;
+    num = num < MR_PKEYS_MAX ? num : MR_PKEYS_MAX;
+    moved = take_new(rail, found, num);
     for (unsigned i = 0; i < rail->num_partitions; i++) {
         struct mr_rail_partition *p = &rail->partition[i];
         struct mr_pkey now = {.key = 0, .index = p->now.index};
@@ -82,7 +96,6 @@ void mr_partitions_changed(struct mr_rail *rail)
         moved |= (uint32_t)(now.index != p->now.index) << i;
         p->now = now;
     }
-    note_new(rail, found, num);
     if (!changed)
         return;
     say_keys(rail, MR_LOG_WARN, " now: the subnet manager has changed them");

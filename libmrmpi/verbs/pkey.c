@@ -28,8 +28,7 @@ static bool counts(const uint16_t *table, unsigned n, unsigned at)
     return true;
 }
 
-unsigned mr_pkeys_of_table(const uint16_t *table, unsigned n, uint16_t preferred,
-                           struct mr_pkey out[MR_PARTITIONS_MAX])
+unsigned mr_pkeys_of_table(const uint16_t *table, unsigned n, uint16_t preferred, struct mr_pkey out[MR_PKEYS_MAX])
 {
     unsigned num = 0, kept = 0;
 
@@ -40,12 +39,12 @@ unsigned mr_pkeys_of_table(const uint16_t *table, unsigned n, uint16_t preferred
             continue;
         num++;
         for (at = kept; at && rank_of(out[at - 1].key, preferred) > rank_of(table[i], preferred); at--)
-            if (at < MR_PARTITIONS_MAX)
+            if (at < MR_PKEYS_MAX)
                 out[at] = out[at - 1];
-        if (at == MR_PARTITIONS_MAX)
+        if (at == MR_PKEYS_MAX)
             continue;
         out[at] = (struct mr_pkey){.key = table[i], .index = (uint16_t)i};
-        kept += kept < MR_PARTITIONS_MAX;
+        kept += kept < MR_PKEYS_MAX;
     }
     return num;
 }

@@ -16,7 +16,8 @@
 #define MR_PKEY_PARTITION 0x7fffu
 #define MR_PKEY_DEFAULT   0xffffu /* of a port without a table: the default partition, as a full member */
 
-#define MR_PARTITIONS_MAX 16 /* of a port that are used: each takes a queue pair, and a place in the rank's address */
+#define MR_PARTITIONS_MAX 16 /* of a rail: each takes a queue pair, and a place in the rank's address */
+#define MR_PKEYS_MAX (MR_PARTITIONS_MAX - 1) /* of a port that are used; the rail keeps one in reserve (rail.h) */
 
 /* An entry of a port's table. */
 struct mr_pkey {
@@ -38,10 +39,9 @@ static inline bool mr_pkey_match(uint16_t a, uint16_t b)
  * The partitions of a table of n keys, in the order in which they are chosen: the preferred one (0: none is), the
  * default one, then by number. So the order is the same at all ports, however the subnet manager has filled their
  * tables. A partition with a full and a limited key counts with the full one. Returns how many there are; those beyond
- * MR_PARTITIONS_MAX are not in out.
+ * MR_PKEYS_MAX are not in out.
  */
-unsigned mr_pkeys_of_table(const uint16_t *table, unsigned n, uint16_t preferred,
-                           struct mr_pkey out[MR_PARTITIONS_MAX]);
+unsigned mr_pkeys_of_table(const uint16_t *table, unsigned n, uint16_t preferred, struct mr_pkey out[MR_PKEYS_MAX]);
 
 /*
  * The key of ours for a connection to a port with their keys: of the partitions in which both can talk, in the order of

@@ -102,7 +102,7 @@ int mr_port_describe(struct ibv_context *ctx, const char *device, unsigned num, 
 }
 
 unsigned mr_port_pkeys(struct ibv_context *ctx, unsigned num, const struct ibv_port_attr *port,
-                       struct mr_pkey out[MR_PARTITIONS_MAX])
+                       struct mr_pkey out[MR_PKEYS_MAX])
 {
     uint16_t *table = calloc(port->pkey_tbl_len + 1u, sizeof *table);
     unsigned found = 0, answered = 0;

@@ -19,7 +19,7 @@ int mr_port_describe(struct ibv_context *ctx, const char *device, unsigned num, 
  * that has no such table counts as a full member of the default partition.
  */
 unsigned mr_port_pkeys(struct ibv_context *ctx, unsigned num, const struct ibv_port_attr *port,
-                       struct mr_pkey out[MR_PARTITIONS_MAX]);
+                       struct mr_pkey out[MR_PKEYS_MAX]);
 /* NULL: it can be used; else why not. */
 const char *mr_port_unusable(const char *device, unsigned num, const struct ibv_port_attr *port, mr_rail_reject *reject,
                              void *arg);

@@ -54,14 +54,18 @@ struct mr_rail_addr {
 
 /* A partition that a rail is in: published with its address. */
 struct mr_partition {
-    uint16_t key; /* the rail's P_Key, with its membership */
+    uint16_t key; /* the rail's P_Key, with its membership; 0: the reserve */
     uint8_t rail, pad;
     uint32_t ud_qpn; /* where datagrams for connecting come in this partition */
 };
 
-/* The same of a rail here. What was a partition of the rail once keeps its place, and its queue pairs. */
+/*
+ * The same of a rail here. What was a partition of the rail once keeps its place, and its queue pairs. The last one is
+ * the reserve: peers know its queue pair, and it becomes that of the first partition that the port gets later.
+ */
 struct mr_rail_partition {
-    uint16_t number; /* 15 bits */
+    uint16_t number; /* 15 bits; 0: the reserve, not needed so far */
+    bool late;       /* it was the reserve */
     struct mr_pkey now; /* the entry of the port's table; key 0: there is none at present, and index is the last one */
     uint32_t ud_qpn;
 };
@@ -99,7 +103,7 @@ struct mr_rail {
     struct mr_pool *pool; /* NULL: none of it has been needed yet */
 };
 
-/* Its partition with the number of this P_Key; NULL: it was never in that. */
+/* Its partition with the number of this P_Key; NULL: it was never in that. Of 0: the reserve. */
 static inline const struct mr_rail_partition *mr_rail_partition(const struct mr_rail *rail, uint16_t key)
 {
     for (unsigned i = 0; i < rail->num_partitions; i++)

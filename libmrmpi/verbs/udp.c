@@ -46,6 +46,21 @@ uint32_t mr_udp_mtu(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
     return 128u << (a->mtu < b->mtu ? a->mtu : b->mtu);
 }
 
+static int open_in(struct mr_rail *rail, unsigned i)
+{
+    int err = 0;
+
+    for (unsigned l = 0; l < MR_UD_LEVELS && !err; l++) {
+        struct mr_qp *qp = &rail->udp->in[i].qp[l];
+
+        err = mr_qp_create(rail, MR_QP_UD, 1, qp, &events, rail);
+        qp->pkey = rail->partition[i].number;
+        if (!err)
+            err = mr_qp_bring_up(qp);
+    }
+    return err;
+}
+
 int mr_udp_open(struct mr_rail *rail)
 {
     struct mr_udp *udp = calloc(1, sizeof *udp + rail->num_partitions * sizeof *udp->in);
@@ -57,26 +72,26 @@ int mr_udp_open(struct mr_rail *rail)
     udp->num = rail->num_partitions;
     err =
         mr_rx_open(rail, &rail->datagram_rx, (unsigned)mr_config.srq_depth, mr_udp_mtu(&rail->addr, &rail->addr), true);
-    for (unsigned i = 0; i < udp->num * MR_UD_LEVELS && !err; i++) {
-        struct mr_qp *qp = &udp->in[i / MR_UD_LEVELS].qp[i % MR_UD_LEVELS];
-
-        err = mr_qp_create(rail, MR_QP_UD, 1, qp, &events, rail);
-        qp->pkey = rail->partition[i / MR_UD_LEVELS].number;
-        if (!err)
-            err = mr_qp_bring_up(qp);
-    }
+    for (unsigned i = 0; i < udp->num && !err; i++)
+        if (rail->partition[i].number)
+            err = open_in(rail, i);
     return err;
 }
 
 /* They are brought up again at the other index when what is under way has come back; now if that has failed before. */
 void mr_udp_moved(struct mr_rail *rail, unsigned i)
 {
+    int err = rail->udp && !rail->udp->in[i].qp[0].qp ? open_in(rail, i) : 0; /* of the reserve */
+
+    if (err)
+        mr_log(MR_LOG_ERROR, "rail %u: no packets go as datagrams in partition 0x%04x: %s", rail->index,
+               rail->partition[i].number, strerror(-err));
     for (unsigned l = 0; rail->udp && l < MR_UD_LEVELS; l++) {
         struct mr_qp *qp = &rail->udp->in[i].qp[l];
 
         if (qp->state == MR_QP_DRAINED)
             udp_qp_drained(qp);
-        else
+        else if (qp->qp)
             mr_qp_abort(qp);
     }
 }

@@ -288,6 +288,13 @@ START_TEST(keys_change)
     ck_assert_uint_eq(moved, 2);
     ck_assert_uint_eq(told_moved, 0x202);
     ck_assert_uint_eq(rail->partition[0].now.key, 0);
+    rail->num_partitions = 3; /* the last one in reserve */
+    ck_assert_uint_eq(change_table(0x8033, 0x8044), 1);
+    ck_assert_uint_eq(moved, 4);
+    ck_assert_uint_eq(told_moved, 0x404);
+    ck_assert(rail->partition[2].number == 0x33 && rail->partition[2].now.key == 0x8033 && rail->partition[2].late);
+    ck_assert_uint_eq(change_table(0x8044, 0x8033), 1); /* there is only one */
+    ck_assert(rail->partition[2].now.key == 0x8033 && rail->partition[2].now.index == 3);
 }
 END_TEST
 

@@ -6,7 +6,7 @@
 #include "libmrmpi/verbs/pkey.h"
 #include "tests/check.h"
 
-static struct mr_pkey found[MR_PARTITIONS_MAX];
+static struct mr_pkey found[MR_PKEYS_MAX];
 
 static unsigned take(const uint16_t *table, unsigned n, uint16_t preferred)
 {
@@ -46,14 +46,14 @@ END_TEST
 /* What is left out is the same at all ports: the highest numbers. */
 START_TEST(too_many)
 {
-    uint16_t table[3 * MR_PARTITIONS_MAX];
+    uint16_t table[3 * MR_PKEYS_MAX];
     unsigned n = sizeof table / sizeof *table;
 
     for (unsigned i = 0; i < n; i++)
         table[i] = (uint16_t)(0x8000 | (n - i));
     ck_assert_uint_eq(take(table, n, (uint16_t)n), n);
     ck_assert_uint_eq(found[0].key, 0x8000 | n);
-    for (unsigned i = 1; i < MR_PARTITIONS_MAX; i++) {
+    for (unsigned i = 1; i < MR_PKEYS_MAX; i++) {
         ck_assert_uint_eq(found[i].key, 0x8000 | i);
         ck_assert_uint_eq(table[found[i].index], found[i].key);
     }
@@ -80,7 +80,7 @@ START_TEST(both_ends)
 {
     srand(64);
     for (unsigned round = 0; round < 20000; round++) {
-        uint16_t table[2][12], keys[2][MR_PARTITIONS_MAX], chosen[2], preferred = (uint16_t)(rand() % 6);
+        uint16_t table[2][12], keys[2][MR_PKEYS_MAX], chosen[2], preferred = (uint16_t)(rand() % 6);
         unsigned num[2];
         bool possible = false;
 
