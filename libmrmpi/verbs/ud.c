@@ -234,6 +234,10 @@ static int open_ends(struct mr_rail *rail)
         struct ud_end *end = &ud->end[i];
 
         *end = (struct ud_end){.rail = rail, .of = &rail->partition[i], .qp = ibv_create_qp(rail->dev->pd, &init)};
+        if (!end->qp && i && !rail->partition[i].number) { /* it can do without a reserve */
+            rail->num_partitions--;
+            break;
+        }
         if (!end->qp)
             return errno ? -errno : -ENOMEM;
         rail->partition[i].ud_qpn = end->qp->qp_num;

@@ -29,9 +29,9 @@ not_ok "who asks for a bound" \
   env MRMPI_CONNECT_TIMEOUT_MS=1 MRMPI_CONNECT_RETRIES=20 bash -c "$(declare -f job); tmp=$tmp topologies=$topologies job two-hosts-two-rails -n 2 --hosts h1,h2 $BUILD/tests/mpi/late 15000"
 like "gets it" 'rank 0 on h1 does not answer the request to connect \(21 attempts\)' "$tmp/out"
 
-# four ranks on h1 have four queue pairs for datagrams, so the adapter has five left for the rank on h2: two for each of two
-# ranks, and the third does with one
-printf 'hca:\n  max_qp: 9\n' >"$tmp/few.yaml"
+# four ranks on h1 have eight queue pairs for datagrams, of which four are in reserve, so the adapter has five left for the rank
+# on h2: two for each of two ranks, and the third does with one
+printf 'hca:\n  max_qp: 13\n' >"$tmp/few.yaml"
 export MRMPI_RAILS_MAX=1
 not_ok "a peer that has no queue pair left" job two-hosts-two-rails -n 5 --hosts h1,h2 --ppn 4 "$BUILD/tests/mpi/refused" -- --model "$tmp/few.yaml"
 like "refuses, with a reason" 'mrmpi\[4@h2\] error: rank 3 on h1 refuses to connect: it has no memory or queue pairs left \(Cannot allocate memory\)' "$tmp/out"

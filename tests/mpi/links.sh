@@ -93,10 +93,10 @@ ok "uc, such adapters: a flood to a rank that sleeps" over uc 1 fabric "--model 
   mrrun -n 2 --ppn 1 --stats "$BUILD/tests/mpi/links" flood 300
 ok "does not overrun their buffers ($(counted resent) of $(counted net_sent) packets sent again)" few_again 300 40
 ok "uc, such adapters: loss" over uc 1 job "--model $tmp/own.yaml" 2 7 "$(lose 0.01)" true
-# Connections that take nothing any more, and adapters that say nothing of it. One rail, and then one queue pair beside that for
-# connecting: no other link shows that the peer lives.
+# Connections that take nothing any more, and adapters that say nothing of it. One rail, and then one queue pair beside those for
+# connecting, one of them in reserve: no other link shows that the peer lives.
 deaf='hca: {uc_srq: false, uc_recovers: false'
-for most in ${all:+''} ', max_qp: 2'; do
+for most in ${all:+''} ', max_qp: 3'; do
   printf '%s%s}\nlink: {mtu: 2048}\n' "$deaf" "$most" >"$tmp/deaf.yaml"
   ok "uc, adapters that are deaf after a write that lost a packet$most: loss" over uc 1 job "--model $tmp/deaf.yaml" 2 3 "$(lose 0.01)"
   ok "connections were made anew ($(counted reopened))" test "$(counted reopened)" -ge 2

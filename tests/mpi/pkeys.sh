@@ -7,7 +7,7 @@
 command -v opensm >/dev/null || skip_all "opensm is not installed"
 all=${1:-}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-kinds="rc ud ${all:+uc ring rc,ud}"
+kinds="rc ${all:+ud uc ring rc,ud}"
 
 # "keys h2 1 0x7fff 0x8011": the table of h2's mlx5_1, as a subnet manager writes it. Switches let all through.
 cat >"$tmp/keys" <<END
@@ -48,7 +48,7 @@ cat >"$tmp/partitions.conf" <<'END'
 Default=0x7fff, ipoib : ALL=limited, ALL_SWITCHES=full ;
 red=0x0011 : ALL=full ;
 END
-for kind in $kinds; do
+for kind in rc ud ${all:+uc ring rc,ud}; do
   ok "$kind: limited members of the default partition, full ones of another" env MRMPI_LINKS=$kind \
     timeout -k 5 60 simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" --model hdr \
     --opensm-option "partition_config_file $tmp/partitions.conf" -- mrrun -n 2 --ppn 1 "$BUILD/tests/mpi/p2p_sizes"
