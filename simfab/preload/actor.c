@@ -241,10 +241,19 @@ bool sfp_is_actor(void)
     return self;
 }
 
+/* What it does for other actors it goes on doing, as a helper. */
+void sfp_guest_computes(void)
+{
+    if (!self || !self->guest || blocked)
+        return;
+    sfp_callers_mix();
+    retire(self);
+}
+
 struct sf_actor *sfp_enter_if_actor(void)
 {
-    if (self && self->guest && __atomic_load_n(&self->left_out, __ATOMIC_RELAXED) && !blocked)
-        retire(self);
+    if (self && self->guest && __atomic_load_n(&self->left_out, __ATOMIC_RELAXED))
+        sfp_guest_computes();
     return self ? enter_in_turn(self) : NULL;
 }
 

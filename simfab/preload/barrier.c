@@ -17,6 +17,7 @@ struct barrier {
     uint32_t count, here;
     uint32_t inside; /* threads that are in their wait, or on their way out of it */
     uint32_t round;  /* the futex of those who wait in the kernel */
+    bool helpers;    /* a thread that is no actor has come to it */
 };
 
 static struct barrier *barriers;
@@ -112,6 +113,8 @@ static struct barrier *enter(const pthread_barrier_t *id, uint32_t *round, bool 
         *round = b->round;
         *last = ++b->here == b->count;
         b->inside++;
+        if (!sfp_is_actor())
+            __atomic_store_n(&b->helpers, true, __ATOMIC_RELAXED);
         if (*last) {
             b->here = 0;
             __atomic_store_n(&b->round, b->round + 1, __ATOMIC_SEQ_CST);
@@ -137,9 +140,15 @@ static bool goes_on(const struct barrier *b, uint32_t round)
     return __atomic_load_n(&b->round, __ATOMIC_SEQ_CST) == round;
 }
 
+/* Until the first round is over it is not known which threads come. */
+static bool helpers_come(const struct barrier *b, uint32_t round)
+{
+    return !sfp_thread_all_act() && (!round || __atomic_load_n(&b->helpers, __ATOMIC_RELAXED));
+}
+
 static void wait_for_others(struct barrier *b, uint32_t round)
 {
-    bool helpers = !sfp_thread_all_act();
+    bool helpers = helpers_come(b, round);
 
     if (sfp_has_siblings() && sfp_await_begin(b)) {
         while (goes_on(b, round) && sfp_await(helpers, 0) != SFP_ALONE)

@@ -24,7 +24,7 @@ static bool await_cond(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t un
 {
     enum sfp_awaited how = SFP_NOT_CALLED;
     uint32_t cancels = sfp_await_cancels();
-    bool helpers = !sfp_thread_all_act();
+    bool helpers = sfp_helpers_call(cond);
 
     if (sfp_lock_is_shared(mutex) || !sfp_has_siblings() || !sfp_await_begin(cond))
         return false;
@@ -55,13 +55,21 @@ SFP_EXPORT int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t 
     return err;
 }
 
+SFP_EXPORT int pthread_cond_init(pthread_cond_t *restrict cond, const pthread_condattr_t *restrict attr)
+{
+    sfp_callers_forget(cond); /* of an object that was there before */
+    return REAL_COND(pthread_cond_init)(cond, attr);
+}
+
 SFP_EXPORT int pthread_cond_signal(pthread_cond_t *cond)
 {
+    sfp_callers_note(cond);
     return sfp_await_call(cond, false) ? 0 : REAL_COND(pthread_cond_signal)(cond);
 }
 
 SFP_EXPORT int pthread_cond_broadcast(pthread_cond_t *cond)
 {
+    sfp_callers_note(cond);
     sfp_await_call(cond, true);
     return REAL_COND(pthread_cond_broadcast)(cond);
 }

@@ -37,12 +37,12 @@ static int await_word(const uint32_t *word, uint32_t value, uint64_t until_ps)
     bool is_other;
 
     if (waits++ == GUEST_WAITS)
-        sfp_guest_leaves();
+        sfp_guest_computes();
     if (!sfp_is_actor() || !has_company() || !sfp_await_begin(word))
         return IN_KERNEL;
     is_other = __atomic_load_n(word, __ATOMIC_SEQ_CST) != value;
     while (!is_other && how == SFP_NOT_CALLED) {
-        how = sfp_await(!sfp_thread_all_act(), until_ps);
+        how = sfp_await(sfp_helpers_call(word), until_ps);
         if (how == SFP_NOT_CALLED && __atomic_load_n(word, __ATOMIC_SEQ_CST) != value)
             how = SFP_CALLED; /* it may wake for nothing, as all futexes do */
     }
@@ -87,6 +87,7 @@ static long futex_wake(const long arg[6])
 {
     long called = 0, more;
 
+    sfp_callers_note((const void *)arg[0]);
     while (called < (int)arg[2] && sfp_await_call((const void *)arg[0], false))
         called++;
     if (called && called == (int)arg[2])

@@ -190,6 +190,7 @@ void sfp_actor_watch_end(void);
  */
 void sfp_guest_begins(void);
 void sfp_guest_leaves(void);
+void sfp_guest_computes(void); /* it leaves, and works for actors all the same */
 void sfp_guest_stays(void); /* it takes part like others that call verbs */
 uint32_t sfp_actor_slots(void);                    /* no actor has a later slot */
 struct sf_actor *sfp_actor_by_tid(uint32_t tid);   /* NULL: that thread is no actor */
@@ -218,6 +219,16 @@ enum sfp_awaited sfp_await(bool helpers, uint64_t until_ps);
 void sfp_await_end(bool pass_on); /* pass_on: if this thread was called, the next one is called instead */
 bool sfp_await_call(const void *what, bool all); /* false: nobody waits for that */
 /* In calls that are cancellation points, before asking whether the wait is over; not while holding anything. */
+/*
+ * callers.c: which threads have posted or signalled an object so far, by its address. A wait for an object of which
+ * only actors do is no reason for the engine to ask the kernel what helper threads are about to do.
+ */
+enum sfp_callers { SFP_CALLERS_UNKNOWN = 0, SFP_CALLERS_ACTORS = 1, SFP_CALLERS_HELPERS = 2 };
+void sfp_callers_note(const void *what);             /* this thread does */
+enum sfp_callers sfp_callers_of(const void *what);   /* HELPERS: a helper has done so at least once */
+void sfp_callers_mix(void);                          /* an actor becomes a helper that works with other actors */
+bool sfp_helpers_call(const void *what);             /* one may: not only actors have, so far */
+void sfp_callers_forget(const void *what);           /* a new object begins there */
 void sfp_await_lets_cancel(void);
 uint32_t sfp_await_cancels(void); /* counts the threads of this process that were cancelled */
 void sfp_await_after_fork(void);

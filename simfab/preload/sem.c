@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Semaphores. An actor that takes turns waits to be called by whoever posts (await.c). Helper threads do so for what
- * comes from outside, for which the engine looks at the kernel: as long as only actors have been seen to post, it need
- * not.
+ * comes from outside, for which the engine looks at the kernel: as long as only actors have been seen to post this
+ * semaphore, the engine need not.
  */
 #include "simfab/preload/until.h"
 
@@ -14,18 +14,27 @@ static struct {
     bool actors, helpers;
 } posters;
 
-static void note_poster(void)
+static void note_poster(const sem_t *sem)
 {
     bool *seen = sfp_is_actor() ? &posters.actors : &posters.helpers;
 
-    if (sfp_proc.arena && !__atomic_load_n(seen, __ATOMIC_RELAXED))
+    if (!sfp_proc.arena)
+        return;
+    if (!__atomic_load_n(seen, __ATOMIC_RELAXED))
         __atomic_store_n(seen, true, __ATOMIC_RELAXED);
+    sfp_callers_note(sem);
 }
 
-static bool helpers_post(void)
+/* Of a semaphore that nobody has posted yet, the posters of the others tell. */
+static bool helpers_post(const sem_t *sem)
 {
-    return !sfp_thread_all_act() &&
-           (!__atomic_load_n(&posters.actors, __ATOMIC_RELAXED) || __atomic_load_n(&posters.helpers, __ATOMIC_RELAXED));
+    enum sfp_callers callers = sfp_callers_of(sem);
+
+    if (sfp_thread_all_act())
+        return false;
+    if (callers != SFP_CALLERS_UNKNOWN)
+        return callers == SFP_CALLERS_HELPERS;
+    return !__atomic_load_n(&posters.actors, __ATOMIC_RELAXED) || __atomic_load_n(&posters.helpers, __ATOMIC_RELAXED);
 }
 
 static bool shared_sems; /* there are some that other processes may post */
@@ -55,7 +64,7 @@ SFP_EXPORT sem_t *sem_open(const char *name, int flags, ...)
 static int await_sem(sem_t *sem, uint64_t until_ps)
 {
     enum sfp_awaited how = SFP_NOT_CALLED;
-    bool helpers = helpers_post();
+    bool helpers = helpers_post(sem);
     int st;
 
     if (__atomic_load_n(&shared_sems, __ATOMIC_RELAXED) || !sfp_has_siblings() || !sfp_await_begin(sem))
@@ -93,7 +102,7 @@ SFP_EXPORT int sem_post(sem_t *sem)
 {
     int st = SFP_REAL(sem_post)(sem);
 
-    note_poster();
+    note_poster(sem);
     sfp_await_call(sem, false);
     return st;
 }

@@ -13,4 +13,11 @@ for links in rc ud; do
 done
 ok "both the address and the peer's request are there when a rank looks again" timeout -k 5 120 env MRMPI_LOG_LEVEL=0 \
   simfab run --topology "$topology" -- mrrun -n 2 --hosts h1,h2 "$BUILD/tests/mpi/slow_card" away
+# Threads of a program wait for each other, not for helpers: the engine need not ask the kernel before it moves time (5,980 looks
+# if it does, some hundreds while the job begins and ends)
+looks() {
+  timeout -k 5 120 env MRMPI_LOG_LEVEL=0 simfab run --topology "$topology" -- \
+    bash -c 'mrrun -n 2 --ppn 1 "$BUILD/tests/mpi/p2p_threads" >&2 && simfab status | sed -n "s/looks at threads out of sight: \([0-9]*\).*/\1/p"'
+}
+ok "waits of threads for each other are no looks outside" test "$(looks)" -lt 2500
 done_testing
