@@ -308,7 +308,7 @@ static void due(void *obj, uint64_t id)
     /* it was cleared meanwhile */
 }
 
-static void apply_later(struct sim *s, const struct fault_cmd *c, uint64_t at_ps)
+static void apply_later(struct sim *s, const struct fault_cmd *c, uint64_t at_ps, bool repair)
 {
     struct faults *f = s->faults;
 
@@ -316,7 +316,7 @@ static void apply_later(struct sim *s, const struct fault_cmd *c, uint64_t at_ps
         f->cap = f->cap ? 2 * f->cap : 16;
         f->pending = xrealloc(f->pending, f->cap * sizeof *f->pending);
     }
-    f->pending[f->num++] = (struct fault_pending){f->next_id, at_ps, *c};
+    f->pending[f->num++] = (struct fault_pending){f->next_id, at_ps, repair, *c};
     s->background++;
     evq_push_quiet(&s->q, at_ps, due, s, f->next_id++);
 }
@@ -359,7 +359,7 @@ static void apply(struct sim *s, const struct fault_cmd *c)
     if (c->has & FAULT_FOR) {
         struct fault_cmd r = remedy(s, c);
 
-        apply_later(s, &r, sim_now(s) + c->for_ps);
+        apply_later(s, &r, sim_now(s) + c->for_ps, true);
     }
 }
 
@@ -368,7 +368,7 @@ void fault_apply_in_time(struct sim *s, const struct fault_cmd *c)
     uint64_t at = c->has & FAULT_AT ? c->when_ps : c->has & FAULT_AFTER ? sim_now(s) + c->when_ps : 0;
 
     if (at > sim_now(s))
-        apply_later(s, c, at);
+        apply_later(s, c, at, false);
     else
         apply(s, c);
 }

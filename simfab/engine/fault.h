@@ -61,6 +61,7 @@ const char *fault_speed_name(uint8_t denied, uint8_t ext_denied);
 /* Those that are due later: fault.c's. */
 struct fault_pending {
     uint64_t id, at_ps;
+    bool repair; /* the end of a fault that lasts for a time */
     struct fault_cmd cmd;
 };
 
@@ -78,6 +79,8 @@ void fault_apply_in_time(struct sim *s, const struct fault_cmd *c);
 
 /* fault_list.c */
 void faults_list(const struct sim *s, struct text *t);
+/* The fabric ends: notices of the faults for which time has not come far enough. */
+void faults_tell_missed(const struct sim *s);
 
 /* fault_model.c: the model's list. -1 with err filled when an item makes no sense in this fabric. */
 int faults_init(struct sim *s, struct parse_error *err);

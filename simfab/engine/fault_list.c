@@ -2,6 +2,9 @@
 /* What `simfab fault list` prints: read off the state that faults are, and those that are to come. */
 #include "simfab/engine/fault.h"
 #include "simfab/engine/hca.h"
+#include "simfab/engine/util.h"
+
+#define TELL_MAX 3u /* faults that are named at the end */
 
 /* The packets that are still to vanish, counted from now on. */
 static void list_drops(const struct port *p, struct text *t)
@@ -91,4 +94,43 @@ void faults_list(const struct sim *s, struct text *t)
     }
     if (t->used == before)
         text_say(t, "no faults\n");
+}
+
+/* The next one after a time (and a number, of those at the same time); NULL: there is none. */
+static const struct fault_pending *next_missed(const struct faults *f, const struct fault_pending *after)
+{
+    const struct fault_pending *next = NULL;
+
+    for (uint32_t i = 0; i < f->num; i++) {
+        const struct fault_pending *p = &f->pending[i];
+
+        if (p->repair || (after && (p->at_ps < after->at_ps || (p->at_ps == after->at_ps && p->id <= after->id))))
+            continue;
+        if (!next || p->at_ps < next->at_ps || (p->at_ps == next->at_ps && p->id < next->id))
+            next = p;
+    }
+    return next;
+}
+
+static void tell_missed(const struct sim *s, const struct fault_pending *p)
+{
+    struct text said = {0};
+
+    fault_print(&p->cmd, &said);
+    engine_notice("fault that did not happen: %s, due at %.9f s of virtual time, which has only come to %.9f s",
+                  said.buf, (double)p->at_ps / 1e12, (double)sim_now(s) / 1e12);
+    text_free(&said);
+}
+
+void faults_tell_missed(const struct sim *s)
+{
+    const struct fault_pending *p = NULL;
+    uint32_t missed = 0;
+
+    for (uint32_t i = 0; i < s->faults->num; i++)
+        missed += !s->faults->pending[i].repair;
+    for (uint32_t i = 0; i < TELL_MAX && (p = next_missed(s->faults, p)); i++)
+        tell_missed(s, p);
+    if (missed > TELL_MAX)
+        engine_notice("and %u more faults that did not happen", missed - TELL_MAX);
 }

@@ -25,6 +25,7 @@ struct flow {
 };
 
 #define FLOWS_MAX 10000u
+#define TELL_MAX  3u /* flows that are named at the end */
 
 struct flows {
     struct flow *first, **last; /* in the order of their numbers */
@@ -306,6 +307,20 @@ static void list(const struct sim *s, struct text *t)
                  state_of(f), (unsigned long long)f->sent_bytes, (unsigned long long)f->got_bytes, achieved_mbps(f),
                  (unsigned long long)(f->sent_packets - f->got_packets - f->live));
     }
+}
+
+void flows_tell_missed(const struct sim *s)
+{
+    uint32_t missed = 0;
+
+    for (const struct flow *f = s->flows->first; f; f = f->next)
+        if (!f->begun && !f->ended && missed++ < TELL_MAX)
+            engine_notice("flow that did not begin: \"%s\" %u -> \"%s\" %u, due at %.9f s of virtual time, which has "
+                          "only come to %.9f s",
+                          f->from->node->desc, f->from->num, f->to->node->desc, f->to->num,
+                          (double)f->due.deadline_ps / 1e12, (double)sim_now(s) / 1e12);
+    if (missed > TELL_MAX)
+        engine_notice("and %u more flows that did not begin", missed - TELL_MAX);
 }
 
 static void time_has_come(void *obj, uint64_t arg)

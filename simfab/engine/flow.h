@@ -50,6 +50,8 @@ struct flows;
 /* The model's list. -1 with err filled when an item makes no sense in this fabric. */
 int flows_init(struct sim *s, struct parse_error *err);
 void flows_fini(struct sim *s);
+/* The fabric ends: notices of the flows for whose beginning time has not come far enough. */
+void flows_tell_missed(const struct sim *s);
 
 /* Do what the line says. The answer is in t; false: it was refused, and t says why. */
 bool flow_command(struct sim *s, const char *line, struct text *t);

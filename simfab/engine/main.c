@@ -196,6 +196,8 @@ int main(int argc, char **argv)
         close(o.ready_fd);
     while (!sim.stop)
         server_turn(server);
+    faults_tell_missed(&sim);
+    flows_tell_missed(&sim);
     tear_down(&sim);
     server_close(server);
     return 0;

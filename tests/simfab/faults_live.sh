@@ -193,6 +193,25 @@ like "simfab fault list does" '^node "leaf2": dead' "$tmp/out"
 yes revived "when it is back opensm configures it again"
 like "the links that went are counted" '^downed [1-9]' "$tmp/out"
 
+# ---- a fault, or a flow, whose time does not come
+late() { # COMMANDS...: the exit status, and what simfab run says after them; "fault" is for simfab fault link "h1 mlx5_0" 1
+  simfab run --topology two-hosts-two-rails --no-opensm -- bash -c \
+    'fault() { simfab fault link "h1 mlx5_0" 1 "$@"; }'"
+$*" 2>"$tmp/late" >&2
+  echo "$? $(sed 's/has only come to 0\.[0-9]* s/has only come so far/' "$tmp/late")"
+}
+never='s of virtual time, which has only come so far'
+is "a fault for later is told of when the fabric ends, and that is no failure" "$(late 'fault down at=5s; exit 3')" \
+  "3 simfab: fault that did not happen: link \"h1 mlx5_0\" 1 down, due at 5.000000000 $never"
+is "so is a flow" "$(late 'simfab flow add "h1 mlx5_0" "h2 mlx5_0" at=7s >/dev/null')" \
+  "0 simfab: flow that did not begin: \"h1 mlx5_0\" 1 -> \"h2 mlx5_0\" 1, due at 7.000000000 $never"
+is "of many the first three are, in the order of time" "$(late 'for at in 9 5 7 6 8; do fault loss=0.$at at=${at}s; done')" \
+  "$(printf '0 simfab: fault that did not happen: link "h1 mlx5_0" 1 loss=0.%d, due at %d.000000000 '"$never"'\n' 5 5)
+$(printf 'simfab: fault that did not happen: link "h1 mlx5_0" 1 loss=0.%d, due at %d.000000000 '"$never"'\n' 6 6 7 7)
+simfab: and 2 more faults that did not happen"
+is "what was cleared, or is only the end of a fault, is not" \
+  "$(late 'fault down at=5s; simfab fault clear; fault loss=0.5 for=1s')" "0 "
+
 # ---- a switch in the middle dies: there are others
 cat >"$tmp/spine" <<'END'
 . "$tmp/lib.sh"
