@@ -10,6 +10,7 @@
 
 #include "simfab/engine/hca.h"
 #include "simfab/engine/sim.h"
+#include "simfab/engine/stuck.h"
 #include "simfab/proto.h"
 
 #define ARENA_BYTES (256u << 20) /* of address space: pages come as they are touched */
@@ -51,7 +52,8 @@ struct actor {
     struct actor *next_waiting;
     bool excluded; /* RUNNING, but time does not wait for it */
     bool spins;    /* that is because it burns processor time, not because it sleeps */
-    uint64_t stuck_calls; /* its counter when it was last named as the one for whom time stands still */
+    uint64_t run;         /* the number of its present or last run */
+    struct stuck stuck;   /* whether it stops time for long */
     bool landed;   /* it spun, until something was written to its memory: not a call since */
     uint64_t spin_ns; /* of processor time without a call, after which it is taken for a spinner */
     int cpu_fd;       /* its processor time, as the kernel's performance events count it; -1: not open, -2: cannot be */

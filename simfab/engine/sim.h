@@ -37,7 +37,8 @@ struct sim {
     struct proc **proc_by_id; /* NULL where the process is gone: events name processes by number */
     uint32_t next_proc_id, by_id_cap;
     uint32_t running;    /* actors that the engine waits for */
-    uint64_t runs;       /* how often one has begun to run */
+    uint64_t runs;       /* how often one has begun to run, */
+    uint64_t vain_runs;  /* and in how many of those it looked at memory or the world, and found nothing */
     struct alarm *free_alarms;
     uint32_t alarms_set, due; /* timers and time-outs to come, and time-outs that have come without a return yet */
     bool signalled;      /* a process is to notice the end of a timer before time goes on */
@@ -51,7 +52,7 @@ struct sim {
 
     uint64_t epoch_ns, mono_epoch_ns;
     uint64_t started_mono_ns;
-    uint64_t stuck_since_ns, stuck_told_ns; /* real time: since when time waits for running actors; stuck.c */
+    uint64_t stuck_since_ns, stuck_looked_ns; /* real time: since when time waits for running actors; stuck.c */
     uint64_t rests;      /* how often nobody ran */
     uint64_t busy_ns; /* real time spent on events */
     uint64_t published_ps; /* the time that processes have been told last */

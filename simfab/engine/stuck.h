@@ -1,16 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A thread that neither waits nor ends stops virtual time for everybody, as it should while it computes. When that goes
- * on for long somebody wants to know which one it is.
+ * on for long somebody wants to know which one it is. Long means the thread's own time. On a busy machine the thread
+ * and the engine wait for a processor, and threads of a host wait for their turns: neither is counted.
  */
 #ifndef SIMFAB_STUCK_H
 #define SIMFAB_STUCK_H
 
-#include "simfab/engine/proc.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sim;
+
+/* What one thread has done in the present standstill. All zero: nothing yet. */
+struct stuck {
+    uint64_t since_ns; /* the standstill that the figures are of; 0: none */
+    uint64_t at_ns;    /* real time when last looked at; then: */
+    uint64_t ran_ns, queued_ns, run, calls;
+    uint64_t own_ns;  /* its own time in this standstill, */
+    uint64_t told_ns; /* as it was when the thread was last named; 0: it was not */
+};
+
+/* The thread now. */
+struct stuck_sample {
+    uint64_t at_ns;  /* real time */
+    uint64_t ran_ns; /* processor time since the thread began, */
+    uint64_t queued_ns; /* and how long it and the engine have waited for a processor */
+    uint64_t run;    /* which run of the actor this is */
+    uint64_t calls;  /* of verbs */
+};
+
+/* Pure: adds the time since the last sample. True: the thread is to be named. *calls: it has called since then. */
+bool stuck_add(struct stuck *t, uint64_t since_ns, const struct stuck_sample *now, bool *calls);
 
 /* Time has moved, or there is nobody to wait for. */
 void stuck_moved(struct sim *s);
-/* Called now and then while time waits for running actors: names them after STUCK_NS, and ever more rarely. */
+/* Called now and then while time waits for running actors: names the threads that stop it, ever more rarely. */
 void stuck_look(struct sim *s, uint64_t now_ns);
 
 #endif

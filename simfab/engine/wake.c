@@ -44,7 +44,7 @@ void sched_running(struct actor *a)
     a->landed = false;
     a->waited_since_ns = 0;
     a->proc->sim->running++;
-    a->proc->sim->runs++;
+    a->run = ++a->proc->sim->runs;
     actor_host(a)->running++;
 }
 

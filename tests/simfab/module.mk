@@ -183,6 +183,11 @@ TESTPROGS += tests/simfab/time_timers
 tests/simfab/time_timers_SRCS := tests/simfab/time_timers.c
 tests/simfab/time_timers_PKGS := libibverbs
 tests/simfab/time_timers_LDLIBS := -lpthread -lrt
+TESTPROGS += tests/simfab/test_stuck
+UNIT_TESTS += tests/simfab/test_stuck
+tests/simfab/test_stuck_SRCS := tests/simfab/test_stuck.c simfab/engine/stuck_time.c
+tests/simfab/test_stuck_PKGS := check
+
 TESTPROGS += tests/simfab/test_watch
 UNIT_TESTS += tests/simfab/test_watch
 tests/simfab/test_watch_SRCS := tests/simfab/test_watch.c simfab/engine/watch.c simfab/engine/util.c
