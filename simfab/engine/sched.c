@@ -48,6 +48,7 @@ static void ran(struct actor *a, uint64_t clock)
     bool fruitful = !a->looking || look_was_fruitful(a), free = a->free;
 
     h->sim->sched->vain |= !fruitful && !free;
+    h->sim->vain_runs += !fruitful;
     h->sim->sched->found |= fruitful || free;
     a->looking = a->free = false;
     if (free)
