@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "simfab/engine/sched.h"
+#include "simfab/engine/threads.h"
 #include "simfab/engine/util.h"
 
 #define TURNS      64u     /* of the engine's waits for actors, after which it judges how they went */
@@ -21,6 +22,7 @@
 #define WIDE_TURNS 16u     /* and more in so many of those turns; */
 #define LONG_TURNS 8u      /* two at once in so many, */
 #define LONG_NS    200000u /* where a turn takes as long: side by side they would have ended sooner */
+#define LONG_RUN_NS 1000000u /* of processor time in one run after the engine's patience: it is long */
 #define RESTLESS   16u     /* judgements between which somebody ran all the time: one asks again and again, perhaps */
 #define STAY_NS    50000000ull /* real time on one processor before the kernel chooses again */
 #define CALM_MOST  4096u       /* turns in time before actors are held again, where they have run long before that */
@@ -211,13 +213,40 @@ static void judge(struct cpu *c, struct sim *s)
     }
 }
 
+/*
+ * The engine's patience has ended. On a busy machine that may be because the actor waits for a processor, which is no
+ * reason to part: apart it would wait for two. What counts is what it has run since the first such end in this run.
+ */
+static bool somebody_runs_long(const struct sim *s)
+{
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
+            struct actor *a = &s->procs[i]->actors[n];
+            uint64_t ran;
+
+            if (a->seen != SF_ACTOR_RUNNING || a->excluded)
+                continue;
+            ran = thread_ran_ns(a);
+            if (!ran)
+                return true; /* the kernel does not say */
+            if (a->slow.run != a->run) {
+                a->slow.run = a->run;
+                a->slow.ran_ns = ran;
+            } else if (ran - a->slow.ran_ns > LONG_RUN_NS) {
+                return true;
+            }
+        }
+    return false;
+}
+
 /* Where computing takes virtual time it is measured, and disturbed as little as can be. */
 void cpu_waited(struct cpu *c, struct sim *s, uint32_t running, bool in_time)
 {
     if (!c->usable || !running || s->model->cpu_factor_milli)
         return;
     if (!in_time) {
-        runs_are_long(c, s);
+        if (somebody_runs_long(s))
+            runs_are_long(c, s);
         return;
     }
     c->calm++;

@@ -74,6 +74,10 @@ struct actor {
     uint64_t waited_since_ns, cpu_since_ns; /* real time: since when, and its processor time then, */
     uint64_t kernel_since_ns;              /* and how much of that was in the kernel */
     uint64_t faults; /* pages that it had touched for the first time by then */
+    struct {
+        uint64_t run;    /* in this run the engine's patience has ended; */
+        uint64_t ran_ns; /* the thread's processor time then */
+    } slow;              /* cpu.c */
     pid_t held_tid;   /* held on the engine's processor (cpu.c); 0: it is not, */
     uint64_t cpus[4]; /* and where it may run otherwise, as in its slot */
 };

@@ -128,18 +128,12 @@ static void open_counter(struct actor *a)
         a->cpu_fd = -2;
 }
 
-/* Since some moment. 0: unknown. */
-static uint64_t thread_cpu_ns(struct actor *a)
+uint64_t thread_ran_ns(const struct actor *a)
 {
     char path[64], buf[128];
     uint64_t ns = 0;
     ssize_t n;
     int fd;
-
-    if (a->cpu_fd == -1)
-        open_counter(a);
-    if (a->cpu_fd >= 0)
-        return read(a->cpu_fd, &ns, sizeof ns) == sizeof ns ? ns + 1 : 0;
 
     snprintf(path, sizeof path, "/proc/%d/task/%u/schedstat", (int)a->proc->pid, a->proc->arena->actor[a->index].tid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -152,6 +146,18 @@ static uint64_t thread_cpu_ns(struct actor *a)
         ns = strtoull(buf, NULL, 10);
     }
     return ns;
+}
+
+/* Since some moment. 0: unknown. */
+static uint64_t thread_cpu_ns(struct actor *a)
+{
+    uint64_t ns = 0;
+
+    if (a->cpu_fd == -1)
+        open_counter(a);
+    if (a->cpu_fd >= 0)
+        return read(a->cpu_fd, &ns, sizeof ns) == sizeof ns ? ns + 1 : 0;
+    return thread_ran_ns(a);
 }
 
 /* How often the thread has got a processor. */

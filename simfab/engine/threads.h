@@ -19,6 +19,8 @@ int64_t threads_patience_us(struct sim *s, bool again);
 /* Exclude the running actors that will not call soon. */
 void threads_check(struct sim *s);
 void thread_forget(struct actor *a);
+/* Processor time that the thread has had, to the kernel's last tick if it has one now. 0: unknown. */
+uint64_t thread_ran_ns(const struct actor *a);
 /* One of the process's threads that has not ended, another than one that is about to; 0 if there is none. */
 pid_t thread_living(pid_t pid, pid_t other_than);
 
