@@ -531,7 +531,7 @@ static bool next_event(struct sim *s, uint64_t *t)
  */
 static bool move_time(struct sim *s)
 {
-    uint64_t start = real_ns(), t;
+    uint64_t start = coarse_ns(), t;
     unsigned n = 0;
     bool more = true;
 
@@ -543,7 +543,7 @@ static bool move_time(struct sim *s)
             look_restless(s);
     }
     s->sched->moving = false;
-    s->busy_ns += real_ns() - start;
+    s->busy_ns += coarse_ns() - start;
     sched_publish_time(s);
     if (n) {
         sched_activity(s->sched);

@@ -113,7 +113,16 @@ pid_t thread_living(pid_t pid, pid_t other_than)
     return living;
 }
 
-/* The counter of a thread's processor time that is right at any moment, where the kernel lets us have it. */
+/* As a spinner: microseconds count. Of others tens of milliseconds do, for which the kernel's tick is fine enough. */
+static bool is_known(const struct actor *a)
+{
+    return a->spin_ns < SPIN_CPU_NS;
+}
+
+/*
+ * The counter of a thread's processor time that is right at any moment, where the kernel lets us have it. It makes each
+ * switch to the thread and back a microsecond longer.
+ */
 static void open_counter(struct actor *a)
 {
     struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -148,13 +157,15 @@ uint64_t thread_ran_ns(const struct actor *a)
     return ns;
 }
 
-/* Since some moment. 0: unknown. */
+/* Since some moment, which is another one once the counter is there. 0: unknown. */
 static uint64_t thread_cpu_ns(struct actor *a)
 {
     uint64_t ns = 0;
 
-    if (a->cpu_fd == -1)
+    if (a->cpu_fd == -1 && is_known(a)) {
         open_counter(a);
+        a->cpu_since_ns = 0;
+    }
     if (a->cpu_fd >= 0)
         return read(a->cpu_fd, &ns, sizeof ns) == sizeof ns ? ns + 1 : 0;
     return thread_ran_ns(a);
@@ -207,7 +218,7 @@ static bool seems_to_spin(struct actor *a, const struct usage *u)
     used = cpu - a->cpu_since_ns;
     if (!cpu || used < a->spin_ns)
         return false;
-    return a->spin_ns < SPIN_CPU_NS || used >= KERNEL_CPU_NS || u->kernel_ns - a->kernel_since_ns < used / 2;
+    return is_known(a) || used >= KERNEL_CPU_NS || u->kernel_ns - a->kernel_since_ns < used / 2;
 }
 
 static void check(struct actor *a, uint64_t now)
@@ -282,7 +293,7 @@ int64_t threads_patience_us(struct sim *s, bool again)
         for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {
             const struct actor *a = &s->procs[i]->actors[n];
 
-            if (a->seen == SF_ACTOR_RUNNING && !a->excluded && a->spin_ns < SPIN_CPU_NS)
+            if (a->seen == SF_ACTOR_RUNNING && !a->excluded && is_known(a))
                 return again ? KNOWN_AGAIN : KNOWN_FIRST;
         }
     if (s->asleep)

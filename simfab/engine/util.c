@@ -47,6 +47,14 @@ uint64_t real_ns(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
+uint64_t coarse_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 static int notices = -1;
 
 static void write_log(const char *fmt, va_list ap)
