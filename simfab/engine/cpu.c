@@ -244,6 +244,8 @@ void cpu_waited(struct cpu *c, struct sim *s, uint32_t running, bool in_time)
 {
     if (!c->usable || !running || s->model->cpu_factor_milli)
         return;
+    s->waits++;
+    s->waits_together += s->together;
     if (!in_time) {
         if (somebody_runs_long(s))
             runs_are_long(c, s);

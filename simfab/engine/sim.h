@@ -39,6 +39,7 @@ struct sim {
     uint32_t running;    /* actors that the engine waits for */
     uint64_t runs;       /* how often one has begun to run, */
     uint64_t vain_runs;  /* and in how many of those it looked at memory or the world, and found nothing */
+    uint64_t waits, waits_together; /* of the engine for actors: all, and those for actors that are held */
     struct alarm *free_alarms;
     uint32_t alarms_set, due; /* timers and time-outs to come, and time-outs that have come without a return yet */
     bool signalled;      /* a process is to notice the end of a timer before time goes on */

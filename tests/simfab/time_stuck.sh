@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Time stands still for a program that calls verbs again and again without ever waiting: after 30 s it is named, with its host,
 # process and thread, in the engine's log and where `simfab run` writes; SIGSTOP and SIGKILL let time go on. The same program is
-# not named if it hardly gets a processor. And the tests of time_world.sh, longer.
+# not named if it hardly gets a processor. Where ranks run on a busy machine. And the tests of time_world.sh, longer.
 # timeout: 3600
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../tap.sh"
@@ -55,6 +55,22 @@ simfab run --topology "$here/four-hosts.net" --model sdr-pcix -- bash -c '
 ' - "$tmp" "$program" >"$tmp/run" 2>&1
 like "a program that hardly gets a processor is there all the time" "IDL" "$tmp/alive"
 not_ok "and is not named" grep "stood still" "$tmp/starved"
+
+# Beside eight loops a rank may wait long for the processor, and stays on that of the engine all the same.
+loops=
+for ((i = 0; i < 8; i++)); do
+  while :; do :; done &
+  loops+=" $!"
+done
+on_exit "kill $loops 2>/dev/null"
+for ((i = 0; i < 3; i++)); do
+  MRMPI_LOG_LEVEL=0 simfab run --topology two-hosts-two-rails -- bash -c '
+    mrrun -n 2 --hosts h1,h2 "$BUILD/tests/simfab/time_mpi" >&2
+    simfab status | sed -n "s/^waits for threads: \\([0-9]*\\), on one processor with them: \\([0-9]*\\)$/\\1 \\2/p"'
+done >"$tmp/waits" 2>"$tmp/err"
+kill $loops
+is "ranks are held on the engine's processor on a busy machine, too" \
+  "$(awk '$1 > 500 && $2 > .8 * $1 { n++ } END { print n + 0 }' "$tmp/waits") of $(wc -l <"$tmp/waits")" "3 of 3"
 
 bash "$here/time_world.sh" 2000 >"$tmp/long" 2>&1
 is "nobody else stops the world: 2000 rounds each" "$? $(grep -A4 '^not ok' "$tmp/long" | head -n 20)" "0 "
