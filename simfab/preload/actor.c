@@ -36,10 +36,28 @@ static uint64_t thread_cpu_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+static __thread bool in_doubt; /* whether this guest will be a helper */
+
+static void end_doubt(void)
+{
+    if (in_doubt)
+        sfp_callers_doubt(false);
+    in_doubt = false;
+}
+
+void sfp_guest_waits(void)
+{
+    if (!self || !self->guest || in_doubt)
+        return;
+    in_doubt = true;
+    sfp_callers_doubt(true);
+}
+
 /* It takes no part any more, as far as the engine is concerned. */
 static void give_back(struct sf_actor *a)
 {
     sfp_clock_raise_mine(sfp_now(a)); /* for what still runs in this thread */
+    end_doubt();
     sfp_cpu_leave(a);
     self = NULL;
     __atomic_store_n(&a->state, SF_ACTOR_FREE, __ATOMIC_SEQ_CST);
@@ -73,9 +91,11 @@ void sfp_actor_after_fork(void)
     if (self)
         sfp_clock_raise_local(sfp_now(self)); /* time goes on from the parent's */
     self = NULL;
+    in_doubt = false;
     blocked = 0;
     slots_used = 0;
     memset(taken, 0, sizeof taken);
+    sfp_callers_after_fork();
     sfp_thread_after_fork();
 }
 
@@ -178,6 +198,7 @@ static void retire(struct sf_actor *a)
 static void promote(struct sf_actor *a)
 {
     a->guest = 0;
+    end_doubt();
     sfp_tsc_trap();
 }
 

@@ -4,7 +4,8 @@
  * sem_post may be called in signal handlers. Without room an object stays UNKNOWN.
  *
  * Helpers that the launcher's library keeps have objects of their own. A thread that became a helper because it
- * computes for actors shares theirs, and may be the next to call where actors called so far: then all are UNKNOWN.
+ * computes for actors shares theirs, and may be the next to call where actors called so far: then all are UNKNOWN,
+ * and before, as long as it is a guest that may become one.
  */
 #include "simfab/preload/preload.h"
 
@@ -17,6 +18,7 @@ static struct entry {
 } entries[ENTRIES];
 
 static bool mixed;
+static uint32_t doubts;
 
 static struct entry *find_entry(const void *what, bool add)
 {
@@ -35,6 +37,16 @@ static struct entry *find_entry(const void *what, bool add)
             return NULL;
     }
     return NULL;
+}
+
+void sfp_callers_doubt(bool begins)
+{
+    __atomic_fetch_add(&doubts, begins ? 1u : -1u, __ATOMIC_RELAXED);
+}
+
+void sfp_callers_after_fork(void)
+{
+    doubts = 0; /* the guests are not there */
 }
 
 void sfp_callers_mix(void)
@@ -61,7 +73,8 @@ void sfp_callers_note(const void *what)
 
 enum sfp_callers sfp_callers_of(const void *what)
 {
-    const struct entry *e = __atomic_load_n(&mixed, __ATOMIC_RELAXED) ? NULL : find_entry(what, false);
+    bool known = !__atomic_load_n(&mixed, __ATOMIC_RELAXED) && !__atomic_load_n(&doubts, __ATOMIC_RELAXED);
+    const struct entry *e = known ? find_entry(what, false) : NULL;
     uint32_t callers = e ? __atomic_load_n(&e->callers, __ATOMIC_RELAXED) : 0;
 
     return callers & SFP_CALLERS_HELPERS ? SFP_CALLERS_HELPERS : (enum sfp_callers)callers;

@@ -36,6 +36,7 @@ static int await_word(const uint32_t *word, uint32_t value, uint64_t until_ps)
     enum sfp_awaited how = SFP_NOT_CALLED;
     bool is_other;
 
+    sfp_guest_waits();
     if (waits++ == GUEST_WAITS)
         sfp_guest_computes();
     if (!sfp_is_actor() || !has_company() || !sfp_await_begin(word))

@@ -190,6 +190,7 @@ void sfp_actor_watch_end(void);
  */
 void sfp_guest_begins(void);
 void sfp_guest_leaves(void);
+void sfp_guest_waits(void);    /* at a futex: after many such waits without a call of verbs it is a helper */
 void sfp_guest_computes(void); /* it leaves, and works for actors all the same */
 void sfp_guest_stays(void); /* it takes part like others that call verbs */
 uint32_t sfp_actor_slots(void);                    /* no actor has a later slot */
@@ -226,6 +227,8 @@ bool sfp_await_call(const void *what, bool all); /* false: nobody waits for that
 enum sfp_callers { SFP_CALLERS_UNKNOWN = 0, SFP_CALLERS_ACTORS = 1, SFP_CALLERS_HELPERS = 2 };
 void sfp_callers_note(const void *what);             /* this thread does */
 enum sfp_callers sfp_callers_of(const void *what);   /* HELPERS: a helper has done so at least once */
+void sfp_callers_doubt(bool begins);                 /* a guest may become a helper that works with actors; no more */
+void sfp_callers_after_fork(void);
 void sfp_callers_mix(void);                          /* an actor becomes a helper that works with other actors */
 bool sfp_helpers_call(const void *what);             /* one may: not only actors have, so far */
 void sfp_callers_forget(const void *what);           /* a new object begins there */
