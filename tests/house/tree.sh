@@ -62,15 +62,6 @@ map_entries() { # each source is in its folder's map (X_large.c is X.c a second 
 }
 ok "maps name all sources, and none that is not there" map_entries
 
-maps_short() { # a map fits on a screen or so
-  local f rc=0
-  while read -r f; do
-    [ "$(wc -l <"$f")" -le 60 ] || { echo "$f has more than 60 lines"; rc=1; }
-  done < <(find . -path ./build -prune -o -mindepth 2 -name README.md -print)
-  return $rc
-}
-ok "maps are short" maps_short
-
 spdx() {
   local found
   found=$(git ls-files '*.c' '*.h' 2>/dev/null || find . -name '*.[ch]' -not -path './build/*')
