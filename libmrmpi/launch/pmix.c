@@ -3,8 +3,8 @@
  * The PMIx client: rank, node map and addresses from mrrun, Slurm or any other PMIx server.
  *
  * libpmix runs a thread of its own. It is started with all signals blocked, so that the program's handlers run on the
- * program's threads. That thread calls on_event() and on_published(), which touch one atomic, and on_fence_over() and
- * on_found(), which post a semaphore.
+ * program's threads. That thread calls on_event(), which touches one atomic, and on_fence_over(), which posts a
+ * semaphore.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -27,8 +27,7 @@
 static pmix_proc_t me;
 static pmix_proc_t job; /* me with the wildcard rank: the whole job */
 static pmix_status_t event_ref = -1;
-static _Atomic int job_failure;             /* 0 or a negative errno, */
-static _Atomic int publish_error;           /* as this */
+static _Atomic int job_failure;             /* 0 or a negative errno */
 static unsigned lives;                      /* how often this process has joined the job */
 static const struct mr_launch_world *known; /* the caller's, from init to finalize */
 
@@ -261,57 +260,29 @@ static int key_of_rank(const char *key, int rank, pmix_key_t out)
     return len < (int)sizeof(pmix_key_t) ? 0 : -EINVAL;
 }
 
-static void on_published(pmix_status_t status, void *cbdata)
-{
-    int expected = 0;
-
-    if (status != PMIX_SUCCESS)
-        atomic_compare_exchange_strong(&publish_error, &expected, errno_of(status));
-}
-
-/* The answer comes before that of the next fence. */
+/* Waits for the answer: one that came later would wake libpmix's thread in the middle of what follows. */
 static int publish(const char *key, const pmix_value_t *value)
 {
     pmix_info_t info = {.value = *value};
 
     if (key_of_rank(key, me.rank, info.key))
         return -EINVAL;
-    return errno_of(PMIx_Publish_nb(&info, 1, on_published, NULL));
-}
-
-struct question {
-    sem_t answered;
-    void *buf;
-    size_t cap, *len;
-    int err;
-};
-
-static void on_found(pmix_status_t status, pmix_pdata_t data[], size_t found, void *cbdata)
-{
-    struct question *q = cbdata;
-
-    if (status != PMIX_SUCCESS)
-        q->err = errno_of(status);
-    else
-        q->err = found == 1 ? take_value(&data[0].value, q->buf, q->cap, q->len) : -EPROTO;
-    sem_post(&q->answered);
+    return errno_of(PMIx_Publish(&info, 1));
 }
 
 static int look_up(int rank, const char *key, void *buf, size_t cap, size_t *len)
 {
-    struct question q = {.buf = buf, .cap = cap, .len = len};
-    pmix_key_t name;
-    char *keys[] = {name, NULL};
+    pmix_pdata_t answer;
+    pmix_status_t rc;
+    int err;
 
-    if (key_of_rank(key, rank, name))
+    PMIX_PDATA_CONSTRUCT(&answer);
+    if (key_of_rank(key, rank, answer.key))
         return -EINVAL;
-    sem_init(&q.answered, 0, 0);
-    pmix_status_t rc = PMIx_Lookup_nb(keys, NULL, 0, on_found, &q);
-    if (rc == PMIX_SUCCESS)
-        while (sem_wait(&q.answered))
-            ;
-    sem_destroy(&q.answered);
-    return rc == PMIX_SUCCESS ? q.err : errno_of(rc);
+    rc = PMIx_Lookup(&answer, 1, NULL, 0);
+    err = rc == PMIX_SUCCESS ? take_value(&answer.value, buf, cap, len) : errno_of(rc);
+    PMIX_PDATA_DESTRUCT(&answer);
+    return err;
 }
 
 /* ---- a server on each node: values are put, and gathered by the fence ---- */
@@ -389,8 +360,7 @@ static int client_fence_end(bool patient)
         if (errno == EAGAIN)
             return -EAGAIN;
     fence.begun = false;
-    int err = errno_of(fence.status);
-    return err ? err : atomic_load_explicit(&publish_error, memory_order_relaxed);
+    return errno_of(fence.status);
 }
 
 /*
@@ -432,7 +402,6 @@ static int client_init(struct mr_launch_world *world)
     if (err)
         return err;
     lives++;
-    atomic_store_explicit(&publish_error, 0, memory_order_relaxed);
     known = world;
     err = learn_world(world);
     if (!err && lives > 1)

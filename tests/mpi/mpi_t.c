@@ -315,7 +315,8 @@ static void all_pvars(void)
                                &continuous, &atomic),
            MPI_SUCCESS);
         int share = !strcmp(name, "rail_share");
-        int level = !strcmp(name, "reg_cache_entries") || !strcmp(name, "reg_cache_bytes");
+        int level = !strcmp(name, "reg_cache_entries") || !strcmp(name, "reg_cache_bytes") ||
+                    !strcmp(name, "reg_cache_kept");
         CHECK(name_len > 3 && desc_len > 5);
         EQ(class, share   ? MPI_T_PVAR_CLASS_PERCENTAGE
                   : level ? MPI_T_PVAR_CLASS_LEVEL

@@ -8,6 +8,7 @@
 #include "mt.h"
 
 #include <dlfcn.h>
+#include <pmix.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
@@ -22,17 +23,16 @@ static atomic_int asked, over;
 static MPI_Comm quick;
 
 /* Found before that of the PMIx library. */
-__attribute__((visibility("default"))) int PMIx_Lookup_nb(char **keys, const void *info, size_t n, void *answer,
-                                                          void *data);
-int PMIx_Lookup_nb(char **keys, const void *info, size_t n, void *answer, void *data)
+__attribute__((visibility("default"))) pmix_status_t PMIx_Lookup(pmix_pdata_t data[], size_t n,
+                                                                 const pmix_info_t info[], size_t num_info)
 {
-    int (*real)(char **, const void *, size_t, void *, void *) = dlsym(RTLD_NEXT, "PMIx_Lookup_nb");
+    __typeof__(&PMIx_Lookup) real = (__typeof__(real))dlsym(RTLD_NEXT, "PMIx_Lookup");
 
-    if (!strncmp(keys[0], "mrmpi.card/", strlen("mrmpi.card/"))) {
+    if (!strncmp(data[0].key, "mrmpi.card/", strlen("mrmpi.card/"))) {
         atomic_fetch_add(&asked, 1);
         usleep(SLOW_US);
     }
-    return real(keys, info, n, answer, data);
+    return real(data, n, info, num_info);
 }
 
 /* The launcher takes its time outside of a simulation, where a sleep of an actor's passes at once. */
