@@ -363,7 +363,11 @@ static int wait_for_first(struct smp *s)
         if (q->state == ANSWERED)
             return 0;
         int length = sizeof(struct packet);
-        int rc = umad_recv(s->fd, s->umad, &length, TIMEOUT_MS + GRACE_MS);
+        int rc = umad_recv(s->fd, s->umad, &length, 0); /* of several answers most are there already */
+        if (rc == -EWOULDBLOCK) {
+            length = sizeof(struct packet);
+            rc = umad_recv(s->fd, s->umad, &length, TIMEOUT_MS + GRACE_MS);
+        }
         if (rc >= 0)
             take_packet(s, length);
         else if (rc != -EWOULDBLOCK && rc != -ETIMEDOUT)

@@ -156,7 +156,7 @@ int umad_recv(int fd, void *umad, int *length, int timeout_ms)
                 first = &net.flight[i];
         if (!first || first->at_us > until_us) {
             net.now_us = until_us;
-            return -ETIMEDOUT;
+            return timeout_ms ? -ETIMEDOUT : -EWOULDBLOCK;
         }
         if (first->at_us > net.now_us)
             net.now_us = first->at_us;
