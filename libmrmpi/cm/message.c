@@ -42,6 +42,8 @@ static bool is_for_us(const struct mr_cm_msg *m, uint32_t job, uint32_t self, ui
 
 static bool is_sane_reason(const struct mr_cm_msg *m)
 {
+    if (m->type == MR_CM_HERE && m->reason == MR_CM_GIVEN_UP)
+        return !m->detail && !m->by_initiator;
     if (m->type != MR_CM_REJ)
         return !m->reason && !m->detail && !m->by_initiator;
     return m->by_initiator <= 1 && m->reason > MR_CM_NO_REASON && m->reason < MR_CM_REASONS &&
@@ -50,6 +52,8 @@ static bool is_sane_reason(const struct mr_cm_msg *m)
 
 static bool are_sane_ports(const struct mr_cm_msg *m)
 {
+    if (m->rail >= MR_CM_PORTS_MAX || m->remote >= MR_CM_PORTS_MAX)
+        return false;
     for (unsigned i = 0; i < MR_CM_PORTS_MAX; i++)
         if (m->port[i].lmc > MR_CM_LMC_MAX)
             return false;

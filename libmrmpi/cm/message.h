@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define MR_CM_MAGIC      0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION    12
+#define MR_CM_VERSION    13
 #define MR_CM_SUBS_MAX   32
 #define MR_CM_LEVELS     5 /* of one subchannel, by the size of messages: from small to large */
 #define MR_CM_PORTS_MAX  8 /* up to 16: a subchannel has four bits for each of its rails */
@@ -54,7 +54,9 @@ _Static_assert(sizeof(struct mr_cm_level) == 4, "on the wire");
 /* Where a rail of the sender is at present, by its number in the sender's address. lid 0: nothing is said of it. */
 struct mr_cm_port {
     uint16_t lid;
-    uint8_t lmc, pad;
+    uint8_t lmc;
+    uint8_t ud_qpn[3]; /* for datagrams in the message's partition: of another queue pair when the adapter was opened
+                          anew; 0: the rail is not in that partition */
 };
 
 /* REQ, REP: a queue pair on a rail of the sender that carries nothing, so its adapter can be asked. 0: none.  */
@@ -71,14 +73,16 @@ struct mr_cm_msg {
     uint32_t id;                             /* the initiator's number of this handshake; ASK, HERE: of the question */
     uint32_t psn;                            /* first packet of the sender's queue pairs */
     uint32_t done;                           /* REQ: the sender's last handshake that was answered; 0: none */
-    uint8_t reason;                          /* REJ: enum mr_cm_reason */
+    uint8_t reason;                          /* REJ: enum mr_cm_reason; HERE: MR_CM_GIVEN_UP or none */
     uint8_t by_initiator;                    /* REJ: the handshake is the sender's own */
     uint16_t detail;                         /* REJ: an errno, or what the reason says; 0: none */
+    uint8_t rail, remote;                    /* the way that this copy takes: the sender's rail and the receiver's */
+    uint16_t partition;                      /* the ports' queue pairs are those for this one */
     struct mr_cm_port port[MR_CM_PORTS_MAX]; /* in all messages */
     struct mr_cm_guard guard[MR_CM_PORTS_MAX];
     struct mr_cm_sub sub[MR_CM_SUBS_MAX];
 };
-_Static_assert(sizeof(struct mr_cm_msg) == 36 + 8 * MR_CM_PORTS_MAX + 28 * MR_CM_SUBS_MAX, "on the wire");
+_Static_assert(sizeof(struct mr_cm_msg) == 40 + 10 * MR_CM_PORTS_MAX + 28 * MR_CM_SUBS_MAX, "on the wire");
 
 /* Bytes that travel: the subchannels that are not used stay at home. */
 #define MR_CM_LENGTH(n) (offsetof(struct mr_cm_msg, sub) + (n) * sizeof(struct mr_cm_sub))

@@ -13,7 +13,7 @@
 
 #define REQUESTS_MAX    32             /* to connect, that have no answer yet */
 #define TIMEOUT_MIN_NS  2000000ull     /* before a request is repeated */
-#define RESCUE_NS       4000000ull     /* the same while nothing leads to a peer: another way each time; doubles, */
+#define RESCUE_NS       4000000ull     /* the same of one over ways that answer, while nothing is open; doubles, */
 #define RESCUE_MAX_NS   8000000ull     /* up to here */
 #define SILENCE_NS      10000000000ull /* before it is said that a peer does not answer; doubles */
 
@@ -183,6 +183,7 @@ void mr_handshake_datagram(const struct mr_rail *rail, const void *data, size_t 
     if (!p)
         return;
     p->connect->came = rail;
+    p->connect->came_from = ours ? msg.rail : 0;
     if (ours && p->up && msg.type == MR_CM_REQ)
         mr_verbs_check_events(); /* what has happened to ports while we computed is older than what is opened now */
     if (ours && p->sub && !mr_cm_is_late(&p->cm, &msg))
@@ -257,6 +258,22 @@ void mr_handshake_tick(void)
 
 /* ---- peers that something is due for ----------------------------------------------------------------------------- */
 
+/* Nothing is open: all ways are asked, and those that answer are opened, in one handshake. */
+static void rescue_peer(struct mr_peer *p, uint64_t now_ns)
+{
+    if (p->error || !p->up || !p->connect->isolated_ns)
+        return;
+    if (p->connect->round_ns < p->connect->isolated_ns)
+        mr_silence_ask(p, now_ns);
+    else if (!mr_silence_heard(p, now_ns))
+        return;
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].state == MR_SUB_CLOSED && mr_sub_is_wanted(&p->sub[i]) && mr_silence_answered(&p->sub[i])) {
+            mr_handshake_begin(p, &p->sub[i]);
+            return;
+        }
+}
+
 void mr_peers_poll(void)
 {
     struct mr_peer **at = &mr_peers.recovering, *p;
@@ -266,6 +283,7 @@ void mr_peers_poll(void)
     while ((p = *at)) {
         bool more = mr_recovery_poll(p, now, mr_handshake_begin);
 
+        rescue_peer(p, now);
         if (!p->error && p->up)
             more |= mr_epoch_poll(p, now, mr_handshake_begin);
         if (more) {

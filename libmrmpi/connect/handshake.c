@@ -124,14 +124,14 @@ static uint16_t pkey_for(const struct mr_sub *sub, const struct mr_cm_msg *req)
 
 /*
  * Which subchannels a handshake is about: in the first one all of the present epoch, later one, or all of the next
- * epoch, or, where none is open, all that may be, spare ones too; in an answer those asked for.
+ * epoch, or, where none is open, all over whose ways the peer answers, spare ones too; in an answer those asked for.
  */
 static bool is_in_handshake(const struct mr_peer *p, const struct mr_sub *sub, const struct mr_cm_msg *req)
 {
     if (req)
         return find_sub_in(req, sub);
     if (p->up && p->connect->rescue)
-        return mr_sub_is_wanted(sub);
+        return mr_sub_is_wanted(sub) && mr_silence_answered(sub);
     if (p->up && p->connect->handshake_sub)
         return sub == p->connect->handshake_sub;
     return mr_sub_is_current(sub) != p->up && p->connect->wanted >> sub->kind & 1 &&
@@ -334,20 +334,28 @@ static bool may_lead(const struct mr_sub *sub)
     return !sub->rail->down && mr_sub_pkey(sub, 0);
 }
 
+/* The way over which the peer's last message has come; NULL: none has, or it cannot be taken now. */
+static struct mr_sub *way_it_came(struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].rail == p->connect->came && p->sub[i].remote_rail == p->connect->came_from)
+            return may_lead(&p->sub[i]) ? &p->sub[i] : NULL;
+    return NULL;
+}
+
 /*
  * A way for the first handshake: of those whose port here is up another one with each attempt. What answers begins with
- * the rail over which the peer's message has come: that one works.
+ * the way over which the peer's message has come: that one works.
  */
 static struct mr_sub *pick_first_sub(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
 {
-    unsigned i = 0, up = 0;
+    const struct mr_sub *came = msg->type == MR_CM_REQ ? NULL : way_it_came(p);
+    unsigned i = came ? (unsigned)(came - p->sub) : 0, up = 0;
 
     for (unsigned k = 0; k < p->num_subs; k++)
         up += may_lead(&p->sub[k]);
     if (!up)
         return &p->sub[attempt % p->num_subs];
-    while (msg->type != MR_CM_REQ && i < p->num_subs && p->sub[i].rail != p->connect->came)
-        i++;
     for (attempt %= up; !may_lead(&p->sub[i % p->num_subs]) || attempt; i++)
         attempt -= may_lead(&p->sub[i % p->num_subs]);
     return &p->sub[i % p->num_subs];
@@ -363,29 +371,57 @@ static struct mr_sub *pick_datagram_sub(struct mr_peer *p, const struct mr_cm_ms
 {
     bool any = p->up && p->connect->isolated_ns && msg->num_subs;
     const struct mr_cm_sub *s = &msg->sub[any ? attempt % msg->num_subs : 0];
+    struct mr_sub *came = any && !attempt && msg->type == MR_CM_REP ? way_it_came(p) : NULL;
     struct mr_sub *named = msg->num_subs ? mr_sub_find(p, s->rail, s->remote, s->path, s->kind) : NULL;
     struct mr_sub *sub = msg->num_subs ? named : p->connect->datagram_sub;
     bool repeated = msg->type == MR_CM_RTU && p->cm.state == MR_CM_CONNECTED;
 
+    if (came)
+        return came;
     if (repeated && sub)
         return &p->sub[((unsigned)(sub - p->sub) + 1) % p->num_subs];
     return p->up && sub ? sub : pick_first_sub(p, msg, attempt);
+}
+
+/* turn: of the partitions that the way can take, counted from the one that our next request is in. */
+static int transmit_over(const struct mr_sub *sub, struct mr_cm_msg *m, unsigned turn)
+{
+    turn += sub->connect->pkey_turn;
+    mr_where_say(m, sub, mr_sub_datagram_pkey(sub, turn));
+    return mr_sub_datagram(sub, turn, mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], m, MR_CM_LENGTH(m->num_subs));
+}
+
+/* Is it the first subchannel of its pair of rails? It can be taken now. */
+static bool begins_way(const struct mr_peer *p, const struct mr_sub *sub)
+{
+    for (const struct mr_sub *s = p->sub; s < sub; s++)
+        if (s->rail == sub->rail && s->remote_rail == sub->remote_rail)
+            return false;
+    return may_lead(sub);
+}
+
+/* The first request has no answer yet: its way may be dead, and others, too. It goes over all the others at once. */
+static void transmit_over_others(struct mr_peer *p, const struct mr_sub *sub, struct mr_cm_msg *m, unsigned turn)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (begins_way(p, &p->sub[i]) && (p->sub[i].rail != sub->rail || p->sub[i].remote_rail != sub->remote_rail))
+            transmit_over(&p->sub[i], m, turn);
 }
 
 static int transmit_message(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned attempt)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
     struct mr_sub *sub = p->num_subs ? pick_datagram_sub(p, msg, attempt) : NULL;
+    unsigned turn = p->up || !sub ? attempt : attempt / p->num_subs;
     struct mr_cm_msg m = *msg;
     char name[MR_SUB_NAME];
     int err;
 
     if (!sub)
-        return -EHOSTUNREACH;                         /* not even a rejection gets there */
-    for (unsigned i = 0; i < mr_verbs.num_rails; i++) /* they may have moved since the message was made */
-        m.port[i] = (struct mr_cm_port){.lid = mr_verbs.rail[i].addr.lid, .lmc = mr_verbs.rail[i].addr.lmc};
-    err = mr_sub_datagram(sub, sub->connect->pkey_turn + (p->up ? attempt : attempt / p->num_subs),
-                          mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], &m, MR_CM_LENGTH(m.num_subs));
+        return -EHOSTUNREACH; /* not even a rejection gets there */
+    err = transmit_over(sub, &m, turn);
+    if (attempt && !p->up && msg->type == MR_CM_REQ)
+        transmit_over_others(p, sub, &m, turn);
     p->connect->datagram_sub = sub;
     p->connect->unproven |= attempt && !p->up && msg->type == MR_CM_REQ;
     if (attempt && err != -EAGAIN)
@@ -484,7 +520,7 @@ static void handshake_failed(struct mr_cm_conn *c, int error)
     if (!p->up)
         mr_guard_free(p);
     if (p->up && p->connect->rescue && c->reason != MR_CM_GIVEN_UP) {
-        mr_recovery_pause(p);
+        mr_recovery_ask_again(p);
         return;
     }
     if (p->up && !theirs && p->connect->handshake_sub && c->rejected && c->reason == MR_CM_NO_RAIL) {

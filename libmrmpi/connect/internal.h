@@ -15,9 +15,9 @@ struct mr_connect_peer {
 
     struct mr_sub *handshake_sub; /* handshake.c: the subchannel that our handshake is about; NULL: all of an epoch */
     struct mr_sub *datagram_sub;  /* that the last datagram went over */
-    const struct mr_rail *came;   /* the rail here over which its last one came; NULL: none has */
-    bool rescue;                  /* our handshake is about all that may lead there: nothing does now */
-    bool news_of_port;            /* recovery.c: a handshake is given up, since a port is up: another one begins */
+    const struct mr_rail *came;   /* the rail here over which its last one came; NULL: none has, */
+    uint8_t came_from;            /* and the peer's rail */
+    bool rescue;                  /* our handshake is about all ways that answer: nothing is open now */
 
     bool change;        /* epoch.c: service levels have changed, another epoch is to begin */
     uint64_t change_ns; /* not before */
@@ -50,7 +50,7 @@ struct mr_connect_sub {
     bool heard;    /* the same of the peer */
     uint8_t looks; /* silence.c: in a row at which nothing had moved of what is under way */
     struct mr_sub_news news; /* for the peer */
-    uint64_t opened_ns, closed_ns, retry_ns;
+    uint64_t opened_ns, retry_ns;
     unsigned failures;  /* in a row */
     uint8_t pkey_turn;  /* of the common partitions, the one that our next request is in: wraps */
     uint32_t question; /* the last that the peer was asked over this path (keepalive.c), */
@@ -129,13 +129,22 @@ void mr_sub_close(struct mr_sub *sub);
 void mr_recovery_unopen(struct mr_sub *sub);
 /* A subchannel that is closed, or could not be opened: it is tried again after a pause. */
 void mr_recovery_later(struct mr_sub *sub);
-/* No way was found to a peer to which none is open: the next attempt follows soon. */
-void mr_recovery_pause(struct mr_peer *p);
+/* A way that answered was not opened, and none is open: another attempt follows when it answers once more. */
+void mr_recovery_ask_again(struct mr_peer *p);
 /* The peer's end of it is gone and has drained, in this generation and those before. */
 void mr_sub_gone(struct mr_sub *sub, uint8_t generation);
 void mr_recovery_opened(struct mr_sub *sub);
 /* The first handshake has ended: tell the peer what broke while it lasted, and open it again. */
 void mr_recovery_connected(struct mr_peer *p);
+
+/* ---- silence.c --------------------------------------------------------------------------------------------------- */
+
+/* No subchannel to the peer is open, or a port has come back: its process is asked at once over every pair of rails. */
+void mr_silence_ask(struct mr_peer *p, uint64_t now_ns);
+/* The way of the subchannel has brought an answer to the present questions. */
+bool mr_silence_answered(const struct mr_sub *sub);
+/* Some way has, and all have, or the others have had time enough. */
+bool mr_silence_heard(const struct mr_peer *p, uint64_t now_ns);
 
 /* ---- keepalive.c ------------------------------------------------------------------------------------------------- */
 

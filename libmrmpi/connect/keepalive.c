@@ -100,6 +100,9 @@ static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_
 
     way.level[0].sl = sl;
     mr_cm_make_question(&m, type, mr_peers.run, (uint32_t)mr_peers.launch->rank, (uint32_t)sub->peer->rank, id, &way);
+    if (sub->peer->error)
+        m.reason = MR_CM_GIVEN_UP;
+    mr_where_say(&m, sub, mr_sub_datagram_pkey(sub, sub->connect->pkey_turn));
     return mr_sub_datagram(sub, sub->connect->pkey_turn, sl, &m, MR_CM_LENGTH(1));
 }
 
@@ -136,15 +139,22 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
     const struct mr_cm_sub *s = msg->sub;
     struct mr_sub *sub = mr_sub_find(p, s->remote, s->rail, s->path, s->kind);
 
-    if (!sub || p->error)
-        return;
-    if (msg->type == MR_CM_ASK) {
+    if (sub && msg->type == MR_CM_ASK) /* of a peer that is lost, too: the answer says so */
         send_question(sub, MR_CM_HERE, msg->id, s->level[0].sl & 15);
+    if (!sub || p->error || msg->type == MR_CM_ASK)
+        return;
+    if (msg->reason) {
+        mr_log(MR_LOG_ERROR, "rank %d on %s does not answer any more: %s", p->rank, p->address->host,
+               mr_cm_reason_text(msg->reason));
+        mr_peer_lost(p, -ECONNREFUSED);
         return;
     }
     if (p->connect->questions && sub->connect->question - msg->id < MR_QUESTIONS_KEPT)
         note_answer(mr_questions_of(sub), msg->id);
-    p->connect->waited_ns = 0;
+    if (p->connect->isolated_ns)
+        mr_peer_due(p); /* recovery.c counts its time; it is to be opened */
+    else
+        p->connect->waited_ns = 0;
     if (msg->id != sub->connect->question || !sub->connect->asked_ns)
         return;
     for (unsigned l = 0; l < sub->num_links; l++)

@@ -13,7 +13,7 @@
  *
  * A closed subchannel is opened again after a pause, which doubles with each failure in a row.
  */
-#include "libmrmpi/connect/internal.h"
+#include "libmrmpi/connect/questions.h"
 #include "libmrmpi/peer/guard.h"
 
 #include <errno.h>
@@ -200,19 +200,15 @@ void mr_recovery_later(struct mr_sub *sub)
     if (sub->connect->opened_ns && now - sub->connect->opened_ns > STEADY * pause_ns(sub))
         sub->connect->failures = 0;
     sub->connect->opened_ns = 0;
-    sub->connect->closed_ns = now;
     sub->connect->retry_ns = now + pause_ns(sub);
     sub->connect->failures++;
     mr_peer_due(sub->peer);
 }
 
-void mr_recovery_pause(struct mr_peer *p)
+void mr_recovery_ask_again(struct mr_peer *p)
 {
-    uint64_t now = mr_clock_ns();
-
-    for (unsigned i = 0; i < p->num_subs; i++)
-        if (p->sub[i].state == MR_SUB_CLOSED && !p->connect->news_of_port)
-            p->sub[i].connect->closed_ns = now;
+    for (unsigned i = 0; i < p->num_subs && p->connect->questions; i++)
+        p->connect->questions[i].answered = false;
     mr_peer_due(p);
 }
 
@@ -351,10 +347,10 @@ static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
     return true;
 }
 
-/* One that flaps is kept away, unless nothing else is left. */
+/* One that flaps is kept away. While none is open connect.c opens all that answer. */
 static bool is_due(const struct mr_sub *sub, uint64_t now_ns)
 {
-    return now_ns >= (sub->peer->connect->isolated_ns ? sub->connect->closed_ns + PAUSE_NS : sub->connect->retry_ns);
+    return !sub->peer->connect->isolated_ns && now_ns >= sub->connect->retry_ns;
 }
 
 /* True while something is to be said or done later. */
@@ -398,11 +394,10 @@ bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
 static void sub_may_open(struct mr_sub *sub)
 {
     mr_cm_resume(&sub->peer->cm, mr_clock_ns()); /* it may be opened, ... */
-    sub->connect->closed_ns = 0;                     /* ... or opened again, at once if nothing else is */
-    if (sub->peer->connect->rescue) {
-        sub->peer->connect->news_of_port = true;
-        mr_cm_abandon(&sub->peer->cm);
-        sub->peer->connect->news_of_port = false;
+    if (sub->peer->connect->isolated_ns) {           /* ... or opened again: at once, if nothing else is */
+        sub->peer->connect->round_ns = 0;
+        if (sub->peer->connect->rescue)
+            mr_cm_abandon(&sub->peer->cm);
     }
     mr_peer_due(sub->peer);
 }

@@ -32,7 +32,8 @@
 #include "libmrmpi/verbs/post.h"
 
 #define LOOK_NS      1000000ull  /* between two looks */
-#define PAUSE_MAX_NS 64000000ull /* between two rounds, if nobody answers */
+#define PAUSE_MAX_NS 64000000ull /* between two rounds, if nobody answers, */
+#define PAUSE_LOST_NS 8000000ull /* and while no subchannel is open */
 #define LOOKS_NUDGE  1           /* without progress, until the adapter is asked, */
 #define LOOKS_ASK    2           /* and the process */
 #define ROUNDS       6           /* without an answer over this way, that others have brought an answer to */
@@ -89,6 +90,13 @@ static bool is_watched(const struct mr_sub *sub)
     return sub->state == MR_SUB_OPEN && !sub->rail->down && sub->num_links;
 }
 
+/* A pair of rails that can be asked: a question takes no subchannel. */
+static bool may_lead(const struct mr_sub *sub)
+{
+    return is_watched(sub) ||
+           (mr_sub_is_current(sub) && sub->state != MR_SUB_OPEN && !sub->rail->down && mr_sub_pkey(sub, 0));
+}
+
 /* 1 and the place of the link that has been stuck for longest, if that is long enough to ask the process; else 0. */
 static unsigned stuck_link(const struct mr_sub *sub)
 {
@@ -130,7 +138,7 @@ static bool look_at_sub(struct mr_sub *sub)
             nudge(&sub->link[l]);
     if (now.moves || !is_watched(sub) || !(now.busy || carries_large(sub))) {
         sub->connect->looks = 0;
-        if (s && !must_prove(sub))
+        if (s && now.moves && !must_prove(sub))
             s->missed = 0;
         return stuck_link(sub);
     }
@@ -151,7 +159,7 @@ static bool has_answer(const struct mr_sub *sub, bool same)
     const struct mr_peer *p = sub->peer;
 
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (is_watched(&p->sub[i]) && mr_questions_of(&p->sub[i])->answered && is_same_way(&p->sub[i], sub) == same)
+        if (may_lead(&p->sub[i]) && mr_questions_of(&p->sub[i])->answered && is_same_way(&p->sub[i], sub) == same)
             return true;
     return false;
 }
@@ -179,7 +187,7 @@ static uint64_t longest_trip(const struct mr_peer *p)
     uint64_t longest = 0;
 
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (is_watched(&p->sub[i]) && mr_questions_of(&p->sub[i])->trip_ns > longest)
+        if (may_lead(&p->sub[i]) && mr_questions_of(&p->sub[i])->trip_ns > longest)
             longest = mr_questions_of(&p->sub[i])->trip_ns;
     return longest;
 }
@@ -216,7 +224,7 @@ static struct mr_sub *first_of_way(const struct mr_sub *way)
     struct mr_peer *p = way->peer;
     unsigned i = 0;
 
-    while (!is_watched(&p->sub[i]) || !is_same_way(&p->sub[i], way))
+    while (!may_lead(&p->sub[i]) || !is_same_way(&p->sub[i], way))
         i++;
     return &p->sub[i];
 }
@@ -259,12 +267,15 @@ static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
     }
     if (mr_questions_of(first_of_way(sub))->on_level)
         return;
-    if ((sub->connect->looks < LOOKS_ASK && !must_prove(sub)) || !has_answer(sub, false))
+    if (!has_answer(sub, false))
         return;
-    if (!s->missed++)
+    if (!s->missed)
         s->since_ns = now_ns;
+    s->missed += s->missed < UINT8_MAX;
     if (s->missed > 1) /* that is no loss of single packets */
         s->held_link = s->held = 0;
+    if (sub->connect->looks < LOOKS_ASK && !must_prove(sub)) /* once something is under way on it, it breaks soon */
+        return;
     if (s->missed >= ROUNDS && now_ns - s->since_ns >= least)
         break_way(sub, false, "nothing comes or goes over it any more, while others bring answers");
 }
@@ -288,13 +299,31 @@ static uint8_t level_to_ask(struct mr_sub *way)
     return mr_peers.qos.level[MR_LEVEL_SMALL].sl[0];
 }
 
+/* No open way answers, or there is only one: pairs of rails without a subchannel are asked, too. */
+static bool needs_unused_ways(const struct mr_peer *p)
+{
+    const struct mr_sub *one = NULL;
+    bool several = false, answered = !p->connect->round_ns;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        if (!is_watched(&p->sub[i]))
+            continue;
+        several |= one && !is_same_way(&p->sub[i], one);
+        one = &p->sub[i];
+        answered |= mr_questions_of(&p->sub[i])->answered;
+    }
+    return !several || !answered;
+}
+
 /* One question for each way. */
 static void ask_ways(struct mr_peer *p, uint64_t now_ns)
 {
+    bool unused = needs_unused_ways(p);
+
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_questions *s = mr_questions_of(&p->sub[i]);
 
-        s->asked = is_watched(&p->sub[i]);
+        s->asked = unused ? may_lead(&p->sub[i]) : is_watched(&p->sub[i]);
         s->sl = s->asked && first_of_way(&p->sub[i]) == &p->sub[i] ? level_to_ask(&p->sub[i]) : 0;
     }
     for (unsigned i = 0; i < p->num_subs; i++) {
@@ -318,6 +347,15 @@ static bool lacks_proof(struct mr_peer *p)
     return !all;
 }
 
+static uint64_t next_pause_ns(const struct mr_connect_peer *c, bool answered)
+{
+    uint64_t most = c->isolated_ns ? PAUSE_LOST_NS : PAUSE_MAX_NS;
+
+    if (answered)
+        return LOOK_NS;
+    return 2 * c->round_pause_ns < most ? 2 * c->round_pause_ns : most;
+}
+
 /* A round ends when the next one begins. */
 static void next_round(struct mr_peer *p, uint64_t now_ns)
 {
@@ -331,11 +369,9 @@ static void next_round(struct mr_peer *p, uint64_t now_ns)
     for (unsigned i = 0; i < p->num_subs && c->round_ns; i++)
         judge_sub(&p->sub[i], now_ns);
     c->unproven = c->unproven && lacks_proof(p) && c->round_pause_ns < PAUSE_MAX_NS;
-    c->round_pause_ns = answered                               ? LOOK_NS
-                        : 2 * c->round_pause_ns < PAUSE_MAX_NS ? 2 * c->round_pause_ns
-                                                               : PAUSE_MAX_NS;
-    c->round_ns = now_ns;
+    c->round_pause_ns = next_pause_ns(c, answered);
     ask_ways(p, now_ns);
+    c->round_ns = now_ns;
 }
 
 static bool has_other_way(const struct mr_peer *p)
@@ -343,7 +379,7 @@ static bool has_other_way(const struct mr_peer *p)
     const struct mr_sub *one = NULL;
 
     for (unsigned i = 0; i < p->num_subs; i++) {
-        if (!is_watched(&p->sub[i]))
+        if (!may_lead(&p->sub[i]))
             continue;
         if (one && !is_same_way(&p->sub[i], one))
             return true;
@@ -375,7 +411,7 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
         stuck |= look_at_sub(&p->sub[i]);
         ask |= p->sub[i].connect->looks >= LOOKS_ASK || stuck_link(&p->sub[i]);
     }
-    if (ask && has_other_way(p) && make_room(p)) {
+    if ((p->connect->isolated_ns || (ask && has_other_way(p))) && make_room(p)) {
         next_round(p, now_ns);
         stuck |= p->connect->unproven;
     } else {
@@ -385,6 +421,39 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
         give_room_back(p);
     return stuck;
 }
+
+/* ---- while no subchannel is open --------------------------------------------------------------------------------- */
+
+void mr_silence_ask(struct mr_peer *p, uint64_t now_ns)
+{
+    if (!make_room(p))
+        return;
+    p->connect->round_ns = 0;
+    p->connect->round_pause_ns = LOOK_NS;
+    ask_ways(p, now_ns);
+    p->connect->round_ns = now_ns;
+}
+
+bool mr_silence_answered(const struct mr_sub *sub)
+{
+    return sub->peer->connect->questions && may_lead(sub) && has_answer(sub, true);
+}
+
+bool mr_silence_heard(const struct mr_peer *p, uint64_t now_ns)
+{
+    uint64_t most = p->connect->questions ? TRIPS * longest_trip(p) : 0;
+    bool any = false, all = true;
+
+    for (unsigned i = 0; p->connect->questions && i < p->num_subs; i++) {
+        const struct mr_questions *s = mr_questions_of(&p->sub[i]);
+
+        any |= mr_silence_answered(&p->sub[i]);
+        all &= !s->asked || has_answer(&p->sub[i], true);
+    }
+    return any && (all || now_ns - p->connect->round_ns >= (most < LOOK_NS / 2 ? most : LOOK_NS / 2));
+}
+
+/* ---- all peers --------------------------------------------------------------------------------------------------- */
 
 void mr_silence_look(uint64_t now_ns)
 {

@@ -13,6 +13,7 @@ struct mr_peer_own {
 
     uint64_t where_ns, where_pause_ns; /* where.c: when fabricd is asked where it is, and the pause after that */
     unsigned where_asked;              /* how often it was */
+    unsigned where_told;               /* questions and answers that told queue pairs; wraps */
 
     int address_error; /* addresses.c: it has no address, and why */
     bool fetching;     /* the launcher is asked for it */

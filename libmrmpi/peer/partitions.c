@@ -79,9 +79,14 @@ bool mr_sub_keeps_pkey(const struct mr_sub *sub, uint32_t moved)
     return !theirs || mr_pkey_match(in->now.key, theirs->key);
 }
 
+uint16_t mr_sub_datagram_pkey(const struct mr_sub *sub, unsigned turn)
+{
+    return sub->state == MR_SUB_OPEN ? sub->pkey : mr_sub_pkey(sub, turn);
+}
+
 int mr_sub_datagram(const struct mr_sub *sub, unsigned turn, uint8_t sl, const void *data, size_t len)
 {
-    uint16_t pkey = sub->state == MR_SUB_OPEN ? sub->pkey : mr_sub_pkey(sub, turn);
+    uint16_t pkey = mr_sub_datagram_pkey(sub, turn);
     const struct mr_address *a = sub->peer->address;
     const struct mr_partition *there = mr_address_partition(a, sub->remote_rail, pkey);
     struct mr_ud_way way = {.pkey = pkey, .sl = sl, .to = &a->rail[sub->remote_rail]};

@@ -27,6 +27,12 @@ void mr_peer_give_up(struct mr_peer *p, const char *why);
 void mr_addresses_poll(void);
 /* The peer's ports are where its message says, not where its address said. */
 void mr_where_learn(struct mr_peer *p, const struct mr_cm_msg *m);
+/*
+ * Write into a message of ours where our rails are, and which way it takes, in the partition of this P_Key of ours.
+ * Handshakes tell the queue pairs for that partition; questions every other time those for the partition of another
+ * way, so that rails are found over each other.
+ */
+void mr_where_say(struct mr_cm_msg *m, const struct mr_sub *way, uint16_t pkey);
 /* A request to connect is not answered: ask fabricd where the peer is. */
 void mr_where_ask(struct mr_peer *p, uint64_t now_ns);
 void mr_where_answered(struct mr_peer *p);
@@ -96,7 +102,9 @@ bool mr_peer_lacks_pkeys(const struct mr_peer *p);
 uint16_t mr_sub_answer_pkey(const struct mr_sub *sub, uint16_t theirs);
 /* After a change of our rail's P_Keys: its queue pairs still have the right one. moved: of mr_verbs_handlers. */
 bool mr_sub_keeps_pkey(const struct mr_sub *sub, uint32_t moved);
-/* A datagram for connecting, in the partition of its queue pairs, or the turn-th. -ENOKEY: there is none. */
+/* Our P_Key for a datagram: that of its queue pairs if it is open, or the turn-th; 0: there is none. */
+uint16_t mr_sub_datagram_pkey(const struct mr_sub *sub, unsigned turn);
+/* A datagram for connecting, in that partition. -ENOKEY: there is none. */
 int mr_sub_datagram(const struct mr_sub *sub, unsigned turn, uint8_t sl, const void *data, size_t len);
 /* Say that it has none. */
 void mr_sub_tell_keyless(const struct mr_sub *sub);

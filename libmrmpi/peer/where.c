@@ -12,10 +12,49 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/rail.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define FIRST_NS 50000000ull /* without an answer, before the daemon is asked; doubles */
 #define MOST_NS  10000000000ull
+
+static uint16_t partition_to_tell(const struct mr_cm_msg *m, struct mr_peer *p, uint16_t pkey)
+{
+    unsigned turn = p->own->where_told;
+
+    if (m->type == MR_CM_ASK || m->type == MR_CM_HERE) {
+        p->own->where_told++;
+        if (turn % 2)
+            pkey = mr_sub_datagram_pkey(&p->sub[turn / 2 % p->num_subs], turn / 2 / p->num_subs);
+    }
+    return mr_pkey_partition(pkey);
+}
+
+void mr_where_say(struct mr_cm_msg *m, const struct mr_sub *way, uint16_t pkey)
+{
+    m->partition = partition_to_tell(m, way->peer, pkey);
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        const struct mr_rail *r = &mr_verbs.rail[i];
+        const struct mr_rail_partition *in = m->partition ? mr_rail_partition(r, m->partition) : NULL;
+
+        m->port[i] = (struct mr_cm_port){.lid = r->addr.lid, .lmc = r->addr.lmc};
+        for (unsigned b = 0; in && b < 3; b++)
+            m->port[i].ud_qpn[b] = (uint8_t)(in->ud_qpn >> 8 * b);
+    }
+    m->rail = (uint8_t)way->rail->index;
+    m->remote = way->remote_rail;
+}
+
+/* Its adapter was opened anew: datagrams for connecting have another queue pair. */
+static void learn_queue_pair(struct mr_peer *p, unsigned rail, uint16_t partition, const struct mr_cm_port *port)
+{
+    uint32_t qpn = (uint32_t)port->ud_qpn[0] | (uint32_t)port->ud_qpn[1] << 8 | (uint32_t)port->ud_qpn[2] << 16;
+    struct mr_partition *to = mr_address_partition(p->address, rail, partition);
+
+    if (!to)
+        to = mr_address_partition(p->address, rail, 0);
+    if (qpn && to)
+        to->ud_qpn = qpn;
+}
 
 static bool has_moved(struct mr_peer *p, unsigned rail, uint16_t lid, uint8_t lmc)
 {
@@ -35,8 +74,10 @@ void mr_where_learn(struct mr_peer *p, const struct mr_cm_msg *m)
 {
     bool any = false;
 
-    for (unsigned i = 0; i < p->address->num_rails; i++)
+    for (unsigned i = 0; i < p->address->num_rails; i++) {
+        learn_queue_pair(p, i, m->partition, &m->port[i]);
         any |= has_moved(p, i, m->port[i].lid, m->port[i].lmc);
+    }
     if (any)
         mr_cm_repeat(&p->cm); /* a request of ours went astray */
 }

@@ -7,6 +7,7 @@
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "libmrmpi/verbs/datagram.h"
@@ -125,9 +126,31 @@ void mr_subs_use_spares(struct mr_peer *p)
 {
 }
 
-void mr_recovery_pause(struct mr_peer *p)
+void mr_recovery_ask_again(struct mr_peer *p)
 {
     rescue_failed++;
+}
+
+static unsigned asked, answers; /* subchannels whose ways have answered: set */
+
+void mr_silence_ask(struct mr_peer *p, uint64_t now_ns)
+{
+    asked++;
+    p->connect->round_ns = now_ns;
+}
+
+bool mr_silence_answered(const struct mr_sub *s)
+{
+    return answers >> (s - sub) & 1;
+}
+
+bool mr_silence_heard(const struct mr_peer *p, uint64_t now_ns)
+{
+    return answers;
+}
+
+void mr_where_say(struct mr_cm_msg *m, const struct mr_sub *way, uint16_t pkey)
+{
 }
 
 void mr_recovery_later(struct mr_sub *s)
@@ -285,7 +308,8 @@ static void setup(void)
     memset(&mr_connect, 0, sizeof mr_connect);
     num_sent = opened = established = connected = later = refused = epoch_failed = epoch_opened = unopened = learnt = 0;
     lost_error = fetch_error = connect_error = 0;
-    guards_made = guards_connected = guards_dropped = looked = 0;
+    guards_made = guards_connected = guards_dropped = looked = asked = 0;
+    answers = UINT_MAX;
     grants = true;
     mr_config.connect_timeout_ms = 100;
     mr_config.connect_retries = 0;
@@ -320,7 +344,10 @@ static unsigned came; /* the rail over which messages come */
 
 static void receive(const struct mr_cm_msg *m)
 {
-    mr_handshake_datagram(&rails[came], m, MR_CM_LENGTH(m->num_subs));
+    struct mr_cm_msg sent_so = *m;
+
+    sent_so.rail = (uint8_t)came;
+    mr_handshake_datagram(&rails[came], &sent_so, MR_CM_LENGTH(m->num_subs));
 }
 
 static void reject(enum mr_cm_reason reason)
@@ -542,6 +569,43 @@ START_TEST(rescue)
     conn.isolated_ns = 0; /* else it is about one */
     ck_assert(mr_handshake_begin(&peer, &sub[1]));
     ck_assert_uint_eq(sent.num_subs, 1);
+}
+END_TEST
+
+/* Of several ways a request while none is open names those that answer; nothing is begun before. */
+START_TEST(rescue_of_those_that_answer)
+{
+    connect_first();
+    close_again(&sub[0]);
+    close_again(&sub[1]);
+    conn.isolated_ns = clock_ns;
+    num_sent = 0;
+    answers = 0;
+    mr_peers.recovering = &peer;
+    conn.recovering = true;
+    mr_peers_poll();
+    ck_assert_uint_eq(asked, 1);
+    ck_assert_uint_eq(num_sent, 0);
+    answers = 2;
+    conn.recovering = true;
+    mr_peers.recovering = &peer;
+    mr_peers_poll();
+    ck_assert_uint_eq(asked, 1);
+    ck_assert_uint_eq(num_sent, 1);
+    ck_assert_uint_eq(sent.num_subs, 1);
+    ck_assert_uint_eq(sent.sub[0].rail, 1);
+}
+END_TEST
+
+/* The first request has no answer: it is repeated over all ways at once. */
+START_TEST(first_request_repeated)
+{
+    rails[1].down = _i;
+    mr_peer_connect(&peer);
+    ck_assert_uint_eq(num_sent, 1);
+    clock_ns += 1000 * MS;
+    mr_handshake_tick();
+    ck_assert_uint_eq(num_sent, _i ? 2 : 1 + SUBS);
 }
 END_TEST
 
@@ -968,6 +1032,8 @@ int main(void)
     tcase_add_loop_test(c, first_way, 0, 2);
     tcase_add_loop_test(c, guards, 0, 2);
     tcase_add_test(c, rescue);
+    tcase_add_test(c, rescue_of_those_that_answer);
+    tcase_add_loop_test(c, first_request_repeated, 0, 2);
     tcase_add_test(c, repeated_over_other_ways);
     tcase_add_test(c, ports_are_looked_at_first);
     tcase_add_test(c, extensions);

@@ -25,6 +25,16 @@ bool mr_guard_ask(const struct mr_peer *p, uint64_t now_ns, uint64_t since_ns, b
     return guarded;
 }
 
+const char *mr_cm_reason_text(unsigned reason)
+{
+    return "";
+}
+
+void mr_peer_lost(struct mr_peer *p, int error)
+{
+    p->error = error;
+}
+
 void mr_peer_give_up(struct mr_peer *p, const char *why)
 {
     p->error = -ENETDOWN;
@@ -47,6 +57,14 @@ int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *da
 const char *mr_sub_name(const struct mr_sub *s, char out[MR_SUB_NAME])
 {
     return strcpy(out, "");
+}
+
+void mr_peer_due(struct mr_peer *p)
+{
+}
+
+void mr_where_say(struct mr_cm_msg *m, const struct mr_sub *way, uint16_t pkey)
+{
 }
 
 struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, unsigned path, unsigned kind)
@@ -260,7 +278,19 @@ START_TEST(question_of_the_peer)
     ck_assert_uint_eq(sent.sub[0].rail, 1);
     peer.error = -EIO;
     receive(MR_CM_ASK, 43, 1);
-    ck_assert_uint_eq(num_sent, 1);
+    ck_assert_uint_eq(num_sent, 2);
+    ck_assert_uint_eq(sent.reason, MR_CM_GIVEN_UP);
+}
+END_TEST
+
+/* The peer has given this rank up: so is the peer, at once. */
+START_TEST(given_up_there)
+{
+    struct mr_cm_msg m = {.type = MR_CM_HERE, .num_subs = 1, .id = 1, .reason = MR_CM_GIVEN_UP};
+
+    mr_keepalive_ask(&sub[0], clock_ns);
+    mr_keepalive_datagram(&peer, &m);
+    ck_assert_int_eq(peer.error, -ECONNREFUSED);
 }
 END_TEST
 
@@ -346,6 +376,7 @@ int main(void)
     tcase_add_test(c, late_answer);
     tcase_add_test(c, question_that_was_not_sent);
     tcase_add_test(c, question_of_the_peer);
+    tcase_add_test(c, given_up_there);
     tcase_add_test(c, lost_in_silence);
     tcase_add_loop_test(c, not_lost, 0, 5);
     tcase_add_test(c, isolated_is_recovery);

@@ -304,6 +304,47 @@ START_TEST(one_question_for_a_way)
 }
 END_TEST
 
+/* One subchannel is open, and it goes silent: the other pair of rails is asked without one. Both do: they are compared. */
+START_TEST(unused_way)
+{
+    if (!_i)
+        sub[1].state = MR_SUB_CLOSED;
+    look(_i ? 11 : 7, _i ? 0 : 2);
+    ck_assert_uint_eq(broken, 0);
+    ck_assert_uint_eq(asked[1] > 0, 1);
+    look(1, _i ? 0 : 2);
+    ck_assert_uint_eq(broken, !_i);
+}
+END_TEST
+
+/* Nothing is open: all that may lead there are asked at once, and again soon; those that answer are known. */
+START_TEST(nothing_is_open)
+{
+    sub[0].state = sub[1].state = MR_SUB_CLOSED;
+    conn.isolated_ns = clock_ns;
+    mr_silence_ask(&peer, clock_ns);
+    ck_assert_uint_eq(asked[0], 1);
+    ck_assert_uint_eq(asked[1], 1);
+    ck_assert(!mr_silence_heard(&peer, clock_ns));
+    conn.questions[1].answered = true;
+    ck_assert(!mr_silence_answered(&sub[0]));
+    ck_assert(mr_silence_answered(&sub[1]));
+    conn.questions[1].trip_ns = 5000;
+    ck_assert(!mr_silence_heard(&peer, clock_ns)); /* the other one may be a little later */
+    ck_assert(mr_silence_heard(&peer, clock_ns + 20000));
+    conn.questions[0].answered = true;
+    ck_assert(mr_silence_heard(&peer, clock_ns));
+    look(200, 0);
+    ck_assert_uint_ge(asked[0], 200 / 8);
+    ck_assert_uint_le(asked[0], 200 / 8 + 8);
+    rails[1].down = true;
+    memset(asked, 0, sizeof asked);
+    look(20, 0);
+    ck_assert_uint_eq(asked[1], 0);
+    ck_assert_uint_gt(asked[0], 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = tcase_create("silence");
@@ -322,5 +363,7 @@ int main(void)
     tcase_add_test(c, computes_itself);
     tcase_add_loop_test(c, lossy, 0, 3);
     tcase_add_test(c, one_question_for_a_way);
+    tcase_add_loop_test(c, unused_way, 0, 2);
+    tcase_add_test(c, nothing_is_open);
     return check_run(c, NULL);
 }

@@ -4,6 +4,7 @@
  * port here. A peer is quiet, waits for the first question, or is asked with growing pauses, until it answers.
  */
 #include "libmrmpi/peer/guard.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
@@ -12,6 +13,7 @@
 #define GUID  UINT64_C(0x0123456789abcdef) /* of the peer's first port; the others count on */
 
 struct mr_peers mr_peers;
+struct mr_verbs mr_verbs;
 struct mr_peers_own mr_peers_own;
 struct mr_channel_up mr_channel_up;
 static unsigned num_asked, repeats, moved, num_moved, num_places, next_place;
