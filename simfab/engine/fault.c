@@ -235,6 +235,7 @@ static bool node_power(struct node *n, bool on)
 static void tell_fatal(const struct node *n)
 {
     for (struct ctx *c = n->hca ? n->hca->contexts : NULL; c; c = c->next) {
+        c->lost = true;
         async_event(c, IBV_EVENT_DEVICE_FATAL, 0, 0);
         sched_news(c->obj.proc);
     }

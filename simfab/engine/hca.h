@@ -34,6 +34,7 @@ struct ctx {
     struct hca *hca;
     struct event_pipe events;
     struct ctx *next; /* of the HCA */
+    bool lost;        /* the HCA has been without power since it was opened: its queue pairs are gone */
 };
 
 struct pd {

@@ -254,7 +254,7 @@ bool qp_wants_turn(struct qp *qp)
 {
     if (qp->type == QPT_FLOW)
         return flow_wants_turn(qp);
-    return !qp->obj.proc->dead && (answer_wants_turn(qp) || request_wants_turn(qp));
+    return !qp->obj.proc->dead && !qp->obj.ctx->lost && (answer_wants_turn(qp) || request_wants_turn(qp));
 }
 
 /*
@@ -319,7 +319,7 @@ static void tell_established(struct qp *qp)
 
 void qp_received(struct qp *qp, struct packet *p)
 {
-    if (qp->obj.proc->dead ||
+    if (qp->obj.proc->dead || qp->obj.ctx->lost ||
         (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD && qp->state != IBV_QPS_SQE))
         return;
     if (!keys_accept(qp, p))
