@@ -31,7 +31,7 @@ _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
 #define MR_WIRE_PART (MR_WIRE_MIN + 16) /* of a part of a message: how long that is, and where the part begins */
 #define MR_WIRE_MAX  sizeof(struct mr_hdr)
 #define MR_VC_KIND_EAGER   1 /* the one of pt2pt's that is known here: a message, or part of one, unasked */
-#define MR_VC_KIND_CHANNEL 0xf0
+#define MR_VC_KIND_CHANNEL 0xe0
 #define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of a message of ctx bytes that was offered, to travel as that */
 #define MR_VC_FLAG_PART    0x40 /* one of several packets of a message of len bytes, to travel as that */
 #define MR_VC_FLAGS_HEAD   0xc0 /* both: as large messages, but not behind their RDMA */
@@ -40,7 +40,10 @@ _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
 /* How the other side reaches a memory region; travels inside pt2pt's packets. */
 struct mr_remote {
     uint64_t addr, len;
-    int32_t pid;                 /* inside a host */
+    union {
+        int32_t pid;    /* inside a host */
+        uint32_t lives; /* between hosts: of the owner's rails when it told the keys (mr_verbs.lives) */
+    };
     uint32_t num_keys;           /* between hosts; 0: it comes as datagrams, each of token bytes */
     uint32_t rkey[MR_RAILS_MAX]; /* by the index of the owner's rail */
     uint32_t token;  /* names the advertised region in put notifications; the owner's channel gives and reads it. Of

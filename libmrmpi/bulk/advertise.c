@@ -11,6 +11,7 @@
 #include "libmrmpi/memory/odp.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/stripe/keys.h"
+#include "libmrmpi/stripe/renew.h"
 
 static uint32_t rails_without(const struct mr_memory *m)
 {
@@ -69,12 +70,14 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
         goto release;
     out->addr = (uintptr_t)buf;
     out->len = len;
+    out->lives = mr_verbs.lives;
     out->num_keys = r->dgrams ? 0 : mr_verbs.num_rails;
     for (unsigned i = 0; i < out->num_keys; i++)
         out->rkey[i] = mr_memory_rkey(&r->reg->memory, &mr_verbs.rail[i]);
     if (how == MR_VC_READ_ONCE || how == MR_VC_WORDS)
         out->token = rails_without(&r->reg->memory);
     r->token = out->token;
+    mr_renew_add(r, out, how == MR_VC_WORDS ? MR_ACCESS_ATOMIC : MR_ACCESS_TARGET);
     *region = &r->base;
     return 0;
 
@@ -95,6 +98,7 @@ void mr_bulk_withdraw(struct mr_region *region)
         mr_track_close(r);
     else if (r->is_target)
         mr_target_close(&mr_bulk.targets, r->token);
+    mr_renew_remove(r);
     release(r);
     free(r);
 }

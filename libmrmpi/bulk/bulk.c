@@ -302,7 +302,8 @@ void mr_bulk_begin_list(struct mr_put *put)
     bool up, lone = stay_if_idle(p);
 
     plan[0].sub = 0;
-    up = p->num_now == 1 ? p->load[0].up && p->rdma : make_plan(p, s->len, 0, plan);
+    up = p->num_now == 1 && !mr_bulk_may_lack(put) ? p->load[0].up && p->rdma
+                                                   : make_plan(p, s->len, mr_bulk_lacking(put), plan);
     mr_bulk_list(put);
     mr_stat_add(MR_STAT_NET_STRIPES, 1);
     if (!up) {

@@ -9,6 +9,7 @@
 #include "libmrmpi/zcopy/zcopy.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/stripe/keys.h"
+#include "libmrmpi/stripe/renew.h"
 
 /* ---- events of peers --------------------------------------------------------------------------------------------- */
 
@@ -66,6 +67,7 @@ static void free_peer(struct mr_peer *p)
 
     free(b->adapt);
     free(b->feedback);
+    mr_renew_free(p);
     mr_zcopy_free_peer(p);
     free(b->stripe_turn.due);
     free(b->sub);
@@ -149,6 +151,6 @@ bool mr_bulk_resume(struct mr_peer *p)
 
 bool mr_bulk_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    return mr_track_control(p, hdr, payload, len) || mr_zcopy_out_control(p, hdr, payload, len) ||
+    return mr_renew_control(p, hdr, payload, len) || mr_track_control(p, hdr, payload, len) || mr_zcopy_out_control(p, hdr, payload, len) ||
            mr_zcopy_in_control(p, hdr) || mr_stripes_control(p, hdr);
 }

@@ -54,7 +54,7 @@ _Static_assert(sizeof(struct mr_cm_level) == 4, "on the wire");
 /* Where a rail of the sender is at present, by its number in the sender's address. lid 0: nothing is said of it. */
 struct mr_cm_port {
     uint16_t lid;
-    uint8_t lmc;
+    uint8_t lmc : 3, life : 4; /* life: how often the adapter was opened anew; wraps */
     uint8_t ud_qpn[3]; /* for datagrams in the message's partition: of another queue pair when the adapter was opened
                           anew; 0: the rail is not in that partition */
 };
@@ -77,12 +77,14 @@ struct mr_cm_msg {
     uint8_t by_initiator;                    /* REJ: the handshake is the sender's own */
     uint16_t detail;                         /* REJ: an errno, or what the reason says; 0: none */
     uint8_t rail, remote;                    /* the way that this copy takes: the sender's rail and the receiver's */
+    uint16_t moves;                          /* of the sender's ports so far, wraps: later messages know better */
     uint16_t partition;                      /* the ports' queue pairs are those for this one */
+    uint8_t pad[2];
     struct mr_cm_port port[MR_CM_PORTS_MAX]; /* in all messages */
     struct mr_cm_guard guard[MR_CM_PORTS_MAX];
     struct mr_cm_sub sub[MR_CM_SUBS_MAX];
 };
-_Static_assert(sizeof(struct mr_cm_msg) == 40 + 10 * MR_CM_PORTS_MAX + 28 * MR_CM_SUBS_MAX, "on the wire");
+_Static_assert(sizeof(struct mr_cm_msg) == 44 + 10 * MR_CM_PORTS_MAX + 28 * MR_CM_SUBS_MAX, "on the wire");
 
 /* Bytes that travel: the subchannels that are not used stay at home. */
 #define MR_CM_LENGTH(n) (offsetof(struct mr_cm_msg, sub) + (n) * sizeof(struct mr_cm_sub))

@@ -407,6 +407,8 @@ static void sub_rail_changed(struct mr_sub *sub)
     if (sub->rail->down || sub->rail->dev->fatal) {
         sub->lossy = false;
         mr_sub_break(sub);
+        if (sub->rail->dev->fatal)
+            mr_probe_drop(sub);
         return;
     }
     sub_may_open(sub);
@@ -420,6 +422,8 @@ void mr_recovery_rail_changed(struct mr_rail *rail)
         for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
             if (p->sub[i].rail == rail)
                 sub_rail_changed(&p->sub[i]);
+        if (p && rail->dev->fatal)
+            mr_guard_rail_lost(p, rail->index);
     }
 }
 

@@ -20,6 +20,7 @@ struct mr_packet_slab {
     struct mr_packet_pool *pool;
     struct mr_memory memory;
     unsigned char *data;
+    size_t bytes;
     unsigned num;
     struct mr_packet packet[];
 };
@@ -58,6 +59,7 @@ static int add_slab(struct mr_packet_pool *pool)
         return err;
     }
     s->pool = pool;
+    s->bytes = bytes;
     s->next = packet_slabs;
     packet_slabs = s;
     s->num = num;
@@ -83,6 +85,17 @@ int mr_packets_open(size_t packet_max, unsigned rails)
     mr_packets_short = (struct mr_packet_pool){.stride = stride_of(MR_PACKET_SHORT), .first = SLAB_PACKETS * rails};
     long_packets = (struct mr_packet_pool){.stride = stride_of(packet_max), .first = SLAB_PACKETS};
     return add_slab(&mr_packets_short);
+}
+
+int mr_packets_renew(void)
+{
+    for (struct mr_packet_slab *s = packet_slabs; s; s = s->next) {
+        int err = mr_memory_add(s->data, s->bytes, MR_ACCESS_SOURCE, UINT32_MAX, &s->memory);
+
+        if (err)
+            return err;
+    }
+    return 0;
 }
 
 /* Packets that nobody has given back. Of those that were, some may not have come back from the adapter at the end. */

@@ -44,6 +44,8 @@ struct mr_packet {
 /* packet_max: header and payload of the longest. So many rails are in use. 0 or negative errno. */
 int mr_packets_open(size_t packet_max, unsigned rails);
 void mr_packets_close(void);
+/* A device was opened anew: it has to know all of them. 0 or negative errno. */
+int mr_packets_renew(void);
 
 /* Packets of one size that are free, through kept.next. */
 struct mr_packet_pool {

@@ -10,7 +10,10 @@
 
 struct ibv_mr;
 
-/* Keys are by rail; NULL: the device does not know it. */
+/*
+ * Keys are by rail; NULL: the device does not know it. One that was opened anew does not know what was registered with it
+ * before, either: such a registration is kept until it is made anew or the memory is deregistered.
+ */
 struct mr_memory {
     struct ibv_mr *mr[MR_DEVICES_MAX];
 };
@@ -23,20 +26,11 @@ int mr_memory_register(void *addr, size_t len, enum mr_access access, struct mr_
 int mr_memory_add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m);
 /* All that is mapped when it is used, on demand; for devices that have that (odp.h). */
 int mr_memory_register_all(enum mr_access access, struct mr_memory *out);
+/* The same with devices that do not know it yet. */
+int mr_memory_add_all(enum mr_access access, struct mr_memory *m);
 void mr_memory_deregister(struct mr_memory *m);
-/* The set of devices that know it. */
-static inline uint32_t mr_memory_devices(const struct mr_memory *m)
-{
-    uint32_t set = 0;
-
-    for (unsigned i = 0; i < MR_DEVICES_MAX; i++)
-        set |= (uint32_t)(m->mr[i] != NULL) << i;
-    return set;
-}
-static inline bool mr_memory_is_on(const struct mr_memory *m, const struct mr_rail *rail)
-{
-    return m->mr[rail->dev->index];
-}
+uint32_t mr_memory_devices(const struct mr_memory *m); /* the set of devices that know it */
+bool mr_memory_is_on(const struct mr_memory *m, const struct mr_rail *rail);
 uint32_t mr_memory_lkey(const struct mr_memory *m, const struct mr_rail *rail);
 uint32_t mr_memory_rkey(const struct mr_memory *m, const struct mr_rail *rail);
 

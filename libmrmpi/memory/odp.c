@@ -37,6 +37,16 @@ bool mr_odp_comes_first(void)
     return odp.use == MR_ODP_FIRST;
 }
 
+int mr_odp_renew(void)
+{
+    int err = 0;
+
+    for (unsigned a = 0; a < 2 && !err; a++)
+        if (odp.made[a])
+            err = mr_memory_add_all(a, &odp.all[a].memory);
+    return err;
+}
+
 void mr_odp_close(void)
 {
     for (unsigned a = 0; a < 2; a++)

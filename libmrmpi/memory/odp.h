@@ -29,6 +29,8 @@ enum mr_odp_use {
 const char *mr_odp_missing(bool datagrams);
 void mr_odp_open(enum mr_odp_use use);
 void mr_odp_close(void);
+/* A device was opened anew: what was registered is registered with it, too. 0 or negative errno. */
+int mr_odp_renew(void);
 bool mr_odp_comes_first(void);
 
 /*

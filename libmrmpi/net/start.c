@@ -11,6 +11,8 @@
 #include "libmrmpi/link/ring.h"
 #include "libmrmpi/link/wire.h"
 #include "libmrmpi/net/internal.h"
+#include "libmrmpi/memory/odp.h"
+#include "libmrmpi/stripe/renew.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/view/view.h"
@@ -61,7 +63,17 @@ static void on_rail_changed(struct mr_rail *rail)
     mr_recovery_rail_changed(rail);
 }
 
+static int on_device_renewed(struct mr_device *dev)
+{
+    int err = mr_packets_renew();
+
+    if (!err)
+        err = mr_odp_renew();
+    return err ? err : mr_renew_device(dev);
+}
+
 static const struct mr_verbs_handlers handlers = {
+    .device_renewed = on_device_renewed,
     .packet = on_packet,
     .segment = on_segment,
     .landed = on_landed,

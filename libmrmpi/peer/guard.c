@@ -71,6 +71,16 @@ void mr_guard_free(struct mr_peer *p)
     p->own->guards = NULL;
 }
 
+void mr_guard_rail_lost(const struct mr_peer *p, unsigned rail)
+{
+    struct guard *one = p->own->guards ? &p->own->guards->rail[rail] : NULL;
+
+    if (!one || !one->made)
+        return;
+    mr_qp_destroy(&one->probe.qp);
+    one->made = one->connected = false;
+}
+
 /* ---- who has some ------------------------------------------------------------------------------------------------ */
 
 static bool may_lose(unsigned kinds)

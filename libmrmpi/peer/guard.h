@@ -28,5 +28,7 @@ int mr_guard_missing(const struct mr_peer *p);
 bool mr_guard_ask(const struct mr_peer *p, uint64_t now_ns, uint64_t since_ns, bool *heard);
 /* At the end, or when the first handshake has failed. */
 void mr_guard_free(struct mr_peer *p);
+/* The rail's device is gone, and the guard there with it. */
+void mr_guard_rail_lost(const struct mr_peer *p, unsigned rail);
 
 #endif

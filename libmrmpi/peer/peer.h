@@ -48,6 +48,8 @@ struct mr_peer {
     uint32_t excluded;     /* set of subchannels that carry no packets, since better ones are open */
     uint32_t excluded_far; /* those of them that are excluded by their place only (policy near) */
     uint32_t rdma;         /* set of those that carry large messages */
+    uint32_t lives;        /* of the peer's rails, as it said last: as mr_verbs.lives, */
+    uint16_t moves;        /* and mr_verbs.moves */
     bool tracked;          /* they lose some: the receiver reports what has landed (stripe/track.c) */
     unsigned num_pending;  /* queue pairs that the room above has under way for it */
     struct mr_window out;  /* packets that wait, or are not confirmed */

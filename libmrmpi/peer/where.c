@@ -36,17 +36,23 @@ void mr_where_say(struct mr_cm_msg *m, const struct mr_sub *way, uint16_t pkey)
         const struct mr_rail *r = &mr_verbs.rail[i];
         const struct mr_rail_partition *in = m->partition ? mr_rail_partition(r, m->partition) : NULL;
 
-        m->port[i] = (struct mr_cm_port){.lid = r->addr.lid, .lmc = r->addr.lmc};
+        m->port[i] = (struct mr_cm_port){
+            .lid = r->addr.lid, .lmc = r->addr.lmc & MR_CM_LMC_MAX, .life = r->life & (MR_RAIL_LIVES - 1)};
         for (unsigned b = 0; in && b < 3; b++)
             m->port[i].ud_qpn[b] = (uint8_t)(in->ud_qpn >> 8 * b);
     }
+    m->moves = mr_verbs.moves;
     m->rail = (uint8_t)way->rail->index;
     m->remote = way->remote_rail;
 }
 
-/* Its adapter was opened anew: datagrams for connecting have another queue pair. */
-static void learn_queue_pair(struct mr_peer *p, unsigned rail, uint16_t partition, const struct mr_cm_port *port)
+/*
+ * Its adapter was opened anew: datagrams for connecting have another queue pair in each partition, and keys of before
+ * are worth nothing.
+ */
+static void learn_life(struct mr_peer *p, unsigned rail, uint16_t partition, const struct mr_cm_port *port)
 {
+    unsigned shift = rail * MR_RAIL_LIFE_BITS;
     uint32_t qpn = (uint32_t)port->ud_qpn[0] | (uint32_t)port->ud_qpn[1] << 8 | (uint32_t)port->ud_qpn[2] << 16;
     struct mr_partition *to = mr_address_partition(p->address, rail, partition);
 
@@ -54,6 +60,7 @@ static void learn_queue_pair(struct mr_peer *p, unsigned rail, uint16_t partitio
         to = mr_address_partition(p->address, rail, 0);
     if (qpn && to)
         to->ud_qpn = qpn;
+    p->lives = (p->lives & ~((MR_RAIL_LIVES - 1) << shift)) | (uint32_t)port->life << shift;
 }
 
 static bool has_moved(struct mr_peer *p, unsigned rail, uint16_t lid, uint8_t lmc)
@@ -74,8 +81,11 @@ void mr_where_learn(struct mr_peer *p, const struct mr_cm_msg *m)
 {
     bool any = false;
 
+    if ((int16_t)(m->moves - p->moves) < 0) /* it waited in the queue of another rail */
+        return;
+    p->moves = m->moves;
     for (unsigned i = 0; i < p->address->num_rails; i++) {
-        learn_queue_pair(p, i, m->partition, &m->port[i]);
+        learn_life(p, i, m->partition, &m->port[i]);
         any |= has_moved(p, i, m->port[i].lid, m->port[i].lmc);
     }
     if (any)

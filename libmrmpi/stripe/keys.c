@@ -12,6 +12,8 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/stripe/keys.h"
+#include "libmrmpi/stripe/renew.h"
+#include "libmrmpi/stripe/wlist.h"
 #include "libmrmpi/memory/odp.h"
 #include "libmrmpi/verbs/verbs.h"
 
@@ -140,31 +142,54 @@ int mr_bulk_register_sink(const struct mr_peer *p, void *buf, size_t len, uint32
     return mr_regs_get_with(buf, len, MR_ACCESS_TARGET, false, wish_for(p, subs, buf, len), out);
 }
 
+/* The set of the peer's rails that have no key. */
+static uint32_t rails_without(const struct mr_put *put)
+{
+    return (put->partial ? put->remote.token : 0) | mr_renew_lacking(put->peer, &put->remote);
+}
+
 uint32_t mr_bulk_lacking(const struct mr_put *put)
 {
     const struct mr_peer *p = put->peer;
-    uint32_t set = 0;
+    uint32_t set = 0, without;
 
-    for (unsigned i = 0; put->partial && i < p->num_now; i++)
-        if (put->remote.token >> p->now[i].remote_rail & 1 || !mr_memory_is_on(&put->reg->memory, p->now[i].rail))
+    if (!mr_bulk_may_lack(put))
+        return 0;
+    without = rails_without(put);
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (without >> p->now[i].remote_rail & 1 ||
+            (put->reg && !mr_memory_is_on(&put->reg->memory, p->now[i].rail)))
             set |= 1u << i;
     return set;
+}
+
+bool mr_bulk_is_of_attached(const struct mr_put *put)
+{
+    return put->list ? put->list->attached : put->move && put->move->attached;
+}
+
+/* Only rails without a key there are left. */
+static bool is_given_up(const struct mr_put *put)
+{
+    if (put->read && !put->move)
+        return true;
+    return mr_bulk_is_of_attached(put) && mr_renew_is_withdrawn(put->peer, &put->remote);
 }
 
 bool mr_bulk_has_no_way(const struct mr_put *put)
 {
     const struct mr_peer *p = put->peer;
 
-    if (!put->partial || !usable_subs(p, 0))
+    if (!mr_bulk_may_lack(put) || !usable_subs(p, 0))
         return false; /* it waits for any */
-    if (usable_subs(p, put->remote.token) & ~mr_bulk_lacking(put))
+    if (usable_subs(p, rails_without(put)) & ~mr_bulk_lacking(put))
         return false;
-    if (!usable_subs(p, put->remote.token))
-        return true;
-    if (!mr_odp_owns(put->reg) &&
+    if (!usable_subs(p, rails_without(put)))
+        return is_given_up(put); /* others wait for new keys, or another rail */
+    if (put->reg && !mr_odp_owns(put->reg) &&
         !mr_regcache_extend(&mr_regs.cache, put->reg, (struct mr_reg_wish){.devices = mr_regs_devices()}))
         return false;
-    return !put->move; /* no packets would take its place: others give memory back, or the rail comes up */
+    return put->read && !put->move; /* no packets would take its place: others give memory back, or the rail comes up */
 }
 
 bool mr_bulk_copies(const struct mr_peer *p, const void *buf, size_t len)

@@ -8,6 +8,7 @@
 
 #include "libmrmpi/memory/use.h"
 #include "libmrmpi/stripe/puts.h"
+#include "libmrmpi/verbs/verbs.h"
 
 /* ---- cache.c ---- */
 /* Devices are open: limits the cache of registrations, and chooses between pinning and on-demand paging. */
@@ -24,6 +25,13 @@ uint32_t mr_stripe_excluded(const struct mr_peer *p);
  */
 int mr_bulk_register_source(const struct mr_peer *p, void *buf, size_t len, struct mr_reg **out);
 int mr_bulk_register_sink(const struct mr_peer *p, void *buf, size_t len, uint32_t without, struct mr_reg **out);
+/* Some subchannels may have no key: memory was not registered with all devices, or a device was opened anew. */
+static inline bool mr_bulk_may_lack(const struct mr_put *put)
+{
+    return put->partial || put->remote.lives != put->peer->lives || mr_verbs.lives;
+}
+/* Its memory there may be withdrawn before we hear of it. */
+bool mr_bulk_is_of_attached(const struct mr_put *put);
 /* Subchannels, by their place among the peer's present ones, that have no key for the put's memory here or there. */
 uint32_t mr_bulk_lacking(const struct mr_put *put);
 /* Only such ones are left, and no other device can be told. */

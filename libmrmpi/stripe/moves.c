@@ -38,7 +38,7 @@ void mr_stripe_assign(struct mr_stripe_op *s)
         mr_bulk_of(p)->unassigned = s;
         p->needed = true;
         mr_budget_need(p);
-        if (s->put->partial)
+        if (mr_bulk_may_lack(s->put))
             mr_peer_backlog(p); /* another one may be up, but without a key */
         return;
     }
@@ -91,12 +91,6 @@ static bool is_unposted(const struct mr_stripe_op *s)
     return s->state == MR_STRIPE_WAITS && !(s->put->track && s->put->track->round);
 }
 
-/* Its memory there may be withdrawn before we hear of it. */
-static bool is_of_attached(const struct mr_put *put)
-{
-    return put->list ? put->list->attached : put->move && put->move->attached;
-}
-
 /* Lists that wait for room would be refused as the one was, and the next connection with them. */
 static void refuse_lists_as(const struct mr_put *one)
 {
@@ -111,7 +105,7 @@ static bool refuse_moves(const struct mr_sub *sub)
     bool found = false;
 
     for (struct mr_put *put = mr_bulk_of(sub->peer)->puts; put; put = put->next)
-        for (unsigned i = 0; i < put->num && is_of_attached(put); i++)
+        for (unsigned i = 0; i < put->num && mr_bulk_is_of_attached(put); i++)
             if (put->stripe[i].sub == sub && put->stripe[i].state == MR_STRIPE_POSTED)
                 put->refused = found = true;
     for (const struct mr_put *put = mr_bulk_of(sub->peer)->puts; put; put = put->next)
@@ -323,7 +317,7 @@ bool mr_stripes_resume(struct mr_peer *p)
     while ((s = unassigned)) {
         unassigned = s->next;
         if (mr_bulk_has_no_way(s->put))
-            mr_stripe_finish(s, -ENOKEY);
+            mr_stripe_finish(s, mr_bulk_is_of_attached(s->put) ? -EACCES : -ENOKEY);
         else
             mr_stripe_assign(s);
     }

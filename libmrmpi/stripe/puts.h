@@ -45,6 +45,7 @@ struct mr_bulk_peer {
     struct mr_dgram_send *dgram_sends; /* datagrams that are cleared and not posted */
     struct mr_sched dgram_turn;
     struct mr_bulk_writer *collecting; /* writers that may have something to post (writer.c) */
+    struct mr_renewed *renewed;        /* keys that took the place of others (renew.c); NULL: none have */
 };
 
 /* For all peers. */
@@ -62,6 +63,7 @@ struct mr_bulk {
     unsigned home;                    /* the device that the last such memory was registered with */
     struct mr_dgram_post *free_posts; /* zcopy_out.c */
     struct mr_put *free_lists;        /* wlist.c */
+    struct mr_bulk_region *regions;   /* renew.c: all that are advertised to peers */
 };
 extern struct mr_bulk mr_bulk;
 
@@ -148,7 +150,21 @@ struct mr_bulk_region {
     int rank;
     struct mr_track_recv *tracked; /* target over links that lose writes */
     struct mr_dgram_recv *dgrams;  /* target of datagrams */
+    uint32_t told[MR_RAILS_MAX];   /* its keys, as the peer knows them */
+    enum mr_access access;         /* with which it was registered alone */
+    struct mr_bulk_region *next, **at;
 };
+
+/* ---- renew.c ---- */
+#define MR_RENEW_KEYS (MR_CONTROL_BULK + 7) /* control message. rank: rail; ctx: its life; tag: it is the last one */
+/* The key of a peer's rail for this memory, also after its adapter was opened anew. 0: it is not known. */
+uint32_t mr_renewed_key(const struct mr_peer *p, const struct mr_remote *remote, unsigned rail);
+static inline uint32_t mr_bulk_key(const struct mr_put *put, unsigned rail)
+{
+    if (__builtin_expect(put->remote.lives == put->peer->lives, 1))
+        return put->remote.rkey[rail];
+    return mr_renewed_key(put->peer, &put->remote, rail);
+}
 
 /* ---- put.c ---- */
 /* Sends a control message. If that fails the peer is lost. */

@@ -146,7 +146,7 @@ static struct mr_link_part describe_part(const struct mr_stripe_op *s, const str
                                  .len = p->len,
                                  .lkey = put->reg ? mr_memory_lkey(&put->reg->memory, l->rail) : 0,
                                  .raddr = put->remote.addr + p->at,
-                                 .rkey = put->remote.rkey[s->sub->remote_rail],
+                                 .rkey = mr_bulk_key(put, s->sub->remote_rail),
                                  .imm = put->track || (p->last && !put->read && !put->move) ? &p->imm : NULL,
                                  .wakes = read_pace(put, l) != NULL};
 }
@@ -169,7 +169,7 @@ static int post_word(struct mr_stripe_op *s, struct mr_link *l)
     const struct mr_put *put = s->put;
     const struct mr_link_word word = {.word = put->word,
                                       .raddr = put->remote.addr,
-                                      .rkey = put->remote.rkey[s->sub->remote_rail],
+                                      .rkey = mr_bulk_key(put, s->sub->remote_rail),
                                       .lkey = put->reg ? mr_memory_lkey(&put->reg->memory, l->rail) : 0};
     int err = l->ops->word(l, &word, &s->tx);
 

@@ -113,9 +113,13 @@ void mr_wlists_free(void)
 }
 
 /* Adapters of one host may take data of different lengths with their requests. 0 or a negative errno. */
-static __attribute__((noinline)) int register_data(struct mr_put *put)
+static __attribute__((noinline)) int register_data(struct mr_put *put, const struct mr_rail *rail)
 {
-    return put->reg ? 0 : mr_regs_get(put->list->data, sizeof put->list->data, MR_ACCESS_SOURCE, false, &put->reg);
+    if (put->reg) /* it may have been opened anew since */
+        return mr_memory_is_on(&put->reg->memory, rail)
+                   ? 0
+                   : mr_regcache_extend(&mr_regs.cache, put->reg, (struct mr_reg_wish){.devices = mr_regs_devices()});
+    return mr_regs_get(put->list->data, sizeof put->list->data, MR_ACCESS_SOURCE, false, &put->reg);
 }
 
 int mr_wlist_post(struct mr_stripe_op *s, struct mr_link *l)
@@ -124,12 +128,12 @@ int mr_wlist_post(struct mr_stripe_op *s, struct mr_link *l)
     struct mr_wlist *b = put->list;
     unsigned first = write_at(b, s->len - s->left), posted;
     struct mr_link_list list = {
-        .one = b->write + first, .num = b->num - first, .rkey = put->remote.rkey[s->sub->remote_rail]};
+        .one = b->write + first, .num = b->num - first, .rkey = mr_bulk_key(put, s->sub->remote_rail)};
     uint64_t bytes = 0;
     int err;
 
     if (__builtin_expect(b->writer->base.most > l->qp.max_inline, 0)) {
-        if (register_data(put))
+        if (register_data(put, l->rail))
             return -EAGAIN; /* that was logged; there may be memory later */
         list.lkey = mr_memory_lkey(&put->reg->memory, l->rail);
     }

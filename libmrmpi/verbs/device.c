@@ -21,6 +21,10 @@
 struct mr_verbs mr_verbs;
 struct mr_verbs_handlers mr_verbs_up;
 
+/* A device that failed is looked for after so long, and again each time that it has been away for a quarter longer. */
+#define REOPEN_NS      10000000ull
+#define REOPEN_MOST_NS 1000000000ull
+#define REOPEN_PART    4
 #define CQ_SENDS 4096 /* completions of requests that a rail may have outstanding, over all its queue pairs */
 /*
  * Ethernet may lose packets. A sender gives up after so many gaps (MRMPI_RC_RETRY) since it was acknowledged last,
@@ -96,12 +100,31 @@ close:
     return err ? -err : -EIO;
 }
 
+/* A context that was opened before the device failed. */
+struct mr_device_before {
+    struct mr_device_before *before;
+    struct ibv_context *ctx;
+    struct ibv_pd *pd;
+};
+
+static void close_context(struct ibv_context *ctx, struct ibv_pd *pd)
+{
+    if (pd)
+        ibv_dealloc_pd(pd);
+    if (ctx)
+        ibv_close_device(ctx);
+}
+
 static void close_device(struct mr_device *dev)
 {
-    if (dev->pd)
-        ibv_dealloc_pd(dev->pd);
-    if (dev->ctx)
-        ibv_close_device(dev->ctx);
+    struct mr_device_before *b;
+
+    close_context(dev->ctx, dev->pd);
+    while ((b = dev->before)) {
+        dev->before = b->before;
+        close_context(b->ctx, b->pd);
+        free(b);
+    }
     memset(dev, 0, sizeof *dev);
 }
 
@@ -186,18 +209,37 @@ static void clear_rail(struct mr_rail *rail)
     memcpy(rail->count, count, sizeof count);
 }
 
-static void close_rail(struct mr_rail *rail)
+static void close_queues(struct mr_rail *rail, bool tells_leaks)
 {
     polled_remove(rail);
     mr_pool_close(rail);
     mr_udp_close(rail);
-    if (mr_config.leaks)
+    if (tells_leaks)
         tell_leaks(rail);
     mr_ud_close(rail);
     mr_rx_close(&rail->rx);
     if (rail->cq)
         ibv_destroy_cq(rail->cq);
+    rail->cq = NULL;
+}
+
+static void close_rail(struct mr_rail *rail)
+{
+    close_queues(rail, mr_config.leaks);
     clear_rail(rail);
+}
+
+static int open_queues(struct mr_rail *rail)
+{
+    int err = create_cq(rail, rail->dev);
+
+    if (!err)
+        err = mr_rx_open(rail, &rail->rx, (unsigned)mr_config.srq_depth, mr_verbs.packet_max, false);
+    if (!err)
+        err = mr_ud_open(rail);
+    if (!err && mr_verbs.datagrams)
+        err = mr_udp_open(rail);
+    return err;
 }
 
 static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_attr *port, const struct opening *o)
@@ -221,13 +263,7 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
     err = mr_partitions_open(rail, port);
     if (err)
         return err;
-    err = create_cq(rail, dev);
-    if (!err)
-        err = mr_rx_open(rail, &rail->rx, (unsigned)mr_config.srq_depth, mr_verbs.packet_max, false);
-    if (!err)
-        err = mr_ud_open(rail);
-    if (!err && mr_verbs.datagrams)
-        err = mr_udp_open(rail);
+    err = open_queues(rail);
     if (err) {
         mr_log(MR_LOG_WARN, "%s port %u: no queues: %s%s", dev->name, num, strerror(-err),
                mr_log_memory_advice(err));
@@ -345,6 +381,7 @@ int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, b
     mr_verbs.alone = false;
     mr_verbs.beside = NULL;
     mr_verbs.later = NULL;
+    mr_verbs.lives = mr_verbs.moves = 0;
     mr_verbs.packet_max = packet_max;
     mr_verbs.datagrams = datagrams;
     mr_verbs_up = *handlers;
@@ -424,11 +461,146 @@ void mr_device_lost(struct mr_device *dev)
     if (dev->fatal)
         return;
     dev->fatal = true;
+    dev->lost_ns = mr_clock_ns();
+    dev->reopen_ns = dev->lost_ns + REOPEN_NS;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
         if (mr_verbs.rail[i].dev == dev)
             polled_remove(&mr_verbs.rail[i]);
     change_rails(dev, 0, true);
 }
+
+/* ---- a device that comes back ------------------------------------------------------------------------------------ */
+
+static struct mr_rail *next_rail_of(const struct mr_device *dev, struct mr_rail *rail)
+{
+    for (rail = rail ? rail + 1 : mr_verbs.rail; rail < mr_verbs.rail + mr_verbs.num_rails; rail++)
+        if (rail->dev == dev)
+            return rail;
+    return NULL;
+}
+
+/* What is left of the device's rails are queues that are closed with them: nobody else uses any. */
+static bool is_unused(const struct mr_device *dev)
+{
+    for (struct mr_rail *r = next_rail_of(dev, NULL); r; r = next_rail_of(dev, r))
+        if (r->num_qps > mr_udp_num_qps(r) || mr_pool_in_use(r))
+            return false;
+    return true;
+}
+
+/* All ports of the rails are active, as far as the device opened anew says. */
+static bool has_all_ports(const struct mr_device *dev, const struct mr_device *fresh)
+{
+    struct ibv_port_attr port;
+
+    for (struct mr_rail *r = next_rail_of(dev, NULL); r; r = next_rail_of(dev, r))
+        if (ibv_query_port(fresh->ctx, r->port, &port) || port.state != IBV_PORT_ACTIVE ||
+            (!r->addr.global && !port.lid))
+            return false;
+    return true;
+}
+
+static int open_by_name(const char *name, struct mr_device *fresh)
+{
+    struct ibv_device_attr attr;
+    int n = 0, err = -ENODEV;
+    struct ibv_device **list = ibv_get_device_list(&n);
+
+    for (int i = 0; list && i < n; i++)
+        if (!strcmp(ibv_get_device_name(list[i]), name)) {
+            err = open_device(list[i], fresh, &attr);
+            break;
+        }
+    if (list)
+        ibv_free_device_list(list);
+    return err;
+}
+
+/* Peers know its key, and where its GID is; where its port and its queue pairs are they learn by the next messages. */
+static int renew_rail(struct mr_rail *rail)
+{
+    struct ibv_port_attr port;
+    unsigned shift = rail->index * MR_RAIL_LIFE_BITS;
+    int err;
+
+    close_queues(rail, false);
+    rail->num_qps = 0;
+    err = ibv_query_port(rail->dev->ctx, rail->port, &port);
+    if (err)
+        return -err;
+    mr_partitions_renew(rail, &port);
+    rail->addr.lid = port.lid;
+    rail->addr.lmc = port.lmc;
+    rail->until = 0;
+    mr_verbs.moves++;
+    rail->life = (uint8_t)((rail->life + 1) % MR_RAIL_LIVES);
+    mr_verbs.lives = (mr_verbs.lives & ~((MR_RAIL_LIVES - 1) << shift)) | (uint32_t)rail->life << shift;
+    err = open_queues(rail);
+    if (!err)
+        mr_rx_rails_changed(rail->rx);
+    return err;
+}
+
+static int renew_rails(struct mr_device *dev)
+{
+    int err = 0;
+
+    for (struct mr_rail *r = next_rail_of(dev, NULL); r && !err; r = next_rail_of(dev, r))
+        err = renew_rail(r);
+    if (!err)
+        err = mr_verbs_up.device_renewed(dev);
+    for (struct mr_rail *r = next_rail_of(dev, NULL); r; r = next_rail_of(dev, r)) {
+        if (err)
+            close_queues(r, false);
+        else
+            polled_add(r);
+    }
+    return err;
+}
+
+/*
+ * A device that failed has forgotten all that it was told. What was registered with it is deregistered by its users,
+ * each in its time: until then the old context stays open.
+ */
+static int reopen_device(struct mr_device *dev)
+{
+    struct mr_device_before *before = NULL;
+    struct mr_device fresh;
+    int err = open_by_name(dev->name, &fresh);
+
+    if (err)
+        return err;
+    if (!has_all_ports(dev, &fresh) || !(before = malloc(sizeof *before))) {
+        close_context(fresh.ctx, fresh.pd);
+        return -ENETDOWN;
+    }
+    *before = (struct mr_device_before){.before = dev->before, .ctx = dev->ctx, .pd = dev->pd};
+    dev->before = before;
+    dev->ctx = fresh.ctx;
+    dev->pd = fresh.pd;
+    dev->fatal = false;
+    err = renew_rails(dev);
+    dev->fatal = err;
+    return err;
+}
+
+static void look_for_device(struct mr_device *dev)
+{
+    uint64_t now = mr_clock_ns(), pause = (now - dev->lost_ns) / REOPEN_PART;
+    int err;
+
+    if (now < dev->reopen_ns || !is_unused(dev))
+        return;
+    err = reopen_device(dev);
+    if (!err) {
+        change_rails(dev, 0, false);
+        return;
+    }
+    mr_log(MR_LOG_DEBUG, "%s is not back yet: %s", dev->name, strerror(-err));
+    dev->reopen_ns = now + (pause < REOPEN_NS ? REOPEN_NS : pause < REOPEN_MOST_NS ? pause : REOPEN_MOST_NS);
+}
+
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 /* A subnet manager may have given the port another address. */
 static void check_address(const struct mr_device *dev, unsigned num)
@@ -445,6 +617,7 @@ static void check_address(const struct mr_device *dev, unsigned num)
                port.lmc, rail->addr.lid, rail->addr.lmc);
         rail->addr.lid = port.lid;
         rail->addr.lmc = port.lmc;
+        mr_verbs.moves++;
         mr_verbs_up.rail_moved(rail);
     }
 }
@@ -509,5 +682,7 @@ void mr_verbs_check_events(void)
             handle_event(dev, &e);
             ibv_ack_async_event(&e);
         }
+        if (dev->fatal)
+            look_for_device(dev);
     }
 }

@@ -55,15 +55,19 @@ void mr_post_close(struct mr_qp *qp);
 /* partition.c: 0, or -ENOKEY (said): the port is in none. changed: its table of P_Keys may have. */
 int mr_partitions_open(struct mr_rail *rail, const struct ibv_port_attr *port);
 void mr_partitions_changed(struct mr_rail *rail);
+/* Before the queue pairs of a rail are made anew: its port may have other P_Keys than it had. */
+void mr_partitions_renew(struct mr_rail *rail, const struct ibv_port_attr *port);
 
 /* udp.c: if packets may come as datagrams. moved: the i-th partition has another index in the port's table. */
 int mr_udp_open(struct mr_rail *rail);
 void mr_udp_moved(struct mr_rail *rail, unsigned i);
 void mr_udp_close(struct mr_rail *rail);
+unsigned mr_udp_num_qps(const struct mr_rail *rail); /* those that it has */
 
 /* pool.c: completions that its receives may take */
 unsigned mr_pool_completions(void);
 void mr_pool_close(struct mr_rail *rail);
+bool mr_pool_in_use(const struct mr_rail *rail); /* some of its queue pairs have not been given back */
 
 /* ud.c; moved: as of udp.c */
 int mr_ud_open(struct mr_rail *rail);

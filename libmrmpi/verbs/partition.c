@@ -72,17 +72,13 @@ static uint32_t take_new(struct mr_rail *rail, const struct mr_pkey *found, unsi
     return taken;
 }
 
-void mr_partitions_changed(struct mr_rail *rail)
+/* Returns the set of those that have another index now. */
+static uint32_t follow_table(struct mr_rail *rail, const struct ibv_port_attr *port, bool *changed)
 {
     struct mr_pkey found[MR_PKEYS_MAX];
-    struct ibv_port_attr port;
+    unsigned num = mr_port_pkeys(rail->dev->ctx, rail->port, port, found);
     uint32_t moved;
-    bool changed = false;
-    unsigned num;
 
-    if (rail->dev->fatal || ibv_query_port(rail->dev->ctx, rail->port, &port))
-        return;
-    num = mr_port_pkeys(rail->dev->ctx, rail->port, &port, found);
     num = num < MR_PKEYS_MAX ? num : MR_PKEYS_MAX;
     moved = take_new(rail, found, num);
     for (unsigned i = 0; i < rail->num_partitions; i++) {
@@ -92,17 +88,37 @@ void mr_partitions_changed(struct mr_rail *rail)
         for (unsigned k = 0; k < num; k++)
             if (mr_pkey_partition(found[k].key) == p->number)
                 now = found[k];
-        changed |= now.key != p->now.key || now.index != p->now.index;
+        *changed |= now.key != p->now.key || now.index != p->now.index;
         moved |= (uint32_t)(now.index != p->now.index) << i;
         p->now = now;
     }
+    if (*changed)
+        say_keys(rail, MR_LOG_WARN, " now: the subnet manager has changed them");
+    return moved;
+}
+
+void mr_partitions_changed(struct mr_rail *rail)
+{
+    struct ibv_port_attr port;
+    bool changed = false;
+    uint32_t moved;
+
+    if (rail->dev->fatal || ibv_query_port(rail->dev->ctx, rail->port, &port))
+        return;
+    moved = follow_table(rail, &port, &changed);
     if (!changed)
         return;
-    say_keys(rail, MR_LOG_WARN, " now: the subnet manager has changed them");
     for (unsigned i = 0; i < rail->num_partitions; i++)
         if (moved >> i & 1) {
             mr_ud_moved(rail, i);
             mr_udp_moved(rail, i);
         }
     mr_verbs_up.rail_keys(rail, moved);
+}
+
+void mr_partitions_renew(struct mr_rail *rail, const struct ibv_port_attr *port)
+{
+    bool changed = false;
+
+    follow_table(rail, port, &changed);
 }

@@ -163,6 +163,11 @@ static struct pool_qp *make_qp(struct mr_rail *rail)
     return q;
 }
 
+bool mr_pool_in_use(const struct mr_rail *rail)
+{
+    return rail->pool && rail->pool->num_free < rail->pool->num;
+}
+
 void mr_pool_close(struct mr_rail *rail)
 {
     struct mr_pool *pool = rail->pool;

@@ -17,6 +17,11 @@
 
 #define MR_DEVICES_MAX MR_RAILS_MAX
 
+/* Keys of a rail's memory are told with the rail's life, in so many bits: others' are not used after the next one. */
+#define MR_RAIL_LIFE_BITS 4
+#define MR_RAIL_LIVES     (1u << MR_RAIL_LIFE_BITS)
+_Static_assert(MR_RAIL_LIFE_BITS * MR_RAILS_MAX <= 32, "the lives of all rails fit into a word");
+
 struct ibv_context;
 struct ibv_pd;
 struct ibv_cq;
@@ -26,7 +31,9 @@ struct mr_device {
     struct ibv_pd *pd;
     unsigned index;
     char name[64];
-    bool fatal; /* the device went away: nothing can be posted any more */
+    bool fatal; /* the device went away: nothing can be posted any more, until it is opened anew */
+    uint64_t lost_ns, reopen_ns;     /* fatal: since when, and when it is looked for again */
+    struct mr_device_before *before; /* what was opened before: what was registered with it is still there */
     uint32_t max_sge, max_qp_wr, max_srq_wr, max_cqe, max_mr;
     bool odp;           /* all memory can be registered on demand, for RDMA over reliable connections */
     bool odp_datagrams; /* and datagrams are sent from it */
@@ -79,6 +86,7 @@ struct mr_rail {
     struct mr_device *dev;
     uint8_t port;
     uint8_t gid_index;
+    uint8_t life;     /* how often its device was opened anew; wraps at MR_RAIL_LIVES */
     bool down;        /* the port is not active at present (seen by an event) */
     uint64_t down_ns; /* since when */
     uint32_t max_msg; /* longest write: of the port, or less */

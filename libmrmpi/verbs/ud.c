@@ -113,17 +113,19 @@ int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *da
 {
     const struct mr_rail_partition *in = mr_rail_partition(rail, way->pkey);
     struct mr_ud *ud = rail->ud;
-    struct ud_end *end = in ? &ud->end[in - rail->partition] : NULL;
-    struct ud_buf *b = ud->free;
     struct ibv_ah_attr attr;
+    struct ud_end *end;
+    struct ud_buf *b;
     int err;
 
     if (len > MR_UD_MAX)
         return -EMSGSIZE;
     if (rail->dev->fatal)
         return -EIO;
-    if (!end || !in->now.key)
+    if (!in || !in->now.key)
         return -ENOKEY;
+    end = &ud->end[in - rail->partition];
+    b = ud->free;
     if (!b || end->moving)
         return -EAGAIN;
     mr_rail_ah_attr(rail, way->to, way->sl, 0, &attr);
@@ -241,7 +243,7 @@ static int open_ends(struct mr_rail *rail)
         if (!end->qp)
             return errno ? -errno : -ENOMEM;
         rail->partition[i].ud_qpn = end->qp->qp_num;
-        if (!i)
+        if (!rail->addr.ud_qkey) /* peers know the first one */
             rail->addr.ud_qkey = random_qkey(end->qp);
         err = bring_up(end);
     }

@@ -96,6 +96,15 @@ void mr_udp_moved(struct mr_rail *rail, unsigned i)
     }
 }
 
+unsigned mr_udp_num_qps(const struct mr_rail *rail)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; rail->udp && i < rail->udp->num * MR_UD_LEVELS; i++)
+        n += rail->udp->in[i / MR_UD_LEVELS].qp[i % MR_UD_LEVELS].qp != NULL;
+    return n;
+}
+
 void mr_udp_close(struct mr_rail *rail)
 {
     if (!rail->udp)

@@ -37,6 +37,8 @@ struct mr_verbs {
     struct mr_rx *rx_due; /* receive queues that buffers are to be posted to, when there is time */
     bool moved;           /* data has, by RDMA, since the last of them were posted */
     bool answered;        /* something has been sent since the first of them came into this list */
+    uint16_t moves;       /* how often a rail had another address or life; wraps */
+    uint32_t lives;       /* of all rails, each in its bits; 0: no device was opened anew */
 };
 extern MR_OWN struct mr_verbs mr_verbs;
 /* The same for who is not in this library: how many rails are open, and rail i. */
@@ -54,6 +56,8 @@ struct mr_verbs_handlers {
     void (*datagram)(struct mr_rail *rail, const void *data, size_t len);
     /* The port went up or down, or the device is gone (rail->down, rail->dev->fatal). */
     void (*rail_changed)(struct mr_rail *rail);
+    /* The device was opened anew; its rails are still down. A negative errno: it cannot be used yet. */
+    int (*device_renewed)(struct mr_device *dev);
     /* The subnet manager has given the port another LID, or another number of them (rail->addr). */
     void (*rail_moved)(struct mr_rail *rail);
     /* The port's P_Keys have changed (rail->partition). moved: set of those that have another index. */

@@ -110,11 +110,11 @@ tests/libmrmpi/test_steer_SRCS := tests/libmrmpi/test_steer.c libmrmpi/peer/stee
 tests/libmrmpi/test_spread_SRCS := tests/libmrmpi/test_spread.c libmrmpi/peer/spread.c libmrmpi/route/policy.c \
     $(RAIL_TEST_BASE)
 tests/libmrmpi/test_guard_SRCS := tests/libmrmpi/test_guard.c libmrmpi/peer/guard.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_silence_SRCS := tests/libmrmpi/test_silence.c libmrmpi/connect/silence.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_silence_SRCS := tests/libmrmpi/test_silence.c libmrmpi/connect/silence.c $(PARTITIONS) $(RAIL_TEST_BASE)
 tests/libmrmpi/test_probe_SRCS := tests/libmrmpi/test_probe.c libmrmpi/peer/probe.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_addresses_SRCS := tests/libmrmpi/test_addresses.c libmrmpi/peer/addresses.c libmrmpi/route/address.c libmrmpi/link/kinds.c \
     $(RAIL_TEST_BASE)
-tests/libmrmpi/test_where_SRCS := tests/libmrmpi/test_where.c libmrmpi/peer/where.c $(RAIL_TEST_BASE)
+tests/libmrmpi/test_where_SRCS := tests/libmrmpi/test_where.c libmrmpi/peer/where.c $(PARTITIONS) $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_SRCS := tests/libmrmpi/test_rely.c libmrmpi/net/rely.c libmrmpi/net/turn.c libmrmpi/peer/lists.c libmrmpi/route/address.c libmrmpi/route/sched.c libmrmpi/route/policy.c \
     $(addprefix libmrmpi/reliable/,window.c ack.c) libmrmpi/base/record.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_rely_PKGS := check
@@ -212,7 +212,7 @@ endif
 # Large messages over links of the test's own
 TESTPROGS += tests/libmrmpi/test_bulk
 UNIT_TESTS += tests/libmrmpi/test_bulk
-tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/bulk/,bulk.c advertise.c) $(addprefix libmrmpi/stripe/,keys.c put.c wlist.c stripe.c moves.c) libmrmpi/reliable/filter.c $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
+tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/bulk/,bulk.c advertise.c) $(addprefix libmrmpi/stripe/,keys.c put.c renew.c wlist.c stripe.c moves.c) libmrmpi/reliable/filter.c $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
     $(addprefix libmrmpi/memory/,regcache.c use.c) $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)
 tests/libmrmpi/test_bulk_PKGS := check
 tests/libmrmpi/test_bulk_LDLIBS := -lpthread
@@ -222,7 +222,7 @@ BULK_TESTS := $(addprefix tests/libmrmpi/,test_track test_moves test_zcopy_in te
 TESTPROGS += $(BULK_TESTS)
 UNIT_TESTS += $(BULK_TESTS)
 $(foreach t,$(BULK_TESTS),$(eval $(t)_SRCS := $(t).c tests/libmrmpi/fake_bulk.c libmrmpi/bulk/bulk.c \
-    $(addprefix libmrmpi/stripe/,keys.c put.c wlist.c stripe.c moves.c track.c) $(addprefix libmrmpi/zcopy/,zcopy_plan.c zcopy_wait.c zcopy_settle.c zcopy_in.c zcopy_serve.c zcopy_out.c) \
+    $(addprefix libmrmpi/stripe/,keys.c put.c renew.c wlist.c stripe.c moves.c track.c) $(addprefix libmrmpi/zcopy/,zcopy_plan.c zcopy_wait.c zcopy_settle.c zcopy_in.c zcopy_serve.c zcopy_out.c) \
     $(addprefix libmrmpi/reliable/,filter.c blocks.c repair.c) \
     $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
     $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)) $(eval $(t)_PKGS := check) $(eval $(t)_LDLIBS := -lpthread))

@@ -128,6 +128,20 @@ void mr_sub_break(struct mr_sub *sub)
 
 static bool on_demand, cannot_pin;
 
+uint32_t mr_memory_devices(const struct mr_memory *m)
+{
+    uint32_t set = 0;
+
+    for (unsigned i = 0; i < MR_DEVICES_MAX; i++)
+        set |= (uint32_t)(m->mr[i] != NULL) << i;
+    return set;
+}
+
+bool mr_memory_is_on(const struct mr_memory *m, const struct mr_rail *rail)
+{
+    return m->mr[rail->dev->index];
+}
+
 static unsigned added[SUBS]; /* registrations with each device */
 
 static int add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m)

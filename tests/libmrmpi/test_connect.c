@@ -621,7 +621,7 @@ START_TEST(strangers_are_not_heard)
     bad.num_subs = 0;
     ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(0), 77, 0, 2, &out));
     bad = m;
-    bad.port[7].lmc = 8;
+    bad.rail = MR_CM_PORTS_MAX;
     ck_assert(!mr_cm_check(&bad, MR_CM_LENGTH(1), 77, 0, 2, &out));
     bad = m;
     bad.version = MR_CM_VERSION + 1;

@@ -134,6 +134,10 @@ bool mr_probe_keep(struct mr_sub *s, struct mr_qp *qp)
     return true;
 }
 
+void mr_guard_rail_lost(const struct mr_peer *p, unsigned rail)
+{
+}
+
 void mr_probe_drop(struct mr_sub *s)
 {
 }

@@ -4,6 +4,7 @@
  * port here. A peer is quiet, waits for the first question, or is asked with growing pauses, until it answers.
  */
 #include "libmrmpi/peer/guard.h"
+#include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
@@ -45,6 +46,16 @@ void mr_cm_repeat(struct mr_cm_conn *c)
 {
     ck_assert_ptr_eq(c, &peer.cm);
     repeats++;
+}
+
+int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *data, size_t len)
+{
+    return 0;
+}
+
+const char *mr_sub_name(const struct mr_sub *s, char out[MR_SUB_NAME])
+{
+    return strcpy(out, "");
 }
 
 void mr_guard_moved(const struct mr_peer *p, unsigned remote)
@@ -281,6 +292,61 @@ START_TEST(message_of_more_ports)
 }
 END_TEST
 
+/* The rail's life and its queue pair in one partition are told together; those of other partitions stay. */
+START_TEST(opened_anew)
+{
+    struct mr_cm_msg m = {
+        .moves = 1, .partition = 0x11, .port = {{.life = 3, .ud_qpn = {0x39, 0x30, 0}}, {.life = 1}}};
+
+    mr_address_partitions(&address)[address.num_partitions++] =
+        (struct mr_partition){.key = 0x8011, .rail = 0, .ud_qpn = 200};
+    mr_where_learn(&peer, &m);
+    ck_assert_uint_eq(mr_address_partition(&address, 0, 0x8011)->ud_qpn, 12345);
+    ck_assert_uint_eq(mr_address_partition(&address, 0, 0xffff)->ud_qpn, 100);
+    ck_assert_uint_eq(mr_address_partition(&address, 1, 0xffff)->ud_qpn, 101);
+    ck_assert_uint_eq(peer.lives, 3 | 1 << MR_RAIL_LIFE_BITS);
+    m.moves = 0; /* late */
+    m.port[0].ud_qpn[0] = 0;
+    mr_where_learn(&peer, &m);
+    ck_assert_uint_eq(mr_address_partition(&address, 0, 0x8011)->ud_qpn, 12345);
+}
+END_TEST
+
+static uint32_t told_qpn(const struct mr_cm_msg *m, unsigned rail)
+{
+    return m->port[rail].ud_qpn[0] | (uint32_t)m->port[rail].ud_qpn[1] << 8;
+}
+
+/* Handshakes tell the queue pairs of the partition that they go in; questions in turn those of other ways', too. */
+START_TEST(queue_pairs_told)
+{
+    unsigned told[2] = {0};
+    struct mr_cm_msg m;
+
+    mr_verbs.num_rails = 2;
+    for (unsigned i = 0; i < 2; i++)
+        mr_verbs.rail[i] = (struct mr_rail){
+            .num_partitions = 2,
+            .partition = {{.number = 0x7fff, .now = {.key = 0xffff}, .ud_qpn = 300 + i},
+                          {.number = 0x11, .now = {.key = 0x8011}, .ud_qpn = 400 + i}}};
+    sub[1].state = MR_SUB_OPEN;
+    sub[1].pkey = 0x8011;
+    m = (struct mr_cm_msg){.type = MR_CM_REQ};
+    mr_where_say(&m, &sub[0], 0xffff);
+    ck_assert_uint_eq(told_qpn(&m, 0), 300);
+    ck_assert_uint_eq(told_qpn(&m, 1), 301);
+    ck_assert_uint_eq(m.partition, 0x7fff);
+    for (unsigned i = 0; i < 4 * peer.num_subs; i++) {
+        m = (struct mr_cm_msg){.type = MR_CM_ASK};
+        mr_where_say(&m, &sub[0], 0xffff);
+        ck_assert_uint_eq(told_qpn(&m, 1), m.partition == 0x11 ? 401 : 301);
+        told[m.partition == 0x11]++;
+    }
+    ck_assert_uint_gt(told[0], told[1]);
+    ck_assert_uint_gt(told[1], 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = tcase_create("where");
@@ -297,5 +363,7 @@ int main(void)
     tcase_add_loop_test(c, answers_without_news, 0, 5);
     tcase_add_test(c, message);
     tcase_add_test(c, message_of_more_ports);
+    tcase_add_test(c, opened_anew);
+    tcase_add_test(c, queue_pairs_told);
     return check_run(c, NULL);
 }
