@@ -151,6 +151,6 @@ bool mr_bulk_resume(struct mr_peer *p)
 
 bool mr_bulk_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    return mr_renew_control(p, hdr, payload, len) || mr_track_control(p, hdr, payload, len) || mr_zcopy_out_control(p, hdr, payload, len) ||
-           mr_zcopy_in_control(p, hdr) || mr_stripes_control(p, hdr);
+    return mr_renew_control(p, hdr, payload, len) || mr_track_control(p, hdr, payload, len) ||
+           mr_zcopy_out_control(p, hdr, payload, len) || mr_zcopy_in_control(p, hdr) || mr_stripes_control(p, hdr);
 }

@@ -15,7 +15,8 @@ static bool leads_to_words(const struct mr_sub *sub, const struct mr_remote *rem
 
     return sub->state == MR_SUB_OPEN && p->load[mr_sub_place(sub)].up && sub->rail->dev->atomics &&
            mr_kind_is(sub->kind, MR_IS_RELIABLE | MR_IS_READING) && sub->remote_rail < remote->num_keys &&
-           !(remote->token >> sub->remote_rail & 1) && mr_renewed_key(p, remote, sub->remote_rail) && p->address->rail[sub->remote_rail].reads;
+           !(remote->token >> sub->remote_rail & 1) && mr_renewed_key(p, remote, sub->remote_rail) &&
+           p->address->rail[sub->remote_rail].reads;
 }
 
 /* Its generation goes with it: words over the next connection are not behind those of this one. */

@@ -8,7 +8,7 @@
  * times the longest that answers over any way took lately, is silent: its subchannels break.
  *
  * A way that is slow or congested brings its answers late, but brings them. A peer that computes answers over none, and
- * is asked less and less often. Where there is one way only, the adapter's own time-outs count.
+ * is asked less and less often. Where there is one way only, the adapter's own time-outs tell that it is silent.
  *
  * Where a way loses only some packets, answers come. But an adapter is told once that a packet is missing. If what it
  * sends again is lost, too, nothing goes over that connection until its time-out, whatever follows. So the next
@@ -236,7 +236,7 @@ static void judge_held(struct mr_sub *sub, uint64_t now_ns)
     uint64_t least = TRIPS * longest_trip(sub->peer);
     unsigned link = stuck_link(sub);
 
-    if (!link || !has_answer(sub, false))
+    if (!link)
         return;
     if (link != s->held_link) {
         s->held_link = (uint8_t)link;
@@ -250,7 +250,7 @@ static void judge_held(struct mr_sub *sub, uint64_t now_ns)
     s->held += s->held < UINT8_MAX;
     if (s->held >= ROUNDS_HELD && now_ns - s->held_ns >= least && now_ns - s->held_ns >= longest_ns(sub))
         break_way(sub, true,
-                  "it loses packets, and what is under way does not move any more, while others bring answers");
+                  "it loses packets: it brings answers, but what is under way does not move any more");
 }
 
 static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
@@ -374,20 +374,6 @@ static void next_round(struct mr_peer *p, uint64_t now_ns)
     c->round_ns = now_ns;
 }
 
-static bool has_other_way(const struct mr_peer *p)
-{
-    const struct mr_sub *one = NULL;
-
-    for (unsigned i = 0; i < p->num_subs; i++) {
-        if (!may_lead(&p->sub[i]))
-            continue;
-        if (one && !is_same_way(&p->sub[i], one))
-            return true;
-        one = &p->sub[i];
-    }
-    return false;
-}
-
 static bool make_room(struct mr_peer *p)
 {
     if (!p->connect->questions)
@@ -411,7 +397,7 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
         stuck |= look_at_sub(&p->sub[i]);
         ask |= p->sub[i].connect->looks >= LOOKS_ASK || stuck_link(&p->sub[i]);
     }
-    if ((p->connect->isolated_ns || (ask && has_other_way(p))) && make_room(p)) {
+    if ((p->connect->isolated_ns || ask) && make_room(p)) {
         next_round(p, now_ns);
         stuck |= p->connect->unproven;
     } else {

@@ -11,7 +11,7 @@
 struct ibv_mr;
 
 /*
- * Keys are by rail; NULL: the device does not know it. One that was opened anew does not know what was registered with it
+ * Keys are by rail; NULL: the device does not know it. A device that was opened anew does not know what was registered
  * before, either: such a registration is kept until it is made anew or the memory is deregistered.
  */
 struct mr_memory {

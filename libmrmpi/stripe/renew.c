@@ -65,7 +65,8 @@ static int register_again(struct mr_bulk_region *r, const struct mr_device *dev)
     return mr_odp_owns(r->reg) ? 0 : mr_regcache_extend(&mr_regs.cache, r->reg, wish);
 }
 
-static void send_keys(struct mr_peer *p, const struct mr_rail *rail, const struct renewed_key *key, unsigned num, bool last)
+static void send_keys(struct mr_peer *p, const struct mr_rail *rail, const struct renewed_key *key, unsigned num,
+                      bool last)
 {
     struct mr_hdr hdr = {.kind = MR_RENEW_KEYS, .rank = (int32_t)rail->index, .ctx = rail->life, .tag = last};
 

@@ -33,7 +33,8 @@ enum mr_zcopy_control {
     MR_ZCOPY_LANDED,
     MR_ZCOPY_RECALL, /* as WRITTEN, from the receiver: what has not left shall not */
 };
-_Static_assert(MR_ZCOPY_RECALL < MR_RENEW_KEYS && MR_RENEW_KEYS < MR_VC_KIND_ACK, "each control message has a number of its own");
+_Static_assert(MR_ZCOPY_RECALL < MR_RENEW_KEYS && MR_RENEW_KEYS < MR_VC_KIND_ACK,
+               "each control message has a number of its own");
 
 /* The blocks of these runs, in this order. */
 struct mr_zcopy_clear {
