@@ -41,8 +41,9 @@ struct mr_cm_sub {
     uint8_t kind;         /* of link, and which of those alike: 8 bits of the caller's */
     uint8_t generation;   /* of the queue pairs, by the sender's count */
     uint8_t epoch;        /* the caller's */
-    uint8_t own : 7;      /* set of the levels that have a link of their own; the others use that of the next one */
+    uint8_t own : 6;      /* set of the levels that have a link of their own; the others use that of the next one */
     uint8_t needed : 1;   /* what was promised waits for it: not to be refused without need */
+    uint8_t loses : 1;    /* ASK, HERE: it broke since packets were lost on its way */
     uint16_t pkey;        /* of the sender's rail: its queue pairs are in this partition. The initiator chooses it */
     /* The queue pair of each level, and its service level, of which the initiator's counts for both directions. */
     struct mr_cm_level {

@@ -122,6 +122,17 @@ static uint16_t pkey_for(const struct mr_sub *sub, const struct mr_cm_msg *req)
     return s ? mr_sub_answer_pkey(sub, s->pkey) : mr_sub_pkey(sub, sub->connect->pkey_turn);
 }
 
+/* The way answers, and of several that do those that lose packets are left out. */
+static bool is_rescue(const struct mr_peer *p, const struct mr_sub *sub)
+{
+    if (!mr_sub_is_wanted(sub) || !mr_silence_answered(sub))
+        return false;
+    for (unsigned i = 0; sub->lossy && i < p->num_subs; i++)
+        if (!p->sub[i].lossy && mr_sub_is_wanted(&p->sub[i]) && mr_silence_answered(&p->sub[i]))
+            return false;
+    return true;
+}
+
 /*
  * Which subchannels a handshake is about: in the first one all of the present epoch, later one, or all of the next
  * epoch, or, where none is open, all over whose ways the peer answers, spare ones too; in an answer those asked for.
@@ -131,7 +142,7 @@ static bool is_in_handshake(const struct mr_peer *p, const struct mr_sub *sub, c
     if (req)
         return find_sub_in(req, sub);
     if (p->up && p->connect->rescue)
-        return mr_sub_is_wanted(sub) && mr_silence_answered(sub);
+        return is_rescue(p, sub);
     if (p->up && p->connect->handshake_sub)
         return sub == p->connect->handshake_sub;
     return mr_sub_is_current(sub) != p->up && p->connect->wanted >> sub->kind & 1 &&

@@ -98,6 +98,7 @@ static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_
         .rail = (uint8_t)sub->rail->index, .remote = sub->remote_rail, .path = sub->path, .kind = mr_sub_kind(sub)};
     struct mr_cm_msg m;
 
+    way.loses = sub->lossy;
     way.level[0].sl = sl;
     mr_cm_make_question(&m, type, mr_peers.run, (uint32_t)mr_peers.launch->rank, (uint32_t)sub->peer->rank, id, &way);
     if (sub->peer->error)
@@ -141,7 +142,10 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
 
     if (sub && msg->type == MR_CM_ASK) /* of a peer that is lost, too: the answer says so */
         send_question(sub, MR_CM_HERE, msg->id, s->level[0].sl & 15);
-    if (!sub || p->error || msg->type == MR_CM_ASK)
+    if (!sub || p->error)
+        return;
+    sub->lossy |= s->loses;
+    if (msg->type == MR_CM_ASK)
         return;
     if (msg->reason) {
         mr_log(MR_LOG_ERROR, "rank %d on %s does not answer any more: %s", p->rank, p->address->host,

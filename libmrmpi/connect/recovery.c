@@ -25,6 +25,7 @@
 
 #define PAUSE_NS     10000000ull /* before a subchannel that broke is opened again */
 #define PAUSE_MAX_NS 10000000000ull
+#define LOSSY        6  /* failures that count for one that loses packets: it may do so again at once */
 #define STEADY       10 /* it has not flapped if it was open for so many pauses */
 #define LOOKS_MIN    10 /* patience ends after so many looks at least */
 
@@ -199,6 +200,8 @@ void mr_recovery_later(struct mr_sub *sub)
 
     if (sub->connect->opened_ns && now - sub->connect->opened_ns > STEADY * pause_ns(sub))
         sub->connect->failures = 0;
+    if (sub->lossy && sub->connect->failures < LOSSY)
+        sub->connect->failures = LOSSY;
     sub->connect->opened_ns = 0;
     sub->connect->retry_ns = now + pause_ns(sub);
     sub->connect->failures++;
@@ -260,7 +263,7 @@ const struct mr_link_events mr_recovery_events = {
 
 static bool send_control(struct mr_sub *sub, enum mr_control kind, uint8_t generation)
 {
-    struct mr_hdr hdr = {.kind = kind, .tag = mr_sub_tag(sub, generation)};
+    struct mr_hdr hdr = {.kind = kind, .rank = sub->lossy, .tag = mr_sub_tag(sub, generation)};
 
     return !mr_channel_up.send(sub->peer->vc, &hdr, NULL, 0);
 }
@@ -291,6 +294,7 @@ void mr_recovery_control(struct mr_peer *p, const struct mr_hdr *hdr)
         return;
     switch (hdr->kind) {
     case MR_CONTROL_BROKEN:
+        sub->lossy |= hdr->rank != 0;
         take_broken(sub, mr_tag_generation(tag));
         break;
     case MR_CONTROL_GONE:

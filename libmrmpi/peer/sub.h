@@ -80,7 +80,7 @@ struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag);
 
 /* Control messages, in header kinds of the channel's own; those of large messages are in bulk/. */
 enum mr_control {
-    MR_CONTROL_BROKEN = MR_VC_KIND_CHANNEL, /* connect/: our end is broken. tag: mr_sub_tag() */
+    MR_CONTROL_BROKEN = MR_VC_KIND_CHANNEL, /* connect/: our end is broken. tag: mr_sub_tag(); rank: it loses packets */
     MR_CONTROL_GONE,   /* our end has drained: nothing arrives through it any more. tag: mr_sub_tag() */
     MR_CONTROL_ASK,    /* stripe/: has the stripe with the notification ctx landed? sreq: comes back */
     MR_CONTROL_TOLD,   /* the answer. rank: 1 if it has, or is not waited for any more; 0 if not */
