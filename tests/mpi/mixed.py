@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Two faults of all kinds, at each pair of ports of two hosts, under operations of all kinds (mixed.c), with default
+settings: where a way is whole, be it from one rail to the other, each operation is over soon. Faults are given by time
+before the job begins, so figures, which are simulated, repeat.
+
+  mixed.py          the choice for `make check`
+  mixed.py all      every cell
+  mixed.py PATTERN  the cells whose names match, with what the job says
+
+A cell's name: MODEL/LINKS/RANKS/FIRST/RAIL/SECOND/HOST/RAIL/GAP. The first fault is one of h1's ports, the second one,
+GAP ms later, of HOST's.
+"""
+import fnmatch, os, re, sys
+
+from fabric import BUILD, ROOT, Fabric
+
+BOOT_MS = 1024000  # what clocks say at time 0 of the fabric
+FIRST_MS = 10
+DEAD_MS = 15       # an adapter that dies is back after so long
+SOON_MS = 20
+LOSSY_MS = 1200    # only ways that lose packets are left: an adapter's time-out may have to end (1.07 s)
+PATIENCE = 1       # seconds; where no way is left the peer is lost so much and 20 s later at most
+TOLD_MS = (PATIENCE + 20) * 1000
+WORDS = {"down": "down", "silent": "loss=1", "oneway": "loss_out=1", "lossy": "loss=0.1", "corrupt": "corrupt=0.1"}
+KINDS = (*WORDS, "dead")
+LOSES = ("lossy", "corrupt")
+SHORT = {"hdr/auto/2/down/1/oneway/h2/0/5", "hdr/auto/2/silent/0/silent/h2/1/5", "sdr-pcix/auto/2/dead/0/down/h2/1/5",
+         "hdr/auto/2/dead/0/down/h1/1/40", "sdr-pcix/auto/2/dead/1/silent/h1/0/40", "hdr/auto/2/down/0/lossy/h2/1/5",
+         "hdr/auto/2/down/0/lossy/h1/1/5", "hdr/auto/2/lossy/0/corrupt/h2/1/40", "hdr/auto/2/dead/0/dead/h1/1/5",
+         "hdr/uc/2/dead/0/down/h1/1/40", "hdr/auto/2/down/0/silent/h1/1/5", "sdr-pcix/auto/4/oneway/0/down/h2/1/5"}
+
+
+class Fault:
+    def __init__(self, kind, host, rail, at):
+        self.kind, self.host, self.rail, self.at = kind, host, rail, at
+        self.end = at + DEAD_MS if kind == "dead" else float("inf")
+
+    def words(self):
+        """of `simfab fault`"""
+        adapter = f'"{self.host} mlx5_{self.rail}"'
+        if self.kind == "dead":
+            return f"node {adapter} die at={self.at}ms for={DEAD_MS}ms"
+        return f"link {adapter} 1 {WORDS[self.kind]} at={self.at}ms"
+
+
+class Cell:
+    def __init__(self, model, links, ranks, first, rail, second, host, other, gap):
+        self.name = f"{model}/{links}/{ranks}/{first}/{rail}/{second}/{host}/{other}/{gap}"
+        self.model, self.links, self.ranks, self.gap = model, links, ranks, gap
+        self.faults = [Fault(first, "h1", rail, FIRST_MS), Fault(second, host, other, FIRST_MS + gap)]
+
+    def ways(self, at, counts):
+        """So many ways are without faults that count, at a time."""
+        bad = {(f.host, f.rail) for f in self.faults if f.at <= at < f.end and counts(f)}
+        return sum(("h1", a) not in bad and ("h2", b) not in bad for a in (0, 1) for b in (0, 1))
+
+    def most(self):
+        """How long an operation may take; None: no way is left for ever, and all are told so."""
+        last = max(f.at for f in self.faults)
+        ends = [f.end for f in self.faults if f.end < float("inf")]
+        loses = sum(f.kind in LOSES for f in self.faults)
+        if not self.ways(last + 10 * DEAD_MS, lambda f: f.kind not in LOSES):
+            return None
+        if not self.ways(last + 10 * DEAD_MS, lambda f: True):
+            return LOSSY_MS
+        if self.ways(last, lambda f: f.kind not in LOSES):
+            return SOON_MS * 2**loses  # an operation may meet each that loses packets twice
+        return min(ends) - last + SOON_MS  # until the adapter is back there is no way
+
+    def run(self):
+        with Fabric(os.path.join(ROOT, "etc/topologies/two-hosts-two-rails.net"),
+                    os.path.join(ROOT, "etc/models", self.model + ".yaml")) as fabric:
+            for f in self.faults:
+                fabric.fault(f.words())
+            env = {} if self.links == "auto" else {"MRMPI_LINKS": self.links}
+            if self.most() is None:
+                env["MRMPI_PATIENCE"] = str(PATIENCE)
+            rc, self.out = fabric.job(self.ranks, [os.path.join(BUILD, "tests/mpi/mixed"), str(FIRST_MS + self.gap + 60)],
+                                      env, 120)
+        took = [(float(m[1]), float(m[2]) - BOOT_MS, m[3]) for m in
+                re.finditer(r"^rank \d+ longest ([\d.]+) at ([\d.]+) of (\w+)", self.out, re.M)]
+        told = [float(t) - BOOT_MS - FIRST_MS - self.gap for t in
+                re.findall(r"was told at ([\d.]+) class 101$", self.out, re.M)]
+        most = self.most()
+        if most is None:
+            return len(told) == self.ranks and max(told) < TOLD_MS, \
+                f"{len(told)} of {self.ranks} told, after {max(told, default=0):.0f} ms"
+        if len(took) < self.ranks or rc:
+            return False, f"exit status {rc}"
+        ms, at, kind = max(took)
+        return ms < most, f"{ms:.3f} of {most} ms, {kind} at {at:.1f} ms"
+
+
+def cells():
+    for model, links, ranks in (("hdr", "auto", 2), ("sdr-pcix", "auto", 2), ("sdr-pcix", "auto", 4), ("hdr", "uc", 2),
+                                ("hdr", "ring", 2), ("hdr", "rc,ud", 2)):
+        for gap in (5, 40):
+            for first in KINDS:
+                for rail in (0, 1):
+                    for second in KINDS:
+                        for host in ("h1", "h2"):
+                            for other in (0, 1):
+                                yield Cell(model, links, ranks, first, rail, second, host, other, gap)
+
+
+def main(args):
+    verbose = args and args[0] != "all"
+    chosen = [c for c in cells() if (fnmatch.fnmatch(c.name, args[0]) if verbose else args or c.name in SHORT)]
+    bad = 0
+    for n, cell in enumerate(chosen, 1):
+        fine, what = cell.run()
+        bad += not fine
+        print(f"{'ok' if fine else 'not ok'} {n} - {cell.name}: {what}")
+        if not fine or verbose:
+            print("".join(f"# {line}\n" for line in cell.out.splitlines()[0 if verbose else -12:]), end="")
+        sys.stdout.flush()
+    print(f"1..{len(chosen)}")
+    return bad != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
