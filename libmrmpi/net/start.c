@@ -11,7 +11,6 @@
 #include "libmrmpi/link/ring.h"
 #include "libmrmpi/link/wire.h"
 #include "libmrmpi/net/internal.h"
-#include "libmrmpi/memory/odp.h"
 #include "libmrmpi/stripe/renew.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
@@ -67,8 +66,6 @@ static int on_device_renewed(struct mr_device *dev)
 {
     int err = mr_packets_renew();
 
-    if (!err)
-        err = mr_odp_renew();
     return err ? err : mr_renew_device(dev);
 }
 

@@ -155,7 +155,7 @@ struct mr_bulk_region {
     struct mr_bulk_region *next, **at;
 };
 
-/* ---- renew.c ---- */
+/* ---- renewed.c ---- */
 #define MR_RENEW_KEYS (MR_CONTROL_BULK + 7) /* control message. rank: rail; ctx: its life; tag: it is the last one */
 /* The key of a peer's rail for this memory, also after its adapter was opened anew. 0: it is not known. */
 uint32_t mr_renewed_key(const struct mr_peer *p, const struct mr_remote *remote, unsigned rail);

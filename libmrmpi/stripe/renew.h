@@ -9,11 +9,18 @@
 
 #include "libmrmpi/stripe/puts.h"
 
-/* Owner: a region is advertised, and was withdrawn. */
+/* What the peer told as one key is another one now. On the wire as in memory. */
+struct mr_renewed_key {
+    uint32_t was, is;
+};
+
+/* ---- renew.c: the owner ---- */
+/* A region is advertised, and was withdrawn. */
 void mr_renew_add(struct mr_bulk_region *r, const struct mr_remote *told, enum mr_access access);
 void mr_renew_remove(struct mr_bulk_region *r);
-/* Owner: the device was opened anew. 0 or negative errno: some memory cannot be registered. */
+/* The device was opened anew. 0 or negative errno: some memory cannot be registered. */
 int mr_renew_device(const struct mr_device *dev);
+/* ---- renewed.c: the peers ---- */
 /* A control message with keys: true if it was one. */
 bool mr_renew_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 /* The set of the peer's rails for which no key of this memory is known now. */

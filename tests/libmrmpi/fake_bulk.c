@@ -28,6 +28,11 @@ uint64_t mr_clock_ns(void)
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
+int mr_odp_renew(void)
+{
+    return 0;
+}
+
 bool mr_memory_is_on(const struct mr_memory *m, const struct mr_rail *rail)
 {
     return m->mr[rail->dev->index];

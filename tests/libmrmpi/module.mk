@@ -212,7 +212,7 @@ endif
 # Large messages over links of the test's own
 TESTPROGS += tests/libmrmpi/test_bulk
 UNIT_TESTS += tests/libmrmpi/test_bulk
-tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/bulk/,bulk.c advertise.c) $(addprefix libmrmpi/stripe/,keys.c put.c renew.c wlist.c stripe.c moves.c) libmrmpi/reliable/filter.c $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
+tests/libmrmpi/test_bulk_SRCS := tests/libmrmpi/test_bulk.c $(addprefix libmrmpi/bulk/,bulk.c advertise.c) $(addprefix libmrmpi/stripe/,keys.c put.c renew.c renewed.c wlist.c stripe.c moves.c) libmrmpi/reliable/filter.c $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
     $(addprefix libmrmpi/memory/,regcache.c use.c) $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)
 tests/libmrmpi/test_bulk_PKGS := check
 tests/libmrmpi/test_bulk_LDLIBS := -lpthread
@@ -222,7 +222,7 @@ BULK_TESTS := $(addprefix tests/libmrmpi/,test_track test_moves test_zcopy_in te
 TESTPROGS += $(BULK_TESTS)
 UNIT_TESTS += $(BULK_TESTS)
 $(foreach t,$(BULK_TESTS),$(eval $(t)_SRCS := $(t).c tests/libmrmpi/fake_bulk.c libmrmpi/bulk/bulk.c \
-    $(addprefix libmrmpi/stripe/,keys.c put.c renew.c wlist.c stripe.c moves.c track.c) $(addprefix libmrmpi/zcopy/,zcopy_plan.c zcopy_wait.c zcopy_settle.c zcopy_in.c zcopy_serve.c zcopy_out.c) \
+    $(addprefix libmrmpi/stripe/,keys.c put.c renew.c renewed.c wlist.c stripe.c moves.c track.c) $(addprefix libmrmpi/zcopy/,zcopy_plan.c zcopy_wait.c zcopy_settle.c zcopy_in.c zcopy_serve.c zcopy_out.c) \
     $(addprefix libmrmpi/reliable/,filter.c blocks.c repair.c) \
     $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
     $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)) $(eval $(t)_PKGS := check) $(eval $(t)_LDLIBS := -lpthread))

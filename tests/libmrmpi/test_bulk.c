@@ -137,6 +137,11 @@ uint32_t mr_memory_devices(const struct mr_memory *m)
     return set;
 }
 
+int mr_odp_renew(void)
+{
+    return 0;
+}
+
 bool mr_memory_is_on(const struct mr_memory *m, const struct mr_rail *rail)
 {
     return m->mr[rail->dev->index];

@@ -320,7 +320,7 @@ START_TEST(one_question_for_a_way)
 }
 END_TEST
 
-/* One subchannel is open, and it goes silent: the other pair of rails is asked without one. Both do: they are compared. */
+/* One subchannel is open, and goes silent: the other pair of rails is asked without one. (1) nothing answers. */
 START_TEST(unused_way)
 {
     if (!_i)

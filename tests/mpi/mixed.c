@@ -238,7 +238,7 @@ int main(int argc, char **argv)
         printf("rank %d longest %.6f at %.6f of %s rounds %d\n", rank, most * 1e3, at * 1e3, of, round_number);
     fflush(stdout);
     if (err)
-        return 0; /* the launcher waits for the others, which are told as well */
+        return mt_end(); /* the others are told as well */
     MPI_Request_free(&kept[0]);
     MPI_Request_free(&kept[1]);
     MPI_Win_free(&window);
