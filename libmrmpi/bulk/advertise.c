@@ -77,7 +77,8 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     if (how == MR_VC_READ_ONCE || how == MR_VC_WORDS)
         out->token = rails_without(&r->reg->memory);
     r->token = out->token;
-    mr_renew_add(r, out, how == MR_VC_WORDS ? MR_ACCESS_ATOMIC : MR_ACCESS_TARGET);
+    mr_renew_add(r, out, how == MR_VC_WORDS ? MR_ACCESS_ATOMIC : MR_ACCESS_TARGET,
+                 how == MR_VC_READ_ONCE || how == MR_VC_WORDS);
     *region = &r->base;
     return 0;
 

@@ -150,7 +150,9 @@ struct mr_bulk_region {
     int rank;
     struct mr_track_recv *tracked; /* target over links that lose writes */
     struct mr_dgram_recv *dgrams;  /* target of datagrams */
-    uint32_t told[MR_RAILS_MAX];   /* its keys, as the peer knows them */
+    uint32_t told[MR_RAILS_MAX];   /* its keys, as the peer knows them, */
+    uint32_t lives;                /* of these lives of the rails */
+    bool partial;                  /* rails without a key have none later */
     enum mr_access access;         /* with which it was registered alone */
     struct mr_bulk_region *next, **at;
 };

@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Keys of adapters that were opened anew. Memory stays advertised while an adapter fails and comes back; the keys that
- * peers know are worth nothing then. The owner registers that memory again, and tells its peers each new key with the
- * one that it takes the place of. Until a key is known the rail carries nothing of that memory.
+ * peers know are worth nothing then, and of memory that was advertised while it was away they know none. The owner
+ * registers that memory again, and tells its peers each new key with one that they know the memory by. Until a key is
+ * known the rail carries nothing of that memory.
  */
 #ifndef MRMPI_STRIPE_RENEW_H
 #define MRMPI_STRIPE_RENEW_H
 
 #include "libmrmpi/stripe/puts.h"
 
-/* What the peer told as one key is another one now. On the wire as in memory. */
+/* A new key, of the memory that was told with this key of a rail in that life of the rail. On the wire as in memory. */
 struct mr_renewed_key {
-    uint32_t was, is;
+    uint32_t told, is;
+    uint16_t rail, life;
 };
+_Static_assert(sizeof(struct mr_renewed_key) == 12, "on the wire");
+
+/* The life of a rail among those of all. */
+static inline unsigned mr_life_of(uint32_t lives, unsigned rail)
+{
+    return lives >> rail * MR_RAIL_LIFE_BITS & (MR_RAIL_LIVES - 1);
+}
 
 /* ---- renew.c: the owner ---- */
-/* A region is advertised, and was withdrawn. */
-void mr_renew_add(struct mr_bulk_region *r, const struct mr_remote *told, enum mr_access access);
+/* A region is advertised, and was withdrawn. partial: its token says for which rails it has no key, for good. */
+void mr_renew_add(struct mr_bulk_region *r, const struct mr_remote *told, enum mr_access access, bool partial);
 void mr_renew_remove(struct mr_bulk_region *r);
 /* The device was opened anew. 0 or negative errno: some memory cannot be registered. */
 int mr_renew_device(const struct mr_device *dev);

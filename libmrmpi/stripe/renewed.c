@@ -18,11 +18,6 @@ struct mr_renewed {
     } rail[MR_RAILS_MAX];
 };
 
-static unsigned life_of(uint32_t lives, unsigned rail)
-{
-    return lives >> rail * MR_RAIL_LIFE_BITS & (MR_RAIL_LIVES - 1);
-}
-
 static struct mr_renewed *renewed_of(const struct mr_peer *p)
 {
     return mr_bulk_of(p)->renewed;
@@ -81,16 +76,22 @@ bool mr_renew_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *p
     return true;
 }
 
+static bool names(const struct mr_renewed_key *key, const struct mr_remote *remote)
+{
+    return key->rail < MR_RAILS_MAX && remote->rkey[key->rail] == key->told &&
+           mr_life_of(remote->lives, key->rail) == key->life;
+}
+
 uint32_t mr_renewed_key(const struct mr_peer *p, const struct mr_remote *remote, unsigned rail)
 {
     const struct mr_renewed *r = renewed_of(p);
 
-    if (life_of(remote->lives, rail) == life_of(p->lives, rail))
+    if (mr_life_of(remote->lives, rail) == mr_life_of(p->lives, rail))
         return remote->rkey[rail];
-    if (!r || r->rail[rail].life != life_of(p->lives, rail))
+    if (!r || r->rail[rail].life != mr_life_of(p->lives, rail))
         return 0;
     for (unsigned i = 0; i < r->rail[rail].num; i++)
-        if (r->rail[rail].key[i].was == remote->rkey[rail])
+        if (names(&r->rail[rail].key[i], remote))
             return r->rail[rail].key[i].is;
     return 0;
 }
@@ -100,7 +101,7 @@ uint32_t mr_renew_lacking(const struct mr_peer *p, const struct mr_remote *remot
     uint32_t set = 0;
 
     for (unsigned i = 0; remote->lives != p->lives && i < p->address->num_rails; i++)
-        if (life_of(remote->lives, i) != life_of(p->lives, i))
+        if (mr_life_of(remote->lives, i) != mr_life_of(p->lives, i))
             set |= (uint32_t)!mr_renewed_key(p, remote, i) << i;
     return set;
 }
@@ -111,7 +112,7 @@ bool mr_renew_is_withdrawn(const struct mr_peer *p, const struct mr_remote *remo
     uint32_t set = mr_renew_lacking(p, remote);
 
     for (unsigned i = 0; r && i < p->address->num_rails; i++)
-        if (set >> i & 1 && (r->rail[i].life != life_of(p->lives, i) || !r->rail[i].complete))
+        if (set >> i & 1 && (r->rail[i].life != mr_life_of(p->lives, i) || !r->rail[i].complete))
             return false;
     return r && set;
 }
