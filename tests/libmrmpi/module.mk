@@ -227,6 +227,13 @@ $(foreach t,$(BULK_TESTS),$(eval $(t)_SRCS := $(t).c tests/libmrmpi/fake_bulk.c 
     $(addprefix libmrmpi/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
     $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)) $(eval $(t)_PKGS := check) $(eval $(t)_LDLIBS := -lpthread))
 
+TESTPROGS += tests/libmrmpi/test_renew
+UNIT_TESTS += tests/libmrmpi/test_renew
+tests/libmrmpi/test_renew_SRCS := tests/libmrmpi/test_renew.c $(addprefix libmrmpi/stripe/,renew.c renewed.c) \
+    $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)
+tests/libmrmpi/test_renew_PKGS := check
+tests/libmrmpi/test_renew_LDLIBS := -lpthread
+
 # Short writes to windows, and words that adapters change, over the same
 TESTPROGS += tests/libmrmpi/test_writer tests/libmrmpi/test_word
 UNIT_TESTS += tests/libmrmpi/test_writer tests/libmrmpi/test_word
