@@ -17,12 +17,6 @@ struct mr_renewed_key {
 };
 _Static_assert(sizeof(struct mr_renewed_key) == 12, "on the wire");
 
-/* The life of a rail among those of all. */
-static inline unsigned mr_life_of(uint32_t lives, unsigned rail)
-{
-    return lives >> rail * MR_RAIL_LIFE_BITS & (MR_RAIL_LIVES - 1);
-}
-
 /* ---- renew.c: the owner ---- */
 /* A region is advertised, and was withdrawn. partial: its token says for which rails it has no key, for good. */
 void mr_renew_add(struct mr_bulk_region *r, const struct mr_remote *told, enum mr_access access, bool partial);

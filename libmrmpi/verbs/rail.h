@@ -22,6 +22,12 @@
 #define MR_RAIL_LIVES     (1u << MR_RAIL_LIFE_BITS)
 _Static_assert(MR_RAIL_LIFE_BITS * MR_RAILS_MAX <= 32, "the lives of all rails fit into a word");
 
+/* The life of one rail among those of all. */
+static inline unsigned mr_life_of(uint32_t lives, unsigned rail)
+{
+    return lives >> rail * MR_RAIL_LIFE_BITS & (MR_RAIL_LIVES - 1);
+}
+
 struct ibv_context;
 struct ibv_pd;
 struct ibv_cq;

@@ -178,9 +178,9 @@ libmrmpi/include/mpi.h"
 ok "no header of libmrmpi has more than 240 lines, but that of the users" headers_short
 
 sources_short() {
-  longer 600 $(find libmrmpi fabricd mrrun -name "*.c") | within "has more than 600 lines:" ""
+  longer 700 $(find libmrmpi fabricd mrrun -name "*.c") | within "has more than 700 lines:" ""
 }
-ok "no source file of libmrmpi, fabricd or mrrun has more than 600 lines" sources_short
+ok "no source file of libmrmpi, fabricd or mrrun has more than 700 lines" sources_short
 
 sources_narrow() { # but mpi.h, in which each function has its line: pages and tests are made of these
   find libmrmpi fabricd simfab mrrun tests -name '*.[ch]' ! -path libmrmpi/include/mpi.h -exec awk 'length > 120 { print FILENAME }' {} + | sort -u |
@@ -199,8 +199,8 @@ ok "maps have at most 100 columns" readmes_narrow
 architecture() { # prose of 120 columns, and a glossary that fits on a screen
   local words
   words=$(sed -n '/^## Glossary/,/^## /p' ARCHITECTURE.md | wc -l)
-  [ "$(LC_ALL=C.UTF-8 wc -L <ARCHITECTURE.md)" -le 120 ] && [ "$words" -gt 10 ] && [ "$words" -le 41 ]
+  [ "$(LC_ALL=C.UTF-8 wc -L <ARCHITECTURE.md)" -le 120 ] && [ "$words" -gt 10 ] && [ "$words" -le 43 ]
 }
-ok "ARCHITECTURE.md has at most 120 columns, and its glossary 40 lines" architecture
+ok "ARCHITECTURE.md has at most 120 columns, and its glossary 42 lines" architecture
 
 done_testing
