@@ -420,6 +420,12 @@ void mr_silence_ask(struct mr_peer *p, uint64_t now_ns)
     p->connect->round_ns = now_ns;
 }
 
+void mr_silence_soon(struct mr_peer *p)
+{
+    if (p->connect->round_pause_ns > LOOK_NS)
+        p->connect->round_pause_ns = LOOK_NS;
+}
+
 bool mr_silence_answered(const struct mr_sub *sub)
 {
     return sub->peer->connect->questions && may_lead(sub) && has_answer(sub, true);

@@ -333,6 +333,20 @@ START_TEST(unused_way)
 }
 END_TEST
 
+/* Silent for long, so that the pauses are long -> another way opens, or answers -> six rounds later it breaks. */
+START_TEST(another_way_comes)
+{
+    sub[1].state = MR_SUB_CLOSED;
+    look(70, 0);
+    set_open(&sub[1]);
+    mr_silence_soon(&peer);
+    look(6, 2);
+    ck_assert_uint_eq(broken, 0);
+    look(2, 2);
+    ck_assert_uint_eq(broken, 1);
+}
+END_TEST
+
 /* Nothing is open: all that may lead there are asked at once, and again soon; those that answer are known. */
 START_TEST(nothing_is_open)
 {
@@ -381,6 +395,7 @@ int main(void)
     tcase_add_loop_test(c, lossy, 0, 3);
     tcase_add_test(c, one_question_for_a_way);
     tcase_add_loop_test(c, unused_way, 0, 2);
+    tcase_add_test(c, another_way_comes);
     tcase_add_test(c, nothing_is_open);
     return check_run(c, NULL);
 }
