@@ -180,6 +180,7 @@ void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns)
     c->id = id;
     c->state = MR_CM_REQ_SENT;
     c->attempts = c->pauses = 0;
+    c->rival = false;
     conn_request(c, now_ns);
 }
 
@@ -275,7 +276,7 @@ static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_
 
     if (is_stale(c, m->id))
         return;
-    if (answered) {
+    if (answered && !(c->state == MR_CM_REQ_SENT && c->rival && c->yields)) {
         if (c->initiator)
             return;
         if (c->state == MR_CM_REP_SENT)
@@ -285,8 +286,8 @@ static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_
         return;
     }
     if (c->state == MR_CM_REQ_SENT && c->self < c->peer &&
-        !is_held(c) && !yields_now(c, now_ns)) { /* both began: the lower rank's request counts */
-        c->heard = true;
+        !is_held(c) && !answered && !yields_now(c, now_ns)) { /* both began: the lower rank's request counts */
+        c->heard = c->rival = true;
         c->heard_id = m->id;
         if (now_ns - c->asked_ns > c->timeout_ns / ASK_ANEW) { /* it has only just come to live: ours was lost */
             c->asked_ns = now_ns;

@@ -11,7 +11,8 @@
  * REQ and REP are repeated by timer, every message may come twice. What a side says of itself is kept while its
  * handshake lasts, and no longer: for the responder that is until it knows that the initiator has got it. If both sides
  * start at once, the lower rank's REQ counts: the higher rank turns into the responder and may use the queue pairs it
- * has made already.
+ * has made already. A higher rank that repeats its REQ has not got the lower one's, whose way may be dead: where the
+ * lower rank yields, the higher one's counts then.
  *
  * Each such exchange is a handshake. After the first one, either side may start others, to open what was closed
  * meanwhile. Handshakes of one initiator have ascending ids; a late message of an earlier one is ignored.
@@ -59,7 +60,8 @@ struct mr_cm_conn {
     bool initiator, heard; /* heard: the peer has begun a handshake before, heard_id */
     uint32_t job, self, peer, id, heard_id;
     uint32_t done;           /* our last handshake that was established; 0: none */
-    bool yields;             /* a request of the peer counts, if ours has had no answer for a while */
+    bool yields; /* a request of the peer counts, if ours has had no answer for a while, or that comes again */
+    bool rival;  /* heard_id is that of a request that came while ours was under way */
     bool again;              /* the next tick sends what it sent before, which is no further attempt */
     bool smooth;             /* nothing was repeated in this handshake: its time is that of a round trip */
     bool rejected;           /* FAILED: the peer said so, and why */

@@ -107,7 +107,8 @@ bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub)
     if (mr_cm_waiting(&p->cm))
         return false;
     mr_cm_again(&p->cm, MR_REOPEN_ATTEMPTS);
-    p->connect->rescue = p->cm.yields = sub && p->connect->isolated_ns;
+    p->connect->rescue = sub && p->connect->isolated_ns;
+    p->cm.yields = true; /* it takes the way that it is about, which may be dead */
     p->cm.timeout_ns = p->connect->rescue ? RESCUE_NS : mr_connect.connect_rtt.max_ns;
     p->cm.timeout_max_ns = p->connect->rescue ? RESCUE_MAX_NS : 16 * mr_connect.connect_rtt.max_ns;
     p->connect->handshake_sub = sub;

@@ -210,6 +210,20 @@ START_TEST(request_that_yields)
     mr_cm_receive(&side[0].c, &req, now + 2 * MS);
     ck_assert_int_eq(side[0].c.state, _i ? MR_CM_REP_SENT : MR_CM_REQ_SENT);
     begin(0, 0);
+    side[0].c.yields = _i;
+    mr_cm_start(&side[0].c, 5, now);
+    mr_cm_receive(&side[0].c, &req, now + 10000);
+    ck_assert_int_eq(side[0].c.state, MR_CM_REQ_SENT);
+    mr_cm_receive(&side[0].c, &req, now + 20000); /* the same again: ours has not come there */
+    ck_assert_int_eq(side[0].c.state, _i ? MR_CM_REP_SENT : MR_CM_REQ_SENT);
+    begin(0, 0);
+    side[0].c.heard = true; /* of a handshake that is over */
+    side[0].c.heard_id = req.id;
+    side[0].c.yields = _i;
+    mr_cm_start(&side[0].c, 5, now);
+    mr_cm_receive(&side[0].c, &req, now + 10000);
+    ck_assert_int_eq(side[0].c.state, MR_CM_REQ_SENT);
+    begin(0, 0);
     mr_cm_start(&side[0].c, 5, now);
     mr_cm_abandon(&side[0].c);
     ck_assert_int_eq(side[0].c.state, MR_CM_FAILED);

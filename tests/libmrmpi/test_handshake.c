@@ -553,6 +553,7 @@ START_TEST(rescue)
     conn.isolated_ns = clock_ns;
     rescue_failed = later = 0;
     ck_assert(mr_handshake_begin(&peer, &sub[1]));
+    ck_assert(peer.cm.yields);
     ck_assert_uint_eq(sent.num_subs, SUBS);
     ck_assert_ptr_eq(conn.datagram_sub, &sub[0]);
     clock_ns += 5 * MS;
