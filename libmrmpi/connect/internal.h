@@ -141,8 +141,6 @@ void mr_recovery_connected(struct mr_peer *p);
 
 /* No subchannel to the peer is open, or a port has come back: its process is asked at once over every pair of rails. */
 void mr_silence_ask(struct mr_peer *p, uint64_t now_ns);
-/* A way has come that brings answers, perhaps: the pause before the next questions, if any are due, is short again. */
-void mr_silence_soon(struct mr_peer *p);
 /* The way of the subchannel has brought an answer to the present questions. */
 bool mr_silence_answered(const struct mr_sub *sub);
 /* Some way has, and all have, or the others have had time enough. */

@@ -155,7 +155,7 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
     }
     if (p->connect->questions && sub->connect->question - msg->id < MR_QUESTIONS_KEPT)
         note_answer(mr_questions_of(sub), msg->id);
-    mr_silence_soon(p);
+    mr_questions_soon(p->connect);
     if (p->connect->isolated_ns)
         mr_peer_due(p); /* recovery.c counts its time; it is to be opened */
     else

@@ -132,7 +132,7 @@ void mr_recovery_opened(struct mr_sub *sub)
     mr_peer_tell_noted(sub, MR_RECORD_OPEN, 0);
     mr_probe_drop(sub);
     mr_peer_tell_opened(sub);
-    mr_silence_soon(sub->peer);
+    mr_questions_soon(sub->peer->connect);
     set_isolated(sub->peer, 0);
 }
 

@@ -31,7 +31,6 @@
 #include "libmrmpi/reliable/loss.h"
 #include "libmrmpi/verbs/post.h"
 
-#define LOOK_NS      1000000ull  /* between two looks */
 #define PAUSE_MAX_NS 64000000ull /* between two rounds, if nobody answers, */
 #define PAUSE_LOST_NS 8000000ull /* and while no subchannel is open */
 #define LOOKS_NUDGE  1           /* without progress, until the adapter is asked, */
@@ -352,7 +351,7 @@ static uint64_t next_pause_ns(const struct mr_connect_peer *c, bool answered)
     uint64_t most = c->isolated_ns ? PAUSE_LOST_NS : PAUSE_MAX_NS;
 
     if (answered)
-        return LOOK_NS;
+        return MR_LOOK_NS;
     return 2 * c->round_pause_ns < most ? 2 * c->round_pause_ns : most;
 }
 
@@ -415,15 +414,9 @@ void mr_silence_ask(struct mr_peer *p, uint64_t now_ns)
     if (!make_room(p))
         return;
     p->connect->round_ns = 0;
-    p->connect->round_pause_ns = LOOK_NS;
+    p->connect->round_pause_ns = MR_LOOK_NS;
     ask_ways(p, now_ns);
     p->connect->round_ns = now_ns;
-}
-
-void mr_silence_soon(struct mr_peer *p)
-{
-    if (p->connect->round_pause_ns > LOOK_NS)
-        p->connect->round_pause_ns = LOOK_NS;
 }
 
 bool mr_silence_answered(const struct mr_sub *sub)
@@ -442,7 +435,7 @@ bool mr_silence_heard(const struct mr_peer *p, uint64_t now_ns)
         any |= mr_silence_answered(&p->sub[i]);
         all &= !s->asked || has_answer(&p->sub[i], true);
     }
-    return any && (all || now_ns - p->connect->round_ns >= (most < LOOK_NS / 2 ? most : LOOK_NS / 2));
+    return any && (all || now_ns - p->connect->round_ns >= (most < MR_LOOK_NS / 2 ? most : MR_LOOK_NS / 2));
 }
 
 /* ---- all peers --------------------------------------------------------------------------------------------------- */
@@ -452,7 +445,7 @@ void mr_silence_look(uint64_t now_ns)
     unsigned size = (unsigned)mr_peers.launch->size, most = size < PEERS_MOST ? size : PEERS_MOST;
     bool stuck = false;
 
-    if (now_ns - mr_connect.silence_ns < LOOK_NS)
+    if (now_ns - mr_connect.silence_ns < MR_LOOK_NS)
         return;
     mr_connect.silence_ns = now_ns;
     for (unsigned n = 0; n < most; n++) {

@@ -339,7 +339,7 @@ START_TEST(another_way_comes)
     sub[1].state = MR_SUB_CLOSED;
     look(70, 0);
     set_open(&sub[1]);
-    mr_silence_soon(&peer);
+    mr_questions_soon(&conn);
     look(6, 2);
     ck_assert_uint_eq(broken, 0);
     look(2, 2);
