@@ -71,6 +71,14 @@ ok "ports that reach each other crosswise only" with CONF="$tmp/crosswise.conf" 
   'simfab fault link "h2 mlx5_0" 1 down after=50us nowait' 'simfab fault link "h2 mlx5_0" 1 up; sleep .3' true true true true true true true true true true true
 ok "over both rails ($(packets h1 0), $(packets h1 1))" test "$(packets h1 0)" -gt 0 -a "$(packets h1 1)" -gt 0
 ok "one of which is left for a while, and opened again ($(counted reopened))" test "$(counted reopened)" -ge 1
+cat >"$tmp/apart.conf" <<'END'
+Default=0x7fff, ipoib : ALL=limited, ALL_SWITCHES=full ;
+red=0x0011 : 0x2c90000001001=full, 0x2c90000002001=limited ;
+blue=0x0022 : 0x2c90000001011=full, 0x2c90000002011=limited ;
+END
+ok "an adapter that dies and comes back, a rail of another partition that goes then" with CONF="$tmp/apart.conf" job true 20 \
+  'simfab fault node "h1 mlx5_0" die for=15ms; sleep .3' true true 'simfab fault link "h1 mlx5_1" 1 down' true true
+ok "the rail that came back carries all then ($(counted reopened))" test "$(counted reopened)" -ge 1
 not_ok "no common partition is an error" fabric "everywhere 0x7fff; keys h2 1 0x8011" 60 \
   timeout -t "$tmp/took" 50 mrrun -n 2 --ppn 1 "$BUILD/tests/mpi/p2p_sizes"
 ok "at once" within 20
