@@ -77,7 +77,9 @@ for h in h1 h2; do for d in 0 1; do ok "$h, adapter $d carries half" around $h $
 ok "a plane of two ports against one of one, in the other order" run aab ba -- "$job"
 for h in "h1 0" "h1 1" "h1 2" "h2 0" "h2 1"; do ok "$h carries its part" carries $h; done
 not_ok "no plane in common" run a b -- "$job"
-like "is told with both prefixes" 'no rail leads to rank 1 on h2: no subnet is common .*Here: mlx5_0 port 1 \(subnet fe80::\). There: mlx5_0 port 1 \(subnet fe80:0:0:1::\)' "$tmp/out"
+no_subnet() { echo "no rail leads to rank $1: no subnet is common .*Here: mlx5_0 port 1 \\(subnet $2\\). There: mlx5_0 port 1 \\(subnet $3\\)"; }
+one=fe80:: other=fe80:0:0:1::
+like "is told with both prefixes, by the rank that finds out first" "$(no_subnet '1 on h2' $one $other)|$(no_subnet '0 on h1' $other $one)" "$tmp/out"
 ok "four hosts, none like another" run aab ba bbb ab -- "mrrun -n 8 $probe 100"
 
 # both ends say by other numbers which path broke
