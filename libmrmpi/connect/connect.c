@@ -264,10 +264,12 @@ static void rescue_peer(struct mr_peer *p, uint64_t now_ns)
 {
     if (p->error || !p->up || !p->connect->isolated_ns)
         return;
-    if (p->connect->round_ns < p->connect->isolated_ns)
+    if (p->connect->round_ns < p->connect->isolated_ns) {
         mr_silence_ask(p, now_ns);
-    else if (!mr_silence_heard(p, now_ns))
+    } else if (!mr_silence_heard(p, now_ns)) {
+        mr_where_ask(p, now_ns); /* both ends' LIDs may have changed: then no question arrives */
         return;
+    }
     for (unsigned i = 0; i < p->num_subs; i++)
         if (p->sub[i].state == MR_SUB_CLOSED && mr_sub_is_wanted(&p->sub[i]) && mr_silence_answered(&p->sub[i])) {
             mr_handshake_begin(p, &p->sub[i]);
