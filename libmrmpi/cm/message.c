@@ -27,8 +27,8 @@ const char *mr_cm_reason_text(unsigned reason)
         [MR_CM_BAD_VERSION] = "it runs another version of mrmpi",
         [MR_CM_OTHER] = "it cannot make the connection",
         [MR_CM_ENOUGH] = "it has as many connections as it may (MRMPI_RC_PEERS)",
-        [MR_CM_NO_PKEY] = "its ports are not in the partition that is asked for, or are limited members as those here "
-                          "(P_Keys)",
+        [MR_CM_NO_PKEY] = ("its ports are not in the partition that is asked for, or are limited members as those here "
+                           "(P_Keys)"),
     };
 
     return texts[reason < MR_CM_REASONS ? reason : MR_CM_NO_REASON];
