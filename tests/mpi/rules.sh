@@ -53,9 +53,10 @@ export MRMPI_RULES=@$tmp/rules
 ok "rules of a file" job 2 p2p_ring
 is "are used: no connection" "$(most connections_most)" ""
 printf 'any: ud\neager size<=2Q: rc\n' >"$tmp/rules"
-not_ok "rules that cannot be read end the job" job 2 p2p_ring
+# The first rank that fails may end the job before the others have read them.
+not_ok "rules that cannot be read end the job" job 4 p2p_ring
 like "with the place" 'error: MRMPI_RULES: line 2, column 13: not a number' "$tmp/out"
-is "each host says it once" "$(grep -c 'line 2, column 13' "$tmp/out")" 2
+is "no host twice" "$(sed -n 's/.*\[[0-9]*@\(h[12]\)\].*line 2, column 13.*/\1/p' "$tmp/out" | sort | uniq -d)" ""
 export MRMPI_RULES=@$tmp/none
 not_ok "so does a file that is not there" job 2 p2p_ring
 like "by name" "error: MRMPI_RULES=@$tmp/none cannot be read: No such file" "$tmp/out"
