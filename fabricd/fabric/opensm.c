@@ -25,7 +25,7 @@ static const char END[] = "# ---- end of what fabricd writes ----";
 
 static bool managed_key(const char *key, size_t n)
 {
-    static const char *const whole[] = {"qos", "lmc", "max_op_vls", NULL};
+    static const char *const whole[] = {"qos", "lmc", "max_op_vls", "use_optimized_slvl", NULL};
     static const char *const sets[] = {"qos_ca_", "qos_sw0_", "qos_swe_", "qos_rtr_", "qos_", NULL};
     static const char *const options[] = {"max_vls", "high_limit", "vlarb_high", "vlarb_low", "sl2vl", NULL};
     for (int i = 0; whole[i]; i++)
@@ -54,8 +54,9 @@ static bool managed_line(const char *line, size_t len)
 static void put_tables(const struct qos_tables *t, struct text *out)
 {
     text_printf(out, "%s\n", BEGIN);
-    text_printf(out, "qos TRUE\nlmc %u\nmax_op_vls %u\nqos_high_limit %u\nqos_vlarb_high ", t->lmc, t->op_vls_code,
-                t->high_limit);
+    /* A switch that can takes its SLtoVLMappingTables of all pairs of ports in one packet, not in one for each. */
+    text_printf(out, "qos TRUE\nuse_optimized_slvl TRUE\nlmc %u\nmax_op_vls %u\nqos_high_limit %u\nqos_vlarb_high ",
+                t->lmc, t->op_vls_code, t->high_limit);
     /* An empty list would mean opensm's default, which has every lane in it. */
     if (t->num_high)
         tables_vlarb_text(out, t->high, t->num_high);

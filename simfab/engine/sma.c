@@ -99,6 +99,7 @@ static uint16_t switch_info(struct smp *s)
     put(s, 80, 8, n->default_mcast_not_primary);
     put(s, 88, 5, n->life_time);
     put(s, 93, 1, n->state_change);
+    put(s, 94, 2, 1); /* SLtoVLMappingTable of all ports in one packet */
     put(s, 112, 16, FABRIC_PKEYS);
     put(s, 128, 2, 3); /* enforces partitions both ways */
     put(s, 132, 1, n->enhanced_port0);
@@ -146,25 +147,41 @@ static uint16_t pkey_table(struct smp *s)
     return STATUS_OK;
 }
 
+/*
+ * The modifier names the ports of a switch: input in bits 8 to 15, output in bits 0 to 7. Bit 17 of a Set means every
+ * input port, bit 16 every output port (OptimizedSLtoVLMappingProgramming).
+ */
+#define ALL_INPUTS  (1u << 17)
+#define ALL_OUTPUTS (1u << 16)
+
+static void set_sl_to_vl(struct smp *s, struct port *out, unsigned first_in, unsigned last_in)
+{
+    for (unsigned in = first_in; in <= last_in; in++)
+        for (unsigned sl = 0; sl < FABRIC_SLS; sl++)
+            out->sl2vl[in][sl] = (uint8_t)get(s, sl * 4, 4);
+    tables_changed(out, PORT_EV_TABLES);
+}
+
 static uint16_t sl_to_vl(struct smp *s)
 {
-    unsigned in = s->mod >> 8 & 0xff, out = s->mod & 0xff;
+    unsigned in = s->mod >> 8 & 0xff, out = s->mod & 0xff, last = s->node->num_ports;
+    bool all_in = s->mod & ALL_INPUTS, all_out = s->mod & ALL_OUTPUTS;
     struct port *p = s->at;
 
-    if (is_switch(s)) {
-        if (in > s->node->num_ports || out > s->node->num_ports)
+    if (!is_switch(s)) {
+        in = 0;
+        if (s->set)
+            set_sl_to_vl(s, p, 0, 0);
+    } else {
+        if (in > last || out > last || (!s->set && (all_in || all_out)))
             return STATUS_BAD_FIELD;
         p = &s->node->ports[out];
-    } else {
-        in = 0;
+        for (unsigned o = all_out ? 0 : out; s->set && o <= (all_out ? last : out); o++)
+            set_sl_to_vl(s, &s->node->ports[o], all_in ? 0 : in, all_in ? last : in);
     }
-    for (unsigned sl = 0; s->set && sl < FABRIC_SLS; sl++)
-        p->sl2vl[in][sl] = (uint8_t)get(s, sl * 4, 4);
     memset(s->data, 0, SMP_DATA_BYTES);
     for (unsigned sl = 0; sl < FABRIC_SLS; sl++)
         put(s, sl * 4, 4, p->sl2vl[in][sl]);
-    if (s->set)
-        tables_changed(p, PORT_EV_TABLES);
     return STATUS_OK;
 }
 

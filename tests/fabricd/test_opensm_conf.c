@@ -36,6 +36,7 @@ START_TEST(merge)
                               "lmc_esp0 FALSE\n"
                               "lmc 2\n"
                               "max_op_vls 5\n"
+                              "use_optimized_slvl FALSE\n"
                               "qosx 1\n"
                               "guid 0x10 # the port";
     struct text out = {0};
@@ -46,9 +47,9 @@ START_TEST(merge)
                  "guid 0x10 # the port\n# ---- written by fabricd",
                  120),
         "%s", out.s);
-    ck_assert_ptr_nonnull(strstr(out.s,
-                                 "\nqos TRUE\nlmc 1\nmax_op_vls 4\nqos_high_limit 4\nqos_vlarb_high 2:64\n"
-                                 "qos_vlarb_low 0:64,1:192\nqos_sl2vl 0,1,2,3,0,0,0,0,0,0,0,0,0,0,0,0\n# ---- end"));
+    ck_assert_ptr_nonnull(strstr(
+        out.s, "\nqos TRUE\nuse_optimized_slvl TRUE\nlmc 1\nmax_op_vls 4\nqos_high_limit 4\nqos_vlarb_high 2:64\n"
+               "qos_vlarb_low 0:64,1:192\nqos_sl2vl 0,1,2,3,0,0,0,0,0,0,0,0,0,0,0,0\n# ---- end"));
     ck_assert_ptr_null(strstr(out.s, "FALSE\nqos "));
     ck_assert_ptr_null(strstr(out.s, "qos_ca_"));
     ck_assert_ptr_null(strstr(out.s, "qos_swe_"));

@@ -306,6 +306,24 @@ START_TEST(tables)
     ck_assert_uint_gt(sw->ports[2].changes, changes);
     ck_assert_uint_eq(get(s0, 0x17, 4 << 8 | 9), STATUS_BAD_FIELD);
 
+    /* bits 17 and 16 of a Set: every input, every output */
+    ck_assert_uint_eq(get(s0, 0x12, 0), 0);
+    ck_assert_uint_eq(field(IB_SW_OPT_SLTOVL_MAPPING_F), 1);
+    memset(smp, 0, sizeof smp);
+    for (unsigned i = 0; i < 16; i++)
+        wire_put(smp + SMP_DATA, i * 4, 4, i & 7);
+    ck_assert_uint_eq(ask(s0, METHOD_SET, 0x17, 2 << 16 | 3), 0);
+    for (unsigned in = 0; in <= sw->num_ports; in++)
+        ck_assert_uint_eq(sw->ports[3].sl2vl[in][9], 1);
+    ck_assert_uint_eq(sw->ports[2].sl2vl[4][0], 15);
+    changes = sw->ports[1].changes;
+    ck_assert_uint_eq(ask(s0, METHOD_SET, 0x17, 3 << 16 | 2), 0);
+    for (unsigned out = 0; out <= sw->num_ports; out++)
+        for (unsigned in = 0; in <= sw->num_ports; in++)
+            ck_assert_uint_eq(sw->ports[out].sl2vl[in][15], 7);
+    ck_assert_uint_gt(sw->ports[1].changes, changes);
+    ck_assert_uint_eq(get(s0, 0x17, 3 << 16 | 2), STATUS_BAD_FIELD);
+
     memset(smp, 0, sizeof smp);
     smp[SMP_DATA] = 3;
     smp[SMP_DATA + 1] = 200;
