@@ -5,6 +5,7 @@
 #include "fabricd/fabric/opensm.h"
 #include "fabricd/fabric/snapshot.h"
 #include "fabricd/fabric/verify.h"
+#include "fabricd/keep.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,6 +20,8 @@
 #define REWRITE_AFTER_MS  4000
 #define PUT_BACK_EVERY_MS 500
 #define PUT_BACK_LOOKS    10
+/* An opensm that is started anew by its command may be away for so long. */
+#define OPENSM_AWAY_MS 5000
 
 #define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
 
@@ -88,6 +91,9 @@ struct change {
     bool new_lmc;            /* a port has another than the policy wants */
     unsigned ca_ports;       /* that each need their LIDs */
     struct snapshot *before; /* what ports had, if no policy was in force; or NULL */
+    struct in_force next;
+    struct store_intent intent;
+    bool unsure; /* it is in force, and perhaps would not be after a loss of power */
 };
 
 static bool refuse(struct applier *a, struct task *t, struct diag *d)
@@ -310,6 +316,7 @@ static int settle(struct applier *a, struct task *t, struct change *c, const str
     bool reloaded = !may_push, rewritten = !may_push;
     for (unsigned wait = 20;; wait = wait < 200 ? wait * 2 : 250) {
         struct verify_result r;
+        struct text why = {0};
         bool ok = verify_fabric(&o, want, &r);
         uint64_t took = stopwatch_read(&watch, &a->sms);
         unsigned ports = r.ports, nodes = r.nodes, differences = r.differences;
@@ -338,6 +345,8 @@ static int settle(struct applier *a, struct task *t, struct change *c, const str
         } else if (!rewritten && !unsettled && !lag && took > rewrite_at) {
             rewritten = true;
             rc = rewrite(a, t, c);
+        } else if (may_push && clock_us() / 1000 - watch.start > OPENSM_AWAY_MS) {
+            rc = said(a, t, sms_all_run(&a->sms, &why), &why);
         }
         if (rc)
             return rc;
@@ -348,34 +357,179 @@ static int settle(struct applier *a, struct task *t, struct change *c, const str
 
 /*
  * The ports' tables of before the first policy. opensm may be at work still, by its file of before; when a look finds
- * nothing to do, it has come to rest.
+ * nothing to do, it has come to rest. 0; -EIO: some could not be written; -ECANCELED.
  */
-static void put_back(struct applier *a, struct task *t, const struct snapshot *before)
+static int put_back(struct applier *a, struct task *t, const struct snapshot *before)
 {
     unsigned written = 0, failed = 0;
     for (unsigned i = 0; i < PUT_BACK_LOOKS; i++) {
         unsigned now = snapshot_put_back(before, &failed);
         written += now;
-        if ((i && !now) || !manager_pause(a->m, PUT_BACK_EVERY_MS))
+        if (i && !now)
             break;
+        if (!manager_pause(a->m, PUT_BACK_EVERY_MS))
+            return -ECANCELED;
     }
     if (failed)
         say(a, t, "%u blocks of the ports' tables are not what they were before: they could not be written back",
             failed);
     else if (written)
         say(a, t, "the ports have the tables of before again: %u blocks written back", written);
+    return failed ? -EIO : 0;
+}
+
+/* ---- back to what is in force ---- */
+
+/* The files and the ports, by opensm that run. They agree with what is in force, and nothing remains to be done: 0. */
+static int bring_back(struct applier *a, struct task *t, struct change *c, bool restart, struct manager_event *out)
+{
+    int rc = push(a, t, restart);
+    if (rc)
+        return rc;
+    if (t->current.valid)
+        return settle(a, t, c, &t->current.tables, true, out);
+    return c->before ? put_back(a, t, c->before) : 0;
+}
+
+/* How it ended, beside the generation that was tried. */
+static void tell_end(struct applier *a, const struct change *c, const char *what)
+{
+    struct text t = {0};
+    text_printf(&t, "result: %s\n", what);
+    store_tell(a->conf, c->intent.generation, "result", &t);
+    text_free(&t);
 }
 
 static void roll_back(struct applier *a, struct task *t, struct change *c, bool restarted, struct manager_event *out)
 {
     struct text why = {0};
+    struct change back = {.lock = t->current.lock, .tables = t->current.tables, .before = c->before};
+    char current[GENERATION_NAME_MAX];
     say(a, t, "rolling back to the configuration from before");
-    if (said(a, t, sms_write_back(&a->sms, &why), &why) || push(a, t, restarted))
-        return;
     if (t->current.valid)
-        settle(a, t, c, &t->current.tables, false, out);
+        sms_merge(&a->sms, &t->current.tables);
     else
-        put_back(a, t, c->before);
+        sms_keep(&a->sms);
+    int rc = said(a, t, sms_write_all(&a->sms, &why), &why);
+    if (!rc)
+        rc = bring_back(a, t, &back, restarted, out);
+    if (!rc)
+        store_intent_done(a->conf);
+    out->ended = rc ? FD_ROLLBACK_FAILED : FD_ROLLED_BACK;
+    if (rc)
+        say(a, t, "what was there before is not in force again yet (%s): this is tried again until it is",
+            strerror(-rc));
+    store_current(a->conf, current);
+    if (strcmp(current, c->intent.generation))
+        tell_end(a, c, rc ? "rollback failed" : "rolled back");
+}
+
+/* One of opensm's files of an interrupted change. -ENOENT: it is not known what it had. */
+static int mend_file(struct applier *a, struct task *t, const char *before, const char *config)
+{
+    struct text conf = {0}, next = {0}, why = {0};
+    int rc = text_read_file(&conf, config, OPENSM_CONF_MAX);
+    if (rc == -ENOENT)
+        rc = 0;
+    sms_clean(config);
+    if (!rc && t->current.valid)
+        opensm_conf_merge(text_str(&conf), &t->current.tables, &next);
+    else if (!rc)
+        rc = keep_load_config(a, before, config, &next);
+    if (!rc && (next.len != conf.len || memcmp(text_str(&next), text_str(&conf), next.len))) {
+        rc = said(a, t, sms_write_file(config, &next, &why), &why);
+        if (!rc)
+            say(a, t, "wrote %s", config);
+    } else if (rc) {
+        say(a, t, "%s: %s", config, strerror(-rc));
+    }
+    text_free(&conf);
+    text_free(&next);
+    return rc;
+}
+
+static bool is_ours(const struct applier *a, const char *config)
+{
+    for (unsigned i = 0; i < a->conf->num_opensm; i++)
+        if (!strcmp(a->conf->opensm[i].config, config))
+            return true;
+    return false;
+}
+
+/* The interrupted change says which files; without its word all of opensm that run. */
+static int mend_files(struct applier *a, struct task *t, struct store_intent *i, const char *before)
+{
+    int rc = 0;
+    for (unsigned k = 0; !i->n && k < a->sms.n; k++)
+        snprintf(i->config[k], sizeof(i->config[k]), "%s", a->sms.sm[k].opensm.config);
+    i->n = i->n ? i->n : a->sms.n;
+    for (unsigned k = 0; k < i->n; k++) {
+        int one = is_ours(a, i->config[k]) ? mend_file(a, t, before, i->config[k]) : 0;
+        rc = rc ? rc : one;
+    }
+    return rc;
+}
+
+/* Its opensm, of all that run. -ESRCH: one does not. */
+static int all_run(struct applier *a, struct task *t, const struct store_intent *i)
+{
+    for (unsigned k = 0; k < i->n; k++) {
+        bool runs = !is_ours(a, i->config[k]);
+        for (unsigned m = 0; m < a->sms.n; m++)
+            runs = runs || !strcmp(a->sms.sm[m].opensm.config, i->config[k]);
+        if (runs)
+            continue;
+        say(a, t, "no opensm that reads %s runs here: the interrupted change is finished when it does", i->config[k]);
+        return -ESRCH;
+    }
+    return 0;
+}
+
+/* LMC changes only when opensm restarts. */
+static bool lmc_differs(struct applier *a, const struct in_force *f)
+{
+    struct verify_options o = apply_look_options(a, &f->lock, false);
+    struct verify_result r;
+    verify_fabric(&o, NULL, &r);
+    bool differs = f->valid && !r.error && (r.lmc != f->policy.lmc || r.lmc_most != f->policy.lmc);
+    verify_result_free(&r);
+    return differs;
+}
+
+int apply_finish(struct applier *a, struct task *t, struct store_intent *i, struct manager_event *out)
+{
+    struct change c = {.lock = t->current.lock, .tables = t->current.tables, .intent = *i};
+    struct text why = {0};
+    char before[GENERATION_NAME_MAX] = "", current[GENERATION_NAME_MAX];
+    store_current(a->conf, current);
+    bool forward = !strcmp(current, i->generation);
+    say(a, t, "a change was interrupted: bringing opensm and the ports to %s",
+        t->current.valid ? "the policy in force" : "what was there before the first policy");
+    if (!t->current.valid)
+        c.before = keep_load_before(a, before);
+    store_clean_published(a->conf);
+    int rc = mend_files(a, t, i, before);
+    if (!rc)
+        rc = all_run(a, t, i);
+    if (!rc && i->n) {
+        out->disturbed = true;
+        rc = said(a, t, sms_read(&a->sms, &why), &why);
+        if (t->current.valid)
+            sms_merge(&a->sms, &c.tables);
+        if (!rc)
+            rc = bring_back(a, t, &c, lmc_differs(a, &t->current) && sms_can_restart(&a->sms, &why), out);
+        text_free(&why);
+    }
+    if (!rc) {
+        if (!forward && *i->generation)
+            tell_end(a, &c, "interrupted, and undone at the next start");
+        rc = *current ? store_commit(a->conf, current) : 0; /* perhaps its sync had failed */
+        if (!rc)
+            rc = store_intent_done(a->conf);
+        keep_publish(a, t, &t->current);
+    }
+    snapshot_free(c.before);
+    return rc;
 }
 
 /* The files say it and the ports have it: opensm need not be disturbed. */
@@ -391,30 +545,98 @@ static bool already_there(struct applier *a, struct task *t, struct change *c, s
     return there;
 }
 
+/* What is to be put back if ports do not take a first policy. Another change that was interrupted has taken it. */
+static int take_before(struct applier *a, struct task *t, struct change *c, bool interrupted)
+{
+    struct verify_options o = apply_look_options(a, &c->lock, false);
+    char name[GENERATION_NAME_MAX];
+    if (t->current.valid)
+        return 0;
+    if (interrupted && (c->before = keep_load_before(a, name)))
+        return 0;
+    c->before = snapshot_take(&o);
+    return keep_before(a, c->before);
+}
+
+/* All that a restart needs is on disk before the first change. */
+static int begin(struct applier *a, struct task *t, struct change *c)
+{
+    struct store_intent pending;
+    bool interrupted = store_intent(a->conf, &pending) != -ENOENT;
+    int rc = take_before(a, t, c, interrupted);
+    if (!rc && keep_is_same(&t->current, &c->next) && lock_equal(&t->current.lock, &c->next.lock))
+        store_current(a->conf, c->intent.generation); /* the ports have lost it */
+    if (!rc && !c->intent.generation[0])
+        rc = keep_write(a, t, &c->next, c->intent.generation);
+    for (unsigned i = 0; i < a->sms.n; i++)
+        snprintf(c->intent.config[i], sizeof(c->intent.config[i]), "%s", a->sms.sm[i].opensm.config);
+    c->intent.n = a->sms.n;
+    if (!rc)
+        rc = store_intend(a->conf, &c->intent);
+    if (rc)
+        say(a, t, "%s: %s: the policy could not be kept, so that nothing is changed", a->conf->state, strerror(-rc));
+    return rc;
+}
+
+/* Ports have it. It is in force when it would be at the next start. */
+static int commit(struct applier *a, struct task *t, struct change *c, const struct manager_event *out)
+{
+    char current[GENERATION_NAME_MAX];
+    struct text found = {0};
+    text_put(&found, text_str(&out->found), out->found.len);
+    store_tell(a->conf, c->intent.generation, "found", &found);
+    text_free(&found);
+    tell_end(a, c, "in force");
+    store_current(a->conf, current);
+    int rc = strcmp(current, c->intent.generation) ? store_commit(a->conf, c->intent.generation) : 0;
+    if (rc)
+        say(a, t, "%s/current: %s: the policy could not be kept", a->conf->state, strerror(-rc));
+    store_current(a->conf, current);
+    c->unsure = rc && !strcmp(current, c->intent.generation);
+    return c->unsure ? 0 : rc;
+}
+
+static int write_and_push(struct applier *a, struct task *t, struct change *c)
+{
+    struct text why = {0};
+    int rc = said(a, t, sms_write(&a->sms, &why), &why);
+    for (unsigned i = 0; !rc && i < a->sms.n; i++)
+        say(a, t, "wrote %s", a->sms.sm[i].opensm.config);
+    return rc ? rc : push(a, t, c->new_lmc);
+}
+
 static int change_fabric(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
 {
     struct text why = {0};
-    if (!sms_merge(&a->sms, &c->tables) && already_there(a, t, c, out))
-        return 0;
-    if (!t->current.valid) {
-        struct verify_options o = apply_look_options(a, &c->lock, false);
-        c->before = snapshot_take(&o);
+    if (!sms_merge(&a->sms, &c->tables) && already_there(a, t, c, out)) {
+        int kept = keep_save(a, t, &c->next);
+        if (!kept)
+            keep_publish(a, t, &c->next);
+        return kept;
     }
-    int rc = c->new_lmc && !sms_can_restart(&a->sms, &why) ? -ENOTSUP : sms_write(&a->sms, &why);
-    if (rc) {
-        said(a, t, rc, &why);
-        if (rc != -ENOTSUP && a->sms.n > 1) /* the first may have been written */
-            said(a, t, sms_write_back(&a->sms, &why), &why);
+    int rc = c->new_lmc && !sms_can_restart(&a->sms, &why) ? said(a, t, -ENOTSUP, &why) : begin(a, t, c);
+    if (rc)
         return rc;
-    }
-    for (unsigned i = 0; i < a->sms.n; i++)
-        say(a, t, "wrote %s", a->sms.sm[i].opensm.config);
-    rc = push(a, t, c->new_lmc);
+    rc = write_and_push(a, t, c);
     if (!rc)
         rc = settle(a, t, c, &c->tables, true, out);
-    if (rc)
+    if (!rc)
+        rc = commit(a, t, c, out);
+    if (rc) {
         roll_back(a, t, c, c->new_lmc, out);
-    return rc;
+        return rc;
+    }
+    keep_publish(a, t, &c->next);
+    if (!c->unsure)
+        store_intent_done(a->conf);
+    return 0;
+}
+
+/* opensm is elsewhere: the ports must have it, or get it within the time allowed. */
+static int wait_and_keep(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
+{
+    int rc = settle(a, t, c, &c->tables, false, out);
+    return rc ? rc : keep_save(a, t, &c->next);
 }
 
 void apply_policy(struct applier *a, struct task *t, struct manager_event *out)
@@ -422,17 +644,26 @@ void apply_policy(struct applier *a, struct task *t, struct manager_event *out)
     struct change c = {0};
     struct text why = {0};
     out->status = prepare(a, t, &c);
-    if (!out->status && a->sms.n)
-        out->status = change_fabric(a, t, &c, out);
-    else if (!out->status && a->conf->num_opensm)
-        out->status = said(a, t, sms_none(a->conf, &why), &why);
-    else if (!out->status)
-        out->status = settle(a, t, &c, &c.tables, false, out);
     if (!out->status) {
-        out->next_in_force = (struct in_force){.valid = true, .policy = c.policy, .lock = c.lock, .tables = c.tables};
-        out->next_in_force.text = t->text;
+        c.next = (struct in_force){.valid = true, .policy = c.policy, .lock = c.lock, .tables = c.tables};
+        c.next.text = t->text;
         t->text = (struct text){0};
+        keep_number(a, t, &c.next);
+        if (a->sms.n)
+            out->status = change_fabric(a, t, &c, out);
+        else if (a->conf->num_opensm)
+            out->status = said(a, t, sms_none(a->conf, &why), &why);
+        else
+            out->status = wait_and_keep(a, t, &c, out);
     }
+    if (!out->status) {
+        out->changed = true;
+        out->generation = c.next.lock.generation;
+        out->next_in_force = c.next;
+        out->status = c.unsure ? -EIO : 0;
+        c.next = (struct in_force){0};
+    }
+    in_force_free(&c.next);
     snapshot_free(c.before);
 }
 

@@ -24,10 +24,18 @@ struct verify_options apply_look_options(const struct applier *a, const struct p
 void apply_take_result(struct manager_event *e, struct verify_result *r, bool verified);
 
 /*
- * The task's policy. On success out has what is in force from now on, which is not kept yet. Where opensm is elsewhere
- * the ports must have it already, or get it within the time allowed.
+ * The task's policy. On success out has what is in force from now on, which is kept, and which all ports have. Else all
+ * is as before, or store_intent remains: opensm or ports are not, and apply_finish is to be called until they are.
+ * Where opensm is elsewhere the ports must have the policy already, or get it within the time allowed.
  */
 void apply_policy(struct applier *a, struct task *t, struct manager_event *out);
+
+/*
+ * A change that was interrupted (store_intent): brings opensm's files, opensm and the ports to what is in force, be it
+ * the policy of before the change or the new one. 0, or a negative errno: not yet.
+ */
+struct store_intent;
+int apply_finish(struct applier *a, struct task *t, struct store_intent *i, struct manager_event *out);
 
 /* What apply_policy would change: the plan against the ports, and nothing is written. */
 void apply_diff(struct applier *a, struct task *t, struct manager_event *out);

@@ -13,8 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WAITING_MAX  32
-#define PUT_OFF_MOST 6 /* 64 looks: an hour by default */
+#define WAITING_MAX     32
+#define PUT_OFF_MOST    6 /* 64 looks: an hour by default */
+#define UNFINISHED_US   1000000u
+#define UNFINISHED_MOST 6 /* a minute */
 
 /* True if something has changed. */
 static bool refresh_rails(struct daemon *d)
@@ -150,12 +152,13 @@ static void await_tables(struct daemon *d)
 
 static void take_look(struct daemon *d, struct manager_event *e)
 {
-    bool same = d->looked == e->looked && d->verified == e->verified && d->differences == e->differences;
+    bool same =
+        d->looked == e->looked && d->verified == (e->verified && !e->unfinished) && d->differences == e->differences;
     if (!e->looked && e->status != d->look_error)
         log_event(LOG_FABRIC_UNSEEN, SD_WARNING, "the fabric cannot be looked at: %s", strerror(-e->status));
     d->look_error = e->looked ? 0 : e->status;
     d->looked = e->looked;
-    d->verified = e->verified;
+    d->verified = e->verified && !e->unfinished;
     d->nodes = e->nodes;
     d->ports = e->ports;
     d->differences = e->differences;
@@ -243,7 +246,27 @@ static bool has_looked(const struct daemon *d, const struct manager_event *e)
 static void answer(struct daemon *d, const struct manager_event *e, int status)
 {
     server_found(d->server, e->client, text_str(&e->found), e->found.len);
-    server_done(d->server, e->client, status);
+    server_done(d->server, e->client, e->ended ? e->ended : status);
+}
+
+/* A change that was interrupted or could not be rolled back: soon again, and less often while that disturbs opensm. */
+static void take_unfinished(struct daemon *d, const struct manager_event *e)
+{
+    if (e->unfinished && !d->unfinished)
+        log_warn("a change of the policy is not finished: it is tried again until opensm and the ports agree with what "
+                 "is in force");
+    else if (!e->unfinished && d->unfinished)
+        log_info("the interrupted change is finished: opensm and the ports agree with what is in force");
+    d->unfinished = e->unfinished;
+    d->unfinished_tries = e->unfinished && e->disturbed ? d->unfinished_tries + 1 : 0;
+    d->unfinished_us = clock_us();
+}
+
+void daemon_go_on(struct daemon *d)
+{
+    unsigned tries = d->unfinished_tries < UNFINISHED_MOST ? d->unfinished_tries : UNFINISHED_MOST;
+    if (d->unfinished && clock_us() - d->unfinished_us >= (UNFINISHED_US << tries))
+        daemon_verify(d, 0);
 }
 
 static void on_outcome(struct daemon *d, struct manager_event *e)
@@ -255,6 +278,7 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
         answer(d, e, e->status);
         return;
     }
+    take_unfinished(d, e);
     if (e->task == TASK_APPLY)
         after_apply(d, e);
     else if (e->task == TASK_FOLLOW)

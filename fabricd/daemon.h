@@ -62,6 +62,9 @@ struct daemon {
     uint64_t looked_us;
     char applying[256]; /* what is being put in force, or empty */
     bool refused;       /* the configured policy is wrong: trying again would not help */
+    bool unfinished;    /* an interrupted change is to be brought to its end */
+    unsigned unfinished_tries;
+    uint64_t unfinished_us; /* the last try */
     unsigned failed, wait; /* times in a row that ports did not take it; looks until it is tried again */
 };
 
@@ -83,6 +86,8 @@ int daemon_apply(struct daemon *d, const struct policy_file *f, uint64_t client,
 int daemon_submit(struct daemon *d, enum task_kind kind, const struct policy_file *f, uint64_t client); /* f or NULL */
 int daemon_diff(struct daemon *d, const struct policy_file *f, uint64_t client);
 int daemon_verify(struct daemon *d, uint64_t client);
+/* Now and then: an interrupted change is tried again. */
+void daemon_go_on(struct daemon *d);
 
 /*
  * Set free the service levels that a class no longer uses: a task, once it has been seen that nobody can use them. 0;

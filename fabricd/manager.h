@@ -55,11 +55,14 @@ struct manager_event {
     struct text text; /* a line of progress; or the differences that the last look found */
     /* EVENT_OUTCOME */
     int status;    /* 0 or a negative errno */
+    int ended;     /* APPLY: 0 or an enum fd_ended, which tells more than status */
     bool looked;   /* the fields below say what the fabric has now */
     bool verified; /* everything is as the policy in force (the new one after a good APPLY) wants it */
     unsigned nodes, ports, differences;
     struct text found;       /* what the last look found, a document of YAML for programs; empty: there was none */
     bool manages;            /* opensm runs here, and is ours */
+    bool unfinished;         /* an interrupted change could not be brought to its end: to be tried again */
+    bool disturbed;          /* trying that has disturbed opensm */
     struct fabric_caps caps; /* what the ports can do */
     bool changed;            /* the next two are in force from now on, and kept unless status says why not */
     struct in_force next_in_force;

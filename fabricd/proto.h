@@ -196,9 +196,15 @@ struct fd_more {
     char after[FD_JOB_MAX];
 };
 
+/* How FD_APPLY may end, beside errnos, which say that nothing was changed. */
+enum fd_ended {
+    FD_ROLLED_BACK = -1001,     /* it was changed, and all is as before again */
+    FD_ROLLBACK_FAILED = -1002, /* it was changed, and could not be brought back yet */
+};
+
 struct fd_done {
     struct fd_header h;
-    int32_t status; /* 0 or a negative errno */
+    int32_t status; /* 0, a negative errno, or enum fd_ended */
     uint32_t reserved;
 };
 

@@ -28,7 +28,7 @@ static int apply_text(struct daemon *d, const char *name, const struct text *tex
     return rc;
 }
 
-/* A daemon that was killed between writing opensm's file and seeing that the ports took it leaves that file behind. */
+/* By hand, or by another daemon. A change that this daemon was killed in is finished or undone by the first look. */
 static void warn_if_conf_differs(const struct daemon *d)
 {
     struct sms sms;
@@ -47,6 +47,8 @@ static void load_policy(struct daemon *d)
     bool have_file = d->conf.policy[0] && !store_read_file(d->conf.policy, &file, &lock);
     if (d->conf.policy[0] && !have_file)
         log_error("%s cannot be read", d->conf.policy);
+    struct store_intent intent;
+    d->unfinished = store_intent(&d->conf, &intent) != -ENOENT;
     int rc = store_load(&d->conf, &d->current);
     if (!rc) {
         d->generation = d->current.lock.generation;
@@ -64,6 +66,8 @@ static void load_policy(struct daemon *d)
         d->generation = d->current.lock.generation;
         store_save(&d->conf, &d->current);
         warn_if_conf_differs(d);
+        daemon_verify(d, 0);
+    } else if (d->unfinished) {
         daemon_verify(d, 0);
     }
     text_free(&file);
@@ -130,7 +134,7 @@ static int on_verify_timer(sd_event_source *source, uint64_t usec, void *arg)
         daemon_verify(d, 0);
     else if (d->wait)
         d->wait--;
-    else if (d->conf.policy[0] && !d->refused && !d->task_runs)
+    else if (d->conf.policy[0] && !d->refused && !d->task_runs && !d->unfinished)
         try_again(d);
     sd_event_source_set_time_relative(source, (uint64_t)d->conf.verify_interval_s * 1000000);
     return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -152,6 +156,7 @@ static int on_rails_timer(sd_event_source *source, uint64_t usec, void *arg)
     struct daemon *d = arg;
     daemon_look_at_rails(d);
     look_if_amiss(d);
+    daemon_go_on(d);
     log_left_out();
     sd_event_source_set_time_relative(source, (uint64_t)d->conf.rails_interval_ms * 1000);
     return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -246,7 +251,6 @@ int daemon_start(struct daemon *d, const struct conf *conf, const struct server_
     d->server = server_start(d->event, &d->conf, path, events, d);
     if (!d->server)
         return -errno;
-    d->generation = store_load_generation(&d->conf);
     struct sms sms;
     sms_find(&sms, &d->conf);
     d->manages = sms.n;

@@ -72,6 +72,8 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
         text_printf(out, "%" PRIu64, seconds_since(d->looked_us));
     else
         text_printf(out, "never");
+    if (d->unfinished)
+        text_printf(out, ", change: unfinished");
     if (d->applying[0]) {
         text_printf(out, ", applying: ");
         text_yaml_string(out, d->applying);

@@ -21,22 +21,32 @@ static void state_path(const struct conf *c, const char *name, char *out, size_t
 
 /* ---- what a daemon that was killed has left ---- */
 
-static bool is_unfinished(const char *name)
+static void clean_directory(const char *path)
 {
-    size_t len = strlen(name), end = strlen(TEXT_UNFINISHED) + 6;
-    return len > end && !strncmp(name + len - end, TEXT_UNFINISHED, end - 6);
+    DIR *dir = opendir(path);
+    if (!dir)
+        return;
+    for (struct dirent *e; (e = readdir(dir));)
+        if (text_is_unfinished(e->d_name))
+            unlinkat(dirfd(dir), e->d_name, 0);
+    closedir(dir);
+}
+
+static void clean_generation(void *arg, const char *name, uint64_t number)
+{
+    const struct conf *c = arg;
+    char path[PATH_MAX + 128];
+    snprintf(path, sizeof(path), "%s/generations/%s", c->state, name);
+    clean_directory(path);
 }
 
 static void clean(const struct conf *c)
 {
-    DIR *dir = opendir(c->state);
-    if (!dir)
-        return;
-    for (struct dirent *e; (e = readdir(dir));)
-        if (is_unfinished(e->d_name))
-            unlinkat(dirfd(dir), e->d_name, 0);
-    closedir(dir);
-    store_release(c);
+    char path[PATH_MAX + 32];
+    clean_directory(c->state);
+    generation_each(c->state, clean_generation, (void *)c);
+    state_path(c, "reserve", path, sizeof(path)); /* of a version before */
+    unlink(path);
 }
 
 /* ---- opening ---- */
@@ -99,31 +109,11 @@ int store_open(const struct conf *c, int *lock_fd)
 
 /* ---- writing ---- */
 
-static int save(const struct conf *c, const char *name, const char *s, size_t len)
+static int not_kept(const struct conf *c, const char *what, int rc)
 {
-    char path[PATH_MAX + 32];
-    state_path(c, name, path, sizeof(path));
-    int rc = text_write_file(path, s, len);
     if (rc)
-        log_event(LOG_STATE_NOT_KEPT, SD_ERR, "%s: %s", path, strerror(-rc));
+        log_event(LOG_STATE_NOT_KEPT, SD_ERR, "%s/%s: %s", c->state, what, strerror(-rc));
     return rc;
-}
-
-/* As large as all of them. What is written later takes its place. */
-int store_reserve(const struct conf *c, size_t len)
-{
-    size_t room = len + FD_LOCK_MAX;
-    char *zeros = calloc(1, room);
-    int rc = zeros ? save(c, "reserve", zeros, room) : -ENOMEM;
-    free(zeros);
-    return rc;
-}
-
-void store_release(const struct conf *c)
-{
-    char path[PATH_MAX + 32];
-    state_path(c, "reserve", path, sizeof(path));
-    unlink(path);
 }
 
 void store_stamp(struct in_force *f, uint64_t generation)
@@ -132,26 +122,161 @@ void store_stamp(struct in_force *f, uint64_t generation)
     f->lock.digest = f->text.len ? lock_digest(f->text.s, f->text.len) : 0;
 }
 
-int store_save_lock(const struct conf *c, const struct in_force *f)
+uint64_t store_next_number(const struct conf *c, uint64_t current)
 {
-    struct text t = {0};
-    lock_text(&t, &f->lock);
-    int rc = save(c, "policy.lock", t.s, t.len);
-    text_free(&t);
+    uint64_t last = generation_last(c->state);
+    return (last > current ? last : current) + 1;
+}
+
+static void add_file(struct generation_file *file, unsigned *n, const char *name, const struct text *t)
+{
+    file[(*n)++] = (struct generation_file){name, text_str(t), t->len};
+}
+
+int store_write(const struct conf *c, const struct in_force *f, const struct generation_file *extra, unsigned num_extra,
+                char name[GENERATION_NAME_MAX])
+{
+    struct generation_file file[STORE_FILES_MAX + 3];
+    struct text lock = {0}, tables = {0};
+    unsigned n = 0;
+    lock_text(&lock, &f->lock);
+    if (f->valid)
+        tables_plan_text(&tables, &f->policy, &f->tables);
+    add_file(file, &n, "policy.yaml", &f->text);
+    add_file(file, &n, "policy.lock", &lock);
+    add_file(file, &n, "tables.yaml", &tables);
+    for (unsigned i = 0; i < num_extra && i < STORE_FILES_MAX; i++)
+        file[n++] = extra[i];
+    int rc = not_kept(c, "generations", generation_write(c->state, f->lock.generation, file, n, name));
+    text_free(&lock);
+    text_free(&tables);
     return rc;
 }
 
-/* The lock comes first: it has kept what was given out before, so the policy that is on disk until then fits it, too.
- */
+void store_current(const struct conf *c, char name[GENERATION_NAME_MAX])
+{
+    struct text why = {0};
+    *name = 0;
+    if (generation_current(c->state, name, &why))
+        *name = 0;
+    text_free(&why);
+}
+
+/* For people, and for scripts of before. What a version before kept there is in a generation now. */
+static void link_for_people(const struct conf *c, const char *name)
+{
+    char path[PATH_MAX + 32], new[PATH_MAX + 64], to[64];
+    struct stat st;
+    state_path(c, name, path, sizeof(path));
+    snprintf(new, sizeof(new), "%s" TEXT_UNFINISHED "people", path);
+    snprintf(to, sizeof(to), "current/%s", name);
+    if (!lstat(path, &st) && S_ISLNK(st.st_mode))
+        return;
+    unlink(new);
+    if (symlink(to, new) || rename(new, path))
+        unlink(new);
+}
+
+int store_commit(const struct conf *c, const char *name)
+{
+    char before[GENERATION_NAME_MAX], path[PATH_MAX + 32];
+    store_current(c, before);
+    int rc = not_kept(c, "current", generation_set_current(c->state, name));
+    if (rc && generation_set_current(c->state, *before ? before : NULL))
+        return -EUCLEAN;
+    if (rc)
+        return rc;
+    link_for_people(c, "policy.yaml");
+    link_for_people(c, "policy.lock");
+    state_path(c, "generation", path, sizeof(path)); /* of a version before */
+    if (!access(path, F_OK))
+        unlink(path);
+    generation_prune(c->state);
+    return 0;
+}
+
 int store_save(const struct conf *c, const struct in_force *f)
 {
-    char s[32];
-    store_release(c);
-    int rc = store_save_lock(c, f);
-    if (!rc)
-        rc = save(c, "policy.yaml", text_str(&f->text), f->text.len);
-    snprintf(s, sizeof(s), "%" PRIu64 "\n", f->lock.generation);
-    return rc ? rc : save(c, "generation", s, strlen(s));
+    char name[GENERATION_NAME_MAX];
+    int rc = store_write(c, f, NULL, 0, name);
+    return rc ? rc : store_commit(c, name);
+}
+
+void store_tell(const struct conf *c, const char *name, const char *file, const struct text *text)
+{
+    not_kept(c, file, generation_add(c->state, name, file, text));
+}
+
+/* ---- what is being changed ---- */
+
+static const char intent_end[] = "end\n";
+
+int store_intend(const struct conf *c, const struct store_intent *i)
+{
+    char path[PATH_MAX + 32];
+    struct text t = {0};
+    text_printf(&t, "intent 1\ngeneration %s\n", i->generation);
+    for (unsigned k = 0; k < i->n; k++)
+        text_printf(&t, "opensm %s\n", i->config[k]);
+    text_printf(&t, "%s", intent_end);
+    state_path(c, "intent", path, sizeof(path));
+    int rc = text_write_file(path, t.s, t.len);
+    text_free(&t);
+    return not_kept(c, "intent", rc); /* a file that is there all the same does no harm */
+}
+
+static bool parse_intent(char *text, struct store_intent *i)
+{
+    char *line, *rest = text;
+    bool ended = false, good = true;
+    for (unsigned n = 0; good && !ended && (line = strsep(&rest, "\n")); n++) {
+        if (!n)
+            good = !strcmp(line, "intent 1");
+        else if (!strncmp(line, "generation ", 11) && strlen(line + 11) < sizeof(i->generation))
+            strcpy(i->generation, line + 11);
+        else if (!strncmp(line, "opensm /", 8) && strlen(line + 7) < PATH_MAX && i->n < CONF_OPENSM_MAX)
+            strcpy(i->config[i->n++], line + 7);
+        else
+            ended = good = !strcmp(line, "end");
+    }
+    return good && ended && *i->generation;
+}
+
+int store_intent(const struct conf *c, struct store_intent *i)
+{
+    char path[PATH_MAX + 32], aside[PATH_MAX + 64];
+    struct text t = {0};
+    *i = (struct store_intent){0};
+    state_path(c, "intent", path, sizeof(path));
+    int rc = text_read_file(&t, path, CONF_OPENSM_MAX * (PATH_MAX + 16) + 256);
+    if (!rc && !(t.len && strlen(t.s) == t.len && parse_intent(t.s, i)))
+        rc = -EUCLEAN;
+    text_free(&t);
+    if (rc != -EUCLEAN)
+        return rc;
+    *i = (struct store_intent){0};
+    state_path(c, "intent.damaged", aside, sizeof(aside));
+    log_error("%s is damaged and is kept as %s: opensm and the ports are brought to the policy in force", path, aside);
+    if (rename(path, aside))
+        not_kept(c, "intent", -errno);
+    return rc;
+}
+
+int store_intent_done(const struct conf *c)
+{
+    char path[PATH_MAX + 32];
+    state_path(c, "intent", path, sizeof(path));
+    int rc = unlink(path) && errno != ENOENT ? -errno : 0;
+    return not_kept(c, "intent", rc);
+}
+
+/* ---- for hosts that follow ---- */
+
+void store_clean_published(const struct conf *c)
+{
+    char path[PATH_MAX + 8];
+    if (c->policy[0] && lock_path(c->policy, path, sizeof(path)))
+        text_remove_unfinished(path);
 }
 
 int store_publish(const struct conf *c, const struct in_force *f)
@@ -206,7 +331,8 @@ static int read_lock(const char *path, struct policy_lock *out)
     return rc == -ENOENT ? rc : rc ? -EINVAL : 0;
 }
 
-uint64_t store_load_generation(const struct conf *c)
+/* Of a version before generations: STATE/generation. */
+static uint64_t read_number(const struct conf *c)
 {
     char path[PATH_MAX + 32];
     struct text t = {0};
@@ -218,51 +344,145 @@ uint64_t store_load_generation(const struct conf *c)
     return generation;
 }
 
+/* Every class of the policy has a line in the lock, so that no level is given out anew. */
+static bool knows_all(const struct policy *p, const struct policy_lock *l)
+{
+    for (unsigned i = 0; i < p->num_classes; i++)
+        if (!lock_find(l, p->classes[i].name))
+            return false;
+    return true;
+}
+
+static bool is_regular(const char *path)
+{
+    struct stat st;
+    return !lstat(path, &st) && S_ISREG(st.st_mode);
+}
+
+static int damaged(const char *what, const char *lock_name)
+{
+    log_error("no policy is in force: %s; both files stay as they are. fabricctl policy apply with the lock beside the "
+              "policy puts one in force; or mend %s, or remove both if no job runs",
+              what, lock_name);
+    return -EINVAL;
+}
+
 /* The text is read; its lock is next. */
 static int load_with_lock(const struct conf *c, struct in_force *f, const char *path, const struct text *saved)
 {
-    char lock_name[PATH_MAX + 32];
+    char lock_name[PATH_MAX + 32], what[PATH_MAX + 128];
     struct policy_lock given;
+    struct policy p;
+    struct diag diag = {.file = path};
     state_path(c, "policy.lock", lock_name, sizeof(lock_name));
     int rc = read_lock(lock_name, &given);
     if (rc == -EINVAL) {
-        log_error("no policy is in force: %s cannot be read; mend it, or remove it together with %s if no job runs",
-                  lock_name, path);
-        return rc;
+        snprintf(what, sizeof(what), "%s cannot be read", lock_name);
+        return damaged(what, lock_name);
     }
     f->lock = given;
+    if (!saved->len && (given.digest || is_regular(path))) {
+        snprintf(what, sizeof(what), "%s is empty or gone, and %s is of a policy", path, lock_name);
+        return damaged(what, lock_name);
+    }
     if (!saved->len)
         return -ENOENT;
-    if (rc == -ENOENT) { /* written before there were locks */
-        struct policy p;
-        struct diag diag = {.file = path};
-        if (policy_parse(&p, text_str(saved), saved->len, &diag))
-            lock_of_before(&p, &given);
-        text_free(&diag.out);
+    bool parsed = policy_parse(&p, text_str(saved), saved->len, &diag);
+    if (!parsed)
+        log_error("%s", text_str(&diag.out));
+    text_free(&diag.out);
+    if (rc == -ENOENT && parsed) /* written before there were locks */
+        lock_of_before(&p, &given);
+    if (!parsed || !knows_all(&p, &given) || !adopt(f, path, saved, &given)) {
+        snprintf(what, sizeof(what), "%s and %s do not fit", path, lock_name);
+        return damaged(what, lock_name);
     }
-    if (!adopt(f, path, saved, &given))
-        return -ENOENT;
     if (rc == -ENOENT)
         log_info("%s is written: classes keep the service levels that they had", lock_name);
     else if (!lock_equal(&given, &f->lock))
-        log_warn("%s and %s do not fit: the daemon ended between writing them; the lock is made anew, and classes keep "
-                 "their service levels",
+        log_warn("%s and %s do not fit: the daemon ended between writing them; every class keeps its service levels",
                  lock_name, path);
-    uint64_t generation = store_load_generation(c);
+    uint64_t generation = read_number(c);
     store_stamp(f, generation ? generation : 1);
-    if (rc == -ENOENT || !lock_equal(&given, &f->lock))
-        store_save_lock(c, f);
     return 0;
 }
 
-int store_load(const struct conf *c, struct in_force *f)
+/* What a version before generations has left: taken into one. */
+static int load_old(const struct conf *c, struct in_force *f)
 {
     char path[PATH_MAX + 32];
     struct text saved = {0};
     state_path(c, "policy.yaml", path, sizeof(path));
-    text_read_file(&saved, path, FD_POLICY_MAX);
-    int rc = load_with_lock(c, f, path, &saved);
+    int rc = text_read_file(&saved, path, FD_POLICY_MAX);
+    if (rc && rc != -ENOENT) {
+        log_error("no policy is in force: %s: %s", path, text_read_error(rc));
+        rc = -EINVAL;
+    } else {
+        rc = load_with_lock(c, f, path, &saved);
+    }
     text_free(&saved);
+    if (!rc)
+        store_save(c, f);
+    return rc;
+}
+
+int store_load_generation(const struct conf *c, const char *name, struct in_force *f, struct text *why)
+{
+    char place[GENERATION_NAME_MAX + 64];
+    struct text saved = {0}, lock = {0};
+    struct diag diag = {.file = place};
+    struct policy_lock given = {0};
+    snprintf(place, sizeof(place), "generations/%s/policy.lock", name);
+    int rc = generation_read(c->state, name, "policy.lock", FD_LOCK_MAX, &lock, why);
+    if (!rc && !lock_parse(&given, text_str(&lock), lock.len, &diag)) {
+        text_printf(why, "%.*s", (int)strcspn(text_str(&diag.out), "\n"), text_str(&diag.out));
+        rc = -EUCLEAN;
+    }
+    f->lock = given;
+    snprintf(place, sizeof(place), "generations/%s/policy.yaml", name);
+    if (!rc)
+        rc = generation_read(c->state, name, "policy.yaml", FD_POLICY_MAX, &saved, why);
+    if (!rc && !saved.len) {
+        rc = -ENODATA;
+    } else if (!rc && !adopt(f, place, &saved, &given)) {
+        text_printf(why, "%s is not a policy that this fabricd can read", place);
+        rc = -EUCLEAN;
+    }
+    if (!rc) {
+        f->lock.generation = given.generation;
+        f->lock.digest = given.digest;
+    }
+    text_free(&diag.out);
+    text_free(&saved);
+    text_free(&lock);
+    return rc;
+}
+
+int store_load(const struct conf *c, struct in_force *f)
+{
+    char name[GENERATION_NAME_MAX], people[PATH_MAX + 32], to[8];
+    struct text why = {0};
+    int rc = generation_current(c->state, name, &why);
+    state_path(c, "policy.yaml", people, sizeof(people));
+    bool was_there = readlink(people, to, sizeof(to)) > 0;
+    if (rc == -ENOENT && !was_there) {
+        rc = load_old(c, f);
+    } else {
+        if (rc == -ENOENT)
+            text_printf(&why, "the link 'current' to the generation in force is gone");
+        if (!rc)
+            rc = store_load_generation(c, name, f, &why);
+        if (rc == -ENODATA) /* there is a lock and no policy */
+            rc = -ENOENT;
+        else if (rc) {
+            log_error(
+                "no policy is in force: %s: %s; it stays as it is. fabricctl policy apply puts a policy in force, "
+                "with the lock beside it",
+                c->state, text_str(&why));
+            rc = -EINVAL;
+        }
+    }
+    text_free(&why);
     return rc;
 }
 
@@ -295,6 +515,6 @@ bool store_adopt_file(const struct conf *c, struct in_force *f, const struct tex
         given = f->lock;
     bool ok = adopt(f, c->policy, file, &given);
     if (ok)
-        store_stamp(f, generation ? generation : store_load_generation(c) + 1);
+        store_stamp(f, generation ? generation : store_next_number(c, 0));
     return ok;
 }

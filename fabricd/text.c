@@ -2,6 +2,7 @@
 /* Growing text, whole files, and diagnostics with a place. */
 #include "fabricd/text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -232,7 +233,8 @@ uint64_t text_hash(const char *s, size_t len)
     return h;
 }
 
-static void sync_directory_of(const char *path)
+/* A name that is not on disk is lost with the power: the error counts. */
+static int sync_directory_of(const char *path)
 {
     char *dir = strdup(path);
     if (!dir)
@@ -241,11 +243,11 @@ static void sync_directory_of(const char *path)
     if (slash)
         slash[slash == dir ? 1 : 0] = 0;
     int fd = open(slash ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd);
+    int rc = fd < 0 || fsync(fd) ? -errno : 0;
+    if (fd >= 0)
         close(fd);
-    }
     free(dir);
+    return rc;
 }
 
 int text_write_file(const char *path, const char *s, size_t len)
@@ -274,9 +276,34 @@ int text_write_file(const char *path, const char *s, size_t len)
     if (rc)
         unlink(tmp.s);
     else
-        sync_directory_of(path);
+        rc = sync_directory_of(path);
     text_free(&tmp);
     return rc;
+}
+
+bool text_is_unfinished(const char *name)
+{
+    size_t len = strlen(name), end = strlen(TEXT_UNFINISHED) + 6;
+    return len > end && !strncmp(name + len - end, TEXT_UNFINISHED, end - 6);
+}
+
+void text_remove_unfinished(const char *path)
+{
+    char *dir_name = strdup(path);
+    if (!dir_name)
+        abort();
+    char *slash = strrchr(dir_name, '/'), *base = slash ? slash + 1 : dir_name;
+    size_t len = strlen(base);
+    if (slash)
+        *slash = 0;
+    DIR *dir = opendir(!slash ? "." : slash == dir_name ? "/" : dir_name);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (text_is_unfinished(e->d_name) && strlen(e->d_name) == len + strlen(TEXT_UNFINISHED) + 6 &&
+            !strncmp(e->d_name, base, len))
+            unlinkat(dirfd(dir), e->d_name, 0);
+    if (dir)
+        closedir(dir);
+    free(dir_name);
 }
 
 /* The same line once: what an alias stands for is read wherever it is used, and is one mistake. */

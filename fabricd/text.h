@@ -45,11 +45,16 @@ const char *text_read_error(int rc);
 
 /*
  * Replace the file at once or not at all: a temporary file in the same directory is written, synced and renamed, and
- * the directory synced. The mode and owner of an existing file are kept. 0 or a negative errno.
+ * the directory synced. The mode and owner of an existing file are kept. 0 or a negative errno; after an error of the
+ * directory's sync the new file has taken the place of the old one, and may lose it with the power.
  */
 int text_write_fd(int fd, const char *s, size_t len); /* all of it to a descriptor */
 int text_write_file(const char *path, const char *s, size_t len);
 #define TEXT_UNFINISHED ".tmp-" /* and six letters or digits end the name of what it writes, until that is complete */
+
+/* What a process that was killed has left of writing it. */
+bool text_is_unfinished(const char *name);
+void text_remove_unfinished(const char *path);
 
 /* FNV-1a of 64 bits: tells texts apart, and is no protection against forgery. */
 uint64_t text_hash(const char *s, size_t len);

@@ -2,65 +2,13 @@
 /* The tasks: see work.h. How a policy comes into force is in apply.c. */
 #include "fabricd/work.h"
 #include "fabricd/apply.h"
+#include "fabricd/keep.h"
 #include "fabricd/log.h"
-#include "fabricd/store.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
-
-/* ---- keeping ---- */
-
-/* The same file for the same fabric. What the ports can do may have changed the tables. */
-static bool same_policy(const struct in_force *a, const struct in_force *b)
-{
-    return a->valid && b->valid && a->text.len == b->text.len &&
-           !memcmp(text_str(&a->text), text_str(&b->text), a->text.len) && tables_equal(&a->tables, &b->tables);
-}
-
-/* Hosts that follow the configured file are told by the lock beside it. */
-static void publish(struct applier *a, struct task *t, const struct in_force *f)
-{
-    int rc = a->sms.n && f->valid && t->kind != TASK_FOLLOW ? store_publish(a->conf, f) : 0;
-    if (rc == -EXDEV && t->kind == TASK_APPLY)
-        say(a, t, "note: %s is another policy; hosts that follow it go on with the one before", a->conf->policy);
-    else if (rc && rc != -EXDEV && rc != -ENOENT)
-        say(a, t, "warning: the lock beside %s could not be written (%s): hosts that follow it do not hear of this",
-            a->conf->policy, strerror(-rc));
-}
-
-/* As the host counts that manages the subnet, if the lock that came with the policy says so; else one more. */
-static uint64_t next_generation(const struct applier *a, const struct task *t, const struct in_force *next)
-{
-    struct policy_lock given;
-    struct diag d = {0};
-    bool told = (!a->sms.n || t->kind == TASK_FOLLOW) &&
-                lock_parse(&given, text_str(&t->lock_text), t->lock_text.len, &d) &&
-                given.digest == lock_digest(text_str(&next->text), next->text.len);
-    text_free(&d.out);
-    return told ? given.generation : t->generation + !same_policy(&t->current, next);
-}
-
-/* Ports have it. At the next start what was kept before would be in force again: that is no success. */
-static void keep(struct applier *a, struct task *t, struct manager_event *out)
-{
-    struct in_force *next = &out->next_in_force;
-    out->generation = next_generation(a, t, next);
-    bool same = same_policy(&t->current, next) && out->generation == t->generation;
-    int rc = 0;
-    out->changed = true;
-    store_stamp(next, out->generation);
-    if (!same)
-        rc = store_save(a->conf, next);
-    else if (!lock_equal(&t->current.lock, &next->lock))
-        rc = store_save_lock(a->conf, next);
-    if (rc)
-        say(a, t, "%s: %s: the policy is in force, but could not be kept: apply it again when that is mended",
-            a->conf->state, strerror(-rc));
-    publish(a, t, next);
-    out->status = rc;
-}
 
 /* The policy in force, with another lock and what that makes of it. 0; -EINVAL: they do not fit; or it is not kept. */
 static int keep_lock(struct applier *a, struct task *t, const struct policy_lock *lock, struct manager_event *out)
@@ -73,32 +21,20 @@ static int keep_lock(struct applier *a, struct task *t, const struct policy_lock
     if (!fits)
         say(a, t, "the policy in force does not fit: %s", text_str(&diag.out));
     text_free(&diag.out);
-    int rc = fits ? store_save_lock(a->conf, next) : -EINVAL;
+    if (!next->lock.generation) /* a lock without a policy */
+        store_stamp(next, store_next_number(a->conf, 0));
+    int rc = fits ? keep_save(a, t, next) : -EINVAL;
     if (rc) {
         in_force_free(next);
         return rc;
     }
     out->changed = true;
-    out->generation = t->generation;
-    publish(a, t, next);
+    out->generation = next->lock.generation;
+    keep_publish(a, t, next);
     return 0;
 }
 
 /* ---- tasks ---- */
-
-static void run_apply(struct applier *a, struct task *t, struct manager_event *out)
-{
-    out->status = store_reserve(a->conf, t->text.len);
-    if (out->status) {
-        say(a, t, "%s: %s: the policy could not be kept, so that nothing is changed", a->conf->state,
-            strerror(-out->status));
-        return;
-    }
-    apply_policy(a, t, out);
-    if (!out->status)
-        keep(a, t, out);
-    store_release(a->conf);
-}
 
 static void look(struct applier *a, struct task *t, const struct in_force *f, struct manager_event *out)
 {
@@ -139,6 +75,11 @@ static bool learn_fabric(struct applier *a, struct task *t, struct manager_event
 
 static void run_verify(struct applier *a, struct task *t, struct manager_event *out)
 {
+    struct store_intent i;
+    if (store_intent(a->conf, &i) != -ENOENT)
+        apply_finish(a, t, &i, out);
+    else
+        keep_publish(a, t, &t->current);
     if (t->patient && t->current.valid) {
         out->status = apply_wait(a, t, &t->current, out);
         return;
@@ -170,9 +111,9 @@ static void follow(struct applier *a, struct task *t, const struct policy_lock *
     next->text = t->text;
     t->text = (struct text){0};
     out->changed = true;
-    out->generation = next_generation(a, t, next);
-    store_stamp(next, out->generation);
-    int rc = store_save(a->conf, next);
+    keep_number(a, t, next);
+    out->generation = next->lock.generation;
+    int rc = keep_save(a, t, next);
     if (rc)
         say(a, t, "%s: %s: the policy is in force, but could not be kept", a->conf->state, strerror(-rc));
     look(a, t, next, out);
@@ -195,7 +136,8 @@ static void run_follow(struct applier *a, struct task *t, struct manager_event *
     else if (!a->sms.n)
         follow(a, t, &given, out);
     else if (given.generation > t->generation)
-        run_apply(a, t, out); /* on another host, which manages other subnets or whose opensm ours may have to follow */
+        apply_policy(a, t,
+                     out); /* on another host, which manages other subnets or whose opensm ours may have to follow */
     else if (t->current.valid && !known)
         say(a, t, "%s differs from the policy in force; fabricctl policy apply (or SIGHUP) puts it in force", t->name);
 }
@@ -218,11 +160,12 @@ static void run_forget(struct applier *a, struct task *t, struct manager_event *
 void work_run(struct manager *m, const struct conf *conf, struct task *t, struct manager_event *out)
 {
     struct applier a = {.m = m, .conf = conf};
+    struct store_intent intent;
     sms_find(&a.sms, conf);
     out->manages = a.sms.n;
     switch (t->kind) {
     case TASK_APPLY:
-        run_apply(&a, t, out);
+        apply_policy(&a, t, out);
         break;
     case TASK_DIFF:
         apply_diff(&a, t, out);
@@ -238,4 +181,5 @@ void work_run(struct manager *m, const struct conf *conf, struct task *t, struct
         break;
     }
     sms_free(&a.sms);
+    out->unfinished = store_intent(conf, &intent) != -ENOENT;
 }

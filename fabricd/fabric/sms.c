@@ -112,6 +112,7 @@ int sms_read(struct sms *s, struct text *why)
 {
     for (unsigned i = 0; i < s->n; i++) {
         struct sm *m = &s->sm[i];
+        text_free(&m->old_conf);
         int rc = text_read_file(&m->old_conf, m->opensm.config, OPENSM_CONF_MAX);
         if (!rc && strlen(text_str(&m->old_conf)) != m->old_conf.len)
             rc = -EILSEQ; /* a zero byte: not a text file, and what follows it would be lost */
@@ -128,20 +129,33 @@ bool sms_merge(struct sms *s, const struct qos_tables *t)
     bool differ = false;
     for (unsigned i = 0; i < s->n; i++) {
         struct sm *m = &s->sm[i];
+        text_free(&m->new_conf);
         opensm_conf_merge(text_str(&m->old_conf), t, &m->new_conf);
         differ = differ || strcmp(text_str(&m->old_conf), text_str(&m->new_conf));
     }
     return differ;
 }
 
-static int write_conf(const struct sm *m, const struct text *conf, struct text *why)
+void sms_clean(const char *config)
 {
-    char *path = realpath(m->opensm.config, NULL); /* the file that a link leads to is what opensm reads */
-    int rc = text_write_file(path ? path : m->opensm.config, text_str(conf), conf->len);
+    char *path = realpath(config, NULL);
+    text_remove_unfinished(path ? path : config);
+    free(path);
+}
+
+int sms_write_file(const char *config, const struct text *conf, struct text *why)
+{
+    char *path = realpath(config, NULL); /* the file that a link leads to is what opensm reads */
+    int rc = text_write_file(path ? path : config, text_str(conf), conf->len);
     if (rc)
-        text_printf(why, "%s: %s", m->opensm.config, strerror(-rc));
+        text_printf(why, "%s%s: %s", why->len ? "\n" : "", config, strerror(-rc));
     free(path);
     return rc;
+}
+
+static int write_conf(const struct sm *m, const struct text *conf, struct text *why)
+{
+    return sms_write_file(m->opensm.config, conf, why);
 }
 
 int sms_write(const struct sms *s, struct text *why)
@@ -152,11 +166,20 @@ int sms_write(const struct sms *s, struct text *why)
     return rc;
 }
 
-int sms_write_back(const struct sms *s, struct text *why)
+void sms_keep(struct sms *s)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        struct sm *m = &s->sm[i];
+        text_free(&m->new_conf);
+        text_put(&m->new_conf, text_str(&m->old_conf), m->old_conf.len);
+    }
+}
+
+int sms_write_all(const struct sms *s, struct text *why)
 {
     int rc = 0;
     for (unsigned i = 0; i < s->n; i++) {
-        int one = write_conf(&s->sm[i], &s->sm[i].old_conf, why);
+        int one = write_conf(&s->sm[i], &s->sm[i].new_conf, why);
         rc = rc ? rc : one;
     }
     return rc;
@@ -175,6 +198,19 @@ int sms_write_tables(const struct sms *s, const struct qos_tables *t, struct tex
 }
 
 /* ---- processes ---- */
+
+int sms_all_run(const struct sms *s, struct text *why)
+{
+    int pid[OPENSM_PORTS_MAX];
+    for (unsigned i = 0; i < s->n; i++) {
+        int n = opensm_pids(&s->sm[i].opensm, pid);
+        if (n > 0)
+            continue;
+        text_printf(why, "the opensm that reads %s does not run any more", s->sm[i].opensm.config);
+        return -ESRCH;
+    }
+    return 0;
+}
 
 int sms_reload(const struct sms *s, struct text *why)
 {

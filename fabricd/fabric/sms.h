@@ -34,12 +34,21 @@ int sms_read(struct sms *s, struct text *why);
 /* What the files are to have. False: it is what they have. */
 bool sms_merge(struct sms *s, const struct qos_tables *t);
 
-/* Each file at once or not at all; the first that cannot be written is the last that is tried. */
+/* The files are to have what they had. */
+void sms_keep(struct sms *s);
+
+/* Each file at once or not at all; the first that cannot be written is the last that is tried, or all are tried. */
 int sms_write(const struct sms *s, struct text *why);
-int sms_write_back(const struct sms *s, struct text *why);
+int sms_write_all(const struct sms *s, struct text *why);
+/* One of them, by its path. */
+int sms_write_file(const char *config, const struct text *conf, struct text *why);
+/* What a daemon that was killed has left of writing it. */
+void sms_clean(const char *config);
 /* Tables that are not in new_conf. */
 int sms_write_tables(const struct sms *s, const struct qos_tables *t, struct text *why);
 
+/* -ESRCH: one of them has ended since sms_find. */
+int sms_all_run(const struct sms *s, struct text *why);
 /* Have them take what is in their files. */
 int sms_reload(const struct sms *s, struct text *why);
 bool sms_can_restart(const struct sms *s, struct text *why);

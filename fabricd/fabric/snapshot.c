@@ -3,6 +3,7 @@
 #include "fabricd/fabric/snapshot.h"
 #include "fabricd/fabric/ports.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,17 +25,22 @@ struct snapshot {
     size_t n, cap;
 };
 
-/* Asked ahead; take_answers reads it. */
-static void take_block(struct snapshot *s, struct look *l, const struct node *n, uint16_t attribute, uint32_t modifier)
+static void add_block(struct snapshot *s, const struct block *b)
 {
-    smp_ahead(l->smp, &n->path, attribute, modifier, NULL);
     if (s->n == s->cap) {
         s->cap = s->cap ? 2 * s->cap : 64;
         s->block = realloc(s->block, s->cap * sizeof(*s->block));
         if (!s->block)
             abort();
     }
-    s->block[s->n++] = (struct block){l->from, n->path, attribute, modifier, {0}};
+    s->block[s->n++] = *b;
+}
+
+/* Asked ahead; take_answers reads it. */
+static void take_block(struct snapshot *s, struct look *l, const struct node *n, uint16_t attribute, uint32_t modifier)
+{
+    smp_ahead(l->smp, &n->path, attribute, modifier, NULL);
+    add_block(s, &(struct block){l->from, n->path, attribute, modifier, {0}});
 }
 
 /* Of the blocks from this one on: those without an answer are not kept. */
@@ -97,6 +103,95 @@ void snapshot_free(struct snapshot *s)
         free(s->block);
     free(s);
 }
+
+/* ---- as text: a line for each port of this host, and one for each block ---- */
+
+static const char first_line[] = "ports 1", last_line[] = "end";
+
+void snapshot_text(const struct snapshot *s, struct text *out)
+{
+    text_printf(out, "%s\nhigh_limit %d\n", first_line, s->high_limit);
+    for (unsigned i = 0; i < s->num_from; i++)
+        text_printf(out, "from %s %d\n", s->from[i].device[0] ? s->from[i].device : "-", s->from[i].num);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct block *b = &s->block[i];
+        text_printf(out, "block %u %u %u %u:", b->from, b->attribute, b->modifier, b->path.hops);
+        for (unsigned h = 1; h <= b->path.hops; h++)
+            text_printf(out, "%02x", b->path.port[h]);
+        text_printf(out, ":");
+        for (unsigned k = 0; k < sizeof(b->data); k++)
+            text_printf(out, "%02x", b->data[k]);
+        text_printf(out, "\n");
+    }
+    text_printf(out, "%s\n", last_line);
+}
+
+/* Exactly n bytes in hexadecimal digits, and the character that ends them. NULL: they are not there. */
+static const char *parse_hex(const char *p, uint8_t *out, size_t n, char end)
+{
+    for (size_t i = 0; i < n; i++, p += 2) {
+        unsigned v;
+        char pair[3] = {p[0], p[0] ? p[1] : 0, 0};
+        if (strspn(pair, "0123456789abcdef") != 2 || sscanf(pair, "%2x", &v) != 1)
+            return NULL;
+        out[i] = (uint8_t)v;
+    }
+    return *p == end ? p + 1 : NULL;
+}
+
+static bool parse_block(const char *line, struct snapshot *s)
+{
+    struct block b = {0};
+    unsigned attribute, hops;
+    int used = 0;
+    if (sscanf(line, "block %u %u %u %u:%n", &b.from, &attribute, &b.modifier, &hops, &used) != 4 || !used ||
+        b.from >= s->num_from || hops > SMP_HOPS_MAX || attribute > UINT16_MAX)
+        return false;
+    b.attribute = (uint16_t)attribute;
+    b.path.hops = (uint8_t)hops;
+    const char *p = parse_hex(line + used, b.path.port + 1, hops, ':');
+    if (!p || !parse_hex(p, b.data, sizeof(b.data), '\n'))
+        return false;
+    add_block(s, &b);
+    return true;
+}
+
+static bool parse_from(const char *line, struct snapshot *s)
+{
+    struct smp_port p = {0};
+    if (s->num_from == VERIFY_SUBNETS_MAX || sscanf(line, "from %31s %d", p.device, &p.num) != 2)
+        return false;
+    if (!strcmp(p.device, "-"))
+        p.device[0] = 0;
+    s->from[s->num_from++] = p;
+    return true;
+}
+
+static bool is_line(const char *p, const char *line)
+{
+    return !strncmp(p, line, strlen(line)) && p[strlen(line)] == '\n';
+}
+
+struct snapshot *snapshot_parse(const char *text)
+{
+    struct snapshot *s = calloc(1, sizeof(*s));
+    if (!s)
+        abort();
+    bool good = is_line(text, first_line), ended = false;
+    for (const char *p = text + strcspn(text, "\n") + good; good && !ended; p += strcspn(p, "\n") + 1) {
+        ended = is_line(p, last_line);
+        if (!strncmp(p, "high_limit ", 11))
+            s->high_limit = p[11] == '1';
+        else
+            good = ended || parse_from(p, s) || parse_block(p, s);
+    }
+    if (good)
+        return s;
+    snapshot_free(s);
+    return NULL;
+}
+
+/* ---- putting back ---- */
 
 static bool differs(const struct block *b, const uint8_t now[64])
 {

@@ -14,6 +14,10 @@ struct snapshot;
 struct snapshot *snapshot_take(const struct verify_options *o);
 void snapshot_free(struct snapshot *s); /* or NULL */
 
+/* As text, for a file, and from it. NULL: the text is not what snapshot_text has written. */
+void snapshot_text(const struct snapshot *s, struct text *out);
+struct snapshot *snapshot_parse(const char *text);
+
 /* Writes back what has changed since. How many blocks it wrote; failed: how many could not be read or written. */
 unsigned snapshot_put_back(const struct snapshot *s, unsigned *failed);
 

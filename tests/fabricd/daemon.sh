@@ -26,7 +26,7 @@ daemon=$!
 started
 ok "serves at the socket with the host's name" wait_for 10 fabricctl status
 is "what a daemon before had not written to its end is gone, and nothing else" "$(cd state && ls -A | LC_ALL=C sort | xargs)" \
-  ".tmp-123456 generation kept.tmp-abcdef lock notes.tmp-1234567 policy.lock policy.yaml policy.yaml.backup"
+  ".tmp-123456 current generations kept.tmp-abcdef lock notes.tmp-1234567 policy.lock policy.yaml policy.yaml.backup"
 "$tool" query "$FABRICD_SOCKET" 1 >q
 like "the configured policy is in force for jobs, unverified, without rails" \
   'status=0 .*generation=1 class=normal small=4 bulk=5 .*verified=0 rails=$' q

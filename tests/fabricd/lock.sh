@@ -102,13 +102,13 @@ ok "whose old levels are not free" exits 1 fabricctl policy forget new
 fabricctl policy forget new >q 2>&1
 like "since it may still use them" "1 processes of this host were given service levels of class 'new'" q
 stop $watch
-mv state/policy.lock kept.lock
-mkdir state/policy.lock
+mv state/generations kept
+: >state/generations
 ok "nor if the lock cannot be written" exits 1 fabricctl policy forget new
 fabricctl policy forget new >q 2>&1
-like "which is said" '/state: Is a directory: the service levels stay as they are$' q
-rmdir state/policy.lock
-mv kept.lock state/policy.lock
+like "which is said" '/state: Not a directory: the service levels stay as they are$' q
+rm state/generations
+mv kept state/generations
 ok "until it has ended" fabricctl policy forget new
 ok "once" exits 1 fabricctl policy forget new
 cp p2.lock p3.lock # which knows the class
@@ -130,14 +130,35 @@ ok "a lock that is none is refused" exits 2 fabricctl policy apply p5.yaml
 fabricctl policy check p5.yaml 2>q
 like "by line" '^p5.lock:1:8: error: .again.; allowed here: the end of the line' q
 
-# what a crash or an old version leaves behind
-cp p.yaml state/policy.yaml # the lock was written, the policy not yet, and so the other way round
+# what an old version, or its crash between writing two files, leaves behind
+old_layout() { # POLICY [LOCK]: a state directory from before there were generations
+  rm -rf state/current state/generations state/policy.yaml state/policy.lock
+  cp "$1" state/policy.yaml
+  [ -z "${2:-}" ] || cp "$2" state/policy.lock
+  echo 3 >state/generation
+}
+cp state/policy.lock last.lock
+stop $daemon
+old_layout p.yaml last.lock # the lock was written, the policy not yet
 restart_daemon -KILL
 like "a policy and a lock that do not fit are told" 'policy.lock and .*policy.yaml do not fit' fabricd.log
 is "classes keep their levels" "$(levels_of g)" "$gold"
 is "and those of others are theirs again" "$(levels_of x)" "class: silver sl_small: 4 sl_bulk: [5] "
-cp "$top/etc/policies/simple.yaml" state/policy.yaml
-rm state/policy.lock
+is "in a generation" "$(readlink state/current) $(readlink state/policy.yaml) $(ls state/generation 2>&1 | grep -c 'No such')" "generations/3 current/policy.yaml 1"
+head -c 60 p.yaml >torn.yaml
+: >empty.lock
+for torn in "torn.yaml last.lock" "empty.lock last.lock" "p.yaml empty.lock"; do
+  stop $daemon
+  old_layout $torn
+  ls -l state/policy.* | cut -d' ' -f5- >had
+  : >fabricd.log
+  restart_daemon -KILL
+  ok "nothing is in force with $torn" status_has '^policy: .*state: none'
+  like "which is said" 'no policy is in force: .*policy.yaml.*(do not fit|is empty or gone).*both files stay as they are' fabricd.log
+  is "and so it is" "$(ls -l state/policy.* | cut -d' ' -f5-)" "$(cat had)"
+done
+stop $daemon
+old_layout "$top/etc/policies/simple.yaml"
 restart_daemon -KILL
 like "without a lock levels are those from before there were locks" '^class normal small=5 bulk=0$' state/policy.lock
 is "which running jobs have" "$(levels_of x)" "class: normal sl_small: 5 sl_bulk: [0] "
@@ -149,12 +170,30 @@ ok "the policy is applied" fabricctl policy apply simple.yaml
 like "on the levels of before" '^class urgent small=4 bulk=1,2$' simple.lock
 sed 's/default: normal/default: batch/' simple.yaml >batch.yaml
 ok "level 0 cannot change hands" exits 2 fabricctl policy apply batch.yaml
-echo nonsense >state/policy.lock
-restart_daemon -KILL
-ok "with a lock that cannot be read no levels are given out" status_has '^policy: .*state: none'
-like "and it is said what to do" 'no policy is in force: .*policy.lock cannot be read; mend it, or remove it' fabricd.log
-ok "the lock beside the policy mends it" fabricctl policy apply simple.yaml
-like "with the same levels" '^class urgent small=4 bulk=1,2$' state/policy.lock
+
+# a generation that is damaged
+fabricctl policy lock >good.lock
+spoil() { # what a test does to the current generation
+  case $1 in
+  "torn policy") truncate -s 100 state/policy.yaml ;;
+  "empty lock") : >state/policy.lock ;;
+  "lock of nonsense") echo nonsense >state/policy.lock ;;
+  "lost link") rm state/current ;;
+  "link elsewhere") ln -sfn /etc state/current ;;
+  esac
+}
+for what in "torn policy" "empty lock" "lock of nonsense" "lost link" "link elsewhere"; do
+  spoil "$what"
+  find state -ls | grep -v jobs.yaml >had
+  : >fabricd.log
+  restart_daemon -KILL
+  ok "$what: no levels are given out" status_has '^policy: .*state: none'
+  like "and it is said what to do" 'no policy is in force: .*state.*; it stays as it is. fabricctl policy apply puts' fabricd.log
+  is "nothing is made anew" "$(find state -ls | grep -v jobs.yaml)" "$(cat had)"
+  cp good.lock simple.lock
+  ok "the lock beside the policy mends it" fabricctl policy apply simple.yaml
+  like "with the same levels" '^class urgent small=4 bulk=1,2$' state/policy.lock
+done
 
 # a node that does not manage the subnet
 printf 'policy: %s\nstate: %s\nsocket: %s\nverify: {timeout: 6, interval: 1}\n' "$tmp/simple.yaml" "$tmp/state2" "$tmp/h2.sock" >h2.yaml

@@ -64,3 +64,11 @@ TESTPROGS += tests/fabricd/share_load
 tests/fabricd/share_load_SRCS := tests/fabricd/share_load.c
 tests/fabricd/share_load_DEPS := libmpi.so.12
 CFLAGS.tests/fabricd/share_load.c := -fPIE -Ilibmrmpi/include
+
+SCRIPT_TESTS += tests/fabricd/faults.sh
+LONG_TESTS += tests/fabricd/faults_all.sh
+# loaded before fabricd: a fault at one of its changing calls; faults.py runs it
+TESTPROGS += tests/fabricd/faults.so
+tests/fabricd/faults.so_SRCS := tests/fabricd/faults.c
+tests/fabricd/faults.so_LDFLAGS := -shared
+CFLAGS.tests/fabricd/faults.c := -fPIC -fvisibility=default

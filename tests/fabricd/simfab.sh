@@ -78,11 +78,11 @@ like "after which diff has nothing to tell" '^all 8 ports have what this policy 
 ok "for programs, too" answers look 0 policy diff simple.yaml
 is "in the same words" "$(found "a['messages'][-1], a['differ']")" "all 8 ports have what this policy wants []"
 ok "they can apply it" answers look 0 policy apply simple.yaml
-is "and see what the ports have" "$(found "a['messages'][-1], a['differences']")" "policy in force: generation 1 as before 0"
+is "and see what the ports have" "$(found "a['messages'][-1], a['differences']")" "policy in force: generation 2 as before 0"
 ok "and that they have it" answers look 0 policy verify
 fabricctl policy apply simple.yaml >q
 like "and applying it again leaves opensm alone" '^verified: 8 ports of 5 nodes had the policy.s tables already' q
-ok "8 ports of 5 nodes have it" status_has '^policy: .*generation: 1, state: verified, nodes: 5, ports: 8, differences: 0'
+ok "8 ports of 5 nodes have it" status_has '^policy: .*generation: 2, state: verified, nodes: 5, ports: 8, differences: 0'
 simfab exec h2 -- smpquery -D SL2VL 0 >q
 like "infiniband-diags agree about SL2VL" '0\| 4\| 1\| 2\| 5\| 0\| 3\| 3\| 0' q
 simfab exec h2 -- smpquery -D PortInfo 0,1 2 >q
@@ -117,7 +117,7 @@ carries() {
 ok "top shows what rails carry" wait_for 60 carries
 kill $traffic
 wait $traffic
-like "the policy, and that this is no real fabric" '^h1 .manager., [0-9]+ clients +policy: generation 1, verified, 8 ports +.simulated.$' q
+like "the policy, and that this is no real fabric" '^h1 .manager., [0-9]+ clients +policy: generation 2, verified, 8 ports +.simulated.$' q
 like "classes" '^urgent +60\.0 +3 1,2,3 +4,1,2 +1$' q
 like "and jobs" '^4711 +urgent +scheduler ' q
 ok "an unknown class is refused" exits 2 fabricctl job set 4711 urgnt --user "$(id -u)"
@@ -148,7 +148,7 @@ ok "subscribers see the end" wait_for 5 grep -q '^end$' watch
 start_daemon
 ok "fabricd comes back after kill -9" wait_for 10 fabricctl status
 "$tool" query "$FABRICD_SOCKET" 4711 >q
-like "jobs and policy have survived" 'status=0 .* generation=3 class=urgent small=1 bulk=2,3' q
+like "jobs and policy have survived" 'status=0 .* generation=4 class=urgent small=1 bulk=2,3' q
 ok "and the ports are verified again" wait_for 5 status_has '^policy: .*state: verified'
 
 # somebody changes a port of the switch behind opensm's back
@@ -209,27 +209,27 @@ ok "a policy that the fabric does not take in time is not applied" exits 1 fabri
 is "nobody answers; who asks too much is told so" "$(where 80 mlx5_0 1 4321)" " 64 status=-110 lid=0 lmc=0; 16 status=-16 lid=0 lmc=0;"
 kill -CONT "$(simfab opensm pid)"
 ok "opensm's configuration is the last good one" cmp "$conf" before.conf
-ok "the policy before it is in force and verified" wait_for 10 status_has '^policy: .*generation: 4, state: verified'
+ok "the policy before it is in force and verified" wait_for 10 status_has '^policy: .*generation: 5, state: verified'
 
-# the state directory does not take it: a name that is a directory cannot be written
+# the state directory does not take it
 sed 's/share: 60/share: 50/' lmc1.yaml >full.yaml
-mkdir state/reserve
+mv state/generations kept
+: >state/generations
 ok "a policy that could not be kept is not applied" exits 1 fabricctl policy apply full.yaml
 fabricctl policy apply full.yaml >q 2>&1
-like "which is said" '/state: Is a directory: the policy could not be kept, so that nothing is changed$' q
+like "which is said" '/state: Not a directory: the policy could not be kept, so that nothing is changed$' q
 ok "opensm's configuration is as before" cmp "$conf" before.conf
-ok "and the policy before it in force" status_has '^policy: .*generation: 4, state: verified'
-rmdir state/reserve
-cp -a state/policy.yaml kept.yaml
-rm state/policy.yaml
-mkdir state/policy.yaml
+ok "and the policy before it in force" status_has '^policy: .*generation: 5, state: verified'
+rm state/generations
+mv kept state/generations
+mv state/current kept
+mkdir state/current
 ok "one that cannot be kept after all is no success" exits 1 fabricctl policy apply full.yaml
-ok "though it is in force" wait_for 10 status_has '^policy: .*generation: 5, state: verified'
-rmdir state/policy.yaml
-mv kept.yaml state/policy.yaml
-fabricctl policy apply lmc1.yaml >q
-ok "the policy before it once more" wait_for 10 status_has '^policy: .*generation: 6, state: verified'
-ok "nothing is left of what was reserved" test ! -e state/reserve
+ok "and is not in force" wait_for 10 status_has '^policy: .*generation: 5, state: verified'
+ok "nor in opensm's configuration" cmp "$conf" before.conf
+rmdir state/current
+mv kept state/current
+is "nothing is left of it" "$(find state -name intent -o -name .new -o -name '*.tmp-*')" ""
 
 # hostile and careless clients
 ok "nonsense on the socket" "$tool" garbage "$FABRICD_SOCKET" 300

@@ -1,0 +1,320 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+One fault at each step of `policy apply`: fabricd is killed before and after each changing call, each call fails, opensm
+stops or is killed at each. Then ports, opensm's configuration, state, the lock beside the policy, a host that follows and
+the status agree within 10 s, on the old policy or on the new one, in every run. TAP, and a table of step and fault.
+
+  faults.py [--short] [--seed N] [--step N] [--fault NAME] [--case NAME]
+
+--short: a sample of steps and faults, of the seed. A line of the table is run again with --case, --step and --fault.
+"""
+import argparse, errno, os, random, re, shutil, signal, subprocess, sys, tempfile, time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.environ.get("BUILD") or sys.exit("set BUILD to the build directory")
+WITHIN = 10  # seconds after a restart
+FAULTS = ["kill-before", "kill-after", "ENOSPC", "EIO", "EROFS", "EMFILE", "opensm stops", "opensm dies"]
+SHARES = {"a": (60, 30), "b": (50, 40)}  # of urgent and normal: what the tables differ in
+SHORT = 10  # runs of make check
+
+
+def pid_of_opensm():
+    return int(subprocess.run(["simfab", "opensm", "pid"], capture_output=True, text=True).stdout or 0)
+
+
+def read(path):
+    try:
+        with open(path, "rb") as f:
+            return f.read().decode(errors="replace")
+    except OSError as e:
+        return f"<{e.strerror}>"
+
+
+class Fabric:
+    """fabricd on h1, whose opensm it manages, and on h2, which follows the files."""
+
+    def __init__(self, case):
+        self.dir = tempfile.mkdtemp(prefix="mrmpi-faults.")
+        self.case = case
+        self.opensm = os.environ["SIMFAB_DIR"] + "/opensm/opensm.conf"
+        self.before = read(self.opensm)
+        self.policy = {name: self.text(name) for name in SHARES}
+        for host in (1, 2):
+            with open(self.at(f"h{host}.yaml"), "w") as f:
+                f.write(f"policy: {self.at('policy.yaml')}\nstate: {self.at(f'state{host}')}\n"
+                        f"socket: {self.at(f'h{host}.sock')}\nverify: {{timeout: 3, interval: 1}}\n"
+                        "rails: {interval_ms: 100}\n")
+                if host == 1:
+                    f.write(f"opensm: {{config: {self.opensm}, restart: simfab opensm restart,\n"
+                            f"         pid_file: {os.path.dirname(self.opensm)}/opensm.pid}}\n")
+        os.mkdir(self.at("faults"))
+        self.daemon = {}
+
+    def at(self, name):
+        return os.path.join(self.dir, name)
+
+    def text(self, name):
+        with open(TOP + "/etc/policies/simple.yaml") as f:
+            text = f.read().replace("share: 60", f"share: {SHARES[name][0]}").replace("share: 30", f"share: {SHARES[name][1]}")
+        return text.replace("lmc: 0", "lmc: 1") if self.case == "lmc" and name == "b" else text
+
+    def start(self, host):
+        log = open(self.at(f"h{host}.log"), "a")
+        command = ["fabricd", "--config", self.at(f"h{host}.yaml")]
+        if host == 1:  # the shell runs under simfab's preload, and adds ours to it
+            script = 'LD_PRELOAD="$1${LD_PRELOAD:+:$LD_PRELOAD}" FAULTS_DIR=$2 exec "${@:3}"'
+            command = ["bash", "-c", script, "sh", f"{BUILD}/tests/fabricd/faults.so", self.at("faults")] + command
+        self.daemon[host] = subprocess.Popen(["simfab", "exec", "--real-clock", f"h{host}", "--"] + command,
+                                             stdout=log, stderr=log)
+        wait_for(20, lambda: self.status(host))
+
+    def stop(self, host, how=signal.SIGTERM):
+        if self.daemon[host].poll() is None:
+            self.daemon[host].send_signal(how)
+        self.daemon[host].wait()
+
+    def ctl(self, host, *words, timeout=60):
+        return subprocess.run(["fabricctl", "--socket", self.at(f"h{host}.sock"), *words], capture_output=True, text=True,
+                              timeout=timeout)
+
+    def status(self, host):
+        answer = self.ctl(host, "status")
+        return answer.stdout if answer.returncode == 0 else ""
+
+    def write_policy(self, name):
+        with open(self.at("policy.new"), "w") as f:
+            f.write(self.policy[name])
+        os.rename(self.at("policy.new"), self.at("policy.yaml"))
+
+    def plan(self, line):
+        for name in ("calls", "plan"):
+            if os.path.exists(self.at("faults/" + name)):
+                os.unlink(self.at("faults/" + name))
+        if line:
+            with open(self.at("faults/new"), "w") as f:
+                f.write(line)
+            os.rename(self.at("faults/new"), self.at("faults/plan"))
+
+    def calls(self):
+        out = []
+        for line in read(self.at("faults/calls")).splitlines():
+            n, name, path = (line.split(" ", 2) + ["", ""])[:3]
+            path = re.sub(r"-[A-Za-z0-9]{6}$", "", path).replace(self.dir, "").replace(os.path.dirname(self.opensm), "opensm")
+            out.append(f"{name} {re.sub('[0-9]+([.][0-9]+)?', 'N', path).replace('opensm-N', 'opensm')}".strip())
+        return out
+
+    # ---- what is in force, by everybody's word ----
+
+    def ports(self):
+        """The name of the policy whose tables a port of the switch and one of h2 have."""
+        found = set()
+        for words in (["VLArb", "0,1", "2"], ["VLArb", "0"]):
+            out = subprocess.run(["simfab", "exec", "h2", "--", "smpquery", "-D", *words], capture_output=True, text=True).stdout
+            weights = re.findall(r"WEIGHT:(.*)", out)
+            found.add(weights[0].replace(" ", "") if weights else out)
+        return found
+
+    def disagreement(self, base):
+        """None, or what does not agree. base: what ports had for each policy, as measured without a fault."""
+        status = self.status(1)
+        m = re.search(r"^policy: {generation: (\d+), state: ([a-z ]+),.*$", status, re.M)
+        if not m:
+            return "no status"
+        generation = m.group(1)
+        if self.case == "first" and generation == "0":
+            return self.disagreement_on_nothing(status, base)
+        if m.group(2) != "verified" or "unfinished" in m.group(0):
+            return m.group(0)
+        text = read(self.at("state1/policy.yaml"))
+        name = next((n for n in self.policy if self.policy[n] == text), None)
+        if not name:
+            return "state1/policy.yaml is no policy of ours"
+        if os.readlink(self.at("state1/current")).split("/")[1].split(".")[0] != generation:
+            return f"current is {os.readlink(self.at('state1/current'))}, status says {generation}"
+        lock = read(self.at("state1/policy.lock"))
+        if f"policy generation={generation} " not in lock:
+            return f"the lock is of another generation than {generation}: {lock}"
+        if read(self.at("policy.lock")) != lock:
+            return "the lock beside the policy is another"
+        if os.path.exists(self.at("state1/intent")):
+            return "there is an intent"
+        if self.ports() != base[name][0]:
+            return f"ports have {self.ports()}, {name} is {base[name][0]}"
+        if read(self.opensm) != base[name][1]:
+            return f"opensm's file is not that of {name}"
+        for host in (1, 2):
+            if not re.search(rf"^policy: {{generation: {generation}, state: verified", self.status(host), re.M):
+                return f"h{host}: " + (re.search(r"^policy:.*$", self.status(host), re.M) or ["?"])[0]
+        if read(self.at("state2/policy.lock")) != lock:
+            return "h2 has another lock"
+        return self.litter()
+
+    def disagreement_on_nothing(self, status, base):
+        if os.path.exists(self.at("state1/current")) or os.path.exists(self.at("state1/intent")):
+            return "nothing is in force, and there is " + " ".join(os.listdir(self.at("state1")))
+        if "unfinished" in status or os.path.exists(self.at("policy.lock")):
+            return "nothing is in force, and there is a lock, or something to be done"
+        if read(self.opensm) != self.before:
+            return "opensm's file is not the one of before"
+        return None if self.ports() == base[""][0] else f"ports have {self.ports()}, before it was {base[''][0]}"
+
+    def litter(self):
+        left = []
+        for top in (os.path.dirname(self.opensm), self.at("state1"), self.dir):
+            left += [f for f in os.listdir(top) if ".tmp-" in f]
+        return f"left behind: {left}" if left else None
+
+    def generation(self):
+        m = re.search(r"^policy: {generation: (\d+)", self.status(1), re.M)
+        return int(m.group(1)) if m else -1
+
+    def in_force(self):
+        text = read(self.at("state1/policy.yaml"))
+        return next((n for n in self.policy if self.policy[n] == text), "")
+
+
+def wait_for(seconds, what):
+    end, tries = time.monotonic() + seconds, 10 * seconds
+    while not (got := what()):
+        tries -= 1
+        if time.monotonic() > end and tries < 0:
+            return got
+        time.sleep(0.05)
+    return got
+
+
+def agree(f, base):
+    """None within the time allowed, or what does not agree."""
+    why = ["?"]
+
+    def good():
+        why[0] = f.disagreement(base)
+        return why[0] is None
+    return None if wait_for(WITHIN, good) else why[0]
+
+
+def measure(f):
+    """Both policies without a fault: the calls, and what ports and opensm's file have."""
+    base, calls = {"": (f.ports(), f.before)}, []
+    f.start(1)
+    f.start(2)
+    for name in ("a", "b", "a", "b"):
+        f.write_policy(name)
+        f.plan("count\n")
+        answer = f.ctl(1, "policy", "apply", f.at("policy.yaml"))
+        if answer.returncode:
+            sys.exit(f"apply without a fault: {answer.stdout}{answer.stderr}{read(f.at('h1.log'))}")
+        found = f.calls()
+        f.plan(None)
+        base[name] = (f.ports(), read(f.opensm))
+        calls = found if name == "b" else calls
+        why = agree(f, base)
+        if why:
+            sys.exit(f"without a fault: {why}\n{f.status(1)}\n{f.status(2)}")
+    if base["a"][0] == base["b"][0] or base["a"][1] == base["b"][1]:
+        sys.exit("the policies do not differ in what is compared")
+    return base, calls
+
+
+seen = {}  # text of the policy by generation: no number is used twice
+
+
+def one(f, base, fault, step):
+    """One run: (outcome, problem or None)."""
+    old = f.in_force()
+    new = "b" if old == "a" else "a"
+    number = f.generation()
+    sm = pid_of_opensm()
+    line = {"kill-before": f"kill-before {step}", "kill-after": f"kill-after {step}",
+            "opensm stops": f"signal {step} {sm} {int(signal.SIGSTOP)}",
+            "opensm dies": f"signal {step} {sm} {int(signal.SIGKILL)}"}.get(fault)
+    f.write_policy(new)
+    f.plan((line or f"fail {step} {getattr(errno, fault)}") + "\n")
+    answer = f.ctl(1, "policy", "apply", f.at("policy.yaml"))
+    hit = not os.path.exists(f.at("faults/plan"))
+    f.plan(None)
+    if hit and fault.startswith("kill"):
+        f.daemon[1].wait(timeout=20)
+        f.start(1)
+    if fault == "opensm stops" and hit:
+        os.kill(sm, signal.SIGCONT)
+    if fault == "opensm dies" and hit:
+        subprocess.run(["simfab", "opensm", "restart"], capture_output=True)
+    why = agree(f, base)
+    now = f.in_force()
+    if not why and answer.returncode == 0 and now != new:
+        why = "apply returned 0 and the old policy is in force"
+    generation = f.generation()
+    if not why and seen.setdefault(generation, now) != now:
+        why = f"generation {generation} was policy {seen[generation]} before"
+    outcome = ("new" if now == new else "old") + f" ({answer.returncode})" + ("" if hit else " no such step")
+    if not why and now == old and generation != number:
+        why = f"the old policy is in force, as generation {generation} and not {number}"
+    if now:
+        f.write_policy(now)
+    if why:
+        why += f"\n{answer.stdout}{answer.stderr}\n" + "\n".join(read(f.at("h1.log")).splitlines()[-25:])
+    return outcome, why
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--short", action="store_true")
+    p.add_argument("--seed", type=int, default=random.randrange(10000))
+    p.add_argument("--step", type=int)
+    p.add_argument("--fault", choices=FAULTS)
+    p.add_argument("--case", choices=["other", "lmc"])
+    a = p.parse_args()
+    if not os.environ.get("SIMFAB_DIR"):
+        os.execv(BUILD + "/bin/simfab", ["simfab", "run", "--topology", TOP + "/etc/topologies/two-hosts-two-rails.net", "--",
+                                         sys.executable] + sys.argv + ([] if "--seed" in sys.argv else ["--seed", str(a.seed)]))
+    os.environ["PATH"] = BUILD + "/bin:/usr/sbin:/sbin:" + os.environ["PATH"]
+    subprocess.run(["simfab", "opensm", "wait"], check=True)
+    rng, results = random.Random(a.seed), 0
+    bad = 0
+    print(f"# seed {a.seed}")
+    for case in [a.case] if a.case else ["other"] if a.short else ["other", "lmc"]:
+        f = Fabric(case)
+        try:
+            base, calls = measure(f)
+            runs = [(fault, step) for step in range(1, len(calls) + 2) for fault in FAULTS]
+            runs = [r for r in runs if a.fault in (None, r[0]) and a.step in (None, r[1])]
+            if a.short:
+                quick = [r for r in runs if r[0] != "opensm stops"]
+                runs = sorted(rng.sample(quick, SHORT), key=lambda r: r[1])
+            table = {}
+            print(f"# {case}: {len(calls)} changing calls, {len(runs)} runs")
+            for fault, step in runs:
+                began = time.monotonic()
+                outcome, why = one(f, base, fault, step)
+                table[fault, step] = outcome
+                results += 1
+                name = calls[step - 1] if step <= len(calls) else "none"
+                print(f"{'not ok' if why else 'ok'} {results} - {case}: {fault} at {step}, {name}: {outcome},"
+                      f" {time.monotonic() - began:.1f} s", flush=True)
+                if why:
+                    bad += 1
+                    print("\n".join("# " + line for line in why.splitlines()), flush=True)
+                    if bad > 20:
+                        break
+            print_table(case, calls, table)
+        finally:
+            for host in f.daemon:
+                f.stop(host)
+            shutil.rmtree(f.dir)
+    print(f"1..{results}")
+    return bad > 0
+
+
+def print_table(case, calls, table):
+    print(f"# {case}: which policy is in force at the end, and apply's exit status")
+    print("# step " + " ".join(f"{fault:>12}" for fault in FAULTS))
+    for step, name in enumerate(calls, 1):
+        if any((fault, step) in table for fault in FAULTS):
+            print(f"# {step:4} " + " ".join(f"{table.get((fault, step), ''):>12}" for fault in FAULTS) + f"  {name}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
