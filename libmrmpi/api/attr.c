@@ -6,6 +6,7 @@
 
 #include "libmrmpi/api/attr.h"
 #include "libmrmpi/api/life.h"
+#include "libmrmpi/launch/launch.h"
 
 int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
 {
@@ -185,7 +186,8 @@ static int *predefined(int keyval)
         last_code = api_last_used_code();
         return &last_code;
     case MPI_APPNUM:
-        return &appnum;
+        appnum = mr_launch_info()->appnum;
+        return appnum >= 0 ? &appnum : NULL;
     default:
         return NULL;
     }

@@ -14,6 +14,7 @@
 /* Filled by a backend's init; launch.c frees it after finalize. */
 struct mr_launch_world {
     int rank, size;
+    int appnum; /* number of the part of the launcher's command line; negative: not known */
     struct mr_nodemap map;
     char *job_id;    /* never NULL */
     char *node_name; /* never NULL */

@@ -79,6 +79,7 @@ static int init_locked(const struct mr_launch **out)
     self.view = (struct mr_launch){
         .rank = self.world.rank,
         .size = self.world.size,
+        .appnum = self.world.appnum,
         .local_rank = self.world.map.local_rank,
         .local_size = self.world.map.local_size,
         .num_nodes = self.world.map.num_nodes,

@@ -24,6 +24,7 @@
 struct mr_launch {
     int rank, size;             /* in the world of this job */
     int local_rank, local_size; /* among the ranks on this node */
+    int appnum;                 /* number of the part of the launcher's command line; negative: not known */
     int num_nodes;
     const int *node_of;     /* [size] node of each world rank: 0 .. num_nodes-1, in order of first appearance by rank */
     const int *local_ranks; /* [local_size] world ranks on this node, ascending; local_ranks[local_rank] == rank */

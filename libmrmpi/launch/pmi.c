@@ -271,6 +271,7 @@ static int learn_world(struct mr_launch_world *world)
                               pmi.rank, pmi.size);
     world->rank = pmi.rank;
     world->size = pmi.size;
+    world->appnum = pmi.appnum;
     world->job_id = strdup(pmi.job);
     world->node_name = strdup(mr_detect_node_name());
     return world->job_id && world->node_name ? learn_map(world) : -ENOMEM;

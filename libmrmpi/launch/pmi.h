@@ -29,6 +29,7 @@ struct mr_pmi {
     char message[MR_PMI_MESSAGE_MAX + 1]; /* the last one read, or the one being written */
 
     int rank, size;
+    int appnum;                /* negative: the launcher does not say */
     char job[MR_PMI_NAME_MAX]; /* PMI-1: the name of its space of keys */
     size_t key_max, value_max; /* with their ends */
 };

@@ -68,6 +68,21 @@ static int read_max(struct mr_pmi *pmi, const char *name, long long min, size_t 
     return 0;
 }
 
+/* Clients of PMI-1 always ask, so that launchers have an answer. One without a number is none that stops a job. */
+static int learn_appnum(struct mr_pmi *pmi)
+{
+    char text[32];
+    long long n;
+    int err = send_line(pmi, write_line(pmi, "cmd=get_appnum\n"));
+
+    if (!err)
+        err = mr_pmi_read_line(pmi, MR_PMI_SOON);
+    pmi->appnum = -1;
+    if (!err && !value_of(pmi, "appnum", text, sizeof(text)) && mr_pmi_number(text, 0, INT32_MAX, &n))
+        pmi->appnum = (int)n;
+    return err;
+}
+
 static int pmi1_begin(struct mr_pmi *pmi)
 {
     int err = ask(pmi, write_line(pmi, "cmd=get_maxes\n"), "get_maxes", "maxes");
@@ -80,6 +95,8 @@ static int pmi1_begin(struct mr_pmi *pmi)
         err = ask(pmi, write_line(pmi, "cmd=get_my_kvsname\n"), "get_my_kvsname", "my_kvsname");
     if (!err && (refused(pmi) || value_of(pmi, "kvsname", pmi->job, sizeof(pmi->job)) || !*pmi->job))
         err = mr_pmi_nonsense(pmi, "get_my_kvsname");
+    if (!err)
+        err = learn_appnum(pmi);
     return err;
 }
 

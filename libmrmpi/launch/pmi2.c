@@ -57,6 +57,15 @@ static int read_number(struct mr_pmi *pmi, const char *name, long long min, int 
     return 0;
 }
 
+/* Of the answer to fullinit. */
+static int read_appnum(struct mr_pmi *pmi)
+{
+    char text[32];
+    long long n;
+
+    return value_of(pmi, "appnum", text, sizeof(text)) || !mr_pmi_number(text, 0, INT32_MAX, &n) ? -1 : (int)n;
+}
+
 static int pmi2_begin(struct mr_pmi *pmi)
 {
     const char *job = mr_config_foreign("PMI_JOBID"); /* Slurm insists on it */
@@ -71,6 +80,8 @@ static int pmi2_begin(struct mr_pmi *pmi)
         err = read_number(pmi, "rank", 0, &pmi->rank);
     if (!err)
         err = read_number(pmi, "size", 1, &pmi->size);
+    if (!err)
+        pmi->appnum = read_appnum(pmi);
     if (!err)
         err = send_frame(pmi, "cmd=job-getid;");
     if (!err)

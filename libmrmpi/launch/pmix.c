@@ -199,6 +199,45 @@ static int map_by_names(struct mr_launch_world *world)
     return err;
 }
 
+/* The first rank of a part; a launcher that does not say is none that has several. */
+static int get_first_rank(uint32_t part, pmix_rank_t *out)
+{
+    pmix_info_t which[2];
+    pmix_value_t *value = NULL;
+    bool of_part = true;
+
+    PMIX_INFO_LOAD(&which[0], PMIX_APP_INFO, &of_part, PMIX_BOOL);
+    PMIX_INFO_LOAD(&which[1], PMIX_APPNUM, &part, PMIX_UINT32);
+    pmix_status_t rc = PMIx_Get(&job, PMIX_APPLDR, which, 2, &value);
+    PMIX_INFO_DESTRUCT(&which[0]);
+    PMIX_INFO_DESTRUCT(&which[1]);
+    if (rc != PMIX_SUCCESS)
+        return errno_of(rc);
+    int err = value->type == PMIX_PROC_RANK ? 0 : -EPROTO;
+    if (!err)
+        *out = value->data.rank;
+    PMIX_VALUE_RELEASE(value);
+    return err;
+}
+
+/*
+ * Launchers that have a server on each node tell each rank. mrrun tells of parts only, which are fewer than ranks:
+ * those of a part are consecutive.
+ */
+static int learn_appnum(uint32_t rank)
+{
+    uint32_t parts, part = 0;
+    pmix_rank_t first;
+
+    if (!mr_detect_one_server())
+        return get_uint32(rank, PMIX_APPNUM, &part) || part > INT32_MAX ? -1 : (int)part;
+    if (get_uint32(PMIX_RANK_WILDCARD, PMIX_JOB_NUM_APPS, &parts))
+        return -1;
+    while (part + 1 < parts && !get_first_rank(part + 1, &first) && first <= rank)
+        part++;
+    return (int)part;
+}
+
 static int learn_world(struct mr_launch_world *world)
 {
     const char *host = mr_config_foreign("PMIX_HOSTNAME");
@@ -211,6 +250,7 @@ static int learn_world(struct mr_launch_world *world)
         return -EPROTO;
     world->rank = me.rank;
     world->size = size;
+    world->appnum = learn_appnum(me.rank);
 
     err = map_by_ids(world);
     if (err && err != -ENOMEM)

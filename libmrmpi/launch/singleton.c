@@ -25,6 +25,7 @@ static int singleton_init(struct mr_launch_world *world)
 
     world->rank = 0;
     world->size = 1;
+    world->appnum = 0;
     world->job_id = strdup("");
     world->node_name = strdup("");
     if (!world->job_id || !world->node_name)

@@ -134,6 +134,8 @@ static void serve1(const char *m)
         const char *found = !strcmp(key, "PMI_process_mapping") ? server.plan->mapping : find_key(key);
         snprintf(out, sizeof(out), found ? "cmd=get_result rc=0 msg=success value=%s" : "cmd=get_result rc=-1", found);
         answer(out);
+    } else if (!strcmp(cmd, "get_appnum")) {
+        answer("cmd=appnum appnum=3");
     } else if (!strcmp(cmd, "barrier_in")) {
         answer("cmd=barrier_out");
     } else if (!strcmp(cmd, "finalize")) {
@@ -147,7 +149,7 @@ static void serve2(const char *m)
 
     mr_pmi2_value(m, "cmd", cmd, sizeof(cmd));
     if (!strcmp(cmd, "fullinit")) {
-        snprintf(out, sizeof(out), "cmd=fullinit-response;rc=0;pmi-version=2;rank=0;size=%d;appnum=0;",
+        snprintf(out, sizeof(out), "cmd=fullinit-response;rc=0;pmi-version=2;rank=0;size=%d;appnum=3;",
                  server.plan->size);
         answer(out);
     } else if (!strcmp(cmd, "job-getid")) {
@@ -279,6 +281,7 @@ START_TEST(world)
 {
     begin(&good[_i]);
     ck_assert(self->rank == 0 && self->size == 2 && self->num_nodes == 2 && self->local_size == 1);
+    ck_assert_int_eq(self->appnum, 3);
     ck_assert_str_eq(self->job_id, good[_i].version == 2 ? "job;2" : "job1");
     ck_assert_int_eq(mr_launch_failed(), 0);
     ck_assert_int_eq(mr_launch_finalize(), 0);
