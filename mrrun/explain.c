@@ -31,12 +31,7 @@
 
 static bool is_option(const struct explain *e, const char *name)
 {
-    size_t len = strlen(name);
-
-    for (int i = 0; i < e->opts->num_env; i++)
-        if (!strncmp(e->opts->env[i], name, len) && e->opts->env[i][len] == '=')
-            return true;
-    return false;
+    return mrrun_options_env(e->opts, &e->opts->parts[0], name);
 }
 
 /* Has the library refused it, and kept the default? */
@@ -131,9 +126,10 @@ static void print_job(const struct explain *e)
     if (e->opts->ranks)
         printf(", %d rank%s", e->opts->ranks, e->opts->ranks == 1 ? "" : "s");
     puts(e->simulated ? ", on simulated hosts: nothing is started" : ": nothing is started");
-    for (int i = 0; i < e->opts->num_hosts; i++)
-        if (e->opts->hosts[i].devices)
-            printf("  ranks on %s use %s only (--hosts)\n", e->opts->hosts[i].name, e->opts->hosts[i].devices);
+    for (int i = 0; i < e->opts->hosts.count; i++)
+        if (e->opts->hosts.host[i].devices)
+            printf("  ranks on %s use %s only (--hosts)\n", e->opts->hosts.host[i].name,
+                   e->opts->hosts.host[i].devices);
     puts("  inside a host messages go through shared memory; what follows is about messages between hosts");
 }
 
@@ -158,9 +154,9 @@ static const char *choose_socket(const struct explain *e)
     static char path[512];
     const char *setting = mr_config.fabricd_socket, *at = strstr(setting, "%h");
 
-    if (!at || !e->simulated || !e->opts->num_hosts)
+    if (!at || !e->simulated || !e->opts->hosts.count)
         return setting;
-    snprintf(path, sizeof path, "%.*s%s%s", (int)(at - setting), setting, e->opts->hosts[0].name, at + 2);
+    snprintf(path, sizeof path, "%.*s%s%s", (int)(at - setting), setting, e->opts->hosts.host[0].name, at + 2);
     return path;
 }
 
@@ -198,29 +194,18 @@ static const char *describe_delivery(unsigned kind, bool native)
     return native ? ", native: WHAT IS LOST IS LOST" : " made reliable: the receiver acknowledges";
 }
 
-/* Ranks of the fullest host; 1: where ranks are is not known. */
-static unsigned fullest(const struct mrrun_options *o)
+/* Ranks that may have connections: as it is with current adapters, if that follows from those of the fullest host. */
+static int rc_peers(const struct explain *e)
 {
-    if (!o->ranks || o->num_hosts < 1)
-        return 1;
-    return (unsigned)(o->ppn ? o->ppn : (o->ranks + o->num_hosts - 1) / o->num_hosts);
+    unsigned ranks = e->fullest ? (unsigned)e->fullest : 1;
+
+    return mr_config.rc_peers ? mr_config.rc_peers : (int)mr_quota_peers(MR_CONTEXTS_CURRENT, ranks);
 }
 
-/* Ranks that may have connections: as it is with current adapters, if that follows from those of the hosts. */
-static int rc_peers(const struct mrrun_options *o)
+/* Ranks on other hosts, as a rank on the emptiest host counts them; 0: where ranks are is not known. */
+static int others(const struct explain *e)
 {
-    return mr_config.rc_peers ? mr_config.rc_peers : (int)mr_quota_peers(MR_CONTEXTS_CURRENT, fullest(o));
-}
-
-/* Ranks on other hosts, as one sees it that is on the emptiest host; 0: where ranks are is not known. */
-static int others(const struct mrrun_options *o)
-{
-    int fewest;
-
-    if (!o->ranks || o->num_hosts < 2)
-        return 0;
-    fewest = !o->ppn ? o->ranks / o->num_hosts : o->ranks % o->ppn ? o->ranks % o->ppn : o->ppn;
-    return o->ranks - fewest;
+    return e->emptiest ? e->opts->ranks - e->emptiest : 0;
 }
 
 static bool print_kinds(const struct explain *e, struct mr_kinds *kinds)
@@ -229,7 +214,7 @@ static bool print_kinds(const struct explain *e, struct mr_kinds *kinds)
     const char *why;
 
     puts("\nKinds of links, the preferred one first");
-    if (!mr_kinds_parse(mr_config.links, mr_config.reliable, others(e->opts) > rc_peers(e->opts), kinds, &why)) {
+    if (!mr_kinds_parse(mr_config.links, mr_config.reliable, others(e) > rc_peers(e), kinds, &why)) {
         printf("  ERROR: %s=%s is not %s: MPI_Init will fail\n", why,
                !strcmp(why, "MRMPI_LINKS") ? mr_config.links : mr_config.reliable, mr_kinds_form(why, form));
         return false;
@@ -240,7 +225,7 @@ static bool print_kinds(const struct explain *e, struct mr_kinds *kinds)
     if (!strcasecmp(mr_config.links, "auto"))
         printf("  (auto: " MR_LINKS_AUTO
                ", and with more than %d ranks on other hosts, MRMPI_RC_PEERS%s, " MR_LINKS_AUTO_MANY ")\n",
-               rc_peers(e->opts), mr_config.rc_peers ? "" : " by default");
+               rc_peers(e), mr_config.rc_peers ? "" : " by default");
     printf("  (MRMPI_LINKS: %s; MRMPI_RELIABLE: %s)\n", origin_of(e, "MRMPI_LINKS"), origin_of(e, "MRMPI_RELIABLE"));
     return true;
 }
@@ -312,7 +297,7 @@ static bool print_table(const struct explain *e, const struct mr_kinds *kinds, b
     return true;
 }
 
-static void print_connections(const struct mrrun_options *o, unsigned kinds)
+static void print_connections(const struct explain *e, unsigned kinds)
 {
     unsigned connected = mr_kinds_that_are(kinds, MR_IS_CONNECTED);
 
@@ -322,9 +307,9 @@ static void print_connections(const struct mrrun_options *o, unsigned kinds)
         puts("  connections: none; two queue pairs for each rail reach all ranks");
     else if (mr_config.rc_after)
         printf("  connections: to %d ranks of other hosts at most, after %d packets or with a large message\n",
-               rc_peers(o), mr_config.rc_after);
+               rc_peers(e), mr_config.rc_after);
     else
-        printf("  connections: to %d ranks of other hosts at most; all others by datagrams\n", rc_peers(o));
+        printf("  connections: to %d ranks of other hosts at most; all others by datagrams\n", rc_peers(e));
     if (connected && connected != kinds && !mr_config.rc_peers)
         puts("  (fewer if an adapter is a ConnectX-3 or older)");
 }
@@ -353,7 +338,7 @@ static void print_rings(void)
 /* Programs may load another allocator as they run: ranks look again, and say so. */
 static void print_registrations(const struct explain *e)
 {
-    const char *program = e->opts->program ? e->opts->program[0] : NULL, *why;
+    const char *program = e->opts->parts[0].program[0], *why;
     struct mr_allocators a;
 
     if (!mr_config.reg_cache_max) {
@@ -381,10 +366,8 @@ static void print_registrations(const struct explain *e)
 
 static void print_budgets(const struct explain *e, const struct mr_kinds *kinds)
 {
-    const struct mrrun_options *o = e->opts;
-
     puts("\nBudgets of a rank");
-    print_connections(o, mr_kinds_set(kinds));
+    print_connections(e, mr_kinds_set(kinds));
     if (mr_kinds_that_are(mr_kinds_set(kinds), MR_IS_RING))
         print_rings();
     printf("  queues: %d receive buffers for each rail, %d sends for each queue pair\n", mr_config.srq_depth,

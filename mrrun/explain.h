@@ -15,7 +15,8 @@ struct explain {
     char *const *outer; /* mrrun's own environment */
     char **env;         /* that of the ranks */
     const struct hosts *hosts; /* NULL: which there would be is not known */
-    int num_used;              /* of them, the first */
+    int num_used;              /* how many these are */
+    int fullest, emptiest;     /* ranks of such hosts; 0: not known */
     const char *why_no_hosts;
 };
 

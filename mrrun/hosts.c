@@ -15,33 +15,37 @@
 
 extern char **environ;
 
-/* Make room for one more in a list. */
-static int grow(char ***list, int count)
+static bool grow(struct hosts *h)
 {
-    char **grown = realloc(*list, (count + 1) * sizeof(*grown));
+    size_t room = (size_t)h->count + 1;
+    char **name = realloc(h->name, room * sizeof(*name));
 
-    if (!grown)
-        return -1;
-    *list = grown;
-    return 0;
+    h->name = name ? name : h->name;
+    char **devices = name ? realloc(h->devices, room * sizeof(*devices)) : NULL;
+    h->devices = devices ? devices : h->devices;
+    struct placement_slots *slots = devices ? realloc(h->slots, room * sizeof(*slots)) : NULL;
+    h->slots = slots ? slots : h->slots;
+    return slots;
 }
 
 static int add_host(struct hosts *h, const char *name, const char *devices)
 {
-    if (grow(&h->name, h->count) || grow(&h->devices, h->count))
+    if (!grow(h))
         return -1;
     h->name[h->count] = strdup(name);
     h->devices[h->count] = devices ? strdup(devices) : NULL;
+    h->slots[h->count] = (struct placement_slots){0};
     h->count++;
     return h->name[h->count - 1] && (!devices || h->devices[h->count - 1]) ? 0 : -1;
 }
 
-static bool has_name(const struct hosts *h, const char *name)
+/* -1: none. */
+static int number_of_host(const struct hosts *h, const char *name)
 {
     for (int i = 0; i < h->count; i++)
         if (!strcmp(h->name[i], name))
-            return true;
-    return false;
+            return i;
+    return -1;
 }
 
 void hosts_clear(struct hosts *h)
@@ -52,6 +56,8 @@ void hosts_clear(struct hosts *h)
     }
     free(h->name);
     free(h->devices);
+    free(h->slots);
+    free(h->here);
     free(h->simfab);
     memset(h, 0, sizeof(*h));
 }
@@ -65,7 +71,7 @@ static char *find_simfab(const char *bin_dir)
     if (!access(beside, X_OK))
         return beside;
     free(beside);
-    return spawn_find_program("simfab");
+    return spawn_find_program("simfab", NULL);
 }
 
 /* "simfab status --hosts" with its output in a pipe. */
@@ -123,7 +129,8 @@ static int list_this_machine(struct hosts *h, char *why, size_t cap)
     char name[HOST_NAME_MAX + 1] = "localhost";
 
     gethostname(name, sizeof(name) - 1);
-    if (add_host(h, name, NULL)) {
+    h->here = strdup(name);
+    if (!h->here || add_host(h, name, NULL)) {
         snprintf(why, cap, "out of memory");
         return -1;
     }
@@ -142,54 +149,150 @@ static void explain_unknown(const struct hosts *h, const char *name, char *why, 
                  name, h->name[0], name);
 }
 
-/* Keep the wanted hosts, in the order wanted. */
-static int pick(struct hosts *h, const struct mrrun_host *wanted, int num_wanted, char *why, size_t cap)
+/* A plain machine has several names: with and without a domain, and those of the loopback interface. */
+static bool is_this_machine(const char *name, const char *here)
 {
-    struct hosts picked = {0};
+    size_t len = strcspn(here, ".");
 
-    for (int i = 0; i < num_wanted; i++) {
-        const struct mrrun_host *w = &wanted[i];
-        bool here = !h->simfab && !strcmp(w->name, "localhost") && !w->devices;
-        bool part = !h->simfab && w->devices;
+    if (!strcmp(name, "localhost") || !strncmp(name, "localhost.", 10) || !strcmp(name, "127.0.0.1"))
+        return true;
+    return strcspn(name, ".") == len && !strncmp(name, here, len) && (!name[len] || !here[len] || !strcmp(name, here));
+}
 
-        if (!here && !part && !has_name(h, w->name)) {
-            explain_unknown(h, w->name, why, cap);
-            hosts_clear(&picked);
-            return -1;
-        }
-        if (add_host(&picked, here ? h->name[0] : w->name, w->devices)) {
-            snprintf(why, cap, "out of memory");
-            hosts_clear(&picked);
-            return -1;
-        }
+/* How a host that was named is called in the lists. */
+static const char *canonical(const struct hosts *h, const struct mrrun_host *named)
+{
+    return h->here && !named->devices && is_this_machine(named->name, h->here) ? h->here : named->name;
+}
+
+/* A host that is named again takes the ranks of both. */
+static void add_slots(struct placement_slots *to, const struct mrrun_host *named)
+{
+    to->slots += to->slots && !named->slots ? 1 : named->slots;
+    to->max += named->max_slots;
+}
+
+static int take_named(struct hosts *h, const struct hosts *all, const struct mrrun_host *named, bool count_slots,
+                      char *why, size_t cap)
+{
+    const char *name = canonical(h, named);
+    int at = number_of_host(h, name);
+
+    if (at >= 0 && named->devices && (!h->devices[at] || strcmp(named->devices, h->devices[at]))) {
+        snprintf(why, cap, "host '%s' is named twice, with other devices", name);
+        return -1;
     }
-    picked.simfab = h->simfab;
-    h->simfab = NULL;
-    hosts_clear(h);
-    *h = picked;
+    if (at < 0 && number_of_host(all, name) < 0 && (!h->here || !named->devices)) {
+        explain_unknown(all, name, why, cap);
+        return -1;
+    }
+    if (at < 0 && add_host(h, name, named->devices)) {
+        snprintf(why, cap, "out of memory");
+        return -1;
+    }
+    if (at < 0 || count_slots)
+        add_slots(&h->slots[at < 0 ? h->count - 1 : at], named);
     return 0;
 }
 
-int hosts_find(struct hosts *h, const struct mrrun_host *wanted, int num_wanted, const char *bin_dir, char *why,
-               size_t cap)
+static int take_list(struct hosts *h, const struct hosts *all, const struct hostlist *list, bool count_slots, char *why,
+                     size_t cap)
+{
+    for (int i = 0; i < list->count; i++)
+        if (take_named(h, all, &list->host[i], count_slots, why, cap))
+            return -1;
+    return 0;
+}
+
+/*
+ * Those that the job's list names, in its order, or all; then those that only parts name. What the job's list says of
+ * slots goes before what parts say.
+ */
+static int pick(struct hosts *h, const struct hosts *all, const struct mrrun_options *opts, char *why, size_t cap)
+{
+    bool said = opts->hosts.count, wanted = !opts->num_parts;
+    int err = take_list(h, all, &opts->hosts, true, why, cap);
+
+    for (int i = 0; i < opts->num_parts; i++)
+        wanted |= !opts->parts[i].hosts.count;
+    for (int i = 0; i < all->count && !said && wanted && !err; i++)
+        err = add_host(h, all->name[i], NULL);
+    if (err && !*why)
+        snprintf(why, cap, "out of memory");
+    h->num_job = h->count;
+    for (int i = 0; i < opts->num_parts && !err; i++)
+        err = take_list(h, all, &opts->parts[i].hosts, !said, why, cap);
+    return err;
+}
+
+static int find_all(struct hosts *all, const char *bin_dir, char *why, size_t cap)
 {
     const char *fabric = getenv("SIMFAB_DIR");
+
+    if (!fabric || !*fabric)
+        return list_this_machine(all, why, cap);
+    all->simfab = find_simfab(bin_dir);
+    if (all->simfab)
+        return list_simulated(all, why, cap);
+    snprintf(why, cap, "SIMFAB_DIR is set, but there is no simfab command beside mrrun or in PATH");
+    return -1;
+}
+void hosts_keep(struct hosts *h, const int *used, int num_used)
+{
+    int kept = 0;
+
+    for (int i = 0; i < h->count; i++) {
+        if (kept < num_used && used[kept] == i) {
+            h->name[kept] = h->name[i];
+            h->devices[kept] = h->devices[i];
+            h->slots[kept++] = h->slots[i];
+        } else {
+            free(h->name[i]);
+            free(h->devices[i]);
+        }
+    }
+    h->count = h->num_job = kept;
+}
+
+int hosts_find(struct hosts *h, const struct mrrun_options *opts, const char *bin_dir, char *why, size_t cap)
+{
+    struct hosts all = {0};
     int err;
 
     memset(h, 0, sizeof(*h));
-    if (fabric && *fabric) {
-        h->simfab = find_simfab(bin_dir);
-        if (!h->simfab) {
-            snprintf(why, cap, "SIMFAB_DIR is set, but there is no simfab command beside mrrun or in PATH");
-            return -1;
-        }
-        err = list_simulated(h, why, cap);
-    } else {
-        err = list_this_machine(h, why, cap);
-    }
-    if (!err && num_wanted)
-        err = pick(h, wanted, num_wanted, why, cap);
+    *why = '\0';
+    err = find_all(&all, bin_dir, why, cap);
+    if (!err && all.here && !(h->here = strdup(all.here)))
+        err = -1;
+    if (!err)
+        err = pick(h, &all, opts, why, cap);
+    h->simfab = all.simfab;
+    all.simfab = NULL;
+    hosts_clear(&all);
     if (err)
         hosts_clear(h);
     return err;
+}
+
+static bool is_in(const int *list, int count, int number)
+{
+    for (int i = 0; i < count; i++)
+        if (list[i] == number)
+            return true;
+    return false;
+}
+
+int hosts_of_part(const struct hosts *h, const struct mrrun_part *part, int *out)
+{
+    int n = 0;
+
+    for (int i = 0; i < part->hosts.count; i++) {
+        int at = number_of_host(h, canonical(h, &part->hosts.host[i]));
+
+        if (at >= 0 && !is_in(out, n, at))
+            out[n++] = at;
+    }
+    for (int i = 0; i < h->num_job && !part->hosts.count && h->num_job < h->count; i++)
+        out[n++] = i;
+    return n;
 }

@@ -11,20 +11,27 @@
 #include <stddef.h>
 
 #include "mrrun/options.h"
+#include "mrrun/placement.h"
 
 struct hosts {
     char **name;
     char **devices; /* of each: MRMPI_DEVICES for its ranks, or NULL */
+    struct placement_slots *slots;
     int count;
+    int num_job;  /* the first ones, which parts without hosts of their own may use */
+    char *here;   /* the name of a plain machine; NULL: hosts are simulated */
     char *simfab; /* path of the command; NULL on a plain machine */
 };
 
 /*
- * wanted (may be NULL) picks hosts by name, and says which HCAs to use there. bin_dir is where mrrun lives. 0, or -1
- * with a message in *why.
+ * The hosts that the options name, or all that there are. bin_dir is where mrrun lives. 0, or -1 with a message in
+ * *why.
  */
-int hosts_find(struct hosts *h, const struct mrrun_host *wanted, int num_wanted, const char *bin_dir, char *why,
-               size_t cap);
+int hosts_find(struct hosts *h, const struct mrrun_options *opts, const char *bin_dir, char *why, size_t cap);
+/* Numbers of a part's hosts into out, which has room for h->count; how many: 0 stands for all. */
+int hosts_of_part(const struct hosts *h, const struct mrrun_part *part, int *out);
+/* Leave out all but these, whose numbers are ascending. */
+void hosts_keep(struct hosts *h, const int *used, int num_used);
 void hosts_clear(struct hosts *h);
 
 #endif

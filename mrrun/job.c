@@ -49,7 +49,7 @@ static const char *name_rank(const struct job *job, int rank, char *buf, size_t 
 
 static void signal_ranks(struct job *job, int sig)
 {
-    for (int r = 0; r < job->opts->ranks; r++)
+    for (int r = 0; r < job->place.ranks; r++)
         if (job->ranks[r].running)
             spawn_signal(job->ranks[r].pid, sig);
 }
@@ -86,7 +86,7 @@ static void tell_last_words(struct job *job)
 {
     int told = 0, left = 0;
 
-    for (int r = 0; r < job->opts->ranks; r++) {
+    for (int r = 0; r < job->place.ranks; r++) {
         const struct rank *rank = &job->ranks[r];
         const struct source *last = rank->err.last_ms > rank->out.last_ms ? &rank->err : &rank->out;
         const char *line = last->len ? last->line : last->last;
@@ -160,7 +160,7 @@ enum { UNHEARD_MS = 2000, WRAPPER_MS = 1000 };
 /* Is the end of a rank that may have been the cause not judged yet? */
 static bool cause_is_open(const struct job *job)
 {
-    for (int r = 0; r < job->opts->ranks; r++)
+    for (int r = 0; r < job->place.ranks; r++)
         if (job->ranks[r].running && job->ranks[r].ending != ENDING_NOT)
             return true;
     return job->unheard >= 0;
@@ -214,7 +214,7 @@ static void suspect_waits(struct job *job, int rank, const enum ending *ending)
     struct suspect *s = &job->suspect;
     uint64_t longest_ms = 0;
 
-    for (int r = 0; r < job->opts->ranks; r++) {
+    for (int r = 0; r < job->place.ranks; r++) {
         struct rank *other = &job->ranks[r];
         if (r == rank || !other->running)
             continue;
@@ -231,7 +231,7 @@ static void suspect_waits(struct job *job, int rank, const enum ending *ending)
 
 static void look_who_ends(struct job *job, int rank)
 {
-    int ranks = job->opts->ranks;
+    int ranks = job->place.ranks;
     pid_t *pid = calloc(ranks, sizeof(*pid));
     enum ending *ending = calloc(ranks, sizeof(*ending));
 
@@ -274,7 +274,7 @@ void job_on_exec_failure(struct job *job, int rank, int error)
 {
     if (job->failed)
         return;
-    job_say(job, "cannot run '%s' as rank %d: %s", job->program, rank, strerror(error));
+    job_say(job, "cannot run '%s' as rank %d: %s", job->program[job->ranks[rank].part], rank, strerror(error));
     fail(job, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
 }
 
@@ -362,7 +362,7 @@ static void clear_unheard(struct job *job, int rank)
         return;
     job->unheard = -1;
     end_well(job, rank);
-    for (int r = 0; r < job->opts->ranks && job->unheard < 0; r++)
+    for (int r = 0; r < job->place.ranks && job->unheard < 0; r++)
         if (job->ranks[r].unheard && !job->ranks[r].finalized)
             await_word(job, r);
     settle(job);
@@ -425,7 +425,7 @@ static void leave_ranks(struct job *job)
     char name[160];
 
     job->gone_at_ms = 0;
-    for (int r = 0; r < job->opts->ranks; r++) {
+    for (int r = 0; r < job->place.ranks; r++) {
         struct rank *rank = &job->ranks[r];
         if (!rank->running)
             continue;

@@ -21,6 +21,7 @@
 #include "mrrun/signals.h"
 
 struct rank {
+    int part;  /* of the command line */
     pid_t pid; /* also its process group */
     bool running, connected, finalized;
     bool unheard;       /* it has ended with code 0, and MPI_Finalize was not heard of then */
@@ -58,9 +59,10 @@ struct job {
     struct scratch scratch;
     char job_id[128];
     char lib_dir[512]; /* where libmpi.so.12 is; "" if not found */
-    char *program;     /* path of what is run */
+    char **program;    /* [num_programs] path of what the ranks of each part run */
+    int num_programs;
 
-    struct rank *ranks; /* [opts->ranks] */
+    struct rank *ranks; /* [place.ranks] */
     int running;
     int ended_well; /* of the ranks that ended well the one that started MPI the least often, or -1 */
     int most_starts;
@@ -90,8 +92,8 @@ uint64_t job_now_ms(void);
 /* A line of mrrun's own on stderr, in order with the ranks' lines. */
 void job_say(struct job *job, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* What the environments of all ranks have in common; environment_free(). NULL: out of memory. */
-char **job_make_environment(const struct job *job);
+/* What the environments of all ranks of a part have in common; environment_free(). NULL: out of memory. */
+char **job_make_environment(const struct job *job, int part);
 
 /* Start all ranks. 0, or -1 after saying why (those already started are being ended). */
 int job_start(struct job *job);

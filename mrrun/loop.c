@@ -45,7 +45,7 @@ static size_t fill(const struct job *job, struct pollfd *set)
     set[AT_ERR] = want(job->err.fd, POLLOUT, job->err.len);
 
     size_t n = AT_HEAD;
-    for (int r = 0; r < job->opts->ranks; r++) {
+    for (int r = 0; r < job->place.ranks; r++) {
         set[n++] = want(job->ranks[r].out.fd, POLLIN, source_wanted(&job->ranks[r].out));
         set[n++] = want(job->ranks[r].err.fd, POLLIN, source_wanted(&job->ranks[r].err));
     }
@@ -178,7 +178,7 @@ static void reap_orphans(struct job *job)
         siginfo_t info = {0};
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
             return;
-        for (int r = 0; r < job->opts->ranks; r++)
+        for (int r = 0; r < job->place.ranks; r++)
             if (job->ranks[r].running && job->ranks[r].pid == info.si_pid)
                 return;
         if (waitpid(info.si_pid, NULL, 0) == job->scratch.janitor)
@@ -193,7 +193,7 @@ static void reap(struct job *job)
 
     while (job->deaths_fd >= 0 && epoll_wait(job->deaths_fd, &dead, 1, 0) == 1)
         reap_rank(job, dead.data.u32);
-    for (int r = 0; r < job->opts->ranks; r++)
+    for (int r = 0; r < job->place.ranks; r++)
         reap_rank(job, r);
     reap_orphans(job);
 }
@@ -238,7 +238,7 @@ static void forward_stdin(struct job *job, bool readable)
 
 static bool output_pending(const struct job *job)
 {
-    for (int r = 0; r < job->opts->ranks; r++)
+    for (int r = 0; r < job->place.ranks; r++)
         if (job->ranks[r].out.fd >= 0 || job->ranks[r].err.fd >= 0)
             return true;
     return job->out.len || job->err.len;
@@ -291,7 +291,7 @@ static void judge_output(struct job *job, const struct sink *s, const char *name
 
 int job_loop(struct job *job)
 {
-    struct pollfd *set = calloc(AT_HEAD + 2 * (size_t)job->opts->ranks, sizeof(*set));
+    struct pollfd *set = calloc(AT_HEAD + 2 * (size_t)job->place.ranks, sizeof(*set));
 
     if (!set)
         abort();

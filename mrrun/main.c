@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mrrun/environment.h"
@@ -28,11 +29,13 @@ extern char **environ;
 
 static void print_help(void)
 {
-    printf("Usage: mrrun -n N [OPTIONS] PROGRAM [ARGS]\n\n"
-           "Start N ranks of an MPI program: on this machine, or inside 'simfab run' on the hosts of\n"
-           "the simulated fabric.\n\n");
-    for (size_t i = 0; mrrun_options_help(i); i++)
-        printf("  %s\n", mrrun_options_help(i));
+    char text[512];
+
+    printf("Usage: mrrun -n N [OPTIONS] PROGRAM [ARGS] [: -n N [OPTIONS] PROGRAM [ARGS] ...]\n\n"
+           "Start N ranks of an MPI program, or of several: on this machine, or inside 'simfab run' on\n"
+           "the hosts of the simulated fabric.\n\n");
+    for (size_t i = 0; mrrun_options_help(i, text, sizeof text); i++)
+        puts(text);
     printf("\nThe status is that of the rank that failed first, or the largest of the ranks' exit codes; 128 + N\n"
            "if a rank was killed by signal N; 124 after --timeout; 126 or 127 if the program cannot be run.\n"
            "See mrrun(1).\n");
@@ -128,7 +131,7 @@ static int choose_job_id(struct job *job, char *why, size_t cap)
 /* Two pipes and a connection per rank, and some for mrrun. Ranks get the limit as it was. */
 static int raise_file_limit(struct job *job, char *why, size_t cap)
 {
-    rlim_t need = 3 * (rlim_t)job->opts->ranks + 64;
+    rlim_t need = 3 * (rlim_t)job->place.ranks + 64;
 
     getrlimit(RLIMIT_NOFILE, &job->old_files);
     struct rlimit more = job->old_files;
@@ -136,7 +139,7 @@ static int raise_file_limit(struct job *job, char *why, size_t cap)
     setrlimit(RLIMIT_NOFILE, &more);
     if (more.rlim_max >= need)
         return 0;
-    snprintf(why, cap, "%d ranks need about %llu open files, and the hard limit is %llu (ulimit -Hn)", job->opts->ranks,
+    snprintf(why, cap, "%d ranks need about %llu open files, and the hard limit is %llu (ulimit -Hn)", job->place.ranks,
              (unsigned long long)need, (unsigned long long)more.rlim_max);
     return -1;
 }
@@ -153,33 +156,163 @@ static void fill_standard_fds(void)
         close(fd);
 }
 
+/* A file that the command line names, whole. NULL: *why says why. */
+static char *read_file(const char *option, const char *name, char *why, size_t cap)
+{
+    FILE *in = fopen(name, "re");
+    char *text = NULL;
+    size_t size = 0;
+    ssize_t len = in ? getdelim(&text, &size, '\0', in) : -1;
+
+    if (len < 0 && in && feof(in) && !ferror(in)) { /* empty */
+        free(text);
+        text = strdup("");
+    } else if (len < 0) {
+        snprintf(why, cap, "option %s: cannot read '%s': %s", option, name, strerror(errno));
+        free(text);
+        text = NULL;
+    }
+    if (in)
+        fclose(in);
+    return text;
+}
+
+static int read_files(struct mrrun_options *opts, char *why, size_t cap)
+{
+    char *text = NULL;
+    int err = 0;
+
+    if (opts->config_file) {
+        text = read_file("--configfile", opts->config_file, why, cap);
+        err = text ? mrrun_options_config(opts, text, why, cap) : -1;
+        free(text);
+    }
+    if (!err && opts->host_file) {
+        text = read_file("--hostfile", opts->host_file, why, cap);
+        err = text ? mrrun_options_hosts(opts, text, why, cap) : -1;
+        free(text);
+    }
+    return err ? err : mrrun_options_check(opts, why, cap);
+}
+
+static void complain_of_unset(const struct mrrun_env *env)
+{
+    for (int i = 0; i < env->count; i++)
+        if (!strchr(env->text[i], '=') && !getenv(env->text[i]))
+            fprintf(stderr, "mrrun: %s is not set here, so that ranks do not have it\n", env->text[i]);
+}
+
+/* Ranks of a part for which -n was not given: as many as its hosts take. */
+static int count_ranks(const struct hosts *h, const struct placement_part *part, int ppn)
+{
+    int num = part->hosts ? part->num_hosts : h->count;
+    long long ranks = 0;
+
+    for (int i = 0; i < num; i++) {
+        int slots = h->slots[part->hosts ? part->hosts[i] : i].slots;
+
+        ranks += ppn ? ppn : slots ? slots : 1;
+    }
+    return ranks < MRRUN_RANKS_MAX ? (int)ranks : MRRUN_RANKS_MAX;
+}
+
+static int place_ranks(struct placement *place, struct hosts *hosts, const struct mrrun_options *opts, char *why,
+                       size_t cap)
+{
+    struct placement_part *part = calloc((size_t)opts->num_parts, sizeof(*part));
+    int *numbers = calloc((size_t)opts->num_parts * (size_t)hosts->count, sizeof(*numbers));
+    struct placement_wish wish = {.part = part,
+                                  .num_parts = opts->num_parts,
+                                  .num_hosts = hosts->count,
+                                  .slots = hosts->slots,
+                                  .ppn = opts->ppn,
+                                  .by_node = opts->by_node,
+                                  .oversubscribe = opts->oversubscribe};
+    int err = part && numbers ? 0 : -1;
+
+    if (err)
+        snprintf(why, cap, "out of memory");
+    for (int i = 0; i < opts->num_parts && !err; i++) {
+        int *list = numbers + (size_t)i * (size_t)hosts->count;
+
+        part[i].num_hosts = hosts_of_part(hosts, &opts->parts[i], list);
+        part[i].hosts = part[i].num_hosts ? list : NULL;
+        part[i].ranks = opts->parts[i].ranks ? opts->parts[i].ranks : count_ranks(hosts, &part[i], opts->ppn);
+    }
+    if (!err)
+        err = placement_make(place, &wish, why, cap);
+    if (!err)
+        hosts_keep(hosts, place->used, place->num_hosts);
+    free(part);
+    free(numbers);
+    return err;
+}
+
+static int check_directory(const char *dir, char path[PATH_MAX], char *why, size_t cap)
+{
+    struct stat st;
+    int error = !realpath(dir, path) || stat(dir, &st) ? errno : S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+
+    if (!error && access(dir, X_OK))
+        error = errno;
+    if (error)
+        snprintf(why, cap, "option -wdir: cannot enter '%s': %s", dir, strerror(error));
+    return error ? -1 : 0;
+}
+
+/* Whatever keeps a part's program from being started, before any rank is. */
+static int find_programs(struct job *job, char *why, size_t cap)
+{
+    const struct mrrun_options *opts = job->opts;
+
+    job->program = calloc((size_t)opts->num_parts + 1, sizeof(*job->program));
+    job->num_programs = job->program ? opts->num_parts : 0;
+    for (int i = 0; i < job->num_programs; i++) {
+        const struct mrrun_part *part = &opts->parts[i];
+        char dir[PATH_MAX];
+
+        if (part->wdir && check_directory(part->wdir, dir, why, cap))
+            return STATUS_USAGE;
+        job->program[i] = spawn_find_program(part->program[0], part->wdir ? dir : NULL);
+        if (!job->program[i]) {
+            int error = errno;
+
+            snprintf(why, cap, "cannot run '%s'%s%s: %s", part->program[0], part->wdir ? " in " : "",
+                     part->wdir ? part->wdir : "", strerror(error));
+            return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+        }
+    }
+    return 0;
+}
+
 static int prepare(struct job *job, char *why, size_t cap)
 {
     char bin_dir[PATH_MAX];
+    int status;
 
     find_bin_dir(bin_dir, sizeof(bin_dir));
     find_lib_dir(job, bin_dir);
     if (choose_job_id(job, why, cap))
         return STATUS_USAGE;
-    job->program = spawn_find_program(job->opts->program[0]);
-    if (!job->program) {
-        snprintf(why, cap, "cannot run '%s': %s", job->opts->program[0], strerror(errno));
-        return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
-    }
-    if (hosts_find(&job->hosts, job->opts->hosts, job->opts->num_hosts, bin_dir, why, cap))
+    complain_of_unset(&job->opts->env);
+    for (int i = 0; i < job->opts->num_parts; i++)
+        complain_of_unset(&job->opts->parts[i].env);
+    status = find_programs(job, why, cap);
+    if (status)
+        return status;
+    if (hosts_find(&job->hosts, job->opts, bin_dir, why, cap) ||
+        place_ranks(&job->place, &job->hosts, job->opts, why, cap))
         return STATUS_USAGE;
-    if (placement_make(&job->place, job->opts->ranks, job->hosts.count, job->opts->ppn, why, cap))
-        return STATUS_USAGE;
-    job->ranks = calloc(job->opts->ranks, sizeof(*job->ranks));
+    job->ranks = calloc(job->place.ranks, sizeof(*job->ranks));
     if (!job->ranks) {
         snprintf(why, cap, "out of memory");
         return STATUS_FAILED;
     }
-    if (raise_file_limit(job, why, cap))
-        return STATUS_USAGE;
-    for (int r = 0; r < job->opts->ranks; r++)
+    for (int r = 0; r < job->place.ranks; r++) {
         job->ranks[r].out.fd = job->ranks[r].err.fd = job->ranks[r].pidfd = -1;
-    return 0;
+        job->ranks[r].part = placement_part_of(&job->place, r);
+    }
+    return raise_file_limit(job, why, cap) ? STATUS_USAGE : 0;
 }
 
 static int run(struct job *job, struct report *report, char *why, size_t cap)
@@ -205,6 +338,29 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
     return status;
 }
 
+/* How many ranks the fullest and the emptiest host would have, if the options alone tell it. */
+static void count_to_explain(struct explain *e, const struct placement *place)
+{
+    e->fullest = e->emptiest = place->ranks_of[0];
+    for (int h = 1; h < place->num_hosts; h++) {
+        e->fullest = place->ranks_of[h] > e->fullest ? place->ranks_of[h] : e->fullest;
+        e->emptiest = place->ranks_of[h] < e->emptiest ? place->ranks_of[h] : e->emptiest;
+    }
+}
+
+/* Hosts that are named need not be there to be counted. */
+static void place_to_explain(struct explain *e)
+{
+    struct placement_part all = {.ranks = e->opts->ranks};
+    struct placement_wish wish = {.part = &all, .num_parts = 1, .num_hosts = e->opts->hosts.count, .ppn = e->opts->ppn};
+    struct placement place = {.num_hosts = 0};
+    char why[256];
+
+    if (e->opts->ranks && wish.num_hosts && !placement_make(&place, &wish, why, sizeof why))
+        count_to_explain(e, &place);
+    placement_clear(&place);
+}
+
 /* Which hosts the job would run on, if that can be known here. */
 static void find_hosts_to_explain(struct explain *e, struct hosts *hosts, char *why, size_t cap)
 {
@@ -213,15 +369,16 @@ static void find_hosts_to_explain(struct explain *e, struct hosts *hosts, char *
 
     find_bin_dir(bin_dir, sizeof bin_dir);
     e->why_no_hosts = why;
-    if (hosts_find(hosts, e->opts->hosts, e->opts->num_hosts, bin_dir, why, cap))
+    place_to_explain(e);
+    if (hosts_find(hosts, e->opts, bin_dir, why, cap))
         return;
-    e->num_used = hosts->count;
     if (e->opts->ranks) {
-        if (placement_make(&place, e->opts->ranks, hosts->count, e->opts->ppn, why, cap))
+        if (place_ranks(&place, hosts, e->opts, why, cap))
             return;
-        e->num_used = place.num_hosts;
+        count_to_explain(e, &place);
         placement_clear(&place);
     }
+    e->num_used = hosts->count;
     e->hosts = hosts;
 }
 
@@ -241,7 +398,7 @@ static int explain_job(struct job *job, char *why, size_t cap)
                         .job_id = job->job_id,
                         .simulated = job->hosts.simfab,
                         .outer = outer,
-                        .env = job_make_environment(job)};
+                        .env = job_make_environment(job, 0)};
     find_hosts_to_explain(&e, &hosts, no_hosts, sizeof no_hosts);
     if (e.env)
         status = explain(&e);
@@ -256,13 +413,15 @@ static int explain_job(struct job *job, char *why, size_t cap)
 
 static void clear(struct job *job)
 {
-    for (int r = 0; job->ranks && r < job->opts->ranks; r++) {
+    for (int r = 0; job->ranks && r < job->place.ranks; r++) {
         source_close(&job->ranks[r].out);
         source_close(&job->ranks[r].err);
     }
     if (job->deaths_fd >= 0)
         close(job->deaths_fd);
     free(job->ranks);
+    for (int i = 0; i < job->num_programs; i++)
+        free(job->program[i]);
     free(job->program);
     sink_clear(&job->out);
     sink_clear(&job->err);
@@ -296,7 +455,8 @@ int main(int argc, char **argv)
         mrrun_options_clear(&opts);
         return rails_print();
     }
-    if (mrrun_options_timeout(&opts, getenv("MPIEXEC_TIMEOUT"), why, sizeof(why))) {
+    if (read_files(&opts, why, sizeof(why)) ||
+        mrrun_options_timeout(&opts, getenv("MPIEXEC_TIMEOUT"), why, sizeof(why))) {
         mrrun_options_clear(&opts);
         return complain(STATUS_USAGE, why);
     }

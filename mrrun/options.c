@@ -9,76 +9,152 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum option_kind { OPT_COUNT, OPT_TEXT, OPT_LIST, OPT_ENV, OPT_FLAG, OPT_STATS };
+#include "mrrun/others.h"
 
-struct option_row {
-    const char *name;  /* without dashes; one dash or two, both are taken, as users of other launchers expect */
-    const char *alias; /* a second name or NULL */
-    enum option_kind kind;
-    size_t offset; /* of the field in struct mrrun_options */
-    long min, max; /* OPT_COUNT */
-    const char *help;
+struct parser {
+    struct mrrun_options *opts;
+    struct mrrun_part *part; /* that the words are about */
+    char **word;             /* NULL at the end */
+    int at;                  /* the next one */
+    const char *spelling;    /* the option as it was written */
+    char *why;
+    size_t cap;
 };
 
-#define FIELD(f) offsetof(struct mrrun_options, f)
+struct option_row;
+/* value: the argument, NULL if the option has none, or none was given to one that may go without. 0 or -1. */
+typedef int take_fn(struct parser *p, const struct option_row *row, char *value);
+
+static take_fn take_count, take_text, take_flag, take_one, take_hosts, take_env, take_env_pair, take_env_list,
+    take_stats, take_nothing, take_map;
+
+enum scope { JOB, PART };
+
+struct option_row {
+    const char *names; /* spellings, separated by blanks; one dash or two, both are taken */
+    const char *arg;   /* NULL: none */
+    take_fn *take;
+    enum scope scope;
+    size_t offset;     /* of the field in struct mrrun_options or struct mrrun_part */
+    long min, max;     /* take_count */
+    const char *means; /* in a line */
+    const char *more;  /* further lines; NULL: none */
+};
+
+#define OF_JOB(f)  JOB, offsetof(struct mrrun_options, f)
+#define OF_PART(f) PART, offsetof(struct mrrun_part, f)
 
 static const struct option_row table[] = {
-    {"n", "np", OPT_COUNT, FIELD(ranks), 1, MRRUN_RANKS_MAX, "-n N              start N ranks (also -np)"},
-    {"ppn", NULL, OPT_COUNT, FIELD(ppn), 1, MRRUN_RANKS_MAX,
-     "--ppn K           at most K ranks per host, host by host (default: spread evenly)"},
-    {"hosts", NULL, OPT_LIST, FIELD(hosts), 0, 0,
-     "--hosts A,B,...   the hosts to use, in this order (default: all of the fabric); A=DEVICE+DEVICE: with these\n"
-     "                  HCAs only, which also makes hosts of parts of this machine"},
-    {"x", "env", OPT_ENV, FIELD(env), 0, 0, "-x NAME[=VALUE]   set a variable for the ranks (also --env)"},
-    {"job-id", NULL, OPT_TEXT, FIELD(job_id), 0, 0,
-     "--job-id ID       the job's name for fabricd (default: SLURM_JOB_ID, or made up)"},
-    {"timeout", NULL, OPT_COUNT, FIELD(timeout_s), 1, INT_MAX / 1000,
-     "--timeout S       kill the job after S seconds, with status 124 (default: MPIEXEC_TIMEOUT, or never)"},
-    {"grace", NULL, OPT_COUNT, FIELD(grace_s), 0, INT_MAX / 1000,
-     "--grace S         seconds between asking ranks to end and killing them (default: 5)"},
-    {"stats", NULL, OPT_STATS, FIELD(stats), 0, 0,
-     "--stats[=json[:FILE]]  ranks print their counters at the end, and mrrun those of their rails as a table; json: "
-     "all of\n"
-     "                  it in one document, to FILE or standard error"},
-    {"rails-trace", NULL, OPT_TEXT, FIELD(trace), 0, 0,
-     "--rails-trace FILE  what happened on the rails, and when, as a timeline that Perfetto opens"},
-    {"explain", NULL, OPT_FLAG, FIELD(explain), 0, 0,
-     "--explain         start nothing; say what the settings in force mean for messages, for each pair of hosts"},
-    {"rails", NULL, OPT_FLAG, FIELD(rails), 0, 0,
-     "--rails           start nothing; list the rails that ranks on this host would have, for programs"},
-    {"l", "label", OPT_FLAG, FIELD(label), 0, 0, "-l, --label       put the rank in front of each line of output"},
-    {"v", "verbose", OPT_FLAG, FIELD(verbose), 0, 0, "-v, --verbose     say where ranks are started and how they end"},
-    {"h", "help", OPT_FLAG, FIELD(help), 0, 0, "-h, --help        this text"},
-    {"V", "version", OPT_FLAG, FIELD(version), 0, 0, "-V, --version     print the version"},
+    {"-n -np", "N", take_count, OF_PART(ranks), 1, MRRUN_RANKS_MAX, "start N ranks of the program", NULL},
+    {"--ppn -N --npernode -perhost", "K", take_count, OF_JOB(ppn), 1, MRRUN_RANKS_MAX,
+     "at most K ranks per host, host by host", "(default: spread evenly); without -n: K on each host"},
+    {"--pernode", NULL, take_one, OF_JOB(ppn), 0, 0, "one rank on each host", NULL},
+    {"--hosts", "A,B:SLOTS,...", take_hosts, OF_JOB(hosts), 0, 0, "the hosts to use, in this order",
+     "(default: all of the fabric); A=DEVICE+DEVICE: with these HCAs only,\n"
+     "which also makes hosts of parts of this machine"},
+    {"--host -H", "A,B:SLOTS,...", take_hosts, OF_PART(hosts), 0, 0, "the hosts that this part of the job uses", NULL},
+    {"-f --hostfile --machinefile", "FILE", take_text, OF_JOB(host_file), 0, 0, "a file with a host in each line",
+     "HOST[:SLOTS] [slots=N] [max_slots=N]"},
+    {"--configfile", "FILE", take_text, OF_JOB(config_file), 0, 0, "a file with a part of the job in each line", NULL},
+    {"--map-by", "HOW", take_map, JOB, 0, 0, 0, "where ranks go: slot (in blocks) or node (in turn)", NULL},
+    {"--oversubscribe", NULL, take_flag, OF_JOB(oversubscribe), 0, 0, "start more ranks than hosts have slots", NULL},
+    {"-wdir -wd", "DIR", take_text, OF_PART(wdir), 0, 0, "the directory in which ranks start",
+     "a program with a / in its name is looked for from there"},
+    {"-x", "NAME[=VALUE]", take_env, OF_PART(env), 0, 0, "set a variable for the ranks", NULL},
+    {"-env", "NAME VALUE", take_env_pair, OF_PART(env), 0, 0, "set a variable for the ranks (also NAME=VALUE)", NULL},
+    {"-genv", "NAME VALUE", take_env_pair, OF_JOB(env), 0, 0, "set a variable for all parts of the job", NULL},
+    {"-genvlist -envlist", "A,B,...", take_env_list, OF_JOB(env), 0, 0, "variables that ranks need",
+     "all are passed on anyway: one that is not set is complained of"},
+    {"-genvall -envall", NULL, take_nothing, JOB, 0, 0, 0, "pass the environment on, which is so anyway", NULL},
+    {"--job-id", "ID", take_text, OF_JOB(job_id), 0, 0, "the job's name for fabricd",
+     "(default: SLURM_JOB_ID, or made up)"},
+    {"--timeout", "S", take_count, OF_JOB(timeout_s), 1, INT_MAX / 1000, "end the job after S seconds",
+     "with status 124 (default: MPIEXEC_TIMEOUT, or never)"},
+    {"--grace", "S", take_count, OF_JOB(grace_s), 0, INT_MAX / 1000,
+     "seconds between asking ranks to end and killing them", "(default: 5)"},
+    {"--stats", "[=json[:FILE]]", take_stats, JOB, 0, 0, 0, "figures at the end: ranks print their counters",
+     "and mrrun those of their rails as a table; json: all of it in one\n"
+     "document, to FILE or standard error"},
+    {"--rails-trace", "FILE", take_text, OF_JOB(trace), 0, 0, "what happened on the rails, and when",
+     "as a timeline that Perfetto opens"},
+    {"--explain", NULL, take_flag, OF_JOB(explain), 0, 0, "start nothing; say what the settings in force mean",
+     "for messages, for each pair of hosts"},
+    {"--rails", NULL, take_flag, OF_JOB(rails), 0, 0, "start nothing; list this host's rails for programs", NULL},
+    {"-l --label -prepend-rank --tag-output", NULL, take_flag, OF_JOB(label), 0, 0,
+     "put the rank in front of each line of output", NULL},
+    {"--allow-run-as-root", NULL, take_nothing, JOB, 0, 0, 0, "run as root, which mrrun always does", NULL},
+    {"-v --verbose", NULL, take_flag, OF_JOB(verbose), 0, 0, "say where ranks are started and how they end", NULL},
+    {"-h --help", NULL, take_flag, OF_JOB(help), 0, 0, "this text", NULL},
+    {"-V --version", NULL, take_flag, OF_JOB(version), 0, 0, "print the version", NULL},
 };
 
 enum { TABLE_ROWS = sizeof(table) / sizeof(table[0]) };
 
-const char *mrrun_options_help(size_t i)
+/* The next of a row's spellings; its length, 0 after the last. */
+static size_t next_name(const char **names, const char **name)
 {
-    return i < TABLE_ROWS ? table[i].help : NULL;
+    *names += strspn(*names, " ");
+    *name = *names;
+    *names += strcspn(*names, " ");
+    return (size_t)(*names - *name);
 }
 
-static const struct option_row *find_option(const char *name, size_t len)
+static const char *skip_dashes(const char *name, size_t *len)
 {
+    size_t dashes = name[0] != '-' ? 0 : name[1] == '-' ? 2 : 1;
+
+    *len -= dashes;
+    return name + dashes;
+}
+
+bool mrrun_options_help(size_t i, char *text, size_t cap)
+{
+    enum { COLUMN = 22 };
+    char names[128] = "", *comma = names;
+    const char *list, *name, *line;
+    size_t len;
+    int n;
+
+    if (i >= TABLE_ROWS)
+        return false;
+    for (list = table[i].names; (len = next_name(&list, &name));)
+        comma += snprintf(comma, sizeof names - (size_t)(comma - names), "%s%.*s", comma == names ? "" : ", ", (int)len,
+                          name);
+    n = snprintf(text, cap, "  %s%s%s", names, table[i].arg && *table[i].arg != '[' ? " " : "",
+                 table[i].arg ? table[i].arg : "");
+    n += snprintf(text + n, cap - (size_t)n, n < COLUMN ? "%*s%s" : "\n%*s%s", n < COLUMN ? COLUMN - n : COLUMN, "",
+                  table[i].means);
+    for (line = table[i].more; line && *line; line += *line == '\n') {
+        n += snprintf(text + n, cap - (size_t)n, "\n%*s%.*s", COLUMN, "", (int)strcspn(line, "\n"), line);
+        line += strcspn(line, "\n");
+    }
+    return true;
+}
+
+static const struct option_row *find_option(const char *word, size_t word_len)
+{
+    const char *list, *name;
+    size_t len;
+
     for (size_t i = 0; i < TABLE_ROWS; i++) {
-        const struct option_row *row = &table[i];
-        if (strlen(row->name) == len && !memcmp(row->name, name, len))
-            return row;
-        if (row->alias && strlen(row->alias) == len && !memcmp(row->alias, name, len))
-            return row;
+        for (list = table[i].names; (len = next_name(&list, &name));) {
+            name = skip_dashes(name, &len);
+            if (len == word_len && !memcmp(name, word, len))
+                return &table[i];
+        }
     }
     return NULL;
 }
 
-/* Edit distance of two short words, for "did you mean". */
-static unsigned distance(const char *a, size_t alen, const char *b)
-{
-    unsigned row[64];
-    size_t blen = strlen(b);
+/* ---- options that are not in the table ---- */
 
-    if (alen >= 63 || blen >= 63)
-        return UINT_MAX;
+enum { NAME_MAX_HINT = 32 };
+
+/* Edit distance of two short words, for "did you mean". */
+static unsigned distance(const char *a, size_t alen, const char *b, size_t blen)
+{
+    unsigned row[NAME_MAX_HINT + 1];
+
     for (size_t j = 0; j <= blen; j++)
         row[j] = j;
     for (size_t i = 1; i <= alen; i++) {
@@ -94,247 +170,380 @@ static unsigned distance(const char *a, size_t alen, const char *b)
     return row[blen];
 }
 
-static const char *nearest_option(const char *name, size_t len)
+/* One letter in three may be wrong: a letter alone resembles nothing. */
+static const struct option_row *nearest_option(const char *word, size_t word_len, const char **spelling, size_t *length)
 {
-    const char *best = NULL;
-    unsigned best_distance = 3; /* farther is no help */
+    const struct option_row *best = NULL;
+    const char *list, *name;
+    unsigned best_distance = UINT_MAX;
 
-    for (size_t i = 0; i < TABLE_ROWS; i++) {
-        const char *names[] = {table[i].name, table[i].alias};
-        for (int k = 0; k < 2; k++) {
-            if (!names[k] || strlen(names[k]) < 2)
+    for (size_t i = 0; i < TABLE_ROWS && word_len <= NAME_MAX_HINT; i++) {
+        for (list = table[i].names; next_name(&list, &name);) {
+            size_t len = (size_t)(list - name), bare_len = len;
+            const char *bare = skip_dashes(name, &bare_len);
+            size_t shorter = bare_len < word_len ? bare_len : word_len;
+            unsigned d = bare_len <= NAME_MAX_HINT ? distance(word, word_len, bare, bare_len) : UINT_MAX;
+
+            if (d > shorter / 3 || d >= best_distance)
                 continue;
-            unsigned d = distance(name, len, names[k]);
-            if (d < best_distance) {
-                best_distance = d;
-                best = names[k];
-            }
+            best_distance = d;
+            best = &table[i];
+            *spelling = name;
+            *length = len;
         }
     }
     return best;
 }
 
-static int unknown_option(const char *word, const char *name, size_t len, char *why, size_t cap)
+static int unknown_option(struct parser *p, const char *name, size_t len)
 {
-    const char *near = nearest_option(name, len);
+    const char *means = others_options(name, len), *near;
+    size_t near_len;
+    const struct option_row *row;
 
-    if (near)
-        snprintf(why, cap, "unknown option '%s'; did you mean '--%s'? ('mrrun --help' lists all)", word, near);
+    if (means) {
+        snprintf(p->why, p->cap, "option '%s' is not mrrun's: %s", p->spelling, means);
+        return -1;
+    }
+    row = nearest_option(name, len, &near, &near_len);
+    if (row)
+        snprintf(p->why, p->cap, "unknown option '%s'; did you mean '%.*s' (%s)? ('mrrun --help' lists all)",
+                 p->spelling, (int)near_len, near, row->means);
     else
-        snprintf(why, cap, "unknown option '%s' ('mrrun --help' lists all)", word);
+        snprintf(p->why, p->cap, "unknown option '%s' ('mrrun --help' lists all)", p->spelling);
     return -1;
 }
 
-static int parse_count(const struct option_row *row, const char *text, int *out, char *why, size_t cap)
+/* ---- what options do ---- */
+
+static void *field_of(struct parser *p, const struct option_row *row)
+{
+    return (char *)(row->scope == PART ? (void *)p->part : (void *)p->opts) + row->offset;
+}
+
+static int out_of_memory(struct parser *p)
+{
+    snprintf(p->why, p->cap, "out of memory");
+    return -1;
+}
+
+static int take_count(struct parser *p, const struct option_row *row, char *value)
 {
     char *end;
 
     errno = 0;
-    long n = strtol(text, &end, 10);
-    if (!isdigit((unsigned char)text[0]) || *end || errno || n < row->min || n > row->max) {
-        snprintf(why, cap, "option -%s: '%s' is not a number from %ld to %ld", row->name, text, row->min, row->max);
+    long n = strtol(value, &end, 10);
+    if (!isdigit((unsigned char)value[0]) || *end || errno || n < row->min || n > row->max) {
+        snprintf(p->why, p->cap, "option %s: '%s' is not a number from %ld to %ld", p->spelling, value, row->min,
+                 row->max);
         return -1;
     }
-    *out = n;
+    *(int *)field_of(p, row) = (int)n;
     return 0;
 }
 
-static int append(char ***list, int *count, char *item)
+static int take_text(struct parser *p, const struct option_row *row, char *value)
 {
-    char **grown = realloc(*list, (*count + 1) * sizeof(*grown));
-
-    if (!grown)
+    if (!*value) {
+        snprintf(p->why, p->cap, "option %s: the value is empty", p->spelling);
         return -1;
-    grown[(*count)++] = item;
-    *list = grown;
+    }
+    *(const char **)field_of(p, row) = value;
     return 0;
 }
 
-static void clear_hosts(struct mrrun_options *opts)
+static int take_flag(struct parser *p, const struct option_row *row, char *value)
 {
-    for (int i = 0; i < opts->num_hosts; i++) {
-        free(opts->hosts[i].name);
-        free(opts->hosts[i].devices);
+    *(bool *)field_of(p, row) = true;
+    return 0;
+}
+
+static int take_one(struct parser *p, const struct option_row *row, char *value)
+{
+    *(int *)field_of(p, row) = 1;
+    return 0;
+}
+
+static int take_nothing(struct parser *p, const struct option_row *row, char *value)
+{
+    return 0;
+}
+
+/* A later list replaces an earlier one. */
+static int take_hosts(struct parser *p, const struct option_row *row, char *value)
+{
+    struct hostlist *list = field_of(p, row);
+
+    hostlist_clear(list);
+    return hostlist_add(list, value, p->spelling, p->why, p->cap);
+}
+
+static int take_map(struct parser *p, const struct option_row *row, char *value)
+{
+    p->opts->by_node = !strcmp(value, "node");
+    if (p->opts->by_node || !strcmp(value, "slot"))
+        return 0;
+    snprintf(p->why, p->cap, "option %s: '%s' is neither slot nor node", p->spelling, value);
+    return -1;
+}
+
+/* The text becomes the list's. */
+static int add_env(struct parser *p, struct mrrun_env *env, char *text)
+{
+    char **grown = text ? realloc(env->text, (env->count + 1) * sizeof(*grown)) : NULL;
+
+    if (!grown) {
+        free(text);
+        return out_of_memory(p);
     }
-    free(opts->hosts);
-    opts->hosts = NULL;
-    opts->num_hosts = 0;
+    grown[env->count++] = text;
+    env->text = grown;
+    return 0;
 }
 
-/* DEVICE+DEVICE as the ranks' MRMPI_DEVICES wants it. NULL: out of memory. */
-static char *copy_devices(const char *text, size_t len)
+static int take_env(struct parser *p, const struct option_row *row, char *value)
 {
-    char *devices = strndup(text, len);
-
-    for (char *p = devices; p && (p = strchr(p, '+'));)
-        *p = ',';
-    return devices;
-}
-
-/* NAME or NAME=DEVICE+DEVICE, len characters of it. */
-static int add_host(struct mrrun_options *opts, const char *text, size_t len, char *why, size_t cap)
-{
-    const char *equals = memchr(text, '=', len);
-    size_t name_len = equals ? (size_t)(equals - text) : len;
-    struct mrrun_host host = {0}, *grown;
-
-    if (!name_len || (equals && equals + 1 == text + len)) {
-        snprintf(why, cap, "option --hosts: an empty name in '%.*s'", (int)len, text);
+    if (!*value || *value == '=') {
+        snprintf(p->why, p->cap, "option %s: '%s' names no variable (wanted: %s)", p->spelling, value, row->arg);
         return -1;
     }
-    for (int i = 0; i < opts->num_hosts; i++) {
-        if (strlen(opts->hosts[i].name) == name_len && !memcmp(opts->hosts[i].name, text, name_len)) {
-            snprintf(why, cap, "option --hosts: '%.*s' is named twice", (int)name_len, text);
+    return add_env(p, field_of(p, row), strdup(value));
+}
+
+/* In one word or in two. */
+static int take_env_pair(struct parser *p, const struct option_row *row, char *value)
+{
+    char *text;
+
+    if (strchr(value, '=') || !*value)
+        return take_env(p, row, value);
+    if (!p->word[p->at]) {
+        snprintf(p->why, p->cap, "option %s: there is no value for %s (wanted: NAME VALUE or NAME=VALUE)", p->spelling,
+                 value);
+        return -1;
+    }
+    if (asprintf(&text, "%s=%s", value, p->word[p->at++]) < 0)
+        text = NULL;
+    return add_env(p, field_of(p, row), text);
+}
+
+static int take_env_list(struct parser *p, const struct option_row *row, char *value)
+{
+    for (char *at = value;; at++) {
+        size_t len = strcspn(at, ",");
+
+        if (!len || memchr(at, '=', len)) {
+            snprintf(p->why, p->cap, "option %s: '%s' is no list of names of variables", p->spelling, value);
             return -1;
         }
-    }
-    host.name = strndup(text, name_len);
-    if (equals)
-        host.devices = copy_devices(equals + 1, len - name_len - 1);
-    grown = realloc(opts->hosts, (opts->num_hosts + 1) * sizeof(*grown));
-    if (grown)
-        opts->hosts = grown;
-    if (!host.name || (equals && !host.devices) || !grown) {
-        free(host.name);
-        free(host.devices);
-        snprintf(why, cap, "out of memory");
-        return -1;
-    }
-    opts->hosts[opts->num_hosts++] = host;
-    return 0;
-}
-
-/* Hosts are separated by commas. A later --hosts replaces an earlier one. */
-static int parse_hosts(struct mrrun_options *opts, const char *text, char *why, size_t cap)
-{
-    clear_hosts(opts);
-    for (const char *p = text;; p++) {
-        size_t len = strcspn(p, ",");
-        if (!len) {
-            snprintf(why, cap, "option --hosts: an empty name in '%s'", text);
+        if (add_env(p, field_of(p, row), strndup(at, len)))
             return -1;
-        }
-        if (add_host(opts, p, len, why, cap))
-            return -1;
-        p += len;
-        if (!*p)
+        at += len;
+        if (!*at)
             return 0;
     }
 }
 
-static int parse_env(struct mrrun_options *opts, char *text, char *why, size_t cap)
-{
-    if (!*text || *text == '=') {
-        snprintf(why, cap, "option -x: '%s' names no variable (wanted: NAME or NAME=VALUE)", text);
-        return -1;
-    }
-    if (append(&opts->env, &opts->num_env, text)) {
-        snprintf(why, cap, "out of memory");
-        return -1;
-    }
-    return 0;
-}
-
-static int take_value(struct mrrun_options *opts, const struct option_row *row, char *value, char *why, size_t cap)
-{
-    void *field = (char *)opts + row->offset;
-
-    switch (row->kind) {
-    case OPT_COUNT:
-        return parse_count(row, value, field, why, cap);
-    case OPT_TEXT:
-        if (!*value) {
-            snprintf(why, cap, "option --%s: the value is empty", row->name);
-            return -1;
-        }
-        *(const char **)field = value;
-        return 0;
-    case OPT_LIST:
-        return parse_hosts(opts, value, why, cap);
-    case OPT_ENV:
-        return parse_env(opts, value, why, cap);
-    case OPT_FLAG:
-    case OPT_STATS:
-        break;
-    }
-    return -1;
-}
-
 /* NULL: as a table. The last one counts. */
-static int parse_stats(struct mrrun_options *opts, const char *as, char *why, size_t cap)
+static int take_stats(struct parser *p, const struct option_row *row, char *value)
 {
-    if (as && strcmp(as, "json") && (strncmp(as, "json:", 5) || !as[5])) {
-        snprintf(why, cap, "option --stats: '%s' is neither json nor json:FILE", as);
+    if (value && strcmp(value, "json") && (strncmp(value, "json:", 5) || !value[5])) {
+        snprintf(p->why, p->cap, "option --stats: '%s' is neither json nor json:FILE", value);
         return -1;
     }
-    opts->stats = true;
-    opts->stats_as = as;
+    p->opts->stats = true;
+    p->opts->stats_as = value;
     return 0;
 }
 
-/* One option and perhaps its value: *i is moved to the last word used. "-n4" is taken for "-n 4". */
-static int parse_option(struct mrrun_options *opts, int argc, char **argv, int *i, char *why, size_t cap)
+/* ---- the command line ---- */
+
+static struct mrrun_part *add_part(struct parser *p)
 {
-    char *word = argv[*i];
-    char *name = word + (word[1] == '-' ? 2 : 1);
+    struct mrrun_part *grown = realloc(p->opts->parts, (p->opts->num_parts + 1) * sizeof(*grown));
+
+    if (!grown) {
+        out_of_memory(p);
+        return NULL;
+    }
+    p->opts->parts = grown;
+    grown += p->opts->num_parts++;
+    *grown = (struct mrrun_part){0};
+    return grown;
+}
+
+/* One option and its value, if it has one. "-n4" is taken for "-n 4". */
+static int parse_option(struct parser *p)
+{
+    char *word = p->word[p->at++], *name = word + (word[1] == '-' ? 2 : 1);
     char *equals = strchr(name, '=');
     size_t len = equals ? (size_t)(equals - name) : strlen(name);
     const struct option_row *row = find_option(name, len);
-    char *value = equals ? equals + 1 : NULL;
+    char *value = equals ? equals + 1 : NULL, spelling[64];
 
+    p->spelling = word;
     if (!row && name == word + 1 && name[0] == 'n' && isdigit((unsigned char)name[1])) {
         row = &table[0];
         value = name + 1;
+        equals = name + 1;
     }
     if (!row)
-        return unknown_option(word, name, len, why, cap);
-    if (row->kind == OPT_STATS)
-        return parse_stats(opts, value, why, cap);
-    if (row->kind == OPT_FLAG) {
-        if (value) {
-            snprintf(why, cap, "option '%.*s' takes no value", (int)(equals - word), word);
+        return unknown_option(p, name, len);
+    snprintf(spelling, sizeof(spelling), "%.*s", equals ? (int)(equals - word) : (int)strlen(word), word);
+    p->spelling = spelling;
+    if (value && !row->arg) {
+        snprintf(p->why, p->cap, "option '%s' takes no value", spelling);
+        return -1;
+    }
+    if (!value && row->arg && *row->arg != '[') {
+        value = p->word[p->at];
+        if (!value) {
+            snprintf(p->why, p->cap, "option '%s' needs a value: %s %s, %s", spelling, spelling, row->arg, row->means);
             return -1;
         }
-        *(bool *)((char *)opts + row->offset) = true;
-        return 0;
+        p->at++;
     }
-    if (!value) {
-        if (*i + 1 >= argc) {
-            snprintf(why, cap, "option '%s' needs a value (%s)", word, row->help);
+    return row->take(p, row, value);
+}
+
+/* Options, then a program and its arguments, which end at ":". */
+static int parse_part(struct parser *p)
+{
+    bool options = true;
+
+    p->part = add_part(p);
+    if (!p->part)
+        return -1;
+    while (options && p->word[p->at] && p->word[p->at][0] == '-' && p->word[p->at][1]) {
+        options = strcmp(p->word[p->at], "--") != 0;
+        if (options ? parse_option(p) : (p->at++, 0))
+            return -1;
+    }
+    p->part->program = p->word + p->at;
+    while (p->word[p->at] && strcmp(p->word[p->at], ":"))
+        p->at++;
+    return 0;
+}
+
+static int parse_words(struct mrrun_options *opts, char **word, char *why, size_t cap)
+{
+    struct parser p = {.opts = opts, .word = word, .why = why, .cap = cap};
+
+    for (;;) {
+        if (parse_part(&p))
+            return -1;
+        if (!word[p.at])
+            return 0;
+        word[p.at++] = NULL;
+        if (!word[p.at] || !strcmp(word[p.at], ":") || !p.part->program[0]) {
+            snprintf(why, cap, "there is no program %s a ':'", p.part->program[0] ? "behind" : "in front of");
             return -1;
         }
-        value = argv[++*i];
     }
-    return take_value(opts, row, value, why, cap);
 }
 
 int mrrun_options_parse(struct mrrun_options *opts, int argc, char **argv, char *why, size_t cap)
 {
-    int i;
-
     memset(opts, 0, sizeof(*opts));
     opts->grace_s = 5;
-    for (i = 1; i < argc && argv[i][0] == '-' && argv[i][1]; i++) {
-        if (!strcmp(argv[i], "--")) {
-            i++;
-            break;
-        }
-        if (parse_option(opts, argc, argv, &i, why, cap))
+    opts->timeout_by = "--timeout";
+    return parse_words(opts, argv + (argc > 0), why, cap);
+}
+
+static void clear_env(struct mrrun_env *env)
+{
+    for (int i = 0; i < env->count; i++)
+        free(env->text[i]);
+    free(env->text);
+    *env = (struct mrrun_env){0};
+}
+
+static void clear_parts(struct mrrun_options *opts)
+{
+    for (int i = 0; i < opts->num_parts; i++) {
+        clear_env(&opts->parts[i].env);
+        hostlist_clear(&opts->parts[i].hosts);
+    }
+    free(opts->parts);
+    opts->parts = NULL;
+    opts->num_parts = 0;
+}
+
+/* Its lines are all parts there are: the command line has options of the job only. */
+int mrrun_options_config(struct mrrun_options *opts, const char *text, char *why, size_t cap)
+{
+    const struct mrrun_part *only = &opts->parts[0];
+    const char *file = opts->config_file;
+
+    if (opts->num_parts > 1 || only->program[0] || only->ranks || only->wdir || only->env.count || only->hosts.count) {
+        snprintf(why, cap,
+                 "option --configfile: '%s' has the parts of the job; programs, -n and other options of a "
+                 "part stand in its lines",
+                 file);
+        return -1;
+    }
+    clear_parts(opts);
+    if (words_read(&opts->config, text, file, why, cap) || parse_words(opts, opts->config.word, why, cap))
+        return -1;
+    if (!strcmp(opts->config_file, file))
+        return 0;
+    snprintf(why, cap, "%s: --configfile inside of such a file", file);
+    return -1;
+}
+
+int mrrun_options_hosts(struct mrrun_options *opts, const char *text, char *why, size_t cap)
+{
+    if (opts->hosts.count) {
+        snprintf(why, cap, "--hosts and --hostfile '%s' both name hosts: give one of them", opts->host_file);
+        return -1;
+    }
+    return hostlist_read(&opts->hosts, text, opts->host_file, why, cap);
+}
+
+#define USAGE "(usage: mrrun -n N [OPTIONS] PROGRAM [ARGS] [: -n N ...])"
+
+static bool has_slots(const struct hostlist *list)
+{
+    for (int i = 0; i < list->count; i++)
+        if (list->host[i].slots)
+            return true;
+    return false;
+}
+
+/* Whether the number of ranks follows from hosts. */
+static bool hosts_decide(const struct mrrun_options *opts)
+{
+    return opts->ppn || has_slots(&opts->hosts) || has_slots(&opts->parts[0].hosts);
+}
+
+int mrrun_options_check(struct mrrun_options *opts, char *why, size_t cap)
+{
+    bool starts = !opts->explain && !opts->rails, missing = false;
+    long long ranks = 0;
+
+    for (int i = 0; i < opts->num_parts; i++) {
+        const struct mrrun_part *part = &opts->parts[i];
+
+        if (!part->program[0] && starts) {
+            snprintf(why, cap, "no program to run " USAGE);
             return -1;
+        }
+        if (!part->ranks && starts && opts->num_parts > 1) {
+            snprintf(why, cap, "how many ranks of '%s'? " USAGE, part->program[0]);
+            return -1;
+        }
+        ranks += part->ranks;
+        missing |= !part->ranks;
     }
-    if (opts->help || opts->version)
-        return 0;
-    opts->program = argv + i;
-    if (opts->explain || opts->rails)
-        return 0;
-    if (i >= argc) {
-        snprintf(why, cap, "no program to run (usage: mrrun -n N [OPTIONS] PROGRAM [ARGS])");
+    if (missing && starts && !hosts_decide(opts)) {
+        snprintf(why, cap, "how many ranks? " USAGE);
         return -1;
     }
-    if (!opts->ranks) {
-        snprintf(why, cap, "how many ranks? (usage: mrrun -n N [OPTIONS] PROGRAM [ARGS])");
+    if (ranks > MRRUN_RANKS_MAX) {
+        snprintf(why, cap, "%lld ranks are more than %d", ranks, MRRUN_RANKS_MAX);
         return -1;
     }
+    opts->ranks = missing ? 0 : (int)ranks;
     return 0;
 }
 
@@ -343,7 +552,6 @@ int mrrun_options_timeout(struct mrrun_options *opts, const char *text, char *wh
 {
     char *end;
 
-    opts->timeout_by = "--timeout";
     if (!text || !*text || opts->timeout_s)
         return 0;
     errno = 0;
@@ -357,9 +565,28 @@ int mrrun_options_timeout(struct mrrun_options *opts, const char *text, char *wh
     return 0;
 }
 
+static const char *look_up_env(const struct mrrun_env *env, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (int i = env->count - 1; i >= 0; i--)
+        if (!strncmp(env->text[i], name, len) && env->text[i][len] == '=')
+            return env->text[i] + len + 1;
+    return NULL;
+}
+
+const char *mrrun_options_env(const struct mrrun_options *opts, const struct mrrun_part *part, const char *name)
+{
+    const char *own = part ? look_up_env(&part->env, name) : NULL;
+
+    return own ? own : look_up_env(&opts->env, name);
+}
+
 void mrrun_options_clear(struct mrrun_options *opts)
 {
-    clear_hosts(opts);
-    free(opts->env);
+    clear_parts(opts);
+    clear_env(&opts->env);
+    hostlist_clear(&opts->hosts);
+    words_clear(&opts->config);
     memset(opts, 0, sizeof(*opts));
 }

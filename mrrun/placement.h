@@ -1,21 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which rank goes to which host: blocks of consecutive ranks, host by host. Pure; the arrays belong to the struct.
+ * Which rank goes to which host, and which part of the command line it runs. The ranks of a part are consecutive. Pure;
+ * the arrays belong to the struct.
  */
 #ifndef MRRUN_PLACEMENT_H
 #define MRRUN_PLACEMENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+/* Ranks of one program. */
+struct placement_part {
+    int ranks;
+    const int *hosts; /* numbers of the hosts that this part may use, in this order; NULL: all */
+    int num_hosts;
+};
+
+struct placement_slots {
+    int slots, max; /* 0: not said */
+};
+
+struct placement_wish {
+    const struct placement_part *part;
+    int num_parts;
+    int num_hosts;
+    const struct placement_slots *slots; /* [num_hosts], or NULL: no host says how many ranks it takes */
+    int ppn;                             /* ranks per host at most; 0: as slots say, or evenly */
+    bool by_node;                        /* host after host in turn, not filling one after the other */
+    bool oversubscribe;                  /* more ranks than slots */
+};
 
 struct placement {
     int ranks;
-    int num_hosts; /* hosts that got a rank: the first of the list */
-    int *host_of;  /* [ranks] */
-    int *first;    /* [num_hosts + 1] first rank of each host; the last entry is ranks */
+    int num_hosts;   /* hosts that got a rank */
+    int *used;       /* [num_hosts] their numbers in the wish, ascending */
+    int *host_of;    /* [ranks] index in used */
+    int *local_rank; /* [ranks] among those of its host */
+    int *ranks_of;   /* [num_hosts] ranks of each host */
+    int num_parts;
+    int *part_first; /* [num_parts + 1] first rank of each part; the last entry is ranks */
 };
 
-/* ppn 0: as even as blocks of equal size allow. 0, or -1 with a message in *why. */
-int placement_make(struct placement *p, int ranks, int num_hosts, int ppn, char *why, size_t cap);
+/* 0, or -1 with a message in *why. */
+int placement_make(struct placement *p, const struct placement_wish *wish, char *why, size_t cap);
+int placement_part_of(const struct placement *p, int rank);
 /*
  * Which ranks share a host, as PMI's process mapping says it: "(vector,(first host,hosts,ranks),...)", hosts counted
  * from 0. Malloc'd; NULL: no memory.

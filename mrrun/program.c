@@ -117,7 +117,7 @@ static const char *list_libraries(char *loader, char *path, char *const *env, st
 
 const char *program_allocators(const char *name, char *const *env, struct mr_allocators *out)
 {
-    char *path = spawn_find_program(name), loader[PATH_MAX];
+    char *path = spawn_find_program(name, NULL), loader[PATH_MAX];
     const char *why;
 
     memset(out, 0, sizeof *out);

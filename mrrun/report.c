@@ -49,7 +49,7 @@ static int finish(FILE **file, const char *what)
 int report_write(struct report *rep, const struct job *job)
 {
     struct records r = {.job_id = job->job_id,
-                        .ranks = job->opts->ranks,
+                        .ranks = job->place.ranks,
                         .host = job->hosts.name,
                         .host_of = job->place.host_of,
                         .simulated = job->hosts.simfab};

@@ -292,9 +292,26 @@ static void add_job_facts(struct info_list *list, const struct placement *place,
     info_add_u32(list, PMIX_JOB_SIZE, place->ranks);
     info_add_u32(list, PMIX_MAX_PROCS, place->ranks);
     info_add_u32(list, PMIX_APP_SIZE, place->ranks);
-    info_add_u32(list, PMIX_JOB_NUM_APPS, 1);
+    info_add_u32(list, PMIX_JOB_NUM_APPS, place->num_parts);
     info_add_u32(list, PMIX_NUM_NODES, place->num_hosts);
     info_add(list, PMIX_ANL_MAP, map, PMIX_STRING);
+}
+
+/*
+ * The parts of the command line, PMIx' applications, by their first ranks: that is how a rank knows its own. There are
+ * fewer of them than ranks.
+ */
+static void add_parts(struct info_list *list, const struct placement *place)
+{
+    for (int i = 0; i < place->num_parts && place->num_parts > 1; i++) {
+        struct info_list part = {0};
+        pmix_rank_t first = place->part_first[i];
+
+        info_add_u32(&part, PMIX_APPNUM, i);
+        info_add_u32(&part, PMIX_APP_SIZE, place->part_first[i + 1] - place->part_first[i]);
+        info_add(&part, PMIX_APPLDR, &first, PMIX_PROC_RANK);
+        info_add_array(list, PMIX_APP_INFO_ARRAY, &part);
+    }
 }
 
 /*
@@ -307,7 +324,7 @@ static void add_last_rank(struct info_list *list, const struct placement *place)
     pmix_rank_t rank = place->ranks - 1;
 
     info_add(&proc, PMIX_RANK, &rank, PMIX_PROC_RANK); /* first: libpmix files the others under it */
-    info_add_u32(&proc, PMIX_APPNUM, 0);
+    info_add_u32(&proc, PMIX_APPNUM, place->num_parts - 1);
     info_add_array(list, PMIX_PROC_INFO_ARRAY, &proc);
 }
 
@@ -321,6 +338,7 @@ static pmix_status_t register_job(const struct placement *place, const char *job
     struct completion *c = completion_new();
     add_job_facts(&list, place, job_id, map);
     free(map);
+    add_parts(&list, place);
     add_last_rank(&list, place);
     /* libpmix may read the list as long as it has not answered */
     pmix_status_t rc =

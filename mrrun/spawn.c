@@ -31,7 +31,8 @@ static _Noreturn void child(const struct spawn_spec *spec, pid_t parent)
         dup2(spec->fds[i], i); /* the copies survive exec, the originals do not */
     setrlimit(RLIMIT_NOFILE, spec->files);
     signals_give_back(spec->mask);
-    execve(spec->argv[0], spec->argv, spec->env);
+    if (!spec->dir || !chdir(spec->dir))
+        execve(spec->argv[0], spec->argv, spec->env);
 
     failure.error = errno;
     ssize_t n = write(spec->report_fd, &failure, sizeof(failure));
@@ -90,27 +91,45 @@ static int executable(const char *path)
     return access(path, X_OK);
 }
 
-char *spawn_find_program(const char *name)
+/* NULL with errno: it cannot be run. The path is as seen from here. */
+static char *executable_in(const char *dir, const char *name)
+{
+    char *path;
+
+    if (*name == '/' || !dir)
+        return executable(name) ? NULL : strdup(name);
+    if (asprintf(&path, "%s/%s", dir, name) < 0)
+        return NULL;
+    if (!executable(path))
+        return path;
+    int error = errno;
+    free(path);
+    errno = error;
+    return NULL;
+}
+
+char *spawn_find_program(const char *name, const char *dir)
 {
     int error = ENOENT;
 
     if (strchr(name, '/'))
-        return executable(name) ? NULL : strdup(name);
+        return executable_in(dir, name);
     const char *path = getenv("PATH");
     if (!path)
         path = "/usr/local/bin:/usr/bin:/bin";
-    for (const char *dir = path;; dir++) {
-        size_t len = strcspn(dir, ":");
-        char *candidate;
-        if (asprintf(&candidate, "%.*s/%s", len ? (int)len : 1, len ? dir : ".", name) < 0)
+    for (const char *entry = path;; entry++) {
+        size_t len = strcspn(entry, ":");
+        char *candidate, *found;
+        if (asprintf(&candidate, "%.*s/%s", len ? (int)len : 1, len ? entry : ".", name) < 0)
             return NULL;
-        if (!executable(candidate))
-            return candidate;
+        found = executable_in(dir, candidate);
+        free(candidate);
+        if (found)
+            return found;
         if (errno == EACCES)
             error = EACCES;
-        free(candidate);
-        dir += len;
-        if (!*dir)
+        entry += len;
+        if (!*entry)
             break;
     }
     errno = error;

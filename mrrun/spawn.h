@@ -13,6 +13,7 @@ struct spawn_spec {
     int rank;
     char *const *argv; /* argv[0] is the path to execute */
     char *const *env;
+    const char *dir; /* where it starts; NULL: here */
     int fds[3];
     int report_fd;        /* a struct spawn_failure is written here when exec fails; closed by exec when it does not */
     const sigset_t *mask; /* as mrrun found it */
@@ -42,7 +43,10 @@ void spawn_signal(pid_t pid, int sig);
 int spawn_watch(int deaths_fd, pid_t pid, int rank);
 void spawn_unwatch(int pidfd);
 
-/* The program's path as execvp would find it, malloc'd; NULL with errno when there is none. */
-char *spawn_find_program(const char *name);
+/*
+ * The program's path as execvp would find it in this directory (NULL: here), malloc'd; NULL with errno when there is
+ * none.
+ */
+char *spawn_find_program(const char *name, const char *dir);
 
 #endif

@@ -2,6 +2,7 @@
 /* Starting the ranks of a job: pipes, environments, words. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,20 +66,42 @@ static int suppress_leaks_of_libpmix(const struct job *job, char ***env)
     return err;
 }
 
-/* What all ranks share. -x NAME alone means "as it is here", which copying has done already. */
-char **job_make_environment(const struct job *job)
+/* NAME alone means "as it is here", which copying has done already. */
+static int set_variables(char ***env, const struct mrrun_env *list)
+{
+    int err = 0;
+
+    for (int i = 0; i < list->count && !err; i++) {
+        char *equals = strchr(list->text[i], '=');
+        char *name = equals ? strndup(list->text[i], (size_t)(equals - list->text[i])) : NULL;
+
+        if (equals)
+            err = name ? environment_set(env, name, equals + 1) : -1;
+        free(name);
+    }
+    return err;
+}
+
+/* Programs that ask PWD for their directory must not be told mrrun's. */
+static int set_directory(char ***env, const char *dir)
+{
+    char path[PATH_MAX];
+
+    return dir && realpath(dir, path) ? environment_set(env, "PWD", path) : 0;
+}
+
+/* What all ranks of a part share. */
+char **job_make_environment(const struct job *job, int part)
 {
     char **env = environment_copy(environ);
     int err = env ? 0 : -1;
 
-    for (int i = 0; i < job->opts->num_env && !err; i++) {
-        char *equals = strchr(job->opts->env[i], '=');
-        if (!equals)
-            continue;
-        char *name = strndup(job->opts->env[i], equals - job->opts->env[i]);
-        err = name ? environment_set(&env, name, equals + 1) : -1;
-        free(name);
-    }
+    if (!err)
+        err = set_directory(&env, job->opts->parts[part].wdir);
+    if (!err)
+        err = set_variables(&env, &job->opts->env);
+    if (!err)
+        err = set_variables(&env, &job->opts->parts[part].env);
     if (!err)
         err = environment_set(&env, "MRMPI_JOBID", job->job_id);
     if (!err && job->opts->stats && !job->opts->stats_as)
@@ -102,9 +125,11 @@ char **job_make_environment(const struct job *job)
 /* PROGRAM ARGS, or "simfab exec HOST -- PROGRAM ARGS". The strings stay the caller's. */
 static char **make_words(const struct job *job, int rank)
 {
+    int part = job->ranks[rank].part;
+    char **program = job->opts->parts[part].program;
     size_t args = 0, n = 0;
 
-    while (job->opts->program[args])
+    while (program[args])
         args++;
     char **words = calloc(args + 5, sizeof(*words));
     if (!words)
@@ -115,9 +140,9 @@ static char **make_words(const struct job *job, int rank)
         words[n++] = job->hosts.name[job->place.host_of[rank]];
         words[n++] = (char *)"--";
     }
-    words[n++] = job->program;
+    words[n++] = job->program[part];
     for (size_t i = 1; i < args; i++)
-        words[n++] = job->opts->program[i];
+        words[n++] = program[i];
     return words;
 }
 
@@ -200,6 +225,39 @@ static bool more_ranks_than_cores(int ranks)
     return !sched_getaffinity(0, sizeof(set), &set) && ranks > CPU_COUNT(&set);
 }
 
+/*
+ * What programs and their scripts ask the environment for before MPI_Init, under the names of Hydra, Intel MPI and Open
+ * MPI. Only what tells: nothing by which a client of PMI would look for a launcher (PMI_FD, PMI_PORT, PMI_ID).
+ */
+static int set_numbers(const struct job *job, int rank, char ***env)
+{
+    const struct placement *place = &job->place;
+    const int host = place->host_of[rank];
+    const struct {
+        const char *name;
+        int value;
+    } numbers[] = {
+        {"PMI_RANK", rank},
+        {"PMI_SIZE", place->ranks},
+        {"MPI_LOCALRANKID", place->local_rank[rank]},
+        {"MPI_LOCALNRANKS", place->ranks_of[host]},
+        {"OMPI_COMM_WORLD_RANK", rank},
+        {"OMPI_COMM_WORLD_SIZE", place->ranks},
+        {"OMPI_COMM_WORLD_LOCAL_RANK", place->local_rank[rank]},
+        {"OMPI_COMM_WORLD_LOCAL_SIZE", place->ranks_of[host]},
+        {"OMPI_COMM_WORLD_NODE_RANK", place->local_rank[rank]},
+        {"OMPI_UNIVERSE_SIZE", place->ranks},
+    };
+    char text[16];
+    int err = 0;
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && !err; i++) {
+        snprintf(text, sizeof(text), "%d", numbers[i].value);
+        err = environment_set(env, numbers[i].name, text);
+    }
+    return err;
+}
+
 /* Its environment goes to *out, also after an error. */
 static int introduce_rank(struct job *job, int rank, char *const *job_env, char ***out)
 {
@@ -207,9 +265,23 @@ static int introduce_rank(struct job *job, int rank, char *const *job_env, char 
     const char *devices = job->hosts.devices[job->place.host_of[rank]];
 
     *out = environment_copy(job_env);
-    if (!*out || (devices && environment_set(out, "MRMPI_DEVICES", devices)))
+    if (!*out || (devices && environment_set(out, "MRMPI_DEVICES", devices)) || set_numbers(job, rank, out))
         return -ENOMEM;
     return server_add_rank(rank, host, out) ? -EIO : 0;
+}
+
+/* known counts ranks whose environment there is, also after an error. */
+static int introduce_part(struct job *job, int part, char ***env, int *known)
+{
+    char **part_env = job_make_environment(job, part);
+    int err = part_env ? 0 : -ENOMEM;
+
+    while (!err && *known < job->place.part_first[part + 1]) {
+        err = introduce_rank(job, *known, part_env, &env[*known]);
+        ++*known;
+    }
+    environment_free(part_env);
+    return err;
 }
 
 static int start_rank(struct job *job, int rank, char *const *env, int report_fd)
@@ -228,11 +300,12 @@ static int start_rank(struct job *job, int rank, char *const *env, int report_fd
     struct spawn_spec spec = {.rank = rank,
                               .argv = words,
                               .env = env,
+                              .dir = job->opts->parts[job->ranks[rank].part].wdir,
                               .fds = {fds.in, fds.out[1], fds.err[1]},
                               .report_fd = report_fd,
                               .mask = &job->signals.old,
                               .files = &job->old_files,
-                              .apart = !more_ranks_than_cores(job->opts->ranks)};
+                              .apart = !more_ranks_than_cores(job->place.ranks)};
     pid_t pid = spawn_rank(&spec);
     close_rank_fds(&fds, pid < 0);
     err = pid < 0 ? pid : 0;
@@ -257,7 +330,7 @@ static void watch_deaths(struct job *job)
 {
     struct rlimit files;
 
-    if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur >= 4 * (rlim_t)job->opts->ranks + 64)
+    if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur >= 4 * (rlim_t)job->place.ranks + 64)
         job->deaths_fd = epoll_create1(EPOLL_CLOEXEC);
 }
 
@@ -265,10 +338,9 @@ static void watch_deaths(struct job *job)
  * ends the others. */
 int job_start(struct job *job)
 {
-    int ranks = job->opts->ranks, report[2];
-    char **job_env = job_make_environment(job);
+    int ranks = job->place.ranks, report[2];
     char ***env = calloc(ranks, sizeof(*env));
-    int err = job_env && env ? 0 : -ENOMEM;
+    int err = env ? 0 : -ENOMEM;
     int known = 0, started = 0;
 
     if (!err && pipe2(report, O_CLOEXEC))
@@ -280,10 +352,8 @@ int job_start(struct job *job)
     job->exec_fd = report[0];
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     watch_deaths(job);
-    while (!err && known < ranks) {
-        err = introduce_rank(job, known, job_env, &env[known]);
-        known++;
-    }
+    for (int part = 0; part < job->place.num_parts && !err; part++)
+        err = introduce_part(job, part, env, &known);
     while (!err && started < ranks && !signals_end_asked()) {
         err = start_rank(job, started, env[started], report[1]);
         started++;
@@ -297,6 +367,5 @@ out:
     for (int r = 0; r < known; r++)
         environment_free(env[r]);
     free(env);
-    environment_free(job_env);
     return err ? -1 : 0;
 }

@@ -5,7 +5,7 @@ tests/mrrun/test_placement_SRCS := tests/mrrun/test_placement.c mrrun/placement.
 tests/mrrun/test_placement_PKGS := check
 
 TESTPROGS += tests/mrrun/test_options
-tests/mrrun/test_options_SRCS := tests/mrrun/test_options.c mrrun/options.c mrrun/environment.c
+tests/mrrun/test_options_SRCS := tests/mrrun/test_options.c $(addprefix mrrun/,options.c others.c hostlist.c words.c environment.c)
 tests/mrrun/test_options_PKGS := check
 
 TESTPROGS += tests/mrrun/test_output
@@ -22,6 +22,11 @@ TESTPROGS += tests/mrrun/test_launch_client
 tests/mrrun/test_launch_client_SRCS := tests/mrrun/test_launch_client.c
 tests/mrrun/test_launch_client_DEPS := libmrmpi.so
 
+# An MPI rank of a job of several programs
+TESTPROGS += tests/mrrun/part
+tests/mrrun/part_SRCS := tests/mrrun/part.c
+tests/mrrun/part_DEPS := libmpi.so.12
+
 # An MPI rank that ends at a chosen step of MPI_Init or MPI_Finalize.
 TESTPROGS += tests/mrrun/dies
 tests/mrrun/dies_SRCS := tests/mrrun/dies.c
@@ -29,7 +34,7 @@ tests/mrrun/dies_DEPS := libmpi.so.12
 tests/mrrun/dies_LDFLAGS := -rdynamic
 
 UNIT_TESTS += tests/mrrun/test_placement tests/mrrun/test_options tests/mrrun/test_output tests/mrrun/test_records
-SCRIPT_TESTS += tests/mrrun/launch.sh tests/mrrun/failure.sh tests/mrrun/output.sh tests/mrrun/signals.sh \
+SCRIPT_TESTS += tests/mrrun/launch.sh tests/mrrun/mpiexec.sh tests/mrrun/failure.sh tests/mrrun/output.sh tests/mrrun/signals.sh \
                 tests/mrrun/cleanup.sh tests/mrrun/explain.sh tests/mrrun/simulated.sh tests/mrrun/mrcc.sh tests/mrrun/view.sh tests/mrrun/pairs.sh \
                 tests/mrrun/deaths.sh
 LONG_TESTS += tests/mrrun/deaths_all.sh

@@ -19,34 +19,44 @@ static int parse(struct mrrun_options *opts, char **words)
         kept[n] = words[n];
     kept[n] = NULL;
     why[0] = 0;
-    return mrrun_options_parse(opts, n, kept, why, sizeof(why));
+    return mrrun_options_parse(opts, n, kept, why, sizeof(why)) || mrrun_options_check(opts, why, sizeof(why)) ? -1 : 0;
 }
 
 #define PARSE(opts, ...) parse(opts, (char *[]){"mrrun", __VA_ARGS__, NULL})
+
+static void check_host(const struct hostlist *list, int i, const char *name, int slots, int max)
+{
+    ck_assert_int_lt(i, list->count);
+    ck_assert_str_eq(list->host[i].name, name);
+    ck_assert_int_eq(list->host[i].slots, slots);
+    ck_assert_int_eq(list->host[i].max_slots, max);
+}
 
 START_TEST(everything)
 {
     struct mrrun_options o;
 
-    ck_assert_int_eq(PARSE(&o, "-n", "4", "--ppn=2", "--hosts", "a,b,c", "-x", "A=1", "--env", "B", "--job-id", "j7",
-                           "--timeout", "30", "--grace", "0", "--stats", "-l", "-v", "prog", "-n", "9", "--hosts"),
+    ck_assert_int_eq(PARSE(&o, "-n", "4", "--ppn=2", "--hosts", "a,b,c", "-x", "A=1", "--env", "B", "2 3", "--job-id",
+                           "j7", "--timeout", "30", "--grace", "0", "--stats", "-l", "-v", "prog", "-n", "9",
+                           "--hosts"),
                      0);
     ck_assert_int_eq(o.ranks, 4);
     ck_assert_int_eq(o.ppn, 2);
-    ck_assert_int_eq(o.num_hosts, 3);
-    ck_assert_str_eq(o.hosts[0].name, "a");
-    ck_assert_str_eq(o.hosts[2].name, "c");
-    ck_assert_int_eq(o.num_env, 2);
-    ck_assert_str_eq(o.env[0], "A=1");
-    ck_assert_str_eq(o.env[1], "B");
+    ck_assert_int_eq(o.hosts.count, 3);
+    ck_assert_str_eq(o.hosts.host[0].name, "a");
+    ck_assert_str_eq(o.hosts.host[2].name, "c");
+    ck_assert_int_eq(o.num_parts, 1);
+    ck_assert_int_eq(o.parts[0].env.count, 2);
+    ck_assert_str_eq(o.parts[0].env.text[0], "A=1");
+    ck_assert_str_eq(o.parts[0].env.text[1], "B=2 3");
     ck_assert_str_eq(o.job_id, "j7");
     ck_assert_int_eq(o.timeout_s, 30);
     ck_assert_int_eq(o.grace_s, 0);
     ck_assert(o.stats && o.label && o.verbose);
-    ck_assert_str_eq(o.program[0], "prog");
-    ck_assert_str_eq(o.program[1], "-n");
-    ck_assert_str_eq(o.program[3], "--hosts");
-    ck_assert_ptr_null(o.program[4]);
+    ck_assert_str_eq(o.parts[0].program[0], "prog");
+    ck_assert_str_eq(o.parts[0].program[1], "-n");
+    ck_assert_str_eq(o.parts[0].program[3], "--hosts");
+    ck_assert_ptr_null(o.parts[0].program[4]);
     mrrun_options_clear(&o);
 }
 END_TEST
@@ -78,7 +88,7 @@ START_TEST(explaining)
 
     ck_assert_int_eq(PARSE(&o, "--explain"), 0);
     ck_assert(o.explain && !o.ranks);
-    ck_assert_ptr_null(o.program[0]);
+    ck_assert_ptr_null(o.parts[0].program[0]);
     mrrun_options_clear(&o);
     ck_assert_int_eq(PARSE(&o, "-n", "4", "--explain", "prog"), 0);
     ck_assert(o.explain && o.ranks == 4);
@@ -127,7 +137,134 @@ START_TEST(other_launchers_spellings)
     mrrun_options_clear(&o);
     ck_assert_int_eq(PARSE(&o, "-n16", "--", "-p"), 0);
     ck_assert_int_eq(o.ranks, 16);
-    ck_assert_str_eq(o.program[0], "-p");
+    ck_assert_str_eq(o.parts[0].program[0], "-p");
+    mrrun_options_clear(&o);
+}
+END_TEST
+
+/* Each spelling of an option that counts. */
+START_TEST(ranks_per_host)
+{
+    static const char *const spellings[] = {"--ppn", "-ppn", "-N", "-npernode", "--npernode", "-perhost"};
+    struct mrrun_options o;
+
+    for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++) {
+        ck_assert_int_eq(PARSE(&o, (char *)spellings[i], "3", "p"), 0); /* without -n: on each host */
+        ck_assert_int_eq(o.ppn, 3);
+        ck_assert_int_eq(o.ranks, 0);
+        mrrun_options_clear(&o);
+    }
+    ck_assert_int_eq(PARSE(&o, "-pernode", "p"), 0);
+    ck_assert_int_eq(o.ppn, 1);
+    mrrun_options_clear(&o);
+    ck_assert_int_eq(PARSE(&o, "-H", "a:2", "p"), 0);
+    ck_assert_int_eq(o.ranks, 0);
+    mrrun_options_clear(&o);
+}
+END_TEST
+
+START_TEST(parts)
+{
+    struct mrrun_options o;
+
+    ck_assert_int_eq(PARSE(&o, "-genv", "G", "g", "-n", "2", "-wdir", "/d", "-x", "A=1", "p", "-n", "9", ":", "-np",
+                           "3", "-env", "A", "2", "-host", "h", "-l", "q", ":", "-n", "1", "r"),
+                     0);
+    ck_assert_int_eq(o.num_parts, 3);
+    ck_assert_int_eq(o.ranks, 6);
+    ck_assert_int_eq(o.parts[0].ranks, 2);
+    ck_assert_int_eq(o.parts[1].ranks, 3);
+    ck_assert_str_eq(o.parts[0].wdir, "/d");
+    ck_assert_ptr_null(o.parts[1].wdir);
+    ck_assert_str_eq(o.parts[0].program[2], "9");
+    ck_assert_ptr_null(o.parts[0].program[3]);
+    ck_assert_str_eq(o.parts[1].program[0], "q");
+    ck_assert_ptr_null(o.parts[1].program[1]);
+    ck_assert_str_eq(o.parts[2].program[0], "r");
+    ck_assert_str_eq(mrrun_options_env(&o, &o.parts[0], "A"), "1");
+    ck_assert_str_eq(mrrun_options_env(&o, &o.parts[1], "A"), "2");
+    ck_assert_ptr_null(mrrun_options_env(&o, &o.parts[2], "A"));
+    ck_assert_str_eq(mrrun_options_env(&o, &o.parts[2], "G"), "g");
+    ck_assert_int_eq(o.parts[1].hosts.count, 1);
+    ck_assert_int_eq(o.hosts.count, 0);
+    ck_assert(o.label); /* of the whole job, wherever it stands */
+    mrrun_options_clear(&o);
+}
+END_TEST
+
+static int parse_config(struct mrrun_options *o, const char *text, char **words)
+{
+    int err = parse(o, words);
+
+    ck_assert_int_eq(err, -1); /* the parts are missing still */
+    err = mrrun_options_config(o, text, why, sizeof(why));
+    return err ? err : mrrun_options_check(o, why, sizeof(why));
+}
+
+#define CONFIG(opts, text, ...)                                                                                        \
+    parse_config(opts, text, (char *[]){"mrrun", "-configfile", "f", __VA_ARGS__ __VA_OPT__(, ) NULL})
+
+START_TEST(parts_of_a_file)
+{
+    struct mrrun_options o;
+
+    ck_assert_int_eq(CONFIG(&o,
+                            "# two parts\n\n-n 2 -env A 'it is' p \"a b\" c\\ d '' x\\\ny\r\n"
+                            "   -n 3 q # comment\n",
+                            "-l"),
+                     0);
+    ck_assert(o.label);
+    ck_assert_int_eq(o.num_parts, 2);
+    ck_assert_int_eq(o.ranks, 5);
+    ck_assert_str_eq(mrrun_options_env(&o, &o.parts[0], "A"), "it is");
+    ck_assert_str_eq(o.parts[0].program[1], "a b");
+    ck_assert_str_eq(o.parts[0].program[2], "c d");
+    ck_assert_str_eq(o.parts[0].program[3], "");
+    ck_assert_str_eq(o.parts[0].program[4], "xy");
+    ck_assert_ptr_null(o.parts[0].program[5]);
+    ck_assert_str_eq(o.parts[1].program[0], "q");
+    ck_assert_ptr_null(o.parts[1].program[1]);
+    mrrun_options_clear(&o);
+    ck_assert_int_eq(CONFIG(&o, "-n 1 p\n-n 1 'q\n"), -1);
+    ck_assert_str_eq(why, "f:2: a quote is not closed");
+    mrrun_options_clear(&o);
+    ck_assert_int_eq(CONFIG(&o, "\n# nothing\n"), -1);
+    mrrun_options_clear(&o);
+    ck_assert_int_eq(CONFIG(&o, "-n 1 p\n", "-n", "1"), -1);
+    ck_assert_ptr_nonnull(strstr(why, "'f' has the parts of the job"));
+    mrrun_options_clear(&o);
+    ck_assert_int_eq(CONFIG(&o, "-n 1 -configfile g p\n"), -1);
+    mrrun_options_clear(&o);
+}
+END_TEST
+
+START_TEST(hosts_of_a_file)
+{
+    struct mrrun_options o;
+
+    ck_assert_int_eq(PARSE(&o, "-n", "1", "-f", "f", "p"), 0);
+    ck_assert_str_eq(o.host_file, "f");
+    ck_assert_int_eq(mrrun_options_hosts(&o, "# a comment\n\na\nb:2\n  c slots=3 max_slots=4 # more\r\nd=x+y\nb:3\na",
+                                         why, sizeof(why)),
+                     0);
+    ck_assert_int_eq(o.hosts.count, 4);
+    check_host(&o.hosts, 0, "a", 2, 0);
+    check_host(&o.hosts, 1, "b", 5, 0);
+    check_host(&o.hosts, 2, "c", 3, 4);
+    check_host(&o.hosts, 3, "d", 0, 0);
+    ck_assert_str_eq(o.hosts.host[3].devices, "x,y");
+    ck_assert_int_eq(mrrun_options_hosts(&o, "a\n", why, sizeof(why)), -1); /* named already */
+    mrrun_options_clear(&o);
+    ck_assert_int_eq(PARSE(&o, "-n", "1", "-machinefile", "f", "p"), 0);
+    ck_assert_int_eq(mrrun_options_hosts(&o, "a\nb slotz=2\n", why, sizeof(why)), -1);
+    ck_assert_str_eq(why, "f:2: no setting of a host in 'slotz=2' (wanted: HOST[:SLOTS][=DEVICE+...] [slots=N] "
+                          "[max_slots=N])");
+    hostlist_clear(&o.hosts);
+    ck_assert_int_eq(mrrun_options_hosts(&o, "a:0\n", why, sizeof(why)), -1);
+    hostlist_clear(&o.hosts);
+    ck_assert_int_eq(mrrun_options_hosts(&o, "a slots=99999999999\n", why, sizeof(why)), -1);
+    hostlist_clear(&o.hosts);
+    ck_assert_int_eq(mrrun_options_hosts(&o, "# none\n", why, sizeof(why)), -1);
     mrrun_options_clear(&o);
 }
 END_TEST
@@ -146,12 +283,17 @@ START_TEST(hosts_with_devices)
     struct mrrun_options o;
 
     ck_assert_int_eq(PARSE(&o, "-n", "2", "--hosts", "a=mlx5_0+mlx5_1:2,b,c=rxe0", "p"), 0);
-    ck_assert_int_eq(o.num_hosts, 3);
-    ck_assert_str_eq(o.hosts[0].name, "a");
-    ck_assert_str_eq(o.hosts[0].devices, "mlx5_0,mlx5_1:2");
-    ck_assert_str_eq(o.hosts[1].name, "b");
-    ck_assert_ptr_null(o.hosts[1].devices);
-    ck_assert_str_eq(o.hosts[2].devices, "rxe0");
+    ck_assert_int_eq(o.hosts.count, 3);
+    ck_assert_str_eq(o.hosts.host[0].name, "a");
+    ck_assert_str_eq(o.hosts.host[0].devices, "mlx5_0,mlx5_1:2");
+    ck_assert_str_eq(o.hosts.host[1].name, "b");
+    ck_assert_ptr_null(o.hosts.host[1].devices);
+    ck_assert_str_eq(o.hosts.host[2].devices, "rxe0");
+    mrrun_options_clear(&o);
+    ck_assert_int_eq(PARSE(&o, "-n", "2", "--hosts", "a:4,b:1=x,a", "p"), 0);
+    ck_assert_int_eq(o.hosts.count, 2);
+    check_host(&o.hosts, 0, "a", 5, 0);
+    check_host(&o.hosts, 1, "b", 1, 0);
     mrrun_options_clear(&o);
 }
 END_TEST
@@ -160,24 +302,45 @@ END_TEST
 
 START_TEST(mistakes)
 {
-    REFUSE("unknown option '--pnn'; did you mean '--ppn'? ('mrrun --help' lists all)", "--pnn", "2");
-    REFUSE("unknown option '--host=a'; did you mean '--hosts'? ('mrrun --help' lists all)", "--host=a");
+    REFUSE(
+        "unknown option '--hostz=a'; did you mean '--hosts' (the hosts to use, in this order)? ('mrrun --help' lists "
+        "all)",
+        "--hostz=a");
+    REFUSE("unknown option '--time-out'; did you mean '--timeout' (end the job after S seconds)? ('mrrun --help' lists "
+           "all)",
+           "--time-out", "3");
     REFUSE("unknown option '--frobnicate' ('mrrun --help' lists all)", "--frobnicate");
+    REFUSE("unknown option '-g' ('mrrun --help' lists all)", "-g"); /* a letter alone resembles nothing */
+    REFUSE("unknown option '-zz' ('mrrun --help' lists all)", "-zz");
+    REFUSE("option '-rmk' is not mrrun's: mrrun starts ranks on this machine or on simulated hosts; a scheduler's "
+           "launcher does elsewhere",
+           "-rmk", "slurm");
+    REFUSE("option '--mca' is not mrrun's: it chooses Open MPI's components; mrmpi's settings are variables (-x "
+           "MRMPI_...; --explain lists them)",
+           "--mca", "btl", "tcp");
     REFUSE("option -n: '0' is not a number from 1 to 65536", "-n", "0", "p");
     REFUSE("option -n: '4x' is not a number from 1 to 65536", "-n", "4x", "p");
     REFUSE("option -n: ' 4' is not a number from 1 to 65536", "-n", " 4", "p");
     REFUSE("option -n: '99999999999999999999' is not a number from 1 to 65536", "-n", "99999999999999999999", "p");
     REFUSE("option --hosts: an empty name in 'a,,b'", "-n", "2", "--hosts", "a,,b", "p");
     REFUSE("option --hosts: an empty name in 'a,'", "-n", "2", "--hosts", "a,", "p");
-    REFUSE("option --hosts: 'a' is named twice", "-n", "2", "--hosts", "a,b,a", "p");
-    REFUSE("option --hosts: 'a' is named twice", "-n", "2", "--hosts", "a=x,a=y", "p");
+    REFUSE("option --hosts: a host with devices is named twice in 'a=x,a=y'", "-n", "2", "--hosts", "a=x,a=y", "p");
+    REFUSE("option -H: what follows ':' is no number of slots in 'a:x'", "-n", "2", "-H", "a:x", "p");
+    REFUSE("option -map-by: 'moon' is neither slot nor node", "-n", "2", "-map-by", "moon", "p");
+    REFUSE("option -env: there is no value for A (wanted: NAME VALUE or NAME=VALUE)", "-n", "2", "-env", "A");
+    REFUSE("option -genvlist: 'A,,B' is no list of names of variables", "-n", "2", "-genvlist", "A,,B", "p");
+    REFUSE("there is no program behind a ':'", "-n", "2", "p", ":");
+    REFUSE("there is no program in front of a ':'", "-n", "2", ":", "-n", "1", "p");
+    REFUSE("how many ranks of 'q'? (usage: mrrun -n N [OPTIONS] PROGRAM [ARGS] [: -n N ...])", "-n", "2", "p", ":",
+           "q");
+    REFUSE("70000 ranks are more than 65536", "-n", "35000", "p", ":", "-n", "35000", "p");
     REFUSE("option --hosts: an empty name in 'a='", "-n", "2", "--hosts", "a=", "p");
     REFUSE("option --hosts: an empty name in '=x'", "-n", "2", "--hosts", "=x", "p");
-    REFUSE("option -x: '=1' names no variable (wanted: NAME or NAME=VALUE)", "-n", "2", "-x", "=1", "p");
+    REFUSE("option -x: '=1' names no variable (wanted: NAME[=VALUE])", "-n", "2", "-x", "=1", "p");
     REFUSE("option '--label' takes no value", "-n", "2", "--label=yes", "p");
-    REFUSE("option '-n' needs a value (-n N              start N ranks (also -np))", "-n");
-    REFUSE("how many ranks? (usage: mrrun -n N [OPTIONS] PROGRAM [ARGS])", "p");
-    REFUSE("no program to run (usage: mrrun -n N [OPTIONS] PROGRAM [ARGS])", "-n", "2");
+    REFUSE("option '-n' needs a value: -n N, start N ranks of the program", "-n");
+    REFUSE("how many ranks? (usage: mrrun -n N [OPTIONS] PROGRAM [ARGS] [: -n N ...])", "p");
+    REFUSE("no program to run (usage: mrrun -n N [OPTIONS] PROGRAM [ARGS] [: -n N ...])", "-n", "2");
 }
 END_TEST
 
@@ -185,7 +348,7 @@ START_TEST(help_needs_nothing_else)
 {
     struct mrrun_options o;
 
-    ck_assert_int_eq(PARSE(&o, "--help"), 0);
+    ck_assert_int_eq(mrrun_options_parse(&o, 2, (char *[]){"mrrun", "--help", NULL}, why, sizeof(why)), 0);
     ck_assert(o.help);
     mrrun_options_clear(&o);
 }
@@ -219,6 +382,10 @@ int main(void)
     tcase_add_test(tc, figures);
     tcase_add_test(tc, timeout_of_the_environment);
     tcase_add_test(tc, other_launchers_spellings);
+    tcase_add_test(tc, ranks_per_host);
+    tcase_add_test(tc, parts);
+    tcase_add_test(tc, parts_of_a_file);
+    tcase_add_test(tc, hosts_of_a_file);
     tcase_add_test(tc, hosts_with_devices);
     tcase_add_test(tc, mistakes);
     tcase_add_test(tc, help_needs_nothing_else);

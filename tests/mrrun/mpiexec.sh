@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What users of other launchers write: several programs, files of hosts and of command lines, directories, variables.
+. "$(dirname "$0")/../tap.sh"
+export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$(dirname "$(realpath "$0")")/lsan.supp:print_suppressions=0}
+part=$BUILD/tests/mrrun/part
+net=$(dirname "$0")/../../etc/topologies/two-hosts-two-rails.net
+unset SIMFAB_DIR
+run() { timeout 60 mrrun "$@" >"$tmp/out" 2>"$tmp/err" </dev/null; }
+sorted() { sort "$tmp/out" | tr '\n' ';'; }
+refused() { # TEXT PATTERN ARGS...: with status 2, before anything is started
+  local text=$1 pattern=$2
+  shift 2
+  run "$@"
+  is "$text: refused" "$? $(cat "$tmp/out")" "2 "
+  like "$text: with the reason" "$pattern" "$tmp/err"
+}
+
+# ---- several programs
+run -n 1 "$part" a : -n 3 "$part" b : -np 1 "$part" c
+is "three programs are one job" "$? $(sorted)" \
+  "0 a: rank 0/5 appnum 0;b: rank 1/5 appnum 1;b: rank 2/5 appnum 1;b: rank 3/5 appnum 1;c: rank 4/5 appnum 2;"
+run -l -genv A all -n 1 -wdir / -env A 1 sh -c 'echo $PWD $A' : -n 1 -x A=2 sh -c 'echo $PWD $A' : -n 1 sh -c 'echo $PWD $A'
+is "each with its directory and variables" "$? $(sorted)" "0 [0] / 1;[1] $PWD 2;[2] $PWD all;"
+cat >"$tmp/config" <<EOF
+# a master
+-n 1 -env NAME "the master" sh -c 'echo \$NAME \$PMI_RANK'
+
+-n 2 -wdir /usr sh -c \\
+  'echo \$PWD \$PMI_RANK'  # workers
+EOF
+run -l --configfile "$tmp/config"
+is "a file of command lines" "$? $(sorted)" "0 [0] the master 0;[1] /usr 1;[2] /usr 2;"
+refused "one that is not there" "^mrrun: option --configfile: cannot read '$tmp/none': No such file" -configfile "$tmp/none"
+refused "a program beside it" "has the parts of the job" -configfile "$tmp/config" -n 1 true
+mkdir "$tmp/dir" && printf '#!/bin/sh\necho "$0 here"\n' >"$tmp/dir/here" && chmod +x "$tmp/dir/here"
+run -n 1 -wdir "$tmp/dir" ./here
+is "a program is looked for in its directory" "$? $(cat "$tmp/out")" "0 $tmp/dir/./here here"
+(cd "$tmp" && run -n 1 -wd dir ./here)
+is "which may be given from here" "$(cat "$tmp/out")" "$tmp/dir/./here here"
+refused "a directory that is none" "^mrrun: option -wdir: cannot enter '$tmp/config': Not a directory" -n 1 -wdir "$tmp/config" true
+run -n 1 true : -n 1 -wdir "$tmp/dir" ./gone
+is "a second program that is not there: 127" $? 127
+like "and it is named, with its directory" "^mrrun: cannot run './gone' in $tmp/dir: No such file" "$tmp/err"
+
+# ---- hosts on this machine
+printf '%s slots=2 # this one\n' "$(hostname)" >"$tmp/here"
+run -f "$tmp/here" echo here
+is "as many ranks as the slots of a file of hosts" "$? $(sorted)" "0 here;here;"
+run -H localhost:3 echo here
+is "or of a list" "$? $(sorted)" "0 here;here;here;"
+refused "more" '3 ranks need as many slots, and the hosts have 2 \(--oversubscribe takes more\)' -n 3 -host localhost:2 true
+run -n 3 -host localhost:2 --oversubscribe echo here
+is "unless asked for" "$? $(sorted)" "0 here;here;here;"
+printf '%s\nnowhere\n' "$(hostname)" >"$tmp/elsewhere"
+refused "a host that is elsewhere" "^mrrun: 'nowhere' is not this machine \($(hostname)\)" -hostfile "$tmp/elsewhere" -n 2 true
+printf 'a\nb slot=2\n' >"$tmp/wrong"
+refused "a file of hosts that cannot be read" "^mrrun: $tmp/wrong:2: no setting of a host in 'slot=2'" -machinefile "$tmp/wrong" -n 2 true
+refused "two lists of hosts" "both name hosts" --hosts localhost -f "$tmp/here" -n 1 true
+
+# ---- what ranks find in the environment
+run -l -n 2 sh -c 'echo $PMI_RANK $PMI_SIZE $MPI_LOCALRANKID $MPI_LOCALNRANKS $OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_SIZE \
+  $OMPI_COMM_WORLD_LOCAL_RANK $OMPI_COMM_WORLD_LOCAL_SIZE $OMPI_COMM_WORLD_NODE_RANK $OMPI_UNIVERSE_SIZE ${PMI_FD-none}'
+is "rank, size and those of the node, under several names" "$(sorted)" "[0] 0 2 0 2 0 2 0 2 0 2 none;[1] 1 2 1 2 1 2 1 2 1 2 none;"
+run -n 1 -genvlist "PATH,NO_SUCH_VARIABLE" true
+is "a variable that is not set is no failure" $? 0
+like "but told" '^mrrun: NO_SUCH_VARIABLE is not set here' "$tmp/err"
+
+# ---- simulated hosts
+printf 'h2 slots=3\nh1:1\n' >"$tmp/hosts"
+export tmp
+timeout 100 simfab run --topology "$net" --no-opensm -- bash -c '
+  hosts() { mrrun -l "$@" hostname 2>&1 | sort | tr "\n" " "; echo; }
+  hosts -n 4 --map-by node
+  hosts -f "$tmp/hosts"
+  mrrun -l -n 2 -host h2 hostname : -n 1 hostname : -n 1 -H h1 hostname | sort | tr "\n" " "; echo
+  mrrun -n 3 --hosts h2,h1 sh -c "echo \$PMI_RANK: \$MPI_LOCALRANKID of \$MPI_LOCALNRANKS" | sort | tr "\n" " "; echo
+' >"$tmp/out" 2>&1
+is "ranks on hosts in turn, by slots, by part, and what they find" "$(cat "$tmp/out")" \
+  "[0] h1 [1] h2 [2] h1 [3] h2 
+[0] h2 [1] h2 [2] h2 [3] h1 
+[0] h2 [1] h2 [2] h1 [3] h1 
+0: 0 of 2 1: 1 of 2 2: 0 of 1 "
+timeout 100 simfab run --topology "$net" -- mrrun -n 1 -host h2 "$part" a : -n 2 -host h1 "$part" b >"$tmp/out" 2>"$tmp/err"
+is "programs on two hosts are one job" "$? $(sorted)" "0 a: rank 0/3 appnum 0;b: rank 1/3 appnum 1;b: rank 2/3 appnum 1;"
+done_testing
