@@ -350,6 +350,40 @@ static pmix_status_t register_job(const struct placement *place, const char *job
 
 /* ---- life ---- */
 
+/* Sets or, with NULL, unsets a variable; returns its old value, which the caller frees. */
+static char *exchange_variable(const char *name, const char *value)
+{
+    const char *now = getenv(name);
+    char *old = now ? strdup(now) : NULL;
+
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+    return old;
+}
+
+/*
+ * libpmix's server reads the topology of the machine when it starts: hwloc loads plugins, with the libraries of displays
+ * and graphics cards, and reads the configuration of all PCI devices. That took half of a short job, and mrrun does not
+ * use the topology: the server gets one of a single processor. Ranks and their libpmix see the variables unchanged.
+ */
+static pmix_status_t init_without_topology(struct info_list *list)
+{
+    static const char *const settings[][2] = {{"HWLOC_SYNTHETIC", "pu:1"}, {"HWLOC_PLUGINS_PATH", "/dev/null"}};
+    enum { COUNT = sizeof(settings) / sizeof(settings[0]) };
+    char *old[COUNT];
+
+    for (int i = 0; i < COUNT; i++)
+        old[i] = exchange_variable(settings[i][0], settings[i][1]);
+    pmix_status_t rc = PMIx_server_init(&callbacks, list->info, list->count);
+    for (int i = 0; i < COUNT; i++) {
+        free(exchange_variable(settings[i][0], old[i]));
+        free(old[i]);
+    }
+    return rc;
+}
+
 static pmix_status_t init_library(const char *scratch_dir)
 {
     struct info_list list = {0};
@@ -359,7 +393,7 @@ static pmix_status_t init_library(const char *scratch_dir)
     info_add(&list, PMIX_SYSTEM_TMPDIR, scratch_dir, PMIX_STRING);
     info_add(&list, PMIX_SERVER_TOOL_SUPPORT, &no, PMIX_BOOL);
     info_add(&list, PMIX_SERVER_REMOTE_CONNECTIONS, &no, PMIX_BOOL);
-    pmix_status_t rc = PMIx_server_init(&callbacks, list.info, list.count);
+    pmix_status_t rc = init_without_topology(&list);
     info_clear(&list);
     return rc;
 }

@@ -29,6 +29,14 @@ is "programs without MPI run" "$(mrrun -n 3 echo here | sort | uniq -c | tr -s '
 is "-x sets a variable" "$(mrrun -n 2 -x FRUIT=pear printenv FRUIT | uniq)" pear
 is "-x NAME passes one on" "$(FRUIT=fig mrrun -n 1 -x FRUIT printenv FRUIT)" fig
 is "the environment is passed on" "$(MRMPI_RAILS_MAX=1 mrrun -n 1 printenv MRMPI_RAILS_MAX)" 1
+is "as are the variables that mrrun sets while it starts" \
+    "$(HWLOC_SYNTHETIC=pu:3 HWLOC_PLUGINS_PATH=/opt/x mrrun -n 1 printenv HWLOC_SYNTHETIC HWLOC_PLUGINS_PATH | tr '\n' ' ')" "pu:3 /opt/x "
+not_ok "and none that was not there" mrrun -n 1 printenv HWLOC_SYNTHETIC HWLOC_PLUGINS_PATH
+# half of a short job: what mrrun loads is in the file of its own pid
+LD_DEBUG=files LD_DEBUG_OUTPUT=$tmp/loaded mrrun -n 1 true &
+wait $!
+ok "mrrun says what it loads" grep -q 'libpmix' "$tmp/loaded.$!"
+not_ok "it does not look for PCI devices and displays" grep -E 'hwloc_[a-z]*\.so' "$tmp/loaded.$!"
 is "--stats asks ranks for their counters" "$(mrrun -n 1 --stats printenv MRMPI_STATS)" 1
 is "stdin goes to rank 0" "$(echo hello | mrrun -n 3 -l cat)" "[0] hello"
 is "stdin is not read by mrrun" "$(printf 'one\ntwo\n' | { mrrun -n 2 true; cat; } | tr '\n' ' ')" "one two "
