@@ -364,9 +364,10 @@ static char *exchange_variable(const char *name, const char *value)
 }
 
 /*
- * libpmix's server reads the topology of the machine when it starts: hwloc loads plugins, with the libraries of displays
- * and graphics cards, and reads the configuration of all PCI devices. That took half of a short job, and mrrun does not
- * use the topology: the server gets one of a single processor. Ranks and their libpmix see the variables unchanged.
+ * libpmix's server reads the topology of the machine when it starts: hwloc loads plugins, with the libraries of
+ * displays and graphics cards, and reads the configuration of all PCI devices. That took half of a short job, and mrrun
+ * does not use the topology: the server gets one of a single processor. Ranks and their libpmix see the variables
+ * unchanged.
  */
 static pmix_status_t init_without_topology(struct info_list *list)
 {
