@@ -11,7 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mrrun/server.h"
 #include "mrrun/spawn.h"
+#include "mrrun/strangers.h"
 #include "mrrun/verdict.h"
 
 enum { STATUS_TIMEOUT = 124, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
@@ -452,11 +454,51 @@ uint64_t job_output_until_ms(const struct job *job)
     return since + patience_ms(job);
 }
 
+/* The first look, soon, since such a program may be short; and the longest time between two. */
+enum { LOOK_FIRST_MS = 50, LOOK_LAST_MS = 30000 };
+
+/* Ranks that have not started MPI may be scripts that run programs of another one. False: there are no such ranks. */
+static bool look_for_strangers(struct job *job)
+{
+    pid_t *leader = calloc((size_t)job->place.ranks, sizeof(*leader));
+    struct stranger s;
+    char name[160];
+    int waiting = 0;
+
+    for (int r = 0; leader && r < job->place.ranks; r++) {
+        leader[r] = job->ranks[r].running && !job->ranks[r].starts ? job->ranks[r].pid : 0;
+        waiting += leader[r] != 0;
+    }
+    if (waiting && strangers_find(leader, job->place.ranks, server_namespace(), job->lib_dir, &s)) {
+        job_say(job,
+                "warning: %s runs '%s' (pid %d) with %s, which is %s: such a program is a job of its own here, not a "
+                "rank; compile it with mrcc, or use the launcher of its own MPI",
+                name_rank(job, s.index, name, sizeof(name)), s.program, (int)s.pid, s.library,
+                s.whose ? s.whose : "not mrmpi's");
+        waiting = 0;
+    }
+    free(leader);
+    return waiting;
+}
+
+static void look_in_time(struct job *job, uint64_t now)
+{
+    if (!job->look_every_ms)
+        job->look_every_ms = LOOK_FIRST_MS;
+    else if (!look_for_strangers(job) || job->look_every_ms >= LOOK_LAST_MS)
+        job->look_every_ms = 0;
+    else
+        job->look_every_ms *= 2;
+    job->look_at_ms = job->look_every_ms ? now + job->look_every_ms : 0;
+}
+
 void job_on_time(struct job *job)
 {
     uint64_t until = job_output_until_ms(job);
     uint64_t now = job_now_ms();
 
+    if (job->look_at_ms && now >= job->look_at_ms)
+        look_in_time(job, now);
     settle(job);
     if (job->timeout_at_ms && now >= job->timeout_at_ms) {
         job->timeout_at_ms = 0;

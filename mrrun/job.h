@@ -69,6 +69,8 @@ struct job {
 
     enum job_phase phase;
     uint64_t kill_at_ms, timeout_at_ms; /* CLOCK_MONOTONIC; 0: never */
+    uint64_t look_at_ms;                /* for other MPIs among the processes of ranks; after twice as long again */
+    uint64_t look_every_ms;
     uint64_t gone_at_ms;                /* killed ranks that are not gone then are left to the kernel */
     uint64_t asked_ms;                  /* when the end was asked for, by a signal or --timeout */
     uint64_t ended_ms;                  /* when the last rank ended */

@@ -18,6 +18,7 @@
 #include "mrrun/environment.h"
 #include "mrrun/explain.h"
 #include "mrrun/job.h"
+#include "mrrun/program.h"
 #include "mrrun/rails.h"
 #include "mrrun/report.h"
 #include "mrrun/server.h"
@@ -285,6 +286,27 @@ static int find_programs(struct job *job, char *why, size_t cap)
     return 0;
 }
 
+/* Ranks of another MPI would not find each other: each would run alone, and the job would seem to end well. */
+static int check_mpi(struct job *job, char *why, size_t cap)
+{
+    char text[256];
+
+    for (int i = 0; i < job->num_programs; i++) {
+        char **env = job_make_environment(job, i);
+        bool other = env && program_has_other_mpi(job->program[i], env, job->lib_dir, text, sizeof(text));
+
+        environment_free(env);
+        if (!other)
+            continue;
+        snprintf(why, cap,
+                 "'%.100s' %s: its ranks would not find each other. Compile it with mrcc, or start it with the "
+                 "launcher of its own MPI",
+                 job->opts->parts[i].program[0], text);
+        return STATUS_NOT_EXECUTABLE;
+    }
+    return 0;
+}
+
 static int prepare(struct job *job, char *why, size_t cap)
 {
     char bin_dir[PATH_MAX];
@@ -298,6 +320,9 @@ static int prepare(struct job *job, char *why, size_t cap)
     for (int i = 0; i < job->opts->num_parts; i++)
         complain_of_unset(&job->opts->parts[i].env);
     status = find_programs(job, why, cap);
+    if (status)
+        return status;
+    status = check_mpi(job, why, cap);
     if (status)
         return status;
     if (hosts_find(&job->hosts, job->opts, bin_dir, why, cap) ||
@@ -329,6 +354,7 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
     }
     if (job->opts->timeout_s)
         job->timeout_at_ms = job_now_ms() + job->opts->timeout_s * 1000ull;
+    job->look_at_ms = job_now_ms();
     if (job_start(job))
         job_on_start_failure(job);
     int status = job_loop(job);

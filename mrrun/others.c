@@ -44,3 +44,46 @@ const char *others_options(const char *name, size_t len)
     }
     return NULL;
 }
+
+/* A name that ends with a digit is a whole one; others stand for all names that begin so. */
+static const struct {
+    const char *name, *whose;
+} libraries[] = {
+    {"libmpi.so.0", "Open MPI's"},
+    {"libmpi.so.1", "Open MPI's"},
+    {"libmpi.so.20", "Open MPI's"},
+    {"libmpi.so.40", "Open MPI's"},
+    {"libmpi.so.80", "Open MPI's"},
+    {"libmpi_mpifh.", "Open MPI's"},
+    {"libmpi_usempi", "Open MPI's"},
+    {"libmpi_cxx.", "Open MPI's"},
+    {"libmpi_ibm", "Spectrum MPI's"},
+    {"libmpi_cray.", "Cray's"},
+    {"libmpi_gnu_", "Cray's"},
+    {"libmpi_intel.", "Cray's"},
+    {"libmpi_mt.", "Intel's before 2019"},
+    {"libmpi_dbg.", "Intel's before 2019"},
+    {"libmpich.so.1", "of an MPICH before 3.1"},
+    {"libmpich.so.3", "of an MPICH before 3.1"},
+    {"libmpich.so.8", "of an MPICH before 3.1"},
+    {"libmpich.so.10", "of an MPICH before 3.1"},
+    {"libmpi_abi.", "of MPI 5.0's binary interface, not of MPICH's"},
+};
+
+const char *others_library(const char *name)
+{
+    for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+        size_t len = strlen(libraries[i].name);
+        char last = libraries[i].name[len - 1];
+        bool number = last >= '0' && last <= '9';
+
+        if (!strncmp(name, libraries[i].name, len) && (!number || !name[len] || name[len] == '.'))
+            return libraries[i].whose;
+    }
+    return NULL;
+}
+
+bool others_has_our_name(const char *name)
+{
+    return !strcmp(name, "libmpi.so.12") || !strcmp(name, "libmpich.so.12");
+}

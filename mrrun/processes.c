@@ -74,6 +74,17 @@ void processes_ending(const pid_t *pid, int count, enum ending *how)
     }
 }
 
+void processes_of_groups(const pid_t *leader, int count, process_fn *fn, void *arg)
+{
+    DIR *dir = opendir("/proc");
+    struct process p;
+
+    while (next_process(dir, &p))
+        for (int i = 0; i < count; i++)
+            if (leader[i] && leader[i] == p.group)
+                fn(i, p.pid, arg);
+}
+
 static struct process *read_all(size_t *count)
 {
     DIR *dir = opendir("/proc");

@@ -21,6 +21,10 @@ enum ending {
  */
 void processes_ending(const pid_t *pid, int count, enum ending *how);
 
+/* Each process of the groups of these leaders, whose index is told. */
+typedef void process_fn(int index, pid_t pid, void *arg);
+void processes_of_groups(const pid_t *leader, int count, process_fn *fn, void *arg);
+
 /* SIGKILL to all descendants of this process but one, whatever groups and sessions they have gone to. */
 void processes_kill_descendants(pid_t but);
 

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "mrrun/others.h"
 #include "mrrun/spawn.h"
 
 static bool map_image(const char *path, struct mr_image *out)
@@ -68,26 +69,37 @@ static bool find_loader(const char *path, char loader[PATH_MAX])
     return found;
 }
 
-/* The loader's own list: "name => path (address)" or "path (address)" in a line, in the order of the search. */
-static bool read_list(FILE *list, struct mr_allocators *out)
+/* A library as it is asked for, and its file; NULL: there is none. */
+typedef void library_fn(const char *name, const char *path, void *arg);
+
+/*
+ * The loader's own list: "name => path (address)", "name => not found" or "path (address)" in a line, in the order of
+ * the search.
+ */
+static bool read_list(FILE *list, library_fn *fn, void *arg)
 {
     char *line = NULL;
     size_t size = 0, lines = 0;
 
     while (getline(&line, &size, list) > 0) {
-        char *path = strchr(line, '/'), *end = path ? strstr(path, " (0x") : NULL;
+        char *name = line + strspn(line, " \t"), *arrow = strstr(name, " => ");
+        char *path = strchr(arrow ? arrow : name, '/'), *end = path ? strstr(path, " (0x") : NULL;
 
-        if (!end)
-            continue;
-        *end = '\0';
-        add_file(path, path, out);
-        lines++;
+        if (end)
+            *end = '\0';
+        if (arrow)
+            *arrow = '\0';
+        if (!end && !arrow)
+            continue; /* not a file: the kernel's own code */
+        fn(arrow ? name : path, end ? path : NULL, arg);
+        lines += end != NULL;
     }
     free(line);
     return lines > 0;
 }
 
-static const char *list_libraries(char *loader, char *path, char *const *env, struct mr_allocators *out)
+/* NULL, or why not. */
+static const char *list_libraries(char *loader, char *path, char *const *env, library_fn *fn, void *arg)
 {
     char *words[] = {loader, (char *)"--list", path, NULL};
     posix_spawn_file_actions_t actions;
@@ -109,10 +121,16 @@ static const char *list_libraries(char *loader, char *path, char *const *env, st
         close(fds[0]);
         return "its loader cannot be run";
     }
-    some = read_list(list, out);
+    some = read_list(list, fn, arg);
     fclose(list);
     waitpid(pid, &status, 0);
     return some ? NULL : "its loader does not list its libraries";
+}
+
+static void add_allocator(const char *name, const char *path, void *arg)
+{
+    if (path)
+        add_file(path, path, arg);
 }
 
 const char *program_allocators(const char *name, char *const *env, struct mr_allocators *out)
@@ -125,10 +143,54 @@ const char *program_allocators(const char *name, char *const *env, struct mr_all
         return "it is not there";
     if (find_loader(path, loader)) {
         add_file(path, "", out);
-        why = list_libraries(loader, path, env, out);
+        why = list_libraries(loader, path, env, add_allocator, out);
     } else {
         why = "it is no dynamically linked program of this machine";
     }
     free(path);
     return !why && !*out->front ? "no library of it has one" : why;
+}
+
+/* ---- which MPI -----------------------------------------------------------------------------------------------------
+ */
+
+struct mpi_search {
+    const char *lib_dir; /* of our library */
+    char *text;          /* what was found; empty: nothing wrong yet */
+    size_t cap;
+};
+
+/*
+ * Ours has the names of MPICH's interface: whose library such a name leads to is a matter of paths. A library that is
+ * preloaded, whose name is a path, is what the user wants.
+ */
+static void check_library(const char *name, const char *path, void *arg)
+{
+    struct mpi_search *s = arg;
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name, *whose = others_library(base);
+    char real[PATH_MAX], *end;
+
+    if (*s->text)
+        return;
+    if (whose) {
+        snprintf(s->text, s->cap, "is linked with %s, which is %s", base, whose);
+    } else if (path && !slash && others_has_our_name(base) && *s->lib_dir && realpath(path, real) &&
+               (end = strrchr(real, '/'))) {
+        *end = '\0';
+        if (strcmp(real, s->lib_dir))
+            snprintf(s->text, s->cap,
+                     "has its %s from %.100s, which is not mrmpi's (an RPATH in it goes before LD_LIBRARY_PATH)", base,
+                     real);
+    }
+}
+
+bool program_has_other_mpi(const char *path, char *const *env, const char *lib_dir, char *text, size_t cap)
+{
+    struct mpi_search search = {.lib_dir = lib_dir, .text = text, .cap = cap};
+    char loader[PATH_MAX];
+
+    *text = '\0';
+    if (find_loader(path, loader))
+        list_libraries(loader, (char *)path, env, check_library, &search);
+    return *text;
 }

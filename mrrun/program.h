@@ -11,4 +11,10 @@
  */
 const char *program_allocators(const char *name, char *const *env, struct mr_allocators *out);
 
+/*
+ * Whether a program (its path) is linked with the library of another MPI, by what its loader finds: then *text says so,
+ * as the rest of a sentence about the program. Scripts and static programs are not.
+ */
+bool program_has_other_mpi(const char *path, char *const *env, const char *lib_dir, char *text, size_t cap);
+
 #endif

@@ -424,6 +424,11 @@ int server_start(const struct placement *place, const char *job_id, const char *
     return 0;
 }
 
+const char *server_namespace(void)
+{
+    return server.nspace;
+}
+
 int server_event_fd(void)
 {
     return server.event_fd;

@@ -31,6 +31,8 @@ struct server_event {
 
 /* 0, or -1 with a message in *why. One server per process. */
 int server_start(const struct placement *place, const char *job_id, const char *scratch_dir, char *why, size_t cap);
+/* The job as PMIx names it. */
+const char *server_namespace(void);
 int server_event_fd(void);
 bool server_next_event(struct server_event *event);
 

@@ -246,7 +246,6 @@ static int set_numbers(const struct job *job, int rank, char ***env)
         {"OMPI_COMM_WORLD_LOCAL_RANK", place->local_rank[rank]},
         {"OMPI_COMM_WORLD_LOCAL_SIZE", place->ranks_of[host]},
         {"OMPI_COMM_WORLD_NODE_RANK", place->local_rank[rank]},
-        {"OMPI_UNIVERSE_SIZE", place->ranks},
     };
     char text[16];
     int err = 0;

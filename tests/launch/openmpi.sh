@@ -19,6 +19,10 @@ openmpi -n 2 env -u PMIX_NAMESPACE "$client"
 is "without its PMIx: no jobs of one rank" "$(($? != 0)) $(grep -c '^rank' "$tmp/out")" "1 0"
 like "launcher and remedy are told" "Open MPI's mpirun started this process as one of several.*mpiexec.hydra" "$tmp/out"
 
+# What ranks of mrrun find in their environment is nothing by which another launcher takes itself for a rank.
+timeout -k 5 60 mrrun -n 1 mpiexec.openmpi --oversubscribe --bind-to none -n 2 "$client" >"$tmp/out" 2>"$tmp/err"
+is "Open MPI's mpirun inside a rank of mrrun starts its own ranks" "$? $(cut -d' ' -f1-2 "$tmp/out" | sort | tr '\n' ' ')" "0 rank 0/2 rank 1/2 "
+
 # A job that has ended, and somebody who kept its variables.
 mrrun -n 1 env | grep -E '^PMIX_' >"$tmp/stale"
 env -S "$(tr '\n' ' ' <"$tmp/stale")" "$client" >"$tmp/out" 2>"$tmp/err"

@@ -60,11 +60,55 @@ refused "two lists of hosts" "both name hosts" --hosts localhost -f "$tmp/here" 
 
 # ---- what ranks find in the environment
 run -l -n 2 sh -c 'echo $PMI_RANK $PMI_SIZE $MPI_LOCALRANKID $MPI_LOCALNRANKS $OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_SIZE \
-  $OMPI_COMM_WORLD_LOCAL_RANK $OMPI_COMM_WORLD_LOCAL_SIZE $OMPI_COMM_WORLD_NODE_RANK $OMPI_UNIVERSE_SIZE ${PMI_FD-none}'
-is "rank, size and those of the node, under several names" "$(sorted)" "[0] 0 2 0 2 0 2 0 2 0 2 none;[1] 1 2 1 2 1 2 1 2 1 2 none;"
+  $OMPI_COMM_WORLD_LOCAL_RANK $OMPI_COMM_WORLD_LOCAL_SIZE $OMPI_COMM_WORLD_NODE_RANK ${OMPI_UNIVERSE_SIZE-none} ${PMI_FD-none}'
+is "rank, size and those of the node, under several names" "$(sorted)" "[0] 0 2 0 2 0 2 0 2 0 none none;[1] 1 2 1 2 1 2 1 2 1 none none;"
 run -n 1 -genvlist "PATH,NO_SUCH_VARIABLE" true
 is "a variable that is not set is no failure" $? 0
 like "but told" '^mrrun: NO_SUCH_VARIABLE is not set here' "$tmp/err"
+
+# ---- programs of another MPI: alone their ranks would end well
+cat >"$tmp/other.c" <<'C'
+#include <mpi.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    int started;
+    MPI_Initialized(&started);
+    for (int i = 0; argc > 1 && access(argv[1], F_OK) && i < 600; i++)
+        usleep(100000);
+    return started;
+}
+C
+warned() { # waits for the file that ends the program in it, and for the warning that makes the file
+  (wait_for 60 grep -q warning: "$tmp/err"; touch "$tmp/told") &
+  run "$@"
+  wait $!
+  rm -f "$tmp/told"
+}
+if command -v mpicc.openmpi >/dev/null; then
+  ok "a program of Open MPI's" mpicc.openmpi -o "$tmp/other" "$tmp/other.c"
+  run -n 1 true : -n 2 "$tmp/other"
+  is "is refused: 126" "$? $(cat "$tmp/out")" "126 "
+  like "by its name and its library's" "^mrrun: '$tmp/other' is linked with libmpi.so.40, which is Open MPI's: its ranks would not" "$tmp/err"
+  warned -n 2 sh -c "$tmp/other $tmp/told; :"
+  like "where a rank is a script that runs it, that is told" \
+    "^mrrun: warning: rank [01] \(host .*\) runs 'other' \(pid [0-9]+\) with libmpi.so.40.*, which is Open MPI's: .* a job of its own" "$tmp/err"
+  is "once" "$(grep -c warning: "$tmp/err")" 1
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 run -n 1 mpiexec.openmpi --oversubscribe -n 1 "$tmp/other" "$tmp/told" &
+  sleep 1 && touch "$tmp/told" && wait $!
+  is "but not where its own launcher runs it inside a rank" "$? $(cat "$tmp/err")" "0 "
+fi
+if command -v mpicc.mpich >/dev/null && [ -z "$(sanitizers)" ]; then
+  mpich=$(ldconfig -p | sed -n 's/.*libmpich.so.12 .*=> //p' | head -n 1)
+  mkdir "$tmp/lib" && cp "$mpich" "$tmp/lib/libmpich.so.12"
+  ok "a program of MPICH's" mpicc.mpich -o "$tmp/same" "$tmp/other.c"
+  run -n 2 "$tmp/same"
+  is "is started, with mrmpi's library" "$? $(cat "$tmp/err")" "0 "
+  ok "one that insists on MPICH's library" mpicc.mpich -o "$tmp/insists" "$tmp/other.c" -Wl,--disable-new-dtags,-rpath,"$tmp/lib"
+  run -n 2 "$tmp/insists"
+  is "is refused: 126" $? 126
+  like "with the reason" "^mrrun: '$tmp/insists' has its libmpich.so.12 from $tmp/lib, which is not mrmpi's \(an RPATH" "$tmp/err"
+fi
 
 # ---- simulated hosts
 printf 'h2 slots=3\nh1:1\n' >"$tmp/hosts"
