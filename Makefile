@@ -3,6 +3,7 @@
 #   PROGRAMS  += simfab            a program in $(BUILD)/bin;    simfab_SRCS, _LDFLAGS, _LDLIBS, _DEPS, _PKGS
 #   LIBRARIES += libmrmpi.so       a library in $(BUILD)/lib;    same variables, plus _SONAME, _MAP and _LINKS (extra names)
 #   TESTPROGS += tests/x/test_y    a program in $(BUILD)/tests/; same variables, with the target's name as the prefix
+#   SCRIPTS, ALIASES          scripts that are programs; other names of programs
 #   UNIT_TESTS / SCRIPT_TESTS      what `make check` runs (see tests/README.md); LONG_TESTS, RXE_TESTS others
 #   CFLAGS.simfab/preload          flags of the sources of a folder, CFLAGS.tests/x/test_y.c of one source
 #
@@ -59,6 +60,7 @@ PROGRAMS :=
 LIBRARIES :=
 TESTPROGS :=
 SCRIPTS :=
+ALIASES :=
 UNIT_TESTS :=
 SCRIPT_TESTS :=
 LONG_TESTS :=
@@ -124,7 +126,11 @@ $(foreach t,$(TESTPROGS),$(eval $(call program_rules,$(t),$(BUILD),'$(abspath $(
 # scripts are installed as they are: SCRIPTS += mrrun/mrcc
 $(foreach s,$(SCRIPTS),$(eval $(BUILD)/bin/$(notdir $(s)): $(s) ; $$(Q)mkdir -p $$(@D) && install -m 755 $$< $$@))
 
+# names that other MPIs give to our programs, in a folder of their own: ALIASES += mpiexec:mrrun
+$(foreach a,$(ALIASES),$(eval $(BUILD)/libexec/mrmpi/bin/$(firstword $(subst :, ,$(a))): ; $$(Q)mkdir -p $$(@D) && ln -sfn ../../../bin/$(lastword $(subst :, ,$(a))) $$@))
+
 PROGRAM_FILES := $(addprefix $(BUILD)/bin/,$(PROGRAMS) $(notdir $(SCRIPTS)))
+ALIAS_FILES := $(foreach a,$(ALIASES),$(BUILD)/libexec/mrmpi/bin/$(firstword $(subst :, ,$(a))))
 LIBRARY_FILES := $(addprefix $(BUILD)/lib/,$(LIBRARIES))
 TESTPROG_FILES := $(addprefix $(BUILD)/,$(TESTPROGS))
 
@@ -136,7 +142,7 @@ ifneq ($(and $(filter $(COMMANDS),$(MAKECMDGOALS)),$(filter-out 1,$(words $(MAKE
 endif
 all: libraries programs
 libraries: $(LIBRARY_FILES)
-programs: $(PROGRAM_FILES)
+programs: $(PROGRAM_FILES) $(ALIAS_FILES)
 tests: all $(TESTPROG_FILES)
 
 deps:
@@ -178,7 +184,7 @@ figures:
 
 install: all
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' BUILD='$(BUILD)' VERSION='$(VERSION)' packaging/install \
-	    --bin '$(PROGRAM_FILES)' --lib '$(LIBRARY_FILES)' --man '$(MANPAGES)' --data '$(DATA)'
+	    --bin '$(PROGRAM_FILES)' --alias '$(ALIAS_FILES)' --lib '$(LIBRARY_FILES)' --man '$(MANPAGES)' --data '$(DATA)'
 
 clean:
 	rm -rf build

@@ -9,3 +9,4 @@ CFLAGS.mrrun := -DMRMPI_LIBDIR='"$(LIBDIR)"'
 mrrun_PKGS := pmix libibverbs hwloc
 mrrun_LDLIBS := -lpthread
 SCRIPTS += mrrun/mrcc mrrun/mrc++
+ALIASES += mpiexec:mrrun mpirun:mrrun mpicc:mrcc mpicxx:mrcc mpic++:mrcc mpifort:mrcc mpif77:mrcc mpif90:mrcc

@@ -179,8 +179,8 @@ static void check_library(const char *name, const char *path, void *arg)
         *end = '\0';
         if (strcmp(real, s->lib_dir))
             snprintf(s->text, s->cap,
-                     "has its %s from %.100s, which is not mrmpi's (an RPATH in it goes before LD_LIBRARY_PATH)", base,
-                     real);
+                     "has its %s from %.100s, which is not this mrmpi's (an RPATH in it goes before LD_LIBRARY_PATH)",
+                     base, real);
     }
 }
 

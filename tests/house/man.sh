@@ -93,7 +93,7 @@ compare fabricctl 1
 # ---- variables of the environment
 variables() { # every name that a source asks the environment for, but the library's, which are in its table
   grep -rhoE '\bgetenv\("(MRMPI|SIMFAB|SIM|FABRICD)_[A-Z_]+"\)' simfab fabricd mrrun | grep -oE '[A-Z]+_[A-Z_]+'
-  grep -hoE '\$\{MRMPI_(CC|CXX)\b' mrrun/mrcc | tr -d '${'
+  grep -hoE '\$\{MRMPI_[A-Z]+\b' mrrun/mrcc | grep -v LANG | tr -d '${'
 }
 variables | sort -u >"$tmp/variables"
 ok "programs read the environment" grep -qx SIMFAB_DIR "$tmp/variables"

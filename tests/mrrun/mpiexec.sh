@@ -107,7 +107,7 @@ if command -v mpicc.mpich >/dev/null && [ -z "$(sanitizers)" ]; then
   ok "one that insists on MPICH's library" mpicc.mpich -o "$tmp/insists" "$tmp/other.c" -Wl,--disable-new-dtags,-rpath,"$tmp/lib"
   run -n 2 "$tmp/insists"
   is "is refused: 126" $? 126
-  like "with the reason" "^mrrun: '$tmp/insists' has its libmpich.so.12 from $tmp/lib, which is not mrmpi's \(an RPATH" "$tmp/err"
+  like "with the reason" "^mrrun: '$tmp/insists' has its libmpich.so.12 from $tmp/lib, which is not this mrmpi's \(an RPATH" "$tmp/err"
 fi
 
 # ---- simulated hosts

@@ -61,6 +61,48 @@ printf '#!/bin/sh\nprintf "[%%s]" "$@"\n' >echoer && chmod +x echoer
 is "arguments with blanks and quotes stay whole" "$(mrcc -cc=./echoer 'a b' '-DX="y  z"' -c)" "[$include][a b][-DX=\"y  z\"][-c]"
 mrcc 2>err
 is "no files: 1" $? 1
+# Under the names that other MPIs give them, in a folder of their own
+other=$BUILD/libexec/mrmpi/bin
+ok "mpicc" "$other/mpicc" $san -o ring3 ring.c
+is "what it makes runs by mpirun" "$(timeout 60 "$other/mpirun" -np 3 ./ring3)" "token 3 of 3"
+ok "mpicxx" "$other/mpicxx" $san -o hello2 hello.cc
+is "what it makes runs by mpiexec" "$(timeout 60 "$other/mpiexec" -n 2 ./hello2 | uniq -c | tr -s ' ')" " 2 one of 2"
+link=$(mrcc -link-info)
+is "MPICH's -compile_info and -link_info are commands" "$("$other/mpicc" -compile_info); $("$other/mpic++" -link_info)" \
+    "cc $include; c++ $link"
+is "Open MPI's -showme:compile and -showme:link are options" "$("$other/mpicc" -showme:compile); $("$other/mpicc" --showme:link)" \
+    "$include; $link"
+is "-showme is -show" "$("$other/mpicc" -showme x.c)" "cc $include x.c $link"
+is "directories and libraries" "$(for s in incdirs libdirs libs; do "$other/mpicc" -showme:$s; done | tr '\n' ' ')" \
+    "${include#-I} $(sed 's/^-L\([^ ]*\) .*/\1/' <<<"$link") mpi "
+"$other/mpicc" -showme:help 2>err
+is "and nothing else" "$? $(cat err)" "1 mpicc: -showme:help: only compile, link, incdirs, libdirs and libs can be shown"
+MRMPI_FC=no-such-compiler "$other/mpif90" x.f90 2>err
+is "no Fortran compiler: 1" "$? $(cat err)" \
+    "1 mpif90: there is no Fortran compiler 'no-such-compiler' (Debian: gfortran; MRMPI_FC names another)"
+if command -v gfortran >/dev/null; then
+    MRMPI_MPICH=$tmp/none "$other/mpifort" x.f90 2>err
+    is "no modules of MPICH's: 1" $? 1
+    like "and where, and what to install" "^mpifort: there is no mpi.mod in any of: $tmp/none/include \(.*libmpich-dev" err
+fi
+if [ -z "$san" ] && command -v mpif90.mpich gfortran >/dev/null; then
+    cat >ranks.f90 <<'F'
+program ranks
+  use mpi
+  integer :: n, err
+  call MPI_Init(err)
+  call MPI_Comm_size(MPI_COMM_WORLD, n, err)
+  print '(I1)', n
+  call MPI_Finalize(err)
+end program
+F
+    for f in mpifort mpif77 mpif90; do
+        ok "$f" "$other/$f" -o ranks ranks.f90
+    done
+    is "Fortran's program runs" "$(timeout 60 mrrun -n 2 ./ranks | tr '\n' ' ')" "2 2 "
+    is "without mrrun it has mrmpi's library, too, and no other" \
+        "$(ldd ./ranks | sed -nE 's/.*libmpi(ch)?.so.12 => ([^ ]*) .*/\2/p')" "$(sed 's/^-L\([^ ]*\) .*/\1/' <<<"$link")/libmpi.so.12"
+fi
 mkdir -p lonely/bin && cp "$BUILD/bin/mrcc" lonely/bin/
 lonely/bin/mrcc -c ring.c 2>err
 is "no header: 1" $? 1
