@@ -37,7 +37,8 @@ END
 sed 's/- name: \(urgent\|batch\)/&\n    choose: [{qos: high}]/' "$top/etc/policies/simple.yaml" >simple.yaml
 mkdir state # of a daemon that ended
 cp simple.yaml state/policy.yaml
-echo 'lock 1' >state/policy.lock
+printf 'lock 1\nclass %s\nclass %s\nclass %s\n' 'urgent small=1 bulk=2,3' 'normal small=4 bulk=5' 'batch small=6 bulk=7' \
+  >state/policy.lock
 fabricd --config fabricd.yaml 2>log &
 daemon=$!
 started

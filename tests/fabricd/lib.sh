@@ -28,6 +28,13 @@ status_has() {
   return 1
 }
 
+# old_state DIR: what is in force there, as a version before there were generations kept it
+old_state() {
+  cp "$1/policy.yaml" "$tmp/old.yaml" && cp "$1/policy.lock" "$tmp/old.lock" && rm -r "$1"/{current,generations,policy.yaml,policy.lock} &&
+    mv "$tmp/old.yaml" "$1/policy.yaml" && mv "$tmp/old.lock" "$1/policy.lock" &&
+    sed -n 's/^policy generation=\([0-9]*\) .*/\1/p' "$1/policy.lock" >"$1/generation"
+}
+
 # exits STATUS COMMAND...
 exits() {
   local want=$1 got=0

@@ -65,6 +65,7 @@ ok "of its adapter, which others do not share, it has its class's 10 percent" \
   awk -v n="$(messages 1)" 'BEGIN {print n; exit !(n > 6553 * 0.95 && n < 6554 * 1.05)}'
 
 stop_daemon
+old_state state
 sed -i 's/ oversubscription=4//' state/policy.lock
 start_daemon h8
 ok "a lock from before learns it, seen from the other switch" wait_for 10 cmp p.lock state/policy.lock
@@ -72,6 +73,7 @@ has_budget() { [ "$(budget 1)" = "$1" ] || { budget 1; return 1; }; }
 ok "and processes have the same again" wait_for 10 has_budget 218 # the disk has it first
 
 stop_daemon
+old_state state
 sed -i 's/oversubscription=4/oversubscription=2/' state/policy.lock
 start_daemon h1
 is "what the lock knows counts" "$(budget 1)" 436
