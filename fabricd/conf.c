@@ -16,7 +16,7 @@ void conf_defaults(struct conf *c)
         .socket = CONF_DEFAULT_SOCKET,
         .verify_high_limit = true,
         .verify_timeout_s = 30,
-        .verify_interval_s = 60,
+        .verify_interval_s = 10,
         .rails_interval_ms = 1000,
         .clients_per_uid = 1024,
         .clients_max = 4096,

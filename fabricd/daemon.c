@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define WAITING_MAX     32
-#define PUT_OFF_MOST    6 /* 64 looks: an hour by default */
+#define PUT_OFF_MOST    6 /* 64 looks */
 #define UNFINISHED_US   1000000u
 #define UNFINISHED_MOST 6 /* a minute */
 
@@ -56,6 +56,15 @@ void daemon_look_at_rails(struct daemon *d)
 
 /* ---- tasks ---- */
 
+/* Each disturbs opensm: after one that did not help the next one comes later. */
+static bool may_repair(const struct daemon *d)
+{
+    unsigned doubled = d->repairs_failed < PUT_OFF_MOST ? d->repairs_failed : PUT_OFF_MOST;
+    uint64_t pause_us = (uint64_t)d->current.policy.repair_pause * 1000000 << doubled;
+    return d->current.valid && d->current.policy.repair == REPAIR_YES &&
+           (!d->repairs || clock_us() - d->repaired_us >= pause_us);
+}
+
 /* One task runs at a time; the others wait here, each to be given the policy that is in force when it begins. */
 static void start_next(struct daemon *d)
 {
@@ -66,11 +75,13 @@ static void start_next(struct daemon *d)
     d->num_waiting--;
     in_force_copy(&t->current, &d->current);
     t->generation = d->generation;
+    t->may_repair = t->kind == TASK_VERIFY && !t->client && may_repair(d);
     if (t->kind == TASK_APPLY) {
         snprintf(d->applying, sizeof(d->applying), "%.*s", (int)sizeof(d->applying) - 1, t->name);
         log_info("putting the policy %s in force", t->name);
         tell_listener(d);
     }
+    d->task_began_us = clock_us();
     manager_submit(d->manager, t);
     d->task_runs = true;
 }
@@ -166,6 +177,11 @@ static void take_look(struct daemon *d, struct manager_event *e)
     text_free(&d->difference_text);
     d->difference_text = e->text;
     e->text = (struct text){0};
+    if (e->planes.len) {
+        text_free(&d->planes);
+        d->planes = e->planes;
+        e->planes = (struct text){0};
+    }
     if (!same && d->current.valid && d->looked && !d->verified)
         log_event(LOG_FABRIC_DIFFERS, SD_WARNING, "%u differences between the policy and the fabric:\n%s",
                   d->differences, text_str(&d->difference_text));
@@ -269,6 +285,15 @@ void daemon_go_on(struct daemon *d)
         daemon_verify(d, 0);
 }
 
+static void take_repair(struct daemon *d, const struct manager_event *e)
+{
+    if (!e->repaired)
+        return;
+    d->repairs++;
+    d->repairs_failed = e->verified ? 0 : d->repairs_failed + 1;
+    d->repaired_us = clock_us();
+}
+
 static void on_outcome(struct daemon *d, struct manager_event *e)
 {
     bool looked = has_looked(d, e), other_tables = false;
@@ -279,6 +304,7 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
         return;
     }
     take_unfinished(d, e);
+    take_repair(d, e);
     if (e->task == TASK_APPLY)
         after_apply(d, e);
     else if (e->task == TASK_FOLLOW)
@@ -289,6 +315,8 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
     }
     if (looked)
         take_look(d, e);
+    if (e->task == TASK_VERIFY && !e->repaired)
+        d->look_took_us = clock_us() - d->task_began_us;
     refresh_rails(d); /* a new LMC moves the LIDs: subscribers learn both at once */
     publish(d);
     answer(d, e, result_of(d, e));
@@ -311,7 +339,7 @@ int daemon_on_manager(sd_event_source *source, int fd, uint32_t events, void *ar
             on_outcome(d, e);
             start_next(d);
         } else {
-            if (e->task == TASK_APPLY || e->task == TASK_FOLLOW)
+            if (e->logged)
                 log_info("%s", text_str(&e->text));
             text_put(&e->text, "\n", 1);
             server_progress(d->server, e->client, e->text.s, e->text.len);

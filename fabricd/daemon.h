@@ -59,9 +59,13 @@ struct daemon {
     int look_error; /* why there was nothing to see */
     unsigned nodes, ports, differences;
     struct text difference_text;
+    struct text planes; /* of a host that manages: a line of YAML each */
     uint64_t looked_us;
+    uint64_t task_began_us, look_took_us;
     char applying[256]; /* what is being put in force, or empty */
     bool refused;       /* the configured policy is wrong: trying again would not help */
+    unsigned repairs, repairs_failed; /* of what ports had lost: all, and the last ones in a row that did not help */
+    uint64_t repaired_us;
     bool unfinished;    /* an interrupted change is to be brought to its end */
     unsigned unfinished_tries;
     uint64_t unfinished_us; /* the last try */

@@ -6,7 +6,7 @@
 #ifndef FABRICD_KEEP_H
 #define FABRICD_KEEP_H
 
-#include "fabricd/apply.h"
+#include "fabricd/settle.h"
 #include "fabricd/store.h"
 
 /* The same file for the same fabric. What the ports can do may have changed the tables. */
@@ -20,11 +20,13 @@ void keep_number(const struct applier *a, const struct task *t, struct in_force 
 int keep_write(const struct applier *a, const struct task *t, const struct in_force *next,
                char name[GENERATION_NAME_MAX]);
 
+/* How it ended, beside the generation that was tried. */
+void keep_result(const struct applier *a, const char *generation, const char *what);
+
 /* What is in force from now on, if it is not the current generation already, where the fabric was not changed. */
 int keep_save(const struct applier *a, const struct task *t, const struct in_force *next);
 
 /* What was there before the first policy: opensm's files, and the tables of the ports. */
-struct snapshot;
 int keep_before(const struct applier *a, const struct snapshot *ports);
 /* NULL: it is not known. */
 struct snapshot *keep_load_before(const struct applier *a, char name[GENERATION_NAME_MAX]);

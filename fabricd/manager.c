@@ -50,6 +50,7 @@ void manager_event_free(struct manager_event *e)
 {
     text_free(&e->text);
     text_free(&e->found);
+    text_free(&e->planes);
     in_force_free(&e->next_in_force);
     free(e);
 }
@@ -62,6 +63,7 @@ static struct manager_event *event_new(const struct task *t, enum manager_event_
     e->kind = kind;
     e->task = t->kind;
     e->client = t->client;
+    e->logged = t->logged || t->kind == TASK_APPLY || t->kind == TASK_FOLLOW;
     return e;
 }
 

@@ -38,6 +38,9 @@ struct task {
     enum task_kind kind;
     uint64_t client;         /* who wants to know; 0: only the log */
     bool patient;            /* VERIFY: look again until they have it, or time is up */
+    bool may_repair;         /* VERIFY: what ports have lost may be mended */
+    bool partial;            /* APPLY: planes without a subnet manager are passed over */
+    bool logged;             /* its lines go to the log, too */
     char name[PATH_MAX];     /* APPLY, DIFF, FOLLOW: what the file is called; FORGET: the class */
     struct text text;        /* APPLY, DIFF, FOLLOW: the new policy */
     struct text lock_text;   /* and the lock that was beside it; may be empty */
@@ -51,6 +54,7 @@ struct manager_event {
     struct manager_event *next;
     enum manager_event_kind kind;
     enum task_kind task;
+    bool logged;
     uint64_t client;
     struct text text; /* a line of progress; or the differences that the last look found */
     /* EVENT_OUTCOME */
@@ -59,10 +63,12 @@ struct manager_event {
     bool looked;   /* the fields below say what the fabric has now */
     bool verified; /* everything is as the policy in force (the new one after a good APPLY) wants it */
     unsigned nodes, ports, differences;
+    struct text planes;      /* and the planes of this host, where it manages */
     struct text found;       /* what the last look found, a document of YAML for programs; empty: there was none */
     bool manages;            /* opensm runs here, and is ours */
     bool unfinished;         /* an interrupted change could not be brought to its end: to be tried again */
     bool disturbed;          /* trying that has disturbed opensm */
+    bool repaired;           /* what ports or opensm's file had lost was mended, or could not be: see verified */
     struct fabric_caps caps; /* what the ports can do */
     bool changed;            /* the next two are in force from now on, and kept unless status says why not */
     struct in_force next_in_force;

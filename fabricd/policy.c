@@ -393,6 +393,7 @@ static const struct key paths_key[] = {
 };
 static const struct keys paths_keys = {"paths", paths_key, COUNT(paths_key)};
 
+static const struct key_choice repairs[] = {{"yes", REPAIR_YES}, {"report", REPAIR_REPORT}, {NULL, 0}};
 static const struct key_choice versions[] = {{"1", 1}, {NULL, 0}};
 static const struct key_choice vls[] = {{"1", 1}, {"2", 2}, {"4", 4}, {"8", 8}, {"15", 15}, {NULL, 0}};
 static const struct key_choice mtus[] = {{"256", 256},   {"512", 512},   {"1024", 1024},
@@ -433,6 +434,20 @@ static const struct key policy_key[] = {
      .of = &limits_keys,
      .place = ALL(limits_at)},
     {.name = "paths", .help = "Paths through the fabric.", .kind = KEY_MAP, .of = &paths_keys, .place = ALL(lmc_at)},
+    {.name = "repair",
+     .help = "Whether opensm is to write the tables again when ports or its configuration have lost them, or that is "
+             "only reported.",
+     .kind = KEY_CHOICE,
+     .choices = repairs,
+     .standard = "yes",
+     .at = ALL(repair)},
+    {.name = "repair_pause",
+     .help = "Seconds between two repairs at least; twice as long after each that failed.",
+     .kind = KEY_UINT,
+     .min = 1,
+     .max = 86400,
+     .standard = "30",
+     .at = ALL(repair_pause)},
 };
 const struct keys policy_keys = {"the policy", policy_key, COUNT(policy_key)};
 

@@ -41,6 +41,9 @@ struct policy_rule {
     unsigned class_index;
 };
 
+/* What the manager's host does when ports or opensm's file have lost the policy. */
+enum policy_repair { REPAIR_YES, REPAIR_REPORT };
+
 struct policy {
     uint32_t version;
     uint32_t vls; /* data virtual lanes that every port has in operation: 1, 2, 4, 8 or 15 */
@@ -51,6 +54,8 @@ struct policy {
     unsigned num_classes, num_rules, default_class;
     struct policy_class classes[POLICY_CLASSES_MAX];
     struct policy_rule rules[POLICY_RULES_MAX];
+    unsigned repair;       /* enum policy_repair */
+    uint32_t repair_pause; /* seconds between repairs at least */
     struct place vls_at, lmc_at, limits_at;
 };
 

@@ -200,6 +200,7 @@ struct fd_more {
 enum fd_ended {
     FD_ROLLED_BACK = -1001,     /* it was changed, and all is as before again */
     FD_ROLLBACK_FAILED = -1002, /* it was changed, and could not be brought back yet */
+    FD_PLANE_MISSING = -1003,   /* it is in force, but for a plane that has no subnet manager */
 };
 
 struct fd_done {

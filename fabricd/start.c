@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define LOOK_AMISS_US 2000000u
+#define LOOK_PART     10 /* of the time that a look takes: so often at most */
 
 /* ---- the policy at start ---- */
 
@@ -125,12 +126,20 @@ static void try_again(struct daemon *d)
         load_policy(d);
 }
 
+/* A fabric that is large takes long to look at: that is to be a small part of the time. */
+static bool looks_too_often(const struct daemon *d)
+{
+    return clock_us() - d->looked_us < LOOK_PART * d->look_took_us;
+}
+
 static int on_verify_timer(sd_event_source *source, uint64_t usec, void *arg)
 {
     struct daemon *d = arg;
     if (d->follow_failed)
         follow_again(d->follow);
-    if (d->current.valid)
+    if (d->current.valid && looks_too_often(d))
+        ;
+    else if (d->current.valid)
         daemon_verify(d, 0);
     else if (d->wait)
         d->wait--;
@@ -281,6 +290,7 @@ void daemon_stop(struct daemon *d)
     jobs_close(&d->jobs);
     in_force_free(&d->current);
     text_free(&d->difference_text);
+    text_free(&d->planes);
     sd_event_unref(d->event);
     if (d->lock_fd >= 0)
         close(d->lock_fd);

@@ -72,6 +72,8 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
         text_printf(out, "%" PRIu64, seconds_since(d->looked_us));
     else
         text_printf(out, "never");
+    if (d->repairs)
+        text_printf(out, ", repairs: %u, repaired_s_ago: %" PRIu64, d->repairs, seconds_since(d->repaired_us));
     if (d->unfinished)
         text_printf(out, ", change: unfinished");
     if (d->applying[0]) {
@@ -96,6 +98,8 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
             text_printf(out, "\n");
         }
     }
+    if (d->manages && d->planes.len)
+        text_printf(out, "planes:\n%s", d->planes.s);
     if (d->current.valid)
         tables_plan_text(out, &d->current.policy, &d->current.tables);
     retired_text(d, out);

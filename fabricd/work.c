@@ -2,8 +2,10 @@
 /* The tasks: see work.h. How a policy comes into force is in apply.c. */
 #include "fabricd/work.h"
 #include "fabricd/apply.h"
+#include "fabricd/fabric/planes.h"
 #include "fabricd/keep.h"
 #include "fabricd/log.h"
+#include "fabricd/mend.h"
 
 #include <errno.h>
 #include <string.h>
@@ -38,9 +40,14 @@ static int keep_lock(struct applier *a, struct task *t, const struct policy_lock
 
 static void look(struct applier *a, struct task *t, const struct in_force *f, struct manager_event *out)
 {
-    struct verify_options o = apply_look_options(a, &f->lock, f->valid);
+    struct verify_options o = settle_options(a, &f->lock, f->valid);
     struct verify_result r;
-    bool ok = verify_fabric(&o, f->valid ? &f->tables : NULL, &r);
+    verify_fabric(&o, f->valid ? &f->tables : NULL, &r);
+    mend_note(a, f, &r);
+    text_free(&out->planes);
+    if (a->sms.n)
+        planes_text(&a->sms, &out->planes);
+    bool ok = !r.error && !r.differences;
     if (r.error)
         say(a, t, "the fabric cannot be looked at: %s", strerror(-r.error));
     else if (!f->valid)
@@ -50,7 +57,7 @@ static void look(struct applier *a, struct task *t, const struct in_force *f, st
     else
         say(a, t, "not verified: %u differences on %u ports of %u nodes", r.differences, r.ports, r.nodes);
     out->status = r.error;
-    apply_take_result(out, &r, ok && f->valid);
+    settle_take_result(out, &r, ok && f->valid);
     verify_result_free(&r);
 }
 
@@ -77,14 +84,19 @@ static void run_verify(struct applier *a, struct task *t, struct manager_event *
 {
     struct store_intent i;
     if (store_intent(a->conf, &i) != -ENOENT)
-        apply_finish(a, t, &i, out);
+        mend_interrupted(a, t, &i, out);
     else
         keep_publish(a, t, &t->current);
     if (t->patient && t->current.valid) {
-        out->status = apply_wait(a, t, &t->current, out);
+        out->status = settle_ports(a, t, &t->current.lock, &t->current.tables, false, out);
         return;
     }
     look(a, t, &t->current, out);
+    if (t->may_repair && a->sms.n && out->looked && !out->verified) {
+        mend_lost(a, t, out);
+        if (out->repaired)
+            look(a, t, &t->current, out);
+    }
     if (learn_fabric(a, t, out))
         look(a, t, &out->next_in_force, out);
 }

@@ -26,6 +26,7 @@ enum {
     SMP_PORT_INFO = 0x15,
     SMP_SL2VL = 0x17,
     SMP_VLARB = 0x18,
+    SMP_SM_INFO = 0x20,
 };
 
 struct smp_path {

@@ -49,8 +49,10 @@ void sms_find(struct sms *s, const struct conf *c)
         int running = opensm_running(&o, guid);
         for (int k = 0; k < running && s->num_ports < VERIFY_SUBNETS_MAX; k++) {
             struct smp_port p = port_of(guid[k], c);
-            if (!has_port(s, &p))
-                s->port[s->num_ports++] = p;
+            if (has_port(s, &p))
+                continue;
+            s->sm_of_port[s->num_ports] = s->n;
+            s->port[s->num_ports++] = p;
         }
         if (running > 0)
             s->sm[s->n++].opensm = o;

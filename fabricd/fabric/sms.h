@@ -23,6 +23,7 @@ struct sms {
     struct sm sm[CONF_OPENSM_MAX];
     unsigned num_ports;
     struct smp_port port[VERIFY_SUBNETS_MAX]; /* that they serve; "" where neither they nor fabricd.yaml say which */
+    unsigned sm_of_port[VERIFY_SUBNETS_MAX];
 };
 
 /* Which run now. Frees nothing: to begin with, or after sms_free. */

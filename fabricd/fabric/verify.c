@@ -350,6 +350,17 @@ bool verify_fabric(const struct verify_options *o, const struct qos_tables *want
     return !r->error && !r->differences;
 }
 
+void verify_note(struct verify_result *r, const char *what, const char *how)
+{
+    r->differences++;
+    text_printf(&r->text, "%s: %s\n", what, how);
+    text_printf(&r->list, "  - {node: ");
+    text_yaml_string(&r->list, what);
+    text_printf(&r->list, ", guid: \"0x%016x\", port: 0, what: ", 0);
+    text_yaml_string(&r->list, how);
+    text_put(&r->list, "}\n", 2);
+}
+
 void verify_result_free(struct verify_result *r)
 {
     text_free(&r->text);

@@ -49,6 +49,8 @@ struct verify_result {
 
 /* want NULL: only look. The result is filled anew; free it with verify_result_free. True if all is as wanted. */
 bool verify_fabric(const struct verify_options *o, const struct qos_tables *want, struct verify_result *r);
+/* A difference that is no port's: what (opensm, a plane) and how, a line without its end. */
+void verify_note(struct verify_result *r, const char *what, const char *how);
 void verify_result_free(struct verify_result *r);
 
 #endif

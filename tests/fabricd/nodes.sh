@@ -19,7 +19,7 @@ ok "the others do not" sh -c "! grep -l 'managing this node' h[2-8].log"
 ok "and tell what they wait for" wait_for 10 seen h5 "^follows: .file: $policy, waiting: \"$policy: No such file or directory\""
 
 stop "${daemon_of[1]}"
-cp "$top/etc/policies/simple.yaml" "$policy"
+{ cat "$top/etc/policies/simple.yaml"; echo 'repair: report'; } >"$policy"
 ok "a policy without a lock is in force nowhere" wait_for 10 grep -q 'policy.yaml has no lock that says it is in force' h5.log
 ok "where it might have been applied" seen h5 '^policy: .*state: none'
 start h1

@@ -10,7 +10,7 @@ fi
 . "$(dirname "$0")/lib.sh"
 . "$top/tests/fabricd/hosts.sh"
 hosts="h1 h2 h3"
-cp "$top/etc/policies/simple.yaml" "$policy"
+{ cat "$top/etc/policies/simple.yaml"; echo 'repair: report'; } >"$policy"
 tables() { grep -c '^qos_vlarb_low 0:192' "$1"; } # opensm's file
 
 # a configuration of one of them
@@ -47,8 +47,23 @@ ok "a table in the second plane that is changed" simfab exec h1 -- env FABRIC_TO
 ok "is no secret" wait_for 10 seen h1 '^policy: .*state: differs'
 ok "and is mended" on h1 policy apply "$policy"
 ok "for all" wait_for 8 verified 1
+
+# a plane without a subnet manager
+kill -9 "$(cat "$SIMFAB_DIR/opensm-2/opensm.pid")"
+sed -i 's/share: 60/share: 55/' "$policy"
+ok "a policy is not applied to one plane alone" exits 1 on h1 policy apply "$policy"
+on h1 policy apply "$policy" >q 2>&1
+like "which is named, with what to do" '^the plane at mlx5_1 port 1 has no subnet manager: of the configured opensm the one that reads .*/opensm-2/opensm.conf does not run$' q
+is "nor written for it" "$(tables "$SIMFAB_DIR/opensm/opensm.conf")" 1
+ok "status tells of the plane" wait_for 10 seen h1 '^policy: .*generation: 1, state: differs'
+like "which has no master" '^  - .device: mlx5_1, port: 1, ports_here: 1, opensm: .?elsewhere.?, master: none.$' status
+like "as the other has" '^  - .device: mlx5_0, port: 1, ports_here: 1, opensm: "?/.*/opensm/opensm.conf"?, master: "0x[0-9a-f]{16}", master_lid: 1, priority: [0-9]+, here: true.$' status
+like "by name" 'plane: the plane at mlx5_1 port 1 has no subnet manager' status
+simfab opensm restart >restart 2>&1
+ok "with the opensm of both" wait_for 20 on h1 policy apply "$policy"
+ok "it is applied" wait_for 10 verified 2
 sed -i 's/lmc: 0 /lmc: 1 /' "$policy"
 ok "two LIDs a port need both to be started anew" on h1 policy apply "$policy"
-ok "which all have then" wait_for 10 verified 2
+ok "which all have then" wait_for 10 verified 3
 is "in both planes" "$(grep -c 'lmc: 1' <(on h2 rail list))" 2
 done_testing

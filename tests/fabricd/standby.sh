@@ -21,6 +21,8 @@ cp "$top/etc/policies/simple.yaml" policy.yaml
 cp policy.yaml "$policy"
 ok "a policy is applied where the master is" on h1 policy apply "$policy"
 ok "and in force on both" wait_for 10 verified 1
+ok "who is master is told where one manages" wait_for 5 seen h1 '^  - .device: mlx5_0, port: 1, ports_here: 2, .*master: "0x[0-9a-f]{16}", .*here: true.'
+ok "and where one stands by" wait_for 5 seen h2 '^  - .device: mlx5_0, port: 1, ports_here: 2, .*master: "0x[0-9a-f]{16}", .*here: false.'
 ok "the one that stands by has it in its file" wait_for 5 grep -q '^qos_vlarb_low 0:192' "$SIMFAB_DIR/opensm-standby/opensm.conf"
 sed 's/share: 60/share: 50/' policy.yaml >"$policy"
 ok "it cannot be applied where the master is not" exits 1 on h2 policy apply "$policy"

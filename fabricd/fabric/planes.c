@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See planes.h. Attributes' layouts are those of the InfiniBand specification, volume 1, 14.2.5. */
+#include "fabricd/fabric/planes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { SM_STATE_MASTER = 3 };
+
+static uint64_t get64(const uint8_t *p)
+{
+    uint64_t v = 0;
+    for (unsigned i = 0; i < 8; i++)
+        v = v << 8 | p[i];
+    return v;
+}
+
+/* PortInfo says where the master is; whether a master is there, only its answer says. */
+static void ask(struct plane *p)
+{
+    struct smp_path here = {0}, there = {0};
+    uint8_t d[64];
+    struct smp *smp = smp_open(p->port.device, p->port.num);
+    if (!smp)
+        return;
+    if (!smp_get(smp, &here, SMP_PORT_INFO, (uint32_t)p->port.num, d)) {
+        uint16_t lid = (uint16_t)(d[16] << 8 | d[17]), lmc = d[34] & 7;
+        p->sm_lid = there.lid = (uint16_t)(d[18] << 8 | d[19]);
+        p->is_ours = lid && p->sm_lid >= lid && p->sm_lid < lid + (1u << lmc);
+    }
+    if (there.lid && !smp_get(smp, &there, SMP_SM_INFO, 0, d)) {
+        p->sm_guid = get64(d);
+        p->sm_priority = d[20] >> 4;
+        p->answers = (d[20] & 15) == SM_STATE_MASTER;
+    }
+    smp_close(smp);
+}
+
+static bool same_port(const struct smp_port *a, const struct smp_port *b)
+{
+    return !strcmp(a->device, b->device) && a->num == b->num;
+}
+
+/* Our opensm that serves this port. One that does not say which serves the first. */
+static const char *config_of(const struct sms *s, const struct smp_port *p, bool first)
+{
+    for (unsigned i = 0; i < s->num_ports; i++)
+        if (same_port(&s->port[i], p) || (first && !s->port[i].device[0]))
+            return s->sm[s->sm_of_port[i]].opensm.config;
+    return NULL;
+}
+
+unsigned planes_look(const struct sms *s, struct plane plane[VERIFY_SUBNETS_MAX])
+{
+    struct smp_port up[SMP_PORTS_MAX];
+    unsigned n = 0, ports = smp_active_ports(up);
+    for (unsigned i = 0; i < ports && n < VERIFY_SUBNETS_MAX; i++) {
+        struct plane p = {.port = up[i], .num_ports = 1, .config = config_of(s, &up[i], !i)};
+        unsigned k = 0;
+        ask(&p);
+        while (k < n && !(p.answers && plane[k].answers && plane[k].sm_guid == p.sm_guid))
+            k++;
+        if (k == n) {
+            plane[n++] = p;
+            continue;
+        }
+        plane[k].num_ports++;
+        plane[k].is_ours = plane[k].is_ours || p.is_ours;
+        if (!plane[k].config && p.config) { /* it is looked at from the port that its opensm serves */
+            plane[k].port = p.port;
+            plane[k].config = p.config;
+        }
+    }
+    return n;
+}
+
+unsigned planes_missing(const struct sms *s, const struct conf *c, struct text *why)
+{
+    struct plane plane[VERIFY_SUBNETS_MAX];
+    unsigned n = s->n && s->n < c->num_opensm ? planes_look(s, plane) : 0, missing = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (plane[i].answers || plane[i].config)
+            continue;
+        text_printf(why, "%sthe plane at %s port %d has no subnet manager: of the configured opensm",
+                    why->len ? "\n" : "", plane[i].port.device, plane[i].port.num);
+        for (unsigned k = 0; k < c->num_opensm; k++) {
+            bool runs = false;
+            for (unsigned m = 0; m < s->n; m++)
+                runs = runs || !strcmp(s->sm[m].opensm.config, c->opensm[k].config);
+            if (!runs)
+                text_printf(why, " the one that reads %s does not run", c->opensm[k].config);
+        }
+        missing++;
+    }
+    return missing;
+}
+
+void planes_text(const struct sms *s, struct text *out)
+{
+    struct plane plane[VERIFY_SUBNETS_MAX];
+    unsigned n = planes_look(s, plane);
+    for (unsigned i = 0; i < n; i++) {
+        const struct plane *p = &plane[i];
+        text_printf(out, "  - {device: %s, port: %d, ports_here: %u, opensm: ", p->port.device, p->port.num,
+                    p->num_ports);
+        text_yaml_string(out, p->config ? p->config : "elsewhere");
+        if (p->answers)
+            text_printf(out, ", master: \"0x%016" PRIx64 "\", master_lid: %u, priority: %u, here: %s}\n", p->sm_guid,
+                        p->sm_lid, p->sm_priority, p->is_ours ? "true" : "false");
+        else
+            text_printf(out, ", master: none}\n");
+    }
+}
