@@ -402,14 +402,41 @@ static void on_end_signal(struct job *job, int sig)
     end_ranks(job, sig);
 }
 
+/* free(). */
+static struct inquiry_rank *ranks_now(const struct job *job)
+{
+    struct inquiry_rank *rank = calloc((size_t)job->place.ranks, sizeof(*rank));
+
+    if (!rank)
+        abort();
+    for (int r = 0; r < job->place.ranks; r++) {
+        const struct rank *at = &job->ranks[r];
+        rank[r] = (struct inquiry_rank){at->pid, at->running, at->connected, at->finalized};
+    }
+    return rank;
+}
+
+/* False: no rank can say what it waits for. */
+static bool ask_ranks(struct job *job)
+{
+    struct inquiry_rank *rank = ranks_now(job);
+    bool asked = inquiry_ask(&job->inquiry, rank, job->place.ranks, job_now_ms());
+
+    free(rank);
+    return asked;
+}
+
 void job_on_signal(struct job *job, int sig)
 {
     switch (sig) {
     case SIGINT:
     case SIGTERM:
     case SIGHUP:
-    case SIGQUIT:
         on_end_signal(job, sig);
+        break;
+    case SIGQUIT:
+        if (!ask_ranks(job))
+            tell_last_words(job);
         break;
     case SIGTSTP: /* ranks have process groups of their own: stop and continue them with mrrun */
         signal_ranks(job, SIGSTOP);
@@ -492,6 +519,28 @@ static void look_in_time(struct job *job, uint64_t now)
     job->look_at_ms = job->look_every_ms ? now + job->look_every_ms : 0;
 }
 
+static void end_late_job(struct job *job)
+{
+    if (job->phase != JOB_RUNNING || job->failed)
+        return;
+    job_say(job, "the job is not done after %d s (%s); ending it", job->opts->timeout_s, job->opts->timeout_by);
+    tell_last_words(job);
+    fail(job, STATUS_TIMEOUT);
+}
+
+static void tell_answers(struct job *job)
+{
+    struct inquiry_rank *rank = ranks_now(job);
+    char *report = inquiry_report(&job->inquiry, rank, job->place.ranks, job_now_ms());
+
+    if (report)
+        sink_put(&job->err, report, strlen(report));
+    if (report && job->inquiry.ends)
+        end_late_job(job);
+    free(report);
+    free(rank);
+}
+
 void job_on_time(struct job *job)
 {
     uint64_t until = job_output_until_ms(job);
@@ -503,12 +552,12 @@ void job_on_time(struct job *job)
     if (job->timeout_at_ms && now >= job->timeout_at_ms) {
         job->timeout_at_ms = 0;
         job->asked_ms = now;
-        if (job->phase == JOB_RUNNING && !job->failed) {
-            job_say(job, "the job is not done after %d s (%s); ending it", job->opts->timeout_s, job->opts->timeout_by);
-            tell_last_words(job);
-            fail(job, STATUS_TIMEOUT);
-        }
+        job->inquiry.ends = job->phase == JOB_RUNNING && ask_ranks(job);
+        if (!job->inquiry.ends)
+            end_late_job(job);
     }
+    if (job->inquiry.until_ms)
+        tell_answers(job);
     if (job->kill_at_ms && now >= job->kill_at_ms) {
         job_say(job, "%d rank%s not gone after %d s; killing", job->running, job->running == 1 ? " is" : "s are",
                 job->opts->grace_s);

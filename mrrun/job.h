@@ -14,6 +14,7 @@
 
 #include "mrrun/processes.h"
 #include "mrrun/hosts.h"
+#include "mrrun/inquiry.h"
 #include "mrrun/options.h"
 #include "mrrun/output.h"
 #include "mrrun/placement.h"
@@ -57,6 +58,7 @@ struct job {
     struct hosts hosts;
     struct placement place;
     struct scratch scratch;
+    struct inquiry inquiry;
     char job_id[128];
     char lib_dir[512]; /* where libmpi.so.12 is; "" if not found */
     char **program;    /* [num_programs] path of what the ranks of each part run */

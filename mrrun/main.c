@@ -352,6 +352,7 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
         scratch_close(&job->scratch);
         return STATUS_FAILED;
     }
+    inquiry_open(&job->inquiry, job->scratch.path, job->hosts.simfab);
     if (job->opts->timeout_s)
         job->timeout_at_ms = job_now_ms() + job->opts->timeout_s * 1000ull;
     job->look_at_ms = job_now_ms();
@@ -360,6 +361,7 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
     int status = job_loop(job);
     if (report_write(report, job) && !status)
         status = STATUS_FAILED;
+    inquiry_close(&job->inquiry);
     scratch_close(&job->scratch);
     return status;
 }

@@ -15,7 +15,7 @@ enum { SAME_REQUEST_MS = 100 };
 /* As long the loop has to come to the second request, and ranks to be gone after SIGKILL. */
 enum { LAST_S = 5 };
 
-static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 enum { NUM_ENDS = sizeof(ends) / sizeof(ends[0]) };
 
 static struct {
@@ -63,7 +63,7 @@ static void handle(int sig, void (*handler)(int), struct sigaction *old)
 
 int signals_take(struct signals *s)
 {
-    static const int read_by_loop[] = {SIGUSR1, SIGUSR2, SIGTSTP, SIGWINCH, SIGCHLD};
+    static const int read_by_loop[] = {SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGWINCH, SIGCHLD};
     sigset_t set, open;
     int fds[2];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signals to mrrun. Those that ask for the end (SIGINT, SIGTERM, SIGHUP, SIGQUIT) have a handler, so that they count
+ * Signals to mrrun. Those that ask for the end (SIGINT, SIGTERM, SIGHUP) have a handler, so that they count
  * whatever mrrun is waiting for; the loop reads them from a pipe. From the second request on mrrun ends by itself after
  * a few seconds if the loop does not come to it, at the third at once; the janitor (scratch.h) then clears away. All
  * others are blocked, and read from a signalfd.

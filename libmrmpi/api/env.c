@@ -41,6 +41,7 @@ static void end_library(void)
     api_errhandlers_finalize();
     api_info_finalize();
     mr_finalize();
+    api_inquiry_close();
     mr_state = MR_STATE_FINALIZED;
     renew_plain();
     api_handles_finalize();
@@ -62,6 +63,7 @@ enum mr_err api_library_use(int thread_level)
             abi_init();
             api_done_init(mr_config.leaks);
             api_leaks_watch();
+            api_inquiry_open();
         }
     } else if (thread_level == MPI_THREAD_MULTIPLE && !mr_threaded) { /* else others read it at this moment */
         mr_threaded = true;

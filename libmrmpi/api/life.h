@@ -30,6 +30,10 @@ void api_leaks_at_end(void); /* it ends: nothing is freed yet that it frees itse
 void api_leak_tell(int *told, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* told: how many so far */
 void api_alloc_tell_leaks(int *told);                                                      /* alloc.c */
 
+/* inquiry.c: the library begins, and ends */
+void api_inquiry_open(void);
+void api_inquiry_close(void);
+
 /* session.c */
 int api_session_handle(const void *session);
 struct mr_errhandler *api_file_null_handler(void); /* error.c: of MPI_FILE_NULL */

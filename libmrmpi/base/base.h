@@ -69,6 +69,7 @@ struct mr_config {
     _Atomic int stats;     /* print counters at finalize */
     char *record;      /* file for the figures and the timeline of this rank (base/record.h); %r: its rank; "": none */
     int record_events; /* that it keeps */
+    char *inquiry;     /* directory of the launcher's inquiries (api/inquiry.h); "": none */
     _Atomic int leaks;     /* tell at finalize what was not freed */
 };
 extern struct mr_config mr_config;

@@ -251,6 +251,9 @@ const struct mr_config_row mr_config_rows[] = {
      MR_TOPIC_JOB, AT_INIT},
     {"MRMPI_RECORD_EVENTS", NULL, FIELD(record_events), INT, "0", 0, 16 * 1024 * 1024, "events",
      "the last so many events of its rails that a rank records there, 48 bytes each; 0: none", MR_TOPIC_JOB, AT_INIT},
+    {"MRMPI_INQUIRY", NULL, FIELD(inquiry), STRING, "", 0, 0, "",
+     "directory in which a rank that waits tells mrrun, which sets this, what it waits for; empty: it does not",
+     MR_TOPIC_JOB, AT_INIT},
     {"MRMPI_LEAKS", NULL, FIELD(leaks), BOOL, "no", 0, 1, "", "tell at MPI_Finalize what was not freed", MR_TOPIC_JOB,
      ANYTIME},
 };

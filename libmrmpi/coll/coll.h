@@ -19,6 +19,9 @@
 
 int mr_coll_init(void); /* reads MRMPI_COLL and MRMPI_COLL_TABLE, hooks into progress; 0 or -errno */
 void mr_coll_finalize(void);
+/* How many operations this rank has begun on c, those of the library included: where all members have begun the same
+ * operations they count the same. */
+unsigned mr_coll_begun(const struct mr_comm *c);
 
 /*
  * One side of a collective: for each rank (neighbour) a count of elements and a displacement, in arrays of int, or of

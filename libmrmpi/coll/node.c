@@ -136,3 +136,8 @@ struct mr_coll_way mr_coll_way_at_once(enum mr_coll coll, size_t bytes, const st
         way.grid = c->grid;
     return way;
 }
+
+unsigned mr_coll_begun(const struct mr_comm *c)
+{
+    return c->coll_seq + (c->node ? c->node->calls : 0);
+}

@@ -72,9 +72,14 @@ struct polls {
 
 static struct {
     struct polls always, in_mpi;
-    unsigned spin_shift; /* how often the time to spin has been halved */
-    uint64_t wanted_ns;  /* until then others are taken to want our core */
+    unsigned spin_shift;            /* how often the time to spin has been halved */
+    uint64_t wanted_ns;             /* until then others are taken to want our core */
+    const volatile uint32_t *asked; /* an inquiry: mr_progress_inquiry */
+    uint32_t answered;
+    void (*answer)(uint64_t waited_ns);
 } all;
+
+static const uint32_t never_asked;
 
 static __attribute__((noinline)) int poll_pending(const struct polls *polls)
 {
@@ -164,6 +169,24 @@ void mr_progress_init(void)
     memset(&all, 0, sizeof(all));
     for (int i = 0; i < POLLS; i++)
         all.always.of[i].pending = all.in_mpi.of[i].pending = &nothing;
+    all.asked = &never_asked;
+}
+
+void mr_progress_inquiry(const volatile uint32_t *asked, void (*answer)(uint64_t waited_ns))
+{
+    all.asked = asked ? asked : &never_asked;
+    all.answered = *all.asked;
+    all.answer = answer;
+}
+
+static __attribute__((noinline)) void answer_inquiry(struct idle *idle)
+{
+    uint64_t now = mr_clock_ns();
+
+    if (!idle->since_ns)
+        idle->since_ns = now;
+    all.answered = *all.asked;
+    all.answer(now - idle->since_ns);
 }
 
 static uint32_t longer(uint32_t sleep_us)
@@ -177,6 +200,8 @@ static void idle_crowded(struct idle *idle, bool (*done)(void *arg), void *arg)
 {
     bool network = mr_launch_info()->num_nodes > 1;
 
+    if (idle->rounds == CROWDED_SPINS + CROWDED_YIELDS)
+        idle->since_ns = mr_clock_ns();
     if (idle->rounds <= CROWDED_SPINS)
         mr_relax();
     else if (idle->rounds <= CROWDED_SPINS + CROWDED_YIELDS)
@@ -294,6 +319,8 @@ static inline void idle_end(const struct idle *idle)
 static void idle_round(struct idle *idle, bool (*done)(void *arg), void *arg)
 {
     idle->rounds++;
+    if (__builtin_expect(*all.asked != all.answered, 0))
+        answer_inquiry(idle);
     if (mr_shm_oversubscribed())
         idle_crowded(idle, done, arg);
     else

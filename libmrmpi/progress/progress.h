@@ -7,6 +7,7 @@
 #define MRMPI_PROGRESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "libmrmpi/base/idioms.h"
 
@@ -31,6 +32,11 @@ enum mr_progress_when {
 };
 /* What a room has under way: poll is called, and returns the number of things done, while *pending is not NULL. */
 void mr_progress_register(enum mr_progress_when when, void *const *pending, int (*poll)(void));
+/*
+ * An inquiry: each time that *asked has another value, a waiter that finds nothing to do calls answer once, with the
+ * time for which it has found nothing. asked NULL: no inquiries.
+ */
+void mr_progress_inquiry(const volatile uint32_t *asked, void (*answer)(uint64_t waited_ns));
 void mr_progress_init(void); /* nothing is registered */
 
 #endif

@@ -70,6 +70,21 @@ enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_m
  */
 enum mr_err mr_cancel(struct mr_request *req);
 
+/*
+ * For inquiries (pending.c): receives that no message has met, sends whose message no receive has met or that wait for
+ * room, and messages that have come and no receive takes. ctx names the communicator; comm is NULL for a message.
+ */
+enum mr_pending_kind { MR_PENDING_RECV, MR_PENDING_SEND, MR_PENDING_MESSAGE };
+struct mr_pending {
+    enum mr_pending_kind kind;
+    const struct mr_comm *comm;
+    uint32_t ctx;
+    int peer, tag; /* a rank of the communicator; of a receive also MR_ANY_SOURCE, MR_ANY_TAG */
+    uint64_t bytes; /* of a receive: its room */
+    const char *state; /* of a send: "no receive has met it", ...; else NULL */
+};
+void mr_pt2pt_each_pending(void (*tell)(const struct mr_pending *p, void *arg), void *arg);
+
 struct mr_above;
 void mr_pt2pt_above(const struct mr_above *above); /* registers a room above (request/protocol.h) */
 

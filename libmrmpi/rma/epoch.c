@@ -3,7 +3,9 @@
  * Epochs (MPI-4.1 section 12.5). What a process may do is in the window's state, and for locks and groups in its peers.
  * Processes of a node see each other's stores through shared memory: each call that synchronizes orders them.
  */
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/rma/internal.h"
@@ -438,4 +440,76 @@ enum mr_err mr_win_sync(struct mr_win *w)
     mr_rma_look(w, mr_progress_looks, true, MR_SUCCESS);
     order_memory();
     return MR_SUCCESS;
+}
+
+/* ---- for inquiries ----------------------------------------------------------------------------------------------- */
+
+struct words {
+    char *out;
+    size_t cap, len;
+};
+
+static void say(struct words *w, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(w->out + w->len, w->cap - w->len, fmt, ap);
+    va_end(ap);
+    w->len += n < 0 ? 0 : (size_t)n < w->cap - w->len ? (size_t)n : w->cap - w->len - 1;
+}
+
+/* "WHAT rank 1, 5" of the peers for which is(p) holds; nothing if there is none. */
+static void say_peers(struct words *w, const struct mr_win *win, const char *what,
+                      bool (*is)(const struct mr_rma_peer *p))
+{
+    const char *before = what;
+
+    for (const struct mr_rma_peer *p = win->in->peers; p; p = p->next)
+        if (is(p)) {
+            say(w, before == what ? "%s%s rank %d" : "%s%s %d", before == what && w->len ? "; " : "", before, p->rank);
+            before = ",";
+        }
+}
+
+static bool awaits_lock(const struct mr_rma_peer *p)
+{
+    return p->wanted && p->locking && !p->held;
+}
+
+static bool holds_lock(const struct mr_rma_peer *p)
+{
+    return p->wanted && p->held;
+}
+
+static bool has_not_completed(const struct mr_rma_peer *p)
+{
+    return p->exposed && !(p->completed && p->done == p->complete_at);
+}
+
+static bool awaits_answers(const struct mr_rma_peer *p)
+{
+    return p->open || p->asked != p->flushed;
+}
+
+void mr_win_describe(const struct mr_win *win, char *out, size_t cap)
+{
+    struct words w = {out, cap, 0};
+    const struct mr_win_state *s = win->in;
+
+    *out = 0;
+    if (s->fenced)
+        say(&w, "fence epoch");
+    if (s->lock_all)
+        say(&w, "%slock_all", w.len ? "; " : "");
+    say_peers(&w, win, "holds the lock of", holds_lock);
+    say_peers(&w, win, "waits for the lock of", awaits_lock);
+    if (s->access)
+        say(&w, "%saccess epoch for %d rank%s", w.len ? "; " : "", s->access->size, s->access->size == 1 ? "" : "s");
+    if (s->exposure)
+        say(&w, "%sexposure epoch for %d rank%s", w.len ? "; " : "", s->exposure->size,
+            s->exposure->size == 1 ? "" : "s");
+    say_peers(&w, win, "not completed by", has_not_completed);
+    say_peers(&w, win, "operations under way to", awaits_answers);
 }

@@ -73,6 +73,8 @@ void mr_win_put(struct mr_win *w);
 /* MR_WIN_DYNAMIC, local. Memory may be attached once only. */
 enum mr_err mr_win_attach(struct mr_win *w, void *base, size_t size);
 enum mr_err mr_win_detach(struct mr_win *w, const void *base);
+/* The epochs that are open at this process, and the ranks that they wait for, in words; "": none is (epoch.c). */
+void mr_win_describe(const struct mr_win *w, char *out, size_t cap);
 /*
  * The part of a rank as this process sees it: its size and its address here, or 0 and NULL if loads and stores do not
  * reach it. MR_PROC_NULL: the first part that they reach. MR_ERR_RMA_FLAVOR: a dynamic window.

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -55,8 +56,22 @@ static void after_fork_child(void)
     sfp_proc = (struct sfp_proc){.sock = -1, .bell = -1};
 }
 
+static void nothing(int sig)
+{
+}
+
+/* A handler of SIGURG, by which others bring a thread back that polls in vain; that of the program goes before it. */
+static void handle_urgent(void)
+{
+    struct sigaction act = {.sa_handler = nothing, .sa_flags = SA_RESTART}, was;
+
+    if (!sigaction(SIGURG, NULL, &was) && was.sa_handler == SIG_DFL)
+        sigaction(SIGURG, &act, NULL);
+}
+
 static void prepare(void)
 {
+    handle_urgent();
     pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 

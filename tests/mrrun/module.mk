@@ -17,6 +17,16 @@ tests/mrrun/test_records_SRCS := tests/mrrun/test_records.c mrrun/records.c mrru
     $(addprefix libmrmpi/,base/config.c base/config_table.c base/log.c base/record.c base/stats.c link/kinds.c)
 tests/mrrun/test_records_PKGS := check
 
+TESTPROGS += tests/mrrun/test_waits
+tests/mrrun/test_waits_SRCS := tests/mrrun/test_waits.c mrrun/waits.c
+tests/mrrun/test_waits_PKGS := check
+
+# An MPI program whose ranks wait for ever.
+TESTPROGS += tests/mrrun/hangs
+tests/mrrun/hangs_SRCS := tests/mrrun/hangs.c
+tests/mrrun/hangs_DEPS := libmpi.so.12
+CFLAGS.tests/mrrun/hangs.c := -fPIE -Ilibmrmpi/include
+
 # A rank for the scripts: it talks to the launch room alone.
 TESTPROGS += tests/mrrun/test_launch_client
 tests/mrrun/test_launch_client_SRCS := tests/mrrun/test_launch_client.c
@@ -33,8 +43,9 @@ tests/mrrun/dies_SRCS := tests/mrrun/dies.c
 tests/mrrun/dies_DEPS := libmpi.so.12
 tests/mrrun/dies_LDFLAGS := -rdynamic
 
-UNIT_TESTS += tests/mrrun/test_placement tests/mrrun/test_options tests/mrrun/test_output tests/mrrun/test_records
+UNIT_TESTS += tests/mrrun/test_placement tests/mrrun/test_options tests/mrrun/test_output tests/mrrun/test_records \
+              tests/mrrun/test_waits
 SCRIPT_TESTS += tests/mrrun/launch.sh tests/mrrun/mpiexec.sh tests/mrrun/failure.sh tests/mrrun/output.sh tests/mrrun/signals.sh \
                 tests/mrrun/cleanup.sh tests/mrrun/explain.sh tests/mrrun/simulated.sh tests/mrrun/mrcc.sh tests/mrrun/view.sh tests/mrrun/pairs.sh \
-                tests/mrrun/deaths.sh
+                tests/mrrun/deaths.sh tests/mrrun/hangs.sh
 LONG_TESTS += tests/mrrun/deaths_all.sh

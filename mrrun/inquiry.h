@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Asks the ranks of a job what they wait for (libmrmpi/api/inquiry.h), and puts their answers in words: at SIGQUIT
+ * (Ctrl-\), and before a job is ended by --timeout. Ranks that wait answer within some hundredths of a second; ranks
+ * that compute do not, and the report tells what their processes do instead.
+ */
+#ifndef MRRUN_INQUIRY_H
+#define MRRUN_INQUIRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A rank, as the job knows it now. */
+struct inquiry_rank {
+    pid_t pid;
+    bool running, connected, finalized;
+};
+
+struct inquiry {
+    const char *directory;    /* the job's scratch directory */
+    volatile uint32_t *asked; /* in a file there; NULL: it could not be made */
+    bool simulated;           /* the ranks' hosts are */
+    uint64_t until_ms;        /* answers are waited for; 0: nobody has been asked */
+    bool ends;                /* the job's: it is to be ended after the report */
+};
+
+/* The directory is there, the ranks are not. Without memory or room there are no inquiries. */
+void inquiry_open(struct inquiry *q, const char *directory, bool simulated);
+void inquiry_close(struct inquiry *q);
+
+/* Asks. False: no rank can answer. */
+bool inquiry_ask(struct inquiry *q, const struct inquiry_rank *rank, int ranks, uint64_t now_ms);
+/* When inquiry_report is to be called next; 0: nobody has been asked. */
+uint64_t inquiry_due_ms(const struct inquiry *q, uint64_t now_ms);
+/* The report, when all answers are there or it is time; free(). NULL: not yet, or nobody has been asked. */
+char *inquiry_report(struct inquiry *q, const struct inquiry_rank *rank, int ranks, uint64_t now_ms);
+
+#endif

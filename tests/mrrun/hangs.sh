@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What mrrun says of ranks that wait for ever, at --timeout and at SIGQUIT.
+. "$(dirname "$0")/../tap.sh"
+root=$(cd "$(dirname "$0")/../.." && pwd)
+hangs=$BUILD/tests/mrrun/hangs
+export MRMPI_LOG_LEVEL=0
+
+late() { # RANKS ARGS...: with a limit of time
+  timeout 60 mrrun --timeout 1 --grace 1 -n "$1" "$hangs" "${@:2}" >"$tmp/out" 2>"$tmp/err"
+  is "$*: the status is that of --timeout" $? 124
+}
+says() { like "$1" "^mrrun: +$2\$" "$tmp/err"; }
+says_not() { not_ok "$1" grep -E "$2" "$tmp/err"; }
+
+late 2 tags
+says "the function and its time" 'rank 0: MPI_Recv, for [0-9.]+ s'
+says "the receive" 'a receive from rank 1, tag 7, up to 4 bytes'
+says "and the message with another tag" 'a message that no receive takes, from rank 1, tag 9, 4 bytes'
+says "the ranks wait for each other" 'a circle: rank 0 waits for rank 1, which waits for rank 0'
+
+late 3 sends grid
+says "a send" 'a send to rank 2, tag 5, 1048576 bytes, on grid: no receive has met it'
+says "ranks that say the same share a line" 'ranks 1-2: MPI_Send, for [0-9.]+ s|rank [12]: MPI_Send, for [0-9.]+ s'
+
+late 4 missing grid
+says "a collective operation" 'ranks 1-3: MPI_Allreduce, for [0-9.to ]+ s'
+says "and whom it waits for" 'waits for rank 0, still before this collective operation on grid'
+says "a circle" 'a circle: rank 0 waits for rank 1, which waits for rank 0'
+
+late 2 computes
+says "a rank that computes" 'rank 0: not waiting in an MPI function; its process computes'
+says "may be waited for" 'may wait for rank 0'
+says_not "by nobody else" 'may wait for rank 1'
+late 2 sleeps
+says "a rank that sleeps" 'rank 0: not waiting in an MPI function; its process sleeps .*'
+
+late 2 many
+says "receives that are alike" 'a receive from any rank, any tag, up to 4 bytes \(7 times\)'
+says "and more" 'and 12 more of: receive'
+says_not "which are no circle" 'a circle'
+
+late 2 window
+says "a window's epoch" 'window halo: fence epoch'
+
+timeout 60 mrrun --timeout 1 --grace 1 -n 2 sleep 60 2>"$tmp/err"
+is "programs without MPI" $? 124
+says_not "are not asked" 'the ranks wait for'
+
+# by hand: the job goes on
+: >"$tmp/out"
+timeout 60 mrrun --grace 1 -n 2 "$hangs" tags >"$tmp/out" 2>"$tmp/err" &
+job=$!
+ok "both ranks wait" wait_for 20 sh -c "[ \$(grep -c waits $tmp/out) = 2 ]"
+mrrun=$(pgrep -P "$job" -x mrrun)
+kill -QUIT "$mrrun"
+ok "SIGQUIT: the report" wait_for 20 grep -q 'a circle: rank 0 waits for rank 1' "$tmp/err"
+kill -QUIT "$mrrun"
+ok "and again" wait_for 20 sh -c "[ \$(grep -c 'a circle' $tmp/err) = 2 ]"
+ok "the job goes on" kill -0 "$mrrun"
+kill -TERM "$mrrun"
+wait "$job"
+is "until it is ended" $? 143
+
+# over hosts
+timeout 60 simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" -- \
+  mrrun --timeout 3 --grace 1 -n 2 "$hangs" sends >"$tmp/out" 2>"$tmp/err"
+says "simulated hosts: a send" 'a send to rank 1, tag 5, 1048576 bytes: no receive has met it'
+says "whose time is simulated" 'rank 0: MPI_Send, for [0-9.]+ s of simulated time'
+says "a circle" 'a circle: rank 0 waits for rank 1, which waits for rank 0'
+done_testing
