@@ -59,8 +59,8 @@ tests/libmrmpi/test_reserve_PKGS := check
 tests/libmrmpi/test_reserve_LDLIBS := -lpthread
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
-TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_far test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_memfile test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_pkey test_connect test_fabric_client)
-UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_far test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_memfile test_bucket test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_pkey test_connect test_fabric_client)
+TESTPROGS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_far test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_memfile test_bucket test_trust test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_pkey test_connect test_fabric_client)
+UNIT_TESTS += $(addprefix tests/libmrmpi/,test_wire test_reorder test_vc test_far test_winlock test_sched test_policy test_rules test_quota test_epoch test_subs test_budget test_rely test_blocks test_repair test_pair test_place test_address test_memfile test_bucket test_trust test_ahead test_pace test_grant test_adapt test_regcache test_select test_device test_cq test_rx test_retire test_gid test_pkey test_connect test_fabric_client)
 tests/libmrmpi/test_wire_SRCS := tests/libmrmpi/test_wire.c
 tests/libmrmpi/test_wire_PKGS := check
 tests/libmrmpi/test_reorder_SRCS := tests/libmrmpi/test_reorder.c libmrmpi/vc/reorder.c libmrmpi/base/lent.c
@@ -100,17 +100,17 @@ PEER_TESTS := $(addprefix tests/libmrmpi/,test_recovery test_handshake test_keep
 TESTPROGS += $(PEER_TESTS)
 UNIT_TESTS += $(PEER_TESTS)
 $(foreach t,$(PEER_TESTS),$(eval $(t)_PKGS := check)$(eval $(t)_LDLIBS := -lpthread))
-tests/libmrmpi/test_recovery_SRCS := tests/libmrmpi/test_recovery.c libmrmpi/connect/recovery.c $(PARTITIONS) libmrmpi/reliable/window.c \
+tests/libmrmpi/test_recovery_SRCS := tests/libmrmpi/test_recovery.c libmrmpi/connect/recovery.c libmrmpi/route/trust.c $(PARTITIONS) libmrmpi/reliable/window.c \
     libmrmpi/base/record.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_handshake_SRCS := tests/libmrmpi/test_handshake.c $(PARTITIONS) $(addprefix libmrmpi/connect/,handshake.c connect.c) \
+tests/libmrmpi/test_handshake_SRCS := tests/libmrmpi/test_handshake.c libmrmpi/route/trust.c $(PARTITIONS) $(addprefix libmrmpi/connect/,handshake.c connect.c) \
     libmrmpi/cm/conn.c libmrmpi/cm/message.c libmrmpi/reliable/window.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_keepalive_SRCS := tests/libmrmpi/test_keepalive.c libmrmpi/connect/keepalive.c $(PARTITIONS) $(RAIL_TEST_BASE)
+tests/libmrmpi/test_keepalive_SRCS := tests/libmrmpi/test_keepalive.c libmrmpi/connect/keepalive.c libmrmpi/route/trust.c $(PARTITIONS) $(RAIL_TEST_BASE)
 tests/libmrmpi/test_steer_SRCS := tests/libmrmpi/test_steer.c libmrmpi/peer/steer.c libmrmpi/route/rules.c \
     libmrmpi/link/kinds.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_spread_SRCS := tests/libmrmpi/test_spread.c libmrmpi/peer/spread.c libmrmpi/route/policy.c \
     $(RAIL_TEST_BASE)
 tests/libmrmpi/test_guard_SRCS := tests/libmrmpi/test_guard.c libmrmpi/peer/guard.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_silence_SRCS := tests/libmrmpi/test_silence.c libmrmpi/connect/silence.c $(PARTITIONS) $(RAIL_TEST_BASE)
+tests/libmrmpi/test_silence_SRCS := tests/libmrmpi/test_silence.c libmrmpi/connect/silence.c libmrmpi/route/trust.c $(PARTITIONS) $(RAIL_TEST_BASE)
 tests/libmrmpi/test_probe_SRCS := tests/libmrmpi/test_probe.c libmrmpi/peer/probe.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_addresses_SRCS := tests/libmrmpi/test_addresses.c libmrmpi/peer/addresses.c libmrmpi/route/address.c libmrmpi/link/kinds.c \
     $(RAIL_TEST_BASE)
@@ -138,6 +138,8 @@ tests/libmrmpi/test_memfile_SRCS := tests/libmrmpi/test_memfile.c libmrmpi/base/
 tests/libmrmpi/test_memfile_PKGS := check
 tests/libmrmpi/test_bucket_SRCS := tests/libmrmpi/test_bucket.c
 tests/libmrmpi/test_bucket_PKGS := check
+tests/libmrmpi/test_trust_SRCS := tests/libmrmpi/test_trust.c libmrmpi/route/trust.c
+tests/libmrmpi/test_trust_PKGS := check
 tests/libmrmpi/test_ahead_SRCS := tests/libmrmpi/test_ahead.c libmrmpi/route/ahead.c
 tests/libmrmpi/test_ahead_PKGS := check
 tests/libmrmpi/test_pace_SRCS := tests/libmrmpi/test_pace.c libmrmpi/route/pace.c

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The health of a way: what evidence says of its loss, how that fades, how long a way that fails again stays away. */
+#include <stdlib.h>
+
+#include "libmrmpi/route/trust.h"
+#include "tests/check.h"
+
+#define MS    1000000ull
+#define BEGIN (1000 * 1000 * MS)
+
+static struct mr_trust t;
+
+static void setup(void)
+{
+    t = (struct mr_trust){0};
+}
+
+/* Of nothing that is known, and of what arrives. */
+START_TEST(well)
+{
+    ck_assert_uint_eq(mr_trust_value(&t, BEGIN), MR_TRUST_FULL);
+    mr_trust_tried(&t, 1000, 0, BEGIN);
+    ck_assert_uint_eq(mr_trust_loss(&t, BEGIN), 0);
+    ck_assert_uint_eq(mr_trust_value(&t, BEGIN), MR_TRUST_FULL);
+}
+END_TEST
+
+/* Packets are lost at random: the estimate finds the rate. Loss in 10,000ths. */
+START_TEST(finds_the_loss)
+{
+    static const unsigned loss[] = {100, 500, 1000, 5000};
+    uint64_t sum = 0, now = BEGIN;
+    unsigned n = 0;
+
+    srandom(7);
+    for (unsigned i = 0; i < 40000; i++) {
+        now += MS / 10;
+        mr_trust_tried(&t, 1, (unsigned)random() % 10000 < loss[_i], now);
+        if (i < 10000)
+            continue;
+        sum += mr_trust_loss(&t, now);
+        n++;
+    }
+    ck_assert_uint_gt(sum / n, loss[_i] * 90);
+    ck_assert_uint_lt(sum / n, loss[_i] * 105);
+}
+END_TEST
+
+/* The value is the model's: a loss of 1 % costs half of the rate, a tenth of that one part in a hundred. */
+START_TEST(what_a_loss_costs)
+{
+    mr_trust_tried(&t, 984, 10, BEGIN);
+    ck_assert_uint_eq(mr_trust_loss(&t, BEGIN), 10000);
+    ck_assert_uint_eq(mr_trust_value(&t, BEGIN), MR_TRUST_WELL);
+    setup();
+    mr_trust_tried(&t, 984, 1, BEGIN);
+    ck_assert_uint_eq(mr_trust_value(&t, BEGIN), MR_TRUST_FULL * 100 / 101);
+    setup();
+    mr_trust_tried(&t, 84, 10, BEGIN);
+    ck_assert_uint_eq(mr_trust_value(&t, BEGIN), MR_TRUST_FULL / 101);
+}
+END_TEST
+
+/* How many ms until it is well, if nothing more is heard. */
+static unsigned until_well(uint64_t now)
+{
+    unsigned ms = 0;
+
+    while (mr_trust_value(&t, now + ms * MS) <= MR_TRUST_WELL)
+        ms++;
+    return ms;
+}
+
+/* A way that fails again as soon as it is well stays away twice as long, up to half a minute or so. */
+START_TEST(fails_again)
+{
+    uint64_t now = BEGIN;
+    unsigned before = 0;
+
+    for (unsigned i = 0; i < 12; i++) {
+        unsigned ms;
+
+        mr_trust_steady(&t, 10 * MS);
+        mr_trust_failed(&t, now);
+        ms = until_well(now);
+        if (!i)
+            ck_assert(ms > 500 && ms < 700);
+        else if (i < 7)
+            ck_assert(ms > before * 3 / 2 && ms < before * 5 / 2);
+        ck_assert_uint_lt(ms, 60000);
+        before = ms;
+        now += ms * MS;
+    }
+    ck_assert_uint_gt(before, 20000);
+    mr_trust_steady(&t, 60000 * MS); /* but not if it was in use for long before */
+    now += 60000 * MS;
+    mr_trust_failed(&t, now);
+    ck_assert_uint_lt(until_well(now), 700);
+}
+END_TEST
+
+/* Questions that are answered bring it back sooner; those that are lost keep it away. */
+START_TEST(evidence_counts)
+{
+    struct mr_trust silent, answers, loses;
+
+    mr_trust_failed(&t, BEGIN);
+    silent = answers = loses = t;
+    for (unsigned i = 1; i <= 300; i++) {
+        mr_trust_tried(&answers, 1, 0, BEGIN + i * MS);
+        mr_trust_tried(&loses, 1, i % 10 == 0, BEGIN + i * MS);
+    }
+    ck_assert_uint_gt(mr_trust_value(&answers, BEGIN + 300 * MS), MR_TRUST_WELL);
+    ck_assert_uint_lt(mr_trust_value(&silent, BEGIN + 300 * MS), MR_TRUST_WELL);
+    ck_assert_uint_lt(mr_trust_value(&loses, BEGIN + 300 * MS), MR_TRUST_WELL / 4);
+}
+END_TEST
+
+/* The ends of all ranges: much at a time, a clock that goes back, and times long after. */
+START_TEST(ends_of_ranges)
+{
+    mr_trust_tried(&t, UINT32_MAX, UINT32_MAX, BEGIN);
+    ck_assert_uint_gt(mr_trust_loss(&t, BEGIN), 950000);
+    ck_assert_uint_le(mr_trust_loss(&t, BEGIN), 1000000);
+    mr_trust_tried(&t, 1, 0, BEGIN - MS);
+    ck_assert_uint_le(mr_trust_loss(&t, 0), 1000000);
+    ck_assert_uint_eq(mr_trust_value(&t, UINT64_MAX), MR_TRUST_FULL);
+    for (unsigned i = 0; i < 1000; i++)
+        mr_trust_failed(&t, BEGIN);
+    ck_assert_uint_le(mr_trust_value(&t, BEGIN), 1);
+    ck_assert_uint_eq(mr_trust_value(&t, UINT64_MAX), MR_TRUST_FULL);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = tcase_create("trust");
+
+    tcase_add_checked_fixture(c, setup, NULL);
+    tcase_add_test(c, well);
+    tcase_add_loop_test(c, finds_the_loss, 0, 4);
+    tcase_add_test(c, what_a_loss_costs);
+    tcase_add_test(c, fails_again);
+    tcase_add_test(c, evidence_counts);
+    tcase_add_test(c, ends_of_ranges);
+    return check_run(c, NULL);
+}
