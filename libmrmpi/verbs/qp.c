@@ -175,13 +175,13 @@ uint8_t mr_qp_reads(const struct mr_device *dev)
  * is only late is sent again. Where packets are lost an adapter spends most of its time in time-outs, and a packet that
  * is sent again now and then without need costs little.
  */
-#define LOSSY_TIMEOUT 14 /* 67 ms */
-
 static uint8_t ack_timeout(const struct mr_qp *qp)
 {
     if (qp->untimed)
         return 0;
-    return (uint8_t)(qp->lossy && mr_config.rc_timeout > LOSSY_TIMEOUT ? LOSSY_TIMEOUT : mr_config.rc_timeout);
+    if (qp->lossy && mr_config.rc_timeout > MR_QP_LOSSY_TIMEOUT)
+        return MR_QP_LOSSY_TIMEOUT;
+    return (uint8_t)mr_config.rc_timeout;
 }
 
 int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remote_qpn, uint32_t local_psn,

@@ -28,6 +28,10 @@ struct mr_qp_events {
     void (*drained)(struct mr_qp *qp);
 };
 
+/* How long a queue pair whose way loses packets waits for an acknowledgement, by default: mr_qp.lossy */
+#define MR_QP_LOSSY_TIMEOUT 10
+#define MR_QP_LOSSY_NS      (4096ull << MR_QP_LOSSY_TIMEOUT)
+
 enum mr_qp_type { MR_QP_RC, MR_QP_UC, MR_QP_UD };
 
 enum mr_qp_state {
