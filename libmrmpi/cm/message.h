@@ -80,7 +80,7 @@ struct mr_cm_msg {
     uint8_t rail, remote;                    /* the way that this copy takes: the sender's rail and the receiver's */
     uint16_t moves;                          /* of the sender's ports so far, wraps: later messages know better */
     uint16_t partition;                      /* the ports' queue pairs are those for this one */
-    uint8_t pad[2];
+    uint16_t unsent;                         /* HERE: answers over this way so far for which there was no room; wraps */
     struct mr_cm_port port[MR_CM_PORTS_MAX]; /* in all messages */
     struct mr_cm_guard guard[MR_CM_PORTS_MAX];
     struct mr_cm_sub sub[MR_CM_SUBS_MAX];

@@ -13,8 +13,7 @@
 
 #define REQUESTS_MAX    32             /* to connect, that have no answer yet */
 #define TIMEOUT_MIN_NS  2000000ull     /* before a request is repeated */
-#define RESCUE_NS       4000000ull     /* the same of one over ways that answer, while nothing is open; doubles, */
-#define RESCUE_MAX_NS   8000000ull     /* up to here */
+#define RESCUE_MAX_NS   8000000ull     /* between two over ways that answer, while nothing is open */
 #define SILENCE_NS      10000000000ull /* before it is said that a peer does not answer; doubles */
 
 /* ---- a peer's life ----------------------------------------------------------------------------------------------- */
@@ -109,7 +108,7 @@ bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub)
     mr_cm_again(&p->cm, MR_REOPEN_ATTEMPTS);
     p->connect->rescue = sub && p->connect->isolated_ns;
     p->cm.yields = true; /* it takes the way that it is about, which may be dead */
-    p->cm.timeout_ns = p->connect->rescue ? RESCUE_NS : mr_connect.connect_rtt.max_ns;
+    p->cm.timeout_ns = p->connect->rescue ? MR_RESCUE_NS : mr_connect.connect_rtt.max_ns;
     p->cm.timeout_max_ns = p->connect->rescue ? RESCUE_MAX_NS : 16 * mr_connect.connect_rtt.max_ns;
     p->connect->handshake_sub = sub;
     mr_cm_start(&p->cm, ++mr_connect.next_id, mr_clock_ns());

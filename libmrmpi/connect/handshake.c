@@ -14,6 +14,8 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/verbs.h"
 
+#define ANSWERS_MORE 8 /* beyond those of requests: the last ones last longest */
+
 static uint32_t random_psn(void)
 {
     uint32_t psn = 0;
@@ -122,13 +124,17 @@ static uint16_t pkey_for(const struct mr_sub *sub, const struct mr_cm_msg *req)
     return s ? mr_sub_answer_pkey(sub, s->pkey) : mr_sub_pkey(sub, sub->connect->pkey_turn);
 }
 
-/* The way answers, and of several that do those that lose packets are left out. */
+/* The way answers, and of several that do those are left out that lose more packets. */
 static bool is_rescue(const struct mr_peer *p, const struct mr_sub *sub)
 {
+    uint64_t now = mr_clock_ns();
+    uint32_t value = mr_trust_value(mr_way_trust(sub), now);
+
     if (!mr_sub_is_wanted(sub) || !mr_silence_answered(sub))
         return false;
-    for (unsigned i = 0; sub->lossy && i < p->num_subs; i++)
-        if (!p->sub[i].lossy && mr_sub_is_wanted(&p->sub[i]) && mr_silence_answered(&p->sub[i]))
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (mr_sub_is_wanted(&p->sub[i]) && mr_silence_answered(&p->sub[i]) &&
+            value < mr_trust_value(mr_way_trust(&p->sub[i]), now) / 2)
             return false;
     return true;
 }
@@ -213,6 +219,14 @@ static int refuse_request(const struct mr_peer *p, const struct mr_cm_msg *req, 
     return -EDQUOT;
 }
 
+/* The peer waits for nothing after its last message. If that is lost, an answer that comes again brings it again. */
+static void hurry_answer(struct mr_cm_conn *c)
+{
+    c->timeout_ns = MR_RESCUE_NS;
+    c->timeout_max_ns = 16 * mr_connect.connect_rtt.max_ns;
+    c->attempts_max = MR_REOPEN_ATTEMPTS + ANSWERS_MORE;
+}
+
 static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, struct mr_cm_msg *out)
 {
     struct mr_peer *p = container_of(c, struct mr_peer, cm);
@@ -222,7 +236,7 @@ static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, st
 
     if (err)
         return err;
-    if (p->up)
+    if (p->up && !req)
         c->attempts_max = MR_REOPEN_ATTEMPTS;
     if (req) {
         mr_where_learn(p, req);
@@ -233,6 +247,8 @@ static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, st
         if (p->up && c->initiator && mr_cm_waiting(c) && !p->connect->handshake_sub)
             mr_epoch_failed(p); /* ours gives way */
         refused = refused_kinds(p, req);
+        if (p->up)
+            hurry_answer(c);
     }
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
@@ -372,6 +388,11 @@ static struct mr_sub *pick_first_sub(struct mr_peer *p, const struct mr_cm_msg *
     return &p->sub[i % p->num_subs];
 }
 
+static bool is_rtu_again(const struct mr_peer *p, const struct mr_cm_msg *msg)
+{
+    return msg->type == MR_CM_RTU && p->cm.state == MR_CM_CONNECTED;
+}
+
 /*
  * The first handshake takes another pair of rails with each attempt, so that a dead one does not keep us from using
  * those that live, and so does one that seeks any way at all. Else a datagram takes the path that is to be opened, and
@@ -385,11 +406,10 @@ static struct mr_sub *pick_datagram_sub(struct mr_peer *p, const struct mr_cm_ms
     struct mr_sub *came = any && !attempt && msg->type == MR_CM_REP ? way_it_came(p) : NULL;
     struct mr_sub *named = msg->num_subs ? mr_sub_find(p, s->rail, s->remote, s->path, s->kind) : NULL;
     struct mr_sub *sub = msg->num_subs ? named : p->connect->datagram_sub;
-    bool repeated = msg->type == MR_CM_RTU && p->cm.state == MR_CM_CONNECTED;
 
     if (came)
         return came;
-    if (repeated && sub)
+    if (is_rtu_again(p, msg) && sub)
         return &p->sub[((unsigned)(sub - p->sub) + 1) % p->num_subs];
     return p->up && sub ? sub : pick_first_sub(p, msg, attempt);
 }
@@ -411,7 +431,17 @@ static bool begins_way(const struct mr_peer *p, const struct mr_sub *sub)
     return may_lead(sub);
 }
 
-/* The first request has no answer yet: its way may be dead, and others, too. It goes over all the others at once. */
+/*
+ * A message that seeks any way, and has not come: its way may be dead, in one direction perhaps, or lose packets, and
+ * others, too. The message goes over all the others at once.
+ */
+static bool needs_all_ways(const struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
+{
+    if (is_rtu_again(p, msg))
+        return true;
+    return attempt && ((!p->up && msg->type == MR_CM_REQ) || (p->up && p->connect->isolated_ns));
+}
+
 static void transmit_over_others(struct mr_peer *p, const struct mr_sub *sub, struct mr_cm_msg *m, unsigned turn)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
@@ -431,7 +461,7 @@ static int transmit_message(struct mr_cm_conn *c, const struct mr_cm_msg *msg, u
     if (!sub)
         return -EHOSTUNREACH; /* not even a rejection gets there */
     err = transmit_over(sub, &m, turn);
-    if (attempt && !p->up && msg->type == MR_CM_REQ)
+    if (needs_all_ways(p, msg, attempt))
         transmit_over_others(p, sub, &m, turn);
     p->connect->datagram_sub = sub;
     p->connect->unproven |= attempt && !p->up && msg->type == MR_CM_REQ;

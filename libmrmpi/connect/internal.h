@@ -5,6 +5,7 @@
 
 #include "libmrmpi/connect/connect.h"
 #include "libmrmpi/peer/subs.h"
+#include "libmrmpi/route/trust.h"
 
 /* Of a peer: behind what peer/ keeps of it, in one allocation (mr_peer_make). */
 struct mr_connect_peer {
@@ -55,6 +56,8 @@ struct mr_connect_sub {
     uint8_t pkey_turn;  /* of the common partitions, the one that our next request is in: wraps */
     uint32_t question; /* the last that the peer was asked over this path (keepalive.c), */
     uint64_t asked_ns; /* and when; 0: it has answered */
+    uint16_t unsent;       /* answers over this path for which there was no room; wraps */
+    struct mr_trust trust; /* of its way; of several subchannels the first one's counts (mr_way_trust) */
 };
 
 /* Of all peers. */
@@ -81,6 +84,21 @@ static inline bool mr_sub_is_wanted(const struct mr_sub *sub)
            (!sub->spare || c->isolated_ns);
 }
 
+static inline bool mr_is_same_way(const struct mr_sub *a, const struct mr_sub *b)
+{
+    return a->rail == b->rail && a->remote_rail == b->remote_rail && a->path == b->path;
+}
+
+/* What is kept of the health of the subchannel's way. */
+static inline struct mr_trust *mr_way_trust(const struct mr_sub *sub)
+{
+    const struct mr_sub *first = sub->peer->sub;
+
+    while (!mr_is_same_way(first, sub))
+        first++;
+    return &first->connect->trust;
+}
+
 /* ---- due.c ------------------------------------------------------------------------------------------------------- */
 
 /* Something of it is to be sent or done: look after it in mr_peers_poll(). */
@@ -89,6 +107,7 @@ void mr_peer_due(struct mr_peer *p);
 /* ---- handshake.c, connect.c -------------------------------------------------------------------------------------- */
 
 #define MR_REOPEN_ATTEMPTS 4 /* of one handshake; another begins after a pause (recovery.c) */
+#define MR_RESCUE_NS 4000000ull /* before the first repetition of a message over ways that answer; doubles */
 extern const struct mr_cm_ops mr_handshake_ops;
 /* Begin a handshake for a closed subchannel; NULL: for all of the epoch to come. False: one is under way. */
 typedef bool mr_begin_fn(struct mr_peer *p, struct mr_sub *sub);
@@ -123,6 +142,8 @@ void mr_epoch_opened(struct mr_peer *p, uint8_t epoch);
 extern const struct mr_link_events mr_recovery_events; /* of the links of every subchannel */
 /* Send and do what is due. True: more later. */
 bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin);
+/* It is about to break since its way loses packets. */
+void mr_recovery_loses(struct mr_sub *sub);
 /* Nothing uses it any more: it is closed without telling the peer. */
 void mr_sub_close(struct mr_sub *sub);
 /* The handshake that it was opened for has failed, or is not about it any more. */

@@ -103,6 +103,7 @@ static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_
     mr_cm_make_question(&m, type, mr_peers.run, (uint32_t)mr_peers.launch->rank, (uint32_t)sub->peer->rank, id, &way);
     if (sub->peer->error)
         m.reason = MR_CM_GIVEN_UP;
+    m.unsent = sub->connect->unsent;
     mr_where_say(&m, sub, mr_sub_datagram_pkey(sub, sub->connect->pkey_turn));
     return mr_sub_datagram(sub, sub->connect->pkey_turn, sl, &m, MR_CM_LENGTH(1));
 }
@@ -125,13 +126,41 @@ void mr_keepalive_ask_on(struct mr_sub *sub, uint8_t sl, uint64_t now_ns)
     mr_stat_add(MR_STAT_QUESTIONS, 1);
 }
 
-/* An answer to any of the last questions shows that the way is no silent one (silence.c). */
-static void note_answer(struct mr_questions *s, uint32_t question)
+/*
+ * Questions between the last one that was answered and this one are lost. They count if others of their round were
+ * answered before the next round: then the peer's process was there to receive them. unsent: of the peer's answers so
+ * many had no room to go.
+ */
+static unsigned count_lost(const struct mr_questions *s, uint32_t question, uint16_t unsent, uint64_t took_ns)
 {
-    uint64_t took_ns = mr_clock_ns() - s->asked_ns[question % MR_QUESTIONS_KEPT];
+    uint64_t round_ns = s->asked_ns[question % MR_QUESTIONS_KEPT];
+    unsigned lost = 0, none = (uint16_t)(unsent - s->unsent);
+
+    for (uint32_t q = s->heard + 1; s->heard && q != question; q++) {
+        uint64_t asked_ns = s->asked_ns[q % MR_QUESTIONS_KEPT];
+
+        lost += (asked_ns == round_ns && took_ns < MR_LOOK_NS) || asked_ns == s->prompt_ns;
+    }
+    return lost > none ? lost - none : 0;
+}
+
+/* An answer to any of the last questions shows that the way is no silent one (silence.c). */
+static void note_answer(struct mr_sub *sub, uint32_t question, uint16_t unsent)
+{
+    struct mr_questions *s = mr_questions_of(sub);
+    uint64_t now_ns = mr_clock_ns(), asked_ns = s->asked_ns[question % MR_QUESTIONS_KEPT], took_ns = now_ns - asked_ns;
+    unsigned lost;
 
     s->answered = true;
     s->trip_ns = took_ns > s->trip_ns ? took_ns : s->trip_ns - (s->trip_ns - took_ns) / 8;
+    s->smooth_ns = s->smooth_ns ? (3 * s->smooth_ns + took_ns) / 4 : took_ns;
+    if ((int32_t)(question - s->heard) <= 0) /* an earlier one has come later */
+        return;
+    lost = question - s->heard < MR_QUESTIONS_KEPT ? count_lost(s, question, unsent, took_ns) : 0;
+    mr_trust_tried(mr_way_trust(sub), lost + 1, lost, now_ns);
+    s->heard = question;
+    s->unsent = unsent;
+    s->prompt_ns = took_ns < MR_LOOK_NS ? asked_ns : 0;
 }
 
 /* An answer that comes late tells that the peer was away: the next question shows whether it is there. */
@@ -141,7 +170,7 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
     struct mr_sub *sub = mr_sub_find(p, s->remote, s->rail, s->path, s->kind);
 
     if (sub && msg->type == MR_CM_ASK) /* of a peer that is lost, too: the answer says so */
-        send_question(sub, MR_CM_HERE, msg->id, s->level[0].sl & 15);
+        sub->connect->unsent += send_question(sub, MR_CM_HERE, msg->id, s->level[0].sl & 15) != 0;
     if (!sub || p->error)
         return;
     sub->lossy |= s->loses;
@@ -154,7 +183,7 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
         return;
     }
     if (p->connect->questions && sub->connect->question - msg->id < MR_QUESTIONS_KEPT)
-        note_answer(mr_questions_of(sub), msg->id);
+        note_answer(sub, msg->id, msg->unsent);
     mr_questions_soon(p->connect);
     if (p->connect->isolated_ns)
         mr_peer_due(p); /* recovery.c counts its time; it is to be opened */

@@ -5,7 +5,7 @@
 
 #include "libmrmpi/connect/internal.h"
 
-#define MR_QUESTIONS_KEPT 16u
+#define MR_QUESTIONS_KEPT 64u
 
 /* Of a subchannel of a peer whose ways have been asked (silence.c). */
 struct mr_questions {
@@ -16,9 +16,15 @@ struct mr_questions {
     uint8_t held;         /* rounds that were answered on its service level since */
     bool on_level;        /* the last question, of the first subchannel of a way, went on such a level, */
     uint8_t sl;           /* which is this */
+    bool level_missed;    /* one on such a level was not answered, nor has one on another been since */
     uint64_t since_ns;    /* the first of those missed ended */
-    uint64_t held_ns;     /* the first of those held */
-    uint64_t trip_ns;     /* the longest that an answer took lately */
+    uint64_t held_ns;     /* the first of those held began, */
+    uint64_t held_bytes;  /* and what its way has carried since, at least, of a link that moves */
+    uint64_t trip_ns;     /* the longest that an answer took lately, */
+    uint64_t smooth_ns;   /* and the mean */
+    uint32_t heard;       /* the number of the last question that was answered; 0: none was, */
+    uint64_t prompt_ns;   /* when it was asked, if the answer came before the next round; else 0, */
+    uint16_t unsent;      /* and how many answers had no room to go until then (mr_cm_msg.unsent) */
     uint64_t asked_ns[MR_QUESTIONS_KEPT]; /* when it was asked last, by number */
 };
 

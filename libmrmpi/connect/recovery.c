@@ -25,7 +25,6 @@
 
 #define PAUSE_NS     10000000ull /* before a subchannel that broke is opened again */
 #define PAUSE_MAX_NS 10000000000ull
-#define LOSSY        6  /* failures that count for one that loses packets: it may do so again at once */
 #define STEADY       10 /* it has not flapped if it was open for so many pauses */
 #define LOOKS_MIN    10 /* patience ends after so many looks at least */
 
@@ -73,6 +72,16 @@ void mr_sub_break(struct mr_sub *sub)
     if (p->up && !p->error && !is_open(p))
         set_isolated(p, mr_clock_ns());
     mr_peer_due(p);
+}
+
+void mr_recovery_loses(struct mr_sub *sub)
+{
+    struct mr_trust *t = mr_way_trust(sub);
+    uint64_t now = mr_clock_ns();
+
+    if (sub->connect->opened_ns)
+        mr_trust_steady(t, now - sub->connect->opened_ns);
+    mr_trust_failed(t, now);
 }
 
 void mr_sub_close(struct mr_sub *sub)
@@ -201,8 +210,6 @@ void mr_recovery_later(struct mr_sub *sub)
 
     if (sub->connect->opened_ns && now - sub->connect->opened_ns > STEADY * pause_ns(sub))
         sub->connect->failures = 0;
-    if (sub->lossy && sub->connect->failures < LOSSY)
-        sub->connect->failures = LOSSY;
     sub->connect->opened_ns = 0;
     sub->connect->retry_ns = now + pause_ns(sub);
     sub->connect->failures++;
@@ -295,6 +302,8 @@ void mr_recovery_control(struct mr_peer *p, const struct mr_hdr *hdr)
         return;
     switch (hdr->kind) {
     case MR_CONTROL_BROKEN:
+        if (hdr->rank && sub->state == MR_SUB_OPEN)
+            mr_recovery_loses(sub);
         sub->lossy |= hdr->rank != 0;
         take_broken(sub, mr_tag_generation(tag));
         break;
@@ -352,10 +361,11 @@ static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
     return true;
 }
 
-/* One that flaps is kept away. While none is open connect.c opens all that answer. */
+/* One that flaps, or loses packets, is kept away. While none is open connect.c opens all that answer. */
 static bool is_due(const struct mr_sub *sub, uint64_t now_ns)
 {
-    return !sub->peer->connect->isolated_ns && now_ns >= sub->connect->retry_ns;
+    return !sub->peer->connect->isolated_ns && now_ns >= sub->connect->retry_ns &&
+           (!sub->lossy || mr_trust_value(mr_way_trust(sub), now_ns) > MR_TRUST_WELL);
 }
 
 /* True while something is to be said or done later. */
@@ -411,6 +421,7 @@ static void sub_rail_changed(struct mr_sub *sub)
 {
     if (sub->rail->down || sub->rail->dev->fatal) {
         sub->lossy = false;
+        *mr_way_trust(sub) = (struct mr_trust){0};
         mr_sub_break(sub);
         if (sub->rail->dev->fatal)
             mr_probe_drop(sub);

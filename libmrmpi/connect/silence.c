@@ -11,9 +11,13 @@
  * is asked less and less often. Where there is one way only, the adapter's own time-outs tell that it is silent.
  *
  * Where a way loses only some packets, answers come. But an adapter is told once that a packet is missing. If what it
- * sends again is lost, too, nothing goes over that connection until its time-out, whatever follows. So the next
- * questions go on the service level of a link that stays stuck. If several rounds of these are answered, and the link
- * would have been done with what is under way even at a small part of its rate, the way breaks as well.
+ * sends again is lost, too, nothing goes over that connection until its time-out, whatever follows. So questions go on
+ * the service level of a link that stays stuck. If several rounds of these are answered, and the link would have been
+ * done with what is under way in the meantime (least_carried), the way breaks as well.
+ *
+ * A round has several questions. Those that are lost, while others of their round are answered, tell how many packets
+ * the way loses (route/trust.h). A link that is stuck on a way that loses some breaks sooner, and with it all ways that
+ * lose many, if one is known that loses none: else the next operation would stand still on the next of them.
  *
  * Where the first request to connect had to be repeated, a way may have been silent from the beginning: all are asked
  * as soon as there is a connection, and one that never answers is silent, whether something is under way on it or not.
@@ -34,9 +38,16 @@
 #define PAUSE_MAX_NS 64000000ull /* between two rounds, if nobody answers, */
 #define PAUSE_LOST_NS 8000000ull /* and while no subchannel is open */
 #define LOOKS_NUDGE  1           /* without progress, until the adapter is asked, */
-#define LOOKS_ASK    2           /* and the process */
+#define LOOKS_HELD   1           /* and the process, for a link that is stuck, */
+#define LOOKS_ASK    2           /* or for a whole subchannel */
 #define ROUNDS       6           /* without an answer over this way, that others have brought an answer to */
-#define ROUNDS_HELD  4           /* with one, on the level of a link that is stuck */
+#define ROUNDS_DOUBT 2           /* the same, until the same ways to other peers on its host are asked */
+#define ROUNDS_HELD  3           /* with one, on the level of a link that is stuck */
+#define ROUNDS_LOSES 2           /* the same if questions over the way have been lost, and others do not lose any */
+#define QUESTIONS    4           /* in a round, over each way: some may be lost */
+#define QUESTIONS_ALL 64         /* in a round, of all ranks to one */
+#define LOSES_MOST   50000       /* millionths of packets: at least two questions in a dozen were lost */
+#define TIMEOUTS     4           /* of the adapter, that a link of a lossy way may be stuck if no way is better */
 #define TRIPS        4           /* times the longest an answer took lately that it must be silent, or stuck, */
 #define PART         128         /* this as well: the part of its rate that what is under way may have */
 #define PEERS_MOST   256         /* looked at in one look */
@@ -102,17 +113,20 @@ static unsigned stuck_link(const struct mr_sub *sub)
     unsigned longest = 0;
 
     for (unsigned l = 0; is_watched(sub) && l < sub->num_links; l++)
-        if (sub->link[l].stuck >= LOOKS_ASK && (!longest || sub->link[l].stuck > sub->link[longest - 1].stuck))
+        if (sub->link[l].stuck >= LOOKS_HELD && (!longest || sub->link[l].stuck > sub->link[longest - 1].stuck))
             longest = l + 1;
     return longest;
 }
 
-static void look_at_held(const struct mr_sub *sub, struct mr_questions *s)
+static void look_at_held(const struct mr_sub *sub)
 {
+    struct mr_questions *s = mr_questions_of(sub);
     unsigned link = stuck_link(sub);
 
-    if (link != s->held_link)
-        s->held_link = s->held = 0;
+    if (link == s->held_link)
+        return;
+    s->held_link = (uint8_t)link;
+    s->held = 0;
 }
 
 /* Its way is asked though nothing may be under way on it: it has never answered. */
@@ -130,8 +144,6 @@ static bool look_at_sub(struct mr_sub *sub)
     if (is_watched(sub))
         for (unsigned l = 0; l < sub->num_links; l++)
             look_at_link(&sub->link[l], &sub->peer->out, &now);
-    if (s)
-        look_at_held(sub, s);
     for (unsigned l = 0; is_watched(sub) && l < sub->num_links; l++)
         if (sub->link[l].stuck >= LOOKS_NUDGE && sub->link[l].ops->keepalive)
             nudge(&sub->link[l]);
@@ -147,18 +159,13 @@ static bool look_at_sub(struct mr_sub *sub)
 
 /* ---- rounds of questions ----------------------------------------------------------------------------------------- */
 
-static bool is_same_way(const struct mr_sub *a, const struct mr_sub *b)
-{
-    return a->rail == b->rail && a->remote_rail == b->remote_rail && a->path == b->path;
-}
-
 /* Has an answer to this round come over the way of the subchannel (same), or over any other? */
 static bool has_answer(const struct mr_sub *sub, bool same)
 {
     const struct mr_peer *p = sub->peer;
 
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (may_lead(&p->sub[i]) && mr_questions_of(&p->sub[i])->answered && is_same_way(&p->sub[i], sub) == same)
+        if (may_lead(&p->sub[i]) && mr_questions_of(&p->sub[i])->answered && mr_is_same_way(&p->sub[i], sub) == same)
             return true;
     return false;
 }
@@ -168,10 +175,14 @@ static void break_way(const struct mr_sub *way, bool loses, const char *why)
 {
     struct mr_peer *p = way->peer;
     char name[MR_SUB_NAME];
+    bool first = true;
 
     mr_log(MR_LOG_WARN, "rank %d on %s, %s: %s", p->rank, p->address->host, mr_sub_name(way, name), why);
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (is_watched(&p->sub[i]) && is_same_way(&p->sub[i], way)) {
+        if (is_watched(&p->sub[i]) && mr_is_same_way(&p->sub[i], way)) {
+            if (loses && first)
+                mr_recovery_loses(&p->sub[i]);
+            first = false;
             p->sub[i].lossy = loses;
             mr_sub_break(&p->sub[i]);
         }
@@ -202,59 +213,149 @@ static uint64_t bytes_under_way(const struct mr_sub *sub)
     return bytes;
 }
 
-/* What is under way over its rail, to any peer, takes no longer if it has but a small part of the rate. */
-static uint64_t longest_ns(const struct mr_sub *sub)
+static struct mr_sub *first_of_way(const struct mr_sub *way)
+{
+    struct mr_peer *p = way->peer;
+    unsigned i = 0;
+
+    while (!may_lead(&p->sub[i]) || !mr_is_same_way(&p->sub[i], way))
+        i++;
+    return &p->sub[i];
+}
+
+static uint64_t rate_of(const struct mr_sub *sub)
 {
     uint32_t here = sub->rail->rate_mbps, there = sub->peer->address->rail[sub->remote_rail].rate_mbps;
+
+    return here < there ? here : there;
+}
+
+/* Bytes that this process has under way over the rail, to any peer. */
+static uint64_t bytes_of_rail(const struct mr_rail *rail)
+{
     uint64_t bytes = 0;
 
     for (int r = 0; r < mr_peers.launch->size; r++) {
         const struct mr_peer *p = mr_peers.peer[r];
 
         for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
-            if (p->sub[i].rail == sub->rail && is_watched(&p->sub[i]))
+            if (p->sub[i].rail == rail && is_watched(&p->sub[i]))
                 bytes += bytes_under_way(&p->sub[i]);
     }
-    return here && there ? bytes * 8000 * PART / (here < there ? here : there) : UINT64_MAX;
+    return bytes;
 }
 
-static struct mr_sub *first_of_way(const struct mr_sub *way)
+/*
+ * What the way has carried, at least, of a link that moves. Adapters and switches serve a queue pair at least one
+ * packet in the time that a question and its answer take on the same service level: the link has that part of the
+ * rate.
+ */
+static uint64_t least_carried(const struct mr_sub *sub, uint64_t ns)
 {
-    struct mr_peer *p = way->peer;
-    unsigned i = 0;
+    uint64_t mbps = rate_of(sub), trip = mr_questions_of(first_of_way(sub))->smooth_ns, parts;
 
-    while (!may_lead(&p->sub[i]) || !is_same_way(&p->sub[i], way))
-        i++;
-    return &p->sub[i];
+    if (!mbps)
+        return 0;
+    parts = 1 + trip * mbps / (8000ull * (128u << sub->rail->addr.mtu));
+    return ns * mbps / 8000 / (trip && parts < PART ? parts : PART);
+}
+
+/* ---- ways that lose packets -------------------------------------------------------------------------------------- */
+
+/* Some pair of rails, open or not, brings answers and loses no packets, as far as is known. */
+static bool has_well_way(const struct mr_peer *p, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (may_lead(&p->sub[i]) && mr_questions_of(&p->sub[i])->answered &&
+            mr_trust_value(mr_way_trust(&p->sub[i]), now_ns) > MR_TRUST_WELL)
+            return true;
+    return false;
+}
+
+static bool is_known_to_lose(const struct mr_sub *sub, uint64_t now_ns)
+{
+    return mr_trust_value(mr_way_trust(sub), now_ns) < MR_TRUST_WELL / 4;
+}
+
+/*
+ * The link would have been done by now, if it moved. Where no way is better the time-outs of a lossy way's adapter are
+ * sooner over than a handshake.
+ */
+static bool is_overdue(const struct mr_sub *sub, uint64_t now_ns)
+{
+    const struct mr_questions *s = mr_questions_of(sub);
+    uint64_t held_ns = now_ns - s->held_ns;
+
+    if (sub->lossy && held_ns < TIMEOUTS * MR_QP_LOSSY_NS && !has_well_way(sub->peer, now_ns))
+        return false;
+    return held_ns >= TRIPS * longest_trip(sub->peer) && s->held_bytes >= bytes_of_rail(sub->rail);
 }
 
 /* The way has answered: does it round after round on the level of a link that is stuck? */
 static void judge_held(struct mr_sub *sub, uint64_t now_ns)
 {
     struct mr_questions *s = mr_questions_of(sub);
-    uint64_t least = TRIPS * longest_trip(sub->peer);
     unsigned link = stuck_link(sub);
+    uint64_t passed_ns;
+    bool loses;
 
-    if (!link)
+    if (!link || link != s->held_link)
         return;
-    if (link != s->held_link) {
-        s->held_link = (uint8_t)link;
-        s->held = 0;
-        return;
-    }
     if (!mr_questions_of(first_of_way(sub))->on_level)
         return;
-    if (!s->held)
-        s->held_ns = now_ns;
+    if (!s->held) {
+        s->held_ns = sub->peer->connect->round_ns;
+        s->held_bytes = 0;
+    }
+    passed_ns = now_ns - sub->peer->connect->round_ns;
+    s->held_bytes += least_carried(sub, passed_ns < 2 * MR_LOOK_NS ? passed_ns : 2 * MR_LOOK_NS);
     s->held += s->held < UINT8_MAX;
-    if (s->held >= ROUNDS_HELD && now_ns - s->held_ns >= least && now_ns - s->held_ns >= longest_ns(sub))
+    loses = s->held >= ROUNDS_LOSES && is_known_to_lose(sub, now_ns) && has_well_way(sub->peer, now_ns);
+    if (loses || (s->held >= ROUNDS_HELD && is_overdue(sub, now_ns)))
         break_way(sub, true,
                   "it loses packets: it brings answers, but what is under way does not move any more");
 }
 
+static bool make_room(struct mr_peer *p)
+{
+    if (!p->connect->questions)
+        p->connect->questions = calloc(p->num_subs, sizeof *p->connect->questions);
+    return p->connect->questions;
+}
+
+/* Is the way of a peer on the same host the same: from the same port here to the same port there? */
+static bool is_shared_way(const struct mr_sub *a, const struct mr_sub *b)
+{
+    return a->rail == b->rail && a->path == b->path &&
+           a->peer->address->rail[a->remote_rail].lid == b->peer->address->rail[b->remote_rail].lid;
+}
+
+/* A way does not answer: the same ways to other peers on its host are asked at once, whether they are in use or not. */
+static void doubt_elsewhere(const struct mr_sub *way)
+{
+    const struct mr_launch *launch = mr_peers.launch;
+
+    for (int r = 0; r < launch->size; r++) {
+        struct mr_peer *p = mr_peers.peer[r];
+
+        if (!p || p == way->peer || launch->node_of[r] != launch->node_of[way->peer->rank] || !p->up || p->error)
+            continue;
+        for (unsigned i = 0; i < p->num_subs; i++)
+            if (is_watched(&p->sub[i]) && is_shared_way(&p->sub[i], way) && make_room(p)) {
+                mr_questions_of(&p->sub[i])->proven = false;
+                p->connect->unproven = true;
+            }
+    }
+}
+
+static uint8_t usual_level(void)
+{
+    return mr_peers.qos.level[MR_LEVEL_SMALL].sl[0];
+}
+
 static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
 {
-    struct mr_questions *s = mr_questions_of(sub);
+    struct mr_questions *s = mr_questions_of(sub), *way;
     uint64_t least = TRIPS * longest_trip(sub->peer);
 
     if (!s->asked || !is_watched(sub))
@@ -264,60 +365,75 @@ static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
         judge_held(sub, now_ns);
         return;
     }
-    if (mr_questions_of(first_of_way(sub))->on_level)
-        return;
-    if (!has_answer(sub, false))
+    way = mr_questions_of(first_of_way(sub));
+    if ((way->on_level && way->sl != usual_level()) || !has_answer(sub, false))
         return;
     if (!s->missed)
         s->since_ns = now_ns;
     s->missed += s->missed < UINT8_MAX;
     if (s->missed > 1) /* that is no loss of single packets */
         s->held_link = s->held = 0;
+    if (s->missed == ROUNDS_DOUBT)
+        doubt_elsewhere(sub);
     if (sub->connect->looks < LOOKS_ASK && !must_prove(sub)) /* once something is under way on it, it breaks soon */
         return;
     if (s->missed >= ROUNDS && now_ns - s->since_ns >= least)
         break_way(sub, false, "nothing comes or goes over it any more, while others bring answers");
 }
 
-/* If a link of the way is stuck though it answers, on that link's level, unless that did not answer the last time. */
+/* If a link of the way is stuck, on that link's level, unless that did not answer and no other question has since. */
 static uint8_t level_to_ask(struct mr_sub *way)
 {
     const struct mr_peer *p = way->peer;
     struct mr_questions *s = mr_questions_of(way);
-    bool other = s->on_level && !has_answer(way, true);
 
+    s->level_missed = !has_answer(way, true) && (s->level_missed || s->on_level);
     s->on_level = false;
-    for (unsigned i = 0; i < p->num_subs && !other; i++) {
+    for (unsigned i = 0; i < p->num_subs && !s->level_missed; i++) {
         const struct mr_questions *q = mr_questions_of(&p->sub[i]);
 
-        if (!is_watched(&p->sub[i]) || !is_same_way(&p->sub[i], way) || !q->held_link)
+        if (!is_watched(&p->sub[i]) || !mr_is_same_way(&p->sub[i], way) || !q->held_link)
             continue;
         s->on_level = true;
         return p->sub[i].link[q->held_link - 1].sl;
     }
-    return mr_peers.qos.level[MR_LEVEL_SMALL].sl[0];
+    return usual_level();
 }
 
-/* No open way answers, or there is only one: pairs of rails without a subchannel are asked, too. */
-static bool needs_unused_ways(const struct mr_peer *p)
+/*
+ * Pairs of rails without a subchannel are asked, too, if there is only one open way, or no open way answers, or one
+ * loses packets: perhaps the other open ways do, too.
+ */
+static bool needs_unused_ways(const struct mr_peer *p, uint64_t now_ns)
 {
     const struct mr_sub *one = NULL;
-    bool several = false, answered = !p->connect->round_ns;
+    bool several = false, answered = !p->connect->round_ns, loses = false;
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         if (!is_watched(&p->sub[i]))
             continue;
-        several |= one && !is_same_way(&p->sub[i], one);
+        several |= one && !mr_is_same_way(&p->sub[i], one);
         one = &p->sub[i];
         answered |= mr_questions_of(&p->sub[i])->answered;
+        loses |= mr_trust_value(mr_way_trust(&p->sub[i]), now_ns) < MR_TRUST_WELL;
     }
-    return !several || !answered;
+    return !several || !answered || loses;
 }
 
-/* One question for each way. */
-static void ask_ways(struct mr_peer *p, uint64_t now_ns)
+/* Few where there are many peers: all may ask one of them at a time, and datagrams that find no room are lost. */
+static unsigned num_questions(bool answered)
 {
-    bool unused = needs_unused_ways(p);
+    unsigned few = QUESTIONS_ALL / (unsigned)mr_peers.launch->size;
+
+    if (!answered || !few) /* a peer that computes has to answer all of them later */
+        return 1;
+    return few < QUESTIONS ? few : QUESTIONS;
+}
+
+/* So many questions over each way. */
+static void ask_ways(struct mr_peer *p, unsigned questions, uint64_t now_ns)
+{
+    bool unused = needs_unused_ways(p, now_ns);
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_questions *s = mr_questions_of(&p->sub[i]);
@@ -327,7 +443,9 @@ static void ask_ways(struct mr_peer *p, uint64_t now_ns)
     }
     for (unsigned i = 0; i < p->num_subs; i++) {
         mr_questions_of(&p->sub[i])->answered = false;
-        if (mr_questions_of(&p->sub[i])->asked && first_of_way(&p->sub[i]) == &p->sub[i])
+        if (!mr_questions_of(&p->sub[i])->asked || first_of_way(&p->sub[i]) != &p->sub[i])
+            continue;
+        for (unsigned n = 0; n < questions; n++)
             mr_keepalive_ask_on(&p->sub[i], mr_questions_of(&p->sub[i])->sl, now_ns);
     }
 }
@@ -355,6 +473,15 @@ static uint64_t next_pause_ns(const struct mr_connect_peer *c, bool answered)
     return 2 * c->round_pause_ns < most ? 2 * c->round_pause_ns : most;
 }
 
+/* Something does not move. Ways that lose many packets break if one is better: it would not move over them either. */
+static void leave_losing_ways(struct mr_peer *p, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (is_watched(&p->sub[i]) && mr_trust_loss(mr_way_trust(&p->sub[i]), now_ns) > LOSES_MOST &&
+            has_well_way(p, now_ns))
+            break_way(&p->sub[i], true, "it loses packets, as questions over it show");
+}
+
 /* A round ends when the next one begins. */
 static void next_round(struct mr_peer *p, uint64_t now_ns)
 {
@@ -367,17 +494,11 @@ static void next_round(struct mr_peer *p, uint64_t now_ns)
         answered |= mr_questions_of(&p->sub[i])->answered;
     for (unsigned i = 0; i < p->num_subs && c->round_ns; i++)
         judge_sub(&p->sub[i], now_ns);
+    leave_losing_ways(p, now_ns);
     c->unproven = c->unproven && lacks_proof(p) && c->round_pause_ns < PAUSE_MAX_NS;
     c->round_pause_ns = next_pause_ns(c, answered);
-    ask_ways(p, now_ns);
+    ask_ways(p, num_questions(answered), now_ns);
     c->round_ns = now_ns;
-}
-
-static bool make_room(struct mr_peer *p)
-{
-    if (!p->connect->questions)
-        p->connect->questions = calloc(p->num_subs, sizeof *p->connect->questions);
-    return p->connect->questions;
 }
 
 /* Many peers may have had to be asked at the start, and few ever are again. */
@@ -397,6 +518,8 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
         ask |= p->sub[i].connect->looks >= LOOKS_ASK || stuck_link(&p->sub[i]);
     }
     if ((p->connect->isolated_ns || ask) && make_room(p)) {
+        for (unsigned i = 0; i < p->num_subs; i++)
+            look_at_held(&p->sub[i]);
         next_round(p, now_ns);
         stuck |= p->connect->unproven;
     } else {
@@ -415,7 +538,7 @@ void mr_silence_ask(struct mr_peer *p, uint64_t now_ns)
         return;
     p->connect->round_ns = 0;
     p->connect->round_pause_ns = MR_LOOK_NS;
-    ask_ways(p, now_ns);
+    ask_ways(p, num_questions(true), now_ns);
     p->connect->round_ns = now_ns;
 }
 
