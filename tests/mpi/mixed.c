@@ -135,11 +135,14 @@ static int locks(void)
 
 static int persistent(void)
 {
+    MPI_Status status[2];
     int err;
 
     fill(65536);
     err = MPI_Startall(2, kept);
-    err = err ? err : MPI_Waitall(2, kept, MPI_STATUSES_IGNORE);
+    err = err ? err : MPI_Waitall(2, kept, status);
+    for (int i = 0; i < 2 && err == MPI_ERR_IN_STATUS; i++)
+        err = status[i].MPI_ERROR == MPI_ERR_PENDING || !status[i].MPI_ERROR ? err : status[i].MPI_ERROR;
     if (!err)
         compare(in, 65536, peer);
     return err;
