@@ -54,7 +54,7 @@ struct port_count {
     uint64_t xmit_data_sl[FABRIC_SLS], rcv_data_sl[FABRIC_SLS]; /* in units of 4 bytes */
 };
 
-#define FABRIC_PMA_COUNTERS 72 /* at least as many as pma.c's table has */
+#define FABRIC_PMA_COUNTERS 80 /* at least as many as pma.c's table has */
 
 struct node;
 struct link_dir; /* data plane: one direction of a link (link.c) */

@@ -15,10 +15,12 @@
 #define CAP_ALL_PORTS 0x0100
 #define CAP_EXT_WIDTH 0x0200
 #define CAP_XMIT_WAIT 0x1000
+#define CAP2_MORE_EXT 2 /* PortCountersExtended has errors, too */
 #define RESP_TIME     18
 
 #define PORT_SELECT    8, 8
 #define COUNTER_SELECT 16, 16
+#define EXT_SELECT2    32, 32
 
 enum {
     ATTR_CLASS_PORT_INFO = 0x01,
@@ -36,7 +38,8 @@ enum {
 struct counter {
     uint8_t attr;
     uint16_t bit, width;
-    uint8_t select; /* bit of CounterSelect; 16: bit 0 of PortCounters' CounterSelect2 */
+    /* bit of CounterSelect; 16: bit 0 of PortCounters' CounterSelect2; from 32 on that of PortCountersExtended */
+    uint8_t select;
     size_t offset;
 };
 
@@ -57,24 +60,31 @@ struct counter {
 
 /* PortCountersExtended comes first: pma_shown takes the widest. */
 static const struct counter counters[] = {
-    {EXT, 64, 64, 0, AT(xmit_data)},        {EXT, 128, 64, 1, AT(rcv_data)},
-    {EXT, 192, 64, 2, AT(xmit_pkts)},       {EXT, 256, 64, 3, AT(rcv_pkts)},
-    {EXT, 320, 64, 4, AT(unicast_xmit)},    {EXT, 384, 64, 5, AT(unicast_rcv)},
-    {EXT, 448, 64, 6, AT(multicast_xmit)},  {EXT, 512, 64, 7, AT(multicast_rcv)},
-    {PC, 32, 16, 0, AT(symbol_errors)},     {PC, 48, 8, 1, AT(link_recovers)},
-    {PC, 56, 8, 2, AT(link_downed)},        {PC, 64, 16, 3, AT(rcv_errors)},
-    {PC, 80, 16, 4, AT(rcv_remote_phys)},   {PC, 96, 16, 5, AT(rcv_switch_relay)},
-    {PC, 112, 16, 6, AT(xmit_discards)},    {PC, 128, 8, 7, AT(xmit_constraint)},
-    {PC, 136, 8, 8, AT(rcv_constraint)},    {PC, 152, 4, 9, AT(local_integrity)},
-    {PC, 156, 4, 10, AT(excess_overrun)},   {PC, 176, 16, 11, AT(vl15_dropped)},
-    {PC, 192, 32, 12, AT(xmit_data)},       {PC, 224, 32, 13, AT(rcv_data)},
-    {PC, 256, 32, 14, AT(xmit_pkts)},       {PC, 288, 32, 15, AT(rcv_pkts)},
-    {PC, 320, 32, 16, AT(xmit_wait)},       {DISC, 32, 16, 0, AT(discard_inactive)},
-    {DISC, 48, 16, 1, AT(discard_mtu)},     {DISC, 64, 16, 2, AT(discard_sw_lifetime)},
-    {DISC, 80, 16, 3, AT(discard_sw_hoq)},  {RCV, 32, 16, 0, AT(rcv_physical)},
-    {RCV, 48, 16, 1, AT(rcv_malformed)},    {RCV, 64, 16, 2, AT(rcv_overrun)},
-    {RCV, 80, 16, 3, AT(rcv_no_route)},     ALL_SLS(ATTR_XMIT_DATA_SL, xmit_data_sl),
-    ALL_SLS(ATTR_RCV_DATA_SL, rcv_data_sl),
+    {EXT, 64, 64, 0, AT(xmit_data)},         {EXT, 128, 64, 1, AT(rcv_data)},
+    {EXT, 192, 64, 2, AT(xmit_pkts)},        {EXT, 256, 64, 3, AT(rcv_pkts)},
+    {EXT, 320, 64, 4, AT(unicast_xmit)},     {EXT, 384, 64, 5, AT(unicast_rcv)},
+    {EXT, 448, 64, 6, AT(multicast_xmit)},   {EXT, 512, 64, 7, AT(multicast_rcv)},
+    {PC, 32, 16, 0, AT(symbol_errors)},      {PC, 48, 8, 1, AT(link_recovers)},
+    {PC, 56, 8, 2, AT(link_downed)},         {PC, 64, 16, 3, AT(rcv_errors)},
+    {PC, 80, 16, 4, AT(rcv_remote_phys)},    {PC, 96, 16, 5, AT(rcv_switch_relay)},
+    {PC, 112, 16, 6, AT(xmit_discards)},     {PC, 128, 8, 7, AT(xmit_constraint)},
+    {PC, 136, 8, 8, AT(rcv_constraint)},     {PC, 152, 4, 9, AT(local_integrity)},
+    {PC, 156, 4, 10, AT(excess_overrun)},    {PC, 176, 16, 11, AT(vl15_dropped)},
+    {PC, 192, 32, 12, AT(xmit_data)},        {PC, 224, 32, 13, AT(rcv_data)},
+    {PC, 256, 32, 14, AT(xmit_pkts)},        {PC, 288, 32, 15, AT(rcv_pkts)},
+    {PC, 320, 32, 16, AT(xmit_wait)},        {DISC, 32, 16, 0, AT(discard_inactive)},
+    {DISC, 48, 16, 1, AT(discard_mtu)},      {DISC, 64, 16, 2, AT(discard_sw_lifetime)},
+    {DISC, 80, 16, 3, AT(discard_sw_hoq)},   {RCV, 32, 16, 0, AT(rcv_physical)},
+    {RCV, 48, 16, 1, AT(rcv_malformed)},     {RCV, 64, 16, 2, AT(rcv_overrun)},
+    {RCV, 80, 16, 3, AT(rcv_no_route)},      ALL_SLS(ATTR_XMIT_DATA_SL, xmit_data_sl),
+    ALL_SLS(ATTR_RCV_DATA_SL, rcv_data_sl), /* errors last: sysfs shows those of PortCounters, as the kernel does */
+    {EXT, 576, 64, 32, AT(symbol_errors)},   {EXT, 640, 64, 33, AT(link_recovers)},
+    {EXT, 704, 64, 34, AT(link_downed)},     {EXT, 768, 64, 35, AT(rcv_errors)},
+    {EXT, 832, 64, 36, AT(rcv_remote_phys)}, {EXT, 896, 64, 37, AT(rcv_switch_relay)},
+    {EXT, 960, 64, 38, AT(xmit_discards)},   {EXT, 1024, 64, 39, AT(xmit_constraint)},
+    {EXT, 1088, 64, 40, AT(rcv_constraint)}, {EXT, 1152, 64, 41, AT(local_integrity)},
+    {EXT, 1216, 64, 42, AT(excess_overrun)}, {EXT, 1280, 64, 43, AT(vl15_dropped)},
+    {EXT, 1344, 64, 44, AT(xmit_wait)},
 };
 
 #define NUM_COUNTERS (sizeof counters / sizeof *counters)
@@ -116,6 +126,7 @@ static uint16_t class_port_info(uint8_t *data, bool set)
     wire_put(data, 0, 8, 1); /* base and class version */
     wire_put(data, 8, 8, 1);
     wire_put(data, 16, 16, CAP_ALL_PORTS | CAP_EXT_WIDTH | CAP_XMIT_WAIT);
+    wire_put(data, 32, 27, CAP2_MORE_EXT);
     wire_put(data, 59, 5, RESP_TIME);
     return STATUS_OK;
 }
@@ -142,11 +153,13 @@ static void set_counter(struct port *p, size_t i, uint64_t value)
 
 static uint16_t port_counters(struct port *at, uint8_t *data, bool set, unsigned attr)
 {
-    unsigned first, last, select = (unsigned)wire_get(data, COUNTER_SELECT);
-    unsigned port = (unsigned)wire_get(data, PORT_SELECT);
+    uint64_t select = wire_get(data, COUNTER_SELECT);
+    unsigned first, last, port = (unsigned)wire_get(data, PORT_SELECT);
 
     if (!select_ports(at, port, &first, &last))
         return STATUS_BAD_FIELD;
+    if (attr == ATTR_COUNTERS_EXTENDED)
+        select |= wire_get(data, EXT_SELECT2) << 32;
     if (set && attr == ATTR_COUNTERS && wire_get(data, 144, 8) & 1)
         select |= 1u << 16;
     for (size_t i = 0; set && i < NUM_COUNTERS; i++)
@@ -155,6 +168,8 @@ static uint16_t port_counters(struct port *at, uint8_t *data, bool set, unsigned
     memset(data, 0, MAD_BYTES - GMP_DATA);
     wire_put(data, PORT_SELECT, port);
     wire_put(data, COUNTER_SELECT, select & 0xffff);
+    if (attr == ATTR_COUNTERS_EXTENDED)
+        wire_put(data, EXT_SELECT2, select >> 32);
     for (size_t i = 0; i < NUM_COUNTERS; i++) {
         uint64_t sum = 0;
 
