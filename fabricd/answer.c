@@ -84,7 +84,8 @@ int answer_fail(const struct answer_to *to, int rc)
 /* What is asked for, rather than done. */
 static bool is_document(enum fd_type type)
 {
-    return type == FD_STATUS || type == FD_LOCK || type == FD_RAIL_LIST || type == FD_JOB_LIST;
+    return type == FD_STATUS || type == FD_LOCK || type == FD_RAIL_LIST || type == FD_RAIL_SHOW ||
+           type == FD_JOB_LIST;
 }
 
 /* For people. NULL: what has been printed says it. */
@@ -107,6 +108,8 @@ static const char *problem(enum fd_type type, int rc)
     case -ENOENT:
         return type == FD_VERIFY   ? "not done: no policy is in force"
                : type == FD_FORGET ? "not done: there is no such class"
+               : type == FD_RAIL_DRAIN || type == FD_RAIL_UNDRAIN || type == FD_RAIL_SHOW
+                   ? "not done: this host has no such rail; 'fabricctl rail list' names them"
                                    : "not done: there is no such job";
     default:
         return NULL;

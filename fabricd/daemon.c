@@ -23,6 +23,7 @@ static bool refresh_rails(struct daemon *d)
 {
     struct rails now;
     rails_read(&now);
+    rail_health_fill(&d->health, &now);
     if (rails_equal(&d->rails, &now))
         return false;
     struct text t = {0};
@@ -52,6 +53,40 @@ void daemon_look_at_rails(struct daemon *d)
         publish(d);
     else
         subscribers_tick(d);
+}
+
+/* Each rail's changes have been logged: here the reasons are, too. */
+static void health_changed(struct daemon *d)
+{
+    rail_health_fill(&d->health, &d->rails);
+    publish(d);
+}
+
+int daemon_on_watch(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+    static const struct health_rules standard;
+    struct daemon *d = arg;
+    bool changed = rail_health_take(&d->health, d->current.valid ? &d->current.policy.health : &standard);
+    if (changed)
+        health_changed(d);
+    else
+        rail_health_fill(&d->health, &d->rails);
+    return 0;
+}
+
+int daemon_rail_drain(struct daemon *d, const struct fd_rail_order *o, bool drain)
+{
+    bool changed;
+    int rc = rail_health_drain(&d->health, &d->rails, o, drain, &changed);
+    if (changed)
+        health_changed(d);
+    return rc;
+}
+
+void daemon_rail_hint(struct daemon *d, const struct fd_seen *m, uint32_t uid)
+{
+    if (rail_health_hint(&d->health, &d->rails, m, uid))
+        publish(d);
 }
 
 /* ---- tasks ---- */

@@ -10,7 +10,7 @@
 #include "fabricd/conf.h"
 #include "fabricd/jobs/jobs.h"
 #include "fabricd/manager.h"
-#include "fabricd/rails.h"
+#include "fabricd/rail_health.h"
 #include "fabricd/readers.h"
 #include "fabricd/sa.h"
 
@@ -41,13 +41,14 @@ struct daemon {
     struct jobs jobs;
     struct users *users; /* NULL: nothing is known of any */
     struct rails rails;
+    struct rail_health health;
     struct in_force current;
     uint64_t generation;
     bool manages;               /* opensm runs here, and is ours: as of the last task */
     struct follow *follow;      /* of the configured policy file, or NULL */
     struct text follow_problem; /* why it is not followed now, or empty */
     bool follow_failed;         /* what it has could not be put in force: to be tried again */
-    uint64_t started_us; /* CLOCK_MONOTONIC */
+    uint64_t started_us;        /* CLOCK_MONOTONIC */
     int lock_fd;
 
     bool task_runs;
@@ -75,6 +76,11 @@ struct daemon {
 /* For the loop: the manager's thread has events; the ports are to be looked at. */
 int daemon_on_manager(sd_event_source *source, int fd, uint32_t events, void *arg);
 void daemon_look_at_rails(struct daemon *d);
+int daemon_on_watch(sd_event_source *source, int fd, uint32_t events, void *arg); /* there are readings of counters */
+
+/* Orders and hints on rails (rail_health.h): clients are told. */
+int daemon_rail_drain(struct daemon *d, const struct fd_rail_order *o, bool drain);
+void daemon_rail_hint(struct daemon *d, const struct fd_seen *m, uint32_t uid);
 
 /* A policy that somebody hands over: its text, what the file is called, and the lock beside it. */
 struct policy_file {

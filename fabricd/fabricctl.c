@@ -55,7 +55,10 @@ static const char usage[] =
     "  job show JOB               the class and service levels that processes of the job have\n"
     "  job del JOB                forget a job\n"
     "      [--run N]              unless it is in a later run than this by now\n"
-    "  rail list                  the ports of this host\n"
+    "  rail list                  the ports of this host, and their health\n"
+    "  rail show RAIL             all that is known of the health of one, DEVICE/PORT: reasons, counters, history\n"
+    "  rail drain RAIL            running jobs leave it without losing a message, and new ones do not use it\n"
+    "  rail undrain RAIL          they may use it again; its health is judged anew\n"
     "  top [--interval S] [--count N]    rails with their rates, classes and jobs, every S (2) seconds, N times\n"
     "\n"
     "  -j, --json         answer in JSON, for programs: every command; of policy plan what is predicted, of orders "
@@ -299,6 +302,35 @@ static int job_command(const struct args *a)
     return answer_request(&a->to, verbs[v].type, &m, sizeof(m));
 }
 
+/* DEVICE/PORT, or the device alone for its first port. */
+static bool ask_rail(const char *s, struct fd_rail_order *m)
+{
+    size_t len = strcspn(s, "/");
+    uint64_t port = 1;
+    if (!len || len >= sizeof(m->device) || (s[len] && (!ydoc_uint_of(s + len + 1, &port) || !port || port > 254))) {
+        fprintf(stderr, "fabricctl: the rail is '%s'; allowed: DEVICE/PORT as 'fabricctl top' shows it\n", s);
+        return false;
+    }
+    memcpy(m->device, s, len);
+    m->port = (uint8_t)port;
+    return true;
+}
+
+static int rail_command(const struct args *a)
+{
+    struct fd_rail_order m = {0};
+    const char *verb = a->num > 1 ? a->word[1] : "";
+    if (a->num == 2 && !strcmp(verb, "list"))
+        return simple_request(a, FD_RAIL_LIST);
+    enum fd_type type = !strcmp(verb, "show")      ? FD_RAIL_SHOW
+                        : !strcmp(verb, "drain")   ? FD_RAIL_DRAIN
+                        : !strcmp(verb, "undrain") ? FD_RAIL_UNDRAIN
+                                                   : 0;
+    if (a->num != 3 || !type)
+        return -1;
+    return ask_rail(a->word[2], &m) ? answer_request(&a->to, type, &m, sizeof(m)) : 2;
+}
+
 static bool is_command(const char *command)
 {
     char line[80];
@@ -318,8 +350,8 @@ static int run(const struct args *a)
         return policy_command(a);
     if (!strcmp(noun, "job"))
         return job_command(a);
-    if (a->num == 2 && !strcmp(noun, "rail") && !strcmp(a->word[1], "list"))
-        return simple_request(a, FD_RAIL_LIST);
+    if (!strcmp(noun, "rail"))
+        return rail_command(a);
     if (a->num == 1 && !strcmp(noun, "status"))
         return simple_request(a, FD_STATUS);
     if (a->num == 1 && !strcmp(noun, "top")) {

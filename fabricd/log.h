@@ -20,6 +20,7 @@
 #define LOG_RAILS_CHANGED   "feff84248e244e699207f5a2acb56bc2"
 #define LOG_FOLLOW_WAITS    "d93868900e0b427bb987926d701d99d5"
 #define LOG_STATE_NOT_KEPT  "c98b247d5172410ebb8a9bc28f9db67a"
+#define LOG_RAIL_HEALTH     "5a07d1a7c84c4a2e9a2f0b6f5b1d9e34"
 #define LOG_JOBS_DAMAGED    "67c2b0ed739044cd93bd2ad84ae0d9e1"
 
 void log_line(const char *level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -37,11 +37,24 @@ static int check_list(const struct fd_job *j)
     return message_good_text(j->job, sizeof(j->job), true) ? 0 : -EINVAL;
 }
 
+static int check_port(const char device[FD_DEV_MAX], uint8_t port)
+{
+    return message_good_text(device, FD_DEV_MAX, false) && !strchr(device, '/') && port ? 0 : -EINVAL;
+}
+
 static int check_where(const struct fd_where *w)
 {
-    bool good = message_good_text(w->device, sizeof(w->device), false) && !strchr(w->device, '/');
+    return w->guid ? check_port(w->device, w->port) : -EINVAL;
+}
 
-    return good && w->port && w->guid ? 0 : -EINVAL;
+static int check_seen(const struct fd_seen *m)
+{
+    return check_port(m->device, m->port);
+}
+
+static int check_rail(const struct fd_rail_order *m)
+{
+    return check_port(m->device, m->port);
 }
 
 static int check_apply(const struct fd_apply *a, size_t len)
@@ -66,6 +79,12 @@ int message_check(const void *msg, size_t len)
         return len == sizeof(struct fd_where) ? check_where(msg) : -EPROTO;
     case FD_READS:
         return len == sizeof(struct fd_reads) ? 0 : -EPROTO;
+    case FD_SEEN:
+        return len == sizeof(struct fd_seen) ? check_seen(msg) : -EPROTO;
+    case FD_RAIL_DRAIN:
+    case FD_RAIL_UNDRAIN:
+    case FD_RAIL_SHOW:
+        return len == sizeof(struct fd_rail_order) ? check_rail(msg) : -EPROTO;
     case FD_STATUS:
     case FD_VERIFY:
     case FD_RAIL_LIST:

@@ -394,6 +394,46 @@ static const struct key paths_key[] = {
 static const struct keys paths_keys = {"paths", paths_key, COUNT(paths_key)};
 
 static const struct key_choice repairs[] = {{"yes", REPAIR_YES}, {"report", REPAIR_REPORT}, {NULL, 0}};
+static const struct key_choice alarms[] = {{"on", 0}, {"off", 1}, {NULL, 0}};
+
+static const struct key health_key[] = {
+    {.name = "alarms",
+     .help = "Whether error counters are judged. If not, only 'fabricctl rail drain' takes a rail out.",
+     .kind = KEY_CHOICE,
+     .choices = alarms,
+     .standard = "on",
+     .at = ALL(health.off)},
+    {.name = "degraded",
+     .help = "Errors a minute from which a rail is degraded; not given: by the generation of the link.",
+     .kind = KEY_UINT,
+     .min = 1,
+     .max = 1000000000,
+     .at = ALL(health.degraded)},
+    {.name = "bad",
+     .help = "Errors a minute from which a rail is bad; not given: by the generation of the link.",
+     .kind = KEY_UINT,
+     .min = 2,
+     .max = 1000000000,
+     .at = ALL(health.bad),
+     .place = ALL(bad_at)},
+    {.name = "hold",
+     .help = "Seconds without an error after which a rail gets better, at first; each relapse doubles it.",
+     .kind = KEY_UINT,
+     .standard = "10",
+     .min = 1,
+     .max = 3600,
+     .at = ALL(health.hold_s)},
+};
+static const struct keys health_keys = {"health", health_key, COUNT(health_key)};
+
+static void read_health(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
+{
+    struct policy *p = into;
+    if (keys_read(y, n, &health_keys, into) && p->health.bad && p->health.bad <= p->health.degraded)
+        diag_error(y->diag, p->bad_at, "bad is %u, and degraded %u; allowed: more than that", p->health.bad,
+                   p->health.degraded);
+}
+
 static const struct key_choice versions[] = {{"1", 1}, {NULL, 0}};
 static const struct key_choice vls[] = {{"1", 1}, {"2", 2}, {"4", 4}, {"8", 8}, {"15", 15}, {NULL, 0}};
 static const struct key_choice mtus[] = {{"256", 256},   {"512", 512},   {"1024", 1024},
@@ -448,6 +488,11 @@ static const struct key policy_key[] = {
      .max = 86400,
      .standard = "30",
      .at = ALL(repair_pause)},
+    {.name = "health",
+     .help = "When a rail with errors is left, and when it is used again.",
+     .kind = KEY_MAP,
+     .of = &health_keys,
+     .read = read_health},
 };
 const struct keys policy_keys = {"the policy", policy_key, COUNT(policy_key)};
 

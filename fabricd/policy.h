@@ -6,6 +6,7 @@
 #ifndef FABRICD_POLICY_H
 #define FABRICD_POLICY_H
 
+#include "fabricd/health.h"
 #include "fabricd/pattern.h"
 #include "fabricd/proto_state.h"
 #include "fabricd/text.h"
@@ -49,14 +50,15 @@ struct policy {
     uint32_t vls; /* data virtual lanes that every port has in operation: 1, 2, 4, 8 or 15 */
     uint32_t mtu; /* bytes; 0: the fabric's */
     uint32_t lmc;
-    uint32_t bulk_minimum; /* percent of a link that bulk must keep, at most 50; 0: not given */
-    int high_limit;        /* the port's raw limit, -1: not given */
+    uint32_t bulk_minimum;      /* percent of a link that bulk must keep, at most 50; 0: not given */
+    struct health_rules health; /* of rails */
+    int high_limit;             /* the port's raw limit, -1: not given */
     unsigned num_classes, num_rules, default_class;
     struct policy_class classes[POLICY_CLASSES_MAX];
     struct policy_rule rules[POLICY_RULES_MAX];
     unsigned repair;       /* enum policy_repair */
     uint32_t repair_pause; /* seconds between repairs at least */
-    struct place vls_at, lmc_at, limits_at;
+    struct place vls_at, lmc_at, limits_at, bad_at;
 };
 
 /* The format: what a policy may hold (keys.h). */

@@ -16,12 +16,14 @@
  *                present. Only to a daemon whose answer to the hello has FD_CAN_PLACES.
  *                With FD_HELLO_PACE the daemon may send FD_PACE, with seq 0, whenever it changes: how fast this client
  *                may read. To such a daemon the client says by FD_READS, which is not answered, how much it reads.
+ *                With FD_HELLO_HEALTH each FD_STATE has a struct fd_health. To such a daemon the client may say by
+ *                FD_SEEN, which is not answered, that a rail fails.
  * fabricctl:     a request  ->  any number of FD_TEXT, FD_FOUND if it looked at the fabric, then one FD_DONE with the
  *                result.
  *
  * Who asks is known from SO_PEERCRED only. Anybody may say hello and read the status; uid 0 and the uid that the
- * daemon runs as may apply a policy and set jobs; the user that a job was given to may choose among the classes that
- * the policy offers it. That a process is of a job is believed only of the job's user.
+ * daemon runs as may apply a policy, set jobs and drain rails; the user that a job was given to may choose among the
+ * classes that the policy offers it. That a process is of a job is believed only of the job's user.
  */
 #ifndef FABRICD_PROTO_H
 #define FABRICD_PROTO_H
@@ -59,6 +61,7 @@ enum fd_type {
     FD_PLACE = 4, /* struct fd_place; from the daemon */
     FD_PACE = 5,  /* struct fd_pace; from the daemon */
     FD_READS = 6, /* struct fd_reads; from the library */
+    FD_SEEN = 7,  /* struct fd_seen; from the library, not answered */
 
     FD_STATUS = 16,     /* header only: what the daemon knows, as text */
     FD_VERIFY = 17,     /* header only: read the tables of every port now */
@@ -72,6 +75,10 @@ enum fd_type {
     FD_FORGET = 25,     /* struct fd_class: set free the service levels that the class no longer uses */
     FD_JOB_GIVE = 27,   /* struct fd_job, only id and class_name are looked at: another class, all else stays */
     FD_JOB_CHOOSE = 26, /* struct fd_job, only id and wish are looked at: its user asks for another class */
+
+    FD_RAIL_DRAIN = 28,   /* struct fd_rail_order: jobs are to leave the rail */
+    FD_RAIL_UNDRAIN = 29, /* struct fd_rail_order: they may use it again, and its health is judged anew */
+    FD_RAIL_SHOW = 30,    /* struct fd_rail_order: all that is known of the rail's health, as text */
 
     FD_TEXT = 32,  /* header, then text that is not zero-terminated; from the daemon */
     FD_DONE = 33,  /* struct fd_done; from the daemon */
@@ -95,6 +102,7 @@ struct fd_header {
 #define FD_HELLO_OWNER     32u /* the state that the job's owner would be told; for those who may give orders */
 #define FD_HELLO_KNOWN     64u /* the answer may have FD_NO_JOB. Without it it has not. */
 #define FD_HELLO_PACE      16u /* FD_PACE may come. Without it it does not. */
+#define FD_HELLO_HEALTH    128u /* struct fd_health may follow FD_STATE. Without the flag no health follows. */
 
 struct fd_hello {
     struct fd_header h;
@@ -143,6 +151,29 @@ struct fd_reads {
     struct fd_header h;
     uint32_t want_kb;
     uint32_t reserved;
+};
+
+/*
+ * What this client has seen of a rail of this host since it said so last: a hint, which binds nobody but processes of
+ * the same user (rail_health.h). Only to a daemon whose FD_STATE has struct fd_health, and at most once in FD_SEEN_S
+ * for a rail.
+ */
+#define FD_SEEN_S 10u
+struct fd_seen {
+    struct fd_header h;
+    char device[FD_DEV_MAX];
+    uint8_t port; /* 1.. */
+    uint8_t reserved[7];
+    uint32_t broken; /* connections over it that broke while the port was active */
+    uint32_t resent; /* packets that had to be sent again over it */
+};
+
+/* A rail of this host. */
+struct fd_rail_order {
+    struct fd_header h;
+    char device[FD_DEV_MAX];
+    uint8_t port; /* 1.. */
+    uint8_t reserved[7];
 };
 
 struct fd_apply {
@@ -215,6 +246,8 @@ static_assert(sizeof(struct fd_where) == 96, "layout");
 static_assert(sizeof(struct fd_place) == 32, "layout");
 static_assert(sizeof(struct fd_pace) == 144, "layout");
 static_assert(sizeof(struct fd_reads) == 24, "layout");
+static_assert(sizeof(struct fd_seen) == 96, "layout");
+static_assert(sizeof(struct fd_rail_order) == 88, "layout");
 static_assert(sizeof(struct fd_apply) == 272, "layout");
 static_assert(sizeof(struct fd_class) == 48, "layout");
 static_assert(sizeof(struct fd_job) == 680, "layout");

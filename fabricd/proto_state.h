@@ -4,7 +4,8 @@
  * and the rails of its host. An FD_STATE always holds the whole truth: a client needs only the last one.
  *
  * struct fd_state up to its last rail, then as many struct fd_level as there are, then a struct fd_spread if the
- * policy says something of it. header.length tells which of these follow.
+ * policy says something of it, then a struct fd_health if the client asked for it. header.length tells which of these
+ * follow.
  */
 #ifndef FABRICD_PROTO_STATE_H
 #define FABRICD_PROTO_STATE_H
@@ -22,7 +23,11 @@ struct fd_rail {
     uint16_t sm_lid;
     uint32_t rate_mbps; /* signalling rate as sysfs tells it: 4X SDR is 10000 */
     uint8_t infiniband; /* 1: InfiniBand link layer, 0: Ethernet or other */
-    uint8_t usable;     /* 1: active and not taken out: the library should use it */
+    /*
+     * 1: the port is active, and the library should use the rail. In an FD_STATE without struct fd_health also 0 if the
+     * rail's health is 0 while that of another usable rail is not.
+     */
+    uint8_t usable;
     /*
      * In an FD_STATE: how much of the rate this client may send on each level that goes ahead of its class's bulk
      * (small messages, those between small and large), of FD_AHEAD_ALL. What is more goes on sl_bulk. 0: not said.
@@ -33,14 +38,14 @@ struct fd_rail {
 
 #define FD_CHANGED_CLASS  1u /* fd_state.changed: the job's class or its service levels */
 #define FD_CHANGED_RAILS  2u
-#define FD_CHANGED_POLICY 4u /* generation or verified */
+#define FD_CHANGED_POLICY 4u     /* generation or verified */
 #define FD_CAN_PLACES     0x100u /* in the answer to a hello with FD_HELLO_PLACES: this daemon knows FD_WHERE */
 #define FD_NO_JOB         0x200u /* with FD_HELLO_KNOWN: the daemon has no such job, or the client is not of it */
 
 struct fd_state {
     struct fd_header h;
-    int32_t status;      /* 0: a policy is in force; -ENOENT: none yet (service levels 0); else a negative errno */
-    uint16_t changed;    /* FD_CHANGED_ bits; in the answer to a hello FD_CAN_PLACES, FD_NO_JOB */
+    int32_t status;   /* 0: a policy is in force; -ENOENT: none yet (service levels 0); else a negative errno */
+    uint16_t changed; /* FD_CHANGED_ bits; in the answer to a hello FD_CAN_PLACES, FD_NO_JOB */
     /*
      * How much of an adapter's message rate this client's small messages may take, of FD_AHEAD_ALL: with more they go
      * on sl_bulk. 0: not said.
@@ -82,6 +87,21 @@ struct fd_level {
     uint8_t sl[FD_LANES_MAX]; /* 0..15 */
 };
 
+/*
+ * Health of the rails, in their order; the last part of an FD_STATE. weight multiplies the part of the traffic that the
+ * rail would get otherwise, in FD_HEALTHY parts: 0 means no traffic while another rail leads to the peer.
+ */
+#define FD_HEALTHY 1024u
+enum fd_rail_state { FD_RAIL_HEALTHY, FD_RAIL_DEGRADED, FD_RAIL_BAD, FD_RAIL_DRAINED };
+struct fd_rail_health {
+    uint16_t weight; /* 0..FD_HEALTHY */
+    uint8_t state;   /* enum fd_rail_state; a client treats an unknown state by the weight alone */
+    uint8_t reserved[5];
+};
+struct fd_health {
+    struct fd_rail_health rail[FD_RAILS_MAX];
+};
+
 /* The first of them. num_rails must have been looked at. */
 static inline struct fd_level *fd_state_levels(const struct fd_state *s)
 {
@@ -96,6 +116,8 @@ static inline int fd_state_num_levels(const struct fd_state *s, size_t len)
     if (len < FD_STATE_LENGTH(0) || s->num_rails > FD_RAILS_MAX || len < FD_STATE_LENGTH(s->num_rails))
         return -1;
     rest = len - FD_STATE_LENGTH(s->num_rails);
+    if (rest >= sizeof(struct fd_health))
+        rest -= sizeof(struct fd_health);
     if (rest >= sizeof(struct fd_spread))
         rest -= sizeof(struct fd_spread);
     return rest % sizeof(struct fd_level) || rest > FD_MEDIUM_MAX * sizeof(struct fd_level)
@@ -103,12 +125,25 @@ static inline int fd_state_num_levels(const struct fd_state *s, size_t len)
                : (int)(rest / sizeof(struct fd_level));
 }
 
-/* The last part of a state whose levels have been counted; NULL: it has none. */
+/* The spread of a state whose levels have been counted; NULL: the state has none. */
 static inline struct fd_spread *fd_state_spread(const struct fd_state *s, size_t len, int num_levels)
 {
     struct fd_level *end = fd_state_levels(s) + num_levels;
+    size_t rest = num_levels >= 0 ? len - (size_t)((uintptr_t)end - (uintptr_t)s) : 0;
 
-    return num_levels >= 0 && len > (size_t)((uintptr_t)end - (uintptr_t)s) ? (struct fd_spread *)end : NULL;
+    return rest == sizeof(struct fd_spread) || rest == sizeof(struct fd_spread) + sizeof(struct fd_health)
+               ? (struct fd_spread *)end
+               : NULL;
+}
+
+/* The health of a state whose levels have been counted; NULL: the state has none. */
+static inline struct fd_health *fd_state_health(const struct fd_state *s, size_t len, int num_levels)
+{
+    struct fd_level *end = fd_state_levels(s) + num_levels;
+    size_t rest = num_levels >= 0 ? len - (size_t)((uintptr_t)end - (uintptr_t)s) : 0;
+
+    return rest >= sizeof(struct fd_health) ? (struct fd_health *)((uintptr_t)s + len - sizeof(struct fd_health))
+                                            : NULL;
 }
 
 /* Is it in range, and for larger messages than those up to below? */
@@ -126,12 +161,16 @@ struct fd_state_long {
     struct fd_state s;
     struct fd_level more[FD_MEDIUM_MAX];
     struct fd_spread spread;
+    struct fd_health health;
 };
 
 static_assert(sizeof(struct fd_rail) == 80, "layout");
 static_assert(sizeof(struct fd_state) == 144 + 32 * 80, "layout");
 static_assert(sizeof(struct fd_level) == 16, "layout");
 static_assert(sizeof(struct fd_spread) == 192, "layout");
+static_assert(sizeof(struct fd_health) == 256, "layout");
+static_assert(FD_MEDIUM_MAX * sizeof(struct fd_level) + sizeof(struct fd_spread) < sizeof(struct fd_health),
+              "the length tells what follows");
 static_assert(FD_MEDIUM_MAX * sizeof(struct fd_level) < sizeof(struct fd_spread), "the length tells what follows");
 
 #endif

@@ -3,10 +3,12 @@
 #include "fabricd/rails.h"
 
 #include "fabricd/bus.h"
+#include "fabricd/clock.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +81,7 @@ static int by_name(const void *a, const void *b)
 
 void rails_read(struct rails *r)
 {
-    r->n = 0;
+    *r = (struct rails){0};
     DIR *d = opendir(SYSFS);
     struct dirent *e;
     while (d && (e = readdir(d))) {
@@ -100,13 +102,33 @@ void rails_read(struct rails *r)
 
 bool rails_equal(const struct rails *a, const struct rails *b)
 {
-    return a->n == b->n && !memcmp(a->rail, b->rail, a->n * sizeof(a->rail[0]));
+    if (a->n != b->n || memcmp(a->rail, b->rail, a->n * sizeof(a->rail[0])))
+        return false;
+    for (unsigned i = 0; i < a->n; i++)
+        if (a->judgement[i].state != b->judgement[i].state || a->judgement[i].weight != b->judgement[i].weight)
+            return false;
+    return true;
 }
 
 const char *rails_state_name(unsigned state)
 {
     static const char *const names[] = {"unknown", "Down", "Initialize", "Armed", "Active", "ActiveDefer"};
     return names[state < sizeof(names) / sizeof(names[0]) ? state : 0];
+}
+
+const char *rails_health_name(unsigned state)
+{
+    static const char *const names[] = {"healthy", "degraded", "bad", "drained"};
+    return names[state < sizeof(names) / sizeof(names[0]) ? state : 0];
+}
+
+static void put_health(struct text *out, const struct rail_judgement *j)
+{
+    text_printf(out,
+                ", health: %s, weight: %u.%02u, flaps: %u, since_s: %" PRIu64 ", why: ", rails_health_name(j->state),
+                j->weight / FD_HEALTHY, j->weight % FD_HEALTHY * 100 / FD_HEALTHY, j->flaps,
+                (clock_us() - j->since_us) / 1000000);
+    text_yaml_string(out, j->why);
 }
 
 void rails_text(struct text *out, const struct rails *r, const char *indent)
@@ -120,6 +142,8 @@ void rails_text(struct text *out, const struct rails *r, const char *indent)
                     x->infiniband ? "InfiniBand" : "other", x->usable ? "true" : "false");
         if (r->bus_mbytes[i])
             text_printf(out, ", bus_mbytes_per_s: %u", r->bus_mbytes[i]);
+        if (r->judgement[i].known)
+            put_health(out, &r->judgement[i]);
         text_printf(out, "}\n");
     }
 }

@@ -159,6 +159,22 @@ static int on_forget(struct daemon *d, struct client *c, const struct fd_class *
     return rc;
 }
 
+static int on_rail(struct daemon *d, struct client *c, const struct fd_rail_order *m)
+{
+    struct text t = {0};
+    int rc;
+    if (m->h.type == FD_RAIL_SHOW)
+        rc = rail_health_show(&d->health, &d->rails, m, &t);
+    else if (server_is_privileged(c))
+        rc = daemon_rail_drain(d, m, m->h.type == FD_RAIL_DRAIN);
+    else
+        rc = -EACCES;
+    if (t.len)
+        server_send_text(c, m->h.seq, t.s, t.len);
+    text_free(&t);
+    return rc;
+}
+
 static void answer_status(struct daemon *d, struct client *c, struct text *out)
 {
     struct text reading = {0};
@@ -250,6 +266,14 @@ static void on_message(void *arg, struct client *c, const void *msg, size_t len)
         return;
     case FD_READS:
         readers_on_reads(d, c, msg);
+        return;
+    case FD_SEEN:
+        daemon_rail_hint(d, msg, c->cred.uid);
+        return;
+    case FD_RAIL_DRAIN:
+    case FD_RAIL_UNDRAIN:
+    case FD_RAIL_SHOW:
+        server_send_done(c, h->seq, on_rail(d, c, msg));
         return;
     case FD_APPLY:
     case FD_DIFF:

@@ -249,6 +249,14 @@ int daemon_start(struct daemon *d, const struct conf *conf, const struct server_
                   text_str(&diag.out), d->jobs.n);
     text_free(&diag.out);
     rails_read(&d->rails);
+    rc = rail_health_start(&d->health, conf->state, conf->rails_interval_ms);
+    if (!rc)
+        rc = sd_event_add_io(d->event, NULL, watch_fd(d->health.watch), EPOLLIN, daemon_on_watch, d);
+    if (rc < 0) {
+        log_error("cannot watch the rails' counters: %s", strerror(-rc));
+        return rc;
+    }
+    rail_health_fill(&d->health, &d->rails);
     d->manager = manager_start(conf, work_run);
     if (!d->manager || sd_event_add_io(d->event, NULL, manager_fd(d->manager), EPOLLIN, daemon_on_manager, d) < 0) {
         log_error("cannot start the manager thread: %s", strerror(errno));
@@ -279,6 +287,7 @@ void daemon_stop(struct daemon *d)
     if (d->server)
         server_stop(d->server);
     sa_stop(d->sa);
+    rail_health_stop(&d->health);
     if (d->manager)
         manager_stop(d->manager);
     for (struct task *t = d->first_waiting, *next; t; t = next) {

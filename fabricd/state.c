@@ -28,6 +28,25 @@ static void fill_spread(const struct policy_class *p, struct fd_state *m)
     m->h.length += (uint32_t)sizeof(p->spread);
 }
 
+/* Health follows all else. */
+static void fill_health(const struct daemon *d, uint32_t uid, struct fd_state *m)
+{
+    struct fd_health *h = (struct fd_health *)((char *)m + m->h.length);
+    for (unsigned i = 0; i < m->num_rails; i++)
+        h->rail[i] = rail_health_for(&d->health, &d->rails, i, uid);
+    m->h.length += (uint32_t)sizeof(*h);
+}
+
+/* Of one that knows no health: a rail without a weight is not to be used, if another one of its kind is. */
+static void leave_out_sick(const struct daemon *d, uint32_t uid, struct fd_state *m)
+{
+    bool other = false;
+    for (unsigned i = 0; i < m->num_rails; i++)
+        other |= m->rails[i].usable && m->rails[i].infiniband && rail_health_for(&d->health, &d->rails, i, uid).weight;
+    for (unsigned i = 0; i < m->num_rails && other; i++)
+        m->rails[i].usable &= rail_health_for(&d->health, &d->rails, i, uid).weight != 0;
+}
+
 /* What this process may send ahead on each level: as its class, and no more than its job's ratio. */
 static uint16_t ahead_of(const struct state_asker *who, double percent, unsigned levels, unsigned sharers)
 {
@@ -38,19 +57,9 @@ static uint16_t ahead_of(const struct state_asker *who, double percent, unsigned
     return of_class && of_class < of_job ? of_class : of_job;
 }
 
-void state_fill(const struct daemon *d, const struct state_asker *who, const unsigned sharers[POLICY_CLASSES_MAX],
-                struct fd_state_long *out)
+static void fill_class(const struct daemon *d, const struct state_asker *who,
+                       const unsigned sharers[POLICY_CLASSES_MAX], struct fd_state *m)
 {
-    struct fd_state *m = &out->s;
-    memset(out, 0, sizeof(*out));
-    *m = (struct fd_state){.status = -ENOENT, .small_max = 8192, .num_lanes = 1};
-    m->generation = d->generation;
-    m->num_rails = (uint8_t)d->rails.n;
-    memcpy(m->rails, d->rails.rail, d->rails.n * sizeof(m->rails[0]));
-    memcpy(m->job, who->job, sizeof(m->job));
-    m->h = message_header(FD_STATE, FD_STATE_LENGTH(m->num_rails), 0);
-    if (!d->current.valid)
-        return;
     const struct policy *p = &d->current.policy;
     unsigned i = who->class_index;
     const struct class_levels *l = &d->current.tables.classes[i];
@@ -74,6 +83,25 @@ void state_fill(const struct daemon *d, const struct state_asker *who, const uns
         fill_spread(&p->classes[i], m);
 }
 
+void state_fill(const struct daemon *d, const struct state_asker *who, const unsigned sharers[POLICY_CLASSES_MAX],
+                struct fd_state_long *out)
+{
+    struct fd_state *m = &out->s;
+    memset(out, 0, sizeof(*out));
+    *m = (struct fd_state){.status = -ENOENT, .small_max = 8192, .num_lanes = 1};
+    m->generation = d->generation;
+    m->num_rails = (uint8_t)d->rails.n;
+    memcpy(m->rails, d->rails.rail, d->rails.n * sizeof(m->rails[0]));
+    memcpy(m->job, who->job, sizeof(m->job));
+    m->h = message_header(FD_STATE, FD_STATE_LENGTH(m->num_rails), 0);
+    if (d->current.valid)
+        fill_class(d, who, sharers, m);
+    if (who->health)
+        fill_health(d, who->uid, m);
+    else
+        leave_out_sick(d, who->uid, m);
+}
+
 static bool same_levels(const struct fd_state *a, const struct fd_state *b)
 {
     int n = fd_state_num_levels(a, a->h.length);
@@ -88,6 +116,13 @@ static bool same_spread(const struct fd_state *a, const struct fd_state *b)
     return !of_a == !of_b && (!of_a || !memcmp(of_a, of_b, sizeof(*of_a)));
 }
 
+static bool same_health(const struct fd_state *a, const struct fd_state *b)
+{
+    const struct fd_health *of_a = fd_state_health(a, a->h.length, fd_state_num_levels(a, a->h.length));
+    const struct fd_health *of_b = fd_state_health(b, b->h.length, fd_state_num_levels(b, b->h.length));
+    return !of_a == !of_b && (!of_a || !memcmp(of_a, of_b, sizeof(*of_a)));
+}
+
 uint16_t state_changes(const struct fd_state *a, const struct fd_state *b)
 {
     uint16_t bits = 0;
@@ -95,7 +130,7 @@ uint16_t state_changes(const struct fd_state *a, const struct fd_state *b)
         a->num_lanes != b->num_lanes || memcmp(a->sl_bulk, b->sl_bulk, sizeof(a->sl_bulk)) ||
         memcmp(a->class_name, b->class_name, sizeof(a->class_name)) || !same_levels(a, b) || !same_spread(a, b))
         bits |= FD_CHANGED_CLASS;
-    if (a->num_rails != b->num_rails || a->messages != b->messages ||
+    if (a->num_rails != b->num_rails || a->messages != b->messages || !same_health(a, b) ||
         memcmp(a->rails, b->rails, a->num_rails * sizeof(a->rails[0])))
         bits |= FD_CHANGED_RAILS;
     if (a->generation != b->generation || a->verified != b->verified)

@@ -10,11 +10,12 @@
 #include "fabricd/ratio.h"
 
 struct state_asker {
-    const char *job;      /* as it says; FD_JOB_MAX bytes, zeroed behind the text */
-    unsigned class_index; /* that it has by the policy in force; without one of no meaning */
-    bool levels, spread;  /* the parts that it understands */
-    struct ratio ratio;   /* of its job; none: it may send ahead what its class may */
-    unsigned job_sharers; /* by how many that is divided */
+    const char *job;             /* as it says; FD_JOB_MAX bytes, zeroed behind the text */
+    unsigned class_index;        /* that it has by the policy in force; without one of no meaning */
+    bool levels, spread, health; /* the parts that it understands */
+    uint32_t uid;                /* its own */
+    struct ratio ratio;          /* of its job; none: it may send ahead what its class may */
+    unsigned job_sharers;        /* by how many that is divided */
 };
 
 /* sharers: by how many the ahead budget of each class is divided on this host. */

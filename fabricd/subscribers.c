@@ -86,7 +86,8 @@ static const struct job *job_asked_about(const struct daemon *d, const struct cl
 static void fill_state(const struct daemon *d, const struct client *c, struct fd_state_long *out)
 {
     const struct subscriber *u = &c->subscriber;
-    struct state_asker who = {.job = u->job, .levels = u->levels, .spread = u->spread};
+    struct state_asker who = {
+        .job = u->job, .levels = u->levels, .spread = u->spread, .health = u->health, .uid = c->cred.uid};
     const struct job *job = job_asked_about(d, c);
     if (d->current.valid)
         who.class_index = class_of(d, c, job);
@@ -152,6 +153,7 @@ void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_he
     u->subscribed = m->flags & FD_HELLO_SUBSCRIBE;
     u->levels = m->flags & FD_HELLO_LEVELS;
     u->spread = m->flags & FD_HELLO_SPREAD;
+    u->health = m->flags & FD_HELLO_HEALTH;
     u->as_owner = m->flags & FD_HELLO_OWNER && server_is_privileged(c);
     c->reader.paces = m->flags & FD_HELLO_PACE;
     look_at_claim(d, c);

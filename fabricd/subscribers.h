@@ -16,6 +16,7 @@ struct subscriber {
     bool subscribed;
     bool as_owner;             /* it asks what the job's owner would be told */
     bool levels, spread;       /* it understands levels between small and large, and struct fd_spread */
+    bool health;               /* and struct fd_health */
     char job[FD_JOB_MAX];      /* that it says it is of */
     struct claim claim;        /* what there is to that */
     struct job *of_ratio;      /* its job, if that has a small ratio; of no meaning but while they are counted */

@@ -123,7 +123,10 @@ static void answer(const char *s, size_t len)
     memcpy(&m, s, len < sizeof(m) ? len : sizeof(m));
     int n = fd_state_num_levels(&m.s, len);
     const struct fd_spread *spread = fd_state_spread(&m.s, len, n);
-    need(!spread || (const char *)(spread + 1) == (const char *)&m + len);
+    const struct fd_health *health = fd_state_health(&m.s, len, n);
+    const char *end = (const char *)&m + len;
+    need(!health || (const char *)(health + 1) == end);
+    need(!spread || (const char *)(spread + 1) == (health ? (const char *)health : end));
     for (int i = 0; i < n; i++)
         if (fd_level_is_sane(&fd_state_levels(&m.s)[i], 0))
             need(fd_state_levels(&m.s)[i].sl[fd_state_levels(&m.s)[i].num_lanes - 1] <= 15);

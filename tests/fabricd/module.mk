@@ -3,7 +3,7 @@
 TESTPROGS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
              tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
              tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_follow tests/fabricd/test_jobs \
-             tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json
+             tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json tests/fabricd/test_health
 
 tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy.c fabricd/pattern.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c \
                                   libmrmpi/route/policy.c
@@ -18,6 +18,8 @@ tests/fabricd/test_pace_SRCS := tests/fabricd/test_pace.c fabricd/pace.c
 tests/fabricd/test_pace_PKGS := check
 tests/fabricd/test_quota_SRCS := tests/fabricd/test_quota.c fabricd/quota.c
 tests/fabricd/test_quota_PKGS := check
+tests/fabricd/test_health_SRCS := tests/fabricd/test_health.c fabricd/health.c fabricd/text.c
+tests/fabricd/test_health_PKGS := check
 tests/fabricd/test_smp_SRCS := tests/fabricd/test_smp.c fabricd/fabric/smp.c
 tests/fabricd/test_smp_PKGS := check
 tests/fabricd/test_cables_SRCS := tests/fabricd/test_cables.c fabricd/fabric/cables.c
@@ -50,7 +52,7 @@ tests/fabricd/test_jobs_PKGS := check yaml-0.1 libsystemd
 UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
               tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
               tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_follow tests/fabricd/test_jobs \
-              tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json
+              tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json tests/fabricd/test_health
 SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/jobs.sh tests/fabricd/users.sh tests/fabricd/dbus.sh tests/fabricd/dbus_policy.sh tests/fabricd/nodes.sh tests/fabricd/busy.sh tests/fabricd/planes.sh tests/fabricd/planes_two.sh tests/fabricd/standby.sh tests/fabricd/ten_minutes.sh tests/fabricd/ibsim.sh
 
 TESTPROGS += tests/fabricd/fabric_tool

@@ -52,6 +52,8 @@ START_TEST(levels)
     m.s.num_rails = FD_RAILS_MAX;
     ck_assert_ptr_eq(fd_state_levels(&m.s), &m.more[0]);
     ck_assert_int_eq(fd_state_num_levels(&m.s, sizeof(m)), FD_MEDIUM_MAX);
+    ck_assert_ptr_eq(fd_state_spread(&m.s, sizeof(m), FD_MEDIUM_MAX), &m.spread);
+    ck_assert_ptr_eq(fd_state_health(&m.s, sizeof(m), FD_MEDIUM_MAX), &m.health);
     for (unsigned n = 0; n <= FD_MEDIUM_MAX; n++) { /* and what may follow them */
         size_t len = FD_STATE_LENGTH(FD_RAILS_MAX) + n * one;
         ck_assert_ptr_null(fd_state_spread(&m.s, len, fd_state_num_levels(&m.s, len)));
@@ -60,6 +62,14 @@ START_TEST(levels)
         ck_assert_ptr_eq(fd_state_spread(&m.s, len, (int)n), &m.more[n]);
         ck_assert_int_eq(fd_state_num_levels(&m.s, len - 1), -1);
         ck_assert_int_eq(fd_state_num_levels(&m.s, len + 1), -1);
+        ck_assert_ptr_null(fd_state_health(&m.s, len, (int)n));
+        for (unsigned spread = 0; spread < 2; spread++) {
+            len = FD_STATE_LENGTH(FD_RAILS_MAX) + n * one + spread * sizeof(struct fd_spread);
+            len += sizeof(struct fd_health);
+            ck_assert_int_eq(fd_state_num_levels(&m.s, len), (int)n);
+            ck_assert(!fd_state_spread(&m.s, len, (int)n) == !spread);
+            ck_assert_ptr_eq((char *)fd_state_health(&m.s, len, (int)n) + sizeof(struct fd_health), (char *)&m + len);
+        }
     }
     m.s.num_rails = FD_RAILS_MAX + 1;
     ck_assert_int_eq(fd_state_num_levels(&m.s, sizeof(m)), -1);
