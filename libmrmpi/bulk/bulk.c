@@ -152,8 +152,10 @@ static unsigned make_plan(struct mr_peer *p, uint64_t len, uint32_t without, str
         p->load[i].queued = mr_bulk_sub_of(&p->now[i])->queued;
     if (__builtin_expect(without != 0, 0)) {
         for (unsigned i = 0; i < p->num_now; i++)
-            some[i] = (struct mr_load){
-                .up = p->load[i].up && !(without >> i & 1), .weight = p->load[i].weight, .queued = p->load[i].queued};
+            some[i] = (struct mr_load){.up = p->load[i].up && !(without >> i & 1),
+                                       .weight = p->load[i].weight,
+                                       .sick = p->load[i].sick,
+                                       .queued = p->load[i].queued};
         load = some;
     }
     return mr_sched_plan(&mr_peers.policy[MR_POLICY_LARGE], &mr_bulk_of(p)->stripe_turn, load, p->num_now, len, least,

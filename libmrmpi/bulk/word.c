@@ -25,15 +25,23 @@ static uint32_t way_of(const struct mr_sub *sub)
     return (uint32_t)(sub - sub->peer->sub + 1) << 8 | sub->generation;
 }
 
-/* NULL: none leads there now, or not the one that is wanted. */
+/* NULL: none leads there now, or not the one that is wanted. One whose rails are out of use is the last choice. */
 static struct mr_sub *find_way(struct mr_peer *p, const struct mr_remote *remote, uint32_t wanted)
 {
+    struct mr_sub *rests = NULL;
+
     if (!p->rdma || p->tracked || (mr_peers.rules.num && !mr_steer_by_rdma(p, sizeof(uint64_t))))
         return NULL;
-    for (unsigned i = 0; i < p->num_now; i++)
-        if (leads_to_words(&p->now[i], remote) && (!wanted || way_of(&p->now[i]) == wanted))
+    for (unsigned i = 0; i < p->num_now; i++) {
+        bool well = p->load[i].sick < MR_WEIGHT_MAX;
+
+        if (!leads_to_words(&p->now[i], remote) || (wanted && way_of(&p->now[i]) != wanted))
+            continue;
+        if (wanted || well)
             return &p->now[i];
-    return NULL;
+        rests = rests ? rests : &p->now[i];
+    }
+    return rests;
 }
 
 /* What finds no room does not wait here: its owner may want something else by then. */

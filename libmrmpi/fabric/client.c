@@ -25,6 +25,7 @@ enum { RECEIVED_NOTHING, RECEIVED_STATE, RECEIVED_PLACE, RECEIVED_PACE };
 
 _Static_assert(MR_FABRIC_AHEAD_ALL == FD_AHEAD_ALL, "the same unit");
 _Static_assert(MR_FABRIC_READS_ALL == FD_READS_ALL && MR_FABRIC_PACE_ALONE == FD_PACE_ALONE, "the same words");
+_Static_assert(MR_FABRIC_HEALTHY == FD_HEALTHY, "the same unit");
 _Static_assert(MR_LANES_MAX == FD_LANES_MAX && MR_LEVELS == FD_LEVELS_MAX + 1, "all lanes and levels fit");
 
 static struct {
@@ -38,6 +39,8 @@ static struct {
     char job[FD_JOB_MAX];
     unsigned num_rails;
     struct fd_rail rails[FD_RAILS_MAX];
+    bool has_health; /* the daemon says what the rails' health is */
+    struct fd_health health;
     unsigned messages;
     uint32_t pace_kb[FD_RAILS_MAX]; /* of each rail */
     bool pace_news;                 /* they have changed */
@@ -67,6 +70,7 @@ static bool sane(const struct fd_state *s, size_t len)
 {
     int levels = fd_state_num_levels(s, len);
     const struct fd_spread *spread;
+    const struct fd_health *health;
 
     if (levels < 0 || s->h.magic != FD_MAGIC || s->h.version != FD_VERSION || s->h.type != FD_STATE ||
         s->h.length != len)
@@ -75,6 +79,7 @@ static bool sane(const struct fd_state *s, size_t len)
         !terminated(s->class_name, sizeof s->class_name))
         return false;
     spread = fd_state_spread(s, len, levels);
+    health = fd_state_health(s, len, levels);
     if (spread &&
         (!terminated(spread->small, sizeof spread->small) || !terminated(spread->large, sizeof spread->large)))
         return false;
@@ -85,7 +90,8 @@ static bool sane(const struct fd_state *s, size_t len)
         if (s->sl_bulk[i] > 15)
             return false;
     for (unsigned i = 0; i < s->num_rails; i++)
-        if (!terminated(s->rails[i].device, sizeof s->rails[i].device))
+        if (!terminated(s->rails[i].device, sizeof s->rails[i].device) ||
+            (health && health->rail[i].weight > FD_HEALTHY))
             return false;
     return true;
 }
@@ -123,9 +129,14 @@ static void take_levels(const struct fd_state *s, struct mr_fabric_level *level)
 
 static void take(const struct fd_state *s, struct mr_fabric_qos *qos)
 {
-    const struct fd_spread *spread = fd_state_spread(s, s->h.length, fd_state_num_levels(s, s->h.length));
+    int levels = fd_state_num_levels(s, s->h.length);
+    const struct fd_spread *spread = fd_state_spread(s, s->h.length, levels);
+    const struct fd_health *health = fd_state_health(s, s->h.length, levels);
 
     mr_fabric_defaults(qos);
+    client.has_health = health != NULL;
+    if (health)
+        client.health = *health;
     client.num_rails = s->num_rails;
     client.messages = s->messages;
     memcpy(client.rails, s->rails, s->num_rails * sizeof s->rails[0]);
@@ -221,7 +232,7 @@ static int say_hello(void)
     struct fd_hello hello = {
         .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_HELLO, .length = sizeof hello, .seq = ++client.seq},
         .flags = FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD |
-                 FD_HELLO_PACE,
+                 FD_HELLO_PACE | FD_HELLO_HEALTH,
     };
 
     memcpy(hello.job, client.job, sizeof hello.job);
@@ -318,6 +329,7 @@ void mr_fabric_close(void)
     drop_connection();
     client.wanted = client.was_heard = false;
     client.num_rails = client.num_places = client.messages = 0;
+    client.has_health = false;
     client.pause_ns = client.next_try_ns = 0;
 }
 
@@ -398,6 +410,16 @@ unsigned mr_fabric_ahead(const char *device, int port)
     const struct fd_rail *r = find_rail(device, port);
 
     return r ? r->ahead : 0;
+}
+
+unsigned mr_fabric_health(const char *device, int port, const char **state)
+{
+    static const char *const states[] = {"healthy", "degraded", "bad", "drained"};
+    const struct fd_rail *r = client.has_health ? find_rail(device, port) : NULL;
+    const struct fd_rail_health *h = r ? &client.health.rail[r - client.rails] : NULL;
+
+    *state = h && h->state < sizeof states / sizeof *states ? states[h->state] : states[0];
+    return h ? h->weight : MR_FABRIC_HEALTHY;
 }
 
 unsigned mr_fabric_messages(void)

@@ -82,6 +82,13 @@ unsigned mr_fabric_ahead(const char *device, int port);
 unsigned mr_fabric_messages(void);
 
 /*
+ * Health of the port's rail, of MR_FABRIC_HEALTHY, and the daemon's word for its state. MR_FABRIC_HEALTHY if the daemon
+ * does not say.
+ */
+#define MR_FABRIC_HEALTHY 1024u
+unsigned mr_fabric_health(const char *device, int port, const char **state);
+
+/*
  * How fast this process may read over the port, in 10^3 bytes a second; 0: no limit. That changes as others on this
  * host begin and end to read. MR_FABRIC_PACE_ALONE: none at present, but little should be under way, since one may
  * come. True of the news: since the last look some of these have changed.

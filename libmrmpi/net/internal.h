@@ -146,6 +146,14 @@ void mr_rates_take_paces(uint64_t now_ns);
 /* What is read, to fabricd, while mr_peers.paced. */
 void mr_rates_tell_reads(uint64_t now_ns);
 
+/* ---- health.c ---- */
+/* Our rails' health, as fabricd says it: traffic moves, and peers are told. */
+void mr_net_take_health(void);
+/* A peer, if it does not know yet. */
+void mr_net_tell_health(struct mr_peer *p);
+/* True if it was a peer's message about its rails' health. */
+bool mr_net_health_control(struct mr_peer *p, const struct mr_hdr *hdr);
+
 /* ---- poll.c, start.c: as struct mr_channel_ops ---- */
 int mr_net_poll(void);
 int mr_net_init(const struct mr_launch *launch);

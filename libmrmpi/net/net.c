@@ -115,7 +115,8 @@ static void net_control(int rank, const struct mr_hdr *hdr, const void *payload,
     struct mr_peer *p = mr_peer_get(rank);
 
     if (p && !p->error && !mr_bulk_control(p, hdr, payload, len) && !mr_rings_control(p, hdr, payload, len) &&
-        !mr_grant_control(p, hdr, len) && !mr_epoch_control(p, hdr) && !mr_budget_control(p, hdr))
+        !mr_grant_control(p, hdr, len) && !mr_net_health_control(p, hdr) && !mr_epoch_control(p, hdr) &&
+        !mr_budget_control(p, hdr))
         mr_recovery_control(p, hdr);
 }
 

@@ -96,8 +96,10 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
         mr_rates_tell_reads(now);
     news = mr_fabric_news(&q, now);
     mr_where_news();
-    if (news)
+    if (news) {
         mr_rates_take();
+        mr_net_take_health();
+    }
     if (mr_fabric_pace_news())
         mr_rates_take_paces(now);
     if (mr_peers.ahead_limited || mr_net.grants.said || mr_peers.paced)

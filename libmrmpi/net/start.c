@@ -188,6 +188,7 @@ static void forget_peer(struct mr_peer *p)
 static void peer_established(struct mr_peer *p)
 {
     mr_net_renew_short(p);
+    mr_net_tell_health(p);
     mr_rings_established(p);
 }
 
@@ -228,6 +229,7 @@ int mr_net_init(const struct mr_launch *launch)
         mr_rely_init();
         mr_net_lend_init();
         mr_rates_take();
+        mr_net_take_health();
         mr_bulk_open_memory();
         mr_channel_devices = mr_bulk_least_devices();
         mr_channel_is_registered = mr_regs_has_some;

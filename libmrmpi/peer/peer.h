@@ -59,6 +59,8 @@ struct mr_peer {
     uint64_t heard_ns;        /* its last packet or acknowledgement */
     unsigned num_large;       /* large messages under way, by writes or by reads of ours */
     bool needed;              /* large messages that were promised wait for a connection */
+    uint32_t sick;            /* its rails' health, as it says (route/health.h) */
+    uint32_t sick_told;       /* the same of ours, as it was told */
     struct mr_ahead *granted; /* by level, what the peer grants; NULL: no limit (net/grant.c) */
     struct mr_shares *shares; /* what its weights give each rail; NULL: no rail has led there (view/) */
     uint32_t counted, rate;   /* as of the last tick (connect/budget.c): packets in both directions, per second */
@@ -90,6 +92,7 @@ struct mr_peers {
     struct mr_policy policy[MR_POLICY_CLASSES];
     unsigned num_relying;  /* peers in that list */
     unsigned num_isolated; /* peers to which no subchannel is open at present */
+    bool unwell;           /* some rail, here or of a peer, is or was not healthy */
     bool doubtful;         /* connect/silence.c: something that is under way does not move */
     bool recovery_due;     /* one of those that are recovering has something to send or do now */
     uint32_t arrived;      /* packets, of all peers */
@@ -121,6 +124,8 @@ uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint3
 void mr_where_news(void);    /* fabricd has answered where peers are */
 void mr_spread_news(void);   /* fabricd has another policy */
 void mr_peers_reweigh(void); /* after mr_spread_news(): the weights of all peers begin anew */
+/* The health of our rails, or of the peer's, has changed: its traffic moves. */
+void mr_peer_take_health(struct mr_peer *p);
 int mr_peers_report(void);   /* report lost peers that have drained; how many */
 
 /* ---- subchannels, looked at -------------------------------------------------------------------------------------- */

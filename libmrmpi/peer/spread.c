@@ -125,10 +125,29 @@ bool mr_spread_is_far(unsigned rail)
     return false;
 }
 
+/*
+ * Of a set of subchannels those whose rails are well: for small messages the best, for large ones all that have a
+ * weight left. All, if none has.
+ */
+static uint32_t keep_well(const struct mr_peer *p, enum mr_policy_class c, uint32_t set)
+{
+    uint32_t kept = 0, least = MR_WEIGHT_MAX;
+
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (set >> i & 1 && p->load[i].sick < least)
+            least = p->load[i].sick;
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (set >> i & 1 && (c == MR_POLICY_SMALL ? p->load[i].sick == least : p->load[i].sick < MR_WEIGHT_MAX))
+            kept |= 1u << i;
+    return kept ? kept : set;
+}
+
 uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set)
 {
     uint32_t allowed = 0;
 
+    if (__builtin_expect(mr_peers.unwell, 0))
+        set = keep_well(p, c, set);
     if (mr_peers.policy[c].kind->where == MR_WHERE_ALL)
         return set;
     for (unsigned i = 0; i < p->num_now; i++)

@@ -12,6 +12,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/route/health.h"
 #include "libmrmpi/verbs/verbs.h"
 
 const char *mr_sub_name(const struct mr_sub *sub, char out[MR_SUB_NAME])
@@ -56,6 +57,12 @@ struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
     return mr_sub_find(p, tag >> 3 & 7, tag & 7, tag >> 6 & 0x7f, tag >> 13 & 0xff);
 }
 
+/* What the health of both rails takes off the weight. */
+static uint32_t sick_of(const struct mr_sub *sub)
+{
+    return mr_health_both(sub->rail->sick, mr_health_of(sub->peer->sick, sub->remote_rail));
+}
+
 /* Large messages go by RDMA over links of one kind. */
 static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours, unsigned kind, unsigned copy,
                     unsigned lane)
@@ -75,11 +82,11 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
     sub->spare = place >= p->num_now;
     if (kind == p->own->bulk_kind && !sub->spare)
         p->rdma |= 1u << place;
-    p->own->loads[parity][place] =
-        (struct mr_load){.weight = pair->weight,
-                         .small_weight = pair->small_weight,
-                         .after = mr_spread_is_far(sub->rail->index) ? MR_SCHED_FAR : 0,
-                         .until = &sub->rail->until};
+    p->own->loads[parity][place] = (struct mr_load){.weight = pair->weight,
+                                                    .small_weight = pair->small_weight,
+                                                    .sick = sick_of(sub),
+                                                    .after = mr_spread_is_far(sub->rail->index) ? MR_SCHED_FAR : 0,
+                                                    .until = &sub->rail->until};
 }
 
 /* How many pairs the rail has that has the fewest, here or there. */
@@ -192,11 +199,10 @@ static void describe_ends(const struct mr_peer *p, struct mr_rail_addr near[MR_R
                                         .num_rails = mr_verbs.num_rails,
                                         .paths = (unsigned)mr_config.paths,
                                         .all = !strcmp(mr_config.pairs, "all")};
-    sides[!ours] = (struct mr_pair_side){
-        .rail = p->address->rail,
-        .num_rails = p->address->num_rails,
-        .paths = p->address->paths,
-        .all = p->address->all_pairs};
+    sides[!ours] = (struct mr_pair_side){.rail = p->address->rail,
+                                         .num_rails = p->address->num_rails,
+                                         .paths = p->address->paths,
+                                         .all = p->address->all_pairs};
 }
 
 /* Returns how many pairs there are. */
@@ -208,8 +214,7 @@ static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair
 
     describe_ends(p, near, sides);
     num = mr_pair_match(&sides[0], &sides[1], pair, most, left_out);
-    p->packet_turn.kib_time =
-        mr_sched_kib_time(mr_pair_weigh_for(pair, num, sides, ours, mr_peers.policy));
+    p->packet_turn.kib_time = mr_sched_kib_time(mr_pair_weigh_for(pair, num, sides, ours, mr_peers.policy));
     p->packet_turn.uneven = false;
     for (unsigned i = 0; i < num; i++)
         p->packet_turn.uneven |= pair[i].small_weight < MR_WEIGHT_MAX || mr_spread_is_far(pair[i].rail[ours]);
@@ -267,6 +272,25 @@ void mr_peers_reweigh(void)
     for (int i = 0; i < mr_peers.launch->size; i++)
         if (mr_peers.peer[i] && mr_peers.peer[i]->num_subs)
             reweigh_peer(mr_peers.peer[i]);
+}
+
+/* What waits for room on a subchannel that rests now goes over others; what is under way there ends there. */
+void mr_peer_take_health(struct mr_peer *p)
+{
+    bool changed = false;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_load *l = &p->own->loads[p->sub[i].parity][mr_sub_place(&p->sub[i])];
+        uint32_t sick = sick_of(&p->sub[i]);
+
+        changed |= l->sick != sick;
+        mr_peers.unwell |= sick != 0;
+        l->sick = sick;
+    }
+    if (!changed)
+        return;
+    mr_sub_prefer(p);
+    mr_peer_tell_moved(p);
 }
 
 /* Pairs of ranks begin with different rails; both of a pair with the same one: few completion queues have something. */

@@ -96,7 +96,7 @@ static uint64_t median_rate(const struct mr_flow *f)
 /* It takes part: it has a stripe, or had one lately. */
 static bool is_busy(const struct mr_flow *f, const struct mr_load *l)
 {
-    return l->up && (f->open || f->fresh);
+    return l->up && l->sick < MR_WEIGHT_MAX && (f->open || f->fresh);
 }
 
 /* False: somebody's samples are too few, or are not of all the messages that those of the others are of. */

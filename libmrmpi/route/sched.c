@@ -48,8 +48,9 @@ static unsigned take_next(const struct mr_sched *s, const struct mr_load *load, 
 static uint64_t time_for(const struct mr_sched *s, const struct mr_load *l, uint64_t len)
 {
     uint64_t time = (len + MR_SCHED_PACKET) * s->kib_time / 1024;
+    uint32_t weight = mr_load_weight(l);
 
-    return l->weight == MR_WEIGHT_MAX ? time : time * MR_WEIGHT_MAX / (l->weight ? l->weight : 1);
+    return weight == MR_WEIGHT_MAX ? time : time * MR_WEIGHT_MAX / (weight ? weight : 1);
 }
 
 static uint64_t end_of(const struct mr_sched *s, const struct mr_load *l, uint64_t len)
@@ -429,7 +430,7 @@ unsigned mr_sched_plan(const struct mr_policy *p, struct mr_sched *s, const stru
     if (count == up) /* all: who is posted to first has an advantage, and nobody shall have it always */
         s->next = sub[0] + 1;
     for (unsigned i = 0; i < count; i++)
-        weight[i] = load[sub[i]].weight;
+        weight[i] = mr_load_weight(&load[sub[i]]);
     drop_light(s, weight, count, len, shortest);
     total = sum_of(weight, count);
 

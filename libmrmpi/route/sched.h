@@ -24,7 +24,19 @@ struct mr_load {
     uint64_t queued;       /* bytes of large messages under way; counts for those that stay whole, if others are cut */
     uint64_t *until;       /* when its port will have sent what it was given, in units of time */
     uint32_t after;        /* what packets take longer, since its adapter is far from the process: in units of time */
+    uint32_t sick;         /* what the health of the rails at both ends takes off the weight, of MR_WEIGHT_MAX */
 };
+
+/* The weight that large messages are cut by. Of a sick one at least 1, for where nothing healthier is up. */
+static inline uint32_t mr_load_weight(const struct mr_load *l)
+{
+    uint32_t weight = l->weight;
+
+    if (__builtin_expect(!l->sick, 1))
+        return weight;
+    weight = weight * (MR_WEIGHT_MAX - l->sick) / MR_WEIGHT_MAX;
+    return weight ? weight : 1;
+}
 
 #define MR_SCHED_NS      16u   /* units of time in a nanosecond */
 #define MR_SCHED_QUANTUM 4096u /* what goes over the same subchannel before the next is sought, if there is hurry */

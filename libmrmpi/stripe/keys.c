@@ -23,7 +23,7 @@ uint32_t mr_stripe_excluded(const struct mr_peer *p)
 {
     uint32_t up = 0, all = (uint32_t)((1ull << p->num_now) - 1);
 
-    if (mr_peers.policy[MR_POLICY_LARGE].kind->where == MR_WHERE_ALL)
+    if (mr_peers.policy[MR_POLICY_LARGE].kind->where == MR_WHERE_ALL && !mr_peers.unwell)
         return ~p->rdma & all;
     for (unsigned i = 0; i < p->num_now; i++)
         up |= (uint32_t)p->load[i].up << i;

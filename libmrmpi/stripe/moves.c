@@ -259,9 +259,15 @@ static void move_waiting_stripes(struct mr_sub *sub)
 
 void mr_stripes_move(struct mr_peer *p)
 {
-    for (unsigned i = 0; i < p->num_subs; i++)
-        if (mr_sub_retires(&p->sub[i]))
-            move_waiting_stripes(&p->sub[i]);
+    uint32_t excluded = mr_stripe_excluded(p);
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *sub = &p->sub[i];
+        bool rests = mr_sub_is_current(sub) && mr_sub_place(sub) < p->num_now && excluded >> mr_sub_place(sub) & 1;
+
+        if (mr_sub_retires(sub) || (rests && p->load[mr_sub_place(sub)].sick))
+            move_waiting_stripes(sub);
+    }
 }
 
 static bool resume_sub_stripes(struct mr_sub *sub)

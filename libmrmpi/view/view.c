@@ -83,13 +83,13 @@ static struct mr_shares shares_of(const struct mr_peer *p)
     uint64_t total = 0;
 
     for (unsigned i = 0; i < p->num_now; i++)
-        total += set >> i & 1 ? p->load[i].weight : 0;
+        total += set >> i & 1 ? mr_load_weight(&p->load[i]) : 0;
     for (unsigned i = 0; i < p->num_now; i++)
-        s.mark = s.mark * 31 + (p->load[i].up ? p->load[i].weight + 1 : 0);
+        s.mark = s.mark * 31 + (p->load[i].up && set >> i & 1 ? mr_load_weight(&p->load[i]) + 1 : p->load[i].up);
     for (unsigned i = 0; i < p->num_now && total; i++) {
         s.leads |= 1u << p->now[i].rail->index;
         if (set >> i & 1)
-            s.of[p->now[i].rail->index] += (uint32_t)((uint64_t)p->load[i].weight * MILLION / total);
+            s.of[p->now[i].rail->index] += (uint32_t)((uint64_t)mr_load_weight(&p->load[i]) * MILLION / total);
     }
     return s;
 }
@@ -106,7 +106,7 @@ static void record_sub(const struct mr_sub *sub, enum mr_record_kind kind, uint6
 static void record_weights(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_now; i++)
-        record_sub(&p->now[i], MR_RECORD_WEIGHT, p->load[i].up ? p->load[i].weight : 0);
+        record_sub(&p->now[i], MR_RECORD_WEIGHT, p->load[i].up ? mr_load_weight(&p->load[i]) : 0);
 }
 
 void mr_view_weights(struct mr_peer *p)

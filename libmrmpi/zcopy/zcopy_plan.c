@@ -79,6 +79,7 @@ void mr_dgram_recv_plan(struct mr_dgram_recv *recv)
     for (unsigned i = 0; i < p->num_now; i++)
         some[i] = (struct mr_load){.up = usable >> i & 1,
                                    .weight = p->load[i].weight,
+                                   .sick = p->load[i].sick,
                                    .queued = mr_bulk_sub_of(&p->now[i])->flows * recv->len};
     recv->parts = mr_sched_plan(&mr_peers.policy[MR_POLICY_LARGE], &mr_bulk_of(p)->dgram_turn, some, p->num_now,
                                 recv->len, mr_config.stripe_min, recv->size, recv->part);

@@ -172,7 +172,8 @@ START_TEST(a_good_answer)
     ck_assert_int_eq(ask(2000, &q), 0);
     ck_assert_str_eq(heard.job, "42");
     ck_assert_uint_eq(heard.flags,
-                      FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD | FD_HELLO_PACE);
+                      FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD | FD_HELLO_PACE |
+                          FD_HELLO_HEALTH);
     ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 1);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].num_lanes, 2);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].sl[0], 2);

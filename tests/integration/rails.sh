@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Rails that are drained, and rails that lose packets, under a running job with default settings: it leaves them and
+# comes back. Figures are simulated, but when fabricd looks is a matter of real time.
+# timeout: 300
+. "$(dirname "$0")/lib.sh"
+cp etc/policies/simple.yaml "$tmp/hold.yaml"
+echo 'health: {hold: 1}' >>"$tmp/hold.yaml" # so that it need not be waited for so long
+fabricds "$tmp/hold.yaml"
+
+phase() { # N SECONDS: it lasts so long at least, and has some windows
+  echo "$1" >"$tmp/phase"
+  sleep "$2"
+}
+begin() { # BYTES WINDOW
+  echo 0 >"$tmp/phase"
+  MRMPI_LOG_LEVEL=3 timeout -k 5 120 mrrun -n 2 --hosts h1,h2 --job-id "$job" --stats "$BUILD/tests/mpi/rail_load" "$1" "$2" "$tmp/phase" \
+    >"$tmp/out" 2>&1 </dev/null &
+  running=$!
+  on_exit "kill $running 2>/dev/null"
+  wait_for 30 grep -q 'connected to rank' "$tmp/out"
+}
+end() {
+  echo end >"$tmp/phase"
+  wait $running
+  local rc=$?
+  sed 's/^/# /' "$tmp/out" | cut -c 1-300 >&2
+  return $rc
+}
+figure() { awk -v p="$1" -v f="$2" '$1 == "phase" && $2 == p {for (i = 3; i < NF; i++) if ($i == f) print $(i + 1)}' "$tmp/out"; } # PHASE NAME
+at_least() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a != "" && a >= b)}' || { echo "$1, wanted at least $2"; return 1; }; }
+at_most() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a != "" && a <= b)}' || { echo "$1, wanted at most $2"; return 1; }; }
+times() { awk -v a="$1" -v b="$2" 'BEGIN {print a * b}'; }
+health() { ctl "$1" rail list | sed -n "s/.*device: $2,.* health: \([a-z]*\),.*/\1/p"; } # HOST DEVICE
+is_now() { [ "$(health "$1" "$2")" = "$3" ]; }
+data() { simfab status --counters | awk -v d="$1" '$1 == "h1" && $2 == d {for (i = 1; i < NF; i++) if ($i == "xmit_data") x += $(i + 1)} END {printf "%.0f\n", x / 1e6}'; } # MB
+
+is "rails are healthy at the beginning" "$(health h1 mlx5_0) $(health h2 mlx5_1)" "healthy healthy"
+not_ok "a rail that is not there cannot be drained" ctl h1 rail drain mlx5_7/1
+begin 1048576 4
+sleep 0.3
+phase 1 0.8
+ok "a rail is drained under a running job" ctl h1 rail drain mlx5_1
+is "it says so" "$(health h1 mlx5_1)" drained
+phase 2 0.5
+before=$(data mlx5_1)
+phase 3 0.8
+after=$(data mlx5_1)
+phase 30 0.1
+ok "nothing but small change goes over it then ($before MB, then $after)" test $((after - before)) -le 1
+ok "and undrained" ctl h1 rail undrain mlx5_1
+sleep 0.3
+phase 4 0.8
+ok "the other host drains its end" ctl h2 rail drain mlx5_1/1
+phase 5 0.5
+before=$(data mlx5_1)
+phase 6 0.5
+ok "its peers leave it, too" test $(($(data mlx5_1) - before)) -le 1
+ok "which it ends" ctl h2 rail undrain mlx5_1/1
+phase 7 0.2
+ok "the job ends well" end
+both=$(figure 1 rate) one=$(figure 3 rate)
+ok "two rails carry more than one ($both, $one MB/s)" at_least "$both" "$(times "$one" 1.8)"
+ok "undrained, both are used again ($(figure 4 rate))" at_least "$(figure 4 rate)" "$(times "$both" 0.9)"
+for p in 1 2 3 4 5 6; do ok "no operation took over 20 ms in phase $p ($(figure $p longest) us)" at_most "$(figure $p longest)" 20000; done
+is "nothing broke, moved or was sent again" "$(counted broken) $(counted moved) $(counted resent)" "0 0 0"
+
+# a rail that loses packets
+begin 1048576 4
+sleep 0.5
+phase 1 0.5
+simfab fault link "h2 mlx5_1" loss=0.01
+echo 2 >"$tmp/phase"
+ok "fabricd sees that a rail loses packets" wait_for 30 is_now h2 mlx5_1 bad
+ctl h2 rail show mlx5_1/1 >"$tmp/show"
+like "and tells why" '^why: .*(SymbolErrorCounter|PortRcvErrors) of (this port|the port at the other end): [0-9]+ in a minute, with [0-9]+ packets that came' "$tmp/show"
+like "and where the cable leads" '^far_port: .where: leaf1 port [0-9]+, SymbolErrorCounter: ' "$tmp/show"
+sleep 0.2
+phase 3 0.8
+simfab fault clear
+ok "the rail is well again when the fault is over" wait_for 60 is_now h2 mlx5_1 healthy
+phase 4 0.5
+wait_for 20 eval 'a=$(data mlx5_1); sleep 0.3; [ $(($(data mlx5_1) - a)) -gt 20 ]'
+phase 5 0.8
+ok "the job ends well" end
+ok "the bandwidth with the bad rail is that of the other one ($(figure 3 rate) of $one MB/s)" at_least "$(figure 3 rate)" "$(times "$one" 0.97)"
+ok "no operation took over 100 ms before it was seen ($(figure 2 longest) us)" at_most "$(figure 2 longest)" 100000
+ok "nor over 20 ms after that ($(figure 3 longest) us)" at_most "$(figure 3 longest)" 20000
+ok "both rails are used in the end ($(figure 5 rate) MB/s)" at_least "$(figure 5 rate)" "$(times "$both" 0.9)"
+done_testing
