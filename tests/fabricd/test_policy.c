@@ -117,7 +117,7 @@ static const struct {
     {"- a\n", "1:1: error: the policy is a list; allowed: a mapping"},
     {"version: 1\nclases: [{name: a, share: 100}]\njobs: {default: a}\n",
      "2:1: error: unknown key 'clases' in the policy, did you mean 'classes'? allowed: version, vls, mtu, classes, "
-     "jobs, limits, paths, health\n"},
+     "jobs, limits, paths, repair, repair_pause, health\n"},
     {"version: 1\njobs: {default: a}\n", "1:1: error: the policy has no 'classes'\n"},
     {"version: 1\nclasses: [{name: a, share: 100}]\n", "1:1: error: the policy has no 'jobs'\n"},
     {"classes: [{name: a, share: 100}]\njobs: {default: a}\n", "1:1: error: the policy has no 'version'\n"},
