@@ -69,7 +69,10 @@ struct work {
     double look_s;
 };
 
-/* Of the file's first line: the state, and the ticks of the processor; false if there is no such task any more. */
+/*
+ * Of the file's first line: the state, and the ticks of the processor; false if there is no such task any more. The
+ * state of others of this program, which look around as this one does, is '-'.
+ */
 static bool read_stat(const char *path, char *state, unsigned long ticks[4])
 {
     char line[1024], *p;
@@ -82,8 +85,12 @@ static bool read_stat(const char *path, char *state, unsigned long ticks[4])
         return false;
     line[n] = 0;
     p = strrchr(line, ')');
-    return p && sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", state, &ticks[0],
-                       &ticks[1], &ticks[2], &ticks[3]) == 5;
+    if (!p || sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", state, &ticks[0], &ticks[1],
+                     &ticks[2], &ticks[3]) != 5)
+        return false;
+    if (strstr(line, " (timeout) "))
+        *state = '-';
+    return true;
 }
 
 static void add_process(pid_t pid, struct work *w);
