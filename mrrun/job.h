@@ -15,9 +15,12 @@
 #include "mrrun/processes.h"
 #include "mrrun/hosts.h"
 #include "mrrun/inquiry.h"
+#include "mrrun/input.h"
 #include "mrrun/options.h"
+#include "mrrun/outfiles.h"
 #include "mrrun/output.h"
 #include "mrrun/placement.h"
+#include "mrrun/processors.h"
 #include "mrrun/scratch.h"
 #include "mrrun/signals.h"
 
@@ -57,6 +60,7 @@ struct job {
     const struct mrrun_options *opts;
     struct hosts hosts;
     struct placement place;
+    struct processors processors; /* set NULL: ranks are not bound */
     struct scratch scratch;
     struct inquiry inquiry;
     char job_id[128];
@@ -73,10 +77,10 @@ struct job {
     uint64_t kill_at_ms, timeout_at_ms; /* CLOCK_MONOTONIC; 0: never */
     uint64_t look_at_ms;                /* for other MPIs among the processes of ranks; after twice as long again */
     uint64_t look_every_ms;
-    uint64_t gone_at_ms;                /* killed ranks that are not gone then are left to the kernel */
-    uint64_t asked_ms;                  /* when the end was asked for, by a signal or --timeout */
-    uint64_t ended_ms;                  /* when the last rank ended */
-    bool failed;                        /* a culprit has been named; status is its, and stays */
+    uint64_t gone_at_ms; /* killed ranks that are not gone then are left to the kernel */
+    uint64_t asked_ms;   /* when the end was asked for, by a signal or --timeout */
+    uint64_t ended_ms;   /* when the last rank ended */
+    bool failed;         /* a culprit has been named; status is its, and stays */
     struct suspect suspect;
     int unheard; /* a rank that ended with code 0; whether after MPI_Finalize may still be heard; or -1 */
     uint64_t unheard_until_ms;
@@ -84,7 +88,8 @@ struct job {
     int status;
 
     struct sink out, err; /* mrrun's own */
-    struct sink to_rank0; /* only when stdin is a terminal; fd -1: none */
+    struct input input;
+    struct outfiles outfiles;
     int exec_fd;
     int deaths_fd; /* epoll: ranks that have ended, in order */
     struct signals signals;

@@ -14,8 +14,8 @@
 #include "mrrun/server.h"
 #include "mrrun/spawn.h"
 
-/* Fixed places at the head of the poll set; two per rank follow. */
-enum { AT_SIGNAL, AT_END, AT_SERVER, AT_EXEC, AT_STDIN, AT_TO_RANK0, AT_OUT, AT_ERR, AT_HEAD };
+/* Fixed places at the head of the poll set; two per rank follow, one for each reader of input and each output file. */
+enum { AT_SIGNAL, AT_END, AT_SERVER, AT_EXEC, AT_STDIN, AT_OUT, AT_ERR, AT_HEAD };
 
 static struct pollfd want(int fd, short events, bool wanted)
 {
@@ -27,20 +27,13 @@ static bool source_wanted(const struct source *src)
     return src->fd >= 0 && !sink_full(src->sink);
 }
 
-/* A terminal may be read only from the foreground; from the background the kernel would stop mrrun. */
-static bool stdin_wanted(const struct job *job)
-{
-    return job->to_rank0.fd >= 0 && !sink_full(&job->to_rank0) && tcgetpgrp(0) == getpgrp();
-}
-
 static size_t fill(const struct job *job, struct pollfd *set)
 {
     set[AT_SIGNAL] = want(job->signals.fd, POLLIN, true);
     set[AT_END] = want(job->signals.end_fd, POLLIN, true);
     set[AT_SERVER] = want(server_event_fd(), POLLIN, true);
     set[AT_EXEC] = want(job->exec_fd, POLLIN, job->exec_fd >= 0);
-    set[AT_STDIN] = want(0, POLLIN, stdin_wanted(job));
-    set[AT_TO_RANK0] = want(job->to_rank0.fd, POLLOUT, job->to_rank0.len);
+    set[AT_STDIN] = want(0, POLLIN, input_wanted(&job->input));
     set[AT_OUT] = want(job->out.fd, POLLOUT, job->out.len);
     set[AT_ERR] = want(job->err.fd, POLLOUT, job->err.len);
 
@@ -49,16 +42,36 @@ static size_t fill(const struct job *job, struct pollfd *set)
         set[n++] = want(job->ranks[r].out.fd, POLLIN, source_wanted(&job->ranks[r].out));
         set[n++] = want(job->ranks[r].err.fd, POLLIN, source_wanted(&job->ranks[r].err));
     }
+    for (int i = 0; i < job->input.count; i++)
+        set[n++] = want(job->input.reader[i].fd, POLLOUT, job->input.reader[i].len);
+    for (int i = 0; i < job->outfiles.count; i++)
+        set[n++] = want(job->outfiles.file[i]->sink.fd, POLLOUT, job->outfiles.file[i]->sink.len);
     return n;
 }
 
-/* With somebody at the terminal, rank 0 may be asking a question: a line without end is shown when it has rested so
- * long. */
+/*
+ * With somebody at the terminal, a rank that reads may be asking a question: a line without end is shown when it has
+ * rested so long.
+ */
 enum { PROMPT_MS = 50 };
 
 static bool prompt_waits(const struct job *job)
 {
-    return job->to_rank0.fd >= 0 && (job->ranks[0].out.len || job->ranks[0].err.len);
+    for (int i = 0; i < job->input.count && job->input.terminal; i++) {
+        const struct rank *r = &job->ranks[job->input.rank[i]];
+
+        if (job->input.reader[i].fd >= 0 && (r->out.len || r->err.len))
+            return true;
+    }
+    return false;
+}
+
+static void show_prompts(struct job *job)
+{
+    for (int i = 0; i < job->input.count; i++) {
+        source_pass_piece(&job->ranks[job->input.rank[i]].out);
+        source_pass_piece(&job->ranks[job->input.rank[i]].err);
+    }
 }
 
 static int wait_ms(const struct job *job)
@@ -214,34 +227,13 @@ static void read_signals(struct job *job)
         job_on_signal(job, sig);
 }
 
-static void close_stdin(struct job *job)
-{
-    close(job->to_rank0.fd);
-    sink_clear(&job->to_rank0);
-}
-
-static void forward_stdin(struct job *job, bool readable)
-{
-    char bytes[4096];
-
-    if (readable) {
-        ssize_t n = read(0, bytes, sizeof(bytes));
-        if (n > 0)
-            sink_put(&job->to_rank0, bytes, n);
-        else if (n == 0 || (errno != EINTR && errno != EAGAIN))
-            close_stdin(job);
-    }
-    if (job->to_rank0.fd < 0)
-        return;
-    sink_flush(&job->to_rank0);
-    if (job->to_rank0.broken)
-        close_stdin(job);
-}
-
 static bool output_pending(const struct job *job)
 {
     for (int r = 0; r < job->place.ranks; r++)
         if (job->ranks[r].out.fd >= 0 || job->ranks[r].err.fd >= 0)
+            return true;
+    for (int i = 0; i < job->outfiles.count; i++)
+        if (job->outfiles.file[i]->sink.len)
             return true;
     return job->out.len || job->err.len;
 }
@@ -260,15 +252,13 @@ static void turn(struct job *job, struct pollfd *set)
     }
     if (ready < 0)
         return;
-    if (!ready && prompt_waits(job)) {
-        source_pass_piece(&job->ranks[0].out);
-        source_pass_piece(&job->ranks[0].err);
-    }
+    if (!ready && prompt_waits(job))
+        show_prompts(job);
     if (set[AT_EXEC].revents)
         read_exec_failures(job);
     if (set[AT_SERVER].revents)
         drain_server(job);
-    for (size_t i = AT_HEAD; i < n; i += 2) {
+    for (size_t i = AT_HEAD; i < AT_HEAD + 2 * (size_t)job->place.ranks; i += 2) {
         struct rank *r = &job->ranks[(i - AT_HEAD) / 2];
         serve_source(&r->out, set[i].revents);
         serve_source(&r->err, set[i + 1].revents);
@@ -276,8 +266,10 @@ static void turn(struct job *job, struct pollfd *set)
     if (set[AT_SIGNAL].revents || set[AT_END].revents)
         read_signals(job);
     job_on_time(job);
-    if (job->to_rank0.fd >= 0)
-        forward_stdin(job, set[AT_STDIN].revents);
+    if (job->input.open)
+        input_forward(&job->input, set[AT_STDIN].revents);
+    for (int i = 0; i < job->outfiles.count; i++)
+        sink_flush(&job->outfiles.file[i]->sink);
     sink_flush(&job->err);
     sink_flush(&job->out);
 }
@@ -293,17 +285,19 @@ static void judge_output(struct job *job, const struct sink *s, const char *name
 
 int job_loop(struct job *job)
 {
-    struct pollfd *set = calloc(AT_HEAD + 2 * (size_t)job->place.ranks, sizeof(*set));
+    size_t room = AT_HEAD + 2 * (size_t)job->place.ranks + (size_t)job->input.count + (size_t)job->outfiles.count;
+    struct pollfd *set = calloc(room, sizeof(*set));
 
     if (!set)
         abort();
     while (job->running || job->suspect.set || job->unheard >= 0 || (output_pending(job) && !job->hurry))
         turn(job, set);
+    for (int i = 0; i < job->outfiles.count; i++)
+        judge_output(job, &job->outfiles.file[i]->sink, job->outfiles.file[i]->name);
     judge_output(job, &job->out, "standard output");
     judge_output(job, &job->err, "standard error");
     sink_flush(&job->err);
     free(set);
-    if (job->to_rank0.fd >= 0)
-        close_stdin(job);
+    input_clear(&job->input);
     return job->status;
 }

@@ -129,10 +129,35 @@ static int choose_job_id(struct job *job, char *why, size_t cap)
     return 0;
 }
 
+static int choose_outputs(struct job *job, char *why, size_t cap)
+{
+    const struct mrrun_options *o = job->opts;
+    bool reads = o->stdin_ranks && !strcmp(o->stdin_ranks, "none");
+
+    for (int r = 0; r < job->place.ranks; r++) {
+        struct rank *rank = &job->ranks[r];
+        const int host = job->place.host_of[r];
+        const struct outfile_rank as = {r, job->hosts.name[host], host};
+
+        rank->out.sink = o->out_pattern ? outfiles_sink(&job->outfiles, o->out_pattern, &as, why, cap) : &job->out;
+        rank->err.sink = !rank->out.sink  ? NULL
+                         : o->err_pattern ? outfiles_sink(&job->outfiles, o->err_pattern, &as, why, cap)
+                                          : &job->err;
+        if (!rank->err.sink)
+            return -1;
+        reads |= mrrun_options_reads(o, r);
+    }
+    if (!reads)
+        snprintf(why, cap, "option --stdin: '%s' names none of the %d ranks", o->stdin_ranks, job->place.ranks);
+    return reads ? 0 : -1;
+}
+
 /* Two pipes and a connection per rank, and some for mrrun. Ranks get the limit as it was. */
 static int raise_file_limit(struct job *job, char *why, size_t cap)
 {
-    rlim_t need = 3 * (rlim_t)job->place.ranks + 64;
+    const struct mrrun_options *o = job->opts;
+    const int files = !!o->out_pattern + !!o->err_pattern + (o->stdin_ranks && strcmp(o->stdin_ranks, "none"));
+    rlim_t need = (3 + files) * (rlim_t)job->place.ranks + 64;
 
     getrlimit(RLIMIT_NOFILE, &job->old_files);
     struct rlimit more = job->old_files;
@@ -307,6 +332,61 @@ static int check_mpi(struct job *job, char *why, size_t cap)
     return 0;
 }
 
+/* The adapters that ranks on this host use, separated by commas; malloc'd. What is named counts if none of it is there.
+ */
+static char *adapters_of(const struct host_rails *rails, const char *named)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+
+    if (!out)
+        return NULL;
+    for (unsigned i = 0; i < rails->num; i++)
+        fprintf(out, "%s%s", i ? "," : "", rails->rail[i].device);
+    if (!rails->num && named)
+        fputs(named, out);
+    return fclose(out) ? NULL : text;
+}
+
+/* Ranks of all hosts share this machine, where hosts are parts of it. */
+static int bind_ranks_near(struct job *job, char *why, size_t cap)
+{
+    const int num = job->hosts.count;
+    struct host_rails *rails = calloc((size_t)num, sizeof(*rails));
+    char **env = job_make_environment(job, 0), **adapters = calloc((size_t)num, sizeof(*adapters));
+    const char **of_rank = calloc((size_t)job->place.ranks, sizeof(*of_rank));
+    int err = -1;
+
+    snprintf(why, cap, "out of memory");
+    if (rails && env && adapters && of_rank) {
+        rails_ask(&job->hosts, num, env, rails);
+        for (int h = 0; h < num; h++)
+            adapters[h] = adapters_of(&rails[h], job->hosts.devices[h]);
+        for (int r = 0; r < job->place.ranks; r++)
+            of_rank[r] = adapters[job->place.host_of[r]];
+        err = processors_choose(&job->processors, &job->opts->binding, job->place.ranks, of_rank, why, cap);
+    }
+    for (int h = 0; adapters && h < num; h++)
+        free(adapters[h]);
+    free(adapters);
+    free(of_rank);
+    free(rails);
+    environment_free(env);
+    *why = err ? *why : '\0';
+    return err;
+}
+
+static int bind_ranks(struct job *job, char *why, size_t cap)
+{
+    if (!binding_wanted(&job->opts->binding))
+        return 0;
+    if (!job->hosts.simfab)
+        return bind_ranks_near(job, why, cap);
+    fprintf(stderr, "mrrun: ranks on simulated hosts are not bound: they have cores of their own\n");
+    return 0;
+}
+
 static int prepare(struct job *job, char *why, size_t cap)
 {
     char bin_dir[PATH_MAX];
@@ -326,7 +406,7 @@ static int prepare(struct job *job, char *why, size_t cap)
     if (status)
         return status;
     if (hosts_find(&job->hosts, job->opts, bin_dir, why, cap) ||
-        place_ranks(&job->place, &job->hosts, job->opts, why, cap))
+        place_ranks(&job->place, &job->hosts, job->opts, why, cap) || bind_ranks(job, why, cap))
         return STATUS_USAGE;
     job->ranks = calloc(job->place.ranks, sizeof(*job->ranks));
     if (!job->ranks) {
@@ -337,7 +417,7 @@ static int prepare(struct job *job, char *why, size_t cap)
         job->ranks[r].out.fd = job->ranks[r].err.fd = job->ranks[r].pidfd = -1;
         job->ranks[r].part = placement_part_of(&job->place, r);
     }
-    return raise_file_limit(job, why, cap) ? STATUS_USAGE : 0;
+    return raise_file_limit(job, why, cap) || choose_outputs(job, why, cap) ? STATUS_USAGE : 0;
 }
 
 static int run(struct job *job, struct report *report, char *why, size_t cap)
@@ -453,6 +533,9 @@ static void clear(struct job *job)
     free(job->program);
     sink_clear(&job->out);
     sink_clear(&job->err);
+    processors_clear(&job->processors);
+    outfiles_close(&job->outfiles);
+    input_clear(&job->input);
     placement_clear(&job->place);
     hosts_clear(&job->hosts);
 }
@@ -491,7 +574,6 @@ int main(int argc, char **argv)
     forget_outer_launcher();
     sink_init(&job.out, 1);
     sink_init(&job.err, 2);
-    sink_init(&job.to_rank0, -1);
     int status = opts.explain ? explain_job(&job, why, sizeof(why)) : prepare(&job, why, sizeof(why));
     if (opts.explain) {
         if (why[0])

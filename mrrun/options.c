@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "mrrun/others.h"
+#include "mrrun/outfiles.h"
+#include "mrrun/ranges.h"
 
 struct parser {
     struct mrrun_options *opts;
@@ -26,7 +28,7 @@ struct option_row;
 typedef int take_fn(struct parser *p, const struct option_row *row, char *value);
 
 static take_fn take_count, take_text, take_flag, take_one, take_hosts, take_env, take_env_pair, take_env_list,
-    take_stats, take_nothing, take_map;
+    take_stats, take_nothing, take_map, take_bind, take_stdin, take_pattern;
 
 enum scope { JOB, PART };
 
@@ -56,7 +58,13 @@ static const struct option_row table[] = {
     {"-f --hostfile --machinefile", "FILE", take_text, OF_JOB(host_file), 0, 0, "a file with a host in each line",
      "HOST[:SLOTS] [slots=N] [max_slots=N]"},
     {"--configfile", "FILE", take_text, OF_JOB(config_file), 0, 0, "a file with a part of the job in each line", NULL},
-    {"--map-by", "HOW", take_map, JOB, 0, 0, 0, "where ranks go: slot (in blocks) or node (in turn)", NULL},
+    {"--map-by", "HOW", take_map, JOB, 0, 0, 0, "where ranks go: slot (in blocks, host by host) or node (in turn)",
+     "in a host in turn: hwthread, core, l2cache, l3cache, numa, socket, to\n"
+     "which they are bound, too; HOW:PE=N: to N cores each; ppr:K:node: --ppn K"},
+    {"--bind-to", "WHAT[:N]", take_bind, JOB, 0, 0, 0, "bind each rank to a core (or N), those near its adapters first",
+     "or to a hwthread, l2cache, l3cache, numa, socket; none (default)"},
+    {"--report-bindings", NULL, take_flag, OF_JOB(binding.report), 0, 0, "say which processors each rank may run on",
+     NULL},
     {"--oversubscribe", NULL, take_flag, OF_JOB(oversubscribe), 0, 0, "start more ranks than hosts have slots", NULL},
     {"-wdir -wd", "DIR", take_text, OF_PART(wdir), 0, 0, "the directory in which ranks start",
      "a program with a / in its name is looked for from there"},
@@ -80,6 +88,11 @@ static const struct option_row table[] = {
     {"--explain", NULL, take_flag, OF_JOB(explain), 0, 0, "start nothing; say what the settings in force mean",
      "for messages, for each pair of hosts"},
     {"--rails", NULL, take_flag, OF_JOB(rails), 0, 0, "start nothing; list this host's rails for programs", NULL},
+    {"-s --stdin", "RANKS", take_stdin, OF_JOB(stdin_ranks), 0, 0, "the ranks that read standard input",
+     "all, none, or a list as 0,4-6 (default: 0)"},
+    {"-outfile-pattern", "FILE", take_pattern, OF_JOB(out_pattern), 0, 0, "write ranks' standard output to files",
+     "%r: rank, %h: host, %p: number of the host, %%: a percent sign"},
+    {"-errfile-pattern", "FILE", take_pattern, OF_JOB(err_pattern), 0, 0, "the same with standard error", NULL},
     {"-l --label -prepend-rank --tag-output", NULL, take_flag, OF_JOB(label), 0, 0,
      "put the rank in front of each line of output", NULL},
     {"--allow-run-as-root", NULL, take_nothing, JOB, 0, 0, 0, "run as root, which mrrun always does", NULL},
@@ -278,12 +291,88 @@ static int take_hosts(struct parser *p, const struct option_row *row, char *valu
     return hostlist_add(list, value, p->spelling, p->why, p->cap);
 }
 
+/* A number from 1 on that ends the word. */
+static bool parse_units(const char *text, int *out)
+{
+    char *end;
+    long n = isdigit((unsigned char)*text) ? strtol(text, &end, 10) : 0;
+
+    if (n < 1 || n > 4096 || *end)
+        return false;
+    *out = (int)n;
+    return true;
+}
+
+static int take_bind(struct parser *p, const struct option_row *row, char *value)
+{
+    size_t len = strcspn(value, ":");
+    enum binding_object to = binding_object_named(value, len);
+
+    p->opts->binding.units = 0;
+    if (to && (!value[len] || (to != BINDING_NONE && parse_units(value + len + 1, &p->opts->binding.units)))) {
+        p->opts->binding.to = to;
+        return 0;
+    }
+    snprintf(
+        p->why, p->cap,
+        "option %s: '%s' is none of none, hwthread, core, l2cache, l3cache, numa and socket, nor one with :N behind "
+        "it",
+        p->spelling, value);
+    return -1;
+}
+
+/* "slot", "node" or an object of the machine; ":PE=N" behind it asks for N cores a rank. "ppr:K:node" is --ppn K. */
 static int take_map(struct parser *p, const struct option_row *row, char *value)
 {
-    p->opts->by_node = !strcmp(value, "node");
-    if (p->opts->by_node || !strcmp(value, "slot"))
+    size_t len = strcspn(value, ":");
+    bool node = len == 4 && !memcmp(value, "node", 4), slot = len == 4 && !memcmp(value, "slot", 4);
+    enum binding_object by = binding_object_named(value, len);
+    struct binding_wish *wish = &p->opts->binding;
+    int per_node, used = 0;
+
+    if (sscanf(value, "ppr:%9d:node%n", &per_node, &used) == 1 && used && !value[used] && per_node > 0) {
+        p->opts->ppn = per_node;
         return 0;
-    snprintf(p->why, p->cap, "option %s: '%s' is neither slot nor node", p->spelling, value);
+    }
+    if ((node || slot || by) && !strncmp(value + len, ":PE=", 4) && parse_units(value + len + 4, &wish->units)) {
+        wish->to = BINDING_CORE;
+        len = strlen(value);
+    }
+    if ((node || slot || by) && !value[len]) {
+        p->opts->by_node = node;
+        wish->map = by;
+        return 0;
+    }
+    snprintf(
+        p->why, p->cap,
+        "option %s: '%s' is none of slot, node, none, hwthread, core, l2cache, l3cache, numa and socket, nor one with "
+        ":PE=N behind it, nor ppr:K:node",
+        p->spelling, value);
+    return -1;
+}
+
+static int take_stdin(struct parser *p, const struct option_row *row, char *value)
+{
+    if (!strcmp(value, "all") || !strcmp(value, "none") || ranges_valid(value))
+        return take_text(p, row, value);
+    snprintf(p->why, p->cap, "option %s: '%s' is neither all, none nor a list of ranks (0,4-6)", p->spelling, value);
+    return -1;
+}
+
+bool mrrun_options_reads(const struct mrrun_options *opts, int rank)
+{
+    const char *who = opts->stdin_ranks;
+
+    return who ? !strcmp(who, "all") || ranges_have(who, rank) : rank == 0;
+}
+
+static int take_pattern(struct parser *p, const struct option_row *row, char *value)
+{
+    const char *fault = outfiles_check(value);
+
+    if (!fault)
+        return take_text(p, row, value);
+    snprintf(p->why, p->cap, "option %s: '%s': %s", p->spelling, value, fault);
     return -1;
 }
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "mrrun/binding.h"
 #include "mrrun/hostlist.h"
 #include "mrrun/words.h"
 
@@ -34,15 +35,18 @@ struct mrrun_options {
     int ranks; /* of all parts; 0: the hosts decide */
     int ppn;   /* 0: spread evenly */
     bool by_node, oversubscribe;
-    struct hostlist hosts;               /* empty: the launcher decides */
-    struct mrrun_env env;                /* of all parts */
-    const char *host_file, *config_file; /* whose text is to be given; NULL: none */
-    const char *job_id;                  /* NULL: made up */
-    int timeout_s;                       /* 0: none */
-    const char *timeout_by;              /* who asked for it: an option or a variable */
-    int grace_s;                         /* between asking ranks to end and killing them */
-    const char *stats_as;                /* "json", "json:FILE"; NULL: a table. If stats */
-    const char *trace;                   /* file for the timeline of rails; NULL: none */
+    struct binding_wish binding;
+    struct hostlist hosts;                 /* empty: the launcher decides */
+    struct mrrun_env env;                  /* of all parts */
+    const char *host_file, *config_file;   /* whose text is to be given; NULL: none */
+    const char *job_id;                    /* NULL: made up */
+    int timeout_s;                         /* 0: none */
+    const char *timeout_by;                /* who asked for it: an option or a variable */
+    int grace_s;                           /* between asking ranks to end and killing them */
+    const char *stats_as;                  /* "json", "json:FILE"; NULL: a table. If stats */
+    const char *trace;                     /* file for the timeline of rails; NULL: none */
+    const char *stdin_ranks;               /* all, none or a list; NULL: rank 0 */
+    const char *out_pattern, *err_pattern; /* files for ranks' output; NULL: mrrun's own */
     bool stats, label, verbose, explain, rails, help, version;
     struct words config; /* the words of the file of command lines */
 };
@@ -58,6 +62,8 @@ int mrrun_options_hosts(struct mrrun_options *opts, const char *text, char *why,
 int mrrun_options_check(struct mrrun_options *opts, char *why, size_t cap);
 /* MPIEXEC_TIMEOUT's text, NULL if it is not set: seconds, which --timeout goes before. 0 or -1, as above. */
 int mrrun_options_timeout(struct mrrun_options *opts, const char *text, char *why, size_t cap);
+/* Whether a rank gets standard input. */
+bool mrrun_options_reads(const struct mrrun_options *opts, int rank);
 /* What the options set a variable of a part's ranks to; NULL: nothing. */
 const char *mrrun_options_env(const struct mrrun_options *opts, const struct mrrun_part *part, const char *name);
 void mrrun_options_clear(struct mrrun_options *opts);

@@ -31,7 +31,8 @@ static _Noreturn void child(const struct spawn_spec *spec, pid_t parent)
         dup2(spec->fds[i], i); /* the copies survive exec, the originals do not */
     setrlimit(RLIMIT_NOFILE, spec->files);
     signals_give_back(spec->mask);
-    if (!spec->dir || !chdir(spec->dir))
+    if ((!spec->processors || !sched_setaffinity(0, spec->processors_bytes, spec->processors)) &&
+        (!spec->dir || !chdir(spec->dir)))
         execve(spec->argv[0], spec->argv, spec->env);
 
     failure.error = errno;

@@ -4,6 +4,7 @@
 #ifndef MRRUN_SPAWN_H
 #define MRRUN_SPAWN_H
 
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/resource.h>
@@ -13,7 +14,9 @@ struct spawn_spec {
     int rank;
     char *const *argv; /* argv[0] is the path to execute */
     char *const *env;
-    const char *dir; /* where it starts; NULL: here */
+    const char *dir;             /* where it starts; NULL: here */
+    const cpu_set_t *processors; /* that it may run on; NULL: those of mrrun */
+    size_t processors_bytes;
     int fds[3];
     int report_fd;        /* a struct spawn_failure is written here when exec fails; closed by exec when it does not */
     const sigset_t *mask; /* as mrrun found it */

@@ -165,22 +165,21 @@ static void close_rank_fds(struct rank_fds *f, bool also_ours)
     }
 }
 
-/*
- * Rank 0 gets mrrun's stdin itself, so that nothing is read that the program does not read; only a terminal is passed
- * on through a pipe, because a rank is not in the terminal's foreground process group. All others get nothing to read.
- */
+static bool one_reads(const struct job *job)
+{
+    int readers = 0;
+
+    for (int r = 0; r < job->place.ranks && readers < 2; r++)
+        readers += mrrun_options_reads(job->opts, r);
+    return readers == 1;
+}
+
+/* One rank alone gets mrrun's stdin itself, unless it is a terminal. Ranks that do not read it get nothing. */
 static int open_stdin(struct job *job, int rank)
 {
-    int fds[2];
-
-    if (rank || fcntl(0, F_GETFD) < 0)
+    if (!mrrun_options_reads(job->opts, rank) || fcntl(0, F_GETFD) < 0)
         return open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (!isatty(0))
-        return 0;
-    if (pipe2(fds, O_CLOEXEC))
-        return -1;
-    sink_init(&job->to_rank0, fds[1]);
-    return fds[0];
+    return one_reads(job) && !isatty(0) ? 0 : input_add(&job->input, rank);
 }
 
 static int open_rank_fds(struct job *job, int rank, struct rank_fds *f)
@@ -210,9 +209,7 @@ static void watch_output(struct job *job, int rank, const struct rank_fds *f)
     struct rank *r = &job->ranks[rank];
 
     r->out.fd = f->out[0];
-    r->out.sink = &job->out;
     r->err.fd = f->err[0];
-    r->err.sink = &job->err;
     if (job->opts->label) {
         snprintf(r->out.label, sizeof(r->out.label), "[%d] ", rank);
         snprintf(r->err.label, sizeof(r->err.label), "[%d] ", rank);
@@ -285,6 +282,19 @@ static int introduce_part(struct job *job, int part, char ***env, int *known)
     return err;
 }
 
+static void report_binding(struct job *job, int rank)
+{
+    const struct binding_wish *wish = &job->opts->binding;
+    char text[512];
+
+    if (job->processors.set && (wish->report || job->opts->verbose)) {
+        processors_text(&job->processors, rank, text, sizeof(text));
+        job_say(job, "rank %d is bound to %s: processors %s", rank, binding_object_name(binding_target(wish)), text);
+    } else if (wish->report) {
+        job_say(job, "rank %d is not bound", rank);
+    }
+}
+
 static int start_rank(struct job *job, int rank, char *const *env, int report_fd)
 {
     struct rank_fds fds;
@@ -301,6 +311,8 @@ static int start_rank(struct job *job, int rank, char *const *env, int report_fd
     struct spawn_spec spec = {.rank = rank,
                               .argv = words,
                               .env = env,
+                              .processors = job->processors.set ? job->processors.set[rank] : NULL,
+                              .processors_bytes = job->processors.bytes,
                               .dir = job->opts->parts[job->ranks[rank].part].wdir,
                               .fds = {fds.in, fds.out[1], fds.err[1]},
                               .report_fd = report_fd,
@@ -321,6 +333,7 @@ static int start_rank(struct job *job, int rank, char *const *env, int report_fd
     watch_output(job, rank, &fds);
     if (job->opts->verbose)
         job_say(job, "rank %d started on host %s, pid %d", rank, host, (int)pid);
+    report_binding(job, rank);
 out:
     free(words);
     return err;

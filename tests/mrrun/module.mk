@@ -5,7 +5,7 @@ tests/mrrun/test_placement_SRCS := tests/mrrun/test_placement.c mrrun/placement.
 tests/mrrun/test_placement_PKGS := check
 
 TESTPROGS += tests/mrrun/test_options
-tests/mrrun/test_options_SRCS := tests/mrrun/test_options.c $(addprefix mrrun/,options.c others.c hostlist.c words.c environment.c)
+tests/mrrun/test_options_SRCS := tests/mrrun/test_options.c $(addprefix mrrun/,options.c others.c ranges.c binding.c outfiles.c output.c hostlist.c words.c environment.c)
 tests/mrrun/test_options_PKGS := check
 
 TESTPROGS += tests/mrrun/test_output

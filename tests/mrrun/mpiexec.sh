@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What users of other launchers write: several programs, files of hosts and of command lines, directories, variables.
+# What users of other launchers write: several programs, files of hosts and of command lines, directories, variables,
+# bindings, files of output; and what they run: programs of other MPIs.
 . "$(dirname "$0")/../tap.sh"
 export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$(dirname "$(realpath "$0")")/lsan.supp:print_suppressions=0}
 part=$BUILD/tests/mrrun/part
@@ -65,6 +66,45 @@ is "rank, size and those of the node, under several names" "$(sorted)" "[0] 0 2 
 run -n 1 -genvlist "PATH,NO_SUCH_VARIABLE" true
 is "a variable that is not set is no failure" $? 0
 like "but told" '^mrrun: NO_SUCH_VARIABLE is not set here' "$tmp/err"
+
+# ---- processors: a machine of two sockets, with an adapter at the second
+two_sockets 1 nowhere >"$tmp/two.xml"
+bound() { # ARGS...: the processors of each rank, by the launcher's word and by the kernel's
+  HWLOC_XMLFILE=$tmp/two.xml timeout 60 taskset -c 0,1 mrrun --report-bindings "$@" >"$tmp/out" 2>"$tmp/err" </dev/null sh -c 'echo $PMI_RANK: $(taskset -cp $$ | sed "s/.*: //; s/^0,1$/0-1/")'
+  sed -n 's/^mrrun: rank \([0-9]*\) is bound to [a-z0-9]*: processors /\1: /p' "$tmp/err" | sort >"$tmp/claimed"
+  sort "$tmp/out" | diff "$tmp/claimed" - && tr '\n' ';' <"$tmp/claimed"
+}
+if taskset -c 0 true && taskset -c 1 true; then
+  is "ranks are bound to cores" "$(bound -n 3 --bind-to core)" "0: 0;1: 1;2: 0;"
+  is "those near their adapters first" "$(bound -n 2 --bind-to core --hosts h=mlx5_0)" "0: 1;1: 0;"
+  is "by sockets" "$(bound -n 2 --map-by socket)" "0: 0;1: 1;"
+  is "to two cores each" "$(bound -n 2 --map-by slot:PE=2)" "0: 0-1;1: 0-1;"
+  run -n 1 --bind-to none --report-bindings true
+  like "or not at all" "^mrrun: rank 0 is not bound" "$tmp/err"
+  export HWLOC_XMLFILE=$tmp/two.xml
+  refused "objects that are not there" "this machine has no l3cache that mrrun may use" -n 1 --bind-to l3cache true
+  unset HWLOC_XMLFILE
+fi
+
+# ---- input and output
+printf 'one\ntwo\n' >"$tmp/in"
+fed() { timeout 60 mrrun "$@" <"$tmp/in" 2>"$tmp/err" | sort | tr '\n' ';'; }
+is "all ranks read" "$(fed -n 3 -l -s all cat)" "[0] one;[0] two;[1] one;[1] two;[2] one;[2] two;"
+is "some do" "$(fed -n 4 -l --stdin 0,2-3 wc -l)" "[0] 2;[1] 0;[2] 2;[3] 2;"
+is "another one does" "$(fed -n 3 -l -s 1 cat)" "[1] one;[1] two;"
+is "none does" "$(fed -n 2 -l -s none cat)" ""
+is "much, though one reads nothing" "$(head -c 3000000 /dev/zero | timeout 60 mrrun -n 3 -s all sh -c '[ $PMI_RANK = 0 ] || wc -c' | tr '\n' ' ')" \
+  "3000000 3000000 "
+refused "ranks that there are not" "option --stdin: '7' names none of the 2 ranks" -n 2 -s 7 true
+run -n 2 -outfile-pattern "$tmp/o.%r.%h.%p.%%" -errfile-pattern "$tmp/e" sh -c 'echo out $PMI_RANK; echo err $PMI_RANK >&2'
+is "output goes to files" "$? $(cat "$tmp"/o.{0,1}."$(hostname)".0.% | tr '\n' ';') $(sort "$tmp/e" | tr '\n' ';') $(cat "$tmp/out" "$tmp/err")" \
+  "0 out 0;out 1; err 0;err 1; "
+refused "a file that cannot be made" "^mrrun: cannot write ranks' output to '$tmp/none/0': No such file" -n 1 -outfile-pattern "$tmp/none/%r" true
+if [ -e /dev/full ]; then
+  run -n 1 -outfile-pattern /dev/full echo lost
+  is "and one that is full is a failure" $? 1
+  like "that is told" "^mrrun: cannot write to /dev/full: No space left" "$tmp/err"
+fi
 
 # ---- programs of another MPI: alone their ranks would end well
 cat >"$tmp/other.c" <<'C'

@@ -298,6 +298,94 @@ START_TEST(hosts_with_devices)
 }
 END_TEST
 
+static void check_binding(char *option, char *value, enum binding_object target, enum binding_object unit, int units)
+{
+    struct mrrun_options o;
+
+    ck_assert_int_eq(PARSE(&o, "-n", "1", option, value, "p"), 0);
+    ck_assert_int_eq(binding_target(&o.binding), target);
+    ck_assert_int_eq(binding_unit(&o.binding), unit);
+    ck_assert_int_eq(o.binding.units, units);
+    ck_assert_int_eq(binding_wanted(&o.binding), target && target != BINDING_NONE);
+    mrrun_options_clear(&o);
+}
+
+START_TEST(bindings)
+{
+    struct mrrun_options o;
+
+    check_binding("-bind-to", "core", BINDING_CORE, BINDING_CORE, 0);
+    check_binding("--bind-to", "socket", BINDING_SOCKET, BINDING_SOCKET, 0);
+    check_binding("--bind-to", "hwthread:2", BINDING_HWTHREAD, BINDING_HWTHREAD, 2);
+    check_binding("--bind-to", "none", BINDING_NONE, BINDING_NONE, 0);
+    check_binding("-map-by", "numa", BINDING_NUMA, BINDING_NUMA, 0);
+    check_binding("-map-by", "socket:PE=4", BINDING_CORE, BINDING_CORE, 4);
+    check_binding("-map-by", "slot", BINDING_NOT_SAID, BINDING_NOT_SAID, 0);
+    check_binding("-map-by", "none", BINDING_NONE, BINDING_NONE, 0);
+    ck_assert_int_eq(PARSE(&o, "-n", "1", "--map-by", "core", "--bind-to", "numa", "p"), 0);
+    ck_assert_int_eq(binding_target(&o.binding), BINDING_NUMA);
+    ck_assert_int_eq(binding_unit(&o.binding), BINDING_CORE);
+    mrrun_options_clear(&o);
+    ck_assert_int_eq(PARSE(&o, "-n", "1", "--map-by", "node:PE=2", "p"), 0);
+    ck_assert(o.by_node && o.binding.to == BINDING_CORE && o.binding.units == 2);
+    mrrun_options_clear(&o);
+    ck_assert_int_eq(PARSE(&o, "--map-by", "ppr:3:node", "p"), 0);
+    ck_assert_int_eq(o.ppn, 3);
+    mrrun_options_clear(&o);
+}
+END_TEST
+
+/* Ranks in their order, on units that are so far away and of these parents. */
+static void check_choices(int num, const unsigned *distance, const int *parent, int ranks, const int *want)
+{
+    struct binding_place place[8];
+    int parent_taken[8] = {0};
+
+    for (int i = 0; i < num; i++)
+        place[i] = (struct binding_place){.distance = distance[i], .parent = parent[i]};
+    for (int r = 0; r < ranks; r++)
+        ck_assert_int_eq(binding_choose(place, num, parent_taken), want[r]);
+}
+
+START_TEST(choices)
+{
+    const unsigned same[] = {10, 10, 10, 10}, second[] = {20, 20, 10, 10};
+    const int none[] = {-1, -1, -1, -1}, two[] = {0, 0, 1, 1};
+
+    check_choices(4, same, none, 6, (int[]){0, 1, 2, 3, 0, 1});
+    check_choices(4, second, none, 5, (int[]){2, 3, 0, 1, 2}); /* near adapters first */
+    check_choices(4, same, two, 5, (int[]){0, 2, 1, 3, 0});    /* in turn */
+    check_choices(4, second, two, 4, (int[]){2, 0, 3, 1});
+    ck_assert_int_eq(binding_choose(NULL, 0, NULL), -1);
+}
+END_TEST
+
+static void check_readers(char *spec, int ranks, const char *want)
+{
+    struct mrrun_options o;
+    char text[16] = "";
+
+    ck_assert_int_eq(PARSE(&o, "-n", "1", "-s", spec, "p"), 0);
+    for (int r = 0; r < ranks; r++)
+        text[r] = mrrun_options_reads(&o, r) ? '1' : '0';
+    ck_assert_str_eq(text, want);
+    mrrun_options_clear(&o);
+}
+
+START_TEST(readers)
+{
+    struct mrrun_options o;
+
+    check_readers("all", 4, "1111");
+    check_readers("none", 4, "0000");
+    check_readers("2", 4, "0010");
+    check_readers("0,2-3,9", 5, "10110");
+    ck_assert_int_eq(PARSE(&o, "-n", "1", "p"), 0);
+    ck_assert(mrrun_options_reads(&o, 0) && !mrrun_options_reads(&o, 1));
+    mrrun_options_clear(&o);
+}
+END_TEST
+
 #define REFUSE(message, ...) refuse(message, (char *[]){"mrrun", __VA_ARGS__, NULL})
 
 START_TEST(mistakes)
@@ -326,7 +414,24 @@ START_TEST(mistakes)
     REFUSE("option --hosts: an empty name in 'a,'", "-n", "2", "--hosts", "a,", "p");
     REFUSE("option --hosts: a host with devices is named twice in 'a=x,a=y'", "-n", "2", "--hosts", "a=x,a=y", "p");
     REFUSE("option -H: what follows ':' is no number of slots in 'a:x'", "-n", "2", "-H", "a:x", "p");
-    REFUSE("option -map-by: 'moon' is neither slot nor node", "-n", "2", "-map-by", "moon", "p");
+    REFUSE("option -map-by: 'moon' is none of slot, node, none, hwthread, core, l2cache, l3cache, numa and socket, nor "
+           "one "
+           "with :PE=N behind it, nor ppr:K:node",
+           "-n", "2", "-map-by", "moon", "p");
+    REFUSE(
+        "option -bind-to: 'core:0' is none of none, hwthread, core, l2cache, l3cache, numa and socket, nor one with :N "
+        "behind it",
+        "-n", "2", "-bind-to", "core:0", "p");
+    REFUSE(
+        "option -bind-to: 'none:2' is none of none, hwthread, core, l2cache, l3cache, numa and socket, nor one with :N "
+        "behind it",
+        "-n", "2", "-bind-to", "none:2", "p");
+    REFUSE("option -s: '1-' is neither all, none nor a list of ranks (0,4-6)", "-n", "2", "-s", "1-", "p");
+    REFUSE("option -s: '1,' is neither all, none nor a list of ranks (0,4-6)", "-n", "2", "-s", "1,", "p");
+    REFUSE("option -s: '3-1' is neither all, none nor a list of ranks (0,4-6)", "-n", "2", "-s", "3-1", "p");
+    REFUSE("option -s: '' is neither all, none nor a list of ranks (0,4-6)", "-n", "2", "-s", "", "p");
+    REFUSE("option -outfile-pattern: 'a%': a % is followed by none of r, h, p, g and %", "-n", "2", "-outfile-pattern",
+           "a%", "p");
     REFUSE("option -env: there is no value for A (wanted: NAME VALUE or NAME=VALUE)", "-n", "2", "-env", "A");
     REFUSE("option -genvlist: 'A,,B' is no list of names of variables", "-n", "2", "-genvlist", "A,,B", "p");
     REFUSE("there is no program behind a ':'", "-n", "2", "p", ":");
@@ -387,6 +492,9 @@ int main(void)
     tcase_add_test(tc, parts_of_a_file);
     tcase_add_test(tc, hosts_of_a_file);
     tcase_add_test(tc, hosts_with_devices);
+    tcase_add_test(tc, bindings);
+    tcase_add_test(tc, choices);
+    tcase_add_test(tc, readers);
     tcase_add_test(tc, mistakes);
     tcase_add_test(tc, help_needs_nothing_else);
     tcase_add_test(tc, environments);
