@@ -85,7 +85,7 @@ int answer_fail(const struct answer_to *to, int rc)
 static bool is_document(enum fd_type type)
 {
     return type == FD_STATUS || type == FD_LOCK || type == FD_RAIL_LIST || type == FD_RAIL_SHOW ||
-           type == FD_JOB_LIST;
+           type == FD_JOB_LIST || type == FD_HISTORY || type == FD_SHOW;
 }
 
 /* For people. NULL: what has been printed says it. */
@@ -96,6 +96,15 @@ static const char *problem(enum fd_type type, int rc)
         return NULL;
     case -EACCES:
         return "only root and the daemon's own user may do that";
+    case FD_ROLLED_BACK:
+        return "rolled back: all is as it was before";
+    case FD_ROLLBACK_FAILED:
+        return "it was not taken, and what was there before could not be brought back yet; fabricd goes on trying, and "
+               "'fabricctl status' tells";
+    case FD_PLANE_MISSING:
+        return "in force, but not on the planes that are named";
+    case -EALREADY:
+        return "not applied: one change at a time";
     case -EBUSY:
         return "too many requests wait for the daemon; try again later";
     case -EILSEQ: /* what differs from another policy has been printed */
@@ -105,12 +114,16 @@ static const char *problem(enum fd_type type, int rc)
         return "refused; nothing was changed";
     case -ECONNRESET:
         return "the daemon ended the connection";
+    case -EUCLEAN:
+        return "that generation is damaged";
     case -ENOENT:
-        return type == FD_VERIFY   ? "not done: no policy is in force"
+        return type == FD_SHOW     ? "not done: no such generation is kept; 'fabricctl policy history' lists them"
+               : type == FD_CHANGE ? "not done: it is not known what was there before the first policy"
+               : type == FD_VERIFY ? "not done: no policy is in force"
                : type == FD_FORGET ? "not done: there is no such class"
                : type == FD_RAIL_DRAIN || type == FD_RAIL_UNDRAIN || type == FD_RAIL_SHOW
                    ? "not done: this host has no such rail; 'fabricctl rail list' names them"
-                                   : "not done: there is no such job";
+                   : "not done: there is no such job";
     default:
         return NULL;
     }
@@ -141,6 +154,24 @@ static void hang_up(struct said *s)
         fclose(s->more);
 }
 
+static int exit_status(int rc)
+{
+    switch (rc) {
+    case 0:
+        return 0;
+    case -EINVAL:
+        return 2;
+    case FD_ROLLED_BACK:
+        return 3;
+    case FD_ROLLBACK_FAILED:
+        return 4;
+    case FD_PLANE_MISSING:
+        return 5;
+    default:
+        return 1;
+    }
+}
+
 int answer_request(const struct answer_to *to, enum fd_type type, void *msg, size_t len)
 {
     char other[256];
@@ -160,7 +191,7 @@ int answer_request(const struct answer_to *to, enum fd_type type, void *msg, siz
     }
     if (error)
         fprintf(stderr, "fabricctl: %s\n", error);
-    int status = rc == -EINVAL ? 2 : rc ? 1 : 0;
+    int status = exit_status(rc);
     if (to->json && type == FD_LOCK && !rc) {
         print_lock(s.text);
     } else if (to->json && is_document(type) && !rc) {

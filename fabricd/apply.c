@@ -23,6 +23,7 @@ struct change {
     bool new_lmc;            /* a port has another than the policy wants */
     unsigned ca_ports;       /* that each need their LIDs */
     struct snapshot *before; /* what ports had, if no policy was in force; or NULL */
+    struct snapshot *first;  /* what they had before the first policy, if that is wanted; or NULL */
     struct in_force next;
     struct store_intent intent;
     bool partial; /* a plane has no subnet manager, and is passed over */
@@ -119,10 +120,32 @@ static int look(struct applier *a, struct task *t, struct change *c, const struc
     return rc;
 }
 
+/* Hosts that follow the configured file would not hear of another policy. */
+static int is_followed(struct applier *a, struct task *t)
+{
+    struct text file = {0};
+    bool free_choice = !t->client || !a->sms.n || !a->conf->policy[0] ||
+                       (t->kind != TASK_APPLY && !(t->flags & FD_CHANGE_DRY)) ||
+                       t->flags & (FD_CHANGE_FORCE | FD_CHANGE_ROLLBACK);
+    int rc = free_choice ? 0 : text_read_file(&file, a->conf->policy, FD_POLICY_MAX);
+    bool same =
+        free_choice || (!rc && file.len == t->text.len && !memcmp(text_str(&file), text_str(&t->text), file.len));
+    text_free(&file);
+    if (same)
+        return 0;
+    say(a, t,
+        "%s is not %s%s%s, which this cluster's hosts follow: put it there and apply that, or --force has it in "
+        "force on this host and its subnets alone",
+        t->name, a->conf->policy, rc ? ": " : "", rc ? text_read_error(rc) : "");
+    return -EINVAL;
+}
+
 /* Everything that can be known to be wrong before anything is changed. */
 static int prepare(struct applier *a, struct task *t, struct change *c)
 {
     struct diag d = {.file = t->name};
+    if (is_followed(a, t))
+        return -EINVAL;
     bool parsed = policy_parse(&c->policy, text_str(&t->text), t->text.len, &d);
     if (refuse(a, t, &d) || !parsed)
         return -EINVAL;
@@ -150,7 +173,7 @@ static void roll_back(struct applier *a, struct task *t, struct change *c, bool 
 {
     struct text why = {0};
     char current[GENERATION_NAME_MAX];
-    say(a, t, "rolling back to the configuration from before");
+    say(a, t, ROLLING_BACK " to the configuration from before");
     if (t->current.valid)
         sms_merge(&a->sms, &t->current.tables);
     else
@@ -242,38 +265,66 @@ static int write_and_push(struct applier *a, struct task *t, struct change *c)
     return rc ? rc : settle_push(a, t, c->new_lmc);
 }
 
-static int change_fabric(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
+/* Planes that nobody sets up: an error, unless they are to be passed over. */
+static int check_planes(struct applier *a, struct task *t, struct change *c)
 {
     struct text why = {0};
-    if (planes_missing(&a->sms, a->conf, &why)) {
-        say(a, t, "%s%s", why.s, t->partial ? "" : "\nstart it and apply again; or --partial passes over such planes");
-        text_free(&why);
-        if (!t->partial)
-            return -EHOSTDOWN;
-        c->partial = true;
-    }
-    if (!sms_merge(&a->sms, &c->tables) && already_there(a, t, c, out)) {
-        int kept = keep_save(a, t, &c->next);
-        if (!kept)
-            keep_publish(a, t, &c->next);
-        return kept;
-    }
-    int rc = c->new_lmc && !sms_can_restart(&a->sms, &why) ? settle_said(a, t, -ENOTSUP, &why) : begin(a, t, c);
+    if (!planes_missing(&a->sms, a->conf, &why))
+        return 0;
+    bool partial = t->flags & FD_CHANGE_PARTIAL;
+    say(a, t, "%s%s", why.s, partial ? "" : "\nstart it and apply again; --partial passes over such planes");
+    text_free(&why);
+    c->partial = true;
+    return partial ? 0 : -EHOSTDOWN;
+}
+
+static int check_restart(struct applier *a, struct task *t, struct change *c)
+{
+    struct text why = {0};
+    bool can = !c->new_lmc || sms_can_restart(&a->sms, &why);
+    return settle_said(a, t, can ? 0 : -ENOTSUP, &why);
+}
+
+/* The files of sms are merged, and all is known to be right that can be before anything is changed. */
+static int change(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
+{
+    int rc = begin(a, t, c);
     if (rc)
         return rc;
     rc = write_and_push(a, t, c);
-    if (!rc)
+    if (!rc && c->next.valid)
         rc = settle_ports(a, t, &c->lock, &c->tables, true, out);
+    else if (!rc)
+        rc = settle_put_back(a, t, c->first);
     if (!rc)
         rc = commit(a, t, c, out);
     if (rc) {
         roll_back(a, t, c, c->new_lmc, out);
         return rc;
     }
+    if (t->flags & FD_CHANGE_ROLLBACK)
+        keep_publish_rollback(a, t, &c->next);
     keep_publish(a, t, &c->next);
     if (!c->unsure)
         store_intent_done(a->conf);
     return 0;
+}
+
+static int change_fabric(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
+{
+    int rc = check_planes(a, t, c);
+    if (rc)
+        return rc;
+    if (sms_merge(&a->sms, &c->tables) || !already_there(a, t, c, out)) {
+        rc = check_restart(a, t, c);
+        return rc ? rc : change(a, t, c, out);
+    }
+    rc = keep_save(a, t, &c->next);
+    if (!rc && t->flags & FD_CHANGE_ROLLBACK)
+        keep_publish_rollback(a, t, &c->next);
+    if (!rc)
+        keep_publish(a, t, &c->next);
+    return rc;
 }
 
 /* opensm is elsewhere: the ports must have it, or get it within the time allowed. */
@@ -283,33 +334,126 @@ static int wait_and_keep(struct applier *a, struct task *t, struct change *c, st
     return rc ? rc : keep_save(a, t, &c->next);
 }
 
+/* It is in force, if all went well. */
+static void finish(struct change *c, struct manager_event *out)
+{
+    if (!out->status) {
+        out->changed = true;
+        out->generation = c->next.lock.generation;
+        out->next_in_force = c->next;
+        out->status = c->unsure ? -EIO : 0;
+        out->ended = c->partial ? FD_PLANE_MISSING : 0;
+        c->next = (struct in_force){0};
+    }
+    in_force_free(&c->next);
+    snapshot_free(c->before);
+    snapshot_free(c->first);
+}
+
+/* Its policy is the next one. */
+static void take_policy(const struct applier *a, struct task *t, struct change *c)
+{
+    c->next = (struct in_force){.valid = true, .policy = c->policy, .lock = c->lock, .tables = c->tables};
+    c->next.text = t->text;
+    t->text = (struct text){0};
+    keep_number(a, t, &c->next);
+}
+
 void apply_policy(struct applier *a, struct task *t, struct manager_event *out)
 {
     struct change c = {0};
     struct text why = {0};
     out->status = prepare(a, t, &c);
-    if (!out->status) {
-        c.next = (struct in_force){.valid = true, .policy = c.policy, .lock = c.lock, .tables = c.tables};
-        c.next.text = t->text;
-        t->text = (struct text){0};
-        keep_number(a, t, &c.next);
-        if (a->sms.n)
-            out->status = change_fabric(a, t, &c, out);
-        else if (a->conf->num_opensm)
-            out->status = settle_said(a, t, sms_none(a->conf, &why), &why);
-        else
-            out->status = wait_and_keep(a, t, &c, out);
+    if (!out->status)
+        take_policy(a, t, &c);
+    if (!out->status && a->sms.n)
+        out->status = change_fabric(a, t, &c, out);
+    else if (!out->status && a->conf->num_opensm)
+        out->status = settle_said(a, t, sms_none(a->conf, &why), &why);
+    else if (!out->status)
+        out->status = wait_and_keep(a, t, &c, out);
+    finish(&c, out);
+}
+
+/* ---- back to what was there before the first policy ---- */
+
+/* Of opensm's files as they are to be; they say which lmc. */
+static int take_first(struct applier *a, struct task *t, struct change *c)
+{
+    char name[GENERATION_NAME_MAX], value[16];
+    struct text why = {0};
+    int rc = settle_said(a, t, sms_read(&a->sms, &why), &why);
+    c->first = keep_load_before(a, name);
+    if (!rc && !c->first)
+        rc = -ENOENT;
+    for (unsigned i = 0; i < a->sms.n && !rc; i++) {
+        struct sm *m = &a->sms.sm[i];
+        text_free(&m->new_conf);
+        rc = keep_load_config(a, name, m->opensm.config, &m->new_conf);
+        unsigned lmc = opensm_conf_get(text_str(&m->new_conf), "lmc", value, sizeof(value)) ? (unsigned)atoi(value) : 0;
+        c->new_lmc = c->new_lmc || lmc != t->current.tables.lmc;
     }
-    if (!out->status) {
-        out->changed = true;
-        out->generation = c.next.lock.generation;
-        out->next_in_force = c.next;
-        out->status = c.unsure ? -EIO : 0;
-        out->ended = c.partial ? FD_PLANE_MISSING : 0;
-        c.next = (struct in_force){0};
+    if (rc == -ENOENT)
+        say(a, t, "what was there before the first policy is not known, or not of all planes");
+    return rc;
+}
+
+void apply_nothing(struct applier *a, struct task *t, struct manager_event *out)
+{
+    struct change c = {.next.lock = t->current.lock};
+    struct text why = {0};
+    if (!a->sms.n) {
+        out->status = settle_said(a, t, a->conf->num_opensm ? sms_none(a->conf, &why) : -EPERM, &why);
+        return;
     }
+    for (unsigned i = 0; i < c.next.lock.num_classes; i++)
+        c.next.lock.classes[i].retired = true;
+    store_stamp(&c.next, store_next_number(a->conf, t->generation));
+    out->status = t->current.valid ? take_first(a, t, &c) : -EALREADY;
+    if (!t->current.valid)
+        say(a, t, "no policy is in force");
+    if (!out->status)
+        out->status = check_planes(a, t, &c);
+    if (!out->status)
+        out->status = check_restart(a, t, &c);
+    if (!out->status)
+        out->status = change(a, t, &c, out);
+    finish(&c, out);
+}
+
+/* ---- what would be changed ---- */
+
+void apply_dry(struct applier *a, struct task *t, struct manager_event *out)
+{
+    struct change c = {0};
+    struct text why = {0};
+    out->status = prepare(a, t, &c);
+    if (out->status)
+        return;
+    take_policy(a, t, &c);
+    if (!a->sms.n && a->conf->num_opensm)
+        out->status = settle_said(a, t, sms_none(a->conf, &why), &why);
+    if (!out->status && a->sms.n)
+        out->status = check_planes(a, t, &c);
+    if (!out->status)
+        out->status = check_restart(a, t, &c);
+    bool files = sms_merge(&a->sms, &c.tables);
+    for (unsigned i = 0; files && !out->status && i < a->sms.n; i++)
+        say(a, t, "would write %s", a->sms.sm[i].opensm.config);
+    struct verify_options o = settle_options(a, &c.lock, false);
+    struct verify_result r;
+    bool there = verify_fabric(&o, &c.tables, &r);
+    if (!out->status && !there)
+        say(a, t, "%s%u differences on %u ports of %u nodes would be mended by opensm%s", text_str(&r.text),
+            r.differences, r.ports, r.nodes, c.new_lmc ? ", which would be restarted" : "");
+    if (!out->status && there && !files)
+        say(a, t, "opensm and the ports have what this policy wants");
+    if (!out->status)
+        say(a, t, "would be generation %llu%s", (unsigned long long)c.next.lock.generation,
+            keep_is_same(&t->current, &c.next) ? ", as before" : "");
+    settle_tell_found(out, &r);
+    verify_result_free(&r);
     in_force_free(&c.next);
-    snapshot_free(c.before);
 }
 
 void apply_diff(struct applier *a, struct task *t, struct manager_event *out)

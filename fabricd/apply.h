@@ -15,6 +15,12 @@
  */
 void apply_policy(struct applier *a, struct task *t, struct manager_event *out);
 
+/* Back to what was there before the first policy: opensm's files, and the tables that ports had. */
+void apply_nothing(struct applier *a, struct task *t, struct manager_event *out);
+
+/* What apply_policy would do, with the same refusals. */
+void apply_dry(struct applier *a, struct task *t, struct manager_event *out);
+
 /* What apply_policy would change: the plan against the ports, and nothing is written. */
 void apply_diff(struct applier *a, struct task *t, struct manager_event *out);
 

@@ -112,6 +112,9 @@ static void start_next(struct daemon *d)
     t->generation = d->generation;
     t->may_repair = t->kind == TASK_VERIFY && !t->client && may_repair(d);
     if (t->kind == TASK_APPLY) {
+        text_free(&d->said);
+        d->rolls_back = false;
+        d->applying_uid = t->client ? t->uid : FD_UID_ANY;
         snprintf(d->applying, sizeof(d->applying), "%.*s", (int)sizeof(d->applying) - 1, t->name);
         log_info("putting the policy %s in force", t->name);
         tell_listener(d);
@@ -155,6 +158,9 @@ int daemon_submit(struct daemon *d, enum task_kind kind, const struct policy_fil
 {
     struct task *t = new_task(kind, f ? f->name : NULL, client);
     if (t && f) {
+        t->flags = f->flags;
+        t->rollback = f->generation;
+        t->uid = f->uid;
         text_put(&t->text, f->text, f->len);
         text_put(&t->lock_text, f->lock, f->lock_len);
     }
@@ -166,12 +172,40 @@ int daemon_diff(struct daemon *d, const struct policy_file *f, uint64_t client)
     return daemon_submit(d, TASK_DIFF, f, client);
 }
 
+/*
+ * Two policies at once: the second would only wait, and whoever has asked would not know for what. What the daemon puts
+ * in force itself is waited for.
+ */
+static bool is_at_work(const struct daemon *d, struct text *why)
+{
+    const char *name = d->applying;
+    for (const struct task *t = d->first_waiting; t && !*name; t = t->next)
+        if (t->kind == TASK_APPLY)
+            name = t->name;
+    if (!*name)
+        return false;
+    text_printf(why, "%s is being put in force", name);
+    if (*d->applying && d->applying_uid != FD_UID_ANY)
+        text_printf(why, ", as uid %u has asked %" PRIu64 " s ago", d->applying_uid,
+                    (clock_us() - d->task_began_us) / 1000000);
+    if (!*d->applying || d->applying_uid != FD_UID_ANY) {
+        text_printf(why, ": fabricctl status tells when that has ended; then apply again\n");
+        return true;
+    }
+    text_printf(why, " by the daemon itself: waiting for the end of that\n");
+    return false;
+}
+
 int daemon_apply(struct daemon *d, const struct policy_file *f, uint64_t client, struct text *why)
 {
     if (client && d->follow && !d->conf.num_opensm) {
         text_printf(why, "this host follows %s: apply the policy on the host that runs opensm\n", d->conf.policy);
         return -EPERM;
     }
+    if (f->flags & FD_CHANGE_DRY)
+        return daemon_submit(d, TASK_DIFF, f, client);
+    if (client && is_at_work(d, why))
+        return -EALREADY;
     return daemon_submit(d, TASK_APPLY, f, client);
 }
 
@@ -251,18 +285,43 @@ static void put_off(struct daemon *d, bool failed)
     d->wait = failed ? 1u << (d->failed < PUT_OFF_MOST ? d->failed : PUT_OFF_MOST) : 0;
 }
 
+/* For the status. */
+static void take_failure(struct daemon *d, const struct manager_event *e, const char *name)
+{
+    text_free(&d->failure);
+    d->failed_us = clock_us();
+    text_printf(&d->failure, "policy: ");
+    text_yaml_string(&d->failure, name);
+    text_printf(&d->failure, ", result: %s, why: ",
+                e->ended == FD_ROLLED_BACK       ? "rolled back"
+                : e->ended == FD_ROLLBACK_FAILED ? "rollback failed"
+                : e->status == -EINVAL           ? "refused"
+                                                 : "not applied");
+    text_yaml_string(&d->failure, d->said.len ? d->said.s : strerror(-e->status));
+}
+
 static void after_apply(struct daemon *d, const struct manager_event *e)
 {
     struct text t = {0};
+    char name[sizeof(d->applying)];
+    memcpy(name, d->applying, sizeof(name));
     d->applying[0] = 0;
-    if (e->changed) {
+    if (e->changed && !e->next_in_force.valid) {
+        static const char gone[] = "no policy is in force: opensm and the ports have what they had before the first\n";
+        server_progress(d->server, e->client, gone, strlen(gone));
+        text_free(&d->failure);
+        d->refused = true; /* by order: the configured file does not come into force by itself */
+    } else if (e->changed) {
+        text_free(&d->failure);
         text_printf(&t, "policy in force: generation %" PRIu64 "%s\n", e->generation,
                     e->generation == d->generation ? " as before" : "");
         server_progress(d->server, e->client, t.s, t.len);
         text_free(&t);
     } else {
         log_event(LOG_POLICY_REFUSED, SD_ERR, "the policy was not put in force: %s", strerror(-e->status));
-        d->refused = e->status == -EINVAL;
+        take_failure(d, e, name);
+        if (!e->client)
+            d->refused = e->status == -EINVAL;
     }
     put_off(d, !e->changed && e->status == -ETIMEDOUT);
 }
@@ -363,6 +422,16 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
     sd_notifyf(0, "STATUS=generation %" PRIu64 ", %s", d->generation, d->verified ? "verified" : "not verified");
 }
 
+/* Why it fails is the last line before it is rolled back. */
+static void take_line(struct daemon *d, const struct text *line)
+{
+    d->rolls_back = d->rolls_back || !strncmp(text_str(line), ROLLING_BACK, strlen(ROLLING_BACK));
+    if (d->rolls_back)
+        return;
+    text_free(&d->said);
+    text_put(&d->said, text_str(line), strcspn(text_str(line), "\n"));
+}
+
 int daemon_on_manager(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
     struct daemon *d = arg;
@@ -376,6 +445,8 @@ int daemon_on_manager(sd_event_source *source, int fd, uint32_t events, void *ar
         } else {
             if (e->logged)
                 log_info("%s", text_str(&e->text));
+            if (e->task == TASK_APPLY)
+                take_line(d, &e->text);
             text_put(&e->text, "\n", 1);
             server_progress(d->server, e->client, e->text.s, e->text.len);
         }

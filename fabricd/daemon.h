@@ -63,6 +63,11 @@ struct daemon {
     struct text planes; /* of a host that manages: a line of YAML each */
     uint64_t looked_us;
     uint64_t task_began_us, look_took_us;
+    uint32_t applying_uid; /* who has asked for that; FD_UID_ANY: nobody */
+    struct text said;      /* the last line of that, but for how it is rolled back */
+    bool rolls_back;
+    struct text failure; /* how the last attempt failed that was not followed by a good one: members of YAML */
+    uint64_t failed_us;
     char applying[256]; /* what is being put in force, or empty */
     bool refused;       /* the configured policy is wrong: trying again would not help */
     unsigned repairs, repairs_failed; /* of what ports had lost: all, and the last ones in a row that did not help */
@@ -86,11 +91,14 @@ void daemon_rail_hint(struct daemon *d, const struct fd_seen *m, uint32_t uid);
 struct policy_file {
     const char *name, *text, *lock;
     size_t len, lock_len;
+    uint32_t flags;      /* FD_CHANGE_ */
+    uint64_t generation; /* with FD_CHANGE_ROLLBACK */
+    uint32_t uid;        /* of the client */
 };
 
 /*
  * Begin a task, or let it wait; client hears of it by server_progress and server_done. -EBUSY: too many wait. -EPERM:
- * this host takes its policy from a file, and why says what to do (a line).
+ * this host takes its policy from a file; -EALREADY: another policy is being put in force; why says more (a line).
  */
 int daemon_apply(struct daemon *d, const struct policy_file *f, uint64_t client, struct text *why);
 int daemon_submit(struct daemon *d, enum task_kind kind, const struct policy_file *f, uint64_t client); /* f or NULL */

@@ -2,7 +2,8 @@
 /*
  * fabricctl: the administrator's command. See fabricctl(1).
  *
- * Exit status: 0 done; 1 the fabric or the daemon did not do it; 2 the command line or the policy is wrong.
+ * Exit status: 0 done; 1 the fabric or the daemon did not do it; 2 the command line or the policy is wrong; more of
+ * changes of the policy are in answer.c.
  */
 #include "fabricd/answer.h"
 #include "fabricd/cluster.h"
@@ -20,6 +21,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +37,14 @@ static const char usage[] =
     "      [--load NAME|FILE]     under this load; bulk, small, many-to-one, 'aggressor CLASS/SIZE'; again for more\n"
     "      [--fabric KEY=N,...]   what the fabric is: vls, low, high, mtu, rate, hops, bus_read, bus_write\n"
     "  policy diff FILE           which ports apply would change, and how\n"
-    "  policy apply FILE          put it in force: opensm, then every port is read back\n"
+    "  policy apply FILE          put it in force: opensm, then every port is read back; else all is rolled back\n"
+    "      [--dry-run]            only say what would be changed, or refused\n"
+    "      [--partial]            also if a plane has no subnet manager: exit status 5\n"
+    "      [--force]              another policy than the one that other hosts follow\n"
+    "  policy rollback [N]        the policy of generation N, or of the one before; 0: before the first policy\n"
+    "      [--partial]            as above\n"
+    "  policy history             the generations: what was put in force, when, and how that ended\n"
+    "  policy show N              one of them: its policy, its lock, what was read back\n"
     "  policy verify              read the tables of every port now\n"
     "  policy lock                the service levels given out, as they are kept beside a policy\n"
     "  policy forget CLASS        the service levels of a class that is gone may be given out again\n"
@@ -68,7 +77,8 @@ static const char usage[] =
     "  -h, --help         show this\n"
     "  -V, --version      show the version\n"
     "\n"
-    "Exit status: 0 done, 1 it could not be done, 2 the command or the policy is wrong.\n";
+    "Exit status: 0 done, 1 it could not be done, 2 the command or the policy is wrong, and nothing was changed;\n"
+    "3 changed and rolled back, 4 changed and not rolled back yet, 5 in force, but for a plane (--partial).\n";
 
 struct args {
     struct answer_to to;
@@ -76,6 +86,7 @@ struct args {
     struct plan_options plan;
     struct top_options top;
     bool cluster;
+    uint32_t change; /* FD_CHANGE_ */
     int num;
     char **word;
 };
@@ -168,6 +179,63 @@ static int policy_send(const struct args *a, enum fd_type type, const struct pla
     return rc;
 }
 
+/* The daemon goes on with what it was told to. */
+static void on_interrupt(int sig)
+{
+    static const char said[] = "\nfabricctl: the daemon goes on with it; fabricctl status tells how far it is\n";
+    if (write(STDERR_FILENO, said, sizeof(said) - 1) < 0)
+        _exit(1);
+    _exit(130);
+}
+
+static int send_change(const struct args *a, struct fd_change *m, size_t len)
+{
+    signal(SIGINT, on_interrupt);
+    int rc = answer_request(&a->to, FD_CHANGE, m, len);
+    signal(SIGINT, SIG_DFL);
+    return rc;
+}
+
+static int policy_apply(const struct args *a, const struct plan *l)
+{
+    size_t len = sizeof(struct fd_change) + l->text.len + l->lock_text.len;
+    struct fd_change *m = calloc(1, len);
+    if (!m)
+        abort();
+    snprintf(m->name, sizeof(m->name), "%s", l->name);
+    m->flags = a->change;
+    m->lock_length = (uint32_t)l->lock_text.len;
+    memcpy(m + 1, text_str(&l->text), l->text.len);
+    memcpy((char *)(m + 1) + l->text.len, text_str(&l->lock_text), l->lock_text.len);
+    int rc = send_change(a, m, len);
+    free(m);
+    return rc;
+}
+
+static bool generation_of(const char *s, uint64_t *out)
+{
+    bool good = ydoc_uint_of(s, out) && *out != FD_PREVIOUS;
+    if (!good)
+        fprintf(stderr, "fabricctl: the generation is '%s'; allowed: a number of 'fabricctl policy history', or 0\n",
+                s);
+    return good;
+}
+
+static int policy_rollback(const struct args *a, const char *number)
+{
+    struct fd_change m = {.flags = a->change | FD_CHANGE_ROLLBACK, .generation = FD_PREVIOUS};
+    if (number && !generation_of(number, &m.generation))
+        return 2;
+    snprintf(m.name, sizeof(m.name), "%s", number ? number : "previous");
+    return send_change(a, &m, sizeof(m));
+}
+
+static int policy_show(const struct args *a, const char *number)
+{
+    struct fd_show m = {0};
+    return generation_of(number, &m.generation) ? answer_request(&a->to, FD_SHOW, &m, sizeof(m)) : 2;
+}
+
 /* The lock that is in force now, beside the policy's file: so the next plan is made with it, also on other nodes. */
 static void keep_lock(const struct args *a, const struct plan *l)
 {
@@ -230,6 +298,12 @@ static int policy_command(const struct args *a)
         return print_schema();
     if (a->num == 2 && !strcmp(verb, "lock"))
         return simple_request(a, FD_LOCK);
+    if (a->num == 2 && !strcmp(verb, "history"))
+        return simple_request(a, FD_HISTORY);
+    if (a->num == 3 && !strcmp(verb, "show"))
+        return policy_show(a, a->word[2]);
+    if ((a->num == 2 || a->num == 3) && !strcmp(verb, "rollback"))
+        return policy_rollback(a, a->num == 3 ? a->word[2] : NULL);
     if (a->num == 3 && !strcmp(verb, "forget"))
         return policy_forget(a, a->word[2]);
     if (a->num != 3 || (strcmp(verb, "check") && strcmp(verb, "plan") && strcmp(verb, "diff") && strcmp(verb, "apply")))
@@ -240,8 +314,8 @@ static int policy_command(const struct args *a)
     } else if (!strcmp(verb, "plan")) {
         rc = print_plan(a, &l);
     } else {
-        rc = policy_send(a, *verb == 'a' ? FD_APPLY : FD_DIFF, &l);
-        if (!rc && *verb == 'a' && *l.lock_path)
+        rc = *verb == 'a' ? policy_apply(a, &l) : policy_send(a, FD_DIFF, &l);
+        if ((!rc || rc == 5) && *verb == 'a' && !(a->change & FD_CHANGE_DRY) && *l.lock_path)
             keep_lock(a, &l);
     }
     text_free(&l.text);
@@ -427,6 +501,15 @@ int main(int argc, char **argv)
             break;
         case 'U':
             a.job.run = optarg;
+            break;
+        case 'd':
+            a.change |= FD_CHANGE_DRY;
+            break;
+        case 'P':
+            a.change |= FD_CHANGE_PARTIAL;
+            break;
+        case 'F':
+            a.change |= FD_CHANGE_FORCE;
             break;
         case 'l':
             if (a.plan.num_loads == PLAN_LOADS_MAX) {

@@ -63,9 +63,12 @@ static void add_about(struct files *f, const struct task *t)
                                      [TASK_VERIFY] = "verify",
                                      [TASK_FOLLOW] = "follow",
                                      [TASK_FORGET] = "forget"};
-    text_printf(&f->about, "at: %lld\nby: %s\nname: ", (long long)time(NULL), by[t->kind]);
+    bool rollback = t->flags & FD_CHANGE_ROLLBACK;
+    text_printf(&f->about, "at: %lld\nby: %s\nname: ", (long long)time(NULL), rollback ? "rollback" : by[t->kind]);
     text_yaml_string(&f->about, t->name);
     text_printf(&f->about, "\nafter: %" PRIu64 "\n", t->generation);
+    if (t->client)
+        text_printf(&f->about, "uid: %u\n", t->uid);
     add(f, "about", &f->about);
 }
 
@@ -104,7 +107,11 @@ int keep_save(const struct applier *a, const struct task *t, const struct in_for
     add_about(&f, t);
     int rc = store_write(a->conf, next, f.file, f.n, name);
     free_files(&f);
-    return rc ? rc : store_commit(a->conf, name);
+    if (!rc)
+        rc = store_commit(a->conf, name);
+    if (!rc)
+        keep_result(a, name, "in force");
+    return rc;
 }
 
 int keep_before(const struct applier *a, const struct snapshot *ports)
@@ -153,6 +160,19 @@ int keep_load_config(const struct applier *a, const char *name, const char *conf
 }
 
 /* ---- other hosts ---- */
+
+void keep_publish_rollback(const struct applier *a, const struct task *t, const struct in_force *f)
+{
+    int rc = f->valid ? store_publish_policy(a->conf, f) : 0;
+    if (rc)
+        manager_say(a->m, t, "warning: %s could not be written (%s): hosts that follow it do not hear of this",
+                    a->conf->policy, strerror(-rc));
+    else if (!f->valid && a->conf->policy[0])
+        manager_say(a->m, t,
+                    "note: hosts that follow %s go on with the policy before, until their fabricd is told "
+                    "otherwise",
+                    a->conf->policy);
+}
 
 void keep_publish(const struct applier *a, const struct task *t, const struct in_force *f)
 {

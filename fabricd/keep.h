@@ -33,6 +33,9 @@ struct snapshot *keep_load_before(const struct applier *a, char name[GENERATION_
 /* opensm's file at that time. -ENOENT: not known. */
 int keep_load_config(const struct applier *a, const char *name, const char *config, struct text *out);
 
+/* After a rollback: the configured file gets its policy, so that hosts which follow that hear of it. */
+void keep_publish_rollback(const struct applier *a, const struct task *t, const struct in_force *f);
+
 /* Hosts that follow the configured file are told by the lock beside it. */
 void keep_publish(const struct applier *a, const struct task *t, const struct in_force *f);
 

@@ -39,7 +39,9 @@ struct task {
     uint64_t client;         /* who wants to know; 0: only the log */
     bool patient;            /* VERIFY: look again until they have it, or time is up */
     bool may_repair;         /* VERIFY: what ports have lost may be mended */
-    bool partial;            /* APPLY: planes without a subnet manager are passed over */
+    uint32_t uid;            /* of the client */
+    uint32_t flags;          /* APPLY, DIFF: FD_CHANGE_ */
+    uint64_t rollback;       /* APPLY: with FD_CHANGE_ROLLBACK the generation */
     bool logged;             /* its lines go to the log, too */
     char name[PATH_MAX];     /* APPLY, DIFF, FOLLOW: what the file is called; FORGET: the class */
     struct text text;        /* APPLY, DIFF, FOLLOW: the new policy */
@@ -90,6 +92,8 @@ void task_free(struct task *t);
 /* The oldest event, or NULL. Free it with manager_event_free. */
 struct manager_event *manager_next_event(struct manager *m);
 void manager_event_free(struct manager_event *e);
+
+#define ROLLING_BACK "rolling back" /* begins the line after that which says why */
 
 /* For the thread itself: a line of progress; a pause, false if the daemon is to end. */
 void manager_say(struct manager *m, const struct task *t, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -126,10 +126,12 @@ int mend_interrupted(struct applier *a, struct task *t, struct store_intent *i, 
     if (!rc) {
         if (!forward && *i->generation)
             keep_result(a, i->generation, "interrupted, and undone at the next start");
+        if (forward && store_is_rollback(a->conf, current))
+            keep_publish_rollback(a, t, &t->current);
+        keep_publish(a, t, &t->current);
         rc = *current ? store_commit(a->conf, current) : 0; /* perhaps its sync had failed */
         if (!rc)
             rc = store_intent_done(a->conf);
-        keep_publish(a, t, &t->current);
     }
     snapshot_free(ports);
     return rc;

@@ -65,6 +65,15 @@ static int check_apply(const struct fd_apply *a, size_t len)
     return message_good_text(a->name, sizeof(a->name), false) ? 0 : -EINVAL;
 }
 
+static int check_change(const struct fd_change *m, size_t len)
+{
+    bool rollback = m->flags & FD_CHANGE_ROLLBACK;
+    if (len < sizeof(*m) || m->lock_length > FD_LOCK_MAX || len - sizeof(*m) < m->lock_length ||
+        len - sizeof(*m) - m->lock_length > FD_POLICY_MAX || (rollback && len != sizeof(*m)))
+        return -EPROTO;
+    return message_good_text(m->name, sizeof(m->name), false) ? 0 : -EINVAL;
+}
+
 int message_check(const void *msg, size_t len)
 {
     const struct fd_header *h = msg;
@@ -89,10 +98,15 @@ int message_check(const void *msg, size_t len)
     case FD_VERIFY:
     case FD_RAIL_LIST:
     case FD_LOCK:
+    case FD_HISTORY:
         return len == sizeof(*h) ? 0 : -EPROTO;
     case FD_APPLY:
     case FD_DIFF:
         return check_apply(msg, len);
+    case FD_CHANGE:
+        return len < sizeof(struct fd_change) ? -EPROTO : check_change(msg, len);
+    case FD_SHOW:
+        return len == sizeof(struct fd_show) ? 0 : -EPROTO;
     case FD_FORGET:
         if (len != sizeof(struct fd_class))
             return -EPROTO;

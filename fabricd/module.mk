@@ -11,7 +11,7 @@ fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/dbus/dbus.c fabricd/dbus/
                 fabricd/dbus/order.c fabricd/dbus/sender.c fabricd/requests.c fabricd/start.c fabricd/daemon.c fabricd/forget.c fabricd/subscribers.c \
                 fabricd/readers.c fabricd/server.c fabricd/state.c fabricd/pace.c fabricd/manager.c fabricd/work.c fabricd/follow.c fabricd/apply.c fabricd/mend.c fabricd/settle.c fabricd/fabric/sms.c fabricd/fabric/planes.c \
                 fabricd/health.c fabricd/rail_health.c fabricd/watch.c fabricd/fabric/counters.c \
-                fabricd/conf.c fabricd/store.c fabricd/generations.c fabricd/keep.c fabricd/status.c fabricd/rails.c fabricd/bus.c fabricd/fabric/verify.c \
+                fabricd/conf.c fabricd/store.c fabricd/generations.c fabricd/keep.c fabricd/history.c fabricd/status.c fabricd/rails.c fabricd/bus.c fabricd/fabric/verify.c \
                 fabricd/fabric/cables.c fabricd/fabric/snapshot.c fabricd/fabric/ports.c fabricd/fabric/rate.c fabricd/fabric/smp.c \
                 fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c \
                 fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/jobs/orders.c fabricd/jobs/life.c \

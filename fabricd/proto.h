@@ -79,6 +79,9 @@ enum fd_type {
     FD_RAIL_DRAIN = 28,   /* struct fd_rail_order: jobs are to leave the rail */
     FD_RAIL_UNDRAIN = 29, /* struct fd_rail_order: they may use it again, and its health is judged anew */
     FD_RAIL_SHOW = 30,    /* struct fd_rail_order: all that is known of the rail's health, as text */
+    FD_CHANGE = 48,  /* struct fd_change and texts: FD_APPLY with more to say */
+    FD_HISTORY = 49, /* header only: the generations, as text */
+    FD_SHOW = 50,    /* struct fd_show: one of them, as text */
 
     FD_TEXT = 32,  /* header, then text that is not zero-terminated; from the daemon */
     FD_DONE = 33,  /* struct fd_done; from the daemon */
@@ -227,7 +230,30 @@ struct fd_more {
     char after[FD_JOB_MAX];
 };
 
-/* How FD_APPLY may end, beside errnos, which say that nothing was changed. */
+/*
+ * A policy is to be put in force: struct fd_change, the policy's text, and the lock's of lock_length bytes. With
+ * FD_CHANGE_ROLLBACK there are no texts: the policy is that of a generation, 0 for what was there before the first, and
+ * FD_PREVIOUS for what was in force before the present one.
+ */
+#define FD_CHANGE_PARTIAL  1u /* planes without a subnet manager are passed over */
+#define FD_CHANGE_FORCE    2u /* though it is not the policy that other hosts follow */
+#define FD_CHANGE_DRY      4u /* nothing is changed: what would be? */
+#define FD_CHANGE_ROLLBACK 8u
+#define FD_PREVIOUS        UINT64_MAX
+struct fd_change {
+    struct fd_header h;
+    uint64_t generation;
+    uint32_t flags;
+    uint32_t lock_length;
+    char name[240]; /* what the sender calls the file, for messages; not empty */
+};
+
+struct fd_show {
+    struct fd_header h;
+    uint64_t generation;
+};
+
+/* How FD_APPLY and FD_CHANGE may end, beside errnos, which say that nothing was changed. */
 enum fd_ended {
     FD_ROLLED_BACK = -1001,     /* it was changed, and all is as before again */
     FD_ROLLBACK_FAILED = -1002, /* it was changed, and could not be brought back yet */
@@ -250,6 +276,8 @@ static_assert(sizeof(struct fd_seen) == 96, "layout");
 static_assert(sizeof(struct fd_rail_order) == 88, "layout");
 static_assert(sizeof(struct fd_apply) == 272, "layout");
 static_assert(sizeof(struct fd_class) == 48, "layout");
+static_assert(sizeof(struct fd_change) == 272, "layout");
+static_assert(sizeof(struct fd_show) == 24, "layout");
 static_assert(sizeof(struct fd_job) == 680, "layout");
 static_assert(sizeof(struct fd_more) == 80, "layout");
 static_assert(sizeof(struct fd_done) == 24, "layout");

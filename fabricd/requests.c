@@ -2,6 +2,7 @@
 /* Answers what clients ask for: see requests.h. */
 #include "fabricd/requests.h"
 #include "fabricd/daemon.h"
+#include "fabricd/history.h"
 #include "fabricd/jobs/jobs_text.h"
 #include "fabricd/message.h"
 #include "fabricd/jobs/orders.h"
@@ -53,6 +54,43 @@ static int on_apply(struct daemon *d, struct client *c, const struct fd_apply *m
     if (why.len)
         server_send_text(c, m->h.seq, why.s, why.len);
     text_free(&why);
+    return rc;
+}
+
+static int on_change(struct daemon *d, struct client *c, const struct fd_change *m, size_t len)
+{
+    struct text why = {0};
+    if (!server_is_privileged(c))
+        return -EACCES;
+    c->task_seq = m->h.seq;
+    struct policy_file f = {.name = m->name,
+                            .text = (const char *)(m + 1),
+                            .lock_len = m->lock_length,
+                            .flags = m->flags,
+                            .generation = m->generation,
+                            .uid = c->cred.uid};
+    f.len = len - sizeof(*m) - f.lock_len;
+    f.lock = f.text + f.len;
+    int rc = daemon_apply(d, &f, c->id, &why);
+    if (why.len)
+        server_send_text(c, m->h.seq, why.s, why.len);
+    text_free(&why);
+    return rc;
+}
+
+/* From the state directory, which is root's. */
+static int on_history(struct daemon *d, struct client *c, const struct fd_header *h)
+{
+    struct text t = {0};
+    int rc = 0;
+    if (!server_is_privileged(c))
+        return -EACCES;
+    if (h->type == FD_HISTORY)
+        history_text(&d->conf, &t);
+    else
+        rc = history_show(&d->conf, ((const struct fd_show *)h)->generation, &t);
+    server_send_text(c, h->seq, text_str(&t), t.len);
+    text_free(&t);
     return rc;
 }
 
@@ -279,6 +317,13 @@ static void on_message(void *arg, struct client *c, const void *msg, size_t len)
     case FD_DIFF:
         rc = on_apply(d, c, msg, len);
         break;
+    case FD_CHANGE:
+        rc = on_change(d, c, msg, len);
+        break;
+    case FD_HISTORY:
+    case FD_SHOW:
+        server_send_done(c, h->seq, on_history(d, c, h));
+        return;
     case FD_VERIFY:
         rc = on_verify(d, c, h);
         break;

@@ -22,7 +22,8 @@
 
 static int apply_text(struct daemon *d, const char *name, const struct text *text, const struct text *lock)
 {
-    struct policy_file f = {name, text_str(text), text_str(lock), text->len, lock->len};
+    struct policy_file f = {
+        .name = name, .text = text_str(text), .lock = text_str(lock), .len = text->len, .lock_len = lock->len};
     struct text why = {0};
     int rc = daemon_apply(d, &f, 0, &why);
     text_free(&why);
@@ -59,8 +60,9 @@ static void load_policy(struct daemon *d)
                      d->conf.policy);
         warn_if_conf_differs(d);
         daemon_verify(d, 0);
-    } else if (rc == -EINVAL) {
+    } else if (rc == -EINVAL || rc == -ENODATA) {
         d->refused = true;
+        d->generation = d->current.lock.generation;
     } else if (have_file && d->manages) {
         apply_text(d, d->conf.policy, &file, &lock);
     } else if (have_file && store_adopt_file(&d->conf, &d->current, &file)) {
@@ -68,9 +70,9 @@ static void load_policy(struct daemon *d)
         store_save(&d->conf, &d->current);
         warn_if_conf_differs(d);
         daemon_verify(d, 0);
-    } else if (d->unfinished) {
-        daemon_verify(d, 0);
     }
+    if (rc && d->unfinished)
+        daemon_verify(d, 0);
     text_free(&file);
     text_free(&lock);
 }
@@ -93,8 +95,11 @@ static int on_follow(sd_event_source *source, int fd, uint32_t events, void *arg
     d->follow_problem = news.problem;
     if (news.problem.len)
         log_event(LOG_FOLLOW_WAITS, SD_WARNING, "%s", news.problem.s);
-    struct policy_file f = {d->conf.policy, text_str(&news.policy), text_str(&news.lock), news.policy.len,
-                            news.lock.len};
+    struct policy_file f = {.name = d->conf.policy,
+                            .text = text_str(&news.policy),
+                            .lock = text_str(&news.lock),
+                            .len = news.policy.len,
+                            .lock_len = news.lock.len};
     if (f.len && daemon_submit(d, TASK_FOLLOW, &f, 0))
         follow_again(d->follow);
     text_free(&news.policy);
@@ -300,6 +305,8 @@ void daemon_stop(struct daemon *d)
     in_force_free(&d->current);
     text_free(&d->difference_text);
     text_free(&d->planes);
+    text_free(&d->said);
+    text_free(&d->failure);
     sd_event_unref(d->event);
     if (d->lock_fd >= 0)
         close(d->lock_fd);

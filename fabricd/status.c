@@ -88,6 +88,8 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
         text_yaml_string(out, d->follow_problem.len ? d->follow_problem.s : "no");
         text_printf(out, "}\n");
     }
+    if (d->failure.len)
+        text_printf(out, "failed: {%s, s_ago: %" PRIu64 "}\n", d->failure.s, seconds_since(d->failed_us));
     if (d->difference_text.len) {
         text_printf(out, "differences:\n");
         for (const char *p = d->difference_text.s; *p; p += strcspn(p, "\n") + 1) {

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,17 +67,57 @@ static int open_lock(const struct conf *c, const char *path)
 }
 
 /* Whoever can write there can give himself a class, or have this process write where a link leads to. */
+static const char *what_is_wrong(const struct stat *st, bool last)
+{
+    bool others = st->st_mode & (S_IWGRP | S_IWOTH);
+    if (st->st_uid && st->st_uid != geteuid())
+        return "it belongs to another user";
+    if (S_ISLNK(st->st_mode))
+        return last ? "it is a symbolic link" : NULL;
+    if (others && (last || !(st->st_mode & S_ISVTX)))
+        return "others can write there";
+    return NULL;
+}
+
+/* Each directory on the way. Who may rename one of them may put another in its place. */
+static bool is_safe_way(const char *dir)
+{
+    char path[PATH_MAX];
+    bool safe = true;
+    int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    snprintf(path, sizeof(path), "%s", dir);
+    for (char *name, *rest = path; safe && at >= 0 && (name = strsep(&rest, "/"));) {
+        struct stat st;
+        if (!*name)
+            continue;
+        bool last = !rest || !rest[strspn(rest, "/")];
+        if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW))
+            break; /* what is wrong with it is found by using it */
+        const char *wrong = what_is_wrong(&st, last);
+        size_t len = (size_t)(name - path) + strlen(name);
+        if (wrong && last)
+            log_error("%s is not used: %s; it must be root's, and writable for no other user", dir, wrong);
+        else if (wrong)
+            log_error(
+                "%s is not used: %.*s is on the way there, and %s; it must be root's, and writable for no other user",
+                dir, (int)len, dir, wrong);
+        safe = !wrong;
+        int next = safe ? openat(at, name, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+        close(at);
+        at = next;
+    }
+    if (at >= 0)
+        close(at);
+    return safe;
+}
+
+/* The way as it is given, and as links on it lead. */
 static bool is_ours_alone(const char *dir)
 {
-    struct stat st;
-    if (stat(dir, &st))
-        return true; /* what is wrong with it is found by using it */
-    if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH)) {
-        log_error("%s is not used: %s; it must be root's, and writable for no other user", dir,
-                  st.st_mode & (S_IWGRP | S_IWOTH) ? "others can write there" : "it belongs to another user");
-        return false;
-    }
-    return true;
+    char *real = realpath(dir, NULL);
+    bool safe = is_safe_way(dir) && (!real || is_safe_way(real));
+    free(real);
+    return safe;
 }
 
 int store_open(const struct conf *c, int *lock_fd)
@@ -279,6 +320,21 @@ void store_clean_published(const struct conf *c)
         text_remove_unfinished(path);
 }
 
+int store_publish_policy(const struct conf *c, const struct in_force *f)
+{
+    struct text policy = {0}, kept = {0};
+    int rc = c->policy[0] ? text_read_file(&policy, c->policy, FD_POLICY_MAX) : -ENOENT;
+    bool same = !rc && policy.len == f->text.len && !memcmp(text_str(&policy), text_str(&f->text), policy.len);
+    text_printf(&kept, "%s.before-rollback", c->policy);
+    if (!rc && !same)
+        rc = text_write_file(kept.s, text_str(&policy), policy.len);
+    if (!rc && !same)
+        rc = text_write_file(c->policy, text_str(&f->text), f->text.len);
+    text_free(&policy);
+    text_free(&kept);
+    return rc == -ENOENT ? 0 : rc;
+}
+
 int store_publish(const struct conf *c, const struct in_force *f)
 {
     char path[PATH_MAX + 8];
@@ -439,6 +495,7 @@ int store_load_generation(const struct conf *c, const char *name, struct in_forc
         rc = -EUCLEAN;
     }
     f->lock = given;
+    f->lock.generation = generation_number(name); /* without a policy the lock does not tell */
     snprintf(place, sizeof(place), "generations/%s/policy.yaml", name);
     if (!rc)
         rc = generation_read(c->state, name, "policy.yaml", FD_POLICY_MAX, &saved, why);
@@ -458,6 +515,15 @@ int store_load_generation(const struct conf *c, const char *name, struct in_forc
     return rc;
 }
 
+bool store_is_rollback(const struct conf *c, const char *name)
+{
+    struct text about = {0};
+    bool is = *name && !generation_read_fact(c->state, name, "about", 4096, &about) &&
+              strstr(text_str(&about), "\nby: rollback\n");
+    text_free(&about);
+    return is;
+}
+
 int store_load(const struct conf *c, struct in_force *f)
 {
     char name[GENERATION_NAME_MAX], people[PATH_MAX + 32], to[8];
@@ -472,12 +538,14 @@ int store_load(const struct conf *c, struct in_force *f)
             text_printf(&why, "the link 'current' to the generation in force is gone");
         if (!rc)
             rc = store_load_generation(c, name, f, &why);
-        if (rc == -ENODATA) /* there is a lock and no policy */
+        if (rc == -ENODATA && !store_is_rollback(c, name)) /* there is a lock and no policy */
             rc = -ENOENT;
+        else if (rc == -ENODATA)
+            log_info("no policy is in force: what was there before the first policy was put back by order");
         else if (rc) {
             log_error(
-                "no policy is in force: %s: %s; it stays as it is. fabricctl policy apply puts a policy in force, "
-                "with the lock beside it",
+                "no policy is in force: %s: %s; it stays as it is. fabricctl policy apply (with the lock beside the "
+                "policy) or rollback puts one in force",
                 c->state, text_str(&why));
             rc = -EINVAL;
         }

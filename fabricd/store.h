@@ -69,11 +69,19 @@ int store_intent_done(const struct conf *c);
  * negative errno: the lock could not be written.
  */
 int store_publish(const struct conf *c, const struct in_force *f);
+/*
+ * After a rollback: the configured policy file gets the policy of f, so that hosts which follow it hear of that. What
+ * it had is kept beside it (.before-rollback).
+ */
+int store_publish_policy(const struct conf *c, const struct in_force *f);
+/* Did a rollback make this generation? */
+bool store_is_rollback(const struct conf *c, const char *name);
 /* What a daemon that was killed has left of writing it. */
 void store_clean_published(const struct conf *c);
 
 /*
- * What was in force when the daemon ended. -ENOENT: nothing; f then has the lock only. -EINVAL: the state is damaged,
+ * What was in force when the daemon ended. -ENOENT: nothing; f then has the lock only, and so it has with -ENODATA:
+ * nothing, by order. -EINVAL: the state is damaged,
  * and stays as it is. Nothing is made anew of a part of it, since running jobs could be given the levels of others, and
  * a policy that nobody has applied could come into force. Errors are logged.
  */

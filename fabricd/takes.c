@@ -20,6 +20,9 @@ const struct option takes_options[] = {
     {"lease", required_argument, NULL, 't'},
     {"interval", required_argument, NULL, 'i'},
     {"count", required_argument, NULL, 'N'},
+    {"dry-run", no_argument, NULL, 'd'},
+    {"partial", no_argument, NULL, 'P'},
+    {"force", no_argument, NULL, 'F'},
     {"load", required_argument, NULL, 'l'},
     {"fabric", required_argument, NULL, 'f'},
     {"json", no_argument, NULL, 'j'},
@@ -37,9 +40,10 @@ static const struct {
     const char *command, *takes; /* the latter: what getopt_long() answers */
     bool cluster;                /* with --cluster */
 } takers[] = {
-    {"policy plan", "lf", false}, {"job set", "cR", true},    {"job set", "uanqpwRrUgt", false},
-    {"job give", "cR", true},     {"job give", "R", false},   {"job choose", "R", false},
-    {"job del", "U", false},      {"top", "iN", false},
+    {"policy plan", "lf", false}, {"policy apply", "dPF", false},    {"policy rollback", "P", false},
+    {"job set", "cR", true},      {"job set", "uanqpwRrUgt", false}, {"job give", "cR", true},
+    {"job give", "R", false},     {"job choose", "R", false},        {"job del", "U", false},
+    {"top", "iN", false},
 };
 enum { TAKERS = sizeof(takers) / sizeof(takers[0]) };
 

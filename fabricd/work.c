@@ -3,11 +3,14 @@
 #include "fabricd/work.h"
 #include "fabricd/apply.h"
 #include "fabricd/fabric/planes.h"
+#include "fabricd/history.h"
 #include "fabricd/keep.h"
 #include "fabricd/log.h"
 #include "fabricd/mend.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
@@ -169,6 +172,41 @@ static void run_forget(struct applier *a, struct task *t, struct manager_event *
         say(a, t, "the ports still have them with the class's bulk: fabricctl policy apply changes that");
 }
 
+/* The policy of a generation becomes the task's. False: there is none, which was said. */
+static bool take_generation(struct applier *a, struct task *t)
+{
+    char name[GENERATION_NAME_MAX];
+    struct text why = {0};
+    if (t->rollback == FD_PREVIOUS)
+        t->rollback = history_previous(a->conf, t->generation);
+    snprintf(t->name, sizeof(t->name), "generation %" PRIu64, t->rollback);
+    if (!t->rollback)
+        return true;
+    int rc = generation_find(a->conf->state, t->rollback, name);
+    if (!rc)
+        rc = generation_read(a->conf->state, name, "policy.yaml", FD_POLICY_MAX, &t->text, &why);
+    if (!rc)
+        rc = generation_read(a->conf->state, name, "policy.lock", FD_LOCK_MAX, &t->lock_text, &why);
+    if (rc || !t->text.len)
+        say(a, t, "%s %s: fabricctl policy history lists those that are kept", t->name,
+            why.len ? why.s
+            : rc    ? "is not kept"
+                    : "is none with a policy");
+    text_free(&why);
+    return !rc && t->text.len;
+}
+
+static void run_apply(struct applier *a, struct task *t, struct manager_event *out)
+{
+    bool rollback = t->flags & FD_CHANGE_ROLLBACK;
+    if (rollback && !take_generation(a, t))
+        out->status = -EINVAL;
+    else if (rollback && !t->rollback)
+        apply_nothing(a, t, out);
+    else
+        apply_policy(a, t, out);
+}
+
 void work_run(struct manager *m, const struct conf *conf, struct task *t, struct manager_event *out)
 {
     struct applier a = {.m = m, .conf = conf};
@@ -177,10 +215,13 @@ void work_run(struct manager *m, const struct conf *conf, struct task *t, struct
     out->manages = a.sms.n;
     switch (t->kind) {
     case TASK_APPLY:
-        apply_policy(&a, t, out);
+        run_apply(&a, t, out);
         break;
     case TASK_DIFF:
-        apply_diff(&a, t, out);
+        if (t->flags & FD_CHANGE_DRY)
+            apply_dry(&a, t, out);
+        else
+            apply_diff(&a, t, out);
         break;
     case TASK_VERIFY:
         run_verify(&a, t, out);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See planes.h. Attributes' layouts are those of the InfiniBand specification, volume 1, 14.2.5. */
 #include "fabricd/fabric/planes.h"
+#include "fabricd/fabric/ports.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -50,6 +52,43 @@ static const char *config_of(const struct sms *s, const struct smp_port *p, bool
     return NULL;
 }
 
+/* ---- ports whose subnet manager does not answer: it may be busy ---- */
+
+/* A port of this host as the fabric knows it. */
+struct own {
+    uint64_t guid; /* of the node */
+    uint8_t num;
+    bool seen; /* from a port that one of our opensm serves */
+};
+
+static void see(void *arg, struct look *l, const struct node *n, const struct port *p, const struct port *ports,
+                unsigned live)
+{
+    struct own *own = arg;
+    if (n->type != TYPE_SWITCH && n->guid == own->guid && p->num == own->num)
+        own->seen = true;
+}
+
+/* Is the port in a subnet that one of our opensm serves? */
+static bool is_served(const struct sms *s, const struct smp_port *p)
+{
+    struct verify_options o = {.num_whole = s->num_ports, .visit = see};
+    struct smp *smp = s->num_ports ? smp_open(p->device, p->num) : NULL;
+    struct look l = {.smp = smp};
+    struct node self = {0};
+    struct verify_result r;
+    int rc = smp ? node_read(&l, &self) : -ENODEV;
+    struct own own = {.guid = self.guid, .num = self.entry};
+    smp_close(smp);
+    if (rc)
+        return false;
+    memcpy(o.whole, s->port, sizeof(o.whole));
+    o.visit_arg = &own;
+    verify_fabric(&o, NULL, &r);
+    verify_result_free(&r);
+    return own.seen;
+}
+
 unsigned planes_look(const struct sms *s, struct plane plane[VERIFY_SUBNETS_MAX])
 {
     struct smp_port up[SMP_PORTS_MAX];
@@ -58,6 +97,8 @@ unsigned planes_look(const struct sms *s, struct plane plane[VERIFY_SUBNETS_MAX]
         struct plane p = {.port = up[i], .num_ports = 1, .config = config_of(s, &up[i], !i)};
         unsigned k = 0;
         ask(&p);
+        if (!p.answers && !p.config && is_served(s, &up[i]))
+            continue;
         while (k < n && !(p.answers && plane[k].answers && plane[k].sm_guid == p.sm_guid))
             k++;
         if (k == n) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A plane is a subnet that this host has ports in, known by its master subnet manager; a port at which none answers is
- * a plane of its own. What jobs are promised holds on a plane only if a subnet manager gives its ports the tables, so
- * a plane without one is told by name.
+ * A plane is a subnet that this host has ports in, known by its master subnet manager. A port at which none answers is
+ * of the plane of an opensm of ours if it is seen from there, since a subnet manager that is busy does not answer; else
+ * it is a plane of its own. What jobs are promised holds on a plane only if a subnet manager gives its ports the
+ * tables, so a plane without one is told by name.
  */
 #ifndef FABRICD_FABRIC_PLANES_H
 #define FABRICD_FABRIC_PLANES_H

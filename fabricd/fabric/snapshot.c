@@ -72,8 +72,9 @@ static void take_port(void *arg, struct look *l, const struct node *n, const str
     take_vlarb(s, l, n, port, 1, p->low_cap);
     take_vlarb(s, l, n, port, 3, p->high_cap);
     take_block(s, l, n, SMP_SL2VL, port);
-    for (unsigned k = 0; is_switch && k < live; k++)
-        take_block(s, l, n, SMP_SL2VL, (uint32_t)ports[k].num << 8 | port);
+    /* From ports that are down, too: opensm may write the mapping of all at once (OptimizedSLtoVLMapping). */
+    for (unsigned in = 1; is_switch && in <= n->num_ports; in++)
+        take_block(s, l, n, SMP_SL2VL, in << 8 | port);
     if (s->high_limit)
         take_block(s, l, n, SMP_PORT_INFO, p->num);
     take_answers(s, l, first);

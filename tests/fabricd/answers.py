@@ -3,7 +3,7 @@
 """What fabricctl answers in JSON, against the schemas of its answers and the manual page.
 
   answers.py check KIND          the answer on standard input; KIND is outcome, look, check, status, "job list",
-                                 "job show", "policy lock", "rail list" or top
+                                 "job show", "policy lock", "policy history", "policy show", "rail list" or top
   answers.py page PAGE           has fabricctl(1) every member of outcome, look, check and top?
 """
 import json
@@ -25,7 +25,7 @@ def listed(item):
 
 text, count, flag = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "boolean"}
 number = {"type": "number", "minimum": 0}
-outcome = {"exit": {"type": "integer", "minimum": 0, "maximum": 2}, "messages": listed(text)}
+outcome = {"exit": {"type": "integer", "minimum": 0, "maximum": 5}, "messages": listed(text)}
 place = obj({"node": text, "guid": {"type": "string", "pattern": "^0x[0-9a-f]{16}$"}, "port": count, "what": text})
 look = {"nodes": count, "ports": count, "differences": count, "differ": listed(place)}
 job = obj({"id": {}, "class": text}, more=True)  # an id of digits alone may be read as a number by YAML
@@ -43,6 +43,10 @@ schemas = {
     "job list": listed(job),
     "job show": obj({"job": text, "class": text}, more=True),
     "policy lock": {"type": "array", "items": text, "minItems": 1},
+    "policy history": listed(obj({"generation": count, "at": text, "by": text, "policy": text, "result": text,
+                                  "current": flag}, {"uid": count})),
+    "policy show": obj({"generation": count, "at": text, "by": text, "policy": text, "result": text, "text": text,
+                        "lock": text}, {"uid": count, **look, "damaged": text}),
     "rail list": listed(rail),
     "top": obj({"simulated": flag, "rates": listed(rate), "status": status}),
 }

@@ -41,6 +41,17 @@ chmod 777 open
 exits 1 fabricd --config fabricd.yaml --state "$tmp/open" 2>q
 like "a state directory where others can write is not used" '/open is not used: others can write there' q
 is "nor touched" "$(ls -A open)" ""
+
+mkdir -p open/below/it open-sticky/below
+chmod 1777 open-sticky
+ln -s "$tmp/open/below" open-sticky/link
+ln -s "$tmp/state" linked
+exits 1 fabricd --config fabricd.yaml --state "$tmp/open/below/it" 2>q
+like "nor one below such a directory" "/open/below/it is not used: $tmp/open is on the way there, and others can write there" q
+exits 1 fabricd --config fabricd.yaml --state "$tmp/open-sticky/link/it" 2>q
+like "nor one to which a link leads on such a way" "/link/it is not used: $tmp/open is on the way there, and others can write there|/it is not used: .*/open is on" q
+exits 1 fabricd --config fabricd.yaml --state "$tmp/linked" 2>q
+like "nor a link" '/linked is not used: it is a symbolic link' q
 if [ "$(id -u)" = 0 ]; then
   chown nobody theirs
   exits 1 fabricd --config fabricd.yaml --state "$tmp/theirs" 2>q

@@ -24,7 +24,7 @@ undocumented() { # PROGRAM PAGE: long options that --help tells and the page doe
 }
 is "fabricd(8) has every option" "$(undocumented fabricd fabricd.8)" ""
 is "fabricctl(1) has every option" "$(undocumented fabricctl fabricctl.1)" ""
-for v in check schema plan diff apply verify list set show del; do
+for v in check schema plan diff apply rollback history show verify list set show del; do
   ok "fabricctl(1) has the verb $v" grep -qE "^\.(B|BI) \"?[a-z]+ $v" "$top/man/fabricctl.1"
 done
 

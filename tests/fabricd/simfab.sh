@@ -60,7 +60,7 @@ switch_tables() { # of the ports of the switch across h1's first cable
 switch_tables >had
 ok "tables are read" test "$(grep -c VLHighLimit had)" -ge 2
 kill -STOP "$(simfab opensm pid)"
-exits 1 fabricctl policy apply simple.yaml >half &
+exits 3 fabricctl policy apply simple.yaml >half &
 half=$!
 wait_for 5 grep -q '^wrote ' half
 simfab exec h2 -- "$tool" vlarb 1 0x10001 0:1,1:200
@@ -205,7 +205,7 @@ is "a port that this host does not have" "$(where 1 mlx5_7 1 "$guid")" " 1 statu
 cp "$conf" before.conf
 sed 's/share: 60/share: 40/' lmc1.yaml >other.yaml
 kill -STOP "$(simfab opensm pid)"
-ok "a policy that the fabric does not take in time is not applied" exits 1 fabricctl policy apply other.yaml
+ok "a policy that the fabric does not take in time is not applied" exits 3 fabricctl policy apply other.yaml
 is "nobody answers; who asks too much is told so" "$(where 80 mlx5_0 1 4321)" " 64 status=-110 lid=0 lmc=0; 16 status=-16 lid=0 lmc=0;"
 kill -CONT "$(simfab opensm pid)"
 ok "opensm's configuration is the last good one" cmp "$conf" before.conf
@@ -224,7 +224,7 @@ rm state/generations
 mv kept state/generations
 mv state/current kept
 mkdir state/current
-ok "one that cannot be kept after all is no success" exits 1 fabricctl policy apply full.yaml
+ok "one that cannot be kept after all is no success" exits 3 fabricctl policy apply full.yaml
 ok "and is not in force" wait_for 10 status_has '^policy: .*generation: 5, state: verified'
 ok "nor in opensm's configuration" cmp "$conf" before.conf
 rmdir state/current

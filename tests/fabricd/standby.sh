@@ -25,7 +25,7 @@ ok "who is master is told where one manages" wait_for 5 seen h1 '^  - .device: m
 ok "and where one stands by" wait_for 5 seen h2 '^  - .device: mlx5_0, port: 1, ports_here: 2, .*master: "0x[0-9a-f]{16}", .*here: false.'
 ok "the one that stands by has it in its file" wait_for 5 grep -q '^qos_vlarb_low 0:192' "$SIMFAB_DIR/opensm-standby/opensm.conf"
 sed 's/share: 60/share: 50/' policy.yaml >"$policy"
-ok "it cannot be applied where the master is not" exits 1 on h2 policy apply "$policy"
+ok "it cannot be applied where the master is not" exits 3 on h2 policy apply "$policy"
 on h2 policy apply "$policy" >q 2>&1
 like "which is told" '^the subnet has another master, at LID [0-9]+: opensm .pid [0-9]+. only stands by; apply on the host of the master' q
 cp policy.yaml "$policy"

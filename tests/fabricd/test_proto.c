@@ -120,7 +120,8 @@ START_TEST(other_types)
 {
     struct fd_header h;
     for (unsigned type = 0; type < 70; type++) {
-        bool bare = type == FD_STATUS || type == FD_VERIFY || type == FD_RAIL_LIST || type == FD_LOCK;
+        bool bare = type == FD_STATUS || type == FD_VERIFY || type == FD_RAIL_LIST || type == FD_LOCK ||
+                    type == FD_HISTORY;
         h = message_header((enum fd_type)type, sizeof(h), 1);
         ck_assert_int_eq(message_check(&h, sizeof(h)), bare ? 0 : -EPROTO);
     }
@@ -191,6 +192,40 @@ START_TEST(apply)
     ck_assert_int_eq(message_check(m, sizeof(*m) + 3), 0);
     m->lock_length = 4;
     ck_assert_int_eq(message_check(m, sizeof(*m) + 3), -EPROTO);
+    free(m);
+}
+END_TEST
+
+START_TEST(change)
+{
+    size_t most = sizeof(struct fd_change) + FD_POLICY_MAX;
+    struct fd_change *m = calloc(1, FD_MSG_MAX + 100);
+    struct fd_show show = {.h = message_header(FD_SHOW, sizeof(show), 1)};
+    strcpy(m->name, "p.yaml");
+    m->h = message_header(FD_CHANGE, most + FD_LOCK_MAX, 1);
+    m->lock_length = FD_LOCK_MAX; /* the longest policy, and after it the longest lock */
+    ck_assert_int_eq(message_check(m, most + FD_LOCK_MAX), 0);
+    m->h.length = (uint32_t)most + 1;
+    m->lock_length = 0;
+    ck_assert_int_eq(message_check(m, most + 1), -EPROTO);
+    m->h.length = sizeof(*m) + 3;
+    m->lock_length = 4;
+    ck_assert_int_eq(message_check(m, sizeof(*m) + 3), -EPROTO);
+    m->lock_length = 3;
+    ck_assert_int_eq(message_check(m, sizeof(*m) + 3), 0);
+    m->flags = FD_CHANGE_ROLLBACK; /* which has no texts */
+    ck_assert_int_eq(message_check(m, sizeof(*m) + 3), -EPROTO);
+    m->lock_length = 0;
+    m->h.length = sizeof(*m);
+    ck_assert_int_eq(message_check(m, sizeof(*m)), 0);
+    m->h.length = sizeof(*m) - 1;
+    ck_assert_int_eq(message_check(m, sizeof(*m) - 1), -EPROTO);
+    m->h.length = sizeof(*m);
+    memset(m->name, 'n', sizeof(m->name));
+    ck_assert_int_eq(message_check(m, sizeof(*m)), -EINVAL);
+    ck_assert_int_eq(message_check(&show, sizeof(show)), 0);
+    show.h.length = sizeof(show) - 1;
+    ck_assert_int_eq(message_check(&show, sizeof(show) - 1), -EPROTO);
     free(m);
 }
 END_TEST
@@ -493,6 +528,7 @@ int main(void)
     tcase_add_test(t, reads);
     tcase_add_test(t, other_types);
     tcase_add_test(t, apply);
+    tcase_add_test(t, change);
     tcase_add_test(t, jobs_survive);
     tcase_add_loop_test(t, one_bad_line, 0, 9);
     tcase_add_test(t, whose_job);
