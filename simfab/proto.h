@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define SF_MAGIC   0x73666162u /* "sfab" */
-#define SF_VERSION 1u
+#define SF_VERSION 2u
 
 #define SF_MSG_MAX  65536u /* largest message on a PROC or QUERY connection */
 #define SF_HOST_MAX 64u    /* host name, with the terminating zero */
@@ -51,9 +51,9 @@ struct sf_hello {
 };
 
 /*
- * The engine's answer to a hello. PROC: it carries two descriptors, the arena's memfd and the doorbell's eventfd.
- * QUERY: there is no arena. UMAD, ISSM, DESC: only error is valid; who waits for an issm that is taken gets the answer
- * when it is free.
+ * The engine's answer to a hello. PROC: it carries the descriptors of the arena's memfd, of the doorbell's eventfd,
+ * and, if there is a seat, of the memfd of the host's struct sf_relay. QUERY: there is no arena. UMAD, ISSM, DESC: only
+ * error is valid; who waits for an issm that is taken gets the answer when it is free.
  */
 struct sf_welcome {
     uint32_t magic;
@@ -69,6 +69,8 @@ struct sf_welcome {
     uint32_t cpu_factor_milli; /* measured CPU time of the caller counts times this / 1000; 0: not at all */
     uint32_t copy_ps_per_kib;  /* what copying 1024 bytes takes; 0: no time */
     uint64_t now_ps; /* PROC, QUERY: the engine's virtual time; clocks of processes without actors begin here */
+    uint32_t seat;   /* PROC: the process's place in the host's struct sf_relay; 0: none */
+    uint32_t pad;
 };
 
 /* ---- the arena ------------------------------------------------------------------------------------------------- */
@@ -94,9 +96,10 @@ enum sf_cpu_state { SF_CPU_FREE = 0, SF_CPU_MOVING = 1, SF_CPU_HELD = 2 };
 #define SF_LOOK_CALLS 8u /* more calls than this in one look at memory: it led to something */
 
 struct sf_actor {
-    uint32_t state; /* enum sf_actor_state; also the futex word. The client sets all but RUNNING, the
-                       engine RUNNING; a BLOCKED actor sets RUNNING itself, a thread that wants a lock does so for the
-                       IDLE ones of its process, and both ring the doorbell; not where actors take turns */
+    uint32_t
+        state; /* enum sf_actor_state; also the futex word, of actors without a place in the relay. The client sets all
+                  but RUNNING, the engine RUNNING; a BLOCKED actor sets RUNNING itself, a thread that wants a lock does
+                  so for the IDLE ones of its process, and both ring the doorbell; not where actors take turns */
     uint32_t tid;
     uint64_t clock_ps; /* the actor's local clock; the engine raises it when it wakes the actor */
     uint64_t wake_ps;
@@ -116,6 +119,11 @@ struct sf_actor {
     uint32_t held;     /* enum sf_cpu_state: the engine holds the thread on its own processor; */
     uint64_t cpus[4];  /* where it may run otherwise: a bit for each processor */
     uint64_t readings; /* counts the times it has read a clock */
+    /* Of the first actor of a process with a seat, set by the engine: its turn in the relay, 0 for none. The engine, to
+       take it back, and the actor, when it begins, exchange it for 0: the one that finds it there has it. */
+    uint32_t relay_turn;
+    uint32_t relay_reason;   /* of a turn that another process passes on: as wake_reason, */
+    uint64_t relay_clock_ps; /* and the clock with which the actor begins */
 };
 
 /* How a process's readings of the time stamp counter are caught: simfab/preload/tsc.c. */
@@ -148,6 +156,24 @@ struct sf_arena {
     uint32_t tsc; /* enum sf_tsc, set by the process before its first request */
     uint64_t events; /* counts what became visible to this process: completions, events */
     _Alignas(64) struct sf_actor actor[SF_ACTORS_MAX];
+};
+
+/*
+ * The relay: a page that engine and processes of one host share. Where actors take turns the engine writes down the
+ * order in which those that wait for theirs will run, and starts the first. An actor that goes IDLE then passes the
+ * turn on: it advances `turn` by one place, calls the seat of that place, and does not ring the doorbell. The engine
+ * closes the relay (turn = 0) before it does anything to actors of the host, and learns from their arenas who has run.
+ *
+ * A process can write anything here. All that follows from it is that actors of its own host look at their arenas: the
+ * engine reads nothing but `turn`, and no actor begins whose arena does not say so.
+ */
+#define SF_SEATS      256u /* seat 0 is nobody's */
+#define SF_RELAY_MOST 255u /* places of an order, the first one included */
+
+struct sf_relay {
+    uint32_t turn;           /* the order's number << 8 | the place of the runner; 0: there is no order */
+    uint8_t seat[256];       /* by place; 0 behind the last */
+    uint32_t call[SF_SEATS]; /* futex words, by seat: 1 makes an actor look whether its turn has come, or it runs */
 };
 
 /*

@@ -90,8 +90,8 @@ static bool note_cpus(struct actor *a, pid_t tid, uint32_t at)
 
 static bool waits(const struct actor *a)
 {
-    return a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP || a->seen == SF_ACTOR_LOCK ||
-           a->seen == SF_ACTOR_READY;
+    return !a->relay.turn && (a->seen == SF_ACTOR_IDLE || a->seen == SF_ACTOR_SLEEP || a->seen == SF_ACTOR_LOCK ||
+                              a->seen == SF_ACTOR_READY);
 }
 
 /* A thread that runs is left where it is: it may just be about to ask where it may run. */

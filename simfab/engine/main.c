@@ -27,13 +27,15 @@ struct options {
     const char *topology, *model, *dir;
     int ready_fd, notice_fd;
     int static_lmc; /* -1: a subnet manager will come */
+    bool no_relay;
 };
 
 static const char usage[] =
     "usage: simfab-engine --topology FILE [--model FILE] --dir DIR [--ready-fd N] [--notice-fd N]\n"
-    "                     [--static-subnet LMC]\n"
+    "                     [--static-subnet LMC] [--no-relay]\n"
     "The engine of one simulated fabric; started by `simfab run`.\n"
-    "--static-subnet configures the subnet at once, with LMC, without a subnet manager.\n";
+    "--static-subnet configures the subnet at once, with LMC, without a subnet manager.\n"
+    "--no-relay has the engine give each thread its turn; it makes no difference to virtual time.\n";
 
 static int parse(int argc, char **argv, struct options *o)
 {
@@ -43,6 +45,7 @@ static int parse(int argc, char **argv, struct options *o)
                                           {"ready-fd", required_argument, NULL, 'r'},
                                           {"notice-fd", required_argument, NULL, 'n'},
                                           {"static-subnet", required_argument, NULL, 's'},
+                                          {"no-relay", no_argument, NULL, 'l'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     int c;
@@ -71,6 +74,9 @@ static int parse(int argc, char **argv, struct options *o)
                 fputs("simfab-engine: --static-subnet: an LMC is 0 to 7\n", stderr);
                 return -1;
             }
+            break;
+        case 'l':
+            o->no_relay = true;
             break;
         case 'h':
             fputs(usage, stdout);
@@ -127,6 +133,7 @@ static int build(struct sim *s, const struct options *o)
         return -1;
     }
     s->dir = o->dir;
+    s->no_relay = o->no_relay;
     if (o->static_lmc >= 0) {
         s->static_subnet = true;
         s->static_lmc = (uint8_t)o->static_lmc;

@@ -50,6 +50,10 @@ struct actor {
     uint32_t turn_reason;
     uint64_t turn_clock_ps;
     struct actor *next_waiting;
+    struct {
+        uint32_t turn;        /* in the relay's present order; 0: it has none */
+        uint64_t calls, head; /* for run_calls and head_before, if the turn is passed on to it */
+    } relay;
     bool excluded; /* RUNNING, but time does not wait for it */
     bool spins;    /* that is because it burns processor time, not because it sleeps */
     uint64_t run;         /* the number of its present or last run */
@@ -90,6 +94,7 @@ struct proc {
     pid_t pid;
     pid_t mem_tid; /* the thread by which its memory is reached: the first one may have ended */
     int sock, bell, memfd;
+    uint32_t seat;              /* in the relay of its host (relay.c); 0: none */
     void *source, *bell_source; /* server.c's */
     struct sf_arena *arena;
     struct extent *holes; /* free room in the arena, by offset */

@@ -320,8 +320,15 @@ static void take_nudge(struct actor *a)
     }
 }
 
+void sched_look_at(struct actor *a)
+{
+    if (has_changed(a))
+        changed(a, __atomic_load_n(&actor_shared(a)->state, __ATOMIC_ACQUIRE));
+}
+
 void sched_scan(struct proc *p)
 {
+    relay_close(&p->sim->sched->hosts[p->host->index]);
     for (uint32_t i = 0; i < SF_ACTORS_MAX; i++) {
         struct actor *a = &p->actors[i];
         uint32_t state = __atomic_load_n(&p->arena->actor[i].state, __ATOMIC_ACQUIRE);
@@ -370,6 +377,7 @@ void sched_proc_added(struct proc *p)
 
 void sched_proc_gone(struct proc *p)
 {
+    relay_close(&p->sim->sched->hosts[p->host->index]);
     for (uint32_t i = 0; i < p->actors_used; i++) {
         struct actor *a = &p->actors[i];
         struct host_time *h = actor_host(a);
@@ -390,6 +398,8 @@ void sched_proc_gone(struct proc *p)
         thread_forget(a);
     }
     p->num_actors = 0;
+    relay_leave(&p->sim->sched->hosts[p->host->index], p->seat);
+    p->seat = 0;
     p->sim->sched->hosts[p->host->index].procs--;
     turns_update(&p->sim->sched->hosts[p->host->index]);
     p->sim->sched->idle_us = 0;
@@ -565,9 +575,11 @@ static void look_at_running(struct sim *s, bool paused)
 {
     struct sched *sc = s->sched;
 
-    if (paused)
+    if (paused) {
+        for (uint32_t i = 0; i < s->fabric->num_hosts; i++)
+            relay_close(&sc->hosts[i]);
         threads_check(s);
-    else if (++sc->turns % STUCK_TURNS == 0)
+    } else if (++sc->turns % STUCK_TURNS == 0)
         stuck_look(s, real_ns());
 }
 
@@ -641,6 +653,8 @@ void sched_fini(struct sim *s)
     }
     alarms_fini(s);
     world_free(s->sched->world);
+    for (uint32_t i = 0; i < s->fabric->num_hosts; i++)
+        relay_free(&s->sched->hosts[i]);
     free(s->sched->hosts);
     free(s->sched);
 }

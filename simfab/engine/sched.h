@@ -25,6 +25,8 @@ struct host_time {
     uint64_t clock_ps;    /* the latest clock among those who ran */
     uint32_t rounds;      /* looks still to be had */
     uint32_t idle;        /* actors that are */
+    struct relay *relay;  /* relay.c; NULL: no process has been there */
+    uint32_t relay_length; /* places of its open order; 0: there is none */
 };
 
 struct sched {
@@ -63,6 +65,7 @@ static inline struct host_time *actor_host(const struct actor *a)
 
 /* sched.c: something has happened that gives reason to look at the world again soon. */
 void sched_activity(struct sched *sc);
+void sched_look_at(struct actor *a); /* has its state changed? */
 
 /* Do actors of the host run one after the other? */
 static inline bool host_takes_turns(const struct host_time *h)
@@ -89,6 +92,12 @@ static inline bool sched_somebody_runs(const struct sim *s)
     return s->running > s->sched->waiting;
 }
 
+/* Does it begin only to look at memory, or at the world? */
+static inline bool wakes_to_look(enum wake_reason reason)
+{
+    return reason == WAKE_SHARED_MEMORY || reason == WAKE_WORLD;
+}
+
 /* turn.c */
 void turn_wait(struct actor *a, enum wake_reason reason, uint64_t clock_ps);
 void turn_leave(struct actor *a);            /* it does not wait (any more) */
@@ -97,9 +106,25 @@ void turn_end_pause(struct actor *a);        /* it goes on, or is over */
 void turns_next(struct sim *s);              /* wherever nobody runs, the next one does */
 void turns_update(struct host_time *h);      /* actors or processes have come or gone */
 
+/* relay.c */
+uint32_t relay_sit(struct host_time *h,
+                   int *fd); /* a seat for a process, and the page's descriptor; 0: there is none */
+void relay_leave(struct host_time *h, uint32_t seat);
+void relay_offer(struct host_time *h, struct actor *first); /* it is about to start; those that wait come after it */
+void relay_close_now(struct host_time *h);
+/* Before anything is done to actors of the host: what those that passed turns on have done is made known. */
+static inline void relay_close(struct host_time *h)
+{
+    if (h->relay_length)
+        relay_close_now(h);
+}
+void relay_call(const struct actor *a); /* if it waits at its seat: it runs now */
+void relay_free(struct host_time *h);
+
 /* wake.c */
 void sched_news(struct proc *p); /* an event of a port or an adapter: the process polls on for a while */
-void sched_start(struct actor *a, enum wake_reason reason, uint64_t clock_ps); /* sched_wake when its turn has come */
+/* sched_wake when its turn has come. False: it has changed its mind. */
+bool sched_start(struct actor *a, enum wake_reason reason, uint64_t clock_ps);
 void sched_wake_init(struct actor *a);
 void sched_wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps);
 void sched_wake_at(struct actor *a, enum wake_reason reason, uint64_t t);

@@ -206,7 +206,7 @@ static void answer_error(struct server *v, struct source *src, int error)
 static bool send_with_fds(int fd, const void *data, size_t len, const int *fds, int nfds)
 {
     union {
-        char bytes[CMSG_SPACE(2 * sizeof(int))];
+        char bytes[CMSG_SPACE(3 * sizeof(int))];
         struct cmsghdr align;
     } control = {0};
     struct iovec iov = {(void *)data, len};
@@ -250,7 +250,7 @@ static void attach_process(struct server *v, struct source *src, struct host *ho
     struct proc *p;
     struct source *bell;
     struct sf_welcome w = welcome(v->sim);
-    int fds[2];
+    int fds[3], nfds = 2;
 
     if (getsockopt(src->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len)) {
         answer_error(v, src, errno);
@@ -270,7 +270,9 @@ static void attach_process(struct server *v, struct source *src, struct host *ho
     fds[1] = p->bell;
     if (bell)
         bell->proc = p;
-    if (!bell || !send_with_fds(src->fd, &w, sizeof w, fds, 2))
+    w.seat = p->seat = relay_sit(&v->sim->sched->hosts[host->index], &fds[2]);
+    nfds += w.seat != 0;
+    if (!bell || !send_with_fds(src->fd, &w, sizeof w, fds, nfds))
         p->dead = true;
 }
 

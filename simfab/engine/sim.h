@@ -27,6 +27,7 @@ struct sim {
     struct faults *faults;
     struct flows *flows;
     const char *dir;    /* the fabric's directory */
+    bool no_relay;      /* turns are passed on by the engine alone */
     bool static_subnet; /* no manager: the engine configures the subnet, with this LMC */
     uint8_t static_lmc;
     struct server *server;
@@ -39,6 +40,7 @@ struct sim {
     uint32_t running;    /* actors that the engine waits for */
     uint64_t runs;       /* how often one has begun to run, */
     uint64_t vain_runs;  /* and in how many of those it looked at memory or the world, and found nothing */
+    uint64_t relayed;    /* and which began without the engine (relay.c) */
     uint64_t waits, waits_together; /* of the engine for actors: all, and those for actors that are held */
     struct alarm *free_alarms;
     uint32_t alarms_set, due; /* timers and time-outs to come, and time-outs that have come without a return yet */

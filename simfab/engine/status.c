@@ -78,6 +78,7 @@ void status_text(struct sim *s, struct text *t)
              s->busy_ns ? (double)s->q.executed * 1e9 / (double)s->busy_ns : 0.0, (double)s->busy_ns / 1e9);
     text_say(t, "runs of threads: %llu, looks in vain among them: %llu\n", (unsigned long long)s->runs,
              (unsigned long long)s->vain_runs);
+    text_say(t, "turns passed on among threads: %llu\n", (unsigned long long)s->relayed);
     text_say(t, "waits for threads: %llu, on one processor with them: %llu\n", (unsigned long long)s->waits,
              (unsigned long long)s->waits_together);
     text_say(t, "looks at threads out of sight: %llu, %.1f us each\n", (unsigned long long)s->world_looks,

@@ -71,7 +71,7 @@ void turn_wait(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
     if (a->waits) {
         unlink_waiting(h, a);
         clock_ps = max_u64(clock_ps, a->turn_clock_ps);
-        if (reason == WAKE_SHARED_MEMORY || reason == WAKE_WORLD)
+        if (wakes_to_look(reason))
             reason = a->turn_reason;
     } else {
         h->sim->running++;
@@ -105,7 +105,10 @@ void turns_next(struct sim *s)
 
         while ((a = h->waiting) && (!host_takes_turns(h) || (!h->running && !h->undecided))) {
             turn_leave(a);
-            sched_start(a, a->turn_reason, a->turn_clock_ps);
+            if (host_takes_turns(h))
+                relay_offer(h, a);
+            if (!sched_start(a, a->turn_reason, a->turn_clock_ps))
+                relay_close(h);
         }
     }
 }

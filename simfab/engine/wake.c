@@ -63,14 +63,13 @@ void sched_runs(struct actor *a, bool looking)
     a->head_before = __atomic_load_n(&a->proc->arena->cmd_head, __ATOMIC_RELAXED);
 }
 
-void sched_start(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
+bool sched_start(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
 {
     struct sf_actor *sh = actor_shared(a);
-    bool looking;
+    bool looking = wakes_to_look(reason);
 
     if (__atomic_load_n(&sh->state, __ATOMIC_ACQUIRE) != a->seen)
-        return; /* it has changed its mind: the doorbell tells */
-    looking = reason == WAKE_SHARED_MEMORY || reason == WAKE_WORLD;
+        return false; /* it has changed its mind: the doorbell tells */
     if (!looking)
         __atomic_store_n(&sh->seen_events, a->proc->events, __ATOMIC_RELAXED);
     sched_runs(a, looking);
@@ -78,11 +77,18 @@ void sched_start(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
     __atomic_store_n(&sh->clock_ps, clock_ps, __ATOMIC_RELAXED);
     sh->wake_reason = reason;
     __atomic_store_n(&sh->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
-    syscall(SYS_futex, &sh->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    if (a->proc->seat && !a->index)
+        relay_call(a);
+    else
+        syscall(SYS_futex, &sh->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    return true;
 }
 
 void sched_wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
 {
+    relay_close(actor_host(a));
+    if (a->seen == SF_ACTOR_RUNNING)
+        return; /* its turn has been passed on to it */
     evtimer_stop(&a->wake);
     if (a->proc->sim->sched->moving || host_takes_turns(actor_host(a)))
         turn_wait(a, reason, clock_ps);

@@ -7,8 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -314,6 +312,7 @@ static bool back_by_itself(struct sf_actor *a, uint32_t was)
     if (!__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
         return false;
     a->wake_reason = SFP_WAKE_SIGNAL;
+    sfp_relay_forget(a);
     sfp_ring();
     enter(a);
     return true;
@@ -324,7 +323,8 @@ static void leave(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_p
     __atomic_store_n(&a->wake_ps, wake_ps, __ATOMIC_RELAXED);
     __atomic_store_n(&a->stops, a->stops + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&a->state, (uint32_t)state, __ATOMIC_SEQ_CST);
-    sfp_ring();
+    if (!sfp_relay_pass(a, state))
+        sfp_ring();
 }
 
 int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
@@ -334,8 +334,13 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
     uint32_t now;
 
     leave(a, state, wake_ps);
-    while ((now = __atomic_load_n(&a->state, __ATOMIC_ACQUIRE)) != SF_ACTOR_RUNNING) {
-        if (!sfp_syscall(SYS_futex, &a->state, FUTEX_WAIT, now, &patience, NULL, 0))
+    for (;;) {
+        now = __atomic_load_n(&a->state, __ATOMIC_ACQUIRE);
+        if (now == SF_ACTOR_RUNNING)
+            sfp_relay_begun(a);
+        if (now == SF_ACTOR_RUNNING || sfp_relay_begin(a))
+            break;
+        if (!sfp_actor_sleep(a, now, &patience))
             continue;
         if (errno == ETIMEDOUT && !sfp_alive()) {
             __atomic_store_n(&a->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
@@ -390,7 +395,7 @@ bool sfp_wake_siblings(uint32_t tid, bool *nudged)
             any = true;
         } else if (__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST,
                                                __ATOMIC_RELAXED)) {
-            sfp_syscall(SYS_futex, &a->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+            sfp_actor_call(a);
             any = true;
         }
     }

@@ -50,6 +50,8 @@ static void after_fork_child(void)
         return;
     sfp_sys_close(sfp_proc.sock);
     sfp_sys_close(sfp_proc.bell);
+    if (sfp_proc.relay)
+        munmap(sfp_proc.relay, sizeof *sfp_proc.relay);
     if (mmap(sfp_proc.arena, sfp_proc.arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
              0) == MAP_FAILED)
         _exit(127); /* nothing safe can be done with a shared arena of another process */
@@ -99,8 +101,8 @@ static uint32_t rank_plus_1(void)
 static int attach_locked(void)
 {
     struct sf_welcome w;
-    int fds[2], sock, err;
-    void *map;
+    int fds[SFP_FDS], sock, err;
+    void *map, *relay = NULL;
 
     if (sfp_proc.sock >= 0)
         return sfp_proc.dead ? EIO : 0;
@@ -119,18 +121,28 @@ static int attach_locked(void)
         err = errno;
         goto close_all;
     }
-    if (!arena_is_sound(map, w.arena_bytes)) {
-        munmap(map, w.arena_bytes);
+    if (!arena_is_sound(map, w.arena_bytes) || (w.seat && (w.seat >= SF_SEATS || fds[2] < 0))) {
         err = EPROTO;
-        goto close_all;
+        goto unmap;
+    }
+    if (w.seat) {
+        relay = mmap(NULL, sizeof *sfp_proc.relay, PROT_READ | PROT_WRITE, MAP_SHARED, fds[2], 0);
+        if (relay == MAP_FAILED) {
+            err = errno;
+            goto unmap;
+        }
+        sfp_sys_close(fds[2]);
     }
     sfp_sys_close(fds[0]);
-    sfp_proc = (struct sfp_proc){.bell = fds[1], .arena = map, .arena_bytes = w.arena_bytes, .welcome = w};
+    sfp_proc =
+        (struct sfp_proc){.bell = fds[1], .arena = map, .arena_bytes = w.arena_bytes, .relay = relay, .welcome = w};
     __atomic_store_n(&sfp_proc.sock, sock, __ATOMIC_RELEASE);
     return 0;
 
+unmap:
+    munmap(map, w.arena_bytes);
 close_all:
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < SFP_FDS; i++)
         if (fds[i] >= 0)
             sfp_sys_close(fds[i]);
     sfp_sys_close(sock);

@@ -115,17 +115,17 @@ static int send_parts(int fd, const void *a, size_t a_len, const void *b, size_t
     return 0;
 }
 
-/* Receive one message in two parts with up to two descriptors; the number of bytes, or -1 (EPIPE at the end). */
-static ssize_t recv_parts(int fd, void *a, size_t a_len, void *b, size_t b_len, int fds[2])
+/* Receive one message in two parts with up to SFP_FDS descriptors; the number of bytes, or -1 (EPIPE at the end). */
+static ssize_t recv_parts(int fd, void *a, size_t a_len, void *b, size_t b_len, int fds[SFP_FDS])
 {
     union {
-        char bytes[CMSG_SPACE(2 * sizeof(int))];
+        char bytes[CMSG_SPACE(SFP_FDS * sizeof(int))];
         struct cmsghdr align;
     } control;
     struct iovec iov[2] = {{a, a_len}, {b, b_len}};
     struct msghdr msg = {
         .msg_iov = iov, .msg_iovlen = b_len ? 2 : 1, .msg_control = &control, .msg_controllen = sizeof control};
-    int got[2] = {-1, -1};
+    int got[SFP_FDS] = {-1, -1, -1};
     ssize_t n;
 
     do
@@ -145,7 +145,7 @@ static ssize_t recv_parts(int fd, void *a, size_t a_len, void *b, size_t b_len, 
         n = -1;
         errno = EPIPE;
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < SFP_FDS; i++) {
         if (n > 0 && fds)
             fds[i] = got[i];
         else if (got[i] >= 0)
@@ -154,12 +154,12 @@ static ssize_t recv_parts(int fd, void *a, size_t a_len, void *b, size_t b_len, 
     return n;
 }
 
-int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome, int fds[2])
+int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome, int fds[SFP_FDS])
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     struct sf_hello hello = {.magic = SF_MAGIC, .version = SF_VERSION, .kind = kind, .arg = arg};
     struct sf_welcome w = {0};
-    int got[2] = {-1, -1};
+    int got[SFP_FDS] = {-1, -1, -1};
     int fd, err;
 
     if (!sfp_enabled()) {
@@ -187,7 +187,7 @@ int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome
     }
     if (welcome)
         *welcome = w;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < SFP_FDS; i++) {
         if (fds)
             fds[i] = got[i];
         else if (got[i] >= 0)
@@ -196,7 +196,7 @@ int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome
     return fd;
 
 fail:
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < SFP_FDS; i++)
         if (got[i] >= 0)
             close_keep_errno(got[i]);
     close_keep_errno(fd);
@@ -207,7 +207,7 @@ fail:
 int sfp_converse(int fd, struct sf_req *req, const void *body, void *rep, size_t rep_size, size_t *rep_len, int *out_fd)
 {
     struct sf_rep head;
-    int fds[2] = {-1, -1};
+    int fds[SFP_FDS] = {-1, -1, -1};
     ssize_t n;
 
     if (send_parts(fd, req, sizeof *req, body, req->body_bytes))
@@ -215,8 +215,9 @@ int sfp_converse(int fd, struct sf_req *req, const void *body, void *rep, size_t
     n = recv_parts(fd, &head, sizeof head, rep, rep_size, fds);
     if (n < 0)
         return errno;
-    if (fds[1] >= 0)
-        sfp_sys_close(fds[1]);
+    for (int i = 1; i < SFP_FDS; i++)
+        if (fds[i] >= 0)
+            sfp_sys_close(fds[i]);
     if ((size_t)n < sizeof head || head.op != req->op || head.seq != req->seq ||
         head.body_bytes != (size_t)n - sizeof head) {
         head.error = EPROTO;

@@ -37,9 +37,10 @@ const char *sfp_dir(void);  /* SIMFAB_DIR, "" outside */
 /*
  * Open a connection of the given kind (enum sf_conn_kind) and exchange hello and welcome. Returns a close-on-exec
  * descriptor that the caller owns, or -1 with errno (ECONNREFUSED, ENOENT: no engine; else what the engine answered).
- * welcome and fds (two descriptors that came with it, -1 where none) may be NULL.
+ * welcome and fds (the descriptors that came with it, -1 where none) may be NULL.
  */
-int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome, int fds[2]);
+#define SFP_FDS 3
+int sfp_connect(enum sf_conn_kind kind, uint32_t arg, struct sf_welcome *welcome, int fds[SFP_FDS]);
 
 /*
  * Ask a stateless question (SF_OP_SYSFS, ...) on a connection of its own. Returns 0 and the answer's body in memory
@@ -140,6 +141,7 @@ struct sfp_proc {
     int bell; /* eventfd: wakes a sleeping engine */
     struct sf_arena *arena;
     size_t arena_bytes;
+    struct sf_relay *relay; /* NULL: this process has no seat */
     struct sf_welcome welcome;
     bool dead; /* the engine went away: every verb fails from now on */
     uint32_t waiters; /* threads that have found a lock taken, or no descriptor ready */
@@ -264,7 +266,22 @@ int sfp_call(enum sf_op op, const void *req, size_t req_len, void *rep, size_t r
 /* Leave RUNNING for state and wait until the engine says RUNNING. Returns the wake reason, or -1 if the engine died. */
 int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps);
 #define SFP_AFTER_OTHERS 1 /* READY's wake_ps: those who wait for their turn come first */
+#define SFP_WAKE_LOOK    3 /* at memory, which another actor of the host may have written; */
+#define SFP_WAKE_WORLD   5 /* at the world */
 #define SFP_WAKE_SIGNAL 6 /* a signal was handled in this thread */
+
+/*
+ * relay.c: an actor that is about to sleep in sfp_wait passes its turn on, or the engine is to be told (false). It has
+ * begun with a turn that was passed on to it; because the engine said so; or by itself.
+ */
+bool sfp_relay_pass(const struct sf_actor *a, enum sf_actor_state state);
+bool sfp_relay_begin(struct sf_actor *a);
+void sfp_relay_begun(struct sf_actor *a);
+void sfp_relay_forget(struct sf_actor *a);
+/* The actor's state was made RUNNING; and sleeping until then, or until something else (as a futex does). */
+void sfp_actor_call(struct sf_actor *a);
+struct timespec;
+long sfp_actor_sleep(struct sf_actor *a, uint32_t state, const struct timespec *patience);
 
 /*
  * cpu.c: this thread may run where it could before the engine held it: before a thread or a child inherits that (lend),

@@ -86,7 +86,7 @@ LONG_TESTS += tests/simfab/peers_matrix.sh tests/simfab/peers_qperf.sh tests/sim
 # the engine's data plane
 TESTPROGS += tests/simfab/test_event tests/simfab/test_vlarb tests/simfab/test_dataplane
 UNIT_TESTS += tests/simfab/test_event tests/simfab/test_vlarb tests/simfab/test_dataplane
-SCRIPT_TESTS += tests/simfab/flows.sh tests/simfab/faults_live.sh tests/simfab/faults_hosts.sh tests/simfab/faults.sh tests/simfab/hostile.sh
+SCRIPT_TESTS += tests/simfab/flows.sh tests/simfab/faults_live.sh tests/simfab/faults_hosts.sh tests/simfab/faults.sh tests/simfab/hostile.sh tests/simfab/relay.sh
 TESTPROGS += tests/simfab/test_hostile
 tests/simfab/test_hostile_SRCS := tests/simfab/test_hostile.c
 tests/simfab/test_event_SRCS := tests/simfab/test_event.c simfab/engine/event.c simfab/engine/util.c

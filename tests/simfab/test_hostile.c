@@ -4,6 +4,8 @@
  * bodies, command rings full of noise, impossible indexes and states. Run against a live engine (hostile.sh), which
  * must detach it and go on. usage: test_hostile DIR HOST SEED
  * Or one that is killed at a given point of its life: test_hostile DIR HOST die STAGE, up to the last stage (exit 3).
+ * Or one that writes into the page by which others of its host pass turns on: test_hostile DIR HOST relay SEED, until
+ * it is told to end.
  */
 #include <errno.h>
 #include <poll.h>
@@ -53,10 +55,11 @@ static struct sf_hello hello_of(const char *host, uint32_t kind)
     return hello;
 }
 
-static int attach(const char *dir, const char *host, struct sf_welcome *w, int fds[2])
+/* *relay, if not NULL: the descriptor of the relay's page. */
+static int attach_all(const char *dir, const char *host, struct sf_welcome *w, int fds[2], int *relay)
 {
     struct sf_hello hello = hello_of(host, SF_CONN_PROC);
-    char control[CMSG_SPACE(2 * sizeof(int))];
+    char control[CMSG_SPACE(3 * sizeof(int))];
     struct iovec iov = {w, sizeof *w};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
     int fd = dial(dir);
@@ -65,7 +68,14 @@ static int attach(const char *dir, const char *host, struct sf_welcome *w, int f
         !CMSG_FIRSTHDR(&msg))
         return -1;
     memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&msg)), 2 * sizeof(int));
+    if (relay)
+        memcpy(relay, CMSG_DATA(CMSG_FIRSTHDR(&msg)) + 2 * sizeof(int), sizeof *relay);
     return fd;
+}
+
+static int attach(const char *dir, const char *host, struct sf_welcome *w, int fds[2])
+{
+    return attach_all(dir, host, w, fds, NULL);
 }
 
 /* Small numbers are handles that exist, big ones are nonsense. */
@@ -171,6 +181,34 @@ static void noise_among_the_actors(struct sf_arena *a)
     a->actor[i].wake_ps = chance() % 2 ? 0 : chance();
     __atomic_store_n(&a->actor[i].state, chance() % 50 ? (uint32_t)(chance() % 6) : (uint32_t)chance(),
                      __ATOMIC_SEQ_CST);
+}
+
+/* A turn that is passed on too early, twice, or to somebody else, is taken back, or is nonsense; calls that come or do
+ * not. */
+static int noise_in_the_relay(const char *dir, const char *host)
+{
+    struct sf_welcome w;
+    struct sf_relay *r;
+    int fds[2], relay;
+
+    if (attach_all(dir, host, &w, fds, &relay) < 0 || !w.seat || ftruncate(relay, 0) == 0)
+        return 1;
+    r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED, relay, 0);
+    if (r == MAP_FAILED)
+        return 1;
+    puts("ready");
+    fflush(stdout);
+    for (;;) {
+        uint32_t turn = __atomic_load_n(&r->turn, __ATOMIC_SEQ_CST);
+        uint32_t seats[] = {0, 255, r->seat[turn & 255], (uint32_t)chance()};
+        uint32_t turns[] = {0, turn + 1, turn - 1, turn + 256, (uint32_t)chance()};
+
+        if (turn && chance() % 4 == 0)
+            __atomic_store_n(&r->turn, turns[chance() % 5], __ATOMIC_SEQ_CST);
+        r->seat[chance() % 8] = (uint8_t)seats[chance() % 4];
+        __atomic_store_n(&r->call[chance() % 16], (uint32_t)(chance() % 2), __ATOMIC_SEQ_CST);
+        usleep(100);
+    }
 }
 
 /* ---- dying --------------------------------------------------------------------------------------------------- */
@@ -341,6 +379,10 @@ int main(int argc, char **argv)
 
     if (argc == 5 && !strcmp(argv[3], "die"))
         return die_at(argv[1], argv[2], atoi(argv[4]));
+    if (argc == 5 && !strcmp(argv[3], "relay")) {
+        seed = strtoull(argv[4], NULL, 0) * 0x9e3779b97f4a7c15u + 1;
+        return noise_in_the_relay(argv[1], argv[2]);
+    }
     if (argc != 4)
         return 2;
     seed = strtoull(argv[3], NULL, 0) * 0x9e3779b97f4a7c15u + 1;

@@ -112,7 +112,9 @@ like "and called so" '"name":"flow"' "$tmp/flow.json"
 
 # orders that no `simfab trace` gives
 hostile() {
-  simfab run --topology two-hosts-two-rails --no-opensm -- python3 - <<'PY'
+  local version
+  version=$(sed -n 's/^#define SF_VERSION \([0-9]*\)u$/\1/p' "$(dirname "$0")/../../simfab/proto.h")
+  version=$version simfab run --topology two-hosts-two-rails --no-opensm -- python3 - <<'PY'
 import array, errno, os, socket, struct, subprocess, time
 HELLO, OP = struct.Struct("=IIII64s"), 120
 files = [os.open("/dev/null", os.O_RDWR), os.memfd_create("m"), os.pipe()[1]]
@@ -125,7 +127,7 @@ def ask(body, fds=()):
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     s.settimeout(10)
     s.connect(os.environ["SIMFAB_DIR"] + "/engine.sock")
-    s.send(HELLO.pack(0x73666162, 1, 3, 0, b""))
+    s.send(HELLO.pack(0x73666162, int(os.environ["version"]), 3, 0, b""))
     s.recv(65536)
     anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
     s.sendmsg([struct.pack("=IIIIQ", OP, 1, 0, len(body), 0) + body], anc)
