@@ -76,6 +76,7 @@ struct sf_welcome {
 /* ---- the arena ------------------------------------------------------------------------------------------------- */
 
 #define SF_ACTORS_MAX 256u
+#define SF_PKEYS      64u /* entries of the P_Key table of a port */
 
 enum sf_actor_state {
     SF_ACTOR_FREE = 0,
@@ -155,6 +156,8 @@ struct sf_arena {
     uint32_t in_turns; /* actors of this host run one after the other: who comes back from a system call says READY */
     uint32_t tsc; /* enum sf_tsc, set by the process before its first request */
     uint64_t events; /* counts what became visible to this process: completions, events */
+    uint32_t
+        port_events; /* counts the changes of ports of the fabric: what was asked about ports before is out of date */
     _Alignas(64) struct sf_actor actor[SF_ACTORS_MAX];
 };
 
@@ -274,7 +277,7 @@ enum sf_op {
     SF_OP_QUERY_DEVICE, /* req: u32 ctx; rep: struct ibv_device_attr, struct ibv_odp_caps */
     SF_OP_QUERY_PORT,   /* req: u32 ctx, u32 port; rep: struct ibv_port_attr */
     SF_OP_QUERY_GID,    /* req: u32 ctx, u32 port, u32 index; rep: 16 bytes */
-    SF_OP_QUERY_PKEY,   /* req: u32 ctx, u32 port, u32 index; rep: u16 big endian */
+    SF_OP_QUERY_PKEYS,  /* req: u32 ctx, u32 port; rep: the P_Key table, SF_PKEYS u16 big endian */
     SF_OP_ALLOC_PD,     /* req: u32 ctx; rep: u32 pd */
     SF_OP_DEALLOC_PD,
     SF_OP_REG_MR, /* req: struct sf_reg_mr; rep: u32 mr, u32 lkey, u32 rkey */
@@ -305,17 +308,17 @@ enum sf_op {
     SF_OP_TIMER_SET,      /* req: struct sf_timer_set; rep: the same, what was left before */
     SF_OP_TIMER_DROP,     /* req: u32 timer */
     /* SF_CONN_QUERY */
-    SF_OP_SYSFS = 100, /* req: a path under /sys/class/infiniband*, or /dev/infiniband; rep: struct sf_sysfs + data */
-    SF_OP_STATUS,      /* req: nothing, or the text "hosts"; rep: text, as `simfab status` prints it, or the names
-                          of the hosts in netlist order, one per line */
-    SF_OP_COUNTERS,    /* req: text "NODE PORT" or empty; rep: text, per port and VL */
-    SF_OP_STOP,        /* end the engine in good order */
-    SF_OP_FAULT = 110, /* req: the words of `simfab fault`, separated by newlines; rep: "+" and the answer, or "-" and
-                          what is wrong */
-    SF_OP_FLOW = 111,  /* the same for `simfab flow` */
+    SF_OP_SYSFS = 100,  /* req: a path under /sys/class/infiniband*, or /dev/infiniband; rep: struct sf_sysfs + data */
+    SF_OP_STATUS,       /* req: nothing, or the text "hosts"; rep: text, as `simfab status` prints it, or the names
+                           of the hosts in netlist order, one per line */
+    SF_OP_COUNTERS,     /* req: text "NODE PORT" or empty; rep: text, per port and VL */
+    SF_OP_STOP,         /* end the engine in good order */
+    SF_OP_FAULT = 110,  /* req: the words of `simfab fault`, separated by newlines; rep: "+" and the answer, or "-" and
+                           what is wrong */
+    SF_OP_FLOW = 111,   /* the same for `simfab flow` */
     SF_OP_COMING = 112, /* req: nothing. The process that asks, or a child of its, is about to attach (world.h) */
-    SF_OP_TRACE = 120, /* req: text "start LIMIT PATTERN" and a descriptor to write to, or "stop"; rep: text, what was
-                          written (trace_log.h says which errors there are) */
+    SF_OP_TRACE = 120,  /* req: text "start LIMIT PATTERN" and a descriptor to write to, or "stop"; rep: text, what was
+                           written (trace_log.h says which errors there are) */
 };
 
 struct sf_req {

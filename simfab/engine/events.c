@@ -42,8 +42,17 @@ static void flows_changed(struct port *p)
         flows_port_changed(p->node->hca->sim, p);
 }
 
+/* Before programs hear of it: what they ask then is answered anew. */
+static void outdate_answers(struct sim *s)
+{
+    s->port_events++;
+    for (uint32_t i = 0; i < s->num_procs; i++)
+        __atomic_store_n(&s->procs[i]->arena->port_events, s->port_events, __ATOMIC_RELEASE);
+}
+
 void port_notify(struct port *p, enum port_event ev)
 {
+    outdate_answers(p->node->fabric->sim);
     switch (ev) {
     case PORT_EV_STATE:
         state_changed(p);

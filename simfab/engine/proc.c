@@ -36,6 +36,7 @@ static int make_arena(struct proc *p)
     p->arena->magic = SF_MAGIC;
     p->arena->version = SF_VERSION;
     p->arena->now_ps = sim_now(p->sim);
+    p->arena->port_events = p->sim->port_events;
     p->arena->engine_asleep = 1; /* the engine always wants the doorbell: it waits in epoll whenever actors run */
     p->ring_offset = p->arena->cmd_offset = align_arena(sizeof *p->arena);
     p->arena->cmd_bytes = CMD_BYTES;

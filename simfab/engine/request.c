@@ -169,16 +169,18 @@ static int do_query_gid(struct call *c)
     return 0;
 }
 
-static int do_query_pkey(struct call *c)
+static int do_query_pkeys(struct call *c)
 {
     struct ctx *ctx = object_find(c->p, call_arg(c, 0), OBJ_CTX);
     struct port *p = ctx ? port_of(ctx, call_arg(c, 1)) : NULL;
-    uint16_t pkey;
+    uint16_t pkey[SF_PKEYS];
 
-    if (!p || call_arg(c, 2) >= FABRIC_PKEYS)
+    _Static_assert(SF_PKEYS == FABRIC_PKEYS, "the table is told as it is");
+    if (!p)
         return EINVAL;
-    pkey = htobe16(p->pkeys[call_arg(c, 2)]);
-    call_put(c, &pkey, sizeof pkey);
+    for (uint32_t i = 0; i < SF_PKEYS; i++)
+        pkey[i] = htobe16(p->pkeys[i]);
+    call_put(c, pkey, sizeof pkey);
     return 0;
 }
 
@@ -506,7 +508,7 @@ static const struct handler {
     [SF_OP_QUERY_DEVICE] = {do_query_device, 4},
     [SF_OP_QUERY_PORT] = {do_query_port, 8},
     [SF_OP_QUERY_GID] = {do_query_gid, 12},
-    [SF_OP_QUERY_PKEY] = {do_query_pkey, 12},
+    [SF_OP_QUERY_PKEYS] = {do_query_pkeys, 8},
     [SF_OP_ALLOC_PD] = {call_alloc_pd, 4},
     [SF_OP_DEALLOC_PD] = {do_dealloc_pd, 4},
     [SF_OP_REG_MR] = {call_reg_mr, sizeof(struct sf_reg_mr)},

@@ -58,6 +58,7 @@ struct sim {
     uint64_t stuck_since_ns, stuck_looked_ns; /* real time: since when time waits for running actors; stuck.c */
     uint64_t rests;      /* how often nobody ran */
     uint64_t busy_ns; /* real time spent on events */
+    uint32_t port_events;  /* changes of ports, as processes are told */
     uint64_t published_ps; /* the time that processes have been told last */
     uint64_t world_looks, world_ns; /* looks at threads out of sight (world.h), and real time spent on them */
     uint64_t packets_delivered, packets_dropped;

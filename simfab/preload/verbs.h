@@ -36,6 +36,7 @@ struct sfp_context {
     unsigned generation;
     struct sfp_device *device;
     bool fatal_told;
+    uint64_t cookie; /* no other context of this process has it, or had it */
 };
 
 struct sfp_srq {
