@@ -134,58 +134,72 @@ ALIAS_FILES := $(foreach a,$(ALIASES),$(BUILD)/libexec/mrmpi/bin/$(firstword $(s
 LIBRARY_FILES := $(addprefix $(BUILD)/lib/,$(LIBRARIES))
 TESTPROG_FILES := $(addprefix $(BUILD)/,$(TESTPROGS))
 
-COMMANDS := check check-all check-san check-rxe demo demo-failover bench figures install clean
+COMMANDS := help check check-all check-san check-rxe demo demo-failover bench figures install clean
 .PHONY: all programs libraries tests deps $(COMMANDS)
 ifneq ($(and $(filter $(COMMANDS),$(MAKECMDGOALS)),$(filter-out 1,$(words $(MAKECMDGOALS)))),)
 # `make clean check`: one after the other; the makes that they start use all cores
 .NOTPARALLEL:
 endif
+#? make               builds the programs and libraries; make tests: and the tests' programs
 all: libraries programs
 libraries: $(LIBRARY_FILES)
 programs: $(PROGRAM_FILES) $(ALIAS_FILES)
 tests: all $(TESTPROG_FILES)
 
+# lines of this file that begin with #?, each beside its target
+help:
+	@sed -n 's/^#? //p' Makefile
+
+#? make deps          installs the Debian packages that are missing
 deps:
 	@packaging/install-deps
 
+#? make check         builds and runs the tests; ONLY=tests/simfab/% those of one room, TEST_JOBS=1 one at a time
 check: deps
 	+@$(MAKE) --no-print-directory tests
 	@BUILD=$(abspath $(BUILD)) tests/run $(filter $(ONLY),$(UNIT_TESTS) $(SCRIPT_TESTS))
 
+#? make check-all     and those that take long
 check-all: deps
 	+@$(MAKE) --no-print-directory tests
 	@BUILD=$(abspath $(BUILD)) tests/run $(filter $(ONLY),$(UNIT_TESTS) $(SCRIPT_TESTS) $(LONG_TESTS))
 
-# the same in a build that watches for undefined behaviour, wrong addresses and leaks; ONLY=tests/simfab/% takes a room
+#? make check-san     the tests in a build that watches for undefined behaviour, wrong addresses and leaks
 check-san:
 	+@$(MAKE) --no-print-directory SAN=address,undefined check
 
+#? make check-rxe     the library on the kernel's soft-RoCE, in a virtual machine
 check-rxe: deps
 	+@$(MAKE) --no-print-directory tests
 	@BUILD=$(abspath $(BUILD)) tests/run $(RXE_TESTS)
 
+#? make demo          the main job on a simulated fabric of two hosts with two rails
 demo: deps
 	+@$(MAKE) --no-print-directory all
 	@BUILD=$(abspath $(BUILD)) tests/demo/demo
 
+#? make demo-failover programs go on while cables are pulled and put back
 demo-failover: deps
 	+@$(MAKE) --no-print-directory all
 	@BUILD=$(abspath $(BUILD)) tests/demo/failover
 
+#? make bench         figures beside Debian's MPICH and beside the papers
 bench: deps
 	+@$(MAKE) --no-print-directory tests
 	@BUILD=$(abspath $(BUILD)) bench/run
 
-# the papers' figures on simulated hosts; ONLY=000-fig8 one of them, ONLY=000 those of one paper
+#? make figures       the papers' figures on simulated hosts; ONLY=000-fig8 one of them, ONLY=000 those of one paper
 figures:
 	@packaging/install-deps gnuplot-nox
 	+@$(MAKE) --no-print-directory all
 	@BUILD=$(abspath $(BUILD)) bench/figures/run --out $(abspath $(BUILD))/figures $(if $(subst %,,$(ONLY)),'$(ONLY)')
 
+#? make install       PREFIX=/usr/local, LIBDIR=PREFIX/lib, DESTDIR=
 install: all
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' BUILD='$(BUILD)' VERSION='$(VERSION)' packaging/install \
 	    --bin '$(PROGRAM_FILES)' --alias '$(ALIAS_FILES)' --lib '$(LIBRARY_FILES)' --man '$(MANPAGES)' --data '$(DATA)'
 
+#? make clean         removes build/
 clean:
 	rm -rf build
 

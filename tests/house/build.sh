@@ -46,4 +46,11 @@ ok "BUILD=./build, build/ and one with dots too" says ./build - build/ "$tree/./
 ok "BUILD through a symbolic link too" says "$tmp/link/build" - "$tmp/link/build"
 ok "BUILD on the command line too" given
 ok "BUILD outside of the tree stays there" outside
+
+unnamed() { # commands that have no line of their own in `make help`
+  local c
+  make --no-print-directory help >"$tmp/help" || echo "make help fails"
+  for c in $(sed -n 's/^COMMANDS := help //p' Makefile); do grep -q "^make $c " "$tmp/help" || echo "$c"; done
+}
+is "make help names every command" "$(unnamed)" ""
 done_testing
