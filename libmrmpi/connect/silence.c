@@ -37,6 +37,7 @@
 
 #define PAUSE_MAX_NS 64000000ull /* between two rounds, if nobody answers, */
 #define PAUSE_LOST_NS 8000000ull /* and while no subchannel is open */
+#define STOOD_NS     (2 * MR_LOOK_NS) /* by a link that moves again after it was nudged, at most */
 #define LOOKS_NUDGE  1           /* without progress, until the adapter is asked, */
 #define LOOKS_HELD   1           /* and the process, for a link that is stuck, */
 #define LOOKS_ASK    2           /* or for a whole subchannel */
@@ -73,6 +74,8 @@ static void look_at_link(struct mr_link *l, const struct mr_window *w, struct st
         l->stuck = 0;
     else
         l->stuck += l->stuck < UINT8_MAX;
+    if (l->stuck == 1)
+        l->owed = l->qp.depth - l->qp.room > l->qp.unsignaled_sends + l->qp.unsignaled_others;
     s->busy |= l->stuck || (!l->native && mr_window_link_busy(w, l->index));
     s->moves |= seen != l->seen;
     l->seen = seen;
@@ -116,17 +119,6 @@ static unsigned stuck_link(const struct mr_sub *sub)
         if (sub->link[l].stuck >= LOOKS_HELD && (!longest || sub->link[l].stuck > sub->link[longest - 1].stuck))
             longest = l + 1;
     return longest;
-}
-
-static void look_at_held(const struct mr_sub *sub)
-{
-    struct mr_questions *s = mr_questions_of(sub);
-    unsigned link = stuck_link(sub);
-
-    if (link == s->held_link)
-        return;
-    s->held_link = (uint8_t)link;
-    s->held = 0;
 }
 
 /* Its way is asked though nothing may be under way on it: it has never answered. */
@@ -314,6 +306,32 @@ static void judge_held(struct mr_sub *sub, uint64_t now_ns)
     if (loses || (s->held >= ROUNDS_HELD && is_overdue(sub, now_ns)))
         break_way(sub, true,
                   "it loses packets: it brings answers, but what is under way does not move any more");
+}
+
+/* A link of the subchannel was stuck at the last look, and moves again. Was it since packets were lost? */
+static void judge_freed(struct mr_sub *sub, uint64_t now_ns)
+{
+    const struct mr_questions *s = mr_questions_of(sub);
+
+    if (!has_answer(sub, true) || least_carried(sub, MR_LOOK_NS) < s->stood_bytes)
+        return; /* it may have been slow */
+    if (mr_trust_stood(mr_way_trust(sub), STOOD_NS, now_ns) && has_well_way(sub->peer, now_ns))
+        break_way(sub, true, "it loses packets, and stands still most of the time");
+}
+
+static void look_at_held(struct mr_sub *sub, uint64_t now_ns)
+{
+    struct mr_questions *s = mr_questions_of(sub);
+    unsigned link = stuck_link(sub), before = s->held_link;
+
+    if (link == before)
+        return;
+    s->held_link = (uint8_t)link;
+    s->held = 0;
+    if (link)
+        s->stood_bytes = sub->link[link - 1].owed ? bytes_of_rail(sub->rail) : UINT64_MAX;
+    else if (is_watched(sub))
+        judge_freed(sub, now_ns);
 }
 
 static bool make_room(struct mr_peer *p)
@@ -517,9 +535,10 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
         stuck |= look_at_sub(&p->sub[i]);
         ask |= p->sub[i].connect->looks >= LOOKS_ASK || stuck_link(&p->sub[i]);
     }
-    if ((p->connect->isolated_ns || ask) && make_room(p)) {
+    if (p->connect->questions || ((p->connect->isolated_ns || ask) && make_room(p)))
         for (unsigned i = 0; i < p->num_subs; i++)
-            look_at_held(&p->sub[i]);
+            look_at_held(&p->sub[i], now_ns);
+    if ((p->connect->isolated_ns || ask) && p->connect->questions) {
         next_round(p, now_ns);
         stuck |= p->connect->unproven;
     } else {

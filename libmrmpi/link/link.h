@@ -153,6 +153,7 @@ struct mr_link {
     uint32_t qpn;
     bool keepalive_sent; /* and not done yet */
     uint8_t stuck;       /* connect/silence.c: looks in a row at which something of it was under way and did not move */
+    bool owed;           /* the same: a signaled request had not come back when it was first stuck */
     uint32_t seen;       /* the same: what had been done by then */
     struct mr_tx keepalive;
     struct mr_ring *ring; /* link/ring.h; NULL: none, in either direction */

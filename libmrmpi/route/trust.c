@@ -7,6 +7,8 @@
 #define PRIOR        (16u * ONE)   /* packets that are assumed to have arrived */
 #define HALF_NS      160000000ull  /* in which the counts fade to a half after the first failure; doubles with each */
 #define DOUBLED_MOST 6u            /* times: 10 s */
+#define STALLS       3u            /* that tell how often it stands still */
+#define APART        10u           /* times as long as a stall: the next one has nothing to do with the last */
 #define MILLION      1000000ull
 
 static uint64_t half_ns(const struct mr_trust *t)
@@ -60,6 +62,19 @@ void mr_trust_steady(struct mr_trust *t, uint64_t used_ns)
 {
     if (used_ns > 4 * half_ns(t)) /* a failure has faded to a loss of less than 1 % by then */
         t->failures = 0;
+}
+
+bool mr_trust_stood(struct mr_trust *t, uint64_t stood_ns, uint64_t now_ns)
+{
+    if (!t->stalls || now_ns - t->stalled_ns > APART * stood_ns) {
+        t->stalls = 0;
+        t->stalls_ns = now_ns - stood_ns;
+        t->stood_ns = 0;
+    }
+    t->stalls += t->stalls < UINT8_MAX;
+    t->stood_ns += stood_ns;
+    t->stalled_ns = now_ns;
+    return t->stalls >= STALLS && 2 * t->stood_ns > now_ns - t->stalls_ns;
 }
 
 uint32_t mr_trust_loss(const struct mr_trust *t, uint64_t now_ns)

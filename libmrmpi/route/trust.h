@@ -25,6 +25,10 @@ struct mr_trust {
     uint64_t seen_ns;     /* the counts are those of this time */
     uint32_t tried, lost; /* packets, in 65536ths */
     uint8_t failures;     /* in a row, since packets were lost */
+    uint8_t stalls;       /* times that it stood still, with little time between two, */
+    uint64_t stalls_ns;   /* from this time on, */
+    uint64_t stalled_ns;  /* until this, */
+    uint64_t stood_ns;    /* and for so long in sum */
 };
 
 /* So many packets went over the way, and so many of these did not arrive. */
@@ -33,6 +37,11 @@ void mr_trust_tried(struct mr_trust *t, unsigned tried, unsigned lost, uint64_t 
 void mr_trust_failed(struct mr_trust *t, uint64_t now_ns);
 /* The way has been in use for so long without a failure: the next one may be the first of a row. */
 void mr_trust_steady(struct mr_trust *t, uint64_t used_ns);
+/*
+ * A connection over the way stood still for so long, since packets were lost, and moves again. True: most of the time
+ * goes by so. Then the way holds up more than it carries, if others are well.
+ */
+bool mr_trust_stood(struct mr_trust *t, uint64_t stood_ns, uint64_t now_ns);
 /* Up to MR_TRUST_FULL. */
 uint32_t mr_trust_value(const struct mr_trust *t, uint64_t now_ns);
 /* The estimated loss, in millionths. */

@@ -116,6 +116,23 @@ START_TEST(evidence_counts)
 }
 END_TEST
 
+/* Stalls of 2 ms: (0) 1 ms between two, (1) 1 ms but two of them only, (2) 3 ms, (3) 30 ms. */
+START_TEST(stands_still)
+{
+    static const unsigned between[] = {1, 1, 3, 30};
+    uint64_t now = BEGIN;
+    bool most = false;
+
+    for (unsigned i = 0; i < (_i == 1 ? 2 : 20); i++) {
+        now += (2 + between[_i]) * MS;
+        most |= mr_trust_stood(&t, 2 * MS, now);
+    }
+    ck_assert_int_eq(most, _i == 0);
+    now += 100 * MS; /* what was long ago does not count */
+    ck_assert(!mr_trust_stood(&t, 2 * MS, now));
+}
+END_TEST
+
 /* The ends of all ranges: much at a time, a clock that goes back, and times long after. */
 START_TEST(ends_of_ranges)
 {
@@ -142,6 +159,7 @@ int main(void)
     tcase_add_test(c, what_a_loss_costs);
     tcase_add_test(c, fails_again);
     tcase_add_test(c, evidence_counts);
+    tcase_add_loop_test(c, stands_still, 0, 4);
     tcase_add_test(c, ends_of_ranges);
     return check_run(c, NULL);
 }
