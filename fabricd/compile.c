@@ -353,6 +353,8 @@ void tables_classes_text(struct text *out, const struct policy *p, const struct 
                         l->sl_medium[n], l->vl_medium[n]);
         text_printf(out, "%s", l->num_medium ? "]" : "");
         rails_text(out, &p->classes[i].spread);
+        if (p->classes[i].pkey)
+            text_printf(out, ", pkey: \"0x%04x\"", p->classes[i].pkey);
         text_printf(out, "}\n");
     }
 }

@@ -10,6 +10,7 @@
 #include "libmrmpi/route/policy.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(a)     (sizeof(a) / sizeof((a)[0]))
@@ -125,6 +126,24 @@ static void read_choose(struct ydoc *y, yaml_node_t *n, const struct key *k, voi
     }
 }
 
+/* A P_Key as people write it; its highest bit, full membership, is the port's affair. */
+static void read_pkey(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
+{
+    struct policy_class *c = into;
+    const char *s = ydoc_need_scalar(y, n, k->name, "a P_Key");
+    char *end;
+    unsigned long key;
+    if (!s)
+        return;
+    key = strtoul(s, &end, 0);
+    if (*s < '0' || *s > '9' || *end || key > 0xffff || !(key & 0x7fff)) {
+        diag_error(y->diag, ydoc_place(n),
+                   "%s is '%.40s'; allowed: a P_Key from 0x0001 to 0x7fff, or with the highest bit", k->name, s);
+        return;
+    }
+    c->pkey = (uint32_t)(key & 0x7fff);
+}
+
 static const struct key class_key[] = {
     {.name = "name",
      .help = "The class's name, which rules and 'fabricctl job set' use.",
@@ -193,10 +212,24 @@ static const struct key class_key[] = {
      .max = 1u << 30,
      .read = read_medium},
     {.name = "rails", .help = "How messages are spread over rails.", .kind = KEY_MAP, .of = &rails_keys},
-    {.name = "max jobs", .help = "How many jobs of a host may have the class at a time by rules and choices.",
-     .kind = KEY_UINT, .min = 1, .max = 65536, .at = CLASS(jobs_max)},
-    {.name = "max jobs per user", .help = "How many of them may be of one user.",
-     .kind = KEY_UINT, .min = 1, .max = 65536, .at = CLASS(user_jobs_max)},
+    {.name = "pkey",
+     .help = "The partition (P_Key) in which processes of the class's jobs talk.",
+     .kind = KEY_TEXT,
+     .max = 6,
+     .chars = "0-9A-Fa-fx",
+     .read = read_pkey},
+    {.name = "max jobs",
+     .help = "How many jobs of a host may have the class at a time by rules and choices.",
+     .kind = KEY_UINT,
+     .min = 1,
+     .max = 65536,
+     .at = CLASS(jobs_max)},
+    {.name = "max jobs per user",
+     .help = "How many of them may be of one user.",
+     .kind = KEY_UINT,
+     .min = 1,
+     .max = 65536,
+     .at = CLASS(user_jobs_max)},
     {.name = "choose",
      .help = "Which jobs get the class if their user asks for it: those that one of these matches. Others do not.",
      .kind = KEY_LIST,
@@ -300,8 +333,10 @@ static void read_default(struct ydoc *y, yaml_node_t *n, const struct key *k, vo
     const struct policy *p = into;
     const struct policy_class *c = &p->classes[p->default_class];
     if (y->diag->errors == errors && (c->jobs_max || c->user_jobs_max))
-        diag_error(y->diag, ydoc_place(n), "class '%s' has max jobs, and the default class takes all; make another the "
-                   "default, or give it no limit", c->name);
+        diag_error(y->diag, ydoc_place(n),
+                   "class '%s' has max jobs, and the default class takes all; make another the "
+                   "default, or give it no limit",
+                   c->name);
 }
 
 static const struct key rule_key[] = {

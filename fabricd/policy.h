@@ -31,6 +31,7 @@ struct policy_class {
     uint32_t jobs_max, user_jobs_max;   /* jobs on a host that may have it by rules and wishes; 0: no limit */
     unsigned num_medium;                /* levels between small messages and bulk */
     uint32_t medium_max[FD_MEDIUM_MAX]; /* bytes, ascending */
+    uint32_t pkey;                      /* partition of the class's jobs, 15 bits; 0: not given */
     struct fd_spread spread;            /* how messages go over rails; "": the library's own way */
     unsigned num_choose;
     struct pattern choose[POLICY_CHOOSE_MAX]; /* jobs that may ask for this class: one of them must match */

@@ -88,15 +88,18 @@ struct fd_level {
 };
 
 /*
- * Health of the rails, in their order; the last part of an FD_STATE. weight multiplies the part of the traffic that the
- * rail would get otherwise, in FD_HEALTHY parts: 0 means no traffic while another rail leads to the peer.
+ * Health and partition of the rails, in their order; the last part of an FD_STATE. weight multiplies the part of the
+ * traffic that the rail would get otherwise, in FD_HEALTHY parts: 0 means no traffic while another rail leads to the
+ * peer.
  */
 #define FD_HEALTHY 1024u
 enum fd_rail_state { FD_RAIL_HEALTHY, FD_RAIL_DEGRADED, FD_RAIL_BAD, FD_RAIL_DRAINED };
 struct fd_rail_health {
     uint16_t weight; /* 0..FD_HEALTHY */
     uint8_t state;   /* enum fd_rail_state; a client treats an unknown state by the weight alone */
-    uint8_t reserved[5];
+    uint8_t reserved;
+    uint16_t pkey; /* the partition in which the job's processes talk over the rail, 15 bits; 0: not said */
+    uint16_t reserved2;
 };
 struct fd_health {
     struct fd_rail_health rail[FD_RAILS_MAX];

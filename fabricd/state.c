@@ -29,11 +29,14 @@ static void fill_spread(const struct policy_class *p, struct fd_state *m)
 }
 
 /* Health follows all else. */
-static void fill_health(const struct daemon *d, uint32_t uid, struct fd_state *m)
+static void fill_health(const struct daemon *d, const struct state_asker *who, struct fd_state *m)
 {
     struct fd_health *h = (struct fd_health *)((char *)m + m->h.length);
-    for (unsigned i = 0; i < m->num_rails; i++)
-        h->rail[i] = rail_health_for(&d->health, &d->rails, i, uid);
+    for (unsigned i = 0; i < m->num_rails; i++) {
+        h->rail[i] = rail_health_for(&d->health, &d->rails, i, who->uid);
+        if (d->current.valid)
+            h->rail[i].pkey = (uint16_t)d->current.policy.classes[who->class_index].pkey;
+    }
     m->h.length += (uint32_t)sizeof(*h);
 }
 
@@ -97,7 +100,7 @@ void state_fill(const struct daemon *d, const struct state_asker *who, const uns
     if (d->current.valid)
         fill_class(d, who, sharers, m);
     if (who->health)
-        fill_health(d, who->uid, m);
+        fill_health(d, who, m);
     else
         leave_out_sick(d, who->uid, m);
 }

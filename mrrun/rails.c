@@ -54,7 +54,9 @@ static unsigned print_ports(struct ibv_context *ctx, const char *device, const s
             mr_port_unusable(device, num, &port, mr_fabric_rejects, NULL) ||
             mr_port_describe(ctx, device, num, &port, wish, &a, &gid_index))
             continue;
-        num_keys = mr_port_pkeys(ctx, num, &port, key);
+        num_keys = mr_port_pkeys(
+            ctx, num, &port,
+            mr_config.pkey & MR_PKEY_PARTITION ? (uint16_t)mr_config.pkey : mr_fabric_pkey(device, (int)num), key);
         if (!num_keys)
             continue;
         print_rail(&a, distance, key, num_keys);

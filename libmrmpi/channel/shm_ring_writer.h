@@ -107,10 +107,10 @@ static inline void mr_ring_copy(void *to, const void *from, size_t len)
 
 /*
  * Before a brief packet of this length is written: the lines that the one after the next takes are asked for. Between
- * cores that share no cache the writer else waits for each of them, which the reader had last. Million messages a second
- * without and with it, of 1 and 256 B: 5.4 and 10.7, 5.2 and 6.9 on an AMD EPYC; 14.4 and 20.3, 9.4 and 11.6 on one of
- * family 26 model 2 (Zen 5) whose cores are 190 ns apart; cores 37 ns apart: 38.8 and 40.0, 23.9 and 24.3. Not the
- * lines of the next packet, which the reader may be looking at.
+ * cores that share no cache the writer else waits for each of them, which the reader had last. Million messages a
+ * second without and with it, of 1 and 256 B: 5.4 and 10.7, 5.2 and 6.9 on an AMD EPYC; 14.4 and 20.3, 9.4 and 11.6 on
+ * one of family 26 model 2 (Zen 5) whose cores are 190 ns apart; cores 37 ns apart: 38.8 and 40.0, 23.9 and 24.3. Not
+ * the lines of the next packet, which the reader may be looking at.
  */
 #define MR_RING_AHEAD 2
 static inline void mr_ring_ask_ahead(const struct mr_ring_writer *w, size_t len)
@@ -137,9 +137,8 @@ static inline void mr_ring_commit_brief(struct mr_ring_writer *w, struct mr_ring
 }
 
 /* A message of one packet, of at most MR_RING_BRIEF_MOST bytes. False: the ring is full. Of *hdr only some is read. */
-static inline __attribute__((always_inline)) bool mr_ring_write_brief(struct mr_ring_writer *w,
-                                                                      const struct mr_hdr *hdr, const void *payload,
-                                                                      size_t len)
+static inline __attribute__((always_inline)) bool
+mr_ring_write_brief(struct mr_ring_writer *w, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_ring_slot *s;
     void *to;

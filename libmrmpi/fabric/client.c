@@ -422,6 +422,13 @@ unsigned mr_fabric_health(const char *device, int port, const char **state)
     return h ? h->weight : MR_FABRIC_HEALTHY;
 }
 
+uint16_t mr_fabric_pkey(const char *device, int port)
+{
+    const struct fd_rail *r = client.has_health ? find_rail(device, port) : NULL;
+
+    return r ? client.health.rail[r - client.rails].pkey & 0x7fff : 0;
+}
+
 unsigned mr_fabric_messages(void)
 {
     return client.messages;

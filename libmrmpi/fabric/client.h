@@ -88,6 +88,9 @@ unsigned mr_fabric_messages(void);
 #define MR_FABRIC_HEALTHY 1024u
 unsigned mr_fabric_health(const char *device, int port, const char **state);
 
+/* The partition in which the job's processes shall talk over the port, 15 bits; 0: the daemon does not say. */
+uint16_t mr_fabric_pkey(const char *device, int port);
+
 /*
  * How fast this process may read over the port, in 10^3 bytes a second; 0: no limit. That changes as others on this
  * host begin and end to read. MR_FABRIC_PACE_ALONE: none at present, but little should be under way, since one may

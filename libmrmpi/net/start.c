@@ -78,6 +78,7 @@ static const struct mr_verbs_handlers handlers = {
     .rail_changed = on_rail_changed,
     .rail_moved = mr_recovery_rail_moved,
     .rail_keys = mr_recovery_rail_keys,
+    .pkey = mr_fabric_pkey,
 };
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */

@@ -27,9 +27,16 @@ static void say_keys(const struct mr_rail *rail, enum mr_log_level level, const 
 int mr_partitions_open(struct mr_rail *rail, const struct ibv_port_attr *port)
 {
     struct mr_pkey found[MR_PKEYS_MAX];
-    unsigned num = mr_port_pkeys(rail->dev->ctx, rail->port, port, found);
     uint16_t wish = (uint16_t)mr_config.pkey;
+    const char *whose = "MRMPI_PKEY";
+    unsigned num;
 
+    if (!mr_pkey_partition(wish) && mr_verbs_up.pkey) {
+        wish = mr_verbs_up.pkey(rail->dev->name, (int)rail->port);
+        whose = "fabricd's policy";
+    }
+    rail->wished_pkey = wish;
+    num = mr_port_pkeys(rail->dev->ctx, rail->port, port, wish, found);
     if (!num) {
         mr_log(MR_LOG_WARN,
                "%s port %u is not used: its table of P_Keys is empty, so it is in no partition; look at the partitions "
@@ -44,11 +51,13 @@ int mr_partitions_open(struct mr_rail *rail, const struct ibv_port_attr *port)
         rail->partition[rail->num_partitions++] = (struct mr_rail_partition){.now = {.index = found[0].index}};
     say_keys(rail, MR_LOG_INFO, "");
     if (num > MR_PKEYS_MAX)
-        mr_log(MR_LOG_WARN, "%s port %u is in %u partitions; %u are used, and that of MRMPI_PKEY is among them",
+        mr_log(MR_LOG_WARN,
+               "%s port %u is in %u partitions; %u are used, and the one that MRMPI_PKEY or fabricd names is among "
+               "them",
                rail->dev->name, rail->port, num, MR_PKEYS_MAX);
     if (wish && !rail->addr.global && mr_pkey_partition(wish) && !mr_rail_partition(rail, wish))
-        mr_log(MR_LOG_WARN, "%s port %u is not in the partition of MRMPI_PKEY=0x%04x; it uses others", rail->dev->name,
-               rail->port, wish);
+        mr_log(MR_LOG_WARN, "%s port %u is not in the partition of %s, P_Key 0x%04x; it uses others", rail->dev->name,
+               rail->port, whose, wish);
     return 0;
 }
 
@@ -76,7 +85,7 @@ static uint32_t take_new(struct mr_rail *rail, const struct mr_pkey *found, unsi
 static uint32_t follow_table(struct mr_rail *rail, const struct ibv_port_attr *port, bool *changed)
 {
     struct mr_pkey found[MR_PKEYS_MAX];
-    unsigned num = mr_port_pkeys(rail->dev->ctx, rail->port, port, found);
+    unsigned num = mr_port_pkeys(rail->dev->ctx, rail->port, port, rail->wished_pkey, found);
     uint32_t moved;
 
     num = num < MR_PKEYS_MAX ? num : MR_PKEYS_MAX;

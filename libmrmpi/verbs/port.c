@@ -101,7 +101,7 @@ int mr_port_describe(struct ibv_context *ctx, const char *device, unsigned num, 
     return choose_gid(ctx, device, port, wish, out, gid_index);
 }
 
-unsigned mr_port_pkeys(struct ibv_context *ctx, unsigned num, const struct ibv_port_attr *port,
+unsigned mr_port_pkeys(struct ibv_context *ctx, unsigned num, const struct ibv_port_attr *port, uint16_t preferred,
                        struct mr_pkey out[MR_PKEYS_MAX])
 {
     uint16_t *table = calloc(port->pkey_tbl_len + 1u, sizeof *table);
@@ -116,7 +116,7 @@ unsigned mr_port_pkeys(struct ibv_context *ctx, unsigned num, const struct ibv_p
         answered++;
     }
     if (answered)
-        found = mr_pkeys_of_table(table, port->pkey_tbl_len, (uint16_t)mr_config.pkey, out);
+        found = mr_pkeys_of_table(table, port->pkey_tbl_len, preferred, out);
     else
         out[found++] = (struct mr_pkey){.key = MR_PKEY_DEFAULT, .index = 0};
     free(table);

@@ -15,10 +15,10 @@
 int mr_port_describe(struct ibv_context *ctx, const char *device, unsigned num, const struct ibv_port_attr *port,
                      const struct mr_gid_wish *wish, struct mr_rail_addr *out, uint8_t *gid_index);
 /*
- * Its partitions, as mr_pkeys_of_table() lists them, with the one of MRMPI_PKEY first; 0: its table is empty. A device
- * that has no such table counts as a full member of the default partition.
+ * Its partitions, as mr_pkeys_of_table() lists them, with the preferred one first (0: none is preferred). 0: its table
+ * is empty. A device that has no such table counts as a full member of the default partition.
  */
-unsigned mr_port_pkeys(struct ibv_context *ctx, unsigned num, const struct ibv_port_attr *port,
+unsigned mr_port_pkeys(struct ibv_context *ctx, unsigned num, const struct ibv_port_attr *port, uint16_t preferred,
                        struct mr_pkey out[MR_PKEYS_MAX]);
 /* NULL: it can be used; else why not. */
 const char *mr_port_unusable(const char *device, unsigned num, const struct ibv_port_attr *port, mr_rail_reject *reject,

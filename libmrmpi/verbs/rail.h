@@ -20,7 +20,7 @@
 /* Keys of a rail's memory are told with the rail's life, in so many bits: others' are not used after the next one. */
 #define MR_RAIL_LIFE_BITS 4
 #define MR_RAIL_LIVES     (1u << MR_RAIL_LIFE_BITS)
-_Static_assert(MR_RAIL_LIFE_BITS * MR_RAILS_MAX <= 32, "the lives of all rails fit into a word");
+_Static_assert(MR_RAIL_LIFE_BITS *MR_RAILS_MAX <= 32, "the lives of all rails fit into a word");
 
 /* The life of one rail among those of all. */
 static inline unsigned mr_life_of(uint32_t lives, unsigned rail)
@@ -37,7 +37,7 @@ struct mr_device {
     struct ibv_pd *pd;
     unsigned index;
     char name[64];
-    bool fatal; /* the device went away: nothing can be posted any more, until it is opened anew */
+    bool fatal;                      /* the device went away: nothing can be posted any more, until it is opened anew */
     uint64_t lost_ns, reopen_ns;     /* fatal: since when, and when it is looked for again */
     struct mr_device_before *before; /* what was opened before: what was registered with it is still there */
     uint32_t max_sge, max_qp_wr, max_srq_wr, max_cqe, max_mr;
@@ -77,8 +77,8 @@ struct mr_partition {
  * the reserve: peers know its queue pair, and it becomes that of the first partition that the port gets later.
  */
 struct mr_rail_partition {
-    uint16_t number; /* 15 bits; 0: the reserve, not needed so far */
-    bool late;       /* it was the reserve */
+    uint16_t number;    /* 15 bits; 0: the reserve, not needed so far */
+    bool late;          /* it was the reserve */
     struct mr_pkey now; /* the entry of the port's table; key 0: there is none at present, and index is the last one */
     uint32_t ud_qpn;
 };
@@ -109,6 +109,7 @@ struct mr_rail {
     unsigned signal_every;       /* at least one of so many requests of a queue pair is signaled */
     unsigned num_qps;
     uint64_t count[MR_RAIL_STAT_COUNT]; /* stays when the rail is closed */
+    uint16_t wished_pkey;               /* by setting or fabricd; 0: none */
     unsigned num_partitions;            /* in the order in which they are chosen (pkey.h) */
     struct mr_rail_partition partition[MR_PARTITIONS_MAX];
     bool keyless_told; /* it was said that some peer shares no partition with it */

@@ -62,6 +62,8 @@ struct mr_verbs_handlers {
     void (*rail_moved)(struct mr_rail *rail);
     /* The port's P_Keys have changed (rail->partition). moved: set of those that have another index. */
     void (*rail_keys)(struct mr_rail *rail, uint32_t moved);
+    /* NULL, or: the partition that the port is to use first, where no setting says so; 0: any. */
+    uint16_t (*pkey)(const char *device, int port);
 };
 
 /* rejects: may be NULL; says that somebody (fabricd) does not want this port used. */

@@ -92,7 +92,7 @@ ok "so paths break when it goes ($(counted broken))" test "$(counted broken)" -g
 ok "MRMPI_PKEY is used before" with MRMPI_PKEY=0x11 job "$tables" 4 'keys h2 0 0x0011 0x8022; sleep .1'
 is "and none breaks" "$(counted broken)" 0
 ok "a partition that no port is in" with MRMPI_PKEY=0x33 job "$tables" 2
-like "is told of" 'mlx5_0 port 1 is not in the partition of MRMPI_PKEY=0x0033' "$tmp/out"
+like "is told of" 'mlx5_0 port 1 is not in the partition of MRMPI_PKEY, P_Key 0x0033' "$tmp/out"
 
 # ---- under a job ------------------------------------------------------------------------------------------------------------------
 
