@@ -24,6 +24,17 @@ static int parse(struct mrrun_options *opts, char **words)
 
 #define PARSE(opts, ...) parse(opts, (char *[]){"mrrun", __VA_ARGS__, NULL})
 
+static void refuse(const char *message, char **words)
+{
+    struct mrrun_options o;
+
+    ck_assert_int_eq(parse(&o, words), -1);
+    ck_assert_str_eq(why, message);
+    mrrun_options_clear(&o);
+}
+
+#define REFUSE(message, ...) refuse(message, (char *[]){"mrrun", __VA_ARGS__, NULL})
+
 static void check_host(const struct hostlist *list, int i, const char *name, int slots, int max)
 {
     ck_assert_int_lt(i, list->count);
@@ -69,16 +80,18 @@ START_TEST(figures)
     ck_assert(o.stats);
     ck_assert_str_eq(o.stats_as, "json");
     ck_assert_str_eq(o.trace, "t");
+    mrrun_options_clear(&o);
     ck_assert_int_eq(PARSE(&o, "-n", "1", "--stats=json:a b", "prog"), 0);
     ck_assert_str_eq(o.stats_as, "json:a b");
+    mrrun_options_clear(&o);
     ck_assert_int_eq(PARSE(&o, "-n", "1", "--stats=json", "-stats", "prog"), 0); /* the last one counts */
     ck_assert(o.stats);
     ck_assert_ptr_null(o.stats_as);
     ck_assert_ptr_null(o.trace);
-    ck_assert_int_eq(PARSE(&o, "-n", "1", "--stats=", "prog"), -1);
-    ck_assert_int_eq(PARSE(&o, "-n", "1", "--stats=json:", "prog"), -1);
-    ck_assert_int_eq(PARSE(&o, "-n", "1", "--stats=jsonfile", "prog"), -1);
-    ck_assert_str_eq(why, "option --stats: 'jsonfile' is neither json nor json:FILE");
+    mrrun_options_clear(&o);
+    REFUSE("option --stats: '' is neither json nor json:FILE", "-n", "1", "--stats=", "prog");
+    REFUSE("option --stats: 'json:' is neither json nor json:FILE", "-n", "1", "--stats=json:", "prog");
+    REFUSE("option --stats: 'jsonfile' is neither json nor json:FILE", "-n", "1", "--stats=jsonfile", "prog");
 }
 END_TEST
 
@@ -269,15 +282,6 @@ START_TEST(hosts_of_a_file)
 }
 END_TEST
 
-static void refuse(const char *message, char **words)
-{
-    struct mrrun_options o;
-
-    ck_assert_int_eq(parse(&o, words), -1);
-    ck_assert_str_eq(why, message);
-    mrrun_options_clear(&o);
-}
-
 START_TEST(hosts_with_devices)
 {
     struct mrrun_options o;
@@ -385,8 +389,6 @@ START_TEST(readers)
     mrrun_options_clear(&o);
 }
 END_TEST
-
-#define REFUSE(message, ...) refuse(message, (char *[]){"mrrun", __VA_ARGS__, NULL})
 
 START_TEST(mistakes)
 {
