@@ -482,9 +482,12 @@ uint64_t job_output_until_ms(const struct job *job)
 }
 
 /* The first look, soon, since such a program may be short; and the longest time between two. */
-enum { LOOK_FIRST_MS = 50, LOOK_LAST_MS = 30000 };
+enum { LOOK_FIRST_MS = 50, LOOK_LAST_MS = 30000, LOOK_RANKS = 32 };
 
-/* Ranks that have not started MPI may be scripts that run programs of another one. False: there are no such ranks. */
+/*
+ * A rank that has not started MPI may be a script that runs a program of another one; not if the rank's own program is
+ * linked with ours. Some of many ranks do: they are alike. False: there are no such ranks.
+ */
 static bool look_for_strangers(struct job *job)
 {
     pid_t *leader = calloc((size_t)job->place.ranks, sizeof(*leader));
@@ -492,9 +495,13 @@ static bool look_for_strangers(struct job *job)
     char name[160];
     int waiting = 0;
 
-    for (int r = 0; leader && r < job->place.ranks; r++) {
-        leader[r] = job->ranks[r].running && !job->ranks[r].starts ? job->ranks[r].pid : 0;
-        waiting += leader[r] != 0;
+    for (int r = 0; leader && r < job->place.ranks && waiting < LOOK_RANKS; r++) {
+        const struct rank *rank = &job->ranks[r];
+
+        if (!rank->running || rank->starts || job->mpi[rank->part] == PROGRAM_WITH_OURS)
+            continue;
+        leader[r] = rank->pid;
+        waiting++;
     }
     if (waiting && strangers_find(leader, job->place.ranks, server_namespace(), job->lib_dir, &s)) {
         job_say(job,

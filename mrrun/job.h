@@ -21,6 +21,7 @@
 #include "mrrun/output.h"
 #include "mrrun/placement.h"
 #include "mrrun/processors.h"
+#include "mrrun/program.h"
 #include "mrrun/scratch.h"
 #include "mrrun/signals.h"
 
@@ -66,6 +67,7 @@ struct job {
     char job_id[128];
     char lib_dir[512]; /* where libmpi.so.12 is; "" if not found */
     char **program;    /* [num_programs] path of what the ranks of each part run */
+    enum program_mpi *mpi; /* [num_programs] */
     int num_programs;
 
     struct rank *ranks; /* [place.ranks] */

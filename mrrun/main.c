@@ -292,7 +292,12 @@ static int find_programs(struct job *job, char *why, size_t cap)
     const struct mrrun_options *opts = job->opts;
 
     job->program = calloc((size_t)opts->num_parts + 1, sizeof(*job->program));
-    job->num_programs = job->program ? opts->num_parts : 0;
+    job->mpi = calloc((size_t)opts->num_parts + 1, sizeof(*job->mpi));
+    job->num_programs = job->program && job->mpi ? opts->num_parts : 0;
+    if (!job->num_programs) {
+        snprintf(why, cap, "out of memory");
+        return STATUS_FAILED;
+    }
     for (int i = 0; i < job->num_programs; i++) {
         const struct mrrun_part *part = &opts->parts[i];
         char dir[PATH_MAX];
@@ -318,10 +323,11 @@ static int check_mpi(struct job *job, char *why, size_t cap)
 
     for (int i = 0; i < job->num_programs; i++) {
         char **env = job_make_environment(job, i);
-        bool other = env && program_has_other_mpi(job->program[i], env, job->lib_dir, text, sizeof(text));
 
+        if (env)
+            job->mpi[i] = program_find_mpi(job->program[i], env, job->lib_dir, text, sizeof(text));
         environment_free(env);
-        if (!other)
+        if (job->mpi[i] != PROGRAM_WITH_OTHER)
             continue;
         snprintf(why, cap,
                  "'%.100s' %s: its ranks would not find each other. Compile it with mrcc, or start it with the "
@@ -531,6 +537,7 @@ static void clear(struct job *job)
     for (int i = 0; i < job->num_programs; i++)
         free(job->program[i]);
     free(job->program);
+    free(job->mpi);
     sink_clear(&job->out);
     sink_clear(&job->err);
     processors_clear(&job->processors);

@@ -156,7 +156,8 @@ const char *program_allocators(const char *name, char *const *env, struct mr_all
 
 struct mpi_search {
     const char *lib_dir; /* of our library */
-    char *text;          /* what was found; empty: nothing wrong yet */
+    enum program_mpi found;
+    char *text; /* of another one */
     size_t cap;
 };
 
@@ -170,27 +171,34 @@ static void check_library(const char *name, const char *path, void *arg)
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name, *whose = others_library(base);
     char real[PATH_MAX], *end;
 
-    if (*s->text)
+    if (s->found == PROGRAM_WITH_OTHER)
         return;
     if (whose) {
+        s->found = PROGRAM_WITH_OTHER;
         snprintf(s->text, s->cap, "is linked with %s, which is %s", base, whose);
-    } else if (path && !slash && others_has_our_name(base) && *s->lib_dir && realpath(path, real) &&
-               (end = strrchr(real, '/'))) {
-        *end = '\0';
-        if (strcmp(real, s->lib_dir))
-            snprintf(s->text, s->cap,
-                     "has its %s from %.100s, which is not this mrmpi's (an RPATH in it goes before LD_LIBRARY_PATH)",
-                     base, real);
+        return;
     }
+    if (!others_has_our_name(base))
+        return;
+    s->found = PROGRAM_WITH_OURS;
+    if (!path || slash || !*s->lib_dir || !realpath(path, real) || !(end = strrchr(real, '/')))
+        return;
+    *end = '\0';
+    if (!strcmp(real, s->lib_dir))
+        return;
+    s->found = PROGRAM_WITH_OTHER;
+    snprintf(s->text, s->cap,
+             "has its %s from %.100s, which is not this mrmpi's (an RPATH in it goes before "
+             "LD_LIBRARY_PATH)",
+             base, real);
 }
 
-bool program_has_other_mpi(const char *path, char *const *env, const char *lib_dir, char *text, size_t cap)
+enum program_mpi program_find_mpi(const char *path, char *const *env, const char *lib_dir, char *text, size_t cap)
 {
     struct mpi_search search = {.lib_dir = lib_dir, .text = text, .cap = cap};
     char loader[PATH_MAX];
 
-    *text = '\0';
     if (find_loader(path, loader))
         list_libraries(loader, (char *)path, env, check_library, &search);
-    return *text;
+    return search.found;
 }

@@ -11,10 +11,16 @@
  */
 const char *program_allocators(const char *name, char *const *env, struct mr_allocators *out);
 
+enum program_mpi {
+    PROGRAM_WITHOUT_MPI, /* or a script, or one that is linked statically */
+    PROGRAM_WITH_OURS,
+    PROGRAM_WITH_OTHER,
+};
+
 /*
- * Whether a program (its path) is linked with the library of another MPI, by what its loader finds: then *text says so,
- * as the rest of a sentence about the program. Scripts and static programs are not.
+ * Whose MPI a program (its path) is linked with, by what its loader finds. If it is another one, *text says so, as the
+ * rest of a sentence about the program.
  */
-bool program_has_other_mpi(const char *path, char *const *env, const char *lib_dir, char *text, size_t cap);
+enum program_mpi program_find_mpi(const char *path, char *const *env, const char *lib_dir, char *text, size_t cap);
 
 #endif
