@@ -558,6 +558,8 @@ static void handshake_failed(struct mr_cm_conn *c, int error)
     bool theirs = p->up && !c->initiator; /* what our last one was about has nothing to do with it */
 
     unopen_subs(p, theirs);
+    if (p->error) /* it was lost before: that has been said */
+        return;
     if (!p->up)
         mr_guard_free(p);
     if (p->up && p->connect->rescue && c->reason != MR_CM_GIVEN_UP) {
