@@ -30,7 +30,7 @@ def measure(model, size, fault, ms):
         if fault:
             fabric.fault(f'link "h1 mlx5_1" 1 {fault} at=0ms')
         rc, out = fabric.job(2, [os.path.join(BUILD, "tests/mpi/lossy"), str(size), str(DEPTH[size]), str(ms)],
-                             {} if fault else {"MRMPI_RAILS_MAX": "1"}, 120)
+                             {} if fault else {"MRMPI_RAILS_MAX": "1"}, 900)
     m = re.search(r"^rank 0: ([\d.]+) MB/s, longest ([\d.]+) ms", out, re.M)
     return (float(m[1]), float(m[2]), out) if m and not rc else (0.0, float("inf"), f"exit status {rc}\n{out}")
 
