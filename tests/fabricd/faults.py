@@ -17,6 +17,7 @@ BUILD = os.environ.get("BUILD") or sys.exit("set BUILD to the build directory")
 WITHIN = 10  # seconds after a restart
 FAULTS = ["kill-before", "kill-after", "ENOSPC", "EIO", "EROFS", "EMFILE", "opensm stops", "opensm dies"]
 SHARES = {"a": (60, 30), "b": (50, 40)}  # of urgent and normal: what the tables differ in
+CASES = ["other", "lmc", "nothing"]  # another policy; one that restarts opensm; the first one, and back to before it
 SHORT = 10  # runs of make check
 
 
@@ -123,8 +124,8 @@ class Fabric:
         if not m:
             return "no status"
         generation = m.group(1)
-        if self.case == "first" and generation == "0":
-            return self.disagreement_on_nothing(status, base)
+        if self.case == "nothing" and m.group(2) == "none":
+            return self.disagreement_on_nothing(generation, status, base)
         if m.group(2) != "verified" or "unfinished" in m.group(0):
             return m.group(0)
         text = read(self.at("state1/policy.yaml"))
@@ -151,14 +152,17 @@ class Fabric:
             return "h2 has another lock"
         return self.litter()
 
-    def disagreement_on_nothing(self, status, base):
-        if os.path.exists(self.at("state1/current")) or os.path.exists(self.at("state1/intent")):
-            return "nothing is in force, and there is " + " ".join(os.listdir(self.at("state1")))
-        if "unfinished" in status or os.path.exists(self.at("policy.lock")):
-            return "nothing is in force, and there is a lock, or something to be done"
+    def disagreement_on_nothing(self, generation, status, base):
+        """After a rollback to before the first policy. Hosts that follow files go on with the policy before."""
+        if os.readlink(self.at("state1/current")).split("/")[1].split(".")[0] != generation:
+            return f"current is {os.readlink(self.at('state1/current'))}, status says {generation}"
+        if read(self.at("state1/policy.yaml")) or "unfinished" in status or os.path.exists(self.at("state1/intent")):
+            return "nothing is in force, and there is a policy, or something to be done"
         if read(self.opensm) != self.before:
             return "opensm's file is not the one of before"
-        return None if self.ports() == base[""][0] else f"ports have {self.ports()}, before it was {base[''][0]}"
+        if self.ports() != base[""][0]:
+            return f"ports have {self.ports()}, before it was {base[''][0]}"
+        return self.litter()
 
     def litter(self):
         left = []
@@ -169,6 +173,12 @@ class Fabric:
     def generation(self):
         m = re.search(r"^policy: {generation: (\d+)", self.status(1), re.M)
         return int(m.group(1)) if m else -1
+
+    def change(self, name):
+        """What is tested: this policy is applied, or the one in force is taken back."""
+        if name:
+            return self.ctl(1, "policy", "apply", self.at("policy.yaml"))
+        return self.ctl(1, "policy", "rollback", "0")
 
     def in_force(self):
         text = read(self.at("state1/policy.yaml"))
@@ -200,20 +210,23 @@ def measure(f):
     base, calls = {"": (f.ports(), f.before)}, []
     f.start(1)
     f.start(2)
-    for name in ("a", "b", "a", "b"):
-        f.write_policy(name)
+    for name in ("a", "", "a", "") if f.case == "nothing" else ("a", "b", "a", "b"):
+        if name:
+            f.write_policy(name)
         f.plan("count\n")
-        answer = f.ctl(1, "policy", "apply", f.at("policy.yaml"))
+        answer = f.change(name)
         if answer.returncode:
             sys.exit(f"apply without a fault: {answer.stdout}{answer.stderr}{read(f.at('h1.log'))}")
         found = f.calls()
         f.plan(None)
         base[name] = (f.ports(), read(f.opensm))
-        calls = found if name == "b" else calls
+        if name == "b" or (f.case == "nothing" and len(found) > len(calls)):
+            calls = found
         why = agree(f, base)
         if why:
             sys.exit(f"without a fault: {why}\n{f.status(1)}\n{f.status(2)}")
-    if base["a"][0] == base["b"][0] or base["a"][1] == base["b"][1]:
+    other = base[name]
+    if base["a"][0] == other[0] or base["a"][1] == other[1]:
         sys.exit("the policies do not differ in what is compared")
     return base, calls
 
@@ -221,18 +234,22 @@ def measure(f):
 seen = {}  # text of the policy by generation: no number is used twice
 
 
-def one(f, base, fault, step):
-    """One run: (outcome, problem or None)."""
+def one(f, base, fault, step, back):
+    """One run: (outcome, problem or None). back: of the case nothing, the policy in force is taken back."""
+    if f.case == "nothing" and (f.in_force() == "a") != back:
+        f.write_policy("a")
+        f.change("a" if back else "")
     old = f.in_force()
-    new = "b" if old == "a" else "a"
+    new = "a" if old != "a" else "" if f.case == "nothing" else "b"
     number = f.generation()
     sm = pid_of_opensm()
     line = {"kill-before": f"kill-before {step}", "kill-after": f"kill-after {step}",
             "opensm stops": f"signal {step} {sm} {int(signal.SIGSTOP)}",
             "opensm dies": f"signal {step} {sm} {int(signal.SIGKILL)}"}.get(fault)
-    f.write_policy(new)
+    if new:
+        f.write_policy(new)
     f.plan((line or f"fail {step} {getattr(errno, fault)}") + "\n")
-    answer = f.ctl(1, "policy", "apply", f.at("policy.yaml"))
+    answer = f.change(new)
     hit = not os.path.exists(f.at("faults/plan"))
     f.plan(None)
     if hit and fault.startswith("kill"):
@@ -245,7 +262,7 @@ def one(f, base, fault, step):
     why = agree(f, base)
     now = f.in_force()
     if not why and answer.returncode == 0 and now != new:
-        why = "apply returned 0 and the old policy is in force"
+        why = "it returned 0 and the old policy is in force"
     generation = f.generation()
     if not why and seen.setdefault(generation, now) != now:
         why = f"generation {generation} was policy {seen[generation]} before"
@@ -265,7 +282,7 @@ def main():
     p.add_argument("--seed", type=int, default=random.randrange(10000))
     p.add_argument("--step", type=int)
     p.add_argument("--fault", choices=FAULTS)
-    p.add_argument("--case", choices=["other", "lmc"])
+    p.add_argument("--case", choices=CASES)
     a = p.parse_args()
     if not os.environ.get("SIMFAB_DIR"):
         os.execv(BUILD + "/bin/simfab", ["simfab", "run", "--topology", TOP + "/etc/topologies/two-hosts-two-rails.net", "--",
@@ -275,7 +292,7 @@ def main():
     rng, results = random.Random(a.seed), 0
     bad = 0
     print(f"# seed {a.seed}")
-    for case in [a.case] if a.case else ["other"] if a.short else ["other", "lmc"]:
+    for case in [a.case] if a.case else ["other"] if a.short else CASES:
         f = Fabric(case)
         try:
             base, calls = measure(f)
@@ -288,17 +305,14 @@ def main():
             print(f"# {case}: {len(calls)} changing calls, {len(runs)} runs")
             for fault, step in runs:
                 began = time.monotonic()
-                outcome, why = one(f, base, fault, step)
-                table[fault, step] = outcome
-                results += 1
-                name = calls[step - 1] if step <= len(calls) else "none"
-                print(f"{'not ok' if why else 'ok'} {results} - {case}: {fault} at {step}, {name}: {outcome},"
-                      f" {time.monotonic() - began:.1f} s", flush=True)
-                if why:
-                    bad += 1
-                    print("\n".join("# " + line for line in why.splitlines()), flush=True)
-                    if bad > 20:
-                        break
+                for back in (False, True) if case == "nothing" else (False,):
+                    outcome, why = one(f, base, fault, step, back)
+                    table[fault, step] = outcome
+                    results += 1
+                    bad += report(results, case + (", back" if back else ""), calls, fault, step, outcome, why, began)
+                    began = time.monotonic()
+                if bad > 20:
+                    break
             print_table(case, calls, table)
         finally:
             for host in f.daemon:
@@ -306,6 +320,16 @@ def main():
             shutil.rmtree(f.dir)
     print(f"1..{results}")
     return bad > 0
+
+
+def report(number, case, calls, fault, step, outcome, why, began):
+    """A line of TAP: whether it has failed."""
+    name = calls[step - 1] if step <= len(calls) else "none"
+    print(f"{'not ok' if why else 'ok'} {number} - {case}: {fault} at {step}, {name}: {outcome},"
+          f" {time.monotonic() - began:.1f} s", flush=True)
+    if why:
+        print("\n".join("# " + line for line in why.splitlines()), flush=True)
+    return bool(why)
 
 
 def print_table(case, calls, table):

@@ -135,4 +135,16 @@ not_ok "and not unfinished" grep -q unfinished status
 ok "another policy by force" fabricctl policy apply two.yaml --force
 ok "is in force here" wait_for 5 status_has '^policy: .*generation: 9, state: verified'
 not_ok "and nothing is told of a failure" grep -q ^failed status
+
+# a damaged state, while the followed file has a policy that nobody has applied
+ports >has
+truncate -s 50 "$state/policy.yaml"
+sed 's/share: 60/share: 30/' one.yaml >"$policy"
+restart
+sleep 2
+ok "of a damaged state nothing is in force, nor the file" status_has '^policy: .*state: none'
+ports >now
+ok "the ports are left alone" cmp now has
+ok "a rollback mends it" fabricctl policy rollback 7
+ok "for all" wait_for 10 verified 10
 done_testing

@@ -59,11 +59,15 @@ ok "status tells of the plane" wait_for 10 seen h1 '^policy: .*generation: 1, st
 like "which has no master" '^  - .device: mlx5_1, port: 1, ports_here: 1, opensm: .?elsewhere.?, master: none.$' status
 like "as the other has" '^  - .device: mlx5_0, port: 1, ports_here: 1, opensm: "?/.*/opensm/opensm.conf"?, master: "0x[0-9a-f]{16}", master_lid: 1, priority: [0-9]+, here: true.$' status
 like "by name" 'plane: the plane at mlx5_1 port 1 has no subnet manager' status
+ok "by order it is, which the exit status tells" exits 5 on h1 policy apply "$policy" --partial
+is "in the plane that is there" "$(tables "$SIMFAB_DIR/opensm/opensm.conf")" 0
+ok "status goes on telling of the other" wait_for 10 seen h1 '^policy: .*generation: 2, state: differs'
+sed -i 's/share: 55/share: 50/' "$policy"
 simfab opensm restart >restart 2>&1
 ok "with the opensm of both" wait_for 20 on h1 policy apply "$policy"
-ok "it is applied" wait_for 10 verified 2
+ok "it is applied" wait_for 10 verified 3
 sed -i 's/lmc: 0 /lmc: 1 /' "$policy"
 ok "two LIDs a port need both to be started anew" on h1 policy apply "$policy"
-ok "which all have then" wait_for 10 verified 3
+ok "which all have then" wait_for 10 verified 4
 is "in both planes" "$(grep -c 'lmc: 1' <(on h2 rail list))" 2
 done_testing
