@@ -244,13 +244,15 @@ static int commit(struct applier *a, struct task *t, struct change *c, const str
     char current[GENERATION_NAME_MAX];
     struct text found = {0};
     text_put(&found, text_str(&out->found), out->found.len);
-    store_tell(a->conf, c->intent.generation, "found", &found);
+    int rc = store_tell(a->conf, c->intent.generation, "found", &found);
     text_free(&found);
-    keep_result(a, c->intent.generation, "in force");
+    if (!rc)
+        rc = keep_result(a, c->intent.generation, "in force");
     store_current(a->conf, current);
-    int rc = strcmp(current, c->intent.generation) ? store_commit(a->conf, c->intent.generation) : 0;
+    if (!rc && strcmp(current, c->intent.generation))
+        rc = store_commit(a->conf, c->intent.generation);
     if (rc)
-        say(a, t, "%s/current: %s: the policy could not be kept", a->conf->state, strerror(-rc));
+        say(a, t, "%s: %s: the policy could not be kept", a->conf->state, strerror(-rc));
     store_current(a->conf, current);
     c->unsure = rc && !strcmp(current, c->intent.generation);
     return c->unsure ? 0 : rc;

@@ -368,6 +368,7 @@ static void take_unfinished(struct daemon *d, const struct manager_event *e)
     else if (!e->unfinished && d->unfinished)
         log_info("the interrupted change is finished: opensm and the ports agree with what is in force");
     d->unfinished = e->unfinished;
+    d->verified = d->verified && !e->unfinished;
     d->unfinished_tries = e->unfinished && e->disturbed ? d->unfinished_tries + 1 : 0;
     d->unfinished_us = clock_us();
 }

@@ -89,12 +89,13 @@ int keep_write(const struct applier *a, const struct task *t, const struct in_fo
     return rc;
 }
 
-void keep_result(const struct applier *a, const char *generation, const char *what)
+int keep_result(const struct applier *a, const char *generation, const char *what)
 {
     struct text t = {0};
     text_printf(&t, "result: %s\n", what);
-    store_tell(a->conf, generation, "result", &t);
+    int rc = store_tell(a->conf, generation, "result", &t);
     text_free(&t);
+    return rc;
 }
 
 int keep_save(const struct applier *a, const struct task *t, const struct in_force *next)

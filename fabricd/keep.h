@@ -21,7 +21,7 @@ int keep_write(const struct applier *a, const struct task *t, const struct in_fo
                char name[GENERATION_NAME_MAX]);
 
 /* How it ended, beside the generation that was tried. */
-void keep_result(const struct applier *a, const char *generation, const char *what);
+int keep_result(const struct applier *a, const char *generation, const char *what);
 
 /* What is in force from now on, if it is not the current generation already, where the fabric was not changed. */
 int keep_save(const struct applier *a, const struct task *t, const struct in_force *next);

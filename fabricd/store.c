@@ -243,9 +243,9 @@ int store_save(const struct conf *c, const struct in_force *f)
     return rc ? rc : store_commit(c, name);
 }
 
-void store_tell(const struct conf *c, const char *name, const char *file, const struct text *text)
+int store_tell(const struct conf *c, const char *name, const char *file, const struct text *text)
 {
-    not_kept(c, file, generation_add(c->state, name, file, text));
+    return not_kept(c, file, generation_add(c->state, name, file, text));
 }
 
 /* ---- what is being changed ---- */

@@ -49,8 +49,8 @@ int store_commit(const struct conf *c, const char *name);
 int store_save(const struct conf *c, const struct in_force *f);
 /* The name of the current generation; "" if there is none. */
 void store_current(const struct conf *c, char name[GENERATION_NAME_MAX]);
-/* How an attempt or a change ended, for people, beside its generation: a failure is only logged. */
-void store_tell(const struct conf *c, const char *name, const char *file, const struct text *text);
+/* How an attempt or a change ended, for people, beside its generation. */
+int store_tell(const struct conf *c, const char *name, const char *file, const struct text *text);
 
 /* What is being changed: opensm's files, on the way to this generation. */
 struct store_intent {

@@ -32,17 +32,19 @@ restart() { # the manager, killed
 ok "opensm has the subnet up" simfab opensm wait
 cp "$osm" first.conf
 ports >first.ports
+cp "$top/etc/policies/simple.yaml" one.yaml
+sed 's/share: 60/share: 50/' one.yaml >two.yaml
+sed 's/vls: 8/vls: 15/' one.yaml >"$policy" # refused, so that the daemon puts nothing in force by itself
 for h in $hosts; do start $h; done
 for h in $hosts; do wait_for 20 on $h status; done
+ok "the configured policy is refused" wait_for 10 grep -q 'the policy was not put in force: Invalid argument' h1.log
 is "there is no history yet" "$(fabricctl policy history)" "[]"
 ok "nor anything to go back to" exits 1 fabricctl policy rollback
 
 # what it would do
-cp "$top/etc/policies/simple.yaml" one.yaml
-sed 's/share: 60/share: 50/' one.yaml >two.yaml
 ok "another policy than the followed one is refused" exits 2 fabricctl policy apply one.yaml
 fabricctl policy apply one.yaml >q 2>&1
-like "and it is said which is" "^one.yaml is not $policy: No such file or directory, which this cluster's hosts follow: put it there" q
+like "and it is said which is" "^one.yaml is not $policy, which this cluster's hosts follow: put it there" q
 cp one.yaml "$policy"
 ok "a dry run" fabricctl policy apply "$policy" --dry-run
 fabricctl policy apply "$policy" --dry-run >q
