@@ -4,36 +4,10 @@
 # comes back. Figures are simulated, but when fabricd looks is a matter of real time.
 # timeout: 300
 . "$(dirname "$0")/lib.sh"
+. tests/integration/rails-lib.sh
 cp etc/policies/simple.yaml "$tmp/hold.yaml"
 echo 'health: {hold: 1}' >>"$tmp/hold.yaml" # so that it need not be waited for so long
 fabricds "$tmp/hold.yaml"
-
-phase() { # N SECONDS: it lasts so long at least, and has some windows
-  echo "$1" >"$tmp/phase"
-  sleep "$2"
-}
-begin() { # BYTES WINDOW
-  echo 0 >"$tmp/phase"
-  MRMPI_LOG_LEVEL=3 timeout -k 5 120 mrrun -n 2 --hosts h1,h2 --job-id "$job" --stats "$BUILD/tests/mpi/rail_load" "$1" "$2" "$tmp/phase" \
-    >"$tmp/out" 2>&1 </dev/null &
-  running=$!
-  on_exit "kill $running 2>/dev/null"
-  wait_for 30 grep -q 'connected to rank' "$tmp/out"
-}
-end() {
-  echo end >"$tmp/phase"
-  wait $running
-  local rc=$?
-  sed 's/^/# /' "$tmp/out" | cut -c 1-300 >&2
-  return $rc
-}
-figure() { awk -v p="$1" -v f="$2" '$1 == "phase" && $2 == p {for (i = 3; i < NF; i++) if ($i == f) print $(i + 1)}' "$tmp/out"; } # PHASE NAME
-at_least() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a != "" && a >= b)}' || { echo "$1, wanted at least $2"; return 1; }; }
-at_most() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a != "" && a <= b)}' || { echo "$1, wanted at most $2"; return 1; }; }
-times() { awk -v a="$1" -v b="$2" 'BEGIN {print a * b}'; }
-health() { ctl "$1" rail list | sed -n "s/.*device: $2,.* health: \([a-z]*\),.*/\1/p"; } # HOST DEVICE
-is_now() { [ "$(health "$1" "$2")" = "$3" ]; }
-data() { simfab status --counters | awk -v d="$1" '$1 == "h1" && $2 == d {for (i = 1; i < NF; i++) if ($i == "xmit_data") x += $(i + 1)} END {printf "%.0f\n", x / 1e6}'; } # MB
 
 is "rails are healthy at the beginning" "$(health h1 mlx5_0) $(health h2 mlx5_1)" "healthy healthy"
 not_ok "a rail that is not there cannot be drained" ctl h1 rail drain mlx5_7/1
