@@ -197,6 +197,22 @@ static bool has_hint(const struct ward *w, uint64_t now_us)
     return false;
 }
 
+/* Those whose time is over. True if there was one. */
+static bool forget_hints(struct rail_health *r)
+{
+    uint64_t now_us = clock_us();
+    bool any = false;
+    for (unsigned i = 0; i < r->n; i++)
+        for (unsigned k = 0; k < RAIL_HINTS; k++) {
+            struct rail_hint *h = &r->ward[i].hint[k];
+            if (!h->until_us || h->until_us > now_us)
+                continue;
+            h->until_us = 0;
+            any = true;
+        }
+    return any;
+}
+
 bool rail_health_take(struct rail_health *r, const struct health_rules *rules)
 {
     static struct watch_reading reading[FD_RAILS_MAX];
@@ -212,12 +228,14 @@ bool rail_health_take(struct rail_health *r, const struct health_rules *rules)
             memcpy(w->far_name, reading[i].far_name, sizeof(w->far_name));
         if (!health_take(&w->health, &mine, &reading[i].look))
             continue;
+        if (w->health.own_state == FD_RAIL_HEALTHY)
+            memset(w->hint, 0, sizeof(w->hint));
         note(w);
         changed = true;
     }
     if (changed)
         keep(r);
-    return changed;
+    return forget_hints(r) || changed;
 }
 
 int rail_health_drain(struct rail_health *r, const struct rails *rails, const struct fd_rail_order *o, bool drain,

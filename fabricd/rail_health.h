@@ -9,7 +9,8 @@
  * discovery. Other users' processes are told what the counters say, with one exception: while a hint lasts, any
  * alarming error of the rail's counters makes it degraded for all, below the limits too. So no user can take a rail
  * from others: without errors of the hardware a lie changes nothing for them, and a rail with errors that is suspected
- * loses a part of its weight, never all of it. Hints take no memory but a table of fixed size for each rail, and each
+ * loses a part of its weight, never all of it (unless its errors are beyond the limits anyhow). When counters have seen
+ * a fault begin and end the hints on it are forgotten. Hints take no memory but a table of fixed size for each rail, and each
  * user has a budget of them.
  *
  * Everything belongs to the main thread.
@@ -24,7 +25,7 @@
 
 #define RAIL_EVENTS 32u /* of each rail that are remembered */
 #define RAIL_HINTS  16u /* users whose hints on a rail are remembered at a time */
-#define RAIL_HINT_S 300u
+#define RAIL_HINT_S 120u
 
 struct rail_event {
     int64_t at; /* seconds since 1970 */

@@ -167,21 +167,33 @@ static bool rates_of(const struct reading *before, const struct reading *now, co
     return true;
 }
 
-static void show_rails(struct picture *p, const struct reading *before, const struct reading *now)
+/* "bad 0.00", by the status; "-": it does not say. */
+static void put_health(struct ydoc *y, const struct fd_rail *r, char out[32])
+{
+    yaml_node_t *rails = ydoc_get(y, ydoc_root(y), "rails"), *n;
+    snprintf(out, 32, "-");
+    for (size_t i = 0; rails && rails->type == YAML_SEQUENCE_NODE && (n = ydoc_item(y, rails, i)); i++)
+        if (!strcmp(value(y, n, "device"), r->device) && strtoul(value(y, n, "port"), NULL, 10) == r->port &&
+            *value(y, n, "health"))
+            snprintf(out, 32, "%.20s %.4s", value(y, n, "health"), value(y, n, "weight"));
+}
+
+static void show_rails(struct picture *p, struct ydoc *y, const struct reading *before, const struct reading *now)
 {
     line(p, "%s", "");
-    line(p, "%-16s %-8s %10s %20s %20s", "RAIL", "STATE", "Mb/s", "SENT MB/s", "RECEIVED MB/s");
+    line(p, "%-16s %-8s %10s %20s %20s  %s", "RAIL", "STATE", "Mb/s", "SENT MB/s", "RECEIVED MB/s", "HEALTH");
     for (unsigned i = 0; i < now->rails.n; i++) {
         const struct fd_rail *r = &now->rails.rail[i];
         struct rates rate;
-        char name[64], sent[32] = "-", received[32] = "-";
+        char name[64], sent[32] = "-", received[32] = "-", well[32];
+        put_health(y, r, well);
         snprintf(name, sizeof(name), "%s/%u", r->device, r->port);
         if (rates_of(before, now, r, &rate)) {
             double full = now->rails.data_mbps[i] / 8.0, to_percent = full > 0 ? 100 / full : 0;
             snprintf(sent, sizeof(sent), "%.1f (%3.0f %%)", rate.sent, rate.sent * to_percent);
             snprintf(received, sizeof(received), "%.1f (%3.0f %%)", rate.received, rate.received * to_percent);
         }
-        line(p, "%-16s %-8s %10u %20s %20s", name, rails_state_name(r->state), r->rate_mbps, sent, received);
+        line(p, "%-16s %-8s %10u %20s %20s  %s", name, rails_state_name(r->state), r->rate_mbps, sent, received, well);
     }
 }
 
@@ -269,7 +281,7 @@ static void show(const struct text *status, const struct reading *before, const 
     }
     if (ydoc_load(&y, text_str(status), status->len, &d)) {
         show_head(&p, &y, now);
-        show_rails(&p, before, now);
+        show_rails(&p, &y, before, now);
         show_classes(&p, &y);
         show_jobs(&p, &y);
         ydoc_free(&y);

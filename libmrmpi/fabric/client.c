@@ -458,3 +458,18 @@ bool mr_fabric_tell_reads(uint32_t kb)
 
     return client.heard && send(client.fd, &m, sizeof m, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof m;
 }
+
+bool mr_fabric_tell_seen(const char *device, uint8_t port, uint32_t broken, uint32_t resent)
+{
+    struct fd_seen m = {
+        .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_SEEN, .length = sizeof m, .seq = ++client.seq},
+        .port = port,
+        .broken = broken,
+        .resent = resent,
+    };
+
+    if (!client.heard || !client.has_health || strlen(device) >= sizeof m.device)
+        return false;
+    memcpy(m.device, device, strlen(device));
+    return send(client.fd, &m, sizeof m, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof m;
+}

@@ -92,6 +92,12 @@ unsigned mr_fabric_health(const char *device, int port, const char **state);
 uint16_t mr_fabric_pkey(const char *device, int port);
 
 /*
+ * Say that so many connections over the port's rail broke since this was said last, and so many packets were sent again.
+ * False: no daemon that wants to know could be told.
+ */
+bool mr_fabric_tell_seen(const char *device, uint8_t port, uint32_t broken, uint32_t resent);
+
+/*
  * How fast this process may read over the port, in 10^3 bytes a second; 0: no limit. That changes as others on this
  * host begin and end to read. MR_FABRIC_PACE_ALONE: none at present, but little should be under way, since one may
  * come. True of the news: since the last look some of these have changed.

@@ -3,6 +3,9 @@
  * Health of rails, as fabricd judges it: our rails' is fabricd's on this host, a peer's rails' is in a message of the
  * peer. Small messages leave a rail that is not healthy, large ones use it by its weight, or not at all; its links stay
  * open, so the rail is back as soon as it is well. A rail that is the only one to lead to a peer is used as it is.
+ *
+ * fabricd hears of connections that break, as a hint: of a rail that is worse than another one of this process, unless
+ * the peer says that its own rail fails.
  */
 #include "libmrmpi/route/health.h"
 
@@ -13,6 +16,10 @@
 
 _Static_assert(MR_HEALTH_BITS *MR_RAILS_MAX <= 32, "the health of all rails fits into a word");
 _Static_assert(MR_WEIGHT_MAX == MR_FABRIC_HEALTHY, "the same unit");
+
+#define WAIT_NS   1000000000ull  /* so long after the first break fabricd is told: a peer may say that it is its rail */
+#define PAUSE_NS  10000000000ull /* FD_SEEN_S */
+#define REPEATED  2u             /* breaks */
 
 static uint32_t our_word(void)
 {
@@ -65,4 +72,59 @@ bool mr_net_health_control(struct mr_peer *p, const struct mr_hdr *hdr)
     p->sick = hdr->ctx;
     mr_peer_take_health(p);
     return true;
+}
+
+/* ---- what fabricd is told ---------------------------------------------------------------------------------------- */
+
+void mr_net_note_break(struct mr_sub *sub)
+{
+    struct mr_rail_breaks *b = &mr_net.breaks[sub->rail->index];
+
+    if (sub->rail->down || sub->rail->dev->fatal || sub->peer->error)
+        return; /* the port says so itself, or the peer is gone */
+    if (!b->broken++) {
+        b->since_ns = mr_clock_ns();
+        b->rank = sub->peer->rank;
+        b->remote = sub->remote_rail;
+        b->several = false;
+    }
+    b->several |= b->rank != sub->peer->rank || b->remote != sub->remote_rail;
+}
+
+/* The rail at the other end of all of them is known to fail. */
+static bool is_peers_fault(const struct mr_rail_breaks *b)
+{
+    const struct mr_peer *p = mr_peers.peer[b->rank];
+
+    return !b->several && p && mr_health_of(p->sick, b->remote);
+}
+
+/* Where all rails break alike it is the peers, or this process was away. */
+static bool is_worse_than_others(unsigned rail)
+{
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        if (i != rail && !mr_verbs.rail[i].down && 2 * mr_net.breaks[i].broken < mr_net.breaks[rail].broken)
+            return true;
+    return false;
+}
+
+void mr_net_tell_breaks(uint64_t now_ns)
+{
+    bool worse[MR_RAILS_MAX];
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        worse[i] = is_worse_than_others(i);
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        const struct mr_rail *r = &mr_verbs.rail[i];
+        struct mr_rail_breaks *b = &mr_net.breaks[i];
+        uint32_t resent = (uint32_t)r->count[MR_RAIL_RESENT];
+
+        if (!b->broken || now_ns - b->since_ns < WAIT_NS || (b->told_ns && now_ns - b->told_ns < PAUSE_NS))
+            continue;
+        if (b->broken >= REPEATED && worse[i] && !is_peers_fault(b) &&
+            mr_fabric_tell_seen(r->dev->name, r->port, b->broken, resent - b->resent))
+            b->told_ns = now_ns;
+        b->resent = resent;
+        b->broken = 0;
+    }
 }

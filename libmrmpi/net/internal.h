@@ -25,11 +25,21 @@ struct mr_net_peer {
     struct mr_peer *next_active;
 };
 
+/* What fabricd may be told of a rail: connections that broke since it was told last. */
+struct mr_rail_breaks {
+    uint64_t since_ns, told_ns; /* of the first; when it was told */
+    uint32_t broken, resent;    /* resent: the rail's counter when it was told last */
+    int rank;                   /* to this peer's rail, */
+    uint8_t remote;
+    bool several; /* and to others */
+};
+
 /* Of all peers. */
 struct mr_net {
     struct mr_ahead adapter[MR_RAILS_MAX]; /* of the time of our rails' adapters, */
     unsigned message_ns[MR_RAILS_MAX];     /* of which a message takes so much */
     struct mr_grants grants;               /* what peers may send us (grant.c) */
+    struct mr_rail_breaks breaks[MR_RAILS_MAX];
     struct mr_pace_report reads;           /* what fabricd knows of mr_peers.pace */
     bool peers_pace;                       /* some have limits for our packets */
     uint64_t pace_until_ns;                /* when one of these packets may go; 0: none waits */
@@ -149,6 +159,9 @@ void mr_rates_tell_reads(uint64_t now_ns);
 /* ---- health.c ---- */
 /* Our rails' health, as fabricd says it: traffic moves, and peers are told. */
 void mr_net_take_health(void);
+/* A subchannel has broken; what has been seen of rails is told to fabricd when it is time. */
+void mr_net_note_break(struct mr_sub *sub);
+void mr_net_tell_breaks(uint64_t now_ns);
 /* A peer, if it does not know yet. */
 void mr_net_tell_health(struct mr_peer *p);
 /* True if it was a peer's message about its rails' health. */

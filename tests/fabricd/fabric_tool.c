@@ -8,6 +8,7 @@
  *   fabric_tool where SOCKET N DEVICE PORT GUID   ask N times at once; print the answers, one line of key=value each
  *   fabric_tool jobs SOCKET FIRST N CLASS    set N jobs of this user, called many-FIRST and so on, one after the other
  *   fabric_tool garbage SOCKET N             send N messages of nonsense, each on its own connection
+ *   fabric_tool seen SOCKET DEVICE PORT N    say N times that the rail fails, then print the rails' health
  *   fabric_tool flood SOCKET                 ask and never read, until the daemon drops us
  *   fabric_tool vlarb HOPS MODIFIER V:W,...  set a VLArb block of the node at the end of the path ("1,3", "-": here)
  *   fabric_tool lft HOPS LID PORT            set a switch's forwarding entry, print what it was
@@ -131,6 +132,25 @@ static int where(const char *path, int n, const char *device, const char *port, 
     return 0;
 }
 
+static int seen(const char *path, const char *device, const char *port, int n)
+{
+    struct fd_seen m = {.h = message_header(FD_SEEN, sizeof(m), 7), .port = (uint8_t)atoi(port), .broken = 3};
+    struct fd_state_long s;
+    int fd = dial(path);
+    snprintf(m.device, sizeof(m.device), "%s", device);
+    for (int i = 0; i < n; i++)
+        if (send(fd, &m, sizeof(m), MSG_NOSIGNAL) != (ssize_t)sizeof(m))
+            return 1;
+    hello(fd, "", FD_HELLO_HEALTH);
+    ssize_t len = recv(fd, &s, sizeof(s), 0);
+    int levels = len > 0 ? fd_state_num_levels(&s.s, (size_t)len) : -1;
+    const struct fd_health *h = levels < 0 ? NULL : fd_state_health(&s.s, (size_t)len, levels);
+    for (unsigned i = 0; h && i < s.s.num_rails; i++)
+        printf("%s%s/%u=%u", i ? " " : "", s.s.rails[i].device, s.s.rails[i].port, h->rail[i].weight);
+    printf("\n");
+    return !h;
+}
+
 static int garbage(const char *path, int n)
 {
     _Alignas(8) unsigned char buf[FD_MSG_MAX + 4096];
@@ -235,6 +255,8 @@ int main(int argc, char **argv)
         return watch(argv[2], argv[3]);
     if (argc == 6 && !strcmp(verb, "jobs"))
         return jobs(argv[2], (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]), argv[5]);
+    if (argc == 6 && !strcmp(verb, "seen"))
+        return seen(argv[2], argv[3], argv[4], atoi(argv[5]));
     if (argc == 7 && !strcmp(verb, "where"))
         return where(argv[2], atoi(argv[3]), argv[4], argv[5], argv[6]);
     if (argc == 4 && !strcmp(verb, "garbage"))

@@ -61,4 +61,28 @@ ok "the bandwidth with the bad rail is that of the other one ($(figure 3 rate) o
 ok "no operation took over 100 ms before it was seen ($(figure 2 longest) us)" at_most "$(figure 2 longest)" 100000
 ok "nor over 20 ms after that ($(figure 3 longest) us)" at_most "$(figure 3 longest)" 20000
 ok "both rails are used in the end ($(figure 5 rate) MB/s)" at_least "$(figure 5 rate)" "$(times "$both" 0.9)"
+# a user complains of a rail
+seen() { "$BUILD/tests/fabricd/fabric_tool" seen "$SIMFAB_DIR/fabricd-h1.sock" mlx5_1 1 "$1"; } # TIMES
+is "what a user says of a rail is told to processes of that user" "$(seen 1)" "mlx5_0/1=1024 mlx5_1/1=64"
+is "and nobody else calls it anything but healthy" "$(health h1 mlx5_1)" healthy
+is "however often it is said" "$(seen 1000; health h1 mlx5_1)" "mlx5_0/1=1024 mlx5_1/1=64
+healthy"
+if [ "$(id -u)" = 0 ]; then
+  chmod a+x "$SIMFAB_DIR" && cp "$BUILD/tests/fabricd/fabric_tool" "$tmp/tool" && chmod a+x "$tmp" "$tmp/tool"
+  is "other users are not told" "$(setpriv --reuid 12345 --clear-groups "$tmp/tool" seen "$SIMFAB_DIR/fabricd-h1.sock" mlx5_0 1 0)" \
+    "mlx5_0/1=1024 mlx5_1/1=1024"
+fi
+like "how many complain is shown" '^users_who_complain: 1$' <(ctl h1 rail show mlx5_1)
+ok "an administrator ends it" ctl h1 rail undrain mlx5_1
+is "for them, too" "$(seen 0)" "mlx5_0/1=1024 mlx5_1/1=1024"
+
+# what holds when the daemon is started again
+ctl h1 rail drain mlx5_1
+wait_for 5 grep -q 'drained: true' "$tmp/state-h1/rails.yaml"
+stop_fabricd h1
+start_fabricd h1 "$tmp/hold.yaml"
+wait_for 20 ctl h1 status
+is "a drained rail stays so when the daemon is started again" "$(health h1 mlx5_1)" drained
+like "and its history is there" 'state: drained, weight: 0, why: drained by an administrator' <(ctl h1 rail show mlx5_1)
+like "top shows it" '^mlx5_1/1 .* drained 0.00$' <(simfab exec --real-clock h1 -- fabricctl --socket "$SIMFAB_DIR/fabricd-h1.sock" top --interval 1 --count 1)
 done_testing

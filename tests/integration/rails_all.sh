@@ -20,7 +20,6 @@
 . "$(dirname "$0")/lib.sh"
 . tests/integration/rails-lib.sh
 fabricds
-limit=600
 
 flap() { # until it is told to end
   while [ -e "$tmp/flaps" ]; do
@@ -28,10 +27,12 @@ flap() { # until it is told to end
     sleep 1
   done
 }
-row() { # SIZE N NAME STATES FAULT...: it is seen as one of STATES
-  local size=$1 n=$2 name=$3 states=$4 state from=$SECONDS
-  shift 4
-  phase $((10 * n)) 0.3
+# A job of its own, since the library remembers which ways lost packets. It may leave a way before fabricd has seen much.
+row() { # SIZE NAME FAULT...
+  local size=$1 name=$2 from state rate longest
+  shift 2
+  begin $size $window
+  phase 1 0.3
   if [ "$name" = flapping ]; then
     touch "$tmp/flaps"
     flap &
@@ -39,46 +40,40 @@ row() { # SIZE N NAME STATES FAULT...: it is seen as one of STATES
   else
     simfab fault link "h2 mlx5_1" "$@"
   fi
-  phase $((10 * n + 1)) 0.1
-  while state=$(health h2 mlx5_1); [[ " $states " != *" $state "* ]] && [ $((SECONDS - from)) -lt 40 ]; do sleep 0.2; done
-  ok "$RAILS_MODEL $size $name: seen as $state" eval '[[ " $states " == *" $state "* ]]'
+  phase 2 0.1
+  from=$SECONDS
+  while state=$(health h2 mlx5_1); [ "$state" = healthy ] && [ $((SECONDS - from)) -lt 6 ]; do sleep 0.2; done
+  [ "$state" != degraded ] || sleep 2
   sleep 0.3
-  phase $((10 * n + 2)) 1.5
-  phase $((10 * n + 3)) 0
+  phase 3 1.5
+  phase 4 0
   [ "$name" != flapping ] || { rm "$tmp/flaps"; wait $flapping; }
+  ok "$RAILS_MODEL $size $name: the job ends well" end
+  rate=$(figure 3 rate) longest=$(figure 3 longest)
+  echo "row $RAILS_MODEL $size $name: $(health h2 mlx5_1); $rate MB/s of $alone alone, longest $longest us, $(figure 2 longest) before"
+  ok "$RAILS_MODEL $size $name: $rate MB/s, of the other rail alone $alone" at_least "$rate" "$(times "$alone" 0.97)"
+  ok "$RAILS_MODEL $size $name: no operation took over 20 ms ($longest us)" at_most "$longest" 20000
   simfab fault clear
   sleep 0.5
   ctl h1 rail undrain mlx5_1 && ctl h2 rail undrain mlx5_1
   wait_for 10 is_now h2 mlx5_1 healthy
 }
-judge() { # SIZE N NAME
-  local rate longest
-  rate=$(figure $((10 * $2 + 2)) rate) longest=$(figure $((10 * $2 + 2)) longest)
-  echo "row $RAILS_MODEL $1 $3: $rate MB/s of $alone alone, longest $longest us, $(figure $((10 * $2 + 1)) longest) before it was seen"
-  ok "$RAILS_MODEL $1 $3: $rate MB/s, of the other rail alone $alone" at_least "$rate" "$(times "$alone" 0.97)"
-  ok "$RAILS_MODEL $1 $3: no operation took over 20 ms ($longest us)" at_most "$longest" 20000
-}
-names=(loss-.01 loss-.1 loss-1 loss-5 corrupt-1 flapping narrow)
 for size in 8 65536 1048576; do
   window=4
   [ $size != 8 ] || window=16
-  begin $size $window
-  sleep 0.5
   ctl h1 rail drain mlx5_1
-  sleep 0.3
+  begin $size $window
   phase 1 1
-  phase 2 0
-  ctl h1 rail undrain mlx5_1
-  row $size 1 loss-.01 "degraded bad" loss=0.0001
-  row $size 2 loss-.1 "degraded bad" loss=0.001
-  row $size 3 loss-1 "bad" loss=0.01
-  row $size 4 loss-5 "bad" loss=0.05
-  row $size 5 corrupt-1 "bad" corrupt=0.01
-  row $size 6 flapping "degraded bad"
-  row $size 7 narrow "degraded" width=1
-  ok "$RAILS_MODEL $size: the job ends well" end
+  ok "$RAILS_MODEL $size: over one rail" end
   alone=$(figure 1 rate)
-  for n in 1 2 3 4 5 6 7; do judge $size $n "${names[n - 1]}"; done
+  ctl h1 rail undrain mlx5_1
+  row $size loss-.01 loss=0.0001
+  row $size loss-.1 loss=0.001
+  row $size loss-1 loss=0.01
+  row $size loss-5 loss=0.05
+  row $size corrupt-1 corrupt=0.01
+  row $size flapping
+  row $size narrow width=1
 done
 
 # it comes back by itself
