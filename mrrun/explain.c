@@ -160,6 +160,19 @@ static const char *choose_socket(const struct explain *e)
     return path;
 }
 
+/* Those that are healthy are not worth a line. */
+static void print_health(void)
+{
+    const char *device, *state;
+    unsigned weight;
+    int port;
+
+    for (unsigned i = 0; mr_fabric_rail(i, &device, &port, &weight, &state); i++)
+        if (weight < MR_FABRIC_HEALTHY)
+            printf("  rail %s port %d is %s: %s (fabricctl rail show %s/%d)\n", device, port, state,
+                   weight ? "small messages leave it, and large ones use it less" : "jobs leave it", device, port);
+}
+
 static void print_class(const struct explain *e, struct mr_fabric_qos *q)
 {
     const char *socket = choose_socket(e);
@@ -184,6 +197,7 @@ static void print_class(const struct explain *e, struct mr_fabric_qos *q)
         print_level(q, l, from);
         from = l < MR_LEVEL_BULK ? q->level[l].max : from;
     }
+    print_health();
     mr_fabric_close();
 }
 

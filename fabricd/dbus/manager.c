@@ -77,10 +77,24 @@ static int get_rails(sd_bus *bus, const char *path, const char *interface, const
     return rc < 0 ? rc : sd_bus_message_close_container(reply);
 }
 
+static int get_health(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
+                      void *arg, sd_bus_error *err)
+{
+    const struct rails *r = &((struct dbus *)arg)->d->rails;
+    int rc = sd_bus_message_open_container(reply, 'a', "(sysdus)");
+    for (unsigned i = 0; rc >= 0 && i < r->n; i++) {
+        const struct rail_judgement *j = &r->judgement[i];
+        if (j->known)
+            rc = sd_bus_message_append(reply, "(sysdus)", r->rail[i].device, r->rail[i].port, rails_health_name(j->state),
+                                       (double)j->weight / FD_HEALTHY, j->flaps, j->why);
+    }
+    return rc < 0 ? rc : sd_bus_message_close_container(reply);
+}
+
 bool manager_tell(struct dbus *b)
 {
     struct dbus_told now = {.generation = b->d->generation, .ports = b->d->ports, .differences = b->d->differences};
-    char *changed[8] = {NULL};
+    char *changed[9] = {NULL};
     unsigned n = 0;
     bool first = !b->told;
     if (first && !(b->told = calloc(1, sizeof(*b->told))))
@@ -100,8 +114,10 @@ bool manager_tell(struct dbus *b)
         changed[n++] = "Ports";
     if (now.differences != b->told->differences)
         changed[n++] = "Differences";
-    if (!rails_equal(&now.rails, &b->told->rails))
+    if (!rails_equal(&now.rails, &b->told->rails)) {
         changed[n++] = "Rails";
+        changed[n++] = "RailHealth";
+    }
     bool other_policy = !first && now.generation != b->told->generation;
     *b->told = now;
     if (n)
@@ -375,6 +391,7 @@ static const sd_bus_vtable manager_vtable[] = {
     SD_BUS_PROPERTY("Differences", "u", get_number, 0, CHANGES),
     SD_BUS_PROPERTY("Classes", "a(sdyay)", get_classes, 0, CHANGES),
     SD_BUS_PROPERTY("Rails", "a(syysqu)", get_rails, 0, CHANGES),
+    SD_BUS_PROPERTY("RailHealth", "a(sysdus)", get_health, 0, CHANGES),
     SD_BUS_PROPERTY("NumJobs", "u", get_number, 0, CHANGES),
     SD_BUS_METHOD_WITH_ARGS("RegisterJob", SD_BUS_ARGS("s", id, "s", class, "u", user, "a{sv}", options),
                             SD_BUS_RESULT("o", job), on_register, SD_BUS_VTABLE_UNPRIVILEGED),

@@ -180,6 +180,7 @@ static const struct {
     [MR_RAIL_CLOSED] = {"rail_closed", "paths over the rail that were closed, those that had broken among them"},
     [MR_RAIL_PORT_DOWNS] = {"rail_port_downs", "how often the port went down"},
     [MR_RAIL_DOWN_NS] = {"rail_down_ns", "nanoseconds that the port has been down"},
+    [MR_RAIL_AILED] = {"rail_ailed", "how often fabricd said that the rail is less healthy than before, or drained"},
 };
 const char mr_rail_share_help[] = "what part of a large message the rail gets by the present weights, on average over "
                                   "the peers that this rank is connected to";

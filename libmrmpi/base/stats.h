@@ -128,6 +128,7 @@ enum mr_rail_stat {
     MR_RAIL_CLOSED,
     MR_RAIL_PORT_DOWNS,
     MR_RAIL_DOWN_NS,
+    MR_RAIL_AILED,
     MR_RAIL_STAT_COUNT
 };
 const char *mr_rail_stat_name(enum mr_rail_stat s);

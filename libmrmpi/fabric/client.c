@@ -429,6 +429,16 @@ uint16_t mr_fabric_pkey(const char *device, int port)
     return r ? client.health.rail[r - client.rails].pkey & 0x7fff : 0;
 }
 
+bool mr_fabric_rail(unsigned i, const char **device, int *port, unsigned *weight, const char **state)
+{
+    if (i >= client.num_rails)
+        return false;
+    *device = client.rails[i].device;
+    *port = client.rails[i].port;
+    *weight = mr_fabric_health(*device, *port, state);
+    return true;
+}
+
 unsigned mr_fabric_messages(void)
 {
     return client.messages;

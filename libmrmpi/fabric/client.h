@@ -91,6 +91,9 @@ unsigned mr_fabric_health(const char *device, int port, const char **state);
 /* The partition in which the job's processes shall talk over the port, 15 bits; 0: the daemon does not say. */
 uint16_t mr_fabric_pkey(const char *device, int port);
 
+/* Rail i that the daemon knows; false: there are no more. state: as above. */
+bool mr_fabric_rail(unsigned i, const char **device, int *port, unsigned *weight, const char **state);
+
 /*
  * Say that so many connections over the port's rail broke since this was said last, and so many packets were sent again.
  * False: no daemon that wants to know could be told.

@@ -17,9 +17,9 @@
 _Static_assert(MR_HEALTH_BITS *MR_RAILS_MAX <= 32, "the health of all rails fits into a word");
 _Static_assert(MR_WEIGHT_MAX == MR_FABRIC_HEALTHY, "the same unit");
 
-#define WAIT_NS   1000000000ull  /* so long after the first break fabricd is told: a peer may say that it is its rail */
-#define PAUSE_NS  10000000000ull /* FD_SEEN_S */
-#define REPEATED  2u             /* breaks */
+#define WAIT_NS  1000000000ull  /* so long after the first break fabricd is told: a peer may say that it is its rail */
+#define PAUSE_NS 10000000000ull /* FD_SEEN_S */
+#define REPEATED 2u             /* breaks */
 
 static uint32_t our_word(void)
 {
@@ -51,6 +51,7 @@ void mr_net_take_health(void)
         if (sick != r->sick && mr_log_for_host())
             mr_log(MR_LOG_INFO, "fabricd: rail %s port %u is %s: %u percent of its weight are left", r->dev->name,
                    r->port, state, (MR_WEIGHT_MAX - sick) * 100 / MR_WEIGHT_MAX);
+        mr_rail_add(r, MR_RAIL_AILED, sick > r->sick);
         changed |= sick != r->sick;
         mr_peers.unwell |= sick != 0;
         r->sick = sick;

@@ -54,6 +54,7 @@ is "generation" "$(property Generation)" "t 1"
 is "state" "$(property State)" 's "the fabric cannot be looked at"'
 is "classes, shares, levels" "$(property Classes)" 'a(sdyay) 3 "urgent" 60 1 2 2 3 "normal" 30 4 1 5 "batch" 10 7 1 7'
 is "rails" "$(property Rails)" "a(syysqu) 0"
+is "and their health" "$(property RailHealth)" "a(sysdus) 0"
 is "role" "$(property Role)" 's "server"'
 
 # ---- orders and signals -------------------------------------------------------------------------------------------

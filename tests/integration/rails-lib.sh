@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced by rails.sh and rails_all.sh after lib.sh: a job (rail_load) that goes on while rails are drained or fail, in phases.
 
-phase() { # N SECONDS: it begins, and lasts so long at least
+phase() { # N SECONDS: it begins, and lasts so long at least. A subnet manager may have time stand still before that
   echo "$1" >"$tmp/phase"
+  wait_for 60 grep -q "^phase $1 begins" "$tmp/out"
   sleep "$2"
 }
 begin() { # BYTES WINDOW: the job begins, with phase 0
@@ -27,3 +28,4 @@ times() { awk -v a="$1" -v b="$2" 'BEGIN {if (a != "") print a * b}'; }
 health() { ctl "$1" rail list | sed -n "s/.*device: $2,.* health: \([a-z]*\),.*/\1/p"; } # HOST DEVICE
 is_now() { [ "$(health "$1" "$2")" = "$3" ]; }                                          # HOST DEVICE STATE
 data() { simfab status --counters | awk -v d="$1" '$1 == "h1" && $2 == d {for (i = 1; i < NF; i++) if ($i == "xmit_data") x += $(i + 1)} END {printf "%.0f\n", x / 1e6}'; } # DEVICE: MB that it has sent
+not_healthy() { [[ " degraded bad " = *" $(health "$1" "$2") "* ]]; } # HOST DEVICE

@@ -33,6 +33,7 @@ row() { # SIZE NAME FAULT...
   shift 2
   begin $size $window
   phase 1 0.3
+  phase 2 0
   if [ "$name" = flapping ]; then
     touch "$tmp/flaps"
     flap &
@@ -40,7 +41,6 @@ row() { # SIZE NAME FAULT...
   else
     simfab fault link "h2 mlx5_1" "$@"
   fi
-  phase 2 0.1
   from=$SECONDS
   while state=$(health h2 mlx5_1); [ "$state" = healthy ] && [ $((SECONDS - from)) -lt 6 ]; do sleep 0.2; done
   [ "$state" != degraded ] || sleep 2
@@ -81,7 +81,7 @@ begin 1048576 4
 phase 1 0.5
 simfab fault link "h2 mlx5_1" loss=0.01
 phase 2 0
-ok "$RAILS_MODEL: a fault is seen" wait_for 30 is_now h2 mlx5_1 bad
+ok "$RAILS_MODEL: a fault is seen" wait_for 60 not_healthy h2 mlx5_1
 simfab fault clear
 ok "$RAILS_MODEL: its end, too" wait_for 60 is_now h2 mlx5_1 healthy
 sleep 1
