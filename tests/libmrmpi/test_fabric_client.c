@@ -284,6 +284,59 @@ START_TEST(lies_of_spread)
 }
 END_TEST
 
+static void add_health(unsigned weight)
+{
+    struct fd_health h = { .rail[0] = { .weight = FD_HEALTHY }, .rail[1] = { .weight = (uint16_t)weight,
+                                                                            .state = FD_RAIL_BAD } };
+
+    memcpy((char *)&answer + answer_length, &h, sizeof h);
+    answer.h.length = (uint32_t)(answer_length += sizeof h);
+}
+
+/* With any number of levels and a spread before it, or without; a rail that is not there is as good as any. */
+START_TEST(health_of_rails)
+{
+    struct mr_fabric_qos q;
+    struct fd_seen m;
+    const char *state, *device;
+    unsigned weight;
+    int port;
+
+    add_levels((unsigned)_i / 2);
+    if (_i % 2)
+        add_spread("near", "");
+    ck_assert(!mr_fabric_tell_seen("mlx5_1", 1, 2, 3));
+    add_health(100);
+    ck_assert_int_eq(ask(2000, &q), 0);
+    ck_assert_str_eq(q.spread[0], _i % 2 ? "near" : "");
+    ck_assert_uint_eq(mr_fabric_health("mlx5_0", 1, &state), MR_FABRIC_HEALTHY);
+    ck_assert_str_eq(state, "healthy");
+    ck_assert_uint_eq(mr_fabric_health("mlx5_1", 1, &state), 100);
+    ck_assert_str_eq(state, "bad");
+    ck_assert_uint_eq(mr_fabric_health("mlx5_1", 2, &state), MR_FABRIC_HEALTHY);
+    ck_assert(mr_fabric_rail(1, &device, &port, &weight, &state) && weight == 100);
+    ck_assert(!mr_fabric_rail(2, &device, &port, &weight, &state));
+    ck_assert(mr_fabric_tell_seen("mlx5_1", 1, 2, 3));
+    ck_assert_int_eq(recv(conversation, &m, sizeof m, 0), sizeof m);
+    ck_assert(m.h.type == FD_SEEN && m.h.length == sizeof m && m.port == 1 && m.broken == 2 && m.resent == 3);
+    ck_assert_str_eq(m.device, "mlx5_1");
+}
+END_TEST
+
+/* A daemon that knows nothing of it; one that lies. */
+START_TEST(no_health)
+{
+    struct mr_fabric_qos q;
+    const char *state;
+
+    if (_i)
+        add_health(FD_HEALTHY + 1);
+    ck_assert_int_eq(ask(2000, &q), _i ? -EPROTO : 0);
+    ck_assert_uint_eq(mr_fabric_health("mlx5_1", 1, &state), MR_FABRIC_HEALTHY);
+    ck_assert(!mr_fabric_tell_seen("mlx5_1", 1, 2, 3)); /* whom nobody asked to know */
+}
+END_TEST
+
 /* From a daemon that knows of none, or a class that has none. */
 START_TEST(no_levels_between)
 {
@@ -749,6 +802,8 @@ int main(void)
     tcase_add_loop_test(t, lies_of_levels, 0, 8);
     tcase_add_loop_test(t, spread_over_rails, 0, 3);
     tcase_add_loop_test(t, lies_of_spread, 0, 2);
+    tcase_add_loop_test(t, health_of_rails, 0, 6);
+    tcase_add_loop_test(t, no_health, 0, 2);
     tcase_add_test(t, no_policy);
     tcase_add_test(t, no_daemon);
     tcase_add_test(t, a_late_answer);

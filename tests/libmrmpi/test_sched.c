@@ -313,6 +313,14 @@ START_TEST(weights)
     load[0].weight = 0; /* up, but worth nothing: it gets nothing */
     ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 1000 * KIB, 16 * KIB, 4096, plan), 1);
     ck_assert_uint_eq(plan[0].len, 1000 * KIB);
+    load[0].weight = load[1].weight = MR_WEIGHT_MAX;
+    load[1].sick = MR_WEIGHT_MAX * 3 / 4; /* the same weights, but one is sick */
+    ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 1000 * KIB, 16 * KIB, 4096, plan), 2);
+    ck_assert_uint_eq(plan[0].len + plan[1].len, 1000 * KIB);
+    ck_assert_uint_eq(plan[plan[0].sub].len, 800 * KIB);
+    load[0].sick = load[1].sick = MR_WEIGHT_MAX; /* nothing better is there */
+    ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 1000 * KIB, 16 * KIB, 4096, plan), 2);
+    ck_assert_uint_eq(plan[0].len, 500 * KIB);
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Policies at work: the user's, fabricd's, the standard one; and what a policy allows of a peer's subchannels. */
 #include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/route/health.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
@@ -126,6 +127,45 @@ START_TEST(narrowed)
 }
 END_TEST
 
+/* Small messages leave a rail that is not well, large ones one without a weight; where none is better, none is left. */
+START_TEST(unwell)
+{
+    ck_assert_int_eq(mr_spread_init(), 0);
+    mr_peers.unwell = true;
+    loads[0][1].sick = 100;
+    ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_SMALL, 3), 1);
+    ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_LARGE, 3), 3);
+    ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_SMALL, 2), 2);
+    loads[0][1].sick = MR_WEIGHT_MAX;
+    ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_LARGE, 3), 1);
+    ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_LARGE, 2), 2);
+    loads[0][0].sick = MR_WEIGHT_MAX;
+    ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_SMALL, 3), 3);
+    ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_LARGE, 3), 3);
+    loads[0][0].sick = 0; /* a policy that binds to the rail without a weight does not hold it */
+    mr_config.policy_small = "near";
+    apart = true;
+    ck_assert_int_eq(mr_spread_init(), 0);
+    ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_SMALL, 3), 1);
+}
+END_TEST
+
+/* What ranks tell each other is exact at both ends, and between them within a fifteenth. */
+START_TEST(health_word)
+{
+    ck_assert_uint_eq(mr_health_put(0, 3, 0), 0);
+    ck_assert_uint_eq(mr_health_of(mr_health_put(0, 7, MR_WEIGHT_MAX), 7), MR_WEIGHT_MAX);
+    for (uint32_t sick = 1; sick < MR_WEIGHT_MAX; sick++) {
+        uint32_t there = mr_health_of(mr_health_put(mr_health_put(0, 0, MR_WEIGHT_MAX), 2, sick), 2);
+
+        ck_assert(there > 0 && there < MR_WEIGHT_MAX && there + 70 > sick && there < sick + 70);
+    }
+    ck_assert_uint_eq(mr_health_both(0, 0), 0);
+    ck_assert_uint_eq(mr_health_both(512, 512), 768);
+    ck_assert_uint_eq(mr_health_both(MR_WEIGHT_MAX, 0), MR_WEIGHT_MAX);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = tcase_create("spread");
@@ -137,5 +177,7 @@ int main(void)
     tcase_add_test(c, bad_policies);
     tcase_add_test(c, news);
     tcase_add_test(c, narrowed);
+    tcase_add_test(c, unwell);
+    tcase_add_test(c, health_word);
     return check_run(c, NULL);
 }
