@@ -9,9 +9,9 @@
  * discovery. Other users' processes are told what the counters say, with one exception: while a hint lasts, any
  * alarming error of the rail's counters makes it degraded for all, below the limits too. So no user can take a rail
  * from others: without errors of the hardware a lie changes nothing for them, and a rail with errors that is suspected
- * loses a part of its weight, never all of it (unless its errors are beyond the limits anyhow). When counters have seen
- * a fault begin and end the hints on it are forgotten. Hints take no memory but a table of fixed size for each rail, and each
- * user has a budget of them.
+ * loses a part of its weight, never all of it (unless its errors are beyond the limits anyhow). When counters have
+ * seen a fault begin and end the hints on it are forgotten. Hints take no memory but a table of fixed size for each
+ * rail, and each user has a budget of them.
  *
  * Everything belongs to the main thread.
  */

@@ -85,8 +85,8 @@ static int get_health(sd_bus *bus, const char *path, const char *interface, cons
     for (unsigned i = 0; rc >= 0 && i < r->n; i++) {
         const struct rail_judgement *j = &r->judgement[i];
         if (j->known)
-            rc = sd_bus_message_append(reply, "(sysdus)", r->rail[i].device, r->rail[i].port, rails_health_name(j->state),
-                                       (double)j->weight / FD_HEALTHY, j->flaps, j->why);
+            rc = sd_bus_message_append(reply, "(sysdus)", r->rail[i].device, r->rail[i].port,
+                                       rails_health_name(j->state), (double)j->weight / FD_HEALTHY, j->flaps, j->why);
     }
     return rc < 0 ? rc : sd_bus_message_close_container(reply);
 }

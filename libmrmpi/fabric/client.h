@@ -95,8 +95,8 @@ uint16_t mr_fabric_pkey(const char *device, int port);
 bool mr_fabric_rail(unsigned i, const char **device, int *port, unsigned *weight, const char **state);
 
 /*
- * Say that so many connections over the port's rail broke since this was said last, and so many packets were sent again.
- * False: no daemon that wants to know could be told.
+ * Say that so many connections over the port's rail broke since this was said last, and so many packets were sent
+ * again. False: no daemon that wants to know could be told.
  */
 bool mr_fabric_tell_seen(const char *device, uint8_t port, uint32_t broken, uint32_t resent);
 

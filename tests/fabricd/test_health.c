@@ -411,6 +411,22 @@ START_TEST(drained)
 }
 END_TEST
 
+/* Somebody complains of a rail: without errors that changes nothing, with a single one the rail is degraded, no more. */
+START_TEST(suspected)
+{
+    rules.suspected = true;
+    quiet(60);
+    check_state(FD_RAIL_HEALTHY, FD_HEALTHY);
+    pass(1, HEALTH_HERE, HEALTH_WAIT, 1000000);
+    check_state(FD_RAIL_HEALTHY, FD_HEALTHY);
+    pass(1, HEALTH_HERE, HEALTH_SYMBOL, 1);
+    check_state(FD_RAIL_DEGRADED, FD_HEALTHY / 2);
+    pass(5, HEALTH_HERE, HEALTH_SYMBOL, 1);
+    ck_assert_int_eq(h.state, FD_RAIL_DEGRADED);
+    ck_assert_uint_gt(h.weight, 0);
+}
+END_TEST
+
 START_TEST(reasons)
 {
     struct text t = {0};
@@ -450,6 +466,7 @@ int main(void)
     tcase_add_test(t, another_port);
     tcase_add_test(t, narrow);
     tcase_add_test(t, drained);
+    tcase_add_test(t, suspected);
     tcase_add_test(t, reasons);
     return check_run(t, NULL);
 }

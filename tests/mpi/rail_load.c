@@ -3,7 +3,8 @@
  * rail_load BYTES WINDOW FILE: rank 0 sends windows of messages to rank 1, which answers each window with 8 bytes, in
  * phases that FILE names: a number, or "end". When the file has another number, rank 0 prints of the phase that ends
  * how many windows it had, their rate in MB/s, and how long the mean and the longest one took, in microseconds of the
- * fabric; and then that the next one begins. What comes is looked at. The first window of a phase counts to the one before: news may be on their way.
+ * fabric; and then that the next one begins. What comes is looked at. The first window of a phase counts to the one
+ * before: news may be on their way.
  */
 #include <mpi.h>
 #include <stdio.h>
