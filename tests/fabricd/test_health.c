@@ -411,7 +411,8 @@ START_TEST(drained)
 }
 END_TEST
 
-/* Somebody complains of a rail: without errors that changes nothing, with a single one the rail is degraded, no more. */
+/* Somebody complains of a rail: without errors that changes nothing, with a single one the rail is degraded, no more.
+ */
 START_TEST(suspected)
 {
     rules.suspected = true;
