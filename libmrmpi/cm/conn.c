@@ -391,6 +391,12 @@ void mr_cm_abandon(struct mr_cm_conn *c)
         conn_fail(c, -ECANCELED);
 }
 
+void mr_cm_abandon_answer(struct mr_cm_conn *c)
+{
+    if (c->state == MR_CM_REP_SENT)
+        conn_fail(c, -ECANCELED);
+}
+
 void mr_cm_tick(struct mr_cm_conn *c, uint64_t now_ns)
 {
     if (!mr_cm_waiting(c) || now_ns < c->deadline_ns)

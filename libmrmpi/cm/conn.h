@@ -93,6 +93,8 @@ void mr_cm_repeat(struct mr_cm_conn *c);
 void mr_cm_traffic(struct mr_cm_conn *c);
 /* Our request, if one is under way, is given up, and nobody is told. */
 void mr_cm_abandon(struct mr_cm_conn *c);
+/* The same of an answer of ours: its way is dead, and others live. */
+void mr_cm_abandon_answer(struct mr_cm_conn *c);
 void mr_cm_tick(struct mr_cm_conn *c, uint64_t now_ns);
 /* Now it may go on, if prepare() has said -EAGAIN when we began. */
 void mr_cm_resume(struct mr_cm_conn *c, uint64_t now_ns);

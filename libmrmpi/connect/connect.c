@@ -268,6 +268,8 @@ static void rescue_peer(struct mr_peer *p, uint64_t now_ns)
     } else if (!mr_silence_heard(p, now_ns)) {
         mr_where_ask(p, now_ns); /* both ends' LIDs may have changed: then no question arrives */
         return;
+    } else {
+        mr_handshake_drop_vain(p);
     }
     for (unsigned i = 0; i < p->num_subs; i++)
         if (p->sub[i].state == MR_SUB_CLOSED && mr_sub_is_wanted(&p->sub[i]) && mr_silence_answered(&p->sub[i])) {

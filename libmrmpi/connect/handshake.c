@@ -431,15 +431,35 @@ static bool begins_way(const struct mr_peer *p, const struct mr_sub *sub)
     return may_lead(sub);
 }
 
+/* The peer answers over one of the ways that the message is about. */
+static bool names_living_way(struct mr_peer *p, const struct mr_cm_msg *msg)
+{
+    for (unsigned i = 0; i < msg->num_subs; i++) {
+        const struct mr_cm_sub *s = &msg->sub[i];
+        const struct mr_sub *sub = mr_sub_find(p, s->rail, s->remote, s->path, s->kind);
+
+        if (sub && mr_silence_answered(sub))
+            return true;
+    }
+    return false;
+}
+
+void mr_handshake_drop_vain(struct mr_peer *p)
+{
+    if (p->cm.local && !names_living_way(p, p->cm.local))
+        mr_cm_abandon_answer(&p->cm);
+}
+
 /*
  * A message that seeks any way, and has not come: its way may be dead, in one direction perhaps, or lose packets, and
- * others, too. The message goes over all the others at once.
+ * others, too. The message goes over all the others at once. One about a way that is dead does not: it would be opened.
  */
-static bool needs_all_ways(const struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
+static bool needs_all_ways(struct mr_peer *p, const struct mr_cm_msg *msg, unsigned attempt)
 {
     if (is_rtu_again(p, msg))
         return true;
-    return attempt && ((!p->up && msg->type == MR_CM_REQ) || (p->up && p->connect->isolated_ns));
+    return attempt && ((!p->up && msg->type == MR_CM_REQ) ||
+                       (p->up && p->connect->isolated_ns && names_living_way(p, msg)));
 }
 
 static void transmit_over_others(struct mr_peer *p, const struct mr_sub *sub, struct mr_cm_msg *m, unsigned turn)

@@ -112,6 +112,8 @@ extern const struct mr_cm_ops mr_handshake_ops;
 /* Begin a handshake for a closed subchannel; NULL: for all of the epoch to come. False: one is under way. */
 typedef bool mr_begin_fn(struct mr_peer *p, struct mr_sub *sub);
 bool mr_handshake_begin(struct mr_peer *p, struct mr_sub *sub);
+/* Other ways answer: the peer's handshake is given up if it is about ways that do not. */
+void mr_handshake_drop_vain(struct mr_peer *p);
 
 /* ---- ration.c, budget.c ------------------------------------------------------------------------------------------ */
 
