@@ -143,6 +143,12 @@ static void step_out(struct walk *w, const struct node *from, size_t index, unsi
         add_cable(w, index, slot - 1);
 }
 
+/* There are as many differences as the caller wants to know of. */
+static bool has_enough(const struct walk *w)
+{
+    return w->options->stop_at && w->look.r->differences >= w->options->stop_at;
+}
+
 /* Its live ports into ports[]; how many. */
 static unsigned read_live_ports(struct walk *w, const struct node *n, struct port ports[256])
 {
@@ -190,8 +196,10 @@ static void visit_switch(struct walk *w, size_t index)
     struct port ports[256];
     unsigned live = read_live_ports(w, &n, ports);
     struct smp_path path;
-    for (unsigned i = 0; i < live; i++)
+    for (unsigned i = 0; i < live && !has_enough(w); i++)
         check_switch_port(w, &n, &ports[i], ports, live);
+    if (has_enough(w))
+        return;
     for (unsigned i = 0; i < live; i++)
         if (!is_entry(&n, &ports[i]) && path_out(&n, ports[i].num, &path))
             node_read_ahead(&w->look, &path);
@@ -257,7 +265,7 @@ static void walk_subnet(struct walk *w, const struct node *self)
     w->first_node = w->num_nodes;
     w->num_cables = w->ca_ports = 0;
     add_node(w, self);
-    for (size_t i = w->first_node; i < w->num_nodes; i++) {
+    for (size_t i = w->first_node; i < w->num_nodes && !has_enough(w); i++) {
         if (w->nodes[i].type == TYPE_SWITCH)
             visit_switch(w, i);
         else
@@ -321,7 +329,7 @@ static int look_from(struct walk *w, const struct smp_port *from, bool near)
 static int look_from_all(struct walk *w, const struct smp_port *from, unsigned n, bool near)
 {
     int rc = 0;
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < n && !has_enough(w); i++) {
         w->look.from = i;
         int one = look_from(w, &from[i], near);
         rc = rc ? rc : one;

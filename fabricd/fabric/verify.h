@@ -25,6 +25,7 @@ struct verify_options {
     unsigned num_whole;
     struct smp_port near[SMP_PORTS_MAX]; /* these ports of this host, and those at the other ends of their cables */
     unsigned num_near;
+    unsigned stop_at;    /* end the look when there are so many differences; 0: look at everything */
     verify_visit *visit; /* or NULL */
     void *visit_arg;
 };
@@ -32,9 +33,9 @@ struct verify_options {
 #define VERIFY_DIFFERENCES_MAX 64 /* told in text; the rest are only counted */
 
 struct verify_result {
-    int error;             /* 0, or the negative errno that kept us from looking */
-    unsigned nodes, ports; /* seen; ports that are up */
-    unsigned differences;
+    int error;               /* 0, or the negative errno that kept us from looking */
+    unsigned nodes, ports;   /* seen; ports that are up */
+    unsigned differences;    /* of a look that has ended early: so far, as all that follows */
     bool vls_lag;            /* some port has fewer operational VLs than the tables use */
     bool unsettled;          /* some port is up but not Active yet, or nobody answered there */
     struct fabric_caps caps; /* the least of all ports; of MTU and path the most */
