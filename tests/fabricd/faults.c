@@ -11,9 +11,13 @@
  *   fail N ERRNO               the Nth call is not done and fails
  *   signal N PID SIGNAL        before the Nth call a signal goes to another process
  *
+ * $FAULTS_DIR/durable has what a power cut would leave: f-INODE is a file's content at its last fsync, d-INODE a
+ * directory's entries ("TYPE INODE NAME TARGET") at its own.
+ *
  * A fault happens once: the plan is removed first. $FAULTS_DIR/calls gets a line for each call: its number, name and
  * file.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -69,6 +73,69 @@ static void note(const char *dir, unsigned n, const char *name, const char *file
     if (fd < 0 || REAL(write)(fd, line, (size_t)len) < 0)
         abort();
     close(fd);
+}
+
+/* ---- what is on disk ---- */
+
+static FILE *durable(const char *kind, ino_t inode, const char *mode)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/durable/%s-%llu", getenv("FAULTS_DIR"), kind, (unsigned long long)inode);
+    if (mode)
+        return fopen(path, mode);
+    REAL(unlink)(path);
+    return NULL;
+}
+
+/* A file that is new: nothing of it is on disk, whatever had its number before. */
+static void is_new(int fd)
+{
+    struct stat st;
+    if (getenv("FAULTS_DIR") && fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && !st.st_size)
+        durable("f", st.st_ino, NULL);
+}
+
+static void list_directory(int fd, FILE *out)
+{
+    DIR *dir = fdopendir(REAL(openat)(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        char to[PATH_MAX] = "-";
+        struct stat st;
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW))
+            continue;
+        ssize_t n = S_ISLNK(st.st_mode) ? readlinkat(fd, e->d_name, to, sizeof(to) - 1) : 1;
+        to[n < 0 ? 0 : n] = 0;
+        fprintf(out, "%c %llu %s %s\n",
+                S_ISDIR(st.st_mode)   ? 'd'
+                : S_ISLNK(st.st_mode) ? 'l'
+                                      : 'f',
+                (unsigned long long)st.st_ino, e->d_name, to);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+static void is_synced(int fd)
+{
+    char path[PATH_MAX], link[64], buf[8192];
+    struct stat st;
+    if (!getenv("FAULTS_DIR") || fstat(fd, &st) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+        return;
+    FILE *out = durable(S_ISDIR(st.st_mode) ? "d" : "f", st.st_ino, "w");
+    if (!out)
+        return;
+    if (S_ISDIR(st.st_mode)) {
+        list_directory(fd, out);
+    } else {
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        snprintf(path, sizeof(path), "%s", link);
+        FILE *in = fopen(path, "r");
+        for (size_t n; in && (n = fread(buf, 1, sizeof(buf), in));)
+            fwrite(buf, 1, n, out);
+        if (in)
+            fclose(in);
+    }
+    fclose(out);
 }
 
 enum { NOTHING, FAIL, KILL_AFTER };
@@ -147,6 +214,24 @@ static bool is_system(const char *path)
     errno = kept;                                                                                                      \
     return rc
 
+static int created(int fd, int flags)
+{
+    int kept = errno;
+    if (flags & O_CREAT)
+        is_new(fd);
+    errno = kept;
+    return fd;
+}
+
+static int synced(int fd, int rc)
+{
+    int kept = errno;
+    if (!rc)
+        is_synced(fd);
+    errno = kept;
+    return rc;
+}
+
 int open(const char *path, int flags, ...)
 {
     va_list ap;
@@ -155,7 +240,7 @@ int open(const char *path, int flags, ...)
     va_end(ap);
     if (!CHANGING(flags) || is_system(path))
         return REAL(open)(path, flags, mode);
-    DO(int, "open", path, REAL(open)(path, flags, mode));
+    DO(int, "open", path, created(REAL(open)(path, flags, mode), flags));
 }
 
 int openat(int at, const char *path, int flags, ...)
@@ -166,12 +251,12 @@ int openat(int at, const char *path, int flags, ...)
     va_end(ap);
     if (!CHANGING(flags) || is_system(path))
         return REAL(openat)(at, path, flags, mode);
-    DO(int, "openat", path, REAL(openat)(at, path, flags, mode));
+    DO(int, "openat", path, created(REAL(openat)(at, path, flags, mode), flags));
 }
 
 int mkostemp(char *path, int flags)
 {
-    DO(int, "mkostemp", path, REAL(mkostemp)(path, flags));
+    DO(int, "mkostemp", path, created(REAL(mkostemp)(path, flags), O_CREAT));
 }
 
 ssize_t write(int fd, const void *data, size_t len)
@@ -185,7 +270,7 @@ ssize_t write(int fd, const void *data, size_t len)
 int fsync(int fd)
 {
     char path[PATH_MAX];
-    DO(int, "fsync", file_of(fd, path), REAL(fsync)(fd));
+    DO(int, "fsync", file_of(fd, path), synced(fd, REAL(fsync)(fd)));
 }
 
 int ftruncate(int fd, off_t len)

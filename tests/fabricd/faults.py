@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-One fault at each step of `policy apply`: fabricd is killed before and after each changing call, each call fails, opensm
-stops or is killed at each. Then ports, opensm's configuration, state, the lock beside the policy, a host that follows and
+One fault at each step of `policy apply`: fabricd is killed before and after each changing call, or all that was not
+synced is lost as well (power), each call fails, opensm stops or is killed at each. Then ports, opensm's configuration, state, the lock beside the policy, a host that follows and
 the status agree within 10 s, on the old policy or on the new one, in every run. TAP, and a table of step and fault.
 
   faults.py [--short] [--seed N] [--step N] [--fault NAME] [--case NAME]
 
 --short: a sample of steps and faults, of the seed. A line of the table is run again with --case, --step and --fault.
 """
-import argparse, errno, os, random, re, shutil, signal, subprocess, sys, tempfile, time
+import argparse, errno, os, random, re, shutil, signal, stat, subprocess, sys, tempfile, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("BUILD") or sys.exit("set BUILD to the build directory")
 WITHIN = 10  # seconds after a restart
-FAULTS = ["kill-before", "kill-after", "ENOSPC", "EIO", "EROFS", "EMFILE", "opensm stops", "opensm dies"]
+FAULTS = ["kill-before", "kill-after", "power", "ENOSPC", "EIO", "EROFS", "EMFILE", "opensm stops", "opensm dies"]
 SHARES = {"a": (60, 30), "b": (50, 40)}  # of urgent and normal: what the tables differ in
 CASES = ["other", "lmc", "nothing"]  # another policy; one that restarts opensm; the first one, and back to before it
 SHORT = 10  # runs of make check
@@ -97,6 +97,73 @@ class Fabric:
             with open(self.at("faults/new"), "w") as f:
                 f.write(line)
             os.rename(self.at("faults/new"), self.at("faults/plan"))
+
+    # ---- a power cut: what was not synced is lost ----
+
+    def image(self):
+        """What is on disk before the change: entries of directories, contents of files, by inode."""
+        self.entries, self.contents = {}, {}
+        shutil.rmtree(self.at("faults/durable"), ignore_errors=True)
+        os.mkdir(self.at("faults/durable"))
+        for top in (self.at("state1"), os.path.dirname(self.opensm), self.dir):
+            for path, below, _ in os.walk(top):
+                if top == self.dir:
+                    below.clear()
+                lines = []
+                for e in os.scandir(path):
+                    st = e.stat(follow_symlinks=False)
+                    if not (stat.S_ISREG(st.st_mode) or stat.S_ISDIR(st.st_mode) or stat.S_ISLNK(st.st_mode)):
+                        continue
+                    kind = "l" if e.is_symlink() else "d" if e.is_dir() else "f"
+                    lines.append((kind, st.st_ino, e.name, os.readlink(e.path) if kind == "l" else ""))
+                    if kind == "f":
+                        with open(e.path, "rb") as f:
+                            self.contents[st.st_ino] = f.read()
+                self.entries[os.stat(path).st_ino] = lines
+
+    def durable(self, kind, inode):
+        try:
+            with open(self.at(f"faults/durable/{kind}-{inode}"), "rb") as f:
+                return f.read()
+        except FileNotFoundError:
+            return None
+
+    def cut(self, path, only=None):
+        """The directory as it is on disk. only: names that are looked at."""
+        inode = os.stat(path).st_ino
+        synced = self.durable("d", inode)
+        lines = self.entries.get(inode, [])
+        if synced is not None:
+            lines = [tuple(line.split(" ", 3)) for line in synced.decode().splitlines()]
+        lines = [(k, int(i), n, to) for k, i, n, to in lines if not only or re.match(only, n)]
+        built = tempfile.mkdtemp(dir=self.dir)
+        for kind, i, name, to in lines:
+            at = os.path.join(built, name)
+            if kind == "l":
+                os.symlink(to, at)
+            elif kind == "d":
+                there = [d for d in self.directories(path) if os.stat(d).st_ino == i]
+                if there:  # else it has been removed, which is not on disk: what was in it is not looked at
+                    self.cut(there[0])
+                    shutil.copytree(there[0], at, symlinks=True)
+            else:
+                data = self.durable("f", i)
+                with open(at, "wb") as f:
+                    f.write(data if data is not None else self.contents.get(i, b""))
+        for e in list(os.scandir(path)):
+            if not only or re.match(only, e.name):
+                shutil.rmtree(e.path) if e.is_dir(follow_symlinks=False) else os.unlink(e.path)
+        for e in list(os.scandir(built)):
+            shutil.move(e.path, os.path.join(path, e.name))
+        os.rmdir(built)
+
+    def directories(self, path):
+        return [e.path for e in os.scandir(path) if e.is_dir(follow_symlinks=False)]
+
+    def power_cut(self):
+        self.cut(self.at("state1"))
+        self.cut(os.path.dirname(self.opensm), r"opensm\.conf")
+        self.cut(self.dir, r"policy\.(lock|yaml)")
 
     def calls(self):
         out = []
@@ -243,17 +310,20 @@ def one(f, base, fault, step, back):
     new = "a" if old != "a" else "" if f.case == "nothing" else "b"
     number = f.generation()
     sm = pid_of_opensm()
-    line = {"kill-before": f"kill-before {step}", "kill-after": f"kill-after {step}",
+    line = {"kill-before": f"kill-before {step}", "power": f"kill-before {step}", "kill-after": f"kill-after {step}",
             "opensm stops": f"signal {step} {sm} {int(signal.SIGSTOP)}",
             "opensm dies": f"signal {step} {sm} {int(signal.SIGKILL)}"}.get(fault)
     if new:
         f.write_policy(new)
+    f.image()
     f.plan((line or f"fail {step} {getattr(errno, fault)}") + "\n")
     answer = f.change(new)
     hit = not os.path.exists(f.at("faults/plan"))
     f.plan(None)
-    if hit and fault.startswith("kill"):
+    if hit and (fault.startswith("kill") or fault == "power"):
         f.daemon[1].wait(timeout=20)
+        if fault == "power":
+            f.power_cut()
         f.start(1)
     if fault == "opensm stops" and hit:
         os.kill(sm, signal.SIGCONT)
