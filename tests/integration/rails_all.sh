@@ -84,7 +84,7 @@ phase 2 0
 ok "$RAILS_MODEL: a fault is seen" wait_for 60 not_healthy h2 mlx5_1
 simfab fault clear
 ok "$RAILS_MODEL: its end, too" wait_for 60 is_now h2 mlx5_1 healthy
-sleep 1
+phase 1000 0 # the library tries a way again that has lost packets after some seconds of its own time, which pass slowly here
 phase 3 1.5
 ok "$RAILS_MODEL: the job ends well" end
 echo "row $RAILS_MODEL comes back: $(figure 3 rate) MB/s of $(figure 1 rate) before"
