@@ -220,7 +220,8 @@ static struct verdict judge(struct health *h, const struct health_rules *r, cons
                 worst = v;
         }
     if (worst.state == FD_RAIL_HEALTHY && l->width && l->width < can)
-        worst = (struct verdict){FD_RAIL_DEGRADED, FD_HEALTHY, {.why = HEALTH_NARROW, .count = l->width, .limit = can}};
+        worst = (struct verdict){
+            FD_RAIL_DEGRADED, HEALTH_NARROWED, {.why = HEALTH_NARROW, .count = l->width, .limit = can}};
     return worst;
 }
 

@@ -67,13 +67,14 @@ struct health_rules {
 #define HEALTH_FORGET_S  3600u /* a rail that was healthy for so long has no relapses */
 #define HEALTH_WINDOW_S  60u
 #define HEALTH_BUCKETS   6u
-#define HEALTH_PROBATION 64u /* weight, of FD_HEALTHY */
+#define HEALTH_PROBATION 64u  /* weight, of FD_HEALTHY */
+#define HEALTH_NARROWED  960u /* weight: small messages leave it, and to large ones its rate tells its part */
 
 enum health_why {
     HEALTH_WELL,
     HEALTH_ERRORS,    /* counter, end, count a minute, limit */
     HEALTH_LOSSY,     /* counter, end, count a minute, limit: that many packets came meanwhile */
-    HEALTH_NARROW,    /* count of limit lanes: the weight stays, since rates tell it */
+    HEALTH_NARROW,    /* count of limit lanes */
     HEALTH_RETURNING, /* on probation */
     HEALTH_ORDERED,   /* drained by an administrator */
     HEALTH_BEFORE,    /* it was so when the daemon ended */

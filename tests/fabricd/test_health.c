@@ -377,7 +377,7 @@ START_TEST(narrow)
 {
     look.width = 1;
     quiet(1);
-    check_state(FD_RAIL_DEGRADED, FD_HEALTHY);
+    check_state(FD_RAIL_DEGRADED, HEALTH_NARROWED);
     ck_assert_int_eq(h.reason.why, HEALTH_NARROW);
     pass(1, HEALTH_HERE, HEALTH_SYMBOL, 100);
     ck_assert_int_eq(h.reason.why, HEALTH_ERRORS);
