@@ -135,6 +135,14 @@ static void follow(struct applier *a, struct task *t, const struct policy_lock *
     out->status = 0;
 }
 
+/* Nothing is in force here by order, and the files are of before that: also while opensm is away. */
+static bool is_taken_back(const struct applier *a, const struct task *t, const struct policy_lock *given)
+{
+    char current[GENERATION_NAME_MAX];
+    store_current(a->conf, current);
+    return !t->current.valid && given->generation <= t->generation && store_is_rollback(a->conf, current);
+}
+
 static void run_follow(struct applier *a, struct task *t, struct manager_event *out)
 {
     struct policy_lock given;
@@ -145,6 +153,8 @@ static void run_follow(struct applier *a, struct task *t, struct manager_event *
     text_free(&d.out);
     if (known && (!given.num_classes || lock_equal(&given, &t->current.lock)) &&
         (!given.generation || given.generation == t->generation))
+        return;
+    if (is_taken_back(a, t, &given))
         return;
     if (!a->sms.n && a->conf->num_opensm && !given.digest)
         say(a, t, "%s has no lock that says it is in force: waiting for it, or for opensm", t->name);
