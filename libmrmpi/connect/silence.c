@@ -39,7 +39,7 @@
 #define PAUSE_LOST_NS 8000000ull /* and while no subchannel is open */
 #define STOOD_NS     (2 * MR_LOOK_NS) /* by a link that moves again after it was nudged, at most */
 #define LOOKS_NUDGE  1           /* without progress, until the adapter is asked, */
-#define LOOKS_HELD   1           /* and the process, for a link that is stuck, */
+#define LOOKS_HELD   2           /* and the process, for a link that is stuck, */
 #define LOOKS_ASK    2           /* or for a whole subchannel */
 #define ROUNDS       6           /* without an answer over this way, that others have brought an answer to */
 #define ROUNDS_DOUBT 2           /* the same, until the same ways to other peers on its host are asked */
