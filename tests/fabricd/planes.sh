@@ -65,7 +65,7 @@ ok "status goes on telling of the other" wait_for 10 seen h1 '^policy: .*generat
 sed -i 's/share: 55/share: 50/' "$policy"
 simfab opensm restart >restart 2>&1
 ok "with the opensm of both" wait_for 20 on h1 policy apply "$policy"
-ok "it is applied" wait_for 10 verified 3
+ok "it is applied" wait_for 30 verified 3
 sed -i 's/lmc: 0 /lmc: 1 /' "$policy"
 ok "two LIDs a port need both to be started anew" on h1 policy apply "$policy"
 ok "which all have then" wait_for 10 verified 4

@@ -310,7 +310,9 @@ stop $untaken
 ok "a configuration that is a link is one still" test -L link.conf
 ok "and has been put back" cmp elsewhere/opensm.conf "$conf"
 
-kill "$(simfab opensm pid)"
+pid=$(simfab opensm pid)
+kill "$pid"
+process_gone "$pid"
 ok "without an opensm nothing is written" exits 1 fabricctl policy apply other.yaml
 ok "and the configuration stays" cmp "$conf" before.conf
 kill $daemon
