@@ -21,10 +21,10 @@ says "the ranks wait for each other" 'a circle: rank 0 waits for rank 1, which w
 
 late 3 sends grid
 says "a send" 'a send to rank 2, tag 5, 1048576 bytes, on grid: no receive has met it'
-says "ranks that say the same share a line" 'ranks 1-2: MPI_Send, for [0-9.]+ s|rank [12]: MPI_Send, for [0-9.]+ s'
+says "a rank to which nothing was sent has a line of its own" 'rank 1: MPI_Send, for [0-9.]+ s'
 
 late 4 missing grid
-says "a collective operation" 'ranks 1-3: MPI_Allreduce, for [0-9.to ]+ s'
+says "a collective operation, for all ranks that say the same" 'ranks 1-3: MPI_Allreduce, for [0-9.to ]+ s'
 says "and whom it waits for" 'waits for rank 0, still before this collective operation on grid'
 says "a circle" 'a circle: rank 0 waits for rank 1, which waits for rank 0'
 
