@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What changes the daemon's state: tasks, what they bring back, rails. See daemon.h; start.c drives it. */
 #include "fabricd/daemon.h"
-#include "fabricd/clock.h"
-#include "fabricd/log.h"
+#include "fabricd/base/clock.h"
+#include "fabricd/base/log.h"
 #include "fabricd/server.h"
 #include "fabricd/subscribers.h"
 

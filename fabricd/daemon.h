@@ -7,12 +7,12 @@
 #ifndef FABRICD_DAEMON_H
 #define FABRICD_DAEMON_H
 
-#include "fabricd/conf.h"
+#include "fabricd/base/conf.h"
 #include "fabricd/jobs/jobs.h"
-#include "fabricd/manager.h"
-#include "fabricd/rail_health.h"
+#include "fabricd/apply/manager.h"
+#include "fabricd/fabric/rail_health.h"
 #include "fabricd/readers.h"
-#include "fabricd/sa.h"
+#include "fabricd/fabric/sa.h"
 
 #include <systemd/sd-event.h>
 
@@ -68,14 +68,14 @@ struct daemon {
     bool rolls_back;
     struct text failure; /* how the last attempt failed that was not followed by a good one: members of YAML */
     uint64_t failed_us;
-    char applying[256]; /* what is being put in force, or empty */
-    bool refused;       /* the configured policy is wrong: trying again would not help */
+    char applying[256];               /* what is being put in force, or empty */
+    bool refused;                     /* the configured policy is wrong: trying again would not help */
     unsigned repairs, repairs_failed; /* of what ports had lost: all, and the last ones in a row that did not help */
     uint64_t repaired_us;
-    bool unfinished;    /* an interrupted change is to be brought to its end */
+    bool unfinished; /* an interrupted change is to be brought to its end */
     unsigned unfinished_tries;
     uint64_t unfinished_us; /* the last try */
-    unsigned failed, wait; /* times in a row that ports did not take it; looks until it is tried again */
+    unsigned failed, wait;  /* times in a row that ports did not take it; looks until it is tried again */
 };
 
 /* For the loop: the manager's thread has events; the ports are to be looked at. */

@@ -3,7 +3,7 @@
 #include "fabricd/start.h"
 #include "fabricd/dbus/dbus.h"
 #include "fabricd/jobs/life.h"
-#include "fabricd/log.h"
+#include "fabricd/base/log.h"
 #include "fabricd/requests.h"
 
 #include <errno.h>

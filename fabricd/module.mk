@@ -1,31 +1,31 @@
 # fabricd and fabricctl. The pure parts (text, YAML, policy, tables, configuration, messages) are shared by both.
 
-FABRICD_PURE := fabricd/text.c fabricd/ydoc.c fabricd/keys.c fabricd/policy.c fabricd/pattern.c fabricd/lock.c fabricd/lock_text.c \
-                fabricd/compile.c fabricd/lanes.c fabricd/weights.c fabricd/ahead.c fabricd/wait.c fabricd/fabric/opensm.c fabricd/message.c fabricd/ratio.c \
+FABRICD_PURE := fabricd/base/text.c fabricd/base/ydoc.c fabricd/base/keys.c fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/policy/lock.c fabricd/policy/lock_text.c \
+                fabricd/policy/compile.c fabricd/policy/lanes.c fabricd/policy/weights.c fabricd/policy/ahead.c fabricd/policy/wait.c fabricd/fabric/opensm.c fabricd/proto/message.c fabricd/proto/ratio.c \
                 libmrmpi/route/policy.c
 
 PROGRAMS += fabricd fabricctl
 MANPAGES += man/fabricd.8 man/fabricctl.1 man/mrmpi-policy.5 man/org.mrmpi.Fabric1.5
 
-fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/dbus/dbus.c fabricd/dbus/manager.c fabricd/dbus/job.c \
+fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/dbus/dbus.c fabricd/dbus/manager_interface.c fabricd/dbus/job_interface.c \
                 fabricd/dbus/order.c fabricd/dbus/sender.c fabricd/requests.c fabricd/start.c fabricd/daemon.c fabricd/forget.c fabricd/subscribers.c \
-                fabricd/readers.c fabricd/server.c fabricd/state.c fabricd/pace.c fabricd/manager.c fabricd/work.c fabricd/follow.c fabricd/apply.c fabricd/mend.c fabricd/settle.c fabricd/fabric/sms.c fabricd/fabric/planes.c \
-                fabricd/health.c fabricd/rail_health.c fabricd/watch.c fabricd/fabric/counters.c \
-                fabricd/conf.c fabricd/store.c fabricd/generations.c fabricd/keep.c fabricd/history.c fabricd/status.c fabricd/rails.c fabricd/bus.c fabricd/fabric/verify.c \
+                fabricd/readers.c fabricd/server.c fabricd/state.c fabricd/policy/pace.c fabricd/apply/manager.c fabricd/apply/work.c fabricd/apply/follow.c fabricd/apply/apply.c fabricd/apply/mend.c fabricd/apply/settle.c fabricd/fabric/sms.c fabricd/fabric/planes.c \
+                fabricd/policy/health.c fabricd/fabric/rail_health.c fabricd/fabric/watch.c fabricd/fabric/counters.c \
+                fabricd/base/conf.c fabricd/apply/store.c fabricd/apply/generations.c fabricd/apply/keep.c fabricd/apply/history.c fabricd/status.c fabricd/fabric/rails.c fabricd/fabric/pci.c fabricd/fabric/verify.c \
                 fabricd/fabric/cables.c fabricd/fabric/snapshot.c fabricd/fabric/ports.c fabricd/fabric/rate.c fabricd/fabric/smp.c \
                 fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c \
                 fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/jobs/orders.c fabricd/jobs/life.c \
                 fabricd/jobs/jobs_text.c \
-                fabricd/sa.c fabricd/log.c fabricd/quota.c
+                fabricd/fabric/sa.c fabricd/base/log.c fabricd/base/quota.c
 fabricd_PKGS := yaml-0.1 libsystemd libibumad
 fabricd_LDLIBS := -pthread
 
 # what a policy would give
-FABRICD_PLAN := fabricd/arbiter.c fabricd/pace.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/plan_command.c \
+FABRICD_PLAN := fabricd/policy/arbiter.c fabricd/policy/pace.c fabricd/policy/plan.c fabricd/policy/plan_load.c fabricd/policy/plan_text.c fabricd/ctl/plan_command.c \
                 libmrmpi/route/ahead.c
 
-fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/fabricctl.c fabricd/takes.c fabricd/answer.c fabricd/jobs/ask.c fabricd/cluster.c fabricd/ctl.c fabricd/json.c fabricd/top.c fabricd/schema.c \
-                  fabricd/rails.c fabricd/bus.c
+fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/ctl/fabricctl.c fabricd/ctl/takes.c fabricd/ctl/answer.c fabricd/jobs/ask.c fabricd/ctl/cluster.c fabricd/ctl/ctl.c fabricd/ctl/json.c fabricd/ctl/top.c fabricd/policy/schema.c \
+                  fabricd/fabric/rails.c fabricd/fabric/pci.c
 fabricctl_PKGS := yaml-0.1
 fabricctl_LDLIBS := -lm
 
@@ -40,7 +40,7 @@ $(BUILD)/share/policy.schema.json: $(BUILD)/bin/fabricctl
 # Slurm's plugin, where its headers are
 ifneq ($(wildcard /usr/include/slurm/spank.h),)
 LIBRARIES += mrmpi_fabric.so
-mrmpi_fabric.so_SRCS := fabricd/slurm/spank.c fabricd/ctl.c fabricd/ratio.c fabricd/text.c
+mrmpi_fabric.so_SRCS := fabricd/slurm/spank.c fabricd/ctl/ctl.c fabricd/proto/ratio.c fabricd/base/text.c
 mrmpi_fabric.so_LDFLAGS := -Wl,-z,undefs # Slurm's programs have what it calls
 CFLAGS.fabricd/slurm/spank.c := -fvisibility=default
 all: $(BUILD)/lib/fabric-job

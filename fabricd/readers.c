@@ -2,8 +2,8 @@
 /* Tells clients how fast they may read: see readers.h. */
 #include "fabricd/readers.h"
 #include "fabricd/daemon.h"
-#include "fabricd/message.h"
-#include "fabricd/pace.h"
+#include "fabricd/proto/message.h"
+#include "fabricd/policy/pace.h"
 #include "fabricd/server.h"
 
 #include <inttypes.h>
@@ -40,7 +40,7 @@ static void divide_rail(const struct daemon *d, unsigned i, struct pace_process 
 {
     double share[POLICY_CLASSES_MAX] = {0};
     bool alone = is_one_class(d);
-    uint32_t room_kb = pace_room(&d->rails, i);
+    uint32_t room_kb = rails_bus_room(&d->rails, i);
     for (unsigned k = 0; k < d->current.tables.num_classes; k++)
         share[k] = d->current.tables.classes[k].share;
     if (room_kb)

@@ -7,8 +7,8 @@
 #ifndef FABRICD_READERS_H
 #define FABRICD_READERS_H
 
-#include "fabricd/proto.h"
-#include "fabricd/text.h"
+#include "fabricd/proto/proto.h"
+#include "fabricd/base/text.h"
 
 #include <systemd/sd-event.h>
 

@@ -2,11 +2,11 @@
 /* Answers what clients ask for: see requests.h. */
 #include "fabricd/requests.h"
 #include "fabricd/daemon.h"
-#include "fabricd/history.h"
+#include "fabricd/apply/history.h"
 #include "fabricd/jobs/jobs_text.h"
-#include "fabricd/message.h"
+#include "fabricd/proto/message.h"
 #include "fabricd/jobs/orders.h"
-#include "fabricd/ratio.h"
+#include "fabricd/proto/ratio.h"
 #include "fabricd/status.h"
 
 #include <errno.h>

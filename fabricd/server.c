@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clients of the UNIX socket: see server.h. */
 #include "fabricd/server.h"
-#include "fabricd/log.h"
-#include "fabricd/message.h"
+#include "fabricd/base/log.h"
+#include "fabricd/proto/message.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,9 +10,9 @@
 #ifndef FABRICD_SERVER_H
 #define FABRICD_SERVER_H
 
-#include "fabricd/conf.h"
+#include "fabricd/base/conf.h"
 #include "fabricd/readers.h"
-#include "fabricd/sa.h"
+#include "fabricd/fabric/sa.h"
 #include "fabricd/subscribers.h"
 
 #include <sys/socket.h>

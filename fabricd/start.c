@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The daemon from its start to its end: the policy's files, timers, signals. See start.h. */
 #include "fabricd/start.h"
-#include "fabricd/clock.h"
-#include "fabricd/follow.h"
-#include "fabricd/log.h"
+#include "fabricd/base/clock.h"
+#include "fabricd/apply/follow.h"
+#include "fabricd/base/log.h"
 #include "fabricd/server.h"
 #include "fabricd/fabric/sms.h"
-#include "fabricd/store.h"
-#include "fabricd/work.h"
+#include "fabricd/apply/store.h"
+#include "fabricd/apply/work.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The daemon's state as an FD_STATE: see state.h. */
 #include "fabricd/state.h"
-#include "fabricd/ahead.h"
-#include "fabricd/message.h"
+#include "fabricd/policy/ahead.h"
+#include "fabricd/proto/message.h"
 
 #include <errno.h>
 #include <string.h>

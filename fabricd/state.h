@@ -7,7 +7,7 @@
 #define FABRICD_STATE_H
 
 #include "fabricd/daemon.h"
-#include "fabricd/ratio.h"
+#include "fabricd/proto/ratio.h"
 
 struct state_asker {
     const char *job;             /* as it says; FD_JOB_MAX bytes, zeroed behind the text */

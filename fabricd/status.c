@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the daemon knows, as text: see status.h. */
 #include "fabricd/status.h"
-#include "fabricd/clock.h"
+#include "fabricd/base/clock.h"
 #include "fabricd/jobs/jobs_text.h"
 #include "fabricd/jobs/orders.h"
 

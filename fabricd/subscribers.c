@@ -3,7 +3,7 @@
 #include "fabricd/subscribers.h"
 #include "fabricd/daemon.h"
 #include "fabricd/jobs/orders.h"
-#include "fabricd/log.h"
+#include "fabricd/base/log.h"
 #include "fabricd/server.h"
 #include "fabricd/state.h"
 

@@ -2,7 +2,7 @@
 /* The connection to the bus, from its beginning to its end, over and over: see dbus.h. */
 #include "fabricd/dbus/dbus.h"
 #include "fabricd/dbus/internal.h"
-#include "fabricd/log.h"
+#include "fabricd/base/log.h"
 
 #include <errno.h>
 #include <stdlib.h>

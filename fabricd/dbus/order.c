@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What calls do to jobs, by whichever object they come: the daemon's orders, with the bus's errors. */
 #include "fabricd/dbus/internal.h"
-#include "fabricd/message.h"
+#include "fabricd/proto/message.h"
 #include "fabricd/jobs/orders.h"
-#include "fabricd/ratio.h"
+#include "fabricd/proto/ratio.h"
 #include "fabricd/subscribers.h"
 
 #include <errno.h>

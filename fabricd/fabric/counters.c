@@ -4,7 +4,7 @@
  * those of the InfiniBand specification, volume 1, 16.1.3 (PortCounters, PortCountersExtended) and 14.2.5.
  */
 #include "fabricd/fabric/counters.h"
-#include "fabricd/clock.h"
+#include "fabricd/base/clock.h"
 #include "fabricd/fabric/smp.h"
 
 #include <endian.h>

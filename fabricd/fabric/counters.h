@@ -8,7 +8,7 @@
 #ifndef FABRICD_FABRIC_COUNTERS_H
 #define FABRICD_FABRIC_COUNTERS_H
 
-#include "fabricd/health.h"
+#include "fabricd/policy/health.h"
 
 struct counters;
 

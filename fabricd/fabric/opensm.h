@@ -9,7 +9,7 @@
 #ifndef FABRICD_FABRIC_OPENSM_H
 #define FABRICD_FABRIC_OPENSM_H
 
-#include "fabricd/compile.h"
+#include "fabricd/policy/compile.h"
 
 #define OPENSM_CONF_MAX     (1u << 20)
 #define OPENSM_DEFAULT_CONF "/etc/opensm/opensm.conf" /* what it reads without -F */

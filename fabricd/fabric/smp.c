@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SMPs: see smp.h. The packets' layout is that of the InfiniBand specification, volume 1, 14.2.1. */
 #include "fabricd/fabric/smp.h"
-#include "fabricd/clock.h"
+#include "fabricd/base/clock.h"
 
 #include <endian.h>
 #include <errno.h>

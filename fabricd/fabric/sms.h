@@ -9,7 +9,7 @@
 #ifndef FABRICD_FABRIC_SMS_H
 #define FABRICD_FABRIC_SMS_H
 
-#include "fabricd/conf.h"
+#include "fabricd/base/conf.h"
 #include "fabricd/fabric/opensm.h"
 #include "fabricd/fabric/verify.h"
 

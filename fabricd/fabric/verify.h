@@ -6,7 +6,7 @@
 #ifndef FABRICD_FABRIC_VERIFY_H
 #define FABRICD_FABRIC_VERIFY_H
 
-#include "fabricd/compile.h"
+#include "fabricd/policy/compile.h"
 #include "fabricd/fabric/smp.h"
 
 #define VERIFY_SUBNETS_MAX 8

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What fabricctl says of a job: see ask.h. */
 #include "fabricd/jobs/ask.h"
-#include "fabricd/ratio.h"
-#include "fabricd/ydoc.h"
+#include "fabricd/proto/ratio.h"
+#include "fabricd/base/ydoc.h"
 
 #include <pwd.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef FABRICD_JOBS_ASK_H
 #define FABRICD_JOBS_ASK_H
 
-#include "fabricd/proto.h"
+#include "fabricd/proto/proto.h"
 
 /* Options of fabricctl; NULL: not given. */
 struct ask_options {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the kernel says of processes and jobs: see cgroups.h. */
 #include "fabricd/jobs/cgroups.h"
-#include "fabricd/text.h"
+#include "fabricd/base/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #define SYS "/sys/fs/cgroup"
 
-#define DEPTH_MOST        6u  /* groups that are looked at for processes, where the kernel does not say */
+#define DEPTH_MOST        6u /* groups that are looked at for processes, where the kernel does not say */
 #define DIRECTORIES_MOST  64u
 #define CGROUPS_PROCS_MAX 65536u
 
@@ -208,7 +208,7 @@ bool cgroups_good_path(const char *path)
     size_t n = strlen(SYS "/"), hierarchy = n;
     if (strncmp(path, SYS "/", n) || strlen(path) >= FD_CGROUP_MAX)
         return false;
-    for (const char *s = path + n; ; s++) {
+    for (const char *s = path + n;; s++) {
         size_t len = strcspn(s, "/");
         if (!len || (len == 1 && *s == '.') || (len == 2 && !memcmp(s, "..", 2)))
             return false;

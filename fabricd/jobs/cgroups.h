@@ -10,7 +10,7 @@
 #ifndef FABRICD_JOBS_CGROUPS_H
 #define FABRICD_JOBS_CGROUPS_H
 
-#include "fabricd/proto.h"
+#include "fabricd/proto/proto.h"
 
 #include <sys/types.h>
 

@@ -3,7 +3,7 @@
 #ifndef FABRICD_JOBS_JOB_H
 #define FABRICD_JOBS_JOB_H
 
-#include "fabricd/proto.h"
+#include "fabricd/proto/proto.h"
 
 enum job_source { SOURCE_RULE, SOURCE_USER, SOURCE_SCHEDULER };
 

@@ -8,7 +8,7 @@
 
 #include "fabricd/jobs/compact.h"
 #include "fabricd/jobs/seats.h"
-#include "fabricd/policy.h"
+#include "fabricd/policy/policy.h"
 
 #include <sys/types.h>
 

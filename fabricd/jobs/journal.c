@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs on disk: see journal.h. */
 #include "fabricd/jobs/journal.h"
-#include "fabricd/ratio.h"
-#include "fabricd/ydoc.h"
+#include "fabricd/proto/ratio.h"
+#include "fabricd/base/ydoc.h"
 
 #include <errno.h>
 #include <fcntl.h>

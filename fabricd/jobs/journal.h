@@ -11,7 +11,7 @@
 
 #include "fabricd/jobs/cgroups.h"
 #include "fabricd/jobs/job.h"
-#include "fabricd/text.h"
+#include "fabricd/base/text.h"
 
 #define JOURNAL_MAX   (64u << 20)      /* bytes */
 #define JOURNAL_ITEM  "  - {id: "      /* how the line of a job begins */
@@ -20,8 +20,8 @@
 struct journal {
     char path[4096 + 16];
     char boot[CGROUPS_BOOT_MAX]; /* this one; empty: not known */
-    bool ours;      /* the file is as it is written here: a line may follow */
-    unsigned lines; /* of the file */
+    bool ours;                   /* the file is as it is written here: a line may follow */
+    unsigned lines;              /* of the file */
 };
 
 /* What is done with each line that is read, in their order. False: there is no room for this job. */

@@ -3,7 +3,7 @@
 #include "fabricd/jobs/life.h"
 #include "fabricd/jobs/helper.h"
 #include "fabricd/jobs/orders.h"
-#include "fabricd/log.h"
+#include "fabricd/base/log.h"
 #include "fabricd/server.h"
 #include "fabricd/subscribers.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Orders about jobs: see orders.h. */
 #include "fabricd/jobs/orders.h"
-#include "fabricd/ratio.h"
-#include "fabricd/log.h"
+#include "fabricd/proto/ratio.h"
+#include "fabricd/base/log.h"
 #include "fabricd/jobs/users.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@
 
 #include "fabricd/jobs/job.h"
 #include "fabricd/jobs/users.h"
-#include "fabricd/policy.h"
+#include "fabricd/policy/policy.h"
 
 /* How many jobs have which class. */
 struct seats {

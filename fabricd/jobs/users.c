@@ -2,7 +2,7 @@
 /* Names and groups of users: see users.h. */
 #include "fabricd/jobs/users.h"
 #include "fabricd/jobs/helper.h"
-#include "fabricd/text.h"
+#include "fabricd/base/text.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -13,11 +13,11 @@
 #include <string.h>
 #include <time.h>
 
-#define KEPT_S     60
-#define RETRY_S    5      /* after a directory that did not answer */
-#define FORGOT_S   600    /* nobody has asked for a user for so long */
-#define USERS_MOST 65536  /* at a time */
-#define GROUPS_MOST 65536 /* of a user: the kernel's own limit */
+#define KEPT_S      60
+#define RETRY_S     5          /* after a directory that did not answer */
+#define FORGOT_S    600        /* nobody has asked for a user for so long */
+#define USERS_MOST  65536      /* at a time */
+#define GROUPS_MOST 65536      /* of a user: the kernel's own limit */
 #define BUFFER_MOST (4u << 20) /* bytes of an entry: a group names its members */
 
 /* One that is known, or being looked up. */

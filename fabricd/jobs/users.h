@@ -7,7 +7,7 @@
 #ifndef FABRICD_JOBS_USERS_H
 #define FABRICD_JOBS_USERS_H
 
-#include "fabricd/proto.h"
+#include "fabricd/proto/proto.h"
 
 #include <sys/types.h>
 #include <systemd/sd-event.h>

@@ -12,8 +12,8 @@
  * does not offer his job is told so by the first process of each step. Never does a job fail, or a node drain, for what
  * fabricd says or does not say.
  */
-#include "fabricd/ctl.h"
-#include "fabricd/ratio.h"
+#include "fabricd/ctl/ctl.h"
+#include "fabricd/proto/ratio.h"
 
 #include <dlfcn.h>
 #include <errno.h>

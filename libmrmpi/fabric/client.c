@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fabricd/proto_state.h"
+#include "fabricd/proto/proto_state.h"
 #include "libmrmpi/base/base.h"
 
 #define RETRY_NS     50000000ull /* after the first failure, then twice as long each time */
@@ -231,8 +231,8 @@ static int say_hello(void)
 {
     struct fd_hello hello = {
         .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_HELLO, .length = sizeof hello, .seq = ++client.seq},
-        .flags = FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD |
-                 FD_HELLO_PACE | FD_HELLO_HEALTH,
+        .flags =
+            FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD | FD_HELLO_PACE | FD_HELLO_HEALTH,
     };
 
     memcpy(hello.job, client.job, sizeof hello.job);

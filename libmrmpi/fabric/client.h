@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client of fabricd (fabricd/proto.h): which service levels this job has, which rails of this host are not to be
- * used, and where ports of other hosts are when their LIDs have changed. The daemon is never waited for longer than a
- * bounded time, is believed in nothing that is out of range, and is never needed: without it everything travels on
+ * The client of fabricd (fabricd/proto/proto.h): which service levels this job has, which rails of this host are not to
+ * be used, and where ports of other hosts are when their LIDs have changed. The daemon is never waited for longer than
+ * a bounded time, is believed in nothing that is out of range, and is never needed: without it everything travels on
  * service level 0.
  *
  * One connection per process, made at init and kept for news. A daemon that was slow then is listened to later: its

@@ -3,7 +3,7 @@
 #ifndef TESTS_COMPILE_HELP_H
 #define TESTS_COMPILE_HELP_H
 
-#include "fabricd/compile.h"
+#include "fabricd/policy/compile.h"
 
 #include <check.h>
 #include <stdio.h>

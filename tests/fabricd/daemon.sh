@@ -245,7 +245,7 @@ finally:
 END
   ok "the journal gets fields" timeout 30 unshare --mount sh -c 'mount --make-rprivate / && mount -t tmpfs none /run && exec "$@"' sh \
     python3 journal.py fabricd --config "$tmp/fabricd.yaml" --state "$tmp/state3" --socket "$tmp/journal.sock"
-  like "with the ids of log.h" "MESSAGE_ID=$(sed -n 's/^#define LOG_FABRIC_UNSEEN *"\(.*\)"/\1/p' "$top/fabricd/log.h") PRIORITY=4 SYSLOG_IDENTIFIER=fabricd" journal
+  like "with the ids of log.h" "MESSAGE_ID=$(sed -n 's/^#define LOG_FABRIC_UNSEEN *"\(.*\)"/\1/p' "$top/fabricd/base/log.h") PRIORITY=4 SYSLOG_IDENTIFIER=fabricd" journal
 fi
 
 done_testing

@@ -44,12 +44,12 @@ if command -v systemd-tmpfiles >/dev/null; then
     "755 run/fabricd 755 etc/fabricd 700 var/lib/fabricd"
 fi
 ids() { grep -oE '\b[0-9a-f]{32}\b' "$1" | sort; }
-is "the catalog explains every message that has an id" "$(ids "$top/systemd/mrmpi.catalog")" "$(ids "$top/fabricd/log.h")"
+is "the catalog explains every message that has an id" "$(ids "$top/systemd/mrmpi.catalog")" "$(ids "$top/fabricd/base/log.h")"
 if command -v journalctl >/dev/null; then
   mkdir -p usr/lib/systemd/catalog var/lib/systemd/catalog
   cp "$top/systemd/mrmpi.catalog" usr/lib/systemd/catalog
   journalctl --root="$tmp" --update-catalog
-  is "and the journal can read it" "$(journalctl --root="$tmp" --list-catalog | grep -c ' mrmpi: ')" "$(ids "$top/fabricd/log.h" | wc -l)"
+  is "and the journal can read it" "$(journalctl --root="$tmp" --list-catalog | grep -c ' mrmpi: ')" "$(ids "$top/fabricd/base/log.h" | wc -l)"
 fi
 
 done_testing

@@ -15,8 +15,8 @@
  *
  * FABRIC_TOOL_DEVICE: the adapter whose first port the last two go out by; else the first that is up.
  */
-#include "fabricd/message.h"
-#include "fabricd/proto_state.h"
+#include "fabricd/proto/message.h"
+#include "fabricd/proto/proto_state.h"
 #include "fabricd/fabric/smp.h"
 
 #include <errno.h>

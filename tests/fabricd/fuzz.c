@@ -4,13 +4,13 @@
  * those of FUZZ_KINDS in the environment, digits as in LLVMFuzzerTestOneInput; all if it is not there. Besides not
  * crashing: a policy that compiles gives tables that are sound, and opensm's file merged twice is the same as once.
  */
-#include "fabricd/conf.h"
+#include "fabricd/base/conf.h"
 #include "fabricd/dbus/internal.h"
 #include "fabricd/jobs/jobs_text.h"
 #include "fabricd/jobs/orders.h"
-#include "fabricd/json.h"
-#include "fabricd/message.h"
-#include "fabricd/ratio.h"
+#include "fabricd/ctl/json.h"
+#include "fabricd/proto/message.h"
+#include "fabricd/proto/ratio.h"
 #include "fabricd/fabric/opensm.h"
 
 #include <stdio.h>

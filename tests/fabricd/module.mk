@@ -5,20 +5,20 @@ TESTPROGS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/
              tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_follow tests/fabricd/test_jobs \
              tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json tests/fabricd/test_health
 
-tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy.c fabricd/pattern.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c \
+tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c \
                                   libmrmpi/route/policy.c
 tests/fabricd/test_policy_PKGS := check yaml-0.1
-FABRICD_COMPILER := fabricd/compile.c fabricd/lanes.c fabricd/weights.c fabricd/ahead.c fabricd/wait.c fabricd/lock.c fabricd/text.c
+FABRICD_COMPILER := fabricd/policy/compile.c fabricd/policy/lanes.c fabricd/policy/weights.c fabricd/policy/ahead.c fabricd/policy/wait.c fabricd/policy/lock.c fabricd/base/text.c
 tests/fabricd/test_compile_SRCS := tests/fabricd/test_compile.c $(FABRICD_COMPILER)
 tests/fabricd/test_compile_PKGS := check
 tests/fabricd/test_compile_LDLIBS := -lm
-tests/fabricd/test_ahead_SRCS := tests/fabricd/test_ahead.c fabricd/ahead.c fabricd/ratio.c
+tests/fabricd/test_ahead_SRCS := tests/fabricd/test_ahead.c fabricd/policy/ahead.c fabricd/proto/ratio.c
 tests/fabricd/test_ahead_PKGS := check
-tests/fabricd/test_pace_SRCS := tests/fabricd/test_pace.c fabricd/pace.c
+tests/fabricd/test_pace_SRCS := tests/fabricd/test_pace.c fabricd/policy/pace.c fabricd/fabric/rails.c fabricd/fabric/pci.c fabricd/base/text.c
 tests/fabricd/test_pace_PKGS := check
-tests/fabricd/test_quota_SRCS := tests/fabricd/test_quota.c fabricd/quota.c
+tests/fabricd/test_quota_SRCS := tests/fabricd/test_quota.c fabricd/base/quota.c
 tests/fabricd/test_quota_PKGS := check
-tests/fabricd/test_health_SRCS := tests/fabricd/test_health.c fabricd/health.c fabricd/text.c
+tests/fabricd/test_health_SRCS := tests/fabricd/test_health.c fabricd/policy/health.c fabricd/base/text.c
 tests/fabricd/test_health_PKGS := check
 tests/fabricd/test_smp_SRCS := tests/fabricd/test_smp.c fabricd/fabric/smp.c
 tests/fabricd/test_smp_PKGS := check
@@ -26,25 +26,25 @@ tests/fabricd/test_cables_SRCS := tests/fabricd/test_cables.c fabricd/fabric/cab
 tests/fabricd/test_cables_PKGS := check
 tests/fabricd/test_goals_SRCS := tests/fabricd/test_goals.c $(FABRICD_COMPILER)
 tests/fabricd/test_goals_PKGS := check
-tests/fabricd/test_lock_SRCS := tests/fabricd/test_lock.c fabricd/lock_text.c $(FABRICD_COMPILER)
+tests/fabricd/test_lock_SRCS := tests/fabricd/test_lock.c fabricd/policy/lock_text.c $(FABRICD_COMPILER)
 tests/fabricd/test_lock_PKGS := check
-tests/fabricd/test_follow_SRCS := tests/fabricd/test_follow.c fabricd/follow.c fabricd/lock.c fabricd/lock_text.c fabricd/text.c
+tests/fabricd/test_follow_SRCS := tests/fabricd/test_follow.c fabricd/apply/follow.c fabricd/policy/lock.c fabricd/policy/lock_text.c fabricd/base/text.c
 tests/fabricd/test_follow_PKGS := check
 tests/fabricd/test_follow_LDLIBS := -pthread
-tests/fabricd/test_wait_SRCS := tests/fabricd/test_wait.c fabricd/wait.c
+tests/fabricd/test_wait_SRCS := tests/fabricd/test_wait.c fabricd/policy/wait.c
 tests/fabricd/test_wait_PKGS := check
-tests/fabricd/test_plan_SRCS := tests/fabricd/test_plan.c fabricd/plan.c fabricd/plan_load.c fabricd/plan_text.c fabricd/arbiter.c \
-                                fabricd/bus.c fabricd/pace.c $(FABRICD_COMPILER) fabricd/policy.c fabricd/pattern.c fabricd/keys.c \
-                                fabricd/ydoc.c libmrmpi/route/policy.c libmrmpi/route/ahead.c
+tests/fabricd/test_plan_SRCS := tests/fabricd/test_plan.c fabricd/policy/plan.c fabricd/policy/plan_load.c fabricd/policy/plan_text.c fabricd/policy/arbiter.c \
+                                fabricd/fabric/pci.c fabricd/policy/pace.c $(FABRICD_COMPILER) fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/base/keys.c \
+                                fabricd/base/ydoc.c libmrmpi/route/policy.c libmrmpi/route/ahead.c
 tests/fabricd/test_plan_PKGS := check yaml-0.1
 tests/fabricd/test_plan_LDLIBS := -lm
 tests/fabricd/test_opensm_conf_SRCS := tests/fabricd/test_opensm_conf.c fabricd/fabric/opensm.c $(FABRICD_COMPILER)
 tests/fabricd/test_opensm_conf_PKGS := check
-FABRICD_JOBS := fabricd/ratio.c fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/policy.c \
-                fabricd/pattern.c fabricd/keys.c fabricd/ydoc.c fabricd/text.c libmrmpi/route/policy.c
-tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/message.c fabricd/jobs/jobs_text.c fabricd/jobs/orders.c fabricd/log.c fabricd/quota.c fabricd/json.c $(FABRICD_JOBS)
+FABRICD_JOBS := fabricd/proto/ratio.c fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/policy/policy.c \
+                fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/route/policy.c
+tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/proto/message.c fabricd/jobs/jobs_text.c fabricd/jobs/orders.c fabricd/base/log.c fabricd/base/quota.c fabricd/ctl/json.c $(FABRICD_JOBS)
 tests/fabricd/test_proto_PKGS := check yaml-0.1 libsystemd
-tests/fabricd/test_json_SRCS := tests/fabricd/test_json.c fabricd/json.c fabricd/ydoc.c fabricd/text.c
+tests/fabricd/test_json_SRCS := tests/fabricd/test_json.c fabricd/ctl/json.c fabricd/base/ydoc.c fabricd/base/text.c
 tests/fabricd/test_json_PKGS := check yaml-0.1
 tests/fabricd/test_jobs_SRCS := tests/fabricd/test_jobs.c $(FABRICD_JOBS)
 tests/fabricd/test_jobs_PKGS := check yaml-0.1 libsystemd

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/ahead.h"
-#include "fabricd/ratio.h"
+#include "fabricd/policy/ahead.h"
+#include "fabricd/proto/ratio.h"
 #include "tests/check.h"
 
 static struct qos_tables t;

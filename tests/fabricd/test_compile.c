@@ -3,7 +3,7 @@
  * Policy and lock to tables, by arithmetic: lanes, levels, what does not fit, and shares as the specification's
  * arbiter would give them, for packets of all sizes.
  */
-#include "fabricd/weights.h"
+#include "fabricd/policy/weights.h"
 #include "tests/check.h"
 #include "tests/fabricd/compile_help.h"
 

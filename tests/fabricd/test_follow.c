@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A policy and its lock as files: handed on together, whole, once, and only if they are root's. */
-#include "fabricd/follow.h"
-#include "fabricd/lock.h"
+#include "fabricd/apply/follow.h"
+#include "fabricd/policy/lock.h"
 #include "tests/check.h"
 
 #include <poll.h>

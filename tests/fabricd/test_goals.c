@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Goals to priorities: the lowest that meets a latency, or what could be met; and the high limit. */
-#include "fabricd/wait.h"
+#include "fabricd/policy/wait.h"
 #include "tests/check.h"
 #include "tests/fabricd/compile_help.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The judgement of rails: counters and times in, states out. */
-#include "fabricd/health.h"
+#include "fabricd/policy/health.h"
 #include "tests/check.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Answers as JSON, and names as YAML. */
-#include "fabricd/json.h"
+#include "fabricd/ctl/json.h"
 #include "tests/check.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * policy.lock: the text, and what it is for. Whatever an administrator does to a policy, no service level that a
  * running job may have gets another meaning.
  */
-#include "fabricd/compile.h"
+#include "fabricd/policy/compile.h"
 #include "tests/check.h"
 
 #include <stdio.h>

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/pace.h"
+#include "fabricd/fabric/rails.h"
+#include "fabricd/policy/pace.h"
 #include "tests/check.h"
 
 #define ROOM 1000000u /* 1 GB/s */
@@ -89,15 +90,15 @@ START_TEST(where_the_bus_is_slower)
         r.rail[i].device[1] = (char)('0' + i);
         r.rail[i].infiniband = r.rail[i].usable = 1;
     }
-    ck_assert_uint_eq(pace_room(&r, 0), 1575360);
-    ck_assert_uint_eq(pace_room(&r, 1), 0);
-    ck_assert_uint_eq(pace_room(&r, 3), 0); /* nobody knows */
-    strcpy(r.rail[1].device, "a0"); /* two ports, one bus */
-    ck_assert_uint_eq(pace_room(&r, 0), 787680);
+    ck_assert_uint_eq(rails_bus_room(&r, 0), 1575360);
+    ck_assert_uint_eq(rails_bus_room(&r, 1), 0);
+    ck_assert_uint_eq(rails_bus_room(&r, 3), 0); /* nobody knows */
+    strcpy(r.rail[1].device, "a0");              /* two ports, one bus */
+    ck_assert_uint_eq(rails_bus_room(&r, 0), 787680);
     r.rail[1].usable = 0;
-    ck_assert_uint_eq(pace_room(&r, 0), 1575360);
+    ck_assert_uint_eq(rails_bus_room(&r, 0), 1575360);
     r.rail[2].infiniband = 0;
-    ck_assert_uint_eq(pace_room(&r, 2), 0);
+    ck_assert_uint_eq(rails_bus_room(&r, 2), 0);
 }
 END_TEST
 

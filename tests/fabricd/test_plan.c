@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Predictions: the arbiter against shares made by hand, the three narrow places, loads by name and from
  * files, buses. */
-#include "fabricd/bus.h"
-#include "fabricd/plan.h"
+#include "fabricd/fabric/pci.h"
+#include "fabricd/policy/plan.h"
 #include "tests/check.h"
 
 #include <math.h>
@@ -84,7 +84,7 @@ START_TEST(narrow_places)
     near(r.classes[2].share, 10, 0.01);
     near(r.mbytes, 0.96 * 1677, 1);
     ck_assert_uint_eq(r.classes[0].wait_ns, 0); /* the tables have no say in it */
-    f.rate_mbps = 8000; /* SDR */
+    f.rate_mbps = 8000;                         /* SDR */
     f.bus_read_mbytes = 870;
     f.bus_write_mbytes = 900;
     r = predict(&p, &t, &f, "many-to-one");
@@ -394,14 +394,14 @@ END_TEST
 
 START_TEST(buses)
 {
-    near(bus_mbytes("2.5 GT/s PCIe\n", "8\n"), 1650, 1650 * 0.02); /* measured on such adapters */
-    near(bus_mbytes("16.0 GT/s PCIe", "16"), 27500, 27500 * 0.05);
-    near(bus_mbytes("8.0 GT/s", "8"), 7100, 100);
+    near(pci_mbytes("2.5 GT/s PCIe\n", "8\n"), 1650, 1650 * 0.02); /* measured on such adapters */
+    near(pci_mbytes("16.0 GT/s PCIe", "16"), 27500, 27500 * 0.05);
+    near(pci_mbytes("8.0 GT/s", "8"), 7100, 100);
     static const char *const bad[][2] = {
         {"Unknown", "0"},        {"", ""},          {"8.0", "8"},     {"8.0 GT/s PCIe", "0"},
         {"8.0 GT/s PCIe", "63"}, {"1e9 GT/s", "1"}, {"nan GT/s", "1"}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        ck_assert_uint_eq(bus_mbytes(bad[i][0], bad[i][1]), 0);
+        ck_assert_uint_eq(pci_mbytes(bad[i][0], bad[i][1]), 0);
 }
 END_TEST
 

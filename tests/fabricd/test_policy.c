@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The policy file: what is accepted, what is refused and where, and which class a job gets by the rules. */
-#include "fabricd/policy.h"
-#include "fabricd/proto.h"
+#include "fabricd/policy/policy.h"
+#include "fabricd/proto/proto.h"
 #include "tests/check.h"
 
 #include <stdlib.h>

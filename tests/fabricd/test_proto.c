@@ -2,8 +2,8 @@
 /* Messages from the socket that are not what they should be, and jobs that survive the daemon. */
 #include "fabricd/jobs/claims.h"
 #include "fabricd/jobs/jobs_text.h"
-#include "fabricd/json.h"
-#include "fabricd/message.h"
+#include "fabricd/ctl/json.h"
+#include "fabricd/proto/message.h"
 #include "tests/check.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Log lines that users cause: the burst, one line a second, counts of lines left out, and more users than entries. */
-#include "fabricd/quota.h"
+#include "fabricd/base/quota.h"
 #include "tests/check.h"
 
 static unsigned taken(struct quota *q, uint32_t uid, uint64_t now_us, unsigned tries)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The worst wait of a lane: against numbers made by hand, and against an arbiter that is run for every phase. */
-#include "fabricd/wait.h"
+#include "fabricd/policy/wait.h"
 #include "tests/check.h"
 
 #include <stdlib.h>

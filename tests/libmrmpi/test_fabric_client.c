@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fabricd/proto_state.h"
+#include "fabricd/proto/proto_state.h"
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/fabric/client.h"
 #include "tests/check.h"

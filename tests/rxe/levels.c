@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fabricd/proto_state.h"
+#include "fabricd/proto/proto_state.h"
 
 #define CLIENTS 64
 

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A policy is put in force: prepare, write, push, settle, else roll back. See apply.h. */
+#include "fabricd/apply/apply.h"
+#include "fabricd/fabric/opensm.h"
+#include "fabricd/fabric/planes.h"
+#include "fabricd/fabric/snapshot.h"
+#include "fabricd/fabric/verify.h"
+#include "fabricd/apply/keep.h"
+#include "fabricd/apply/mend.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
+
+struct change {
+    struct qos_tables tables;
+    struct policy policy;
+    struct policy_lock lock;
+    bool new_lmc;            /* a port has another than the policy wants */
+    unsigned ca_ports;       /* that each need their LIDs */
+    struct snapshot *before; /* what ports had, if no policy was in force; or NULL */
+    struct snapshot *first;  /* what they had before the first policy, if that is wanted; or NULL */
+    struct in_force next;
+    struct store_intent intent;
+    bool partial; /* a plane has no subnet manager, and is passed over */
+    bool unsure;  /* it is in force, and perhaps would not be after a loss of power */
+};
+
+static bool refuse(struct applier *a, struct task *t, struct diag *d)
+{
+    if (d->errors || d->warnings)
+        say(a, t, "%.*s", (int)(d->out.len ? d->out.len - 1 : 0), text_str(&d->out));
+    bool refused = d->errors > 0;
+    text_free(&d->out);
+    *d = (struct diag){.file = d->file};
+    return refused;
+}
+
+/* What is not ours in opensm's file, and has to do with service levels and LIDs. */
+static void read_others(struct applier *a, struct task *t, const struct sm *m, struct subnet *subnet, char engine[64])
+{
+    const char *conf = text_str(&m->old_conf);
+    char value[PATH_MAX];
+    if (opensm_conf_get(conf, "routing_engine", engine, 64))
+        subnet->routing_engine = engine;
+    if (opensm_conf_get(conf, "qos_policy_file", value, sizeof(value)) && strcmp(value, "(null)") &&
+        !access(value, F_OK))
+        say(a, t, "warning: opensm also has %s: the service levels that it gives out ride on this policy's lanes",
+            value);
+    if (opensm_conf_get(conf, "sm_sl", value, sizeof(value)))
+        subnet->sm_sl = (unsigned)strtoul(value, NULL, 0);
+}
+
+static bool fits_subnets(struct applier *a, struct task *t, const struct change *c, struct diag *d)
+{
+    bool fits = true;
+    for (unsigned i = 0; i < a->sms.n || !i; i++) {
+        struct subnet subnet = {.ca_ports = c->ca_ports};
+        char engine[64];
+        if (i < a->sms.n)
+            read_others(a, t, &a->sms.sm[i], &subnet, engine);
+        fits = policy_check_subnet(&c->policy, &subnet, d) && fits;
+    }
+    return fits;
+}
+
+/* Another host has put the policy in force. */
+static bool is_told(const struct applier *a, const struct task *t)
+{
+    return !a->sms.n || t->kind == TASK_FOLLOW;
+}
+
+/*
+ * What service levels have been given out. Where this node manages the subnet that is what is in force; elsewhere the
+ * manager's lock has come with the policy.
+ */
+static bool read_lock(struct applier *a, struct task *t, const struct policy *p, struct policy_lock *out)
+{
+    char path[sizeof(t->name) + 8];
+    struct policy_lock beside;
+    struct diag d = {.file = path};
+    lock_path(t->name, path, sizeof(path));
+    bool good = lock_parse(&beside, text_str(&t->lock_text), t->lock_text.len, &d);
+    if (refuse(a, t, &d) || !good)
+        return false;
+    if (is_told(a, t) && beside.num_classes)
+        *out = beside;
+    else
+        *out = t->current.lock;
+    if (!lock_merge(out, &beside, p))
+        say(a, t, "warning: %s gives out other service levels than those in force, which stay", path);
+    return true;
+}
+
+static int look(struct applier *a, struct task *t, struct change *c, const struct policy_lock *given,
+                struct fabric_caps *caps)
+{
+    struct verify_options o = settle_options(a, given, false);
+    struct verify_result r;
+    verify_fabric(&o, NULL, &r);
+    int rc = r.error;
+    if (rc) {
+        say(a, t, "the fabric cannot be looked at: %s", strerror(-rc));
+    } else {
+        *caps = r.caps;
+        c->ca_ports = r.ca_ports;
+        c->new_lmc = r.lmc != c->policy.lmc || r.lmc_most != c->policy.lmc;
+        say(a, t, "%u ports of %u nodes are up; links can have %u data VLs, tables %u low and %u high entries", r.ports,
+            r.nodes, r.caps.vls, r.caps.low_cap, r.caps.high_cap);
+    }
+    if (!rc && r.without_table[0]) {
+        say(a, t, "%s has no arbitration table: no share can be kept where its packets wait", r.without_table);
+        rc = -EINVAL;
+    }
+    verify_result_free(&r);
+    return rc;
+}
+
+/* Hosts that follow the configured file would not hear of another policy. */
+static int is_followed(struct applier *a, struct task *t)
+{
+    struct text file = {0};
+    bool free_choice = !t->client || !a->sms.n || !a->conf->policy[0] ||
+                       (t->kind != TASK_APPLY && !(t->flags & FD_CHANGE_DRY)) ||
+                       t->flags & (FD_CHANGE_FORCE | FD_CHANGE_ROLLBACK);
+    int rc = free_choice ? 0 : text_read_file(&file, a->conf->policy, FD_POLICY_MAX);
+    bool same =
+        free_choice || (!rc && file.len == t->text.len && !memcmp(text_str(&file), text_str(&t->text), file.len));
+    text_free(&file);
+    if (same)
+        return 0;
+    say(a, t,
+        "%s is not %s%s%s, which this cluster's hosts follow: put it there and apply that, or --force has it in "
+        "force on this host and its subnets alone",
+        t->name, a->conf->policy, rc ? ": " : "", rc ? text_read_error(rc) : "");
+    return -EINVAL;
+}
+
+/* Everything that can be known to be wrong before anything is changed. */
+static int prepare(struct applier *a, struct task *t, struct change *c)
+{
+    struct diag d = {.file = t->name};
+    if (is_followed(a, t))
+        return -EINVAL;
+    bool parsed = policy_parse(&c->policy, text_str(&t->text), t->text.len, &d);
+    if (refuse(a, t, &d) || !parsed)
+        return -EINVAL;
+    struct text why = {0};
+    int rc = settle_said(a, t, sms_read(&a->sms, &why), &why);
+    if (rc)
+        return rc;
+    struct fabric_caps caps = {0};
+    struct policy_lock given;
+    if (!read_lock(a, t, &c->policy, &given))
+        return -EINVAL;
+    rc = look(a, t, c, &given, &caps);
+    if (rc)
+        return rc;
+    /* Every node is to compile with the same facts, and paths look different from here. */
+    bool told = is_told(a, t) && lock_knows_fabric(&given);
+    bool fits = lock_next(&c->policy, &given, told ? NULL : &caps, &c->lock, &d) &&
+                policy_compile(&c->policy, &c->lock, &c->tables, &d) && fits_subnets(a, t, c, &d);
+    return refuse(a, t, &d) || !fits ? -EINVAL : 0;
+}
+
+/* ---- a new policy ---- */
+
+static void roll_back(struct applier *a, struct task *t, struct change *c, bool restarted, struct manager_event *out)
+{
+    struct text why = {0};
+    char current[GENERATION_NAME_MAX];
+    say(a, t, ROLLING_BACK " to the configuration from before");
+    if (t->current.valid)
+        sms_merge(&a->sms, &t->current.tables);
+    else
+        sms_keep(&a->sms);
+    int rc = settle_said(a, t, sms_write_all(&a->sms, &why), &why);
+    if (!rc)
+        rc = mend_ports(a, t, c->before, restarted, out);
+    if (!rc)
+        store_intent_done(a->conf);
+    out->ended = rc ? FD_ROLLBACK_FAILED : FD_ROLLED_BACK;
+    if (rc)
+        say(a, t, "what was there before is not in force again yet (%s): this is tried again until it is",
+            strerror(-rc));
+    store_current(a->conf, current);
+    if (strcmp(current, c->intent.generation))
+        keep_result(a, c->intent.generation, rc ? "rollback failed" : "rolled back");
+}
+
+/* The files say it and the ports have it: opensm need not be disturbed. */
+static bool already_there(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
+{
+    struct verify_options o = settle_options(a, &c->lock, false);
+    struct verify_result r;
+    bool there = verify_fabric(&o, &c->tables, &r);
+    if (there)
+        say(a, t, "verified: %u ports of %u nodes had the policy's tables already", r.ports, r.nodes);
+    settle_take_result(out, &r, there);
+    verify_result_free(&r);
+    return there;
+}
+
+/* What is to be put back if ports do not take a first policy. Another change that was interrupted has taken it. */
+static int take_before(struct applier *a, struct task *t, struct change *c, bool interrupted)
+{
+    struct verify_options o = settle_options(a, &c->lock, false);
+    char name[GENERATION_NAME_MAX];
+    if (t->current.valid)
+        return 0;
+    if (interrupted && (c->before = keep_load_before(a, name)))
+        return 0;
+    c->before = snapshot_take(&o);
+    return keep_before(a, c->before);
+}
+
+/* All that a restart needs is on disk before the first change. */
+static int begin(struct applier *a, struct task *t, struct change *c)
+{
+    struct store_intent pending;
+    bool interrupted = store_intent(a->conf, &pending) != -ENOENT;
+    int rc = take_before(a, t, c, interrupted);
+    if (!rc && keep_is_same(&t->current, &c->next) && lock_equal(&t->current.lock, &c->next.lock))
+        store_current(a->conf, c->intent.generation); /* the ports have lost it */
+    if (!rc && !c->intent.generation[0])
+        rc = keep_write(a, t, &c->next, c->intent.generation);
+    for (unsigned i = 0; i < a->sms.n; i++)
+        snprintf(c->intent.config[i], sizeof(c->intent.config[i]), "%s", a->sms.sm[i].opensm.config);
+    c->intent.n = a->sms.n;
+    if (!rc)
+        rc = store_intend(a->conf, &c->intent);
+    if (rc)
+        say(a, t, "%s: %s: the policy could not be kept, so that nothing is changed", a->conf->state, strerror(-rc));
+    return rc;
+}
+
+/* Ports have it. It is in force when it would be at the next start. */
+static int commit(struct applier *a, struct task *t, struct change *c, const struct manager_event *out)
+{
+    char current[GENERATION_NAME_MAX];
+    struct text found = {0};
+    text_put(&found, text_str(&out->found), out->found.len);
+    int rc = store_tell(a->conf, c->intent.generation, "found", &found);
+    text_free(&found);
+    if (!rc)
+        rc = keep_result(a, c->intent.generation, "in force");
+    store_current(a->conf, current);
+    if (!rc && strcmp(current, c->intent.generation))
+        rc = store_commit(a->conf, c->intent.generation);
+    if (rc)
+        say(a, t, "%s: %s: the policy could not be kept", a->conf->state, strerror(-rc));
+    store_current(a->conf, current);
+    c->unsure = rc && !strcmp(current, c->intent.generation);
+    return c->unsure ? 0 : rc;
+}
+
+static int write_and_push(struct applier *a, struct task *t, struct change *c)
+{
+    struct text why = {0};
+    int rc = settle_said(a, t, sms_write(&a->sms, &why), &why);
+    for (unsigned i = 0; !rc && i < a->sms.n; i++)
+        say(a, t, "wrote %s", a->sms.sm[i].opensm.config);
+    return rc ? rc : settle_push(a, t, c->new_lmc);
+}
+
+/* Planes that nobody sets up: an error, unless they are to be passed over. */
+static int check_planes(struct applier *a, struct task *t, struct change *c)
+{
+    struct text why = {0};
+    if (!planes_missing(&a->sms, a->conf, &why))
+        return 0;
+    bool partial = t->flags & FD_CHANGE_PARTIAL;
+    say(a, t, "%s%s", why.s, partial ? "" : "\nstart it and apply again; --partial passes over such planes");
+    text_free(&why);
+    c->partial = true;
+    return partial ? 0 : -EHOSTDOWN;
+}
+
+static int check_restart(struct applier *a, struct task *t, struct change *c)
+{
+    struct text why = {0};
+    bool can = !c->new_lmc || sms_can_restart(&a->sms, &why);
+    return settle_said(a, t, can ? 0 : -ENOTSUP, &why);
+}
+
+/* The files of sms are merged, and all is known to be right that can be before anything is changed. */
+static int change(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
+{
+    int rc = begin(a, t, c);
+    if (rc)
+        return rc;
+    rc = write_and_push(a, t, c);
+    if (!rc && c->next.valid)
+        rc = settle_ports(a, t, &c->lock, &c->tables, true, out);
+    else if (!rc)
+        rc = settle_put_back(a, t, c->first);
+    if (!rc)
+        rc = commit(a, t, c, out);
+    if (rc) {
+        roll_back(a, t, c, c->new_lmc, out);
+        return rc;
+    }
+    if (t->flags & FD_CHANGE_ROLLBACK)
+        keep_publish_rollback(a, t, &c->next);
+    keep_publish(a, t, &c->next);
+    if (!c->unsure)
+        store_intent_done(a->conf);
+    return 0;
+}
+
+static int change_fabric(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
+{
+    int rc = check_planes(a, t, c);
+    if (rc)
+        return rc;
+    if (sms_merge(&a->sms, &c->tables) || !already_there(a, t, c, out)) {
+        rc = check_restart(a, t, c);
+        return rc ? rc : change(a, t, c, out);
+    }
+    rc = keep_save(a, t, &c->next);
+    if (!rc && t->flags & FD_CHANGE_ROLLBACK)
+        keep_publish_rollback(a, t, &c->next);
+    if (!rc)
+        keep_publish(a, t, &c->next);
+    return rc;
+}
+
+/* opensm is elsewhere: the ports must have it, or get it within the time allowed. */
+static int wait_and_keep(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
+{
+    int rc = settle_ports(a, t, &c->lock, &c->tables, false, out);
+    return rc ? rc : keep_save(a, t, &c->next);
+}
+
+/* It is in force, if all went well. */
+static void finish(struct change *c, struct manager_event *out)
+{
+    if (!out->status) {
+        out->changed = true;
+        out->generation = c->next.lock.generation;
+        out->next_in_force = c->next;
+        out->status = c->unsure ? -EIO : 0;
+        out->ended = c->partial ? FD_PLANE_MISSING : 0;
+        c->next = (struct in_force){0};
+    }
+    in_force_free(&c->next);
+    snapshot_free(c->before);
+    snapshot_free(c->first);
+}
+
+/* Its policy is the next one. */
+static void take_policy(const struct applier *a, struct task *t, struct change *c)
+{
+    c->next = (struct in_force){.valid = true, .policy = c->policy, .lock = c->lock, .tables = c->tables};
+    c->next.text = t->text;
+    t->text = (struct text){0};
+    keep_number(a, t, &c->next);
+}
+
+void apply_policy(struct applier *a, struct task *t, struct manager_event *out)
+{
+    struct change c = {0};
+    struct text why = {0};
+    out->status = prepare(a, t, &c);
+    if (!out->status)
+        take_policy(a, t, &c);
+    if (!out->status && a->sms.n)
+        out->status = change_fabric(a, t, &c, out);
+    else if (!out->status && a->conf->num_opensm)
+        out->status = settle_said(a, t, sms_none(a->conf, &why), &why);
+    else if (!out->status)
+        out->status = wait_and_keep(a, t, &c, out);
+    finish(&c, out);
+}
+
+/* ---- back to what was there before the first policy ---- */
+
+/* Of opensm's files as they are to be; they say which lmc. */
+static int take_first(struct applier *a, struct task *t, struct change *c)
+{
+    char name[GENERATION_NAME_MAX], value[16];
+    struct text why = {0};
+    int rc = settle_said(a, t, sms_read(&a->sms, &why), &why);
+    c->first = keep_load_before(a, name);
+    if (!rc && !c->first)
+        rc = -ENOENT;
+    for (unsigned i = 0; i < a->sms.n && !rc; i++) {
+        struct sm *m = &a->sms.sm[i];
+        text_free(&m->new_conf);
+        rc = keep_load_config(a, name, m->opensm.config, &m->new_conf);
+        unsigned lmc = opensm_conf_get(text_str(&m->new_conf), "lmc", value, sizeof(value)) ? (unsigned)atoi(value) : 0;
+        c->new_lmc = c->new_lmc || lmc != t->current.tables.lmc;
+    }
+    if (rc == -ENOENT)
+        say(a, t, "what was there before the first policy is not known, or not of all planes");
+    return rc;
+}
+
+void apply_nothing(struct applier *a, struct task *t, struct manager_event *out)
+{
+    struct change c = {.next.lock = t->current.lock};
+    struct text why = {0};
+    if (!a->sms.n) {
+        out->status = settle_said(a, t, a->conf->num_opensm ? sms_none(a->conf, &why) : -EPERM, &why);
+        return;
+    }
+    for (unsigned i = 0; i < c.next.lock.num_classes; i++)
+        c.next.lock.classes[i].retired = true;
+    store_stamp(&c.next, store_next_number(a->conf, t->generation));
+    out->status = t->current.valid ? take_first(a, t, &c) : -EALREADY;
+    if (!t->current.valid)
+        say(a, t, "no policy is in force");
+    if (!out->status)
+        out->status = check_planes(a, t, &c);
+    if (!out->status)
+        out->status = check_restart(a, t, &c);
+    if (!out->status)
+        out->status = change(a, t, &c, out);
+    finish(&c, out);
+}
+
+/* ---- what would be changed ---- */
+
+void apply_dry(struct applier *a, struct task *t, struct manager_event *out)
+{
+    struct change c = {0};
+    struct text why = {0};
+    out->status = prepare(a, t, &c);
+    if (out->status)
+        return;
+    take_policy(a, t, &c);
+    if (!a->sms.n && a->conf->num_opensm)
+        out->status = settle_said(a, t, sms_none(a->conf, &why), &why);
+    if (!out->status && a->sms.n)
+        out->status = check_planes(a, t, &c);
+    if (!out->status)
+        out->status = check_restart(a, t, &c);
+    bool files = sms_merge(&a->sms, &c.tables);
+    for (unsigned i = 0; files && !out->status && i < a->sms.n; i++)
+        say(a, t, "would write %s", a->sms.sm[i].opensm.config);
+    struct verify_options o = settle_options(a, &c.lock, false);
+    struct verify_result r;
+    bool there = verify_fabric(&o, &c.tables, &r);
+    if (!out->status && !there)
+        say(a, t, "%s%u differences on %u ports of %u nodes would be mended by opensm%s", text_str(&r.text),
+            r.differences, r.ports, r.nodes, c.new_lmc ? ", which would be restarted" : "");
+    if (!out->status && there && !files)
+        say(a, t, "opensm and the ports have what this policy wants");
+    if (!out->status)
+        say(a, t, "would be generation %llu%s", (unsigned long long)c.next.lock.generation,
+            keep_is_same(&t->current, &c.next) ? ", as before" : "");
+    settle_tell_found(out, &r);
+    verify_result_free(&r);
+    in_force_free(&c.next);
+}
+
+void apply_diff(struct applier *a, struct task *t, struct manager_event *out)
+{
+    struct change c = {0};
+    struct verify_result r;
+    out->status = prepare(a, t, &c);
+    if (out->status)
+        return;
+    struct verify_options o = settle_options(a, &c.lock, true);
+    bool same = verify_fabric(&o, &c.tables, &r);
+    if (r.error)
+        say(a, t, "the fabric cannot be looked at: %s", strerror(-r.error));
+    else if (same)
+        say(a, t, "all %u ports have what this policy wants", r.ports);
+    else
+        say(a, t, "%s%u differences on %u ports of %u nodes", text_str(&r.text), r.differences, r.ports, r.nodes);
+    out->status = r.error ? r.error : same ? 0 : -EILSEQ;
+    settle_tell_found(out, &r);
+    verify_result_free(&r);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See history.h. */
+#include "fabricd/apply/history.h"
+#include "fabricd/proto/proto_state.h"
+#include "fabricd/apply/store.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define FACT_MAX 65536
+
+struct about {
+    char by[16], name[600], result[64]; /* name as YAML has it */
+    long long at;
+    char uid[16];
+};
+
+/* The value of a line "KEY: VALUE". */
+static void take(const struct text *t, const char *key, char *out, size_t size)
+{
+    size_t n = strlen(key);
+    for (const char *p = text_str(t); *p; p += strcspn(p, "\n"), p += *p == '\n')
+        if (!strncmp(p, key, n) && p[n] == ':' && p[n + 1] == ' ') {
+            snprintf(out, size, "%.*s", (int)strcspn(p + n + 2, "\n"), p + n + 2);
+            return;
+        }
+}
+
+static void read_about(const struct conf *c, const char *name, struct about *a)
+{
+    struct text about = {0}, result = {0};
+    char at[32] = "";
+    char current[GENERATION_NAME_MAX];
+    *a = (struct about){.by = "?", .name = "\"\""};
+    store_current(c, current);
+    generation_read_fact(c->state, name, "about", FACT_MAX, &about);
+    generation_read_fact(c->state, name, "result", FACT_MAX, &result);
+    take(&about, "by", a->by, sizeof(a->by));
+    take(&about, "name", a->name, sizeof(a->name));
+    take(&about, "at", at, sizeof(at));
+    take(&about, "uid", a->uid, sizeof(a->uid));
+    take(&result, "result", a->result, sizeof(a->result));
+    if (!a->result[0])
+        snprintf(a->result, sizeof(a->result), "%s", !strcmp(current, name) ? "in force" : "not begun");
+    a->at = strtoll(at, NULL, 10);
+    text_free(&about);
+    text_free(&result);
+}
+
+static void put_about(const struct about *a, uint64_t number, struct text *out, const char *between)
+{
+    char when[32] = "";
+    time_t at = (time_t)a->at;
+    struct tm tm;
+    if (gmtime_r(&at, &tm))
+        strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    text_printf(out, "generation: %" PRIu64 "%sat: \"%s\"%sby: %s%spolicy: %s", number, between, when, between, a->by,
+                between, a->name);
+    if (a->uid[0])
+        text_printf(out, "%suid: %s", between, a->uid);
+    text_printf(out, "%sresult: ", between);
+    text_yaml_string(out, a->result);
+}
+
+struct list {
+    const struct conf *conf;
+    struct text *out;
+    char current[GENERATION_NAME_MAX];
+};
+
+static void put_line(void *arg, const char *name, uint64_t number)
+{
+    struct list *l = arg;
+    struct about a;
+    if (!number)
+        return;
+    read_about(l->conf, name, &a);
+    text_printf(l->out, "- {");
+    put_about(&a, number, l->out, ", ");
+    text_printf(l->out, ", current: %s}\n", strcmp(name, l->current) ? "false" : "true");
+}
+
+void history_text(const struct conf *c, struct text *out)
+{
+    struct list l = {.conf = c, .out = out};
+    size_t before = out->len;
+    store_current(c, l.current);
+    generation_each(c->state, put_line, &l);
+    if (out->len == before)
+        text_printf(out, "[]\n");
+}
+
+/* As a block of YAML. */
+static void put_block(struct text *out, const char *key, const struct text *t)
+{
+    text_printf(out, "%s: |2\n", key);
+    for (const char *p = text_str(t); *p;) {
+        size_t n = strcspn(p, "\n");
+        text_printf(out, "  %.*s\n", (int)n, p);
+        p += n + (p[n] != 0);
+    }
+}
+
+int history_show(const struct conf *c, uint64_t generation, struct text *out)
+{
+    char name[GENERATION_NAME_MAX];
+    struct about a;
+    struct text policy = {0}, lock = {0}, found = {0}, why = {0};
+    int rc = generation_find(c->state, generation, name);
+    if (rc)
+        return rc;
+    rc = generation_read(c->state, name, "policy.yaml", FD_POLICY_MAX, &policy, &why);
+    if (!rc)
+        rc = generation_read(c->state, name, "policy.lock", FD_LOCK_MAX, &lock, &why);
+    read_about(c, name, &a);
+    put_about(&a, generation, out, "\n");
+    text_printf(out, "\n");
+    if (rc) {
+        text_printf(out, "damaged: ");
+        text_yaml_string(out, why.len ? why.s : strerror(-rc));
+        text_printf(out, "\n");
+    }
+    if (!generation_read_fact(c->state, name, "found", STORE_PORTS_MAX, &found) && found.len)
+        text_put(out, found.s, found.len);
+    put_block(out, "text", &policy);
+    put_block(out, "lock", &lock);
+    text_free(&policy);
+    text_free(&lock);
+    text_free(&found);
+    text_free(&why);
+    return rc;
+}
+
+/* ---- the one before ---- */
+
+struct before {
+    const struct conf *conf;
+    uint64_t of, found;
+};
+
+static void look_at(void *arg, const char *name, uint64_t number)
+{
+    struct before *b = arg;
+    struct about a;
+    read_about(b->conf, name, &a);
+    if (number && number < b->of && !strcmp(a.result, "in force"))
+        b->found = number;
+}
+
+uint64_t history_previous(const struct conf *c, uint64_t generation)
+{
+    struct before b = {.conf = c, .of = generation};
+    generation_each(c->state, look_at, &b);
+    return b.found;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is in force is brought to opensm and the ports again: see mend.h. */
+#include "fabricd/apply/mend.h"
+#include "fabricd/fabric/planes.h"
+#include "fabricd/fabric/snapshot.h"
+#include "fabricd/apply/keep.h"
+#include "fabricd/base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
+
+/* ---- back to what is in force ---- */
+
+/* The files and the ports, by opensm that run. They agree with what is in force, and nothing remains to be done: 0. */
+int mend_ports(struct applier *a, struct task *t, const struct snapshot *before, bool restart,
+               struct manager_event *out)
+{
+    int rc = settle_push(a, t, restart);
+    if (rc)
+        return rc;
+    if (t->current.valid)
+        return settle_ports(a, t, &t->current.lock, &t->current.tables, true, out);
+    return before ? settle_put_back(a, t, before) : 0;
+}
+
+/* One of opensm's files of an interrupted change. -ENOENT: it is not known what it had. */
+static int mend_file(struct applier *a, struct task *t, const char *before, const char *config)
+{
+    struct text conf = {0}, next = {0}, why = {0};
+    int rc = text_read_file(&conf, config, OPENSM_CONF_MAX);
+    if (rc == -ENOENT)
+        rc = 0;
+    sms_clean(config);
+    if (!rc && t->current.valid)
+        opensm_conf_merge(text_str(&conf), &t->current.tables, &next);
+    else if (!rc)
+        rc = keep_load_config(a, before, config, &next);
+    if (!rc && (next.len != conf.len || memcmp(text_str(&next), text_str(&conf), next.len))) {
+        rc = settle_said(a, t, sms_write_file(config, &next, &why), &why);
+        if (!rc)
+            say(a, t, "wrote %s", config);
+    } else if (rc) {
+        say(a, t, "%s: %s", config, strerror(-rc));
+    }
+    text_free(&conf);
+    text_free(&next);
+    return rc;
+}
+
+static bool is_ours(const struct applier *a, const char *config)
+{
+    for (unsigned i = 0; i < a->conf->num_opensm; i++)
+        if (!strcmp(a->conf->opensm[i].config, config))
+            return true;
+    return false;
+}
+
+/* The interrupted change says which files; without its word all of opensm that run. */
+static int mend_files(struct applier *a, struct task *t, struct store_intent *i, const char *before)
+{
+    int rc = 0;
+    for (unsigned k = 0; !i->n && k < a->sms.n; k++)
+        snprintf(i->config[k], sizeof(i->config[k]), "%s", a->sms.sm[k].opensm.config);
+    i->n = i->n ? i->n : a->sms.n;
+    for (unsigned k = 0; k < i->n; k++) {
+        int one = is_ours(a, i->config[k]) ? mend_file(a, t, before, i->config[k]) : 0;
+        rc = rc ? rc : one;
+    }
+    return rc;
+}
+
+/* Its opensm, of all that run. -ESRCH: one does not. */
+static int all_run(struct applier *a, struct task *t, const struct store_intent *i)
+{
+    for (unsigned k = 0; k < i->n; k++) {
+        bool runs = !is_ours(a, i->config[k]);
+        for (unsigned m = 0; m < a->sms.n; m++)
+            runs = runs || !strcmp(a->sms.sm[m].opensm.config, i->config[k]);
+        if (runs)
+            continue;
+        say(a, t, "no opensm that reads %s runs here: the interrupted change is finished when it does", i->config[k]);
+        return -ESRCH;
+    }
+    return 0;
+}
+
+/* LMC changes only when opensm restarts. */
+static bool lmc_differs(struct applier *a, const struct in_force *f)
+{
+    struct verify_options o = settle_options(a, &f->lock, false);
+    struct verify_result r;
+    verify_fabric(&o, NULL, &r);
+    bool differs = f->valid && !r.error && (r.lmc != f->policy.lmc || r.lmc_most != f->policy.lmc);
+    verify_result_free(&r);
+    return differs;
+}
+
+int mend_interrupted(struct applier *a, struct task *t, struct store_intent *i, struct manager_event *out)
+{
+    struct snapshot *ports = NULL;
+    struct text why = {0};
+    char before[GENERATION_NAME_MAX] = "", current[GENERATION_NAME_MAX];
+    t->logged = true;
+    store_current(a->conf, current);
+    bool forward = !strcmp(current, i->generation);
+    say(a, t, "a change was interrupted: bringing opensm and the ports to %s",
+        t->current.valid ? "the policy in force" : "what was there before the first policy");
+    if (!t->current.valid)
+        ports = keep_load_before(a, before);
+    store_clean_published(a->conf);
+    int rc = mend_files(a, t, i, before);
+    if (!rc)
+        rc = all_run(a, t, i);
+    if (!rc && i->n) {
+        out->disturbed = true;
+        rc = settle_said(a, t, sms_read(&a->sms, &why), &why);
+        if (t->current.valid)
+            sms_merge(&a->sms, &t->current.tables);
+        if (!rc)
+            rc = mend_ports(a, t, ports, lmc_differs(a, &t->current) && sms_can_restart(&a->sms, &why), out);
+        text_free(&why);
+    }
+    if (!rc) {
+        if (!forward && *i->generation)
+            keep_result(a, i->generation, "interrupted, and undone at the next start");
+        if (forward && store_is_rollback(a->conf, current))
+            keep_publish_rollback(a, t, &t->current);
+        keep_publish(a, t, &t->current);
+        rc = *current ? store_commit(a->conf, current) : 0; /* perhaps its sync had failed */
+        if (!rc)
+            rc = store_intent_done(a->conf);
+    }
+    snapshot_free(ports);
+    return rc;
+}
+
+/* ---- what has been lost ---- */
+
+void mend_note(struct applier *a, const struct in_force *f, struct verify_result *r)
+{
+    struct text why = {0}, how = {0};
+    if (!a->sms.n || !f->valid || r->error)
+        return;
+    if (sms_read(&a->sms, &why))
+        verify_note(r, "opensm", why.s);
+    else if (sms_merge(&a->sms, &f->tables))
+        for (unsigned i = 0; i < a->sms.n; i++) {
+            const struct sm *m = &a->sms.sm[i];
+            text_free(&how);
+            text_printf(&how, "%s is not what the policy makes of it", m->opensm.config);
+            if (strcmp(text_str(&m->old_conf), text_str(&m->new_conf)))
+                verify_note(r, "opensm", how.s);
+        }
+    text_free(&why);
+    planes_missing(&a->sms, a->conf, &why);
+    for (char *line, *rest = why.s; (line = strsep(&rest, "\n"));)
+        verify_note(r, "plane", line);
+    text_free(&why);
+    text_free(&how);
+}
+
+/* Have opensm write it again. files: its own file is wrong. */
+static int write_again(struct applier *a, struct task *t, bool files, bool ports, bool lmc, struct manager_event *out)
+{
+    struct text why = {0};
+    int rc = 0;
+    if (files)
+        rc = settle_said(a, t, sms_write(&a->sms, &why), &why);
+    if (files && !rc)
+        rc = settle_push(a, t, lmc && sms_can_restart(&a->sms, &why));
+    text_free(&why);
+    if (!files)
+        rc = settle_rewrite(a, t, &t->current.lock, &t->current.tables);
+    return rc || !ports ? rc : settle_ports(a, t, &t->current.lock, &t->current.tables, true, out);
+}
+
+int mend_lost(struct applier *a, struct task *t, struct manager_event *out)
+{
+    const struct qos_tables *want = &t->current.tables;
+    struct store_intent intent = {.n = a->sms.n};
+    struct verify_options o = settle_options(a, &t->current.lock, false);
+    struct verify_result r;
+    struct text why = {0};
+    verify_fabric(&o, want, &r);
+    unsigned of_ports = r.differences;
+    bool files = !sms_read(&a->sms, &why) && sms_merge(&a->sms, want);
+    bool ours = !r.other_sm_lid, lmc = r.lmc != want->lmc || r.lmc_most != want->lmc;
+    if (files)
+        mend_note(a, &t->current, &r);
+    struct text found = r.text;
+    r.text = (struct text){0};
+    bool can = !r.error && !r.unsettled && (files || (of_ports && ours));
+    verify_result_free(&r);
+    text_free(&why);
+    store_current(a->conf, intent.generation);
+    for (unsigned i = 0; i < a->sms.n; i++)
+        snprintf(intent.config[i], sizeof(intent.config[i]), "%s", a->sms.sm[i].opensm.config);
+    int rc = can ? store_intend(a->conf, &intent) : 0;
+    if (can && !rc) {
+        t->logged = true;
+        rc = write_again(a, t, files, ours, lmc, out);
+        if (!sms_read(&a->sms, &why) && !sms_merge(&a->sms, want))
+            store_intent_done(a->conf); /* else its file is wrong, and mend_interrupted mends that */
+        out->repaired = true;
+        log_event(LOG_FABRIC_MENDED, SD_WARNING, "had lost the policy in force:\n%s%s%s", text_str(&found),
+                  files ? "wrote opensm's file and had opensm read it" : "had opensm write all tables again",
+                  rc ? ": the ports do not have it yet" : ": the ports have it");
+    }
+    text_free(&found);
+    text_free(&why);
+    return rc;
+}

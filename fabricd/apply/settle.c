@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* opensm and the ports are brought to tables: see settle.h. */
+#include "fabricd/apply/settle.h"
+#include "fabricd/base/clock.h"
+#include "fabricd/fabric/opensm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Tables still wrong: opensm wrote them before OperVLs was settled, and a second sweep mends that. */
+#define RELOAD_AGAIN_MS 1500
+/* Still wrong: opensm believes that they are right and must be made to write them. Both come sooner if time is short.
+ */
+#define REWRITE_AFTER_MS  4000
+#define VARIANT_MS        2000 /* that its variant of the tables may take */
+#define PUT_BACK_EVERY_MS 500
+#define PUT_BACK_LOOKS    10
+/* An opensm that is started anew by its command may be away for so long. */
+#define OPENSM_AWAY_MS 5000
+
+#define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
+
+/* The last line of what went wrong, if anything did. */
+int settle_said(struct applier *a, struct task *t, int rc, struct text *why)
+{
+    if (why->len)
+        say(a, t, "%s", why->s);
+    text_free(why);
+    return rc;
+}
+
+static struct smp_port configured_port(const struct conf *c)
+{
+    struct smp_port p = {.num = (int)c->port};
+    snprintf(p.device, sizeof(p.device), "%.*s", (int)sizeof(p.device) - 1, c->device);
+    return p;
+}
+
+struct verify_options settle_options(const struct applier *a, const struct policy_lock *lock, bool others)
+{
+    struct verify_options o = {.high_limit = a->conf->verify_high_limit};
+    bool manages = a->sms.n, told = lock_knows_fabric(lock) && lock->fabric.oversubscription;
+    if (manages) {
+        memcpy(o.whole, a->sms.port, sizeof(o.whole));
+        o.num_whole = a->sms.num_ports;
+    } else if (!told) {
+        o.whole[0] = configured_port(a->conf);
+        o.num_whole = 1;
+    } else if (a->conf->device[0]) {
+        o.near[0] = configured_port(a->conf);
+        o.num_near = 1;
+    }
+    if (!a->conf->device[0] && told && (!manages || others))
+        o.num_near = smp_active_ports(o.near);
+    return o;
+}
+
+/* For programs: fabricctl's --json. */
+void settle_tell_found(struct manager_event *e, const struct verify_result *r)
+{
+    text_free(&e->found);
+    if (r->error)
+        return;
+    text_printf(&e->found, "nodes: %u\nports: %u\ndifferences: %u\ndiffer:%s\n%s", r->nodes, r->ports, r->differences,
+                r->list.len ? "" : " []", text_str(&r->list));
+}
+
+void settle_take_result(struct manager_event *e, struct verify_result *r, bool verified)
+{
+    settle_tell_found(e, r);
+    e->looked = !r->error;
+    e->verified = verified;
+    e->nodes = r->nodes;
+    e->ports = r->ports;
+    e->differences = r->differences;
+    e->caps = r->caps;
+    text_free(&e->text);
+    e->text = r->text;
+    r->text = (struct text){0};
+}
+
+/* Have opensm take what is in its file. */
+int settle_push(struct applier *a, struct task *t, bool restart)
+{
+    struct text why = {0};
+    if (restart)
+        say(a, t, "restarting opensm, because lmc changes");
+    int rc = restart ? sms_restart(&a->sms, &why) : sms_reload(&a->sms, &why);
+    return settle_said(a, t, rc, &why);
+}
+
+/*
+ * How long the ports have had, in ms. What opensm waits for a processor, on a host that has other work, is not their
+ * time: if it is ready to run at a look, what it has computed since the last one counts. At most nine tenths of what
+ * goes by are such waits.
+ */
+struct stopwatch {
+    uint64_t start, last, cpu, had;
+};
+
+static uint64_t stopwatch_read(struct stopwatch *w, const struct sms *sms)
+{
+    uint64_t cpu, now = clock_us() / 1000;
+    bool ready = sms_ready(sms, &cpu);
+    uint64_t computed = cpu > w->cpu ? cpu - w->cpu : 0, passed = now - w->last; /* a new process begins anew */
+    w->had += ready && computed < passed ? computed : passed;
+    w->last = now;
+    w->cpu = cpu;
+    return w->had > (now - w->start) / 10 ? w->had : (now - w->start) / 10;
+}
+
+static struct stopwatch stopwatch_start(const struct sms *sms)
+{
+    struct stopwatch w = {.start = clock_us() / 1000};
+    sms_ready(sms, &w.cpu);
+    w.last = w.start;
+    return w;
+}
+
+/*
+ * Looks that end at the first difference, in the same order each time: how many ports they come by shows what opensm
+ * has done so far. Limits are of the time in which that is no more than before.
+ */
+struct progress {
+    uint64_t start_ms;
+    struct stopwatch watch; /* since the last progress */
+    unsigned ports;
+    uint64_t idle_ms;
+    bool lag, unsettled; /* the port at which the last look has ended */
+};
+
+static struct progress progress_start(const struct sms *sms)
+{
+    return (struct progress){.start_ms = clock_us() / 1000, .watch = stopwatch_start(sms)};
+}
+
+/* True: all ports have these tables; then *whole, if it is not NULL, is the result of the look. */
+static bool progress_look(struct applier *a, struct progress *p, const struct policy_lock *lock,
+                          const struct qos_tables *want, struct verify_result *whole)
+{
+    struct verify_options o = settle_options(a, lock, false);
+    struct verify_result r;
+    o.stop_at = 1;
+    bool ok = verify_fabric(&o, want, &r);
+    if (r.ports > p->ports)
+        p->watch = stopwatch_start(&a->sms);
+    p->ports = r.ports > p->ports ? r.ports : p->ports;
+    p->idle_ms = stopwatch_read(&p->watch, &a->sms);
+    p->lag = r.vls_lag;
+    p->unsettled = r.unsettled || r.error;
+    if (ok && whole)
+        *whole = r;
+    else
+        verify_result_free(&r);
+    return ok;
+}
+
+/* Never 0, which takes the lane out of the table. */
+static uint8_t other_weight(uint8_t w)
+{
+    return w == 255 ? 254 : (uint8_t)(w + 1);
+}
+
+/*
+ * opensm writes a table only when the configuration differs from what it wrote last, so a table that was changed behind
+ * its back stays wrong. Let it write a harmless variant first, then the real thing.
+ */
+int settle_rewrite(struct applier *a, struct task *t, const struct policy_lock *lock, const struct qos_tables *tables)
+{
+    struct qos_tables variant = *tables;
+    struct text why = {0};
+    say(a, t, "the ports do not change: having opensm write all tables again");
+    for (unsigned i = 0; i < variant.num_low; i++)
+        variant.low[i].weight = other_weight(variant.low[i].weight);
+    for (unsigned i = 0; i < variant.num_high; i++)
+        variant.high[i].weight = other_weight(variant.high[i].weight);
+    variant.high_limit ^= 1;
+    variant.sl2vl[SLS - 1] = variant.sl2vl[SLS - 1] ? 0 : variant.low[variant.num_low - 1].vl;
+    int rc = settle_said(a, t, sms_write_tables(&a->sms, &variant, &why), &why);
+    if (rc)
+        return rc;
+    rc = settle_push(a, t, false);
+    struct progress p = progress_start(&a->sms);
+    while (!rc && !progress_look(a, &p, lock, &variant, NULL) && p.idle_ms < VARIANT_MS)
+        if (!manager_pause(a->m, 100))
+            rc = -ECANCELED;
+    int again = settle_said(a, t, sms_write(&a->sms, &why), &why);
+    if (!again)
+        again = settle_push(a, t, false);
+    return rc ? rc : again;
+}
+
+/* The likely causes of ports that do not change. */
+static void say_why_not(struct applier *a, struct task *t, unsigned other_sm_lid)
+{
+    struct text who = {0};
+    sms_name(&a->sms, &who);
+    if (other_sm_lid)
+        say(a, t, "the subnet has another master, at LID %u: %s only stands by; apply on the host of the master",
+            other_sm_lid, who.s);
+    else
+        say(a, t, "%s was told by SIGHUP, and has not given the ports the tables within %u s: see its log", who.s,
+            a->conf->verify_timeout_s);
+    text_free(&who);
+}
+
+static int tell_not_settled(struct applier *a, struct task *t, const struct policy_lock *lock,
+                            const struct qos_tables *want, bool may_push, struct manager_event *out)
+{
+    struct verify_options o = settle_options(a, lock, false);
+    struct verify_result r;
+    bool ok = verify_fabric(&o, want, &r);
+    unsigned other_sm_lid = r.other_sm_lid;
+    settle_take_result(out, &r, ok);
+    if (ok)
+        say(a, t, "verified: %u ports of %u nodes have the policy's tables, at the last moment", r.ports, r.nodes);
+    else
+        say(a, t, "not verified within %u s: %u differences on %u ports of %u nodes%s%.*s", a->conf->verify_timeout_s,
+            r.differences, r.ports, r.nodes, out->text.len ? "\n" : "", (int)(out->text.len ? out->text.len - 1 : 0),
+            text_str(&out->text));
+    if (!ok && may_push)
+        say_why_not(a, t, other_sm_lid);
+    verify_result_free(&r);
+    return ok ? 0 : -ETIMEDOUT;
+}
+
+/* Look until all is as wanted or nothing changes any more; help opensm along where it is known to fall short. */
+int settle_ports(struct applier *a, struct task *t, const struct policy_lock *lock, const struct qos_tables *want,
+                 bool may_push, struct manager_event *out)
+{
+    struct progress p = progress_start(&a->sms);
+    uint64_t limit = (uint64_t)a->conf->verify_timeout_s * 1000;
+    uint64_t reload_at = limit / 6 < RELOAD_AGAIN_MS ? limit / 6 : RELOAD_AGAIN_MS;
+    uint64_t rewrite_at = limit / 3 < REWRITE_AFTER_MS ? limit / 3 : REWRITE_AFTER_MS;
+    bool reloaded = !may_push, rewritten = !may_push;
+    for (unsigned wait = 20;; wait = wait < 200 ? wait * 2 : 250) {
+        struct verify_result r;
+        struct text why = {0};
+        if (progress_look(a, &p, lock, want, &r)) {
+            settle_take_result(out, &r, true);
+            say(a, t, "verified: %u ports of %u nodes have the policy's tables, after %llu ms", r.ports, r.nodes,
+                (unsigned long long)(clock_us() / 1000 - p.start_ms));
+            verify_result_free(&r);
+            return 0;
+        }
+        uint64_t idle = p.idle_ms;
+        if (idle > limit)
+            return tell_not_settled(a, t, lock, want, may_push, out);
+        int rc = 0;
+        if (!reloaded && !p.unsettled && (idle > reload_at || (p.lag && idle > reload_at / 3))) {
+            say(a, t, "ports still differ after the first sweep: asking opensm for another");
+            reloaded = true;
+            rc = settle_push(a, t, false);
+        } else if (!rewritten && !p.unsettled && !p.lag && idle > rewrite_at) {
+            rewritten = true;
+            rc = settle_rewrite(a, t, lock, want);
+            p = progress_start(&a->sms);
+        } else if (may_push && clock_us() / 1000 - p.start_ms > OPENSM_AWAY_MS) {
+            rc = settle_said(a, t, sms_all_run(&a->sms, &why), &why);
+        }
+        if (rc)
+            return rc;
+        if (!manager_pause(a->m, wait))
+            return -ECANCELED;
+    }
+}
+
+/*
+ * The ports' tables of before the first policy. opensm may be at work still, by its file of before; when a look finds
+ * nothing to do, it has come to rest. 0; -EIO: some could not be written; -ECANCELED.
+ */
+int settle_put_back(struct applier *a, struct task *t, const struct snapshot *before)
+{
+    unsigned written = 0, failed = 0;
+    for (unsigned i = 0; i < PUT_BACK_LOOKS; i++) {
+        unsigned now = snapshot_put_back(before, &failed);
+        written += now;
+        if (i && !now)
+            break;
+        if (!manager_pause(a->m, PUT_BACK_EVERY_MS))
+            return -ECANCELED;
+    }
+    if (failed)
+        say(a, t, "%u blocks of the ports' tables are not what they were before: they could not be written back",
+            failed);
+    else if (written)
+        say(a, t, "the ports have the tables of before again: %u blocks written back", written);
+    return failed ? -EIO : 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * opensm takes what is in its file, and the ports are read until they have it. Everything here takes time and belongs
+ * to the manager's thread (work.h); manager_say tells how far it is. Errors are negative errnos.
+ */
+#ifndef FABRICD_SETTLE_H
+#define FABRICD_SETTLE_H
+
+#include "fabricd/fabric/sms.h"
+#include "fabricd/fabric/snapshot.h"
+#include "fabricd/fabric/verify.h"
+#include "fabricd/apply/manager.h"
+
+struct applier {
+    struct manager *m;
+    const struct conf *conf;
+    struct sms sms; /* ours that run here: then this host manages their subnets */
+};
+
+/*
+ * How to look at the fabric. The host that manages looks at the whole subnets that it manages. Others, and in other
+ * subnets, look at their own ports and those at the other ends of their cables, if the lock tells what they cannot see.
+ */
+struct verify_options settle_options(const struct applier *a, const struct policy_lock *lock, bool others);
+void settle_take_result(struct manager_event *e, struct verify_result *r, bool verified);
+
+/* For programs: fabricctl's --json. */
+void settle_tell_found(struct manager_event *e, const struct verify_result *r);
+
+/* The last line of what went wrong, if anything did: rc. */
+int settle_said(struct applier *a, struct task *t, int rc, struct text *why);
+
+/* Have opensm take what is in its file. */
+int settle_push(struct applier *a, struct task *t, bool restart);
+/* Have opensm write all tables, also those that it believes to be right. Its file is what sms has as new at the end. */
+int settle_rewrite(struct applier *a, struct task *t, const struct policy_lock *lock, const struct qos_tables *tables);
+/*
+ * Look until all ports have these tables or time is up (-ETIMEDOUT, -ECANCELED); with may_push help opensm along where
+ * it is known to fall short (-ESRCH: it does not run).
+ */
+int settle_ports(struct applier *a, struct task *t, const struct policy_lock *lock, const struct qos_tables *want,
+                 bool may_push, struct manager_event *out);
+/* What ports had before the first policy. -EIO: some could not be written; -ECANCELED. */
+int settle_put_back(struct applier *a, struct task *t, const struct snapshot *before);
+
+#endif

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fabricctl: the administrator's command. See fabricctl(1).
+ *
+ * Exit status: 0 done; 1 the fabric or the daemon did not do it; 2 the command line or the policy is wrong; more of
+ * changes of the policy are in answer.c.
+ */
+#include "fabricd/ctl/answer.h"
+#include "fabricd/ctl/cluster.h"
+#include "fabricd/policy/compile.h"
+#include "fabricd/ctl/ctl.h"
+#include "fabricd/jobs/ask.h"
+#include "fabricd/base/keys.h"
+#include "fabricd/fabric/opensm.h"
+#include "fabricd/ctl/plan_command.h"
+#include "fabricd/policy/schema.h"
+#include "fabricd/ctl/takes.h"
+#include "fabricd/ctl/top.h"
+#include "fabricd/base/ydoc.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: fabricctl [--socket PATH] COMMAND\n"
+    "\n"
+    "  status                     the policy in force, whether the ports have it, rails, jobs\n"
+    "  policy check FILE          is the policy right? (no daemon needed); '-' is standard input\n"
+    "  policy schema              the format as a JSON schema, for editors (no daemon needed)\n"
+    "  policy plan FILE           the tables that it would become, and what each class would get (no daemon needed)\n"
+    "      [--load NAME|FILE]     under this load; bulk, small, many-to-one, 'aggressor CLASS/SIZE'; again for more\n"
+    "      [--fabric KEY=N,...]   what the fabric is: vls, low, high, mtu, rate, hops, bus_read, bus_write\n"
+    "  policy diff FILE           which ports apply would change, and how\n"
+    "  policy apply FILE          put it in force: opensm, then every port is read back; else all is rolled back\n"
+    "      [--dry-run]            only say what would be changed, or refused\n"
+    "      [--partial]            also if a plane has no subnet manager: exit status 5\n"
+    "      [--force]              another policy than the one that other hosts follow\n"
+    "  policy rollback [N]        the policy of generation N, or of the one before; 0: before the first policy\n"
+    "      [--partial]            as above\n"
+    "  policy history             the generations: what was put in force, when, and how that ended\n"
+    "  policy show N              one of them: its policy, its lock, what was read back\n"
+    "  policy verify              read the tables of every port now\n"
+    "  policy lock                the service levels given out, as they are kept beside a policy\n"
+    "  policy forget CLASS        the service levels of a class that is gone may be given out again\n"
+    "  job list                   the jobs that the daemon was told of\n"
+    "  job set JOB CLASS          give a job a class; '-': let the policy's rules decide\n"
+    "      [--user U] [--account A] [--qos Q] [--partition P] [--name N]    what the rules look at\n"
+    "      [--wish CLASS]         the class that its user asked for\n"
+    "      [--cgroup DIRECTORY]   its processes are in this cgroup, and it ends with it\n"
+    "      [--lease SECONDS]      it ends when none of its processes was there for so long\n"
+    "      [--small-ratio S:L]    of what it sends over a rail, S of S + L may go ahead as small messages; 'none'\n"
+    "      [--run N]              which run of the job it is, as its scheduler counts them\n"
+    "      [--renew]              only what is given changes, the lease begins anew: the job is there\n"
+    "      [--cluster]            of a running job of Slurm, on all of its nodes: nothing else of it changes\n"
+    "  job give JOB [CLASS]       another class for a job that is there; '-': what its user or the rules say\n"
+    "  job choose JOB [CLASS]     ask for another class for a job of mine; '-': what the rules give it\n"
+    "      [--small-ratio S:L]    as above, with both; without CLASS nothing else changes\n"
+    "  job show JOB               the class and service levels that processes of the job have\n"
+    "  job del JOB                forget a job\n"
+    "      [--run N]              unless it is in a later run than this by now\n"
+    "  rail list                  the ports of this host, and their health\n"
+    "  rail show RAIL             all that is known of the health of one, DEVICE/PORT: reasons, counters, history\n"
+    "  rail drain RAIL            running jobs leave it without losing a message, and new ones do not use it\n"
+    "  rail undrain RAIL          they may use it again; its health is judged anew\n"
+    "  top [--interval S] [--count N]    rails with their rates, classes and jobs, every S (2) seconds, N times\n"
+    "\n"
+    "  -j, --json         answer in JSON, for programs: every command; of policy plan what is predicted, of orders "
+    "how\n"
+    "                     they ended\n"
+    "  -s, --socket PATH  the daemon's socket (default $FABRICD_SOCKET or /run/fabricd/fabricd.sock)\n"
+    "  -h, --help         show this\n"
+    "  -V, --version      show the version\n"
+    "\n"
+    "Exit status: 0 done, 1 it could not be done, 2 the command or the policy is wrong, and nothing was changed;\n"
+    "3 changed and rolled back, 4 changed and not rolled back yet, 5 in force, but for a plane (--partial).\n";
+
+struct args {
+    struct answer_to to;
+    struct ask_options job;
+    struct plan_options plan;
+    struct top_options top;
+    bool cluster;
+    uint32_t change; /* FD_CHANGE_ */
+    int num;
+    char **word;
+};
+
+static int simple_request(const struct args *a, enum fd_type type)
+{
+    struct fd_header h;
+    return answer_request(&a->to, type, &h, sizeof(h));
+}
+
+static int print_schema(void)
+{
+    struct text t = {0};
+    schema_text(&t, &policy_keys, "mrmpi-policy(5): the quality-of-service policy of a fabric");
+    fputs(text_str(&t), stdout);
+    text_free(&t);
+    return 0;
+}
+
+/* A policy file, the lock beside it, and what they become. */
+struct plan {
+    const char *name;            /* of the file, for messages */
+    char lock_path[PATH_MAX];    /* empty: standard input has none */
+    struct text text, lock_text; /* the latter is empty if there is no lock */
+    struct policy policy;
+    struct policy_lock lock;
+    struct qos_tables tables;
+    struct text messages; /* errors and warnings */
+};
+
+static bool readable(struct plan *l, const char *name, const char *what, size_t max, int rc)
+{
+    struct text why = {0};
+    if (rc == -EFBIG)
+        text_printf(&why, "%s: longer than a %s may be (%zu KiB)\n", name, what, max / 1024);
+    else if (rc)
+        text_printf(&why, "%s: %s%s\n", name, text_read_error(rc),
+                    rc == -EMEDIUMTYPE ? "; '-' reads standard input" : "");
+    if (rc)
+        fprintf(stderr, "fabricctl: %s", text_str(&why));
+    text_put(&l->messages, text_str(&why), why.len);
+    text_free(&why);
+    return !rc;
+}
+
+static bool read_files(const char *path, struct plan *l)
+{
+    if (!strcmp(path, "-"))
+        return readable(l, l->name, "policy", FD_POLICY_MAX, text_read_fd(&l->text, STDIN_FILENO, FD_POLICY_MAX));
+    if (!lock_path(path, l->lock_path, sizeof(l->lock_path)))
+        return readable(l, path, "path", PATH_MAX, -ENAMETOOLONG);
+    if (!readable(l, path, "policy", FD_POLICY_MAX, text_read_file(&l->text, path, FD_POLICY_MAX)))
+        return false;
+    int rc = text_read_file(&l->lock_text, l->lock_path, FD_LOCK_MAX);
+    return rc == -ENOENT || readable(l, l->lock_path, "lock", FD_LOCK_MAX, rc);
+}
+
+/* Reads, parses and compiles; all that is wrong is printed. 0, or the exit status. */
+static int load(const struct args *a, const char *path, struct plan *l)
+{
+    l->name = strcmp(path, "-") ? path : "<stdin>";
+    struct diag d = {.file = l->name}, of_lock = {.file = l->lock_path};
+    struct policy_lock given;
+    if (!read_files(path, l))
+        return 2;
+    bool ok = lock_parse(&given, text_str(&l->lock_text), l->lock_text.len, &of_lock) &&
+              plan_caps(a->plan.fabric, &given.fabric) &&
+              policy_parse(&l->policy, text_str(&l->text), l->text.len, &d) &&
+              lock_next(&l->policy, &given, NULL, &l->lock, &d) && policy_compile(&l->policy, &l->lock, &l->tables, &d);
+    fprintf(stderr, "%s%s", text_str(&of_lock.out), text_str(&d.out));
+    text_put(&l->messages, text_str(&of_lock.out), of_lock.out.len);
+    text_put(&l->messages, text_str(&d.out), d.out.len);
+    text_free(&of_lock.out);
+    text_free(&d.out);
+    return ok ? 0 : 2;
+}
+
+static int policy_send(const struct args *a, enum fd_type type, const struct plan *l)
+{
+    size_t len = sizeof(struct fd_apply) + l->text.len + l->lock_text.len;
+    struct fd_apply *m = calloc(1, len);
+    if (!m)
+        abort();
+    snprintf(m->name, sizeof(m->name), "%s", l->name);
+    m->lock_length = (uint32_t)l->lock_text.len;
+    memcpy(m + 1, text_str(&l->text), l->text.len);
+    memcpy((char *)(m + 1) + l->text.len, text_str(&l->lock_text), l->lock_text.len);
+    int rc = answer_request(&a->to, type, m, len);
+    free(m);
+    return rc;
+}
+
+/* The daemon goes on with what it was told to. */
+static void on_interrupt(int sig)
+{
+    static const char said[] = "\nfabricctl: the daemon goes on with it; fabricctl status tells how far it is\n";
+    if (write(STDERR_FILENO, said, sizeof(said) - 1) < 0)
+        _exit(1);
+    _exit(130);
+}
+
+static int send_change(const struct args *a, struct fd_change *m, size_t len)
+{
+    signal(SIGINT, on_interrupt);
+    int rc = answer_request(&a->to, FD_CHANGE, m, len);
+    signal(SIGINT, SIG_DFL);
+    return rc;
+}
+
+static int policy_apply(const struct args *a, const struct plan *l)
+{
+    size_t len = sizeof(struct fd_change) + l->text.len + l->lock_text.len;
+    struct fd_change *m = calloc(1, len);
+    if (!m)
+        abort();
+    snprintf(m->name, sizeof(m->name), "%s", l->name);
+    m->flags = a->change;
+    m->lock_length = (uint32_t)l->lock_text.len;
+    memcpy(m + 1, text_str(&l->text), l->text.len);
+    memcpy((char *)(m + 1) + l->text.len, text_str(&l->lock_text), l->lock_text.len);
+    int rc = send_change(a, m, len);
+    free(m);
+    return rc;
+}
+
+static bool generation_of(const char *s, uint64_t *out)
+{
+    bool good = ydoc_uint_of(s, out) && *out != FD_PREVIOUS;
+    if (!good)
+        fprintf(stderr, "fabricctl: the generation is '%s'; allowed: a number of 'fabricctl policy history', or 0\n",
+                s);
+    return good;
+}
+
+static int policy_rollback(const struct args *a, const char *number)
+{
+    struct fd_change m = {.flags = a->change | FD_CHANGE_ROLLBACK, .generation = FD_PREVIOUS};
+    if (number && !generation_of(number, &m.generation))
+        return 2;
+    snprintf(m.name, sizeof(m.name), "%s", number ? number : "previous");
+    return send_change(a, &m, sizeof(m));
+}
+
+static int policy_show(const struct args *a, const char *number)
+{
+    struct fd_show m = {0};
+    return generation_of(number, &m.generation) ? answer_request(&a->to, FD_SHOW, &m, sizeof(m)) : 2;
+}
+
+/* The lock that is in force now, beside the policy's file: so the next plan is made with it, also on other nodes. */
+static void keep_lock(const struct args *a, const struct plan *l)
+{
+    struct fd_header h;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    int fd = out ? ctl_connect(a->to.socket) : -1;
+    int rc = fd < 0 ? -EIO : ctl_request(fd, FD_LOCK, &h, sizeof(h), out, NULL);
+    if (fd >= 0)
+        close(fd);
+    if (out)
+        fclose(out);
+    if (!rc && (len != l->lock_text.len || memcmp(text, text_str(&l->lock_text), len)))
+        rc = text_write_file(l->lock_path, text, len);
+    if (rc)
+        fprintf(stderr, "fabricctl: warning: the policy is in force, but %s could not be written: %s\n", l->lock_path,
+                strerror(-rc));
+    free(text);
+}
+
+static int print_plan(const struct args *a, const struct plan *l)
+{
+    if (!lock_knows_fabric(&l->lock))
+        fprintf(stderr, "fabricctl: %s does not tell what the fabric can do: planned for tables of 8 entries\n",
+                *l->lock_path ? l->lock_path : l->name);
+    return plan_command(&a->plan, l->name, &l->policy, &l->tables, &l->lock.fabric);
+}
+
+/* What is wrong with it has been printed. */
+static int policy_check(const struct args *a, const struct plan *l, int status)
+{
+    struct text found = {0};
+    if (!status) {
+        text_printf(&found, "classes: %u\nvls: %u\nlmc: %u\n", l->policy.num_classes, l->policy.vls, l->policy.lmc);
+        if (!a->to.json)
+            printf("%s: good: %u classes, %u data VLs, lmc %u\n", a->word[2], l->policy.num_classes, l->policy.vls,
+                   l->policy.lmc);
+    }
+    answer_outcome(&a->to, status, status ? "the policy is wrong" : NULL, text_str(&l->messages), text_str(&found));
+    text_free(&found);
+    return status;
+}
+
+static int policy_forget(const struct args *a, const char *class)
+{
+    struct fd_class m = {0};
+    if (!ask_text(m.class_name, sizeof(m.class_name), class, "class name"))
+        return 2;
+    return answer_request(&a->to, FD_FORGET, &m, sizeof(m));
+}
+
+static int policy_command(const struct args *a)
+{
+    static struct plan l;
+    const char *verb = a->num > 1 ? a->word[1] : "";
+    if (a->num == 2 && !strcmp(verb, "verify"))
+        return simple_request(a, FD_VERIFY);
+    if (a->num == 2 && !strcmp(verb, "schema"))
+        return print_schema();
+    if (a->num == 2 && !strcmp(verb, "lock"))
+        return simple_request(a, FD_LOCK);
+    if (a->num == 2 && !strcmp(verb, "history"))
+        return simple_request(a, FD_HISTORY);
+    if (a->num == 3 && !strcmp(verb, "show"))
+        return policy_show(a, a->word[2]);
+    if ((a->num == 2 || a->num == 3) && !strcmp(verb, "rollback"))
+        return policy_rollback(a, a->num == 3 ? a->word[2] : NULL);
+    if (a->num == 3 && !strcmp(verb, "forget"))
+        return policy_forget(a, a->word[2]);
+    if (a->num != 3 || (strcmp(verb, "check") && strcmp(verb, "plan") && strcmp(verb, "diff") && strcmp(verb, "apply")))
+        return -1;
+    int rc = load(a, a->word[2], &l);
+    if (rc || !strcmp(verb, "check")) {
+        rc = policy_check(a, &l, rc);
+    } else if (!strcmp(verb, "plan")) {
+        rc = print_plan(a, &l);
+    } else {
+        rc = *verb == 'a' ? policy_apply(a, &l) : policy_send(a, FD_DIFF, &l);
+        if ((!rc || rc == 5) && *verb == 'a' && !(a->change & FD_CHANGE_DRY) && *l.lock_path)
+            keep_lock(a, &l);
+    }
+    text_free(&l.text);
+    text_free(&l.lock_text);
+    text_free(&l.messages);
+    return rc;
+}
+
+/* What the library would be told: asked as it asks. */
+static int job_show(const struct args *a, const char *job)
+{
+    struct fd_state_long answer;
+    char *text = NULL;
+    size_t len = 0;
+    int fd = ctl_connect(a->to.socket);
+    int rc = fd < 0 ? fd : ctl_hello(fd, job, &answer);
+    if (fd >= 0)
+        close(fd);
+    FILE *out = rc ? NULL : open_memstream(&text, &len);
+    if (!out)
+        return answer_fail(&a->to, rc ? rc : -ENOMEM);
+    ctl_show_state(out, job, &answer.s);
+    fclose(out);
+    return answer_document(&a->to, text, len) ? 0 : answer_fail(&a->to, -EPROTO);
+}
+
+static int job_command(const struct args *a)
+{
+    struct fd_job m = {0};
+    const char *verb = a->num > 1 ? a->word[1] : "";
+    if (a->num == 2 && !strcmp(verb, "list"))
+        return answer_request(&a->to, FD_JOB_LIST, NULL, 0);
+    if (a->num == 3 && !strcmp(verb, "show")) {
+        if (!ask_text(m.job, sizeof(m.job), a->word[2], "job id"))
+            return 2;
+        return job_show(a, a->word[2]);
+    }
+    static const struct {
+        const char *verb;
+        int num;
+        enum fd_type type;
+    } verbs[] = {
+        {"set", 4, FD_JOB_SET}, {"give", 4, FD_JOB_GIVE}, {"choose", 4, FD_JOB_CHOOSE}, {"del", 3, FD_JOB_DEL}};
+    unsigned v = 0;
+    while (v < sizeof(verbs) / sizeof(verbs[0]) && strcmp(verb, verbs[v].verb))
+        v++;
+    if (v == sizeof(verbs) / sizeof(verbs[0]))
+        return -1;
+    bool may_stay = verbs[v].type == FD_JOB_GIVE || verbs[v].type == FD_JOB_CHOOSE;
+    bool same = may_stay && a->num == 3 && a->job.small_ratio; /* its class */
+    if (a->num != verbs[v].num && !same)
+        return -1;
+    const char *class = a->num == 4 && strcmp(a->word[3], "-") ? a->word[3] : NULL;
+    if (!ask_job(&a->job, verbs[v].type, a->word[2], class, same, &m))
+        return 2;
+    if (a->cluster)
+        return cluster_give(&a->to, a->word[2], same ? "=" : a->word[3], a->job.small_ratio);
+    return answer_request(&a->to, verbs[v].type, &m, sizeof(m));
+}
+
+/* DEVICE/PORT, or the device alone for its first port. */
+static bool ask_rail(const char *s, struct fd_rail_order *m)
+{
+    size_t len = strcspn(s, "/");
+    uint64_t port = 1;
+    if (!len || len >= sizeof(m->device) || (s[len] && (!ydoc_uint_of(s + len + 1, &port) || !port || port > 254))) {
+        fprintf(stderr, "fabricctl: the rail is '%s'; allowed: DEVICE/PORT as 'fabricctl top' shows it\n", s);
+        return false;
+    }
+    memcpy(m->device, s, len);
+    m->port = (uint8_t)port;
+    return true;
+}
+
+static int rail_command(const struct args *a)
+{
+    struct fd_rail_order m = {0};
+    const char *verb = a->num > 1 ? a->word[1] : "";
+    if (a->num == 2 && !strcmp(verb, "list"))
+        return simple_request(a, FD_RAIL_LIST);
+    enum fd_type type = !strcmp(verb, "show")      ? FD_RAIL_SHOW
+                        : !strcmp(verb, "drain")   ? FD_RAIL_DRAIN
+                        : !strcmp(verb, "undrain") ? FD_RAIL_UNDRAIN
+                                                   : 0;
+    if (a->num != 3 || !type)
+        return -1;
+    return ask_rail(a->word[2], &m) ? answer_request(&a->to, type, &m, sizeof(m)) : 2;
+}
+
+static bool is_command(const char *command)
+{
+    char line[80];
+    snprintf(line, sizeof(line), "\n  %s ", command);
+    return strstr(usage, line);
+}
+
+static bool has_verbs(const char *noun)
+{
+    return !strcmp(noun, "policy") || !strcmp(noun, "job") || !strcmp(noun, "rail");
+}
+
+static int run(const struct args *a)
+{
+    const char *noun = a->num ? a->word[0] : "";
+    if (!strcmp(noun, "policy"))
+        return policy_command(a);
+    if (!strcmp(noun, "job"))
+        return job_command(a);
+    if (!strcmp(noun, "rail"))
+        return rail_command(a);
+    if (a->num == 1 && !strcmp(noun, "status"))
+        return simple_request(a, FD_STATUS);
+    if (a->num == 1 && !strcmp(noun, "top")) {
+        int rc = top_run(a->to.socket, &a->top);
+        return rc < 0 ? answer_fail(&a->to, rc) : 0;
+    }
+    return -1;
+}
+
+static bool number(const char *what, const char *s, uint32_t least, uint32_t *out)
+{
+    uint64_t v;
+    if (!ydoc_uint_of(s, &v) || v < least || v > 86400) {
+        fprintf(stderr, "fabricctl: the %s is '%s'; allowed: %u to 86400\n", what, s, least);
+        return false;
+    }
+    *out = (uint32_t)v;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    const char *env = getenv("FABRICD_SOCKET");
+    struct args a = {.to.socket = env && *env ? env : "/run/fabricd/fabricd.sock", .top.interval_s = 2};
+    char given[TAKES_OPTIONS_MAX] = "", command[64] = "";
+    for (int o; (o = getopt_long(argc, argv, "s:jhV", takes_options, NULL)) != -1;) {
+        if (o != '?' && !strchr(given, o))
+            given[strlen(given)] = (char)o;
+        switch (o) {
+        case 's':
+            a.to.socket = optarg;
+            break;
+        case 'u':
+            a.job.user = optarg;
+            break;
+        case 'a':
+            a.job.account = optarg;
+            break;
+        case 'n':
+            a.job.name = optarg;
+            break;
+        case 'q':
+            a.job.qos = optarg;
+            break;
+        case 'p':
+            a.job.partition = optarg;
+            break;
+        case 'w':
+            a.job.wish = optarg;
+            break;
+        case 'i':
+            if (!number("interval", optarg, 1, &a.top.interval_s))
+                return 2;
+            break;
+        case 'N':
+            if (!number("count", optarg, 0, &a.top.count))
+                return 2;
+            break;
+        case 'c':
+            a.cluster = true;
+            break;
+        case 'g':
+            a.job.cgroup = optarg;
+            break;
+        case 't':
+            a.job.lease = optarg;
+            break;
+        case 'R':
+            a.job.small_ratio = optarg;
+            break;
+        case 'r':
+            a.job.renew = true;
+            break;
+        case 'U':
+            a.job.run = optarg;
+            break;
+        case 'd':
+            a.change |= FD_CHANGE_DRY;
+            break;
+        case 'P':
+            a.change |= FD_CHANGE_PARTIAL;
+            break;
+        case 'F':
+            a.change |= FD_CHANGE_FORCE;
+            break;
+        case 'l':
+            if (a.plan.num_loads == PLAN_LOADS_MAX) {
+                fprintf(stderr, "fabricctl: more than %d loads\n", PLAN_LOADS_MAX);
+                return 2;
+            }
+            a.plan.load[a.plan.num_loads++] = optarg;
+            break;
+        case 'f':
+            a.plan.fabric = optarg;
+            break;
+        case 'j':
+            a.to.json = a.plan.json = a.top.json = true;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        case 'V':
+            printf("fabricctl %s\n", MRMPI_VERSION);
+            return 0;
+        default:
+            fputs("Try 'fabricctl --help'.\n", stderr);
+            return 2;
+        }
+    }
+    a.num = argc - optind;
+    a.word = argv + optind;
+    if (a.num)
+        snprintf(command, sizeof(command), "%s%s%s", a.word[0], has_verbs(a.word[0]) && a.num > 1 ? " " : "",
+                 has_verbs(a.word[0]) && a.num > 1 ? a.word[1] : "");
+    if (is_command(command) && !takes_all(command, a.cluster, given))
+        return 2;
+    int rc = run(&a);
+    if (rc < 0) {
+        fprintf(stderr, "fabricctl: %s. Try 'fabricctl --help'.\n", a.num ? "no such command" : "no command");
+        return 2;
+    }
+    return rc;
+}

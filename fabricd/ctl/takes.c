@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "fabricd/ctl/takes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct option takes_options[] = {
+    {"socket", required_argument, NULL, 's'},
+    {"user", required_argument, NULL, 'u'},
+    {"account", required_argument, NULL, 'a'},
+    {"name", required_argument, NULL, 'n'},
+    {"qos", required_argument, NULL, 'q'},
+    {"partition", required_argument, NULL, 'p'},
+    {"wish", required_argument, NULL, 'w'},
+    {"cluster", no_argument, NULL, 'c'},
+    {"small-ratio", required_argument, NULL, 'R'},
+    {"renew", no_argument, NULL, 'r'},
+    {"run", required_argument, NULL, 'U'},
+    {"cgroup", required_argument, NULL, 'g'},
+    {"lease", required_argument, NULL, 't'},
+    {"interval", required_argument, NULL, 'i'},
+    {"count", required_argument, NULL, 'N'},
+    {"dry-run", no_argument, NULL, 'd'},
+    {"partial", no_argument, NULL, 'P'},
+    {"force", no_argument, NULL, 'F'},
+    {"load", required_argument, NULL, 'l'},
+    {"fabric", required_argument, NULL, 'f'},
+    {"json", no_argument, NULL, 'j'},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+_Static_assert(sizeof(takes_options) / sizeof(takes_options[0]) <= TAKES_OPTIONS_MAX, "one of each, and an end");
+
+#define ALL_TAKE "sjhV"
+
+/* Each option is of use to every command that has it here; what is not in the table takes those that ALL_TAKE. */
+static const struct {
+    const char *command, *takes; /* the latter: what getopt_long() answers */
+    bool cluster;                /* with --cluster */
+} takers[] = {
+    {"policy plan", "lf", false}, {"policy apply", "dPF", false},    {"policy rollback", "P", false},
+    {"job set", "cR", true},      {"job set", "uanqpwRrUgt", false}, {"job give", "cR", true},
+    {"job give", "R", false},     {"job choose", "R", false},        {"job del", "U", false},
+    {"top", "iN", false},
+};
+enum { TAKERS = sizeof(takers) / sizeof(takers[0]) };
+
+static bool takes(unsigned taker, int option)
+{
+    return strchr(takers[taker].takes, option);
+}
+
+static const char *long_name(int option)
+{
+    const struct option *o = takes_options;
+    while (o->val != option)
+        o++;
+    return o->name;
+}
+
+static void list_takers(int option)
+{
+    const char *before = "";
+    for (unsigned i = 0; i < TAKERS; i++)
+        if (takes(i, option)) {
+            fprintf(stderr, "%s%s%s", before, takers[i].command,
+                    takers[i].cluster && option != 'c' ? " --cluster" : "");
+            before = ", ";
+        }
+}
+
+bool takes_all(const char *command, bool cluster, const char *given)
+{
+    unsigned row = 0;
+    while (row < TAKERS && (strcmp(takers[row].command, command) || takers[row].cluster != cluster))
+        row++;
+    for (; *given; given++) {
+        if (strchr(ALL_TAKE, *given) || (row < TAKERS && takes(row, *given)))
+            continue;
+        fprintf(stderr, "fabricctl: %s%s does not take --%s, which is for: ", command,
+                cluster && *given != 'c' ? " --cluster" : "", long_name(*given));
+        list_takers(*given);
+        fputs("\n", stderr);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The administrator's policy, as read from policy.yaml (mrmpi-policy(5)) and checked as far as it can be without
+ * knowing the fabric. Plain data: copied by assignment, owns nothing.
+ */
+#ifndef FABRICD_POLICY_H
+#define FABRICD_POLICY_H
+
+#include "fabricd/policy/health.h"
+#include "fabricd/policy/pattern.h"
+#include "fabricd/proto/proto_state.h"
+#include "fabricd/base/text.h"
+
+#define POLICY_CLASSES_MAX 8 /* each has at least two of the 16 service levels */
+#define POLICY_RULES_MAX   64
+#define POLICY_CHOOSE_MAX  16
+
+#define PRIORITY_LOW    0
+#define PRIORITY_NORMAL 1
+#define PRIORITY_HIGH   3
+
+struct policy_class {
+    char name[FD_NAME_MAX];
+    uint32_t share;                     /* percent of a busy link */
+    uint32_t priority;                  /* 0: small messages wait with the bulk; 1-3: they go ahead, with this weight */
+    bool has_priority;                  /* the file says so; else the compiler may choose one for the latency */
+    uint32_t latency_ns;                /* the longest that a small message may wait in the fabric; 0: not given */
+    uint32_t ratio_small, ratio_large;  /* of a link, of the only class; 0: not given. Priority is then 0 */
+    uint32_t lanes;                     /* virtual lanes for bulk */
+    uint32_t small_max;                 /* bytes */
+    uint32_t jobs_max, user_jobs_max;   /* jobs on a host that may have it by rules and wishes; 0: no limit */
+    unsigned num_medium;                /* levels between small messages and bulk */
+    uint32_t medium_max[FD_MEDIUM_MAX]; /* bytes, ascending */
+    uint32_t pkey;                      /* partition of the class's jobs, 15 bits; 0: not given */
+    struct fd_spread spread;            /* how messages go over rails; "": the library's own way */
+    unsigned num_choose;
+    struct pattern choose[POLICY_CHOOSE_MAX]; /* jobs that may ask for this class: one of them must match */
+    struct place at, name_at, share_at, medium_at, latency_at, ratio_at;
+};
+
+struct policy_rule {
+    struct pattern of;
+    unsigned class_index;
+};
+
+/* What the manager's host does when ports or opensm's file have lost the policy. */
+enum policy_repair { REPAIR_YES, REPAIR_REPORT };
+
+struct policy {
+    uint32_t version;
+    uint32_t vls; /* data virtual lanes that every port has in operation: 1, 2, 4, 8 or 15 */
+    uint32_t mtu; /* bytes; 0: the fabric's */
+    uint32_t lmc;
+    uint32_t bulk_minimum;      /* percent of a link that bulk must keep, at most 50; 0: not given */
+    struct health_rules health; /* of rails */
+    int high_limit;             /* the port's raw limit, -1: not given */
+    unsigned num_classes, num_rules, default_class;
+    struct policy_class classes[POLICY_CLASSES_MAX];
+    struct policy_rule rules[POLICY_RULES_MAX];
+    unsigned repair;       /* enum policy_repair */
+    uint32_t repair_pause; /* seconds between repairs at least */
+    struct place vls_at, lmc_at, limits_at, bad_at;
+};
+
+/* The format: what a policy may hold (keys.h). */
+struct keys;
+extern const struct keys policy_keys;
+
+/* False if there was an error; all errors and warnings are in d. */
+bool policy_parse(struct policy *p, const char *text, size_t len, struct diag *d);
+
+/* The class's index, or -1. */
+int policy_class_by_name(const struct policy *p, const char *name);
+
+/*
+ * The class of a job by the rules: that of the first rule whose patterns all match, of those whose class has room
+ * (NULL: all have), else the default class.
+ */
+unsigned policy_class_with_room(const struct policy *p, const struct pattern_job *job,
+                                bool (*has_room)(void *arg, unsigned class_index), void *arg);
+static inline unsigned policy_class_of(const struct policy *p, const struct pattern_job *job)
+{
+    return policy_class_with_room(p, job, NULL, NULL);
+}
+
+/* May the job have this class if its user asks for it? */
+bool policy_may_choose(const struct policy_class *c, const struct pattern_job *job);
+
+#endif

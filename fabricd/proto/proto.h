@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The protocol of fabricd's UNIX socket (SOCK_SEQPACKET, default /run/fabricd/fabricd.sock): how the MPI library asks
+ * which service levels its job has and which rails its host has, and how fabricctl gives orders.
+ *
+ * Every packet is one message: a struct fd_header, then the body of its type, all little-endian and of the sizes given
+ * here. A message of another magic or version, shorter than its type, longer than FD_MSG_MAX, or whose header.length
+ * is not the packet's length, is an error: the daemon answers FD_DONE with -EPROTO and closes; a client does the same
+ * with an answer. Text fields are zero-terminated within their size; who sends zeroes the rest.
+ *
+ * The library:   FD_HELLO  ->  FD_STATE (same seq), then, if FD_HELLO_SUBSCRIBE, one FD_STATE with seq 0 whenever
+ *                anything in it has changed (job's class, service levels, a rail). An FD_STATE always holds the whole
+ *                truth, so a client needs only the last one. A client that does not read is dropped and may reconnect.
+ *                The connection is closed when the daemon ends: go on with the last FD_STATE.
+ *                FD_WHERE  ->  FD_PLACE (same seq, later; others may come first): where a port of another host is at
+ *                present. Only to a daemon whose answer to the hello has FD_CAN_PLACES.
+ *                With FD_HELLO_PACE the daemon may send FD_PACE, with seq 0, whenever it changes: how fast this client
+ *                may read. To such a daemon the client says by FD_READS, which is not answered, how much it reads.
+ *                With FD_HELLO_HEALTH each FD_STATE has a struct fd_health. To such a daemon the client may say by
+ *                FD_SEEN, which is not answered, that a rail fails.
+ * fabricctl:     a request  ->  any number of FD_TEXT, FD_FOUND if it looked at the fabric, then one FD_DONE with the
+ *                result.
+ *
+ * Who asks is known from SO_PEERCRED only. Anybody may say hello and read the status; uid 0 and the uid that the
+ * daemon runs as may apply a policy, set jobs and drain rails; the user that a job was given to may choose among the
+ * classes that the policy offers it. That a process is of a job is believed only of the job's user.
+ */
+#ifndef FABRICD_PROTO_H
+#define FABRICD_PROTO_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FD_MAGIC   0x64626166u /* "fabd" */
+#define FD_VERSION 1u
+
+#define FD_MSG_MAX    81920u /* longest message; only FD_APPLY comes near it */
+#define FD_JOB_MAX    64u    /* job id, with the terminating zero */
+#define FD_NAME_MAX   32u    /* class name */
+#define FD_DEV_MAX    64u    /* device name, as ibv_get_device_name() gives it */
+#define FD_RAILS_MAX  32u
+#define FD_LANES_MAX  8u
+#define FD_LEVELS_MAX 4u /* of one job: small, large, and those between */
+#define FD_MEDIUM_MAX (FD_LEVELS_MAX - 2u)
+#define FD_POLICY_MAX 65536u    /* longest policy text */
+#define FD_LOCK_MAX   4096u     /* longest text of a policy.lock */
+#define FD_SPREAD_MAX 96u       /* how messages are spread over rails */
+#define FD_CGROUP_MAX 256u      /* directory of a control group */
+#define FD_RATIO_MAX  12u       /* "1000:1000", with the terminating zero */
+#define FD_LEASE_MAX  31536000u /* seconds: a year */
+#define FD_RUN_MAX    0x7fffffffu
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs below are little-endian");
+
+enum fd_type {
+    FD_HELLO = 1, /* struct fd_hello; from the library */
+    FD_STATE = 2, /* struct fd_state of proto_state.h; from the daemon */
+    FD_WHERE = 3, /* struct fd_where; from the library */
+    FD_PLACE = 4, /* struct fd_place; from the daemon */
+    FD_PACE = 5,  /* struct fd_pace; from the daemon */
+    FD_READS = 6, /* struct fd_reads; from the library */
+    FD_SEEN = 7,  /* struct fd_seen; from the library, not answered */
+
+    FD_STATUS = 16,     /* header only: what the daemon knows, as text */
+    FD_VERIFY = 17,     /* header only: read the tables of every port now */
+    FD_APPLY = 18,      /* struct fd_apply followed by the policy's text and the lock's */
+    FD_JOB_SET = 19,    /* struct fd_job */
+    FD_JOB_DEL = 20,    /* struct fd_job, only id and run are looked at */
+    FD_JOB_LIST = 21,   /* struct fd_job, of which only the id is looked at: jobs after this one; empty: all */
+    FD_RAIL_LIST = 22,  /* header only */
+    FD_DIFF = 23,       /* as FD_APPLY, but nothing is changed: what would apply change on which port? */
+    FD_LOCK = 24,       /* header only: the text of the lock in force */
+    FD_FORGET = 25,     /* struct fd_class: set free the service levels that the class no longer uses */
+    FD_JOB_GIVE = 27,   /* struct fd_job, only id and class_name are looked at: another class, all else stays */
+    FD_JOB_CHOOSE = 26, /* struct fd_job, only id and wish are looked at: its user asks for another class */
+
+    FD_RAIL_DRAIN = 28,   /* struct fd_rail_order: jobs are to leave the rail */
+    FD_RAIL_UNDRAIN = 29, /* struct fd_rail_order: they may use it again, and its health is judged anew */
+    FD_RAIL_SHOW = 30,    /* struct fd_rail_order: all that is known of the rail's health, as text */
+    FD_CHANGE = 48,       /* struct fd_change and texts: FD_APPLY with more to say */
+    FD_HISTORY = 49,      /* header only: the generations, as text */
+    FD_SHOW = 50,         /* struct fd_show: one of them, as text */
+
+    FD_TEXT = 32,  /* header, then text that is not zero-terminated; from the daemon */
+    FD_DONE = 33,  /* struct fd_done; from the daemon */
+    FD_MORE = 34,  /* struct fd_more; from the daemon, before FD_DONE: ask again for what comes after this */
+    FD_FOUND = 35, /* as FD_TEXT, before FD_DONE: what a look at the fabric has found, parts of a document of YAML */
+};
+
+struct fd_header {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t type;   /* enum fd_type */
+    uint32_t length; /* of the whole message, header included */
+    uint32_t seq;    /* chosen by who asks; repeated in the answer; 0 in an answer: nobody asked */
+};
+
+/* fd_hello.flags; a daemon ignores those that it does not know */
+#define FD_HELLO_SUBSCRIBE 1u
+#define FD_HELLO_LEVELS    2u   /* levels between small and large may follow FD_STATE. Without it none do. */
+#define FD_HELLO_SPREAD    8u   /* struct fd_spread may follow FD_STATE. Without it it does not. */
+#define FD_HELLO_PLACES    4u   /* FD_WHERE may follow, if the answer says FD_CAN_PLACES */
+#define FD_HELLO_OWNER     32u  /* the state that the job's owner would be told; for those who may give orders */
+#define FD_HELLO_KNOWN     64u  /* the answer may have FD_NO_JOB. Without it it has not. */
+#define FD_HELLO_PACE      16u  /* FD_PACE may come. Without it it does not. */
+#define FD_HELLO_HEALTH    128u /* struct fd_health may follow FD_STATE. Without the flag no health follows. */
+
+struct fd_hello {
+    struct fd_header h;
+    uint32_t flags;
+    uint32_t reserved;
+    char job[FD_JOB_MAX]; /* $MRMPI_JOBID or the scheduler's id; empty: no job id known */
+};
+
+/* Where is the port with this GUID, in the subnet of a port of this host? For InfiniBand only. */
+struct fd_where {
+    struct fd_header h;
+    char device[FD_DEV_MAX];
+    uint8_t port; /* 1.. */
+    uint8_t reserved[7];
+    uint64_t guid; /* in the byte order of this struct, not as in a GID */
+};
+
+struct fd_place {
+    struct fd_header h;
+    uint64_t guid;  /* as asked */
+    int32_t status; /* 0; -ENOENT: the subnet has no such port; other negative errno: nothing is known */
+    uint16_t lid;   /* with status 0: the port has 2^lmc LIDs, from lid on */
+    uint8_t lmc;
+    uint8_t reserved;
+};
+
+/*
+ * How fast this client may read (RDMA) over each rail, in the order of the last FD_STATE, in 10^3 bytes of data a
+ * second; 0: no limit, as before the first FD_PACE and after the connection has ended. FD_PACE_ALONE: no limit at
+ * present, but one may come, with processes of other classes. What is under way then cannot be taken back, so it should
+ * be little.
+ */
+#define FD_PACE_ALONE 0xffffffffu
+struct fd_pace {
+    struct fd_header h;
+    uint32_t rate_kb[FD_RAILS_MAX];
+};
+
+/*
+ * How much this client reads over the rail where it reads most, in 10^3 bytes a second. FD_READS_ALL: its limit holds
+ * it back. It begins with 0, and so it does when the first limit comes after a time without one. Said when that has
+ * changed, at most a few hundred times a second.
+ */
+#define FD_READS_ALL 0xffffffffu
+struct fd_reads {
+    struct fd_header h;
+    uint32_t want_kb;
+    uint32_t reserved;
+};
+
+/*
+ * What this client has seen of a rail of this host since it said so last: a hint, which binds nobody but processes of
+ * the same user (rail_health.h). Only to a daemon whose FD_STATE has struct fd_health, and at most once in FD_SEEN_S
+ * for a rail.
+ */
+#define FD_SEEN_S 10u
+struct fd_seen {
+    struct fd_header h;
+    char device[FD_DEV_MAX];
+    uint8_t port; /* 1.. */
+    uint8_t reserved[7];
+    uint32_t broken; /* connections over it that broke while the port was active */
+    uint32_t resent; /* packets that had to be sent again over it */
+};
+
+/* A rail of this host. */
+struct fd_rail_order {
+    struct fd_header h;
+    char device[FD_DEV_MAX];
+    uint8_t port; /* 1.. */
+    uint8_t reserved[7];
+};
+
+struct fd_apply {
+    struct fd_header h;
+    char name[252];       /* what the sender calls the file, for messages */
+    uint32_t lock_length; /* bytes of the lock that was beside the file, at most FD_LOCK_MAX; 0: none */
+    /* the policy's text follows, at most FD_POLICY_MAX bytes, and then the lock's; header.length says how much */
+};
+
+struct fd_class {
+    struct fd_header h;
+    char class_name[FD_NAME_MAX];
+};
+
+#define FD_UID_ANY 0xffffffffu
+
+/*
+ * Empty text: not given. If class_name is empty, the job has the class that it wishes if the policy lets it, else the
+ * one that the policy's rules give it: both by what follows, and the user's name.
+ */
+struct fd_job {
+    struct fd_header h;
+    uint32_t uid; /* owner: only this user's processes are of the job; FD_UID_ANY: not given (FD_JOB_SET needs it) */
+    uint32_t flags;
+    char job[FD_JOB_MAX];
+    char class_name[FD_NAME_MAX];
+    char account[FD_JOB_MAX];
+    char name[FD_JOB_MAX]; /* the scheduler's job name */
+    char qos[FD_JOB_MAX];
+    char partition[FD_JOB_MAX];
+    char wish[FD_NAME_MAX];     /* the class that the job's user asks for */
+    char cgroup[FD_CGROUP_MAX]; /* directory of the job's control group: its processes are in it, and it ends with it */
+    uint32_t lease_s; /* 1..FD_LEASE_MAX: it ends when none of its processes was there for so long; 0: not given */
+    uint16_t ratio_small, ratio_large; /* with FD_JOB_RATIO: its small ratio; 0, 0: it is to have none */
+    uint32_t run; /* with FD_JOB_RUN, 0..FD_RUN_MAX: which run of the job, as a scheduler counts those of its id */
+    uint32_t reserved;
+};
+
+/* fd_job.flags of FD_JOB_SET: the job is there, what is not given stays, class_name and wish are not looked at. */
+#define FD_JOB_RENEW 1u
+#define FD_JOB_RATIO 2u /* also of FD_JOB_GIVE and FD_JOB_CHOOSE: ratio_small and ratio_large are looked at */
+#define FD_JOB_SAME  4u /* of FD_JOB_GIVE and FD_JOB_CHOOSE: class_name and wish are not looked at */
+/*
+ * run is given. Of FD_JOB_RENEW: -ENOENT if the job is there in another run. Of FD_JOB_DEL: -ENOENT if it is there in a
+ * later run than this. A job of which no run is known is there in every run.
+ */
+#define FD_JOB_RUN 8u
+
+struct fd_more {
+    struct fd_header h;
+    char after[FD_JOB_MAX];
+};
+
+/*
+ * A policy is to be put in force: struct fd_change, the policy's text, and the lock's of lock_length bytes. With
+ * FD_CHANGE_ROLLBACK there are no texts: the policy is that of a generation, 0 for what was there before the first, and
+ * FD_PREVIOUS for what was in force before the present one.
+ */
+#define FD_CHANGE_PARTIAL  1u /* planes without a subnet manager are passed over */
+#define FD_CHANGE_FORCE    2u /* though it is not the policy that other hosts follow */
+#define FD_CHANGE_DRY      4u /* nothing is changed: what would be? */
+#define FD_CHANGE_ROLLBACK 8u
+#define FD_PREVIOUS        UINT64_MAX
+struct fd_change {
+    struct fd_header h;
+    uint64_t generation;
+    uint32_t flags;
+    uint32_t lock_length;
+    char name[240]; /* what the sender calls the file, for messages; not empty */
+};
+
+struct fd_show {
+    struct fd_header h;
+    uint64_t generation;
+};
+
+/* How FD_APPLY and FD_CHANGE may end, beside errnos, which say that nothing was changed. */
+enum fd_ended {
+    FD_ROLLED_BACK = -1001,     /* it was changed, and all is as before again */
+    FD_ROLLBACK_FAILED = -1002, /* it was changed, and could not be brought back yet */
+    FD_PLANE_MISSING = -1003,   /* it is in force, but for a plane that has no subnet manager */
+};
+
+struct fd_done {
+    struct fd_header h;
+    int32_t status; /* 0, a negative errno, or enum fd_ended */
+    uint32_t reserved;
+};
+
+static_assert(sizeof(struct fd_header) == 16, "layout");
+static_assert(sizeof(struct fd_hello) == 88, "layout");
+static_assert(sizeof(struct fd_where) == 96, "layout");
+static_assert(sizeof(struct fd_place) == 32, "layout");
+static_assert(sizeof(struct fd_pace) == 144, "layout");
+static_assert(sizeof(struct fd_reads) == 24, "layout");
+static_assert(sizeof(struct fd_seen) == 96, "layout");
+static_assert(sizeof(struct fd_rail_order) == 88, "layout");
+static_assert(sizeof(struct fd_apply) == 272, "layout");
+static_assert(sizeof(struct fd_class) == 48, "layout");
+static_assert(sizeof(struct fd_change) == 272, "layout");
+static_assert(sizeof(struct fd_show) == 24, "layout");
+static_assert(sizeof(struct fd_job) == 680, "layout");
+static_assert(sizeof(struct fd_more) == 80, "layout");
+static_assert(sizeof(struct fd_done) == 24, "layout");
+
+#endif
