@@ -4,6 +4,7 @@
 #   LIBRARIES += libmrmpi.so       a library in $(BUILD)/lib;    same variables, plus _SONAME, _MAP and _LINKS (extra names)
 #   TESTPROGS += tests/x/test_y    a program in $(BUILD)/tests/; same variables, with the target's name as the prefix
 #   SCRIPTS, ALIASES          scripts that are programs; other names of programs
+#   LIBEXECS                  scripts that programs of ours call
 #   UNIT_TESTS / SCRIPT_TESTS      what `make check` runs (see tests/README.md); LONG_TESTS, RXE_TESTS others
 #   CFLAGS.simfab/preload          flags of the sources of a folder, CFLAGS.tests/x/test_y.c of one source
 #
@@ -61,12 +62,14 @@ LIBRARIES :=
 TESTPROGS :=
 SCRIPTS :=
 ALIASES :=
+LIBEXECS :=
 UNIT_TESTS :=
 SCRIPT_TESTS :=
 LONG_TESTS :=
 RXE_TESTS :=
 MANPAGES :=
 DATA :=
+COMPLETIONS :=
 
 MODULES := $(sort $(wildcard */module.mk */*/module.mk))
 include $(MODULES)
@@ -129,12 +132,20 @@ $(foreach s,$(SCRIPTS),$(eval $(BUILD)/bin/$(notdir $(s)): $(s) ; $$(Q)mkdir -p 
 # names that other MPIs give to our programs, in a folder of their own: ALIASES += mpiexec:mrrun
 $(foreach a,$(ALIASES),$(eval $(BUILD)/libexec/mrmpi/bin/$(firstword $(subst :, ,$(a))): ; $$(Q)mkdir -p $$(@D) && ln -sfn ../../../bin/$(lastword $(subst :, ,$(a))) $$@))
 
+$(foreach s,$(LIBEXECS),$(eval $(BUILD)/libexec/mrmpi/$(notdir $(s)): $(s) ; $$(Q)mkdir -p $$(@D) && install -m 755 $$< $$@))
+
+# libexec/mrmpi is laid out as other MPIs' prefixes are: bin, include, lib. There programs find libraries and header, relative
+# to themselves; `make install` makes the same links, wherever LIBDIR is (include: libmrmpi/module.mk).
+$(BUILD)/libexec/mrmpi/lib:
+	$(Q)mkdir -p $(@D) && ln -sfn ../../lib $@
+
 PROGRAM_FILES := $(addprefix $(BUILD)/bin/,$(PROGRAMS) $(notdir $(SCRIPTS)))
+LIBEXEC_FILES := $(addprefix $(BUILD)/libexec/mrmpi/,$(notdir $(LIBEXECS)))
 ALIAS_FILES := $(foreach a,$(ALIASES),$(BUILD)/libexec/mrmpi/bin/$(firstword $(subst :, ,$(a))))
 LIBRARY_FILES := $(addprefix $(BUILD)/lib/,$(LIBRARIES))
 TESTPROG_FILES := $(addprefix $(BUILD)/,$(TESTPROGS))
 
-COMMANDS := help check check-all check-san check-rxe demo demo-failover bench figures install clean
+COMMANDS := help check check-all check-san check-rxe demo demo-failover bench figures install uninstall clean
 .PHONY: all programs libraries tests deps $(COMMANDS)
 ifneq ($(and $(filter $(COMMANDS),$(MAKECMDGOALS)),$(filter-out 1,$(words $(MAKECMDGOALS)))),)
 # `make clean check`: one after the other; the makes that they start use all cores
@@ -142,8 +153,8 @@ ifneq ($(and $(filter $(COMMANDS),$(MAKECMDGOALS)),$(filter-out 1,$(words $(MAKE
 endif
 #? make               builds the programs and libraries; make tests: and the tests' programs
 all: libraries programs
-libraries: $(LIBRARY_FILES)
-programs: $(PROGRAM_FILES) $(ALIAS_FILES)
+libraries: $(LIBRARY_FILES) | $(BUILD)/libexec/mrmpi/lib
+programs: $(PROGRAM_FILES) $(ALIAS_FILES) $(LIBEXEC_FILES)
 tests: all $(TESTPROG_FILES)
 
 # lines of this file that begin with #?, each beside its target
@@ -196,8 +207,15 @@ figures:
 
 #? make install       PREFIX=/usr/local, LIBDIR=PREFIX/lib, DESTDIR=
 install: all
-	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' BUILD='$(BUILD)' VERSION='$(VERSION)' packaging/install \
-	    --bin '$(PROGRAM_FILES)' --alias '$(ALIAS_FILES)' --lib '$(LIBRARY_FILES)' --man '$(MANPAGES)' --data '$(DATA)'
+	@$(INSTALL) install $(INSTALLED)
+
+#? make uninstall     removes what `make install` with the same variables installed
+uninstall:
+	@$(INSTALL) uninstall $(INSTALLED)
+
+INSTALL = DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' BUILD='$(BUILD)' VERSION='$(VERSION)' packaging/install
+INSTALLED = --bin '$(PROGRAM_FILES)' --alias '$(ALIAS_FILES)' --libexec '$(LIBEXEC_FILES)' --lib '$(LIBRARY_FILES)' \
+            --man '$(MANPAGES)' --data '$(DATA)' --completion '$(COMPLETIONS)'
 
 #? make clean         removes build/
 clean:

@@ -43,7 +43,9 @@ LIBRARIES += mrmpi_fabric.so
 mrmpi_fabric.so_SRCS := fabricd/slurm/spank.c fabricd/ctl/ctl.c fabricd/proto/ratio.c fabricd/base/text.c
 mrmpi_fabric.so_LDFLAGS := -Wl,-z,undefs # Slurm's programs have what it calls
 CFLAGS.fabricd/slurm/spank.c := -fvisibility=default
-all: $(BUILD)/lib/fabric-job
-$(BUILD)/lib/fabric-job: fabricd/slurm/fabric-job
-	$(Q)install -D -m 755 $< $@
 endif
+LIBEXECS += fabricd/slurm/fabric-job
+# the plugin runs the script that is beside it
+all: $(BUILD)/lib/fabric-job
+$(BUILD)/lib/fabric-job: $(BUILD)/libexec/mrmpi/fabric-job
+	$(Q)mkdir -p $(@D) && ln -sfn ../libexec/mrmpi/fabric-job $@

@@ -33,3 +33,8 @@ libmpi.so.12_LINKS := libmpi.so libmpich.so.12 libmpich.so
 CFLAGS.libmrmpi/api := -Ilibmrmpi/include -fvisibility=default -fno-semantic-interposition -fstack-protector -fno-plt
 libmpi.so.12_LDFLAGS := -Wl,-Bsymbolic-functions
 libmpi.so.12_MAP := libmrmpi/api/mpich.map
+
+# where mrcc looks for the header
+all: $(BUILD)/libexec/mrmpi/include
+$(BUILD)/libexec/mrmpi/include:
+	$(Q)mkdir -p $(@D) && ln -sfn "$$(realpath --relative-to=$(@D) libmrmpi/include)" $@

@@ -87,22 +87,22 @@ static void find_bin_dir(char *dir, size_t cap)
         *slash = 0;
 }
 
-/* The library lies beside the programs, in the build tree as when installed, or where a distribution put it. */
-static void find_lib_dir(struct job *job, const char *bin_dir)
+/* libexec/mrmpi/lib leads to the library, in the build tree as when installed, wherever that is (packaging/install).
+ * Without our library first in LD_LIBRARY_PATH, a program linked with MPICH would take MPICH's: N jobs of one rank. */
+static int find_lib_dir(struct job *job, const char *bin_dir, char *why, size_t cap)
 {
-    char beside[PATH_MAX + 16], path[PATH_MAX], probe[PATH_MAX + 16];
+    char link[PATH_MAX + 32], path[PATH_MAX], probe[PATH_MAX + 16];
 
-    snprintf(beside, sizeof(beside), "%s/../lib", bin_dir);
-    const char *candidates[] = {beside, MRMPI_LIBDIR};
-    for (int i = 0; i < 2; i++) {
-        if (!realpath(candidates[i], path) || strlen(path) >= sizeof(job->lib_dir))
-            continue;
+    snprintf(link, sizeof(link), "%s/../libexec/mrmpi/lib", bin_dir);
+    if (realpath(link, path) && strlen(path) < sizeof(job->lib_dir)) {
         snprintf(probe, sizeof(probe), "%s/libmpi.so.12", path);
-        if (access(probe, R_OK))
-            continue;
-        strcpy(job->lib_dir, path);
-        return;
+        if (!access(probe, R_OK)) {
+            strcpy(job->lib_dir, path);
+            return 0;
+        }
     }
+    snprintf(why, cap, "there is no libmpi.so.12 in %.300s: run make or make install", link);
+    return STATUS_FAILED;
 }
 
 static int choose_job_id(struct job *job, char *why, size_t cap)
@@ -399,7 +399,9 @@ static int prepare(struct job *job, char *why, size_t cap)
     int status;
 
     find_bin_dir(bin_dir, sizeof(bin_dir));
-    find_lib_dir(job, bin_dir);
+    status = find_lib_dir(job, bin_dir, why, cap);
+    if (status)
+        return status;
     if (choose_job_id(job, why, cap))
         return STATUS_USAGE;
     complain_of_unset(&job->opts->env);

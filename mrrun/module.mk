@@ -5,8 +5,7 @@ PROGRAMS += mrrun
 # --explain reads settings and rules, looks at ports and allocators and pairs rails as the library does
 mrrun_SRCS := $(wildcard mrrun/*.c) $(addprefix libmrmpi/,base/config.c base/config_table.c base/log.c base/clock.c base/stats.c link/kinds.c memory/image.c memory/objects.c route/rules.c route/policy.c fabric/client.c \
     route/pair.c route/sched.c verbs/distance.c verbs/gid.c verbs/pkey.c verbs/port.c verbs/select.c)
-CFLAGS.mrrun := -DMRMPI_LIBDIR='"$(LIBDIR)"'
 mrrun_PKGS := pmix libibverbs hwloc
 mrrun_LDLIBS := -lpthread
 SCRIPTS += mrrun/mrcc mrrun/mrc++
-ALIASES += mpiexec:mrrun mpirun:mrrun mpicc:mrcc mpicxx:mrcc mpic++:mrcc mpifort:mrcc mpif77:mrcc mpif90:mrcc
+ALIASES += mpiexec:mrrun mpirun:mrrun mpicc:mrcc mpicxx:mrcc mpic++:mrcc mpiCC:mrcc mpifort:mrcc mpif77:mrcc mpif90:mrcc

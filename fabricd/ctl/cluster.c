@@ -20,11 +20,11 @@ static void run_script(const char *const words[])
     char *slash = strrchr(exe, '/');
     if (slash)
         *slash = 0;
-    snprintf(script, sizeof(script), "%s/../lib/fabric-job", exe);
+    snprintf(script, sizeof(script), "%s/../libexec/mrmpi/fabric-job", exe);
     if (slash)
         execv(script, (char *const *)words);
     execvp("fabric-job", (char *const *)words);
-    fprintf(stderr, "fabricctl: fabric-job: %s; it is installed beside the plugin for Slurm\n", strerror(errno));
+    fprintf(stderr, "fabricctl: fabric-job: %s; it belongs in libexec/mrmpi\n", strerror(errno));
 }
 
 /* What it says on either output is kept for the answer. */

@@ -53,15 +53,20 @@ bool find_preload(char path[PATH_MAX])
 
     if (!find_own_dir(own))
         return false;
-    if (try_path(path, R_OK, "%s/../lib/libsimfab.so", own) || try_path(path, R_OK, INSTALLED_LIBDIR "/libsimfab.so")) {
+    /* the link that `make install` makes: LIBDIR may be anywhere */
+    if (try_path(path, R_OK, "%s/../libexec/mrmpi/lib/libsimfab.so", own)) {
         char *real = realpath(path, NULL);
 
         if (real && strlen(real) < PATH_MAX)
             strcpy(path, real);
         free(real);
+        if (path[strcspn(path, " :")]) { /* LD_PRELOAD is a list */
+            complain("%s: programs cannot be made to load a file whose path has a blank or a colon: move it", path);
+            return false;
+        }
         return true;
     }
-    complain("libsimfab.so is neither in %s/../lib nor in " INSTALLED_LIBDIR, own);
+    complain("there is no libsimfab.so in %s/../libexec/mrmpi/lib: run make or make install", own);
     return false;
 }
 
@@ -99,8 +104,7 @@ bool find_data(const char *kind, const char *suffix, const char *name, char path
 
         if (try_path(path, R_OK, "%s/../share/mrmpi/%s/%s%s", own, kind, name, end) ||
             try_path(path, R_OK, "%s/../../etc/%s/%s%s", own, kind, name, end) ||    /* build/bin */
-            try_path(path, R_OK, "%s/../../../etc/%s/%s%s", own, kind, name, end) || /* build/NAME/bin */
-            try_path(path, R_OK, INSTALLED_SHARE "/%s/%s%s", kind, name, end))
+            try_path(path, R_OK, "%s/../../../etc/%s/%s%s", own, kind, name, end)) /* build/NAME/bin */
             return true;
     }
     complain("%s: no such file here, nor among the installed %s (%s/../share/mrmpi/%s, %s/../../etc/%s)", name, kind,

@@ -34,8 +34,8 @@ if command -v systemd-analyze >/dev/null; then
   ok "the daemon is shut in: its exposure is at most 2.0" \
     systemd-analyze security --offline=true --threshold=20 "$tmp/fabricd.service"
   ok "the units are good" systemd-analyze verify "$tmp/fabricd.service" "$tmp/fabricd.socket"
-  sed "s|@BINDIR@|$BUILD/bin|; /^Documentation/d; s/^Requisite=.*//" "$top/systemd/fabric-slurm.service" >fabric-slurm.service
-  [ ! -e "$BUILD/lib/fabric-job" ] || ok "Slurm's, too" systemd-analyze verify "$tmp/fabric-slurm.service"
+  sed "s|@LIBEXECDIR@|$BUILD/libexec/mrmpi|; /^Documentation/d; s/^Requisite=.*//" "$top/systemd/fabric-slurm.service" >fabric-slurm.service
+  ok "Slurm's, too" systemd-analyze verify "$tmp/fabric-slurm.service"
 fi
 
 if command -v systemd-tmpfiles >/dev/null; then

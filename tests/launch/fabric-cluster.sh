@@ -24,8 +24,10 @@ fabric_start() {
   local n
   export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$tmp/bus
   chmod 755 "$tmp"
-  mkdir "$tmp/lib" "$tmp/bin"
-  cp "$BUILD/lib/mrmpi_fabric.so" "$BUILD/lib/fabric-job" "$tmp/lib"
+  mkdir -p "$tmp/lib" "$tmp/bin" "$tmp/libexec/mrmpi"
+  cp "$BUILD/lib/mrmpi_fabric.so" "$tmp/lib"
+  cp "$BUILD/libexec/mrmpi/fabric-job" "$tmp/libexec/mrmpi"
+  ln -s ../libexec/mrmpi/fabric-job "$tmp/lib"
   cp "$BUILD/bin/fabricctl" "$BUILD/tests/fabricd/fabric_tool" "$tmp/bin"
   echo "optional $tmp/lib/mrmpi_fabric.so socket=$tmp/%n.sock" >"$tmp/plugstack.conf"
   for n in n1 n2; do

@@ -17,9 +17,11 @@ wire_start() {
   chmod 755 "$tmp"
   chmod 711 "$SIMFAB_DIR"
   chmod 666 "$SIMFAB_DIR/engine.sock"
-  mkdir "$tmp/lib" "$tmp/bin" "$tmp/steps"
+  mkdir -p "$tmp/lib" "$tmp/bin" "$tmp/steps" "$tmp/libexec/mrmpi"
   chmod 777 "$tmp/steps"
-  cp "$BUILD"/lib/*.so* "$BUILD/lib/fabric-job" "$tmp/lib"
+  cp "$BUILD"/lib/*.so* "$tmp/lib"
+  cp "$BUILD/libexec/mrmpi/fabric-job" "$tmp/libexec/mrmpi"
+  ln -s ../libexec/mrmpi/fabric-job "$tmp/lib"
   cp "$BUILD/bin/fabricctl" "$BUILD/tests/mpi/failover" "$tmp/bin"
   for n in 1 2; do ln -s "$SIMFAB_DIR/fabricd-h$n.sock" "$tmp/n$n.sock"; done
   # shellcheck disable=SC2016 # for the shell that is on the host

@@ -60,8 +60,12 @@ like "with the numbers" "150 ranks need about 514 open files, and the hard limit
 is "ranks keep the soft limit of open files" "$(ulimit -Sn 256 && mrrun -n 100 sh -c 'ulimit -n' | uniq)" 256
 
 # A simulated fabric as mrrun sees it: a command beside it that lists hosts and runs programs there.
-mkdir "$tmp/bin"
+mkdir -p "$tmp/bin" "$tmp/libexec/mrmpi"
 cp "$BUILD/bin/mrrun" "$tmp/bin/"
+"$tmp/bin/mrrun" -n 2 true 2>"$tmp/err"
+is "a launcher without its library starts nothing: ranks would be jobs of one" $? 1
+like "and says where the library should be" "^mrrun: there is no libmpi.so.12 in $tmp/bin/../libexec/mrmpi/lib: run make or make install" "$tmp/err"
+ln -s "$BUILD/lib" "$tmp/libexec/mrmpi/lib"
 cat >"$tmp/bin/simfab" <<'SH'
 #!/bin/sh
 case $1 in

@@ -61,6 +61,7 @@ printf '#!/bin/sh\nprintf "[%%s]" "$@"\n' >echoer && chmod +x echoer
 is "arguments with blanks and quotes stay whole" "$(mrcc -cc=./echoer 'a b' '-DX="y  z"' -c)" "[$include][a b][-DX=\"y  z\"][-c]"
 mrcc 2>err
 is "no files: 1" $? 1
+ok "a question to the compiler links nothing" mrcc -v
 # Under the names that other MPIs give them, in a folder of their own
 other=$BUILD/libexec/mrmpi/bin
 ok "mpicc" "$other/mpicc" $san -o ring3 ring.c
@@ -75,8 +76,10 @@ is "Open MPI's -showme:compile and -showme:link are options" "$("$other/mpicc" -
 is "-showme is -show" "$("$other/mpicc" -showme x.c)" "cc $include x.c $link"
 is "directories and libraries" "$(for s in incdirs libdirs libs; do "$other/mpicc" -showme:$s; done | tr '\n' ' ')" \
     "${include#-I} $(sed 's/^-L\([^ ]*\) .*/\1/' <<<"$link") mpi "
+is "the version, as Open MPI's wrappers say it" "$("$other/mpic++" -showme:version)" \
+    "mpic++: mrmpi $(mrrun --version | sed 's/mrrun //') (Language: c++)"
 "$other/mpicc" -showme:help 2>err
-is "and nothing else" "$? $(cat err)" "1 mpicc: -showme:help: only compile, link, incdirs, libdirs and libs can be shown"
+is "and nothing else" "$? $(cat err)" "1 mpicc: -showme:help: only compile, link, incdirs, libdirs, libs and version can be shown"
 MRMPI_FC=no-such-compiler "$other/mpif90" x.f90 2>err
 is "no Fortran compiler: 1" "$? $(cat err)" \
     "1 mpif90: there is no Fortran compiler 'no-such-compiler' (Debian: gfortran; MRMPI_FC names another)"
@@ -106,5 +109,5 @@ fi
 mkdir -p lonely/bin && cp "$BUILD/bin/mrcc" lonely/bin/
 lonely/bin/mrcc -c ring.c 2>err
 is "no header: 1" $? 1
-like "and said where it looked" "^mrcc: there is no mpi.h in any of: .*lonely/bin/../include" err
+like "and said where it looked" "^mrcc: there is no mpi.h in any of: .*lonely/bin/../libexec/mrmpi/include" err
 done_testing

@@ -134,7 +134,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   export XDG_RUNTIME_DIR=$tmp/nobody
   # the tree itself may be where only root can read
   mkdir -p "$tmp/tree/build"
-  cp -r "$BUILD/bin" "$BUILD/lib" "$tmp/tree/build/"
+  cp -r "$BUILD/bin" "$BUILD/lib" "$BUILD/libexec" "$tmp/tree/build/"
   cp -r "$(dirname "$0")/../../etc" "$tmp/tree/"
   chmod -R a+rX "$tmp/tree"
   ok "not root" setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
