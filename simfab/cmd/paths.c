@@ -103,7 +103,7 @@ bool find_data(const char *kind, const char *suffix, const char *name, char path
         const char *end = with ? suffix : "";
 
         if (try_path(path, R_OK, "%s/../share/mrmpi/%s/%s%s", own, kind, name, end) ||
-            try_path(path, R_OK, "%s/../../etc/%s/%s%s", own, kind, name, end) ||    /* build/bin */
+            try_path(path, R_OK, "%s/../../etc/%s/%s%s", own, kind, name, end) ||  /* build/bin */
             try_path(path, R_OK, "%s/../../../etc/%s/%s%s", own, kind, name, end)) /* build/NAME/bin */
             return true;
     }
