@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define SF_MAGIC   0x73666162u /* "sfab" */
-#define SF_VERSION 2u
+#define SF_VERSION 3u
 
 #define SF_MSG_MAX  65536u /* largest message on a PROC or QUERY connection */
 #define SF_HOST_MAX 64u    /* host name, with the terminating zero */

@@ -9,8 +9,14 @@
  *     [0] a socket on which the engine answers this one request with a struct umad_rep (so that an answer never
  *         mixes with the datagrams that other threads wait for), and
  *     [1] when UMAD_REQ_MEMFD is set, a memfd that holds the payload.
+ * A WRITE without descriptors has no answer. A program sends a datagram so if the page says that the engine will
+ * take the datagram: each error of write that a kernel reports at once is still reported at once.
  * Engine to program: struct umad_rx and what read() is to return (the umad header and the datagram); when
  * UMAD_RX_MEMFD is set a memfd holds that instead, and only its first bytes (header and first segment) are inline.
+ *
+ * The page (struct umad_page) is shared memory that comes with the welcome. The engine writes there what decides
+ * whether a write is right, and believes nothing that is read there. A process that got the socket in another way has
+ * no page, and waits for the answer to each write.
  *
  * A umad socket is bound to an abstract name that begins with UMAD_NAME: so the library knows one, however it came.
  * An SF_CONN_ISSM connection carries nothing: it holds the port's IsSM bit while it is open.
@@ -19,6 +25,7 @@
 #define SIMFAB_UMAD_PROTO_H
 
 #include <stdint.h>
+#include <string.h>
 
 #define SF_UMAD_NONBLOCK 0x80000000u /* in sf_hello.arg: an issm that is taken answers EAGAIN instead of waiting */
 
@@ -37,8 +44,9 @@ enum umad_op {
     UMAD_OP_UNREGISTER, /* payload: u32 id */
 };
 
-#define UMAD_REQ_MEMFD 1u
-#define UMAD_RX_MEMFD  1u
+#define UMAD_REQ_MEMFD   1u
+#define UMAD_REQ_COUNTED 2u /* the program has counted this datagram in under_way */
+#define UMAD_RX_MEMFD    1u
 
 struct umad_req {
     uint32_t op;
@@ -58,5 +66,32 @@ struct umad_rx {
     uint32_t hdr_bytes; /* UMAD_HDR or UMAD_HDR_OLD, as this open file has it */
     uint32_t flags;
 };
+
+#define UMAD_AGENTS    32 /* of an open file */
+#define UMAD_UNDER_WAY 1024
+
+enum umad_agent { UMAD_AGENT_NONE, UMAD_AGENT_PLAIN, UMAD_AGENT_RMPP };
+
+/*
+ * Of one open file. under_way counts the requests that wait for a response, by transaction id, class and agent: zero
+ * means that no other request is like this one. A program counts a request before it sends the request; the engine
+ * counts a request while the request waits, and takes back what the program counted.
+ */
+struct umad_page {
+    uint32_t closed;
+    uint8_t port; /* its number, where directed routes begin */
+    uint8_t hdr_bytes;
+    uint8_t agent[UMAD_AGENTS]; /* enum umad_agent */
+    uint32_t under_way[UMAD_UNDER_WAY];
+};
+
+/* The place of a datagram in under_way; mad has at least 16 bytes. */
+static inline uint32_t umad_under_way(uint32_t agent, const uint8_t *mad)
+{
+    uint32_t tid;
+
+    memcpy(&tid, mad + 12, sizeof tid); /* the lower half, which is the program's */
+    return (__builtin_bswap32(tid) + 131 * agent + 37 * mad[1]) % UMAD_UNDER_WAY;
+}
 
 #endif

@@ -92,12 +92,30 @@ int agent_register(struct umad_file *u, const struct ib_user_mad_reg_req2 *r, ui
     a->next = u->mp->agents;
     u->mp->agents = a;
     u->agents[slot] = a;
+    umad_page_agent(u, slot, a->rmpp ? UMAD_AGENT_RMPP : UMAD_AGENT_PLAIN);
     *id = slot;
     return 0;
 }
 
+static struct request **chain_of(struct umad_file *u, const uint8_t *mad)
+{
+    return &u->chains[mad[15] % REQUEST_CHAINS]; /* the last byte of the transaction id */
+}
+
+static bool same_transaction(const struct request *r, const uint8_t *mad)
+{
+    return !memcmp(r->mad + 8, mad + 8, 8) && r->mad[1] == mad[1]; /* id and class */
+}
+
 static void request_free(struct request *r)
 {
+    struct umad_file *u = r->agent->file;
+    struct request **at = chain_of(u, r->mad);
+
+    while (*at != r)
+        at = &(*at)->next_in_chain;
+    *at = r->next_in_chain;
+    umad_page_count(u, r->agent->id, r->mad, -1);
     timer_cancel(&r->timer);
     if (r->prev)
         r->prev->next = r->next;
@@ -120,6 +138,7 @@ int agent_unregister(struct umad_file *u, uint32_t id)
         ;
     *at = a->next;
     u->agents[id] = NULL;
+    umad_page_agent(u, id, UMAD_AGENT_NONE);
     free(a);
     return 0;
 }
@@ -178,21 +197,18 @@ static void request_timed_out(struct timer *t)
 }
 
 /* A request whose response could not be told from the response of another one under way */
-static bool is_duplicate(const struct umad_file *u, const uint8_t *mad)
+static bool is_duplicate(struct umad_file *u, const uint8_t *mad)
 {
-    for (unsigned i = 0; i < AGENTS_MAX; i++) {
-        for (const struct request *r = u->agents[i] ? u->agents[i]->requests : NULL; r; r = r->next) {
-            if (wire_get(r->mad, MAD_TID) == wire_get(mad, MAD_TID) &&
-                wire_get(r->mad, MAD_CLASS) == wire_get(mad, MAD_CLASS) && !mad_is_response(r->mad))
-                return true;
-        }
-    }
+    for (const struct request *r = *chain_of(u, mad); r; r = r->next_in_chain)
+        if (same_transaction(r, mad) && !mad_is_response(r->mad))
+            return true;
     return false;
 }
 
 static struct request *request_new(struct agent *a, const struct ib_user_mad_hdr *hdr, const uint8_t *mad, size_t bytes)
 {
-    struct request *r = malloc(sizeof *r + bytes);
+    struct umad_file *u = a->file;
+    struct request *r = malloc(sizeof *r + bytes), **chain = chain_of(u, mad);
 
     if (!r)
         return NULL;
@@ -207,7 +223,10 @@ static struct request *request_new(struct agent *a, const struct ib_user_mad_hdr
     if (r->next)
         r->next->prev = r;
     a->requests = r;
-    timer_set(a->file->mad, &r->timer, hdr->timeout_ms);
+    r->next_in_chain = *chain;
+    *chain = r;
+    umad_page_count(u, a->id, mad, 1);
+    timer_set(u->mad, &r->timer, hdr->timeout_ms);
     return r;
 }
 
@@ -327,13 +346,13 @@ static void hand_over(struct agent *a, const struct packet *pkt)
 
 static bool deliver_response(struct mad_port *mp, const struct packet *pkt)
 {
-    uint64_t tid = wire_get(pkt->mad, MAD_TID), class = wire_get(pkt->mad, MAD_CLASS);
+    uint64_t tid = wire_get(pkt->mad, MAD_TID);
 
     for (struct agent *a = mp->agents; a; a = a->next) {
         if (a->number != tid >> 32)
             continue;
-        for (struct request *r = a->requests; r; r = r->next) {
-            if (wire_get(r->mad, MAD_TID) == tid && wire_get(r->mad, MAD_CLASS) == class) {
+        for (struct request *r = *chain_of(a->file, pkt->mad); r; r = r->next_in_chain) {
+            if (r->agent == a && same_transaction(r, pkt->mad)) {
                 request_free(r);
                 hand_over(a, pkt);
                 return true;

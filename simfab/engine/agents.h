@@ -32,6 +32,8 @@ struct mad {
     struct fabric *f;
     int epfd, timerfd;
     struct timer timers; /* list head */
+    uint64_t armed_ns;   /* when timerfd expires; 0: never */
+    struct umad_in *in;  /* what programs have sent, while it is served */
     struct mad_port *ports;
     struct umad_file *files;
     uint32_t last_agent;     /* the number given last: upper half of transaction ids */
@@ -120,6 +122,7 @@ uint32_t traps_waiting(const struct mad_port *mp); /* for an answer */
 
 /* ---- umad.c --------------------------------------------------------------------------------------------------- */
 
+struct umad_in *umad_in_new(void);
 struct umad_file *umad_accept(struct mad *m, int fd, const struct sf_hello *hello);
 void umad_ready(struct umad_file *u, uint32_t events);
 void umad_close(struct umad_file *u);

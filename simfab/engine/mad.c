@@ -29,14 +29,10 @@ uint64_t timer_now_ns(void)
 
 static void arm(struct mad *m)
 {
-    struct itimerspec when = {0};
+    uint64_t at = m->timers.next == &m->timers ? 0 : m->timers.next->deadline_ns;
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(at / 1000000000u), .tv_nsec = (long)(at % 1000000000u)}};
 
-    if (m->timers.next != &m->timers) {
-        uint64_t at = m->timers.next->deadline_ns;
-
-        when.it_value.tv_sec = (time_t)(at / 1000000000u);
-        when.it_value.tv_nsec = (long)(at % 1000000000u);
-    }
+    m->armed_ns = at;
     timerfd_settime(m->timerfd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
@@ -54,7 +50,8 @@ void timer_set(struct mad *m, struct timer *t, uint64_t delay_ms)
     t->next = after->next;
     after->next->prev = t;
     after->next = t;
-    if (m->timers.next == t)
+    /* most timers are cancelled long before their time: an expiry that is too soon costs less than arming for each */
+    if (!m->armed_ns || t->deadline_ns < m->armed_ns)
         arm(m);
 }
 
@@ -447,7 +444,9 @@ struct mad *mad_new(struct fabric *f)
     m->timers.prev = m->timers.next = &m->timers;
     m->epfd = epoll_create1(EPOLL_CLOEXEC);
     m->timerfd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (m->epfd < 0 || m->timerfd < 0 || epoll_ctl(m->epfd, EPOLL_CTL_ADD, m->timerfd, &ev) || make_ports(m)) {
+    m->in = umad_in_new();
+    if (!m->in || m->epfd < 0 || m->timerfd < 0 || epoll_ctl(m->epfd, EPOLL_CTL_ADD, m->timerfd, &ev) ||
+        make_ports(m)) {
         int e = errno;
 
         mad_free(m);
@@ -473,6 +472,7 @@ void mad_free(struct mad *m)
         }
     }
     free(m->ports);
+    free(m->in);
     if (m->epfd >= 0)
         close(m->epfd);
     if (m->timerfd >= 0)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Open umad and issm devices: a connection each. A program's requests come in whole messages and are answered on the
- * socket that came with them; datagrams for the program go out as far as its socket has room and wait here otherwise,
- * so that a program that does not read holds up nobody else.
+ * socket that came with them, if one did. Several messages are read and sent by one system call. Datagrams for the
+ * program go out as far as its socket has room and wait here otherwise, so that a program that does not read holds up
+ * nobody else.
  */
 #include "simfab/engine/umad.h"
 #include "simfab/engine/util.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,6 +19,7 @@
 
 #define RX_BYTES_MAX  (256u << 20) /* what one program may leave unread before datagrams to it are dropped */
 #define REQ_BUF_BYTES (sizeof(struct umad_req) + UMAD_INLINE)
+#define BATCH         16 /* messages by one system call */
 #define CAP_IS_SM     0x00000002u
 
 struct umad_rxq {
@@ -39,43 +42,63 @@ static void watch(struct umad_file *u, bool write)
     epoll_ctl(u->mad->epfd, EPOLL_CTL_MOD, u->fd, &ev);
 }
 
-static bool rx_send(struct umad_file *u, struct umad_rxq *q)
-{
-    struct iovec iov[2] = {{&q->head, sizeof q->head}, {q->data, q->inline_bytes}};
+struct out {
+    struct iovec iov[2];
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } control;
-    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+};
 
-    if (q->memfd >= 0) {
-        struct cmsghdr *c;
+static void lay_out(struct msghdr *msg, struct out *o, struct umad_rxq *q)
+{
+    struct cmsghdr *c;
 
-        msg.msg_control = &control;
-        msg.msg_controllen = sizeof control;
-        c = CMSG_FIRSTHDR(&msg);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &q->memfd, sizeof(int));
-    }
-    /* any other error means that the program is gone: the hang-up closes the file */
-    return sendmsg(u->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno != EAGAIN;
+    o->iov[0] = (struct iovec){&q->head, sizeof q->head};
+    o->iov[1] = (struct iovec){q->data, q->inline_bytes};
+    *msg = (struct msghdr){.msg_iov = o->iov, .msg_iovlen = 2};
+    if (q->memfd < 0)
+        return;
+    msg->msg_control = &o->control;
+    msg->msg_controllen = sizeof o->control;
+    c = CMSG_FIRSTHDR(msg);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &q->memfd, sizeof(int));
+}
+
+/* Send the first messages of the queue; how many have gone, 0 when the socket has no room. */
+static unsigned rx_send(struct umad_file *u)
+{
+    struct mmsghdr msg[BATCH];
+    struct out out[BATCH];
+    unsigned n = 0;
+    int sent;
+
+    for (struct umad_rxq *q = u->rx; q && n < BATCH; q = q->next, n++)
+        lay_out(&msg[n].msg_hdr, &out[n], q);
+    sent = sendmmsg(u->fd, msg, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0)
+        return errno != EAGAIN; /* any other error means that the program is gone: the hang-up closes the file */
+    return (unsigned)sent;
 }
 
 static void rx_flush(struct umad_file *u)
 {
-    while (u->rx && rx_send(u, u->rx)) {
-        struct umad_rxq *q = u->rx;
+    for (unsigned n; u->rx && (n = rx_send(u));) {
+        for (; n; n--) {
+            struct umad_rxq *q = u->rx;
 
-        u->rx = q->next;
-        if (!u->rx)
-            u->rx_tail = &u->rx;
-        u->rx_bytes -= q->head.bytes;
-        if (q->memfd >= 0)
-            close(q->memfd);
-        free(q);
+            u->rx = q->next;
+            u->rx_bytes -= q->head.bytes;
+            if (q->memfd >= 0)
+                close(q->memfd);
+            free(q);
+        }
     }
+    if (!u->rx)
+        u->rx_tail = &u->rx;
     watch(u, u->rx != NULL);
 }
 
@@ -131,8 +154,51 @@ void umad_push(struct umad_file *u, const struct ib_user_mad_hdr *hdr, const uin
     *u->rx_tail = q;
     u->rx_tail = &q->next;
     u->rx_bytes += q->head.bytes;
-    if (!u->want_write)
+    if (!u->want_write && !u->corked)
         rx_flush(u);
+}
+
+/* ---- the page ------------------------------------------------------------------------------------------------- */
+
+static void page_header(struct umad_file *u)
+{
+    if (u->page)
+        u->page->hdr_bytes = u->pkey_abi ? UMAD_HDR : UMAD_HDR_OLD;
+}
+
+void umad_page_agent(struct umad_file *u, uint32_t id, enum umad_agent kind)
+{
+    if (u->page)
+        u->page->agent[id] = (uint8_t)kind;
+}
+
+void umad_page_count(struct umad_file *u, uint32_t id, const uint8_t *mad, int more)
+{
+    if (u->page)
+        __atomic_fetch_add(&u->page->under_way[umad_under_way(id, mad)], (uint32_t)more, __ATOMIC_RELAXED);
+}
+
+/* Sealed, so that the program cannot take away memory that the engine is about to touch. -1: there will be no page. */
+static int make_page(struct umad_file *u)
+{
+    int fd = memfd_create("umad-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0)
+        return -1;
+    if (ftruncate(fd, sizeof *u->page) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+        goto close_fd;
+    u->page = mmap(NULL, sizeof *u->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (u->page == MAP_FAILED) {
+        u->page = NULL;
+        goto close_fd;
+    }
+    u->page->port = u->mp->port->num;
+    page_header(u);
+    return fd;
+
+close_fd:
+    close(fd);
+    return -1;
 }
 
 /* ---- from the program ----------------------------------------------------------------------------------------- */
@@ -169,7 +235,20 @@ static int do_register2(struct umad_file *u, const uint8_t *body, size_t bytes, 
     err = agent_register(u, &req, &rep->id);
     if (!err && !u->used)
         u->pkey_abi = true;
+    page_header(u);
     return err;
+}
+
+/* The datagram was counted by the program: if it waits for a response, agent.c has counted it, too. */
+static void uncount(struct umad_file *u, const uint8_t *body, size_t bytes)
+{
+    size_t head = u->pkey_abi ? UMAD_HDR : UMAD_HDR_OLD;
+    uint32_t id;
+
+    if (bytes < head + MAD_HDR)
+        return;
+    memcpy(&id, body, sizeof id);
+    umad_page_count(u, id, body + head, -1);
 }
 
 static void serve(struct umad_file *u, const struct umad_req *req, const uint8_t *body, size_t bytes,
@@ -180,10 +259,13 @@ static void serve(struct umad_file *u, const struct umad_req *req, const uint8_t
     switch (req->op) {
     case UMAD_OP_WRITE:
         rep->error = agent_write(u, body, bytes);
+        if (req->flags & UMAD_REQ_COUNTED)
+            uncount(u, body, bytes);
         break;
     case UMAD_OP_ENABLE_PKEY:
         rep->error = u->used ? EINVAL : 0;
         u->pkey_abi |= !u->used;
+        page_header(u);
         break;
     case UMAD_OP_REGISTER:
         rep->error = do_register(u, body, bytes, &rep->id);
@@ -246,42 +328,65 @@ static void take_fds(struct msghdr *msg, int fds[2])
     }
 }
 
-/* One message; false at the end of the connection or when it makes no sense. */
-static bool receive(struct umad_file *u)
-{
-    uint8_t buf[REQ_BUF_BYTES], *large = NULL;
-    const char *wrong = NULL;
-    struct iovec iov = {buf, sizeof buf};
+/* Messages of one program, as they have been read. */
+struct umad_in {
+    struct mmsghdr msg[BATCH];
+    struct iovec iov[BATCH];
     union {
         char bytes[CMSG_SPACE(2 * sizeof(int))];
         struct cmsghdr align;
-    } control;
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    } control[BATCH];
+    uint8_t buf[BATCH][REQ_BUF_BYTES];
+};
+
+struct umad_in *umad_in_new(void)
+{
+    return calloc(1, sizeof(struct umad_in));
+}
+
+/* How many have come; -1 with errno. */
+static int read_messages(struct umad_file *u, struct umad_in *in)
+{
+    for (unsigned i = 0; i < BATCH; i++) {
+        in->iov[i] = (struct iovec){in->buf[i], sizeof in->buf[i]};
+        in->msg[i].msg_hdr = (struct msghdr){.msg_iov = &in->iov[i],
+                                             .msg_iovlen = 1,
+                                             .msg_control = &in->control[i],
+                                             .msg_controllen = sizeof in->control[i]};
+    }
+    return recvmmsg(u->fd, in->msg, BATCH, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, NULL);
+}
+
+/* One message of n bytes; false at the end of the connection or when the message makes no sense. */
+static bool take_message(struct umad_file *u, struct msghdr *msg, const uint8_t *buf, size_t n)
+{
+    uint8_t *large = NULL;
+    const char *wrong = NULL;
     struct umad_rep rep = {0};
     struct umad_req req;
     int fds[2] = {-1, -1};
-    ssize_t n = recvmsg(u->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     bool ok = false;
 
-    if (n < 0)
-        return errno == EAGAIN || errno == EINTR;
-    take_fds(&msg, fds);
+    take_fds(msg, fds);
     if (n == 0)
         goto close_fds; /* closed */
-    if (n < (ssize_t)sizeof req || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || u->issm) {
+    if (n < sizeof req || (msg->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || u->issm) {
         wrong = u->issm ? "a message on an issm" : "a message of no possible length";
         goto close_fds;
     }
     memcpy(&req, buf, sizeof req);
     if (req.flags & UMAD_REQ_MEMFD)
         large = read_memfd(fds[1], req.bytes);
-    if (req.flags & UMAD_REQ_MEMFD ? !large : req.bytes != (size_t)n - sizeof req) {
+    if (req.flags & UMAD_REQ_MEMFD ? !large : req.bytes != n - sizeof req) {
         wrong = "a message whose payload is not what it says";
         goto close_fds;
     }
     serve(u, &req, large ? large : buf + sizeof req, req.bytes, &rep);
-    if (fds[0] >= 0)
+    if (fds[0] >= 0) {
+        if (u->rx && !u->want_write)
+            rx_flush(u); /* a response is there when the write that asked for it returns */
         (void)!send(fds[0], &rep, sizeof rep, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
     free(large);
     ok = true;
 
@@ -295,6 +400,39 @@ close_fds:
     return ok;
 }
 
+/* The connection has ended before this message. */
+static void drop_message(struct msghdr *msg)
+{
+    int fds[2] = {-1, -1};
+
+    take_fds(msg, fds);
+    for (int i = 0; i < 2; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
+/* False at the end of the connection, or after nonsense. */
+static bool receive(struct umad_file *u)
+{
+    struct umad_in *in = u->mad->in;
+    int n = read_messages(u, in);
+    bool ok = true;
+
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR;
+    u->corked = true;
+    for (int i = 0; i < n; i++) {
+        if (ok)
+            ok = take_message(u, &in->msg[i].msg_hdr, in->buf[i], in->msg[i].msg_len);
+        else
+            drop_message(&in->msg[i].msg_hdr);
+    }
+    u->corked = false;
+    if (u->rx && !u->want_write)
+        rx_flush(u);
+    return ok;
+}
+
 void umad_ready(struct umad_file *u, uint32_t events)
 {
     if (events & EPOLLOUT)
@@ -305,11 +443,25 @@ void umad_ready(struct umad_file *u, uint32_t events)
 
 /* ---- opening and closing -------------------------------------------------------------------------------------- */
 
-static bool welcome(int fd, int error)
+/* page: a descriptor that goes with the welcome, or -1. */
+static void welcome(int fd, int error, int page)
 {
     struct sf_welcome w = {.magic = SF_MAGIC, .version = SF_VERSION, .error = error};
+    struct iovec iov = {&w, sizeof w};
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
-    return send(fd, &w, sizeof w, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof w;
+    if (page >= 0) {
+        msg.msg_control = &control;
+        msg.msg_controllen = sizeof control;
+        control.align =
+            (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
+        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &page, sizeof page);
+    }
+    (void)!sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL); /* who has gone needs no answer: the hang-up follows */
 }
 
 static void issm_changed(struct mad_port *mp, bool held)
@@ -329,7 +481,7 @@ static void issm_take(struct umad_file *u)
     if (!u->mp->issm) {
         u->mp->issm = u;
         issm_changed(u->mp, true);
-        welcome(u->fd, 0);
+        welcome(u->fd, 0, -1);
         return;
     }
     for (at = &u->mp->issm_waiting; *at; at = &(*at)->next_waiting)
@@ -357,7 +509,7 @@ static void issm_leave(struct umad_file *u)
     }
     mp->issm_waiting = mp->issm->next_waiting;
     mp->issm->next_waiting = NULL;
-    welcome(mp->issm->fd, 0);
+    welcome(mp->issm->fd, 0, -1);
 }
 
 /* umad and issm numbers count the ports of a host's HCAs in their order. */
@@ -386,7 +538,7 @@ struct umad_file *umad_accept(struct mad *m, int fd, const struct sf_hello *hell
     char host[SF_HOST_MAX + 1] = "";
     struct umad_file *u = NULL;
     struct port *p;
-    int err = ENODEV;
+    int err = ENODEV, page;
 
     memcpy(host, hello->host, SF_HOST_MAX);
     p = find_port(m->f, host, hello->arg & ~SF_UMAD_NONBLOCK);
@@ -411,14 +563,18 @@ struct umad_file *umad_accept(struct mad *m, int fd, const struct sf_hello *hell
     if (u->next)
         u->next->prev = u;
     m->files = u;
-    if (u->issm)
+    if (u->issm) {
         issm_take(u);
-    else
-        welcome(fd, 0);
+    } else {
+        page = make_page(u);
+        welcome(fd, 0, page);
+        if (page >= 0)
+            close(page);
+    }
     return u;
 
 refuse:
-    welcome(fd, err);
+    welcome(fd, err, -1);
     close(fd);
     return NULL;
 }
@@ -441,6 +597,10 @@ void umad_close(struct umad_file *u)
         if (q->memfd >= 0)
             close(q->memfd);
         free(q);
+    }
+    if (u->page) {
+        __atomic_store_n(&u->page->closed, 1, __ATOMIC_RELEASE);
+        munmap(u->page, sizeof *u->page);
     }
     close(u->fd);
     free(u);

@@ -12,7 +12,8 @@
 #include <rdma/ib_user_mad.h>
 #include <sys/types.h>
 
-#define AGENTS_MAX 32
+#define AGENTS_MAX     UMAD_AGENTS
+#define REQUEST_CHAINS 64
 
 struct umad_rxq;
 
@@ -27,14 +28,18 @@ struct umad_file {
     struct umad_file *next_waiting; /* issm: who is next to hold it */
     bool pkey_abi, used;            /* which header; whether an agent was ever registered */
     struct agent *agents[AGENTS_MAX];
-    struct umad_rxq *rx, **rx_tail; /* what the program has not taken yet and its socket has no room for */
+    struct request *chains[REQUEST_CHAINS]; /* requests of all agents, by transaction id */
+    struct umad_page *page;                 /* NULL: the machine refused one */
+    struct umad_rxq *rx, **rx_tail;         /* what the program has not taken yet and its socket has no room for */
     size_t rx_bytes;
     bool want_write;
+    bool corked; /* requests are being served: datagrams for the program go out together */
 };
 
 struct request {        /* waits for its response, or for its time */
     struct timer timer; /* first: the timer is the request */
     struct request *prev, *next;
+    struct request *next_in_chain;
     struct agent *agent;
     struct ib_user_mad_hdr hdr;
     uint32_t retries_left;
@@ -58,6 +63,10 @@ int agent_register(struct umad_file *u, const struct ib_user_mad_reg_req2 *req, 
 int agent_unregister(struct umad_file *u, uint32_t id);
 void agents_free(struct umad_file *u);
 int agent_write(struct umad_file *u, const uint8_t *buf, size_t bytes);
+
+/* umad.c: say on the file's page what agent the file has by this number; one request more (1) or less (-1) waits */
+void umad_page_agent(struct umad_file *u, uint32_t id, enum umad_agent kind);
+void umad_page_count(struct umad_file *u, uint32_t id, const uint8_t *mad, int more);
 
 /* umad.c: queue for the program what its next read returns */
 void umad_push(struct umad_file *u, const struct ib_user_mad_hdr *hdr, const uint8_t *mad, size_t bytes);

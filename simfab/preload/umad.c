@@ -3,6 +3,9 @@
  * umad and issm descriptors: a connected socket that the program polls, duplicates and closes as it likes. Only read,
  * write and ioctl on it need help; whether a descriptor is such a socket says its own address, so that it does not
  * matter how it came into this process.
+ *
+ * A write does not wait for the engine if the open file's page says that the engine will take the datagram. Pages are
+ * found by the socket's address, too, and belong to the process that opened the file, and its children.
  */
 #include "simfab/preload/devices.h"
 #include "simfab/umad_proto.h"
@@ -22,6 +25,16 @@
 
 ssize_t __read_chk(int fd, void *buf, size_t n, size_t size);
 
+#define PAGES_KEPT 64 /* open files beyond are slower */
+#define KEY_BUSY   1u
+
+/* Entries are found by key. An entry is used again when its file has been closed everywhere. */
+struct kept_page {
+    uint64_t key; /* 0: none; KEY_BUSY: the entry is being changed */
+    struct umad_page *page;
+};
+
+static struct kept_page kept[PAGES_KEPT];
 static bool seen; /* this process has, or was started with, a umad descriptor */
 static pthread_mutex_t read_lock = PTHREAD_MUTEX_INITIALIZER; /* a look at the queue and the taking go together */
 
@@ -42,6 +55,55 @@ static int name_socket(int fd)
     return n;
 }
 
+static uint64_t key_of_name(const char *name, size_t len)
+{
+    uint64_t key = 14695981039346656037u; /* FNV-1a */
+
+    for (size_t i = 0; i < len; i++)
+        key = (key ^ (uint8_t)name[i]) * 1099511628211u;
+    return key > KEY_BUSY ? key : KEY_BUSY + 1;
+}
+
+/* The key of a umad's page; 0: the descriptor is no umad. */
+static uint64_t umad_key(int fd)
+{
+    struct sockaddr_un addr;
+    socklen_t len = sizeof addr;
+    size_t at = offsetof(struct sockaddr_un, sun_path) + 1;
+    int e = errno;
+    bool is;
+
+    if (!__atomic_load_n(&seen, __ATOMIC_RELAXED))
+        return 0;
+    is = !syscall(SYS_getsockname, fd, &addr, &len) && addr.sun_family == AF_UNIX && len > at + sizeof UMAD_NAME - 1 &&
+         len <= sizeof addr && !addr.sun_path[0] && !memcmp(addr.sun_path + 1, UMAD_NAME, sizeof UMAD_NAME - 1);
+    errno = e;
+    return is ? key_of_name(addr.sun_path + 1, len - at) : 0;
+}
+
+static void keep_page(uint64_t key, int memfd)
+{
+    struct kept_page *k = &kept[key % PAGES_KEPT];
+    uint64_t old = __atomic_load_n(&k->key, __ATOMIC_ACQUIRE);
+    void *page;
+
+    if (old == KEY_BUSY || (old && !__atomic_load_n(&k->page->closed, __ATOMIC_ACQUIRE)) ||
+        !__atomic_compare_exchange_n(&k->key, &old, KEY_BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    /* In the place of the old page: a thread that is still about to count there counts in the new one instead. The
+       worst of that is a count that stays, and a write that waits for its answer. */
+    page = mmap(k->page, sizeof *k->page, PROT_READ | PROT_WRITE, MAP_SHARED | (k->page ? MAP_FIXED : 0), memfd, 0);
+    k->page = page == MAP_FAILED ? NULL : page;
+    __atomic_store_n(&k->key, k->page ? key : 0, __ATOMIC_RELEASE);
+}
+
+static struct umad_page *page_of(uint64_t key)
+{
+    struct kept_page *k = &kept[key % PAGES_KEPT];
+
+    return __atomic_load_n(&k->key, __ATOMIC_ACQUIRE) == key ? k->page : NULL;
+}
+
 static int set_flags(int fd, int flags)
 {
     if (!(flags & O_CLOEXEC))
@@ -53,19 +115,22 @@ static int set_flags(int fd, int flags)
 
 int sfp_umad_open(unsigned n, int flags)
 {
-    int fd = sfp_connect(SF_CONN_UMAD, n, NULL, NULL);
+    int fds[SFP_FDS], fd = sfp_connect(SF_CONN_UMAD, n, NULL, fds), e;
 
     if (fd < 0)
         return -1;
-    if (name_socket(fd)) {
-        int e = errno;
-
-        sfp_sys_close(fd);
-        errno = e;
-        return -1;
-    }
+    e = name_socket(fd) ? errno : 0;
     __atomic_store_n(&seen, true, __ATOMIC_RELAXED);
-    return set_flags(fd, flags);
+    if (!e && fds[0] >= 0)
+        keep_page(umad_key(fd), fds[0]);
+    for (int i = 0; i < SFP_FDS; i++)
+        if (fds[i] >= 0)
+            sfp_sys_close(fds[i]);
+    if (!e)
+        return set_flags(fd, flags);
+    sfp_sys_close(fd);
+    errno = e;
+    return -1;
 }
 
 int sfp_issm_open(unsigned n, int flags)
@@ -73,22 +138,6 @@ int sfp_issm_open(unsigned n, int flags)
     int fd = sfp_connect(SF_CONN_ISSM, flags & O_NONBLOCK ? n | SF_UMAD_NONBLOCK : n, NULL, NULL);
 
     return fd < 0 ? -1 : set_flags(fd, flags);
-}
-
-static bool is_umad(int fd)
-{
-    struct sockaddr_un addr;
-    socklen_t len = sizeof addr;
-    int e = errno;
-    bool is;
-
-    if (!__atomic_load_n(&seen, __ATOMIC_RELAXED))
-        return false;
-    is = !syscall(SYS_getsockname, fd, &addr, &len) && addr.sun_family == AF_UNIX &&
-         len > offsetof(struct sockaddr_un, sun_path) + sizeof UMAD_NAME && !addr.sun_path[0] &&
-         !memcmp(addr.sun_path + 1, UMAD_NAME, sizeof UMAD_NAME - 1);
-    errno = e;
-    return is;
 }
 
 /* A program that was executed with an open umad descriptor (few are, so look once instead of at every read). */
@@ -104,7 +153,7 @@ __attribute__((constructor)) static void look_for_inherited(void)
         return;
     __atomic_store_n(&seen, true, __ATOMIC_RELAXED);
     for (int i = 3; i < 64; i++)
-        if (!(fds[i].revents & POLLNVAL) && is_umad(i))
+        if (!(fds[i].revents & POLLNVAL) && umad_key(i))
             return;
     __atomic_store_n(&seen, false, __ATOMIC_RELAXED);
 }
@@ -135,15 +184,18 @@ static int send_request(int fd, struct umad_req *req, const void *body, const in
         char bytes[CMSG_SPACE(2 * sizeof(int))];
         struct cmsghdr align;
     } control = {{0}};
-    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2, .msg_control = &control};
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
     struct cmsghdr *c;
 
-    msg.msg_controllen = CMSG_SPACE(num_fds * sizeof(int));
-    c = CMSG_FIRSTHDR(&msg);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(num_fds * sizeof(int));
-    memcpy(CMSG_DATA(c), fds, num_fds * sizeof(int));
+    if (num_fds) {
+        msg.msg_control = &control;
+        msg.msg_controllen = CMSG_SPACE(num_fds * sizeof(int));
+        c = CMSG_FIRSTHDR(&msg);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(num_fds * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, num_fds * sizeof(int));
+    }
     while (sfp_sys_sendmsg(fd, &msg, MSG_NOSIGNAL) < 0) {
         struct pollfd p = {.fd = fd, .events = POLLOUT};
 
@@ -194,11 +246,58 @@ static int request(int fd, enum umad_op op, const void *body, size_t bytes, stru
     return err;
 }
 
-static ssize_t umad_write(int fd, const void *buf, size_t n)
+/* A request by a way that begins at the port, of an agent that leaves no segments to the engine. */
+static bool engine_takes(const struct umad_page *page, const struct ib_user_mad_hdr *hdr, const uint8_t *mad)
 {
-    struct umad_rep rep;
-    int err = request(fd, UMAD_OP_WRITE, buf, n, &rep);
+    uint8_t class = mad[1], method = mad[3], pointer = mad[6], hops = mad[7];
 
+    if (hdr->id >= UMAD_AGENTS || hdr->pkey_index || page->agent[hdr->id] != UMAD_AGENT_PLAIN)
+        return false;
+    if (method & 0x80 || method == 7 || class == 5) /* TrapRepress, baseboard management: may be responses */
+        return false;
+    if (class != 0x81)
+        return true;
+    /* directed from this port on, and on the way out */
+    return !(mad[4] & 0x80) && !pointer && hops < 64 && mad[32] == 0xff && mad[33] == 0xff &&
+           (!hops || mad[128 + 1] == page->port);
+}
+
+/*
+ * Send a datagram without waiting for an answer. False: the engine may have an error to report. An actor always waits:
+ * virtual time must not go on while its datagram is under way.
+ */
+static bool write_unasked(int fd, struct umad_page *page, const uint8_t *buf, size_t n)
+{
+    size_t head = __atomic_load_n(&page->hdr_bytes, __ATOMIC_RELAXED);
+    struct umad_req req = {.op = UMAD_OP_WRITE, .bytes = n};
+    struct ib_user_mad_hdr hdr = {0};
+    uint32_t *count;
+
+    if (head > sizeof hdr || n < head + 36 || n > head + 256 || sfp_is_actor())
+        return false;
+    memcpy(&hdr, buf, head);
+    if (!engine_takes(page, &hdr, buf + head))
+        return false;
+    count = &page->under_way[umad_under_way(hdr.id, buf + head)];
+    req.flags = hdr.timeout_ms ? UMAD_REQ_COUNTED : 0;
+    if (hdr.timeout_ms ? !__atomic_fetch_add(count, 1, __ATOMIC_RELAXED) : !__atomic_load_n(count, __ATOMIC_RELAXED)) {
+        if (!send_request(fd, &req, buf, NULL, 0))
+            return true;
+    }
+    if (hdr.timeout_ms)
+        __atomic_fetch_sub(count, 1, __ATOMIC_RELAXED);
+    return false;
+}
+
+static ssize_t umad_write(int fd, uint64_t key, const void *buf, size_t n)
+{
+    struct umad_page *page = page_of(key);
+    struct umad_rep rep;
+    int err;
+
+    if (page && write_unasked(fd, page, buf, n))
+        return (ssize_t)n;
+    err = request(fd, UMAD_OP_WRITE, buf, n, &rep);
     if (err) {
         errno = err;
         return -1;
@@ -347,22 +446,24 @@ static ssize_t umad_read(int fd, void *buf, size_t size)
 
 SFP_EXPORT ssize_t read(int fd, void *buf, size_t n)
 {
-    if (is_umad(fd))
+    if (umad_key(fd))
         return umad_read(fd, buf, n);
     return ON(fd, POLLIN, SFP_REAL(read)(fd, buf, n));
 }
 
 SFP_EXPORT ssize_t __read_chk(int fd, void *buf, size_t n, size_t size)
 {
-    if (n <= size && is_umad(fd))
+    if (n <= size && umad_key(fd))
         return umad_read(fd, buf, n);
     return ON(fd, POLLIN, SFP_REAL(__read_chk)(fd, buf, n, size));
 }
 
 SFP_EXPORT ssize_t write(int fd, const void *buf, size_t n)
 {
-    if (is_umad(fd))
-        return umad_write(fd, buf, n);
+    uint64_t key = umad_key(fd);
+
+    if (key)
+        return umad_write(fd, key, buf, n);
     sfp_clock_settle(fd);
     return ON(fd, POLLOUT, SFP_REAL(write)(fd, buf, n));
 }
@@ -375,7 +476,7 @@ SFP_EXPORT int ioctl(int fd, unsigned long cmd, ...)
     va_start(ap, cmd);
     arg = va_arg(ap, void *);
     va_end(ap);
-    if (_IOC_TYPE(cmd) == IB_IOCTL_MAGIC && is_umad(fd))
+    if (_IOC_TYPE(cmd) == IB_IOCTL_MAGIC && umad_key(fd))
         return umad_ioctl(fd, cmd, arg);
     return SFP_REAL(ioctl)(fd, cmd, arg);
 }

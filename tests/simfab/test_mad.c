@@ -37,22 +37,47 @@ void port_notify(struct port *p, enum port_event ev)
 
 /* ---- a program ---------------------------------------------------------------------------------------------- */
 
-static int open_umad(const char *host, enum sf_conn_kind kind, uint32_t n, int *error)
+/* *page: its page, or NULL. */
+static int open_with_page(const char *host, enum sf_conn_kind kind, uint32_t n, int *error, struct umad_page **page)
 {
     struct sf_hello hello = {.magic = SF_MAGIC, .version = SF_VERSION, .kind = kind, .arg = n};
     struct sf_welcome w;
-    int pair[2];
+    struct iovec iov = {&w, sizeof w};
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    int pair[2], fd;
 
+    *page = NULL;
     snprintf(hello.host, sizeof hello.host, "%s", host);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
     mad_accept(mad, pair[1], &hello);
-    if (recv(pair[0], &w, sizeof w, 0) != sizeof w) {
+    if (recvmsg(pair[0], &msg, MSG_CMSG_CLOEXEC) != sizeof w) {
         *error = -1; /* no answer yet */
         return pair[0];
     }
     ck_assert_uint_eq(w.magic, SF_MAGIC);
     *error = w.error;
+    if (!CMSG_FIRSTHDR(&msg))
+        return pair[0];
+    memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof fd);
+    ck_assert_int_eq(ftruncate(fd, 0), -1); /* the engine writes there: it must stay as large as it is */
+    *page = mmap(NULL, sizeof **page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ck_assert(*page != MAP_FAILED);
+    close(fd);
     return pair[0];
+}
+
+static int open_umad(const char *host, enum sf_conn_kind kind, uint32_t n, int *error)
+{
+    struct umad_page *page;
+    int u = open_with_page(host, kind, n, error, &page);
+
+    if (page)
+        munmap(page, sizeof *page);
+    return u;
 }
 
 static int ask(int u, uint32_t op, const void *body, size_t bytes, struct umad_rep *rep)
@@ -756,6 +781,93 @@ START_TEST(slow_reader)
 }
 END_TEST
 
+/* Send out without waiting for an answer; counted: as the library does with a request. */
+static void send_unasked(int u, struct umad_page *page, bool counted)
+{
+    struct umad_req req = {.op = UMAD_OP_WRITE, .bytes = 320, .flags = counted ? UMAD_REQ_COUNTED : 0};
+    struct iovec iov[2] = {{&req, sizeof req}, {&out, 320}};
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+
+    if (counted)
+        page->under_way[umad_under_way(out.hdr.id, out.mad)]++;
+    ck_assert_int_eq(sendmsg(u, &msg, MSG_DONTWAIT), sizeof req + 320);
+}
+
+static unsigned sum_under_way(const struct umad_page *page)
+{
+    unsigned sum = 0;
+
+    for (unsigned i = 0; i < UMAD_UNDER_WAY; i++)
+        sum += page->under_way[i];
+    return sum;
+}
+
+/* Many datagrams are served by one turn of the engine, in their order; the page says what waits for a response. */
+START_TEST(without_answers)
+{
+    struct umad_page *page;
+    int e, u = open_with_page("h1", SF_CONN_UMAD, 0, &e, &page);
+    uint32_t smi, sa;
+
+    ck_assert_ptr_nonnull(page);
+    ck_assert_uint_eq(page->port, 1);
+    ck_assert_uint_eq(page->hdr_bytes, UMAD_HDR_OLD);
+    ck_assert_int_eq(reg(u, 0, CLASS_SMP_DR, 1, 0, 0, &smi), 0);
+    ck_assert_int_eq(reg(u, 1, CLASS_SA, 2, 0, 1, &sa), 0);
+    ck_assert_uint_eq(page->hdr_bytes, UMAD_HDR);
+    ck_assert_uint_eq(page->agent[smi], UMAD_AGENT_PLAIN);
+    ck_assert_uint_eq(page->agent[sa], UMAD_AGENT_RMPP);
+    ck_assert_uint_eq(page->agent[2], UMAD_AGENT_NONE);
+    directed(smi, 0, NULL);
+    out.hdr.timeout_ms = 60000;
+    for (unsigned i = 0; i < 100; i++) {
+        wire_put(out.mad, MAD_TID, i);
+        send_unasked(u, page, true);
+    }
+    ck_assert_uint_eq(sum_under_way(page), 100);
+    for (unsigned i = 0; i < 100; i++) {
+        ck_assert_uint_eq(next_within(u, 2000), 320);
+        ck_assert_uint_eq(wire_get(in.mad, MAD_TID) & 0xffffffff, i);
+        ck_assert_uint_eq(wire_get(in.mad, MAD_METHOD), METHOD_GET_RESP);
+    }
+    ck_assert_uint_eq(sum_under_way(page), 0);
+    /* nobody answers these: each is counted, by whom ever, until the agent is gone */
+    directed(smi, 1, (uint8_t[]){1});
+    p1->phys_state = PHYS_POLLING;
+    out.hdr.timeout_ms = 60000;
+    wire_put(out.mad, MAD_TID, 7);
+    send_unasked(u, page, true);
+    mad_run(mad);
+    ck_assert_uint_eq(sum_under_way(page), 1);
+    ck_assert_uint_eq(page->under_way[umad_under_way(smi, out.mad)], 1);
+    ck_assert_int_eq(write_mad(u, 256), EINVAL); /* the same again */
+    ck_assert_uint_eq(sum_under_way(page), 1);
+    wire_put(out.mad, MAD_TID, 8);
+    ck_assert_int_eq(write_mad(u, 256), 0);
+    ck_assert_uint_eq(sum_under_way(page), 2);
+    /* what the engine does not take, and what awaits no response, is not counted for long */
+    out.hdr.id = 31;
+    send_unasked(u, page, true);
+    out.hdr.id = smi;
+    out.hdr.timeout_ms = 0;
+    wire_put(out.mad, MAD_TID, 9);
+    send_unasked(u, page, true);
+    send_unasked(u, page, false);
+    mad_run(mad);
+    ck_assert_uint_eq(sum_under_way(page), 2);
+    /* what a program writes there changes nothing for the engine */
+    memset(page, 0xa5, sizeof *page);
+    ck_assert_int_eq(write_mad(u, 256), 0);
+    ck_assert_int_eq(ask(u, UMAD_OP_UNREGISTER, &smi, sizeof smi, &(struct umad_rep){0}), 0);
+    ck_assert_int_eq(write_mad(u, 256), EIO);
+    ck_assert_uint_eq(page->agent[smi], UMAD_AGENT_NONE);
+    close(u);
+    mad_run(mad);
+    ck_assert_uint_eq(page->closed, 1);
+    munmap(page, sizeof *page);
+}
+END_TEST
+
 /* What a broken program may send: its connection ends, the engine lives. */
 START_TEST(nonsense)
 {
@@ -800,6 +912,7 @@ int main(void)
     tcase_add_test(t, bad_mkey);
     tcase_add_test(t, issm);
     tcase_add_test(t, slow_reader);
+    tcase_add_test(t, without_answers);
     tcase_add_test(t, nonsense);
     return check_run(t, NULL);
 }

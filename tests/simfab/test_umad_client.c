@@ -13,10 +13,12 @@
 #include <pthread.h>
 #include <rdma/ib_user_mad.h>
 #include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -71,6 +73,14 @@ static int wait_in(int fd, int ms)
     struct pollfd p = {.fd = fd, .events = POLLIN};
 
     return poll(&p, 1, ms) == 1 && p.revents & POLLIN;
+}
+
+static int node_info_works(int fd, unsigned tid)
+{
+    struct mad m;
+
+    local_get(&m, 0, 0x11, tid);
+    return write(fd, &m, 320) == 320 && wait_in(fd, 5000) && read(fd, &m, sizeof m) == 320 && m.data[3] == 0x81;
 }
 
 static unsigned read_unsigned(const char *path)
@@ -210,6 +220,73 @@ START_TEST(timing_out)
 }
 END_TEST
 
+/* Many requests without a look at responses in between: errors are still told by the write that is wrong. */
+START_TEST(many_under_way)
+{
+    enum { N = 300 };
+    int fd = open_umad(), id = reg(fd, 0, 0x81, 1, 0, 0), lid = reg(fd, 0, 1, 1, 0, 0);
+    bool seen[N] = {false};
+    struct rlimit files, none;
+    struct mad m;
+
+    /* nor does any of them ask the engine by a socket of its own, which could not be made */
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = files.rlim_max};
+    for (unsigned i = 0; i < N; i++) {
+        local_get(&m, (unsigned)id, 0x11, 0);
+        m.data[14] = (uint8_t)(i >> 8);
+        m.data[15] = (uint8_t)i;
+        setrlimit(RLIMIT_NOFILE, &none);
+        ck_assert_int_eq(write(fd, &m, 320), 320);
+        setrlimit(RLIMIT_NOFILE, &files);
+        if (i % 100 == 50) {
+            m.hdr.id = 9;
+            ck_assert_int_eq(write(fd, &m, 320), -1);
+            ck_assert_int_eq(errno, EIO);
+        }
+    }
+    for (unsigned i = 0; i < N; i++) {
+        ck_assert(wait_in(fd, 5000));
+        ck_assert_int_eq(read(fd, &m, sizeof m), 320);
+        ck_assert_uint_eq(m.data[3], 0x81);
+        ck_assert_uint_eq(m.data[14] << 8 | m.data[15], i);
+        ck_assert(!seen[i]);
+        seen[i] = true;
+    }
+    /* to nobody: each waits, and none may be sent a second time */
+    for (int again = 0; again < 2; again++) {
+        for (unsigned i = 0; i < 100; i++) {
+            local_get(&m, (unsigned)lid, 0x11, i);
+            m.data[1] = 1;
+            m.hdr.lid = htons(0x777);
+            m.hdr.timeout_ms = 60000;
+            ck_assert_int_eq(write(fd, &m, 320), again ? -1 : 320);
+            ck_assert(!again || errno == EINVAL);
+        }
+    }
+    close(fd);
+}
+END_TEST
+
+/* More open files than the library keeps pages of, and again when all have been closed. */
+START_TEST(many_files)
+{
+    enum { N = 100 };
+    int fd[N];
+
+    for (int again = 0; again < 2; again++) {
+        for (int i = 0; i < N; i++) {
+            fd[i] = open_umad();
+            ck_assert_int_eq(reg(fd[i], 0, 0x81, 1, 0, 0), 0);
+        }
+        for (int i = 0; i < N; i++)
+            ck_assert(node_info_works(fd[i], (unsigned)i + 1));
+        for (int i = 0; i < N; i++)
+            close(fd[i]);
+    }
+}
+END_TEST
+
 START_TEST(old_header)
 {
     int fd = open(UMAD0, O_RDWR), id = reg(fd, 0, 0x81, 1, 0, 0);
@@ -260,14 +337,6 @@ START_TEST(large_answer)
     close(fd);
 }
 END_TEST
-
-static int node_info_works(int fd, unsigned tid)
-{
-    struct mad m;
-
-    local_get(&m, 0, 0x11, tid);
-    return write(fd, &m, 320) == 320 && wait_in(fd, 5000) && read(fd, &m, sizeof m) == 320 && m.data[3] == 0x81;
-}
 
 START_TEST(duplicates_and_children)
 {
@@ -424,6 +493,8 @@ int main(int argc, char **argv)
     tcase_add_test(t, registering);
     tcase_add_test(t, writing);
     tcase_add_test(t, timing_out);
+    tcase_add_test(t, many_under_way);
+    tcase_add_test(t, many_files);
     tcase_add_test(t, old_header);
     tcase_add_test(t, large_answer);
     tcase_add_test(t, duplicates_and_children);
