@@ -359,12 +359,15 @@ static int wait_for_first(struct smp *s)
 {
     struct question *q = question(s, s->first);
     for (;;) {
-        fill_window(s);
         if (q->state == ANSWERED)
             return 0;
         int length = sizeof(struct packet);
         int rc = umad_recv(s->fd, s->umad, &length, 0); /* of several answers most are there already */
-        if (rc == -EWOULDBLOCK) {
+        bool waits = rc == -EWOULDBLOCK;
+        if (waits) { /* all have been taken: as many new questions go out together */
+            fill_window(s);
+            if (q->state == ANSWERED) /* by an error */
+                return 0;
             length = sizeof(struct packet);
             rc = umad_recv(s->fd, s->umad, &length, TIMEOUT_MS + GRACE_MS);
         }
@@ -372,7 +375,8 @@ static int wait_for_first(struct smp *s)
             take_packet(s, length);
         else if (rc != -EWOULDBLOCK && rc != -ETIMEDOUT)
             return rc;
-        look_at_deadlines(s);
+        if (waits)
+            look_at_deadlines(s);
     }
 }
 

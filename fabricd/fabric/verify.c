@@ -165,6 +165,18 @@ static unsigned read_live_ports(struct walk *w, const struct node *n, struct por
     return live;
 }
 
+/* The questions of check_switch_port. What a visitor asks it asks itself. */
+static void check_switch_port_ahead(struct walk *w, const struct node *n, const struct port *p,
+                                    const struct port *ports, unsigned live)
+{
+    if (!w->look.want || w->options->visit)
+        return;
+    port_compare_ahead(&w->look, n, p);
+    port_compare_sl2vl_ahead(&w->look, n, 0, p->num);
+    for (unsigned k = 0; k < live; k++)
+        port_compare_sl2vl_ahead(&w->look, n, ports[k].num, p->num);
+}
+
 /* One of a switch's live ports, and what it does with packets from each of the others. */
 static void check_switch_port(struct walk *w, const struct node *n, const struct port *p, const struct port *ports,
                               unsigned live)
@@ -174,10 +186,6 @@ static void check_switch_port(struct walk *w, const struct node *n, const struct
         w->options->visit(w->options->visit_arg, &w->look, n, p, ports, live);
     if (!w->look.want)
         return;
-    port_compare_ahead(&w->look, n, p);
-    port_compare_sl2vl_ahead(&w->look, n, 0, p->num);
-    for (unsigned k = 0; k < live; k++)
-        port_compare_sl2vl_ahead(&w->look, n, ports[k].num, p->num);
     port_compare(&w->look, n, p);
     port_compare_sl2vl(&w->look, n, 0, p->num);
     for (unsigned k = 0; k < live; k++)
@@ -196,8 +204,14 @@ static void visit_switch(struct walk *w, size_t index)
     struct port ports[256];
     unsigned live = read_live_ports(w, &n, ports);
     struct smp_path path;
-    for (unsigned i = 0; i < live && !has_enough(w); i++)
+    /* One port ahead: its answers arrive while those of the port before are compared. */
+    for (unsigned i = 0; i < live && !has_enough(w); i++) {
+        if (!i)
+            check_switch_port_ahead(w, &n, &ports[i], ports, live);
+        if (i + 1 < live)
+            check_switch_port_ahead(w, &n, &ports[i + 1], ports, live);
         check_switch_port(w, &n, &ports[i], ports, live);
+    }
     if (has_enough(w))
         return;
     for (unsigned i = 0; i < live; i++)
@@ -299,8 +313,10 @@ static void look_near(struct walk *w, const struct node *self)
     }
     unsigned live = read_live_ports(w, &n, ports);
     for (unsigned i = 0; i < live; i++)
-        if (ports[i].num == n.entry)
+        if (ports[i].num == n.entry) {
+            check_switch_port_ahead(w, &n, &ports[i], ports, live);
             check_switch_port(w, &n, &ports[i], ports, live);
+        }
 }
 
 /*
