@@ -109,6 +109,19 @@ void snapshot_free(struct snapshot *s)
 
 static const char first_line[] = "ports 1", last_line[] = "end";
 
+/* A large fabric has a quarter of a million blocks: formats would take seconds. */
+static void put_hex(struct text *out, const uint8_t *data, size_t n, const char *end)
+{
+    static const char digits[] = "0123456789abcdef";
+    char hex[2 * 64];
+    for (size_t i = 0; i < n; i++) {
+        hex[2 * i] = digits[data[i] >> 4];
+        hex[2 * i + 1] = digits[data[i] & 15];
+    }
+    text_put(out, hex, 2 * n);
+    text_put(out, end, 1);
+}
+
 void snapshot_text(const struct snapshot *s, struct text *out)
 {
     text_printf(out, "%s\nhigh_limit %d\n", first_line, s->high_limit);
@@ -117,12 +130,8 @@ void snapshot_text(const struct snapshot *s, struct text *out)
     for (size_t i = 0; i < s->n; i++) {
         const struct block *b = &s->block[i];
         text_printf(out, "block %u %u %u %u:", b->from, b->attribute, b->modifier, b->path.hops);
-        for (unsigned h = 1; h <= b->path.hops; h++)
-            text_printf(out, "%02x", b->path.port[h]);
-        text_printf(out, ":");
-        for (unsigned k = 0; k < sizeof(b->data); k++)
-            text_printf(out, "%02x", b->data[k]);
-        text_printf(out, "\n");
+        put_hex(out, b->path.port + 1, b->path.hops, ":");
+        put_hex(out, b->data, sizeof(b->data), "\n");
     }
     text_printf(out, "%s\n", last_line);
 }
