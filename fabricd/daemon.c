@@ -405,7 +405,7 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
     else if (e->task == TASK_FOLLOW)
         after_follow(d, e);
     if (e->changed) {
-        other_tables = !tables_equal(&d->current.tables, &e->next_in_force.tables);
+        other_tables = !in_force_same_tables(&d->current, &e->next_in_force);
         take_over(d, e);
     }
     if (looked)

@@ -36,7 +36,7 @@ static void warn_if_conf_differs(const struct daemon *d)
     struct sms sms;
     struct text why = {0};
     sms_find(&sms, &d->conf);
-    if (!sms_read(&sms, &why) && sms_merge(&sms, &d->current.tables))
+    if (!sms_read(&sms, &why) && sms_merge(&sms, &d->current.tables, &d->current.planes))
         log_warn("%s is not what the policy in force makes of it; fabricctl policy apply writes it anew",
                  sms.sm[0].opensm.config);
     text_free(&why);

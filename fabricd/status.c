@@ -104,6 +104,10 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
         text_printf(out, "planes:\n%s", d->planes.s);
     if (d->current.valid)
         tables_plan_text(out, &d->current.policy, &d->current.tables);
+    if (d->current.valid && d->current.planes.n) {
+        text_printf(out, "plane_tables:\n");
+        tables_planes_text(out, &d->current.planes, "  ");
+    }
     retired_text(d, out);
     text_printf(out, "rails:%s\n", d->rails.n ? "" : " []");
     rails_text(out, &d->rails, "  ");

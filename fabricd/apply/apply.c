@@ -16,15 +16,21 @@
 
 #define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
 
+/* A plane in a change: how it came that it has not taken it. */
+struct part {
+    struct smp_port port;
+    const char *config; /* of its opensm */
+    char why[256];      /* "": it had it, or nobody has come so far */
+};
+
 struct change {
-    struct qos_tables tables;
-    struct policy policy;
-    struct policy_lock lock;
     bool new_lmc;            /* a port has another than the policy wants */
     unsigned ca_ports;       /* that each need their LIDs */
-    struct snapshot *before; /* what ports had, if no policy was in force; or NULL */
+    struct snapshot *before; /* what ports had; or NULL */
     struct snapshot *first;  /* what they had before the first policy, if that is wanted; or NULL */
-    struct in_force next;
+    struct in_force next;    /* valid from take_policy on */
+    unsigned num_parts;
+    struct part part[VERIFY_SUBNETS_MAX];
     struct store_intent intent;
     bool partial; /* a plane has no subnet manager, and is passed over */
     bool unsure;  /* it is in force, and perhaps would not be after a loss of power */
@@ -63,7 +69,7 @@ static bool fits_subnets(struct applier *a, struct task *t, const struct change 
         char engine[64];
         if (i < a->sms.n)
             read_others(a, t, &a->sms.sm[i], &subnet, engine);
-        fits = policy_check_subnet(&c->policy, &subnet, d) && fits;
+        fits = policy_check_subnet(&c->next.policy, &subnet, d) && fits;
     }
     return fits;
 }
@@ -96,9 +102,11 @@ static bool read_lock(struct applier *a, struct task *t, const struct policy *p,
     return true;
 }
 
-static int look(struct applier *a, struct task *t, struct change *c, const struct policy_lock *given,
-                struct fabric_caps *caps)
+/* The facts of the fabric go into the lock that was given; told: it has them, but for planes that only this host sees.
+ */
+static int look(struct applier *a, struct task *t, struct change *c, struct policy_lock *given)
 {
+    struct lock_plane seen[LOCK_PLANES_MAX];
     struct verify_options o = settle_options(a, given, false);
     struct verify_result r;
     verify_fabric(&o, NULL, &r);
@@ -106,9 +114,14 @@ static int look(struct applier *a, struct task *t, struct change *c, const struc
     if (rc) {
         say(a, t, "the fabric cannot be looked at: %s", strerror(-rc));
     } else {
-        *caps = r.caps;
+        unsigned n = settle_seen(&r, seen);
         c->ca_ports = r.ca_ports;
-        c->new_lmc = r.lmc != c->policy.lmc || r.lmc_most != c->policy.lmc;
+        c->new_lmc = r.lmc != c->next.policy.lmc || r.lmc_most != c->next.policy.lmc;
+        /* Every node is to compile with the same facts, and paths look different from here. */
+        if (is_told(a, t) && lock_knows_fabric(given))
+            lock_add_planes(given, seen, n);
+        else
+            lock_take_planes(given, &r.caps, seen, n);
         say(a, t, "%u ports of %u nodes are up; links can have %u data VLs, tables %u low and %u high entries", r.ports,
             r.nodes, r.caps.vls, r.caps.low_cap, r.caps.high_cap);
     }
@@ -146,41 +159,147 @@ static int prepare(struct applier *a, struct task *t, struct change *c)
     struct diag d = {.file = t->name};
     if (is_followed(a, t))
         return -EINVAL;
-    bool parsed = policy_parse(&c->policy, text_str(&t->text), t->text.len, &d);
+    bool parsed = policy_parse(&c->next.policy, text_str(&t->text), t->text.len, &d);
     if (refuse(a, t, &d) || !parsed)
         return -EINVAL;
     struct text why = {0};
     int rc = settle_said(a, t, sms_read(&a->sms, &why), &why);
     if (rc)
         return rc;
-    struct fabric_caps caps = {0};
     struct policy_lock given;
-    if (!read_lock(a, t, &c->policy, &given))
+    if (!read_lock(a, t, &c->next.policy, &given))
         return -EINVAL;
-    rc = look(a, t, c, &given, &caps);
+    rc = look(a, t, c, &given);
     if (rc)
         return rc;
-    /* Every node is to compile with the same facts, and paths look different from here. */
-    bool told = is_told(a, t) && lock_knows_fabric(&given);
-    bool fits = lock_next(&c->policy, &given, told ? NULL : &caps, &c->lock, &d) &&
-                policy_compile(&c->policy, &c->lock, &c->tables, &d) && fits_subnets(a, t, c, &d);
-    return refuse(a, t, &d) || !fits ? -EINVAL : 0;
+    bool fits = lock_next(&c->next.policy, &given, NULL, &c->next.lock, &d) && in_force_compile(&c->next, &d) &&
+                fits_subnets(a, t, c, &d);
+    if (refuse(a, t, &d) || !fits)
+        return -EINVAL;
+    fits = sms_fit_planes(&a->sms, &c->next.tables, &c->next.planes, &why);
+    return settle_said(a, t, fits ? 0 : -EINVAL, &why);
+}
+
+/* ---- the planes of a change ---- */
+
+static void note_parts(const struct applier *a, struct change *c)
+{
+    const struct sms *s = &a->sms;
+    c->num_parts = s->num_ports;
+    for (unsigned i = 0; i < s->num_ports; i++)
+        c->part[i] = (struct part){.port = s->port[i], .config = s->sm[s->sm_of_port[i]].opensm.config};
+}
+
+/* Each plane against f, whether its opensm runs still or not. */
+static void look_at_parts(const struct applier *a, const struct change *c, const struct in_force *f,
+                          struct verify_result *r)
+{
+    struct verify_options o = settle_options(a, &f->lock, false);
+    o.planes = &f->planes;
+    o.num_whole = c->num_parts;
+    o.num_near = 0;
+    for (unsigned i = 0; i < c->num_parts; i++)
+        o.whole[i] = c->part[i].port;
+    verify_fabric(&o, f->valid ? &f->tables : NULL, r);
+}
+
+static const struct verify_plane *plane_of(const struct verify_result *r, unsigned i)
+{
+    return i < r->num_planes ? &r->plane[r->plane[i].seen_from] : NULL;
+}
+
+/* Why the change failed, by what each plane has of it. */
+static void note_failure(struct applier *a, struct change *c)
+{
+    struct verify_result r;
+    look_at_parts(a, c, &c->next, &r);
+    for (unsigned i = 0; i < c->num_parts; i++) {
+        struct part *p = &c->part[i];
+        const struct verify_plane *v = plane_of(&r, i);
+        if (!sms_runs(&a->sms, p->config))
+            snprintf(p->why, sizeof(p->why), "its opensm does not run any more");
+        else if (v && v->error)
+            snprintf(p->why, sizeof(p->why), "cannot be looked at: %s", strerror(-v->error));
+        else if (v && v->differences)
+            snprintf(p->why, sizeof(p->why), "%u differences at %u ports", v->differences, v->ports);
+    }
+    verify_result_free(&r);
+}
+
+/* How it ended on each plane, for `result`: what ports have of f. */
+static void parts_text(const struct change *c, const struct in_force *f, const struct verify_result *r,
+                       const char *good, const char *bad, struct text *out)
+{
+    for (unsigned i = 0; i < c->num_parts; i++) {
+        const struct part *p = &c->part[i];
+        const struct verify_plane *v = plane_of(r, i);
+        const struct qos_tables *t = tables_of_plane(&f->planes, &f->tables, p->port.guid);
+        text_printf(out, "%s{port: \"%s/%d\", opensm: ", i ? ", " : "[", p->port.device, p->port.num);
+        text_yaml_string(out, p->config);
+        if (f->valid)
+            text_printf(out, ", vls: %u", t->vls);
+        if (v)
+            text_printf(out, ", ports: %u, differences: %u", v->ports, v->differences);
+        text_printf(out, ", result: %s", v && !v->error && !v->differences ? good : bad);
+        if (*p->why) {
+            text_printf(out, ", why: ");
+            text_yaml_string(out, p->why);
+        }
+        text_put(out, "}", 1);
+    }
+    text_printf(out, c->num_parts ? "]" : "[]");
+}
+
+/* Of the generation that was tried, and for the status: f is in force now. */
+static int tell_result(struct applier *a, struct change *c, const struct in_force *f, const char *good, const char *bad,
+                       struct manager_event *out)
+{
+    struct verify_result r;
+    struct text parts = {0};
+    look_at_parts(a, c, f, &r);
+    parts_text(c, f, &r, good, bad, &parts);
+    int rc = keep_result(a, c->intent.generation, good, &parts);
+    text_free(&out->planes);
+    planes_text(&a->sms, f->valid ? &f->tables : NULL, &f->planes, &r, &out->planes);
+    verify_result_free(&r);
+    text_free(&parts);
+    return rc;
 }
 
 /* ---- a new policy ---- */
+
+/*
+ * Planes whose opensm runs are brought back by that; the ports of others by datagrams, to what they had, and their
+ * opensm finds the file of before when it is started again.
+ */
+static int undo_ports(struct applier *a, struct task *t, struct change *c, bool restarted, struct manager_event *out)
+{
+    struct smp_port dead[VERIFY_SUBNETS_MAX];
+    unsigned num_dead = restarted ? 0 : sms_leave_dead(&a->sms, dead);
+    int rc = a->sms.n || restarted ? mend_ports(a, t, c->before, restarted, out) : 0;
+    for (unsigned i = 0; i < num_dead; i++) {
+        say(a, t,
+            "the opensm of the plane at %s port %d does not run any more: its ports get the tables of before from here",
+            dead[i].device, dead[i].num);
+        int one = c->before ? settle_put_back(a, t, c->before, &dead[i]) : -ESRCH;
+        rc = rc ? rc : one;
+    }
+    return rc;
+}
 
 static void roll_back(struct applier *a, struct task *t, struct change *c, bool restarted, struct manager_event *out)
 {
     struct text why = {0};
     char current[GENERATION_NAME_MAX];
+    note_failure(a, c);
     say(a, t, ROLLING_BACK " to the configuration from before");
     if (t->current.valid)
-        sms_merge(&a->sms, &t->current.tables);
+        sms_merge(&a->sms, &t->current.tables, &t->current.planes);
     else
         sms_keep(&a->sms);
     int rc = settle_said(a, t, sms_write_all(&a->sms, &why), &why);
     if (!rc)
-        rc = mend_ports(a, t, c->before, restarted, out);
+        rc = undo_ports(a, t, c, restarted, out);
     if (!rc)
         store_intent_done(a->conf);
     out->ended = rc ? FD_ROLLBACK_FAILED : FD_ROLLED_BACK;
@@ -189,15 +308,14 @@ static void roll_back(struct applier *a, struct task *t, struct change *c, bool 
             strerror(-rc));
     store_current(a->conf, current);
     if (strcmp(current, c->intent.generation))
-        keep_result(a, c->intent.generation, rc ? "rollback failed" : "rolled back");
+        tell_result(a, c, &t->current, rc ? "rollback failed" : "rolled back", "rollback failed", out);
 }
 
 /* The files say it and the ports have it: opensm need not be disturbed. */
 static bool already_there(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
 {
-    struct verify_options o = settle_options(a, &c->lock, false);
     struct verify_result r;
-    bool there = verify_fabric(&o, &c->tables, &r);
+    bool there = settle_look(a, &c->next, false, &r);
     if (there)
         say(a, t, "verified: %u ports of %u nodes had the policy's tables already", r.ports, r.nodes);
     settle_take_result(out, &r, there);
@@ -205,17 +323,18 @@ static bool already_there(struct applier *a, struct task *t, struct change *c, s
     return there;
 }
 
-/* What is to be put back if ports do not take a first policy. Another change that was interrupted has taken it. */
+/*
+ * What is to be put back if ports do not take a first policy, or if an opensm is gone. Another change that was
+ * interrupted has taken it, if it was of a first policy.
+ */
 static int take_before(struct applier *a, struct task *t, struct change *c, bool interrupted)
 {
-    struct verify_options o = settle_options(a, &c->lock, false);
+    struct verify_options o = settle_options(a, &c->next.lock, false);
     char name[GENERATION_NAME_MAX];
-    if (t->current.valid)
-        return 0;
-    if (interrupted && (c->before = keep_load_before(a, name)))
+    if (!t->current.valid && interrupted && (c->before = keep_load_before(a, name)))
         return 0;
     c->before = snapshot_take(&o);
-    return keep_before(a, c->before);
+    return t->current.valid ? 0 : keep_before(a, c->before);
 }
 
 /* All that a restart needs is on disk before the first change. */
@@ -239,7 +358,7 @@ static int begin(struct applier *a, struct task *t, struct change *c)
 }
 
 /* Ports have it. It is in force when it would be at the next start. */
-static int commit(struct applier *a, struct task *t, struct change *c, const struct manager_event *out)
+static int commit(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
 {
     char current[GENERATION_NAME_MAX];
     struct text found = {0};
@@ -247,7 +366,7 @@ static int commit(struct applier *a, struct task *t, struct change *c, const str
     int rc = store_tell(a->conf, c->intent.generation, "found", &found);
     text_free(&found);
     if (!rc)
-        rc = keep_result(a, c->intent.generation, "in force");
+        rc = tell_result(a, c, &c->next, "in force", "differs", out);
     store_current(a->conf, current);
     if (!rc && strcmp(current, c->intent.generation))
         rc = store_commit(a->conf, c->intent.generation);
@@ -290,14 +409,18 @@ static int check_restart(struct applier *a, struct task *t, struct change *c)
 /* The files of sms are merged, and all is known to be right that can be before anything is changed. */
 static int change(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
 {
+    struct text why = {0};
+    note_parts(a, c);
     int rc = begin(a, t, c);
     if (rc)
         return rc;
     rc = write_and_push(a, t, c);
     if (!rc && c->next.valid)
-        rc = settle_ports(a, t, &c->lock, &c->tables, true, out);
+        rc = settle_ports(a, t, &c->next, true, out);
     else if (!rc)
-        rc = settle_put_back(a, t, c->first);
+        rc = settle_put_back(a, t, c->first, NULL);
+    if (!rc) /* ports of a plane whose opensm is gone lose it when they are next set up */
+        rc = settle_said(a, t, sms_all_run(&a->sms, &why), &why);
     if (!rc)
         rc = commit(a, t, c, out);
     if (rc) {
@@ -317,7 +440,7 @@ static int change_fabric(struct applier *a, struct task *t, struct change *c, st
     int rc = check_planes(a, t, c);
     if (rc)
         return rc;
-    if (sms_merge(&a->sms, &c->tables) || !already_there(a, t, c, out)) {
+    if (sms_merge(&a->sms, &c->next.tables, &c->next.planes) || !already_there(a, t, c, out)) {
         rc = check_restart(a, t, c);
         return rc ? rc : change(a, t, c, out);
     }
@@ -332,7 +455,7 @@ static int change_fabric(struct applier *a, struct task *t, struct change *c, st
 /* opensm is elsewhere: the ports must have it, or get it within the time allowed. */
 static int wait_and_keep(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
 {
-    int rc = settle_ports(a, t, &c->lock, &c->tables, false, out);
+    int rc = settle_ports(a, t, &c->next, false, out);
     return rc ? rc : keep_save(a, t, &c->next);
 }
 
@@ -355,7 +478,7 @@ static void finish(struct change *c, struct manager_event *out)
 /* Its policy is the next one. */
 static void take_policy(const struct applier *a, struct task *t, struct change *c)
 {
-    c->next = (struct in_force){.valid = true, .policy = c->policy, .lock = c->lock, .tables = c->tables};
+    c->next.valid = true;
     c->next.text = t->text;
     t->text = (struct text){0};
     keep_number(a, t, &c->next);
@@ -439,12 +562,11 @@ void apply_dry(struct applier *a, struct task *t, struct manager_event *out)
         out->status = check_planes(a, t, &c);
     if (!out->status)
         out->status = check_restart(a, t, &c);
-    bool files = sms_merge(&a->sms, &c.tables);
+    bool files = sms_merge(&a->sms, &c.next.tables, &c.next.planes);
     for (unsigned i = 0; files && !out->status && i < a->sms.n; i++)
         say(a, t, "would write %s", a->sms.sm[i].opensm.config);
-    struct verify_options o = settle_options(a, &c.lock, false);
     struct verify_result r;
-    bool there = verify_fabric(&o, &c.tables, &r);
+    bool there = settle_look(a, &c.next, false, &r);
     if (!out->status && !there)
         say(a, t, "%s%u differences on %u ports of %u nodes would be mended by opensm%s", text_str(&r.text),
             r.differences, r.ports, r.nodes, c.new_lmc ? ", which would be restarted" : "");
@@ -465,8 +587,8 @@ void apply_diff(struct applier *a, struct task *t, struct manager_event *out)
     out->status = prepare(a, t, &c);
     if (out->status)
         return;
-    struct verify_options o = settle_options(a, &c.lock, true);
-    bool same = verify_fabric(&o, &c.tables, &r);
+    c.next.valid = true;
+    bool same = settle_look(a, &c.next, true, &r);
     if (r.error)
         say(a, t, "the fabric cannot be looked at: %s", strerror(-r.error));
     else if (same)

@@ -17,6 +17,7 @@ struct about {
     char by[16], name[600], result[64]; /* name as YAML has it */
     long long at;
     char uid[16];
+    struct text planes; /* how it ended on each, as YAML has it, or empty */
 };
 
 /* The value of a line "KEY: VALUE". */
@@ -28,6 +29,14 @@ static void take(const struct text *t, const char *key, char *out, size_t size)
             snprintf(out, size, "%.*s", (int)strcspn(p + n + 2, "\n"), p + n + 2);
             return;
         }
+}
+
+static void take_planes(const struct text *t, struct text *out)
+{
+    static const char key[] = "\nplanes: ";
+    const char *p = strstr(text_str(t), key);
+    if (p)
+        text_put(out, p + sizeof(key) - 1, strcspn(p + sizeof(key) - 1, "\n"));
 }
 
 static void read_about(const struct conf *c, const char *name, struct about *a)
@@ -47,6 +56,7 @@ static void read_about(const struct conf *c, const char *name, struct about *a)
     if (!a->result[0])
         snprintf(a->result, sizeof(a->result), "%s", !strcmp(current, name) ? "in force" : "not begun");
     a->at = strtoll(at, NULL, 10);
+    take_planes(&result, &a->planes);
     text_free(&about);
     text_free(&result);
 }
@@ -66,6 +76,12 @@ static void put_about(const struct about *a, uint64_t number, struct text *out, 
     text_yaml_string(out, a->result);
 }
 
+static void put_planes(const struct about *a, struct text *out, const char *between)
+{
+    if (a->planes.len)
+        text_printf(out, "%splanes: %s", between, a->planes.s);
+}
+
 struct list {
     const struct conf *conf;
     struct text *out;
@@ -81,7 +97,10 @@ static void put_line(void *arg, const char *name, uint64_t number)
     read_about(l->conf, name, &a);
     text_printf(l->out, "- {");
     put_about(&a, number, l->out, ", ");
-    text_printf(l->out, ", current: %s}\n", strcmp(name, l->current) ? "false" : "true");
+    text_printf(l->out, ", current: %s", strcmp(name, l->current) ? "false" : "true");
+    put_planes(&a, l->out, ", ");
+    text_printf(l->out, "}\n");
+    text_free(&a.planes);
 }
 
 void history_text(const struct conf *c, struct text *out)
@@ -118,6 +137,8 @@ int history_show(const struct conf *c, uint64_t generation, struct text *out)
         rc = generation_read(c->state, name, "policy.lock", FD_LOCK_MAX, &lock, &why);
     read_about(c, name, &a);
     put_about(&a, generation, out, "\n");
+    put_planes(&a, out, "\n");
+    text_free(&a.planes);
     text_printf(out, "\n");
     if (rc) {
         text_printf(out, "damaged: ");
@@ -149,6 +170,7 @@ static void look_at(void *arg, const char *name, uint64_t number)
     read_about(b->conf, name, &a);
     if (number && number < b->of && !strcmp(a.result, "in force"))
         b->found = number;
+    text_free(&a.planes);
 }
 
 uint64_t history_previous(const struct conf *c, uint64_t generation)

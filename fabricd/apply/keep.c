@@ -14,7 +14,7 @@
 bool keep_is_same(const struct in_force *a, const struct in_force *b)
 {
     return a->valid && b->valid && a->text.len == b->text.len &&
-           !memcmp(text_str(&a->text), text_str(&b->text), a->text.len) && tables_equal(&a->tables, &b->tables);
+           !memcmp(text_str(&a->text), text_str(&b->text), a->text.len) && in_force_same_tables(a, b);
 }
 
 void keep_number(const struct applier *a, const struct task *t, struct in_force *next)
@@ -89,10 +89,12 @@ int keep_write(const struct applier *a, const struct task *t, const struct in_fo
     return rc;
 }
 
-int keep_result(const struct applier *a, const char *generation, const char *what)
+int keep_result(const struct applier *a, const char *generation, const char *what, const struct text *planes)
 {
     struct text t = {0};
     text_printf(&t, "result: %s\n", what);
+    if (planes)
+        text_printf(&t, "planes: %s\n", text_str(planes));
     int rc = store_tell(a->conf, generation, "result", &t);
     text_free(&t);
     return rc;
@@ -111,7 +113,7 @@ int keep_save(const struct applier *a, const struct task *t, const struct in_for
     if (!rc)
         rc = store_commit(a->conf, name);
     if (!rc)
-        keep_result(a, name, "in force");
+        keep_result(a, name, "in force", NULL);
     return rc;
 }
 

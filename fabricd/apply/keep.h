@@ -20,8 +20,8 @@ void keep_number(const struct applier *a, const struct task *t, struct in_force 
 int keep_write(const struct applier *a, const struct task *t, const struct in_force *next,
                char name[GENERATION_NAME_MAX]);
 
-/* How it ended, beside the generation that was tried. */
-int keep_result(const struct applier *a, const char *generation, const char *what);
+/* How it ended, beside the generation that was tried. planes: and on each of them, a list in YAML; or NULL. */
+int keep_result(const struct applier *a, const char *generation, const char *what, const struct text *planes);
 
 /* What is in force from now on, if it is not the current generation already, where the fabric was not changed. */
 int keep_save(const struct applier *a, const struct task *t, const struct in_force *next);

@@ -32,6 +32,16 @@ void in_force_copy(struct in_force *to, const struct in_force *from)
     text_put(&to->text, text_str(&from->text), from->text.len);
 }
 
+bool in_force_compile(struct in_force *f, struct diag *d)
+{
+    return policy_compile_planes(&f->policy, &f->lock, &f->tables, &f->planes, d);
+}
+
+bool in_force_same_tables(const struct in_force *a, const struct in_force *b)
+{
+    return tables_equal(&a->tables, &b->tables) && tables_planes_equal(&a->planes, &b->planes);
+}
+
 void in_force_free(struct in_force *f)
 {
     text_free(&f->text);

@@ -20,8 +20,12 @@ struct in_force {
     struct policy policy;
     struct policy_lock lock; /* without a policy, too: levels that were given out */
     struct qos_tables tables;
-    struct text text; /* the file it came from */
+    struct plane_tables planes; /* those of planes that differ */
+    struct text text;           /* the file it came from */
 };
+/* The tables of its policy and lock. False with errors in d. */
+bool in_force_compile(struct in_force *f, struct diag *d);
+bool in_force_same_tables(const struct in_force *a, const struct in_force *b);
 void in_force_copy(struct in_force *to, const struct in_force *from);
 void in_force_free(struct in_force *f);
 
@@ -71,8 +75,10 @@ struct manager_event {
     bool unfinished;         /* an interrupted change could not be brought to its end: to be tried again */
     bool disturbed;          /* trying that has disturbed opensm */
     bool repaired;           /* what ports or opensm's file had lost was mended, or could not be: see verified */
-    struct fabric_caps caps; /* what the ports can do */
-    bool changed;            /* the next two are in force from now on, and kept unless status says why not */
+    struct fabric_caps caps; /* what the ports can do, and those of each plane that was looked at as a whole */
+    unsigned num_seen;
+    struct lock_plane seen[LOCK_PLANES_MAX];
+    bool changed; /* the next two are in force from now on, and kept unless status says why not */
     struct in_force next_in_force;
     uint64_t generation;
 };

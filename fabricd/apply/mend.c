@@ -22,8 +22,8 @@ int mend_ports(struct applier *a, struct task *t, const struct snapshot *before,
     if (rc)
         return rc;
     if (t->current.valid)
-        return settle_ports(a, t, &t->current.lock, &t->current.tables, true, out);
-    return before ? settle_put_back(a, t, before) : 0;
+        return settle_ports(a, t, &t->current, true, out);
+    return before ? settle_put_back(a, t, before, NULL) : 0;
 }
 
 /* One of opensm's files of an interrupted change. -ENOENT: it is not known what it had. */
@@ -35,7 +35,8 @@ static int mend_file(struct applier *a, struct task *t, const char *before, cons
         rc = 0;
     sms_clean(config);
     if (!rc && t->current.valid)
-        opensm_conf_merge(text_str(&conf), &t->current.tables, &next);
+        opensm_conf_merge(text_str(&conf),
+                          sms_tables(&a->sms, config, text_str(&conf), &t->current.tables, &t->current.planes), &next);
     else if (!rc)
         rc = keep_load_config(a, before, config, &next);
     if (!rc && (next.len != conf.len || memcmp(text_str(&next), text_str(&conf), next.len))) {
@@ -98,6 +99,16 @@ static bool lmc_differs(struct applier *a, const struct in_force *f)
     return differs;
 }
 
+/* Planes whose opensm runs need no more, while that of another is waited for. */
+static bool has_it(const struct applier *a, const struct in_force *f)
+{
+    struct verify_result r;
+    bool has = f->valid && settle_look(a, f, false, &r);
+    if (f->valid)
+        verify_result_free(&r);
+    return has;
+}
+
 int mend_interrupted(struct applier *a, struct task *t, struct store_intent *i, struct manager_event *out)
 {
     struct snapshot *ports = NULL;
@@ -112,20 +123,20 @@ int mend_interrupted(struct applier *a, struct task *t, struct store_intent *i, 
         ports = keep_load_before(a, before);
     store_clean_published(a->conf);
     int rc = mend_files(a, t, i, before);
-    if (!rc)
-        rc = all_run(a, t, i);
-    if (!rc && i->n) {
+    int waits = rc ? 0 : all_run(a, t, i);
+    if (!rc && i->n && a->sms.n && !(waits && has_it(a, &t->current))) {
         out->disturbed = true;
         rc = settle_said(a, t, sms_read(&a->sms, &why), &why);
         if (t->current.valid)
-            sms_merge(&a->sms, &t->current.tables);
+            sms_merge(&a->sms, &t->current.tables, &t->current.planes);
         if (!rc)
             rc = mend_ports(a, t, ports, lmc_differs(a, &t->current) && sms_can_restart(&a->sms, &why), out);
         text_free(&why);
     }
+    rc = rc ? rc : waits;
     if (!rc) {
         if (!forward && *i->generation)
-            keep_result(a, i->generation, "interrupted, and undone at the next start");
+            keep_result(a, i->generation, "interrupted, and undone at the next start", NULL);
         if (forward && store_is_rollback(a->conf, current))
             keep_publish_rollback(a, t, &t->current);
         keep_publish(a, t, &t->current);
@@ -146,7 +157,7 @@ void mend_note(struct applier *a, const struct in_force *f, struct verify_result
         return;
     if (sms_read(&a->sms, &why))
         verify_note(r, "opensm", why.s);
-    else if (sms_merge(&a->sms, &f->tables))
+    else if (sms_merge(&a->sms, &f->tables, &f->planes))
         for (unsigned i = 0; i < a->sms.n; i++) {
             const struct sm *m = &a->sms.sm[i];
             text_free(&how);
@@ -173,21 +184,20 @@ static int write_again(struct applier *a, struct task *t, bool files, bool ports
         rc = settle_push(a, t, lmc && sms_can_restart(&a->sms, &why));
     text_free(&why);
     if (!files)
-        rc = settle_rewrite(a, t, &t->current.lock, &t->current.tables);
-    return rc || !ports ? rc : settle_ports(a, t, &t->current.lock, &t->current.tables, true, out);
+        rc = settle_rewrite(a, t, &t->current);
+    return rc || !ports ? rc : settle_ports(a, t, &t->current, true, out);
 }
 
 int mend_lost(struct applier *a, struct task *t, struct manager_event *out)
 {
-    const struct qos_tables *want = &t->current.tables;
+    const struct in_force *want = &t->current;
     struct store_intent intent = {.n = a->sms.n};
-    struct verify_options o = settle_options(a, &t->current.lock, false);
     struct verify_result r;
     struct text why = {0};
-    verify_fabric(&o, want, &r);
+    settle_look(a, want, false, &r);
     unsigned of_ports = r.differences;
-    bool files = !sms_read(&a->sms, &why) && sms_merge(&a->sms, want);
-    bool ours = !r.other_sm_lid, lmc = r.lmc != want->lmc || r.lmc_most != want->lmc;
+    bool files = !sms_read(&a->sms, &why) && sms_merge(&a->sms, &want->tables, &want->planes);
+    bool ours = !r.other_sm_lid, lmc = r.lmc != want->tables.lmc || r.lmc_most != want->tables.lmc;
     if (files)
         mend_note(a, &t->current, &r);
     struct text found = r.text;
@@ -202,7 +212,7 @@ int mend_lost(struct applier *a, struct task *t, struct manager_event *out)
     if (can && !rc) {
         t->logged = true;
         rc = write_again(a, t, files, ours, lmc, out);
-        if (!sms_read(&a->sms, &why) && !sms_merge(&a->sms, want))
+        if (!sms_read(&a->sms, &why) && !sms_merge(&a->sms, &want->tables, &want->planes))
             store_intent_done(a->conf); /* else its file is wrong, and mend_interrupted mends that */
         out->repaired = true;
         log_event(LOG_FABRIC_MENDED, SD_WARNING, "had lost the policy in force:\n%s%s%s", text_str(&found),

@@ -56,6 +56,13 @@ struct verify_options settle_options(const struct applier *a, const struct polic
     return o;
 }
 
+bool settle_look(const struct applier *a, const struct in_force *f, bool others, struct verify_result *r)
+{
+    struct verify_options o = settle_options(a, &f->lock, others);
+    o.planes = &f->planes;
+    return verify_fabric(&o, f->valid ? &f->tables : NULL, r);
+}
+
 /* For programs: fabricctl's --json. */
 void settle_tell_found(struct manager_event *e, const struct verify_result *r)
 {
@@ -64,6 +71,14 @@ void settle_tell_found(struct manager_event *e, const struct verify_result *r)
         return;
     text_printf(&e->found, "nodes: %u\nports: %u\ndifferences: %u\ndiffer:%s\n%s", r->nodes, r->ports, r->differences,
                 r->list.len ? "" : " []", text_str(&r->list));
+}
+
+unsigned settle_seen(const struct verify_result *r, struct lock_plane seen[LOCK_PLANES_MAX])
+{
+    unsigned n = 0;
+    for (; n < r->num_planes && n < LOCK_PLANES_MAX; n++)
+        seen[n] = (struct lock_plane){r->plane[n].from.guid, r->plane[r->plane[n].seen_from].caps};
+    return n;
 }
 
 void settle_take_result(struct manager_event *e, struct verify_result *r, bool verified)
@@ -75,6 +90,7 @@ void settle_take_result(struct manager_event *e, struct verify_result *r, bool v
     e->ports = r->ports;
     e->differences = r->differences;
     e->caps = r->caps;
+    e->num_seen = settle_seen(r, e->seen);
     text_free(&e->text);
     e->text = r->text;
     r->text = (struct text){0};
@@ -136,13 +152,14 @@ static struct progress progress_start(const struct sms *sms)
 }
 
 /* True: all ports have these tables; then *whole, if it is not NULL, is the result of the look. */
-static bool progress_look(struct applier *a, struct progress *p, const struct policy_lock *lock,
-                          const struct qos_tables *want, struct verify_result *whole)
+static bool progress_look(struct applier *a, struct progress *p, const struct in_force *want,
+                          struct verify_result *whole)
 {
-    struct verify_options o = settle_options(a, lock, false);
+    struct verify_options o = settle_options(a, &want->lock, false);
     struct verify_result r;
+    o.planes = &want->planes;
     o.stop_at = 1;
-    bool ok = verify_fabric(&o, want, &r);
+    bool ok = verify_fabric(&o, &want->tables, &r);
     if (r.ports > p->ports)
         p->watch = stopwatch_start(&a->sms);
     p->ports = r.ports > p->ports ? r.ports : p->ports;
@@ -166,23 +183,30 @@ static uint8_t other_weight(uint8_t w)
  * opensm writes a table only when the configuration differs from what it wrote last, so a table that was changed behind
  * its back stays wrong. Let it write a harmless variant first, then the real thing.
  */
-int settle_rewrite(struct applier *a, struct task *t, const struct policy_lock *lock, const struct qos_tables *tables)
+static void vary(struct qos_tables *t)
 {
-    struct qos_tables variant = *tables;
+    for (unsigned i = 0; i < t->num_low; i++)
+        t->low[i].weight = other_weight(t->low[i].weight);
+    for (unsigned i = 0; i < t->num_high; i++)
+        t->high[i].weight = other_weight(t->high[i].weight);
+    t->high_limit ^= 1;
+    t->sl2vl[SLS - 1] = t->sl2vl[SLS - 1] ? 0 : t->low[t->num_low - 1].vl;
+}
+
+int settle_rewrite(struct applier *a, struct task *t, const struct in_force *want)
+{
+    struct in_force variant = *want; /* its text stays the other's */
     struct text why = {0};
     say(a, t, "the ports do not change: having opensm write all tables again");
-    for (unsigned i = 0; i < variant.num_low; i++)
-        variant.low[i].weight = other_weight(variant.low[i].weight);
-    for (unsigned i = 0; i < variant.num_high; i++)
-        variant.high[i].weight = other_weight(variant.high[i].weight);
-    variant.high_limit ^= 1;
-    variant.sl2vl[SLS - 1] = variant.sl2vl[SLS - 1] ? 0 : variant.low[variant.num_low - 1].vl;
-    int rc = settle_said(a, t, sms_write_tables(&a->sms, &variant, &why), &why);
+    vary(&variant.tables);
+    for (unsigned i = 0; i < variant.planes.n; i++)
+        vary(&variant.planes.of[i]);
+    int rc = settle_said(a, t, sms_write_tables(&a->sms, &variant.tables, &variant.planes, &why), &why);
     if (rc)
         return rc;
     rc = settle_push(a, t, false);
     struct progress p = progress_start(&a->sms);
-    while (!rc && !progress_look(a, &p, lock, &variant, NULL) && p.idle_ms < VARIANT_MS)
+    while (!rc && !progress_look(a, &p, &variant, NULL) && p.idle_ms < VARIANT_MS)
         if (!manager_pause(a->m, 100))
             rc = -ECANCELED;
     int again = settle_said(a, t, sms_write(&a->sms, &why), &why);
@@ -205,12 +229,11 @@ static void say_why_not(struct applier *a, struct task *t, unsigned other_sm_lid
     text_free(&who);
 }
 
-static int tell_not_settled(struct applier *a, struct task *t, const struct policy_lock *lock,
-                            const struct qos_tables *want, bool may_push, struct manager_event *out)
+static int tell_not_settled(struct applier *a, struct task *t, const struct in_force *want, bool may_push,
+                            struct manager_event *out)
 {
-    struct verify_options o = settle_options(a, lock, false);
     struct verify_result r;
-    bool ok = verify_fabric(&o, want, &r);
+    bool ok = settle_look(a, want, false, &r);
     unsigned other_sm_lid = r.other_sm_lid;
     settle_take_result(out, &r, ok);
     if (ok)
@@ -226,8 +249,8 @@ static int tell_not_settled(struct applier *a, struct task *t, const struct poli
 }
 
 /* Look until all is as wanted or nothing changes any more; help opensm along where it is known to fall short. */
-int settle_ports(struct applier *a, struct task *t, const struct policy_lock *lock, const struct qos_tables *want,
-                 bool may_push, struct manager_event *out)
+int settle_ports(struct applier *a, struct task *t, const struct in_force *want, bool may_push,
+                 struct manager_event *out)
 {
     struct progress p = progress_start(&a->sms);
     uint64_t limit = (uint64_t)a->conf->verify_timeout_s * 1000;
@@ -237,7 +260,7 @@ int settle_ports(struct applier *a, struct task *t, const struct policy_lock *lo
     for (unsigned wait = 20;; wait = wait < 200 ? wait * 2 : 250) {
         struct verify_result r;
         struct text why = {0};
-        if (progress_look(a, &p, lock, want, &r)) {
+        if (progress_look(a, &p, want, &r)) {
             settle_take_result(out, &r, true);
             say(a, t, "verified: %u ports of %u nodes have the policy's tables, after %llu ms", r.ports, r.nodes,
                 (unsigned long long)(clock_us() / 1000 - p.start_ms));
@@ -246,7 +269,7 @@ int settle_ports(struct applier *a, struct task *t, const struct policy_lock *lo
         }
         uint64_t idle = p.idle_ms;
         if (idle > limit)
-            return tell_not_settled(a, t, lock, want, may_push, out);
+            return tell_not_settled(a, t, want, may_push, out);
         int rc = 0;
         if (!reloaded && !p.unsettled && (idle > reload_at || (p.lag && idle > reload_at / 3))) {
             say(a, t, "ports still differ after the first sweep: asking opensm for another");
@@ -254,7 +277,7 @@ int settle_ports(struct applier *a, struct task *t, const struct policy_lock *lo
             rc = settle_push(a, t, false);
         } else if (!rewritten && !p.unsettled && !p.lag && idle > rewrite_at) {
             rewritten = true;
-            rc = settle_rewrite(a, t, lock, want);
+            rc = settle_rewrite(a, t, want);
             p = progress_start(&a->sms);
         } else if (may_push && clock_us() / 1000 - p.start_ms > OPENSM_AWAY_MS) {
             rc = settle_said(a, t, sms_all_run(&a->sms, &why), &why);
@@ -270,11 +293,11 @@ int settle_ports(struct applier *a, struct task *t, const struct policy_lock *lo
  * The ports' tables of before the first policy. opensm may be at work still, by its file of before; when a look finds
  * nothing to do, it has come to rest. 0; -EIO: some could not be written; -ECANCELED.
  */
-int settle_put_back(struct applier *a, struct task *t, const struct snapshot *before)
+int settle_put_back(struct applier *a, struct task *t, const struct snapshot *before, const struct smp_port *of)
 {
     unsigned written = 0, failed = 0;
     for (unsigned i = 0; i < PUT_BACK_LOOKS; i++) {
-        unsigned now = snapshot_put_back(before, &failed);
+        unsigned now = snapshot_put_back(before, of, &failed);
         written += now;
         if (i && !now)
             break;

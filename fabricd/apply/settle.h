@@ -22,7 +22,11 @@ struct applier {
  * subnets, look at their own ports and those at the other ends of their cables, if the lock tells what they cannot see.
  */
 struct verify_options settle_options(const struct applier *a, const struct policy_lock *lock, bool others);
+/* All ports against what f wants; without a policy they are only looked at. As verify_fabric. */
+bool settle_look(const struct applier *a, const struct in_force *f, bool others, struct verify_result *r);
 void settle_take_result(struct manager_event *e, struct verify_result *r, bool verified);
+/* What the planes can do that were looked at as a whole: how many. */
+unsigned settle_seen(const struct verify_result *r, struct lock_plane seen[LOCK_PLANES_MAX]);
 
 /* For programs: fabricctl's --json. */
 void settle_tell_found(struct manager_event *e, const struct verify_result *r);
@@ -33,14 +37,14 @@ int settle_said(struct applier *a, struct task *t, int rc, struct text *why);
 /* Have opensm take what is in its file. */
 int settle_push(struct applier *a, struct task *t, bool restart);
 /* Have opensm write all tables, also those that it believes to be right. Its file is what sms has as new at the end. */
-int settle_rewrite(struct applier *a, struct task *t, const struct policy_lock *lock, const struct qos_tables *tables);
+int settle_rewrite(struct applier *a, struct task *t, const struct in_force *want);
 /*
- * Look until all ports have these tables or time is up (-ETIMEDOUT, -ECANCELED); with may_push help opensm along where
+ * Look until all ports have what it wants or time is up (-ETIMEDOUT, -ECANCELED); with may_push help opensm along where
  * it is known to fall short (-ESRCH: it does not run).
  */
-int settle_ports(struct applier *a, struct task *t, const struct policy_lock *lock, const struct qos_tables *want,
-                 bool may_push, struct manager_event *out);
-/* What ports had before the first policy. -EIO: some could not be written; -ECANCELED. */
-int settle_put_back(struct applier *a, struct task *t, const struct snapshot *before);
+int settle_ports(struct applier *a, struct task *t, const struct in_force *want, bool may_push,
+                 struct manager_event *out);
+/* What ports had before. -EIO: some could not be written; -ECANCELED. of NULL: all; else those of the plane there. */
+int settle_put_back(struct applier *a, struct task *t, const struct snapshot *before, const struct smp_port *of);
 
 #endif

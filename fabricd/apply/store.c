@@ -183,6 +183,10 @@ int store_write(const struct conf *c, const struct in_force *f, const struct gen
     lock_text(&lock, &f->lock);
     if (f->valid)
         tables_plan_text(&tables, &f->policy, &f->tables);
+    if (f->valid && f->planes.n) {
+        text_printf(&tables, "planes:\n");
+        tables_planes_text(&tables, &f->planes, "  ");
+    }
     add_file(file, &n, "policy.yaml", &f->text);
     add_file(file, &n, "policy.lock", &lock);
     add_file(file, &n, "tables.yaml", &tables);
@@ -359,7 +363,7 @@ static bool adopt(struct in_force *to, const char *path, const struct text *t, c
     struct diag diag = {.file = path};
     struct in_force f = {.valid = true};
     bool ok = policy_parse(&f.policy, text_str(t), t->len, &diag) &&
-              lock_next(&f.policy, given, NULL, &f.lock, &diag) && policy_compile(&f.policy, &f.lock, &f.tables, &diag);
+              lock_next(&f.policy, given, NULL, &f.lock, &diag) && in_force_compile(&f, &diag);
     if (!ok)
         log_error("%s", text_str(&diag.out));
     text_free(&diag.out);

@@ -22,7 +22,7 @@ static int keep_lock(struct applier *a, struct task *t, const struct policy_lock
     struct in_force *next = &out->next_in_force;
     in_force_copy(next, &t->current);
     next->lock = *lock;
-    bool fits = !next->valid || policy_compile(&next->policy, lock, &next->tables, &diag);
+    bool fits = !next->valid || in_force_compile(next, &diag);
     if (!fits)
         say(a, t, "the policy in force does not fit: %s", text_str(&diag.out));
     text_free(&diag.out);
@@ -43,13 +43,12 @@ static int keep_lock(struct applier *a, struct task *t, const struct policy_lock
 
 static void look(struct applier *a, struct task *t, const struct in_force *f, struct manager_event *out)
 {
-    struct verify_options o = settle_options(a, &f->lock, f->valid);
     struct verify_result r;
-    verify_fabric(&o, f->valid ? &f->tables : NULL, &r);
+    settle_look(a, f, f->valid, &r);
     mend_note(a, f, &r);
     text_free(&out->planes);
     if (a->sms.n)
-        planes_text(&a->sms, &out->planes);
+        planes_text(&a->sms, f->valid ? &f->tables : NULL, &f->planes, &r, &out->planes);
     bool ok = !r.error && !r.differences;
     if (r.error)
         say(a, t, "the fabric cannot be looked at: %s", strerror(-r.error));
@@ -75,7 +74,7 @@ static bool learn_fabric(struct applier *a, struct task *t, struct manager_event
     if (!t->current.valid || !out->looked || !out->caps.low_cap || !out->caps.mtu)
         return false;
     if (!lock_knows_fabric(&lock))
-        lock.fabric = out->caps;
+        lock_take_planes(&lock, &out->caps, out->seen, out->num_seen);
     else if (!lock.fabric.oversubscription)
         lock.fabric.oversubscription = out->caps.oversubscription;
     else
@@ -91,7 +90,7 @@ static void run_verify(struct applier *a, struct task *t, struct manager_event *
     else
         keep_publish(a, t, &t->current);
     if (t->patient && t->current.valid) {
-        out->status = settle_ports(a, t, &t->current.lock, &t->current.tables, false, out);
+        out->status = settle_ports(a, t, &t->current, false, out);
         return;
     }
     look(a, t, &t->current, out);
@@ -112,7 +111,7 @@ static void follow(struct applier *a, struct task *t, const struct policy_lock *
     struct diag d = {.file = t->name};
     bool good = policy_parse(&next->policy, text_str(&t->text), t->text.len, &d) &&
                 lock_next(&next->policy, given->num_classes ? given : &had, NULL, &next->lock, &d) &&
-                policy_compile(&next->policy, &next->lock, &next->tables, &d);
+                in_force_compile(next, &d);
     if (!good) {
         say(a, t, "%.*s", (int)(d.out.len ? d.out.len - 1 : 0), text_str(&d.out));
         text_free(&d.out);
@@ -178,7 +177,7 @@ static void run_forget(struct applier *a, struct task *t, struct manager_event *
     out->status = keep_lock(a, t, &lock, out);
     if (out->status)
         say(a, t, "%s: %s: the service levels stay as they are", a->conf->state, strerror(-out->status));
-    else if (t->current.valid && !tables_equal(&t->current.tables, &out->next_in_force.tables))
+    else if (t->current.valid && !in_force_same_tables(&t->current, &out->next_in_force))
         say(a, t, "the ports still have them with the class's bulk: fabricctl policy apply changes that");
 }
 

@@ -58,6 +58,12 @@ void text_printf(struct text *t, const char *fmt, ...)
     va_end(ap);
 }
 
+void text_cut(struct text *t, size_t len)
+{
+    if (len < t->len)
+        t->s[t->len = len] = 0;
+}
+
 void text_free(struct text *t)
 {
     free(t->s);

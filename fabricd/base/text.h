@@ -21,6 +21,7 @@ struct text {
 void text_put(struct text *t, const char *s, size_t len);
 void text_printf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void text_vprintf(struct text *t, const char *fmt, va_list ap);
+void text_cut(struct text *t, size_t len); /* to its first len bytes, if there are more */
 void text_free(struct text *t);
 static inline const char *text_str(const struct text *t)
 {

@@ -251,6 +251,14 @@ int opensm_pids(const struct opensm *o, int pid[OPENSM_PORTS_MAX])
     return n ? n : -ESRCH;
 }
 
+bool opensm_is_gone(const struct opensm *o)
+{
+    int pid[OPENSM_PORTS_MAX], rc = opensm_pids(o, pid);
+    if (rc == -ENOENT && o->pid_file)
+        rc = opensm_pids(&(struct opensm){.config = o->config}, pid);
+    return rc == -ESRCH;
+}
+
 int opensm_running(const struct opensm *o, uint64_t guid[OPENSM_PORTS_MAX])
 {
     int pid[OPENSM_PORTS_MAX], n = opensm_pids(o, pid);

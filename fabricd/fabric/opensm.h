@@ -37,6 +37,8 @@ struct opensm {
  * command line nor its configuration says.
  */
 int opensm_pids(const struct opensm *o, int pid[OPENSM_PORTS_MAX]);
+/* It certainly does not run: there is no such process, whatever became of its pid file. */
+bool opensm_is_gone(const struct opensm *o);
 int opensm_running(const struct opensm *o, uint64_t guid[OPENSM_PORTS_MAX]);
 /* True: it computes, or waits for a processor that others have. cpu_ms gets what it has computed until now. */
 bool opensm_is_ready(const struct opensm *o, uint64_t *cpu_ms);

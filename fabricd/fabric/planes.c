@@ -136,7 +136,27 @@ unsigned planes_missing(const struct sms *s, const struct conf *c, struct text *
     return missing;
 }
 
-void planes_text(const struct sms *s, struct text *out)
+/* What a look found of the plane, and whether its ports have what is wanted. */
+static void look_text(const struct plane *p, const struct verify_result *r, const struct qos_tables *want,
+                      const struct plane_tables *planes, bool first, struct text *out)
+{
+    for (unsigned i = 0; i < r->num_planes; i++) {
+        const struct verify_plane *v = &r->plane[r->plane[i].seen_from];
+        if (!same_port(&r->plane[i].from, &p->port) && !(first && !r->plane[i].from.device[0]))
+            continue;
+        text_printf(out, ", nodes: %u, ports: %u, can_vls: %u", v->nodes, v->ports, v->caps.vls);
+        if (want)
+            text_printf(out, ", vls: %u, differences: %u, state: %s",
+                        tables_of_plane(planes, want, r->plane[i].from.guid)->vls, v->differences,
+                        v->error         ? "not seen"
+                        : v->differences ? "differs"
+                                         : "verified");
+        return;
+    }
+}
+
+void planes_text(const struct sms *s, const struct qos_tables *want, const struct plane_tables *planes,
+                 const struct verify_result *r, struct text *out)
 {
     struct plane plane[VERIFY_SUBNETS_MAX];
     unsigned n = planes_look(s, plane);
@@ -146,9 +166,11 @@ void planes_text(const struct sms *s, struct text *out)
                     p->num_ports);
         text_yaml_string(out, p->config ? p->config : "elsewhere");
         if (p->answers)
-            text_printf(out, ", master: \"0x%016" PRIx64 "\", master_lid: %u, priority: %u, here: %s}\n", p->sm_guid,
+            text_printf(out, ", master: \"0x%016" PRIx64 "\", master_lid: %u, priority: %u, here: %s", p->sm_guid,
                         p->sm_lid, p->sm_priority, p->is_ours ? "true" : "false");
         else
-            text_printf(out, ", master: none}\n");
+            text_printf(out, ", master: none");
+        look_text(p, r, want, planes, !i, out);
+        text_printf(out, "}\n");
     }
 }

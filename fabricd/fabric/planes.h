@@ -30,7 +30,8 @@ unsigned planes_look(const struct sms *s, struct plane plane[VERIFY_SUBNETS_MAX]
  */
 unsigned planes_missing(const struct sms *s, const struct conf *c, struct text *why);
 
-/* For the status: a line each. */
-void planes_text(const struct sms *s, struct text *out);
+/* For the status: a line each, with what the last look found of what is wanted. want NULL: no policy is in force. */
+void planes_text(const struct sms *s, const struct qos_tables *want, const struct plane_tables *planes,
+                 const struct verify_result *r, struct text *out);
 
 #endif

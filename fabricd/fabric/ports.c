@@ -14,6 +14,8 @@
 
 void port_differs(struct look *w, const struct node *n, unsigned port, const char *fmt, ...)
 {
+    if (w->plane)
+        w->plane->differences++;
     if (w->r->differences++ >= VERIFY_DIFFERENCES_MAX)
         return;
     struct text what = {0};
@@ -87,6 +89,8 @@ int node_read(struct look *w, struct node *n)
     n->num_ports = d[3];
     memcpy(&n->guid, d + 12, 8);
     n->guid = be64toh(n->guid);
+    memcpy(&n->port_guid, d + 20, 8);
+    n->port_guid = be64toh(n->port_guid);
     n->entry = d[36];
     snprintf(n->desc, sizeof(n->desc), "node");
     if (!smp_get(w->smp, &n->path, SMP_NODE_DESC, 0, d)) {

@@ -13,7 +13,8 @@ enum { STATE_DOWN = 1, STATE_INIT = 2, STATE_ACTIVE = 4 };
 
 struct node {
     struct smp_path path;
-    uint64_t guid;
+    uint64_t guid, port_guid; /* of the node, and of the port by which the path comes in */
+    uint8_t plane;            /* index of the port of this host whose whole subnet it is in */
     uint8_t type, num_ports;
     uint8_t entry; /* the port by which the path comes in */
     char desc[65];
@@ -33,7 +34,8 @@ struct look {
     bool high_limit; /* compare VLHighLimit */
     const struct qos_tables *want;
     struct verify_result *r;
-    unsigned unreachable; /* LIDs that led nowhere */
+    struct verify_plane *plane; /* of r; NULL: only what is near is looked at */
+    unsigned unreachable;       /* LIDs that led nowhere */
 };
 
 /* NodeInfo and NodeDescription of the node at the end of n->path; the others fields of n are set. As smp_get. */

@@ -32,11 +32,14 @@ static bool has_port(const struct sms *s, const struct smp_port *p)
 static struct smp_port port_of(uint64_t guid, const struct conf *c)
 {
     struct smp_port up[SMP_PORTS_MAX], configured = {.num = (int)c->port};
-    unsigned n = guid ? smp_active_ports(up) : 0;
-    for (unsigned i = 0; i < n; i++)
+    unsigned n = smp_active_ports(up);
+    for (unsigned i = 0; guid && i < n; i++)
         if (up[i].guid == guid)
             return up[i];
     snprintf(configured.device, sizeof(configured.device), "%.*s", (int)sizeof(configured.device) - 1, c->device);
+    for (unsigned i = 0; i < n && !configured.guid; i++)
+        if ((!*c->device || !strcmp(up[i].device, c->device)) && (!c->port || up[i].num == (int)c->port))
+            configured.guid = up[i].guid;
     return configured;
 }
 
@@ -126,13 +129,54 @@ int sms_read(struct sms *s, struct text *why)
     return 0;
 }
 
-bool sms_merge(struct sms *s, const struct qos_tables *t)
+/* Of the first port that it serves; 0: not known. */
+static uint64_t guid_of(const struct sms *s, const char *config)
+{
+    for (unsigned i = 0; i < s->num_ports; i++)
+        if (!strcmp(s->sm[s->sm_of_port[i]].opensm.config, config))
+            return s->port[i].guid;
+    return 0;
+}
+
+const struct qos_tables *sms_tables(const struct sms *s, const char *config, const char *conf,
+                                    const struct qos_tables *common, const struct plane_tables *planes)
+{
+    char value[64];
+    uint64_t guid = guid_of(s, config);
+    if (!guid && opensm_conf_get(conf, "guid", value, sizeof(value)))
+        guid = strtoull(value, NULL, 16);
+    return tables_of_plane(planes, common, guid);
+}
+
+static const struct qos_tables *tables_of(const struct sms *s, unsigned i, const struct qos_tables *common,
+                                          const struct plane_tables *planes)
+{
+    return sms_tables(s, s->sm[i].opensm.config, text_str(&s->sm[i].old_conf), common, planes);
+}
+
+bool sms_fit_planes(const struct sms *s, const struct qos_tables *common, const struct plane_tables *planes,
+                    struct text *why)
+{
+    for (unsigned i = 0; i < s->num_ports; i++) {
+        const struct qos_tables *of_file = tables_of(s, s->sm_of_port[i], common, planes);
+        if (tables_equal(of_file, tables_of_plane(planes, common, s->port[i].guid)))
+            continue;
+        text_printf(why,
+                    "%s is read by the opensm of planes whose links can have different lanes (%s port %d is of one): "
+                    "give each plane's opensm a file of its own",
+                    s->sm[s->sm_of_port[i]].opensm.config, s->port[i].device, s->port[i].num);
+        return false;
+    }
+    return true;
+}
+
+bool sms_merge(struct sms *s, const struct qos_tables *common, const struct plane_tables *planes)
 {
     bool differ = false;
     for (unsigned i = 0; i < s->n; i++) {
         struct sm *m = &s->sm[i];
         text_free(&m->new_conf);
-        opensm_conf_merge(text_str(&m->old_conf), t, &m->new_conf);
+        opensm_conf_merge(text_str(&m->old_conf), tables_of(s, i, common, planes), &m->new_conf);
         differ = differ || strcmp(text_str(&m->old_conf), text_str(&m->new_conf));
     }
     return differ;
@@ -187,12 +231,13 @@ int sms_write_all(const struct sms *s, struct text *why)
     return rc;
 }
 
-int sms_write_tables(const struct sms *s, const struct qos_tables *t, struct text *why)
+int sms_write_tables(const struct sms *s, const struct qos_tables *common, const struct plane_tables *planes,
+                     struct text *why)
 {
     int rc = 0;
     for (unsigned i = 0; i < s->n && !rc; i++) {
         struct text conf = {0};
-        opensm_conf_merge(text_str(&s->sm[i].old_conf), t, &conf);
+        opensm_conf_merge(text_str(&s->sm[i].old_conf), tables_of(s, i, common, planes), &conf);
         rc = write_conf(&s->sm[i], &conf, why);
         text_free(&conf);
     }
@@ -200,6 +245,15 @@ int sms_write_tables(const struct sms *s, const struct qos_tables *t, struct tex
 }
 
 /* ---- processes ---- */
+
+bool sms_runs(const struct sms *s, const char *config)
+{
+    int pid[OPENSM_PORTS_MAX];
+    for (unsigned i = 0; i < s->n; i++)
+        if (!strcmp(s->sm[i].opensm.config, config))
+            return opensm_pids(&s->sm[i].opensm, pid) > 0;
+    return false;
+}
 
 int sms_all_run(const struct sms *s, struct text *why)
 {
@@ -216,15 +270,43 @@ int sms_all_run(const struct sms *s, struct text *why)
 
 int sms_reload(const struct sms *s, struct text *why)
 {
+    int rc = 0;
     for (unsigned i = 0; i < s->n; i++) {
-        int rc = opensm_reload(&s->sm[i].opensm);
-        if (rc) {
-            text_printf(why, "the opensm that reads %s does not run any more (%s): start it and apply again",
-                        s->sm[i].opensm.config, strerror(-rc));
-            return rc;
+        int one = opensm_reload(&s->sm[i].opensm);
+        if (one)
+            text_printf(why, "%sthe opensm that reads %s %s (%s): start it and apply again", why->len ? "\n" : "",
+                        s->sm[i].opensm.config, one == -ESRCH ? "does not run any more" : "cannot be told",
+                        strerror(-one));
+        rc = rc ? rc : one;
+    }
+    return rc;
+}
+
+unsigned sms_leave_dead(struct sms *s, struct smp_port dead[VERIFY_SUBNETS_MAX])
+{
+    unsigned place[CONF_OPENSM_MAX], kept = 0, ports = 0, num_dead = 0;
+    for (unsigned i = 0; i < s->n; i++) {
+        bool runs = !opensm_is_gone(&s->sm[i].opensm);
+        place[i] = runs ? kept : CONF_OPENSM_MAX;
+        if (!runs) {
+            text_free(&s->sm[i].old_conf);
+            text_free(&s->sm[i].new_conf);
+        } else {
+            s->sm[kept++] = s->sm[i];
         }
     }
-    return 0;
+    for (unsigned i = 0; i < s->num_ports; i++) {
+        unsigned to = place[s->sm_of_port[i]];
+        if (to == CONF_OPENSM_MAX) {
+            dead[num_dead++] = s->port[i];
+            continue;
+        }
+        s->port[ports] = s->port[i];
+        s->sm_of_port[ports++] = to;
+    }
+    s->n = kept;
+    s->num_ports = ports;
+    return num_dead;
 }
 
 bool sms_can_restart(const struct sms *s, struct text *why)

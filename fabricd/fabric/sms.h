@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The subnet managers that are ours to configure: those opensm processes of this host that read a configuration which
- * fabricd.yaml names. There are several where this host manages several subnets (planes), or has two ports in one. They
- * are given the same tables.
+ * fabricd.yaml names. There are several where this host manages several subnets (planes), or has two ports in one. Each
+ * is given the tables of its plane.
  *
  * Errors are negative errnos, and why then says what was wrong, a line without its end.
  */
@@ -32,8 +32,14 @@ void sms_free(struct sms *s);
 
 /* What their files have. A file that is not there is an empty one. */
 int sms_read(struct sms *s, struct text *why);
-/* What the files are to have. False: it is what they have. */
-bool sms_merge(struct sms *s, const struct qos_tables *t);
+/* What the files are to have: the tables of their planes. False: it is what they have. */
+bool sms_merge(struct sms *s, const struct qos_tables *common, const struct plane_tables *planes);
+/* The tables that the opensm of this file is to write. conf: what the file has, if none that runs reads it. */
+const struct qos_tables *sms_tables(const struct sms *s, const char *config, const char *conf,
+                                    const struct qos_tables *common, const struct plane_tables *planes);
+/* False: one file is read by opensm of planes that need different tables. */
+bool sms_fit_planes(const struct sms *s, const struct qos_tables *common, const struct plane_tables *planes,
+                    struct text *why);
 
 /* The files are to have what they had. */
 void sms_keep(struct sms *s);
@@ -46,11 +52,16 @@ int sms_write_file(const char *config, const struct text *conf, struct text *why
 /* What a daemon that was killed has left of writing it. */
 void sms_clean(const char *config);
 /* Tables that are not in new_conf. */
-int sms_write_tables(const struct sms *s, const struct qos_tables *t, struct text *why);
+int sms_write_tables(const struct sms *s, const struct qos_tables *common, const struct plane_tables *planes,
+                     struct text *why);
 
+/* Does the one that reads this file run? */
+bool sms_runs(const struct sms *s, const char *config);
 /* -ESRCH: one of them has ended since sms_find. */
 int sms_all_run(const struct sms *s, struct text *why);
-/* Have them take what is in their files. */
+/* Those that have ended are ours no longer; dead gets the ports that they served. How many. */
+unsigned sms_leave_dead(struct sms *s, struct smp_port dead[VERIFY_SUBNETS_MAX]);
+/* Have them take what is in their files: all are told, also after one that cannot be. */
 int sms_reload(const struct sms *s, struct text *why);
 bool sms_can_restart(const struct sms *s, struct text *why);
 int sms_restart(const struct sms *s, struct text *why);

@@ -267,7 +267,7 @@ static size_t run_of(const struct snapshot *s, size_t i)
     return end - i;
 }
 
-unsigned snapshot_put_back(const struct snapshot *s, unsigned *failed)
+unsigned snapshot_put_back(const struct snapshot *s, const struct smp_port *of, unsigned *failed)
 {
     unsigned written = 0, open = VERIFY_SUBNETS_MAX;
     struct smp *smp = NULL;
@@ -275,6 +275,8 @@ unsigned snapshot_put_back(const struct snapshot *s, unsigned *failed)
     for (size_t i = 0, n; i < s->n; i += n) {
         const struct smp_port *from = &s->from[s->block[i].from];
         n = run_of(s, i);
+        if (of && (strcmp(from->device, of->device) || from->num != of->num))
+            continue;
         if (s->block[i].from != open) {
             smp_close(smp);
             smp = smp_open(from->device[0] ? from->device : NULL, from->num);

@@ -18,7 +18,10 @@ void snapshot_free(struct snapshot *s); /* or NULL */
 void snapshot_text(const struct snapshot *s, struct text *out);
 struct snapshot *snapshot_parse(const char *text);
 
-/* Writes back what has changed since. How many blocks it wrote; failed: how many could not be read or written. */
-unsigned snapshot_put_back(const struct snapshot *s, unsigned *failed);
+/*
+ * Writes back what has changed since, of all subnets or of the one that this port of the host is in. How many blocks it
+ * wrote; failed: how many could not be read or written.
+ */
+unsigned snapshot_put_back(const struct snapshot *s, const struct smp_port *of, unsigned *failed);
 
 #endif

@@ -6,6 +6,7 @@
 #include "fabricd/fabric/rate.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,29 +27,44 @@ struct walk {
 };
 
 /* What the first port has, then the least of all. */
-static void least(const struct walk *w, unsigned *least_so_far, unsigned v)
+static void least(bool first, unsigned *least_so_far, unsigned v)
 {
-    if (!w->look.r->ports || v < *least_so_far)
+    if (first || v < *least_so_far)
         *least_so_far = v;
 }
 
-static void note_caps(struct walk *w, const struct node *n, const struct port *p)
+/* first: of those that c is of. */
+static void add_caps(struct fabric_caps *c, bool first, const struct port *p)
 {
     static const uint8_t vls_of[16] = {0, 1, 2, 4, 8, 15};
-    struct verify_result *r = w->look.r;
-    struct fabric_caps *c = &r->caps;
-    least(w, &c->vls, vls_of[p->vl_cap]);
-    least(w, &c->low_cap, p->low_cap < TABLE_ENTRIES_MAX ? p->low_cap : TABLE_ENTRIES_MAX);
-    least(w, &c->high_cap, p->high_cap < TABLE_ENTRIES_MAX ? p->high_cap : TABLE_ENTRIES_MAX);
-    if ((!p->low_cap || !p->high_cap) && !r->without_table[0])
-        snprintf(r->without_table, sizeof(r->without_table), "%s port %u", n->desc, p->num);
+    least(first, &c->vls, vls_of[p->vl_cap]);
+    least(first, &c->low_cap, p->low_cap < TABLE_ENTRIES_MAX ? p->low_cap : TABLE_ENTRIES_MAX);
+    least(first, &c->high_cap, p->high_cap < TABLE_ENTRIES_MAX ? p->high_cap : TABLE_ENTRIES_MAX);
     unsigned rate = rate_mbps(p->width, p->speed, p->speed_ext);
     if (rate && (!c->rate_mbps || rate < c->rate_mbps)) /* a rate that is not known is none */
         c->rate_mbps = rate;
     unsigned mtu = p->mtu_code >= 1 && p->mtu_code <= 5 ? 128u << p->mtu_code : 0;
     if (mtu > c->mtu)
         c->mtu = mtu; /* the largest packets decide how coarse the weights are */
-    r->ports++;
+}
+
+static void note_caps(struct walk *w, const struct node *n, const struct port *p)
+{
+    struct verify_result *r = w->look.r;
+    if ((!p->low_cap || !p->high_cap) && !r->without_table[0])
+        snprintf(r->without_table, sizeof(r->without_table), "%s port %u", n->desc, p->num);
+    add_caps(&r->caps, !r->ports++, p);
+    if (w->look.plane)
+        add_caps(&w->look.plane->caps, !w->look.plane->ports++, p);
+}
+
+static void note_most(struct walk *w, size_t member, unsigned v)
+{
+    struct fabric_caps *of[] = {&w->look.r->caps, w->look.plane ? &w->look.plane->caps : NULL};
+    for (unsigned i = 0; i < 2 && of[i]; i++) {
+        unsigned *most = (unsigned *)((char *)of[i] + member);
+        *most = v > *most ? v : *most;
+    }
 }
 
 /* A switch is one node whichever way one comes in; the ports of an adapter may lie in different places. */
@@ -89,7 +105,8 @@ static uint32_t add_node(struct walk *w, const struct node *n)
     if (*slot || w->num_nodes == NODES_MAX)
         return *slot;
     w->nodes = grown(w->nodes, w->num_nodes, &w->cap_nodes, sizeof(*w->nodes));
-    w->nodes[w->num_nodes++] = *n;
+    w->nodes[w->num_nodes] = *n;
+    w->nodes[w->num_nodes++].plane = (uint8_t)w->look.from;
     *slot = (uint32_t)w->num_nodes;
     return *slot;
 }
@@ -223,14 +240,18 @@ static void visit_switch(struct walk *w, size_t index)
 }
 
 /* Of a port of this host. */
-static void note_own(struct verify_result *r, const struct port *p)
+static void note_own(struct walk *w, const struct port *p)
 {
+    struct verify_result *r = w->look.r;
     if (!r->asked || p->lmc < r->lmc)
         r->lmc = p->lmc;
     if (!r->asked || p->lmc > r->lmc_most)
         r->lmc_most = p->lmc;
-    if (p->sm_lid < p->lid || p->sm_lid >= p->lid + (1u << p->lmc))
+    if (p->sm_lid < p->lid || p->sm_lid >= p->lid + (1u << p->lmc)) {
         r->other_sm_lid = p->sm_lid;
+        if (w->look.plane)
+            w->look.plane->other_sm_lid = p->sm_lid;
+    }
     r->asked++;
 }
 
@@ -244,7 +265,7 @@ static bool check_ca(struct walk *w, const struct node *n)
         return false;
     }
     if (!n->path.hops)
-        note_own(w->look.r, &p);
+        note_own(w, &p);
     if (p.state <= STATE_DOWN) {
         w->look.r->unsettled = true;
         port_differs(&w->look, n, p.num, "state: Down; this is the port that the fabric is looked at from");
@@ -252,8 +273,7 @@ static bool check_ca(struct walk *w, const struct node *n)
     }
     note_caps(w, n, &p);
     w->ca_ports++;
-    if (n->path.hops > w->look.r->caps.hops)
-        w->look.r->caps.hops = n->path.hops;
+    note_most(w, offsetof(struct fabric_caps, hops), n->path.hops);
     if (w->options->visit)
         w->options->visit(w->options->visit_arg, &w->look, n, &p, &p, 1);
     if (w->look.want) {
@@ -285,19 +305,29 @@ static void walk_subnet(struct walk *w, const struct node *self)
         else
             visit_ca(w, i);
     }
-    unsigned most = oversubscription(w);
-    if (most > w->look.r->caps.oversubscription)
-        w->look.r->caps.oversubscription = most;
+    note_most(w, offsetof(struct fabric_caps, oversubscription), oversubscription(w));
     if (w->ca_ports > w->look.r->ca_ports)
         w->look.r->ca_ports = w->ca_ports;
 }
 
-/* This host's port and the one at the other end of its cable. */
-static void look_near(struct walk *w, const struct node *self)
+static void look_whole(struct walk *w, const struct node *self)
+{
+    const struct plane_tables *planes = w->options->planes;
+    const struct qos_tables *want = w->look.want;
+    size_t nodes = w->num_nodes;
+    if (want && planes)
+        w->look.want = tables_of_plane(planes, want, self->port_guid);
+    walk_subnet(w, self);
+    w->look.plane->nodes = (unsigned)(w->num_nodes - nodes);
+    w->look.want = want;
+}
+
+/* This host's port and the one at the other end of its cable, by these tables. */
+static void look_near_by(struct walk *w, const struct node *self, const struct qos_tables *want)
 {
     struct node n = {.path = self->path};
     struct port ports[256];
-    add_node(w, self);
+    w->look.want = want;
     if (!check_ca(w, self))
         return;
     n.path.port[++n.path.hops] = self->entry;
@@ -319,6 +349,28 @@ static void look_near(struct walk *w, const struct node *self)
         }
 }
 
+/* Which plane it is, nothing here says: it may have the tables of any. The first that fit, else the common ones count.
+ */
+static void look_near(struct walk *w, const struct node *self)
+{
+    const struct plane_tables *planes = w->options->planes;
+    const struct qos_tables *want = w->look.want;
+    unsigned others = want && planes ? planes->n : 0;
+    struct verify_result *r = w->look.r, before = *r;
+    add_node(w, self);
+    look_near_by(w, self, want);
+    for (unsigned i = 0; others && i <= others && r->differences > before.differences; i++) {
+        struct verify_result again = before; /* but for the texts, whose places may be others by now */
+        text_cut(&r->text, before.text.len);
+        text_cut(&r->list, before.list.len);
+        again.text = r->text;
+        again.list = r->list;
+        *r = again;
+        look_near_by(w, self, i < others ? &planes->of[i] : want);
+    }
+    w->look.want = want;
+}
+
 /*
  * From one port of this host: the whole subnet, or what is near. Nothing if that has been seen from another port. 0, or
  * the negative errno that kept us from looking.
@@ -332,11 +384,15 @@ static int look_from(struct walk *w, const struct smp_port *from, bool near)
     int rc = node_read(&w->look, &self);
     if (rc > 0)
         rc = -EIO;
-    bool is_new = !rc && !*find_slot(w, &self);
-    if (is_new && near)
+    uint32_t known = rc ? 0 : *find_slot(w, &self);
+    if (!rc && !known && near)
         look_near(w, &self);
-    else if (is_new)
-        walk_subnet(w, &self);
+    else if (!rc && !known)
+        look_whole(w, &self);
+    else if (known && !near)
+        w->look.plane->seen_from = w->nodes[known - 1].plane;
+    if (w->look.plane)
+        w->look.plane->from.guid = self.port_guid;
     smp_close(w->look.smp);
     return rc;
 }
@@ -347,7 +403,13 @@ static int look_from_all(struct walk *w, const struct smp_port *from, unsigned n
     int rc = 0;
     for (unsigned i = 0; i < n && !has_enough(w); i++) {
         w->look.from = i;
+        w->look.plane = near ? NULL : &w->look.r->plane[i];
+        if (!near)
+            *w->look.plane = (struct verify_plane){.from = from[i], .seen_from = i};
         int one = look_from(w, &from[i], near);
+        if (!near)
+            w->look.plane->error = one;
+        w->look.r->num_planes += !near;
         rc = rc ? rc : one;
     }
     return rc;

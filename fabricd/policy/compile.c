@@ -6,6 +6,7 @@
 #include "fabricd/policy/wait.h"
 #include "fabricd/policy/weights.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define LIDS               0xbfffu
@@ -266,6 +267,56 @@ bool policy_compile(const struct policy *p, const struct policy_lock *lock, stru
     return d->errors == errors;
 }
 
+/* Lanes of a link: as many as the policy wants, or as the plane can have. */
+static uint32_t lanes_of(const struct policy *p, const struct fabric_caps *caps)
+{
+    return caps->vls && caps->vls < p->vls ? caps->vls : p->vls;
+}
+
+static bool compile_plane(const struct policy *p, const struct policy_lock *lock, const struct lock_plane *plane,
+                          struct qos_tables *t, struct diag *d)
+{
+    struct policy of_plane = *p;
+    struct policy_lock with = *lock;
+    struct diag said = {.file = d->file};
+    of_plane.vls = lanes_of(p, &plane->caps);
+    with.fabric = plane->caps;
+    with.fabric.oversubscription = lock->fabric.oversubscription;
+    bool good = policy_compile(&of_plane, &with, t, &said);
+    if (good && of_plane.vls < p->vls)
+        diag_warn(d, p->vls_at,
+                  "vls is %u, and links of the plane of port 0x%016" PRIx64
+                  " can have only %u: there classes share lanes",
+                  p->vls, plane->guid, of_plane.vls);
+    if (!good)
+        diag_error(d, p->vls_at, "the policy does not fit the plane of port 0x%016" PRIx64 ":\n%.*s", plane->guid,
+                   (int)(said.out.len ? said.out.len - 1 : 0), text_str(&said.out));
+    text_free(&said.out);
+    return good;
+}
+
+bool policy_compile_planes(const struct policy *p, const struct policy_lock *lock, struct qos_tables *t,
+                           struct plane_tables *planes, struct diag *d)
+{
+    bool good = policy_compile(p, lock, t, d);
+    *planes = (struct plane_tables){0};
+    for (unsigned i = 0; good && i < lock->num_planes; i++) {
+        planes->guid[i] = lock->planes[i].guid;
+        good = compile_plane(p, lock, &lock->planes[i], &planes->of[i], d);
+        planes->n++;
+    }
+    return good;
+}
+
+const struct qos_tables *tables_of_plane(const struct plane_tables *planes, const struct qos_tables *common,
+                                         uint64_t guid)
+{
+    for (unsigned i = 0; i < planes->n; i++)
+        if (planes->guid[i] == guid)
+            return &planes->of[i];
+    return common;
+}
+
 static void check_routing(const struct policy *p, const char *engines, struct diag *d)
 {
     static const char *const need_vls[] = {"lash", "dfsssp", "torus-2QoS", "nue", NULL};
@@ -359,6 +410,21 @@ void tables_classes_text(struct text *out, const struct policy *p, const struct 
     }
 }
 
+void tables_planes_text(struct text *out, const struct plane_tables *planes, const char *indent)
+{
+    for (unsigned i = 0; i < planes->n; i++) {
+        const struct qos_tables *t = &planes->of[i];
+        text_printf(out, "%s- {port: \"0x%016" PRIx64 "\", vls: %u, high_limit: %u, sl2vl: \"", indent, planes->guid[i],
+                    t->vls, t->high_limit);
+        tables_sl2vl_text(out, t->sl2vl);
+        text_printf(out, "\", vlarb_high: \"");
+        tables_vlarb_text(out, t->high, t->num_high);
+        text_printf(out, "\", vlarb_low: \"");
+        tables_vlarb_text(out, t->low, t->num_low);
+        text_printf(out, "\"}\n");
+    }
+}
+
 void tables_plan_text(struct text *out, const struct policy *p, const struct qos_tables *t)
 {
     text_printf(out, "classes:\n");
@@ -378,4 +444,12 @@ bool tables_equal(const struct qos_tables *a, const struct qos_tables *b)
            !memcmp(a->low, b->low, a->num_low * sizeof(a->low[0])) &&
            !memcmp(a->high, b->high, a->num_high * sizeof(a->high[0])) && a->high_limit == b->high_limit &&
            a->lmc == b->lmc && a->vls == b->vls;
+}
+
+bool tables_planes_equal(const struct plane_tables *a, const struct plane_tables *b)
+{
+    bool same = a->n == b->n;
+    for (unsigned i = 0; same && i < a->n; i++)
+        same = a->guid[i] == b->guid[i] && tables_equal(&a->of[i], &b->of[i]);
+    return same;
 }

@@ -62,6 +62,23 @@ struct qos_tables {
  */
 bool policy_compile(const struct policy *p, const struct policy_lock *lock, struct qos_tables *t, struct diag *d);
 
+/* What the policy becomes on each plane of the lock; n 0: the tables are those of all. */
+struct plane_tables {
+    unsigned n;
+    uint64_t guid[LOCK_PLANES_MAX];
+    struct qos_tables of[LOCK_PLANES_MAX];
+};
+
+/*
+ * The tables for what jobs are told and for planes that do not differ, and those of each plane that does. A plane with
+ * fewer lanes than the policy's vls has those that it can, and one at least must have them all.
+ */
+bool policy_compile_planes(const struct policy *p, const struct policy_lock *lock, struct qos_tables *t,
+                           struct plane_tables *planes, struct diag *d);
+/* Of the plane that is known by this port; common: of planes that do not differ. */
+const struct qos_tables *tables_of_plane(const struct plane_tables *planes, const struct qos_tables *common,
+                                         uint64_t guid);
+
 /* What is known of the subnet only while it is looked at, and decides nothing but whether the policy may be applied. */
 struct subnet {
     unsigned ca_ports;          /* adapters' ports: each takes 2^lmc LIDs */
@@ -81,6 +98,10 @@ void tables_classes_text(struct text *out, const struct policy *p, const struct 
 /* The whole plan, as YAML. */
 void tables_plan_text(struct text *out, const struct policy *p, const struct qos_tables *t);
 
+/* What planes have that differ, a line each under `indent`; nothing if none does. */
+void tables_planes_text(struct text *out, const struct plane_tables *planes, const char *indent);
+
 bool tables_equal(const struct qos_tables *a, const struct qos_tables *b);
+bool tables_planes_equal(const struct plane_tables *a, const struct plane_tables *b);
 
 #endif

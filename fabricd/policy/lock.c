@@ -61,12 +61,60 @@ static bool same_line(const struct lock_class *a, const struct lock_class *b)
            !memcmp(a->sl_bulk, b->sl_bulk, a->num_bulk);
 }
 
+static bool same_tables_fit(const struct fabric_caps *f, const struct fabric_caps *g)
+{
+    return f->vls == g->vls && f->low_cap == g->low_cap && f->high_cap == g->high_cap && f->mtu == g->mtu;
+}
+
+static bool same_caps(const struct fabric_caps *f, const struct fabric_caps *g)
+{
+    return same_tables_fit(f, g) && f->rate_mbps == g->rate_mbps && f->hops == g->hops &&
+           f->oversubscription == g->oversubscription;
+}
+
+static bool same_planes(const struct policy_lock *a, const struct policy_lock *b)
+{
+    bool same = a->num_planes == b->num_planes;
+    for (unsigned i = 0; same && i < a->num_planes; i++)
+        same = a->planes[i].guid == b->planes[i].guid && same_caps(&a->planes[i].caps, &b->planes[i].caps);
+    return same;
+}
+
+void lock_take_planes(struct policy_lock *l, const struct fabric_caps *all, const struct lock_plane *seen, unsigned n)
+{
+    bool differ = false;
+    l->fabric = *all;
+    l->num_planes = 0;
+    for (unsigned i = 0; i < n && l->num_planes < LOCK_PLANES_MAX; i++)
+        if (seen[i].caps.vls && seen[i].guid)
+            l->planes[l->num_planes++] = seen[i];
+    for (unsigned i = 0; i < l->num_planes; i++) {
+        differ = differ || !same_tables_fit(&l->planes[i].caps, &l->planes[0].caps);
+        if (l->planes[i].caps.vls > l->fabric.vls)
+            l->fabric = l->planes[i].caps;
+    }
+    l->fabric.oversubscription = all->oversubscription; /* budgets suit all planes */
+    if (differ)
+        return;
+    l->fabric = *all;
+    l->num_planes = 0;
+}
+
+void lock_add_planes(struct policy_lock *l, const struct lock_plane *seen, unsigned n)
+{
+    for (unsigned i = 0; i < n && l->num_planes < LOCK_PLANES_MAX; i++) {
+        bool known =
+            !seen[i].guid || !seen[i].caps.vls || (!l->num_planes && same_tables_fit(&seen[i].caps, &l->fabric));
+        for (unsigned k = 0; k < l->num_planes; k++)
+            known = known || l->planes[k].guid == seen[i].guid;
+        if (!known)
+            l->planes[l->num_planes++] = seen[i];
+    }
+}
+
 bool lock_equal(const struct policy_lock *a, const struct policy_lock *b)
 {
-    const struct fabric_caps *f = &a->fabric, *g = &b->fabric;
-    bool same = f->vls == g->vls && f->low_cap == g->low_cap && f->high_cap == g->high_cap && f->mtu == g->mtu &&
-                f->rate_mbps == g->rate_mbps && f->hops == g->hops && f->oversubscription == g->oversubscription &&
-                a->num_classes == b->num_classes;
+    bool same = same_caps(&a->fabric, &b->fabric) && same_planes(a, b) && a->num_classes == b->num_classes;
     for (unsigned i = 0; same && i < a->num_classes; i++)
         same = same_line(&a->classes[i], &b->classes[i]) && a->classes[i].retired == b->classes[i].retired;
     return same;
@@ -167,8 +215,10 @@ bool lock_next(const struct policy *p, const struct policy_lock *old, const stru
     unsigned used = levels_used(old), wanted = 0;
     *next = *old;
     next->generation = next->digest = 0; /* those of the policy before */
-    if (fabric)
+    if (fabric) {
         next->fabric = *fabric;
+        next->num_planes = 0;
+    }
     for (unsigned i = 0; i < next->num_classes; i++)
         next->classes[i].retired = index_in_policy(p, next->classes[i].name) < 0;
     for (unsigned i = 0; i < p->num_classes; i++)
@@ -219,8 +269,11 @@ static bool same_levels(const uint8_t *a, unsigned num_a, const uint8_t *b, unsi
 bool lock_merge(struct policy_lock *l, const struct policy_lock *other, const struct policy *p)
 {
     bool agree = true, was_empty = !l->num_classes;
-    if (!lock_knows_fabric(l))
+    if (!lock_knows_fabric(l)) {
         l->fabric = other->fabric;
+        l->num_planes = other->num_planes;
+        memcpy(l->planes, other->planes, sizeof(l->planes));
+    }
     if (!l->fabric.oversubscription) /* locks did not always tell it */
         l->fabric.oversubscription = other->fabric.oversubscription;
     for (unsigned i = 0; i < other->num_classes; i++) {

@@ -13,11 +13,13 @@
  * A lock that a daemon wrote also says of which policy it is: hosts that follow files take a policy and a lock only
  * together, and a policy that is being written, or that was edited and not applied, goes with no lock.
  *
- * The text form has one line for the policy, one for the fabric and one a class:
+ * The text form has one line for the policy, one for the fabric, one for each plane where planes differ, and one a
+ * class:
  *
  *     lock 1
  *     policy generation=7 digest=8f3ac01d92e6b754
  *     fabric vls=8 low=8 high=8 mtu=2048 rate=16000 hops=2 oversubscription=1
+ *     plane 0x0253460101000101 vls=4 low=8 high=8 mtu=2048 rate=16000 hops=2 oversubscription=1
  *     class urgent small=1 medium=2,3 bulk=4,5
  *     retired batch small=6 bulk=7
  */
@@ -39,6 +41,16 @@ struct fabric_caps {
     unsigned oversubscription;  /* adapters' ports that share a cable between switches: see cables.h */
 };
 
+/*
+ * A plane (subnet) whose links can have other tables than those of the others: what it can do, and by which port it is
+ * known, that of the host which manages it.
+ */
+#define LOCK_PLANES_MAX 8
+struct lock_plane {
+    uint64_t guid;
+    struct fabric_caps caps;
+};
+
 struct lock_class {
     char name[FD_NAME_MAX];
     bool retired; /* no longer in the policy */
@@ -51,6 +63,8 @@ struct lock_class {
 struct policy_lock {
     uint64_t generation, digest; /* of the policy's text that it was put in force with; 0: not told */
     struct fabric_caps fabric;
+    unsigned num_planes; /* 0: what the fabric can do holds for each */
+    struct lock_plane planes[LOCK_PLANES_MAX];
     unsigned num_classes;
     struct lock_class classes[LOCK_CLASSES_MAX];
 };
@@ -72,9 +86,20 @@ uint16_t lock_levels(const struct lock_class *c);
 bool lock_knows_fabric(const struct policy_lock *l);
 
 /*
+ * What was seen of planes becomes the lock's facts: what holds for all; or, where tables of one do not suit another,
+ * each one's, and as the fabric's those of the plane with the most lanes. Planes without a port that is up are left
+ * out.
+ */
+void lock_take_planes(struct policy_lock *l, const struct fabric_caps *all, const struct lock_plane *seen, unsigned n);
+
+/* Planes that another host did not see which wrote the lock: added, if they differ from what it tells. */
+void lock_add_planes(struct policy_lock *l, const struct lock_plane *seen, unsigned n);
+
+/*
  * The lock that follows old when p is put in force: all classes of p have the levels that they need, those of old keep
- * theirs, and classes that p does not have are retired. fabric NULL: as in old. False with errors in d: levels have run
- * out, or level 0 belongs to a class that is not the default; next is then not to be used.
+ * theirs, and classes that p does not have are retired. fabric NULL: as in old, with its planes; else there are none.
+ * False with errors in d: levels have run out, or level 0 belongs to a class that is not the default; next is then not
+ * to be used.
  */
 bool lock_next(const struct policy *p, const struct policy_lock *old, const struct fabric_caps *fabric,
                struct policy_lock *next, struct diag *d);

@@ -17,6 +17,15 @@ static void levels_text(struct text *out, const char *key, const uint8_t *sl, un
         text_printf(out, "%s%u", i ? "," : key, sl[i]);
 }
 
+static void caps_text(struct text *out, const struct fabric_caps *f)
+{
+    text_printf(out, " vls=%u low=%u high=%u mtu=%u rate=%u hops=%u", f->vls, f->low_cap, f->high_cap, f->mtu,
+                f->rate_mbps, f->hops);
+    if (f->oversubscription)
+        text_printf(out, " oversubscription=%u", f->oversubscription);
+    text_put(out, "\n", 1);
+}
+
 void lock_text(struct text *out, const struct policy_lock *l)
 {
     const struct fabric_caps *f = &l->fabric;
@@ -28,11 +37,12 @@ void lock_text(struct text *out, const struct policy_lock *l)
     if (l->digest)
         text_printf(out, "policy generation=%" PRIu64 " digest=%016" PRIx64 "\n", l->generation, l->digest);
     if (f->vls || f->low_cap || f->high_cap || f->mtu || f->rate_mbps || f->hops || f->oversubscription) {
-        text_printf(out, "fabric vls=%u low=%u high=%u mtu=%u rate=%u hops=%u", f->vls, f->low_cap, f->high_cap, f->mtu,
-                    f->rate_mbps, f->hops);
-        if (f->oversubscription)
-            text_printf(out, " oversubscription=%u", f->oversubscription);
-        text_put(out, "\n", 1);
+        text_printf(out, "fabric");
+        caps_text(out, f);
+    }
+    for (unsigned i = 0; i < l->num_planes; i++) {
+        text_printf(out, "plane 0x%016" PRIx64, l->planes[i].guid);
+        caps_text(out, &l->planes[i].caps);
     }
     for (unsigned i = 0; i < l->num_classes; i++) {
         const struct lock_class *c = &l->classes[i];
@@ -238,9 +248,8 @@ static bool good_fact(const char *key, unsigned v)
     return true;
 }
 
-static void read_fabric(struct reader *r, const struct word *first)
+static void read_caps(struct reader *r, struct fabric_caps *f)
 {
-    struct fabric_caps *f = &r->lock->fabric;
     const struct {
         const char *key;
         unsigned max, *to;
@@ -252,9 +261,6 @@ static void read_fabric(struct reader *r, const struct word *first)
                  {"hops", 64, &f->hops},
                  {"oversubscription", 65535, &f->oversubscription}};
     struct word w;
-    if (r->has_fabric)
-        diag_error(r->diag, first->at, "the fabric is given twice");
-    r->has_fabric = true;
     while (next_word(r, &w)) {
         bool known = false;
         for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]) && !known; i++) {
@@ -272,6 +278,33 @@ static void read_fabric(struct reader *r, const struct word *first)
         if (!known)
             unexpected(r, &w, "vls=, low=, high=, mtu=, rate=, hops=, oversubscription=");
     }
+}
+
+static void read_fabric(struct reader *r, const struct word *first)
+{
+    if (r->has_fabric)
+        diag_error(r->diag, first->at, "the fabric is given twice");
+    r->has_fabric = true;
+    read_caps(r, &r->lock->fabric);
+}
+
+static void read_plane(struct reader *r, const struct word *first)
+{
+    struct policy_lock *l = r->lock;
+    struct lock_plane p = {0};
+    struct word w;
+    if (l->num_planes == LOCK_PLANES_MAX)
+        diag_error(r->diag, first->at, "more than %d planes", LOCK_PLANES_MAX);
+    else if (!next_word(r, &w) || w.len < 3 || memcmp(w.s, "0x", 2) || !take_uint64(&w, w.s + 2, 16, &p.guid) ||
+             !p.guid)
+        diag_error(r->diag, w.at, "a plane is known by the GUID of a port, as 0x0253460101000101");
+    for (unsigned i = 0; i < l->num_planes && r->diag->errors == r->errors; i++)
+        if (l->planes[i].guid == p.guid)
+            diag_error(r->diag, w.at, "the plane is given twice");
+    if (r->diag->errors != r->errors)
+        return;
+    read_caps(r, &p.caps);
+    l->planes[l->num_planes++] = p;
 }
 
 static void read_version(struct reader *r, const struct word *first)
@@ -303,10 +336,12 @@ static void read_line(struct reader *r)
         read_policy(r, &w);
     else if (word_is(&w, "fabric"))
         read_fabric(r, &w);
+    else if (word_is(&w, "plane"))
+        read_plane(r, &w);
     else if (word_is(&w, "class") || word_is(&w, "retired"))
         read_class(r, &w);
     else
-        unexpected(r, &w, "lock, policy, fabric, class, retired");
+        unexpected(r, &w, "lock, policy, fabric, plane, class, retired");
     if (r->diag->errors == r->errors && next_word(r, &w))
         unexpected(r, &w, "the end of the line");
 }

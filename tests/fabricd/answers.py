@@ -35,6 +35,8 @@ status = obj({"fabricd": obj({"version": {}, "pid": count, "role": text, "client
               "policy": obj({"generation": count, "state": text, "differences": count}, more=True),
               "rails": listed(rail), "jobs": listed(job)}, more=True)
 rate = obj({"device": text, "port": count}, {"sent_mbytes_s": number, "received_mbytes_s": number})
+ended = obj({"port": text, "opensm": text, "result": text},
+            {"vls": count, "ports": count, "differences": count, "why": text})
 schemas = {
     "outcome": obj(outcome, {"error": text}),
     "look": obj({**outcome, **look}, {"error": text}),
@@ -44,9 +46,9 @@ schemas = {
     "job show": obj({"job": text, "class": text}, more=True),
     "policy lock": {"type": "array", "items": text, "minItems": 1},
     "policy history": listed(obj({"generation": count, "at": text, "by": text, "policy": text, "result": text,
-                                  "current": flag}, {"uid": count})),
+                                  "current": flag}, {"uid": count, "planes": listed(ended)})),
     "policy show": obj({"generation": count, "at": text, "by": text, "policy": text, "result": text, "text": text,
-                        "lock": text}, {"uid": count, **look, "damaged": text}),
+                        "lock": text}, {"uid": count, **look, "damaged": text, "planes": listed(ended)}),
     "rail list": listed(rail),
     "top": obj({"simulated": flag, "rates": listed(rate), "status": status}),
 }

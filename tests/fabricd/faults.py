@@ -325,7 +325,7 @@ def one(f, base, fault, step, back):
         if fault == "power":
             f.power_cut()
         f.start(1)
-    if fault == "opensm stops" and hit:
+    if fault == "opensm stops" and hit and pid_of_opensm() == sm:  # else it was started anew, and this one is gone
         os.kill(sm, signal.SIGCONT)
     if fault == "opensm dies" and hit:
         subprocess.run(["simfab", "opensm", "restart"], capture_output=True)

@@ -80,7 +80,7 @@ is "one that was rolled back exits with 3" $rc 3
 kill -CONT "$(simfab opensm pid)"
 ok "status tells of it" wait_for 5 status_has "^failed: .policy: \"?$policy\"?, result: rolled back, why: \".* has not given the ports the tables within 4 s.*, s_ago: [0-9]+.\$"
 ok "what was there is in force" wait_for 10 status_has '^policy: .*generation: 2, state: verified'
-like "the history has all three" '^- .generation: 1, at: "20[0-9-]+T[0-9:]+Z", by: apply, policy: .*, uid: [0-9]+, result: in force, current: false.$' <(fabricctl policy history)
+like "the history has all three" '^- .generation: 1, at: "20[0-9-]+T[0-9:]+Z", by: apply, policy: .*, uid: [0-9]+, result: in force, current: false, planes: .*' <(fabricctl policy history)
 like "with the current one" 'generation: 2, .*result: in force, current: true' <(fabricctl policy history)
 like "and how it ended" 'generation: 3, .*result: rolled back, current: false' <(fabricctl policy history)
 ok "for programs" answers "policy history" 0 policy history
@@ -126,16 +126,32 @@ cp two.yaml "$policy"
 fabricctl policy apply "$policy" >q 2>&1 &
 first=$!
 wait_for 10 grep -q '^wrote' q
-kill -KILL "$(simfab opensm pid)"
+sm=$(simfab opensm pid)
+mv "$SIMFAB_DIR/opensm/h1.pid" pid # opensm runs, and cannot be told
 rc=0
 wait $first || rc=$?
 is "one that cannot be rolled back exits with 4" $rc 4
 ok "which status tells" status_has '^policy: .*change: unfinished'
-simfab opensm restart >restart 2>&1
-ok "with an opensm it is" wait_for 10 status_has '^policy: .*generation: 7, state: verified'
+mv pid "$SIMFAB_DIR/opensm/h1.pid"
+kill -CONT "$sm"
+ok "with an opensm it is" wait_for 20 status_has '^policy: .*generation: 7, state: verified'
 not_ok "and not unfinished" grep -q unfinished status
+ports >has
+cp "$osm" has.conf
+kill -STOP "$sm"
+fabricctl policy apply "$policy" >q 2>&1 &
+first=$!
+wait_for 10 grep -q '^wrote' q
+kill -KILL "$sm"
+rc=0
+wait $first || rc=$?
+is "without its opensm it is rolled back from here" $rc 3
+is "with the ports as they were" "$(ports)" "$(cat has)"
+ok "and its file" cmp has.conf "$osm"
+simfab opensm restart >restart 2>&1
+ok "an opensm that is started again finds that" wait_for 20 status_has '^policy: .*generation: 7, state: verified'
 ok "another policy by force" fabricctl policy apply two.yaml --force
-ok "is in force here" wait_for 5 status_has '^policy: .*generation: 9, state: verified'
+ok "is in force here" wait_for 5 status_has '^policy: .*generation: 10, state: verified'
 not_ok "and nothing is told of a failure" grep -q ^failed status
 
 # a damaged state, while the followed file has a policy that nobody has applied
@@ -148,5 +164,5 @@ ok "of a damaged state nothing is in force, nor the file" status_has '^policy: .
 ports >now
 ok "the ports are left alone" cmp now has
 ok "a rollback mends it" fabricctl policy rollback 7
-ok "for all" wait_for 10 verified 10
+ok "for all" wait_for 10 verified 11
 done_testing

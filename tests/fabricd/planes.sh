@@ -57,7 +57,7 @@ like "which is named, with what to do" '^the plane at mlx5_1 port 1 has no subne
 is "nor written for it" "$(tables "$SIMFAB_DIR/opensm/opensm.conf")" 1
 ok "status tells of the plane" wait_for 10 seen h1 '^policy: .*generation: 1, state: differs'
 like "which has no master" '^  - .device: mlx5_1, port: 1, ports_here: 1, opensm: .?elsewhere.?, master: none.$' status
-like "as the other has" '^  - .device: mlx5_0, port: 1, ports_here: 1, opensm: "?/.*/opensm/opensm.conf"?, master: "0x[0-9a-f]{16}", master_lid: 1, priority: [0-9]+, here: true.$' status
+like "as the other has" '^  - .device: mlx5_0, port: 1, ports_here: 1, opensm: "?/.*/opensm/opensm.conf"?, master: "0x[0-9a-f]{16}", master_lid: 1, priority: [0-9]+, here: true, nodes: 9, ports: 16, can_vls: 8, vls: 8, differences: 0, state: verified.$' status
 like "by name" 'plane: the plane at mlx5_1 port 1 has no subnet manager' status
 ok "by order it is, which the exit status tells" exits 5 on h1 policy apply "$policy" --partial
 is "in the plane that is there" "$(tables "$SIMFAB_DIR/opensm/opensm.conf")" 0

@@ -397,6 +397,42 @@ START_TEST(what_does_not_fit)
 }
 END_TEST
 
+/* Planes have tables of their own by the same service levels; the one with fewer lanes uses no lane that it has not. */
+START_TEST(planes_with_fewer_lanes)
+{
+    struct policy p = base(2, (uint32_t[]){70, 30}, (uint32_t[]){1, 1}, (uint32_t[]){2, 1});
+    struct lock_plane seen[] = {{0x11, small_tables}, {0x12, small_tables}};
+    struct policy_lock none = {0}, lock;
+    struct plane_tables planes;
+    struct qos_tables t;
+    struct diag d = {.file = "p"};
+    seen[1].caps.vls = 4;
+    lock_take_planes(&none, &seen[1].caps, seen, 2);
+    ck_assert(lock_next(&p, &none, NULL, &lock, &d));
+    ck_assert(policy_compile_planes(&p, &lock, &t, &planes, &d));
+    ck_assert_uint_eq(d.warnings, 1);
+    ck_assert_uint_eq(planes.n, 2);
+    ck_assert_ptr_eq(tables_of_plane(&planes, &t, 0x13), &t);
+    const struct qos_tables *all = tables_of_plane(&planes, &t, 0x11), *few = tables_of_plane(&planes, &t, 0x12);
+    ck_assert(tables_equal(all, &t));
+    ck_assert_uint_eq(all->vls, 8);
+    ck_assert_uint_eq(few->vls, 4);
+    struct policy of_few = p;
+    of_few.vls = 4;
+    sound(&of_few, few, 4096);
+    for (unsigned sl = 0; sl < SLS; sl++)
+        ck_assert_uint_lt(few->sl2vl[sl], 4);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_uint_eq(all->classes[i].sl_small, few->classes[i].sl_small);
+        ck_assert_uint_eq(all->classes[i].sl_bulk[0], few->classes[i].sl_bulk[0]);
+    }
+    lock.planes[1].caps.vls = 2; /* three lanes of bulk */
+    ck_assert(!policy_compile_planes(&p, &lock, &t, &planes, &d));
+    ck_assert_ptr_nonnull(strstr(text_str(&d.out), "the policy does not fit the plane of port 0x0000000000000012:"));
+    text_free(&d.out);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("compile");
@@ -412,5 +448,6 @@ int main(void)
     tcase_add_test(t, levels_between_when_lanes_are_few);
     tcase_add_test(t, ratio_of_small_and_large);
     tcase_add_test(t, what_does_not_fit);
+    tcase_add_test(t, planes_with_fewer_lanes);
     return check_run(t, NULL);
 }

@@ -88,6 +88,9 @@ static struct policy_lock random_lock(void)
                                         .rate_mbps = (unsigned)random() % 800000,
                                         .hops = (unsigned)random() % 65,
                                         .oversubscription = (unsigned)random() % 3};
+    for (unsigned n = (unsigned)random() % 4; n; n--)
+        l.planes[l.num_planes++] = (struct lock_plane){(uint64_t)random() << 32 | n,
+                                                       {.vls = 4, .low_cap = 8, .high_cap = 8, .mtu = 2048, .hops = n}};
     for (unsigned n = (unsigned)random() % 9; n && left >= 2; n--) {
         struct lock_class *c = &l.classes[l.num_classes++];
         snprintf(c->name, sizeof(c->name), "c%u.%c-_", n, "aZ9"[random() % 3]);
@@ -131,7 +134,12 @@ static const struct {
     {"lock 1x\n", "l:1:6: error: this is not a lock of version 1"},
     {"lock 1 1\n", "l:1:8: error: '1'; allowed here: the end of the line"},
     {"lock 1\nlock 1\n", "l:2:1: error: the version is given twice"},
-    {"lock 1\n\nclas a\n", "l:3:1: error: 'clas'; allowed here: lock, policy, fabric, class, retired"},
+    {"lock 1\n\nclas a\n", "l:3:1: error: 'clas'; allowed here: lock, policy, fabric, plane, class, retired"},
+    {"lock 1\nplane 7 vls=8\n", "l:2:7: error: a plane is known by the GUID of a port"},
+    {"lock 1\nplane 0x0 vls=8\n", "l:2:7: error: a plane is known by the GUID of a port"},
+    {"lock 1\nplane 0x10000000000000000\n", "l:2:7: error: a plane is known by the GUID of a port"},
+    {"lock 1\nplane 0x7 vls=8\nplane 0x7 vls=4\n", "l:3:7: error: the plane is given twice"},
+    {"lock 1\nplane 0x7 vls=5\n", "l:2:11: error: 'vls=5' is not a value of vls"},
     {"lock 1\nclass a small=1 bulk=16\n", "l:2:17: error: 'bulk=16'; allowed: up to 8 service levels, 0 to 15"},
     {"lock 1\nclass a small=1,2 bulk=3\n", "l:2:9: error: 'small=1,2'; allowed: up to 1 service levels"},
     {"lock 1\nclass a small=1 bulk=\n", "l:2:17: error: 'bulk='"},
@@ -488,6 +496,33 @@ START_TEST(no_level_gets_another_meaning)
 }
 END_TEST
 
+/* What planes can do is told apart only where tables of one do not suit another. */
+START_TEST(planes_that_differ)
+{
+    struct fabric_caps all = {.vls = 4, .low_cap = 8, .high_cap = 8, .mtu = 2048, .hops = 3, .oversubscription = 2};
+    struct lock_plane seen[3] = {{0x11, all}, {0x12, all}, {0x13, {0}}}; /* nothing is up at the third */
+    struct policy_lock l = {0};
+    lock_take_planes(&l, &all, seen, 3);
+    ck_assert_uint_eq(l.num_planes, 0);
+    seen[0].caps.hops = 1; /* which no table depends on */
+    lock_take_planes(&l, &all, seen, 3);
+    ck_assert_uint_eq(l.num_planes, 0);
+    ck_assert_uint_eq(l.fabric.hops, 3);
+    seen[1].caps.vls = 8;
+    seen[1].caps.oversubscription = 1;
+    lock_take_planes(&l, &all, seen, 3);
+    ck_assert_uint_eq(l.num_planes, 2);
+    ck_assert_uint_eq(l.fabric.vls, 8); /* the plane that can do most tells jobs */
+    ck_assert_uint_eq(l.fabric.oversubscription, 2);
+    ck_assert_uint_eq(l.planes[0].caps.vls, 4);
+    lock_add_planes(&l, seen, 2);
+    ck_assert_uint_eq(l.num_planes, 2);
+    seen[2] = (struct lock_plane){0x14, seen[0].caps};
+    lock_add_planes(&l, seen, 3);
+    ck_assert_uint_eq(l.num_planes, 3);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("lock");
@@ -503,6 +538,7 @@ int main(void)
     tcase_add_test(t, levels_of_before);
     tcase_add_test(t, two_locks);
     tcase_add_test(t, where_it_is);
+    tcase_add_test(t, planes_that_differ);
     tcase_add_test(t, no_level_gets_another_meaning);
     return check_run(t, NULL);
 }
