@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `simfab fault`: what goes wrong on a running fabric. The engine knows what the words mean (simfab/engine/fault.h). */
+/* `simfab fault`: faults of a running fabric. The engine knows the words: simfab/engine/fault/fault.h. */
 #include "simfab/cmd/cmd.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `simfab flow`: traffic without a process. The engine knows what the words mean (simfab/engine/flow.h). */
+/* `simfab flow`: traffic without a process. The engine knows what the words mean (simfab/engine/fault/flow.h). */
 #include "simfab/cmd/cmd.h"
 
 #include <errno.h>

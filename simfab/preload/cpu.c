@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The engine holds actors on its own processor while they hand over to it and back (simfab/engine/cpu.h). What a
+ * The engine holds actors on its own processor while they hand over to it and back (simfab/engine/clock/cpu.h). What a
  * program asks, sets or hands on to threads and children of where it may run is as if that were not so: before each
  * such call the thread gets back what it may use. The slot says whether the engine has taken it, or is about to.
  */

@@ -33,7 +33,7 @@ ok "libmrmpi ends the process in launch/ only" exit_places
 
 maps() {
   local d rc=0
-  for d in libmrmpi libmrmpi/*/ fabricd fabricd/*/ simfab simfab/*/ mrrun etc etc/*/ tests bench packaging man; do
+  for d in libmrmpi libmrmpi/*/ fabricd fabricd/*/ simfab simfab/*/ simfab/engine/*/ mrrun etc etc/*/ tests bench packaging man; do
     [ -d "$d" ] || continue
     case $d in libmrmpi/include/) continue ;; esac
     [ -f "${d%/}/README.md" ] || { echo "$d has no README.md"; rc=1; }
@@ -46,7 +46,7 @@ map_entries() { # each source is in its folder's map (X_large.c is X.c a second 
   local d f name rc=0
   local -A known=() there=()
   while read -r name; do there[${name##*/}]=1; done < <(find . -path ./build -prune -o -name '*.[ch]' -print)
-  for d in libmrmpi/*/ simfab/engine/ simfab/preload/ simfab/tsc/ simfab/cmd/ fabricd/ fabricd/*/ mrrun/; do
+  for d in libmrmpi/*/ simfab/engine/*/ simfab/preload/ simfab/tsc/ simfab/cmd/ fabricd/ fabricd/*/ mrrun/; do
     [ -f "$d/README.md" ] || continue
     known=()
     while read -r name; do known[$name]=1; done < <(grep -ohE '\w+' "$d"*.md | sort -u)
@@ -72,15 +72,19 @@ spdx() {
 }
 ok "every source file names its licence" spdx
 
-calls_down() { # each room of libmrmpi includes headers of rooms below it only; launch and base serve all
+calls_down() { # calls_down TREE "ROOMS FOR ALL" <table: each room includes headers of the rooms behind it in its row only
   local room below rc=0 f inc
   while read -r room below; do
-    for f in libmrmpi/"$room"/*.[ch]; do
+    for f in "$1/$room"/*.[ch]; do
       while read -r inc; do
-        [[ " $room $below base launch " == *" $inc "* ]] || { echo "$f includes libmrmpi/$inc"; rc=1; }
-      done < <(sed -n 's|^#include "libmrmpi/\([a-z0-9]*\)/.*|\1|p' "$f")
+        [[ " $room $below $2 " == *" $inc "* ]] || { echo "$f includes $1/$inc"; rc=1; }
+      done < <(sed -n "s|^#include \"$1/\([a-z0-9]*\)/.*|\\1|p" "$f")
     done
-  done <<'ROOMS'
+  done
+  return $rc
+}
+calls_down_library() {
+  calls_down libmrmpi "base launch" <<'ROOMS'
 api init io rma comm core coll schedule derived pt2pt request vc view peer include fabric memory verbs
 init io rma comm coll schedule core derived pt2pt vc view
 io rma comm coll pieces core
@@ -119,9 +123,37 @@ fabric
 launch
 base
 ROOMS
-  return $rc
 }
-ok "rooms of libmrmpi call down only" calls_down
+ok "rooms of libmrmpi call down only" calls_down_library
+
+calls_down_engine() {
+  calls_down simfab/engine "" <<'ROOMS'
+client fault mgmt hca wire clock fabric base
+fault mgmt hca wire clock fabric base
+mgmt wire clock fabric base
+hca wire clock fabric base
+wire clock fabric base
+clock fabric base
+fabric base
+base
+ROOMS
+}
+ok "folders of simfab/engine call down only" calls_down_engine
+
+calls_down_fabricd() { # the daemon itself, above, and jobs/ call each other
+  calls_down fabricd "base proto" <<'ROOMS'
+ctl jobs fabric policy
+dbus jobs
+slurm ctl
+apply fabric policy
+fabric policy
+jobs policy
+policy
+proto
+base
+ROOMS
+}
+ok "folders of fabricd call down only" calls_down_fabricd
 
 own_headers() { # what a room's files keep to themselves, or share with one other room only
   local found
@@ -146,7 +178,7 @@ kinds_by_traits() {
 ok "kinds of links are named in libmrmpi/link only" kinds_by_traits
 
 # Files that call each other in a circle are one file with many names. api/ is one: each MPI function may call another.
-circles=$(python3 tests/house/cycles.py "$BUILD"/obj/{fabricd,mrrun}/ "$BUILD"/obj/libmrmpi/[!a]*/)
+circles=$(python3 tests/house/cycles.py "$BUILD"/obj/{fabricd,mrrun}/ "$BUILD"/obj/fabricd/*/ "$BUILD"/obj/libmrmpi/[!a]*/)
 no_circles() { echo "$circles"; [ -z "$circles" ]; }
 ok "modules in cycles: $(wc -w <<<"$circles") for libmrmpi and fabricd (and mrrun)" no_circles
 

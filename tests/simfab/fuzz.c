@@ -5,11 +5,6 @@
  * accepted netlist is a sound fabric, whatever a manager sets, the state that the data plane obeys stays within its
  * bounds, and numbers in commands are what they may be. (The attach protocol: fuzz_engine.c.)
  */
-#include "simfab/engine/agents.h"
-#include "simfab/engine/fault.h"
-#include "simfab/engine/flow.h"
-#include "simfab/engine/model.h"
-#include "simfab/engine/umad.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,12 +14,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "simfab/engine/base/text.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/model.h"
+#include "simfab/engine/fault/fault.h"
+#include "simfab/engine/fault/flow.h"
+#include "simfab/engine/mgmt/agents.h"
+#include "simfab/engine/mgmt/mad.h"
+#include "simfab/engine/mgmt/mad_wire.h"
+#include "simfab/proto.h"
+#include "simfab/umad_proto.h"
 
-void port_notify(struct port *p, enum port_event ev)
-{
-    mad_port_event(p, ev);
-}
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 __attribute__((noinline)) static void need(bool ok)
 {
@@ -94,6 +95,8 @@ static void samples_later(struct port *at, uint64_t delay_ps)
     sampler = at;
 }
 
+static const struct fabric_upcalls fabric_up = {.port_changed = mad_port_event, .samples_later = samples_later};
+
 static void time_passes(void)
 {
     struct port *at = sampler;
@@ -115,7 +118,7 @@ static void programs(const uint8_t *data, size_t size)
     int pair[2];
 
     need(f != NULL);
-    f->samples_later = samples_later;
+    f->up = &fabric_up;
     sampler = NULL;
     m = mad_new(f);
     need(m && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair));
@@ -129,7 +132,7 @@ static void programs(const uint8_t *data, size_t size)
             time_passes();
         if ((data[0] & 7) == 6) { /* a datagram of any shape, from any port */
             uint8_t mad[MAD_BYTES] = {1, 0x81, 1, 2};
-            struct packet pkt = {.mad = mad, .bytes = sizeof mad, .slid = 4, .dlid = n > 3 ? data[5] : 0};
+            struct mad_packet pkt = {.mad = mad, .bytes = sizeof mad, .slid = 4, .dlid = n > 3 ? data[5] : 0};
 
             memcpy(mad, data + 2, n);
             pkt.qpn = mad[1] != 1 && mad[1] != 0x81;

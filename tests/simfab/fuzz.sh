@@ -33,7 +33,7 @@ done
 build inputs "${sources[@]}"
 engine=(tests/simfab/fuzz_engine.c)
 for f in simfab/engine/*.c; do
-  [ "$f" = simfab/engine/main.c ] || engine+=("$f")
+  [ "$f" = simfab/engine/client/main.c ] || engine+=("$f")
 done
 build engine "${engine[@]}"
 

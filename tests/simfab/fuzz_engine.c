@@ -7,14 +7,6 @@
  *
  * The memory that the adapters read and write is a piece of this process; all else is not there for them.
  */
-#include "simfab/engine/fault.h"
-#include "simfab/engine/flow.h"
-#include "simfab/engine/link.h"
-#include "simfab/engine/mad.h"
-#include "simfab/engine/proc.h"
-#include "simfab/engine/sched.h"
-#include "simfab/engine/server.h"
-#include "simfab/engine/subnet.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -26,6 +18,23 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "simfab/engine/base/event.h"
+#include "simfab/engine/base/sim.h"
+#include "simfab/engine/client/events.h"
+#include "simfab/engine/client/server.h"
+#include "simfab/engine/clock/proc.h"
+#include "simfab/engine/clock/sched.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/model.h"
+#include "simfab/engine/fault/fault.h"
+#include "simfab/engine/fault/flow.h"
+#include "simfab/engine/hca/hca.h"
+#include "simfab/engine/hca/object.h"
+#include "simfab/engine/mgmt/mad.h"
+#include "simfab/engine/mgmt/subnet.h"
+#include "simfab/engine/wire/link.h"
+#include "simfab/proto.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

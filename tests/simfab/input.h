@@ -6,13 +6,13 @@
 #ifndef TESTS_SIMFAB_INPUT_H
 #define TESTS_SIMFAB_INPUT_H
 
-#include "simfab/engine/fabric.h"
-#include "simfab/engine/model.h"
-
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/model.h"
 
 #define INPUT_PATH "/tmp/simfab-input-XXXXXX"
 

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A bench for links and switches: see link_lab.h. */
-#include "tests/simfab/link_lab.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "simfab/engine/hca.h"
-#include "simfab/engine/mad.h"
-#include "simfab/engine/proc.h"
-#include "simfab/engine/sched.h"
+#include "simfab/engine/base/event.h"
+#include "simfab/engine/base/sim.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/hca/hca.h"
+#include "simfab/engine/wire/credit.h"
+#include "simfab/engine/wire/fc.h"
+#include "simfab/engine/wire/lane.h"
+#include "simfab/engine/wire/link.h"
+#include "simfab/engine/wire/packet.h"
 #include "tests/simfab/input.h"
+#include "tests/simfab/link_lab.h"
 #include "tests/simfab/sim_lab.h"
 
 #define CABLES_MAX 128

@@ -7,7 +7,8 @@
 #ifndef TESTS_SIMFAB_LINK_LAB_H
 #define TESTS_SIMFAB_LINK_LAB_H
 
-#include "simfab/engine/link.h"
+#include "simfab/engine/base/sim.h"
+#include "simfab/engine/fabric/fabric.h"
 
 /* Receivers that take 1 us for a packet and no longer, a bus without limits: only links and switches are narrow. */
 #define LAB_MODEL                                                                                                      \

@@ -1,20 +1,20 @@
 # Tests of simfab: netlist, model and the management plane
 
-FABRIC_SRCS := simfab/engine/netlist.c simfab/engine/netlist_ports.c simfab/engine/fabric_build.c simfab/engine/fabric.c simfab/engine/model.c \
-               simfab/engine/model_value.c simfab/engine/port_caps.c
+FABRIC_SRCS := simfab/engine/fabric/netlist.c simfab/engine/fabric/netlist_ports.c simfab/engine/fabric/fabric_build.c simfab/engine/fabric/fabric.c simfab/engine/fabric/model.c \
+               simfab/engine/fabric/model_value.c simfab/engine/fabric/port_caps.c
 
 TESTPROGS += tests/simfab/test_netlist tests/simfab/test_model
 UNIT_TESTS += tests/simfab/test_netlist tests/simfab/test_model
 tests/simfab/test_netlist_SRCS := tests/simfab/test_netlist.c $(FABRIC_SRCS)
 tests/simfab/test_netlist_PKGS := check yaml-0.1
 tests/simfab/test_netlist_LDLIBS := -lm
-tests/simfab/test_model_SRCS := tests/simfab/test_model.c simfab/engine/model.c simfab/engine/model_value.c \
-                               simfab/engine/netlist.c simfab/engine/netlist_ports.c
+tests/simfab/test_model_SRCS := tests/simfab/test_model.c simfab/engine/fabric/model.c simfab/engine/fabric/model_value.c \
+                               simfab/engine/fabric/netlist.c simfab/engine/fabric/netlist_ports.c
 tests/simfab/test_model_PKGS := check yaml-0.1
 tests/simfab/test_model_LDLIBS := -lm
 
 # the management plane without an engine around it; libibmad is the second opinion on the layout of attributes
-MGMT_SRCS := $(FABRIC_SRCS) $(addprefix simfab/engine/,mad.c agent.c umad.c sma.c portinfo.c pma.c samples.c trap.c sysfs.c pcie.c text.c util.c)
+MGMT_SRCS := $(FABRIC_SRCS) $(addprefix simfab/engine/,mgmt/mad.c mgmt/agent.c mgmt/umad.c mgmt/sma.c mgmt/portinfo.c mgmt/pma.c mgmt/samples.c mgmt/trap.c mgmt/sysfs.c fabric/pcie.c base/text.c base/util.c)
 TESTPROGS += tests/simfab/test_pkey
 UNIT_TESTS += tests/simfab/test_pkey
 tests/simfab/test_pkey_SRCS := tests/simfab/test_pkey.c
@@ -89,11 +89,11 @@ UNIT_TESTS += tests/simfab/test_event tests/simfab/test_vlarb tests/simfab/test_
 SCRIPT_TESTS += tests/simfab/flows.sh tests/simfab/faults_live.sh tests/simfab/faults_hosts.sh tests/simfab/faults.sh tests/simfab/hostile.sh tests/simfab/relay.sh
 TESTPROGS += tests/simfab/test_hostile
 tests/simfab/test_hostile_SRCS := tests/simfab/test_hostile.c
-tests/simfab/test_event_SRCS := tests/simfab/test_event.c simfab/engine/event.c simfab/engine/util.c
+tests/simfab/test_event_SRCS := tests/simfab/test_event.c simfab/engine/base/event.c simfab/engine/base/util.c
 tests/simfab/test_event_PKGS := check
-tests/simfab/test_vlarb_SRCS := tests/simfab/test_vlarb.c simfab/engine/vlarb.c
+tests/simfab/test_vlarb_SRCS := tests/simfab/test_vlarb.c simfab/engine/wire/vlarb.c
 tests/simfab/test_vlarb_PKGS := check
-tests/simfab/test_dataplane_SRCS := tests/simfab/test_dataplane.c tests/simfab/sim_lab.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
+tests/simfab/test_dataplane_SRCS := tests/simfab/test_dataplane.c tests/simfab/sim_lab.c $(filter-out simfab/engine/client/main.c,$(wildcard simfab/engine/*/*.c))
 tests/simfab/test_dataplane_PKGS := check yaml-0.1
 tests/simfab/test_dataplane_LDLIBS := -lm
 
@@ -114,11 +114,11 @@ tests/simfab/test_topology_LDLIBS := -lm
 # the host: buses, the adapter's cache, what each step costs
 TESTPROGS += tests/simfab/test_host_bus
 UNIT_TESTS += tests/simfab/test_host_bus
-tests/simfab/test_host_bus_SRCS := tests/simfab/test_host_bus.c $(addprefix simfab/engine/,bus.c qp_cache.c event.c util.c)
+tests/simfab/test_host_bus_SRCS := tests/simfab/test_host_bus.c $(addprefix simfab/engine/,hca/bus.c hca/qp_cache.c base/event.c base/util.c)
 tests/simfab/test_host_bus_PKGS := check
 TESTPROGS += tests/simfab/test_host_costs
-tests/simfab/test_host_costs_SRCS := tests/simfab/test_host_costs.c tests/simfab/host_ends.c simfab/engine/model.c \
-                                     simfab/engine/model_value.c simfab/engine/netlist.c simfab/engine/netlist_ports.c
+tests/simfab/test_host_costs_SRCS := tests/simfab/test_host_costs.c tests/simfab/host_ends.c simfab/engine/fabric/model.c \
+                                     simfab/engine/fabric/model_value.c simfab/engine/fabric/netlist.c simfab/engine/fabric/netlist_ports.c
 tests/simfab/test_host_costs_PKGS := libibverbs yaml-0.1
 tests/simfab/test_host_costs_LDLIBS := -lm
 TESTPROGS += tests/simfab/test_host_rates
@@ -127,19 +127,19 @@ tests/simfab/test_host_rates_PKGS := libibverbs
 SCRIPT_TESTS += tests/simfab/models.sh
 TESTPROGS += tests/simfab/test_host_rx
 UNIT_TESTS += tests/simfab/test_host_rx
-tests/simfab/test_host_rx_SRCS := tests/simfab/test_host_rx.c tests/simfab/sim_lab.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
+tests/simfab/test_host_rx_SRCS := tests/simfab/test_host_rx.c tests/simfab/sim_lab.c $(filter-out simfab/engine/client/main.c,$(wildcard simfab/engine/*/*.c))
 tests/simfab/test_host_rx_PKGS := check yaml-0.1
 tests/simfab/test_host_rx_LDLIBS := -lm
 
 # faults and flows
 TESTPROGS += tests/simfab/test_fault
 UNIT_TESTS += tests/simfab/test_fault
-tests/simfab/test_fault_SRCS := tests/simfab/test_fault.c tests/simfab/sim_lab.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
+tests/simfab/test_fault_SRCS := tests/simfab/test_fault.c tests/simfab/sim_lab.c $(filter-out simfab/engine/client/main.c,$(wildcard simfab/engine/*/*.c))
 tests/simfab/test_fault_PKGS := check yaml-0.1
 tests/simfab/test_fault_LDLIBS := -lm
 TESTPROGS += tests/simfab/test_flow
 UNIT_TESTS += tests/simfab/test_flow
-tests/simfab/test_flow_SRCS := tests/simfab/test_flow.c tests/simfab/sim_lab.c $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
+tests/simfab/test_flow_SRCS := tests/simfab/test_flow.c tests/simfab/sim_lab.c $(filter-out simfab/engine/client/main.c,$(wildcard simfab/engine/*/*.c))
 tests/simfab/test_flow_PKGS := check yaml-0.1
 tests/simfab/test_flow_LDLIBS := -lm
 
@@ -185,12 +185,12 @@ tests/simfab/time_timers_PKGS := libibverbs
 tests/simfab/time_timers_LDLIBS := -lpthread -lrt
 TESTPROGS += tests/simfab/test_stuck
 UNIT_TESTS += tests/simfab/test_stuck
-tests/simfab/test_stuck_SRCS := tests/simfab/test_stuck.c simfab/engine/stuck_time.c
+tests/simfab/test_stuck_SRCS := tests/simfab/test_stuck.c simfab/engine/clock/stuck_time.c
 tests/simfab/test_stuck_PKGS := check
 
 TESTPROGS += tests/simfab/test_watch
 UNIT_TESTS += tests/simfab/test_watch
-tests/simfab/test_watch_SRCS := tests/simfab/test_watch.c simfab/engine/watch.c simfab/engine/util.c
+tests/simfab/test_watch_SRCS := tests/simfab/test_watch.c simfab/engine/clock/watch.c simfab/engine/base/util.c
 tests/simfab/test_watch_PKGS := check
 tests/simfab/test_watch_LDLIBS := -lpthread
 TESTPROGS += tests/simfab/time_world
@@ -201,7 +201,7 @@ SCRIPT_TESTS += tests/simfab/time.sh tests/simfab/time_world.sh tests/simfab/rep
 LONG_TESTS += tests/simfab/time_stuck.sh tests/simfab/repeat_long.sh
 
 # the link layer against arithmetic: the data plane without processes
-ENGINE_SRCS := $(filter-out simfab/engine/main.c,$(wildcard simfab/engine/*.c))
+ENGINE_SRCS := $(filter-out simfab/engine/client/main.c,$(wildcard simfab/engine/*/*.c))
 LINK_TESTS := $(addprefix tests/simfab/,test_link test_link_arb test_link_error test_link_queues)
 TESTPROGS += $(LINK_TESTS)
 UNIT_TESTS += $(LINK_TESTS)

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/simfab/sim_lab.h"
 
 #include <check.h>
 
-#include "simfab/engine/fault.h"
-#include "simfab/engine/flow.h"
-#include "simfab/engine/hca.h"
-#include "simfab/engine/link.h"
-#include "simfab/engine/mad.h"
-#include "simfab/engine/sched.h"
-#include "simfab/engine/subnet.h"
+#include "simfab/engine/base/event.h"
+#include "simfab/engine/base/sim.h"
+#include "simfab/engine/client/events.h"
+#include "simfab/engine/clock/sched.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/model.h"
+#include "simfab/engine/fault/fault.h"
+#include "simfab/engine/fault/flow.h"
+#include "simfab/engine/hca/hca.h"
+#include "simfab/engine/mgmt/mad.h"
+#include "simfab/engine/mgmt/subnet.h"
+#include "simfab/engine/wire/link.h"
 #include "tests/simfab/input.h"
+#include "tests/simfab/sim_lab.h"
 
 void sim_lab_up(struct sim *s, uint8_t lmc)
 {

@@ -6,8 +6,8 @@
 #ifndef TESTS_SIMFAB_SIM_LAB_H
 #define TESTS_SIMFAB_SIM_LAB_H
 
-#include "simfab/engine/model.h"
-#include "simfab/engine/sim.h"
+#include "simfab/engine/base/sim.h"
+#include "simfab/engine/fabric/fabric.h"
 
 /* s->model and s->fabric are there, the rest of s is zero. */
 void sim_lab_up(struct sim *s, uint8_t lmc);

@@ -2,7 +2,7 @@
 /* The event queue: order by time and by scheduling, timers that move and stop, time that never goes back. */
 #include <stdlib.h>
 
-#include "simfab/engine/event.h"
+#include "simfab/engine/base/event.h"
 #include "tests/check.h"
 
 static struct event_queue q;

@@ -4,11 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simfab/engine/fault.h"
-#include "simfab/engine/hca.h"
-#include "simfab/engine/mad.h"
-#include "simfab/engine/proc.h"
-#include "simfab/engine/sched.h"
+#include "simfab/engine/base/event.h"
+#include "simfab/engine/base/sim.h"
+#include "simfab/engine/base/text.h"
+#include "simfab/engine/base/words.h"
+#include "simfab/engine/clock/sched.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fault/fault.h"
+#include "simfab/engine/hca/hca.h"
+#include "simfab/engine/wire/link.h"
 #include "tests/check.h"
 #include "tests/simfab/sim_lab.h"
 

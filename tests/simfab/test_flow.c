@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simfab/engine/fault.h"
-#include "simfab/engine/flow.h"
-#include "simfab/engine/hca.h"
-#include "simfab/engine/mad.h"
-#include "simfab/engine/proc.h"
-#include "simfab/engine/sched.h"
+#include "simfab/engine/base/sim.h"
+#include "simfab/engine/base/text.h"
+#include "simfab/engine/clock/sched.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fault/fault.h"
+#include "simfab/engine/fault/flow.h"
 #include "tests/check.h"
 #include "tests/simfab/sim_lab.h"
 

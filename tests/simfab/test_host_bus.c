@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simfab/engine/bus.h"
-#include "simfab/engine/qp_cache.h"
+#include "simfab/engine/base/event.h"
+#include "simfab/engine/hca/bus.h"
+#include "simfab/engine/hca/qp_cache.h"
 #include "tests/check.h"
 
 #define MB_PER_S 8000000ull /* in bits per second */

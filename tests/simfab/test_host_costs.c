@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What one message costs, measured, beside the sum of the model's keys: test_host_costs MODEL-FILE prints
- * "MEASURED EXPECTED WHAT" in picoseconds. The sums follow simfab/engine/HOST.md and not the engine's code. For
+ * "MEASURED EXPECTED WHAT" in picoseconds. The sums follow simfab/engine/hca/HOST.md and not the engine's code. For
  * models.sh.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "simfab/engine/model.h"
-#include "simfab/engine/netlist.h"
-#include "simfab/engine/util.h"
+#include "simfab/engine/base/util.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/model.h"
 #include "tests/simfab/host_ends.h"
 
 #define ROUNDS 1000u

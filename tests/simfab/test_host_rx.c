@@ -5,12 +5,14 @@
  */
 #include <string.h>
 
-#include "simfab/engine/hca.h"
-#include "simfab/engine/mad.h"
-#include "simfab/engine/packet.h"
-#include "simfab/engine/proc.h"
-#include "simfab/engine/sched.h"
-#include "simfab/engine/util.h"
+#include "simfab/engine/base/event.h"
+#include "simfab/engine/base/sim.h"
+#include "simfab/engine/base/util.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/model.h"
+#include "simfab/engine/hca/hca.h"
+#include "simfab/engine/wire/link.h"
+#include "simfab/engine/wire/packet.h"
 #include "tests/check.h"
 #include "tests/simfab/sim_lab.h"
 

@@ -2,16 +2,19 @@
 /* Links against arithmetic: rates, delays, credits and their way, waiting, unequal ends, lanes hop by hop. */
 #include <stdio.h>
 
-#include "simfab/engine/wire.h"
+#include "simfab/engine/base/event.h"
+#include "simfab/engine/base/sim.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/model.h"
+#include "simfab/engine/mgmt/agents.h"
+#include "simfab/engine/mgmt/mad_wire.h"
+#include "simfab/engine/wire/link.h"
 #include "tests/check.h"
 #include "tests/simfab/link_lab.h"
 
 #define MODEL  LAB_MODEL "vl_buffer_bytes: 16384}\n"
 #define US     1000000ull
 #define SDR_PS 1000ull /* a byte on a 4X SDR link */
-
-/* of agents.h, which means something else by struct packet */
-bool pma_answer(struct port *at, uint8_t *resp);
 
 static uint64_t arrival(const char *host, uint64_t packets)
 {

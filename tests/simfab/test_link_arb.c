@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arbitration at the output of a switch: shares of saturated lanes, precedence and its limit, how long one waits. */
-
+#include "simfab/engine/base/event.h"
+#include "simfab/engine/base/sim.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/model.h"
+#include "simfab/engine/wire/link.h"
 #include "tests/check.h"
 #include "tests/simfab/link_lab.h"
 

@@ -2,6 +2,9 @@
 /* What ports do about a link that is worse than unlucky: thresholds, recoveries, the watchdog over flow control. */
 #include <stdlib.h>
 
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/wire/link.h"
+#include "simfab/engine/wire/link_error.h"
 #include "tests/check.h"
 #include "tests/simfab/link_lab.h"
 

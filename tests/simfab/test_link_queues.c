@@ -5,6 +5,9 @@
  */
 #include <stdio.h>
 
+#include "simfab/engine/base/sim.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/model.h"
 #include "tests/check.h"
 #include "tests/simfab/link_lab.h"
 

@@ -3,12 +3,6 @@
  * The ways of datagrams, the rules for agents, time-outs, RMPP and traps: a program's side of two umad connections is
  * played here, and the engine's side runs in between.
  */
-#include "simfab/engine/agents.h"
-#include "simfab/engine/pkey.h"
-#include "simfab/engine/pkey.h"
-#include "simfab/engine/model.h"
-#include "simfab/umad_proto.h"
-#include "tests/check.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,6 +16,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/model.h"
+#include "simfab/engine/fabric/pkey.h"
+#include "simfab/engine/mgmt/agents.h"
+#include "simfab/engine/mgmt/mad.h"
+#include "simfab/engine/mgmt/mad_wire.h"
+#include "simfab/proto.h"
+#include "simfab/umad_proto.h"
+#include "tests/check.h"
+
 static struct parse_error err;
 static struct model *model;
 static struct fabric *fabric;
@@ -30,10 +34,7 @@ static struct port *p1, *p2; /* of h1 and h2 */
 static struct node *leaf1, *leaf2;
 static int u1, u2; /* their umads, with the pkey header */
 
-void port_notify(struct port *p, enum port_event ev)
-{
-    mad_port_event(p, ev);
-}
+static const struct fabric_upcalls fabric_up = {.port_changed = mad_port_event};
 
 /* ---- a program ---------------------------------------------------------------------------------------------- */
 
@@ -223,6 +224,7 @@ static void setup(void)
     model = model_load(NULL, &err);
     fabric = fabric_load("etc/topologies/two-switches-two-paths.net", model, &err);
     ck_assert_msg(fabric != NULL, "%s", err.text);
+    fabric->up = &fabric_up;
     mad = mad_new(fabric);
     ck_assert_ptr_nonnull(mad);
     leaf1 = fabric->nodes[0];

@@ -9,12 +9,6 @@
 
 static struct parse_error err;
 
-void port_notify(struct port *p, enum port_event ev)
-{
-    (void)p;
-    (void)ev;
-}
-
 /* Load text as a netlist, with the default model. */
 static struct fabric *load(const char *text)
 {

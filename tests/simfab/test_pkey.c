@@ -2,7 +2,8 @@
 /* Partition keys: every combination of memberships, at end ports and at enforcing switches. */
 #include <stdlib.h>
 
-#include "simfab/engine/pkey.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/pkey.h"
 #include "tests/check.h"
 
 START_TEST(two_keys)

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simfab/engine/model.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/model.h"
 #include "tests/check.h"
 #include "tests/simfab/input.h"
 
@@ -11,11 +12,6 @@
 
 static struct parse_error err;
 static struct model *model;
-
-/* this test has no planes that would want to hear of changes */
-void port_notify(struct port *p, enum port_event ev)
-{
-}
 
 static struct fabric *load(const char *text)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simfab/engine/qp_table.h"
+#include "simfab/engine/hca/qp_table.h"
 #include "tests/check.h"
 
 static const struct {

@@ -10,13 +10,17 @@
 #undef mad_send
 #undef mad_free
 
-#include "simfab/engine/agents.h"
-#include "simfab/engine/model.h"
-#include "tests/check.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/model.h"
+#include "simfab/engine/mgmt/agents.h"
+#include "simfab/engine/mgmt/mad.h"
+#include "simfab/engine/mgmt/mad_wire.h"
+#include "simfab/proto.h"
+#include "tests/check.h"
 
 static struct parse_error err;
 static struct model *model;
@@ -27,11 +31,22 @@ static struct port *h1; /* port 1 of h1 mlx5_0 */
 static uint8_t smp[MAD_BYTES];
 static unsigned events;
 
-void port_notify(struct port *p, enum port_event ev)
+static void port_changed(struct port *p, enum port_event ev)
 {
     events |= 1u << ev;
     mad_port_event(p, ev);
 }
+
+static struct port *sampler;
+static uint64_t sample_delay_ps;
+
+static void samples_later(struct port *at, uint64_t delay_ps)
+{
+    sampler = at;
+    sample_delay_ps = delay_ps;
+}
+
+static const struct fabric_upcalls fabric_up = {.port_changed = port_changed, .samples_later = samples_later};
 
 static void setup(void)
 {
@@ -39,6 +54,7 @@ static void setup(void)
     ck_assert_msg(model != NULL, "%s", err.text);
     fabric = fabric_load("etc/topologies/two-hosts-two-rails.net", model, &err);
     ck_assert_msg(fabric != NULL, "%s", err.text);
+    fabric->up = &fabric_up;
     mad = mad_new(fabric);
     ck_assert_ptr_nonnull(mad);
     sw = fabric->nodes[0];
@@ -499,15 +515,6 @@ START_TEST(counters_in_detail)
 END_TEST
 
 /* The data plane's part: how much time is to pass, and for whom. */
-static struct port *sampler;
-static uint64_t sample_delay_ps;
-
-static void samples_later(struct port *at, uint64_t delay_ps)
-{
-    sampler = at;
-    sample_delay_ps = delay_ps;
-}
-
 static unsigned sample_status(struct port *at)
 {
     ck_assert_uint_eq(pma(at, METHOD_GET, 0x11, 0), 0);
@@ -524,7 +531,6 @@ START_TEST(samples)
     struct port *p0 = &sw->ports[0], *p = &sw->ports[3];
     const uint64_t tick_ps = 160; /* 4 bytes at 200 Gbit/s */
 
-    fabric->samples_later = samples_later;
     ck_assert_uint_eq(pma(p0, METHOD_GET, 0x10, 3), 0);
     ck_assert_uint_eq(field(IB_PSC_PORT_SELECT_F), 3);
     ck_assert_uint_eq(field(IB_PSC_SAMPLE_STATUS_F), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads that stop time are named by their own time: a busy machine names nobody, a thread that goes on and on is. */
-#include "simfab/engine/stuck.h"
+#include "simfab/engine/clock/stuck.h"
 #include "tests/check.h"
 
 #define S 1000000000ull

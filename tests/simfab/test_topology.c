@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Networks from a few words: what the shapes promise is counted on the nodes and cables that come out. */
-#include "simfab/cmd/graph.h"
-#include "simfab/engine/fabric.h"
-#include "simfab/engine/model.h"
-#include "tests/check.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-void port_notify(struct port *p, enum port_event ev)
-{
-    (void)p;
-    (void)ev;
-}
+#include "simfab/cmd/graph.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/model.h"
+#include "tests/check.h"
 
 static char why[512];
 

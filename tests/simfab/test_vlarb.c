@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arbitration among virtual lanes: shares by weight, precedence and limit of the high table; and flow control. */
-
-#include "simfab/engine/credit.h"
-#include "simfab/engine/vlarb.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/wire/credit.h"
+#include "simfab/engine/wire/vlarb.h"
 #include "tests/check.h"
 
 static uint64_t sent[FABRIC_VLS];

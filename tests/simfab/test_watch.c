@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "simfab/engine/watch.h"
+#include "simfab/engine/clock/watch.h"
 #include "tests/check.h"
 
 static struct watch *look(struct watches *ws, pid_t pid)

@@ -2,7 +2,7 @@
 
 TESTPROGS += tests/simfab/test_qp_table
 UNIT_TESTS += tests/simfab/test_qp_table
-tests/simfab/test_qp_table_SRCS := tests/simfab/test_qp_table.c simfab/engine/qp_table.c
+tests/simfab/test_qp_table_SRCS := tests/simfab/test_qp_table.c simfab/engine/hca/qp_table.c
 tests/simfab/test_qp_table_PKGS := check
 
 # Run by tests/simfab/verbs_suite.sh and tests/rxe/verbs.sh

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The relay of a host (struct sf_relay, proto.h): actors that wait for their turns pass the turn on among themselves,
+ * and the engine is woken once for all of them. It makes no difference to virtual time: while an order is open the
+ * engine counts its first actor as running, and when it closes the order it does for each turn that was passed on what
+ * it would have done at the time, in the same sequence.
+ *
+ * An actor has a place only if nothing but its own arena could concern its turn: it is the only one of its process, it
+ * is IDLE, and it waits for nothing else. Others stay in the engine's hands.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "simfab/engine/base/util.h"
+#include "simfab/engine/clock/internal.h"
+#include "simfab/engine/clock/proc.h"
+#include "simfab/engine/fabric/model.h"
+#include "simfab/proto.h"
+
+struct relay {
+    struct sf_relay *page;
+    int fd;
+    bool taken[SF_SEATS];
+    uint32_t number; /* of the last order */
+    struct actor *member[SF_RELAY_MOST];
+};
+
+/* ---- seats ----------------------------------------------------------------------------------------------------- */
+
+/* Sealed, so that no process can take away the page that the engine is about to touch. */
+static bool make_page(struct relay *r)
+{
+    r->fd = memfd_create("simfab-relay", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (r->fd < 0)
+        return false;
+    if (!ftruncate(r->fd, sizeof *r->page) && !fcntl(r->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+        r->page = mmap(NULL, sizeof *r->page, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
+        if (r->page != MAP_FAILED)
+            return true;
+    }
+    close(r->fd);
+    return false;
+}
+
+static struct relay *new_relay(void)
+{
+    struct relay *r = xcalloc(1, sizeof *r);
+
+    if (make_page(r))
+        return r;
+    engine_log("no page for passing turns on: %s; the engine does it", strerror(errno));
+    free(r);
+    return NULL;
+}
+
+uint32_t relay_sit(struct host_time *h, int *fd)
+{
+    if (h->sim->no_relay || h->sim->model->cpu_factor_milli)
+        return 0;
+    if (!h->relay)
+        h->relay = new_relay();
+    for (uint32_t seat = 1; h->relay && seat < SF_SEATS; seat++)
+        if (!h->relay->taken[seat]) {
+            h->relay->taken[seat] = true;
+            *fd = h->relay->fd;
+            return seat;
+        }
+    return 0;
+}
+
+void relay_leave(struct host_time *h, uint32_t seat)
+{
+    if (seat)
+        h->relay->taken[seat] = false;
+}
+
+void relay_free(struct host_time *h)
+{
+    if (!h->relay)
+        return;
+    munmap(h->relay->page, sizeof *h->relay->page);
+    close(h->relay->fd);
+    free(h->relay);
+    h->relay = NULL;
+}
+
+void relay_call(const struct actor *a)
+{
+    uint32_t *word = &actor_host(a)->relay->page->call[a->proc->seat];
+
+    __atomic_store_n(word, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* ---- an order -------------------------------------------------------------------------------------------------- */
+
+/* May it pass a turn on? */
+static bool may_pass(const struct actor *a)
+{
+    return a->proc->seat && !a->index && a->proc->num_actors == 1 && !a->proc->dead;
+}
+
+/* And may one be passed on to it? */
+static bool may_take(const struct actor *a)
+{
+    return may_pass(a) && a->seen == SF_ACTOR_IDLE && !a->paused;
+}
+
+static void add(struct host_time *h, struct actor *a, uint32_t place)
+{
+    struct sf_actor *sh = actor_shared(a);
+
+    h->relay->member[place] = a;
+    h->relay->page->seat[place] = (uint8_t)a->proc->seat;
+    a->relay.turn = h->relay->number << 8 | place;
+    a->relay.calls = __atomic_load_n(&sh->calls, __ATOMIC_RELAXED);
+    a->relay.head = __atomic_load_n(&a->proc->arena->cmd_head, __ATOMIC_RELAXED);
+    sh->relay_reason = a->turn_reason;
+    sh->relay_clock_ps = a->turn_clock_ps;
+    __atomic_store_n(&sh->relay_turn, a->relay.turn, __ATOMIC_RELEASE);
+}
+
+void relay_offer(struct host_time *h, struct actor *first)
+{
+    struct relay *r = h->relay;
+    uint32_t length = 1;
+
+    if (!h->waiting || !r || !may_pass(first) || !may_take(h->waiting))
+        return;
+    if (++r->number > UINT32_MAX >> 8)
+        r->number = 1;
+    add(h, first, 0);
+    for (struct actor *a = h->waiting; a && length < SF_RELAY_MOST && may_take(a); a = a->next_waiting)
+        add(h, a, length++);
+    r->page->seat[length] = 0;
+    h->relay_length = length;
+    __atomic_store_n(&r->page->turn, r->number << 8, __ATOMIC_SEQ_CST);
+}
+
+/* Its turn was passed on to it: what sched_start and those before it would have done here. */
+static void begin(struct actor *a)
+{
+    bool looking = wakes_to_look(a->turn_reason);
+
+    turn_leave(a);
+    sched_runs(a, looking);
+    a->run_calls = a->relay.calls;
+    a->head_before = a->relay.head;
+    a->proc->sim->relayed++;
+}
+
+/* Takes its turn back. False: it has begun already. */
+static bool take_back(struct actor *a)
+{
+    uint32_t turn = a->relay.turn;
+
+    a->relay.turn = 0;
+    return __atomic_compare_exchange_n(&actor_shared(a)->relay_turn, &turn, 0, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_RELAXED);
+}
+
+/*
+ * An actor that was passed a turn may not have noticed yet: it is still IDLE, and its turn is taken back. The actor
+ * before it has stopped without a word, as has everyone who ran before.
+ */
+void relay_close_now(struct host_time *h)
+{
+    struct relay *r = h->relay;
+    uint32_t length = h->relay_length;
+    struct actor *last = r->member[0];
+
+    h->relay_length = 0;
+    __atomic_exchange_n(&r->page->turn, 0, __ATOMIC_SEQ_CST);
+    last->relay.turn = 0;
+    for (uint32_t i = 1; i < length; i++) {
+        if (take_back(r->member[i]))
+            continue;
+        sched_look_at(last);
+        last = r->member[i];
+        begin(last);
+    }
+    sched_look_at(last);
+}

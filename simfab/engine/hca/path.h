@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The paths of a connection: automatic migration, static rates. */
+#ifndef SIMFAB_PATH_H
+#define SIMFAB_PATH_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+
+struct hca_port;
+struct packet;
+struct qp;
+
+void qp_migrate(struct qp *qp); /* to the alternate path, and tell the program */
+bool qp_listens(const struct qp *qp, const struct hca_port *hp);
+/* Does the packet come by a path of the connection? May migrate, or complete the arming. */
+bool qp_path_accepts(struct qp *qp, const struct packet *p);
+void qp_pace(struct qp *qp, const struct ibv_ah_attr *a, const struct packet *p);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Between umad.c (connections, messages) and agent.c (registrations, requests under way): one open umad or issm, and
+ * the agents registered on it. A file owns its agents, an agent its requests; the port's list of agents only refers.
+ */
+#ifndef SIMFAB_UMAD_H
+#define SIMFAB_UMAD_H
+
+#include <rdma/ib_user_mad.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "simfab/engine/mgmt/agents.h"
+#include "simfab/umad_proto.h"
+
+#define AGENTS_MAX     UMAD_AGENTS
+#define REQUEST_CHAINS 64
+
+struct umad_rxq;
+
+struct umad_file {
+    struct mad *mad;
+    struct umad_file *prev, *next;
+    struct mad_port *mp;
+    int fd;
+    pid_t pid;       /* who opened it */
+    uint32_t number; /* its N, of umadN or issmN */
+    bool issm;
+    struct umad_file *next_waiting; /* issm: who is next to hold it */
+    bool pkey_abi, used;            /* which header; whether an agent was ever registered */
+    struct agent *agents[AGENTS_MAX];
+    struct request *chains[REQUEST_CHAINS]; /* requests of all agents, by transaction id */
+    struct umad_page *page;                 /* NULL: the machine refused one */
+    struct umad_rxq *rx, **rx_tail;         /* what the program has not taken yet and its socket has no room for */
+    size_t rx_bytes;
+    bool want_write;
+    bool corked; /* requests are being served: datagrams for the program go out together */
+};
+
+struct request {        /* waits for its response, or for its time */
+    struct timer timer; /* first: the timer is the request */
+    struct request *prev, *next;
+    struct request *next_in_chain;
+    struct agent *agent;
+    struct ib_user_mad_hdr hdr;
+    uint32_t retries_left;
+    size_t bytes;
+    uint8_t mad[];
+};
+
+struct agent {
+    struct umad_file *file;
+    struct agent *next;  /* of the same port */
+    uint32_t id, number; /* in its file; in the fabric: the upper half of its transaction ids */
+    uint8_t qpn, mgmt_class, version;
+    uint32_t oui;
+    uint64_t methods[2];
+    bool rmpp; /* the engine does RMPP for it, as a kernel would */
+    struct request *requests;
+};
+
+/* agent.c. Each returns 0 or an errno. */
+int agent_register(struct umad_file *u, const struct ib_user_mad_reg_req2 *req, uint32_t *id);
+int agent_unregister(struct umad_file *u, uint32_t id);
+void agents_free(struct umad_file *u);
+int agent_write(struct umad_file *u, const uint8_t *buf, size_t bytes);
+
+/* umad.c: say on the file's page what agent the file has by this number; one request more (1) or less (-1) waits */
+void umad_page_agent(struct umad_file *u, uint32_t id, enum umad_agent kind);
+void umad_page_count(struct umad_file *u, uint32_t id, const uint8_t *mad, int more);
+
+/* umad.c: queue for the program what its next read returns */
+void umad_push(struct umad_file *u, const struct ib_user_mad_hdr *hdr, const uint8_t *mad, size_t bytes);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How long packets may wait in a switch (specification 18.2.5.4): at the head of an output lane for the port's HOQLife,
+ * in the switch for its LifeTimeValue, both 4.096 us * 2^n, 20 and more for ever. What has waited that long without
+ * having begun to leave is discarded. After VLStallCount discards at the head of a lane in a row the lane is stalled
+ * for 8 times HOQLife and discards all that it has and gets (a count of 0 never stalls: the specification leaves it
+ * open). The head of a lane is the packet whose turn it is; it is that since the one before it began to leave.
+ *
+ * Only packets that wait are watched, by one timer for a lane: it is set when the first one waits and looks again at
+ * the time when the oldest of those could be due, so that a lane that flows costs next to nothing.
+ */
+#include "simfab/engine/wire/lane_life.h"
+
+#include "simfab/engine/base/event.h"
+#include "simfab/engine/base/sim.h"
+#include "simfab/engine/base/util.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/wire/lane.h"
+#include "simfab/engine/wire/link.h"
+#include "simfab/engine/wire/packet.h"
+
+#define LIFE_UNIT_PS  4096000ull
+#define LIFE_FOR_EVER 20
+#define STALL_LIVES   8
+
+/* 0: for ever */
+static uint64_t life_ps(uint8_t code)
+{
+    return code < LIFE_FOR_EVER ? LIFE_UNIT_PS << code : 0;
+}
+
+static uint64_t head_life(const struct vl_queue *q)
+{
+    return life_ps(q->link->from->hoq_life);
+}
+
+static uint64_t switch_life(const struct vl_queue *q)
+{
+    return life_ps(q->link->from->node->life_time);
+}
+
+/* When the next packet of the lane is due to be discarded; 0: never. */
+static uint64_t next_due(const struct vl_queue *q)
+{
+    uint64_t head = head_life(q), life = switch_life(q), due = head ? q->head_since_ps + head : UINT64_MAX;
+
+    for (const struct in_queue *in = q->turn; in && life; in = in->next)
+        due = min_u64(due, in->first->arrived_ps + life);
+    return due == UINT64_MAX ? 0 : due;
+}
+
+void lane_life_watch(struct vl_queue *q)
+{
+    struct link_dir *l = q->link;
+    uint64_t due;
+
+    if (evtimer_is_set(&q->life) || l->from->node->kind != NODE_SWITCH)
+        return;
+    due = next_due(q);
+    if (due)
+        evtimer_set(&l->sim->q, &q->life, due);
+}
+
+void lane_life_watch_anew(struct vl_queue *q)
+{
+    evtimer_stop(&q->life);
+    lane_life_watch(q);
+}
+
+static void discard_all(struct vl_queue *q)
+{
+    while (q->packets)
+        link_drop(q->link, lane_pop(q), DISCARD_HOQ);
+}
+
+static void discard_head(struct vl_queue *q, uint64_t now)
+{
+    link_drop(q->link, lane_pop(q), DISCARD_HOQ);
+    if (++q->dropped_in_a_row != q->link->from->vl_stall)
+        return;
+    q->dropped_in_a_row = 0;
+    q->stalled_until_ps = now + STALL_LIVES * head_life(q);
+    discard_all(q);
+}
+
+/* Packets of any input whose time in the switch is over: each input's are in the order of their arrival. */
+static void discard_old(struct vl_queue *q, uint64_t now, uint64_t life)
+{
+    bool found = true;
+
+    while (found) {
+        found = false;
+        for (struct in_queue *in = q->turn; in && !found; in = in->next)
+            if (in->first->arrived_ps + life <= now) {
+                link_drop(q->link, lane_pop_from(q, in), DISCARD_LIFETIME);
+                found = true;
+            }
+    }
+}
+
+static void look(void *obj, uint64_t arg)
+{
+    struct vl_queue *q = obj;
+    uint64_t now = sim_now(q->link->sim), head = head_life(q), life = switch_life(q);
+
+    if (q->packets && head && q->head_since_ps + head <= now)
+        discard_head(q, now);
+    if (q->packets && life)
+        discard_old(q, now, life);
+    if (q->packets)
+        lane_life_watch(q);
+    link_look(q->link);
+}
+
+void lane_life_init(struct vl_queue *q)
+{
+    evtimer_init(&q->life, look, q);
+    q->life.quiet = true; /* the packets are counted */
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Links: one struct link_dir per direction of a cable, with its queues per virtual lane at the output, the arbiter that
+ * chooses among them, and the credits of the receive buffers at its far end. A packet in a switch stays in the receive
+ * buffer of the link it came by until its last bit has left.
+ *
+ * An output lane of a switch has a queue for every input port; they take turns, packet by packet, so that no input gets
+ * more than another by sending faster. The packet whose turn it is waits for its credits; nothing overtakes it in its
+ * lane. How much of an input buffer is in these queues is the model's link.switch_queues: all that has come, or only
+ * what stands at the head of the buffer of its lane (switch.c).
+ */
+#ifndef SIMFAB_LINK_H
+#define SIMFAB_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "simfab/engine/base/event.h"
+#include "simfab/engine/base/util.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/wire/credit.h"
+#include "simfab/engine/wire/vlarb.h"
+
+struct packet;
+struct sim;
+
+/* Packets of one input that wait for an output lane. Adapters have one such queue for a lane. */
+struct in_queue {
+    struct packet *first, **last;
+    struct in_queue *next; /* whose turn it is after this one */
+};
+
+/* A flow control packet on its way: from t on the sender knows of fccl. */
+struct fc_update {
+    uint64_t t_ps;
+    uint16_t fccl;
+};
+
+struct fc_ring {
+    struct fc_update *update;
+    uint32_t first, used, cap; /* cap: a power of two */
+};
+
+/* An output lane. */
+struct vl_queue {
+    struct link_dir *link;
+    struct in_queue *in;                /* by input port; made when the first packet comes */
+    struct in_queue *turn, **turn_last; /* those with packets, in the order of their turns */
+    uint32_t packets;
+    struct credit credit;
+    struct fc_ring fc;
+    uint64_t wait_since_ps; /* blocked by credits since; 0: not blocked */
+    /* lane_life.c */
+    uint64_t head_since_ps, stalled_until_ps;
+    uint32_t dropped_in_a_row;
+    struct evtimer life;
+};
+
+/* What has come into a receive buffer of a switch and is not at its head yet (link.switch_queues: lane). */
+struct rx_lane {
+    struct packet *first, **last;
+    bool head_out; /* its head waits at an output, or is leaving */
+    bool advancing;
+};
+
+#define LINK_LOSE_MAX 8 /* packets of a direction that can be told to vanish */
+
+struct link_dir {
+    struct sim *sim;
+    struct port *from, *to;
+    uint64_t rate_bps;
+    uint64_t fc_ps; /* what a flow control packet takes, with the way */
+    uint32_t mtu;
+    uint32_t changes_seen; /* port->changes that what is above and below belongs to */
+    struct vlarb_config arb_config;
+    struct vlarb_state arb;
+    uint32_t last_bytes; /* the last packet's length, and what such a one takes */
+    uint64_t last_ps;
+    uint64_t busy_until_ps;
+    uint64_t kick_ps;        /* when the next look at the lanes is due; 0: none */
+    uint64_t wait_since_ps;  /* the wire is idle though there are packets: no lane has credits */
+    uint64_t wait_rest_ps;   /* what was waited and is less than a tick */
+    uint32_t occupied;       /* mask of lanes with packets */
+    double loss, corrupt;    /* probabilities, of a packet to vanish and to arrive with a wrong checksum */
+    double overrun;          /* and of the receiver not to have the room that it gave credit for */
+    uint64_t crossed;        /* packets that have come to the far end, or should have */
+    uint64_t lose[LINK_LOSE_MAX]; /* that vanish: as they are counted in crossed, in order, and 0 behind the last */
+    unsigned lost;           /* so many of these have */
+    bool fc_off;             /* flow control packets that are for from do not come through */
+    uint32_t fc_watch;       /* number of the present watch over them */
+    uint32_t overrun_run;    /* in so many periods of flow control on end something has found no room, */
+    uint64_t overrun_period; /* in this one, counted from 1, the last time */
+    uint64_t recovered_ps;   /* when the last recovery ends */
+    uint64_t random;         /* state of this direction's own generator: what others carry does not change its faults */
+    struct vl_queue vl[FABRIC_VLS];
+    struct rx_lane rx[FABRIC_VLS]; /* at the far end */
+};
+
+/* Calls from the wire to adapters; events.c fills the table in. */
+struct wire_upcalls {
+    void (*packet_arrived)(struct port *p, struct packet *pkt); /* the last bit has come in */
+    /* A packet of so many bytes left the output queue: room for another. */
+    void (*lane_drained)(struct port *p, unsigned vl, uint32_t wire_bytes);
+};
+
+/* Why a packet does not leave by a port (PortXmitDiscardDetails). */
+enum discard { DISCARD_INACTIVE, DISCARD_MTU, DISCARD_LIFETIME, DISCARD_HOQ, DISCARD_LANE };
+
+/* Make the two directions of every cable of the fabric, in p->out. */
+void links_init(struct sim *s);
+void links_fini(struct sim *s);
+
+/* Put a packet at the end of its lane (p->vl). Takes the packet in every case; drops it if the link cannot carry it. */
+void link_enqueue(struct link_dir *l, struct packet *p);
+
+/* The receiver has freed the buffer that p occupies (if any). */
+void link_release(struct packet *p);
+
+/*
+ * Those packets vanish that are nth[i]th to come from now on: ascending, 0 behind the last. Nothing is left of what was
+ * said before.
+ */
+void link_lose(struct link_dir *l, const uint32_t nth[LINK_LOSE_MAX]);
+
+/* The same for a buffer whose packet has gone on: arg is lane << 32 | bytes. An event function. */
+void link_release_at(void *link, uint64_t arg);
+
+/* The state of the port changed: drop what waits if the link is no longer active, start again if it is. */
+void link_port_changed(struct port *p);
+
+/* The lane for a packet of service level sl that came into the node of out by port in; -1: discard. */
+int link_lane(const struct port *out, uint8_t in, uint8_t sl);
+
+/* Tables of a port as the arbiter wants them. */
+struct vlarb_config link_arb_config(const struct port *p);
+
+/* The rate, tables and limits that belong to the port's present state. */
+void link_reload(struct link_dir *l);
+static inline void link_refresh(struct link_dir *l)
+{
+    if (!l->rate_bps || l->changes_seen != l->from->changes)
+        link_reload(l);
+}
+
+/* What so many bytes take on the wire: most are as many as those before them. */
+static inline uint64_t link_serialise_ps(struct link_dir *l, uint32_t bytes)
+{
+    if (bytes != l->last_bytes) {
+        l->last_bytes = bytes;
+        l->last_ps = transfer_ps(bytes, l->rate_bps);
+    }
+    return l->last_ps;
+}
+
+/* Something has changed that may let the link send, or will have at t. */
+void link_look(struct link_dir *l);
+void link_look_at(struct link_dir *l, uint64_t t_ps);
+
+#endif

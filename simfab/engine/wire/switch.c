@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Switches: forwarding by the table that the subnet manager wrote, from the receive buffer to an output's queue.
+ *
+ * The model's link.switch_queues says what of a receive buffer is seen by the outputs. "output": all of it; whoever
+ * waits for a busy output holds up nobody else, until the buffer of the lane is full. "lane": one queue for each lane
+ * of a port, of which only the first packet is seen; while it waits, all behind it wait too.
+ */
+#include "simfab/engine/wire/switch.h"
+
+#include "simfab/engine/base/event.h"
+#include "simfab/engine/base/sim.h"
+#include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/fabric/model.h"
+#include "simfab/engine/wire/keys.h"
+#include "simfab/engine/wire/lane.h"
+#include "simfab/engine/wire/link.h"
+#include "simfab/engine/wire/mcast.h"
+#include "simfab/engine/wire/packet.h"
+#include "simfab/engine/wire/trace_log.h"
+
+static void drop(const struct port *at, struct packet *p, const char *reason)
+{
+    p->held->sim->packets_dropped++;
+    trace_drop(p->held->sim, at, p, reason);
+    link_release(p);
+    packet_free(p);
+}
+
+static void enqueue_later(void *obj, uint64_t arg)
+{
+    link_enqueue(obj, (struct packet *)(uintptr_t)arg);
+}
+
+/* A faster output must not run out of a packet that comes in slowly: it begins so late that both end together. */
+static void enqueue(struct link_dir *l, struct packet *p)
+{
+    uint64_t now = sim_now(l->sim), ser;
+
+    link_refresh(l);
+    ser = link_serialise_ps(l, p->wire_bytes);
+    if (p->tail_ps > now + ser)
+        evq_push_quiet(&l->sim->q, p->tail_ps - ser, enqueue_later, l, (uintptr_t)p);
+    else
+        link_enqueue(l, p);
+}
+
+void switch_output(struct port *in, uint8_t out_num, struct packet *p)
+{
+    struct port *out = &in->node->ports[out_num];
+    int vl = out->out ? link_lane(out, in->num, p->sl) : -1;
+
+    if (!keys_leave(out, p)) {
+        drop(out, p, "the output refuses its partition");
+        return;
+    }
+    if (vl < 0) {
+        link_count_discard(out, DISCARD_LANE);
+        drop(out, p, out->out ? "no lane for its service level" : "no cable at the output");
+        return;
+    }
+    p->in_port = in->num;
+    p->vl = (uint8_t)vl;
+    enqueue(out->out, p);
+}
+
+static void forward(struct port *in, struct packet *p)
+{
+    struct node *sw = in->node;
+    uint8_t out_num = p->dlid < FABRIC_LIDS ? sw->lft[p->dlid] : FABRIC_NO_PORT;
+
+    if (!keys_enter(in, p)) {
+        drop(in, p, "the input refuses its partition");
+        return;
+    }
+    if (mcast_lid(p->dlid)) {
+        mcast_forward(in, p);
+        return;
+    }
+    /* a port may send back where it came from: the specification allows it, and only a wrong table does it */
+    if (out_num == FABRIC_NO_PORT || out_num == 0 || out_num > sw->num_ports || p->dlid > sw->lft_top) {
+        in->count.rcv_switch_relay++;
+        in->count.rcv_no_route++;
+        drop(in, p, "no entry in the forwarding table");
+        return;
+    }
+    switch_output(in, out_num, p);
+}
+
+/* Show the outputs the first packet of the buffer, and the next while those are dropped at once. */
+static void advance(struct link_dir *l, struct rx_lane *rx)
+{
+    if (rx->advancing)
+        return;
+    rx->advancing = true;
+    while (rx->first && !rx->head_out) {
+        struct packet *p = rx->first;
+
+        rx->first = p->next;
+        if (!rx->first)
+            rx->last = &rx->first;
+        rx->head_out = true;
+        forward(l->to, p);
+    }
+    rx->advancing = false;
+}
+
+void switch_arrive(struct link_dir *l, struct packet *p)
+{
+    struct rx_lane *rx = &l->rx[p->held_vl];
+
+    p->arrived_ps = sim_now(l->sim) - l->sim->model->switch_delay_ps;
+    if (l->sim->model->switch_queues == QUEUES_OUTPUT) {
+        forward(l->to, p);
+        return;
+    }
+    p->next = NULL;
+    *rx->last = p;
+    rx->last = &p->next;
+    advance(l, rx);
+}
+
+void switch_head_left(struct link_dir *l, unsigned vl)
+{
+    struct rx_lane *rx = &l->rx[vl];
+
+    rx->head_out = false;
+    advance(l, rx);
+}
