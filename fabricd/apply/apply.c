@@ -28,6 +28,7 @@ struct change {
     unsigned ca_ports;       /* that each need their LIDs */
     struct snapshot *before; /* what ports had; or NULL */
     struct snapshot *first;  /* what they had before the first policy, if that is wanted; or NULL */
+    struct text adapters;    /* that were seen, if the policy has partitions with members: sms_merge_partitions */
     struct in_force next;    /* valid from take_policy on */
     unsigned num_parts;
     struct part part[VERIFY_SUBNETS_MAX];
@@ -108,6 +109,7 @@ static int look(struct applier *a, struct task *t, struct change *c, struct poli
 {
     struct lock_plane seen[LOCK_PLANES_MAX];
     struct verify_options o = settle_options(a, given, false);
+    o.policy = &c->next.policy;
     struct verify_result r;
     verify_fabric(&o, NULL, &r);
     int rc = r.error;
@@ -116,6 +118,7 @@ static int look(struct applier *a, struct task *t, struct change *c, struct poli
     } else {
         unsigned n = settle_seen(&r, seen);
         c->ca_ports = r.ca_ports;
+        text_put(&c->adapters, text_str(&r.adapters), r.adapters.len);
         c->new_lmc = r.lmc != c->next.policy.lmc || r.lmc_most != c->next.policy.lmc;
         /* Every node is to compile with the same facts, and paths look different from here. */
         if (is_told(a, t) && lock_knows_fabric(given))
@@ -176,7 +179,8 @@ static int prepare(struct applier *a, struct task *t, struct change *c)
                 fits_subnets(a, t, c, &d);
     if (refuse(a, t, &d) || !fits)
         return -EINVAL;
-    fits = sms_fit_planes(&a->sms, &c->next.tables, &c->next.planes, &why);
+    fits = sms_fit_planes(&a->sms, &c->next.tables, &c->next.planes, &why) &&
+           sms_partitions_free(&a->sms, &c->next.policy, &why);
     return settle_said(a, t, fits ? 0 : -EINVAL, &why);
 }
 
@@ -196,6 +200,7 @@ static void look_at_parts(const struct applier *a, const struct change *c, const
 {
     struct verify_options o = settle_options(a, &f->lock, false);
     o.planes = &f->planes;
+    o.policy = f->valid ? &f->policy : NULL;
     o.num_whole = c->num_parts;
     o.num_near = 0;
     for (unsigned i = 0; i < c->num_parts; i++)
@@ -293,10 +298,9 @@ static void roll_back(struct applier *a, struct task *t, struct change *c, bool 
     char current[GENERATION_NAME_MAX];
     note_failure(a, c);
     say(a, t, ROLLING_BACK " to the configuration from before");
+    sms_keep(&a->sms);
     if (t->current.valid)
         sms_merge(&a->sms, &t->current.tables, &t->current.planes);
-    else
-        sms_keep(&a->sms);
     int rc = settle_said(a, t, sms_write_all(&a->sms, &why), &why);
     if (!rc)
         rc = undo_ports(a, t, c, restarted, out);
@@ -309,6 +313,13 @@ static void roll_back(struct applier *a, struct task *t, struct change *c, bool 
     store_current(a->conf, current);
     if (strcmp(current, c->intent.generation))
         tell_result(a, c, &t->current, rc ? "rollback failed" : "rolled back", "rollback failed", out);
+}
+
+/* False: they are what they are to be. */
+static bool merge_files(struct applier *a, struct change *c)
+{
+    bool conf = sms_merge(&a->sms, &c->next.tables, &c->next.planes);
+    return sms_merge_partitions(&a->sms, &c->next.policy, text_str(&c->adapters)) || conf;
 }
 
 /* The files say it and the ports have it: opensm need not be disturbed. */
@@ -333,6 +344,7 @@ static int take_before(struct applier *a, struct task *t, struct change *c, bool
     char name[GENERATION_NAME_MAX];
     if (!t->current.valid && interrupted && (c->before = keep_load_before(a, name)))
         return 0;
+    o.policy = &c->next.policy;
     c->before = snapshot_take(&o);
     return t->current.valid ? 0 : keep_before(a, c->before);
 }
@@ -347,9 +359,7 @@ static int begin(struct applier *a, struct task *t, struct change *c)
         store_current(a->conf, c->intent.generation); /* the ports have lost it */
     if (!rc && !c->intent.generation[0])
         rc = keep_write(a, t, &c->next, c->intent.generation);
-    for (unsigned i = 0; i < a->sms.n; i++)
-        snprintf(c->intent.config[i], sizeof(c->intent.config[i]), "%s", a->sms.sm[i].opensm.config);
-    c->intent.n = a->sms.n;
+    keep_intend(a, &c->intent);
     if (!rc)
         rc = store_intend(a->conf, &c->intent);
     if (rc)
@@ -381,8 +391,12 @@ static int write_and_push(struct applier *a, struct task *t, struct change *c)
 {
     struct text why = {0};
     int rc = settle_said(a, t, sms_write(&a->sms, &why), &why);
-    for (unsigned i = 0; !rc && i < a->sms.n; i++)
-        say(a, t, "wrote %s", a->sms.sm[i].opensm.config);
+    for (unsigned i = 0; !rc && i < a->sms.n; i++) {
+        const struct sm *m = &a->sms.sm[i];
+        say(a, t, "wrote %s", m->opensm.config);
+        if (!partition_file_equal(&m->old_part, &m->new_part))
+            say(a, t, m->new_part.there ? "wrote %s" : "removed %s", m->partitions);
+    }
     return rc ? rc : settle_push(a, t, c->new_lmc);
 }
 
@@ -440,7 +454,7 @@ static int change_fabric(struct applier *a, struct task *t, struct change *c, st
     int rc = check_planes(a, t, c);
     if (rc)
         return rc;
-    if (sms_merge(&a->sms, &c->next.tables, &c->next.planes) || !already_there(a, t, c, out)) {
+    if (merge_files(a, c) || !already_there(a, t, c, out)) {
         rc = check_restart(a, t, c);
         return rc ? rc : change(a, t, c, out);
     }
@@ -471,6 +485,7 @@ static void finish(struct change *c, struct manager_event *out)
         c->next = (struct in_force){0};
     }
     in_force_free(&c->next);
+    text_free(&c->adapters);
     snapshot_free(c->before);
     snapshot_free(c->first);
 }
@@ -514,10 +529,11 @@ static int take_first(struct applier *a, struct task *t, struct change *c)
     for (unsigned i = 0; i < a->sms.n && !rc; i++) {
         struct sm *m = &a->sms.sm[i];
         text_free(&m->new_conf);
-        rc = keep_load_config(a, name, m->opensm.config, &m->new_conf);
+        rc = keep_load_config(a, name, m->opensm.config, OPENSM_CONF_MAX, &m->new_conf);
         unsigned lmc = opensm_conf_get(text_str(&m->new_conf), "lmc", value, sizeof(value)) ? (unsigned)atoi(value) : 0;
         c->new_lmc = c->new_lmc || lmc != t->current.tables.lmc;
     }
+    sms_merge_partitions(&a->sms, NULL, NULL);
     if (rc == -ENOENT)
         say(a, t, "what was there before the first policy is not known, or not of all planes");
     return rc;
@@ -548,6 +564,14 @@ void apply_nothing(struct applier *a, struct task *t, struct manager_event *out)
 
 /* ---- what would be changed ---- */
 
+static void tell_would_write(struct applier *a, struct task *t, const struct sm *m)
+{
+    if (strcmp(text_str(&m->old_conf), text_str(&m->new_conf)))
+        say(a, t, "would write %s", m->opensm.config);
+    if (!partition_file_equal(&m->old_part, &m->new_part))
+        say(a, t, "would write %s", m->partitions);
+}
+
 void apply_dry(struct applier *a, struct task *t, struct manager_event *out)
 {
     struct change c = {0};
@@ -562,9 +586,9 @@ void apply_dry(struct applier *a, struct task *t, struct manager_event *out)
         out->status = check_planes(a, t, &c);
     if (!out->status)
         out->status = check_restart(a, t, &c);
-    bool files = sms_merge(&a->sms, &c.next.tables, &c.next.planes);
+    bool files = merge_files(a, &c);
     for (unsigned i = 0; files && !out->status && i < a->sms.n; i++)
-        say(a, t, "would write %s", a->sms.sm[i].opensm.config);
+        tell_would_write(a, t, &a->sms.sm[i]);
     struct verify_result r;
     bool there = settle_look(a, &c.next, false, &r);
     if (!out->status && !there)
@@ -576,6 +600,7 @@ void apply_dry(struct applier *a, struct task *t, struct manager_event *out)
         say(a, t, "would be generation %llu%s", (unsigned long long)c.next.lock.generation,
             keep_is_same(&t->current, &c.next) ? ", as before" : "");
     settle_tell_found(out, &r);
+    text_free(&c.adapters);
     verify_result_free(&r);
     in_force_free(&c.next);
 }
@@ -597,5 +622,6 @@ void apply_diff(struct applier *a, struct task *t, struct manager_event *out)
         say(a, t, "%s%u differences on %u ports of %u nodes", text_str(&r.text), r.differences, r.ports, r.nodes);
     out->status = r.error ? r.error : same ? 0 : -EILSEQ;
     settle_tell_found(out, &r);
+    text_free(&c.adapters);
     verify_result_free(&r);
 }

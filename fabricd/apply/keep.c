@@ -34,7 +34,7 @@ void keep_number(const struct applier *a, const struct task *t, struct in_force 
 
 struct files {
     struct generation_file file[STORE_FILES_MAX];
-    char name[CONF_OPENSM_MAX][32];
+    char name[2 * CONF_OPENSM_MAX][32];
     struct text planes, about;
     unsigned n;
 };
@@ -45,13 +45,20 @@ static void add(struct files *f, const char *name, const struct text *t)
         f->file[f->n++] = (struct generation_file){name, text_str(t), t->len};
 }
 
-/* The file `planes` has a line for each opensm: which file has its configuration. */
+/* The file `planes` has lines for each opensm: which file has its configuration, and which its partitions. */
 static void add_configs(struct files *f, const struct sms *sms, bool old)
 {
     for (unsigned i = 0; i < sms->n; i++) {
         snprintf(f->name[i], sizeof(f->name[i]), "opensm-%u.conf", i + 1);
         text_printf(&f->planes, "%s %s\n", f->name[i], sms->sm[i].opensm.config);
         add(f, f->name[i], old ? &sms->sm[i].old_conf : &sms->sm[i].new_conf);
+        const struct partition_file *p = old ? &sms->sm[i].old_part : &sms->sm[i].new_part;
+        char *name = f->name[CONF_OPENSM_MAX + i];
+        if (!p->there)
+            continue;
+        snprintf(name, sizeof(f->name[0]), "partitions-%u.conf", i + 1);
+        text_printf(&f->planes, "%s %s\n", name, sms->sm[i].partitions);
+        add(f, name, &p->text);
     }
     add(f, "planes", &f->planes);
 }
@@ -87,6 +94,15 @@ int keep_write(const struct applier *a, const struct task *t, const struct in_fo
     int rc = store_write(a->conf, next, f.file, f.n, name);
     free_files(&f);
     return rc;
+}
+
+void keep_intend(const struct applier *a, struct store_intent *i)
+{
+    i->n = a->sms.n;
+    for (unsigned k = 0; k < i->n; k++) {
+        snprintf(i->config[k], sizeof(i->config[k]), "%s", a->sms.sm[k].opensm.config);
+        snprintf(i->partitions[k], sizeof(i->partitions[k]), "%s", a->sms.sm[k].partitions);
+    }
 }
 
 int keep_result(const struct applier *a, const char *generation, const char *what, const struct text *planes)
@@ -145,7 +161,7 @@ struct snapshot *keep_load_before(const struct applier *a, char name[GENERATION_
     return s;
 }
 
-int keep_load_config(const struct applier *a, const char *name, const char *config, struct text *out)
+int keep_load_config(const struct applier *a, const char *name, const char *config, size_t max, struct text *out)
 {
     struct text planes = {0}, why = {0};
     int rc = *name ? generation_read(a->conf->state, name, "planes", PLANES_MAX, &planes, &why) : -ENOENT,
@@ -155,7 +171,7 @@ int keep_load_config(const struct applier *a, const char *name, const char *conf
         if (!path || strcmp(path + 1, config))
             continue;
         *path = 0;
-        found = generation_read(a->conf->state, name, line, OPENSM_CONF_MAX, out, &why);
+        found = generation_read(a->conf->state, name, line, max, out, &why);
     }
     text_free(&planes);
     text_free(&why);

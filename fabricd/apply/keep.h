@@ -20,6 +20,8 @@ void keep_number(const struct applier *a, const struct task *t, struct in_force 
 int keep_write(const struct applier *a, const struct task *t, const struct in_force *next,
                char name[GENERATION_NAME_MAX]);
 
+/* The files of all opensm that run, for an intent. */
+void keep_intend(const struct applier *a, struct store_intent *i);
 /* How it ended, beside the generation that was tried. planes: and on each of them, a list in YAML; or NULL. */
 int keep_result(const struct applier *a, const char *generation, const char *what, const struct text *planes);
 
@@ -30,8 +32,8 @@ int keep_save(const struct applier *a, const struct task *t, const struct in_for
 int keep_before(const struct applier *a, const struct snapshot *ports);
 /* NULL: it is not known. */
 struct snapshot *keep_load_before(const struct applier *a, char name[GENERATION_NAME_MAX]);
-/* opensm's file at that time. -ENOENT: not known. */
-int keep_load_config(const struct applier *a, const char *name, const char *config, struct text *out);
+/* A file of opensm, of at most max bytes, as a generation has it. -ENOENT: not known, or there was none. */
+int keep_load_config(const struct applier *a, const char *name, const char *config, size_t max, struct text *out);
 
 /* After a rollback: the configured file gets its policy, so that hosts which follow that hear of it. */
 void keep_publish_rollback(const struct applier *a, const struct task *t, const struct in_force *f);

@@ -38,7 +38,7 @@ static int mend_file(struct applier *a, struct task *t, const char *before, cons
         opensm_conf_merge(text_str(&conf),
                           sms_tables(&a->sms, config, text_str(&conf), &t->current.tables, &t->current.planes), &next);
     else if (!rc)
-        rc = keep_load_config(a, before, config, &next);
+        rc = keep_load_config(a, before, config, OPENSM_CONF_MAX, &next);
     if (!rc && (next.len != conf.len || memcmp(text_str(&next), text_str(&conf), next.len))) {
         rc = settle_said(a, t, sms_write_file(config, &next, &why), &why);
         if (!rc)
@@ -49,6 +49,34 @@ static int mend_file(struct applier *a, struct task *t, const char *before, cons
     text_free(&conf);
     text_free(&next);
     return rc;
+}
+
+/* Its partition file: the section that the current generation has, or none. */
+static int mend_partitions(struct applier *a, struct task *t, const char *path)
+{
+    char current[GENERATION_NAME_MAX];
+    struct partition_file now = {0}, kept = {0}, next = {0};
+    struct text why = {0};
+    store_current(a->conf, current);
+    int rc = sms_read_partitions(path, &now);
+    if (rc)
+        text_printf(&why, "%s: %s", path, strerror(-rc));
+    sms_clean(path);
+    bool members = t->current.valid && policy_has_members(&t->current.policy);
+    bool known = !members || (!rc && !keep_load_config(a, current, path, PARTITIONS_MAX, &kept.text));
+    if (!rc && known)
+        partitions_take_section(&now, &kept, &next);
+    else if (!rc) /* a lock that was kept without files: the next look finds what the section lacks */
+        partition_file_copy(&next, &now);
+    if (!rc && !partition_file_equal(&now, &next)) {
+        rc = sms_write_partitions(path, &next, &why);
+        if (!rc)
+            say(a, t, next.there ? "wrote %s" : "removed %s", path);
+    }
+    partition_file_free(&now);
+    partition_file_free(&kept);
+    partition_file_free(&next);
+    return settle_said(a, t, rc, &why);
 }
 
 static bool is_ours(const struct applier *a, const char *config)
@@ -65,9 +93,13 @@ static int mend_files(struct applier *a, struct task *t, struct store_intent *i,
     int rc = 0;
     for (unsigned k = 0; !i->n && k < a->sms.n; k++)
         snprintf(i->config[k], sizeof(i->config[k]), "%s", a->sms.sm[k].opensm.config);
+    for (unsigned k = 0; !i->n && k < a->sms.n; k++)
+        opensm_partitions(&a->sms.sm[k].opensm, "", i->partitions[k]);
     i->n = i->n ? i->n : a->sms.n;
     for (unsigned k = 0; k < i->n; k++) {
         int one = is_ours(a, i->config[k]) ? mend_file(a, t, before, i->config[k]) : 0;
+        if (!one && i->partitions[k][0] && is_ours(a, i->config[k]))
+            one = mend_partitions(a, t, i->partitions[k]);
         rc = rc ? rc : one;
     }
     return rc;
@@ -165,6 +197,14 @@ void mend_note(struct applier *a, const struct in_force *f, struct verify_result
             if (strcmp(text_str(&m->old_conf), text_str(&m->new_conf)))
                 verify_note(r, "opensm", how.s);
         }
+    if (!why.len && sms_merge_partitions(&a->sms, &f->policy, text_str(&r->adapters)))
+        for (unsigned i = 0; i < a->sms.n; i++) {
+            const struct sm *m = &a->sms.sm[i];
+            text_free(&how);
+            text_printf(&how, "%s is not what the policy makes of it", m->partitions);
+            if (!partition_file_equal(&m->old_part, &m->new_part))
+                verify_note(r, "opensm", how.s);
+        }
     text_free(&why);
     planes_missing(&a->sms, a->conf, &why);
     for (char *line, *rest = why.s; (line = strsep(&rest, "\n"));)
@@ -188,6 +228,12 @@ static int write_again(struct applier *a, struct task *t, bool files, bool ports
     return rc || !ports ? rc : settle_ports(a, t, &t->current, true, out);
 }
 
+static bool merge(struct applier *a, const struct in_force *f, const char *adapters)
+{
+    bool conf = sms_merge(&a->sms, &f->tables, &f->planes);
+    return sms_merge_partitions(&a->sms, &f->policy, adapters) || conf;
+}
+
 int mend_lost(struct applier *a, struct task *t, struct manager_event *out)
 {
     const struct in_force *want = &t->current;
@@ -195,30 +241,39 @@ int mend_lost(struct applier *a, struct task *t, struct manager_event *out)
     struct verify_result r;
     struct text why = {0};
     settle_look(a, want, false, &r);
-    unsigned of_ports = r.differences;
-    bool files = !sms_read(&a->sms, &why) && sms_merge(&a->sms, &want->tables, &want->planes);
+    unsigned of_ports = r.differences, pkeys = r.pkeys;
+    bool files = !sms_read(&a->sms, &why) && merge(a, want, text_str(&r.adapters));
     bool ours = !r.other_sm_lid, lmc = r.lmc != want->tables.lmc || r.lmc_most != want->tables.lmc;
     if (files)
         mend_note(a, &t->current, &r);
     struct text found = r.text;
     r.text = (struct text){0};
     bool can = !r.error && !r.unsettled && (files || (of_ports && ours));
+    struct text adapters = r.adapters;
+    r.adapters = (struct text){0};
     verify_result_free(&r);
     text_free(&why);
     store_current(a->conf, intent.generation);
-    for (unsigned i = 0; i < a->sms.n; i++)
-        snprintf(intent.config[i], sizeof(intent.config[i]), "%s", a->sms.sm[i].opensm.config);
+    keep_intend(a, &intent);
+    if (can && !files && pkeys) {
+        settle_pkeys(a, want);
+        out->repaired = true;
+        log_event(LOG_FABRIC_MENDED, SD_WARNING, "had lost the policy in force:\n%swrote %u memberships in partitions",
+                  text_str(&found), pkeys);
+        can = pkeys < of_ports;
+    }
     int rc = can ? store_intend(a->conf, &intent) : 0;
     if (can && !rc) {
         t->logged = true;
         rc = write_again(a, t, files, ours, lmc, out);
-        if (!sms_read(&a->sms, &why) && !sms_merge(&a->sms, &want->tables, &want->planes))
+        if (!sms_read(&a->sms, &why) && !merge(a, want, text_str(&adapters)))
             store_intent_done(a->conf); /* else its file is wrong, and mend_interrupted mends that */
         out->repaired = true;
         log_event(LOG_FABRIC_MENDED, SD_WARNING, "had lost the policy in force:\n%s%s%s", text_str(&found),
                   files ? "wrote opensm's file and had opensm read it" : "had opensm write all tables again",
                   rc ? ": the ports do not have it yet" : ": the ports have it");
     }
+    text_free(&adapters);
     text_free(&found);
     text_free(&why);
     return rc;

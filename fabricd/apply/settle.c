@@ -60,7 +60,20 @@ bool settle_look(const struct applier *a, const struct in_force *f, bool others,
 {
     struct verify_options o = settle_options(a, &f->lock, others);
     o.planes = &f->planes;
+    o.policy = f->valid ? &f->policy : NULL;
     return verify_fabric(&o, f->valid ? &f->tables : NULL, r);
+}
+
+void settle_pkeys(const struct applier *a, const struct in_force *want)
+{
+    struct verify_options o = settle_options(a, &want->lock, false);
+    struct verify_result r;
+    o.num_near = 0;
+    o.planes = &want->planes;
+    o.policy = &want->policy;
+    o.mend_pkeys = true;
+    verify_fabric(&o, &want->tables, &r);
+    verify_result_free(&r);
 }
 
 /* For programs: fabricctl's --json. */
@@ -158,6 +171,7 @@ static bool progress_look(struct applier *a, struct progress *p, const struct in
     struct verify_options o = settle_options(a, &want->lock, false);
     struct verify_result r;
     o.planes = &want->planes;
+    o.policy = &want->policy;
     o.stop_at = 1;
     bool ok = verify_fabric(&o, &want->tables, &r);
     if (r.ports > p->ports)
@@ -278,6 +292,7 @@ int settle_ports(struct applier *a, struct task *t, const struct in_force *want,
         } else if (!rewritten && !p.unsettled && !p.lag && idle > rewrite_at) {
             rewritten = true;
             rc = settle_rewrite(a, t, want);
+            settle_pkeys(a, want);
             p = progress_start(&a->sms);
         } else if (may_push && clock_us() / 1000 - p.start_ms > OPENSM_AWAY_MS) {
             rc = settle_said(a, t, sms_all_run(&a->sms, &why), &why);
@@ -289,14 +304,38 @@ int settle_ports(struct applier *a, struct task *t, const struct in_force *want,
     }
 }
 
+/* 0: all opensm go on; -ETIMEDOUT: one is stopped; -ECANCELED. */
+static int await_opensm(struct applier *a, struct task *t)
+{
+    uint64_t limit = (uint64_t)a->conf->verify_timeout_s * 1000000, began = clock_us();
+    const struct opensm *stopped;
+    while ((stopped = sms_stopped(&a->sms))) {
+        if (!manager_pause(a->m, PUT_BACK_EVERY_MS))
+            return -ECANCELED;
+        if (clock_us() - began < limit)
+            continue;
+        say(a, t, "the opensm that reads %s is stopped (kill -CONT has it go on): it would write its own tables later",
+            stopped->config);
+        return -ETIMEDOUT;
+    }
+    return 0;
+}
+
 /*
  * The ports' tables of before the first policy. opensm may be at work still, by its file of before; when a look finds
- * nothing to do, it has come to rest. 0; -EIO: some could not be written; -ECANCELED.
+ * nothing to do, it has come to rest. One that is stopped has not. 0; -EIO: some could not be written; -ETIMEDOUT;
+ * -ECANCELED.
  */
 int settle_put_back(struct applier *a, struct task *t, const struct snapshot *before, const struct smp_port *of)
 {
     unsigned written = 0, failed = 0;
     for (unsigned i = 0; i < PUT_BACK_LOOKS; i++) {
+        if (sms_stopped(&a->sms)) {
+            int rc = await_opensm(a, t);
+            if (rc)
+                return rc;
+            i = 0; /* what it was told before it does now */
+        }
         unsigned now = snapshot_put_back(before, of, &failed);
         written += now;
         if (i && !now)
@@ -304,6 +343,8 @@ int settle_put_back(struct applier *a, struct task *t, const struct snapshot *be
         if (!manager_pause(a->m, PUT_BACK_EVERY_MS))
             return -ECANCELED;
     }
+    if (sms_stopped(&a->sms))
+        return -ETIMEDOUT;
     if (failed)
         say(a, t, "%u blocks of the ports' tables are not what they were before: they could not be written back",
             failed);

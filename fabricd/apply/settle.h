@@ -36,6 +36,8 @@ int settle_said(struct applier *a, struct task *t, int rc, struct text *why);
 
 /* Have opensm take what is in its file. */
 int settle_push(struct applier *a, struct task *t, bool restart);
+/* Memberships in partitions that ports have lost or got behind opensm's back, which trusts what it wrote: written. */
+void settle_pkeys(const struct applier *a, const struct in_force *want);
 /* Have opensm write all tables, also those that it believes to be right. Its file is what sms has as new at the end. */
 int settle_rewrite(struct applier *a, struct task *t, const struct in_force *want);
 /*
@@ -44,7 +46,8 @@ int settle_rewrite(struct applier *a, struct task *t, const struct in_force *wan
  */
 int settle_ports(struct applier *a, struct task *t, const struct in_force *want, bool may_push,
                  struct manager_event *out);
-/* What ports had before. -EIO: some could not be written; -ECANCELED. of NULL: all; else those of the plane there. */
+/* What ports had before. -EIO: some could not be written; -ETIMEDOUT: an opensm is stopped; -ECANCELED. of NULL: all;
+ * else those of the plane there. */
 int settle_put_back(struct applier *a, struct task *t, const struct snapshot *before, const struct smp_port *of);
 
 #endif

@@ -262,7 +262,8 @@ int store_intend(const struct conf *c, const struct store_intent *i)
     struct text t = {0};
     text_printf(&t, "intent 1\ngeneration %s\n", i->generation);
     for (unsigned k = 0; k < i->n; k++)
-        text_printf(&t, "opensm %s\n", i->config[k]);
+        text_printf(&t, "opensm %s\n%s%s%s", i->config[k], i->partitions[k][0] ? "partitions " : "", i->partitions[k],
+                    i->partitions[k][0] ? "\n" : "");
     text_printf(&t, "%s", intent_end);
     state_path(c, "intent", path, sizeof(path));
     int rc = text_write_file(path, t.s, t.len);
@@ -281,6 +282,8 @@ static bool parse_intent(char *text, struct store_intent *i)
             strcpy(i->generation, line + 11);
         else if (!strncmp(line, "opensm /", 8) && strlen(line + 7) < PATH_MAX && i->n < CONF_OPENSM_MAX)
             strcpy(i->config[i->n++], line + 7);
+        else if (!strncmp(line, "partitions /", 12) && strlen(line + 11) < PATH_MAX && i->n)
+            strcpy(i->partitions[i->n - 1], line + 11);
         else
             ended = good = !strcmp(line, "end");
     }
@@ -293,7 +296,7 @@ int store_intent(const struct conf *c, struct store_intent *i)
     struct text t = {0};
     *i = (struct store_intent){0};
     state_path(c, "intent", path, sizeof(path));
-    int rc = text_read_file(&t, path, CONF_OPENSM_MAX * (PATH_MAX + 16) + 256);
+    int rc = text_read_file(&t, path, CONF_OPENSM_MAX * 2 * (PATH_MAX + 16) + 256);
     if (!rc && !(t.len && strlen(t.s) == t.len && parse_intent(t.s, i)))
         rc = -EUCLEAN;
     text_free(&t);

@@ -37,7 +37,7 @@ uint64_t store_next_number(const struct conf *c, uint64_t current);
  * A generation of f, which is stamped, with these files besides (n, at most STORE_FILES_MAX): complete, synced, and not
  * current. An f that is not valid keeps its lock only. Errors are logged, here and below.
  */
-#define STORE_FILES_MAX 16
+#define STORE_FILES_MAX 24
 int store_write(const struct conf *c, const struct in_force *f, const struct generation_file *file, unsigned n,
                 char name[GENERATION_NAME_MAX]);
 /*
@@ -57,6 +57,7 @@ struct store_intent {
     char generation[GENERATION_NAME_MAX];
     unsigned n;
     char config[CONF_OPENSM_MAX][PATH_MAX];
+    char partitions[CONF_OPENSM_MAX][PATH_MAX]; /* of the same opensm; "": of a version that wrote none */
 };
 int store_intend(const struct conf *c, const struct store_intent *i);
 /* -ENOENT: nothing is being changed; -EUCLEAN: the file is damaged, has been put aside, and i is empty. */

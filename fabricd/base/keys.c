@@ -261,6 +261,9 @@ static void put_range(struct text *out, const struct key *k)
         text_printf(out, "1 to %u sizes, ascending, up to ", k->items);
         put_size(out, k->max);
         break;
+    case KEY_TEXTS:
+        text_printf(out, "1 to %u texts of up to %u characters", k->items, k->max);
+        break;
     case KEY_LIST:
         text_printf(out, "a list of %u to %u", k->min, k->max);
         break;

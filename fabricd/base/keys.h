@@ -9,7 +9,7 @@
 
 #include "fabricd/base/ydoc.h"
 
-#define KEYS_MAX 16 /* of one mapping */
+#define KEYS_MAX 24 /* of one mapping */
 
 enum key_kind {
     KEY_UINT,   /* uint32_t */
@@ -19,6 +19,7 @@ enum key_kind {
     KEY_CHOICE, /* uint32_t, the value of one of the choices */
     KEY_RATIO,  /* uint32_t[2]: 100:10 */
     KEY_SIZES,  /* one size or a list of sizes; needs a read function */
+    KEY_TEXTS,  /* one text or a list of texts; needs a read function */
     KEY_MAP,    /* a mapping, read into the same struct */
     KEY_LIST,   /* a list of mappings; needs a read function */
 };
@@ -36,7 +37,7 @@ struct key {
     bool required;
     const char *standard; /* the default, as a file would say it; NULL: none */
     uint32_t min, max;    /* of the value; of a text's characters, of a list's items */
-    uint32_t items;       /* KEY_SIZES: the most that there may be */
+    uint32_t items;       /* KEY_SIZES, KEY_TEXTS: the most that there may be */
     const struct key_choice *choices;
     const char *chars; /* KEY_TEXT: characters that it may have, "A-Za-z_-"; NULL: all that are printable */
     unsigned one_of;   /* keys of a mapping with the same number exclude each other; 0: none */

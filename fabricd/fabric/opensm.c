@@ -251,6 +251,18 @@ int opensm_pids(const struct opensm *o, int pid[OPENSM_PORTS_MAX])
     return n ? n : -ESRCH;
 }
 
+void opensm_partitions(const struct opensm *o, const char *conf, char path[PATH_MAX])
+{
+    int pid[OPENSM_PORTS_MAX], n = opensm_pids(o, pid);
+    struct text cmdline = {0};
+    const char *given = n > 0 && read_cmdline(pid[0], &cmdline) ? option_value(&cmdline, "-P", "--Pconfig") : NULL;
+    if (given && *given == '/')
+        snprintf(path, PATH_MAX, "%s", given);
+    else if (!opensm_conf_get(conf, "partition_config_file", path, PATH_MAX) || *path != '/')
+        snprintf(path, PATH_MAX, "%s", OPENSM_DEFAULT_PARTITIONS);
+    text_free(&cmdline);
+}
+
 bool opensm_is_gone(const struct opensm *o)
 {
     int pid[OPENSM_PORTS_MAX], rc = opensm_pids(o, pid);
@@ -308,6 +320,21 @@ bool opensm_is_ready(const struct opensm *o, uint64_t *cpu_ms)
     }
     *cpu_ms = ticks * 1000 / (unsigned long)sysconf(_SC_CLK_TCK);
     return ready;
+}
+
+bool opensm_is_stopped(const struct opensm *o)
+{
+    int pid[OPENSM_PORTS_MAX], n = opensm_pids(o, pid);
+    bool stopped = false;
+    for (int i = 0; i < n; i++) {
+        char path[64];
+        struct text t = {0};
+        snprintf(path, sizeof(path), "/proc/%d/stat", pid[i]);
+        const char *p = text_read_file(&t, path, 4096) || !t.len ? NULL : strrchr(t.s, ')');
+        stopped = stopped || (p && (!strncmp(p, ") T", 3) || !strncmp(p, ") t", 3)));
+        text_free(&t);
+    }
+    return stopped;
 }
 
 int opensm_reload(const struct opensm *o)

@@ -11,6 +11,8 @@
 
 #include "fabricd/policy/compile.h"
 
+#include <limits.h>
+
 #define OPENSM_CONF_MAX     (1u << 20)
 #define OPENSM_DEFAULT_CONF "/etc/opensm/opensm.conf" /* what it reads without -F */
 
@@ -32,6 +34,10 @@ struct opensm {
 
 #define OPENSM_PORTS_MAX 8
 
+/* The partition file that it reads: its command line says which, or the text of its configuration, or it is its own. */
+#define OPENSM_DEFAULT_PARTITIONS "/etc/opensm/partitions.conf"
+void opensm_partitions(const struct opensm *o, const char *conf, char path[PATH_MAX]);
+
 /*
  * How many there are: negative errno if opensm does not run. guid: of the port that each serves, 0 if neither its
  * command line nor its configuration says.
@@ -42,6 +48,8 @@ bool opensm_is_gone(const struct opensm *o);
 int opensm_running(const struct opensm *o, uint64_t guid[OPENSM_PORTS_MAX]);
 /* True: it computes, or waits for a processor that others have. cpu_ms gets what it has computed until now. */
 bool opensm_is_ready(const struct opensm *o, uint64_t *cpu_ms);
+/* One of its processes is stopped, as by SIGSTOP or a debugger: what it was told it does only when it goes on. */
+bool opensm_is_stopped(const struct opensm *o);
 /* Make it read its configuration again. */
 int opensm_reload(const struct opensm *o);
 /* Run the restart command and wait for its end: 0, a negative errno or the command's exit status (> 0). */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PKEY_BLOCKS_MAX 32
 #define UNREACHABLE_MAX 3 /* each costs a time-out, and more would say nothing new */
 
 /* ---- what is said of a port ---- */
@@ -91,6 +92,7 @@ int node_read(struct look *w, struct node *n)
     n->guid = be64toh(n->guid);
     memcpy(&n->port_guid, d + 20, 8);
     n->port_guid = be64toh(n->port_guid);
+    n->num_pkeys = (uint16_t)(d[28] << 8 | d[29]);
     n->entry = d[36];
     snprintf(n->desc, sizeof(n->desc), "node");
     if (!smp_get(w->smp, &n->path, SMP_NODE_DESC, 0, d)) {
@@ -215,6 +217,101 @@ void port_compare(struct look *w, const struct node *n, const struct port *p)
         port_differs(w, n, p->num, "LMC: expected %u found %u", t->lmc, p->lmc);
     compare_vlarb(w, n, p, false);
     compare_vlarb(w, n, p, true);
+}
+
+/* Of an adapter's table: 32 entries to a block. */
+static unsigned pkey_blocks(const struct node *n)
+{
+    unsigned blocks = (n->num_pkeys + 31u) / 32;
+    return blocks < PKEY_BLOCKS_MAX ? blocks : PKEY_BLOCKS_MAX;
+}
+
+void port_compare_pkeys_ahead(struct look *w, const struct node *n)
+{
+    for (unsigned b = 0; b < pkey_blocks(n); b++)
+        smp_ahead(w->smp, &n->path, SMP_PKEYS, b, NULL);
+}
+
+struct pkey_table {
+    unsigned n;
+    uint16_t key[32 * PKEY_BLOCKS_MAX];
+};
+
+static bool read_pkeys(struct look *w, const struct node *n, struct pkey_table *t)
+{
+    t->n = 0;
+    for (unsigned b = 0; b < pkey_blocks(n); b++) {
+        uint8_t d[64];
+        int rc = smp_get(w->smp, &n->path, SMP_PKEYS, b, d);
+        if (rc) {
+            port_no_answer(w, n, n->entry, "P_KeyTable", rc);
+            return false;
+        }
+        for (unsigned i = 0; i < 32; i++)
+            t->key[t->n++] = (uint16_t)(d[2 * i] << 8 | d[2 * i + 1]);
+    }
+    return true;
+}
+
+/* Only blocks that change are written. */
+static void write_pkeys(struct look *w, const struct node *n, const struct pkey_table *was, const struct pkey_table *t)
+{
+    for (unsigned b = 0; b < pkey_blocks(n); b++) {
+        uint8_t d[64];
+        if (!memcmp(was->key + 32 * b, t->key + 32 * b, 64))
+            continue;
+        for (unsigned i = 0; i < 32; i++) {
+            d[2 * i] = (uint8_t)(t->key[32 * b + i] >> 8);
+            d[2 * i + 1] = (uint8_t)t->key[32 * b + i];
+        }
+        int rc = smp_set(w->smp, &n->path, SMP_PKEYS, b, d);
+        if (rc)
+            port_no_answer(w, n, n->entry, "P_KeyTable, set", rc);
+    }
+}
+
+static const char *membership(bool full, bool limited)
+{
+    return full ? "full membership" : limited ? "limited membership" : "none";
+}
+
+/* The key as it is to be in the table: at its first place or the first free one, or nowhere. */
+static void put_pkey(struct pkey_table *t, unsigned key, bool want)
+{
+    unsigned place = t->n;
+    for (unsigned k = t->n; k--;) {
+        bool is = (t->key[k] & 0x7fff) == key;
+        if (is || (!t->key[k] && (place == t->n || (t->key[place] & 0x7fff) != key)))
+            place = k;
+        if (is)
+            t->key[k] = 0;
+    }
+    if (want && place < t->n)
+        t->key[place] = (uint16_t)(0x8000 | key);
+}
+
+void port_compare_pkeys(struct look *w, const struct node *n, const struct policy *p, bool mend)
+{
+    struct pkey_table t, was;
+    if (!read_pkeys(w, n, &t))
+        return;
+    was = t;
+    for (unsigned i = 0; i < p->num_classes; i++) {
+        const struct policy_class *c = &p->classes[i];
+        bool want = c->num_members && policy_is_member(p, c->pkey, n->desc), full = false, limited = false;
+        for (unsigned k = 0; k < was.n; k++) {
+            full = full || was.key[k] == (0x8000 | c->pkey);
+            limited = limited || was.key[k] == c->pkey;
+        }
+        if (!c->num_members || (full == want && !limited))
+            continue;
+        w->r->pkeys++;
+        port_differs(w, n, n->entry, "P_Key 0x%04x of class '%s': expected %s found %s", c->pkey, c->name,
+                     membership(want, false), membership(full, limited));
+        put_pkey(&t, c->pkey, want);
+    }
+    if (mend)
+        write_pkeys(w, n, &was, &t);
 }
 
 void port_compare_route_ahead(struct look *w, const struct port *p)

@@ -15,6 +15,7 @@ struct node {
     struct smp_path path;
     uint64_t guid, port_guid; /* of the node, and of the port by which the path comes in */
     uint8_t plane;            /* index of the port of this host whose whole subnet it is in */
+    uint16_t num_pkeys;       /* entries of the table of P_Keys */
     uint8_t type, num_ports;
     uint8_t entry; /* the port by which the path comes in */
     char desc[65];
@@ -46,6 +47,8 @@ int port_read(struct look *w, const struct node *n, unsigned num, struct port *p
 /* Everything but SL2VL; then the mapping of packets that come in by port in (an adapter's: 0) and go out by out. */
 void port_compare(struct look *w, const struct node *n, const struct port *p);
 void port_compare_sl2vl(struct look *w, const struct node *n, unsigned in, unsigned out);
+/* The partitions that p gives members, at the port of an adapter. mend: the table is written if it differs. */
+void port_compare_pkeys(struct look *w, const struct node *n, const struct policy *p, bool mend);
 /* Every LID of an adapter's port leads there and back: a subnet that is being set up anew is not ready before. */
 void port_compare_route(struct look *w, const struct node *n, const struct port *p);
 
@@ -57,6 +60,7 @@ void node_read_ahead(struct look *w, const struct smp_path *path);
 void port_read_ahead(struct look *w, const struct node *n, unsigned num);
 void port_compare_ahead(struct look *w, const struct node *n, const struct port *p);
 void port_compare_sl2vl_ahead(struct look *w, const struct node *n, unsigned in, unsigned out);
+void port_compare_pkeys_ahead(struct look *w, const struct node *n);
 void port_compare_route_ahead(struct look *w, const struct port *p);
 
 /* A difference, as a line of the result; rc is smp_get's. */

@@ -24,6 +24,7 @@ enum {
     SMP_NODE_INFO = 0x11,
     SMP_SWITCH_INFO = 0x12,
     SMP_PORT_INFO = 0x15,
+    SMP_PKEYS = 0x16,
     SMP_SL2VL = 0x17,
     SMP_VLARB = 0x18,
     SMP_SM_INFO = 0x20,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define RESTART_TIMEOUT_MS 60000
 
@@ -62,13 +63,28 @@ void sms_find(struct sms *s, const struct conf *c)
     }
 }
 
+static void sm_free(struct sm *m)
+{
+    text_free(&m->old_conf);
+    text_free(&m->new_conf);
+    partition_file_free(&m->old_part);
+    partition_file_free(&m->new_part);
+}
+
 void sms_free(struct sms *s)
 {
     for (unsigned i = 0; i < s->n; i++) {
-        text_free(&s->sm[i].old_conf);
-        text_free(&s->sm[i].new_conf);
+        sm_free(&s->sm[i]);
     }
     *s = (struct sms){0};
+}
+
+const struct opensm *sms_stopped(const struct sms *s)
+{
+    for (unsigned i = 0; i < s->n; i++)
+        if (opensm_is_stopped(&s->sm[i].opensm))
+            return &s->sm[i].opensm;
+    return NULL;
 }
 
 bool sms_ready(const struct sms *s, uint64_t *cpu_ms)
@@ -125,8 +141,60 @@ int sms_read(struct sms *s, struct text *why)
             text_printf(why, "%s: %s", m->opensm.config, strerror(-rc));
             return rc;
         }
+        opensm_partitions(&m->opensm, text_str(&m->old_conf), m->partitions);
+        rc = sms_read_partitions(m->partitions, &m->old_part);
+        if (rc) {
+            text_printf(why, "%s: %s", m->partitions, strerror(-rc));
+            return rc;
+        }
+        partition_file_copy(&m->new_part, &m->old_part);
     }
     return 0;
+}
+
+int sms_read_partitions(const char *path, struct partition_file *f)
+{
+    partition_file_free(f);
+    int rc = text_read_file(&f->text, path, PARTITIONS_MAX);
+    f->there = !rc;
+    if (!rc && strlen(text_str(&f->text)) != f->text.len)
+        rc = -EILSEQ;
+    return rc == -ENOENT ? 0 : rc;
+}
+
+int sms_write_partitions(const char *path, const struct partition_file *f, struct text *why)
+{
+    if (f->there)
+        return sms_write_file(path, &f->text, why);
+    int rc = unlink(path) && errno != ENOENT ? -errno : 0;
+    if (rc)
+        text_printf(why, "%s%s: %s", why->len ? "\n" : "", path, strerror(-rc));
+    return rc;
+}
+
+bool sms_merge_partitions(struct sms *s, const struct policy *p, const char *adapters)
+{
+    bool differ = false, members = p && policy_has_members(p);
+    for (unsigned i = 0; i < s->n; i++) {
+        struct sm *m = &s->sm[i];
+        partition_file_free(&m->new_part);
+        if (members && adapters)
+            partitions_merge(&m->old_part, p, adapters, &m->new_part);
+        else if (members)
+            partition_file_copy(&m->new_part, &m->old_part);
+        else
+            partitions_take_section(&m->old_part, NULL, &m->new_part);
+        differ = differ || !partition_file_equal(&m->old_part, &m->new_part);
+    }
+    return differ;
+}
+
+bool sms_partitions_free(const struct sms *s, const struct policy *p, struct text *why)
+{
+    bool good = true;
+    for (unsigned i = 0; i < s->n && good; i++)
+        good = partitions_free(&s->sm[i].old_part, p, s->sm[i].partitions, why);
+    return good;
 }
 
 /* Of the first port that it serves; 0: not known. */
@@ -204,11 +272,27 @@ static int write_conf(const struct sm *m, const struct text *conf, struct text *
     return sms_write_file(m->opensm.config, conf, why);
 }
 
+/* Written only if it is another: where no class has members it is nobody's but the administrator's. */
+static int write_partitions(const struct sm *m, struct text *why)
+{
+    struct partition_file now = {0};
+    int rc = sms_read_partitions(m->partitions, &now);
+    if (rc)
+        text_printf(why, "%s%s: %s", why->len ? "\n" : "", m->partitions, strerror(-rc));
+    else if (!partition_file_equal(&now, &m->new_part))
+        rc = sms_write_partitions(m->partitions, &m->new_part, why);
+    partition_file_free(&now);
+    return rc;
+}
+
 int sms_write(const struct sms *s, struct text *why)
 {
     int rc = 0;
-    for (unsigned i = 0; i < s->n && !rc; i++)
+    for (unsigned i = 0; i < s->n && !rc; i++) {
         rc = write_conf(&s->sm[i], &s->sm[i].new_conf, why);
+        if (!rc)
+            rc = write_partitions(&s->sm[i], why);
+    }
     return rc;
 }
 
@@ -218,6 +302,7 @@ void sms_keep(struct sms *s)
         struct sm *m = &s->sm[i];
         text_free(&m->new_conf);
         text_put(&m->new_conf, text_str(&m->old_conf), m->old_conf.len);
+        partition_file_copy(&m->new_part, &m->old_part);
     }
 }
 
@@ -226,7 +311,8 @@ int sms_write_all(const struct sms *s, struct text *why)
     int rc = 0;
     for (unsigned i = 0; i < s->n; i++) {
         int one = write_conf(&s->sm[i], &s->sm[i].new_conf, why);
-        rc = rc ? rc : one;
+        int other = write_partitions(&s->sm[i], why);
+        rc = rc ? rc : one ? one : other;
     }
     return rc;
 }
@@ -289,8 +375,7 @@ unsigned sms_leave_dead(struct sms *s, struct smp_port dead[VERIFY_SUBNETS_MAX])
         bool runs = !opensm_is_gone(&s->sm[i].opensm);
         place[i] = runs ? kept : CONF_OPENSM_MAX;
         if (!runs) {
-            text_free(&s->sm[i].old_conf);
-            text_free(&s->sm[i].new_conf);
+            sm_free(&s->sm[i]);
         } else {
             s->sm[kept++] = s->sm[i];
         }

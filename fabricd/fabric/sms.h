@@ -11,11 +11,14 @@
 
 #include "fabricd/base/conf.h"
 #include "fabricd/fabric/opensm.h"
+#include "fabricd/fabric/partitions.h"
 #include "fabricd/fabric/verify.h"
 
 struct sm {
     struct opensm opensm;
     struct text old_conf, new_conf; /* what its file has, and is to have */
+    char partitions[PATH_MAX];      /* its partition file */
+    struct partition_file old_part, new_part;
 };
 
 struct sms {
@@ -41,14 +44,24 @@ const struct qos_tables *sms_tables(const struct sms *s, const char *config, con
 bool sms_fit_planes(const struct sms *s, const struct qos_tables *common, const struct plane_tables *planes,
                     struct text *why);
 
+/*
+ * The same of partitions; p NULL: no policy. adapters: as partitions_merge needs them; NULL: members stay those that
+ * the files have. False: it is what they have.
+ */
+bool sms_merge_partitions(struct sms *s, const struct policy *p, const char *adapters);
+/* False: a partition of the administrator has the key of a class that p gives members; why says where. */
+bool sms_partitions_free(const struct sms *s, const struct policy *p, struct text *why);
+
 /* The files are to have what they had. */
 void sms_keep(struct sms *s);
 
 /* Each file at once or not at all; the first that cannot be written is the last that is tried, or all are tried. */
 int sms_write(const struct sms *s, struct text *why);
 int sms_write_all(const struct sms *s, struct text *why);
-/* One of them, by its path. */
+/* One of them, by its path; a partition file that is not to be there is removed. */
 int sms_write_file(const char *config, const struct text *conf, struct text *why);
+int sms_read_partitions(const char *path, struct partition_file *f);
+int sms_write_partitions(const char *path, const struct partition_file *f, struct text *why);
 /* What a daemon that was killed has left of writing it. */
 void sms_clean(const char *config);
 /* Tables that are not in new_conf. */
@@ -66,6 +79,8 @@ int sms_reload(const struct sms *s, struct text *why);
 bool sms_can_restart(const struct sms *s, struct text *why);
 int sms_restart(const struct sms *s, struct text *why);
 
+/* The opensm that is stopped, or NULL. */
+const struct opensm *sms_stopped(const struct sms *s);
 /* True: one computes, or waits for a processor that others have. cpu_ms gets what all have computed until now. */
 bool sms_ready(const struct sms *s, uint64_t *cpu_ms);
 

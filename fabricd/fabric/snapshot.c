@@ -20,7 +20,7 @@ struct block {
 struct snapshot {
     unsigned num_from;
     struct smp_port from[VERIFY_SUBNETS_MAX];
-    bool high_limit;
+    bool high_limit, pkeys;
     struct block *block;
     size_t n, cap;
 };
@@ -77,6 +77,8 @@ static void take_port(void *arg, struct look *l, const struct node *n, const str
         take_block(s, l, n, SMP_SL2VL, in << 8 | port);
     if (s->high_limit)
         take_block(s, l, n, SMP_PORT_INFO, p->num);
+    for (unsigned b = 0; s->pkeys && b < (is_switch ? 1 : (n->num_pkeys + 31u) / 32); b++)
+        take_block(s, l, n, SMP_PKEYS, port << 16 | b);
     take_answers(s, l, first);
 }
 
@@ -90,6 +92,7 @@ struct snapshot *snapshot_take(const struct verify_options *o)
     s->num_from = o->num_whole;
     memcpy(s->from, o->whole, sizeof(s->from));
     s->high_limit = o->high_limit;
+    s->pkeys = o->policy && policy_has_members(o->policy);
     look.num_near = 0;
     look.visit = take_port;
     look.visit_arg = s;

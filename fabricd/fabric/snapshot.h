@@ -10,7 +10,8 @@
 
 struct snapshot;
 
-/* SL2VL, VLArb and VLHighLimit of every port of the whole subnets of o. Free it with snapshot_free. */
+/* SL2VL, VLArb, VLHighLimit and, with a policy that has partitions with members, P_Keys of every port of the whole
+ * subnets of o. Free it with snapshot_free. */
 struct snapshot *snapshot_take(const struct verify_options *o);
 void snapshot_free(struct snapshot *s); /* or NULL */
 

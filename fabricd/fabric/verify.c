@@ -6,6 +6,7 @@
 #include "fabricd/fabric/rate.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,6 +256,11 @@ static void note_own(struct walk *w, const struct port *p)
     r->asked++;
 }
 
+static bool has_partitions(const struct walk *w)
+{
+    return w->options->policy && policy_has_members(w->options->policy);
+}
+
 /* The port by which the path comes in. False: it is down, or does not answer. */
 static bool check_ca(struct walk *w, const struct node *n)
 {
@@ -276,12 +282,19 @@ static bool check_ca(struct walk *w, const struct node *n)
     note_most(w, offsetof(struct fabric_caps, hops), n->path.hops);
     if (w->options->visit)
         w->options->visit(w->options->visit_arg, &w->look, n, &p, &p, 1);
+    const struct policy *partitions = has_partitions(w) ? w->options->policy : NULL;
+    if (partitions && w->look.plane)
+        text_printf(&w->look.r->adapters, "0x%016" PRIx64 " %s\n", n->port_guid, n->desc);
     if (w->look.want) {
         port_compare_ahead(&w->look, n, &p);
         port_compare_sl2vl_ahead(&w->look, n, 0, p.num);
+        if (partitions)
+            port_compare_pkeys_ahead(&w->look, n);
         port_compare_route_ahead(&w->look, &p);
         port_compare(&w->look, n, &p);
         port_compare_sl2vl(&w->look, n, 0, p.num);
+        if (partitions)
+            port_compare_pkeys(&w->look, n, partitions, w->options->mend_pkeys);
         port_compare_route(&w->look, n, &p);
     }
     return true;
@@ -449,6 +462,7 @@ void verify_note(struct verify_result *r, const char *what, const char *how)
 
 void verify_result_free(struct verify_result *r)
 {
+    text_free(&r->adapters);
     text_free(&r->text);
     text_free(&r->list);
 }

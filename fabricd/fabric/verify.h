@@ -36,6 +36,8 @@ struct verify_options {
     struct smp_port near[SMP_PORTS_MAX]; /* these ports of this host, and those at the other ends of their cables */
     unsigned num_near;
     const struct plane_tables *planes; /* what planes want that differ; NULL: none does */
+    bool mend_pkeys;                   /* ports that differ in them are written to */
+    const struct policy *policy;       /* whose partitions with members ports are to have; or NULL */
     unsigned stop_at;                  /* end the look when there are so many differences; 0: look at everything */
     verify_visit *visit;               /* or NULL */
     void *visit_arg;
@@ -47,6 +49,7 @@ struct verify_result {
     int error;               /* 0, or the negative errno that kept us from looking */
     unsigned nodes, ports;   /* seen; ports that are up */
     unsigned differences;    /* of a look that has ended early: so far, as all that follows */
+    unsigned pkeys;          /* of the differences: memberships in partitions */
     bool vls_lag;            /* some port has fewer operational VLs than the tables use */
     bool unsettled;          /* some port is up but not Active yet, or nobody answered there */
     struct fabric_caps caps; /* the least of all ports; of MTU and path the most */
@@ -57,7 +60,8 @@ struct verify_result {
     unsigned lmc, lmc_most; /* the least and the most of these */
     unsigned other_sm_lid;  /* where the master subnet manager is, if not at the port that was looked from */
     char without_table[96]; /* a port that has no arbitration table at all, or empty */
-    struct text text;       /* the differences, one line each: node, port, table, expected, found */
+    struct text adapters;   /* with partitions to compare: adapters' ports, a line "0xGUID DESCRIPTION" each */
+    struct text text;       /* the, one line each: node, port, table, expected, found */
     struct text list;       /* the same as a list in YAML, for programs */
 };
 

@@ -406,6 +406,11 @@ void tables_classes_text(struct text *out, const struct policy *p, const struct 
         rails_text(out, &p->classes[i].spread);
         if (p->classes[i].pkey)
             text_printf(out, ", pkey: \"0x%04x\"", p->classes[i].pkey);
+        for (unsigned n = 0; n < p->classes[i].num_members; n++) {
+            text_printf(out, n ? ", " : ", members: [");
+            text_yaml_string(out, p->classes[i].members[n]);
+        }
+        text_printf(out, "%s", p->classes[i].num_members ? "]" : "");
         text_printf(out, "}\n");
     }
 }

@@ -9,7 +9,9 @@
 #include "fabricd/base/keys.h"
 #include "libmrmpi/route/policy.h"
 
+#include <fnmatch.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +106,8 @@ static const struct key_choice priorities[] = {
 };
 static const struct key_choice goals[] = {{"bulk", PRIORITY_NORMAL}, {"everything", PRIORITY_HIGH}, {NULL, 0}};
 
+#define DEFAULT_PARTITION 0x7fff
+
 #define HOW_SMALL_GO 1 /* keys that say how small messages go: one of them */
 
 /* ---- choose: of a class ---- */
@@ -142,6 +146,40 @@ static void read_pkey(struct ydoc *y, yaml_node_t *n, const struct key *k, void 
         return;
     }
     c->pkey = (uint32_t)(key & 0x7fff);
+    c->pkey_at = ydoc_place(n);
+}
+
+static void read_member(struct ydoc *y, yaml_node_t *n, const struct key *k, struct policy_class *c)
+{
+    char *to = c->members[c->num_members];
+    if (!ydoc_string(y, n, k->name, to, k->max + 1))
+        return;
+    if (!*to || strpbrk(to, " \t"))
+        diag_error(y->diag, ydoc_place(n), "%s has '%s'; allowed: names of hosts, or patterns of the shell for them",
+                   k->name, to);
+    else
+        c->num_members++;
+}
+
+/* One pattern or a list of them. */
+static void read_members(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
+{
+    struct policy_class *c = into;
+    yaml_node_t *item;
+    c->members_at = ydoc_place(n);
+    if (n->type != YAML_SEQUENCE_NODE) {
+        read_member(y, n, k, c);
+        return;
+    }
+    if (!ydoc_item(y, n, 0))
+        diag_error(y->diag, ydoc_place(n), "%s is empty; allowed: 1 to %u patterns", k->name, k->items);
+    for (size_t i = 0; (item = ydoc_item(y, n, i)); i++) {
+        if (i == k->items) {
+            diag_error(y->diag, ydoc_place(item), "more than %u patterns in %s", k->items, k->name);
+            return;
+        }
+        read_member(y, item, k, c);
+    }
 }
 
 static const struct key class_key[] = {
@@ -218,6 +256,13 @@ static const struct key class_key[] = {
      .max = 6,
      .chars = "0-9A-Fa-fx",
      .read = read_pkey},
+    {.name = "members",
+     .help = "Hosts whose ports are to be members of that partition: patterns of the shell. Not given: opensm's "
+             "partition file says which are.",
+     .kind = KEY_TEXTS,
+     .items = POLICY_MEMBERS_MAX,
+     .max = POLICY_MEMBER_MAX - 1,
+     .read = read_members},
     {.name = "max jobs",
      .help = "How many jobs of a host may have the class at a time by rules and choices.",
      .kind = KEY_UINT,
@@ -254,6 +299,13 @@ static void read_class(struct reader *r, yaml_node_t *n)
     if (good && c.num_medium && c.medium_max[0] <= c.small_max)
         diag_error(d, c.medium_at, "medium is %u, and small goes up to %u; allowed: more than that", c.medium_max[0],
                    c.small_max);
+    if (c.num_members && !c.pkey)
+        diag_error(d, c.members_at, "class '%s' has members and no pkey, of whose partition they would be", c.name);
+    if (c.num_members && c.pkey == DEFAULT_PARTITION)
+        diag_error(d, c.pkey_at,
+                   "pkey is the default partition, and class '%s' has members; allowed: 0x0001 to 0x7ffe, "
+                   "or no members",
+                   c.name);
     if (c.ratio_small)
         c.priority = PRIORITY_LOW;
     p->classes[p->num_classes++] = c;
@@ -582,6 +634,25 @@ unsigned policy_class_with_room(const struct policy *p, const struct pattern_job
         if (pattern_matches(&p->rules[i].of, job) && (!has_room || has_room(arg, p->rules[i].class_index)))
             return p->rules[i].class_index;
     return p->default_class;
+}
+
+bool policy_has_members(const struct policy *p)
+{
+    bool has = false;
+    for (unsigned i = 0; i < p->num_classes; i++)
+        has = has || p->classes[i].num_members;
+    return has;
+}
+
+bool policy_is_member(const struct policy *p, unsigned pkey, const char *description)
+{
+    char host[65];
+    snprintf(host, sizeof(host), "%.*s", (int)strcspn(description, " "), description);
+    for (unsigned i = 0; i < p->num_classes; i++)
+        for (unsigned k = 0; p->classes[i].pkey == pkey && k < p->classes[i].num_members; k++)
+            if (!fnmatch(p->classes[i].members[k], host, 0))
+                return true;
+    return false;
 }
 
 bool policy_may_choose(const struct policy_class *c, const struct pattern_job *job)

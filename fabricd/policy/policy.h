@@ -14,6 +14,8 @@
 #define POLICY_CLASSES_MAX 8 /* each has at least two of the 16 service levels */
 #define POLICY_RULES_MAX   64
 #define POLICY_CHOOSE_MAX  16
+#define POLICY_MEMBERS_MAX 32
+#define POLICY_MEMBER_MAX  64
 
 #define PRIORITY_LOW    0
 #define PRIORITY_NORMAL 1
@@ -32,9 +34,12 @@ struct policy_class {
     unsigned num_medium;                /* levels between small messages and bulk */
     uint32_t medium_max[FD_MEDIUM_MAX]; /* bytes, ascending */
     uint32_t pkey;                      /* partition of the class's jobs, 15 bits; 0: not given */
-    struct fd_spread spread;            /* how messages go over rails; "": the library's own way */
+    unsigned num_members;               /* hosts whose ports are members of the partition; 0: the policy does not say */
+    char members[POLICY_MEMBERS_MAX][POLICY_MEMBER_MAX]; /* patterns of the shell */
+    struct fd_spread spread;                             /* how messages go over rails; "": the library's own way */
     unsigned num_choose;
     struct pattern choose[POLICY_CHOOSE_MAX]; /* jobs that may ask for this class: one of them must match */
+    struct place pkey_at, members_at;
     struct place at, name_at, share_at, medium_at, latency_at, ratio_at;
 };
 
@@ -82,6 +87,11 @@ static inline unsigned policy_class_of(const struct policy *p, const struct patt
 {
     return policy_class_with_room(p, job, NULL, NULL);
 }
+
+/* Is there a class that says which hosts its partition has? */
+bool policy_has_members(const struct policy *p);
+/* Is the port of an adapter with this description, "HOST DEVICE", to be a member of the partition? */
+bool policy_is_member(const struct policy *p, unsigned pkey, const char *description);
 
 /* May the job have this class if its user asks for it? */
 bool policy_may_choose(const struct policy_class *c, const struct pattern_job *job);

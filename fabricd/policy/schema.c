@@ -139,6 +139,23 @@ static void put_text(struct json *j, const struct key *k)
     }
 }
 
+static void put_texts(struct json *j, const struct key *k)
+{
+    json_open(j, "anyOf", '[');
+    json_open(j, NULL, '{');
+    put_text(j, k);
+    json_close(j, '}');
+    json_open(j, NULL, '{');
+    json_string(j, "type", "array");
+    json_uint(j, "minItems", 1);
+    json_uint(j, "maxItems", k->items);
+    json_open(j, "items", '{');
+    put_text(j, k);
+    json_close(j, '}');
+    json_close(j, '}');
+    json_close(j, ']');
+}
+
 static void put_choices(struct json *j, const struct key *k)
 {
     json_open(j, "enum", '[');
@@ -160,6 +177,9 @@ static void put_value(struct json *j, const struct key *k)
         break;
     case KEY_SIZES:
         put_sizes(j, k);
+        break;
+    case KEY_TEXTS:
+        put_texts(j, k);
         break;
     case KEY_TIME:
         put_pattern(j, "^[0-9]+(us|ms)$");

@@ -59,7 +59,8 @@ static bool write_conf(const struct run *r, const struct sm *sm, const char *pat
         complain("%s: %s", path, strerror(errno));
         return false;
     }
-    fprintf(f, "force_log_flush TRUE\ndump_files_dir %s\nsm_priority %d\n", dir, sm->standby ? 4 : 8);
+    fprintf(f, "force_log_flush TRUE\ndump_files_dir %s\npartition_config_file %spartitions.conf\nsm_priority %d\n",
+            dir, dir, sm->standby ? 4 : 8); /* there is no such file: not this machine's, either */
     if (of_two(r, sm)) /* within a second one notices that the other is no master: gone, or standing by itself, which
                           happens to both when a handover reaches an opensm that is still discovering */
         fputs("sminfo_polling_timeout 250\npolling_retry_number 3\n", f);

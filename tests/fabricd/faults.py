@@ -40,7 +40,7 @@ class Fabric:
         self.dir = tempfile.mkdtemp(prefix="mrmpi-faults.")
         self.case = case
         self.opensm = os.environ["SIMFAB_DIR"] + "/opensm/opensm.conf"
-        self.before = read(self.opensm)
+        self.before = self.files()
         self.policy = {name: self.text(name) for name in SHARES}
         for host in (1, 2):
             with open(self.at(f"h{host}.yaml"), "w") as f:
@@ -59,7 +59,13 @@ class Fabric:
     def text(self, name):
         with open(TOP + "/etc/policies/simple.yaml") as f:
             text = f.read().replace("share: 60", f"share: {SHARES[name][0]}").replace("share: 30", f"share: {SHARES[name][1]}")
+        if (self.case, name) in (("other", "b"), ("nothing", "a")):  # a partition file that is there with one of the policies
+            text = text.replace("- name: urgent", "- name: urgent\n    pkey: 0x11\n    members: h2")
         return text.replace("lmc: 0", "lmc: 1") if self.case == "lmc" and name == "b" else text
+
+    def files(self):
+        """Of opensm: its configuration and its partitions."""
+        return read(self.opensm) + read(os.path.dirname(self.opensm) + "/partitions.conf")
 
     def start(self, host):
         log = open(self.at(f"h{host}.log"), "a")
@@ -162,7 +168,7 @@ class Fabric:
 
     def power_cut(self):
         self.cut(self.at("state1"))
-        self.cut(os.path.dirname(self.opensm), r"opensm\.conf")
+        self.cut(os.path.dirname(self.opensm), r"(opensm|partitions)\.conf")
         self.cut(self.dir, r"policy\.(lock|yaml)")
 
     def calls(self):
@@ -182,6 +188,9 @@ class Fabric:
             out = subprocess.run(["simfab", "exec", "h2", "--", "smpquery", "-D", *words], capture_output=True, text=True).stdout
             weights = re.findall(r"WEIGHT:(.*)", out)
             found.add(weights[0].replace(" ", "") if weights else out)
+        out = subprocess.run(["simfab", "exec", "h2", "--", "cat", "/sys/class/infiniband/mlx5_0/ports/1/pkeys/0",
+                              "/sys/class/infiniband/mlx5_0/ports/1/pkeys/1"], capture_output=True, text=True).stdout
+        found.add(out.strip())
         return found
 
     def disagreement(self, base):
@@ -210,8 +219,8 @@ class Fabric:
             return "there is an intent"
         if self.ports() != base[name][0]:
             return f"ports have {self.ports()}, {name} is {base[name][0]}"
-        if read(self.opensm) != base[name][1]:
-            return f"opensm's file is not that of {name}"
+        if self.files() != base[name][1]:
+            return f"opensm's files are not those of {name}"
         for host in (1, 2):
             if not re.search(rf"^policy: {{generation: {generation}, state: verified", self.status(host), re.M):
                 return f"h{host}: " + (re.search(r"^policy:.*$", self.status(host), re.M) or ["?"])[0]
@@ -225,8 +234,8 @@ class Fabric:
             return f"current is {os.readlink(self.at('state1/current'))}, status says {generation}"
         if read(self.at("state1/policy.yaml")) or "unfinished" in status or os.path.exists(self.at("state1/intent")):
             return "nothing is in force, and there is a policy, or something to be done"
-        if read(self.opensm) != self.before:
-            return "opensm's file is not the one of before"
+        if self.files() != self.before:
+            return "opensm's files are not those of before"
         if self.ports() != base[""][0]:
             return f"ports have {self.ports()}, before it was {base[''][0]}"
         return self.litter()
@@ -286,7 +295,7 @@ def measure(f):
             sys.exit(f"apply without a fault: {answer.stdout}{answer.stderr}{read(f.at('h1.log'))}")
         found = f.calls()
         f.plan(None)
-        base[name] = (f.ports(), read(f.opensm))
+        base[name] = (f.ports(), f.files())
         if name == "b" or (f.case == "nothing" and len(found) > len(calls)):
             calls = found
         why = agree(f, base)

@@ -12,6 +12,7 @@
 #include "fabricd/proto/message.h"
 #include "fabricd/proto/ratio.h"
 #include "fabricd/fabric/opensm.h"
+#include "fabricd/fabric/partitions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,8 +103,31 @@ static void answers(const char *s, size_t len)
     text_free(&twice);
 }
 
+/* A partition file, or the ports that were seen: merged twice it is as once, and our section leaves nothing behind. */
+static void partitions(const char *s)
+{
+    static struct policy p = {.num_classes = 1, .classes = {{.pkey = 0x11, .num_members = 1, .members = {"h*"}}}};
+    struct partition_file old = {.there = true}, once = {0}, twice = {0}, rest = {0}, bare = {0};
+    struct text why = {0};
+    text_put(&old.text, s, strlen(s));
+    partitions_merge(&old, &p, s, &once);
+    partitions_merge(&once, &p, s, &twice);
+    need(partition_file_equal(&once, &twice));
+    partitions_take_section(&once, NULL, &rest);
+    partitions_take_section(&old, NULL, &bare);
+    need(partition_file_equal(&rest, &bare));
+    need(partitions_free(&old, &p, "f", &why) == !why.len);
+    text_free(&why);
+    partition_file_free(&old);
+    partition_file_free(&once);
+    partition_file_free(&twice);
+    partition_file_free(&rest);
+    partition_file_free(&bare);
+}
+
 static void opensm_file(const char *s)
 {
+    partitions(s);
     static const struct qos_tables t = {.num_low = 1, .low = {{0, 64}}, .vls = 8, .op_vls_code = 4};
     struct text once = {0}, twice = {0};
     char v[8];

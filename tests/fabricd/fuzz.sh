@@ -8,8 +8,8 @@
 command -v clang >/dev/null || skip_all "clang is not installed"
 
 sources=()
-for f in text ydoc json keys policy pattern lock lock_text compile lanes weights ahead wait fabric/opensm conf message log quota \
-  ratio jobs/{jobs,jobs_text,journal,compact,cgroups,seats,users,helper,orders} dbus/order; do
+for f in base/{text,ydoc,keys,conf,log,quota} policy/{policy,pattern,lock,lock_text,compile,lanes,weights,ahead,wait} ctl/json \
+  proto/{message,ratio} fabric/{opensm,partitions} jobs/{jobs,jobs_text,journal,compact,cgroups,seats,users,helper,orders} dbus/order; do
   sources+=("$top/fabricd/$f.c")
 done
 sources+=("$top/libmrmpi/route/policy.c")

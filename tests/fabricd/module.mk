@@ -3,7 +3,7 @@
 TESTPROGS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
              tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
              tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_follow tests/fabricd/test_jobs \
-             tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json tests/fabricd/test_health
+             tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json tests/fabricd/test_health tests/fabricd/test_partitions
 
 tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c \
                                   libmrmpi/route/policy.c
@@ -40,6 +40,9 @@ tests/fabricd/test_plan_PKGS := check yaml-0.1
 tests/fabricd/test_plan_LDLIBS := -lm
 tests/fabricd/test_opensm_conf_SRCS := tests/fabricd/test_opensm_conf.c fabricd/fabric/opensm.c $(FABRICD_COMPILER)
 tests/fabricd/test_opensm_conf_PKGS := check
+tests/fabricd/test_partitions_SRCS := tests/fabricd/test_partitions.c fabricd/fabric/partitions.c fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/base/keys.c \
+                                      fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/route/policy.c
+tests/fabricd/test_partitions_PKGS := check yaml-0.1
 FABRICD_JOBS := fabricd/proto/ratio.c fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/policy/policy.c \
                 fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/route/policy.c
 tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/proto/message.c fabricd/jobs/jobs_text.c fabricd/jobs/orders.c fabricd/base/log.c fabricd/base/quota.c fabricd/ctl/json.c $(FABRICD_JOBS)
@@ -52,10 +55,12 @@ tests/fabricd/test_jobs_PKGS := check yaml-0.1 libsystemd
 UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
               tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
               tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_follow tests/fabricd/test_jobs \
-              tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json tests/fabricd/test_health
-SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/jobs.sh tests/fabricd/users.sh tests/fabricd/dbus.sh tests/fabricd/dbus_policy.sh tests/fabricd/nodes.sh tests/fabricd/busy.sh tests/fabricd/planes.sh tests/fabricd/planes_two.sh tests/fabricd/planes_differ.sh tests/fabricd/standby.sh tests/fabricd/ten_minutes.sh tests/fabricd/ibsim.sh
+              tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json tests/fabricd/test_health tests/fabricd/test_partitions
+SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/jobs.sh tests/fabricd/users.sh tests/fabricd/dbus.sh tests/fabricd/dbus_policy.sh tests/fabricd/nodes.sh tests/fabricd/busy.sh tests/fabricd/planes.sh tests/fabricd/planes_two.sh tests/fabricd/planes_differ.sh tests/fabricd/members.sh tests/fabricd/standby.sh tests/fabricd/ten_minutes.sh tests/fabricd/ibsim.sh
 
-TESTPROGS += tests/fabricd/fabric_tool
+TESTPROGS += tests/fabricd/fabric_tool tests/fabricd/reach
+tests/fabricd/reach_SRCS := tests/fabricd/reach.c
+tests/fabricd/reach_PKGS := libibverbs
 tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/fabric/smp.c
 tests/fabricd/fabric_tool_PKGS := libibumad
 SCRIPT_TESTS += tests/fabricd/simfab.sh tests/fabricd/lock.sh tests/fabricd/trunk.sh tests/fabricd/shares.sh tests/fabricd/grants.sh tests/fabricd/binds.sh tests/fabricd/predict.sh tests/fabricd/paced.sh tests/fabricd/fuzz.sh
