@@ -145,7 +145,7 @@ ALIAS_FILES := $(foreach a,$(ALIASES),$(BUILD)/libexec/mrmpi/bin/$(firstword $(s
 LIBRARY_FILES := $(addprefix $(BUILD)/lib/,$(LIBRARIES))
 TESTPROG_FILES := $(addprefix $(BUILD)/,$(TESTPROGS))
 
-COMMANDS := help check check-all check-san check-rxe demo demo-failover bench figures install uninstall clean
+COMMANDS := help check check-all check-san check-rxe demo demo-failover bench figures install uninstall docs clean
 .PHONY: all programs libraries tests deps $(COMMANDS)
 ifneq ($(and $(filter $(COMMANDS),$(MAKECMDGOALS)),$(filter-out 1,$(words $(MAKECMDGOALS)))),)
 # `make clean check`: one after the other; the makes that they start use all cores
@@ -216,6 +216,12 @@ uninstall:
 INSTALL = DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' BUILD='$(BUILD)' VERSION='$(VERSION)' packaging/install
 INSTALLED = --bin '$(PROGRAM_FILES)' --alias '$(ALIAS_FILES)' --libexec '$(LIBEXEC_FILES)' --lib '$(LIBRARY_FILES)' \
             --man '$(MANPAGES)' --data '$(DATA)' --completion '$(COMPLETIONS)'
+
+#? make docs          the guide (docs/) as pages of HTML, in build/site
+docs:
+	@packaging/install-deps mkdocs
+	@mkdocs build --quiet --strict --clean --config-file packaging/mkdocs.yml --site-dir $(abspath $(BUILD))/site
+	@echo $(BUILD)/site/index.html
 
 #? make clean         removes build/
 clean:

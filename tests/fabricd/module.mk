@@ -56,7 +56,7 @@ UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd
               tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
               tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_follow tests/fabricd/test_jobs \
               tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json tests/fabricd/test_health tests/fabricd/test_partitions
-SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/jobs.sh tests/fabricd/users.sh tests/fabricd/dbus.sh tests/fabricd/dbus_policy.sh tests/fabricd/nodes.sh tests/fabricd/busy.sh tests/fabricd/planes.sh tests/fabricd/planes_two.sh tests/fabricd/planes_differ.sh tests/fabricd/members.sh tests/fabricd/standby.sh tests/fabricd/ten_minutes.sh tests/fabricd/ibsim.sh
+SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/jobs.sh tests/fabricd/users.sh tests/fabricd/dbus.sh tests/fabricd/dbus_policy.sh tests/fabricd/nodes.sh tests/fabricd/busy.sh tests/fabricd/planes.sh tests/fabricd/planes_two.sh tests/fabricd/planes_differ.sh tests/fabricd/members.sh tests/fabricd/standby.sh tests/fabricd/ibsim.sh
 
 TESTPROGS += tests/fabricd/fabric_tool tests/fabricd/reach
 tests/fabricd/reach_SRCS := tests/fabricd/reach.c
