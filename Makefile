@@ -145,7 +145,7 @@ ALIAS_FILES := $(foreach a,$(ALIASES),$(BUILD)/libexec/mrmpi/bin/$(firstword $(s
 LIBRARY_FILES := $(addprefix $(BUILD)/lib/,$(LIBRARIES))
 TESTPROG_FILES := $(addprefix $(BUILD)/,$(TESTPROGS))
 
-COMMANDS := help check check-all check-san check-rxe demo demo-failover bench figures install uninstall docs clean
+COMMANDS := help check check-all check-san check-rxe demo demo-failover bench figures install uninstall deb docs clean
 .PHONY: all programs libraries tests deps $(COMMANDS)
 ifneq ($(and $(filter $(COMMANDS),$(MAKECMDGOALS)),$(filter-out 1,$(words $(MAKECMDGOALS)))),)
 # `make clean check`: one after the other; the makes that they start use all cores
@@ -216,6 +216,11 @@ uninstall:
 INSTALL = DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' BUILD='$(BUILD)' VERSION='$(VERSION)' packaging/install
 INSTALLED = --bin '$(PROGRAM_FILES)' --alias '$(ALIAS_FILES)' --libexec '$(LIBEXEC_FILES)' --lib '$(LIBRARY_FILES)' \
             --man '$(MANPAGES)' --data '$(DATA)' --completion '$(COMPLETIONS)'
+
+#? make deb           Debian's packages, in build/deb
+deb:
+	@packaging/install-deps debhelper dpkg-dev mkdocs
+	@packaging/deb $(BUILD)/deb
 
 #? make docs          the guide (docs/) as pages of HTML, in build/site
 docs:

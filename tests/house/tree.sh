@@ -221,7 +221,7 @@ sources_narrow() { # but mpi.h, in which each function has its line: pages and t
 ok "no C file of the product or its tests has lines of more than 120 columns" sources_narrow
 
 readmes_narrow() {
-  find . -path ./build -prune -o -mindepth 2 -name README.md -print | sort | while read -r f; do
+  find . -path ./build -prune -o -name README.md ! -path ./README.md -print | sort | while read -r f; do
     columns=$(wc -L <"$f")
     ((columns > 100)) && echo "${f#./} $columns columns"
   done | within "has more than 100 columns:" ""
