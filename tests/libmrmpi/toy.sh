@@ -9,7 +9,8 @@ copy=$tmp/copy mrrun=$tmp/copy/build/bin/mrrun
 for v in $(compgen -e | grep '^MRMPI_'); do unset "$v"; done
 export MRMPI_LOG_LEVEL=2 MRMPI_LEAKS=yes
 
-mkdir -p "$copy/fabricd" && cp -a "$root"/{Makefile,libmrmpi,mrrun} "$copy" && cp -a "$root"/fabricd/*.h "$copy/fabricd" || exit 2
+mkdir -p "$copy" && cp -a "$root"/{Makefile,libmrmpi,mrrun} "$copy" || exit 2
+(cd "$root" && find fabricd -name '*.h' -exec cp -a --parents -t "$copy" {} +) || exit 2
 # what does not know the kinds of links is not compiled again, where it was compiled under the names that the copy has
 if [ "$BUILD" = "$root/build" ]; then
   mkdir -p "$copy/build/obj" && cp -a "$BUILD"/obj/{libmrmpi,mrrun} "$copy/build/obj" || exit 2
