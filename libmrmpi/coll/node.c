@@ -77,6 +77,8 @@ static struct mr_grid *make_grid(struct mr_comm *c)
     struct mr_grid *g = mr_grid_new(c);
 
     g->row->node = make_area(g->row);
+    if (g->row->node)
+        g->row->node->whole = c;
     g->row->node_settled = g->column->node_settled = true;
     if (least_of_all(c, g->row->node != NULL))
         return g;

@@ -76,6 +76,7 @@ struct mr_comm *mr_comm_part(const struct mr_comm *c, struct mr_group *g, enum m
         return NULL;
     p->context = c->context | (uint32_t)which;
     p->part = true;
+    p->whole = c;
     return p;
 }
 

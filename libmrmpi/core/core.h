@@ -132,7 +132,10 @@ struct mr_comm {
     uint32_t coll_seq; /* counts collectives: their tag */
     bool passing;      /* lives while another is made only: mr_comm_passing */
     int passing_tag;   /* of all its messages */
-    bool part;         /* some ranks of another one, whose context it has: mr_comm_part */
+    bool part;         /* some ranks of another one, whose context it has: mr_comm_part, */
+    const struct mr_comm *whole; /* which is this */
+    unsigned losses;   /* of processes when its members were last looked at (mr_comm_lacks), */
+    bool lacks;        /* and one of them was a member */
     bool of_window;    /* its messages are data of a window's */
     struct mr_place *place; /* coll/place.h, NULL until it is asked for */
     struct mr_node *node;   /* node/area.h, NULL: none */

@@ -30,7 +30,9 @@ struct mr_node {
     const int *world; /* [ranks]: the group's */
     unsigned calls;   /* operations so far */
     uint64_t started; /* the operation that is under way: its first piece in the small ring */
-    uint64_t *broken; /* shared: 0, or the first operation (as `started`) for which the area is out of order */
+    uint64_t *broken; /* shared: 0, or the first operation (as `started`) for which the area is out of order; a bit
+                         says that a process is missing (wait.c) */
+    const struct mr_comm *whole; /* the communicator in whose operations it is used, if it has members elsewhere */
     enum mr_err failed; /* this rank's data of the next operation is not there: it writes a notice instead */
     struct mr_copier copier; /* into this rank's slots */
     bool plain;              /* the one that is written is not streamed, whatever the times say */

@@ -7,19 +7,6 @@
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
-static void ask_back(struct mr_rndv *r)
-{
-    struct mr_hdr hdr = mr_rndv_header(r, MR_PKT_CANCEL, 0);
-
-    if ((r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK) || r->cancelling)
-        return;
-    r->cancelling = true;
-    hdr.rank = r->req->comm->rank;
-    hdr.tag = r->req->tag;
-    hdr.ctx = r->req->ctx;
-    mr_vc_send(r->vc, &hdr, NULL, 0); /* if that fails the peer has, and the send ends with that */
-}
-
 bool mr_cancel_recall(struct mr_request *req)
 {
     struct mr_vc *vc = mr_vc_get_peer(mr_comm_world_rank(req->comm, req->peer));
@@ -29,7 +16,7 @@ bool mr_cancel_recall(struct mr_request *req)
         return false;
     r->peer_id = req->eager_id;
     req->eager_id = 0;
-    ask_back(r);
+    mr_rndv_ask_back(r);
     return true;
 }
 
@@ -38,7 +25,7 @@ static void take_back(struct mr_request *req)
     if (!req->complete && req->held_by) {
         mr_flow_withdraw(req);
     } else if (!req->complete && req->proto) {
-        ask_back(req->proto);
+        mr_rndv_ask_back(req->proto);
     } else if (req->loans && req->eager_id) {
         req->recalled = true; /* when it is complete */
     } else if (req->complete && req->eager_id && mr_cancel_recall(req)) {
@@ -83,8 +70,8 @@ void mr_cancel_done(struct mr_vc *vc, const struct mr_hdr *hdr)
 
     if (!r || r->req->kind != MR_REQ_SEND || !r->cancelling || (r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK))
         return;
-    r->req->status.cancelled = true;
-    mr_rndv_finish(r, MR_SUCCESS);
+    r->req->status.cancelled = !r->vain;
+    mr_rndv_finish(r, r->vain ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The end: all ranks meet with their messages, not with the launcher's fence, so that each goes on serving the others
- * until the last has come. What a rank sends last (FINs, acknowledgements) must leave before it parts.
+ * until the last has come. What a rank sends last (FINs, acknowledgements) must leave before it parts. If others are
+ * late they are told that this program sends and receives no more (PARTS): they may wait for it, after an error.
  *
  * A program may have freed requests for what is still under way. When all have come, nothing new begins, but an offer
  * or its answer may be on its way still. Packets of a pair are in order, so a peer that answers has had all that was
@@ -12,10 +13,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/pt2pt/internal.h"
 
-/* The context of the last messages of a job; communicators count up from 0. */
-#define CTX_FINALIZE 0xfffffffeu
-/* Barriers use small tags. */
-#define TAG_FLUSH 0x1000000
+#define LATE_NS 20000000ull /* others are late, and may wait for this process */
 
 static bool started(const struct mr_rndv *r)
 {
@@ -41,6 +39,50 @@ void mr_pt2pt_quiesce(void)
     mr_progress_until(quiet, NULL);
 }
 
+/* ---- while others are late --------------------------------------------------------------------------------------- */
+
+/* To those of the node, and those that packets went to, or came from. Once to each. */
+static void say_that_we_part(void)
+{
+    const struct mr_launch *launch = mr_launch_info();
+
+    for (int r = 0; r < launch->size; r++) {
+        bool near = launch->node_of[r] == launch->node_of[launch->rank];
+        struct mr_vc *vc = r == launch->rank ? NULL : near ? mr_vc_get_peer(r) : mr_vc_known_peer(r);
+        struct mr_hdr hdr = {.kind = MR_PKT_PARTS};
+
+        if (!vc || mr_vc_lost(vc) || mr_flow_of(vc)->told || !(near || mr_vc_is_used(vc)))
+            continue;
+        mr_flow_of(vc)->told = true;
+        mr_vc_send(vc, &hdr, NULL, 0);
+    }
+}
+
+struct late {
+    const struct mr_request *req;
+    uint64_t until_ns;
+};
+
+static bool has_come(void *arg)
+{
+    const struct late *l = arg;
+
+    return l->req->complete || mr_clock_ns() >= l->until_ns;
+}
+
+/*
+ * A rank that is late may wait for a message of ours, or for a receive, though the program has come here: it is told
+ * that neither comes. Peers that we meet meanwhile are told, too.
+ */
+static void await_peer(struct mr_request *req)
+{
+    while (!req->complete) {
+        mr_progress_until(has_come, &(struct late){req, mr_clock_ns() + LATE_NS});
+        if (!req->complete)
+            say_that_we_part();
+    }
+}
+
 /* Every rank hears, directly or not, of every other: nobody goes on before all have come. True if any said true. */
 static bool meet(bool any)
 {
@@ -51,10 +93,10 @@ static bool meet(bool any)
         uint8_t out = any, in = 0;
         struct mr_request *req;
 
-        if (mr_irecv(&in, 1, mr_type_byte, from, step, mr_comm_world, CTX_FINALIZE, &req))
+        if (mr_irecv(&in, 1, mr_type_byte, from, step, mr_comm_world, MR_CTX_FINALIZE, &req))
             break;
-        mr_send(&out, 1, mr_type_byte, to, step, mr_comm_world, CTX_FINALIZE, MR_SEND_STANDARD);
-        mr_wait(req);
+        mr_send(&out, 1, mr_type_byte, to, step, mr_comm_world, MR_CTX_FINALIZE, MR_SEND_STANDARD);
+        await_peer(req);
         mr_request_put(req);
         any |= in;
     }
@@ -79,7 +121,7 @@ static void want_source(struct mr_match_entry *e, void *arg)
 {
     const struct mr_request *r = e->owner;
 
-    if (r->ctx == (r->comm->context | MR_CTX_GREETING)) /* no round waits for it */
+    if (r->ctx == (r->comm->context | MR_CTX_GREETING) || r->given_up) /* no round, nobody waits for it */
         return;
     for (int i = 0; i < r->comm->num_peers; i++)
         if (r->peer == MR_ANY_SOURCE || r->peer == i)
@@ -100,23 +142,12 @@ static struct peers peers_wanted(void)
     return p;
 }
 
-/* A message that is taken back at once: the peer answers though it does not ask for it. */
-static struct mr_request *flush(int world_rank)
-{
-    struct mr_request *req;
-
-    if (mr_isend(NULL, 0, mr_type_byte, world_rank, TAG_FLUSH, mr_comm_world, CTX_FINALIZE, MR_SEND_SYNCHRONOUS, &req))
-        return NULL;
-    mr_cancel(req);
-    return req;
-}
-
 static void flush_all(const struct peers *p)
 {
     struct mr_request *list = NULL;
 
     for (int i = 0; p->any && i < mr_comm_world->size; i++) {
-        struct mr_request *req = p->wanted[i] ? flush(i) : NULL;
+        struct mr_request *req = p->wanted[i] ? mr_flush_peer(i) : NULL;
 
         if (req) {
             req->next = list;

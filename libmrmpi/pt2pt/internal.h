@@ -18,8 +18,10 @@ void mr_recv_meet(struct mr_request *req, const struct mr_hdr *hdr);            
 void mr_recv_fill(struct mr_request *req, size_t at, const void *payload, size_t len);
 void mr_recv_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr);
 void mr_recv_arrived(struct mr_message *m); /* one that is whole meets its receive, or is kept */
-void mr_recv_peer_lost(void); /* receives posted for this peer end with an error */
-bool mr_recv_never_comes(struct mr_comm *comm, int src); /* of this rank, if it is not here yet: the peer is lost */
+void mr_recv_end(struct mr_request *req, enum mr_err err); /* no message has met it, and none that is written can */
+void mr_recv_peer_lost(void); /* receives of messages that never come end with an error */
+/* Of this rank, if it is not here yet: the peer is lost, or parts. */
+bool mr_recv_never_comes(struct mr_comm *comm, int src, uint32_t ctx);
 /* ---- parts.c ---- */
 /* An eager message of more than one packet; hdr as of one that has one. lender: NULL, or it may go by mr_lend. */
 int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type,
@@ -34,5 +36,10 @@ int mr_send_progress(void); /* starts held sends for which there is room now; nu
 bool mr_cancel_recall(struct mr_request *req); /* asks for an eager message back. False: there is nobody to ask */
 void mr_cancel_asked(struct mr_vc *vc, const struct mr_hdr *hdr); /* CANCEL */
 void mr_cancel_done(struct mr_vc *vc, const struct mr_hdr *hdr);  /* CANCELLED */
+
+/* ---- give_up.c ---- */
+/* A message that is taken back at once: it ends when the peer has answered, which has read all that we sent before, as
+ * we have what it sent. NULL: the peer is lost, or there is no memory. */
+struct mr_request *mr_flush_peer(int world_rank);
 
 #endif

@@ -12,6 +12,8 @@ static void tell_receive(struct mr_match_entry *e, void *arg)
     const struct listing *l = arg;
     const struct mr_request *r = e->owner;
 
+    if (r->given_up)
+        return;
     l->tell(&(struct mr_pending){.kind = MR_PENDING_RECV,
                                  .comm = r->comm,
                                  .ctx = r->ctx,

@@ -29,6 +29,11 @@ static void deliver_answer(struct mr_vc *vc, const struct mr_hdr *hdr, const voi
     case MR_PKT_GRANT:
         mr_flow_granted(vc, hdr->len);
         break;
+    case MR_PKT_PARTS:
+        mr_flow_of(vc)->parts = mr_pt2pt.peer_lost = true;
+        mr_rndv_peer_parts(vc);
+        mr_recv_peer_lost();
+        break;
     case MR_PKT_HEAD:
         mr_head_packet(vc, hdr, payload, len);
         break;
@@ -83,12 +88,20 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
 static void failed(struct mr_vc *vc, int error)
 {
     mr_pt2pt.peer_lost = true;
+    mr_pt2pt.num_lost++;
     mr_rndv_fail_peer(vc);
     mr_parts_fail_peer(vc);
     mr_head_fail_peer(vc);
     mr_recv_peer_lost();
     if (mr_pt2pt.above)
         mr_pt2pt.above->peer_lost(vc, error);
+    if (mr_pt2pt.told_lost)
+        mr_pt2pt.told_lost();
+}
+
+void mr_pt2pt_on_loss(void (*told)(void))
+{
+    mr_pt2pt.told_lost = told;
 }
 
 void mr_pt2pt_above(const struct mr_above *above)

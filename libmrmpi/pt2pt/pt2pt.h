@@ -85,6 +85,20 @@ struct mr_pending {
 };
 void mr_pt2pt_each_pending(void (*tell)(const struct mr_pending *p, void *arg), void *arg);
 
+/*
+ * A receive or send of a collective operation that cannot succeed any more ends soon, with an error, though its peer is
+ * neither lost nor ready: the peer may never begin this operation, since its program has seen an error before. What
+ * comes for the receive later is taken, and dropped, so that its sender does not wait for ever. A send that no receive
+ * has met is cancelled: it is to be replaced by a poison. Once for each request.
+ */
+void mr_give_up(struct mr_request *req);
+/* A member of the communicator, or of the one that it is part of, is lost. */
+bool mr_comm_lacks(const struct mr_comm *c);
+/* The process with this rank in the world has called MPI_Finalize, and all that it had sent before is here. */
+bool mr_peer_parts(int world_rank);
+/* told is called, out of mr_progress(), when a process is lost. */
+void mr_pt2pt_on_loss(void (*told)(void));
+
 struct mr_above;
 void mr_pt2pt_above(const struct mr_above *above); /* registers a room above (request/protocol.h) */
 

@@ -87,6 +87,10 @@ static void __attribute__((noinline)) odd_length(struct mr_request *req, const s
 {
     if (req->proto && (hdr->kind == MR_PKT_EAGER || hdr->len != room))
         mr_ready_void(req);
+    if (hdr->len > room && req->given_up) {
+        req->status.bytes = room;
+        return;
+    }
     if (hdr->len > room) {
         req->status.bytes = room;
         req->status.error = MR_ERR_TRUNCATE;
@@ -152,23 +156,31 @@ void mr_recv_arrived(struct mr_message *m)
         mr_message_insert(m);
 }
 
-static bool anybody_left(struct mr_comm *comm)
+/* The peer is lost, or its program has called MPI_Finalize; all that it had sent before has come. */
+static bool sends_no_more(int world_rank, uint32_t ctx)
+{
+    struct mr_vc *vc = mr_vc_known_peer(world_rank);
+
+    return vc && (mr_vc_lost(vc) || (mr_flow_of(vc)->parts && ctx != MR_CTX_FINALIZE));
+}
+
+static bool anybody_left(struct mr_comm *comm, uint32_t ctx)
 {
     for (int r = 0; r < comm->num_peers; r++)
         if ((r != comm->rank || mr_threaded || mr_comm_is_inter(comm)) &&
-            !mr_vc_lost(mr_vc_get_peer(mr_comm_world_rank(comm, r))))
+            !sends_no_more(mr_comm_world_rank(comm, r), ctx))
             return true; /* the process itself can send only from another thread */
     return false;
 }
 
 /* What a lost peer had sent before can be received; no more will come. From anybody: until the last one is lost. */
-bool mr_recv_never_comes(struct mr_comm *comm, int src)
+bool mr_recv_never_comes(struct mr_comm *comm, int src, uint32_t ctx)
 {
     if (!mr_pt2pt.peer_lost)
         return false;
     if (src == MR_ANY_SOURCE)
-        return !anybody_left(comm);
-    return src >= 0 && mr_vc_lost(mr_vc_get_peer(mr_comm_world_rank(comm, src)));
+        return !anybody_left(comm, ctx);
+    return src >= 0 && sends_no_more(mr_comm_world_rank(comm, src), ctx);
 }
 
 /* ---- taking ------------------------------------------------------------------------------------------------------ */
@@ -270,7 +282,7 @@ post_receive(struct mr_request *req, void *buf, size_t count, int src, int tag, 
         match_kept(req, m);
         return MR_SUCCESS;
     }
-    if (__builtin_expect(mr_pt2pt.peer_lost, 0) && mr_recv_never_comes(comm, src)) {
+    if (__builtin_expect(mr_pt2pt.peer_lost, 0) && mr_recv_never_comes(comm, src, ctx)) {
         req->status.error = MR_ERR_PROC_FAILED;
         mr_request_complete(req);
         return MR_SUCCESS;
@@ -386,15 +398,23 @@ bool mr_pt2pt_keep(struct mr_comm *comm, int peer, const void *buf, size_t len, 
 
 /* ---- ends -------------------------------------------------------------------------------------------------------- */
 
+void mr_recv_end(struct mr_request *req, enum mr_err err)
+{
+    if (req->proto) { /* announced */
+        mr_rndv_finish(req->proto, err);
+        return;
+    }
+    mr_match_remove(&mr_pt2pt.posted, &req->match);
+    req->status.error = err;
+    mr_request_complete(req);
+}
+
 static void fail_if_never(struct mr_match_entry *e, void *arg)
 {
     struct mr_request *req = e->owner;
 
-    if (!mr_recv_never_comes(req->comm, req->peer))
-        return;
-    mr_match_remove(&mr_pt2pt.posted, e);
-    req->status.error = MR_ERR_PROC_FAILED;
-    mr_request_complete(req);
+    if (mr_recv_never_comes(req->comm, req->peer, req->ctx))
+        mr_recv_end(req, MR_ERR_PROC_FAILED);
 }
 
 void mr_recv_peer_lost(void)

@@ -191,6 +191,14 @@ static bool awaits_ready(struct mr_request *req, struct mr_vc *vc, size_t bytes)
     return false;
 }
 
+/* Of a send that waits for its receiver. */
+static enum mr_err offered(enum mr_err err, struct mr_request *req, struct mr_vc *vc)
+{
+    if (__builtin_expect(mr_flow_of(vc)->parts, 0) && !err && req->proto)
+        mr_rndv_in_vain(req->proto);
+    return err;
+}
+
 static enum mr_err send_request(struct mr_request *req, struct mr_vc *vc)
 {
     size_t bytes = req->count * req->type->size;
@@ -199,10 +207,12 @@ static enum mr_err send_request(struct mr_request *req, struct mr_vc *vc)
     if (__builtin_expect(req->mode == MR_SEND_POISON, 0))
         return send_poison(vc, &hdr, req);
     if (!goes_eagerly(vc, bytes))
-        return mr_rndv_offer(req, vc, &hdr, goes_in_place(req, vc, bytes));
+        return offered(mr_rndv_offer(req, vc, &hdr, goes_in_place(req, vc, bytes)), req, vc);
     if (req->crowded ? awaits_ready(req, vc, bytes) : is_better_read(req, vc, bytes))
-        return mr_rndv_offer(req, vc, &hdr, true);
-    return req->mode == MR_SEND_SYNCHRONOUS ? send_synchronous(vc, &hdr, req) : send_now(req, vc, &hdr);
+        return offered(mr_rndv_offer(req, vc, &hdr, true), req, vc);
+    if (req->mode == MR_SEND_SYNCHRONOUS)
+        return offered(send_synchronous(vc, &hdr, req), req, vc);
+    return send_now(req, vc, &hdr);
 }
 
 /* Its turn has come: it is under way, or complete with an error. */

@@ -20,6 +20,7 @@ struct mr_flow {
     struct mr_message *coming; /* an eager message of several packets, of which some have come (parts.c) */
     struct mr_stream *stream;  /* NULL: no large message has had more than an offer */
     bool listed;
+    bool parts, told; /* the peer's program has called MPI_Finalize; the peer was told the same of ours (end.c) */
 };
 _Static_assert(sizeof(struct mr_flow) <= sizeof(((struct mr_vc_front *)0)->room), "vc/ keeps room for it");
 

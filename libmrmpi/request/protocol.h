@@ -28,6 +28,9 @@
  * ones still, R CANCELLED; if not, the answer to the message itself is on its way already and nothing is said. Of
  * eager messages, to which there is no answer, CANCEL names the packet (mr_eager_id); then R says CANCELLED or ACK.
  *
+ * A process that waits in MPI_Finalize says PARTS to those that it has talked to: their receives of messages that have
+ * not come end with an error, and their sends that no receive of the process has met are cancelled, with an error.
+ *
  * The receiver decides, knowing what the sender offers. A receiver with less room than the message asks only for what
  * fits.
  *
@@ -57,6 +60,7 @@ enum mr_packet {
     MR_PKT_READY,     /* from the receiver of a message of hdr.len bytes, not offered yet; hdr.sreq: its number */
     MR_PKT_UNREADY,   /* from the receiver: READY, with the same context, tag and number, is not to be heeded */
     MR_PKT_LEFT,      /* from the sender, which does no more of the message unless it is asked again */
+    MR_PKT_PARTS,     /* from a process in MPI_Finalize: its program sends and receives nothing more */
     MR_PKT_ABOVE = 0x40, /* and higher: of the room above that has registered for it (mr_pt2pt_above) */
 };
 

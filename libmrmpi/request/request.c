@@ -146,7 +146,7 @@ void mr_request_complete(struct mr_request *r)
 static bool under_way(const struct mr_request *r, const struct mr_comm *c)
 {
     return r->refs && r->comm == c && !r->complete && r->kind <= MR_REQ_COLL &&
-           r->ctx != (c->context | MR_CTX_GREETING);
+           !(r->kind == MR_REQ_RECV && r->given_up) && r->ctx != (c->context | MR_CTX_GREETING);
 }
 
 static bool for_each(const struct mr_comm *c, void (*f)(struct mr_request *r))

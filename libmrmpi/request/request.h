@@ -12,6 +12,8 @@
 
 struct mr_schedule;
 
+/* The context of the last messages of a job; communicators count up from 0. */
+#define MR_CTX_FINALIZE 0xfffffffeu
 /* Or-ed with a communicator's context: the greetings of partitioned operations (derived/part.c). */
 #define MR_CTX_GREETING 0x40000000u
 
@@ -54,6 +56,7 @@ struct mr_request {
     bool waited : 1;        /* a blocking send's */
     bool in_burst : 1;      /* a send that counts in burst.h */
     bool crowded : 1;       /* a schedule's send: eager messages as this one delay each other */
+    bool given_up : 1;      /* nobody waits for it any more: mr_recv_give_up */
     uint8_t nth;            /* of a schedule's messages (mr_isend_nth); 0: it has no number */
     struct mr_status status;
     struct mr_comm *comm;

@@ -22,7 +22,9 @@ struct mr_pt2pt {
     size_t window;         /* of credits for eager messages, for each peer */
     struct mr_vc *holding; /* channels with sends that wait for room (flow.c) */
     unsigned num_taken;    /* messages that receives took out of a ring, and tries (recv.c) */
-    bool peer_lost;        /* some peer: receives ask whether it is theirs */
+    bool peer_lost;        /* some peer is lost, or parts: receives ask whether it is theirs */
+    unsigned num_lost;     /* peers that are lost */
+    void (*told_lost)(void); /* of who waits for others than the peer that is lost; NULL: nobody has registered */
     const struct mr_above *above; /* NULL: none has registered */
     uint8_t *scratch;    /* one piece of data on its way from or to a buffer with holes */
     struct mr_burst burst;

@@ -97,15 +97,21 @@ void mr_ready_announce(struct mr_request *req, size_t all)
         mr_rndv_drop(r); /* the channel has failed, and its upcall ends the receive */
 }
 
+void mr_ready_recall(struct mr_request *req)
+{
+    struct mr_hdr hdr = header_of(req->proto, MR_PKT_UNREADY);
+
+    mr_vc_send(req->proto->vc, &hdr, NULL, 0); /* if that fails the sender has, too */
+}
+
 void mr_ready_void(struct mr_request *req)
 {
     struct mr_rndv *r = req->proto;
-    struct mr_hdr hdr = header_of(r, MR_PKT_UNREADY);
     struct mr_stream *s = mr_stream_of(r->vc);
 
     if (s && r->total <= mr_vc_eager_most(r->vc) && ++s->vain > VAIN)
         s->rest = s->vain < REST ? s->vain : REST;
-    mr_vc_send(r->vc, &hdr, NULL, 0); /* if that fails the sender has, too */
+    mr_ready_recall(req);
     mr_rndv_drop(r);
 }
 

@@ -436,6 +436,36 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     }
 }
 
+/* A send whose message has not met its receive is to end: the receiver gives it back. */
+void mr_rndv_ask_back(struct mr_rndv *r)
+{
+    struct mr_hdr hdr = mr_rndv_header(r, MR_PKT_CANCEL, 0);
+
+    if ((r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_ACK) || r->cancelling)
+        return;
+    r->cancelling = true;
+    hdr.rank = r->req->comm->rank;
+    hdr.tag = r->req->tag;
+    hdr.ctx = r->req->ctx;
+    mr_vc_send(r->vc, &hdr, NULL, 0); /* if that fails the peer has, and the send ends with that */
+}
+
+void mr_rndv_in_vain(struct mr_rndv *r)
+{
+    if (r->req->ctx == MR_CTX_FINALIZE)
+        return;
+    r->vain = true;
+    mr_rndv_ask_back(r);
+}
+
+void mr_rndv_peer_parts(struct mr_vc *vc)
+{
+    for (uint32_t i = 0; i < mr_transfers.used; i++)
+        if (mr_transfers.table[i]->state != MR_RNDV_FREE && mr_transfers.table[i]->vc == vc &&
+            mr_transfers.table[i]->req->kind == MR_REQ_SEND)
+            mr_rndv_in_vain(mr_transfers.table[i]);
+}
+
 int mr_rndv_progress(void)
 {
     struct mr_rndv *r = mr_transfers.active, *next;

@@ -55,6 +55,7 @@ void mr_head_fail_peer(struct mr_vc *vc);
 void mr_ready_announce(struct mr_request *req, size_t all); /* all: mr_recv_announce */
 void mr_ready_heeded(struct mr_vc *vc, size_t len); /* the sender of a message waits for READY */
 bool mr_ready_comes(struct mr_vc *vc); /* this peer announces what could come eagerly, too */
+void mr_ready_recall(struct mr_request *req); /* UNREADY; the peer may have begun to write */
 void mr_ready_void(struct mr_request *req); /* announced, but what has come is eager, or has another length */
 /* An offer of its length has met such a one. True: it will be written, or has been; false: it is as any other. head:
  * what of that has come. */
@@ -76,6 +77,10 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
 void mr_rndv_put_sent(void *cookie, int error);
 void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error);
 void mr_rndv_fail_peer(struct mr_vc *vc);
+void mr_rndv_ask_back(struct mr_rndv *r); /* CANCEL, unless its message has met a receive as far as is known */
+/* The peer parts: sends of a message that no receive has met end with an error. One that begins now, and all others. */
+void mr_rndv_in_vain(struct mr_rndv *r);
+void mr_rndv_peer_parts(struct mr_vc *vc);
 int mr_rndv_progress(void);
 void mr_rndv_init(void);
 void mr_rndv_free(void); /* nothing is under way */

@@ -50,7 +50,8 @@ struct mr_rndv {
     bool counted, crosses;      /* sender: is in its peer's batch (batch.h), and open (exchange.h) */
     uint64_t told_ns;           /* receiver, landing: when the sender was told to write what crosses; else 0 */
     struct mr_bounce *bounce;   /* sender: where its tail is; NULL: it has none */
-    bool cancelling;            /* sender: CANCEL has been sent */
+    bool cancelling;            /* sender: CANCEL has been sent, */
+    bool vain;                  /* since the peer parts: if it gives the message back, that is an error */
     bool shared;                /* pushed and read at once: ends with FIN */
     bool left;                  /* the sender has left the rest to the receiver, and said so */
     bool near;                  /* is counted among those of this node */

@@ -6,6 +6,9 @@
  * After an error a schedule goes on sending and receiving, or its peers would wait for ever; but what it sends is a
  * notice of the error only (mr_isend_poison), which fails the receive that it meets, and nothing is copied or reduced
  * any more. So an error reaches all who would have got data that depends on it.
+ *
+ * If a process has failed, others may have seen that in an earlier operation, and never begin this one. So from then on
+ * a schedule waits for nobody: what has not met its counterpart is given up (mr_give_up).
  */
 #include "libmrmpi/schedule/steps.h"
 
@@ -37,6 +40,7 @@ static void note_error(struct mr_schedule *s, enum mr_err err)
 {
     if (err && !s->error)
         s->error = err;
+    s->hopeless |= err == MR_ERR_PROC_FAILED;
 }
 
 /*
@@ -54,11 +58,15 @@ static enum mr_err outcome_of(const struct mr_schedule *s, const struct mr_reque
                    (size_t)st->bytes, req->count * req->type->size);
 }
 
+static void replace_send(struct mr_schedule *s, struct mr_request *req);
+
 static void step_done(struct mr_request *req, void *arg)
 {
     struct mr_schedule *s = arg;
     note_error(s, outcome_of(s, req));
-    if (--s->pending == 0 || s->awaits == req)
+    if (unlikely(req->status.cancelled))
+        replace_send(s, req);
+    if (--s->pending == 0 || s->awaits == req || unlikely(s->hopeless))
         make_ready(s);
 }
 
@@ -105,11 +113,27 @@ static size_t crowd_of(const struct mr_schedule *s, const struct mr_step *st)
     return bytes <= mr_config.eager_max * (size_t)mr_config.eager_packets ? st->crowd * bytes : 0;
 }
 
+static void send_notice(struct mr_schedule *s, struct mr_step *st)
+{
+    struct route r = route_of(s, st);
+    track_request(s, st, mr_isend_poison(s->error, r.peer, r.tag, r.comm, r.ctx, &st->req));
+}
+
+/* The receiver has given it back: should it come to this operation after all, it gets a notice. */
+static void replace_send(struct mr_schedule *s, struct mr_request *req)
+{
+    struct mr_step *st = s->steps + s->phase;
+    while (st->req != req)
+        st++;
+    mr_request_put(req);
+    send_notice(s, st);
+}
+
 static void start_send(struct mr_schedule *s, struct mr_step *st)
 {
     struct route r = route_of(s, st);
     if (unlikely(s->error))
-        track_request(s, st, mr_isend_poison(s->error, r.peer, r.tag, r.comm, r.ctx, &st->req));
+        send_notice(s, st);
     else if (st->nth)
         track_request(s, st,
                       mr_isend_nth(st->in, st->count, st->type, r.peer, r.tag, r.comm, r.ctx, st->nth, crowd_of(s, st),
@@ -217,8 +241,55 @@ static void release_requests(struct mr_schedule *s)
     }
 }
 
+/* ---- a process fails --------------------------------------------------------------------------------------------- */
+
+/* Schedules that wait for messages. */
+static struct mr_schedule *waiting;
+
+static void list_waiting(struct mr_schedule *s)
+{
+    s->prev_running = NULL;
+    s->next_running = waiting;
+    if (waiting)
+        waiting->prev_running = s;
+    waiting = s;
+    s->listed = true;
+}
+
+static void unlist_waiting(struct mr_schedule *s)
+{
+    if (s->next_running)
+        s->next_running->prev_running = s->prev_running;
+    *(s->prev_running ? &s->prev_running->next_running : &waiting) = s->next_running;
+    s->listed = false;
+}
+
+static bool lacks_member(const struct mr_schedule *s)
+{
+    return mr_comm_lacks(s->comm) || (s->second && mr_comm_lacks(s->second));
+}
+
+static void process_lost(void)
+{
+    for (struct mr_schedule *s = waiting; s; s = s->next_running)
+        if (lacks_member(s)) {
+            note_error(s, MR_ERR_PROC_FAILED);
+            make_ready(s);
+        }
+}
+
+/* Of what is under way. */
+static void give_up_all(struct mr_schedule *s)
+{
+    for (size_t i = s->phase; i < s->pos; i++)
+        if (s->steps[i].req)
+            mr_give_up(s->steps[i].req);
+}
+
 static void finish_schedule(struct mr_schedule *s)
 {
+    if (s->listed)
+        unlist_waiting(s);
     release_requests(s);
     struct mr_request *req = s->req;
     req->status = (struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG, .error = s->error};
@@ -258,7 +329,9 @@ static void advance_schedule(struct mr_schedule *s)
     s->running = false;
     if (goes_on)
         make_ready(s);
-    if (s->pending == 0 && s->pos == s->num)
+    if (unlikely(s->hopeless) && s->pending)
+        give_up_all(s);
+    else if (s->pending == 0 && s->pos == s->num)
         finish_schedule(s);
 }
 
@@ -307,7 +380,12 @@ static enum mr_err run_schedule(struct mr_schedule *s, enum mr_err before, struc
     s->pos = s->phase = 0;
     s->looks = 0;
     s->past_wait = false;
-    s->error = before;
+    s->error = MR_SUCCESS;
+    s->hopeless = false;
+    note_error(s, before);
+    if (unlikely(lacks_member(s)))
+        note_error(s, MR_ERR_PROC_FAILED);
+    list_waiting(s);
     advance_schedule(s);
     return MR_SUCCESS;
 }
@@ -420,7 +498,9 @@ void mr_schedules_init(void)
 {
     ready.first = NULL;
     ready.end = &ready.first;
+    waiting = NULL;
     mr_progress_register(MR_PROGRESS_IN_MPI, (void *const *)&ready.first, poll_ready);
+    mr_pt2pt_on_loss(process_lost);
 }
 
 void mr_schedules_finalize(void)

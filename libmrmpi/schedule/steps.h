@@ -27,11 +27,13 @@ struct mr_temp;
 
 struct mr_schedule {
     struct mr_schedule *next; /* on the ready list or the pool */
+    struct mr_schedule *next_running, *prev_running; /* while it waits for messages: see sched.c */
     struct mr_comm *comm, *second;
     struct mr_request *req; /* while it runs */
     int tag, second_tag;
     enum mr_err error;
-    bool no_memory, running, queued;
+    bool no_memory, running, queued, listed;
+    bool hopeless; /* a process has failed: it waits for nobody */
     uint8_t crowd;               /* of what is appended now */
     bool crowded, kept;          /* there is one; what they fill is registered */
     bool on_second;              /* what is appended now goes over the second communicator */

@@ -322,6 +322,11 @@ static void put_landed(int world_rank, uint64_t rreq, int error)
     all.up.put_landed(mr_vc_get_peer(world_rank), rreq, error);
 }
 
+bool mr_vc_is_used(const struct mr_vc *vc)
+{
+    return vc->next_seq || vc_of(vc)->in.expected;
+}
+
 static uint32_t num_received(const struct mr_vc *vc)
 {
     return vc_of(vc)->in.expected;

@@ -151,6 +151,7 @@ int mr_vc_reserve(struct mr_vc *vc, unsigned packets);
 int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                     const void *what);
 
+bool mr_vc_is_used(const struct mr_vc *vc); /* packets have been sent, or have come */
 static inline uint32_t mr_vc_packets(const struct mr_vc *vc) /* given to mr_vc_send so far; wraps */
 {
     return vc->next_seq;
