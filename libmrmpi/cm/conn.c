@@ -304,6 +304,12 @@ static void receive_rep(struct mr_cm_conn *c, const struct mr_cm_msg *m)
 {
     int err;
 
+    if ((!c->initiator || m->id != c->id) && c->done && m->id == c->done) { /* the RTU of the one before was lost */
+        struct mr_cm_msg rtu = mr_cm_message(MR_CM_RTU, c->job, c->self, c->peer, m->id);
+
+        c->ops->transmit(c, &rtu, 0);
+        return;
+    }
     if (!c->initiator || m->id != c->id) { /* an earlier handshake: nobody will answer */
         conn_reject(c, m->id, true, MR_CM_OTHER, 0);
         return;

@@ -390,7 +390,7 @@ static struct mr_sub *pick_first_sub(struct mr_peer *p, const struct mr_cm_msg *
 
 static bool is_rtu_again(const struct mr_peer *p, const struct mr_cm_msg *msg)
 {
-    return msg->type == MR_CM_RTU && p->cm.state == MR_CM_CONNECTED;
+    return msg->type == MR_CM_RTU && (p->cm.state == MR_CM_CONNECTED || msg->id != p->cm.id);
 }
 
 /*
@@ -403,7 +403,8 @@ static struct mr_sub *pick_datagram_sub(struct mr_peer *p, const struct mr_cm_ms
 {
     bool any = p->up && p->connect->isolated_ns && msg->num_subs;
     const struct mr_cm_sub *s = &msg->sub[any ? attempt % msg->num_subs : 0];
-    struct mr_sub *came = any && !attempt && msg->type == MR_CM_REP ? way_it_came(p) : NULL;
+    bool answers = (any && !attempt && msg->type == MR_CM_REP) || (p->up && msg->type == MR_CM_REJ);
+    struct mr_sub *came = answers ? way_it_came(p) : NULL;
     struct mr_sub *named = msg->num_subs ? mr_sub_find(p, s->rail, s->remote, s->path, s->kind) : NULL;
     struct mr_sub *sub = msg->num_subs ? named : p->connect->datagram_sub;
 

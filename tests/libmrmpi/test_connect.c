@@ -302,6 +302,35 @@ START_TEST(the_next_handshake_stands_for_rtu)
 }
 END_TEST
 
+/* The way of the next one is dead: the answer to the first one is repeated, and gets its RTU once more. */
+START_TEST(rtu_of_the_one_before)
+{
+    begin(0, 0);
+    mr_cm_start(&side[0].c, 1, 0);
+    while (side[0].c.state != MR_CM_CONNECTED && now < 1000 * MS) {
+        loss_percent = side[1].c.state == MR_CM_REP_SENT ? 100 : 0;
+        run(now + MS / 2);
+    }
+    ck_assert_int_eq(side[1].c.state, MR_CM_REP_SENT);
+    num_air = 0;
+    loss_percent = 0;
+    side[0].handshakes = 2;
+    mr_cm_again(&side[0].c, 200);
+    mr_cm_start(&side[0].c, 2, now);
+    while (side[1].c.state == MR_CM_REP_SENT && now < 1000 * MS) {
+        for (unsigned i = 0; i < num_air;)
+            if (air[i].msg.type == MR_CM_REQ)
+                air[i] = air[--num_air];
+            else
+                i++;
+        run(now + MS / 2);
+    }
+    ck_assert_uint_eq(side[1].established, 1);
+    ck_assert_uint_eq(side[1].failed, 0);
+    ck_assert_uint_eq(rejections, 0);
+}
+END_TEST
+
 /* If it has given up the handshake the next one says nothing of it, whether it is for the same rails or for others. */
 START_TEST(a_request_after_one_given_up_is_no_rtu)
 {
@@ -683,6 +712,7 @@ int main(void)
     tcase_add_loop_test(t, handshakes, 0, 100);
     tcase_add_test(t, traffic_stands_for_rtu);
     tcase_add_test(t, the_next_handshake_stands_for_rtu);
+    tcase_add_test(t, rtu_of_the_one_before);
     tcase_add_loop_test(t, a_request_after_one_given_up_is_no_rtu, 0, 2);
     tcase_add_test(t, nobody_there);
     tcase_add_loop_test(t, not_now, 0, 2);
