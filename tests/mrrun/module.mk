@@ -21,6 +21,10 @@ TESTPROGS += tests/mrrun/test_waits
 tests/mrrun/test_waits_SRCS := tests/mrrun/test_waits.c mrrun/waits.c
 tests/mrrun/test_waits_PKGS := check
 
+TESTPROGS += tests/mrrun/test_wire
+tests/mrrun/test_wire_SRCS := tests/mrrun/test_wire.c $(addprefix mrrun/,wire.c watch.c link.c channel.c tree.c allocation.c)
+tests/mrrun/test_wire_PKGS := check
+
 # An MPI program whose ranks wait for ever.
 TESTPROGS += tests/mrrun/hangs
 tests/mrrun/hangs_SRCS := tests/mrrun/hangs.c
@@ -44,8 +48,8 @@ tests/mrrun/dies_DEPS := libmpi.so.12
 tests/mrrun/dies_LDFLAGS := -rdynamic
 
 UNIT_TESTS += tests/mrrun/test_placement tests/mrrun/test_options tests/mrrun/test_output tests/mrrun/test_records \
-              tests/mrrun/test_waits
+              tests/mrrun/test_waits tests/mrrun/test_wire
 SCRIPT_TESTS += tests/mrrun/launch.sh tests/mrrun/mpiexec.sh tests/mrrun/failure.sh tests/mrrun/output.sh tests/mrrun/signals.sh \
                 tests/mrrun/cleanup.sh tests/mrrun/explain.sh tests/mrrun/simulated.sh tests/mrrun/mrcc.sh tests/mrrun/view.sh tests/mrrun/pairs.sh \
                 tests/mrrun/deaths.sh tests/mrrun/hangs.sh
-LONG_TESTS += tests/mrrun/deaths_all.sh
+LONG_TESTS += tests/mrrun/deaths_all.sh tests/mrrun/fuzz.sh
