@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "mrrun/allocation.h"
 #include "mrrun/spawn.h"
 
 extern char **environ;
@@ -25,7 +26,9 @@ static bool grow(struct hosts *h)
     h->devices = devices ? devices : h->devices;
     struct placement_slots *slots = devices ? realloc(h->slots, room * sizeof(*slots)) : NULL;
     h->slots = slots ? slots : h->slots;
-    return slots;
+    bool *far = slots ? realloc(h->far, room * sizeof(*far)) : NULL;
+    h->far = far ? far : h->far;
+    return far;
 }
 
 static int add_host(struct hosts *h, const char *name, const char *devices)
@@ -35,6 +38,7 @@ static int add_host(struct hosts *h, const char *name, const char *devices)
     h->name[h->count] = strdup(name);
     h->devices[h->count] = devices ? strdup(devices) : NULL;
     h->slots[h->count] = (struct placement_slots){0};
+    h->far[h->count] = false;
     h->count++;
     return h->name[h->count - 1] && (!devices || h->devices[h->count - 1]) ? 0 : -1;
 }
@@ -57,6 +61,10 @@ void hosts_clear(struct hosts *h)
     free(h->name);
     free(h->devices);
     free(h->slots);
+    free(h->far);
+    for (size_t i = 0; h->launcher && h->launcher[i]; i++)
+        free(h->launcher[i]);
+    free(h->launcher);
     free(h->here);
     free(h->simfab);
     memset(h, 0, sizeof(*h));
@@ -124,39 +132,57 @@ static int list_simulated(struct hosts *h, char *why, size_t cap)
     return 0;
 }
 
-static int list_this_machine(struct hosts *h, char *why, size_t cap)
-{
-    char name[HOST_NAME_MAX + 1] = "localhost";
-
-    gethostname(name, sizeof(name) - 1);
-    h->here = strdup(name);
-    if (!h->here || add_host(h, name, NULL)) {
-        snprintf(why, cap, "out of memory");
-        return -1;
-    }
-    return 0;
-}
-
-static void explain_unknown(const struct hosts *h, const char *name, char *why, size_t cap)
-{
-    if (h->simfab)
-        snprintf(why, cap, "the fabric has no host '%s' ('simfab status --hosts' lists them)", name);
-    else
-        snprintf(why, cap,
-                 "'%s' is not this machine (%s): mrrun starts ranks here, on parts of this machine with HCAs of their "
-                 "own (--hosts %s=DEVICE,...), or on simulated hosts under 'simfab run'; on a cluster, use the "
-                 "scheduler's launcher",
-                 name, h->name[0], name);
-}
-
 /* A plain machine has several names: with and without a domain, and those of the loopback interface. */
 static bool is_this_machine(const char *name, const char *here)
 {
+    const char *node = getenv("SLURMD_NODENAME");
     size_t len = strcspn(here, ".");
 
-    if (!strcmp(name, "localhost") || !strncmp(name, "localhost.", 10) || !strcmp(name, "127.0.0.1"))
+    if (!strcmp(name, "localhost") || !strncmp(name, "localhost.", 10) || !strcmp(name, "127.0.0.1") ||
+        (node && !strcmp(name, node)))
         return true;
     return strcspn(name, ".") == len && !strncmp(name, here, len) && (!name[len] || !here[len] || !strcmp(name, here));
+}
+
+static int add_allocated(void *arg, const char *name, int slots)
+{
+    struct hosts *h = arg;
+    int at = number_of_host(h, is_this_machine(name, h->here) ? h->here : name);
+
+    if (at < 0 && add_host(h, is_this_machine(name, h->here) ? h->here : name, NULL))
+        return -1;
+    h->slots[at < 0 ? h->count - 1 : at].slots += slots;
+    return 0;
+}
+
+/* What a scheduler has allocated, or this machine. */
+static int list_plain(struct hosts *h, char *why, size_t cap)
+{
+    char name[HOST_NAME_MAX + 1] = "localhost";
+    int found;
+
+    gethostname(name, sizeof(name) - 1);
+    h->here = strdup(name);
+    found = h->here ? allocation_list(add_allocated, h, why, cap) : -1;
+    h->allocated = found > 0;
+    if (!found && !add_host(h, name, NULL))
+        return 0;
+    if (found <= 0 && !*why)
+        snprintf(why, cap, "out of memory");
+    return found > 0 ? 0 : -1;
+}
+
+static void explain_unknown(const char *name, char *why, size_t cap)
+{
+    snprintf(why, cap, "the fabric has no host '%s' ('simfab status --hosts' lists them)", name);
+}
+
+/* What a launcher takes for a host, and for nothing else. */
+static bool is_host_name(const char *name)
+{
+    size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@%:[]");
+
+    return *name != '-' && len && !name[len] && len <= HOST_NAME_MAX;
 }
 
 /* How a host that was named is called in the lists. */
@@ -182,8 +208,12 @@ static int take_named(struct hosts *h, const struct hosts *all, const struct mrr
         snprintf(why, cap, "host '%s' is named twice, with other devices", name);
         return -1;
     }
-    if (at < 0 && number_of_host(all, name) < 0 && (!h->here || !named->devices)) {
-        explain_unknown(all, name, why, cap);
+    if (h->simfab && at < 0 && number_of_host(all, name) < 0) {
+        explain_unknown(name, why, cap);
+        return -1;
+    }
+    if (!h->simfab && !is_host_name(name)) {
+        snprintf(why, cap, "'%s' is no name of a host", name);
         return -1;
     }
     if (at < 0 && add_host(h, name, named->devices)) {
@@ -215,8 +245,12 @@ static int pick(struct hosts *h, const struct hosts *all, const struct mrrun_opt
 
     for (int i = 0; i < opts->num_parts; i++)
         wanted |= !opts->parts[i].hosts.count;
-    for (int i = 0; i < all->count && !said && wanted && !err; i++)
+    for (int i = 0; i < all->count && !said && wanted && !err; i++) {
         err = add_host(h, all->name[i], NULL);
+        if (!err)
+            h->slots[i] = all->slots[i];
+    }
+    h->allocated = all->allocated && !said;
     if (err && !*why)
         snprintf(why, cap, "out of memory");
     h->num_job = h->count;
@@ -225,12 +259,30 @@ static int pick(struct hosts *h, const struct hosts *all, const struct mrrun_opt
     return err;
 }
 
+/* ssh shall not ask at a terminal that it does not have; srun shall start the agent beside what runs already. */
+#define SSH  "ssh -x -T -o BatchMode=yes"
+#define SRUN "srun -Q -N1 -n1 --overlap --mpi=none --unbuffered --kill-on-bad-exit=0 -w"
+
+static char **split_words(const char *text)
+{
+    char **word = calloc(strlen(text) / 2 + 2, sizeof(*word));
+    int n = 0;
+
+    for (size_t len; word && *(text += strspn(text, " ")); text += len) {
+        len = strcspn(text, " ");
+        word[n] = strndup(text, len);
+        if (!word[n++])
+            return NULL;
+    }
+    return word;
+}
+
 static int find_all(struct hosts *all, const char *bin_dir, char *why, size_t cap)
 {
     const char *fabric = getenv("SIMFAB_DIR");
 
     if (!fabric || !*fabric)
-        return list_this_machine(all, why, cap);
+        return list_plain(all, why, cap);
     all->simfab = find_simfab(bin_dir);
     if (all->simfab)
         return list_simulated(all, why, cap);
@@ -245,6 +297,7 @@ void hosts_keep(struct hosts *h, const int *used, int num_used)
         if (kept < num_used && used[kept] == i) {
             h->name[kept] = h->name[i];
             h->devices[kept] = h->devices[i];
+            h->far[kept] = h->far[i];
             h->slots[kept++] = h->slots[i];
         } else {
             free(h->name[i]);
@@ -252,6 +305,31 @@ void hosts_keep(struct hosts *h, const int *used, int num_used)
         }
     }
     h->count = h->num_job = kept;
+}
+
+/* Hosts are parts of this machine only if all that are not the machine itself have devices, and no launcher is named.
+ */
+static int find_far(struct hosts *h, const struct hosts *all, const struct mrrun_options *opts)
+{
+    const char *given = opts->launcher, *slurm = getenv("SLURM_JOB_ID");
+    bool others = given || all->allocated;
+
+    for (int i = 0; i < h->count && !others && !h->simfab; i++)
+        others = !h->devices[i] && strcmp(h->name[i], h->here) != 0;
+    for (int i = 0; i < h->count; i++)
+        h->far[i] = h->simfab ? given != NULL : others && strcmp(h->name[i], h->here);
+    if (!given)
+        given = slurm && *slurm ? SRUN : SSH;
+    h->launcher = split_words(given);
+    return h->launcher ? 0 : -1;
+}
+
+bool hosts_far(const struct hosts *h)
+{
+    for (int i = 0; i < h->count; i++)
+        if (h->far[i])
+            return true;
+    return false;
 }
 
 int hosts_find(struct hosts *h, const struct mrrun_options *opts, const char *bin_dir, char *why, size_t cap)
@@ -264,10 +342,14 @@ int hosts_find(struct hosts *h, const struct mrrun_options *opts, const char *bi
     err = find_all(&all, bin_dir, why, cap);
     if (!err && all.here && !(h->here = strdup(all.here)))
         err = -1;
-    if (!err)
-        err = pick(h, &all, opts, why, cap);
     h->simfab = all.simfab;
     all.simfab = NULL;
+    if (!err)
+        err = pick(h, &all, opts, why, cap);
+    if (!err && find_far(h, &all, opts)) {
+        snprintf(why, cap, "out of memory");
+        err = -1;
+    }
     hosts_clear(&all);
     if (err)
         hosts_clear(h);

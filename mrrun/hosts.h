@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Where ranks can run: on this machine, or on the hosts of the simulated fabric whose directory is in SIMFAB_DIR (asked
- * from the simfab command, which also starts programs there). A plain machine can be several hosts, each with HCAs of
+ * from the simfab command, which also starts programs there), or on other machines, those that are named or those that
+ * a scheduler has allocated. A plain machine can be several hosts, each with HCAs of
  * its own, where the user says which: ranks of different ones then talk through these, as they would between machines.
  */
 #ifndef MRRUN_HOSTS_H
@@ -18,9 +19,12 @@ struct hosts {
     char **devices; /* of each: MRMPI_DEVICES for its ranks, or NULL */
     struct placement_slots *slots;
     int count;
-    int num_job;  /* the first ones, which parts without hosts of their own may use */
-    char *here;   /* the name of a plain machine; NULL: hosts are simulated */
-    char *simfab; /* path of the command; NULL on a plain machine */
+    int num_job;     /* the first ones, which parts without hosts of their own may use */
+    bool *far;       /* of each: it is another machine, or to be treated as one (--launcher) */
+    char **launcher; /* words that start a program there; free() each, and the list */
+    bool allocated;  /* the scheduler's: slots are what it has given, not a bound */
+    char *here;      /* the name of a plain machine; NULL: hosts are simulated */
+    char *simfab;    /* path of the command; NULL on a plain machine */
 };
 
 /*
@@ -33,5 +37,7 @@ int hosts_of_part(const struct hosts *h, const struct mrrun_part *part, int *out
 /* Leave out all but these, whose numbers are ascending. */
 void hosts_keep(struct hosts *h, const int *used, int num_used);
 void hosts_clear(struct hosts *h);
+/* Has one of them to be reached by an agent? Then all have. */
+bool hosts_far(const struct hosts *h);
 
 #endif

@@ -50,7 +50,7 @@ static bool may_answer(const struct inquiry_rank *r)
  * A poll in vain on a simulated host comes back when something happens there, or when a signal is handled: simfab has a
  * handler of SIGURG that does nothing. To each thread, since any may wait.
  */
-static void wake(pid_t pid)
+void inquiry_wake(pid_t pid)
 {
     char name[64];
     struct dirent *e;
@@ -78,8 +78,8 @@ bool inquiry_ask(struct inquiry *q, const struct inquiry_rank *rank, int ranks, 
     ++*q->asked;
     q->until_ms = now_ms + ANSWERS_MS;
     for (int r = 0; q->simulated && r < ranks; r++)
-        if (may_answer(&rank[r]))
-            wake(rank[r].pid);
+        if (may_answer(&rank[r]) && !rank[r].far)
+            inquiry_wake(rank[r].pid);
     return true;
 }
 
@@ -121,8 +121,20 @@ static bool take_answer(const struct inquiry *q, struct waits *w, int rank)
     return good;
 }
 
-/* The state letter of /proc/PID/stat; '?' if it cannot be read. */
-static char state_of(pid_t pid)
+char *inquiry_read(const struct inquiry *q, int rank, size_t *len)
+{
+    char *text = q->asked ? read_answer(q, rank, len) : NULL;
+    unsigned number;
+    char head[32];
+
+    snprintf(head, sizeof(head), "%.*s", text ? (int)(*len < 31 ? *len : 31) : 0, text ? text : "");
+    if (text && sscanf(head, "asked %u", &number) == 1 && number == *q->asked)
+        return text;
+    free(text);
+    return NULL;
+}
+
+char inquiry_state(pid_t pid)
 {
     char name[64], text[512] = "";
     const char *end;
@@ -145,7 +157,7 @@ static void tell_silent(const struct inquiry_rank *r, struct waits *w, int rank)
                                        : "has not called MPI_Init";
     char why[160];
 
-    switch (state_of(r->pid)) {
+    switch (r->far ? r->state : inquiry_state(r->pid)) {
     case 'R':
         snprintf(why, sizeof(why), "%s; its process computes", where);
         break;

@@ -8,6 +8,7 @@
 #define MRRUN_INQUIRY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -15,6 +16,8 @@
 struct inquiry_rank {
     pid_t pid;
     bool running, connected, finalized;
+    bool far;   /* its host's agent says */
+    char state; /* the state letter of its process */
 };
 
 struct inquiry {
@@ -35,5 +38,14 @@ bool inquiry_ask(struct inquiry *q, const struct inquiry_rank *rank, int ranks, 
 uint64_t inquiry_due_ms(const struct inquiry *q, uint64_t now_ms);
 /* The report, when all answers are there or it is time; free(). NULL: not yet, or nobody has been asked. */
 char *inquiry_report(struct inquiry *q, const struct inquiry_rank *rank, int ranks, uint64_t now_ms);
+
+/* ---- for an agent, whose ranks are asked by mrrun ---- */
+
+/* Its ranks shall look whether they are asked. */
+void inquiry_wake(pid_t pid);
+/* A rank's answer to the number that is asked now; free(). NULL: there is none. */
+char *inquiry_read(const struct inquiry *q, int rank, size_t *len);
+/* The state letter of a process; '?' if it cannot be read. */
+char inquiry_state(pid_t pid);
 
 #endif

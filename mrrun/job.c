@@ -11,8 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mrrun/agents.h"
+#include "mrrun/reach.h"
 #include "mrrun/server.h"
-#include "mrrun/spawn.h"
 #include "mrrun/strangers.h"
 #include "mrrun/verdict.h"
 
@@ -49,13 +50,6 @@ static const char *name_rank(const struct job *job, int rank, char *buf, size_t 
     return buf;
 }
 
-static void signal_ranks(struct job *job, int sig)
-{
-    for (int r = 0; r < job->place.ranks; r++)
-        if (job->ranks[r].running)
-            spawn_signal(job->ranks[r].pid, sig);
-}
-
 /* For what should take no time at all. */
 static uint64_t patience_ms(const struct job *job)
 {
@@ -67,7 +61,7 @@ static void kill_ranks(struct job *job)
     job->phase = JOB_KILLED;
     job->kill_at_ms = 0;
     job->gone_at_ms = job_now_ms() + patience_ms(job);
-    signal_ranks(job, SIGKILL);
+    reach_signal(job, SIGKILL);
 }
 
 /* Ask all ranks to end; job_on_time() kills those that have not after the grace. A stopped rank must run to hear. */
@@ -77,8 +71,8 @@ static void end_ranks(struct job *job, int sig)
         return;
     job->phase = JOB_ENDING;
     job->kill_at_ms = job_now_ms() + job->opts->grace_s * 1000ull;
-    signal_ranks(job, sig);
-    signal_ranks(job, SIGCONT);
+    reach_signal(job, sig);
+    reach_signal(job, SIGCONT);
 }
 
 enum { LAST_WORDS_RANKS = 64 };
@@ -88,6 +82,12 @@ static void tell_last_words(struct job *job)
 {
     int told = 0, left = 0;
 
+    if (job->agents && agents_starting(job->agents)) {
+        char *missing = agents_missing(job->agents);
+
+        job_say(job, "no rank has been started: the agents of these hosts have not answered yet: %s", missing);
+        free(missing);
+    }
     for (int r = 0; r < job->place.ranks; r++) {
         const struct rank *rank = &job->ranks[r];
         const struct source *last = rank->err.last_ms > rank->out.last_ms ? &rank->err : &rank->out;
@@ -165,7 +165,7 @@ static bool cause_is_open(const struct job *job)
     for (int r = 0; r < job->place.ranks; r++)
         if (job->ranks[r].running && job->ranks[r].ending != ENDING_NOT)
             return true;
-    return job->unheard >= 0;
+    return job->suspect.asked || job->unheard >= 0;
 }
 
 static void tell_suspect(struct job *job)
@@ -183,6 +183,8 @@ static void word_end(struct job *job, int rank, enum verdict v, int wait_status)
     struct suspect *s = &job->suspect;
     int status = verdict_exit_status(wait_status);
     char name[160], what[80];
+
+    s->rank = rank;
 
     name_rank(job, rank, name, sizeof(name));
     verdict_describe(v, wait_status, what, sizeof(what));
@@ -231,20 +233,36 @@ static void suspect_waits(struct job *job, int rank, const enum ending *ending)
         s->tell_at_ms = job->unheard_until_ms;
 }
 
+void job_on_endings(struct job *job, const enum ending *ending)
+{
+    struct suspect *s = &job->suspect;
+
+    if (job->abort_held) {
+        job->abort_held = false;
+        job_on_abort(job, job->abort.rank, job->abort.code, job->abort.why, ending);
+        server_answer(&job->abort);
+        return;
+    }
+    if (!s->set || !s->asked)
+        return;
+    s->asked = false;
+    suspect_waits(job, s->rank, ending);
+    settle(job);
+}
+
 static void look_who_ends(struct job *job, int rank)
 {
-    int ranks = job->place.ranks;
-    pid_t *pid = calloc(ranks, sizeof(*pid));
-    enum ending *ending = calloc(ranks, sizeof(*ending));
+    struct suspect *s = &job->suspect;
+    enum ending *ending = calloc((size_t)job->place.ranks, sizeof(*ending));
 
-    if (!pid || !ending)
+    if (!ending)
         abort();
-    for (int r = 0; r < ranks; r++)
-        pid[r] = job->ranks[r].running ? job->ranks[r].pid : 0;
-    processes_ending(pid, ranks, ending);
-    suspect_waits(job, rank, ending);
+    s->asked = reach_endings(job, ending) == REACH_ENDING_LATER;
+    if (s->asked) /* job_on_endings() */
+        s->tell_at_ms = job_now_ms() + patience_ms(job);
+    else
+        suspect_waits(job, rank, ending);
     free(ending);
-    free(pid);
 }
 
 void job_on_abort(struct job *job, int rank, int code, const char *why, const enum ending *ending)
@@ -259,6 +277,7 @@ void job_on_abort(struct job *job, int rank, int code, const char *why, const en
     s->set = true;
     s->aborts = true;
     s->killed = false;
+    s->rank = rank;
     s->status = code && !(code & 0xff) ? 1 : code & 0xff; /* a status has 8 bits */
     if (ending)
         suspect_waits(job, rank, ending);
@@ -272,12 +291,61 @@ void job_on_start_failure(struct job *job)
     fail(job, 1);
 }
 
-void job_on_exec_failure(struct job *job, int rank, int error)
+void job_on_exec_failure(struct job *job, int rank, int error, const char *why)
 {
+    const char *host = job->hosts.name[job->place.host_of[rank]];
+
     if (job->failed)
         return;
-    job_say(job, "cannot run '%s' as rank %d: %s", job->program[job->ranks[rank].part], rank, strerror(error));
+    if (why)
+        job_say(job, "host %s, rank %d: %s", host, rank, why);
+    else
+        job_say(job, "cannot run '%s' as rank %d: %s", job->program[job->ranks[rank].part], rank, strerror(error));
     fail(job, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+}
+
+/* What has been started there cannot be seen any more. */
+static void forget_host(struct job *job, int host)
+{
+    for (int r = 0; r < job->place.ranks; r++) {
+        struct rank *rank = &job->ranks[r];
+
+        if (job->place.host_of[r] != host)
+            continue;
+        source_close(&rank->out);
+        source_close(&rank->err);
+        if (rank->running && !--job->running)
+            job->ended_ms = job_now_ms();
+        rank->running = false;
+    }
+}
+
+void job_on_lost_host(struct job *job, int host, const char *why)
+{
+    forget_host(job, host);
+    if (!why || job->phase == JOB_KILLED || (job->failed && job->suspect.set))
+        return;
+    if (job->failed || job->phase != JOB_RUNNING) {
+        job_say(job, "host %s: %s", job->hosts.name[host], why);
+        return;
+    }
+    job->suspect.set = false;
+    job->unheard = -1;
+    job_say(job, "host %s: %s%s", job->hosts.name[host], why, job->running ? "; ending the job" : "");
+    fail(job, 1);
+}
+
+void job_on_started(struct job *job, int rank, pid_t pid, const char *bound)
+{
+    const struct binding_wish *wish = &job->opts->binding;
+
+    job->ranks[rank].pid = pid;
+    if (job->opts->verbose)
+        job_say(job, "rank %d started on host %s, pid %d", rank, job->hosts.name[job->place.host_of[rank]], (int)pid);
+    if (*bound && (wish->report || job->opts->verbose))
+        job_say(job, "rank %d is bound to %s: processors %s", rank, binding_object_name(binding_target(wish)), bound);
+    else if (!*bound && wish->report)
+        job_say(job, "rank %d is not bound", rank);
 }
 
 /* Of ranks that end well, and of those that the user asked to end, the largest code counts. */
@@ -326,7 +394,7 @@ static void end_well(struct job *job, int rank)
 /* What is reported from now on may come from this end, even if the process cannot be looked at any more. */
 void job_on_end(struct job *job, int rank)
 {
-    if (!job->suspect.set)
+    if (!job->suspect.set || job->suspect.asked)
         job->ranks[rank].ending = ENDING_SELF;
 }
 
@@ -376,16 +444,31 @@ void job_on_finalized(struct job *job, int rank)
     clear_unheard(job, rank);
 }
 
+/* Nothing has been started but agents. */
+static void end_before_start(struct job *job, int sig)
+{
+    char name[VERDICT_SIGNAL_NAME_MAX];
+
+    job_say(job, "%s", verdict_signal_name(sig, name));
+    tell_last_words(job);
+    job->failed = true;
+    job->status = 128 + sig;
+}
+
 /* A first request to end is passed on, a second one kills. */
 static void on_end_signal(struct job *job, int sig)
 {
     char name[VERDICT_SIGNAL_NAME_MAX];
 
     job->asked_ms = job_now_ms();
+    if (job->agents && agents_starting(job->agents)) {
+        end_before_start(job, sig);
+        return;
+    }
     if (job->phase != JOB_RUNNING) {
         job_say(job, "%s again: killing the job", verdict_signal_name(sig, name));
         kill_ranks(job);
-        processes_kill_descendants(job->scratch.janitor); /* also those that have left their rank's group */
+        reach_kill_strays(job);
         job->hurry = true;
         if (!job->status)
             job->status = 128 + sig;
@@ -402,30 +485,6 @@ static void on_end_signal(struct job *job, int sig)
     end_ranks(job, sig);
 }
 
-/* free(). */
-static struct inquiry_rank *ranks_now(const struct job *job)
-{
-    struct inquiry_rank *rank = calloc((size_t)job->place.ranks, sizeof(*rank));
-
-    if (!rank)
-        abort();
-    for (int r = 0; r < job->place.ranks; r++) {
-        const struct rank *at = &job->ranks[r];
-        rank[r] = (struct inquiry_rank){at->pid, at->running, at->connected, at->finalized};
-    }
-    return rank;
-}
-
-/* False: no rank can say what it waits for. */
-static bool ask_ranks(struct job *job)
-{
-    struct inquiry_rank *rank = ranks_now(job);
-    bool asked = inquiry_ask(&job->inquiry, rank, job->place.ranks, job_now_ms());
-
-    free(rank);
-    return asked;
-}
-
 void job_on_signal(struct job *job, int sig)
 {
     switch (sig) {
@@ -435,16 +494,16 @@ void job_on_signal(struct job *job, int sig)
         on_end_signal(job, sig);
         break;
     case SIGQUIT:
-        if (!ask_ranks(job))
+        if (!reach_ask(job))
             tell_last_words(job);
         break;
     case SIGTSTP: /* ranks have process groups of their own: stop and continue them with mrrun */
-        signal_ranks(job, SIGSTOP);
-        raise(SIGSTOP);
-        signal_ranks(job, SIGCONT);
+        reach_signal(job, SIGSTOP);
+        reach_stop(job);
+        reach_signal(job, SIGCONT);
         break;
     default:
-        signal_ranks(job, sig);
+        reach_signal(job, sig);
     }
 }
 
@@ -491,28 +550,39 @@ enum { LOOK_FIRST_MS = 50, LOOK_LAST_MS = 30000, LOOK_RANKS = 32 };
 static bool look_for_strangers(struct job *job)
 {
     pid_t *leader = calloc((size_t)job->place.ranks, sizeof(*leader));
+    int silent[LOOK_RANKS], waiting = 0;
     struct stranger s;
-    char name[160];
-    int waiting = 0;
 
-    for (int r = 0; leader && r < job->place.ranks && waiting < LOOK_RANKS; r++) {
+    for (int r = 0; leader && !job->stranger_told && r < job->place.ranks && waiting < LOOK_RANKS; r++) {
         const struct rank *rank = &job->ranks[r];
 
         if (!rank->running || rank->starts || job->mpi[rank->part] == PROGRAM_WITH_OURS)
             continue;
         leader[r] = rank->pid;
-        waiting++;
+        silent[waiting++] = r;
     }
-    if (waiting && strangers_find(leader, job->place.ranks, server_namespace(), job->lib_dir, &s)) {
-        job_say(job,
-                "warning: %s runs '%s' (pid %d) with %s, which is %s: such a program is a job of its own here, not a "
-                "rank; compile it with mrcc, or use the launcher of its own MPI",
-                name_rank(job, s.index, name, sizeof(name)), s.program, (int)s.pid, s.library,
-                s.whose ? s.whose : "not mrmpi's");
+    if (waiting && job->agents) {
+        agents_look_for_strangers(job->agents, silent, waiting);
+    } else if (waiting && strangers_find(leader, job->place.ranks, server_namespace(), job->lib_dir, &s)) {
+        job_on_stranger(job, &s);
         waiting = 0;
     }
     free(leader);
     return waiting;
+}
+
+void job_on_stranger(struct job *job, const struct stranger *s)
+{
+    char name[160];
+
+    if (job->stranger_told)
+        return;
+    job->stranger_told = true;
+    job_say(job,
+            "warning: %s runs '%s' (pid %d) with %s, which is %s: such a program is a job of its own here, not a rank; "
+            "compile it with mrcc, or use the launcher of its own MPI",
+            name_rank(job, s->index, name, sizeof(name)), s->program, (int)s->pid, s->library,
+            s->whose ? s->whose : "not mrmpi's");
 }
 
 static void look_in_time(struct job *job, uint64_t now)
@@ -537,7 +607,7 @@ static void end_late_job(struct job *job)
 
 static void tell_answers(struct job *job)
 {
-    struct inquiry_rank *rank = ranks_now(job);
+    struct inquiry_rank *rank = reach_ranks(job);
     char *report = inquiry_report(&job->inquiry, rank, job->place.ranks, job_now_ms());
 
     if (report)
@@ -559,7 +629,7 @@ void job_on_time(struct job *job)
     if (job->timeout_at_ms && now >= job->timeout_at_ms) {
         job->timeout_at_ms = 0;
         job->asked_ms = now;
-        job->inquiry.ends = job->phase == JOB_RUNNING && ask_ranks(job);
+        job->inquiry.ends = job->phase == JOB_RUNNING && reach_ask(job);
         if (!job->inquiry.ends)
             end_late_job(job);
     }

@@ -23,7 +23,9 @@
 #include "mrrun/processors.h"
 #include "mrrun/program.h"
 #include "mrrun/scratch.h"
+#include "mrrun/server.h"
 #include "mrrun/signals.h"
+#include "mrrun/strangers.h"
 
 struct rank {
     int part;  /* of the command line */
@@ -33,6 +35,7 @@ struct rank {
     enum ending ending; /* when a failure was first reported, was this rank's end under way? */
     int starts;         /* how often it has started MPI */
     int pidfd;          /* -1: none */
+    char state;         /* of a process on another host: its state letter, as its agent said at an inquiry */
     struct source out, err;
 };
 
@@ -52,21 +55,26 @@ struct suspect {
     bool set;
     bool aborts; /* it told so itself, and was alive then */
     bool killed; /* by a signal that is no answer to anything */
+    bool asked;  /* agents have not said yet whose end was under way */
+    int rank;
     uint64_t tell_at_ms;
     int status;
     char text[640];
 };
 
+struct agents;
+
 struct job {
     const struct mrrun_options *opts;
+    struct agents *agents; /* ranks are theirs; NULL: ranks are children of mrrun */
     struct hosts hosts;
     struct placement place;
     struct processors processors; /* set NULL: ranks are not bound */
     struct scratch scratch;
     struct inquiry inquiry;
     char job_id[128];
-    char lib_dir[512]; /* where libmpi.so.12 is; "" if not found */
-    char **program;    /* [num_programs] path of what the ranks of each part run */
+    char lib_dir[512];     /* where libmpi.so.12 is; "" if not found */
+    char **program;        /* [num_programs] path of what the ranks of each part run */
     enum program_mpi *mpi; /* [num_programs] */
     int num_programs;
 
@@ -79,11 +87,14 @@ struct job {
     uint64_t kill_at_ms, timeout_at_ms; /* CLOCK_MONOTONIC; 0: never */
     uint64_t look_at_ms;                /* for other MPIs among the processes of ranks; after twice as long again */
     uint64_t look_every_ms;
+    bool stranger_told;
     uint64_t gone_at_ms; /* killed ranks that are not gone then are left to the kernel */
     uint64_t asked_ms;   /* when the end was asked for, by a signal or --timeout */
     uint64_t ended_ms;   /* when the last rank ended */
     bool failed;         /* a culprit has been named; status is its, and stays */
     struct suspect suspect;
+    struct server_event abort; /* of which the judgement waits for what agents say, if abort_held */
+    bool abort_held;
     int unheard; /* a rank that ended with code 0; whether after MPI_Finalize may still be heard; or -1 */
     uint64_t unheard_until_ms;
     bool hurry; /* wait for no reader of our output */
@@ -114,8 +125,15 @@ void job_on_connected(struct job *job, int rank);
 void job_on_finalized(struct job *job, int rank);
 /* ending[ranks]: whose end was under way while this rank was alive still; NULL: not known. */
 void job_on_abort(struct job *job, int rank, int code, const char *why, const enum ending *ending);
+/* What agents say of the ends that were under way when a failure was reported. */
+void job_on_endings(struct job *job, const enum ending *ending);
+/* A host is lost with its ranks. why NULL: of the host through which it was reached, it has been said. */
+void job_on_lost_host(struct job *job, int host, const char *why);
+void job_on_started(struct job *job, int rank, pid_t pid, const char *bound);
+void job_on_stranger(struct job *job, const struct stranger *s);
 void job_on_start_failure(struct job *job); /* job_start() said why */
-void job_on_exec_failure(struct job *job, int rank, int error);
+/* why NULL: the program cannot be run. */
+void job_on_exec_failure(struct job *job, int rank, int error, const char *why);
 void job_on_end(struct job *job, int rank); /* it is about to be reaped; job_on_exit() follows */
 void job_on_exit(struct job *job, int rank, int wait_status);
 void job_on_signal(struct job *job, int sig);

@@ -10,12 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "mrrun/agents.h"
 #include "mrrun/job.h"
 #include "mrrun/server.h"
 #include "mrrun/spawn.h"
 
 /* Fixed places at the head of the poll set; two per rank follow, one for each reader of input and each output file. */
-enum { AT_SIGNAL, AT_END, AT_SERVER, AT_EXEC, AT_STDIN, AT_OUT, AT_ERR, AT_HEAD };
+enum { AT_SIGNAL, AT_END, AT_SERVER, AT_EXEC, AT_AGENTS, AT_STDIN, AT_OUT, AT_ERR, AT_HEAD };
 
 static struct pollfd want(int fd, short events, bool wanted)
 {
@@ -33,6 +34,7 @@ static size_t fill(const struct job *job, struct pollfd *set)
     set[AT_END] = want(job->signals.end_fd, POLLIN, true);
     set[AT_SERVER] = want(server_event_fd(), POLLIN, true);
     set[AT_EXEC] = want(job->exec_fd, POLLIN, job->exec_fd >= 0);
+    set[AT_AGENTS] = want(job->agents ? agents_fd(job->agents) : -1, POLLIN, job->agents);
     set[AT_STDIN] = want(0, POLLIN, input_wanted(&job->input));
     set[AT_OUT] = want(job->out.fd, POLLOUT, job->out.len);
     set[AT_ERR] = want(job->err.fd, POLLOUT, job->err.len);
@@ -85,6 +87,7 @@ static int wait_ms(const struct job *job)
         job->suspect.set ? job->suspect.tell_at_ms : 0,
         job->unheard >= 0 ? job->unheard_until_ms : 0,
         job_output_until_ms(job),
+        job->agents ? agents_due_ms(job->agents) : 0,
     };
     uint64_t next = 0, now = job_now_ms();
 
@@ -98,6 +101,20 @@ static int wait_ms(const struct job *job)
     return next > now ? (int)(next - now) : 0;
 }
 
+/* The first one is held until agents have said whose end was under way; those that come meanwhile follow from it. */
+static void take_abort(struct job *job, struct server_event *event)
+{
+    if (!job->agents) {
+        job_on_abort(job, event->rank, event->code, event->why, event->ending);
+    } else if (event->answer) {
+        job->abort = *event;
+        job->abort_held = true;
+        agents_look(job->agents);
+    } else if (!job->abort_held) {
+        job_on_abort(job, event->rank, event->code, event->why, NULL);
+    }
+}
+
 static void drain_server(struct job *job)
 {
     struct server_event event;
@@ -108,7 +125,7 @@ static void drain_server(struct job *job)
         else if (event.kind == SERVER_FINALIZED)
             job_on_finalized(job, event.rank);
         else
-            job_on_abort(job, event.rank, event.code, event.why, event.ending);
+            take_abort(job, &event);
         free(event.ending);
     }
 }
@@ -119,7 +136,7 @@ static void read_exec_failures(struct job *job)
     ssize_t n = read(job->exec_fd, &failure, sizeof(failure));
 
     if (n == sizeof(failure)) {
-        job_on_exec_failure(job, failure.rank, failure.error);
+        job_on_exec_failure(job, failure.rank, failure.error, NULL);
     } else if (n == 0 || errno != EINTR) {
         close(job->exec_fd);
         job->exec_fd = -1;
@@ -193,11 +210,15 @@ static void reap_orphans(struct job *job)
         siginfo_t info = {0};
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
             return;
-        for (int r = 0; r < job->place.ranks; r++)
+        for (int r = 0; r < job->place.ranks && !job->agents; r++)
             if (job->ranks[r].running && job->ranks[r].pid == info.si_pid)
                 return;
-        if (waitpid(info.si_pid, NULL, 0) == job->scratch.janitor)
+        int status;
+        pid_t pid = waitpid(info.si_pid, &status, 0);
+        if (pid == job->scratch.janitor)
             job->scratch.janitor = -1;
+        else if (job->agents)
+            agents_reaped(job->agents, pid, status);
     }
 }
 
@@ -208,7 +229,7 @@ static void reap(struct job *job)
 
     while (job->deaths_fd >= 0 && epoll_wait(job->deaths_fd, &dead, 1, 0) == 1)
         reap_rank(job, dead.data.u32);
-    for (int r = 0; r < job->place.ranks; r++)
+    for (int r = 0; r < job->place.ranks && !job->agents; r++)
         reap_rank(job, r);
     reap_orphans(job);
 }
@@ -227,10 +248,69 @@ static void read_signals(struct job *job)
         job_on_signal(job, sig);
 }
 
+/* Word of a rank's end comes behind what it told PMIx, which libpmix's thread takes in by itself. */
+static void take_exit(struct job *job, int rank, int wait_status)
+{
+    if (!job->ranks[rank].running)
+        return;
+    job_on_end(job, rank);
+    drain_server(job);
+    job_on_exit(job, rank, wait_status);
+}
+
+static void take_event(struct job *job, const struct agents_event *e)
+{
+    switch (e->kind) {
+    case AGENTS_UP:
+        if (!job->failed)
+            agents_run(job->agents);
+        break;
+    case AGENTS_LOST:
+        job_on_lost_host(job, e->host, e->text);
+        break;
+    case AGENTS_STARTED:
+        job_on_started(job, e->rank, e->pid, e->text);
+        break;
+    case AGENTS_UNABLE:
+        job_on_exec_failure(job, e->rank, e->code, e->text);
+        break;
+    case AGENTS_EXIT:
+        take_exit(job, e->rank, e->code);
+        break;
+    case AGENTS_LOOKED:
+        job_on_endings(job, e->ending);
+        break;
+    case AGENTS_STRANGER:
+        job_on_stranger(job, &e->stranger);
+        break;
+    case AGENTS_SAY:
+        job_say(job, "host %s: %s", job->hosts.name[e->host], e->text);
+        break;
+    }
+}
+
+static void serve_agents(struct job *job)
+{
+    struct agents_event event;
+
+    agents_serve(job->agents);
+    while (agents_next_event(job->agents, &event)) {
+        take_event(job, &event);
+        free(event.text);
+        free(event.ending);
+    }
+}
+
+/* Before the first rank there is nothing to wait for but agents. */
+static bool starting(const struct job *job)
+{
+    return job->agents && agents_starting(job->agents) && !job->failed;
+}
+
 static bool output_pending(const struct job *job)
 {
     for (int r = 0; r < job->place.ranks; r++)
-        if (job->ranks[r].out.fd >= 0 || job->ranks[r].err.fd >= 0)
+        if (job->ranks[r].out.fd >= 0 || job->ranks[r].err.fd >= 0 || job->ranks[r].out.far || job->ranks[r].err.far)
             return true;
     for (int i = 0; i < job->outfiles.count; i++)
         if (job->outfiles.file[i]->sink.len)
@@ -243,8 +323,9 @@ static void turn(struct job *job, struct pollfd *set)
     size_t n = fill(job, set);
 
     /* With all ranks gone, only a late word of one of them or a slow reader of our output is waited for. */
-    int timeout =
-        job->running || job->suspect.set || job->unheard >= 0 || job->out.len || job->err.len ? wait_ms(job) : 0;
+    int timeout = job->running || starting(job) || job->suspect.set || job->unheard >= 0 || job->out.len || job->err.len
+                      ? wait_ms(job)
+                      : 0;
     int ready = poll(set, n, timeout);
     if (ready < 0 && errno != EINTR) {
         perror("mrrun: poll"); /* a bug or no memory; the janitor ends what we leave */
@@ -263,6 +344,8 @@ static void turn(struct job *job, struct pollfd *set)
         serve_source(&r->out, set[i].revents);
         serve_source(&r->err, set[i + 1].revents);
     }
+    if (job->agents)
+        serve_agents(job);
     if (set[AT_SIGNAL].revents || set[AT_END].revents)
         read_signals(job);
     job_on_time(job);
@@ -285,12 +368,14 @@ static void judge_output(struct job *job, const struct sink *s, const char *name
 
 int job_loop(struct job *job)
 {
-    size_t room = AT_HEAD + 2 * (size_t)job->place.ranks + (size_t)job->input.count + (size_t)job->outfiles.count;
+    size_t readers = job->agents ? (size_t)job->place.ranks : (size_t)job->input.count; /* agents' come later */
+    size_t room = AT_HEAD + 2 * (size_t)job->place.ranks + readers + (size_t)job->outfiles.count;
     struct pollfd *set = calloc(room, sizeof(*set));
 
     if (!set)
         abort();
-    while (job->running || job->suspect.set || job->unheard >= 0 || (output_pending(job) && !job->hurry))
+    while (job->running || starting(job) || job->suspect.set || job->unheard >= 0 ||
+           (output_pending(job) && !job->hurry))
         turn(job, set);
     for (int i = 0; i < job->outfiles.count; i++)
         judge_output(job, &job->outfiles.file[i]->sink, job->outfiles.file[i]->name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mrrun: start the ranks of an MPI job on this machine or on simulated hosts, and stay with them to the end. main()
- * puts the parts together in the order they need: signals are blocked before libpmix starts its thread, the janitor is
- * forked before that too.
+ * mrrun: start the ranks of an MPI job on this machine, on other or on simulated hosts, and stay with them to the end.
+ * main() puts the parts together in the order they need: signals are blocked before libpmix starts its thread, the
+ * janitor is forked before that too.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "mrrun/agent.h"
+#include "mrrun/agents.h"
 #include "mrrun/environment.h"
 #include "mrrun/explain.h"
 #include "mrrun/job.h"
@@ -33,8 +35,8 @@ static void print_help(void)
     char text[512];
 
     printf("Usage: mrrun -n N [OPTIONS] PROGRAM [ARGS] [: -n N [OPTIONS] PROGRAM [ARGS] ...]\n\n"
-           "Start N ranks of an MPI program, or of several: on this machine, or inside 'simfab run' on\n"
-           "the hosts of the simulated fabric.\n\n");
+           "Start N ranks of an MPI program, or of several: on this machine, on other hosts (--hosts), or\n"
+           "inside 'simfab run' on the hosts of the simulated fabric.\n\n");
     for (size_t i = 0; mrrun_options_help(i, text, sizeof text); i++)
         puts(text);
     printf("\nThe status is that of the rank that failed first, or the largest of the ranks' exit codes; 128 + N\n"
@@ -77,11 +79,16 @@ static void forget_outer_launcher(void)
     }
 }
 
+static void find_self(char *path, size_t cap)
+{
+    ssize_t n = readlink("/proc/self/exe", path, cap - 1);
+
+    path[n > 0 ? n : 0] = 0;
+}
+
 static void find_bin_dir(char *dir, size_t cap)
 {
-    ssize_t n = readlink("/proc/self/exe", dir, cap - 1);
-
-    dir[n > 0 ? n : 0] = 0;
+    find_self(dir, cap);
     char *slash = strrchr(dir, '/');
     if (slash)
         *slash = 0;
@@ -126,6 +133,26 @@ static int choose_job_id(struct job *job, char *why, size_t cap)
         snprintf(job->job_id, sizeof(job->job_id), "%s", given[i]);
         break;
     }
+    return 0;
+}
+
+/*
+ * A name that was made up differs from those of other machines' jobs, which may have hosts in common with this one. And
+ * a launcher that is not here is told before anything is started.
+ */
+static int name_far_job(struct job *job, char *why, size_t cap)
+{
+    const char *command = job->hosts.launcher[0] ? job->hosts.launcher[0] : "";
+    char made[64], *launcher = spawn_find_program(command, NULL);
+
+    if (!launcher) {
+        snprintf(why, cap, "cannot run '%s' to start agents on other hosts: %s", command, strerror(errno));
+        return -1;
+    }
+    free(launcher);
+    snprintf(made, sizeof(made), "mrrun-%d", (int)getpid());
+    if (!strcmp(job->job_id, made) && job->hosts.here)
+        snprintf(job->job_id, sizeof(job->job_id), "mrrun-%.40s-%d", job->hosts.here, (int)getpid());
     return 0;
 }
 
@@ -253,7 +280,7 @@ static int place_ranks(struct placement *place, struct hosts *hosts, const struc
                                   .slots = hosts->slots,
                                   .ppn = opts->ppn,
                                   .by_node = opts->by_node,
-                                  .oversubscribe = opts->oversubscribe};
+                                  .oversubscribe = opts->oversubscribe || hosts->allocated};
     int err = part && numbers ? 0 : -1;
 
     if (err)
@@ -302,9 +329,16 @@ static int find_programs(struct job *job, char *why, size_t cap)
         const struct mrrun_part *part = &opts->parts[i];
         char dir[PATH_MAX];
 
-        if (part->wdir && check_directory(part->wdir, dir, why, cap))
-            return STATUS_USAGE;
+        if (part->wdir && check_directory(part->wdir, dir, why, cap)) {
+            if (!hosts_far(&job->hosts))
+                return STATUS_USAGE;
+            *why = '\0';
+            job->program[i] = strdup(part->program[0]);
+            continue;
+        }
         job->program[i] = spawn_find_program(part->program[0], part->wdir ? dir : NULL);
+        if (!job->program[i] && hosts_far(&job->hosts)) /* it may be on the hosts of its ranks */
+            job->program[i] = strdup(part->program[0]);
         if (!job->program[i]) {
             int error = errno;
 
@@ -322,7 +356,7 @@ static int check_mpi(struct job *job, char *why, size_t cap)
     char text[256];
 
     for (int i = 0; i < job->num_programs; i++) {
-        char **env = job_make_environment(job, i);
+        char **env = access(job->program[i], R_OK) ? NULL : job_make_environment(job, i);
 
         if (env)
             job->mpi[i] = program_find_mpi(job->program[i], env, job->lib_dir, text, sizeof(text));
@@ -338,23 +372,6 @@ static int check_mpi(struct job *job, char *why, size_t cap)
     return 0;
 }
 
-/* The adapters that ranks on this host use, separated by commas; malloc'd. What is named counts if none of it is there.
- */
-static char *adapters_of(const struct host_rails *rails, const char *named)
-{
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream(&text, &len);
-
-    if (!out)
-        return NULL;
-    for (unsigned i = 0; i < rails->num; i++)
-        fprintf(out, "%s%s", i ? "," : "", rails->rail[i].device);
-    if (!rails->num && named)
-        fputs(named, out);
-    return fclose(out) ? NULL : text;
-}
-
 /* Ranks of all hosts share this machine, where hosts are parts of it. */
 static int bind_ranks_near(struct job *job, char *why, size_t cap)
 {
@@ -368,7 +385,7 @@ static int bind_ranks_near(struct job *job, char *why, size_t cap)
     if (rails && env && adapters && of_rank) {
         rails_ask(&job->hosts, num, env, rails);
         for (int h = 0; h < num; h++)
-            adapters[h] = adapters_of(&rails[h], job->hosts.devices[h]);
+            adapters[h] = rails_adapters(&rails[h], job->hosts.devices[h]);
         for (int r = 0; r < job->place.ranks; r++)
             of_rank[r] = adapters[job->place.host_of[r]];
         err = processors_choose(&job->processors, &job->opts->binding, job->place.ranks, of_rank, why, cap);
@@ -386,6 +403,8 @@ static int bind_ranks_near(struct job *job, char *why, size_t cap)
 static int bind_ranks(struct job *job, char *why, size_t cap)
 {
     if (!binding_wanted(&job->opts->binding))
+        return 0;
+    if (hosts_far(&job->hosts) && !job->hosts.simfab) /* agents do */
         return 0;
     if (!job->hosts.simfab)
         return bind_ranks_near(job, why, cap);
@@ -407,14 +426,18 @@ static int prepare(struct job *job, char *why, size_t cap)
     complain_of_unset(&job->opts->env);
     for (int i = 0; i < job->opts->num_parts; i++)
         complain_of_unset(&job->opts->parts[i].env);
+    if (hosts_find(&job->hosts, job->opts, bin_dir, why, cap) ||
+        place_ranks(&job->place, &job->hosts, job->opts, why, cap))
+        return STATUS_USAGE;
+    if (hosts_far(&job->hosts) && name_far_job(job, why, cap))
+        return STATUS_USAGE;
     status = find_programs(job, why, cap);
     if (status)
         return status;
     status = check_mpi(job, why, cap);
     if (status)
         return status;
-    if (hosts_find(&job->hosts, job->opts, bin_dir, why, cap) ||
-        place_ranks(&job->place, &job->hosts, job->opts, why, cap) || bind_ranks(job, why, cap))
+    if (bind_ranks(job, why, cap))
         return STATUS_USAGE;
     job->ranks = calloc(job->place.ranks, sizeof(*job->ranks));
     if (!job->ranks) {
@@ -440,6 +463,17 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
         scratch_close(&job->scratch);
         return STATUS_FAILED;
     }
+    if (hosts_far(&job->hosts)) {
+        char self[PATH_MAX];
+
+        server_hold_aborts();
+        find_self(self, sizeof(self));
+        if (agents_open(job, self, why, cap)) {
+            agents_close(job->agents);
+            scratch_close(&job->scratch);
+            return STATUS_FAILED;
+        }
+    }
     inquiry_open(&job->inquiry, job->scratch.path, job->hosts.simfab);
     if (job->opts->timeout_s)
         job->timeout_at_ms = job_now_ms() + job->opts->timeout_s * 1000ull;
@@ -447,9 +481,11 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
     if (job_start(job))
         job_on_start_failure(job);
     int status = job_loop(job);
+    agents_fetch(job->agents);
     if (report_write(report, job) && !status)
         status = STATUS_FAILED;
     inquiry_close(&job->inquiry);
+    agents_close(job->agents);
     scratch_close(&job->scratch);
     return status;
 }
@@ -570,6 +606,15 @@ int main(int argc, char **argv)
         printf("mrrun %s\n", MRMPI_VERSION);
         mrrun_options_clear(&opts);
         return 0;
+    }
+    if (opts.agent) {
+        char bin_dir[PATH_MAX];
+
+        mrrun_options_clear(&opts);
+        find_bin_dir(bin_dir, sizeof(bin_dir));
+        if (find_lib_dir(&job, bin_dir, why, sizeof(why)))
+            return complain(STATUS_FAILED, why);
+        return agent_main(job.lib_dir);
     }
     if (opts.rails) {
         mrrun_options_clear(&opts);

@@ -57,6 +57,8 @@ static const struct option_row table[] = {
     {"--host -H", "A,B:SLOTS,...", take_hosts, OF_PART(hosts), 0, 0, "the hosts that this part of the job uses", NULL},
     {"-f --hostfile --machinefile", "FILE", take_text, OF_JOB(host_file), 0, 0, "a file with a host in each line",
      "HOST[:SLOTS] [slots=N] [max_slots=N]"},
+    {"--launcher", "CMD", take_text, OF_JOB(launcher), 0, 0,
+     "how agents on other hosts are started: CMD HOST PROGRAM ARG", "(default: srun in a job of Slurm, else ssh)"},
     {"--configfile", "FILE", take_text, OF_JOB(config_file), 0, 0, "a file with a part of the job in each line", NULL},
     {"--map-by", "HOW", take_map, JOB, 0, 0, 0, "where ranks go: slot (in blocks, host by host) or node (in turn)",
      "in a host in turn: hwthread, core, l2cache, l3cache, numa, socket, to\n"
@@ -88,6 +90,8 @@ static const struct option_row table[] = {
     {"--explain", NULL, take_flag, OF_JOB(explain), 0, 0, "start nothing; say what the settings in force mean",
      "for messages, for each pair of hosts"},
     {"--rails", NULL, take_flag, OF_JOB(rails), 0, 0, "start nothing; list this host's rails for programs", NULL},
+    {"--agent", NULL, take_flag, OF_JOB(agent), 0, 0, "be mrrun's agent on a host of a job; mrrun itself starts this",
+     NULL},
     {"-s --stdin", "RANKS", take_stdin, OF_JOB(stdin_ranks), 0, 0, "the ranks that read standard input",
      "all, none, or a list as 0,4-6 (default: 0)"},
     {"-outfile-pattern", "FILE", take_pattern, OF_JOB(out_pattern), 0, 0, "write ranks' standard output to files",
@@ -607,7 +611,7 @@ static bool hosts_decide(const struct mrrun_options *opts)
 
 int mrrun_options_check(struct mrrun_options *opts, char *why, size_t cap)
 {
-    bool starts = !opts->explain && !opts->rails, missing = false;
+    bool starts = !opts->explain && !opts->rails && !opts->agent, missing = false;
     long long ranks = 0;
 
     for (int i = 0; i < opts->num_parts; i++) {

@@ -38,6 +38,7 @@ struct mrrun_options {
     struct binding_wish binding;
     struct hostlist hosts;                 /* empty: the launcher decides */
     struct mrrun_env env;                  /* of all parts */
+    const char *launcher;                  /* command that starts agents; NULL: mrrun chooses */
     const char *host_file, *config_file;   /* whose text is to be given; NULL: none */
     const char *job_id;                    /* NULL: made up */
     int timeout_s;                         /* 0: none */
@@ -47,7 +48,7 @@ struct mrrun_options {
     const char *trace;                     /* file for the timeline of rails; NULL: none */
     const char *stdin_ranks;               /* all, none or a list; NULL: rank 0 */
     const char *out_pattern, *err_pattern; /* files for ranks' output; NULL: mrrun's own */
-    bool stats, label, verbose, explain, rails, help, version;
+    bool stats, label, verbose, explain, rails, agent, help, version;
     struct words config; /* the words of the file of command lines */
 };
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define HERE "mrrun starts ranks on this machine or on simulated hosts; a scheduler's launcher does elsewhere"
+#define LAUNCHER "--launcher CMD starts agents on other hosts by CMD HOST PROGRAM ARG, ssh and srun by themselves"
 #define COMPONENT                                                                                                      \
     "it chooses Open MPI's components; mrmpi's settings are variables (-x MRMPI_...; --explain lists them)"
 #define WHOLE    "the environment is passed on whole; 'env -i' in front of the program empties it"
@@ -14,7 +14,7 @@ static const struct {
     const char *names; /* separated by blanks, with a blank at both ends */
     const char *instead;
 } others[] = {
-    {" launcher launcher-exec bootstrap bootstrap-exec rmk rsh ssh plm_rsh_agent agent rsh-agent ", HERE},
+    {" launcher-exec bootstrap bootstrap-exec rmk rsh ssh plm_rsh_agent rsh-agent ", LAUNCHER},
     {" mca gmca am tune ", COMPONENT},
     {" genvnone envnone genvexcl envexcl ", WHOLE},
     {" print-all-exitcodes display-map display-allocation display-devel-map info report-pid ", VERBOSE},

@@ -207,11 +207,19 @@ void source_finish(struct source *src)
 
 void source_close(struct source *src)
 {
-    if (src->fd < 0)
+    if (src->fd < 0 && !src->far)
         return;
     source_finish(src);
-    close(src->fd);
+    if (src->fd >= 0)
+        close(src->fd);
     src->fd = -1;
+    src->far = false;
+}
+
+void source_take(struct source *src, const char *bytes, size_t len)
+{
+    src->last_ms = now_ms();
+    source_feed(src, bytes, len);
 }
 
 bool source_read(struct source *src)

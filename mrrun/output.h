@@ -40,6 +40,8 @@ struct source {
     char last[OUTPUT_LAST_MAX]; /* how the last line that was handed on begins, without newline; "" before there was one
                                  */
     uint64_t last_ms;           /* when something was read last, CLOCK_MONOTONIC */
+    bool far;                   /* bytes come from an agent, until source_close() */
+    uint32_t owed;              /* of these, not yet acknowledged */
 };
 
 void sink_init(struct sink *s, int fd);
@@ -57,6 +59,8 @@ void source_feed(struct source *src, const char *bytes, size_t len);
 void source_pass_piece(struct source *src);
 /* Pass on what is left without its newline (one is added with labels, where a line must end). */
 void source_finish(struct source *src);
+/* Bytes have come from an agent. */
+void source_take(struct source *src, const char *bytes, size_t len);
 /* Read once; false at end of file, when the source has been finished and closed. */
 bool source_read(struct source *src);
 /* Finish and close, whatever may still come. */

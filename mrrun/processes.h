@@ -25,7 +25,9 @@ void processes_ending(const pid_t *pid, int count, enum ending *how);
 typedef void process_fn(int index, pid_t pid, void *arg);
 void processes_of_groups(const pid_t *leader, int count, process_fn *fn, void *arg);
 
-/* SIGKILL to all descendants of this process but one, whatever groups and sessions they have gone to. */
-void processes_kill_descendants(pid_t but);
+/*
+ * SIGKILL to all descendants of this process but these and theirs, whatever groups and sessions they have gone to.
+ */
+void processes_kill_descendants(const pid_t *but, int num_but);
 
 #endif

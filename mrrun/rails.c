@@ -3,6 +3,7 @@
 #include "mrrun/rails.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "libmrmpi/verbs/rail.h"
 #include "libmrmpi/verbs/select.h"
 #include "mrrun/environment.h"
+#include "mrrun/tree.h"
 
 #define FABRIC_TIMEOUT_MS 1000
 #define AT_ONCE           8 /* hosts that are asked at the same time */
@@ -211,29 +213,55 @@ static char **make_env(char *const *env, const char *devices)
     return NULL;
 }
 
+/* The library's settings go with the command: a launcher may pass no environment. */
+static char **command_afar(const struct hosts *hosts, int i, char *self, char *const *env)
+{
+    size_t n = 1, all = 0;
+    char **words, **out;
+
+    while (env && env[all])
+        all++;
+    words = env ? calloc(all + 4, sizeof(*words)) : NULL;
+    if (!words)
+        return NULL;
+    words[0] = (char *)"env";
+    for (; *env; env++)
+        if (!strncmp(*env, "MRMPI_", 6))
+            words[n++] = *env;
+    words[n++] = self;
+    words[n] = (char *)"--rails";
+    out = tree_command(hosts->launcher, hosts->name[i], words);
+    free(words);
+    return out;
+}
+
 static FILE *start(const struct hosts *hosts, int i, char *const *env, pid_t *pid)
 {
-    char self[PATH_MAX];
+    char self[PATH_MAX] = "";
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    bool far = hosts->far && hosts->far[i] && !hosts->simfab;
     char *here[] = {self, (char *)"--rails", NULL};
     char *there[] = {hosts->simfab, (char *)"exec", hosts->name[i], (char *)"--", self, (char *)"--rails", NULL};
-    char **argv = hosts->simfab ? there : here, **own = make_env(env, hosts->devices[i]);
+    char **own = make_env(env, hosts->devices[i]), **afar = far ? command_afar(hosts, i, self, own) : NULL;
+    char **argv = far ? afar : hosts->simfab ? there : here;
     posix_spawn_file_actions_t actions;
     int fds[2], err;
     FILE *in;
 
-    if (n < 0 || !own || pipe(fds)) {
+    if (n < 0 || !own || !argv || pipe(fds)) {
         environment_free(own);
+        tree_free_command(afar);
         return NULL;
     }
-    self[n] = 0;
     posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
     posix_spawn_file_actions_addclose(&actions, fds[0]);
     posix_spawn_file_actions_addclose(&actions, fds[1]);
-    err = posix_spawn(pid, argv[0], &actions, NULL, argv, own);
+    err = posix_spawnp(pid, argv[0], &actions, NULL, argv, own);
     posix_spawn_file_actions_destroy(&actions);
     environment_free(own);
+    tree_free_command(afar);
     close(fds[1]);
     in = err ? NULL : fdopen(fds[0], "r");
     if (!in)
@@ -300,6 +328,21 @@ uint32_t rails_nearest(const struct host_rails *h)
     for (unsigned i = 0; i < h->num; i++)
         set |= (uint32_t)(h->distance[i] == least) << i;
     return set;
+}
+
+char *rails_adapters(const struct host_rails *rails, const char *named)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+
+    if (!out)
+        return NULL;
+    for (unsigned i = 0; i < rails->num; i++)
+        fprintf(out, "%s%s", i ? "," : "", rails->rail[i].device);
+    if (!rails->num && named)
+        fputs(named, out);
+    return fclose(out) ? NULL : text;
 }
 
 static void print_rails_of(const struct host_rails *h, uint32_t set)

@@ -13,8 +13,8 @@
 
 struct host_rails {
     unsigned num;
-    struct mr_rail_addr rail[MR_RAILS_MAX]; /* without queue pairs */
-    unsigned distance[MR_RAILS_MAX];        /* from a rank there; smaller is nearer */
+    struct mr_rail_addr rail[MR_RAILS_MAX];   /* without queue pairs */
+    unsigned distance[MR_RAILS_MAX];          /* from a rank there; smaller is nearer */
     uint16_t key[MR_RAILS_MAX][MR_PKEYS_MAX]; /* P_Keys of each, in the order of choice; 0 behind the last */
     struct mr_fabric_qos qos;
     int fabricd_error; /* errno; 0: it has answered */
@@ -31,6 +31,9 @@ unsigned rails_num_keys(const struct host_rails *h, unsigned rail);
 bool rails_answer_reads(const struct host_rails *h);
 /* The set of those of its rails that are nearest to ranks there, as the library counts. */
 uint32_t rails_nearest(const struct host_rails *h);
+/* The adapters that ranks on this host use, separated by commas; free(). What is named counts if none of it is there.
+ */
+char *rails_adapters(const struct host_rails *h, const char *named);
 /* Which are near, and which far, to standard output. who: the host; NULL: it goes without saying. */
 void rails_print_distances(const struct host_rails *h, const char *who);
 

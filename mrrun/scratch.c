@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -37,6 +38,11 @@ void scratch_watch_group(struct scratch *s, pid_t pgid)
 void scratch_forget_group(struct scratch *s, pid_t pgid)
 {
     tell(s, -pgid);
+}
+
+void scratch_beat(struct scratch *s)
+{
+    tell(s, 0);
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -71,9 +77,21 @@ static void note_group(struct group_list *list, pid_t word)
     list->pgid[list->count++] = word;
 }
 
-static _Noreturn void janitor(const char *path, int fd)
+/* Waits for a word. False: its sender, which used to send one each second, has been silent. */
+static bool await_word(int fd, bool beats)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    for (int silent = 0; beats && poll(&p, 1, 1000) == 0; silent++) /* by turns: time in which we do not run is none */
+        if (silent >= SCRATCH_SILENCE_S)
+            return false;
+    return true;
+}
+
+static _Noreturn void janitor(const char *path, int fd, pid_t parent)
 {
     struct group_list list = {0};
+    bool beats = false, silent;
     pid_t word;
     ssize_t n;
 
@@ -86,12 +104,15 @@ static _Noreturn void janitor(const char *path, int fd)
     if (chdir("/"))
         _exit(1);
 
-    while ((n = read(fd, &word, sizeof(word))) != 0) {
+    while (!(silent = !await_word(fd, beats)) && (n = read(fd, &word, sizeof(word))) != 0) {
+        beats |= n == sizeof(word) && word == 0;
         if (n == sizeof(word))
             note_group(&list, word);
         else if (n > 0 || errno != EINTR)
             break;
     }
+    if (silent && getppid() == parent)
+        kill(parent, SIGKILL);
     for (size_t i = 0; i < list.count; i++)
         kill(-list.pgid[i], SIGKILL);
     free(list.pgid);
@@ -204,6 +225,7 @@ int scratch_open(struct scratch *s)
     int fds[2];
     sigset_t all, before;
     int err = make_directory_somewhere(s);
+    pid_t parent = getpid();
 
     if (err)
         return err;
@@ -214,7 +236,7 @@ int scratch_open(struct scratch *s)
     s->janitor = fork();
     if (!s->janitor) {
         close(fds[1]);
-        janitor(s->path, fds[0]);
+        janitor(s->path, fds[0], parent);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (s->janitor < 0)

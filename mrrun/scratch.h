@@ -26,6 +26,13 @@ int scratch_open(struct scratch *s);
 void scratch_watch_group(struct scratch *s, pid_t pgid);
 void scratch_forget_group(struct scratch *s, pid_t pgid);
 
+/*
+ * From the first call on the janitor wants one every second: when none comes for SCRATCH_SILENCE_S it takes this
+ * process for stopped for good, and ends it as well.
+ */
+enum { SCRATCH_SILENCE_S = 10 };
+void scratch_beat(struct scratch *s);
+
 /* Let the janitor do its work, and wait for it, for some seconds at most: it goes on without mrrun. */
 void scratch_close(struct scratch *s);
 

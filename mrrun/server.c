@@ -27,7 +27,8 @@ static struct {
     pmix_nspace_t nspace;
     int ranks;
     int event_fd;
-    _Atomic pid_t *pid;   /* [ranks]; 0: none */
+    _Atomic pid_t *pid; /* [ranks]; 0: none */
+    bool hold_aborts;
     pthread_mutex_t lock; /* of the queue */
     struct queued_event *head, **tail;
 } server = {.event_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .tail = &server.head};
@@ -88,13 +89,18 @@ static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status,
                               size_t nprocs, pmix_op_cbfunc_t done, void *cbdata)
 {
     static bool before; /* the first abort tells all */
-    struct server_event event = {
-        .kind = SERVER_ABORT, .rank = proc->rank, .code = status, .ending = before ? NULL : look_who_ends()};
+    bool hold = server.hold_aborts && !before;
+    struct server_event event = {.kind = SERVER_ABORT,
+                                 .rank = proc->rank,
+                                 .code = status,
+                                 .ending = before || hold ? NULL : look_who_ends(),
+                                 .answer = hold ? done : NULL,
+                                 .answer_arg = cbdata};
 
     before = true;
     snprintf(event.why, sizeof(event.why), "%s", msg ? msg : "");
     post_event(&event);
-    return PMIX_OPERATION_SUCCEEDED;
+    return hold ? PMIX_SUCCESS : PMIX_OPERATION_SUCCEEDED;
 }
 
 /* This server has all participants: what it collected is the whole. */
@@ -422,6 +428,18 @@ int server_start(const struct placement *place, const char *job_id, const char *
         return -1;
     }
     return 0;
+}
+
+void server_hold_aborts(void)
+{
+    server.hold_aborts = true;
+}
+
+void server_answer(struct server_event *event)
+{
+    if (event->answer)
+        event->answer(PMIX_SUCCESS, event->answer_arg);
+    event->answer = NULL;
 }
 
 const char *server_namespace(void)

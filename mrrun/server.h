@@ -27,11 +27,16 @@ struct server_event {
     char why[200]; /* ABORT; may be cut */
     enum ending
         *ending; /* ABORT: of all ranks, as it was while this rank waited for our answer; or NULL. The taker frees it */
+    void (*answer)(int status, void *arg); /* ABORT: server_answer(); NULL: it has been answered */
+    void *answer_arg;
 };
 
 /* 0, or -1 with a message in *why. One server per process. */
 int server_start(const struct placement *place, const char *job_id, const char *scratch_dir, char *why, size_t cap);
 /* The job as PMIx names it. */
+/* From now on the first rank that aborts waits until server_answer(): others must be asked whose end is under way. */
+void server_hold_aborts(void);
+void server_answer(struct server_event *event);
 const char *server_namespace(void);
 int server_event_fd(void);
 bool server_next_event(struct server_event *event);

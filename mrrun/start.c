@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "mrrun/agents.h"
 #include "mrrun/environment.h"
 #include "mrrun/job.h"
 #include "mrrun/report.h"
@@ -210,9 +211,15 @@ static void watch_output(struct job *job, int rank, const struct rank_fds *f)
 
     r->out.fd = f->out[0];
     r->err.fd = f->err[0];
-    if (job->opts->label) {
-        snprintf(r->out.label, sizeof(r->out.label), "[%d] ", rank);
-        snprintf(r->err.label, sizeof(r->err.label), "[%d] ", rank);
+}
+
+static void label_output(struct job *job)
+{
+    for (int r = 0; r < job->place.ranks && job->opts->label; r++) {
+        struct rank *rank = &job->ranks[r];
+
+        snprintf(rank->out.label, sizeof(rank->out.label), "[%d] ", r);
+        snprintf(rank->err.label, sizeof(rank->err.label), "[%d] ", r);
     }
 }
 
@@ -279,6 +286,37 @@ static int introduce_part(struct job *job, int part, char ***env, int *known)
         ++*known;
     }
     environment_free(part_env);
+    return err;
+}
+
+/* Agents keep what their ranks need until they are told to start them. */
+static int introduce_to_agents(struct job *job, int part)
+{
+    char **part_env = job_make_environment(job, part);
+    int err = part_env ? agents_add_part(job->agents, part, part_env) : -ENOMEM;
+
+    for (int r = job->place.part_first[part]; !err && r < job->place.part_first[part + 1]; r++) {
+        char **env = NULL;
+
+        err = introduce_rank(job, r, part_env, &env);
+        if (!err)
+            err = agents_add_rank(job->agents, r, part_env, env);
+        environment_free(env);
+    }
+    environment_free(part_env);
+    return err;
+}
+
+static int prepare_agents(struct job *job)
+{
+    int err = 0;
+
+    for (int part = 0; part < job->place.num_parts && !err; part++)
+        err = introduce_to_agents(job, part);
+    if (err == -E2BIG)
+        job_say(job, "the environment and the arguments of a part are too long for agents (4 MiB)");
+    else if (err && !signals_end_asked())
+        job_say(job, "cannot prepare the job: %s", strerror(-err));
     return err;
 }
 
@@ -352,6 +390,9 @@ static void watch_deaths(struct job *job)
  * ends the others. */
 int job_start(struct job *job)
 {
+    label_output(job);
+    if (job->agents)
+        return prepare_agents(job) ? -1 : 0;
     int ranks = job->place.ranks, report[2];
     char ***env = calloc(ranks, sizeof(*env));
     int err = env ? 0 : -ENOMEM;

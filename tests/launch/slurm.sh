@@ -73,6 +73,8 @@ slurm sbatch -n 2 --wait -o "$tmp/batch" "$tmp/by-hand"
 is "in a batch job's script" "$(cut -d' ' -f1-3 "$tmp/batch" | sort | tr '\n' ';')" "$by_hand"
 slurm salloc -N 2 -n 4 --ntasks-per-node=2 mpiexec.hydra -n 4 "$client"
 is "Hydra takes the nodes of an allocation" "$? $(worlds)" "0 $four"
+slurm salloc -N 2 -n 4 --ntasks-per-node=2 mrrun -n 4 "$client"
+is "so does mrrun" "$? $(worlds)" "0 $four"
 
 # ---- MPI programs; two nodes need a network, which simulated hosts have
 export MRMPI_LEAKS=yes

@@ -47,9 +47,9 @@ lib=$(mrrun -n 1 printenv LD_LIBRARY_PATH | cut -d: -f1)
 ok "LD_LIBRARY_PATH begins with the ABI library's directory" test -e "$lib/libmpi.so.12" -a -e "$lib/libmpich.so.12"
 is "what was in LD_LIBRARY_PATH stays behind it" "$(LD_LIBRARY_PATH=/opt/x mrrun -n 1 printenv LD_LIBRARY_PATH)" "$lib:/opt/x"
 
-mrrun -n 2 --hosts nowhere true 2>"$tmp/err"
-is "a host that is not this machine is refused" $? 2
-like "and said why" "^mrrun: 'nowhere' is not this machine" "$tmp/err"
+mrrun --launcher false -n 2 --hosts nowhere true 2>"$tmp/err"
+is "a host that is not this machine has its ranks started there" $? 1
+like "by the launcher" "^mrrun: host nowhere: its agent did not start: 'false' ended with status 1" "$tmp/err"
 mrrun -n 4 --ppn 2 true 2>"$tmp/err"
 is "more ranks than fit are refused" $? 2
 like "with the numbers" "4 ranks at 2 per host need 2 hosts, and there is 1" "$tmp/err"

@@ -51,5 +51,5 @@ UNIT_TESTS += tests/mrrun/test_placement tests/mrrun/test_options tests/mrrun/te
               tests/mrrun/test_waits tests/mrrun/test_wire
 SCRIPT_TESTS += tests/mrrun/launch.sh tests/mrrun/mpiexec.sh tests/mrrun/failure.sh tests/mrrun/output.sh tests/mrrun/signals.sh \
                 tests/mrrun/cleanup.sh tests/mrrun/explain.sh tests/mrrun/simulated.sh tests/mrrun/mrcc.sh tests/mrrun/view.sh tests/mrrun/pairs.sh \
-                tests/mrrun/deaths.sh tests/mrrun/hangs.sh
-LONG_TESTS += tests/mrrun/deaths_all.sh tests/mrrun/fuzz.sh
+                tests/mrrun/deaths.sh tests/mrrun/hangs.sh tests/mrrun/agents.sh
+LONG_TESTS += tests/mrrun/deaths_all.sh tests/mrrun/agents_all.sh tests/mrrun/fuzz.sh

@@ -54,7 +54,8 @@ refused "more" '3 ranks need as many slots, and the hosts have 2 \(--oversubscri
 run -n 3 -host localhost:2 --oversubscribe echo here
 is "unless asked for" "$? $(sorted)" "0 here;here;here;"
 printf '%s\nnowhere\n' "$(hostname)" >"$tmp/elsewhere"
-refused "a host that is elsewhere" "^mrrun: 'nowhere' is not this machine \($(hostname)\)" -hostfile "$tmp/elsewhere" -n 2 true
+run --launcher false -hostfile "$tmp/elsewhere" -n 2 true
+is "a host that is elsewhere: its agent is started" "$? $(grep -c "^mrrun: host nowhere: its agent did not start: 'false'" "$tmp/err")" "1 1"
 printf 'a\nb slot=2\n' >"$tmp/wrong"
 refused "a file of hosts that cannot be read" "^mrrun: $tmp/wrong:2: no setting of a host in 'slot=2'" -machinefile "$tmp/wrong" -n 2 true
 refused "two lists of hosts" "both name hosts" --hosts localhost -f "$tmp/here" -n 1 true

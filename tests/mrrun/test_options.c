@@ -402,8 +402,8 @@ START_TEST(mistakes)
     REFUSE("unknown option '--frobnicate' ('mrrun --help' lists all)", "--frobnicate");
     REFUSE("unknown option '-g' ('mrrun --help' lists all)", "-g"); /* a letter alone resembles nothing */
     REFUSE("unknown option '-zz' ('mrrun --help' lists all)", "-zz");
-    REFUSE("option '-rmk' is not mrrun's: mrrun starts ranks on this machine or on simulated hosts; a scheduler's "
-           "launcher does elsewhere",
+    REFUSE("option '-rmk' is not mrrun's: --launcher CMD starts agents on other hosts by CMD HOST PROGRAM ARG, ssh and "
+           "srun by themselves",
            "-rmk", "slurm");
     REFUSE("option '--mca' is not mrrun's: it chooses Open MPI's components; mrmpi's settings are variables (-x "
            "MRMPI_...; --explain lists them)",
