@@ -22,6 +22,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,8 @@ static const char usage[] =
     "Exit status: 0 done, 1 it could not be done, 2 the command or the policy is wrong, and nothing was changed;\n"
     "3 changed and rolled back, 4 changed and not rolled back yet, 5 in force, but for a plane (--partial).\n";
 
+#define NO_COMMAND (-1) /* the command line has too few or too many words */
+
 struct args {
     struct answer_to to;
     struct ask_options job;
@@ -87,9 +90,11 @@ struct args {
     struct top_options top;
     bool cluster;
     uint32_t change; /* FD_CHANGE_ */
-    int num;
+    int num;         /* words of the command line */
     char **word;
 };
+
+/* ---- commands: type is that of the row of the table ---- */
 
 static int simple_request(const struct args *a, enum fd_type type)
 {
@@ -97,7 +102,7 @@ static int simple_request(const struct args *a, enum fd_type type)
     return answer_request(&a->to, type, &h, sizeof(h));
 }
 
-static int print_schema(void)
+static int print_schema(const struct args *a, enum fd_type type)
 {
     struct text t = {0};
     schema_text(&t, &policy_keys, "mrmpi-policy(5): the quality-of-service policy of a fabric");
@@ -164,7 +169,7 @@ static int load(const struct args *a, const char *path, struct plan *l)
     return ok ? 0 : 2;
 }
 
-static int policy_send(const struct args *a, enum fd_type type, const struct plan *l)
+static int send_policy(const struct args *a, const struct plan *l)
 {
     size_t len = sizeof(struct fd_apply) + l->text.len + l->lock_text.len;
     struct fd_apply *m = calloc(1, len);
@@ -174,7 +179,7 @@ static int policy_send(const struct args *a, enum fd_type type, const struct pla
     m->lock_length = (uint32_t)l->lock_text.len;
     memcpy(m + 1, text_str(&l->text), l->text.len);
     memcpy((char *)(m + 1) + l->text.len, text_str(&l->lock_text), l->lock_text.len);
-    int rc = answer_request(&a->to, type, m, len);
+    int rc = answer_request(&a->to, FD_DIFF, m, len);
     free(m);
     return rc;
 }
@@ -196,22 +201,6 @@ static int send_change(const struct args *a, struct fd_change *m, size_t len)
     return rc;
 }
 
-static int policy_apply(const struct args *a, const struct plan *l)
-{
-    size_t len = sizeof(struct fd_change) + l->text.len + l->lock_text.len;
-    struct fd_change *m = calloc(1, len);
-    if (!m)
-        abort();
-    snprintf(m->name, sizeof(m->name), "%s", l->name);
-    m->flags = a->change;
-    m->lock_length = (uint32_t)l->lock_text.len;
-    memcpy(m + 1, text_str(&l->text), l->text.len);
-    memcpy((char *)(m + 1) + l->text.len, text_str(&l->lock_text), l->lock_text.len);
-    int rc = send_change(a, m, len);
-    free(m);
-    return rc;
-}
-
 static bool generation_of(const char *s, uint64_t *out)
 {
     bool good = ydoc_uint_of(s, out) && *out != FD_PREVIOUS;
@@ -221,8 +210,9 @@ static bool generation_of(const char *s, uint64_t *out)
     return good;
 }
 
-static int policy_rollback(const struct args *a, const char *number)
+static int policy_rollback(const struct args *a, enum fd_type type)
 {
+    const char *number = a->num > 2 ? a->word[2] : NULL;
     struct fd_change m = {.flags = a->change | FD_CHANGE_ROLLBACK, .generation = FD_PREVIOUS};
     if (number && !generation_of(number, &m.generation))
         return 2;
@@ -230,10 +220,10 @@ static int policy_rollback(const struct args *a, const char *number)
     return send_change(a, &m, sizeof(m));
 }
 
-static int policy_show(const struct args *a, const char *number)
+static int policy_show(const struct args *a, enum fd_type type)
 {
     struct fd_show m = {0};
-    return generation_of(number, &m.generation) ? answer_request(&a->to, FD_SHOW, &m, sizeof(m)) : 2;
+    return generation_of(a->word[2], &m.generation) ? answer_request(&a->to, type, &m, sizeof(m)) : 2;
 }
 
 /* The lock that is in force now, beside the policy's file: so the next plan is made with it, also on other nodes. */
@@ -257,6 +247,24 @@ static void keep_lock(const struct args *a, const struct plan *l)
     free(text);
 }
 
+static int send_apply(const struct args *a, const struct plan *l)
+{
+    size_t len = sizeof(struct fd_change) + l->text.len + l->lock_text.len;
+    struct fd_change *m = calloc(1, len);
+    if (!m)
+        abort();
+    snprintf(m->name, sizeof(m->name), "%s", l->name);
+    m->flags = a->change;
+    m->lock_length = (uint32_t)l->lock_text.len;
+    memcpy(m + 1, text_str(&l->text), l->text.len);
+    memcpy((char *)(m + 1) + l->text.len, text_str(&l->lock_text), l->lock_text.len);
+    int rc = send_change(a, m, len);
+    free(m);
+    if ((!rc || rc == 5) && !(a->change & FD_CHANGE_DRY) && *l->lock_path)
+        keep_lock(a, l);
+    return rc;
+}
+
 static int print_plan(const struct args *a, const struct plan *l)
 {
     if (!lock_knows_fabric(&l->lock))
@@ -266,7 +274,7 @@ static int print_plan(const struct args *a, const struct plan *l)
 }
 
 /* What is wrong with it has been printed. */
-static int policy_check(const struct args *a, const struct plan *l, int status)
+static int tell_check(const struct args *a, const struct plan *l, int status)
 {
     struct text found = {0};
     if (!status) {
@@ -280,56 +288,56 @@ static int policy_check(const struct args *a, const struct plan *l, int status)
     return status;
 }
 
-static int policy_forget(const struct args *a, const char *class)
-{
-    struct fd_class m = {0};
-    if (!ask_text(m.class_name, sizeof(m.class_name), class, "class name"))
-        return 2;
-    return answer_request(&a->to, FD_FORGET, &m, sizeof(m));
-}
-
-static int policy_command(const struct args *a)
+/* Read the file, then do it if the policy is right. */
+static int with_file(const struct args *a, int (*do_it)(const struct args *a, const struct plan *l))
 {
     static struct plan l;
-    const char *verb = a->num > 1 ? a->word[1] : "";
-    if (a->num == 2 && !strcmp(verb, "verify"))
-        return simple_request(a, FD_VERIFY);
-    if (a->num == 2 && !strcmp(verb, "schema"))
-        return print_schema();
-    if (a->num == 2 && !strcmp(verb, "lock"))
-        return simple_request(a, FD_LOCK);
-    if (a->num == 2 && !strcmp(verb, "history"))
-        return simple_request(a, FD_HISTORY);
-    if (a->num == 3 && !strcmp(verb, "show"))
-        return policy_show(a, a->word[2]);
-    if ((a->num == 2 || a->num == 3) && !strcmp(verb, "rollback"))
-        return policy_rollback(a, a->num == 3 ? a->word[2] : NULL);
-    if (a->num == 3 && !strcmp(verb, "forget"))
-        return policy_forget(a, a->word[2]);
-    if (a->num != 3 || (strcmp(verb, "check") && strcmp(verb, "plan") && strcmp(verb, "diff") && strcmp(verb, "apply")))
-        return -1;
     int rc = load(a, a->word[2], &l);
-    if (rc || !strcmp(verb, "check")) {
-        rc = policy_check(a, &l, rc);
-    } else if (!strcmp(verb, "plan")) {
-        rc = print_plan(a, &l);
-    } else {
-        rc = *verb == 'a' ? policy_apply(a, &l) : policy_send(a, FD_DIFF, &l);
-        if ((!rc || rc == 5) && *verb == 'a' && !(a->change & FD_CHANGE_DRY) && *l.lock_path)
-            keep_lock(a, &l);
-    }
+    rc = rc || !do_it ? tell_check(a, &l, rc) : do_it(a, &l);
     text_free(&l.text);
     text_free(&l.lock_text);
     text_free(&l.messages);
     return rc;
 }
 
-/* What the library would be told: asked as it asks. */
-static int job_show(const struct args *a, const char *job)
+static int policy_check(const struct args *a, enum fd_type type)
 {
+    return with_file(a, NULL);
+}
+
+static int policy_plan(const struct args *a, enum fd_type type)
+{
+    return with_file(a, print_plan);
+}
+
+static int policy_diff(const struct args *a, enum fd_type type)
+{
+    return with_file(a, send_policy);
+}
+
+static int policy_apply(const struct args *a, enum fd_type type)
+{
+    return with_file(a, send_apply);
+}
+
+static int policy_forget(const struct args *a, enum fd_type type)
+{
+    struct fd_class m = {0};
+    if (!ask_text(m.class_name, sizeof(m.class_name), a->word[2], "class name"))
+        return 2;
+    return answer_request(&a->to, type, &m, sizeof(m));
+}
+
+/* What the library would be told: asked as it asks. */
+static int job_show(const struct args *a, enum fd_type type)
+{
+    const char *job = a->word[2];
+    struct fd_job checked = {0};
     struct fd_state_long answer;
     char *text = NULL;
     size_t len = 0;
+    if (!ask_text(checked.job, sizeof(checked.job), job, "job id"))
+        return 2;
     int fd = ctl_connect(a->to.socket);
     int rc = fd < 0 ? fd : ctl_hello(fd, job, &answer);
     if (fd >= 0)
@@ -342,38 +350,24 @@ static int job_show(const struct args *a, const char *job)
     return answer_document(&a->to, text, len) ? 0 : answer_fail(&a->to, -EPROTO);
 }
 
-static int job_command(const struct args *a)
+static int job_list(const struct args *a, enum fd_type type)
+{
+    return answer_request(&a->to, type, NULL, 0);
+}
+
+/* set, give, choose and del. */
+static int job_order(const struct args *a, enum fd_type type)
 {
     struct fd_job m = {0};
-    const char *verb = a->num > 1 ? a->word[1] : "";
-    if (a->num == 2 && !strcmp(verb, "list"))
-        return answer_request(&a->to, FD_JOB_LIST, NULL, 0);
-    if (a->num == 3 && !strcmp(verb, "show")) {
-        if (!ask_text(m.job, sizeof(m.job), a->word[2], "job id"))
-            return 2;
-        return job_show(a, a->word[2]);
-    }
-    static const struct {
-        const char *verb;
-        int num;
-        enum fd_type type;
-    } verbs[] = {
-        {"set", 4, FD_JOB_SET}, {"give", 4, FD_JOB_GIVE}, {"choose", 4, FD_JOB_CHOOSE}, {"del", 3, FD_JOB_DEL}};
-    unsigned v = 0;
-    while (v < sizeof(verbs) / sizeof(verbs[0]) && strcmp(verb, verbs[v].verb))
-        v++;
-    if (v == sizeof(verbs) / sizeof(verbs[0]))
-        return -1;
-    bool may_stay = verbs[v].type == FD_JOB_GIVE || verbs[v].type == FD_JOB_CHOOSE;
-    bool same = may_stay && a->num == 3 && a->job.small_ratio; /* its class */
-    if (a->num != verbs[v].num && !same)
-        return -1;
+    bool same = type != FD_JOB_DEL && a->num == 3; /* its class */
+    if (same && !a->job.small_ratio)
+        return NO_COMMAND;
     const char *class = a->num == 4 && strcmp(a->word[3], "-") ? a->word[3] : NULL;
-    if (!ask_job(&a->job, verbs[v].type, a->word[2], class, same, &m))
+    if (!ask_job(&a->job, type, a->word[2], class, same, &m))
         return 2;
     if (a->cluster)
         return cluster_give(&a->to, a->word[2], same ? "=" : a->word[3], a->job.small_ratio);
-    return answer_request(&a->to, verbs[v].type, &m, sizeof(m));
+    return answer_request(&a->to, type, &m, sizeof(m));
 }
 
 /* DEVICE/PORT, or the device alone for its first port. */
@@ -390,50 +384,65 @@ static bool ask_rail(const char *s, struct fd_rail_order *m)
     return true;
 }
 
-static int rail_command(const struct args *a)
+static int rail_order(const struct args *a, enum fd_type type)
 {
     struct fd_rail_order m = {0};
-    const char *verb = a->num > 1 ? a->word[1] : "";
-    if (a->num == 2 && !strcmp(verb, "list"))
-        return simple_request(a, FD_RAIL_LIST);
-    enum fd_type type = !strcmp(verb, "show")      ? FD_RAIL_SHOW
-                        : !strcmp(verb, "drain")   ? FD_RAIL_DRAIN
-                        : !strcmp(verb, "undrain") ? FD_RAIL_UNDRAIN
-                                                   : 0;
-    if (a->num != 3 || !type)
-        return -1;
     return ask_rail(a->word[2], &m) ? answer_request(&a->to, type, &m, sizeof(m)) : 2;
 }
 
-static bool is_command(const char *command)
+static int top(const struct args *a, enum fd_type type)
 {
-    char line[80];
-    snprintf(line, sizeof(line), "\n  %s ", command);
-    return strstr(usage, line);
+    int rc = top_run(a->to.socket, &a->top);
+    return rc < 0 ? answer_fail(&a->to, rc) : 0;
 }
 
-static bool has_verbs(const char *noun)
-{
-    return !strcmp(noun, "policy") || !strcmp(noun, "job") || !strcmp(noun, "rail");
-}
+/* words: how many the command line has, its own included. */
+static const struct command {
+    const char *name;
+    int least, most;
+    int (*run)(const struct args *a, enum fd_type type); /* the exit status, or NO_COMMAND */
+    enum fd_type type;
+} commands[] = {
+    {"status", 1, 1, simple_request, FD_STATUS},
+    {"policy check", 3, 3, policy_check, 0},
+    {"policy schema", 2, 2, print_schema, 0},
+    {"policy plan", 3, 3, policy_plan, 0},
+    {"policy diff", 3, 3, policy_diff, FD_DIFF},
+    {"policy apply", 3, 3, policy_apply, FD_CHANGE},
+    {"policy rollback", 2, 3, policy_rollback, FD_CHANGE},
+    {"policy history", 2, 2, simple_request, FD_HISTORY},
+    {"policy show", 3, 3, policy_show, FD_SHOW},
+    {"policy verify", 2, 2, simple_request, FD_VERIFY},
+    {"policy lock", 2, 2, simple_request, FD_LOCK},
+    {"policy forget", 3, 3, policy_forget, FD_FORGET},
+    {"job list", 2, 2, job_list, FD_JOB_LIST},
+    {"job set", 4, 4, job_order, FD_JOB_SET},
+    {"job give", 3, 4, job_order, FD_JOB_GIVE},
+    {"job choose", 3, 4, job_order, FD_JOB_CHOOSE},
+    {"job show", 3, 3, job_show, 0},
+    {"job del", 3, 3, job_order, FD_JOB_DEL},
+    {"rail list", 2, 2, simple_request, FD_RAIL_LIST},
+    {"rail show", 3, 3, rail_order, FD_RAIL_SHOW},
+    {"rail drain", 3, 3, rail_order, FD_RAIL_DRAIN},
+    {"rail undrain", 3, 3, rail_order, FD_RAIL_UNDRAIN},
+    {"top", 1, 1, top, 0},
+};
 
-static int run(const struct args *a)
+/* By its one or two words. NULL: there is none. */
+static const struct command *find_command(const struct args *a)
 {
-    const char *noun = a->num ? a->word[0] : "";
-    if (!strcmp(noun, "policy"))
-        return policy_command(a);
-    if (!strcmp(noun, "job"))
-        return job_command(a);
-    if (!strcmp(noun, "rail"))
-        return rail_command(a);
-    if (a->num == 1 && !strcmp(noun, "status"))
-        return simple_request(a, FD_STATUS);
-    if (a->num == 1 && !strcmp(noun, "top")) {
-        int rc = top_run(a->to.socket, &a->top);
-        return rc < 0 ? answer_fail(&a->to, rc) : 0;
+    for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        const char *name = commands[i].name;
+        size_t noun = strcspn(name, " ");
+        if (!a->num || strncmp(a->word[0], name, noun) || a->word[0][noun])
+            continue;
+        if (!name[noun] || (a->num > 1 && !strcmp(a->word[1], name + noun + 1)))
+            return &commands[i];
     }
-    return -1;
+    return NULL;
 }
+
+/* ---- options ---- */
 
 static bool number(const char *what, const char *s, uint32_t least, uint32_t *out)
 {
@@ -446,104 +455,95 @@ static bool number(const char *what, const char *s, uint32_t least, uint32_t *ou
     return true;
 }
 
+/* Options whose value is kept as it is. */
+static const struct {
+    int option;
+    size_t at; /* in struct args, a const char * */
+} texts[] = {
+    {'s', offsetof(struct args, to.socket)},   {'u', offsetof(struct args, job.user)},
+    {'a', offsetof(struct args, job.account)}, {'n', offsetof(struct args, job.name)},
+    {'q', offsetof(struct args, job.qos)},     {'p', offsetof(struct args, job.partition)},
+    {'w', offsetof(struct args, job.wish)},    {'g', offsetof(struct args, job.cgroup)},
+    {'t', offsetof(struct args, job.lease)},   {'R', offsetof(struct args, job.small_ratio)},
+    {'U', offsetof(struct args, job.run)},     {'f', offsetof(struct args, plan.fabric)},
+};
+
+static bool keep_text(struct args *a, int option)
+{
+    for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (texts[i].option == option) {
+            *(const char **)((char *)a + texts[i].at) = optarg;
+            return true;
+        }
+    return false;
+}
+
+static bool add_load(struct args *a)
+{
+    bool room = a->plan.num_loads < PLAN_LOADS_MAX;
+    if (room)
+        a->plan.load[a->plan.num_loads++] = optarg;
+    else
+        fprintf(stderr, "fabricctl: more than %d loads\n", PLAN_LOADS_MAX);
+    return room;
+}
+
+/* One that is not in texts. False: it is wrong, which was printed. */
+static bool take_option(struct args *a, int option)
+{
+    switch (option) {
+    case 'i':
+        return number("interval", optarg, 1, &a->top.interval_s);
+    case 'N':
+        return number("count", optarg, 0, &a->top.count);
+    case 'c':
+        a->cluster = true;
+        return true;
+    case 'r':
+        a->job.renew = true;
+        return true;
+    case 'd':
+        a->change |= FD_CHANGE_DRY;
+        return true;
+    case 'P':
+        a->change |= FD_CHANGE_PARTIAL;
+        return true;
+    case 'F':
+        a->change |= FD_CHANGE_FORCE;
+        return true;
+    case 'l':
+        return add_load(a);
+    case 'j':
+        a->to.json = a->plan.json = a->top.json = true;
+        return true;
+    default:
+        fputs("Try 'fabricctl --help'.\n", stderr);
+        return false;
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *env = getenv("FABRICD_SOCKET");
     struct args a = {.to.socket = env && *env ? env : "/run/fabricd/fabricd.sock", .top.interval_s = 2};
-    char given[TAKES_OPTIONS_MAX] = "", command[64] = "";
+    char given[TAKES_OPTIONS_MAX] = "";
     for (int o; (o = getopt_long(argc, argv, "s:jhV", takes_options, NULL)) != -1;) {
+        if (o == 'h' || o == 'V') {
+            printf("%s%s%s", o == 'h' ? usage : "fabricctl ", o == 'h' ? "" : MRMPI_VERSION, o == 'h' ? "" : "\n");
+            return 0;
+        }
         if (o != '?' && !strchr(given, o))
             given[strlen(given)] = (char)o;
-        switch (o) {
-        case 's':
-            a.to.socket = optarg;
-            break;
-        case 'u':
-            a.job.user = optarg;
-            break;
-        case 'a':
-            a.job.account = optarg;
-            break;
-        case 'n':
-            a.job.name = optarg;
-            break;
-        case 'q':
-            a.job.qos = optarg;
-            break;
-        case 'p':
-            a.job.partition = optarg;
-            break;
-        case 'w':
-            a.job.wish = optarg;
-            break;
-        case 'i':
-            if (!number("interval", optarg, 1, &a.top.interval_s))
-                return 2;
-            break;
-        case 'N':
-            if (!number("count", optarg, 0, &a.top.count))
-                return 2;
-            break;
-        case 'c':
-            a.cluster = true;
-            break;
-        case 'g':
-            a.job.cgroup = optarg;
-            break;
-        case 't':
-            a.job.lease = optarg;
-            break;
-        case 'R':
-            a.job.small_ratio = optarg;
-            break;
-        case 'r':
-            a.job.renew = true;
-            break;
-        case 'U':
-            a.job.run = optarg;
-            break;
-        case 'd':
-            a.change |= FD_CHANGE_DRY;
-            break;
-        case 'P':
-            a.change |= FD_CHANGE_PARTIAL;
-            break;
-        case 'F':
-            a.change |= FD_CHANGE_FORCE;
-            break;
-        case 'l':
-            if (a.plan.num_loads == PLAN_LOADS_MAX) {
-                fprintf(stderr, "fabricctl: more than %d loads\n", PLAN_LOADS_MAX);
-                return 2;
-            }
-            a.plan.load[a.plan.num_loads++] = optarg;
-            break;
-        case 'f':
-            a.plan.fabric = optarg;
-            break;
-        case 'j':
-            a.to.json = a.plan.json = a.top.json = true;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return 0;
-        case 'V':
-            printf("fabricctl %s\n", MRMPI_VERSION);
-            return 0;
-        default:
-            fputs("Try 'fabricctl --help'.\n", stderr);
+        if (!keep_text(&a, o) && !take_option(&a, o))
             return 2;
-        }
     }
     a.num = argc - optind;
     a.word = argv + optind;
-    if (a.num)
-        snprintf(command, sizeof(command), "%s%s%s", a.word[0], has_verbs(a.word[0]) && a.num > 1 ? " " : "",
-                 has_verbs(a.word[0]) && a.num > 1 ? a.word[1] : "");
-    if (is_command(command) && !takes_all(command, a.cluster, given))
+    const struct command *c = find_command(&a);
+    if (c && !takes_all(c->name, a.cluster, given))
         return 2;
-    int rc = run(&a);
-    if (rc < 0) {
+    int rc = c && a.num >= c->least && a.num <= c->most ? c->run(&a, c->type) : NO_COMMAND;
+    if (rc == NO_COMMAND) {
         fprintf(stderr, "fabricctl: %s. Try 'fabricctl --help'.\n", a.num ? "no such command" : "no command");
         return 2;
     }
