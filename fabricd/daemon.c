@@ -250,6 +250,8 @@ static void take_look(struct daemon *d, struct manager_event *e)
         text_free(&d->planes);
         d->planes = e->planes;
         e->planes = (struct text){0};
+        d->num_planes = e->num_planes;
+        memcpy(d->plane, e->plane, sizeof(d->plane));
     }
     if (!same && d->current.valid && d->looked && !d->verified)
         log_event(LOG_FABRIC_DIFFERS, SD_WARNING, "%u differences between the policy and the fabric:\n%s",

@@ -10,6 +10,7 @@
 #include "fabricd/base/conf.h"
 #include "fabricd/jobs/jobs.h"
 #include "fabricd/apply/manager.h"
+#include "fabricd/fabric/planes.h"
 #include "fabricd/fabric/rail_health.h"
 #include "fabricd/readers.h"
 #include "fabricd/fabric/sa.h"
@@ -61,6 +62,8 @@ struct daemon {
     unsigned nodes, ports, differences;
     struct text difference_text;
     struct text planes; /* of a host that manages: a line of YAML each */
+    unsigned num_planes;
+    struct plane plane[VERIFY_SUBNETS_MAX]; /* the same; config is not told */
     uint64_t looked_us;
     uint64_t task_began_us, look_took_us;
     uint32_t applying_uid; /* who has asked for that; FD_UID_ANY: nobody */

@@ -11,7 +11,7 @@ fabricd_SRCS := $(FABRICD_PURE) fabricd/main.c fabricd/dbus/dbus.c fabricd/dbus/
                 fabricd/dbus/order.c fabricd/dbus/sender.c fabricd/requests.c fabricd/start.c fabricd/daemon.c fabricd/forget.c fabricd/subscribers.c \
                 fabricd/readers.c fabricd/server.c fabricd/state.c fabricd/policy/pace.c fabricd/apply/manager.c fabricd/apply/work.c fabricd/apply/follow.c fabricd/apply/apply.c fabricd/apply/mend.c fabricd/apply/settle.c fabricd/fabric/sms.c fabricd/fabric/partitions.c fabricd/fabric/planes.c \
                 fabricd/policy/health.c fabricd/fabric/rail_health.c fabricd/fabric/watch.c fabricd/fabric/counters.c \
-                fabricd/base/conf.c fabricd/apply/store.c fabricd/apply/generations.c fabricd/apply/keep.c fabricd/apply/history.c fabricd/status.c fabricd/fabric/rails.c fabricd/fabric/pci.c fabricd/fabric/verify.c \
+                fabricd/base/conf.c fabricd/apply/store.c fabricd/apply/generations.c fabricd/apply/keep.c fabricd/apply/history.c fabricd/status.c fabricd/metrics.c fabricd/fabric/rails.c fabricd/fabric/pci.c fabricd/fabric/verify.c \
                 fabricd/fabric/cables.c fabricd/fabric/snapshot.c fabricd/fabric/ports.c fabricd/fabric/rate.c fabricd/fabric/smp.c \
                 fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c \
                 fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/jobs/orders.c fabricd/jobs/life.c \
@@ -24,7 +24,7 @@ fabricd_LDLIBS := -pthread
 FABRICD_PLAN := fabricd/policy/arbiter.c fabricd/policy/pace.c fabricd/policy/plan.c fabricd/policy/plan_load.c fabricd/policy/plan_text.c fabricd/ctl/plan_command.c \
                 libmrmpi/route/ahead.c
 
-fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/ctl/fabricctl.c fabricd/ctl/takes.c fabricd/ctl/answer.c fabricd/jobs/ask.c fabricd/ctl/cluster.c fabricd/ctl/ctl.c fabricd/ctl/json.c fabricd/ctl/top.c fabricd/policy/schema.c \
+fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/ctl/fabricctl.c fabricd/ctl/takes.c fabricd/ctl/answer.c fabricd/jobs/ask.c fabricd/ctl/cluster.c fabricd/ctl/cluster_status.c fabricd/ctl/ctl.c fabricd/ctl/json.c fabricd/ctl/top.c fabricd/policy/schema.c \
                   fabricd/fabric/rails.c fabricd/fabric/pci.c
 fabricctl_PKGS := yaml-0.1
 fabricctl_LDLIBS := -lm

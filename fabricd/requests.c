@@ -4,6 +4,7 @@
 #include "fabricd/daemon.h"
 #include "fabricd/apply/history.h"
 #include "fabricd/jobs/jobs_text.h"
+#include "fabricd/metrics.h"
 #include "fabricd/proto/message.h"
 #include "fabricd/jobs/orders.h"
 #include "fabricd/proto/ratio.h"
@@ -244,6 +245,8 @@ static void answer_text(struct daemon *d, struct client *c, const struct fd_head
     struct text t = {0};
     if (h->type == FD_STATUS)
         answer_status(d, c, &t);
+    else if (h->type == FD_METRICS)
+        metrics_text(d, server_is_privileged(c), &t);
     else if (h->type == FD_LOCK)
         lock_text(&t, &d->current.lock);
     else

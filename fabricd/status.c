@@ -17,15 +17,21 @@ static uint64_t seconds_since(uint64_t us)
     return (clock_us() - us) / 1000000;
 }
 
+enum { STATE_NONE, STATE_UNSEEN, STATE_NOT_LOOKED, STATE_VERIFIED, STATE_DIFFERS };
+const char *const status_policy_states[] = {[STATE_NONE] = "none",
+                                            [STATE_UNSEEN] = "the fabric cannot be looked at",
+                                            [STATE_NOT_LOOKED] = "not looked yet",
+                                            [STATE_VERIFIED] = "verified",
+                                            [STATE_DIFFERS] = "differs",
+                                            NULL};
+
 const char *status_policy_state(const struct daemon *d)
 {
-    if (!d->current.valid)
-        return "none";
-    if (d->look_error)
-        return "the fabric cannot be looked at";
-    if (!d->looked)
-        return "not looked yet";
-    return d->verified ? "verified" : "differs";
+    return status_policy_states[!d->current.valid ? STATE_NONE
+                                : d->look_error   ? STATE_UNSEEN
+                                : !d->looked      ? STATE_NOT_LOOKED
+                                : d->verified     ? STATE_VERIFIED
+                                                  : STATE_DIFFERS];
 }
 
 const char *status_role(const struct daemon *d)
@@ -72,6 +78,8 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
         text_printf(out, "%" PRIu64, seconds_since(d->looked_us));
     else
         text_printf(out, "never");
+    if (d->current.valid)
+        text_printf(out, ", digest: \"%016" PRIx64 "\"", d->current.lock.digest);
     if (d->repairs)
         text_printf(out, ", repairs: %u, repaired_s_ago: %" PRIu64, d->repairs, seconds_since(d->repaired_us));
     if (d->unfinished)

@@ -14,6 +14,7 @@ struct status_view {
 
 const char *status_role(const struct daemon *d);         /* "manager", "server" */
 const char *status_policy_state(const struct daemon *d); /* "none", "verified", ...: fabricctl(1) */
+extern const char *const status_policy_states[];         /* all of them, and NULL */
 void status_text(const struct daemon *d, const struct status_view *v, struct text *out);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "fabricd/policy/compile.h"
 #include "fabricd/base/conf.h"
+#include "fabricd/fabric/planes.h"
 
 #include <limits.h>
 
@@ -69,7 +70,9 @@ struct manager_event {
     bool looked;   /* the fields below say what the fabric has now */
     bool verified; /* everything is as the policy in force (the new one after a good APPLY) wants it */
     unsigned nodes, ports, differences;
-    struct text planes;      /* and the planes of this host, where it manages */
+    struct text planes; /* and the planes of this host, where it manages */
+    unsigned num_planes;
+    struct plane plane[VERIFY_SUBNETS_MAX]; /* the same; config is not told */
     struct text found;       /* what the last look found, a document of YAML for programs; empty: there was none */
     bool manages;            /* opensm runs here, and is ours */
     bool unfinished;         /* an interrupted change could not be brought to its end: to be tried again */

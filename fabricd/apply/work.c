@@ -48,7 +48,7 @@ static void look(struct applier *a, struct task *t, const struct in_force *f, st
     mend_note(a, f, &r);
     text_free(&out->planes);
     if (a->sms.n)
-        planes_text(&a->sms, f->valid ? &f->tables : NULL, &f->planes, &r, &out->planes);
+        out->num_planes = planes_take(&a->sms, f->valid ? &f->tables : NULL, &f->planes, &r, out->plane, &out->planes);
     bool ok = !r.error && !r.differences;
     if (r.error)
         say(a, t, "the fabric cannot be looked at: %s", strerror(-r.error));

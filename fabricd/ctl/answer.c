@@ -57,8 +57,8 @@ int answer_outcome(const struct answer_to *to, int status, const char *error, co
     return status;
 }
 
-/* A lock is no YAML: its lines are what it consists of. */
-static void print_lock(const char *text)
+/* Locks and metrics are no YAML: their lines are what they consist of. */
+static void print_lines(const char *text)
 {
     struct text out = {0};
     put_lines(&out, text);
@@ -85,7 +85,7 @@ int answer_fail(const struct answer_to *to, int rc)
 static bool is_document(enum fd_type type)
 {
     return type == FD_STATUS || type == FD_LOCK || type == FD_RAIL_LIST || type == FD_RAIL_SHOW ||
-           type == FD_JOB_LIST || type == FD_HISTORY || type == FD_SHOW;
+           type == FD_JOB_LIST || type == FD_HISTORY || type == FD_SHOW || type == FD_METRICS;
 }
 
 /* For people. NULL: what has been printed says it. */
@@ -192,8 +192,8 @@ int answer_request(const struct answer_to *to, enum fd_type type, void *msg, siz
     if (error)
         fprintf(stderr, "fabricctl: %s\n", error);
     int status = exit_status(rc);
-    if (to->json && type == FD_LOCK && !rc) {
-        print_lock(s.text);
+    if (to->json && (type == FD_LOCK || type == FD_METRICS) && !rc) {
+        print_lines(s.text);
     } else if (to->json && is_document(type) && !rc) {
         if (!answer_document(to, s.text, s.text_len))
             status = 1;

@@ -7,6 +7,7 @@
  */
 #include "fabricd/ctl/answer.h"
 #include "fabricd/ctl/cluster.h"
+#include "fabricd/ctl/cluster_status.h"
 #include "fabricd/policy/compile.h"
 #include "fabricd/ctl/ctl.h"
 #include "fabricd/jobs/ask.h"
@@ -70,6 +71,12 @@ static const char usage[] =
     "  rail drain RAIL            running jobs leave it without losing a message, and new ones do not use it\n"
     "  rail undrain RAIL          they may use it again; its health is judged anew\n"
     "  top [--interval S] [--count N]    rails with their rates, classes and jobs, every S (2) seconds, N times\n"
+    "  metrics                    what the daemon knows, as OpenMetrics text for monitoring\n"
+    "      [--output FILE]        into this file, at once or not at all: for node-exporter's textfile collector\n"
+    "  cluster status [HOST...]   which hosts have which policy; without HOST: the hosts of Slurm\n"
+    "      [--launcher COMMAND]   what runs a command on a host: COMMAND HOST fabricctl status (default ssh)\n"
+    "      [--timeout S]          a host that has not answered within S (10) seconds is unreachable\n"
+    "      [--parallel N]         ask N (64) hosts at a time\n"
     "\n"
     "  -j, --json         answer in JSON, for programs: every command; of policy plan what is predicted, of orders "
     "how\n"
@@ -79,7 +86,8 @@ static const char usage[] =
     "  -V, --version      show the version\n"
     "\n"
     "Exit status: 0 done, 1 it could not be done, 2 the command or the policy is wrong, and nothing was changed;\n"
-    "3 changed and rolled back, 4 changed and not rolled back yet, 5 in force, but for a plane (--partial).\n";
+    "3 changed and rolled back, 4 changed and not rolled back yet, 5 in force, but for a plane (--partial);\n"
+    "6 (cluster status) hosts that answered have the policy, others did not answer.\n";
 
 #define NO_COMMAND (-1) /* the command line has too few or too many words */
 
@@ -88,6 +96,8 @@ struct args {
     struct ask_options job;
     struct plan_options plan;
     struct top_options top;
+    struct cluster_options hosts;
+    const char *output;
     bool cluster;
     uint32_t change; /* FD_CHANGE_ */
     int num;         /* words of the command line */
@@ -396,6 +406,39 @@ static int top(const struct args *a, enum fd_type type)
     return rc < 0 ? answer_fail(&a->to, rc) : 0;
 }
 
+/* Without a daemon the file says so: what stands there from before would be believed. */
+static int write_metrics(const struct args *a)
+{
+    static const char down[] = "# TYPE fabricd_up gauge\nfabricd_up 0\n# EOF\n";
+    struct fd_header h;
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    int fd = out ? ctl_connect(a->to.socket) : -ENOMEM;
+    int rc = fd < 0 ? fd : ctl_request(fd, FD_METRICS, &h, sizeof(h), out, NULL);
+    if (fd >= 0)
+        close(fd);
+    if (out)
+        fclose(out);
+    int written = text_write_file(a->output, rc ? down : text, rc ? sizeof(down) - 1 : len);
+    free(text);
+    if (rc)
+        return answer_fail(&a->to, rc);
+    if (written)
+        fprintf(stderr, "fabricctl: %s could not be written: %s\n", a->output, strerror(-written));
+    return answer_outcome(&a->to, written ? 1 : 0, written ? strerror(-written) : NULL, "", "");
+}
+
+static int metrics(const struct args *a, enum fd_type type)
+{
+    return a->output ? write_metrics(a) : simple_request(a, type);
+}
+
+static int cluster_command(const struct args *a, enum fd_type type)
+{
+    return cluster_status(&a->to, &a->hosts, (unsigned)(a->num - 2), a->word + 2);
+}
+
 /* words: how many the command line has, its own included. */
 static const struct command {
     const char *name;
@@ -426,6 +469,8 @@ static const struct command {
     {"rail drain", 3, 3, rail_order, FD_RAIL_DRAIN},
     {"rail undrain", 3, 3, rail_order, FD_RAIL_UNDRAIN},
     {"top", 1, 1, top, 0},
+    {"metrics", 1, 1, metrics, FD_METRICS},
+    {"cluster status", 2, INT_MAX, cluster_command, 0},
 };
 
 /* By its one or two words. NULL: there is none. */
@@ -466,6 +511,7 @@ static const struct {
     {'w', offsetof(struct args, job.wish)},    {'g', offsetof(struct args, job.cgroup)},
     {'t', offsetof(struct args, job.lease)},   {'R', offsetof(struct args, job.small_ratio)},
     {'U', offsetof(struct args, job.run)},     {'f', offsetof(struct args, plan.fabric)},
+    {'o', offsetof(struct args, output)},      {'L', offsetof(struct args, hosts.launcher)},
 };
 
 static bool keep_text(struct args *a, int option)
@@ -496,6 +542,10 @@ static bool take_option(struct args *a, int option)
         return number("interval", optarg, 1, &a->top.interval_s);
     case 'N':
         return number("count", optarg, 0, &a->top.count);
+    case 'T':
+        return number("timeout", optarg, 1, &a->hosts.timeout_s);
+    case 'M':
+        return number("number of hosts at a time", optarg, 1, &a->hosts.parallel);
     case 'c':
         a->cluster = true;
         return true;
@@ -525,7 +575,9 @@ static bool take_option(struct args *a, int option)
 int main(int argc, char **argv)
 {
     const char *env = getenv("FABRICD_SOCKET");
-    struct args a = {.to.socket = env && *env ? env : "/run/fabricd/fabricd.sock", .top.interval_s = 2};
+    struct args a = {.to.socket = env && *env ? env : "/run/fabricd/fabricd.sock",
+                     .top.interval_s = 2,
+                     .hosts = {.launcher = CLUSTER_LAUNCHER, .timeout_s = 10, .parallel = 64}};
     char given[TAKES_OPTIONS_MAX] = "";
     for (int o; (o = getopt_long(argc, argv, "s:jhV", takes_options, NULL)) != -1;) {
         if (o == 'h' || o == 'V') {

@@ -25,6 +25,10 @@ const struct option takes_options[] = {
     {"force", no_argument, NULL, 'F'},
     {"load", required_argument, NULL, 'l'},
     {"fabric", required_argument, NULL, 'f'},
+    {"output", required_argument, NULL, 'o'},
+    {"launcher", required_argument, NULL, 'L'},
+    {"timeout", required_argument, NULL, 'T'},
+    {"parallel", required_argument, NULL, 'M'},
     {"json", no_argument, NULL, 'j'},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
@@ -43,7 +47,7 @@ static const struct {
     {"policy plan", "lf", false}, {"policy apply", "dPF", false},    {"policy rollback", "P", false},
     {"job set", "cR", true},      {"job set", "uanqpwRrUgt", false}, {"job give", "cR", true},
     {"job give", "R", false},     {"job choose", "R", false},        {"job del", "U", false},
-    {"top", "iN", false},
+    {"top", "iN", false},         {"metrics", "o", false},           {"cluster status", "LTM", false},
 };
 enum { TAKERS = sizeof(takers) / sizeof(takers[0]) };
 

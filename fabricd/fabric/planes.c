@@ -137,7 +137,7 @@ unsigned planes_missing(const struct sms *s, const struct conf *c, struct text *
 }
 
 /* What a look found of the plane, and whether its ports have what is wanted. */
-static void look_text(const struct plane *p, const struct verify_result *r, const struct qos_tables *want,
+static void look_text(struct plane *p, const struct verify_result *r, const struct qos_tables *want,
                       const struct plane_tables *planes, bool first, struct text *out)
 {
     for (unsigned i = 0; i < r->num_planes; i++) {
@@ -145,6 +145,8 @@ static void look_text(const struct plane *p, const struct verify_result *r, cons
         if (!same_port(&r->plane[i].from, &p->port) && !(first && !r->plane[i].from.device[0]))
             continue;
         text_printf(out, ", nodes: %u, ports: %u, can_vls: %u", v->nodes, v->ports, v->caps.vls);
+        p->compared = want && !v->error;
+        p->differences = v->differences;
         if (want)
             text_printf(out, ", vls: %u, differences: %u, state: %s",
                         tables_of_plane(planes, want, r->plane[i].from.guid)->vls, v->differences,
@@ -155,13 +157,12 @@ static void look_text(const struct plane *p, const struct verify_result *r, cons
     }
 }
 
-void planes_text(const struct sms *s, const struct qos_tables *want, const struct plane_tables *planes,
-                 const struct verify_result *r, struct text *out)
+unsigned planes_take(const struct sms *s, const struct qos_tables *want, const struct plane_tables *planes,
+                     const struct verify_result *r, struct plane plane[VERIFY_SUBNETS_MAX], struct text *out)
 {
-    struct plane plane[VERIFY_SUBNETS_MAX];
     unsigned n = planes_look(s, plane);
     for (unsigned i = 0; i < n; i++) {
-        const struct plane *p = &plane[i];
+        struct plane *p = &plane[i];
         text_printf(out, "  - {device: %s, port: %d, ports_here: %u, opensm: ", p->port.device, p->port.num,
                     p->num_ports);
         text_yaml_string(out, p->config ? p->config : "elsewhere");
@@ -172,5 +173,7 @@ void planes_text(const struct sms *s, const struct qos_tables *want, const struc
             text_printf(out, ", master: none");
         look_text(p, r, want, planes, !i, out);
         text_printf(out, "}\n");
+        p->config = NULL;
     }
+    return n;
 }

@@ -19,6 +19,9 @@ struct plane {
     uint64_t sm_guid;
     uint8_t sm_priority;
     bool is_ours; /* the master is at a port of this host */
+    /* of the last look, if there is a policy (planes_take) */
+    bool compared;
+    unsigned differences;
 };
 
 /* How many. */
@@ -30,8 +33,11 @@ unsigned planes_look(const struct sms *s, struct plane plane[VERIFY_SUBNETS_MAX]
  */
 unsigned planes_missing(const struct sms *s, const struct conf *c, struct text *why);
 
-/* For the status: a line each, with what the last look found of what is wanted. want NULL: no policy is in force. */
-void planes_text(const struct sms *s, const struct qos_tables *want, const struct plane_tables *planes,
-                 const struct verify_result *r, struct text *out);
+/*
+ * The planes, without config, which is the manager's, and for the status a line of each, with what the last look found
+ * of what is wanted. want NULL: no policy is in force. How many.
+ */
+unsigned planes_take(const struct sms *s, const struct qos_tables *want, const struct plane_tables *planes,
+                     const struct verify_result *r, struct plane plane[VERIFY_SUBNETS_MAX], struct text *out);
 
 #endif

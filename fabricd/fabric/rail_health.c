@@ -29,6 +29,11 @@ static struct ward *find(const struct rail_health *r, const char *device, unsign
     return NULL;
 }
 
+const struct ward *rail_health_ward(const struct rail_health *r, const char *device, unsigned port)
+{
+    return find(r, device, port);
+}
+
 /* NULL: there are too many. */
 static struct ward *get(struct rail_health *r, const char *device, unsigned port)
 {
@@ -273,6 +278,8 @@ bool rail_health_hint(struct rail_health *r, const struct rails *rails, const st
     struct ward *w = rail_of(rails, m->device, m->port) ? get(r, m->device, m->port) : NULL;
     if (!w || !quota_take(&r->hints, uid, now_us))
         return false;
+    w->told_broken += m->broken;
+    w->told_resent += m->resent;
     struct rail_hint *h = hint_of(w, uid, now_us);
     if (!h)
         return false; /* there are as many as are remembered */

@@ -48,6 +48,7 @@ struct ward {
     unsigned num_events; /* all that there were; the last RAIL_EVENTS are kept, in a ring */
     struct rail_event event[RAIL_EVENTS];
     struct rail_hint hint[RAIL_HINTS];
+    uint64_t told_broken, told_resent; /* by hints, since the daemon was started */
 };
 
 struct rail_health {
@@ -73,6 +74,8 @@ bool rail_health_hint(struct rail_health *r, const struct rails *rails, const st
 void rail_health_fill(const struct rail_health *r, struct rails *rails);
 /* What a user's processes are told of rail i of these. */
 struct fd_rail_health rail_health_for(const struct rail_health *r, const struct rails *rails, unsigned i, uint32_t uid);
+/* NULL: the rail has not been looked at yet. */
+const struct ward *rail_health_ward(const struct rail_health *r, const char *device, unsigned port);
 /* All that is known of a rail, as YAML. -ENOENT: there is none. */
 int rail_health_show(const struct rail_health *r, const struct rails *rails, const struct fd_rail_order *o,
                      struct text *out);

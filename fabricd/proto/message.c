@@ -99,6 +99,7 @@ int message_check(const void *msg, size_t len)
     case FD_RAIL_LIST:
     case FD_LOCK:
     case FD_HISTORY:
+    case FD_METRICS:
         return len == sizeof(*h) ? 0 : -EPROTO;
     case FD_APPLY:
     case FD_DIFF:

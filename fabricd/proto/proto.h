@@ -82,6 +82,7 @@ enum fd_type {
     FD_CHANGE = 48,       /* struct fd_change and texts: FD_APPLY with more to say */
     FD_HISTORY = 49,      /* header only: the generations, as text */
     FD_SHOW = 50,         /* struct fd_show: one of them, as text */
+    FD_METRICS = 51,      /* header only: what the daemon knows, as OpenMetrics text */
 
     FD_TEXT = 32,  /* header, then text that is not zero-terminated; from the daemon */
     FD_DONE = 33,  /* struct fd_done; from the daemon */

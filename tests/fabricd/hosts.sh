@@ -7,7 +7,7 @@ on() { FABRICD_SOCKET=$SIMFAB_DIR/fabricd-$1.sock fabricctl "${@:2}"; } # HOST W
 daemon_of=()
 start() { # HOST
   simfab exec --real-clock "$1" -- fabricd --config "${conf:-$top/etc/fabricd/simfab.yaml}" >>"$1.log" 2>&1 &
-  daemon_of[${1#h}]=$!
+  daemon_of[10#${1#h}]=$!
   started
 }
 seen() { on "$1" status >status && grep -Eq -- "$2" status || { cat status; return 1; }; } # HOST REGEX

@@ -79,3 +79,10 @@ TESTPROGS += tests/fabricd/faults.so
 tests/fabricd/faults.so_SRCS := tests/fabricd/faults.c
 tests/fabricd/faults.so_LDFLAGS := -shared
 CFLAGS.tests/fabricd/faults.c := -fPIC -fvisibility=default
+
+# the metrics of a host that no test has; metrics.sh runs it
+TESTPROGS += tests/fabricd/metrics_worst
+tests/fabricd/metrics_worst_SRCS := tests/fabricd/metrics_worst.c fabricd/metrics.c fabricd/policy/health.c fabricd/base/text.c
+tests/fabricd/metrics_worst_PKGS := libsystemd
+SCRIPT_TESTS += tests/fabricd/metrics.sh tests/fabricd/cluster.sh
+LONG_TESTS += tests/fabricd/cluster_all.sh

@@ -120,8 +120,8 @@ START_TEST(other_types)
 {
     struct fd_header h;
     for (unsigned type = 0; type < 70; type++) {
-        bool bare =
-            type == FD_STATUS || type == FD_VERIFY || type == FD_RAIL_LIST || type == FD_LOCK || type == FD_HISTORY;
+        bool bare = type == FD_STATUS || type == FD_VERIFY || type == FD_RAIL_LIST || type == FD_LOCK ||
+                    type == FD_HISTORY || type == FD_METRICS;
         h = message_header((enum fd_type)type, sizeof(h), 1);
         ck_assert_int_eq(message_check(&h, sizeof(h)), bare ? 0 : -EPROTO);
     }

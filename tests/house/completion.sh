@@ -30,7 +30,7 @@ for v in $(cut -d ' ' -f 1 "$tmp/verbs" | sort -u); do
   is "fabricctl $v: its verbs" "$(offered fabricctl "$v" "" | tr ' ' '\n' | sort)" "$(sed -n "s/^$v //p" "$tmp/verbs")"
 done
 is "every option of fabricctl is offered somewhere" "$(fabricctl --help | grep -E '^ +\[?-|^  top ' | grep -oE '(\[|^ *|, )-.*' | sed 's/   .*//' | options |
-  comm -23 - <(while read -r v; do offered fabricctl $v -; done < <(cat "$tmp/verbs"; echo top) | tr ' ' '\n' | sort -u))" ""
+  comm -23 - <(while read -r v; do offered fabricctl $v -; done < <(cat "$tmp/verbs"; fabricctl --help | sed -nE 's/^  ([a-z]+) [ [].*/\1/p') | tr ' ' '\n' | sort -u))" ""
 is "options of a verb, not of another" "$(offered fabricctl policy apply --dry) $(offered fabricctl policy plan --dry)" "--dry-run "
 is "behind the verb's arguments, too" "$(offered fabricctl -s /x job set 4711 urgent --part)" --partition
 
