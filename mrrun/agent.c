@@ -492,6 +492,21 @@ static void turn_agent(struct agent *a)
         collect_answers(a);
 }
 
+static void close_agent(struct agent *a)
+{
+    link_close(&a->up);
+    tree_close(&a->tree);
+    for (uint32_t i = 0; a->pmix && i < WIRE_PMIX_MAX; i++)
+        if (a->pmix[i])
+            channel_end(a->pmix[i]);
+    free(a->pmix);
+    inquiry_close(&a->inquiry);
+    ranks_close(&a->ranks);
+    wire_clear_start(&a->start);
+    free(a->start_body);
+    free(a);
+}
+
 int agent_main(const char *lib_dir)
 {
     if (isatty(0)) {
@@ -500,7 +515,7 @@ int agent_main(const char *lib_dir)
     }
     struct agent *a = calloc(1, sizeof(*a));
     int set = epoll_create1(EPOLL_CLOEXEC), in = dup(0), out = dup(1), null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    int err;
+    int err, status;
 
     if (!a || set < 0 || in < 0 || out < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0) {
         fprintf(stderr, "mrrun --agent: cannot start: %s\n", strerror(errno));
@@ -525,7 +540,7 @@ int agent_main(const char *lib_dir)
     a->looked_ms = link_now_ms();
     while (!a->over)
         turn_agent(a);
-    link_close(&a->up);
-    ranks_close(&a->ranks);
-    return a->status;
+    status = a->status;
+    close_agent(a);
+    return status;
 }

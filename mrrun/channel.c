@@ -2,7 +2,6 @@
 #include "mrrun/channel.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,7 +43,7 @@ static void want_input(struct channel *c)
     watch_want(c->base->set, &c->from, c->credit && !c->file ? EPOLLIN : 0);
 }
 
-/* One read. False: nothing more can be read now, or ever. */
+/* One read. False: nothing more can be read now, or ever: then the channel may be gone. */
 static bool pump_channel(struct channel *c)
 {
     char bytes[WIRE_DATA_MAX];
@@ -69,12 +68,10 @@ static void channel_can_read(struct watch *w, uint32_t events)
     pump_channel(container_of(w, struct channel, from));
 }
 
-bool channel_drain(struct channel *c)
+void channel_drain(struct channel *c)
 {
-    while (pump_channel(c))
+    while (pump_channel(c)) /* false: it may have gone */
         continue;
-    struct pollfd p = {.fd = c->from.fd, .events = POLLIN};
-    return !c->open || c->file || poll(&p, 1, 0) <= 0;
 }
 
 /* ---- to the descriptor ---- */

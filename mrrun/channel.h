@@ -40,8 +40,8 @@ struct channel {
 void channel_open(struct channel *c, const struct channel_base *b, unsigned host, uint32_t id, int from, int to);
 /* A frame for this channel. False: it breaks the rules. */
 bool channel_take(struct channel *c, const struct wire_frame *f);
-/* Read what is there now, within the window; true: nothing is left to read now. */
-bool channel_drain(struct channel *c);
+/* Read what is there now, within the window. At its end the channel is gone. */
+void channel_drain(struct channel *c);
 /* from is a file: all of it, as the window allows. Without a descriptor it is empty. */
 void channel_read_file(struct channel *c);
 /* Close, and tell the other end. */

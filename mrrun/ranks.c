@@ -651,6 +651,11 @@ int ranks_open(struct ranks *ranks)
 void ranks_close(struct ranks *ranks)
 {
     for (int i = 0; i < ranks->count; i++) {
+        struct agent_rank *r = &ranks->rank[i];
+        struct channel *open[] = {&r->in, &r->out, &r->err, &r->record};
+
+        for (size_t c = 0; c < sizeof(open) / sizeof(open[0]); c++)
+            channel_end(open[c]);
         wire_clear_rank(&ranks->rank[i].is);
         free(ranks->rank[i].body);
     }
