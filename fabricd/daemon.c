@@ -332,6 +332,11 @@ static void after_apply(struct daemon *d, const struct manager_event *e)
 static void after_follow(struct daemon *d, const struct manager_event *e)
 {
     d->follow_failed = !e->changed && e->status;
+    if (e->changed && !e->next_in_force.valid) {
+        d->refused = true; /* by order */
+        log_info("no policy is in force, by order on the host that manages the subnet: generation %" PRIu64,
+                 e->generation);
+    }
     if (!d->follow_failed)
         return;
     log_event(LOG_POLICY_REFUSED, SD_ERR, "the policy of %s was not put in force: %s", d->conf.policy,

@@ -539,7 +539,7 @@ static int take_first(struct applier *a, struct task *t, struct change *c)
     return rc;
 }
 
-void apply_nothing(struct applier *a, struct task *t, struct manager_event *out)
+void apply_nothing(struct applier *a, struct task *t, uint64_t as, struct manager_event *out)
 {
     struct change c = {.next.lock = t->current.lock};
     struct text why = {0};
@@ -549,7 +549,8 @@ void apply_nothing(struct applier *a, struct task *t, struct manager_event *out)
     }
     for (unsigned i = 0; i < c.next.lock.num_classes; i++)
         c.next.lock.classes[i].retired = true;
-    store_stamp(&c.next, store_next_number(a->conf, t->generation));
+    c.next.lock.none = true;
+    store_stamp(&c.next, as ? as : store_next_number(a->conf, t->generation));
     out->status = t->current.valid ? take_first(a, t, &c) : -EALREADY;
     if (!t->current.valid)
         say(a, t, "no policy is in force");

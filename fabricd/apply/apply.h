@@ -15,8 +15,11 @@
  */
 void apply_policy(struct applier *a, struct task *t, struct manager_event *out);
 
-/* Back to what was there before the first policy: opensm's files, and the tables that ports had. */
-void apply_nothing(struct applier *a, struct task *t, struct manager_event *out);
+/*
+ * Back to what was there before the first policy: opensm's files, and the tables that ports had. as: the generation, as
+ * another host counts; 0: the next one.
+ */
+void apply_nothing(struct applier *a, struct task *t, uint64_t as, struct manager_event *out);
 
 /* What apply_policy would do, with the same refusals. */
 void apply_dry(struct applier *a, struct task *t, struct manager_event *out);

@@ -70,7 +70,7 @@ static void look(const struct follow *f, struct look *l)
         text_printf(&l->problem,
                     "%s is not the policy that %s was written for: edited and not applied yet, or not copied whole",
                     f->policy_path, f->lock_path);
-    l->whole = lock.digest && !l->problem.len;
+    l->whole = (lock.digest || lock.none) && !l->problem.len;
     text_free(&d.out);
 }
 

@@ -182,14 +182,12 @@ int keep_load_config(const struct applier *a, const char *name, const char *conf
 
 void keep_publish_rollback(const struct applier *a, const struct task *t, const struct in_force *f)
 {
-    int rc = f->valid ? store_publish_policy(a->conf, f) : 0;
-    if (rc)
-        manager_say(a->m, t, "warning: %s could not be written (%s): hosts that follow it do not hear of this",
-                    a->conf->policy, strerror(-rc));
-    else if (!f->valid && a->conf->policy[0])
-        manager_say(a->m, t,
-                    "note: hosts that follow %s go on with the policy before, until their fabricd is told "
-                    "otherwise",
+    int rc = f->valid ? store_publish_policy(a->conf, f) : store_publish_none(a->conf, f);
+    if (rc && rc != -ENOENT)
+        manager_say(a->m, t, "warning: %s%s could not be written (%s): hosts that follow it do not hear of this",
+                    f->valid ? "" : "the lock beside ", a->conf->policy, strerror(-rc));
+    else if (!f->valid && !rc)
+        manager_say(a->m, t, "hosts that follow %s are told by the lock beside it that no policy is in force",
                     a->conf->policy);
 }
 

@@ -167,7 +167,7 @@ int mend_interrupted(struct applier *a, struct task *t, struct store_intent *i, 
     }
     rc = rc ? rc : waits;
     if (!rc) {
-        if (!forward && *i->generation)
+        if (!forward && generation_number(i->generation))
             keep_result(a, i->generation, "interrupted, and undone at the next start", NULL);
         if (forward && store_is_rollback(a->conf, current))
             keep_publish_rollback(a, t, &t->current);

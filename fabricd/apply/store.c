@@ -292,7 +292,7 @@ static bool parse_intent(char *text, struct store_intent *i)
 
 int store_intent(const struct conf *c, struct store_intent *i)
 {
-    char path[PATH_MAX + 32], aside[PATH_MAX + 64];
+    char path[PATH_MAX + 32], aside[PATH_MAX + 80];
     struct text t = {0};
     *i = (struct store_intent){0};
     state_path(c, "intent", path, sizeof(path));
@@ -303,11 +303,14 @@ int store_intent(const struct conf *c, struct store_intent *i)
     if (rc != -EUCLEAN)
         return rc;
     *i = (struct store_intent){0};
-    state_path(c, "intent.damaged", aside, sizeof(aside));
+    text_corrupt_name(path, aside, sizeof(aside));
     log_error("%s is damaged and is kept as %s: opensm and the ports are brought to the policy in force", path, aside);
     if (rename(path, aside))
-        not_kept(c, "intent", -errno);
-    return rc;
+        return not_kept(c, "intent", -errno);
+    store_current(c, i->generation);
+    if (!i->generation[0])
+        snprintf(i->generation, sizeof(i->generation), "0");
+    return store_intend(c, i); /* that remains to be done */
 }
 
 int store_intent_done(const struct conf *c)
@@ -342,19 +345,36 @@ int store_publish_policy(const struct conf *c, const struct in_force *f)
     return rc == -ENOENT ? 0 : rc;
 }
 
+static int write_lock(const char *path, const struct in_force *f)
+{
+    struct text there = {0}, lock = {0};
+    int rc = 0;
+    lock_text(&lock, &f->lock);
+    if (text_read_file(&there, path, FD_LOCK_MAX) || strcmp(text_str(&there), lock.s))
+        rc = text_write_file(path, lock.s, lock.len);
+    text_free(&there);
+    text_free(&lock);
+    return rc;
+}
+
+int store_publish_none(const struct conf *c, const struct in_force *f)
+{
+    char path[PATH_MAX + 8];
+    if (!c->policy[0] || !lock_path(c->policy, path, sizeof(path)) || access(c->policy, F_OK))
+        return -ENOENT;
+    return write_lock(path, f);
+}
+
 int store_publish(const struct conf *c, const struct in_force *f)
 {
     char path[PATH_MAX + 8];
-    struct text policy = {0}, there = {0}, lock = {0};
+    struct text policy = {0};
     int rc = -ENOENT;
     if (c->policy[0] && lock_path(c->policy, path, sizeof(path)) && !text_read_file(&policy, c->policy, FD_POLICY_MAX))
         rc = policy.len == f->text.len && !memcmp(text_str(&policy), text_str(&f->text), policy.len) ? 0 : -EXDEV;
-    lock_text(&lock, &f->lock);
-    if (!rc && (text_read_file(&there, path, FD_LOCK_MAX) || strcmp(text_str(&there), lock.s)))
-        rc = text_write_file(path, lock.s, lock.len);
+    if (!rc)
+        rc = write_lock(path, f);
     text_free(&policy);
-    text_free(&there);
-    text_free(&lock);
     return rc;
 }
 
@@ -545,7 +565,7 @@ int store_load(const struct conf *c, struct in_force *f)
             text_printf(&why, "the link 'current' to the generation in force is gone");
         if (!rc)
             rc = store_load_generation(c, name, f, &why);
-        if (rc == -ENODATA && !store_is_rollback(c, name)) /* there is a lock and no policy */
+        if (rc == -ENODATA && !f->lock.none && !store_is_rollback(c, name)) /* there is a lock and no policy */
             rc = -ENOENT;
         else if (rc == -ENODATA)
             log_info("no policy is in force: what was there before the first policy was put back by order");
@@ -577,6 +597,10 @@ bool store_adopt_file(const struct conf *c, struct in_force *f, const struct tex
     struct policy_lock given;
     if (!lock_path(c->policy, lock_name, sizeof(lock_name)) || read_lock(lock_name, &given) == -EINVAL)
         return false;
+    if (given.none) {
+        log_info("%s: the lock beside it says that by order no policy is in force", c->policy);
+        return false;
+    }
     if (given.digest && given.digest != lock_digest(text_str(file), file->len)) {
         log_warn("%s: the lock beside it is of another policy: waiting for the one that the manager of the subnet "
                  "writes when it has put this policy in force",

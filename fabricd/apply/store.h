@@ -60,7 +60,10 @@ struct store_intent {
     char partitions[CONF_OPENSM_MAX][PATH_MAX]; /* of the same opensm; "": of a version that wrote none */
 };
 int store_intend(const struct conf *c, const struct store_intent *i);
-/* -ENOENT: nothing is being changed; -EUCLEAN: the file is damaged, has been put aside, and i is empty. */
+/*
+ * -ENOENT: nothing is being changed. A file that is damaged has been put aside, and i, which takes its place, says that
+ * all that run are to be brought to the current generation.
+ */
 int store_intent(const struct conf *c, struct store_intent *i);
 int store_intent_done(const struct conf *c);
 
@@ -70,6 +73,8 @@ int store_intent_done(const struct conf *c);
  * negative errno: the lock could not be written.
  */
 int store_publish(const struct conf *c, const struct in_force *f);
+/* The same where by order no policy is in force, whatever the configured file has: the lock beside it says that. */
+int store_publish_none(const struct conf *c, const struct in_force *f);
 /*
  * After a rollback: the configured policy file gets the policy of f, so that hosts which follow it hear of that. What
  * it had is kept beside it (.before-rollback).

@@ -142,6 +142,24 @@ static bool is_taken_back(const struct applier *a, const struct task *t, const s
     return !t->current.valid && given->generation <= t->generation && store_is_rollback(a->conf, current);
 }
 
+/* By order nothing is in force where the subnet is managed; jobs here are told so, too. */
+static void follow_nothing(struct applier *a, struct task *t, const struct policy_lock *given,
+                           struct manager_event *out)
+{
+    if (!t->current.valid || given->generation < t->generation)
+        return;
+    if (a->sms.n && given->generation > t->generation)
+        apply_nothing(a, t, given->generation, out);
+    if (a->sms.n)
+        return;
+    out->next_in_force = (struct in_force){.lock = *given};
+    out->changed = true;
+    out->generation = given->generation;
+    int rc = keep_save(a, t, &out->next_in_force);
+    if (rc)
+        say(a, t, "%s: %s: no policy is in force by order, which could not be kept", a->conf->state, strerror(-rc));
+}
+
 static void run_follow(struct applier *a, struct task *t, struct manager_event *out)
 {
     struct policy_lock given;
@@ -150,6 +168,10 @@ static void run_follow(struct applier *a, struct task *t, struct manager_event *
                  !memcmp(text_str(&t->text), text_str(&t->current.text), t->text.len);
     lock_parse(&given, text_str(&t->lock_text), t->lock_text.len, &d); /* it has been parsed before */
     text_free(&d.out);
+    if (given.none) {
+        follow_nothing(a, t, &given, out);
+        return;
+    }
     if (known && (!given.num_classes || lock_equal(&given, &t->current.lock)) &&
         (!given.generation || given.generation == t->generation))
         return;
@@ -211,7 +233,7 @@ static void run_apply(struct applier *a, struct task *t, struct manager_event *o
     if (rollback && !take_generation(a, t))
         out->status = -EINVAL;
     else if (rollback && !t->rollback)
-        apply_nothing(a, t, out);
+        apply_nothing(a, t, 0, out);
     else
         apply_policy(a, t, out);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static void text_reserve(struct text *t, size_t more)
@@ -186,6 +187,18 @@ int text_read_fd(struct text *t, int fd, size_t max)
 }
 
 /* Opening a FIFO waits for a writer and reading a device may never end: neither is tried. */
+void text_corrupt_name(const char *path, char *out, size_t size)
+{
+    char when[32] = "";
+    time_t now = time(NULL);
+    struct tm tm;
+    if (gmtime_r(&now, &tm))
+        strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
+    snprintf(out, size, "%s.corrupt-%s", path, when);
+    for (unsigned i = 1; i < 100 && !access(out, F_OK); i++)
+        snprintf(out, size, "%s.corrupt-%s.%u", path, when, i);
+}
+
 int text_read_file(struct text *t, const char *path, size_t max)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

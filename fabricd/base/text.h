@@ -40,6 +40,8 @@ void text_json_string(struct text *t, const char *s, size_t len);
  * reading could wait for ever. text_read_fd reads on to the end from whatever the descriptor is. What such an errno
  * means for a file: text_read_error.
  */
+/* Where a file of state is put aside that cannot be read: PATH.corrupt-TIME, which is not there yet. */
+void text_corrupt_name(const char *path, char *out, size_t size);
 int text_read_file(struct text *t, const char *path, size_t max);
 int text_read_fd(struct text *t, int fd, size_t max);
 const char *text_read_error(int rc);

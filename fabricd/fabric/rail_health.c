@@ -154,6 +154,15 @@ static void read_ward(struct ydoc *y, yaml_node_t *n, struct rail_health *r)
         read_event(y, item, w);
 }
 
+static void keep_corrupt(const char *path, const struct text *t, const struct diag *d)
+{
+    char aside[PATH_MAX + 64];
+    text_corrupt_name(path, aside, sizeof(aside));
+    int rc = text_write_file(aside, text_str(t), t->len);
+    log_error("%sthe rails that cannot be read begin anew; the file as it was %s %s%s%s", text_str(&d->out),
+              rc ? "could not be kept as" : "is kept as", aside, rc ? ": " : "", rc ? strerror(-rc) : "");
+}
+
 /* What cannot be read is said once, and written anew with the next change. */
 static void load(struct rail_health *r, const char *path)
 {
@@ -172,7 +181,7 @@ static void load(struct rail_health *r, const char *path)
         log_error("%s: %s: what became of rails before, and which are drained, is not known", path,
                   text_read_error(rc));
     else if (d.errors)
-        log_error("%sthe rails that cannot be read begin anew", text_str(&d.out));
+        keep_corrupt(path, &t, &d);
     text_free(&d.out);
     text_free(&t);
 }

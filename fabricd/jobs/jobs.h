@@ -33,7 +33,7 @@ struct jobs {
 
 /*
  * Read the file if there is one. False with errors in d, each with its place: jobs that cannot be read are left out,
- * and the file is kept as jobs.yaml.damaged.
+ * and the file is kept as jobs.yaml.corrupt-TIME.
  */
 bool jobs_open(struct jobs *j, const char *state_dir, struct diag *d);
 /* Nobody runs a compaction any more; what it has written is given up. */

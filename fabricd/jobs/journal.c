@@ -201,11 +201,15 @@ static bool is_of_before(const struct journal *j, const struct text *t)
 }
 
 /* The next change would write over it. */
-static void keep_damaged(const struct journal *j, const struct text *t)
+static void keep_damaged(const struct journal *j, const struct text *t, struct diag *d)
 {
-    char path[sizeof(j->path) + 16];
-    snprintf(path, sizeof(path), "%s.damaged", j->path);
-    text_write_file(path, text_str(t), t->len);
+    char path[sizeof(j->path) + 48];
+    text_corrupt_name(j->path, path, sizeof(path));
+    int rc = text_write_file(path, text_str(t), t->len);
+    if (rc)
+        diag_error(d, (struct place){0}, "could not be kept as %s: %s", path, strerror(-rc));
+    else
+        diag_error(d, (struct place){0}, "as it was it is kept as %s", path);
 }
 
 bool journal_open(struct journal *j, const char *state_dir, journal_take *take, void *arg, bool *before, struct diag *d)
@@ -225,7 +229,7 @@ bool journal_open(struct journal *j, const char *state_dir, journal_take *take, 
     else if (rc != -ENOENT)
         diag_error(d, (struct place){0}, "%s", text_read_error(rc));
     if (d->errors && !rc)
-        keep_damaged(j, &t);
+        keep_damaged(j, &t, d);
     j->ours = !rc && !d->errors && is_ours(j, &t, &again.lines);
     text_free(&again.lines);
     text_free(&t);

@@ -29,8 +29,8 @@ typedef bool journal_take(void *arg, const struct job *job, bool ended);
 
 /*
  * Find the file's name and read the file if there is one. False with errors in d, each with its place: what cannot be
- * read is left out, and the file is kept as jobs.yaml.damaged. before: the file is of a boot before, and so of nothing
- * that is there.
+ * read is left out, and the file is kept as jobs.yaml.corrupt-TIME. before: the file is of a boot before, and so of
+ * nothing that is there.
  */
 bool journal_open(struct journal *j, const char *state_dir, journal_take *take, void *arg, bool *before,
                   struct diag *d);

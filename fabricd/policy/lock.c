@@ -215,6 +215,7 @@ bool lock_next(const struct policy *p, const struct policy_lock *old, const stru
     unsigned used = levels_used(old), wanted = 0;
     *next = *old;
     next->generation = next->digest = 0; /* those of the policy before */
+    next->none = false;
     if (fabric) {
         next->fabric = *fabric;
         next->num_planes = 0;

@@ -13,6 +13,8 @@
  * A lock that a daemon wrote also says of which policy it is: hosts that follow files take a policy and a lock only
  * together, and a policy that is being written, or that was edited and not applied, goes with no lock.
  *
+ * One that says `none generation=N` in its place tells them that by order no policy is in force any more.
+ *
  * The text form has one line for the policy, one for the fabric, one for each plane where planes differ, and one a
  * class:
  *
@@ -62,6 +64,7 @@ struct lock_class {
 /* Plain data: copied by assignment, owns nothing. All zero: nothing given out, fabric not known. */
 struct policy_lock {
     uint64_t generation, digest; /* of the policy's text that it was put in force with; 0: not told */
+    bool none;                   /* no policy is in force, by order, as this generation */
     struct fabric_caps fabric;
     unsigned num_planes; /* 0: what the fabric can do holds for each */
     struct lock_plane planes[LOCK_PLANES_MAX];

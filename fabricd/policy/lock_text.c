@@ -36,6 +36,8 @@ void lock_text(struct text *out, const struct policy_lock *l)
                 LOCK_VERSION);
     if (l->digest)
         text_printf(out, "policy generation=%" PRIu64 " digest=%016" PRIx64 "\n", l->generation, l->digest);
+    else if (l->none)
+        text_printf(out, "none generation=%" PRIu64 "\n", l->generation);
     if (f->vls || f->low_cap || f->high_cap || f->mtu || f->rate_mbps || f->hops || f->oversubscription) {
         text_printf(out, "fabric");
         caps_text(out, f);
@@ -221,7 +223,7 @@ static void read_policy(struct reader *r, const struct word *first)
     struct policy_lock *l = r->lock;
     struct word w;
     bool has_generation = false;
-    if (l->digest)
+    if (l->digest || l->none)
         diag_error(r->diag, first->at, "the policy is given twice");
     while (next_word(r, &w)) {
         const char *s;
@@ -237,6 +239,18 @@ static void read_policy(struct reader *r, const struct word *first)
     }
     if (!has_generation || !l->digest)
         diag_error(r->diag, first->at, "the policy has no %s", has_generation ? "digest" : "generation");
+}
+
+static void read_none(struct reader *r, const struct word *first)
+{
+    struct policy_lock *l = r->lock;
+    struct word w = *first;
+    const char *s = NULL;
+    if (l->digest || l->none)
+        diag_error(r->diag, first->at, "the policy is given twice");
+    else if (!next_word(r, &w) || !(s = value_of(&w, "generation")) || !take_uint64(&w, s, 10, &l->generation))
+        unexpected(r, &w, "generation=NUMBER");
+    l->none = true;
 }
 
 static bool good_fact(const char *key, unsigned v)
@@ -334,6 +348,8 @@ static void read_line(struct reader *r)
         diag_error(r->diag, w.at, "a lock begins with 'lock %d'", LOCK_VERSION);
     else if (word_is(&w, "policy"))
         read_policy(r, &w);
+    else if (word_is(&w, "none"))
+        read_none(r, &w);
     else if (word_is(&w, "fabric"))
         read_fabric(r, &w);
     else if (word_is(&w, "plane"))
@@ -341,7 +357,7 @@ static void read_line(struct reader *r)
     else if (word_is(&w, "class") || word_is(&w, "retired"))
         read_class(r, &w);
     else
-        unexpected(r, &w, "lock, policy, fabric, plane, class, retired");
+        unexpected(r, &w, "lock, policy, none, fabric, plane, class, retired");
     if (r->diag->errors == r->errors && next_word(r, &w))
         unexpected(r, &w, "the end of the line");
 }

@@ -18,7 +18,7 @@ END
 cp "$top/etc/policies/simple.yaml" policy.yaml
 FABRICD_SOCKET=$tmp/$(hostname).sock
 mkdir state
-touch state/policy.yaml.tmp-aB3xY9 state/jobs.yaml.damaged.tmp-000000 state/reserve # a daemon was killed while it wrote
+touch state/policy.yaml.tmp-aB3xY9 state/jobs.yaml.corrupt-20260101T000000Z.tmp-000000 state/reserve # a daemon was killed while it wrote
 touch state/policy.yaml.backup state/notes.tmp-1234567 state/.tmp-123456             # somebody else's
 mkdir state/kept.tmp-abcdef
 fabricd --config fabricd.yaml 2>log &
@@ -62,6 +62,17 @@ made=$!
 wait_for 10 fabricctl --socket made.sock status
 is "one that it makes is for nobody else to read" "$(stat -c %a made)" 700
 stop $made
+
+mkdir -m 700 torn
+for f in rails.yaml jobs.yaml intent; do echo '- {torn' >torn/$f; done
+fabricd --config fabricd.yaml --state "$tmp/torn" --socket "$tmp/torn.sock" 2>torn.log &
+made=$!
+wait_for 10 fabricctl --socket torn.sock status
+stop $made
+for f in rails.yaml jobs.yaml intent; do
+  is "$f, which is damaged, is put aside as it was" "$(cat torn/$f.corrupt-20*Z)" '- {torn'
+  like "and named" "is kept as .*torn/$f.corrupt-20[0-9]{6}T[0-9]{6}Z" torn.log
+done
 
 sed -i 's/default: normal/default: batch/' policy.yaml
 ok "the file is taken up when it has changed, whatever can be seen of the fabric" wait_for 6 status_has '^policy: .*generation: 2'

@@ -229,7 +229,7 @@ class Fabric:
         return self.litter()
 
     def disagreement_on_nothing(self, generation, status, base):
-        """After a rollback to before the first policy. Hosts that follow files go on with the policy before."""
+        """After a rollback to before the first policy."""
         if os.readlink(self.at("state1/current")).split("/")[1].split(".")[0] != generation:
             return f"current is {os.readlink(self.at('state1/current'))}, status says {generation}"
         if read(self.at("state1/policy.yaml")) or "unfinished" in status or os.path.exists(self.at("state1/intent")):
@@ -238,6 +238,11 @@ class Fabric:
             return "opensm's files are not those of before"
         if self.ports() != base[""][0]:
             return f"ports have {self.ports()}, before it was {base[''][0]}"
+        lock = read(self.at("policy.lock"))
+        if f"none generation={generation}\n" not in lock or lock != read(self.at("state1/policy.lock")):
+            return f"the lock beside the policy does not say that nothing is in force: {lock}"
+        if not re.search(rf"^policy: {{generation: {generation}, state: none", self.status(2), re.M):
+            return "h2: " + (re.search(r"^policy:.*$", self.status(2), re.M) or ["?"])[0]
         return self.litter()
 
     def litter(self):

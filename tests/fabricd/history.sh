@@ -111,6 +111,12 @@ ports >has
 ok "ports have what they had" diff has first.ports
 ok "and opensm's file is as it was" cmp "$osm" first.conf
 ok "no policy is in force" status_has '^policy: .*generation: 6, state: none'
+ok "which a host that follows hears" wait_for 10 seen h2 '^policy: .*generation: 6, state: none'
+kill -9 "${daemon_of[2]}"
+wait "${daemon_of[2]}" 2>/dev/null
+start h2
+wait_for 20 on h2 status
+ok "and knows after a restart" wait_for 5 seen h2 '^policy: .*generation: 6, state: none'
 restart
 sleep 3
 ok "nor is one by itself, after a crash" status_has '^policy: .*generation: 6, state: none'

@@ -7,6 +7,7 @@
 #include "tests/check.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,9 +231,24 @@ START_TEST(change)
 }
 END_TEST
 
+/* The only file that was put aside, or "". */
+static void kept_as(const char *path, char out[128])
+{
+    char pattern[96];
+    glob_t found;
+    snprintf(pattern, sizeof(pattern), "%s.corrupt-20*Z", path);
+    *out = 0;
+    if (glob(pattern, 0, NULL, &found))
+        return;
+    ck_assert_uint_eq(found.gl_pathc, 1);
+    snprintf(out, 128, "%s", found.gl_pathv[0]);
+    globfree(&found);
+}
+
 START_TEST(jobs_survive)
 {
     char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64];
+    char damaged[128];
     struct jobs j;
     struct diag d = {0};
     struct job a = {.id = "4711",
@@ -269,8 +285,8 @@ START_TEST(jobs_survive)
     text_free(&d.out);
     jobs_close(&j);
     unlink(path);
-    strcat(path, ".damaged");
-    unlink(path);
+    kept_as(path, damaged);
+    unlink(damaged);
     rmdir(dir);
 }
 END_TEST
@@ -291,14 +307,13 @@ START_TEST(one_bad_line)
         {"  %$\t@", "jobs.yaml:4:"},
         {"  - {id: b, small_ratio: \"1:0\"}", "jobs.yaml:4:5: error: small_ratio is '1:0'; allowed: SMALL:LARGE"},
     };
-    char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64], damaged[80], file[256];
+    char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64], damaged[128], file[256];
     struct text kept = {0};
     struct jobs j;
     struct diag d = {0};
     struct job c = {.id = "c", .class_name = "y", .uid = FD_UID_ANY, .at = 1};
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
-    snprintf(damaged, sizeof(damaged), "%s.damaged", path);
     snprintf(file, sizeof(file), "# written by fabricd\njobs:\n  - {id: a, class: x}\n%s\n  - {id: c, class: y}\n",
              bad[_i].line);
     ck_assert_int_eq(text_write_file(path, file, strlen(file)), 0);
@@ -306,6 +321,7 @@ START_TEST(one_bad_line)
     ck_assert_msg(j.n == 2 && jobs_find(&j, "a"), "%u jobs: %s", j.n, text_str(&d.out));
     ck_assert(!memcmp(jobs_find(&j, "c"), &c, sizeof(c)));
     ck_assert_msg(strstr(text_str(&d.out), bad[_i].error), "%s", text_str(&d.out));
+    kept_as(path, damaged);
     ck_assert_int_eq(text_read_file(&kept, damaged, sizeof(file)), 0);
     ck_assert_str_eq(text_str(&kept), file);
     text_free(&kept);
@@ -494,13 +510,12 @@ START_TEST(files_of_others)
               {OURS "  - {id: a}\n  - {id: a, ended: true}\n", 0},
               {OURS "  - {id: a}\n  - {id: \"a\", ended: true}\n", 0}, /* by hand: ids are written otherwise */
               {OURS "  - {id: a, ended: true}\n  - {id: a}\n", 1}};
-    char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64], damaged[80];
+    char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64], damaged[128];
     struct job b = {.id = "b", .class_name = "new", .uid = FD_UID_ANY};
     struct diag d = {0};
     struct jobs j;
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
-    snprintf(damaged, sizeof(damaged), "%s.damaged", path);
     ck_assert_int_eq(text_write_file(path, is[_i].file, strlen(is[_i].file)), 0);
     jobs_open(&j, dir, &d);
     ck_assert_uint_eq(j.n, is[_i].jobs);
@@ -513,6 +528,7 @@ START_TEST(files_of_others)
     ck_assert_str_eq(jobs_find(&j, "b")->class_name, "new");
     jobs_close(&j);
     unlink(path);
+    kept_as(path, damaged);
     unlink(damaged);
     rmdir(dir);
 }
