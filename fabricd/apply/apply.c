@@ -297,6 +297,7 @@ static void roll_back(struct applier *a, struct task *t, struct change *c, bool 
     struct text why = {0};
     char current[GENERATION_NAME_MAX];
     note_failure(a, c);
+    a->undoes = true;
     say(a, t, ROLLING_BACK " to the configuration from before");
     sms_keep(&a->sms);
     if (t->current.valid)
@@ -425,6 +426,7 @@ static int change(struct applier *a, struct task *t, struct change *c, struct ma
 {
     struct text why = {0};
     note_parts(a, c);
+    sms_note_stopped(&a->sms);
     int rc = begin(a, t, c);
     if (rc)
         return rc;

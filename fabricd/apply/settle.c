@@ -309,7 +309,7 @@ static int await_opensm(struct applier *a, struct task *t)
 {
     uint64_t limit = (uint64_t)a->conf->verify_timeout_s * 1000000, began = clock_us();
     const struct opensm *stopped;
-    while ((stopped = sms_stopped(&a->sms))) {
+    while ((stopped = sms_stopped(&a->sms, a->undoes))) {
         if (!manager_pause(a->m, PUT_BACK_EVERY_MS))
             return -ECANCELED;
         if (clock_us() - began < limit)
@@ -330,7 +330,7 @@ int settle_put_back(struct applier *a, struct task *t, const struct snapshot *be
 {
     unsigned written = 0, failed = 0;
     for (unsigned i = 0; i < PUT_BACK_LOOKS; i++) {
-        if (sms_stopped(&a->sms)) {
+        if (sms_stopped(&a->sms, a->undoes)) {
             int rc = await_opensm(a, t);
             if (rc)
                 return rc;
@@ -343,7 +343,7 @@ int settle_put_back(struct applier *a, struct task *t, const struct snapshot *be
         if (!manager_pause(a->m, PUT_BACK_EVERY_MS))
             return -ECANCELED;
     }
-    if (sms_stopped(&a->sms))
+    if (sms_stopped(&a->sms, a->undoes))
         return -ETIMEDOUT;
     if (failed)
         say(a, t, "%u blocks of the ports' tables are not what they were before: they could not be written back",

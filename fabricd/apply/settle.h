@@ -15,6 +15,7 @@ struct applier {
     struct manager *m;
     const struct conf *conf;
     struct sms sms; /* ours that run here: then this host manages their subnets */
+    bool undoes;    /* a change that began with sms_note_stopped is being rolled back */
 };
 
 /*

@@ -322,6 +322,35 @@ bool opensm_is_ready(const struct opensm *o, uint64_t *cpu_ms)
     return ready;
 }
 
+static uint64_t turns_of(int pid, const char *tid)
+{
+    char path[PATH_MAX];
+    uint64_t sum = 0;
+    struct text t = {0};
+    snprintf(path, sizeof(path), "/proc/%d/task/%s/status", pid, tid);
+    if (!text_read_file(&t, path, 1u << 16))
+        for (const char *p = text_str(&t); (p = strstr(p, "voluntary_ctxt_switches:")); p++)
+            sum += strtoull(p + strlen("voluntary_ctxt_switches:"), NULL, 10);
+    text_free(&t);
+    return sum;
+}
+
+uint64_t opensm_turns(const struct opensm *o)
+{
+    int pid[OPENSM_PORTS_MAX], n = opensm_pids(o, pid);
+    uint64_t sum = 0;
+    for (int i = 0; i < n; i++) {
+        char path[64];
+        snprintf(path, sizeof(path), "/proc/%d/task", pid[i]);
+        DIR *threads = opendir(path);
+        for (struct dirent *e; threads && (e = readdir(threads));)
+            sum += isdigit((unsigned char)*e->d_name) ? turns_of(pid[i], e->d_name) : 0;
+        if (threads)
+            closedir(threads);
+    }
+    return sum;
+}
+
 bool opensm_is_stopped(const struct opensm *o)
 {
     int pid[OPENSM_PORTS_MAX], n = opensm_pids(o, pid);

@@ -50,6 +50,8 @@ int opensm_running(const struct opensm *o, uint64_t guid[OPENSM_PORTS_MAX]);
 bool opensm_is_ready(const struct opensm *o, uint64_t *cpu_ms);
 /* One of its processes is stopped, as by SIGSTOP or a debugger: what it was told it does only when it goes on. */
 bool opensm_is_stopped(const struct opensm *o);
+/* How often its threads have had a processor: the same number twice says that it has not run between. */
+uint64_t opensm_turns(const struct opensm *o);
 /* Make it read its configuration again. */
 int opensm_reload(const struct opensm *o);
 /* Run the restart command and wait for its end: 0, a negative errno or the command's exit status (> 0). */

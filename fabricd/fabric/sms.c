@@ -79,12 +79,21 @@ void sms_free(struct sms *s)
     *s = (struct sms){0};
 }
 
-const struct opensm *sms_stopped(const struct sms *s)
+const struct opensm *sms_stopped(const struct sms *s, bool undo)
+{
+    for (unsigned i = 0; i < s->n; i++) {
+        const struct sm *m = &s->sm[i];
+        bool knows = undo && m->turns && m->turns == opensm_turns(&m->opensm);
+        if (!knows && opensm_is_stopped(&m->opensm))
+            return &m->opensm;
+    }
+    return NULL;
+}
+
+void sms_note_stopped(struct sms *s)
 {
     for (unsigned i = 0; i < s->n; i++)
-        if (opensm_is_stopped(&s->sm[i].opensm))
-            return &s->sm[i].opensm;
-    return NULL;
+        s->sm[i].turns = opensm_is_stopped(&s->sm[i].opensm) ? opensm_turns(&s->sm[i].opensm) : 0;
 }
 
 bool sms_ready(const struct sms *s, uint64_t *cpu_ms)

@@ -18,6 +18,7 @@ struct sm {
     struct opensm opensm;
     struct text old_conf, new_conf; /* what its file has, and is to have */
     char partitions[PATH_MAX];      /* its partition file */
+    uint64_t turns;                 /* opensm_turns when sms_note_stopped found it stopped; else 0 */
     struct partition_file old_part, new_part;
 };
 
@@ -79,8 +80,12 @@ int sms_reload(const struct sms *s, struct text *why);
 bool sms_can_restart(const struct sms *s, struct text *why);
 int sms_restart(const struct sms *s, struct text *why);
 
-/* The opensm that is stopped, or NULL. */
-const struct opensm *sms_stopped(const struct sms *s);
+/*
+ * The opensm that is stopped and may do something of what it was told when it goes on, or NULL. undo: what it was told
+ * since sms_note_stopped is undone, so that one which was stopped then, and has not run since, finds what it knows.
+ */
+const struct opensm *sms_stopped(const struct sms *s, bool undo);
+void sms_note_stopped(struct sms *s);
 /* True: one computes, or waits for a processor that others have. cpu_ms gets what all have computed until now. */
 bool sms_ready(const struct sms *s, uint64_t *cpu_ms);
 
