@@ -137,9 +137,33 @@ enum mr_err mr_win_post(struct mr_win *w, struct mr_group *g, unsigned assert)
     return err;
 }
 
-static bool has_posted(const struct mr_rma_peer *p, uint32_t goal)
+/* The peer's program has called MPI_Finalize: it neither posts nor completes any more. */
+static bool parts(const struct mr_rma_peer *p)
 {
-    return p->posts > 0;
+    return mr_peer_parts(mr_comm_world_rank(p->win->comm, p->rank));
+}
+
+static enum mr_err has_parted(const struct mr_rma_peer *p)
+{
+    return mr_fail(MR_ERR_PROC_FAILED, "rank %d of the window has called MPI_Finalize", p->rank);
+}
+
+static bool posted_or_parts(const struct mr_rma_peer *p, uint32_t goal)
+{
+    return p->posts > 0 || parts(p);
+}
+
+/* The post is used up. */
+static enum mr_err await_post(struct mr_rma_peer *p)
+{
+    enum mr_err err = mr_rma_await(p, posted_or_parts, 0);
+
+    if (err)
+        return err;
+    if (!p->posts)
+        return has_parted(p);
+    p->posts--;
+    return MR_SUCCESS;
 }
 
 enum mr_err mr_win_start(struct mr_win *w, struct mr_group *g, unsigned assert)
@@ -157,10 +181,8 @@ enum mr_err mr_win_start(struct mr_win *w, struct mr_group *g, unsigned assert)
     w->in->access = mr_group_get(g);
     for (int i = 0; i < g->size; i++) {
         struct mr_rma_peer *p = member(w, g, i);
-        enum mr_err come = assert &MR_MODE_NOCHECK ? MR_SUCCESS : mr_rma_await(p, has_posted, 0);
+        enum mr_err come = assert &MR_MODE_NOCHECK ? MR_SUCCESS : await_post(p);
 
-        if (!come && !(assert &MR_MODE_NOCHECK))
-            p->posts--;
         if (come && !err)
             err = come;
         p->started = true;
@@ -198,6 +220,18 @@ static bool has_completed(const struct mr_rma_peer *p, uint32_t goal)
     return p->completed && (int32_t)(p->done - p->complete_at) >= 0;
 }
 
+static bool completed_or_parts(const struct mr_rma_peer *p, uint32_t goal)
+{
+    return has_completed(p, 0) || (!p->completed && parts(p));
+}
+
+static enum mr_err await_complete(struct mr_rma_peer *p)
+{
+    enum mr_err err = mr_rma_await(p, completed_or_parts, 0);
+
+    return err || has_completed(p, 0) ? err : has_parted(p);
+}
+
 static void end_exposure(struct mr_win *w)
 {
     struct mr_group *g = w->in->exposure;
@@ -220,7 +254,7 @@ enum mr_err mr_win_wait(struct mr_win *w)
     if (!g)
         return wrong("MPI_Win_wait without MPI_Win_post");
     for (int i = 0; i < g->size; i++) {
-        enum mr_err err = mr_rma_await(member(w, g, i), has_completed, 0);
+        enum mr_err err = await_complete(member(w, g, i));
 
         if (err && !first)
             first = err;
@@ -235,7 +269,7 @@ static bool all_completed(void *arg)
     const struct mr_group *g = w->in->exposure;
 
     for (int i = 0; i < g->size; i++)
-        if (!member(w, g, i)->error && !has_completed(member(w, g, i), 0))
+        if (!member(w, g, i)->error && !completed_or_parts(member(w, g, i), 0))
             return false;
     return true;
 }

@@ -18,6 +18,7 @@
 
 static int large[2][MOST * INTS];
 static char *memory;
+static MPI_Win window;
 static int ints[3][MOST], counts[MOST], displs[MOST];
 static int told; /* operations that said so */
 
@@ -144,6 +145,8 @@ static void make_comms(void)
     for (int k = 0; k < COLLECTIVES; k++)
         for (int i = 0; i < SIZES; i++)
             MPI_Comm_dup(ring, &comms[k][i]);
+    MPI_Win_create(memory, LARGE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
     for (int i = 0; i < WARM; i++)
         MPI_Allreduce(ints[0], ints[1], 1, MPI_INT, MPI_SUM, ring);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -206,6 +209,27 @@ static void messages(int peer)
     note("ssend", MPI_Ssend(ints[0], 1, MPI_INT, peer, 2, MPI_COMM_WORLD), 1);
     err = MPI_Sendrecv(ints[0], 1, MPI_INT, peer, 2, ints[1], 1, MPI_INT, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     note("sendrecv", err, 1);
+}
+
+/* The window was not freed by any. */
+static void epochs(int peer)
+{
+    MPI_Group all, other;
+    int there = 0, err = MPI_SUCCESS;
+
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 1, &peer, &other);
+    note("start", MPI_Win_start(other, 0, window), 1);
+    failed(MPI_Win_complete(window));
+    EQ(MPI_Win_post(other, 0, window), MPI_SUCCESS);
+    note("wait", MPI_Win_wait(window), 1);
+    EQ(MPI_Win_post(other, 0, window), MPI_SUCCESS);
+    while (!err && !there)
+        err = MPI_Win_test(window, &there);
+    note("test", err, 1);
+    note("fence", MPI_Win_fence(0, window), 1);
+    MPI_Group_free(&all);
+    MPI_Group_free(&other);
 }
 
 static void exchange_until_lost(int peer)
@@ -290,6 +314,8 @@ int main(int argc, char **argv)
         if (!lost)
             messages(rank + 1);
         await_all();
+        if (!lost)
+            epochs(rank + 1);
         run_all();
     }
     printf("rank %d: %d errors within %.0f s\n", rank, told, MPI_Wtime() - begin + 0.5);
