@@ -235,7 +235,7 @@ static void take_look(struct daemon *d, struct manager_event *e)
     bool same =
         d->looked == e->looked && d->verified == (e->verified && !e->unfinished) && d->differences == e->differences;
     if (!e->looked && e->status != d->look_error)
-        log_event(LOG_FABRIC_UNSEEN, SD_WARNING, "the fabric cannot be looked at: %s", strerror(-e->status));
+        log_event(LOG_FABRIC_UNSEEN, SD_WARNING, "the fabric cannot be looked at: %s", smp_open_error(e->status));
     d->look_error = e->looked ? 0 : e->status;
     d->looked = e->looked;
     d->verified = e->verified && !e->unfinished;

@@ -82,6 +82,10 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
         text_printf(out, ", digest: \"%016" PRIx64 "\"", d->current.lock.digest);
     if (d->repairs)
         text_printf(out, ", repairs: %u, repaired_s_ago: %" PRIu64, d->repairs, seconds_since(d->repaired_us));
+    if (d->look_error) {
+        text_printf(out, ", why: ");
+        text_yaml_string(out, smp_open_error(d->look_error));
+    }
     if (d->unfinished)
         text_printf(out, ", change: unfinished");
     if (d->applying[0]) {

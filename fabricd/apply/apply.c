@@ -114,7 +114,7 @@ static int look(struct applier *a, struct task *t, struct change *c, struct poli
     verify_fabric(&o, NULL, &r);
     int rc = r.error;
     if (rc) {
-        say(a, t, "the fabric cannot be looked at: %s", strerror(-rc));
+        say(a, t, "the fabric cannot be looked at: %s", smp_open_error(rc));
     } else {
         unsigned n = settle_seen(&r, seen);
         c->ca_ports = r.ca_ports;
@@ -224,7 +224,7 @@ static void note_failure(struct applier *a, struct change *c)
         if (!sms_runs(&a->sms, p->config))
             snprintf(p->why, sizeof(p->why), "its opensm does not run any more");
         else if (v && v->error)
-            snprintf(p->why, sizeof(p->why), "cannot be looked at: %s", strerror(-v->error));
+            snprintf(p->why, sizeof(p->why), "cannot be looked at: %s", smp_open_error(v->error));
         else if (v && v->differences)
             snprintf(p->why, sizeof(p->why), "%u differences at %u ports", v->differences, v->ports);
     }
@@ -618,7 +618,7 @@ void apply_diff(struct applier *a, struct task *t, struct manager_event *out)
     c.next.valid = true;
     bool same = settle_look(a, &c.next, true, &r);
     if (r.error)
-        say(a, t, "the fabric cannot be looked at: %s", strerror(-r.error));
+        say(a, t, "the fabric cannot be looked at: %s", smp_open_error(r.error));
     else if (same)
         say(a, t, "all %u ports have what this policy wants", r.ports);
     else

@@ -51,7 +51,7 @@ static void look(struct applier *a, struct task *t, const struct in_force *f, st
         out->num_planes = planes_take(&a->sms, f->valid ? &f->tables : NULL, &f->planes, &r, out->plane, &out->planes);
     bool ok = !r.error && !r.differences;
     if (r.error)
-        say(a, t, "the fabric cannot be looked at: %s", strerror(-r.error));
+        say(a, t, "the fabric cannot be looked at: %s", smp_open_error(r.error));
     else if (!f->valid)
         say(a, t, "%u ports of %u nodes are up; no policy is in force", r.ports, r.nodes);
     else if (ok)

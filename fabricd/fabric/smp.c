@@ -3,6 +3,7 @@
 #include "fabricd/fabric/smp.h"
 #include "fabricd/base/clock.h"
 
+#include <dirent.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -130,8 +131,34 @@ close_port:
     umad_close_port(s->fd);
 free_smp:
     free(s);
-    errno = rc > 0 ? rc : EIO;
+    errno = rc == EOPNOTSUPP || rc == ENXIO || rc == EINVAL ? ENODEV : rc > 0 ? rc : EIO;
     return NULL;
+}
+
+static bool is_there(const char *path)
+{
+    DIR *dir = opendir(path);
+    bool any = false;
+    for (struct dirent *e; dir && !any && (e = readdir(dir));)
+        any = *e->d_name != '.';
+    if (dir)
+        closedir(dir);
+    return any;
+}
+
+const char *smp_open_error(int rc)
+{
+    if (rc == -EACCES || rc == -EPERM)
+        return "the devices of management datagrams (/dev/infiniband/umad*) may not be used: they are root's";
+    if (rc == -ETIMEDOUT)
+        return "this host's own port does not answer management datagrams";
+    if (!is_there("/sys/class/infiniband"))
+        return "this host has no InfiniBand adapter, or its driver is not loaded";
+    if (!is_there("/sys/class/infiniband_mad"))
+        return "this host has no device for management datagrams: is ib_umad loaded? modprobe ib_umad";
+    if (rc == -ENODEV)
+        return "no InfiniBand port of this host is up: its cable is out, or the other end is down (ibstat tells)";
+    return strerror(-rc);
 }
 
 void smp_close(struct smp *s)

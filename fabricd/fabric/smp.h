@@ -53,6 +53,8 @@ struct smp;
 /* device NULL or port 0: libibumad's choice (the first active port). NULL and errno on failure. */
 struct smp *smp_open(const char *device, int port);
 void smp_close(struct smp *s);
+/* Why no port of this host could ask (a negative errno of smp_open), and what to do: for people. */
+const char *smp_open_error(int rc);
 
 /* 0; a negative errno (-ETIMEDOUT: nobody answered); or the positive status of the answer. */
 int smp_get(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier, uint8_t data[64]);

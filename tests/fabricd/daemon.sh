@@ -30,7 +30,9 @@ is "what a daemon before had not written to its end is gone, and nothing else" "
 "$tool" query "$FABRICD_SOCKET" 1 >q
 like "the configured policy is in force for jobs, unverified, without rails" \
   'status=0 .*generation=1 class=normal small=4 bulk=5 .*verified=0 rails=$' q
-ok "status says why nothing is verified" wait_for 5 status_has 'state: the fabric cannot be looked at'
+ok "status says why nothing is verified" wait_for 5 status_has 'state: the fabric cannot be looked at, .*why: "?this host has no InfiniBand adapter, or its driver is not loaded'
+fabricctl policy verify >q 2>&1
+like "and so does a look" '^the fabric cannot be looked at: this host has no InfiniBand adapter, or its driver is not loaded$' q
 fabricd --config fabricd.yaml --socket "$tmp/other.sock" 2>q
 like "a second daemon may not use the same state" 'state/lock: another fabricd uses this state directory' q
 
