@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "libmrmpi/base/idioms.h"
 #include "mrrun/environment.h"
 #include "mrrun/processes.h"
-#include "mrrun/rails.h"
 #include "mrrun/records.h"
 #include "mrrun/spawn.h"
 
@@ -230,12 +230,12 @@ static int set_pairs(char ***env, char *const *pair)
 }
 
 /* NULL: no memory. */
-static char **make_env(struct ranks *ranks, const struct agent_rank *r, unsigned port, const char *lib_dir)
+static char **make_env(struct ranks *ranks, const struct agent_rank *r)
 {
     char **env = environment_copy(ranks->part[r->is.part].is.env);
 
-    if (env && !set_pairs(&env, r->is.env) && !set_variables_of_host(&env) && !set_library(&env, lib_dir) &&
-        !set_directories(ranks, env) && !set_port(env, port))
+    if (env && !set_pairs(&env, r->is.env) && !set_variables_of_host(&env) && !set_library(&env, ranks->lib_dir) &&
+        !set_directories(ranks, env) && !set_port(env, ranks->port))
         return env;
     environment_free(env);
     return NULL;
@@ -252,41 +252,6 @@ static void write_suppressions(const struct ranks *ranks)
         return;
     fputs("leak:libpmix\n", f);
     fclose(f);
-}
-
-/* ---- processors ---- */
-
-/* Near the adapters that the ranks use, which are the same for all of a host. 0, or -1 with a message in *why. */
-static int bind_ranks(struct ranks *ranks, const struct wire_run *run, unsigned port, const char *lib_dir, char *why,
-                      size_t cap)
-{
-    struct binding_wish wish = {.to = run->bind_to, .units = (int)run->bind_units, .map = run->bind_map};
-    struct host_rails *rails = calloc(1, sizeof(*rails));
-    char **env = ranks->count ? make_env(ranks, &ranks->rank[0], port, lib_dir) : NULL;
-    const char **of_rank = calloc((size_t)ranks->count + 1, sizeof(*of_rank));
-    char *name = ranks->start->host[0], *devices = NULL, *adapters = NULL;
-    int err = 0;
-    struct hosts host = {.name = &name, .devices = &devices, .count = 1};
-
-    if (wish.to > BINDING_NONE || wish.map > BINDING_NONE || wish.units < 0 || wish.units > 4096 ||
-        !binding_wanted(&wish) || ranks->simfab)
-        goto out;
-    if (rails && env && of_rank) {
-        rails_ask(&host, 1, env, rails);
-        adapters = rails_adapters(rails, environment_get(env, "MRMPI_DEVICES"));
-        for (int i = 0; i < ranks->count; i++)
-            of_rank[i] = adapters;
-        err = processors_choose(&ranks->processors, &wish, ranks->count, of_rank, why, cap);
-    } else {
-        err = -1;
-        snprintf(why, cap, "out of memory");
-    }
-out:
-    free(adapters);
-    free(of_rank);
-    environment_free(env);
-    free(rails);
-    return err;
 }
 
 static bool more_ranks_than_cores(int ranks)
@@ -438,10 +403,10 @@ static void tell_no_output(struct ranks *ranks, int rank)
     say_of_ranks(ranks, WIRE_END, (int)WIRE_CHANNEL(rank, WIRE_ERR), &none);
 }
 
-static void start_rank(struct ranks *ranks, int i, unsigned port, const char *lib_dir, int report_fd)
+static void start_rank(struct ranks *ranks, int i, int report_fd)
 {
     struct agent_rank *r = &ranks->rank[i];
-    char **env = make_env(ranks, r, port, lib_dir), *program = env ? find_program(ranks, r, env) : NULL;
+    char **env = make_env(ranks, r), *program = env ? find_program(ranks, r, env) : NULL;
     char **words = program ? make_words(ranks, r, program) : NULL;
     int err = words ? start_process(ranks, i, words, env, report_fd) : env ? 0 : -ENOMEM;
 
@@ -454,30 +419,61 @@ static void start_rank(struct ranks *ranks, int i, unsigned port, const char *li
     environment_free(env);
 }
 
-void ranks_start(struct ranks *ranks, const struct wire_run *run, unsigned port, const char *lib_dir)
+static void start_all(struct ranks *ranks)
 {
-    char why[512] = "";
     int report[2];
 
-    ranks->started = true;
-    write_suppressions(ranks);
-    if (!port)
-        snprintf(why, sizeof(why), "no port of the loopback interface can be opened");
-    if (!port || bind_ranks(ranks, run, port, lib_dir, why, sizeof(why))) {
-        for (int i = 0; i < ranks->count; i++) {
-            tell_unable(ranks, &ranks->rank[i], EINVAL, why, true);
-            tell_no_output(ranks, ranks->rank[i].rank);
-        }
-        return;
-    }
     if (pipe2(report, O_CLOEXEC))
         report[0] = report[1] = -1;
     ranks->exec_fd = report[0];
     ranks->deaths_fd = epoll_create1(EPOLL_CLOEXEC);
     for (int i = 0; i < ranks->count; i++)
-        start_rank(ranks, i, port, lib_dir, report[1]);
+        start_rank(ranks, i, report[1]);
     if (report[1] >= 0)
         close(report[1]);
+}
+
+static void start_none(struct ranks *ranks, const char *why)
+{
+    for (int i = 0; i < ranks->count; i++) {
+        tell_unable(ranks, &ranks->rank[i], EINVAL, why, true);
+        tell_no_output(ranks, ranks->rank[i].rank);
+    }
+}
+
+static void processors_known(struct binder *b, const char *why)
+{
+    struct ranks *ranks = container_of(b, struct ranks, binder);
+
+    if (why)
+        start_none(ranks, why);
+    else
+        start_all(ranks);
+}
+
+void ranks_start(struct ranks *ranks, const struct wire_run *run, unsigned port, const char *lib_dir)
+{
+    struct binding_wish wish = {.to = run->bind_to, .units = (int)run->bind_units, .map = run->bind_map};
+    char **env = NULL;
+
+    ranks->started = true;
+    ranks->port = port;
+    ranks->lib_dir = lib_dir;
+    write_suppressions(ranks);
+    if (!port) {
+        start_none(ranks, "no port of the loopback interface can be opened");
+    } else if (wish.to > BINDING_NONE || wish.map > BINDING_NONE || wish.units < 0 || wish.units > 4096 ||
+               !binding_wanted(&wish) || ranks->simfab || !ranks->count) {
+        start_all(ranks);
+    } else if (!(env = make_env(ranks, &ranks->rank[0]))) {
+        start_none(ranks, "out of memory");
+    } else {
+        ranks->binder.set = ranks->base.set;
+        ranks->binder.to = &ranks->processors;
+        ranks->binder.done = processors_known;
+        binder_start(&ranks->binder, &wish, ranks->start->host[0], env, ranks->count);
+    }
+    environment_free(env);
 }
 
 /* ---- while they run ---- */
@@ -666,6 +662,7 @@ void ranks_close(struct ranks *ranks)
     free(ranks->rank);
     free(ranks->part);
     free(ranks->simfab);
+    binder_close(&ranks->binder);
     processors_clear(&ranks->processors);
     scratch_close(&ranks->scratch);
 }

@@ -9,8 +9,8 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "mrrun/binder.h"
 #include "mrrun/channel.h"
-#include "mrrun/processors.h"
 #include "mrrun/scratch.h"
 
 struct agent_part {
@@ -40,7 +40,10 @@ struct ranks {
     int count, running;
     bool started; /* no more are taken: channels stay where they are */
     int exec_fd, deaths_fd;
+    struct binder binder;
     struct processors processors;
+    unsigned port; /* where ranks find the PMIx server */
+    const char *lib_dir;
     struct scratch scratch;
     struct rlimit files;
     sigset_t mask;

@@ -44,6 +44,21 @@ is "a host that fails at the end of a branch" "$? $(cat "$tmp/err")" \
 not_ok "keeps all ranks from being started" test -e "$tmp/started"
 ok "and nothing is left" gone 60
 
+# ---- a look at adapters that takes longer than an agent may be silent
+cat >"$tmp/slow.c" <<'END'
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+__attribute__((constructor)) static void wait_if_asked_for_rails(int argc, char **argv)
+{
+    if (argc == 2 && !strcmp(argv[1], "--rails"))
+        sleep(6);
+}
+END
+gcc -shared -fPIC -o "$tmp/slow.so" "$tmp/slow.c"
+far -hosts a,b -genv LD_PRELOAD "$tmp/slow.so" -n 2 --bind-to core --report-bindings echo here
+is "holds no agent up" "$? $(grep -c '^here$' "$tmp/out") $(grep -c 'is bound to core' "$tmp/err") $(grep -c lost "$tmp/err")" "0 2 2 0"
+
 # ---- killed and stopped at random
 launch() {
   forget
