@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define MR_CM_MAGIC      0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION    13
+#define MR_CM_VERSION    14
 #define MR_CM_SUBS_MAX   32
 #define MR_CM_LEVELS     5 /* of one subchannel, by the size of messages: from small to large */
 #define MR_CM_PORTS_MAX  8 /* up to 16: a subchannel has four bits for each of its rails */
@@ -77,7 +77,8 @@ struct mr_cm_msg {
     uint8_t reason;                          /* REJ: enum mr_cm_reason; HERE: MR_CM_GIVEN_UP or none */
     uint8_t by_initiator;                    /* REJ: the handshake is the sender's own */
     uint16_t detail;                         /* REJ: an errno, or what the reason says; 0: none */
-    uint8_t rail, remote;                    /* the way that this copy takes: the sender's rail and the receiver's */
+    uint8_t rail : 4, remote : 4;            /* the way that this copy takes: the sender's rail, the receiver's, */
+    uint8_t path;                            /* and the LID path */
     uint16_t moves;                          /* of the sender's ports so far, wraps: later messages know better */
     uint16_t partition;                      /* the ports' queue pairs are those for this one */
     uint16_t unsent;                         /* HERE: answers over this way so far for which there was no room; wraps */

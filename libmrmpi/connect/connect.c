@@ -184,6 +184,7 @@ void mr_handshake_datagram(const struct mr_rail *rail, const void *data, size_t 
         return;
     p->connect->came = rail;
     p->connect->came_from = ours ? msg.rail : 0;
+    p->connect->came_path = ours ? msg.path : 0;
     if (ours && p->up && msg.type == MR_CM_REQ)
         mr_verbs_check_events(); /* what has happened to ports while we computed is older than what is opened now */
     if (ours && p->sub && !mr_cm_is_late(&p->cm, &msg))

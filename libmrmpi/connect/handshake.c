@@ -365,7 +365,8 @@ static bool may_lead(const struct mr_sub *sub)
 static struct mr_sub *way_it_came(struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (p->sub[i].rail == p->connect->came && p->sub[i].remote_rail == p->connect->came_from)
+        if (p->sub[i].rail == p->connect->came && p->sub[i].remote_rail == p->connect->came_from &&
+            p->sub[i].path == p->connect->came_path)
             return may_lead(&p->sub[i]) ? &p->sub[i] : NULL;
     return NULL;
 }
@@ -423,11 +424,11 @@ static int transmit_over(const struct mr_sub *sub, struct mr_cm_msg *m, unsigned
     return mr_sub_datagram(sub, turn, mr_peers.qos.level[MR_LEVEL_SMALL].sl[0], m, MR_CM_LENGTH(m->num_subs));
 }
 
-/* Is it the first subchannel of its pair of rails? It can be taken now. */
+/* Is it the first subchannel of its way? It can be taken now. */
 static bool begins_way(const struct mr_peer *p, const struct mr_sub *sub)
 {
     for (const struct mr_sub *s = p->sub; s < sub; s++)
-        if (s->rail == sub->rail && s->remote_rail == sub->remote_rail)
+        if (mr_is_same_way(s, sub))
             return false;
     return may_lead(sub);
 }
@@ -466,7 +467,7 @@ static bool needs_all_ways(struct mr_peer *p, const struct mr_cm_msg *msg, unsig
 static void transmit_over_others(struct mr_peer *p, const struct mr_sub *sub, struct mr_cm_msg *m, unsigned turn)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (begins_way(p, &p->sub[i]) && (p->sub[i].rail != sub->rail || p->sub[i].remote_rail != sub->remote_rail))
+        if (begins_way(p, &p->sub[i]) && !mr_is_same_way(&p->sub[i], sub))
             transmit_over(&p->sub[i], m, turn);
 }
 

@@ -17,7 +17,7 @@ struct mr_connect_peer {
     struct mr_sub *handshake_sub; /* handshake.c: the subchannel that our handshake is about; NULL: all of an epoch */
     struct mr_sub *datagram_sub;  /* that the last datagram went over */
     const struct mr_rail *came;   /* the rail here over which its last one came; NULL: none has, */
-    uint8_t came_from;            /* and the peer's rail */
+    uint8_t came_from, came_path; /* the peer's rail, and the path */
     bool rescue;                  /* our handshake is about all ways that answer: nothing is open now */
 
     bool change;        /* epoch.c: service levels have changed, another epoch is to begin */

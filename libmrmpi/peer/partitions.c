@@ -89,7 +89,7 @@ int mr_sub_datagram(const struct mr_sub *sub, unsigned turn, uint8_t sl, const v
     uint16_t pkey = mr_sub_datagram_pkey(sub, turn);
     const struct mr_address *a = sub->peer->address;
     const struct mr_partition *there = mr_address_partition(a, sub->remote_rail, pkey);
-    struct mr_ud_way way = {.pkey = pkey, .sl = sl, .to = &a->rail[sub->remote_rail]};
+    struct mr_ud_way way = {.pkey = pkey, .sl = sl, .path = sub->path, .to = &a->rail[sub->remote_rail]};
 
     if (!there)
         there = mr_address_partition(a, sub->remote_rail, 0);

@@ -42,8 +42,9 @@ void mr_where_say(struct mr_cm_msg *m, const struct mr_sub *way, uint16_t pkey)
             m->port[i].ud_qpn[b] = (uint8_t)(in->ud_qpn >> 8 * b);
     }
     m->moves = mr_verbs.moves;
-    m->rail = (uint8_t)way->rail->index;
-    m->remote = way->remote_rail;
+    m->rail = way->rail->index & 15;
+    m->remote = way->remote_rail & 15;
+    m->path = way->path;
 }
 
 /*

@@ -26,6 +26,7 @@ struct mr_qp;
 struct mr_ud_way {
     uint16_t pkey; /* of the rail's: the partition that it goes in */
     uint8_t sl;
+    uint8_t path; /* of the other rail's LIDs, as in its connections */
     uint32_t qpn; /* the queue pair of the other rail for that partition (struct mr_partition) */
     const struct mr_rail_addr *to;
 };

@@ -128,7 +128,7 @@ int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *da
     b = ud->free;
     if (!b || end->moving)
         return -EAGAIN;
-    mr_rail_ah_attr(rail, way->to, way->sl, 0, &attr);
+    mr_rail_ah_attr(rail, way->to, way->sl, way->path, &attr);
     b->ah = ibv_create_ah(rail->dev->pd, &attr);
     if (!b->ah)
         return errno ? -errno : -ENOMEM;
