@@ -10,6 +10,7 @@
 #include "fabricd/base/conf.h"
 #include "fabricd/jobs/jobs.h"
 #include "fabricd/apply/manager.h"
+#include "fabricd/fabric/paths.h"
 #include "fabricd/fabric/planes.h"
 #include "fabricd/fabric/rail_health.h"
 #include "fabricd/readers.h"
@@ -39,6 +40,7 @@ struct daemon {
     struct readers readers;
     unsigned sharers[POLICY_CLASSES_MAX]; /* of the ahead budget of a class: processes here, as powers of two */
     struct sa *sa;
+    struct paths *paths; /* asks sa */
     struct jobs jobs;
     struct users *users; /* NULL: nothing is known of any */
     struct rails rails;

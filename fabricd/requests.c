@@ -2,6 +2,7 @@
 /* Answers what clients ask for: see requests.h. */
 #include "fabricd/requests.h"
 #include "fabricd/daemon.h"
+#include "fabricd/disjoint.h"
 #include "fabricd/apply/history.h"
 #include "fabricd/jobs/jobs_text.h"
 #include "fabricd/metrics.h"
@@ -304,6 +305,12 @@ static void on_message(void *arg, struct client *c, const void *msg, size_t len)
         return;
     case FD_WHERE:
         on_where(d, c, msg);
+        return;
+    case FD_PATHS:
+        disjoint_on_paths(d, c, msg);
+        return;
+    case FD_PATHS_SHOW:
+        disjoint_on_show(d, c, msg);
         return;
     case FD_READS:
         readers_on_reads(d, c, msg);

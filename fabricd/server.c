@@ -134,7 +134,7 @@ void server_free_dropped(struct server *s)
     }
 }
 
-static struct client *find_client(struct server *s, uint64_t id)
+struct client *server_client(const struct server *s, uint64_t id)
 {
     struct client *c = s->clients;
     while (c && c->id != id)
@@ -144,7 +144,7 @@ static struct client *find_client(struct server *s, uint64_t id)
 
 void server_progress(struct server *s, uint64_t client, const char *text, size_t len)
 {
-    struct client *c = find_client(s, client);
+    struct client *c = server_client(s, client);
     if (c)
         server_send_text(c, c->task_seq, text, len);
     server_free_dropped(s);
@@ -152,7 +152,7 @@ void server_progress(struct server *s, uint64_t client, const char *text, size_t
 
 void server_found(struct server *s, uint64_t client, const char *text, size_t len)
 {
-    struct client *c = find_client(s, client);
+    struct client *c = server_client(s, client);
     if (c)
         send_text(c, FD_FOUND, c->task_seq, text, len);
     server_free_dropped(s);
@@ -160,7 +160,7 @@ void server_found(struct server *s, uint64_t client, const char *text, size_t le
 
 void server_done(struct server *s, uint64_t client, int status)
 {
-    struct client *c = find_client(s, client);
+    struct client *c = server_client(s, client);
     if (c)
         server_send_done(c, c->task_seq, status);
     server_free_dropped(s);
@@ -168,7 +168,7 @@ void server_done(struct server *s, uint64_t client, int status)
 
 void server_place(struct server *s, struct sa_asker who, const struct sa_place *place)
 {
-    struct client *c = find_client(s, who.client);
+    struct client *c = server_client(s, who.client);
     if (!c)
         return;
     c->asking--;
@@ -191,7 +191,7 @@ static void go_on(struct client *c)
     uint64_t id = c->id;
     struct server *s = c->server;
     hand_over_again(c);
-    c = find_client(s, id); /* the message may have freed it */
+    c = server_client(s, id); /* the message may have freed it */
     if (c) {
         held_free(c);
         sd_event_source_set_enabled(c->source, SD_EVENT_ON);

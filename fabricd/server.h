@@ -29,7 +29,7 @@ struct client {
     struct ucred cred;
     bool drop;         /* to be freed by server_free_dropped */
     uint32_t task_seq; /* of the request that waits for a task */
-    unsigned asking;   /* places that it has asked for and not been told yet */
+    unsigned asking;   /* places and paths that it has asked for and not been told yet */
     struct held *held; /* a message that waits, and all after it */
 
     struct subscriber subscriber;
@@ -70,6 +70,9 @@ void server_send(struct client *c, const void *msg, size_t len);
 void server_send_done(struct client *c, uint32_t seq, int status);
 void server_send_text(struct client *c, uint32_t seq, const char *text, size_t len);
 void server_send_place(struct client *c, uint32_t seq, const struct sa_place *place);
+
+/* NULL: it has left. */
+struct client *server_client(const struct server *s, uint64_t id);
 
 /* To the client that asked for a task, if it is still there. */
 void server_progress(struct server *s, uint64_t client, const char *text, size_t len);

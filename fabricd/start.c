@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The daemon from its start to its end: the policy's files, timers, signals. See start.h. */
 #include "fabricd/start.h"
+#include "fabricd/disjoint.h"
 #include "fabricd/base/clock.h"
 #include "fabricd/apply/follow.h"
 #include "fabricd/base/log.h"
@@ -268,7 +269,8 @@ int daemon_start(struct daemon *d, const struct conf *conf, const struct server_
         return -EAGAIN;
     }
     d->sa = sa_start(d->event, on_place, d);
-    if (!d->sa)
+    d->paths = d->sa ? paths_start(d->sa, disjoint_told, d) : NULL;
+    if (!d->paths)
         return -ENOMEM;
     d->server = server_start(d->event, &d->conf, path, events, d);
     if (!d->server)
@@ -291,7 +293,8 @@ void daemon_stop(struct daemon *d)
     readers_stop(d);
     if (d->server)
         server_stop(d->server);
-    sa_stop(d->sa);
+    sa_stop(d->sa); /* so nothing calls paths any more */
+    paths_stop(d->paths);
     rail_health_stop(&d->health);
     if (d->manager)
         manager_stop(d->manager);

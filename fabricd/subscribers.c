@@ -83,6 +83,11 @@ static const struct job *job_asked_about(const struct daemon *d, const struct cl
     return c->subscriber.as_owner ? jobs_find(&d->jobs, c->subscriber.job) : believed(d, c, NULL);
 }
 
+int subscribers_class(const struct daemon *d, const struct client *c)
+{
+    return d->current.valid ? (int)class_of(d, c, job_asked_about(d, c)) : -1;
+}
+
 static void fill_state(const struct daemon *d, const struct client *c, struct fd_state_long *out)
 {
     const struct subscriber *u = &c->subscriber;
@@ -161,6 +166,7 @@ void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_he
     fill_state(d, c, &u->told);
     u->told.s.h.seq = m->h.seq;
     u->told.s.changed = m->flags & FD_HELLO_PLACES ? FD_CAN_PLACES : 0;
+    u->told.s.changed |= m->flags & FD_HELLO_PATHS ? FD_CAN_PATHS : 0;
     if (m->flags & FD_HELLO_KNOWN && !job_asked_about(d, c))
         u->told.s.changed |= FD_NO_JOB;
     send_state(c);

@@ -28,6 +28,9 @@ struct subscriber {
 /* The job of a client that has said hello, to hear of news: the one that it says, if it is believed. NULL: none. */
 const struct job *subscribers_job(const struct daemon *d, const struct client *c);
 
+/* The index of the client's class in the policy in force; -1: there is none. */
+int subscribers_class(const struct daemon *d, const struct client *c);
+
 /* Remembers what the client says of itself and answers. Others may get a new FD_STATE: they share budgets with it. */
 void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_hello *m);
 

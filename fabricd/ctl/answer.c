@@ -85,7 +85,8 @@ int answer_fail(const struct answer_to *to, int rc)
 static bool is_document(enum fd_type type)
 {
     return type == FD_STATUS || type == FD_LOCK || type == FD_RAIL_LIST || type == FD_RAIL_SHOW ||
-           type == FD_JOB_LIST || type == FD_HISTORY || type == FD_SHOW || type == FD_METRICS;
+           type == FD_PATHS_SHOW || type == FD_JOB_LIST || type == FD_HISTORY || type == FD_SHOW ||
+           type == FD_METRICS;
 }
 
 /* For people. NULL: what has been printed says it. */
@@ -114,13 +115,16 @@ static const char *problem(enum fd_type type, int rc)
         return "refused; nothing was changed";
     case -ECONNRESET:
         return "the daemon ended the connection";
+    case -EHOSTUNREACH:
+        return "not done: the switches' forwarding tables lead from one to the other on no path";
     case -EUCLEAN:
         return "that generation is damaged";
     case -ENOENT:
-        return type == FD_SHOW     ? "not done: no such generation is kept; 'fabricctl policy history' lists them"
-               : type == FD_CHANGE ? "not done: it is not known what was there before the first policy"
-               : type == FD_VERIFY ? "not done: no policy is in force"
-               : type == FD_FORGET ? "not done: there is no such class"
+        return type == FD_SHOW         ? "not done: no such generation is kept; 'fabricctl policy history' lists them"
+               : type == FD_CHANGE     ? "not done: it is not known what was there before the first policy"
+               : type == FD_VERIFY     ? "not done: no policy is in force"
+               : type == FD_PATHS_SHOW ? "not done: no subnet of this host has both"
+               : type == FD_FORGET     ? "not done: there is no such class"
                : type == FD_RAIL_DRAIN || type == FD_RAIL_UNDRAIN || type == FD_RAIL_SHOW
                    ? "not done: this host has no such rail; 'fabricctl rail list' names them"
                    : "not done: there is no such job";

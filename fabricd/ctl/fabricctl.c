@@ -70,6 +70,9 @@ static const char usage[] =
     "  rail show RAIL             all that is known of the health of one, DEVICE/PORT: reasons, counters, history\n"
     "  rail drain RAIL            running jobs leave it without losing a message, and new ones do not use it\n"
     "  rail undrain RAIL          they may use it again; its health is judged anew\n"
+    "  paths HOST HOST            which switches the LID paths between two hosts cross, and which share no cable; HOST "
+    "or\n"
+    "                             'HOST DEVICE', as ibhosts names it\n"
     "  top [--interval S] [--count N]    rails with their rates, classes and jobs, every S (2) seconds, N times\n"
     "  metrics                    what the daemon knows, as OpenMetrics text for monitoring\n"
     "      [--output FILE]        into this file, at once or not at all: for node-exporter's textfile collector\n"
@@ -400,6 +403,14 @@ static int rail_order(const struct args *a, enum fd_type type)
     return ask_rail(a->word[2], &m) ? answer_request(&a->to, type, &m, sizeof(m)) : 2;
 }
 
+static int show_paths(const struct args *a, enum fd_type type)
+{
+    struct fd_ends m = {0};
+    if (!ask_text(m.from, sizeof(m.from), a->word[1], "host") || !ask_text(m.to, sizeof(m.to), a->word[2], "host"))
+        return 2;
+    return answer_request(&a->to, type, &m, sizeof(m));
+}
+
 static int top(const struct args *a, enum fd_type type)
 {
     int rc = top_run(a->to.socket, &a->top);
@@ -468,6 +479,7 @@ static const struct command {
     {"rail show", 3, 3, rail_order, FD_RAIL_SHOW},
     {"rail drain", 3, 3, rail_order, FD_RAIL_DRAIN},
     {"rail undrain", 3, 3, rail_order, FD_RAIL_UNDRAIN},
+    {"paths", 3, 3, show_paths, FD_PATHS_SHOW},
     {"top", 1, 1, top, 0},
     {"metrics", 1, 1, metrics, FD_METRICS},
     {"cluster status", 2, INT_MAX, cluster_command, 0},

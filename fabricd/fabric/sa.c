@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Questions to the subnet administration: see sa.h. Two for each port: its node's record, which has the LID, and with
- * that its port's, which has the LMC. The packets' layout is that of the InfiniBand specification, volume 1, 15.2.1.1.
+ * Questions to the subnet administration: see sa.h. Two for each port's place: its node's record, which has the LID,
+ * and with that its port's, which has the LMC. Lists of records come in several packets (RMPP), which the kernel joins.
+ * The packets' layout is that of the InfiniBand specification, volume 1, 15.2.1.1.
  */
 #include "fabricd/fabric/sa.h"
 #include "fabricd/base/log.h"
@@ -20,8 +21,8 @@
 #define SA_VERSION       2
 #define METHOD_GET       0x01
 #define METHOD_GET_RESP  0x81
-#define NODE_RECORD      0x11
-#define PORT_INFO_RECORD 0x12
+#define METHOD_LIST      0x12
+#define METHOD_LIST_RESP 0x92
 #define BY_PORT_GUID     (1ull << 8) /* of a node's record */
 #define BY_LID           (1ull << 0) /* of a port's: the node that has this LID at one of its ports, ... */
 #define BY_BASE_LID      (1ull << 5) /* ... and the port whose first LID it is */
@@ -31,14 +32,13 @@
 #define TIMEOUT_MS       300
 #define RETRIES          3
 
-#define QUERIES 64 /* that are under way, or whose answer is still good */
-#define ASKERS  512
-#define GOOD_NS 1000000000ull
+#define QUERIES  64 /* that are under way, or whose answer is still good */
+#define ASKERS   512
+#define LISTS    192        /* that are under way: fabric/paths.c has six for a port */
+#define LIST_MAX (8u << 20) /* bytes of the longest: the nodes of the largest subnet have 6 MiB */
+#define GOOD_NS  1000000000ull
 /* the port's GUID in a node's record: LID, reserved, then NodeInfo */
 #define NODE_GUID_AT 24
-/* the first LID and the LMC in a port's record: LID, port, options, then PortInfo */
-#define PORT_LID_AT 20
-#define PORT_LMC_AT 38
 
 struct packet {
     uint8_t base_version, mgmt_class, class_version, method;
@@ -60,7 +60,9 @@ struct sa_port {
     char device[FD_DEV_MAX];
     uint8_t port;
     int fd, agent;
-    void *umad; /* room for one packet; its size is known when a port is open */
+    void *umad; /* of what has come last, length bytes beside its head; a head's size is known when a port is open */
+    int length;
+    void *question; /* the same of one that is sent */
     sd_event_source *source;
 };
 
@@ -81,6 +83,15 @@ struct query {
     unsigned num_waiters;
 };
 
+/* A list that is under way; port is NULL: none is. */
+struct list {
+    struct sa_port *port;
+    uint32_t tid;
+    uint16_t attribute;
+    sa_records done;
+    void *arg;
+};
+
 struct sa {
     sd_event *event;
     sa_answer answer;
@@ -88,6 +99,7 @@ struct sa {
     struct sa_port *ports;
     uint32_t tid;
     struct query query[QUERIES];
+    struct list list[LISTS];
 };
 
 static uint64_t now_ns(void)
@@ -116,10 +128,10 @@ static void finish(struct sa *s, struct query *q, int status)
     }
 }
 
-static int send_query(struct sa *s, struct query *q)
+/* Send a question whose method, attribute, mask and data are in the packet of the port. */
+static int send_question(struct sa *s, struct sa_port *p, uint32_t *tid)
 {
-    struct sa_port *p = q->port;
-    struct packet *m = umad_get_mad(p->umad);
+    struct packet *m = umad_get_mad(p->question);
     umad_port_t now;
     /* the subnet manager may have moved as well */
     if (umad_get_port(p->device, p->port, &now) < 0)
@@ -129,28 +141,39 @@ static int send_query(struct sa *s, struct query *q)
     umad_release_port(&now);
     if (!active || !sm_lid)
         return -ENETDOWN;
-    memset(p->umad, 0, umad_size() + sizeof(*m));
     m->base_version = 1;
     m->mgmt_class = CLASS_SA;
     m->class_version = SA_VERSION;
-    m->method = METHOD_GET;
-    q->tid = ++s->tid;
-    m->tid = htobe64(q->tid);
+    *tid = ++s->tid;
+    m->tid = htobe64(*tid);
+    umad_set_addr(p->question, sm_lid, 1, sl, (int)QKEY);
+    int rc = umad_send(p->fd, p->agent, p->question, sizeof(*m), TIMEOUT_MS, RETRIES);
+    return rc < 0 ? -EIO : 0;
+}
+
+static struct packet *empty_question(struct sa_port *p, uint8_t method, uint16_t attribute, uint64_t mask)
+{
+    struct packet *m = umad_get_mad(p->question);
+    memset(p->question, 0, umad_size() + sizeof(*m));
+    m->method = method;
+    m->attribute = htobe16(attribute);
+    m->mask = htobe64(mask);
+    return m;
+}
+
+static int send_query(struct sa *s, struct query *q)
+{
     if (q->stage == ASKS_NODE) {
         uint64_t guid = htobe64(q->place.guid);
-        m->attribute = htobe16(NODE_RECORD);
-        m->mask = htobe64(BY_PORT_GUID);
+        struct packet *m = empty_question(q->port, METHOD_GET, SA_NODE_RECORD, BY_PORT_GUID);
         memcpy(m->data + NODE_GUID_AT, &guid, sizeof(guid));
     } else {
         uint16_t lid = htobe16(q->place.lid);
-        m->attribute = htobe16(PORT_INFO_RECORD);
-        m->mask = htobe64(BY_LID | BY_BASE_LID);
+        struct packet *m = empty_question(q->port, METHOD_GET, SA_PORT_RECORD, BY_LID | BY_BASE_LID);
         memcpy(m->data, &lid, sizeof(lid));
-        memcpy(m->data + PORT_LID_AT, &lid, sizeof(lid));
+        memcpy(m->data + SA_PORT_LID_AT, &lid, sizeof(lid));
     }
-    umad_set_addr(p->umad, sm_lid, 1, sl, (int)QKEY);
-    int rc = umad_send(p->fd, p->agent, p->umad, sizeof(*m), TIMEOUT_MS, RETRIES);
-    return rc < 0 ? -EIO : 0;
+    return send_question(s, q->port, &q->tid);
 }
 
 /* ---- answers ---- */
@@ -170,7 +193,7 @@ static bool take(struct sa *s, struct query *q, const struct packet *m, int *sta
     if (*status)
         return true;
     if (q->stage == ASKS_PORT) {
-        q->place.lmc = m->data[PORT_LMC_AT] & 7;
+        q->place.lmc = m->data[SA_PORT_LMC_AT] & 7;
         return true;
     }
     q->place.lid = be16toh(lid);
@@ -191,6 +214,34 @@ static struct query *find_tid(struct sa *s, const struct sa_port *p, uint32_t ti
     return NULL;
 }
 
+static void finish_list(struct list *l, int status, const uint8_t *record, size_t num, size_t size)
+{
+    struct list over = *l;
+    l->port = NULL; /* another one may begin now */
+    over.done(over.arg, status, record, num, size);
+}
+
+/* Records begin behind the mask; how long each is the head says, in units of 8 bytes. */
+static void take_list(struct list *l, const struct packet *m, size_t length)
+{
+    size_t size = be16toh(m->offset) * 8u, bytes = length - offsetof(struct packet, data);
+    int status = status_of(m);
+    if (status == -ENOENT || (!status && !size))
+        finish_list(l, 0, NULL, 0, 1);
+    else if (status)
+        finish_list(l, status, NULL, 0, 1);
+    else
+        finish_list(l, 0, m->data, bytes / size, size);
+}
+
+static struct list *find_list(struct sa *s, const struct sa_port *p, uint32_t tid)
+{
+    for (struct list *l = s->list; l < s->list + LISTS; l++)
+        if (l->port == p && l->tid == tid)
+            return l;
+    return NULL;
+}
+
 static void port_close(struct sa_port *p)
 {
     struct sa_port **at = &p->sa->ports;
@@ -201,6 +252,7 @@ static void port_close(struct sa_port *p)
     umad_unregister(p->fd, p->agent);
     umad_close_port(p->fd);
     umad_free(p->umad);
+    umad_free(p->question);
     free(p);
 }
 
@@ -216,37 +268,64 @@ static void port_failed(struct sa_port *p)
         q->stage = FREE;
         q->port = NULL;
     }
+    for (struct list *l = s->list; l < s->list + LISTS; l++)
+        if (l->port == p)
+            finish_list(l, -ENODEV, NULL, 0, 1);
     port_close(p);
+}
+
+/* Room for an answer of that length. */
+static bool make_room(struct sa_port *p, int length)
+{
+    void *more = length > p->length && length <= (int)LIST_MAX ? umad_alloc(1, umad_size() + (size_t)length) : NULL;
+    if (!more)
+        return false;
+    umad_free(p->umad);
+    p->umad = more;
+    p->length = length;
+    return true;
+}
+
+/* What has come, and its length; negative errno. */
+static int receive(struct sa_port *p, int fd, int *length)
+{
+    *length = p->length;
+    int rc = umad_recv(fd, p->umad, length, 0);
+    if (rc != -ENOSPC || !make_room(p, *length))
+        return rc;
+    *length = p->length;
+    return umad_recv(fd, p->umad, length, 0);
 }
 
 static int on_packet(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
     struct sa_port *p = arg;
     struct sa *s = p->sa;
-    int length = sizeof(struct packet), status = -ETIMEDOUT;
-    int rc = umad_recv(fd, p->umad, &length, 0);
+    int length, status = -ETIMEDOUT;
+    int rc = receive(p, fd, &length);
     if (rc < 0) {
-        if (rc != -EAGAIN && rc != -ETIMEDOUT && rc != -EINTR && rc != -ENOSPC) {
+        if (rc != -EAGAIN && rc != -ETIMEDOUT && rc != -EINTR) {
             log_warn("%s port %u: no more questions to the subnet administration: %s", p->device, p->port,
                      strerror(-rc));
             port_failed(p);
         }
         return 0;
     }
-    struct packet m; /* the next question takes its place */
-    memcpy(&m, umad_get_mad(p->umad), sizeof(m));
-    struct query *q = find_tid(s, p, (uint32_t)be64toh(m.tid));
-    if (!q)
-        return 0;               /* late */
-    if (umad_status(p->umad)) { /* the question itself, which nobody has answered */
-        finish(s, q, status);
-        return 0;
-    }
-    bool ours = length >= (int)sizeof(m) && m.mgmt_class == CLASS_SA && m.method == METHOD_GET_RESP &&
-                be16toh(m.attribute) == (q->stage == ASKS_NODE ? NODE_RECORD : PORT_INFO_RECORD);
-    if (!ours)
-        finish(s, q, -EPROTO);
-    else if (take(s, q, &m, &status))
+    const struct packet *m = umad_get_mad(p->umad);
+    struct query *q = find_tid(s, p, (uint32_t)be64toh(m->tid));
+    struct list *l = q ? NULL : find_list(s, p, (uint32_t)be64toh(m->tid));
+    if (!q && !l)
+        return 0; /* late */
+    uint16_t attribute = l ? l->attribute : q->stage == ASKS_NODE ? SA_NODE_RECORD : SA_PORT_RECORD;
+    bool ours = length >= (int)(l ? offsetof(struct packet, data) : sizeof(*m)) && m->mgmt_class == CLASS_SA &&
+                m->method == (l ? METHOD_LIST_RESP : METHOD_GET_RESP) && be16toh(m->attribute) == attribute;
+    if (!umad_status(p->umad)) /* else it is the question itself, which nobody has answered */
+        status = ours ? 0 : -EPROTO;
+    if (l && status)
+        finish_list(l, status, NULL, 0, 1);
+    else if (l)
+        take_list(l, m, (size_t)length);
+    else if (status || take(s, q, m, &status))
         finish(s, q, status);
     return 0;
 }
@@ -269,11 +348,13 @@ static struct sa_port *port_get(struct sa *s, const char *device, uint8_t port, 
     *err = -ENODEV;
     if (p->fd < 0)
         goto free_port;
+    p->length = sizeof(struct packet);
     p->umad = umad_alloc(1, umad_size() + sizeof(struct packet));
+    p->question = umad_alloc(1, umad_size() + sizeof(struct packet));
     *err = -ENOMEM;
-    if (!p->umad)
+    if (!p->umad || !p->question)
         goto close_port;
-    p->agent = umad_register(p->fd, CLASS_SA, SA_VERSION, 0, NULL);
+    p->agent = umad_register(p->fd, CLASS_SA, SA_VERSION, 1, NULL); /* 1: the kernel joins packets */
     *err = -EPERM;
     if (p->agent < 0)
         goto close_port;
@@ -287,6 +368,7 @@ static struct sa_port *port_get(struct sa *s, const char *device, uint8_t port, 
 close_port:
     umad_close_port(p->fd);
     umad_free(p->umad);
+    umad_free(p->question);
 free_port:
     free(p);
     return NULL;
@@ -341,6 +423,26 @@ int sa_ask(struct sa *s, const char *device, uint8_t port, uint64_t guid, struct
         }
     }
     return wait_for(q, who);
+}
+
+int sa_list(struct sa *s, const char *device, uint8_t port, const struct sa_match *match, sa_records done, void *arg)
+{
+    int err = 0;
+    struct sa_port *p = port_get(s, device, port, &err);
+    struct list *l = s->list;
+    if (!p)
+        return err;
+    while (l < s->list + LISTS && l->port)
+        l++;
+    if (l == s->list + LISTS)
+        return -EBUSY;
+    struct packet *m = empty_question(p, METHOD_LIST, match->attribute, match->mask);
+    memcpy(m->data, match->data, sizeof(match->data));
+    *l = (struct list){.attribute = match->attribute, .done = done, .arg = arg};
+    err = send_question(s, p, &l->tid);
+    if (!err)
+        l->port = p;
+    return err;
 }
 
 /* ---- life ---- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the ports of other hosts are at present: their LIDs, asked of the subnet administration (IBTA volume 1, chapter
- * 15). A subnet manager that starts anew may give every port another LID; then nobody can be asked who has moved, too.
+ * Questions to the subnet administration (IBTA volume 1, chapter 15): where the ports of other hosts are at present,
+ * and all records of a kind that match. A subnet manager that starts anew may give every port another LID; then no port
+ * can ask another one for it.
  *
  * Many clients may ask for the same port at once, and again while it has not come back: it is asked for once, and an
  * answer is good for a second. All of it belongs to the main thread; nothing here waits.
@@ -41,5 +42,30 @@ void sa_stop(struct sa *s);
  * already. Negative errno: there will be none; -EBUSY: too much is asked at a time.
  */
 int sa_ask(struct sa *s, const char *device, uint8_t port, uint64_t guid, struct sa_asker who);
+
+/* Which records are wanted: those that have data where the bits of mask say so. */
+struct sa_match {
+    uint16_t attribute;
+    uint64_t mask;
+    uint8_t data[64]; /* the first bytes of a record */
+};
+
+/* Attributes (15.2.5). */
+#define SA_NODE_RECORD  0x11
+#define SA_PORT_RECORD  0x12
+#define SA_TABLE_RECORD 0x15
+#define SA_LINK_RECORD  0x20
+/* The first LID and the LMC in a port's record: LID, port, options, then PortInfo. */
+#define SA_PORT_LID_AT 20
+#define SA_PORT_LMC_AT 38
+
+/* num records of size bytes each, which are the caller's until it returns. status: 0 or a negative errno. */
+typedef void (*sa_records)(void *arg, int status, const uint8_t *record, size_t num, size_t size);
+
+/*
+ * All records that match, from the administration of that port's subnet. 0: done is called later, once, but not after
+ * sa_stop. Negative errno: it is not called; -EBUSY: too much is asked at a time.
+ */
+int sa_list(struct sa *s, const char *device, uint8_t port, const struct sa_match *match, sa_records done, void *arg);
 
 #endif

@@ -404,6 +404,8 @@ void tables_classes_text(struct text *out, const struct policy *p, const struct 
                         l->sl_medium[n], l->vl_medium[n]);
         text_printf(out, "%s", l->num_medium ? "]" : "");
         rails_text(out, &p->classes[i].spread);
+        if (p->classes[i].paths && p->classes[i].paths < FD_PATHS_MAX)
+            text_printf(out, ", paths: %u", p->classes[i].paths);
         if (p->classes[i].pkey)
             text_printf(out, ", pkey: \"0x%04x\"", p->classes[i].pkey);
         for (unsigned n = 0; n < p->classes[i].num_members; n++) {

@@ -29,6 +29,7 @@ struct policy_class {
     uint32_t latency_ns;                /* the longest that a small message may wait in the fabric; 0: not given */
     uint32_t ratio_small, ratio_large;  /* of a link, of the only class; 0: not given. Priority is then 0 */
     uint32_t lanes;                     /* virtual lanes for bulk */
+    uint32_t paths;                     /* LID paths to a port that large messages may use */
     uint32_t small_max;                 /* bytes */
     uint32_t jobs_max, user_jobs_max;   /* jobs on a host that may have it by rules and wishes; 0: no limit */
     unsigned num_medium;                /* levels between small messages and bulk */

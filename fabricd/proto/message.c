@@ -47,6 +47,22 @@ static int check_where(const struct fd_where *w)
     return w->guid ? check_port(w->device, w->port) : -EINVAL;
 }
 
+/* IBTA volume 1, 4.1.3: unicast LIDs, and a base LID has LMC zero bits at its end */
+#define LID_MAX 0xbfffu
+#define LMC_MAX 7u
+static int check_paths(const struct fd_paths *m)
+{
+    bool good = m->lid && m->lid <= LID_MAX && m->lmc <= LMC_MAX && !(m->lid & ((1u << m->lmc) - 1));
+    return good ? check_port(m->device, m->port) : -EINVAL;
+}
+
+static int check_ends(const struct fd_ends *m)
+{
+    return message_good_text(m->from, sizeof(m->from), false) && message_good_text(m->to, sizeof(m->to), false)
+               ? 0
+               : -EINVAL;
+}
+
 static int check_seen(const struct fd_seen *m)
 {
     return check_port(m->device, m->port);
@@ -86,6 +102,10 @@ int message_check(const void *msg, size_t len)
         return message_good_text(((const struct fd_hello *)msg)->job, FD_JOB_MAX, true) ? 0 : -EINVAL;
     case FD_WHERE:
         return len == sizeof(struct fd_where) ? check_where(msg) : -EPROTO;
+    case FD_PATHS:
+        return len == sizeof(struct fd_paths) ? check_paths(msg) : -EPROTO;
+    case FD_PATHS_SHOW:
+        return len == sizeof(struct fd_ends) ? check_ends(msg) : -EPROTO;
     case FD_READS:
         return len == sizeof(struct fd_reads) ? 0 : -EPROTO;
     case FD_SEEN:

@@ -14,6 +14,8 @@
  *                The connection is closed when the daemon ends: go on with the last FD_STATE.
  *                FD_WHERE  ->  FD_PLACE (same seq, later; others may come first): where a port of another host is at
  *                present. Only to a daemon whose answer to the hello has FD_CAN_PLACES.
+ *                FD_PATHS  ->  FD_DISJOINT (same seq, later; others may come first): which LID paths to a port share
+ *                no cable. Only to a daemon whose answer to the hello has FD_CAN_PATHS.
  *                With FD_HELLO_PACE the daemon may send FD_PACE, with seq 0, whenever it changes: how fast this client
  *                may read. To such a daemon the client says by FD_READS, which is not answered, how much it reads.
  *                With FD_HELLO_HEALTH each FD_STATE has a struct fd_health. To such a daemon the client may say by
@@ -51,17 +53,20 @@
 #define FD_RATIO_MAX  12u       /* "1000:1000", with the terminating zero */
 #define FD_LEASE_MAX  31536000u /* seconds: a year */
 #define FD_RUN_MAX    0x7fffffffu
+#define FD_PATHS_MAX  8u /* LID paths that are told apart; a port may have more LIDs */
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structs below are little-endian");
 
 enum fd_type {
-    FD_HELLO = 1, /* struct fd_hello; from the library */
-    FD_STATE = 2, /* struct fd_state of proto_state.h; from the daemon */
-    FD_WHERE = 3, /* struct fd_where; from the library */
-    FD_PLACE = 4, /* struct fd_place; from the daemon */
-    FD_PACE = 5,  /* struct fd_pace; from the daemon */
-    FD_READS = 6, /* struct fd_reads; from the library */
-    FD_SEEN = 7,  /* struct fd_seen; from the library, not answered */
+    FD_HELLO = 1,    /* struct fd_hello; from the library */
+    FD_STATE = 2,    /* struct fd_state of proto_state.h; from the daemon */
+    FD_WHERE = 3,    /* struct fd_where; from the library */
+    FD_PLACE = 4,    /* struct fd_place; from the daemon */
+    FD_PACE = 5,     /* struct fd_pace; from the daemon */
+    FD_READS = 6,    /* struct fd_reads; from the library */
+    FD_SEEN = 7,     /* struct fd_seen; from the library, not answered */
+    FD_PATHS = 8,    /* struct fd_paths; from the library */
+    FD_DISJOINT = 9, /* struct fd_disjoint; from the daemon */
 
     FD_STATUS = 16,     /* header only: what the daemon knows, as text */
     FD_VERIFY = 17,     /* header only: read the tables of every port now */
@@ -83,6 +88,7 @@ enum fd_type {
     FD_HISTORY = 49,      /* header only: the generations, as text */
     FD_SHOW = 50,         /* struct fd_show: one of them, as text */
     FD_METRICS = 51,      /* header only: what the daemon knows, as OpenMetrics text */
+    FD_PATHS_SHOW = 52,   /* struct fd_ends: the paths between two hosts, as text */
 
     FD_TEXT = 32,  /* header, then text that is not zero-terminated; from the daemon */
     FD_DONE = 33,  /* struct fd_done; from the daemon */
@@ -107,6 +113,7 @@ struct fd_header {
 #define FD_HELLO_KNOWN     64u  /* the answer may have FD_NO_JOB. Without it it has not. */
 #define FD_HELLO_PACE      16u  /* FD_PACE may come. Without it it does not. */
 #define FD_HELLO_HEALTH    128u /* struct fd_health may follow FD_STATE. Without the flag no health follows. */
+#define FD_HELLO_PATHS     256u /* FD_PATHS may follow, if the answer says FD_CAN_PATHS */
 
 struct fd_hello {
     struct fd_header h;
@@ -131,6 +138,36 @@ struct fd_place {
     uint16_t lid;   /* with status 0: the port has 2^lmc LIDs, from lid on */
     uint8_t lmc;
     uint8_t reserved;
+};
+
+/*
+ * Which LID paths from a port of this host to another port of its subnet share no cable between switches, in either
+ * direction? A path is the number of a LID of a port, counted from the base LID, the same at both ends.
+ */
+struct fd_paths {
+    struct fd_header h;
+    char device[FD_DEV_MAX];
+    uint8_t port; /* 1.. */
+    uint8_t lmc;  /* the far port has the 2^lmc LIDs from lid on */
+    uint16_t lid;
+    uint32_t reserved;
+};
+
+struct fd_disjoint {
+    struct fd_header h;
+    char device[FD_DEV_MAX]; /* as asked */
+    uint8_t port;
+    uint8_t num; /* with status 0: 1..FD_PATHS_MAX paths, and no more than the job's class may use */
+    uint16_t lid;
+    int32_t status;             /* 0; -EBUSY: ask again later; other negative errno: nothing is known */
+    uint8_t path[FD_PATHS_MAX]; /* the first is 0, then ascending */
+};
+
+/* Two hosts, each as "HOST" or "HOST DEVICE", the description of its node in the subnet. */
+#define FD_END_MAX 72u
+struct fd_ends {
+    struct fd_header h;
+    char from[FD_END_MAX], to[FD_END_MAX];
 };
 
 /*
@@ -271,6 +308,9 @@ static_assert(sizeof(struct fd_header) == 16, "layout");
 static_assert(sizeof(struct fd_hello) == 88, "layout");
 static_assert(sizeof(struct fd_where) == 96, "layout");
 static_assert(sizeof(struct fd_place) == 32, "layout");
+static_assert(sizeof(struct fd_paths) == 88, "layout");
+static_assert(sizeof(struct fd_disjoint) == 96, "layout");
+static_assert(sizeof(struct fd_ends) == 160, "layout");
 static_assert(sizeof(struct fd_pace) == 144, "layout");
 static_assert(sizeof(struct fd_reads) == 24, "layout");
 static_assert(sizeof(struct fd_seen) == 96, "layout");

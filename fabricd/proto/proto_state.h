@@ -40,12 +40,13 @@ struct fd_rail {
 #define FD_CHANGED_RAILS  2u
 #define FD_CHANGED_POLICY 4u     /* generation or verified */
 #define FD_CAN_PLACES     0x100u /* in the answer to a hello with FD_HELLO_PLACES: this daemon knows FD_WHERE */
+#define FD_CAN_PATHS      0x400u /* in the answer to a hello with FD_HELLO_PATHS: this daemon knows FD_PATHS */
 #define FD_NO_JOB         0x200u /* with FD_HELLO_KNOWN: the daemon has no such job, or the client is not of it */
 
 struct fd_state {
     struct fd_header h;
     int32_t status;   /* 0: a policy is in force; -ENOENT: none yet (service levels 0); else a negative errno */
-    uint16_t changed; /* FD_CHANGED_ bits; in the answer to a hello FD_CAN_PLACES, FD_NO_JOB */
+    uint16_t changed; /* FD_CHANGED_ bits; in the answer to a hello FD_CAN_ bits, FD_NO_JOB */
     /*
      * How much of an adapter's message rate this client's small messages may take, of FD_AHEAD_ALL: with more they go
      * on sl_bulk. 0: not said.

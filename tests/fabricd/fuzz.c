@@ -13,6 +13,8 @@
 #include "fabricd/proto/ratio.h"
 #include "fabricd/fabric/opensm.h"
 #include "fabricd/fabric/partitions.h"
+#include "fabricd/fabric/paths.h"
+#include "fabricd/fabric/paths_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,6 +158,40 @@ static void answer(const char *s, size_t len)
             need(fd_state_levels(&m.s)[i].sl[fd_state_levels(&m.s)[i].num_lanes - 1] <= 15);
 }
 
+/*
+ * What the subnet administration says: the first byte is the switch whose table it is, 0: these are cables; the second,
+ * how many bytes a record lacks. Whatever they say, a trace ends.
+ */
+static void records(const char *s, size_t len)
+{
+    struct routes r = {0};
+    struct paths_names names = {0};
+    struct routes_pair pair;
+    struct text out = {0};
+    uint8_t order[FD_PATHS_MAX];
+    routes_need need_what;
+    if (len < 3)
+        return;
+    const uint8_t *record = (const uint8_t *)s + 2;
+    uint8_t lid = (uint8_t)s[0], less = (uint8_t)s[1] % 8;
+    size_t size = (lid ? ROUTES_TABLE_RECORD : 8) - less;
+    need(!routes_take(&r, lid, record, (len - 2) / size, size, 1));
+    const uint8_t cable[] = {0, 10, 1, 1, 0, lid, 0, 0, 0, lid, 2, 1, 0, lid, 0, 0, 0, 20, 1, 1, 0, lid, 0, 0};
+    if (lid)
+        need(!routes_take(&r, ROUTES_CABLES, cable, sizeof(cable) / 8, 8, 1));
+    enum routes_end end = routes_pair(&r, 10, 20, 1 + lid % 9, &pair, &need_what);
+    if (end == ROUTES_THERE) {
+        unsigned n = routes_order(&pair, order);
+        need(n >= 1 && n <= pair.num && !order[0]);
+        need(!paths_names_take(&names, record, (len - 2) / 112, 112));
+        paths_text(&out, &names, &(struct paths_question){.from = 10, .to = 20}, &pair);
+        need(out.len);
+    }
+    text_free(&out);
+    paths_names_free(&names);
+    routes_free(&r);
+}
+
 /* ---- jobs: the file, and what comes over the bus ---------------------------------------------------------------- */
 
 static bool take_one(void *arg, const struct job *job, bool ended)
@@ -285,7 +321,7 @@ static void bus(const char *input)
     need(b.d->jobs.seats.held[0] + b.d->jobs.seats.held[1] == b.d->jobs.n);
 }
 
-#define KINDS "01234567"
+#define KINDS "012345678"
 static const char *kinds = KINDS;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -323,6 +359,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 2:
         (void)message_check(s, size - 1);
         answer(s, size - 1);
+        break;
+    case 8:
+        records(s, size - 1);
         break;
     case 4:
         locks(s, size - 1);

@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # timeout: 400
-# Fuzz what reads files of YAML and locks, messages of the socket, the journal of jobs, and arguments of the bus: each of the
-# four for $FUZZ_SECONDS (5), two at a time. fuzz_all.sh: ten minutes each.
+# Fuzz what reads files of YAML and locks, messages of the socket and records of the subnet, the journal of jobs, and arguments
+# of the bus: each of the four for $FUZZ_SECONDS (5), two at a time. fuzz_all.sh: ten minutes each.
 
 . "$(dirname "$0")/lib.sh"
 command -v clang >/dev/null || skip_all "clang is not installed"
 
 sources=()
 for f in base/{text,ydoc,keys,conf,log,quota} policy/{policy,pattern,lock,lock_text,compile,lanes,weights,ahead,wait} ctl/json \
-  proto/{message,ratio} fabric/{opensm,partitions} jobs/{jobs,jobs_text,journal,compact,cgroups,seats,users,helper,orders} dbus/order; do
+  proto/{message,ratio} fabric/{opensm,partitions,routes,paths_text} \
+  jobs/{jobs,jobs_text,journal,compact,cgroups,seats,users,helper,orders} dbus/order; do
   sources+=("$top/fabricd/$f.c")
 done
 sources+=("$top/libmrmpi/route/policy.c")
@@ -40,6 +41,9 @@ printf '\x03version: 1\nclasses: [{name: a, share: 1, lanes: 3, ratio: 100:200}]
 } >seeds/answer
 # messages: of type 6, how much a process reads
 printf '\x02fabd\x01\x00\x06\x00\x18\x00\x00\x00\x01\x00\x00\x00\xff\xff\xff\xff\x00\x00\x00\x00' >seeds/reads
+# records: a switch's table, cables, nodes
+{ printf '\x08\x00\x01\x00\x00\x00\x00\x00\x00'; head -c 64 /dev/zero | tr '\0' '\2'; } >seeds/table
+printf '\x08\x01\x00\x0a\x01\x01\x00\x01\x00\x00\x00\x01\x02\x01\x00\x14\x00\x00' >seeds/cables
 # the file of jobs, with a line of a daemon that was killed; and calls of the bus
 {
   printf '\x06# written by fabricd: the last line of a job holds\nboot: 0-1\njobs:\n  - {id: "7", class: a, uid: 4, since: 9}\n'
@@ -68,6 +72,6 @@ both() { # NAME KINDS NAME KINDS
   tap_result $second "$3: nothing falls over ($(inputs "$3") inputs)" "$3.out"
 }
 inputs() { sed -n 's/^stat::number_of_executed_units: *//p' "$1.out"; }
-both yaml 01345 socket 2
+both yaml 01345 socket 28
 both journal 6 bus 7
 done_testing

@@ -2,7 +2,7 @@
 
 TESTPROGS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
              tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
-             tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_follow tests/fabricd/test_jobs \
+             tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_routes tests/fabricd/test_follow tests/fabricd/test_jobs \
              tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json tests/fabricd/test_health tests/fabricd/test_partitions
 
 tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c \
@@ -24,6 +24,8 @@ tests/fabricd/test_smp_SRCS := tests/fabricd/test_smp.c fabricd/fabric/smp.c
 tests/fabricd/test_smp_PKGS := check
 tests/fabricd/test_cables_SRCS := tests/fabricd/test_cables.c fabricd/fabric/cables.c
 tests/fabricd/test_cables_PKGS := check
+tests/fabricd/test_routes_SRCS := tests/fabricd/test_routes.c fabricd/fabric/routes.c fabricd/fabric/paths_text.c fabricd/base/text.c
+tests/fabricd/test_routes_PKGS := check
 tests/fabricd/test_goals_SRCS := tests/fabricd/test_goals.c $(FABRICD_COMPILER)
 tests/fabricd/test_goals_PKGS := check
 tests/fabricd/test_lock_SRCS := tests/fabricd/test_lock.c fabricd/policy/lock_text.c $(FABRICD_COMPILER)
@@ -54,7 +56,7 @@ tests/fabricd/test_jobs_PKGS := check yaml-0.1 libsystemd
 
 UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
               tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
-              tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_follow tests/fabricd/test_jobs \
+              tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_routes tests/fabricd/test_follow tests/fabricd/test_jobs \
               tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json tests/fabricd/test_health tests/fabricd/test_partitions
 SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/jobs.sh tests/fabricd/users.sh tests/fabricd/dbus.sh tests/fabricd/dbus_policy.sh tests/fabricd/nodes.sh tests/fabricd/busy.sh tests/fabricd/planes.sh tests/fabricd/planes_two.sh tests/fabricd/planes_differ.sh tests/fabricd/members.sh tests/fabricd/standby.sh tests/fabricd/ibsim.sh
 

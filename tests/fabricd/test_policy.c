@@ -38,6 +38,7 @@ START_TEST(good)
     ck_assert_uint_eq(p.classes[0].priority, PRIORITY_HIGH);
     ck_assert(p.classes[0].has_priority && !p.classes[1].has_priority);
     ck_assert_uint_eq(p.classes[0].lanes, 2);
+    ck_assert_uint_eq(p.classes[0].paths, FD_PATHS_MAX);
     ck_assert_uint_eq(p.classes[0].small_max, 16384);
     ck_assert_uint_eq(p.classes[1].priority, PRIORITY_NORMAL);
     ck_assert_uint_eq(p.classes[1].lanes, 1);
@@ -229,6 +230,10 @@ static const struct {
      "4:33: error: class 'b' has a ratio and is not the only class: "},
     {"version: 1\nclasses:\n  - {name: a, share: 50, ratio: x}\n  - {name: b, share: 50}\njobs: {default: a}\n",
      "3:33: error: ratio is 'x'"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, paths: 9}\njobs: {default: a}\n",
+     "3:34: error: paths is '9'; allowed: a whole number from 1 to 8\n"},
+    {"version: 1\nclasses:\n  - {name: a, share: 100, paths: {lmc: 1}}\njobs: {default: a}\n",
+     "3:34: error: paths is a map"},
     {"version: 1\nclasses:\n  - {name: a, share: 100, lanes: 9}\njobs: {default: a}\n",
      "3:34: error: lanes is '9'; allowed: a whole number from 1 to 8\n"},
     {"version: 1\nclasses:\n  - {name: a, share: 100, max jobs: 3}\njobs: {default: a}\n",

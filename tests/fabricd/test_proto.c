@@ -106,6 +106,42 @@ START_TEST(where)
 }
 END_TEST
 
+START_TEST(paths)
+{
+    struct fd_paths m = {
+        .h = message_header(FD_PATHS, sizeof(m), 1), .device = "mlx5_0", .port = 1, .lid = 0xbffe, .lmc = 1};
+    ck_assert_int_eq(message_check(&m, sizeof(m)), 0);
+    m.lid = 0xbfff; /* no base LID */
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL);
+    m.lmc = 0;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), 0);
+    m.lid = 0xc000;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL);
+    m.lid = 0;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL);
+    m.lid = 0x100;
+    m.lmc = 8;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL);
+    m.lmc = 7;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), 0);
+    m.port = 0;
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL);
+    m.port = 1;
+    strcpy(m.device, "a/b");
+    ck_assert_int_eq(message_check(&m, sizeof(m)), -EINVAL);
+    m.h.length = sizeof(m) - 8;
+    ck_assert_int_eq(message_check(&m, sizeof(m) - 8), -EPROTO);
+    struct fd_ends e = {.h = message_header(FD_PATHS_SHOW, sizeof(e), 1), .from = "h1", .to = "h2 mlx5_0"};
+    ck_assert_int_eq(message_check(&e, sizeof(e)), 0);
+    e.to[0] = 0;
+    ck_assert_int_eq(message_check(&e, sizeof(e)), -EINVAL);
+    memset(e.to, 'x', sizeof(e.to));
+    ck_assert_int_eq(message_check(&e, sizeof(e)), -EINVAL);
+    struct fd_disjoint d = {.h = message_header(FD_DISJOINT, sizeof(d), 1)};
+    ck_assert_int_eq(message_check(&d, sizeof(d)), -EPROTO); /* the daemon's to say */
+}
+END_TEST
+
 START_TEST(reads)
 {
     struct fd_reads m = {.h = message_header(FD_READS, sizeof(m), 1), .want_kb = FD_READS_ALL};
@@ -541,6 +577,7 @@ int main(void)
     tcase_add_test(t, hello);
     tcase_add_test(t, levels);
     tcase_add_test(t, where);
+    tcase_add_test(t, paths);
     tcase_add_test(t, reads);
     tcase_add_test(t, other_types);
     tcase_add_test(t, apply);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Clients ask for the LID paths to a port (FD_PATHS), people for those between two hosts (FD_PATHS_SHOW). Answers come
+ * later, when the subnet administration has told what is not known yet (fabric/paths.h).
+ */
+#ifndef FABRICD_DISJOINT_H
+#define FABRICD_DISJOINT_H
+
+#include "fabricd/daemon.h"
+
+struct client;
+
+/* Anybody may ask: what the answer tells every host of the subnet can be asked by. */
+void disjoint_on_paths(struct daemon *d, struct client *c, const struct fd_paths *m);
+/* Answered by FD_TEXT and FD_DONE. */
+void disjoint_on_show(struct daemon *d, struct client *c, const struct fd_ends *m);
+
+/* For paths_start(); arg: the daemon. */
+void disjoint_told(void *arg, struct sa_asker who, const struct paths_question *q, int status,
+                   const struct routes_pair *pair);
+
+#endif

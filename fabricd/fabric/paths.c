@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Questions for paths: see paths.h. What a trace needs is read, then the trace is tried again. */
+#include "fabricd/fabric/paths.h"
+#include "fabricd/base/clock.h"
+#include "fabricd/fabric/paths_text.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FRESH_US 30000000u /* tables that are older are read again, */
+#define AGAIN_US 1000000u  /* and those that lead nowhere */
+#define READS    4         /* lists that are asked for at a time, by one port */
+#define WAITING  1024u     /* questions, of one port */
+#define BY_LID   (1ull << 0)
+#define BY_BASE  (1ull << 5) /* of a port's record */
+
+struct subnet;
+
+/* What is being read. */
+struct reading {
+    struct subnet *of; /* NULL: nothing is */
+    routes_need what;
+};
+
+struct question {
+    struct question *next;
+    struct paths_question q;
+    struct sa_asker who;
+    paths_shown shown; /* NULL: it is not for people */
+    void *arg;
+    struct fd_ends ends;
+};
+
+/* What is known through one port of this host. */
+struct subnet {
+    struct subnet *next;
+    struct paths *paths;
+    char device[FD_DEV_MAX];
+    uint8_t port;
+    struct routes routes;
+    struct reading reading[READS];
+    struct question *first, **end;
+    unsigned waiting;
+    struct paths_names names;
+    uint64_t names_us; /* when they were asked for */
+    bool reads_names, has_names;
+    struct question *unnamed; /* for people: it is not known yet which ports they mean, or how many paths there are */
+    bool reads_lmc;           /* of the first of those */
+};
+
+struct paths {
+    struct sa *sa;
+    paths_told told;
+    void *arg;
+    struct subnet *subnets;
+};
+
+static void go_on(struct subnet *s);
+
+/* ---- reading ---- */
+
+/* Nothing can be known now: all that wait are told. */
+static void fail(struct subnet *s, int status)
+{
+    struct question *q = s->first, *next;
+    s->first = NULL;
+    s->end = &s->first;
+    s->waiting = 0;
+    for (; q; q = next) {
+        next = q->next;
+        if (q->shown)
+            q->shown(q->arg, q->who, status, NULL);
+        else
+            s->paths->told(s->paths->arg, q->who, &q->q, status, NULL);
+        free(q);
+    }
+}
+
+static void on_records(void *arg, int status, const uint8_t *record, size_t num, size_t size)
+{
+    struct reading *r = arg;
+    struct subnet *s = r->of;
+    r->of = NULL;
+    if (!status)
+        status = routes_take(&s->routes, r->what, record, num, size, clock_us());
+    if (status)
+        fail(s, status);
+    go_on(s);
+}
+
+/* All cables: where ports have several LIDs opensm finds no cables of a switch whose LID is not a multiple of them. */
+static int read_missing(struct subnet *s, struct reading *r, routes_need what)
+{
+    struct sa_match cables = {.attribute = SA_LINK_RECORD}, table = {.attribute = SA_TABLE_RECORD, .mask = BY_LID};
+    const struct sa_match *m = what == ROUTES_CABLES ? &cables : &table;
+    uint16_t lid = htobe16(what);
+    memcpy(table.data, &lid, sizeof(lid));
+    *r = (struct reading){s, what};
+    int rc = sa_list(s->paths->sa, s->device, s->port, m, on_records, r);
+    if (rc)
+        r->of = NULL;
+    return rc;
+}
+
+/* 0: it is being read, or will be; a negative errno: it cannot be. */
+static int need(struct subnet *s, routes_need what, bool *full)
+{
+    struct reading *room = NULL;
+    for (struct reading *r = s->reading; r < s->reading + READS; r++) {
+        if (r->of && r->what == what)
+            return 0;
+        if (!r->of)
+            room = r;
+    }
+    *full = !room;
+    return room ? read_missing(s, room, what) : 0;
+}
+
+/* ---- questions ---- */
+
+static void forget_older(struct subnet *s, uint64_t age_us)
+{
+    uint64_t now = clock_us();
+    routes_forget(&s->routes, now > age_us ? now - age_us : 0);
+}
+
+static void answer(struct subnet *s, struct question *q, enum routes_end end, const struct routes_pair *pair)
+{
+    int status = end == ROUTES_THERE ? 0 : -EHOSTUNREACH;
+    struct text t = {0};
+    if (status) /* tables may be changing just now */
+        forget_older(s, AGAIN_US);
+    if (!q->shown) {
+        s->paths->told(s->paths->arg, q->who, &q->q, status, status ? NULL : pair);
+    } else {
+        if (!status)
+            paths_text(&t, &s->names, &q->q, pair);
+        q->shown(q->arg, q->who, status, &t);
+    }
+    text_free(&t);
+    free(q);
+}
+
+/* In order, until all that is read at a time is being read. */
+static void go_on(struct subnet *s)
+{
+    struct routes_pair pair;
+    bool full = false;
+    int rc = 0;
+    for (struct question **at = &s->first; *at && !full && !rc;) {
+        struct question *q = *at;
+        routes_need missing;
+        enum routes_end end = routes_pair(&s->routes, q->q.from, q->q.to, q->q.num, &pair, &missing);
+        if (end == ROUTES_NEEDS) {
+            rc = need(s, missing, &full);
+            at = &q->next;
+            continue;
+        }
+        *at = q->next;
+        if (!*at)
+            s->end = at;
+        s->waiting--;
+        answer(s, q, end, &pair);
+    }
+    if (rc)
+        fail(s, rc);
+}
+
+static struct subnet *subnet_get(struct paths *p, const char *device, uint8_t port)
+{
+    for (struct subnet *s = p->subnets; s; s = s->next)
+        if (s->port == port && !strcmp(s->device, device))
+            return s;
+    struct subnet *s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    s->paths = p;
+    memcpy(s->device, device, strnlen(device, sizeof(s->device) - 1));
+    s->port = port;
+    s->end = &s->first;
+    s->next = p->subnets;
+    p->subnets = s;
+    return s;
+}
+
+static int add_question(struct subnet *s, struct question *q)
+{
+    if (s->waiting >= WAITING)
+        return -EBUSY;
+    forget_older(s, FRESH_US);
+    q->next = NULL;
+    *s->end = q;
+    s->end = &q->next;
+    s->waiting++;
+    return 0;
+}
+
+int paths_ask(struct paths *p, const struct paths_question *question, struct sa_asker who)
+{
+    struct subnet *s = subnet_get(p, question->device, question->port);
+    struct question *q = s ? calloc(1, sizeof(*q)) : NULL;
+    if (!q)
+        return -ENOMEM;
+    q->q = *question;
+    q->who = who;
+    int rc = add_question(s, q);
+    if (rc)
+        free(q);
+    else
+        go_on(s);
+    return rc;
+}
+
+/* ---- for people: names, then the LMC, then paths ---- */
+
+static void name_next(struct subnet *s);
+
+static void end_unnamed(struct subnet *s, int status, const struct text *out)
+{
+    struct question *q = s->unnamed;
+    s->unnamed = q->next;
+    q->shown(q->arg, q->who, status, out);
+    free(q);
+}
+
+static void on_lmc(void *arg, int status, const uint8_t *record, size_t num, size_t size)
+{
+    struct subnet *s = arg;
+    struct question *q = s->unnamed;
+    s->reads_lmc = false;
+    if (!status && (!num || size <= SA_PORT_LMC_AT))
+        status = -EHOSTUNREACH;
+    if (!status) {
+        q->q.num = 1u << (record[SA_PORT_LMC_AT] & 7);
+        s->unnamed = q->next;
+        status = add_question(s, q);
+        if (!status) {
+            go_on(s);
+        } else {
+            q->next = s->unnamed;
+            s->unnamed = q;
+        }
+    }
+    if (status)
+        end_unnamed(s, status, NULL);
+    name_next(s);
+}
+
+static int read_lmc(struct subnet *s, uint16_t base)
+{
+    struct sa_match m = {.attribute = SA_PORT_RECORD, .mask = BY_LID | BY_BASE};
+    uint16_t lid = htobe16(base);
+    memcpy(m.data, &lid, sizeof(lid));
+    memcpy(m.data + SA_PORT_LID_AT, &lid, sizeof(lid));
+    return sa_list(s->paths->sa, s->device, s->port, &m, on_lmc, s);
+}
+
+static void on_names(void *arg, int status, const uint8_t *record, size_t num, size_t size)
+{
+    struct subnet *s = arg;
+    s->reads_names = false;
+    if (!status)
+        status = paths_names_take(&s->names, record, num, size);
+    s->has_names = !status;
+    while (status && s->unnamed)
+        end_unnamed(s, status, NULL);
+    name_next(s);
+}
+
+/* The first of those that are not named yet. */
+static void name_next(struct subnet *s)
+{
+    while (s->unnamed && s->has_names && !s->reads_names && !s->reads_lmc) {
+        struct question *q = s->unnamed;
+        struct text why = {0};
+        int rc = paths_names_find(&s->names, &q->ends, &q->q.from, &q->q.to, &why);
+        if (!rc)
+            rc = read_lmc(s, q->q.to);
+        s->reads_lmc = !rc;
+        if (rc)
+            end_unnamed(s, rc, &why);
+        text_free(&why);
+    }
+}
+
+static int read_names(struct subnet *s)
+{
+    struct sa_match m = {.attribute = SA_NODE_RECORD};
+    uint64_t now = clock_us();
+    if (s->reads_names || (s->has_names && now - s->names_us < FRESH_US))
+        return 0;
+    int rc = sa_list(s->paths->sa, s->device, s->port, &m, on_names, s);
+    s->reads_names = !rc;
+    s->names_us = now;
+    return rc;
+}
+
+int paths_show(struct paths *p, const char *device, uint8_t port, const struct fd_ends *ends, struct sa_asker who,
+               paths_shown shown, void *arg)
+{
+    struct subnet *s = subnet_get(p, device, port);
+    struct question *q = s ? calloc(1, sizeof(*q)) : NULL, **end;
+    if (!q)
+        return -ENOMEM;
+    forget_older(s, AGAIN_US); /* people look when something has changed */
+    *q = (struct question){.who = who, .shown = shown, .arg = arg, .ends = *ends};
+    memcpy(q->q.device, s->device, sizeof(q->q.device));
+    q->q.port = port;
+    int rc = read_names(s);
+    if (rc) {
+        free(q);
+        return rc;
+    }
+    for (end = &s->unnamed; *end; end = &(*end)->next)
+        ;
+    *end = q;
+    name_next(s);
+    return 0;
+}
+
+/* ---- life ---- */
+
+struct paths *paths_start(struct sa *sa, paths_told told, void *arg)
+{
+    struct paths *p = calloc(1, sizeof(*p));
+    if (p)
+        *p = (struct paths){.sa = sa, .told = told, .arg = arg};
+    return p;
+}
+
+static void free_questions(struct question *q)
+{
+    for (struct question *next; q; q = next) {
+        next = q->next;
+        free(q);
+    }
+}
+
+void paths_stop(struct paths *p)
+{
+    for (struct subnet *s = p ? p->subnets : NULL, *next; s; s = next) {
+        next = s->next;
+        free_questions(s->first);
+        free_questions(s->unnamed);
+        routes_free(&s->routes);
+        paths_names_free(&s->names);
+        free(s);
+    }
+    free(p);
+}
