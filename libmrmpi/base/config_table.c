@@ -136,9 +136,11 @@ const struct mr_config_row mr_config_rows[] = {
      "which packets the library itself acknowledges and repeats: auto, those over links that may lose them (uc, ud); "
      "yes, all; no, none, so that a lost packet stops the program: for measurements only",
      MR_TOPIC_RAILS, AT_INIT},
-    {"MRMPI_PATHS", NULL, FIELD(paths), INT, "1", 1, 8, "paths",
+    {"MRMPI_PATHS", NULL, FIELD(paths), INT, "0", 0, 8, "paths",
      "ways through the subnet between each pair of ports: used as far as the subnet manager gives ports several LIDs "
-     "(LMC). More spreads messages over cables between switches",
+     "(LMC). More spreads messages over cables between switches. 0: one, and for large messages all others that share "
+     "no cable, as far as fabricd knows any and allows them; those lead to peers, too, that the first one does not "
+     "reach any more",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_STRIPE_MIN", NULL, FIELD(stripe_min), SIZE, "16K", 1, GIB, "bytes",
      "messages shorter than this go over one rail; longer ones are cut and go over several at a time",

@@ -270,6 +270,8 @@ static int begin_put(struct mr_peer *p, const struct job *j)
     if (err)
         goto free_put;
     mr_bulk_list(put);
+    if (__builtin_expect(p->until_paths != 0, 0))
+        mr_paths_note(p, len);
     for (unsigned i = 0; i < put->num; i++)
         mr_stripe_queue_on(&put->stripe[i], put->stripe[i].sub);
     mr_stat_add(MR_STAT_NET_STRIPES, put->num);

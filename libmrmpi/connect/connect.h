@@ -34,6 +34,12 @@ void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns);
 void mr_keepalive_ask_on(struct mr_sub *sub, uint8_t sl, uint64_t now_ns);
 bool mr_budget_rdma(struct mr_peer *p); /* it has a connection, or will: large messages may go by RDMA */
 void mr_budget_need(struct mr_peer *p); /* a large message waits for a connection */
+/*
+ * A large message of so many bytes goes to the peer or comes from the peer: if they become many, further paths are
+ * sought. mr_paths_news: fabricd may have answered; state: it may allow others now.
+ */
+void mr_paths_note(struct mr_peer *p, uint64_t len);
+void mr_paths_news(bool state);
 /* It cannot be used any more. Its packets go over others once it has drained. */
 void mr_sub_break(struct mr_sub *sub);
 

@@ -152,7 +152,8 @@ static bool is_in_handshake(const struct mr_peer *p, const struct mr_sub *sub, c
     if (p->up && p->connect->handshake_sub)
         return sub == p->connect->handshake_sub;
     return mr_sub_is_current(sub) != p->up && p->connect->wanted >> sub->kind & 1 &&
-           (!sub->spare || !p->num_spare || mr_peer_lacks_pkeys(p));
+           (!sub->spare || sub->chosen || mr_peer_lacks_pkeys(p) ||
+            (sub->path ? p->load[mr_sub_place(sub)].up : !p->num_spare));
 }
 
 /* A port that was up a moment ago comes back, perhaps. */
@@ -508,7 +509,9 @@ static void handshake_established(struct mr_cm_conn *c)
         if (sub->state != MR_SUB_OPENING)
             continue;
         sub->state = MR_SUB_OPEN;
-        if (sub->spare)
+        if (mr_sub_is_path(sub) && p->up && !p->connect->isolated_ns)
+            mr_path_opened(sub);
+        else if (sub->spare)
             mr_subs_use_spares(p);
         mr_ration_asked(p, sub->kind);
         if (mr_peers.rationed >> sub->kind & 1)

@@ -81,7 +81,7 @@ static inline bool mr_sub_is_wanted(const struct mr_sub *sub)
     const struct mr_connect_peer *c = sub->peer->connect;
 
     return mr_sub_is_current(sub) && !sub->connect->absent && c->wanted >> sub->kind & 1 &&
-           (!sub->spare || c->isolated_ns);
+           (!sub->spare || sub->chosen || c->isolated_ns);
 }
 
 static inline bool mr_is_same_way(const struct mr_sub *a, const struct mr_sub *b)
@@ -159,6 +159,11 @@ void mr_sub_gone(struct mr_sub *sub, uint8_t generation);
 void mr_recovery_opened(struct mr_sub *sub);
 /* The first handshake has ended: tell the peer what broke while it lasted, and open it again. */
 void mr_recovery_connected(struct mr_peer *p);
+
+/* ---- paths.c ----------------------------------------------------------------------------------------------------- */
+
+/* The peer has opened a further path: large messages use the path at this end, too. */
+void mr_path_opened(struct mr_sub *sub);
 
 /* ---- silence.c --------------------------------------------------------------------------------------------------- */
 

@@ -16,16 +16,18 @@
 #define RETRY_NS     50000000ull /* after the first failure, then twice as long each time */
 #define RECONNECT_NS 5000000000ull
 #define PLACES       32 /* answers that wait to be taken; those beyond are asked for again */
+#define PATHS        64 /* the same of paths */
 
 /* IBTA volume 1, 4.1.3 and 3.5.10 */
 #define UNICAST_MAX 0xbfff
 #define LMC_MAX     7
 
-enum { RECEIVED_NOTHING, RECEIVED_STATE, RECEIVED_PLACE, RECEIVED_PACE };
+enum { RECEIVED_NOTHING, RECEIVED_STATE, RECEIVED_PLACE, RECEIVED_PACE, RECEIVED_PATHS };
 
 _Static_assert(MR_FABRIC_AHEAD_ALL == FD_AHEAD_ALL, "the same unit");
 _Static_assert(MR_FABRIC_READS_ALL == FD_READS_ALL && MR_FABRIC_PACE_ALONE == FD_PACE_ALONE, "the same words");
 _Static_assert(MR_FABRIC_HEALTHY == FD_HEALTHY, "the same unit");
+_Static_assert(MR_FABRIC_PATHS_MAX == FD_PATHS_MAX && FD_PATHS_MAX <= 32, "as many paths, in a set");
 _Static_assert(MR_LANES_MAX == FD_LANES_MAX && MR_LEVELS == FD_LEVELS_MAX + 1, "all lanes and levels fit");
 
 static struct {
@@ -47,6 +49,9 @@ static struct {
     bool knows_places;
     unsigned num_places;
     struct mr_fabric_place places[PLACES];
+    bool knows_paths;
+    unsigned num_paths;
+    struct mr_fabric_paths paths[PATHS];
 } client = {.fd = -1};
 
 void mr_fabric_defaults(struct mr_fabric_qos *qos)
@@ -167,7 +172,7 @@ static void drop_connection(void)
         close(client.fd);
     client.fd = -1;
     take_pace(none);
-    client.knows_places = client.heard = false;
+    client.knows_places = client.knows_paths = client.heard = false;
 }
 
 static bool is_place(const struct fd_place *p, size_t len)
@@ -180,6 +185,30 @@ static bool is_pace(const struct fd_pace *p, size_t len)
 {
     return len == sizeof *p && p->h.magic == FD_MAGIC && p->h.version == FD_VERSION && p->h.type == FD_PACE &&
            p->h.length == len;
+}
+
+static bool is_disjoint(const struct fd_disjoint *m, size_t len)
+{
+    return len == sizeof *m && m->h.magic == FD_MAGIC && m->h.version == FD_VERSION && m->h.type == FD_DISJOINT &&
+           m->h.length == len;
+}
+
+static int take_paths(const struct fd_disjoint *m)
+{
+    struct mr_fabric_paths p = {.port = m->port, .lid = m->lid, .status = m->status};
+
+    _Static_assert(sizeof p.device == sizeof m->device, "as long");
+    if (!terminated(m->device, sizeof m->device) || (!m->status && (!m->num || m->num > FD_PATHS_MAX || m->path[0])))
+        return -EPROTO;
+    memcpy(p.device, m->device, sizeof p.device);
+    for (unsigned i = 0; i < m->num && !m->status; i++) {
+        if (m->path[i] >= FD_PATHS_MAX)
+            return -EPROTO;
+        p.set |= 1u << m->path[i];
+    }
+    if (client.num_paths < PATHS)
+        client.paths[client.num_paths++] = p;
+    return RECEIVED_PATHS;
 }
 
 static int take_place(const struct fd_place *p)
@@ -201,6 +230,7 @@ static int receive(int flags, uint64_t until_ns, struct mr_fabric_qos *qos)
         struct fd_state_long state;
         struct fd_place place;
         struct fd_pace pace;
+        struct fd_disjoint disjoint;
     } m;
     ssize_t n;
 
@@ -214,14 +244,18 @@ static int receive(int flags, uint64_t until_ns, struct mr_fabric_qos *qos)
         return -ECONNRESET;
     if (client.knows_places && is_place(&m.place, (size_t)n))
         return take_place(&m.place);
+    if (client.knows_paths && is_disjoint(&m.disjoint, (size_t)n))
+        return take_paths(&m.disjoint);
     if (client.heard && is_pace(&m.pace, (size_t)n)) {
         take_pace(m.pace.rate_kb);
         return RECEIVED_PACE;
     }
     if ((size_t)n > sizeof m.state || !sane(&m.state.s, (size_t)n))
         return -EPROTO;
-    if (m.state.s.h.seq) /* the answer to the hello */
+    if (m.state.s.h.seq) { /* the answer to the hello */
         client.knows_places = m.state.s.changed & FD_CAN_PLACES;
+        client.knows_paths = m.state.s.changed & FD_CAN_PATHS;
+    }
     client.heard = client.was_heard = true;
     take(&m.state.s, qos);
     return RECEIVED_STATE;
@@ -231,8 +265,8 @@ static int say_hello(void)
 {
     struct fd_hello hello = {
         .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_HELLO, .length = sizeof hello, .seq = ++client.seq},
-        .flags =
-            FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD | FD_HELLO_PACE | FD_HELLO_HEALTH,
+        .flags = FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD | FD_HELLO_PACE |
+                 FD_HELLO_HEALTH | FD_HELLO_PATHS,
     };
 
     memcpy(hello.job, client.job, sizeof hello.job);
@@ -328,7 +362,7 @@ void mr_fabric_close(void)
 {
     drop_connection();
     client.wanted = client.was_heard = false;
-    client.num_rails = client.num_places = client.messages = 0;
+    client.num_rails = client.num_places = client.num_paths = client.messages = 0;
     client.has_health = false;
     client.pause_ns = client.next_try_ns = 0;
 }
@@ -346,7 +380,7 @@ static void lose(int err, uint64_t now_ns)
 bool mr_fabric_news(struct mr_fabric_qos *qos, uint64_t now_ns)
 {
     bool news = false, first = !client.heard, again = client.was_heard;
-    int got;
+    int got = RECEIVED_NOTHING;
 
     if (client.fd < 0) {
         if (!client.wanted || now_ns < client.next_try_ns)
@@ -357,7 +391,7 @@ bool mr_fabric_news(struct mr_fabric_qos *qos, uint64_t now_ns)
             return false;
         }
     }
-    while ((got = receive(MSG_DONTWAIT, 0, qos)) > 0)
+    while (client.num_paths < PATHS && (got = receive(MSG_DONTWAIT, 0, qos)) > 0)
         news |= got == RECEIVED_STATE;
     if (news && first)
         mr_log(MR_LOG_INFO, "fabricd answers %s", again ? "again" : "now");
@@ -387,6 +421,36 @@ bool mr_fabric_place(struct mr_fabric_place *out)
     *out = client.places[0];
     client.num_places--;
     memmove(client.places, client.places + 1, client.num_places * sizeof client.places[0]);
+    return true;
+}
+
+bool mr_fabric_knows_paths(void)
+{
+    return client.knows_paths;
+}
+
+int mr_fabric_ask_paths(const char *device, uint8_t port, uint16_t lid, uint8_t lmc)
+{
+    struct fd_paths m = {
+        .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_PATHS, .length = sizeof m, .seq = ++client.seq},
+        .port = port,
+        .lid = lid,
+        .lmc = lmc,
+    };
+
+    if (client.fd < 0 || !client.knows_paths || strlen(device) >= sizeof m.device)
+        return -EOPNOTSUPP;
+    memcpy(m.device, device, strlen(device));
+    return send(client.fd, &m, sizeof m, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof m ? 0 : -EAGAIN;
+}
+
+bool mr_fabric_paths(struct mr_fabric_paths *out)
+{
+    if (!client.num_paths)
+        return false;
+    *out = client.paths[0];
+    client.num_paths--;
+    memmove(client.paths, client.paths + 1, client.num_paths * sizeof client.paths[0]);
     return true;
 }
 

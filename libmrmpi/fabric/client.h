@@ -137,6 +137,26 @@ struct mr_fabric_place {
 /* An answer that has come, each once; false: none. Those to which nothing is known never come. */
 bool mr_fabric_place(struct mr_fabric_place *out);
 
+/*
+ * Ask which LID paths from a port of this host to the port that has the 2^lmc LIDs from lid on share no cable between
+ * switches. The answer comes with the news. -EOPNOTSUPP: there is no daemon that could tell; -EAGAIN: not now.
+ */
+int mr_fabric_ask_paths(const char *device, uint8_t port, uint16_t lid, uint8_t lmc);
+
+#define MR_FABRIC_PATHS_MAX 8u
+struct mr_fabric_paths {
+    char device[64];
+    uint8_t port;
+    uint16_t lid;
+    int status;   /* 0; negative errno: nothing is known now */
+    uint32_t set; /* of paths that large messages may use, by number: 0 is among them */
+};
+
+/* An answer that has come, each once; false: none. */
+bool mr_fabric_paths(struct mr_fabric_paths *out);
+/* The daemon answers such questions. */
+bool mr_fabric_knows_paths(void);
+
 /* The daemon knows this port and says that it should not be used. (A mr_rail_reject.) */
 bool mr_fabric_rejects(const char *device, int port, void *arg);
 

@@ -97,6 +97,7 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
     mr_net_tell_breaks(now);
     news = mr_fabric_news(&q, now);
     mr_where_news();
+    mr_paths_news(news);
     if (news) {
         mr_rates_take();
         mr_net_take_health();

@@ -45,7 +45,7 @@ unsigned mr_levels_spare_links(const struct mr_peer *p, const struct mr_sub *exc
     unsigned left = MR_WINDOW_LINKS - (unsigned)__builtin_popcountll(p->own->link_ids), closed = 0;
 
     for (unsigned i = 0; i < p->num_subs; i++)
-        closed += &p->sub[i] != except && p->sub[i].state == MR_SUB_CLOSED && !p->sub[i].spare;
+        closed += &p->sub[i] != except && p->sub[i].state == MR_SUB_CLOSED && (!p->sub[i].spare || p->sub[i].chosen);
     return left > closed ? left - closed : 0;
 }
 

@@ -75,10 +75,13 @@ static bool has_rdma(const struct mr_sub *sub)
  * Does this level want another link than the next larger messages? If its service level is another one. Packets that go
  * with the bulk do, too, where that goes by RDMA: requests of a queue pair begin in order, so that they would wait
  * behind all writes, and behind reads when there are more than the adapters do at a time. Where small ones have a level
- * of their own, and there are many subchannels, these packets have no link of their own.
+ * of their own, and there are many subchannels, these packets have no link of their own. Packets take a further path
+ * only while no other leads there: then they go with the bulk.
  */
 static bool wants_link(const struct mr_sub *sub, const uint8_t sl[MR_LEVELS], unsigned l)
 {
+    if (mr_sub_is_path(sub) && (l == MR_LEVEL_PACKETS || l == MR_LEVEL_SMALL))
+        return false;
     if (l == MR_LEVEL_PACKETS && has_rdma(sub))
         return sl[MR_LEVEL_SMALL] == sl[l] || mr_levels_have_room(sub->peer);
     return l == MR_LEVEL_BULK || sl[l] != sl[l + 1];

@@ -34,7 +34,7 @@ struct mr_peer {
     struct mr_cm_conn cm;
     struct mr_address *address; /* as long as its rails; mr_address_none: it has not come */
     unsigned num_subs, num_now; /* of both epochs, of one */
-    unsigned num_spare;         /* behind those of one: for pairs of rails that are used if no other is left */
+    unsigned num_spare;         /* behind those of one: for pairs of rails and paths used while no other leads there */
     struct mr_sub *sub;
     struct mr_sub *now;   /* those of the present epoch, which carry what is sent now */
     struct mr_load *load; /* theirs. up: open, and the port is active */
@@ -59,6 +59,8 @@ struct mr_peer {
     uint64_t heard_ns;        /* its last packet or acknowledgement */
     unsigned num_large;       /* large messages under way, by writes or by reads of ours */
     bool needed;              /* large messages that were promised wait for a connection */
+    unsigned num_paths;       /* spare subchannels of further paths: the first of all spare ones */
+    uint32_t until_paths;     /* bytes of large messages until fabricd is asked for more paths; 0: it is not */
     uint32_t sick;            /* its rails' health, as it says (route/health.h) */
     uint32_t sick_told;       /* the same of ours, as it was told */
     struct mr_ahead *granted; /* by level, what the peer grants; NULL: no limit (net/grant.c) */

@@ -37,7 +37,8 @@ struct mr_sub {
     uint8_t parity;       /* of the epochs that it serves: 0 or 1 (connect/epoch.c) */
     uint8_t epoch;        /* in which it is in use: of two that differ in parity the peer changes to and fro */
     uint8_t copy;         /* of those alike in all else, for classes of several lanes */
-    bool spare;           /* of a pair of rails that is used only while no other leads there */
+    bool spare;           /* of a pair of rails, or a path, that is used only while no other leads there */
+    bool chosen;          /* spare; but large messages use the path beside others */
     bool closing;         /* nothing new goes over it: the peer's connections are given up (connect/) */
     uint16_t pkey;        /* of our rail: the partition that its queue pairs are in; while it is closed, were in */
     uint8_t generation;   /* of its queue pairs, the present or the next ones; wraps */

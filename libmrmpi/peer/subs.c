@@ -148,15 +148,27 @@ static void add_kind(struct mr_peer *p, unsigned kind, const struct mr_pair *pai
             add_sub(p, &pair[i], ours, kind, copy, on_rail[pair[i].rail[end]]++);
 }
 
-static void add_parity(struct mr_peer *p, const struct mr_pair *pair, unsigned num, unsigned spares, unsigned ours,
-                       unsigned copies)
+/* Pairs in the order of the list: those that lead to the peer first, then further paths of these, then spare pairs. */
+struct pairs {
+    struct mr_pair pair[MR_SUBS_MAX];
+    unsigned num, paths, spares;
+    unsigned copies; /* of the first two */
+};
+
+/* Further paths are for large messages. */
+static void add_parity(struct mr_peer *p, const struct pairs *all, unsigned ours)
 {
+    const struct mr_pair *path = all->pair + all->num, *spare = path + all->paths;
+
     for (unsigned k = 0; k < mr_peers.kinds.num; k++)
         if (p->address->kinds >> mr_peers.kinds.kind[k] & 1)
-            add_kind(p, mr_peers.kinds.kind[k], pair, num, ours, copies);
+            add_kind(p, mr_peers.kinds.kind[k], all->pair, all->num, ours, all->copies);
+    for (unsigned i = 0; i < all->paths; i++)
+        for (unsigned copy = 0; copy < all->copies; copy++)
+            add_sub(p, &path[i], ours, p->own->bulk_kind, copy, path[i].path * all->copies + copy);
     for (unsigned k = 0; k < mr_peers.kinds.num; k++)
-        for (unsigned i = num; i < num + spares && p->address->kinds >> mr_peers.kinds.kind[k] & 1; i++)
-            add_sub(p, &pair[i], ours, mr_peers.kinds.kind[k], 0, i);
+        for (unsigned i = 0; i < all->spares && p->address->kinds >> mr_peers.kinds.kind[k] & 1; i++)
+            add_sub(p, &spare[i], ours, mr_peers.kinds.kind[k], 0, all->num + i);
 }
 
 /* Memory for so many subchannels of each parity, and to choose among them. 0 or -ENOMEM. */
@@ -197,11 +209,11 @@ static void describe_ends(const struct mr_peer *p, struct mr_rail_addr near[MR_R
         near[i] = mr_verbs.rail[i].addr;
     sides[ours] = (struct mr_pair_side){.rail = near,
                                         .num_rails = mr_verbs.num_rails,
-                                        .paths = (unsigned)mr_config.paths,
+                                        .paths = mr_config.paths ? (unsigned)mr_config.paths : 1,
                                         .all = !strcmp(mr_config.pairs, "all")};
     sides[!ours] = (struct mr_pair_side){.rail = p->address->rail,
                                          .num_rails = p->address->num_rails,
-                                         .paths = p->address->paths,
+                                         .paths = p->address->paths ? p->address->paths : 1,
                                          .all = p->address->all_pairs};
 }
 
@@ -252,6 +264,60 @@ static unsigned list_spares(const struct mr_peer *p, struct mr_pair pair[MR_SUBS
     return num ? n : 0;
 }
 
+/*
+ * Further paths of the pairs that there are, behind all that are listed so far, most at most: path 1 of all, then path
+ * 2. Both ends want no number of paths of their own.
+ */
+static unsigned list_paths(const struct mr_peer *p, struct pairs *all, unsigned most)
+{
+    unsigned n = 0, ours = our_end(p);
+
+    if (mr_config.paths || p->address->paths || !mr_kind_is(p->own->bulk_kind, MR_IS_CONNECTED))
+        return 0;
+    for (unsigned path = 1; path < MR_FABRIC_PATHS_MAX; path++)
+        for (unsigned i = 0; i < all->num && n < most; i++) {
+            unsigned here = mr_verbs.rail[all->pair[i].rail[ours]].addr.lmc;
+            unsigned there = p->address->rail[all->pair[i].rail[!ours]].lmc;
+
+            if (path >= 1u << (here < there ? here : there))
+                continue;
+            all->pair[all->num + n] = all->pair[i];
+            all->pair[all->num + n++].path = (uint8_t)path;
+        }
+    return n;
+}
+
+/* A subchannel of the pair to which a further path belongs, and the paths that share its ports with it, and are used.
+ */
+static unsigned sharing_paths(const struct mr_peer *p, const struct mr_sub *sub)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < p->num_now; i++)
+        n += p->sub[i].rail == sub->rail && p->sub[i].remote_rail == sub->remote_rail && p->sub[i].kind == sub->kind &&
+             p->sub[i].copy == sub->copy && (!mr_sub_is_path(&p->sub[i]) || p->sub[i].chosen);
+    return n ? n : 1;
+}
+
+/* The paths of a pair of rails have equal parts of the pair's weight. */
+static void divide_weights(struct mr_peer *p)
+{
+    uint32_t weight[MR_SUBS_MAX], most = 1;
+
+    for (unsigned i = 0; i < p->num_now; i++) {
+        const struct mr_sub *first = &p->sub[i];
+
+        if (mr_sub_is_path(first))
+            first = mr_sub_find(p, first->rail->index, first->remote_rail, 0, mr_sub_kind(first));
+        weight[i] = first ? p->own->loads[0][first - p->sub].weight / sharing_paths(p, first) : MR_WEIGHT_MAX;
+        most = weight[i] > most ? weight[i] : most;
+    }
+    for (unsigned parity = 0; parity < 2; parity++)
+        for (unsigned i = 0; i < p->num_now; i++)
+            p->own->loads[parity][i].weight =
+                weight[i] * MR_WEIGHT_MAX / most ? weight[i] * MR_WEIGHT_MAX / most : MR_WEIGHT_MIN;
+}
+
 static void reweigh_peer(struct mr_peer *p)
 {
     unsigned kinds = (unsigned)__builtin_popcount(mr_peers.our_kinds & p->address->kinds), left_out;
@@ -263,6 +329,8 @@ static void reweigh_peer(struct mr_peer *p)
             p->own->loads[parity][i].weight = pair[i % num].weight;
             p->own->loads[parity][i].small_weight = pair[i % num].small_weight;
         }
+    if (p->num_paths)
+        divide_weights(p);
     mr_peer_tell_reweighed(p);
     mr_sub_prefer(p);
 }
@@ -304,12 +372,26 @@ static void begin_turns(struct mr_peer *p, unsigned num)
     p->packet_turn.used = MR_SCHED_QUANTUM;
 }
 
+static void list_all(struct mr_peer *p, struct pairs *all, unsigned num_kinds, unsigned *left_out)
+{
+    struct mr_pair spare[MR_SUBS_MAX];
+    unsigned room;
+
+    all->num = list_pairs(p, MR_SUBS_MAX / num_kinds, all->pair, left_out);
+    all->copies = count_copies(all->pair, all->num, num_kinds);
+    memcpy(spare, all->pair, sizeof spare);
+    all->spares = list_spares(p, spare, all->num, MR_SUBS_MAX / num_kinds - all->num * all->copies);
+    room = MR_SUBS_MAX - (all->num * all->copies + all->spares) * num_kinds;
+    all->paths = list_paths(p, all, room / all->copies);
+    memcpy(all->pair + all->num + all->paths, spare + all->num, all->spares * sizeof *spare);
+}
+
 /* All pairs of rails, their paths and kinds of links, whether their ports are up or not. */
 int mr_subs_make(struct mr_peer *p)
 {
-    struct mr_pair pair[MR_SUBS_MAX];
+    struct pairs all = {.num = 0};
     unsigned kinds = mr_peers.our_kinds & p->address->kinds, num_kinds = (unsigned)__builtin_popcount(kinds);
-    unsigned left_out, num, copies, spares;
+    unsigned left_out;
     int err;
 
     if (!num_kinds) {
@@ -317,15 +399,15 @@ int mr_subs_make(struct mr_peer *p)
                p->address->host);
         return -EHOSTUNREACH;
     }
-    num = list_pairs(p, MR_SUBS_MAX / num_kinds, pair, &left_out);
-    copies = count_copies(pair, num, num_kinds);
-    spares = list_spares(p, pair, num, MR_SUBS_MAX / num_kinds - num * copies);
-    if (make_room(p, num * num_kinds * copies, spares * num_kinds))
-        return -ENOMEM;
-    begin_turns(p, num);
     p->own->bulk_kind = (uint8_t)mr_kinds_bulk(kinds);
+    list_all(p, &all, num_kinds, &left_out);
+    if (make_room(p, all.num * num_kinds * all.copies, all.paths * all.copies + all.spares * num_kinds))
+        return -ENOMEM;
+    p->num_paths = all.paths * all.copies;
+    p->until_paths = all.paths ? MR_PATHS_AFTER : 0;
+    begin_turns(p, all.num);
     for (unsigned parity = 0; parity < 2; parity++)
-        add_parity(p, pair, num, spares, our_end(p), copies);
+        add_parity(p, &all, our_end(p));
     if (mr_steer_peer(p))
         return -ENOMEM;
     err = mr_peer_tell_made(p);
@@ -334,7 +416,7 @@ int mr_subs_make(struct mr_peer *p)
     p->tracked = p->rdma && !mr_kind_is(p->own->bulk_kind, MR_IS_RELIABLE) && !mr_peers.kinds.native[p->own->bulk_kind];
     if (left_out)
         mr_log(MR_LOG_WARN, "rank %d on %s: %u paths are used, %u more are not; MRMPI_PATHS asks for fewer", p->rank,
-               p->address->host, num, left_out);
+               p->address->host, all.num, left_out);
     return 0;
 }
 
@@ -347,7 +429,7 @@ void mr_sub_renew_plain(struct mr_peer *p)
         p->small[i] = p->now[i].level[MR_LEVEL_SMALL];
     }
     p->plain = p->up && !p->steer && !p->has_lossy_link;
-    p->straight = p->plain && p->num_now == 1 && ready ? p->small[0] : NULL;
+    p->straight = p->plain && p->num_now - p->own->num_added == 1 && ready == 1 ? p->small[0] : NULL;
     mr_sched_even(&mr_peers.policy[MR_POLICY_SMALL], &p->packet_turn, ready, p->num_now);
 }
 
@@ -359,6 +441,37 @@ void mr_subs_use_spares(struct mr_peer *p)
     p->num_now += p->num_spare;
     p->own->num_added += p->num_spare;
     p->num_spare = 0;
+}
+
+/* Those of paths become part of what is looked at, if they are not yet. */
+static void add_paths(struct mr_peer *p)
+{
+    unsigned n = p->own->num_added ? 0 : p->num_paths;
+
+    p->num_now += n;
+    p->own->num_added += n;
+    p->num_spare -= n;
+}
+
+bool mr_subs_use_paths(struct mr_peer *p, unsigned rail, unsigned remote, uint32_t set)
+{
+    bool changed = false;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_sub *sub = &p->sub[i];
+        bool chosen = mr_sub_is_path(sub) && set >> sub->path & 1;
+
+        if (!mr_sub_is_path(sub) || sub->rail->index != rail || sub->remote_rail != remote || sub->chosen == chosen)
+            continue;
+        sub->chosen = chosen;
+        changed = true;
+        if (chosen)
+            add_paths(p);
+        p->rdma |= 1u << mr_sub_place(sub);
+    }
+    if (changed)
+        reweigh_peer(p);
+    return changed;
 }
 
 void mr_sub_set_up(struct mr_sub *sub, bool up)
@@ -379,26 +492,32 @@ void mr_subs_change_epoch(struct mr_peer *p, uint8_t epoch)
     }
 }
 
-/* While another pair of rails leads there the spare ones carry nothing new. */
-static void rest_spares(struct mr_peer *p)
+/*
+ * While another pair of rails leads there the spare ones carry nothing new, but large messages over chosen paths.
+ * Returns the set of those that are up for large messages only.
+ */
+static uint32_t rest_spares(struct mr_peer *p)
 {
     unsigned first = p->num_now - p->own->num_added;
+    uint32_t large = 0;
     bool needed = true;
 
     for (unsigned i = 0; i < first; i++)
         needed &= !p->load[i].up;
-    for (unsigned i = first; i < p->num_now; i++)
-        p->load[i].up = needed && p->now[i].state == MR_SUB_OPEN && !p->now[i].rail->down;
+    for (unsigned i = first; i < p->num_now; i++) {
+        p->load[i].up = (needed || p->now[i].chosen) && p->now[i].state == MR_SUB_OPEN && !p->now[i].rail->down;
+        large |= (uint32_t)(p->load[i].up && !needed) << i;
+    }
+    return large;
 }
 
 void mr_sub_prefer(struct mr_peer *p)
 {
-    uint32_t of_kind[MR_LINK_KINDS] = {0}, up = 0;
+    uint32_t of_kind[MR_LINK_KINDS] = {0}, up = 0, large = rest_spares(p);
     bool found = false;
 
-    rest_spares(p);
     for (unsigned i = 0; i < p->num_now; i++)
-        if (p->load[i].up)
+        if (p->load[i].up && !(large >> i & 1))
             of_kind[p->now[i].kind] |= 1u << i;
     p->excluded = p->excluded_far = 0;
     for (unsigned k = 0; k < mr_peers.kinds.num; k++) {
@@ -414,8 +533,9 @@ void mr_sub_prefer(struct mr_peer *p)
             mr_peer_tell_lossy(p);
         found |= set != 0;
     }
+    p->excluded |= large;
     if (p->steer)
-        p->excluded = mr_steer_set(p, of_kind, up);
+        p->excluded = mr_steer_set(p, of_kind, up | large);
     mr_sub_renew_plain(p);
     mr_peer_tell_preferred(p);
 }

@@ -76,6 +76,13 @@ int mr_subs_make(struct mr_peer *p);
 struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, unsigned path, unsigned kind);
 /* One of the spare ones was opened: from now on they are looked at as the others. */
 void mr_subs_use_spares(struct mr_peer *p);
+/* Large messages use these further paths of a pair of rails, and no others: set, by number. False: they did before. */
+bool mr_subs_use_paths(struct mr_peer *p, unsigned rail, unsigned remote, uint32_t set);
+/* It is one of a further path: spare, or chosen for large messages. */
+static inline bool mr_sub_is_path(const struct mr_sub *sub)
+{
+    return sub->spare && sub->path;
+}
 /* May it carry something, as far as its own state goes? mr_sub_prefer() chooses among those that may. */
 void mr_sub_set_up(struct mr_sub *sub, bool up);
 /* The peer's epoch has this number now: the set of that parity is in use. Its weights are those of the other set. */

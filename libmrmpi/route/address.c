@@ -28,7 +28,7 @@ int mr_address_check(struct mr_address *c, size_t len)
         return -EPROTONOSUPPORT;
     if (len < mr_address_length(0, 0) || c->num_rails > MR_RAILS_MAX ||
         c->num_partitions > c->num_rails * MR_PARTITIONS_MAX ||
-        len != mr_address_length(c->num_rails, c->num_partitions) || !c->paths || !c->eager_max)
+        len != mr_address_length(c->num_rails, c->num_partitions) || !c->eager_max)
         return -EPROTO;
     if (!are_sane_partitions(c))
         return -EPROTO;

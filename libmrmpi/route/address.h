@@ -9,12 +9,13 @@
 #include "libmrmpi/verbs/rail.h"
 
 #define MR_ADDRESS_MAGIC   0x6d726364u /* "mrcd" */
-#define MR_ADDRESS_VERSION 8
+#define MR_ADDRESS_VERSION 9
 
 struct mr_address {
     uint32_t magic;
     uint16_t version, num_rails;
-    uint8_t paths, all_pairs; /* route/pair.h */
+    uint8_t paths;            /* LID paths that it wants; 0: those that fabricd says are worth it */
+    uint8_t all_pairs;        /* route/pair.h */
     uint8_t kinds;            /* of links that it may use: set, bit i is enum mr_link_kind i */
     uint8_t num_partitions; /* of all rails together */
     uint32_t eager_max;     /* payload of the longest packet that it takes */

@@ -14,6 +14,12 @@
 #include "libmrmpi/route/sched.h"
 #include "libmrmpi/verbs/rail.h"
 
+/*
+ * Without a wish for paths (MRMPI_PATHS) a pair has path 0, and large messages further paths if fabricd knows disjoint
+ * ones, when so many bytes of large messages have gone: a fast rail carries about half in the time of a handshake.
+ */
+#define MR_PATHS_AFTER (1u << 20)
+
 /* What a rank says of itself. */
 struct mr_pair_side {
     const struct mr_rail_addr *rail;

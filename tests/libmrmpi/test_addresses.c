@@ -119,7 +119,7 @@ START_TEST(not_taken)
     if (_i == 1)
         theirs.version++;
     else if (_i == 2)
-        theirs.paths = 0;
+        theirs.eager_max = 0;
     else
         get_error = errors[_i];
     ck_assert_int_eq(mr_peer_fetch_address(&peer), errors[_i]);

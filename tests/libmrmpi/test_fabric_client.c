@@ -173,7 +173,7 @@ START_TEST(a_good_answer)
     ck_assert_str_eq(heard.job, "42");
     ck_assert_uint_eq(heard.flags,
                       FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD | FD_HELLO_PACE |
-                          FD_HELLO_HEALTH);
+                          FD_HELLO_HEALTH | FD_HELLO_PATHS);
     ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 1);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].num_lanes, 2);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].sl[0], 2);
@@ -757,6 +757,84 @@ START_TEST(lies_of_places)
 }
 END_TEST
 
+static struct fd_disjoint disjoint(uint16_t lid)
+{
+    return (struct fd_disjoint){
+        .h = {.magic = FD_MAGIC, .version = FD_VERSION, .type = FD_DISJOINT, .length = sizeof(struct fd_disjoint)},
+        .device = "mlx5_1",
+        .port = 2,
+        .num = 2,
+        .lid = lid,
+        .path = {0, 3}};
+}
+
+static void tell_paths(struct fd_disjoint d)
+{
+    ck_assert_int_eq(send(conversation, &d, sizeof d, 0), sizeof d);
+}
+
+START_TEST(paths)
+{
+    struct mr_fabric_qos q;
+    struct mr_fabric_paths got;
+    struct fd_paths asked;
+    struct fd_disjoint unknown = disjoint(7);
+    unsigned n = 0;
+
+    answer.changed = FD_CAN_PATHS;
+    ck_assert_int_eq(ask(2000, &q), 0);
+    ck_assert(heard.flags & FD_HELLO_PATHS);
+    ck_assert_int_eq(mr_fabric_ask_paths("mlx5_1", 2, 8, 3), 0);
+    ck_assert_int_eq(recv(conversation, &asked, sizeof asked, 0), sizeof asked);
+    ck_assert_int_eq(asked.h.type, FD_PATHS);
+    ck_assert_uint_eq(asked.h.length, sizeof asked);
+    ck_assert_str_eq(asked.device, "mlx5_1");
+    ck_assert(asked.port == 2 && asked.lid == 8 && asked.lmc == 3);
+    ck_assert(!mr_fabric_paths(&got));
+    unknown.status = -EBUSY;
+    tell_paths(unknown);
+    tell_paths(disjoint(8));
+    ck_assert(!mr_fabric_news(&q, SECOND)); /* no service level is another one */
+    ck_assert(mr_fabric_paths(&got) && got.lid == 7 && got.status == -EBUSY && !got.set);
+    ck_assert(mr_fabric_paths(&got) && got.lid == 8 && !got.status && got.port == 2 && got.set == 9);
+    ck_assert_str_eq(got.device, "mlx5_1");
+    ck_assert(!mr_fabric_paths(&got));
+    for (unsigned i = 0; i < 100; i++) /* none is lost, however many come at a time */
+        tell_paths(disjoint((uint16_t)(8 + i)));
+    for (unsigned looks = 0; looks < 8; looks++) {
+        mr_fabric_news(&q, SECOND);
+        for (; mr_fabric_paths(&got); n++)
+            ck_assert_uint_eq(got.lid, 8 + n);
+    }
+    ck_assert_uint_eq(n, 100);
+}
+END_TEST
+
+/* Such an answer is nonsense, and so is one from a daemon that has not said that it knows of paths. */
+START_TEST(lies_of_paths)
+{
+    struct mr_fabric_qos q;
+    struct mr_fabric_paths got;
+    struct fd_disjoint d = disjoint(8);
+
+    answer.changed = _i ? FD_CAN_PATHS : 0;
+    ck_assert_int_eq(ask(2000, &q), 0);
+    switch (_i) {
+    case 1: d.num = 0; break;
+    case 2: d.num = FD_PATHS_MAX + 1; break;
+    case 3: d.path[0] = 1; break;
+    case 4: d.path[1] = FD_PATHS_MAX; break;
+    case 5: d.h.length++; break;
+    case 6: memset(d.device, 'x', sizeof d.device); break;
+    }
+    ck_assert_int_eq(mr_fabric_ask_paths("mlx5_1", 2, 8, 1), _i ? 0 : -EOPNOTSUPP);
+    tell_paths(d);
+    ck_assert(!mr_fabric_news(&q, SECOND));
+    ck_assert(!mr_fabric_paths(&got));
+    ck_assert_int_eq(mr_fabric_ask_paths("mlx5_1", 2, 8, 1), -EOPNOTSUPP); /* not listened to any more */
+}
+END_TEST
+
 START_TEST(comes_back)
 {
     struct mr_fabric_qos q;
@@ -818,6 +896,8 @@ int main(void)
     tcase_add_test(t, news);
     tcase_add_test(t, places);
     tcase_add_loop_test(t, lies_of_places, 0, 5);
+    tcase_add_test(t, paths);
+    tcase_add_loop_test(t, lies_of_paths, 0, 7);
     tcase_add_test(t, comes_back);
     tcase_add_test(t, path_too_long);
     return check_run(t, NULL);

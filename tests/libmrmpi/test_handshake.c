@@ -120,6 +120,13 @@ void mr_recovery_connected(struct mr_peer *p)
 {
 }
 
+static struct mr_sub *path_opened;
+
+void mr_path_opened(struct mr_sub *s)
+{
+    path_opened = s;
+}
+
 static unsigned rescue_failed;
 
 void mr_subs_use_spares(struct mr_peer *p)
@@ -403,6 +410,72 @@ START_TEST(request_and_answer)
     ck_assert(loads[0][0].up && loads[0][1].up && !loads[1][0].up);
     mr_handshake_tick();
     ck_assert_ptr_null(mr_peers.connecting);
+}
+END_TEST
+
+/* The second subchannel of both epochs is one of a further path. */
+static void make_path(bool chosen)
+{
+    for (unsigned i = 1; i < 2 * SUBS; i += SUBS) {
+        sub[i].spare = true;
+        sub[i].path = 1;
+        sub[i].chosen = chosen;
+    }
+}
+
+static void answer_first(void)
+{
+    struct mr_cm_msg m;
+
+    mr_peer_connect(&peer);
+    ck_assert_uint_eq(sent.num_subs, 1);
+    m = message(MR_CM_REP, peer.cm.id);
+    add(&m, &sub[0], 5);
+    receive(&m);
+    ck_assert(peer.up);
+}
+
+/* A further path is not in the first handshake. If the peer opens it later, large messages use it here, too. */
+START_TEST(further_path)
+{
+    struct mr_cm_msg m = message(MR_CM_REQ, 9);
+
+    path_opened = NULL;
+    make_path(false);
+    answer_first();
+    ck_assert_ptr_null(path_opened);
+    ck_assert(!mr_sub_is_wanted(&sub[1]));
+    add(&m, &sub[1], 1);
+    receive(&m);
+    ck_assert_uint_eq(sent.type, MR_CM_REP);
+    ck_assert_uint_eq(sent.num_subs, 1);
+    m = message(MR_CM_RTU, 9);
+    receive(&m);
+    ck_assert_int_eq(sub[1].state, MR_SUB_OPEN);
+    ck_assert_ptr_eq(path_opened, &sub[1]);
+}
+END_TEST
+
+/* One that fabricd has named is wanted. Where no subchannel is open any is, and is no more than spare. */
+START_TEST(wanted_path)
+{
+    struct mr_cm_msg m = message(MR_CM_REQ, 9);
+
+    path_opened = NULL;
+    make_path(false);
+    answer_first();
+    make_path(true);
+    ck_assert(mr_sub_is_wanted(&sub[1]));
+    make_path(false);
+    peer.connect->isolated_ns = 1;
+    ck_assert(mr_sub_is_wanted(&sub[1]));
+    add(&m, &sub[1], 1);
+    receive(&m);
+    m = message(MR_CM_RTU, 9);
+    receive(&m);
+    ck_assert_int_eq(sub[1].state, MR_SUB_OPEN);
+    ck_assert_ptr_null(path_opened);
+    peer.connect->isolated_ns = 0;
 }
 END_TEST
 
@@ -1027,6 +1100,8 @@ int main(void)
 
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, request_and_answer);
+    tcase_add_test(c, further_path);
+    tcase_add_test(c, wanted_path);
     tcase_add_loop_test(c, no_partition, 0, 2);
     tcase_add_loop_test(c, partition_refused, 0, 2);
     tcase_add_loop_test(c, partition_asked_for, 0, 3);

@@ -36,6 +36,7 @@ static struct end {
 } ends[2];
 static struct end *here;
 static unsigned num_rails[2], num_lanes; /* num_lanes: in the class that they meet in */
+static uint8_t lmc, wish;                /* of all ports; paths that both ends want */
 
 /* ---- the files beside -------------------------------------------------------------------------------------------- */
 
@@ -152,7 +153,10 @@ static struct mr_address *make_card(unsigned end, uint8_t kinds)
     struct mr_address *c = calloc(1, sizeof *c);
 
     c->num_rails = (uint16_t)num_rails[end];
-    c->paths = c->all_pairs = 1;
+    c->paths = wish;
+    c->all_pairs = 1;
+    for (unsigned i = 0; i < num_rails[end]; i++)
+        c->rail[i].lmc = lmc;
     c->kinds = kinds;
     return c;
 }
@@ -164,8 +168,11 @@ static void meet(unsigned rails_0, unsigned rails_1, uint8_t kinds)
 
     num_rails[0] = rails_0;
     num_rails[1] = rails_1;
-    for (unsigned i = 0; i < MR_RAILS_MAX; i++)
+    mr_config.paths = wish;
+    for (unsigned i = 0; i < MR_RAILS_MAX; i++) {
         mr_verbs.rail[i].index = i;
+        mr_verbs.rail[i].addr.lmc = lmc;
+    }
     mr_peers.our_kinds = kinds;
     mr_peers.kinds.num = (unsigned)__builtin_popcount(kinds);
     for (unsigned k = 0; k < mr_peers.kinds.num; k++)
@@ -193,7 +200,8 @@ static void setup(void)
     memset(&mr_verbs, 0, sizeof mr_verbs);
     num_lanes = LANES;
     mr_config.log_level = -1;
-    mr_config.paths = 1;
+    lmc = 0;
+    wish = 1;
     mr_config.pairs = "all";
     for (unsigned c = 0; c < MR_POLICY_CLASSES; c++)
         ck_assert(mr_policy_parse(mr_policy_standard(c), c, &mr_peers.policy[c], (char[64]){0}, 64));
@@ -336,6 +344,135 @@ START_TEST(several_have_turns)
     ck_assert(p->plain && !p->straight);
     set_up(p, 1, false); /* it comes back without more ado: then there are turns again */
     ck_assert(p->plain && !p->straight);
+}
+END_TEST
+
+/* ---- further LID paths ------------------------------------------------------------------------------------------- */
+
+/* All that are no further paths are open on both ends, and up. */
+static struct mr_peer *open_first(void)
+{
+    struct mr_peer *p = ends[0].peer;
+
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (!mr_sub_is_path(&p->sub[i]))
+            open_by(0, &p->sub[i]);
+    at(0);
+    p->up = true;
+    for (unsigned i = 0; i < p->num_now; i++)
+        set_up(p, i, true);
+    return p;
+}
+
+/* One that is chosen carries large messages, with one queue pair, and packets while no other leads there. */
+START_TEST(chosen_path)
+{
+    struct mr_peer *p;
+    struct mr_sub *path;
+
+    lmc = 1;
+    wish = 0;
+    num_lanes = 1;
+    meet(1, 1, 1u << MR_LINK_RC);
+    ends[0].qos = ends[1].qos = class_of(FIRST, 1, FIRST);
+    p = open_first();
+    ck_assert(p->num_now == 1 && p->num_subs == 4 && p->num_paths == 1 && p->until_paths == MR_PATHS_AFTER);
+    path = &p->sub[1];
+    ck_assert(mr_sub_is_path(path) && path->path == 1 && !path->chosen && !mr_sub_is_wanted(path));
+    ck_assert(!mr_subs_use_paths(p, 0, 0, 1)); /* path 0 only, as before */
+    ck_assert_uint_eq(p->num_now, 1);
+    ck_assert(mr_subs_use_paths(p, 0, 0, 3));
+    ck_assert(path->chosen && p->sub[3].chosen && mr_sub_is_wanted(path) && p->num_now == 2 && !p->num_spare);
+    ck_assert(!p->load[1].up && p->rdma == 3 && p->load[0].weight == MR_WEIGHT_MAX);
+    open_by(0, path);
+    ck_assert_uint_eq(path->num_links, 1);
+    ck_assert_uint_eq(p->sub[0].num_links, 2); /* packets, large ones */
+    set_up(p, 1, true);
+    ck_assert(p->load[1].up && p->load[1].weight == MR_WEIGHT_MAX && p->excluded == 2);
+    ck_assert_ptr_eq(p->straight, p->now[0].level[MR_LEVEL_SMALL]);
+    set_up(p, 0, false);
+    ck_assert(p->load[1].up && !p->excluded && !p->straight);
+    set_up(p, 0, true);
+    ck_assert(p->excluded == 2 && p->straight);
+    ck_assert(mr_subs_use_paths(p, 0, 0, 1)); /* the class may use one only now */
+    ck_assert(!p->load[1].up && !mr_sub_is_wanted(path) && p->num_now == 2);
+}
+END_TEST
+
+/* Nobody has chosen it: it is as a pair of rails that is left out. */
+START_TEST(spare_path)
+{
+    struct mr_peer *p;
+
+    lmc = 1;
+    wish = 0;
+    num_lanes = 1;
+    meet(1, 1, 1u << MR_LINK_RC);
+    p = open_first();
+    open_by(0, &p->sub[1]);
+    mr_subs_use_spares(p);
+    set_up(p, 0, false);
+    ck_assert(p->num_now == 2 && p->load[1].up && !p->excluded);
+    set_up(p, 0, true);
+    ck_assert(!p->load[1].up && p->straight);
+    ck_assert(mr_subs_use_paths(p, 0, 0, 3)); /* fabricd answers late */
+    ck_assert(p->num_now == 2 && p->load[1].up && p->excluded == 2);
+}
+END_TEST
+
+/* The paths of a rail share its weight with those of other rails. */
+START_TEST(paths_share_weight)
+{
+    struct mr_peer *p;
+
+    lmc = 2;
+    wish = 0;
+    num_lanes = 1;
+    mr_config.pairs = "";
+    meet(2, 2, 1u << MR_LINK_RC);
+    p = open_first();
+    ck_assert(p->num_now == 2 && p->num_paths == 6 && p->num_spare == 8); /* two pairs besides */
+    for (unsigned i = 0; i < 6; i++)
+        ck_assert(mr_sub_is_path(&p->sub[2 + i]) && p->sub[2 + i].path == 1 + i / 2);
+    ck_assert(mr_subs_use_paths(p, 1, 1, 1 | 1 << 3));
+    ck_assert(p->num_now == 8 && p->num_spare == 2);
+    ck_assert(p->load[0].weight == MR_WEIGHT_MAX && p->load[1].weight == MR_WEIGHT_MAX / 2);
+    ck_assert(p->sub[7].path == 3 && p->sub[7].chosen && p->load[7].weight == MR_WEIGHT_MAX / 2);
+    ck_assert(!p->sub[6].chosen && !p->sub[5].chosen);
+}
+END_TEST
+
+/* Which there are: only if both ends leave it to fabricd, for kinds with RDMA, and as many as there is room for. */
+static const struct {
+    uint8_t lmc, wish, kinds, rails, lanes;
+    unsigned paths, all;
+} listed[] = {
+    {1, 0, 1u << MR_LINK_RC, 1, 1, 1, 2},  {3, 0, 1u << MR_LINK_RC, 1, 1, 7, 8},  {7, 0, 1u << MR_LINK_RC, 1, 1, 7, 8},
+    {1, 2, 1u << MR_LINK_RC, 1, 1, 0, 2},  {1, 1, 1u << MR_LINK_RC, 1, 1, 0, 1},  {0, 0, 1u << MR_LINK_RC, 1, 1, 0, 1},
+    {1, 0, 1u << MR_LINK_UD, 1, 1, 0, 1},  {1, 0, ALL_KINDS, 1, 1, 1, 4},         {3, 0, 1u << MR_LINK_RC, 5, 1, 7, 32},
+    {1, 0, 1u << MR_LINK_RC, 1, 6, 6, 12}, {3, 0, 1u << MR_LINK_RC, 1, 6, 24, 30},
+};
+
+START_TEST(which_paths)
+{
+    unsigned most = 0;
+
+    lmc = listed[_i].lmc;
+    wish = listed[_i].wish;
+    num_lanes = listed[_i].lanes;
+    meet(listed[_i].rails, listed[_i].rails, listed[_i].kinds);
+    for (unsigned e = 0; e < 2; e++) {
+        const struct mr_peer *p = ends[e].peer;
+
+        ck_assert_uint_eq(p->num_paths, listed[_i].paths);
+        ck_assert_uint_eq(p->num_now + p->num_spare, listed[_i].all);
+        ck_assert_uint_eq(p->until_paths, listed[_i].paths ? MR_PATHS_AFTER : 0);
+        for (unsigned i = 0; i < p->num_subs; i++) {
+            most = p->sub[i].path > most ? p->sub[i].path : most;
+            ck_assert_ptr_nonnull(other_end(e, &p->sub[i]));
+        }
+        ck_assert_uint_lt(most, 1u << lmc);
+    }
 }
 END_TEST
 
@@ -517,6 +654,10 @@ int main(void)
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, one_subchannel_is_straight);
     tcase_add_test(c, several_have_turns);
+    tcase_add_test(c, chosen_path);
+    tcase_add_test(c, spare_path);
+    tcase_add_test(c, paths_share_weight);
+    tcase_add_loop_test(c, which_paths, 0, sizeof listed / sizeof *listed);
     tcase_add_loop_test(c, both_ends_count_alike, 0, 7);
     tcase_add_loop_test(c, opened_by_either, 0, 32);
     tcase_add_test(c, room_comes_back);
