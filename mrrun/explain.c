@@ -406,9 +406,12 @@ static void print_large(const struct mr_kinds *kinds, bool by_ring)
     printf(
         "  longer: the receiver is asked, then by RDMA where a connection is open (MRMPI_RNDV=%s), else in packets\n",
         mr_config.rndv);
-    printf("  from %s on: cut over the rails, as many as lead to the peer%s, %d path%s each\n",
-           value_bytes(mr_config.stripe_min), *mr_config.devices ? " (of MRMPI_DEVICES)" : "", mr_config.paths,
-           mr_config.paths == 1 ? "" : "s");
+    printf("  from %s on: cut over the rails%s, as many as lead to the peer, ", value_bytes(mr_config.stripe_min),
+           *mr_config.devices ? " (of MRMPI_DEVICES)" : "");
+    if (mr_config.paths)
+        printf("%d path%s each\n", mr_config.paths, mr_config.paths == 1 ? "" : "s");
+    else
+        printf("and over the LID paths of each that share no cable, where fabricd knows any\n");
 }
 
 /* ---- policies ---------------------------------------------------------------------------------------------------- */
@@ -447,7 +450,7 @@ static void print_pairs(const struct explain *e, const struct mr_kinds *kinds, b
     struct host_rails *of = calloc((size_t)e->num_used + 1, sizeof *of);
     struct pairs p = {
         .hosts = e->hosts, .num = e->num_used, .of = of, .kinds = kinds, .rules = rules, .by_ring = by_ring,
-        .simulated = e->simulated};
+        .simulated = e->simulated, .env = e->env};
 
     if (!e->hosts) {
         printf("\nPairs of hosts\n  not known here: %s\n", e->why_no_hosts);

@@ -620,6 +620,12 @@ int main(int argc, char **argv)
         mrrun_options_clear(&opts);
         return rails_print();
     }
+    if (opts.rail_paths) {
+        int rc = rails_print_paths(opts.rail_paths);
+
+        mrrun_options_clear(&opts);
+        return rc;
+    }
     if (read_files(&opts, why, sizeof(why)) ||
         mrrun_options_timeout(&opts, getenv("MPIEXEC_TIMEOUT"), why, sizeof(why))) {
         mrrun_options_clear(&opts);

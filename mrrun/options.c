@@ -92,6 +92,8 @@ static const struct option_row table[] = {
     {"--rails", NULL, take_flag, OF_JOB(rails), 0, 0, "start nothing; list this host's rails for programs", NULL},
     {"--agent", NULL, take_flag, OF_JOB(agent), 0, 0, "be mrrun's agent on a host of a job; mrrun itself starts this",
      NULL},
+    {"--rail-paths", "DEVICE:PORT:LID:LMC", take_text, OF_JOB(rail_paths), 0, 0,
+     "start nothing; ask fabricd for paths, for programs", NULL},
     {"-s --stdin", "RANKS", take_stdin, OF_JOB(stdin_ranks), 0, 0, "the ranks that read standard input",
      "all, none, or a list as 0,4-6 (default: 0)"},
     {"-outfile-pattern", "FILE", take_pattern, OF_JOB(out_pattern), 0, 0, "write ranks' standard output to files",
@@ -611,7 +613,7 @@ static bool hosts_decide(const struct mrrun_options *opts)
 
 int mrrun_options_check(struct mrrun_options *opts, char *why, size_t cap)
 {
-    bool starts = !opts->explain && !opts->rails && !opts->agent, missing = false;
+    bool starts = !opts->explain && !opts->rails && !opts->agent && !opts->rail_paths, missing = false;
     long long ranks = 0;
 
     for (int i = 0; i < opts->num_parts; i++) {

@@ -45,6 +45,7 @@ struct mrrun_options {
     const char *timeout_by;                /* who asked for it: an option or a variable */
     int grace_s;                           /* between asking ranks to end and killing them */
     const char *stats_as;                  /* "json", "json:FILE"; NULL: a table. If stats */
+    const char *rail_paths;                /* a question to fabricd (rails.h), or NULL */
     const char *trace;                     /* file for the timeline of rails; NULL: none */
     const char *stdin_ranks;               /* all, none or a list; NULL: rank 0 */
     const char *out_pattern, *err_pattern; /* files for ranks' output; NULL: mrrun's own */

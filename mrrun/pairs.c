@@ -427,14 +427,57 @@ static void print_levels(const struct host_rails *h, const char *who)
         printf(" (fabricd: class %s)\n", *h->qos.class_name ? h->qos.class_name : "none, there is no policy");
 }
 
+/* ---- paths ------------------------------------------------------------------------------------------------------- */
+
+/* Which further LID paths carry large messages from one host to another, for each pair of ports that have several. */
+static void print_paths_to(const struct pairs *p, int a, int b, const struct mr_pair *pair, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        const struct mr_rail_addr *x = &p->of[a].rail[pair[i].rail[0]], *y = &p->of[b].rail[pair[i].rail[1]];
+        uint32_t set = 1;
+        int err;
+
+        if (x->global || !x->lmc || !y->lmc)
+            continue;
+        fflush(stdout);
+        err = rails_ask_paths(p->hosts, a, p->env, x, y, &set);
+        printf("    %s to %s, %s:%u - %s:%u: ", p->hosts->name[a], p->hosts->name[b], x->device, x->port, y->device,
+               y->port);
+        if (err) {
+            printf("path 0, since fabricd does not tell of others (%s)\n", strerror(err));
+        } else if (set == 1) {
+            puts("path 0; no other is allowed and shares no cable with it");
+        } else {
+            printf("paths 0");
+            for (unsigned k = 1; k < MR_FABRIC_PATHS_MAX; k++)
+                if (set >> k & 1)
+                    printf(", %u", k);
+            printf(" share no cable: large messages use all after %s\n", value_bytes(MR_PATHS_AFTER));
+        }
+    }
+}
+
+/* From the first host of a kind to those of another, of which the first is b. */
+static void print_paths(const struct pairs *p, const int like[], int a, int b, const struct mr_pair *pair, unsigned n)
+{
+    unsigned printed = 0;
+
+    for (int to = b; to < p->num && !mr_config.paths && printed < NAMES_MAX; to++)
+        if (to == b || like[to] == like[b]) {
+            print_paths_to(p, a, to, pair, n);
+            printed++;
+        }
+}
+
 /* ---- a pair ------------------------------------------------------------------------------------------------------ */
 
-static void print_pair(const struct pairs *p, int a, int b)
+static void print_pair(const struct pairs *p, const int like[], int a, int b)
 {
     bool all = !strcmp(mr_config.pairs, "all");
+    unsigned paths = mr_config.paths ? (unsigned)mr_config.paths : 1;
     struct mr_pair_side side[2] = {
-        {.rail = p->of[a].rail, .num_rails = p->of[a].num, .paths = (unsigned)mr_config.paths, .all = all},
-        {.rail = p->of[b].rail, .num_rails = p->of[b].num, .paths = (unsigned)mr_config.paths, .all = all}};
+        {.rail = p->of[a].rail, .num_rails = p->of[a].num, .paths = paths, .all = all},
+        {.rail = p->of[b].rail, .num_rails = p->of[b].num, .paths = paths, .all = all}};
     struct mr_policy policy[MR_POLICY_CLASSES];
     struct mr_pair pair[MR_SUBS_MAX];
     unsigned left_out, n = mr_pair_match(&side[0], &side[1], pair, MR_SUBS_MAX / p->kinds->num, &left_out);
@@ -446,6 +489,7 @@ static void print_pair(const struct pairs *p, int a, int b)
         total += pair[i].weight;
     for (unsigned i = 0; i < n; i++)
         print_path(&p->of[a], &p->of[b], &pair[i], total);
+    print_paths(p, like, a, b, pair, n);
     print_unpaired(p, a, b, pair, n, 0);
     print_unpaired(p, b, a, pair, n, 1);
     if (left_out)
@@ -509,7 +553,7 @@ void pairs_print(const struct pairs *p)
             if (like[b] != b || second == p->num || !p->of[b].num)
                 continue;
             print_who(p, like, a, b);
-            print_pair(p, a, second);
+            print_pair(p, like, a, second);
         }
     }
     free(like);

@@ -16,6 +16,7 @@ struct pairs {
     const struct mr_rules *rules; /* in force */
     bool by_ring;                 /* large messages go through rings, where those would carry them */
     bool simulated;
+    char *const *env; /* of the ranks */
 };
 
 /* Pairs that are alike are printed once. */

@@ -27,8 +27,8 @@
 
 static void print_rail(const struct mr_rail_addr *a, unsigned distance, const struct mr_pkey *key, unsigned num_keys)
 {
-    printf("rail %s %u %u %u %u %u %u %u ", a->device, a->port, a->rate_mbps, a->lmc, a->mtu, a->global, a->gid_kind,
-           a->reads);
+    printf("rail %s %u %u %u %u %u %u %u %u ", a->device, a->port, a->rate_mbps, a->lid, a->lmc, a->mtu, a->global,
+           a->gid_kind, a->reads);
     for (unsigned i = 0; i < sizeof a->gid; i++)
         printf("%02x", a->gid[i]);
     printf(" %u", distance);
@@ -126,6 +126,43 @@ int rails_print(void)
     return err || fflush(stdout) ? 1 : 0;
 }
 
+static bool await_paths(struct mr_fabric_paths *out)
+{
+    struct mr_fabric_qos q;
+
+    for (unsigned i = 0; i < FABRIC_TIMEOUT_MS && !mr_fabric_paths(out); i++) {
+        mr_fabric_news(&q, mr_clock_ns());
+        if (mr_fabric_paths(out))
+            return true;
+        usleep(1000);
+    }
+    return false;
+}
+
+int rails_print_paths(const char *question)
+{
+    struct mr_fabric_paths answer = {.status = -ETIMEDOUT};
+    struct mr_fabric_qos q;
+    char device[32];
+    uint8_t port, lmc;
+    uint16_t lid;
+    int err;
+
+    if (sscanf(question, "%31[^:]:%hhu:%hu:%hhu", device, &port, &lid, &lmc) != 4 || mr_config_early())
+        return 1;
+    err = mr_fabric_open(mr_config.fabricd_socket, mr_config.job_id, FABRIC_TIMEOUT_MS, &q);
+    if (!err)
+        err = mr_fabric_ask_paths(device, port, lid, lmc);
+    if (!err && await_paths(&answer))
+        err = answer.status;
+    else if (!err)
+        err = -ETIMEDOUT;
+    printf("paths %d %u\n", -err, answer.set);
+    mr_fabric_close();
+    mr_config_finalize();
+    return fflush(stdout) ? 1 : 0;
+}
+
 /* ---- from here --------------------------------------------------------------------------------------------------- */
 
 static bool read_gid(const char *hex, uint8_t gid[16])
@@ -144,8 +181,8 @@ static void read_rail(const char *line, struct host_rails *h)
     char gid[33];
 
     if (h->num == MR_RAILS_MAX ||
-        sscanf(line, "rail %31s %hhu %u %hhu %hhu %hhu %hhu %hhu %32s %u%n", a.device, &a.port, &a.rate_mbps, &a.lmc,
-               &a.mtu, &a.global, &a.gid_kind, &a.reads, gid, &distance, &used) != 10 ||
+        sscanf(line, "rail %31s %hhu %u %hu %hhu %hhu %hhu %hhu %hhu %32s %u%n", a.device, &a.port, &a.rate_mbps,
+               &a.lid, &a.lmc, &a.mtu, &a.global, &a.gid_kind, &a.reads, gid, &distance, &used) != 11 ||
         strlen(gid) != 32 || !read_gid(gid, a.gid))
         return;
     for (unsigned i = 0; i < MR_PKEYS_MAX && sscanf(line + used, " %hu%n", &h->key[h->num][i], &more) == 1; i++)
@@ -214,14 +251,14 @@ static char **make_env(char *const *env, const char *devices)
 }
 
 /* The library's settings go with the command: a launcher may pass no environment. */
-static char **command_afar(const struct hosts *hosts, int i, char *self, char *const *env)
+static char **command_afar(const struct hosts *hosts, int i, char *self, char *option, char *value, char *const *env)
 {
     size_t n = 1, all = 0;
     char **words, **out;
 
     while (env && env[all])
         all++;
-    words = env ? calloc(all + 4, sizeof(*words)) : NULL;
+    words = env ? calloc(all + 5, sizeof(*words)) : NULL;
     if (!words)
         return NULL;
     words[0] = (char *)"env";
@@ -229,20 +266,23 @@ static char **command_afar(const struct hosts *hosts, int i, char *self, char *c
         if (!strncmp(*env, "MRMPI_", 6))
             words[n++] = *env;
     words[n++] = self;
-    words[n] = (char *)"--rails";
+    words[n++] = option;
+    words[n] = value;
     out = tree_command(hosts->launcher, hosts->name[i], words);
     free(words);
     return out;
 }
 
-static FILE *start(const struct hosts *hosts, int i, char *const *env, pid_t *pid)
+/* mrrun with this option, on host i. value: of the option, or NULL. */
+static FILE *start(const struct hosts *hosts, int i, char *option, char *value, char *const *env, pid_t *pid)
 {
     char self[PATH_MAX] = "";
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     bool far = hosts->far && hosts->far[i] && !hosts->simfab;
-    char *here[] = {self, (char *)"--rails", NULL};
-    char *there[] = {hosts->simfab, (char *)"exec", hosts->name[i], (char *)"--", self, (char *)"--rails", NULL};
-    char **own = make_env(env, hosts->devices[i]), **afar = far ? command_afar(hosts, i, self, own) : NULL;
+    char *here[] = {self, option, value, NULL};
+    char *there[] = {hosts->simfab, (char *)"exec", hosts->name[i], (char *)"--", self, option, value, NULL};
+    char **own = make_env(env, hosts->devices[i]);
+    char **afar = far ? command_afar(hosts, i, self, option, value, own) : NULL;
     char **argv = far ? afar : hosts->simfab ? there : here;
     posix_spawn_file_actions_t actions;
     int fds[2], err;
@@ -275,7 +315,7 @@ static void ask_some(const struct hosts *hosts, int first, int num, char *const 
     pid_t pid[AT_ONCE];
 
     for (int i = 0; i < num; i++)
-        in[i] = start(hosts, first + i, env, &pid[i]);
+        in[i] = start(hosts, first + i, (char *)"--rails", NULL, env, &pid[i]);
     for (int i = 0; i < num; i++) {
         int status = 0;
 
@@ -297,6 +337,26 @@ void rails_ask(const struct hosts *hosts, int num, char *const *env, struct host
     }
     for (int i = 0; i < num; i += AT_ONCE)
         ask_some(hosts, i, num - i < AT_ONCE ? num - i : AT_ONCE, env, out);
+}
+
+int rails_ask_paths(const struct hosts *hosts, int i, char *const *env, const struct mr_rail_addr *from,
+                    const struct mr_rail_addr *to, uint32_t *set)
+{
+    char value[96], line[80] = "";
+    int status = 0, err = ECHILD;
+    pid_t pid;
+    FILE *in;
+
+    snprintf(value, sizeof value, "%s:%u:%u:%u", from->device, from->port, to->lid, to->lmc);
+    in = start(hosts, i, (char *)"--rail-paths", value, env, &pid);
+    if (!in)
+        return err;
+    while (fgets(line, sizeof line, in) && sscanf(line, "paths %d %u", &err, set) != 2)
+        ;
+    fclose(in);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return err;
 }
 
 /* ---- of a host --------------------------------------------------------------------------------------------------- */

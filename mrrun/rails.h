@@ -25,6 +25,13 @@ struct host_rails {
 int rails_print(void);
 /* Of the first num hosts; env is that of the ranks. */
 void rails_ask(const struct hosts *hosts, int num, char *const *env, struct host_rails *out);
+/*
+ * The same for which LID paths from one of its rails large messages use to a rail of another host, as its fabricd says:
+ * question is DEVICE:PORT:LID:LMC. rails_ask_paths: 0 and the set, by number, or an errno.
+ */
+int rails_print_paths(const char *question);
+int rails_ask_paths(const struct hosts *hosts, int i, char *const *env, const struct mr_rail_addr *from,
+                    const struct mr_rail_addr *to, uint32_t *set);
 /* How many P_Keys one of its rails has. */
 unsigned rails_num_keys(const struct host_rails *h, unsigned rail);
 /* Does each of its rails do RDMA reads? */
