@@ -137,7 +137,7 @@ dpkg -i /debs/deb/*.deb >upgrade.log 2>&1 || { tail -n 20 upgrade.log; exit 1; }
 dpkg-query -W -f '${Package} ${Version}\n' fabricd libmrmpi0
 kill -0 $job && echo "the job runs on"
 for h in h1 h2; do kill "$(cat $h.pid)"; done # as the package's script does by systemd
-for h in h1 h2; do while on $h status >/dev/null 2>&1; do sleep 0.1; done; start $h; up $h; done
+for h in h1 h2; do wait "$(cat $h.pid)"; start $h; up $h; done
 for ((i = 0; i < 600; i++)); do on h1 status | grep -q 'generation: 1, state: verified' && break; sleep 0.1; done
 on h1 status | sed 's/^/after: /'
 on h1 job show 4711 --user root 2>/dev/null | head -n 3 || on h1 job list
