@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # timeout: 3600
 # Debian's packages: built, looked at by lintian, installed into a fresh root, used there, upgraded under a policy in force
-# and a running job, removed and purged without a trace. The version before is the same files with a smaller number.
+# and a running job, removed and purged without a trace; the services under systemd, in a virtual machine (machine). The
+# version before is the same files with a smaller number.
 # DEBS=DIRECTORY takes packages that were built before.
 . "$(dirname "$0")/../tap.sh"
 cd "$(dirname "$0")/../.." || exit 2
@@ -43,7 +44,7 @@ done
 # ---- a fresh root, with the packages' dependencies, MPICH and its bindings beside
 root=$tmp/root
 sources=$(sed -n '/^URIs: .*debian$/{s/^URIs: //p;q}' /etc/apt/sources.list.d/debian.sources 2>/dev/null)
-mmdebstrap --mode=root --variant=minbase --include=ca-certificates,procps,libmpich-dev,mpich,pkg-config \
+mmdebstrap --mode=root --variant=minbase --include=ca-certificates,procps,systemd-sysv,dbus,libmpich-dev,mpich,pkg-config \
   --customize-hook='mkdir "$1/debs"' --customize-hook="copy-in $tmp/old $tmp/deb /debs" \
   --customize-hook='find "$1" -xdev \( -path "$1/proc" -o -path "$1/sys" -o -path "$1/debs" \) -prune -o -print | sed "s|^$1||" | sort >"$1/debs/before"' \
   --customize-hook='chroot "$1" update-alternatives --get-selections >"$1/debs/alternatives"' \
@@ -159,13 +160,47 @@ like "without a wrong message" '^2 ranks of mrmpi, 0 wrong$' "$tmp/out"
 like "new jobs run" '^new: 2 ranks of mrmpi' "$tmp/out"
 [ "$tap_bad" = 0 ] || sed 's/^/# /' "$tmp/out"
 
+# ---- under systemd, in a virtual machine whose file system is this root
+cat >"$root/debs/services" <<'SH3'
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C DEBIAN_FRONTEND=noninteractive
+pid() { systemctl show -p MainPID --value fabricd; }
+packages() { dpkg "$@" >/dpkg.log 2>&1 || cat /dpkg.log; }
+packages -P fabricd-slurm fabricd
+packages -i /debs/old/fabricd_0.0.9.deb
+echo "installed: $(systemctl is-enabled fabricd.service fabricd.socket | xargs), $(systemctl is-active fabricd.service fabricd.socket | xargs)"
+before=$(pid)
+fabricctl status | sed 's/^/status: /'
+packages -i /debs/deb/fabricd_*.deb
+echo "upgraded: $(systemctl is-active fabricd.service fabricd.socket | xargs), $([ "$before" != "$(pid)" ] && echo another process)"
+busctl --system list | grep -o '^org.mrmpi.Fabric1'
+systemctl stop fabricd.service
+fabricctl status | sed 's/^/by its socket: /'
+systemd-analyze verify --man=no fabricd.service fabricd.socket 2>&1 | sed 's/^/verify: /'
+packages -P fabricd
+echo "purged: $(systemctl is-active fabricd.service fabricd.socket | xargs), $(ls -d /run/fabricd /etc/fabricd /var/lib/fabricd 2>/dev/null | xargs)."
+SH3
+tests/packaging/machine "$root" /debs/services 1500 >"$tmp/out" 2>&1
+rc=$?
+if [ $rc = 77 ]; then
+  ok "under systemd # SKIP $(cat "$tmp/out")" true
+else
+  is "under systemd: all is gone through" $rc 0
+  like "the package enables and starts socket and daemon" '^installed: enabled enabled, active active$' "$tmp/out"
+  like "fabricctl reaches it" '^status: fabricd: .*role: server' "$tmp/out"
+  like "an upgrade starts the new one" '^upgraded: active active, another process$' "$tmp/out"
+  like "it is on the system bus" '^org.mrmpi.Fabric1$' "$tmp/out"
+  like "its socket starts it" '^by its socket: fabricd: ' "$tmp/out"
+  is "systemd likes the units" "$(grep '^verify: ' "$tmp/out")" ""
+  like "purged it is not active, and its directories are gone" '^purged: inactive inactive, \.$' "$tmp/out"
+fi
+
 # ---- away
 run 'mkdir -p /etc/fabricd /var/lib/fabricd && touch /etc/fabricd/policy.yaml /var/lib/fabricd/x && apt-get remove -y libmrmpi0 mrmpi-doc fabricd "libmrmpi*" simfab'
 ok "removed: settings and state stay" test -e "$root/etc/fabricd/policy.yaml" -a -e "$root/var/lib/fabricd/x" -a ! -e "$root/usr/bin/fabricd"
 ok "purged" run 'dpkg --purge libmrmpi0 libmrmpi-dev mrmpi-bin mrmpi-doc fabricd fabricd-slurm simfab'
 find "$root" -xdev \( -path "$root/proc" -o -path "$root/sys" -o -path "$root/debs" \) -prune -o -print | sed "s|^$root||" | sort >"$tmp/now"
 is "no trace" "$(comm -13 "$root/debs/before" "$tmp/now" | grep -iE 'mrmpi|mrrun|mrcc|fabric|simfab|libmpi\.so')" ""
-is "nothing that was there is gone" "$(comm -23 "$root/debs/before" "$tmp/now" | grep -vE '^/(tmp|run|var/(cache|log|lib/(apt|dpkg)))/|mmdebstrap$|policy-rc\.d$|start-stop-daemon')" ""
+is "nothing that was there is gone" "$(comm -23 "$root/debs/before" "$tmp/now" | grep -vE '^/(tmp|run|var/(cache|log|lib/(apt|dpkg)))/|mmdebstrap$|machine-id$|policy-rc\.d$|start-stop-daemon')" ""
 run 'update-alternatives --get-selections'
 is "the alternatives are MPICH's again" "$(grep -E '^mpi' "$tmp/out")" "$(grep -E '^mpi' "$root/debs/alternatives")"
 done_testing
