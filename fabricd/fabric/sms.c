@@ -3,6 +3,7 @@
 #include "fabricd/fabric/sms.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,11 +172,28 @@ int sms_read_partitions(const char *path, struct partition_file *f)
     return rc == -ENOENT ? 0 : rc;
 }
 
+/* Gone also after a loss of power. */
+static int remove_synced(const char *path)
+{
+    char dir[PATH_MAX];
+    snprintf(dir, sizeof(dir), "%s", path);
+    char *slash = strrchr(dir, '/');
+    if (unlink(path))
+        return errno == ENOENT ? 0 : -errno;
+    if (slash)
+        slash[slash == dir] = 0;
+    int fd = open(slash ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 || fsync(fd) ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
 int sms_write_partitions(const char *path, const struct partition_file *f, struct text *why)
 {
     if (f->there)
         return sms_write_file(path, &f->text, why);
-    int rc = unlink(path) && errno != ENOENT ? -errno : 0;
+    int rc = remove_synced(path);
     if (rc)
         text_printf(why, "%s%s: %s", why->len ? "\n" : "", path, strerror(-rc));
     return rc;
