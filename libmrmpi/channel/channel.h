@@ -125,7 +125,7 @@ struct mr_channel_ops {
     bool (*reaches)(int world_rank);              /* this channel is the one for that peer (self, same node, any) */
     size_t (*eager_max)(int world_rank);          /* at the first send; 0: not known yet, ask again */
     unsigned (*eager_packets)(int world_rank);    /* of that, which an eager message may take; NULL: one */
-    unsigned (*rate)(int world_rank, size_t len, size_t *whole); /* as mr_vc_rate; NULL: not known */
+    unsigned (*rate)(int world_rank, size_t len, uint32_t without, size_t *whole); /* as mr_vc_rate; NULL: not known */
     size_t (*packet_max)(int world_rank);         /* NULL: as eager_max */
     unsigned (*caps)(int world_rank, size_t len); /* enum mr_vc_caps, for a message of that length */
     int (*reserve)(struct mr_vc *vc, unsigned packets); /* as mr_vc_reserve; only for what has eager_packets or rate */

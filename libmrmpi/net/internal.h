@@ -141,7 +141,7 @@ void mr_net_push(struct mr_peer *p);
 unsigned mr_net_find_caps(void); /* for mr_net.caps; devices are open */
 size_t mr_net_eager_max(int rank);
 unsigned mr_net_eager_packets(int rank);
-unsigned mr_net_rate(int rank, size_t len, size_t *whole);
+unsigned mr_net_rate(int rank, size_t len, uint32_t without, size_t *whole);
 size_t mr_net_packet_max(int rank);
 unsigned mr_net_caps(int rank, size_t len);
 

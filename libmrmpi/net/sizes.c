@@ -12,17 +12,56 @@
 
 #define SLOW_MBPS 10000  /* 4X SDR */
 
-static bool rails_are_alike(const struct mr_peer *p)
+static unsigned rate_of(const struct mr_rail_addr *a)
 {
-    uint32_t rate = mr_verbs.rail[0].addr.rate_mbps;
+    return (unsigned)(mr_ahead_rate(a->rate_mbps, 1, 1) / 1000000);
+}
+
+/* Rails that carry large messages: how many there are at the end that has fewer, and what they carry, in MB/s. */
+struct strength {
+    unsigned num, all, best;
+    bool alike;
+};
+
+static void add_rail(struct strength *s, const struct mr_rail_addr *a)
+{
+    unsigned rate = rate_of(a);
+
+    s->alike &= !s->num || rate == s->best;
+    s->best = rate > s->best ? rate : s->best;
+    s->all += rate;
+    s->num++;
+}
+
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+static struct strength strength_of(const struct mr_peer *p, uint32_t without)
+{
+    struct mr_bulk_rails set = mr_bulk_rails_to(p, without);
+    struct strength here = {.alike = true}, there = {.alike = true};
 
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
-        if (mr_verbs.rail[i].addr.rate_mbps != rate)
-            return false;
-    for (unsigned i = 0; p && p->address->magic && i < p->address->num_rails; i++)
-        if (p->address->rail[i].rate_mbps != rate)
-            return false;
-    return true;
+        if (set.here >> i & 1)
+            add_rail(&here, &mr_verbs.rail[i].addr);
+    for (unsigned i = 0; i < p->address->num_rails; i++)
+        if (set.there >> i & 1)
+            add_rail(&there, &p->address->rail[i]);
+    return (struct strength){.num = least(here.num, there.num),
+                             .all = least(here.all, there.all),
+                             .best = least(here.best, there.best),
+                             .alike = here.alike && there.alike && here.best == there.best};
+}
+
+static bool rails_are_alike(void)
+{
+    struct strength s = {.alike = true};
+
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        add_rail(&s, &mr_verbs.rail[i].addr);
+    return s.alike;
 }
 
 /*
@@ -45,7 +84,7 @@ unsigned mr_net_find_caps(void)
         if (mr_verbs.rail[i].rate_mbps <= SLOW_MBPS && !mr_verbs.rail[i].addr.global)
             caps &= ~(unsigned)MR_VC_READ_FIRST;
     }
-    if (rails_are_alike(NULL) ? all >= MR_BULK_COPY_MBPS : mr_bulk_least_devices() == 1)
+    if (rails_are_alike() ? all >= MR_BULK_COPY_MBPS : mr_bulk_least_devices() == 1)
         caps |= MR_VC_OUTRUNS;
     return caps;
 }
@@ -76,7 +115,7 @@ void mr_net_renew_short(struct mr_peer *p)
         most = max[i] < most ? max[i] : most;
     mr_vc_set_short_below(p->vc, p->plain && !mr_peers.ahead_limited ? most + 1 : 0);
     /* a slow rail confirms late: only the fast ones have a key */
-    mr_vc_set_lends(p->vc, p->plain && !mr_net.lends_no_more && (rails_are_alike(p) || mr_bulk_one_suffices(p)));
+    mr_vc_set_lends(p->vc, p->plain && !mr_net.lends_no_more && (strength_of(p, 0).alike || mr_bulk_one_suffices(p)));
 }
 
 void mr_net_renew_shorts(void)
@@ -93,45 +132,25 @@ unsigned mr_net_eager_packets(int rank)
     return (unsigned)mr_config.eager_packets;
 }
 
-static unsigned rate_of(const struct mr_rail_addr *a)
-{
-    return (unsigned)(mr_ahead_rate(a->rate_mbps, 1, 1) / 1000000);
-}
-
 /*
  * Unequal rails: a few messages that are not cut go over the fastest. If the slower ones carry more than a quarter of
  * all that is more than heads and tails would save.
  */
-static unsigned fastest_rate(const struct mr_peer *p)
-{
-    unsigned best = 0, all = 0;
-
-    for (unsigned i = 0; i < mr_verbs.num_rails && i < p->address->num_rails; i++) {
-        unsigned ours = rate_of(&mr_verbs.rail[i].addr), theirs = rate_of(&p->address->rail[i]);
-        unsigned rate = ours < theirs ? ours : theirs;
-
-        best = rate > best ? rate : best;
-        all += rate;
-    }
-    return best >= all - all / 4 ? best : 0;
-}
-
-unsigned mr_net_rate(int rank, size_t len, size_t *whole)
+unsigned mr_net_rate(int rank, size_t len, uint32_t without, size_t *whole)
 {
     const struct mr_peer *p = mr_peers.peer[rank];
-    unsigned rails = mr_verbs.num_rails;
+    struct strength s;
 
     *whole = 0;
     if (!p || !p->address->magic)
         return 0;
-    if (rails > 1 && mr_peers.policy[MR_POLICY_LARGE].kind->where != MR_WHERE_ALL)
+    if (mr_verbs.num_rails > 1 && mr_peers.policy[MR_POLICY_LARGE].kind->where != MR_WHERE_ALL)
         return 0; /* packets go where the other policy says */
-    if (!rails_are_alike(p))
-        return len < MR_STRIPE_BUSY * mr_config.stripe_min ? fastest_rate(p) : 0;
-    if (p->address->num_rails < rails)
-        rails = p->address->num_rails;
-    *whole = rails > 1 ? MR_STRIPE_BUSY * mr_config.stripe_min : 0;
-    return rails * rate_of(&mr_verbs.rail[0].addr);
+    s = strength_of(p, without);
+    if (!s.alike)
+        return len < MR_STRIPE_BUSY * mr_config.stripe_min && s.best >= s.all - s.all / 4 ? s.best : 0;
+    *whole = s.num > 1 ? MR_STRIPE_BUSY * mr_config.stripe_min : 0;
+    return s.num * s.best;
 }
 
 /* Long messages in pieces that are one datagram each. */

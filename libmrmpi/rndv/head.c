@@ -51,19 +51,6 @@ static size_t plan_head(const struct mr_rndv *r, size_t wanted)
     return head;
 }
 
-/* The rate at which the message is read, as far as there are keys for it. */
-static unsigned rate_of(const struct mr_rndv *r, const struct mr_remote *remote, size_t *whole)
-{
-    unsigned rate = mr_vc_rate(r->vc, r->total, whole), rails = remote->num_keys;
-    unsigned with_key = rails - (unsigned)__builtin_popcount(remote->token);
-
-    if (!rails || !*whole || with_key == rails)
-        return rate;
-    if (with_key == 1)
-        *whole = 0;
-    return rate / rails * with_key;
-}
-
 /* While the rest is on its way the receiver copies this, and for one in eight a block of its own of the same size. */
 static size_t head_before_ready(const struct mr_rndv *r, unsigned rate)
 {
@@ -77,7 +64,7 @@ unsigned mr_head_divide(struct mr_rndv *r, const struct mr_remote *remote, struc
 {
     struct mr_stream *s = mr_stream_of(r->vc);
     size_t whole = 0;
-    unsigned rate = rate_of(r, remote, &whole);
+    unsigned rate = mr_vc_rate(r->vc, r->total, remote->token, &whole);
     struct mr_batch_plan plan;
 
     if (!s || !rate)

@@ -48,6 +48,22 @@ static uint32_t usable_subs(const struct mr_peer *p, uint32_t without)
     return set & ~mr_stripe_excluded(p);
 }
 
+struct mr_bulk_rails mr_bulk_rails_to(const struct mr_peer *p, uint32_t without)
+{
+    uint32_t subs = usable_subs(p, 0);
+    struct mr_bulk_rails r = {0};
+
+    if (!subs)
+        return (struct mr_bulk_rails){((1u << mr_verbs.num_rails) - 1) & ~without, (1u << p->address->num_rails) - 1};
+    for (unsigned i = 0; i < p->num_now; i++) {
+        if (!(subs >> i & 1) || without >> p->now[i].rail->index & 1)
+            continue;
+        r.here |= 1u << p->now[i].rail->index;
+        r.there |= 1u << p->now[i].remote_rail;
+    }
+    return r;
+}
+
 /* Devices of the fastest of a set of subchannels; 0: a processor copies more than one of those carries. */
 static uint32_t fastest_devices(const struct mr_peer *p, uint32_t subs)
 {

@@ -17,6 +17,12 @@ void mr_bulk_open_memory(void);
 void mr_bulk_caught_up(void);
 
 /* ---- keys.c ---- */
+/* Rails here, and at the peer, that carry large messages to it now; all, while no subchannel does. Sets. */
+struct mr_bulk_rails {
+    uint32_t here, there;
+};
+/* without: set of rails here that have no key. */
+struct mr_bulk_rails mr_bulk_rails_to(const struct mr_peer *p, uint32_t without);
 /* Subchannels that may not carry large messages now, without RDMA or refused by the policy: set. */
 uint32_t mr_stripe_excluded(const struct mr_peer *p);
 /*

@@ -99,9 +99,9 @@ size_t mr_vc_learn_sizes(struct mr_vc *vc)
     return vc->front.eager_max;
 }
 
-unsigned mr_vc_rate(const struct mr_vc *vc, size_t len, size_t *whole)
+unsigned mr_vc_rate(const struct mr_vc *vc, size_t len, uint32_t without, size_t *whole)
 {
-    return vc->ops && vc->ops->rate ? vc->ops->rate(vc->rank, len, whole) : 0;
+    return vc->ops && vc->ops->rate ? vc->ops->rate(vc->rank, len, without, whole) : 0;
 }
 
 size_t mr_vc_packet_max(struct mr_vc *vc)

@@ -78,10 +78,11 @@ static inline size_t mr_vc_part_max(struct mr_vc *vc) /* what is longer is cut: 
     return part && part < max ? part : max;
 }
 /*
- * MB/s at which rails to the peer carry a large message: all of them together, or the fastest of unequal ones, if it is
- * not cut while all are busy; 0: it is, or that is not known. *whole: a shorter piece goes over one of several then.
+ * MB/s at which rails to the peer carry a large message now: all of them together, or the fastest of unequal rails, if
+ * the message is not cut while all are busy. 0: the message is cut, or the rate is not known. *whole: with several
+ * rails, a shorter piece goes over one of them. without: set of rails here that have no key.
  */
-unsigned mr_vc_rate(const struct mr_vc *vc, size_t len, size_t *whole);
+unsigned mr_vc_rate(const struct mr_vc *vc, size_t len, uint32_t without, size_t *whole);
 size_t mr_vc_packet_max(struct mr_vc *vc);               /* of the packets that a longer message is cut into */
 unsigned mr_vc_caps(const struct mr_vc *vc, size_t len); /* for a message of that length */
 static inline bool mr_vc_lost(const struct mr_vc *vc) /* nothing comes from this peer any more, nor goes there */
