@@ -12,9 +12,10 @@ before the job begins, so figures, which are simulated, repeat.
 A cell's name: MODEL/LINKS/RANKS/FIRST/RAIL/SECOND/HOST/RAIL/GAP. The first fault is one of h1's ports, the second one,
 GAP ms later, of HOST's.
 """
-import fnmatch, os, re, sys
+import os, re, sys
 
 from fabric import BUILD, ROOT, Fabric
+from table import run_table
 
 BOOT_MS = 1024000  # what clocks say at time 0 of the fabric
 FIRST_MS = 10
@@ -105,20 +106,5 @@ def cells():
                                 yield Cell(model, links, ranks, first, rail, second, host, other, gap)
 
 
-def main(args):
-    verbose = args and args[0] != "all"
-    chosen = [c for c in cells() if (fnmatch.fnmatch(c.name, args[0]) if verbose else args or c.name in SHORT)]
-    bad = 0
-    for n, cell in enumerate(chosen, 1):
-        fine, what = cell.run()
-        bad += not fine
-        print(f"{'ok' if fine else 'not ok'} {n} - {cell.name}: {what}")
-        if not fine or verbose:
-            print("".join(f"# {line}\n" for line in cell.out.splitlines()[0 if verbose else -12:]), end="")
-        sys.stdout.flush()
-    print(f"1..{len(chosen)}")
-    return bad != 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_table(sys.argv[1:], cells(), SHORT))

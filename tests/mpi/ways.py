@@ -11,6 +11,7 @@ Faults are given by time before the job begins, so figures, which are simulated,
 import os, re, sys
 
 from fabric import BUILD, ROOT, Fabric
+from table import run_table
 
 BOOT_MS = 1024000  # what clocks say at time 0 of the fabric
 SOON_MS = 20
@@ -189,19 +190,4 @@ def make_rows():
     return rows
 
 
-def main(args):
-    verbose = args and args[0] != "all"
-    rows = [r for r in make_rows() if (r.name.startswith(args[0]) if verbose else args or r.name in SHORT)]
-    bad = 0
-    for n, row in enumerate(rows, 1):
-        fine, what = row.run()
-        bad += not fine
-        print(f"{'ok' if fine else 'not ok'} {n} - {row.name}: {what}")
-        if not fine or verbose:
-            print("".join(f"# {line}\n" for line in row.out.splitlines()[-12 if not verbose else 0:]), end="")
-        sys.stdout.flush()
-    print(f"1..{len(rows)}")
-    return bad != 0
-
-
-sys.exit(main(sys.argv[1:]))
+sys.exit(run_table([a if a == "all" else a + "*" for a in sys.argv[1:]], make_rows(), SHORT))
