@@ -128,13 +128,13 @@ static uint16_t pkey_for(const struct mr_sub *sub, const struct mr_cm_msg *req)
 static bool is_rescue(const struct mr_peer *p, const struct mr_sub *sub)
 {
     uint64_t now = mr_clock_ns();
-    uint32_t value = mr_trust_value(mr_way_trust(sub), now);
+    uint32_t value = mr_way_value(sub, now);
 
     if (!mr_sub_is_wanted(sub) || !mr_silence_answered(sub))
         return false;
     for (unsigned i = 0; i < p->num_subs; i++)
         if (mr_sub_is_wanted(&p->sub[i]) && mr_silence_answered(&p->sub[i]) &&
-            value < mr_trust_value(mr_way_trust(&p->sub[i]), now) / 2)
+            value < mr_way_value(&p->sub[i], now) / 2)
             return false;
     return true;
 }

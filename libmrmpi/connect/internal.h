@@ -49,7 +49,8 @@ struct mr_connect_sub {
     bool absent;   /* the peer has none such: it met us in a class of fewer lanes */
     bool told;     /* of one that retires: nothing from here is under way on it, and the peer was told so */
     bool heard;    /* the same of the peer */
-    uint8_t looks; /* silence.c: in a row at which nothing had moved of what is under way */
+    bool late;     /* silence.c: a confirmation is late, not for the first time, */
+    uint8_t looks; /* and looks in a row at which nothing had moved of what is under way */
     struct mr_sub_news news; /* for the peer */
     uint64_t opened_ns, retry_ns;
     unsigned failures;  /* in a row */
@@ -98,6 +99,16 @@ static inline struct mr_trust *mr_way_trust(const struct mr_sub *sub)
         first++;
     return &first->connect->trust;
 }
+
+/* ---- ways.c ------------------------------------------------------------------------------------------------------ */
+
+/* The part of its rate that the subchannel's way carries, of MR_TRUST_FULL. */
+uint32_t mr_way_value(const struct mr_sub *sub, uint64_t now_ns);
+/* With the way all ways carry more than the others do alone. */
+bool mr_way_is_worth(const struct mr_sub *sub, uint64_t now_ns);
+#define MR_WAY_WELL (MR_TRUST_FULL / 2) /* more: others may be left for it */
+/* The weights of the peer's subchannels follow what is known of their ways now. */
+void mr_ways_weigh(struct mr_peer *p, uint64_t now_ns);
 
 /* ---- due.c ------------------------------------------------------------------------------------------------------- */
 

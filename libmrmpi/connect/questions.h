@@ -18,7 +18,8 @@ struct mr_questions {
     uint8_t sl;           /* which is this */
     bool level_missed;    /* one on such a level was not answered, nor has one on another been since */
     uint64_t since_ns;    /* the first of those missed ended */
-    uint64_t stood_bytes; /* under way over its rail when the link was first found stuck */
+    uint64_t stood_bytes; /* under way over its rail when the link was first found stuck, */
+    uint8_t stood;        /* and the looks since that it was */
     uint64_t held_ns;     /* the first of those held began, */
     uint64_t held_bytes;  /* and what its way has carried since, at least, of a link that moves */
     uint64_t trip_ns;     /* the longest that an answer took lately, */

@@ -365,7 +365,7 @@ static bool has_given_up(struct mr_peer *p, uint64_t now_ns)
 static bool is_due(const struct mr_sub *sub, uint64_t now_ns)
 {
     return !sub->peer->connect->isolated_ns && now_ns >= sub->connect->retry_ns &&
-           (!sub->lossy || mr_trust_value(mr_way_trust(sub), now_ns) > MR_TRUST_WELL);
+           (!sub->lossy || mr_way_is_worth(sub, now_ns));
 }
 
 /* True while something is to be said or done later. */

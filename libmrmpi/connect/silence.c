@@ -37,10 +37,11 @@
 
 #define PAUSE_MAX_NS 64000000ull /* between two rounds, if nobody answers, */
 #define PAUSE_LOST_NS 8000000ull /* and while no subchannel is open */
-#define STOOD_NS     (2 * MR_LOOK_NS) /* by a link that moves again after it was nudged, at most */
 #define LOOKS_NUDGE  1           /* without progress, until the adapter is asked, */
 #define LOOKS_HELD   2           /* and the process, for a link that is stuck, */
+#define LOOKS_LATE   1           /* sooner if its confirmations are late, not for the first time, */
 #define LOOKS_ASK    2           /* or for a whole subchannel */
+#define LATE_PART    4           /* of its rate, that a link which moves should have */
 #define ROUNDS       6           /* without an answer over this way, that others have brought an answer to */
 #define ROUNDS_DOUBT 2           /* the same, until the same ways to other peers on its host are asked */
 #define ROUNDS_HELD  3           /* with one, on the level of a link that is stuck */
@@ -110,13 +111,70 @@ static bool may_lead(const struct mr_sub *sub)
            (mr_sub_is_current(sub) && sub->state != MR_SUB_OPEN && !sub->rail->down && mr_sub_pkey(sub, 0));
 }
 
+/* Bytes that this process has under way over the subchannel, at most. */
+static uint64_t bytes_under_way(const struct mr_sub *sub)
+{
+    uint64_t packets = 0, kept = sub->peer->out.bytes;
+
+    for (unsigned l = 0; l < sub->num_links; l++)
+        if (mr_kind_is(sub->kind, MR_IS_CONNECTED))
+            packets += (uint64_t)(sub->link[l].qp.depth - sub->link[l].qp.room) * mr_config.eager_max;
+    return mr_peer_ask_queued(sub) + (packets < kept ? packets : kept);
+}
+
+static uint64_t rate_of(const struct mr_sub *sub)
+{
+    uint32_t here = sub->rail->rate_mbps, there = sub->peer->address->rail[sub->remote_rail].rate_mbps;
+
+    return here < there ? here : there;
+}
+
+/* Bytes that this process has under way over the rail, to any peer. */
+static uint64_t bytes_of_rail(const struct mr_rail *rail)
+{
+    uint64_t bytes = 0;
+
+    for (int r = 0; r < mr_peers.launch->size; r++) {
+        const struct mr_peer *p = mr_peers.peer[r];
+
+        for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
+            if (p->sub[i].rail == rail && is_watched(&p->sub[i]))
+                bytes += bytes_under_way(&p->sub[i]);
+    }
+    return bytes;
+}
+
+/*
+ * A confirmation is late that a link which moves would have had after one look. A peer may have given no buffers for
+ * once, so the process is asked when that happens again.
+ */
+static bool is_late(const struct mr_sub *sub, const struct mr_link *l)
+{
+    return l->owed && l->stuck >= LOOKS_LATE &&
+           bytes_of_rail(sub->rail) <= rate_of(sub) * (MR_LOOK_NS / 8000) / LATE_PART;
+}
+
+static void look_for_late(struct mr_sub *sub, uint64_t now_ns)
+{
+    bool late = false;
+
+    for (unsigned l = 0; l < sub->num_links && !late; l++)
+        late = is_late(sub, &sub->link[l]);
+    sub->connect->late = late && (sub->connect->late || mr_trust_late(mr_way_trust(sub), now_ns));
+}
+
+static bool is_stuck(const struct mr_sub *sub, const struct mr_link *l)
+{
+    return l->stuck >= LOOKS_HELD || (sub->connect->late && l->owed && l->stuck >= LOOKS_LATE);
+}
+
 /* 1 and the place of the link that has been stuck for longest, if that is long enough to ask the process; else 0. */
 static unsigned stuck_link(const struct mr_sub *sub)
 {
     unsigned longest = 0;
 
     for (unsigned l = 0; is_watched(sub) && l < sub->num_links; l++)
-        if (sub->link[l].stuck >= LOOKS_HELD && (!longest || sub->link[l].stuck > sub->link[longest - 1].stuck))
+        if (is_stuck(sub, &sub->link[l]) && (!longest || sub->link[l].stuck > sub->link[longest - 1].stuck))
             longest = l + 1;
     return longest;
 }
@@ -128,7 +186,7 @@ static bool must_prove(const struct mr_sub *sub)
 }
 
 /* True if something is under way on the subchannel, or on a link of it, and does not move. */
-static bool look_at_sub(struct mr_sub *sub)
+static bool look_at_sub(struct mr_sub *sub, uint64_t now_ns)
 {
     struct mr_questions *s = mr_questions_of(sub);
     struct state now = {false, false};
@@ -136,9 +194,13 @@ static bool look_at_sub(struct mr_sub *sub)
     if (is_watched(sub))
         for (unsigned l = 0; l < sub->num_links; l++)
             look_at_link(&sub->link[l], &sub->peer->out, &now);
+    if (is_watched(sub))
+        look_for_late(sub, now_ns);
     for (unsigned l = 0; is_watched(sub) && l < sub->num_links; l++)
         if (sub->link[l].stuck >= LOOKS_NUDGE && sub->link[l].ops->keepalive)
             nudge(&sub->link[l]);
+    if (now.moves && !stuck_link(sub))
+        mr_trust_moved(mr_way_trust(sub), MR_LOOK_NS, now_ns);
     if (now.moves || !is_watched(sub) || !(now.busy || carries_large(sub))) {
         sub->connect->looks = 0;
         if (s && now.moves && !must_prove(sub))
@@ -194,17 +256,6 @@ static uint64_t longest_trip(const struct mr_peer *p)
     return longest;
 }
 
-/* Bytes that this process has under way over the subchannel, at most. */
-static uint64_t bytes_under_way(const struct mr_sub *sub)
-{
-    uint64_t bytes = mr_peer_ask_queued(sub);
-
-    for (unsigned l = 0; l < sub->num_links; l++)
-        if (mr_kind_is(sub->kind, MR_IS_CONNECTED))
-            bytes += (uint64_t)(sub->link[l].qp.depth - sub->link[l].qp.room) * mr_config.eager_max;
-    return bytes;
-}
-
 static struct mr_sub *first_of_way(const struct mr_sub *way)
 {
     struct mr_peer *p = way->peer;
@@ -213,28 +264,6 @@ static struct mr_sub *first_of_way(const struct mr_sub *way)
     while (!may_lead(&p->sub[i]) || !mr_is_same_way(&p->sub[i], way))
         i++;
     return &p->sub[i];
-}
-
-static uint64_t rate_of(const struct mr_sub *sub)
-{
-    uint32_t here = sub->rail->rate_mbps, there = sub->peer->address->rail[sub->remote_rail].rate_mbps;
-
-    return here < there ? here : there;
-}
-
-/* Bytes that this process has under way over the rail, to any peer. */
-static uint64_t bytes_of_rail(const struct mr_rail *rail)
-{
-    uint64_t bytes = 0;
-
-    for (int r = 0; r < mr_peers.launch->size; r++) {
-        const struct mr_peer *p = mr_peers.peer[r];
-
-        for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
-            if (p->sub[i].rail == rail && is_watched(&p->sub[i]))
-                bytes += bytes_under_way(&p->sub[i]);
-    }
-    return bytes;
 }
 
 /*
@@ -259,14 +288,14 @@ static bool has_well_way(const struct mr_peer *p, uint64_t now_ns)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
         if (may_lead(&p->sub[i]) && mr_questions_of(&p->sub[i])->answered &&
-            mr_trust_value(mr_way_trust(&p->sub[i]), now_ns) > MR_TRUST_WELL)
+            mr_way_value(&p->sub[i], now_ns) > MR_WAY_WELL)
             return true;
     return false;
 }
 
 static bool is_known_to_lose(const struct mr_sub *sub, uint64_t now_ns)
 {
-    return mr_trust_value(mr_way_trust(sub), now_ns) < MR_TRUST_WELL / 4;
+    return mr_way_value(sub, now_ns) < MR_WAY_WELL / 4;
 }
 
 /*
@@ -312,10 +341,12 @@ static void judge_held(struct mr_sub *sub, uint64_t now_ns)
 static void judge_freed(struct mr_sub *sub, uint64_t now_ns)
 {
     const struct mr_questions *s = mr_questions_of(sub);
+    uint64_t stood_ns = s->stood * MR_LOOK_NS + MR_LOOK_NS / 2;
 
-    if (!has_answer(sub, true) || least_carried(sub, MR_LOOK_NS) < s->stood_bytes)
+    if (!has_answer(sub, true) || least_carried(sub, stood_ns) < s->stood_bytes)
         return; /* it may have been slow */
-    if (mr_trust_stood(mr_way_trust(sub), STOOD_NS, now_ns) && has_well_way(sub->peer, now_ns))
+    mr_trust_stood(mr_way_trust(sub), stood_ns, now_ns);
+    if (!mr_way_is_worth(sub, now_ns) && has_well_way(sub->peer, now_ns))
         break_way(sub, true, "it loses packets, and stands still most of the time");
 }
 
@@ -324,6 +355,8 @@ static void look_at_held(struct mr_sub *sub, uint64_t now_ns)
     struct mr_questions *s = mr_questions_of(sub);
     unsigned link = stuck_link(sub), before = s->held_link;
 
+    if (link)
+        s->stood = sub->link[link - 1].stuck;
     if (link == before)
         return;
     s->held_link = (uint8_t)link;
@@ -433,7 +466,7 @@ static bool needs_unused_ways(const struct mr_peer *p, uint64_t now_ns)
         several |= one && !mr_is_same_way(&p->sub[i], one);
         one = &p->sub[i];
         answered |= mr_questions_of(&p->sub[i])->answered;
-        loses |= mr_trust_value(mr_way_trust(&p->sub[i]), now_ns) < MR_TRUST_WELL;
+        loses |= mr_way_value(&p->sub[i], now_ns) < MR_WAY_WELL;
     }
     return !several || !answered || loses;
 }
@@ -532,7 +565,7 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
     bool stuck = false, proving = p->connect->unproven, ask = proving;
 
     for (unsigned i = 0; i < p->num_subs; i++) {
-        stuck |= look_at_sub(&p->sub[i]);
+        stuck |= look_at_sub(&p->sub[i], now_ns);
         ask |= p->sub[i].connect->looks >= LOOKS_ASK || stuck_link(&p->sub[i]);
     }
     if (p->connect->questions || ((p->connect->isolated_ns || ask) && make_room(p)))
@@ -544,6 +577,7 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
     } else {
         p->connect->round_ns = p->connect->round_pause_ns = 0;
     }
+    mr_ways_weigh(p, now_ns);
     if (proving && !p->connect->unproven && !stuck)
         give_room_back(p);
     return stuck;

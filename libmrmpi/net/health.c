@@ -30,13 +30,32 @@ static uint32_t our_word(void)
     return word;
 }
 
+/* Of the ways from each of our rails to the peer the least doubt. */
+static uint32_t doubt_word(const struct mr_peer *p)
+{
+    uint32_t least[MR_RAILS_MAX], word = 0, known = 0;
+
+    for (unsigned i = 0; i < p->num_now; i++) {
+        unsigned r = p->now[i].rail->index;
+
+        least[r] = known >> r & 1 && least[r] < p->now[i].doubt ? least[r] : p->now[i].doubt;
+        known |= 1u << r;
+    }
+    for (unsigned r = 0; r < mr_verbs.num_rails; r++)
+        if (known >> r & 1)
+            word = mr_health_put(word, r, least[r]);
+    return word;
+}
+
 void mr_net_tell_health(struct mr_peer *p)
 {
-    struct mr_hdr hdr = {.kind = MR_CONTROL_HEALTH, .ctx = our_word()};
+    struct mr_hdr hdr = {.kind = MR_CONTROL_HEALTH, .tag = (int32_t)doubt_word(p), .ctx = our_word()};
 
-    if (p->error || !p->up || hdr.ctx == p->sick_told || mr_channel_up.send(p->vc, &hdr, NULL, 0))
+    if (p->error || !p->up || (hdr.ctx == p->sick_told && (uint32_t)hdr.tag == p->doubts_told) ||
+        mr_channel_up.send(p->vc, &hdr, NULL, 0))
         return;
     p->sick_told = hdr.ctx;
+    p->doubts_told = (uint32_t)hdr.tag;
 }
 
 void mr_net_take_health(void)
@@ -71,6 +90,7 @@ bool mr_net_health_control(struct mr_peer *p, const struct mr_hdr *hdr)
     if (hdr->kind != MR_CONTROL_HEALTH)
         return false;
     p->sick = hdr->ctx;
+    p->doubts = (uint32_t)hdr->tag;
     mr_peer_take_health(p);
     return true;
 }

@@ -196,6 +196,7 @@ static void peer_established(struct mr_peer *p)
 static const struct mr_peer_events peer_events = {.lossy = mr_rely_begin,
                                                   .preferred = mr_net_renew_short,
                                                   .established = peer_established,
+                                                  .doubted = mr_net_tell_health,
                                                   .broken = mr_net_note_break,
                                                   .lost = mr_net_renew_short,
                                                   .freed = forget_peer};

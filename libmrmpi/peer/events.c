@@ -119,6 +119,11 @@ void mr_peer_tell_noted(struct mr_sub *sub, enum mr_record_kind kind, uint64_t a
     TELL(noted, sub, kind, a);
 }
 
+void mr_peer_tell_doubted(struct mr_peer *p)
+{
+    TELL(doubted, p);
+}
+
 void mr_peer_tell_answered(struct mr_peer *p)
 {
     TELL(answered, p);

@@ -28,6 +28,7 @@ struct mr_peer_events {
     void (*lost)(struct mr_peer *p);        /* nothing is sent to it any more, nor comes; links are being drained */
     void (*ended)(struct mr_peer *p);       /* after that: all links have drained */
     void (*freed)(struct mr_peer *p);       /* at the end, of each peer */
+    void (*doubted)(struct mr_peer *p);     /* mr_sub.doubt of some subchannel has changed */
     void (*answered)(struct mr_peer *p);    /* nothing is open, and its adapter has answered a probe */
     /* For the record: it was opened, broken or closed, or a packets are sent again that it has not confirmed. */
     void (*noted)(struct mr_sub *sub, enum mr_record_kind kind, uint64_t a);
@@ -51,6 +52,7 @@ void mr_peer_tell_reweighed(struct mr_peer *p);
 void mr_peer_tell_lost(struct mr_peer *p);
 void mr_peer_tell_ended(struct mr_peer *p);
 void mr_peer_tell_freed(struct mr_peer *p);
+void mr_peer_tell_doubted(struct mr_peer *p);
 void mr_peer_tell_answered(struct mr_peer *p);
 void mr_peer_tell_noted(struct mr_sub *sub, enum mr_record_kind kind, uint64_t a);
 

@@ -63,6 +63,8 @@ struct mr_peer {
     uint32_t until_paths;     /* bytes of large messages until fabricd is asked for more paths; 0: it is not */
     uint32_t sick;            /* its rails' health, as it says (route/health.h) */
     uint32_t sick_told;       /* the same of ours, as it was told */
+    uint32_t doubts;          /* what it takes off the ways from its rails for losses that it sees (connect/ways.c), */
+    uint32_t doubts_told;     /* and what we do, as it was told */
     struct mr_ahead *granted; /* by level, what the peer grants; NULL: no limit (net/grant.c) */
     struct mr_shares *shares; /* what its weights give each rail; NULL: no rail has led there (view/) */
     uint32_t counted, rate;   /* as of the last tick (connect/budget.c): packets in both directions, per second */

@@ -134,10 +134,10 @@ static uint32_t keep_well(const struct mr_peer *p, enum mr_policy_class c, uint3
     uint32_t kept = 0, least = MR_WEIGHT_MAX;
 
     for (unsigned i = 0; i < p->num_now; i++)
-        if (set >> i & 1 && p->load[i].sick < least)
-            least = p->load[i].sick;
+        if (set >> i & 1 && p->load[i].small_sick < least)
+            least = p->load[i].small_sick;
     for (unsigned i = 0; i < p->num_now; i++)
-        if (set >> i & 1 && (c == MR_POLICY_SMALL ? p->load[i].sick == least : p->load[i].sick < MR_WEIGHT_MAX))
+        if (set >> i & 1 && (c == MR_POLICY_SMALL ? p->load[i].small_sick == least : p->load[i].sick < MR_WEIGHT_MAX))
             kept |= 1u << i;
     return kept ? kept : set;
 }

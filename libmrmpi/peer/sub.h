@@ -45,6 +45,7 @@ struct mr_sub {
     uint8_t peer_from;    /* those of the peer before this generation are gone */
     bool refused;         /* it broke since the peer's adapter refused an access to memory */
     bool lossy;           /* it broke since packets were lost on its way; until its port has been down */
+    uint32_t doubt;       /* what evidence of loss takes off its weight, of MR_WEIGHT_MAX (connect/ways.c) */
     enum mr_sub_state state;
     unsigned num_links;   /* that there is memory for; some may be closed */
     struct mr_link *link; /* NULL: it was never opened */
@@ -89,7 +90,7 @@ enum mr_control {
     MR_CONTROL_IDLE,   /* connect/: nothing from our end is under way on this subchannel, which retires */
     MR_CONTROL_RING,   /* net/rings.c. rank: enum ring_control; tag: mr_sub_tag(); payload: struct mr_ring_says */
     MR_CONTROL_GRANT,  /* net/grant.c. ctx: kB/s on each level that goes ahead; tag: of all packets; 0: no limit */
-    MR_CONTROL_HEALTH, /* net/health.c. ctx: our rails' health (route/health.h) */
+    MR_CONTROL_HEALTH, /* net/health.c. ctx: our rails' health; tag: doubts of the ways from them (route/health.h) */
     MR_CONTROL_BULK,   /* from here on */
 };
 

@@ -57,10 +57,32 @@ struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
     return mr_sub_find(p, tag >> 3 & 7, tag & 7, tag >> 6 & 0x7f, tag >> 13 & 0xff);
 }
 
-/* What the health of both rails takes off the weight. */
-static uint32_t sick_of(const struct mr_sub *sub)
+/* What losses take off the way: the more of what each end sees, since only the end whose packets are lost does. */
+static uint32_t doubt_of(const struct mr_sub *sub)
+{
+    uint32_t theirs = mr_health_of(sub->peer->doubts, sub->remote_rail);
+
+    return sub->doubt > theirs ? sub->doubt : theirs;
+}
+
+/* What the health of both rails, as fabricd sees it, takes off the weight. */
+static uint32_t rails_sick_of(const struct mr_sub *sub)
 {
     return mr_health_both(sub->rail->sick, mr_health_of(sub->peer->sick, sub->remote_rail));
+}
+
+/*
+ * A way that loses packets has its whole weight while it is worth its use: a stall holds up all rails, so a message is
+ * sooner over with all of a rail or with none of it. Small messages gain nothing by such a way.
+ */
+static uint32_t sick_of(const struct mr_sub *sub)
+{
+    return doubt_of(sub) == MR_WEIGHT_MAX ? MR_WEIGHT_MAX : rails_sick_of(sub);
+}
+
+static uint32_t small_sick_of(const struct mr_sub *sub)
+{
+    return mr_health_both(rails_sick_of(sub), doubt_of(sub));
 }
 
 /* Large messages go by RDMA over links of one kind. */
@@ -85,6 +107,7 @@ static void add_sub(struct mr_peer *p, const struct mr_pair *pair, unsigned ours
     p->own->loads[parity][place] = (struct mr_load){.weight = pair->weight,
                                                     .small_weight = pair->small_weight,
                                                     .sick = sick_of(sub),
+                                                    .small_sick = small_sick_of(sub),
                                                     .after = mr_spread_is_far(sub->rail->index) ? MR_SCHED_FAR : 0,
                                                     .until = &sub->rail->until};
 }
@@ -349,11 +372,12 @@ void mr_peer_take_health(struct mr_peer *p)
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_load *l = &p->own->loads[p->sub[i].parity][mr_sub_place(&p->sub[i])];
-        uint32_t sick = sick_of(&p->sub[i]);
+        uint32_t sick = sick_of(&p->sub[i]), small_sick = small_sick_of(&p->sub[i]);
 
-        changed |= l->sick != sick;
-        mr_peers.unwell |= sick != 0;
+        changed |= l->sick != sick || l->small_sick != small_sick;
+        mr_peers.unwell |= small_sick != 0;
         l->sick = sick;
+        l->small_sick = small_sick;
     }
     if (!changed)
         return;

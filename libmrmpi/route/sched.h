@@ -24,7 +24,8 @@ struct mr_load {
     uint64_t queued;       /* bytes of large messages under way; counts for those that stay whole, if others are cut */
     uint64_t *until;       /* when its port will have sent what it was given, in units of time */
     uint32_t after;        /* what packets take longer, since its adapter is far from the process: in units of time */
-    uint32_t sick;         /* what the health of the rails at both ends takes off the weight, of MR_WEIGHT_MAX */
+    uint32_t sick;         /* what the health of its rails takes off the weight, of MR_WEIGHT_MAX, and all of it if */
+    uint32_t small_sick;   /* the way costs more than it carries; for small messages what losses take off counts, too */
 };
 
 /* The weight that large messages are cut by. Of a sick one at least 1, for where nothing healthier is up. */

@@ -100,9 +100,9 @@ PEER_TESTS := $(addprefix tests/libmrmpi/,test_recovery test_handshake test_keep
 TESTPROGS += $(PEER_TESTS)
 UNIT_TESTS += $(PEER_TESTS)
 $(foreach t,$(PEER_TESTS),$(eval $(t)_PKGS := check)$(eval $(t)_LDLIBS := -lpthread))
-tests/libmrmpi/test_recovery_SRCS := tests/libmrmpi/test_recovery.c libmrmpi/connect/recovery.c libmrmpi/route/trust.c $(PARTITIONS) libmrmpi/reliable/window.c \
+tests/libmrmpi/test_recovery_SRCS := tests/libmrmpi/test_recovery.c libmrmpi/connect/recovery.c libmrmpi/connect/ways.c libmrmpi/route/trust.c $(PARTITIONS) libmrmpi/reliable/window.c \
     libmrmpi/base/record.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_handshake_SRCS := tests/libmrmpi/test_handshake.c libmrmpi/route/trust.c $(PARTITIONS) $(addprefix libmrmpi/connect/,handshake.c connect.c) \
+tests/libmrmpi/test_handshake_SRCS := tests/libmrmpi/test_handshake.c libmrmpi/route/trust.c $(PARTITIONS) $(addprefix libmrmpi/connect/,handshake.c connect.c ways.c) \
     libmrmpi/cm/conn.c libmrmpi/cm/message.c libmrmpi/reliable/window.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_keepalive_SRCS := tests/libmrmpi/test_keepalive.c libmrmpi/connect/keepalive.c libmrmpi/route/trust.c $(PARTITIONS) $(RAIL_TEST_BASE)
 tests/libmrmpi/test_steer_SRCS := tests/libmrmpi/test_steer.c libmrmpi/peer/steer.c libmrmpi/route/rules.c \
@@ -110,7 +110,7 @@ tests/libmrmpi/test_steer_SRCS := tests/libmrmpi/test_steer.c libmrmpi/peer/stee
 tests/libmrmpi/test_spread_SRCS := tests/libmrmpi/test_spread.c libmrmpi/peer/spread.c libmrmpi/route/policy.c \
     $(RAIL_TEST_BASE)
 tests/libmrmpi/test_guard_SRCS := tests/libmrmpi/test_guard.c libmrmpi/peer/guard.c $(RAIL_TEST_BASE)
-tests/libmrmpi/test_silence_SRCS := tests/libmrmpi/test_silence.c libmrmpi/connect/silence.c libmrmpi/route/trust.c $(PARTITIONS) $(RAIL_TEST_BASE)
+tests/libmrmpi/test_silence_SRCS := tests/libmrmpi/test_silence.c libmrmpi/connect/silence.c libmrmpi/connect/ways.c libmrmpi/route/trust.c $(PARTITIONS) $(RAIL_TEST_BASE)
 tests/libmrmpi/test_probe_SRCS := tests/libmrmpi/test_probe.c libmrmpi/peer/probe.c $(RAIL_TEST_BASE)
 tests/libmrmpi/test_addresses_SRCS := tests/libmrmpi/test_addresses.c libmrmpi/peer/addresses.c libmrmpi/route/address.c libmrmpi/link/kinds.c \
     $(RAIL_TEST_BASE)

@@ -202,7 +202,7 @@ START_TEST(round_robin_counts_messages)
 {
     struct mr_policy p = parsed("round-robin", MR_POLICY_SMALL);
     struct mr_load load[3] = {
-        {true, 1024, 1024, 0, NULL, 0, 0}, {true, 32, 1, 0, NULL, 0, 0}, {true, 512, 7, 0, NULL, 0, 0}};
+        {true, 1024, 1024, 0, NULL, 0, 0, 0}, {true, 32, 1, 0, NULL, 0, 0, 0}, {true, 512, 7, 0, NULL, 0, 0, 0}};
     struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
 
     for (unsigned i = 0; i < 30; i++)
@@ -218,7 +218,7 @@ START_TEST(weighted_round_robin_counts_messages)
 {
     struct mr_policy small = parsed("weighted-round-robin:4,1", MR_POLICY_SMALL);
     struct mr_policy large = parsed("weighted-round-robin", MR_POLICY_LARGE);
-    struct mr_load load[2] = {{true, 1024, 1024, 0, NULL, 0, 0}, {true, 512, 256, 0, NULL, 0, 0}};
+    struct mr_load load[2] = {{true, 1024, 1024, 0, NULL, 0, 0, 0}, {true, 512, 256, 0, NULL, 0, 0, 0}};
     struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
     unsigned seen[2] = {0}, row = 0;
 
@@ -243,7 +243,8 @@ END_TEST
 START_TEST(a_window_stays)
 {
     struct mr_policy p = parsed("window:4", MR_POLICY_SMALL);
-    struct mr_load load[3] = {{true, 1, 1, 0, NULL, 0, 0}, {true, 1, 1, 0, NULL, 0, 0}, {true, 1, 1, 0, NULL, 0, 0}};
+    struct mr_load load[3] = {
+        {true, 1, 1, 0, NULL, 0, 0, 0}, {true, 1, 1, 0, NULL, 0, 0, 0}, {true, 1, 1, 0, NULL, 0, 0, 0}};
     struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
 
     for (unsigned i = 0; i < 48; i++)
@@ -258,7 +259,7 @@ END_TEST
 START_TEST(a_window_of_bytes)
 {
     struct mr_policy p = parsed("window:64K", MR_POLICY_SMALL);
-    struct mr_load load[2] = {{true, 1, 1, 0, NULL, 0, 0}, {true, 1, 1, 0, NULL, 0, 0}};
+    struct mr_load load[2] = {{true, 1, 1, 0, NULL, 0, 0, 0}, {true, 1, 1, 0, NULL, 0, 0, 0}};
     struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
 
     for (unsigned i = 0; i < 64; i++)
@@ -346,7 +347,7 @@ END_TEST
 START_TEST(equation_3)
 {
     struct mr_feedback f = {0};
-    struct mr_load load[2] = {{true, 1024, 1024, 0, NULL, 0, 0}, {true, 1024, 1024, 0, NULL, 0, 0}};
+    struct mr_load load[2] = {{true, 1024, 1024, 0, NULL, 0, 0, 0}, {true, 1024, 1024, 0, NULL, 0, 0, 0}};
     /* equal weights at first; the second stripe takes four times as long: 4 to 1 */
     struct mr_feedback_time t[2] = {{0, 1000}, {1, 4000}};
 
@@ -367,7 +368,7 @@ END_TEST
 START_TEST(equation_4)
 {
     struct mr_feedback f = {0};
-    struct mr_load load[2] = {{true, 1024, 1024, 0, NULL, 0, 0}, {true, 1024, 1024, 0, NULL, 0, 0}};
+    struct mr_load load[2] = {{true, 1024, 1024, 0, NULL, 0, 0, 0}, {true, 1024, 1024, 0, NULL, 0, 0, 0}};
     struct mr_feedback_time t[2] = {{0, 1000}, {1, 4000}};
 
     /* half of 500, and half of 800 or 200 */
@@ -421,7 +422,7 @@ START_TEST(feedback_of_a_part)
 {
     struct mr_feedback f = {0};
     struct mr_load load[3] = {
-        {true, 1024, 0, 0, NULL, 0, 0}, {true, 1024, 0, 0, NULL, 0, 0}, {true, 1024, 0, 0, NULL, 0, 0}};
+        {true, 1024, 0, 0, NULL, 0, 0, 0}, {true, 1024, 0, 0, NULL, 0, 0, 0}, {true, 1024, 0, 0, NULL, 0, 0, 0}};
     struct mr_feedback_time t[2] = {{0, 1}, {2, 1000000}};
 
     for (int i = 0; i < 5; i++)

@@ -11,7 +11,7 @@
 
 struct mr_peers mr_peers;
 struct mr_connect mr_connect;
-static unsigned broken, asked[SUBS];
+static unsigned broken, doubted, asked[SUBS];
 static uint8_t asked_sl[SUBS]; /* the last question's */
 static uint8_t deaf_sl;        /* questions on this level are not answered */
 static uint64_t queued;        /* bytes of large messages on the first subchannel */
@@ -27,6 +27,16 @@ void mr_sub_break(struct mr_sub *s)
 void mr_recovery_loses(struct mr_sub *s)
 {
     mr_trust_failed(mr_way_trust(s), clock_ns);
+}
+
+void mr_peer_take_health(struct mr_peer *p)
+{
+    ck_assert_ptr_eq(p, &peer);
+}
+
+void mr_peer_tell_doubted(struct mr_peer *p)
+{
+    doubted++;
 }
 
 int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *data, size_t len)
@@ -56,7 +66,7 @@ int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, u
     return 0;
 }
 
-/* Both rails are in use; something is under way on the first one. */
+/* Both rails are in use; something is under way on the first one, which nothing is to confirm yet. */
 static void setup(void)
 {
     make_peer();
@@ -67,7 +77,7 @@ static void setup(void)
     memset(window_links, 0, sizeof window_links);
     peer.out.link = window_links;
     peer.out.num_links = 2 * SUBS;
-    broken = 0;
+    broken = doubted = 0;
     for (unsigned i = 0; i < 2 * SUBS; i++)
         links[i][0].qp.depth = links[i][0].qp.room = 10;
     for (unsigned i = 0; i < SUBS; i++)
@@ -77,6 +87,7 @@ static void setup(void)
     set_open(&sub[0]);
     set_open(&sub[1]);
     links[0][0].qp.room = 9;
+    links[0][0].qp.unsignaled_sends = 1;
     links[0][0].qp.finished = window_links[0].passed = 5; /* it has moved before the first look */
     mr_silence_look(clock_ns);
 }
@@ -109,7 +120,7 @@ START_TEST(silent_way)
 {
     look(1, 2);
     ck_assert_uint_eq(keepalives, 1);
-    ck_assert_uint_eq(asked[0], 0); /* messages of a slow link take as long */
+    ck_assert_uint_eq(asked[0], 0); /* a healthy link has confirmed as little */
     look(1, 2);
     ck_assert_uint_eq(asked[0], QUESTIONS);
     ck_assert_uint_eq(asked[1], QUESTIONS);
@@ -122,6 +133,69 @@ START_TEST(silent_way)
     look(10, 2);
     ck_assert_uint_eq(broken, 1);
     ck_assert(!mr_peers.doubtful);
+}
+END_TEST
+
+/*
+ * A confirmation is late: the process is asked after two looks, and after one when that happens again; but (1) not if
+ * the bytes under way may take as long. (2) The way has lost packets before.
+ */
+START_TEST(late_confirmation)
+{
+    links[0][0].qp.unsignaled_sends = 0;
+    queued = _i == 1 ? 4u << 20 : 2u << 20; /* 100 Gbit/s carry 12.5 MB in a look */
+    if (_i == 2)
+        mr_trust_tried(mr_way_trust(&sub[0]), 10, 1, clock_ns);
+    look(1, 3);
+    ck_assert_uint_eq(asked[0], _i == 2 ? QUESTIONS : 0);
+    links[0][0].qp.finished++;
+    memset(asked, 0, sizeof asked);
+    look(1, 3);
+    ck_assert_uint_eq(asked[0], 0);
+    look(1, 3);
+    ck_assert_uint_eq(asked[0], _i == 1 ? 0 : QUESTIONS);
+    look(1, 3);
+    ck_assert_uint_ge(asked[0], QUESTIONS);
+}
+END_TEST
+
+/*
+ * A link stands still for a look again and again, and moves after a nudge: packets were lost. Small messages leave the
+ * link the second time, all messages when the link stands still most of the time. (1) the link moves for long then;
+ * (2) nobody answers meanwhile: the peer may compute; (3) the other way is no better.
+ */
+START_TEST(stands_still)
+{
+    unsigned stalls = 0;
+
+    links[0][0].qp.unsignaled_sends = 0;
+    if (_i == 3)
+        mr_trust_stood(mr_way_trust(&sub[1]), 100 * MS, clock_ns);
+    for (; stalls < 20 && !broken; stalls++) {
+        look(1, _i == 2 ? 0 : 3);
+        for (unsigned n = 0; n < (_i == 1 ? 10 : 1); n++) {
+            links[0][0].qp.finished++;
+            look(1, 3);
+        }
+        if (_i < 2 && stalls == 1) {
+            ck_assert_uint_gt(doubted, 0);
+            ck_assert(sub[0].doubt && sub[0].doubt < MR_WEIGHT_MAX);
+            ck_assert_uint_eq(sub[1].doubt, 0);
+        }
+    }
+    ck_assert_uint_eq(broken, _i == 0);
+    ck_assert_int_eq(sub[0].doubt == MR_WEIGHT_MAX, _i == 0);
+    if (!_i) {
+        ck_assert_uint_ge(stalls, 4);
+        ck_assert_uint_le(stalls, 10);
+        ck_assert(sub[0].lossy);
+        doubted = 0;
+        look(2000, 0); /* it is forgotten */
+        ck_assert_uint_eq(sub[0].doubt, 0);
+        ck_assert_uint_gt(doubted, 1);
+    }
+    if (_i == 2)
+        ck_assert_uint_eq(doubted, 0);
 }
 END_TEST
 
@@ -389,6 +463,8 @@ int main(void)
 
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, silent_way);
+    tcase_add_loop_test(c, late_confirmation, 0, 3);
+    tcase_add_loop_test(c, stands_still, 0, 4);
     tcase_add_test(c, all_of_the_way);
     tcase_add_loop_test(c, silent_from_the_beginning, 0, 4);
     tcase_add_test(c, proof_is_an_answer);

@@ -127,22 +127,28 @@ START_TEST(narrowed)
 }
 END_TEST
 
+static void fall_sick(unsigned i, uint32_t sick, uint32_t small_sick)
+{
+    loads[0][i].sick = sick;
+    loads[0][i].small_sick = small_sick;
+}
+
 /* Small messages leave a rail that is not well, large ones one without a weight; where none is better, none is left. */
 START_TEST(unwell)
 {
     ck_assert_int_eq(mr_spread_init(), 0);
     mr_peers.unwell = true;
-    loads[0][1].sick = 100;
+    fall_sick(1, 0, 100);
     ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_SMALL, 3), 1);
     ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_LARGE, 3), 3);
     ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_SMALL, 2), 2);
-    loads[0][1].sick = MR_WEIGHT_MAX;
+    fall_sick(1, MR_WEIGHT_MAX, MR_WEIGHT_MAX);
     ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_LARGE, 3), 1);
     ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_LARGE, 2), 2);
-    loads[0][0].sick = MR_WEIGHT_MAX;
+    fall_sick(0, MR_WEIGHT_MAX, MR_WEIGHT_MAX);
     ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_SMALL, 3), 3);
     ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_LARGE, 3), 3);
-    loads[0][0].sick = 0; /* a policy that binds to the rail without a weight does not hold it */
+    fall_sick(0, 0, 0); /* a policy that binds to the rail without a weight does not hold it */
     mr_config.policy_small = "near";
     apart = true;
     ck_assert_int_eq(mr_spread_init(), 0);

@@ -9,19 +9,28 @@
 #define BEGIN (1000 * 1000 * MS)
 
 static struct mr_trust t;
+/* 10,000 packets pass in the time that a connection stands still; the other way is as good */
+static const struct mr_trust_way way = {.rate_mbps = 54613, .others_mbps = 54613, .mtu = 4096};
+static uint32_t least;
 
 static void setup(void)
 {
     t = (struct mr_trust){0};
+    least = mr_trust_least(&way);
+}
+
+static uint32_t value(const struct mr_trust *of, uint64_t now)
+{
+    return mr_trust_value(of, &way, now);
 }
 
 /* Of nothing that is known, and of what arrives. */
 START_TEST(well)
 {
-    ck_assert_uint_eq(mr_trust_value(&t, BEGIN), MR_TRUST_FULL);
+    ck_assert_uint_eq(value(&t, BEGIN), MR_TRUST_FULL);
     mr_trust_tried(&t, 1000, 0, BEGIN);
     ck_assert_uint_eq(mr_trust_loss(&t, BEGIN), 0);
-    ck_assert_uint_eq(mr_trust_value(&t, BEGIN), MR_TRUST_FULL);
+    ck_assert_uint_eq(value(&t, BEGIN), MR_TRUST_FULL);
 }
 END_TEST
 
@@ -51,13 +60,13 @@ START_TEST(what_a_loss_costs)
 {
     mr_trust_tried(&t, 984, 10, BEGIN);
     ck_assert_uint_eq(mr_trust_loss(&t, BEGIN), 10000);
-    ck_assert_uint_eq(mr_trust_value(&t, BEGIN), MR_TRUST_WELL);
+    ck_assert_uint_eq(value(&t, BEGIN), least);
     setup();
     mr_trust_tried(&t, 984, 1, BEGIN);
-    ck_assert_uint_eq(mr_trust_value(&t, BEGIN), MR_TRUST_FULL * 100 / 101);
+    ck_assert_uint_eq(value(&t, BEGIN), MR_TRUST_FULL * 100 / 101);
     setup();
     mr_trust_tried(&t, 84, 10, BEGIN);
-    ck_assert_uint_eq(mr_trust_value(&t, BEGIN), MR_TRUST_FULL / 101);
+    ck_assert_uint_eq(value(&t, BEGIN), MR_TRUST_FULL / 101);
 }
 END_TEST
 
@@ -66,7 +75,7 @@ static unsigned until_well(uint64_t now)
 {
     unsigned ms = 0;
 
-    while (mr_trust_value(&t, now + ms * MS) <= MR_TRUST_WELL)
+    while (value(&t, now + ms * MS) <= least)
         ms++;
     return ms;
 }
@@ -110,9 +119,33 @@ START_TEST(evidence_counts)
         mr_trust_tried(&answers, 1, 0, BEGIN + i * MS);
         mr_trust_tried(&loses, 1, i % 10 == 0, BEGIN + i * MS);
     }
-    ck_assert_uint_gt(mr_trust_value(&answers, BEGIN + 300 * MS), MR_TRUST_WELL);
-    ck_assert_uint_lt(mr_trust_value(&silent, BEGIN + 300 * MS), MR_TRUST_WELL);
-    ck_assert_uint_lt(mr_trust_value(&loses, BEGIN + 300 * MS), MR_TRUST_WELL / 4);
+    ck_assert_uint_gt(value(&answers, BEGIN + 300 * MS), least);
+    ck_assert_uint_lt(value(&silent, BEGIN + 300 * MS), least);
+    ck_assert_uint_lt(value(&loses, BEGIN + 300 * MS), least / 4);
+}
+END_TEST
+
+/* A loss costs a fast way more: as many packets are lost in less time. */
+START_TEST(what_a_loss_costs_fast_ways)
+{
+    static const struct mr_trust_way slow = {.rate_mbps = 5461, .mtu = 4096}, small = {.rate_mbps = 5461, .mtu = 512};
+
+    mr_trust_tried(&t, 984, 10, BEGIN);
+    ck_assert_uint_eq(mr_trust_value(&t, &slow, BEGIN), MR_TRUST_FULL * 10 / 11);
+    ck_assert_uint_lt(mr_trust_value(&t, &small, BEGIN), MR_TRUST_FULL * 10 / 17);
+}
+END_TEST
+
+/* With a way of a quarter of the rate all ways carry 5/4, so the way must not cost a fifth of that. */
+START_TEST(what_ways_are_worth)
+{
+    ck_assert_uint_eq(mr_trust_least(&(struct mr_trust_way){.rate_mbps = 100, .others_mbps = 100}), MR_TRUST_FULL / 2);
+    ck_assert_uint_eq(mr_trust_least(&(struct mr_trust_way){.rate_mbps = 25, .others_mbps = 100}),
+                      MR_TRUST_FULL * 4 / 5);
+    ck_assert_uint_eq(mr_trust_least(&(struct mr_trust_way){.rate_mbps = 100, .others_mbps = 25}), MR_TRUST_FULL / 5);
+    ck_assert_uint_eq(mr_trust_least(&(struct mr_trust_way){.rate_mbps = 100}), 0);
+    ck_assert_uint_eq(mr_trust_least(&(struct mr_trust_way){0}), 0);
+    ck_assert_uint_eq(mr_trust_least(&(struct mr_trust_way){UINT32_MAX, UINT32_MAX, 256}), MR_TRUST_FULL / 2);
 }
 END_TEST
 
@@ -124,12 +157,30 @@ START_TEST(stands_still)
     bool most = false;
 
     for (unsigned i = 0; i < (_i == 1 ? 2 : 20); i++) {
-        now += (2 + between[_i]) * MS;
-        most |= mr_trust_stood(&t, 2 * MS, now);
+        for (unsigned n = 0; n < between[_i]; n++)
+            mr_trust_moved(&t, MS, now += MS);
+        now += 2 * MS;
+        mr_trust_stood(&t, 2 * MS, now);
+        ck_assert_uint_lt(value(&t, now), MR_TRUST_FULL);
+        most |= value(&t, now) <= least;
     }
     ck_assert_int_eq(most, _i == 0);
-    now += 100 * MS; /* what was long ago does not count */
-    ck_assert(!mr_trust_stood(&t, 2 * MS, now));
+    now += 1000 * MS; /* what was long ago does not count */
+    mr_trust_stood(&t, 2 * MS, now);
+    ck_assert_uint_gt(value(&t, now), least);
+}
+END_TEST
+
+/* A way that never stood still keeps no account. */
+START_TEST(moves)
+{
+    mr_trust_moved(&t, MS, BEGIN);
+    ck_assert_uint_eq(t.moved_us, 0);
+    mr_trust_stood(&t, 1000000 * MS, BEGIN);
+    ck_assert_uint_lt(value(&t, BEGIN), MR_TRUST_FULL / 100);
+    for (unsigned i = 0; i < 3; i++)
+        mr_trust_moved(&t, 1000000 * MS, BEGIN);
+    ck_assert_uint_gt(value(&t, BEGIN), MR_TRUST_FULL * 3 / 4);
 }
 END_TEST
 
@@ -140,12 +191,14 @@ START_TEST(ends_of_ranges)
     ck_assert_uint_gt(mr_trust_loss(&t, BEGIN), 950000);
     ck_assert_uint_le(mr_trust_loss(&t, BEGIN), 1000000);
     mr_trust_tried(&t, 1, 0, BEGIN - MS);
+    mr_trust_stood(&t, UINT64_MAX, BEGIN);
+    mr_trust_moved(&t, UINT64_MAX, BEGIN);
     ck_assert_uint_le(mr_trust_loss(&t, 0), 1000000);
-    ck_assert_uint_eq(mr_trust_value(&t, UINT64_MAX), MR_TRUST_FULL);
+    ck_assert_uint_eq(value(&t, UINT64_MAX), MR_TRUST_FULL);
     for (unsigned i = 0; i < 1000; i++)
         mr_trust_failed(&t, BEGIN);
-    ck_assert_uint_le(mr_trust_value(&t, BEGIN), 1);
-    ck_assert_uint_eq(mr_trust_value(&t, UINT64_MAX), MR_TRUST_FULL);
+    ck_assert_uint_le(value(&t, BEGIN), 1);
+    ck_assert_uint_eq(value(&t, UINT64_MAX), MR_TRUST_FULL);
 }
 END_TEST
 
@@ -159,7 +212,10 @@ int main(void)
     tcase_add_test(c, what_a_loss_costs);
     tcase_add_test(c, fails_again);
     tcase_add_test(c, evidence_counts);
+    tcase_add_test(c, what_a_loss_costs_fast_ways);
+    tcase_add_test(c, what_ways_are_worth);
     tcase_add_loop_test(c, stands_still, 0, 4);
+    tcase_add_test(c, moves);
     tcase_add_test(c, ends_of_ranges);
     return check_run(c, NULL);
 }
