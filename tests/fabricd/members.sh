@@ -87,6 +87,7 @@ like "and named with its line" "^$file:3: partition 'red' has the P_Key 0x0022 o
 ok "nothing is written" cmp ours "$file"
 cp members.yaml "$policy"
 ok "others" fabricctl policy apply "$policy"
+ok "which all hosts have taken over, before the file is another" wait_for 10 verified 4
 is "stay" "$(head -n 4 "$file")" "$(cat ours)"
 is "beside the policy's" "$(keys h3) $(keys h4)" "2 0x8022 2 0xffff 2 0x8011 2 0x8022 2 0xffff"
 
