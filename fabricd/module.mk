@@ -2,7 +2,7 @@
 
 FABRICD_PURE := fabricd/base/text.c fabricd/base/ydoc.c fabricd/base/keys.c fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/policy/lock.c fabricd/policy/lock_text.c \
                 fabricd/policy/compile.c fabricd/policy/lanes.c fabricd/policy/weights.c fabricd/policy/ahead.c fabricd/policy/wait.c fabricd/fabric/opensm.c fabricd/proto/message.c fabricd/proto/ratio.c \
-                libmrmpi/route/policy.c
+                libmrmpi/conn/route/policy.c
 
 PROGRAMS += fabricd fabricctl
 MANPAGES += man/fabricd.8 man/fabricctl.1 man/mrmpi-policy.5 man/org.mrmpi.Fabric1.5
@@ -22,7 +22,7 @@ fabricd_LDLIBS := -pthread
 
 # what a policy would give
 FABRICD_PLAN := fabricd/policy/arbiter.c fabricd/policy/pace.c fabricd/policy/plan.c fabricd/policy/plan_load.c fabricd/policy/plan_text.c fabricd/ctl/plan_command.c \
-                libmrmpi/route/ahead.c
+                libmrmpi/conn/route/ahead.c
 
 fabricctl_SRCS := $(FABRICD_PURE) $(FABRICD_PLAN) fabricd/ctl/fabricctl.c fabricd/ctl/takes.c fabricd/ctl/answer.c fabricd/jobs/ask.c fabricd/ctl/cluster.c fabricd/ctl/cluster_status.c fabricd/ctl/ctl.c fabricd/ctl/json.c fabricd/ctl/top.c fabricd/policy/schema.c \
                   fabricd/fabric/rails.c fabricd/fabric/pci.c

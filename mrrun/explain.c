@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/fabric/client.h"
-#include "libmrmpi/link/kinds.h"
-#include "libmrmpi/link/slots.h"
-#include "libmrmpi/route/policy.h"
-#include "libmrmpi/route/quota.h"
-#include "libmrmpi/route/rules.h"
+#include "libmrmpi/conn/fabric/client.h"
+#include "libmrmpi/verbs/link/kinds.h"
+#include "libmrmpi/verbs/link/slots.h"
+#include "libmrmpi/conn/route/policy.h"
+#include "libmrmpi/conn/route/quota.h"
+#include "libmrmpi/conn/route/rules.h"
 #include "libmrmpi/verbs/contexts.h"
 #include "mrrun/environment.h"
 #include "mrrun/pairs.h"

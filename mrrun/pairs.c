@@ -11,7 +11,7 @@
 #include <strings.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/route/pair.h"
+#include "libmrmpi/conn/route/pair.h"
 #include "mrrun/values.h"
 
 #define NAMES_MAX  6     /* hosts that are named */

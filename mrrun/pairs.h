@@ -4,8 +4,8 @@
 #ifndef MRRUN_PAIRS_H
 #define MRRUN_PAIRS_H
 
-#include "libmrmpi/link/kinds.h"
-#include "libmrmpi/route/rules.h"
+#include "libmrmpi/verbs/link/kinds.h"
+#include "libmrmpi/conn/route/rules.h"
 #include "mrrun/rails.h"
 
 struct pairs {

@@ -3,7 +3,7 @@
 #ifndef MRRUN_PROGRAM_H
 #define MRRUN_PROGRAM_H
 
-#include "libmrmpi/memory/objects.h"
+#include "libmrmpi/verbs/memory/objects.h"
 
 /*
  * The allocators among the program and its libraries, as the loader lists them with that environment: preloaded ones

@@ -7,7 +7,7 @@
 #ifndef MRRUN_RAILS_H
 #define MRRUN_RAILS_H
 
-#include "libmrmpi/fabric/client.h"
+#include "libmrmpi/conn/fabric/client.h"
 #include "libmrmpi/verbs/rail.h"
 #include "mrrun/hosts.h"
 

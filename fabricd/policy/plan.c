@@ -6,8 +6,8 @@
 #include "fabricd/policy/pace.h"
 #include "libmrmpi/base/packet.h"
 #include "libmrmpi/base/parts.h"
-#include "libmrmpi/route/ahead.h"
-#include "libmrmpi/route/pace.h"
+#include "libmrmpi/conn/route/ahead.h"
+#include "libmrmpi/conn/route/pace.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  */
 #include "fabricd/policy/policy.h"
 #include "fabricd/base/keys.h"
-#include "libmrmpi/route/policy.h"
+#include "libmrmpi/conn/route/policy.h"
 
 #include <fnmatch.h>
 #include <stddef.h>

@@ -9,10 +9,10 @@
 #include <mpi.h>
 
 #include "libmrmpi/coll/coll.h"
-#include "libmrmpi/comm/comm.h"
+#include "libmrmpi/coll/comm/comm.h"
 #include "libmrmpi/core/objects.h"
-#include "libmrmpi/init/init.h"
-#include "libmrmpi/pt2pt/pt2pt.h"
+#include "libmrmpi/api/init/init.h"
+#include "libmrmpi/p2p/pt2pt.h"
 
 /* ---- handles made at run time: 11 kind(4) generation(5) index(21) ---- */
 

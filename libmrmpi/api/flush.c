@@ -4,7 +4,7 @@
  * are gone, as after detaching and attaching it again.
  */
 #include "libmrmpi/api/session.h"
-#include "libmrmpi/derived/derived.h"
+#include "libmrmpi/p2p/derived/derived.h"
 
 static enum mr_err iflush(struct mr_bsend **slot, MPI_Request *request)
 {

@@ -2,7 +2,7 @@
 /*
  * What the program has not freed, for MRMPI_LEAKS: the handles that are still given out and the memory of MPI_Alloc_mem
  * when the library ends; info objects, error handlers and sessions, which may be freed later, when the process exits.
- * pt2pt/ tells of messages that nobody received; stripe/, link/ and verbs/ of memory that is still registered, packets,
+ * p2p/ tells of messages that nobody received; net/stripe/, verbs/link/ and verbs/ of memory that is still registered, packets,
  * queue pairs and room in completion queues.
  */
 #include "libmrmpi/api/api.h"

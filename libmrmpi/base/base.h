@@ -28,11 +28,11 @@ struct mr_config {
     char *shm_copy;         /* how they move: auto, push, read, halves */
     int shm_stream;         /* copies for others to read pass the cache: 1 yes, 0 no, -1 where that is faster */
     int rc_peers, rc_after; /* peers that have connections if ud may be used, too; packets to a peer before */
-    char *rules;            /* which of them carry what (route/rules.h) */
+    char *rules;            /* which of them carry what (conn/route/rules.h) */
     char *links, *reliable; /* kinds of links, in order; whether their packets are acknowledged */
     int ring_peers, ring_after, ring_slots; /* who may write into rings here; packets before; slots of each */
     size_t ring_size;                       /* of the longest payload that fits a slot; 0: what the design has */
-    char *ring_design;                      /* link/kinds.h */
+    char *ring_design;                      /* verbs/link/kinds.h */
     char *rndv;                             /* who moves large messages between hosts: auto, write, read */
     char *ud_rndv;                          /* those that go as datagrams: zcopy, copy */
     int ud_pool;                            /* queue pairs of a rail for that */
@@ -59,7 +59,7 @@ struct mr_config {
     int oversubscribed;                  /* more ranks than cores: 1 yes, 0 no, -1 count them */
     char *coll;                          /* algorithms that collectives shall use (coll/select.c) */
     char *coll_table;                    /* a file with algorithms for this machine (coll/select.c) */
-    int async_progress;                  /* init/helper.c */
+    int async_progress;                  /* api/init/helper.c */
     _Atomic int check_args;
     char *fabricd_socket; /* %h: host name */
     char *job_id;         /* MRMPI_JOBID, else SLURM_JOB_ID */

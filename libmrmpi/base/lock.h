@@ -2,7 +2,7 @@
 /*
  * One lock for the whole library, taken by api/ around every MPI call that touches shared state, and only when the
  * thread level is MPI_THREAD_MULTIPLE. A waiting thread gives it away between two looks at the network
- * (progress/progress.c), so that others get on. With a lower level it costs one predictable branch.
+ * (p2p/progress/progress.c), so that others get on. With a lower level it costs one predictable branch.
  *
  * Nobody starves: whoever waits is in a queue. An unlock leaves the lock to whoever comes first, which is quick where
  * threads make many short calls, but only until the first of the queue has been woken for nothing. Giving way hands it

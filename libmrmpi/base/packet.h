@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The vocabulary of packets: what pt2pt/, the virtual channel, channels, links and verbs all speak of. Only types and
+ * The vocabulary of packets: what p2p/, the virtual channel, channels, links and verbs all speak of. Only types and
  * numbers; who does what with them is in their rooms.
  */
 #ifndef MRMPI_BASE_PACKET_H
@@ -11,11 +11,11 @@
 
 #define MR_RAILS_MAX 8
 
-/* What pt2pt/ says to its peer; the transport looks only at seq, src and form. Little endian, as in memory. */
+/* What p2p/ says to its peer; the transport looks only at seq, src and form. Little endian, as in memory. */
 struct mr_hdr {
     uint8_t kind; /* pt2pt's: eager, request to send, ...; from MR_VC_KIND_CHANNEL on the channel's own */
     uint8_t flags;
-    uint8_t form; /* the channel's, between hosts (link/wire.h) */
+    uint8_t form; /* the channel's, between hosts (verbs/link/wire.h) */
     uint8_t note; /* pt2pt's byte for the peer, as it is when the packet is sent; set by mr_vc_send */
     uint32_t seq; /* set by mr_vc_send */
     uint32_t src; /* world rank of the sender; set by mr_vc_send */
@@ -26,7 +26,7 @@ struct mr_hdr {
     uint64_t sreq, rreq;
 };
 _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
-/* Bytes of it between hosts, where what says nothing is left out (link/wire.h): */
+/* Bytes of it between hosts, where what says nothing is left out (verbs/link/wire.h): */
 #define MR_WIRE_MIN  offsetof(struct mr_hdr, len)
 #define MR_WIRE_PART (MR_WIRE_MIN + 16) /* of a part of a message: how long that is, and where the part begins */
 #define MR_WIRE_MAX  sizeof(struct mr_hdr)
@@ -48,7 +48,7 @@ struct mr_remote {
     uint32_t rkey[MR_RAILS_MAX]; /* by the index of the owner's rail */
     uint32_t token;  /* names the advertised region in put notifications; the owner's channel gives and reads it. Of
                         memory to be read between hosts: set of the owner's rails that have no key */
-    uint32_t serial; /* between hosts; not 0: the owner says which parts of a put have landed (stripe/track.c) */
+    uint32_t serial; /* between hosts; not 0: the owner says which parts of a put have landed (net/stripe/track.c) */
 };
 
 /* A short write into such memory: with its address there, and the data here. */

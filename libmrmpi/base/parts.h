@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a message that is sent at once is cut into packets. pt2pt/parts.c cuts so, and fabricd predicts it. Pure.
+ * How a message that is sent at once is cut into packets. p2p/parts.c cuts so, and fabricd predicts it. Pure.
  */
 #ifndef MRMPI_BASE_PARTS_H
 #define MRMPI_BASE_PARTS_H

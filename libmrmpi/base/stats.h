@@ -133,7 +133,7 @@ enum mr_rail_stat {
 };
 const char *mr_rail_stat_name(enum mr_rail_stat s);
 const char *mr_rail_stat_help(enum mr_rail_stat s);
-#define MR_RAIL_SHARE_NAME "rail_share" /* of what view/view.h computes */
+#define MR_RAIL_SHARE_NAME "rail_share" /* of what net/view/view.h computes */
 extern const char mr_rail_share_help[];
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A channel is one way to move bytes to a peer: the process itself, shared memory, the network. One file each,
- * behind struct mr_channel_ops; vc/ picks among them and gives packets their sequence numbers.
+ * behind struct mr_channel_ops; channel/vc/ picks among them and gives packets their sequence numbers.
  *
  * A channel does not order across links and knows no matching: it hands every arrived packet to mr_channel_up.arrived,
  * which sorts by sequence number and calls up. Channels know nothing of what is above them but struct mr_channel_up.
@@ -22,15 +22,15 @@ struct mr_vc_writer;
 struct mr_channel_ops;
 
 /*
- * What pt2pt/ reaches of a virtual channel without a call. The sizes are vc/'s: 0 until they are asked for
+ * What p2p/ reaches of a virtual channel without a call. The sizes are vc/'s: 0 until they are asked for
  * (mr_vc_eager_max), then they do not change, but for part. How short a message has to be for mr_vc_send_short the
- * channel says, and says anew when it changes. The rest belongs to pt2pt/ and is zero at first: the byte that goes with
+ * channel says, and says anew when it changes. The rest belongs to p2p/ and is zero at first: the byte that goes with
  * every packet to the peer, and room for what it keeps of the peer.
  */
 struct mr_vc_front {
     uint32_t eager_max, eager_most;
     uint32_t short_below; /* less than so many bytes; 0: no message */
-    uint32_t part; /* of a message in several packets; 0: eager_max. At the peer's pace (route/pace.h) it is less */
+    uint32_t part; /* of a message in several packets; 0: eager_max. At the peer's pace (conn/route/pace.h) it is less */
     uint8_t note;
     bool lends; /* a payload may be sent from where it lies (mr_vc_lend); said anew when it changes, too */
     _Alignas(8) unsigned char room[104];
@@ -163,13 +163,13 @@ extern const struct mr_channel_ops mr_channel_shm;  /* channel/shm.c */
 extern const struct mr_channel_ops mr_channel_net;  /* net/net.c and its neighbours: links over all rails */
 
 /*
- * What channels call. vc/ fills it in before it opens the first channel. arrived, put_sent, read_done, put_landed and
+ * What channels call. channel/vc/ fills it in before it opens the first channel. arrived, put_sent, read_done, put_landed and
  * failed are called from a channel's poll only.
  */
 struct mr_channel_up {
     /* A packet of world rank hdr->src is here, in any order; headers that make no sense are dropped there. */
     void (*arrived)(const struct mr_hdr *hdr, const void *payload, size_t len);
-    /* As the upcalls of the same names in vc/vc.h; failed is passed up once for a peer. */
+    /* As the upcalls of the same names in channel/vc/vc.h; failed is passed up once for a peer. */
     void (*put_sent)(void *cookie, int error);
     void (*loan_ended)(void *cookie);
     void (*read_done)(void *cookie, int error);
@@ -184,11 +184,11 @@ struct mr_channel_up {
 extern MR_OWN struct mr_channel_up mr_channel_up;
 
 /*
- *  Packets to all peers that wait, as copies, for room or for a connection, with the sends that pt2pt/ holds back
- *  because of them; kept by the channels and by pt2pt/. While it is 0 nobody has to ask.
+ *  Packets to all peers that wait, as copies, for room or for a connection, with the sends that p2p/ holds back
+ *  because of them; kept by the channels and by p2p/. While it is 0 nobody has to ask.
  */
 extern MR_OWN unsigned mr_channel_waiting;
-/* So many times in a row no channel had anything to do; kept by vc/. */
+/* So many times in a row no channel had anything to do; kept by channel/vc/. */
 extern MR_OWN unsigned mr_channel_idle;
 /* With so many devices each memory is registered that is sent from, or moved; at least 1. Kept by the network. */
 extern MR_OWN unsigned mr_channel_devices;

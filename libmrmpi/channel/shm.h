@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What waiting (progress/progress.c) needs of shared memory: sleeping until a peer on this node rings.
+ * What waiting (p2p/progress/progress.c) needs of shared memory: sleeping until a peer on this node rings.
  */
 #ifndef MRMPI_SHM_H
 #define MRMPI_SHM_H

@@ -26,7 +26,7 @@ struct mr_claim {
 /* Of one rank. */
 struct mr_claims {
     struct mr_claim of[MR_CLAIMS];
-    uint8_t way[8]; /* how messages come to it now that has some to send as well: rndv/share.c */
+    uint8_t way[8]; /* how messages come to it now that has some to send as well: p2p/rndv/share.c */
 };
 
 static inline uint64_t mr_claim_ends(uint16_t ticket, uint32_t front, uint32_t back)

@@ -5,7 +5,7 @@
 
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/coll/place.h"
-#include "libmrmpi/schedule/sched.h"
+#include "libmrmpi/coll/schedule/sched.h"
 
 /* The part of n items that falls to piece i of p, as evenly as can be: [mr_part(n, p, i), mr_part(n, p, i + 1)). */
 static inline size_t mr_part(size_t n, int p, int i)

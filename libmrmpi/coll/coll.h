@@ -11,8 +11,8 @@
 #define MRMPI_COLL_H
 
 #include "libmrmpi/core/objects.h"
-#include "libmrmpi/pt2pt/pt2pt.h"
-#include "libmrmpi/schedule/run.h"
+#include "libmrmpi/p2p/pt2pt.h"
+#include "libmrmpi/coll/schedule/run.h"
 
 #define MR_IN_PLACE ((void *)-1)
 #define MR_ROOT     (-3) /* of an operation on an intercommunicator */

@@ -12,7 +12,7 @@
 
 #include "libmrmpi/coll/place.h"
 #include "libmrmpi/core/objects.h"
-#include "libmrmpi/node/area.h"
+#include "libmrmpi/coll/node/area.h"
 
 struct mr_grid {
     const struct mr_place *place; /* the communicator's */

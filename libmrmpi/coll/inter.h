@@ -5,7 +5,7 @@
 #define MRMPI_COLL_INTER_H
 
 #include "libmrmpi/coll/coll.h"
-#include "libmrmpi/schedule/sched.h"
+#include "libmrmpi/coll/schedule/sched.h"
 
 void mr_inter_barrier(struct mr_schedule *s, struct mr_comm *c);
 void mr_inter_bcast(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int root, struct mr_comm *c);

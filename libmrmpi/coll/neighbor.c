@@ -8,7 +8,7 @@
  * periodic and has one or two processes.
  */
 #include "libmrmpi/coll/coll.h"
-#include "libmrmpi/schedule/sched.h"
+#include "libmrmpi/coll/schedule/sched.h"
 
 static void post_recvs(struct mr_schedule *s, const struct mr_vec *out, const struct mr_topology *t)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blocking collectives through the node area (node/area.h) of a communicator whose ranks share a node: done at once,
+ * Blocking collectives through the node area (coll/node/area.h) of a communicator whose ranks share a node: done at once,
  * without a schedule. Arguments as those of coll.h. All give the operation's error.
  */
 #ifndef MRMPI_COLL_NODE_H
@@ -9,7 +9,7 @@
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/coll/grid.h"
 #include "libmrmpi/coll/select.h"
-#include "libmrmpi/node/area.h"
+#include "libmrmpi/coll/node/area.h"
 
 /* How a call is run at once: through the communicator's area, in two levels, or (both NULL) not. */
 struct mr_coll_way {

@@ -3,8 +3,8 @@
  * it. */
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/coll/node.h"
-#include "libmrmpi/schedule/sched.h"
-#include "libmrmpi/node/exchange.h"
+#include "libmrmpi/coll/schedule/sched.h"
+#include "libmrmpi/coll/node/exchange.h"
 
 /* One side of an operation: a block, or a block for each rank. */
 struct side {

@@ -8,7 +8,7 @@
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/node.h"
-#include "libmrmpi/node/exchange.h"
+#include "libmrmpi/coll/node/exchange.h"
 
 #include <stdlib.h>
 

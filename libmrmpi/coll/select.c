@@ -23,7 +23,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/coll/place.h"
-#include "libmrmpi/schedule/sched.h"
+#include "libmrmpi/coll/schedule/sched.h"
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/launch/launch.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Communicators: the object. Making one out of another is the business of comm/. */
+/* Communicators: the object. Making one out of another is the business of coll/comm/. */
 #include "libmrmpi/core/context.h"
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/launch/launch.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The objects of MPI as the library's inside sees them: pointers, not handles; constants of our own. api/ turns handles
- * into these and back; coll/, pt2pt/ and below never see a handle.
+ * into these and back; coll/, p2p/ and below never see a handle.
  *
  * Objects are counted (mr_*_get, mr_*_put); built-in ones are never freed. All of this is called with the library's
  * lock held (base/lock.h) when the thread level is MPI_THREAD_MULTIPLE.
@@ -138,7 +138,7 @@ struct mr_comm {
     bool lacks;        /* and one of them was a member */
     bool of_window;    /* its messages are data of a window's */
     struct mr_place *place; /* coll/place.h, NULL until it is asked for */
-    struct mr_node *node;   /* node/area.h, NULL: none */
+    struct mr_node *node;   /* coll/node/area.h, NULL: none */
     struct mr_grid *grid;   /* coll/grid.h, NULL: none */
     unsigned node_calls;    /* collectives that might have gone through them (coll/node.c) */
     bool node_settled;      /* whether there is one is decided */

@@ -11,7 +11,7 @@
 
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/coll/place.h"
-#include "libmrmpi/comm/comm.h"
+#include "libmrmpi/coll/comm/comm.h"
 
 #define CB_BUFFER  (16 << 20)
 #define READ_SIZE  (4 << 20)

@@ -8,7 +8,7 @@
 #define MRMPI_IO_TILING_H
 
 #include "libmrmpi/core/objects.h"
-#include "libmrmpi/pieces/pieces.h"
+#include "libmrmpi/core/pieces/pieces.h"
 
 struct mr_tiling {
     int64_t disp; /* bytes from the beginning of the file */

@@ -7,7 +7,7 @@
  * fabricd hears of connections that break, as a hint: of a rail that is worse than another one of this process, unless
  * the peer says that its own rail fails.
  */
-#include "libmrmpi/route/health.h"
+#include "libmrmpi/conn/route/health.h"
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"

@@ -3,13 +3,13 @@
 #ifndef MRMPI_NET_INTERNAL_H
 #define MRMPI_NET_INTERNAL_H
 
-#include "libmrmpi/bulk/bulk.h"
-#include "libmrmpi/stripe/keys.h"
+#include "libmrmpi/net/bulk/bulk.h"
+#include "libmrmpi/net/stripe/keys.h"
 #include "libmrmpi/net/answers.h"
 #include "libmrmpi/net/grant.h"
-#include "libmrmpi/link/assembly.h"
-#include "libmrmpi/reliable/ack.h"
-#include "libmrmpi/reliable/window_path.h"
+#include "libmrmpi/verbs/link/assembly.h"
+#include "libmrmpi/verbs/reliable/ack.h"
+#include "libmrmpi/verbs/reliable/window_path.h"
 
 /* A peer, and what the channel keeps of it. */
 struct mr_net_peer {

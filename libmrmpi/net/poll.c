@@ -5,10 +5,10 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/link/ring.h"
+#include "libmrmpi/verbs/link/ring.h"
 #include "libmrmpi/net/internal.h"
 #include "libmrmpi/verbs/verbs.h"
-#include "libmrmpi/view/view.h"
+#include "libmrmpi/net/view/view.h"
 
 /* Port events, what broken links need, and news of fabricd are looked for once in so long. An idle look asks the clock.
  */

@@ -13,9 +13,9 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/record.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/link/assembly.h"
-#include "libmrmpi/link/wire.h"
-#include "libmrmpi/reliable/loss.h"
+#include "libmrmpi/verbs/link/assembly.h"
+#include "libmrmpi/verbs/link/wire.h"
+#include "libmrmpi/verbs/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
 
@@ -277,7 +277,7 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
 
 /*
  * Packets on some links of this subchannel have timed out, perhaps. An adapter that is still trying, which takes it
- * seconds if a NAK was lost, is not given up for that: whether the way is silent is connect/silence.c's to say.
+ * seconds if a NAK was lost, is not given up for that: whether the way is silent is conn/silence.c's to say.
  */
 static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
 {

@@ -4,8 +4,8 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/link/ring.h"
-#include "libmrmpi/link/wire.h"
+#include "libmrmpi/verbs/link/ring.h"
+#include "libmrmpi/verbs/link/wire.h"
 #include "libmrmpi/net/internal.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
@@ -125,7 +125,7 @@ void mr_net_renew_shorts(void)
             mr_net_renew_short(mr_peers.peer[i]);
 }
 
-/* Over unequal rails, too: packets go where they arrive in order (route/sched.h). */
+/* Over unequal rails, too: packets go where they arrive in order (conn/route/sched.h). */
 unsigned mr_net_eager_packets(int rank)
 {
     (void)rank;

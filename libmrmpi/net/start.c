@@ -8,13 +8,13 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/link/ring.h"
-#include "libmrmpi/link/wire.h"
+#include "libmrmpi/verbs/link/ring.h"
+#include "libmrmpi/verbs/link/wire.h"
 #include "libmrmpi/net/internal.h"
-#include "libmrmpi/stripe/renew.h"
+#include "libmrmpi/net/stripe/renew.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
-#include "libmrmpi/view/view.h"
+#include "libmrmpi/net/view/view.h"
 
 #define FABRIC_TIMEOUT_MS 1000
 

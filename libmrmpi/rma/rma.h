@@ -16,7 +16,7 @@
 #define MRMPI_RMA_H
 
 #include "libmrmpi/core/objects.h"
-#include "libmrmpi/pt2pt/pt2pt.h"
+#include "libmrmpi/p2p/pt2pt.h"
 
 enum mr_win_flavor { MR_WIN_CREATE = 1, MR_WIN_ALLOCATE, MR_WIN_DYNAMIC, MR_WIN_SHARED }; /* as in mpi.h */
 

@@ -11,10 +11,10 @@
 #define MRMPI_RMA_STATE_H
 
 #include "libmrmpi/rma/rma.h"
-#include "libmrmpi/share/share.h"
-#include "libmrmpi/vc/vc.h"
-#include "libmrmpi/vc/writer.h"
-#include "libmrmpi/winlock/far.h"
+#include "libmrmpi/rma/share/share.h"
+#include "libmrmpi/channel/vc/vc.h"
+#include "libmrmpi/channel/vc/writer.h"
+#include "libmrmpi/rma/winlock/far.h"
 
 enum mr_hold { MR_HOLD_NONE, MR_HOLD_SHARED, MR_HOLD_EXCLUSIVE };
 

@@ -75,7 +75,7 @@ int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, u
 int mr_qp_write_list(struct mr_qp *qp, const struct mr_short_write *one, unsigned num, uint32_t rkey, uint32_t lkey,
                      struct mr_tx *tx, unsigned *posted);
 /*
- * RDMA write into memory that the peer polls (link/ring.c); inline if it fits. packet: it counts as a send, which
+ * RDMA write into memory that the peer polls (verbs/link/ring.c); inline if it fits. packet: it counts as a send, which
  * mr_qp_events.confirmed tells.
  */
 int mr_qp_put(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey, bool packet,

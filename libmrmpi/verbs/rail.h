@@ -98,7 +98,7 @@ struct mr_rail {
     uint32_t max_msg; /* longest write: of the port, or less */
     uint32_t rate_mbps;
     uint32_t sick;  /* what fabricd's judgement of its health takes off its weight, of MR_WEIGHT_MAX (net/health.c) */
-    uint64_t until; /* by its rate it will have sent by then what it was given: in the units of route/sched.h, which
+    uint64_t until; /* by its rate it will have sent by then what it was given: in the units of conn/route/sched.h, which
                        uses it */
     struct mr_rail_addr addr;
     struct ibv_cq *cq;

@@ -13,7 +13,7 @@ for f in base/{text,ydoc,keys,conf,log,quota} policy/{policy,pattern,lock,lock_t
   jobs/{jobs,jobs_text,journal,compact,cgroups,seats,users,helper,orders} dbus/order; do
   sources+=("$top/fabricd/$f.c")
 done
-sources+=("$top/libmrmpi/route/policy.c")
+sources+=("$top/libmrmpi/conn/route/policy.c")
 if ! clang -std=gnu17 -D_GNU_SOURCE -I"$top" -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
   $(pkg-config --cflags yaml-0.1 libsystemd) -o fuzz "$top/tests/fabricd/fuzz.c" "${sources[@]}" $(pkg-config --libs yaml-0.1 libsystemd) >out 2>&1; then
   grep -q 'clang_rt.fuzzer' out && skip_all "clang has no libFuzzer"

@@ -6,7 +6,7 @@ TESTPROGS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/
              tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json tests/fabricd/test_health tests/fabricd/test_partitions
 
 tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c \
-                                  libmrmpi/route/policy.c
+                                  libmrmpi/conn/route/policy.c
 tests/fabricd/test_policy_PKGS := check yaml-0.1
 FABRICD_COMPILER := fabricd/policy/compile.c fabricd/policy/lanes.c fabricd/policy/weights.c fabricd/policy/ahead.c fabricd/policy/wait.c fabricd/policy/lock.c fabricd/base/text.c
 tests/fabricd/test_compile_SRCS := tests/fabricd/test_compile.c $(FABRICD_COMPILER)
@@ -37,16 +37,16 @@ tests/fabricd/test_wait_SRCS := tests/fabricd/test_wait.c fabricd/policy/wait.c
 tests/fabricd/test_wait_PKGS := check
 tests/fabricd/test_plan_SRCS := tests/fabricd/test_plan.c fabricd/policy/plan.c fabricd/policy/plan_load.c fabricd/policy/plan_text.c fabricd/policy/arbiter.c \
                                 fabricd/fabric/pci.c fabricd/policy/pace.c $(FABRICD_COMPILER) fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/base/keys.c \
-                                fabricd/base/ydoc.c libmrmpi/route/policy.c libmrmpi/route/ahead.c
+                                fabricd/base/ydoc.c libmrmpi/conn/route/policy.c libmrmpi/conn/route/ahead.c
 tests/fabricd/test_plan_PKGS := check yaml-0.1
 tests/fabricd/test_plan_LDLIBS := -lm
 tests/fabricd/test_opensm_conf_SRCS := tests/fabricd/test_opensm_conf.c fabricd/fabric/opensm.c $(FABRICD_COMPILER)
 tests/fabricd/test_opensm_conf_PKGS := check
 tests/fabricd/test_partitions_SRCS := tests/fabricd/test_partitions.c fabricd/fabric/partitions.c fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/base/keys.c \
-                                      fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/route/policy.c
+                                      fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/conn/route/policy.c
 tests/fabricd/test_partitions_PKGS := check yaml-0.1
 FABRICD_JOBS := fabricd/proto/ratio.c fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/policy/policy.c \
-                fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/route/policy.c
+                fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/conn/route/policy.c
 tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/proto/message.c fabricd/jobs/jobs_text.c fabricd/jobs/orders.c fabricd/base/log.c fabricd/base/quota.c fabricd/ctl/json.c $(FABRICD_JOBS)
 tests/fabricd/test_proto_PKGS := check yaml-0.1 libsystemd
 tests/fabricd/test_json_SRCS := tests/fabricd/test_json.c fabricd/ctl/json.c fabricd/base/ydoc.c fabricd/base/text.c

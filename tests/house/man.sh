@@ -56,7 +56,7 @@ families() { # what libmrmpi(7) says is not there: functions of it that the tabl
     grep -vE '_errhandler$|_keyval$|_(c2f|f2c|toint|fromint)$'
 }
 is "the table has as unsupported what libmrmpi(7) says is not there" "$(families)" ""
-led=$(sed -n '/^} led\[\] = {/,/^};/p' libmrmpi/memory/calls.c | grep -oE '\{"[a-z0-9]+"' | tr -d '{"' | grep -v '^mmap64$' | sort)
+led=$(sed -n '/^} led\[\] = {/,/^};/p' libmrmpi/verbs/memory/calls.c | grep -oE '\{"[a-z0-9]+"' | tr -d '{"' | grep -v '^mmap64$' | sort)
 for f in $led; do
   section "$library" NOTES | grep -qw "$f" || echo "$f"
 done >"$tmp/missing"

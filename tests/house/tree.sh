@@ -159,7 +159,7 @@ own_headers() { # what a room's files keep to themselves, or share with one othe
   local found
   found=$(grep -rnE '#include "libmrmpi/([a-z0-9]+)/internal.h"' libmrmpi --include='*.[ch]' |
     sed -nE 's|^(libmrmpi/([a-z0-9]+)/[^:]*):.*libmrmpi/([a-z0-9]+)/internal.h.*|\2 \3 \1|p' | awk '$1 != $2 { print $3, "includes internal.h of", $2 }'
-    grep -rlE '#include "libmrmpi/peer/(subs|guard|probe).h"' libmrmpi --include='*.[ch]' | grep -vE '^libmrmpi/(peer|connect)/' |
+    grep -rlE '#include "libmrmpi/conn/peer/(subs|guard|probe).h"' libmrmpi --include='*.[ch]' | grep -vE '^libmrmpi/(peer|connect)/' |
       sed 's/$/ includes a header that is for connect only/')
   echo "$found"
   [ -z "$found" ]
@@ -169,13 +169,13 @@ ok "what a room keeps to itself is included nowhere else" own_headers
 # A new kind of link is a row of kinds.def: what others ask for is its traits.
 kinds_by_traits() {
   local names found
-  names=$(sed -n 's/^MR_KIND(\([A-Z]*\),.*/\1/p' libmrmpi/link/kinds.def | paste -sd'|')
-  [ -n "$names" ] || { echo "no kinds in libmrmpi/link/kinds.def"; return 1; }
-  found=$(grep -rnwE "MR_LINK_($names)|mr_link_(${names,,})" libmrmpi mrrun --include='*.[ch]' | grep -v '^libmrmpi/link/')
+  names=$(sed -n 's/^MR_KIND(\([A-Z]*\),.*/\1/p' libmrmpi/verbs/link/kinds.def | paste -sd'|')
+  [ -n "$names" ] || { echo "no kinds in libmrmpi/verbs/link/kinds.def"; return 1; }
+  found=$(grep -rnwE "MR_LINK_($names)|mr_link_(${names,,})" libmrmpi mrrun --include='*.[ch]' | grep -v '^libmrmpi/verbs/link/')
   echo "$found"
   [ -z "$found" ]
 }
-ok "kinds of links are named in libmrmpi/link only" kinds_by_traits
+ok "kinds of links are named in libmrmpi/verbs/link only" kinds_by_traits
 
 # Files that call each other in a circle are one file with many names. api/ is one: each MPI function may call another.
 circles=$(python3 tests/house/cycles.py "$BUILD"/obj/{fabricd,mrrun}/ "$BUILD"/obj/fabricd/*/ "$BUILD"/obj/libmrmpi/[!a]*/)

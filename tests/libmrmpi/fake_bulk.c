@@ -9,12 +9,12 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/memory/memory.h"
-#include "libmrmpi/memory/odp.h"
+#include "libmrmpi/verbs/memory/memory.h"
+#include "libmrmpi/verbs/memory/odp.h"
 #include "libmrmpi/verbs/pool.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
-#include "libmrmpi/view/view.h"
+#include "libmrmpi/net/view/view.h"
 
 struct fake fake;
 struct mr_peers mr_peers;

@@ -6,9 +6,9 @@
 #ifndef MRMPI_TESTS_FAKE_BULK_H
 #define MRMPI_TESTS_FAKE_BULK_H
 
-#include "libmrmpi/bulk/internal.h"
-#include "libmrmpi/stripe/keys.h"
-#include "libmrmpi/zcopy/zcopy.h"
+#include "libmrmpi/net/bulk/internal.h"
+#include "libmrmpi/net/stripe/keys.h"
+#include "libmrmpi/net/zcopy/zcopy.h"
 #include "libmrmpi/verbs/post.h"
 
 enum { FAKE_SUBS = 2, FAKE_POSTS = 4096, FAKE_CONTROLS = 256, FAKE_QPS = 4, FAKE_PLACES = 64, FAKE_MTU = 1024 };

@@ -10,8 +10,8 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/connect/internal.h"
-#include "libmrmpi/peer/internal.h"
+#include "libmrmpi/conn/internal.h"
+#include "libmrmpi/conn/peer/internal.h"
 
 #define SUBS 2u /* of each parity */
 #define MS   1000000ull

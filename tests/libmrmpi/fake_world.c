@@ -13,12 +13,12 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/vc/vc.h"
+#include "libmrmpi/channel/vc/vc.h"
 #include "libmrmpi/core/objects.h"
-#include "libmrmpi/derived/derived.h"
+#include "libmrmpi/p2p/derived/derived.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/pt2pt/pt2pt.h"
-#include "libmrmpi/view/view.h"
+#include "libmrmpi/p2p/pt2pt.h"
+#include "libmrmpi/net/view/view.h"
 
 #define RANKS 128
 

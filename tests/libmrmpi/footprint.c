@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libmrmpi/init/init.h"
+#include "libmrmpi/api/init/init.h"
 #include "libmrmpi/launch/launch.h"
 
 enum { BLOCKS = 1 << 18, RANGES = 128, DEPTH = 16 };

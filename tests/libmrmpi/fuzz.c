@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/route/rules.h"
+#include "libmrmpi/conn/route/rules.h"
 
 static __attribute__((noinline)) void need(bool ok)
 {

@@ -7,7 +7,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 command -v clang >/dev/null || skip_all "clang is not installed"
 cd "$top" || exit 1
 if ! clang -std=gnu17 -D_GNU_SOURCE -I"$top" -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-  -o "$tmp/fuzz" tests/libmrmpi/fuzz.c libmrmpi/route/rules.c libmrmpi/link/kinds.c >"$tmp/out" 2>&1; then
+  -o "$tmp/fuzz" tests/libmrmpi/fuzz.c libmrmpi/conn/route/rules.c libmrmpi/verbs/link/kinds.c >"$tmp/out" 2>&1; then
   grep -q 'clang_rt.fuzzer' "$tmp/out" && skip_all "clang has no libFuzzer"
   ok "the target builds" eval "cat '$tmp/out'; false"
   done_testing

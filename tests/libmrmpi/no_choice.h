@@ -3,7 +3,7 @@
 #ifndef NO_CHOICE_H
 #define NO_CHOICE_H
 
-#include "libmrmpi/peer/internal.h"
+#include "libmrmpi/conn/peer/internal.h"
 
 void mr_peer_tell_reweighed(struct mr_peer *p)
 {

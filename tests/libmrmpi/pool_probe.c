@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/memory/memory.h"
+#include "libmrmpi/verbs/memory/memory.h"
 #include "libmrmpi/verbs/pool.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"

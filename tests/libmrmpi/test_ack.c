@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/reliable/ack.h"
+#include "libmrmpi/verbs/reliable/ack.h"
 #include "tests/check.h"
 
 #define DELAY 8000ull

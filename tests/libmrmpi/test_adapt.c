@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/route/adapt.h"
+#include "libmrmpi/conn/route/adapt.h"
 #include "tests/check.h"
 
 static struct mr_policy adaptive;

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "libmrmpi/route/address.h"
+#include "libmrmpi/conn/route/address.h"
 #include "tests/check.h"
 
 static struct mr_address_long all;

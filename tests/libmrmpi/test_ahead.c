@@ -3,7 +3,7 @@
  * alone. */
 #include <stdlib.h>
 
-#include "libmrmpi/route/ahead.h"
+#include "libmrmpi/conn/route/ahead.h"
 #include "tests/check.h"
 
 #define MS 1000000ull

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/link/assembly.h"
-#include "libmrmpi/vc/vc.h"
+#include "libmrmpi/verbs/link/assembly.h"
+#include "libmrmpi/channel/vc/vc.h"
 #include "tests/check.h"
 
 enum { PACKET_MAX = 5000 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Batches: which bytes are head and tail, by what was sent before. */
 
-#include "libmrmpi/choice/alone.h"
-#include "libmrmpi/choice/batch.h"
+#include "libmrmpi/p2p/choice/alone.h"
+#include "libmrmpi/p2p/choice/batch.h"
 #include "tests/check.h"
 
 #define KIB 1024u

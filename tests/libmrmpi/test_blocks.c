@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Blocks of large messages: sets of them, the runs that are written, and what notifications say. */
-#include "libmrmpi/reliable/blocks.h"
+#include "libmrmpi/verbs/reliable/blocks.h"
 #include "tests/check.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Token buckets: what comes in over a time, in how many looks it may be, and the ends of all ranges. */
 #include <stdlib.h>
 
-#include "libmrmpi/route/bucket.h"
+#include "libmrmpi/conn/route/bucket.h"
 #include "tests/check.h"
 
 #define SECOND MR_BUCKET_SECOND_NS

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/connect/internal.h"
+#include "libmrmpi/conn/internal.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/contexts.h"
 #include "tests/check.h"

@@ -2,7 +2,7 @@
 /* Bursts: which messages are better read, by what was sent before, what receivers made of it, and how long it took. */
 #include <stdlib.h>
 
-#include "libmrmpi/choice/burst.h"
+#include "libmrmpi/p2p/choice/burst.h"
 #include "tests/check.h"
 
 #define KIB 1024u

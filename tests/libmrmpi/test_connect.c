@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/cm/conn.h"
+#include "libmrmpi/conn/cm/conn.h"
 #include "tests/check.h"
 
 #define MS 1000000ull

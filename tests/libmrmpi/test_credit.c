@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "libmrmpi/choice/credit.h"
+#include "libmrmpi/p2p/choice/credit.h"
 #include "tests/check.h"
 
 #define KIB 1024u

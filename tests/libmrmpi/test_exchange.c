@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages that cross: which are written, and what becomes of a peer that is late. */
-#include "libmrmpi/choice/exchange.h"
+#include "libmrmpi/p2p/choice/exchange.h"
 #include "tests/check.h"
 
 #define LEN 65536u

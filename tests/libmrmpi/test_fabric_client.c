@@ -15,7 +15,7 @@
 
 #include "fabricd/proto/proto_state.h"
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/fabric/client.h"
+#include "libmrmpi/conn/fabric/client.h"
 #include "tests/check.h"
 
 #define SECOND 1000000000ull

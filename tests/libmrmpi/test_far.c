@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/progress/progress.h"
-#include "libmrmpi/winlock/far.h"
+#include "libmrmpi/p2p/progress/progress.h"
+#include "libmrmpi/rma/winlock/far.h"
 #include "tests/check.h"
 
 enum { SLOTS = 4, WORDS = 8 };

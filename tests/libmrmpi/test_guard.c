@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Guards: who has some, what handshakes say of them, who is asked for whom, and that none is left. */
-#include "libmrmpi/peer/guard.h"
-#include "libmrmpi/peer/probe.h"
+#include "libmrmpi/conn/peer/guard.h"
+#include "libmrmpi/conn/peer/probe.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"

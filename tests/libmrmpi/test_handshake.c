@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handshakes: requests, answers, refusals and what they do to subchannels, with the state machine of cm/conn.c and
+ * Handshakes: requests, answers, refusals and what they do to subchannels, with the state machine of conn/cm/conn.c and
  * datagrams that the test takes and writes. This is rank 0; rank 1 is the test.
  */
-#include "libmrmpi/peer/guard.h"
+#include "libmrmpi/conn/peer/guard.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 

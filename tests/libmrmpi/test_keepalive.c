@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Silent peers: which are asked, when, over which link; and questions to a process, and their answers. */
-#include "libmrmpi/peer/guard.h"
-#include "libmrmpi/connect/questions.h"
-#include "libmrmpi/reliable/loss.h"
+#include "libmrmpi/conn/peer/guard.h"
+#include "libmrmpi/conn/questions.h"
+#include "libmrmpi/verbs/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "libmrmpi/core/core.h"
-#include "libmrmpi/match/match.h"
+#include "libmrmpi/p2p/match/match.h"
 #include "tests/check.h"
 
 #define MANY 2000

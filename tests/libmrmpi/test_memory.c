@@ -15,8 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "libmrmpi/memory/calls.h"
-#include "libmrmpi/memory/patch.h"
+#include "libmrmpi/verbs/memory/calls.h"
+#include "libmrmpi/verbs/memory/patch.h"
 #include "tests/check.h"
 
 #define BIG (64u << 20)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/node/ring.h"
+#include "libmrmpi/coll/node/ring.h"
 #include "tests/check.h"
 
 enum { RANKS = 3, LINES = 4, SLOT = 256, PIECES = 20000, SLOTS = 16, BRIEF = 128 };

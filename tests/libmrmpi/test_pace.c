@@ -2,7 +2,7 @@
 /* The pace of reads: how much goes over a time, however often somebody looks, and what fabricd hears of it. */
 #include <stdlib.h>
 
-#include "libmrmpi/route/pace.h"
+#include "libmrmpi/conn/route/pace.h"
 #include "tests/check.h"
 
 #define MS 1000000ull

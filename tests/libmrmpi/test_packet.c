@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "libmrmpi/link/packet.h"
-#include "libmrmpi/memory/memory.h"
+#include "libmrmpi/verbs/link/packet.h"
+#include "libmrmpi/verbs/memory/memory.h"
 #include "tests/check.h"
 
 #define LONG 4096

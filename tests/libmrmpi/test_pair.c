@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/route/pair.h"
+#include "libmrmpi/conn/route/pair.h"
 #include "tests/check.h"
 
 static struct mr_rail_addr near[MR_RAILS_MAX], far[MR_RAILS_MAX];

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libmrmpi/core/datatype.h"
-#include "libmrmpi/pieces/pieces.h"
+#include "libmrmpi/core/pieces/pieces.h"
 #include "tests/check.h"
 
 struct mr_comm *mr_comm_world;

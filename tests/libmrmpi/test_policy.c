@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/route/feedback.h"
-#include "libmrmpi/route/policy.h"
-#include "libmrmpi/route/sched.h"
+#include "libmrmpi/conn/route/feedback.h"
+#include "libmrmpi/conn/route/policy.h"
+#include "libmrmpi/conn/route/sched.h"
 #include "tests/check.h"
 
 #define KIB 1024u

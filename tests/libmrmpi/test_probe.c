@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Queue pairs that are kept of closed subchannels: when, the numbers of the writes that probe, and how each ends. */
-#include "libmrmpi/peer/probe.h"
+#include "libmrmpi/conn/peer/probe.h"
 #include "libmrmpi/verbs/post.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"

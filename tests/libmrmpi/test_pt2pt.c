@@ -15,10 +15,10 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/vc/vc.h"
+#include "libmrmpi/channel/vc/vc.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/derived/derived.h"
-#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/p2p/internal.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_world.h"
 

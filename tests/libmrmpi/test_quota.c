@@ -2,7 +2,7 @@
 /* Who gets a connection where there may be only so many. */
 #include <stdlib.h>
 
-#include "libmrmpi/route/quota.h"
+#include "libmrmpi/conn/route/quota.h"
 #include "tests/check.h"
 
 START_TEST(room)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Subchannels that break and are opened anew: each event in each state, what the peer is told, and how
  * patience ends. */
-#include "libmrmpi/peer/guard.h"
+#include "libmrmpi/conn/peer/guard.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 

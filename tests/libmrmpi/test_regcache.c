@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/memory/regcache.h"
+#include "libmrmpi/verbs/memory/regcache.h"
 #include "tests/check.h"
 
 #define PAGE  4096u

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/vc/reorder.h"
-#include "libmrmpi/reliable/ack.h"
-#include "libmrmpi/reliable/loss.h"
+#include "libmrmpi/channel/vc/reorder.h"
+#include "libmrmpi/verbs/reliable/ack.h"
+#include "libmrmpi/verbs/reliable/loss.h"
 #include "tests/check.h"
 
 #define US          1000ull

@@ -4,9 +4,9 @@
  * hears as rank 1, too. A rail is a device of its own.
  */
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/memory/odp.h"
-#include "libmrmpi/memory/use.h"
-#include "libmrmpi/stripe/renew.h"
+#include "libmrmpi/verbs/memory/odp.h"
+#include "libmrmpi/verbs/memory/use.h"
+#include "libmrmpi/net/stripe/renew.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What datagrams that landed in the wrong places are moved by: every one that is there comes to its place, unchanged.
  */
-#include "libmrmpi/reliable/repair.h"
+#include "libmrmpi/verbs/reliable/repair.h"
 #include "tests/check.h"
 
 #include <stdbool.h>

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/pt2pt/internal.h"
+#include "libmrmpi/p2p/internal.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_world.h"
 

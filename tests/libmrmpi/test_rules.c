@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/route/rules.h"
+#include "libmrmpi/conn/route/rules.h"
 #include "tests/check.h"
 
 #define RC  (1u << MR_LINK_RC)

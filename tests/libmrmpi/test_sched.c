@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/reliable/filter.h"
-#include "libmrmpi/route/sched.h"
+#include "libmrmpi/verbs/reliable/filter.h"
+#include "libmrmpi/conn/route/sched.h"
 #include "tests/check.h"
 
 #define KIB 1024u
@@ -460,7 +460,7 @@ static struct mr_sched ports(struct mr_load *load, uint64_t *until, unsigned n, 
     return (struct mr_sched){ .kib_time = mr_sched_kib_time(200000), .used = MR_SCHED_QUANTUM };
 }
 
-/* What mr_packet_turn does (peer/peer.h): messages of count packets, each of which answers something. */
+/* What mr_packet_turn does (conn/peer/peer.h): messages of count packets, each of which answers something. */
 static void answer(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t ns, unsigned count,
                    uint64_t len, unsigned carried[])
 {

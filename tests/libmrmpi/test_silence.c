@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ways that go silent: when the adapter and the process are asked, what breaks, after how long, and what never does. */
-#include "libmrmpi/connect/questions.h"
-#include "libmrmpi/reliable/loss.h"
+#include "libmrmpi/conn/questions.h"
+#include "libmrmpi/verbs/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/post.h"
 #include "tests/check.h"

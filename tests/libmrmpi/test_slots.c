@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "libmrmpi/link/slots.h"
+#include "libmrmpi/verbs/link/slots.h"
 #include "tests/check.h"
 
 static uint64_t seed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Policies at work: the user's, fabricd's, the standard one; and what a policy allows of a peer's subchannels. */
 #include "libmrmpi/verbs/verbs.h"
-#include "libmrmpi/route/health.h"
+#include "libmrmpi/conn/route/health.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/connect/internal.h"
+#include "libmrmpi/conn/internal.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/peer/internal.h"
+#include "libmrmpi/conn/peer/internal.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"

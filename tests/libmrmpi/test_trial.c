@@ -2,7 +2,7 @@
 /* Two ways that are tried, class by class: the better one is found, kept, and seldom left. */
 #include <stdlib.h>
 
-#include "libmrmpi/choice/trial.h"
+#include "libmrmpi/p2p/choice/trial.h"
 #include "tests/check.h"
 
 #define KIB 1024u

@@ -2,7 +2,7 @@
 /* The health of a way: what evidence says of its loss, how that fades, how long a way that fails again stays away. */
 #include <stdlib.h>
 
-#include "libmrmpi/route/trust.h"
+#include "libmrmpi/conn/route/trust.h"
 #include "tests/check.h"
 
 #define MS    1000000ull

@@ -2,7 +2,7 @@
 /* Ways inside a node: what is learnt of machines that differ, how soon, at what cost, and how it changes again. */
 #include <stdlib.h>
 
-#include "libmrmpi/choice/way.h"
+#include "libmrmpi/p2p/choice/way.h"
 #include "tests/check.h"
 
 #define KIB 1024u

@@ -3,7 +3,7 @@
  * LIDs of a peer that have changed: what its messages and fabricd say of them, and when fabricd is asked, through which
  * port here. A peer is quiet, waits for the first question, or is asked with growing pauses, until it answers.
  */
-#include "libmrmpi/peer/guard.h"
+#include "libmrmpi/conn/peer/guard.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/winlock/taker.h"
+#include "libmrmpi/rma/winlock/taker.h"
 #include "tests/check.h"
 
 enum { TAKERS = 4, SLOTS = 8, DEEP = 4, MESSAGES = 8 };

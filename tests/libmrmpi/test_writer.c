@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/bulk/internal.h"
+#include "libmrmpi/net/bulk/internal.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_bulk.h"
 

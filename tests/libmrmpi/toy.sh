@@ -15,8 +15,8 @@ mkdir -p "$copy" && cp -a "$root"/{Makefile,libmrmpi,mrrun} "$copy" || exit 2
 if [ "$BUILD" = "$root/build" ]; then
   mkdir -p "$copy/build/obj" && cp -a "$BUILD"/obj/{libmrmpi,mrrun} "$copy/build/obj" || exit 2
 fi
-cp "$root/tests/libmrmpi/toy/toy.c" "$copy/libmrmpi/link/"
-echo 'MR_KIND(TOY, "toy", mr_link_toy, MR_IS_CONNECTED, "connections that lose every eighth packet")' >>"$copy/libmrmpi/link/kinds.def"
+cp "$root/tests/libmrmpi/toy/toy.c" "$copy/libmrmpi/verbs/link/"
+echo 'MR_KIND(TOY, "toy", mr_link_toy, MR_IS_CONNECTED, "connections that lose every eighth packet")' >>"$copy/libmrmpi/verbs/link/kinds.def"
 changes() { diff -r "$root/libmrmpi" "$copy/libmrmpi"; diff -r "$root/mrrun" "$copy/mrrun"; }
 is "one file and one row are new" "$(changes | sed 's/^> MR_KIND(TOY, .*/a row/; s/^Only in .*: toy\.c/a file/; /^diff /d; s/^[0-9]*a[0-9]*$/added/')" \
   "$(printf '%s\n' added 'a row' 'a file')"

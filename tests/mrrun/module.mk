@@ -14,7 +14,7 @@ tests/mrrun/test_output_PKGS := check
 
 TESTPROGS += tests/mrrun/test_records
 tests/mrrun/test_records_SRCS := tests/mrrun/test_records.c mrrun/records.c mrrun/stats.c mrrun/timeline.c \
-    $(addprefix libmrmpi/,base/config.c base/config_table.c base/log.c base/record.c base/stats.c link/kinds.c)
+    $(addprefix libmrmpi/,base/config.c base/config_table.c base/log.c base/record.c base/stats.c verbs/link/kinds.c)
 tests/mrrun/test_records_PKGS := check
 
 TESTPROGS += tests/mrrun/test_waits

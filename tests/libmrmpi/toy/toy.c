@@ -3,7 +3,7 @@
  * A kind of link for toy.sh: connections without RDMA, which lose every eighth packet, a hundred in all, so that the
  * last ones of a job come. One row of kinds.def and this file in link/ are all that it takes.
  */
-#include "libmrmpi/link/connected.h"
+#include "libmrmpi/verbs/link/connected.h"
 
 #include "libmrmpi/base/base.h"
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the makers of communicators share: agreeing on context ids, and what two groups tell each other.
+ *
+ * Members of a communicator to be made agree on ids that are free at all of them. An agreement goes in rounds, each a
+ * reduction over `local`; with a bridge the leaders of two groups exchange what each group found, and tell it.
+ */
+#ifndef MRMPI_COMM_INTERNAL_H
+#define MRMPI_COMM_INTERNAL_H
+
+#include "libmrmpi/coll/comm/comm.h"
+#include "libmrmpi/core/context.h"
+
+/*
+ * Contexts of the messages with which communicators are made, where these are no collectives of a communicator. Each is
+ * or-ed with the context of the parent; the tags are those of the program, with all their bits. (0x40000000 and
+ * 0x80000000 alone are those of pt2pt/part.c.)
+ */
+enum {
+    MR_CONTEXT_LEADERS = 0x08000000,     /* between the leaders of two groups */
+    MR_CONTEXT_NONBLOCKING = 0x10000000, /* tags: the count of collectives */
+    MR_CONTEXT_GROUP = 0x20000000,       /* among some members of the parent */
+    MR_CONTEXT_NO_PARENT = 0x60000000,   /* | bits of a name instead */
+    MR_CONTEXT_NAME_BITS = 0x07fffffe,
+};
+
+/* all_well: bit e is clear if a member has the error e (enum mr_err); bit 0, if the leaders did not reach each other.
+ */
+struct mr_context_mask {
+    uint64_t all_offer, all_well, free[MR_CONTEXT_WORDS];
+};
+
+/* Some ids, with what members tell each other anyway: the 64 from `word` on, of which `free` are; 0: none. */
+struct mr_context_offer {
+    uint64_t word, free;
+};
+
+/* How a group reaches the other one: its leader sends to the other's. */
+struct mr_bridge {
+    struct mr_comm *local, *comm; /* comm: that of the leaders; others may have anything here */
+    uint32_t context;
+    int leader, remote_leader, tag;
+};
+
+/*
+ * Of several agreements the lowest goes first: alike at all members, different for all in which a process can be at
+ * once.
+ */
+struct mr_agreement_key {
+    uint64_t messages; /* context and tag */
+    uint64_t leaders;  /* of two groups: their places in the world, since others do not share the context. Else 0 */
+};
+
+struct mr_agreement {
+    struct mr_comm *local;   /* all of its members take part */
+    struct mr_bridge bridge; /* comm NULL: there is no other group */
+    struct mr_agreement_key key;
+    int want;          /* ids: 1 or 2 */
+    bool take;         /* this process will be a member */
+    enum mr_err wrong; /* with this process's arguments: all members fail with it */
+    bool nonblocking;  /* others may be under way meanwhile */
+    uint32_t ids[2];   /* the result */
+    enum mr_err error; /* and how it ended */
+
+    /* the rest belongs to agree.c */
+    struct mr_agreement *next;
+    enum { MR_AGREE_BEGIN, MR_AGREE_REDUCED, MR_AGREE_BRIDGED, MR_AGREE_DECIDE, MR_AGREE_DONE } stage;
+    bool all_came, offering;
+    struct mr_request *req[2];
+    struct mr_context_mask mine, theirs;
+};
+
+void mr_agreements_finalize(void);
+void mr_agreement_start(struct mr_agreement *a);
+bool mr_agreement_step(struct mr_agreement *a); /* as far as it goes; true: done, a may be freed */
+enum mr_err mr_agreement_run(struct mr_agreement *a);
+/*
+ * In place of the first round, and of its start: what each member has offered, all of them learn, or fail to (error).
+ * Then mr_agreement_end has the result; it takes further rounds if they have offered no id in common.
+ */
+struct mr_context_offer mr_agreement_offer(struct mr_agreement *a);
+void mr_agreement_offered(struct mr_agreement *a, uint64_t word, uint64_t free_at_all, enum mr_err error);
+enum mr_err mr_agreement_end(struct mr_agreement *a);
+/*
+ * The agreement of all members of c, of both groups if it is an intercommunicator; `take`, `want` and `wrong` are the
+ * caller's.
+ */
+struct mr_agreement mr_agreement_of(struct mr_comm *c);
+/* Errors of members, ANDed over them: bit e is clear if one has the error e. What the others hear of it. */
+uint64_t mr_well_but(enum mr_err wrong);
+enum mr_err mr_refused_by_other(enum mr_err wrong);
+
+/* The bridge of an intercommunicator; takes a tag of it. */
+struct mr_bridge mr_bridge_of(struct mr_comm *c);
+
+/* intercomm.c: of b->local and the group beyond the bridge; the forms for intercommunicators of what make.c has */
+/* b->remote_leader MR_PROC_NULL at the leader: something is wrong, and it does not know whom of the other group to
+ * tell. */
+enum mr_err mr_inter_connect(const struct mr_bridge *b, enum mr_err wrong, struct mr_comm **out);
+enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, enum mr_err wrong, struct mr_comm **out);
+enum mr_err mr_inter_create(struct mr_comm *c, struct mr_group *g, enum mr_err wrong, struct mr_comm **out);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The memory of node areas: how large, how it is made, opened and given back. */
+#include "libmrmpi/coll/node/area.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "libmrmpi/base/memfile.h"
+#include "libmrmpi/channel/shm.h"
+
+#define KiB *(size_t)1024
+
+struct plan {
+    struct mr_node_shape small, bulk;
+    size_t bulk_at, bytes;
+};
+
+static size_t whole_pages(size_t n)
+{
+    return (n + 4095) & ~(size_t)4095;
+}
+
+/*
+ * What the members agree on: the least of what they ask for. With more ranks than cores a rank that has to wait gives
+ * its core away, so pieces are cut such that it seldom has to. A process has few areas of full size: an area that is
+ * used much holds 4 MiB for each member then, .4 MiB else.
+ */
+enum size { NO_AREA, CROWDED, COMPACT, FULL };
+enum { FULL_MOST = 8 };
+static int num_full;
+
+/*
+ * A line that another core has read is slow to write while it lies in that core's cache. In a ring that is larger than
+ * such caches it has moved on to what the cores share when its slot's turn comes again: 1 MiB from one rank to another
+ * takes 53 us through 64 slots of 32 KiB, 100 through 32, 145 through 8, and 8 KiB .65 us instead of 1.25 (AMD EPYC,
+ * 1 MiB of own cache). Ranks that share a core share its cache, too, and what one has written the next finds there
+ * while it is not too much: gather of 1 MiB among 8 ranks on 2 cores takes .66 ms through 8 slots, .76 through 16, 1.4
+ * through 32 of them. Pages that are never used cost nothing. With many ranks what all of them have together counts.
+ */
+enum { FEW = 16 }; /* ranks: with more than these slots are smaller */
+enum { FULL_BYTES = 16 << 20, FULL_SMALL = 256, FULL_BULK = 64, CROWDED_BYTES = 2 << 20, LEAST = 8, LEAST_MANY = 4 };
+
+static int slots_of(int ranks, size_t slot_bytes, int slots, int least, size_t bytes)
+{
+    while (slots > least && (size_t)slots * slot_bytes * (size_t)ranks > bytes)
+        slots /= 2;
+    return slots;
+}
+
+static int bulk_slots(int ranks, size_t slot_bytes, enum size size)
+{
+    int least = ranks <= FEW ? LEAST : LEAST_MANY;
+
+    return size == COMPACT ? least
+                           : slots_of(ranks, slot_bytes, FULL_BULK, least, size == FULL ? FULL_BYTES : CROWDED_BYTES);
+}
+
+/* Deep enough that a rank seldom waits for others to be done. */
+enum { LINES = 16, LINES_CROWDED = 64 };
+
+static struct plan plan_of(int ranks, enum size size)
+{
+    size_t slot = ranks <= FEW ? 8 KiB : 2 KiB, bulk = ranks <= FEW ? 32 KiB : 16 KiB;
+    int lines = size == CROWDED ? LINES_CROWDED : LINES;
+    struct plan p = {
+        .small = {.ranks = ranks,
+                  .lines = lines,
+                  .slots = size == FULL ? slots_of(ranks, slot, FULL_SMALL, lines, FULL_BYTES) : lines,
+                  .slot_bytes = slot,
+                  .brief_bytes = slot / 4},
+        .bulk = {.ranks = ranks, .slots = bulk_slots(ranks, bulk, size), .slot_bytes = bulk},
+    };
+
+    p.bulk.lines = p.bulk.slots;
+    p.bulk_at = whole_pages(64 + mr_node_ring_bytes(p.small));
+    p.bytes = p.bulk_at + whole_pages(mr_node_ring_bytes(p.bulk));
+    return p;
+}
+
+/* Whatever the members agree on fits. */
+static size_t bytes_of(int ranks)
+{
+    size_t most = 0;
+
+    for (enum size size = CROWDED; size <= FULL; size++) {
+        size_t bytes = plan_of(ranks, size).bytes;
+
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+struct mr_node_site mr_node_create(int ranks)
+{
+    return (struct mr_node_site){.pid = getpid(), .fd = mr_memfile_make("mrmpi-node", bytes_of(ranks))};
+}
+
+void mr_node_created(struct mr_node_site s)
+{
+    if (s.fd >= 0)
+        close(s.fd);
+}
+
+static void *map_site(struct mr_node_site s, size_t bytes)
+{
+    int fd = s.fd < 0 ? -1 : mr_memfile_open(s.pid, s.fd, bytes);
+    void *base;
+
+    if (fd < 0)
+        return MAP_FAILED;
+    base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    close(fd);
+    return base;
+}
+
+struct mr_node *mr_node_open(struct mr_node_site s, const struct mr_comm *c)
+{
+    size_t bytes = bytes_of(c->size);
+    struct mr_node *n = malloc(sizeof(*n));
+    void *base = n ? map_site(s, bytes) : MAP_FAILED;
+
+    if (base == MAP_FAILED) {
+        free(n);
+        return NULL;
+    }
+    *n = (struct mr_node){.ranks = c->size,
+                          .me = c->rank,
+                          .world = c->group->world,
+                          .broken = base,
+                          .base = base,
+                          .bytes = bytes,
+                          .copier = mr_copier_begin()};
+    return n;
+}
+
+int mr_node_vote(const struct mr_node *n)
+{
+    if (!n)
+        return NO_AREA;
+    return mr_shm_oversubscribed() ? CROWDED : num_full < FULL_MOST ? FULL : COMPACT;
+}
+
+void mr_node_agreed(struct mr_node *n, int least)
+{
+    struct plan p = plan_of(n->ranks, (enum size)least);
+
+    n->crowded = least == CROWDED;
+    n->full = least == FULL;
+    num_full += n->full;
+    mr_node_ring_init(&n->small, (char *)n->base + 64, p.small, n->me);
+    mr_node_ring_init(&n->bulk, (char *)n->base + p.bulk_at, p.bulk, n->me);
+}
+
+void mr_node_close(struct mr_node *n)
+{
+    if (!n)
+        return;
+    num_full -= n->full;
+    munmap(n->base, n->bytes);
+    free(n);
+}

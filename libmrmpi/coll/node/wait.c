@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Waiting for others in a node area: a short look first, since with a core for each rank what one waits for is on its
+ * way; then as for messages, with the progress engine running and the lock given away.
+ */
+#include <sched.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/base/idioms.h"
+#include "libmrmpi/base/lock.h"
+#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/core/objects.h"
+#include "libmrmpi/coll/node/area.h"
+#include "libmrmpi/p2p/pt2pt.h"
+
+/* Looks before the progress engine has its turn: about a microsecond. */
+#define LOOKS 64
+/* With more ranks than cores: how often the core is given away before that, unless other threads wait for the lock. */
+#define YIELDS 1
+/* Operations that find all at once what they wait for still run it once in so many. */
+#define PROGRESS_EVERY 16
+
+/* In `broken`: not by a mistake. */
+#define MISSING (1ull << 63)
+
+static uint64_t broken_since(const struct mr_node *n)
+{
+    return __atomic_load_n(n->broken, __ATOMIC_RELAXED);
+}
+
+static bool is_broken(const struct mr_node *n)
+{
+    uint64_t since = broken_since(n) & ~MISSING;
+
+    return __builtin_expect(since != 0, 0) && since <= n->started;
+}
+
+static enum mr_err broken(const struct mr_node *n)
+{
+    if (broken_since(n) & MISSING)
+        return mr_fail(MR_ERR_PROC_FAILED, "a process of this communicator has failed, or called MPI_Finalize after "
+                                           "an error: it has no collective operations any more");
+    return mr_fail(MR_ERR_OTHER, "the ranks of this communicator have disagreed on a collective operation before, or "
+                                 "their shared memory is damaged: it has no collective operations any more");
+}
+
+static void break_since(struct mr_node *n, uint64_t since)
+{
+    uint64_t before = broken_since(n);
+
+    while ((!before || (since & ~MISSING) < (before & ~MISSING)) &&
+           !__atomic_compare_exchange_n(n->broken, &before, since, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+    mr_node_wake(n);
+}
+
+void mr_node_break(struct mr_node *n)
+{
+    break_since(n, n->started);
+}
+
+void mr_node_wake(const struct mr_node *n)
+{
+    mr_shm_ring(n->world, n->ranks);
+}
+
+/* Others may have seen an error before, and never begin this operation: nobody waits for them. */
+static bool lacks_member(const struct mr_node *n)
+{
+    return n->whole && mr_comm_lacks(n->whole);
+}
+
+enum mr_err mr_node_begin(struct mr_node *n)
+{
+    mr_stat_add(MR_STAT_COLL_NODE, 1);
+    if (++n->calls % PROGRESS_EVERY == 0)
+        mr_progress();
+    n->started = n->small.next;
+    if (__builtin_expect(lacks_member(n), 0))
+        break_since(n, n->started | MISSING);
+    return is_broken(n) ? broken(n) : MR_SUCCESS;
+}
+
+/* ---- a piece ----------------------------------------------------------------------------------------------------- */
+
+struct piece {
+    struct mr_node *n;
+    const struct mr_node_line *line;
+    uint64_t number;
+    int rank;
+};
+
+static bool piece_is_there(void *arg)
+{
+    const struct piece *p = arg;
+
+    if (mr_node_is_there(p->line, p->number) || mr_node_mad(p->line, p->number) || is_broken(p->n))
+        return true;
+    if (lacks_member(p->n) || mr_peer_parts(p->n->world[p->rank]))
+        break_since(p->n, p->n->started | MISSING);
+    return is_broken(p->n);
+}
+
+static __attribute__((noinline)) enum mr_err await_long(struct mr_node *n, const struct mr_node_line *line,
+                                                        uint64_t piece, int rank)
+{
+    mr_progress_until(piece_is_there, &(struct piece){n, line, piece, rank});
+    if (mr_node_is_there(line, piece))
+        return MR_SUCCESS;
+    if (!is_broken(n)) {
+        mr_log(MR_LOG_ERROR,
+               "rank %d has written an impossible number into the shared memory of a communicator (its memory may be "
+               "damaged); that communicator has no collective operations any more",
+               n->world[rank]);
+        break_since(n, 1);
+    }
+    return broken(n);
+}
+
+/* A core for each: it is on its way. Else it may be the turn of a rank that shares our core. */
+static inline void look_away(const struct mr_node *n)
+{
+    if (n->crowded)
+        sched_yield();
+    else
+        mr_relax();
+}
+
+enum mr_err mr_node_await(struct mr_node *n, const struct mr_node_line *line, uint64_t piece, int rank)
+{
+    for (int looks = !n->crowded ? LOOKS : mr_threaded ? 1 : YIELDS; looks; looks--) {
+        if (__builtin_expect(mr_node_is_there(line, piece), 1))
+            return MR_SUCCESS;
+        look_away(n);
+    }
+    return await_long(n, line, piece, rank);
+}
+
+/* ---- room -------------------------------------------------------------------------------------------------------- */
+
+struct room {
+    struct mr_node *n;
+    struct mr_node_ring *ring;
+    uint64_t piece;
+};
+
+static bool has_parted(const struct mr_node *n)
+{
+    for (int i = 0; i < n->ranks; i++)
+        if (mr_peer_parts(n->world[i]))
+            return true;
+    return false;
+}
+
+static bool room_is_there(void *arg)
+{
+    const struct room *r = arg;
+
+    if (mr_node_has_room(r->ring, r->piece) || is_broken(r->n))
+        return true;
+    if (lacks_member(r->n) || has_parted(r->n))
+        break_since(r->n, r->n->started | MISSING);
+    return is_broken(r->n);
+}
+
+enum mr_err mr_node_await_room(struct mr_node *n, struct mr_node_ring *r, uint64_t piece)
+{
+    if (__builtin_expect(mr_node_has_room(r, piece), 1))
+        return MR_SUCCESS;
+    mr_progress_until(room_is_there, &(struct room){n, r, piece});
+    return is_broken(n) ? broken(n) : MR_SUCCESS;
+}

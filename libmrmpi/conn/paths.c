@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Further LID paths for large messages. When enough bytes of large messages have gone to a peer, or come from the peer
+ * by RDMA of this rank's, fabricd is asked which paths share no cable; each of those gets a connection, and the stripes
+ * of large messages go over all. Where fabricd says that there is none, no queue pair is made. A path that breaks is
+ * left and opened again as any subchannel. The end whose RDMA it is asks; the other end takes the paths that it opens.
+ */
+#include "libmrmpi/conn/internal.h"
+
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/verbs/verbs.h"
+
+/* Only pairs of ports that have several LIDs each. False: no daemon could be asked. */
+static bool ask_fabric(const struct mr_peer *p)
+{
+    uint64_t asked = 0;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        const struct mr_sub *sub = &p->sub[i];
+        const struct mr_rail *r = sub->rail;
+        const struct mr_rail_addr *to = &p->address->rail[sub->remote_rail];
+        uint64_t pair = 1ull << (r->index * MR_RAILS_MAX + sub->remote_rail);
+        _Static_assert(MR_RAILS_MAX * MR_RAILS_MAX <= 64, "a bit for each pair");
+
+        if (!mr_sub_is_path(sub) || asked & pair || r->down || to->global)
+            continue;
+        asked |= pair;
+        if (mr_fabric_ask_paths(r->dev->name, r->port, to->lid, to->lmc))
+            return false;
+    }
+    return true;
+}
+
+void mr_paths_note(struct mr_peer *p, uint64_t len)
+{
+    if (len < p->until_paths) {
+        p->until_paths -= (uint32_t)len;
+        return;
+    }
+    p->until_paths = ask_fabric(p) ? 0 : MR_PATHS_AFTER;
+}
+
+/* All that large messages may use now: the answer may say less than the one before. */
+static void take_answer(struct mr_peer *p, const struct mr_fabric_paths *a)
+{
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
+        const struct mr_rail *r = &mr_verbs.rail[i];
+
+        if (r->port != a->port || strcmp(r->dev->name, a->device) != 0)
+            continue;
+        for (unsigned k = 0; k < p->address->num_rails; k++) {
+            if (p->address->rail[k].global || p->address->rail[k].lid != a->lid)
+                continue;
+            if (a->status)
+                p->until_paths = MR_PATHS_AFTER;
+            else if (mr_subs_use_paths(p, i, k, a->set))
+                mr_peer_due(p);
+        }
+    }
+}
+
+void mr_paths_news(bool state)
+{
+    struct mr_fabric_paths a;
+
+    while (mr_fabric_paths(&a))
+        for (int r = 0; r < mr_peers.launch->size; r++)
+            if (mr_peers.peer[r] && mr_peers.peer[r]->num_paths && !mr_peers.peer[r]->error)
+                take_answer(mr_peers.peer[r], &a);
+    for (int r = 0; state && r < mr_peers.launch->size; r++)
+        if (mr_peers.peer[r] && mr_peers.peer[r]->num_paths && !mr_peers.peer[r]->until_paths)
+            mr_peers.peer[r]->until_paths = 1;
+}
+
+void mr_path_opened(struct mr_sub *sub)
+{
+    struct mr_peer *p = sub->peer;
+    uint32_t set = 1u << sub->path;
+
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (p->sub[i].chosen && p->sub[i].rail == sub->rail && p->sub[i].remote_rail == sub->remote_rail)
+            set |= 1u << p->sub[i].path;
+    mr_subs_use_paths(p, sub->rail->index, sub->remote_rail, set);
+}

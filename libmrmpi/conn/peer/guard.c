@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Links that lose packets say nothing of a peer that is gone, and a peer that computes says nothing, either. So there
+ * are reliable connections beside them, one for each rail, to two peers of each host: of its ranks, in their order,
+ * those with this rank's place on its own host and the place beside it, counted round. Both ends know that, and who
+ * connects to any peer of a host connects to these two. They are asked only when a peer has been silent
+ * (conn/keepalive.c): a write of no bytes, as of probe.c. They have no time-out: one whose question is lost would
+ * end in error later, when its process may compute, and answer the peer no more.
+ *
+ * A peer that has guards of its own is judged by those. For the others of its host any of the host's must answer: then
+ * the host can be reached, and they compute. That a process of the host has died says nothing of the others, so there
+ * are two.
+ */
+#include "libmrmpi/conn/peer/guard.h"
+#include "libmrmpi/conn/peer/internal.h"
+
+#include <stdlib.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/conn/peer/probe.h"
+#include "libmrmpi/verbs/verbs.h"
+
+#define PEERS_MOST 256 /* that have some; the others do without: so much memory they may take */
+
+struct mr_guards {
+    const struct mr_peer *peer;
+    bool connected;
+    uint64_t answered_ns;
+    struct guard {
+        struct mr_probe probe;
+        struct mr_guards *all;
+        unsigned remote; /* rail */
+        bool made, connected;
+    } rail[]; /* mr_verbs.num_rails */
+};
+
+static void guard_answered(struct mr_probe *l)
+{
+    container_of(l, struct guard, probe)->all->answered_ns = mr_clock_ns();
+}
+
+static void bring_up(struct guard *one)
+{
+    mr_probe_again(&one->probe, &one->all->peer->address->rail[one->remote]);
+}
+
+/* It is to answer the peer: at once, and not only when there is a question. What has come meanwhile counts. */
+static void guard_drained(struct mr_probe *l)
+{
+    struct guard *one = container_of(l, struct guard, probe);
+    uint32_t send;
+
+    mr_qp_psns(&l->qp, &send, &l->receive);
+    if (one->connected)
+        bring_up(one);
+}
+
+static void free_guards(struct mr_guards *g)
+{
+    for (unsigned r = 0; r < mr_verbs.num_rails; r++)
+        if (g->rail[r].made)
+            mr_qp_destroy(&g->rail[r].probe.qp);
+    free(g);
+}
+
+void mr_guard_free(struct mr_peer *p)
+{
+    if (p->own->guards)
+        free_guards(p->own->guards);
+    p->own->guards = NULL;
+}
+
+void mr_guard_rail_lost(const struct mr_peer *p, unsigned rail)
+{
+    struct guard *one = p->own->guards ? &p->own->guards->rail[rail] : NULL;
+
+    if (!one || !one->made)
+        return;
+    mr_qp_destroy(&one->probe.qp);
+    one->made = one->connected = false;
+}
+
+/* ---- who has some ------------------------------------------------------------------------------------------------ */
+
+static bool may_lose(unsigned kinds)
+{
+    return kinds != mr_kinds_that_are(kinds, MR_IS_RELIABLE);
+}
+
+static bool has_guards(const struct mr_peer *p)
+{
+    return p && (p->up || p->error) && p->own->guards && p->own->guards->connected;
+}
+
+/* The n-th rank of a host, counted round. */
+static int rank_at(int host, int n)
+{
+    const struct mr_launch *launch = mr_peers.launch;
+    int size = 0;
+
+    for (int r = 0; r < launch->size; r++)
+        size += launch->node_of[r] == host;
+    n %= size;
+    for (int r = 0;; r++)
+        if (launch->node_of[r] == host && !n--)
+            return r;
+}
+
+/* Which of the two that guard the host of another rank; second: the other one. */
+static int guard_of(int rank, int other, bool second)
+{
+    return rank_at(mr_peers.launch->node_of[other], mr_peer_place(rank) ^ second);
+}
+
+static bool is_guard(int rank, int other)
+{
+    return guard_of(rank, other, false) == other || guard_of(rank, other, true) == other;
+}
+
+static bool are_enough(void)
+{
+    unsigned n = 0;
+
+    for (int r = 0; r < mr_peers.launch->size && n < PEERS_MOST; r++)
+        n += mr_peers.peer[r] && mr_peers.peer[r]->own->guards;
+    return n >= PEERS_MOST;
+}
+
+/* Rails that have one, each at either end once: both ends list pairs in the same order. A subchannel of the pair. */
+static const struct mr_sub *sub_of_rail(const struct mr_peer *p, unsigned rail)
+{
+    unsigned ours = 0, theirs = 0;
+
+    for (unsigned i = 0; i < p->num_now; i++) {
+        const struct mr_sub *sub = &p->sub[i];
+
+        if (sub->kind != p->sub[0].kind || ours >> sub->rail->index & 1 || theirs >> sub->remote_rail & 1)
+            continue;
+        if (sub->rail->index == rail)
+            return sub;
+        ours |= 1u << sub->rail->index;
+        theirs |= 1u << sub->remote_rail;
+    }
+    return NULL;
+}
+
+/* ---- in a handshake ---------------------------------------------------------------------------------------------- */
+
+/* They are described in *out. */
+static void open_guards(struct mr_guards *g, struct mr_cm_msg *out)
+{
+    for (unsigned r = 0; r < mr_verbs.num_rails; r++) {
+        struct guard *one = &g->rail[r];
+
+        if (!one->made && !mr_verbs.rail[r].down) {
+            one->all = g;
+            one->probe.answers = true;
+            one->probe.answered = guard_answered;
+            one->probe.drained = guard_drained;
+            one->made = !mr_qp_create(&mr_verbs.rail[r], MR_QP_RC, 1, &one->probe.qp, &mr_probe_events, &one->probe);
+            one->probe.qp.untimed = true;
+        }
+        out->guard[r].qpn = one->made ? one->probe.qp.qpn & 0xffffff : 0;
+    }
+}
+
+static bool has_offers(const struct mr_cm_msg *m)
+{
+    for (unsigned r = 0; r < MR_CM_PORTS_MAX; r++)
+        if (m->guard[r].qpn)
+            return true;
+    return false;
+}
+
+void mr_guard_make(struct mr_peer *p, const struct mr_cm_msg *req, struct mr_cm_msg *out)
+{
+    int self = mr_peers.launch->rank;
+
+    if (p->up || !may_lose(mr_peers.our_kinds & p->address->kinds) ||
+        !(is_guard(self, p->rank) || is_guard(p->rank, self)))
+        return;
+    if (p->own->guards && (p->own->guards->connected || (req && !has_offers(req))))
+        mr_guard_free(p); /* connected: by a handshake that has failed after that */
+    if ((req && !has_offers(req)) || (!p->own->guards && are_enough()))
+        return;
+    if (!p->own->guards)
+        p->own->guards = calloc(1, sizeof *p->own->guards + mr_verbs.num_rails * sizeof *p->own->guards->rail);
+    if (!p->own->guards)
+        return;
+    p->own->guards->peer = p;
+    open_guards(p->own->guards, out);
+}
+
+static void connect_guard(struct mr_peer *p, unsigned r, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls)
+{
+    struct guard *one = &p->own->guards->rail[r];
+    const struct mr_sub *sub = sub_of_rail(p, r);
+    unsigned to = sub ? sub->remote_rail : MR_RAILS_MAX;
+
+    if (!one->made || to >= p->address->num_rails || !remote->guard[to].qpn || !sub->pkey)
+        return;
+    one->remote = to;
+    one->probe.qp.pkey = sub->pkey;
+    one->probe.psn = p->cm.local->psn;
+    one->probe.receive = remote->psn;
+    one->connected = !mr_qp_connect(&one->probe.qp, &p->address->rail[to], remote->guard[to].qpn, one->probe.psn,
+                                    one->probe.receive, (uint8_t)sls->sub[0].level[MR_LEVEL_SMALL].sl, 0);
+    p->own->guards->connected |= one->connected;
+}
+
+void mr_guard_connect(struct mr_peer *p, const struct mr_cm_msg *remote, const struct mr_cm_msg *sls)
+{
+    struct mr_guards *g = p->own->guards;
+
+    if (!g || p->up || g->connected)
+        return;
+    for (unsigned r = 0; r < mr_verbs.num_rails; r++)
+        connect_guard(p, r, remote, sls);
+    for (unsigned r = 0; r < mr_verbs.num_rails; r++)
+        if (g->rail[r].made && !g->rail[r].connected) {
+            mr_qp_destroy(&g->rail[r].probe.qp);
+            g->rail[r].made = false;
+        }
+    if (!g->connected)
+        mr_guard_free(p);
+}
+
+static void begin_again(struct guard *one)
+{
+    if (one->probe.qp.state == MR_QP_DRAINED)
+        bring_up(one);
+    else
+        mr_qp_abort(&one->probe.qp);
+}
+
+void mr_guard_moved(const struct mr_peer *p, unsigned remote)
+{
+    for (unsigned r = 0; p->own->guards && r < mr_verbs.num_rails; r++)
+        if (p->own->guards->rail[r].connected && p->own->guards->rail[r].remote == remote)
+            begin_again(&p->own->guards->rail[r]);
+}
+
+void mr_guard_keys(const struct mr_peer *p, unsigned rail)
+{
+    if (p->own->guards && p->own->guards->rail[rail].connected)
+        begin_again(&p->own->guards->rail[rail]);
+}
+
+int mr_guard_missing(const struct mr_peer *p)
+{
+    for (int second = 0; second < 2 && may_lose(mr_peers.our_kinds); second++) {
+        int r = guard_of(mr_peers.launch->rank, p->rank, second);
+
+        if (!mr_peers.peer[r])
+            return r;
+    }
+    return -1;
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
+
+static bool ask_peer(const struct mr_peer *p, uint64_t now_ns, uint64_t since_ns)
+{
+    for (unsigned r = 0; r < mr_verbs.num_rails; r++) {
+        struct guard *one = &p->own->guards->rail[r];
+
+        if (!one->connected || mr_verbs.rail[r].down || mr_verbs.rail[r].dev->fatal)
+            continue;
+        if (one->probe.qp.state == MR_QP_DRAINED) /* it could not be brought up then */
+            bring_up(one);
+        mr_probe_post(&one->probe, now_ns);
+    }
+    return p->own->guards->answered_ns >= since_ns;
+}
+
+bool mr_guard_ask(const struct mr_peer *p, uint64_t now_ns, uint64_t since_ns, bool *heard)
+{
+    const struct mr_launch *launch = mr_peers.launch;
+    bool found = has_guards(p);
+
+    *heard = found && ask_peer(p, now_ns, since_ns);
+    for (int r = 0; !has_guards(p) && r < launch->size; r++) {
+        if (launch->node_of[r] != launch->node_of[p->rank] || !has_guards(mr_peers.peer[r]))
+            continue;
+        found = true;
+        *heard |= ask_peer(mr_peers.peer[r], now_ns, since_ns);
+    }
+    return found;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of peers, and lists of those for which something is to be done, filled where it is noticed. */
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/conn/peer/internal.h"
+
+#include <stdlib.h>
+
+#define WINDOW 4096 /* packets to one peer that may be under way */
+
+struct mr_peers mr_peers;
+struct mr_peers_own mr_peers_own;
+
+bool mr_peer_is_remote(int rank)
+{
+    return mr_peers.launch->node_of[rank] != mr_peers.launch->node_of[mr_peers.launch->rank];
+}
+
+struct mr_peer *mr_peer_make(int rank, size_t bytes)
+{
+    struct mr_peer *p = calloc(1, mr_peers.peer_size + sizeof *p->own + bytes);
+
+    if (!p)
+        return NULL;
+    p->own = (void *)((char *)p + mr_peers.peer_size);
+    p->connect = (void *)(p->own + 1);
+    p->rank = rank;
+    p->address = &mr_address_none;
+    p->vc = mr_channel_up.get(rank);
+    mr_window_init(&p->out, WINDOW);
+    mr_peers.peer[rank] = p;
+    p->vc->data = p;
+    return p;
+}
+
+void mr_peer_backlog(struct mr_peer *p)
+{
+    if (p->backlogged || !p->up)
+        return; /* who is not connected is flushed when that is done */
+    p->backlogged = true;
+    p->next_backlogged = mr_peers.backlogged;
+    mr_peers.backlogged = p;
+}
+
+void mr_peer_watch(struct mr_peer *p)
+{
+    mr_peers.untimed = true;
+    if (p->relying)
+        return;
+    p->relying = true;
+    p->next_relying = mr_peers.relying;
+    mr_peers.relying = p;
+    mr_peers.num_relying++;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a peer on another host is lost, and all of them are freed at the end. */
+#include "libmrmpi/conn/peer/guard.h"
+#include "libmrmpi/conn/peer/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+
+/* ---- losing a peer ----------------------------------------------------------------------------------------------- */
+
+void mr_peer_lost(struct mr_peer *p, int error)
+{
+    if (p->error)
+        return;
+    p->error = error ? error : -EIO;
+    p->up = p->plain = false;
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        p->own->loads[p->sub[i].parity][mr_sub_place(&p->sub[i])].up = false;
+        mr_probe_drop(&p->sub[i]);
+        for (unsigned l = 0; l < p->sub[i].num_links; l++)
+            if (p->sub[i].link[l].state != MR_LINK_CLOSED)
+                p->sub[i].link[l].ops->drain(&p->sub[i].link[l]);
+    }
+    mr_peer_tell_lost(p);
+    p->own->failing = true;
+    p->own->next_failing = mr_peers.failing;
+    mr_peers.failing = p;
+}
+
+/* Each pair of rails and path once. */
+static bool is_first_of_way(const struct mr_peer *p, unsigned i)
+{
+    const struct mr_sub *sub = &p->sub[i];
+
+    for (unsigned k = 0; k < i; k++)
+        if (p->sub[k].rail == sub->rail && p->sub[k].remote_rail == sub->remote_rail && p->sub[k].path == sub->path)
+            return false;
+    return !sub->spare;
+}
+
+void mr_peer_give_up(struct mr_peer *p, const char *why)
+{
+    char name[MR_SUB_NAME], keys[MR_SUB_PKEYS];
+
+    mr_log(MR_LOG_ERROR, "rank %d on %s is lost: %s for %d s (MRMPI_PATIENCE)", p->rank, p->address->host, why,
+           mr_config.patience);
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        const struct mr_rail *rail = p->sub[i].rail;
+        bool keyless = !rail->down && !mr_sub_pkey(&p->sub[i], 0);
+
+        if (is_first_of_way(p, i))
+            mr_log(MR_LOG_ERROR, "rank %d on %s, %s: %s%s", p->rank, p->address->host, mr_sub_name(&p->sub[i], name),
+                   rail->dev->fatal ? "the device here is gone"
+                   : rail->down     ? "the port here is down"
+                   : keyless        ? "no partition in which both can talk is left. "
+                                    : "no answer: its host, its process or a link on the way is gone",
+                   keyless ? mr_sub_pkeys_text(&p->sub[i], keys) : "");
+    }
+    mr_peer_lost(p, -ENETDOWN);
+}
+
+static bool has_drained(const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        for (unsigned l = 0; l < p->sub[i].num_links; l++)
+            if (p->sub[i].link[l].state != MR_LINK_CLOSED)
+                return false;
+    return !p->num_pending;
+}
+
+static void drop_packets(struct mr_peer *p)
+{
+    mr_channel_waiting -= mr_window_waiting(&p->out);
+    mr_packets_free(mr_window_free(&p->out));
+}
+
+/* Reported when all that was under way has come back: no adapter writes into the program's buffers after that. */
+int mr_peers_report(void)
+{
+    struct mr_peer **at = &mr_peers.failing, *p;
+    int n = 0;
+
+    while ((p = *at)) {
+        if (!has_drained(p)) {
+            at = &p->own->next_failing;
+            continue;
+        }
+        *at = p->own->next_failing;
+        p->own->failing = false;
+        drop_packets(p);
+        mr_peer_tell_ended(p);
+        mr_channel_up.failed(p->rank, p->error);
+        n++;
+    }
+    return n;
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
+void mr_peers_free(void)
+{
+    for (int r = 0; mr_peers.peer && r < mr_peers.launch->size; r++) {
+        struct mr_peer *p = mr_peers.peer[r];
+
+        if (!p)
+            continue;
+        for (unsigned i = 0; i < p->num_subs; i++) {
+            mr_probe_free(&p->sub[i]);
+            for (unsigned l = 0; l < p->sub[i].num_links; l++)
+                if (p->sub[i].link[l].state != MR_LINK_CLOSED)
+                    p->sub[i].link[l].ops->close(&p->sub[i].link[l]);
+            free(p->sub[i].link);
+        }
+        drop_packets(p);
+        mr_guard_free(p);
+        mr_cm_free(&p->cm);
+        mr_address_drop(p);
+        free(p->steer);
+        free(p->granted);
+        mr_peer_tell_freed(p);
+        free(p->sub);
+        free(p->small);
+        free(p->own->loads[0]);
+        free(p);
+    }
+    free(mr_peers.peer);
+    mr_peers.peer = NULL;
+    memset(&mr_peers_own, 0, sizeof mr_peers_own);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is kept of the questions to a peer over each way: keepalive.c writes it, silence.c judges by it. */
+#ifndef MRMPI_PEER_QUESTIONS_H
+#define MRMPI_PEER_QUESTIONS_H
+
+#include "libmrmpi/conn/internal.h"
+
+#define MR_QUESTIONS_KEPT 64u
+
+/* Of a subchannel of a peer whose ways have been asked (silence.c). */
+struct mr_questions {
+    uint8_t missed;       /* rounds without an answer over its way that others have answered */
+    bool asked, answered; /* in the present round */
+    bool proven;          /* in an earlier one */
+    uint8_t held_link;    /* 1 and the place of the link that is stuck though its way answers; 0: none */
+    uint8_t held;         /* rounds that were answered on its service level since */
+    bool on_level;        /* the last question, of the first subchannel of a way, went on such a level, */
+    uint8_t sl;           /* which is this */
+    bool level_missed;    /* one on such a level was not answered, nor has one on another been since */
+    uint64_t since_ns;    /* the first of those missed ended */
+    uint64_t stood_bytes; /* under way over its rail when the link was first found stuck, */
+    uint8_t stood;        /* and the looks since that it was */
+    uint64_t held_ns;     /* the first of those held began, */
+    uint64_t held_bytes;  /* and what its way has carried since, at least, of a link that moves */
+    uint64_t trip_ns;     /* the longest that an answer took lately, */
+    uint64_t smooth_ns;   /* and the mean */
+    uint32_t heard;       /* the number of the last question that was answered; 0: none was, */
+    uint64_t prompt_ns;   /* when it was asked, if the answer came before the next round; else 0, */
+    uint16_t unsent;      /* and how many answers had no room to go until then (mr_cm_msg.unsent) */
+    uint64_t asked_ns[MR_QUESTIONS_KEPT]; /* when it was asked last, by number */
+};
+
+/* NULL: none of the peer's was ever asked. */
+static inline struct mr_questions *mr_questions_of(const struct mr_sub *sub)
+{
+    struct mr_questions *all = sub->peer->connect->questions;
+
+    return all ? &all[sub - sub->peer->sub] : NULL;
+}
+
+#define MR_LOOK_NS 1000000ull /* between two looks for silent ways, and the shortest pause between two rounds */
+
+/* A way has come that brings answers, perhaps: the pause before the next round is short again. */
+static inline void mr_questions_soon(struct mr_connect_peer *c)
+{
+    if (c->round_pause_ns > MR_LOOK_NS)
+        c->round_pause_ns = MR_LOOK_NS;
+}
+
+#endif

@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ways that go silent: packets are lost, and no port and no adapter says so for seconds. Once in a millisecond each
+ * subchannel is looked at on which something is under way. If nothing of that has been confirmed since the last look,
+ * a reliable link carries a write of no bytes, which the peer's adapter confirms, and which has it ask at once for what
+ * was lost before it. If that does not help either, the peer's process is asked by a datagram over each way to it, in
+ * rounds. A way over which no answer comes for several rounds, each of which others bring an answer to, and for a few
+ * times the longest that answers over any way took lately, is silent: its subchannels break.
+ *
+ * A way that is slow or congested brings its answers late, but brings them. A peer that computes answers over none, and
+ * is asked less and less often. Where there is one way only, the adapter's own time-outs tell that it is silent.
+ *
+ * Where a way loses only some packets, answers come. But an adapter is told once that a packet is missing. If what it
+ * sends again is lost, too, nothing goes over that connection until its time-out, whatever follows. So questions go on
+ * the service level of a link that stays stuck. If several rounds of these are answered, and the link would have been
+ * done with what is under way in the meantime (least_carried), the way breaks as well.
+ *
+ * A round has several questions. Those that are lost, while others of their round are answered, tell how many packets
+ * the way loses (conn/route/trust.h). A link that is stuck on a way that loses some breaks sooner, and with it all ways that
+ * lose many, if one is known that loses none: else the next operation would stand still on the next of them.
+ *
+ * Where the first request to connect had to be repeated, a way may have been silent from the beginning: all are asked
+ * as soon as there is a connection, and one that never answers is silent, whether something is under way on it or not.
+ * A peer that answers over none for a while is not asked for that any more.
+ *
+ * Time is counted in looks. What this process does not look, because it computes, tells nothing.
+ */
+#include "libmrmpi/conn/questions.h"
+#include "libmrmpi/conn/internal.h"
+
+#include <stdlib.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/verbs/reliable/loss.h"
+#include "libmrmpi/verbs/post.h"
+
+#define PAUSE_MAX_NS 64000000ull /* between two rounds, if nobody answers, */
+#define PAUSE_LOST_NS 8000000ull /* and while no subchannel is open */
+#define LOOKS_NUDGE  1           /* without progress, until the adapter is asked, */
+#define LOOKS_HELD   2           /* and the process, for a link that is stuck, */
+#define LOOKS_LATE   1           /* sooner if its confirmations are late, not for the first time, */
+#define LOOKS_ASK    2           /* or for a whole subchannel */
+#define LATE_PART    4           /* of its rate, that a link which moves should have */
+#define ROUNDS       6           /* without an answer over this way, that others have brought an answer to */
+#define ROUNDS_DOUBT 2           /* the same, until the same ways to other peers on its host are asked */
+#define ROUNDS_HELD  3           /* with one, on the level of a link that is stuck */
+#define ROUNDS_LOSES 2           /* the same if questions over the way have been lost, and others do not lose any */
+#define QUESTIONS    4           /* in a round, over each way: some may be lost */
+#define QUESTIONS_ALL 64         /* in a round, of all ranks to one */
+#define LOSES_MOST   50000       /* millionths of packets: at least two questions in a dozen were lost */
+#define TIMEOUTS     4           /* of the adapter, that a link of a lossy way may be stuck if no way is better */
+#define TRIPS        4           /* times the longest an answer took lately that it must be silent, or stuck, */
+#define PART         128         /* this as well: the part of its rate that what is under way may have */
+#define PEERS_MOST   256         /* looked at in one look */
+
+/* ---- is anything under way, and does it move? -------------------------------------------------------------------- */
+
+struct state {
+    bool busy, moves;
+};
+
+static void look_at_link(struct mr_link *l, const struct mr_window *w, struct state *s)
+{
+    bool reliable = mr_kind_is(l->kind, MR_IS_CONNECTED | MR_IS_RELIABLE);
+    uint32_t seen = 0;
+
+    if (l->state != MR_LINK_OPEN)
+        return;
+    if (reliable)
+        seen += l->qp.finished;
+    if (!l->native && l->index < w->num_links)
+        seen += w->link[l->index].passed;
+    if (seen != l->seen || !reliable || l->qp.room == l->qp.depth)
+        l->stuck = 0;
+    else
+        l->stuck += l->stuck < UINT8_MAX;
+    if (l->stuck == 1)
+        l->owed = l->qp.depth - l->qp.room > l->qp.unsignaled_sends + l->qp.unsignaled_others;
+    s->busy |= l->stuck || (!l->native && mr_window_link_busy(w, l->index));
+    s->moves |= seen != l->seen;
+    l->seen = seen;
+}
+
+/* A write of no bytes, whether one is under way or not: an adapter that has lost one before it learns so. */
+static void nudge(struct mr_link *l)
+{
+    if (!l->keepalive_sent)
+        l->ops->keepalive(l);
+    else if (mr_qp_has_unsignaled(&l->qp))
+        mr_qp_write(&l->qp, NULL, 0, 0, 0, 0, NULL, NULL);
+}
+
+/* Large messages over links that lose writes: they are acknowledged as a whole, so their own progress is not known. */
+static bool carries_large(const struct mr_sub *sub)
+{
+    const struct mr_peer *p = sub->peer;
+
+    return p->num_large && !mr_kind_is(sub->kind, MR_IS_RELIABLE);
+}
+
+static bool is_watched(const struct mr_sub *sub)
+{
+    return sub->state == MR_SUB_OPEN && !sub->rail->down && sub->num_links;
+}
+
+/* A pair of rails that can be asked: a question takes no subchannel. */
+static bool may_lead(const struct mr_sub *sub)
+{
+    return is_watched(sub) ||
+           (mr_sub_is_current(sub) && sub->state != MR_SUB_OPEN && !sub->rail->down && mr_sub_pkey(sub, 0));
+}
+
+/* Bytes that this process has under way over the subchannel, at most. */
+static uint64_t bytes_under_way(const struct mr_sub *sub)
+{
+    uint64_t packets = 0, kept = sub->peer->out.bytes;
+
+    for (unsigned l = 0; l < sub->num_links; l++)
+        if (mr_kind_is(sub->kind, MR_IS_CONNECTED))
+            packets += (uint64_t)(sub->link[l].qp.depth - sub->link[l].qp.room) * mr_config.eager_max;
+    return mr_peer_ask_queued(sub) + (packets < kept ? packets : kept);
+}
+
+static uint64_t rate_of(const struct mr_sub *sub)
+{
+    uint32_t here = sub->rail->rate_mbps, there = sub->peer->address->rail[sub->remote_rail].rate_mbps;
+
+    return here < there ? here : there;
+}
+
+/* Bytes that this process has under way over the rail, to any peer. */
+static uint64_t bytes_of_rail(const struct mr_rail *rail)
+{
+    uint64_t bytes = 0;
+
+    for (int r = 0; r < mr_peers.launch->size; r++) {
+        const struct mr_peer *p = mr_peers.peer[r];
+
+        for (unsigned i = 0; p && !p->error && i < p->num_subs; i++)
+            if (p->sub[i].rail == rail && is_watched(&p->sub[i]))
+                bytes += bytes_under_way(&p->sub[i]);
+    }
+    return bytes;
+}
+
+/*
+ * A confirmation is late that a link which moves would have had after one look. A peer may have given no buffers for
+ * once, so the process is asked when that happens again.
+ */
+static bool is_late(const struct mr_sub *sub, const struct mr_link *l)
+{
+    return l->owed && l->stuck >= LOOKS_LATE &&
+           bytes_of_rail(sub->rail) <= rate_of(sub) * (MR_LOOK_NS / 8000) / LATE_PART;
+}
+
+static void look_for_late(struct mr_sub *sub, uint64_t now_ns)
+{
+    bool late = false;
+
+    for (unsigned l = 0; l < sub->num_links && !late; l++)
+        late = is_late(sub, &sub->link[l]);
+    sub->connect->late = late && (sub->connect->late || mr_trust_late(mr_way_trust(sub), now_ns));
+}
+
+static bool is_stuck(const struct mr_sub *sub, const struct mr_link *l)
+{
+    return l->stuck >= LOOKS_HELD || (sub->connect->late && l->owed && l->stuck >= LOOKS_LATE);
+}
+
+/* 1 and the place of the link that has been stuck for longest, if that is long enough to ask the process; else 0. */
+static unsigned stuck_link(const struct mr_sub *sub)
+{
+    unsigned longest = 0;
+
+    for (unsigned l = 0; is_watched(sub) && l < sub->num_links; l++)
+        if (is_stuck(sub, &sub->link[l]) && (!longest || sub->link[l].stuck > sub->link[longest - 1].stuck))
+            longest = l + 1;
+    return longest;
+}
+
+/* Its way is asked though nothing may be under way on it: it has never answered. */
+static bool must_prove(const struct mr_sub *sub)
+{
+    return sub->peer->connect->unproven && !mr_questions_of(sub)->proven;
+}
+
+/* True if something is under way on the subchannel, or on a link of it, and does not move. */
+static bool look_at_sub(struct mr_sub *sub, uint64_t now_ns)
+{
+    struct mr_questions *s = mr_questions_of(sub);
+    struct state now = {false, false};
+
+    if (is_watched(sub))
+        for (unsigned l = 0; l < sub->num_links; l++)
+            look_at_link(&sub->link[l], &sub->peer->out, &now);
+    if (is_watched(sub))
+        look_for_late(sub, now_ns);
+    for (unsigned l = 0; is_watched(sub) && l < sub->num_links; l++)
+        if (sub->link[l].stuck >= LOOKS_NUDGE && sub->link[l].ops->keepalive)
+            nudge(&sub->link[l]);
+    if (now.moves && !stuck_link(sub))
+        mr_trust_moved(mr_way_trust(sub), MR_LOOK_NS, now_ns);
+    if (now.moves || !is_watched(sub) || !(now.busy || carries_large(sub))) {
+        sub->connect->looks = 0;
+        if (s && now.moves && !must_prove(sub))
+            s->missed = 0;
+        return stuck_link(sub);
+    }
+    sub->connect->looks += sub->connect->looks < UINT8_MAX;
+    return true;
+}
+
+/* ---- rounds of questions ----------------------------------------------------------------------------------------- */
+
+/* Has an answer to this round come over the way of the subchannel (same), or over any other? */
+static bool has_answer(const struct mr_sub *sub, bool same)
+{
+    const struct mr_peer *p = sub->peer;
+
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (may_lead(&p->sub[i]) && mr_questions_of(&p->sub[i])->answered && mr_is_same_way(&p->sub[i], sub) == same)
+            return true;
+    return false;
+}
+
+/* loses: it answers, but loses packets. */
+static void break_way(const struct mr_sub *way, bool loses, const char *why)
+{
+    struct mr_peer *p = way->peer;
+    char name[MR_SUB_NAME];
+    bool first = true;
+
+    mr_log(MR_LOG_WARN, "rank %d on %s, %s: %s", p->rank, p->address->host, mr_sub_name(way, name), why);
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (is_watched(&p->sub[i]) && mr_is_same_way(&p->sub[i], way)) {
+            if (loses && first)
+                mr_recovery_loses(&p->sub[i]);
+            first = false;
+            p->sub[i].lossy = loses;
+            mr_sub_break(&p->sub[i]);
+        }
+}
+
+/*
+ * What holds up an answer over one way, for once, holds up those over others as well, at other times: whoever moves
+ * packets at either end, if that is a processor which others share, as with soft-RoCE.
+ */
+static uint64_t longest_trip(const struct mr_peer *p)
+{
+    uint64_t longest = 0;
+
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (may_lead(&p->sub[i]) && mr_questions_of(&p->sub[i])->trip_ns > longest)
+            longest = mr_questions_of(&p->sub[i])->trip_ns;
+    return longest;
+}
+
+static struct mr_sub *first_of_way(const struct mr_sub *way)
+{
+    struct mr_peer *p = way->peer;
+    unsigned i = 0;
+
+    while (!may_lead(&p->sub[i]) || !mr_is_same_way(&p->sub[i], way))
+        i++;
+    return &p->sub[i];
+}
+
+/*
+ * What the way has carried, at least, of a link that moves. Adapters and switches serve a queue pair at least one
+ * packet in the time that a question and its answer take on the same service level: the link has that part of the
+ * rate.
+ */
+static uint64_t least_carried(const struct mr_sub *sub, uint64_t ns)
+{
+    uint64_t mbps = rate_of(sub), trip = mr_questions_of(first_of_way(sub))->smooth_ns, parts;
+
+    if (!mbps)
+        return 0;
+    parts = 1 + trip * mbps / (8000ull * (128u << sub->rail->addr.mtu));
+    return ns * mbps / 8000 / (trip && parts < PART ? parts : PART);
+}
+
+/* ---- ways that lose packets -------------------------------------------------------------------------------------- */
+
+/* Some pair of rails, open or not, brings answers and loses no packets, as far as is known. */
+static bool has_well_way(const struct mr_peer *p, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (may_lead(&p->sub[i]) && mr_questions_of(&p->sub[i])->answered &&
+            mr_way_value(&p->sub[i], now_ns) > MR_WAY_WELL)
+            return true;
+    return false;
+}
+
+static bool is_known_to_lose(const struct mr_sub *sub, uint64_t now_ns)
+{
+    return mr_way_value(sub, now_ns) < MR_WAY_WELL / 4;
+}
+
+/*
+ * The link would have been done by now, if it moved. Where no way is better the time-outs of a lossy way's adapter are
+ * sooner over than a handshake.
+ */
+static bool is_overdue(const struct mr_sub *sub, uint64_t now_ns)
+{
+    const struct mr_questions *s = mr_questions_of(sub);
+    uint64_t held_ns = now_ns - s->held_ns;
+
+    if (sub->lossy && held_ns < TIMEOUTS * MR_QP_LOSSY_NS && !has_well_way(sub->peer, now_ns))
+        return false;
+    return held_ns >= TRIPS * longest_trip(sub->peer) && s->held_bytes >= bytes_of_rail(sub->rail);
+}
+
+/* The way has answered: does it round after round on the level of a link that is stuck? */
+static void judge_held(struct mr_sub *sub, uint64_t now_ns)
+{
+    struct mr_questions *s = mr_questions_of(sub);
+    unsigned link = stuck_link(sub);
+    uint64_t passed_ns;
+    bool loses;
+
+    if (!link || link != s->held_link)
+        return;
+    if (!mr_questions_of(first_of_way(sub))->on_level)
+        return;
+    if (!s->held) {
+        s->held_ns = sub->peer->connect->round_ns;
+        s->held_bytes = 0;
+    }
+    passed_ns = now_ns - sub->peer->connect->round_ns;
+    s->held_bytes += least_carried(sub, passed_ns < 2 * MR_LOOK_NS ? passed_ns : 2 * MR_LOOK_NS);
+    s->held += s->held < UINT8_MAX;
+    loses = s->held >= ROUNDS_LOSES && is_known_to_lose(sub, now_ns) && has_well_way(sub->peer, now_ns);
+    if (loses || (s->held >= ROUNDS_HELD && is_overdue(sub, now_ns)))
+        break_way(sub, true,
+                  "it loses packets: it brings answers, but what is under way does not move any more");
+}
+
+/* A link of the subchannel was stuck at the last look, and moves again. Was it since packets were lost? */
+static void judge_freed(struct mr_sub *sub, uint64_t now_ns)
+{
+    const struct mr_questions *s = mr_questions_of(sub);
+    uint64_t stood_ns = s->stood * MR_LOOK_NS + MR_LOOK_NS / 2;
+
+    if (!has_answer(sub, true) || least_carried(sub, stood_ns) < s->stood_bytes)
+        return; /* it may have been slow */
+    mr_trust_stood(mr_way_trust(sub), stood_ns, now_ns);
+    if (!mr_way_is_worth(sub, now_ns) && has_well_way(sub->peer, now_ns))
+        break_way(sub, true, "it loses packets, and stands still most of the time");
+}
+
+static void look_at_held(struct mr_sub *sub, uint64_t now_ns)
+{
+    struct mr_questions *s = mr_questions_of(sub);
+    unsigned link = stuck_link(sub), before = s->held_link;
+
+    if (link)
+        s->stood = sub->link[link - 1].stuck;
+    if (link == before)
+        return;
+    s->held_link = (uint8_t)link;
+    s->held = 0;
+    if (link)
+        s->stood_bytes = sub->link[link - 1].owed ? bytes_of_rail(sub->rail) : UINT64_MAX;
+    else if (is_watched(sub))
+        judge_freed(sub, now_ns);
+}
+
+static bool make_room(struct mr_peer *p)
+{
+    if (!p->connect->questions)
+        p->connect->questions = calloc(p->num_subs, sizeof *p->connect->questions);
+    return p->connect->questions;
+}
+
+/* Is the way of a peer on the same host the same: from the same port here to the same port there? */
+static bool is_shared_way(const struct mr_sub *a, const struct mr_sub *b)
+{
+    return a->rail == b->rail && a->path == b->path &&
+           a->peer->address->rail[a->remote_rail].lid == b->peer->address->rail[b->remote_rail].lid;
+}
+
+/* A way does not answer: the same ways to other peers on its host are asked at once, whether they are in use or not. */
+static void doubt_elsewhere(const struct mr_sub *way)
+{
+    const struct mr_launch *launch = mr_peers.launch;
+
+    for (int r = 0; r < launch->size; r++) {
+        struct mr_peer *p = mr_peers.peer[r];
+
+        if (!p || p == way->peer || launch->node_of[r] != launch->node_of[way->peer->rank] || !p->up || p->error)
+            continue;
+        for (unsigned i = 0; i < p->num_subs; i++)
+            if (is_watched(&p->sub[i]) && is_shared_way(&p->sub[i], way) && make_room(p)) {
+                mr_questions_of(&p->sub[i])->proven = false;
+                p->connect->unproven = true;
+            }
+    }
+}
+
+static uint8_t usual_level(void)
+{
+    return mr_peers.qos.level[MR_LEVEL_SMALL].sl[0];
+}
+
+static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
+{
+    struct mr_questions *s = mr_questions_of(sub), *way;
+    uint64_t least = TRIPS * longest_trip(sub->peer);
+
+    if (!s->asked || !is_watched(sub))
+        return;
+    if (has_answer(sub, true)) {
+        s->missed = 0;
+        judge_held(sub, now_ns);
+        return;
+    }
+    way = mr_questions_of(first_of_way(sub));
+    if ((way->on_level && way->sl != usual_level()) || !has_answer(sub, false))
+        return;
+    if (!s->missed)
+        s->since_ns = now_ns;
+    s->missed += s->missed < UINT8_MAX;
+    if (s->missed > 1) /* that is no loss of single packets */
+        s->held_link = s->held = 0;
+    if (s->missed == ROUNDS_DOUBT)
+        doubt_elsewhere(sub);
+    if (sub->connect->looks < LOOKS_ASK && !must_prove(sub)) /* once something is under way on it, it breaks soon */
+        return;
+    if (s->missed >= ROUNDS && now_ns - s->since_ns >= least)
+        break_way(sub, false, "nothing comes or goes over it any more, while others bring answers");
+}
+
+/* If a link of the way is stuck, on that link's level, unless that did not answer and no other question has since. */
+static uint8_t level_to_ask(struct mr_sub *way)
+{
+    const struct mr_peer *p = way->peer;
+    struct mr_questions *s = mr_questions_of(way);
+
+    s->level_missed = !has_answer(way, true) && (s->level_missed || s->on_level);
+    s->on_level = false;
+    for (unsigned i = 0; i < p->num_subs && !s->level_missed; i++) {
+        const struct mr_questions *q = mr_questions_of(&p->sub[i]);
+
+        if (!is_watched(&p->sub[i]) || !mr_is_same_way(&p->sub[i], way) || !q->held_link)
+            continue;
+        s->on_level = true;
+        return p->sub[i].link[q->held_link - 1].sl;
+    }
+    return usual_level();
+}
+
+/*
+ * Pairs of rails without a subchannel are asked, too, if there is only one open way, or no open way answers, or one
+ * loses packets: perhaps the other open ways do, too.
+ */
+static bool needs_unused_ways(const struct mr_peer *p, uint64_t now_ns)
+{
+    const struct mr_sub *one = NULL;
+    bool several = false, answered = !p->connect->round_ns, loses = false;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        if (!is_watched(&p->sub[i]))
+            continue;
+        several |= one && !mr_is_same_way(&p->sub[i], one);
+        one = &p->sub[i];
+        answered |= mr_questions_of(&p->sub[i])->answered;
+        loses |= mr_way_value(&p->sub[i], now_ns) < MR_WAY_WELL;
+    }
+    return !several || !answered || loses;
+}
+
+/* Few where there are many peers: all may ask one of them at a time, and datagrams that find no room are lost. */
+static unsigned num_questions(bool answered)
+{
+    unsigned few = QUESTIONS_ALL / (unsigned)mr_peers.launch->size;
+
+    if (!answered || !few) /* a peer that computes has to answer all of them later */
+        return 1;
+    return few < QUESTIONS ? few : QUESTIONS;
+}
+
+/* So many questions over each way. */
+static void ask_ways(struct mr_peer *p, unsigned questions, uint64_t now_ns)
+{
+    bool unused = needs_unused_ways(p, now_ns);
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_questions *s = mr_questions_of(&p->sub[i]);
+
+        s->asked = unused ? may_lead(&p->sub[i]) : is_watched(&p->sub[i]);
+        s->sl = s->asked && first_of_way(&p->sub[i]) == &p->sub[i] ? level_to_ask(&p->sub[i]) : 0;
+    }
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        mr_questions_of(&p->sub[i])->answered = false;
+        if (!mr_questions_of(&p->sub[i])->asked || first_of_way(&p->sub[i]) != &p->sub[i])
+            continue;
+        for (unsigned n = 0; n < questions; n++)
+            mr_keepalive_ask_on(&p->sub[i], mr_questions_of(&p->sub[i])->sl, now_ns);
+    }
+}
+
+/* Has a way never answered, of a peer whose ways are asked from the beginning? */
+static bool lacks_proof(struct mr_peer *p)
+{
+    bool all = true;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        struct mr_questions *s = mr_questions_of(&p->sub[i]);
+
+        s->proven |= is_watched(&p->sub[i]) && has_answer(&p->sub[i], true);
+        all &= s->proven || !is_watched(&p->sub[i]);
+    }
+    return !all;
+}
+
+static uint64_t next_pause_ns(const struct mr_connect_peer *c, bool answered)
+{
+    uint64_t most = c->isolated_ns ? PAUSE_LOST_NS : PAUSE_MAX_NS;
+
+    if (answered)
+        return MR_LOOK_NS;
+    return 2 * c->round_pause_ns < most ? 2 * c->round_pause_ns : most;
+}
+
+/* Something does not move. Ways that lose many packets break if one is better: it would not move over them either. */
+static void leave_losing_ways(struct mr_peer *p, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (is_watched(&p->sub[i]) && mr_trust_loss(mr_way_trust(&p->sub[i]), now_ns) > LOSES_MOST &&
+            has_well_way(p, now_ns))
+            break_way(&p->sub[i], true, "it loses packets, as questions over it show");
+}
+
+/* A round ends when the next one begins. */
+static void next_round(struct mr_peer *p, uint64_t now_ns)
+{
+    struct mr_connect_peer *c = p->connect;
+    bool answered = !c->round_ns;
+
+    if (now_ns - c->round_ns < c->round_pause_ns)
+        return;
+    for (unsigned i = 0; i < p->num_subs; i++)
+        answered |= mr_questions_of(&p->sub[i])->answered;
+    for (unsigned i = 0; i < p->num_subs && c->round_ns; i++)
+        judge_sub(&p->sub[i], now_ns);
+    leave_losing_ways(p, now_ns);
+    c->unproven = c->unproven && lacks_proof(p) && c->round_pause_ns < PAUSE_MAX_NS;
+    c->round_pause_ns = next_pause_ns(c, answered);
+    ask_ways(p, num_questions(answered), now_ns);
+    c->round_ns = now_ns;
+}
+
+/* Many peers may have had to be asked at the start, and few ever are again. */
+static void give_room_back(struct mr_peer *p)
+{
+    free(p->connect->questions);
+    p->connect->questions = NULL;
+    p->connect->round_ns = p->connect->round_pause_ns = 0;
+}
+
+static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
+{
+    bool stuck = false, proving = p->connect->unproven, ask = proving;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        stuck |= look_at_sub(&p->sub[i], now_ns);
+        ask |= p->sub[i].connect->looks >= LOOKS_ASK || stuck_link(&p->sub[i]);
+    }
+    if (p->connect->questions || ((p->connect->isolated_ns || ask) && make_room(p)))
+        for (unsigned i = 0; i < p->num_subs; i++)
+            look_at_held(&p->sub[i], now_ns);
+    if ((p->connect->isolated_ns || ask) && p->connect->questions) {
+        next_round(p, now_ns);
+        stuck |= p->connect->unproven;
+    } else {
+        p->connect->round_ns = p->connect->round_pause_ns = 0;
+    }
+    mr_ways_weigh(p, now_ns);
+    if (proving && !p->connect->unproven && !stuck)
+        give_room_back(p);
+    return stuck;
+}
+
+/* ---- while no subchannel is open --------------------------------------------------------------------------------- */
+
+void mr_silence_ask(struct mr_peer *p, uint64_t now_ns)
+{
+    if (!make_room(p))
+        return;
+    p->connect->round_ns = 0;
+    p->connect->round_pause_ns = MR_LOOK_NS;
+    ask_ways(p, num_questions(true), now_ns);
+    p->connect->round_ns = now_ns;
+}
+
+bool mr_silence_answered(const struct mr_sub *sub)
+{
+    return sub->peer->connect->questions && may_lead(sub) && has_answer(sub, true);
+}
+
+bool mr_silence_heard(const struct mr_peer *p, uint64_t now_ns)
+{
+    uint64_t most = p->connect->questions ? TRIPS * longest_trip(p) : 0;
+    bool any = false, all = true;
+
+    for (unsigned i = 0; p->connect->questions && i < p->num_subs; i++) {
+        const struct mr_questions *s = mr_questions_of(&p->sub[i]);
+
+        any |= mr_silence_answered(&p->sub[i]);
+        all &= !s->asked || has_answer(&p->sub[i], true);
+    }
+    return any && (all || now_ns - p->connect->round_ns >= (most < MR_LOOK_NS / 2 ? most : MR_LOOK_NS / 2));
+}
+
+/* ---- all peers --------------------------------------------------------------------------------------------------- */
+
+void mr_silence_look(uint64_t now_ns)
+{
+    unsigned size = (unsigned)mr_peers.launch->size, most = size < PEERS_MOST ? size : PEERS_MOST;
+    bool stuck = false;
+
+    if (now_ns - mr_connect.silence_ns < MR_LOOK_NS)
+        return;
+    mr_connect.silence_ns = now_ns;
+    for (unsigned n = 0; n < most; n++) {
+        struct mr_peer *p = mr_peers.peer[mr_connect.silence_next];
+
+        mr_connect.silence_next = (mr_connect.silence_next + 1) % size;
+        if (p && p->up && !p->error)
+            stuck |= look_at_peer(p, now_ns);
+    }
+    if (size <= PEERS_MOST || stuck)
+        mr_peers.doubtful = stuck;
+}

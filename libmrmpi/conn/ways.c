@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the evidence of ways (conn/route/trust.h) means: how much of its rate a way carries, whether the way is worth its
+ * use, and what that takes off the weight of its subchannels. Together with fabricd's health of the rails that is the
+ * load's sick (conn/peer/subs.c): small messages take the healthiest way, large ones all ways that are worth it.
+ */
+#include "libmrmpi/conn/internal.h"
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/verbs.h"
+
+#define DOUBT_STEP   (MR_WEIGHT_MAX / 16) /* less changes nothing */
+#define UNKNOWN_MBPS 10000                /* a port that does not tell its rate */
+
+static uint32_t rate_of(const struct mr_sub *sub)
+{
+    uint32_t here = sub->rail->rate_mbps, there = sub->peer->address->rail[sub->remote_rail].rate_mbps;
+
+    uint32_t least = here < there ? here : there;
+
+    return least ? least : UNKNOWN_MBPS;
+}
+
+static bool carries(const struct mr_sub *sub)
+{
+    return sub->state == MR_SUB_OPEN && !sub->rail->down && !mr_sub_retires(sub);
+}
+
+static struct mr_trust_way describe_way(const struct mr_sub *sub)
+{
+    return (struct mr_trust_way){.rate_mbps = rate_of(sub), .mtu = 128u << sub->rail->addr.mtu};
+}
+
+uint32_t mr_way_value(const struct mr_sub *sub, uint64_t now_ns)
+{
+    struct mr_trust_way way = describe_way(sub);
+
+    return mr_trust_value(mr_way_trust(sub), &way, now_ns);
+}
+
+/* What the other open ways carry: of each other rail the best; if no other rail has any, the best of the same rail. */
+static uint32_t others_of(const struct mr_sub *way, uint64_t now_ns)
+{
+    const struct mr_peer *p = way->peer;
+    uint32_t best[MR_RAILS_MAX] = {0}, sum = 0;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        const struct mr_sub *s = &p->sub[i];
+        uint64_t rate = carries(s) && !mr_is_same_way(s, way) ? rate_of(s) : 0;
+
+        rate = rate * mr_way_value(s, now_ns) / MR_TRUST_FULL;
+        if (rate > best[s->rail->index])
+            best[s->rail->index] = (uint32_t)rate;
+    }
+    for (unsigned r = 0; r < MR_RAILS_MAX; r++)
+        sum += r == way->rail->index ? 0 : best[r];
+    return sum ? sum : best[way->rail->index];
+}
+
+bool mr_way_is_worth(const struct mr_sub *sub, uint64_t now_ns)
+{
+    struct mr_trust_way way = describe_way(sub);
+
+    way.others_mbps = others_of(sub, now_ns);
+    return mr_way_value(sub, now_ns) > mr_trust_least(&way) || !way.others_mbps;
+}
+
+static uint32_t doubt_of(const struct mr_sub *sub, uint64_t now_ns)
+{
+    uint32_t doubt = (MR_TRUST_FULL - mr_way_value(sub, now_ns)) * MR_WEIGHT_MAX / MR_TRUST_FULL;
+
+    doubt -= doubt % DOUBT_STEP;
+    return doubt && !mr_way_is_worth(sub, now_ns) ? MR_WEIGHT_MAX : doubt;
+}
+
+static void log_doubt(const struct mr_sub *sub, uint32_t doubt)
+{
+    char name[MR_SUB_NAME];
+
+    mr_log(MR_LOG_DEBUG, "rank %d, %s: it loses packets, or has; %u percent of its weight are left", sub->peer->rank,
+           mr_sub_name(sub, name), (MR_WEIGHT_MAX - doubt) * 100 / MR_WEIGHT_MAX);
+}
+
+void mr_ways_weigh(struct mr_peer *p, uint64_t now_ns)
+{
+    bool changed = false;
+
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        const struct mr_trust *t = mr_way_trust(&p->sub[i]);
+        uint32_t doubt = t->lost || t->stood_us ? doubt_of(&p->sub[i], now_ns) : 0;
+
+        if (doubt == p->sub[i].doubt)
+            continue;
+        if (mr_sub_is_current(&p->sub[i]))
+            log_doubt(&p->sub[i], doubt);
+        p->sub[i].doubt = doubt;
+        changed = true;
+    }
+    if (!changed)
+        return;
+    mr_peer_take_health(p);
+    mr_peer_tell_doubted(p);
+}

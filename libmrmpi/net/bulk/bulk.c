@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Puts and reads. The receiver advertises its buffer, and the sender writes into it, one stripe per subchannel. The
+ * last write of each stripe carries immediate data that the receiver's completion filter collects (verbs/reliable/filter.h),
+ * so no packet of ours follows the data. A stripe longer than the port's longest message becomes several writes; the
+ * link keeps them in order, so the notification of the last one stands for all.
+ *
+ * Or the sender advertises its buffer, and the receiver reads it in the same stripes; the sender needs no notification.
+ * The side that posts, writing or reading, measures the rails.
+ *
+ * Over links that lose writes the put is tracked: the receiver confirms what has landed (net/stripe/track.h). Where there
+ * are only datagrams the receiver clears the sender for each batch (net/zcopy/zcopy.h).
+ */
+#include "libmrmpi/net/bulk/internal.h"
+#include "libmrmpi/net/zcopy/zcopy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/verbs/memory/memory.h"
+#include "libmrmpi/net/view/view.h"
+#include "libmrmpi/net/stripe/keys.h"
+#include "libmrmpi/verbs/verbs.h"
+
+#define STRIPE_ALIGN  4096
+#define STRIPE_FINE   256   /* cuts of short messages are as fine as this, */
+#define STRIPE_PARTS  256   /* so that weights hold to one part in so many */
+#define TRACKED_ALIGN 65536 /* so that writes are long */
+
+/* ---- beginning ------------------------------------------------------------------------------------------------- */
+
+static uint8_t message_level(uint64_t len)
+{
+    return (uint8_t)mr_fabric_level_of_offered(&mr_peers.qos, len);
+}
+
+static struct mr_ahead *stripe_bucket(const struct mr_stripe_op *s)
+{
+    return &mr_peers.ahead[s->sub->rail->index][s->put->level];
+}
+
+/*
+ * A medium message goes ahead of the bulk if the budgets of all rails that carry it allow that, and what the peer has
+ * granted. Each is charged for its part.
+ */
+static void choose_level(struct mr_put *put, size_t len)
+{
+    struct mr_ahead *granted = put->read || !put->peer->granted ? NULL : &put->peer->granted[put->level];
+    bool may = !granted || mr_bucket_lets(granted, len);
+
+    for (unsigned i = 0; i < put->num; i++)
+        may &= mr_may_go_ahead(put->stripe[i].sub, put->level, put->stripe[i].len);
+    for (unsigned i = 0; may && i < put->num; i++)
+        mr_ahead_take(stripe_bucket(&put->stripe[i]), put->stripe[i].len);
+    if (!may)
+        put->level = MR_LEVEL_BULK;
+    else if (granted)
+        mr_ahead_take(granted, len);
+}
+
+struct mr_put *mr_bulk_make(const struct mr_put *shape, const struct mr_stripe *plan, unsigned n)
+{
+    struct mr_put *put = calloc(1, sizeof *put + n * sizeof put->stripe[0]);
+
+    if (!put)
+        return NULL;
+    *put = *shape;
+    put->num = put->filter.open = n;
+    for (unsigned i = 0; i < n; i++) {
+        struct mr_stripe_op *s = &put->stripe[i];
+
+        s->tx.wr.done = mr_stripe_done;
+        s->put = put;
+        s->sub = &put->peer->now[plan[i].sub];
+        s->offset = plan[i].offset;
+        s->len = s->left = plan[i].len;
+        s->imm = mr_target_imm(put->remote.token, i, n);
+    }
+    return put;
+}
+
+/* No subchannel is up: one stripe, that waits for one. */
+static unsigned plan_to_wait(const struct mr_peer *p, uint64_t len, struct mr_stripe *plan)
+{
+    *plan = (struct mr_stripe){.sub = (unsigned)__builtin_ctz(p->rdma), .len = len};
+    return 1;
+}
+
+/*
+ * Cutting a message saves time while rails would be idle. When each has messages to carry it only costs: a request, a
+ * completion and a notification more for each stripe. From MR_STRIPE_BUSY times MRMPI_STRIPE_MIN on that does not show.
+ */
+static uint64_t stripe_least(const struct mr_peer *p, uint64_t len)
+{
+    uint64_t least = mr_config.stripe_min;
+    bool busy = p->num_large >= (unsigned)__builtin_popcount(p->rdma);
+
+    return busy && len < MR_STRIPE_BUSY * least ? MR_STRIPE_BUSY * least : least;
+}
+
+/* Bytes to which the cuts of a message are aligned. */
+static uint64_t cut_align(const struct mr_peer *p, uint64_t len)
+{
+    uint64_t align = STRIPE_ALIGN;
+
+    if (p->tracked) {
+        uint64_t block = 1ull << mr_block_shift(len);
+
+        return block > TRACKED_ALIGN ? block : TRACKED_ALIGN;
+    }
+    while (align > STRIPE_FINE && align * STRIPE_PARTS > len)
+        align /= 2;
+    return align;
+}
+
+/*
+ * A short operation on a window that nothing else is under way beside takes the subchannel of the last one: whoever
+ * waits for each of them looks first where the last one completed. Of unequal ones the better one is taken as before.
+ * True: it is alone.
+ */
+static bool stay_if_idle(struct mr_peer *p)
+{
+    struct mr_sched *turn = &mr_bulk_of(p)->stripe_turn;
+
+    if (p->num_large)
+        return false;
+    if (mr_peers.policy[MR_POLICY_LARGE].kind->stripes)
+        turn->next = mr_sched_last(turn, p->num_now);
+    return true;
+}
+
+/* Something else may have come over another rail since. */
+static void look_there(const struct mr_stripe_op *s)
+{
+    if (s->sub)
+        mr_verbs_look_first(s->sub->rail);
+}
+
+/* without: set of subchannels that have no key. */
+static unsigned make_plan(struct mr_peer *p, uint64_t len, uint32_t without, struct mr_stripe plan[MR_SUBS_MAX])
+{
+    struct mr_load some[MR_SUBS_MAX];
+    const struct mr_load *load = p->load;
+    uint64_t least = stripe_least(p, len);
+
+    without |= mr_stripe_excluded(p);
+    for (unsigned i = 0; len < least && i < p->num_now; i++)
+        p->load[i].queued = mr_bulk_sub_of(&p->now[i])->queued;
+    if (__builtin_expect(without != 0, 0)) {
+        for (unsigned i = 0; i < p->num_now; i++)
+            some[i] = (struct mr_load){.up = p->load[i].up && !(without >> i & 1),
+                                       .weight = p->load[i].weight,
+                                       .sick = p->load[i].sick,
+                                       .queued = p->load[i].queued};
+        load = some;
+    }
+    return mr_sched_plan(&mr_peers.policy[MR_POLICY_LARGE], &mr_bulk_of(p)->stripe_turn, load, p->num_now, len, least,
+                         cut_align(p, len), plan);
+}
+
+void mr_bulk_list(struct mr_put *put)
+{
+    struct mr_peer *p = put->peer;
+
+    put->next = mr_bulk_of(p)->puts;
+    if (mr_bulk_of(p)->puts)
+        mr_bulk_of(p)->puts->prev = put;
+    mr_bulk_of(p)->puts = put;
+    p->num_large++;
+    mr_bulk.open_puts++;
+}
+
+/* What is to be moved by RDMA. */
+struct job {
+    char *buf; /* the message, of size bytes, or what is moved of a window */
+    size_t size;
+    struct mr_vc_part part;
+    const struct mr_remote *remote;
+    void *cookie;
+    struct mr_vc_move *move;
+    bool read;
+};
+
+uint8_t mr_bulk_write_level(size_t most)
+{
+    return most <= mr_peers.qos.level[MR_LEVEL_SMALL].max ? MR_LEVEL_SMALL : message_level(most);
+}
+
+/* A window's writes are as short as a message can be. */
+static uint8_t job_level(const struct job *j)
+{
+    return j->move ? mr_bulk_write_level(j->size) : message_level(j->size);
+}
+
+/* The data of a write goes with its request, whichever subchannel it takes. */
+static bool goes_inline(const struct mr_peer *p, const struct job *j)
+{
+    if (!j->move || j->read || j->size > MR_PACKET_SHORT)
+        return false;
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (p->rdma >> i & 1 &&
+            (p->now[i].state != MR_SUB_OPEN || j->size > mr_sub_rdma_link(&p->now[i], job_level(j))->qp.max_inline))
+            return false;
+    return true;
+}
+
+static int register_memory(const struct job *j, struct mr_put *put)
+{
+    int err;
+
+    if (goes_inline(put->peer, j))
+        return 0;
+    if (!j->read)
+        return mr_regs_get(j->buf, j->size, MR_ACCESS_SOURCE, false, &put->reg);
+    put->partial = put->remote.token || mr_bulk.few;
+    err = put->partial ? mr_bulk_register_sink(put->peer, j->buf, j->size, put->remote.token, &put->reg) : -ENOKEY;
+    if (err == -ENOKEY && !put->remote.token)
+        err = mr_regs_get(j->buf, j->size, MR_ACCESS_TARGET, false, &put->reg);
+    return err;
+}
+
+/* What can be known before memory is registered. 0 or negative errno. */
+static int check_job(const struct mr_peer *p, const struct job *j)
+{
+    unsigned num_keys = j->remote->num_keys;
+
+    if (j->part.len > j->remote->len || (j->remote->serial && j->part.len != j->remote->len))
+        return -EMSGSIZE;
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (p->now[i].remote_rail >= num_keys || num_keys > MR_RAILS_MAX)
+            return -EPROTO;
+    return !p->rdma || ((j->read || j->move) && p->tracked) ? -EOPNOTSUPP : 0;
+}
+
+static int begin_put(struct mr_peer *p, const struct job *j)
+{
+    struct mr_put shape = {.peer = p,
+                           .local = (unsigned char *)j->buf + j->part.at,
+                           .remote = *j->remote,
+                           .cookie = j->cookie,
+                           .move = j->move,
+                           .read = j->read};
+    struct mr_stripe plan[MR_SUBS_MAX];
+    size_t len = j->part.len;
+    struct mr_put *put;
+    uint64_t begin;
+    unsigned n;
+    bool lone;
+    int err = check_job(p, j);
+
+    if (!err)
+        err = register_memory(j, &shape);
+    if (err)
+        return err;
+    lone = j->move && len < mr_config.stripe_min && stay_if_idle(p);
+    n = make_plan(p, len, mr_bulk_lacking(&shape), plan);
+    put = mr_bulk_make(&shape, plan, n ? n : plan_to_wait(p, len, plan));
+    if (!put) {
+        err = -ENOMEM;
+        goto release;
+    }
+    put->level = job_level(j);
+    if (mr_peers.ahead_limited && put->level != MR_LEVEL_BULK)
+        choose_level(put, len);
+    err = !j->read && j->remote->serial ? mr_track_begin(put) : 0;
+    if (err)
+        goto free_put;
+    mr_bulk_list(put);
+    if (__builtin_expect(p->until_paths != 0, 0))
+        mr_paths_note(p, len);
+    for (unsigned i = 0; i < put->num; i++)
+        mr_stripe_queue_on(&put->stripe[i], put->stripe[i].sub);
+    mr_stat_add(MR_STAT_NET_STRIPES, put->num);
+
+    /*
+     * All stripes begin at the time before the first is posted (conn/route/adapt.h). What is short says nothing of a rail's
+     * rate.
+     */
+    begin = (!j->move || len >= mr_config.stripe_min) && mr_stripe_is_measured(p) ? mr_clock_ns() : 0;
+    for (unsigned i = 0; n && i < put->num; i++)
+        mr_stripe_start(&put->stripe[i], begin);
+    if (!n)
+        mr_stripe_assign(&put->stripe[0]);
+    if (lone)
+        look_there(&put->stripe[0]);
+    return 0;
+
+free_put:
+    free(put);
+release:
+    if (shape.reg)
+        mr_regs_release(shape.reg);
+    return err;
+}
+
+/* The whole of it over one subchannel. */
+void mr_bulk_begin_list(struct mr_put *put)
+{
+    struct mr_stripe_op *s = &put->stripe[0];
+    struct mr_stripe plan[MR_SUBS_MAX];
+    struct mr_peer *p = put->peer;
+    bool up, lone = stay_if_idle(p);
+
+    plan[0].sub = 0;
+    up = p->num_now == 1 && !mr_bulk_may_lack(put) ? p->load[0].up && p->rdma
+                                                   : make_plan(p, s->len, mr_bulk_lacking(put), plan);
+    mr_bulk_list(put);
+    mr_stat_add(MR_STAT_NET_STRIPES, 1);
+    if (!up) {
+        mr_stripe_assign(s);
+        return;
+    }
+    s->sub = &p->now[plan[0].sub];
+    if (__builtin_expect(mr_peers.ahead_limited, 0) && put->level != MR_LEVEL_BULK)
+        choose_level(put, s->len);
+    mr_stripe_queue_on(s, s->sub);
+    mr_stripe_start(s, 0);
+    if (lone)
+        look_there(s);
+}
+
+/* Nothing is posted yet: the receiver clears each batch. */
+static int begin_datagrams(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, void *cookie)
+{
+    struct mr_put *put;
+    int err;
+
+    if (len != remote->len)
+        return -EMSGSIZE;
+    put = mr_bulk_make(&(struct mr_put){.peer = p, .local = buf, .remote = *remote, .cookie = cookie}, NULL, 0);
+    if (!put)
+        return -ENOMEM;
+    put->level = message_level(len);
+    err = mr_zcopy_begin(put);
+    if (!err)
+        err = mr_regs_get(buf, len, MR_ACCESS_SOURCE, false, &put->reg);
+    if (err)
+        free(put);
+    else
+        mr_bulk_list(put);
+    return err;
+}
+
+int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie)
+{
+    if (dst->serial && !dst->num_keys)
+        return begin_datagrams(p, (void *)buf, len, dst, cookie);
+    return begin_put(p, &(struct job){.buf = (void *)buf, /* nothing writes into it */
+                                      .size = len,
+                                      .part = {.len = len},
+                                      .remote = dst,
+                                      .cookie = cookie});
+}
+
+int mr_bulk_read(struct mr_peer *p, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
+                 void *cookie)
+{
+    return begin_put(
+        p, &(struct job){.buf = buf, .size = size, .part = part, .remote = src, .cookie = cookie, .read = true});
+}
+
+int mr_bulk_move(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, bool write,
+                 struct mr_vc_move *m)
+{
+    if (remote->serial || remote->token)
+        return -EPROTO;
+    return begin_put(
+        p, &(struct job){.buf = buf, .size = len, .part = {.len = len}, .remote = remote, .move = m, .read = !write});
+}

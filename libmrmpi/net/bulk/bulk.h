@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Large messages between hosts: memory that is advertised to a peer, RDMA writes into it and reads from it, in stripes
+ * over the subchannels that have RDMA, or datagrams straight into the program's memory. The channel (net/) calls these
+ * functions with the library's lock held. Completions go up through mr_channel_up (put_sent, read_done, put_landed).
+ */
+#ifndef MRMPI_BULK_H
+#define MRMPI_BULK_H
+
+#include "libmrmpi/net/stripe/puts.h"
+
+/* Subscribes to the events of peers; mr_peers.launch is set. */
+void mr_bulk_init(void);
+/* After peers have been freed. */
+void mr_bulk_finalize(void);
+/* No large message of ours is under way. */
+bool mr_bulk_is_idle(void);
+/* Parts of large messages are late, or wait for a queue pair of a pool that has none free. */
+bool mr_bulk_is_late(void);
+/*
+ * Registers [buf, buf + len) for the peer and describes it in *out; how: MR_VC_PUT and MR_VC_DATAGRAMS are written,
+ * MR_VC_WINDOW and MR_VC_ATTACHED both, others read. *region is the caller's until mr_bulk_withdraw(). 0; -EAGAIN: no
+ * datagrams now; -ENOMEM or another negative errno.
+ */
+int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
+                      struct mr_remote *out);
+void mr_bulk_withdraw(struct mr_region *region);
+/*
+ * Writes len bytes at buf into what the peer has advertised. put_sent(cookie) follows, perhaps before this returns. buf
+ * stays as it is until then. 0; -EMSGSIZE: it is longer than the target; -EPROTO: the target makes no sense;
+ * -EOPNOTSUPP: no subchannel has RDMA; -ENOMEM.
+ */
+int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie);
+/* Stripes of messages shorter than so many times MRMPI_STRIPE_MIN are not cut while all rails are busy. */
+#define MR_STRIPE_BUSY 4
+/* Reads part of what the peer has advertised into the message of size bytes at buf. read_done(cookie) follows. Errors
+ * as above. */
+int mr_bulk_read(struct mr_peer *p, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
+                 void *cookie);
+/*
+ * As mr_vc_move. Short writes are sent with their request, so that buf need not be registered. Errors as above;
+ * -EOPNOTSUPP: over links that lose writes, too.
+ */
+int mr_bulk_move(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, bool write,
+                 struct mr_vc_move *m);
+/* As mr_vc_word. */
+int mr_bulk_word(struct mr_peer *p, const struct mr_remote *remote, struct mr_vc_word *w);
+/* As mr_vc_writer_open; also NULL: not to this peer. */
+struct mr_vc_writer *mr_bulk_writer_open(struct mr_peer *p, const struct mr_remote *remote);
+/* Posts what waited for room or for a connection. True: some still waits. */
+bool mr_bulk_resume(struct mr_peer *p);
+/* A notification (immediate data of a write) has arrived. */
+void mr_bulk_landed(uint32_t imm);
+/* A control message of the peer. True: it was about a large message, and has been handled. */
+bool mr_bulk_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
+/*
+ * Called from poll for a peer that is watched. idle: every completion has been handled, so what is overdue at now_ns is
+ * requested again. True: call again.
+ */
+bool mr_bulk_watch(struct mr_peer *p, bool idle, uint64_t now_ns);
+/* Gives free queue pairs to datagram receives that wait for one. The time if the clock was read, or 0. */
+uint64_t mr_bulk_serve(void);
+
+#endif

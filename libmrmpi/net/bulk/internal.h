@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Short writes to windows are collected in writer.c, and begun as other messages are. */
+#ifndef MRMPI_BULK_INTERNAL_H
+#define MRMPI_BULK_INTERNAL_H
+
+#include "libmrmpi/net/bulk/bulk.h"
+#include "libmrmpi/net/stripe/wlist.h"
+
+/* ---- bulk.c ---- */
+/* The list is full, or goes now. s->len of its stripe is set. */
+void mr_bulk_begin_list(struct mr_put *put);
+/* A put with these stripes, begun like shape; NULL: no memory. And: it is under way. */
+struct mr_put *mr_bulk_make(const struct mr_put *shape, const struct mr_stripe *plan, unsigned n);
+void mr_bulk_list(struct mr_put *put);
+/* The level of what a window is written or read in pieces of so many bytes. */
+uint8_t mr_bulk_write_level(size_t most);
+
+/* ---- writer.c ---- */
+void mr_writers_post(struct mr_peer *p);
+void mr_writers_end(struct mr_peer *p); /* it is lost */
+
+#endif

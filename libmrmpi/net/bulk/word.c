@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Words in a peer's memory that its adapter changes. A word goes over one subchannel, once: if that breaks, nobody here
+ * knows whether it was changed, and its owner is told so when it can be no more (net/stripe/moves.c).
+ */
+#include "libmrmpi/net/bulk/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* It leads to the adapter that changes the words of this memory, over a reliable connection. */
+static bool leads_to_words(const struct mr_sub *sub, const struct mr_remote *remote)
+{
+    const struct mr_peer *p = sub->peer;
+
+    return sub->state == MR_SUB_OPEN && p->load[mr_sub_place(sub)].up && sub->rail->dev->atomics &&
+           mr_kind_is(sub->kind, MR_IS_RELIABLE | MR_IS_READING) && sub->remote_rail < remote->num_keys &&
+           !(remote->token >> sub->remote_rail & 1) && mr_renewed_key(p, remote, sub->remote_rail) &&
+           p->address->rail[sub->remote_rail].reads;
+}
+
+/* Its generation goes with it: words over the next connection are not behind those of this one. */
+static uint32_t way_of(const struct mr_sub *sub)
+{
+    return (uint32_t)(sub - sub->peer->sub + 1) << 8 | sub->generation;
+}
+
+/* NULL: none leads there now, or not the one that is wanted. One whose rails are out of use is the last choice. */
+static struct mr_sub *find_way(struct mr_peer *p, const struct mr_remote *remote, uint32_t wanted)
+{
+    struct mr_sub *rests = NULL;
+
+    if (!p->rdma || p->tracked || (mr_peers.rules.num && !mr_steer_by_rdma(p, sizeof(uint64_t))))
+        return NULL;
+    for (unsigned i = 0; i < p->num_now; i++) {
+        bool well = p->load[i].sick < MR_WEIGHT_MAX;
+
+        if (!leads_to_words(&p->now[i], remote) || (wanted && way_of(&p->now[i]) != wanted))
+            continue;
+        if (wanted || well)
+            return &p->now[i];
+        rests = rests ? rests : &p->now[i];
+    }
+    return rests;
+}
+
+/* What finds no room does not wait here: its owner may want something else by then. */
+int mr_bulk_word(struct mr_peer *p, const struct mr_remote *remote, struct mr_vc_word *w)
+{
+    struct mr_sub *sub = remote->num_keys <= MR_RAILS_MAX ? find_way(p, remote, w->way) : NULL;
+    struct mr_put shape = {.peer = p, .local = (unsigned char *)w->word.result, .remote = *remote};
+    struct mr_stripe plan = {.len = sizeof(uint64_t)};
+    struct mr_put *put;
+    int err = sub ? 0 : -EOPNOTSUPP;
+
+    if (!err && w->word.result)
+        err = mr_regs_get(w->word.result, sizeof(uint64_t) + w->word.look, MR_ACCESS_TARGET, false, &shape.reg);
+    if (err)
+        return err;
+    plan.sub = mr_sub_place(sub);
+    shape.word = &w->word;
+    shape.move = &w->move;
+    shape.level = mr_bulk_write_level(sizeof(uint64_t));
+    put = mr_bulk_make(&shape, &plan, 1);
+    err = put ? mr_stripe_post(&put->stripe[0], 0) : -ENOMEM;
+    if (err) {
+        if (shape.reg)
+            mr_regs_release(shape.reg);
+        free(put);
+        return err;
+    }
+    w->way = way_of(sub);
+    mr_bulk_list(put);
+    return 0;
+}

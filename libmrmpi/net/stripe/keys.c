@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which subchannels may carry a large message: those that the policy allows, and for whose rails its memory has keys at
+ * both ends. To register memory takes as long with each device, one after the other, and at both ends one after the
+ * other. While one rail carries more than a processor copies that is longer than another rail saves: 512 KiB from and
+ * to memory that was not used before went over one, two, three and four HDR rails at 24.1, 15.8, 10.7 and 8.0 GB/s
+ * (simulated). So the sender registers with one device first, each in its turn, and with the others when the memory is
+ * used again. The receiver does the same with what the sender has keys for. If no rail with a key is left, the receiver
+ * asks for the bytes in packets (pt2pt/read.c).
+ */
+#include <errno.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/net/stripe/keys.h"
+#include "libmrmpi/net/stripe/renew.h"
+#include "libmrmpi/net/stripe/wlist.h"
+#include "libmrmpi/verbs/memory/odp.h"
+#include "libmrmpi/verbs/verbs.h"
+
+#define FIRST_USES 4 /* of a buffer: message and tail, or messages to some */
+
+uint32_t mr_stripe_excluded(const struct mr_peer *p)
+{
+    uint32_t up = 0, all = (uint32_t)((1ull << p->num_now) - 1);
+
+    if (mr_peers.policy[MR_POLICY_LARGE].kind->where == MR_WHERE_ALL && !mr_peers.unwell)
+        return ~p->rdma & all;
+    for (unsigned i = 0; i < p->num_now; i++)
+        up |= (uint32_t)p->load[i].up << i;
+    return ~mr_spread_narrow(p, MR_POLICY_LARGE, p->rdma & up) & all;
+}
+
+static uint32_t pair_rate(const struct mr_sub *sub)
+{
+    uint32_t ours = sub->rail->rate_mbps, theirs = sub->peer->address->rail[sub->remote_rail].rate_mbps;
+
+    return ours < theirs ? ours : theirs;
+}
+
+/* Subchannels that may carry large messages now; those whose rail there is in the set without are no use. */
+static uint32_t usable_subs(const struct mr_peer *p, uint32_t without)
+{
+    uint32_t set = p->rdma;
+
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (!p->load[i].up || without >> p->now[i].remote_rail & 1)
+            set &= ~(1u << i);
+    return set & ~mr_stripe_excluded(p);
+}
+
+struct mr_bulk_rails mr_bulk_rails_to(const struct mr_peer *p, uint32_t without)
+{
+    uint32_t subs = usable_subs(p, 0);
+    struct mr_bulk_rails r = {0};
+
+    if (!subs)
+        return (struct mr_bulk_rails){((1u << mr_verbs.num_rails) - 1) & ~without, (1u << p->address->num_rails) - 1};
+    for (unsigned i = 0; i < p->num_now; i++) {
+        if (!(subs >> i & 1) || without >> p->now[i].rail->index & 1)
+            continue;
+        r.here |= 1u << p->now[i].rail->index;
+        r.there |= 1u << p->now[i].remote_rail;
+    }
+    return r;
+}
+
+/* Devices of the fastest of a set of subchannels; 0: a processor copies more than one of those carries. */
+static uint32_t fastest_devices(const struct mr_peer *p, uint32_t subs)
+{
+    uint32_t best = MR_BULK_COPY_MBPS, set = 0;
+
+    for (unsigned i = 0; i < p->num_now; i++) {
+        uint32_t rate = subs >> i & 1 ? pair_rate(&p->now[i]) : 0;
+
+        if (rate < best)
+            continue;
+        set = (rate > best ? 0 : set) | 1u << p->now[i].rail->dev->index;
+        best = rate;
+    }
+    return set;
+}
+
+/* One of them, each in its turn. */
+static uint32_t next_of(uint32_t devices)
+{
+    uint32_t later = devices & ~((2u << mr_bulk.home) - 1), next = later ? later : devices;
+
+    mr_bulk.home = (unsigned)__builtin_ctz(next);
+    return 1u << mr_bulk.home;
+}
+
+bool mr_bulk_one_suffices(const struct mr_peer *p)
+{
+    return mr_bulk.few && fastest_devices(p, usable_subs(p, 0));
+}
+
+unsigned mr_bulk_least_devices(void)
+{
+    for (unsigned i = 0; i < mr_verbs.num_rails; i++)
+        if (mr_bulk.few && mr_verbs.rail[i].rate_mbps >= MR_BULK_COPY_MBPS)
+            return 1;
+    return mr_verbs.num_devices ? mr_verbs.num_devices : 1;
+}
+
+static uint32_t devices_of(const struct mr_peer *p, uint32_t subs)
+{
+    uint32_t set = 0;
+
+    for (unsigned i = 0; i < p->num_now; i++)
+        set |= (subs >> i & 1) << p->now[i].rail->dev->index;
+    return set;
+}
+
+/* It is not cut; or it is hardly worth that, and the rest of it would wait for a slow rail. */
+static bool is_short(size_t len, bool alike)
+{
+    return len < mr_config.stripe_min || (len == mr_config.stripe_min && !alike);
+}
+
+/*
+ * The tail of a message is read, too, and one message is sent to some at a time. But a buffer may also be used again
+ * and again before the first one has ended, and so for ever.
+ */
+static bool is_in_first_use(const void *buf, size_t len)
+{
+    const struct mr_reg *r = mr_regcache_look(&mr_regs.cache, buf, len, MR_ACCESS_SOURCE);
+
+    return r && r->refs && r->uses < FIRST_USES;
+}
+
+/* A message of len bytes is read: over all of these subchannels, or over one at first. */
+static struct mr_reg_wish wish_for(const struct mr_peer *p, uint32_t subs, const void *buf, size_t len)
+{
+    uint32_t all = devices_of(p, subs), fastest = mr_bulk.few ? fastest_devices(p, subs) : 0;
+
+    if (fastest &&
+        (is_short(len, fastest == all) || is_in_first_use(buf, len) || !mr_regcache_knows(&mr_regs.cache, buf, len)))
+        return (struct mr_reg_wish){.devices = fastest, .first = next_of(fastest)};
+    return (struct mr_reg_wish){.devices = all};
+}
+
+int mr_bulk_register_source(const struct mr_peer *p, void *buf, size_t len, struct mr_reg **out)
+{
+    uint32_t subs = usable_subs(p, 0);
+    struct mr_reg_wish wish = wish_for(p, subs, buf, len);
+
+    if (!wish.first)
+        return mr_regs_get(buf, len, MR_ACCESS_SOURCE, false, out);
+    return mr_regs_get_with(buf, len, MR_ACCESS_SOURCE, false, wish, out);
+}
+
+int mr_bulk_register_sink(const struct mr_peer *p, void *buf, size_t len, uint32_t without, struct mr_reg **out)
+{
+    uint32_t subs = usable_subs(p, without);
+
+    if (!subs)
+        return -ENOKEY;
+    return mr_regs_get_with(buf, len, MR_ACCESS_TARGET, false, wish_for(p, subs, buf, len), out);
+}
+
+/* The set of the peer's rails that have no key. */
+static uint32_t rails_without(const struct mr_put *put)
+{
+    return (put->partial ? put->remote.token : 0) | mr_renew_lacking(put->peer, &put->remote);
+}
+
+uint32_t mr_bulk_lacking(const struct mr_put *put)
+{
+    const struct mr_peer *p = put->peer;
+    uint32_t set = 0, without;
+
+    if (!mr_bulk_may_lack(put))
+        return 0;
+    without = rails_without(put);
+    for (unsigned i = 0; i < p->num_now; i++)
+        if (without >> p->now[i].remote_rail & 1 ||
+            (put->reg && !mr_memory_is_on(&put->reg->memory, p->now[i].rail)))
+            set |= 1u << i;
+    return set;
+}
+
+bool mr_bulk_is_of_attached(const struct mr_put *put)
+{
+    return put->list ? put->list->attached : put->move && put->move->attached;
+}
+
+/* Only rails without a key there are left. */
+static bool is_given_up(const struct mr_put *put)
+{
+    if (put->read && !put->move)
+        return true;
+    return mr_bulk_is_of_attached(put) && mr_renew_is_withdrawn(put->peer, &put->remote);
+}
+
+bool mr_bulk_has_no_way(const struct mr_put *put)
+{
+    const struct mr_peer *p = put->peer;
+
+    if (!mr_bulk_may_lack(put) || !usable_subs(p, 0))
+        return false; /* it waits for any */
+    if (usable_subs(p, rails_without(put)) & ~mr_bulk_lacking(put))
+        return false;
+    if (!usable_subs(p, rails_without(put)))
+        return is_given_up(put); /* others wait for new keys, or another rail */
+    if (put->reg && !mr_odp_owns(put->reg) &&
+        !mr_regcache_extend(&mr_regs.cache, put->reg, (struct mr_reg_wish){.devices = mr_regs_devices()}))
+        return false;
+    return put->read && !put->move; /* no packets would take its place: others give memory back, or the rail comes up */
+}
+
+bool mr_bulk_copies(const struct mr_peer *p, const void *buf, size_t len)
+{
+    bool one = (mr_bulk.few || mr_verbs.num_devices == 1) && fastest_devices(p, usable_subs(p, 0));
+    size_t least = one ? MR_BULK_COPIED_FAST : (size_t)MR_BULK_COPIED * mr_verbs.num_devices;
+
+    return len < least && !mr_odp_comes_first() && !mr_regcache_knows(&mr_regs.cache, buf, len);
+}
+
+const struct mr_memory *mr_bulk_borrow(const struct mr_peer *p, const void *buf, size_t len)
+{
+    uint32_t fastest = mr_bulk.few ? fastest_devices(p, usable_subs(p, 0)) : 0;
+    struct mr_reg_wish wish = {.devices = fastest, .first = fastest ? next_of(fastest) : 0};
+    struct mr_reg *r;
+
+    if (!fastest)
+        wish.devices = mr_regs_devices();
+    return mr_regs_get_with((void *)buf, len, MR_ACCESS_SOURCE, false, wish, &r) ? NULL : &r->memory;
+}
+
+void mr_bulk_give_back(const struct mr_memory *m)
+{
+    mr_regs_release(container_of((struct mr_memory *)m, struct mr_reg, memory));
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What all that move large messages share: their one state, puts and their stripes, advertised regions. net/bulk/ begins
+ * puts and owns regions; a put is freed by mr_bulk_finish(). Their memory is in keys.h, writes over links that lose
+ * them in track.h, lists of short writes in wlist.h, datagrams in net/zcopy/.
+ */
+#ifndef MRMPI_STRIPE_PUTS_H
+#define MRMPI_STRIPE_PUTS_H
+
+#include "libmrmpi/verbs/reliable/blocks.h"
+#include "libmrmpi/conn/connect.h"
+#include "libmrmpi/verbs/reliable/filter.h"
+#include "libmrmpi/conn/route/adapt.h"
+#include "libmrmpi/conn/route/feedback.h"
+#include "libmrmpi/verbs/memory/use.h"
+#include "libmrmpi/verbs/post.h"
+
+_Static_assert(MR_SUBS_MAX <= MR_STRIPES_MAX, "one notification tells all stripes");
+
+/* A subchannel's part in large messages. */
+struct mr_bulk_sub {
+    uint64_t queued;                             /* bytes of the stripes that were assigned to it and are not done */
+    unsigned flows;                              /* datagram batches and sends under way over it */
+    uint8_t fruitless;                           /* batches in a row of which nothing arrived */
+    struct mr_stripe_op *waiting, **waiting_end; /* stripes for which there was no room */
+};
+
+/* A peer's part in large messages. Every peer is the first member of one (mr_peers.peer_size). */
+struct mr_bulk_peer {
+    struct mr_peer base;
+    struct mr_bulk_sub *sub;         /* as base.sub; NULL: not listed yet */
+    struct mr_put *puts;             /* not yet complete */
+    struct mr_stripe_op *unassigned; /* stripes without a subchannel */
+    unsigned num_unconfirmed;        /* stripes that may have landed over a subchannel that broke */
+    unsigned num_refused;            /* stripes that end since their memory there was withdrawn */
+    struct mr_sched stripe_turn;
+    struct mr_adapt *adapt;            /* NULL: no stripe has gone over one of several subchannels */
+    struct mr_feedback *feedback;      /* the same for MR_WEIGHTS_PAPER */
+    uint8_t write_shift;               /* log2 of the longest tracked write to it; 0: not known yet */
+    uint8_t spurious;                  /* how often data was requested again that was only late */
+    struct mr_track_recv *late_recvs;  /* tracked receives that wait for what is late */
+    struct mr_dgram_recv *dgram_recvs; /* datagram receives that are open, */
+    unsigned num_late_batches;         /* their batches that wait for what is late, */
+    unsigned num_starving;             /* and those of them that wait for a queue pair */
+    struct mr_dgram_send *dgram_sends; /* datagrams that are cleared and not posted */
+    struct mr_sched dgram_turn;
+    struct mr_bulk_writer *collecting; /* writers that may have something to post (writer.c) */
+    struct mr_renewed *renewed;        /* keys that took the place of others (renew.c); NULL: none have */
+};
+
+/* For all peers. */
+struct mr_bulk {
+    struct mr_targets targets;
+    struct mr_track_recvs *tracked; /* NULL: none yet */
+    unsigned open_puts;
+    unsigned num_late;                            /* tracked receives and datagram batches that wait for what is late */
+    struct mr_dgram_recv *starved, **starved_end; /* those that wait for a queue pair, in order (zcopy_wait.c) */
+    unsigned starving;                            /* so many */
+    bool serve_due;                               /* a queue pair may be free for them */
+    uint64_t served_ns;
+    uint32_t dgram_serial;
+    bool few;                         /* memory may be registered with some devices (mr_bulk_one_suffices) */
+    unsigned home;                    /* the device that the last such memory was registered with */
+    struct mr_dgram_post *free_posts; /* zcopy_out.c */
+    struct mr_put *free_lists;        /* wlist.c */
+    struct mr_bulk_region *regions;   /* renew.c: all that are advertised to peers */
+};
+extern struct mr_bulk mr_bulk;
+
+static inline struct mr_bulk_peer *mr_bulk_of(const struct mr_peer *p)
+{
+    return (struct mr_bulk_peer *)p;
+}
+static inline struct mr_bulk_sub *mr_bulk_sub_of(const struct mr_sub *sub)
+{
+    return &mr_bulk_of(sub->peer)->sub[sub - sub->peer->sub];
+}
+
+enum mr_stripe_state {
+    MR_STRIPE_WAITS,       /* for room on its subchannel, or for a subchannel */
+    MR_STRIPE_POSTED,      /* some of it at least */
+    MR_STRIPE_WRITTEN,     /* tracked: all of it has left; the peer has yet to confirm that it has landed */
+    MR_STRIPE_UNCONFIRMED, /* written over a subchannel that broke: it may have landed */
+    MR_STRIPE_ASKED,       /* the peer was asked whether it has landed */
+    MR_STRIPE_REFUSED,     /* it ends with -EACCES */
+    MR_STRIPE_DONE,
+};
+
+struct mr_stripe_op {
+    struct mr_tx tx;
+    struct mr_put *put;
+    struct mr_sub *sub;        /* NULL: unassigned */
+    struct mr_sub *queued;     /* the one among whose queued bytes it is counted */
+    struct mr_stripe_op *next; /* in the subchannel's waiting list, or the peer's unassigned */
+    uint64_t offset, len;
+    uint64_t left;        /* bytes; tracked: blocks */
+    uint64_t step, there; /* after a break: bytes that are posted at a time (0: all), and those known to have arrived */
+    uint64_t begun_ns;    /* when it was posted, for the record (view.h); 0: not recorded */
+    uint32_t imm;
+    enum mr_stripe_state state;
+    uint8_t generation; /* MR_STRIPE_UNCONFIRMED: of the subchannel that broke */
+    bool measured;      /* the time when it was posted is known */
+    uint64_t took_ns;   /* policies eq3 and eq4: how long it took; 0: it is not done, or was not measured */
+    /* tracked: the first block of the first write in this round, and the rounds in a row in which that did not land */
+    uint32_t probe;
+    bool probed;
+    uint8_t fruitless;
+};
+
+/* A part to be posted. */
+struct mr_bulk_part {
+    uint64_t at, len, taken; /* at: from the message's beginning; taken: of mr_stripe_op.left */
+    uint32_t imm;
+    bool last; /* of its stripe, at present */
+};
+
+/* A message under way, by RDMA writes or reads, or as datagrams. */
+struct mr_put {
+    struct mr_filter filter;
+    struct mr_peer *peer;
+    struct mr_put *next, *prev;
+    struct mr_reg *reg;   /* NULL: none is needed, the data goes with the request */
+    unsigned char *local; /* only read from unless the put is a read */
+    struct mr_remote remote;
+    void *cookie;
+    struct mr_vc_move *move; /* a window's: nobody there is told; NULL: a message, or */
+    const struct mr_word *word; /* of a move: no data is moved, but a word changed, once, over its subchannel only */
+    struct mr_wlist *list;   /* short writes to a window (wlist.h) */
+    struct mr_track *track;  /* track.h; NULL: the adapter's completions confirm that it has landed */
+    uint32_t size;           /* bytes of each datagram; 0: by RDMA. With datagrams there are no stripes, but */
+    unsigned num_sends;      /* CLEAR messages of the receiver that are not done, */
+    bool landed;             /* and in the end its LANDED (zcopy_out.c) */
+    bool read, refused; /* refused: the memory there of a move or a list was withdrawn */
+    bool partial;      /* read: not all devices know the memory, here or there */
+    uint8_t level;     /* enum mr_level: of the whole message, by its length when it was begun */
+    uint64_t begun_ns; /* if its stripes are measured */
+    unsigned num;
+    struct mr_stripe_op stripe[];
+};
+
+/* Memory that a peer writes into (a target) or reads. */
+struct mr_bulk_region {
+    struct mr_region base;
+    struct mr_reg *reg;
+    void *addr;
+    uint64_t len;
+    bool is_target, alone; /* the peer's notifications name it by its token; registered alone (verbs/memory/use.h) */
+    bool stays; /* datagrams: none is moved there (MR_VC_DATAGRAMS_STAY) */
+    uint32_t token;
+    int rank;
+    struct mr_track_recv *tracked; /* target over links that lose writes */
+    struct mr_dgram_recv *dgrams;  /* target of datagrams */
+    uint32_t told[MR_RAILS_MAX];   /* its keys, as the peer knows them, */
+    uint32_t lives;                /* of these lives of the rails */
+    bool partial;                  /* rails without a key have none later */
+    enum mr_access access;         /* with which it was registered alone */
+    struct mr_bulk_region *next, **at;
+};
+
+/* ---- renewed.c ---- */
+#define MR_RENEW_KEYS (MR_CONTROL_BULK + 7) /* control message. rank: rail; ctx: its life; tag: it is the last one */
+/* The key of a peer's rail for this memory, also after its adapter was opened anew. 0: it is not known. */
+uint32_t mr_renewed_key(const struct mr_peer *p, const struct mr_remote *remote, unsigned rail);
+static inline uint32_t mr_bulk_key(const struct mr_put *put, unsigned rail)
+{
+    if (__builtin_expect(put->remote.lives == put->peer->lives, 1))
+        return put->remote.rkey[rail];
+    return mr_renewed_key(put->peer, &put->remote, rail);
+}
+
+/* ---- put.c ---- */
+/* Sends a control message. If that fails the peer is lost. */
+void mr_bulk_send_control(struct mr_peer *p, struct mr_hdr *hdr, const void *payload, size_t len);
+/* Counts the stripe's bytes as queued on sub; NULL: on none. Policy take_shortest compares these counts (sched.c). */
+void mr_stripe_queue_on(struct mr_stripe_op *s, struct mr_sub *sub);
+/* All stripes are done, or the peer is lost: calls put_sent or read_done, and frees the put. */
+void mr_bulk_finish(struct mr_put *put);
+
+/* ---- stripe.c ---- */
+/* Weights follow completions, if the peer has more than one subchannel, and there is memory for the measurements. */
+bool mr_stripe_is_measured(struct mr_peer *p);
+/*
+ * Posts a stripe, as far as there is room; the rest waits. begin_ns: when its message was begun; 0: not measured. A
+ * medium message's stripe does not wait behind large ones that wait for room on their own link.
+ */
+void mr_stripe_start(struct mr_stripe_op *s, uint64_t begin_ns);
+/* Posts more of a stripe that waited, or its next step. begin_ns as above. 0; -EAGAIN: the rest waits; another negative
+ * errno. */
+int mr_stripe_post(struct mr_stripe_op *s, uint64_t begin_ns);
+/* Adds it to its subchannel's waiting list, medium messages before large ones. */
+void mr_stripe_enqueue(struct mr_stripe_op *s);
+/* The end of a stripe; the last one ends its put. */
+void mr_stripe_finish(struct mr_stripe_op *s, int error);
+/* Completion of a stripe's work request. */
+void mr_stripe_done(struct mr_wr *wr, const struct mr_wc *wc);
+/* Records the stripe's end (view.h). */
+void mr_stripe_record(struct mr_stripe_op *s, bool failed);
+
+/* ---- moves.c ---- */
+/* Chooses a subchannel for the stripe and starts it; if none is up it waits, unassigned. */
+void mr_stripe_assign(struct mr_stripe_op *s);
+/* Its stripes wait no more, for a subchannel or for room: it ends before they have been sent. */
+void mr_stripes_leave(struct mr_put *put);
+/* Starts unassigned stripes and those that wait for room. True: some still wait. */
+bool mr_stripes_resume(struct mr_peer *p);
+/* As struct mr_peer_events. mr_stripes_confirm (.due): once the peer's end of a broken generation is gone, asks whether
+ * its unconfirmed stripes have landed. */
+void mr_stripes_unmeasure(struct mr_peer *p);
+void mr_stripes_drained(struct mr_sub *sub);
+bool mr_stripes_confirm(struct mr_sub *sub);
+bool mr_stripes_use(const struct mr_sub *sub);
+void mr_stripes_move(struct mr_peer *p);
+/* Handles MR_CONTROL_ASK and MR_CONTROL_TOLD: true if it is one of them. */
+bool mr_stripes_control(struct mr_peer *p, const struct mr_hdr *hdr);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What can be seen of the rails while they work: what part of large messages each gets, and the record of this rank
+ * (base/record.h). verbs/ and net/stripe/ count by themselves; here the counters are gathered. Subchannels are seen by the
+ * events of conn/peer/. All but mr_view_share() with the library's lock held. While nothing is recorded each call is a
+ * branch; none is on the path of a short message.
+ */
+#ifndef MRMPI_VIEW_H
+#define MRMPI_VIEW_H
+
+#include "libmrmpi/base/record.h"
+#include "libmrmpi/verbs/rail.h"
+
+struct mr_launch;
+struct mr_peer;
+struct mr_rail;
+struct mr_sub;
+
+/* A part of a large message that was posted, and is done now or will not be where it was. */
+struct mr_view_part {
+    uint64_t begun_ns; /* 0: not recorded */
+    uint64_t len, of;  /* of: of the message */
+    bool read, failed;
+};
+
+/* Subscribe to what happens to peers, before the first is made. */
+void mr_view_init(void);
+/* After the channels are open, and before they are closed. */
+void mr_view_open(const struct mr_launch *launch);
+void mr_view_close(void);
+/* Bring the record up to date: now and then, and before the process ends. */
+void mr_view_update(uint64_t now_ns);
+
+/* Between 0 and 1; negative: rail i leads to nobody. Any thread may ask. */
+double mr_view_share(unsigned i);
+/* The weights of the paths to a peer have changed. */
+void mr_view_weights(struct mr_peer *p);
+
+/* Events. */
+void mr_view_record_port(const struct mr_rail *rail);
+void mr_view_record_part(const struct mr_sub *sub, const struct mr_view_part *part);
+void mr_view_record_moved(const struct mr_sub *sub, uint64_t len, bool read);
+
+static inline void mr_view_port(const struct mr_rail *rail)
+{
+    if (__builtin_expect(mr_record_events, 0))
+        mr_view_record_port(rail);
+}
+/* When a part begins. */
+static inline uint64_t mr_view_begin(void)
+{
+    return __builtin_expect(mr_record_events, 0) ? mr_clock_ns() : 0;
+}
+static inline void mr_view_part(const struct mr_sub *sub, struct mr_view_part part)
+{
+    if (__builtin_expect(mr_record_events, 0))
+        mr_view_record_part(sub, &part);
+}
+/* So many bytes of large messages were posted to be written to the peer, or to be read there. */
+static inline void mr_view_moved(const struct mr_sub *sub, uint64_t len, bool read)
+{
+    if (__builtin_expect(mr_record != NULL, 0))
+        mr_view_record_moved(sub, len, read);
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Heads and tails by arithmetic: see batch.h. */
+#include "libmrmpi/p2p/choice/batch.h"
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t in_gap(unsigned rate_mbps)
+{
+    uint64_t bytes = (uint64_t)rate_mbps * MR_BATCH_GAP_NS / 1000;
+
+    return bytes < MR_BATCH_LEAST ? MR_BATCH_LEAST : least(bytes, MR_BATCH_MOST);
+}
+
+/* What can be copied while all but the last message are on their way, for each of head and tail. */
+static uint64_t hidden(const struct mr_batch_size *all, unsigned rate_mbps)
+{
+    return (all->bytes - all->last) * (MR_BATCH_COPY_MBPS / 2) / rate_mbps;
+}
+
+/* Of the message that begins at `from` in a batch that is to be as the one before. */
+static struct mr_batch_plan plan(const struct mr_batch_size *all, uint64_t from, uint64_t len, unsigned rate_mbps,
+                                 uint64_t whole)
+{
+    uint64_t most = least(in_gap(rate_mbps), hidden(all, rate_mbps)) & ~(uint64_t)(MR_BATCH_GRAIN - 1);
+    uint64_t head = least(most, all->last), end = from + len, tail_from;
+    bool last = end == all->bytes && len == all->last;
+    struct mr_batch_plan p = {0};
+
+    if (!most || most < whole || all->last < MR_BATCH_WHOLE * whole || (!last && end > all->bytes - all->last))
+        return p;
+    tail_from = all->bytes - head - least(most, all->bytes - head); /* of what is read */
+    if (last) {
+        p.head = (uint32_t)head;
+        end -= head;
+    }
+    if (end > tail_from)
+        p.tail = (uint32_t)least(end - tail_from, len - p.head);
+    if (p.tail < MR_BATCH_GRAIN || p.tail < whole)
+        p.tail = 0;
+    return p;
+}
+
+static void next_batch(struct mr_batch *b, uint64_t received)
+{
+    bool same = b->now.bytes == b->before.bytes && b->now.last == b->before.last;
+
+    b->alike = !same ? 0 : b->alike < MR_BATCH_ALIKE ? b->alike + 1 : b->alike;
+    b->before = b->now;
+    b->now = (struct mr_batch_size){0};
+    b->both_ways = received != b->received;
+    b->received = received;
+}
+
+struct mr_batch_plan mr_batch_begin(struct mr_batch *b, uint64_t len, unsigned rate_mbps, uint64_t whole,
+                                    uint64_t received)
+{
+    uint64_t from;
+
+    if (!b->open++)
+        next_batch(b, received);
+    from = b->now.bytes;
+    b->now.bytes += len;
+    b->now.last = len;
+    if (b->alike < MR_BATCH_ALIKE || b->both_ways || !rate_mbps)
+        return (struct mr_batch_plan){0};
+    return plan(&b->before, from, len, rate_mbps, whole);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* When messages that follow each other are read: see burst.h. */
+#include "libmrmpi/p2p/choice/burst.h"
+
+#define PAGE_SHIFT 12
+
+enum buffer { UNKNOWN, NEW, KNOWN };
+
+/*
+ * Each page has one place: of two that want the same, none is remembered while they take turns. No two do that are less
+ * far apart than there are places, wherever they begin, nor those at the distance of all places. Returns what has been
+ * copied until now.
+ */
+static uint32_t count(struct mr_burst_buffers *b, const void *buf, size_t len, unsigned *at)
+{
+    uintptr_t page = (uintptr_t)buf >> PAGE_SHIFT;
+    uint32_t before;
+
+    *at = (page + page / MR_BURST_BUFFERS) % MR_BURST_BUFFERS;
+    if (b->of[*at].page != page) {
+        b->of[*at].page = page;
+        b->of[*at].bytes = 0;
+        b->of[*at].memory = MR_BURST_PLAIN;
+    }
+    before = b->of[*at].bytes;
+    b->of[*at].bytes = len > UINT32_MAX - before ? UINT32_MAX : before + (uint32_t)len;
+    return before;
+}
+
+static void sample(struct mr_burst *b, const void *buf, size_t len)
+{
+    if (b->samples == MR_BURST_SAMPLES)
+        return;
+    len = len < MR_BURST_SAMPLE ? len : MR_BURST_SAMPLE;
+    b->samples++;
+    b->copied_ns += b->copy_ns(buf, len);
+    b->copied += len;
+}
+
+/* So many bytes were copied from or into a buffer, which takes as long as to register it, or longer. */
+static bool is_worth(struct mr_burst *b, uint64_t bytes, const void *buf, size_t len)
+{
+    if (bytes < (uint64_t)MR_BURST_WORTH * b->devices)
+        return false;
+    sample(b, buf, len);
+    return b->samples == MR_BURST_SAMPLES &&
+           bytes * b->copied_ns >= (uint64_t)MR_BURST_REGISTER_NS * b->devices * b->copied;
+}
+
+/* There may be one more that is registered. A look at the clock takes as long as copying 256 bytes. */
+static bool is_time(struct mr_burst *owner, struct mr_burst_buffers *b)
+{
+    uint64_t now;
+
+    if (b->skip) {
+        b->skip--;
+        return false;
+    }
+    now = owner->clock_ns();
+    if (now >= b->next_ns)
+        return true;
+    b->skip = b->next_ns - now > MR_BURST_SOON_NS ? MR_BURST_SKIP - 1 : 1;
+    return false;
+}
+
+/* What was registered and is no more, was unmapped: no byte was copied from or into what is there now. */
+static bool is_known(const struct mr_burst *owner, struct mr_burst_buffers *b, unsigned at, const void *buf, size_t len)
+{
+    if (b->of[at].memory == MR_BURST_PLAIN)
+        return false;
+    if (owner->is_registered(buf, len)) {
+        b->of[at].memory = MR_BURST_SEEN;
+        return true;
+    }
+    if (b->of[at].memory == MR_BURST_SEEN && !owner->is_registered(buf, 1)) /* else it has only grown */
+        b->of[at].bytes = (uint32_t)len;
+    b->of[at].memory = MR_BURST_PLAIN;
+    return false;
+}
+
+/* NEW: it is to be registered now, if it may be. */
+static enum buffer find(struct mr_burst *owner, struct mr_burst_buffers *b, const void *buf, size_t len, unsigned pace,
+                        bool may)
+{
+    unsigned at;
+    uint32_t bytes = count(b, buf, len, &at);
+
+    if (is_known(owner, b, at, buf, len))
+        return KNOWN;
+    if (!is_worth(owner, bytes, buf, len) || !may)
+        return UNKNOWN;
+    if (!is_time(owner, b))
+        return UNKNOWN;
+    b->next_ns = owner->clock_ns() + (uint64_t)pace * owner->devices;
+    b->of[at].memory = MR_BURST_WISHED;
+    return NEW;
+}
+
+/* ---- the better way ---------------------------------------------------------------------------------------------- */
+
+/* What 1024 bytes take. */
+static uint64_t copy_ps(const struct mr_burst *b)
+{
+    return b->copied_ns * 1024000 / b->copied;
+}
+
+/* Copies are what eager messages wait for, as far as is known. */
+static bool is_bound(const struct mr_burst *b)
+{
+    const struct mr_trial_class *c = b->trials.now;
+
+    return c && (c->ps[false] ? c->ps[false] <= MR_TRIAL_COPIES * copy_ps(b) : c->second);
+}
+
+/* The next registration of a buffer to send from need not wait for the time from before it was known what they are good
+ * for. */
+static void hasten(struct mr_burst *b, uint64_t now)
+{
+    uint64_t soon = now + (uint64_t)MR_BURST_FAST_NS * b->devices;
+
+    if (b->sent.next_ns <= soon)
+        return;
+    b->sent.next_ns = soon;
+    b->sent.skip = 0;
+}
+
+static void look(struct mr_burst *b)
+{
+    uint64_t now = b->clock_ns();
+    unsigned can = b->seen ? 8 * b->ready / b->seen : 8;
+
+    b->many = b->seen && 2 * b->known >= b->seen;
+    b->exchanges = b->arrived > b->seen / 8;
+    if (b->trials.second && !can)
+        mr_trial_spoil(&b->trials);
+    mr_trial_look(&b->trials, now, can, b->exchanges, copy_ps(b));
+    if (mr_trial_pays(&b->trials))
+        hasten(b, now);
+    b->seen = b->known = b->ready = b->arrived = 0;
+}
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+static void next_burst(struct mr_burst *b)
+{
+    b->before = b->now;
+    b->now = 0;
+    b->most_before = b->most;
+    b->most = 0;
+    b->asked = false; /* its send is complete */
+    b->begins = true;
+}
+
+/* New buffers are offered whatever is better, so that it can be tried with all; but not where both sides send. */
+static bool is_offered(struct mr_burst *b, enum buffer is)
+{
+    if (!is_bound(b))
+        return false;
+    if (b->rest) {
+        b->rest--;
+        return false;
+    }
+    if (!b->trusted && b->asked)
+        return false;
+    b->ready++;
+    if (!b->trials.second && ((is == KNOWN && b->trusted) || b->exchanges || b->arrived > b->seen / 8))
+        return false;
+    b->asked = true;
+    return true;
+}
+
+/* So many bytes of this burst have come, or did of the one before: it is likely to have them. */
+static bool has_had(const struct mr_burst *b, size_t bytes)
+{
+    return b->now > bytes || b->before >= bytes;
+}
+
+/* Enough is under way at a time, or was in the last burst, that nobody waits for one round trip. */
+static bool is_deep(const struct mr_burst *b)
+{
+    return b->most >= MR_BURST_LEND_AT || b->most_before >= MR_BURST_LEND_AT;
+}
+
+/*
+ * Of the buffers of a burst a few are registered at first, and by those reading is judged. They are not the last of it:
+ * nothing is under way any more behind which their round trip could hide.
+ */
+static bool is_at_end(const struct mr_burst *b, size_t len)
+{
+    return !b->many && b->open && b->before >= MR_BURST_BYTES && b->now < b->before &&
+           b->now + len + MR_BURST_LEND_AT > b->before && !mr_trial_pays(&b->trials);
+}
+
+enum mr_burst_way mr_burst_join(struct mr_burst *b, const void *buf, size_t len, bool can_offer)
+{
+    enum buffer is = find(b, &b->sent, buf, len, mr_trial_pays(&b->trials) ? MR_BURST_FAST_NS : MR_BURST_PACE_NS,
+                          !can_offer || !is_at_end(b, len));
+    enum mr_burst_way eagerly;
+
+    if (!b->open++)
+        next_burst(b);
+    b->now += len;
+    if (b->open * len > b->most)
+        b->most = b->open * len;
+    eagerly = is == UNKNOWN ? MR_BURST_COPY : is_deep(b) ? MR_BURST_LEND : MR_BURST_ANSWER;
+    if (!can_offer || !has_had(b, MR_BURST_BYTES))
+        return eagerly;
+    sample(b, buf, len); /* before the first look there are all of them */
+    if (is == NEW)
+        mr_trial_spoil(&b->trials);
+    if (mr_trial_sent(&b->trials, len, b->most > b->most_before ? b->most : b->most_before, b->begins))
+        look(b);
+    b->begins = false;
+    b->seen++;
+    b->known += is != UNKNOWN;
+    return is != UNKNOWN && is_offered(b, is) ? MR_BURST_OFFER : eagerly;
+}
+
+enum mr_burst_way mr_burst_alone(struct mr_burst *b, const void *buf, size_t len)
+{
+    return find(b, &b->sent, buf, len, MR_BURST_PACE_NS, true) == UNKNOWN ? MR_BURST_COPY : MR_BURST_ANSWER;
+}
+
+size_t mr_burst_copies_as(const struct mr_burst *b, size_t len)
+{
+    uint64_t as = b->copied ? len * b->copied_ns * MR_BURST_COPY_MBPS / 1000 / b->copied : len;
+
+    return b->samples == MR_BURST_SAMPLES && as < len ? as : len;
+}
+
+bool mr_burst_delays(struct mr_burst *b, const void *buf, size_t len, size_t all)
+{
+    sample(b, buf, len);
+    return b->samples == MR_BURST_SAMPLES && mr_burst_copies_as(b, all) >= MR_BURST_LEND_AT;
+}
+
+bool mr_burst_whole(struct mr_burst *b, const void *buf, size_t len, bool filled)
+{
+    struct mr_burst_buffers *of = filled ? &b->filled : &b->sent;
+    uint64_t next_ns = of->next_ns;
+    unsigned skip = of->skip;
+    bool found;
+
+    /* it does not wait for single messages, nor they for it */
+    of->next_ns = of->whole_ns;
+    of->skip = 0;
+    found = find(b, of, buf, len, MR_BURST_FAST_NS, true) != UNKNOWN;
+    of->whole_ns = of->next_ns;
+    of->next_ns = next_ns;
+    of->skip = skip;
+    return found;
+}
+
+void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)
+{
+    unsigned at;
+
+    b->arrived++;
+    count(&b->filled, buf, len, &at);
+}
+
+bool mr_burst_offered(struct mr_burst *b, const void *buf, size_t len)
+{
+    b->arrived++;
+    b->filled.skip = 0; /* one that is refused is the last for a while */
+    return find(b, &b->filled, buf, len, MR_BURST_FAST_NS, true) != UNKNOWN;
+}
+
+void mr_burst_taken(struct mr_burst *b, bool read)
+{
+    b->trusted = read;
+    b->asked = false;
+    if (read) {
+        b->rests = MR_BURST_REST;
+        return;
+    }
+    mr_trial_spoil(&b->trials);
+    if (!b->rest) {
+        b->rest = b->rests < MR_BURST_REST ? MR_BURST_REST : b->rests;
+        b->rests = b->rest < MR_BURST_RESTS ? b->rest * 2 : b->rest;
+    }
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Buffered sends (MPI-4.1 section 3.6). An attached buffer holds blocks, each a header and the packed message. In
+ * memory of the program they lie in the order of their addresses; a new one goes into the first gap that is large
+ * enough. A message that leaves at once gives its block back at once, but must have found room, so that a program that
+ * attached too little learns it always. An automatic buffer allocates each block.
+ *
+ * A buffer lives until it is detached and nobody waits for its messages any more. Before what it is attached to goes,
+ * it is detached: the blocks are in memory that the program will use again.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/p2p/derived/internal.h"
+
+#define ALIGN 16
+
+struct block {
+    struct block *next;
+    size_t bytes;           /* with the header, rounded up */
+    struct mr_request *req; /* NULL: about to be sent */
+    uint64_t number;        /* counts the blocks of the buffer */
+};
+_Static_assert(sizeof(struct block) + 2 * ALIGN <= MR_BSEND_OVERHEAD, "what a user adds for each message is enough");
+
+struct flush {
+    struct flush *next;
+    struct mr_request *req;
+    uint64_t last; /* complete when this block and those before it are gone */
+};
+
+struct mr_bsend {
+    struct mr_bsend *next; /* of all */
+    struct mr_buffer given;
+    char *start, *end; /* the aligned part */
+    struct block *first;
+    uint64_t blocks; /* so many were made */
+    struct flush *flushes;
+    int waiting; /* who waits for blocks to go */
+    bool detached;
+};
+
+struct mr_bsend *mr_bsend_process;
+static struct mr_bsend *all;
+static bool polled; /* for the flushes that are under way */
+
+/* ---- blocks ---- */
+
+static void block_remove(struct mr_bsend *b, struct block **at)
+{
+    struct block *old = *at;
+
+    *at = old->next;
+    if (old->req)
+        mr_request_put(old->req);
+    if (b->given.automatic)
+        free(old);
+}
+
+static void reap(struct mr_bsend *b)
+{
+    struct block **at = &b->first;
+
+    while (*at) {
+        if ((*at)->req && (*at)->req->complete)
+            block_remove(b, at);
+        else
+            at = &(*at)->next;
+    }
+}
+
+/* Are the first n blocks that were made gone? */
+static bool gone(struct mr_bsend *b, uint64_t n)
+{
+    reap(b);
+    for (struct block *k = b->first; k; k = k->next)
+        if (k->number <= n)
+            return false;
+    return true;
+}
+
+/* The first gap of so many bytes: where the block goes into the list, and its address; NULL if there is none. */
+static struct block *find_gap(struct mr_bsend *b, size_t bytes, struct block ***link)
+{
+    struct block **at = &b->first;
+    char *from = b->start;
+
+    for (; *at; at = &(*at)->next) {
+        if ((size_t)((char *)*at - from) >= bytes)
+            break;
+        from = (char *)*at + (*at)->bytes;
+    }
+    if ((size_t)((*at ? (char *)*at : b->end) - from) < bytes)
+        return NULL;
+    *link = at;
+    return (struct block *)from;
+}
+
+static bool some_leave(const struct mr_bsend *b)
+{
+    for (struct block *k = b->first; k; k = k->next)
+        if (k->req && mr_send_leaves(k->req))
+            return true;
+    return false;
+}
+
+/*
+ * A program counts on the room of a message that it knows to have been received, but what tells us so may not have been
+ * looked at yet. What nobody has received is not waited for.
+ */
+static struct block *find_room(struct mr_bsend *b, size_t bytes, struct block ***link)
+{
+    struct block *k;
+
+    reap(b);
+    if (b->given.automatic) {
+        *link = &b->first;
+        return malloc(bytes);
+    }
+    while (!(k = find_gap(b, bytes, link)) && b->first && (mr_progress() || some_leave(b)))
+        reap(b);
+    return k;
+}
+
+/* It was found room for; nobody else gets it from now on, whoever runs while the message is sent. */
+static void block_insert(struct mr_bsend *b, struct block *k, size_t bytes, struct block **link)
+{
+    *k = (struct block){.next = *link, .bytes = bytes, .number = ++b->blocks};
+    *link = k;
+}
+
+static void block_drop(struct mr_bsend *b, struct block *k)
+{
+    struct block **at = &b->first;
+
+    while (*at != k)
+        at = &(*at)->next;
+    block_remove(b, at);
+}
+
+/* ---- sending ---- */
+
+static struct mr_bsend *buffer_of(const struct mr_comm *comm)
+{
+    if (comm->buffer)
+        return comm->buffer;
+    if (comm->group->session && comm->group->session->buffer)
+        return comm->group->session->buffer;
+    return mr_bsend_process;
+}
+
+static enum mr_err no_room(const struct mr_bsend *b, size_t len)
+{
+    if (!b)
+        mr_error_detail("no buffer is attached to the communicator, its session or the process");
+    else if (b->given.automatic)
+        mr_error_detail("no memory for a buffered message of %zu bytes", len);
+    else
+        mr_error_detail("no room for %zu bytes in the attached buffer of %zu bytes", len, b->given.bytes);
+    return b && b->given.automatic ? MR_ERR_NO_MEM : MR_ERR_BUFFER;
+}
+
+/* *message, unless message is NULL: the message itself, for the caller to put (NULL to nobody). */
+static enum mr_err send_copy(const void *buf, size_t count, struct mr_type *type, int dest, int tag,
+                             struct mr_comm *comm, uint32_t ctx, struct mr_request **message)
+{
+    struct mr_bsend *b = buffer_of(comm);
+    size_t len = count * type->size;
+    size_t bytes = (sizeof(struct block) + len + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    struct block *k, **link;
+    enum mr_err err;
+
+    if (message)
+        *message = NULL;
+    if (dest == MR_PROC_NULL)
+        return MR_SUCCESS;
+    k = b ? find_room(b, bytes, &link) : NULL;
+    if (!k)
+        return no_room(b, len);
+    block_insert(b, k, bytes, link);
+    mr_type_pack(buf, count, type, 0, k + 1, len);
+    err = mr_isend(k + 1, len, mr_type_byte, dest, tag, comm, ctx, MR_SEND_STANDARD, &k->req);
+    if (!err && message)
+        *message = mr_request_get(k->req);
+    if (err || k->req->complete)
+        block_drop(b, k);
+    return err;
+}
+
+enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                     uint32_t ctx)
+{
+    return send_copy(buf, count, type, dest, tag, comm, ctx, NULL);
+}
+
+/* All is done for the caller: its request is one to nobody, which is complete. */
+enum mr_err mr_ibsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                      uint32_t ctx, struct mr_request **out)
+{
+    struct mr_request *behind;
+    enum mr_err err = send_copy(buf, count, type, dest, tag, comm, ctx, &behind);
+
+    *out = NULL;
+    if (err)
+        return err;
+    err = mr_isend(buf, count, type, MR_PROC_NULL, tag, comm, ctx, MR_SEND_STANDARD, out);
+    if (!err)
+        (*out)->behind = behind;
+    else if (behind)
+        mr_request_put(behind);
+    return err;
+}
+
+/* ---- buffers ---- */
+
+static void buffer_free(struct mr_bsend *b)
+{
+    struct mr_bsend **at = &all;
+
+    while (*at != b)
+        at = &(*at)->next;
+    *at = b->next;
+    free(b);
+}
+
+static void free_if_unused(struct mr_bsend *b)
+{
+    if (b->detached && !b->waiting && !b->flushes)
+        buffer_free(b);
+}
+
+/* Detached ones that other threads waited for. */
+static void free_unused(void)
+{
+    for (struct mr_bsend *b = all, *next; b; b = next) {
+        next = b->next;
+        free_if_unused(b);
+    }
+}
+
+void mr_bsend_reap(void)
+{
+    for (struct mr_bsend *b = all; b; b = b->next)
+        reap(b);
+    free_unused();
+}
+
+enum mr_err mr_buffer_attach(struct mr_bsend **slot, struct mr_buffer buffer)
+{
+    size_t skip = -(uintptr_t)buffer.at & (ALIGN - 1);
+    struct mr_bsend *b;
+
+    free_unused();
+    if (*slot) {
+        mr_error_detail("a buffer is attached already; detach it first");
+        return MR_ERR_BUFFER;
+    }
+    b = calloc(1, sizeof(*b));
+    if (!b)
+        return MR_ERR_NO_MEM;
+    b->given = buffer;
+    if (!buffer.automatic) {
+        b->start = (char *)buffer.at + (skip < buffer.bytes ? skip : buffer.bytes);
+        b->end = (char *)buffer.at + buffer.bytes;
+    }
+    b->next = all;
+    all = b;
+    *slot = b;
+    return MR_SUCCESS;
+}
+
+struct wait {
+    struct mr_bsend *b;
+    uint64_t last;
+};
+
+static bool passed(void *arg)
+{
+    struct wait *w = arg;
+
+    return gone(w->b, w->last);
+}
+
+static void wait_for(struct mr_bsend *b)
+{
+    b->waiting++;
+    mr_progress_until(passed, &(struct wait){b, b->blocks});
+    b->waiting--;
+}
+
+/* Other threads may have sent more while we waited. */
+struct mr_buffer mr_buffer_detach(struct mr_bsend **slot)
+{
+    struct mr_bsend *b = *slot;
+    struct mr_buffer was = {0};
+
+    while (*slot && *slot == b && !gone(b, b->blocks))
+        wait_for(b);
+    if (!b || *slot != b) /* nothing was, or another thread has done it */
+        return was;
+    was = b->given;
+    *slot = NULL;
+    b->detached = true;
+    free_if_unused(b);
+    return was;
+}
+
+void mr_buffer_flush(struct mr_bsend **slot)
+{
+    struct mr_bsend *b = *slot;
+
+    if (!b)
+        return;
+    wait_for(b);
+    free_if_unused(b);
+}
+
+/* ---- flushes that nobody waits in ---- */
+
+static int end_flushes(struct mr_bsend *b)
+{
+    int ended = 0;
+
+    for (struct flush **at = &b->flushes, *f; (f = *at);) {
+        if (!gone(b, f->last)) {
+            at = &f->next;
+            continue;
+        }
+        *at = f->next;
+        mr_request_complete(f->req);
+        mr_request_put(f->req);
+        free(f);
+        ended++;
+    }
+    return ended;
+}
+
+static int poll_flushes(void)
+{
+    int ended = 0;
+
+    for (struct mr_bsend *b = all, *next; b; b = next) {
+        next = b->next;
+        if (!b->flushes)
+            continue;
+        ended += end_flushes(b);
+        free_if_unused(b);
+    }
+    return ended;
+}
+
+static enum mr_err add_flush(struct mr_bsend *b, struct mr_request *req)
+{
+    struct flush *f = malloc(sizeof(*f));
+
+    if (!f)
+        return MR_ERR_NO_MEM;
+    *f = (struct flush){b->flushes, mr_request_get(req), b->blocks};
+    b->flushes = f;
+    if (!polled)
+        mr_progress_register(MR_PROGRESS_IN_MPI, (void *const *)&all, poll_flushes);
+    polled = true;
+    return MR_SUCCESS;
+}
+
+enum mr_err mr_buffer_iflush(struct mr_bsend **slot, struct mr_request **out)
+{
+    struct mr_bsend *b = *slot;
+    struct mr_request *req = mr_request_new(MR_REQ_FLUSH, NULL);
+    enum mr_err err = MR_SUCCESS;
+
+    *out = NULL;
+    if (!req)
+        return MR_ERR_NO_MEM;
+    req->status.source = MR_ANY_SOURCE;
+    if (!b || gone(b, b->blocks))
+        mr_request_complete(req);
+    else
+        err = add_flush(b, req);
+    if (err)
+        mr_request_put(req);
+    else
+        *out = req;
+    return err;
+}
+
+/* ---- the end ---- */
+
+/* The memory is the program's; what was sent from it has arrived by now, or never will. */
+void mr_bsend_finalize(void)
+{
+    while (all) {
+        struct mr_bsend *b = all;
+
+        for (struct flush *f = b->flushes, *next; f; f = next) {
+            next = f->next;
+            mr_request_put(f->req);
+            free(f);
+        }
+        reap(b);
+        for (struct block *k = b->first, *next; k && b->given.automatic; k = next) {
+            next = k->next;
+            free(k);
+        }
+        buffer_free(b);
+    }
+    mr_bsend_process = NULL;
+    polled = false;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The end: all ranks meet with their messages, not with the launcher's fence, so that each goes on serving the others
+ * until the last has come. What a rank sends last (FINs, acknowledgements) must leave before it parts. If others are
+ * late they are told that this program sends and receives no more (PARTS): they may wait for it, after an error.
+ *
+ * A program may have freed requests for what is still under way. When all have come, nothing new begins, but an offer
+ * or its answer may be on its way still. Packets of a pair are in order, so a peer that answers has had all that was
+ * sent to it before, and we all that it had sent.
+ */
+#include <stdlib.h>
+
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/p2p/internal.h"
+
+#define LATE_NS 20000000ull /* others are late, and may wait for this process */
+
+static bool started(const struct mr_rndv *r)
+{
+    return r->state == MR_RNDV_PUTTING || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_GETTING ||
+           r->state == MR_RNDV_READING || r->state == MR_RNDV_PUSHED || r->state == MR_RNDV_TAIL ||
+           r->state == MR_RNDV_SHARING || r->state == MR_RNDV_HALVING || r->state == MR_RNDV_WRITING ||
+           r->state == MR_RNDV_DRAINING || r->state == MR_RNDV_LANDING || r->state == MR_RNDV_QUEUED;
+}
+
+/* Nothing of ours is under way. Offers that nobody has accepted (an error of the program) are not waited for. */
+static bool quiet(void *arg)
+{
+    if (!mr_vc_drained() || mr_pt2pt.holding)
+        return false;
+    for (uint32_t i = 0; mr_transfers.pending && i < mr_transfers.used; i++)
+        if (started(mr_transfers.table[i]))
+            return false;
+    return true;
+}
+
+void mr_pt2pt_quiesce(void)
+{
+    mr_progress_until(quiet, NULL);
+}
+
+/* ---- while others are late --------------------------------------------------------------------------------------- */
+
+/* To those of the node, and those that packets went to, or came from. Once to each. */
+static void say_that_we_part(void)
+{
+    const struct mr_launch *launch = mr_launch_info();
+
+    for (int r = 0; r < launch->size; r++) {
+        bool near = launch->node_of[r] == launch->node_of[launch->rank];
+        struct mr_vc *vc = r == launch->rank ? NULL : near ? mr_vc_get_peer(r) : mr_vc_known_peer(r);
+        struct mr_hdr hdr = {.kind = MR_PKT_PARTS};
+
+        if (!vc || mr_vc_lost(vc) || mr_flow_of(vc)->told || !(near || mr_vc_is_used(vc)))
+            continue;
+        mr_flow_of(vc)->told = true;
+        mr_vc_send(vc, &hdr, NULL, 0);
+    }
+}
+
+struct late {
+    const struct mr_request *req;
+    uint64_t until_ns;
+};
+
+static bool has_come(void *arg)
+{
+    const struct late *l = arg;
+
+    return l->req->complete || mr_clock_ns() >= l->until_ns;
+}
+
+/*
+ * A rank that is late may wait for a message of ours, or for a receive, though the program has come here: it is told
+ * that neither comes. Peers that we meet meanwhile are told, too.
+ */
+static void await_peer(struct mr_request *req)
+{
+    while (!req->complete) {
+        mr_progress_until(has_come, &(struct late){req, mr_clock_ns() + LATE_NS});
+        if (!req->complete)
+            say_that_we_part();
+    }
+}
+
+/* Every rank hears, directly or not, of every other: nobody goes on before all have come. True if any said true. */
+static bool meet(bool any)
+{
+    int size = mr_comm_world->size, rank = mr_comm_world->rank;
+
+    for (int step = 1; step < size; step *= 2) {
+        int to = (rank + step) % size, from = (rank - step + size) % size;
+        uint8_t out = any, in = 0;
+        struct mr_request *req;
+
+        if (mr_irecv(&in, 1, mr_type_byte, from, step, mr_comm_world, MR_CTX_FINALIZE, &req))
+            break;
+        mr_send(&out, 1, mr_type_byte, to, step, mr_comm_world, MR_CTX_FINALIZE, MR_SEND_STANDARD);
+        await_peer(req);
+        mr_request_put(req);
+        any |= in;
+    }
+    return any;
+}
+
+/* ---- what was freed ---------------------------------------------------------------------------------------------- */
+
+/* The ranks of the world to which offers are open, or from which receives still wait for a message. */
+struct peers {
+    bool *wanted; /* NULL: no memory */
+    bool any;
+};
+
+static void want(struct peers *p, int world_rank)
+{
+    if (p->wanted && !mr_vc_lost(mr_vc_get_peer(world_rank)))
+        p->any = p->wanted[world_rank] = true;
+}
+
+static void want_source(struct mr_match_entry *e, void *arg)
+{
+    const struct mr_request *r = e->owner;
+
+    if (r->ctx == (r->comm->context | MR_CTX_GREETING) || r->given_up) /* no round, nobody waits for it */
+        return;
+    for (int i = 0; i < r->comm->num_peers; i++)
+        if (r->peer == MR_ANY_SOURCE || r->peer == i)
+            want(arg, mr_comm_world_rank(r->comm, i));
+}
+
+static struct peers peers_wanted(void)
+{
+    struct peers p = {.wanted = calloc((size_t)mr_comm_world->size, sizeof(*p.wanted))};
+
+    for (uint32_t i = 0; mr_transfers.pending && i < mr_transfers.used; i++) {
+        const struct mr_rndv *r = mr_transfers.table[i];
+
+        if (r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_ACK)
+            want(&p, mr_vc_world_rank(r->vc));
+    }
+    mr_match_each(&mr_pt2pt.posted, want_source, &p);
+    return p;
+}
+
+static void flush_all(const struct peers *p)
+{
+    struct mr_request *list = NULL;
+
+    for (int i = 0; p->any && i < mr_comm_world->size; i++) {
+        struct mr_request *req = p->wanted[i] ? mr_flush_peer(i) : NULL;
+
+        if (req) {
+            req->next = list;
+            list = req;
+        }
+    }
+    while (list) {
+        struct mr_request *req = list;
+
+        list = req->next;
+        mr_wait(req);
+        mr_request_put(req);
+    }
+}
+
+static void end_freed(const struct peers *p)
+{
+    flush_all(p); /* what was sent to us, and our offers, are where they belong */
+    meet(false);
+    mr_pt2pt_quiesce(); /* what we receive is here, and its answers have left */
+    meet(false);
+    flush_all(p); /* the answers to our offers are here */
+    meet(false);
+}
+
+void mr_pt2pt_end_together(void)
+{
+    mr_pt2pt_quiesce();
+    struct peers p = peers_wanted();
+    if (meet(p.any))
+        end_freed(&p);
+    free(p.wanted);
+    mr_pt2pt_quiesce();
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Eager messages of more than one packet. What is a little longer than a packet arrives sooner in several, unasked,
+ * than by an offer, a request and an answer; over several rails its packets travel at the same time. To a peer that
+ * gives us a pace (conn/route/pace.h) shorter messages are cut, too: then those of several senders mix.
+ *
+ * They are EAGER packets whose headers say more bytes than each has (MR_FLAG_PART). They follow each other with no
+ * packet of this sender between them, so they need no name: one message comes from each peer at a time. If a receive is
+ * posted when the first one comes, all are copied to where it wants them; if not, the message is gathered, and meets
+ * receives and probes when it is whole.
+ */
+#include "libmrmpi/base/parts.h"
+#include "libmrmpi/p2p/internal.h"
+#include "libmrmpi/p2p/rndv/lend.h"
+
+/* ---- sender ------------------------------------------------------------------------------------------------------ */
+
+int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type,
+                  struct mr_request *lender)
+{
+    size_t total = hdr->len, part = mr_part_size(total, mr_vc_part_max(vc));
+    int err = mr_vc_reserve(vc, (unsigned)((total + part - 1) / part));
+
+    hdr->flags |= MR_FLAG_PART;
+    for (size_t at = 0; at < total && !err; at += part) {
+        size_t len = total - at < part ? total - at : part;
+
+        if (at) {
+            hdr->flags = MR_FLAG_PART;
+            hdr->rreq = at;
+        }
+        if (lender)
+            err = mr_lend(lender, vc, hdr, (const char *)mr_plain(buf, type) + at, len);
+        else if (type->contiguous)
+            err = mr_vc_send(vc, hdr, (const char *)mr_plain(buf, type) + at, len);
+        else
+            err = mr_vc_send_made(vc, hdr, len, mr_pt2pt.scratch, mr_holes_pack,
+                                  &(struct mr_holes){buf, count, type, at});
+    }
+    hdr->rreq = 0;
+    return err;
+}
+
+/* ---- receiver ---------------------------------------------------------------------------------------------------- */
+
+static void take(struct mr_message *m, const void *payload, size_t len)
+{
+    if (!m->req) {
+        mr_message_add(m, payload, len);
+        return;
+    }
+    mr_recv_fill(m->req, m->len, payload, len);
+    m->len += len;
+}
+
+static bool begin(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_flow *f = mr_flow_of(vc);
+    struct mr_match_entry *e;
+
+    if (f->coming || hdr->flags & MR_FLAG_POISON || !len || len >= hdr->len || hdr->len > MR_SCRATCH)
+        return false;
+    e = mr_match_take(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
+    f->coming = mr_message_new(vc, hdr, e ? 0 : hdr->len);
+    if (e) {
+        f->coming->req = e->owner;
+        mr_recv_meet(e->owner, hdr);
+    }
+    take(f->coming, payload, len);
+    return true;
+}
+
+static void end(struct mr_vc *vc, struct mr_message *m)
+{
+    mr_flow_of(vc)->coming = NULL;
+    if (m->req) {
+        mr_recv_taken(m->req, vc, &m->hdr);
+        mr_message_free(m);
+    } else {
+        mr_recv_arrived(m);
+    }
+}
+
+bool mr_parts_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_message *m = mr_flow_of(vc)->coming;
+
+    if (!(hdr->flags & MR_FLAG_PART) || hdr->kind != MR_PKT_EAGER)
+        return false;
+    if (!hdr->rreq)
+        return begin(vc, hdr, payload, len);
+    if (!m || hdr->len != m->hdr.len || hdr->rreq != m->len || !len || len > m->hdr.len - m->len)
+        return false;
+    take(m, payload, len);
+    if (m->len == m->hdr.len)
+        end(vc, m);
+    return true;
+}
+
+void mr_parts_fail_peer(struct mr_vc *vc)
+{
+    struct mr_message *m = mr_flow_of(vc)->coming;
+
+    if (!m)
+        return;
+    mr_flow_of(vc)->coming = NULL;
+    if (m->req) {
+        m->req->status.error = MR_ERR_PROC_FAILED;
+        mr_request_complete(m->req);
+    }
+    mr_message_free(m);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Probes: looking at messages before they are received. */
+#include "libmrmpi/p2p/internal.h"
+
+static void describe(const struct mr_message *m, struct mr_status *status)
+{
+    *status = (struct mr_status){.source = m->hdr.rank, .tag = m->hdr.tag, .bytes = m->hdr.len};
+}
+
+static struct mr_message *look(int src, int tag, uint32_t ctx, struct mr_status *status)
+{
+    struct mr_message *m = mr_message_find(src, tag, ctx);
+
+    if (m)
+        describe(m, status);
+    return m;
+}
+
+struct probe {
+    int src, tag;
+    struct mr_comm *comm;
+    uint32_t ctx;
+    struct mr_status *status;
+    struct mr_message *found;
+};
+
+static bool seen(void *arg)
+{
+    struct probe *p = arg;
+
+    p->found = look(p->src, p->tag, p->ctx, p->status);
+    return p->found != NULL;
+}
+
+static bool probed(void *arg)
+{
+    struct probe *p = arg;
+
+    return seen(p) || mr_recv_never_comes(p->comm, p->src, p->ctx);
+}
+
+bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)
+{
+    struct probe p = {.src = src, .tag = tag, .comm = comm, .ctx = ctx, .status = status};
+
+    if (src == MR_PROC_NULL) {
+        *status = (struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG};
+        return true;
+    }
+    return mr_progress_try(seen, &p);
+}
+
+enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)
+{
+    struct probe p = {.src = src, .tag = tag, .comm = comm, .ctx = ctx, .status = status};
+
+    if (src == MR_PROC_NULL) {
+        *status = (struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG};
+        return MR_SUCCESS;
+    }
+    mr_progress_until(probed, &p);
+    return p.found ? MR_SUCCESS : MR_ERR_PROC_FAILED;
+}
+
+/* Lock held: what the probe has just seen is still there. */
+enum mr_err mr_mprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_message **msg,
+                      struct mr_status *status)
+{
+    enum mr_err err = mr_probe(src, tag, comm, ctx, status);
+
+    *msg = NULL;
+    if (!err)
+        *msg = mr_improbe(src, tag, comm, ctx, status);
+    return err;
+}
+
+struct mr_message *mr_improbe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status)
+{
+    struct probe p = {.src = src, .tag = tag, .comm = comm, .ctx = ctx, .status = status};
+
+    if (src == MR_PROC_NULL) {
+        *status = (struct mr_status){.source = MR_PROC_NULL, .tag = MR_ANY_TAG};
+        return mr_message_no_proc;
+    }
+    if (mr_progress_try(seen, &p))
+        mr_match_remove_quad(&mr_pt2pt.unexpected, &p.found->match);
+    return p.found;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Progress and waiting. A waiter looks at the network until its condition holds; when there is nothing to do it spins
+ * for a while, then yields the processor, and then sleeps until a peer rings: soon with more ranks than cores or where
+ * others are seen to use our core, else after a tenth of a second. Where the network may bring something, which rings
+ * for nobody, it naps.
+ *
+ * With several threads one of them looks for all, and hands the lock over between two looks to whom the latest one may
+ * concern.
+ */
+#include "libmrmpi/p2p/progress/progress.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/base/idioms.h"
+#include "libmrmpi/base/lock.h"
+#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/channel/vc/vc.h"
+
+/* With more ranks than cores: idle looks before the first yield, and yields before sleeping. */
+#define CROWDED_SPINS  4
+#define CROWDED_YIELDS 4
+/* A sleeper wakes by itself after so long, at first and at most. With a network, nobody rings for its packets. */
+#define SLEEP_US      1000
+#define SLEEP_MOST_US 50000
+#define SLEEP_NET_US  50
+/* The clock is read once in so many idle looks. */
+#define CLOCK_EVERY 64
+/* Idle looks before the first one that pauses: an answer comes meanwhile, and a pause is a tenth of it, or more. */
+#define KEEN_LOOKS 64
+/* A test looks so often at most, while there is something to do: a flood must not hold it. */
+#define TEST_LOOKS     8
+#define SPIN_SHIFT_MAX 8
+/* A yield that takes no longer than this has found nobody who wanted the core. */
+#define LENT_NS 20000
+/*
+ * One that takes this long has found a program that computes, which will be there next time, too. Yields do not help
+ * against it: some kernels take a time slice of ours for each, or yield to none but the threads of our session.
+ */
+#define SLICE_NS  500000
+#define WANTED_NS 1000000000 /* so long after a slice was last lost a waiter sleeps as soon as it has spun */
+#define ALONE_NS  100000000  /* a waiter who has its core to itself sleeps after so long */
+/* Where others want our core a waiter spins about as long as it takes to sleep and be woken, or as a nap. */
+#define WANTED_SPIN_NS     20000
+#define WANTED_SPIN_NET_NS 100000
+/* With a network: a nap lasts this part of the time waited so far. */
+#define NAP_PART    128
+#define NAP_MOST_NS 1000000
+
+struct idle {
+    unsigned rounds;
+    uint64_t since_ns;
+    bool spun;  /* long enough: yield from now on */
+    bool lent;  /* a yield was of use to somebody */
+    bool dozes; /* peers ring */
+    uint32_t sleep_us;
+};
+
+struct poll {
+    void *const *pending;
+    int (*poll)(void);
+};
+
+enum { POLLS = 4 };
+struct polls {
+    struct poll of[POLLS]; /* those that are not used point to nothing */
+    unsigned num;
+};
+
+static struct {
+    struct polls always, in_mpi;
+    unsigned spin_shift;            /* how often the time to spin has been halved */
+    uint64_t wanted_ns;             /* until then others are taken to want our core */
+    const volatile uint32_t *asked; /* an inquiry: mr_progress_inquiry */
+    uint32_t answered;
+    void (*answer)(uint64_t waited_ns);
+} all;
+
+static const uint32_t never_asked;
+
+static __attribute__((noinline)) int poll_pending(const struct polls *polls)
+{
+    int n = 0;
+
+    for (const struct poll *p = polls->of, *end = p + polls->num; p != end; p++)
+        if (*p->pending)
+            n += p->poll();
+    return n;
+}
+
+/* Mostly nothing is pending: then it is known with two loads for each. */
+static inline int look_at(const struct polls *polls)
+{
+    _Static_assert(POLLS == 4, "all of them");
+    const struct poll *of = polls->of;
+    uintptr_t any =
+        (uintptr_t)*of[0].pending | (uintptr_t)*of[1].pending | (uintptr_t)*of[2].pending | (uintptr_t)*of[3].pending;
+
+    return __builtin_expect(any != 0, 0) ? poll_pending(polls) : 0;
+}
+
+unsigned mr_progress_looks;
+
+int mr_progress_aside(void)
+{
+    int n = mr_vc_poll() + look_at(&all.always);
+
+    mr_progress_looks++;
+    mr_lock_news += n > 0;
+    return n;
+}
+
+int mr_progress(void)
+{
+    int n = mr_vc_poll();
+
+    n += look_at(&all.always);
+    n += look_at(&all.in_mpi);
+    mr_progress_looks++;
+    mr_lock_news += n > 0;
+    return n;
+}
+
+/*
+ * What is done in one look may be what the next one needs: a packet to oneself is answered by another. A test that
+ * leads to nothing must not keep a peer that shares our core from doing its part.
+ */
+bool mr_progress_try(bool (*done)(void *arg), void *arg)
+{
+    int n = 1;
+
+    for (int looks = 0; n && looks < TEST_LOOKS; looks++) {
+        if (done(arg))
+            return true;
+        n = mr_progress();
+    }
+    if (done(arg))
+        return true;
+    if (n == 0 && mr_shm_oversubscribed())
+        sched_yield();
+    return mr_lock_give_way((struct mr_lock_wish){.at_once = true}) && done(arg);
+}
+
+static bool never(void *arg)
+{
+    return false;
+}
+
+void mr_progress_some(void)
+{
+    mr_progress_try(never, NULL);
+}
+
+void mr_progress_register(enum mr_progress_when when, void *const *pending, int (*poll)(void))
+{
+    struct polls *polls = when == MR_PROGRESS_ALWAYS ? &all.always : &all.in_mpi;
+
+    if (polls->num < POLLS)
+        polls->of[polls->num++] = (struct poll){pending, poll};
+}
+
+void mr_progress_init(void)
+{
+    static void *const nothing;
+
+    memset(&all, 0, sizeof(all));
+    for (int i = 0; i < POLLS; i++)
+        all.always.of[i].pending = all.in_mpi.of[i].pending = &nothing;
+    all.asked = &never_asked;
+}
+
+void mr_progress_inquiry(const volatile uint32_t *asked, void (*answer)(uint64_t waited_ns))
+{
+    all.asked = asked ? asked : &never_asked;
+    all.answered = *all.asked;
+    all.answer = answer;
+}
+
+static __attribute__((noinline)) void answer_inquiry(struct idle *idle)
+{
+    uint64_t now = mr_clock_ns();
+
+    if (!idle->since_ns)
+        idle->since_ns = now;
+    all.answered = *all.asked;
+    all.answer(now - idle->since_ns);
+}
+
+static uint32_t longer(uint32_t sleep_us)
+{
+    if (!sleep_us)
+        return SLEEP_US;
+    return sleep_us * 2 < SLEEP_MOST_US ? sleep_us * 2 : SLEEP_MOST_US;
+}
+
+static void idle_crowded(struct idle *idle, bool (*done)(void *arg), void *arg)
+{
+    bool network = mr_launch_info()->num_nodes > 1;
+
+    if (idle->rounds == CROWDED_SPINS + CROWDED_YIELDS)
+        idle->since_ns = mr_clock_ns();
+    if (idle->rounds <= CROWDED_SPINS)
+        mr_relax();
+    else if (idle->rounds <= CROWDED_SPINS + CROWDED_YIELDS)
+        sched_yield();
+    else if (!mr_shm_sleep(network ? SLEEP_NET_US : (idle->sleep_us = longer(idle->sleep_us)), done, arg))
+        sched_yield();
+}
+
+/* Somebody else ran on our core meanwhile if it took long. */
+static void lend_core(struct idle *idle, uint64_t before)
+{
+    uint64_t now, took;
+
+    sched_yield();
+    now = mr_clock_ns();
+    took = now - before;
+    idle->lent |= took > LENT_NS;
+    if (took > SLICE_NS)
+        all.wanted_ns = now + WANTED_NS;
+}
+
+static bool shall_sleep(const struct idle *idle, uint64_t now)
+{
+    return now < all.wanted_ns || now - idle->since_ns > ALONE_NS;
+}
+
+static uint64_t nap_ns(uint64_t waited)
+{
+    uint64_t part = waited / NAP_PART;
+
+    return part < SLEEP_NET_US * 1000 ? SLEEP_NET_US * 1000 : part < NAP_MOST_NS ? part : NAP_MOST_NS;
+}
+
+static void sleep_or_nap(struct idle *idle, uint64_t now, bool (*done)(void *arg), void *arg)
+{
+    if (mr_launch_info()->num_nodes > 1 || !mr_shm_can_sleep()) {
+        mr_lock_nap(nap_ns(now - idle->since_ns));
+        return;
+    }
+    if (!idle->dozes)
+        mr_shm_doze();
+    idle->dozes = true;
+    if (mr_shm_sleep(longer(idle->sleep_us), done, arg))
+        idle->sleep_us = longer(idle->sleep_us);
+    else
+        lend_core(idle, now);
+}
+
+static __attribute__((noinline)) void yield_or_sleep(struct idle *idle, bool (*done)(void *arg), void *arg)
+{
+    uint64_t now = mr_clock_ns();
+
+    if (!idle->since_ns)
+        idle->since_ns = now;
+    if (shall_sleep(idle, now))
+        sleep_or_nap(idle, now, done, arg);
+    else
+        lend_core(idle, now);
+}
+
+static uint64_t spin_ns(uint64_t now)
+{
+    uint64_t learnt = (uint64_t)mr_config.spin_us * 1000 >> all.spin_shift, wanted;
+
+    if (now >= all.wanted_ns)
+        return learnt;
+    wanted = mr_launch_info()->num_nodes > 1 ? WANTED_SPIN_NET_NS : WANTED_SPIN_NS;
+    return learnt < wanted ? learnt : wanted;
+}
+
+/*
+ * With a core for each rank: spin, then yield, then sleep. How long to spin is learnt: a wait in which somebody took
+ * the core when it was yielded makes the next one spin shorter, any other one makes it spin its full time again. The
+ * first CLOCK_EVERY looks are always spun.
+ */
+static void idle_alone(struct idle *idle, bool (*done)(void *arg), void *arg)
+{
+    uint64_t now;
+
+    if (idle->spun) {
+        yield_or_sleep(idle, done, arg);
+        return;
+    }
+    if (idle->rounds > KEEN_LOOKS)
+        mr_relax();
+    if (idle->rounds % CLOCK_EVERY)
+        return;
+    now = mr_clock_ns();
+    if (!idle->since_ns)
+        idle->since_ns = now;
+    idle->spun = all.spin_shift >= SPIN_SHIFT_MAX || now - idle->since_ns > spin_ns(now);
+}
+
+static inline void idle_over(struct idle *idle)
+{
+    if (!idle->rounds)
+        return;
+    if (!idle->lent)
+        all.spin_shift = 0;
+    else if (all.spin_shift < SPIN_SHIFT_MAX)
+        all.spin_shift += 2;
+    if (idle->dozes)
+        mr_shm_rise();
+    *idle = (struct idle){0};
+}
+
+/* What was waited for has come: by this thread's look, which has ended idling, or by another's. */
+static inline void idle_end(const struct idle *idle)
+{
+    if (__builtin_expect(idle->dozes, 0))
+        mr_shm_rise();
+}
+
+/* done: what the waiter looks at beside messages; NULL: nothing. */
+static void idle_round(struct idle *idle, bool (*done)(void *arg), void *arg)
+{
+    idle->rounds++;
+    if (__builtin_expect(*all.asked != all.answered, 0))
+        answer_inquiry(idle);
+    if (mr_shm_oversubscribed())
+        idle_crowded(idle, done, arg);
+    else
+        idle_alone(idle, done, arg);
+}
+
+void mr_progress_until(bool (*done)(void *arg), void *arg)
+{
+    struct idle idle = {0};
+    bool given = false;
+
+    for (;;) {
+        struct mr_lock_wish wish = {.seen = mr_lock_news};
+
+        if (done(arg))
+            break;
+        if (!given && (given = mr_lock_give_way(wish)))
+            continue; /* and then to the network: what done does may be news for others, again and again */
+        given = false;
+        if (mr_progress() == 0)
+            idle_round(&idle, done, arg);
+        else
+            idle_over(&idle);
+    }
+    idle_end(&idle);
+}
+
+void mr_progress_wait(const volatile bool *complete, bool looked)
+{
+    struct idle idle = {0};
+
+    if (looked)
+        idle_round(&idle, NULL, NULL);
+    while (!*complete) {
+        if (mr_lock_give_way((struct mr_lock_wish){.complete = complete}))
+            continue;
+        if (mr_progress() == 0)
+            idle_round(&idle, NULL, NULL);
+        else
+            idle_over(&idle);
+    }
+    idle_end(&idle);
+}

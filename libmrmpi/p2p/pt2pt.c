@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The room's state, what comes up from the virtual channels, and the beginning and end of it all. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/p2p/internal.h"
+#include "libmrmpi/p2p/rndv/share.h"
+
+/* ---- from below -------------------------------------------------------------------------------------------------- */
+
+/* One packet is all of the message, or all of its offer. */
+static bool is_plain(const struct mr_hdr *hdr, size_t len)
+{
+    return hdr->kind == MR_PKT_RTS ? !hdr->rreq : hdr->len == len;
+}
+
+/* Any but a message or its offer. */
+static void deliver_answer(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    switch (hdr->kind) {
+    case MR_PKT_CANCEL:
+        mr_cancel_asked(vc, hdr);
+        break;
+    case MR_PKT_CANCELLED:
+        mr_cancel_done(vc, hdr);
+        break;
+    case MR_PKT_GRANT:
+        mr_flow_granted(vc, hdr->len);
+        break;
+    case MR_PKT_PARTS:
+        mr_flow_of(vc)->parts = mr_pt2pt.peer_lost = true;
+        mr_rndv_peer_parts(vc);
+        mr_recv_peer_lost();
+        break;
+    case MR_PKT_HEAD:
+        mr_head_packet(vc, hdr, payload, len);
+        break;
+    default:
+        if (hdr->kind < MR_PKT_ABOVE)
+            mr_rndv_packet(vc, hdr, payload, len);
+        else if (mr_pt2pt.above)
+            mr_pt2pt.above->packet(vc, hdr, payload, len);
+    }
+}
+
+/* An offer whose head follows it. False: it is damaged. */
+static bool deliver_head(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_match_entry *e;
+
+    if (!mr_head_offered(vc, hdr))
+        return false;
+    e = mr_match_take(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
+    if (e) {
+        mr_recv_match(e->owner, vc, hdr, payload, len);
+    } else {
+        mr_head_keep(vc, hdr, payload, len);
+    }
+    return true;
+}
+
+static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_match_entry *e;
+
+    mr_flow_note(vc, hdr->note);
+    if (hdr->kind != MR_PKT_EAGER && hdr->kind != MR_PKT_RTS) {
+        deliver_answer(vc, hdr, payload, len);
+        return;
+    }
+    if (__builtin_expect(hdr->flags & MR_FLAG_PART || !is_plain(hdr, len), 0)) {
+        if (hdr->kind == MR_PKT_RTS ? deliver_head(vc, hdr, payload, len) : mr_parts_packet(vc, hdr, payload, len))
+            return;
+        mr_log(MR_LOG_ERROR, "dropped a damaged packet of rank %d: it says %llu bytes and has %zu",
+               mr_vc_world_rank(vc), (unsigned long long)hdr->len, len);
+        return;
+    }
+    e = mr_match_take(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
+    if (e) {
+        mr_recv_match(e->owner, vc, hdr, payload, len);
+    } else {
+        mr_message_keep(vc, hdr, payload, len);
+    }
+}
+
+static void failed(struct mr_vc *vc, int error)
+{
+    mr_pt2pt.peer_lost = true;
+    mr_pt2pt.num_lost++;
+    mr_rndv_fail_peer(vc);
+    mr_parts_fail_peer(vc);
+    mr_head_fail_peer(vc);
+    mr_recv_peer_lost();
+    if (mr_pt2pt.above)
+        mr_pt2pt.above->peer_lost(vc, error);
+    if (mr_pt2pt.told_lost)
+        mr_pt2pt.told_lost();
+}
+
+void mr_pt2pt_on_loss(void (*told)(void))
+{
+    mr_pt2pt.told_lost = told;
+}
+
+void mr_pt2pt_above(const struct mr_above *above)
+{
+    mr_pt2pt.above = above;
+}
+
+static void loan_ended(void *cookie)
+{
+    struct mr_request *req = cookie;
+
+    if (--req->loans || !req->ended || (req->recalled && mr_cancel_recall(req)))
+        return;
+    mr_request_end(req);
+}
+
+static const struct mr_vc_upcalls upcalls = {
+    .deliver = deliver,
+    .noted = mr_flow_new_note,
+    .put_sent = mr_rndv_put_sent,
+    .read_done = mr_read_done,
+    .loan_ended = loan_ended,
+    .put_landed = mr_rndv_put_landed,
+    .failed = failed,
+};
+
+/* ---- beginning and end ------------------------------------------------------------------------------------------- */
+
+static void release(void)
+{
+    mr_match_finalize(&mr_pt2pt.posted);
+    mr_match_finalize(&mr_pt2pt.unexpected);
+    mr_message_pool_free();
+    mr_rndv_free();
+    free(mr_pt2pt.scratch);
+    mr_request_pool_free();
+    memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
+}
+
+/* Without what the clock takes. The memory is there: pages that are touched first would cost more than the copy. */
+static uint64_t time_copy(const void *buf, size_t len)
+{
+    static size_t at; /* not where the last one went, which is near now */
+    uint64_t first, before, took;
+
+    if (!at)
+        memset(mr_pt2pt.scratch, 0, MR_SCRATCH);
+    first = mr_clock_ns();
+    before = mr_clock_ns();
+    memcpy(mr_pt2pt.scratch + at, buf, len);
+    took = mr_clock_ns() - before;
+    at = (at + len) % (MR_SCRATCH / 2);
+    return took > before - first ? took - (before - first) : 0;
+}
+
+int mr_pt2pt_init(void)
+{
+    int err;
+
+    memset(&mr_pt2pt, 0, sizeof(mr_pt2pt));
+    mr_rndv_init();
+    mr_pt2pt.burst.clock_ns = mr_clock_ns;
+    mr_pt2pt.burst.copy_ns = time_copy;
+    mr_progress_init();
+    mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&mr_transfers.active, mr_rndv_progress);
+    mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&mr_pt2pt.holding, mr_send_progress);
+    mr_flow_init();
+    mr_pt2pt.scratch = malloc(MR_SCRATCH);
+    err = mr_pt2pt.scratch ? 0 : -ENOMEM;
+    if (!err)
+        err = mr_match_init(&mr_pt2pt.posted);
+    if (!err)
+        err = mr_match_init(&mr_pt2pt.unexpected);
+    if (!err)
+        err = mr_vc_init(mr_launch_info(), &upcalls);
+    mr_pt2pt.burst.devices = mr_channel_devices;
+    mr_pt2pt.burst.is_registered = mr_channel_is_registered;
+    if (err)
+        release();
+    return err;
+}
+
+static void drop_message(struct mr_match_entry *e, void *arg)
+{
+    struct mr_message *m = e->owner;
+
+    /* Its four entries are met one by one; the message goes with the last. */
+    mr_match_remove(&mr_pt2pt.unexpected, e);
+    for (int c = 0; c < 4; c++)
+        if (m->match.e[c].queue)
+            return;
+    if (mr_config.leaks)
+        mr_log_print(MR_LOG_WARN, "leak: nobody received a message from rank %d of context %u with tag %d", m->hdr.rank,
+                     m->hdr.ctx, m->hdr.tag);
+    mr_message_free(m);
+}
+
+void mr_pt2pt_finalize(void)
+{
+    mr_match_each(&mr_pt2pt.unexpected, drop_message, NULL);
+    if (mr_config.stats) {
+        mr_stats_print();
+        mr_share_report();
+    }
+    mr_vc_quiet();
+    release();
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How much a rank may have under way to a peer: credits for eager messages (credit.h says how they are counted), and
+ * nonblocking sends that are held while too many packets to the peer wait for room. A held send has not been copied:
+ * its data lies in the program's buffer, and its request is under way. Whatever is sent after it waits behind it, so
+ * that messages keep their order; the packets of transfers that have begun, and all answers, do not.
+ *
+ * The state lies in the virtual channel's front: one for each pair of ranks, whatever carries their packets.
+ */
+#ifndef MRMPI_REQUEST_FLOW_H
+#define MRMPI_REQUEST_FLOW_H
+
+#include "libmrmpi/p2p/choice/credit.h"
+#include "libmrmpi/p2p/request/state.h"
+
+struct mr_flow {
+    struct mr_credit credit;
+    struct mr_request *held, *held_last;
+    struct mr_vc *next;        /* with held sends */
+    struct mr_message *coming; /* an eager message of several packets, of which some have come (parts.c) */
+    struct mr_stream *stream;  /* NULL: no large message has had more than an offer */
+    bool listed;
+    bool parts, told; /* the peer's program has called MPI_Finalize; the peer was told the same of ours (end.c) */
+};
+_Static_assert(sizeof(struct mr_flow) <= sizeof(((struct mr_vc_front *)0)->room), "channel/vc/ keeps room for it");
+
+static inline struct mr_flow *mr_flow_of(struct mr_vc *vc)
+{
+    return (struct mr_flow *)(void *)mr_vc_front(vc)->room;
+}
+
+/* ---- credits ----------------------------------------------------------------------------------------------------- */
+
+void mr_flow_init(void);
+bool mr_flow_free_of_credit(struct mr_vc *vc); /* the own rank: whoever waited for itself would wait for ever */
+
+/* A message of so many bytes may be sent eagerly. */
+static inline bool mr_flow_allows(struct mr_vc *vc, size_t len)
+{
+    return __builtin_expect(mr_credit_allows(&mr_flow_of(vc)->credit, len, mr_pt2pt.window), 1) ||
+           mr_flow_free_of_credit(vc);
+}
+
+/* An eager message of so many bytes has met its receive, or will never need one. */
+void mr_flow_look(struct mr_vc *vc);
+static inline void mr_flow_consume(struct mr_vc *vc, size_t len)
+{
+    if (__builtin_expect(mr_credit_consume(&mr_flow_of(vc)->credit, len), 0))
+        mr_flow_look(vc);
+}
+
+/* What a packet of the peer says: its note, unless it is the last one again, and a grant. */
+void mr_flow_new_note(struct mr_vc *vc, uint8_t note);
+void mr_flow_granted(struct mr_vc *vc, uint64_t consumed);
+static inline void mr_flow_note(struct mr_vc *vc, uint8_t note)
+{
+    if (__builtin_expect(note != mr_flow_of(vc)->credit.noted, 0))
+        mr_flow_new_note(vc, note);
+}
+
+/* ---- sends that are held ----------------------------------------------------------------------------------------- */
+
+bool mr_flow_crowded(struct mr_vc *vc); /* more than MRMPI_UNSENT_MAX packets wait */
+bool mr_flow_must_hold(struct mr_vc *vc);
+void mr_flow_hold(struct mr_vc *vc, struct mr_request *req);
+void mr_flow_withdraw(struct mr_request *req); /* it is cancelled */
+/* Begins held sends for which there is room now: each leaves the queue before. Number of them. */
+int mr_flow_release(void (*begin)(struct mr_request *req, struct mr_vc *vc));
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages that are kept: their pool, and the table of those that no receive has asked for. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/lock.h"
+#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/p2p/request/state.h"
+
+#define POOL_MESSAGES_MAX 1024
+
+static struct mr_message no_proc;
+struct mr_message *const mr_message_no_proc = &no_proc;
+
+static struct mr_message *new_message(size_t len)
+{
+    struct mr_message *m = len <= MR_MESSAGE_SMALL ? mr_pt2pt.free_messages : NULL;
+    size_t room = len <= MR_MESSAGE_SMALL ? MR_MESSAGE_SMALL : len;
+
+    if (m) {
+        mr_pt2pt.free_messages = m->next;
+        mr_pt2pt.num_free_messages--;
+        return m;
+    }
+    m = malloc(sizeof(*m) + room);
+    if (m)
+        m->room = room;
+    return m;
+}
+
+static void return_buffers(struct mr_message *m)
+{
+    for (struct mr_lent *lent; (lent = m->lent);) {
+        m->lent = lent->next;
+        mr_lent_return(lent);
+    }
+}
+
+void mr_message_free(struct mr_message *m)
+{
+    if (m == mr_message_no_proc)
+        return;
+    if (__builtin_expect(m->lent != NULL, 0))
+        return_buffers(m);
+    if (m->room > MR_MESSAGE_SMALL || mr_pt2pt.num_free_messages >= POOL_MESSAGES_MAX) {
+        free(m);
+        return;
+    }
+    m->next = mr_pt2pt.free_messages;
+    mr_pt2pt.free_messages = m;
+    mr_pt2pt.num_free_messages++;
+}
+
+void mr_message_pool_free(void)
+{
+    while (mr_pt2pt.free_messages) {
+        struct mr_message *m = mr_pt2pt.free_messages;
+
+        mr_pt2pt.free_messages = m->next;
+        free(m);
+    }
+    mr_pt2pt.num_free_messages = 0;
+}
+
+/* A message that cannot be kept is lost, and with it the job: the sender has been told that it is on its way. */
+static void out_of_memory(struct mr_vc *vc)
+{
+    mr_log(MR_LOG_ERROR, "out of memory for a message from rank %d that no receive is posted for",
+           mr_vc_world_rank(vc));
+    mr_launch_abort(1, "out of memory for unexpected messages");
+}
+
+struct mr_message *mr_message_new(struct mr_vc *vc, const struct mr_hdr *hdr, size_t room)
+{
+    struct mr_message *m = new_message(room);
+
+    if (!m)
+        out_of_memory(vc);
+    m->vc = vc;
+    m->req = NULL;
+    m->hdr = *hdr;
+    m->len = 0;
+    m->lent = NULL;
+    m->lent_len = 0;
+    return m;
+}
+
+void mr_message_insert(struct mr_message *m)
+{
+    if (mr_match_insert_quad(&mr_pt2pt.unexpected, &m->match, m->hdr.ctx, m->hdr.rank, m->hdr.tag, m))
+        out_of_memory(m->vc);
+    mr_stat_add(MR_STAT_UNEXPECTED, 1);
+    if (__builtin_expect(mr_threaded, 0))
+        mr_shm_wake(); /* somebody may be probing for it */
+}
+
+static void add_lent(struct mr_message *m, struct mr_lent *lent, const void *payload, size_t len)
+{
+    lent->payload = payload;
+    lent->len = (uint32_t)len;
+    lent->next = NULL;
+    if (m->lent)
+        m->lent_last->next = lent;
+    else
+        m->lent = lent;
+    m->lent_last = lent;
+    m->lent_len += len;
+    m->len += len;
+}
+
+void mr_message_add(struct mr_message *m, const void *payload, size_t len)
+{
+    struct mr_lent *lent = m->lent_len == m->len ? mr_lent_take(payload, len, MR_LENT_UNTIL_RECEIVED) : NULL;
+
+    if (lent) {
+        add_lent(m, lent, payload, len);
+        return;
+    }
+    memcpy(m->own + m->len, payload, len);
+    m->len += len;
+}
+
+void mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_lent *lent = mr_lent_take(payload, len, MR_LENT_UNTIL_RECEIVED);
+    struct mr_message *m = mr_message_new(vc, hdr, lent ? 0 : len);
+
+    if (lent) {
+        add_lent(m, lent, payload, len);
+    } else if (len) {
+        memcpy(m->own, payload, len);
+        m->len = len;
+    }
+    mr_message_insert(m);
+}
+
+struct mr_message *mr_message_find(int src, int tag, uint32_t ctx)
+{
+    struct mr_match_entry *e = mr_match_find(&mr_pt2pt.unexpected, ctx, src, tag);
+
+    return e ? e->owner : NULL;
+}

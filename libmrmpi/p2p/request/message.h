@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages that are kept: the unexpected ones, in a table by what receives may ask for; and those that come in several
+ * packets. Whoever takes a message out of the table, or has made one, frees it or inserts it.
+ */
+#ifndef MRMPI_REQUEST_MESSAGE_H
+#define MRMPI_REQUEST_MESSAGE_H
+
+#include "libmrmpi/base/lent.h"
+#include "libmrmpi/p2p/request/request.h"
+#include "libmrmpi/channel/vc/vc.h"
+
+#define MR_MESSAGE_SMALL 256 /* bytes; there is a pool of those that are no longer */
+
+/*
+ * An unexpected message: an EAGER or RTS packet that no receive was posted for. Or one of several packets while it
+ * comes (parts.c): then len is what has come, and req the receive whose buffer it goes to, or NULL: it is kept. What is
+ * kept stays in its receive buffers while these are lent; from the first one that is not, it is in own, at its place.
+ */
+struct mr_message {
+    struct mr_match_quad match;
+    struct mr_message *next; /* in the pool */
+    struct mr_vc *vc;
+    struct mr_request *req;
+    struct mr_hdr hdr;
+    size_t len, room;
+    struct mr_lent *lent, *lent_last;
+    size_t lent_len; /* bytes in them */
+    uint8_t own[];
+};
+
+struct mr_message *mr_message_new(struct mr_vc *vc, const struct mr_hdr *hdr, size_t room); /* empty; never NULL */
+void mr_message_insert(struct mr_message *m); /* no receive is posted for it: kept until one asks */
+void mr_message_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* both */
+/* The next packet of it. It has room for that. */
+void mr_message_add(struct mr_message *m, const void *payload, size_t len);
+/* The oldest unexpected message that a receive with these arguments would take. */
+struct mr_message *mr_message_find(int src, int tag, uint32_t ctx);
+void mr_message_free(struct mr_message *m);
+void mr_message_pool_free(void);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The packets of pt2pt, and the protocols that they make up.
+ *
+ * Protocols, as seen on the virtual channel (S sender, R receiver):
+ * - eager: S EAGER(payload), or EAGER(first part), EAGER(rest)... with nothing between (parts.c)
+ * - synchronous: S EAGER(payload, ACK wanted); R ACK when it is matched
+ * - get: S RTS(where the data is); R reads it, R FIN
+ * - shared: S RTS(where the data is); R GO; S DATA... from the front, while R, whenever no DATA comes, reads from the
+ *   back; R FIN when all is there. A sender that computes instead costs the receiver nothing. Once its program has
+ *   freed the request S stops and says LEFT; R reads the rest. If R cannot read, R says GO again, as for copy, and S
+ *   goes on where it stopped.
+ * - halves: S RTS(where the data is); R GO(where it goes to, a claim); S writes chunks from the front into the
+ *   receiver's memory, R reads chunks from the back, each claims what it takes (channel/shm_claim.h); S LEFT if R may
+ *   sleep while S writes the last chunk; R FIN
+ * - put: S RTS; R CTS(where to write); S writes, or sends what lands there, both are told by the channel
+ * - read: S RTS(where the data is); the channel reads for R, R FIN. RTS may announce a head: so many bytes from the
+ *   front follow it, S HEAD..., with nothing between, and R reads the rest (head.c, read.c). RTS may offer the last
+ *   bytes as a copy of the sender's, the tail: R FRONT when it has read the others, and FIN when it has all (tail.c)
+ * - ready: R READY(where to write), in whichever order with S RTS(heeds READY); S writes, but for the head that RTS may
+ *   announce; both are told by the channel. What S offers otherwise, or sends eagerly, ends it: R UNREADY (ready.c)
+ * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, when the kernel refuses
+ *   single copy, and for short messages to a receiver that keeps enough of this sender's already
+ * A receiver tells by a byte of every packet, and by GRANT when it has nothing else to send, how many bytes of eager
+ * messages have met their receives (credit.h).
+ *
+ * A send that waits for the receiver (OFFERED, ACK) can be cancelled: S CANCEL; if the message is among the unexpected
+ * ones still, R CANCELLED; if not, the answer to the message itself is on its way already and nothing is said. Of
+ * eager messages, to which there is no answer, CANCEL names the packet (mr_eager_id); then R says CANCELLED or ACK.
+ *
+ * A process that waits in MPI_Finalize says PARTS to those that it has talked to: their receives of messages that have
+ * not come end with an error, and their sends that no receive of the process has met are cancelled, with an error.
+ *
+ * The receiver decides, knowing what the sender offers. A receiver with less room than the message asks only for what
+ * fits.
+ *
+ * Ids that travel (sreq, rreq) are index and generation of a slot in the table of transfers, never pointers: a stale or
+ * damaged one is recognised.
+ */
+#ifndef MRMPI_REQUEST_PROTOCOL_H
+#define MRMPI_REQUEST_PROTOCOL_H
+
+#include "libmrmpi/channel/vc/vc.h"
+
+enum mr_packet {
+    MR_PKT_EAGER = MR_VC_KIND_EAGER,
+    MR_PKT_RTS,
+    MR_PKT_CTS,
+    MR_PKT_GO,
+    MR_PKT_DATA,   /* hdr.len: offset of the payload; hdr.ctx: bytes of the message, UINT32_MAX: so many or more */
+    MR_PKT_CREDIT, /* hdr.len: bytes that have arrived */
+    MR_PKT_FIN,    /* from the receiver; hdr.len: 0 or a positive errno */
+    MR_PKT_FAIL,   /* from the sender, who cannot write after all */
+    MR_PKT_ACK,
+    MR_PKT_CANCEL,    /* from the sender, who would like to have its message back */
+    MR_PKT_CANCELLED, /* from the receiver: nobody had asked for it, and it is gone */
+    MR_PKT_GRANT,     /* hdr.len: bytes of eager messages that have met their receives, in all */
+    MR_PKT_FRONT,     /* from the receiver: it has all that it reads of the program's memory */
+    MR_PKT_HEAD,      /* hdr.len: offset of the payload. RTS said in hdr.rreq how many bytes come in such packets */
+    MR_PKT_READY,     /* from the receiver of a message of hdr.len bytes, not offered yet; hdr.sreq: its number */
+    MR_PKT_UNREADY,   /* from the receiver: READY, with the same context, tag and number, is not to be heeded */
+    MR_PKT_LEFT,      /* from the sender, which does no more of the message unless it is asked again */
+    MR_PKT_PARTS,     /* from a process in MPI_Finalize: its program sends and receives nothing more */
+    MR_PKT_ABOVE = 0x40, /* and higher: of the room above that has registered for it (mr_pt2pt_above) */
+};
+
+enum mr_packet_flags {
+    MR_FLAG_ACK = 1,    /* EAGER: the sender waits for ACK */
+    MR_FLAG_READY = 1,  /* RTS: the sender heeds READY, if that names this length */
+    MR_FLAG_GET = 2,    /* RTS: the payload is a struct mr_remote of the data */
+    MR_FLAG_PUT = 4,    /* RTS: the sender can write into advertised memory */
+    MR_FLAG_DATAGRAMS = 32, /* RTS: the sender can send to memory that is advertised for datagrams */
+    MR_FLAG_READ = 16,  /* RTS: the payload is a struct mr_remote of the data, for the channel to read; and perhaps
+                           another one, of where its last bytes are as well */
+    MR_FLAG_POISON = 8, /* EAGER: no data, but an error of the sender's (sreq: its class) */
+    MR_FLAG_PART = MR_VC_FLAG_PART, /* EAGER: one of several packets of a message of hdr.len bytes; rreq: its place */
+};
+
+/* What CANCEL says in hdr.rreq of an eager message, by the number of its first packet. Never 0. */
+static inline uint64_t mr_eager_id(uint32_t seq)
+{
+    return 1 + (uint64_t)seq;
+}
+
+/*
+ * A room above whose packets are not messages: packet is called with each of the kinds that are its own (MR_PKT_ABOVE),
+ * in the order of the virtual channel, and peer_lost once for a peer that is. Both come out of mr_progress() only.
+ */
+struct mr_above {
+    void (*packet)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+    void (*peer_lost)(struct mr_vc *vc, int error);
+};
+
+#endif

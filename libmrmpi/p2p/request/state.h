@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the rooms of point-to-point communication (p2p/request/, p2p/rndv/, p2p/) share; how requests begin and end there. */
+#ifndef MRMPI_REQUEST_STATE_H
+#define MRMPI_REQUEST_STATE_H
+
+#include <string.h>
+
+#include "libmrmpi/base/base.h"
+#include "libmrmpi/base/lock.h"
+#include "libmrmpi/p2p/choice/alone.h"
+#include "libmrmpi/p2p/choice/burst.h"
+#include "libmrmpi/p2p/request/message.h"
+#include "libmrmpi/p2p/request/protocol.h"
+#include "libmrmpi/p2p/request/request.h"
+#include "libmrmpi/channel/vc/vc.h"
+
+struct mr_pt2pt {
+    struct mr_match_table posted, unexpected;
+    struct mr_request *free_requests;
+    struct mr_message *free_messages; /* those with room MR_MESSAGE_SMALL */
+    unsigned num_free_messages;
+    size_t window;         /* of credits for eager messages, for each peer */
+    struct mr_vc *holding; /* channels with sends that wait for room (flow.c) */
+    unsigned num_taken;    /* messages that receives took out of a ring, and tries (recv.c) */
+    bool peer_lost;        /* some peer is lost, or parts: receives ask whether it is theirs */
+    unsigned num_lost;     /* peers that are lost */
+    void (*told_lost)(void); /* of who waits for others than the peer that is lost; NULL: nobody has registered */
+    const struct mr_above *above; /* NULL: none has registered */
+    uint8_t *scratch;    /* one piece of data on its way from or to a buffer with holes */
+    struct mr_burst burst;
+    struct mr_alone alone;
+};
+extern MR_OWN struct mr_pt2pt mr_pt2pt;
+
+#define MR_SCRATCH (256u << 10)
+
+/* Nothing of it is known yet. In pieces, which the compiler clears with stores: a string instruction begins slowly. */
+static inline void mr_request_prepare(struct mr_request *r, enum mr_request_kind kind, struct mr_comm *comm)
+{
+    enum { PIECE = 64, REST = sizeof *r % PIECE };
+
+    for (size_t at = 0; at + PIECE <= sizeof *r; at += PIECE)
+        memset((char *)r + at, 0, PIECE);
+    memset((char *)r + sizeof *r - REST, 0, REST);
+    r->kind = kind;
+    r->comm = comm;
+    r->status.source = MR_PROC_NULL;
+    r->status.tag = MR_ANY_TAG;
+}
+/* The next of the pool, which is not empty. For one in flight refs is 2: the protocol drops its own at completion. */
+static inline struct mr_request *mr_request_take(enum mr_request_kind kind, struct mr_comm *comm, int refs)
+{
+    struct mr_request *r = mr_pt2pt.free_requests;
+
+    mr_pt2pt.free_requests = r->next;
+    mr_request_prepare(r, kind, comm);
+    r->refs = refs;
+    if (comm)
+        comm->refs++;
+    return r;
+}
+void mr_request_completed(struct mr_request *r); /* what is rare of mr_request_complete */
+/* As mr_request_complete, of a send or a receive: the protocol drops its reference. */
+static inline void mr_request_end(struct mr_request *r)
+{
+    r->complete = true;
+    if (__builtin_expect(mr_threaded || r->on_complete, 0))
+        mr_request_completed(r);
+    if (__builtin_expect(r->refs == 1, 0))
+        mr_request_put(r);
+    else
+        r->refs--;
+}
+/* One in flight. NULL: no memory. */
+struct mr_request *mr_request_start(enum mr_request_kind kind, struct mr_comm *comm, struct mr_type *type);
+void mr_request_pool_free(void);
+
+/* Where the bytes of (buf, type) begin, if they are in one piece. */
+static inline void *mr_plain(const void *buf, const struct mr_type *type)
+{
+    return (char *)buf + type->true_lb;
+}
+
+/* Data with holes, from offset on, and how mr_vc_send_made has it packed. */
+struct mr_holes {
+    const void *buf;
+    size_t count;
+    const struct mr_type *type;
+    size_t offset;
+};
+static inline void mr_holes_pack(void *to, size_t len, const void *holes)
+{
+    const struct mr_holes *h = holes;
+
+    mr_type_pack(h->buf, h->count, h->type, h->offset, to, len);
+}
+
+/* As mr_wait. What completes it may have come already: then there is nothing to remember from one look to the next. */
+static inline enum mr_err mr_wait_here(struct mr_request *req)
+{
+    bool looked = !mr_threaded;
+
+    while (!req->complete)
+        if (!looked || !mr_progress()) {
+            mr_progress_wait(&req->complete, looked);
+            break;
+        }
+    return req->status.error;
+}
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The head of a large message: its first bytes follow the offer unasked, in packets, and fill the wire until what the
+ * receiver reads arrives. They are eager bytes: they count as credit, and the receiver keeps them until the message has
+ * met its receive.
+ *
+ * Both sides copy them. So a message has a head if nothing else is under way, which it would only delay, and the head
+ * is no longer than what is copied in the round trip that it hides (ARCHITECTURE.md has the arithmetic); or if it is
+ * the last of a batch (batch.h).
+ *
+ * A message whose receive may be announced (ready.c) has one, too. It is lent where that is possible, and no longer
+ * than what the receiver copies while the rest comes.
+ *
+ * The packets of a head follow each other and their offer: one head comes from each peer at a time.
+ */
+#include <string.h>
+
+#include "libmrmpi/p2p/rndv/stream.h"
+#include "libmrmpi/p2p/rndv/lend.h"
+
+#define HEAD       16384u
+#define READY_HEAD 8192u /* with those of a few others it fills the wire until READY has come */
+
+/* ---- sender ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * One that is waited for, and nothing else is under way: what is offered behind a head would be held up by it, since
+ * packets are in order. What is left should be worth a stripe on each rail.
+ */
+static bool is_alone(const struct mr_rndv *r)
+{
+    return r->req->waited && r->total >= 2 * HEAD && mr_transfers.pending == 1; /* itself */
+}
+
+/* For the offer and its head: a head of which a part is missing would hold up all that the peer has of us. */
+static bool has_memory(struct mr_vc *vc, size_t head)
+{
+    size_t most = mr_vc_part_max(vc);
+
+    return !mr_vc_reserve(vc, 1 + (unsigned)((head + most - 1) / most));
+}
+
+/* wanted: as many bytes as its batch would have, or 0. */
+static size_t plan_head(const struct mr_rndv *r, size_t wanted)
+{
+    size_t head = wanted ? wanted : is_alone(r) ? HEAD : 0;
+
+    if (!head || (mr_channel_waiting && mr_vc_waiting(r->vc)) || !mr_flow_allows(r->vc, head) ||
+        !has_memory(r->vc, head))
+        return 0;
+    return head;
+}
+
+/* While the rest is on its way the receiver copies this, and for one in eight a block of its own of the same size. */
+static size_t head_before_ready(const struct mr_rndv *r, unsigned rate)
+{
+    uint64_t copied = r->total * MR_BATCH_COPY_MBPS / rate, own = r->total / 8,
+             head = copied > own ? (copied - own) & ~(uint64_t)(MR_BATCH_GRAIN - 1) : 0;
+
+    return head < READY_HEAD ? head : READY_HEAD;
+}
+
+unsigned mr_head_divide(struct mr_rndv *r, const struct mr_remote *remote, struct mr_remote *tail)
+{
+    struct mr_stream *s = mr_stream_of(r->vc);
+    size_t whole = 0;
+    unsigned rate = mr_vc_rate(r->vc, r->total, remote->token, &whole);
+    struct mr_batch_plan plan;
+
+    if (!s || !rate)
+        return 0;
+    if (r->req->nth) {
+        r->head = (uint32_t)plan_head(r, head_before_ready(r, rate));
+        return 0;
+    }
+    plan = mr_batch_begin(&s->batch, r->total, rate, whole, mr_transfers.large_received);
+    r->counted = true;
+    r->head = (uint32_t)plan_head(r, plan.head);
+    return plan.tail && mr_tail_offer(r, plan.tail, tail);
+}
+
+int mr_head_send(struct mr_rndv *r)
+{
+    const char *from = mr_plain(r->req->send_buf, r->req->type);
+    struct mr_hdr hdr = {.kind = MR_PKT_HEAD, .flags = MR_VC_FLAGS_HEAD, .sreq = mr_rndv_id(r)};
+    size_t most = mr_vc_part_max(r->vc);
+    bool lends = mr_vc_front(r->vc)->lends;
+
+    mr_credit_spend(&mr_flow_of(r->vc)->credit, r->head);
+    mr_stat_add(MR_STAT_HEADS_SENT, 1);
+    for (size_t len; hdr.len < r->head; hdr.len += len) {
+        int err;
+
+        len = r->head - hdr.len < most ? r->head - hdr.len : most;
+        err = lends ? mr_lend(r->req, r->vc, &hdr, from + hdr.len, len) : mr_vc_send(r->vc, &hdr, from + hdr.len, len);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+/* ---- receiver ---------------------------------------------------------------------------------------------------- */
+
+static void none_comes(struct mr_stream *s)
+{
+    s->hdr = NULL;
+    s->at = s->len;
+}
+
+bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr)
+{
+    struct mr_stream *s = mr_stream_of(vc);
+
+    if (!s || s->at < s->len || hdr->rreq > hdr->len || hdr->rreq > MR_SCRATCH || !(hdr->flags & MR_FLAG_READ) ||
+        hdr->flags & (MR_FLAG_GET | MR_FLAG_PART))
+        return false;
+    s->sreq = hdr->sreq;
+    s->at = 0;
+    s->len = (uint32_t)hdr->rreq;
+    s->hdr = hdr;
+    s->into = NULL;
+    s->to = 0;
+    return true;
+}
+
+void mr_head_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_stream *s = mr_flow_of(vc)->stream;
+    struct mr_message *m = mr_message_new(vc, hdr, len + s->len);
+
+    memcpy(m->own, payload, len);
+    m->len = len;
+    s->hdr = &m->hdr;
+    s->into = m->own + len;
+    mr_message_insert(m);
+}
+
+void mr_head_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_stream *s = mr_flow_of(vc)->stream;
+    struct mr_rndv *r;
+    size_t at;
+
+    if (!s || s->at == s->len || hdr->sreq != s->sreq || hdr->len != s->at || !len || len > s->len - s->at)
+        return;
+    at = s->at;
+    s->at += (uint32_t)len;
+    if (s->hdr)
+        memcpy(s->into + at, payload, len);
+    else if ((r = mr_rndv_find(vc, s->to)))
+        mr_read_head(r, at, payload, len);
+    if (s->at == s->len)
+        none_comes(s);
+}
+
+size_t mr_head_meet(struct mr_rndv *r, const struct mr_hdr *hdr)
+{
+    struct mr_stream *s = mr_flow_of(r->vc)->stream;
+
+    r->head = r->head_left = (uint32_t)hdr->rreq;
+    mr_flow_consume(r->vc, hdr->rreq);
+    if (s->hdr != hdr)
+        return hdr->rreq;
+    s->hdr = NULL;
+    s->to = mr_rndv_id(r);
+    return s->at;
+}
+
+void mr_head_forget(struct mr_vc *vc, const struct mr_hdr *hdr)
+{
+    struct mr_stream *s = mr_flow_of(vc)->stream;
+
+    if (s->hdr == hdr)
+        none_comes(s);
+    mr_flow_consume(vc, hdr->rreq);
+}
+
+void mr_head_fail_peer(struct mr_vc *vc)
+{
+    if (mr_flow_of(vc)->stream)
+        none_comes(mr_flow_of(vc)->stream);
+}

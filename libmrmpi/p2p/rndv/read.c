@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The read protocol at the receiver: the sender's memory is registered for us, and the channel reads it. Bytes that
+ * come as the head (head.c) are not read; the tail is read from where the sender has copied it (tail.c), last. If all
+ * rails fail for which there are keys, the sender is asked to send the bytes in packets, unless FRONT has told it that
+ * its memory is the program's again: what is read after that, the tail, has keys for all.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "libmrmpi/base/copy.h"
+#include "libmrmpi/p2p/rndv/rndv.h"
+
+enum { FRONT, TAIL };
+
+/* Over when all that was asked for has ended, and the head is there. A channel that cannot read has lost the peer. */
+static void settle(struct mr_rndv *r)
+{
+    bool reads = r->read[FRONT].open || r->read[TAIL].open;
+    int err;
+
+    if (reads || (r->head_left && !r->error)) {
+        if (r->owes_front && !r->read[FRONT].open && !r->error) {
+            r->owes_front = false;
+            r->said_front = true;
+            mr_rndv_tell(r, MR_PKT_FRONT, 0, NULL, 0); /* if that fails the sender waits for FIN */
+        }
+        return;
+    }
+    if (r->error == -ENOKEY && !r->said_front) {
+        mr_log(MR_LOG_INFO, "no rail with a key for a message of rank %d is left: its %llu bytes come in packets",
+               mr_vc_world_rank(r->vc), (unsigned long long)r->total);
+        r->error = 0;
+        r->owes_front = false;
+        mr_rndv_ask(r, MR_RNDV_DRAINING);
+        return;
+    }
+    err = mr_rndv_tell(r, MR_PKT_FIN, (uint64_t)-r->error, NULL, 0);
+    mr_rndv_finish(r, err || r->error ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+}
+
+void mr_read_done(void *cookie, int error)
+{
+    struct mr_read *read = cookie;
+
+    if (!read->open)
+        return;
+    read->open = false;
+    if (error)
+        read->of->error = error;
+    settle(read->of);
+}
+
+/* Bytes at to end of the message, from the beginning of src. False: they cannot be read. */
+static bool start(struct mr_rndv *r, int which, uint64_t at, uint64_t end, const struct mr_remote *src)
+{
+    struct mr_read *read = &r->read[which];
+
+    if (end > r->total)
+        end = r->total;
+    if (at >= end)
+        return true;
+    read->of = r;
+    read->open = !mr_vc_read(r->vc, mr_plain(r->req->recv_buf, r->req->type), r->total,
+                             (struct mr_vc_part){.at = at, .len = end - at}, src, read);
+    return read->open;
+}
+
+/* It is to be read if our memory can be registered, too. */
+bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_remote src[2] = {{.len = 0}};
+    uint64_t front = hdr->len;
+
+    if (!(hdr->flags & MR_FLAG_READ) || (len != sizeof(src[0]) && len != sizeof(src)) || !r->req->type->contiguous ||
+        !r->total || !(mr_vc_caps(r->vc, r->total) & MR_VC_READ))
+        return false;
+    memcpy(src, payload, len);
+    if (r->head > hdr->len || src[0].len < r->head || src[1].len > hdr->len - r->head)
+        return false;
+    front -= src[1].len;
+    src[0].addr += r->head;
+    src[0].len -= r->head;
+    r->state = MR_RNDV_READING;
+    r->owes_front = len == sizeof(src);
+    if (!start(r, FRONT, r->head, front, &src[0]))
+        return false;
+    if (!start(r, TAIL, front, hdr->len, &src[1])) {
+        if (!r->read[FRONT].open)
+            return false;
+        r->error = -EIO;
+    }
+    settle(r);
+    return true;
+}
+
+void mr_read_head(struct mr_rndv *r, size_t at, const void *payload, size_t len)
+{
+    struct mr_request *req = r->req;
+    size_t room = at < r->total ? r->total - at : 0, wanted = len < room ? len : room;
+
+    r->head_left -= (uint32_t)len;
+    if (r->state == MR_RNDV_LANDING && !r->met_ready) /* all is written */
+        return;
+    if (req->type->contiguous)
+        mr_copy_in((char *)mr_plain(req->recv_buf, req->type) + at, payload, wanted);
+    else
+        mr_type_unpack(req->recv_buf, req->count, req->type, at, payload, wanted);
+    if (r->state == MR_RNDV_READING)
+        settle(r);
+    else if (r->state == MR_RNDV_LANDING && r->landed && !r->head_left)
+        mr_rndv_finish(r, MR_SUCCESS);
+    else if (r->state == MR_RNDV_DRAINING && !r->head_left && r->total <= r->head)
+        mr_rndv_finish(r, MR_SUCCESS);
+}

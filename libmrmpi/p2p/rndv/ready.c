@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receives that are cleared before their message is offered. A collective's receive knows who sends, how much, and
+ * where it goes to; its program waits for it, and so does the sender's. So it is announced (READY) while it is posted,
+ * if its memory is registered. The sender writes as soon as it has both READY and the send, in whichever order. Beside
+ * a message that is offered and read that saves the way of the offer where READY comes first, and always the receiver's
+ * word at the end, FIN, which is sent when the last byte has come, while the adapter's confirmation of a write is not.
+ *
+ * While READY is under way the wire would be idle. So what is offered before it has come has a head (head.c), and only
+ * the rest is written. Those of several messages leave in their order, and the rest of all of them finds its turn
+ * behind them: else receivers whose READY comes late would get their first packets a round of the adapter later than
+ * others, and their last ones, too.
+ *
+ * There is an offer for each message nevertheless, since receives are matched in order by those. It says whether READY
+ * will be heeded (MR_FLAG_READY), and both sides judge that alike: a receive is over when its message has been written
+ * and the offer is there. Any other offer, and a message that came eagerly, ends the announcement: then UNREADY tells
+ * the sender to forget it, if it still has it. As packets are in order, that comes before anything for which the same
+ * key could be used again.
+ *
+ * The key is the context, the tag, which each run of a collective has for itself, and the number of the message among
+ * those of this operation between the two.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/p2p/rndv/stream.h"
+
+enum { VAIN = 8, REST = 64 }; /* announcements in vain until some are left out, and how many at most */
+
+static bool is_for(const struct mr_hdr *ready, const struct mr_request *send)
+{
+    return ready->ctx == send->ctx && ready->tag == send->tag && ready->sreq == send->nth;
+}
+
+/* ---- receiver ---------------------------------------------------------------------------------------------------- */
+
+static struct mr_hdr header_of(const struct mr_rndv *r, enum mr_packet kind)
+{
+    return (struct mr_hdr){.kind = kind,
+                           .ctx = r->req->ctx,
+                           .tag = r->req->tag,
+                           .len = r->total,
+                           .sreq = r->req->nth,
+                           .rreq = mr_rndv_id(r)};
+}
+
+/* What would come eagerly is announced as well if its peer heeds that, or may by now. */
+static bool may_heed(struct mr_vc *vc)
+{
+    struct mr_stream *s = mr_stream_of(vc);
+
+    if (s && s->rest)
+        s->rest--;
+    return s && !s->rest;
+}
+
+void mr_ready_heeded(struct mr_vc *vc, size_t len)
+{
+    struct mr_stream *s = mr_flow_of(vc)->stream;
+
+    if (s && len <= mr_vc_eager_most(vc))
+        s->vain = s->rest = 0;
+}
+
+/* The message can be written by its sender, and is longer than what comes unasked, or better not copied. */
+static bool is_writable(const struct mr_request *req, struct mr_vc *vc, size_t len, size_t all)
+{
+    unsigned caps = MR_VC_PUT | MR_VC_WRITE_BACK;
+
+    return mr_transfers.reads_if == MR_VC_READ_FIRST && req->type->contiguous && (mr_vc_caps(vc, len) & caps) == caps &&
+           !mr_vc_lost(vc) &&
+           (len > mr_vc_eager_most(vc) ||
+            (all && may_heed(vc) && mr_burst_delays(&mr_pt2pt.burst, mr_plain(req->recv_buf, req->type), len, all)));
+}
+
+void mr_ready_announce(struct mr_request *req, size_t all)
+{
+    struct mr_vc *vc = mr_vc_known_peer(mr_comm_world_rank(req->comm, req->peer));
+    size_t len = req->count * req->type->size;
+    struct mr_rndv *r;
+    struct mr_hdr hdr;
+
+    if (req->complete || req->proto || !vc || !is_writable(req, vc, len, all))
+        return;
+    r = mr_rndv_new(req, vc, MR_RNDV_LANDING);
+    if (!r)
+        return;
+    r->total = len;
+    if (mr_vc_advertise(vc, mr_plain(req->recv_buf, req->type), len, MR_VC_WRITE_BACK, &r->region, &r->remote)) {
+        mr_rndv_drop(r);
+        return;
+    }
+    mr_vc_expect(r->region, mr_rndv_id(r));
+    r->announced = true;
+    hdr = header_of(r, MR_PKT_READY);
+    if (mr_vc_send(vc, &hdr, &r->remote, sizeof(r->remote)))
+        mr_rndv_drop(r); /* the channel has failed, and its upcall ends the receive */
+}
+
+void mr_ready_recall(struct mr_request *req)
+{
+    struct mr_hdr hdr = header_of(req->proto, MR_PKT_UNREADY);
+
+    mr_vc_send(req->proto->vc, &hdr, NULL, 0); /* if that fails the sender has, too */
+}
+
+void mr_ready_void(struct mr_request *req)
+{
+    struct mr_rndv *r = req->proto;
+    struct mr_stream *s = mr_stream_of(r->vc);
+
+    if (s && r->total <= mr_vc_eager_most(r->vc) && ++s->vain > VAIN)
+        s->rest = s->vain < REST ? s->vain : REST;
+    mr_ready_recall(req);
+    mr_rndv_drop(r);
+}
+
+bool mr_ready_meet(struct mr_request *req, const struct mr_hdr *hdr, const void *head)
+{
+    struct mr_rndv *r = req->proto;
+    size_t come;
+
+    if (!(hdr->flags & MR_FLAG_READY)) {
+        mr_ready_void(req);
+        return false;
+    }
+    mr_transfers.large_received++;
+    r->announced = false;
+    r->met_ready = true;
+    r->peer_id = hdr->sreq;
+    come = hdr->rreq ? mr_head_meet(r, hdr) : 0;
+    if (come)
+        mr_read_head(r, 0, head, come);
+    else if (r->landed && !r->head_left)
+        mr_rndv_finish(r, MR_SUCCESS);
+    return true;
+}
+
+/* ---- sender ------------------------------------------------------------------------------------------------------ */
+
+static struct mr_ready **find_kept(struct mr_stream *s, const struct mr_hdr *hdr)
+{
+    struct mr_ready **at = &s->ready;
+
+    while (*at && !((*at)->hdr.ctx == hdr->ctx && (*at)->hdr.tag == hdr->tag && (*at)->hdr.sreq == hdr->sreq))
+        at = &(*at)->next;
+    return at;
+}
+
+bool mr_ready_take(struct mr_request *send, struct mr_vc *vc, uint64_t *rreq, struct mr_remote *remote)
+{
+    struct mr_hdr key = {.ctx = send->ctx, .tag = send->tag, .sreq = send->nth};
+    struct mr_stream *s = mr_flow_of(vc)->stream;
+    struct mr_ready **at, *ready;
+    bool fits;
+
+    if (!s || !*(at = find_kept(s, &key)))
+        return false;
+    ready = *at;
+    *at = ready->next;
+    *rreq = ready->hdr.rreq;
+    *remote = ready->remote;
+    fits = ready->hdr.len == send->count * send->type->size;
+    free(ready);
+    return fits;
+}
+
+bool mr_ready_comes(struct mr_vc *vc)
+{
+    const struct mr_stream *s = mr_flow_of(vc)->stream;
+
+    return s && s->announces > 0;
+}
+
+void mr_ready_await(struct mr_rndv *r)
+{
+    struct mr_stream *s = mr_stream_of(r->vc);
+
+    r->behind = s->offers;
+    s->offers = r;
+    r->awaits_ready = true;
+}
+
+size_t mr_ready_head(const struct mr_rndv *r)
+{
+    return r->remote.serial ? 0 : r->head; /* what is tracked comes as a whole */
+}
+
+struct mr_rndv *mr_ready_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_stream *s = mr_stream_of(vc);
+    struct mr_rndv *r = s ? s->offers : NULL;
+    struct mr_ready *ready;
+
+    while (r && !(r->state == MR_RNDV_OFFERED && is_for(hdr, r->req)))
+        r = r->behind;
+    if (len != sizeof(ready->remote))
+        return NULL;
+    if (s && hdr->len <= mr_vc_eager_most(vc))
+        s->announces += s->announces < 1;
+    if (r)
+        return r->total == hdr->len ? r : NULL;
+    ready = s ? malloc(sizeof(*ready)) : NULL;
+    if (!ready) {
+        struct mr_hdr fail = {.kind = MR_PKT_FAIL, .rreq = hdr->rreq};
+
+        mr_vc_send(vc, &fail, NULL, 0);
+        return NULL;
+    }
+    ready->hdr = *hdr;
+    memcpy(&ready->remote, payload, len);
+    ready->next = s->ready;
+    s->ready = ready;
+    return NULL;
+}
+
+void mr_ready_forget(struct mr_vc *vc, const struct mr_hdr *hdr)
+{
+    struct mr_stream *s = mr_flow_of(vc)->stream;
+    struct mr_ready **at, *ready;
+
+    if (!s || !*(at = find_kept(s, hdr)))
+        return;
+    ready = *at;
+    *at = ready->next;
+    free(ready);
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages that ranks copy, and which of them: see share.h. */
+#include "libmrmpi/p2p/rndv/share.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "libmrmpi/base/copy.h"
+#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/channel/shm_claim.h"
+#include "libmrmpi/launch/launch.h"
+#include "libmrmpi/p2p/rndv/stream.h"
+
+_Static_assert(MR_WAY_SIZES <= sizeof(((struct mr_claims *)0)->way), "one for each size");
+
+#define GET_CHUNK   (1u << 20) /* read at a time, so that other traffic goes on meanwhile */
+#define SHARE_CHUNK (256u << 10)
+#define SILENCE_NS  20000 /* without any DATA of the sender, after which a sharing receiver reads by itself */
+#define AT_ONCE     3     /* messages of a peer that are received at a time; the others wait for them */
+
+/* ---- receiver ---------------------------------------------------------------------------------------------------- */
+
+static bool reads_refused(void)
+{
+    return mr_transfers.near.ways.refused & 1u << MR_WAY_READ;
+}
+
+static void note_refusal(void)
+{
+    if (!reads_refused())
+        mr_log(MR_LOG_INFO, "the kernel refuses single copy between processes; large messages are copied twice");
+    mr_way_refuse(&mr_transfers.near.ways, MR_WAY_READ);
+    mr_way_refuse(&mr_transfers.near.ways, MR_WAY_HALVES);
+}
+
+/* All bytes are here. A sender whose memory was ours to read waits to hear it. */
+static void received(struct mr_rndv *r)
+{
+    int err = r->shared ? mr_rndv_tell(r, MR_PKT_FIN, 0, NULL, 0) : 0;
+
+    if (r->timed)
+        mr_way_ended(&mr_transfers.near.ways, &r->way, mr_clock_ns());
+    mr_rndv_finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
+}
+
+void mr_share_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_stream *s = mr_flow_of(r->vc)->stream;
+    struct mr_request *req = r->req;
+    size_t wanted;
+
+    if ((r->state != MR_RNDV_DRAINING && r->state != MR_RNDV_SHARING) || hdr->len != r->done || !len ||
+        r->done >= r->total || len > r->total - r->done)
+        return;
+    wanted = len < r->tail - r->done ? len : r->tail - r->done;
+    if (req->type->contiguous)
+        mr_copy_in((char *)mr_plain(req->recv_buf, req->type) + r->done, payload, wanted);
+    else
+        mr_type_unpack(req->recv_buf, req->count, req->type, r->done, payload, wanted);
+    r->done += len;
+    if (s)
+        s->data_seen++;
+    if (r->done >= r->tail) {
+        received(r);
+    } else if (r->done - r->told >= 2 * len) {
+        r->told = r->done;
+        if (mr_rndv_tell(r, MR_PKT_CREDIT, r->done, NULL, 0))
+            mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+    }
+}
+
+/* Read [offset, offset + len) of the peer's data into the buffer, through the scratch memory if that has holes. */
+static int get_range(struct mr_rndv *r, uint64_t offset, size_t len)
+{
+    struct mr_request *req = r->req;
+    int err;
+
+    if (req->type->contiguous)
+        return mr_vc_get(r->vc, (char *)mr_plain(req->recv_buf, req->type) + offset, len, &r->remote, offset);
+    err = mr_vc_get(r->vc, mr_pt2pt.scratch, len, &r->remote, offset);
+    if (!err)
+        mr_type_unpack(req->recv_buf, req->count, req->type, offset, mr_pt2pt.scratch, len);
+    return err;
+}
+
+static void get_failed(struct mr_rndv *r, int err)
+{
+    mr_error_detail("reading %llu bytes of rank %d: %s", (unsigned long long)r->total, mr_vc_world_rank(r->vc),
+                    strerror(-err));
+    mr_rndv_tell(r, MR_PKT_FIN, -err, NULL, 0);
+    mr_rndv_finish(r, MR_ERR_OTHER);
+}
+
+static void get_some(struct mr_rndv *r)
+{
+    size_t most = r->req->type->contiguous ? GET_CHUNK : MR_SCRATCH;
+    size_t len = r->total - r->done < most ? r->total - r->done : most;
+    int err = len ? get_range(r, r->done, len) : 0;
+
+    if (err == -EPERM) {
+        note_refusal();
+        mr_rndv_deactivate(r);
+        r->timed = false;
+        mr_rndv_ask(r, MR_RNDV_DRAINING);
+        return;
+    }
+    if (err) {
+        get_failed(r, err);
+        return;
+    }
+    r->done += len;
+    if (r->done < r->total)
+        return;
+    r->shared = true;
+    received(r);
+}
+
+/* The sender has left the rest to this receiver, which cannot read it. */
+static void ask_for_rest(struct mr_rndv *r)
+{
+    r->shared = false; /* the header says so */
+    if (mr_rndv_tell(r, MR_PKT_GO, r->total, NULL, 0))
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+    else
+        r->shared = true; /* the back may be here: a sender that waits for CREDIT to push it hears FIN */
+}
+
+void mr_share_left(struct mr_rndv *r)
+{
+    r->left = true;
+    if (r->state == MR_RNDV_DRAINING && r->shared)
+        ask_for_rest(r);
+}
+
+/*
+ * True if DATA is not to be waited for. DATA of the sender's other messages counts: a sender with many under way has
+ * yet to come to this one.
+ */
+static bool is_silent(struct mr_rndv *r)
+{
+    const struct mr_stream *s = mr_flow_of(r->vc)->stream;
+    uint64_t now;
+
+    if (r->left)
+        return true;
+    if (r->data_seen != s->data_seen) {
+        r->data_seen = s->data_seen;
+        r->silent_ns = 0;
+        return false;
+    }
+    now = mr_clock_ns();
+    if (!r->silent_ns)
+        r->silent_ns = now;
+    return now - r->silent_ns >= SILENCE_NS;
+}
+
+/* The sender has been asked to push. While it does not, read the back of the message. */
+static int share_some(struct mr_rndv *r)
+{
+    size_t len = r->tail - r->done < SHARE_CHUNK ? r->tail - r->done : SHARE_CHUNK;
+    int err;
+
+    if (!is_silent(r))
+        return 0;
+    err = get_range(r, r->tail - len, len);
+    if (err == -EPERM) {
+        note_refusal();
+        mr_rndv_deactivate(r);
+        r->state = MR_RNDV_DRAINING;
+        if (r->left) /* else the sender pushes anyway, or says that it does not */
+            ask_for_rest(r);
+        return 1;
+    }
+    if (err) {
+        get_failed(r, err);
+        return 1;
+    }
+    r->tail -= len;
+    if (r->done >= r->tail)
+        received(r);
+    return 1;
+}
+
+/* ---- both sides copy --------------------------------------------------------------------------------------------- */
+
+static uint32_t num_chunks(const struct mr_rndv *r)
+{
+    return (uint32_t)((r->total + r->chunk - 1) / r->chunk);
+}
+
+/* Where the chunk lies, and how long it is. */
+static struct mr_vc_part chunk_at(const struct mr_rndv *r, uint32_t i)
+{
+    size_t at = (size_t)i * r->chunk, left = r->total - at;
+
+    return (struct mr_vc_part){.at = at, .len = left < r->chunk ? left : r->chunk};
+}
+
+/* The sender will not write. What it had taken it has left to us. */
+void mr_share_refused(struct mr_rndv *r)
+{
+    r->timed = false;
+    mr_way_refuse(&mr_transfers.near.ways, MR_WAY_HALVES);
+}
+
+static int halve_some(struct mr_rndv *r)
+{
+    int64_t i = r->error ? -1 : mr_claim_take(r->claim, r->ticket, num_chunks(r), false);
+    struct mr_vc_part part;
+
+    if (i >= 0) {
+        part = chunk_at(r, (uint32_t)i);
+        r->error = get_range(r, part.at, part.len);
+        if (r->error)
+            mr_claim_close(r->claim);
+        return 1;
+    }
+    if (!(r->error ? mr_claim_is_quiet : mr_claim_over)(r->claim))
+        return 0; /* the sender is writing */
+    if (!r->error) {
+        received(r);
+    } else if (r->error == -EPERM) {
+        note_refusal();
+        mr_rndv_deactivate(r);
+        r->timed = false;
+        r->error = 0;
+        mr_rndv_ask(r, MR_RNDV_DRAINING);
+    } else {
+        get_failed(r, r->error);
+    }
+    return 1;
+}
+
+/* False: there is no claim for it. */
+static bool halve(struct mr_rndv *r)
+{
+    unsigned which = (unsigned)__builtin_ctz(~mr_transfers.near.claims);
+    struct mr_claims *claims = which < MR_CLAIMS ? mr_vc_claims(r->vc, true) : NULL;
+    uint32_t chunk = mr_claim_chunk(r->total);
+    struct mr_remote here;
+    struct mr_halves halves;
+
+    if (!claims || r->total / chunk >= MR_CLAIM_CHUNKS ||
+        mr_vc_advertise(r->vc, mr_plain(r->req->recv_buf, r->req->type), r->total, MR_VC_GET, &r->region, &here))
+        return false;
+    mr_transfers.near.claims |= r->claim_bit = 1u << which;
+    r->claim = &claims->of[which];
+    r->ticket = ++mr_transfers.near.ticket;
+    r->chunk = chunk;
+    r->shared = true;
+    r->state = MR_RNDV_HALVING;
+    mr_claim_open(r->claim, r->ticket, num_chunks(r));
+    halves = (struct mr_halves){
+        .addr = here.addr, .pid = here.pid, .chunk = r->chunk, .claim = (uint16_t)which, .ticket = r->ticket};
+    if (mr_rndv_tell(r, MR_PKT_GO, r->total, &halves, sizeof(halves)))
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+    else
+        halve_some(r);
+    return true;
+}
+
+/* ---- which way --------------------------------------------------------------------------------------------------- */
+
+/* With a core for each rank, and another rank to share with. */
+static bool sharing_pays(struct mr_vc *vc)
+{
+    return !mr_shm_oversubscribed() && mr_vc_world_rank(vc) != mr_launch_info()->rank;
+}
+
+static enum mr_way_load load_of(const struct mr_stream *s)
+{
+    if (mr_transfers.near.sends)
+        return MR_LOAD_BOTH;
+    if (s->queued || mr_transfers.near.receives > 1 || mr_way_follows(&mr_transfers.near.ways, mr_clock_ns()))
+        return MR_LOAD_STREAM;
+    return MR_LOAD_ONE;
+}
+
+/*
+ * Where both ranks receive, one that tries a way alone finds it slow as long as the other one keeps its core busy with
+ * another. So of two the one of the lower rank tries, and says so in its memory, and the other goes along.
+ */
+static enum mr_way follow(struct mr_rndv *r)
+{
+    const struct mr_claims *theirs = mr_vc_claims(r->vc, false);
+    uint8_t way = theirs ? __atomic_load_n(&theirs->way[mr_way_size(r->total)], __ATOMIC_RELAXED) : MR_WAY_PUSH;
+
+    return way < MR_WAYS ? way : MR_WAY_PUSH;
+}
+
+static enum mr_way lead(struct mr_rndv *r, enum mr_way_load load)
+{
+    enum mr_way way = mr_way_choose(&mr_transfers.near.ways, &r->way, r->total, load);
+    struct mr_claims *ours = mr_vc_claims(r->vc, true);
+
+    r->timed = true;
+    if (load == MR_LOAD_BOTH && ours)
+        __atomic_store_n(&ours->way[mr_way_size(r->total)], way, __ATOMIC_RELAXED);
+    return way;
+}
+
+static enum mr_way way_of(struct mr_rndv *r, const struct mr_stream *s)
+{
+    enum mr_way_load load = load_of(s);
+
+    if (mr_transfers.near.forced)
+        return mr_transfers.near.forced - 1;
+    if (!r->total || !sharing_pays(r->vc))
+        return MR_WAY_READ;
+    if (!r->req->type->contiguous)
+        return MR_WAY_PUSH;
+    if (load == MR_LOAD_BOTH && mr_vc_world_rank(r->vc) < mr_launch_info()->rank)
+        return follow(r);
+    return lead(r, load);
+}
+
+/*
+ * Some at a time, so that the next one comes while this one is copied. They go the same way: one that only we have to
+ * do something for would overtake the others, and the times of neither would say anything.
+ */
+static bool may_start(struct mr_rndv *r, const struct mr_stream *s)
+{
+    if (s->started >= AT_ONCE)
+        return false;
+    if (!r->chosen)
+        r->way.way = way_of(r, s);
+    r->chosen = true;
+    return !s->started || r->way.way == s->way;
+}
+
+static void start(struct mr_rndv *r, struct mr_stream *s)
+{
+    s->way = r->way.way;
+    s->started++;
+    r->started = true;
+    r->state = MR_RNDV_GETTING;
+    mr_rndv_activate(r);
+    if (r->timed)
+        r->way.begin_ns = mr_clock_ns();
+    if (reads_refused()) /* meanwhile */
+        mr_rndv_ask(r, MR_RNDV_DRAINING);
+    else if (s->way == MR_WAY_PUSH)
+        mr_rndv_ask(r, MR_RNDV_SHARING);
+    else if (s->way != MR_WAY_HALVES || !r->req->type->contiguous || !halve(r))
+        get_some(r);
+}
+
+bool mr_share_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_stream *s = mr_stream_of(r->vc);
+
+    if (!(hdr->flags & MR_FLAG_GET) || len != sizeof(r->remote) || reads_refused() || !s)
+        return false;
+    memcpy(&r->remote, payload, len);
+    r->near = true;
+    mr_transfers.near.receives++;
+    if (!s->queued && may_start(r, s))
+        start(r, s);
+    else
+        mr_rndv_queue(s, r);
+    return true;
+}
+
+static int start_queued(struct mr_rndv *r)
+{
+    struct mr_stream *s = mr_flow_of(r->vc)->stream;
+
+    if (!may_start(r, s))
+        return 0;
+    mr_rndv_unqueue(s);
+    start(r, s);
+    return 1;
+}
+
+int mr_share_progress(struct mr_rndv *r)
+{
+    switch (r->state) {
+    case MR_RNDV_QUEUED:
+        return start_queued(r);
+    case MR_RNDV_GETTING:
+        get_some(r);
+        return 1;
+    case MR_RNDV_HALVING:
+        return halve_some(r);
+    default:
+        return share_some(r);
+    }
+}
+
+void mr_share_report(void)
+{
+    static const char *const loads[MR_LOADS] = {"alone", "in a row", "both ways"};
+    char line[200];
+
+    for (int l = 0; l < MR_LOADS; l++)
+        for (int s = 0; s < MR_WAY_SIZES; s++)
+            if (mr_way_describe(&mr_transfers.near.ways.cell[l][s], line, sizeof(line)))
+                mr_log_print(MR_LOG_INFO, "inside the host, %d KiB %s: %s", 32 << s, loads[l], line);
+}
+
+/* ---- sender ------------------------------------------------------------------------------------------------------ */
+
+static void wrote(struct mr_vc_move *m, int error)
+{
+}
+
+void mr_share_write(struct mr_rndv *r, const struct mr_halves *halves)
+{
+    struct mr_claims *claims = mr_vc_claims(r->vc, false);
+
+    if (!claims || halves->claim >= MR_CLAIMS || halves->chunk < MR_CLAIM_LEAST || halves->chunk > MR_CLAIM_MOST)
+        return; /* no rank of ours has said that */
+    r->claim = &claims->of[halves->claim];
+    r->ticket = halves->ticket;
+    r->chunk = halves->chunk;
+    r->remote = (struct mr_remote){.addr = halves->addr, .pid = halves->pid, .len = r->total};
+    r->shared = true;
+    r->state = MR_RNDV_WRITING;
+    mr_rndv_activate(r);
+    mr_share_write_some(r);
+}
+
+/* The receiver says when it has the rest, too. It may sleep while the sender writes. */
+static int stop_at_end(struct mr_rndv *r)
+{
+    r->state = MR_RNDV_PUSHED;
+    mr_rndv_deactivate(r);
+    if (mr_shm_bell_rings() && mr_rndv_tell(r, MR_PKT_LEFT, 0, NULL, 0))
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+    return 1;
+}
+
+/* The receiver is told that it has to do without us; it may ask for packets then. */
+static void stop_writing(struct mr_rndv *r, int err)
+{
+    mr_claim_return(r->claim);
+    mr_way_refuse(&mr_transfers.near.ways, MR_WAY_HALVES);
+    mr_rndv_deactivate(r);
+    r->state = MR_RNDV_OFFERED;
+    if (mr_rndv_tell(r, MR_PKT_FAIL, (uint64_t)-err, NULL, 0))
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+}
+
+int mr_share_write_some(struct mr_rndv *r)
+{
+    int64_t i = mr_claim_take(r->claim, r->ticket, num_chunks(r), true);
+    struct mr_vc_move move = {.done = wrote};
+    struct mr_remote to = r->remote;
+    struct mr_vc_part part;
+    int err;
+
+    if (i < 0)
+        return stop_at_end(r);
+    part = chunk_at(r, (uint32_t)i);
+    to.addr += part.at;
+    to.len = part.len;
+    err = mr_vc_move(r->vc, (char *)mr_plain(r->req->send_buf, r->req->type) + part.at, part.len, &to, true, &move);
+    if (err) {
+        stop_writing(r, err);
+        return 1;
+    }
+    mr_claim_wrote(r->claim);
+    return mr_claim_over(r->claim) ? stop_at_end(r) : 1;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is kept of a peer to which large messages go, or from which they come. */
+#ifndef MRMPI_RNDV_STREAM_H
+#define MRMPI_RNDV_STREAM_H
+
+#include "libmrmpi/p2p/choice/batch.h"
+#include "libmrmpi/p2p/choice/exchange.h"
+#include "libmrmpi/p2p/rndv/rndv.h"
+
+/* The peer is ready for a message whose send has not begun here (ready.c). */
+struct mr_ready {
+    struct mr_ready *next;
+    struct mr_hdr hdr;
+    struct mr_remote remote;
+};
+
+struct mr_stream {
+    struct mr_stream *next;
+    struct mr_batch batch;
+    /* Of those that ranks of this node copy (share.c): the receives that wait, and how many do not. */
+    struct mr_rndv *queued, *queued_last;
+    unsigned started;
+    enum mr_way way;          /* of those */
+    uint64_t data_seen;       /* DATA packets of the peer */
+    struct mr_exchange exchange;
+    struct mr_ready *ready;   /* what the peer is ready for, */
+    struct mr_rndv *offers;   /* and what it may still be */
+    unsigned vain, rest;      /* announcements that the peer did not heed, in a row; those left out until one more */
+    int announces;            /* what could come eagerly, too, if above 0: below until it has so often again */
+    struct mr_bounce *bounce; /* of the latest tails, if some of them are under way (tail.c) */
+    /* The head that is coming (head.c): `at` of its `len` bytes have. */
+    uint64_t sreq;            /* the sender's id of its message */
+    uint32_t at, len;         /* equal: none is coming */
+    const struct mr_hdr *hdr; /* the offer, until it meets its receive: then NULL, */
+    uint8_t *into;            /* and so far here, */
+    uint64_t to;              /* and then to this transfer */
+};
+
+struct mr_stream *mr_stream_of(struct mr_vc *vc); /* made if need be; NULL: no memory */
+/* The program's send is complete, or was none: one less in its batch. */
+void mr_stream_uncount(struct mr_rndv *r);
+void mr_streams_free(void);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The tail of a large message, at the sender: a copy of its last bytes, in memory that stays registered, from which the
+ * receiver reads them. Once it has read the rest it says FRONT, and the send is complete: the program sends on while
+ * the tail is on its way. The transfer lives until FIN, with a reference to its request. A peer that is lost before is
+ * reported as for eager messages: by what is sent to it next.
+ *
+ * A bounce is the memory of a peer's tails of one batch or more, as long as some are under way. There are few, whatever
+ * number of peers.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/p2p/rndv/stream.h"
+
+#define BOUNCES      16u
+#define BOUNCE_ALIGN 4096u
+#define BOUNCE_SIZE  MR_BATCH_MOST
+
+struct mr_bounce {
+    struct mr_bounce *next; /* all of them */
+    struct mr_vc *vc;       /* to whom it is advertised, as that region */
+    struct mr_region *region;
+    struct mr_remote remote;
+    uint32_t used, tails; /* bytes; tails that are under way in them */
+    uint8_t *memory;
+};
+
+static struct mr_bounce *make_bounce(void)
+{
+    struct mr_bounce *b = calloc(1, sizeof *b);
+
+    if (!b || !(b->memory = aligned_alloc(BOUNCE_ALIGN, BOUNCE_SIZE))) {
+        free(b);
+        return NULL;
+    }
+    b->next = mr_transfers.bounces;
+    mr_transfers.bounces = b;
+    mr_transfers.num_bounces++;
+    return b;
+}
+
+static bool advertise(struct mr_bounce *b, struct mr_vc *vc)
+{
+    if (b->vc == vc)
+        return true;
+    if (b->region)
+        mr_vc_withdraw(b->region);
+    b->vc = NULL;
+    b->region = NULL;
+    if (mr_vc_advertise(vc, b->memory, BOUNCE_SIZE, MR_VC_READ, &b->region, &b->remote))
+        return false;
+    b->vc = vc;
+    return true;
+}
+
+/* Preferably one that this peer had before. */
+static struct mr_bounce *idle_bounce(struct mr_vc *vc)
+{
+    struct mr_bounce *any = NULL;
+
+    for (struct mr_bounce *b = mr_transfers.bounces; b; b = b->next) {
+        if (!b->tails && b->vc == vc)
+            return b;
+        if (!b->tails)
+            any = b;
+    }
+    if (mr_transfers.num_bounces < BOUNCES)
+        any = make_bounce();
+    return any && advertise(any, vc) ? any : NULL;
+}
+
+bool mr_tail_offer(struct mr_rndv *r, size_t tail, struct mr_remote *out)
+{
+    struct mr_stream *s = mr_flow_of(r->vc)->stream;
+    struct mr_bounce *b = s->bounce;
+
+    if (!b || tail > BOUNCE_SIZE - b->used) /* the tails of the batch before may be on their way still */
+        b = idle_bounce(r->vc);
+    if (!b)
+        return false;
+    memcpy(b->memory + b->used, (const char *)mr_plain(r->req->send_buf, r->req->type) + r->total - tail, tail);
+    *out = b->remote;
+    out->addr += b->used;
+    out->len = tail;
+    b->used += (uint32_t)tail;
+    b->tails++;
+    s->bounce = r->bounce = b;
+    mr_stat_add(MR_STAT_TAILS_COPIED, 1);
+    return true;
+}
+
+void mr_tail_release(struct mr_rndv *r)
+{
+    struct mr_bounce *b = r->bounce;
+
+    r->bounce = NULL;
+    if (--b->tails)
+        return;
+    b->used = 0;
+    if (mr_flow_of(r->vc)->stream->bounce == b)
+        mr_flow_of(r->vc)->stream->bounce = NULL;
+}
+
+void mr_tail_front(struct mr_rndv *r)
+{
+    struct mr_request *req = r->req;
+
+    if (r->state != MR_RNDV_OFFERED || !r->bounce)
+        return;
+    r->state = MR_RNDV_TAIL;
+    mr_vc_withdraw(r->region);
+    r->region = NULL;
+    mr_stream_uncount(r);
+    mr_request_get(req);
+    mr_request_complete(req);
+}
+
+void mr_tail_free_all(void)
+{
+    struct mr_bounce *b;
+
+    while ((b = mr_transfers.bounces)) {
+        mr_transfers.bounces = b->next;
+        if (b->region)
+            mr_vc_withdraw(b->region);
+        free(b->memory);
+        free(b);
+    }
+    mr_transfers.num_bounces = 0;
+}

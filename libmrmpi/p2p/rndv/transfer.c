@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of transfers, the list of those that progress has to serve, and what all protocols do with one. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "libmrmpi/p2p/rndv/stream.h"
+
+struct mr_transfers mr_transfers;
+
+static int grow_table(void)
+{
+    uint32_t size = mr_transfers.size ? mr_transfers.size * 2 : 64;
+    struct mr_rndv **table = realloc(mr_transfers.table, size * sizeof(*table));
+    uint32_t *spare;
+
+    if (!table)
+        return -ENOMEM;
+    mr_transfers.table = table;
+    spare = realloc(mr_transfers.free, size * sizeof(*spare));
+    if (!spare)
+        return -ENOMEM;
+    mr_transfers.free = spare;
+    mr_transfers.size = size;
+    return 0;
+}
+
+static struct mr_rndv *take_slot(void)
+{
+    struct mr_rndv *r;
+
+    if (mr_transfers.num_free)
+        return mr_transfers.table[mr_transfers.free[--mr_transfers.num_free]];
+    if (mr_transfers.used == mr_transfers.size && grow_table())
+        return NULL;
+    r = calloc(1, sizeof(*r));
+    if (!r)
+        return NULL;
+    r->index = mr_transfers.used;
+    r->generation = 1;
+    mr_transfers.table[mr_transfers.used++] = r;
+    return r;
+}
+
+struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rndv_state state)
+{
+    struct mr_rndv *r = take_slot();
+
+    if (!r)
+        return NULL;
+    *r = (struct mr_rndv){.index = r->index, .generation = r->generation, .state = state, .req = req, .vc = vc};
+    req->proto = r;
+    mr_transfers.pending++;
+    return r;
+}
+
+/* The oldest first: what began first ends first. */
+void mr_rndv_activate(struct mr_rndv *r)
+{
+    r->next = NULL;
+    r->prev = mr_transfers.active_last;
+    if (r->prev)
+        r->prev->next = r;
+    else
+        mr_transfers.active = r;
+    mr_transfers.active_last = r;
+}
+
+void mr_rndv_deactivate(struct mr_rndv *r)
+{
+    if (!r->prev && mr_transfers.active != r)
+        return;
+    if (r->prev)
+        r->prev->next = r->next;
+    else
+        mr_transfers.active = r->next;
+    if (r->next)
+        r->next->prev = r->prev;
+    else
+        mr_transfers.active_last = r->prev;
+    r->next = r->prev = NULL;
+}
+
+void mr_rndv_queue(struct mr_stream *s, struct mr_rndv *r)
+{
+    r->state = MR_RNDV_QUEUED;
+    r->behind = NULL;
+    if (s->queued)
+        s->queued_last->behind = r;
+    else
+        s->queued = r;
+    s->queued_last = r;
+    if (s->queued == r)
+        mr_rndv_activate(r);
+}
+
+struct mr_rndv *mr_rndv_unqueue(struct mr_stream *s)
+{
+    struct mr_rndv *r = s->queued;
+
+    s->queued = r->behind;
+    mr_rndv_deactivate(r);
+    if (s->queued)
+        mr_rndv_activate(s->queued);
+    return r;
+}
+
+static void leave_queue(struct mr_stream *s, struct mr_rndv *r)
+{
+    struct mr_rndv *before = s->queued;
+
+    if (before == r) {
+        mr_rndv_unqueue(s);
+        return;
+    }
+    while (before->behind != r)
+        before = before->behind;
+    before->behind = r->behind;
+    if (s->queued_last == r)
+        s->queued_last = before;
+}
+
+static void leave_near(struct mr_rndv *r)
+{
+    struct mr_near *n = &mr_transfers.near;
+
+    --*(r->req->kind == MR_REQ_SEND ? &n->sends : &n->receives);
+    n->claims &= ~r->claim_bit;
+    if (r->state == MR_RNDV_QUEUED)
+        leave_queue(mr_flow_of(r->vc)->stream, r);
+    else if (r->started)
+        mr_flow_of(r->vc)->stream->started--;
+}
+
+static void leave_offers(struct mr_rndv *r)
+{
+    struct mr_rndv **at = &mr_flow_of(r->vc)->stream->offers;
+
+    while (*at != r)
+        at = &(*at)->behind;
+    *at = r->behind;
+}
+
+void mr_rndv_drop(struct mr_rndv *r)
+{
+    mr_rndv_deactivate(r);
+    mr_stream_uncount(r);
+    if (r->awaits_ready)
+        leave_offers(r);
+    if (r->near)
+        leave_near(r);
+    if (r->region)
+        mr_vc_withdraw(r->region);
+    r->region = NULL;
+    if (r->bounce)
+        mr_tail_release(r);
+    r->req->proto = NULL;
+    r->req = NULL;
+    r->state = MR_RNDV_FREE;
+    r->generation++;
+    mr_transfers.free[mr_transfers.num_free++] = r->index;
+    mr_transfers.pending--;
+}
+
+void mr_rndv_table_free(void)
+{
+    for (uint32_t i = 0; i < mr_transfers.used; i++)
+        free(mr_transfers.table[i]);
+    free(mr_transfers.table);
+    free(mr_transfers.free);
+}
+
+struct mr_rndv *mr_rndv_find(struct mr_vc *vc, uint64_t id)
+{
+    uint32_t index = (uint32_t)id;
+    struct mr_rndv *r = index < mr_transfers.used ? mr_transfers.table[index] : NULL;
+
+    if (!r || r->state == MR_RNDV_FREE || r->generation != id >> 32 || r->vc != vc)
+        return NULL;
+    return r;
+}
+
+void mr_rndv_finish(struct mr_rndv *r, enum mr_err error)
+{
+    struct mr_request *req = r->req;
+
+    if (r->state == MR_RNDV_TAIL) {
+        mr_rndv_drop(r);
+        mr_request_put(req);
+        return;
+    }
+    if (error && !req->status.error)
+        req->status.error = error;
+    if (r->announced) /* nothing has met it */
+        mr_match_remove(&mr_pt2pt.posted, &req->match);
+    mr_rndv_drop(r);
+    mr_request_complete(req);
+}
+
+struct mr_hdr mr_rndv_header(const struct mr_rndv *r, enum mr_packet kind, uint64_t len)
+{
+    struct mr_hdr hdr = {.kind = kind, .len = len};
+    bool sender = r->req->kind == MR_REQ_SEND;
+
+    hdr.sreq = sender ? mr_rndv_id(r) : r->peer_id;
+    hdr.rreq = sender ? r->peer_id : mr_rndv_id(r);
+    if (kind == MR_PKT_GO && r->shared)
+        hdr.flags = MR_FLAG_GET;
+    return hdr;
+}
+
+int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len)
+{
+    struct mr_hdr hdr = mr_rndv_header(r, kind, len);
+
+    return mr_vc_send(r->vc, &hdr, payload, payload_len);
+}
+
+void mr_rndv_ask(struct mr_rndv *r, enum mr_rndv_state state)
+{
+    r->state = state;
+    r->shared = state == MR_RNDV_SHARING;
+    r->done = r->told = r->head;
+    r->tail = r->total;
+    if (mr_rndv_tell(r, MR_PKT_GO, r->total, NULL, 0))
+        mr_rndv_finish(r, MR_ERR_PROC_FAILED);
+    else if (r->total <= r->done && !r->head_left)
+        mr_rndv_finish(r, MR_SUCCESS);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packets that come in parts: a ring of those that are not whole, the one that was touched last in front. */
+#include "libmrmpi/verbs/link/assembly.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmrmpi/base/packet.h"
+
+#define MAGIC 0x6d727067u /* "mrpg" */
+
+struct head {
+    uint32_t magic, src, seq, size;
+};
+_Static_assert(sizeof(struct head) == MR_PART_HEAD, "on the wire");
+
+struct mr_assembly {
+    struct mr_assembly *next, *prev;
+    struct head head;
+    uint32_t chunk;
+    uint64_t missing; /* set of parts */
+    unsigned char data[];
+};
+
+void mr_part_head(const void *data, uint32_t size, void *out)
+{
+    struct head head = {.magic = MAGIC, .size = size};
+
+    memcpy(&head.src, (const char *)data + offsetof(struct mr_hdr, src), sizeof head.src);
+    memcpy(&head.seq, (const char *)data + offsetof(struct mr_hdr, seq), sizeof head.seq);
+    memcpy(out, &head, sizeof head);
+}
+
+/* ---- the ring ---------------------------------------------------------------------------------------------------- */
+
+static void assembly_take_out(struct mr_assemblies *as, struct mr_assembly *a)
+{
+    if (as->recent == a)
+        as->recent = a->next == a ? NULL : a->next;
+    a->prev->next = a->next;
+    a->next->prev = a->prev;
+    as->num--;
+}
+
+static void assembly_put_first(struct mr_assemblies *as, struct mr_assembly *a)
+{
+    struct mr_assembly *first = as->recent;
+
+    a->next = first ? first : a;
+    a->prev = first ? first->prev : a;
+    a->prev->next = a;
+    a->next->prev = a;
+    as->recent = a;
+    as->num++;
+}
+
+static struct mr_assembly *assembly_find(const struct mr_assemblies *as, const struct head *head)
+{
+    struct mr_assembly *a = as->recent;
+
+    for (unsigned i = 0; i < as->num; i++, a = a->next)
+        if (a->head.src == head->src && a->head.seq == head->seq)
+            return a;
+    return NULL;
+}
+
+/* Memory for one more: the oldest is given up if there are as many as may be. */
+static struct mr_assembly *assembly_make(struct mr_assemblies *as)
+{
+    struct mr_assembly *a;
+
+    if (as->num < MR_ASSEMBLIES_MAX)
+        return malloc(sizeof *a + as->packet_max);
+    a = as->recent->prev;
+    assembly_take_out(as, a);
+    as->dropped++;
+    return a;
+}
+
+void mr_assemblies_init(struct mr_assemblies *as, size_t packet_max)
+{
+    *as = (struct mr_assemblies){.packet_max = packet_max};
+}
+
+void mr_assemblies_free(struct mr_assemblies *as)
+{
+    struct mr_assembly *a;
+
+    while ((a = as->recent)) {
+        assembly_take_out(as, a);
+        free(a);
+    }
+    free(as->whole);
+    as->whole = NULL;
+}
+
+/* ---- parts ---------------------------------------------------------------------------------------------------------
+ */
+
+static unsigned parts_of(uint32_t size, uint32_t chunk)
+{
+    return (unsigned)(((uint64_t)size + chunk - 1) / chunk);
+}
+
+static bool assembly_part_fits(const struct mr_assemblies *as, const struct head *head, uint32_t chunk, unsigned part,
+                               size_t len)
+{
+    unsigned parts;
+
+    if (head->magic != MAGIC || !chunk || !head->size || head->size > as->packet_max)
+        return false;
+    parts = parts_of(head->size, chunk);
+    if (parts > MR_PARTS_MAX || part >= parts)
+        return false;
+    return len == (part + 1 < parts ? chunk : head->size - (uint64_t)part * chunk);
+}
+
+static void assembly_begin(struct mr_assembly *a, const struct head *head, uint32_t chunk)
+{
+    unsigned parts = parts_of(head->size, chunk);
+
+    a->head = *head;
+    a->chunk = chunk;
+    a->missing = parts < 64 ? (1ull << parts) - 1 : ~0ull;
+}
+
+static struct mr_assembly *assembly_find_or_begin(struct mr_assemblies *as, const struct head *head, uint32_t chunk)
+{
+    struct mr_assembly *a = assembly_find(as, head);
+
+    if (!a) {
+        a = assembly_make(as);
+        if (!a)
+            return NULL;
+        assembly_begin(a, head, chunk);
+    } else {
+        assembly_take_out(as, a);
+        if (a->head.size != head->size || a->chunk != chunk)
+            assembly_begin(a, head, chunk);
+    }
+    assembly_put_first(as, a);
+    return a;
+}
+
+const void *mr_assemblies_add(struct mr_assemblies *as, const void *data, size_t len, uint32_t imm, size_t *size)
+{
+    unsigned part = imm >> 16;
+    uint32_t chunk = imm & 0xffff;
+    struct mr_assembly *a;
+    struct head head;
+
+    free(as->whole);
+    as->whole = NULL;
+    if (len < sizeof head) {
+        as->dropped++;
+        return NULL;
+    }
+    memcpy(&head, data, sizeof head);
+    len -= sizeof head;
+    if (!assembly_part_fits(as, &head, chunk, part, len) || !(a = assembly_find_or_begin(as, &head, chunk))) {
+        as->dropped++;
+        return NULL;
+    }
+    memcpy(a->data + (size_t)part * chunk, (const char *)data + sizeof head, len);
+    a->missing &= ~(1ull << part);
+    if (a->missing)
+        return NULL;
+    assembly_take_out(as, a);
+    as->whole = a;
+    *size = head.size;
+    return a->data;
+}
