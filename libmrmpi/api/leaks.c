@@ -2,8 +2,8 @@
 /*
  * What the program has not freed, for MRMPI_LEAKS: the handles that are still given out and the memory of MPI_Alloc_mem
  * when the library ends; info objects, error handlers and sessions, which may be freed later, when the process exits.
- * p2p/ tells of messages that nobody received; net/stripe/, verbs/link/ and verbs/ of memory that is still registered, packets,
- * queue pairs and room in completion queues.
+ * p2p/ tells of messages that nobody received; net/stripe/, verbs/link/ and verbs/ of memory that is still registered,
+ * packets, queue pairs and room in completion queues.
  */
 #include "libmrmpi/api/api.h"
 

@@ -30,7 +30,8 @@ struct mr_channel_ops;
 struct mr_vc_front {
     uint32_t eager_max, eager_most;
     uint32_t short_below; /* less than so many bytes; 0: no message */
-    uint32_t part; /* of a message in several packets; 0: eager_max. At the peer's pace (conn/route/pace.h) it is less */
+    uint32_t
+        part; /* of a message in several packets; 0: eager_max. At the peer's pace (conn/route/pace.h) it is less */
     uint8_t note;
     bool lends; /* a payload may be sent from where it lies (mr_vc_lend); said anew when it changes, too */
     _Alignas(8) unsigned char room[104];
@@ -163,8 +164,8 @@ extern const struct mr_channel_ops mr_channel_shm;  /* channel/shm.c */
 extern const struct mr_channel_ops mr_channel_net;  /* net/net.c and its neighbours: links over all rails */
 
 /*
- * What channels call. channel/vc/ fills it in before it opens the first channel. arrived, put_sent, read_done, put_landed and
- * failed are called from a channel's poll only.
+ * What channels call. channel/vc/ fills it in before it opens the first channel. arrived, put_sent, read_done,
+ * put_landed and failed are called from a channel's poll only.
  */
 struct mr_channel_up {
     /* A packet of world rank hdr->src is here, in any order; headers that make no sense are dropped there. */

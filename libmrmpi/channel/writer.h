@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Short writes into memory of a window that a peer has advertised: they are collected, and posted as lists. The channel
- * makes a writer, as the first member of its own struct (channel/vc/writer.h says for whom). Its owner reads the first three
- * members, and adds to the list that is being filled.
+ * makes a writer, as the first member of its own struct (channel/vc/writer.h says for whom). Its owner reads the first
+ * three members, and adds to the list that is being filled.
  *
  * Memory may be withdrawn by the peer before its owner here hears of that (MR_VC_ATTACHED). The owner sets withdrawn
  * then: writes that the peer's adapter has refused are given to it, once for each list; it may do them another way, but

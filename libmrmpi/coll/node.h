@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blocking collectives through the node area (coll/node/area.h) of a communicator whose ranks share a node: done at once,
- * without a schedule. Arguments as those of coll.h. All give the operation's error.
+ * Blocking collectives through the node area (coll/node/area.h) of a communicator whose ranks share a node: done at
+ * once, without a schedule. Arguments as those of coll.h. All give the operation's error.
  */
 #ifndef MRMPI_COLL_NODE_H
 #define MRMPI_COLL_NODE_H

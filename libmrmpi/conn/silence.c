@@ -16,8 +16,8 @@
  * done with what is under way in the meantime (least_carried), the way breaks as well.
  *
  * A round has several questions. Those that are lost, while others of their round are answered, tell how many packets
- * the way loses (conn/route/trust.h). A link that is stuck on a way that loses some breaks sooner, and with it all ways that
- * lose many, if one is known that loses none: else the next operation would stand still on the next of them.
+ * the way loses (conn/route/trust.h). A link that is stuck on a way that loses some breaks sooner, and with it all ways
+ * that lose many, if one is known that loses none: else the next operation would stand still on the next of them.
  *
  * Where the first request to connect had to be repeated, a way may have been silent from the beginning: all are asked
  * as soon as there is a connection, and one that never answers is silent, whether something is under way on it or not.

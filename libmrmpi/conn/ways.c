@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the evidence of ways (conn/route/trust.h) means: how much of its rate a way carries, whether the way is worth its
- * use, and what that takes off the weight of its subchannels. Together with fabricd's health of the rails that is the
- * load's sick (conn/peer/subs.c): small messages take the healthiest way, large ones all ways that are worth it.
+ * What the evidence of ways (conn/route/trust.h) means: how much of its rate a way carries, whether the way is worth
+ * its use, and what that takes off the weight of its subchannels. Together with fabricd's health of the rails that is
+ * the load's sick (conn/peer/subs.c): small messages take the healthiest way, large ones all ways that are worth it.
  */
 #include "libmrmpi/conn/internal.h"
 

@@ -83,7 +83,8 @@ enum mr_compare mr_group_compare(const struct mr_group *a, const struct mr_group
 struct mr_group *mr_group_split(struct mr_group *g, const int (*entries)[2], int color);
 
 /*
- * ---- communicators (comm.c); coll/comm/comm.h makes one out of another ---------------------------------------------------
+ * ---- communicators (comm.c); coll/comm/comm.h makes one out of another
+ * ---------------------------------------------------
  */
 
 enum mr_compare mr_comm_compare(const struct mr_comm *a, const struct mr_comm *b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which peers write into a ring here (verbs/link/ring.h): those with which most packets are exchanged, MRMPI_RING_PEERS of
- * them, since each ring takes memory and a look at every poll. The receiver decides, for itself. A peer that has
+ * Which peers write into a ring here (verbs/link/ring.h): those with which most packets are exchanged, MRMPI_RING_PEERS
+ * of them, since each ring takes memory and a look at every poll. The receiver decides, for itself. A peer that has
  * deserved one is offered a ring for each subchannel of kind ring, on the link of small messages. If another one
  * deserves it more, by the rule of quota.h, the least useful peer's rings are withdrawn first.
  *

@@ -25,8 +25,9 @@ enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int
 /*
  * Messages of a collective's schedule have a number among those of the operation from one rank to another, from 1, the
  * same on both. As mr_isend, of such a message; and a receive that has been posted for one, for which its program
- * waits, as the sender's does: it is announced, so that the sender may write without asking (p2p/rndv/ready.c). all: bytes
- * of such messages that a rank of the operation sends or receives at a time, at most, or 0: it is little, or not known.
+ * waits, as the sender's does: it is announced, so that the sender may write without asking (p2p/rndv/ready.c). all:
+ * bytes of such messages that a rank of the operation sends or receives at a time, at most, or 0: it is little, or not
+ * known.
  */
 enum mr_err mr_isend_nth(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                          uint32_t ctx, uint8_t nth, size_t all, struct mr_request **req);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lock of this process's part of a window (rma/winlock/part.h): processes of the node take it themselves, this one does
- * for those which have to ask it, and its adapter for others, who are told the keys. Some wait for it; since nobody
- * tells when it is free, it is looked at meanwhile.
+ * The lock of this process's part of a window (rma/winlock/part.h): processes of the node take it themselves, this one
+ * does for those which have to ask it, and its adapter for others, who are told the keys. Some wait for it; since
+ * nobody tells when it is free, it is looked at meanwhile.
  */
 #include <stdlib.h>
 #include <sys/mman.h>

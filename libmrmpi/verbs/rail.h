@@ -98,8 +98,8 @@ struct mr_rail {
     uint32_t max_msg; /* longest write: of the port, or less */
     uint32_t rate_mbps;
     uint32_t sick;  /* what fabricd's judgement of its health takes off its weight, of MR_WEIGHT_MAX (net/health.c) */
-    uint64_t until; /* by its rate it will have sent by then what it was given: in the units of conn/route/sched.h, which
-                       uses it */
+    uint64_t until; /* by its rate it will have sent by then what it was given: in the units of conn/route/sched.h,
+                       which uses it */
     struct mr_rail_addr addr;
     struct ibv_cq *cq;
     unsigned emptied; /* looks that have left nothing in it, so that what is under way was under way then; wraps */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Peers on other hosts: their subchannels, the state of connecting to them, and the packets that wait for them. This is
- * what other rooms use; subs.h is for conn/, internal.h for conn/peer/ only. All functions are called with the library's
- * lock held.
+ * what other rooms use; subs.h is for conn/, internal.h for conn/peer/ only. All functions are called with the
+ * library's lock held.
  */
 #ifndef MRMPI_PEER_H
 #define MRMPI_PEER_H

@@ -90,7 +90,8 @@ enum mr_control {
     MR_CONTROL_IDLE,   /* conn/: nothing from our end is under way on this subchannel, which retires */
     MR_CONTROL_RING,   /* net/rings.c. rank: enum ring_control; tag: mr_sub_tag(); payload: struct mr_ring_says */
     MR_CONTROL_GRANT,  /* net/grant.c. ctx: kB/s on each level that goes ahead; tag: of all packets; 0: no limit */
-    MR_CONTROL_HEALTH, /* net/health.c. ctx: our rails' health; tag: doubts of the ways from them (conn/route/health.h) */
+    MR_CONTROL_HEALTH, /* net/health.c. ctx: our rails' health; tag: doubts of the ways from them (conn/route/health.h)
+                        */
     MR_CONTROL_BULK,   /* from here on */
 };
 

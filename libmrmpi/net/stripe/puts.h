@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What all that move large messages share: their one state, puts and their stripes, advertised regions. net/bulk/ begins
- * puts and owns regions; a put is freed by mr_bulk_finish(). Their memory is in keys.h, writes over links that lose
- * them in track.h, lists of short writes in wlist.h, datagrams in net/zcopy/.
+ * What all that move large messages share: their one state, puts and their stripes, advertised regions. net/bulk/
+ * begins puts and owns regions; a put is freed by mr_bulk_finish(). Their memory is in keys.h, writes over links that
+ * lose them in track.h, lists of short writes in wlist.h, datagrams in net/zcopy/.
  */
 #ifndef MRMPI_STRIPE_PUTS_H
 #define MRMPI_STRIPE_PUTS_H

@@ -4,8 +4,8 @@
  * Reliability Outperform Hardware Reliability on High Performance Interconnects?", ICS 2008, section 6.3.
  *
  * The sender writes the message in rounds, the first of which has all of it. Each write carries a notification that
- * names the round and the run of blocks that it brings (verbs/reliable/blocks.h). When all writes of a round have left, the
- * sender sends WRITTEN (the paper's FIN), a control message of the virtual channel, which is reliable. The receiver
+ * names the round and the run of blocks that it brings (verbs/reliable/blocks.h). When all writes of a round have left,
+ * the sender sends WRITTEN (the paper's FIN), a control message of the virtual channel, which is reliable. The receiver
  * sends LANDED (ACK) when all is there. It does not wait for WRITTEN, since its rank may leave MPI then. A sender whose
  * adapter still has a write cannot end on that LANDED; its WRITTEN then asks for another one. If nothing has arrived
  * for some round-trip times, the receiver answers MISSING (NACK) with the blocks that are not there, and the next round

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What can be seen of the rails while they work: what part of large messages each gets, and the record of this rank
- * (base/record.h). verbs/ and net/stripe/ count by themselves; here the counters are gathered. Subchannels are seen by the
- * events of conn/peer/. All but mr_view_share() with the library's lock held. While nothing is recorded each call is a
- * branch; none is on the path of a short message.
+ * (base/record.h). verbs/ and net/stripe/ count by themselves; here the counters are gathered. Subchannels are seen by
+ * the events of conn/peer/. All but mr_view_share() with the library's lock held. While nothing is recorded each call
+ * is a branch; none is on the path of a short message.
  */
 #ifndef MRMPI_VIEW_H
 #define MRMPI_VIEW_H

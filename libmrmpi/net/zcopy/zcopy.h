@@ -6,8 +6,8 @@
  * (verbs/pool.c). To each it posts receives for a batch of blocks, in order, and sends CLEAR (clear to send): which
  * blocks, over which subchannel, to which queue pair. The sender posts them as datagrams from the program's memory,
  * each with its number in its batch, and sends WRITTEN when they have left. Receives are filled in the order in which
- * datagrams arrive. When all are filled, or nothing more arrives, misplaced blocks are moved (verbs/reliable/repair.h), and
- * missing ones are cleared again. LANDED ends the message.
+ * datagrams arrive. When all are filled, or nothing more arrives, misplaced blocks are moved (verbs/reliable/repair.h),
+ * and missing ones are cleared again. LANDED ends the message.
  *
  * In memory of windows nothing is moved at all: others may write there meanwhile, and what they write to the place
  * where a block lies by mistake would go with it. What is misplaced there is missing.

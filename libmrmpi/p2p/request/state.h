@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the rooms of point-to-point communication (p2p/request/, p2p/rndv/, p2p/) share; how requests begin and end there. */
+/* What the rooms of point-to-point communication (p2p/request/, p2p/rndv/, p2p/) share; how requests begin and end
+ * there. */
 #ifndef MRMPI_REQUEST_STATE_H
 #define MRMPI_REQUEST_STATE_H
 

@@ -16,12 +16,13 @@
 #define MR_PARTS_MAX      64 /* of one packet */
 #define MR_ASSEMBLIES_MAX 64 /* packets of which some parts have come; the one that was touched least recently goes */
 
-/* Writes what goes before each part of the packet of size bytes at data, which begins with the header of verbs/link/wire.h.
+/* Writes what goes before each part of the packet of size bytes at data, which begins with the header of
+ * verbs/link/wire.h.
  */
 void mr_part_head(const void *data, uint32_t size, void *out);
 /*
- * How long all parts of a packet but the last are, at most bytes: its last tail bytes, an ACK (verbs/reliable/ack.h) that may
- * be another one when the packet is sent again, go in one part. So no ACK is put together from two sendings.
+ * How long all parts of a packet but the last are, at most bytes: its last tail bytes, an ACK (verbs/reliable/ack.h)
+ * that may be another one when the packet is sent again, go in one part. So no ACK is put together from two sendings.
  */
 static inline uint32_t mr_part_chunk(uint32_t size, uint32_t tail, uint32_t most)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A link is one way to one peer over one rail, one LID path and one service level. Each kind of link is one file with
- * one struct mr_link_ops, and one row of kinds.def. conn/peer/ opens links, chooses among those to a peer, and keeps order
- * and uniqueness: a link knows no sequence numbers, no matching and no other link.
+ * one struct mr_link_ops, and one row of kinds.def. conn/peer/ opens links, chooses among those to a peer, and keeps
+ * order and uniqueness: a link knows no sequence numbers, no matching and no other link.
  *
  * Life: MR_LINK_CLOSED -> open() -> MR_LINK_OPENING -> connect() -> MR_LINK_OPEN -> an error or drain() ->
  * MR_LINK_BROKEN, while posted work comes back -> drained() -> MR_LINK_CLOSED, and open() works again. All functions

@@ -4,8 +4,8 @@
  * that say something, then the payload. len is left out where it is the payload's, sreq and rreq where they are 0; the
  * header's form tells which are there. So a short message is 24 bytes longer than its data, and up to 20 bytes of data
  * fit, inline, into one block of an mlx5 send queue (64 bytes, 20 of them its own). The form also says whether an ACK
- * on what has come from the peer (verbs/reliable/ack.h) lies behind the payload, and whether the packet itself calls for one.
- * Pure: tested alone.
+ * on what has come from the peer (verbs/reliable/ack.h) lies behind the payload, and whether the packet itself calls
+ * for one. Pure: tested alone.
  */
 #ifndef MRMPI_WIRE_H
 #define MRMPI_WIRE_H

@@ -37,9 +37,9 @@ void mr_regs_release(struct mr_reg *r);
 int mr_regs_get_alone(void *buf, size_t len, enum mr_access access, struct mr_reg **out);
 void mr_regs_end_alone(struct mr_reg *r);
 /*
- * Completions that came while memory was registered may not have been found yet (conn/route/adapt.h). They have when a look
- * at the network has found nothing, or, where there always is something, when each rail's queue has been emptied twice:
- * what the first look took is handled before the second one.
+ * Completions that came while memory was registered may not have been found yet (conn/route/adapt.h). They have when a
+ * look at the network has found nothing, or, where there always is something, when each rail's queue has been emptied
+ * twice: what the first look took is handled before the second one.
  */
 bool mr_regs_is_behind(void);
 /* It is registered with all devices, to be written. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The receiver's side of one direction of a virtual channel: what the peer is to be told of the packets that have come,
- * and when. Pure: no network, no clock; times are the caller's. Putting packets into order is channel/vc/reorder.h's; this
- * hears what came of each.
+ * and when. Pure: no network, no clock; times are the caller's. Putting packets into order is channel/vc/reorder.h's;
+ * this hears what came of each.
  *
  * An ACK (struct mr_ack_msg) says all: the packets in order, those after a gap, and how many the peer may have in
  * flight. It goes with any packet to the peer (piggybacked), or in a packet of its own when no other has taken it in

@@ -5,8 +5,8 @@
  * a node of a binary tree whose leaves are the blocks, and its number fits into a notification, whatever the length of
  * the write.
  *
- * A notification has 32 bits: the highest is 1 (those of verbs/reliable/filter.h have 0 there), then the round of writing,
- * the node, and the place of the receive in the receiver's table. Pure.
+ * A notification has 32 bits: the highest is 1 (those of verbs/reliable/filter.h have 0 there), then the round of
+ * writing, the node, and the place of the receive in the receiver's table. Pure.
  */
 #ifndef MRMPI_BLOCKS_H
 #define MRMPI_BLOCKS_H

@@ -5,8 +5,8 @@
  * write of each stripe). Pure.
  *
  * A notification has 31 bits: a token that names the receive it belongs to, the number of the stripe, and how many
- * stripes the message has. (The highest is 0: verbs/reliable/blocks.h has others.) A stripe that is written a second time,
- * since the path of the first write broke, counts once. The token is an index into the receiver's table and the
+ * stripes the message has. (The highest is 0: verbs/reliable/blocks.h has others.) A stripe that is written a second
+ * time, since the path of the first write broke, counts once. The token is an index into the receiver's table and the
  * generation of that entry, so that a late notification finds nothing.
  */
 #ifndef MRMPI_FILTER_H
