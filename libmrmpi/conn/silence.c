@@ -343,6 +343,8 @@ static void judge_freed(struct mr_sub *sub, uint64_t now_ns)
     const struct mr_questions *s = mr_questions_of(sub);
     uint64_t stood_ns = s->stood * MR_LOOK_NS + MR_LOOK_NS / 2;
 
+    if (now_ns - sub->connect->opened_ns < stood_ns)
+        return; /* the links of before stood still, and the subchannel was opened anew */
     if (!has_answer(sub, true) || least_carried(sub, stood_ns) < s->stood_bytes)
         return; /* it may have been slow */
     mr_trust_stood(mr_way_trust(sub), stood_ns, now_ns);

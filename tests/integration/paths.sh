@@ -5,7 +5,7 @@
 # one that is not in use takes over where the first leads nowhere any more. Simulated: figures repeat to the digit.
 # timeout: 200
 hosts="h1 h2 h3 h4 h5 h6" topology=${TMPDIR:-/tmp}/mrmpi-paths-$PPID.net
-[ -n "${SIMFAB_DIR:-}" ] || { simfab topology fat-tree --hosts 6 --radix 4 --levels 2 >"$topology" || exit 2; }
+[ -n "${SIMFAB_DIR:-}" ] || { "$BUILD/bin/simfab" topology fat-tree --hosts 6 --radix 4 --levels 2 >"$topology" || exit 2; }
 . "$(dirname "$0")/lib.sh"
 cat >"$tmp/wanted.yaml" <<'YAML'
 version: 1
