@@ -6,6 +6,7 @@
 
 #include "mrrun/agents.h"
 #include "mrrun/link.h"
+#include "mrrun/signals.h"
 #include "mrrun/spawn.h"
 
 void reach_signal(struct job *job, int sig)
@@ -31,7 +32,8 @@ void reach_stop(struct job *job)
 {
     if (job->agents)
         agents_pause(job->agents, true);
-    raise(SIGSTOP);
+    if (!signals_continued())
+        raise(SIGSTOP);
     if (job->agents)
         agents_pause(job->agents, false);
 }

@@ -64,7 +64,7 @@ static void handle(int sig, void (*handler)(int), struct sigaction *old)
 int signals_take(struct signals *s)
 {
     static const int read_by_loop[] = {SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGWINCH, SIGCHLD};
-    sigset_t set, open;
+    sigset_t set, held, open;
     int fds[2];
 
     if (pipe2(fds, O_CLOEXEC | O_NONBLOCK))
@@ -76,7 +76,9 @@ int signals_take(struct signals *s)
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof(read_by_loop) / sizeof(read_by_loop[0]); i++)
         sigaddset(&set, read_by_loop[i]);
-    sigprocmask(SIG_BLOCK, &set, &s->old);
+    held = set;
+    sigaddset(&held, SIGCONT); /* signals_continued() sees a pending one; the process goes on all the same */
+    sigprocmask(SIG_BLOCK, &held, &s->old);
     sigemptyset(&open);
     sigaddset(&open, SIGALRM);
     handle(SIGALRM, leave, NULL);
@@ -96,6 +98,13 @@ void signals_give_back(const sigset_t *old)
     signal(SIGALRM, SIG_DFL);
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, old, NULL);
+}
+
+bool signals_continued(void)
+{
+    sigset_t pending;
+
+    return !sigpending(&pending) && sigismember(&pending, SIGCONT) == 1;
 }
 
 bool signals_end_asked(void)

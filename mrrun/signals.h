@@ -21,6 +21,8 @@ struct signals {
 int signals_take(struct signals *s);
 /* In a child before exec, with all signals blocked: as mrrun found them. */
 void signals_give_back(const sigset_t *old);
+/* Has SIGCONT come since the last SIGTSTP? A process that would stop now would stay stopped. */
+bool signals_continued(void);
 /* Has the end been asked for? For waits that are no part of the loop. */
 bool signals_end_asked(void);
 
