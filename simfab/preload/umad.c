@@ -81,27 +81,45 @@ static uint64_t umad_key(int fd)
     return is ? key_of_name(addr.sun_path + 1, len - at) : 0;
 }
 
-static void keep_page(uint64_t key, int memfd)
+/* False: the entry belongs to an open file, or to a thread that is about to use it. */
+static bool take_entry(struct kept_page *k)
 {
-    struct kept_page *k = &kept[key % PAGES_KEPT];
     uint64_t old = __atomic_load_n(&k->key, __ATOMIC_ACQUIRE);
-    void *page;
 
-    if (old == KEY_BUSY || (old && !__atomic_load_n(&k->page->closed, __ATOMIC_ACQUIRE)) ||
-        !__atomic_compare_exchange_n(&k->key, &old, KEY_BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-        return;
+    return old != KEY_BUSY && (!old || __atomic_load_n(&k->page->closed, __ATOMIC_ACQUIRE)) &&
+           __atomic_compare_exchange_n(&k->key, &old, KEY_BUSY, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void fill_entry(struct kept_page *k, uint64_t key, int memfd)
+{
     /* In the place of the old page: a thread that is still about to count there counts in the new one instead. The
        worst of that is a count that stays, and a write that waits for its answer. */
-    page = mmap(k->page, sizeof *k->page, PROT_READ | PROT_WRITE, MAP_SHARED | (k->page ? MAP_FIXED : 0), memfd, 0);
+    void *page =
+        mmap(k->page, sizeof *k->page, PROT_READ | PROT_WRITE, MAP_SHARED | (k->page ? MAP_FIXED : 0), memfd, 0);
+
     k->page = page == MAP_FAILED ? NULL : page;
     __atomic_store_n(&k->key, k->page ? key : 0, __ATOMIC_RELEASE);
 }
 
+/* The first free entry from the key's own on. */
+static void keep_page(uint64_t key, int memfd)
+{
+    for (unsigned i = 0; i < PAGES_KEPT; i++)
+        if (take_entry(&kept[(key + i) % PAGES_KEPT])) {
+            fill_entry(&kept[(key + i) % PAGES_KEPT], key, memfd);
+            return;
+        }
+}
+
 static struct umad_page *page_of(uint64_t key)
 {
-    struct kept_page *k = &kept[key % PAGES_KEPT];
+    for (unsigned i = 0; i < PAGES_KEPT; i++) {
+        struct kept_page *k = &kept[(key + i) % PAGES_KEPT];
 
-    return __atomic_load_n(&k->key, __ATOMIC_ACQUIRE) == key ? k->page : NULL;
+        if (__atomic_load_n(&k->key, __ATOMIC_ACQUIRE) == key)
+            return k->page;
+    }
+    return NULL;
 }
 
 static int set_flags(int fd, int flags)
