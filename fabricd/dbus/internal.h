@@ -18,7 +18,7 @@
 #define DBUS_UNKEPT   "org.mrmpi.Fabric1.Error.NotKept" /* the state directory does not take it, or is full */
 #define DBUS_ACTION   "org.mrmpi.fabric1.manage-jobs"   /* polkit's name for what only root may do otherwise */
 
-struct dbus_told; /* manager.c: the properties, as the bus knows them */
+struct dbus_told; /* manager_interface.c: the properties, as the bus knows them */
 
 struct dbus {
     struct daemon *d;
@@ -49,14 +49,14 @@ int sender_ask(struct dbus *b, sd_bus_message *m, bool orders, sender_call *call
 /* The bus is gone: nobody waits for these. */
 void sender_forget(struct dbus *b);
 
-/* manager.c */
+/* manager_interface.c */
 int manager_add(struct dbus *b);
 /* Signals what is not as it was told last. True: the policy is another one, and so may be the class of each job. */
 bool manager_tell(struct dbus *b);
 void manager_tell_job(struct dbus *b, const struct job *job, enum job_news news);
 void manager_forget(struct dbus *b);
 
-/* job.c */
+/* job_interface.c */
 int job_add(struct dbus *b);
 char *job_path(const struct job *job); /* to be freed; NULL: no memory */
 void job_tell(struct dbus *b, const struct job *job, enum job_news news);

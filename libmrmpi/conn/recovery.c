@@ -180,7 +180,7 @@ static void link_failed(struct mr_link *l, const struct mr_wc *wc)
         return;
     }
     describe_failure(l, wc);
-    sub->refused |= wc->error == -EACCES; /* that may be (bulk/moves.c), or ends the peer, too */
+    sub->refused |= wc->error == -EACCES; /* that may be (net/stripe/moves.c), or ends the peer, too */
     mr_sub_break(sub);
     if (wc->error == -EHOSTUNREACH)
         mr_keepalive_all(sub->peer); /* what is dead of the others shows now, not one after the other */

@@ -97,7 +97,7 @@ struct mr_bsend;
 /* What the groups and communicators that come from one session share. */
 struct mr_session {
     int refs;
-    struct mr_bsend *buffer; /* attached to the session (pt2pt/bsend.c), NULL: none */
+    struct mr_bsend *buffer; /* attached to the session (p2p/derived/bsend.c), NULL: none */
 };
 
 struct mr_group {
@@ -145,7 +145,7 @@ struct mr_comm {
     struct mr_attr *attrs;        /* core/attr.c */
     struct mr_info *info;         /* hints, NULL if none */
     struct mr_topology *topology; /* core/topo.c, NULL if none */
-    struct mr_bsend *buffer;      /* attached to it (pt2pt/bsend.c), NULL if none */
+    struct mr_bsend *buffer;      /* attached to it (p2p/derived/bsend.c), NULL if none */
     char name[128];
 };
 

@@ -14,7 +14,7 @@
 /*
  * Contexts of the messages with which communicators are made, where these are no collectives of a communicator. Each is
  * or-ed with the context of the parent; the tags are those of the program, with all their bits. (0x40000000 and
- * 0x80000000 alone are those of pt2pt/part.c.)
+ * 0x80000000 alone are those of p2p/derived/part.c.)
  */
 enum {
     MR_CONTEXT_LEADERS = 0x08000000,     /* between the leaders of two groups */

@@ -6,7 +6,7 @@
  * to memory that was not used before went over one, two, three and four HDR rails at 24.1, 15.8, 10.7 and 8.0 GB/s
  * (simulated). So the sender registers with one device first, each in its turn, and with the others when the memory is
  * used again. The receiver does the same with what the sender has keys for. If no rail with a key is left, the receiver
- * asks for the bytes in packets (pt2pt/read.c).
+ * asks for the bytes in packets (p2p/rndv/read.c).
  */
 #include <errno.h>
 
