@@ -5,7 +5,7 @@
 #   TESTPROGS += tests/x/test_y    a program in $(BUILD)/tests/; same variables, with the target's name as the prefix
 #   SCRIPTS, ALIASES          scripts that are programs; other names of programs
 #   LIBEXECS                  scripts that programs of ours call
-#   UNIT_TESTS / SCRIPT_TESTS      what `make check` runs (see tests/README.md); LONG_TESTS, RXE_TESTS others
+#   $(call unit_test,...)          a unit test, see below;       SCRIPT_TESTS: scripts that `make check` runs; LONG_TESTS, RXE_TESTS: others
 #   CFLAGS.simfab/preload          flags of the sources of a folder, CFLAGS.tests/x/test_y.c of one source
 #
 # _DEPS are libraries of ours that the target links with (libmrmpi.so), _PKGS are pkg-config names.
@@ -70,6 +70,16 @@ RXE_TESTS :=
 MANPAGES :=
 DATA :=
 COMPLETIONS :=
+
+# $(call unit_test,NAME,SOURCES,PACKAGES): the program of NAME.c in the folder of the module.mk and of SOURCES, which `make check` runs
+unit_test = $(call add_unit_test,$(dir $(lastword $(MAKEFILE_LIST)))$(1),$(2),$(3))
+define add_unit_test
+$(eval TESTPROGS += $(1))
+$(eval UNIT_TESTS += $(1))
+$(eval $(1)_SRCS := $(1).c $(2))
+$(eval $(1)_PKGS := check $(3))
+$(eval $(1)_LDLIBS := -lpthread -lm)
+endef
 
 MODULES := $(sort $(wildcard */module.mk */*/module.mk))
 include $(MODULES)

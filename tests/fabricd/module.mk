@@ -1,63 +1,34 @@
 # Tests of fabricd: the pure parts alone, then the daemon with the real opensm on ibsim and on simfab.
 
-TESTPROGS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
-             tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
-             tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_routes tests/fabricd/test_follow tests/fabricd/test_jobs \
-             tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json tests/fabricd/test_health tests/fabricd/test_partitions
 
-tests/fabricd/test_policy_SRCS := tests/fabricd/test_policy.c fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c \
-                                  libmrmpi/conn/route/policy.c
-tests/fabricd/test_policy_PKGS := check yaml-0.1
+$(call unit_test,test_policy,fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c \
+    fabricd/base/text.c libmrmpi/conn/route/policy.c,yaml-0.1)
 FABRICD_COMPILER := fabricd/policy/compile.c fabricd/policy/lanes.c fabricd/policy/weights.c fabricd/policy/ahead.c fabricd/policy/wait.c fabricd/policy/lock.c fabricd/base/text.c
-tests/fabricd/test_compile_SRCS := tests/fabricd/test_compile.c $(FABRICD_COMPILER)
-tests/fabricd/test_compile_PKGS := check
-tests/fabricd/test_compile_LDLIBS := -lm
-tests/fabricd/test_ahead_SRCS := tests/fabricd/test_ahead.c fabricd/policy/ahead.c fabricd/proto/ratio.c
-tests/fabricd/test_ahead_PKGS := check
-tests/fabricd/test_pace_SRCS := tests/fabricd/test_pace.c fabricd/policy/pace.c fabricd/fabric/rails.c fabricd/fabric/pci.c fabricd/base/text.c
-tests/fabricd/test_pace_PKGS := check
-tests/fabricd/test_quota_SRCS := tests/fabricd/test_quota.c fabricd/base/quota.c
-tests/fabricd/test_quota_PKGS := check
-tests/fabricd/test_health_SRCS := tests/fabricd/test_health.c fabricd/policy/health.c fabricd/base/text.c
-tests/fabricd/test_health_PKGS := check
-tests/fabricd/test_smp_SRCS := tests/fabricd/test_smp.c fabricd/fabric/smp.c
-tests/fabricd/test_smp_PKGS := check
-tests/fabricd/test_cables_SRCS := tests/fabricd/test_cables.c fabricd/fabric/cables.c
-tests/fabricd/test_cables_PKGS := check
-tests/fabricd/test_routes_SRCS := tests/fabricd/test_routes.c fabricd/fabric/routes.c fabricd/fabric/paths_text.c fabricd/base/text.c
-tests/fabricd/test_routes_PKGS := check
-tests/fabricd/test_goals_SRCS := tests/fabricd/test_goals.c $(FABRICD_COMPILER)
-tests/fabricd/test_goals_PKGS := check
-tests/fabricd/test_lock_SRCS := tests/fabricd/test_lock.c fabricd/policy/lock_text.c $(FABRICD_COMPILER)
-tests/fabricd/test_lock_PKGS := check
-tests/fabricd/test_follow_SRCS := tests/fabricd/test_follow.c fabricd/apply/follow.c fabricd/policy/lock.c fabricd/policy/lock_text.c fabricd/base/text.c
-tests/fabricd/test_follow_PKGS := check
-tests/fabricd/test_follow_LDLIBS := -pthread
-tests/fabricd/test_wait_SRCS := tests/fabricd/test_wait.c fabricd/policy/wait.c
-tests/fabricd/test_wait_PKGS := check
-tests/fabricd/test_plan_SRCS := tests/fabricd/test_plan.c fabricd/policy/plan.c fabricd/policy/plan_load.c fabricd/policy/plan_text.c fabricd/policy/arbiter.c \
-                                fabricd/fabric/pci.c fabricd/policy/pace.c $(FABRICD_COMPILER) fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/base/keys.c \
-                                fabricd/base/ydoc.c libmrmpi/conn/route/policy.c libmrmpi/conn/route/ahead.c
-tests/fabricd/test_plan_PKGS := check yaml-0.1
-tests/fabricd/test_plan_LDLIBS := -lm
-tests/fabricd/test_opensm_conf_SRCS := tests/fabricd/test_opensm_conf.c fabricd/fabric/opensm.c $(FABRICD_COMPILER)
-tests/fabricd/test_opensm_conf_PKGS := check
-tests/fabricd/test_partitions_SRCS := tests/fabricd/test_partitions.c fabricd/fabric/partitions.c fabricd/policy/policy.c fabricd/policy/pattern.c fabricd/base/keys.c \
-                                      fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/conn/route/policy.c
-tests/fabricd/test_partitions_PKGS := check yaml-0.1
+$(call unit_test,test_compile,$(FABRICD_COMPILER))
+$(call unit_test,test_ahead,fabricd/policy/ahead.c fabricd/proto/ratio.c)
+$(call unit_test,test_pace,fabricd/policy/pace.c fabricd/fabric/rails.c fabricd/fabric/pci.c fabricd/base/text.c)
+$(call unit_test,test_quota,fabricd/base/quota.c)
+$(call unit_test,test_health,fabricd/policy/health.c fabricd/base/text.c)
+$(call unit_test,test_smp,fabricd/fabric/smp.c)
+$(call unit_test,test_cables,fabricd/fabric/cables.c)
+$(call unit_test,test_routes,fabricd/fabric/routes.c fabricd/fabric/paths_text.c fabricd/base/text.c)
+$(call unit_test,test_goals,$(FABRICD_COMPILER))
+$(call unit_test,test_lock,fabricd/policy/lock_text.c $(FABRICD_COMPILER))
+$(call unit_test,test_follow,fabricd/apply/follow.c fabricd/policy/lock.c fabricd/policy/lock_text.c fabricd/base/text.c)
+$(call unit_test,test_wait,fabricd/policy/wait.c)
+$(call unit_test,test_plan,fabricd/policy/plan.c fabricd/policy/plan_load.c fabricd/policy/plan_text.c \
+    fabricd/policy/arbiter.c fabricd/fabric/pci.c fabricd/policy/pace.c $(FABRICD_COMPILER) fabricd/policy/policy.c \
+    fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c libmrmpi/conn/route/policy.c libmrmpi/conn/route/ahead.c,yaml-0.1)
+$(call unit_test,test_opensm_conf,fabricd/fabric/opensm.c $(FABRICD_COMPILER))
+$(call unit_test,test_partitions,fabricd/fabric/partitions.c fabricd/policy/policy.c fabricd/policy/pattern.c \
+    fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/conn/route/policy.c,yaml-0.1)
 FABRICD_JOBS := fabricd/proto/ratio.c fabricd/jobs/jobs.c fabricd/jobs/seats.c fabricd/jobs/journal.c fabricd/jobs/compact.c fabricd/jobs/cgroups.c fabricd/jobs/claims.c fabricd/jobs/users.c fabricd/jobs/helper.c fabricd/policy/policy.c \
                 fabricd/policy/pattern.c fabricd/base/keys.c fabricd/base/ydoc.c fabricd/base/text.c libmrmpi/conn/route/policy.c
-tests/fabricd/test_proto_SRCS := tests/fabricd/test_proto.c fabricd/proto/message.c fabricd/jobs/jobs_text.c fabricd/jobs/orders.c fabricd/base/log.c fabricd/base/quota.c fabricd/ctl/json.c $(FABRICD_JOBS)
-tests/fabricd/test_proto_PKGS := check yaml-0.1 libsystemd
-tests/fabricd/test_json_SRCS := tests/fabricd/test_json.c fabricd/ctl/json.c fabricd/base/ydoc.c fabricd/base/text.c
-tests/fabricd/test_json_PKGS := check yaml-0.1
-tests/fabricd/test_jobs_SRCS := tests/fabricd/test_jobs.c $(FABRICD_JOBS)
-tests/fabricd/test_jobs_PKGS := check yaml-0.1 libsystemd
+$(call unit_test,test_proto,fabricd/proto/message.c fabricd/jobs/jobs_text.c fabricd/jobs/orders.c fabricd/base/log.c \
+    fabricd/base/quota.c fabricd/ctl/json.c $(FABRICD_JOBS),yaml-0.1 libsystemd)
+$(call unit_test,test_json,fabricd/ctl/json.c fabricd/base/ydoc.c fabricd/base/text.c,yaml-0.1)
+$(call unit_test,test_jobs,$(FABRICD_JOBS),yaml-0.1 libsystemd)
 
-UNIT_TESTS += tests/fabricd/test_policy tests/fabricd/test_compile tests/fabricd/test_goals tests/fabricd/test_lock \
-              tests/fabricd/test_wait tests/fabricd/test_plan tests/fabricd/test_opensm_conf tests/fabricd/test_proto \
-              tests/fabricd/test_ahead tests/fabricd/test_pace tests/fabricd/test_cables tests/fabricd/test_routes tests/fabricd/test_follow tests/fabricd/test_jobs \
-              tests/fabricd/test_quota tests/fabricd/test_smp tests/fabricd/test_json tests/fabricd/test_health tests/fabricd/test_partitions
 SCRIPT_TESTS += tests/fabricd/docs.sh tests/fabricd/policy.sh tests/fabricd/daemon.sh tests/fabricd/jobs.sh tests/fabricd/users.sh tests/fabricd/dbus.sh tests/fabricd/dbus_policy.sh tests/fabricd/nodes.sh tests/fabricd/busy.sh tests/fabricd/planes.sh tests/fabricd/planes_two.sh tests/fabricd/planes_differ.sh tests/fabricd/members.sh tests/fabricd/standby.sh tests/fabricd/ibsim.sh
 
 TESTPROGS += tests/fabricd/fabric_tool tests/fabricd/reach

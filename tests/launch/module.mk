@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # libmrmpi/launch: the PMI client against a launcher of the test's own, and under the real ones.
-TESTPROGS += tests/launch/test_pmi_text tests/launch/test_pmi_client
-UNIT_TESTS += tests/launch/test_pmi_text tests/launch/test_pmi_client
-tests/launch/test_pmi_text_SRCS := tests/launch/test_pmi_text.c libmrmpi/launch/pmi_text.c libmrmpi/launch/mapping.c
-tests/launch/test_pmi_text_PKGS := check
-tests/launch/test_pmi_client_SRCS := tests/launch/test_pmi_client.c
-tests/launch/test_pmi_client_PKGS := check
+$(call unit_test,test_pmi_text,libmrmpi/launch/pmi_text.c libmrmpi/launch/mapping.c)
+$(call unit_test,test_pmi_client)
 tests/launch/test_pmi_client_DEPS := libmrmpi.so
 
 SCRIPT_TESTS += tests/launch/hydra.sh tests/launch/slurm.sh tests/launch/fabric.sh tests/launch/wire.sh tests/launch/prolog.sh tests/launch/runs.sh tests/launch/openmpi.sh

@@ -1,9 +1,4 @@
-# Tests of the verbs: the state machine's tables, and programs that any verbs device must pass
-
-TESTPROGS += tests/simfab/test_qp_table
-UNIT_TESTS += tests/simfab/test_qp_table
-tests/simfab/test_qp_table_SRCS := tests/simfab/test_qp_table.c simfab/engine/hca/qp_table.c
-tests/simfab/test_qp_table_PKGS := check
+# Programs that any verbs device must pass
 
 # Run by tests/simfab/verbs_suite.sh and tests/rxe/verbs.sh
 TESTPROGS += tests/verbs/verbs_suite
