@@ -25,7 +25,8 @@ struct inquiry {
     volatile uint32_t *asked; /* in a file there; NULL: it could not be made */
     bool simulated;           /* the ranks' hosts are */
     uint64_t until_ms;        /* answers are waited for; 0: nobody has been asked */
-    bool ends;                /* the job's: it is to be ended after the report */
+    bool said;                /* the report goes to mrrun's standard error */
+    bool ends;                /* the job is to be ended after the report */
 };
 
 /* The directory is there, the ranks are not. Without memory or room there are no inquiries. */

@@ -77,39 +77,54 @@ static void end_ranks(struct job *job, int sig)
 
 enum { LAST_WORDS_RANKS = 64 };
 
-/* Of a job that did not end by itself: what each rank said last, so that it can be seen who hangs where. */
-static void tell_last_words(struct job *job)
+static void write_last_words(const struct job *job, int rank, FILE *out)
 {
-    int told = 0, left = 0;
+    const struct rank *r = &job->ranks[rank];
+    const struct source *last = r->err.last_ms > r->out.last_ms ? &r->err : &r->out;
+    const char *line = last->len ? last->line : last->last;
+    size_t len = last->len ? last->len : strlen(last->last);
+    char name[160];
 
+    name_rank(job, rank, name, sizeof(name));
+    if (last->last_ms)
+        fprintf(out, "mrrun: %s: last output %.1f s ago: %.*s\n", name, (double)(job_now_ms() - last->last_ms) / 1000,
+                (int)(len < OUTPUT_LAST_MAX ? len : OUTPUT_LAST_MAX), line);
+    else
+        fprintf(out, "mrrun: %s: no output\n", name);
+}
+
+/* Of a job that did not end by itself: the last output of each rank, so that it can be seen who hangs where; free(). */
+static char *last_words(const struct job *job)
+{
+    int told = 0;
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+
+    if (!out)
+        abort();
     if (job->agents && agents_starting(job->agents)) {
         char *missing = agents_missing(job->agents);
 
-        job_say(job, "no rank has been started: the agents of these hosts have not answered yet: %s", missing);
+        fprintf(out, "mrrun: no rank has been started: the agents of these hosts have not answered yet: %s\n", missing);
         free(missing);
     }
-    for (int r = 0; r < job->place.ranks; r++) {
-        const struct rank *rank = &job->ranks[r];
-        const struct source *last = rank->err.last_ms > rank->out.last_ms ? &rank->err : &rank->out;
-        const char *line = last->len ? last->line : last->last;
-        size_t len = last->len ? last->len : strlen(last->last);
-        char name[160];
+    for (int r = 0; r < job->place.ranks; r++)
+        if (job->ranks[r].running && told++ < LAST_WORDS_RANKS)
+            write_last_words(job, r, out);
+    if (told > LAST_WORDS_RANKS)
+        fprintf(out, "mrrun: and %d more ranks\n", told - LAST_WORDS_RANKS);
+    if (fclose(out))
+        abort();
+    return text;
+}
 
-        if (!rank->running)
-            continue;
-        if (told++ >= LAST_WORDS_RANKS) {
-            left++;
-            continue;
-        }
-        name_rank(job, r, name, sizeof(name));
-        if (last->last_ms)
-            job_say(job, "%s: last output %.1f s ago: %.*s", name, (double)(job_now_ms() - last->last_ms) / 1000,
-                    (int)(len < OUTPUT_LAST_MAX ? len : OUTPUT_LAST_MAX), line);
-        else
-            job_say(job, "%s: no output", name);
-    }
-    if (left)
-        job_say(job, "and %d more ranks", left);
+static void tell_last_words(struct job *job)
+{
+    char *text = last_words(job);
+
+    sink_put(&job->err, text, strlen(text));
+    free(text);
 }
 
 /* The first failure is the one that is told; what follows from it is noise. */
@@ -494,7 +509,8 @@ void job_on_signal(struct job *job, int sig)
         on_end_signal(job, sig);
         break;
     case SIGQUIT:
-        if (!reach_ask(job))
+        job->inquiry.said = reach_ask(job);
+        if (!job->inquiry.said)
             tell_last_words(job);
         break;
     case SIGTSTP: /* ranks have process groups of their own: stop and continue them with mrrun */
@@ -605,17 +621,46 @@ static void end_late_job(struct job *job)
     fail(job, STATUS_TIMEOUT);
 }
 
+static void answer_attached(struct job *job, const char *report)
+{
+    char *text;
+
+    if (!job->attach.num_askers)
+        return;
+    if (asprintf(&text, "mrrun: job %s: %d of %d ranks are running\n%s", job->job_id, job->running, job->place.ranks,
+                 report) < 0)
+        abort();
+    attach_answer(&job->attach, text);
+    free(text);
+}
+
+/* Without MPI in the ranks there are only the last lines of their output to tell. */
+void job_on_attach(struct job *job)
+{
+    char *text;
+
+    if (!attach_take(&job->attach) || reach_ask(job))
+        return;
+    text = last_words(job);
+    answer_attached(job, text);
+    free(text);
+}
+
 static void tell_answers(struct job *job)
 {
     struct inquiry_rank *rank = reach_ranks(job);
     char *report = inquiry_report(&job->inquiry, rank, job->place.ranks, job_now_ms());
 
-    if (report)
-        sink_put(&job->err, report, strlen(report));
-    if (report && job->inquiry.ends)
-        end_late_job(job);
-    free(report);
     free(rank);
+    if (!report)
+        return;
+    if (job->inquiry.said)
+        sink_put(&job->err, report, strlen(report));
+    job->inquiry.said = false;
+    answer_attached(job, report);
+    free(report);
+    if (job->inquiry.ends)
+        end_late_job(job);
 }
 
 void job_on_time(struct job *job)
@@ -629,7 +674,7 @@ void job_on_time(struct job *job)
     if (job->timeout_at_ms && now >= job->timeout_at_ms) {
         job->timeout_at_ms = 0;
         job->asked_ms = now;
-        job->inquiry.ends = job->phase == JOB_RUNNING && reach_ask(job);
+        job->inquiry.ends = job->inquiry.said = job->phase == JOB_RUNNING && reach_ask(job);
         if (!job->inquiry.ends)
             end_late_job(job);
     }

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "mrrun/attach.h"
 #include "mrrun/processes.h"
 #include "mrrun/hosts.h"
 #include "mrrun/inquiry.h"
@@ -72,6 +73,7 @@ struct job {
     struct processors processors; /* set NULL: ranks are not bound */
     struct scratch scratch;
     struct inquiry inquiry;
+    struct attach attach;
     char job_id[128];
     char lib_dir[512];     /* where libmpi.so.12 is; "" if not found */
     char **program;        /* [num_programs] path of what the ranks of each part run */
@@ -137,6 +139,7 @@ void job_on_exec_failure(struct job *job, int rank, int error, const char *why);
 void job_on_end(struct job *job, int rank); /* it is about to be reaped; job_on_exit() follows */
 void job_on_exit(struct job *job, int rank, int wait_status);
 void job_on_signal(struct job *job, int sig);
+void job_on_attach(struct job *job);
 void job_on_time(struct job *job);
 /* Until when a reader of our output is waited for that takes nothing; 0: as long as it is there. */
 uint64_t job_output_until_ms(const struct job *job);

@@ -16,7 +16,7 @@
 #include "mrrun/spawn.h"
 
 /* Fixed places at the head of the poll set; two per rank follow, one for each reader of input and each output file. */
-enum { AT_SIGNAL, AT_END, AT_SERVER, AT_EXEC, AT_AGENTS, AT_STDIN, AT_OUT, AT_ERR, AT_HEAD };
+enum { AT_SIGNAL, AT_END, AT_SERVER, AT_EXEC, AT_AGENTS, AT_ATTACH, AT_STDIN, AT_OUT, AT_ERR, AT_HEAD };
 
 static struct pollfd want(int fd, short events, bool wanted)
 {
@@ -35,6 +35,7 @@ static size_t fill(const struct job *job, struct pollfd *set)
     set[AT_SERVER] = want(server_event_fd(), POLLIN, true);
     set[AT_EXEC] = want(job->exec_fd, POLLIN, job->exec_fd >= 0);
     set[AT_AGENTS] = want(job->agents ? agents_fd(job->agents) : -1, POLLIN, job->agents);
+    set[AT_ATTACH] = want(job->attach.fd, POLLIN, job->attach.num_askers < ATTACH_ASKERS);
     set[AT_STDIN] = want(0, POLLIN, input_wanted(&job->input));
     set[AT_OUT] = want(job->out.fd, POLLOUT, job->out.len);
     set[AT_ERR] = want(job->err.fd, POLLOUT, job->err.len);
@@ -348,6 +349,8 @@ static void turn(struct job *job, struct pollfd *set)
         serve_agents(job);
     if (set[AT_SIGNAL].revents || set[AT_END].revents)
         read_signals(job);
+    if (set[AT_ATTACH].revents)
+        job_on_attach(job);
     job_on_time(job);
     if (job->input.open)
         input_forward(&job->input, set[AT_STDIN].revents);

@@ -17,6 +17,7 @@
 
 #include "mrrun/agent.h"
 #include "mrrun/agents.h"
+#include "mrrun/attach.h"
 #include "mrrun/environment.h"
 #include "mrrun/explain.h"
 #include "mrrun/job.h"
@@ -475,12 +476,14 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
         }
     }
     inquiry_open(&job->inquiry, job->scratch.path, job->hosts.simfab);
+    attach_open(&job->attach, job->scratch.lock_fd);
     if (job->opts->timeout_s)
         job->timeout_at_ms = job_now_ms() + job->opts->timeout_s * 1000ull;
     job->look_at_ms = job_now_ms();
     if (job_start(job))
         job_on_start_failure(job);
     int status = job_loop(job);
+    attach_close(&job->attach);
     agents_fetch(job->agents);
     if (report_write(report, job) && !status)
         status = STATUS_FAILED;
@@ -615,6 +618,12 @@ int main(int argc, char **argv)
         if (find_lib_dir(&job, bin_dir, why, sizeof(why)))
             return complain(STATUS_FAILED, why);
         return agent_main(job.lib_dir);
+    }
+    if (opts.attach) {
+        pid_t pid = opts.attach;
+
+        mrrun_options_clear(&opts);
+        return attach_print(pid);
     }
     if (opts.rails) {
         mrrun_options_clear(&opts);

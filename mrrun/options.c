@@ -89,6 +89,8 @@ static const struct option_row table[] = {
      "as a timeline that Perfetto opens"},
     {"--explain", NULL, take_flag, OF_JOB(explain), 0, 0, "start nothing; say what the settings in force mean",
      "for messages, for each pair of hosts"},
+    {"--attach", "PID", take_count, OF_JOB(attach), 1, INT_MAX, "start nothing; say what the ranks of a running job do",
+     "PID: its mrrun, or a rank on this host"},
     {"--rails", NULL, take_flag, OF_JOB(rails), 0, 0, "start nothing; list this host's rails for programs", NULL},
     {"--agent", NULL, take_flag, OF_JOB(agent), 0, 0, "be mrrun's agent on a host of a job; mrrun itself starts this",
      NULL},
@@ -613,7 +615,7 @@ static bool hosts_decide(const struct mrrun_options *opts)
 
 int mrrun_options_check(struct mrrun_options *opts, char *why, size_t cap)
 {
-    bool starts = !opts->explain && !opts->rails && !opts->agent && !opts->rail_paths, missing = false;
+    bool starts = !opts->explain && !opts->attach && !opts->rails && !opts->agent && !opts->rail_paths, missing = false;
     long long ranks = 0;
 
     for (int i = 0; i < opts->num_parts; i++) {

@@ -43,6 +43,7 @@ struct mrrun_options {
     const char *job_id;                    /* NULL: made up */
     int timeout_s;                         /* 0: none */
     const char *timeout_by;                /* who asked for it: an option or a variable */
+    int attach;                            /* process of a running job; 0: none */
     int grace_s;                           /* between asking ranks to end and killing them */
     const char *stats_as;                  /* "json", "json:FILE"; NULL: a table. If stats */
     const char *rail_paths;                /* a question to fabricd (rails.h), or NULL */

@@ -44,6 +44,15 @@ static bool read_process(int proc, const char *name, struct process *p)
     return true;
 }
 
+pid_t processes_parent(pid_t pid)
+{
+    char name[32];
+    struct process p;
+
+    snprintf(name, sizeof(name), "/proc/%d", (int)pid);
+    return read_process(AT_FDCWD, name, &p) ? p.parent : 0;
+}
+
 /* The next process of an open /proc. */
 static bool next_process(DIR *dir, struct process *p)
 {

@@ -25,6 +25,9 @@ void processes_ending(const pid_t *pid, int count, enum ending *how);
 typedef void process_fn(int index, pid_t pid, void *arg);
 void processes_of_groups(const pid_t *leader, int count, process_fn *fn, void *arg);
 
+/* 0: there is no such process. */
+pid_t processes_parent(pid_t pid);
+
 /*
  * SIGKILL to all descendants of this process but these and theirs, whatever groups and sessions they have gone to.
  */

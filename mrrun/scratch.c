@@ -123,6 +123,13 @@ static _Noreturn void janitor(const char *path, int fd, pid_t parent)
 #define NAME   "mrrun-scratch."
 #define MARKER "of-mrrun" /* nothing else is removed by a stranger */
 
+bool scratch_is_name(const char *path)
+{
+    const char *base = strrchr(path, '/');
+
+    return base && !strncmp(base + 1, NAME, strlen(NAME)) && strlen(base + 1) == strlen(NAME "XXXXXX");
+}
+
 enum held { HELD, NOT_HELD, NO_LOCKS };
 
 /* Takes the lock of an open directory, if that still is where its path says. */

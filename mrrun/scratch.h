@@ -10,6 +10,7 @@
 #ifndef MRRUN_SCRATCH_H
 #define MRRUN_SCRATCH_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct scratch {
@@ -21,6 +22,9 @@ struct scratch {
 /* Make the directory and fork the janitor; remove what dead ones have left. Call it while the process has one thread,
  * with SIGCHLD blocked. 0 or a negative errno. */
 int scratch_open(struct scratch *s);
+
+/* Is this the path of a scratch directory, by its last part? */
+bool scratch_is_name(const char *path);
 
 /* A process group to kill should mrrun die; and the same, taken back. */
 void scratch_watch_group(struct scratch *s, pid_t pgid);

@@ -163,9 +163,15 @@ is "a list that is none is refused" $? 2
 export on_host tmp BUILD
 timeout 120 simfab run --topology "$net" -- bash -c '
   mrrun --launcher "$on_host" --stats=json:"$tmp/json" -n 4 "$BUILD/tests/mrrun/part" x >"$tmp/out" 2>"$tmp/err"
-  mrrun --launcher "$on_host" --timeout 1 --grace 1 -n 4 "$BUILD/tests/mrrun/hangs" missing grid >"$tmp/hang" 2>&1' 2>/dev/null
+  mrrun --launcher "$on_host" --timeout 3 --grace 1 -n 4 "$BUILD/tests/mrrun/hangs" missing grid >"$tmp/hang" 2>&1 &
+  for ((i = 0; i < 100; i++)); do
+    mrrun --attach $! >"$tmp/attached" 2>/dev/null && grep -q MPI_Allreduce "$tmp/attached" && break
+    sleep 0.1
+  done
+  wait' 2>/dev/null
 is "MPI between agents' hosts" "$(sorted)" "x: rank 0/4 appnum 0;x: rank 1/4 appnum 0;x: rank 2/4 appnum 0;x: rank 3/4 appnum 0;"
 is "the records of all ranks come" "$(grep -o '"recorded": *true' "$tmp/json" | wc -l)" 4
 like "what ranks wait for is told of all hosts" "^mrrun: +ranks 1-3: MPI_Allreduce" "$tmp/hang"
 like "and compared" "^mrrun: +a circle: rank 0 waits for rank 1, which waits for rank 0" "$tmp/hang"
+like "--attach tells of all hosts, too" "^mrrun: +ranks 1-3: MPI_Allreduce" "$tmp/attached"
 done_testing

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What mrrun says of ranks that wait for ever, at --timeout and at SIGQUIT.
+# What mrrun says of ranks that wait for ever: at --timeout, at SIGQUIT, and to another mrrun (--attach).
 . "$(dirname "$0")/../tap.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 hangs=$BUILD/tests/mrrun/hangs
@@ -57,10 +57,44 @@ kill -QUIT "$mrrun"
 ok "SIGQUIT: the report" wait_for 20 grep -q 'a circle: rank 0 waits for rank 1' "$tmp/err"
 kill -QUIT "$mrrun"
 ok "and again" wait_for 20 sh -c "[ \$(grep -c 'a circle' $tmp/err) = 2 ]"
+
+# from elsewhere
+attach() { timeout 60 mrrun --attach "$1" >"$tmp/report" 2>"$tmp/why"; }
+ok "--attach" attach "$mrrun"
+like "the job" "^mrrun: job mrrun-$mrrun: 2 of 2 ranks are running\$" "$tmp/report"
+like "the report" '^mrrun: +rank 1: MPI_Recv, for [0-9.]+ s$' "$tmp/report"
+like "with the circle" '^mrrun: +a circle: rank 0 waits for rank 1' "$tmp/report"
+ok "by a rank of the job" attach "$(pgrep -P "$mrrun" -x hangs | head -n 1)"
+like "the same" "^mrrun: job mrrun-$mrrun: " "$tmp/report"
+is "mrrun's own terminal has nothing of it" "$(grep -c 'a circle' "$tmp/err")" 2
+not_ok "a process without a job" attach 1
+like "is refused" '^mrrun: cannot attach to process 1: ' "$tmp/why"
+if [ "$(id -u)" = 0 ] && chroot --userspec=65534:65534 / "$(command -v mrrun)" --version >/dev/null 2>&1; then
+  as_nobody() { timeout 60 chroot --userspec=65534:65534 / "$(command -v mrrun)" --attach "$mrrun" 2>"$tmp/why"; }
+  not_ok "another user" as_nobody
+  like "is refused, with the reason" ': it belongs to another user$' "$tmp/why"
+else
+  ok "another user # SKIP there is none to be" true
+fi
+kill -STOP "$mrrun"
+ok "mrrun stops" wait_for 20 grep -q '^State:.T' "/proc/$mrrun/status"
+not_ok "mrrun that is stopped" attach "$mrrun"
+like "is told as the reason" ': its mrrun is stopped; ' "$tmp/why"
+kill -CONT "$mrrun"
 ok "the job goes on" kill -0 "$mrrun"
 kill -TERM "$mrrun"
 wait "$job"
 is "until it is ended" $? 143
+not_ok "a job that has ended" attach "$mrrun"
+mkfifo "$tmp/quiet"
+timeout 60 mrrun --grace 1 -n 2 sh -c 'echo ready; cat "$0" >/dev/null' "$tmp/quiet" >"$tmp/out" 2>/dev/null &
+job=$!
+ok "ranks without MPI" wait_for 20 sh -c "[ \$(grep -c ready $tmp/out) = 2 ]"
+mrrun=$(pgrep -P "$job" -x mrrun)
+ok "--attach to them" attach "$mrrun"
+like "has their last output" '^mrrun: rank 1 .*: last output [0-9.]+ s ago: ready$' "$tmp/report"
+kill -TERM "$mrrun"
+wait "$job"
 
 # over hosts
 timeout 60 simfab run --topology "$root/etc/topologies/two-hosts-two-rails.net" -- \

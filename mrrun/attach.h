@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mrrun --attach PID: the report of a running job (inquiry.h) for another terminal. mrrun listens on a UNIX socket in
+ * its scratch directory. The attached mrrun finds the directory among the open files of the process (/proc/PID/fd),
+ * connects, and gets the report as the descriptor of a file in memory, so that no reader can hold up the job. Both
+ * /proc and the socket accept the job's user and root only.
+ */
+#ifndef MRRUN_ATTACH_H
+#define MRRUN_ATTACH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { ATTACH_ASKERS = 16 };
+
+/* The job's side. */
+struct attach {
+    int fd; /* listens; -1: nobody can attach */
+    int asker[ATTACH_ASKERS];
+    int num_askers; /* connections that wait for a report */
+};
+
+/* dir_fd: the scratch directory. Without a socket the job runs as well. */
+void attach_open(struct attach *a, int dir_fd);
+/* Accept connections. True: somebody waits for a report. */
+bool attach_take(struct attach *a);
+/* Send the report to all connections that wait, and close them. */
+void attach_answer(struct attach *a, const char *report);
+void attach_close(struct attach *a);
+
+/* The other side: print the report of the job that pid belongs to, its mrrun or one of its ranks here. The status. */
+int attach_print(pid_t pid);
+
+#endif
