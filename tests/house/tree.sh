@@ -204,11 +204,15 @@ readmes_narrow() {
 }
 ok "maps have at most 100 columns" readmes_narrow
 
-architecture() { # prose of 120 columns, and a glossary that fits on a screen
-  local words
-  words=$(sed -n '/^## Glossary/,/^## /p' ARCHITECTURE.md | wc -l)
-  [ "$(LC_ALL=C.UTF-8 wc -L <ARCHITECTURE.md)" -le 120 ] && [ "$words" -gt 10 ] && [ "$words" -le 43 ]
+# Pages: the README of the tree, ARCHITECTURE.md, the guide and the design pages.
+pages() { # pages CHECK: docs.py finds no fault
+  local found
+  found=$(python3 tests/house/docs.py "$1" README.md ARCHITECTURE.md docs/*.md docs/design/*.md)
+  echo "$found"
+  [ -z "$found" ]
 }
-ok "ARCHITECTURE.md has at most 120 columns, and its glossary 42 lines" architecture
+ok "links of pages lead to pages and headings" pages links
+ok "pages name files, settings and functions of the tree" pages names
+ok "pages have at most 100 columns" pages columns
 
 done_testing

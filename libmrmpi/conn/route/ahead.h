@@ -3,7 +3,7 @@
  * The ahead budget: how much a process may send on levels that go ahead of its class's bulk (small messages in the
  * ports' high-priority table, medium ones on a lane of their own). The tables divide a link among lanes, not among
  * classes, so what goes ahead is not weighed against the share of the class. Within the budget it is too little to
- * matter; what is more goes with the bulk, where the share binds (ARCHITECTURE.md has the arithmetic). Pure.
+ * matter; what is more goes with the bulk, where the share binds (docs/design/qos.md). Pure.
  *
  * A token bucket (bucket.h) for each port and level. Once it is empty nothing goes ahead until it is half full again:
  * packets that overtake each other by turns would only wait for each other at the receiver. The clock is read by the

@@ -4,7 +4,7 @@
  * the first. An eager message is copied by both sides, which is soonest where each is waited for: an offer and a read
  * take a round trip more. In a burst the round trips overlap and the copies do not, so that what is left of it may be
  * read from the program's memory once it has had MR_BURST_BYTES, or the one before it had, where rails carry more than
- * a processor copies (ARCHITECTURE.md has the arithmetic).
+ * a processor copies (docs/design/protocols.md).
  *
  * Where the wire holds a burst up, or a share of it, and not the copies, that cannot be faster. So a few copies are
  * timed, and nothing is offered while eager messages take longer than those. Where it may be faster that depends on who

@@ -5,7 +5,7 @@
  * met its receive.
  *
  * Both sides copy them. So a message has a head if nothing else is under way, which it would only delay, and the head
- * is no longer than what is copied in the round trip that it hides (ARCHITECTURE.md has the arithmetic); or if it is
+ * is no longer than what is copied in the round trip that it hides (docs/design/protocols.md); or if it is
  * the last of a batch (batch.h).
  *
  * A message whose receive may be announced (ready.c) has one, too. It is lent where that is possible, and no longer
