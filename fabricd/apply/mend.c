@@ -217,6 +217,7 @@ void mend_note(struct applier *a, const struct in_force *f, struct verify_result
 static int write_again(struct applier *a, struct task *t, bool files, bool ports, bool lmc, struct manager_event *out)
 {
     struct text why = {0};
+    bool obeys;
     int rc = 0;
     if (files)
         rc = settle_said(a, t, sms_write(&a->sms, &why), &why);
@@ -224,7 +225,7 @@ static int write_again(struct applier *a, struct task *t, bool files, bool ports
         rc = settle_push(a, t, lmc && sms_can_restart(&a->sms, &why));
     text_free(&why);
     if (!files)
-        rc = settle_rewrite(a, t, &t->current);
+        rc = settle_rewrite(a, t, &t->current, &obeys);
     return rc || !ports ? rc : settle_ports(a, t, &t->current, true, out);
 }
 

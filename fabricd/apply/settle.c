@@ -164,14 +164,14 @@ static struct progress progress_start(const struct sms *sms)
     return (struct progress){.start_ms = clock_us() / 1000, .watch = stopwatch_start(sms)};
 }
 
-/* True: all ports have these tables; then *whole, if it is not NULL, is the result of the look. */
+/* True: all ports have these tables, and whole is the result of the look. whole NULL: partitions are not compared. */
 static bool progress_look(struct applier *a, struct progress *p, const struct in_force *want,
                           struct verify_result *whole)
 {
     struct verify_options o = settle_options(a, &want->lock, false);
     struct verify_result r;
     o.planes = &want->planes;
-    o.policy = &want->policy;
+    o.policy = whole ? &want->policy : NULL;
     o.stop_at = 1;
     bool ok = verify_fabric(&o, &want->tables, &r);
     if (r.ports > p->ports)
@@ -207,7 +207,7 @@ static void vary(struct qos_tables *t)
     t->sl2vl[SLS - 1] = t->sl2vl[SLS - 1] ? 0 : t->low[t->num_low - 1].vl;
 }
 
-int settle_rewrite(struct applier *a, struct task *t, const struct in_force *want)
+int settle_rewrite(struct applier *a, struct task *t, const struct in_force *want, bool *obeys)
 {
     struct in_force variant = *want; /* its text stays the other's */
     struct text why = {0};
@@ -220,9 +220,11 @@ int settle_rewrite(struct applier *a, struct task *t, const struct in_force *wan
         return rc;
     rc = settle_push(a, t, false);
     struct progress p = progress_start(&a->sms);
-    while (!rc && !progress_look(a, &p, &variant, NULL) && p.idle_ms < VARIANT_MS)
+    bool taken = false;
+    while (!rc && !(taken = progress_look(a, &p, &variant, NULL)) && p.idle_ms < VARIANT_MS)
         if (!manager_pause(a->m, 100))
             rc = -ECANCELED;
+    *obeys = taken;
     int again = settle_said(a, t, sms_write(&a->sms, &why), &why);
     if (!again)
         again = settle_push(a, t, false);
@@ -290,9 +292,11 @@ int settle_ports(struct applier *a, struct task *t, const struct in_force *want,
             reloaded = true;
             rc = settle_push(a, t, false);
         } else if (!rewritten && !p.unsettled && !p.lag && idle > rewrite_at) {
+            bool obeys = false;
             rewritten = true;
-            rc = settle_rewrite(a, t, want);
-            settle_pkeys(a, want);
+            rc = settle_rewrite(a, t, want, &obeys);
+            if (obeys) /* opensm removes only memberships that it knows of, also in a rollback */
+                settle_pkeys(a, want);
             p = progress_start(&a->sms);
         } else if (may_push && clock_us() / 1000 - p.start_ms > OPENSM_AWAY_MS) {
             rc = settle_said(a, t, sms_all_run(&a->sms, &why), &why);

@@ -39,8 +39,11 @@ int settle_said(struct applier *a, struct task *t, int rc, struct text *why);
 int settle_push(struct applier *a, struct task *t, bool restart);
 /* Memberships in partitions that ports have lost or got behind opensm's back, which trusts what it wrote: written. */
 void settle_pkeys(const struct applier *a, const struct in_force *want);
-/* Have opensm write all tables, also those that it believes to be right. Its file is what sms has as new at the end. */
-int settle_rewrite(struct applier *a, struct task *t, const struct in_force *want);
+/*
+ * Have opensm write all tables, also tables that opensm believes to be right. The files end as sms has them as new.
+ * obeys: the ports have followed, so opensm has read its files, the partitions' too.
+ */
+int settle_rewrite(struct applier *a, struct task *t, const struct in_force *want, bool *obeys);
 /*
  * Look until all ports have what it wants or time is up (-ETIMEDOUT, -ECANCELED); with may_push help opensm along where
  * it is known to fall short (-ESRCH: it does not run).

@@ -5,9 +5,10 @@ One fault at each step of `policy apply`: fabricd is killed before and after eac
 synced is lost as well (power), each call fails, opensm stops or is killed at each. Then ports, opensm's configuration, state, the lock beside the policy, a host that follows and
 the status agree within 10 s, on the old policy or on the new one, in every run. TAP, and a table of step and fault.
 
-  faults.py [--short] [--seed N] [--step N] [--fault NAME] [--case NAME]
+  faults.py [--short] [--seed N] [--step N] [--fault NAME] [--case NAME] [--minutes N]
 
---short: a sample of steps and faults, of the seed. A line of the table is run again with --case, --step and --fault.
+--short runs a sample of steps and faults, chosen by the seed. --minutes runs each case for N minutes, in an order
+chosen by the seed; the table shows the runs done. --case, --step and --fault repeat a line of the table.
 """
 import argparse, errno, os, random, re, shutil, signal, stat, subprocess, sys, tempfile, time
 
@@ -17,7 +18,7 @@ BUILD = os.environ.get("BUILD") or sys.exit("set BUILD to the build directory")
 WITHIN = 10  # seconds after a restart
 FAULTS = ["kill-before", "kill-after", "power", "ENOSPC", "EIO", "EROFS", "EMFILE", "opensm stops", "opensm dies"]
 SHARES = {"a": (60, 30), "b": (50, 40)}  # of urgent and normal: what the tables differ in
-CASES = ["other", "lmc", "nothing"]  # another policy; one that restarts opensm; the first one, and back to before it
+CASES = ["other", "lmc", "nothing"]  # another policy; one that restarts opensm; the first one. Each also the way back
 SHORT = 10  # runs of make check
 
 
@@ -287,8 +288,8 @@ def agree(f, base):
 
 
 def measure(f):
-    """Both policies without a fault: the calls, and what ports and opensm's file have."""
-    base, calls = {"": (f.ports(), f.before)}, []
+    """Both policies without a fault: the calls there and back, and what ports and opensm's file have."""
+    base, calls = {"": (f.ports(), f.before)}, [[], []]
     f.start(1)
     f.start(2)
     for name in ("a", "", "a", "") if f.case == "nothing" else ("a", "b", "a", "b"):
@@ -301,8 +302,7 @@ def measure(f):
         found = f.calls()
         f.plan(None)
         base[name] = (f.ports(), f.files())
-        if name == "b" or (f.case == "nothing" and len(found) > len(calls)):
-            calls = found
+        calls[name == ("" if f.case == "nothing" else "a")] = found
         why = agree(f, base)
         if why:
             sys.exit(f"without a fault: {why}\n{f.status(1)}\n{f.status(2)}")
@@ -316,12 +316,15 @@ seen = {}  # text of the policy by generation: no number is used twice
 
 
 def one(f, base, fault, step, back):
-    """One run: (outcome, problem or None). back: of the case nothing, the policy in force is taken back."""
-    if f.case == "nothing" and (f.in_force() == "a") != back:
-        f.write_policy("a")
-        f.change("a" if back else "")
-    old = f.in_force()
-    new = "a" if old != "a" else "" if f.case == "nothing" else "b"
+    """One run: (outcome, problem or None). back: from the case's second policy to its first one, or to none."""
+    first, second = ("", "a") if f.case == "nothing" else ("a", "b")
+    old, new = (second, first) if back else (first, second)
+    if f.in_force() != old:
+        f.write_policy(old or "a")
+        f.change(old)
+        why = agree(f, base)
+        if why:
+            return "none", f"before the fault: {why}"
     number = f.generation()
     sm = pid_of_opensm()
     line = {"kill-before": f"kill-before {step}", "power": f"kill-before {step}", "kill-after": f"kill-after {step}",
@@ -367,6 +370,7 @@ def main():
     p.add_argument("--step", type=int)
     p.add_argument("--fault", choices=FAULTS)
     p.add_argument("--case", choices=CASES)
+    p.add_argument("--minutes", type=float)
     a = p.parse_args()
     if not os.environ.get("SIMFAB_DIR"):
         os.execv(BUILD + "/bin/simfab", ["simfab", "run", "--topology", TOP + "/etc/topologies/two-hosts-two-rails.net", "--",
@@ -380,24 +384,31 @@ def main():
         f = Fabric(case)
         try:
             base, calls = measure(f)
-            runs = [(fault, step) for step in range(1, len(calls) + 2) for fault in FAULTS]
+            runs = [(fault, step) for step in range(1, max(map(len, calls)) + 2) for fault in FAULTS]
             runs = [r for r in runs if a.fault in (None, r[0]) and a.step in (None, r[1])]
             if a.short:
                 quick = [r for r in runs if r[0] != "opensm stops"]
                 runs = sorted(rng.sample(quick, SHORT), key=lambda r: r[1])
-            table = {}
-            print(f"# {case}: {len(calls)} changing calls, {len(runs)} runs")
+            if a.minutes:
+                rng.shuffle(runs)
+            tables = {case: {}, case + ", back": {}}
+            print(f"# {case}: {len(calls[0])} changing calls, back {len(calls[1])}; {len(runs)} runs")
+            end = time.monotonic() + 60 * (a.minutes or 1e6)
             for fault, step in runs:
                 began = time.monotonic()
-                for back in (False, True) if case == "nothing" else (False,):
+                turn = rng.randrange(2)
+                for back, (what, table) in enumerate(tables.items()):
+                    if a.short and back != turn:
+                        continue
                     outcome, why = one(f, base, fault, step, back)
-                    table[fault, step] = outcome
+                    table[fault, step] = outcome + (" FAILED" if why else "")
                     results += 1
-                    bad += report(results, case + (", back" if back else ""), calls, fault, step, outcome, why, began)
+                    bad += report(results, what, calls[back], fault, step, outcome, why, began)
                     began = time.monotonic()
-                if bad > 20:
+                if bad > 20 or began > end:
                     break
-            print_table(case, calls, table)
+            for back, (what, table) in enumerate(tables.items()):
+                print_table(what, calls[back], table)
         finally:
             for host in f.daemon:
                 f.stop(host)
