@@ -302,6 +302,15 @@ static void take_failure(struct daemon *d, const struct manager_event *e, const 
     text_yaml_string(&d->failure, d->said.len ? d->said.s : strerror(-e->status));
 }
 
+/* A line for the client or the listener that asked for the task. */
+static void tell_progress(const struct daemon *d, uint64_t asker, const char *line, size_t len)
+{
+    if (asker < DAEMON_LISTENER_ASKERS)
+        server_progress(d->server, asker, line, len);
+    else if (d->listener)
+        d->listener->said(d->listener_arg, asker, line, len);
+}
+
 static void after_apply(struct daemon *d, const struct manager_event *e)
 {
     struct text t = {0};
@@ -310,14 +319,14 @@ static void after_apply(struct daemon *d, const struct manager_event *e)
     d->applying[0] = 0;
     if (e->changed && !e->next_in_force.valid) {
         static const char gone[] = "no policy is in force: opensm and the ports have what they had before the first\n";
-        server_progress(d->server, e->client, gone, strlen(gone));
+        tell_progress(d, e->client, gone, strlen(gone));
         text_free(&d->failure);
         d->refused = true; /* by order: the configured file does not come into force by itself */
     } else if (e->changed) {
         text_free(&d->failure);
         text_printf(&t, "policy in force: generation %" PRIu64 "%s\n", e->generation,
                     e->generation == d->generation ? " as before" : "");
-        server_progress(d->server, e->client, t.s, t.len);
+        tell_progress(d, e->client, t.s, t.len);
         text_free(&t);
     } else {
         log_event(LOG_POLICY_REFUSED, SD_ERR, "the policy was not put in force: %s", strerror(-e->status));
@@ -359,11 +368,16 @@ static bool has_looked(const struct daemon *d, const struct manager_event *e)
     }
 }
 
-/* Who asked for the task hears what was found, and how it ended. */
+/* What was found, and how the task ended. */
 static void answer(struct daemon *d, const struct manager_event *e, int status)
 {
-    server_found(d->server, e->client, text_str(&e->found), e->found.len);
-    server_done(d->server, e->client, e->ended ? e->ended : status);
+    status = e->ended ? e->ended : status;
+    if (e->client < DAEMON_LISTENER_ASKERS) {
+        server_found(d->server, e->client, text_str(&e->found), e->found.len);
+        server_done(d->server, e->client, status);
+    } else if (d->listener) {
+        d->listener->done(d->listener_arg, e->client, status);
+    }
 }
 
 /* A change that was interrupted or could not be rolled back: soon again, and less often while that disturbs opensm. */
@@ -456,7 +470,7 @@ int daemon_on_manager(sd_event_source *source, int fd, uint32_t events, void *ar
             if (e->task == TASK_APPLY)
                 take_line(d, &e->text);
             text_put(&e->text, "\n", 1);
-            server_progress(d->server, e->client, e->text.s, e->text.len);
+            tell_progress(d, e->client, e->text.s, e->text.len);
         }
         manager_event_free(e);
     }

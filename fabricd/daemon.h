@@ -28,7 +28,12 @@ enum job_news { JOB_NEW, JOB_CHANGED, JOB_ENDED };
 struct daemon_listener {
     void (*job)(void *arg, const struct job *job, enum job_news news);
     void (*state)(void *arg); /* the policy in force, what the fabric has of it, or a rail */
+    void (*said)(void *arg, uint64_t asker, const char *line, size_t len); /* progress of a task of the listener */
+    void (*done)(void *arg, uint64_t asker, int status);                   /* 0, a negative errno or enum fd_ended */
 };
+
+/* The listener's tasks have askers from here on; clients of the socket have lower numbers. */
+#define DAEMON_LISTENER_ASKERS (UINT64_C(1) << 63)
 
 struct daemon {
     struct conf conf;
@@ -102,7 +107,8 @@ struct policy_file {
 };
 
 /*
- * Begin a task, or let it wait; client hears of it by server_progress and server_done. -EBUSY: too many wait. -EPERM:
+ * Begin a task, or let it wait; the client hears of it by server_progress and server_done, the listener by said and
+ * done. -EBUSY: too many wait. -EPERM:
  * this host takes its policy from a file; -EALREADY: another policy is being put in force; why says more (a line).
  */
 int daemon_apply(struct daemon *d, const struct policy_file *f, uint64_t client, struct text *why);

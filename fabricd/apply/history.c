@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See history.h. */
 #include "fabricd/apply/history.h"
+#include "fabricd/base/ydoc.h"
 #include "fabricd/proto/proto_state.h"
 #include "fabricd/apply/store.h"
 
@@ -154,6 +155,52 @@ int history_show(const struct conf *c, uint64_t generation, struct text *out)
     text_free(&found);
     text_free(&why);
     return rc;
+}
+
+/* ---- as structs ---- */
+
+struct entries {
+    const struct conf *conf;
+    void (*visit)(void *arg, const struct history_entry *e);
+    void *arg;
+    char current[GENERATION_NAME_MAX];
+};
+
+/* A scalar that text_yaml_string wrote. */
+static void take_string(const char *yaml, char *out, size_t size)
+{
+    struct diag d = {.file = "about"};
+    struct ydoc y;
+    if (ydoc_load(&y, yaml, strlen(yaml), &d)) {
+        ydoc_string(&y, ydoc_root(&y), "policy", out, size);
+        ydoc_free(&y);
+    }
+    text_free(&d.out);
+}
+
+static void visit_entry(void *arg, const char *name, uint64_t number)
+{
+    const struct entries *all = arg;
+    struct about a;
+    if (!number)
+        return;
+    read_about(all->conf, name, &a);
+    struct history_entry e = {.generation = number, .at_s = a.at, .uid = FD_UID_ANY};
+    e.current = !strcmp(name, all->current);
+    snprintf(e.by, sizeof(e.by), "%s", a.by);
+    snprintf(e.result, sizeof(e.result), "%s", a.result);
+    if (a.uid[0])
+        e.uid = (uint32_t)strtoul(a.uid, NULL, 10);
+    take_string(a.name, e.policy, sizeof(e.policy));
+    text_free(&a.planes);
+    all->visit(all->arg, &e);
+}
+
+void history_each(const struct conf *c, void (*visit)(void *arg, const struct history_entry *e), void *arg)
+{
+    struct entries all = {.conf = c, .visit = visit, .arg = arg};
+    store_current(c, all.current);
+    generation_each(c->state, visit_entry, &all);
 }
 
 /* ---- the one before ---- */

@@ -6,6 +6,19 @@
 #include "fabricd/base/conf.h"
 #include "fabricd/base/text.h"
 
+struct history_entry {
+    uint64_t generation;
+    int64_t at_s; /* of the epoch; 0: not known */
+    char by[16];  /* apply, follow, rollback, ...; "?": not known */
+    char policy[600];
+    uint32_t uid; /* FD_UID_ANY: nobody has asked */
+    char result[64];
+    bool current;
+};
+
+/* Calls visit for each generation, oldest first. */
+void history_each(const struct conf *c, void (*visit)(void *arg, const struct history_entry *e), void *arg);
+
 /* A list of all, oldest first. */
 void history_text(const struct conf *c, struct text *out);
 

@@ -32,13 +32,24 @@ static void on_state(void *arg)
             job_tell(b, b->d->jobs.job[i], JOB_CHANGED);
 }
 
-static const struct daemon_listener listener = {.job = on_job, .state = on_state};
+static void on_said(void *arg, uint64_t asker, const char *line, size_t len)
+{
+    policy_said(arg, asker, line, len);
+}
+
+static void on_done(void *arg, uint64_t asker, int status)
+{
+    policy_done(arg, asker, status);
+}
+
+static const struct daemon_listener listener = {.job = on_job, .state = on_state, .said = on_said, .done = on_done};
 
 /* ---- the connection ---------------------------------------------------------------------------------------------- */
 
 static void leave(struct dbus *b)
 {
     sender_forget(b);
+    policy_forget(b);
     b->named = false;
     b->request = sd_bus_slot_unref(b->request);
     b->bus = sd_bus_close_unref(b->bus);

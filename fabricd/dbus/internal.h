@@ -16,7 +16,18 @@
 #define DBUS_NO_CLASS "org.mrmpi.Fabric1.Error.NoSuchClass"
 #define DBUS_NOT_FREE "org.mrmpi.Fabric1.Error.MayNotChoose"
 #define DBUS_UNKEPT   "org.mrmpi.Fabric1.Error.NotKept" /* the state directory does not take it, or is full */
-#define DBUS_ACTION   "org.mrmpi.fabric1.manage-jobs"   /* polkit's name for what only root may do otherwise */
+
+/* Of changes of the policy, as fabricctl's exit statuses tell them apart. */
+#define DBUS_NO_GENERATION   "org.mrmpi.Fabric1.Error.NoSuchGeneration"
+#define DBUS_AT_WORK         "org.mrmpi.Fabric1.Error.AtWork"
+#define DBUS_REFUSED         "org.mrmpi.Fabric1.Error.PolicyRefused"
+#define DBUS_NOT_APPLIED     "org.mrmpi.Fabric1.Error.NotApplied"
+#define DBUS_ROLLED_BACK     "org.mrmpi.Fabric1.Error.RolledBack"
+#define DBUS_NOT_ROLLED_BACK "org.mrmpi.Fabric1.Error.RollbackFailed"
+
+/* Polkit's names for what only root may do otherwise. */
+#define DBUS_JOBS_ACTION   "org.mrmpi.fabric1.manage-jobs"
+#define DBUS_POLICY_ACTION "org.mrmpi.fabric1.manage-policy"
 
 struct dbus_told; /* manager_interface.c: the properties, as the bus knows them */
 
@@ -31,6 +42,8 @@ struct dbus {
     struct dbus_told *told;
     struct asked *asked; /* sender.c: callers who are being looked up */
     unsigned num_asked;
+    struct change *changes; /* policy_calls.c: callers who wait for the end of a change */
+    uint64_t last_change;
 };
 
 /* sender.c */
@@ -42,10 +55,11 @@ struct dbus {
 typedef int sender_call(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err);
 
 /*
- * Look the sender of a method call up, then call. orders: the call is for those who may give orders; others get
- * AccessDenied, unless polkit, if there is one on the bus, lets them. For a handler of a vtable to return.
+ * Look the sender of a method call up, then call. action: others than root and the daemon's user get AccessDenied,
+ * unless polkit, if there is one on the bus, allows them this action. NULL: everybody may call. For a handler of a
+ * vtable to return.
  */
-int sender_ask(struct dbus *b, sd_bus_message *m, bool orders, sender_call *call, sd_bus_error *err);
+int sender_ask(struct dbus *b, sd_bus_message *m, const char *action, sender_call *call, sd_bus_error *err);
 /* The bus is gone: nobody waits for these. */
 void sender_forget(struct dbus *b);
 
@@ -55,6 +69,16 @@ int manager_add(struct dbus *b);
 bool manager_tell(struct dbus *b);
 void manager_tell_job(struct dbus *b, const struct job *job, enum job_news news);
 void manager_forget(struct dbus *b);
+
+/* policy_calls.c: methods of the manager about generations of the policy. */
+int policy_on_list(sd_bus_message *m, void *arg, sd_bus_error *err);
+int policy_on_show(sd_bus_message *m, void *arg, sd_bus_error *err);
+int policy_on_rollback(sd_bus_message *m, void *arg, sd_bus_error *err);
+/* A line of a task of the bus, and its end: replies. */
+void policy_said(struct dbus *b, uint64_t asker, const char *line, size_t len);
+void policy_done(struct dbus *b, uint64_t asker, int status);
+/* The bus is gone: the changes go on, and nobody waits for their ends. */
+void policy_forget(struct dbus *b);
 
 /* job_interface.c */
 int job_add(struct dbus *b);

@@ -109,7 +109,7 @@ static int on_set_class_known(struct dbus *b, sd_bus_message *m, uint32_t uid, b
 
 static int on_set_class(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, true, on_set_class_known, err);
+    return sender_ask(arg, m, DBUS_JOBS_ACTION, on_set_class_known, err);
 }
 
 static int on_end_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
@@ -124,7 +124,7 @@ static int on_end_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool ma
 
 static int on_end(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, true, on_end_known, err);
+    return sender_ask(arg, m, DBUS_JOBS_ACTION, on_end_known, err);
 }
 
 static const sd_bus_vtable job_vtable[] = {

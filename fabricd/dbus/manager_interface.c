@@ -247,12 +247,12 @@ static int on_renew_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool 
 
 static int on_renew(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, true, on_renew_known, err);
+    return sender_ask(arg, m, DBUS_JOBS_ACTION, on_renew_known, err);
 }
 
 static int on_register(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, true, on_register_known, err);
+    return sender_ask(arg, m, DBUS_JOBS_ACTION, on_register_known, err);
 }
 
 static int on_set_class_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
@@ -264,7 +264,7 @@ static int on_set_class_known(struct dbus *b, sd_bus_message *m, uint32_t uid, b
 
 static int on_set_class(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, true, on_set_class_known, err);
+    return sender_ask(arg, m, DBUS_JOBS_ACTION, on_set_class_known, err);
 }
 
 static int on_choose_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
@@ -276,7 +276,7 @@ static int on_choose_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool
 
 static int on_choose(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, false, on_choose_known, err);
+    return sender_ask(arg, m, NULL, on_choose_known, err);
 }
 
 static int on_ratio_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
@@ -288,7 +288,7 @@ static int on_ratio_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool 
 
 static int on_ratio(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, false, on_ratio_known, err);
+    return sender_ask(arg, m, NULL, on_ratio_known, err);
 }
 
 static int on_end_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
@@ -310,12 +310,12 @@ static int on_end_run_known(struct dbus *b, sd_bus_message *m, uint32_t uid, boo
 
 static int on_end_run(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, true, on_end_run_known, err);
+    return sender_ask(arg, m, DBUS_JOBS_ACTION, on_end_run_known, err);
 }
 
 static int on_end(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, true, on_end_known, err);
+    return sender_ask(arg, m, DBUS_JOBS_ACTION, on_end_known, err);
 }
 
 /* ---- questions: of everybody about his jobs, of those who may give orders about all ----------------------------- */
@@ -351,7 +351,7 @@ static int on_list_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool m
 
 static int on_list(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, false, on_list_known, err);
+    return sender_ask(arg, m, NULL, on_list_known, err);
 }
 
 static int on_describe_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
@@ -374,7 +374,7 @@ static int on_describe_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bo
 
 static int on_describe(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, false, on_describe_known, err);
+    return sender_ask(arg, m, NULL, on_describe_known, err);
 }
 
 #define CHANGES SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
@@ -410,6 +410,12 @@ static const sd_bus_vtable manager_vtable[] = {
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("DescribeJob", SD_BUS_ARGS("s", id), SD_BUS_RESULT("a{sv}", job), on_describe,
                             SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("ListGenerations", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(ttsussb)", generations), policy_on_list,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("ShowGeneration", SD_BUS_ARGS("t", generation), SD_BUS_RESULT("s", text), policy_on_show,
+                            SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("RollbackPolicy", SD_BUS_ARGS("x", generation, "b", partial),
+                            SD_BUS_RESULT("t", generation, "s", said), policy_on_rollback, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_SIGNAL_WITH_ARGS("JobNew", SD_BUS_ARGS("s", id, "o", job), 0),
     SD_BUS_SIGNAL_WITH_ARGS("JobRemoved", SD_BUS_ARGS("s", id, "o", job), 0),
     SD_BUS_VTABLE_END,

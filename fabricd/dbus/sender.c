@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define ASKED_MOST     4096u               /* calls that wait for the word about their senders */
@@ -19,7 +20,7 @@ struct asked {
     sd_bus_message *m;
     sd_bus_slot *slot; /* of what the answer is awaited to */
     sender_call *call;
-    bool orders;
+    const char *action; /* of polkit; NULL: everybody may */
     uint32_t uid;
 };
 
@@ -45,8 +46,9 @@ static void go_on(struct asked *a, bool may)
 {
     sd_bus_error err = SD_BUS_ERROR_NULL;
     int rc;
-    if (a->orders && !may)
-        rc = sd_bus_error_setf(&err, SD_BUS_ERROR_ACCESS_DENIED, "only root may do this to jobs");
+    if (a->action && !may)
+        rc = sd_bus_error_setf(&err, SD_BUS_ERROR_ACCESS_DENIED, "only root may do this to %s",
+                               strcmp(a->action, DBUS_JOBS_ACTION) ? "the policy" : "jobs");
     else
         rc = a->call(a->b, a->m, a->uid, may, &err);
     if (rc < 0)
@@ -74,7 +76,7 @@ static bool ask_polkit(struct asked *a)
                                             "org.freedesktop.PolicyKit1.Authority", "CheckAuthorization");
     if (rc >= 0)
         rc = sd_bus_message_append(q, "(sa{sv})sa{ss}us", "system-bus-name", 1, "name", "s",
-                                   sd_bus_message_get_sender(a->m), DBUS_ACTION, 0, flags, "");
+                                   sd_bus_message_get_sender(a->m), a->action, 0, flags, "");
     if (rc >= 0) {
         a->slot = sd_bus_slot_unref(a->slot);
         rc = sd_bus_call_async(a->b->bus, &a->slot, q, on_polkit, a, POLKIT_USEC);
@@ -91,17 +93,17 @@ static int on_uid(sd_bus_message *answer, void *arg, sd_bus_error *err)
         return 1;
     }
     bool may = !a->uid || a->uid == geteuid();
-    if (may || !a->orders || !ask_polkit(a))
+    if (may || !a->action || !ask_polkit(a))
         go_on(a, may);
     return 1;
 }
 
-int sender_ask(struct dbus *b, sd_bus_message *m, bool orders, sender_call *call, sd_bus_error *err)
+int sender_ask(struct dbus *b, sd_bus_message *m, const char *action, sender_call *call, sd_bus_error *err)
 {
     struct asked *a = b->num_asked < ASKED_MOST ? calloc(1, sizeof(*a)) : NULL;
     if (!a)
         return sd_bus_error_setf(err, SD_BUS_ERROR_LIMITS_EXCEEDED, "too many calls wait for an answer; try again");
-    *a = (struct asked){.next = b->asked, .before = &b->asked, .b = b, .call = call, .orders = orders};
+    *a = (struct asked){.next = b->asked, .before = &b->asked, .b = b, .call = call, .action = action};
     a->m = sd_bus_message_ref(m);
     if (a->next)
         a->next->before = &a->next;

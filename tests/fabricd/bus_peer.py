@@ -8,6 +8,7 @@ What tests/fabricd/dbus.sh needs on its bus beside busctl:
   jobs JOB        signals of this job's object, a line each
   polkit UID      be polkit, and let this user do everything
   flood N         N calls, a hundred at once; then the count of each kind of answer
+  error METHOD SIGNATURE ARG...  call a method of the manager: the name of its error and the message
   leave N         N times: a call, and away before fabricd can know who it was
 """
 import asyncio, collections, re, sys
@@ -113,6 +114,13 @@ async def flood(n):
         print(kind, count)
 
 
+async def error(member, signature="", *args):
+    bus = await connect()
+    body = [{"s": str, "b": lambda a: a == "true"}.get(kind, int)(a) for kind, a in zip(signature, args)]
+    answer = await bus.call(call(PATH, MANAGER, member, signature, *body))
+    print(answer.error_name or "none", *answer.body)
+
+
 async def leave(n):
     for _ in range(int(n)):
         bus = await connect()
@@ -124,7 +132,8 @@ def main():
     what, args = sys.argv[1], sys.argv[2:]
     if what == "members":
         return in_manual(*args)
-    return asyncio.run({"same": same, "jobs": jobs, "polkit": polkit, "flood": flood, "leave": leave}[what](*args))
+    return asyncio.run({"same": same, "jobs": jobs, "polkit": polkit, "flood": flood, "error": error,
+                        "leave": leave}[what](*args))
 
 
 sys.exit(main())

@@ -21,7 +21,7 @@ start_bus() {
   wait_for 10 test -S bus
 }
 all() { busctl --address="$DBUS_SYSTEM_BUS_ADDRESS" "$@"; }
-manager() { all call org.mrmpi.Fabric1 /org/mrmpi/Fabric1 org.mrmpi.Fabric1.Manager "$@"; }
+manager() { all call -- org.mrmpi.Fabric1 /org/mrmpi/Fabric1 org.mrmpi.Fabric1.Manager "$@"; }
 property() { all get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1 org.mrmpi.Fabric1.Manager "$@"; }
 refused() { # REGEX COMMAND...
   local want=$1
@@ -130,7 +130,7 @@ is "nothing of that is a job" "$(property NumJobs)" "u 1"
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   chmod 711 "$tmp"
   user() { setpriv --reuid 65534 --regid 65534 --clear-groups busctl --address="$DBUS_SYSTEM_BUS_ADDRESS" "$@"; }
-  users() { user call org.mrmpi.Fabric1 /org/mrmpi/Fabric1 org.mrmpi.Fabric1.Manager "$@"; }
+  users() { user call -- org.mrmpi.Fabric1 /org/mrmpi/Fabric1 org.mrmpi.Fabric1.Manager "$@"; }
   manager RegisterJob 'ssua{sv}' roots urgent 0 0 >/dev/null
   ok "a user reads the state" user get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1 org.mrmpi.Fabric1.Manager Classes
   users ListJobs >q
@@ -145,6 +145,9 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     user get-property org.mrmpi.Fabric1 /org/mrmpi/Fabric1/job/roots org.mrmpi.Fabric1.Job Class
   ok "nor list these" refused 'Access denied|not allowed' user call org.mrmpi.Fabric1 /org/mrmpi/Fabric1 \
     org.freedesktop.DBus.ObjectManager GetManagedObjects
+  ok "nor see the policy's history" refused 'Access denied|only root may do this to the policy' users ListGenerations
+  ok "nor a generation of it" refused 'Access denied|only root may do this to the policy' users ShowGeneration t 1
+  ok "nor roll it back" refused 'Access denied|only root may do this to the policy' users RollbackPolicy xb -1 false
   ok "nor take the name" refused 'Access denied|not allowed' user call org.freedesktop.DBus /org/freedesktop/DBus \
     org.freedesktop.DBus RequestName su org.mrmpi.Fabric1 2
   manager RegisterJob 'ssua{sv}' chosen '' 65534 2 qos s high wish s urgent >/dev/null
@@ -183,8 +186,10 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   ok "whom it lets may give orders" users SetJobClass ss other-1 urgent
   like "having been asked for him" '^system-bus-name org.mrmpi.fabric1.manage-jobs 65534$' polkit
   like "which is in the journal" 'job other-1: class urgent \(set by uid 65534\)' log
+  ok "or see the history" users ListGenerations
+  like "by an action of its own" '^system-bus-name org.mrmpi.fabric1.manage-policy 65534$' polkit
   ok "root is not asked about" manager SetJobClass ss other-1 batch
-  is "once it was" "$(grep -c system-bus-name polkit)" 1
+  is "once each was" "$(grep -c system-bus-name polkit)" 2
   ok "others may not" refused 'Access denied|only root' setpriv --reuid 1 --regid 1 --clear-groups \
     busctl --address="$DBUS_SYSTEM_BUS_ADDRESS" call org.mrmpi.Fabric1 /org/mrmpi/Fabric1 org.mrmpi.Fabric1.Manager EndJob s roots
   stop $polkit

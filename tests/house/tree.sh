@@ -143,7 +143,7 @@ ok "folders of simfab/engine call down only" calls_down_engine
 calls_down_fabricd() { # the daemon itself, above, and jobs/ call each other
   calls_down fabricd "base proto" <<'ROOMS'
 ctl jobs fabric policy
-dbus jobs
+dbus jobs apply
 slurm ctl
 apply fabric policy
 fabric policy
