@@ -194,10 +194,25 @@ static void note_parts(const struct applier *a, struct change *c)
         c->part[i] = (struct part){.port = s->port[i], .config = s->sm[s->sm_of_port[i]].opensm.config};
 }
 
-/* Each plane against f, whether its opensm runs still or not. */
+/* The last look of settle_ports has seen the planes of this change. */
+static bool is_settled(const struct applier *a, const struct change *c)
+{
+    bool same = a->num_settled && a->num_settled == c->num_parts;
+    for (unsigned i = 0; same && i < c->num_parts; i++)
+        same =
+            !strcmp(a->settled[i].from.device, c->part[i].port.device) && a->settled[i].from.num == c->part[i].port.num;
+    return same;
+}
+
+/* Each plane against f, whether its opensm runs still or not: as the ports settled on f, or by a look. */
 static void look_at_parts(const struct applier *a, const struct change *c, const struct in_force *f,
                           struct verify_result *r)
 {
+    if (is_settled(a, c)) {
+        *r = (struct verify_result){.num_planes = a->num_settled};
+        memcpy(r->plane, a->settled, sizeof(r->plane));
+        return;
+    }
     struct verify_options o = settle_options(a, &f->lock, false);
     o.planes = &f->planes;
     o.policy = f->valid ? &f->policy : NULL;
@@ -297,6 +312,7 @@ static void roll_back(struct applier *a, struct task *t, struct change *c, bool 
     struct text why = {0};
     char current[GENERATION_NAME_MAX];
     note_failure(a, c);
+    a->num_settled = 0;
     a->undoes = true;
     say(a, t, ROLLING_BACK " to the configuration from before");
     sms_keep(&a->sms);

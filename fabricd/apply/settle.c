@@ -245,12 +245,20 @@ static void say_why_not(struct applier *a, struct task *t, unsigned other_sm_lid
     text_free(&who);
 }
 
+static void note_settled(struct applier *a, const struct verify_result *r)
+{
+    a->num_settled = r->num_planes;
+    memcpy(a->settled, r->plane, sizeof(a->settled));
+}
+
 static int tell_not_settled(struct applier *a, struct task *t, const struct in_force *want, bool may_push,
                             struct manager_event *out)
 {
     struct verify_result r;
     bool ok = settle_look(a, want, false, &r);
     unsigned other_sm_lid = r.other_sm_lid;
+    if (ok)
+        note_settled(a, &r);
     settle_take_result(out, &r, ok);
     if (ok)
         say(a, t, "verified: %u ports of %u nodes have the policy's tables, at the last moment", r.ports, r.nodes);
@@ -273,10 +281,12 @@ int settle_ports(struct applier *a, struct task *t, const struct in_force *want,
     uint64_t reload_at = limit / 6 < RELOAD_AGAIN_MS ? limit / 6 : RELOAD_AGAIN_MS;
     uint64_t rewrite_at = limit / 3 < REWRITE_AFTER_MS ? limit / 3 : REWRITE_AFTER_MS;
     bool reloaded = !may_push, rewritten = !may_push;
+    a->num_settled = 0;
     for (unsigned wait = 20;; wait = wait < 200 ? wait * 2 : 250) {
         struct verify_result r;
         struct text why = {0};
         if (progress_look(a, &p, want, &r)) {
+            note_settled(a, &r);
             settle_take_result(out, &r, true);
             say(a, t, "verified: %u ports of %u nodes have the policy's tables, after %llu ms", r.ports, r.nodes,
                 (unsigned long long)(clock_us() / 1000 - p.start_ms));

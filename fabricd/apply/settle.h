@@ -16,6 +16,10 @@ struct applier {
     const struct conf *conf;
     struct sms sms; /* ours that run here: then this host manages their subnets */
     bool undoes;    /* a change that began with sms_note_stopped is being rolled back */
+
+    /* The planes as settle_ports last saw them, when all ports had what was wanted. 0: no such look. */
+    unsigned num_settled;
+    struct verify_plane settled[VERIFY_SUBNETS_MAX];
 };
 
 /*
@@ -45,8 +49,8 @@ void settle_pkeys(const struct applier *a, const struct in_force *want);
  */
 int settle_rewrite(struct applier *a, struct task *t, const struct in_force *want, bool *obeys);
 /*
- * Look until all ports have what it wants or time is up (-ETIMEDOUT, -ECANCELED); with may_push help opensm along where
- * it is known to fall short (-ESRCH: it does not run).
+ * Looks until all ports have the tables of want or time is up (-ETIMEDOUT, -ECANCELED), and then sets a->settled. With
+ * may_push, helps opensm where opensm is known to fall short (-ESRCH: it does not run).
  */
 int settle_ports(struct applier *a, struct task *t, const struct in_force *want, bool may_push,
                  struct manager_event *out);
