@@ -109,9 +109,18 @@ static uint64_t first_clock(void)
     return ((now > local ? now : local) + 999999) / 1000000 * 1000000;
 }
 
+/*
+ * From the birth of the first guest on, also before the engine has met the guest: whether the creator's first wait is
+ * for a sibling or in the kernel must not depend on who is quicker.
+ */
+static bool has_had_guests(void)
+{
+    return !sfp_proc.welcome.cpu_factor_milli && __atomic_load_n(&sfp_proc.arena->births, __ATOMIC_ACQUIRE);
+}
+
 bool sfp_in_turns(void)
 {
-    return sfp_proc.arena && __atomic_load_n(&sfp_proc.arena->in_turns, __ATOMIC_ACQUIRE);
+    return sfp_proc.arena && (__atomic_load_n(&sfp_proc.arena->in_turns, __ATOMIC_ACQUIRE) || has_had_guests());
 }
 
 static void raise_slots_used(uint32_t to)
@@ -129,7 +138,7 @@ uint32_t sfp_actor_slots(void)
 
 bool sfp_has_siblings(void)
 {
-    return sfp_in_turns() && sfp_actor_slots() > 1;
+    return sfp_in_turns() && (sfp_actor_slots() > 1 || has_had_guests());
 }
 
 static struct sf_actor *take_slot(void)

@@ -24,12 +24,6 @@ enum { IN_KERNEL = -1 };
 
 static __thread unsigned waits;
 
-static bool has_company(void)
-{
-    return sfp_has_siblings() ||
-           (sfp_in_turns() && __atomic_load_n(&sfp_proc.arena->births, __ATOMIC_ACQUIRE));
-}
-
 /* 0, an errno, or IN_KERNEL. Until until_ps, 0 for ever. */
 static int await_word(const uint32_t *word, uint32_t value, uint64_t until_ps)
 {
@@ -39,7 +33,7 @@ static int await_word(const uint32_t *word, uint32_t value, uint64_t until_ps)
     sfp_guest_waits();
     if (waits++ == GUEST_WAITS)
         sfp_guest_computes();
-    if (!sfp_is_actor() || !has_company() || !sfp_await_begin(word))
+    if (!sfp_is_actor() || !sfp_has_siblings() || !sfp_await_begin(word))
         return IN_KERNEL;
     is_other = __atomic_load_n(word, __ATOMIC_SEQ_CST) != value;
     while (!is_other && how == SFP_NOT_CALLED) {
