@@ -42,6 +42,7 @@ static void end_library(void)
     api_info_finalize();
     mr_finalize();
     api_inquiry_close();
+    api_crash_close();
     mr_state = MR_STATE_FINALIZED;
     renew_plain();
     api_handles_finalize();
@@ -64,6 +65,7 @@ enum mr_err api_library_use(int thread_level)
             api_done_init(mr_config.leaks);
             api_leaks_watch();
             api_inquiry_open();
+            api_crash_open();
         }
     } else if (thread_level == MPI_THREAD_MULTIPLE && !mr_threaded) { /* else others read it at this moment */
         mr_threaded = true;

@@ -34,6 +34,10 @@ void api_alloc_tell_leaks(int *told);                                           
 void api_inquiry_open(void);
 void api_inquiry_close(void);
 
+/* crash.c: from here on, and until then, a rank that dies of a signal says where */
+void api_crash_open(void);
+void api_crash_close(void);
+
 /* session.c */
 int api_session_handle(const void *session);
 struct mr_errhandler *api_file_null_handler(void); /* error.c: of MPI_FILE_NULL */

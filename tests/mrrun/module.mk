@@ -35,7 +35,15 @@ tests/mrrun/dies_SRCS := tests/mrrun/dies.c
 tests/mrrun/dies_DEPS := libmpi.so.12
 tests/mrrun/dies_LDFLAGS := -rdynamic
 
+# An MPI rank that dies of a signal.
+TESTPROGS += tests/mrrun/crash
+tests/mrrun/crash_SRCS := tests/mrrun/crash.c
+tests/mrrun/crash_DEPS := libmpi.so.12
+tests/mrrun/crash_LDFLAGS := -rdynamic
+CFLAGS.tests/mrrun/crash.c := -g -O0 -fPIE -Ilibmrmpi/include -Wno-infinite-recursion
+
 SCRIPT_TESTS += tests/mrrun/launch.sh tests/mrrun/mpiexec.sh tests/mrrun/failure.sh tests/mrrun/output.sh tests/mrrun/signals.sh \
                 tests/mrrun/cleanup.sh tests/mrrun/explain.sh tests/mrrun/simulated.sh tests/mrrun/mrcc.sh tests/mrrun/view.sh tests/mrrun/pairs.sh \
-                tests/mrrun/deaths.sh tests/mrrun/hangs.sh tests/mrrun/agents.sh
+                tests/mrrun/deaths.sh tests/mrrun/hangs.sh tests/mrrun/crash.sh \
+                tests/mrrun/agents.sh
 LONG_TESTS += tests/mrrun/deaths_all.sh tests/mrrun/agents_all.sh tests/mrrun/fuzz.sh
