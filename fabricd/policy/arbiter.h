@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an output port sends when its virtual lanes want more than the link can carry: the arbiter of the InfiniBand
- * specification (7.6.9), run over packets as they would come. No time and no network; a unit of time is what a byte
- * takes on the link.
+ * The packets that an output port sends when its virtual lanes want more than the link carries: the arbiter of the
+ * InfiniBand specification (7.6.9), run over packets in their order. No time and no network; a unit of time is a byte
+ * on the link.
  *
- * The rules are those that wait.h counts with. A lane always has packets, those of its list one after the other, or, if
- * it has a limit, as many of them as make so large a part of the link.
+ * The rules are the same as in wait.h. A lane always has packets, the packets of its list in turn, or, with a limit, as
+ * many as make up that part of the link.
  */
 #ifndef FABRICD_ARBITER_H
 #define FABRICD_ARBITER_H
@@ -22,17 +22,17 @@ struct arbiter_packet {
 };
 
 struct arbiter_lane {
-    unsigned num_packets; /* 0: it sends nothing */
-    double most;          /* part of the link that it asks for, 0 to 1; 0: as much as it gets */
+    unsigned num_packets; /* 0: the lane sends nothing */
+    double most;          /* requested part of the link, 0 to 1; 0: as much as possible */
     struct arbiter_packet packet[ARBITER_PACKETS_MAX];
 };
 
 struct arbiter_sent {
     double bytes[ARBITER_LANES][POLICY_CLASSES_MAX]; /* by lane and owner */
-    double time;                                     /* bytes, and what the link was idle */
+    double time;                                     /* bytes, including idle time of the link */
 };
 
-/* Let the link carry so many bytes. Owners are below POLICY_CLASSES_MAX. A lane without a weight sends nothing. */
+/* Lets the link carry so many bytes. Owners are below POLICY_CLASSES_MAX. A lane without a weight sends nothing. */
 void arbiter_run(const struct qos_tables *t, const struct arbiter_lane lane[ARBITER_LANES], double bytes,
                  struct arbiter_sent *out);
 

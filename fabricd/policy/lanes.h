@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Part of the compiler (see compile.h): which virtual lane each service level travels on, and the high-priority table.
- */
+/* Part of the compiler (see compile.h): the virtual lane of each service level, and the high-priority table. */
 #ifndef FABRICD_LANES_H
 #define FABRICD_LANES_H
 
@@ -13,7 +12,7 @@
 void lanes_assign(const struct policy *p, const struct policy_lock *lock, const uint8_t *priority, unsigned low_cap,
                   unsigned high_cap, struct qos_tables *t, struct diag *d);
 
-/* Does that level have a lane of its own, which is not the bulk's? */
+/* True if the level has a lane other than the bulk's. */
 bool lanes_medium_own(const struct class_levels *l, unsigned n);
 
 #endif

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * policy.lock: what a policy is compiled with besides itself. It says which service levels each class has been given,
- * and what the fabric can do. Queue pairs carry service levels for as long as they live, so a level that a class has
- * had is given to no other meaning: a class keeps its levels when others come, go or change places, and a class that
- * leaves the policy stays as a retired line until the administrator forgets it. Lanes are not in the lock: they are
- * chosen anew by every compilation.
+ * policy.lock: the second input of the compiler, beside the policy. The lock has the service levels assigned to each
+ * class, and the abilities of the fabric. Queue pairs carry service levels for life, so an assigned level never gets
+ * another meaning: a class keeps its levels when others come, go or change places, and a class that leaves the policy
+ * stays as a retired line until the administrator forgets it. Lanes are not in the lock: every compilation chooses
+ * lanes anew.
  *
- * Service level 0 is what traffic without a level has (IPoIB, other MPI libraries). It belongs to no class, and travels
- * with the default class's bulk. Only if 15 levels do not suffice the default class gets it, and must then stay the
- * default.
+ * Service level 0 carries traffic without a level (IPoIB, other MPI libraries). Level 0 belongs to no class, and
+ * travels with the default class's bulk. Only if 15 levels do not suffice the default class gets level 0, and must then
+ * stay the default.
  *
- * A lock that a daemon wrote also says of which policy it is: hosts that follow files take a policy and a lock only
- * together, and a policy that is being written, or that was edited and not applied, goes with no lock.
+ * A lock written by a daemon also names its policy: hosts that follow files take a policy and a lock only together. A
+ * policy that is being written, or that was edited and not applied, matches no lock.
  *
- * One that says `none generation=N` in its place tells them that by order no policy is in force any more.
+ * A lock with the line `none generation=N` instead says that by order no policy is in force any more.
  *
- * The text form has one line for the policy, one for the fabric, one for each plane where planes differ, and one a
+ * The text form has one line for the policy, one for the fabric, one for each plane if planes differ, and one per
  * class:
  *
  *     lock 1
@@ -33,19 +33,19 @@
 #define SLS              16
 #define LOCK_CLASSES_MAX (SLS / 2) /* each has a level for small messages and one for bulk */
 
-/* What the fabric can do. Zero: not known; the compiler then assumes what all hardware has. */
+/* Abilities of the fabric. Zero: unknown; the compiler then assumes the minimum of all hardware. */
 struct fabric_caps {
-    unsigned vls;               /* data VLs that every port can have */
+    unsigned vls;               /* data VLs supported by every port */
     unsigned low_cap, high_cap; /* entries of the arbitration tables */
     unsigned mtu;               /* the largest of any link */
     unsigned rate_mbps;         /* data rate of the slowest link: 4X DDR is 16000 */
-    unsigned hops;              /* links of the longest path that was seen */
+    unsigned hops;              /* links of the longest known path */
     unsigned oversubscription;  /* adapters' ports that share a cable between switches: see cables.h */
 };
 
 /*
- * A plane (subnet) whose links can have other tables than those of the others: what it can do, and by which port it is
- * known, that of the host which manages it.
+ * A plane (subnet) with other possible tables than the others: its abilities, and the port that names the plane, a port
+ * of the managing host.
  */
 #define LOCK_PLANES_MAX 8
 struct lock_plane {
@@ -63,10 +63,10 @@ struct lock_class {
 
 /* Plain data: copied by assignment, owns nothing. All zero: nothing given out, fabric not known. */
 struct policy_lock {
-    uint64_t generation, digest; /* of the policy's text that it was put in force with; 0: not told */
+    uint64_t generation, digest; /* of the policy's text in force; 0: not told */
     bool none;                   /* no policy is in force, by order, as this generation */
     struct fabric_caps fabric;
-    unsigned num_planes; /* 0: what the fabric can do holds for each */
+    unsigned num_planes; /* 0: the abilities of the fabric hold for each */
     struct lock_plane planes[LOCK_PLANES_MAX];
     unsigned num_classes;
     struct lock_class classes[LOCK_CLASSES_MAX];
@@ -74,9 +74,9 @@ struct policy_lock {
 
 /* False with errors in d, which name the line; l is then empty. An empty text is an empty lock. */
 bool lock_parse(struct policy_lock *l, const char *text, size_t len, struct diag *d);
-/* What lock_parse makes the same lock of. */
+/* The text that lock_parse turns into the same lock. */
 void lock_text(struct text *out, const struct policy_lock *l);
-/* The same levels and facts, of whatever policy they are. */
+/* The same levels and facts, with any policy. */
 bool lock_equal(const struct policy_lock *a, const struct policy_lock *b);
 
 /* Of a policy's text, never 0: FNV-1a of 64 bits. It tells texts apart, and is no protection against forgery. */
@@ -89,37 +89,37 @@ uint16_t lock_levels(const struct lock_class *c);
 bool lock_knows_fabric(const struct policy_lock *l);
 
 /*
- * What was seen of planes becomes the lock's facts: what holds for all; or, where tables of one do not suit another,
- * each one's, and as the fabric's those of the plane with the most lanes. Planes without a port that is up are left
- * out.
+ * Turns the observed planes into the lock's facts: the common abilities; or, if the tables of one plane do not suit
+ * another, the abilities of each plane, and as the fabric's those of the plane with the most lanes. Planes without an
+ * active port are left out.
  */
 void lock_take_planes(struct policy_lock *l, const struct fabric_caps *all, const struct lock_plane *seen, unsigned n);
 
-/* Planes that another host did not see which wrote the lock: added, if they differ from what it tells. */
+/* Adds planes that the host which wrote the lock did not see, if they differ from the lock's facts. */
 void lock_add_planes(struct policy_lock *l, const struct lock_plane *seen, unsigned n);
 
 /*
- * The lock that follows old when p is put in force: all classes of p have the levels that they need, those of old keep
- * theirs, and classes that p does not have are retired. fabric NULL: as in old, with its planes; else there are none.
- * False with errors in d: levels have run out, or level 0 belongs to a class that is not the default; next is then not
- * to be used.
+ * The lock that follows old when p is put in force: all classes of p have the necessary levels, classes of old keep
+ * theirs, and classes missing in p are retired. fabric NULL: as in old, with its planes; else without planes. False
+ * with errors in d: levels have run out, or level 0 belongs to a class other than the default; next must not be used
+ * then.
  */
 bool lock_next(const struct policy *p, const struct policy_lock *old, const struct fabric_caps *fabric,
                struct policy_lock *next, struct diag *d);
 
-/* The levels that fabricd gave out before there was a lock, so that they stay. False: the policy has too many. */
+/* The levels assigned by fabricd before locks existed, so that they stay. False: the policy has too many. */
 bool lock_of_before(const struct policy *p, struct policy_lock *out);
 
 /*
- * Take from other what l does not know: the fabric, and classes of p; all classes if l has none. False if other
- * contradicts l: a class with other levels, or a level of another class. Then l's word counts, and such classes are not
- * taken.
+ * Takes from other the facts missing in l: the fabric, and classes of p; all classes if l has none. False if other
+ * contradicts l: a class with other levels, or a level of another class. Then l takes precedence, and such classes are
+ * not taken.
  */
 bool lock_merge(struct policy_lock *l, const struct policy_lock *other, const struct policy *p);
 
 /*
- * Set levels free: all of a retired class, or those that a class of p (may be NULL) has and does not use. False: the
- * class is not there or has none to spare.
+ * Sets levels free: all levels of a retired class, or the unused levels of a class of p (may be NULL). False: the class
+ * does not exist or has no unused levels.
  */
 bool lock_forget(struct policy_lock *l, const struct policy *p, const char *name);
 

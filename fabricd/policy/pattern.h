@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rules of the policy look at in a job: patterns of the shell (fnmatch(3)), of which all must match. */
+/* The job's attributes in rules of the policy: patterns of the shell (fnmatch(3)); all must match. */
 #ifndef FABRICD_PATTERN_H
 #define FABRICD_PATTERN_H
 
@@ -12,14 +12,14 @@ struct pattern {
     char account[FD_JOB_MAX], qos[FD_JOB_MAX], partition[FD_JOB_MAX], name[FD_JOB_MAX];
 };
 
-/* What is known of a job; empty: not given. groups: each zero-terminated, and an empty one at the end. */
+/* The facts of a job; empty: not given. groups: each zero-terminated, and an empty one at the end. */
 struct pattern_job {
     const char *user, *groups, *account, *qos, *partition, *name;
 };
 
 bool pattern_matches(const struct pattern *p, const struct pattern_job *job);
 
-/* The keys of a mapping that holds a pattern at offset base, for a table of keys.h. At least one must be there. */
+/* The keys of a mapping with a pattern at offset base, for a table of keys.h. At least one key must be present. */
 #define PATTERN_KEY(field, text, base)                                                                                 \
     {                                                                                                                  \
         .name = #field, .help = text, .kind = KEY_TEXT, .max = FD_JOB_MAX - 1, .some = true,                           \

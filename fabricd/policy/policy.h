@@ -25,21 +25,21 @@ struct policy_class {
     char name[FD_NAME_MAX];
     uint32_t share;                     /* percent of a busy link */
     uint32_t priority;                  /* 0: small messages wait with the bulk; 1-3: they go ahead, with this weight */
-    bool has_priority;                  /* the file says so; else the compiler may choose one for the latency */
+    bool has_priority; /* given in the file; else the compiler may choose the priority by the latency */
     uint32_t latency_ns;                /* the longest that a small message may wait in the fabric; 0: not given */
     uint32_t ratio_small, ratio_large;  /* of a link, of the only class; 0: not given. Priority is then 0 */
     uint32_t lanes;                     /* virtual lanes for bulk */
     uint32_t paths;                     /* LID paths to a port that large messages may use */
     uint32_t small_max;                 /* bytes */
-    uint32_t jobs_max, user_jobs_max;   /* jobs on a host that may have it by rules and wishes; 0: no limit */
+    uint32_t jobs_max, user_jobs_max;   /* jobs on a host that may have the class by rules and wishes; 0: no limit */
     unsigned num_medium;                /* levels between small messages and bulk */
     uint32_t medium_max[FD_MEDIUM_MAX]; /* bytes, ascending */
     uint32_t pkey;                      /* partition of the class's jobs, 15 bits; 0: not given */
-    unsigned num_members;               /* hosts whose ports are members of the partition; 0: the policy does not say */
+    unsigned num_members;               /* hosts whose ports are members of the partition; 0: not in the policy */
     char members[POLICY_MEMBERS_MAX][POLICY_MEMBER_MAX]; /* patterns of the shell */
     struct fd_spread spread;                             /* how messages go over rails; "": the library's own way */
     unsigned num_choose;
-    struct pattern choose[POLICY_CHOOSE_MAX]; /* jobs that may ask for this class: one of them must match */
+    struct pattern choose[POLICY_CHOOSE_MAX]; /* jobs that may ask for this class: one pattern must match */
     struct place pkey_at, members_at;
     struct place at, name_at, share_at, medium_at, latency_at, ratio_at;
 };
@@ -49,7 +49,7 @@ struct policy_rule {
     unsigned class_index;
 };
 
-/* What the manager's host does when ports or opensm's file have lost the policy. */
+/* The reaction of the manager's host to ports or an opensm file that have lost the policy. */
 enum policy_repair { REPAIR_YES, REPAIR_REPORT };
 
 struct policy {
@@ -68,7 +68,7 @@ struct policy {
     struct place vls_at, lmc_at, limits_at, bad_at;
 };
 
-/* The format: what a policy may hold (keys.h). */
+/* The format of policies (keys.h). */
 struct keys;
 extern const struct keys policy_keys;
 
@@ -79,8 +79,8 @@ bool policy_parse(struct policy *p, const char *text, size_t len, struct diag *d
 int policy_class_by_name(const struct policy *p, const char *name);
 
 /*
- * The class of a job by the rules: that of the first rule whose patterns all match, of those whose class has room
- * (NULL: all have), else the default class.
+ * The class of a job by the rules: the class of the first rule whose patterns all match and whose class has room (NULL:
+ * all have room), else the default class.
  */
 unsigned policy_class_with_room(const struct policy *p, const struct pattern_job *job,
                                 bool (*has_room)(void *arg, unsigned class_index), void *arg);
@@ -89,12 +89,12 @@ static inline unsigned policy_class_of(const struct policy *p, const struct patt
     return policy_class_with_room(p, job, NULL, NULL);
 }
 
-/* Is there a class that says which hosts its partition has? */
+/* True if a class lists the hosts of its partition. */
 bool policy_has_members(const struct policy *p);
 /* Is the port of an adapter with this description, "HOST DEVICE", to be a member of the partition? */
 bool policy_is_member(const struct policy *p, unsigned pkey, const char *description);
 
-/* May the job have this class if its user asks for it? */
+/* True if the job's user may ask for this class. */
 bool policy_may_choose(const struct policy_class *c, const struct pattern_job *job);
 
 #endif

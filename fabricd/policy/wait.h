@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long a packet may wait for the lanes of others, by the arbitration rules of the InfiniBand specification (7.6.9).
- * Pure arithmetic; no fabric is needed.
+ * The time that a packet may wait for the lanes of others, by the arbitration rules of the InfiniBand specification
+ * (7.6.9). Pure arithmetic; no fabric is needed.
  *
  * The worst case at one output port. The lane has just lost its turn, and every other lane always has packets:
- *  - one packet of the low-priority table is in service;
- *  - a lane of the high-priority table waits for the entries of others up to its own next entry. With a high limit of 0
- *    one packet of the low-priority table goes between any two of the high-priority one; with a limit of n (1 to 254)
- *    one goes after every n * 4096 bytes; with 255 none does;
- *  - a lane of the low-priority table waits for the entries of others up to its own next entry, and before each packet
- *    of those goes what the high limit lets through.
- * An entry of weight w sends while its count of 64-byte blocks is above zero, so its last packet may exceed it.
+ * - one packet of the low-priority table is in service;
+ * - a lane of the high-priority table waits for the entries of others up to its own next entry. With a high limit of 0
+ *   one packet of the low-priority table goes between any two of the high-priority table; with a limit of n (1 to 254)
+ *   one goes after every n * 4096 bytes; with 255 none does;
+ * - a lane of the low-priority table waits for the entries of others up to its own next entry, and before each packet
+ *   of these for the packets allowed by the high limit. An entry of weight w sends while its count of 64-byte blocks is
+ *   above zero, so its last packet may exceed the weight.
  *
- * The result is for all links of a path: every port may be at its worst. Packets of the same lane that are in front,
- * and receivers that are slower than the link, are not counted.
+ * The result is for all links of a path: every port may be at its worst. Earlier packets of the same lane, and
+ * receivers slower than the link, are not counted.
  */
 #ifndef FABRICD_WAIT_H
 #define FABRICD_WAIT_H
@@ -31,9 +31,9 @@ struct wait_load {
 };
 
 /*
- * Nanoseconds that the first packet of lane vl may wait on its way. WAIT_UNBOUNDED: there is no bound, since the lane
- * is in neither table or a high limit of 255 lets others starve it. 0 if c has no rate. load may be NULL: all packets
- * are of full size. A lane in both tables is taken as one of the high-priority table.
+ * Nanoseconds that the first packet of lane vl may wait on its way. WAIT_UNBOUNDED: there is no bound, because the lane
+ * is in neither table or a high limit of 255 lets others starve the lane. 0 if c has no rate. load may be NULL: all
+ * packets have full size. A lane in both tables counts as a lane of the high-priority table.
  */
 uint64_t tables_wait_ns(const struct qos_tables *t, unsigned vl, const struct fabric_caps *c,
                         const struct wait_load *load);

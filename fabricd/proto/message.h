@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks on what comes in over the socket, apart from any socket so that they can be tested and fuzzed alone. A message
- * that passes is of a type that a client may send, of the length that the type asks for, and its texts are terminated
- * and printable.
+ * Checks of messages from the socket. The checks need no socket, so tests and fuzzers can call them alone. A message
+ * that passes has a type that a client may send and the length of its type; its texts are terminated and printable.
  */
 #ifndef FABRICD_MESSAGE_H
 #define FABRICD_MESSAGE_H
@@ -12,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* 0, or -EPROTO: not ours or malformed, -EINVAL: a text that is not allowed. msg must be aligned as a struct is. */
+/* 0, or -EPROTO: foreign or malformed, -EINVAL: a text is not allowed. msg must be aligned like a struct. */
 int message_check(const void *msg, size_t len);
 
 /* A text field: terminated, printable ASCII (it goes to files, logs and terminals). */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * FD_STATE of the protocol (proto.h): what a process of the library is told of its job's class, its service levels
- * and the rails of its host. An FD_STATE always holds the whole truth: a client needs only the last one.
+ * FD_STATE of the protocol (proto.h): the class of a process's job, its service levels and the rails of its host. An
+ * FD_STATE always holds the whole state: a client needs only the last.
  *
- * struct fd_state up to its last rail, then as many struct fd_level as there are, then a struct fd_spread if the
- * policy says something of it, then a struct fd_health if the client asked for it. header.length tells which of these
- * follow.
+ * The layout: struct fd_state up to its last rail, then the struct fd_levels, then a struct fd_spread if the policy has
+ * one, then a struct fd_health if the client asked for health. header.length tells the parts.
  */
 #ifndef FABRICD_PROTO_STATE_H
 #define FABRICD_PROTO_STATE_H
@@ -21,7 +20,7 @@ struct fd_rail {
     uint8_t phys_state; /* as ibv_port_attr.phys_state: 5 link up */
     uint16_t lid;
     uint16_t sm_lid;
-    uint32_t rate_mbps; /* signalling rate as sysfs tells it: 4X SDR is 10000 */
+    uint32_t rate_mbps; /* signalling rate from sysfs: 4X SDR is 10000 */
     uint8_t infiniband; /* 1: InfiniBand link layer, 0: Ethernet or other */
     /*
      * 1: the port is active, and the library should use the rail. In an FD_STATE without struct fd_health also 0 if the
@@ -29,8 +28,8 @@ struct fd_rail {
      */
     uint8_t usable;
     /*
-     * In an FD_STATE: how much of the rate this client may send on each level that goes ahead of its class's bulk
-     * (small messages, those between small and large), of FD_AHEAD_ALL. What is more goes on sl_bulk. 0: not said.
+     * In an FD_STATE: the part of the rate, of FD_AHEAD_ALL, that this client may send on each level ahead of its
+     * class's bulk (small messages, messages between small and large). Traffic beyond goes on sl_bulk. 0: not given.
      */
     uint16_t ahead;
 };
@@ -60,7 +59,7 @@ struct fd_state {
     uint8_t num_rails;   /* 0..FD_RAILS_MAX */
     uint8_t sl_bulk[FD_LANES_MAX];
     char class_name[FD_NAME_MAX];
-    char job[FD_JOB_MAX]; /* the job that this is about, as asked */
+    char job[FD_JOB_MAX]; /* the job of this state, as asked */
     struct fd_rail rails[FD_RAILS_MAX];
     /* After rails[num_rails - 1] come struct fd_level, struct fd_spread, or nothing. */
 };
@@ -77,9 +76,9 @@ struct fd_spread {
 };
 
 /*
- * A level between small and large. As many as there are follow the last rail, at most FD_MEDIUM_MAX, the smallest
- * first; header.length says how many. A client that did not ask for them, or asks a daemon that has never heard of
- * them, sends its medium messages with the large ones.
+ * A level between small and large. All levels follow the last rail, at most FD_MEDIUM_MAX, the smallest first;
+ * header.length has their number. A client that did not ask for levels, or asks a daemon that does not know levels,
+ * sends its medium messages with the large ones.
  */
 struct fd_level {
     uint32_t max;      /* messages of up to so many bytes, and more than the level before; ascending */
@@ -99,7 +98,7 @@ struct fd_rail_health {
     uint16_t weight; /* 0..FD_HEALTHY */
     uint8_t state;   /* enum fd_rail_state; a client treats an unknown state by the weight alone */
     uint8_t reserved;
-    uint16_t pkey; /* the partition in which the job's processes talk over the rail, 15 bits; 0: not said */
+    uint16_t pkey; /* the partition of the job's processes over the rail, 15 bits; 0: not given */
     uint16_t reserved2;
 };
 struct fd_health {
@@ -112,7 +111,7 @@ static inline struct fd_level *fd_state_levels(const struct fd_state *s)
     return (struct fd_level *)((uintptr_t)s + FD_STATE_LENGTH(s->num_rails));
 }
 
-/* How many follow a state of so many bytes in all; -1: it is of no length that it may have. */
+/* Number of levels in a state of len bytes; -1: no state has this length. */
 static inline int fd_state_num_levels(const struct fd_state *s, size_t len)
 {
     size_t rest;
@@ -129,7 +128,7 @@ static inline int fd_state_num_levels(const struct fd_state *s, size_t len)
                : (int)(rest / sizeof(struct fd_level));
 }
 
-/* The spread of a state whose levels have been counted; NULL: the state has none. */
+/* The spread of a state with num_levels levels; NULL: the state has none. */
 static inline struct fd_spread *fd_state_spread(const struct fd_state *s, size_t len, int num_levels)
 {
     struct fd_level *end = fd_state_levels(s) + num_levels;
@@ -140,7 +139,7 @@ static inline struct fd_spread *fd_state_spread(const struct fd_state *s, size_t
                : NULL;
 }
 
-/* The health of a state whose levels have been counted; NULL: the state has none. */
+/* The health of a state with num_levels levels; NULL: the state has none. */
 static inline struct fd_health *fd_state_health(const struct fd_state *s, size_t len, int num_levels)
 {
     struct fd_level *end = fd_state_levels(s) + num_levels;
@@ -150,7 +149,7 @@ static inline struct fd_health *fd_state_health(const struct fd_state *s, size_t
                                             : NULL;
 }
 
-/* Is it in range, and for larger messages than those up to below? */
+/* True if the level is in range, and for larger messages than the levels up to below. */
 static inline bool fd_level_is_sane(const struct fd_level *l, uint32_t below)
 {
     bool sane = l->max > below && l->num_lanes >= 1 && l->num_lanes <= FD_LANES_MAX;
