@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The time that no one sets: CLOCK_MONOTONIC, in microseconds. It stands while the host sleeps. */
+/* CLOCK_MONOTONIC, in microseconds: nobody sets this time. The clock stands still while the host sleeps. */
 #ifndef FABRICD_CLOCK_H
 #define FABRICD_CLOCK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The daemon's own settings: fabricd.yaml, as fabricd(8) describes it. Owns its strings; read once at start. */
+/* The daemon's own settings: fabricd.yaml, described in fabricd(8). Owns its strings; read once at start. */
 #ifndef FABRICD_CONF_H
 #define FABRICD_CONF_H
 
@@ -15,7 +15,7 @@
 
 /* An opensm that may run on this host and is then ours. */
 struct conf_opensm {
-    char config[PATH_MAX];   /* what it reads */
+    char config[PATH_MAX];   /* the file of settings */
     char pid_file[PATH_MAX]; /* or empty */
     char restart[PATH_MAX];  /* a command, or empty */
 };

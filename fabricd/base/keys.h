@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a mapping of a YAML file may hold, declared once: each key with its kind, range, default and one line of help.
- * The same const tables read a file (keys_read), give what it leaves out its default (keys_defaults), and describe the
- * format as a JSON schema (schema.h), with which the manual page is compared.
+ * The format of a mapping in a YAML file, declared once: each key with its kind, range, default and one line of help.
+ * The same const tables read a file (keys_read), fill in defaults (keys_defaults), and describe the format as a JSON
+ * schema (schema.h), which is compared with the manual page.
  */
 #ifndef FABRICD_KEYS_H
 #define FABRICD_KEYS_H
@@ -39,14 +39,14 @@ struct key {
     uint32_t min, max;    /* of the value; of a text's characters, of a list's items */
     uint32_t items;       /* KEY_SIZES, KEY_TEXTS: the most that there may be */
     const struct key_choice *choices;
-    const char *chars; /* KEY_TEXT: characters that it may have, "A-Za-z_-"; NULL: all that are printable */
+    const char *chars; /* KEY_TEXT: allowed characters, "A-Za-z_-"; NULL: all printable */
     unsigned one_of;   /* keys of a mapping with the same number exclude each other; 0: none */
-    bool some;         /* of the keys marked so at least one must be there */
+    bool some;         /* at least one of the keys marked so is required */
     size_t at;         /* offset of the value in the struct that the mapping is read into */
     size_t place;      /* offset of a struct place, of the value in the file; 0: not kept */
     size_t given;      /* offset of a bool that becomes true if the key is there; 0: none */
     const struct keys *of;
-    /* Reads what its kind alone does not say; NULL: the kind's own way. */
+    /* Reads a value that its kind alone does not describe; NULL: by its kind. */
     void (*read)(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into);
 };
 
@@ -56,13 +56,13 @@ struct keys {
     size_t num;
 };
 
-/* Read a mapping into a struct; false if there was an error, of which all are in y->diag. */
+/* Reads a mapping into a struct; false on errors, which are all in y->diag. */
 bool keys_read(struct ydoc *y, yaml_node_t *n, const struct keys *keys, void *into);
 
-/* Give every key that has a default that value, in mappings within it, too. */
+/* Gives every key with a default its value, in nested mappings too. */
 void keys_defaults(const struct keys *keys, void *into);
 
-/* Append what a value may be, and whether it must be there: "1 to 100, required". */
+/* Appends the allowed values of a key, and whether the key is required: "1 to 100, required". */
 void key_allowed(struct text *out, const struct key *k);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The daemon's log. Under systemd what an administrator may want to act on goes to the journal with a message id
- * (MESSAGE_ID), by which journalctl finds it and systemd/mrmpi.catalog explains it; all else, and all of it elsewhere,
- * is lines on stderr, with syslog levels when the journal reads them. Control characters are shown as escapes. Any
- * thread.
+ * The daemon's log. Under systemd, messages for administrators go to the journal with a message id (MESSAGE_ID), by
+ * which journalctl finds the message and systemd/mrmpi.catalog explains it. All other messages, and all messages
+ * without systemd, are lines on stderr, with syslog levels when the journal reads them. Control characters are shown as
+ * escapes. Any thread.
  */
 #ifndef FABRICD_LOG_H
 #define FABRICD_LOG_H
@@ -27,8 +27,9 @@ void log_line(const char *level, const char *fmt, ...) __attribute__((format(pri
 void log_event(const char *id, const char *level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /*
- * A line that a request of this user causes: users but root and the daemon's own have a quota (quota.h), so that nobody
- * fills the journal. log_left_out reports lines beyond the quota; call it about once a second. Both: main thread only.
+ * A line caused by a request of this user. Users except root and the daemon's own have a quota (quota.h), so that no
+ * user fills the journal. log_left_out reports lines beyond the quota; call it about once per second. Both: main thread
+ * only.
  */
 void log_by_uid(uint32_t uid, const char *level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void log_left_out(void);

@@ -26,9 +26,9 @@ struct quota {
     struct quota_user user[QUOTA_USERS + 1];
 };
 
-/* May a line that this user causes be logged? If not, it counts as left out. */
+/* True if a line caused by this user may be logged. Otherwise the line counts as left out. */
 bool quota_take(struct quota *q, uint32_t uid, uint64_t now_us);
-/* A user of whom lines were left out and who has a line again, which the report takes: how many; 0: there is none. */
+/* A user with left-out lines and a free line, which the report takes. Returns the number of lines; 0: no such user. */
 uint64_t quota_left_out(struct quota *q, uint64_t now_us, uint32_t *uid);
 
 #endif

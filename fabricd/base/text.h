@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Text that grows, and the list of what is wrong with a file.
+ * Text that grows, and the list of errors in a file.
  *
- * A struct text owns its bytes; zero-initialised is empty. Out of memory ends the process: nothing in the daemon grows
- * without a bound that is checked before.
+ * A struct text owns its bytes; zero-initialised is empty. Out of memory ends the process: all growth in the daemon has
+ * a bound, checked before.
  */
 #ifndef FABRICD_TEXT_H
 #define FABRICD_TEXT_H
@@ -21,7 +21,7 @@ struct text {
 void text_put(struct text *t, const char *s, size_t len);
 void text_printf(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void text_vprintf(struct text *t, const char *fmt, va_list ap);
-void text_cut(struct text *t, size_t len); /* to its first len bytes, if there are more */
+void text_cut(struct text *t, size_t len); /* to at most its first len bytes */
 void text_free(struct text *t);
 static inline const char *text_str(const struct text *t)
 {
@@ -36,26 +36,26 @@ void text_put_visible(struct text *t, const char *s, size_t len);
 void text_json_string(struct text *t, const char *s, size_t len);
 
 /*
- * The whole file, at most max bytes. 0, or a negative errno: -EFBIG: longer; -EMEDIUMTYPE: not a regular file, at which
- * reading could wait for ever. text_read_fd reads on to the end from whatever the descriptor is. What such an errno
- * means for a file: text_read_error.
+ * Reads the whole file, at most max bytes. 0, or a negative errno: -EFBIG: longer; -EMEDIUMTYPE: not a regular file,
+ * where reading could wait for ever. text_read_fd reads any descriptor to its end. text_read_error explains such an
+ * errno for a file.
  */
-/* Where a file of state is put aside that cannot be read: PATH.corrupt-TIME, which is not there yet. */
+/* The name for a damaged file of state that is put aside: PATH.corrupt-TIME, which does not exist yet. */
 void text_corrupt_name(const char *path, char *out, size_t size);
 int text_read_file(struct text *t, const char *path, size_t max);
 int text_read_fd(struct text *t, int fd, size_t max);
 const char *text_read_error(int rc);
 
 /*
- * Replace the file at once or not at all: a temporary file in the same directory is written, synced and renamed, and
- * the directory synced. The mode and owner of an existing file are kept. 0 or a negative errno; after an error of the
- * directory's sync the new file has taken the place of the old one, and may lose it with the power.
+ * Replaces the file as a whole or not at all: a temporary file in the same directory is written, synced and renamed,
+ * and the directory synced. The mode and owner of an existing file are kept. 0 or a negative errno; after an error of
+ * the directory's sync the new file has taken the place of the old file, and may be lost with the power.
  */
-int text_write_fd(int fd, const char *s, size_t len); /* all of it to a descriptor */
+int text_write_fd(int fd, const char *s, size_t len); /* all bytes to a descriptor */
 int text_write_file(const char *path, const char *s, size_t len);
-#define TEXT_UNFINISHED ".tmp-" /* and six letters or digits end the name of what it writes, until that is complete */
+#define TEXT_UNFINISHED ".tmp-" /* and six letters or digits end the name of an incomplete file */
 
-/* What a process that was killed has left of writing it. */
+/* True for a file left incomplete by a killed process. */
 bool text_is_unfinished(const char *name);
 void text_remove_unfinished(const char *path);
 
@@ -70,7 +70,7 @@ struct place {
 #define DIAG_MAX 50 /* errors told; the rest are only counted */
 
 struct diag {
-    const char *file; /* as messages name it */
+    const char *file; /* its name in messages */
     unsigned errors, warnings;
     struct text out; /* lines "FILE:LINE:COL: error: ..." */
 };
@@ -80,7 +80,7 @@ void diag_warn(struct diag *d, struct place at, const char *fmt, ...) __attribut
 /* Is the file's content UTF-8 without zero bytes and control characters but tabs and line ends? Else one error. */
 bool diag_is_text(struct diag *d, const char *s, size_t len);
 
-/* Of the names (NULL-terminated), the one that s most likely meant, or NULL if none is near. */
+/* Of the names (NULL-terminated), the nearest to s, or NULL if none is near. */
 const char *nearest_name(const char *s, const char *const *names);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * opensm's partition file (partitions.conf) with the partitions of classes that have members. fabricd owns a section
- * between two marks, in which each member's port stands on a line of its own with its node's description; all other
- * lines are the administrator's and are kept. Pure.
+ * between two marks, with a line for each member's port and its node's description. All other lines are the
+ * administrator's and are kept. Pure.
  *
- * Where there was no file, opensm gave all ports full membership of the default partition. A file that says nothing of
- * it makes them limited members, so a section that begins a file says so, and that the file goes with the section.
+ * Without a file, opensm gives all ports full membership of the default partition. A file without this partition makes
+ * the ports limited members. A section that begins a file therefore defines the default partition, and notes that the
+ * file goes away with the section.
  */
 #ifndef FABRICD_FABRIC_PARTITIONS_H
 #define FABRICD_FABRIC_PARTITIONS_H
@@ -14,7 +15,7 @@
 
 #define PARTITIONS_MAX (16u << 20) /* bytes of a file */
 
-/* A file; not there: no file, which is not the same as an empty one. */
+/* A file; absent: no file, which differs from an empty file. */
 struct partition_file {
     bool there;
     struct text text;
@@ -24,8 +25,8 @@ void partition_file_copy(struct partition_file *to, const struct partition_file 
 bool partition_file_equal(const struct partition_file *a, const struct partition_file *b);
 
 /*
- * The file that p wants. adapters: the ports that were seen, a line "0xGUID DESCRIPTION" each. Members that were seen
- * before and are down now stay. Merging twice gives the same as once.
+ * The file for p. adapters: the known ports, a line "0xGUID DESCRIPTION" each. Members known from before that are down
+ * now stay. Merging twice gives the same as once.
  */
 void partitions_merge(const struct partition_file *old, const struct policy *p, const char *adapters,
                       struct partition_file *out);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The LID paths between two ports, asked of the subnet administration: forwarding tables of the switches that the paths
- * cross and cables, read when a question first meets a switch and kept for half a minute (routes.h). A host of a fat
- * tree of two levels so reads tables of its own leaf, the spines, and the leaves of hosts that are asked for: at most
- * one question for each switch of the subnet, and one for all cables, however many hosts there are.
+ * The LID paths between two ports, from the subnet administration: cables, and forwarding tables of the switches on the
+ * paths, read when a question first needs a switch and kept for half a minute (routes.h). In a fat tree of two levels,
+ * a host reads the tables of its own leaf, of the spines, and of the leaves of asked hosts: at most one question per
+ * switch of the subnet, and one for all cables, however many hosts there are.
  *
- * All of it belongs to the main thread; nothing here waits. Questions and names are bounded.
+ * The main thread owns everything; nothing here waits. Questions and names are bounded.
  */
 #ifndef FABRICD_FABRIC_PATHS_H
 #define FABRICD_FABRIC_PATHS_H
@@ -36,8 +36,8 @@ void paths_stop(struct paths *p);
 int paths_ask(struct paths *p, const struct paths_question *q, struct sa_asker who);
 
 /*
- * The paths between two hosts as text (struct fd_ends), looked for in the subnet of that port of this host. status:
- * 0, and what there is to print in out; -ENOENT: the subnet lacks one of them, as out says; another negative errno.
+ * The paths between two hosts as text (struct fd_ends), in the subnet of this port of this host. status: 0, with the
+ * text in out; -ENOENT: a host is missing, named in out; another negative errno.
  */
 typedef void (*paths_shown)(void *arg, struct sa_asker who, int status, const struct text *out);
 int paths_show(struct paths *p, const char *device, uint8_t port, const struct fd_ends *ends, struct sa_asker who,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Paths for people: which node a host's name means, and the switches that paths cross by name. Pure. */
+/* Paths for people: the node of a host's name, and the switches on paths by name. Pure. */
 #ifndef FABRICD_FABRIC_PATHS_TEXT_H
 #define FABRICD_FABRIC_PATHS_TEXT_H
 
@@ -23,7 +23,7 @@ struct paths_names {
 /* num node records of size bytes. 0 or -ENOMEM. */
 int paths_names_take(struct paths_names *n, const uint8_t *record, size_t num, size_t size);
 void paths_names_free(struct paths_names *n);
-/* The base LIDs of both ends: the first port of each that the name means. -ENOENT: one has none; why says which. */
+/* The base LIDs of both ends: the first port of each name. -ENOENT: a name has no port; why says which. */
 int paths_names_find(const struct paths_names *n, const struct fd_ends *ends, uint16_t *from, uint16_t *to,
                      struct text *why);
 

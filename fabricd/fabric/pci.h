@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How fast an adapter's bus moves data, by what sysfs says of its PCI Express link: lanes, their rate, its line code
- * (8 bits in 10 up to 5 GT/s, 128 in 130 above), and what each packet on the bus has besides its data. Both directions
- * are alike. 0: not known, as for adapters on another bus.
+ * The data rate of an adapter's bus, from the PCI Express link in sysfs: lanes, their rate, its line code (8 bits in 10
+ * up to 5 GT/s, 128 in 130 above), and the overhead of a packet on the bus. Both directions are alike. 0: unknown, as
+ * for adapters on another bus.
  */
 #ifndef FABRICD_PCI_H
 #define FABRICD_PCI_H

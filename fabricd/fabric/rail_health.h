@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The health of this host's rails: readings of counters (watch.h) go to the judgement (health.h); orders of
- * administrators and hints of users are kept beside it; what became of rails is remembered, on disk, too. A change is
- * logged here and returned, so that the caller tells subscribers.
+ * The health of this host's rails. Readings of counters (watch.h) go to the judgement (health.h); orders of
+ * administrators and hints of users are kept beside; the history is kept in memory and on disk. A change is logged here
+ * and returned, so that the caller informs subscribers.
  *
- * Hints. A library that sees a rail break or lose packets says so. A hint is believed only of the user who gave it:
- * while it lasts (RAIL_HINT_S), processes of that user are told a small weight, so that a user's next job is spared the
- * discovery. Other users' processes are told what the counters say, with one exception: while a hint lasts, any
- * alarming error of the rail's counters makes it degraded for all, below the limits too. So no user can take a rail
- * from others: without errors of the hardware a lie changes nothing for them, and a rail with errors that is suspected
- * loses a part of its weight, never all of it (unless its errors are beyond the limits anyhow). When counters have
- * seen a fault begin and end the hints on it are forgotten. Hints take no memory but a table of fixed size for each
- * rail, and each user has a budget of them.
+ * Hints. A library that sees a rail break or lose packets sends a hint. A hint counts only for the user who gave it:
+ * while the hint lasts (RAIL_HINT_S), processes of the user get a small weight, so the user's next job is spared the
+ * discovery. Other users' processes get the weight by the counters, with one exception: while a hint lasts, any
+ * alarming error of the rail's counters degrades the rail for all users, below the limits too. No user can therefore
+ * take a rail from others: without errors of the hardware a false hint changes nothing for others, and a suspected rail
+ * with errors loses a part of its weight, never all (unless its errors exceed the limits anyhow). When counters have
+ * seen a fault begin and end, the hints on the rail are forgotten. Hints use a table of fixed size per rail, and each
+ * user has a budget of hints.
  *
- * Everything belongs to the main thread.
+ * The main thread owns everything.
  */
 #ifndef FABRICD_RAIL_HEALTH_H
 #define FABRICD_RAIL_HEALTH_H
@@ -23,8 +23,8 @@
 #include "fabricd/fabric/rails.h"
 #include "fabricd/fabric/watch.h"
 
-#define RAIL_EVENTS 32u /* of each rail that are remembered */
-#define RAIL_HINTS  16u /* users whose hints on a rail are remembered at a time */
+#define RAIL_EVENTS 32u /* remembered per rail */
+#define RAIL_HINTS  16u /* users with remembered hints on a rail at a time */
 #define RAIL_HINT_S 120u
 
 struct rail_event {
@@ -39,7 +39,7 @@ struct rail_hint {
     uint32_t uid;
 };
 
-/* A rail that is or was there. */
+/* A present or former rail. */
 struct ward {
     char device[FD_DEV_MAX];
     unsigned port;
@@ -58,7 +58,7 @@ struct rail_health {
     struct quota hints; /* of users */
 };
 
-/* Reads what was kept in the state directory, and begins to watch. 0 or a negative errno. */
+/* Reads the history from the state directory, and begins to watch. 0 or a negative errno. */
 int rail_health_start(struct rail_health *r, const char *state_dir, unsigned interval_ms);
 void rail_health_stop(struct rail_health *r);
 
@@ -67,12 +67,12 @@ bool rail_health_take(struct rail_health *r, const struct health_rules *rules);
 /* An order. -ENOENT: there is no such rail among these. *changed as above. */
 int rail_health_drain(struct rail_health *r, const struct rails *rails, const struct fd_rail_order *o, bool drain,
                       bool *changed);
-/* A hint of a user on a rail of this host; what is beyond the user's budget is dropped. True: something has changed. */
+/* A hint of a user on a rail of this host; hints beyond the user's budget are dropped. True: a rail has changed. */
 bool rail_health_hint(struct rail_health *r, const struct rails *rails, const struct fd_seen *m, uint32_t uid);
 
-/* Beside what rails_read found, their health. */
+/* Adds the health of rails to the result of rails_read. */
 void rail_health_fill(const struct rail_health *r, struct rails *rails);
-/* What a user's processes are told of rail i of these. */
+/* The health of rail i for a user's processes. */
 struct fd_rail_health rail_health_for(const struct rail_health *r, const struct rails *rails, unsigned i, uint32_t uid);
 /* NULL: the rail has not been looked at yet. */
 const struct ward *rail_health_ward(const struct rail_health *r, const char *device, unsigned port);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a link carries, from the codes of PortInfo (InfiniBand specification, volume 1, 14.2.5.6). Pure. */
+/* The data rate of a link, from the codes of PortInfo (InfiniBand specification, volume 1, 14.2.5.6). Pure. */
 #ifndef FABRICD_FABRIC_RATE_H
 #define FABRICD_FABRIC_RATE_H
 

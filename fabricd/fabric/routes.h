@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where a subnet's switches forward packets, and which LID paths between two ports share no cable between switches.
- * Pure: forwarding tables and cables are taken from records of the subnet administration. Of switches few may be known;
- * a trace that meets another one names the switch.
+ * The forwarding of a subnet's switches, and the LID paths between two ports that share no cable between switches.
+ * Pure: forwarding tables and cables come from records of the subnet administration. Few switches may be known; a trace
+ * that meets an unknown switch names it.
  *
  * A path is one of the 2^LMC LIDs of a port, the same number at both ends: packets there go to the far port's LID of
  * that number, packets back to the near port's. Two paths are disjoint if no direction of one shares the port of a
  * switch towards another switch with the same direction of the other. Ports towards adapters do not count: every path
- * takes those.
+ * uses them.
  */
 #ifndef FABRICD_ROUTES_H
 #define FABRICD_ROUTES_H
@@ -28,7 +28,7 @@
 struct routes_table {
     uint16_t lid;      /* of the switch */
     uint64_t read;     /* when */
-    unsigned num_lids; /* that the table has a place for */
+    unsigned num_lids; /* LIDs with a place in the table */
     uint8_t *out;      /* by LID, the port towards the LID */
 };
 
@@ -38,7 +38,7 @@ struct routes_cable {
     uint8_t port;
 };
 
-/* What is known of a subnet. Zero: nothing. */
+/* The known part of a subnet. Zero: nothing. */
 struct routes {
     unsigned num_tables, room;
     struct routes_table *table; /* by LID */
@@ -48,7 +48,7 @@ struct routes {
     struct routes_cable *cable; /* by LID and port */
 };
 
-/* A switch on the way, and its port that the packet leaves by. */
+/* A switch on the way, and the port by which the packet leaves. */
 struct routes_hop {
     uint16_t lid;
     uint8_t port;
@@ -62,10 +62,10 @@ struct route {
 enum routes_end {
     ROUTES_THERE,   /* the route is complete */
     ROUTES_NEEDS,   /* something has to be read first */
-    ROUTES_NOWHERE, /* the tables lead to no port with that LID */
+    ROUTES_NOWHERE, /* the tables lead to no port with this LID */
 };
 
-/* What is missing: all cables, or the table of a switch. */
+/* The missing part: all cables, or the table of a switch. */
 #define ROUTES_CABLES 0 /* is no switch's LID */
 typedef uint16_t routes_need;
 
@@ -73,18 +73,18 @@ void routes_free(struct routes *r);
 size_t routes_memory(const struct routes *r); /* bytes */
 
 /*
- * What was missing has been read: num records of size bytes each, of the switch with this LID (another one's are passed
- * over), or all cables. now: a time by the caller's clock, for routes_forget. 0, or -ENOMEM.
+ * Takes a missing part: num records of size bytes each, of the switch with this LID (records of others are ignored), or
+ * all cables. now: a time by the caller's clock, for routes_forget. 0, or -ENOMEM.
  */
 int routes_take(struct routes *r, routes_need what, const uint8_t *record, size_t num, size_t size, uint64_t now);
-/* Forget all that was read before this time. */
+/* Forgets all parts read before this time. */
 void routes_forget(struct routes *r, uint64_t before);
 
-/* From an adapter's port with base LID from to the LID to, one of those of the port with base LID to_base. */
+/* Traces from an adapter's port with base LID from to the LID to, a LID of the port with base LID to_base. */
 enum routes_end routes_trace(const struct routes *r, uint16_t from, uint16_t to, uint16_t to_base, struct route *out,
                              routes_need *need);
 
-/* All paths between two ports: there[i], back[i] are the routes of path i, which has both if has[i]. */
+/* All paths between two ports: there[i], back[i] are the routes of path i, complete if has[i]. */
 struct routes_pair {
     unsigned num; /* at most FD_PATHS_MAX */
     bool has[FD_PATHS_MAX];
@@ -96,8 +96,8 @@ enum routes_end routes_pair(const struct routes *r, uint16_t from, uint16_t to, 
                             routes_need *need);
 
 /*
- * Paths in the order in which they are worth using: path 0, each that is disjoint from all before, then the others.
- * Returns how many are disjoint, at least 1.
+ * Paths in the order of their use: path 0, each path disjoint from all before, then the others. Returns the number of
+ * disjoint paths, at least 1.
  */
 unsigned routes_order(const struct routes_pair *p, uint8_t order[FD_PATHS_MAX]);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Questions to the subnet administration (IBTA volume 1, chapter 15): where the ports of other hosts are at present,
- * and all records of a kind that match. A subnet manager that starts anew may give every port another LID; then no port
- * can ask another one for it.
+ * Questions to the subnet administration (IBTA volume 1, chapter 15): the present places of other hosts' ports, and all
+ * matching records of a kind. A newly started subnet manager may give every port another LID; ports can then no longer
+ * ask each other.
  *
- * Many clients may ask for the same port at once, and again while it has not come back: it is asked for once, and an
- * answer is good for a second. All of it belongs to the main thread; nothing here waits.
+ * Many clients may ask for the same port at once, and again until it is back: the port is asked for once, and an answer
+ * is good for a second. The main thread owns everything; nothing here waits.
  */
 #ifndef FABRICD_SA_H
 #define FABRICD_SA_H
@@ -14,14 +14,16 @@
 
 #include <systemd/sd-event.h>
 
-/* Who has asked: the client's number, and the number of its message. */
+/* The source of a question: the client's number, and the number of its message. */
 struct sa_asker {
     uint64_t client;
     uint32_t seq;
 };
 
-/* status 0: the port has the 2^lmc LIDs from lid on. -ENOENT: its subnet knows no such port; -ETIMEDOUT: the subnet
- * administration does not answer; -EAGAIN: it is busy; other negative errno. */
+/*
+ * status 0: the port has the 2^lmc LIDs from lid on. -ENOENT: its subnet knows no such port; -ETIMEDOUT: the subnet
+ * administration does not answer; -EAGAIN: the administration is busy; other negative errno.
+ */
 struct sa_place {
     uint64_t guid;
     int status;
@@ -43,7 +45,7 @@ void sa_stop(struct sa *s);
  */
 int sa_ask(struct sa *s, const char *device, uint8_t port, uint64_t guid, struct sa_asker who);
 
-/* Which records are wanted: those that have data where the bits of mask say so. */
+/* The wanted records: those with data where the bits of mask are set. */
 struct sa_match {
     uint16_t attribute;
     uint64_t mask;
@@ -59,12 +61,12 @@ struct sa_match {
 #define SA_PORT_LID_AT 20
 #define SA_PORT_LMC_AT 38
 
-/* num records of size bytes each, which are the caller's until it returns. status: 0 or a negative errno. */
+/* num records of size bytes each, the caller's until the function returns. status: 0 or a negative errno. */
 typedef void (*sa_records)(void *arg, int status, const uint8_t *record, size_t num, size_t size);
 
 /*
- * All records that match, from the administration of that port's subnet. 0: done is called later, once, but not after
- * sa_stop. Negative errno: it is not called; -EBUSY: too much is asked at a time.
+ * Asks the administration of this port's subnet for all matching records. 0: done is called later, once, but not after
+ * sa_stop. Negative errno: done is not called; -EBUSY: too many questions at a time.
  */
 int sa_list(struct sa *s, const char *device, uint8_t port, const struct sa_match *match, sa_records done, void *arg);
 

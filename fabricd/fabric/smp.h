@@ -2,15 +2,14 @@
 /*
  * Subnet management packets over libibumad: questions in order, several of them under way at a time.
  *
- * A reader that knows its next questions asks them ahead (smp_ahead), in the order in which it will read the answers,
- * and then reads each with smp_get or smp_set. Nothing else changes for the reader: a question that was not asked ahead
- * is asked when it is read, and answers that are not read are dropped. The number of packets under way follows from
- * answers and time-outs: management packets have no flow control, and adapters and switches drop what comes too fast. A
- * node that has not answered one question is not asked those that were asked ahead.
+ * A reader with known next questions asks them ahead (smp_ahead), in the order of reading, and then reads each with
+ * smp_get or smp_set. Nothing else changes for the reader: a question that was not asked ahead is asked when it is
+ * read, and unread answers are dropped. The number of packets under way follows from answers and time-outs: management
+ * packets have no flow control, and adapters and switches drop packets that come too fast. A node that left a question
+ * unanswered gets no further questions asked ahead.
  *
- * A path is the list of exit ports from this host's port on: then nothing is assumed of LIDs and forwarding tables. Or
- * it is a LID: then the answer shows that the forwarding tables lead there and back. One struct smp belongs to one
- * thread.
+ * A path is the list of exit ports from this host's port on; LIDs and forwarding tables are not involved. Or a path is
+ * a LID; the answer then proves that the forwarding tables lead there and back. One struct smp belongs to one thread.
  */
 #ifndef FABRICD_FABRIC_SMP_H
 #define FABRICD_FABRIC_SMP_H
@@ -45,7 +44,7 @@ struct smp_port {
 
 #define SMP_PORTS_MAX 64
 
-/* InfiniBand ports that are up, with a LID or without. How many; what goes beyond SMP_PORTS_MAX is left out. */
+/* Active InfiniBand ports, with or without a LID. Returns their number; ports beyond SMP_PORTS_MAX are left out. */
 unsigned smp_active_ports(struct smp_port port[SMP_PORTS_MAX]);
 
 struct smp;
@@ -53,14 +52,14 @@ struct smp;
 /* device NULL or port 0: libibumad's choice (the first active port). NULL and errno on failure. */
 struct smp *smp_open(const char *device, int port);
 void smp_close(struct smp *s);
-/* Why no port of this host could ask (a negative errno of smp_open), and what to do: for people. */
+/* The reason why no port of this host could ask (a negative errno of smp_open), and the remedy: for people. */
 const char *smp_open_error(int rc);
 
-/* 0; a negative errno (-ETIMEDOUT: nobody answered); or the positive status of the answer. */
+/* 0; a negative errno (-ETIMEDOUT: no answer); or the positive status of the answer. */
 int smp_get(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier, uint8_t data[64]);
 int smp_set(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier, uint8_t data[64]);
 
-/* Ask ahead: data NULL for smp_get, else what smp_set will write. */
+/* Asks ahead: data NULL for smp_get, else the data of the later smp_set. */
 void smp_ahead(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier,
                const uint8_t data[64]);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The subnet managers that are ours to configure: those opensm processes of this host that read a configuration which
- * fabricd.yaml names. There are several where this host manages several subnets (planes), or has two ports in one. Each
- * is given the tables of its plane.
+ * The subnet managers under our control: the opensm processes of this host that read a configuration named in
+ * fabricd.yaml. There are several if this host manages several subnets (planes), or has two ports in one. Each gets the
+ * tables of its plane.
  *
- * Errors are negative errnos, and why then says what was wrong, a line without its end.
+ * Errors are negative errnos; why then has the reason, a line without its end.
  */
 #ifndef FABRICD_FABRIC_SMS_H
 #define FABRICD_FABRIC_SMS_H
@@ -16,83 +16,86 @@
 
 struct sm {
     struct opensm opensm;
-    struct text old_conf, new_conf; /* what its file has, and is to have */
+    struct text old_conf, new_conf; /* present and future contents of its file */
     char partitions[PATH_MAX];      /* its partition file */
     uint64_t turns;                 /* opensm_turns when sms_note_stopped found it stopped; else 0 */
     struct partition_file old_part, new_part;
 };
 
 struct sms {
-    unsigned n; /* that run here */
+    unsigned n; /* running processes here */
     struct sm sm[CONF_OPENSM_MAX];
     unsigned num_ports;
-    struct smp_port port[VERIFY_SUBNETS_MAX]; /* that they serve; "" where neither they nor fabricd.yaml say which */
+    struct smp_port
+        port[VERIFY_SUBNETS_MAX]; /* the served ports; "" if neither the process nor fabricd.yaml names the port */
     unsigned sm_of_port[VERIFY_SUBNETS_MAX];
 };
 
-/* Which run now. Frees nothing: to begin with, or after sms_free. */
+/* Finds the running processes. Frees nothing: to begin with, or after sms_free. */
 void sms_find(struct sms *s, const struct conf *c);
 void sms_free(struct sms *s);
 
-/* What their files have. A file that is not there is an empty one. */
+/* Reads the files. A missing file is an empty file. */
 int sms_read(struct sms *s, struct text *why);
-/* What the files are to have: the tables of their planes. False: it is what they have. */
+/* Merges the tables of the planes into the new contents. False: the files have them already. */
 bool sms_merge(struct sms *s, const struct qos_tables *common, const struct plane_tables *planes);
-/* The tables that the opensm of this file is to write. conf: what the file has, if none that runs reads it. */
+/* The tables for the opensm of this file. conf: the contents, if no running process reads the file. */
 const struct qos_tables *sms_tables(const struct sms *s, const char *config, const char *conf,
                                     const struct qos_tables *common, const struct plane_tables *planes);
-/* False: one file is read by opensm of planes that need different tables. */
+/* False: opensm processes of planes with different tables read the same file. */
 bool sms_fit_planes(const struct sms *s, const struct qos_tables *common, const struct plane_tables *planes,
                     struct text *why);
 
 /*
- * The same of partitions; p NULL: no policy. adapters: as partitions_merge needs them; NULL: members stay those that
- * the files have. False: it is what they have.
+ * The same for partitions; p NULL: no policy. adapters: for partitions_merge; NULL: the members in the files stay.
+ * False: the files have them already.
  */
 bool sms_merge_partitions(struct sms *s, const struct policy *p, const char *adapters);
 /* False: a partition of the administrator has the key of a class that p gives members; why says where. */
 bool sms_partitions_free(const struct sms *s, const struct policy *p, struct text *why);
 
-/* The files are to have what they had. */
+/* Makes the old contents the new contents. */
 void sms_keep(struct sms *s);
 
-/* Each file at once or not at all; the first that cannot be written is the last that is tried, or all are tried. */
+/* Writes each file as a whole or not at all; stops at the first that cannot be written, or tries all. */
 int sms_write(const struct sms *s, struct text *why);
 int sms_write_all(const struct sms *s, struct text *why);
-/* One of them, by its path; a partition file that is not to be there is removed. */
+/* Writes one of them, by its path; an absent partition file is removed. */
 int sms_write_file(const char *config, const struct text *conf, struct text *why);
 int sms_read_partitions(const char *path, struct partition_file *f);
 int sms_write_partitions(const char *path, const struct partition_file *f, struct text *why);
-/* What a daemon that was killed has left of writing it. */
+/* Removes incomplete files of a killed daemon. */
 void sms_clean(const char *config);
-/* Tables that are not in new_conf. */
+/* Writes tables other than those in new_conf. */
 int sms_write_tables(const struct sms *s, const struct qos_tables *common, const struct plane_tables *planes,
                      struct text *why);
 
-/* Does the one that reads this file run? */
+/* True if the opensm that reads this file runs. */
 bool sms_runs(const struct sms *s, const char *config);
-/* -ESRCH: one of them has ended since sms_find. */
+/* -ESRCH: a process has ended since sms_find. */
 int sms_all_run(const struct sms *s, struct text *why);
-/* Those that have ended are ours no longer; dead gets the ports that they served. How many. */
+/* Drops processes that have ended; dead gets their ports. Returns their number. */
 unsigned sms_leave_dead(struct sms *s, struct smp_port dead[VERIFY_SUBNETS_MAX]);
-/* Have them take what is in their files: all are told, also after one that cannot be. */
+/* Makes all processes read their files, also after one that cannot be reached. */
 int sms_reload(const struct sms *s, struct text *why);
 bool sms_can_restart(const struct sms *s, struct text *why);
 int sms_restart(const struct sms *s, struct text *why);
 
 /*
- * The opensm that is stopped and may do something of what it was told when it goes on, or NULL. undo: what it was told
- * since sms_note_stopped is undone, so that one which was stopped then, and has not run since, finds what it knows.
+ * A stopped opensm that may act on signals when it continues, or NULL. undo: signals since sms_note_stopped are undone,
+ * so a process that was stopped then, and has not run since, finds its known state.
  */
 const struct opensm *sms_stopped(const struct sms *s, bool undo);
 void sms_note_stopped(struct sms *s);
-/* True: one computes, or waits for a processor that others have. cpu_ms gets what all have computed until now. */
+/* True: a process computes, or waits for a processor. cpu_ms gets the processor time of all so far. */
 bool sms_ready(const struct sms *s, uint64_t *cpu_ms);
 
-/* Who they are, for people: "opensm (pid 1, 2)". */
+/* Their name for people: "opensm (pid 1, 2)". */
 void sms_name(const struct sms *s, struct text *out);
 
-/* Why none runs, for people: what to start, and where else to apply. -ESRCH, or what finding them failed with. */
+/*
+ * The reason why none runs, for people: what to start, and where else to apply. -ESRCH, or the error of finding them.
+ */
 int sms_none(const struct conf *c, struct text *why);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A thread that reads the counters of this host's InfiniBand rails and of the ports across their cables, since a port
- * that does not answer is waited for; and that writes the rails' history to disk, since a disk may be slow. It knows
- * nothing of health: the main thread takes the readings and judges them.
+ * A thread that reads the counters of this host's InfiniBand rails and of the ports across their cables, because a
+ * silent port has to be waited for. The thread also writes the rails' history to disk, because a disk may be slow. The
+ * thread does not judge health: the main thread takes the readings and judges them.
  */
 #ifndef FABRICD_WATCH_H
 #define FABRICD_WATCH_H
@@ -28,7 +28,7 @@ void watch_stop(struct watch *w);
 int watch_fd(const struct watch *w);
 /* The last readings, each once. How many. */
 unsigned watch_take(struct watch *w, struct watch_reading out[FD_RAILS_MAX]);
-/* Write this text in place of the file, soon. What cannot be written is logged, and tried again with the next text. */
+/* Writes this text in place of the file, soon. A failure is logged, and the next text tries again. */
 void watch_keep(struct watch *w, const char *text, size_t len);
 
 #endif
