@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The daemon's state, in one place: the policy in force, jobs, rails, what is known of the fabric. daemon.c changes
- * it, and has subscribers.c tell clients after each change; requests.c, above, answers from it. Everything here
- * belongs to the main thread.
+ * The daemon's state, in one place: the policy in force, jobs, rails, facts of the fabric. daemon.c changes the state,
+ * and has subscribers.c inform clients after each change; requests.c, above, answers from it. The main thread owns
+ * everything.
  */
 #ifndef FABRICD_DAEMON_H
 #define FABRICD_DAEMON_H
@@ -24,10 +24,10 @@ struct server_events;
 
 enum job_news { JOB_NEW, JOB_CHANGED, JOB_ENDED };
 
-/* Who is told of everything that changes, beside the clients of the socket (dbus/). */
+/* Hears of all changes, beside the clients of the socket (dbus/). */
 struct daemon_listener {
     void (*job)(void *arg, const struct job *job, enum job_news news);
-    void (*state)(void *arg); /* the policy in force, what the fabric has of it, or a rail */
+    void (*state)(void *arg); /* the policy in force, its state in the fabric, or a rail */
     void (*said)(void *arg, uint64_t asker, const char *line, size_t len); /* progress of a task of the listener */
     void (*done)(void *arg, uint64_t asker, int status);                   /* 0, a negative errno or enum fd_ended */
 };
@@ -54,8 +54,8 @@ struct daemon {
     uint64_t generation;
     bool manages;               /* opensm runs here, and is ours: as of the last task */
     struct follow *follow;      /* of the configured policy file, or NULL */
-    struct text follow_problem; /* why it is not followed now, or empty */
-    bool follow_failed;         /* what it has could not be put in force: to be tried again */
+    struct text follow_problem; /* the reason why the file is not followed now, or empty */
+    bool follow_failed;         /* its policy could not be put in force: to be tried again */
     uint64_t started_us;        /* CLOCK_MONOTONIC */
     int lock_fd;
 
@@ -73,19 +73,19 @@ struct daemon {
     struct plane plane[VERIFY_SUBNETS_MAX]; /* the same; config is not told */
     uint64_t looked_us;
     uint64_t task_began_us, look_took_us;
-    uint32_t applying_uid; /* who has asked for that; FD_UID_ANY: nobody */
-    struct text said;      /* the last line of that, but for how it is rolled back */
+    uint32_t applying_uid; /* the user behind the apply; FD_UID_ANY: none */
+    struct text said;      /* its last line, except lines about its rollback */
     bool rolls_back;
-    struct text failure; /* how the last attempt failed that was not followed by a good one: members of YAML */
+    struct text failure; /* the failure of the last attempt without a later success: members of YAML */
     uint64_t failed_us;
-    char applying[256];               /* what is being put in force, or empty */
+    char applying[256];               /* the policy being put in force, or empty */
     bool refused;                     /* the configured policy is wrong: trying again would not help */
-    unsigned repairs, repairs_failed; /* of what ports had lost: all, and the last ones in a row that did not help */
+    unsigned repairs, repairs_failed; /* of lost tables: all, and the last failures in a row */
     uint64_t repaired_us;
     bool unfinished; /* an interrupted change is to be brought to its end */
     unsigned unfinished_tries;
     uint64_t unfinished_us; /* the last try */
-    unsigned failed, wait;  /* times in a row that ports did not take it; looks until it is tried again */
+    unsigned failed, wait;  /* failed attempts in a row; looks until the next attempt */
 };
 
 /* For the loop: the manager's thread has events; the ports are to be looked at. */
@@ -97,7 +97,7 @@ int daemon_on_watch(sd_event_source *source, int fd, uint32_t events, void *arg)
 int daemon_rail_drain(struct daemon *d, const struct fd_rail_order *o, bool drain);
 void daemon_rail_hint(struct daemon *d, const struct fd_seen *m, uint32_t uid);
 
-/* A policy that somebody hands over: its text, what the file is called, and the lock beside it. */
+/* A submitted policy: its text, the name of the file, and the lock beside it. */
 struct policy_file {
     const char *name, *text, *lock;
     size_t len, lock_len;
@@ -107,9 +107,9 @@ struct policy_file {
 };
 
 /*
- * Begin a task, or let it wait; the client hears of it by server_progress and server_done, the listener by said and
- * done. -EBUSY: too many wait. -EPERM:
- * this host takes its policy from a file; -EALREADY: another policy is being put in force; why says more (a line).
+ * Begins a task, or queues the task. The client hears of the task by server_progress and server_done, the listener by
+ * said and done. -EBUSY: too many wait. -EPERM: this host takes its policy from a file; -EALREADY: another policy is
+ * being put in force; why has details (a line).
  */
 int daemon_apply(struct daemon *d, const struct policy_file *f, uint64_t client, struct text *why);
 int daemon_submit(struct daemon *d, enum task_kind kind, const struct policy_file *f, uint64_t client); /* f or NULL */
@@ -119,9 +119,9 @@ int daemon_verify(struct daemon *d, uint64_t client);
 void daemon_go_on(struct daemon *d);
 
 /*
- * Set free the service levels that a class no longer uses: a task, once it has been seen that nobody can use them. 0;
- * -ENOENT: it has none; -EPERM: a job or a process on this host may still use them; -EBUSY: a policy is being put in
- * force. out says why.
+ * Sets free the unused service levels of a class: a task, after a check that nobody can use them. 0; -ENOENT: the class
+ * has none; -EPERM: a job or a process on this host may still use them; -EBUSY: a policy is being put in force. out has
+ * the reason.
  */
 int daemon_forget(struct daemon *d, const char *class_name, uint64_t client, struct text *out);
 /* The task alone. */

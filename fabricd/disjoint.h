@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Clients ask for the LID paths to a port (FD_PATHS), people for those between two hosts (FD_PATHS_SHOW). Answers come
- * later, when the subnet administration has told what is not known yet (fabric/paths.h).
+ * Answers clients' questions for the LID paths to a port (FD_PATHS), and people's questions for the paths between two
+ * hosts (FD_PATHS_SHOW). Answers come later, when the subnet administration has sent the missing parts
+ * (fabric/paths.h).
  */
 #ifndef FABRICD_DISJOINT_H
 #define FABRICD_DISJOINT_H
@@ -10,7 +11,7 @@
 
 struct client;
 
-/* Anybody may ask: what the answer tells every host of the subnet can be asked by. */
+/* Anybody may ask: every host of the subnet can get the same facts. */
 void disjoint_on_paths(struct daemon *d, struct client *c, const struct fd_paths *m);
 /* Answered by FD_TEXT and FD_DONE. */
 void disjoint_on_show(struct daemon *d, struct client *c, const struct fd_ends *m);

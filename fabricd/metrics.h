@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the daemon knows, as OpenMetrics text for monitoring. The families are a table (metrics.c); a test compares the
+ * The daemon's state as OpenMetrics text for monitoring. The families are a table (metrics.c); a test compares the
  * table with fabricctl(1). Only gauges and counters, no exemplars and no times: node-exporter's textfile collector,
  * which reads Prometheus's older format, understands the same text.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The UNIX socket: connections, their credentials, and sending. It does not know what messages mean: it hands what
- * comes in to functions that it is given at the start, and calls nothing above it.
+ * The UNIX socket: connections, their credentials, and sending. The server does not interpret messages: it hands them
+ * to functions given at the start, and calls nothing above.
  *
- * The server owns its clients. One that does not read, or breaks the protocol, is marked (drop) and freed by the next
- * server_free_dropped, which only those call who hold no client and walk no list of them. Nothing here blocks.
- * Everything belongs to the main thread.
+ * The server owns its clients. A client that does not read, or breaks the protocol, is marked (drop) and freed by the
+ * next server_free_dropped, which only functions may call that hold no client and walk no list of clients. Nothing here
+ * blocks. The main thread owns everything.
  */
 #ifndef FABRICD_SERVER_H
 #define FABRICD_SERVER_H
@@ -28,9 +28,9 @@ struct client {
     uint64_t id; /* never used twice */
     struct ucred cred;
     bool drop;         /* to be freed by server_free_dropped */
-    uint32_t task_seq; /* of the request that waits for a task */
-    unsigned asking;   /* places and paths that it has asked for and not been told yet */
-    struct held *held; /* a message that waits, and all after it */
+    uint32_t task_seq; /* of the request waiting for a task */
+    unsigned asking;   /* unanswered questions for places and paths */
+    struct held *held; /* the oldest waiting message, and all after it */
 
     struct subscriber subscriber;
     struct reader reader;
@@ -42,8 +42,8 @@ struct server_events {
 };
 
 /*
- * Listens on the socket that systemd passed, or on path. conf must live as long; its clients_max is lowered if the
- * limit of open files is too low for it. NULL with errno set (and logged).
+ * Listens on the socket passed by systemd, or on path. conf must live as long; its clients_max is lowered if the limit
+ * of open files requires it. NULL with errno set (and logged).
  */
 struct server *server_start(sd_event *event, struct conf *conf, const char *path, const struct server_events *events,
                             void *arg);
@@ -59,10 +59,10 @@ void server_free_dropped(struct server *s);
  * bounded time. Then it is handed over again, and cannot be held any more: false.
  */
 bool server_hold(struct client *c, const void *msg, size_t len);
-/* Messages that wait are handed over again, of those clients whom ready says of. It may free clients. */
+/* Hands waiting messages over again, for clients that ready accepts. May free clients. */
 void server_go_on(struct server *s, bool (*ready)(void *arg, struct client *c, const void *msg), void *arg);
 
-/* May it give orders? */
+/* True if the client may give orders. */
 bool server_is_privileged(const struct client *c);
 
 /* A client that does not read its messages is marked to be dropped. */
@@ -71,15 +71,15 @@ void server_send_done(struct client *c, uint32_t seq, int status);
 void server_send_text(struct client *c, uint32_t seq, const char *text, size_t len);
 void server_send_place(struct client *c, uint32_t seq, const struct sa_place *place);
 
-/* NULL: it has left. */
+/* NULL: the client has left. */
 struct client *server_client(const struct server *s, uint64_t id);
 
-/* To the client that asked for a task, if it is still there. */
+/* To the client that asked for a task, if it still exists. */
 void server_progress(struct server *s, uint64_t client, const char *text, size_t len);
 void server_found(struct server *s, uint64_t client, const char *text, size_t len);
 void server_done(struct server *s, uint64_t client, int status);
 
-/* To the client that has asked for it, if it is still there. One that does not read is dropped later. */
+/* To the client that asked for the place, if it still exists. A client that does not read is dropped later. */
 void server_place(struct server *s, struct sa_asker who, const struct sa_place *place);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "fabricd/daemon.h"
 
-/* events: what the server shall call, with d (requests.h). 0 or a negative errno, which has been logged. */
+/* events: the functions for the server, called with d (requests.h). 0 or a negative errno, which has been logged. */
 int daemon_start(struct daemon *d, const struct conf *conf, const struct server_events *events);
 void daemon_stop(struct daemon *d);
 

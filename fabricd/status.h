@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the daemon knows, as YAML for `fabricctl status`. */
+/* The daemon's state, as YAML for `fabricctl status`. */
 #ifndef FABRICD_STATUS_H
 #define FABRICD_STATUS_H
 
 #include "fabricd/daemon.h"
 
-/* What is printed besides the daemon's own state. */
+/* Parts to print besides the daemon's own state. */
 struct status_view {
     unsigned clients;           /* connections */
     const struct text *reading; /* of classes over a slow bus (readers_text) */

@@ -9,22 +9,23 @@
 #include "fabricd/apply/settle.h"
 
 /*
- * The task's policy. On success out has what is in force from now on, which is kept, and which all ports have. Else all
- * is as before, or store_intent remains: opensm or ports are not, and mend_interrupted is to be called until they are.
- * Where opensm is elsewhere the ports must have the policy already, or get it within the time allowed.
+ * Puts the task's policy in force. On success out has the new policy in force, which is kept, and which all ports have.
+ * Otherwise all is as before, or store_intent remains: opensm or ports differ, and mend_interrupted is to be called
+ * until they agree. With opensm on another host the ports must have the policy already, or get it within the allowed
+ * time.
  */
 void apply_policy(struct applier *a, struct task *t, struct manager_event *out);
 
 /*
- * Back to what was there before the first policy: opensm's files, and the tables that ports had. as: the generation, as
- * another host counts; 0: the next one.
+ * Back to the state before the first policy: opensm's files, and the tables of ports. as: the generation by another
+ * host's count; 0: the next.
  */
 void apply_nothing(struct applier *a, struct task *t, uint64_t as, struct manager_event *out);
 
-/* What apply_policy would do, with the same refusals. */
+/* The effect of apply_policy, with the same refusals. */
 void apply_dry(struct applier *a, struct task *t, struct manager_event *out);
 
-/* What apply_policy would change: the plan against the ports, and nothing is written. */
+/* The changes of apply_policy: the plan against the ports, without any write. */
 void apply_diff(struct applier *a, struct task *t, struct manager_event *out);
 
 #endif

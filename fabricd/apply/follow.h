@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The configured policy file and the lock beside it, as they change: copied here by configuration management, or on a
- * directory that hosts share. A thread of its own looks every second, since a file server may not answer for minutes.
+ * shared directory. A thread of its own looks every second, because a file server may not answer for minutes.
  *
- * Never half a file, nor a policy that was edited and is not in force: a lock says of which policy it is, and only the
- * two together are handed on. A policy without a lock, or with one that does not say, is handed on when it has stayed
- * the same for some looks. Files that others than root can write are not followed: a user could choose his class there.
+ * Half a file is never handed on, nor a policy that was edited and is not in force: a lock names its policy, and only
+ * the two together are handed on. A policy without a lock, or with a lock that names no policy, is handed on after some
+ * looks without a change. Files that others than root can write are not followed: a user could choose his class there.
  */
 #ifndef FABRICD_FOLLOW_H
 #define FABRICD_FOLLOW_H
@@ -14,10 +14,10 @@
 
 struct follow;
 
-/* Owned by who takes it: free both texts. */
+/* Owned by the receiver: free both texts. */
 struct follow_news {
     struct text problem;      /* not empty: why the files cannot be followed now; then the others are empty */
-    struct text policy, lock; /* handed on once; all three empty: the problem is gone, the files are those of before */
+    struct text policy, lock; /* handed on once; all three empty: the problem is gone, the files are unchanged */
 };
 
 /* NULL and errno on failure. */

@@ -3,11 +3,11 @@
  * Numbered directories below STATE/generations, and the link STATE/current to one of them.
  *
  * A directory is written as ".new", synced, and renamed to its number: a numbered directory is complete, and its files
- * never change. The file `sums` has the length and a digest of each file, so that a file which a disk or a person
- * damaged is found. Facts that are known later (`result`, `found`) are added as files of their own, without a sum.
+ * never change. The file `sums` has the length and a digest of each file, which reveals damage by disks or people.
+ * Later facts (`result`, `found`) are added as files of their own, without a sum.
  *
  * A number names one policy. A second directory of the same number (the policy's lock has changed, or another host
- * counts anew) is called N.1, N.2 and so on. Numbers of attempts that failed are not given out again.
+ * counts anew) is called N.1, N.2 and so on. Numbers of failed attempts are not given out again.
  *
  * Errors are negative errnos.
  */
@@ -24,28 +24,25 @@ struct generation_file {
     size_t len;
 };
 
-/* Writes a directory of that number, complete and synced; name gets its name. */
+/* Writes a directory of this number, complete and synced; name gets its name. */
 int generation_write(const char *state, uint64_t number, const struct generation_file *file, unsigned n,
                      char name[GENERATION_NAME_MAX]);
 
 /* A fact that is known later. Replaced at once or not at all. */
 int generation_add(const char *state, const char *name, const char *file, const struct text *text);
 
-/*
- * A file of a generation. -ENOENT: there is none; -EUCLEAN: it is not what was written, and why says what is wrong with
- * which file.
- */
+/* Reads a file of a generation. -ENOENT: missing; -EUCLEAN: damaged, and why names the file and the damage. */
 int generation_read(const char *state, const char *name, const char *file, size_t max, struct text *out,
                     struct text *why);
-/* A fact that was added, which has no sum. */
+/* Reads an added fact, which has no sum. */
 int generation_read_fact(const char *state, const char *name, const char *file, size_t max, struct text *out);
 
 /* The link is replaced at once. An error of the sync comes after the change. name NULL: no generation is current. */
 int generation_set_current(const char *state, const char *name);
-/* -ENOENT: none; -EUCLEAN: the link leads to nothing of ours, and why says what is there. */
+/* -ENOENT: none; -EUCLEAN: the link leads to no generation, and why has its target. */
 int generation_current(const char *state, char name[GENERATION_NAME_MAX], struct text *why);
 
-/* The highest number that was given out; 0: none. */
+/* The highest number given out; 0: none. */
 uint64_t generation_last(const char *state);
 uint64_t generation_number(const char *name);
 /* The latest directory of a number. -ENOENT. */

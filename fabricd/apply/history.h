@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The generations that are kept, as text in YAML: what was put in force, when, by whom, and how it ended. */
+/* The kept generations, as text in YAML: policy, time, author and result. */
 #ifndef FABRICD_HISTORY_H
 #define FABRICD_HISTORY_H
 
@@ -22,10 +22,10 @@ void history_each(const struct conf *c, void (*visit)(void *arg, const struct hi
 /* A list of all, oldest first. */
 void history_text(const struct conf *c, struct text *out);
 
-/* One of them, with its policy, its lock and what was read back. -ENOENT: it is not kept; -EUCLEAN: it is damaged. */
+/* One generation, with its policy, its lock and the tables read back. -ENOENT: not kept; -EUCLEAN: damaged. */
 int history_show(const struct conf *c, uint64_t generation, struct text *out);
 
-/* What was in force before this generation; 0: nothing. */
+/* The generation in force before this one; 0: none. */
 uint64_t history_previous(const struct conf *c, uint64_t generation);
 
 #endif

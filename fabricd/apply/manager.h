@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What takes time is done in one thread of its own, one task after the other, so that the socket is always answered:
- * putting a policy in force, and reading the tables of the whole fabric.
+ * A thread for slow work, one task after the other, so that the socket is always answered: putting a policy in force,
+ * and reading the tables of the whole fabric.
  *
- * The main thread owns the policy in force; a task gets a copy, and hands back events through a queue: lines of
- * progress, and at the end one outcome. manager_fd() is readable while events wait.
+ * The main thread owns the policy in force; a task gets a copy, and returns events through a queue: lines of progress,
+ * and one outcome at the end. manager_fd() is readable while events wait.
  */
 #ifndef FABRICD_MANAGER_H
 #define FABRICD_MANAGER_H
@@ -15,14 +15,14 @@
 
 #include <limits.h>
 
-/* A policy that is or was in force. */
+/* A present or former policy in force. */
 struct in_force {
     bool valid;
     struct policy policy;
-    struct policy_lock lock; /* without a policy, too: levels that were given out */
+    struct policy_lock lock; /* also without a policy: levels given out */
     struct qos_tables tables;
-    struct plane_tables planes; /* those of planes that differ */
-    struct text text;           /* the file it came from */
+    struct plane_tables planes; /* tables of planes that differ */
+    struct text text;           /* the text of its file */
 };
 /* The tables of its policy and lock. False with errors in d. */
 bool in_force_compile(struct in_force *f, struct diag *d);
@@ -32,27 +32,27 @@ void in_force_free(struct in_force *f);
 
 enum task_kind {
     TASK_APPLY,  /* put a policy in force */
-    TASK_DIFF,   /* what that would change */
-    TASK_VERIFY, /* have the ports what is in force? */
-    TASK_FOLLOW, /* take over what the manager of the subnet has put in force */
+    TASK_DIFF,   /* the changes of an APPLY */
+    TASK_VERIFY, /* compare the ports with the policy in force */
+    TASK_FOLLOW, /* take over the policy of the subnet's manager */
     TASK_FORGET, /* set a class's service levels free */
 };
 
 struct task {
     struct task *next;
     enum task_kind kind;
-    uint64_t client;         /* who wants to know; 0: only the log */
-    bool patient;            /* VERIFY: look again until they have it, or time is up */
-    bool may_repair;         /* VERIFY: what ports have lost may be mended */
+    uint64_t client;         /* the client waiting for the outcome; 0: only the log */
+    bool patient;            /* VERIFY: look again until the ports agree, or time is up */
+    bool may_repair;         /* VERIFY: lost tables may be mended */
     uint32_t uid;            /* of the client */
     uint32_t flags;          /* APPLY, DIFF: FD_CHANGE_ */
     uint64_t rollback;       /* APPLY: with FD_CHANGE_ROLLBACK the generation */
-    bool logged;             /* its lines go to the log, too */
-    char name[PATH_MAX];     /* APPLY, DIFF, FOLLOW: what the file is called; FORGET: the class */
+    bool logged;             /* its lines also go to the log */
+    char name[PATH_MAX];     /* APPLY, DIFF, FOLLOW: the name of the file; FORGET: the class */
     struct text text;        /* APPLY, DIFF, FOLLOW: the new policy */
-    struct text lock_text;   /* and the lock that was beside it; may be empty */
-    struct in_force current; /* what is in force now */
-    uint64_t generation;     /* of that */
+    struct text lock_text;   /* the lock beside the file; may be empty */
+    struct in_force current; /* the present policy in force */
+    uint64_t generation;     /* of current */
 };
 
 enum manager_event_kind { EVENT_PROGRESS, EVENT_OUTCOME };
@@ -66,19 +66,19 @@ struct manager_event {
     struct text text; /* a line of progress; or the differences that the last look found */
     /* EVENT_OUTCOME */
     int status;    /* 0 or a negative errno */
-    int ended;     /* APPLY: 0 or an enum fd_ended, which tells more than status */
-    bool looked;   /* the fields below say what the fabric has now */
-    bool verified; /* everything is as the policy in force (the new one after a good APPLY) wants it */
+    int ended;     /* APPLY: 0 or an enum fd_ended, more precise than status */
+    bool looked;   /* the fields below describe the fabric now */
+    bool verified; /* everything agrees with the policy in force (the new policy after a good APPLY) */
     unsigned nodes, ports, differences;
-    struct text planes; /* and the planes of this host, where it manages */
+    struct text planes; /* the planes of this host, if it manages */
     unsigned num_planes;
     struct plane plane[VERIFY_SUBNETS_MAX]; /* the same; config is not told */
-    struct text found;       /* what the last look found, a document of YAML for programs; empty: there was none */
+    struct text found;       /* the result of the last look, a YAML document for programs; empty: no look */
     bool manages;            /* opensm runs here, and is ours */
     bool unfinished;         /* an interrupted change could not be brought to its end: to be tried again */
-    bool disturbed;          /* trying that has disturbed opensm */
-    bool repaired;           /* what ports or opensm's file had lost was mended, or could not be: see verified */
-    struct fabric_caps caps; /* what the ports can do, and those of each plane that was looked at as a whole */
+    bool disturbed;          /* the attempt has disturbed opensm */
+    bool repaired;           /* losses of ports or of opensm's file were mended, or could not be: see verified */
+    struct fabric_caps caps; /* abilities of the ports, and those of each plane that was read as a whole */
     unsigned num_seen;
     struct lock_plane seen[LOCK_PLANES_MAX];
     bool changed; /* the next two are in force from now on, and kept unless status says why not */
@@ -88,7 +88,7 @@ struct manager_event {
 
 struct manager;
 
-/* What the thread does with a task: from begin to end, as long as the configuration allows. Fills the outcome in. */
+/* Runs a task in the thread from begin to end, within the time of the configuration. Fills the outcome in. */
 typedef void manager_work(struct manager *m, const struct conf *conf, struct task *t, struct manager_event *out);
 
 struct manager *manager_start(const struct conf *conf, manager_work *work);
@@ -102,7 +102,7 @@ void task_free(struct task *t);
 struct manager_event *manager_next_event(struct manager *m);
 void manager_event_free(struct manager_event *e);
 
-#define ROLLING_BACK "rolling back" /* begins the line after that which says why */
+#define ROLLING_BACK "rolling back" /* begins the line after the reason */
 
 /* For the thread itself: a line of progress; a pause, false if the daemon is to end. */
 void manager_say(struct manager *m, const struct task *t, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * opensm takes what is in its file, and the ports are read until they have it. Everything here takes time and belongs
- * to the manager's thread (work.h); manager_say tells how far it is. Errors are negative errnos.
+ * opensm reads its file, and the ports are read until they have the tables. Everything here takes time and belongs to
+ * the manager's thread (work.h); manager_say reports progress. Errors are negative errnos.
  */
 #ifndef FABRICD_SETTLE_H
 #define FABRICD_SETTLE_H
@@ -23,29 +23,29 @@ struct applier {
 };
 
 /*
- * How to look at the fabric. The host that manages looks at the whole subnets that it manages. Others, and in other
- * subnets, look at their own ports and those at the other ends of their cables, if the lock tells what they cannot see.
+ * The options of a look. The managing host reads the whole subnets that it manages. Other hosts, and other subnets,
+ * read their own ports and the ports at the other ends of their cables, if the lock has the facts that they cannot see.
  */
 struct verify_options settle_options(const struct applier *a, const struct policy_lock *lock, bool others);
-/* All ports against what f wants; without a policy they are only looked at. As verify_fabric. */
+/* Compares all ports with f; without a policy only reads them. As verify_fabric. */
 bool settle_look(const struct applier *a, const struct in_force *f, bool others, struct verify_result *r);
 void settle_take_result(struct manager_event *e, struct verify_result *r, bool verified);
-/* What the planes can do that were looked at as a whole: how many. */
+/* The abilities of planes that were read as a whole. Returns their number. */
 unsigned settle_seen(const struct verify_result *r, struct lock_plane seen[LOCK_PLANES_MAX]);
 
 /* For programs: fabricctl's --json. */
 void settle_tell_found(struct manager_event *e, const struct verify_result *r);
 
-/* The last line of what went wrong, if anything did: rc. */
+/* Reports the last line of why, if there is an error. Returns rc. */
 int settle_said(struct applier *a, struct task *t, int rc, struct text *why);
 
-/* Have opensm take what is in its file. */
+/* Makes opensm read its file. */
 int settle_push(struct applier *a, struct task *t, bool restart);
-/* Memberships in partitions that ports have lost or got behind opensm's back, which trusts what it wrote: written. */
+/* Writes memberships in partitions that ports have lost or got without opensm, which trusts its own writes. */
 void settle_pkeys(const struct applier *a, const struct in_force *want);
 /*
- * Have opensm write all tables, also tables that opensm believes to be right. The files end as sms has them as new.
- * obeys: the ports have followed, so opensm has read its files, the partitions' too.
+ * Makes opensm write all tables, including tables that opensm believes to be right. The files end with the new
+ * contents of sms. obeys: the ports have followed, so opensm has read its files, the partitions' too.
  */
 int settle_rewrite(struct applier *a, struct task *t, const struct in_force *want, bool *obeys);
 /*
@@ -54,8 +54,10 @@ int settle_rewrite(struct applier *a, struct task *t, const struct in_force *wan
  */
 int settle_ports(struct applier *a, struct task *t, const struct in_force *want, bool may_push,
                  struct manager_event *out);
-/* What ports had before. -EIO: some could not be written; -ETIMEDOUT: an opensm is stopped; -ECANCELED. of NULL: all;
- * else those of the plane there. */
+/*
+ * Puts the earlier tables of ports back. -EIO: some could not be written; -ETIMEDOUT: an opensm is stopped; -ECANCELED.
+ * of NULL: all ports; else those of the plane there.
+ */
 int settle_put_back(struct applier *a, struct task *t, const struct snapshot *before, const struct smp_port *of);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What fabricctl says of a request's end: documents as the daemon has written them, what was done or not as lines; as
- * JSON if that is wanted. Exit statuses are decided here.
+ * fabricctl's output at the end of a request: documents as the daemon has written them, results as lines; as JSON on
+ * request. Exit statuses are decided here.
  */
 #ifndef FABRICD_ANSWER_H
 #define FABRICD_ANSWER_H
@@ -14,18 +14,18 @@ struct answer_to {
     bool json;
 };
 
-/* Send a message and print what comes: the exit status. */
+/* Sends a message and prints the answer. Returns the exit status. */
 int answer_request(const struct answer_to *to, enum fd_type type, void *msg, size_t len);
 
 /* The daemon could not be talked to (rc, a negative errno): says so on standard error. The exit status. */
 int answer_fail(const struct answer_to *to, int rc);
 
-/* A document in YAML, as it is or as JSON; false: it cannot be that. The text is freed. */
+/* Prints a YAML document unchanged or as JSON; false: JSON is impossible. The text is freed. */
 bool answer_document(const struct answer_to *to, char *text, size_t len);
 
 /*
- * An outcome, if JSON is wanted: one object with the exit status, what is wrong (error, or NULL), the lines of messages
- * and the members of found, a mapping in YAML that may be empty. Gives the exit status back.
+ * Prints an outcome as JSON, if requested: one object with the exit status, the error (or NULL), the lines of messages
+ * and the members of found, a mapping in YAML that may be empty. Returns the exit status.
  */
 int answer_outcome(const struct answer_to *to, int status, const char *error, const char *messages, const char *found);
 

@@ -11,8 +11,8 @@
 int ctl_connect(const char *path);
 
 /*
- * Send a message (its header is filled here) and copy the texts of the answer to out until the daemon is done, and to
- * found (unless NULL) what a look at the fabric has found, in YAML. Returns the daemon's status, or the negative errno
+ * Sends a message (its header is filled here). Copies the texts of the answer to out until the daemon is done, and the
+ * result of a look at the fabric, in YAML, to found (unless NULL). Returns the daemon's status, or the negative errno
  * of the conversation itself.
  */
 int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out, FILE *found);
@@ -23,7 +23,7 @@ int ctl_jobs(int fd, FILE *out);
 /* Say hello for a job, as its owner if root does; 0 with the daemon's answer in s, else a negative errno. */
 int ctl_hello(int fd, const char *job, struct fd_state_long *s);
 
-/* It as YAML. */
+/* The state as YAML. */
 void ctl_show_state(FILE *out, const char *job, const struct fd_state *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `fabricctl policy plan`: what the command line says of loads and fabric, and the predictions, printed. */
+/* `fabricctl policy plan`: loads and fabric from the command line, and the printed predictions. */
 #ifndef FABRICD_PLAN_COMMAND_H
 #define FABRICD_PLAN_COMMAND_H
 
@@ -10,18 +10,20 @@
 struct plan_options {
     const char *load[PLAN_LOADS_MAX]; /* names or files; none: bulk, small, many-to-one */
     unsigned num_loads;
-    const char *fabric; /* "mtu=2048,rate=16000"; NULL: only what the lock and this host's adapters tell */
+    const char *fabric; /* "mtu=2048,rate=16000"; NULL: only the facts of the lock and of this host's adapters */
     bool json;
 };
 
 /*
- * What --fabric says, into what the compiler goes by: vls, low, high, mtu, rate, hops. False: wrong, which was printed.
- * text NULL: nothing is said.
+ * The value of --fabric for the compiler: vls, low, high, mtu, rate, hops. False: wrong, and the error was printed.
+ * text NULL: no value.
  */
 bool plan_caps(const char *text, struct fabric_caps *caps);
 
-/* path: the policy's, for messages. Prints the plan on standard output, what is wrong and warnings on standard error.
- * The exit status: 0 or 2. */
+/*
+ * path: the policy's, for messages. Prints the plan on standard output, errors and warnings on standard error. The exit
+ * status: 0 or 2.
+ */
 int plan_command(const struct plan_options *o, const char *path, const struct policy *p, const struct qos_tables *t,
                  const struct fabric_caps *caps);
 

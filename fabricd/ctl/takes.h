@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The options of fabricctl, and which command takes which. An option that a command would ignore is refused: whoever
- * gave it meant something else than would be done.
+ * The options of fabricctl, and the options of each command. An option that a command would ignore is refused: the user
+ * meant something else.
  */
 #ifndef FABRICD_TAKES_H
 #define FABRICD_TAKES_H
@@ -11,9 +11,11 @@
 
 #define TAKES_OPTIONS_MAX 32
 
-extern const struct option takes_options[]; /* for getopt_long(), whose answers are the letters here */
+extern const struct option takes_options[]; /* for getopt_long(), which returns the letters here */
 
-/* command: "job set"; given: letters, each once. False: one is not for that command, which was printed. */
+/*
+ * command: "job set"; given: letters, each once. False: an option is not for this command, and the error was printed.
+ */
 bool takes_all(const char *command, bool cluster, const char *given);
 
 #endif

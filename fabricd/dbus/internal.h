@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of this folder have in common. */
+/* Declarations shared by the files of this folder. */
 #ifndef FABRICD_DBUS_INTERNAL_H
 #define FABRICD_DBUS_INTERNAL_H
 
@@ -9,7 +9,7 @@
 
 #define DBUS_NAME     "org.mrmpi.Fabric1"
 #define DBUS_PATH     "/org/mrmpi/Fabric1"
-#define DBUS_JOBS     DBUS_PATH "/job" /* and beneath it one for each job, its id encoded by sd_bus_path_encode */
+#define DBUS_JOBS     DBUS_PATH "/job" /* and beneath, an object for each job, its id encoded by sd_bus_path_encode */
 #define DBUS_MANAGER  "org.mrmpi.Fabric1.Manager"
 #define DBUS_JOB      "org.mrmpi.Fabric1.Job"
 #define DBUS_NO_JOB   "org.mrmpi.Fabric1.Error.NoSuchJob"
@@ -40,7 +40,7 @@ struct dbus {
     int trouble; /* why there is no bus, as last logged */
     bool named;  /* the name is ours: signals are worth sending */
     struct dbus_told *told;
-    struct asked *asked; /* sender.c: callers who are being looked up */
+    struct asked *asked; /* sender.c: callers being looked up */
     unsigned num_asked;
     struct change *changes; /* policy_calls.c: callers who wait for the end of a change */
     uint64_t last_change;
@@ -49,8 +49,9 @@ struct dbus {
 /* sender.c */
 
 /*
- * What a call does once its sender is known. may: root, the daemon's user, or whom polkit allows to give orders (if it
- * was asked: see sender_ask). 0 or positive: it has replied; negative with err, or without: so is the caller told.
+ * Executes a call whose sender is known. may: root, the daemon's user, or a user whom polkit allows to give orders (if
+ * asked: see sender_ask). 0 or positive: the call has replied; negative, with err or without: the caller gets the
+ * error.
  */
 typedef int sender_call(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err);
 
@@ -65,7 +66,7 @@ void sender_forget(struct dbus *b);
 
 /* manager_interface.c */
 int manager_add(struct dbus *b);
-/* Signals what is not as it was told last. True: the policy is another one, and so may be the class of each job. */
+/* Signals the changes since the last signal. True: the policy has changed, and the class of each job may have. */
 bool manager_tell(struct dbus *b);
 void manager_tell_job(struct dbus *b, const struct job *job, enum job_news news);
 void manager_forget(struct dbus *b);
@@ -84,10 +85,10 @@ void policy_forget(struct dbus *b);
 int job_add(struct dbus *b);
 char *job_path(const struct job *job); /* to be freed; NULL: no memory */
 void job_tell(struct dbus *b, const struct job *job, enum job_news news);
-/* Its class by the policy in force and how it came to it, "scheduler", "user" or "rule"; "" without a policy. */
+/* The job's class by the policy in force and its source, "scheduler", "user" or "rule"; "" without a policy. */
 const char *job_class(const struct daemon *d, const struct job *job, const char **source);
 
-/* order.c. What these return negative is in err, for the caller of the bus. */
+/* order.c. Negative results are in err, for the caller of the bus. */
 int order_no_job(sd_bus_error *err, const char *id);
 /* A text that came in, into a job's field: printable and not too long. */
 int order_text(char *to, size_t size, const char *s, const char *what, bool may_be_empty, sd_bus_error *err);
@@ -96,15 +97,15 @@ int order_set(struct dbus *b, const struct job *job, uint32_t uid, sd_bus_error 
 int order_renew(struct dbus *b, sd_bus_message *m, const struct job *job, uint32_t uid, sd_bus_error *err);
 int order_set_class(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, const char *class_name,
                     sd_bus_error *err);
-/* As somebody who may not give orders (FD_UID_ANY: who may) asks for one of his jobs. */
+/* A user without permission for orders (FD_UID_ANY: with permission) asks for a class for one of his jobs. */
 int order_choose(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, const char *class_name,
                  sd_bus_error *err);
 /* The same: his job may always have a smaller part. */
 int order_ratio(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, const char *small_ratio,
                 sd_bus_error *err);
-/* Is it one, or "none"? */
+/* True for a ratio, or "none". */
 int order_ratio_good(const char *small_ratio, bool may_be_empty, sd_bus_error *err);
-/* run: as struct job has it. */
+/* run: in the form of struct job. */
 int order_end(struct dbus *b, sd_bus_message *m, uint32_t uid, const char *id, uint32_t run, sd_bus_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What fabricctl's options say of a job, as a message to the daemon. What is wrong is told on standard error. */
+/* Turns fabricctl's options about a job into a message to the daemon. Errors go to standard error. */
 #ifndef FABRICD_JOBS_ASK_H
 #define FABRICD_JOBS_ASK_H
 
@@ -15,9 +15,9 @@ struct ask_options {
 bool ask_text(char *to, size_t size, const char *value, const char *what);
 
 /*
- * Fill all but the header in. type: FD_JOB_SET, GIVE, CHOOSE or DEL; class: that is given, or chosen; NULL: none. same:
- * nothing is said of it. The owner is who was asked for, else who runs this; root sets jobs for others, and must say
- * for whom.
+ * Fills all but the header in. type: FD_JOB_SET, GIVE, CHOOSE or DEL; class: the given or chosen class; NULL: none.
+ * same: the class is not mentioned. The owner is the requested user, else the caller; root sets jobs for others, and
+ * must name the user.
  */
 bool ask_job(const struct ask_options *o, enum fd_type type, const char *job, const char *class_name, bool same,
              struct fd_job *m);

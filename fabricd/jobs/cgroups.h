@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the kernel says of a process and of a job: control groups, of version 1, 2 or both, from /proc and
- * /sys/fs/cgroup. A scheduler puts the processes of a job into a group that they cannot leave, unlike a variable of the
- * environment. With $FABRICD_ROOT these two directories are looked for there.
+ * The kernel's facts about a process and a job: control groups, of version 1, 2 or both, from /proc and /sys/fs/cgroup.
+ * A scheduler puts the processes of a job into a group that they cannot leave, unlike a variable of the environment.
+ * With $FABRICD_ROOT the two directories are read below that root.
  *
- * A group is named by its directory, as /sys/fs/cgroup/system.slice/slurmstepd.scope/job_7. What a process is in
- * ("where") is the text of /proc/PID/cgroup. Nothing here owns anything.
+ * A group is named by its directory, as /sys/fs/cgroup/system.slice/slurmstepd.scope/job_7. The groups of a process
+ * ("where") are the text of /proc/PID/cgroup. Nothing here owns anything.
  */
 #ifndef FABRICD_JOBS_CGROUPS_H
 #define FABRICD_JOBS_CGROUPS_H
@@ -19,29 +19,30 @@
 
 enum cgroup_state {
     CGROUP_GONE,  /* there is no such directory */
-    CGROUP_EMPTY, /* no process is in it or in groups beneath it */
+    CGROUP_EMPTY, /* neither the group nor groups beneath have a process */
     CGROUP_IN_USE,
-    CGROUP_THERE, /* it is not known whether there are processes */
+    CGROUP_THERE, /* the group exists, its processes are unknown */
 };
 
 /* The job that a scheduler has made a group for. */
 struct cgroup_job {
-    const char *scheduler; /* its name, for people */
+    const char *scheduler; /* the scheduler's name, for people */
     char id[FD_JOB_MAX];
     char path[FD_CGROUP_MAX]; /* the job's group; empty: too long, or it need not last as long as the job */
 };
 
 /*
- * Where the process at the other end of a UNIX socket is: where is to be freed. The kernel's reference to the process
- * (SO_PEERPIDFD) is asked, so that another process with its number is never taken for it; kernels before 6.5 have none,
- * and there it has to be of the socket's user and connected still. 0, or a negative errno: -ESRCH: it has ended.
+ * The groups of the process at the other end of a UNIX socket: free where. The kernel's reference to the process
+ * (SO_PEERPIDFD) is used, so another process with the same number is never taken for it. Kernels before 6.5 have no
+ * such reference; there the process must belong to the socket's user and be connected still. 0, or a negative errno:
+ * -ESRCH: the process has ended.
  */
 int cgroups_of_peer(int socket, pid_t pid, uid_t uid, char **where);
 
-/* Is who is there in this group, or in one beneath it? */
+/* True if the process is in this group, or in a group beneath. */
 bool cgroups_inside(const char *where, const char *path);
 
-/* Does the name of where mean that a scheduler put it there for a job? */
+/* True if the name of where shows that a scheduler put the process there for a job. */
 bool cgroups_job_of(const char *where, struct cgroup_job *job);
 
 enum cgroup_state cgroups_look(const char *path);
@@ -52,7 +53,7 @@ enum cgroup_state cgroups_look(const char *path);
  */
 bool cgroups_good_path(const char *path);
 
-/* What is to be watched (inotify(7)) of a group: it changes when the group becomes empty or is removed. */
+/* The file of a group to watch (inotify(7)): it changes when the group becomes empty or is removed. */
 void cgroups_watch_path(const char *path, char *out, size_t size);
 
 /* The id of this boot of the host; empty: not known. */

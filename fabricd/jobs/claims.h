@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether a process is of the job that it says it is of. Its user is known from its socket and its control groups from
- * the kernel; that it says so is only a variable of its environment.
+ * Verifies that a process belongs to its claimed job. The socket shows the process's user, the kernel its control
+ * groups; the claim itself is only a variable of the environment.
  */
 #ifndef FABRICD_JOBS_CLAIMS_H
 #define FABRICD_JOBS_CLAIMS_H
@@ -10,11 +10,11 @@
 
 #include <sys/socket.h>
 
-/* Of a connection: what the kernel said of the process when it said of which job it is. */
+/* Of a connection: the kernel's facts about the process at the time of its claim. */
 struct claim {
     char *where;          /* its control groups (cgroups.h); NULL: not known. Freed with claim_free */
     struct cgroup_job by; /* the job that a scheduler's names of these mean; no scheduler: none */
-    bool told;            /* that it was not believed is in the journal */
+    bool told;            /* the refusal is in the journal */
 };
 
 /* Ask the kernel, again if it has been asked before. */
@@ -22,9 +22,9 @@ void claim_look(struct claim *c, int socket, const struct ucred *peer);
 void claim_free(struct claim *c);
 
 /*
- * The job with this id, if a process of this user with this claim is of it: the user owns it, no scheduler has put the
- * process into another job's groups, and it is in the job's control group, if that is known. NULL: it is not, and why
- * (unless NULL) says so; it stays as it is if there is no such job.
+ * The job with this id, if a process of this user with this claim belongs to the job: the user owns the job, no
+ * scheduler has put the process into another job's groups, and the process is in the job's control group, if known.
+ * NULL: not so, and why (unless NULL) has the reason; why is unchanged if no such job exists.
  */
 const struct job *claim_job(const struct claim *c, const struct jobs *j, const char *id, uid_t uid, struct text *why);
 

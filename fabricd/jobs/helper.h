@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A thread for what could keep the event loop waiting: the disk, directories of users on the network. It does one thing
- * after the other, in the order in which they were handed over.
+ * A thread for work that could keep the event loop waiting: the disk, directories of users on the network. The work is
+ * done in the order of its submission.
  */
 #ifndef FABRICD_JOBS_HELPER_H
 #define FABRICD_JOBS_HELPER_H
@@ -15,8 +15,8 @@ struct helper;
 struct helper *helper_start(sd_event *event);
 
 /*
- * Wait for what it is doing, but not for ever. What was not done, or not told of, drop(arg) is called with (unless
- * NULL). False: it is still at it, so that what it was given must not be freed. h may be NULL.
+ * Waits for the running work, but not for ever. drop(arg) (unless NULL) is called for work that was not done or not
+ * reported. False: the work still runs, so its data must not be freed. h may be NULL.
  */
 bool helper_stop(struct helper *h, void (*drop)(void *arg));
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The jobs that somebody has told the daemon about: a table, which is kept in a file (journal.h), and which class each
- * has by a policy.
- */
+/* The table of registered jobs, kept in a file (journal.h), and the class of each by a policy. */
 #ifndef FABRICD_JOBS_JOBS_H
 #define FABRICD_JOBS_JOBS_H
 
@@ -19,7 +16,7 @@ struct jobs {
     struct job **job; /* in no order */
     void *by_id;      /* the same as a tree (tsearch) */
     struct seats seats;
-    const char *decided_by; /* text and generation of the policy by which seats were given; NULL: none */
+    const char *decided_by; /* text and generation of the policy that decided seats; NULL: none */
     uint64_t decided_at;
     struct journal journal;
     bool of_before; /* the file was of a boot before: its jobs are gone */
@@ -28,15 +25,15 @@ struct jobs {
     void (*compact)(void *arg, struct compaction *c);
     void *compact_arg;
     struct compaction *compacting;
-    unsigned patience; /* lines more until it is tried again, after one that failed */
+    unsigned patience; /* further lines until the next attempt, after a failed compaction */
 };
 
 /*
- * Read the file if there is one. False with errors in d, each with its place: jobs that cannot be read are left out,
- * and the file is kept as jobs.yaml.corrupt-TIME.
+ * Reads the file if there is one. False with errors in d, each with its place: unreadable jobs are left out, and the
+ * file is kept as jobs.yaml.corrupt-TIME.
  */
 bool jobs_open(struct jobs *j, const char *state_dir, struct diag *d);
-/* Nobody runs a compaction any more; what it has written is given up. */
+/* No compaction runs any more; its output is given up. */
 void jobs_close(struct jobs *j);
 
 /*
@@ -46,15 +43,15 @@ void jobs_close(struct jobs *j);
 int jobs_set(struct jobs *j, const struct job *job);
 int jobs_delete(struct jobs *j, const char *id);
 
-/* What compact was given has been run. 0, or a negative errno: the file is the longer one as before. */
+/* The compaction has run. 0, or a negative errno: the longer file stays. */
 int jobs_compacted(struct jobs *j);
 
-/* A process of the job was seen at that time (CLOCK_BOOTTIME). It need not be there. */
+/* A process of the job was seen at this time (CLOCK_BOOTTIME). The job need not exist. */
 void jobs_seen(struct jobs *j, const char *id, uint64_t now_us);
 
 const struct job *jobs_find(const struct jobs *j, const char *id);
 
-/* A job of the table is given another seat, that of now. The file does not hear of it. */
+/* Gives a job of the table another seat, the seat of now. The file is not changed. */
 void jobs_reseat(struct jobs *j, const struct job *job, const struct job *now);
 
 #endif

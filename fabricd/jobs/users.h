@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What this host knows of users: their names and groups. To look that up can take long, where it comes over the
- * network; so a thread does it, and who asks gets what is known by now. It is kept for a minute, and longer until it
- * has been looked up again.
+ * Facts about users: names and groups. A look-up over the network can take long, so a thread looks up, and callers get
+ * the facts known by now. Facts are kept for a minute, and longer until the next look-up is done.
  */
 #ifndef FABRICD_JOBS_USERS_H
 #define FABRICD_JOBS_USERS_H
@@ -16,9 +15,9 @@ struct users;
 
 struct user {
     uid_t uid;
-    bool known;            /* what follows is so */
-    bool tried;            /* it has been looked up; not known then: its directory does not answer */
-    char name[FD_JOB_MAX]; /* the number, if it has none; empty: not known */
+    bool known;            /* the facts below are valid */
+    bool tried;            /* looked up; without known: the directory does not answer */
+    char name[FD_JOB_MAX]; /* the number for a user without a name; empty: unknown */
     const char *groups;    /* names, each zero-terminated, and an empty one at the end */
 };
 
@@ -30,8 +29,8 @@ struct users *users_start(sd_event *event, void (*changed)(void *arg, uid_t uid)
 void users_stop(struct users *u);
 
 /*
- * What is known of a user, valid until the loop goes on; what is not known, or was looked up long ago, is looked up.
- * Of FD_UID_ANY, and without users (NULL), nothing ever is. Main thread only.
+ * The known facts of a user, valid until the loop goes on; unknown or old facts are looked up. FD_UID_ANY, and calls
+ * without users (NULL), never have facts. Main thread only.
  */
 const struct user *users_get(struct users *u, uid_t uid);
 

@@ -23,16 +23,16 @@
 
 struct policy_class {
     char name[FD_NAME_MAX];
-    uint32_t share;                     /* percent of a busy link */
-    uint32_t priority;                  /* 0: small messages wait with the bulk; 1-3: they go ahead, with this weight */
-    bool has_priority; /* given in the file; else the compiler may choose the priority by the latency */
-    uint32_t latency_ns;                /* the longest that a small message may wait in the fabric; 0: not given */
-    uint32_t ratio_small, ratio_large;  /* of a link, of the only class; 0: not given. Priority is then 0 */
-    uint32_t lanes;                     /* virtual lanes for bulk */
-    uint32_t paths;                     /* LID paths to a port that large messages may use */
-    uint32_t small_max;                 /* bytes */
-    uint32_t jobs_max, user_jobs_max;   /* jobs on a host that may have the class by rules and wishes; 0: no limit */
-    unsigned num_medium;                /* levels between small messages and bulk */
+    uint32_t share;                    /* percent of a busy link */
+    uint32_t priority;                 /* 0: small messages wait with the bulk; 1-3: they go ahead, with this weight */
+    bool has_priority;                 /* given in the file; else the compiler may choose the priority by the latency */
+    uint32_t latency_ns;               /* the longest that a small message may wait in the fabric; 0: not given */
+    uint32_t ratio_small, ratio_large; /* of a link, of the only class; 0: not given. Priority is then 0 */
+    uint32_t lanes;                    /* virtual lanes for bulk */
+    uint32_t paths;                    /* LID paths to a port that large messages may use */
+    uint32_t small_max;                /* bytes */
+    uint32_t jobs_max, user_jobs_max;  /* jobs on a host that may have the class by rules and wishes; 0: no limit */
+    unsigned num_medium;               /* levels between small messages and bulk */
     uint32_t medium_max[FD_MEDIUM_MAX]; /* bytes, ascending */
     uint32_t pkey;                      /* partition of the class's jobs, 15 bits; 0: not given */
     unsigned num_members;               /* hosts whose ports are members of the partition; 0: not in the policy */

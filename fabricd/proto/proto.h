@@ -107,7 +107,7 @@ struct fd_header {
 
 /* fd_hello.flags; a daemon ignores unknown flags */
 #define FD_HELLO_SUBSCRIBE 1u
-#define FD_HELLO_LEVELS    2u /* levels between small and large may follow FD_STATE, else none follow */
+#define FD_HELLO_LEVELS    2u   /* levels between small and large may follow FD_STATE, else none follow */
 #define FD_HELLO_SPREAD    8u   /* struct fd_spread may follow FD_STATE. Without the flag no spread follows. */
 #define FD_HELLO_PLACES    4u   /* FD_WHERE may follow, if the answer says FD_CAN_PLACES */
 #define FD_HELLO_OWNER     32u  /* the state for the job's owner; for clients that may give orders */
