@@ -34,6 +34,7 @@
 #include "simfab/engine/mgmt/mad.h"
 #include "simfab/engine/mgmt/subnet.h"
 #include "simfab/engine/wire/link.h"
+#include "simfab/engine/wire/switch.h"
 #include "simfab/proto.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -491,7 +492,7 @@ static void start(void)
     sim.fabric = fabric_load("etc/topologies/two-hosts-two-rails.net", sim.model, &err);
     evq_init(&sim.q);
     events_init(&sim);
-    links_init(&sim);
+    wire_init(&sim);
     hcas_init(&sim);
     sched_init(&sim);
     sim.mad = mad_new(sim.fabric);

@@ -14,6 +14,7 @@
 #include "simfab/engine/mgmt/mad.h"
 #include "simfab/engine/mgmt/subnet.h"
 #include "simfab/engine/wire/link.h"
+#include "simfab/engine/wire/switch.h"
 #include "tests/simfab/input.h"
 #include "tests/simfab/sim_lab.h"
 
@@ -21,7 +22,7 @@ void sim_lab_up(struct sim *s, uint8_t lmc)
 {
     evq_init(&s->q);
     events_init(s);
-    links_init(s);
+    wire_init(s);
     hcas_init(s);
     sched_init(s);
     s->mad = mad_new(s->fabric);

@@ -17,13 +17,13 @@ struct fabric;
 struct faults;
 struct flows;
 struct hca_upcalls;
+struct link_end;
 struct mad;
 struct model;
 struct proc;
 struct sched;
 struct server;
 struct trace_log;
-struct wire_upcalls;
 
 struct sim {
     struct event_queue q;
@@ -40,7 +40,7 @@ struct sim {
     struct server *server;
     struct trace_log *trace; /* NULL: nobody wants one */
     /* calls from a folder to those above: link.h, sched.h, hca.h */
-    const struct wire_upcalls *wire_up;
+    const struct link_end *adapter_end;
     const struct clock_upcalls *clock_up;
     const struct hca_upcalls *hca_up;
 

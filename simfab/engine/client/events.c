@@ -121,7 +121,7 @@ void events_init(struct sim *s)
 {
     static const struct fabric_upcalls fabric_up = {
         .port_changed = port_changed, .bad_key = mad_bad_key, .samples_later = samples_later};
-    static const struct wire_upcalls wire_up = {.packet_arrived = hca_packet_arrived, .lane_drained = hca_lane_drained};
+    static const struct link_end adapter_end = {.packet_arrived = hca_packet_arrived, .lane_drained = hca_lane_drained};
     static const struct hca_upcalls hca_up = {
         .flow_wants_turn = flow_wants_turn, .flow_emit = flow_emit, .flow_landed = flow_landed};
     static const struct clock_upcalls clock_up = {.has_input = server_has_input,
@@ -131,7 +131,7 @@ void events_init(struct sim *s)
 
     s->fabric->sim = s;
     s->fabric->up = &fabric_up;
-    s->wire_up = &wire_up;
+    s->adapter_end = &adapter_end;
     s->hca_up = &hca_up;
     s->clock_up = &clock_up;
 }

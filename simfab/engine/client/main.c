@@ -28,7 +28,9 @@
 #include "simfab/engine/hca/hca.h"
 #include "simfab/engine/mgmt/mad.h"
 #include "simfab/engine/mgmt/subnet.h"
+#include "simfab/engine/wire/fc.h"
 #include "simfab/engine/wire/link.h"
+#include "simfab/engine/wire/switch.h"
 #include "simfab/engine/wire/trace_log.h"
 
 struct options {
@@ -132,7 +134,7 @@ static int build(struct sim *s, const struct options *o)
     s->mono_epoch_ns = UPTIME_S * 1000000000;
     s->started_mono_ns = real_ns();
     events_init(s);
-    links_init(s);
+    wire_init(s);
     hcas_init(s);
     sched_init(s);
     s->mad = mad_new(s->fabric);
@@ -158,6 +160,7 @@ static void end_trace(struct sim *s)
 {
     struct text t = {0};
 
+    fc_take_all(s);
     if (!trace_log_stop(s, &t))
         engine_log("trace: %s", t.buf);
     text_free(&t);

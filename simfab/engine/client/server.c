@@ -36,6 +36,7 @@
 #include "simfab/engine/fault/flow.h"
 #include "simfab/engine/hca/object.h"
 #include "simfab/engine/mgmt/mad.h"
+#include "simfab/engine/wire/fc.h"
 #include "simfab/engine/wire/trace_log.h"
 #include "simfab/proto.h"
 
@@ -351,10 +352,13 @@ static int order_trace(struct sim *s, const char *body, int *fd, struct text *t)
     struct trace_request r;
     int e;
 
-    if (!strcmp(body, "stop"))
+    if (!strcmp(body, "stop")) {
+        fc_take_all(s);
         return trace_log_stop(s, t);
+    }
     if (!trace_request_parse(body, &r) || *fd < 0)
         return EINVAL;
+    fc_take_all(s);
     e = trace_log_start(s, *fd, &r);
     if (!e)
         *fd = -1;

@@ -30,6 +30,7 @@
 #include "simfab/engine/hca/receive.h"
 #include "simfab/engine/wire/link.h"
 #include "simfab/engine/wire/packet.h"
+#include "simfab/engine/wire/rx_buffer.h"
 #include "simfab/engine/wire/trace_log.h"
 #include "simfab/engine/wire/vlarb.h"
 
@@ -37,6 +38,7 @@
 #define PIPE_PACKETS 64u
 
 static void tx_run(void *obj, uint64_t arg);
+static void arrive(struct port *port, struct packet *p);
 
 /* ---- set-up ---------------------------------------------------------------------------------------------------- */
 
@@ -191,7 +193,7 @@ void hca_qp_forget(struct qp *qp)
 /* A packet that never leaves the adapter: to one of its own LIDs. */
 static void loop_back(void *obj, uint64_t arg)
 {
-    hca_packet_arrived(((struct hca_port *)obj)->port, (struct packet *)(uintptr_t)arg);
+    arrive(((struct hca_port *)obj)->port, (struct packet *)(uintptr_t)arg);
 }
 
 static void to_wire(void *obj, uint64_t arg)
@@ -441,7 +443,7 @@ static void rx_turn(void *obj, uint64_t arg)
     rx_begin(hp, (struct packet *)(uintptr_t)arg);
 }
 
-void hca_packet_arrived(struct port *port, struct packet *p)
+static void arrive(struct port *port, struct packet *p)
 {
     struct hca_port *hp = &port->node->hca->ports[port->num];
     struct sim *s = hp->hca->sim;
@@ -466,6 +468,11 @@ void hca_packet_arrived(struct port *port, struct packet *p)
     } else {
         rx_begin(hp, p);
     }
+}
+
+void hca_packet_arrived(struct link_dir *l, struct packet *p)
+{
+    arrive(l->to, p);
 }
 
 void hca_slow(struct hca *h, uint32_t factor_milli)

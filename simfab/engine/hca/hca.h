@@ -17,6 +17,7 @@
 #include "simfab/engine/hca/qp_cache.h"
 #include "simfab/engine/wire/vlarb.h"
 
+struct link_dir;
 struct mcast_group;
 struct mr;
 struct packet;
@@ -91,7 +92,8 @@ void hcas_init(struct sim *s);
 void hcas_fini(struct sim *s);
 /* A packet of so many bytes left the output queue: room for another. */
 void hca_lane_drained(struct port *p, unsigned vl, uint32_t wire_bytes);
-void hca_packet_arrived(struct port *p, struct packet *pkt); /* the last bit has come in */
+/* A packet's last bit has come in by the link. */
+void hca_packet_arrived(struct link_dir *l, struct packet *p);
 void hca_port_changed(struct port *p);
 void hca_slow(struct hca *h, uint32_t factor_milli); /* 1000: as the model says */
 /* The queue pair has something to send: it takes its turn in its lane. */

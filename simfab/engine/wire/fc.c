@@ -20,6 +20,7 @@
 #include "simfab/engine/fabric/model.h"
 #include "simfab/engine/wire/credit.h"
 #include "simfab/engine/wire/link.h"
+#include "simfab/engine/wire/look.h"
 
 #define FC_PACKET_BYTES 8      /* 6 bytes and the symbols that begin and end it */
 #define RESYNC_SYMBOLS  65536u /* a symbol is a byte on one lane of the cable */
@@ -86,4 +87,12 @@ void fc_lost(struct link_dir *l, unsigned vl, uint32_t bytes)
     uint64_t next = (sim_now(l->sim) / period + 1) * period;
 
     evq_push_quiet(&l->sim->q, next + l->sim->model->propagation_ps, resync, l, (uint64_t)vl << 32 | bytes);
+}
+
+void fc_take_all(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->fabric->num_nodes; i++)
+        for (uint32_t k = 1; k <= s->fabric->nodes[i]->num_ports; k++)
+            for (unsigned vl = 0; s->fabric->nodes[i]->ports[k].out && vl < FABRIC_VLS; vl++)
+                fc_take(&s->fabric->nodes[i]->ports[k].out->vl[vl], sim_now(s));
 }

@@ -8,8 +8,7 @@
 #include "simfab/engine/base/sim.h"
 #include "simfab/engine/wire/credit.h"
 #include "simfab/engine/wire/link.h"
-
-struct trace_log;
+#include "simfab/engine/wire/trace_log.h"
 
 /* What a flow control packet takes to leave and arrive. */
 uint64_t fc_travel_ps(const struct link_dir *l);
@@ -24,8 +23,6 @@ static inline uint64_t fc_next(const struct vl_queue *q)
 {
     return q->fc.used ? q->fc.update[q->fc.first].t_ps : 0;
 }
-/* trace_log.c: at t the sender has learnt of credits. */
-void trace_log_credits(struct trace_log *t, const struct vl_queue *q, uint64_t t_ps);
 /* Take in what has arrived until now. */
 static inline void fc_take(struct vl_queue *q, uint64_t now_ps)
 {
@@ -33,11 +30,14 @@ static inline void fc_take(struct vl_queue *q, uint64_t now_ps)
 
     while (r->used && r->update[r->first].t_ps <= now_ps) {
         credit_update(&q->credit, r->update[r->first].fccl);
-        if (__builtin_expect(q->link->sim->trace != NULL, 0))
+        if (TRACED(q->link->sim))
             trace_log_credits(q->link->sim->trace, q, r->update[r->first].t_ps);
         r->first = (r->first + 1) & (r->cap - 1);
         r->used--;
     }
 }
+
+/* Take in all that has arrived, at every link: a trace that begins or ends tells of the credits of that time. */
+void fc_take_all(struct sim *s);
 
 #endif

@@ -8,6 +8,7 @@
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/wire/link.h"
 #include "simfab/engine/wire/packet.h"
+#include "simfab/engine/wire/rx_buffer.h"
 #include "simfab/engine/wire/trace_log.h"
 
 void link_count_discard(struct port *out, enum discard why)
@@ -45,8 +46,8 @@ void link_drop(struct link_dir *l, struct packet *p, enum discard why)
     l->sim->packets_dropped++;
     trace_drop(l->sim, l->from, p, reasons[why]);
     trace_lane(l, p->vl);
-    if (l->from->node->hca)
-        l->sim->wire_up->lane_drained(l->from, p->vl, p->wire_bytes);
+    if (l->near->lane_drained)
+        l->near->lane_drained(l->from, p->vl, p->wire_bytes);
     link_release(p);
     packet_free(p);
 }

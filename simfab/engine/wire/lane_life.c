@@ -98,9 +98,8 @@ static void discard_old(struct vl_queue *q, uint64_t now, uint64_t life)
     }
 }
 
-static void look(void *obj, uint64_t arg)
+void lane_life_look(struct vl_queue *q)
 {
-    struct vl_queue *q = obj;
     uint64_t now = sim_now(q->link->sim), head = head_life(q), life = switch_life(q);
 
     if (q->packets && head && q->head_since_ps + head <= now)
@@ -109,11 +108,10 @@ static void look(void *obj, uint64_t arg)
         discard_old(q, now, life);
     if (q->packets)
         lane_life_watch(q);
-    link_look(q->link);
 }
 
-void lane_life_init(struct vl_queue *q)
+void lane_life_init(struct vl_queue *q, event_fn due)
 {
-    evtimer_init(&q->life, look, q);
+    evtimer_init(&q->life, due, q);
     q->life.quiet = true; /* the packets are counted */
 }

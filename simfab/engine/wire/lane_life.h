@@ -10,7 +10,10 @@
 
 struct vl_queue;
 
-void lane_life_init(struct vl_queue *q);
+/* due: an event function that calls lane_life_look; obj is the lane. */
+void lane_life_init(struct vl_queue *q, event_fn due);
+/* Discard the packets whose time is over. */
+void lane_life_look(struct vl_queue *q);
 /* Packets wait in the lane: make sure that they do not wait for ever. */
 void lane_life_watch(struct vl_queue *q);
 /* The same after the limits have changed. */

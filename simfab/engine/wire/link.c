@@ -14,9 +14,9 @@
 #include "simfab/engine/wire/lane.h"
 #include "simfab/engine/wire/lane_life.h"
 #include "simfab/engine/wire/link_error.h"
-#include "simfab/engine/wire/mcast.h"
+#include "simfab/engine/wire/look.h"
 #include "simfab/engine/wire/packet.h"
-#include "simfab/engine/wire/switch.h"
+#include "simfab/engine/wire/rx_buffer.h"
 #include "simfab/engine/wire/trace_log.h"
 #include "simfab/engine/wire/vlarb.h"
 
@@ -71,6 +71,17 @@ void link_reload(struct link_dir *l)
     l->changes_seen = l->from->changes;
 }
 
+static void try_send(struct link_dir *l);
+
+/* The time of packets in a lane may be over. */
+static void life_over(void *obj, uint64_t arg)
+{
+    struct vl_queue *q = obj;
+
+    lane_life_look(q);
+    try_send(q->link);
+}
+
 static void init_lanes(struct link_dir *l)
 {
     for (unsigned vl = 0; vl < FABRIC_VLS; vl++) {
@@ -79,7 +90,7 @@ static void init_lanes(struct link_dir *l)
         q->link = l;
         q->turn_last = &q->turn;
         credit_init(&q->credit, l->to->vl_buffer_bytes);
-        lane_life_init(q);
+        lane_life_init(q, life_over);
         l->rx[vl].last = &l->rx[vl].first;
     }
 }
@@ -94,13 +105,21 @@ static uint64_t seed_of(const struct sim *s, const struct port *p)
     return (z ^ z >> 31) | 1;
 }
 
-static void make_dir(struct sim *s, struct port *p)
+static const struct link_end *end_of(const struct sim *s, const struct port *p, const struct link_end *switches)
+{
+    return p->node->kind == NODE_SWITCH ? switches : s->adapter_end;
+}
+
+static void make_dir(struct sim *s, struct port *p, const struct link_end *switches)
 {
     struct link_dir *l = xcalloc(1, sizeof *l);
 
     l->sim = s;
     l->from = p;
     l->to = p->peer;
+    l->near = end_of(s, l->from, switches);
+    l->far = end_of(s, l->to, switches);
+    l->look = try_send;
     l->loss = s->model->loss;
     l->random = seed_of(s, p);
     init_lanes(l);
@@ -108,12 +127,12 @@ static void make_dir(struct sim *s, struct port *p)
     p->out = l;
 }
 
-void links_init(struct sim *s)
+void links_init(struct sim *s, const struct link_end *switches)
 {
     for (uint32_t i = 0; i < s->fabric->num_nodes; i++)
         for (uint32_t n = 1; n <= s->fabric->nodes[i]->num_ports; n++)
             if (s->fabric->nodes[i]->ports[n].peer)
-                make_dir(s, &s->fabric->nodes[i]->ports[n]);
+                make_dir(s, &s->fabric->nodes[i]->ports[n], switches);
 }
 
 static void drop_all(struct link_dir *l)
@@ -230,35 +249,10 @@ static void link_arrive(void *obj, uint64_t arg)
         return;
     }
     count_received(l->to, p);
-    if (l->to->node->kind == NODE_SWITCH) {
-        p->tail_ps += s->model->switch_delay_ps;
-        switch_arrive(l, p);
-    } else {
-        s->wire_up->packet_arrived(l->to, p);
-    }
+    l->far->packet_arrived(l, p);
 }
 
 /* ---- sending --------------------------------------------------------------------------------------------------- */
-
-static void try_send(struct link_dir *l);
-
-/* A look at the lanes was due; one that was put forward in the meantime does no harm. */
-static void link_kick(void *obj, uint64_t arg)
-{
-    struct link_dir *l = obj;
-
-    if (l->kick_ps == arg)
-        l->kick_ps = 0;
-    try_send(l);
-}
-
-void link_look_at(struct link_dir *l, uint64_t t)
-{
-    if (l->kick_ps && l->kick_ps <= t)
-        return;
-    l->kick_ps = t;
-    evq_push_quiet(&l->sim->q, t, link_kick, l, t);
-}
 
 /* Let the packet go on to the other end: its head at once, its tail at end. */
 static void put_on_wire(struct link_dir *l, struct packet *p, uint64_t end)
@@ -310,8 +304,8 @@ static void transmit(struct link_dir *l, unsigned vl)
     trace_packet(l, p, sim_now(l->sim), end);
     trace_lane(l, vl);
     put_on_wire(l, p, end);
-    if (l->from->node->hca)
-        l->sim->wire_up->lane_drained(l->from, vl, p->wire_bytes);
+    if (l->near->lane_drained)
+        l->near->lane_drained(l->from, vl, p->wire_bytes);
     else if (q->packets)
         lane_life_watch(q);
 }
@@ -381,11 +375,6 @@ static void try_send(struct link_dir *l)
         link_look_at(l, l->busy_until_ps);
 }
 
-void link_look(struct link_dir *l)
-{
-    try_send(l);
-}
-
 void link_enqueue(struct link_dir *l, struct packet *p)
 {
     struct vl_queue *q = &l->vl[p->vl];
@@ -408,26 +397,6 @@ void link_enqueue(struct link_dir *l, struct packet *p)
     trace_lane(l, (unsigned)(q - l->vl));
     if (q->packets)
         lane_life_watch(q);
-}
-
-void link_release_at(void *link, uint64_t arg)
-{
-    struct link_dir *l = link;
-    unsigned vl = arg >> 32 & 15;
-
-    fc_freed(l, vl, (uint32_t)arg);
-    if (l->to->node->kind == NODE_SWITCH && l->sim->model->switch_queues == QUEUES_LANE)
-        switch_head_left(l, vl);
-}
-
-void link_release(struct packet *p)
-{
-    if (p->hold)
-        mcast_copy_left(p->hold, 0);
-    else if (p->held)
-        link_release_at(p->held, (uint64_t)p->held_vl << 32 | p->wire_bytes);
-    p->hold = NULL;
-    p->held = NULL;
 }
 
 void link_port_changed(struct port *p)

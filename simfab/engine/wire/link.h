@@ -68,6 +68,8 @@ struct rx_lane {
 struct link_dir {
     struct sim *sim;
     struct port *from, *to;
+    const struct link_end *near, *far; /* the nodes of from and to */
+    void (*look)(struct link_dir *l);  /* at the lanes, for a packet that may go (link.c) */
     uint64_t rate_bps;
     uint64_t fc_ps; /* what a flow control packet takes, with the way */
     uint32_t mtu;
@@ -96,34 +98,31 @@ struct link_dir {
     struct rx_lane rx[FABRIC_VLS]; /* at the far end */
 };
 
-/* Calls from the wire to adapters; events.c fills the table in. */
-struct wire_upcalls {
-    void (*packet_arrived)(struct port *p, struct packet *pkt); /* the last bit has come in */
-    /* A packet of so many bytes left the output queue: room for another. */
+/* Calls from a link to the node at an end. switch.c has the table of switches, events.c fills in that of adapters. */
+struct link_end {
+    /* At the far end: a packet has come in (adapter: its last bit; switch: its head has been looked at). */
+    void (*packet_arrived)(struct link_dir *l, struct packet *p);
+    /* At the far end: a place in the receive buffer of the lane is free. NULL: not wanted. */
+    void (*place_left)(struct link_dir *l, unsigned vl);
+    /* At the near end: a packet of so many bytes left the output queue: room for another. NULL: not wanted. */
     void (*lane_drained)(struct port *p, unsigned vl, uint32_t wire_bytes);
 };
 
 /* Why a packet does not leave by a port (PortXmitDiscardDetails). */
 enum discard { DISCARD_INACTIVE, DISCARD_MTU, DISCARD_LIFETIME, DISCARD_HOQ, DISCARD_LANE };
 
-/* Make the two directions of every cable of the fabric, in p->out. */
-void links_init(struct sim *s);
+/* Make the two directions of every cable of the fabric, in p->out, with what switches and adapters are to them. */
+void links_init(struct sim *s, const struct link_end *switches);
 void links_fini(struct sim *s);
 
 /* Put a packet at the end of its lane (p->vl). Takes the packet in every case; drops it if the link cannot carry it. */
 void link_enqueue(struct link_dir *l, struct packet *p);
-
-/* The receiver has freed the buffer that p occupies (if any). */
-void link_release(struct packet *p);
 
 /*
  * Those packets vanish that are nth[i]th to come from now on: ascending, 0 behind the last. Nothing is left of what was
  * said before.
  */
 void link_lose(struct link_dir *l, const uint32_t nth[LINK_LOSE_MAX]);
-
-/* The same for a buffer whose packet has gone on: arg is lane << 32 | bytes. An event function. */
-void link_release_at(void *link, uint64_t arg);
 
 /* The state of the port changed: drop what waits if the link is no longer active, start again if it is. */
 void link_port_changed(struct port *p);
@@ -151,9 +150,5 @@ static inline uint64_t link_serialise_ps(struct link_dir *l, uint32_t bytes)
     }
     return l->last_ps;
 }
-
-/* Something has changed that may let the link send, or will have at t. */
-void link_look(struct link_dir *l);
-void link_look_at(struct link_dir *l, uint64_t t_ps);
 
 #endif

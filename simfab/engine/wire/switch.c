@@ -10,6 +10,7 @@
 
 #include "simfab/engine/base/event.h"
 #include "simfab/engine/base/sim.h"
+#include "simfab/engine/base/util.h"
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/fabric/model.h"
 #include "simfab/engine/wire/keys.h"
@@ -17,6 +18,7 @@
 #include "simfab/engine/wire/link.h"
 #include "simfab/engine/wire/mcast.h"
 #include "simfab/engine/wire/packet.h"
+#include "simfab/engine/wire/rx_buffer.h"
 #include "simfab/engine/wire/trace_log.h"
 
 static void drop(const struct port *at, struct packet *p, const char *reason)
@@ -45,7 +47,8 @@ static void enqueue(struct link_dir *l, struct packet *p)
         link_enqueue(l, p);
 }
 
-void switch_output(struct port *in, uint8_t out_num, struct packet *p)
+/* On to an output port of the same switch, or away if its service level has no lane there. */
+static void leave_by(struct port *in, uint8_t out_num, struct packet *p)
 {
     struct port *out = &in->node->ports[out_num];
     int vl = out->out ? link_lane(out, in->num, p->sl) : -1;
@@ -64,6 +67,29 @@ void switch_output(struct port *in, uint8_t out_num, struct packet *p)
     enqueue(out->out, p);
 }
 
+/* Copy the packet to the ports that the tables say. */
+static void multicast(struct port *in, struct packet *p)
+{
+    uint8_t ports[FABRIC_PORTS_MAX];
+    bool known;
+    uint32_t n = mcast_outputs(in, p->dlid, ports, &known);
+
+    if (!n) {
+        in->count.rcv_switch_relay += !known;
+        in->count.rcv_no_route += !known;
+        drop(in, p, "nobody of the group is here");
+        return;
+    }
+    if (n > 1) {
+        struct mcast_hold *hold = xcalloc(1, sizeof *hold);
+
+        *hold = (struct mcast_hold){n, p->held, (uint64_t)p->held_vl << 32 | p->wire_bytes};
+        p->hold = hold;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        leave_by(in, ports[i], i + 1 < n ? packet_copy(p) : p);
+}
+
 static void forward(struct port *in, struct packet *p)
 {
     struct node *sw = in->node;
@@ -74,7 +100,7 @@ static void forward(struct port *in, struct packet *p)
         return;
     }
     if (mcast_lid(p->dlid)) {
-        mcast_forward(in, p);
+        multicast(in, p);
         return;
     }
     /* a port may send back where it came from: the specification allows it, and only a wrong table does it */
@@ -84,7 +110,7 @@ static void forward(struct port *in, struct packet *p)
         drop(in, p, "no entry in the forwarding table");
         return;
     }
-    switch_output(in, out_num, p);
+    leave_by(in, out_num, p);
 }
 
 /* Show the outputs the first packet of the buffer, and the next while those are dropped at once. */
@@ -105,10 +131,11 @@ static void advance(struct link_dir *l, struct rx_lane *rx)
     rx->advancing = false;
 }
 
-void switch_arrive(struct link_dir *l, struct packet *p)
+static void switch_arrive(struct link_dir *l, struct packet *p)
 {
     struct rx_lane *rx = &l->rx[p->held_vl];
 
+    p->tail_ps += l->sim->model->switch_delay_ps;
     p->arrived_ps = sim_now(l->sim) - l->sim->model->switch_delay_ps;
     if (l->sim->model->switch_queues == QUEUES_OUTPUT) {
         forward(l->to, p);
@@ -120,10 +147,19 @@ void switch_arrive(struct link_dir *l, struct packet *p)
     advance(l, rx);
 }
 
-void switch_head_left(struct link_dir *l, unsigned vl)
+/* The packet at the head of a receive buffer has left it. */
+static void switch_head_left(struct link_dir *l, unsigned vl)
 {
     struct rx_lane *rx = &l->rx[vl];
 
     rx->head_out = false;
     advance(l, rx);
+}
+
+void wire_init(struct sim *s)
+{
+    static const struct link_end whole = {.packet_arrived = switch_arrive};
+    static const struct link_end heads = {.packet_arrived = switch_arrive, .place_left = switch_head_left};
+
+    links_init(s, s->model->switch_queues == QUEUES_LANE ? &heads : &whole);
 }

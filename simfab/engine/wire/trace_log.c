@@ -18,7 +18,6 @@
 #include "simfab/engine/base/util.h"
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/wire/credit.h"
-#include "simfab/engine/wire/fc.h"
 #include "simfab/engine/wire/link.h"
 #include "simfab/engine/wire/packet.h"
 
@@ -271,15 +270,6 @@ static bool is_writable_file(int fd)
     return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && !fstat(fd, &st) && S_ISREG(st.st_mode);
 }
 
-/* Senders learn of credits when they look: have them look. */
-static void take_credits(struct sim *s)
-{
-    for (uint32_t i = 0; i < s->fabric->num_nodes; i++)
-        for (uint32_t k = 1; k <= s->fabric->nodes[i]->num_ports; k++)
-            for (unsigned vl = 0; s->fabric->nodes[i]->ports[k].out && vl < FABRIC_VLS; vl++)
-                fc_take(&s->fabric->nodes[i]->ports[k].out->vl[vl], sim_now(s));
-}
-
 int trace_log_start(struct sim *s, int fd, const struct trace_request *r)
 {
     struct trace_log *t;
@@ -288,7 +278,6 @@ int trace_log_start(struct sim *s, int fd, const struct trace_request *r)
         return EBUSY;
     if (!is_writable_file(fd))
         return EINVAL;
-    take_credits(s);
     t = trace_new(s);
     if (!choose_ports(t, r->links) || ftruncate(fd, 0)) {
         trace_free(t);
@@ -310,7 +299,6 @@ int trace_log_stop(struct sim *s, struct text *out)
 
     if (!t)
         return ESRCH;
-    take_credits(s);
     s->trace = NULL;
     if (t->full && !t->error)
         text_say(&t->wait,

@@ -36,7 +36,7 @@ bool trace_request_parse(const char *text, struct trace_request *r);
 
 /* Both return 0 or an errno: EBUSY a trace is running, EINVAL not a regular file open for writing, ENXIO no link is
    called like that; ESRCH no trace is running. The trace owns fd if it was started, and empties the file first. stop
-   tells what there is in it. */
+   tells what there is in it. Before both, the caller has senders take in their credits (fc_take_all). */
 int trace_log_start(struct sim *s, int fd, const struct trace_request *r);
 int trace_log_stop(struct sim *s, struct text *t);
 
@@ -45,6 +45,8 @@ void trace_log_tick(struct sim *s);
 
 void trace_log_packet(struct trace_log *t, const struct link_dir *l, const struct packet *p, uint64_t from_ps,
                       uint64_t to_ps);
+/* At t the sender has learnt of credits. */
+void trace_log_credits(struct trace_log *t, const struct vl_queue *q, uint64_t t_ps);
 void trace_log_lane(struct trace_log *t, const struct link_dir *l, unsigned vl);
 void trace_log_wait(struct trace_log *t, const struct link_dir *l, unsigned vl, uint64_t since_ps);
 void trace_log_drop(struct trace_log *t, const struct port *at, const struct packet *p, const char *reason);
