@@ -1,11 +1,11 @@
 # Tests of simfab: netlist, model and the management plane
 
-FABRIC_SRCS := simfab/engine/fabric/netlist.c simfab/engine/fabric/netlist_ports.c simfab/engine/fabric/fabric_build.c simfab/engine/fabric/fabric.c simfab/engine/fabric/model.c \
+FABRIC_SRCS := simfab/engine/fabric/netlist.c simfab/engine/fabric/netlist_parse.c simfab/engine/fabric/netlist_ports.c simfab/engine/fabric/fabric_build.c simfab/engine/fabric/fabric.c simfab/engine/fabric/model.c \
                simfab/engine/fabric/model_value.c simfab/engine/fabric/port_caps.c
 
 $(call unit_test,test_netlist,$(FABRIC_SRCS),yaml-0.1)
 $(call unit_test,test_model,simfab/engine/fabric/model.c simfab/engine/fabric/model_value.c simfab/engine/fabric/netlist.c \
-    simfab/engine/fabric/netlist_ports.c,yaml-0.1)
+    simfab/engine/fabric/netlist_parse.c simfab/engine/fabric/netlist_ports.c,yaml-0.1)
 
 # the management plane without an engine around it; libibmad is the second opinion on the layout of attributes
 MGMT_SRCS := $(FABRIC_SRCS) $(addprefix simfab/engine/,mgmt/mad.c mgmt/agent.c mgmt/umad.c mgmt/sma.c mgmt/portinfo.c mgmt/pma.c mgmt/samples.c mgmt/trap.c mgmt/sysfs.c fabric/pcie.c base/text.c base/util.c)
@@ -88,7 +88,7 @@ $(call unit_test,test_topology,simfab/cmd/shape.c simfab/cmd/graph.c $(FABRIC_SR
 $(call unit_test,test_host_bus,$(addprefix simfab/engine/,hca/bus.c hca/qp_cache.c base/event.c base/util.c))
 TESTPROGS += tests/simfab/test_host_costs
 tests/simfab/test_host_costs_SRCS := tests/simfab/test_host_costs.c tests/simfab/host_ends.c simfab/engine/fabric/model.c \
-                                     simfab/engine/fabric/model_value.c simfab/engine/fabric/netlist.c simfab/engine/fabric/netlist_ports.c
+                                     simfab/engine/fabric/model_value.c simfab/engine/fabric/netlist.c simfab/engine/fabric/netlist_parse.c simfab/engine/fabric/netlist_ports.c
 tests/simfab/test_host_costs_PKGS := libibverbs yaml-0.1
 tests/simfab/test_host_costs_LDLIBS := -lm
 TESTPROGS += tests/simfab/test_host_rates

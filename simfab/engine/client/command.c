@@ -16,6 +16,7 @@
 #include "simfab/engine/hca/cq.h"
 #include "simfab/engine/hca/object.h"
 #include "simfab/engine/hca/qp.h"
+#include "simfab/engine/hca/qp_make.h"
 #include "simfab/engine/hca/rq.h"
 #include "simfab/proto.h"
 

@@ -7,6 +7,7 @@
 
 #include "simfab/engine/clock/call.h"
 #include "simfab/engine/clock/proc.h"
+#include "simfab/engine/hca/async.h"
 #include "simfab/engine/hca/cq.h"
 #include "simfab/engine/hca/event_pipe.h"
 #include "simfab/engine/hca/hca.h"
@@ -14,6 +15,7 @@
 #include "simfab/engine/hca/mw.h"
 #include "simfab/engine/hca/object.h"
 #include "simfab/engine/hca/qp.h"
+#include "simfab/engine/hca/qp_make.h"
 #include "simfab/engine/hca/rq.h"
 
 static void destroy_ctx(struct ctx *ctx)

@@ -13,7 +13,7 @@
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/fault/fault.h"
 #include "simfab/engine/fault/flow.h"
-#include "simfab/engine/hca/cq.h"
+#include "simfab/engine/hca/async.h"
 #include "simfab/engine/hca/hca.h"
 #include "simfab/engine/hca/object.h"
 #include "simfab/engine/mgmt/mad.h"
@@ -122,8 +122,7 @@ void events_init(struct sim *s)
     static const struct fabric_upcalls fabric_up = {
         .port_changed = port_changed, .bad_key = mad_bad_key, .samples_later = samples_later};
     static const struct link_end adapter_end = {.packet_arrived = hca_packet_arrived, .lane_drained = hca_lane_drained};
-    static const struct hca_upcalls hca_up = {
-        .flow_wants_turn = flow_wants_turn, .flow_emit = flow_emit, .flow_landed = flow_landed};
+    static const struct hca_upcalls hca_up = {.flow_landed = flow_landed};
     static const struct clock_upcalls clock_up = {.has_input = server_has_input,
                                                   .drain = commands_drain,
                                                   .holds_time = faults_hold_time,

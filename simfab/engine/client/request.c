@@ -27,6 +27,8 @@
 #include "simfab/engine/hca/mcast_group.h"
 #include "simfab/engine/hca/object.h"
 #include "simfab/engine/hca/qp.h"
+#include "simfab/engine/hca/qp_make.h"
+#include "simfab/engine/hca/qp_state.h"
 #include "simfab/engine/hca/rq.h"
 #include "simfab/proto.h"
 

@@ -4,7 +4,7 @@
  * forwarding tables, SL2VL, VLArb, port states) is what the data plane obeys; what the data plane suffers (counters,
  * link states) is what the management plane reports.
  *
- * Built once from a netlist (netlist.c) and a model (model.c); nodes and ports never move or disappear afterwards, so
+ * Built once from a netlist (netlist_parse.c) and a model (model.c); nodes and ports never move or disappear afterwards, so
  * pointers to them may be kept. Everything belongs to the one struct fabric; the engine is single-threaded.
  */
 #ifndef SIMFAB_FABRIC_H

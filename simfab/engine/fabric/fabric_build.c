@@ -12,6 +12,7 @@
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/fabric/model.h"
 #include "simfab/engine/fabric/netlist.h"
+#include "simfab/engine/fabric/netlist_parse.h"
 #include "simfab/engine/fabric/port_caps.h"
 
 #define HOST_CAS_MAX   32 /* what libibumad reads */

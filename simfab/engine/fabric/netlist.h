@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A netlist as text says it: node records and cable ends, in the order of the file, each with its line for messages.
- * Nothing is resolved here: netlist.c knows the grammar, fabric_build.c what makes sense. A struct netlist owns all
- * that it points to.
+ * Nothing is resolved here: netlist_parse.c and netlist_ports.c know the grammars, fabric_build.c the meaning. A struct
+ * netlist owns all that it points to.
  */
 #ifndef SIMFAB_NETLIST_H
 #define SIMFAB_NETLIST_H
@@ -47,16 +47,11 @@ struct netlist {
     unsigned num_links;
 };
 
-/* 0, or -1 with err filled. Free in both cases. path must outlive the netlist. */
-int netlist_parse(const char *path, struct netlist *nl, struct parse_error *err);
 void netlist_free(struct netlist *nl);
 
 /* New entries, zero but for their lines; NULL: out of memory, told in err. Pointers hold until the next. */
 struct netlist_node *netlist_add_node(struct netlist *nl, unsigned line, struct parse_error *err);
 struct netlist_link *netlist_add_link(struct netlist *nl, unsigned line, struct parse_error *err);
-
-/* netlist_ports.c: a line of `ibnetdiscover -p`. 0, -1 with err filled, or 1: it is none. */
-int netlist_port_line(struct netlist *nl, const char *text, unsigned line, struct parse_error *err);
 
 /* "PATH:LINE: text"; returns -1 */
 int netlist_error(const struct netlist *nl, unsigned line, struct parse_error *err, const char *fmt, ...)

@@ -8,6 +8,8 @@
  * The GUID is the node's for switches, the port's for adapters and routers. Ports whose GUIDs follow each other like
  * their numbers and whose descriptions are the same are taken for ports of one adapter.
  */
+#include "simfab/engine/fabric/netlist_ports.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

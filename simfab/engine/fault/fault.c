@@ -14,6 +14,7 @@
 #include "simfab/engine/clock/sched.h"
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/fabric/model.h"
+#include "simfab/engine/hca/async.h"
 #include "simfab/engine/hca/cq.h"
 #include "simfab/engine/hca/hca.h"
 #include "simfab/engine/hca/object.h"

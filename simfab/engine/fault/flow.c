@@ -13,6 +13,7 @@
 #include "simfab/engine/fabric/model.h"
 #include "simfab/engine/hca/hca.h"
 #include "simfab/engine/hca/qp.h"
+#include "simfab/engine/hca/transport.h"
 #include "simfab/engine/wire/link.h"
 #include "simfab/engine/wire/packet.h"
 
@@ -54,7 +55,7 @@ static bool has_path(const struct flow *f)
     return f->from->state == PORT_ACTIVE && f->to->lid && link_lane(f->from, 0, f->cmd.sl) >= 0;
 }
 
-bool flow_wants_turn(struct qp *qp)
+static bool flow_wants_turn(struct qp *qp)
 {
     struct flow *f = flow_of(qp);
     struct sim *s = qp->hca->sim;
@@ -77,7 +78,7 @@ static uint32_t path_mtu(const struct flow *f)
     return f->cmd.mtu && f->cmd.mtu < mtu ? f->cmd.mtu : mtu;
 }
 
-struct packet *flow_emit(struct qp *qp, struct tx_cost *cost, bool *more)
+static struct packet *flow_emit(struct qp *qp, struct tx_cost *cost, bool *more)
 {
     struct flow *f = flow_of(qp);
     struct packet *p;
@@ -113,12 +114,14 @@ struct packet *flow_emit(struct qp *qp, struct tx_cost *cost, bool *more)
     return p;
 }
 
+/* As the adapter sees a flow. */
+static const struct qp_ops flow_ops = {.wants_turn = flow_wants_turn, .lane = transport_lane, .emit = flow_emit};
+
 static void go_on(void *obj, uint64_t arg)
 {
     struct flow *f = obj;
 
-    if (flow_wants_turn(&f->qp))
-        hca_qp_ready(&f->qp);
+    qp_ask_turn(&f->qp);
 }
 
 /* The time has come to begin: or to begin again, with a clean slate, after there was no way to send. */
@@ -222,6 +225,7 @@ static struct flow *add(struct sim *s, const struct flow_cmd *c, struct text *t)
     f->from = from;
     f->to = to;
     f->qp.type = QPT_FLOW;
+    f->qp.ops = &flow_ops;
     f->qp.hca = from->node->hca;
     f->qp.port = &from->node->hca->ports[from->num];
     f->qp.sl = c->sl;

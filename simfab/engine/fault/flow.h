@@ -18,10 +18,8 @@
 #include "simfab/engine/base/words.h"
 #include "simfab/engine/fabric/fabric.h"
 
-struct qp;
 struct packet;
 struct port;
-struct tx_cost;
 
 enum flow_verb { FLOW_ADD, FLOW_DEL, FLOW_LIST, FLOW_RUN, FLOW_REACHED };
 
@@ -58,9 +56,6 @@ void flows_tell_missed(const struct sim *s);
 /* Do what the line says. The answer is in t; false: it was refused, and t says why. */
 bool flow_command(struct sim *s, const char *line, struct text *t);
 
-/* What the adapter asks of a flow's queue pair, as of any other. */
-bool flow_wants_turn(struct qp *qp);
-struct packet *flow_emit(struct qp *qp, struct tx_cost *cost, bool *more);
 /* A flow's packet has crossed the bus of its destination. */
 void flow_landed(struct sim *s, const struct packet *p);
 /* A port's state, LID or tables changed: flows from or to it may go on. */

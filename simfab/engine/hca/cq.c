@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion queues in the arena, and the pipes by which a process learns of completion and asynchronous events. An
+ * Completion queues in the arena, and the pipes by which a process learns of completion events. An
  * entry is written at once with the time at which it becomes visible; an event at that time wakes whoever waits.
  */
 #include "simfab/engine/hca/cq.h"
@@ -17,6 +17,7 @@
 #include "simfab/engine/clock/proc.h"
 #include "simfab/engine/clock/sched.h"
 #include "simfab/engine/fabric/model.h"
+#include "simfab/engine/hca/async.h"
 #include "simfab/engine/hca/event_pipe.h"
 #include "simfab/engine/hca/hca.h"
 #include "simfab/engine/hca/object.h"
@@ -202,7 +203,7 @@ static void stop_users(void *obj, uint64_t arg)
 
         if (!qp || (qp->send_cq != cq && qp->recv_cq != cq) || qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_ERR)
             continue;
-        qp_to_error(qp);
+        qp->ops->to_error(qp);
         async_event(qp->obj.ctx, IBV_EVENT_QP_FATAL, 0, qp->cookie);
     }
 }
@@ -253,15 +254,3 @@ void cq_arm(struct cq *cq, bool solicited_only)
         notify(cq, sim_now(cq->obj.proc->sim)); /* it came before the arming: no wake-up may be lost */
 }
 
-void async_event(struct ctx *ctx, enum ibv_event_type ev, uint32_t port, uint64_t cookie)
-{
-    struct sf_async_event rec = {.event = ev, .port = port, .cookie = cookie, .t_ps = sim_now(ctx->hca->sim)};
-
-    event_pipe_put(&ctx->events, &rec, sizeof rec);
-    sched_event(ctx->obj.proc);
-}
-
-void async_forget(struct ctx *ctx, uint64_t cookie)
-{
-    event_pipe_forget(&ctx->events, cookie, sizeof(struct sf_async_event), offsetof(struct sf_async_event, cookie));
-}

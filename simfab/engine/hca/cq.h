@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion queues, their channels, and asynchronous events. */
+/* Completion queues and their channels. */
 #ifndef SIMFAB_CQ_H
 #define SIMFAB_CQ_H
 
-#include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,7 +39,5 @@ void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us);
 void cq_destroy(struct cq *cq);
 void cq_push(struct cq *cq, const struct sf_cqe *cqe, bool solicited);
 void cq_arm(struct cq *cq, bool solicited_only);
-void async_event(struct ctx *ctx, enum ibv_event_type ev, uint32_t port, uint64_t cookie);
-void async_forget(struct ctx *ctx, uint64_t cookie); /* its object is gone: what was not read yet is not read */
 
 #endif

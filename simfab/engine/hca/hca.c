@@ -24,10 +24,8 @@
 #include "simfab/engine/fabric/model.h"
 #include "simfab/engine/hca/bus.h"
 #include "simfab/engine/hca/mcast_group.h"
-#include "simfab/engine/hca/path.h"
 #include "simfab/engine/hca/qp.h"
 #include "simfab/engine/hca/qp_cache.h"
-#include "simfab/engine/hca/receive.h"
 #include "simfab/engine/wire/link.h"
 #include "simfab/engine/wire/packet.h"
 #include "simfab/engine/wire/rx_buffer.h"
@@ -142,7 +140,7 @@ static uint64_t context_ps(struct qp *qp)
 void hca_qp_ready(struct qp *qp)
 {
     struct hca_port *hp = qp->port;
-    int vl = qp_lane(qp);
+    int vl = qp->ops->lane(qp);
 
     if (qp->in_ready || vl < 0)
         return;
@@ -223,7 +221,7 @@ static void to_wire(void *obj, uint64_t arg)
     if (own)
         loop_back(hp, (uintptr_t)own);
     if (reader)
-        rc_response_left(reader);
+        reader->ops->response_left(reader);
 }
 
 /*
@@ -309,7 +307,7 @@ static void tx_turn(struct hca_port *hp, struct qp *qp)
     const struct model *m = s->model;
     struct tx_cost cost = {0};
     bool more = false;
-    struct packet *p = qp_emit(qp, &cost, &more);
+    struct packet *p = qp->ops->emit(qp, &cost, &more);
     uint64_t fetch = 0, busy;
 
     vlarb_rebook(&hp->arb, qp->mtu, p ? p->wire_bytes : 0); /* only now it is known how long the packet is */
@@ -384,6 +382,12 @@ static void note_acknowledge(struct hca_port *hp, const struct packet *p)
         hp->tx_busy_ps = max_u64(sim_now(hp->hca->sim), hp->tx_busy_ps) + takes;
 }
 
+/* Does the queue pair take packets that come in by the port? */
+static bool listens(const struct qp *qp, const struct hca_port *hp)
+{
+    return qp->port == hp || (qp->attr.path_mig_state == IBV_MIG_ARMED && qp->attr.alt_port_num == hp->port->num);
+}
+
 static void landed(void *obj, uint64_t arg)
 {
     struct hca_port *hp = obj;
@@ -396,10 +400,10 @@ static void landed(void *obj, uint64_t arg)
         hp->hca->sim->hca_up->flow_landed(hp->hca->sim, p);
     } else if ((p->flags & PKT_MULTICAST) && mcast_deliver(hp, p)) {
         hp->hca->sim->packets_delivered++;
-    } else if (qp && qp->type == p->transport && qp_listens(qp, hp)) {
+    } else if (qp && qp->type == p->transport && listens(qp, hp)) {
         hp->hca->sim->packets_delivered++;
         note_acknowledge(hp, p);
-        qp_received(qp, p);
+        qp->ops->received(qp, p);
     } else {
         hp->hca->sim->packets_dropped++;
         trace_drop(hp->hca->sim, hp->port, p, "no such queue pair");

@@ -83,8 +83,6 @@ struct hca {
 
 /* Calls from adapters to traffic without a process (flow.c); events.c fills the table in. */
 struct hca_upcalls {
-    bool (*flow_wants_turn)(struct qp *qp);
-    struct packet *(*flow_emit)(struct qp *qp, struct tx_cost *cost, bool *more);
     void (*flow_landed)(struct sim *s, const struct packet *p);
 };
 

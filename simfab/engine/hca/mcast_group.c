@@ -155,7 +155,7 @@ uint32_t mcast_deliver(struct hca_port *hp, struct packet *p)
     for (struct mcast_member *m = g ? g->members : NULL; m; m = m->next) {
         if (m->qp->port != hp)
             continue;
-        qp_received(m->qp, p);
+        m->qp->ops->received(m->qp, p);
         n++;
     }
     return n;

@@ -13,11 +13,23 @@
 #include "simfab/engine/base/sim.h"
 #include "simfab/engine/base/util.h"
 #include "simfab/engine/fabric/fabric.h"
-#include "simfab/engine/hca/cq.h"
+#include "simfab/engine/hca/async.h"
 #include "simfab/engine/hca/hca.h"
 #include "simfab/engine/hca/qp.h"
 #include "simfab/engine/hca/qp_table.h"
 #include "simfab/engine/wire/packet.h"
+
+void qp_take_path(struct qp *qp, const struct ibv_ah_attr *a, uint8_t port)
+{
+    hca_qp_forget(qp); /* out of the lists of the lane that it was in */
+    qp->attr.ah_attr = *a;
+    qp->attr.ah_attr.port_num = qp->attr.port_num = port;
+    qp->port = &qp->hca->ports[port];
+    qp->remote_lid = a->dlid;
+    qp->sl = a->sl;
+    qp->vl_changes = 0;
+    qp->vl = -1;
+}
 
 void qp_migrate(struct qp *qp)
 {
@@ -30,13 +42,7 @@ void qp_migrate(struct qp *qp)
     qp_take_path(qp, &path, q->alt_port_num);
     qp->alt_loaded = false; /* the path is in use: another one must be given before the next migration */
     async_event(qp->obj.ctx, IBV_EVENT_PATH_MIG, 0, qp->cookie);
-    if (qp_wants_turn(qp))
-        hca_qp_ready(qp);
-}
-
-bool qp_listens(const struct qp *qp, const struct hca_port *hp)
-{
-    return qp->port == hp || (qp->attr.path_mig_state == IBV_MIG_ARMED && qp->attr.alt_port_num == hp->port->num);
+    qp_ask_turn(qp);
 }
 
 /* The peer's LID, or another that the same port of the peer could have. */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "simfab/engine/base/event.h"
+#include "simfab/engine/hca/landing.h"
 #include "simfab/engine/hca/object.h"
 #include "simfab/engine/hca/qp_cache.h"
 #include "simfab/engine/hca/rq.h"
@@ -62,12 +63,6 @@ struct duty {
     uint32_t rkey, length, sent, packets;
 };
 
-/* Packets received in order and not yet written to memory: they are parts of one chunk, written at once. */
-struct landing {
-    struct chunk *chunk;
-    uint32_t off, len, at; /* chunk->data[off .. off + len) goes to byte at of the message */
-};
-
 #define ATOMIC_REPLAYS 16u
 
 struct requester {
@@ -112,8 +107,23 @@ struct responder {
     uint32_t next_replay;
 };
 
+/*
+ * Calls from an adapter to what takes turns at it: queue pairs of programs (transport.c), flows (flow.c). A flow has the
+ * first three.
+ */
+struct qp_ops {
+    bool (*wants_turn)(struct qp *qp); /* now; sets a timer for a later turn */
+    int (*lane)(struct qp *qp);
+    /* Make the next packet; NULL if there is nothing to send now. *more: it wants another turn. */
+    struct packet *(*emit)(struct qp *qp, struct tx_cost *cost, bool *more);
+    void (*received)(struct qp *qp, struct packet *p);
+    void (*response_left)(struct qp *qp); /* one response to a read has gone from the adapter to the wire */
+    void (*to_error)(struct qp *qp);
+};
+
 struct qp {
     struct object obj;
+    const struct qp_ops *ops;
     struct qp *next_free;
     struct hca *hca;
     struct hca_port *port;
@@ -152,27 +162,19 @@ struct qp {
     struct evtimer start; /* the first posted request becomes visible to the HCA */
 };
 
-int qp_create(struct ctx *ctx, const struct sf_create_qp *r, struct pd *pd, struct cq *scq, struct cq *rcq,
-              struct srq *srq, struct qp **out);
-void qp_destroy(struct qp *qp);
-void qp_clear(struct qp *qp); /* forget all that was posted and all that is under way */
-int qp_modify(struct qp *qp, int mask, const struct ibv_qp_attr *a);
-bool ah_attr_valid(const struct hca *h, const struct ibv_ah_attr *a);
-void qp_take_path(struct qp *qp, const struct ibv_ah_attr *a, uint8_t port);
-void qp_check_drained(struct qp *qp); /* a request is done: was it the last that SQD waits for? */
-void qp_query(const struct qp *qp, struct ibv_qp_attr *a, struct ibv_qp_init_attr *init);
-int qp_post_send(struct qp *qp, const struct sf_cmd *cmd, const struct sf_send *s, const void *data, struct ah *ah);
-void qp_to_error(struct qp *qp); /* state ERR, everything flushed */
-void qp_flush_send(struct qp *qp);
-void qp_flush_recv(struct qp *qp);
+struct wqe *qp_wqe(struct qp *qp, uint64_t number);
+void qp_ask_turn(struct qp *qp); /* at the adapter, if there is something to send */
 void qp_complete_send(struct qp *qp, enum ibv_wc_status status); /* the oldest request, and advance */
 void qp_complete_recv(struct qp *qp, struct sf_cqe *cqe, bool solicited);
-struct wqe *qp_wqe(struct qp *qp, uint64_t number);
-int qp_lane(struct qp *qp);
-/* Make the next packet; NULL if there is nothing to send now. *more: it wants another turn. */
-struct packet *qp_emit(struct qp *qp, struct tx_cost *cost, bool *more);
-bool qp_wants_turn(struct qp *qp);
-void qp_received(struct qp *qp, struct packet *p);
+void qp_check_drained(struct qp *qp); /* a request is done: was it the last that SQD waits for? */
+void qp_release_requests(struct qp *qp); /* forget all that was posted to the send queue */
+void qp_flush_send(struct qp *qp);
+void qp_flush_recv(struct qp *qp);
+void qp_to_error(struct qp *qp); /* state ERR, everything flushed */
+/* Forget all that is under way. */
+void qp_requester_reset(struct qp *qp);
+void qp_responder_reset(struct qp *qp);
+void duty_drop(struct responder *r); /* the first */
 
 /* The domain whose keys receive requests have. */
 static inline const struct pd *qp_recv_pd(const struct qp *qp)

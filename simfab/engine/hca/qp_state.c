@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The state machine of queue pairs (specification 10.3.1): what may change when, and asking what is. */
+#include "simfab/engine/hca/qp_state.h"
+
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <string.h>
@@ -7,10 +9,10 @@
 #include "simfab/engine/base/sim.h"
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/fabric/model.h"
-#include "simfab/engine/hca/cq.h"
 #include "simfab/engine/hca/hca.h"
 #include "simfab/engine/hca/path.h"
 #include "simfab/engine/hca/qp.h"
+#include "simfab/engine/hca/qp_make.h"
 #include "simfab/engine/hca/qp_table.h"
 
 /* ---- what is asked for ----------------------------------------------------------------------------------------- */
@@ -86,18 +88,6 @@ static bool attributes_valid(const struct qp *qp, int mask, const struct ibv_qp_
 
 /* ---- taking it ------------------------------------------------------------------------------------------------- */
 
-void qp_take_path(struct qp *qp, const struct ibv_ah_attr *a, uint8_t port)
-{
-    hca_qp_forget(qp); /* out of the lists of the lane that it was in */
-    qp->attr.ah_attr = *a;
-    qp->attr.ah_attr.port_num = qp->attr.port_num = port;
-    qp->port = &qp->hca->ports[port];
-    qp->remote_lid = a->dlid;
-    qp->sl = a->sl;
-    qp->vl_changes = 0;
-    qp->vl = -1;
-}
-
 static void take_attributes(struct qp *qp, int mask, const struct ibv_qp_attr *a)
 {
     struct ibv_qp_attr *q = &qp->attr;
@@ -159,15 +149,6 @@ static void start_draining(struct qp *qp)
     qp_check_drained(qp);
 }
 
-void qp_check_drained(struct qp *qp)
-{
-    if (!qp->draining || qp->req.head < qp->drain_to)
-        return;
-    qp->draining = false;
-    if (qp->attr.en_sqd_async_notify)
-        async_event(qp->obj.ctx, IBV_EVENT_SQ_DRAINED, 0, qp->cookie);
-}
-
 /* Back to what a new queue pair is. */
 static void reset(struct qp *qp)
 {
@@ -189,8 +170,8 @@ static void enter(struct qp *qp, enum ibv_qp_state to)
         qp->mtu = qp->type == IBV_QPT_UD ? mtu_bytes(port_mtu(qp->port->port)) : mtu_bytes(qp->attr.path_mtu);
     if (to == IBV_QPS_SQD && from == IBV_QPS_RTS)
         start_draining(qp);
-    if ((to == IBV_QPS_RTS || to == IBV_QPS_SQD) && qp_wants_turn(qp))
-        hca_qp_ready(qp);
+    if (to == IBV_QPS_RTS || to == IBV_QPS_SQD)
+        qp_ask_turn(qp);
 }
 
 int qp_modify(struct qp *qp, int mask, const struct ibv_qp_attr *a)

@@ -16,13 +16,13 @@
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/fabric/model.h"
 #include "simfab/engine/hca/hca.h"
+#include "simfab/engine/hca/landing.h"
 #include "simfab/engine/hca/mem.h"
 #include "simfab/engine/hca/mw.h"
 #include "simfab/engine/hca/path.h"
 #include "simfab/engine/hca/qp.h"
+#include "simfab/engine/hca/qp_packet.h"
 #include "simfab/engine/hca/qp_table.h"
-#include "simfab/engine/hca/receive.h"
-#include "simfab/engine/hca/ud.h"
 #include "simfab/engine/wire/link.h"
 #include "simfab/engine/wire/packet.h"
 #include "simfab/proto.h"
@@ -34,33 +34,17 @@ static void on_timeout(void *obj, uint64_t arg);
 static void on_rnr_timer(void *obj, uint64_t arg);
 static void on_glance(void *obj, uint64_t arg);
 
-void rc_init(struct qp *qp)
+void rc_requester_init(struct qp *qp)
 {
     evtimer_init(&qp->req.timeout, on_timeout, qp);
     evtimer_init(&qp->req.glance, on_glance, qp);
     evtimer_init(&qp->req.rnr, on_rnr_timer, qp);
-    evtimer_init(&qp->resp.ready, rc_duties_run, qp);
 }
 
 static void stop_timeout(struct requester *r)
 {
     evtimer_stop(&r->timeout);
     evtimer_stop(&r->glance);
-}
-
-void rc_requester_reset(struct qp *qp)
-{
-    struct requester *r = &qp->req;
-
-    stop_timeout(r);
-    evtimer_stop(&r->rnr);
-    chunk_put(r->chunk);
-    r->chunk = NULL;
-    landing_clear(&r->landing);
-    r->reads = 0;
-    r->rnr_wait = r->halted = false;
-    r->cur = r->head;
-    r->cur_packet = 0;
 }
 
 static bool is_read(const struct wqe *w)
@@ -116,31 +100,6 @@ static uint32_t extended_headers(const struct packet *p)
         return 4;
     }
     return bytes;
-}
-
-struct packet *connected_packet(struct qp *qp, enum packet_op op, uint32_t psn, uint32_t payload)
-{
-    const struct port *port = qp->port->port;
-    struct packet *p = packet_new();
-    int vl = link_lane(port, 0, qp->sl);
-
-    p->op = (uint8_t)op;
-    p->transport = (uint8_t)qp->type;
-    p->slid = port->lid | (qp->attr.ah_attr.src_path_bits & ((1u << port->lmc) - 1));
-    p->dlid = vl < 0 ? 0 : qp->remote_lid;
-    p->sl = qp->sl;
-    p->vl = vl < 0 ? 0 : (uint8_t)vl;
-    p->dest_qpn = qp->attr.dest_qp_num;
-    p->src_qpn = qp->qpn;
-    p->psn = psn & PSN_MASK;
-    p->pkey = port->pkeys[qp->attr.pkey_index];
-    p->payload = payload;
-    p->wire_bytes = payload + qp->hca->sim->model->packet_overhead_bytes;
-    if (qp->attr.path_mig_state == IBV_MIG_MIGRATED)
-        p->flags |= PKT_MIGREQ;
-    if (qp->attr.ah_attr.is_global)
-        packet_route_globally(p, qp, &qp->attr.ah_attr);
-    return p;
 }
 
 static void add_headers(struct packet *p)
@@ -392,12 +351,6 @@ struct packet *rc_emit(struct qp *qp, struct tx_cost *cost)
 
 /* ---- answers --------------------------------------------------------------------------------------------------- */
 
-static void kick(struct qp *qp)
-{
-    if (qp_wants_turn(qp))
-        hca_qp_ready(qp);
-}
-
 /* Send again from the oldest open PSN. */
 static void go_back(struct qp *qp)
 {
@@ -427,7 +380,7 @@ static void retry(struct qp *qp)
     r->halted = false; /* if a request behind failed locally, it is met again */
     go_back(qp);
     start_timeout(qp);
-    kick(qp);
+    qp_ask_turn(qp);
 }
 
 /* An answer came to what was asked later. All that was under way behind the gap tells the same: it counts once. */
@@ -455,7 +408,7 @@ static void on_rnr_timer(void *obj, uint64_t arg)
     qp->req.rnr_wait = false;
     go_back(qp);
     start_timeout(qp);
-    kick(qp);
+    qp_ask_turn(qp);
 }
 
 /* The oldest request is done. */
@@ -641,5 +594,5 @@ void rc_handle_response(struct qp *qp, struct packet *p)
         break;
     }
     if (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD)
-        kick(qp);
+        qp_ask_turn(qp);
 }

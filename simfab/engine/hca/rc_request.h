@@ -6,20 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "simfab/engine/wire/packet.h"
-
 struct packet;
 struct qp;
 struct tx_cost;
 struct wqe;
 
-void rc_init(struct qp *qp);
+void rc_requester_init(struct qp *qp); /* the timers of new memory */
 bool rc_can_emit(struct qp *qp);
 struct packet *rc_emit(struct qp *qp, struct tx_cost *cost);
 void rc_handle_response(struct qp *qp, struct packet *p);
-void rc_requester_reset(struct qp *qp);
-/* A packet of the queue pair's connection; its dlid is 0 if the service level has no lane (to be discarded). */
-struct packet *connected_packet(struct qp *qp, enum packet_op op, uint32_t psn, uint32_t payload);
 /* Begin a request: check it, give it its PSNs. Sets its status if it cannot be done. */
 void request_start(struct qp *qp, struct wqe *w);
 /* Packet number index of a send or a write. NULL: the memory is not there (status set). */

@@ -15,35 +15,18 @@
 #include "simfab/engine/clock/proc.h"
 #include "simfab/engine/clock/sched.h"
 #include "simfab/engine/fabric/model.h"
-#include "simfab/engine/hca/cq.h"
+#include "simfab/engine/hca/async.h"
 #include "simfab/engine/hca/hca.h"
+#include "simfab/engine/hca/landing.h"
 #include "simfab/engine/hca/mem.h"
 #include "simfab/engine/hca/mw.h"
 #include "simfab/engine/hca/qp.h"
-#include "simfab/engine/hca/rc_request.h"
+#include "simfab/engine/hca/qp_packet.h"
 #include "simfab/engine/hca/rq.h"
 #include "simfab/engine/wire/packet.h"
 #include "simfab/proto.h"
 
 /* ---- landing --------------------------------------------------------------------------------------------------- */
-
-bool landing_add(struct landing *l, struct packet *p, uint32_t at)
-{
-    if (!l->chunk) {
-        *l = (struct landing){chunk_get(p->chunk), p->chunk_off, p->payload, at};
-        return true;
-    }
-    if (l->chunk != p->chunk || l->off + l->len != p->chunk_off || l->at + l->len != at)
-        return false;
-    l->len += p->payload;
-    return true;
-}
-
-void landing_clear(struct landing *l)
-{
-    chunk_put(l->chunk);
-    *l = (struct landing){0};
-}
 
 bool landing_flush(struct qp *qp)
 {
@@ -205,16 +188,6 @@ static void answer_atomic(struct qp *qp, uint32_t psn, uint64_t value)
         evtimer_set(&qp->hca->sim->q, &qp->resp.ready, d->ready_ps);
 }
 
-static void drop_duty(struct responder *r)
-{
-    struct duty *d = r->first;
-
-    r->first = d->next;
-    if (!r->first)
-        r->last = &r->first;
-    free(d);
-}
-
 static void acknowledge(struct qp *qp, uint32_t psn)
 {
     struct responder *r = &qp->resp;
@@ -243,7 +216,7 @@ static void send_answer(struct qp *qp, const struct duty *d)
 }
 
 /* Do what is due; a read at the front waits for its turns at the adapter. */
-void rc_duties_run(void *obj, uint64_t arg)
+static void duties_run(void *obj, uint64_t arg)
 {
     struct qp *qp = obj;
     struct responder *r = &qp->resp;
@@ -257,10 +230,15 @@ void rc_duties_run(void *obj, uint64_t arg)
         if (r->leaving)
             return; /* rc_response_left goes on */
         send_answer(qp, r->first);
-        drop_duty(r);
+        duty_drop(r);
     }
     if (r->first)
         evtimer_set_earlier(&s->q, &r->ready, r->first->ready_ps);
+}
+
+void rc_responder_init(struct qp *qp)
+{
+    evtimer_init(&qp->resp.ready, duties_run, qp);
 }
 
 /*
@@ -273,14 +251,14 @@ void rc_acknowledge_now(struct qp *qp)
 
     while (r->first && r->first->kind == DUTY_ACK && !r->leaving) {
         send_answer(qp, r->first);
-        drop_duty(r);
+        duty_drop(r);
     }
 }
 
 void rc_response_left(struct qp *qp)
 {
     if (qp->resp.leaving && !--qp->resp.leaving)
-        rc_duties_run(qp, 0);
+        duties_run(qp, 0);
 }
 
 bool rc_duty_needs_turn(struct qp *qp)
@@ -338,27 +316,12 @@ struct packet *rc_emit_duty(struct qp *qp, struct tx_cost *cost)
         r->leaving++;
     }
     if (d->sent == d->packets) {
-        drop_duty(r);
+        duty_drop(r);
         chunk_put(r->chunk);
         r->chunk = NULL;
-        rc_duties_run(qp, 0);
+        duties_run(qp, 0);
     }
     return p;
-}
-
-void rc_responder_reset(struct qp *qp)
-{
-    struct responder *r = &qp->resp;
-
-    while (r->first)
-        drop_duty(r);
-    evtimer_stop(&r->ready);
-    chunk_put(r->chunk);
-    r->chunk = NULL;
-    landing_clear(&r->landing);
-    r->in_message = r->has_recv = r->nak_sent = r->deaf = false;
-    r->leaving = 0;
-    memset(r->replay, 0, sizeof r->replay);
 }
 
 /* ---- requests -------------------------------------------------------------------------------------------------- */

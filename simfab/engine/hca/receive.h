@@ -6,18 +6,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct landing;
 struct packet;
 struct qp;
 struct tx_cost;
 
-void rc_duties_run(void *qp, uint64_t arg);
+void rc_responder_init(struct qp *qp); /* the timer of new memory */
 void rc_response_left(struct qp *qp); /* one response to a read has gone from the adapter to the wire */
 bool rc_duty_needs_turn(struct qp *qp);
 struct packet *rc_emit_duty(struct qp *qp, struct tx_cost *cost);
 void rc_handle_request(struct qp *qp, struct packet *p);
 void rc_acknowledge_now(struct qp *qp); /* what it has taken already */
-void rc_responder_reset(struct qp *qp);
 
 enum take_result {
     TAKE_OK,
@@ -31,9 +29,6 @@ enum take_result {
 /* A packet of a send or a write, in its turn: place the data, complete the message. */
 enum take_result take_data(struct qp *qp, struct packet *p);
 
-/* Add p's payload at byte at of the message. False: it does not continue what is there; flush first. */
-bool landing_add(struct landing *l, struct packet *p, uint32_t at);
-void landing_clear(struct landing *l);
 /* What has come of the message that is under way goes to memory. False: it cannot. */
 bool landing_flush(struct qp *qp);
 

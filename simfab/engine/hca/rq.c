@@ -9,7 +9,7 @@
 
 #include "simfab/engine/base/sim.h"
 #include "simfab/engine/base/util.h"
-#include "simfab/engine/hca/cq.h"
+#include "simfab/engine/hca/async.h"
 #include "simfab/engine/hca/hca.h"
 #include "simfab/engine/hca/qp.h"
 #include "simfab/proto.h"

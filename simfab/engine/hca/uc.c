@@ -36,7 +36,7 @@ struct packet *uc_emit(struct qp *qp, struct tx_cost *cost)
         qp->state = IBV_QPS_SQE;
         qp_complete_send(qp, status);
         qp_flush_send(qp);
-        rc_requester_reset(qp);
+        qp_requester_reset(qp);
         return NULL;
     }
     p->flags &= ~(uint32_t)PKT_ACK_REQ;

@@ -2,7 +2,6 @@
 /* Unreliable datagrams: one packet, an address handle, a queue key, and 40 bytes for a GRH before every message. */
 #include "simfab/engine/hca/ud.h"
 
-#include <endian.h>
 #include <infiniband/verbs.h>
 #include <string.h>
 
@@ -12,33 +11,13 @@
 #include "simfab/engine/hca/mem.h"
 #include "simfab/engine/hca/path.h"
 #include "simfab/engine/hca/qp.h"
+#include "simfab/engine/hca/qp_packet.h"
 #include "simfab/engine/hca/rq.h"
 #include "simfab/engine/wire/link.h"
 #include "simfab/engine/wire/mcast.h"
 #include "simfab/engine/wire/packet.h"
 #include "simfab/engine/wire/trace_log.h"
 #include "simfab/proto.h"
-
-#define GRH_BYTES 40u
-
-void packet_route_globally(struct packet *p, const struct qp *qp, const struct ibv_ah_attr *a)
-{
-    const struct port *port = qp->port->port;
-    uint32_t version = htobe32(6u << 28 | (uint32_t)a->grh.traffic_class << 20 | (a->grh.flow_label & 0xfffff));
-    uint16_t length = htobe16((uint16_t)(p->payload + 24)); /* from BTH on, with DETH and the invariant CRC */
-    uint64_t prefix = htobe64(port->gid_prefix),
-             guid = htobe64(port->guids[a->grh.sgid_index < FABRIC_GUIDS ? a->grh.sgid_index : 0]);
-
-    memcpy(p->grh, &version, 4);
-    memcpy(p->grh + 4, &length, 2);
-    p->grh[6] = 0x1b; /* next header: IBA transport */
-    p->grh[7] = a->grh.hop_limit;
-    memcpy(p->grh + 8, &prefix, 8);
-    memcpy(p->grh + 16, &guid, 8);
-    memcpy(p->grh + 24, a->grh.dgid.raw, 16);
-    p->flags |= PKT_GRH;
-    p->wire_bytes += GRH_BYTES;
-}
 
 static struct packet *datagram(struct qp *qp, struct wqe *w)
 {
