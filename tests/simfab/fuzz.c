@@ -22,6 +22,11 @@
 #include "simfab/engine/mgmt/agents.h"
 #include "simfab/engine/mgmt/mad.h"
 #include "simfab/engine/mgmt/mad_wire.h"
+#include "simfab/engine/mgmt/pma.h"
+#include "simfab/engine/mgmt/route.h"
+#include "simfab/engine/mgmt/samples.h"
+#include "simfab/engine/mgmt/sysfs.h"
+#include "simfab/engine/mgmt/trap.h"
 #include "simfab/proto.h"
 #include "simfab/umad_proto.h"
 
@@ -95,7 +100,7 @@ static void samples_later(struct port *at, uint64_t delay_ps)
     sampler = at;
 }
 
-static const struct fabric_upcalls fabric_up = {.port_changed = mad_port_event, .samples_later = samples_later};
+static const struct fabric_upcalls fabric_up = {.port_changed = mad_port_event, .bad_key = mad_bad_key, .samples_later = samples_later};
 
 static void time_passes(void)
 {

@@ -8,7 +8,7 @@ $(call unit_test,test_model,simfab/engine/fabric/model.c simfab/engine/fabric/mo
     simfab/engine/fabric/netlist_parse.c simfab/engine/fabric/netlist_ports.c,yaml-0.1)
 
 # the management plane without an engine around it; libibmad is the second opinion on the layout of attributes
-MGMT_SRCS := $(FABRIC_SRCS) $(addprefix simfab/engine/,mgmt/mad.c mgmt/agent.c mgmt/umad.c mgmt/sma.c mgmt/portinfo.c mgmt/pma.c mgmt/samples.c mgmt/trap.c mgmt/sysfs.c fabric/pcie.c base/text.c base/util.c)
+MGMT_SRCS := $(FABRIC_SRCS) $(addprefix simfab/engine/,mgmt/mad.c mgmt/mad_class.c mgmt/route.c mgmt/timer.c mgmt/agent.c mgmt/umad.c mgmt/umad_page.c mgmt/umad_rx.c mgmt/sma.c mgmt/portinfo.c mgmt/pma.c mgmt/samples.c mgmt/trap.c mgmt/sysfs.c fabric/pcie.c base/text.c base/util.c)
 $(call unit_test,test_pkey)
 
 $(call unit_test,test_mad,$(MGMT_SRCS),yaml-0.1)

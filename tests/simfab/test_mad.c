@@ -22,6 +22,8 @@
 #include "simfab/engine/mgmt/agents.h"
 #include "simfab/engine/mgmt/mad.h"
 #include "simfab/engine/mgmt/mad_wire.h"
+#include "simfab/engine/mgmt/route.h"
+#include "simfab/engine/mgmt/trap.h"
 #include "simfab/proto.h"
 #include "simfab/umad_proto.h"
 #include "tests/check.h"
@@ -34,7 +36,7 @@ static struct port *p1, *p2; /* of h1 and h2 */
 static struct node *leaf1, *leaf2;
 static int u1, u2; /* their umads, with the pkey header */
 
-static const struct fabric_upcalls fabric_up = {.port_changed = mad_port_event};
+static const struct fabric_upcalls fabric_up = {.port_changed = mad_port_event, .bad_key = mad_bad_key};
 
 /* ---- a program ---------------------------------------------------------------------------------------------- */
 

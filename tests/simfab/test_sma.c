@@ -19,6 +19,11 @@
 #include "simfab/engine/mgmt/agents.h"
 #include "simfab/engine/mgmt/mad.h"
 #include "simfab/engine/mgmt/mad_wire.h"
+#include "simfab/engine/mgmt/pma.h"
+#include "simfab/engine/mgmt/samples.h"
+#include "simfab/engine/mgmt/sma.h"
+#include "simfab/engine/mgmt/sysfs.h"
+#include "simfab/engine/mgmt/trap.h"
 #include "simfab/proto.h"
 #include "tests/check.h"
 

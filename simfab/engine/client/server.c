@@ -36,6 +36,7 @@
 #include "simfab/engine/fault/flow.h"
 #include "simfab/engine/hca/object.h"
 #include "simfab/engine/mgmt/mad.h"
+#include "simfab/engine/mgmt/sysfs.h"
 #include "simfab/engine/wire/fc.h"
 #include "simfab/engine/wire/trace_log.h"
 #include "simfab/proto.h"

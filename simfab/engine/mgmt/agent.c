@@ -4,6 +4,7 @@
  * those of a Linux kernel's MAD layer, because programs lean on them: a response finds its agent by the upper half of
  * the transaction id, a request by class, version and method; a request without response comes back with ETIMEDOUT.
  */
+#include "simfab/engine/mgmt/agent.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,8 +14,13 @@
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/fabric/pkey.h"
 #include "simfab/engine/mgmt/agents.h"
+#include "simfab/engine/mgmt/mad_class.h"
 #include "simfab/engine/mgmt/mad_wire.h"
+#include "simfab/engine/mgmt/route.h"
+#include "simfab/engine/mgmt/timer.h"
 #include "simfab/engine/mgmt/umad.h"
+#include "simfab/engine/mgmt/umad_page.h"
+#include "simfab/engine/mgmt/umad_rx.h"
 #include "simfab/umad_proto.h"
 
 #define CLASS_MAX 0x50

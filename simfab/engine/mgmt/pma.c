@@ -6,13 +6,14 @@
  * A field is said once, in a table: its attribute, where it is there, which bit of CounterSelect sets it, what it
  * shows.
  */
+#include "simfab/engine/mgmt/pma.h"
 
 #include <stddef.h>
 #include <string.h>
 
 #include "simfab/engine/fabric/fabric.h"
-#include "simfab/engine/mgmt/agents.h"
 #include "simfab/engine/mgmt/mad_wire.h"
+#include "simfab/engine/mgmt/samples.h"
 
 #define ALL_PORTS     255
 #define CAP_ALL_PORTS 0x0100

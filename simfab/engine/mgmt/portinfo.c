@@ -3,13 +3,13 @@
  * PortInfo: the state of a port as the subnet manager reads and writes it. A Set is checked as a whole first, so that
  * a refused one changes nothing; then settings are stored, and last the link's state moves.
  */
+#include "simfab/engine/mgmt/portinfo.h"
 
 #include <string.h>
 
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/mgmt/agents.h"
 #include "simfab/engine/mgmt/mad_wire.h"
-#include "simfab/engine/mgmt/sma.h"
 
 #define PI_MKEY          0, 64
 #define PI_PREFIX        64, 64

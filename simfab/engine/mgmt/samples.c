@@ -4,13 +4,12 @@
  * moment on and for so long, in ticks of virtual time. It does one such thing at a time; a Set meanwhile changes
  * nothing. A tick is what four bytes take on the link, as of PortXmitWait.
  */
+#include "simfab/engine/mgmt/samples.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "simfab/engine/fabric/fabric.h"
-#include "simfab/engine/mgmt/agents.h"
-#include "simfab/engine/mgmt/mad.h"
 #include "simfab/engine/mgmt/mad_wire.h"
 
 #define NUM_SAMPLES   15

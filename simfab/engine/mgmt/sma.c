@@ -11,6 +11,9 @@
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/mgmt/agents.h"
 #include "simfab/engine/mgmt/mad_wire.h"
+#include "simfab/engine/mgmt/portinfo.h"
+#include "simfab/engine/mgmt/timer.h"
+#include "simfab/engine/mgmt/trap.h"
 
 struct smp {
     struct port *at; /* whose agent this is; port 0 of a switch */

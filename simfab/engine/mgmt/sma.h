@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Between sma.c and portinfo.c: the PortInfo attribute, by far the largest. data is its 64 bytes on the wire. */
+/* The subnet management agents of ports. */
 #ifndef SIMFAB_SMA_H
 #define SIMFAB_SMA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "simfab/engine/fabric/fabric.h"
+struct mad;
+struct port;
+struct timer;
 
-void portinfo_get(const struct port *p, unsigned local_port, uint8_t *data);
-
-/* Validate all, then do all; data becomes the answer. Returns a MAD status. */
-uint16_t portinfo_set(struct port *p, unsigned local_port, uint8_t *data);
+/* Answer a request at a port; false: no answer. resp is 256 bytes, a copy of the request. */
+bool sma_answer(struct port *at, const struct port *ingress, uint16_t slid, uint8_t *resp);
+void sma_settle(struct mad *m);          /* after the answer has left: do what it could not have outlived */
+void sma_lease_expired(struct timer *t); /* the M_Key's lease of the mad_port that holds the timer */
 
 #endif

@@ -4,6 +4,7 @@
  * scripts and monitors read it as they would on a real host. The tree is a table of patterns; a pattern's wildcards
  * stand for the names that the host has (devices, ports, indexes).
  */
+#include "simfab/engine/mgmt/sysfs.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,8 +14,7 @@
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/fabric/model.h"
 #include "simfab/engine/fabric/pcie.h"
-#include "simfab/engine/mgmt/agents.h"
-#include "simfab/engine/mgmt/mad.h"
+#include "simfab/engine/mgmt/pma.h"
 #include "simfab/proto.h"
 
 #define TEXT_MAX 4096

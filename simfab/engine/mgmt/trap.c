@@ -4,6 +4,7 @@
  * one trap of a number in the air: news of the same kind start it afresh, so the manager looks again after the last.
  * Notices 64 to 67 are the manager's own and never sent from here.
  */
+#include "simfab/engine/mgmt/trap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,9 @@
 #include "simfab/engine/base/util.h"
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/mgmt/agents.h"
-#include "simfab/engine/mgmt/mad.h"
 #include "simfab/engine/mgmt/mad_wire.h"
+#include "simfab/engine/mgmt/route.h"
+#include "simfab/engine/mgmt/timer.h"
 
 #define REPEAT_FIRST_MS 200
 #define REPEAT_MAX_MS   5000

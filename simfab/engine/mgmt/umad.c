@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Open umad and issm devices: a connection each. A program's requests come in whole messages and are answered on the
- * socket that came with them, if one did. Several messages are read and sent by one system call. Datagrams for the
- * program go out as far as its socket has room and wait here otherwise, so that a program that does not read holds up
- * nobody else.
+ * socket that came with them, if one did. Several messages are read by one system call.
  */
 #include "simfab/engine/mgmt/umad.h"
 
@@ -18,194 +16,17 @@
 
 #include "simfab/engine/base/util.h"
 #include "simfab/engine/fabric/fabric.h"
+#include "simfab/engine/mgmt/agent.h"
 #include "simfab/engine/mgmt/agents.h"
 #include "simfab/engine/mgmt/mad_wire.h"
+#include "simfab/engine/mgmt/umad_page.h"
+#include "simfab/engine/mgmt/umad_rx.h"
 #include "simfab/proto.h"
 #include "simfab/umad_proto.h"
 
-#define RX_BYTES_MAX  (256u << 20) /* what one program may leave unread before datagrams to it are dropped */
 #define REQ_BUF_BYTES (sizeof(struct umad_req) + UMAD_INLINE)
 #define BATCH         16 /* messages by one system call */
 #define CAP_IS_SM     0x00000002u
-
-struct umad_rxq {
-    struct umad_rxq *next;
-    struct umad_rx head;
-    int memfd;
-    size_t inline_bytes;
-    uint8_t data[];
-};
-
-/* ---- to the program ------------------------------------------------------------------------------------------- */
-
-static void watch(struct umad_file *u, bool write)
-{
-    struct epoll_event ev = {.events = EPOLLIN | (write ? EPOLLOUT : 0), .data.ptr = u};
-
-    if (u->want_write == write)
-        return;
-    u->want_write = write;
-    epoll_ctl(u->mad->epfd, EPOLL_CTL_MOD, u->fd, &ev);
-}
-
-struct out {
-    struct iovec iov[2];
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control;
-};
-
-static void lay_out(struct msghdr *msg, struct out *o, struct umad_rxq *q)
-{
-    struct cmsghdr *c;
-
-    o->iov[0] = (struct iovec){&q->head, sizeof q->head};
-    o->iov[1] = (struct iovec){q->data, q->inline_bytes};
-    *msg = (struct msghdr){.msg_iov = o->iov, .msg_iovlen = 2};
-    if (q->memfd < 0)
-        return;
-    msg->msg_control = &o->control;
-    msg->msg_controllen = sizeof o->control;
-    c = CMSG_FIRSTHDR(msg);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &q->memfd, sizeof(int));
-}
-
-/* Send the first messages of the queue; how many have gone, 0 when the socket has no room. */
-static unsigned rx_send(struct umad_file *u)
-{
-    struct mmsghdr msg[BATCH];
-    struct out out[BATCH];
-    unsigned n = 0;
-    int sent;
-
-    for (struct umad_rxq *q = u->rx; q && n < BATCH; q = q->next, n++)
-        lay_out(&msg[n].msg_hdr, &out[n], q);
-    sent = sendmmsg(u->fd, msg, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0)
-        return errno != EAGAIN; /* any other error means that the program is gone: the hang-up closes the file */
-    return (unsigned)sent;
-}
-
-static void rx_flush(struct umad_file *u)
-{
-    for (unsigned n; u->rx && (n = rx_send(u));) {
-        for (; n; n--) {
-            struct umad_rxq *q = u->rx;
-
-            u->rx = q->next;
-            u->rx_bytes -= q->head.bytes;
-            if (q->memfd >= 0)
-                close(q->memfd);
-            free(q);
-        }
-    }
-    if (!u->rx)
-        u->rx_tail = &u->rx;
-    watch(u, u->rx != NULL);
-}
-
-static int make_memfd(const struct ib_user_mad_hdr *hdr, size_t head, const uint8_t *mad, size_t bytes)
-{
-    int fd = memfd_create("umad", MFD_CLOEXEC);
-    size_t at = 0;
-
-    if (fd < 0)
-        return -1;
-    if (pwrite(fd, hdr, head, 0) != (ssize_t)head)
-        goto close_fd;
-    while (at < bytes) {
-        ssize_t n = pwrite(fd, mad + at, bytes - at, (off_t)(head + at));
-
-        if (n <= 0)
-            goto close_fd;
-        at += (size_t)n;
-    }
-    return fd;
-
-close_fd:
-    close(fd);
-    return -1;
-}
-
-void umad_push(struct umad_file *u, const struct ib_user_mad_hdr *hdr, const uint8_t *mad, size_t bytes)
-{
-    size_t head = u->pkey_abi ? UMAD_HDR : UMAD_HDR_OLD;
-    bool large = head + bytes > UMAD_INLINE;
-    size_t part = large ? MAD_BYTES : bytes;
-    struct umad_rxq *q;
-
-    if (u->rx_bytes + bytes > RX_BYTES_MAX)
-        return;
-    q = malloc(sizeof *q + head + part);
-    if (!q)
-        return;
-    *q = (struct umad_rxq){
-        .head = {.bytes = head + bytes, .hdr_bytes = (uint32_t)head, .flags = large ? UMAD_RX_MEMFD : 0},
-        .memfd = -1,
-        .inline_bytes = head + part,
-    };
-    memcpy(q->data, hdr, head);
-    memcpy(q->data + head, mad, part);
-    if (large) {
-        q->memfd = make_memfd(hdr, head, mad, bytes);
-        if (q->memfd < 0) {
-            free(q);
-            return;
-        }
-    }
-    *u->rx_tail = q;
-    u->rx_tail = &q->next;
-    u->rx_bytes += q->head.bytes;
-    if (!u->want_write && !u->corked)
-        rx_flush(u);
-}
-
-/* ---- the page ------------------------------------------------------------------------------------------------- */
-
-static void page_header(struct umad_file *u)
-{
-    if (u->page)
-        u->page->hdr_bytes = u->pkey_abi ? UMAD_HDR : UMAD_HDR_OLD;
-}
-
-void umad_page_agent(struct umad_file *u, uint32_t id, enum umad_agent kind)
-{
-    if (u->page)
-        u->page->agent[id] = (uint8_t)kind;
-}
-
-void umad_page_count(struct umad_file *u, uint32_t id, const uint8_t *mad, int more)
-{
-    if (u->page)
-        __atomic_fetch_add(&u->page->under_way[umad_under_way(id, mad)], (uint32_t)more, __ATOMIC_RELAXED);
-}
-
-/* Sealed, so that the program cannot take away memory that the engine is about to touch. -1: there will be no page. */
-static int make_page(struct umad_file *u)
-{
-    int fd = memfd_create("umad-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    if (fd < 0)
-        return -1;
-    if (ftruncate(fd, sizeof *u->page) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-        goto close_fd;
-    u->page = mmap(NULL, sizeof *u->page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (u->page == MAP_FAILED) {
-        u->page = NULL;
-        goto close_fd;
-    }
-    u->page->port = u->mp->port->num;
-    page_header(u);
-    return fd;
-
-close_fd:
-    close(fd);
-    return -1;
-}
 
 /* ---- from the program ----------------------------------------------------------------------------------------- */
 
@@ -241,7 +62,7 @@ static int do_register2(struct umad_file *u, const uint8_t *body, size_t bytes, 
     err = agent_register(u, &req, &rep->id);
     if (!err && !u->used)
         u->pkey_abi = true;
-    page_header(u);
+    umad_page_header(u);
     return err;
 }
 
@@ -271,7 +92,7 @@ static void serve(struct umad_file *u, const struct umad_req *req, const uint8_t
     case UMAD_OP_ENABLE_PKEY:
         rep->error = u->used ? EINVAL : 0;
         u->pkey_abi |= !u->used;
-        page_header(u);
+        umad_page_header(u);
         break;
     case UMAD_OP_REGISTER:
         rep->error = do_register(u, body, bytes, &rep->id);
@@ -390,7 +211,7 @@ static bool take_message(struct umad_file *u, struct msghdr *msg, const uint8_t 
     serve(u, &req, large ? large : buf + sizeof req, req.bytes, &rep);
     if (fds[0] >= 0) {
         if (u->rx && !u->want_write)
-            rx_flush(u); /* a response is there when the write that asked for it returns */
+            umad_flush(u); /* a response is there when the write that asked for it returns */
         (void)!send(fds[0], &rep, sizeof rep, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
     free(large);
@@ -435,14 +256,14 @@ static bool receive(struct umad_file *u)
     }
     u->corked = false;
     if (u->rx && !u->want_write)
-        rx_flush(u);
+        umad_flush(u);
     return ok;
 }
 
 void umad_ready(struct umad_file *u, uint32_t events)
 {
     if (events & EPOLLOUT)
-        rx_flush(u);
+        umad_flush(u);
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !receive(u))
         umad_close(u); /* a hang-up, or nonsense, which receive has named */
 }
@@ -572,7 +393,7 @@ struct umad_file *umad_accept(struct mad *m, int fd, const struct sf_hello *hell
     if (u->issm) {
         issm_take(u);
     } else {
-        page = make_page(u);
+        page = umad_page_make(u);
         welcome(fd, 0, page);
         if (page >= 0)
             close(page);
@@ -596,18 +417,8 @@ void umad_close(struct umad_file *u)
     if (u->issm)
         issm_leave(u);
     agents_free(u);
-    while (u->rx) {
-        struct umad_rxq *q = u->rx;
-
-        u->rx = q->next;
-        if (q->memfd >= 0)
-            close(q->memfd);
-        free(q);
-    }
-    if (u->page) {
-        __atomic_store_n(&u->page->closed, 1, __ATOMIC_RELEASE);
-        munmap(u->page, sizeof *u->page);
-    }
+    umad_drop(u);
+    umad_page_close(u);
     close(u->fd);
     free(u);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Between umad.c (connections, messages) and agent.c (registrations, requests under way): one open umad or issm, and
- * the agents registered on it. A file owns its agents, an agent its requests; the port's list of agents only refers.
+ * Open umad and issm devices, and the agents registered on them. A file owns its agents, an agent its requests; the
+ * port's list of agents only refers.
  */
 #ifndef SIMFAB_UMAD_H
 #define SIMFAB_UMAD_H
@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "simfab/engine/mgmt/agents.h"
+#include "simfab/proto.h"
 #include "simfab/umad_proto.h"
 
 #define AGENTS_MAX     UMAD_AGENTS
@@ -61,17 +62,9 @@ struct agent {
     struct request *requests;
 };
 
-/* agent.c. Each returns 0 or an errno. */
-int agent_register(struct umad_file *u, const struct ib_user_mad_reg_req2 *req, uint32_t *id);
-int agent_unregister(struct umad_file *u, uint32_t id);
-void agents_free(struct umad_file *u);
-int agent_write(struct umad_file *u, const uint8_t *buf, size_t bytes);
-
-/* umad.c: say on the file's page what agent the file has by this number; one request more (1) or less (-1) waits */
-void umad_page_agent(struct umad_file *u, uint32_t id, enum umad_agent kind);
-void umad_page_count(struct umad_file *u, uint32_t id, const uint8_t *mad, int more);
-
-/* umad.c: queue for the program what its next read returns */
-void umad_push(struct umad_file *u, const struct ib_user_mad_hdr *hdr, const uint8_t *mad, size_t bytes);
+struct umad_in *umad_in_new(void);
+struct umad_file *umad_accept(struct mad *m, int fd, const struct sf_hello *hello);
+void umad_ready(struct umad_file *u, uint32_t events);
+void umad_close(struct umad_file *u);
 
 #endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ways of datagrams. A datagram in flight is a struct mad_packet on the sender's stack; receivers copy. It is carried
+ * to the end of its way, through forwarding tables and port states, and delivered there (struct mad.deliver) in the call
+ * that sends it.
+ */
+#ifndef SIMFAB_ROUTE_H
+#define SIMFAB_ROUTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct port;
+
+#define MAD_QKEY 0x80010000u /* of every queue pair 1 */
+
+/* A datagram with what a receiver learns from its packet's headers. */
+struct mad_packet {
+    const uint8_t *mad;
+    size_t bytes; /* 256, or more for a multi-segment message that travels whole */
+    uint8_t qpn;  /* 0 or 1, of both ends */
+    uint16_t slid, dlid;
+    uint8_t sl;
+    uint16_t pkey; /* of datagrams to queue pair 1 */
+    uint32_t qkey;
+    bool grh;
+    uint8_t sgid[16];
+    uint32_t flow_label;
+    uint8_t traffic_class, hop_limit;
+};
+
+enum mad_result { MAD_SENT, MAD_LOST, MAD_BAD_ROUTE };
+
+/*
+ * Carry a datagram from a port to wherever it goes, deliver it there and carry back what the hardware answers.
+ * MAD_LOST: nobody got it. MAD_BAD_ROUTE: a directed route that does not begin (or return) at this port.
+ */
+enum mad_result mad_send(struct port *from, const struct mad_packet *pkt);
+
+/* May a datagram with these keys come in at the port? A wrong key is counted, and goes to fabric_upcalls.bad_key. */
+bool route_keys_accept(struct port *at, const struct mad_packet *pkt);
+
+#endif

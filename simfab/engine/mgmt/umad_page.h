@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The page of an open umad. All but umad_page_make do nothing if the machine refused a page. */
+#ifndef SIMFAB_UMAD_PAGE_H
+#define SIMFAB_UMAD_PAGE_H
+
+#include <stdint.h>
+
+#include "simfab/umad_proto.h"
+
+struct umad_file;
+
+/*
+ * A descriptor for the program, or -1: there will be no page. The page is sealed, so that the program cannot take away
+ * memory that the engine is about to touch.
+ */
+int umad_page_make(struct umad_file *u);
+void umad_page_close(struct umad_file *u);
+void umad_page_header(struct umad_file *u); /* the file's header has changed, perhaps */
+/* What agent the file has by this number; one request more (1) or less (-1) of it is under way. */
+void umad_page_agent(struct umad_file *u, uint32_t id, enum umad_agent kind);
+void umad_page_count(struct umad_file *u, uint32_t id, const uint8_t *mad, int more);
+
+#endif
