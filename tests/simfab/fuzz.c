@@ -100,7 +100,8 @@ static void samples_later(struct port *at, uint64_t delay_ps)
     sampler = at;
 }
 
-static const struct fabric_upcalls fabric_up = {.port_changed = mad_port_event, .bad_key = mad_bad_key, .samples_later = samples_later};
+static const struct fabric_upcalls fabric_up = {
+    .port_changed = mad_port_event, .bad_key = mad_bad_key, .samples_later = samples_later};
 
 static void time_passes(void)
 {

@@ -48,30 +48,30 @@ struct sim {
     uint32_t num_procs, procs_cap;
     struct proc **proc_by_id; /* NULL where the process is gone: events name processes by number */
     uint32_t next_proc_id, by_id_cap;
-    uint32_t running;    /* actors that the engine waits for */
-    uint64_t runs;       /* how often one has begun to run, */
-    uint64_t vain_runs;  /* and in how many of those it looked at memory or the world, and found nothing */
-    uint64_t relayed;    /* and which began without the engine (relay.c) */
+    uint32_t running;               /* actors that the engine waits for */
+    uint64_t runs;                  /* how often one has begun to run, */
+    uint64_t vain_runs;             /* and in how many of those it looked at memory or the world, and found nothing */
+    uint64_t relayed;               /* and which began without the engine (relay.c) */
     uint64_t waits, waits_together; /* of the engine for actors: all, and those for actors that are held */
     struct alarm *free_alarms;
     uint32_t alarms_set, due; /* timers and time-outs to come, and time-outs that have come without a return yet */
-    bool signalled;      /* a process is to notice the end of a timer before time goes on */
-    uint32_t spinners;   /* actors that are left out because they spin */
-    bool asleep;         /* a running actor was found asleep, and is to be looked at again soon */
-    bool known_spinners; /* there has been one that proved to be */
-    bool together;       /* actors are held on the engine's processor: their runs have been short (cpu.h) */
-    uint32_t ready_qps;  /* queue pairs that wait for their adapter's turn */
-    bool holding;        /* time stands still: the subnet manager deals with a fault (fault.c) */
-    uint32_t background; /* sources of events that do not move time by themselves: flows, faults to come */
+    bool signalled;           /* a process is to notice the end of a timer before time goes on */
+    uint32_t spinners;        /* actors that are left out because they spin */
+    bool asleep;              /* a running actor was found asleep, and is to be looked at again soon */
+    bool known_spinners;      /* there has been one that proved to be */
+    bool together;            /* actors are held on the engine's processor: their runs have been short (cpu.h) */
+    uint32_t ready_qps;       /* queue pairs that wait for their adapter's turn */
+    bool holding;             /* time stands still: the subnet manager deals with a fault (fault.c) */
+    uint32_t background;      /* sources of events that do not move time by themselves: flows, faults to come */
 
     uint64_t epoch_ns, mono_epoch_ns;
     uint64_t started_mono_ns;
     uint64_t stuck_since_ns, stuck_looked_ns; /* real time: since when time waits for running actors; stuck.c */
-    uint64_t rests;      /* how often nobody ran */
-    uint64_t busy_ns; /* real time spent on events */
-    uint32_t port_events;  /* changes of ports, as processes are told */
-    uint64_t published_ps; /* the time that processes have been told last */
-    uint64_t world_looks, world_ns; /* looks at threads out of sight (world.h), and real time spent on them */
+    uint64_t rests;                           /* how often nobody ran */
+    uint64_t busy_ns;                         /* real time spent on events */
+    uint32_t port_events;                     /* changes of ports, as processes are told */
+    uint64_t published_ps;                    /* the time that processes have been told last */
+    uint64_t world_looks, world_ns;           /* looks at threads out of sight (world.h), and real time spent on them */
     uint64_t packets_delivered, packets_dropped;
     uint32_t tsc_count[SF_TSC_WAYS]; /* processes so far, by how they catch the time stamp counter */
     bool stop;

@@ -15,7 +15,7 @@
 #include "simfab/engine/client/destroy.h"
 #include "simfab/engine/clock/alarm.h"
 #include "simfab/engine/clock/proc.h"
-#include "simfab/engine/clock/sched.h"
+#include "simfab/engine/clock/states.h"
 #include "simfab/engine/clock/threads.h"
 #include "simfab/engine/clock/tsc.h"
 #include "simfab/engine/fabric/fabric.h"

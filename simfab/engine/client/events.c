@@ -10,6 +10,7 @@
 #include "simfab/engine/client/command.h"
 #include "simfab/engine/client/server.h"
 #include "simfab/engine/clock/sched.h"
+#include "simfab/engine/clock/wake.h"
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/fault/fault.h"
 #include "simfab/engine/fault/flow.h"

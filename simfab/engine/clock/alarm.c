@@ -15,9 +15,8 @@
 #include "simfab/engine/base/sim.h"
 #include "simfab/engine/base/util.h"
 #include "simfab/engine/clock/call.h"
-#include "simfab/engine/clock/internal.h"
 #include "simfab/engine/clock/proc.h"
-#include "simfab/engine/clock/sched.h"
+#include "simfab/engine/clock/wake.h"
 #include "simfab/proto.h"
 
 #define ALARMS_MAX      4096u /* of a process */
@@ -166,8 +165,8 @@ int alarm_new_call(struct call *c)
     int fd = -1;
 
     memcpy(&how, c->body, sizeof how);
-    if (how.kind > SF_TIMER_FD || (how.kind != SF_TIMER_FD && how.kind != SF_TIMER_SILENT &&
-                                   (how.signo < 1 || how.signo > (uint32_t)SIGRTMAX)))
+    if (how.kind > SF_TIMER_FD ||
+        (how.kind != SF_TIMER_FD && how.kind != SF_TIMER_SILENT && (how.signo < 1 || how.signo > (uint32_t)SIGRTMAX)))
         return EINVAL;
     if (p->num_alarms >= ALARMS_MAX)
         return EAGAIN;

@@ -3,12 +3,15 @@
  * Looking at what the engine does not see: memory that the actors of a host share, and the world outside, which idle
  * actors are let look at when somebody has run, when others have made time pass, or when nothing can happen by itself.
  */
+#include "simfab/engine/clock/look.h"
+
 #include "simfab/engine/base/event.h"
 #include "simfab/engine/base/sim.h"
 #include "simfab/engine/base/util.h"
 #include "simfab/engine/clock/alarm.h"
 #include "simfab/engine/clock/internal.h"
 #include "simfab/engine/clock/proc.h"
+#include "simfab/engine/clock/wake.h"
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/proto.h"
 

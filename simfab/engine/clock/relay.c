@@ -8,6 +8,7 @@
  * An actor has a place only if nothing but its own arena could concern its turn: it is the only one of its process, it
  * is IDLE, and it waits for nothing else. Others stay in the engine's hands.
  */
+#include "simfab/engine/clock/relay.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,14 +25,6 @@
 #include "simfab/engine/clock/proc.h"
 #include "simfab/engine/fabric/model.h"
 #include "simfab/proto.h"
-
-struct relay {
-    struct sf_relay *page;
-    int fd;
-    bool taken[SF_SEATS];
-    uint32_t number; /* of the last order */
-    struct actor *member[SF_RELAY_MOST];
-};
 
 /* ---- seats ----------------------------------------------------------------------------------------------------- */
 
@@ -143,49 +136,4 @@ void relay_offer(struct host_time *h, struct actor *first)
     r->page->seat[length] = 0;
     h->relay_length = length;
     __atomic_store_n(&r->page->turn, r->number << 8, __ATOMIC_SEQ_CST);
-}
-
-/* Its turn was passed on to it: what sched_start and those before it would have done here. */
-static void begin(struct actor *a)
-{
-    bool looking = wakes_to_look(a->turn_reason);
-
-    turn_leave(a);
-    sched_runs(a, looking);
-    a->run_calls = a->relay.calls;
-    a->head_before = a->relay.head;
-    a->proc->sim->relayed++;
-}
-
-/* Takes its turn back. False: it has begun already. */
-static bool take_back(struct actor *a)
-{
-    uint32_t turn = a->relay.turn;
-
-    a->relay.turn = 0;
-    return __atomic_compare_exchange_n(&actor_shared(a)->relay_turn, &turn, 0, false, __ATOMIC_SEQ_CST,
-                                       __ATOMIC_RELAXED);
-}
-
-/*
- * An actor that was passed a turn may not have noticed yet: it is still IDLE, and its turn is taken back. The actor
- * before it has stopped without a word, as has everyone who ran before.
- */
-void relay_close_now(struct host_time *h)
-{
-    struct relay *r = h->relay;
-    uint32_t length = h->relay_length;
-    struct actor *last = r->member[0];
-
-    h->relay_length = 0;
-    __atomic_exchange_n(&r->page->turn, 0, __ATOMIC_SEQ_CST);
-    last->relay.turn = 0;
-    for (uint32_t i = 1; i < length; i++) {
-        if (take_back(r->member[i]))
-            continue;
-        sched_look_at(last);
-        last = r->member[i];
-        begin(last);
-    }
-    sched_look_at(last);
 }

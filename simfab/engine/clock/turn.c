@@ -5,6 +5,8 @@
  * earliest clock comes first, then the lowest rank. Who goes into a system call keeps its turn until all is quiet, and
  * it is clear that it waits there. Where computing takes virtual time nothing repeats anyway, and they run together.
  */
+#include "simfab/engine/clock/turn.h"
+
 #include "simfab/engine/base/sim.h"
 #include "simfab/engine/base/util.h"
 #include "simfab/engine/clock/internal.h"
@@ -95,24 +97,6 @@ void turn_leave(struct actor *a)
     a->waits = false;
     h->sim->running--;
     h->sim->sched->waiting--;
-}
-
-void turns_next(struct sim *s)
-{
-    struct sched *sc = s->sched;
-
-    for (uint32_t i = 0; sc->waiting && i < s->fabric->num_hosts; i++) {
-        struct host_time *h = &sc->hosts[i];
-        struct actor *a;
-
-        while ((a = h->waiting) && (!host_takes_turns(h) || (!h->running && !h->undecided))) {
-            turn_leave(a);
-            if (host_takes_turns(h))
-                relay_offer(h, a);
-            if (!sched_start(a, a->turn_reason, a->turn_clock_ps))
-                relay_close(h);
-        }
-    }
 }
 
 /* Who is alone does without the detour through the engine. */

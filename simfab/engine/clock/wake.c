@@ -2,6 +2,7 @@
 /*
  * Who is woken, for what reason, and when: completions, writes without one, signals, and threads that spin on memory.
  */
+#include "simfab/engine/clock/wake.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -13,8 +14,9 @@
 #include "simfab/engine/base/util.h"
 #include "simfab/engine/clock/internal.h"
 #include "simfab/engine/clock/proc.h"
-#include "simfab/engine/clock/sched.h"
+#include "simfab/engine/clock/relay.h"
 #include "simfab/engine/clock/threads.h"
+#include "simfab/engine/clock/turn.h"
 #include "simfab/proto.h"
 
 /*
@@ -68,7 +70,8 @@ void sched_runs(struct actor *a, bool looking)
     a->head_before = __atomic_load_n(&a->proc->arena->cmd_head, __ATOMIC_RELAXED);
 }
 
-bool sched_start(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
+/* sched_wake when its turn has come. False: it has changed its mind. */
+static bool sched_start(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
 {
     struct sf_actor *sh = actor_shared(a);
     bool looking = wakes_to_look(reason);
@@ -99,6 +102,24 @@ void sched_wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
         turn_wait(a, reason, clock_ps);
     else
         sched_start(a, reason, clock_ps);
+}
+
+void turns_next(struct sim *s)
+{
+    struct sched *sc = s->sched;
+
+    for (uint32_t i = 0; sc->waiting && i < s->fabric->num_hosts; i++) {
+        struct host_time *h = &sc->hosts[i];
+        struct actor *a;
+
+        while ((a = h->waiting) && (!host_takes_turns(h) || (!h->running && !h->undecided))) {
+            turn_leave(a);
+            if (host_takes_turns(h))
+                relay_offer(h, a);
+            if (!sched_start(a, a->turn_reason, a->turn_clock_ps))
+                relay_close(h);
+        }
+    }
 }
 
 static void wake_due(void *obj, uint64_t arg)

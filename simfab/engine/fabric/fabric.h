@@ -4,8 +4,9 @@
  * forwarding tables, SL2VL, VLArb, port states) is what the data plane obeys; what the data plane suffers (counters,
  * link states) is what the management plane reports.
  *
- * Built once from a netlist (netlist_parse.c) and a model (model.c); nodes and ports never move or disappear afterwards, so
- * pointers to them may be kept. Everything belongs to the one struct fabric; the engine is single-threaded.
+ * Built once from a netlist (netlist_parse.c) and a model (model.c); nodes and ports never move or disappear
+ * afterwards, so pointers to them may be kept. Everything belongs to the one struct fabric; the engine is
+ * single-threaded.
  */
 #ifndef SIMFAB_FABRIC_H
 #define SIMFAB_FABRIC_H
@@ -154,8 +155,8 @@ struct fabric {
     uint32_t num_nodes;
     struct host **hosts;
     uint32_t num_hosts;
-    uint64_t generation;    /* goes up with every change of any table, LID or link */
-    uint64_t management_ns; /* real time when a program last sent a management datagram */
+    uint64_t generation;             /* goes up with every change of any table, LID or link */
+    uint64_t management_ns;          /* real time when a program last sent a management datagram */
     const struct fabric_upcalls *up; /* NULL: nobody wants to hear of changes */
     struct sim *sim;
 };

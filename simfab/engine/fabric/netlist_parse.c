@@ -357,4 +357,3 @@ int netlist_parse(const char *path, struct netlist *nl, struct parse_error *err)
     fclose(f);
     return rc;
 }
-

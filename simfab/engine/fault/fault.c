@@ -11,7 +11,7 @@
 #include "simfab/engine/base/sim.h"
 #include "simfab/engine/base/text.h"
 #include "simfab/engine/base/util.h"
-#include "simfab/engine/clock/sched.h"
+#include "simfab/engine/clock/wake.h"
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/fabric/model.h"
 #include "simfab/engine/hca/async.h"

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "simfab/engine/base/sim.h"
-#include "simfab/engine/clock/sched.h"
+#include "simfab/engine/clock/wake.h"
 #include "simfab/engine/hca/event_pipe.h"
 #include "simfab/engine/hca/hca.h"
 #include "simfab/engine/hca/object.h"

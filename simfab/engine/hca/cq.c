@@ -15,7 +15,7 @@
 #include "simfab/engine/base/sim.h"
 #include "simfab/engine/base/util.h"
 #include "simfab/engine/clock/proc.h"
-#include "simfab/engine/clock/sched.h"
+#include "simfab/engine/clock/wake.h"
 #include "simfab/engine/fabric/model.h"
 #include "simfab/engine/hca/async.h"
 #include "simfab/engine/hca/event_pipe.h"
@@ -253,4 +253,3 @@ void cq_arm(struct cq *cq, bool solicited_only)
     if (consumed < (cq->armed == CQ_ARMED_ANY ? cq->produced : cq->solicited))
         notify(cq, sim_now(cq->obj.proc->sim)); /* it came before the arming: no wake-up may be lost */
 }
-

@@ -71,7 +71,7 @@ struct hca {
     uint8_t mr_tag;
     struct qp *free_qps;
     struct ctx *contexts;
-    uint32_t objects[OBJECT_KINDS]; /* how many of each, of all processes */
+    uint32_t objects[OBJECT_KINDS];   /* how many of each, of all processes */
     struct mcast_group *mcast_groups; /* mcast.c */
     uint32_t num_mcast_groups;
 };

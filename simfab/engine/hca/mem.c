@@ -16,8 +16,8 @@
 
 #include "simfab/engine/base/util.h"
 #include "simfab/engine/clock/proc.h"
-#include "simfab/engine/clock/sched.h"
 #include "simfab/engine/clock/threads.h"
+#include "simfab/engine/clock/wake.h"
 #include "simfab/engine/fabric/model.h"
 #include "simfab/engine/hca/hca.h"
 #include "simfab/engine/hca/object.h"

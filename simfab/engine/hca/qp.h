@@ -76,9 +76,9 @@ struct requester {
     bool rnr_wait, halted;  /* halted: an error waits for its turn */
     bool gap_seen; /* the oldest was asked for again because a later answer came: others like it say nothing new */
     struct evtimer timeout, rnr;
-    struct evtimer glance; /* while timeout is set: the process looks whether anything has come */
+    struct evtimer glance;   /* while timeout is set: the process looks whether anything has come */
     uint64_t waits_since_ps; /* timeout was set then */
-    struct chunk *chunk; /* what was read from memory last: of request chunk_wqe, from chunk_at */
+    struct chunk *chunk;     /* what was read from memory last: of request chunk_wqe, from chunk_at */
     uint64_t chunk_wqe;
     uint32_t chunk_at;
 };
@@ -108,8 +108,8 @@ struct responder {
 };
 
 /*
- * Calls from an adapter to what takes turns at it: queue pairs of programs (transport.c), flows (flow.c). A flow has the
- * first three.
+ * Calls from an adapter to what takes turns at it: queue pairs of programs (transport.c), flows (flow.c). A flow has
+ * the first three.
  */
 struct qp_ops {
     bool (*wants_turn)(struct qp *qp); /* now; sets a timer for a later turn */
@@ -163,10 +163,10 @@ struct qp {
 };
 
 struct wqe *qp_wqe(struct qp *qp, uint64_t number);
-void qp_ask_turn(struct qp *qp); /* at the adapter, if there is something to send */
+void qp_ask_turn(struct qp *qp);                                 /* at the adapter, if there is something to send */
 void qp_complete_send(struct qp *qp, enum ibv_wc_status status); /* the oldest request, and advance */
 void qp_complete_recv(struct qp *qp, struct sf_cqe *cqe, bool solicited);
-void qp_check_drained(struct qp *qp); /* a request is done: was it the last that SQD waits for? */
+void qp_check_drained(struct qp *qp);    /* a request is done: was it the last that SQD waits for? */
 void qp_release_requests(struct qp *qp); /* forget all that was posted to the send queue */
 void qp_flush_send(struct qp *qp);
 void qp_flush_recv(struct qp *qp);

@@ -12,7 +12,7 @@
 
 #include "simfab/engine/base/event.h"
 #include "simfab/engine/base/sim.h"
-#include "simfab/engine/clock/sched.h"
+#include "simfab/engine/clock/wake.h"
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/fabric/model.h"
 #include "simfab/engine/hca/hca.h"

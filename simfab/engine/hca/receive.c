@@ -13,7 +13,7 @@
 #include "simfab/engine/base/sim.h"
 #include "simfab/engine/base/util.h"
 #include "simfab/engine/clock/proc.h"
-#include "simfab/engine/clock/sched.h"
+#include "simfab/engine/clock/wake.h"
 #include "simfab/engine/fabric/model.h"
 #include "simfab/engine/hca/async.h"
 #include "simfab/engine/hca/hca.h"

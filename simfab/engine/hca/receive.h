@@ -11,7 +11,7 @@ struct qp;
 struct tx_cost;
 
 void rc_responder_init(struct qp *qp); /* the timer of new memory */
-void rc_response_left(struct qp *qp); /* one response to a read has gone from the adapter to the wire */
+void rc_response_left(struct qp *qp);  /* one response to a read has gone from the adapter to the wire */
 bool rc_duty_needs_turn(struct qp *qp);
 struct packet *rc_emit_duty(struct qp *qp, struct tx_cost *cost);
 void rc_handle_request(struct qp *qp, struct packet *p);

@@ -32,12 +32,12 @@ static struct port *cross(struct port *p, bool smp)
 static void bad_key(struct port *at, enum key_kind kind, const struct mad_packet *pkt)
 {
     struct bad_key b = {.kind = kind,
-                            .key = kind == BAD_PKEY ? pkt->pkey : pkt->qkey,
-                            .slid = pkt->slid,
-                            .dlid = pkt->dlid,
-                            .sl = pkt->sl,
-                            .src_qpn = pkt->qpn,
-                            .dest_qpn = pkt->qpn};
+                        .key = kind == BAD_PKEY ? pkt->pkey : pkt->qkey,
+                        .slid = pkt->slid,
+                        .dlid = pkt->dlid,
+                        .sl = pkt->sl,
+                        .src_qpn = pkt->qpn,
+                        .dest_qpn = pkt->qpn};
 
     at->node->fabric->up->bad_key(at, &b);
 }

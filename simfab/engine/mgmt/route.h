@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ways of datagrams. A datagram in flight is a struct mad_packet on the sender's stack; receivers copy. It is carried
- * to the end of its way, through forwarding tables and port states, and delivered there (struct mad.deliver) in the call
- * that sends it.
+ * The ways of datagrams. A datagram in flight is a struct mad_packet on the sender's stack; receivers copy. It is
+ * carried to the end of its way, through forwarding tables and port states, and delivered there (struct mad.deliver) in
+ * the call that sends it.
  */
 #ifndef SIMFAB_ROUTE_H
 #define SIMFAB_ROUTE_H

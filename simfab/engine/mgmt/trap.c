@@ -285,8 +285,7 @@ void mad_bad_key(struct port *p, const struct bad_key *b)
     }
     put_ends(details + 2, details + 10, b);
     wire_put(details, 48, 32, b->key);
-    trap_send_slowly(p, b->kind == BAD_PKEY ? TRAP_BAD_PKEY : TRAP_BAD_QKEY, TYPE_SECURITY, details,
-                     sizeof details);
+    trap_send_slowly(p, b->kind == BAD_PKEY ? TRAP_BAD_PKEY : TRAP_BAD_QKEY, TYPE_SECURITY, details, sizeof details);
 }
 
 /* A link of a switch went up or down (not: was armed or activated, which the manager itself does). */

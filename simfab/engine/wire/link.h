@@ -79,21 +79,21 @@ struct link_dir {
     uint32_t last_bytes; /* the last packet's length, and what such a one takes */
     uint64_t last_ps;
     uint64_t busy_until_ps;
-    uint64_t kick_ps;        /* when the next look at the lanes is due; 0: none */
-    uint64_t wait_since_ps;  /* the wire is idle though there are packets: no lane has credits */
-    uint64_t wait_rest_ps;   /* what was waited and is less than a tick */
-    uint32_t occupied;       /* mask of lanes with packets */
-    double loss, corrupt;    /* probabilities, of a packet to vanish and to arrive with a wrong checksum */
-    double overrun;          /* and of the receiver not to have the room that it gave credit for */
-    uint64_t crossed;        /* packets that have come to the far end, or should have */
+    uint64_t kick_ps;             /* when the next look at the lanes is due; 0: none */
+    uint64_t wait_since_ps;       /* the wire is idle though there are packets: no lane has credits */
+    uint64_t wait_rest_ps;        /* what was waited and is less than a tick */
+    uint32_t occupied;            /* mask of lanes with packets */
+    double loss, corrupt;         /* probabilities, of a packet to vanish and to arrive with a wrong checksum */
+    double overrun;               /* and of the receiver not to have the room that it gave credit for */
+    uint64_t crossed;             /* packets that have come to the far end, or should have */
     uint64_t lose[LINK_LOSE_MAX]; /* that vanish: as they are counted in crossed, in order, and 0 behind the last */
-    unsigned lost;           /* so many of these have */
-    bool fc_off;             /* flow control packets that are for from do not come through */
-    uint32_t fc_watch;       /* number of the present watch over them */
-    uint32_t overrun_run;    /* in so many periods of flow control on end something has found no room, */
-    uint64_t overrun_period; /* in this one, counted from 1, the last time */
-    uint64_t recovered_ps;   /* when the last recovery ends */
-    uint64_t random;         /* state of this direction's own generator: what others carry does not change its faults */
+    unsigned lost;                /* so many of these have */
+    bool fc_off;                  /* flow control packets that are for from do not come through */
+    uint32_t fc_watch;            /* number of the present watch over them */
+    uint32_t overrun_run;         /* in so many periods of flow control on end something has found no room, */
+    uint64_t overrun_period;      /* in this one, counted from 1, the last time */
+    uint64_t recovered_ps;        /* when the last recovery ends */
+    uint64_t random; /* state of this direction's own generator: what others carry does not change its faults */
     struct vl_queue vl[FABRIC_VLS];
     struct rx_lane rx[FABRIC_VLS]; /* at the far end */
 };

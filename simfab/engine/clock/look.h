@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Idle actors look at memory that they share, and at the world. */
+#ifndef SIMFAB_CLOCK_LOOK_H
+#define SIMFAB_CLOCK_LOOK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "simfab/engine/clock/internal.h"
+
+void look_init(struct host_time *h);
+/* Somebody of the host has run until then: the others are to look at what it may have written. */
+void look_later(struct host_time *h, uint64_t from);
+void look_restless(struct sim *s);
+/* Nothing can happen any more by itself. How long to wait until the next look, in us; -1: somebody looks now. */
+int64_t look_at_world(struct sim *s);
+bool look_free_is_over(const struct sched *sc);
+void look_free_end(struct sim *s);
+void look_free_catch_up(struct sim *s); /* when all of them have stopped */
+
+#endif

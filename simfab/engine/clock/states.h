@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The states of actors, as their slots in the arena tell, and the processes that they belong to. */
+#ifndef SIMFAB_STATES_H
+#define SIMFAB_STATES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct actor;
+struct proc;
+struct sched;
+struct sim;
+
+void sched_proc_new(struct sim *s);    /* before one is attached */
+void sched_proc_added(struct proc *p); /* and when it is */
+void sched_scan(struct proc *p);       /* the doorbell rang: what has changed? */
+void sched_proc_gone(struct proc *p);  /* before proc_free: nobody waits for it any more */
+void sched_proc_free(struct proc *p);  /* its memory, once no timer is queued on its actors */
+
+/* ---- inside the folder */
+
+void sched_look_at(struct actor *a);                /* has its state changed? */
+bool state_is_news(const struct actor *a);          /* has it, or does another thread want the actor to look? */
+void state_ran(struct actor *a, uint64_t clock_ps); /* its run is over, in one way or another */
+/* Something has happened that gives reason to look at the world again soon. */
+void sched_activity(struct sched *sc);
+
+#endif
