@@ -3,10 +3,10 @@
 """
 Modules that call each other in a circle. cycles.py DIRECTORY...: a module is an object file of these directories, and it
 calls another if it wants a function that the other defines (as nm sees it), or names an inline one of the other's header.
-Prints each circle, one a line; none: nothing.
+Prints each circle, one a line; none: nothing. Sources without an object file that is as new as they are, or no object
+files at all: "build first", and exit 2.
 """
 import collections, os, re, subprocess, sys
-
 
 def calls(objects):
     """{object: objects whose functions it calls}"""
@@ -21,17 +21,14 @@ def calls(objects):
             wanted[where].add(name)
     return {o: {defined[n] for n in wanted[o] if n in defined} - {o} for o in objects}
 
-
 def source(obj):
     """build/obj/a/b.o is made of a/b.c; one whose source has gone does not count."""
     return obj.split("/obj/", 1)[-1][:-2] + ".c"
-
 
 def read_code(path):
     """Without comments and strings."""
     with open(path, encoding="utf-8") as f:
         return re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\])*"', "", f.read(), flags=re.S)
-
 
 def inline_calls(objects):
     """The same by functions that nm does not see: those in the header that has a module's name."""
@@ -42,7 +39,6 @@ def inline_calls(objects):
             for name in re.findall(r"^static inline [^;(]*?(\w+)\(", read_code(header), re.M):
                 owner[name] = o
     return {o: {owner[n] for n in re.findall(r"\w+", read_code(source(o))) if n in owner} - {o} for o in objects}
-
 
 def circles(graph):
     """Strongly connected components of more than one (Tarjan)."""
@@ -67,20 +63,37 @@ def circles(graph):
             visit(v)
     return found
 
+def unbuilt(directory):
+    """A source of the directory that the build there does not know in its present form, or None."""
+    folder = source(os.path.join(directory, "x.o"))[:-3]
+    for name in sorted(os.listdir(folder) if os.path.isdir(folder) else []):
+        path, obj = os.path.join(folder, name), os.path.join(directory, name[:-2] + ".o")
+        if name.endswith(".c") and (not os.path.exists(obj) or os.path.getmtime(obj) < os.path.getmtime(path)):
+            return path
+    return None
+
+def build_first(why):
+    print(f"cycles.py: {why}: build first (make all)", file=sys.stderr)
+    return 2
 
 def main():
-    objects = [os.path.join(d, f) for d in sys.argv[1:] for f in sorted(os.listdir(d)) if f.endswith(".o")]
+    directories = [d for d in sys.argv[1:] if os.path.isdir(d)]
+    for d in sys.argv[1:]:
+        if not os.path.isdir(d):
+            return build_first(f"{d} is missing")
+    stale = [path for path in map(unbuilt, directories) if path]
+    if stale:
+        return build_first(f"{stale[0]} is newer than its object file")
+    objects = [os.path.join(d, f) for d in directories for f in sorted(os.listdir(d)) if f.endswith(".o")]
     objects = [o for o in objects if os.path.exists(source(o))]
     sys.setrecursionlimit(10000)
     if not objects:
-        print("no object files")
-        return 2
+        return build_first("no object files")
     inline = inline_calls(objects)
     found = circles({o: to | inline[o] for o, to in calls(objects).items()})
     for c in found:
         print(" ".join(os.path.join(os.path.basename(os.path.dirname(o)), os.path.basename(o)[:-2]) for o in c))
     return 1 if found else 0
-
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -60,7 +60,7 @@ static bool seems_to_spin(struct actor *a, const struct thread_usage *u)
     return thread_is_known(a) || used >= KERNEL_CPU_NS || u->kernel_ns - a->kernel_since_ns < used / 2;
 }
 
-static void check(struct actor *a, uint64_t now)
+static void check_running(struct actor *a, uint64_t now)
 {
     const struct sf_actor *shared = &a->proc->arena->actor[a->index];
     uint64_t calls = __atomic_load_n(&shared->calls, __ATOMIC_RELAXED);
@@ -133,7 +133,7 @@ void threads_check(struct sim *s)
             struct actor *a = &s->procs[i]->actors[n];
 
             if (a->seen == SF_ACTOR_RUNNING && !a->excluded) {
-                check(a, now);
+                check_running(a, now);
                 end_long_turn(a);
             }
             s->asleep |= a->asleep && a->seen == SF_ACTOR_RUNNING && !a->excluded;

@@ -12,7 +12,7 @@
 #include "simfab/proto.h"
 
 /* Its turn was passed on to it: what sched_start and those before it would have done here. */
-static void begin(struct actor *a)
+static void begin_turn(struct actor *a)
 {
     bool looking = wakes_to_look(a->turn_reason);
 
@@ -51,7 +51,7 @@ void relay_close_now(struct host_time *h)
             continue;
         sched_look_at(last);
         last = r->member[i];
-        begin(last);
+        begin_turn(last);
     }
     sched_look_at(last);
 }

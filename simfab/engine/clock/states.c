@@ -144,7 +144,7 @@ static void goes_to_sleep(struct actor *a, uint64_t clock)
  * Waits that end at some time: they do not make time pass any more than timers of programs do (alarm.h). Where the wait
  * is in the kernel time stops there until the actor has returned; who waits for another thread goes on in its turn.
  */
-static void limit_reached(void *obj, uint64_t arg)
+static void wait_limit_reached(void *obj, uint64_t arg)
 {
     struct actor *a = obj;
     struct sim *s = a->proc->sim;
@@ -187,7 +187,7 @@ static void init_actor(struct proc *p, uint32_t i)
     a->index = i;
     thread_init(a);
     sched_wake_init(a);
-    evtimer_init(&a->limit, limit_reached, a);
+    evtimer_init(&a->limit, wait_limit_reached, a);
     a->limit.quiet = true;
     evtimer_init(&a->peep, peep_due, a);
     a->peep.quiet = true;

@@ -39,7 +39,7 @@ static bool at_end(struct parser *p)
     return *p->at == '\0' || *p->at == '#';
 }
 
-static int parse_number(struct parser *p, unsigned max, const char *what, unsigned *out)
+static int parse_net_number(struct parser *p, unsigned max, const char *what, unsigned *out)
 {
     unsigned long v;
     char *end;
@@ -112,9 +112,9 @@ static int parse_paren_guid(struct parser *p, uint64_t *guid)
 }
 
 /* "[3]", "[3][ext 7]" */
-static int parse_port(struct parser *p, const char *what, unsigned *port)
+static int parse_net_port(struct parser *p, const char *what, unsigned *port)
 {
-    if (parse_char(p, '[', what) || parse_number(p, FABRIC_PORTS_MAX, "port number", port) ||
+    if (parse_char(p, '[', what) || parse_net_number(p, FABRIC_PORTS_MAX, "port number", port) ||
         parse_char(p, ']', "the port number"))
         return -1;
     if (*port == 0)
@@ -192,7 +192,7 @@ static int parse_node(struct parser *p, enum node_kind kind)
     *n = p->pending;
     n->kind = kind;
     n->line = p->line;
-    if (parse_number(p, FABRIC_PORTS_MAX, "port count", &n->num_ports))
+    if (parse_net_number(p, FABRIC_PORTS_MAX, "port count", &n->num_ports))
         return -1;
     if (n->num_ports == 0)
         return FAIL(p, "a node without ports");
@@ -245,7 +245,7 @@ static int parse_link_option(struct parser *p, struct netlist_link *l)
         p->at += len;
         return 0;
     }
-    if (parse_number(p, 12, key == 'w' ? "width" : "speed", &v))
+    if (parse_net_number(p, 12, key == 'w' ? "width" : "speed", &v))
         return -1;
     if (key == 'w' && !link_width_parse(v, &l->rate))
         return FAIL(p, "width %u: 1, 2, 4, 8 or 12", v);
@@ -267,9 +267,9 @@ static int parse_link(struct parser *p)
     if (!l)
         return -1;
     l->node = p->nl->num_nodes - 1;
-    if (parse_port(p, "the line's start", &l->port) || parse_paren_guid(p, &l->port_guid) ||
+    if (parse_net_port(p, "the line's start", &l->port) || parse_paren_guid(p, &l->port_guid) ||
         parse_quoted(p, "peer's name", l->peer_id, sizeof l->peer_id) ||
-        parse_port(p, "the peer's name", &l->peer_port) || parse_paren_guid(p, &l->peer_guid))
+        parse_net_port(p, "the peer's name", &l->peer_port) || parse_paren_guid(p, &l->peer_guid))
         return -1;
     while (!at_end(p))
         if (parse_link_option(p, l))

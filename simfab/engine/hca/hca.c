@@ -36,7 +36,7 @@
 #define PIPE_PACKETS 64u
 
 static void tx_run(void *obj, uint64_t arg);
-static void arrive(struct port *port, struct packet *p);
+static void hca_take_in(struct port *port, struct packet *p);
 
 /* ---- set-up ---------------------------------------------------------------------------------------------------- */
 
@@ -191,7 +191,7 @@ void hca_qp_forget(struct qp *qp)
 /* A packet that never leaves the adapter: to one of its own LIDs. */
 static void loop_back(void *obj, uint64_t arg)
 {
-    arrive(((struct hca_port *)obj)->port, (struct packet *)(uintptr_t)arg);
+    hca_take_in(((struct hca_port *)obj)->port, (struct packet *)(uintptr_t)arg);
 }
 
 static void to_wire(void *obj, uint64_t arg)
@@ -383,7 +383,7 @@ static void note_acknowledge(struct hca_port *hp, const struct packet *p)
 }
 
 /* Does the queue pair take packets that come in by the port? */
-static bool listens(const struct qp *qp, const struct hca_port *hp)
+static bool listens_at(const struct qp *qp, const struct hca_port *hp)
 {
     return qp->port == hp || (qp->attr.path_mig_state == IBV_MIG_ARMED && qp->attr.alt_port_num == hp->port->num);
 }
@@ -400,7 +400,7 @@ static void landed(void *obj, uint64_t arg)
         hp->hca->sim->hca_up->flow_landed(hp->hca->sim, p);
     } else if ((p->flags & PKT_MULTICAST) && mcast_deliver(hp, p)) {
         hp->hca->sim->packets_delivered++;
-    } else if (qp && qp->type == p->transport && listens(qp, hp)) {
+    } else if (qp && qp->type == p->transport && listens_at(qp, hp)) {
         hp->hca->sim->packets_delivered++;
         note_acknowledge(hp, p);
         qp->ops->received(qp, p);
@@ -447,7 +447,7 @@ static void rx_turn(void *obj, uint64_t arg)
     rx_begin(hp, (struct packet *)(uintptr_t)arg);
 }
 
-static void arrive(struct port *port, struct packet *p)
+static void hca_take_in(struct port *port, struct packet *p)
 {
     struct hca_port *hp = &port->node->hca->ports[port->num];
     struct sim *s = hp->hca->sim;
@@ -476,7 +476,7 @@ static void arrive(struct port *port, struct packet *p)
 
 void hca_packet_arrived(struct link_dir *l, struct packet *p)
 {
-    arrive(l->to, p);
+    hca_take_in(l->to, p);
 }
 
 void hca_slow(struct hca *h, uint32_t factor_milli)

@@ -55,7 +55,7 @@ static bool answer_wants_turn(struct qp *qp)
 }
 
 /* Is there anything that the HCA could send now, if its lane has room? Sets the timer for what becomes ready later. */
-static bool wants_turn(struct qp *qp)
+static bool transport_wants_turn(struct qp *qp)
 {
     return !qp->obj.proc->dead && !qp->obj.ctx->lost && (answer_wants_turn(qp) || request_wants_turn(qp));
 }
@@ -71,17 +71,17 @@ static bool is_answers_turn(struct qp *qp)
     return !qp->answered || qp->hca->sim->model->answers_first || !request_wants_turn(qp);
 }
 
-static struct packet *emit(struct qp *qp, struct tx_cost *cost, bool *more)
+static struct packet *transport_emit(struct qp *qp, struct tx_cost *cost, bool *more)
 {
     struct packet *p = NULL;
 
     if ((qp->answered = is_answers_turn(qp)))
         p = rc_emit_duty(qp, cost);
-    else if (wants_turn(qp))
+    else if (transport_wants_turn(qp))
         p = qp->type == IBV_QPT_RC ? rc_emit(qp, cost) : qp->type == IBV_QPT_UC ? uc_emit(qp, cost) : ud_emit(qp, cost);
     if (p && qp->type != IBV_QPT_UD)
         qp_pace(qp, &qp->attr.ah_attr, p);
-    *more = wants_turn(qp);
+    *more = transport_wants_turn(qp);
     return p;
 }
 
@@ -118,7 +118,7 @@ static void tell_established(struct qp *qp)
     async_event(qp->obj.ctx, IBV_EVENT_COMM_EST, 0, qp->cookie);
 }
 
-static void received(struct qp *qp, struct packet *p)
+static void transport_received(struct qp *qp, struct packet *p)
 {
     if (qp->obj.proc->dead || qp->obj.ctx->lost ||
         (qp->state != IBV_QPS_RTR && qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_SQD && qp->state != IBV_QPS_SQE))
@@ -140,9 +140,9 @@ static void received(struct qp *qp, struct packet *p)
         rc_handle_request(qp, p);
 }
 
-const struct qp_ops transport_ops = {.wants_turn = wants_turn,
+const struct qp_ops transport_ops = {.wants_turn = transport_wants_turn,
                                      .lane = transport_lane,
-                                     .emit = emit,
-                                     .received = received,
+                                     .emit = transport_emit,
+                                     .received = transport_received,
                                      .response_left = rc_response_left,
                                      .to_error = qp_to_error};

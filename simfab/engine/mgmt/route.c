@@ -21,7 +21,7 @@ static bool has_lid(const struct port *p, uint16_t lid)
 }
 
 /* The port at the other end, if a datagram can get there. */
-static struct port *cross(struct port *p, bool smp)
+static struct port *reach_peer(struct port *p, bool smp)
 {
     if (!p->peer || p->phys_state != PHYS_LINKUP)
         return NULL;
@@ -92,7 +92,7 @@ static struct port *follow_lid(struct port *from, const struct mad_packet *pkt, 
     if (from->node->kind != NODE_SWITCH) {
         if (has_lid(from, dlid))
             return from;
-        at = cross(from, smp);
+        at = reach_peer(from, smp);
     }
     for (unsigned hop = 0; at && hop < HOPS_MAX; hop++) {
         struct node *n = at->node;
@@ -108,12 +108,12 @@ static struct port *follow_lid(struct port *from, const struct mad_packet *pkt, 
             return NULL;
         if (!keys_pass(at, &n->ports[out], pkt))
             return NULL;
-        at = cross(&n->ports[out], smp);
+        at = reach_peer(&n->ports[out], smp);
     }
     return NULL;
 }
 
-static enum mad_result deliver(struct port *at, const struct port *ingress, const struct mad_packet *pkt)
+static enum mad_result end_of_route(struct port *at, const struct port *ingress, const struct mad_packet *pkt)
 {
     return mad_port_of(at)->mad->deliver(at, ingress, pkt) ? MAD_SENT : MAD_LOST;
 }
@@ -124,7 +124,7 @@ static enum mad_result send_by_lid(struct port *from, const struct mad_packet *p
 
     if (!to)
         return MAD_LOST;
-    return deliver(to, to->node->kind == NODE_SWITCH ? ingress : to, pkt);
+    return end_of_route(to, to->node->kind == NODE_SWITCH ? ingress : to, pkt);
 }
 
 /* ---- directed routes ------------------------------------------------------------------------------------------ */
@@ -147,7 +147,7 @@ static enum mad_result dr_arrived(struct port *in, struct mad_packet *pkt, uint8
 
     wire_put(mad, SMP_HOP_PTR, wire_get(mad, SMP_HOP_CNT) + 1);
     if (dr_dlid == LID_PERMISSIVE)
-        return deliver(at, in, pkt);
+        return end_of_route(at, in, pkt);
     pkt->dlid = dr_dlid;
     return send_by_lid(at, pkt);
 }
@@ -177,7 +177,7 @@ static enum mad_result dr_outward(struct port *from, struct mad_packet *pkt, uin
         if (ptr != 0 || (from->node->kind != NODE_SWITCH && out != from))
             return MAD_BAD_ROUTE;
     }
-    for (ptr = 1; out && (in = cross(out, true)); ptr++) {
+    for (ptr = 1; out && (in = reach_peer(out, true)); ptr++) {
         mad[SMP_RETURN_PATH + ptr] = in->num;
         wire_put(mad, SMP_HOP_PTR, ptr);
         if (ptr == cnt)
@@ -197,7 +197,7 @@ static enum mad_result dr_returned(struct port *in, struct mad_packet *pkt, uint
 
     wire_put(mad, SMP_HOP_PTR, 0);
     if (dr_slid == LID_PERMISSIVE)
-        return deliver(at, in, pkt);
+        return end_of_route(at, in, pkt);
     pkt->dlid = dr_slid;
     return send_by_lid(at, pkt);
 }
@@ -223,7 +223,7 @@ static enum mad_result dr_homeward(struct port *from, struct mad_packet *pkt, ui
     out = node_port(from->node, mad[SMP_RETURN_PATH + cnt]);
     if (!out || (from->node->kind != NODE_SWITCH && out != from))
         return MAD_BAD_ROUTE;
-    for (ptr = cnt; out && (in = cross(out, true)); ptr--) {
+    for (ptr = cnt; out && (in = reach_peer(out, true)); ptr--) {
         if (ptr == 1)
             return dr_returned(in, pkt, mad);
         if (in->node->kind != NODE_SWITCH)

@@ -13,7 +13,7 @@ uint64_t timer_now_ns(void)
     return real_ns();
 }
 
-static void arm(struct mad *m)
+static void arm_timer(struct mad *m)
 {
     uint64_t at = m->timers.next == &m->timers ? 0 : m->timers.next->deadline_ns;
     struct itimerspec when = {.it_value = {.tv_sec = (time_t)(at / 1000000000u), .tv_nsec = (long)(at % 1000000000u)}};
@@ -47,7 +47,7 @@ void timer_set(struct mad *m, struct timer *t, uint64_t delay_ms)
     after->next = t;
     /* most timers are cancelled long before their time: an expiry that is too soon costs less than arming for each */
     if (!m->armed_ns || t->deadline_ns < m->armed_ns)
-        arm(m);
+        arm_timer(m);
 }
 
 void timers_run(struct mad *m)
@@ -61,5 +61,5 @@ void timers_run(struct mad *m)
         timer_cancel(t);
         t->fire(t);
     }
-    arm(m);
+    arm_timer(m);
 }

@@ -29,7 +29,7 @@ struct umad_rxq {
     uint8_t data[];
 };
 
-static void watch(struct umad_file *u, bool write)
+static void watch_writable(struct umad_file *u, bool write)
 {
     struct epoll_event ev = {.events = EPOLLIN | (write ? EPOLLOUT : 0), .data.ptr = u};
 
@@ -96,7 +96,7 @@ void umad_flush(struct umad_file *u)
     }
     if (!u->rx)
         u->rx_tail = &u->rx;
-    watch(u, u->rx != NULL);
+    watch_writable(u, u->rx != NULL);
 }
 
 static int make_memfd(const struct ib_user_mad_hdr *hdr, size_t head, const uint8_t *mad, size_t bytes)

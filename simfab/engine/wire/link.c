@@ -74,7 +74,7 @@ void link_reload(struct link_dir *l)
 static void try_send(struct link_dir *l);
 
 /* The time of packets in a lane may be over. */
-static void life_over(void *obj, uint64_t arg)
+static void lane_life_due(void *obj, uint64_t arg)
 {
     struct vl_queue *q = obj;
 
@@ -90,7 +90,7 @@ static void init_lanes(struct link_dir *l)
         q->link = l;
         q->turn_last = &q->turn;
         credit_init(&q->credit, l->to->vl_buffer_bytes);
-        lane_life_init(q, life_over);
+        lane_life_init(q, lane_life_due);
         l->rx[vl].last = &l->rx[vl].first;
     }
 }

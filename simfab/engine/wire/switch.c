@@ -48,7 +48,7 @@ static void enqueue(struct link_dir *l, struct packet *p)
 }
 
 /* On to an output port of the same switch, or away if its service level has no lane there. */
-static void leave_by(struct port *in, uint8_t out_num, struct packet *p)
+static void forward_to_port(struct port *in, uint8_t out_num, struct packet *p)
 {
     struct port *out = &in->node->ports[out_num];
     int vl = out->out ? link_lane(out, in->num, p->sl) : -1;
@@ -68,7 +68,7 @@ static void leave_by(struct port *in, uint8_t out_num, struct packet *p)
 }
 
 /* Copy the packet to the ports that the tables say. */
-static void multicast(struct port *in, struct packet *p)
+static void forward_to_group(struct port *in, struct packet *p)
 {
     uint8_t ports[FABRIC_PORTS_MAX];
     bool known;
@@ -87,7 +87,7 @@ static void multicast(struct port *in, struct packet *p)
         p->hold = hold;
     }
     for (uint32_t i = 0; i < n; i++)
-        leave_by(in, ports[i], i + 1 < n ? packet_copy(p) : p);
+        forward_to_port(in, ports[i], i + 1 < n ? packet_copy(p) : p);
 }
 
 static void forward(struct port *in, struct packet *p)
@@ -100,7 +100,7 @@ static void forward(struct port *in, struct packet *p)
         return;
     }
     if (mcast_lid(p->dlid)) {
-        multicast(in, p);
+        forward_to_group(in, p);
         return;
     }
     /* a port may send back where it came from: the specification allows it, and only a wrong table does it */
@@ -110,7 +110,7 @@ static void forward(struct port *in, struct packet *p)
         drop(in, p, "no entry in the forwarding table");
         return;
     }
-    leave_by(in, out_num, p);
+    forward_to_port(in, out_num, p);
 }
 
 /* Show the outputs the first packet of the buffer, and the next while those are dropped at once. */
