@@ -145,7 +145,7 @@ static int on_verify_timer(sd_event_source *source, uint64_t usec, void *arg)
         follow_again(d->follow);
     if (d->current.valid && looks_too_often(d))
         ;
-    else if (d->current.valid)
+    else if (d->current.valid || store_is_unpublished(&d->conf)) /* keep_publish */
         daemon_verify(d, 0);
     else if (d->wait)
         d->wait--;

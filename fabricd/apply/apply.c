@@ -459,10 +459,9 @@ static int change(struct applier *a, struct task *t, struct change *c, struct ma
         roll_back(a, t, c, c->new_lmc, out);
         return rc;
     }
-    if (t->flags & FD_CHANGE_ROLLBACK)
-        keep_publish_rollback(a, t, &c->next);
+    int noted = t->flags & FD_CHANGE_ROLLBACK ? keep_publish_rollback(a, t, &c->next) : 0;
     keep_publish(a, t, &c->next);
-    if (!c->unsure)
+    if (!c->unsure && !noted)
         store_intent_done(a->conf);
     return 0;
 }

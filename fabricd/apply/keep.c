@@ -180,19 +180,27 @@ int keep_load_config(const struct applier *a, const char *name, const char *conf
 
 /* ---- other hosts ---- */
 
-void keep_publish_rollback(const struct applier *a, const struct task *t, const struct in_force *f)
+int keep_publish_rollback(const struct applier *a, const struct task *t, const struct in_force *f)
 {
     int rc = f->valid ? store_publish_policy(a->conf, f) : store_publish_none(a->conf, f);
-    if (rc && rc != -ENOENT)
-        manager_say(a->m, t, "warning: %s%s could not be written (%s): hosts that follow it do not hear of this",
+    if (rc && rc != -ENOENT) {
+        manager_say(a->m, t,
+                    "warning: %s%s could not be written (%s): hosts that follow it do not hear of this; it is tried "
+                    "again at each look",
                     f->valid ? "" : "the lock beside ", a->conf->policy, strerror(-rc));
-    else if (!f->valid && !rc)
+        return store_note_unpublished(a->conf);
+    }
+    store_published(a->conf);
+    if (!f->valid && !rc)
         manager_say(a->m, t, "hosts that follow %s are told by the lock beside it that no policy is in force",
                     a->conf->policy);
+    return 0;
 }
 
 void keep_publish(const struct applier *a, const struct task *t, const struct in_force *f)
 {
+    if (a->sms.n && t->kind == TASK_VERIFY && store_is_unpublished(a->conf))
+        keep_publish_rollback(a, t, f);
     int rc = a->sms.n && f->valid && t->kind != TASK_FOLLOW ? store_publish(a->conf, f) : 0;
     if (rc == -EXDEV && t->kind == TASK_APPLY)
         manager_say(a->m, t, "note: %s is another policy; hosts that follow it go on with the one before",

@@ -37,8 +37,12 @@ struct snapshot *keep_load_before(const struct applier *a, char name[GENERATION_
 /* A file of opensm, of at most max bytes, as a generation has it. -ENOENT: not known, or there was none. */
 int keep_load_config(const struct applier *a, const char *name, const char *config, size_t max, struct text *out);
 
-/* After a rollback: the configured file gets its policy, for hosts that follow the file. */
-void keep_publish_rollback(const struct applier *a, const struct task *t, const struct in_force *f);
+/*
+ * After a rollback: the configured file gets the policy, or the lock beside it says that none is in force, so that
+ * hosts which follow the file hear of the rollback. A failed write is noted and tried again by keep_publish at each
+ * look; an error is that of the note.
+ */
+int keep_publish_rollback(const struct applier *a, const struct task *t, const struct in_force *f);
 
 /* Writes the lock beside the configured file, for hosts that follow the file. */
 void keep_publish(const struct applier *a, const struct task *t, const struct in_force *f);

@@ -170,9 +170,10 @@ int mend_interrupted(struct applier *a, struct task *t, struct store_intent *i, 
         if (!forward && generation_number(i->generation))
             keep_result(a, i->generation, "interrupted, and undone at the next start", NULL);
         if (forward && store_is_rollback(a->conf, current))
-            keep_publish_rollback(a, t, &t->current);
+            rc = keep_publish_rollback(a, t, &t->current);
         keep_publish(a, t, &t->current);
-        rc = *current ? store_commit(a->conf, current) : 0; /* perhaps its sync had failed */
+        if (!rc && *current)
+            rc = store_commit(a->conf, current); /* perhaps its sync had failed */
         if (!rc)
             rc = store_intent_done(a->conf);
     }

@@ -378,6 +378,60 @@ int store_publish(const struct conf *c, const struct in_force *f)
     return rc;
 }
 
+/* Of the configured file as it is now. */
+static uint64_t digest_of_file(const struct conf *c)
+{
+    struct text policy = {0};
+    uint64_t digest =
+        text_read_file(&policy, c->policy, FD_POLICY_MAX) ? 0 : lock_digest(text_str(&policy), policy.len);
+    text_free(&policy);
+    return digest;
+}
+
+/* "GENERATION DIGEST". */
+static void unpublished_text(const struct conf *c, struct text *out)
+{
+    char current[GENERATION_NAME_MAX];
+    store_current(c, current);
+    text_printf(out, "%s %016" PRIx64 "\n", current, digest_of_file(c));
+}
+
+int store_note_unpublished(const struct conf *c)
+{
+    char path[PATH_MAX + 32];
+    struct text t = {0};
+    unpublished_text(c, &t);
+    state_path(c, "unpublished", path, sizeof(path));
+    int rc = text_write_file(path, t.s, t.len);
+    text_free(&t);
+    return not_kept(c, "unpublished", rc);
+}
+
+bool store_is_unpublished(const struct conf *c)
+{
+    char path[PATH_MAX + 32];
+    struct text noted = {0}, now = {0};
+    state_path(c, "unpublished", path, sizeof(path));
+    bool is = !text_read_file(&noted, path, GENERATION_NAME_MAX + 32);
+    if (is) {
+        unpublished_text(c, &now);
+        is = !strcmp(text_str(&noted), now.s);
+        if (!is)
+            store_published(c);
+    }
+    text_free(&noted);
+    text_free(&now);
+    return is;
+}
+
+void store_published(const struct conf *c)
+{
+    char path[PATH_MAX + 32];
+    state_path(c, "unpublished", path, sizeof(path));
+    if (!access(path, F_OK) && unlink(path))
+        not_kept(c, "unpublished", -errno);
+}
+
 /* ---- reading ---- */
 
 /* given: the service levels that have been given out. */

@@ -80,6 +80,13 @@ int store_publish_none(const struct conf *c, const struct in_force *f);
  * contents are kept beside it (.before-rollback).
  */
 int store_publish_policy(const struct conf *c, const struct in_force *f);
+/*
+ * STATE/unpublished: what a rollback gives to hosts that follow could not be written, and is to be tried again until
+ * somebody edits the configured file. store_is_unpublished: still of the current generation, and the file is as then.
+ */
+int store_note_unpublished(const struct conf *c);
+bool store_is_unpublished(const struct conf *c);
+void store_published(const struct conf *c);
 /* Did a rollback make this generation? */
 bool store_is_rollback(const struct conf *c, const char *name);
 /* Removes incomplete files of a killed daemon. */
