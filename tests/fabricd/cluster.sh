@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # One view of 64 simulated hosts, some of which do not answer, or not as they should. $DAEMONS of them (8) have a daemon of
-# their own; the others answer with one of these, so that what is asked is as much as on 64.
+# their own; the others answer with one of these, so that what is asked is as much as on 64. --all: a daemon on each of the 64.
+[ "${1:-}" = --all ] && export DAEMONS=64
 
 if [ -z "${SIMFAB_DIR:-}" ]; then
   exec "$BUILD/bin/simfab" run --topology <("$BUILD/bin/simfab" topology fat-tree --hosts 64) -- bash "${BASH_SOURCE[0]}"

@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # timeout: 400
+# timeout --all: 1800
 # Fuzz what reads files of YAML and locks, messages of the socket and records of the subnet, the journal of jobs, and arguments
-# of the bus: each of the four for $FUZZ_SECONDS (5), two at a time. fuzz_all.sh: ten minutes each.
+# of the bus: each of the four for $FUZZ_SECONDS (5), two at a time. --all: ten minutes each.
 
 . "$(dirname "$0")/lib.sh"
+[ "${1:-}" = --all ] && : "${FUZZ_SECONDS:=600}"
 command -v clang >/dev/null || skip_all "clang is not installed"
 
 sources=()

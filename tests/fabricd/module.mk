@@ -37,7 +37,7 @@ tests/fabricd/reach_PKGS := libibverbs
 tests/fabricd/fabric_tool_SRCS := tests/fabricd/fabric_tool.c fabricd/fabric/smp.c
 tests/fabricd/fabric_tool_PKGS := libibumad
 SCRIPT_TESTS += tests/fabricd/simfab.sh tests/fabricd/lock.sh tests/fabricd/trunk.sh tests/fabricd/shares.sh tests/fabricd/grants.sh tests/fabricd/binds.sh tests/fabricd/predict.sh tests/fabricd/paced.sh tests/fabricd/fuzz.sh
-LONG_TESTS += tests/fabricd/fuzz_all.sh tests/fabricd/predict_all.sh tests/fabricd/binds_all.sh tests/fabricd/paced_all.sh
+LONG_TESTS += tests/fabricd/fuzz.sh:--all tests/fabricd/predict.sh:--all tests/fabricd/binds.sh:--all tests/fabricd/paced.sh:--all
 
 # jobs that want the same cable; share.py runs it
 TESTPROGS += tests/fabricd/share_load
@@ -46,7 +46,7 @@ tests/fabricd/share_load_DEPS := libmpi.so.12
 CFLAGS.tests/fabricd/share_load.c := -fPIE -Ilibmrmpi/include
 
 SCRIPT_TESTS += tests/fabricd/faults.sh tests/fabricd/drift.sh tests/fabricd/history.sh
-LONG_TESTS += tests/fabricd/faults_all.sh
+LONG_TESTS += tests/fabricd/faults.sh:--all
 # loaded before fabricd: a fault at one of its changing calls; faults.py runs it
 TESTPROGS += tests/fabricd/faults.so
 tests/fabricd/faults.so_SRCS := tests/fabricd/faults.c
@@ -58,4 +58,4 @@ TESTPROGS += tests/fabricd/metrics_worst
 tests/fabricd/metrics_worst_SRCS := tests/fabricd/metrics_worst.c fabricd/metrics.c fabricd/policy/health.c fabricd/base/text.c
 tests/fabricd/metrics_worst_PKGS := libsystemd
 SCRIPT_TESTS += tests/fabricd/metrics.sh tests/fabricd/cluster.sh
-LONG_TESTS += tests/fabricd/cluster_all.sh tests/fabricd/thousand.sh
+LONG_TESTS += tests/fabricd/cluster.sh:--all tests/fabricd/thousand.sh

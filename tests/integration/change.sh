@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The class of a job changes while it runs: its messages go on, on the new service levels.
-# SETTINGS, each by itself, are the library's: change_all.sh has more.
+# SETTINGS, each by itself, are the library's: --all has more.
 # timeout: 400
+# timeout --all: 600
+[ "${1:-}" = --all ] && export SETTINGS='MRMPI_RNDV=read MRMPI_RNDV=write MRMPI_LINKS=uc MRMPI_LINKS=ud'
 . "$(dirname "$0")/lib.sh"
 fabricds etc/policies/simple.yaml
 

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # 16 ranks on eight hosts, each talking to all others, while the hosts hear one after the other, each from its own daemon, that
 # the job has another class. AT_A_TIME hosts hear it in the middle of one round (4); SETTINGS, each by itself, are the library's;
-# a job may take LIMIT seconds.
+# a job may take LIMIT seconds. --all: one host after the other, with every kind of link and of large transfer.
 # timeout: 300
+# timeout --all: 7200
+[ "${1:-}" = --all ] && export AT_A_TIME=1 LIMIT=1000 \
+  SETTINGS='MRMPI_RNDV=read MRMPI_RNDV=write MRMPI_RAILS_MAX=1 MRMPI_LINKS=uc MRMPI_LINKS=ud MRMPI_LINKS=rc,ud'
 topology=eight-hosts-two-rails hosts='h1 h2 h3 h4 h5 h6 h7 h8' ranks=16
 . "$(dirname "$0")/lib.sh"
 fabricds etc/policies/simple.yaml

@@ -2,4 +2,4 @@
 SCRIPT_TESTS += tests/integration/loss.sh tests/integration/classes.sh tests/integration/levels.sh \
                 tests/integration/change.sh tests/integration/ratio.sh tests/integration/late.sh tests/integration/rails.sh tests/integration/hosts.sh tests/integration/spread.sh tests/integration/partitions.sh tests/integration/moved.sh tests/integration/paths.sh tests/integration/demo.sh \
                 tests/integration/failover_plot.sh tests/integration/failover_demo.sh
-LONG_TESTS += tests/integration/rails_all.sh tests/integration/failover_one_rail.sh tests/integration/hosts_all.sh tests/integration/change_all.sh
+LONG_TESTS += tests/integration/rails_table.sh tests/integration/failover_one_rail.sh tests/integration/hosts.sh:--all tests/integration/change.sh:--all

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by rails.sh and rails_all.sh after lib.sh: a job (rail_load) that goes on while rails are drained or fail, in phases.
+# Sourced by rails.sh and rails_table.sh after lib.sh: a job (rail_load) that goes on while rails are drained or fail, in phases.
 
 phase() { # N SECONDS: it begins, and lasts so long at least. A subnet manager may have time stand still before that
   echo "$1" >"$tmp/phase"

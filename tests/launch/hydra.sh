@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # timeout: 600
+# timeout --all: 1800
 # Ranks under MPICH's launcher, Hydra: PMI-1 and PMI-2, by an inherited socket and by a port, on one node and on several.
+# --all: all MPI programs of shm, started by Hydra.
 . "$(dirname "$0")/../tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
+[ "${1:-}" = --all ] && tap_exec bash "$here/../mpi/run-mpi.sh" hydra
 export LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$here/../mrrun/lsan.supp:print_suppressions=0}
 export LD_LIBRARY_PATH=$BUILD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 client=$BUILD/tests/mrrun/test_launch_client

@@ -5,4 +5,4 @@ $(call unit_test,test_pmi_client)
 tests/launch/test_pmi_client_DEPS := libmrmpi.so
 
 SCRIPT_TESTS += tests/launch/hydra.sh tests/launch/slurm.sh tests/launch/fabric.sh tests/launch/wire.sh tests/launch/prolog.sh tests/launch/runs.sh tests/launch/openmpi.sh
-LONG_TESTS += tests/launch/hydra_all.sh tests/launch/qos.sh
+LONG_TESTS += tests/launch/hydra.sh:--all tests/launch/qos.sh

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # With default settings a set of rails is no slower than its fastest rail alone, whatever a program sends and has sent
-# before (bench/loads.c), nor much slower than with equal stripes, or with the best of some weights. LOADS_ALL: all sizes,
+# before (bench/loads.c), nor much slower than with equal stripes, or with the best of some weights. --all: all sizes,
 # loads and sets of rails; else those that went wrong once. Simulated: figures repeat to the digit.
 # timeout: 600
+# timeout --all: 7200
 . "$(dirname "$0")/../tap.sh"
 top=$(cd "$(dirname "$0")/../.." && pwd)
-all=${LOADS_ALL:-}
+all=${1:-}
 
 # property TEXT RATES RANKS_A_HOST BESIDE LEAST LEAST_SHORT: of the loads in LOADS. Below 4 KiB a second completion queue
 # shows, which is looked at for each message.

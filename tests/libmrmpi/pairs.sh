@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Hosts that are not alike: other numbers of rails, a plane that one of them lacks, planes in another order. Results are
-# right, and all rails that something connects carry bytes. pairs_all.sh runs this with "all": cables are pulled under reads
+# right, and all rails that something connects carry bytes. --all: cables are pulled under reads
 # and under writes everywhere.
 # timeout: 400
+# timeout --all: 900
 . "$(dirname "$0")/../tap.sh"
 probe=$BUILD/tests/libmrmpi/vc_probe
 all=${1:-}

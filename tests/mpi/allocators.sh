@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
+# timeout --all: 1800
 # Programs keep the allocator that they have, however they come by it, and messages from its memory are right: over shared
 # memory and on two simulated hosts, where registrations are kept if the allocator's unmapping is seen.
-# With "all": every allocator in every way.
+# --all: every allocator in every way.
 . "$(dirname "$0")/../tap.sh"
 all=${1:-}
 here=$(cd "$(dirname "$0")" && pwd)

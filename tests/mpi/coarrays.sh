@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Fortran programs with coarrays, linked with MPICH: OpenCoarrays' own tests, as Debian builds them. Images are ranks; events,
 # puts and gets are operations on windows, and an image that waits for an event calls MPI_Win_sync or locks its own part, and
-# nothing else of MPI. On the node, and between two simulated hosts with two rails. coarrays.sh all: every program, over every
+# nothing else of MPI. On the node, and between two simulated hosts with two rails. --all: every program, over every
 # kind of link.
 # timeout: 300
+# timeout --all: 7200
 . "$(dirname "$0")/../tap.sh"
 [ -z "$(sanitizers)" ] || skip_all "a program of others does not link a sanitizer's runtime first"
 programs=$(echo /usr/lib/*/open-coarrays/mpich/bin/OpenCoarrays-*-tests)
@@ -59,7 +60,7 @@ net() { # KIND RAILS PROGRAM...
   judge "8 images on two hosts, $kind, rails: $rails" "$@"
 }
 
-if [ "${1:-}" = all ]; then
+if [ "${1:-}" = --all ]; then
   export SECONDS_EACH=600
   node $(every node)
   for kind in rc uc ud ring; do

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
+# timeout --all: 600
 # Ranks with different MRMPI_EAGER_MAX: a sender keeps to what its receiver takes, in one packet and in several.
-# eager_max_all.sh runs this with "all": as many sizes around each limit where nothing is counted as where something is.
+# --all: as many sizes around each limit where nothing is counted as where something is.
 . "$(dirname "$0")/../tap.sh"
 topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net
 
@@ -17,7 +18,7 @@ job() {
   [ $rc = 0 ] && grep -q '^0 errors' "$tmp/out"
 }
 uncounted=20
-[ "${1:-}" = all ] || uncounted=4
+[ "${1:-}" = --all ] || uncounted=4
 export AROUND=$uncounted
 ok "a sender with more than the receiver has room for" job 65536 64
 ok "and the other way round" job 64 8192

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Rails that die and come back under a job: nothing is lost, doubled, reordered or changed, and it goes on soon.
-# failover_all.sh runs this with "all".
+# --all: by read and by write everywhere.
 # timeout: 400
+# timeout --all: 600
 . "$(dirname "$0")/../tap.sh"
 all=${1:-}
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # timeout: 300
+# timeout --all: 7200
 # Unreliable connections and datagrams under MPI: nothing is lost, doubled, reordered or changed, whatever the fabric loses;
-# figures without loss; settings. links_all.sh runs this with "all": each kind of link with everything.
+# figures without loss; settings. --all: each kind of link with everything.
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/links.inc"
 export MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=2 MOST_BYTES=40000

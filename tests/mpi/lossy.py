@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """
-One of two rails is sick, with default settings and no fabricd (tests/integration/rails_all.sh has one): the job has the
+One of two rails is sick, with default settings and no fabricd (tests/integration/rails_table.sh has one): the job has the
 bandwidth of the healthy rail alone, at least, and no operation takes long. Faults are given by time before the job
 begins, so figures, which are simulated, repeat.
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # timeout: 900
+# timeout --all: 1800
 # The MPI programs, mode net2 (see run-mpi.sh). Without a pattern those that move no data of a kind of their own are left to
-# net2_all.sh: net1.sh has them. The others run with three ranks and with sixteen.
+# --all: net1.sh has them. The others run with three ranks and with sixteen.
+[ "${1:-}" = --all ] && set -- .
 [ $# -gt 0 ] || export MPI_TEST_NOT='^(env|errors|arguments|ops|ops_types|pmpi|types|types_arrays|types_large|types_life|external|mpi_t|request|request_status|handles|grequest|comm|inter|topo|idup|groups|attr|info|absent)( |$)'
 [ $# -gt 0 ] || export MPI_TEST_RANKS='3 16'
 exec bash "$(dirname "$0")/run-mpi.sh" net2 "$@"

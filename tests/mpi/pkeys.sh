@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Partitions: hosts whose ports share one at another index than 0, on some rails only, or none at all; tables that the
-# subnet manager changes under a job. pkeys_all.sh runs this with "all".
+# subnet manager changes under a job. --all: over every kind of link.
 # timeout: 400
+# timeout --all: 800
 . "$(dirname "$0")/../tap.sh"
 command -v opensm >/dev/null || skip_all "opensm is not installed"
 all=${1:-}

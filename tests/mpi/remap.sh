@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Registered memory: buffers that come and go, pinned by the cache within its limits, and on adapters that page on demand.
-# With "all": by every kind of link, and what settings and adapters leave out.
+# --all: by every kind of link, and what settings and adapters leave out.
 . "$(dirname "$0")/../tap.sh"
 all=${1:-}
 topology=$(cd "$(dirname "$0")/../.." && pwd)/etc/topologies/two-hosts-two-rails.net

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # timeout: 300
+# timeout --all: 7200
 # Rings that peers write into: nothing is lost, doubled, reordered or changed, whatever breaks; credit; who has one; the
-# designs; settings. rings_all.sh runs this with "all": each design with everything.
+# designs; settings. --all: each design with everything.
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/links.inc"
 export MRMPI_LEAKS=yes MRMPI_LOG_LEVEL=2 MRMPI_LINKS=ring MRMPI_RING_AFTER=0 MOST_BYTES=40000

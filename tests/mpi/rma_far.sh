@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Locks of windows between hosts (rma_far.c): mutual exclusion over every kind of link and any mix of ranks, while
 # cables are pulled and rails fall silent, also the only one that leads to the adapter which changes the locks; and
-# targets that compute. rma_far_all.sh runs this with "all".
+# targets that compute. --all: more kinds of links, and more of what happens at random.
 # timeout: 300
+# timeout --all: 1200
 . "$(dirname "$0")/../tap.sh"
 all=${1:-}
 root=$(cd "$(dirname "$0")/../.." && pwd)

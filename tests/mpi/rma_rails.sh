@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Windows over rails whose cables are pulled and put back, at both ends, while all that windows can do is under way:
 # over every kind of link, with default settings. Nothing is lost or done twice, and nothing takes long.
-# rma_rails_all.sh runs this with "all".
+# --all: with all kinds of links, with two and four ranks.
 # timeout: 300
+# timeout --all: 900
 . "$(dirname "$0")/../tap.sh"
 all=${1:-}
 root=$(cd "$(dirname "$0")/../.." && pwd)

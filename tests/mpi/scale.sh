@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Many ranks, each with few connections: all exchange messages with all, no rank ever has more connections than its budget, and
-# peers that are reached by datagrams cost little, ranks that are not talked to next to nothing. (scale_long.sh goes further.)
+# peers that are reached by datagrams cost little, ranks that are not talked to next to nothing. (scale_1024.sh goes further.)
 # timeout: 300
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/silent.sh"

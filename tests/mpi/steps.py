@@ -313,7 +313,7 @@ def run_named(cases, names, pool, workdir):
 def main(args):
     cases = make_cases()
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool, tempfile.TemporaryDirectory() as workdir:
-        if args and args[0] not in ("all", "list"):
+        if args and args[0] not in ("--all", "list"):
             return run_named(cases, args, pool, workdir)
         list(pool.map(lambda c: trace(c, workdir), cases))
         part, parts = map(int, args[1].split("/")) if len(args) > 1 else (1, 1)

@@ -5,11 +5,11 @@ import fnmatch, sys
 
 def run_table(args, rows, short):
     """
-    No args: the rows whose names are in short, for `make check`; "all": every row; a pattern: the rows whose names
+    No args: the rows whose names are in short, for `make check`; "--all": every row; a pattern: the rows whose names
     match, with what the job says. A row has a name; run() returns whether it is fine, and what to say of it, and leaves
     what the job said in out. Prints TAP; returns an exit status.
     """
-    verbose = bool(args) and args[0] != "all"
+    verbose = bool(args) and args[0] != "--all"
     chosen = [r for r in rows if (fnmatch.fnmatch(r.name, args[0]) if verbose else args or r.name in short)]
     bad = 0
     for n, row in enumerate(chosen, 1):

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Large messages over datagrams: they land in the receiver's buffer, right whatever the network loses, and in packets where
-# that cannot be. ud_zcopy_all.sh runs this with "all"; without it is a choice.
+# that cannot be. Without --all a choice.
 # timeout: 300
+# timeout --all: 900
 . "$(dirname "$0")/../tap.sh"
 root=$(cd "$(dirname "$0")/../.." && pwd)
 export MRMPI_LINKS=ud MOST_BYTES=300000

@@ -190,4 +190,4 @@ def make_rows():
     return rows
 
 
-sys.exit(run_table([a if a == "all" else a + "*" for a in sys.argv[1:]], make_rows(), SHORT))
+sys.exit(run_table([a if a == "--all" else a + "*" for a in sys.argv[1:]], make_rows(), SHORT))

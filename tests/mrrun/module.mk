@@ -46,4 +46,4 @@ SCRIPT_TESTS += tests/mrrun/launch.sh tests/mrrun/mpiexec.sh tests/mrrun/failure
                 tests/mrrun/cleanup.sh tests/mrrun/explain.sh tests/mrrun/simulated.sh tests/mrrun/mrcc.sh tests/mrrun/view.sh tests/mrrun/pairs.sh \
                 tests/mrrun/deaths.sh tests/mrrun/hangs.sh tests/mrrun/crash.sh \
                 tests/mrrun/agents.sh
-LONG_TESTS += tests/mrrun/deaths_all.sh tests/mrrun/agents_all.sh tests/mrrun/fuzz.sh
+LONG_TESTS += tests/mrrun/deaths.sh:--all tests/mrrun/agents_many.sh tests/mrrun/fuzz.sh

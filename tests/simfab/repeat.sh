@@ -2,12 +2,14 @@
 # What runs again on a fabric repeats to the last digit, beside a busy loop and a fabricd that serves real time: MPI over one
 # rail and two, several ranks on a host with memory between them, several threads in a rank, which wait for each other in every way;
 # and a pair of programs that no launcher starts.
-# REPEAT: how many times each (2).
+# REPEAT: how many times each (2; --all: 100).
 # timeout: 900
+# timeout --all: 3600
 . "$(dirname "$0")/../tap.sh"
 . "$(dirname "$0")/peers.inc"
 cd "$(dirname "$0")/../.." || exit 2
 command -v opensm >/dev/null || skip_all "opensm is not installed"
+[ "${1:-}" = --all ] && export REPEAT=100
 times=${REPEAT:-2}
 
 if [ "${1:-}" != inside ]; then
