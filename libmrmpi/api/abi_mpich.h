@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is particular to the MPICH binary interface: how handles, statuses, error numbers and special addresses look.
- * The rest of api/ knows only these names; a second ABI is a second file like this one.
+ * Particulars of the MPICH binary interface: the form of handles, statuses, error numbers and special addresses. The
+ * rest of api/ uses only these names; a second ABI is a second file like this.
  */
 #ifndef MRMPI_API_ABI_H
 #define MRMPI_API_ABI_H
@@ -39,7 +39,7 @@ static inline int abi_handle_first(enum abi_kind kind, uint32_t index)
     return (int)(3u << 30 | (uint32_t)kind << 26 | index);
 }
 
-/* The same with the next generation, which comes round. */
+/* The same with the next generation, which wraps around. */
 static inline int abi_handle_next(int handle)
 {
     const uint32_t generation = ((1u << ABI_GENERATION_BITS) - 1) << ABI_INDEX_BITS;
@@ -101,7 +101,7 @@ static inline struct mr_type *abi_basic(MPI_Datatype h)
     return u - 0x8c000000u < 5 ? abi_pairs[u - 0x8c000000u] : NULL;
 }
 
-/* Of those in the first table. */
+/* Of handles in the first table. */
 static inline size_t abi_basic_bytes(MPI_Datatype h)
 {
     return (uint32_t)h >> 8 & 0xff;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What every file of api/ is written with: defining an MPI function with its PMPI twin, the lock, handles to objects
- * and back, argument checks, and the way out through the error handler. The shape of a function:
+ * The common parts of every file of api/: definition of an MPI function with its PMPI twin, the lock, handles to
+ * objects and back, argument checks, and the exit through the error handler. The shape of a function:
  *
  *     MPI_FN(int, Thing, (MPI_Comm comm, int n))
  *     {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a collective is written: a function build_x checks the arguments, whose last are the communicator and the
- * schedule that it gives, and COLLECTIVE makes the MPI functions of it. params is the list of parameters without
- * communicator, what follows the builder their names.
+ * The parts of a collective: a function build_x checks the arguments, the last of which are the communicator and the
+ * resulting schedule, and COLLECTIVE defines the MPI functions. params is the list of parameters without communicator;
+ * the arguments behind the builder are their names.
  */
 #ifndef MRMPI_API_COLL_H
 #define MRMPI_API_COLL_H
@@ -135,7 +135,7 @@ static inline enum mr_err api_apart_vec(const void *in, size_t icount, const str
     return MR_SUCCESS;
 }
 
-/* Each of n parts and the part that is exchanged for it. */
+/* Each of n parts and its counterpart in the exchange. */
 static inline enum mr_err api_apart_pairs(const struct mr_vec *in, const struct mr_vec *out, int n)
 {
     for (int i = 0; i < n; i++)
@@ -161,7 +161,7 @@ static inline enum mr_err api_types(const MPI_Datatype *handles, const api_count
     return MR_SUCCESS;
 }
 
-/* Counts, displacements (of whatever type) and types of n parts. */
+/* Counts, displacements (of any type) and types of n parts. */
 #define api_parts(counts, displs, handles, types, n)                                                                   \
     api_parts_named(counts, displs, handles, types, n, #counts, #displs, #handles)
 static inline enum mr_err api_parts_named(const api_count *counts, const void *displs, const MPI_Datatype *handles,

@@ -11,12 +11,12 @@ enum mr_err api_bad_buffer(const void *buf, int64_t count, const char *name, con
 enum mr_err api_bad_rank(const struct mr_comm *c, int rank, bool receive, const char *name);
 enum mr_err api_bad_tag(int tag, const char *name);
 enum mr_err api_null(const char *name);
-int api_null_ever(const char *name, const char *function); /* what the function returns */
+int api_null_ever(const char *name, const char *function); /* the function's result */
 /* An operation, and whether it may be applied to t (op.c). */
 enum mr_err api_op_on(MPI_Op op, struct mr_op **o, const struct mr_type *t);
 
 enum mr_err api_intra(const struct mr_comm *c); /* an error if c is an intercommunicator */
-enum mr_err api_inter(const struct mr_comm *c); /* an error if it is none */
+enum mr_err api_inter(const struct mr_comm *c); /* an error for other communicators */
 
 #define api_buffer(buf, count, t) api_buffer_named(buf, count, t, #buf, #count, "datatype")
 #define api_dest(c, rank, tag)    api_dest_named(c, rank, tag, #rank, #tag)
@@ -48,8 +48,8 @@ static inline bool api_solid(const struct mr_type *t, size_t count)
 }
 
 /*
- * Whether two buffers that have to be disjoint surely overlap: their data begins at the same byte, or neither has gaps
- * and one begins within the other. What lies in the gaps of the other's type is allowed.
+ * True if two buffers that must be disjoint surely overlap: their data begins at the same byte, or neither has gaps and
+ * one begins within the other. Data in the gaps of the other's type is allowed.
  */
 static inline bool api_overlap(const void *a, size_t acount, const struct mr_type *at, const void *b, size_t bcount,
                                const struct mr_type *bt)
@@ -91,8 +91,8 @@ static inline enum mr_err api_source_named(const struct mr_comm *c, int rank, in
     } while (0)
 
 /*
- * Checks of a function that all processes of a communicator, a window or a file call together: the first error is kept
- * in `wrong`, and goes down, where the others hear of it. Who left instead would leave them waiting.
+ * Checks in collective functions of a communicator, a window or a file: the first error is kept in `wrong`, and goes
+ * down, where the others learn of it. A function that returned instead would leave the others waiting.
  */
 #define ALSO(expr)                                                                                                     \
     do {                                                                                                               \

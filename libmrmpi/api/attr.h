@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attributes by the handles of their keys, for objects of any kind. as: who gives a value, or asks for it. */
+/* Attributes by the handles of their keys, for objects of any kind. as: the language that gives or asks for a value. */
 #ifndef MRMPI_API_ATTR_H
 #define MRMPI_API_ATTR_H
 

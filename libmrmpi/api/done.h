@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handles of operations that were complete when their call returned, which short messages often are: no request is made
- * for them. A record, one cache line, keeps what the program may ask for; it becomes a request when somebody wants more
- * than to complete it (api_done_request): to cancel a send, for example.
+ * Handles of operations that were complete when their call returned, as short messages often are: they have no request.
+ * A record, one cache line, keeps the facts that the program may ask for. The record becomes a request when the program
+ * wants more than completion (api_done_request): to cancel a send, for example.
  */
 #ifndef MRMPI_API_DONE_H
 #define MRMPI_API_DONE_H
@@ -15,22 +15,22 @@ struct api_done {
     /* The handle of this use, or the next one: 11 kind(4) generation(16) index(10) */
     _Alignas(64) int handle;
     int dest, sent_tag; /* a send's, */
-    uint64_t id;        /* by which it can be asked back, */
+    uint64_t id;        /* the key for finding it again, */
     struct mr_comm *comm; /* held; NULL: a receive's */
     struct api_done *next;      /* free ones */
-    struct mr_request *request; /* that was made of it; NULL: none. api_done_unused: it is free */
-    int status[4];              /* as MPI_Status begins: all but the error, which is none */
+    struct mr_request *request; /* made from the record; NULL: none. api_done_unused: free */
+    int status[4];              /* in the order of MPI_Status: all but the error, which is none */
 };
 _Static_assert(offsetof(MPI_Status, MPI_ERROR) == sizeof(((struct api_done *)0)->status), "of the same layout");
-enum { API_DONE_MOST = 1024 }; /* at a time; what is beyond has requests */
+enum { API_DONE_MOST = 1024 };                  /* at a time; further operations have requests */
 extern MR_OWN struct api_done *const api_dones; /* [API_DONE_MOST] */
 extern MR_OWN struct api_done *api_done_free;
 extern MR_OWN struct mr_request api_done_unused;
 
-/* With keep none is used: what is not completed is told of requests (leaks.c). */
+/* With keep no record is used: leaks.c reports requests. */
 void api_done_init(bool keep);
 struct mr_request *api_done_request(MPI_Request h); /* NULL: there is no such record, or no memory */
-void api_done_drop(MPI_Request h);                  /* of one that has a request, which is the caller's */
+void api_done_drop(MPI_Request h);                  /* of a record with a request, which is the caller's */
 
 static inline bool api_done_room(void)
 {
@@ -88,7 +88,7 @@ static inline void api_done_release(struct api_done *d)
     api_done_free = d;
 }
 
-/* Completes it, and its status goes to the user. False: the last user of its communicator must do more. */
+/* Completes the record, and its status goes to the user. False: the last user of its communicator must do more. */
 static inline bool api_done_complete(struct api_done *d, MPI_Request *h, MPI_Status *status)
 {
     if (d->comm) {
@@ -103,7 +103,7 @@ static inline bool api_done_complete(struct api_done *d, MPI_Request *h, MPI_Sta
     return true;
 }
 
-/* False: the handle is no such one, or there is more to do: it has become a request, or will. */
+/* False: no such handle, or there is more to do: the record has become a request, or will. */
 static inline bool api_done_end(MPI_Request *h, MPI_Status *status)
 {
     struct api_done *d = api_done_find(*h);

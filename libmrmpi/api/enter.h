@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Defining an MPI function with its PMPI twin, entering and leaving it: part of api.h. */
+/* Definition of an MPI function with its PMPI twin, entry and exit: part of api.h. */
 #ifndef MRMPI_API_ENTER_H
 #define MRMPI_API_ENTER_H
 
@@ -19,10 +19,10 @@
     type PMPIX_##name args
 
 /*
- * Functions with counts exist twice since MPI-4 (section 2.5.8): MPI_Name, and MPI_Name_c with wider ones. They live in
- * files of their own that are compiled twice, X.c as it is and X_large.c, which defines API_LARGE and includes it.
- * There api_count is what the standard calls int and MPI_Count, api_displ int and MPI_Aint. What has no counts does not
- * belong into such a file.
+ * Functions with counts exist twice since MPI-4 (section 2.5.8): MPI_Name, and MPI_Name_c with wider counts. They live
+ * in files of their own that are compiled twice: X.c unchanged and X_large.c, which defines API_LARGE and includes X.c.
+ * There api_count stands for the standard's int and MPI_Count, api_displ for int and MPI_Aint. Functions without counts
+ * do not belong into such a file.
  */
 #ifdef API_LARGE
 typedef MPI_Count api_count;
@@ -70,10 +70,10 @@ static inline void api_unlock(void)
 /* The library runs, and only one thread calls it: nothing is to be done before a function's work, or after. */
 extern bool api_plain __attribute__((visibility("hidden")));
 _Noreturn void api_not_running(const char *function);
-void api_enter(const char *function); /* where that is not so: takes the lock, or ends the program */
-/* Unlocks, calls the error handler of c, returns what the MPI function returns. */
+void api_enter(const char *function); /* otherwise: takes the lock, or ends the program */
+/* Unlocks, calls the error handler of c, returns the result of the MPI function. */
 int api_fail(struct mr_comm *c, enum mr_err err, const char *function);
-/* The same for an object with a handler of its own, which the handler is called with; `h` is kept meanwhile. */
+/* The same for an object with a handler of its own, which is called with the object; `h` is kept meanwhile. */
 int api_fail_with(struct mr_errhandler *h, const void *object, enum mr_err err, const char *function);
 
 #define API_ENTER()                                                                                                    \
@@ -90,7 +90,7 @@ int api_fail_with(struct mr_errhandler *h, const void *object, enum mr_err err, 
         api_unlock();                                                                                                  \
     return MPI_SUCCESS
 
-/* The same for a window; NULL: it is none, and the world's handler hears of it. */
+/* The same for a window; NULL: no window, and the world's handler is called. */
 struct mr_win;
 int api_fail_win(struct mr_win *w, enum mr_err err, const char *function);
 #define API_LEAVE_WIN(win)                                                                                             \
@@ -102,7 +102,7 @@ int api_fail_win(struct mr_win *w, enum mr_err err, const char *function);
         api_unlock();                                                                                                  \
     return MPI_SUCCESS
 
-/* And for a file; NULL: it is none, and the handler of MPI_FILE_NULL hears of it. */
+/* And for a file; NULL: no file, and the handler of MPI_FILE_NULL is called. */
 struct mr_file;
 int api_fail_file(struct mr_file *f, enum mr_err err, const char *function);
 #define API_LEAVE_FILE(file)                                                                                           \
@@ -115,9 +115,9 @@ int api_fail_file(struct mr_file *f, enum mr_err err, const char *function);
     return MPI_SUCCESS
 
 /*
- * A short function of a communicator (its parameter comm) that is called often. What is behind this macro is its work:
- * it returns an error. Locking is in a function of its own, so that where nothing is to be done before the work no
- * argument is kept for the time after.
+ * A short, frequent function of a communicator (its parameter comm). The code behind this macro is its work and returns
+ * an error. Locking is in a function of its own: if nothing is to be done before the work, no argument is kept for the
+ * time after.
  */
 #define MPI_SHORT_FN(name, params, args)                                                                               \
     static inline __attribute__((always_inline)) enum mr_err name##_work params;                                       \
@@ -168,7 +168,7 @@ void api_leave_any(bool any);
             goto out;                                                                                                  \
     } while (0)
 
-/* What a check returns that has failed: an error. Where it is found nothing is kept for the time after. */
+/* The result of a failed check: an error. At its place nothing is kept for the time after. */
 static inline enum mr_err api_sure(enum mr_err err)
 {
     if (!err)

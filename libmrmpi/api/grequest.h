@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Generalized requests, for request.c: of kind MR_REQ_GENERALIZED, with the program's callbacks in on_complete_arg.
- * Those that MPIX_Grequest_start made are not completed by somebody else, but by their poll function: whoever waits for
- * them has to call api_grequest_poll again and again.
+ * Requests of MPIX_Grequest_start are completed by their poll function only: a waiter has to call api_grequest_poll
+ * again and again.
  */
 #ifndef MRMPI_API_GREQUEST_H
 #define MRMPI_API_GREQUEST_H
@@ -13,11 +13,11 @@
 enum mr_err api_grequest_end(struct mr_request *r, MPI_Status *status);
 enum mr_err api_grequest_query(struct mr_request *r, MPI_Status *status);
 enum mr_err api_grequest_cancel(struct mr_request *r);
-/* MPI_Request_free: now or when it completes. */
+/* MPI_Request_free: now or at completion. */
 enum mr_err api_grequest_free(struct mr_request *r);
-/* Is it complete? Asks its poll function if it has one. */
+/* True if complete. Calls its poll function if there is one. */
 bool api_grequest_poll(struct mr_request *r);
-/* By its wait function if it has one, else as for any request. */
+/* By its wait function if there is one, else like any request. */
 void api_grequest_wait(struct mr_request *r);
 
 #endif

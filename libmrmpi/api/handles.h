@@ -9,15 +9,15 @@
 
 struct api_slot {
     void *object;          /* NULL: free */
-    int handle;            /* valid one, if not free */
-    int next_handle;       /* of the next object: another generation, so that a freed handle is recognised */
+    int handle;            /* valid, if not free */
+    int next_handle;       /* of the next object: another generation, so that a freed handle is detected */
     struct api_slot *next; /* free list */
     uint32_t refs;         /* how often the handle was given out */
 };
 struct api_table {
     struct api_slot **chunks, *free;
     uint32_t used, cap; /* slot 0 is never used */
-    uint32_t live;      /* objects in it */
+    uint32_t live;      /* objects in the table */
 };
 enum { API_CHUNK_BITS = 10, API_CHUNK = 1 << API_CHUNK_BITS };
 extern MR_OWN struct api_table api_tables[ABI_KINDS];
@@ -48,10 +48,12 @@ static inline int api_handle_again(enum abi_kind kind, void *object) /* there is
 }
 int api_handle_new(enum abi_kind kind, void *object); /* 0: no memory or too many */
 bool api_handle_free(enum abi_kind kind, int handle); /* true: that was the last use, the slot is free */
-void api_handles_finalize(void);                      /* but those of objects that outlive the library's end */
+void api_handles_finalize(void);                      /* except the handles of objects that outlive the library's end */
 
-/* Give an object its handle; without memory (object NULL: it could not be made) the object is put and MR_ERR_NO_MEM
- * returned. */
+/*
+ * Gives an object its handle; without memory (object NULL: no object could be made) the object is put and MR_ERR_NO_MEM
+ * returned.
+ */
 enum mr_err api_new_comm(struct mr_comm *c, MPI_Comm *h);
 enum mr_err api_new_win(struct mr_win *w, MPI_Win *h);
 enum mr_err api_new_request(struct mr_request *r, MPI_Request *h);
@@ -60,8 +62,10 @@ enum mr_err api_new_type(struct mr_type *t, MPI_Datatype *h);
 enum mr_err api_new_op(struct mr_op *op, MPI_Op *h);
 enum mr_err api_new_info(struct mr_info *i, MPI_Info *h);
 enum mr_err api_new_errhandler(struct mr_errhandler *e, MPI_Errhandler *h);
-/* argument: its name in the function's prototype (or an expression with it, as "*comm"), which the message tells. So in
- * all checks: each has a form *_named, and a macro that takes for the name what it is called with. */
+/*
+ * argument: its name in the function's prototype (or an expression, as "*comm"), for the message. All checks have a
+ * form *_named, and a macro that uses its argument as the name.
+ */
 enum mr_err api_bad_handle(enum mr_err err, const char *argument, const char *what, int handle, int null);
 
 #define api_comm(h, c)  api_comm_named(h, c, #h)
@@ -156,7 +160,7 @@ static inline enum mr_err api_info_named(MPI_Info h, struct mr_info **i, const c
     return MR_SUCCESS;
 }
 
-/* Hints of which none is known; but the handle must be one, or none. */
+/* Hints, none of which is known; the handle must be valid, or none. */
 static inline enum mr_err api_hints_named(MPI_Info h, const char *name)
 {
     struct mr_info *i;
@@ -164,7 +168,7 @@ static inline enum mr_err api_hints_named(MPI_Info h, const char *name)
 }
 
 enum mr_err api_errhandler(MPI_Errhandler h, struct mr_errhandler **e);
-/* One that objects of this kind may have. */
+/* An error handler allowed for objects of this kind. */
 enum mr_err api_errhandler_for(MPI_Errhandler h, enum mr_errhandler_of of, struct mr_errhandler **e);
 enum mr_err api_new_user_errhandler(enum mr_errhandler_of of, mr_user_fn function, MPI_Errhandler *errhandler);
 void api_replace_errhandler(struct mr_errhandler **at, struct mr_errhandler *by);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What MPICH's Fortran and C++ bindings (libmpichfort, libmpichcxx) need beside the MPI functions: attributes whose
- * value is a number, and callbacks that are not called as C functions are. The bindings hand over functions of their
- * own that know how, here called proxies. Names, arguments and numbers are part of the binary interface.
+ * Functions for MPICH's Fortran and C++ bindings (libmpichfort, libmpichcxx), beside the MPI functions: attributes with
+ * a number as value, and callbacks that are not called like C functions. The bindings hand over functions of their own
+ * for such calls, here called proxies. Names, arguments and numbers are part of the binary interface.
  */
 #ifndef MRMPI_API_LANGUAGE_H
 #define MRMPI_API_LANGUAGE_H
 
 #include "libmrmpi/api/api.h"
 
-/* Who gives an attribute's value, or asks for it: C, Fortran with address-sized integers, Fortran with those of MPI-1.
+/*
+ * The language that gives an attribute's value, or asks for it: C, Fortran with address-sized integers, Fortran with
+ * the integers of MPI-1.
  */
 enum abi_attr_kind { ABI_ATTR_POINTER = 0, ABI_ATTR_ADDRESS_NUMBER = 1, ABI_ATTR_NUMBER = 3 };
 

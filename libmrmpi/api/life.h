@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of api/ do for each other at the beginning and the end, and on the way out with an error. */
+/* Calls between the files of api/ at start, at the end, and on errors. */
 #ifndef MRMPI_API_LIFE_H
 #define MRMPI_API_LIFE_H
 
 #include "libmrmpi/api/api.h"
 
 /* env.c: the library runs while anybody uses it: the world (MPI_Init to MPI_Finalize) and each session */
-enum mr_err api_library_use(int thread_level); /* with the detail of what failed */
+enum mr_err api_library_use(int thread_level); /* with the detail of the failure */
 void api_library_leave(bool at_once);          /* at_once: after the last user it ends here, not at exit */
-extern int api_thread_level;                   /* the highest that anybody asked for */
+extern int api_thread_level;                   /* the highest level requested so far */
 int api_bound_thread_level(int required);
 
 void api_comm_finalize(void);
@@ -19,15 +19,17 @@ int api_last_used_code(void);
 /* errcode.c: this thread's last error, for MPI_Error_string and the line that ends a job */
 int api_note_error(enum mr_err err, const char *function); /* takes the detail; the code to return */
 void api_note_user_error(int code, const char *function);
-/* What an attribute function of the program returned: if it is an error that the program added, the MPI function that
- * fails for it returns just that. */
+/*
+ * The result of an attribute function of the program: for an error code added by the program, the failing MPI function
+ * returns this code.
+ */
 void api_note_callback_code(int code);
 const char *api_last_error(void);
 
-/* leaks.c: what the program has not freed, if the settings ask for it */
+/* leaks.c: objects that the program has not freed, if the settings ask for the report */
 void api_leaks_watch(void);  /* the library begins */
-void api_leaks_at_end(void); /* it ends: nothing is freed yet that it frees itself */
-void api_leak_tell(int *told, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* told: how many so far */
+void api_leaks_at_end(void); /* at the library's end, before its own objects are freed */
+void api_leak_tell(int *told, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* told: the number so far */
 void api_alloc_tell_leaks(int *told);                                                      /* alloc.c */
 
 /* inquiry.c: the library begins, and ends */

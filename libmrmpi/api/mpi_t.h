@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of the tool information interface share (MPI-4.0 chapter 15). Its functions return error codes of
- * their own and call no error handler; they work before MPI_Init and after MPI_Finalize, between T_init_thread and the
- * last T_finalize. The shape of a function:
+ * Declarations shared by the files of the tool information interface (MPI-4.0 chapter 15). Its functions return error
+ * codes of their own and call no error handler; they work before MPI_Init and after MPI_Finalize, between T_init_thread
+ * and the last T_finalize. The shape of a function:
  *
  *     MPI_FN(int, T_thing, (int index))
  *     {
@@ -18,8 +18,8 @@
 #include "libmrmpi/api/api.h"
 
 /*
- * The interface's own lock, whatever thread level MPI has: a tool may have threads of its own, and they come before
- * MPI_Init too. It is taken last and held for short. Counters and settings that change at any time are atomic.
+ * The interface's own lock, at any thread level of MPI: a tool may have threads of its own, also before MPI_Init. The
+ * lock is taken last and held for a short time. Counters and settings that change at any time are atomic.
  */
 void api_t_lock(void);
 void api_t_unlock(void);
@@ -44,7 +44,7 @@ extern int api_t_users; /* inits without their finalize */
         }                                                                                                              \
     } while (0)
 
-/* Results that the caller may not want. */
+/* Optional results. */
 #define T_TELL(pointer, value)                                                                                         \
     do {                                                                                                               \
         if (pointer)                                                                                                   \
@@ -57,6 +57,6 @@ void api_t_string(char *to, int *len, const char *text);
 
 /* The performance variables of a topic: the first len go to indices, how many there are is returned. */
 int api_t_pvars_of(enum mr_topic topic, int len, int *indices);
-void api_t_pvar_finalize(void); /* free what the program has not */
+void api_t_pvar_finalize(void); /* frees handles that the program has not freed */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How completion (request.c) and what only looks (request_status.c) see a request. A persistent one is a record of the
- * arguments; while it is active, `on_complete_arg` (which such requests do not need otherwise) is the request under
- * way. live() is what waiting looks at.
+ * The view of a request for completion (request.c) and for queries (request_status.c). A persistent request is a record
+ * of the arguments; while it is active, `on_complete_arg` (otherwise unused by such requests) is the request under way.
+ * Waiting uses live().
  */
 #ifndef MRMPI_API_REQUEST_H
 #define MRMPI_API_REQUEST_H

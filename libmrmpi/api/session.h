@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions, for the functions outside of session.c that have one for an argument. */
+/* Sessions, for functions outside of session.c with a session argument. */
 #ifndef MRMPI_API_SESSION_H
 #define MRMPI_API_SESSION_H
 
@@ -8,7 +8,7 @@
 struct session;
 
 enum mr_err api_session(MPI_Session h, struct session **s); /* of the argument `session` */
-struct mr_bsend **api_session_buffer(struct session *s);    /* where its buffer is attached */
+struct mr_bsend **api_session_buffer(struct session *s);    /* the place of its attached buffer */
 struct mr_group *api_pset(const char *name);                /* a process set; NULL: there is none of this name */
 /* The way out through the session's handler; without a session through the world's. */
 int api_fail_session(struct session *s, enum mr_err err, const char *function);

@@ -15,7 +15,7 @@ struct mr_config_row {
     const char *unit;
     const char *help;
     enum mr_topic topic;
-    bool live; /* read whenever it is needed, so that a change works at once; others are used at mr_init */
+    bool live; /* read on each use, so a change works at once; others are read at mr_init */
 };
 
 extern const struct mr_config_row mr_config_rows[];

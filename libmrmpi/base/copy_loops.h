@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The loops of mr_copy_in (copy.h), one for each level of vector instructions (vectors.h): lines are asked for ahead of
- * the loads that need them, and each load takes as much of a line as the level can. So more lines are under way at a
- * time than where loads of 16 bytes fill the processor's queues.
+ * The loops of mr_copy_in (copy.h), one for each level of vector instructions (vectors.h). Lines are prefetched ahead
+ * of their loads, and each load takes as much of a line as the level allows. More lines are thus under way at a time
+ * than with loads of 16 bytes, which fill the processor's queues.
  */
 #ifndef MRMPI_COPY_LOOPS_H
 #define MRMPI_COPY_LOOPS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which of two ways to copy is the faster one, as the copies themselves are seen to take: two in MR_COPY_TRIAL_EVERY
- * are made the other way. Of each way the lesser one of its last two times counts: time is only ever added. Pure.
+ * The choice of the faster of two ways to copy, by the time of the copies themselves: two in MR_COPY_TRIAL_EVERY are
+ * made the other way. Of each way the lesser of its last two times counts, because disturbances only add time. Pure.
  */
 #ifndef MRMPI_COPY_TRIAL_H
 #define MRMPI_COPY_TRIAL_H

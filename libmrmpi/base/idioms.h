@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is written the same way in every room. */
+/* Idioms of all code. */
 #ifndef MRMPI_IDIOMS_H
 #define MRMPI_IDIOMS_H
 
 #include <stddef.h>
 
-/* The struct of that type whose member ptr points to. */
+/* The struct of this type whose member ptr points to. */
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
-/* Of a global that is not seen outside its shared object: it is reached without the table of others' addresses. */
+/* A global that is invisible outside its shared object: reached without the table of others' addresses. */
 #define MR_OWN __attribute__((visibility("hidden")))
 
-/* Between two looks at memory that another core writes: the core is told that this is a loop that waits. */
+/* Between two reads of memory that another core writes: tells the core that the loop waits. */
 static inline void mr_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -25,7 +25,9 @@ static inline void mr_relax(void)
 static inline void mr_own_line(const void *at)
 {
 #if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)at)); /* the compiler has it for some processors only */
+    __asm__ volatile("prefetchw %0"
+                     :
+                     : "m"(*(const char *)at)); /* the compiler knows the instruction for some processors only */
 #else
     __builtin_prefetch(at, 1);
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One lock for the whole library, taken by api/ around every MPI call that touches shared state, and only when the
- * thread level is MPI_THREAD_MULTIPLE. A waiting thread gives it away between two looks at the network
- * (p2p/progress/progress.c), so that others get on. With a lower level it costs one predictable branch.
+ * One lock for the whole library. api/ takes the lock around every MPI call that touches shared state, only at the
+ * thread level MPI_THREAD_MULTIPLE. A waiting thread gives the lock away between two polls (p2p/progress/progress.c),
+ * so that others make progress. At lower levels the lock costs one predictable branch.
  *
- * Nobody starves: whoever waits is in a queue. An unlock leaves the lock to whoever comes first, which is quick where
- * threads make many short calls, but only until the first of the queue has been woken for nothing. Giving way hands it
- * over without its ever being free, to the first that may do something with it: it has just called MPI, its request is
- * complete, or there is news that it has not looked at. Others that wait would find nothing new: one thread looks at
- * the network for all of them.
+ * No thread starves: waiting threads form a queue. An unlock leaves the lock to the first thread that comes. This is
+ * quick for threads with many short calls, but holds only until the first of the queue has been woken for nothing.
+ * Giving way hands the lock over without freeing it, to the first thread that can use the lock: the thread has just
+ * called MPI, its request is complete, or there is news that the thread has not seen. Other waiting threads would find
+ * nothing new: one thread polls the network for all of them.
  */
 #ifndef MRMPI_LOCK_H
 #define MRMPI_LOCK_H
@@ -18,22 +18,22 @@
 
 enum { MR_LOCK_HELD = 1, MR_LOCK_WANTED = 2 /* there is a queue */ };
 
-/* What a thread that gives way waits for. */
+/* The condition of a thread that gives way. */
 struct mr_lock_wish {
-    const volatile bool *complete; /* its request is; NULL: it has to look itself */
-    uint64_t seen;        /* mr_lock_news before it last looked */
-    bool at_once;         /* whatever there is */
+    const volatile bool *complete; /* set when its request is complete; NULL: the thread has to poll itself */
+    uint64_t seen;                 /* mr_lock_news before its last poll */
+    bool at_once;                  /* any turn will do */
 };
 
 extern bool mr_threaded; /* the level is MPI_THREAD_MULTIPLE; set once at init */
 extern uint32_t mr_lock_word;
-/* By its holder: counts what a thread that waits may have waited for, not only messages */
+/* Counted up by the holder for everything that a waiting thread may wait for, not only messages */
 extern uint64_t mr_lock_news;
 
-void mr_lock_wait(void); /* take the lock, which is not free, or others queue for it */
+void mr_lock_wait(void); /* take the lock, which is held, or queued for */
 void mr_lock_pass(void); /* unlock, where others queue */
 bool mr_lock_hand_over(struct mr_lock_wish w);
-/* By its holder, who keeps it: sleep for so long, or until a thread wants the lock that may do something with it. */
+/* By the holder, who keeps the lock: sleeps for ns, or until a thread wants the lock and can use it. */
 void mr_lock_nap(uint64_t ns);
 
 static inline void mr_lock(void)
@@ -47,7 +47,7 @@ static inline void mr_lock(void)
     mr_lock_news++;
 }
 
-/* Take it only if it is free, with threads. */
+/* Takes the lock only if it is free, with threads. */
 static inline bool mr_lock_try_now(void)
 {
     uint32_t free = 0;
@@ -64,7 +64,7 @@ static inline void mr_unlock(void)
         mr_lock_pass();
 }
 
-/* Let another thread that waits have its turn. True if one had: what the caller waits for may have come. */
+/* Gives another waiting thread a turn. True if a thread had a turn: the caller's condition may hold now. */
 static inline bool mr_lock_give_way(struct mr_lock_wish w)
 {
     return __builtin_expect(mr_threaded, 0) && __atomic_load_n(&mr_lock_word, __ATOMIC_RELAXED) & MR_LOCK_WANTED &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The vocabulary of packets: what p2p/, the virtual channel, channels, links and verbs all speak of. Only types and
- * numbers; who does what with them is in their rooms.
+ * The vocabulary of packets for p2p/, the virtual channel, channels, links and verbs. Only types and numbers; their use
+ * is described in the subsystems.
  */
 #ifndef MRMPI_BASE_PACKET_H
 #define MRMPI_BASE_PACKET_H
@@ -11,7 +11,7 @@
 
 #define MR_RAILS_MAX 8
 
-/* What p2p/ says to its peer; the transport looks only at seq, src and form. Little endian, as in memory. */
+/* The message of p2p/ to its peer; the transport reads only seq, src and form. Little endian, as in memory. */
 struct mr_hdr {
     uint8_t kind; /* pt2pt's: eager, request to send, ...; from MR_VC_KIND_CHANNEL on the channel's own */
     uint8_t flags;
@@ -26,14 +26,14 @@ struct mr_hdr {
     uint64_t sreq, rreq;
 };
 _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
-/* Bytes of it between hosts, where what says nothing is left out (verbs/link/wire.h): */
+/* Its bytes between hosts, where empty parts are left out (verbs/link/wire.h): */
 #define MR_WIRE_MIN  offsetof(struct mr_hdr, len)
 #define MR_WIRE_PART (MR_WIRE_MIN + 16) /* of a part of a message: how long that is, and where the part begins */
 #define MR_WIRE_MAX  sizeof(struct mr_hdr)
-#define MR_VC_KIND_EAGER   1 /* the one of pt2pt's that is known here: a message, or part of one, unasked */
+#define MR_VC_KIND_EAGER   1 /* the only kind of p2p/ known here: a message, or a part, sent eagerly */
 #define MR_VC_KIND_CHANNEL 0xe0
-#define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of a message of ctx bytes that was offered, to travel as that */
-#define MR_VC_FLAG_PART    0x40 /* one of several packets of a message of len bytes, to travel as that */
+#define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of an offered message of ctx bytes, to travel like that message */
+#define MR_VC_FLAG_PART    0x40 /* one of several packets of a message of len bytes, to travel like that message */
 #define MR_VC_FLAGS_HEAD   0xc0 /* both: as large messages, but not behind their RDMA */
 #define MR_VC_KIND_ACK    0xff /* has no number, and is never delivered (net/rely.c) */
 

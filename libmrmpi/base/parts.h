@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * How a message that is sent at once is cut into packets. p2p/parts.c cuts so, and fabricd predicts it. Pure.
- */
+/* The cut of an eager message into packets, by p2p/parts.c and in fabricd's predictions. Pure. */
 #ifndef MRMPI_BASE_PARTS_H
 #define MRMPI_BASE_PARTS_H
 
 #include <stddef.h>
 
-#define MR_PART_UNIT ((size_t)64) /* bytes of which all parts but the last have a multiple, if there is room for that */
+#define MR_PART_UNIT ((size_t)64) /* all parts but the last have a multiple of so many bytes, if there is room */
 
 /*
- * Bytes of each part but the last, which has the rest, of a message of total bytes; most: that a packet has room for.
- * As few packets as are needed, and all of about the same length: what comes at the same time shall end so.
+ * Bytes of each part but the last, which has the rest, of a message of total bytes; most: the room of a packet. As few
+ * packets as possible, all of about the same length, so that parts arriving together end together.
  */
 static inline size_t mr_part_size(size_t total, size_t most)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counters: what this process has done, one table in stats.c, and the names of those that verbs/ keeps with each rail.
- * They come out as MPI_T performance variables and in `mrrun --stats`. Written with the library's lock held; any thread
- * reads.
+ * Counters of this process, one table in stats.c, and the names of the counters that verbs/ keeps for each rail. MPI_T
+ * shows the counters as performance variables, `mrrun --stats` in a table. Written with the library's lock held; any
+ * thread reads.
  */
 #ifndef MRMPI_STATS_H
 #define MRMPI_STATS_H
@@ -12,7 +12,7 @@
 
 #include "libmrmpi/base/idioms.h"
 
-/* What settings and counters are about: how a tool sorts them. */
+/* The topics of settings and counters, for sorting in tools. */
 enum mr_topic { MR_TOPIC_JOB, MR_TOPIC_MESSAGES, MR_TOPIC_RAILS, MR_TOPIC_CONNECTIONS, MR_TOPIC_COUNT };
 
 /* ---- counters: one table in stats.c ------------------------------------------------------------------------------ */
@@ -90,13 +90,13 @@ const char *mr_stat_help(enum mr_stat s);
 enum mr_topic mr_stat_topic(enum mr_stat s);
 /* It says how much there is now, and may fall; all others only grow. */
 bool mr_stat_is_level(enum mr_stat s);
-void mr_stats_print(void); /* one line of those that are not zero, to the log */
+void mr_stats_print(void); /* one line of all counters above zero, to the log */
 static inline void mr_stat_add(enum mr_stat s, uint64_t n)
 {
 #ifdef __SANITIZE_THREAD__
     __atomic_store_n(&mr_stats[s], __atomic_load_n(&mr_stats[s], __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 #else
-    mr_stats[s] += n; /* one instruction; an aligned word is written whole */
+    mr_stats[s] += n; /* one instruction; an aligned 8-byte value is written as a whole */
 #endif
 }
 static inline void mr_stat_set(enum mr_stat s, uint64_t n)
@@ -112,7 +112,7 @@ uint64_t mr_stat_get(enum mr_stat s);
 
 /* ---- counters of rails: their names are here too; verbs/ keeps them with each rail ------------------------------- */
 enum mr_rail_stat {
-    MR_RAIL_PACKETS_SENT, /* those of short messages first, packets and bytes apart: each is one addition */
+    MR_RAIL_PACKETS_SENT, /* the counters of short messages first, packets and bytes apart: each is one addition */
     MR_RAIL_PACKETS_RECEIVED,
     MR_RAIL_BYTES_SENT,
     MR_RAIL_BYTES_RECEIVED,
@@ -133,7 +133,7 @@ enum mr_rail_stat {
 };
 const char *mr_rail_stat_name(enum mr_rail_stat s);
 const char *mr_rail_stat_help(enum mr_rail_stat s);
-#define MR_RAIL_SHARE_NAME "rail_share" /* of what net/view/view.h computes */
+#define MR_RAIL_SHARE_NAME "rail_share" /* computed by net/view/view.h */
 extern const char mr_rail_share_help[];
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Building blocks that more than one collective uses: each appends steps to a schedule. */
+/* Building blocks for more than one collective: each appends steps to a schedule. */
 #ifndef MRMPI_COLL_ALGORITHMS_H
 #define MRMPI_COLL_ALGORITHMS_H
 
@@ -34,13 +34,14 @@ void mr_alg_ring_reduce_scatter(struct mr_schedule *s, void *acc, size_t count, 
                                 struct mr_comm *c);
 
 /*
- * Each rank exchanges messages with so many at a time. Where ranks share a host they share its wire, which then is
- * slower than all their copies. Asked of the own host: where hosts have other numbers of ranks they may not say
- * alike, so this is for messages of one length only.
+ * Each rank exchanges num messages at a time. Ranks of a host share its wire, which then is slower than all their
+ * copies. The own host's number of ranks counts: hosts with other numbers may get another result, so this is for
+ * messages of one length only.
  */
 void mr_coll_crowd(struct mr_schedule *s, int num);
 
-/* two_level.c: for a grid of more than one node. base: `bytes` in one piece. Reductions: commutative operations only.
+/*
+ * two_level.c: for a grid of more than one node. base: `bytes` in one piece. Reductions: commutative operations only.
  */
 void mr_alg_bcast_two_level(struct mr_schedule *s, void *base, size_t bytes, int root, struct mr_comm *c,
                             const struct mr_place *w);
@@ -53,8 +54,8 @@ void mr_alg_reduce_two_level(struct mr_schedule *s, const void *in, void *out, s
 void mr_alg_reduce_scatter_two_level(struct mr_schedule *s, const void *in, void *out, const struct mr_vec *v,
                                      struct mr_op *op, struct mr_comm *c, const struct mr_place *w);
 
-size_t mr_vec_before(const struct mr_vec *v, int rank); /* elements of the ranks before this one */
-/* From rank 0, where they are one behind the other at `all`, to out. */
+size_t mr_vec_before(const struct mr_vec *v, int rank); /* elements of the ranks before this rank */
+/* From rank 0, where the blocks lie one behind the other at `all`, to out. */
 void mr_alg_scatterv_linear(struct mr_schedule *s, const void *all, void *out, const struct mr_vec *v,
                             struct mr_comm *c);
 

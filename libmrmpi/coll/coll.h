@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collective operations over a communicator. Each function here builds a schedule (sched.h), *out, NULL on error, which
- * then is run (blocking), started (nonblocking, goes on in the progress engine) or kept to be started many times
- * (persistent); all three take it over. All ranks must build in the same order, as the standard says.
+ * Collective operations over a communicator. Each function here builds a schedule (sched.h), *out, NULL on error. The
+ * schedule then is run (blocking), started (nonblocking, continues in the progress engine) or kept to be started many
+ * times (persistent); all three take the schedule over. All ranks must build in the same order, as the standard
+ * requires.
  *
- * Arguments have been checked; MR_IN_PLACE stands for MPI_IN_PLACE. Arrays of counts are looked at while building only.
- * Called with the library's lock held.
+ * Arguments have been checked; MR_IN_PLACE stands for MPI_IN_PLACE. Arrays of counts are read only while building.
+ * Callers hold the library's lock.
  */
 #ifndef MRMPI_COLL_H
 #define MRMPI_COLL_H
@@ -19,13 +20,15 @@
 
 int mr_coll_init(void); /* reads MRMPI_COLL and MRMPI_COLL_TABLE, hooks into progress; 0 or -errno */
 void mr_coll_finalize(void);
-/* How many operations this rank has begun on c, those of the library included: where all members have begun the same
- * operations they count the same. */
+/*
+ * The number of operations that this rank has begun on c, including the library's own. All members with the same
+ * operations have the same number.
+ */
 unsigned mr_coll_begun(const struct mr_comm *c);
 
 /*
  * One side of a collective: for each rank (neighbour) a count of elements and a displacement, in arrays of int, or of
- * int64_t and ptrdiff_t if wide; without an array of counts `each` for all, one behind the other.
+ * int64_t and ptrdiff_t if wide; without an array of counts `each` for all ranks, one behind the other.
  */
 struct mr_vec {
     const void *buf;

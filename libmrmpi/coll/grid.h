@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blocking collectives of few bytes in two levels, over a communicator of several nodes that have equally many ranks
- * (place.h): in the row, which is the ranks of a node, through the row's node area; in the columns, each of which has a
- * rank of every node, by messages. Each collective's file says how it is made of both.
+ * Blocking collectives of few bytes in two levels, over a communicator of several nodes with equally many ranks each
+ * (place.h): in the row, the ranks of a node, through the row's node area; in the columns, one rank of every node, by
+ * messages. The file of each collective combines both.
  *
- * Either all ranks have their row's area, or there is no grid. Both levels of an operation go on after an error, with
- * notices of it, so that nobody waits for ever.
+ * Either all ranks have their row's area, or there is no grid. Both levels of an operation continue after an error,
+ * with notices of the error, so that no rank waits for ever.
  */
 #ifndef MRMPI_COLL_GRID_H
 #define MRMPI_COLL_GRID_H
@@ -22,9 +22,9 @@ struct mr_grid {
     size_t room;
 };
 
-/* Are there several nodes, and on each equally many ranks, for which an area is worth while? */
+/* True for several nodes with equally many ranks each, and areas worth while. */
 bool mr_grid_suits(struct mr_comm *c);
-/* Of such a communicator, with its row; without an area so far. Without memory the job ends. */
+/* Makes the grid of such a communicator, with its row; without an area so far. Without memory the job ends. */
 struct mr_grid *mr_grid_new(struct mr_comm *c);
 void mr_grid_free(struct mr_grid *g); /* NULL is fine */
 
@@ -37,7 +37,7 @@ struct mr_grid_spot {
 };
 struct mr_grid_spot mr_grid_find(const struct mr_grid *g, int rank);
 
-/* What this rank gives its row in the next operation is not there, if err is an error: the row gets a notice. */
+/* With an error, this rank's data for its row in the next operation is missing: the row gets a notice. */
 static inline void mr_grid_failed(struct mr_grid *g, enum mr_err err)
 {
     g->row->node->failed = err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blocking collectives through the node area (coll/node/area.h) of a communicator whose ranks share a node: done at
- * once, without a schedule. Arguments as those of coll.h. All give the operation's error.
+ * Blocking collectives through the node area (coll/node/area.h) of a communicator on one node: done at once, without a
+ * schedule. Arguments as in coll.h. All return the operation's error.
  */
 #ifndef MRMPI_COLL_NODE_H
 #define MRMPI_COLL_NODE_H
@@ -24,7 +24,7 @@ struct mr_coll_way {
 struct mr_coll_way mr_coll_way_at_once(enum mr_coll coll, size_t bytes, const struct mr_op *op, struct mr_comm *c,
                                        struct mr_schedule **built);
 
-/* A rank's data of so many bytes fits one piece. */
+/* True if a rank's data of so many bytes fits one piece. */
 static inline bool mr_node_takes(const struct mr_node *n, size_t bytes)
 {
     return bytes <= n->small.shape.slot_bytes;
@@ -38,16 +38,16 @@ enum mr_err mr_node_scatter(struct mr_node *n, const void *in, size_t icount, st
                             size_t ocount, struct mr_type *ot, int root);
 enum mr_err mr_node_allgather(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
                               size_t ocount, struct mr_type *ot);
-/* Each block is one that mr_node_takes. */
+/* Each block satisfies mr_node_takes. */
 enum mr_err mr_node_allgatherv(struct mr_node *n, const void *in, size_t icount, struct mr_type *it,
                                const struct mr_vec *out);
 enum mr_err mr_node_alltoall(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
                              size_t ocount, struct mr_type *ot);
 
 /*
- * Blocks of lengths that only the two ranks know. later: [n->ranks], false before. A rank whose blocks do not fit one
- * piece is true afterwards, at all ranks that it has a block for, and at itself: those blocks are to go by messages.
- * Blocks for oneself are copied.
+ * Blocks with lengths known to two ranks only. later: [n->ranks], false before. A rank whose blocks do not fit one
+ * piece is true afterwards, at all ranks for which it has a block, and at itself: these blocks go by messages. Blocks
+ * for oneself are copied.
  */
 enum mr_err mr_node_alltoallv(struct mr_node *n, const struct mr_vec *in, const struct mr_vec *out, bool *later);
 enum mr_err mr_node_gatherv(struct mr_node *n, const void *in, size_t icount, struct mr_type *it,
@@ -69,7 +69,7 @@ enum mr_err mr_node_reduce(struct mr_node *n, const void *in, void *out, size_t 
                            struct mr_op *op, int root);
 enum mr_err mr_node_allreduce(struct mr_node *n, const void *in, void *out, size_t count, struct mr_type *t,
                               struct mr_op *op);
-/* What all ranks have together (v: counts and type; `count` elements) is one that mr_node_takes. */
+/* The data of all ranks together (v: counts and type; `count` elements) satisfies mr_node_takes. */
 enum mr_err mr_node_reduce_scatter(struct mr_node *n, const void *in, void *out, const struct mr_vec *v,
                                    struct mr_op *op);
 enum mr_err mr_node_scan(struct mr_node *n, const void *in, void *out, size_t count, struct mr_type *t,

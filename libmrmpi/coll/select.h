@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which algorithm a collective takes: one table (select.c), first match wins. Rows of the file MRMPI_COLL_TABLE, which
- * bench/tune writes for a machine, go before it, and what the setting MRMPI_COLL names before all.
+ * The algorithm of a collective: one table (select.c), first match wins. Rows of the file MRMPI_COLL_TABLE, which
+ * bench/tune writes for a machine, take precedence, and the setting MRMPI_COLL takes precedence over both.
  */
 #ifndef MRMPI_COLL_SELECT_H
 #define MRMPI_COLL_SELECT_H
@@ -24,7 +24,7 @@ enum mr_coll {
 };
 
 enum mr_alg {
-    MR_ALG_NODE, /* through memory that the ranks share: node.h */
+    MR_ALG_NODE, /* through shared memory: node.h */
     MR_ALG_DISSEMINATION,
     MR_ALG_BINOMIAL,
     MR_ALG_LINEAR,
@@ -39,13 +39,13 @@ enum mr_alg {
     MR_ALG_HIERARCHICAL /* through memory on each node, by messages between nodes: grid.h */
 };
 
-/* What a call has to offer; a rule asks for some of it. */
+/* Features of a call; a rule asks for some of them. */
 enum {
     MR_HAS_COMMUTATIVE = 1,
     MR_HAS_CONTIGUOUS = 2,
     MR_HAS_POWER_OF_TWO = 4, /* ranks */
-    MR_HAS_GRID = 8,         /* several nodes that have equally many ranks */
-    MR_HAS_ROWS = 16,        /* the same, and each more than one */
+    MR_HAS_GRID = 8,         /* several nodes with equally many ranks each */
+    MR_HAS_ROWS = 16,        /* the same, with more than one rank each */
     MR_HAS_NODE = 32,        /* the ranks share a node area, and the call is a blocking one */
     MR_HAS_GRID_AREAS = 512, /* the ranks of each node do, and the call is a blocking one */
     /* a named algorithm does without these */
@@ -57,14 +57,14 @@ enum {
 struct mr_comm;
 
 /*
- * What c has of those that are about nodes, MR_HAS_NODE apart. bytes: of all ranks' data together, which is cut in as
- * many parts as there are nodes.
+ * The features of c about nodes, without MR_HAS_NODE. bytes: the data of all ranks together, which is cut into as many
+ * parts as there are nodes.
  */
 unsigned mr_coll_place_has(struct mr_comm *c, size_t bytes);
-/* bytes: what one rank contributes (bcast: the message). */
+/* bytes: the contribution of one rank (bcast: the message). */
 enum mr_alg mr_coll_select(enum mr_coll coll, size_t bytes, int ranks, unsigned has);
 
-/* MRMPI_COLL names an algorithm for it that goes through node areas. */
+/* True if MRMPI_COLL names an algorithm through node areas for the collective. */
 bool mr_coll_wants_node(enum mr_coll coll);
 
 #endif

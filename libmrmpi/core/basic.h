@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The basic datatypes, once: X(name, C type, number). `number` says how reduction operations see it (core/op.c); what
- * the standard allows no operation on has the number NONE. The ABI headers in api/ map their handles to MR_BASIC_name.
+ * The basic datatypes, once: X(name, C type, number). `number` is the kind for reduction operations (core/op.c); types
+ * without operations in the standard have the number NONE. The ABI headers in api/ map their handles to MR_BASIC_name.
  */
 #ifndef MRMPI_CORE_BASIC_H
 #define MRMPI_CORE_BASIC_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Context ids of this process: even numbers, each free or taken. Those of a new communicator must be free at all of its
- * members; how they agree on them is the business of coll/comm/agree.c.
+ * Context ids of this process: even numbers, each free or taken. The ids of a new communicator must be free at all of
+ * its members; coll/comm/agree.c finds such ids.
  */
 #ifndef MRMPI_CONTEXT_H
 #define MRMPI_CONTEXT_H

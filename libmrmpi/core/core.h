@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The objects of MPI as the library's inside sees them: pointers, not handles; constants of our own. api/ turns handles
- * into these and back; coll/, p2p/ and below never see a handle.
+ * The objects of MPI inside the library: pointers, not handles; constants of our own. api/ turns handles into objects
+ * and back; coll/, p2p/ and below never see a handle.
  *
- * Objects are counted (mr_*_get, mr_*_put); built-in ones are never freed. All of this is called with the library's
- * lock held (base/lock.h) when the thread level is MPI_THREAD_MULTIPLE.
+ * Objects are counted (mr_*_get, mr_*_put); built-in objects are never freed. Callers hold the library's lock
+ * (base/lock.h) at the thread level MPI_THREAD_MULTIPLE.
  *
  * Functions that can fail return enum mr_err: the error class, which api/ maps to the ABI's number and hands to the
  * error handler. Details for the message go through mr_error_detail().
@@ -88,13 +88,13 @@ enum mr_err {
 /* Text for the error that this thread is about to return: function, argument, value, host, rail. Bounded, never fails.
  */
 void mr_error_detail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-const char *mr_error_take_detail(void); /* "" if none; clears it */
+const char *mr_error_take_detail(void); /* "" without detail; clears the detail */
 
 struct mr_recipe;
 struct mr_layout;
 struct mr_bsend;
 
-/* What the groups and communicators that come from one session share. */
+/* The common part of groups and communicators from one session. */
 struct mr_session {
     int refs;
     struct mr_bsend *buffer; /* attached to the session (p2p/derived/bsend.c), NULL: none */
@@ -106,7 +106,7 @@ struct mr_group {
     int size;
     int rank;   /* of the calling process, MR_UNDEFINED if not a member */
     int *world; /* [size] world ranks */
-    struct mr_session *session; /* that it comes from, NULL: none */
+    struct mr_session *session; /* its session, NULL: none */
 };
 
 struct mr_errhandler;
@@ -120,28 +120,28 @@ struct mr_topology;
 struct mr_comm {
     int refs;
     int handle;       /* index for the api's table */
-    uint32_t context; /* even; point-to-point uses it as it is, collectives use context | 1 */
+    uint32_t context; /* even; point-to-point uses the context itself, collectives use context | 1 */
     int rank, size;   /* in the local group */
     struct mr_group *group;
-    /* whom ranks of messages name: the group itself; of an intercommunicator, the remote group */
+    /* the group named by ranks of messages: the group itself; of an intercommunicator, the remote group */
     struct mr_group *peers;
     int num_peers;
-    /* intercommunicators: its local group as an intracommunicator of its own; NULL: it is none */
+    /* intercommunicators: its local group as an intracommunicator of its own; NULL: no intercommunicator */
     struct mr_comm *local;
     struct mr_errhandler *errhandler;
     uint32_t coll_seq; /* counts collectives: their tag */
     bool passing;      /* lives while another is made only: mr_comm_passing */
     int passing_tag;   /* of all its messages */
-    bool part;         /* some ranks of another one, whose context it has: mr_comm_part, */
-    const struct mr_comm *whole; /* which is this */
+    bool part;         /* some ranks of another communicator, with its context: mr_comm_part, */
+    const struct mr_comm *whole; /* the other communicator */
     unsigned losses;   /* of processes when its members were last looked at (mr_comm_lacks), */
-    bool lacks;        /* and one of them was a member */
-    bool of_window;    /* its messages are data of a window's */
-    struct mr_place *place; /* coll/place.h, NULL until it is asked for */
+    bool lacks;        /* and a lost process was a member */
+    bool of_window;    /* its messages carry data of a window */
+    struct mr_place *place; /* coll/place.h, NULL until the first use */
     struct mr_node *node;   /* coll/node/area.h, NULL: none */
     struct mr_grid *grid;   /* coll/grid.h, NULL: none */
-    unsigned node_calls;    /* collectives that might have gone through them (coll/node.c) */
-    bool node_settled;      /* whether there is one is decided */
+    unsigned node_calls;    /* collectives that could have used the node area (coll/node.c) */
+    bool node_settled;      /* decided whether there is an area */
     struct mr_attr *attrs;        /* core/attr.c */
     struct mr_info *info;         /* hints, NULL if none */
     struct mr_topology *topology; /* core/topo.c, NULL if none */
@@ -167,15 +167,15 @@ struct mr_type {
     size_t size; /* bytes of data in one element */
     ptrdiff_t lb, extent;
     ptrdiff_t true_lb, true_extent;
-    bool contiguous; /* any count of it is one run of bytes starting at true_lb */
+    bool contiguous; /* any count is one run of bytes starting at true_lb */
     bool committed;
     bool builtin;
     bool sticky_lb, sticky_ub; /* set by MPI_LB, MPI_UB, resized: they outlast constructors */
     uint8_t align;             /* largest alignment of its basic types */
-    size_t elements;           /* basic elements in one */
-    uint8_t basic;             /* built-in: enum mr_basic; else the one basic type it consists of, or MR_BASIC_MIXED */
+    size_t elements;           /* basic elements in one element of the type */
+    uint8_t basic;             /* built-in: enum mr_basic; else the one basic type inside, or MR_BASIC_MIXED */
     struct mr_layout *layout;
-    struct mr_recipe *recipe; /* how it was made (NULL: built-in); keeps the types it was made of */
+    struct mr_recipe *recipe; /* its construction (NULL: built-in); keeps the old types */
     struct mr_attr *attrs;
     char *name; /* MPI_Type_set_name, NULL: none */
 };

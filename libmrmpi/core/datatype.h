@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datatypes: how they are made, and what is asked of them (MPI-4.0 chapter 5). Packing is in core.h. A maker returns a
- * type of which the caller owns a reference, or NULL: no memory. The types that it is made of are held.
+ * Datatypes: construction and queries (MPI-4.0 chapter 5). Packing is in core.h. A constructor returns a type with a
+ * reference for the caller, or NULL: no memory. The old types are held.
  */
 #ifndef MRMPI_DATATYPE_H
 #define MRMPI_DATATYPE_H
@@ -31,8 +31,8 @@ enum mr_combiner {
 };
 
 /*
- * The arguments of the constructor, in the order of MPI_Type_get_contents. What a constructor of large counts was given
- * as counts and displacements is in `counts`; otherwise counts are in `ints` and displacements in bytes in `aints`.
+ * The arguments of the constructor, in the order of MPI_Type_get_contents. Counts and displacements of a constructor of
+ * large counts are in `counts`; otherwise counts are in `ints` and displacements in bytes in `aints`.
  */
 struct mr_recipe {
     enum mr_combiner combiner;
@@ -46,8 +46,8 @@ struct mr_recipe {
 };
 
 /*
- * All return a new type with one reference, NULL when there is no memory. Arguments have been checked. large: made by a
- * constructor of large counts; only what MPI_Type_get_contents tells depends on it. The old type comes before it.
+ * All return a new type with one reference, NULL without memory. Arguments have been checked. large: a constructor of
+ * large counts, which affects only MPI_Type_get_contents. The old type comes before large.
  */
 struct mr_type *mr_type_dup(struct mr_type *t);
 struct mr_type *mr_type_contiguous(int64_t count, struct mr_type *t, bool large);
@@ -78,16 +78,16 @@ struct mr_darray {
     const int64_t *gsizes;
     /* As the user gave them, with the ABI's constants: for MPI_Type_get_contents. */
     const int *distribs, *dargs, *psizes;
-    /* The same decoded: which distribution, the block length that it has. */
+    /* The same decoded: the distribution, and its block length. */
     const enum mr_distribution *kinds;
     const int64_t *blocks;
 };
 struct mr_type *mr_type_darray(const struct mr_darray *a, struct mr_order order, struct mr_type *t, bool large);
 
 /*
- * The types of Fortran 90's selected kinds (type_f90.c). The same arguments give the same type, which is built in: it
- * is committed, cannot be freed and lives until mr_type_f90_finalize. MR_UNDEFINED: any precision or range will do.
- * *out is NULL when there is no memory; MR_ERR_ARG: no such kind.
+ * The types of Fortran 90's selected kinds (type_f90.c). The same arguments give the same type, which is built in:
+ * committed, never freed by the program, alive until mr_type_f90_finalize. MR_UNDEFINED: any precision or range. *out
+ * is NULL without memory; MR_ERR_ARG: no such kind.
  */
 enum mr_err mr_type_f90(enum mr_combiner combiner, int precision, int range, struct mr_type **out);
 void mr_type_f90_finalize(void);
@@ -116,9 +116,9 @@ struct mr_span mr_type_span(const struct mr_type *t, size_t count);
 /* The data representation "external32" (external.c; MPI-3.1 section 13.5.2): bytes of one element of t. */
 size_t mr_external_size(const struct mr_type *t);
 /*
- * The same data as it lies in a file of that representation (MPI-4.1 sections 14.5.1, 14.5.2): displacements in
- * multiples of a type's extent follow the type, those in bytes stay as they are. A reference of the caller's, perhaps t
- * itself. NULL: no memory.
+ * The same data in a file of that representation (MPI-4.1 sections 14.5.1, 14.5.2): displacements in multiples of a
+ * type's extent follow the type, displacements in bytes are unchanged. A reference for the caller, perhaps t itself.
+ * NULL: no memory.
  */
 struct mr_type *mr_external_type(struct mr_type *t);
 /* Convert count elements to or from it; flat has count * mr_external_size(t) bytes. */

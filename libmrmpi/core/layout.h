@@ -3,10 +3,10 @@
  * The flattened layout of a datatype: a list of runs. A run is `count` pieces, `stride` bytes apart; a piece is `elem`
  * bytes of memory in one stretch (child == NULL) or another layout. Neighbouring stretches are merged and regular lists
  * of blocks become one run, so a vector of a million doubles is one run, not a million blocks. Irregular blocks are one
- * run, too, with a list of where its pieces are.
+ * run too, with a list of the places of its pieces.
  *
- * A layout belongs to the type that made it. It may point into the layouts of the types in that type's recipe, which
- * the recipe keeps alive.
+ * A layout belongs to its type. A layout may point into the layouts of the types in that type's recipe, which the
+ * recipe keeps alive.
  */
 #ifndef MRMPI_CORE_LAYOUT_H
 #define MRMPI_CORE_LAYOUT_H
@@ -18,7 +18,7 @@ struct mr_layout;
 
 struct mr_run {
     ptrdiff_t disp;
-    size_t offset; /* bytes of data in the runs before this one */
+    size_t offset; /* bytes of data in the runs before this run */
     size_t count, elem;
     ptrdiff_t stride;
     const struct mr_layout *child;
@@ -31,7 +31,7 @@ struct mr_layout {
     ptrdiff_t lo, hi; /* memory touched: [lo, hi) */
     size_t num, cap;
     struct mr_run *runs;
-    ptrdiff_t *at; /* what the lists of its own runs are in */
+    ptrdiff_t *at; /* memory of the lists of its own runs */
     size_t *before;
 };
 
@@ -44,7 +44,7 @@ struct mr_layout *mr_layout_new(void);
 void mr_layout_free(struct mr_layout *l);
 /* Append count copies of child, stride apart, the first at disp. False: no memory. */
 bool mr_layout_add(struct mr_layout *l, ptrdiff_t disp, size_t count, ptrdiff_t stride, const struct mr_layout *child);
-/* All has been added: what is irregular becomes lists. False: no memory. */
+/* All blocks are added: irregular blocks become lists. False: no memory. */
 bool mr_layout_finish(struct mr_layout *l);
 
 #endif

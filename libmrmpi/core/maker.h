@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a datatype is made: begin with the shape of the recipe and the old types, note the arguments in the order in
- * which MPI_Type_get_contents tells them, add blocks (length copies of a type at a displacement), end. Bounds,
- * alignment and layout are computed block by block. A maker that ran out of memory accepts everything and ends with
- * NULL.
+ * Construction of a datatype: begin with the shape of the recipe and the old types, note the arguments in the order of
+ * MPI_Type_get_contents, add blocks (length copies of a type at a displacement), end. Bounds, alignment and layout are
+ * computed block by block. A maker without memory accepts everything and ends with NULL.
  */
 #ifndef MRMPI_CORE_MAKER_H
 #define MRMPI_CORE_MAKER_H
@@ -35,13 +34,15 @@ void maker_int(struct maker *m, int64_t value);
 void maker_count(struct maker *m, int64_t value);
 void maker_counts(struct maker *m, int64_t n, const int64_t *values);
 void maker_aint(struct maker *m, int64_t value);
-/* Keep an intermediate type that the layout points into; takes the reference. False, and the maker failed: it is NULL.
+/*
+ * Keeps an intermediate type that the layout points into; takes the reference. False, and the maker failed: step is
+ * NULL.
  */
 bool maker_hide(struct maker *m, struct mr_type *step);
 void maker_block(struct maker *m, ptrdiff_t disp, size_t length, const struct mr_type *child);
-void maker_bounds(struct maker *m, ptrdiff_t lb, ptrdiff_t ub); /* whatever the blocks say */
+void maker_bounds(struct maker *m, ptrdiff_t lb, ptrdiff_t ub); /* regardless of the blocks */
 struct mr_type *maker_end(struct maker *m);
 
-void mr_recipe_free(struct mr_recipe *r); /* not the types in it */
+void mr_recipe_free(struct mr_recipe *r); /* without its types */
 
 #endif

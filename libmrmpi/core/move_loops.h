@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What packing gains from vector instructions: numbers that lie a few places apart, or pieces of a cache line's length
- * anywhere, moved into one stretch, and out of one. One table for each level of them (vectors.h). Gaps between the
- * numbers may be read, too; nothing behind the last one is. They are never written.
+ * Loops of packing that gain from vector instructions: numbers a few places apart, or pieces of a cache line's length
+ * anywhere, moved into one stretch, and out of one. One table for each level of instructions (vectors.h). Gaps between
+ * the numbers may be read too, but nothing behind the last number. Gaps are never written.
  */
 #ifndef MRMPI_CORE_MOVE_LOOPS_H
 #define MRMPI_CORE_MOVE_LOOPS_H
@@ -20,7 +20,7 @@ struct mr_moves {
     /* The same number by number from `from` to places `step` bytes apart. */
     bool (*spread_4)(char *to, ptrdiff_t step, const char *from, size_t n);
     bool (*spread_8)(char *to, ptrdiff_t step, const char *from, size_t n);
-    /* n pieces of 64 bytes, from listed places into one stretch, and out of one to listed places. */
+    /* n pieces of 64 bytes, from listed places into one stretch, and out of one stretch to listed places. */
     void (*gather_64)(char *flat, const char *mem, const ptrdiff_t *at, size_t n);
     void (*scatter_64)(char *mem, const char *flat, const ptrdiff_t *at, size_t n);
     /* As mr_move_records. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The objects that only api/ and coll/ deal with: constructors of datatypes, operations, groups, communicators,
- * attributes, error handlers, info, topologies. What transports need too is in core.h; the rules there hold here.
+ * Objects for api/ and coll/ only: constructors of datatypes, operations, groups, communicators, attributes, error
+ * handlers, info, topologies. Objects for transports too are in core.h, with the same rules.
  *
- * Callbacks into the user's program are given as a function of the ABI shell (`invoke`, `call`) that knows how to make
- * handles, plus the user's function as an opaque pointer: core/ never sees a handle.
+ * Callbacks into the user's program are a function of the ABI shell (`invoke`, `call`), which makes handles, and the
+ * user's function as an opaque pointer: core/ never sees a handle.
  */
 #ifndef MRMPI_CORE_OBJECTS_H
 #define MRMPI_CORE_OBJECTS_H
@@ -40,7 +40,7 @@ struct mr_op {
     int handle;
     enum mr_op_id id;
     bool commutative;
-    mr_user_fn user, through; /* the function; what calls it, if it is of another language */
+    mr_user_fn user, through; /* the function; its caller, for other languages */
     void (*invoke)(const struct mr_op *op, const void *in, void *inout, size_t count, struct mr_type *type);
 };
 
@@ -66,7 +66,7 @@ struct mr_session *mr_session_new(void); /* NULL: no memory */
 void mr_session_put(struct mr_session *s); /* NULL is fine */
 /* A group of the same processes that comes from s; NULL: no memory. */
 struct mr_group *mr_session_group(struct mr_session *s, const struct mr_group *of);
-void mr_group_derive(struct mr_group *g, struct mr_session *s); /* g, of which nobody else knows yet, comes from s */
+void mr_group_derive(struct mr_group *g, struct mr_session *s); /* g, not yet known to others, gets the session s */
 struct mr_group *mr_group_incl(const struct mr_group *g, int n, const int *ranks);
 struct mr_group *mr_group_excl(const struct mr_group *g, int n, const int *ranks);
 /* MPI range triplets (first, last, stride) to a list of ranks; the caller frees it. */
@@ -90,18 +90,18 @@ struct mr_group *mr_group_split(struct mr_group *g, const int (*entries)[2], int
 enum mr_compare mr_comm_compare(const struct mr_comm *a, const struct mr_comm *b);
 bool mr_comm_on_one_node(const struct mr_comm *c); /* all members */
 /*
- * A communicator, and an intercommunicator, whose local group gets ids[1]. They take over the groups (NULL: there was
- * no memory for one) and the ids, whatever happens.
+ * A communicator, and an intercommunicator, whose local group gets ids[1]. Both take over the groups (NULL: there was
+ * no memory for a group) and the ids, in every case.
  */
 enum mr_err mr_comm_make(uint32_t id, struct mr_group *group, const struct mr_comm *parent, struct mr_comm **out);
 enum mr_err mr_inter_make(const uint32_t *ids, struct mr_group *group, struct mr_group *remote,
                           const struct mr_comm *parent, struct mr_comm **out);
-/* What a duplicate has of the original, attributes apart. */
+/* A duplicate's parts of the original, without attributes. */
 enum mr_err mr_comm_make_dup(struct mr_comm *c, const uint32_t *ids, struct mr_comm **out);
 /*
- * A communicator of the members of g that lives while another is made; NULL: no memory. Its messages name senders by
- * places in the world, not in g: of all groups with which a process makes communicators in this context and with this
- * tag, two processes have the common ones in the same order, and so their messages for each other.
+ * A communicator of the members of g during the creation of another; NULL: no memory. Its messages name senders by
+ * their places in the world, not in g. Two processes have their common groups, among all groups of communicators under
+ * creation in this context and with this tag, in the same order, and so their messages for each other.
  */
 struct mr_comm *mr_comm_passing(struct mr_group *g, uint32_t context, int tag);
 
@@ -122,11 +122,11 @@ struct mr_errhandler {
     int refs;
     int handle;
     enum mr_errhandler_kind kind;
-    enum mr_errhandler_of of; /* users' ones: for which objects */
-    mr_user_fn user, through; /* the function; what calls it, if it is of another language */
+    enum mr_errhandler_of of; /* users' handlers: the kind of object */
+    mr_user_fn user, through; /* the function; its caller, for other languages */
 };
 extern struct mr_errhandler mr_errhandler_fatal, mr_errhandler_return, mr_errhandler_abort;
-/* returns; what MPICH's C++ binding then does about it is its business */
+/* returns; MPICH's C++ binding then handles the error */
 extern struct mr_errhandler mr_errhandler_throw;
 struct mr_errhandler *mr_errhandler_new(void);
 struct mr_errhandler *mr_errhandler_get(struct mr_errhandler *h);
@@ -161,9 +161,9 @@ bool mr_info_delete(struct mr_info *i, const char *key);
 enum mr_topology_kind { MR_TOPO_CART, MR_TOPO_GRAPH, MR_TOPO_DIST_GRAPH };
 
 /*
- * The neighbours of the calling process in the order of the neighbourhood collectives: those it hears from and those it
- * speaks to. A rank may be there more than once; in grids it may be MR_PROC_NULL, and there (2 i) is the neighbour down
- * dimension i, (2 i + 1) the one up.
+ * The neighbours of the calling process in the order of the neighbourhood collectives: sources and destinations. A rank
+ * may occur more than once; in grids a neighbour may be MR_PROC_NULL, and (2 i) is the neighbour down dimension i, (2 i
+ * + 1) the neighbour up.
  */
 struct mr_neighbors {
     int num_in, num_out;
@@ -187,7 +187,7 @@ struct mr_topology {
 
 struct mr_topology *mr_topology_get(struct mr_topology *t);
 void mr_topology_put(struct mr_topology *t); /* NULL is fine */
-/* The makers copy what they are given; NULL: no memory. */
+/* The constructors copy their arguments; NULL: no memory. */
 struct mr_topology *mr_cart_new(int ndims, const int *dims, const int *periods, int rank);
 struct mr_topology *mr_graph_new(int nodes, const int *index, const int *edges, int rank);
 struct mr_topology *mr_dist_graph_new(const struct mr_neighbors *of);

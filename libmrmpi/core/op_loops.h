@@ -3,8 +3,8 @@
  * The loops of the built-in operations: tables of functions by number kind (core/basic.h) and operation, one for each
  * level of vector instructions (vectors.h).
  *
- * All tables give the same bits: each element is computed on its own, and products and sums are never fused. So ranks
- * on different processors agree. Vectors may lie at any address; they must not overlap.
+ * All tables give the same bits: each element is computed alone, and products and sums are never fused. Ranks on
+ * different processors therefore agree. Vectors may lie at any address; they must not overlap.
  */
 #ifndef MRMPI_CORE_OP_LOOPS_H
 #define MRMPI_CORE_OP_LOOPS_H

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A collective access in two phases: what its rounds (two_phase.c) and an aggregator (aggregator.c) share. */
+/*
+ * A collective access in two phases: declarations shared by its rounds (two_phase.c) and an aggregator (aggregator.c).
+ */
 #ifndef MRMPI_IO_PHASES_H
 #define MRMPI_IO_PHASES_H
 
 #include "libmrmpi/io/internal.h"
 
-/* One side of an exchange: bytes for, or of, each rank, one after the other unless `at` is set otherwise. */
+/* One side of an exchange: bytes for, or from, each rank, one after the other unless `at` is set. */
 struct mr_io_side {
     int64_t *len;
     ptrdiff_t *at;
@@ -20,7 +22,7 @@ struct mr_io_phases {
     const struct mr_io_bytes *b;
     int64_t start, each, stretch; /* aggregator i's part begins at start + i * each; a round of it has `stretch` */
     struct mr_io_side lists, data; /* this rank's, for aggregators: pieces; and where their bytes are among its own */
-    struct mr_io_side packed;      /* the same bytes in a row, where the program does not have them so */
+    struct mr_io_side packed;      /* the same bytes in a row, if the program's are not */
     struct mr_io_side their_lists, their_data; /* of all, at an aggregator */
     int64_t (*lengths)[2]; /* of lists and data: this rank's for each, and each one's for this rank */
     struct mr_stretches pieces;
@@ -28,7 +30,7 @@ struct mr_io_phases {
     enum mr_err err;       /* an aggregator's with the file: it goes on for the others' sake */
 };
 
-/* What is wanted of an aggregator's stretch: bytes [from, to) of it, in so many pieces. */
+/* The wanted part of an aggregator's stretch: bytes [from, to), in so many pieces. */
 struct mr_io_wanted {
     int64_t from, to;
     uint64_t pieces, bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A thread that looks at the network while the program is not in an MPI function (MRMPI_ASYNC_PROGRESS). It only ever
- * tries the library's lock, so it may be stopped by its holder, and who holds the lock looks anyway.
+ * A thread that polls the network while the program is not in an MPI function (MRMPI_ASYNC_PROGRESS). The thread only
+ * tries the library's lock, so the holder may stop the thread, and a holder polls anyway.
  */
 #ifndef MRMPI_INIT_HELPER_H
 #define MRMPI_INIT_HELPER_H

@@ -8,7 +8,7 @@
 #define MRMPI_INIT_H
 
 enum mr_state { MR_STATE_BEFORE, MR_STATE_RUNNING, MR_STATE_FINALIZED };
-extern _Atomic enum mr_state mr_state; /* what it guards is written before it */
+extern _Atomic enum mr_state mr_state; /* data guarded by the state is written before it */
 int mr_init(int thread_level);         /* 0 or negative errno, with a detail text */
 void mr_finalize(void);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Making communicators, and what else their members find out by talking. All of it is collective over the communicator
- * or the group that is named, and blocking but for mr_comm_idup(). *out is a reference of the caller's, NULL after an
- * error. Called with the library's lock held.
+ * Creation of communicators, and other facts that members learn by messages. All functions are collective over the
+ * communicator or the named group, and blocking except mr_comm_idup(). *out is a reference for the caller, NULL after
+ * an error. Callers hold the library's lock.
  *
- * `wrong` is an error that the caller has found in its arguments: it takes its part, so that the others do not wait for
- * it, and all fail, the others with the class of that error. What else is given with it need not make sense, but for
- * the communicator, the group, the name or the tag by which the members find each other.
+ * `wrong` is an error found by the caller in its arguments: the caller takes part, so that the others do not wait, and
+ * all fail, the others with the class of the error. Other arguments need not make sense then, except the communicator,
+ * the group, the name or the tag by which the members meet.
  */
 #ifndef MRMPI_COMM_H
 #define MRMPI_COMM_H
@@ -24,8 +24,8 @@ enum mr_err mr_comm_create(struct mr_comm *c, struct mr_group *g, enum mr_err wr
 enum mr_err mr_comm_create_group(struct mr_comm *c, struct mr_group *g, int tag, enum mr_err wrong,
                                  struct mr_comm **out);
 /*
- * Of local's members and those of the group whose leader is remote_leader in peer (which only the leader needs to
- * have; MR_PROC_NULL there: it is not known, and `wrong` is set).
+ * Of local's members and the members of the group whose leader is remote_leader in peer (needed by the leader only;
+ * MR_PROC_NULL there: unknown, and `wrong` is set).
  */
 enum mr_err mr_intercomm_create(struct mr_comm *local, int leader, struct mr_comm *peer, int remote_leader, int tag,
                                 enum mr_err wrong, struct mr_comm **out);
@@ -43,7 +43,7 @@ struct mr_edges {
     const int *sources, *degrees, *destinations;
     const int *weights; /* NULL: none */
 };
-/* Collective over c: each process gets the edges that it is an end of, whoever named them. */
+/* Collective over c: each process gets the edges that end at it, whichever process named them. */
 enum mr_err mr_dist_graph_gather(struct mr_comm *c, const struct mr_edges *e, enum mr_err wrong,
                                  struct mr_topology **topology);
 

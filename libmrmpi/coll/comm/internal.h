@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the makers of communicators share: agreeing on context ids, and what two groups tell each other.
+ * Declarations shared by the creators of communicators: agreement on context ids, and the exchange between two groups.
  *
- * Members of a communicator to be made agree on ids that are free at all of them. An agreement goes in rounds, each a
- * reduction over `local`; with a bridge the leaders of two groups exchange what each group found, and tell it.
+ * Members of a future communicator agree on ids that are free at all of them. An agreement goes in rounds, each a
+ * reduction over `local`; with a bridge the leaders of two groups exchange the results of each group, and pass them on.
  */
 #ifndef MRMPI_COMM_INTERNAL_H
 #define MRMPI_COMM_INTERNAL_H
@@ -12,9 +12,8 @@
 #include "libmrmpi/core/context.h"
 
 /*
- * Contexts of the messages with which communicators are made, where these are no collectives of a communicator. Each is
- * or-ed with the context of the parent; the tags are those of the program, with all their bits. (0x40000000 and
- * 0x80000000 alone are those of p2p/derived/part.c.)
+ * Contexts of messages that create communicators outside of collectives. Each is or-ed with the context of the parent;
+ * the tags are the program's, with all their bits. (0x40000000 and 0x80000000 alone belong to p2p/derived/part.c.)
  */
 enum {
     MR_CONTEXT_LEADERS = 0x08000000,     /* between the leaders of two groups */
@@ -30,12 +29,12 @@ struct mr_context_mask {
     uint64_t all_offer, all_well, free[MR_CONTEXT_WORDS];
 };
 
-/* Some ids, with what members tell each other anyway: the 64 from `word` on, of which `free` are; 0: none. */
+/* Some ids, carried by other messages of members: the 64 from `word` on, of which `free` are free; 0: none. */
 struct mr_context_offer {
     uint64_t word, free;
 };
 
-/* How a group reaches the other one: its leader sends to the other's. */
+/* The way from one group to the other: its leader sends to the other's leader. */
 struct mr_bridge {
     struct mr_comm *local, *comm; /* comm: that of the leaders; others may have anything here */
     uint32_t context;
@@ -43,8 +42,8 @@ struct mr_bridge {
 };
 
 /*
- * Of several agreements the lowest goes first: alike at all members, different for all in which a process can be at
- * once.
+ * Of several agreements the lowest goes first: alike at all members, different for all agreements of a process at a
+ * time.
  */
 struct mr_agreement_key {
     uint64_t messages; /* context and tag */
@@ -60,7 +59,7 @@ struct mr_agreement {
     enum mr_err wrong; /* with this process's arguments: all members fail with it */
     bool nonblocking;  /* others may be under way meanwhile */
     uint32_t ids[2];   /* the result */
-    enum mr_err error; /* and how it ended */
+    enum mr_err error; /* and its result */
 
     /* the rest belongs to agree.c */
     struct mr_agreement *next;
@@ -75,8 +74,8 @@ void mr_agreement_start(struct mr_agreement *a);
 bool mr_agreement_step(struct mr_agreement *a); /* as far as it goes; true: done, a may be freed */
 enum mr_err mr_agreement_run(struct mr_agreement *a);
 /*
- * In place of the first round, and of its start: what each member has offered, all of them learn, or fail to (error).
- * Then mr_agreement_end has the result; it takes further rounds if they have offered no id in common.
+ * In place of the first round, and of its start: all members learn all offers, or fail to (error). Then
+ * mr_agreement_end has the result, with further rounds if there is no common id.
  */
 struct mr_context_offer mr_agreement_offer(struct mr_agreement *a);
 void mr_agreement_offered(struct mr_agreement *a, uint64_t word, uint64_t free_at_all, enum mr_err error);
@@ -86,16 +85,15 @@ enum mr_err mr_agreement_end(struct mr_agreement *a);
  * caller's.
  */
 struct mr_agreement mr_agreement_of(struct mr_comm *c);
-/* Errors of members, ANDed over them: bit e is clear if one has the error e. What the others hear of it. */
+/* Errors of members, ANDed over them: bit e is clear if a member has the error e. Used to tell the others. */
 uint64_t mr_well_but(enum mr_err wrong);
 enum mr_err mr_refused_by_other(enum mr_err wrong);
 
 /* The bridge of an intercommunicator; takes a tag of it. */
 struct mr_bridge mr_bridge_of(struct mr_comm *c);
 
-/* intercomm.c: of b->local and the group beyond the bridge; the forms for intercommunicators of what make.c has */
-/* b->remote_leader MR_PROC_NULL at the leader: something is wrong, and it does not know whom of the other group to
- * tell. */
+/* intercomm.c: of b->local and the group beyond the bridge; the forms of make.c for intercommunicators */
+/* b->remote_leader MR_PROC_NULL at the leader: an error, and the leader does not know the other group's leader. */
 enum mr_err mr_inter_connect(const struct mr_bridge *b, enum mr_err wrong, struct mr_comm **out);
 enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, enum mr_err wrong, struct mr_comm **out);
 enum mr_err mr_inter_create(struct mr_comm *c, struct mr_group *g, enum mr_err wrong, struct mr_comm **out);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ring of pieces among the ranks of a node area: each rank has `slots` slots that it alone writes and all others may
- * read. Pieces are counted alike at all ranks, and piece n is in slot n % slots of each rank that has one to say.
+ * A ring of pieces among the ranks of a node area: each rank has `slots` slots, written by that rank alone and read by
+ * all others. Pieces are counted alike at all ranks, and piece n is in slot n % slots of each writing rank.
  *
- * A writer says that its piece is there by the piece's number in its line, which carries few bytes itself; piece n is
- * in line n % lines. A rank tells by its own number `done` up to which piece it needs nothing any more. A writer comes
- * back to a line when all are done with the piece before. So nobody waits for an answer but once in `lines` pieces.
+ * A writer publishes a piece by the piece's number in its line, which carries few bytes itself; piece n is in line n %
+ * lines. A rank's own number `done` is the last piece that the rank has finished. A writer reuses a line when all ranks
+ * are done with its former piece. A rank thus waits for an answer only once in `lines` pieces.
  *
- * There may be more slots than lines: what was read a while ago has left the reader's own cache, and is written several
- * times as fast. Few bytes, up to brief_bytes, have places beside the slots then, one for each line, so that they stay
+ * There may be more slots than lines: data read a while ago has left the reader's own cache, and is written several
+ * times as fast. Few bytes, up to brief_bytes, then have places beside the slots, one for each line, so that they stay
  * in the caches.
  *
- * A piece may have a second half: what a rank has made of all the others' first halves. It has a line of its own and
- * lies in the slot, too, where others do not read any more.
+ * A piece may have a second half: a result that a rank made from the first halves of all. The half has a line of its
+ * own and lies in the slot too, in a part that others no longer read.
  *
- * What is in the memory is another process's word: numbers that no sane peer writes are told by mr_node_mad(), lengths
- * are the caller's to check. Addresses come from what this process knows. Pure: test_node_ring.c.
+ * The memory's contents come from other processes: mr_node_mad() detects impossible numbers; the caller checks lengths.
+ * Addresses come from this process's knowledge. Pure: test_node_ring.c.
  */
 #ifndef MRMPI_NODE_RING_H
 #define MRMPI_NODE_RING_H
@@ -29,7 +29,7 @@
 
 struct mr_node_line {
     _Alignas(64) uint64_t number; /* of the piece that is there; 0: none yet */
-    uint64_t bytes;               /* what the writer says of it */
+    uint64_t bytes;               /* the writer's length */
     char data[MR_NODE_INLINE];
 };
 
@@ -40,7 +40,7 @@ struct mr_node_shape {
     size_t brief_bytes; /* 0: there are no such places */
 };
 
-/* As this rank sees it. */
+/* This rank's view. */
 struct mr_node_ring {
     struct mr_node_shape shape;
     int me;
@@ -48,7 +48,7 @@ struct mr_node_ring {
     char *brief, *data;                         /* [ranks * lines * brief_bytes], [ranks * slots * slot_bytes] */
     uint64_t next;                              /* number of the next piece, 1 at first */
     uint64_t room;                              /* pieces up to this one are known to have room */
-    uint64_t used[MR_NODE_SLOTS_MAX / 64];      /* bits: own slots that this rank has written, whose pages are there */
+    uint64_t used[MR_NODE_SLOTS_MAX / 64];      /* bits: own slots that this rank has written, whose pages exist */
 };
 
 static inline size_t mr_node_lines(struct mr_node_shape s)
@@ -77,7 +77,7 @@ static inline void mr_node_ring_init(struct mr_node_ring *r, void *memory, struc
     r->data = r->brief + (size_t)s.ranks * (size_t)s.lines * s.brief_bytes;
 }
 
-/* Which of a rank's lines. */
+/* The index of a rank's line. */
 static inline size_t mr_node_place(const struct mr_node_ring *r, int rank, uint64_t piece)
 {
     size_t lines = (size_t)r->shape.lines;
@@ -102,7 +102,7 @@ static inline struct mr_node_line *mr_node_second(const struct mr_node_ring *r, 
     return &r->second[mr_node_place(r, rank, piece)];
 }
 
-/* Where the bytes of a piece are that has so many. */
+/* The place of a piece's bytes, by their number. */
 static inline char *mr_node_data(const struct mr_node_ring *r, int rank, uint64_t piece, size_t bytes)
 {
     if (bytes <= MR_NODE_INLINE)
@@ -140,7 +140,7 @@ static inline bool mr_node_use(struct mr_node_ring *r, uint64_t piece)
     return was;
 }
 
-/* The piece is there; what it has of data was written before. */
+/* Publishes the piece, whose data was written before. */
 static inline void mr_node_publish(struct mr_node_line *line, uint64_t piece, uint64_t bytes)
 {
     __atomic_store_n(&line->bytes, bytes, __ATOMIC_RELAXED);
@@ -154,7 +154,7 @@ static inline bool mr_node_is_there(const struct mr_node_line *line, uint64_t pi
     return __atomic_load_n(&line->number, __ATOMIC_ACQUIRE) == piece;
 }
 
-/* It holds a piece that cannot be there while this rank still needs `piece`. */
+/* True for a piece that cannot be there while this rank still needs `piece`. */
 static inline bool mr_node_mad(const struct mr_node_line *line, uint64_t piece)
 {
     return __atomic_load_n(&line->number, __ATOMIC_RELAXED) > piece;

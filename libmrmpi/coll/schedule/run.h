@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is done with a schedule (sched.h) that has been built: it is run to its end (blocking), started (nonblocking,
- * goes on in the progress engine) or kept to be started many times (persistent); all three take it over. Called with
- * the library's lock held.
+ * Running a built schedule (sched.h): to its end (blocking), started (nonblocking, continues in the progress engine) or
+ * kept to be started many times (persistent); all three take the schedule over. Callers hold the library's lock.
  */
 #ifndef MRMPI_SCHEDULE_RUN_H
 #define MRMPI_SCHEDULE_RUN_H
@@ -14,7 +13,7 @@ struct mr_schedule;
 
 /*
  * In *out of a function that builds: the caller is blocking. Then the operation may be done when the function returns;
- * *out is NULL and the result its error, for mr_coll_run to pass on. *out is NULL or this before.
+ * *out is NULL and the result its error, for mr_coll_run to pass on. *out is NULL or this value before.
  */
 #define MR_COLL_AT_ONCE ((struct mr_schedule *)-1)
 
@@ -25,8 +24,10 @@ enum mr_err mr_coll_run(enum mr_err built, struct mr_schedule *s);
  */
 enum mr_err mr_coll_run_after(enum mr_err before, enum mr_err built, struct mr_schedule *s);
 enum mr_err mr_coll_start(struct mr_schedule *s, struct mr_request **req);
-/* A persistent request, whose schedule starts by mr_coll_restart (not while it runs) and goes by mr_coll_drop (at the
- * end of its run if it runs). */
+/*
+ * A persistent request. mr_coll_restart starts its schedule (not while it runs), mr_coll_drop frees the schedule (after
+ * a run under way).
+ */
 enum mr_err mr_coll_keep(struct mr_schedule *s, struct mr_request **req);
 enum mr_err mr_coll_restart(struct mr_schedule *s, struct mr_request **req);
 void mr_coll_drop(struct mr_schedule *s);

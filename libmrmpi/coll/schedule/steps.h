@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a schedule is made of: its steps, what it holds, and how far it has come. For steps.c and sched.c only. */
+/* The parts of a schedule: its steps, its resources, and its progress. For steps.c and sched.c only. */
 #ifndef MRMPI_SCHEDULE_STEPS_H
 #define MRMPI_SCHEDULE_STEPS_H
 
@@ -27,26 +27,26 @@ struct mr_temp;
 
 struct mr_schedule {
     struct mr_schedule *next; /* on the ready list or the pool */
-    struct mr_schedule *next_running, *prev_running; /* while it waits for messages: see sched.c */
+    struct mr_schedule *next_running, *prev_running; /* while waiting for messages: see sched.c */
     struct mr_comm *comm, *second;
-    struct mr_request *req; /* while it runs */
+    struct mr_request *req; /* while running */
     int tag, second_tag;
     enum mr_err error;
     bool no_memory, running, queued, listed;
-    bool hopeless; /* a process has failed: it waits for nobody */
-    uint8_t crowd;               /* of what is appended now */
-    bool crowded, kept;          /* there is one; what they fill is registered */
-    bool on_second;              /* what is appended now goes over the second communicator */
-    bool allow_less;             /* receives may get less than they have room for */
-    bool waited;                 /* its program waits for it */
+    bool hopeless;               /* a process has failed: the schedule waits for nobody */
+    uint8_t crowd;               /* of the steps appended now */
+    bool crowded, kept;          /* some step has a crowd; its receive memory is registered */
+    bool on_second;              /* steps appended now use the second communicator */
+    bool allow_less;             /* receives may get less than their room */
+    bool waited;                 /* its program waits */
     bool past_wait;              /* a wait of this phase is over */
-    bool persistent;             /* kept when it is done, to run again */
+    bool persistent;             /* kept when done, to run again */
     bool dropped;                /* not needed any more after this run */
     int pending;                 /* sends and receives in flight */
-    struct mr_request *awaits;   /* the one of them that the next step waits for, NULL: it waits for none or all */
-    size_t num, cap, pos, phase; /* steps, room, next one, first of this phase */
+    struct mr_request *awaits;   /* the send or receive that the next step waits for, NULL: none or all */
+    size_t num, cap, pos, phase; /* steps, room, next step, first step of this phase */
     size_t looks;                /* at the network, since the next step, a long copy, had its first turn */
-    size_t copied;               /* bytes of it */
+    size_t copied;               /* bytes of the copy done */
     struct mr_step *steps;
     struct mr_temp *temps;
     struct mr_type **types; /* held */
@@ -57,9 +57,9 @@ struct mr_schedule {
 /* Persistent collectives keep their tag for long: they have a range of tags of their own. */
 enum { MR_PERSISTENT_TAG = 0x20000000 };
 
-/* It is not needed any more: what it holds is released, and it may become another one. */
+/* The schedule is not needed any more: its resources are released, and it may become another schedule. */
 void mr_schedule_free(struct mr_schedule *s);
-/* At the end: the memory of all of them. */
+/* At the end: frees the memory of all schedules. */
 void mr_schedule_free_pool(void);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Data in a window that is not in one piece: a datatype is cut into lists of pieces, one for each packet, and what is
- * asked for is done to the memory that such a list describes. Pure.
+ * Data with holes in a window: a datatype is cut into lists of pieces, one for each packet, and an operation is applied
+ * to the memory that such a list describes. Pure.
  *
- * Data is packed: the bytes of the pieces, one after the other. The parts that a type is cut into are whole numbers of
- * basic elements.
+ * Data is packed: the bytes of the pieces, one after the other. A type is cut into whole numbers of basic elements.
  */
 #ifndef MRMPI_PIECES_H
 #define MRMPI_PIECES_H
@@ -20,17 +19,17 @@ _Static_assert(sizeof(struct mr_rma_piece) == 24, "on the wire");
 
 #define MR_PIECES_MAX 64
 
-/* A list: pieces of memory relative to some address, and how many bytes they have. num 0: one piece of `bytes`. */
+/* A list: pieces of memory relative to an address, and their number of bytes. num 0: one piece of `bytes`. */
 struct mr_pieces {
     size_t bytes;
     unsigned num;
     struct mr_rma_piece piece[MR_PIECES_MAX];
 };
 
-/* What is done with a list: offset is that of its data in the packed form of all. An error ends the cutting. */
+/* A function of a list: offset is the place of its data in the packed form of all. An error ends the cutting. */
 typedef enum mr_err mr_pieces_fn(const struct mr_pieces *p, size_t offset, void *arg);
 
-/* So many pieces may be in a packet of `room` bytes: in half of it. At least 2. */
+/* The number of pieces in a packet of `room` bytes: in half of it. At least 2. */
 static inline unsigned mr_pieces_most(size_t room)
 {
     size_t n = room / 2 / sizeof(struct mr_rma_piece);
@@ -51,11 +50,11 @@ void mr_pieces_scatter(char *mem, const struct mr_rma_piece *piece, unsigned num
 
 /* Elements as they lie in memory are at most 1.6 times as long as packed (MPI_LONG_DOUBLE_INT). */
 #define MR_PIECES_SCRATCH(bytes) (5 * (bytes) + 96)
-#define MR_PIECES_SWAP           MR_OP_COUNT /* an operation on one element: in has what is new and what it replaces */
+#define MR_PIECES_SWAP           MR_OP_COUNT /* on one element: in has the new value and the value to replace */
 
 /*
- * mem = mem op in, for the pieces; what was there before goes to old (NULL: nowhere). scratch:
- * MR_PIECES_SCRATCH(bytes), aligned as malloc does. bytes is a multiple of the basic type's size.
+ * mem = mem op in, for the pieces; the former values go to old (NULL: nowhere). scratch: MR_PIECES_SCRATCH(bytes),
+ * aligned like malloc's memory. bytes is a multiple of the basic type's size.
  */
 void mr_pieces_apply(char *mem, const struct mr_rma_piece *piece, unsigned num, size_t bytes, unsigned op,
                      struct mr_type *basic, const void *in, void *old, void *scratch);
