@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What changes the daemon's state: tasks, what they bring back, rails. See daemon.h; start.c drives it. */
+/* Changes of the daemon's state: tasks, their results, rails. See daemon.h; start.c drives the changes. */
 #include "fabricd/daemon.h"
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
@@ -40,7 +40,7 @@ static void tell_listener(const struct daemon *d)
         d->listener->state(d->listener_arg);
 }
 
-/* Frees clients: for those who hold none. */
+/* Frees clients: only for callers that hold none. */
 static void publish(struct daemon *d)
 {
     subscribers_publish(d);
@@ -91,7 +91,7 @@ void daemon_rail_hint(struct daemon *d, const struct fd_seen *m, uint32_t uid)
 
 /* ---- tasks ---- */
 
-/* Each disturbs opensm: after one that did not help the next one comes later. */
+/* Each repair disturbs opensm: after a repair without success the next comes later. */
 static bool may_repair(const struct daemon *d)
 {
     unsigned doubled = d->repairs_failed < PUT_OFF_MOST ? d->repairs_failed : PUT_OFF_MOST;
@@ -100,7 +100,7 @@ static bool may_repair(const struct daemon *d)
            (!d->repairs || clock_us() - d->repaired_us >= pause_us);
 }
 
-/* One task runs at a time; the others wait here, each to be given the policy that is in force when it begins. */
+/* One task runs at a time; the others wait here, and each gets the policy in force at its beginning. */
 static void start_next(struct daemon *d)
 {
     struct task *t = d->first_waiting;
@@ -173,8 +173,8 @@ int daemon_diff(struct daemon *d, const struct policy_file *f, uint64_t client)
 }
 
 /*
- * Two policies at once: the second would only wait, and whoever has asked would not know for what. What the daemon puts
- * in force itself is waited for.
+ * Two policies at once: the second would only wait, and its author would not know for what. Policies of the daemon
+ * itself are waited for.
  */
 static bool is_at_work(const struct daemon *d, struct text *why)
 {
@@ -221,7 +221,9 @@ int daemon_forget_levels(struct daemon *d, const char *class_name, uint64_t clie
     return submit_task(d, new_task(TASK_FORGET, class_name, client));
 }
 
-/* Until the ports have it: a host hears of a policy when the manager's ports have it, and its own may be late. */
+/*
+ * Until the ports have the tables: a host hears of a policy when the manager's ports have it, and its own may be late.
+ */
 static void await_tables(struct daemon *d)
 {
     struct task *t = new_task(TASK_VERIFY, NULL, 0);
@@ -261,7 +263,7 @@ static void take_look(struct daemon *d, struct manager_event *e)
                   d->nodes);
 }
 
-/* What the task has put in force. */
+/* The policy that the task has put in force. */
 static void take_over(struct daemon *d, struct manager_event *e)
 {
     in_force_free(&d->current);
@@ -280,7 +282,7 @@ static int result_of(const struct daemon *d, const struct manager_event *e)
     return d->current.valid ? -EILSEQ : -ENOENT;
 }
 
-/* Each try disturbs the fabric: after one that ports did not take the next one comes later, and later still. */
+/* Each try disturbs the fabric: after a try without success the next comes later, and later still. */
 static void put_off(struct daemon *d, bool failed)
 {
     d->failed = failed ? d->failed + 1 : 0;
@@ -337,7 +339,7 @@ static void after_apply(struct daemon *d, const struct manager_event *e)
     put_off(d, !e->changed && e->status == -ETIMEDOUT);
 }
 
-/* The files are handed on once, so what has failed is to be tried again. */
+/* The files are handed on once, so a failure has to be tried again. */
 static void after_follow(struct daemon *d, const struct manager_event *e)
 {
     d->follow_failed = !e->changed && e->status;
@@ -355,7 +357,7 @@ static void after_follow(struct daemon *d, const struct manager_event *e)
                 strerror(-e->status));
 }
 
-/* Did the task see the fabric, and measure it against what is in force now? */
+/* True if the task saw the fabric, and compared it with the policy in force now. */
 static bool has_looked(const struct daemon *d, const struct manager_event *e)
 {
     switch (e->task) {
@@ -368,7 +370,7 @@ static bool has_looked(const struct daemon *d, const struct manager_event *e)
     }
 }
 
-/* What was found, and how the task ended. */
+/* The findings, and the task's result. */
 static void answer(struct daemon *d, const struct manager_event *e, int status)
 {
     status = e->ended ? e->ended : status;
@@ -380,7 +382,10 @@ static void answer(struct daemon *d, const struct manager_event *e, int status)
     }
 }
 
-/* A change that was interrupted or could not be rolled back: soon again, and less often while that disturbs opensm. */
+/*
+ * After a change that was interrupted or could not be rolled back: soon again, and less often while trying disturbs
+ * opensm.
+ */
 static void take_unfinished(struct daemon *d, const struct manager_event *e)
 {
     if (e->unfinished && !d->unfinished)
@@ -444,7 +449,7 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
     sd_notifyf(0, "STATUS=generation %" PRIu64 ", %s", d->generation, d->verified ? "verified" : "not verified");
 }
 
-/* Why it fails is the last line before it is rolled back. */
+/* The reason of a failure is the last line before the rollback. */
 static void take_line(struct daemon *d, const struct text *line)
 {
     d->rolls_back = d->rolls_back || !strncmp(text_str(line), ROLLING_BACK, strlen(ROLLING_BACK));

@@ -19,7 +19,7 @@ static unsigned most_paths(const struct daemon *d, const struct client *c)
     return i >= 0 ? d->current.policy.classes[i].paths : FD_PATHS_MAX;
 }
 
-/* path: of so many that are disjoint; the class may use less. */
+/* path: num disjoint paths; the class may use fewer. */
 static void send_paths(const struct daemon *d, struct client *c, uint32_t seq, const struct paths_question *q,
                        int status, const uint8_t *path, unsigned num)
 {

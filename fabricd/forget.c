@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Service levels that were given out become free again, when nobody can still use them. */
+/* Assigned service levels become free again when nobody can still use them. */
 #include "fabricd/daemon.h"
 #include "fabricd/subscribers.h"
 

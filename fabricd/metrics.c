@@ -27,13 +27,13 @@ struct sink {
     bool all_jobs, complete, is_last;
     struct text *out;
     const struct family *family;
-    const char *device; /* of the port that samples are of, or NULL */
+    const char *device; /* of the port of the samples, or NULL */
     char port[12];
 };
 
 /* ---- samples ---------------------------------------------------------------------------------------------------- */
 
-/* In a label's value; what is not ASCII could be no UTF-8. */
+/* Writes the value of a label; bytes beyond ASCII might not be UTF-8. */
 static void put_escaped(struct text *t, const char *s)
 {
     for (; *s; s++) {
@@ -53,7 +53,7 @@ static void put_label(struct text *t, const char *before, const char *name, cons
     text_put(t, "\"", 1);
 }
 
-/* Those of the port, if there is one, then pairs of name and value, the last one followed by NULL. */
+/* The labels of the port, if there is one, then pairs of name and value, the last pair followed by NULL. */
 static void put_labels(struct text *t, const struct sink *s, va_list labels)
 {
     const char *name, *before = "{";
@@ -92,8 +92,7 @@ static void of_port(struct sink *s, const char *device, unsigned port)
     snprintf(s->port, sizeof(s->port), "%u", port);
 }
 
-/* Next rail of this host, from i = 0 on, whose ports' samples follow; its ward, or NULL, in *w. False: there is none.
- */
+/* Next rail of this host, from i = 0 on, for samples of its ports; its ward, or NULL, in *w. False: there is none. */
 static bool next_rail(struct sink *s, unsigned i, const struct ward **w)
 {
     const struct fd_rail *r = &s->d->rails.rail[i];
@@ -196,7 +195,7 @@ static void put_ports(struct sink *s)
         put(s, s->d->ports, NULL);
 }
 
-/* Plane i, from 0 on, whose samples follow. NULL: there is none. */
+/* Plane i, from 0 on, for the next samples. NULL: there is none. */
 static const struct plane *next_plane(struct sink *s, unsigned i)
 {
     const struct plane *p = &s->d->plane[i];
@@ -353,7 +352,7 @@ static void put_complete(struct sink *s)
     put(s, s->complete, NULL);
 }
 
-/* Each is in METRICS of fabricctl(1). The last one is written whatever was left out before. */
+/* Each family is in METRICS of fabricctl(1). The last is written whatever was left out before. */
 static const struct family families[] = {
     {"fabricd_up", "", "1: the daemon answers. Labels: its version, and whether it manages a subnet.", false, put_up},
     {"fabricd_uptime_seconds", "seconds", "Since the daemon was started.", false, put_uptime},

@@ -9,10 +9,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Reading is divided anew after so long at the earliest, and so much for each client: all of them may hear of it. */
+/* Reading is divided anew after this time at the earliest, and more for each client: all of them may get a message. */
 #define PACE_LEAST_US  1000u
 #define PACE_CLIENT_US 20u
-#define PACE_FINE      8 /* who is not held back by his limit hears of changes by such a part of it */
+#define PACE_FINE      8 /* a client that is not at its limit hears of changes by such a part */
 
 /* The policy knows classes that could hold each other up. */
 static bool is_divided(const struct daemon *d)
@@ -20,7 +20,7 @@ static bool is_divided(const struct daemon *d)
     return d->current.valid && d->current.tables.num_classes > 1;
 }
 
-/* But no two of them are here. */
+/* True if no two classes read here. */
 static bool is_one_class(const struct daemon *d)
 {
     unsigned classes = 0;
@@ -29,7 +29,7 @@ static bool is_one_class(const struct daemon *d)
     return !(classes & (classes - 1));
 }
 
-/* Can it be told? */
+/* True if the client can be told. */
 static bool is_paced(const struct client *c)
 {
     return c->reader.paces && c->subscriber.subscribed && !c->drop;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Answers what clients ask for: see requests.h. */
+/* Answers the requests of clients: see requests.h. */
 #include "fabricd/requests.h"
 #include "fabricd/daemon.h"
 #include "fabricd/disjoint.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define ASKING_MAX 64    /* places, by one client */
-#define PAGE       65536 /* bytes of a list: they fit into a socket whose owner does not read yet */
+#define PAGE       65536 /* bytes of a list: room in a socket whose owner does not read yet */
 
 static bool is_our_rail(const struct daemon *d, const struct fd_where *m)
 {
@@ -26,7 +26,7 @@ static bool is_our_rail(const struct daemon *d, const struct fd_where *m)
     return false;
 }
 
-/* Anybody may ask: what the answer tells every host of the subnet can be asked by. */
+/* Anybody may ask: every host of the subnet can get the same facts. */
 static void on_where(struct daemon *d, struct client *c, const struct fd_where *m)
 {
     int rc = -EBUSY;
@@ -115,7 +115,7 @@ static void ratio_of(const struct fd_job *m, char out[FD_RATIO_MAX])
         memcpy(out, RATIO_NONE, sizeof(RATIO_NONE));
 }
 
-/* As struct job has it. */
+/* In the form of struct job. */
 static uint32_t run_of(const struct fd_job *m)
 {
     return m->flags & FD_JOB_RUN ? m->run + 1 : 0;
@@ -146,7 +146,7 @@ static int on_job_set(struct daemon *d, struct client *c, const struct fd_job *m
     return rc == -EBADR ? -EINVAL : rc;
 }
 
-/* With another class or alone. uid: who may. */
+/* With another class or alone. uid: the permitted user. */
 static int give_ratio(struct daemon *d, const struct fd_job *m, uint32_t uid)
 {
     char ratio[FD_RATIO_MAX];
@@ -226,7 +226,7 @@ static void answer_status(struct daemon *d, struct client *c, struct text *out)
     text_free(&reading);
 }
 
-/* One page; the client asks for the next one, from where this ends. */
+/* One page; the client asks for the next, from the end of this page. */
 static void answer_jobs(struct daemon *d, struct client *c, const struct fd_job *m)
 {
     struct text t = {0};
@@ -257,7 +257,7 @@ static void answer_text(struct daemon *d, struct client *c, const struct fd_head
     server_send_done(c, h->seq, 0);
 }
 
-/* What is answered depends on this user. FD_UID_ANY: on none. */
+/* The user on whom the answer depends. FD_UID_ANY: on none. */
 static uint32_t user_of(const struct daemon *d, const struct client *c, const struct fd_header *h)
 {
     const struct fd_job *m = (const struct fd_job *)h;

@@ -22,7 +22,7 @@
 /* A message that waits. */
 struct held {
     sd_event_source *timer;
-    bool again; /* it is being handed over again */
+    bool again; /* is being handed over again */
     size_t len;
     _Alignas(16) char msg[];
 };
@@ -191,7 +191,7 @@ static void go_on(struct client *c)
     uint64_t id = c->id;
     struct server *s = c->server;
     hand_over_again(c);
-    c = server_client(s, id); /* the message may have freed it */
+    c = server_client(s, id); /* the message may have freed the client */
     if (c) {
         held_free(c);
         sd_event_source_set_enabled(c->source, SD_EVENT_ON);
@@ -230,7 +230,7 @@ void server_go_on(struct server *s, bool (*ready)(void *arg, struct client *c, c
         bool now = c->held && !c->held->again && ready(arg, c, c->held->msg);
         if (now)
             go_on(c);
-        c = now ? s->clients : c->next; /* the list may be another one */
+        c = now ? s->clients : c->next; /* the list may have changed */
     }
     server_free_dropped(s);
 }
@@ -304,7 +304,7 @@ static int bind_open(int fd, const struct sockaddr_un *a)
     return rc;
 }
 
-/* A socket file that nobody listens on is left from a daemon that was killed; one that answers is in use. */
+/* A socket file without a listener is left from a killed daemon; a socket that answers is in use. */
 static int bind_path(int fd, const char *path)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -332,7 +332,7 @@ static int open_socket(struct server *s, const char *path)
     int rc = bind_path(fd, path);
     if (!rc) {
         snprintf(s->path, sizeof(s->path), "%s", path);
-        if (listen(fd, BACKLOG)) /* everybody may connect; what each may do is decided by its credentials */
+        if (listen(fd, BACKLOG)) /* everybody may connect; credentials decide permissions */
             rc = -errno;
     }
     if (rc)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The daemon from its start to its end: the policy's files, timers, signals. See start.h. */
+/* The daemon from start to end: the policy's files, timers, signals. See start.h. */
 #include "fabricd/start.h"
 #include "fabricd/disjoint.h"
 #include "fabricd/base/clock.h"
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define LOOK_AMISS_US 2000000u
-#define LOOK_PART     10 /* of the time that a look takes: so often at most */
+#define LOOK_PART     10 /* limit of looks: part of the time */
 
 /* ---- the policy at start ---- */
 
@@ -122,7 +122,7 @@ static int start_follow(struct daemon *d)
 
 /* ---- timers and signals ---- */
 
-/* Perhaps opensm is up by now. Elsewhere the thread reads the file, whose server may not answer. */
+/* Perhaps opensm is up by now. On other hosts the thread reads the file, whose server may not answer. */
 static void try_again(struct daemon *d)
 {
     struct sms sms;
@@ -132,7 +132,7 @@ static void try_again(struct daemon *d)
         load_policy(d);
 }
 
-/* A fabric that is large takes long to look at: that is to be a small part of the time. */
+/* A look at a large fabric takes long, but may take only a small part of the time. */
 static bool looks_too_often(const struct daemon *d)
 {
     return clock_us() - d->looked_us < LOOK_PART * d->look_took_us;
@@ -156,8 +156,8 @@ static int on_verify_timer(sd_event_source *source, uint64_t usec, void *arg)
 }
 
 /*
- * What a host finds amiss is often being mended by the manager at this moment, and its own look is a matter of a few
- * datagrams: it does not wait for the next one.
+ * The manager often mends differences of a host at the same moment, and a host's own look takes few datagrams: the host
+ * does not wait for its next look.
  */
 static void look_if_amiss(struct daemon *d)
 {
@@ -293,7 +293,7 @@ void daemon_stop(struct daemon *d)
     readers_stop(d);
     if (d->server)
         server_stop(d->server);
-    sa_stop(d->sa); /* so nothing calls paths any more */
+    sa_stop(d->sa); /* then nothing calls paths any more */
     paths_stop(d->paths);
     rail_health_stop(&d->health);
     if (d->manager)

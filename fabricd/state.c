@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The levels between small and large follow the rails. One without a lane of its own is not worth a queue pair. */
+/* The levels between small and large follow the rails. A level without a lane of its own is not worth a queue pair. */
 static void fill_levels(const struct policy_class *p, const struct class_levels *l, struct fd_state *m)
 {
     struct fd_level *to = fd_state_levels(m);
@@ -40,7 +40,7 @@ static void fill_health(const struct daemon *d, const struct state_asker *who, s
     m->h.length += (uint32_t)sizeof(*h);
 }
 
-/* Of one that knows no health: a rail without a weight is not to be used, if another one of its kind is. */
+/* For clients without health: a rail without a weight is marked unusable, if another rail of its kind is usable. */
 static void leave_out_sick(const struct daemon *d, uint32_t uid, struct fd_state *m)
 {
     bool other = false;
@@ -50,7 +50,7 @@ static void leave_out_sick(const struct daemon *d, uint32_t uid, struct fd_state
         m->rails[i].usable &= rail_health_for(&d->health, &d->rails, i, uid).weight != 0;
 }
 
-/* What this process may send ahead on each level: as its class, and no more than its job's ratio. */
+/* This process's budget ahead on each level: by its class, and within its job's ratio. */
 static uint16_t ahead_of(const struct state_asker *who, double percent, unsigned levels, unsigned sharers)
 {
     uint16_t of_class = ahead_part(percent, levels, sharers);

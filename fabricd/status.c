@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the daemon knows, as text: see status.h. */
+/* The daemon's state as text: see status.h. */
 #include "fabricd/status.h"
 #include "fabricd/base/clock.h"
 #include "fabricd/jobs/jobs_text.h"
@@ -51,7 +51,7 @@ static void retired_text(const struct daemon *d, struct text *out)
     text_printf(out, n ? "]\n" : "");
 }
 
-/* Of all jobs that may be seen, also of those for which the answer has no room. */
+/* Of all visible jobs, including jobs without room in the answer. */
 static void counts_text(const struct daemon *d, uint32_t uid, struct text *out)
 {
     const struct policy *p = &d->current.policy;

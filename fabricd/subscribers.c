@@ -19,7 +19,7 @@ const struct job *subscribers_job(const struct daemon *d, const struct client *c
     return c->subscriber.subscribed ? believed(d, c, NULL) : NULL;
 }
 
-/* By the policy in force, which there is. job: NULL: it is of none. */
+/* By the policy in force, which must exist. job: NULL: of no job. */
 static unsigned class_of(const struct daemon *d, const struct client *c, const struct job *job)
 {
     const struct policy_class *class = job ? orders_class_of(d, job, NULL) : NULL;
@@ -36,7 +36,7 @@ static unsigned power_of_two(unsigned n)
     return p;
 }
 
-/* The processes of jobs that have a ratio, which they share. True if a count has changed. */
+/* Counts the processes of jobs with a ratio, which share it. True if a count has changed. */
 static bool count_of_jobs(struct daemon *d)
 {
     bool changed = false;
@@ -56,7 +56,7 @@ static bool count_of_jobs(struct daemon *d)
     return changed;
 }
 
-/* Classes are looked up anew, and those who share one are counted. True if a count has changed. */
+/* Looks up classes anew, and counts the sharers of each. True if a count has changed. */
 static bool count_sharers(struct daemon *d)
 {
     unsigned n[POLICY_CLASSES_MAX] = {0}, before[POLICY_CLASSES_MAX];
@@ -77,7 +77,7 @@ static bool count_sharers(struct daemon *d)
     return of_jobs || memcmp(before, d->sharers, sizeof(before)) != 0;
 }
 
-/* The job that a client is answered about; NULL: the daemon has none of that name, or the client is not of it. */
+/* The job for the answer to a client; NULL: the daemon has no such job, or the client does not belong to it. */
 static const struct job *job_asked_about(const struct daemon *d, const struct client *c)
 {
     return c->subscriber.as_owner ? jobs_find(&d->jobs, c->subscriber.job) : believed(d, c, NULL);
@@ -102,7 +102,7 @@ static void fill_state(const struct daemon *d, const struct client *c, struct fd
     state_fill(d, &who, d->sharers, out);
 }
 
-/* What it is told now is sent, and its service levels are remembered. */
+/* Sends the client's state, and remembers its service levels. */
 static void send_state(struct client *c)
 {
     const struct fd_state *m = &c->subscriber.told.s;
@@ -135,7 +135,7 @@ void subscribers_tick(struct daemon *d)
         subscribers_publish(d);
 }
 
-/* A process that is of no job has the class of its user; that it says something else is worth a line. */
+/* A process outside of jobs has the class of its user; a wrong claim is worth a line. */
 static void look_at_claim(const struct daemon *d, struct client *c)
 {
     struct subscriber *u = &c->subscriber;

@@ -16,18 +16,18 @@
 
 #define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
 
-/* A plane in a change: how it came that it has not taken it. */
+/* A plane in a change: the reason why it has not taken the policy. */
 struct part {
     struct smp_port port;
     const char *config; /* of its opensm */
-    char why[256];      /* "": it had it, or nobody has come so far */
+    char why[256];      /* "": the plane had the tables, or nothing is known so far */
 };
 
 struct change {
     bool new_lmc;            /* a port has another than the policy wants */
-    unsigned ca_ports;       /* that each need their LIDs */
-    struct snapshot *before; /* what ports had; or NULL */
-    struct snapshot *first;  /* what they had before the first policy, if that is wanted; or NULL */
+    unsigned ca_ports;       /* ports that each need their LIDs */
+    struct snapshot *before; /* tables of ports before; or NULL */
+    struct snapshot *first;  /* tables before the first policy, if wanted; or NULL */
     struct text adapters;    /* that were seen, if the policy has partitions with members: sms_merge_partitions */
     struct in_force next;    /* valid from take_policy on */
     unsigned num_parts;
@@ -47,7 +47,7 @@ static bool refuse(struct applier *a, struct task *t, struct diag *d)
     return refused;
 }
 
-/* What is not ours in opensm's file, and has to do with service levels and LIDs. */
+/* Lines of opensm's file that are not ours and concern service levels and LIDs. */
 static void read_others(struct applier *a, struct task *t, const struct sm *m, struct subnet *subnet, char engine[64])
 {
     const char *conf = text_str(&m->old_conf);
@@ -82,8 +82,8 @@ static bool is_told(const struct applier *a, const struct task *t)
 }
 
 /*
- * What service levels have been given out. Where this node manages the subnet that is what is in force; elsewhere the
- * manager's lock has come with the policy.
+ * The assigned service levels. If this node manages the subnet, they are in the lock in force; elsewhere the manager's
+ * lock has come with the policy.
  */
 static bool read_lock(struct applier *a, struct task *t, const struct policy *p, struct policy_lock *out)
 {
@@ -103,8 +103,7 @@ static bool read_lock(struct applier *a, struct task *t, const struct policy *p,
     return true;
 }
 
-/* The facts of the fabric go into the lock that was given; told: it has them, but for planes that only this host sees.
- */
+/* Puts the facts of the fabric into the given lock; told: the lock has them, except planes that only this host sees. */
 static int look(struct applier *a, struct task *t, struct change *c, struct policy_lock *given)
 {
     struct lock_plane seen[LOCK_PLANES_MAX];
@@ -228,7 +227,7 @@ static const struct verify_plane *plane_of(const struct verify_result *r, unsign
     return i < r->num_planes ? &r->plane[r->plane[i].seen_from] : NULL;
 }
 
-/* Why the change failed, by what each plane has of it. */
+/* The reason of the failure, by the tables on each plane. */
 static void note_failure(struct applier *a, struct change *c)
 {
     struct verify_result r;
@@ -246,7 +245,7 @@ static void note_failure(struct applier *a, struct change *c)
     verify_result_free(&r);
 }
 
-/* How it ended on each plane, for `result`: what ports have of f. */
+/* The result on each plane, for `result`: the ports' tables of f. */
 static void parts_text(const struct change *c, const struct in_force *f, const struct verify_result *r,
                        const char *good, const char *bad, struct text *out)
 {
@@ -289,8 +288,8 @@ static int tell_result(struct applier *a, struct change *c, const struct in_forc
 /* ---- a new policy ---- */
 
 /*
- * Planes whose opensm runs are brought back by that; the ports of others by datagrams, to what they had, and their
- * opensm finds the file of before when it is started again.
+ * A running opensm brings its plane back; ports of other planes get their former tables by datagrams, and their opensm
+ * finds the former file at its next start.
  */
 static int undo_ports(struct applier *a, struct task *t, struct change *c, bool restarted, struct manager_event *out)
 {
@@ -332,14 +331,14 @@ static void roll_back(struct applier *a, struct task *t, struct change *c, bool 
         tell_result(a, c, &t->current, rc ? "rollback failed" : "rolled back", "rollback failed", out);
 }
 
-/* False: they are what they are to be. */
+/* False: the files are right already. */
 static bool merge_files(struct applier *a, struct change *c)
 {
     bool conf = sms_merge(&a->sms, &c->next.tables, &c->next.planes);
     return sms_merge_partitions(&a->sms, &c->next.policy, text_str(&c->adapters)) || conf;
 }
 
-/* The files say it and the ports have it: opensm need not be disturbed. */
+/* Files and ports have the policy: opensm need not be disturbed. */
 static bool already_there(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
 {
     struct verify_result r;
@@ -352,8 +351,8 @@ static bool already_there(struct applier *a, struct task *t, struct change *c, s
 }
 
 /*
- * What is to be put back if ports do not take a first policy, or if an opensm is gone. Another change that was
- * interrupted has taken it, if it was of a first policy.
+ * Saves the tables to put back if ports do not take a first policy, or if an opensm is gone. An interrupted change of a
+ * first policy has saved them already.
  */
 static int take_before(struct applier *a, struct task *t, struct change *c, bool interrupted)
 {
@@ -384,7 +383,7 @@ static int begin(struct applier *a, struct task *t, struct change *c)
     return rc;
 }
 
-/* Ports have it. It is in force when it would be at the next start. */
+/* Ports have the policy. The policy is in force once the next start would use it. */
 static int commit(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
 {
     char current[GENERATION_NAME_MAX];
@@ -417,7 +416,7 @@ static int write_and_push(struct applier *a, struct task *t, struct change *c)
     return rc ? rc : settle_push(a, t, c->new_lmc);
 }
 
-/* Planes that nobody sets up: an error, unless they are to be passed over. */
+/* Planes without a subnet manager: an error, unless they are to be passed over. */
 static int check_planes(struct applier *a, struct task *t, struct change *c)
 {
     struct text why = {0};
@@ -451,7 +450,7 @@ static int change(struct applier *a, struct task *t, struct change *c, struct ma
         rc = settle_ports(a, t, &c->next, true, out);
     else if (!rc)
         rc = settle_put_back(a, t, c->first, NULL);
-    if (!rc) /* ports of a plane whose opensm is gone lose it when they are next set up */
+    if (!rc) /* ports of a plane whose opensm is gone lose the tables at their next set-up */
         rc = settle_said(a, t, sms_all_run(&a->sms, &why), &why);
     if (!rc)
         rc = commit(a, t, c, out);
@@ -483,14 +482,14 @@ static int change_fabric(struct applier *a, struct task *t, struct change *c, st
     return rc;
 }
 
-/* opensm is elsewhere: the ports must have it, or get it within the time allowed. */
+/* opensm is elsewhere: the ports must have the policy, or get it within the allowed time. */
 static int wait_and_keep(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
 {
     int rc = settle_ports(a, t, &c->next, false, out);
     return rc ? rc : keep_save(a, t, &c->next);
 }
 
-/* It is in force, if all went well. */
+/* In force, if all went well. */
 static void finish(struct change *c, struct manager_event *out)
 {
     if (!out->status) {
@@ -534,7 +533,7 @@ void apply_policy(struct applier *a, struct task *t, struct manager_event *out)
 
 /* ---- back to what was there before the first policy ---- */
 
-/* Of opensm's files as they are to be; they say which lmc. */
+/* From opensm's new files, which have lmc. */
 static int take_first(struct applier *a, struct task *t, struct change *c)
 {
     char name[GENERATION_NAME_MAX], value[16];

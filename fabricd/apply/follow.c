@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define LOOK_EVERY_S   1
-#define LOOKS_TO_TRUST 3 /* a policy whose lock does not say that it is whole; a problem */
+#define LOOKS_TO_TRUST 3 /* looks before a policy with an incomplete lock, or a problem, is handed on */
 #define STOP_MS        100
 
 struct follow {
@@ -29,16 +29,16 @@ struct follow {
     int fd;
 
     /* the thread's own */
-    struct text problem;      /* that was told last */
-    uint64_t handed_on, seen; /* digests of the pair that was handed on, and of what the last look found */
-    unsigned looks;           /* that found the same */
+    struct text problem;      /* the problem told last */
+    uint64_t handed_on, seen; /* digests of the pair handed on, and of the pair of the last look */
+    unsigned looks;           /* looks with the same result */
 };
 
 /* ---- one look ---- */
 
 struct look {
     struct text policy, lock, problem;
-    bool whole; /* the lock says so */
+    bool whole; /* confirmed by the lock */
 };
 
 static bool read_one(struct look *l, const char *path, size_t max, struct text *out, bool may_lack)
@@ -94,7 +94,7 @@ static void free_news(struct follow_news *n)
     text_free(&n->lock);
 }
 
-/* In the place of what has not been taken yet. */
+/* In place of news that have not been taken yet. */
 static void tell(struct follow *f, struct follow_news news)
 {
     uint64_t one = 1;

@@ -15,10 +15,10 @@
 #define FACT_MAX 65536
 
 struct about {
-    char by[16], name[600], result[64]; /* name as YAML has it */
+    char by[16], name[600], result[64]; /* name in YAML's form */
     long long at;
     char uid[16];
-    struct text planes; /* how it ended on each, as YAML has it, or empty */
+    struct text planes; /* the result on each, in YAML's form, or empty */
 };
 
 /* The value of a line "KEY: VALUE". */
@@ -166,7 +166,7 @@ struct entries {
     char current[GENERATION_NAME_MAX];
 };
 
-/* A scalar that text_yaml_string wrote. */
+/* A scalar written by text_yaml_string. */
 static void take_string(const char *yaml, char *out, size_t size)
 {
     struct diag d = {.file = "about"};

@@ -45,7 +45,7 @@ static void add(struct files *f, const char *name, const struct text *t)
         f->file[f->n++] = (struct generation_file){name, text_str(t), t->len};
 }
 
-/* The file `planes` has lines for each opensm: which file has its configuration, and which its partitions. */
+/* The file `planes` has lines for each opensm: the file of its configuration, and the file of its partitions. */
 static void add_configs(struct files *f, const struct sms *sms, bool old)
 {
     for (unsigned i = 0; i < sms->n; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The thread, what it is given and what it hands back: see manager.h. */
+/* The thread, its tasks and its results: see manager.h. */
 #include "fabricd/apply/manager.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is in force is brought to opensm and the ports again: see mend.h. */
+/* Brings the policy in force to opensm and the ports again: see mend.h. */
 #include "fabricd/apply/mend.h"
 #include "fabricd/fabric/planes.h"
 #include "fabricd/fabric/snapshot.h"
@@ -14,7 +14,7 @@
 
 /* ---- back to what is in force ---- */
 
-/* The files and the ports, by opensm that run. They agree with what is in force, and nothing remains to be done: 0. */
+/* Files and ports, by running opensm. 0: all agree with the policy in force, and nothing remains to be done. */
 int mend_ports(struct applier *a, struct task *t, const struct snapshot *before, bool restart,
                struct manager_event *out)
 {
@@ -26,7 +26,7 @@ int mend_ports(struct applier *a, struct task *t, const struct snapshot *before,
     return before ? settle_put_back(a, t, before, NULL) : 0;
 }
 
-/* One of opensm's files of an interrupted change. -ENOENT: it is not known what it had. */
+/* One of opensm's files of an interrupted change. -ENOENT: its former contents are unknown. */
 static int mend_file(struct applier *a, struct task *t, const char *before, const char *config)
 {
     struct text conf = {0}, next = {0}, why = {0};
@@ -51,7 +51,7 @@ static int mend_file(struct applier *a, struct task *t, const char *before, cons
     return rc;
 }
 
-/* Its partition file: the section that the current generation has, or none. */
+/* Its partition file: the section of the current generation, or none. */
 static int mend_partitions(struct applier *a, struct task *t, const char *path)
 {
     char current[GENERATION_NAME_MAX];
@@ -66,7 +66,7 @@ static int mend_partitions(struct applier *a, struct task *t, const char *path)
     bool known = !members || (!rc && !keep_load_config(a, current, path, PARTITIONS_MAX, &kept.text));
     if (!rc && known)
         partitions_take_section(&now, &kept, &next);
-    else if (!rc) /* a lock that was kept without files: the next look finds what the section lacks */
+    else if (!rc) /* a lock kept without files: the next look finds missing members */
         partition_file_copy(&next, &now);
     if (!rc && !partition_file_equal(&now, &next)) {
         rc = sms_write_partitions(path, &next, &why);
@@ -87,7 +87,7 @@ static bool is_ours(const struct applier *a, const char *config)
     return false;
 }
 
-/* The interrupted change says which files; without its word all of opensm that run. */
+/* The interrupted change names the files; without names all files of running opensm. */
 static int mend_files(struct applier *a, struct task *t, struct store_intent *i, const char *before)
 {
     int rc = 0;
@@ -105,7 +105,7 @@ static int mend_files(struct applier *a, struct task *t, struct store_intent *i,
     return rc;
 }
 
-/* Its opensm, of all that run. -ESRCH: one does not. */
+/* All opensm of the change run. -ESRCH: one does not. */
 static int all_run(struct applier *a, struct task *t, const struct store_intent *i)
 {
     for (unsigned k = 0; k < i->n; k++) {
@@ -131,7 +131,7 @@ static bool lmc_differs(struct applier *a, const struct in_force *f)
     return differs;
 }
 
-/* Planes whose opensm runs need no more, while that of another is waited for. */
+/* Planes with a running opensm need no more, while another's opensm is waited for. */
 static bool has_it(const struct applier *a, const struct in_force *f)
 {
     struct verify_result r;
@@ -214,7 +214,7 @@ void mend_note(struct applier *a, const struct in_force *f, struct verify_result
     text_free(&how);
 }
 
-/* Have opensm write it again. files: its own file is wrong. */
+/* Makes opensm write the tables again. files: its own file is wrong. */
 static int write_again(struct applier *a, struct task *t, bool files, bool ports, bool lmc, struct manager_event *out)
 {
     struct text why = {0};
@@ -269,7 +269,7 @@ int mend_lost(struct applier *a, struct task *t, struct manager_event *out)
         t->logged = true;
         rc = write_again(a, t, files, ours, lmc, out);
         if (!sms_read(&a->sms, &why) && !merge(a, want, text_str(&adapters)))
-            store_intent_done(a->conf); /* else its file is wrong, and mend_interrupted mends that */
+            store_intent_done(a->conf); /* else its file is wrong, and mend_interrupted mends the file */
         out->repaired = true;
         log_event(LOG_FABRIC_MENDED, SD_WARNING, "had lost the policy in force:\n%s%s%s", text_str(&found),
                   files ? "wrote opensm's file and had opensm read it" : "had opensm write all tables again",

@@ -8,15 +8,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Tables still wrong: opensm wrote them before OperVLs was settled, and a second sweep mends that. */
+/* Tables still wrong: opensm wrote them before OperVLs was settled; a second sweep helps. */
 #define RELOAD_AGAIN_MS 1500
-/* Still wrong: opensm believes that they are right and must be made to write them. Both come sooner if time is short.
+/*
+ * Still wrong: opensm believes that the tables are right and must be made to write them. Both come sooner if time is
+ * short.
  */
 #define REWRITE_AFTER_MS  4000
-#define VARIANT_MS        2000 /* that its variant of the tables may take */
+#define VARIANT_MS        2000 /* time for a variant of the tables */
 #define PUT_BACK_EVERY_MS 500
 #define PUT_BACK_LOOKS    10
-/* An opensm that is started anew by its command may be away for so long. */
+/* An opensm restarted by its command may be away for so long. */
 #define OPENSM_AWAY_MS 5000
 
 #define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
@@ -120,9 +122,9 @@ int settle_push(struct applier *a, struct task *t, bool restart)
 }
 
 /*
- * How long the ports have had, in ms. What opensm waits for a processor, on a host that has other work, is not their
- * time: if it is ready to run at a look, what it has computed since the last one counts. At most nine tenths of what
- * goes by are such waits.
+ * The time that the ports have had, in ms. Opensm's waits for a processor, on a busy host, do not count: if opensm is
+ * ready to run at a look, its processor time since the last look counts. At most nine tenths of the time are such
+ * waits.
  */
 struct stopwatch {
     uint64_t start, last, cpu, had;
@@ -148,15 +150,15 @@ static struct stopwatch stopwatch_start(const struct sms *sms)
 }
 
 /*
- * Looks that end at the first difference, in the same order each time: how many ports they come by shows what opensm
- * has done so far. Limits are of the time in which that is no more than before.
+ * Looks that end at the first difference, in the same order each time: the number of ports before the end shows
+ * opensm's progress. Limits apply to the time without progress.
  */
 struct progress {
     uint64_t start_ms;
     struct stopwatch watch; /* since the last progress */
     unsigned ports;
     uint64_t idle_ms;
-    bool lag, unsettled; /* the port at which the last look has ended */
+    bool lag, unsettled; /* the port at which the last look ended */
 };
 
 static struct progress progress_start(const struct sms *sms)
@@ -194,8 +196,8 @@ static uint8_t other_weight(uint8_t w)
 }
 
 /*
- * opensm writes a table only when the configuration differs from what it wrote last, so a table that was changed behind
- * its back stays wrong. Let it write a harmless variant first, then the real thing.
+ * opensm writes a table only when the configuration differs from its last write, so a table changed by others stays
+ * wrong. A harmless variant is written first, then the real table.
  */
 static void vary(struct qos_tables *t)
 {
@@ -209,7 +211,7 @@ static void vary(struct qos_tables *t)
 
 int settle_rewrite(struct applier *a, struct task *t, const struct in_force *want, bool *obeys)
 {
-    struct in_force variant = *want; /* its text stays the other's */
+    struct in_force variant = *want; /* its text still belongs to the other */
     struct text why = {0};
     say(a, t, "the ports do not change: having opensm write all tables again");
     vary(&variant.tables);
@@ -305,7 +307,7 @@ int settle_ports(struct applier *a, struct task *t, const struct in_force *want,
             bool obeys = false;
             rewritten = true;
             rc = settle_rewrite(a, t, want, &obeys);
-            if (obeys) /* opensm removes only memberships that it knows of, also in a rollback */
+            if (obeys) /* opensm removes only memberships that it knows, also in a rollback */
                 settle_pkeys(a, want);
             p = progress_start(&a->sms);
         } else if (may_push && clock_us() / 1000 - p.start_ms > OPENSM_AWAY_MS) {
@@ -318,7 +320,7 @@ int settle_ports(struct applier *a, struct task *t, const struct in_force *want,
     }
 }
 
-/* 0: all opensm go on; -ETIMEDOUT: one is stopped; -ECANCELED. */
+/* 0: all opensm run; -ETIMEDOUT: one is stopped; -ECANCELED. */
 static int await_opensm(struct applier *a, struct task *t)
 {
     uint64_t limit = (uint64_t)a->conf->verify_timeout_s * 1000000, began = clock_us();
@@ -336,9 +338,9 @@ static int await_opensm(struct applier *a, struct task *t)
 }
 
 /*
- * The ports' tables of before the first policy. opensm may be at work still, by its file of before; when a look finds
- * nothing to do, it has come to rest. One that is stopped has not. 0; -EIO: some could not be written; -ETIMEDOUT;
- * -ECANCELED.
+ * Writes the ports' tables from before the first policy. opensm may still be at work, by its former file; a look
+ * without anything to do shows that opensm is at rest. A stopped opensm is not. 0; -EIO: some could not be written;
+ * -ETIMEDOUT; -ECANCELED.
  */
 int settle_put_back(struct applier *a, struct task *t, const struct snapshot *before, const struct smp_port *of)
 {
@@ -348,7 +350,7 @@ int settle_put_back(struct applier *a, struct task *t, const struct snapshot *be
             int rc = await_opensm(a, t);
             if (rc)
                 return rc;
-            i = 0; /* what it was told before it does now */
+            i = 0; /* a stopped opensm now executes its earlier orders */
         }
         unsigned now = snapshot_put_back(before, of, &failed);
         written += now;

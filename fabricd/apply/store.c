@@ -57,7 +57,7 @@ static bool can_be_read_still(int rc)
     return rc == -EROFS || rc == -EACCES || rc == -EPERM || rc == -ENOSPC || rc == -EDQUOT;
 }
 
-/* Who cannot make the lock, and finds none, has nothing that another daemon could write to meanwhile. */
+/* Without a lock file and without the right to make one, there is nothing that another daemon could write meanwhile. */
 static int open_lock(const struct conf *c, const char *path)
 {
     if (mkdir(c->state, 0700) && errno != EEXIST)
@@ -66,7 +66,7 @@ static int open_lock(const struct conf *c, const char *path)
     return fd < 0 ? -errno : fd;
 }
 
-/* Whoever can write there can give himself a class, or have this process write where a link leads to. */
+/* A user with write access there can give himself a class, or have this process write to the target of a link. */
 static const char *what_is_wrong(const struct stat *st, bool last)
 {
     bool others = st->st_mode & (S_IWGRP | S_IWOTH);
@@ -79,7 +79,7 @@ static const char *what_is_wrong(const struct stat *st, bool last)
     return NULL;
 }
 
-/* Each directory on the way. Who may rename one of them may put another in its place. */
+/* Each directory on the way. A user who may rename a directory may replace it. */
 static bool is_safe_way(const char *dir)
 {
     char path[PATH_MAX];
@@ -92,7 +92,7 @@ static bool is_safe_way(const char *dir)
             continue;
         bool last = !rest || !rest[strspn(rest, "/")];
         if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW))
-            break; /* what is wrong with it is found by using it */
+            break; /* a missing part shows at its use */
         const char *wrong = what_is_wrong(&st, last);
         size_t len = (size_t)(name - path) + strlen(name);
         if (wrong && last)
@@ -111,7 +111,7 @@ static bool is_safe_way(const char *dir)
     return safe;
 }
 
-/* The way as it is given, and as links on it lead. */
+/* The way as given, and the way behind its links. */
 static bool is_ours_alone(const char *dir)
 {
     char *real = realpath(dir, NULL);
@@ -207,7 +207,7 @@ void store_current(const struct conf *c, char name[GENERATION_NAME_MAX])
     text_free(&why);
 }
 
-/* For people, and for scripts of before. What a version before kept there is in a generation now. */
+/* For people, and for older scripts. Files of an older version are in a generation now. */
 static void link_for_people(const struct conf *c, const char *name)
 {
     char path[PATH_MAX + 32], new[PATH_MAX + 64], to[64];
@@ -310,7 +310,7 @@ int store_intent(const struct conf *c, struct store_intent *i)
     store_current(c, i->generation);
     if (!i->generation[0])
         snprintf(i->generation, sizeof(i->generation), "0");
-    return store_intend(c, i); /* that remains to be done */
+    return store_intend(c, i); /* remains to be done */
 }
 
 int store_intent_done(const struct conf *c)
@@ -378,7 +378,7 @@ int store_publish(const struct conf *c, const struct in_force *f)
     return rc;
 }
 
-/* Of the configured file as it is now. */
+/* Of the present configured file. */
 static uint64_t digest_of_file(const struct conf *c)
 {
     struct text policy = {0};
@@ -434,7 +434,7 @@ void store_published(const struct conf *c)
 
 /* ---- reading ---- */
 
-/* given: the service levels that have been given out. */
+/* given: the assigned service levels. */
 static bool adopt(struct in_force *to, const char *path, const struct text *t, const struct policy_lock *given)
 {
     struct diag diag = {.file = path};
@@ -452,7 +452,7 @@ static bool adopt(struct in_force *to, const char *path, const struct text *t, c
     return true;
 }
 
-/* 0; -ENOENT: there is none; -EINVAL: it is not a lock, which has been logged. */
+/* 0; -ENOENT: no lock; -EINVAL: damaged, which has been logged. */
 static int read_lock(const char *path, struct policy_lock *out)
 {
     struct diag diag = {.file = path};
@@ -481,7 +481,7 @@ static uint64_t read_number(const struct conf *c)
     return generation;
 }
 
-/* Every class of the policy has a line in the lock, so that no level is given out anew. */
+/* Every class of the policy has a line in the lock, so no level is assigned anew. */
 static bool knows_all(const struct policy *p, const struct policy_lock *l)
 {
     for (unsigned i = 0; i < p->num_classes; i++)
@@ -504,7 +504,7 @@ static int damaged(const char *what, const char *lock_name)
     return -EINVAL;
 }
 
-/* The text is read; its lock is next. */
+/* The text has been read; reads its lock. */
 static int load_with_lock(const struct conf *c, struct in_force *f, const char *path, const struct text *saved)
 {
     char lock_name[PATH_MAX + 32], what[PATH_MAX + 128];
@@ -544,7 +544,7 @@ static int load_with_lock(const struct conf *c, struct in_force *f, const char *
     return 0;
 }
 
-/* What a version before generations has left: taken into one. */
+/* Turns the files of a version before generations into a generation. */
 static int load_old(const struct conf *c, struct in_force *f)
 {
     char path[PATH_MAX + 32];

@@ -15,7 +15,10 @@
 
 #define say(a, t, ...) manager_say((a)->m, t, __VA_ARGS__)
 
-/* The policy in force, with another lock and what that makes of it. 0; -EINVAL: they do not fit; or it is not kept. */
+/*
+ * Keeps the policy in force with another lock and the resulting tables. 0; -EINVAL: they do not fit; or the result
+ * cannot be kept.
+ */
 static int keep_lock(struct applier *a, struct task *t, const struct policy_lock *lock, struct manager_event *out)
 {
     struct diag diag = {.file = "policy"};
@@ -64,9 +67,9 @@ static void look(struct applier *a, struct task *t, const struct in_force *f, st
 }
 
 /*
- * A lock that does not know the fabric was made without one being seen: by hand, on a node that has been given a policy
- * alone, or when there were no locks. Now it has been seen. A fact that older locks do not tell is taken alone: the
- * others are those that the ports' tables were made with.
+ * A lock without facts of the fabric was made without seeing the fabric: by hand, on a node that got a policy alone, or
+ * before locks existed. Now the fabric has been seen. A fact that older locks lack is taken alone: the ports' tables
+ * were made with the other facts.
  */
 static bool learn_fabric(struct applier *a, struct task *t, struct manager_event *out)
 {
@@ -103,7 +106,7 @@ static void run_verify(struct applier *a, struct task *t, struct manager_event *
         look(a, t, &out->next_in_force, out);
 }
 
-/* The files of the manager of the subnet: they are in force, whatever the ports say of it. */
+/* The files of the subnet's manager: they are in force, whatever the ports have. */
 static void follow(struct applier *a, struct task *t, const struct policy_lock *given, struct manager_event *out)
 {
     struct in_force *next = &out->next_in_force;
@@ -166,7 +169,7 @@ static void run_follow(struct applier *a, struct task *t, struct manager_event *
     struct diag d = {.file = t->name};
     bool known = t->current.valid && t->text.len == t->current.text.len &&
                  !memcmp(text_str(&t->text), text_str(&t->current.text), t->text.len);
-    lock_parse(&given, text_str(&t->lock_text), t->lock_text.len, &d); /* it has been parsed before */
+    lock_parse(&given, text_str(&t->lock_text), t->lock_text.len, &d); /* parsed before without errors */
     text_free(&d.out);
     if (given.none) {
         follow_nothing(a, t, &given, out);
@@ -183,7 +186,7 @@ static void run_follow(struct applier *a, struct task *t, struct manager_event *
         follow(a, t, &given, out);
     else if (given.generation > t->generation)
         apply_policy(a, t,
-                     out); /* on another host, which manages other subnets or whose opensm ours may have to follow */
+                     out); /* on another host, which manages other subnets, or whose opensm may take over from ours */
     else if (t->current.valid && !known)
         say(a, t, "%s differs from the policy in force; fabricctl policy apply (or SIGHUP) puts it in force", t->name);
 }
@@ -203,7 +206,7 @@ static void run_forget(struct applier *a, struct task *t, struct manager_event *
         say(a, t, "the ports still have them with the class's bulk: fabricctl policy apply changes that");
 }
 
-/* The policy of a generation becomes the task's. False: there is none, which was said. */
+/* The policy of a generation becomes the task's. False: none, which was reported. */
 static bool take_generation(struct applier *a, struct task *t)
 {
     char name[GENERATION_NAME_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading a mapping by its table: see keys.h. */
+/* Reads a mapping by its table: see keys.h. */
 #include "fabricd/base/keys.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static void *member(void *into, size_t offset)
 
 /* ---- values of a kind ---- */
 
-/* Is c in the set, which is written as in a bracket expression? */
+/* True if c is in the set, in the notation of a bracket expression. */
 static bool in_set(const char *set, char c)
 {
     for (; *set; set++) {
@@ -48,7 +48,7 @@ static void read_choice(struct ydoc *y, yaml_node_t *n, const struct key *k, uin
         *out = k->choices[i].value;
 }
 
-/* One side of a ratio, which ends where end says. */
+/* One side of a ratio, up to end. */
 static bool ratio_side(const char *s, const char *end, const struct key *k, uint32_t *out)
 {
     char side[12] = "";
@@ -106,7 +106,7 @@ static void read_value(struct ydoc *y, yaml_node_t *n, const struct key *k, void
     case KEY_MAP:
         keys_read(y, n, k->of, into);
         break;
-    default: /* a table that gives no read function where there must be one */
+    default: /* a table without a necessary read function */
         abort();
     }
 }
@@ -118,7 +118,7 @@ static bool before(const yaml_node_t *a, const yaml_node_t *b)
     return a->start_mark.index < b->start_mark.index;
 }
 
-/* Of the keys that exclude each other, the second in the file is the wrong one. */
+/* Of two exclusive keys, the second in the file is the wrong one. */
 static void check_one_of(struct ydoc *y, const struct keys *keys, const struct ykey *found, unsigned group)
 {
     const yaml_node_t *first = NULL, *second = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One write for each line, so that lines of other processes on the same terminal do not cut it in two. */
+/* One write for each line, so lines of other processes on the same terminal do not cut the line in two. */
 #include "fabricd/base/log.h"
 #include "fabricd/base/clock.h"
 #include "fabricd/base/quota.h"

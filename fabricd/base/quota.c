@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Log lines that users cause: see quota.h. */
+/* Log lines caused by users: see quota.h. */
 #include "fabricd/base/quota.h"
 
 #include <stddef.h>

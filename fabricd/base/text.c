@@ -86,7 +86,7 @@ static bool plain_scalar(const char *s)
     return true;
 }
 
-/* What YAML, which reads JSON, takes for the end of a line beside ASCII's. 0: none begins here, else its length. */
+/* Ends of a line in YAML, which reads JSON, beside ASCII's. 0: none begins here, else its length. */
 static size_t line_end(const char *s, size_t len, unsigned *c)
 {
     static const struct {
@@ -103,7 +103,7 @@ static size_t line_end(const char *s, size_t len, unsigned *c)
     return 0;
 }
 
-/* Length of the control character at s, which has len bytes at least: 0 if none is there. U+0080 to U+009F are, too. */
+/* Length of the control character at s, with at least len bytes: 0 if none is there. Includes U+0080 to U+009F. */
 static size_t control_len(const char *s, size_t len)
 {
     unsigned char c = (unsigned char)s[0];
@@ -284,7 +284,7 @@ int text_write_file(const char *path, const char *s, size_t len)
     int rc = text_write_fd(fd, s, len);
     if (!rc && fchmod(fd, known ? st.st_mode & 07777 : 0644))
         rc = -errno;
-    /* Only who has the right to can give a file away; for anyone else the new file simply belongs to the writer. */
+    /* Only a privileged user can give a file away; otherwise the new file simply belongs to the writer. */
     if (!rc && known && fchown(fd, st.st_uid, st.st_gid) && errno != EPERM)
         rc = -errno;
     if (!rc && fsync(fd))
@@ -325,7 +325,7 @@ void text_remove_unfinished(const char *path)
     free(dir_name);
 }
 
-/* The same line once: what an alias stands for is read wherever it is used, and is one mistake. */
+/* The same line once: the target of an alias is read at each use, and is one mistake. */
 static void diag_add(struct diag *d, struct place at, const char *kind, const char *fmt, va_list ap)
 {
     struct text line = {0};
@@ -412,7 +412,7 @@ bool diag_is_text(struct diag *d, const char *s, size_t len)
     return true;
 }
 
-/* Levenshtein distance of names that are short anyway; longer ones are never near. */
+/* Levenshtein distance of short names; longer names are never near. */
 static unsigned distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);

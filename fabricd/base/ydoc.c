@@ -16,7 +16,7 @@ static struct place mark_place(yaml_mark_t m)
     return (struct place){(unsigned)m.line + 1, (unsigned)m.column + 1};
 }
 
-/* libyaml's words, but for tabs, which look like the spaces that are allowed there. */
+/* libyaml's words, except for tabs, which look like the allowed spaces there. */
 static void syntax_error(struct diag *d, const yaml_parser_t *p, const char *text, size_t len)
 {
     size_t at = p->problem_mark.index;
@@ -52,8 +52,8 @@ static int depth_change(yaml_event_type_t type)
 }
 
 /*
- * Reads the whole text once for its syntax and depth. The time that libyaml takes for a token grows with the depth of
- * the lists and mappings around the token: a text of brackets alone would take the square of its length.
+ * Reads the whole text once for its syntax and depth. libyaml's time per token grows with the depth of the lists and
+ * mappings around the token: a text of brackets alone would take the square of its length.
  */
 static bool is_shallow_yaml(const char *text, size_t len, struct diag *diag)
 {
@@ -370,7 +370,8 @@ int ydoc_choice(struct ydoc *y, yaml_node_t *n, const char *what, const char *co
         if (!strcmp(s, names[i]))
             found = i;
     if (s && found < 0) {
-        const char *near = *s >= '0' && *s <= '9' ? NULL : nearest_name(s, names); /* no number means another one */
+        const char *near =
+            *s >= '0' && *s <= '9' ? NULL : nearest_name(s, names); /* another name is never meant by a number */
         if (near)
             diag_error(y->diag, ydoc_place(n), "%s is '%.40s', did you mean '%s'? allowed: %s", what, s, near,
                        text_str(&all));

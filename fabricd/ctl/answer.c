@@ -57,7 +57,7 @@ int answer_outcome(const struct answer_to *to, int status, const char *error, co
     return status;
 }
 
-/* Locks and metrics are no YAML: their lines are what they consist of. */
+/* Locks and metrics are no YAML: JSON gets their lines. */
 static void print_lines(const char *text)
 {
     struct text out = {0};
@@ -81,7 +81,7 @@ int answer_fail(const struct answer_to *to, int rc)
     return 1;
 }
 
-/* What is asked for, rather than done. */
+/* True for questions, rather than orders. */
 static bool is_document(enum fd_type type)
 {
     return type == FD_STATUS || type == FD_LOCK || type == FD_RAIL_LIST || type == FD_RAIL_SHOW ||
@@ -89,7 +89,7 @@ static bool is_document(enum fd_type type)
            type == FD_METRICS;
 }
 
-/* For people. NULL: what has been printed says it. */
+/* For people. NULL: the printed text is enough. */
 static const char *problem(enum fd_type type, int rc)
 {
     switch (rc) {
@@ -108,7 +108,7 @@ static const char *problem(enum fd_type type, int rc)
         return "not applied: one change at a time";
     case -EBUSY:
         return "too many requests wait for the daemon; try again later";
-    case -EILSEQ: /* what differs from another policy has been printed */
+    case -EILSEQ: /* the differences from another policy have been printed */
         return type == FD_DIFF ? NULL : "the fabric differs from the policy; see 'fabricctl status'";
     case -EPERM:
     case -EINVAL:
@@ -133,7 +133,7 @@ static const char *problem(enum fd_type type, int rc)
     }
 }
 
-/* What the daemon said, printed as it came or, for JSON, in these. */
+/* The daemon's answer, printed as it comes or, for JSON, kept in these. */
 struct said {
     char *text, *found;
     size_t text_len, found_len;

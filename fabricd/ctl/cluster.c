@@ -11,7 +11,7 @@
 
 #define SAID_MAX 65536 /* bytes of the script's that are handed on in JSON */
 
-/* Comes back if it cannot be run. */
+/* Returns if the script cannot be run. */
 static void run_script(const char *const words[])
 {
     char exe[PATH_MAX], script[PATH_MAX + 32];
@@ -27,7 +27,7 @@ static void run_script(const char *const words[])
     fprintf(stderr, "fabricctl: fabric-job: %s; it belongs in libexec/mrmpi\n", strerror(errno));
 }
 
-/* What it says on either output is kept for the answer. */
+/* The script's output and errors are kept for the answer. */
 static int run_and_tell(const struct answer_to *to, const char *const words[])
 {
     int said[2], status = -1;

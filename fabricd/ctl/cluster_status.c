@@ -27,12 +27,12 @@
 
 struct run {
     pid_t pid;           /* 0: not begun, or ended */
-    int fd[2];           /* what the program writes: output, errors; -1: closed */
+    int fd[2];           /* the program's output and errors; -1: closed */
     struct text said[2]; /* the same, cut at max */
     size_t max;
     uint64_t until_us;
     bool late;
-    int status; /* as waitpid gives it; -1: it could not be begun */
+    int status; /* from waitpid; -1: the program could not be started */
 };
 
 static void child(const char *const words[], const int out[2])
@@ -41,7 +41,7 @@ static void child(const char *const words[], const int out[2])
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    setpgid(0, 0); /* so that all of it can be ended */
+    setpgid(0, 0); /* to end all its processes together */
     if (null >= 0)
         dup2(null, STDIN_FILENO);
     dup2(out[0], STDOUT_FILENO);
@@ -74,7 +74,7 @@ static void run_begin(struct run *r, const char *const words[], size_t max, uint
     r->pid = pid > 0 ? pid : 0;
 }
 
-/* What is there now, but not without end; what is beyond max is dropped. */
+/* Reads available output, up to a limit at a time; bytes beyond max are dropped. */
 static void run_read(struct run *r)
 {
     char buf[8192];
@@ -91,7 +91,7 @@ static void run_read(struct run *r)
     }
 }
 
-/* Has it ended, or is it late? Then nothing of it is left. */
+/* True if the program has ended or is late. Then all its processes are gone. */
 static bool run_over(struct run *r)
 {
     run_read(r);
@@ -100,11 +100,11 @@ static bool run_over(struct run *r)
             return false;
         r->late = true;
         kill(-r->pid, SIGKILL);
-        kill(r->pid, SIGKILL); /* it has perhaps no group of its own yet */
+        kill(r->pid, SIGKILL); /* the process may have no group of its own yet */
         while (waitpid(r->pid, &r->status, 0) < 0 && errno == EINTR)
             ;
     } else if (r->pid) {
-        kill(-r->pid, SIGKILL); /* what it has left behind */
+        kill(-r->pid, SIGKILL); /* processes left behind */
     }
     run_read(r);
     for (int i = 0; i < 2; i++)
@@ -121,7 +121,7 @@ static void run_free(struct run *r)
     text_free(&r->said[1]);
 }
 
-/* Until one of them says something, has ended or is late. */
+/* Waits until one of them writes, has ended or is late. */
 static void await(int children, struct run *const runs[], size_t n)
 {
     struct pollfd *p = calloc(2 * n + 1, sizeof(*p));
@@ -197,7 +197,7 @@ static bool add_host(struct hosts *h, const char *name, size_t len)
     return true;
 }
 
-/* One of Slurm's commands, which prints names, a line each. */
+/* A command of Slurm that prints names, a line each. */
 static bool ask_slurm(struct hosts *h, int children, const struct cluster_options *o, const char *const words[])
 {
     struct run r, *const one[] = {&r};
@@ -248,7 +248,7 @@ static bool list_hosts(struct hosts *h, int children, const struct cluster_optio
 
 /* ---- answers ---------------------------------------------------------------------------------------------------- */
 
-/* The last line of what it said. */
+/* The last line of its output. */
 static void take_why(struct host *h, const char *said)
 {
     size_t len = strlen(said);
@@ -261,7 +261,7 @@ static void take_why(struct host *h, const char *said)
              said + from);
 }
 
-/* The lines of a status that are looked at. */
+/* The relevant lines of a status. */
 static void head_of(const char *status, struct text *out)
 {
     static const char *const keys[] = {"fabricd: ", "policy: ", "follows: "};
@@ -372,7 +372,7 @@ static void ask_all(struct hosts *h, int children, const char *const launcher[],
     free(of);
 }
 
-/* Who manages decides; if no manager has answered, the newest policy does. NULL: no policy is in force. */
+/* A manager decides; without an answer of a manager, the newest policy does. NULL: no policy is in force. */
 static const struct host *reference(const struct hosts *h)
 {
     const struct host *best = NULL;
@@ -424,7 +424,7 @@ static void host_text(const struct host *h, struct text *out)
     text_printf(out, "}\n");
 }
 
-/* Hosts that have not what they should come first. */
+/* Hosts with differences come first. */
 static int tell(const struct answer_to *to, struct hosts *h)
 {
     static const char *const keys[] = {"same", "behind", "ahead", "other", "not_verified", "unreachable"};

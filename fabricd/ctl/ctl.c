@@ -136,7 +136,7 @@ static void print_lanes(FILE *out, const uint8_t *sl, unsigned n)
         fprintf(out, "%s%u", i ? ", " : "", sl[i]);
 }
 
-/* Those between small and large. */
+/* The levels between small and large. */
 static void show_levels(FILE *out, const struct fd_state *s)
 {
     const struct fd_level *l = fd_state_levels(s);
@@ -159,7 +159,7 @@ static void show_spread(FILE *out, const struct fd_state *s)
             *spread->large ? spread->large : "auto");
 }
 
-/* How much of a rail a process may send ahead of the bulk on each level that goes so: of that where it is least. */
+/* The part of a rail that a process may send ahead of the bulk on each such level: the least of the levels. */
 static void show_ahead(FILE *out, const struct fd_state *s)
 {
     unsigned least = 0;

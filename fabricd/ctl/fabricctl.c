@@ -124,7 +124,7 @@ static int print_schema(const struct args *a, enum fd_type type)
     return 0;
 }
 
-/* A policy file, the lock beside it, and what they become. */
+/* A policy file, the lock beside it, and the resulting tables. */
 struct plan {
     const char *name;            /* of the file, for messages */
     char lock_path[PATH_MAX];    /* empty: standard input has none */
@@ -197,7 +197,7 @@ static int send_policy(const struct args *a, const struct plan *l)
     return rc;
 }
 
-/* The daemon goes on with what it was told to. */
+/* The daemon continues with its task. */
 static void on_interrupt(int sig)
 {
     static const char said[] = "\nfabricctl: the daemon goes on with it; fabricctl status tells how far it is\n";
@@ -239,7 +239,7 @@ static int policy_show(const struct args *a, enum fd_type type)
     return generation_of(a->word[2], &m.generation) ? answer_request(&a->to, type, &m, sizeof(m)) : 2;
 }
 
-/* The lock that is in force now, beside the policy's file: so the next plan is made with it, also on other nodes. */
+/* Writes the lock in force beside the policy's file: the next plan uses it, also on other nodes. */
 static void keep_lock(const struct args *a, const struct plan *l)
 {
     struct fd_header h;
@@ -286,7 +286,7 @@ static int print_plan(const struct args *a, const struct plan *l)
     return plan_command(&a->plan, l->name, &l->policy, &l->tables, &l->lock.fabric);
 }
 
-/* What is wrong with it has been printed. */
+/* Errors have been printed. */
 static int tell_check(const struct args *a, const struct plan *l, int status)
 {
     struct text found = {0};
@@ -341,7 +341,7 @@ static int policy_forget(const struct args *a, enum fd_type type)
     return answer_request(&a->to, type, &m, sizeof(m));
 }
 
-/* What the library would be told: asked as it asks. */
+/* The answer for the library, by the library's own question. */
 static int job_show(const struct args *a, enum fd_type type)
 {
     const char *job = a->word[2];
@@ -417,7 +417,7 @@ static int top(const struct args *a, enum fd_type type)
     return rc < 0 ? answer_fail(&a->to, rc) : 0;
 }
 
-/* Without a daemon the file says so: what stands there from before would be believed. */
+/* Without a daemon the file says so: old contents would be believed. */
 static int write_metrics(const struct args *a)
 {
     static const char down[] = "# TYPE fabricd_up gauge\nfabricd_up 0\n# EOF\n";
@@ -485,7 +485,7 @@ static const struct command {
     {"cluster status", 2, INT_MAX, cluster_command, 0},
 };
 
-/* By its one or two words. NULL: there is none. */
+/* By its one or two words. NULL: unknown. */
 static const struct command *find_command(const struct args *a)
 {
     for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -512,7 +512,7 @@ static bool number(const char *what, const char *s, uint32_t least, uint32_t *ou
     return true;
 }
 
-/* Options whose value is kept as it is. */
+/* Options whose value is kept unchanged. */
 static const struct {
     int option;
     size_t at; /* in struct args, a const char * */
@@ -546,7 +546,7 @@ static bool add_load(struct args *a)
     return room;
 }
 
-/* One that is not in texts. False: it is wrong, which was printed. */
+/* An option outside of texts. False: wrong, and the error was printed. */
 static bool take_option(struct args *a, int option)
 {
     switch (option) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As JSON would write it, too. */
+/* In JSON's notation, too. */
 static bool is_number(const char *s)
 {
     size_t n = strspn(s, "0123456789");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command that predicts: see plan_command.h. */
+/* The command for predictions: see plan_command.h. */
 #include "fabricd/ctl/plan_command.h"
 #include "fabricd/fabric/rails.h"
 
@@ -88,7 +88,7 @@ static bool is_name(const char *s)
     return !strcmp(s, "bulk") || !strcmp(s, "small") || !strcmp(s, "many-to-one") || !strncmp(s, "aggressor ", 10);
 }
 
-/* What is wrong with it is printed. */
+/* Errors are printed. */
 static bool read_load(struct plan_load *load, const struct policy *p, const char *said)
 {
     struct diag d = {.file = said};

@@ -39,9 +39,9 @@ _Static_assert(sizeof(takes_options) / sizeof(takes_options[0]) <= TAKES_OPTIONS
 
 #define ALL_TAKE "sjhV"
 
-/* Each option is of use to every command that has it here; what is not in the table takes those that ALL_TAKE. */
+/* The commands of each option; commands missing in the table take the options in ALL_TAKE. */
 static const struct {
-    const char *command, *takes; /* the latter: what getopt_long() answers */
+    const char *command, *takes; /* the latter: the letters of getopt_long() */
     bool cluster;                /* with --cluster */
 } takers[] = {
     {"policy plan", "lf", false}, {"policy apply", "dPF", false},    {"policy rollback", "P", false},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A picture is what the daemon's status says, and two readings of the ports' counters in sysfs. On a terminal each
- * takes the place of the one before, cut to its size; elsewhere they follow each other.
+ * A picture consists of the daemon's status, and of two readings of the ports' counters in sysfs. On a terminal each
+ * picture replaces the former, cut to its size; elsewhere they follow each other.
  */
 #include "fabricd/ctl/top.h"
 #include "fabricd/ctl/ctl.h"
@@ -150,7 +150,7 @@ static void show_head(struct picture *p, struct ydoc *y, const struct reading *n
         line(p, "waiting: %s", waiting);
 }
 
-/* What went over a rail between two readings; false: that is not known. */
+/* The traffic of a rail between two readings; false: unknown. */
 struct rates {
     double sent, received; /* 10^6 bytes a second */
 };
@@ -160,14 +160,14 @@ static bool rates_of(const struct reading *before, const struct reading *now, co
 {
     double seconds = (double)(now->at_ns - before->at_ns) / 1e9;
     const struct counters *a = counters_of(before, r), *b = counters_of(now, r);
-    if (!a || !b || seconds <= 0 || b->sent < a->sent || b->received < a->received) /* somebody has reset them */
+    if (!a || !b || seconds <= 0 || b->sent < a->sent || b->received < a->received) /* the counters have been reset */
         return false;
     out->sent = (double)(b->sent - a->sent) * WORD / seconds / 1e6;
     out->received = (double)(b->received - a->received) * WORD / seconds / 1e6;
     return true;
 }
 
-/* "bad 0.00", by the status; "-": it does not say. */
+/* "bad 0.00", by the status; "-": not in the status. */
 static void put_health(struct ydoc *y, const struct fd_rail *r, char out[32])
 {
     yaml_node_t *rails = ydoc_get(y, ydoc_root(y), "rails"), *n;

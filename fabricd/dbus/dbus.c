@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connection to the bus, from its beginning to its end, over and over: see dbus.h. */
+/* The connection to the bus, from start to end, again and again: see dbus.h. */
 #include "fabricd/dbus/dbus.h"
 #include "fabricd/dbus/internal.h"
 #include "fabricd/base/log.h"
@@ -160,7 +160,7 @@ void dbus_stop(struct dbus *b)
     if (!b)
         return;
     b->d->listener = NULL;
-    while (b->bus && sd_bus_process(b->bus, NULL) > 0) /* answers that can be sent are; nobody is waited for */
+    while (b->bus && sd_bus_process(b->bus, NULL) > 0) /* pending answers are sent; nothing is waited for */
         ;
     leave(b);
     manager_forget(b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Jobs as objects, each at DBUS_JOBS/ID; and what both they and the manager do to a job. */
+/* Jobs as objects, each at DBUS_JOBS/ID; and changes of a job for this object and the manager. */
 #include "fabricd/dbus/internal.h"
 #include "fabricd/jobs/orders.h"
 
@@ -96,7 +96,7 @@ static int get_number(sd_bus *bus, const char *path, const char *interface, cons
     return sd_bus_message_append(reply, "u", !strcmp(property, "Lease") ? job->lease_s : job->uid);
 }
 
-/* The calls of a job's object: who sends them has been found to be allowed to. */
+/* The calls of a job's object, from permitted senders. */
 static int on_set_class_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
 {
     const struct job *job = find(b, sd_bus_message_get_path(m));

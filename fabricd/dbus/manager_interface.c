@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The daemon as an object: its properties, the jobs by their ids, and signals for what changes. */
+/* The daemon as an object: its properties, the jobs by their ids, and signals for changes. */
 #include "fabricd/dbus/internal.h"
 #include "fabricd/proto/message.h"
 #include "fabricd/status.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What calls do to jobs, by whichever object they come: the daemon's orders, with the bus's errors. */
+/* Changes of jobs by calls, on either object: the daemon's orders, with the bus's errors. */
 #include "fabricd/dbus/internal.h"
 #include "fabricd/proto/message.h"
 #include "fabricd/jobs/orders.h"
@@ -25,7 +25,7 @@ int order_text(char *to, size_t size, const char *s, const char *what, bool may_
     return 0;
 }
 
-/* What an order about a job has come to. */
+/* The result of an order about a job. */
 static int outcome(struct dbus *b, int rc, const char *id, struct text *why, sd_bus_error *err)
 {
     if (rc == -ENOENT)

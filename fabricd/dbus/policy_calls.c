@@ -66,7 +66,7 @@ static int on_show_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool m
     rc = history_show(&b->d->conf, generation, &t);
     if (rc == -ENOENT)
         rc = sd_bus_error_setf(err, DBUS_NO_GENERATION, "generation %" PRIu64 " is not kept", generation);
-    else if (rc && rc != -EUCLEAN) /* the text of a damaged generation says what is damaged */
+    else if (rc && rc != -EUCLEAN) /* the text of a damaged generation names the damage */
         rc = sd_bus_error_setf(err, DBUS_UNKEPT, "%s: %s", b->d->conf.state, strerror(-rc));
     else
         rc = sd_bus_reply_method_return(m, "s", text_str(&t));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who has sent a call: the bus's word, which has it from the kernel, and not the message's. The answer takes a round
- * trip to the bus, and one more to polkit for somebody who may not by himself; meanwhile the loop goes on.
+ * The sender of a call: from the bus, which knows the sender from the kernel, not from the message. The answer takes a
+ * round trip to the bus, and one more to polkit for unprivileged senders; the loop continues meanwhile.
  */
 #include "fabricd/dbus/internal.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ASKED_MOST     4096u               /* calls that wait for the word about their senders */
+#define ASKED_MOST     4096u               /* calls that wait for the identity of their senders */
 #define POLKIT_USEC    UINT64_C(120000000) /* somebody types a password there */
 #define POLKIT_MAY_ASK 1u                  /* flag of CheckAuthorization: the user may be asked */
 
@@ -18,7 +18,7 @@ struct asked {
     struct asked *next, **before;
     struct dbus *b;
     sd_bus_message *m;
-    sd_bus_slot *slot; /* of what the answer is awaited to */
+    sd_bus_slot *slot; /* of the awaited answer */
     sender_call *call;
     const char *action; /* of polkit; NULL: everybody may */
     uint32_t uid;
@@ -66,7 +66,7 @@ static int on_polkit(sd_bus_message *answer, void *arg, sd_bus_error *err)
     return 1;
 }
 
-/* False: that could not be asked. */
+/* False: the question failed. */
 static bool ask_polkit(struct asked *a)
 {
     uint32_t flags = sd_bus_message_get_allow_interactive_authorization(a->m) > 0 ? POLKIT_MAY_ASK : 0;
@@ -89,7 +89,7 @@ static int on_uid(sd_bus_message *answer, void *arg, sd_bus_error *err)
 {
     struct asked *a = arg;
     if (sd_bus_message_is_method_error(answer, NULL) || sd_bus_message_read(answer, "u", &a->uid) <= 0) {
-        drop(a); /* it has left the bus */
+        drop(a); /* the sender has left the bus */
         return 1;
     }
     bool may = !a->uid || a->uid == geteuid();

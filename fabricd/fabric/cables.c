@@ -13,10 +13,10 @@ struct trunk {
 /* A switch, in a depth-first search over trunks. Other nodes have only the first two. */
 struct place {
     unsigned adapters, cables; /* ports of adapters here; cables to other switches */
-    uint32_t next, end;        /* of its trunks, those that have not been followed */
-    uint32_t via, parent;      /* the trunk that it was found by, and from where */
-    uint32_t seen, low;        /* when it was found, from 1; the earliest that is reached from below it otherwise */
-    unsigned below;            /* adapters' ports of it and of what was found behind it */
+    uint32_t next, end;        /* its trunks that have not been followed */
+    uint32_t via, parent;      /* the trunk that found the switch, and its other end */
+    uint32_t seen, low; /* the number of its discovery, from 1; the earliest number reached from below otherwise */
+    unsigned below;     /* adapters' ports of the switch and of the switches behind */
 };
 
 static void *cleared(size_t n, size_t size)
@@ -38,7 +38,7 @@ static int order(const void *x, const void *y)
     return p->a != q->a ? (p->a > q->a) - (p->a < q->a) : (p->b > q->b) - (p->b < q->b);
 }
 
-/* Counts what each switch has, and leaves the cables between two switches in order. How many these are. */
+/* Counts the ports of each switch, and leaves the cables between two switches in order. Returns their number. */
 static size_t count_ports(const bool *is_switch, struct place *places, struct cable *c, size_t num)
 {
     size_t kept = 0;
@@ -138,7 +138,7 @@ unsigned cables_oversubscription(const bool *is_switch, size_t n, struct cable *
         if (!is_switch[i] || !p->cables)
             continue;
         unsigned of_switch = by_cables(p->adapters, p->cables), of_bridge = 0;
-        if (p->via != UINT32_MAX && p->low == p->seen) { /* nothing behind it leads back before it */
+        if (p->via != UINT32_MAX && p->low == p->seen) { /* nothing behind leads back before the switch */
             unsigned other = places[trunks[0].ends.a].below - p->below;
             of_bridge = by_cables(p->below < other ? p->below : other, trunks[p->via].cables);
         }

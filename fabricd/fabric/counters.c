@@ -28,7 +28,7 @@
 #define TRIES         2
 #define DATA          192
 #define REOPEN_US     5000000u
-#define LANES_ASKED   4 /* a cable of fewer lanes than both ends have is no fault, if it has so many */
+#define LANES_ASKED   4 /* a cable with fewer lanes than both ends is no fault from so many lanes on */
 #define SYSFS         "/sys/class/infiniband"
 
 struct packet {
@@ -41,13 +41,13 @@ struct packet {
     uint8_t data[DATA];
 } __attribute__((packed));
 
-/* A port that is asked. */
+/* A port to ask. */
 struct agent {
     uint16_t lid;
     uint8_t port;
-    bool asked; /* what follows is known */
+    bool asked; /* the members below are known */
     bool wait, errors64;
-    bool answers; /* it did once: counters of sysfs, which are shorter, are not mixed with its own */
+    bool answers; /* answered once: counters of sysfs, which are shorter, are not mixed with its own */
 };
 
 struct counters {
@@ -116,7 +116,7 @@ static bool open_port(struct counters *c)
     return false;
 }
 
-/* The answer to this question; strays are those of earlier ones. */
+/* The answer to this question; strays answer earlier questions. */
 static int receive(struct counters *c, uint16_t attribute, uint8_t data[DATA])
 {
     const struct packet *m = umad_get_mad(c->umad);
@@ -231,7 +231,7 @@ static uint8_t lanes_of(uint8_t code)
     return most;
 }
 
-/* Who is at the other end, and how wide could the link be? */
+/* Finds the other end, and the possible width of the link. */
 static bool find_far(struct counters *c, struct smp *s)
 {
     struct smp_path far = {.hops = 1, .port = {0, (uint8_t)c->port}}, here = {.hops = 0};
@@ -302,7 +302,7 @@ void counters_read(struct counters *c, struct health_look *look)
     look->width_can = c->width_can;
     look->port[HEALTH_FAR].id = c->far_id;
     if (!read_port(c, &c->end[HEALTH_FAR], &look->port[HEALTH_FAR]))
-        c->far_id = 0; /* its LID may be another one by now */
+        c->far_id = 0; /* its LID may have changed by now */
 }
 
 const char *counters_far_name(const struct counters *c)

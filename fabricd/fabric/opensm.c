@@ -54,10 +54,12 @@ static bool managed_line(const char *line, size_t len)
 static void put_tables(const struct qos_tables *t, struct text *out)
 {
     text_printf(out, "%s\n", BEGIN);
-    /* A switch that can takes its SLtoVLMappingTables of all pairs of ports in one packet, not in one for each. */
+    /*
+     * A capable switch takes its SLtoVLMappingTables of all pairs of ports in one packet, instead of one packet each.
+     */
     text_printf(out, "qos TRUE\nuse_optimized_slvl TRUE\nlmc %u\nmax_op_vls %u\nqos_high_limit %u\nqos_vlarb_high ",
                 t->lmc, t->op_vls_code, t->high_limit);
-    /* An empty list would mean opensm's default, which has every lane in it. */
+    /* An empty list would mean opensm's default, which has every lane. */
     if (t->num_high)
         tables_vlarb_text(out, t->high, t->num_high);
     else
@@ -123,8 +125,8 @@ static bool has_name(int pid, const char *wanted)
 }
 
 /*
- * Does it run a program of that name, perhaps one that an update has replaced since? Any process may give itself a
- * name. Who may not look believes that.
+ * True if the process runs a program of that name, perhaps since replaced by an update. Any process may give itself a
+ * name. Without permission to look, the name is believed.
  */
 static bool runs_program(int pid, const char *wanted)
 {
@@ -172,7 +174,9 @@ static bool same_file(const char *a, const char *b)
     return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Does it read this configuration? Which one that is its command line says; without the option it is opensm's own. */
+/*
+ * True if the process reads this configuration. Its command line names the file; without the option, opensm's default.
+ */
 static bool reads_config(int pid, const char *config)
 {
     char at[PATH_MAX];
@@ -184,7 +188,7 @@ static bool reads_config(int pid, const char *config)
     const char *given = option_value(&cmdline, "-F", "--config");
     if (!given)
         given = OPENSM_DEFAULT_CONF;
-    snprintf(at, sizeof(at), "/proc/%d/cwd/%s", pid, given); /* for a path that is not absolute */
+    snprintf(at, sizeof(at), "/proc/%d/cwd/%s", pid, given); /* for a relative path */
     bool same = same_file(*given == '/' ? given : at, config);
     text_free(&cmdline);
     return same;
@@ -217,7 +221,7 @@ static int pid_in_file(const struct opensm *o)
     return rc ? rc : (int)pid;
 }
 
-/* One signal to the process that was looked at, not to one that has got its number since. */
+/* One signal to the examined process, not to a later process with the same number. */
 static int hang_up(const struct opensm *o, int pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -373,7 +377,7 @@ int opensm_reload(const struct opensm *o)
         return n;
     for (int i = 0; i < n; i++) {
         int rc = hang_up(o, pid[i]);
-        if (rc && rc != -ESRCH) /* which has ended meanwhile */
+        if (rc && rc != -ESRCH) /* ended meanwhile */
             return rc;
         told += !rc;
     }
@@ -391,7 +395,7 @@ int opensm_restart(const struct opensm *o, int timeout_ms)
     int status = 0;
     sigemptyset(&none);
     posix_spawnattr_init(&attr);
-    /* The daemon blocks signals for its loop; the command must not inherit that. */
+    /* The daemon blocks signals for its loop; the command must not inherit the mask. */
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
     posix_spawnattr_setsigmask(&attr, &none);
     int rc = -posix_spawn(&pid, "/bin/sh", NULL, &attr, argv, environ);

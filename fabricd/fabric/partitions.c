@@ -39,7 +39,7 @@ struct line {
     size_t len; /* without its end */
 };
 
-/* The next line of *p, which goes behind it. False: there is none. */
+/* Moves *p behind the next line. False: there is none. */
 static bool next_line(const char **p, struct line *l)
 {
     if (!**p)
@@ -172,7 +172,7 @@ static void put_member(const struct member *m, const char *end, struct text *out
 static void put_partition(const struct policy *p, const struct policy_class *c, const struct members *all,
                           struct text *out)
 {
-    const struct member *last = NULL; /* which is not written yet: the list ends with it, or does not */
+    const struct member *last = NULL; /* not written yet: the list ends with this member, or not */
     for (size_t i = 0; i < all->n; i++) {
         const struct member *m = &all->m[i];
         if ((last && m->guid == last->guid) || !policy_is_member(p, c->pkey, m->desc))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Questions for paths: see paths.h. What a trace needs is read, then the trace is tried again. */
+/* Questions for paths: see paths.h. Missing parts of a trace are read, then the trace is tried again. */
 #include "fabricd/fabric/paths.h"
 #include "fabricd/base/clock.h"
 #include "fabricd/fabric/paths_text.h"
@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FRESH_US 30000000u /* tables that are older are read again, */
-#define AGAIN_US 1000000u  /* and those that lead nowhere */
-#define READS    4         /* lists that are asked for at a time, by one port */
+#define FRESH_US 30000000u /* older tables are read again, */
+#define AGAIN_US 1000000u  /* and tables that lead nowhere */
+#define READS    4         /* lists asked for at a time, by one port */
 #define WAITING  1024u     /* questions, of one port */
 #define BY_LID   (1ull << 0)
 #define BY_BASE  (1ull << 5) /* of a port's record */
 
 struct subnet;
 
-/* What is being read. */
+/* A list being read. */
 struct reading {
     struct subnet *of; /* NULL: nothing is */
     routes_need what;
@@ -28,12 +28,12 @@ struct question {
     struct question *next;
     struct paths_question q;
     struct sa_asker who;
-    paths_shown shown; /* NULL: it is not for people */
+    paths_shown shown; /* NULL: not for people */
     void *arg;
     struct fd_ends ends;
 };
 
-/* What is known through one port of this host. */
+/* The known part of a subnet through one port of this host. */
 struct subnet {
     struct subnet *next;
     struct paths *paths;
@@ -44,10 +44,10 @@ struct subnet {
     struct question *first, **end;
     unsigned waiting;
     struct paths_names names;
-    uint64_t names_us; /* when they were asked for */
+    uint64_t names_us; /* time of the request for names */
     bool reads_names, has_names;
-    struct question *unnamed; /* for people: it is not known yet which ports they mean, or how many paths there are */
-    bool reads_lmc;           /* of the first of those */
+    struct question *unnamed; /* for people: their ports, or the number of paths, are not known yet */
+    bool reads_lmc;           /* of the first of these */
 };
 
 struct paths {
@@ -104,7 +104,7 @@ static int read_missing(struct subnet *s, struct reading *r, routes_need what)
     return rc;
 }
 
-/* 0: it is being read, or will be; a negative errno: it cannot be. */
+/* 0: being read, or soon; a negative errno: impossible. */
 static int need(struct subnet *s, routes_need what, bool *full)
 {
     struct reading *room = NULL;
@@ -269,7 +269,7 @@ static void on_names(void *arg, int status, const uint8_t *record, size_t num, s
     name_next(s);
 }
 
-/* The first of those that are not named yet. */
+/* The first question without names. */
 static void name_next(struct subnet *s)
 {
     while (s->unnamed && s->has_names && !s->reads_names && !s->reads_lmc) {

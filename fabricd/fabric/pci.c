@@ -19,7 +19,7 @@
 
 static unsigned packet_data(double speed)
 {
-    return speed > 5 ? 256 : 128; /* what chip sets of the time agree on */
+    return speed > 5 ? 256 : 128; /* typical of chip sets of the time */
 }
 
 unsigned pci_mbytes(const char *speed, const char *width)

@@ -43,7 +43,7 @@ static bool same_port(const struct smp_port *a, const struct smp_port *b)
     return !strcmp(a->device, b->device) && a->num == b->num;
 }
 
-/* Our opensm that serves this port. One that does not say which serves the first. */
+/* Our opensm for this port. An opensm that names no port serves the first. */
 static const char *config_of(const struct sms *s, const struct smp_port *p, bool first)
 {
     for (unsigned i = 0; i < s->num_ports; i++)
@@ -58,7 +58,7 @@ static const char *config_of(const struct sms *s, const struct smp_port *p, bool
 struct own {
     uint64_t guid; /* of the node */
     uint8_t num;
-    bool seen; /* from a port that one of our opensm serves */
+    bool seen; /* from a port of one of our opensm */
 };
 
 static void see(void *arg, struct look *l, const struct node *n, const struct port *p, const struct port *ports,
@@ -69,7 +69,7 @@ static void see(void *arg, struct look *l, const struct node *n, const struct po
         own->seen = true;
 }
 
-/* Is the port in a subnet that one of our opensm serves? */
+/* True if one of our opensm serves the port's subnet. */
 static bool is_served(const struct sms *s, const struct smp_port *p)
 {
     struct verify_options o = {.num_whole = s->num_ports, .visit = see};
@@ -107,7 +107,7 @@ unsigned planes_look(const struct sms *s, struct plane plane[VERIFY_SUBNETS_MAX]
         }
         plane[k].num_ports++;
         plane[k].is_ours = plane[k].is_ours || p.is_ours;
-        if (!plane[k].config && p.config) { /* it is looked at from the port that its opensm serves */
+        if (!plane[k].config && p.config) { /* the plane is read from the port that its opensm serves */
             plane[k].port = p.port;
             plane[k].config = p.config;
         }
@@ -136,7 +136,7 @@ unsigned planes_missing(const struct sms *s, const struct conf *c, struct text *
     return missing;
 }
 
-/* What a look found of the plane, and whether its ports have what is wanted. */
+/* The result of a look at the plane, and whether its ports have the wanted tables. */
 static void look_text(struct plane *p, const struct verify_result *r, const struct qos_tables *want,
                       const struct plane_tables *planes, bool first, struct text *out)
 {

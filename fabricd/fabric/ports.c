@@ -138,7 +138,10 @@ void port_compare_sl2vl(struct look *w, const struct node *n, unsigned in, unsig
     text_free(&have);
 }
 
-/* Entries without weight are skipped by the arbiter, and opensm fills up with them: they are not shown nor compared. */
+/*
+ * Entries without weight are skipped by the arbiter, and opensm fills tables up with them: they are neither shown nor
+ * compared.
+ */
 static unsigned drop_empty(struct vlarb *e, unsigned n)
 {
     unsigned kept = 0;
@@ -275,7 +278,7 @@ static const char *membership(bool full, bool limited)
     return full ? "full membership" : limited ? "limited membership" : "none";
 }
 
-/* The key as it is to be in the table: at its first place or the first free one, or nowhere. */
+/* Puts the key into the table: at its first place or the first free one, or removes it. */
 static void put_pkey(struct pkey_table *t, unsigned key, bool want)
 {
     unsigned place = t->n;

@@ -163,7 +163,7 @@ static void keep_corrupt(const char *path, const struct text *t, const struct di
               rc ? "could not be kept as" : "is kept as", aside, rc ? ": " : "", rc ? strerror(-rc) : "");
 }
 
-/* What cannot be read is said once, and written anew with the next change. */
+/* Unreadable parts are reported once, and written anew with the next change. */
 static void load(struct rail_health *r, const char *path)
 {
     struct text t = {0};
@@ -211,7 +211,7 @@ static bool has_hint(const struct ward *w, uint64_t now_us)
     return false;
 }
 
-/* Those whose time is over. True if there was one. */
+/* Drops expired hints. True if there was one. */
 static bool forget_hints(struct rail_health *r)
 {
     uint64_t now_us = clock_us();

@@ -59,7 +59,7 @@ static bool read_rail(const char *device, unsigned port, struct fd_rail *r)
     return true;
 }
 
-/* "20 Gb/sec (4X DDR)": up to QDR 8 bits are sent as 10, later 64 as 66, which only the rate of FDR counts. */
+/* "20 Gb/sec (4X DDR)": up to QDR 8 bits are sent as 10, later 64 as 66, included only in the rate of FDR. */
 static unsigned data_rate(const char *device, unsigned port, unsigned rate_mbps)
 {
     char s[64];

@@ -9,7 +9,7 @@
 #define BLOCK      64u   /* LIDs of a record */
 #define BLOCKS_MAX 768u  /* up to the last unicast LID, 0xbfff */
 #define TABLE_AT   8     /* in the record: after LID, block number and 4 bytes */
-#define NO_PORT    0xffu /* of a LID to which the table has no way */
+#define NO_PORT    0xffu /* of a LID without a way in the table */
 
 static uint16_t get16(const uint8_t *p)
 {
@@ -47,7 +47,7 @@ void routes_forget(struct routes *r, uint64_t before)
 
 /* ---- tables ---- */
 
-/* The first place whose switch has this LID or a higher one. */
+/* The first place of a switch with this LID or a higher one. */
 static unsigned place_of(const struct routes *r, uint16_t lid)
 {
     unsigned low = 0, high = r->num_tables;
@@ -67,7 +67,7 @@ static const struct routes_table *table_find(const struct routes *r, uint16_t li
     return i < r->num_tables && r->table[i].lid == lid ? &r->table[i] : NULL;
 }
 
-/* An empty one in its place, instead of the one that is there. NULL: no memory. */
+/* An empty table in its place, replacing any other. NULL: no memory. */
 static struct routes_table *table_new(struct routes *r, uint16_t lid)
 {
     unsigned i = place_of(r, lid);
@@ -103,7 +103,7 @@ static int take_table(struct routes *r, uint16_t lid, const uint8_t *record, siz
     t->read = now;
     t->out = malloc(blocks * BLOCK + 1);
     if (!t->out)
-        return -ENOMEM; /* it leads nowhere */
+        return -ENOMEM; /* leads nowhere */
     t->num_lids = blocks * BLOCK;
     memset(t->out, NO_PORT, t->num_lids);
     for (size_t i = 0; i < num; i++) {
@@ -155,7 +155,7 @@ static uint16_t far_end(const struct routes *r, uint16_t lid, unsigned port)
     return c ? c->to : 0;
 }
 
-/* The same of an adapter's port, which has one cable: the number of the port is not looked at. */
+/* The same for an adapter's port, which has one cable: the number of the port is ignored. */
 static uint16_t first_switch(const struct routes *r, uint16_t lid)
 {
     unsigned low = 0, high = r->num_cables;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Questions to the subnet administration: see sa.h. Two for each port's place: its node's record, which has the LID,
- * and with that its port's, which has the LMC. Lists of records come in several packets (RMPP), which the kernel joins.
- * The packets' layout is that of the InfiniBand specification, volume 1, 15.2.1.1.
+ * Questions to the subnet administration: see sa.h. Two questions for each port's place: its node's record, which has
+ * the LID, and then its port's, which has the LMC. Lists of records come in several packets (RMPP), which the kernel
+ * joins. The packets' layout is that of the InfiniBand specification, volume 1, 15.2.1.1.
  */
 #include "fabricd/fabric/sa.h"
 #include "fabricd/base/log.h"
@@ -24,15 +24,15 @@
 #define METHOD_LIST      0x12
 #define METHOD_LIST_RESP 0x92
 #define BY_PORT_GUID     (1ull << 8) /* of a node's record */
-#define BY_LID           (1ull << 0) /* of a port's: the node that has this LID at one of its ports, ... */
-#define BY_BASE_LID      (1ull << 5) /* ... and the port whose first LID it is */
+#define BY_LID           (1ull << 0) /* of a port's: the node with this LID at one of its ports, ... */
+#define BY_BASE_LID      (1ull << 5) /* ... and the port with this first LID */
 #define STATUS_BUSY      0x0001
 #define STATUS_NONE      0x0300
 #define QKEY             0x80010000u
 #define TIMEOUT_MS       300
 #define RETRIES          3
 
-#define QUERIES  64 /* that are under way, or whose answer is still good */
+#define QUERIES  64 /* under way, or with an answer that is still good */
 #define ASKERS   512
 #define LISTS    192        /* that are under way: fabric/paths.c has six for a port */
 #define LIST_MAX (8u << 20) /* bytes of the longest: the nodes of the largest subnet have 6 MiB */
@@ -53,16 +53,17 @@ struct packet {
     uint8_t data[200];
 } __attribute__((packed));
 
-/* A port of this host through which was asked. */
+/* A port of this host used for questions. */
 struct sa_port {
     struct sa_port *next;
     struct sa *sa;
     char device[FD_DEV_MAX];
     uint8_t port;
     int fd, agent;
-    void *umad; /* of what has come last, length bytes beside its head; a head's size is known when a port is open */
+    void *umad; /* of the last packet received, length bytes beside its head; the head's size is known when a port is
+                   open */
     int length;
-    void *question; /* the same of one that is sent */
+    void *question; /* the same for a sent packet */
     sd_event_source *source;
 };
 
@@ -128,7 +129,7 @@ static void finish(struct sa *s, struct query *q, int status)
     }
 }
 
-/* Send a question whose method, attribute, mask and data are in the packet of the port. */
+/* Sends a question with method, attribute, mask and data from the packet of the port. */
 static int send_question(struct sa *s, struct sa_port *p, uint32_t *tid)
 {
     struct packet *m = umad_get_mad(p->question);
@@ -217,7 +218,7 @@ static struct query *find_tid(struct sa *s, const struct sa_port *p, uint32_t ti
 static void finish_list(struct list *l, int status, const uint8_t *record, size_t num, size_t size)
 {
     struct list over = *l;
-    l->port = NULL; /* another one may begin now */
+    l->port = NULL; /* another list may begin now */
     over.done(over.arg, status, record, num, size);
 }
 
@@ -274,7 +275,7 @@ static void port_failed(struct sa_port *p)
     port_close(p);
 }
 
-/* Room for an answer of that length. */
+/* Makes room for an answer of this length. */
 static bool make_room(struct sa_port *p, int length)
 {
     void *more = length > p->length && length <= (int)LIST_MAX ? umad_alloc(1, umad_size() + (size_t)length) : NULL;
@@ -286,7 +287,7 @@ static bool make_room(struct sa_port *p, int length)
     return true;
 }
 
-/* What has come, and its length; negative errno. */
+/* A received packet, and its length; negative errno. */
 static int receive(struct sa_port *p, int fd, int *length)
 {
     *length = p->length;
@@ -319,7 +320,7 @@ static int on_packet(sd_event_source *source, int fd, uint32_t events, void *arg
     uint16_t attribute = l ? l->attribute : q->stage == ASKS_NODE ? SA_NODE_RECORD : SA_PORT_RECORD;
     bool ours = length >= (int)(l ? offsetof(struct packet, data) : sizeof(*m)) && m->mgmt_class == CLASS_SA &&
                 m->method == (l ? METHOD_LIST_RESP : METHOD_GET_RESP) && be16toh(m->attribute) == attribute;
-    if (!umad_status(p->umad)) /* else it is the question itself, which nobody has answered */
+    if (!umad_status(p->umad)) /* otherwise the question itself, without an answer */
         status = ours ? 0 : -EPROTO;
     if (l && status)
         finish_list(l, status, NULL, 0, 1);
@@ -374,7 +375,7 @@ free_port:
     return NULL;
 }
 
-/* That of this port if there is one, or else a place for it; NULL: all are under way. */
+/* The query of this port if there is one, or else a place for it; NULL: all are under way. */
 static struct query *find_query(struct sa *s, const struct sa_port *p, uint64_t guid)
 {
     struct query *best = NULL;

@@ -21,11 +21,11 @@
 #define METHOD_RESP 0x81
 #define TIMEOUT_MS  200
 #define TRIES       4
-#define GRACE_MS    100 /* after which a time-out is ours, where nobody under us tells it */
+#define GRACE_MS    100 /* until a time-out of ours, if the layers below report none */
 #define WINDOW_MIN  1u
 #define WINDOW_INIT 4u /* opensm's max_wire_smps */
 #define WINDOW_MAX  64u
-#define STATE_INIT  2 /* of a port whose cable has somebody at its other end */
+#define STATE_INIT  2 /* of a port whose cable has another end */
 
 /* The LID-routed kind differs in class and in leaving the directed-route fields zero. */
 struct packet {
@@ -50,14 +50,14 @@ struct question {
     uint32_t modifier;
     uint8_t method, tries;
     enum state state;
-    int rc; /* as smp_get returns it */
+    int rc; /* the result of smp_get */
     uint64_t sent_us;
     uint8_t data[64];
 };
 
 /*
- * Questions are numbered as they are asked; the low bits of the number are a question's place in the ring, and its
- * transaction id is tid + number. Those from first to next have been sent, or failed without.
+ * Questions are numbered in order; the low bits of the number are a question's place in the ring, and its transaction
+ * id is tid + number. Questions from first to next have been sent, or failed without being sent.
  */
 struct smp {
     int fd, agent_dr, agent_lid;
@@ -67,11 +67,11 @@ struct smp {
     struct question *ring;
     uint32_t size; /* a power of two */
     uint32_t first, next, end;
-    unsigned window, answered; /* packets that may be under way; answers since it last grew */
+    unsigned window, answered; /* packets that may be under way; answers since the last growth */
     uint64_t narrowed_us;
     unsigned num_under_way, num_again; /* num_again: sent, timed out, and to be sent again */
     uint32_t under_way[WINDOW_MAX];    /* their numbers */
-    struct smp_path alive;             /* of the last answer; no hops and no LID: this host's port, which is */
+    struct smp_path alive;             /* of the last answer; no hops and no LID: this host's port, which is alive */
 };
 
 static bool is_up(const umad_port_t *p)
@@ -244,7 +244,7 @@ static void no_longer_under_way(struct smp *s, uint32_t number)
         }
 }
 
-/* It has an answer, or needs none any more. */
+/* The question has an answer, or needs none any more. */
 static void settle(struct smp *s, uint32_t number)
 {
     struct question *q = question(s, number);
@@ -257,7 +257,7 @@ static void settle(struct smp *s, uint32_t number)
 
 static void drop_first(struct smp *s)
 {
-    settle(s, s->first); /* an answer that still comes is a stray */
+    settle(s, s->first); /* a later answer is a stray */
     if (s->next == s->first)
         s->next++;
     s->first++;
@@ -271,7 +271,7 @@ static void answered(struct smp *s, uint32_t number, int rc)
 
 /* ---- the window ---- */
 
-/* Half of it, once for all packets that were lost together: those sent since then say something new. */
+/* Halves the window, once for all packets lost together: only later packets count as a new loss. */
 static void narrow(struct smp *s, const struct question *lost)
 {
     if (lost->sent_us < s->narrowed_us)
@@ -311,7 +311,7 @@ static void send_question(struct smp *s, uint32_t number)
     q->sent_us = clock_us();
 }
 
-/* Those that timed out first: they are the oldest. */
+/* Timed-out questions first: they are the oldest. */
 static void fill_window(struct smp *s)
 {
     for (uint32_t i = s->first; s->num_again && s->num_under_way < s->window; i++)
@@ -323,8 +323,8 @@ static void fill_window(struct smp *s)
 }
 
 /*
- * After the last try. Where nobody is at all, other questions would each take as long to find that out; where the node
- * has just answered another one, only this packet has had no luck.
+ * After the last try. If the node is absent, its other questions would each take as long to find out; if the node has
+ * just answered another question, only this packet was unlucky.
  */
 static void give_up(struct smp *s, uint32_t number)
 {
@@ -355,13 +355,13 @@ static void look_at_deadlines(struct smp *s)
     for (unsigned i = 0; i < s->num_under_way;) {
         uint32_t number = s->under_way[i];
         if (now_us - question(s, number)->sent_us >= (TIMEOUT_MS + GRACE_MS) * 1000)
-            timed_out(s, number); /* another one takes its place in the list */
+            timed_out(s, number); /* another question takes its place in the list */
         else
             i++;
     }
 }
 
-/* A packet has come: strays are those of other runs, second answers, and answers that nobody reads any more. */
+/* A packet has arrived: strays are packets of other runs, second answers, and answers without a reader. */
 static void take_packet(struct smp *s, int length)
 {
     const struct packet *m = umad_get_mad(s->umad);
@@ -381,7 +381,7 @@ static void take_packet(struct smp *s, int length)
     widen(s);
 }
 
-/* Until the first question has its answer. The kernel (or who stands for it) tells a time-out by status. */
+/* Until the first question has its answer. The kernel (or its replacement) reports a time-out by status. */
 static int wait_for_first(struct smp *s)
 {
     struct question *q = question(s, s->first);
@@ -407,7 +407,7 @@ static int wait_for_first(struct smp *s)
     }
 }
 
-/* The question at the front, or -1 if none was asked ahead that is like it. */
+/* The question at the front, or -1 if none like this one was asked ahead. */
 static int find_ahead(struct smp *s, uint8_t method, const struct smp_path *path, uint16_t attribute, uint32_t modifier)
 {
     uint32_t i = s->first;

@@ -30,7 +30,7 @@ static bool has_port(const struct sms *s, const struct smp_port *p)
     return false;
 }
 
-/* The port of this guid; else the one that is configured, or the first. */
+/* The port of this guid; else the configured port, or the first. */
 static struct smp_port port_of(uint64_t guid, const struct conf *c)
 {
     struct smp_port up[SMP_PORTS_MAX], configured = {.num = (int)c->port};
@@ -146,7 +146,7 @@ int sms_read(struct sms *s, struct text *why)
         text_free(&m->old_conf);
         int rc = text_read_file(&m->old_conf, m->opensm.config, OPENSM_CONF_MAX);
         if (!rc && strlen(text_str(&m->old_conf)) != m->old_conf.len)
-            rc = -EILSEQ; /* a zero byte: not a text file, and what follows it would be lost */
+            rc = -EILSEQ; /* a zero byte: not a text file, and the rest would be lost */
         if (rc && rc != -ENOENT) {
             text_printf(why, "%s: %s", m->opensm.config, strerror(-rc));
             return rc;
@@ -224,7 +224,7 @@ bool sms_partitions_free(const struct sms *s, const struct policy *p, struct tex
     return good;
 }
 
-/* Of the first port that it serves; 0: not known. */
+/* Of the first port that it serves; 0: unknown. */
 static uint64_t guid_of(const struct sms *s, const char *config)
 {
     for (unsigned i = 0; i < s->num_ports; i++)
@@ -286,7 +286,7 @@ void sms_clean(const char *config)
 
 int sms_write_file(const char *config, const struct text *conf, struct text *why)
 {
-    char *path = realpath(config, NULL); /* the file that a link leads to is what opensm reads */
+    char *path = realpath(config, NULL); /* opensm reads the file behind a link */
     int rc = text_write_file(path ? path : config, text_str(conf), conf->len);
     if (rc)
         text_printf(why, "%s%s: %s", why->len ? "\n" : "", config, strerror(-rc));
@@ -299,7 +299,7 @@ static int write_conf(const struct sm *m, const struct text *conf, struct text *
     return sms_write_file(m->opensm.config, conf, why);
 }
 
-/* Written only if it is another: where no class has members it is nobody's but the administrator's. */
+/* Written only after a change: without members of classes the file is the administrator's alone. */
 static int write_partitions(const struct sm *m, struct text *why)
 {
     struct partition_file now = {0};

@@ -36,14 +36,14 @@ static void add_block(struct snapshot *s, const struct block *b)
     s->block[s->n++] = *b;
 }
 
-/* Asked ahead; take_answers reads it. */
+/* Asked ahead; take_answers reads the answer. */
 static void take_block(struct snapshot *s, struct look *l, const struct node *n, uint16_t attribute, uint32_t modifier)
 {
     smp_ahead(l->smp, &n->path, attribute, modifier, NULL);
     add_block(s, &(struct block){l->from, n->path, attribute, modifier, {0}});
 }
 
-/* Of the blocks from this one on: those without an answer are not kept. */
+/* From this block on: blocks without an answer are dropped. */
 static void take_answers(struct snapshot *s, struct look *l, size_t i)
 {
     size_t kept = i;
@@ -139,7 +139,7 @@ void snapshot_text(const struct snapshot *s, struct text *out)
     text_printf(out, "%s\n", last_line);
 }
 
-/* Exactly n bytes in hexadecimal digits, and the character that ends them. NULL: they are not there. */
+/* Exactly n bytes in hexadecimal digits, and the character at their end. NULL: missing. */
 static const char *parse_hex(const char *p, uint8_t *out, size_t n, char end)
 {
     for (size_t i = 0; i < n; i++, p += 2) {
@@ -213,7 +213,7 @@ static bool differs(const struct block *b, const uint8_t now[64])
     return memcmp(b->data, now, sizeof(b->data)) != 0;
 }
 
-/* All that a Set() of PortInfo would change besides: zero means as it is. */
+/* Clears all other changes of a Set() of PortInfo: zero means unchanged. */
 static void only_high_limit(uint8_t now[64], uint8_t high_limit)
 {
     now[29] = 0;     /* LinkWidthEnabled */
@@ -223,7 +223,7 @@ static void only_high_limit(uint8_t now[64], uint8_t high_limit)
     now[HIGH_LIMIT] = high_limit;
 }
 
-/* What to write of a block; now is what the port has. False: nothing. */
+/* The data to write to a block; now is the port's data. False: nothing. */
 static bool needs(const struct block *b, uint8_t now[64])
 {
     if (!differs(b, now))
@@ -235,7 +235,7 @@ static bool needs(const struct block *b, uint8_t now[64])
     return true;
 }
 
-#define AT_A_TIME 256 /* blocks that are read, then written where they differ */
+#define AT_A_TIME 256 /* blocks to read, then to write where they differ */
 
 /* Of one port of this host: blocks from b on, at most AT_A_TIME. How many were written. */
 static unsigned put_blocks_back(struct smp *smp, const struct block *b, size_t n, unsigned *failed)

@@ -27,14 +27,14 @@ struct walk {
     size_t hash_size;
 };
 
-/* What the first port has, then the least of all. */
+/* The value of the first port, then the least of all. */
 static void least(bool first, unsigned *least_so_far, unsigned v)
 {
     if (first || v < *least_so_far)
         *least_so_far = v;
 }
 
-/* first: of those that c is of. */
+/* first: of the ports of c. */
 static void add_caps(struct fabric_caps *c, bool first, const struct port *p)
 {
     static const uint8_t vls_of[16] = {0, 1, 2, 4, 8, 15};
@@ -42,7 +42,7 @@ static void add_caps(struct fabric_caps *c, bool first, const struct port *p)
     least(first, &c->low_cap, p->low_cap < TABLE_ENTRIES_MAX ? p->low_cap : TABLE_ENTRIES_MAX);
     least(first, &c->high_cap, p->high_cap < TABLE_ENTRIES_MAX ? p->high_cap : TABLE_ENTRIES_MAX);
     unsigned rate = rate_mbps(p->width, p->speed, p->speed_ext);
-    if (rate && (!c->rate_mbps || rate < c->rate_mbps)) /* a rate that is not known is none */
+    if (rate && (!c->rate_mbps || rate < c->rate_mbps)) /* an unknown rate is ignored */
         c->rate_mbps = rate;
     unsigned mtu = p->mtu_code >= 1 && p->mtu_code <= 5 ? 128u << p->mtu_code : 0;
     if (mtu > c->mtu)
@@ -68,13 +68,13 @@ static void note_most(struct walk *w, size_t member, unsigned v)
     }
 }
 
-/* A switch is one node whichever way one comes in; the ports of an adapter may lie in different places. */
+/* A switch is one node, by whichever port; the ports of an adapter may lie in different places. */
 static uint8_t key_port(const struct node *n)
 {
     return n->type == TYPE_SWITCH ? 0 : n->entry;
 }
 
-/* The slot of a node that is known already, or the empty one where it would be. */
+/* The slot of a known node, or the empty slot for it. */
 static uint32_t *find_slot(struct walk *w, const struct node *key)
 {
     size_t i = (size_t)((key->guid ^ key_port(key)) * 0x9e3779b97f4a7c15ull >> 20) & (w->hash_size - 1);
@@ -87,7 +87,7 @@ static uint32_t *find_slot(struct walk *w, const struct node *key)
     }
 }
 
-/* Room for one more of what the array has so many of. */
+/* Room for one more element. */
 static void *grown(void *array, size_t num, size_t *cap, size_t size)
 {
     if (num < *cap)
@@ -99,7 +99,7 @@ static void *grown(void *array, size_t num, size_t *cap, size_t size)
     return array;
 }
 
-/* Its number + 1; 0: there are too many. */
+/* Its number + 1; 0: too many nodes. */
 static uint32_t add_node(struct walk *w, const struct node *n)
 {
     uint32_t *slot = find_slot(w, n);
@@ -113,8 +113,8 @@ static uint32_t add_node(struct walk *w, const struct node *n)
 }
 
 /*
- * A cable is followed from the end that is visited first, and from the other, later, unless that was found by it: so
- * the first counts.
+ * A cable is followed from the end visited first, and from the other end later unless already found: the first end
+ * counts.
  */
 static void add_cable(struct walk *w, size_t from, size_t to)
 {
@@ -167,7 +167,7 @@ static bool has_enough(const struct walk *w)
     return w->options->stop_at && w->look.r->differences >= w->options->stop_at;
 }
 
-/* Its live ports into ports[]; how many. */
+/* Puts its live ports into ports[]; returns their number. */
 static unsigned read_live_ports(struct walk *w, const struct node *n, struct port ports[256])
 {
     unsigned live = 0;
@@ -183,7 +183,7 @@ static unsigned read_live_ports(struct walk *w, const struct node *n, struct por
     return live;
 }
 
-/* The questions of check_switch_port. What a visitor asks it asks itself. */
+/* The questions of check_switch_port. A visitor asks its own questions. */
 static void check_switch_port_ahead(struct walk *w, const struct node *n, const struct port *p,
                                     const struct port *ports, unsigned live)
 {
@@ -195,7 +195,7 @@ static void check_switch_port_ahead(struct walk *w, const struct node *n, const 
         port_compare_sl2vl_ahead(&w->look, n, ports[k].num, p->num);
 }
 
-/* One of a switch's live ports, and what it does with packets from each of the others. */
+/* A live port of a switch, and its tables for packets from each other port. */
 static void check_switch_port(struct walk *w, const struct node *n, const struct port *p, const struct port *ports,
                               unsigned live)
 {
@@ -222,7 +222,7 @@ static void visit_switch(struct walk *w, size_t index)
     struct port ports[256];
     unsigned live = read_live_ports(w, &n, ports);
     struct smp_path path;
-    /* One port ahead: its answers arrive while those of the port before are compared. */
+    /* One port ahead: its answers arrive while those of the former port are compared. */
     for (unsigned i = 0; i < live && !has_enough(w); i++) {
         if (!i)
             check_switch_port_ahead(w, &n, &ports[i], ports, live);
@@ -261,7 +261,7 @@ static bool has_partitions(const struct walk *w)
     return w->options->policy && policy_has_members(w->options->policy);
 }
 
-/* The port by which the path comes in. False: it is down, or does not answer. */
+/* The port where the path arrives. False: down, or without an answer. */
 static bool check_ca(struct walk *w, const struct node *n)
 {
     struct port p;
@@ -335,7 +335,7 @@ static void look_whole(struct walk *w, const struct node *self)
     w->look.want = want;
 }
 
-/* This host's port and the one at the other end of its cable, by these tables. */
+/* This host's port and the port at the other end of its cable, by these tables. */
 static void look_near_by(struct walk *w, const struct node *self, const struct qos_tables *want)
 {
     struct node n = {.path = self->path};
@@ -362,8 +362,7 @@ static void look_near_by(struct walk *w, const struct node *self, const struct q
         }
 }
 
-/* Which plane it is, nothing here says: it may have the tables of any. The first that fit, else the common ones count.
- */
+/* The plane is unknown here: the ports may have the tables of any. The first that fit, else the common ones count. */
 static void look_near(struct walk *w, const struct node *self)
 {
     const struct plane_tables *planes = w->options->planes;
@@ -373,7 +372,7 @@ static void look_near(struct walk *w, const struct node *self)
     add_node(w, self);
     look_near_by(w, self, want);
     for (unsigned i = 0; others && i <= others && r->differences > before.differences; i++) {
-        struct verify_result again = before; /* but for the texts, whose places may be others by now */
+        struct verify_result again = before; /* except the texts, which may have moved */
         text_cut(&r->text, before.text.len);
         text_cut(&r->list, before.list.len);
         again.text = r->text;
@@ -385,8 +384,8 @@ static void look_near(struct walk *w, const struct node *self)
 }
 
 /*
- * From one port of this host: the whole subnet, or what is near. Nothing if that has been seen from another port. 0, or
- * the negative errno that kept us from looking.
+ * From one port of this host: the whole subnet, or nearby ports. Nothing if another port has seen them. 0, or the
+ * negative errno that prevented the look.
  */
 static int look_from(struct walk *w, const struct smp_port *from, bool near)
 {

@@ -50,7 +50,7 @@ static struct watched *find(struct watch *w, const struct fd_rail *r)
     return NULL;
 }
 
-/* Those that are there now, and no others. */
+/* The present rails, and no others. */
 static void find_rails(struct watch *w)
 {
     unsigned kept = 0;
@@ -105,7 +105,7 @@ static void look(struct watch *w)
         tell(w, reading, w->num_watched);
 }
 
-/* With the lock held, which is not held while the disk is waited for. */
+/* With the lock held, except while waiting for the disk. */
 static void write_file(struct watch *w)
 {
     struct text t = w->keep;

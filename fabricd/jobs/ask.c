@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What fabricctl says of a job: see ask.h. */
+/* Jobs in fabricctl's options: see ask.h. */
 #include "fabricd/jobs/ask.h"
 #include "fabricd/proto/ratio.h"
 #include "fabricd/base/ydoc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel says of processes and jobs: see cgroups.h. */
+/* The kernel's facts about processes and jobs: see cgroups.h. */
 #include "fabricd/jobs/cgroups.h"
 #include "fabricd/base/text.h"
 
@@ -51,7 +51,7 @@ struct line {
     size_t controllers_len, path_len;
 };
 
-/* The next one; false: there is none. Lines that are none are passed over. */
+/* The next line; false: there is none. Invalid lines are skipped. */
 static bool next_line(const char **at, struct line *l)
 {
     for (const char *s = *at, *end; *s; s = *end ? end + 1 : end) {
@@ -66,7 +66,7 @@ static bool next_line(const char **at, struct line *l)
     return false;
 }
 
-/* Is the word among those that commas divide? */
+/* True if the word is in the list, separated by commas. */
 static bool has_word(const char *list, size_t len, const char *word, size_t word_len)
 {
     for (const char *s = list, *end = list + len; s <= end;) {
@@ -78,7 +78,7 @@ static bool has_word(const char *list, size_t len, const char *word, size_t word
     return false;
 }
 
-/* Is the line about the hierarchy whose directory has this name? "cpu,cpuacct" is often called "cpu", too. */
+/* True if the line belongs to the hierarchy whose directory has this name. "cpu,cpuacct" is often called "cpu", too. */
 static bool is_of_hierarchy(const struct line *l, const char *name, size_t len)
 {
     char named[64];
@@ -111,8 +111,8 @@ bool cgroups_inside(const char *where, const char *path)
 
 /*
  * From the root of a hierarchy, name by name, each a pattern of the shell; '%' is the job's id, up to the end of the
- * name or what follows the '%'. lasts: a group in the job's that is there from the job's beginning to its end, where
- * the scheduler makes one; otherwise the job's group may come and go with its steps. Only from the root: a user can
+ * name or the text behind the '%'. lasts: a group in the job's group that exists from the job's beginning to its end,
+ * if the scheduler makes one; otherwise the job's group may come and go with its steps. Only from the root: a user can
  * make groups of any name, but not there.
  */
 static const struct layout {
@@ -159,7 +159,7 @@ static size_t match(const char *path, size_t len, const char *pattern, char id[F
     return (size_t)(at - path);
 }
 
-/* The directory of the first so many bytes of a line's path; empty: it does not fit, or does not last. */
+/* The directory of the first len bytes of a line's path; empty: too long, or not lasting. */
 static void directory_of(const struct line *l, size_t len, const char *lasts, char out[FD_CGROUP_MAX])
 {
     size_t n = strcspn(l->controllers, ",:");
@@ -220,8 +220,8 @@ bool cgroups_good_path(const char *path)
 }
 
 /*
- * Version 1 tells nothing of the groups beneath one: they are looked at, as deep as schedulers make them. Returns
- * whether there is a process; -1: not known. left: directories that may still be looked at.
+ * Version 1 does not report the groups beneath: they are read, as deep as schedulers make them. Returns whether there
+ * is a process; -1: unknown. left: directories that may still be read.
  */
 static int has_process(const char *dir, unsigned depth, unsigned *left)
 {
@@ -300,7 +300,7 @@ static bool has_ended(int pidfd)
     return poll(&p, 1, 0) != 0;
 }
 
-/* Without the kernel's reference: a process that is connected has not ended, unless it has left that to a child. */
+/* Without the kernel's reference: a connected process has not ended, unless a child inherited the connection. */
 static bool may_be_another(int socket, pid_t pid, uid_t uid)
 {
     struct pollfd p = {.fd = socket, .events = POLLRDHUP};
@@ -326,7 +326,7 @@ int cgroups_of_peer(int socket, pid_t pid, uid_t uid, char **where)
     snprintf(path, sizeof(path), "%s/proc/%d/cgroup", root(), pid);
     int rc = text_read_file(&t, path, CGROUPS_WHERE_MAX);
     if (pidfd >= 0 ? has_ended(pidfd) : may_be_another(socket, pid, uid))
-        rc = -ESRCH; /* what has been read may be of another process */
+        rc = -ESRCH; /* the text may be of another process */
     if (pidfd >= 0)
         close(pidfd);
     if (!rc)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is of which job: see claims.h. */
+/* Membership in jobs: see claims.h. */
 #include "fabricd/jobs/claims.h"
 
 #include <stdlib.h>

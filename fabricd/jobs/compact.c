@@ -42,7 +42,7 @@ struct line {
     bool holds;
 };
 
-/* An id is always written in the same way, so it is compared as it is. */
+/* An id always has the same notation, so ids are compared as text. */
 static size_t id_length(const char *s, const char *end)
 {
     const char *at = s;
@@ -87,7 +87,7 @@ static struct line *split(const char *s, size_t len, unsigned *num)
     return all;
 }
 
-/* From the last line to the first: the first that is met of a job is the one that holds, unless it is its end. */
+/* From the last line to the first: the first line met of a job is valid, unless it is the job's end. */
 static bool mark(struct line *all, unsigned n)
 {
     const size_t item = strlen(JOURNAL_ITEM);
@@ -148,7 +148,7 @@ void compact_run(struct compaction *c)
         c->rc = -errno;
 }
 
-/* What was appended since; it is little. */
+/* Lines appended since; they are few. */
 static int copy_rest(const struct compaction *c)
 {
     char buf[16384];

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STOP_S 2 /* so long it is waited for at the end */
+#define STOP_S 2 /* wait at the end */
 
 struct work {
     struct work *next;

@@ -41,7 +41,7 @@ static int make_room(struct jobs *j)
     return 0;
 }
 
-/* In the place of the one with this id, if there is one. 0, -ENOSPC, -ENOMEM. */
+/* Replaces the job with this id, if there is one. 0, -ENOSPC, -ENOMEM. */
 static int put(struct jobs *j, const struct job *job)
 {
     struct job *own = (struct job *)jobs_find(j, job->id);
@@ -67,7 +67,7 @@ static int put(struct jobs *j, const struct job *job)
     return 0;
 }
 
-/* If it is there. */
+/* If present. */
 static void take_out(struct jobs *j, const char *id)
 {
     struct job *old = (struct job *)jobs_find(j, id);
@@ -104,7 +104,7 @@ bool jobs_open(struct jobs *j, const char *state_dir, struct diag *d)
     *j = (struct jobs){0};
     bool good = journal_open(&j->journal, state_dir, take, j, &j->of_before, d);
     if (!j->journal.ours && (j->n || j->of_before))
-        write_anew(j); /* while nobody waits; if that fails, the next change does it, or is refused */
+        write_anew(j); /* while nobody waits; after a failure, the next change does it, or is refused */
     return good;
 }
 
@@ -117,7 +117,7 @@ int jobs_compacted(struct jobs *j)
     return rc;
 }
 
-/* The file is getting long. That it stays so is no reason to refuse a change. */
+/* The file is getting long. A failure is no reason to refuse a change. */
 static void compact(struct jobs *j)
 {
     bool now = !j->compacting && j->journal.lines >= 2 * j->n + LINES_MORE + j->patience;
@@ -148,7 +148,7 @@ void jobs_close(struct jobs *j)
     *j = (struct jobs){0};
 }
 
-/* A change that is made already, in a line of its own: a file of thousands of jobs is not written anew for each. */
+/* Saves a finished change, in a line of its own: a file of thousands of jobs is not written anew for each. */
 static int save(struct jobs *j, const struct text *line)
 {
     int rc = journal_append(&j->journal, line);
@@ -189,7 +189,7 @@ int jobs_delete(struct jobs *j, const char *id)
     int rc = save(j, &line);
     text_free(&line);
     if (rc)
-        put(j, &before); /* there was room for it */
+        put(j, &before); /* room was there before */
     return rc;
 }
 

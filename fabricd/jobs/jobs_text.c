@@ -16,7 +16,7 @@ static void put(struct text *t, const char *key, const char *value)
     text_yaml_string(t, value);
 }
 
-/* Why it has not the class that somebody said. */
+/* The reason why the job does not have the requested class. */
 static void put_note(struct text *t, const struct job *job, const struct policy *p, const struct user *user)
 {
     char note[64 + FD_NAME_MAX] = "";

@@ -18,7 +18,7 @@
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Texts of a job, as the file has them beside its id. */
+/* Texts of a job in the file, beside its id. */
 static const struct field {
     const char *key;
     size_t at, size;
@@ -41,7 +41,7 @@ struct reader {
     unsigned lines, taken;
 };
 
-/* As it comes from outside (message.h): ASCII, which is what is written, too. */
+/* In the form of outside input (message.h): ASCII, which is also written. */
 static bool read_text(struct ydoc *y, yaml_node_t *n, const char *what, char *out, size_t size)
 {
     if (!ydoc_string(y, n, what, out, size))
@@ -54,7 +54,7 @@ static bool read_text(struct ydoc *y, yaml_node_t *n, const char *what, char *ou
     return true;
 }
 
-/* One with an error is left out. */
+/* A job with an error is left out. */
 static void parse_job(struct reader *r, yaml_node_t *n)
 {
     enum { ID, UID, SINCE, LEASE, RUN, END, KEYS };
@@ -100,7 +100,7 @@ static void parse_list(struct reader *r, yaml_node_t *list)
         parse_job(r, item);
 }
 
-/* What a file without jobs says of them. */
+/* The contents of a file without jobs. */
 static bool is_nothing(const yaml_node_t *n)
 {
     const char *s = n ? ydoc_scalar(n) : NULL;
@@ -121,10 +121,10 @@ static bool parse_file(struct reader *r, const struct text *t, struct diag *d)
     return list || none;
 }
 
-/* What is written here has a job in each line: those that can be read by themselves. */
+/* Our own files have a job in each line: readable lines are read one by one. */
 static void parse_lines(struct reader *r, const struct text *t, struct diag *d)
 {
-    struct text alone = {0}; /* as many empty lines before it as in the file: errors name its place there */
+    struct text alone = {0}; /* as many empty lines before it as in the file: errors then name its place in the file */
     for (const char *line = text_str(t), *end; *line; line = *end ? end + 1 : end) {
         end = strchrnul(line, '\n');
         size_t before = alone.len;
@@ -162,7 +162,7 @@ static void put_header(const struct journal *j, struct text *t)
     text_printf(t, "jobs:\n");
 }
 
-/* What the lines that were read would be if they were written here. */
+/* The text of the lines just read if they were written here. */
 struct again {
     journal_take *take;
     void *arg;
@@ -179,7 +179,7 @@ static bool take_again(void *arg, const struct job *job, bool ended)
     return a->take(a->arg, job, ended);
 }
 
-/* To the letter: who writes it anew (compact.h) knows a job by how its id is written. */
+/* To the letter: compact.h recognizes a job by the notation of its id. */
 static bool is_ours(const struct journal *j, const struct text *t, const struct text *lines)
 {
     struct text all = {0};
@@ -190,7 +190,7 @@ static bool is_ours(const struct journal *j, const struct text *t, const struct 
     return ours;
 }
 
-/* Does the file say that it is of another boot? What is wrong with it is of no interest then. */
+/* True if the file names another boot. Its errors do not matter then. */
 static bool is_of_before(const struct journal *j, const struct text *t)
 {
     const char *s = text_str(t);
@@ -200,7 +200,7 @@ static bool is_of_before(const struct journal *j, const struct text *t)
     return n && *j->boot && (n != strlen(j->boot) || memcmp(s + 6, j->boot, n));
 }
 
-/* The next change would write over it. */
+/* The next change would overwrite the file. */
 static void keep_damaged(const struct journal *j, const struct text *t, struct diag *d)
 {
     char path[sizeof(j->path) + 48];
@@ -281,7 +281,7 @@ int journal_write(struct journal *j, const struct text *lines, unsigned num)
     return rc;
 }
 
-/* It is a file that ends with a line. */
+/* True for a file that ends with a complete line. */
 static bool ends_well(int fd, off_t *size)
 {
     struct stat st;

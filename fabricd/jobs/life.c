@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Jobs that nobody ends: see life.h. */
+/* Jobs without an end of their own: see life.h. */
 #include "fabricd/jobs/life.h"
 #include "fabricd/jobs/helper.h"
 #include "fabricd/jobs/orders.h"
@@ -15,11 +15,11 @@
 #include <sys/inotify.h>
 
 #define EVERY_US   1000000u
-#define JOBS_EACH  4096      /* jobs that are looked at each time, */
+#define JOBS_EACH  4096      /* jobs examined each time, */
 #define FILES_EACH 256       /* and cgroups, each a file to be read */
 #define RETRY_US   60000000u /* after a job that has ended could not be struck out of the file */
 
-/* The cgroup of a job, as inotify tells of it. A job that is set anew has another. */
+/* The cgroup of a job, watched by inotify. A job that is set anew has another watch. */
 struct watch {
     char id[FD_JOB_MAX];
     char cgroup[FD_CGROUP_MAX];
@@ -102,7 +102,7 @@ static bool has_client(const struct daemon *d, const struct job *job)
     return false;
 }
 
-/* Has its lease run out? */
+/* True if its lease has run out. */
 static bool ran_out(const struct daemon *d, struct job *job, uint64_t now_us)
 {
     if (!job->lease_s || now_us - job->alive_us < (uint64_t)job->lease_s * 1000000)
@@ -113,7 +113,7 @@ static bool ran_out(const struct daemon *d, struct job *job, uint64_t now_us)
     return false;
 }
 
-/* Why it has ended, or NULL: it goes on. */
+/* The reason of its end, or NULL: the job continues. */
 static const char *end_of(struct life *l, struct job *job, uint64_t now_us)
 {
     enum cgroup_state is = *job->cgroup ? cgroups_look(job->cgroup) : CGROUP_THERE;
@@ -142,8 +142,8 @@ static bool look_at(struct life *l, const struct job *job, uint64_t now_us)
 }
 
 /*
- * A process whose group says that a scheduler has put it there for its job tells where the job's group is. From then on
- * the job ends with that, and processes elsewhere are not of it: true.
+ * A process in a scheduler's group for its job shows the place of the job's group. From then on the job ends with the
+ * group, and processes elsewhere do not belong to the job: true.
  */
 static bool adopt(struct life *l)
 {
@@ -151,7 +151,7 @@ static bool adopt(struct life *l)
     for (struct client *c = server_clients(l->d->server); c; c = c->next) {
         struct claim *claim = &c->subscriber.claim;
         const struct job *job = *claim->by.path ? subscribers_job(l->d, c) : NULL;
-        /* a run that is over may have had a group of this name, which is gone: it says nothing of this run */
+        /* an earlier run may have had a group of this name, which is gone: irrelevant for this run */
         if (job && !*job->cgroup && !strcmp(job->id, claim->by.id) && cgroups_look(claim->by.path) != CGROUP_GONE)
             any |= !orders_job_adopt(l->d, job->id, claim->by.path);
         if (job)
@@ -178,7 +178,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *arg)
             watch(l, job);
         }
         if ((*job->cgroup || job->lease_s) && look_at(l, job, now_us))
-            changed = true; /* another job has come to its place */
+            changed = true; /* another job has moved to its place */
         else
             l->at++;
     }
@@ -251,7 +251,7 @@ void life_stop(struct life *l)
         unwatch(l, *(struct watch **)l->watches);
     sd_event_source_unref(l->timer);
     if (!helper_stop(l->helper, NULL))
-        l->d->jobs.compacting = NULL; /* the disk hangs; what is beside the file is removed at the next start */
+        l->d->jobs.compacting = NULL; /* the disk hangs; the file beside is removed at the next start */
     l->d->jobs.compact = NULL;
     free(l);
 }

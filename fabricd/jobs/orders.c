@@ -74,7 +74,7 @@ const struct policy_class *orders_class_of(const struct daemon *d, const struct 
 {
     static const char *const sources[] = {
         [SOURCE_RULE] = "rule", [SOURCE_USER] = "user", [SOURCE_SCHEDULER] = "scheduler"};
-    follow_policy((struct daemon *)d); /* what is remembered for the next time */
+    follow_policy((struct daemon *)d); /* remembered for the next time */
     bool is = d->current.valid && job->seat;
     if (source)
         *source = is ? sources[job->source] : "";
@@ -87,7 +87,7 @@ unsigned orders_jobs_of_class(const struct daemon *d, uint32_t uid, unsigned cla
     return seats_held(&d->jobs.seats, uid, class_index);
 }
 
-/* What now is to have, and since when. old: as it is in the table, or NULL. */
+/* Decides the class of now, and its time. old: the entry in the table, or NULL. */
 static void decide(struct daemon *d, const struct job *old, struct job *now)
 {
     now->since = old ? old->since : (uint32_t)time(NULL);
@@ -128,7 +128,7 @@ static int keep(struct daemon *d, const struct job *now)
     return rc;
 }
 
-/* now instead of what it was; its class may be another one. */
+/* Replaces the job by now; its class may change. */
 static int set(struct daemon *d, struct job *now, uint32_t by)
 {
     const struct job *old = jobs_find(&d->jobs, now->id);
@@ -207,7 +207,7 @@ int orders_job_renew(struct daemon *d, const struct job *job, uint32_t by, struc
     if (job->run)
         now.run = job->run;
     take_ratio(&now, job->small_ratio);
-    if (same_but_for_time(&now, old)) { /* nothing that the file or anybody has to know */
+    if (same_but_for_time(&now, old)) { /* nothing to write or report */
         jobs_seen(&d->jobs, job->id, orders_now_us());
         return 0;
     }
@@ -226,7 +226,7 @@ int orders_job_give(struct daemon *d, const char *id, const char *class_name, ui
     return class_is_there(d, class_name, why) ? set(d, &now, by) : -EINVAL;
 }
 
-/* What he may have instead, for people. */
+/* The alternatives for the user, as text. */
 static void explain(const struct daemon *d, const struct job *job, const char *wish, struct text *why)
 {
     const struct policy *p = &d->current.policy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which class each job has: see seats.h. */
+/* The class of each job: see seats.h. */
 #include "fabricd/jobs/seats.h"
 
 #include <search.h>
@@ -66,7 +66,7 @@ unsigned seats_held(const struct seats *s, uint32_t uid, unsigned class_index)
 
 /* ---- room -------------------------------------------------------------------------------------------------------- */
 
-/* A job that looks for a class; its own seat counts as free. */
+/* A job without a class yet; its own seat counts as free. */
 struct search {
     const struct seats *seats;
     const struct policy *p;
@@ -139,7 +139,7 @@ static bool is_limited(const struct policy *p, unsigned class_index)
     return p->classes[class_index].jobs_max || p->classes[class_index].user_jobs_max;
 }
 
-/* A process that is of no job is not counted, so it has no class that counts jobs. */
+/* A process outside of jobs is not counted, so classes with counted jobs are closed to it. */
 static bool is_free(void *arg, unsigned class_index)
 {
     return !is_limited(arg, class_index);
@@ -189,7 +189,7 @@ static int by_age(const void *a, const void *b)
     return x->since != y->since ? (x->since < y->since ? -1 : 1) : strcmp(x->id, y->id);
 }
 
-/* Does it have what it would have without limits, or does that not depend on others? */
+/* True if the job has its class without limits, or its class does not depend on others. */
 static bool holds_its_own(const struct policy *p, const struct user *user, const struct job *job)
 {
     struct pattern_job known = known_of(job, user);

@@ -15,12 +15,12 @@
 
 #define KEPT_S      60
 #define RETRY_S     5          /* after a directory that did not answer */
-#define FORGOT_S    600        /* nobody has asked for a user for so long */
+#define FORGOT_S    600        /* forgotten after so long without a question */
 #define USERS_MOST  65536      /* at a time */
 #define GROUPS_MOST 65536      /* of a user: the kernel's own limit */
 #define BUFFER_MOST (4u << 20) /* bytes of an entry: a group names its members */
 
-/* One that is known, or being looked up. */
+/* A known user, or a user being looked up. */
 struct listed {
     uid_t uid; /* first: the tree compares it */
     struct users *owner;
@@ -30,11 +30,11 @@ struct listed {
     bool asking;
 };
 
-/* What the thread fills in. */
+/* Filled in by the thread. */
 struct lookup {
     uid_t uid;
     struct users *owner;
-    int rc; /* 0: what follows is so */
+    int rc; /* 0: the members below are valid */
     char name[FD_JOB_MAX];
     struct text groups;
 };
@@ -205,7 +205,7 @@ static void on_node(const void *node, VISIT which, void *arg)
         s->old[s->n++] = e;
 }
 
-/* Those for whom nobody has asked for long, some at a time. */
+/* Drops users without recent questions, some at a time. */
 static void sweep(struct users *u, time_t now)
 {
     struct sweep s = {.now = now};
@@ -274,7 +274,7 @@ struct users *users_start(sd_event *event, void (*changed)(void *arg, uid_t uid)
 void users_stop(struct users *u)
 {
     if (!u || !helper_stop(u->helper, lookup_free))
-        return; /* a directory that does not answer: the thread may still write to what is its */
+        return; /* a directory that does not answer: the thread may still write to its data */
     tdestroy(u->by_uid, listed_free);
     free(u);
 }

@@ -10,7 +10,7 @@
 
 struct turn {
     unsigned at;
-    int left; /* blocks that the entry may still send */
+    int left; /* blocks left for the entry */
     bool begun;
 };
 
@@ -18,9 +18,9 @@ struct port {
     const struct qos_tables *t;
     const struct arbiter_lane *lane;
     struct turn high, low;
-    unsigned high_sent;           /* blocks since the low table had its chance */
+    unsigned high_sent;           /* blocks since the low table's last chance */
     unsigned next[ARBITER_LANES]; /* packet of the list */
-    double asked[ARBITER_LANES];  /* bytes that a lane with a limit has sent */
+    double asked[ARBITER_LANES];  /* bytes sent by a lane with a limit */
     double now;
 };
 
@@ -41,7 +41,7 @@ static bool is_ready(const struct port *p, unsigned vl)
     return l->num_packets && (l->most <= 0 || p->asked[vl] <= l->most * p->now);
 }
 
-/* The lane of a table whose turn it is, which is booked; -1: none is ready. */
+/* The next lane of a table, which is booked; -1: none is ready. */
 static int take_turn(const struct port *p, struct turn *turn, const struct vlarb *e, unsigned n)
 {
     if (n && !turn->begun)
@@ -109,7 +109,7 @@ void arbiter_run(const struct qos_tables *t, const struct arbiter_lane lane[ARBI
         if (vl < 0) {
             then = next_time(&p);
             if (then <= p.now)
-                break; /* nobody will ever be ready */
+                break; /* no lane will ever be ready */
             p.now = then + 1e-6;
             continue;
         }

@@ -10,14 +10,14 @@
 #include <string.h>
 
 #define LIDS               0xbfffu
-#define DEFAULT_TABLE_CAP  8 /* entries that every adapter and switch we know has */
+#define DEFAULT_TABLE_CAP  8 /* entries supported by every known adapter and switch */
 #define DEFAULT_MTU        4096u
 #define LIMIT_BYTES        4096u
 #define LIMIT_NONE         255
 #define SHARE_OFF_POINTS   2.0
 #define SHARE_OFF_RELATIVE 0.25
 
-/* What a compilation works with: the lock's word, or what all hardware has. */
+/* The input of a compilation: the facts of the lock, or the minimum of all hardware. */
 struct job {
     const struct policy *p;
     const struct policy_lock *lock;
@@ -103,9 +103,9 @@ unsigned policy_high_bytes(const struct policy *p, const struct qos_tables *t)
 }
 
 /*
- * With a limit of 1 a packet that goes ahead need not wait for one of bulk because a control packet of somebody else
- * went before it. What is sent ahead beyond all budgets then gets 4096 bytes, and a packet begun before, for each
- * packet of bulk; with 0 they go by turns, and bulk has half at least.
+ * With a limit of 1 a packet that goes ahead need not wait for a packet of bulk because of another's control packet.
+ * Traffic ahead beyond all budgets then gets 4096 bytes, and a packet begun before, for each packet of bulk; with 0 the
+ * tables take turns, and bulk has at least half.
  */
 static uint8_t limit_of(const struct job *j, const struct qos_tables *t)
 {
@@ -141,7 +141,10 @@ static bool has_goal(const struct policy_class *c)
     return c->latency_ns && !c->has_priority;
 }
 
-/* A goal that the lowest priority does not meet raises it, which makes others wait longer: until nothing moves. */
+/*
+ * A goal missed with the lowest priority raises the priority, which makes others wait longer: repeated until nothing
+ * changes.
+ */
 static void choose_priorities(const struct job *j, uint8_t priority[POLICY_CLASSES_MAX], struct diag *d)
 {
     bool moved = false;

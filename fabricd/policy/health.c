@@ -8,14 +8,14 @@
 #define MINUTE_US   60000000ull
 #define BUCKET_US   (HEALTH_WINDOW_S * 1000000ull / HEALTH_BUCKETS)
 #define WEIGHT_OFF  (FD_HEALTHY / 2) /* of a rail that has just become degraded; less, the more errors there are */
-#define WEIGHT_STEP 64u              /* changes of the weight that are worth telling */
+#define WEIGHT_STEP 64u              /* changes of the weight worth a report */
 #define LOSSY_PART  1000u            /* one in so many packets */
 #define LOSSY_LEAST 20000u           /* an idle link has errors without packets: so many are taken to have come */
-#define WRAP_NEAR   (1ull << 40)     /* a counter of 64 bits that went back from so near its end has wrapped */
+#define WRAP_NEAR   (1ull << 40)     /* a 64-bit counter that went back from so near its end has wrapped */
 
 /* Errors a minute. */
 struct limits {
-    uint64_t degraded, bad; /* 0: the counter never makes a rail so */
+    uint64_t degraded, bad; /* 0: the counter never has this effect */
 };
 
 enum kind { BITS, EVENTS, DOWNS, DISCARDS, NOTHING };
@@ -39,7 +39,8 @@ static const struct {
 
 /*
  * By the rate of a lane. Links of 8b/10b count each wrong code, and are allowed a bit in 10^12: two errors a minute at
- * 40 Gb/s. From FDR on most errors are corrected before they count, with HDR nearly all: what is left is worse.
+ * 40 Gb/s. From FDR on most errors are corrected before they count, with HDR nearly all: the remaining errors are
+ * worse.
  */
 static const struct {
     uint32_t up_to_mbps;
@@ -115,7 +116,7 @@ static void forget_window(struct health *h)
         memset(h->end[e].bucket, 0, sizeof(h->end[e].bucket));
 }
 
-/* What the counter has counted since the last look. *cleared: it went back. */
+/* The counter's increase since the last look. *cleared: it went back. */
 static uint64_t increase(uint64_t before, uint64_t value, uint8_t bits, bool *cleared)
 {
     if (value >= before)
@@ -126,7 +127,7 @@ static uint64_t increase(uint64_t before, uint64_t value, uint8_t bits, bool *cl
     return value;
 }
 
-/* Errors that tell of the rail; 0 if there were none, or none that alarm. */
+/* Errors of the rail; 0 if there were none, or none that alarm. */
 static uint64_t count_port(struct health *h, unsigned e, const struct health_port *p)
 {
     uint64_t delta[HEALTH_COUNTERS] = {0}, alarming = 0;
@@ -236,7 +237,7 @@ static void set_own(struct health *h, const struct verdict *v, uint64_t now_us)
     h->own_reason = v->reason;
 }
 
-/* What counts of the judgement and the administrator's order. */
+/* The result of the judgement and the administrator's order. */
 static bool settle(struct health *h, uint64_t now_us)
 {
     enum fd_rail_state state = h->drained ? FD_RAIL_DRAINED : h->own_state;
@@ -266,7 +267,7 @@ static void get_worse(struct health *h, const struct health_rules *r, struct ver
         h->relapses = !soon ? 0 : h->relapses < HEALTH_RELAPSES ? h->relapses + 1 : h->relapses;
         h->flaps++;
     }
-    if (returning) { /* it was bad and still is */
+    if (returning) { /* bad before and now */
         v.state = FD_RAIL_BAD;
         v.weight = 0;
     }

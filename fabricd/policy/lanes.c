@@ -14,13 +14,13 @@ struct assigner {
     unsigned next_vl;
 };
 
-/* Lanes that nobody has yet. */
+/* Free lanes. */
 static unsigned lanes_left(const struct assigner *a)
 {
     return a->p->vls - a->next_vl;
 }
 
-/* The levels that the lock gives the class; it may hold more than these. */
+/* Takes the class's levels from the lock; the lock may hold more. */
 static void take_levels(const struct policy_class *c, const struct lock_class *have, struct class_levels *l)
 {
     l->sl_small = have->sl_small;
@@ -59,7 +59,7 @@ static unsigned small_order(const struct assigner *a, unsigned out[POLICY_CLASSE
 
 /*
  * A turn in the table is one packet, whatever its size: the smallest weight. A lane has as many turns as its priority,
- * spread over the round. If the table is too short for that it has one, of so many blocks: as many of the smallest
+ * spread over the round. In a table too short for that, a lane has one turn, of so many blocks: as many of the smallest
  * packets.
  */
 static void fill_high(struct qos_tables *t, const struct vlarb *lanes, unsigned n, unsigned cap)
@@ -83,7 +83,7 @@ static void assign_small(struct assigner *a, unsigned high_cap)
     struct vlarb lanes[POLICY_CLASSES_MAX];
     for (unsigned k = 0; k < n && room; k++) {
         struct class_levels *l = &a->t->classes[order[k]];
-        unsigned lane = k < room ? k : room - 1; /* the last lane takes all who are left */
+        unsigned lane = k < room ? k : room - 1; /* the last lane takes all remaining classes */
         l->vl_small = (uint8_t)(a->next_vl + lane);
         l->own_small_lane = lane < room - 1 || n <= room;
         l->num_ahead++;
@@ -101,7 +101,7 @@ static void assign_small(struct assigner *a, unsigned high_cap)
                   room);
 }
 
-/* In proportion to the bulk, instead of ahead of it: a lane beside it in the low-priority table. */
+/* In proportion to the bulk, instead of ahead: a lane beside it in the low-priority table. */
 static void assign_ratio(struct assigner *a)
 {
     struct class_levels *l = &a->t->classes[0];
@@ -141,8 +141,7 @@ static void assign_medium(struct assigner *a, unsigned low_cap)
                   wanted, room);
 }
 
-/* Levels that no class has, or that a retired class had, stay on VL 0; those that a class has and does not use go with
- * its bulk. */
+/* Levels of no class, or of a retired class, stay on VL 0; unused levels of a class go with its bulk. */
 static void fill_sl2vl(const struct assigner *a)
 {
     for (unsigned i = 0; i < a->p->num_classes; i++) {

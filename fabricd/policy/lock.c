@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEFAULT_LEVEL 0 /* of traffic that knows nothing of levels */
+#define DEFAULT_LEVEL 0 /* of traffic without levels */
 
 static int index_in_policy(const struct policy *p, const char *name)
 {
@@ -122,14 +122,14 @@ bool lock_equal(const struct policy_lock *a, const struct policy_lock *b)
 
 /* ---- the lock that follows ---- */
 
-/* How many levels the class needs beyond those of its line, which may be missing. */
+/* The number of levels that the class needs beyond its line, which may be missing. */
 static unsigned missing_levels(const struct policy_class *c, const struct lock_class *have)
 {
     unsigned medium = have ? have->num_medium : 0, bulk = have ? have->num_bulk : 0;
     return !have + (c->num_medium > medium ? c->num_medium - medium : 0) + (c->lanes > bulk ? c->lanes - bulk : 0);
 }
 
-/* Who could give some back? */
+/* Names classes that could give levels back. */
 static void tell_holders(const struct policy *p, const struct policy_lock *l, struct text *out)
 {
     for (unsigned i = 0; i < l->num_classes; i++) {
@@ -214,7 +214,7 @@ bool lock_next(const struct policy *p, const struct policy_lock *old, const stru
     const struct policy_class *standard = &p->classes[p->default_class];
     unsigned used = levels_used(old), wanted = 0;
     *next = *old;
-    next->generation = next->digest = 0; /* those of the policy before */
+    next->generation = next->digest = 0; /* those of the former policy */
     next->none = false;
     if (fabric) {
         next->fabric = *fabric;
@@ -275,7 +275,7 @@ bool lock_merge(struct policy_lock *l, const struct policy_lock *other, const st
         l->num_planes = other->num_planes;
         memcpy(l->planes, other->planes, sizeof(l->planes));
     }
-    if (!l->fabric.oversubscription) /* locks did not always tell it */
+    if (!l->fabric.oversubscription) /* missing in older locks */
         l->fabric.oversubscription = other->fabric.oversubscription;
     for (unsigned i = 0; i < other->num_classes; i++) {
         const struct lock_class *theirs = &other->classes[i], *ours = lock_find(l, theirs->name);

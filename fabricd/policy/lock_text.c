@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The text form of policy.lock: see lock.h. It is read strictly, since levels that move would be worse than none. */
+/* The text form of policy.lock: see lock.h. Reading is strict, because levels that move would be worse than none. */
 #include "fabricd/policy/lock.h"
 
 #include <inttypes.h>

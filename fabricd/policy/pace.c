@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who may read how fast: see pace.h. */
+/* The rates of readers: see pace.h. */
 #include "fabricd/policy/pace.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static double wanted(const struct pace_process *p, uint32_t room_kb)
     return p->want_kb >= room_kb ? 2 : (double)p->want_kb / room_kb;
 }
 
-/* What there is for a class if it wants all. */
+/* The room of a class that wants all. */
 static double class_room(const double share[POLICY_CLASSES_MAX], const double want[POLICY_CLASSES_MAX], unsigned class)
 {
     struct pace_claim c[POLICY_CLASSES_MAX] = {0};
@@ -43,8 +43,8 @@ static double class_room(const double share[POLICY_CLASSES_MAX], const double wa
 }
 
 /*
- * The most that one of a class may have such that all of them together, and those who want less no more than that, have
- * the class's room. extra: beside them one that wants all.
+ * The most for one process of a class such that all processes together, those with smaller wants included, have the
+ * class's room. extra: one more process that wants all.
  */
 static double level_of(const struct pace_process *p, unsigned n, unsigned class, uint32_t room_kb, double room,
                        const struct pace_process *asks)

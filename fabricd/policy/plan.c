@@ -16,20 +16,20 @@
 #define DEFAULT_MTU     4096u
 #define PACKET_OVERHEAD 34u                            /* headers and checksums of a packet of a large message */
 #define PART_MAX        (MR_PACE_PACKET - MR_WIRE_MAX) /* data of the longest part, where a receiver gives paces */
-#define EAGER_MAX       (16u * 1024)                   /* the largest that is sent at once */
+#define EAGER_MAX       (16u * 1024)                   /* the largest eager message */
 #define FULL_PACKETS    64u                            /* of a message: more of the same teach nothing */
 #define RUN_PACKETS     40000u
 #define PING_BYTES      8u
-#define WRITES_MBPS     8000u /* of data, 4X SDR: at such links large messages come by writes, which nobody paces */
+#define WRITES_MBPS     8000u /* of data, 4X SDR: on such links large messages are written, without a pace */
 
-/* What the load puts on the lanes of the place where it meets. */
+/* The load on the lanes of the bottleneck. */
 struct traffic {
     double budget[POLICY_CLASSES_MAX]; /* percent of the cable, to go ahead of bulk */
     struct arbiter_lane lane[ARBITER_LANES];
     bool on[ARBITER_LANES][POLICY_CLASSES_MAX];
     double bytes[ARBITER_LANES][POLICY_CLASSES_MAX]; /* of one list of packets */
     bool cut;       /* the receiver gives paces: messages that are sent at once are cut into parts */
-    unsigned hosts; /* that send */
+    unsigned hosts; /* sending hosts */
     unsigned class_hosts[POLICY_CLASSES_MAX];
 };
 
@@ -57,7 +57,7 @@ static void put_parts(struct traffic *x, unsigned vl, uint32_t size, unsigned cl
         put_packet(x, vl, (size - at < part ? size - at : part) + (uint32_t)MR_WIRE_PART + PACKET_OVERHEAD, class);
 }
 
-/* A message that is sent at once has its header in front of its data; a large one goes by RDMA, without. */
+/* An eager message has its header in front of its data; a large message goes by RDMA, without a header. */
 static void put_message(struct traffic *x, unsigned vl, uint32_t size, unsigned mtu, unsigned class)
 {
     if (x->cut && size <= EAGER_MAX && size > PART_MAX) {
@@ -80,7 +80,7 @@ static bool is_bulk_lane(const struct class_levels *l, unsigned vl)
     return false;
 }
 
-/* The lane on which messages of this size go if the budget lets them. */
+/* The lane of messages of this size within the budget. */
 static unsigned lane_of_size(const struct policy_class *c, const struct class_levels *l, uint32_t size)
 {
     if (size <= c->small_max)
@@ -133,7 +133,7 @@ static double lesser(double a, double b)
     return a > 0 && (b <= 0 || a < b) ? a : b; /* 0: not known */
 }
 
-/* Of what a receiver's processes give paces for, with headers. */
+/* The part of the receiver's bus under a pace, with headers. */
 static double paced_room(const struct plan_fabric *f)
 {
     return on_wire(f->bus_write_mbytes * (PACE_PERCENT / 100.0), mtu_of(f));
@@ -166,14 +166,14 @@ static struct place_of find_place(const struct plan_fabric *f, unsigned hosts)
     return at;
 }
 
-/* Budgets are parts of the cable's rate; the arbiter's are parts of what passes. */
+/* Budgets are parts of the cable's rate; the arbiter's are parts of the passing traffic. */
 static void scale_budgets(struct traffic *x, const struct place_of *at)
 {
     for (unsigned vl = 0; vl < ARBITER_LANES && at->cable > 0 && at->room > 0; vl++)
         x->lane[vl].most = lesser(x->lane[vl].most * at->cable / at->room, 1);
 }
 
-/* What the hosts that a class sends from can give, as a part of what passes; only bulk lanes are held by that. */
+/* The capacity of a class's sending hosts, as a part of the passing traffic; only bulk lanes are limited by it. */
 static void hold_to_hosts(struct traffic *x, const struct qos_tables *t, const struct place_of *at)
 {
     for (unsigned i = 0; i < t->num_classes && at->host > 0 && at->room > 0 && x->hosts > 1; i++) {
@@ -186,8 +186,8 @@ static void hold_to_hosts(struct traffic *x, const struct qos_tables *t, const s
 }
 
 /*
- * The receiver's processes give paces by share though its bus is not the narrowest: tables that would give a class more
- * do not. What that class cannot have is the others'.
+ * The receiver's processes set paces by share although its bus is not the narrowest place: tables that would give a
+ * class more have no effect. The rest goes to the others.
  */
 static void hold_to_paces(struct traffic *x, const struct qos_tables *t, const struct plan_fabric *f,
                           const struct place_of *at)
@@ -205,7 +205,7 @@ static void hold_to_paces(struct traffic *x, const struct qos_tables *t, const s
     }
 }
 
-/* All lanes get the same, but for those that want less. */
+/* All lanes get the same, except lanes with smaller wants. */
 static void divide_evenly(const struct traffic *x, double got[ARBITER_LANES][POLICY_CLASSES_MAX])
 {
     double room = 1, part[ARBITER_LANES] = {0};
@@ -238,7 +238,7 @@ static void divide_evenly(const struct traffic *x, double got[ARBITER_LANES][POL
 
 /*
  * The receivers' processes divide their bus by share (pace.h). A class has no more than its hosts can give, and its
- * lanes have what is sent on them.
+ * lanes have the traffic sent there.
  */
 static void divide_by_share(const struct traffic *x, const struct qos_tables *t, const struct place_of *at,
                             double got[ARBITER_LANES][POLICY_CLASSES_MAX])
@@ -278,9 +278,9 @@ static void sum_up(const struct place_of *at, double got[ARBITER_LANES][POLICY_C
 /* ---- waits ---- */
 
 /*
- * What the buses add, if they are known, to what one port of the path may take. An adapter makes packets in the order
- * of its port's tables, as fast as it reads memory: its bus is one more place with that wait. At the receiver packets
- * cross the bus as they have come, so that the one in front may be the largest.
+ * The wait added by known buses to the wait at one port of the path. An adapter makes packets in the order of its
+ * port's tables, as fast as it reads memory: its bus is one more place with that wait. At the receiver packets cross
+ * the bus in the order of arrival, so the packet in front may be the largest.
  */
 static double bus_wait_ns(const struct plan_fabric *f, double port_ns, unsigned largest)
 {
@@ -292,7 +292,7 @@ static double bus_wait_ns(const struct plan_fabric *f, double port_ns, unsigned 
     return ns;
 }
 
-/* The library rations what goes ahead by bytes of the link, on each level, and by the time of the adapter. */
+/* The library rations traffic ahead by bytes of the link, on each level, and by the time of the adapter. */
 static double ahead_per_s(const struct qos_tables *t, unsigned class, const struct plan_fabric *f)
 {
     const struct class_levels *l = &t->classes[class];
@@ -311,7 +311,7 @@ static void find_waits(const struct policy *p, const struct qos_tables *t, const
 {
     struct fabric_caps c = {.mtu = f->mtu, .rate_mbps = f->rate_mbps, .hops = f->hops};
     struct wait_load w = {0};
-    w.high_bytes = policy_high_bytes(p, t); /* whatever the load sends: it may stand there */
+    w.high_bytes = policy_high_bytes(p, t); /* regardless of the load: such a packet may be there */
     for (unsigned i = 0; i < load->num_streams; i++)
         for (unsigned k = 0; k < load->stream[i].num_sizes; k++)
             if (load->stream[i].size[k] > w.low_bytes)
@@ -320,7 +320,7 @@ static void find_waits(const struct policy *p, const struct qos_tables *t, const
         out->classes[i].ahead = !is_bulk_lane(&t->classes[i], t->classes[i].vl_small);
         if (out->classes[i].ahead)
             out->classes[i].ahead_per_s = ahead_per_s(t, i, f);
-        if (out->limit == PLAN_RECEIVER) /* it is the receiver's buffers that packets wait in, whatever their lane */
+        if (out->limit == PLAN_RECEIVER) /* packets wait in the receiver's buffers, whatever their lane */
             continue;
         uint64_t ns = tables_wait_ns(t, t->classes[i].vl_small, &c, &w);
         if (ns && ns != WAIT_UNBOUNDED)

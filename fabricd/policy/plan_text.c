@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Predictions for people and for programs, and what to be warned of: see plan.h. */
+/* Predictions for people and for programs, and warnings: see plan.h. */
 #include "fabricd/policy/plan.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * policy.yaml to struct policy. The tables below are the format: each key, its range, its default; what a table cannot
- * say (sums, references, what follows from other keys) is in functions. mrmpi-policy(5) tells it to people.
+ * policy.yaml to struct policy. The tables below are the format: each key, its range, its default. Functions check the
+ * rules beyond tables (sums, references, dependences between keys). mrmpi-policy(5) is the format for people.
  *
- * One mistake gives one error: what was not understood is not judged any further.
+ * One mistake gives one error: a value that was not understood is not judged any further.
  */
 #include "fabricd/policy/policy.h"
 #include "fabricd/base/keys.h"
@@ -20,11 +20,11 @@
 #define RULE(field)  offsetof(struct policy_rule, field)
 #define ALL(field)   offsetof(struct policy, field)
 
-/* What read functions need besides the file; ydoc is first, so that they find it. */
+/* The data of read functions besides the file; ydoc is first, so that they find it. */
 struct reader {
     struct ydoc y;
     struct policy *p;
-    bool names_known; /* every class has a name that was understood: a reference to another is a mistake of its own */
+    bool names_known; /* every class has a valid name: a reference to another name is a mistake of its own */
 };
 
 static struct reader *reader_of(struct ydoc *y)
@@ -34,7 +34,7 @@ static struct reader *reader_of(struct ydoc *y)
 
 /* ---- rails: of a class ---- */
 
-/* In the library's words, which are checked here: a job must not fail for what the administrator wrote. */
+/* In the library's words, which are checked here: a job must not fail because of the policy's text. */
 static void read_spread(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
 {
     enum mr_policy_class c = k->at == CLASS(spread.small) ? MR_POLICY_SMALL : MR_POLICY_LARGE;
@@ -66,7 +66,7 @@ static const struct keys rails_keys = {"rails", rails_key, COUNT(rails_key)};
 
 /* ---- classes: ---- */
 
-/* One size or a list of them, ascending. After the first that is wrong, the order of the others says nothing. */
+/* One size or a list, ascending. After the first wrong size, the order of the others means nothing. */
 static void read_medium(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
 {
     struct policy_class *c = into;
@@ -108,7 +108,7 @@ static const struct key_choice goals[] = {{"bulk", PRIORITY_NORMAL}, {"everythin
 
 #define DEFAULT_PARTITION 0x7fff
 
-#define HOW_SMALL_GO 1 /* keys that say how small messages go: one of them */
+#define HOW_SMALL_GO 1 /* keys for the way of small messages: one of them */
 
 /* ---- choose: of a class ---- */
 
@@ -130,7 +130,7 @@ static void read_choose(struct ydoc *y, yaml_node_t *n, const struct key *k, voi
     }
 }
 
-/* A P_Key as people write it; its highest bit, full membership, is the port's affair. */
+/* A P_Key in people's notation; its highest bit, full membership, belongs to the port. */
 static void read_pkey(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
 {
     struct policy_class *c = into;
@@ -384,7 +384,7 @@ static void read_class_ref(struct ydoc *y, yaml_node_t *n, const struct key *k, 
         *(unsigned *)((char *)into + k->at) = (unsigned)i;
 }
 
-/* What finds no room elsewhere goes there. */
+/* The class for jobs without another. */
 static void read_default(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
 {
     unsigned errors = y->diag->errors;
@@ -456,7 +456,7 @@ static void read_high_limit(struct ydoc *y, yaml_node_t *n, const struct key *k,
                   "high_limit 255 is no limit: small messages of one job can starve everybody's bulk");
 }
 
-#define LIMIT 1 /* limits that exclude each other */
+#define LIMIT 1 /* exclusive limits */
 
 static const struct key limits_key[] = {
     {.name = "bulk_minimum",

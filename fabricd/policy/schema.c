@@ -28,7 +28,7 @@ static void json_quoted(struct json *j, const char *s)
     text_put(j->out, "\"", 1);
 }
 
-/* What comes before a member: the comma, a line, its name (NULL in an array). */
+/* The text before a member: the comma, a line, its name (NULL in an array). */
 static void json_member(struct json *j, const char *name)
 {
     text_printf(j->out, "%s\n%*s", j->first ? "" : ",", (int)j->depth * 2, "");
@@ -67,7 +67,7 @@ static void json_uint(struct json *j, const char *name, uint32_t v)
     text_printf(j->out, "%u", v);
 }
 
-/* As YAML reads a plain scalar: a number if it is one. */
+/* As YAML reads a plain scalar: a number if possible. */
 static void json_scalar(struct json *j, const char *name, const char *s)
 {
     json_member(j, name);
@@ -206,7 +206,7 @@ static void put_value(struct json *j, const struct key *k)
     }
 }
 
-/* The description ends with a line of what is allowed, which the manual page's headings are, too. */
+/* The description ends with a line of allowed values, equal to the headings of the manual page. */
 static void put_key(struct json *j, const struct key *k)
 {
     struct text description = {0};
@@ -235,7 +235,7 @@ static void put_names(struct json *j, const char *a, const char *b)
     json_close(j, '}');
 }
 
-/* Every two keys that exclude each other. */
+/* Every two exclusive keys. */
 static void put_exclusions(struct json *j, const struct keys *keys)
 {
     bool open = false;

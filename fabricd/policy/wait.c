@@ -7,7 +7,7 @@
 #define LIMIT_NONE  255u
 #define DEFAULT_MTU 4096u
 
-/* What a table sends at most: packets and their bytes. */
+/* The most that a table sends: packets and their bytes. */
 struct burst {
     uint64_t packets, bytes;
 };
@@ -25,7 +25,7 @@ static struct burst low_entry(unsigned weight, unsigned packet)
     return (struct burst){n, (uint64_t)n * packet};
 }
 
-/* The most that goes between two turns of the lane. False: it is not in the table. */
+/* The most between two turns of the lane. False: not in the table. */
 static bool longest_gap(const struct vlarb *e, unsigned n, unsigned vl, unsigned packet,
                         struct burst (*entry)(unsigned, unsigned), struct burst *out)
 {
@@ -70,7 +70,7 @@ static uint64_t low_between(const struct qos_tables *t, const struct burst *high
     return high->bytes / (t->high_limit * LIMIT_BYTES) * packet;
 }
 
-/* Bytes of the high-priority table that go before one packet of the low one. */
+/* Bytes of the high-priority table before one packet of the low one. */
 static uint64_t high_before(const struct qos_tables *t, unsigned packet)
 {
     if (!has_weight(t->high, t->num_high))

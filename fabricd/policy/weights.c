@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shares to weights: see weights.h. Whole numbers only, so that the result does not depend on the machine. */
+/* Shares to weights: see weights.h. Whole numbers only, so the result does not depend on the machine. */
 #include "fabricd/policy/weights.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static unsigned entry_weight(const struct search *s, unsigned quanta, unsigned k
     return q * s->quantum > WEIGHT_MAX ? WEIGHT_MAX : q * s->quantum;
 }
 
-/* What a lane sends in a round, in blocks. */
+/* The blocks that a lane sends in a round. */
 static unsigned lane_sends(const struct search *s, unsigned quanta, unsigned packet_blocks)
 {
     unsigned entries = entries_of(s, quanta), more = quanta % entries;
@@ -117,7 +117,7 @@ static bool is_better(const struct plan *a, const struct plan *b)
     return false;
 }
 
-/* The round nearest to the shares that has about so many quanta. False: it does not fit into the table. */
+/* The round nearest to the shares with about so many quanta. False: too long for the table. */
 static bool make_plan(const struct search *s, unsigned round, struct plan *out)
 {
     unsigned entries = s->num_single;

@@ -8,7 +8,7 @@
 
 #define MOST 1000
 
-/* One number, without sign or blanks, and what comes after it. */
+/* One number, without sign or blanks; *s moves behind it. */
 static bool number(const char **s, unsigned *out)
 {
     size_t n = strspn(*s, "0123456789");

@@ -2,15 +2,15 @@
 /*
  * mrmpi_fabric.so: Slurm's side of fabricd, as a SPANK plugin (spank(8)), in one line of plugstack.conf:
  *
- *   optional /usr/lib/mrmpi_fabric.so [job=PATH] [socket=PATH]
+ *     optional /usr/lib/mrmpi_fabric.so [job=PATH] [socket=PATH]
  *
  * srun, sbatch and salloc get --fabric-class and --fabric-small-ratio. On each node of a job, before its first process
- * and after its last one, root runs the script fabric-job (job=, else the one beside this file), which tells that
- * node's fabricd of the job; and again before a step, if the daemon has not heard of it, since a node may have been
- * without a daemon when the job began. Before the batch script of a job that was requeued it tells all of the job's
- * nodes, since slurmd may have run no prolog there (fabric-job says when). A user who asked for a class that the policy
- * does not offer his job is told so by the first process of each step. Never does a job fail, or a node drain, for what
- * fabricd says or does not say.
+ * and after its last, root runs the script fabric-job (job=, else the script beside this file), which registers the job
+ * with the node's fabricd. The script also runs before a step if the daemon does not know the job, because a node may
+ * have been without a daemon when the job began. Before the batch script of a requeued job the script informs all of
+ * the job's nodes, because slurmd may have run no prolog there (fabric-job has the conditions). The first process of
+ * each step informs a user whose requested class the policy does not offer. A job never fails, and a node never drains,
+ * because of fabricd's answer or silence.
  */
 #include "fabricd/ctl/ctl.h"
 #include "fabricd/proto/ratio.h"
@@ -71,7 +71,7 @@ static int on_ratio(int value, const char *arg, int remote)
     return 0;
 }
 
-/* Letters, digits and what base64 and its frame need. */
+/* Letters, digits and the characters of base64 and its frame. */
 static int on_order(int value, const char *arg, int remote)
 {
     size_t n = arg ? strlen(arg) : 0;
@@ -121,7 +121,7 @@ static const char *argument(int argc, char **argv, const char *name)
     return NULL;
 }
 
-/* The daemon's socket; "%n" in it is the name of the node, if that is known, else slurmd's environment says which. */
+/* The daemon's socket; "%n" in it is the name of the node, if known, else from slurmd's environment. */
 static void find_socket(int argc, char **argv, const char *node, char *out, size_t size)
 {
     const char *path = argument(argc, argv, "socket"), *n = path ? strstr(path, "%n") : NULL;
@@ -145,7 +145,7 @@ static void find_script(int argc, char **argv, char *out, size_t size)
         snprintf(out, size, "%s", path ? path : "fabric-job");
 }
 
-/* Its exit status, or -1: it is waited for, but not for ever. */
+/* Its exit status, or -1: the wait has a bound. */
 static int wait_for(pid_t pid)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
@@ -165,7 +165,7 @@ static int wait_for(pid_t pid)
     return -1;
 }
 
-/* fabric-job WHAT JOB ARGUMENT...: true if it has done it. As root. arg: who, class and ratio, or an order. */
+/* fabric-job WHAT JOB ARGUMENT...: true on success. As root. arg: user, class and ratio, or an order. */
 static bool run_script(int argc, char **argv, const char *node, const char *what, uint32_t id, const char *const arg[3])
 {
     char script[PATH_MAX], socket[PATH_MAX], job[16];
@@ -203,7 +203,7 @@ static int on_job(spank_t spank, int argc, char **argv, const char *what)
     return 0;
 }
 
-/* slurmstepd's own environment says it; the step's, which is asked where that does not, may be another node's. */
+/* From slurmstepd's own environment; the step's, used otherwise, may be another node's. */
 static void find_node(spank_t spank, char *out, size_t size)
 {
     const char *node = getenv("SLURMD_NODENAME");
@@ -214,7 +214,7 @@ static void find_node(spank_t spank, char *out, size_t size)
         *out = 0;
 }
 
-/* A connection that gives up on a daemon that does not answer, or a negative errno. */
+/* A connection that gives up on a silent daemon, or a negative errno. */
 static int find_daemon(int argc, char **argv, const char *node)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_S};
@@ -229,8 +229,8 @@ static int find_daemon(int argc, char **argv, const char *node)
 }
 
 /*
- * Has the daemon not heard of the job? Then it is told. Asked by renewing the job: it is there. Before the batch script
- * by renewing its first run: if it is another one, all nodes are told. (The script's environment does not say yet.)
+ * Registers a job that the daemon does not know. The question is to renew the job. Before the batch script its first
+ * run is renewed: with another run, all nodes are informed. (The script's environment has no run yet.)
  */
 static void make_known(spank_t spank, int argc, char **argv, const char *node, uint32_t id, bool batch)
 {
@@ -254,8 +254,8 @@ static void make_known(spank_t spank, int argc, char **argv, const char *node, u
 }
 
 /*
- * On each node of a step that carries an order, as root, in what becomes its first process: that does not run if the
- * order is refused. (A plugin that is optional could not say so otherwise.)
+ * On each node of a step with an order, as root, in the later first process of the step: the process does not run if
+ * the order is refused. (An optional plugin could not say so otherwise.)
  */
 int slurm_spank_task_init_privileged(spank_t spank, int argc, char **argv)
 {
