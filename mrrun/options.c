@@ -85,6 +85,8 @@ static const struct option_row table[] = {
     {"--stats", "[=json[:FILE]]", take_stats, JOB, 0, 0, 0, "figures at the end: ranks print their counters",
      "and mrrun those of their rails as a table; json: all of it in one\n"
      "document, to FILE or standard error"},
+    {"--check", NULL, take_flag, OF_JOB(check), 0, 0, "check arguments of MPI functions, and tell at MPI_Finalize",
+     "which objects were not freed and which messages nobody received"},
     {"--rails-trace", "FILE", take_text, OF_JOB(trace), 0, 0, "what happened on the rails, and when",
      "as a timeline that Perfetto opens"},
     {"--explain", NULL, take_flag, OF_JOB(explain), 0, 0, "start nothing; say what the settings in force mean",

@@ -50,7 +50,7 @@ struct mrrun_options {
     const char *trace;                     /* file for the timeline of rails; NULL: none */
     const char *stdin_ranks;               /* all, none or a list; NULL: rank 0 */
     const char *out_pattern, *err_pattern; /* files for ranks' output; NULL: mrrun's own */
-    bool stats, label, verbose, explain, rails, agent, help, version;
+    bool stats, check, label, verbose, explain, rails, agent, help, version;
     struct words config; /* the words of the file of command lines */
 };
 

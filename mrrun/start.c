@@ -107,6 +107,8 @@ char **job_make_environment(const struct job *job, int part)
         err = environment_set(&env, "MRMPI_JOBID", job->job_id);
     if (!err && job->opts->stats && !job->opts->stats_as)
         err = environment_set(&env, "MRMPI_STATS", "1");
+    if (!err && job->opts->check)
+        err = environment_set(&env, "MRMPI_CHECK", "1") || environment_set(&env, "MRMPI_CHECK_ARGS", "1") ? -1 : 0;
     if (!err)
         err = ask_for_records(job, &env);
     if (!err && job->scratch.path[0])

@@ -76,6 +76,24 @@ static void tell(const void *node, VISIT visit, void *told)
         api_leak_tell(told, "%zu bytes of MPI_Alloc_mem at %p", b->bytes, b->start);
 }
 
+static void count(const void *node, VISIT visit, void *left)
+{
+    struct api_blocks *sum = left;
+
+    if (visit != postorder && visit != leaf)
+        return;
+    sum->count++;
+    sum->bytes += (*(struct block *const *)node)->bytes;
+}
+
+struct api_blocks api_alloc_left(void)
+{
+    struct api_blocks sum = {0};
+
+    twalk_r(blocks, count, &sum);
+    return sum;
+}
+
 void api_alloc_tell_leaks(int *told)
 {
     twalk_r(blocks, tell, told);

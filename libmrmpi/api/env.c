@@ -37,10 +37,12 @@ static void renew_plain(void)
 static void end_library(void)
 {
     api_leaks_at_end();
+    api_leaks_count();
     api_comm_finalize();
     api_errhandlers_finalize();
     api_info_finalize();
     mr_finalize();
+    api_leaks_sum_up();
     api_inquiry_close();
     api_crash_close();
     mr_state = MR_STATE_FINALIZED;

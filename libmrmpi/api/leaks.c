@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the program has not freed, for MRMPI_LEAKS: the handles that are still given out and the memory of MPI_Alloc_mem
- * when the library ends; info objects, error handlers and sessions, which may be freed later, when the process exits.
- * p2p/ tells of messages that nobody received; net/stripe/, verbs/link/ and verbs/ of memory that is still registered,
- * packets, queue pairs and room in completion queues.
+ * What the program has not freed, for MRMPI_LEAKS, and in one line for MRMPI_CHECK: the handles that are still given
+ * out and the memory of MPI_Alloc_mem when the library ends; info objects, error handlers and sessions, which may be
+ * freed later, when the process exits. p2p/ tells of messages that nobody received; net/stripe/, verbs/link/ and verbs/
+ * of memory that is still registered, packets, queue pairs and room in completion queues.
  */
 #include "libmrmpi/api/api.h"
 
@@ -105,6 +105,71 @@ void api_leaks_at_end(void)
     api_alloc_tell_leaks(&told);
     tell_rest(told, "blocks of memory");
 }
+
+/* ---- in one line ------------------------------------------------------------------------------------------------- */
+
+static struct {
+    char text[512];
+    size_t len;
+} left;
+
+static void add_left(unsigned count, const char *one, const char *many, const char *name)
+{
+    int n = !count ? 0
+                   : snprintf(left.text + left.len, sizeof(left.text) - left.len, "%s%u %s%s%s%s", left.len ? ", " : "",
+                              count, count == 1 ? one : many, *name ? " (" : "", name, *name ? ")" : "");
+
+    left.len += (size_t)n < sizeof(left.text) - left.len ? (size_t)n : 0;
+    left.text[left.len] = '\0';
+}
+
+/* The first object that has a name stands for its kind. */
+static void count_kind(enum abi_kind kind)
+{
+    const struct api_table *t = &api_tables[kind];
+    const char *name = "";
+    unsigned count = 0;
+
+    for (uint32_t i = 1; i < t->used && t->live; i++) {
+        const struct api_slot *s = &t->chunks[i >> API_CHUNK_BITS][i & (API_CHUNK - 1)];
+        if (!s->object || !of_program(kind, s->object))
+            continue;
+        count++;
+        name = *name ? name : name_of(kind, s->object);
+    }
+    add_left(count, kinds[kind].one, kinds[kind].many, name);
+}
+
+void api_leaks_count(void)
+{
+    struct api_blocks blocks = api_alloc_left();
+    char bytes[32];
+
+    left.len = 0;
+    if (!mr_config.check)
+        return;
+    for (int k = 0; k < ABI_KINDS; k++)
+        if (kinds[k].one && !kinds[k].at_exit)
+            count_kind((enum abi_kind)k);
+    snprintf(bytes, sizeof(bytes), "%zu bytes", blocks.bytes);
+    add_left(blocks.count, "block of MPI_Alloc_mem", "blocks of MPI_Alloc_mem", bytes);
+}
+
+void api_leaks_sum_up(void)
+{
+    struct mr_unreceived m = mr_pt2pt_unreceived();
+    char first[64];
+
+    if (!mr_config.check)
+        return;
+    snprintf(first, sizeof(first), "from rank %d, tag %d", m.peer, m.tag);
+    add_left(m.count, "message that nobody received", "messages that nobody received", first);
+    if (left.len)
+        mr_log_print(MR_LOG_WARN, "left at MPI_Finalize: %s%s", left.text,
+                     mr_config.leaks ? "" : "; MRMPI_LEAKS=yes lists each");
+}
+
+/* ---- at exit ----------------------------------------------------------------------------------------------------- */
 
 static pid_t watching; /* its children have not made what they see */
 

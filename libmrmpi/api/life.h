@@ -29,8 +29,15 @@ const char *api_last_error(void);
 /* leaks.c: objects that the program has not freed, if the settings ask for the report */
 void api_leaks_watch(void);  /* the library begins */
 void api_leaks_at_end(void); /* at the library's end, before its own objects are freed */
+void api_leaks_count(void);  /* at the same time, for the line of MRMPI_CHECK */
+void api_leaks_sum_up(void); /* prints the line, when the number of messages that nobody received is known */
 void api_leak_tell(int *told, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* told: the number so far */
-void api_alloc_tell_leaks(int *told);                                                      /* alloc.c */
+/* alloc.c: memory of MPI_Alloc_mem */
+void api_alloc_tell_leaks(int *told);
+struct api_blocks {
+    unsigned count;
+    size_t bytes;
+} api_alloc_left(void);
 
 /* inquiry.c: the library begins, and ends */
 void api_inquiry_open(void);

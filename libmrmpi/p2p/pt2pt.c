@@ -184,6 +184,13 @@ int mr_pt2pt_init(void)
     return err;
 }
 
+static struct mr_unreceived unreceived;
+
+struct mr_unreceived mr_pt2pt_unreceived(void)
+{
+    return unreceived;
+}
+
 static void drop_message(struct mr_match_entry *e, void *arg)
 {
     struct mr_message *m = e->owner;
@@ -193,6 +200,10 @@ static void drop_message(struct mr_match_entry *e, void *arg)
     for (int c = 0; c < 4; c++)
         if (m->match.e[c].queue)
             return;
+    if (!unreceived.count++) {
+        unreceived.peer = m->hdr.rank;
+        unreceived.tag = m->hdr.tag;
+    }
     if (mr_config.leaks)
         mr_log_print(MR_LOG_WARN, "leak: nobody received a message from rank %d of context %u with tag %d", m->hdr.rank,
                      m->hdr.ctx, m->hdr.tag);
@@ -201,6 +212,7 @@ static void drop_message(struct mr_match_entry *e, void *arg)
 
 void mr_pt2pt_finalize(void)
 {
+    unreceived = (struct mr_unreceived){0};
     mr_match_each(&mr_pt2pt.unexpected, drop_message, NULL);
     if (mr_config.stats) {
         mr_stats_print();

@@ -80,11 +80,18 @@ struct mr_pending {
     enum mr_pending_kind kind;
     const struct mr_comm *comm;
     uint32_t ctx;
-    int peer, tag; /* a rank of the communicator; of a receive also MR_ANY_SOURCE, MR_ANY_TAG */
-    uint64_t bytes; /* of a receive: its room */
+    int peer, tag;     /* a rank of the communicator; of a receive also MR_ANY_SOURCE, MR_ANY_TAG */
+    uint64_t bytes;    /* of a receive: its room */
     const char *state; /* of a send: "no receive has met it", ...; else NULL */
 };
 void mr_pt2pt_each_pending(void (*tell)(const struct mr_pending *p, void *arg), void *arg);
+
+/* Messages that no receive had taken when mr_pt2pt_finalize() was called, and the first of them. */
+struct mr_unreceived {
+    unsigned count;
+    int peer, tag;
+};
+struct mr_unreceived mr_pt2pt_unreceived(void);
 
 /*
  * A receive or send of a collective operation that cannot succeed any more ends soon, with an error, though its peer is
