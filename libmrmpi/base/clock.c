@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The clock. All of the library's time comes from here, so that a simulated clock under clock_gettime is enough.
- */
+/* The clock. All time of the library comes from here, so a simulated clock under clock_gettime is enough. */
 #include "libmrmpi/base/base.h"
 
 #include <time.h>

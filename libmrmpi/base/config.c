@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Settings: the table of config_table.c, read once from the environment. Nothing else in the library reads that.
+ * Settings: the table of config_table.c, read once from the environment. Nothing else in the library reads the
+ * environment.
  *
- * Bad values keep their default. What is wrong is collected here and printed by rank 0 alone (mr_config_complain), so
- * that a job of many ranks says it once.
+ * Bad values keep their default. Complaints are collected here and printed by rank 0 alone (mr_config_complain), so a
+ * job of many ranks complains once.
  */
 #include "libmrmpi/base/config_table.h"
 
@@ -17,7 +18,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* Names of our other programs, which are no settings of the library. */
+/* Names of our other programs, not settings of the library. */
 static const char *const foreign[] = {"MRMPI_VERSION", "MRMPI_CC", "MRMPI_CXX"};
 
 struct mr_config mr_config;
@@ -93,7 +94,7 @@ static bool parse_bool(const char *text, int *out)
     return true;
 }
 
-/* Returns NULL, or what a value of this row must look like. */
+/* Returns NULL, or the necessary form of a value in this row. */
 static const char *store_value(const struct mr_config_row *row, struct mr_config *config, const char *text)
 {
     void *field = (char *)config + row->offset;
@@ -203,11 +204,11 @@ static void check_name(const char *variable)
     add_complaint("%s is not a setting of mrmpi; the nearest is %s: see libmrmpi(7)", name, nearest->name);
 }
 
-/* Tools come in any thread: this guards the strings, and what follows. */
+/* Tools come in any thread: guards the strings, and the variables below. */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static bool loaded;
-static bool early; /* by a tool, which may have changed them since: they stay */
-static bool used;  /* what is not live is fixed */
+static bool early; /* by a tool, which may have changed settings since: they stay */
+static bool used;  /* settings that are not live are fixed */
 
 static int load_rows(void)
 {

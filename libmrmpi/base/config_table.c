@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The settings of the library. A row names the variable, the field of struct mr_config that it fills, its kind,
- * default, bounds and unit, and says what it does; libmrmpi(7) and the control variables of MPI_T are made of these
- * rows.
+ * The settings of the library. A row names the variable, its field of struct mr_config, its kind, default, bounds and
+ * unit, and its effect; libmrmpi(7) and the control variables of MPI_T are made from these rows.
  */
 #include "libmrmpi/base/config_table.h"
 

@@ -12,7 +12,7 @@
 bool mr_copy_watched, mr_copy_by_string;
 mr_copy_fn *mr_copy_long = memcpy;
 
-/* It says that its string instructions are fast (Intel SDM volume 2, CPUID leaf 7; AMD APM volume 3: ERMS). */
+/* True if the processor reports fast string instructions (Intel SDM volume 2, CPUID leaf 7; AMD APM volume 3: ERMS). */
 static bool has_fast_strings(void)
 {
 #ifdef __x86_64__

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The library's lock. A mutex would go, again and again, to the thread that unlocks it and locks it in a loop: one that
- * sleeps for it needs time to wake, on a busy machine milliseconds, and would never find it free. So there is a queue,
- * and the lock is handed over without ever being free in between.
+ * The library's lock. A mutex would go, again and again, to a thread that unlocks and locks in a loop: a sleeping
+ * thread needs time to wake, on a busy machine milliseconds, and would never find the mutex free. There is a queue
+ * instead, and the lock is handed over without being free in between.
  */
 #include "libmrmpi/base/lock.h"
 
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <time.h>
 
-/* So many times in vain, and another one looks although there is no news: what it waits for may not be ours to see. */
+/* After so many polls in vain another thread polls although there is no news: its event may be invisible to us. */
 #define ROUNDS_ALONE 500
 #define NAP_SLICE_NS 50000 /* a nap ends so soon after somebody wants the lock */
 
@@ -21,16 +21,16 @@ struct waiter {
     sem_t called;
     struct mr_lock_wish wish;
     bool granted;  /* it has the lock, and is out of the queue */
-    bool awake;    /* it has been told that the lock was free */
-    bool deserves; /* it was taken by another before it came: next time it is handed over */
+    bool awake;    /* told that the lock was free */
+    bool deserves; /* another thread took the lock first: next time the lock is handed over */
 };
 
 bool mr_threaded;
 uint32_t mr_lock_word;
 uint64_t mr_lock_news;
-static unsigned rounds_alone; /* by its holder */
+static unsigned rounds_alone; /* by the holder */
 
-/* Guards the queue, and MR_LOCK_WANTED, which says that there is one. */
+/* Guards the queue, and MR_LOCK_WANTED, which shows that there is one. */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static struct waiter *first, **end = &first;
 
@@ -60,7 +60,7 @@ static bool take_if_free(void)
     return !(__atomic_fetch_or(&mr_lock_word, MR_LOCK_HELD, __ATOMIC_ACQUIRE) & MR_LOCK_HELD);
 }
 
-/* By its holder, who does not have it any more. */
+/* By the holder, who gives the lock up. */
 static void grant(struct waiter *w)
 {
     dequeue(w);
@@ -96,7 +96,7 @@ void mr_lock_wait(void)
     struct waiter w = {.wish = {.at_once = true}};
 
     pthread_mutex_lock(&guard);
-    /* in this order: an unlock either leaves the lock free for us, or sees that it is wanted */
+    /* in this order: an unlock either leaves the lock free for us, or sees MR_LOCK_WANTED */
     __atomic_fetch_or(&mr_lock_word, MR_LOCK_WANTED, __ATOMIC_SEQ_CST);
     if (take_if_free()) {
         if (!first)
@@ -109,7 +109,7 @@ void mr_lock_wait(void)
     wait_in_queue(&w);
 }
 
-/* Whoever saw that the lock is wanted before the queue was there, or after it had gone, finds none. */
+/* A caller that saw MR_LOCK_WANTED before the queue was there, or after its end, finds no queue. */
 void mr_lock_pass(void)
 {
     pthread_mutex_lock(&guard);

@@ -47,7 +47,7 @@ void mr_log_print(enum mr_log_level level, const char *fmt, ...)
     if (used > (int)sizeof(line) - 2)
         used = sizeof(line) - 2;
     line[used++] = '\n';
-    /* One write, so that lines of several ranks do not mix; nothing to be done if it fails. */
+    /* One write, so lines of several ranks do not mix; a failure has no remedy. */
     if (write(STDERR_FILENO, line, used) < 0)
         return;
 }

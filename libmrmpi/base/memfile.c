@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that processes share: see memfile.h. */
+/* Memory shared by processes: see memfile.h. */
 #include "libmrmpi/base/memfile.h"
 
 #include <errno.h>
@@ -20,7 +20,10 @@ static int refuse(int fd, int why)
     return -1;
 }
 
-/* Who writes where a file system has no room is killed: it is asked before. A memfd is limited by the memory alone. */
+/*
+ * A write without room in the file system kills the process, so room is checked first. A memfd is limited by memory
+ * alone.
+ */
 static int make_nameless(size_t bytes)
 {
     int fd = open(NAMELESS_AT, O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);

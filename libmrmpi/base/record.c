@@ -43,8 +43,8 @@ static uint64_t aligned(uint64_t at)
 }
 
 /*
- * Room on the device is taken now: a store that finds none later would kill the process. Where there are thousands of
- * ranks, what is moved to each of them is mostly never written, and takes room when it is.
+ * Room on the device is taken now: a later store without room would kill the process. With thousands of ranks, most
+ * bytes of the tables for each rank are never written, and take room only when written.
  */
 static int make_room(int fd, const struct mr_record *head)
 {

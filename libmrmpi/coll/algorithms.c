@@ -28,7 +28,7 @@ void mr_alg_barrier(struct mr_schedule *s, struct mr_comm *c)
     }
 }
 
-/* All tell all: one latency, while messages are few. */
+/* All send to all: one latency, while messages are few. */
 void mr_alg_barrier_spread(struct mr_schedule *s, struct mr_comm *c)
 {
     int p = c->size, r = c->rank;

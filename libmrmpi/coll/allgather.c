@@ -29,7 +29,7 @@ static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct m
         mr_schedule_copy(s, flat + first * block, (size_t)r * block, mr_type_byte, out, (size_t)r * count, t);
 }
 
-/* This rank's block: sent from where the program has it, and copied (unless it is in place) while that is under way. */
+/* This rank's block: sent from the program's memory, and copied (unless in place) meanwhile. */
 struct own {
     const void *in;
     size_t icount;
@@ -46,7 +46,7 @@ static struct own own_of(struct mr_schedule *s, const void *in, size_t icount, s
     bool in_place = in == MR_IN_PLACE;
     if (!in_place && icount * it->size == count * t->size)
         return (struct own){in, icount, it, out, count, t, false};
-    if (!in_place && count) /* not what the others expect */
+    if (!in_place && count) /* differs from the others' expectation */
         mr_schedule_copy(s, in, icount, it, out, count, t);
     return (struct own){out, count, t, out, count, t, true};
 }
@@ -83,7 +83,7 @@ static void ring(struct mr_schedule *s, const struct own *own, const struct mr_v
 static void spread(struct mr_schedule *s, const struct own *own, const struct mr_vec *out, struct mr_comm *c)
 {
     int p = c->size, r = c->rank;
-    mr_coll_crowd(s, p / 2); /* what all get is sent from where it lies: one side copies */
+    mr_coll_crowd(s, p / 2); /* the result is sent from its place: one side copies */
     for (int k = 1; k < p; k++) {
         int src = (r - k + p) % p;
         if (mr_vec_count(out, src))
@@ -110,7 +110,7 @@ static void gather_all(struct mr_schedule *s, enum mr_alg alg, const struct own 
     }
 }
 
-/* Along columns, then what has come along rows. */
+/* Along columns, then the received data along rows. */
 static enum mr_err hierarchical(struct mr_grid *g, const void *in, size_t icount, struct mr_type *it, void *out,
                                 size_t ocount, struct mr_type *ot, int rank)
 {

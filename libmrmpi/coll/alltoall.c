@@ -10,8 +10,8 @@
 enum { PAIRWISE_WINDOW = 4 }; /* peers exchanged with at a time */
 
 /*
- * Step 1: flat[i] = my block for rank (r + i). Step 2: in round k every block whose index has bit k travels k ranks on.
- * Step 3: flat[i] is now the block that rank (r - i) had for me.
+ * Step 1: flat[i] = my block for rank (r + i). Step 2: in round k every block whose index has bit k moves on by k
+ * ranks. Step 3: flat[i] is now rank (r - i)'s block for me.
  */
 static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
                   struct mr_type *ot, struct mr_comm *c)
@@ -45,8 +45,8 @@ static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct m
 }
 
 /*
- * Along the row each rank gets what its column is to have, and then each sends it along its column: a message to each
- * node, and not to each rank.
+ * Along the row each rank gets the data of its column, and then each sends the data along its column: a message to each
+ * node, instead of each rank.
  */
 static enum mr_err hierarchical(struct mr_grid *g, const void *in, size_t icount, struct mr_type *it, void *out,
                                 size_t ocount, struct mr_type *ot)
@@ -100,7 +100,7 @@ enum mr_err mr_coll_alltoall(const void *in, size_t icount, struct mr_type *it, 
     }
     if (bytes == 0)
         return mr_schedule_built(s, built);
-    if (in == MR_IN_PLACE) { /* what is to be sent must survive the receives */
+    if (in == MR_IN_PLACE) { /* data to send must survive the receives */
         char *copy = mr_schedule_temp(s, (size_t)p * bytes);
         mr_schedule_copy(s, out, (size_t)p * ocount, ot, copy, (size_t)p * bytes, mr_type_byte);
         in = copy;
@@ -156,7 +156,7 @@ static char **copy_blocks(struct mr_schedule *s, const struct mr_vec *v, int p)
     return copies;
 }
 
-/* later NULL: all blocks; else those of ranks that it tells, and none for oneself. */
+/* later NULL: all blocks; else the blocks of marked ranks, and none for oneself. */
 static void send_blocks(struct mr_schedule *s, const struct mr_vec *in, const struct mr_vec *out, const bool *later,
                         struct mr_comm *c)
 {

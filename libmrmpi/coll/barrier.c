@@ -5,7 +5,7 @@
 #include "libmrmpi/coll/node.h"
 #include "libmrmpi/coll/select.h"
 
-/* When a row is complete its ranks tell those of other rows, each in its column. */
+/* When a row is complete its ranks tell the ranks of other rows, each in its column. */
 static enum mr_err hierarchical(struct mr_grid *g)
 {
     struct mr_schedule *s = MR_COLL_AT_ONCE;

@@ -81,8 +81,10 @@ enum mr_err mr_coll_bcast(void *buf, size_t count, struct mr_type *t, int root, 
     if (!s)
         return MR_ERR_NO_MEM;
     mr_schedule_hold_type(s, t);
-    /* all ranks must choose alike, but their types may differ in layout: so the choice looks at bytes only, and who has
-     * holes packs */
+    /*
+     * all ranks must choose alike, but their types may differ in layout: the choice uses bytes only, and ranks with
+     * holes pack
+     */
     enum mr_alg alg = mr_coll_select(MR_COLL_BCAST, bytes, c->size, MR_HAS_CONTIGUOUS | mr_coll_place_has(c, bytes));
     if (mr_comm_is_inter(c)) {
         mr_inter_bcast(s, buf, count, t, root, c);

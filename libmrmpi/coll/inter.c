@@ -61,7 +61,7 @@ void mr_inter_reduce(struct mr_schedule *s, const void *in, void *out, size_t co
         mr_schedule_send(s, sum, count, t, root);
 }
 
-/* What the other group has reduced, at rank 0 in `out`. */
+/* The other group's result, at rank 0 in `out`. */
 static void exchange(struct mr_schedule *s, const void *sum, void *out, size_t count, struct mr_type *t,
                      struct mr_comm *c)
 {

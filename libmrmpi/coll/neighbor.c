@@ -3,9 +3,9 @@
  * Neighbourhood collectives: one message along each edge of the topology, all at once.
  *
  * Two processes may be neighbours more than once. Messages between them are sent in the order of the destinations and
- * received in the order of the sources, except in grids: what goes down dimension i (destination 2 i) comes from above
- * (source 2 i + 1), so the receives of a dimension are posted the other way round. That matters where a dimension is
- * periodic and has one or two processes.
+ * received in the order of the sources, except in grids: a message down dimension i (destination 2 i) arrives from
+ * above (source 2 i + 1), so the receives of a dimension are posted in the opposite order. The order matters if a
+ * dimension is periodic and has one or two processes.
  */
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/coll/schedule/sched.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which communicators have a node area, or a grid whose rows have some. One that is used for a few collectives only
- * would not earn it back, so areas are made at the first blocking collective after MAKE_AFTER others: a broadcast, by
- * messages, says where it is, and a reduction whether all have it. All ranks count the same.
+ * The choice of communicators with a node area, or with a grid of rows with areas. A communicator used for few
+ * collectives would not earn the cost back, so areas are made at the first blocking collective after MAKE_AFTER others:
+ * a broadcast, by messages, announces the area's place, and a reduction finds out whether all have it. All ranks count
+ * the same.
  */
 #include "libmrmpi/coll/node.h"
 
@@ -107,8 +108,10 @@ static __attribute__((noinline)) void settle_areas(enum mr_coll coll, struct mr_
         c->grid = make_grid(c);
 }
 
-/* What rows of other algorithms ask for: one that is named is not passed over here. Layouts are not asked: a broadcast
- * might be contiguous. */
+/*
+ * Features for rows of other algorithms: a named algorithm is not overruled here. Layouts are ignored: a broadcast
+ * might be contiguous.
+ */
 static unsigned has_beside(const struct mr_op *op, const struct mr_comm *c)
 {
     return MR_HAS_CONTIGUOUS | (!op || op->commutative ? MR_HAS_COMMUTATIVE : 0) |

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Barrier, and the collectives that only move data, through a node area: what each puts into its slots, and who reads
- * it. */
+/*
+ * Barrier, and the collectives that only move data, through a node area: the data of each rank's slots, and its
+ * readers.
+ */
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/coll/node.h"
 #include "libmrmpi/coll/schedule/sched.h"
@@ -11,15 +13,15 @@ struct side {
     const void *buf;
     size_t count;
     struct mr_type *type;
-    size_t step;              /* elements from the block of a rank to that of the next; 0: there is one */
+    size_t step;              /* elements from the block of a rank to the next rank's block; 0: a single block */
     const struct mr_vec *vec; /* NULL, or where blocks are, and of how many elements, instead */
 };
 
 struct move {
-    struct mr_node *n; /* once it moves */
+    struct mr_node *n; /* during the move */
     struct side in, out;
     int me;
-    bool mine; /* this rank has a block for itself: it copies it */
+    bool mine; /* this rank has a block for itself, and copies it */
 };
 
 static size_t bytes_of(const struct side *s)
@@ -73,7 +75,7 @@ static void copy_mine(void *arg)
                      (void *)(uintptr_t)block(&m->out, m->me), count_of(&m->out, m->me), type_of(&m->out, m->me));
 }
 
-/* x: who writes, who reads, how much. */
+/* x: writers, readers, lengths. */
 static enum mr_err exchange(struct mr_node *n, struct move *m, struct mr_exchange x)
 {
     m->n = n;
@@ -84,7 +86,7 @@ static enum mr_err exchange(struct mr_node *n, struct move *m, struct mr_exchang
     return mr_node_exchange(n, &x);
 }
 
-/* Every rank has something for every other one: blocks alike, or (apart) one for each. */
+/* Every rank has data for every other rank: equal blocks, or (apart) one for each. */
 static enum mr_err exchange_all(struct mr_node *n, struct move *m, bool apart)
 {
     return exchange(n, m,
@@ -202,7 +204,7 @@ enum mr_err mr_node_allgatherv(struct mr_node *n, const void *in, size_t icount,
     if (err)
         return err;
     m.mine = in != MR_IN_PLACE;
-    if (m.mine && bytes_of(&m.in) != mine) { /* not what the others expect */
+    if (m.mine && bytes_of(&m.in) != mine) { /* differs from the others' expectation */
         copy_mine(&m);
         m.mine = false;
     }
@@ -216,7 +218,7 @@ enum mr_err mr_node_allgatherv(struct mr_node *n, const void *in, size_t icount,
             .writes = true, .gives = mine, .expects = most, .stride = 1, .num = n->ranks - 1, .amount = amount});
 }
 
-/* In place: bytes of a block are in the slot before those that come take their place. */
+/* In place: bytes of a block are in the slot before received bytes take their place. */
 enum mr_err mr_node_alltoall(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
                              size_t ocount, struct mr_type *ot)
 {
@@ -250,7 +252,7 @@ static size_t expects(void *arg, int rank)
     return count_of(out, rank) * type_of(out, rank)->size;
 }
 
-/* x: who writes, who reads. */
+/* x: writers, readers. */
 static enum mr_err vary(struct mr_node *n, struct move *m, struct mr_varied x, bool *later)
 {
     enum mr_err err = mr_node_begin(n);

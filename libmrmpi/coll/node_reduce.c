@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reductions through a node area. Few bytes: all ranks that want the result make it of all the slots, each in the order
- * of ranks. More: of each piece every rank makes one part, in its own slot, and those who want the result collect the
- * parts. A part is made at one rank only, so all have the same bits; and the same ones in every run.
+ * Reductions through a node area. Few bytes: every rank that wants the result reduces all the slots, in the order of
+ * ranks. More bytes: every rank makes one part of each piece, in its own slot, and the ranks that want the result
+ * collect the parts. A part is made at one rank only, so all ranks have the same bits, and the same bits in every run.
  */
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/copy.h"
@@ -144,14 +144,14 @@ static enum mr_err reduce_small(struct reduction *r, bool tells)
 struct pieces {
     size_t each; /* elements */
     uint64_t from, num;
-    uint64_t ahead, lag; /* pieces that a rank writes before it makes its part of one; after which it collects */
+    uint64_t ahead, lag; /* pieces that a rank writes before making its part of one piece; after which it collects */
     bool in_slot;        /* parts are made where this rank's own elements are */
 };
 
 /*
- * A part that is made in the slot begins with this rank's own elements, so the operation must commute, and they must
- * lie there as the operation wants them. With more ranks than cores each wait is a change of processes: then as many
- * pieces as there is room for are on their way.
+ * A part made in the slot begins with this rank's own elements, so the operation must commute, and the elements must
+ * have the operation's form there. With more ranks than cores each wait is a change of processes: then as many pieces
+ * as there is room for are under way.
  */
 static struct pieces cut(struct reduction *r)
 {
@@ -199,7 +199,7 @@ static enum mr_err write_pieces(struct reduction *r, const struct pieces *p, uin
     return err;
 }
 
-/* This rank's part of a piece: of all ranks' first halves its own second one. */
+/* This rank's part of a piece: its second half from all ranks' first halves. */
 static enum mr_err make_part(struct reduction *r, const struct pieces *p, uint64_t k)
 {
     struct mr_node *n = r->n;
@@ -315,9 +315,9 @@ static enum mr_err reduce_pieces(struct reduction *r)
 /* ---- more, at the root ------------------------------------------------------------------------------------------- */
 
 /*
- * Of two ranks, and while there are not too many bytes in all, the root reduces what the others have written as it
- * comes: less is copied than if all made parts, and nobody but the root waits. A part of the result is this rank's own
- * at first, when the first of the others comes.
+ * With two ranks, and while there are not too many bytes in all, the root reduces the others' data as it arrives: less
+ * is copied than if all made parts, and only the root waits. A part of the result is this rank's own at first, when the
+ * first of the others arrives.
  */
 enum { AT_ROOT_MAX = 512 * 1024 };
 

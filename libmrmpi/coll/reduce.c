@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reduce, allreduce. mr_schedule_reduce does inout = in op inout, so "mine op theirs" is a reduction
- * into their buffer, which is the accumulator from then on: algorithms that keep the order of ranks swap the two names
- * while they build the schedule.
+ * Reduce, allreduce. mr_schedule_reduce does inout = in op inout, so "mine op theirs" is a reduction into their buffer,
+ * which is the accumulator from then on: algorithms that keep the order of ranks swap the two names while they build
+ * the schedule.
  */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/inter.h"
@@ -51,7 +51,10 @@ static void reduce_ring(struct mr_schedule *s, const void *in, void *out, size_t
     }
 }
 
-/* From elements that lie one behind the other at `all`, of all ranks, in their order: the last ones' are the result. */
+/*
+ * From the elements of all ranks, in their order one behind the other at `all`: the last rank's elements become the
+ * result.
+ */
 static void reduce_all(struct mr_schedule *s, void *all, size_t count, struct mr_type *t, struct mr_op *op, void *out,
                        int p)
 {
@@ -61,7 +64,7 @@ static void reduce_all(struct mr_schedule *s, void *all, size_t count, struct mr
     mr_schedule_copy(s, acc, count, t, out, count, t);
 }
 
-/* All send straight to the root, which has room for all and reduces in the order of ranks: any operation. */
+/* All send directly to the root, which has room for all and reduces in the order of ranks: any operation. */
 static void reduce_linear(struct mr_schedule *s, const void *in, void *out, size_t count, struct mr_type *t,
                           struct mr_op *op, int root, struct mr_comm *c)
 {
@@ -134,8 +137,9 @@ enum mr_err mr_coll_reduce(const void *in, void *out, size_t count, struct mr_ty
 }
 
 /*
- * The largest power of two of ranks works, as v = 0, 1, ...; of the first 2 * rest ranks, the even ones hand their data
- * to their odd neighbours before and get the result after. Pairs are neighbouring runs of ranks, so the order is kept.
+ * The largest power of two of ranks works, as v = 0, 1, ...; of the first 2 * rest ranks, the even ranks hand their
+ * data to their odd neighbours before and get the result after. Pairs are neighbouring runs of ranks, so the order is
+ * kept.
  */
 struct fold {
     int pow2, rest, v; /* v -1: hands its data over */
@@ -156,7 +160,7 @@ static int fold_rank(const struct fold *f, int v)
     return v < f->rest ? 2 * v + 1 : v + f->rest;
 }
 
-/* True if that is all that this rank does. theirs has room for all. */
+/* True if this rank has nothing else to do. theirs has room for all. */
 static bool fold_in(struct mr_schedule *s, const struct fold *f, void *out, void *theirs, size_t count,
                     struct mr_type *t, struct mr_op *op, int rank)
 {
@@ -205,7 +209,7 @@ static void allreduce_doubling(struct mr_schedule *s, void *out, size_t count, s
     fold_out(s, &f, out, count, t, c->rank);
 }
 
-/* Exchange the parts [to_give, + n) and [to_take, + n) of pow2 parts of buf; what comes goes to `in`. */
+/* Exchanges the parts [to_give, + n) and [to_take, + n) of pow2 parts of buf; received data goes to `in`. */
 static void trade(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int pow2, int to_give, int to_take,
                   int n, void *in, int peer)
 {
@@ -216,8 +220,8 @@ static void trade(struct mr_schedule *s, void *buf, size_t count, struct mr_type
 }
 
 /*
- * Rabenseifner's: in each round partners halve what they work on, each reducing a half; then the way back, doubling
- * what is known. Data as in a ring, in 2 log p rounds. Commutative operations only.
+ * Rabenseifner's algorithm: in each round partners halve their range, each reducing a half; then the way back, doubling
+ * the known range. Data as in a ring, in 2 log p rounds. Commutative operations only.
  */
 static void allreduce_halving(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op,
                               struct mr_comm *c)
@@ -243,7 +247,7 @@ static void allreduce_halving(struct mr_schedule *s, void *out, size_t count, st
     fold_out(s, &f, out, count, t, c->rank);
 }
 
-/* All send all they have to all, and each reduces in the order of ranks: one latency, and the same bits everywhere. */
+/* All send all their data to all, and each reduces in the order of ranks: one latency, and the same bits everywhere. */
 static void allreduce_spread(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op,
                              struct mr_comm *c)
 {

@@ -8,7 +8,7 @@
 #include "libmrmpi/coll/node.h"
 #include "libmrmpi/coll/select.h"
 
-/* The owners add up what comes: one peer per round. */
+/* The owners add up arriving data: one peer per round. */
 static void pairwise(struct mr_schedule *s, const void *in, void *out, const struct mr_vec *v, struct mr_op *op,
                      struct mr_comm *c)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Scan and exscan by recursive doubling: `all` is the reduction over this rank's run of 2^k ranks, the result takes in
- * only the runs before this one. Runs are neighbours, so the order of ranks is kept for operations that do not commute.
+ * Scan and exscan by recursive doubling: `all` is the reduction over this rank's run of 2^k ranks, the result includes
+ * only the runs before this rank. Runs are neighbours, so the order of ranks is kept for operations that do not
+ * commute.
  */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/node.h"
 #include "libmrmpi/coll/select.h"
 
 /*
- * Does rank r of p pass its run on, in the round of mask `first` or later? To a higher rank always; to a lower one if
- * that one passes it on. So there is a round m in which a higher rank hears of it: of the rank whose bits from `first`
- * up to m, which r has set, were cleared on the way.
+ * True if rank r of p passes its run on, in the round of mask `first` or later. To a higher rank always; to a lower
+ * rank if that rank passes the run on. There is then a round m in which a higher rank hears of it: of the rank whose
+ * bits from `first` up to m, set in r, were cleared on the way.
  */
 static bool passes_on(int r, int first, int p)
 {
@@ -34,7 +35,7 @@ enum mr_err mr_coll_scan(const void *in, void *out, size_t count, struct mr_type
     if (count == 0)
         return mr_schedule_built(s, built);
     int p = c->size, r = c->rank;
-    bool in_place = in == MR_IN_PLACE, empty = exclusive; /* the result has nothing in it yet */
+    bool in_place = in == MR_IN_PLACE, empty = exclusive; /* the result is still empty */
     const void *mine = in_place ? out : in, *all = mine;
     void *kept = NULL, *theirs = NULL; /* where `all` is, once it is more than this rank's own */
     if (in_place && passes_on(r, 1, p)) {

@@ -3,20 +3,22 @@
  * The selection table. The last row of each collective always matches.
  *
  * Measured by bench/coll.sh on simulated hosts with HDR adapters, 8 with two rails and 32 with one, and inside a host
- * with two ranks. To what it costs there, where computing is free, the reductions were added at 8 GB/s and 0.25 us of
- * software for a message at each end: hence a reduction leaves the tree for the pieces earlier than a broadcast, and
- * trees begin with more ranks than on the wire alone. Sending everything at once is the fastest that the network does
- * while messages are few, since an adapter overlaps them; steps that wait for each other cost a latency each: among
- * eight a barrier takes 1.3 us and not 3.0, an allreduce of 1 KiB 1.9 and not 4.9.
- * Two levels, where nodes have several ranks, send everything over the network once and not once for each rank:
- * bench/coll_rails.sh. Small ones go through memory on the node (hierarchical): four ranks on each of eight hosts have
- * a barrier in 2.5 us, by messages in 5.0. An alltoall of 1 MiB blocks takes 301.5 us among eight when all exchange at
- * once, by four at a time 307; among sixteen 643 and 659.
- * What is more than a piece is better copied once, by messages, where only two ranks share a node and one of them has
- * the data: bcast 16 KiB 1.96 us and 2.18, 1 MiB 39 and 47, gather 64 KiB 5.8 and 7.2, 1 MiB 53 and 64. If both have
- * some it is so up to 16 KiB, of which a message needs no answer: allgather 16 KiB 2.0 and 2.6, 64 KiB 7.5 and 7.3.
- * A root that scatters writes all by itself either way, and its messages go through more memory: 64 KiB to each of 4
- * ranks on 2 cores 18 us and 24, 1 MiB 200 and 400, to 8 ranks .38 ms and 1.1.
+ * with two ranks. Computing is free there; reductions were added to the measured costs at 8 GB/s, and 0.25 us of
+ * software for a message at each end. Hence a reduction leaves the tree for the pieces earlier than a broadcast, and
+ * trees begin with more ranks than on the wire alone. Sending everything at once is fastest while messages are few,
+ * because an adapter overlaps them; steps that wait for each other cost a latency each: among eight ranks a barrier
+ * takes 1.3 us instead of 3.0, an allreduce of 1 KiB 1.9 instead of 4.9.
+ *
+ * Two levels, on nodes with several ranks, send everything over the network once, instead of once for each rank:
+ * bench/coll_rails.sh. Small collectives go through memory on the node (hierarchical): four ranks on each of eight
+ * hosts have a barrier in 2.5 us, by messages in 5.0. An alltoall of 1 MiB blocks takes 301.5 us among eight if all
+ * exchange at once, 307 by four at a time; among sixteen 643 and 659.
+ *
+ * Data longer than a piece is better copied once, by messages, if only two ranks share a node and one of them has the
+ * data: bcast 16 KiB 1.96 us against 2.18, 1 MiB 39 against 47, gather 64 KiB 5.8 against 7.2, 1 MiB 53 against 64. If
+ * both ranks have data this holds up to 16 KiB, because such a message needs no answer: allgather 16 KiB 2.0 against
+ * 2.6, 64 KiB 7.5 against 7.3. A scattering root writes everything itself either way, and its messages go through more
+ * memory: 64 KiB to each of 4 ranks on 2 cores 18 us against 24, 1 MiB 200 against 400, to 8 ranks .38 ms against 1.1.
  */
 #include "libmrmpi/coll/select.h"
 
@@ -166,7 +168,7 @@ enum { ALGS = sizeof(algs) / sizeof(algs[0]) };
 
 static const struct rule *wanted[COLLS]; /* by MRMPI_COLL; NULL: as the tables say */
 
-/* Of the table in the file; usual: as the rules say, whatever the rows below. */
+/* A row of the table in the file; usual: by the rules, regardless of the rows below. */
 struct row {
     struct rule rule;
     int ranks_max;
@@ -177,7 +179,7 @@ static struct {
     size_t num;
 } tuned; /* MRMPI_COLL_TABLE: goes before the rules here */
 
-/* What one that is named does without. */
+/* Features that a named algorithm does without. */
 enum { NOT_NEEDED = MR_HAS_LONG_PARTS | MR_HAS_FEW_NODES | MR_HAS_FEW_RANKS };
 
 static int index_of(const char *const *names, int n, const char *word, size_t len)
@@ -188,7 +190,7 @@ static int index_of(const char *const *names, int n, const char *word, size_t le
     return -1;
 }
 
-/* Of the rules with these names (alg_name NULL: of this collective) the one that needs least; NULL: there is none. */
+/* Among the rules with these names (alg_name NULL: of this collective) the rule with the fewest needs; NULL: none. */
 static const struct rule *rule_named(const char *coll_name, size_t coll_len, const char *alg_name, size_t alg_len)
 {
     int coll = index_of(colls, COLLS, coll_name, coll_len),
@@ -223,7 +225,7 @@ static void read_setting(void)
     }
 }
 
-/* A number, or "any", which is `any`. */
+/* A number, or the word "any", which means `any`. */
 static bool read_number(const char *word, unsigned long long any, unsigned long long *value)
 {
     char *end;
@@ -315,14 +317,14 @@ const struct mr_place *mr_comm_place(struct mr_comm *c)
         node_of[i] = mr_launch_info()->node_of[c->group->world[i]];
     c->place = node_of ? mr_place_of(node_of, c->size, c->rank) : NULL;
     free(node_of);
-    if (!c->place) /* a rank that chose another algorithm than the others would have all of them wait for ever */
+    if (!c->place) /* a rank with another algorithm than the others would make all of them wait for ever */
         mr_launch_abort(1, "out of memory for where the ranks of a communicator are");
     return c->place;
 }
 
 /*
- * Every rank talks to one of each node, or to all others: with more, to more than there may be connections for
- * (MRMPI_RC_PEERS), and the last of so many messages is later than rounds that wait for each other.
+ * Every rank talks to one rank of each node, or to all others: with more ranks, to more than there may be connections
+ * for (MRMPI_RC_PEERS), and the last of so many messages is later than rounds that wait for each other.
  */
 enum { PART_MIN = 512, FEW = 16 };
 

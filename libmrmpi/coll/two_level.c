@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives of large messages between nodes that have equally many ranks (place.h). Over the network the ranks of one
- * column exchange straight with each other, all at once: each byte enters a node once, all ports send and receive all
- * the time, and there are two hops. On the node the ranks of a row share what came, as it comes.
+ * Collectives of large messages between nodes with equally many ranks each (place.h). Over the network the ranks of one
+ * column exchange directly with each other, all at once: each byte enters a node once, all ports send and receive all
+ * the time, and there are two hops. On the node the ranks of a row share arriving data at once.
  */
 #include "libmrmpi/coll/algorithms.h"
 #include "libmrmpi/coll/place.h"
 
 enum {
-    SEGMENT = 64 * 1024, /* of a broadcast: what a node passes on, at least half of it */
-    SEGMENTS_MAX = 64    /* of the part that a node passes on */
+    SEGMENT = 64 * 1024, /* of a broadcast: the part that a node passes on, at least half of it */
+    SEGMENTS_MAX = 64    /* of the part passed on by a node */
 };
 
 static int wrap(int i, int n)
@@ -21,8 +21,8 @@ static int wrap(int i, int n)
 
 /*
  * The root gives each other node a part of the message, in segments, in turn. A node passes the segments of its part on
- * to the others. On each node it is the rank in the root's column that does so, and the head of a tree over the row.
- * Segments are numbered as they leave the root: q = round * parts + part.
+ * to the others. On each node the rank in the root's column does so, and is the head of a tree over the row. Segments
+ * are numbered in the order of leaving the root: q = round * parts + part.
  */
 struct flood {
     struct mr_schedule *s;
@@ -31,7 +31,7 @@ struct flood {
     size_t bytes;
     int parts, rounds;
     int root_node, column; /* the root's */
-    size_t first_recv;     /* the step that receives segment 0; they follow each other */
+    size_t first_recv;     /* the step that receives segment 0; the later segments follow */
 };
 
 static void flood_send(const struct flood *f, int q, int to)
@@ -46,13 +46,13 @@ static void flood_recv(const struct flood *f, int q, int from)
     mr_schedule_recv(f->s, f->base + at, end - at, mr_type_byte, from);
 }
 
-/* The head of the node to which this part goes. */
+/* The head of the node that gets this part. */
 static int head_of_part(const struct flood *f, int part)
 {
     return mr_place_rank(f->w, wrap(f->root_node + 1 + part, f->w->nodes), f->column);
 }
 
-/* To those below this rank in the binary tree over its row, whose head is the root's column. */
+/* To the ranks below this rank in the binary tree over its row, whose head is the root's column. */
 static void flood_row(const struct flood *f, int q)
 {
     int each = f->w->each, i = wrap(f->w->local - f->column + each, each);
@@ -68,7 +68,7 @@ static void flood_root(struct flood *f)
     }
 }
 
-/* The others' segments of a round come while ours of the next one does: that one is passed on first. */
+/* The others' segments of a round arrive during our segment of the next round: ours is passed on first. */
 static void flood_head(struct flood *f)
 {
     int root = mr_place_rank(f->w, f->root_node, f->column),
@@ -134,7 +134,7 @@ static void take_block(struct mr_schedule *s, const struct mr_vec *v, int block,
     mr_schedule_recv(s, mr_vec_part(v, block), mr_vec_count(v, block), v->type, from);
 }
 
-/* Blocks go along the columns; what has come along a column goes along the row. */
+/* Blocks go along the columns; received blocks go along the row. */
 void mr_alg_allgather_two_level(struct mr_schedule *s, const struct mr_vec *out, struct mr_comm *c,
                                 const struct mr_place *w)
 {
@@ -196,8 +196,10 @@ static int in_line(const struct mr_place *w, bool row, int i)
     return row ? mr_place_rank(w, w->node, i) : mr_place_rank(w, i, w->local);
 }
 
-/* Every rank of the line gets the others' part i, if it is the i-th, and adds it up. Returns the step of the first
- * send. */
+/*
+ * Every rank of the line gets the others' part i, if it is number i, and adds the parts up. Returns the step of the
+ * first send.
+ */
 static size_t gather_sums(struct mr_schedule *s, const struct parts *p, struct mr_op *op, const struct mr_place *w,
                           bool row)
 {
@@ -226,8 +228,8 @@ static size_t gather_sums(struct mr_schedule *s, const struct parts *p, struct m
 }
 
 /*
- * Parts are added up along the row, then parts of those along the column; then sums go along the column, and as they
- * come along the row.
+ * Parts are added up along the row, then their sums along the column; then sums go along the column, and along the row
+ * as they arrive.
  */
 void mr_alg_allreduce_two_level(struct mr_schedule *s, void *out, size_t count, struct mr_type *t, struct mr_op *op,
                                 const struct mr_place *w)
@@ -284,7 +286,7 @@ void mr_alg_reduce_two_level(struct mr_schedule *s, const void *in, void *out, s
         give_part(s, &column, w->node, root);
         return;
     }
-    mr_schedule_fence(s); /* what others were given of the buffer has left */
+    mr_schedule_fence(s); /* the parts of the buffer for others have left */
     for (int d = 0; d < n; d++)
         for (int j = 0; j < k; j++) {
             struct parts theirs = {.buf = out, .at = part_at(&row, j), .count = part_count(&row, j), .num = n, .t = t};
@@ -294,7 +296,7 @@ void mr_alg_reduce_two_level(struct mr_schedule *s, const void *in, void *out, s
         }
 }
 
-/* A reduce-scatter, of which v says what belongs to whom. */
+/* A reduce-scatter, with the owners in v. */
 struct shares {
     struct mr_schedule *s;
     const struct mr_vec *v;
@@ -342,7 +344,7 @@ static void take_from_column(struct shares *f, void *into, size_t mine)
     }
 }
 
-/* Adds up what the row has for a node, and sends it there; at last what it has for this rank. */
+/* Adds up the row's data for a node, and sends the sum there; at last the data for this rank. */
 static void sum_rows(const struct shares *f, const char *theirs, char *sums)
 {
     struct mr_type *t = f->v->type;

@@ -108,7 +108,7 @@ enum mr_err mr_inter_make(const uint32_t *ids, struct mr_group *group, struct mr
     return mr_fail(MR_ERR_NO_MEM, "no memory for an intercommunicator");
 }
 
-/* What a duplicate has of the original is the topology; attributes are the api's, and hints are not inherited. */
+/* A duplicate has the original's topology; attributes belong to api/, and hints are not inherited. */
 enum mr_err mr_comm_make_dup(struct mr_comm *c, const uint32_t *ids, struct mr_comm **out)
 {
     enum mr_err err = mr_comm_is_inter(c) ? mr_inter_make(ids, mr_group_get(c->group), mr_group_get(c->peers), c, out)

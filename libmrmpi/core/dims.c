@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A grid for so many processes: dimensions as close to each other as can be, that is with the smallest difference
- * between the largest and the smallest; of those with the same difference the one whose smallest dimensions are the
- * largest.
+ * A grid for a number of processes: dimensions as close to each other as possible, with the smallest difference between
+ * the largest and the smallest; among equal differences the grid whose smallest dimensions are the largest.
  */
 #include "libmrmpi/core/objects.h"
 
@@ -55,7 +54,7 @@ static void place(struct search *s, int i, int rest)
             break;
         if (rest % d || (i > 0 && largest - d > s->best_gap))
             continue;
-        /* those left are d at most, and must be so large that the gap does not grow */
+        /* the remaining dimensions are d at most, and must be so large that the gap does not grow */
         int least = (i ? largest : d) - s->best_gap;
         if (power_below(d, left, rest) || (least > 1 && !power_below(least, left, (long)rest + 1)))
             continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Error handler objects. What they do when called is the shell's business (api/error.c). */
+/* Error handler objects. The shell (api/error.c) calls them. */
 #include "libmrmpi/core/objects.h"
 
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The data representation "external32" (MPI-3.1 section 13.5.2): big endian, sizes of its own for each basic type, no
- * padding. A basic type is one or two kinds of number in a row; a datatype is walked through in the order of its
- * typemap, which needs the recipe: the layout has merged the numbers to bytes. Values move in pieces through the native
- * packed form.
+ * padding. A basic type is one or two kinds of number in a row. A datatype is walked in the order of its typemap by its
+ * recipe, because the layout has merged the numbers to bytes. Values move in pieces through the native packed form.
  */
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/core/datatype.h"
@@ -32,7 +31,7 @@ static const struct {
     [NARROW] = {8, 4}, [NARROW_U] = {8, 4}, [WIDE_CHAR] = {4, 2}, [QUAD] = {16, 16},
 };
 
-/* count numbers of the first kind, then one of the second if it is there (pairs). */
+/* count numbers of the first kind, then one of the second if present (pairs). */
 struct form {
     uint8_t count, first, second;
     bool pair;
@@ -51,8 +50,7 @@ struct form {
         1, how, i, true                                                                                                \
     }
 
-/* What a reduction sees in a type says how its numbers are stored; where the standard's sizes differ is in special[].
- */
+/* A type's kind for reductions determines the form of its numbers; special[] has the standard's other sizes. */
 static const struct form by_number[MR_NUM_COUNT] = {
     [MR_NUM_I8] = ONE(SAME_1),      [MR_NUM_U8] = ONE(SAME_1),   [MR_NUM_I16] = ONE(SWAP_2),
     [MR_NUM_U16] = ONE(SWAP_2),     [MR_NUM_I32] = ONE(SWAP_4),  [MR_NUM_U32] = ONE(SWAP_4),
@@ -183,10 +181,10 @@ static void read_number(enum change how, const char *flat, char *native)
     case QUAD:
         swap_16((char *)&quad, flat);
         x = (long double)quad;
-        memset(native, 0, sizeof(x)); /* the six bytes that are not used */
+        memset(native, 0, sizeof(x)); /* the six unused bytes */
         memcpy(native, &x, 10);
         break;
-    default: /* turning bytes round is its own inverse */
+    default: /* reversing bytes is its own inverse */
         write_number(how, native, flat);
     }
 }
@@ -224,7 +222,7 @@ static void convert(struct walk *w, struct form f, char *native, size_t n)
     }
 }
 
-/* n basic elements of one type, which are next. */
+/* The next n basic elements of one type. */
 static void walk_basic(struct walk *w, int basic, size_t n)
 {
     size_t size = mr_type_basic[basic].size;
@@ -291,8 +289,8 @@ void mr_external_unpack(void *buf, size_t count, const struct mr_type *t, const 
 /* ---- datatypes in a file ---- */
 
 /*
- * What arrays hide in their recipes are steps of the library's own between the array's type and its elements. Their
- * displacements are in bytes, but all are multiples of the elements' extent, so they grow and shrink with it.
+ * Hidden steps in the recipes of arrays are the library's own types between the array's type and its elements. Their
+ * displacements are in bytes, but all are multiples of the elements' extent, so they grow and shrink with the extent.
  */
 struct step {
     const struct mr_type *elements;
@@ -304,7 +302,7 @@ static ptrdiff_t scaled(const struct step *s, ptrdiff_t bytes)
     return s && s->elements->extent ? bytes / s->elements->extent * s->external->extent : bytes;
 }
 
-/* Counts and displacements of a recipe in the order of its constructor, whichever form of it there was. */
+/* Counts and displacements of a recipe in the order of its constructor, in either form. */
 static int64_t count_at(const struct mr_recipe *r, int64_t i)
 {
     return r->large ? r->counts[i] : r->ints[i];
@@ -317,7 +315,7 @@ static ptrdiff_t disp_at(const struct mr_recipe *r, int64_t counts_before, int64
 
 static struct mr_type *external_type(struct mr_type *t, const struct step *s);
 
-/* count lengths from the first-th count on, and as many displacements behind them; in bytes: those are aints. */
+/* count lengths from count number first on, and as many displacements behind them; in bytes: those are aints. */
 struct blocks {
     int64_t count, *lengths, *disps;
 };
@@ -367,7 +365,7 @@ static struct mr_type *of_struct(const struct mr_recipe *r, const struct step *s
     return t;
 }
 
-/* The last of the hidden steps is the part of the array, which begins somewhere in it. */
+/* The last of the hidden steps is the part of the array, at its place in the array. */
 static struct mr_type *of_array(const struct mr_type *array, struct mr_type *old)
 {
     const struct mr_recipe *r = array->recipe;

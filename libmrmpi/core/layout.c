@@ -31,7 +31,7 @@ static void touch(struct mr_layout *l, ptrdiff_t lo, ptrdiff_t hi)
         l->hi = hi;
 }
 
-/* The memory that a run touches. */
+/* The memory touched by a run. */
 static void run_bounds(const struct mr_run *r, ptrdiff_t *lo, ptrdiff_t *hi)
 {
     if (r->at) {
@@ -52,7 +52,7 @@ static void run_bounds(const struct mr_run *r, ptrdiff_t *lo, ptrdiff_t *hi)
     *hi = first_hi + (last > 0 ? last : 0);
 }
 
-/* Let the last run swallow r if the two together are one stretch or one regular series. */
+/* Lets the last run swallow r if the two together are one stretch or one regular series. */
 static bool merge(struct mr_layout *l, const struct mr_run *r)
 {
     if (!l->num || r->child || r->at || r->count != 1)
@@ -133,7 +133,7 @@ bool mr_layout_add(struct mr_layout *l, ptrdiff_t disp, size_t count, ptrdiff_t 
                   (struct mr_run){.disp = disp, .count = count, .elem = child->size, .stride = stride, .child = child});
 }
 
-/* Few pieces in a row say nothing about what follows: they are as well kept in a list, if there are some of them. */
+/* Few pieces in a row predict nothing: a list is as good for them, if there are some. */
 enum { SHORT_SERIES = 4, LIST_MIN = 4 };
 
 static bool is_short(const struct mr_run *r)
@@ -141,9 +141,9 @@ static bool is_short(const struct mr_run *r)
     return !r->child && !r->at && r->count <= SHORT_SERIES;
 }
 
-/* What of the runs from i on goes into a list together. */
+/* Runs from i on that go into a list together. */
 struct group {
-    size_t runs, pieces; /* runs: 0 if there are too few of them */
+    size_t runs, pieces; /* runs: 0 for too few */
     bool equal;
 };
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copying pieces: see move.h. What makes the loops fast: sizes that the compiler knows, and addresses of which each is
- * computed from the first, not from the one before. Steps have at most 16 bytes: where pieces lie at multiples of 16,
- * as most do, longer ones would cross the ends of cache lines, and packing 128 KiB of 64-byte pieces took twice as
- * long.
+ * Copying pieces: see move.h. The loops are fast by sizes known to the compiler, and by addresses that are each
+ * computed from the first address, not from the former. Steps have at most 16 bytes: most pieces lie at multiples of
+ * 16, longer steps would cross the ends of cache lines, and packing 128 KiB of 64-byte pieces took twice as long.
  */
 #include "libmrmpi/core/move.h"
 #include "libmrmpi/core/move_loops.h"
@@ -20,8 +19,10 @@ INLINE void move_halves(char *restrict to, const char *restrict from, size_t n, 
     memcpy(to + n - half, from + n - half, half);
 }
 
-/* A piece whose size may differ from that of the one before. Pieces are small as a rule: then a call of memcpy costs
- * more than the copy, and so do many questions for the size. */
+/*
+ * A piece whose size may differ from the former. Pieces are small as a rule: a call of memcpy then costs more than the
+ * copy, and so do many checks of the size.
+ */
 INLINE void move_piece(char *restrict to, const char *restrict from, size_t n)
 {
     if (n > 64) {
@@ -41,7 +42,7 @@ INLINE void move_piece(char *restrict to, const char *restrict from, size_t n)
     }
 }
 
-/* Each size that has a loop of its own; lists of 64-byte pieces have those of move_loops.h. */
+/* Each size with a loop of its own; lists of 64-byte pieces have the loops of move_loops.h. */
 #define SIZES(X) X(1) X(2) X(4) X(8) X(12) X(16) X(20) X(24) X(32) X(40) X(48) X(64)
 
 INLINE void one_by_one(char *restrict to, ptrdiff_t to_step, const char *restrict from, ptrdiff_t from_step, size_t n,
@@ -57,7 +58,7 @@ INLINE void one_by_one(char *restrict to, ptrdiff_t to_step, const char *restric
         memcpy(to, from, elem);
 }
 
-/* The same for sizes from `half` to twice that. */
+/* The same for sizes from `half` to twice `half`. */
 INLINE void halves_one_by_one(char *restrict to, ptrdiff_t to_step, const char *restrict from, ptrdiff_t from_step,
                               size_t n, size_t elem, size_t half)
 {
@@ -65,7 +66,7 @@ INLINE void halves_one_by_one(char *restrict to, ptrdiff_t to_step, const char *
         move_halves(to, from, elem, half);
 }
 
-/* Sizes that have no loop of their own. */
+/* Sizes without a loop of their own. */
 static void odd_series(char *restrict to, ptrdiff_t to_step, const char *restrict from, ptrdiff_t from_step, size_t n,
                        size_t elem)
 {
@@ -92,7 +93,7 @@ static void odd_series(char *restrict to, ptrdiff_t to_step, const char *restric
         halves_one_by_one(to, to_step, from, from_step, n, elem, 2);
 }
 
-/* A property of the machine, so it is asked once. */
+/* A property of the machine, so asked once. */
 static const struct mr_moves *fastest(void)
 {
     static const struct mr_moves *found;

@@ -54,7 +54,7 @@ void mr_op_put(struct mr_op *op)
         free(op);
 }
 
-/* A property of the machine, so it is asked once. */
+/* A property of the machine, so asked once. */
 static const struct mr_op_loops *fastest(void)
 {
     static const struct mr_op_loops *found;

@@ -49,7 +49,10 @@ static void move_series(struct copy *c, char *mem, size_t n, size_t elem, ptrdif
     advance(c, n * elem);
 }
 
-/* MR_MOVE_ROWS series, pitch apart, whose pieces share cache lines with those of the next: columns of a matrix. */
+/*
+ * MR_MOVE_ROWS series, pitch apart, whose pieces share cache lines with the pieces of the next series: columns of a
+ * matrix.
+ */
 static void move_tile(struct copy *c, char *mem, ptrdiff_t pitch, const struct mr_run *r)
 {
     ptrdiff_t row = (ptrdiff_t)(r->count * r->elem), elem = (ptrdiff_t)r->elem;
@@ -108,8 +111,8 @@ static inline bool is_series(const struct mr_layout *l)
 }
 
 /*
- * Small records of few pieces are copied faster piece by piece, all first ones, all second ones, than one by one; if
- * there are some more of them than of pieces.
+ * Small records of few pieces are copied faster piece by piece, all first pieces, all second pieces, than record by
+ * record, if there are some more records than pieces.
  */
 enum { FEW_PIECES = 16, BLOCK = 8192 };
 
@@ -121,7 +124,7 @@ static bool are_records(const struct mr_layout *l, size_t count)
     return pieces <= FEW_PIECES && pieces < count && l->size <= pieces * LINE;
 }
 
-/* n records, stride apart: so few that they stay in the nearest cache from one piece to the next. */
+/* n records, stride apart: few enough to stay in the nearest cache from one piece to the next. */
 static void move_block(struct copy *c, const struct mr_layout *l, char *mem, size_t n, ptrdiff_t stride)
 {
     for (size_t k = 0; k < l->num; k++) {
@@ -137,8 +140,8 @@ static void move_block(struct copy *c, const struct mr_layout *l, char *mem, siz
 }
 
 /*
- * Records that take so many steps of 16 bytes go whole, if there are enough of them to work out how: that takes as long
- * as a few.
+ * Records of at least so many steps of 16 bytes move as a whole, if there are enough of them to pay for the
+ * preparation, which takes as long as a few records.
  */
 enum { STEP = 16, SOME_STEPS = 3, MANY_RECORDS = 32 };
 
@@ -194,7 +197,7 @@ static inline void copy_whole_run(struct copy *c, const struct mr_run *r, char *
         copy_layouts(c, r->child, mem, r->count, r->stride);
 }
 
-/* The run in which offset lies. */
+/* The run that contains offset. */
 static size_t find_run(const struct mr_layout *l, size_t offset)
 {
     size_t lo = 0, hi = l->num - 1;
@@ -208,7 +211,7 @@ static size_t find_run(const struct mr_layout *l, size_t offset)
     return lo;
 }
 
-/* The piece of a run with a list in which offset lies; their number for the run's end. */
+/* The piece of a run with a list that contains offset; the number of pieces for the run's end. */
 static size_t find_piece(const struct mr_run *r, size_t offset)
 {
     if (!r->before)
@@ -236,7 +239,7 @@ static void copy_list(struct copy *c, const struct mr_run *r, char *mem, size_t 
     if (c->left == 0 || i == r->count)
         return;
     size_t end = data_before(r, i) + c->left, size = mr_run_size(r);
-    size_t last = find_piece(r, end < size ? end : size); /* what ends before it is whole */
+    size_t last = find_piece(r, end < size ? end : size); /* pieces that end before are whole */
     move_list(c, r, mem, i, last - i);
     if (c->left && last < r->count)
         move(c, mem + r->at[last], c->left);
@@ -303,7 +306,7 @@ static void copy_type(struct copy *c, const struct mr_type *type, char *buf, siz
     const struct mr_layout *l = type->layout;
     struct mr_run all = {.elem = type->size, .stride = type->extent, .child = l};
     if (l->num == 1 && l->runs[0].count == 1 && !l->runs[0].child &&
-        !l->runs[0].at) { /* one stretch with a gap after it */
+        !l->runs[0].at) { /* one stretch with a gap behind */
         all = l->runs[0];
         all.stride = type->extent;
     }

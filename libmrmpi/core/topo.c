@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Topologies: row-major grids of ranks, graphs that every process knows as a whole, and graphs of which each process
+ * Topologies: row-major grids of ranks, graphs known to every process as a whole, and graphs of which each process
  * knows its own edges. A topology is made once, never changed, and shared by the duplicates of its communicator.
  */
 #include "libmrmpi/core/objects.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The built-in datatypes, and what is the same for all datatypes: references, names, counting of elements, spans. */
+/* The built-in datatypes, and the common parts of all datatypes: references, names, counting of elements, spans. */
 #include "libmrmpi/core/maker.h"
 
 #include <stdlib.h>

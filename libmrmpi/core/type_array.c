@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Parts of multidimensional arrays (MPI-3.1 sections 4.1.3 and 4.1.4): built from the fastest dimension outwards, one
- * intermediate type per dimension, which is shifted to where the part begins. The extent is the whole array's.
+ * intermediate type per dimension, shifted to the beginning of the part. The extent is the whole array's.
  */
 #include "libmrmpi/core/maker.h"
 
@@ -38,8 +38,10 @@ struct mr_type *mr_type_subarray(int ndims, const int64_t *sizes, const int64_t 
     return maker_end(&m);
 }
 
-/* What a process has of one dimension: `blocks` of `length`, `stride` apart from `start` on, then `tail` in one more
- * place. */
+/*
+ * A process's part of one dimension: `blocks` of `length`, `stride` apart from `start` on, then `tail` in one more
+ * place.
+ */
 struct share {
     int64_t start, blocks, length, stride, tail;
 };
@@ -64,7 +66,7 @@ static struct share share_of(enum mr_distribution kind, int64_t size, int64_t bl
     return s;
 }
 
-/* One dimension of the array: the share of it, elements `step` bytes apart, with the extent of the whole dimension. */
+/* One dimension of the array: its part, elements `step` bytes apart, with the extent of the whole dimension. */
 static struct mr_type *distribute(struct share s, int64_t size, ptrdiff_t step, struct mr_type *inner)
 {
     struct mr_type *body = mr_type_hvector(s.blocks, s.length, s.stride * step, inner, false);
@@ -85,7 +87,7 @@ static struct mr_type *distribute(struct share s, int64_t size, ptrdiff_t step, 
 
 struct mr_type *mr_type_darray(const struct mr_darray *a, struct mr_order order, struct mr_type *t, bool large)
 {
-    /* ranks are laid out over the process grid in row-major order, whatever the order of the array */
+    /* ranks fill the process grid in row-major order, whatever the order of the array */
     int coords[a->ndims], rest = a->rank;
     for (int d = a->ndims - 1; d >= 0; d--) {
         coords[d] = rest % a->psizes[d];

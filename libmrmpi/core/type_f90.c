@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The types of Fortran 90's selected kinds (MPI-3.1 section 17.1.9). Each pair of arguments has its own type, because
- * MPI_Type_get_contents tells them; a type is found again in a list, which is short: programs ask for a few kinds.
+ * MPI_Type_get_contents returns the arguments. A list has the known types; the list is short, because programs ask for
+ * few kinds.
  */
 #include "libmrmpi/core/maker.h"
 

@@ -13,7 +13,7 @@ static struct mr_recipe *recipe_new(struct shape s)
     *r = (struct mr_recipe){.combiner = s.combiner, .large = s.large};
     size_t ints = (size_t)(s.ints + (s.large ? 0 : s.counts)), aints = s.large ? 0 : (size_t)s.aints;
     size_t counts = s.large ? (size_t)(s.counts + s.aints) : 0;
-    /* one more of each, so that nothing asks for zero bytes; two types more for hidden ones */
+    /* one more of each, so no allocation has zero bytes; two types more for hidden types */
     r->ints = malloc((ints + 1) * sizeof(*r->ints));
     r->aints = malloc((aints + 1) * sizeof(*r->aints));
     r->counts = malloc((counts + 1) * sizeof(*r->counts));
@@ -202,7 +202,7 @@ struct mr_type *mr_type_contiguous(int64_t count, struct mr_type *t, bool large)
     return maker_end(&m);
 }
 
-/* count blocks of `length` elements, `stride` bytes apart: one run of the layout, whatever a block looks like. */
+/* count blocks of `length` elements, `stride` bytes apart: one run of the layout, whatever a block is. */
 static void series(struct maker *m, int64_t count, int64_t length, ptrdiff_t stride, struct mr_type *t)
 {
     if (m->failed || count == 0 || length == 0)
@@ -300,7 +300,7 @@ struct mr_type *mr_type_struct(int64_t count, const int64_t *lengths, const int6
     for (int64_t i = 0; i < count; i++)
         maker_block(&m, disps[i], (size_t)lengths[i], types[i]);
     struct mr_type *t = maker_end(&m);
-    /* C pads a struct to its alignment, so that arrays of it work; markers say that the user did it himself */
+    /* C pads a struct to its alignment, for arrays; with markers the user did the padding */
     if (t && !t->sticky_ub && !t->sticky_lb && t->extent % t->align) {
         t->extent += t->align - t->extent % t->align;
         t->contiguous = t->size == 0;

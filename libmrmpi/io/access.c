@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One process moves data. Where its view has many small pieces near each other they are moved with the holes between
- * them, in an image of that part of the file (data sieving): writing so reads the image first, and everybody who writes
- * to such a file locks what he writes, or one would put back what was in a hole before another filled it.
+ * One process moves data. If its view has many small pieces near each other, the pieces are moved with the holes
+ * between them, in an image of that part of the file (data sieving). Such a write reads the image first, and every rank
+ * that writes to such a file locks its range; otherwise a rank could restore old data into a hole that another rank has
+ * filled.
  */
 #include "libmrmpi/io/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define STAGE_BYTES (4u << 20) /* of data that is not in one stretch in memory, at a time */
+#define STAGE_BYTES (4u << 20) /* of data in several stretches in memory, at a time */
 
 /* ---- the program's memory, as bytes of the view ------------------------------------------------------------------ */
 
@@ -294,7 +295,7 @@ enum mr_err mr_io_clip(struct mr_file *f, uint64_t nth, size_t *len)
     return MR_SUCCESS;
 }
 
-/* Data that is not in one stretch goes through a buffer. */
+/* Data in several stretches goes through a buffer. */
 static enum mr_err move_staged(struct mr_file *f, bool write, uint64_t nth, const struct mr_io_bytes *b, size_t *done)
 {
     char *room = malloc(b->len < STAGE_BYTES ? b->len : STAGE_BYTES);

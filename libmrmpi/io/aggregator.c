@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An aggregator's part: from the lists of all, what is wanted of a stretch of the file; it is moved in few accesses. */
+/* An aggregator's part: the wanted pieces of a stretch of the file, from the lists of all, moved in few accesses. */
 #include "libmrmpi/io/phases.h"
 
 #include <string.h>
@@ -103,7 +103,7 @@ static void put_into_image(const struct mr_io_phases *p)
     }
 }
 
-/* With the holes, if they can be read and it pays, else each run by itself. */
+/* With the holes, if they can be read and reading pays, else each run by itself. */
 enum mr_err mr_io_stretch_write(const struct mr_io_phases *p, const struct mr_io_wanted *w, int64_t base)
 {
     const struct mr_disk d = mr_io_disk(p->f);

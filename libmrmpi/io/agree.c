@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the members of a file's communicator tell each other. */
+/* Messages between the members of a file's communicator. */
 #include "libmrmpi/io/internal.h"
 
 #include "libmrmpi/coll/coll.h"
@@ -34,7 +34,7 @@ enum mr_err mr_io_tell(const struct mr_file *f, void *to, size_t bytes)
     return mr_coll_run(err, s);
 }
 
-/* The class, and behind it who has it: the greatest is told. */
+/* The class, and behind it its rank: the greatest counts. */
 enum mr_err mr_io_agree(const struct mr_file *f, enum mr_err err)
 {
     int64_t mine = err ? (int64_t)err << 32 | f->comm->rank : 0, worst = mine;

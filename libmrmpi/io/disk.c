@@ -90,9 +90,9 @@ static int read_all(int fd, char *buf, size_t len, int64_t at, size_t *done)
 }
 
 /*
- * Some processors copy eight times slower to an address that is a little more, modulo 4096, than the one that they copy
- * from (AMD Zen 3: 64 KiB in 25 us, not in 2.4), and malloc gives large blocks 16 bytes behind the beginning of a page:
- * a buffer on the way, at another distance to both, costs 3.9.
+ * Some processors copy eight times slower to an address slightly above the source's, modulo 4096 (AMD Zen 3: 64 KiB in
+ * 25 us instead of 2.4), and malloc places large blocks 16 bytes behind the beginning of a page. A buffer on the way,
+ * at another distance to both, costs 3.9 us.
  */
 #define PAGE_BYTES  4096
 #define NEAR_BYTES  64
@@ -213,7 +213,7 @@ enum mr_err mr_disk_size(const struct mr_disk *d, int64_t *size)
     return MR_SUCCESS;
 }
 
-/* Kinds whose files other machines serve (statfs(2)); of FUSE nobody knows. */
+/* Kinds of file systems served by other machines (statfs(2)); FUSE is unknown. */
 bool mr_disk_is_local(const struct mr_disk *d)
 {
     static const uint32_t far[] = {0x6969 /* NFS */,       0x0bd00bd0 /* Lustre */,
@@ -254,7 +254,7 @@ enum mr_err mr_disk_lock(const struct mr_disk *d, bool exclusive, int64_t at, in
     return err ? mr_disk_fail(err, "lock a part of", d->name) : MR_SUCCESS;
 }
 
-/* It asks for a lock of a byte where no file has one. */
+/* Asks for a lock of a byte beyond all files. */
 bool mr_disk_can_lock(const struct mr_disk *d)
 {
     const int64_t far = INT64_MAX - 1;
@@ -262,7 +262,7 @@ bool mr_disk_can_lock(const struct mr_disk *d)
 
     if (!err)
         mr_disk_unlock(d, far, 1);
-    return !err || err == EAGAIN || err == EACCES; /* another one has it */
+    return !err || err == EAGAIN || err == EACCES; /* another process has the lock */
 }
 
 void mr_disk_unlock(const struct mr_disk *d, int64_t at, int64_t len)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files are opened and closed, and what is asked of a whole file. */
+/* Opening and closing of files, and operations on whole files. */
 #include "libmrmpi/io/internal.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ void mr_file_default_hints(struct mr_file_hints *h)
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/* A kind of file system before the name, as ROMIO has it ("ufs:/tmp/x"): there is one kind here. */
+/* A kind of file system before the name, as in ROMIO ("ufs:/tmp/x"): there is one kind here. */
 static const char *without_kind(const char *name)
 {
     static const char *const kinds[] = {"ufs:", "nfs:", "xfs:", "lustre:", "gpfs:", "panfs:", "testfs:"};
@@ -47,7 +47,7 @@ static int flags_of(unsigned amode, bool first)
     return flags;
 }
 
-/* What may only be written is opened so: holes are left alone then. */
+/* A write-only file is opened so: holes are left alone then. */
 static int open_file(struct mr_file *f, bool first)
 {
     int flags = flags_of(f->amode, first);
@@ -247,7 +247,7 @@ static enum mr_err same_size(const struct mr_file *f, int64_t bytes, enum mr_err
     return mr_io_agree(f, wrong ? wrong : err);
 }
 
-/* What the first rank does for all. */
+/* Work of the first rank for all. */
 static enum mr_err by_first(const struct mr_file *f, int64_t bytes, enum mr_err wrong, int (*what)(int fd, off_t bytes),
                             const char *doing)
 {

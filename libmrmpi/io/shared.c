@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The shared pointer: a number in a window of the first rank, which all fetch and add to. Nothing of it is in the file
- * system, so it works where files may only be read, and nothing is left behind by a job that is killed.
+ * The shared pointer: a number in a window of the first rank, used by all with fetch-and-add. Nothing of it is in the
+ * file system, so it works with read-only files, and a killed job leaves nothing behind.
  */
 #include "libmrmpi/io/internal.h"
 
@@ -46,7 +46,7 @@ enum mr_err mr_io_shared_close(struct mr_file *f)
     return mr_win_close(w);
 }
 
-/* What was there, while it becomes something else. */
+/* Returns the former value while changing it. */
 static enum mr_err update(struct mr_file *f, int64_t by, enum mr_op_id op, int64_t *was)
 {
     enum mr_err err;

@@ -51,7 +51,7 @@ static ptrdiff_t last_start(const struct mr_layout *l)
     return k ? piece_last(&l->runs[k - 1], l->runs[k - 1].count - 1) : 0;
 }
 
-/* Of all pieces so far: where the last one begins, and where the farthest one ends. */
+/* Of all pieces so far: the beginning of the last piece, and the end of the farthest. */
 struct so_far {
     bool any;
     ptrdiff_t start, end;
@@ -74,7 +74,7 @@ static enum mr_tiling_order add_piece(const struct mr_run *r, size_t i, struct s
     return was.any && piece_lo(r, i) < was.end ? MR_TILING_OVERLAPS : MR_TILING_GROWS;
 }
 
-/* A layout whose pieces are in order begins where its first one does. */
+/* A layout with pieces in order begins at its first piece. */
 static enum mr_tiling_order layout_order(const struct mr_layout *l)
 {
     enum mr_tiling_order order = MR_TILING_GROWS;
@@ -124,7 +124,7 @@ bool mr_tiling_reaches(const struct mr_tiling *t, uint64_t bytes)
 
 /* ---- where the nth byte is --------------------------------------------------------------------------------------- */
 
-/* The last run that has nth or begins before it. */
+/* The last run that contains nth or begins before it. */
 static size_t run_of(const struct mr_layout *l, size_t nth)
 {
     size_t lo = 0, hi = l->num;
@@ -257,7 +257,7 @@ static bool append(struct mr_stretches *to, struct mr_rma_piece p)
     return true;
 }
 
-/* One more stretch: the end of the last one, or the next of a series, if it is that. */
+/* Adds a stretch: as the end of the last one, or as the next of a series, if possible. */
 static bool put_one(struct mr_stretches *to, int64_t at, uint32_t len)
 {
     struct mr_rma_piece *last = to->num > to->first ? &to->piece[to->num - 1] : NULL;
@@ -368,7 +368,7 @@ bool mr_tiling_stretches(const struct mr_tiling *t, uint64_t nth, uint64_t len, 
 
 /* ---- images ------------------------------------------------------------------------------------------------------ */
 
-/* Where the tile would begin that has the nth byte; what is left of nth in it. */
+/* The beginning of the tile with the nth byte; the rest of nth inside the tile. */
 static ptrdiff_t tile_of(const struct mr_tiling *t, uint64_t nth, int64_t from, size_t *rest)
 {
     uint64_t tile = nth / t->type->size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collective accesses: which way they take. */
+/* The way of a collective access. */
 #include "libmrmpi/io/internal.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static bool is_apart(struct mr_io_span *all, int n)
     return true;
 }
 
-/* Many read the same: what they read would be sent to each of them, and is in memory after the first one. */
+/* Many ranks read the same bytes: they would be sent to each of them, and are in memory after the first read. */
 static bool is_common(const struct mr_io_span *all, int n)
 {
     int64_t from = INT64_MAX, to = 0;
@@ -51,7 +51,7 @@ static bool pays(const struct mr_file *f, bool write, struct mr_io_span *all)
         return false;
     if (when != MR_WHEN_IT_PAYS)
         return when == MR_ALWAYS;
-    if (f->near) /* the system's pages are what all write to, sooner than through another rank's memory */
+    if (f->near) /* all ranks write to the system's pages, sooner than through another rank's memory */
         return false;
     return !is_apart(all, f->comm->size) && (write || !is_common(all, f->comm->size));
 }
@@ -62,7 +62,7 @@ static enum mr_err through_aggregators(struct mr_file *f, bool write, uint64_t n
     struct mr_io_bytes b = {0};
     enum mr_err err = wrong ? wrong : mr_io_bytes_begin(f, write, d, len, &b), met;
 
-    if (err) /* it brings nothing, but the others wait for it */
+    if (err) /* without data of its own, but the others wait for this rank */
         b = (struct mr_io_bytes){0};
     met = mr_io_two_phase(f, write, nth, &b, all);
     met = mr_io_agree(f, err ? err : met);
@@ -86,7 +86,7 @@ static enum mr_err access_all(struct mr_file *f, bool write, int64_t offset, con
         err = mr_io_clip(f, nth, &len);
     if (!err && len)
         mine = (struct mr_io_span){mr_tiling_at(&f->view, nth), mr_tiling_at(&f->view, nth + len - 1) + 1, len};
-    /* who cannot take part has nothing to move: the others go on, and hear of it at the end */
+    /* a rank that cannot take part has nothing to move: the others continue, and learn of the error at the end */
     met = mr_io_gather(f, &mine, all, sizeof(mine));
     if (met)
         return err ? err : met;

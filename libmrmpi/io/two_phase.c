@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Collective accesses in two phases (Thakur, Gropp, Lusk: Data Sieving and Collective I/O in ROMIO, 1999): the part of
- * the file that all ranks together want is divided among aggregators. In rounds, each takes a stretch of its part that
- * fits into its buffer; all tell it which pieces of that they have, and send or get the data; it moves the stretch at
- * once. So the file system sees few large accesses, whatever the views of the ranks are.
+ * the file that all ranks together want is divided among aggregators. In rounds, each aggregator takes a stretch of its
+ * part that fits into its buffer; all ranks send their lists of pieces there, and send or get the data; the aggregator
+ * moves the stretch at once. The file system thus sees few large accesses, whatever the views of the ranks are.
  */
 #include "libmrmpi/io/phases.h"
 
@@ -13,8 +13,8 @@
 #include "libmrmpi/coll/coll.h"
 
 #define ALIGN_FROM  (64 << 10) /* aggregators' parts that are as long begin at multiples of */
-#define ALIGN_BYTES 4096       /* so many bytes, unless the program knows better */
-#define MANY_ROUNDS 16         /* more of them begin with the question which is the next that anybody needs */
+#define ALIGN_BYTES 4096       /* default alignment, unless the program sets another */
+#define MANY_ROUNDS 16         /* more rounds begin with the question for the next round that any rank needs */
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
@@ -167,7 +167,7 @@ static enum mr_err list_pieces(struct mr_io_phases *p, int64_t round)
 
 /* ---- a round ----------------------------------------------------------------------------------------------------- */
 
-/* Bytes of the program's that are not in one stretch go through a buffer. */
+/* Bytes of the program in several stretches go through a buffer. */
 static bool is_packed(const struct mr_io_phases *p)
 {
     return p->b->len && !p->b->whole;
@@ -222,7 +222,7 @@ static enum mr_err read_round(struct mr_io_phases *p, const struct mr_io_wanted 
     return err;
 }
 
-/* Room for what comes, and for what is packed. */
+/* Room for received and for packed data. */
 static enum mr_err make_room(struct mr_io_phases *p)
 {
     const int ranks = p->f->comm->size;
@@ -236,7 +236,10 @@ static enum mr_err make_room(struct mr_io_phases *p)
     return grow(&p->packed, in_a_row(&p->packed, ranks)) ? MR_SUCCESS : no_memory(p);
 }
 
-/* me: which aggregator this rank is, -1: none. Nobody goes on alone: who lacks memory says so before data is sent. */
+/*
+ * me: the number of this rank's aggregator, -1: none. Nobody goes on alone: a rank without memory says so before data
+ * is sent.
+ */
 static enum mr_err one_round(struct mr_io_phases *p, int64_t round, int me)
 {
     struct mr_io_wanted w = {0};
@@ -265,7 +268,7 @@ static int64_t round_up(int64_t n, int64_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* Which part of the file is whose. False: nobody wants anything. */
+/* Divides the file among ranks. False: nobody wants anything. */
 static bool divide(struct mr_io_phases *p, const struct mr_io_span *all)
 {
     int64_t from = INT64_MAX, to = 0, unit = p->f->hints.striping_unit;
@@ -285,7 +288,7 @@ static bool divide(struct mr_io_phases *p, const struct mr_io_span *all)
     return true;
 }
 
-/* The first one from `round` on for which this rank has data; INT64_MAX: none. */
+/* The first round from `round` on with data of this rank; INT64_MAX: none. */
 static int64_t my_next_round(const struct mr_io_phases *p, int64_t round)
 {
     int64_t next = INT64_MAX;
@@ -306,7 +309,7 @@ static int64_t my_next_round(const struct mr_io_phases *p, int64_t round)
     return next;
 }
 
-/* Between data that is far apart there may be millions of rounds that nobody needs. */
+/* Between distant data there may be millions of rounds that nobody needs. */
 static enum mr_err next_round(const struct mr_io_phases *p, int64_t *round)
 {
     struct mr_type *number = &mr_type_basic[MR_BASIC_INT64_T];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Views: what of a file a process sees, and offsets in it. */
+/* Views: the visible part of a file, and offsets in it. */
 #include "libmrmpi/io/internal.h"
 
 #include <stdlib.h>
 
-/* What each member tells all others of its view. */
+/* Each member's message to all others about its view. */
 struct told {
     uint64_t etype_size;
     int64_t err;
-    int32_t datarep, holes, locks, overlaps; /* locks: it can lock what it writes */
+    int32_t datarep, holes, locks, overlaps; /* locks: able to lock its writes */
 };
 
 /* The etype and the filetype as they are in the file; references. */
@@ -36,7 +36,7 @@ static void drop(struct in_file *in)
         mr_type_put(in->filetype);
 }
 
-/* The standard names no classes for what is wrong with a view: these are ROMIO's, which programs know. */
+/* The standard names no classes for errors of a view: these are ROMIO's, known to programs. */
 static enum mr_err fits(const struct mr_file *f, const struct in_file *in)
 {
     const enum mr_tiling_order order = mr_tiling_order(in->filetype);
@@ -51,7 +51,7 @@ static enum mr_err fits(const struct mr_file *f, const struct in_file *in)
     return MR_SUCCESS;
 }
 
-/* What follows from the views of all: there are holes, and all can lock what they write; there are overlaps. */
+/* Consequences of all views: there are holes, and all can lock their writes; there are overlaps. */
 struct views {
     bool guard, overlaps;
 };
@@ -78,7 +78,7 @@ static enum mr_err alike(const struct mr_file *f, const struct told *mine, const
     return (enum mr_err)mine->err;
 }
 
-/* Some file systems have no locks (Lustre, if it is mounted so): then holes are left alone. */
+/* Some file systems have no locks (Lustre, by a mount option): then holes are left alone. */
 static bool can_lock(const struct mr_file *f)
 {
     const struct mr_disk d = mr_io_disk(f);
@@ -86,7 +86,7 @@ static bool can_lock(const struct mr_file *f)
     return !(f->amode & MR_FILE_RDONLY) && mr_disk_can_lock(&d);
 }
 
-/* All tell all: they agree on whether it is done. */
+/* All send to all: they agree on the result. */
 static enum mr_err meet(const struct mr_file *f, const struct mr_file_view *v, const struct in_file *in,
                         enum mr_err wrong, struct views *views)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Agreeing on context ids: a bit of a mask that is free at all members, who AND their masks. Only one agreement of a
- * process may have the mask on offer at a time; the others offer nothing and try again, and the one with the lowest key
- * goes first everywhere, so that two agreements in two threads cannot starve each other.
+ * Agreement on context ids: a bit of a mask that is free at all members, who AND their masks. Only one agreement of a
+ * process may offer the mask at a time; the others offer nothing and try again. The agreement with the lowest key goes
+ * first everywhere, so that two agreements in two threads cannot starve each other.
  *
- * Who offers must not wait for a process that is not in the agreement yet: that one may be waiting for our offer in
- * another. So where several can be under way at once, the first round only finds out that all have come, and before
- * that an agreement has no claim.
+ * A process that offers must not wait for a process that is not in the agreement yet: that process may be waiting for
+ * our offer in another agreement. If several agreements can be under way at once, the first round therefore only finds
+ * out that all have come, and before that an agreement has no claim.
  */
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/coll/coll.h"
@@ -16,7 +16,7 @@
 
 static struct {
     bool offered;                /* an agreement has the mask */
-    struct mr_agreement *active; /* all that are under way */
+    struct mr_agreement *active; /* all agreements under way */
 } agreements;
 
 void mr_agreements_finalize(void)
@@ -30,7 +30,7 @@ static bool goes_before(const struct mr_agreement_key *a, const struct mr_agreem
     return a->messages != b->messages ? a->messages < b->messages : a->leaders < b->leaders;
 }
 
-/* Of those whose members have all come: the lowest key. What comes later may wait for its members for long. */
+/* Among agreements whose members have all come: the lowest key. Later agreements may wait long for their members. */
 static bool my_turn(const struct mr_agreement *a)
 {
     bool alone = !a->nonblocking && !mr_threaded && agreements.active == a && !a->next;
@@ -91,14 +91,14 @@ static void cross_bridge(struct mr_agreement *a)
 {
     const struct mr_bridge *b = &a->bridge;
     if (a->error)
-        a->mine.all_well = 0; /* the others must hear of it */
+        a->mine.all_well = 0; /* the others must learn of the failure */
     note(a, mr_irecv(&a->theirs, sizeof(a->theirs), mr_type_byte, b->remote_leader, b->tag, b->comm, b->context,
                      &a->req[0]));
     note(a, mr_isend(&a->mine, sizeof(a->mine), mr_type_byte, b->remote_leader, b->tag, b->comm, b->context,
                      MR_SEND_STANDARD, &a->req[1]));
 }
 
-/* What the leaders found reaches all; so does a failure between them. */
+/* The leaders' results reach all; so does a failure between them. */
 static void spread(struct mr_agreement *a)
 {
     if (a->local->rank == a->bridge.leader) {
@@ -138,7 +138,7 @@ static void end(struct mr_agreement *a, enum mr_err err)
 
 static void decide(struct mr_agreement *a)
 {
-    bool others = a->offering || a->local->size > 1 || a->bridge.comm; /* who is alone waits for the mask itself */
+    bool others = a->offering || a->local->size > 1 || a->bridge.comm; /* a single member waits for the mask itself */
 
     if (a->offering)
         agreements.offered = a->offering = false;
@@ -151,7 +151,7 @@ static void decide(struct mr_agreement *a)
     else
         a->stage = MR_AGREE_BEGIN;
     a->all_came = true;
-    mr_lock_news += others; /* for whoever waits for the mask, or for the next round */
+    mr_lock_news += others; /* for threads that wait for the mask, or for the next round */
 }
 
 /* True when nothing is under way. */
@@ -225,7 +225,7 @@ enum mr_err mr_agreement_run(struct mr_agreement *a)
     return mr_agreement_end(a);
 }
 
-/* The lowest that are free here: mostly they are so everywhere. */
+/* The lowest ids free here: mostly they are free everywhere. */
 struct mr_context_offer mr_agreement_offer(struct mr_agreement *a)
 {
     struct mr_context_offer mine = {0};

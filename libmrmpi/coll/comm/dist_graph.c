@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Distributed graphs whose edges anybody may name: both ends of an edge hear of it in two exchanges. */
+/* Distributed graphs with edges named by any process: two exchanges bring each edge to both ends. */
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/coll/comm/comm.h"
 
 #include <stdlib.h>
 
-/* An edge as one of its ends hears of it. */
+/* An edge in the form for one of its ends. */
 struct half_edge {
     int incoming, other, weight;
 };
@@ -87,7 +87,7 @@ static enum mr_err tell_counts(struct mr_comm *c, struct parcels *out, struct pa
     return wrong ? wrong : err;
 }
 
-/* To each rank what it must hear of. */
+/* To each rank its edges. */
 static enum mr_err deliver(struct mr_comm *c, struct parcels *out, struct parcels *in, enum mr_err wrong)
 {
     struct mr_schedule *s = NULL;

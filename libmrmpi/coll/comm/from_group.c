@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Communicators without a parent: from groups of a session. Their members meet in a context, and with a tag, made of
- * the name that the program gave the creation: creations that threads run at the same time have different names.
+ * Communicators without a parent: from groups of a session. Their members meet in a context, and with a tag, made from
+ * the program's name for the creation: creations by threads at the same time have different names.
  */
 #include "libmrmpi/coll/comm/internal.h"
 

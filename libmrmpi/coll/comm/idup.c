@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Duplicating while the program goes on. The new communicator is there at once and gets its context ids when the
- * members have agreed, which the progress engine sees to. Since nobody knows when rounds of the agreement begin, they
+ * Duplication while the program continues. The new communicator exists at once and gets its context ids when the
+ * members have agreed, driven by the progress engine. Because rounds of the agreement begin at unknown times, they
  * travel in a context of their own.
  */
 #include "libmrmpi/coll/coll.h"
@@ -30,7 +30,7 @@ static void finish(struct idup *d)
     d->req->status.error = err;
     mr_request_complete(d->req);
     mr_request_put(d->req);
-    mr_comm_put(d->agreement.local); /* the passing one */
+    mr_comm_put(d->agreement.local); /* the temporary communicator */
     mr_comm_put(d->made);
     mr_comm_put(d->parent);
     free(d);
@@ -63,14 +63,14 @@ static enum mr_err no_memory(void)
     return mr_fail(MR_ERR_NO_MEM, "no memory for a communicator");
 }
 
-/* The agreement, over members of c among whom other messages may be on their way. */
+/* The agreement, over members of c that may have other messages under way. */
 static bool prepare(struct idup *d, struct mr_comm *c)
 {
     uint32_t seq = c->coll_seq;
     struct mr_agreement *a = &d->agreement;
     *a = mr_agreement_of(c);
     if (!mr_comm_is_inter(c))
-        c->coll_seq++; /* for an intercommunicator mr_agreement_of did that */
+        c->coll_seq++; /* for an intercommunicator mr_agreement_of has counted */
     a->want = mr_comm_is_inter(c) ? 2 : 1;
     a->nonblocking = true;
     a->local = mr_comm_passing(c->group, MR_CONTEXT_NONBLOCKING | a->local->context, (int)(seq & 0x3fffffff));

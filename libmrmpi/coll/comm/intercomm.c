@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Intercommunicators: a local group, a remote one, one context for the messages between them (each process hears only
- * of the other group, so ranks cannot be mixed up), and an intracommunicator of the local group, for what that group
- * does by itself. What one group knows the other learns through their leaders.
+ * Intercommunicators: a local group, a remote group, one context for the messages between them (each process receives
+ * only from the other group, so ranks cannot be mixed up), and an intracommunicator of the local group for its own
+ * operations. The groups exchange facts through their leaders.
  */
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/coll/comm/internal.h"
@@ -36,7 +36,7 @@ static enum mr_err swap(const struct mr_bridge *b, const void *out, size_t out_b
     return err ? err : in_err;
 }
 
-/* What the leader has reaches its group. */
+/* The leader's data reaches its group. */
 static enum mr_err tell(const struct mr_bridge *b, void *buf, size_t bytes)
 {
     struct mr_schedule *s = NULL;
@@ -108,7 +108,10 @@ static struct mr_agreement_key key_of(const struct mr_bridge *b)
                                      .leaders = (uint64_t)(first ? mine : theirs) << 32 | (first ? theirs : mine)};
 }
 
-/* An error of one process is one of its group. Nobody need know the leader for that, who may be what is wrong. */
+/*
+ * An error of one process is an error of its group. The leader need not be known for this, as the leader itself may be
+ * wrong.
+ */
 static enum mr_err agree_in_group(const struct mr_bridge *b, enum mr_err wrong)
 {
     uint64_t well = mr_well_but(wrong);
@@ -148,14 +151,14 @@ enum mr_err mr_inter_connect(const struct mr_bridge *b, enum mr_err wrong, struc
 enum mr_err mr_intercomm_create(struct mr_comm *local, int leader, struct mr_comm *peer, int remote_leader, int tag,
                                 enum mr_err wrong, struct mr_comm **out)
 {
-    if (!peer) /* not the leader, who alone uses it */
+    if (!peer) /* not the leader, the only user */
         peer = local;
     struct mr_bridge b = {local, peer, MR_CONTEXT_LEADERS | peer->context, leader, remote_leader, tag};
     *out = NULL;
     return mr_inter_connect(&b, wrong, out);
 }
 
-/* The group that comes first: the one that is not high; if both say the same, the one with the lowest first rank. */
+/* The first group: the group that is not high; if both say the same, the group with the lowest first rank. */
 static bool comes_first(const struct mr_comm *c, bool high, bool remote_high)
 {
     return high != remote_high ? remote_high : c->group->world[0] < c->peers->world[0];
@@ -166,7 +169,7 @@ enum mr_err mr_intercomm_merge(struct mr_comm *c, bool high, enum mr_err wrong, 
     int mine = high, *theirs, m;
     struct mr_bridge b = mr_bridge_of(c);
     *out = NULL;
-    enum mr_err err = tell(&b, &mine, sizeof(mine)); /* all go by what the leader said */
+    enum mr_err err = tell(&b, &mine, sizeof(mine)); /* all follow the leader's value */
     if (!err)
         err = trade(&b, &mine, 1, &theirs, &m);
     if (err)
@@ -181,7 +184,7 @@ enum mr_err mr_intercomm_merge(struct mr_comm *c, bool high, enum mr_err wrong, 
     return mr_comm_make(a.ids[0], all, c, out);
 }
 
-/* Makes one of the two parts; where either is empty nobody gets any. Takes the groups over. */
+/* Makes one of the two parts; if either is empty nobody gets any. Takes the groups over. */
 static enum mr_err part(struct mr_comm *c, struct mr_group *group, struct mr_group *remote, enum mr_err wrong,
                         struct mr_comm **out)
 {

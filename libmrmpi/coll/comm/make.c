@@ -16,13 +16,13 @@ enum mr_err mr_comm_dup(struct mr_comm *c, enum mr_err wrong, struct mr_comm **o
     return err ? err : mr_comm_make_dup(c, a.ids, out);
 }
 
-/* What each member tells all others of a split. */
+/* Each member's message to all others in a split. */
 struct part {
     int color, key, wrong;
     struct mr_context_offer ids;
 };
 
-/* The ids that all have offered, if they have offered the same ones. */
+/* The ids offered by all, if all have offered the same. */
 static struct mr_context_offer in_common(const struct part *all, int num)
 {
     struct mr_context_offer common = all[0].ids;
@@ -52,7 +52,7 @@ static enum mr_err exchange_parts(struct mr_comm *c, struct part *mine, struct p
     return mr_agreement_end(a);
 }
 
-/* One exchange makes it all, as a rule: what parts there are, and under which id. */
+/* One exchange does everything, as a rule: the parts, and their id. */
 static enum mr_err intra_split(struct mr_comm *c, int color, int key, enum mr_err wrong, struct mr_comm **out)
 {
     struct part mine = {.color = color, .key = key, .wrong = (int)wrong}, *all = malloc((size_t)c->size * sizeof *all);

@@ -22,21 +22,21 @@ static size_t whole_pages(size_t n)
 }
 
 /*
- * What the members agree on: the least of what they ask for. With more ranks than cores a rank that has to wait gives
- * its core away, so pieces are cut such that it seldom has to. A process has few areas of full size: an area that is
- * used much holds 4 MiB for each member then, .4 MiB else.
+ * The agreement of the members: the least of their votes. With more ranks than cores a waiting rank gives its core
+ * away, so pieces are cut such that waits are rare. A process has few areas of full size: a busy area holds 4 MiB for
+ * each member, others .4 MiB.
  */
 enum size { NO_AREA, CROWDED, COMPACT, FULL };
 enum { FULL_MOST = 8 };
 static int num_full;
 
 /*
- * A line that another core has read is slow to write while it lies in that core's cache. In a ring that is larger than
- * such caches it has moved on to what the cores share when its slot's turn comes again: 1 MiB from one rank to another
- * takes 53 us through 64 slots of 32 KiB, 100 through 32, 145 through 8, and 8 KiB .65 us instead of 1.25 (AMD EPYC,
- * 1 MiB of own cache). Ranks that share a core share its cache, too, and what one has written the next finds there
- * while it is not too much: gather of 1 MiB among 8 ranks on 2 cores takes .66 ms through 8 slots, .76 through 16, 1.4
- * through 32 of them. Pages that are never used cost nothing. With many ranks what all of them have together counts.
+ * A line read by another core is slow to write while it lies in that core's cache. In a ring larger than such caches,
+ * the line has moved to the shared cache before its slot's next turn: 1 MiB from one rank to another takes 53 us
+ * through 64 slots of 32 KiB, 100 through 32, 145 through 8, and 8 KiB .65 us instead of 1.25 (AMD EPYC, 1 MiB of own
+ * cache). Ranks on a common core share its cache too, and find each other's writes there while they are few: gather of
+ * 1 MiB among 8 ranks on 2 cores takes .66 ms through 8 slots, .76 through 16, 1.4 through 32. Unused pages cost
+ * nothing. With many ranks the sum of all slots counts.
  */
 enum { FEW = 16 }; /* ranks: with more than these slots are smaller */
 enum { FULL_BYTES = 16 << 20, FULL_SMALL = 256, FULL_BULK = 64, CROWDED_BYTES = 2 << 20, LEAST = 8, LEAST_MANY = 4 };
@@ -78,7 +78,7 @@ static struct plan plan_of(int ranks, enum size size)
     return p;
 }
 
-/* Whatever the members agree on fits. */
+/* Room for any agreement of the members. */
 static size_t bytes_of(int ranks)
 {
     size_t most = 0;

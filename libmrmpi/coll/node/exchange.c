@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Moving data through a node area: see exchange.h. What fits a slot of the small ring is one piece of it. What is
- * longer is announced there, with its length, and follows in the bulk ring.
+ * Moving data through a node area: see exchange.h. Data that fits a slot of the small ring is one piece there. Longer
+ * data is announced there, with its length, and follows in the bulk ring.
  *
- * Ranks may disagree on an amount by a mistake of the program. In one piece that is an error of those who notice, as it
- * is with messages. In several pieces the count of pieces would be different from then on, so the area is out of order.
+ * Ranks may disagree on an amount by a mistake of the program. In one piece this is an error of the ranks that notice,
+ * as with messages. In several pieces the count of pieces would be different from then on, so the area is out of order.
  */
 #include "libmrmpi/coll/node/exchange.h"
 
@@ -31,7 +31,7 @@ static int blocks_of(const struct mr_node *n, const struct mr_exchange *x)
     return x->apart ? n->ranks - 1 : 1;
 }
 
-/* Which block in the slot of rank `from` is that for rank `to`. */
+/* The block for rank `to` in the slot of rank `from`. */
 static int block_of(const struct mr_node *n, const struct mr_exchange *x, int from, int to)
 {
     return x->apart ? (to - from - 1 + n->ranks) % n->ranks : 0;
@@ -52,7 +52,7 @@ void mr_node_to_write(struct mr_node *n, struct mr_node_ring *r, uint64_t piece,
     n->plain = n->crowded || (bytes > r->shape.brief_bytes && !mr_node_use(r, piece));
 }
 
-/* What lies apart is put together nearby first. */
+/* Separate pieces are put together nearby first. */
 static void stream_apart(struct mr_node *n, const void *buf, size_t count, const struct mr_type *t, size_t offset,
                          char *to, size_t len)
 {
@@ -79,7 +79,7 @@ void mr_node_put(struct mr_node *n, const void *buf, size_t count, const struct 
 
 /* ---- amounts ----------------------------------------------------------------------------------------------------- */
 
-/* Amounts from here on are notices of an error (enum mr_err), by a writer whose data is not there. */
+/* Amounts from here on are notices of an error (enum mr_err), by a writer without its data. */
 #define NOTICES (UINT64_MAX - 0xffff)
 
 static enum mr_err notice(int rank, uint64_t bytes)
@@ -179,7 +179,7 @@ static enum mr_err exchange_small(struct mr_node *n, const struct mr_exchange *x
 
 /* ---- one piece, if they fit: blocks of any lengths --------------------------------------------------------------- */
 
-/* What a line says of blocks that go another way: no error's notice. */
+/* A line about blocks that go another way: not a notice of an error. */
 #define LATER NOTICES
 
 /* Before several blocks are their lengths. */
@@ -269,7 +269,7 @@ static enum mr_err read_varied(struct mr_node *n, const struct mr_varied *x, uin
     at = mr_node_data(&n->small, src, piece, bytes);
     if (bytes > n->small.shape.slot_bytes ||
         !find_varied(n, src, x->only < 0 ? n->ranks - 1 : 1, &at, (size_t)bytes, &len)) {
-        mr_node_break(n); /* it is in another operation */
+        mr_node_break(n); /* the rank is in another operation */
         return mr_node_amount(src, bytes, expects);
     }
     if (len && expects)
@@ -339,8 +339,8 @@ static void write_piece(struct mr_node *n, const struct mr_exchange *x, const st
 }
 
 /*
- * A rank that reads, too, is ahead of what it reads by a piece; with more ranks than cores by all that there is room
- * for, since each wait is a change of processes.
+ * A rank that also reads is one piece ahead of its reads; with more ranks than cores, as far ahead as there is room,
+ * because each wait is a change of processes.
  */
 static enum mr_err write_ahead(struct mr_node *n, const struct mr_exchange *x, const struct cut *c, uint64_t k,
                                uint64_t *written)
@@ -368,7 +368,7 @@ static enum mr_err read_piece(struct mr_node *n, const struct mr_exchange *x, co
     return MR_SUCCESS;
 }
 
-/* All say how much is to come; a rank that reads hears whether that is what it expects. */
+/* All announce their amounts; a reading rank learns whether the amount is as expected. */
 static enum mr_err announce(struct mr_node *n, const struct mr_exchange *x)
 {
     uint64_t piece = n->small.next++;
@@ -394,7 +394,7 @@ static enum mr_err exchange_bulk(struct mr_node *n, const struct mr_exchange *x,
     uint64_t written = 0;
     enum mr_err err = MR_SUCCESS;
 
-    if (x->writes) /* the first pieces go at once: others find them when they have heard of them */
+    if (x->writes) /* the first pieces go at once: others find them after the announcement */
         err = write_ahead(n, x, &c, 0, &written);
     if (!err)
         err = announce(n, x);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waiting for others in a node area: a short look first, since with a core for each rank what one waits for is on its
- * way; then as for messages, with the progress engine running and the lock given away.
+ * Waiting for others in a node area: a short look first, because with a core for each rank the data is on its way; then
+ * as for messages, with the progress engine running and the lock given away.
  */
 #include <sched.h>
 
@@ -17,7 +17,7 @@
 #define LOOKS 64
 /* With more ranks than cores: how often the core is given away before that, unless other threads wait for the lock. */
 #define YIELDS 1
-/* Operations that find all at once what they wait for still run it once in so many. */
+/* Operations without any wait still run the progress engine once in so many. */
 #define PROGRESS_EVERY 16
 
 /* In `broken`: not by a mistake. */
@@ -117,7 +117,7 @@ static __attribute__((noinline)) enum mr_err await_long(struct mr_node *n, const
     return broken(n);
 }
 
-/* A core for each: it is on its way. Else it may be the turn of a rank that shares our core. */
+/* A core for each: the data is on its way. Else another rank on our core may need its turn. */
 static inline void look_away(const struct mr_node *n)
 {
     if (n->crowded)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Running schedules, which steps.c builds: see sched.h. A finished receive puts its schedule on the ready list; the
+ * Running schedules, built by steps.c: see sched.h. A finished receive puts its schedule on the ready list; the
  * progress engine runs that list.
  *
- * After an error a schedule goes on sending and receiving, or its peers would wait for ever; but what it sends is a
- * notice of the error only (mr_isend_poison), which fails the receive that it meets, and nothing is copied or reduced
- * any more. So an error reaches all who would have got data that depends on it.
+ * After an error a schedule continues to send and receive, or its peers would wait for ever; but it sends only a notice
+ * of the error (mr_isend_poison), which fails the matching receive, and nothing is copied or reduced any more. The
+ * error thus reaches all ranks whose data depends on it.
  *
- * If a process has failed, others may have seen that in an earlier operation, and never begin this one. So from then on
- * a schedule waits for nobody: what has not met its counterpart is given up (mr_give_up).
+ * If a process has failed, others may have seen the failure in an earlier operation, and never begin this one. From
+ * then on a schedule waits for nobody: operations without a counterpart are given up (mr_give_up).
  */
 #include "libmrmpi/coll/schedule/steps.h"
 
@@ -19,7 +19,7 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* Schedules whose next step need not wait any more. */
+/* Schedules whose next step can run. */
 static struct {
     struct mr_schedule *first, **end;
 } ready;
@@ -44,8 +44,8 @@ static void note_error(struct mr_schedule *s, enum mr_err err)
 }
 
 /*
- * How a send or receive has ended. In a collective operation all ranks must say the same amounts: a receive that gets
- * less is an error as one that gets more, or wrong results would be believed.
+ * The outcome of a send or receive. In a collective operation all ranks must give the same amounts: a receive that gets
+ * less is an error like a receive that gets more, or wrong results would be believed.
  */
 static enum mr_err outcome_of(const struct mr_schedule *s, const struct mr_request *req)
 {
@@ -104,7 +104,7 @@ static inline struct route route_of(const struct mr_schedule *s, const struct mr
     return r;
 }
 
-/* Of what may come unasked: bytes that go at a time at the rank that has most to do. */
+/* Of messages that may come eagerly: bytes at a time at the busiest rank. */
 static size_t crowd_of(const struct mr_schedule *s, const struct mr_step *st)
 {
     if (!s->waited || !st->nth)
@@ -119,7 +119,7 @@ static void send_notice(struct mr_schedule *s, struct mr_step *st)
     track_request(s, st, mr_isend_poison(s->error, r.peer, r.tag, r.comm, r.ctx, &st->req));
 }
 
-/* The receiver has given it back: should it come to this operation after all, it gets a notice. */
+/* The receiver has given the message back: should the receiver come to this operation after all, it gets a notice. */
 static void replace_send(struct mr_schedule *s, struct mr_request *req)
 {
     struct mr_step *st = s->steps + s->phase;
@@ -144,8 +144,8 @@ static void start_send(struct mr_schedule *s, struct mr_step *st)
 }
 
 /*
- * Behind a wait ranks are out of step, and receives are as late as they come: those that are ahead would write while
- * others are still at what came before (two levels' allreduce of 1 MiB: 89 us, 83.5 if these are read).
+ * Behind a wait ranks are out of step, and receives are as late: ranks ahead would write while others are still at the
+ * former step (two levels' allreduce of 1 MiB: 89 us, 83.5 if these are read).
  */
 static void start_recv(struct mr_schedule *s, struct mr_step *st)
 {
@@ -158,10 +158,10 @@ static void start_recv(struct mr_schedule *s, struct mr_step *st)
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 /*
- * A long copy would keep peers waiting: for an answer to what they offer, or for what they are ready to receive. So
- * while a message of this phase has still to begin to move, the copy begins after a look at the network and is made in
- * pieces, each before another look. What moves does so meanwhile. A send counts where its receiver may be ready
- * (ready.c), and for the first looks only: who reads it instead says so at the end.
+ * A long copy would keep peers waiting: for an answer to their offers, or for our announcements. While a message of
+ * this phase has still to begin to move, the copy therefore begins after a poll and is made in pieces, each before
+ * another poll. Moving messages continue meanwhile. A send counts if its receiver may be ready (ready.c), and for the
+ * first polls only: a receiver that reads says so at the end.
  */
 enum { FIRST_LOOKS = 8, FIRST_PIECE = 4 * 1024, COPY_PIECE = 32 * 1024 };
 
@@ -184,7 +184,7 @@ static bool is_long_copy(const struct mr_step *st)
            st->out_type->contiguous;
 }
 
-/* False: it goes on after the next look. */
+/* False: continues after the next poll. */
 static bool copy_step(struct mr_schedule *s, const struct mr_step *st)
 {
     if (likely(!s->looks && !(is_long_copy(st) && awaits_peers(s)))) {
@@ -278,7 +278,7 @@ static void process_lost(void)
         }
 }
 
-/* Of what is under way. */
+/* Of operations under way. */
 static void give_up_all(struct mr_schedule *s)
 {
     for (size_t i = s->phase; i < s->pos; i++)
@@ -338,7 +338,7 @@ static void advance_schedule(struct mr_schedule *s)
 static int poll_ready(void)
 {
     int n = 0;
-    struct mr_schedule **end = ready.end; /* what comes behind has its turn at the next look */
+    struct mr_schedule **end = ready.end; /* later schedules have their turn at the next poll */
     for (bool last = false; ready.first && !last; n++) {
         struct mr_schedule *s = ready.first;
         last = &s->next == end;
@@ -390,7 +390,7 @@ static enum mr_err run_schedule(struct mr_schedule *s, enum mr_err before, struc
     return MR_SUCCESS;
 }
 
-/* Where messages of one kind and phase lie. */
+/* The memory of messages of one kind and phase. */
 struct stretch {
     const char *from, *end;
     size_t bytes; /* theirs */
@@ -414,7 +414,7 @@ static bool keep_stretch(const struct mr_schedule *s, const struct stretch *x, b
     return !x->bytes || (len <= 2 * x->bytes && mr_pt2pt_keep(s->comm, x->peer, x->from, len, filled));
 }
 
-/* Memory of crowds of messages is registered as a whole, not block by block. True: all that they fill is. */
+/* Memory of crowds of messages is registered as a whole, not block by block. True: all their memory is registered. */
 static bool keep_memory(const struct mr_schedule *s)
 {
     struct stretch sent = {.bytes = 0}, filled = sent;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Building schedules: steps, temporary buffers, types and operations that they hold, and the memory of all that. What a
- * schedule has used is kept for the next one.
+ * Building schedules: steps, temporary buffers, types and operations held, and their memory. Memory of a used schedule
+ * is kept for the next.
  */
 #include "libmrmpi/coll/schedule/steps.h"
 
@@ -19,7 +19,7 @@ enum { HOLD_MAX = 2 }; /* types that are not per rank: send side, receive side *
 
 static struct {
     struct mr_schedule *schedules;
-    struct mr_temp *temps; /* long ones: a new one costs its pages, and its registration on every rail */
+    struct mr_temp *temps; /* long buffers: a new buffer costs its pages, and its registration on every rail */
     size_t room;           /* of these */
 } pool;
 
@@ -29,7 +29,7 @@ enum { NUMBERED_STEPS = 64, CROWDED_MIN = 4 * 1024 /* a shorter message of many 
 
 enum { POOL_STEPS_MAX = 256 }; /* larger step arrays go back to malloc */
 
-static char no_memory_area[16]; /* what temp returns when there is none: never written, the schedule does not start */
+static char no_memory_area[16]; /* the result of temp without memory: never written, the schedule does not start */
 
 /* ---- one schedule ------------------------------------------------------------------------------------------------ */
 
@@ -82,7 +82,7 @@ static void free_kept(void)
     pool.room = 0;
 }
 
-/* One with so much room, or up to twice as much; NULL: there is none. */
+/* A buffer with so much room, or up to twice as much; NULL: there is none. */
 static struct mr_temp *take_kept(size_t room)
 {
     for (struct mr_temp **at = &pool.temps; *at; at = &(*at)->next) {
@@ -170,9 +170,8 @@ static struct mr_step *add_step(struct mr_schedule *s, enum mr_step_kind kind)
 }
 
 /*
- * The number of the message of the step that was appended last, among those of its kind with this peer: for long ones
- * of schedules with few steps so far, since all of them may have to be looked at, and whose tag is theirs alone. 0:
- * none.
+ * The number of the last appended step's message, among those of its kind with this peer: for long messages of
+ * schedules with few steps so far, because all of them may have to be examined, and with a tag of their own. 0: none.
  */
 static uint8_t number_of(const struct mr_schedule *s, const struct mr_step *st)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cutting datatypes into pieces, and what is done to the memory of pieces. */
+/* Cutting datatypes into pieces, and operations on the memory of pieces. */
 #include "libmrmpi/core/pieces/pieces.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static void append(struct cutter *c, ptrdiff_t at, size_t elem, size_t count, pt
     c->list.piece[c->list.num++] =
         (struct mr_rma_piece){.at = at, .stride = stride, .count = (uint32_t)count, .elem = (uint32_t)elem};
     c->list.bytes += elem * count;
-    /* A basic element has two stretches at most (MPI_SHORT_INT): there is room for its second one. */
+    /* A basic element has at most two stretches (MPI_SHORT_INT): there is room for its second stretch. */
     if (c->list.bytes == c->most || (c->list.num >= c->pieces - 1 && c->list.bytes % c->unit == 0))
         hand_over(c);
 }
@@ -53,7 +53,7 @@ static void cut(struct cutter *c, ptrdiff_t at, size_t elem, size_t count, ptrdi
             count -= n;
             continue;
         }
-        /* One that is longer than what is left of a packet. */
+        /* An element longer than the rest of a packet. */
         for (size_t done = 0; done < elem && !c->err;) {
             size_t len = elem - done;
 
@@ -174,7 +174,7 @@ static bool in_one_piece(const struct mr_rma_piece *piece, unsigned num)
     return !num || (num == 1 && (piece->count == 1 || piece->stride == (int64_t)piece->elem));
 }
 
-/* The loops of operations take elements where the processor expects them, and as they lie in memory. */
+/* The loops of operations take elements at the processor's alignment, in their form in memory. */
 static bool fits_in_place(const void *p, const struct mr_type *basic)
 {
     return (size_t)basic->extent == basic->size && (uintptr_t)p % basic->align == 0;
