@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What programs ask of the binary interface (MPI-5.0 chapter 20). It is not the standard's but MPICH's, with its
- * Fortran binding, which was compiled for one Fortran compiler: nothing of it is left to be set. Allowed at any time.
+ * Queries about the binary interface (MPI-5.0 chapter 20). The interface is MPICH's, not the standard's, with its
+ * Fortran binding, which was compiled for one Fortran compiler: nothing can be set. Allowed at any time.
  */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool note_size(struct mr_info *i, const char *key, size_t bytes)
     return mr_info_set(i, key, text);
 }
 
-/* Takes i over; full: it got all of its pairs. */
+/* Takes i over; full: i got all of its pairs. */
 static enum mr_err give(struct mr_info *i, bool full, MPI_Info *info)
 {
     if (i && !full) {

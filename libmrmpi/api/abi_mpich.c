@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables of the MPICH binary interface (abi_mpich.h) and the data that its mpi.h names. */
+/* The tables of the MPICH binary interface (abi_mpich.h) and the data named in its mpi.h. */
 #include "libmrmpi/api/abi_mpich.h"
 
 struct mr_type *const abi_basics[256] = {
@@ -14,7 +14,7 @@ struct mr_type *const abi_pairs[5] = {
 #undef X
 };
 
-/* The size in a handle is what compilers and other libraries decode: it must be ours, too. */
+/* Compilers and other libraries decode the size in a handle: ours must agree. */
 #define X(h, basic)                                                                                                    \
     _Static_assert(MR_BASIC_##basic >= MR_BASIC_LB || (((h) >> 8) & 0xff) == sizeof(abi_ctype_##basic), #h);
 #define Y(basic, ctype, ...) typedef ctype abi_ctype_##basic;
@@ -112,11 +112,11 @@ MPI_F08_status MPIR_F08_MPI_STATUSES_IGNORE_OBJ[1];
 MPI_F08_status *MPI_F08_STATUS_IGNORE = &MPIR_F08_MPI_STATUS_IGNORE_OBJ;
 MPI_F08_status *MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
 int MPIR_F08_MPI_IN_PLACE, MPIR_F08_MPI_BOTTOM;
-int *MPIR_C_MPI_UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY; /* language.c gives them their values */
+int *MPIR_C_MPI_UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY; /* language.c sets the values */
 
 /*
- * What mpichversion(1) prints. It has copies of these made when it is loaded, of at most as many bytes as MPICH's own
- * have: shorter ones are fine, longer ones would be cut.
+ * The texts of mpichversion(1). The program has copies of these, made at load time, with at most as many bytes as
+ * MPICH's own: shorter texts are fine, longer texts would be cut.
  */
 extern const char MPII_Version_string[6], MPII_Version_date[29], MPII_Version_device[8], MPII_Version_CC[127];
 extern const char MPII_Version_configure[1], MPII_Version_CXX[1], MPII_Version_F77[1], MPII_Version_FC[1];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What this version has not got: processes that come later, going on after a failure, data representations that a
- * program defines. The functions are there, so that programs that could call them link and run; each gives
+ * Features missing in this version: dynamic processes, continuation after a failure, data representations defined by a
+ * program. The functions exist, so that programs with calls to them link and run; each gives
  * MPI_ERR_UNSUPPORTED_OPERATION to the error handler of its communicator, of files, or of the world, and leaves null
- * handles and zeros in what it would return.
+ * handles and zeros in its results.
  */
 #include "libmrmpi/api/api.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory for the program (MPI-4.0 section 9.2). What is handed out is remembered, so that MPI_Free_mem knows an address
- * that is none of these, and the end of the library what was not given back.
+ * Memory for the program (MPI-4.0 section 9.2). Blocks are remembered, so MPI_Free_mem detects other addresses, and the
+ * library's end detects unreturned blocks.
  */
 #include "libmrmpi/api/api.h"
 
@@ -12,7 +12,7 @@
 #include "libmrmpi/api/life.h"
 
 struct block {
-    void *start; /* first: blocks are compared by it */
+    void *start; /* first: the key of comparisons */
     size_t bytes;
 };
 static void *blocks; /* a tree, see tsearch(3) */
@@ -52,7 +52,7 @@ MPI_FN(int, Alloc_mem, (MPI_Aint size, MPI_Info info, void *baseptr))
     API_LEAVE(NULL);
 }
 
-/* A null pointer is what MPI_Alloc_mem gives for no bytes. */
+/* MPI_Alloc_mem returns a null pointer for no bytes. */
 MPI_FN(int, Free_mem, (void *base))
 {
     API_ENTER();

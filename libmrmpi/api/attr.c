@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attributes of communicators, datatypes and windows (MPI-4.0 section 7.7), and the ones that MPI defines (9.1.2). */
+/*
+ * Attributes of communicators, datatypes and windows (MPI-4.0 section 7.7), and the attributes defined by MPI (9.1.2).
+ */
 #include "libmrmpi/api/api.h"
 
 #include <string.h>
@@ -29,7 +31,7 @@ static int handle_of(const struct mr_keyval *k, void *object)
     }
 }
 
-/* What C sees of a number is its address. */
+/* C sees the address of a number. */
 static void *for_c(struct mr_attr_value *value)
 {
     return value->number ? &value->word : value->word;
@@ -65,7 +67,7 @@ static int call_delete(struct mr_keyval *k, void *object, struct mr_attr_value *
     return code;
 }
 
-/* A key lives, and its number means it, as long as an attribute has it (MPI-4.0 section 7.7.2). */
+/* A key lives, with its number, as long as an attribute uses it (MPI-4.0 section 7.7.2). */
 static void gone(struct mr_keyval *k)
 {
     if (k->handle)
@@ -134,7 +136,7 @@ enum mr_err api_attr_set(struct mr_attr **list, void *object, int h, enum mr_key
     return err;
 }
 
-/* Numbers as Fortran gets them fill a word, too, of whatever kind they are. */
+/* Fortran's numbers fill an 8-byte value too, of whatever kind they are. */
 enum mr_err api_attr_get(struct mr_attr *list, int h, enum mr_keyval_kind kind, void *value, int *flag,
                          enum abi_attr_kind as)
 {
@@ -166,7 +168,7 @@ enum mr_err api_attr_delete(struct mr_attr **list, void *object, int h, enum mr_
 
 /* ---- communicators ---- */
 
-/* The value that MPI defines for a key, on every communicator; NULL: not one of MPI's. */
+/* MPI's value for a key, on every communicator; NULL: not a key of MPI. */
 static int *predefined(int keyval)
 {
     static int tag_ub = MR_TAG_UB, host = MPI_PROC_NULL, io = MPI_ANY_SOURCE, global, universe, last_code, appnum;
@@ -211,7 +213,7 @@ MPI_FN(int, Comm_free_keyval, (int *keyval))
     API_LEAVE(NULL);
 }
 
-/* Fortran's numbers of the keys that MPI defines are one higher than C's. */
+/* Fortran's numbers of MPI's keys are one higher than C's. */
 static int *predefined_for(int keyval, enum abi_attr_kind as)
 {
     return predefined(as == ABI_ATTR_POINTER ? keyval : keyval - 1);

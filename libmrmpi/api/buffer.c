@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Attaching buffers for buffered sends to the process, a communicator or a session, and detaching them (MPI-4.1 section
- * 3.6), which have counts: this file is compiled twice (api.h). Flushing is in flush.c.
+ * 3.6), with counts: this file is compiled twice (api.h). Flushing is in flush.c.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ static enum mr_err attach(struct mr_bsend **slot, void *buffer, api_count size)
     return mr_buffer_attach(slot, (struct mr_buffer){buffer, (size_t)size, false});
 }
 
-/* buffer_addr is where a pointer of any type is, which may not be aligned as one to void. */
+/* buffer_addr is the address of a pointer of any type, perhaps not aligned like a pointer to void. */
 static enum mr_err detach(struct mr_bsend **slot, void *buffer_addr, api_count *size)
 {
     if (!buffer_addr)

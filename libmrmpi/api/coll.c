@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collective communication (MPI-4.0 chapter 6): what has counts, so this file is compiled twice (api.h). Each operation
- * is one function that checks and builds it; the blocking, nonblocking and persistent MPI functions differ only in what
- * they do with its schedule (api_coll.h).
+ * Collective communication (MPI-4.0 chapter 6) with counts: this file is compiled twice (api.h). Each operation is one
+ * function that checks and builds; the blocking, nonblocking and persistent MPI functions differ only in their use of
+ * its schedule (api_coll.h).
  */
 #include "libmrmpi/api/api_coll.h"
 
@@ -14,8 +14,8 @@ static const void *in_place(const void *buf)
 }
 
 /*
- * Roots. On an intercommunicator the root says MPI_ROOT, the rest of its group MPI_PROC_NULL (and none of their other
- * arguments matters), the other group its rank.
+ * Roots. On an intercommunicator the root passes MPI_ROOT, the rest of its group MPI_PROC_NULL (and their other
+ * arguments are ignored), the other group the root's rank.
  */
 static enum mr_err root_of(int root, const struct mr_comm *c)
 {
@@ -32,7 +32,7 @@ static bool is_root(int root, const struct mr_comm *c)
     return mr_comm_is_inter(c) ? root == MPI_ROOT : c->rank == root;
 }
 
-/* Has a part of what the root collects or hands out. */
+/* True if the caller has a part of the root's collection or distribution. */
 static bool has_part(int root, const struct mr_comm *c)
 {
     return !mr_comm_is_inter(c) || root >= 0;
@@ -167,7 +167,8 @@ COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block,
 
 /* ---- gather, scatter: what only the root needs is looked at only there ---- */
 
-/* One buffer and another with a part for each rank. Whose data has gaps may lie between them, but not in its own place.
+/*
+ * One buffer and another with a part for each rank. Data with gaps may lie between the parts, but not in its own place.
  */
 static enum mr_err apart_from_all(const void *one, api_count count, const struct mr_type *t, const void *all,
                                   api_count each, const struct mr_type *all_type, const struct mr_comm *c)

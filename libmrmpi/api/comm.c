@@ -54,7 +54,7 @@ MPI_FN(int, Comm_compare, (MPI_Comm comm1, MPI_Comm comm2, int *result))
 
 /* ---- making ---- */
 
-/* The communicator that a creation gave, or none for who is not in it. */
+/* The created communicator, or none for non-members. */
 static enum mr_err give(struct mr_comm *made, MPI_Comm *h)
 {
     *h = MPI_COMM_NULL;
@@ -71,7 +71,7 @@ static enum mr_err give_with_attributes(struct mr_comm *c, struct mr_comm *made,
     api_in_callback++;
     err = mr_attr_copy_all(c->attrs, c, &made->attrs, &user_error);
     if (err)
-        mr_attr_delete_all(&made->attrs, made, &(int){0}); /* the first error is the one to tell */
+        mr_attr_delete_all(&made->attrs, made, &(int){0}); /* the first error counts */
     api_in_callback--;
     if (err) {
         api_handle_free(ABI_COMM, *newcomm);
@@ -233,7 +233,7 @@ MPI_FN(int, Intercomm_create,
             ALSO(api_bad_rank(peer, remote_leader, false, "remote_leader"));
     }
     if (wrong)
-        remote_leader = MR_PROC_NULL; /* which is not known, or not by this tag */
+        remote_leader = MR_PROC_NULL; /* unknown, or unknown by this tag */
     if (local_leader < 0 || local_leader >= c->size)
         ALSO(api_bad_rank(c, local_leader, false, "local_leader"));
     ALSO_NOT_NULL(newintercomm);
@@ -266,7 +266,7 @@ static enum mr_err free_comm(MPI_Comm *comm, struct mr_comm **for_errors)
         return err;
     if (c == mr_comm_world || c == mr_comm_self)
         return mr_fail(MR_ERR_COMM, "%s cannot be freed", c->name);
-    mr_buffer_detach(&c->buffer); /* the program may use its memory again */
+    mr_buffer_detach(&c->buffer); /* the program may use the memory again */
     api_in_callback++;
     err = mr_attr_delete_all(&c->attrs, c, &user_error);
     api_in_callback--;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Handles as integers of Fortran (MPI-4.1 section 19.3.4) and of C (MPI-5.0 section 20.3.3): the same numbers, of any
- * value, so that the null handles are converted too and nothing can fail. Allowed at any time.
+ * value, so null handles are converted too and nothing can fail. Allowed at any time.
  */
 #include "libmrmpi/api/api.h"
 

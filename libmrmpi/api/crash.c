@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The stack of a rank that dies of a signal, on standard error. It is the default action only that is replaced: a
- * program, a language's runtime or a sanitizer with a handler of its own keeps it. The process dies of the same signal
- * as before, and an instruction that faulted faults again, so that a core file and a debugger see its own place.
+ * The stack of a rank that dies of a signal, on standard error. Only the default action is replaced: a handler of the
+ * program, a language's runtime or a sanitizer stays. The process dies of the same signal as before, and a faulting
+ * instruction faults again, so a core file and a debugger see the original place.
  *
- * The handler runs anywhere, within malloc() or the loader, say. It takes no memory; backtrace() has been called
- * before, which loads the unwinder then. dladdr() may meet a lock of the loader: a timer ends the process in that case.
+ * The handler runs anywhere, for example within malloc() or the loader. The handler takes no memory; an earlier call of
+ * backtrace() has loaded the unwinder. dladdr() may meet a lock of the loader: a timer ends the process in that case.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -32,13 +32,13 @@ static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 enum { NUM_FATAL = sizeof(fatal) / sizeof(fatal[0]) };
 
 static struct {
-    pid_t pid; /* whose death is told: not that of its children */
+    pid_t pid; /* the reporting process: not its children */
     bool taken[NUM_FATAL];
-    void *stack;       /* for the thread that starts MPI, whose own may be full; NULL: it has one */
-    atomic_int teller; /* the thread that tells; 0: none does */
+    void *stack;       /* for the thread that starts MPI, whose own may be full; NULL: the thread has one */
+    atomic_int teller; /* the reporting thread; 0: none */
 } crash;
 
-/* Of a sanitizer's runtime: its reports say more. */
+/* Of a sanitizer's runtime: its reports have more details. */
 void __sanitizer_set_report_path(const char *path) __attribute__((weak));
 
 /* ---- in the handler ---------------------------------------------------------------------------------------------- */
@@ -52,8 +52,10 @@ static void die(int sig, const siginfo_t *info)
         raise(sig);
 }
 
-/* The timer's first signal finds this handler, or its second one the default action. Not of the C library's timers, of
- * which a simulated host has its own. */
+/*
+ * The timer's first signal reaches this handler, or its second the default action. Not with the C library's timers,
+ * which a simulated host replaces.
+ */
 static void limit_time(int sig)
 {
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = sig};
@@ -64,7 +66,7 @@ static void limit_time(int sig)
         syscall(SYS_timer_settime, id, 0, &when, NULL);
 }
 
-/* The instruction that the signal found. */
+/* The instruction interrupted by the signal. */
 static void *place_of(const void *context)
 {
 #if defined(__x86_64__)
@@ -76,7 +78,7 @@ static void *place_of(const void *context)
 #endif
 }
 
-/* After a call to no function, which the unwinder cannot pass. NULL: not known. */
+/* After a call to an invalid address, which the unwinder cannot pass. NULL: unknown. */
 static void *caller_of(const void *context)
 {
     void *caller = NULL;
@@ -104,7 +106,7 @@ static void tell_cause(int sig, const siginfo_t *info)
         mr_log_print(MR_LOG_ERROR, "SIG%s (address %p) ends this rank at", name, info->si_addr);
 }
 
-/* The address as addr2line wants it: from the beginning of the file, but in a program with a fixed place as it is. */
+/* The address for addr2line: from the beginning of the file, but in a program with a fixed place unchanged. */
 static size_t offset_of(const char *pc, const Dl_info *in)
 {
     const ElfW(Ehdr) *file = in->dli_fbase;
@@ -225,7 +227,7 @@ static void take_stack(void)
 {
     stack_t now, none = {.ss_flags = SS_DISABLE};
 
-    if (!crash.stack || sigaltstack(NULL, &now) || now.ss_sp != crash.stack) /* another thread's: it stays */
+    if (!crash.stack || sigaltstack(NULL, &now) || now.ss_sp != crash.stack) /* another thread's stack stays */
         return;
     sigaltstack(&none, NULL);
     munmap(crash.stack, STACK_BYTES);
@@ -245,7 +247,7 @@ void api_crash_open(void)
         take_signal(i);
 }
 
-/* What the program has put in place of ours meanwhile stays. */
+/* Handlers that the program has installed meanwhile stay. */
 void api_crash_close(void)
 {
     struct sigaction now, plain = {.sa_handler = SIG_DFL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of operations that were complete at once (done.h), and requests that are made of them. */
+/* Records of operations that were complete at once (done.h), and requests made from records. */
 #include "libmrmpi/api/done.h"
 
 static struct api_done records[API_DONE_MOST];

@@ -13,20 +13,20 @@
 
 /* ---- who uses the library ---- */
 
-/* The world model: what MPI_Initialized and MPI_Finalized tell. */
+/* The world model: the answers of MPI_Initialized and MPI_Finalized. */
 static volatile enum { WORLD_BEFORE, WORLD_RUNNING, WORLD_FINALIZED } world;
 static pthread_t main_thread;
 static int world_thread_level;
 
 /*
- * The library runs while anybody uses it. Starting and ending it takes all processes of the job, sessions come and go
- * in each as it likes: after the last session it goes on until the process exits. Users are counted under life_mutex,
+ * The library runs while it has users. Start and end take all processes of the job, while sessions come and go in each
+ * process: after the last session the library goes on until the process exits. Users are counted under life_mutex,
  * which is taken before the library's lock.
  */
 static pthread_mutex_t life_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int users;
-static pid_t ends_at_exit; /* the process that has to end it there: not its children */
-int api_thread_level;      /* the highest that anybody asked for */
+static pid_t ends_at_exit; /* the process that ends the library: not its children */
+int api_thread_level;      /* the highest level requested so far */
 bool api_plain;
 
 static void renew_plain(void)
@@ -60,7 +60,7 @@ enum mr_err api_library_use(int thread_level)
 {
     pthread_mutex_lock(&life_mutex);
     int err = 0;
-    if (mr_state != MR_STATE_RUNNING) { /* the first time, or again after it had ended */
+    if (mr_state != MR_STATE_RUNNING) { /* the first time, or again after an end */
         err = mr_init(thread_level);
         if (!err) {
             abi_init();
@@ -69,7 +69,8 @@ enum mr_err api_library_use(int thread_level)
             api_inquiry_open();
             api_crash_open();
         }
-    } else if (thread_level == MPI_THREAD_MULTIPLE && !mr_threaded) { /* else others read it at this moment */
+    } else if (thread_level == MPI_THREAD_MULTIPLE &&
+               !mr_threaded) { /* otherwise other threads read it at this moment */
         mr_threaded = true;
     }
     renew_plain();
@@ -82,7 +83,7 @@ enum mr_err api_library_use(int thread_level)
     return err ? MR_ERR_OTHER : MR_SUCCESS;
 }
 
-/* What this process sends must be gone: nobody looks at the network until it comes back. */
+/* Data sent by this process must have left: nobody polls the network until the process is back. */
 void api_library_leave(bool at_once)
 {
     pthread_mutex_lock(&life_mutex);
@@ -232,7 +233,7 @@ MPI_FN(int, Get_processor_name, (char *name, int *resultlen))
     API_LEAVE(NULL);
 }
 
-/* Divided, not multiplied by 1e-9, which is no number of a double: so it is rounded once, wherever the clock stands. */
+/* Divided, not multiplied by 1e-9, which is no exact double: the result is rounded once, at any time of the clock. */
 MPI_FN(double, Wtime, (void))
 {
     return (double)mr_clock_ns() / 1e9;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Error classes, codes and strings (MPI-4.0 sections 9.4 and 9.5): those of the standard, and those that the program
- * added, which stay until the process ends, because they may be asked for after MPI_Finalize. All is allowed at any
- * time.
+ * Error classes, codes and strings (MPI-4.0 sections 9.4 and 9.5): the standard's, and the program's additions, which
+ * stay until the process ends, because they may be used after MPI_Finalize. Everything is allowed at any time.
  */
 #include "libmrmpi/api/api.h"
 
@@ -11,7 +10,7 @@
 
 #include "libmrmpi/api/life.h"
 
-/* The last error that a function of this thread returned: MPI_Error_string tells it in full. */
+/* The last error returned in this thread: MPI_Error_string has its full text. */
 static _Thread_local struct {
     int code;
     int callback; /* the program's error that made a callback fail, until the MPI function has failed; 0: none */
@@ -72,7 +71,7 @@ static const struct {
     E(VALUE_TOO_LARGE, "value does not fit"),
     E(ERRHANDLER, "invalid error handler"), /* programs built with an mpi.h before MPI-4.1 do not know it: ARG */
 #undef E
-/* of the tool information interface, which calls no error handler */
+/* of the tool information interface, without error handlers */
 #define E(id, text)                                                                                                    \
     {                                                                                                                  \
         MPI_T_ERR_##id, "MPI_T_ERR_" #id, text                                                                         \
@@ -108,7 +107,7 @@ static bool core_class(int class, enum mr_err *e)
     return false;
 }
 
-/* The name and the text of one of MPI's classes; false: it is none. */
+/* The name and the text of one of MPI's classes; false: none of them. */
 static bool standard_class(int class, const char **name, const char **text)
 {
     enum mr_err e;
@@ -259,7 +258,7 @@ static enum mr_err remove_string(int code)
     return err;
 }
 
-/* MPI's name since 4.1, and the one that MPICH had for it before. */
+/* MPI's name since 4.1, and MPICH's earlier name. */
 #define REMOVE(name, mpich_name, what, remove)                                                                         \
     MPI_FN(int, name, (int what))                                                                                      \
     {                                                                                                                  \

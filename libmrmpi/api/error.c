@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How errors leave the library: what checks say, the way through an error handler, the handlers (MPI-4.0 section 9.3).
+/*
+ * The way of errors out of the library: texts of checks, calls of error handlers, the handlers (MPI-4.0 section 9.3).
  */
 #include "libmrmpi/api/api.h"
 
@@ -85,8 +86,10 @@ static _Noreturn void abort_job(int code)
     mr_launch_abort(code, api_last_error());
 }
 
-/* A handler of the program gets the object's handle; an object that has none is told as the world. The code is the
- * handler's to change: the function returns the code that the handler leaves there (MPI-4.1 section 9.3). */
+/*
+ * A handler of the program gets the object's handle; an object without a handle is reported as the world. The handler
+ * may change the code: the function returns the handler's code (MPI-4.1 section 9.3).
+ */
 static void call_through(struct mr_errhandler *h, MPI_Comm *comm, MPI_Win *win, MPI_File *file, int *code)
 {
     abi_errhandler_proxy *proxy = (abi_errhandler_proxy *)h->through;
@@ -339,7 +342,7 @@ MPI_FN(int, Win_call_errhandler, (MPI_Win win, int errorcode))
     API_LEAVE_WIN(w);
 }
 
-/* Of MPI_FILE_NULL: files that are opened take it over, and what concerns no file goes through it. */
+/* Of MPI_FILE_NULL: opened files take the handler over, and errors without a file use it. */
 static struct mr_errhandler *file_null_handler = &mr_errhandler_return;
 
 struct mr_errhandler *api_file_null_handler(void)
@@ -347,7 +350,7 @@ struct mr_errhandler *api_file_null_handler(void)
     return file_null_handler;
 }
 
-/* That of the file, or of none. */
+/* The handler of the file, or of none. */
 static enum mr_err file_handler(MPI_File file, struct mr_file **f, struct mr_errhandler ***at)
 {
     enum mr_err err = file == MPI_FILE_NULL ? MR_SUCCESS : api_file(file, f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files (MPI-4.1 chapter 14): their hints, opening and closing, what is asked of whole files. Views and pointers are in
+ * Files (MPI-4.1 chapter 14): hints, opening and closing, queries of whole files. Views and pointers are in
  * file_view.c, data in file_move.c and file_access.c.
  */
 #include "libmrmpi/api/file.h"
@@ -40,7 +40,7 @@ static void read_when(const struct mr_info *i, const char *key, enum mr_when *to
             *to = (enum mr_when)w;
 }
 
-/* What is not known, or makes no sense, is passed over. */
+/* Unknown or meaningless hints are ignored. */
 static void read_hints(const struct mr_info *i, struct mr_file_hints *h)
 {
     const char *collective = mr_info_find(i, "collective_buffering");

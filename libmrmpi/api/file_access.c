@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Access to the data of files (MPI-4.1 section 14.4) by all its names: at an offset, by the individual pointer, by the
- * shared one; alone, together, in the order of ranks; blocking, with a request, in two calls.
+ * shared pointer; alone, together, in the order of ranks; blocking, with a request, in two calls.
  */
 #include "libmrmpi/api/file.h"
 
@@ -91,7 +91,7 @@ BLOCKING(File_write_shared, const, .at = API_FILE_SHARED, .write = true)
 BLOCKING(File_read_ordered, , .at = API_FILE_ORDERED, .all = true)
 BLOCKING(File_write_ordered, const, .at = API_FILE_ORDERED, .write = true, .all = true)
 
-/* A collective one that has a request must not wait for others: each does its part by itself. */
+/* A collective access with a request must not wait for others: each rank does its part alone. */
 REQUEST_AT(File_iread_at, , .at = API_FILE_AT)
 REQUEST_AT(File_iread_at_all, , .at = API_FILE_AT)
 REQUEST_AT(File_iwrite_at, const, .at = API_FILE_AT, .write = true)

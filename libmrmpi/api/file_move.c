@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ways in which the data of files is accessed (MPI-4.1 section 14.4); file_access.c has them by all their names. */
+/* Ways of access to the data of files (MPI-4.1 section 14.4); file_access.c has all their names. */
 #include "libmrmpi/api/file.h"
 
 static enum mr_err may(const struct mr_file *f, const struct api_file_access *a, MPI_Offset offset)
@@ -14,7 +14,7 @@ static enum mr_err may(const struct mr_file *f, const struct api_file_access *a,
     return err;
 }
 
-/* Where the access begins; the pointer is behind it then, whatever comes of it. */
+/* The beginning of the access; the pointer moves behind the access, whatever its result. */
 static enum mr_err place(struct mr_file *f, enum api_file_at at, MPI_Offset given, int64_t etypes, int64_t *offset)
 {
     switch (at) {
@@ -33,7 +33,7 @@ static enum mr_err place(struct mr_file *f, enum api_file_at at, MPI_Offset give
     }
 }
 
-/* In a collective access who has an error takes part nevertheless. */
+/* In a collective access a rank with an error still takes part. */
 enum mr_err api_file_move(struct mr_file *f, const struct api_file_access *a, MPI_Offset given,
                           const struct mr_file_data *d, enum mr_err wrong, struct mr_status *st)
 {

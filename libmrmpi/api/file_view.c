@@ -63,7 +63,7 @@ MPI_FN(int, File_set_view,
     API_LEAVE_FILE(f);
 }
 
-/* Types that are MPI's own are themselves, others are copies that the program frees. */
+/* MPI's own types are returned themselves, others are copies for the program to free. */
 static enum mr_err type_handle(struct mr_type *t, MPI_Datatype *h)
 {
     if (t->builtin) {

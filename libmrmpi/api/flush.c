@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flushing the buffers of buffered sends (MPI-4.1 section 3.6): when it is done, the messages that were in the buffer
- * are gone, as after detaching and attaching it again.
+ * Flushing the buffers of buffered sends (MPI-4.1 section 3.6): afterwards the buffered messages have left, as after
+ * detaching and attaching again.
  */
 #include "libmrmpi/api/session.h"
 #include "libmrmpi/p2p/derived/derived.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* What stands for "no weights" and for the weights of no edges: only the addresses matter. */
+/* The values for "no weights" and for the weights of no edges: only the addresses matter. */
 static int unweighted, weights_empty;
 int *const MPI_UNWEIGHTED = &unweighted;
 int *const MPI_WEIGHTS_EMPTY = &weights_empty;

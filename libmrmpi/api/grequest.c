@@ -10,7 +10,7 @@ struct callbacks {
     MPI_Grequest_query_function *query;
     MPI_Grequest_free_function *free;
     MPI_Grequest_cancel_function *cancel;
-    MPIX_Grequest_poll_function *poll; /* NULL: somebody completes it */
+    MPIX_Grequest_poll_function *poll; /* NULL: completed by a call of the program */
     MPIX_Grequest_wait_function *wait;
 };
 
@@ -20,10 +20,10 @@ struct grequest {
     int handle;
     bool fortran; /* the callbacks are subroutines: all arguments by reference, the error last */
     bool freed;   /* MPI_Request_free came before MPI_Grequest_complete */
-    bool polling; /* inside poll, which may wait for something itself */
+    bool polling; /* inside poll, which may wait itself */
 };
 
-/* Classes live as long as the program: there is no function that frees one. */
+/* Classes live as long as the program: no function frees a class. */
 static struct {
     struct callbacks *list;
     int num, cap;
@@ -108,7 +108,7 @@ enum mr_err api_grequest_free(struct mr_request *r)
 {
     struct grequest *g = r->on_complete_arg;
     if (!r->complete) {
-        g->freed = true; /* MPI_Grequest_complete ends it */
+        g->freed = true; /* MPI_Grequest_complete ends the request */
         return MR_SUCCESS;
     }
     api_handle_free(ABI_REQUEST, g->handle);

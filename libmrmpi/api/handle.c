@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Handles made at run time: a table of slots per kind of object. Freed slots are used again with the next generation,
- * so that a handle used after its object was freed is recognised (until the generation comes round).
+ * so a handle used after its object was freed is detected (until the generation wraps around).
  */
 #include "libmrmpi/api/api.h"
 
@@ -28,11 +28,11 @@ static bool grow(struct api_table *t)
         return false;
     t->cap += API_CHUNK;
     if (t->used == 0)
-        t->used = 1; /* slot 0 stays empty: no handle ends with it */
+        t->used = 1; /* slot 0 stays empty: no handle ends with 0 */
     return true;
 }
 
-/* One that was never used; NULL: no memory, or too many. */
+/* A fresh slot; NULL: no memory, or too many. */
 static struct api_slot *first_use(enum abi_kind kind)
 {
     struct api_table *t = &api_tables[kind];
@@ -99,7 +99,7 @@ static bool builtin_handle(int handle)
     return handle && (unsigned)handle >> 30 != 3;
 }
 
-/* An object that has a handle already (a group or error handler asked for twice) keeps it, with one more use. */
+/* An object with a handle (a group or error handler requested twice) keeps the handle, with one more use. */
 static int handle_for(enum abi_kind kind, int known, void *object)
 {
     if (!known)

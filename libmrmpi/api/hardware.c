@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kinds of hardware that a process can be restricted to (MPI-4.1 section 9.1.4), from its processor affinity and
- * what the kernel tells of the processors. The names have the provider "mrmpi"; the standard's own name for a node,
- * mpi_shared_memory, is known to MPI_Comm_split_type.
+ * Kinds of hardware that processes can be restricted to (MPI-4.1 section 9.1.4), from the processor affinity and the
+ * kernel's data about processors. The names have the provider "mrmpi"; MPI_Comm_split_type knows the standard's own
+ * name for a node, mpi_shared_memory.
  */
 #include "libmrmpi/api/hardware.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hints of communicators (MPI-4.0 section 7.4.4): what a program promises about its use of one. Those that the standard
- * names are kept and told, and nothing is made of them; others are ignored, as the standard allows and MPICH does. A
- * duplicate begins without the hints of its original.
+ * Hints of communicators (MPI-4.0 section 7.4.4): a program's promises about its use of a communicator. The standard's
+ * hints are kept and reported, without effect; others are ignored, as the standard allows and MPICH does. A duplicate
+ * begins without the hints of its original.
  */
 #include "libmrmpi/api/api.h"
 
@@ -17,7 +17,7 @@ static bool is_truth(const char *value)
     return strcmp(value, "true") == 0 || strcmp(value, "false") == 0;
 }
 
-/* Hints that are there already and not named stay. */
+/* Existing hints missing in from stay. */
 static enum mr_err add(struct mr_comm *c, const struct mr_info *from)
 {
     for (int n = 0; n < ASSERTIONS; n++) {
@@ -57,7 +57,7 @@ MPI_FN(int, Comm_set_info, (MPI_Comm comm, MPI_Info info))
     API_LEAVE(c);
 }
 
-/* All that are known, with the value that holds if nothing was said. */
+/* All known hints, with the value in force without a setting. */
 static struct mr_info *all_hints(const struct mr_comm *c)
 {
     struct mr_info *all = mr_info_new();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Info objects (MPI-4.0 chapter 10), and the one that tells how the program was started (11.2.4). */
+/* Info objects (MPI-4.0 chapter 10), and the object about the program's start (11.2.4). */
 #include "libmrmpi/api/api.h"
 
 #include <fcntl.h>
@@ -137,7 +137,7 @@ MPI_FN(int, Info_delete, (MPI_Info info, const char *key))
     API_LEAVE_ANY();
 }
 
-/* *buflen is the room on entry, with the end; on return what the whole value needs. */
+/* *buflen is the room on entry, with the end; on return the room for the whole value. */
 MPI_FN(int, Info_get_string, (MPI_Info info, const char *key, int *buflen, char *value, int *flag))
 {
     struct mr_info *i;
@@ -218,7 +218,7 @@ MPI_FN(int, Info_create_env, (int argc, char *argv[], MPI_Info *info))
     API_LEAVE_ANY();
 }
 
-/* The kernel remembers the arguments, which MPI_Init need not have got. */
+/* The kernel remembers the arguments, which MPI_Init may lack. */
 static int own_arguments(char *room, size_t cap, char **argv, int max)
 {
     int argc = 0, fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The bindings of other languages say how their callbacks are called. They do so right after the object was made. */
+/* Proxies for callbacks of other languages. The bindings set them right after the creation of an object. */
 #include "libmrmpi/api/language.h"
 
 LANGUAGE_FN(void, Keyval_set_proxy, (int keyval, abi_attr_copy_proxy *copy, abi_attr_delete_proxy *del))
@@ -41,9 +41,9 @@ LANGUAGE_FN(void, Grequest_set_lang_f77, (MPI_Request request))
 }
 
 /*
- * The Fortran 2008 binding defines these variables, too, and comes before us in a program's search order: its
- * definitions are those that count, and have no value until we store one. So they are defined in another file, that the
- * compiler does not take our definitions for the only ones, and written when all libraries are loaded.
+ * The Fortran 2008 binding defines these variables too, and comes before us in a program's search order: its
+ * definitions count, and have no value until we store one. They are therefore defined in another file, so the compiler
+ * does not take our definitions for the only ones, and written when all libraries are loaded.
  */
 static void __attribute__((constructor)) name_weights(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the program has not freed, for MRMPI_LEAKS, and in one line for MRMPI_CHECK: the handles that are still given
- * out and the memory of MPI_Alloc_mem when the library ends; info objects, error handlers and sessions, which may be
- * freed later, when the process exits. p2p/ tells of messages that nobody received; net/stripe/, verbs/link/ and verbs/
- * of memory that is still registered, packets, queue pairs and room in completion queues.
+ * Objects that the program has not freed, for MRMPI_LEAKS: the handles and the memory of MPI_Alloc_mem at the library's
+ * end; info objects, error handlers and sessions, which may be freed later, at the process's exit. p2p/ reports
+ * messages without a receiver; net/stripe/, verbs/link/ and verbs/ report registered memory, packets, queue pairs and
+ * room in completion queues.
  */
 #include "libmrmpi/api/api.h"
 
@@ -14,7 +14,7 @@
 
 #include "libmrmpi/api/life.h"
 
-enum { TELL_MAX = 16 }; /* each kind has lines for so many */
+enum { TELL_MAX = 16 }; /* lines for each kind at most */
 
 void api_leak_tell(int *told, const char *fmt, ...)
 {
@@ -123,7 +123,7 @@ static void add_left(unsigned count, const char *one, const char *many, const ch
     left.text[left.len] = '\0';
 }
 
-/* The first object that has a name stands for its kind. */
+/* its children have not made these objects */
 static void count_kind(enum abi_kind kind)
 {
     const struct api_table *t = &api_tables[kind];

@@ -94,7 +94,7 @@ MPI_FN(int, T_enum_get_item, (MPI_T_enum enumtype, int index, int *value, char *
 
 /* ---- control variables ---- */
 
-/* What is switched while the program runs is a truth value as C has them, and keeps the number that was written. */
+/* A switch that may change at run time is a truth value of C, and keeps the written number. */
 static bool enumerated(const struct mr_setting *s)
 {
     return s->kind == MR_SETTING_BOOL && !s->live;
@@ -127,7 +127,7 @@ static struct MPIR_T_cvar_handle_s **find_cvar(MPI_T_cvar_handle handle)
 
 enum { STRING_COUNT = 1024 }; /* characters of a setting that is a string, with its end */
 
-/* After the settings comes what is no setting: which rails there are, in the order of their performance variables. */
+/* After the settings comes a read-only value: the present rails, in the order of their performance variables. */
 static const struct mr_setting rails = {
     .name = "MRMPI_RAILS",
     .help = "the rails in use, in the order in which performance variables have elements for them; can only be read",
@@ -244,7 +244,7 @@ MPI_FN(int, T_cvar_read, (MPI_T_cvar_handle handle, void *buf))
     T_LEAVE();
 }
 
-/* The value as it would stand in the environment, so that one place checks it. */
+/* The value in the environment's notation, so that one place checks it. */
 static bool as_text(const struct mr_setting *s, const void *buf, char *text)
 {
     switch (s->kind) {
@@ -298,8 +298,7 @@ static bool category(int index)
     return index >= 0 && index < CATEGORIES;
 }
 
-/* The members of a category of which there are n in all: the first len go to indices, how many there are is returned.
- */
+/* The members of a category: the first len go to indices; returns the number of all. */
 static int settings_of(int cat, int len, int *indices)
 {
     struct mr_setting s;

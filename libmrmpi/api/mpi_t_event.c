@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Events of the tool information interface (MPI-4.0 section 15.3.8). The library has none, which the standard allows:
- * their number and that of their sources is 0, so every index, name and handle that a tool can come with is an invalid
- * one.
+ * their number and the number of their sources is 0, so every index, name and handle of a tool is invalid.
  */
 #include "libmrmpi/api/mpi_t.h"
 
@@ -17,7 +16,7 @@
 NUMBER(T_event_get_num, num_events)
 NUMBER(T_source_get_num, num_sources)
 
-/* There is nothing that the arguments could name. */
+/* The arguments cannot name anything. */
 #define NOTHING(name, error, ...)                                                                                      \
     MPI_FN(int, name, (__VA_ARGS__))                                                                                   \
     {                                                                                                                  \

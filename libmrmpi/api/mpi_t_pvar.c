@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Performance variables (MPI-4.0 section 15.3.7): the library's counters, and those of its rails, which have an element
- * for each rail. Each handle counts for itself: from when it is started, from 0, whatever others do with theirs; so a
- * handle keeps what it has counted while it ran, and where the counter stood when it was started last. What rails get
- * of large messages is no counter, and neither is what there is of something now: they are there all the time.
+ * for each rail. Each handle counts alone: from its start, from 0, independent of other handles; a handle therefore
+ * keeps its count while it ran, and the counter's value at its last start. The rails' parts of large messages are no
+ * counters, nor are present amounts: these variables run all the time.
  */
 #include "libmrmpi/api/mpi_t.h"
 
@@ -185,7 +185,7 @@ MPI_FN(int, T_pvar_session_free, (MPI_T_pvar_session * session))
     T_LEAVE();
 }
 
-/* Before MPI_Init, and where nothing leads to other hosts: as many as there can be, which count nothing. */
+/* Before MPI_Init, and without a way to other hosts: the maximum, with zero counts. */
 static unsigned elements(int index)
 {
     if (index < FIRST_RAIL)
@@ -288,7 +288,7 @@ static void read_shares(const struct MPIR_T_pvar_handle_s *h, double *out)
     }
 }
 
-/* To one handle of a session, or to all of them that this can be done with. */
+/* For one handle of a session, or for all suitable handles. */
 #define EACH(name, act, error)                                                                                         \
     MPI_FN(int, name, (MPI_T_pvar_session session, MPI_T_pvar_handle handle))                                          \
     {                                                                                                                  \

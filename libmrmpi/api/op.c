@@ -41,8 +41,7 @@ MPI_FN(int, Reduce_local_c, (const void *inbuf, void *inoutbuf, MPI_Count count,
 }
 
 /*
- * Calling the user's function: what it needs is a handle of the type, which the program may have freed while the
- * operation goes on.
+ * Calls of the user's function: it needs a handle of the type, which the program may have freed during the operation.
  */
 struct passing {
     MPI_Datatype h;

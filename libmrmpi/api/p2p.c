@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Point-to-point communication (MPI-4.0 chapter 3): what has counts, so this file is compiled twice (api.h). Probing is
- * in probe.c, starting and completing in request.c.
+ * Point-to-point communication (MPI-4.0 chapter 3) with counts: this file is compiled twice (api.h). Probing is in
+ * probe.c, starting and completing in request.c.
  */
 #include "libmrmpi/api/done.h"
 #include "libmrmpi/api/request.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A message of nothing needs no type: programs that were written for MPICH give it the null handle. */
+/* An empty message needs no type: programs written for MPICH pass the null handle. */
 static inline enum mr_err type_of(api_count count, MPI_Datatype datatype, struct mr_type **t, const char *name)
 {
     if (likely((*t = abi_basic(datatype)) != NULL))
@@ -21,7 +21,7 @@ static inline enum mr_err type_of(api_count count, MPI_Datatype datatype, struct
     return MR_SUCCESS;
 }
 
-/* The checks that all sends and receives share: what the message consists of, and between whom it goes. */
+/* The common checks of all sends and receives: data, and partners. */
 #define message_args(buf, count, datatype, comm, c, t)                                                                 \
     message_args_named(buf, count, datatype, comm, c, t, #buf, #count, #datatype)
 static inline __attribute__((always_inline)) enum mr_err
@@ -303,7 +303,7 @@ MPI_COUNT_FN(int, Imrecv,
 
 /* ---- persistent requests ---- */
 
-/* The request that MPI_Start starts. */
+/* The request for MPI_Start. */
 static enum mr_err record(enum mr_request_kind kind, const void *sbuf, void *rbuf, api_count count, struct mr_type *t,
                           int peer, int tag, struct mr_comm *c, enum mr_send_mode mode, MPI_Request *h)
 {

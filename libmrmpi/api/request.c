@@ -53,13 +53,13 @@ static enum mr_err finish(MPI_Request *h, struct mr_request *r, MPI_Status *stat
 
 /* ---- one request ---- */
 
-/* The communicator whose error handler hears of an error of r; keep it beyond r's end. */
+/* The communicator whose error handler is called for an error of r; keep it beyond r's end. */
 static struct mr_comm *comm_of(const struct mr_request *r)
 {
     return r->comm ? r->comm : mr_comm_world;
 }
 
-/* A function of its own: what short messages need not pass, nor keep registers for. */
+/* A function of its own: short messages skip it, and keep no registers for it. */
 static __attribute__((noinline)) enum mr_err wait_one(MPI_Request *request, MPI_Status *status, struct mr_comm **c)
 {
     struct mr_request *r, *l;
@@ -137,12 +137,12 @@ MPI_FN(int, Test, (MPI_Request * request, int *flag, MPI_Status *status))
 struct many {
     int count;
     MPI_Request *handles;
-    int found;       /* index of one that is complete */
+    int found;       /* index of a complete request */
     bool any_active; /* some are neither null nor inactive */
     enum mr_err err; /* a handle is bad */
 };
 
-/* Is one of them complete? Fills in what struct many asks. */
+/* True if one of them is complete. Fills in the results of struct many. */
 static bool scan(void *arg)
 {
     struct many *m = arg;
@@ -186,7 +186,7 @@ static enum mr_err check_arrays_named(int count, const void *requests, const voi
     return !err && count && !statuses ? api_null("array_of_statuses") : err;
 }
 
-/* One that was complete at once. */
+/* Ends an operation that was complete at once. */
 static inline bool end_done(MPI_Request *h, MPI_Status *status)
 {
     if (!api_done_end(h, status))
@@ -196,7 +196,7 @@ static inline bool end_done(MPI_Request *h, MPI_Status *status)
     return true;
 }
 
-/* Finish request i, note its error in its status; true if it had one. */
+/* Finishes request i, notes its error in its status; true with an error. */
 static bool finish_one(int i, MPI_Request *handles, MPI_Status *status, struct mr_comm **c)
 {
     struct mr_request *r = api_find_request(handles[i]);
@@ -297,7 +297,7 @@ MPI_FN(int, Testall, (int count, MPI_Request requests[], int *flag, MPI_Status *
     API_LEAVE(c);
 }
 
-/* The one that scan found, or none because there is none. */
+/* The request found by scan, or none because there is none. */
 static enum mr_err take_any(struct many *m, int *index, MPI_Status *status, struct mr_comm **c)
 {
     *index = m->found;
@@ -349,7 +349,7 @@ MPI_FN(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, 
     API_LEAVE(c);
 }
 
-/* All that are complete now. */
+/* All complete requests. */
 static enum mr_err take_some(struct many *m, int *outcount, int *indices, MPI_Status *statuses, struct mr_comm **c)
 {
     int n = 0;
@@ -427,7 +427,7 @@ static void free_persistent(struct mr_request *r)
     mr_request_put(r);
 }
 
-/* What a request is of that can be neither freed before it is complete nor cancelled; NULL: it can. */
+/* The kind of a request that can be neither freed before completion nor cancelled; NULL: it can. */
 static const char *stays(const struct mr_request *l)
 {
     switch (l->kind) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which of several requests are complete, without completing them (MPI-4.1 section 3.7.6): handles, generalized
- * requests and persistent ones that are active stay as they are, and so do errors, which only statuses tell of.
+ * Queries of several requests without completing them (MPI-4.1 section 3.7.6): handles, generalized requests and active
+ * persistent requests are unchanged, and so are errors, reported in statuses only.
  */
 #include "libmrmpi/api/request.h"
 
@@ -29,11 +29,11 @@ MPI_FN(int, Request_get_status, (MPI_Request request, int *flag, MPI_Status *sta
     API_LEAVE(NULL);
 }
 
-/* Some requests, and what a look at them has found. */
+/* Some requests, and the result of a query. */
 struct look {
     int count;
     const MPI_Request *handles;
-    int wanted;                  /* so many, or all that are active, are enough */
+    int wanted;                  /* so many, or all active ones, are enough */
     int active, complete, first; /* how many are active, and of these complete; the first complete one */
     enum mr_err err;             /* a handle is bad */
 };
@@ -79,7 +79,7 @@ static void look_for(struct look *k, int wanted)
     mr_progress_try(enough, k);
 }
 
-/* The status that completion would give. */
+/* The status of a completion. */
 static enum mr_err status_of(struct mr_request *l, MPI_Status *status)
 {
     if (l && l->kind == MR_REQ_GENERALIZED)

@@ -159,7 +159,7 @@ static inline enum mr_err place_of(const struct mr_win *w, int rank, MPI_Aint di
 }
 #define TARGET(w, out) place_of(w, target_rank, target_disp, target_count, target_datatype, out)
 
-/* An operation that is not the program's own. */
+/* An operation of MPI, not of the program. */
 static enum mr_err op_of(MPI_Op op, struct mr_op **out)
 {
     enum mr_err err = api_op(op, out);
@@ -186,8 +186,8 @@ static enum mr_err op_of(MPI_Op op, struct mr_op **out)
         target_count, target_datatype
 
 /*
- * Bytes of a transfer whose two sides are the same number of elements of the same basic datatype, as most are; 0: it is
- * none, or something may be wrong with it.
+ * Bytes of a transfer with equal numbers of elements of the same basic datatype on both sides, the common case; 0:
+ * another transfer, or a possible error.
  */
 static inline size_t plain_bytes(const void *origin_addr, int64_t origin_count, MPI_Datatype origin_datatype,
                                  int64_t target_count, MPI_Datatype target_datatype)
@@ -206,7 +206,7 @@ static inline bool is_place(const struct mr_win *w, int rank, MPI_Aint disp)
     return (unsigned)rank < (unsigned)w->comm->size && disp >= 0;
 }
 
-/* One of MPI's operations that does something; NULL: it is none of these. */
+/* An operation of MPI with an effect; NULL: another operation. */
 static inline struct mr_op *plain_op(MPI_Op op)
 {
     return op == MPI_NO_OP ? NULL : abi_builtin_op(op);
@@ -267,8 +267,8 @@ static enum mr_err fetch_it(struct mr_win *w, FETCH_ARGS, MPI_Op op, struct mr_r
 }
 
 /*
- * Put and get are called often. What is plain about them is done with nothing kept for the time after but the window;
- * locking, errors and all else are in a function of their own.
+ * Put and get are called often. The plain case runs with nothing kept for the time after except the window; locking,
+ * errors and all else are in a function of their own.
  */
 #define TRANSFER_FN(name, params, bytes_fn, it)                                                                        \
     static __attribute__((noinline)) int name##_guarded params                                                         \
@@ -303,7 +303,7 @@ static enum mr_err fetch_it(struct mr_win *w, FETCH_ARGS, MPI_Op op, struct mr_r
 TRANSFER_FN(Put, (PUT_ARGS, MPI_Win win), mr_put_bytes, put_it) /* MPI_Put */
 TRANSFER_FN(Get, (GET_ARGS, MPI_Win win), mr_get_bytes, get_it) /* MPI_Get */
 
-/* Those that are not short. */
+/* Longer operations. */
 #define WITHOUT_REQUEST(work)                                                                                          \
     struct mr_win *w = NULL;                                                                                           \
     API_ENTER();                                                                                                       \

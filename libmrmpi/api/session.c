@@ -50,7 +50,7 @@ static const char *const level_names[] = {[MPI_THREAD_SINGLE] = "MPI_THREAD_SING
                                           [MPI_THREAD_SERIALIZED] = "MPI_THREAD_SERIALIZED",
                                           [MPI_THREAD_MULTIPLE] = "MPI_THREAD_MULTIPLE"};
 
-/* What the hint asks for; without one all threads may call. */
+/* The level in the hint; without a hint all threads may call. */
 static enum mr_err wanted_level(MPI_Info info, int *level)
 {
     struct mr_info *i = NULL;
@@ -63,7 +63,7 @@ static enum mr_err wanted_level(MPI_Info info, int *level)
     return err;
 }
 
-/* The handler hears of what is wrong with the other arguments. */
+/* The handler is called for errors of the other arguments. */
 static enum mr_err init_args(MPI_Info info, MPI_Errhandler errhandler, const MPI_Session *session, int *level,
                              struct mr_errhandler **h)
 {
@@ -236,7 +236,7 @@ MPI_FN(int, Group_from_session_pset, (MPI_Session session, const char *pset_name
 
 /* ---- communicators from groups ---- */
 
-/* The name by which the members meet: without it none can hear of another. */
+/* The name by which the members meet: without it no member can hear of another. */
 static enum mr_err name_of(const char *stringtag)
 {
     if (!stringtag)
@@ -247,7 +247,7 @@ static enum mr_err name_of(const char *stringtag)
     return MR_SUCCESS;
 }
 
-/* Looked at first: it hears of what is wrong with the other arguments. */
+/* Checked first: the handler is called for errors of the other arguments. */
 static enum mr_err creation_handler(MPI_Errhandler errhandler, struct mr_errhandler **h)
 {
     enum mr_err err = api_errhandler_for(errhandler, MR_ERRHANDLER_COMM, h);
@@ -271,7 +271,7 @@ static enum mr_err give(struct mr_comm *made, MPI_Info info, struct mr_errhandle
     return err;
 }
 
-/* The handler given for the new communicator hears of errors, too. Returns what the function returns. */
+/* The handler for the new communicator is called for errors too. Returns the function's result. */
 static int end_creation(struct mr_errhandler *h, enum mr_err err, const char *function)
 {
     if (err)
@@ -344,7 +344,7 @@ MPI_FN(int, Intercomm_create_from_groups,
     }
     CHECK(is_member(local, "local_group"));
     CHECK(name_of(stringtag));
-    if (local->rank == local_leader) { /* who may have errors of its own, and tells the other group */
+    if (local->rank == local_leader) { /* the leader may have errors of its own, and tells the other group */
         enum mr_err unknown = remote_args(remote_group, remote_leader, &remote);
         ALSO(unknown);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parts of a communicator by what their processes share (MPI-4.1 section 7.4.2): a node or hardware of it, a process
- * set, or a directory.
+ * Parts of a communicator by resources shared by their processes (MPI-4.1 section 7.4.2): a node or its hardware, a
+ * process set, or a directory.
  */
 #include "libmrmpi/api/hardware.h"
 
@@ -26,9 +26,9 @@ static const char *hint(MPI_Info info, const char *key)
 }
 
 /*
- * Those who share hardware of the kind that the hint names: the node by its name of the standard, or what
- * MPI_Get_hw_resource_info tells of. A value that says something else names nothing, and so does no value. Nodes are
- * told apart first, because only within one the numbers of resources are.
+ * Processes that share hardware of the kind in the hint: the node by the standard's name, or a resource of
+ * MPI_Get_hw_resource_info. Another value names nothing, and so does no value. Nodes are separated first, because
+ * numbers of resources are unique within a node only.
  */
 static enum mr_err by_hardware(struct mr_comm *c, MPI_Info info, int key, struct mr_comm **out)
 {
@@ -44,7 +44,7 @@ static enum mr_err by_hardware(struct mr_comm *c, MPI_Info info, int key, struct
     return err;
 }
 
-/* Those who are in the process set that the hint names. */
+/* Processes in the process set of the hint. */
 static enum mr_err by_pset(struct mr_comm *c, const char *name, int key, struct mr_comm **out)
 {
     struct mr_group *g = api_pset(name);
@@ -86,7 +86,7 @@ static enum mr_err min_of_all(struct mr_comm *c, uint64_t *values, size_t n)
     return mr_coll_run(err, s);
 }
 
-/* A file that the first makes there is what all see if they have the same directory. */
+/* True if all see a file made there by the first process: they have the same directory. */
 static enum mr_err seen_by_all(struct mr_comm *c, const char *dir, bool *all)
 {
     char path[4096];
@@ -111,9 +111,8 @@ static enum mr_err seen_by_all(struct mr_comm *c, const char *dir, bool *all)
 }
 
 /*
- * Of the processes in c, those that share the directory named by the hint: all of them, or else those of a node. NULL
- * for all without the hint, or if they name different ones. What is asked by way of the network's topology is not
- * known.
+ * Of the processes in c, those that share the directory in the hint: all of them, or else those of a node. NULL for all
+ * without the hint, or if they name different directories. Questions by the network's topology are unknown.
  */
 static enum mr_err by_directory(struct mr_comm *c, const char *dir, int key, struct mr_comm **out)
 {
@@ -149,16 +148,15 @@ static enum mr_err neighborhood(struct mr_comm *c, MPI_Info info, int key, struc
 /* ---- all of them ---- */
 
 /*
- * Programs compiled with MPICH 4.2 or later have the numbers of two types exchanged. The hints tell what is meant;
- * without any there is nothing to be guided by.
+ * Programs compiled with MPICH 4.2 or later have the numbers of two types exchanged. The hints show the intended type;
+ * without hints there is no guidance.
  */
 static bool by_hints(MPI_Info info)
 {
     return hint(info, resource_key) || hint(info, pset_key);
 }
 
-/* Whatever the type, all begin with a split of the whole communicator: where something is wrong, all hear of it there.
- */
+/* All types begin with a split of the whole communicator: all members learn of errors there. */
 static enum mr_err split_by(struct mr_comm *c, int split_type, int key, MPI_Info info, enum mr_err wrong,
                             struct mr_comm **out)
 {
@@ -179,7 +177,7 @@ static enum mr_err split_by(struct mr_comm *c, int split_type, int key, MPI_Info
     case MPI_UNDEFINED:
         return mr_comm_split_node(c, false, key, out);
     default:
-        return MR_ERR_INTERN; /* may_split_by() refused it */
+        return MR_ERR_INTERN; /* may_split_by() has refused it */
     }
 }
 

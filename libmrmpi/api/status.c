@@ -61,7 +61,7 @@ static enum mr_err set_elements(MPI_Status *status, MPI_Datatype datatype, MPI_C
     return MR_SUCCESS;
 }
 
-/* One function, by its name of MPI-4.1 and by the one from before. */
+/* One function, by its name in MPI-4.1 and by its earlier name. */
 MPI_FN(int, Status_set_elements_c, (MPI_Status * status, MPI_Datatype datatype, MPI_Count count))
 {
     API_ENTER();

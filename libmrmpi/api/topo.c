@@ -70,7 +70,7 @@ MPI_FN(int, Cart_create,
     API_LEAVE(c);
 }
 
-/* Ranks are not reordered: the best place of a process is the one it has. */
+/* Ranks are not reordered: a process keeps its place. */
 MPI_FN(int, Cart_map, (MPI_Comm comm, int ndims, const int dims[], const int periods[], int *newrank))
 {
     struct mr_comm *c = NULL;
@@ -183,7 +183,7 @@ MPI_FN(int, Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm
     ALSO_NOT_NULL(newcomm);
     if (t->ndims)
         ALSO_NOT_NULL(remain_dims);
-    /* the dimensions that go name the slice (color), those that stay the place in it (key) */
+    /* the removed dimensions name the slice (color), the others the place in the slice (key) */
     int color = 0, key = 0, n = 0;
     int *kept = malloc((size_t)(2 * t->ndims + 1) * sizeof(*kept));
     if (!kept)
@@ -197,8 +197,7 @@ MPI_FN(int, Cart_sub, (MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm
             color = color * t->dims[i] + t->coords[i];
         }
     }
-    /* the grid without dimensions is one place, which the first process gets (as from MPI_Cart_create, and as in MPICH)
-     */
+    /* the grid without dimensions is one place, for the first process (as from MPI_Cart_create, and as in MPICH) */
     err = mr_comm_split(c, n || c->rank == 0 ? color : MR_UNDEFINED, key, wrong, &made);
     if (!err && !made)
         *newcomm = MPI_COMM_NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The constructors of datatypes (MPI-4.0 chapter 5), which have counts: this file is compiled twice (api.h). */
+/* The constructors of datatypes (MPI-4.0 chapter 5) with counts: this file is compiled twice (api.h). */
 #include "libmrmpi/api/api.h"
 
 #include <stdlib.h>
@@ -38,8 +38,7 @@ static enum mr_err check_block_list(api_count count, api_count length, const voi
     return !err && count && !disps ? api_null("array_of_displacements") : err;
 }
 
-/* The core takes wide counts. Lists of the user's are copied to them, where they are not that already; the caller
- * frees. */
+/* The core takes wide counts. The user's lists are copied unless they are wide already; the caller frees. */
 static int64_t *wide(int64_t n, const api_count *list)
 {
     int64_t *w = malloc(((size_t)n + 1) * sizeof(*w));
@@ -191,7 +190,7 @@ CONSTRUCTOR(Type_create_subarray,
             check_subarray(ndims, sizes, subsizes, starts, order),
             make_subarray(ndims, sizes, subsizes, starts, order, t))
 
-/* One dimension of a distributed array: what the user's constants mean. */
+/* One dimension of a distributed array: the meaning of the user's constants. */
 static enum mr_err distribution(int d, int64_t gsize, int distrib, int darg, int psize, enum mr_distribution *kind,
                                 int64_t *block)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datatypes as objects: copies, life, names, what they were made of; types found by size or kind; addresses (MPI-4.0
- * chapter 5). */
+/*
+ * Datatypes as objects: copies, life, names, construction; types found by size or kind; addresses (MPI-4.0 chapter 5).
+ */
 #include "libmrmpi/api/api.h"
 
 #include <limits.h>
@@ -19,7 +20,7 @@ MPI_FN(int, Type_dup, (MPI_Datatype oldtype, MPI_Datatype *newtype))
     if (made) {
         api_in_callback++;
         err = mr_attr_copy_all(t->attrs, t, &made->attrs, &user_error);
-        if (err) { /* the first error is the one to tell */
+        if (err) { /* the first error counts */
             mr_attr_delete_all(&made->attrs, made, &(int){0});
             mr_type_put(made);
         }
@@ -30,7 +31,7 @@ MPI_FN(int, Type_dup, (MPI_Datatype oldtype, MPI_Datatype *newtype))
     API_LEAVE(NULL);
 }
 
-/* Those that MPI_MINLOC and MPI_MAXLOC take. */
+/* The types for MPI_MINLOC and MPI_MAXLOC. */
 static const struct {
     MPI_Datatype value, index, pair;
 } pairs[] = {
@@ -186,7 +187,7 @@ MPI_FN(int, Type_get_envelope_c,
     API_LEAVE(NULL);
 }
 
-/* A handle for one of the types of a recipe: built-in ones are themselves, others the user must free. */
+/* A handle for one of the types of a recipe: built-in types themselves, others for the user to free. */
 static enum mr_err contained(struct mr_type *t, MPI_Datatype *h)
 {
     *h = t->handle;
@@ -307,7 +308,7 @@ MPI_FN(int, Type_match_size, (int typeclass, int size, MPI_Datatype *datatype))
     API_LEAVE(NULL);
 }
 
-/* A type of a selected kind is built in: one handle, which is made the first time that somebody asks. */
+/* A type of a selected kind is built in: one handle, made at the first request. */
 static enum mr_err f90(enum mr_combiner combiner, int precision, int range, MPI_Datatype *h)
 {
     struct mr_type *t;
@@ -355,7 +356,7 @@ MPI_FN(int, Get_address, (const void *location, MPI_Aint *address))
     return MPI_SUCCESS;
 }
 
-/* Unsigned, so that wrapping round is defined. */
+/* Unsigned, so wrapping around is defined. */
 MPI_FN(MPI_Aint, Aint_add, (MPI_Aint base, MPI_Aint disp))
 {
     return (MPI_Aint)((unsigned long)base + (unsigned long)disp);

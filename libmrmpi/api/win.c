@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Windows (MPI-4.1 sections 12.2 and 12.5): their hints, freeing, memory of dynamic ones, names, and synchronization.
- * Making them, and operations, are in rma.c; their attributes in attr.c.
+ * Windows (MPI-4.1 sections 12.2 and 12.5): hints, freeing, memory of dynamic windows, names, and synchronization.
+ * Creation and operations are in rma.c; attributes in attr.c.
  */
 #include "libmrmpi/api/api.h"
 
@@ -28,7 +28,7 @@ static const struct {
 } orders[] = {{"rar", MR_ORDER_RAR}, {"raw", MR_ORDER_RAW}, {"war", MR_ORDER_WAR}, {"waw", MR_ORDER_WAW}};
 enum { ORDERS = sizeof(orders) / sizeof(orders[0]) };
 
-/* "none", or names with commas between; what is not known is passed over. */
+/* "none", or names with commas between; unknown names are ignored. */
 static uint8_t read_ordering(const char *value)
 {
     uint8_t set = 0;
@@ -82,7 +82,7 @@ static void write_ordering(uint8_t set, char *to, size_t room)
         snprintf(to, room, "none");
 }
 
-/* All that are known, with the values that hold; and what makes progress at a passive target. */
+/* All known hints, with the values in force; and the source of progress at a passive target. */
 static struct mr_info *all_hints(const struct mr_win_hints *h)
 {
     struct mr_info *i = mr_info_new();
@@ -216,7 +216,7 @@ static enum mr_err check_assert(int assert, unsigned allowed)
     return MR_SUCCESS;
 }
 
-/* Assertions of the ABI as those of rma/. */
+/* Assertions of the ABI as numbers of rma/. */
 _Static_assert(MPI_MODE_NOCHECK == 1024 && MPI_MODE_NOSTORE == 2048 && MPI_MODE_NOPUT == 4096 &&
                    MPI_MODE_NOPRECEDE == 8192 && MPI_MODE_NOSUCCEED == 16384,
                "in this order");

@@ -6,7 +6,7 @@
 
 #include "libmrmpi/api/attr.h"
 
-/* The value that MPI defines for a key (MPI-4.1 section 12.2.6): what C gets, and what Fortran does. */
+/* MPI's value for a key (MPI-4.1 section 12.2.6): C's form, and Fortran's form. */
 struct told {
     void *pointer;
     intptr_t number;
