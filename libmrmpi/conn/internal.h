@@ -58,6 +58,7 @@ struct mr_connect_sub {
     uint32_t question; /* the last that the peer was asked over this path (keepalive.c), */
     uint64_t asked_ns; /* and when; 0: it has answered */
     uint16_t unsent;       /* answers over this path for which there was no room; wraps */
+    uint8_t doubted;       /* the peer says that so many rounds of its questions were not answered over this way */
     struct mr_trust trust; /* of its way; of several subchannels the first one's counts (mr_way_trust) */
 };
 

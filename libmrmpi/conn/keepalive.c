@@ -92,6 +92,32 @@ static bool is_silent(struct mr_peer *p)
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
+/* Ways in doubt are named in questions over other ways: the peer asks over them as well, all ranks here. */
+static void name_doubts(struct mr_cm_msg *m, const struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs && m->num_subs <= MR_CM_DOUBTS_MAX; i++) {
+        const struct mr_questions *s = mr_questions_of(&p->sub[i]);
+
+        if (s && s->own >= MR_ROUNDS_DOUBT && p->sub[i].state == MR_SUB_OPEN)
+            m->sub[m->num_subs++] = (struct mr_cm_sub){.rail = (uint8_t)p->sub[i].rail->index,
+                                                       .remote = p->sub[i].remote_rail,
+                                                       .path = p->sub[i].path,
+                                                       .kind = mr_sub_kind(&p->sub[i]),
+                                                       .generation = s->missed};
+    }
+}
+
+static void take_doubts(struct mr_peer *p, const struct mr_cm_msg *m)
+{
+    for (unsigned i = 1; i < m->num_subs; i++) {
+        const struct mr_cm_sub *s = &m->sub[i];
+        struct mr_sub *sub = mr_sub_find(p, s->remote, s->rail, s->path, s->kind);
+
+        if (sub && s->generation > sub->connect->doubted)
+            sub->connect->doubted = s->generation;
+    }
+}
+
 static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_t id, uint8_t sl)
 {
     struct mr_cm_sub way = {
@@ -104,8 +130,10 @@ static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_
     if (sub->peer->error)
         m.reason = MR_CM_GIVEN_UP;
     m.unsent = sub->connect->unsent;
+    if (type == MR_CM_ASK)
+        name_doubts(&m, sub->peer);
     mr_where_say(&m, sub, mr_sub_datagram_pkey(sub, sub->connect->pkey_turn));
-    return mr_sub_datagram(sub, sub->connect->pkey_turn, sl, &m, MR_CM_LENGTH(1));
+    return mr_sub_datagram(sub, sub->connect->pkey_turn, sl, &m, MR_CM_LENGTH(m.num_subs));
 }
 
 void mr_keepalive_ask(struct mr_sub *sub, uint64_t now_ns)
@@ -152,8 +180,7 @@ static void note_answer(struct mr_sub *sub, uint32_t question, uint16_t unsent)
     unsigned lost;
 
     s->answered = true;
-    s->trip_ns = took_ns > s->trip_ns ? took_ns : s->trip_ns - (s->trip_ns - took_ns) / 8;
-    s->smooth_ns = s->smooth_ns ? (3 * s->smooth_ns + took_ns) / 4 : took_ns;
+    mr_trip_add(&s->trip, took_ns);
     if ((int32_t)(question - s->heard) <= 0) /* an earlier one has come later */
         return;
     lost = question - s->heard < MR_QUESTIONS_KEPT ? count_lost(s, question, unsent, took_ns) : 0;
@@ -174,8 +201,10 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
     if (!sub || p->error)
         return;
     sub->lossy |= s->loses;
-    if (msg->type == MR_CM_ASK)
+    if (msg->type == MR_CM_ASK) {
+        take_doubts(p, msg);
         return;
+    }
     if (msg->reason) {
         mr_log(MR_LOG_ERROR, "rank %d on %s does not answer any more: %s", p->rank, p->address->host,
                mr_cm_reason_text(msg->reason));

@@ -4,12 +4,14 @@
 #define MRMPI_PEER_QUESTIONS_H
 
 #include "libmrmpi/conn/internal.h"
+#include "libmrmpi/conn/route/trip.h"
 
 #define MR_QUESTIONS_KEPT 64u
 
 /* Of a subchannel of a peer whose ways have been asked (silence.c). */
 struct mr_questions {
-    uint8_t missed;       /* rounds without an answer over its way that others have answered */
+    uint8_t missed;       /* rounds that other ways have answered, and this one not: its way is in doubt, */
+    uint8_t own;          /* and those of them that this process has asked about this peer */
     bool asked, answered; /* in the present round */
     bool proven;          /* in an earlier one */
     uint8_t held_link;    /* 1 and the place of the link that is stuck though its way answers; 0: none */
@@ -22,8 +24,7 @@ struct mr_questions {
     uint8_t stood;        /* and the looks since that it was */
     uint64_t held_ns;     /* the first of those held began, */
     uint64_t held_bytes;  /* and what its way has carried since, at least, of a link that moves */
-    uint64_t trip_ns;     /* the longest that an answer took lately, */
-    uint64_t smooth_ns;   /* and the mean */
+    struct mr_trip trip;  /* how long answers take */
     uint32_t heard;       /* the number of the last question that was answered; 0: none was, */
     uint64_t prompt_ns;   /* when it was asked, if the answer came before the next round; else 0, */
     uint16_t unsent;      /* and how many answers had no room to go until then (mr_cm_msg.unsent) */
@@ -38,7 +39,8 @@ static inline struct mr_questions *mr_questions_of(const struct mr_sub *sub)
     return all ? &all[sub - sub->peer->sub] : NULL;
 }
 
-#define MR_LOOK_NS 1000000ull /* between two looks for silent ways, and the shortest pause between two rounds */
+#define MR_ROUNDS_DOUBT 2          /* rounds without an answer, until others that use the way are told to ask as well */
+#define MR_LOOK_NS      1000000ull /* between two looks for silent ways, and the shortest pause between two rounds */
 
 /* A way has come that brings answers, perhaps: the pause before the next round is short again. */
 static inline void mr_questions_soon(struct mr_connect_peer *c)

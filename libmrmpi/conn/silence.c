@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ways that go silent: packets are lost, and no port and no adapter says so for seconds. Once in a millisecond each
- * subchannel is looked at on which something is under way. If nothing of that has been confirmed since the last look,
- * a reliable link carries a write of no bytes, which the peer's adapter confirms, and which has it ask at once for what
- * was lost before it. If that does not help either, the peer's process is asked by a datagram over each way to it, in
- * rounds. A way over which no answer comes for several rounds, each of which others bring an answer to, and for a few
- * times the longest that answers over any way took lately, is silent: its subchannels break.
+ * Ways that go silent: packets are lost, and no port and no adapter says so for seconds. This file looks once in a
+ * millisecond at each subchannel on which something is under way. If nothing was confirmed since the last look, a
+ * reliable link carries a write of no bytes. The peer's adapter confirms the write, and asks at once for what was lost
+ * before. If nothing moves at the next look, either, datagrams ask the peer's process over each way, in rounds.
  *
- * A way that is slow or congested brings its answers late, but brings them. A peer that computes answers over none, and
- * is asked less and less often. Where there is one way only, the adapter's own time-outs tell that it is silent.
+ * The evidence is of the way, that is, of two ports and a LID path:
+ * - A way that brings no answer to a round, while others do, is in doubt. Rounds go on until the way answers, or is
+ *   found silent, whether something is under way on it or not.
+ * - From the second round on the doubt is shared: with the same way to other ranks of the peer's host, and, by names in
+ *   the questions that go over other ways, with the peer (keepalive.c). Rounds that others have asked count, but for
+ *   the last two.
+ * - A way is silent after ROUNDS of them, and not before an answer would have come: conn/route/trip.h says how long
+ *   answers take. Its subchannels break.
+ *
+ * A way that is slow or congested brings its answers late, but brings them. A peer that computes answers over no way,
+ * and is asked less and less often. The adapter's own time-outs find the only way to a peer silent.
  *
  * Where a way loses only some packets, answers come. But an adapter is told once that a packet is missing. If what it
  * sends again is lost, too, nothing goes over that connection until its time-out, whatever follows. So questions go on
@@ -42,15 +49,13 @@
 #define LOOKS_LATE   1           /* sooner if its confirmations are late, not for the first time, */
 #define LOOKS_ASK    2           /* or for a whole subchannel */
 #define LATE_PART    4           /* of its rate, that a link which moves should have */
-#define ROUNDS       6           /* without an answer over this way, that others have brought an answer to */
-#define ROUNDS_DOUBT 2           /* the same, until the same ways to other peers on its host are asked */
+#define ROUNDS       6           /* that a way has not answered, and others have: it is silent */
 #define ROUNDS_HELD  3           /* with one, on the level of a link that is stuck */
 #define ROUNDS_LOSES 2           /* the same if questions over the way have been lost, and others do not lose any */
 #define QUESTIONS    4           /* in a round, over each way: some may be lost */
 #define QUESTIONS_ALL 64         /* in a round, of all ranks to one */
 #define LOSES_MOST   50000       /* millionths of packets: at least two questions in a dozen were lost */
 #define TIMEOUTS     4           /* of the adapter, that a link of a lossy way may be stuck if no way is better */
-#define TRIPS        4           /* times the longest an answer took lately that it must be silent, or stuck, */
 #define PART         128         /* this as well: the part of its rate that what is under way may have */
 #define PEERS_MOST   256         /* looked at in one look */
 
@@ -191,6 +196,8 @@ static bool look_at_sub(struct mr_sub *sub, uint64_t now_ns)
     struct mr_questions *s = mr_questions_of(sub);
     struct state now = {false, false};
 
+    if (s && !is_watched(sub))
+        s->missed = s->own = 0;
     if (is_watched(sub))
         for (unsigned l = 0; l < sub->num_links; l++)
             look_at_link(&sub->link[l], &sub->peer->out, &now);
@@ -204,7 +211,7 @@ static bool look_at_sub(struct mr_sub *sub, uint64_t now_ns)
     if (now.moves || !is_watched(sub) || !(now.busy || carries_large(sub))) {
         sub->connect->looks = 0;
         if (s && now.moves && !must_prove(sub))
-            s->missed = 0;
+            s->missed = s->own = 0;
         return stuck_link(sub);
     }
     sub->connect->looks += sub->connect->looks < UINT8_MAX;
@@ -242,20 +249,6 @@ static void break_way(const struct mr_sub *way, bool loses, const char *why)
         }
 }
 
-/*
- * What holds up an answer over one way, for once, holds up those over others as well, at other times: whoever moves
- * packets at either end, if that is a processor which others share, as with soft-RoCE.
- */
-static uint64_t longest_trip(const struct mr_peer *p)
-{
-    uint64_t longest = 0;
-
-    for (unsigned i = 0; i < p->num_subs; i++)
-        if (may_lead(&p->sub[i]) && mr_questions_of(&p->sub[i])->trip_ns > longest)
-            longest = mr_questions_of(&p->sub[i])->trip_ns;
-    return longest;
-}
-
 static struct mr_sub *first_of_way(const struct mr_sub *way)
 {
     struct mr_peer *p = way->peer;
@@ -266,6 +259,18 @@ static struct mr_sub *first_of_way(const struct mr_sub *way)
     return &p->sub[i];
 }
 
+/* How long an answer over the way may take. */
+static uint64_t longest_trip(const struct mr_sub *way)
+{
+    const struct mr_peer *p = way->peer;
+    uint64_t excess = 0;
+
+    for (unsigned i = 0; i < p->num_subs; i++)
+        if (may_lead(&p->sub[i]) && mr_questions_of(&p->sub[i])->trip.excess_ns > excess)
+            excess = mr_questions_of(&p->sub[i])->trip.excess_ns;
+    return mr_trip_most(&mr_questions_of(first_of_way(way))->trip, excess);
+}
+
 /*
  * What the way has carried, at least, of a link that moves. Adapters and switches serve a queue pair at least one
  * packet in the time that a question and its answer take on the same service level: the link has that part of the
@@ -273,7 +278,7 @@ static struct mr_sub *first_of_way(const struct mr_sub *way)
  */
 static uint64_t least_carried(const struct mr_sub *sub, uint64_t ns)
 {
-    uint64_t mbps = rate_of(sub), trip = mr_questions_of(first_of_way(sub))->smooth_ns, parts;
+    uint64_t mbps = rate_of(sub), trip = mr_questions_of(first_of_way(sub))->trip.mean_ns, parts;
 
     if (!mbps)
         return 0;
@@ -309,7 +314,7 @@ static bool is_overdue(const struct mr_sub *sub, uint64_t now_ns)
 
     if (sub->lossy && held_ns < TIMEOUTS * MR_QP_LOSSY_NS && !has_well_way(sub->peer, now_ns))
         return false;
-    return held_ns >= TRIPS * longest_trip(sub->peer) && s->held_bytes >= bytes_of_rail(sub->rail);
+    return held_ns >= longest_trip(sub) && s->held_bytes >= bytes_of_rail(sub->rail);
 }
 
 /* The way has answered: does it round after round on the level of a link that is stuck? */
@@ -383,22 +388,48 @@ static bool is_shared_way(const struct mr_sub *a, const struct mr_sub *b)
            a->peer->address->rail[a->remote_rail].lid == b->peer->address->rail[b->remote_rail].lid;
 }
 
-/* A way does not answer: the same ways to other peers on its host are asked at once, whether they are in use or not. */
-static void doubt_elsewhere(const struct mr_sub *way)
+/* Others have found the way in doubt: what they have seen counts, but for the last rounds. */
+static void add_doubt(struct mr_sub *sub, unsigned missed, uint64_t since_ns)
+{
+    struct mr_questions *s = mr_questions_of(sub);
+
+    missed = missed < ROUNDS - MR_ROUNDS_DOUBT ? missed : ROUNDS - MR_ROUNDS_DOUBT;
+    if (!s->missed || since_ns < s->since_ns)
+        s->since_ns = since_ns;
+    s->missed = s->missed < missed ? (uint8_t)missed : s->missed;
+}
+
+/* The same way to all peers on the host is in doubt, whether the way is in use or not: all are asked. */
+static void doubt_host(const struct mr_sub *way, unsigned missed, uint64_t since_ns)
 {
     const struct mr_launch *launch = mr_peers.launch;
 
     for (int r = 0; r < launch->size; r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
-        if (!p || p == way->peer || launch->node_of[r] != launch->node_of[way->peer->rank] || !p->up || p->error)
+        if (!p || launch->node_of[r] != launch->node_of[way->peer->rank] || !p->up || p->error)
             continue;
         for (unsigned i = 0; i < p->num_subs; i++)
-            if (is_watched(&p->sub[i]) && is_shared_way(&p->sub[i], way) && make_room(p)) {
-                mr_questions_of(&p->sub[i])->proven = false;
-                p->connect->unproven = true;
-            }
+            if (is_watched(&p->sub[i]) && is_shared_way(&p->sub[i], way) && make_room(p))
+                add_doubt(&p->sub[i], missed, since_ns);
     }
+}
+
+/* The peer has asked, and not been answered, over a way that is in use here. */
+static void take_doubt(struct mr_sub *sub, uint64_t now_ns)
+{
+    unsigned missed = sub->connect->doubted;
+
+    sub->connect->doubted = 0;
+    if (missed && is_watched(sub))
+        doubt_host(sub, missed, now_ns - missed * MR_LOOK_NS);
+}
+
+static bool is_in_doubt(const struct mr_sub *sub)
+{
+    const struct mr_questions *s = mr_questions_of(sub);
+
+    return s && s->missed && is_watched(sub);
 }
 
 static uint8_t usual_level(void)
@@ -409,12 +440,11 @@ static uint8_t usual_level(void)
 static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
 {
     struct mr_questions *s = mr_questions_of(sub), *way;
-    uint64_t least = TRIPS * longest_trip(sub->peer);
 
     if (!s->asked || !is_watched(sub))
         return;
     if (has_answer(sub, true)) {
-        s->missed = 0;
+        s->missed = s->own = 0;
         judge_held(sub, now_ns);
         return;
     }
@@ -424,13 +454,12 @@ static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
     if (!s->missed)
         s->since_ns = now_ns;
     s->missed += s->missed < UINT8_MAX;
-    if (s->missed > 1) /* that is no loss of single packets */
+    s->own += s->own < UINT8_MAX;
+    if (s->own > 1) /* that is no loss of single packets */
         s->held_link = s->held = 0;
-    if (s->missed == ROUNDS_DOUBT)
-        doubt_elsewhere(sub);
-    if (sub->connect->looks < LOOKS_ASK && !must_prove(sub)) /* once something is under way on it, it breaks soon */
-        return;
-    if (s->missed >= ROUNDS && now_ns - s->since_ns >= least)
+    if (s->own == MR_ROUNDS_DOUBT)
+        doubt_host(sub, s->missed, s->since_ns);
+    if (s->missed >= ROUNDS && now_ns - s->since_ns >= longest_trip(sub))
         break_way(sub, false, "nothing comes or goes over it any more, while others bring answers");
 }
 
@@ -568,14 +597,16 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         stuck |= look_at_sub(&p->sub[i], now_ns);
-        ask |= p->sub[i].connect->looks >= LOOKS_ASK || stuck_link(&p->sub[i]);
+        take_doubt(&p->sub[i], now_ns);
+        ask |= p->sub[i].connect->looks >= LOOKS_ASK || stuck_link(&p->sub[i]) || is_in_doubt(&p->sub[i]);
     }
     if (p->connect->questions || ((p->connect->isolated_ns || ask) && make_room(p)))
         for (unsigned i = 0; i < p->num_subs; i++)
             look_at_held(&p->sub[i], now_ns);
     if ((p->connect->isolated_ns || ask) && p->connect->questions) {
         next_round(p, now_ns);
-        stuck |= p->connect->unproven;
+        for (unsigned i = 0; i < p->num_subs; i++)
+            stuck |= p->connect->unproven || is_in_doubt(&p->sub[i]);
     } else {
         p->connect->round_ns = p->connect->round_pause_ns = 0;
     }
@@ -604,7 +635,7 @@ bool mr_silence_answered(const struct mr_sub *sub)
 
 bool mr_silence_heard(const struct mr_peer *p, uint64_t now_ns)
 {
-    uint64_t most = p->connect->questions ? TRIPS * longest_trip(p) : 0;
+    uint64_t most = 0, trip;
     bool any = false, all = true;
 
     for (unsigned i = 0; p->connect->questions && i < p->num_subs; i++) {
@@ -612,6 +643,8 @@ bool mr_silence_heard(const struct mr_peer *p, uint64_t now_ns)
 
         any |= mr_silence_answered(&p->sub[i]);
         all &= !s->asked || has_answer(&p->sub[i], true);
+        trip = may_lead(&p->sub[i]) ? longest_trip(&p->sub[i]) : 0;
+        most = trip > most ? trip : most;
     }
     return any && (all || now_ns - p->connect->round_ns >= (most < MR_LOOK_NS / 2 ? most : MR_LOOK_NS / 2));
 }

@@ -672,7 +672,7 @@ START_TEST(strangers_are_not_heard)
 }
 END_TEST
 
-/* Questions and answers name one subchannel, and concern no handshake. */
+/* Questions and answers name one subchannel, questions some ways in doubt as well. They concern no handshake. */
 START_TEST(questions_are_no_part_of_a_handshake)
 {
     struct mr_cm_sub way = { .rail = 1, .remote = 2, .path = 3, .kind = 4 };
@@ -684,8 +684,10 @@ START_TEST(questions_are_no_part_of_a_handshake)
         ck_assert_uint_eq(out.type, type);
         ck_assert_uint_eq(out.id, 9);
         ck_assert_mem_eq(&out.sub[0], &way, sizeof way);
-        m.num_subs = 2;
-        ck_assert(!mr_cm_check(&m, MR_CM_LENGTH(2), 77, 0, 2, &out));
+        m.num_subs = 1 + MR_CM_DOUBTS_MAX;
+        ck_assert_int_eq(mr_cm_check(&m, MR_CM_LENGTH(m.num_subs), 77, 0, 2, &out), type == MR_CM_ASK);
+        m.num_subs++;
+        ck_assert(!mr_cm_check(&m, MR_CM_LENGTH(m.num_subs), 77, 0, 2, &out));
         m.num_subs = 0;
         ck_assert(!mr_cm_check(&m, MR_CM_LENGTH(0), 77, 0, 2, &out));
     }

@@ -255,8 +255,34 @@ START_TEST(late_answer)
     ck_assert(!silence[0].answered);
     receive(MR_CM_HERE, 2, 0);
     ck_assert(silence[0].answered);
-    ck_assert_uint_eq(silence[0].trip_ns, clock_ns - begin - MS);
+    ck_assert_uint_eq(silence[0].trip.mean_ns, clock_ns - begin - MS);
     ck_assert_uint_ne(sub_conn[0].asked_ns, 0);
+}
+END_TEST
+
+/* A question names the ways in doubt, but not those that only the peer doubts; what the peer's names is kept. */
+START_TEST(ways_in_doubt)
+{
+    struct mr_questions silence[2 * SUBS] = {{0}};
+    struct mr_cm_msg question;
+
+    conn.questions = silence;
+    set_open(&sub[0]);
+    set_open(&sub[1]);
+    silence[0].missed = 4;
+    mr_keepalive_ask(&sub[1], clock_ns);
+    ck_assert_uint_eq(sent.num_subs, 1);
+    silence[0].own = MR_ROUNDS_DOUBT;
+    mr_keepalive_ask(&sub[1], clock_ns);
+    ck_assert_uint_eq(sent.num_subs, 2);
+    ck_assert_uint_eq(sent.sub[1].rail, 0);
+    ck_assert_uint_eq(sent.sub[1].generation, 4);
+    question = sent;
+    mr_keepalive_datagram(&peer, &question);
+    ck_assert_uint_eq(sub_conn[0].doubted, 4);
+    ck_assert_uint_eq(sub_conn[1].doubted, 0);
+    ck_assert_uint_eq(sent.type, MR_CM_HERE); /* an answer names none */
+    ck_assert_uint_eq(sent.num_subs, 1);
 }
 END_TEST
 
@@ -376,6 +402,7 @@ int main(void)
     tcase_add_test(c, confirmed_before_the_end);
     tcase_add_loop_test(c, question, 0, 2);
     tcase_add_test(c, late_answer);
+    tcase_add_test(c, ways_in_doubt);
     tcase_add_test(c, question_that_was_not_sent);
     tcase_add_test(c, question_of_the_peer);
     tcase_add_test(c, given_up_there);

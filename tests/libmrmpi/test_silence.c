@@ -347,15 +347,114 @@ START_TEST(moves_in_time)
 }
 END_TEST
 
-/* Where answers over a way took 10 ms lately, be it this one or another, it has four times that. */
+/*
+ * Where an answer over a way was 10 ms later than the mean lately, be it this one or another, it has four times that.
+ * (2) The mean of the way itself counts, (3) not that of another: large messages go over that one.
+ */
 START_TEST(slow_way)
 {
     look(2, 2);
-    conn.questions[_i].trip_ns = 10 * MS;
-    look(40, 2);
+    if (_i < 2)
+        conn.questions[_i].trip.excess_ns = 10 * MS;
+    else
+        conn.questions[_i - 2].trip.mean_ns = 40 * MS;
+    look(_i == 3 ? 6 : 40, 2);
     ck_assert_uint_eq(broken, 0);
     look(2, 2);
     ck_assert_uint_eq(broken, 1);
+}
+END_TEST
+
+/* A way that missed a round is asked on, also when nothing is under way on it any more, and breaks. (1) it answers. */
+START_TEST(idle_way_in_doubt)
+{
+    look(4, 2);
+    ck_assert_uint_eq(conn.questions[0].missed, 1);
+    links[0][0].qp.room = 10;
+    look(_i ? 3 : 4, 2);
+    ck_assert_uint_eq(broken, 0);
+    look(2, _i ? 3 : 2);
+    ck_assert_uint_eq(broken, _i ? 0 : 1);
+    memset(asked, 0, sizeof asked);
+    look(20, 3);
+    ck_assert_uint_eq(questions(), 0);
+    ck_assert(!mr_peers.doubtful);
+}
+END_TEST
+
+/*
+ * The peer's questions have not been answered over a way that is idle here: the way is asked, too. So many rounds
+ * count, but two rounds are asked from here in any case. (1) the way answers, (2) and is doubted again and again.
+ */
+START_TEST(doubted_by_the_peer)
+{
+    links[0][0].qp.room = 10;
+    look(1, 3);
+    ck_assert_uint_eq(questions(), 0);
+    sub_conn[0].doubted = 100;
+    look(2, _i ? 3 : 2);
+    ck_assert_uint_eq(asked[0], 2 * QUESTIONS);
+    ck_assert_uint_eq(broken, 0);
+    for (unsigned i = 0; i < 20; i++) {
+        sub_conn[0].doubted = _i == 2 ? 100 : 0;
+        look(1, _i ? 3 : 2);
+    }
+    ck_assert_uint_eq(broken, _i ? 0 : 1);
+    if (_i)
+        ck_assert_int_eq(asked[0] > 2 * QUESTIONS, _i == 2);
+    ck_assert_int_eq(conn.questions[0].own >= MR_ROUNDS_DOUBT, 0); /* no doubt of the peer's is passed on */
+}
+END_TEST
+
+/* Another rank on the peer's host, with the same two rails; rank 2. */
+static struct mr_peer mate;
+static struct mr_connect_peer mate_conn;
+static struct mr_connect_sub mate_sub_conn[2 * SUBS];
+static struct mr_sub mate_sub[2 * SUBS];
+static struct mr_link mate_links[2 * SUBS][MR_LEVELS];
+
+static void make_mate(void)
+{
+    static struct mr_peer *both[3] = {NULL, &peer, &mate};
+    static const int nodes[3] = {0, 1, 1};
+
+    mate = peer;
+    mate.rank = 2;
+    mate.connect = &mate_conn;
+    mate.sub = mate.now = mate_sub;
+    memset(&mate_conn, 0, sizeof mate_conn);
+    memset(mate_sub_conn, 0, sizeof mate_sub_conn);
+    for (unsigned i = 0; i < 2 * SUBS; i++) {
+        mate_sub[i] = sub[i];
+        mate_sub[i].peer = &mate;
+        mate_sub[i].connect = &mate_sub_conn[i];
+        mate_sub[i].link = mate_links[i];
+        mate_links[i][0] = links[i][0];
+        mate_links[i][0].owner = &mate_sub[i];
+        mate_links[i][0].qp.room = mate_links[i][0].qp.depth;
+    }
+    launch.size = 3;
+    launch.node_of = nodes;
+    mr_peers.peer = both;
+}
+
+/* Nothing is under way to the other rank. Its way is asked after two rounds, and breaks a round or two later. */
+START_TEST(same_way_to_another)
+{
+    make_mate();
+    for (unsigned i = 0; i < SUBS; i++)
+        address.rail[i].lid = (uint16_t)(10 + i);
+    for (unsigned looks = 0; looks < 10 && mate_sub[0].state == MR_SUB_OPEN; looks++) {
+        look(1, 2);
+        if (looks == 2)
+            ck_assert_ptr_null(mate_conn.questions);
+        if (mate_conn.questions)
+            mate_conn.questions[1].answered = mate_conn.questions[1].asked;
+    }
+    ck_assert_int_eq(mate_sub[0].state, MR_SUB_BROKEN);
+    ck_assert_int_eq(mate_sub[1].state, MR_SUB_OPEN);
+    ck_assert_int_eq(sub[0].state, MR_SUB_BROKEN);
+    free(mate_conn.questions);
 }
 END_TEST
 
@@ -441,7 +540,7 @@ START_TEST(nothing_is_open)
     conn.questions[1].answered = true;
     ck_assert(!mr_silence_answered(&sub[0]));
     ck_assert(mr_silence_answered(&sub[1]));
-    conn.questions[1].trip_ns = 5000;
+    conn.questions[1].trip.mean_ns = 5000;
     ck_assert(!mr_silence_heard(&peer, clock_ns)); /* the other one may be a little later */
     ck_assert(mr_silence_heard(&peer, clock_ns + 20000));
     conn.questions[0].answered = true;
@@ -474,7 +573,10 @@ int main(void)
     tcase_add_test(c, stuck_beside_one_that_moves);
     tcase_add_test(c, stuck_for_as_long_as_it_may);
     tcase_add_test(c, moves_in_time);
-    tcase_add_loop_test(c, slow_way, 0, 2);
+    tcase_add_loop_test(c, slow_way, 0, 4);
+    tcase_add_loop_test(c, idle_way_in_doubt, 0, 2);
+    tcase_add_loop_test(c, doubted_by_the_peer, 0, 3);
+    tcase_add_test(c, same_way_to_another);
     tcase_add_test(c, computes_itself);
     tcase_add_loop_test(c, lossy, 0, 3);
     tcase_add_test(c, questions_of_a_way);

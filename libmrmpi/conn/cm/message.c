@@ -70,7 +70,9 @@ static bool has_sane_number(const struct mr_cm_msg *m)
 
 static bool has_sane_subs(const struct mr_cm_msg *m)
 {
-    if (m->type == MR_CM_ASK || m->type == MR_CM_HERE)
+    if (m->type == MR_CM_ASK)
+        return m->num_subs >= 1 && m->num_subs <= 1 + MR_CM_DOUBTS_MAX;
+    if (m->type == MR_CM_HERE)
         return m->num_subs == 1;
     return (m->num_subs > 0) == (m->type == MR_CM_REQ || m->type == MR_CM_REP);
 }

@@ -11,11 +11,12 @@
 #include <stdint.h>
 
 #define MR_CM_MAGIC      0x6d72636du /* "mrcm" */
-#define MR_CM_VERSION    14
+#define MR_CM_VERSION    15
 #define MR_CM_SUBS_MAX   32
 #define MR_CM_LEVELS     5 /* of one subchannel, by the size of messages: from small to large */
 #define MR_CM_PORTS_MAX  8 /* up to 16: a subchannel has four bits for each of its rails */
 #define MR_CM_LMC_MAX    7
+#define MR_CM_DOUBTS_MAX 4    /* ways in doubt that a question names */
 #define MR_CM_DETAIL_MAX 4095 /* the highest errno */
 
 enum mr_cm_type { MR_CM_REQ = 1, MR_CM_REP, MR_CM_RTU, MR_CM_REJ, MR_CM_ASK, MR_CM_HERE };
@@ -39,7 +40,8 @@ struct mr_cm_sub {
     uint8_t rail : 4, remote : 4; /* the sender's rail and the receiver's, by their numbers in their addresses */
     uint8_t path;         /* LID path, the same on both sides */
     uint8_t kind;         /* of link, and which of those alike: 8 bits of the caller's */
-    uint8_t generation;   /* of the queue pairs, by the sender's count */
+    uint8_t generation;   /* of the queue pairs, by the sender's count; ASK, from sub[1] on, ways in doubt: how many
+                             rounds of questions were not answered */
     uint8_t epoch;        /* the caller's */
     uint8_t own : 6;      /* set of the levels that have a link of their own; the others use that of the next one */
     uint8_t needed : 1;   /* what was promised waits for it: not to be refused without need */
