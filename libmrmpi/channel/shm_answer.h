@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How an answer is copied: a packet of 1 to 4 KiB to a peer that has sent something since the packet of that kind
- * before it. What the writer's stores take (shm_copy.h) says little of so few bytes: they wait in the core, and who
+ * The copy of an answer: a packet of 1 to 4 KiB to a peer that has sent something since the last such packet. The time
+ * of the writer's stores (shm_copy.h) says little about so few bytes: the stores wait in the core, and the program that
  * waits for the answer waits for its lines to come back, too. Half a round trip of 1 KiB takes .35 us by plain stores
- * and .65 by streaming ones between cores that share a cache, .85 and .75 between others (AMD EPYC, family 25 model 1),
- * and the plain stores often take as long in both cases.
+ * and .65 by streaming stores between cores that share a cache, .85 and .75 between others (AMD EPYC, family 25 model
+ * 1), and the plain stores often take as long in both cases.
  *
- * So answers go in blocks, the ways by turns at first, and that whose blocks of round trips took less time is kept; the
- * other one has a block now and then. Of each way the shortest block is known, and grows with those that took longer:
- * one that was interrupted counts little. Pure.
+ * Answers therefore go in blocks, the ways in turn at first. The way with the faster blocks of round trips is kept; the
+ * other has a block now and then. Of each way the shortest block is known, and grows with longer blocks: an interrupted
+ * block counts little. Pure.
  */
 #ifndef MRMPI_SHM_ANSWER_H
 #define MRMPI_SHM_ANSWER_H
@@ -19,18 +19,18 @@
 #define MR_ANSWER_BELOW 4096u /* bytes */
 #define MR_ANSWER_BLOCK 32u   /* answers */
 #define MR_ANSWER_FIRST 8u    /* blocks, by turns; */
-#define MR_ANSWER_EVERY 32u   /* then one in so many is for the other way */
+#define MR_ANSWER_EVERY 32u   /* then one in so many uses the other way */
 
 struct mr_answers {
     uint64_t began_ns;   /* the block; 0: none is timed */
     uint64_t took_ns[2]; /* a block of plain stores, of streaming ones; 0: not known */
     uint32_t left;       /* answers of this block to come */
-    uint32_t blocks;     /* that were timed */
+    uint32_t blocks;     /* timed blocks */
     bool streams;        /* this block */
     bool best;           /* does streaming take less? */
 };
 
-/* What was sent was no answer: the block that was begun says nothing. */
+/* The packet was no answer: the block under way says nothing. */
 static inline void mr_answers_break(struct mr_answers *a)
 {
     a->left = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The box of a rank in its node's memory: who sends to it, whether it sleeps. Those who send to it write there.
+ * The box of a rank in its node's memory: its senders, and its sleep. Senders write there.
  *
  * A receiver polls only the rings of ranks that have ever sent to it: the first packet of a pair puts the sender's bit
  * into the receiver's box.
@@ -36,7 +36,7 @@ static inline void mr_box_announce(struct mr_box *b, int from)
     __atomic_fetch_add(&b->senders_version, 1, __ATOMIC_RELEASE);
 }
 
-/* By the owner: another version of the set of senders than the one that was read last? */
+/* By the owner: true if the set of senders has changed since version. */
 static inline bool mr_box_changed(const struct mr_box *b, uint32_t version)
 {
     return __atomic_load_n(&b->senders_version, __ATOMIC_RELAXED) != version;
@@ -63,8 +63,8 @@ static inline void mr_box_wake(struct mr_box *b)
 }
 
 /*
- * By a sender: wake the owner if it sleeps. The fence orders the packet before the look; the sleeper does the reverse.
- * One fence serves the owners of several boxes; shm_sleep.c says where there is none.
+ * By a sender: wakes the owner if it sleeps. The fence orders the packet before the look; the sleeper does the reverse.
+ * One fence serves the owners of several boxes; shm_sleep.c has the cases without a fence.
  */
 static inline void mr_box_order(void)
 {
@@ -77,8 +77,7 @@ static inline void mr_box_rouse(struct mr_box *b)
 }
 
 /*
- * By the owner: it says that it will sleep, looks again for packets, sleeps until it is woken or the time is over, and
- * rises.
+ * By the owner: announces its sleep, looks again for packets, sleeps until it is woken or the time is over, and rises.
  */
 static inline void mr_box_doze(struct mr_box *b)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A claim: two processes move the chunks of one message at the same time, one from the front, one from the back, until
- * they meet. Each claims a chunk before it touches it, so that none is moved twice, neither waits for the other's
- * share, and one that does not come leaves all to the other.
+ * they meet. Each claims a chunk before touching it, so no chunk is moved twice, neither waits for the other's part,
+ * and a process that does not come leaves all to the other.
  *
- * It lies in the box of the message's receiver, which opens it, takes from the back, and knows that all is there when
- * no chunk is left and as many are written as were taken from the front. The ticket tells a sender that is late whether
- * it is still meant. The receiver trusts nothing that it reads (shm_box.h).
+ * The claim lies in the box of the message's receiver, which opens it, takes from the back, and knows that all bytes
+ * have arrived when no chunk is left and as many chunks are written as were taken from the front. The ticket tells a
+ * late sender whether the claim still belongs to its message. The receiver trusts nothing read there (shm_box.h).
  */
 #ifndef MRMPI_SHM_CLAIM_H
 #define MRMPI_SHM_CLAIM_H
@@ -26,7 +26,7 @@ struct mr_claim {
 /* Of one rank. */
 struct mr_claims {
     struct mr_claim of[MR_CLAIMS];
-    uint8_t way[8]; /* how messages come to it now that has some to send as well: p2p/rndv/share.c */
+    uint8_t way[8]; /* the way of messages to the rank while it has some to send, too: p2p/rndv/share.c */
 };
 
 static inline uint64_t mr_claim_ends(uint16_t ticket, uint32_t front, uint32_t back)
@@ -74,13 +74,13 @@ static inline int64_t mr_claim_take(struct mr_claim *c, uint16_t ticket, uint32_
     return from_front ? front : back - 1;
 }
 
-/* By the sender: the chunk that it took last could not be moved. It is left to the receiver. */
+/* By the sender: the chunk taken last could not be moved, and is left to the receiver. */
 static inline void mr_claim_return(struct mr_claim *c)
 {
     __atomic_fetch_add(&c->ends, -(UINT64_C(1) << 24), __ATOMIC_ACQ_REL);
 }
 
-/* By the receiver: no more chunks are taken; those that the sender has taken it is writing still, or has returned. */
+/* By the receiver: no more chunks are taken; chunks taken by the sender are still being written, or were returned. */
 static inline void mr_claim_close(struct mr_claim *c)
 {
     uint64_t ends = __atomic_load_n(&c->ends, __ATOMIC_ACQUIRE), next;
@@ -95,13 +95,15 @@ static inline bool mr_claim_is_quiet(const struct mr_claim *c)
            mr_claim_front(__atomic_load_n(&c->ends, __ATOMIC_ACQUIRE));
 }
 
-/* By the sender: the chunk that it took is in the receiver's memory. */
+/* By the sender: the chunk is in the receiver's memory. */
 static inline void mr_claim_wrote(struct mr_claim *c)
 {
     __atomic_store_n(&c->written, c->written + 1, __ATOMIC_RELEASE);
 }
 
-/* By the receiver: all that was taken from both ends is there. What its own end took it knows itself. */
+/*
+ * By the receiver: all chunks taken from both ends have arrived. The receiver itself knows the chunks of its own end.
+ */
 static inline bool mr_claim_over(const struct mr_claim *c)
 {
     uint64_t ends = __atomic_load_n(&c->ends, __ATOMIC_ACQUIRE);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A rank's pool of chunks in the node's shared memory, for the payloads of long packets: the rank writes chunks in a
- * row, and the packet in the receiver's ring says which is the first. They are free again when the receiver has freed
- * the packet's slot, which its ring tells in portions. A word of each chunk, which both ranks would write, cost two
- * moves of a cache line for every packet: where a line takes .25 us from core to core a third of what 8 KiB take.
+ * row, and the packet in the receiver's ring names the first. The chunks are free again when the receiver has freed the
+ * packet's slot, which its ring reports in portions. An alternative, a flag in each chunk written by both ranks, cost
+ * two moves of a cache line for every packet: where a line takes .25 us from core to core, a third of the time of 8
+ * KiB.
  *
- * Why not the ring's data area: lines that lie in the other core's own cache are slow to write and to read. Chunks are
- * taken round and round, and the pool is larger than such a cache, so when a chunk's turn comes again its lines have
- * moved on to the cache that the cores share: that is three times as fast. And one pool serves all receivers, where
- * rings would have to be of that size for every pair.
+ * The pool is better than the ring's data area: lines in the other core's own cache are slow to write and to read.
+ * Chunks are taken round and round, and the pool is larger than such a cache, so before a chunk's next turn its lines
+ * have moved on to the cache shared by the cores: three times as fast. And one pool serves all receivers, where rings
+ * would need that size for every pair.
  *
- * Chunks that are never given back are passed over. An owner that finds none free has the rings.
+ * Chunks that are never given back are skipped. An owner without free chunks uses the rings.
  */
 #ifndef MRMPI_SHM_POOL_H
 #define MRMPI_SHM_POOL_H
@@ -25,13 +26,13 @@ struct mr_pool_shape {
     uint32_t num_chunks, chunk_bytes;
 };
 
-/* A chunk is lent until the reader of this ring has freed the slot; to nobody: NULL. */
+/* A chunk is lent until the reader of this ring has freed the slot; NULL: not lent. */
 struct mr_pool_loan {
     struct mr_ring_writer *to;
     uint64_t slot;
 };
 
-/* One side's view. Shared are the chunks alone. */
+/* One side's view. Only the chunks are shared. */
 struct mr_pool {
     uint8_t *chunks;
     struct mr_pool_shape shape;
@@ -45,7 +46,7 @@ static inline size_t mr_pool_bytes(struct mr_pool_shape s)
     return (size_t)s.num_chunks * s.chunk_bytes;
 }
 
-/* loans: zeroed, as many as there are chunks, for the owner; NULL for who only reads. */
+/* loans: zeroed, one for each chunk, for the owner; NULL for readers. */
 static inline void mr_pool_init(struct mr_pool *p, void *memory, struct mr_pool_shape shape, struct mr_pool_loan *loans)
 {
     *p = (struct mr_pool){.chunks = memory, .shape = shape, .loans = loans};
@@ -56,7 +57,7 @@ static inline void *mr_pool_at(const struct mr_pool *p, uint32_t chunk)
     return p->chunks + (size_t)chunk * p->shape.chunk_bytes;
 }
 
-/* How many chunks so many bytes take. */
+/* The number of chunks for len bytes. */
 static inline uint32_t mr_pool_count(const struct mr_pool *p, size_t len)
 {
     return (uint32_t)((len + p->shape.chunk_bytes - 1) / p->shape.chunk_bytes);
@@ -71,8 +72,8 @@ static inline bool mr_pool_is_lent(const struct mr_pool_loan *l)
 }
 
 /*
- * The first of n free chunks in a row, of those that were lent longest ago; MR_POOL_NONE: there are none near. Next
- * time others are looked at. They are taken by mr_pool_lend.
+ * The first of n free chunks in a row, among the chunks lent longest ago; MR_POOL_NONE: there are none nearby. The next
+ * call looks elsewhere. mr_pool_lend takes the chunks.
  */
 static inline uint32_t mr_pool_find(struct mr_pool *p, uint32_t n)
 {
@@ -91,7 +92,7 @@ static inline uint32_t mr_pool_find(struct mr_pool *p, uint32_t n)
     return MR_POOL_NONE;
 }
 
-/* What was found has been written, and goes with the next packet of this ring. */
+/* The found chunks have been written, and go with the next packet of this ring. */
 static inline void mr_pool_lend(struct mr_pool *p, uint32_t chunk, uint32_t n, struct mr_ring_writer *to)
 {
     for (uint32_t i = 0; i < n; i++)

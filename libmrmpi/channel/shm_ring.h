@@ -2,21 +2,21 @@
 /*
  * A ring of packets in memory shared by two processes: one writes, one reads, no locks.
  *
- * A packet takes one slot of eight cache lines: sequence word, length, packet header, and the payload if it is short,
- * so that a small message is one line moved from core to core, and what is a little longer comes in the lines that
- * follow, which cores fetch along. A longer payload lies in the data area behind the slots, and the slot says where:
- * its lines are asked for only when the slot's has come, which takes as long again. A slot is full when its sequence
- * word is the slot's index (counted without end) + 1: the reader polls the line that the packet itself arrives in, and
- * nothing has to be cleared.
+ * A packet takes one slot of eight cache lines: sequence number, length, packet header, and the payload if it is short.
+ * A small message is thus one line moved from core to core, and a slightly longer message uses the following lines,
+ * which cores fetch along. A longer payload lies in the data area behind the slots, at the place named in the slot: its
+ * lines are requested only after the slot's line has arrived, which takes as long again. A slot is full when its
+ * sequence number is the slot's index (counted without end) + 1: the reader polls the line in which the packet itself
+ * arrives, and nothing has to be cleared.
  *
- * The reader gives space back through one line of its own, in portions; the writer looks at it only when what it knows
- * of is used up. Each side keeps its cursors in private memory. The reader trusts nothing that it reads: lengths and
- * positions are taken once and checked against the ring.
+ * The reader gives space back through one line of its own, in portions; the writer reads that line only when its known
+ * space is used up. Each side keeps its cursors in private memory. The reader trusts nothing in the ring: lengths and
+ * positions are read once and checked against the ring.
  *
- * Most packets are messages that are sent whole. Of their headers only what says something is written (struct
- * mr_ring_brief), so that a few bytes are one line with it.
+ * Most packets are whole messages. Only the meaningful parts of their headers are written (struct mr_ring_brief), so a
+ * few bytes are one line with the header.
  *
- * A payload may also lie elsewhere (shm_pool.h): then the slot carries a number that means something to both sides.
+ * A payload may also lie elsewhere (shm_pool.h): then the slot carries a number known to both sides.
  *
  * Here is the reader; the writer is in shm_ring_writer.h.
  */
@@ -28,7 +28,7 @@
 #include "libmrmpi/channel/shm_ring_shared.h"
 
 struct mr_ring_reader {
-    uint32_t src; /* whose packets: in the headers of brief ones */
+    uint32_t src; /* the sender: in the headers of brief packets */
     struct mr_ring *ring;
     const uint8_t *data;
     uint64_t slot;                  /* next to be read */
@@ -62,7 +62,7 @@ static inline const void *mr_ring_data_at(struct mr_ring_reader *r, uint64_t at,
     return r->data + begin;
 }
 
-/* The payload of the packet at the head, which does not lie in its slot but there. -1, *far: as mr_ring_peek */
+/* The payload of the packet at the head, at another place than its slot. -1, *far: as mr_ring_peek */
 static inline int mr_ring_peek_at(struct mr_ring_reader *r, uint64_t at, const void **payload, size_t len,
                                   uint32_t *far)
 {
@@ -96,8 +96,8 @@ static inline int mr_ring_peek_brief(struct mr_ring_reader *r, const struct mr_r
 }
 
 /*
- * The packet at the head, if it is a brief one with this context, rank and tag (negative: any): 1 and *hdr, *payload or
- * *far as mr_ring_peek. 0: there is none; -1: it is another one, or none that can be.
+ * The packet at the head, if it is a brief packet with this context, rank and tag (negative: any): 1 and *hdr, *payload
+ * or *far as mr_ring_peek. 0: there is none; -1: another packet, or an impossible one.
  */
 static inline int mr_ring_peek_wanted(struct mr_ring_reader *r, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr,
                                       const void **payload, uint32_t *far)
@@ -115,9 +115,9 @@ static inline int mr_ring_peek_wanted(struct mr_ring_reader *r, int rank, int ta
 }
 
 /*
- * The packet at the head: 1 and *hdr (a copy), *payload (in the ring, valid until mr_ring_release), *len. 0: none.
- * -1: what stands there cannot be; the writer has gone mad and the ring is of no use any more. If the payload lies
- * elsewhere *payload is NULL and *far its number, which the caller has to check, as the length.
+ * The packet at the head: 1 and *hdr (a copy), *payload (in the ring, valid until mr_ring_release), *len. 0: none. -1:
+ * impossible contents; the writer has gone mad and the ring is unusable. If the payload lies elsewhere *payload is NULL
+ * and *far its number, which the caller has to check, like the length.
  */
 static inline int mr_ring_peek(struct mr_ring_reader *r, struct mr_hdr *hdr, const void **payload, size_t *len,
                                uint32_t *far)
@@ -139,7 +139,7 @@ static inline int mr_ring_peek(struct mr_ring_reader *r, struct mr_hdr *hdr, con
     return mr_ring_peek_at(r, *(volatile const uint64_t *)&s->position, payload, *len, far);
 }
 
-/* Tell the writer what is free; all of it counts only once it is told. */
+/* Reports free space to the writer; space counts as free only after the report. */
 static inline void mr_ring_tell(struct mr_ring_reader *r)
 {
     if (r->slots_told == r->slot)
@@ -159,7 +159,9 @@ static inline void mr_ring_release(struct mr_ring_reader *r)
         mr_ring_tell(r);
 }
 
-/* The same for one whose payload of len bytes lies elsewhere; at most what a payload may have is not told yet. */
+/*
+ * The same for a packet whose payload of len bytes lies elsewhere; at most the size of one payload is not reported yet.
+ */
 static inline void mr_ring_release_far(struct mr_ring_reader *r, size_t len)
 {
     r->far += len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the two processes of a ring share: see shm_ring.h. */
+/* The memory shared by the two processes of a ring: see shm_ring.h. */
 #ifndef MRMPI_SHM_RING_SHARED_H
 #define MRMPI_SHM_RING_SHARED_H
 
@@ -13,9 +13,9 @@
 #define MR_RING_BRIEF  0x80000000u /* in the length: and bits 16 to 23 are the note */
 #define MR_RING_BRIEF_INLINE 488
 #define MR_RING_BRIEF_MOST   0xffffu
-#define MR_RING_FIRST_LINE   40 /* bytes of a brief one's payload in its slot's first cache line */
+#define MR_RING_FIRST_LINE   40 /* bytes of a brief packet's payload in its slot's first cache line */
 
-/* What a header says of an eager message of one packet. 40 bytes of the payload are in the first cache line. */
+/* The header of an eager message of one packet. 40 bytes of the payload are in the first cache line. */
 struct mr_ring_brief {
     int32_t rank, tag;
     uint32_t ctx, seq;
@@ -42,7 +42,7 @@ struct mr_ring_slot {
 _Static_assert(sizeof(struct mr_ring_slot) == 512, "eight cache lines");
 _Static_assert(offsetof(struct mr_ring_slot, brief.bytes) + MR_RING_FIRST_LINE == 64, "one cache line");
 
-/* What is shared, in this order: this line, the slots, the data area. */
+/* The shared memory, in this order: this line, the slots, the data area. */
 struct mr_ring {
     _Alignas(64) uint64_t slots_freed; /* written by the reader */
     uint64_t data_freed;
@@ -66,7 +66,7 @@ static inline size_t mr_ring_max_payload(struct mr_ring_shape s)
     return s.data_bytes / 2;
 }
 
-/* Where a payload that begins there ends: the next one begins in another cache line. */
+/* The end of a payload that begins there: the next payload begins in another cache line. */
 static inline uint64_t mr_ring_end(uint64_t at, size_t len)
 {
     return (at + len + 63) & ~(uint64_t)63;

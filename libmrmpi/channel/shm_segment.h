@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory that the ranks of a node share: a nameless file of the first of them (base/memfile.h).
+ * The memory shared by the ranks of a node: a nameless file of the first rank (base/memfile.h).
  *
- * It holds a box for each rank (shm_box.h), a ring for each ordered pair of ranks (shm_ring.h), and a pool for each
- * rank (shm_pool.h). Rings that are never used cost addresses, not memory.
+ * The file holds a box for each rank (shm_box.h), a ring for each ordered pair of ranks (shm_ring.h), and a pool for
+ * each rank (shm_pool.h). Unused rings cost addresses, not memory.
  */
 #ifndef MRMPI_SHM_SEGMENT_H
 #define MRMPI_SHM_SEGMENT_H
@@ -17,7 +17,7 @@ struct mr_launch;
 
 #define MR_BELL_ALWAYS (1u << 31)
 
-/* At its beginning. */
+/* At the file's beginning. */
 struct mr_segment_header {
     uint64_t magic, bytes;
     uint32_t num_ranks;
@@ -28,7 +28,7 @@ struct mr_segment_header {
     _Alignas(64) uint32_t bell;
 };
 
-/* As this rank sees it. */
+/* This rank's view. */
 struct mr_segment {
     int fd; /* -1: none */
     int ranks;
@@ -43,16 +43,16 @@ static inline bool mr_segment_is_crowded(const struct mr_segment *s)
     return s->header && __atomic_load_n(&s->header->bell, __ATOMIC_RELAXED) & MR_BELL_ALWAYS;
 }
 
-/* By the first rank of the node: make it, and publish where it is. 0 or a negative errno, which was logged. */
+/* By the first rank of the node: makes the file, and publishes its place. 0 or a negative errno, which was logged. */
 int mr_segment_create(struct mr_segment *s, const struct mr_launch *launch);
 /*
- * By all, when that has been published: map it. The first rank returns when all have mapped it. 0 or a negative errno.
- * -EOWNERDEAD: the first rank has ended within MPI_Init. That is no fault of this node: the launcher says why.
+ * By all, after the publication: maps the file. The first rank returns when all have mapped it. 0 or a negative errno.
+ * -EOWNERDEAD: the first rank has ended within MPI_Init. That is no fault of this node: the launcher has the reason.
  */
 int mr_segment_open(struct mr_segment *s, const struct mr_launch *launch);
 void mr_segment_close(struct mr_segment *s);
 
-/* The ring that one rank of the node writes and another one reads; the pool of a rank. */
+/* The ring written by one rank of the node and read by another; the pool of a rank. */
 void *mr_segment_ring(const struct mr_segment *s, int from, int to);
 void *mr_segment_pool(const struct mr_segment *s, int local);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For shm.c, which knows the rings: set-up of what shm.h offers. */
+/* For shm.c, which has the rings: set-up of the functions in shm.h. */
 #ifndef MRMPI_SHM_SLEEP_H
 #define MRMPI_SHM_SLEEP_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rma's inside: what its files want of each other, from the lowest to the highest. Each file calls those below it only.
- * The state of a window is in state.h.
+ * Declarations shared by the files of rma/, from the lowest to the highest. Each file calls only files below. The state
+ * of a window is in state.h.
  */
 #ifndef MRMPI_RMA_INTERNAL_H
 #define MRMPI_RMA_INTERNAL_H
@@ -27,14 +27,14 @@ enum mr_err mr_rma_lost(const struct mr_rma_peer *p);
 /* Until done(p, goal), or the peer is lost. */
 enum mr_err mr_rma_await(struct mr_rma_peer *p, bool (*done)(const struct mr_rma_peer *p, uint32_t goal),
                          uint32_t goal);
-#define MR_RMA_CALLS 32u /* that are no wait, of which one looks: a look takes as long as a short put and its flush */
+#define MR_RMA_CALLS 32u /* calls without a wait, one of which polls: a poll costs as much as a short put and flush */
 void mr_rma_look_now(struct mr_win_state *s, bool waits); /* only for mr_rma_look */
 /*
- * At the end of a call that a program may make again and again to wait for what others do to its memory (MPI-4.1
- * section 12.7.3). What they ask for is done in a look. A call that had nothing to wait for looks once if it seems to
- * be such a wait, as it follows an operation that only asks, or is no more than a glance at this process's part; of
- * others one in several does. Where ranks share cores several such looks in a row let others run, too. looks: as it
- * began. Returns err.
+ * At the end of a call that a program may repeat to wait for changes of its memory by others (MPI-4.1 section 12.7.3).
+ * A poll executes the others' requests. A call without anything to wait for polls once if it seems to be such a wait,
+ * because it follows an operation that only asks, or only glances at this process's part; of other calls one in several
+ * polls. Where ranks share cores several such polls in a row let others run. looks: the number at the call's beginning.
+ * Returns err.
  */
 static inline enum mr_err mr_rma_look(struct mr_win *w, unsigned looks, bool glance, enum mr_err err)
 {
@@ -58,7 +58,7 @@ void mr_rma_scratch_free(void);
 
 /* ---- results.c: what the origin awaits --------------------------------------------------------------------------- */
 
-/* Of an operation whose program has a request: so many parts are under way. */
+/* An operation with a request of the program: the number of its parts under way. */
 struct mr_rma_job {
     struct mr_request *req;
     unsigned parts;
@@ -70,52 +70,52 @@ void mr_rma_job_part_done(struct mr_rma_job *j, enum mr_err err); /* NULL is fin
 uint64_t mr_result_expect(struct mr_rma_peer *p, struct mr_rma_job *j, const struct mr_rma_data *to, size_t offset,
                           size_t len);
 void mr_result_arrived(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *data, size_t len);
-void mr_results_fail(struct mr_rma_peer *p, enum mr_err err); /* all that it owes */
+void mr_results_fail(struct mr_rma_peer *p, enum mr_err err); /* all its outstanding results */
 void mr_results_finalize(void);
 
 /* ---- lock.c: the lock of a process's part ------------------------------------------------------------------------ */
 
-/* A process that cannot reach our mutex asks for our lock, and gives it back, or its adapter does. */
+/* A process without access to our mutex asks for our lock, and returns it, or its adapter does. */
 void mr_lock_ask(struct mr_rma_peer *p, const struct mr_hdr *asked);
 void mr_lock_release(struct mr_rma_peer *p);
-void mr_lock_forget(struct mr_rma_peer *p); /* it is lost */
+void mr_lock_forget(struct mr_rma_peer *p); /* the peer is lost */
 void mr_lock_end(struct mr_win *w);         /* nobody waits any more */
 void mr_lock_init(void);
-int mr_lock_serve_all(void); /* those that wait; number of locks given */
-/* It wants to take our lock by our adapter; and: it has lost sight of what is its own there. */
+int mr_lock_serve_all(void); /* waiting processes; number of locks given */
+/* The peer wants to take our lock by our adapter; and: the peer does not know the state of its words there. */
 void mr_lock_slot_asked(struct mr_rma_peer *p);
 void mr_lock_clear_asked(struct mr_rma_peer *p, uint32_t lent);
-void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial, bool lent); /* lent: it is given back so */
+void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial, bool lent); /* lent: the lock is returned in this way */
 
 /* ---- attached.c: keys of memory in dynamic windows ----------------------------------------------------------------
  */
 
 /*
- * Origin: keys of [addr, addr + len) of p's memory; *serial names what is known of it. False: they are not known, and
- * have been asked for, or there are none.
+ * Origin: keys of [addr, addr + len) of p's memory; *serial names this knowledge. False: unknown, and requested, or
+ * there are none.
  */
 bool mr_attached_find(struct mr_rma_peer *p, uint64_t addr, size_t len, struct mr_remote *there, uint32_t *serial);
-/* The same for p->writer, to which the keys of that memory are given; *at: where it is in it. */
+/* The same for p->writer, which gets the keys of that memory; *at: the place in the memory. */
 bool mr_attached_aim(struct mr_rma_peer *p, uint64_t addr, size_t len, uint64_t *at);
-/* The serial of what it has told; 0: there are no keys. */
+/* The serial of the received keys; 0: there are no keys. */
 uint32_t mr_attached_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_attached_gone(struct mr_rma_peer *p, const struct mr_hdr *hdr);
 void mr_attached_refused(struct mr_rma_peer *p,
-                         uint32_t serial);      /* they are of no use, until it says that they are gone */
+                         uint32_t serial);      /* useless, until the target says that they are gone */
 void mr_attached_forget(struct mr_rma_peer *p); /* all */
 /* Target. */
 void mr_attached_asked(struct mr_rma_peer *p, uint64_t addr);
-void mr_attached_withdraw(struct mr_win_region *r, bool tell); /* tell: those who know its keys, first */
+void mr_attached_withdraw(struct mr_win_region *r, bool tell); /* tell: first tell the peers that know its keys */
 
 /* ---- direct.c: by RDMA ------------------------------------------------------------------------------------------- */
 
 /*
- * Writes or reads len bytes at addr in p's part; counts as open until that is done. False: it has to go otherwise. The
- * first time it only asks for the keys.
+ * Writes or reads len bytes at addr in p's part; counts as open until done. False: the operation has to go another way.
+ * The first call only asks for the keys.
  */
 bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write);
-bool mr_direct_moves(struct mr_rma_peer *p, uint64_t addr, size_t len); /* it may be true for that */
-/* The same for a short write, of which the program awaits no end of its own. False: it has to go otherwise. */
+bool mr_direct_moves(struct mr_rma_peer *p, uint64_t addr, size_t len); /* possibly true for this range */
+/* The same for a short write without a completion for the program. False: the write has to go another way. */
 #define MR_LISTS_MOST 16u /* lists under way to a target; then the program waits */
 void mr_direct_wait(struct mr_vc_writer *w);
 static inline bool mr_direct_write(struct mr_rma_peer *p, const void *buf, size_t len, uint64_t addr)
@@ -133,8 +133,8 @@ static inline bool mr_direct_write(struct mr_rma_peer *p, const void *buf, size_
 void mr_direct_keys_asked(struct mr_rma_peer *p, const struct mr_hdr *hdr);
 void mr_direct_keys_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 /*
- * Does another way, without waiting, what RDMA could not do in the end, since memory has been detached. The data of
- * writes of up to MR_WRITER_MOST bytes is copied.
+ * Repeats by another way, without waiting, an operation that RDMA could not do, because memory has been detached. The
+ * data of writes of up to MR_WRITER_MOST bytes is copied.
  */
 typedef enum mr_err mr_direct_again_fn(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len,
                                        uint64_t addr, bool write);
@@ -145,32 +145,32 @@ void mr_direct_finalize(void);
 /* ---- target.c: what others ask for ------------------------------------------------------------------------------- */
 
 /*
- * Where addr of this process's part is, which may be no address of its memory: with absolute addresses in a datatype it
- * is 0. False: not all of [addr + lo, addr + hi) belongs to it.
+ * The place of addr in this process's part, perhaps no address of its memory: with absolute addresses in a datatype
+ * addr is 0. False: not all of [addr + lo, addr + hi) is in the part.
  */
 bool mr_win_place(const struct mr_win *w, uint64_t addr, int64_t lo, int64_t hi, char **out);
-/* The same for pieces of it, which span [lo, hi): in a dynamic window each may be in another region. */
+/* The same for its pieces, which span [lo, hi): in a dynamic window each may be in another region. */
 bool mr_win_place_pieces(const struct mr_win *w, uint64_t addr, const struct mr_rma_piece *piece, unsigned num,
                          int64_t lo, int64_t hi, char **out);
-/* Does to memory that we can reach what an operation asks for. */
+/* Applies an operation to reachable memory. */
 enum mr_err mr_rma_apply(struct mr_rma_mutex *g, char *mem, const struct mr_pieces *p, unsigned op,
                          struct mr_type *basic, const void *in, void *old);
 void mr_target_packet(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 
 /* ---- flush.c ----------------------------------------------------------------------------------------------------- */
 
-/* p has told how its lock is taken by its adapter. */
+/* p has sent the facts for taking its lock by its adapter. */
 void mr_lock_slot_is(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 /* All that adapters do for locks of the window is done. */
 void mr_lock_settle(struct mr_win *w);
 /* Begins to ask for our lock at p; and: it is held. */
 enum mr_err mr_lock_begin(struct mr_rma_peer *p);
 enum mr_err mr_lock_ensure(struct mr_rma_peer *p);
-/* All that we have asked of it is done; of all peers. */
+/* All operations that we requested there are done; of all peers. */
 enum mr_err mr_rma_flush(struct mr_rma_peer *p);
 enum mr_err mr_rma_flush_peers(struct mr_win *w);
 enum mr_err mr_rma_flush_local(struct mr_rma_peer *p);
-/* An error that the target has told, once. */
+/* An error reported by the target, once. */
 enum mr_err mr_rma_take_refusal(struct mr_rma_peer *p);
 
 /* ---- epoch.c ----------------------------------------------------------------------------------------------------- */

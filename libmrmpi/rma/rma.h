@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One-sided communication (MPI-4.1 chapter 12): windows, what is put into them, got from them and accumulated in them,
- * and how that is synchronized.
+ * One-sided communication (MPI-4.1 chapter 12): windows, put, get and accumulate, and synchronization.
  *
- * Memory that this process can reach, its own and that of ranks of its node in windows that MPI allocated, is read and
- * written at once. All else goes over the virtual channels to the target, whose progress does it: short data in
- * packets, long data as messages from memory to memory. Packets of a pair of ranks come once and in order, so nothing
- * here knows of links or of their faults.
+ * Reachable memory, the process's own and that of ranks of its node in windows that MPI allocated, is read and written
+ * at once. All else goes over the virtual channels to the target, whose progress engine applies the operation: short
+ * data in packets, long data as messages from memory to memory. Packets of a pair of ranks arrive once and in order, so
+ * nothing here knows of links or of their faults.
  *
- * Called by api/ with the library's lock held; arguments have been checked, but not against the window: that is done
- * here. Functions that wait give the lock away meanwhile. Errors leave the window as it was; a peer that is lost is
- * MR_ERR_PROC_FAILED for all that needs it.
+ * api/ calls with the library's lock held; arguments have been checked, except against the window, which is checked
+ * here. Functions that wait give the lock away meanwhile. Errors leave the window unchanged; a lost peer is
+ * MR_ERR_PROC_FAILED for all operations that need the peer.
  */
 #ifndef MRMPI_RMA_H
 #define MRMPI_RMA_H
@@ -20,7 +19,7 @@
 
 enum mr_win_flavor { MR_WIN_CREATE = 1, MR_WIN_ALLOCATE, MR_WIN_DYNAMIC, MR_WIN_SHARED }; /* as in mpi.h */
 
-/* What a program promises about a window (MPI-4.1 section 12.2.1). */
+/* A program's promises about a window (MPI-4.1 section 12.2.1). */
 struct mr_win_hints {
     bool no_locks, same_size, same_disp_unit;
     bool same_op_no_op; /* accumulate_ops; false: same_op */
@@ -42,16 +41,16 @@ struct mr_win {
     ptrdiff_t disp_unit;
     struct {
         int disp_unit, flavor, model;
-    } attr;                  /* for api/: what the attributes point to that MPI defines */
+    } attr;                  /* for api/: the targets of the attributes that MPI defines */
     struct mr_win_state *in; /* rma's own */
 };
 
 void mr_rma_init(void);
-void mr_rma_finalize(void); /* windows that were not freed go, too */
+void mr_rma_finalize(void); /* windows that were not freed are released, too */
 
 /* ---- windows (window.c, memory.c) -------------------------------------------------------------------------------- */
 
-/* What a process brings into a window. */
+/* A process's contribution to a window. */
 struct mr_win_part {
     void *base; /* MR_WIN_CREATE */
     size_t size;
@@ -60,24 +59,24 @@ struct mr_win_part {
 };
 /*
  * Collective. *out has the errhandler of new windows and no name. MR_ERR_RMA_SHARED: not all share memory. `wrong`: an
- * error of the caller's that ends it for all.
+ * error of the caller that ends the call for all.
  */
 enum mr_err mr_win_make(struct mr_comm *c, enum mr_win_flavor flavor, const struct mr_win_part *part, enum mr_err wrong,
                         struct mr_win **out);
 /* MR_ERR_RMA_SYNC: an epoch is open. */
 enum mr_err mr_win_may_close(const struct mr_win *w);
-/* Collective: all that was asked for is done, everywhere. The window goes, whatever it returns. */
+/* Collective: all requested operations are done, everywhere. The window is gone, whatever the result. */
 enum mr_err mr_win_close(struct mr_win *w);
-/* Forgets it, though others may still have it; no peer is asked for anything. */
+/* Drops the window, although others may still have it; no peer is asked. */
 void mr_win_put(struct mr_win *w);
 /* MR_WIN_DYNAMIC, local. Memory may be attached once only. */
 enum mr_err mr_win_attach(struct mr_win *w, void *base, size_t size);
 enum mr_err mr_win_detach(struct mr_win *w, const void *base);
-/* The epochs that are open at this process, and the ranks that they wait for, in words; "": none is (epoch.c). */
+/* The open epochs at this process, and the awaited ranks, in words; "": none (epoch.c). */
 void mr_win_describe(const struct mr_win *w, char *out, size_t cap);
 /*
- * The part of a rank as this process sees it: its size and its address here, or 0 and NULL if loads and stores do not
- * reach it. MR_PROC_NULL: the first part that they reach. MR_ERR_RMA_FLAVOR: a dynamic window.
+ * The part of a rank as seen by this process: its size and its address here, or 0 and NULL if loads and stores do not
+ * reach it. MR_PROC_NULL: the first reachable part. MR_ERR_RMA_FLAVOR: a dynamic window.
  */
 enum mr_err mr_win_shared(struct mr_win *w, int rank, struct mr_win_part *out);
 
@@ -85,7 +84,7 @@ enum mr_err mr_win_shared(struct mr_win *w, int rank, struct mr_win_part *out);
 
 /* Data of this process. */
 struct mr_rma_data {
-    void *buf; /* const in what is only sent */
+    void *buf; /* const for data that is only sent */
     size_t count;
     struct mr_type *type;
 };
@@ -99,22 +98,26 @@ struct mr_rma_place {
 
 /*
  * req NULL: completed by the synchronization of the window. Else *req is complete when the origin's buffers may be used
- * again, and results are there. MR_ERR_RMA_SYNC: there is no epoch for it; MR_ERR_RMA_RANGE: not all of it is in the
- * window; MR_ERR_ARG: the two sides have different amounts of data; then nothing has happened.
+ * again, and results have arrived. MR_ERR_RMA_SYNC: no epoch is open for the operation; MR_ERR_RMA_RANGE: not all of it
+ * is in the window; MR_ERR_ARG: the two sides have different amounts of data; then nothing has happened.
  */
 enum mr_err mr_put(struct mr_win *w, const struct mr_rma_data *from, const struct mr_rma_place *to,
                    struct mr_request **req);
 enum mr_err mr_get(struct mr_win *w, const struct mr_rma_data *to, const struct mr_rma_place *from,
                    struct mr_request **req);
-/* The same of bytes (not 0) in one piece, without a request, in a few instructions if they can be. rank is one of the
- * window, disp not negative. */
+/*
+ * The same for bytes (not 0) in one piece, without a request, in a few instructions if possible. rank is a rank of the
+ * window, disp not negative.
+ */
 enum mr_err mr_put_bytes(struct mr_win *w, const void *data, size_t bytes, int rank, ptrdiff_t disp);
 enum mr_err mr_get_bytes(struct mr_win *w, void *data, size_t bytes, int rank, ptrdiff_t disp);
-/* result NULL: accumulate; else what was there before goes there. With MR_OP_NO_OP `from` is not looked at. */
+/* result NULL: accumulate; else the former values go there. With MR_OP_NO_OP `from` is ignored. */
 enum mr_err mr_accumulate(struct mr_win *w, const struct mr_rma_data *from, const struct mr_rma_data *result,
                           const struct mr_rma_place *to, const struct mr_op *op, struct mr_request **req);
-/* The same for count elements (not 0) of a contiguous basic type, the same on both sides, without a request, in a few
- * instructions if it can be. Not MR_OP_NO_OP; rank is one of the window, disp not negative. */
+/*
+ * The same for count elements (not 0) of a contiguous basic type, equal on both sides, without a request, in a few
+ * instructions if possible. Not MR_OP_NO_OP; rank is a rank of the window, disp not negative.
+ */
 enum mr_err mr_update_elements(struct mr_win *w, const void *in, void *result, size_t count, struct mr_type *t,
                                int rank, ptrdiff_t disp, const struct mr_op *op);
 enum mr_err mr_compare_and_swap(struct mr_win *w, const void *value, const void *compare, void *result,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An operation of the origin on its way: origin.c finds what it is and where it goes, send.c cuts and sends it, or does
- * it where memory is in reach.
+ * An operation of the origin under way: origin.c finds its kind and its target, send.c cuts and sends it, or applies it
+ * to reachable memory.
  */
 #ifndef MRMPI_RMA_WAY_H
 #define MRMPI_RMA_WAY_H
 
 #include "libmrmpi/rma/internal.h"
 
-/* Bytes that are accumulated at a time in memory that is in reach. */
+/* Bytes accumulated at a time in reachable memory. */
 #define MR_NEAR_PART (32u << 10)
 
 struct mr_rma_way {
@@ -22,24 +22,24 @@ struct mr_rma_way {
     const struct mr_rma_data *from, *result; /* NULL: there is none */
     const struct mr_rma_place *at;
     uint64_t addr;
-    bool no_wait; /* it is done out of a poll */
+    bool no_wait; /* executed from a poll */
     bool in_reach;
-    char *near; /* then: where it is */
+    char *near; /* then: its place */
 };
 
 /* ---- send.c ------------------------------------------------------------------------------------------------------ */
 
 /* How many bytes of data a packet may have beside its pieces: a multiple of unit. */
 size_t mr_way_room(const struct mr_rma_way *o, size_t unit);
-bool mr_way_fits(const struct mr_rma_way *o, size_t bytes); /* into one packet, in one piece */
+bool mr_way_fits(const struct mr_rma_way *o, size_t bytes); /* one packet, one piece */
 /* Parts of an operation (mr_pieces_fn, with the way as arg). */
 enum mr_err mr_way_put(const struct mr_pieces *p, size_t offset, void *arg);
 enum mr_err mr_way_get(const struct mr_pieces *p, size_t offset, void *arg);
 enum mr_err mr_way_accumulate(const struct mr_pieces *p, size_t offset, void *arg);
 enum mr_err mr_way_accumulate_near(const struct mr_pieces *p, size_t offset, void *arg);
-/* One that has data of its own, of len bytes, and a result. */
+/* An operation with len bytes of its own data, and a result. */
 enum mr_err mr_way_ask(const struct mr_pieces *p, size_t offset, size_t len, const void *data, struct mr_rma_way *o);
-/* All of it, which is in one piece in the window, by a message. */
+/* All of its data, in one piece in the window, by a message. */
 enum mr_err mr_way_long(struct mr_rma_way *o, size_t bytes);
 
 /* mr_direct_again_fn */

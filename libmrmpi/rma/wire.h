@@ -60,9 +60,9 @@ enum mr_rma_what {
 struct mr_rma_op {
     uint64_t addr;   /* bytes from the window's beginning; in a dynamic window an address */
     uint64_t bytes;  /* of data */
-    uint16_t pieces; /* 0: addr is where all of it is */
+    uint16_t pieces; /* 0: addr is the place of all data */
     uint8_t op;      /* enum mr_op_id */
-    uint8_t basic;   /* enum mr_basic: what it is applied to */
+    uint8_t basic;   /* enum mr_basic: the type of the operation */
     uint32_t unused;
 };
 _Static_assert(sizeof(struct mr_rma_op) == 24, "on the wire");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What to do when a peer is worth a connection and there may be only so many. Pure. A connection that is being closed
- * still takes its place: the next one is opened when its queue pairs have gone.
+ * The decision when a peer deserves a connection and the number of connections is limited. Pure. A connection being
+ * closed still takes its place: the next is opened when its queue pairs are gone.
  */
 #ifndef MRMPI_QUOTA_H
 #define MRMPI_QUOTA_H
@@ -11,14 +11,14 @@
 
 enum mr_quota_answer {
     MR_QUOTA_OPEN,      /* there is room */
-    MR_QUOTA_MAKE_ROOM, /* the least useful one is closed for it: ask again later */
-    MR_QUOTA_WAIT,      /* one is being closed already */
+    MR_QUOTA_MAKE_ROOM, /* the least useful connection is closed: ask again later */
+    MR_QUOTA_WAIT,      /* a connection is being closed already */
     MR_QUOTA_NO,        /* all others are worth about as much, or more */
 };
 
 /*
- * Peers that each of so many ranks of a host may have connections to, if its adapters serve so many queue pairs (a
- * connection takes one of each adapter).
+ * Peers with connections for each of so many ranks of a host, if its adapters serve so many queue pairs (a connection
+ * takes one of each adapter).
  */
 static inline unsigned mr_quota_peers(unsigned contexts, unsigned ranks)
 {
@@ -26,8 +26,8 @@ static inline unsigned mr_quota_peers(unsigned contexts, unsigned ranks)
 }
 
 /*
- * held: peers with connections, those that close among them; wanted: without those; most: as many as may be. use: what
- * the new one is worth, spare: what the least useful of the old ones is, of those that can be closed; UINT32_MAX: none.
+ * held: peers with connections, closing ones included; wanted: without those; most: the limit. use: the value of the
+ * new connection, spare: the value of the least useful old connection that can be closed; UINT32_MAX: none.
  */
 static inline enum mr_quota_answer mr_quota_ask(unsigned held, unsigned wanted, unsigned most, uint32_t use,
                                                 uint32_t spare)
@@ -39,7 +39,7 @@ static inline enum mr_quota_answer mr_quota_ask(unsigned held, unsigned wanted, 
     return spare != UINT32_MAX && spare < use / 2 ? MR_QUOTA_MAKE_ROOM : MR_QUOTA_NO;
 }
 
-/* What a peer is worth after a tick, with so many packets in it: half of what is older is forgotten. */
+/* The value of a peer after a tick with so many packets: half of the older value is forgotten. */
 static inline uint32_t mr_quota_use(uint32_t use, uint32_t packets)
 {
     uint64_t sum = (uint64_t)(use / 2) + packets;
@@ -47,7 +47,7 @@ static inline uint32_t mr_quota_use(uint32_t use, uint32_t packets)
     return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX - 1;
 }
 
-/* Packets per second: half of the last tick, of passed_ns, half of those before. */
+/* Packets per second: half of the last tick, of passed_ns, half of the ticks before. */
 static inline uint32_t mr_quota_rate(uint32_t rate, uint32_t packets, uint64_t passed_ns)
 {
     uint64_t now = passed_ns ? packets * 1000000000ull / passed_ns : 0, mean = (now + rate) / 2;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rules: which kinds of links may take a message (MRMPI_RULES). Pure: from a text to a table, and from the table, a
+ * Rules: the kinds of links that may take a message (MRMPI_RULES). Pure: from a text to a table, and from the table, a
  * message and its peer to a kind.
  *
  * A rule is "CONDITION ...: KIND,KIND". Rules are separated by semicolons or ends of lines; # begins a comment. The
- * first rule counts whose conditions hold and of whose kinds one is open; of those the first one that is open. Where no
- * rule says anything, MRMPI_LINKS does.
+ * first rule counts whose conditions hold and which has an open kind; among its kinds the first open kind. Without such
+ * a rule, MRMPI_LINKS decides.
  *
- *   any                     every message: a condition that always holds
- *   control eager piece rdma  what it is (several, joined by |): a control packet; a short message; a piece of a large
- *                           one that goes in packets; a large one, which can go by RDMA
- *   size<=N <N >=N >N       bytes of the packet's payload, of rdma those of the message; N may end in K, M, G
- *   count>=N                packets to and from the peer so far
- *   rate>=N                 packets per second to and from the peer
- *   class=NAME              the job's class, as fabricd says
+ *     any                     every message: a condition that always holds
+ *     control eager piece rdma  the kind of message (several, joined by |): a control packet; a short message; a piece
+ *                             of a large message in packets; a large message that can go by RDMA
+ *     size<=N <N >=N >N       bytes of the packet's payload, for rdma of the message; N may end in K, M, G
+ *     count>=N                packets to and from the peer so far
+ *     rate>=N                 packets per second to and from the peer
+ *     class=NAME              the job's class, from fabricd
  */
 #ifndef MRMPI_RULES_H
 #define MRMPI_RULES_H
@@ -46,7 +46,7 @@ struct mr_rules {
     struct mr_rule rule[MR_RULES_MAX];
 };
 
-/* What rules ask of a peer and of the job. */
+/* The facts of a peer and of the job used by rules. */
 struct mr_rules_peer {
     uint32_t count, rate;
     const char *class_name;
@@ -57,7 +57,7 @@ struct mr_rules_error {
     char what[160];
 };
 
-/* False: *err says where and what; *out has no rules. */
+/* False: *err has the place and the reason; *out has no rules. */
 bool mr_rules_parse(const char *text, size_t len, struct mr_rules *out, struct mr_rules_error *err);
 
 static inline unsigned mr_rules_size_class(const struct mr_rules *r, uint64_t len)
@@ -69,15 +69,17 @@ static inline unsigned mr_rules_size_class(const struct mr_rules *r, uint64_t le
     return c;
 }
 
-/* The kind that takes a message of that size class, of the set of those that are open; MR_LINK_KINDS: no rule says. */
+/* The kind for a message of that size class, among the open kinds; MR_LINK_KINDS: no rule decides. */
 unsigned mr_rules_pick(const struct mr_rules *r, enum mr_rule_use use, unsigned size_class,
                        const struct mr_rules_peer *peer, unsigned open);
-/* Which rules hold for the peer, whatever the message is: set. Rules that cost nothing to ask again while it is the
- * same. */
+/*
+ * The rules that hold for the peer, whatever the message: set. While the set is unchanged, rules need not be asked
+ * again.
+ */
 uint32_t mr_rules_holding(const struct mr_rules *r, const struct mr_rules_peer *peer);
-/* Rule i in the form in which it was read, cut to size bytes with its end. */
+/* Rule i in its original form, cut to size bytes with its end. */
 void mr_rules_print(const struct mr_rules *r, unsigned i, char *out, size_t size);
-/* Kinds that rules name: set. */
+/* Kinds named in rules: set. */
 unsigned mr_rules_kinds(const struct mr_rules *r);
 /*
  * The rules that MRMPI_LINKS (kinds, in order), MRMPI_RING_DESIGN (by_ring), MRMPI_RC_AFTER and nothing else amount to:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What can be seen of the rails while they work: what part of large messages each gets, and the record of this rank
- * (base/record.h). verbs/ and net/stripe/ count by themselves; here the counters are gathered. Subchannels are seen by
- * the events of conn/peer/. All but mr_view_share() with the library's lock held. While nothing is recorded each call
- * is a branch; none is on the path of a short message.
+ * Observation of working rails: each rail's part of large messages, and the record of this rank (base/record.h). verbs/
+ * and net/stripe/ count by themselves; here the counters are gathered. Subchannels are observed by the events of
+ * conn/peer/. All functions except mr_view_share() need the library's lock. Without a record each call is a branch;
+ * none is on the path of a short message.
  */
 #ifndef MRMPI_VIEW_H
 #define MRMPI_VIEW_H
@@ -16,14 +16,14 @@ struct mr_peer;
 struct mr_rail;
 struct mr_sub;
 
-/* A part of a large message that was posted, and is done now or will not be where it was. */
+/* A part of a large message that was posted, and is now done or given up in its place. */
 struct mr_view_part {
     uint64_t begun_ns; /* 0: not recorded */
     uint64_t len, of;  /* of: of the message */
     bool read, failed;
 };
 
-/* Subscribe to what happens to peers, before the first is made. */
+/* Subscribes to the events of peers, before the first peer is made. */
 void mr_view_init(void);
 /* After the channels are open, and before they are closed. */
 void mr_view_open(const struct mr_launch *launch);
@@ -31,7 +31,7 @@ void mr_view_close(void);
 /* Bring the record up to date: now and then, and before the process ends. */
 void mr_view_update(uint64_t now_ns);
 
-/* Between 0 and 1; negative: rail i leads to nobody. Any thread may ask. */
+/* Between 0 and 1; negative: rail i leads to no peer. Any thread may ask. */
 double mr_view_share(unsigned i);
 /* The weights of the paths to a peer have changed. */
 void mr_view_weights(struct mr_peer *p);
