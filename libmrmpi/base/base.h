@@ -69,7 +69,7 @@ struct mr_config {
     int record_events; /* events kept in the record */
     char *inquiry;     /* directory of the launcher's inquiries (api/inquiry.h); "": none */
     _Atomic int leaks; /* report objects that were not freed, at finalize */
-    int check;         /* report their numbers in one line */
+    _Atomic int check; /* report their numbers in one line */
 };
 extern struct mr_config mr_config;
 /*

@@ -260,7 +260,7 @@ const struct mr_config_row mr_config_rows[] = {
     {"MRMPI_CHECK", NULL, FIELD(check), BOOL, "no", 0, 1, "",
      "tell in one line at MPI_Finalize how many objects of each kind were not freed, and how many messages nobody "
      "received; MRMPI_LEAKS lists them",
-     MR_TOPIC_JOB, AT_INIT},
+     MR_TOPIC_JOB, ANYTIME},
 };
 
 const size_t mr_config_num_rows = sizeof(mr_config_rows) / sizeof(mr_config_rows[0]);

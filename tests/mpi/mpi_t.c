@@ -69,8 +69,8 @@ static void not_yet(void)
 /* Every control variable: described, found by its name, readable as what it says it is. */
 static void all_cvars(int running)
 {
-    const char *anytime = "MRMPI_CHECK_ARGS MRMPI_LEAKS MRMPI_LOG_LEVEL MRMPI_SPIN_US MRMPI_STATS MRMPI_STRIPE_MIN "
-                          "MRMPI_UNSENT_MAX";
+    const char *anytime = "MRMPI_CHECK MRMPI_CHECK_ARGS MRMPI_LEAKS MRMPI_LOG_LEVEL MRMPI_SPIN_US MRMPI_STATS "
+                          "MRMPI_STRIPE_MIN MRMPI_UNSENT_MAX";
     int num, kinds[3] = {0};
     EQ(MPI_T_cvar_get_num(&num), MPI_SUCCESS);
     CHECK(num > 10);
