@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answers that are sent from the program's memory. Such a send is complete when the packet has been delivered, a round
- * trip later. A program that waits for the next message does not notice: that comes later still. One that sends again
- * as soon as its send is complete, with what has come meanwhile, waits for the loan, not for a message: then nothing
- * has come since the loan has ended. Its answers are copied for a while, and ever longer. Pure.
+ * Answers sent from the program's memory. Such a send is complete when the packet has been delivered, a round trip
+ * later. A program that waits for the next message does not notice: that message comes later still. A program that
+ * sends again as soon as its send is complete, after earlier arrivals, waits for the send's end, not for a message:
+ * then nothing has arrived since the end. Its answers are copied for a while, and ever longer. Pure.
  */
 #ifndef MRMPI_ANSWERS_H
 #define MRMPI_ANSWERS_H
@@ -11,16 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MR_ANSWERS_REST  64u /* answers that are copied when one was waited for, at first and at most */
+#define MR_ANSWERS_REST  64u /* copied answers after one was waited for, at first and at most */
 #define MR_ANSWERS_RESTS 4096u
 
 struct mr_answers {
     bool ended;           /* a loan has, since the last answer, */
-    uint32_t arrived;     /* when so many packets had come */
-    unsigned rest, rests; /* answers that are copied still; as many when the next one is waited for */
+    uint32_t arrived;     /* the number of arrived packets then */
+    unsigned rest, rests; /* answers still to be copied; the number after the next wait */
 };
 
-/* So many packets have come; so in both. */
+/* arrived: packets so far; the same in both functions */
 static inline void mr_answers_ended(struct mr_answers *a, uint32_t arrived)
 {
     a->ended = true;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Grants: how much of its ahead budget (ahead.h) a process leaves to each of those that send to it. Budgets bound what
- * leaves a host; what meets on the cable of one receiver could be as many budgets as hosts send to it. So a receiver
- * counts the peers from which packets have come lately and tells each its part, and the sender keeps a bucket of that
- * rate for the peer beside those of its rails. The number is rounded up to a power of two, and goes down only when it
- * was not needed for a while: peers that come and go do not cost a message each time. Pure.
+ * Grants: the parts of a process's ahead budget (ahead.h) for its senders. Budgets bound the traffic that leaves a
+ * host; on the cable of one receiver as many budgets could meet as hosts send to it. A receiver therefore counts the
+ * peers that have sent lately and tells each its part; the sender keeps a bucket of that rate for the peer beside the
+ * buckets of its rails. The number is rounded up to a power of two, and goes down only after a while without need:
+ * peers that come and go do not cost a message each time. Pure.
  *
- * Where the receiver's bus is slower than its cable (pace.h) the same messages give each sender a pace for all packets
- * to this process, a part of its own pace: the buffers of the adapter stay empty. A sender keeps little under way then,
+ * If the receiver's bus is slower than its cable (pace.h) the same messages give each sender a pace for all packets to
+ * this process, a part of its own pace: the buffers of the adapter stay empty. A sender then keeps little under way,
  * and cuts its messages into short packets.
  */
 #ifndef MRMPI_GRANT_H
@@ -17,17 +17,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MR_GRANT_NS      1000000ull  /* an interval, after each of which peers are counted, */
-#define MR_GRANT_PEER_NS 8000ull     /* is longer by so much for each peer: that takes no more than a few percent */
+#define MR_GRANT_NS      1000000ull  /* an interval; peers are counted after each, */
+#define MR_GRANT_PEER_NS 8000ull     /* longer by so much for each peer: the messages take no more than a few percent */
 #define MR_GRANT_CALM    16u         /* so many intervals in a row with fewer senders, and there are fewer */
-#define MR_GRANT_FINE    4u          /* a pace that is not used up is told if it changes by such a part */
-#define MR_GRANT_MOST_KB 1000000000u /* nobody may say more: a TB/s */
+#define MR_GRANT_FINE    4u          /* an unused pace is told after a change by such a part */
+#define MR_GRANT_MOST_KB 1000000000u /* no sender may say more: a TB/s */
 
 /* Of this process, as a receiver. All 0 at first. */
 struct mr_grants {
     uint32_t sharers; /* that the budget is divided among; 0: nothing has come yet */
-    uint32_t most;    /* in the intervals in a row that had fewer */
-    unsigned calm;    /* which are so many */
+    uint32_t most;    /* in the intervals in a row with fewer senders */
+    unsigned calm;    /* the number of these intervals */
     uint64_t looked_ns;
     uint32_t arrived; /* packets, of all peers, then */
     unsigned met;     /* peers, then */
@@ -37,7 +37,7 @@ struct mr_grants {
     unsigned parts;
 };
 
-/* Is a pace in kB/s so much another one that the peer is to be told? exact: it is used up. */
+/* True if a pace in kB/s differs enough to be told to the peer. exact: the pace is used up. */
 static inline bool mr_grant_pace_differs(uint32_t told, uint32_t kb, bool exact)
 {
     uint32_t off = told > kb ? told - kb : kb - told;
@@ -78,9 +78,9 @@ static inline uint32_t mr_grant_part(uint64_t budget, uint32_t sharers)
 
 struct mr_peer;
 struct mr_hdr;
-/* While this process has a budget, or has said something: count the senders, tell them if it is due. */
+/* While this process has a budget, or has told one: counts the senders, and tells them if due. */
 void mr_grant_tick(uint64_t now_ns);
-/* A peer's message on what it grants: true if it is one. */
+/* A peer's message about its grant: true if it was one. */
 bool mr_grant_control(struct mr_peer *p, const struct mr_hdr *hdr, size_t len);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The address that a rank publishes by the launcher: how it can be reached, and what it wants of both ends of a
- * connection. Little endian, as in memory. Magic and version keep their places in all versions.
+ * The address that a rank publishes by the launcher: its ports, and its wishes for both ends of a connection. Little
+ * endian, as in memory. Magic and version keep their places in all versions.
  */
 #ifndef MRMPI_ADDRESS_H
 #define MRMPI_ADDRESS_H
@@ -14,23 +14,23 @@
 struct mr_address {
     uint32_t magic;
     uint16_t version, num_rails;
-    uint8_t paths;            /* LID paths that it wants; 0: those that fabricd says are worth it */
+    uint8_t paths;            /* wanted LID paths; 0: the useful paths by fabricd */
     uint8_t all_pairs;        /* conn/route/pair.h */
-    uint8_t kinds;            /* of links that it may use: set, bit i is enum mr_link_kind i */
+    uint8_t kinds;            /* of allowed links: set, bit i is enum mr_link_kind i */
     uint8_t num_partitions; /* of all rails together */
-    uint32_t eager_max;     /* payload of the longest packet that it takes */
+    uint32_t eager_max;     /* payload of the longest accepted packet */
     char host[64];
     struct mr_rail_addr rail[MR_RAILS_MAX]; /* only num_rails of them travel; then num_partitions struct mr_partition */
 };
 
-/* The longest one. */
+/* The longest address. */
 struct mr_address_long {
     struct mr_address address;
     struct mr_partition partition[MR_RAILS_MAX * MR_PARTITIONS_MAX];
 };
 _Static_assert(MR_RAILS_MAX * MR_PARTITIONS_MAX <= UINT8_MAX, "they can be counted");
 
-/* Of a peer whose address has not come: nothing is known, magic is 0. */
+/* For a peer whose address has not arrived: all unknown, magic is 0. */
 extern struct mr_address mr_address_none;
 
 static inline size_t mr_address_length(unsigned rails, unsigned partitions)
@@ -39,13 +39,13 @@ static inline size_t mr_address_length(unsigned rails, unsigned partitions)
            partitions * sizeof(struct mr_partition);
 }
 
-/* The partitions of its rails: rail by rail, each rail's in the order in which it chooses. */
+/* The partitions of its rails: rail by rail, each rail's in the order of its preference. */
 static inline struct mr_partition *mr_address_partitions(const struct mr_address *a)
 {
     return (struct mr_partition *)((uintptr_t)a + mr_address_length(a->num_rails, 0));
 }
 
-/* That of a rail with the number of this P_Key; NULL: it is not known to be in that. Of 0: its reserve, if still so. */
+/* The partition of a rail with the number of this P_Key; NULL: unknown there. Of 0: its reserve, if still so. */
 static inline struct mr_partition *mr_address_partition(const struct mr_address *a, unsigned rail, uint16_t key)
 {
     struct mr_partition *p = mr_address_partitions(a);
@@ -68,7 +68,7 @@ static inline unsigned mr_address_keys(const struct mr_address *a, unsigned rail
     return n;
 }
 
-/* Checks an address of len bytes that came, and ends its strings. 0; -EPROTONOSUPPORT: another version; -EPROTO. */
+/* Checks a received address of len bytes, and ends its strings. 0; -EPROTONOSUPPORT: another version; -EPROTO. */
 int mr_address_check(struct mr_address *c, size_t len);
 
 #endif

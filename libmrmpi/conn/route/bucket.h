@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A token bucket: what may go over a time, and how much of it at once. Something may go while the bucket has anything
- * left, and may overdraw it. Time fills it at its rate until it is full. The caller reads the clock. Pure.
+ * A token bucket: an amount over time, and a burst. Traffic may go while the bucket has anything left, and may overdraw
+ * it. Time fills the bucket at its rate until it is full. The caller reads the clock. Pure.
  */
 #ifndef MRMPI_BUCKET_H
 #define MRMPI_BUCKET_H
@@ -14,7 +14,7 @@
 struct mr_bucket {
     uint64_t rate;       /* units per second; 0: no limit */
     int64_t left, depth; /* units; depth: of a full one */
-    uint64_t filled_ns;  /* the time until which what has come is in it */
+    uint64_t filled_ns;  /* the time until which the rate is included */
 };
 
 static inline struct mr_bucket mr_bucket_full(uint64_t rate, int64_t depth, uint64_t now_ns)
@@ -22,7 +22,7 @@ static inline struct mr_bucket mr_bucket_full(uint64_t rate, int64_t depth, uint
     return (struct mr_bucket){.rate = rate, .left = depth, .depth = depth, .filled_ns = now_ns};
 }
 
-/* Another rate and depth. What is left stays, as far as there is room for it. */
+/* Another rate and depth. The contents stay, as far as there is room. */
 static inline void mr_bucket_set(struct mr_bucket *b, uint64_t rate, int64_t depth)
 {
     b->rate = rate;
@@ -37,9 +37,9 @@ static inline void mr_bucket_take(struct mr_bucket *b, uint64_t units)
 }
 
 /*
- * What has come by now. After a second it is full, whatever its rate. The time of what is less than a unit is not lost:
- * there may be many looks in it. strict: a nanosecond in which a unit came is used up, so that no number of looks gets
- * more than the rate; else it counts again.
+ * Fills the bucket up to now. After a second it is full, whatever its rate. The time of less than a unit is not lost:
+ * there may be many calls in it. strict: a nanosecond with a new unit is used up, so no number of calls gets more than
+ * the rate; else it counts again.
  */
 static inline void mr_bucket_fill(struct mr_bucket *b, uint64_t now_ns, bool strict)
 {

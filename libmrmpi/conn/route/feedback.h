@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Adaptive striping as printed: the weights of the subchannels follow the times that the stripes of one message took
- * (Liu, Vishnu and Panda, SC 2004, section 4.5, Equations 3 and 4). Pure. It is there to be measured beside
- * conn/route/adapt.h, which is what a user should want.
+ * Adaptive striping as printed: the weights of the subchannels follow the times of the stripes of one message (Liu,
+ * Vishnu and Panda, SC 2004, section 4.5, Equations 3 and 4). Pure. Meant for measurements beside conn/route/adapt.h,
+ * the better choice for users.
  *
- *   W'[i] = (1 - alpha) W[i] + alpha Wtotal (W[i]/t[i]) / sum of W[k]/t[k]        Equation 3: alpha = 1
+ *     W'[i] = (1 - alpha) W[i] + alpha Wtotal (W[i]/t[i]) / sum of W[k]/t[k]        Equation 3: alpha = 1
  *
- * Weights are whole numbers whose sum stays Wtotal. Two things that the paper leaves open: what is lost in rounding
- * goes to those that lost most by it, and a subchannel that is up keeps a weight of 1 at least, since one of 0 would
- * stay 0 for ever. A message that did not go over all of them redistributes the weights of those that it went over.
+ * Weights are whole numbers whose sum stays Wtotal. The paper leaves two things open: losses by rounding go to the
+ * subchannels with the largest losses, and an active subchannel keeps a weight of at least 1, because a weight of 0
+ * would stay 0 for ever. A message over some of the subchannels redistributes their weights only.
  */
 #ifndef MRMPI_FEEDBACK_H
 #define MRMPI_FEEDBACK_H
@@ -19,7 +19,7 @@
 #include "libmrmpi/conn/route/sched.h"
 
 struct mr_feedback {
-    uint32_t weight[MR_SUBS_MAX]; /* in sum the total, of those that took part */
+    uint32_t weight[MR_SUBS_MAX]; /* in sum the total, of the subchannels in use */
     bool begun;
 };
 
@@ -31,7 +31,7 @@ struct mr_feedback_time {
 
 /*
  * A message is done: new weights of its subchannels, in load (the largest is MR_WEIGHT_MAX). num subchannels in all;
- * alpha above 0, up to 1. True if they are not those from before. Less than two stripes say nothing.
+ * alpha above 0, up to 1. True if they have changed. Less than two stripes say nothing.
  */
 bool mr_feedback_weigh(struct mr_feedback *f, struct mr_load *load, unsigned num, const struct mr_feedback_time t[],
                        unsigned n, double alpha, uint32_t total);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The memory of large messages: registered through a cache, with one device or with all, or better copied. Also for
- * packets that are sent from the program's memory. A registration is the caller's until it is given back.
+ * packets sent from the program's memory. A registration belongs to the caller until it is given back.
  */
 #ifndef MRMPI_STRIPE_KEYS_H
 #define MRMPI_STRIPE_KEYS_H
@@ -17,17 +17,17 @@ void mr_bulk_open_memory(void);
 void mr_bulk_caught_up(void);
 
 /* ---- keys.c ---- */
-/* Rails here, and at the peer, that carry large messages to it now; all, while no subchannel does. Sets. */
+/* Rails here, and at the peer, that now carry large messages to the peer; all, while no subchannel does. Sets. */
 struct mr_bulk_rails {
     uint32_t here, there;
 };
-/* without: set of rails here that have no key. */
+/* without: set of rails here without a key. */
 struct mr_bulk_rails mr_bulk_rails_to(const struct mr_peer *p, uint32_t without);
 /* Subchannels that may not carry large messages now, without RDMA or refused by the policy: set. */
 uint32_t mr_stripe_excluded(const struct mr_peer *p);
 /*
- * mr_regs_get for memory that the peer reads, and for what is read into: with one device if it has not been used
- * before (mr_bulk_one_suffices). without: set of the peer's rails that have no key. -ENOKEY: no other leads there now.
+ * mr_regs_get for memory read by the peer, and for the target of reads: with one device at the first use
+ * (mr_bulk_one_suffices). without: set of the peer's rails without a key. -ENOKEY: no other rail leads there now.
  */
 int mr_bulk_register_source(const struct mr_peer *p, void *buf, size_t len, struct mr_reg **out);
 int mr_bulk_register_sink(const struct mr_peer *p, void *buf, size_t len, uint32_t without, struct mr_reg **out);
@@ -38,29 +38,29 @@ static inline bool mr_bulk_may_lack(const struct mr_put *put)
 }
 /* Its memory there may be withdrawn before we hear of it. */
 bool mr_bulk_is_of_attached(const struct mr_put *put);
-/* Subchannels, by their place among the peer's present ones, that have no key for the put's memory here or there. */
+/* Subchannels, by their place among the peer's present ones, without a key for the transfer's memory here or there. */
 uint32_t mr_bulk_lacking(const struct mr_put *put);
 /* Only such ones are left, and no other device can be told. */
 bool mr_bulk_has_no_way(const struct mr_put *put);
 /*
- * The message had better be copied by both sides, packet by packet and at the same time, than have its memory
- * registered, by one side after the other and with one device after the other, and perhaps for this time only: it is
- * short, and its memory has not been used since it was mapped. Remembers that it is used now.
+ * True if the message had better be copied by both sides, packet by packet and at the same time. Registration takes one
+ * side after the other and one device after the other, perhaps for this time only: the message is short, and its memory
+ * has not been used since it was mapped. Remembers the use.
  */
 bool mr_bulk_copies(const struct mr_peer *p, const void *buf, size_t len);
 #define MR_BULK_COPIED      (128u << 10) /* bytes, for each device: copied in the 10.5 us that a registration takes */
 #define MR_BULK_COPIED_FAST (160u << 10) /* the same with one device, whose rail carries more than is copied */
 /*
- * Memory is registered with one device first, and with the others when it is used again: one of our rails to the peer
- * carries more than a processor copies, and what is read could not be registered with all of them in the time that they
- * save. Messages are read, not written.
+ * Memory is registered with one device first, and with the others at its next use: one of our rails to the peer carries
+ * more than a processor copies, and registering with all devices would cost more time than they save. Messages are
+ * read, not written.
  */
 bool mr_bulk_one_suffices(const struct mr_peer *p);
 unsigned mr_bulk_least_devices(void); /* with so many memory is registered at first, at least */
 #define MR_BULK_COPY_MBPS 100000u     /* that a processor copies: as much as an EDR rail carries */
 /*
- * Memory that packets to a peer are sent from, over the rails whose devices know it, registered until
- * mr_bulk_give_back(). NULL: it cannot be.
+ * Memory for sending packets to a peer, over the rails whose devices know it, registered until mr_bulk_give_back().
+ * NULL: impossible.
  */
 const struct mr_memory *mr_bulk_borrow(const struct mr_peer *p, const void *buf, size_t len);
 void mr_bulk_give_back(const struct mr_memory *m);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process that takes the lock of another one's part of a window by the adapter there (part.h): what it does next, and
- * what it knows. It says which word to change; its owner does that and tells the outcome. Pure.
+ * A process that takes the lock of another process's part of a window by the target's adapter (part.h): its next step,
+ * and its knowledge. The taker names the change to make; its owner makes the change and reports the outcome. Pure.
  *
- * What is given back and taken again is posted one behind the other, over one connection; the owner sees to that. Where
- * a connection breaks the outcome of what was under way is not known. Then the process to whom the part belongs takes
- * back whatever there is of ours (CLEAR), which is right in all cases: nobody holds a lock whose taking has not been
- * seen to succeed. Until it has answered nothing else is begun here: a clearing that comes late would take back more.
+ * A return and the next take are posted one behind the other, over one connection; the owner sees to that. After a
+ * broken connection the outcome of operations under way is unknown. The target process then clears everything of ours
+ * (CLEAR), which is right in all cases: nobody holds a lock whose taking has not been seen to succeed. Until the target
+ * has answered nothing else begins here: a late clear would remove more.
  */
 #ifndef MRMPI_WINLOCK_TAKER_H
 #define MRMPI_WINLOCK_TAKER_H
@@ -18,21 +18,21 @@ enum mr_taker_state { MR_TAKER_IDLE, MR_TAKER_WANTS, MR_TAKER_HOLDS };
 
 struct mr_taker {
     enum mr_taker_state state;
-    bool alone;          /* as it wants or holds it */
-    bool lent;           /* it holds it since the process there has lent it (part.h) */
+    bool alone;          /* as wanted or held */
+    bool lent;           /* held since the target process has lent the lock (part.h) */
     uint64_t number;     /* as owner; not 0 */
     uint32_t slot;
-    uint32_t slots;      /* that there are, as far as it knows */
+    uint32_t slots;      /* known slots */
     bool taking;         /* a change or a look is under way */
-    bool give, giving;   /* what is ours there is to be taken back, ... */
-    bool gives_alone, gives_lent; /* ... which is the owner, or the slot, or what was lent; that is under way */
-    bool refuses; /* it has been lent after that was not wanted any more: that is to be given back, too */
+    bool give, giving;   /* our words there are to be taken back, ... */
+    bool gives_alone, gives_lent; /* ... the owner, the slot, or the loan; under way */
+    bool refuses;                 /* a loan came after the request was dropped: to be returned, too */
     bool lost, clearing; /* an outcome is not known; the process there has been asked to clear it */
-    bool looks;          /* it was not free at the last attempt: looks until it is, and disturbs nobody */
-    uint8_t keeps;       /* it is the owner, and looks so many times more whether it is alone */
-    bool hints, unhints; /* with the next look: others shall know that it waits; it has left it to others */
-    bool again;          /* it has had it, and nobody else since, as far as it knows */
-    unsigned tries;      /* in vain, since it began */
+    bool looks;          /* taken at the last attempt: reads until the lock is free, and disturbs nobody */
+    uint8_t keeps;       /* the owner, with so many reads left to find out that it is alone */
+    bool hints, unhints; /* with the next read: others shall know that it waits; it has left the lock to others */
+    bool again;          /* held before, and by nobody else since, as far as known */
+    unsigned tries;      /* in vain, since the beginning */
 };
 
 enum mr_taker_step {
@@ -48,18 +48,18 @@ void mr_taker_init(struct mr_taker *t, uint64_t number, uint32_t slot, uint32_t 
 bool mr_taker_is_sound(const struct mr_taker *t);
 void mr_taker_begin(struct mr_taker *t, bool alone); /* idle */
 void mr_taker_borrow(struct mr_taker *t);            /* idle: the process there has lent it, to be alone */
-void mr_taker_refuse(struct mr_taker *t);            /* it has been lent too late: gives that back */
-void mr_taker_give(struct mr_taker *t);              /* it holds it */
-void mr_taker_return(struct mr_taker *t); /* what was lent, by another way than a word */
-/* It wants it no more, since no word can be changed; nothing of it is being taken. */
+void mr_taker_refuse(struct mr_taker *t);            /* lent too late: returns the lock */
+void mr_taker_give(struct mr_taker *t);              /* held */
+void mr_taker_return(struct mr_taker *t);            /* a loan, returned otherwise */
+/* No longer wants the lock, because no change can be posted; nothing of it is being taken. */
 void mr_taker_stop(struct mr_taker *t);
 enum mr_taker_step mr_taker_next(const struct mr_taker *t);
 /* result: room for 8 + mr_part_bytes(t->slots) bytes. */
 struct mr_word mr_taker_word(const struct mr_taker *t, enum mr_taker_step step, uint64_t *result);
 void mr_taker_posted(struct mr_taker *t, enum mr_taker_step step);
-/* error: it may have been done, or not. result: as above, if it is a take or a look. */
+/* error: the change may have been made, or not. result: as above, for a take or a look. */
 void mr_taker_done(struct mr_taker *t, enum mr_taker_step step, int error, const uint64_t *result);
-/* A word could not be posted, and there is no other way: what is there has to be cleared. */
+/* A change could not be posted, and there is no other way: our words there have to be cleared. */
 void mr_taker_lose(struct mr_taker *t);
 void mr_taker_cleared(struct mr_taker *t);
 
