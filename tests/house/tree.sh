@@ -222,4 +222,12 @@ ok "links of pages lead to pages and headings" pages links
 ok "pages name files, settings and functions of the tree" pages names
 ok "pages have at most 100 columns" pages columns
 
+plain_english() { # pages and comments keep to nouns, subjects and objects: prose.py counts the words behind which these hide
+  local found
+  found=$(python3 tests/house/prose.py check)
+  echo "$found"
+  [ -z "$found" ]
+}
+ok "pages and comments keep to plain English" plain_english
+
 done_testing
