@@ -33,7 +33,7 @@ static void fill_health(const struct daemon *d, const struct state_asker *who, s
 {
     struct fd_health *h = (struct fd_health *)((char *)m + m->h.length);
     for (unsigned i = 0; i < m->num_rails; i++) {
-        h->rail[i] = rail_health_for(&d->health, &d->rails, i, who->uid);
+        h->rail[i] = rail_health_for(&d->health, &d->rails, i, who->uid, who->since_us);
         if (d->current.valid)
             h->rail[i].pkey = (uint16_t)d->current.policy.classes[who->class_index].pkey;
     }
@@ -41,13 +41,14 @@ static void fill_health(const struct daemon *d, const struct state_asker *who, s
 }
 
 /* For clients without health: a rail without a weight is marked unusable, if another rail of its kind is usable. */
-static void leave_out_sick(const struct daemon *d, uint32_t uid, struct fd_state *m)
+static void leave_out_sick(const struct daemon *d, const struct state_asker *who, struct fd_state *m)
 {
     bool other = false;
     for (unsigned i = 0; i < m->num_rails; i++)
-        other |= m->rails[i].usable && m->rails[i].infiniband && rail_health_for(&d->health, &d->rails, i, uid).weight;
+        other |= m->rails[i].usable && m->rails[i].infiniband &&
+                 rail_health_for(&d->health, &d->rails, i, who->uid, who->since_us).weight;
     for (unsigned i = 0; i < m->num_rails && other; i++)
-        m->rails[i].usable &= rail_health_for(&d->health, &d->rails, i, uid).weight != 0;
+        m->rails[i].usable &= rail_health_for(&d->health, &d->rails, i, who->uid, who->since_us).weight != 0;
 }
 
 /* This process's budget ahead on each level: by its class, and within its job's ratio. */
@@ -102,7 +103,7 @@ void state_fill(const struct daemon *d, const struct state_asker *who, const uns
     if (who->health)
         fill_health(d, who, m);
     else
-        leave_out_sick(d, who->uid, m);
+        leave_out_sick(d, who, m);
 }
 
 static bool same_levels(const struct fd_state *a, const struct fd_state *b)

@@ -14,6 +14,7 @@ struct state_asker {
     unsigned class_index;        /* its class by the policy in force; meaningless without a policy */
     bool levels, spread, health; /* the parts that the client understands */
     uint32_t uid;                /* the client's own */
+    uint64_t since_us;           /* when it said hello */
     struct ratio ratio;          /* of its job; none: the budget ahead of its class */
     unsigned job_sharers;        /* the number of processes that divide the ratio */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tells clients the daemon's state: see subscribers.h. */
 #include "fabricd/subscribers.h"
+#include "fabricd/base/clock.h"
 #include "fabricd/daemon.h"
 #include "fabricd/jobs/orders.h"
 #include "fabricd/base/log.h"
@@ -91,8 +92,12 @@ int subscribers_class(const struct daemon *d, const struct client *c)
 static void fill_state(const struct daemon *d, const struct client *c, struct fd_state_long *out)
 {
     const struct subscriber *u = &c->subscriber;
-    struct state_asker who = {
-        .job = u->job, .levels = u->levels, .spread = u->spread, .health = u->health, .uid = c->cred.uid};
+    struct state_asker who = {.job = u->job,
+                              .levels = u->levels,
+                              .spread = u->spread,
+                              .health = u->health,
+                              .uid = c->cred.uid,
+                              .since_us = u->since_us};
     const struct job *job = job_asked_about(d, c);
     if (d->current.valid)
         who.class_index = class_of(d, c, job);
@@ -154,6 +159,7 @@ static void look_at_claim(const struct daemon *d, struct client *c)
 void subscribers_on_hello(struct daemon *d, struct client *c, const struct fd_hello *m)
 {
     struct subscriber *u = &c->subscriber;
+    u->since_us = u->since_us ? u->since_us : clock_us();
     memcpy(u->job, m->job, sizeof(u->job));
     u->subscribed = m->flags & FD_HELLO_SUBSCRIBE;
     u->levels = m->flags & FD_HELLO_LEVELS;

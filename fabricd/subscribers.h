@@ -14,6 +14,7 @@ struct daemon;
 /* Of a client. */
 struct subscriber {
     bool subscribed;
+    uint64_t since_us;         /* of its first hello */
     bool as_owner;             /* asks for the state of the job's owner */
     bool levels, spread;       /* it understands levels between small and large, and struct fd_spread */
     bool health;               /* and struct fd_health */

@@ -12,10 +12,9 @@
 #include <string.h>
 #include <time.h>
 
-#define RAILS       "rails.yaml"
-#define FILE_MAX    262144u
-#define HINT_WEIGHT (FD_HEALTHY / 16) /* as a rail on probation has */
-#define COUNT(a)    (sizeof(a) / sizeof((a)[0]))
+#define RAILS    "rails.yaml"
+#define FILE_MAX 262144u
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const char *const states[] = {"healthy", "degraded", "bad", "drained", NULL};
 
@@ -293,7 +292,8 @@ bool rail_health_hint(struct rail_health *r, const struct rails *rails, const st
     if (!h)
         return false; /* there are as many as are remembered */
     bool first = h->until_us <= now_us;
-    *h = (struct rail_hint){.until_us = now_us + RAIL_HINT_S * 1000000ull, .uid = uid};
+    *h = (struct rail_hint){
+        .since_us = first ? now_us : h->since_us, .until_us = now_us + RAIL_HINT_S * 1000000ull, .uid = uid};
     if (first)
         log_by_uid(uid, SD_INFO, "a process of uid %u says of rail %s port %u: %u breaks, %u packets again", uid,
                    w->device, w->port, m->broken, m->resent);
@@ -322,14 +322,15 @@ void rail_health_fill(const struct rail_health *r, struct rails *rails)
     }
 }
 
-struct fd_rail_health rail_health_for(const struct rail_health *r, const struct rails *rails, unsigned i, uint32_t uid)
+struct fd_rail_health rail_health_for(const struct rail_health *r, const struct rails *rails, unsigned i, uint32_t uid,
+                                      uint64_t since_us)
 {
     struct fd_rail_health h = {.weight = rails->judgement[i].weight, .state = rails->judgement[i].state};
     const struct ward *w = find(r, rails->rail[i].device, rails->rail[i].port);
     uint64_t now_us = clock_us();
     for (unsigned k = 0; w && k < RAIL_HINTS; k++)
-        if (w->hint[k].uid == uid && w->hint[k].until_us > now_us && h.weight > HINT_WEIGHT) {
-            h.weight = HINT_WEIGHT;
+        if (w->hint[k].uid == uid && w->hint[k].until_us > now_us && w->hint[k].since_us <= since_us && h.weight) {
+            h.weight = 0;
             h.state = FD_RAIL_DEGRADED;
         }
     return h;

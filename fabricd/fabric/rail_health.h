@@ -5,13 +5,13 @@
  * and returned, so that the caller informs subscribers.
  *
  * Hints. A library that sees a rail break or lose packets sends a hint. A hint counts only for the user who gave it:
- * while the hint lasts (RAIL_HINT_S), processes of the user get a small weight, so the user's next job is spared the
- * discovery. Other users' processes get the weight by the counters, with one exception: while a hint lasts, any
- * alarming error of the rail's counters degrades the rail for all users, below the limits too. No user can therefore
- * take a rail from others: without errors of the hardware a false hint changes nothing for others, and a suspected rail
- * with errors loses a part of its weight, never all (unless its errors exceed the limits anyhow). When counters have
- * seen a fault begin and end, the hints on the rail are forgotten. Hints use a table of fixed size per rail, and each
- * user has a budget of hints.
+ * while the hint lasts (RAIL_HINT_S), processes of the user that come after the hint get no weight, so the user's next
+ * job is spared the discovery; earlier processes know the rail themselves. Other users' processes get the weight by the
+ * counters, with one exception: while a hint lasts, any alarming error of the rail's counters degrades the rail for all
+ * users, below the limits too. No user can therefore take a rail from others: without errors of the hardware a false
+ * hint changes nothing for others, and a suspected rail with errors loses a part of its weight, never all (unless its
+ * errors exceed the limits anyhow). When counters have seen a fault begin and end, the hints on the rail are forgotten.
+ * Hints use a table of fixed size per rail, and each user has a budget of hints.
  *
  * The main thread owns everything.
  */
@@ -35,7 +35,7 @@ struct rail_event {
 };
 
 struct rail_hint {
-    uint64_t until_us; /* 0: none */
+    uint64_t since_us, until_us; /* until_us 0: none */
     uint32_t uid;
 };
 
@@ -72,8 +72,9 @@ bool rail_health_hint(struct rail_health *r, const struct rails *rails, const st
 
 /* Adds the health of rails to the result of rails_read. */
 void rail_health_fill(const struct rail_health *r, struct rails *rails);
-/* The health of rail i for a user's processes. */
-struct fd_rail_health rail_health_for(const struct rail_health *r, const struct rails *rails, unsigned i, uint32_t uid);
+/* The health of rail i for a user's process that came at since_us (CLOCK_MONOTONIC). */
+struct fd_rail_health rail_health_for(const struct rail_health *r, const struct rails *rails, unsigned i, uint32_t uid,
+                                      uint64_t since_us);
 /* NULL: the rail has not been looked at yet. */
 const struct ward *rail_health_ward(const struct rail_health *r, const char *device, unsigned port);
 /* All that is known of a rail, as YAML. -ENOENT: there is none. */

@@ -206,7 +206,7 @@ struct fd_seen {
     char device[FD_DEV_MAX];
     uint8_t port; /* 1.. */
     uint8_t reserved[7];
-    uint32_t broken; /* connections over the rail that broke while the port was active */
+    uint32_t broken; /* connections over the rail that broke, or lost too much to be used, while the port was active */
     uint32_t resent; /* packets that were sent again over the rail */
 };
 

@@ -4,8 +4,8 @@
  * peer. Small messages leave a rail that is not healthy, large ones use it by its weight, or not at all; its links stay
  * open, so the rail is back as soon as it is well. A rail that is the only one to lead to a peer is used as it is.
  *
- * fabricd hears of connections that break, as a hint: of a rail that is worse than another one of this process, unless
- * the peer says that its own rail fails.
+ * The library sends fabricd a hint about a rail whose connections break, or whose ways lose too many packets to be
+ * used, if the rail is worse than another rail of this process and no peer says that the peer's own rail fails.
  */
 #include "libmrmpi/conn/route/health.h"
 
@@ -19,7 +19,7 @@ _Static_assert(MR_WEIGHT_MAX == MR_FABRIC_HEALTHY, "the same unit");
 
 #define WAIT_NS  1000000000ull  /* so long after the first break fabricd is told: a peer may say that it is its rail */
 #define PAUSE_NS 10000000000ull /* FD_SEEN_S */
-#define REPEATED 2u             /* breaks */
+#define REPEATED 2u             /* breaks; a way that is left for its losses weighs as much */
 
 static uint32_t our_word(void)
 {
@@ -97,19 +97,39 @@ bool mr_net_health_control(struct mr_peer *p, const struct mr_hdr *hdr)
 
 /* ---- what fabricd is told ---------------------------------------------------------------------------------------- */
 
-void mr_net_note_break(struct mr_sub *sub)
+static void note_event(struct mr_rail_breaks *b, const struct mr_sub *sub)
 {
-    struct mr_rail_breaks *b = &mr_net.breaks[sub->rail->index];
-
-    if (sub->rail->down || sub->rail->dev->fatal || sub->peer->error)
-        return; /* the port says so itself, or the peer is gone */
-    if (!b->broken++) {
+    if (!b->broken && !b->left) {
         b->since_ns = mr_clock_ns();
         b->rank = sub->peer->rank;
         b->remote = sub->remote_rail;
         b->several = false;
     }
     b->several |= b->rank != sub->peer->rank || b->remote != sub->remote_rail;
+}
+
+void mr_net_note_break(struct mr_sub *sub)
+{
+    struct mr_rail_breaks *b = &mr_net.breaks[sub->rail->index];
+
+    if (sub->rail->down || sub->rail->dev->fatal || sub->peer->error)
+        return; /* the port says so itself, or the peer is gone */
+    note_event(b, sub);
+    b->broken++;
+}
+
+void mr_net_note_doubt(struct mr_peer *p)
+{
+    for (unsigned i = 0; i < p->num_subs; i++) {
+        const struct mr_sub *sub = &p->sub[i];
+        struct mr_rail_breaks *b = &mr_net.breaks[sub->rail->index];
+
+        if (sub->doubt < MR_WEIGHT_MAX || sub->rail->down || sub->rail->dev->fatal || p->error)
+            continue;
+        note_event(b, sub);
+        b->left = true;
+    }
+    mr_net_tell_health(p);
 }
 
 /* The rail at the other end of all of them is known to fail. */
@@ -120,16 +140,21 @@ static bool is_peers_fault(const struct mr_rail_breaks *b)
     return !b->several && p && mr_health_of(p->sick, b->remote);
 }
 
+static uint32_t evidence(const struct mr_rail_breaks *b)
+{
+    return b->broken + (b->left ? REPEATED : 0);
+}
+
 /* Where all rails break alike it is the peers, or this process was away. */
 static bool is_worse_than_others(unsigned rail)
 {
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
-        if (i != rail && !mr_verbs.rail[i].down && 2 * mr_net.breaks[i].broken < mr_net.breaks[rail].broken)
+        if (i != rail && !mr_verbs.rail[i].down && 2 * evidence(&mr_net.breaks[i]) < evidence(&mr_net.breaks[rail]))
             return true;
     return false;
 }
 
-void mr_net_tell_breaks(uint64_t now_ns)
+void mr_net_tell_breaks(uint64_t now_ns, bool ends)
 {
     bool worse[MR_RAILS_MAX];
 
@@ -140,12 +165,13 @@ void mr_net_tell_breaks(uint64_t now_ns)
         struct mr_rail_breaks *b = &mr_net.breaks[i];
         uint32_t resent = (uint32_t)r->count[MR_RAIL_RESENT];
 
-        if (!b->broken || now_ns - b->since_ns < WAIT_NS || (b->told_ns && now_ns - b->told_ns < PAUSE_NS))
+        if (!evidence(b) || (now_ns - b->since_ns < WAIT_NS && !ends) || (b->told_ns && now_ns - b->told_ns < PAUSE_NS))
             continue;
-        if (b->broken >= REPEATED && worse[i] && !is_peers_fault(b) &&
-            mr_fabric_tell_seen(r->dev->name, r->port, b->broken, resent - b->resent))
+        if (evidence(b) >= REPEATED && worse[i] && !is_peers_fault(b) &&
+            mr_fabric_tell_seen(r->dev->name, r->port, b->broken + b->left, resent - b->resent))
             b->told_ns = now_ns;
         b->resent = resent;
         b->broken = 0;
+        b->left = false;
     }
 }

@@ -14,10 +14,10 @@
 /* A peer, and what the channel keeps of it. */
 struct mr_net_peer {
     struct mr_bulk_peer base;
-    struct mr_ack in;    /* what it is to be told of its packets, if it has a lossy link */
-    unsigned shared_by;  /* mr_peers.num_relying, when it was granted what it may have under way */
-    uint32_t flight_max; /* packets that may be under way on such links */
-    uint64_t sampled_ns; /* when the last sample of the round-trip time was taken */
+    struct mr_ack in;                /* what it is to be told of its packets, if it has a lossy link */
+    unsigned shared_by;              /* mr_peers.num_relying, when it was granted what it may have under way */
+    uint32_t flight_max;             /* packets that may be under way on such links */
+    uint64_t sampled_ns;             /* when the last sample of the round-trip time was taken */
     struct mr_pace *pace;            /* of all packets to it, as it says; NULL: no limit */
     uint32_t pace_told;              /* what it was told of that, in kB/s */
     bool rings;                      /* it shall have rings to write into here (rings.c) */
@@ -29,6 +29,7 @@ struct mr_net_peer {
 struct mr_rail_breaks {
     uint64_t since_ns, told_ns; /* of the first; when it was told */
     uint32_t broken, resent;    /* resent: the rail's counter when it was told last */
+    bool left;                  /* a way from the rail is not used, for its losses */
     int rank;                   /* to this peer's rail, */
     uint8_t remote;
     bool several; /* and to others */
@@ -40,14 +41,14 @@ struct mr_net {
     unsigned message_ns[MR_RAILS_MAX];     /* of which a message takes so much */
     struct mr_grants grants;               /* what peers may send us (grant.c) */
     struct mr_rail_breaks breaks[MR_RAILS_MAX];
-    struct mr_pace_report reads;           /* what fabricd knows of mr_peers.pace */
-    bool peers_pace;                       /* some have limits for our packets */
-    uint64_t pace_until_ns;                /* when one of these packets may go; 0: none waits */
-    uint64_t blunt_ns;                     /* a nap that was far too long has ended then */
+    struct mr_pace_report reads; /* what fabricd knows of mr_peers.pace */
+    bool peers_pace;             /* some have limits for our packets */
+    uint64_t pace_until_ns;      /* when one of these packets may go; 0: none waits */
+    uint64_t blunt_ns;           /* a nap that was far too long has ended then */
     struct mr_assemblies assemblies;
-    bool has_lossy_link;       /* with some peer */
-    bool parting;       /* ACKs are said at once */
-    bool rings;         /* some peers may have rings */
+    bool has_lossy_link; /* with some peer */
+    bool parting;        /* ACKs are said at once */
+    bool rings;          /* some peers may have rings */
     enum mr_ring_design ring_design;
     bool by_ring;       /* large messages go through rings, not by RDMA */
     unsigned parts;     /* receive buffers that a packet takes, at most */
@@ -57,7 +58,7 @@ struct mr_net {
     bool lends_no_more; /* memory could not be registered once */
     struct mr_answers answers;
     unsigned polls, ring_polls;
-    uint64_t news_ns;   /* when news were looked for */
+    uint64_t news_ns; /* when news were looked for */
 };
 extern MR_OWN struct mr_net mr_net;
 
@@ -159,9 +160,11 @@ void mr_rates_tell_reads(uint64_t now_ns);
 /* ---- health.c ---- */
 /* Our rails' health, as fabricd says it: traffic moves, and peers are told. */
 void mr_net_take_health(void);
-/* A subchannel has broken; what has been seen of rails is told to fabricd when it is time. */
+/* A subchannel has broken, or the doubts of a peer's subchannels have changed. */
 void mr_net_note_break(struct mr_sub *sub);
-void mr_net_tell_breaks(uint64_t now_ns);
+void mr_net_note_doubt(struct mr_peer *p);
+/* Sends fabricd hints about rails when their time has come; ends: the process ends, and hints do not wait. */
+void mr_net_tell_breaks(uint64_t now_ns, bool ends);
 /* A peer, if it does not know yet. */
 void mr_net_tell_health(struct mr_peer *p);
 /* True if it was a peer's message about its rails' health. */

@@ -94,7 +94,7 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
     mr_silence_look(now);
     if (mr_peers.paced)
         mr_rates_tell_reads(now);
-    mr_net_tell_breaks(now);
+    mr_net_tell_breaks(now, false);
     news = mr_fabric_news(&q, now);
     mr_where_news();
     mr_paths_news(news);

@@ -118,6 +118,7 @@ void mr_net_finalize(void)
 {
     while (mr_config.leaks && mr_verbs_poll()) /* so that all that is done has come back */
         ;
+    mr_net_tell_breaks(mr_clock_ns(), true);
     mr_addresses_close();
     mr_peers_free();
     mr_bulk_finalize();
@@ -136,8 +137,7 @@ static void choose_ring_design(const struct mr_launch *launch)
     if (!mr_ring_design_parse(mr_config.ring_design, &mr_net.ring_design)) {
         mr_net.ring_design = MR_RING_ZEROCOPY;
         if (!launch->rank)
-            mr_log(MR_LOG_WARN,
-                   "MRMPI_RING_DESIGN=%s: must be basic, piggyback, pipelined or zerocopy; zerocopy it is",
+            mr_log(MR_LOG_WARN, "MRMPI_RING_DESIGN=%s: must be basic, piggyback, pipelined or zerocopy; zerocopy it is",
                    mr_config.ring_design);
     }
     mr_net.by_ring = mr_net.rings && mr_net.ring_design != MR_RING_ZEROCOPY;
@@ -150,8 +150,8 @@ static int choose_kinds(const struct mr_launch *launch)
     const char *why;
 
     if (!mr_kinds_parse(mr_config.links, mr_config.reliable, mr_budget_exceeded(launch), &mr_peers.kinds, &why)) {
-        mr_log(MR_LOG_ERROR, "%s=%s is not %s", why,
-               !strcmp(why, "MRMPI_LINKS") ? mr_config.links : mr_config.reliable, mr_kinds_form(why, form));
+        mr_log(MR_LOG_ERROR, "%s=%s is not %s", why, !strcmp(why, "MRMPI_LINKS") ? mr_config.links : mr_config.reliable,
+               mr_kinds_form(why, form));
         return -EINVAL;
     }
     if (mr_peers.kinds.unsafe && !launch->rank)
@@ -196,7 +196,7 @@ static void peer_established(struct mr_peer *p)
 static const struct mr_peer_events peer_events = {.lossy = mr_rely_begin,
                                                   .preferred = mr_net_renew_short,
                                                   .established = peer_established,
-                                                  .doubted = mr_net_tell_health,
+                                                  .doubted = mr_net_note_doubt,
                                                   .broken = mr_net_note_break,
                                                   .lost = mr_net_renew_short,
                                                   .freed = forget_peer};
