@@ -83,7 +83,7 @@ static void print(struct figures *f)
 
 static void lead(const char *file)
 {
-    struct figures f = {.phase = read_phase(file, 0)};
+    struct figures f = {.phase = 0}; /* FILE may name the next phase already: it begins after a window */
 
     for (unsigned long number = 0;; number++) {
         int phase = number % (bytes < 4096 ? LOOK : 1) ? f.phase : read_phase(file, f.phase);
