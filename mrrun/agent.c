@@ -19,6 +19,7 @@
 
 #include "libmrmpi/base/idioms.h"
 #include "mrrun/inquiry.h"
+#include "mrrun/peer.h"
 #include "mrrun/processes.h"
 #include "mrrun/ranks.h"
 #include "mrrun/records.h"
@@ -126,7 +127,7 @@ static void accept_rank(struct watch *w, uint32_t events)
 {
     struct agent *a = container_of(w, struct agent, listener);
     int fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    struct channel *c = fd >= 0 ? calloc(1, sizeof(*c)) : NULL;
+    struct channel *c = fd >= 0 && peer_is_ours(fd) ? calloc(1, sizeof(*c)) : NULL; /* others can reach the port, too */
     uint32_t number;
 
     if (!c || !free_number(a, &number)) {

@@ -12,6 +12,9 @@
 #include "mrrun/job.h"
 #include "mrrun/reports.h"
 
+/* After this time the user hears which hosts the start waits for. */
+enum { AGENTS_ABSENT_MS = 4000 };
+
 /* Starts the agents. 0, or -1 with a message in *why. */
 int agents_open(struct job *job, const char *mrrun, char *why, size_t cap);
 /* The rank's environment, beside that of its part, which was given before. 0 or a negative errno. */

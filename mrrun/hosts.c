@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The hosts a job may use. */
+/* The hosts of a job: named, allocated, simulated or this machine. */
 #include "mrrun/hosts.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ static char *find_simfab(const char *bin_dir)
     return spawn_find_program("simfab", NULL);
 }
 
-/* "simfab status --hosts" with its output in a pipe. */
+/* Runs "simfab status --hosts". Returns its output. */
 static FILE *ask_simfab(const char *simfab, pid_t *pid)
 {
     char *argv[] = {(char *)simfab, (char *)"status", (char *)"--hosts", NULL};
@@ -132,7 +132,7 @@ static int list_simulated(struct hosts *h, char *why, size_t cap)
     return 0;
 }
 
-/* A plain machine has several names: with and without a domain, and those of the loopback interface. */
+/* Compares short and full names, and takes the names of the loopback interface. */
 static bool is_this_machine(const char *name, const char *here)
 {
     const char *node = getenv("SLURMD_NODENAME");
@@ -155,7 +155,7 @@ static int add_allocated(void *arg, const char *name, int slots)
     return 0;
 }
 
-/* What a scheduler has allocated, or this machine. */
+/* The hosts that a scheduler has allocated, or this machine. */
 static int list_plain(struct hosts *h, char *why, size_t cap)
 {
     char name[HOST_NAME_MAX + 1] = "localhost";
@@ -177,7 +177,7 @@ static void explain_unknown(const char *name, char *why, size_t cap)
     snprintf(why, cap, "the fabric has no host '%s' ('simfab status --hosts' lists them)", name);
 }
 
-/* What a launcher takes for a host, and for nothing else. */
+/* Accepts only words that no launcher can take for an option or a command. */
 static bool is_host_name(const char *name)
 {
     size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@%:[]");
@@ -185,13 +185,13 @@ static bool is_host_name(const char *name)
     return *name != '-' && len && !name[len] && len <= HOST_NAME_MAX;
 }
 
-/* How a host that was named is called in the lists. */
+/* The name of a host in the lists: this machine has one name there. */
 static const char *canonical(const struct hosts *h, const struct mrrun_host *named)
 {
     return h->here && !named->devices && is_this_machine(named->name, h->here) ? h->here : named->name;
 }
 
-/* A host that is named again takes the ranks of both. */
+/* Adds the slots of a host that is named twice. */
 static void add_slots(struct placement_slots *to, const struct mrrun_host *named)
 {
     to->slots += to->slots && !named->slots ? 1 : named->slots;
@@ -235,8 +235,8 @@ static int take_list(struct hosts *h, const struct hosts *all, const struct host
 }
 
 /*
- * Those that the job's list names, in its order, or all; then those that only parts name. What the job's list says of
- * slots goes before what parts say.
+ * Hosts of the job's list in its order, or all hosts; then hosts that only parts name. Slots of the job's list take
+ * precedence over slots of parts.
  */
 static int pick(struct hosts *h, const struct hosts *all, const struct mrrun_options *opts, char *why, size_t cap)
 {
@@ -259,8 +259,11 @@ static int pick(struct hosts *h, const struct hosts *all, const struct mrrun_opt
     return err;
 }
 
-/* ssh shall not ask at a terminal that it does not have; srun shall start the agent beside what runs already. */
-#define SSH  "ssh -x -T -o BatchMode=yes"
+/*
+ * ssh has no terminal to ask at. It gives up a host that does not answer within seconds, before the agent's own signs
+ * of life begin. srun starts the agent beside the steps that run already.
+ */
+#define SSH  "ssh -x -T -o BatchMode=yes -o ConnectTimeout=4 -o ServerAliveInterval=1 -o ServerAliveCountMax=3"
 #define SRUN "srun -Q -N1 -n1 --overlap --mpi=none --unbuffered --kill-on-bad-exit=0 -w"
 
 static char **split_words(const char *text)
@@ -289,6 +292,7 @@ static int find_all(struct hosts *all, const char *bin_dir, char *why, size_t ca
     snprintf(why, cap, "SIMFAB_DIR is set, but there is no simfab command beside mrrun or in PATH");
     return -1;
 }
+
 void hosts_keep(struct hosts *h, const int *used, int num_used)
 {
     int kept = 0;
@@ -307,8 +311,7 @@ void hosts_keep(struct hosts *h, const int *used, int num_used)
     h->count = h->num_job = kept;
 }
 
-/* Hosts are parts of this machine only if all that are not the machine itself have devices, and no launcher is named.
- */
+/* Hosts are parts of this machine only if each host but the machine itself has devices, and no launcher is given. */
 static int find_far(struct hosts *h, const struct hosts *all, const struct mrrun_options *opts)
 {
     const char *given = opts->launcher, *slurm = getenv("SLURM_JOB_ID");

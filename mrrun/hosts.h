@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where ranks can run: on this machine, or on the hosts of the simulated fabric whose directory is in SIMFAB_DIR (asked
- * from the simfab command, which also starts programs there), or on other machines, those that are named or those that
- * a scheduler has allocated. A plain machine can be several hosts, each with HCAs of
- * its own, where the user says which: ranks of different ones then talk through these, as they would between machines.
+ * The hosts of a job: this machine; the hosts of the simulated fabric in SIMFAB_DIR, as the simfab command lists them;
+ * or other machines, named by the user or allocated by a scheduler. The user can divide this machine into several hosts
+ * with HCAs of their own (A=DEVICE): ranks of different hosts then talk through the HCAs, as between machines.
  */
 #ifndef MRRUN_HOSTS_H
 #define MRRUN_HOSTS_H
@@ -19,25 +18,25 @@ struct hosts {
     char **devices; /* of each: MRMPI_DEVICES for its ranks, or NULL */
     struct placement_slots *slots;
     int count;
-    int num_job;     /* the first ones, which parts without hosts of their own may use */
+    int num_job;     /* the first hosts, for parts without hosts of their own */
     bool *far;       /* of each: it is another machine, or to be treated as one (--launcher) */
     char **launcher; /* words that start a program there; free() each, and the list */
-    bool allocated;  /* the scheduler's: slots are what it has given, not a bound */
+    bool allocated;  /* by a scheduler: slots are its ranks per host, not a limit */
     char *here;      /* the name of a plain machine; NULL: hosts are simulated */
     char *simfab;    /* path of the command; NULL on a plain machine */
 };
 
 /*
- * The hosts that the options name, or all that there are. bin_dir is where mrrun lives. 0, or -1 with a message in
+ * Finds the hosts that the options name, or all hosts. bin_dir: the directory of mrrun. 0, or -1 with a message in
  * *why.
  */
 int hosts_find(struct hosts *h, const struct mrrun_options *opts, const char *bin_dir, char *why, size_t cap);
-/* Numbers of a part's hosts into out, which has room for h->count; how many: 0 stands for all. */
+/* Writes the numbers of a part's hosts to out, room for h->count. Returns how many; 0: all hosts. */
 int hosts_of_part(const struct hosts *h, const struct mrrun_part *part, int *out);
-/* Leave out all but these, whose numbers are ascending. */
+/* Removes all other hosts. used: ascending numbers. */
 void hosts_keep(struct hosts *h, const int *used, int num_used);
 void hosts_clear(struct hosts *h);
-/* Has one of them to be reached by an agent? Then all have. */
+/* Does the job need agents? If one host does, all do. */
 bool hosts_far(const struct hosts *h);
 
 #endif

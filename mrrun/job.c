@@ -15,6 +15,7 @@
 #include "mrrun/reach.h"
 #include "mrrun/server.h"
 #include "mrrun/strangers.h"
+#include "mrrun/tree.h"
 #include "mrrun/verdict.h"
 
 enum { STATUS_TIMEOUT = 124, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127 };
@@ -621,6 +622,19 @@ static void end_late_job(struct job *job)
     fail(job, STATUS_TIMEOUT);
 }
 
+/* Login shells and file systems may be slow; the user hears which host it is. */
+static void tell_absent(struct job *job)
+{
+    char *missing;
+
+    job->absent_at_ms = 0;
+    if (!job->agents || !agents_starting(job->agents) || job->failed)
+        return;
+    missing = agents_missing(job->agents);
+    job_say(job, "still waiting for the agents of these hosts, for %d s at most: %s", TREE_START_MS / 1000, missing);
+    free(missing);
+}
+
 static void answer_attached(struct job *job, const char *report)
 {
     char *text;
@@ -668,6 +682,8 @@ void job_on_time(struct job *job)
     uint64_t until = job_output_until_ms(job);
     uint64_t now = job_now_ms();
 
+    if (job->absent_at_ms && now >= job->absent_at_ms)
+        tell_absent(job);
     if (job->look_at_ms && now >= job->look_at_ms)
         look_in_time(job, now);
     settle(job);

@@ -90,10 +90,11 @@ struct job {
     uint64_t look_at_ms;                /* for other MPIs among the processes of ranks; after twice as long again */
     uint64_t look_every_ms;
     bool stranger_told;
-    uint64_t gone_at_ms; /* killed ranks that are not gone then are left to the kernel */
-    uint64_t asked_ms;   /* when the end was asked for, by a signal or --timeout */
-    uint64_t ended_ms;   /* when the last rank ended */
-    bool failed;         /* a culprit has been named; status is its, and stays */
+    uint64_t absent_at_ms; /* hosts whose agents have not answered are told then; 0: never */
+    uint64_t gone_at_ms;   /* killed ranks that are not gone then are left to the kernel */
+    uint64_t asked_ms;     /* when the end was asked for, by a signal or --timeout */
+    uint64_t ended_ms;     /* when the last rank ended */
+    bool failed;           /* a culprit has been named; status is its, and stays */
     struct suspect suspect;
     struct server_event abort; /* of which the judgement waits for what agents say, if abort_held */
     bool abort_held;

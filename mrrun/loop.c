@@ -84,6 +84,7 @@ static int wait_ms(const struct job *job)
         job->gone_at_ms,
         job->timeout_at_ms,
         job->look_at_ms,
+        job->absent_at_ms,
         inquiry_due_ms(&job->inquiry, job_now_ms()),
         job->suspect.set ? job->suspect.tell_at_ms : 0,
         job->unheard >= 0 ? job->unheard_until_ms : 0,

@@ -474,6 +474,7 @@ static int run(struct job *job, struct report *report, char *why, size_t cap)
             scratch_close(&job->scratch);
             return STATUS_FAILED;
         }
+        job->absent_at_ms = job_now_ms() + AGENTS_ABSENT_MS;
     }
     inquiry_open(&job->inquiry, job->scratch.path, job->hosts.simfab);
     attach_open(&job->attach, job->scratch.lock_fd);

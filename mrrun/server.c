@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <pmix.h>
@@ -405,6 +406,19 @@ static pmix_status_t init_library(const char *scratch_dir)
     return rc;
 }
 
+/* libpmix refuses clients of namespaces that it does not know: who cannot guess the name cannot join. */
+static int name_namespace(void)
+{
+    unsigned char secret[16];
+    int n = snprintf(server.nspace, sizeof(server.nspace), "mrrun-%d-", (int)getpid());
+
+    if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
+        return -1;
+    for (size_t i = 0; i < sizeof(secret); i++)
+        n += snprintf(server.nspace + n, sizeof(server.nspace) - (size_t)n, "%02x", secret[i]);
+    return 0;
+}
+
 int server_start(const struct placement *place, const char *job_id, const char *scratch_dir, char *why, size_t cap)
 {
     /* Job data go to ranks over their connection: no files, nothing to leave behind. */
@@ -421,7 +435,10 @@ int server_start(const struct placement *place, const char *job_id, const char *
         snprintf(why, cap, "the PMIx server did not start: %s", PMIx_Error_string(rc));
         return -1;
     }
-    snprintf(server.nspace, sizeof(server.nspace), "mrrun-%d", (int)getpid());
+    if (name_namespace()) {
+        snprintf(why, cap, "the system gives no random numbers: %s", strerror(errno));
+        return -1;
+    }
     rc = register_job(place, job_id);
     if (rc != PMIX_SUCCESS) {
         snprintf(why, cap, "the PMIx server did not take the job: %s", PMIx_Error_string(rc));

@@ -159,6 +159,35 @@ is "and of Slurm, whose slots are no bound" "$? $(sorted)" "0 [0] n1;[1] n2;[2] 
 SLURM_JOB_NODELIST='n[1-2' far -n 1 true
 is "a list that is none is refused" $? 2
 
+# the port at which an agent takes connections of its ranks
+as() { # USER: whether it is listened to there: 1 the connection ends, more: it stays
+  chroot --userspec="$1:$1" / bash -c 'exec 3<>/dev/tcp/127.0.0.1/$0 && read -r -t 2 -u 3' "$port"
+}
+if [ "$(id -u)" = 0 ] && chroot --userspec=65534:65534 / true 2>/dev/null; then
+  far --hosts a,b -n 2 sh -c 'env | sed -n "s/^PMIX_SERVER_URI.*://p" | head -n 1 >"$0.new"; mv "$0.new" "$0"; sleep 20' "$tmp/port" & job=$!
+  ok "an agent has a port" wait_for 20 test -s "$tmp/port"
+  port=$(cat "$tmp/port")
+  as 65534
+  is "another user's connection ends" $? 1
+  as 0
+  ok "this user's stays" test $? -gt 128
+  kill "$(pgrep -P "$(pgrep -P $job -x timeout)" -x mrrun)"
+  wait $job
+else
+  ok "connections of other users # SKIP there is none to be" true
+fi
+
+# a host whose login takes long
+cat >"$tmp/slow" <<END
+#!/bin/sh
+[ "\$1" = b ] && sleep 6
+exec "$on_host" "\$@"
+END
+chmod +x "$tmp/slow"
+timeout 60 mrrun --launcher "$tmp/slow" --hosts a,b -n 2 true >"$tmp/out" 2>"$tmp/err"
+is "a host that takes long to start: the job runs" $? 0
+is "the host was told" "$(cat "$tmp/err")" "mrrun: still waiting for the agents of these hosts, for 60 s at most: b"
+
 # ---- MPI, on hosts of a simulated fabric
 export on_host tmp BUILD
 timeout 120 simfab run --topology "$net" -- bash -c '

@@ -51,6 +51,10 @@ run -n 4 "$client" late:1:9
 is "a code after MPI_Finalize is the job's status" $? 9
 is "and nobody is blamed" "$(grep -c '^mrrun:' "$tmp/err")" 0
 
+# the namespace has a secret: its beginning and a process id do not do
+run -n 1 sh -c 'PMIX_NAMESPACE=mrrun-$PPID exec "$0"' "$client"
+not_ok "a process that guesses the namespace does not join" grep -q '^rank 0/1' "$tmp/out"
+
 run -n 3 sh -c 'exit $((PMIX_RANK == 1 ? 5 : 0))'
 is "a plain program's code" $? 5
 

@@ -9,6 +9,8 @@ $(call unit_test,test_output,mrrun/output.c mrrun/verdict.c)
 $(call unit_test,test_records,mrrun/records.c mrrun/stats.c mrrun/timeline.c \
     $(addprefix libmrmpi/,base/config.c base/config_table.c base/log.c base/record.c base/stats.c verbs/link/kinds.c))
 
+$(call unit_test,test_peer,mrrun/peer.c)
+
 $(call unit_test,test_waits,mrrun/waits.c)
 
 $(call unit_test,test_wire,$(addprefix mrrun/,wire.c watch.c link.c channel.c tree.c allocation.c))
