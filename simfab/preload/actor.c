@@ -21,10 +21,10 @@ static __thread struct sf_actor *self;
 static __thread uint64_t cpu_ns; /* processor time of this thread already charged */
 static __thread uint64_t
     shown_ps; /* the latest time that the program has seen; the engine may take back a look's cost */
-static __thread unsigned blocked; /* depth of sfp_block_begin */
+static __thread unsigned blocked;    /* depth of sfp_block_begin */
 static __thread uint64_t turn_calls; /* the count of calls when its turn began */
-static uint32_t slots_used; /* as many were taken at some time */
-static bool taken[SF_ACTORS_MAX]; /* the engine sees a slot when its state changes, when all in it is there */
+static uint32_t slots_used;          /* as many were taken at some time */
+static bool taken[SF_ACTORS_MAX];    /* the engine sees a slot when its state changes, when all in it is there */
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -52,7 +52,7 @@ void sfp_guest_waits(void)
 }
 
 /* It takes no part any more, as far as the engine is concerned. */
-static void give_back(struct sf_actor *a)
+static void free_actor(struct sf_actor *a)
 {
     sfp_clock_raise_mine(sfp_now(a)); /* for what still runs in this thread */
     end_doubt();
@@ -68,7 +68,7 @@ static void thread_ends(void *arg)
 {
     sfp_thread_ends();
     if (self)
-        give_back(self);
+        free_actor(self);
 }
 
 static void make_key(void)
@@ -141,7 +141,7 @@ bool sfp_has_siblings(void)
     return sfp_in_turns() && (sfp_actor_slots() > 1 || has_had_guests());
 }
 
-static struct sf_actor *take_slot(void)
+static struct sf_actor *take_actor_slot(void)
 {
     for (uint32_t i = 0; i < SF_ACTORS_MAX; i++)
         if (!__atomic_exchange_n(&taken[i], true, __ATOMIC_ACQUIRE)) {
@@ -163,7 +163,7 @@ static struct sf_actor *new_actor(bool guest)
         errno = err;
         return NULL;
     }
-    a = take_slot();
+    a = take_actor_slot();
     if (!a)
         return NULL;
     a->tid = (uint32_t)sfp_syscall(SYS_gettid);
@@ -199,7 +199,7 @@ void sfp_guest_begins(void)
 static void retire(struct sf_actor *a)
 {
     sfp_thread_acts(false);
-    give_back(a);
+    free_actor(a);
 }
 
 static void promote(struct sf_actor *a)
@@ -210,7 +210,7 @@ static void promote(struct sf_actor *a)
 }
 
 /* The count of events comes before the time: what it counts is not later than that. */
-static struct sf_actor *catch_up(struct sf_actor *a)
+static struct sf_actor *catch_up_actor(struct sf_actor *a)
 {
     uint64_t events = __atomic_load_n(&sfp_proc.arena->events, __ATOMIC_ACQUIRE);
     uint64_t now = __atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE), clock = sfp_now(a);
@@ -226,10 +226,10 @@ static struct sf_actor *catch_up(struct sf_actor *a)
     return a;
 }
 
-static struct sf_actor *enter(struct sf_actor *a)
+static struct sf_actor *enter_call(struct sf_actor *a)
 {
     __atomic_store_n(&a->calls, a->calls + 1, __ATOMIC_RELEASE);
-    return catch_up(a);
+    return catch_up_actor(a);
 }
 
 /*
@@ -245,7 +245,7 @@ static bool turn_is_over(const struct sf_actor *a)
 
 static struct sf_actor *enter_in_turn(struct sf_actor *a)
 {
-    enter(a);
+    enter_call(a);
     if (turn_is_over(a) && !blocked && sfp_in_turns() && !sfp_proc.dead)
         sfp_wait(a, SF_ACTOR_READY, SFP_AFTER_OTHERS);
     return a;
@@ -323,11 +323,11 @@ static bool back_by_itself(struct sf_actor *a, uint32_t was)
     a->wake_reason = SFP_WAKE_SIGNAL;
     sfp_relay_forget(a);
     sfp_ring();
-    enter(a);
+    enter_call(a);
     return true;
 }
 
-static void leave(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
+static void leave_call(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
 {
     __atomic_store_n(&a->wake_ps, wake_ps, __ATOMIC_RELAXED);
     __atomic_store_n(&a->stops, a->stops + 1, __ATOMIC_RELAXED);
@@ -342,7 +342,7 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
     bool interrupted = false;
     uint32_t now;
 
-    leave(a, state, wake_ps);
+    leave_call(a, state, wake_ps);
     for (;;) {
         now = __atomic_load_n(&a->state, __ATOMIC_ACQUIRE);
         if (now == SF_ACTOR_RUNNING)
@@ -431,8 +431,8 @@ void sfp_block_begin_until(uint64_t until_ps)
 
     if (!a || blocked++)
         return;
-    catch_up(a); /* not counted as a call: whether it must wait may be a matter of luck */
-    leave(a, SF_ACTOR_BLOCKED, until_ps);
+    catch_up_actor(a); /* not counted as a call: whether it must wait may be a matter of luck */
+    leave_call(a, SF_ACTOR_BLOCKED, until_ps);
 }
 
 void sfp_block_end(void)
@@ -448,7 +448,7 @@ void sfp_block_end(void)
         __atomic_store_n(&a->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
         sfp_ring();
     }
-    catch_up(a);
+    catch_up_actor(a);
     errno = e;
 }
 
@@ -456,7 +456,7 @@ struct sf_actor *sfp_actor_awaiting(void)
 {
     bool waits = self && !blocked && sfp_proc.arena && !sfp_proc.dead && !sfp_proc.welcome.cpu_factor_milli;
 
-    return waits ? catch_up(self) : NULL;
+    return waits ? catch_up_actor(self) : NULL;
 }
 
 void sfp_actor_lends_cpu(void)

@@ -23,7 +23,7 @@ static uint32_t call_seq;
 
 /* ---- the attachment -------------------------------------------------------------------------------------------- */
 
-static void before_fork(void)
+static void lock_before_fork(void)
 {
     sfp_actor_lends_cpu();
     pthread_mutex_lock(&attach_lock);
@@ -40,7 +40,7 @@ static void after_fork_parent(void)
  * The child is another process to the engine: it must not keep the parent's socket open (the engine would not see the
  * parent die) nor touch the parent's arena, which becomes private zeros: verbs objects it inherited fail softly.
  */
-static void after_fork_child(void)
+static void detach_child(void)
 {
     pthread_mutex_init(&call_lock, NULL);
     pthread_mutex_init(&attach_lock, NULL);
@@ -74,7 +74,7 @@ static void handle_urgent(void)
 static void prepare(void)
 {
     handle_urgent();
-    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+    pthread_atfork(lock_before_fork, after_fork_parent, detach_child);
 }
 
 static bool arena_is_sound(const struct sf_arena *a, size_t bytes)

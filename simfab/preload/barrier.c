@@ -23,28 +23,28 @@ struct barrier {
 static struct barrier *barriers;
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void lock_list(void)
+static void lock_barriers(void)
 {
     sfp_lock_awake(&list_lock);
 }
 
-static void unlock_list(void)
+static void unlock_barriers(void)
 {
     SFP_REAL(pthread_mutex_unlock)(&list_lock);
 }
 
-static void after_fork_child(void)
+static void renew_barrier_lock(void)
 {
     pthread_mutex_init(&list_lock, NULL);
 }
 
-static void watch_forks(void)
+static void watch_barrier_forks(void)
 {
-    pthread_atfork(lock_list, unlock_list, after_fork_child);
+    pthread_atfork(lock_barriers, unlock_barriers, renew_barrier_lock);
 }
 
 /* With the list locked. */
-static struct barrier *find(const pthread_barrier_t *id)
+static struct barrier *find_barrier(const pthread_barrier_t *id)
 {
     struct barrier *b = barriers;
 
@@ -53,7 +53,7 @@ static struct barrier *find(const pthread_barrier_t *id)
     return b;
 }
 
-static void drop(const pthread_barrier_t *id)
+static void drop_barrier(const pthread_barrier_t *id)
 {
     struct barrier **at = &barriers, *b;
 
@@ -79,36 +79,36 @@ SFP_EXPORT int pthread_barrier_init(pthread_barrier_t *restrict barrier, const p
     if (attr)
         pthread_barrierattr_getpshared(attr, &shared);
     b = shared == PTHREAD_PROCESS_PRIVATE ? calloc(1, sizeof *b) : NULL;
-    pthread_once(&once, watch_forks);
-    lock_list();
-    drop(barrier); /* of memory that was given back without a word */
+    pthread_once(&once, watch_barrier_forks);
+    lock_barriers();
+    drop_barrier(barrier); /* of memory that was given back without a word */
     if (b) {
         b->id = barrier;
         b->count = count;
         b->next = barriers;
         barriers = b;
     }
-    unlock_list();
+    unlock_barriers();
     return 0;
 }
 
 SFP_EXPORT int pthread_barrier_destroy(pthread_barrier_t *barrier)
 {
     if (barriers) {
-        lock_list();
-        drop(barrier);
-        unlock_list();
+        lock_barriers();
+        drop_barrier(barrier);
+        unlock_barriers();
     }
     return SFP_REAL(pthread_barrier_destroy)(barrier);
 }
 
 /* This thread is there, in round *round. NULL: it is the C library's. *last: nobody is missing any more. */
-static struct barrier *enter(const pthread_barrier_t *id, uint32_t *round, bool *last)
+static struct barrier *enter_barrier(const pthread_barrier_t *id, uint32_t *round, bool *last)
 {
     struct barrier *b;
 
-    lock_list();
-    b = find(id);
+    lock_barriers();
+    b = find_barrier(id);
     if (b) {
         *round = b->round;
         *last = ++b->here == b->count;
@@ -120,17 +120,17 @@ static struct barrier *enter(const pthread_barrier_t *id, uint32_t *round, bool 
             __atomic_store_n(&b->round, b->round + 1, __ATOMIC_SEQ_CST);
         }
     }
-    unlock_list();
+    unlock_barriers();
     return b;
 }
 
-static void leave(struct barrier *b)
+static void leave_barrier(struct barrier *b)
 {
     bool unused;
 
-    lock_list();
+    lock_barriers();
     unused = !--b->inside && !b->id;
-    unlock_list();
+    unlock_barriers();
     if (unused)
         free(b);
 }
@@ -163,7 +163,7 @@ static void wait_for_others(struct barrier *b, uint32_t round)
     sfp_block_end();
 }
 
-static int wait_in_kernel(pthread_barrier_t *barrier)
+static int kernel_barrier_wait(pthread_barrier_t *barrier)
 {
     int st;
 
@@ -177,17 +177,17 @@ SFP_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {
     uint32_t round;
     bool last;
-    struct barrier *b = __atomic_load_n(&barriers, __ATOMIC_RELAXED) ? enter(barrier, &round, &last) : NULL;
+    struct barrier *b = __atomic_load_n(&barriers, __ATOMIC_RELAXED) ? enter_barrier(barrier, &round, &last) : NULL;
 
     sfp_guest_stays();
     if (!b)
-        return wait_in_kernel(barrier);
+        return kernel_barrier_wait(barrier);
     if (last) {
         sfp_await_call(b, true);
         sfp_syscall(SYS_futex, &b->round, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
     } else {
         wait_for_others(b, round);
     }
-    leave(b);
+    leave_barrier(b);
     return last ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
 }

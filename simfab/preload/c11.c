@@ -44,7 +44,7 @@ static pthread_cond_t *cond_of(cnd_t *c)
     return (pthread_cond_t *)c;
 }
 
-static void *begin(void *arg)
+static void *run_c11_start(void *arg)
 {
     struct start s = *(struct start *)arg;
 
@@ -60,7 +60,7 @@ SFP_EXPORT int thrd_create(thrd_t *thread, thrd_start_t run, void *arg)
     if (!s)
         return thrd_nomem;
     *s = (struct start){.run = run, .arg = arg};
-    err = pthread_create(thread, NULL, begin, s);
+    err = pthread_create(thread, NULL, run_c11_start, s);
     if (err)
         free(s);
     return err == EAGAIN ? thrd_error : in_c11(err);

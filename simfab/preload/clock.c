@@ -19,10 +19,10 @@
 #include <sys/times.h>
 #include <unistd.h>
 
-#define PS_PER_NS 1000u
-#define NS_PER_S  1000000000ull
-#define SETTLE_MAX 32 /* wakings before an actor goes on though the engine's time is behind its clock */
-#define ROW_MIN   256 /* readings without another call before an actor waits for the engine */
+#define PS_PER_NS  1000u
+#define NS_PER_S   1000000000ull
+#define SETTLE_MAX 32  /* wakings before an actor goes on though the engine's time is behind its clock */
+#define ROW_MIN    256 /* readings without another call before an actor waits for the engine */
 
 static pthread_once_t mode_once = PTHREAD_ONCE_INIT;
 static bool virtual_time, mode_known;
@@ -91,7 +91,7 @@ void sfp_clock_raise_mine(uint64_t ps)
 }
 
 /* The clock of this thread, which is no actor. */
-static uint64_t catch_up(void)
+static uint64_t catch_up_clock(void)
 {
     sfp_clock_raise_mine(sfp_clock_local());
     if (sfp_proc.arena)
@@ -104,7 +104,7 @@ uint64_t sfp_clock_peek(void)
 {
     struct sf_actor *a = sfp_enter_if_actor();
 
-    return a ? sfp_now(a) : catch_up();
+    return a ? sfp_now(a) : catch_up_clock();
 }
 
 void sfp_clock_advance_to(uint64_t ps)
@@ -169,7 +169,7 @@ static uint64_t read_clock(void)
         let_engine_catch_up(a);
         return sfp_show(a, read_ps);
     }
-    return mine_ps = catch_up() + read_ps;
+    return mine_ps = catch_up_clock() + read_ps;
 }
 
 bool sfp_clock_epoch(clockid_t id, uint64_t *epoch)

@@ -23,7 +23,7 @@ static bool is_held(struct sf_actor *a)
     return held == SF_CPU_HELD;
 }
 
-static void give_back(const struct sf_actor *a, uint32_t tid)
+static void restore_affinity(const struct sf_actor *a, uint32_t tid)
 {
     cpu_set_t may;
     int e = errno;
@@ -41,7 +41,7 @@ static void give_back(const struct sf_actor *a, uint32_t tid)
 void sfp_cpu_lend(const struct sf_actor *a)
 {
     if (is_held((struct sf_actor *)a))
-        give_back(a, 0);
+        restore_affinity(a, 0);
 }
 
 /* From now on the engine has nothing to give back: what the thread may use is about to be another matter. */
@@ -51,7 +51,7 @@ void sfp_cpu_leave(struct sf_actor *a)
 
     if (is_held(a) &&
         __atomic_compare_exchange_n(&a->held, &was, SF_CPU_FREE, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-        give_back(a, a->tid);
+        restore_affinity(a, a->tid);
 }
 
 static void leave_all(void)

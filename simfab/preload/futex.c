@@ -48,7 +48,7 @@ static int await_word(const uint32_t *word, uint32_t value, uint64_t until_ps)
 }
 
 /* Another process may wake it; a time-out moves the clock by its length. */
-static long wait_in_kernel(const long arg[6], uint64_t until_ps)
+static long kernel_futex_wait(const long arg[6], uint64_t until_ps)
 {
     long st;
 
@@ -67,12 +67,12 @@ static long futex_wait(const long arg[6])
     int err = IN_KERNEL;
 
     if (timeout)
-        until_ps = sfp_clock_peek() +
-                   ((uint64_t)timeout->tv_sec * SFP_NS_PER_S + (uint64_t)timeout->tv_nsec) * SFP_PS_PER_NS;
+        until_ps =
+            sfp_clock_peek() + ((uint64_t)timeout->tv_sec * SFP_NS_PER_S + (uint64_t)timeout->tv_nsec) * SFP_PS_PER_NS;
     if (arg[1] & FUTEX_PRIVATE_FLAG)
         err = await_word((const uint32_t *)arg[0], (uint32_t)arg[2], until_ps);
     if (err == IN_KERNEL)
-        return wait_in_kernel(arg, until_ps);
+        return kernel_futex_wait(arg, until_ps);
     errno = err;
     return err ? -1 : 0;
 }
@@ -129,8 +129,8 @@ SFP_EXPORT long syscall(long number, ...)
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59
-#define PR_SYS_DISPATCH_OFF 0
-#define PR_SYS_DISPATCH_ON 1
+#define PR_SYS_DISPATCH_OFF          0
+#define PR_SYS_DISPATCH_ON           1
 #endif
 #ifndef SYS_USER_DISPATCH
 #define SYS_USER_DISPATCH 2
@@ -205,7 +205,7 @@ static void on_call(int sig, siginfo_t *info, void *context)
 }
 
 /* Its parent's setting is not the child's. */
-static void after_fork_child(void)
+static void renew_futex_trap(void)
 {
     bool was = trapped;
 
@@ -216,7 +216,7 @@ static void after_fork_child(void)
 
 static void install(void)
 {
-    pthread_atfork(NULL, NULL, after_fork_child);
+    pthread_atfork(NULL, NULL, renew_futex_trap);
     catching = sfp_trap_take(SIGSYS, on_call, 0);
 }
 

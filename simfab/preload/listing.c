@@ -81,7 +81,7 @@ DIR *sfp_dir_sorted(DIR *dir)
 }
 
 /* The link that points at the directory's listing, or NULL. Lock held. */
-static struct listing **find(DIR *dir)
+static struct listing **find_listing(DIR *dir)
 {
     for (struct listing **at = &listings; *at; at = &(*at)->next)
         if ((*at)->dir == dir)
@@ -102,7 +102,7 @@ static bool next_entry(DIR *dir, struct dirent **entry)
     if (!any_listing())
         return false;
     pthread_mutex_lock(&listings_lock);
-    at = find(dir);
+    at = find_listing(dir);
     if (at)
         *entry = (*at)->at < (*at)->num ? (*at)->entries[(*at)->at++] : NULL;
     pthread_mutex_unlock(&listings_lock);
@@ -130,7 +130,7 @@ SFP_EXPORT void rewinddir(DIR *dir)
 
     if (any_listing()) {
         pthread_mutex_lock(&listings_lock);
-        at = find(dir);
+        at = find_listing(dir);
         if (at)
             (*at)->at = 0;
         pthread_mutex_unlock(&listings_lock);
@@ -144,7 +144,7 @@ SFP_EXPORT int closedir(DIR *dir)
         struct listing **at, *l = NULL;
 
         pthread_mutex_lock(&listings_lock);
-        at = find(dir);
+        at = find_listing(dir);
         if (at) {
             l = *at;
             *at = l->next;

@@ -78,7 +78,7 @@ static int await_mutex(pthread_mutex_t *mutex, bool others_first, uint64_t until
 }
 
 /* What an actor can do before it waits in the kernel: EBUSY, it is to do so. */
-static int lock_as_actor(pthread_mutex_t *mutex, uint64_t until_ps)
+static int mutex_lock_as_actor(pthread_mutex_t *mutex, uint64_t until_ps)
 {
     bool others_first = sfp_await_is_due(mutex) && !owner_of(mutex);
     int err = EBUSY;
@@ -103,7 +103,7 @@ SFP_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
     if (!sfp_await_is_due(mutex) && (err = pthread_mutex_trylock(mutex)) != EBUSY)
         return err;
     counts = sfp_waiter_begins();
-    err = lock_as_actor(mutex, 0);
+    err = mutex_lock_as_actor(mutex, 0);
     if (err == EBUSY) {
         sfp_block_begin();
         err = SFP_REAL(pthread_mutex_lock)(mutex);
@@ -124,7 +124,7 @@ SFP_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_
         return SFP_REAL(pthread_mutex_clocklock)(mutex, id, abs);
     counts = sfp_waiter_begins();
     if (is_actor())
-        err = lock_as_actor(mutex, u.ps);
+        err = mutex_lock_as_actor(mutex, u.ps);
     if (err == EBUSY)
         err = SFP_TIMED_WAIT(&u, result_ == ETIMEDOUT, true, SFP_REAL(pthread_mutex_clocklock)(mutex, id, &real_abs));
     sfp_waiter_ends(counts);

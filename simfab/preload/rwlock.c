@@ -67,7 +67,7 @@ static int await_lock(pthread_rwlock_t *lock, enum how how, bool others_first, u
 }
 
 /* What can be done before waiting in the kernel: EBUSY, that is to be done. */
-static int lock_as_actor(pthread_rwlock_t *lock, enum how how, uint64_t until_ps)
+static int rwlock_lock_as_actor(pthread_rwlock_t *lock, enum how how, uint64_t until_ps)
 {
     bool others_first, counts;
     int err = EBUSY;
@@ -89,7 +89,7 @@ static int lock_as_actor(pthread_rwlock_t *lock, enum how how, uint64_t until_ps
 
 SFP_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
 {
-    int err = lock_as_actor(lock, READ, 0);
+    int err = rwlock_lock_as_actor(lock, READ, 0);
 
     if (err != EBUSY)
         return err;
@@ -101,7 +101,7 @@ SFP_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
 
 SFP_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
 {
-    int err = lock_as_actor(lock, WRITE, 0);
+    int err = rwlock_lock_as_actor(lock, WRITE, 0);
 
     if (err != EBUSY)
         return err;
@@ -119,7 +119,7 @@ SFP_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict lock, clock
 
     if (!sfp_until_at(id, abs, &u))
         return SFP_REAL(pthread_rwlock_clockrdlock)(lock, id, abs);
-    err = lock_as_actor(lock, READ, u.ps);
+    err = rwlock_lock_as_actor(lock, READ, u.ps);
     if (err != EBUSY)
         return err;
     return SFP_TIMED_WAIT(&u, result_ == ETIMEDOUT, true, SFP_REAL(pthread_rwlock_clockrdlock)(lock, id, &real_abs));
@@ -133,7 +133,7 @@ SFP_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict lock, clock
 
     if (!sfp_until_at(id, abs, &u))
         return SFP_REAL(pthread_rwlock_clockwrlock)(lock, id, abs);
-    err = lock_as_actor(lock, WRITE, u.ps);
+    err = rwlock_lock_as_actor(lock, WRITE, u.ps);
     if (err != EBUSY)
         return err;
     return SFP_TIMED_WAIT(&u, result_ == ETIMEDOUT, true, SFP_REAL(pthread_rwlock_clockwrlock)(lock, id, &real_abs));

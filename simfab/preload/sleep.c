@@ -10,12 +10,12 @@ static uint64_t ns_of(const struct timespec *ts)
     return (uint64_t)ts->tv_sec * SFP_NS_PER_S + (uint64_t)ts->tv_nsec;
 }
 
-static struct timespec timespec_of(uint64_t ns)
+static struct timespec timespec_of_ns(uint64_t ns)
 {
     return (struct timespec){.tv_sec = (time_t)(ns / SFP_NS_PER_S), .tv_nsec = (long)(ns % SFP_NS_PER_S)};
 }
 
-static bool valid(const struct timespec *ts)
+static bool valid_duration(const struct timespec *ts)
 {
     return ts->tv_sec >= 0 && ts->tv_nsec >= 0 && ts->tv_nsec < (long)SFP_NS_PER_S;
 }
@@ -25,7 +25,7 @@ static int sleep_ns(uint64_t ns, struct timespec *left)
 {
     struct sf_actor *a = (sfp_guest_leaves(), sfp_enter_if_actor());
     uint64_t until = sfp_clock_peek() + ns * SFP_PS_PER_NS;
-    struct timespec ts = timespec_of(ns);
+    struct timespec ts = timespec_of_ns(ns);
     int err;
 
     if (a && !sfp_proc.dead) {
@@ -33,7 +33,7 @@ static int sleep_ns(uint64_t ns, struct timespec *left)
 
         if (reason == SFP_WAKE_SIGNAL && sfp_now(a) < until) {
             if (left)
-                *left = timespec_of((until - sfp_now(a)) / SFP_PS_PER_NS);
+                *left = timespec_of_ns((until - sfp_now(a)) / SFP_PS_PER_NS);
             return EINTR;
         }
         if (reason >= 0) {
@@ -67,7 +67,7 @@ SFP_EXPORT int clock_nanosleep(clockid_t id, int flags, const struct timespec *r
         sfp_block_end();
         return err;
     }
-    if (!valid(req))
+    if (!valid_duration(req))
         return EINVAL;
     if (!(flags & TIMER_ABSTIME))
         return sleep_ns(ns_of(req), rem);
@@ -88,7 +88,7 @@ SFP_EXPORT int nanosleep(const struct timespec *req, struct timespec *rem)
 
 SFP_EXPORT int usleep(useconds_t us)
 {
-    struct timespec ts = timespec_of((uint64_t)us * 1000);
+    struct timespec ts = timespec_of_ns((uint64_t)us * 1000);
 
     return nanosleep(&ts, NULL);
 }
@@ -107,14 +107,14 @@ bool sfp_until_at(clockid_t id, const struct timespec *abs, struct sfp_until *u)
     struct timespec real;
     uint64_t epoch, now, at;
 
-    if (!sfp_clock_is_virtual() || !valid(abs) || !sfp_clock_epoch(id, &epoch))
+    if (!sfp_clock_is_virtual() || !valid_duration(abs) || !sfp_clock_epoch(id, &epoch))
         return false;
     at = ns_of(abs);
     now = epoch + sfp_clock_peek() / SFP_PS_PER_NS;
     sfp_syscall(SYS_clock_gettime, id, &real);
     u->id = id;
     u->ps = at > epoch ? (at - epoch) * SFP_PS_PER_NS : 1;
-    u->real = timespec_of(ns_of(&real) + (at > now ? at - now : 0));
+    u->real = timespec_of_ns(ns_of(&real) + (at > now ? at - now : 0));
     return true;
 }
 
@@ -125,5 +125,5 @@ struct timespec sfp_until_soon(const struct sfp_until *u)
     if (!sfp_is_actor() || sfp_proc.dead)
         return u->real;
     sfp_syscall(SYS_clock_gettime, u->id, &now);
-    return timespec_of(ns_of(&now) + SFP_SLICE_MS_MAX * 1000000ull);
+    return timespec_of_ns(ns_of(&now) + SFP_SLICE_MS_MAX * 1000000ull);
 }

@@ -34,25 +34,25 @@ static uint32_t helpers = 1; /* living threads that are no actors */
 static __thread struct thread *me; /* NULL in the first thread */
 static __thread bool acts;
 
-static void lock_list(void)
+static void lock_threads(void)
 {
     sfp_lock_awake(&list_lock);
 }
 
-static void unlock_list(void)
+static void unlock_threads(void)
 {
     SFP_REAL(pthread_mutex_unlock)(&list_lock);
 }
 
-static void after_fork_child(void)
+static void renew_thread_lock(void)
 {
     pthread_mutex_init(&list_lock, NULL);
     sfp_thread_after_fork();
 }
 
-static void watch_forks(void)
+static void watch_thread_forks(void)
 {
-    pthread_atfork(lock_list, unlock_list, after_fork_child);
+    pthread_atfork(lock_threads, unlock_threads, renew_thread_lock);
 }
 
 void sfp_thread_after_fork(void)
@@ -99,11 +99,11 @@ void sfp_thread_ends(void)
     sfp_await_call(me, true);
 }
 
-static void *begin(void *arg)
+static void *begin_thread(void *arg)
 {
-    lock_list(); /* its creator has entered it */
+    lock_threads(); /* its creator has entered it */
     me = arg;
-    unlock_list();
+    unlock_threads();
     acts = me->acts;
     sfp_tsc_inherit(me->tsc);
     sfp_futex_trap();
@@ -115,7 +115,7 @@ static void *begin(void *arg)
     return me->run(me->arg);
 }
 
-static struct thread **find(pthread_t id)
+static struct thread **find_thread(pthread_t id)
 {
     struct thread **at = &threads;
 
@@ -124,9 +124,9 @@ static struct thread **find(pthread_t id)
     return at;
 }
 
-static void drop(pthread_t id)
+static void drop_thread(pthread_t id)
 {
-    struct thread **at = find(id), *t = *at;
+    struct thread **at = find_thread(id), *t = *at;
 
     if (t)
         *at = t->next;
@@ -137,20 +137,20 @@ static int create(struct thread *t, pthread_t *restrict thread, const pthread_at
 {
     int err;
 
-    lock_list();
+    lock_threads();
     t->number = ++num_created;
     __atomic_fetch_add(&helpers, !t->acts, __ATOMIC_RELAXED);
-    err = SFP_REAL(pthread_create)(thread, attr, begin, t);
+    err = SFP_REAL(pthread_create)(thread, attr, begin_thread, t);
     if (err) {
         __atomic_fetch_sub(&helpers, !t->acts, __ATOMIC_RELAXED);
         free(t);
     } else {
-        drop(*thread);
+        drop_thread(*thread);
         t->id = *thread;
         t->next = threads;
         threads = t;
     }
-    unlock_list();
+    unlock_threads();
     return err;
 }
 
@@ -162,7 +162,7 @@ SFP_EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *
 
     if (sfp_starting || !sfp_enabled() || !(t = calloc(1, sizeof *t)))
         return SFP_REAL(pthread_create)(thread, attr, run, arg);
-    pthread_once(&once, watch_forks);
+    pthread_once(&once, watch_thread_forks);
     sfp_futex_look();
     sfp_actor_lends_cpu();
     t->run = run;
@@ -182,9 +182,9 @@ static struct thread *entry_of(pthread_t id)
 {
     struct thread *t;
 
-    lock_list();
-    t = *find(id);
-    unlock_list();
+    lock_threads();
+    t = *find_thread(id);
+    unlock_threads();
     return t;
 }
 
@@ -221,9 +221,9 @@ static int await_end(struct thread *t, pthread_t thread, void **result, uint64_t
 static int joined(pthread_t thread, int err)
 {
     if (!err) {
-        lock_list();
-        drop(thread);
-        unlock_list();
+        lock_threads();
+        drop_thread(thread);
+        unlock_threads();
     }
     return err;
 }

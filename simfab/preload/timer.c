@@ -16,7 +16,7 @@
 #include <sys/time.h>
 #include <sys/timerfd.h>
 
-#define TIMERS_MAX 256u
+#define TIMERS_MAX        256u
 #define CLOCK_SECONDS_MAX 10000000ull /* four months: an ending that nobody sees */
 
 struct timer {
@@ -42,7 +42,7 @@ static uint64_t ps_of(uint64_t s, uint64_t ns)
                                  : (s * SFP_NS_PER_S + ns) * SFP_PS_PER_NS;
 }
 
-static struct timespec timespec_of(uint64_t ps)
+static struct timespec timespec_of_ps(uint64_t ps)
 {
     uint64_t ns = (ps + SFP_PS_PER_NS - 1) / SFP_PS_PER_NS;
 
@@ -135,8 +135,8 @@ SFP_EXPORT int setitimer(__itimer_which_t which, const struct itimerval *restric
         return SFP_REAL(setitimer)(which, new, old);
     if (!valid_timeval(&new->it_value) || !valid_timeval(&new->it_interval))
         return failed(EINVAL);
-    left = ps_of((uint64_t)new->it_value.tv_sec, (uint64_t)new->it_value.tv_usec * 1000);
-    interval = ps_of((uint64_t)new->it_interval.tv_sec, (uint64_t)new->it_interval.tv_usec * 1000);
+    left = ps_of((uint64_t) new->it_value.tv_sec, (uint64_t) new->it_value.tv_usec * 1000);
+    interval = ps_of((uint64_t) new->it_interval.tv_sec, (uint64_t) new->it_interval.tv_usec * 1000);
     err = itimer_set(false, &left, &interval);
     if (!err && old)
         *old = (struct itimerval){.it_value = timeval_of(left), .it_interval = timeval_of(interval)};
@@ -164,7 +164,7 @@ SFP_EXPORT int getitimer(__itimer_which_t which, struct itimerval *old)
  */
 #define OURS ((uintptr_t)0x5346 << 48)
 
-static struct timer *take_slot(void)
+static struct timer *take_timer_slot(void)
 {
     for (unsigned i = 0; i < TIMERS_MAX; i++)
         if (!timers[i].engine || timers[i].generation != sfp_generation) {
@@ -179,7 +179,7 @@ static struct timer *ours(timer_t id)
     uintptr_t i = (uintptr_t)id ^ OURS;
 
     return i < TIMERS_MAX && timers[i].engine && timers[i].fd < 0 && timers[i].generation == sfp_generation ? &timers[i]
-                                                                                                           : NULL;
+                                                                                                            : NULL;
 }
 
 static bool plain(const struct sigevent *ev)
@@ -211,7 +211,7 @@ SFP_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict ev, timer
         return SFP_REAL(timer_create)(clock, ev, id);
     how = how_of(ev);
     pthread_mutex_lock(&lock);
-    t = take_slot();
+    t = take_timer_slot();
     err = t ? engine_new(t, &how, NULL) : EAGAIN;
     if (!err) {
         t->clock = clock;
@@ -221,7 +221,7 @@ SFP_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict ev, timer
     return failed(err);
 }
 
-static bool valid(const struct timespec *ts)
+static bool valid_timer_value(const struct timespec *ts)
 {
     return ts->tv_sec >= 0 && ts->tv_nsec >= 0 && ts->tv_nsec < (long)SFP_NS_PER_S;
 }
@@ -246,13 +246,13 @@ static int set(struct timer *t, bool absolute, const struct itimerspec *new, str
     uint64_t left, interval;
     int err;
 
-    if (!valid(&new->it_value) || !valid(&new->it_interval))
+    if (!valid_timer_value(&new->it_value) || !valid_timer_value(&new->it_interval))
         return EINVAL;
     left = left_of(t, absolute, &new->it_value);
-    interval = ps_of((uint64_t)new->it_interval.tv_sec, (uint64_t)new->it_interval.tv_nsec);
+    interval = ps_of((uint64_t) new->it_interval.tv_sec, (uint64_t) new->it_interval.tv_nsec);
     err = engine_set(t, false, &left, &interval);
     if (!err && old)
-        *old = (struct itimerspec){.it_value = timespec_of(left), .it_interval = timespec_of(interval)};
+        *old = (struct itimerspec){.it_value = timespec_of_ps(left), .it_interval = timespec_of_ps(interval)};
     return err;
 }
 
@@ -261,7 +261,7 @@ static int get(const struct timer *t, struct itimerspec *now)
     uint64_t left = 0, interval = 0;
     int err = engine_set(t, true, &left, &interval);
 
-    *now = (struct itimerspec){.it_value = timespec_of(left), .it_interval = timespec_of(interval)};
+    *now = (struct itimerspec){.it_value = timespec_of_ps(left), .it_interval = timespec_of_ps(interval)};
     return err;
 }
 
@@ -285,7 +285,7 @@ SFP_EXPORT int timer_getoverrun(timer_t id)
     return ours(id) ? 0 : SFP_REAL(timer_getoverrun)(id); /* time stops until a signal has been taken: none is lost */
 }
 
-static void drop(struct timer *t)
+static void drop_timer(struct timer *t)
 {
     sfp_call(SF_OP_TIMER_DROP, &t->engine, sizeof t->engine, NULL, 0, NULL, NULL);
     t->engine = 0;
@@ -298,7 +298,7 @@ SFP_EXPORT int timer_delete(timer_t id)
     if (!t)
         return SFP_REAL(timer_delete)(id);
     pthread_mutex_lock(&lock);
-    drop(t);
+    drop_timer(t);
     pthread_mutex_unlock(&lock);
     return 0;
 }
@@ -319,7 +319,7 @@ static void forget_fd(int fd)
     struct timer *t = of_fd(fd);
 
     if (t)
-        drop(t);
+        drop_timer(t);
 }
 
 SFP_EXPORT int timerfd_create(clockid_t clock, int flags)
@@ -336,7 +336,7 @@ SFP_EXPORT int timerfd_create(clockid_t clock, int flags)
         return fd;
     }
     pthread_mutex_lock(&lock);
-    t = take_slot();
+    t = take_timer_slot();
     err = t ? engine_new(t, &how, &fd) : ENFILE;
     if (!err) {
         forget_fd(fd);
@@ -358,7 +358,7 @@ SFP_EXPORT int close(int fd)
 
     if (t) {
         pthread_mutex_lock(&lock);
-        drop(t);
+        drop_timer(t);
         sfp_mark_fd(fd, false);
         pthread_mutex_unlock(&lock);
     }
@@ -385,14 +385,14 @@ SFP_EXPORT int timerfd_settime(int fd, int flags, const struct itimerspec *new, 
         forget_endings(fd);
         return failed(set(t, flags & TFD_TIMER_ABSTIME, new, old));
     }
-    if (!sfp_clock_is_virtual() || !(flags & TFD_TIMER_ABSTIME) || !valid(&new->it_value) ||
+    if (!sfp_clock_is_virtual() || !(flags & TFD_TIMER_ABSTIME) || !valid_timer_value(&new->it_value) ||
         (!new->it_value.tv_sec && !new->it_value.tv_nsec))
         return SFP_REAL(timerfd_settime)(fd, flags, new, old);
     /* a real one: the time that the program computed is virtual, what is left until then is not */
     left = left_of(&(struct timer){.clock = new->it_value.tv_sec > 1000000000 ? CLOCK_REALTIME : CLOCK_MONOTONIC}, true,
                    &new->it_value);
     real = *new;
-    real.it_value = timespec_of(left);
+    real.it_value = timespec_of_ps(left);
     return SFP_REAL(timerfd_settime)(fd, flags & ~TFD_TIMER_ABSTIME, &real, old);
 }
 

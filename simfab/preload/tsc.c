@@ -172,7 +172,7 @@ static bool kernel_traps(void)
     return works;
 }
 
-static enum sf_tsc patch(void)
+static enum sf_tsc patch_all_code(void)
 {
     if (!sfp_patch_load())
         return SF_TSC_NO_LIBRARY;
@@ -207,7 +207,7 @@ static enum sf_tsc choose(const char *wanted)
         return SF_TSC_NO_TRAP;
     if (strcmp(wanted, "patch") && kernel_traps())
         return SF_TSC_TRAP;
-    return strcmp(wanted, "trap") ? patch() : SF_TSC_NO_TRAP;
+    return strcmp(wanted, "trap") ? patch_all_code() : SF_TSC_NO_TRAP;
 }
 
 static void choose_once(void)

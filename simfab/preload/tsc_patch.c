@@ -89,7 +89,7 @@ static bool find_library(char path[PATH_MAX])
 }
 
 /* No child begins with half a list of what is patched. */
-static void before_fork(void)
+static void lock_patch_list(void)
 {
     sfp_lock_awake(&lock);
 }
@@ -106,7 +106,7 @@ bool sfp_patch_load(void)
     void *library;
 
     if (!watches_forks)
-        watches_forks = pthread_atfork(before_fork, after_fork, after_fork) == 0;
+        watches_forks = pthread_atfork(lock_patch_list, after_fork, after_fork) == 0;
     library = find_library(path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!library)
         return false;
@@ -120,7 +120,7 @@ bool sfp_patch_byte(void *at)
     return write_byte(at, SFT_TRAP);
 }
 
-static bool patch(void)
+static bool patch_newly_loaded(void)
 {
     struct sft_report report = {0};
 
@@ -135,7 +135,7 @@ bool sfp_patch_all(void)
     const uint8_t *stop = (const uint8_t *)_r_debug.r_brk;
 
     __atomic_store_n(&loader, stop, __ATOMIC_RELEASE); /* first: another thread may be there */
-    return stop && write_byte((void *)stop, SFT_TRAP) && patch();
+    return stop && write_byte((void *)stop, SFT_TRAP) && patch_newly_loaded();
 }
 
 bool sfp_patch_is_loader(const uint8_t *ip)
@@ -149,7 +149,7 @@ void sfp_patch_loader_stopped(void)
 {
     int e = errno;
 
-    if (_r_debug.r_state == RT_CONSISTENT && !patch())
+    if (_r_debug.r_state == RT_CONSISTENT && !patch_newly_loaded())
         sfp_tsc_incomplete();
     errno = e;
 }

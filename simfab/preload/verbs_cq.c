@@ -323,14 +323,14 @@ int sfp_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 
 /* ---- extended queues ------------------------------------------------------------------------------------------- */
 
-static struct sfp_cq *of_ex(struct ibv_cq_ex *ex)
+static struct sfp_cq *cq_of_ex(struct ibv_cq_ex *ex)
 {
     return sfp_container(ex, struct sfp_cq, ex);
 }
 
 static int next_poll(struct ibv_cq_ex *ex)
 {
-    struct sfp_cq *cq = of_ex(ex);
+    struct sfp_cq *cq = cq_of_ex(ex);
     struct sf_actor *a = sfp_enter();
 
     if (!a)
@@ -345,7 +345,7 @@ static int next_poll(struct ibv_cq_ex *ex)
 
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
-    struct sfp_cq *cq = of_ex(ex);
+    struct sfp_cq *cq = cq_of_ex(ex);
     struct sf_actor *a;
     int err;
 
@@ -380,7 +380,7 @@ static void end_poll(struct ibv_cq_ex *ex)
 #define READER(type, name, value)                                                                                      \
     static type read_##name(struct ibv_cq_ex *ex)                                                                      \
     {                                                                                                                  \
-        const struct sf_cqe *e = &of_ex(ex)->now;                                                                      \
+        const struct sf_cqe *e = &cq_of_ex(ex)->now;                                                                   \
         return value;                                                                                                  \
     }
 

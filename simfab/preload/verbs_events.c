@@ -124,7 +124,7 @@ int sfp_read_record(int fd, void *record, size_t bytes)
     return -1;
 }
 
-static void catch_up(uint64_t t_ps)
+static void catch_up_to(uint64_t t_ps)
 {
     struct sf_actor *a = sfp_enter();
 
@@ -140,7 +140,7 @@ SFP_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq 
     do { /* an event of a queue that was destroyed meanwhile is nobody's */
         if (sfp_read_record(channel->fd, &ev, sizeof ev))
             return -1;
-        catch_up(ev.t_ps);
+        catch_up_to(ev.t_ps);
         c = sfp_cq_of_event(ev.cookie, false);
     } while (!c);
     *cq = &c->cq;
@@ -202,7 +202,7 @@ SFP_EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async
             c->fatal_told = true; /* the engine is gone: for the program its HCA died */
             ev = (struct sf_async_event){.event = IBV_EVENT_DEVICE_FATAL};
         }
-        catch_up(ev.t_ps);
+        catch_up_to(ev.t_ps);
         event->event_type = (enum ibv_event_type)ev.event;
     } while (!resolve(&ev, event));
     return 0;

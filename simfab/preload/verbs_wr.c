@@ -28,14 +28,14 @@ struct sfp_wr_batch {
     struct item item[];
 };
 
-static struct sfp_qp *of_ex(struct ibv_qp_ex *ex)
+static struct sfp_qp *qp_of_ex(struct ibv_qp_ex *ex)
 {
     return sfp_container(ex, struct sfp_qp, ex);
 }
 
 static void wr_start(struct ibv_qp_ex *ex)
 {
-    struct sfp_wr_batch *b = of_ex(ex)->batch;
+    struct sfp_wr_batch *b = qp_of_ex(ex)->batch;
 
     pthread_mutex_lock(&b->lock);
     b->used = 0;
@@ -44,7 +44,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 
 static int wr_complete(struct ibv_qp_ex *ex)
 {
-    struct sfp_qp *q = of_ex(ex);
+    struct sfp_qp *q = qp_of_ex(ex);
     struct sfp_wr_batch *b = q->batch;
     struct ibv_send_wr *bad;
     int err = b->err;
@@ -64,12 +64,12 @@ static int wr_complete(struct ibv_qp_ex *ex)
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-    pthread_mutex_unlock(&of_ex(ex)->batch->lock);
+    pthread_mutex_unlock(&qp_of_ex(ex)->batch->lock);
 }
 
 static struct item *last(struct ibv_qp_ex *ex)
 {
-    struct sfp_wr_batch *b = of_ex(ex)->batch;
+    struct sfp_wr_batch *b = qp_of_ex(ex)->batch;
 
     return b->used && !b->err ? &b->item[b->used - 1] : NULL;
 }
@@ -77,7 +77,7 @@ static struct item *last(struct ibv_qp_ex *ex)
 static struct ibv_send_wr *add(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
 {
     static __thread struct ibv_send_wr nowhere; /* where the fields of a refused request go */
-    struct sfp_wr_batch *b = of_ex(ex)->batch;
+    struct sfp_wr_batch *b = qp_of_ex(ex)->batch;
     struct item *it;
 
     if (b->used == b->size)
@@ -178,7 +178,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge *list)
 {
-    struct sfp_qp *q = of_ex(ex);
+    struct sfp_qp *q = qp_of_ex(ex);
     struct item *it = last(ex);
 
     if (!it)
@@ -202,7 +202,7 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint3
 /* The data is copied now: the program may change it before the batch is complete. */
 static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_data_buf *list)
 {
-    struct sfp_qp *q = of_ex(ex);
+    struct sfp_qp *q = qp_of_ex(ex);
     struct item *it = last(ex);
     size_t total = 0;
 
