@@ -13,6 +13,7 @@
 #include "simfab/engine/wire/link.h"
 #include "simfab/engine/wire/packet.h"
 #include "tests/check.h"
+#include "tests/simfab/input.h"
 #include "tests/simfab/sim_lab.h"
 
 #define TWO_RAILS "etc/topologies/two-hosts-two-rails.net"
@@ -90,6 +91,31 @@ START_TEST(an_unknown_lid_is_dropped_and_counted)
     run_all();
     ck_assert_uint_eq(from->peer->count.rcv_switch_relay, 1);
     ck_assert_uint_eq(sim.packets_dropped, 1);
+    sim_lab_down(&sim);
+}
+END_TEST
+
+START_TEST(a_router_takes_packets_and_forwards_none)
+{
+    struct parse_error err = {""};
+
+    memset(&sim, 0, sizeof sim);
+    sim.model = model_load("etc/models/sdr-pcix.yaml", &err);
+    ck_assert_msg(sim.model != NULL, "%s", err.text);
+    sim.fabric = input_fabric("Switch 4 \"sw1\" # \"sw1\"\n[1] \"a\"[1]\n[2] \"b\"[1]\n\n"
+                              "Ca 1 \"a\" # \"h1 mlx5_0\"\n[1] \"sw1\"[1]\n\n"
+                              "Rt 1 \"b\" # \"r1\"\n[1] \"sw1\"[2]\n",
+                              sim.model, &err);
+    ck_assert_msg(sim.fabric != NULL, "%s", err.text);
+    sim_lab_up(&sim, 0);
+    struct port *from = port_of("h1 mlx5_0", 1), *to = port_of("r1", 1);
+
+    ck_assert_uint_ne(to->lid, 0);
+    for (int i = 0; i < 1000; i++)
+        send_packet(from, to->lid, 0, 2000);
+    run_all();
+    ck_assert_uint_eq(to->count.rcv_pkts, 1000); /* credits come back */
+    ck_assert_uint_eq(sim.packets_dropped, 1000);
     sim_lab_down(&sim);
 }
 END_TEST
@@ -323,6 +349,7 @@ int main(void)
 
     tcase_add_test(c, a_packet_goes_where_the_table_says);
     tcase_add_test(c, an_unknown_lid_is_dropped_and_counted);
+    tcase_add_test(c, a_router_takes_packets_and_forwards_none);
     tcase_add_test(c, the_lids_of_a_port_take_different_cables);
     tcase_add_test(c, only_active_ports_carry_data);
     tcase_add_test(c, every_hop_maps_the_service_level_by_its_own_table);

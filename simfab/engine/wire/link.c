@@ -105,9 +105,20 @@ static uint64_t seed_of(const struct sim *s, const struct port *p)
     return (z ^ z >> 31) | 1;
 }
 
+/* A router takes packets and forwards none. */
+static void end_at_router(struct link_dir *l, struct packet *p)
+{
+    l->sim->packets_dropped++;
+    trace_drop(l->sim, l->to, p, "routers forward nothing");
+    link_release(p);
+    packet_free(p);
+}
+
 static const struct link_end *end_of(const struct sim *s, const struct port *p, const struct link_end *switches)
 {
-    return p->node->kind == NODE_SWITCH ? switches : s->adapter_end;
+    static const struct link_end router = {.packet_arrived = end_at_router};
+
+    return p->node->kind == NODE_SWITCH ? switches : p->node->kind == NODE_CA ? s->adapter_end : &router;
 }
 
 static void make_dir(struct sim *s, struct port *p, const struct link_end *switches)
