@@ -12,19 +12,18 @@
 #include <string.h>
 #include <time.h>
 
+#include "simfab/preload/upcalls.h"
+
 #define SIBLING_WAKES 8u    /* of one idle actor, for the sake of others, until time has moved */
 #define TURN_CALLS    2000u /* so many in one turn, and others come first */
 
 static pthread_key_t actor_key;
 
-static __thread struct sf_actor *self;
 static __thread uint64_t cpu_ns; /* processor time of this thread already charged */
 static __thread uint64_t
     shown_ps; /* the latest time that the program has seen; the engine may take back a look's cost */
 static __thread unsigned blocked;    /* depth of sfp_block_begin */
 static __thread uint64_t turn_calls; /* the count of calls when its turn began */
-static uint32_t slots_used;          /* as many were taken at some time */
-static bool taken[SF_ACTORS_MAX];    /* the engine sees a slot when its state changes, when all in it is there */
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -45,7 +44,7 @@ static void end_doubt(void)
 
 void sfp_guest_waits(void)
 {
-    if (!self || !self->guest || in_doubt)
+    if (!sfp_self || !sfp_self->guest || in_doubt)
         return;
     in_doubt = true;
     sfp_callers_doubt(true);
@@ -57,18 +56,18 @@ static void free_actor(struct sf_actor *a)
     sfp_clock_raise_mine(sfp_now(a)); /* for what still runs in this thread */
     end_doubt();
     sfp_cpu_leave(a);
-    self = NULL;
+    sfp_self = NULL;
     __atomic_store_n(&a->state, SF_ACTOR_FREE, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&taken[a - sfp_proc.arena->actor], false, __ATOMIC_RELEASE);
+    sfp_slot_free(a);
     sfp_ring();
 }
 
 /* The thread ends: who waits for that hears of it while time still stands still for this thread. */
 static void thread_ends(void *arg)
 {
-    sfp_thread_ends();
-    if (self)
-        free_actor(self);
+    sfp_up.thread_ends();
+    if (sfp_self)
+        free_actor(sfp_self);
 }
 
 static void make_key(void)
@@ -86,15 +85,12 @@ void sfp_actor_watch_end(void)
 
 void sfp_actor_after_fork(void)
 {
-    if (self)
-        sfp_clock_raise_local(sfp_now(self)); /* time goes on from the parent's */
-    self = NULL;
+    if (sfp_self)
+        sfp_clock_raise_local(sfp_now(sfp_self)); /* time goes on from the parent's */
+    sfp_self = NULL;
     in_doubt = false;
     blocked = 0;
-    slots_used = 0;
-    memset(taken, 0, sizeof taken);
-    sfp_callers_after_fork();
-    sfp_thread_after_fork();
+    sfp_slots_after_fork();
 }
 
 /*
@@ -123,33 +119,9 @@ bool sfp_in_turns(void)
     return sfp_proc.arena && (__atomic_load_n(&sfp_proc.arena->in_turns, __ATOMIC_ACQUIRE) || has_had_guests());
 }
 
-static void raise_slots_used(uint32_t to)
-{
-    uint32_t was = __atomic_load_n(&slots_used, __ATOMIC_RELAXED);
-
-    while (was < to && !__atomic_compare_exchange_n(&slots_used, &was, to, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-        ;
-}
-
-uint32_t sfp_actor_slots(void)
-{
-    return __atomic_load_n(&slots_used, __ATOMIC_ACQUIRE);
-}
-
 bool sfp_has_siblings(void)
 {
     return sfp_in_turns() && (sfp_actor_slots() > 1 || has_had_guests());
-}
-
-static struct sf_actor *take_actor_slot(void)
-{
-    for (uint32_t i = 0; i < SF_ACTORS_MAX; i++)
-        if (!__atomic_exchange_n(&taken[i], true, __ATOMIC_ACQUIRE)) {
-            raise_slots_used(i + 1);
-            return &sfp_proc.arena->actor[i];
-        }
-    errno = EAGAIN;
-    return NULL;
 }
 
 static struct sf_actor *new_actor(bool guest)
@@ -157,25 +129,25 @@ static struct sf_actor *new_actor(bool guest)
     struct sf_actor *a;
     int err;
 
-    sfp_tsc_prepare(); /* before time waits for it */
+    sfp_up.tsc_prepare(); /* before time waits for it */
     err = sfp_attach();
     if (err) {
         errno = err;
         return NULL;
     }
-    a = take_actor_slot();
+    a = sfp_slot_take();
     if (!a)
         return NULL;
     a->tid = (uint32_t)sfp_syscall(SYS_gettid);
-    a->number = sfp_thread_number();
+    a->number = sfp_up.thread_number();
     a->guest = guest;
     a->nudged = 0;
     a->wake_ps = 0;
     a->clock_ps = first_clock();
     cpu_ns = thread_cpu_ns();
-    self = a;
+    sfp_self = a;
     sfp_actor_watch_end();
-    sfp_thread_acts(true);
+    sfp_up.thread_acts(true);
     if (!sfp_proc.welcome.cpu_factor_milli) {
         sfp_wait(a, SF_ACTOR_READY, 0); /* it begins in its turn */
     } else {
@@ -183,14 +155,14 @@ static struct sf_actor *new_actor(bool guest)
         sfp_ring();
     }
     if (!guest)
-        sfp_tsc_trap();
+        sfp_up.tsc_trap();
     return a;
 }
 
 void sfp_guest_begins(void)
 {
     if (!new_actor(true))
-        sfp_thread_acts(false);
+        sfp_up.thread_acts(false);
 }
 
 /*
@@ -198,7 +170,7 @@ void sfp_guest_begins(void)
  */
 static void retire(struct sf_actor *a)
 {
-    sfp_thread_acts(false);
+    sfp_up.thread_acts(false);
     free_actor(a);
 }
 
@@ -206,7 +178,7 @@ static void promote(struct sf_actor *a)
 {
     a->guest = 0;
     end_doubt();
-    sfp_tsc_trap();
+    sfp_up.tsc_trap();
 }
 
 /* The count of events comes before the time: what it counts is not later than that. */
@@ -253,7 +225,7 @@ static struct sf_actor *enter_in_turn(struct sf_actor *a)
 
 struct sf_actor *sfp_enter(void)
 {
-    struct sf_actor *a = self ? self : new_actor(false);
+    struct sf_actor *a = sfp_self ? sfp_self : new_actor(false);
 
     if (a && sfp_proc.dead) {
         errno = EIO;
@@ -264,37 +236,32 @@ struct sf_actor *sfp_enter(void)
     return a ? enter_in_turn(a) : NULL;
 }
 
-bool sfp_is_actor(void)
-{
-    return self;
-}
-
 /* What it does for other actors it goes on doing, as a helper. */
 void sfp_guest_computes(void)
 {
-    if (!self || !self->guest || blocked)
+    if (!sfp_self || !sfp_self->guest || blocked)
         return;
     sfp_callers_mix();
-    retire(self);
+    retire(sfp_self);
 }
 
 struct sf_actor *sfp_enter_if_actor(void)
 {
-    if (self && self->guest && __atomic_load_n(&self->left_out, __ATOMIC_RELAXED))
+    if (sfp_self && sfp_self->guest && __atomic_load_n(&sfp_self->left_out, __ATOMIC_RELAXED))
         sfp_guest_computes();
-    return self ? enter_in_turn(self) : NULL;
+    return sfp_self ? enter_in_turn(sfp_self) : NULL;
 }
 
 void sfp_guest_stays(void)
 {
-    if (self && self->guest)
-        promote(self);
+    if (sfp_self && sfp_self->guest)
+        promote(sfp_self);
 }
 
 void sfp_guest_leaves(void)
 {
-    if (self && self->guest && !blocked)
-        retire(self);
+    if (sfp_self && sfp_self->guest && !blocked)
+        retire(sfp_self);
 }
 
 /*
@@ -427,7 +394,7 @@ bool sfp_wait_goes_on(uint64_t until_ps)
 
 void sfp_block_begin_until(uint64_t until_ps)
 {
-    struct sf_actor *a = self;
+    struct sf_actor *a = sfp_self;
 
     if (!a || blocked++)
         return;
@@ -437,7 +404,7 @@ void sfp_block_begin_until(uint64_t until_ps)
 
 void sfp_block_end(void)
 {
-    struct sf_actor *a = self;
+    struct sf_actor *a = sfp_self;
     int e = errno;
 
     if (!a || --blocked)
@@ -454,26 +421,21 @@ void sfp_block_end(void)
 
 struct sf_actor *sfp_actor_awaiting(void)
 {
-    bool waits = self && !blocked && sfp_proc.arena && !sfp_proc.dead && !sfp_proc.welcome.cpu_factor_milli;
+    bool waits = sfp_self && !blocked && sfp_proc.arena && !sfp_proc.dead && !sfp_proc.welcome.cpu_factor_milli;
 
-    return waits ? catch_up_actor(self) : NULL;
+    return waits ? catch_up_actor(sfp_self) : NULL;
 }
 
 void sfp_actor_lends_cpu(void)
 {
-    if (self)
-        sfp_cpu_lend(self);
-}
-
-uint64_t sfp_actor_time(void)
-{
-    return self ? sfp_now(self) : 0;
+    if (sfp_self)
+        sfp_cpu_lend(sfp_self);
 }
 
 /* A look at memory that led to a copy led to something. */
 void sfp_actor_copied(size_t n)
 {
-    struct sf_actor *a = self;
+    struct sf_actor *a = sfp_self;
 
     if (!a || blocked || !sfp_proc.welcome.copy_ps_per_kib || sfp_proc.dead)
         return;
@@ -484,19 +446,8 @@ void sfp_actor_copied(size_t n)
 /* While an actor runs the engine need not know. */
 void sfp_actor_tell(void)
 {
-    if (!self || blocked || __atomic_load_n(&self->left_out, __ATOMIC_RELAXED))
+    if (!sfp_self || blocked || __atomic_load_n(&sfp_self->left_out, __ATOMIC_RELAXED))
         sfp_ring();
-}
-
-struct sf_actor *sfp_actor_by_tid(uint32_t tid)
-{
-    for (uint32_t i = 0; tid && i < sfp_actor_slots(); i++) {
-        struct sf_actor *a = &sfp_proc.arena->actor[i];
-
-        if (a->tid == tid && __atomic_load_n(&a->state, __ATOMIC_RELAXED) != SF_ACTOR_FREE)
-            return a;
-    }
-    return NULL;
 }
 
 bool sfp_block_begin_on(int fd, short events)
@@ -504,7 +455,7 @@ bool sfp_block_begin_on(int fd, short events)
     struct pollfd p = {.fd = fd, .events = events};
     int e = errno, flags;
 
-    if (!self || blocked)
+    if (!sfp_self || blocked)
         return false;
     flags = (int)sfp_syscall(SYS_fcntl, fd, F_GETFL);
     if (flags < 0 || flags & O_NONBLOCK || sfp_sys_poll(&p, 1, 0) != 0) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The process's attachment to the engine (simfab/proto.h): made at the first use, one per process, with control
- * requests on its socket. A forked child starts again with nothing.
+ * The process's attachment to the engine (simfab/proto.h): made at the first use, one per process. A forked
+ * child starts again with nothing.
  */
 #include "simfab/preload/preload.h"
+#include "simfab/preload/upcalls.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,23 +18,20 @@ struct sfp_proc sfp_proc = {.sock = -1, .bell = -1};
 unsigned sfp_generation;
 
 static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t prepare_once = PTHREAD_ONCE_INIT;
-static uint32_t call_seq;
 
 /* ---- the attachment -------------------------------------------------------------------------------------------- */
 
 static void lock_before_fork(void)
 {
-    sfp_actor_lends_cpu();
-    pthread_mutex_lock(&attach_lock);
-    pthread_mutex_lock(&call_lock);
+    sfp_up.before_fork();
+    SFP_REAL(pthread_mutex_lock)(&attach_lock);
 }
 
 static void after_fork_parent(void)
 {
-    pthread_mutex_unlock(&call_lock);
-    pthread_mutex_unlock(&attach_lock);
+    SFP_REAL(pthread_mutex_unlock)(&attach_lock);
+    sfp_up.after_fork_parent();
 }
 
 /*
@@ -42,9 +40,8 @@ static void after_fork_parent(void)
  */
 static void detach_child(void)
 {
-    pthread_mutex_init(&call_lock, NULL);
     pthread_mutex_init(&attach_lock, NULL);
-    sfp_actor_after_fork();
+    sfp_up.after_fork_child();
     sfp_generation++;
     if (sfp_proc.sock < 0)
         return;
@@ -155,9 +152,9 @@ int sfp_attach(void)
 
     if (__atomic_load_n(&sfp_proc.sock, __ATOMIC_ACQUIRE) >= 0)
         return sfp_proc.dead ? EIO : 0;
-    pthread_mutex_lock(&attach_lock);
+    SFP_REAL(pthread_mutex_lock)(&attach_lock); /* no actor is there yet that could have it */
     err = attach_locked();
-    pthread_mutex_unlock(&attach_lock);
+    SFP_REAL(pthread_mutex_unlock)(&attach_lock);
     return err;
 }
 
@@ -185,27 +182,4 @@ bool sfp_alive(void)
         (sfp_sys_poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR | POLLNVAL))))
         sfp_proc.dead = true;
     return !sfp_proc.dead;
-}
-
-int sfp_call(enum sf_op op, const void *body, size_t body_len, void *rep, size_t rep_size, size_t *rep_len, int *fd)
-{
-    struct sf_actor *a = sfp_enter();
-    struct sf_req req = {.op = op, .body_bytes = (uint32_t)body_len};
-    int err;
-
-    if (!a)
-        return errno;
-    if (body_len > SF_MSG_MAX - sizeof req)
-        return EMSGSIZE;
-    req.actor = (uint32_t)(a - sfp_proc.arena->actor);
-    req.stamp_ps = sfp_now(a);
-    pthread_mutex_lock(&call_lock);
-    req.seq = ++call_seq;
-    err = sfp_proc.dead ? EIO : sfp_converse(sfp_proc.sock, &req, body, rep, rep_size, rep_len, fd);
-    pthread_mutex_unlock(&call_lock);
-    if (err == EPIPE || err == ECONNRESET) {
-        sfp_proc.dead = true;
-        err = EIO;
-    }
-    return err;
 }

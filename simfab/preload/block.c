@@ -140,29 +140,10 @@ SFP_EXPORT int accept4(int fd, struct sockaddr *restrict addr, socklen_t *restri
 
 /* ---- our pipes ------------------------------------------------------------------------------------------------- */
 
-#define MARKS 65536
-
-static uint8_t marks[MARKS / 8]; /* bit per descriptor: a pipe of the engine, or an epoll set with one in it */
-
-void sfp_mark_fd(int fd, bool on)
-{
-    if (fd < 0 || fd >= MARKS)
-        return;
-    if (on)
-        __atomic_or_fetch(&marks[fd / 8], (uint8_t)(1u << fd % 8), __ATOMIC_RELAXED);
-    else
-        __atomic_and_fetch(&marks[fd / 8], (uint8_t) ~(1u << fd % 8), __ATOMIC_RELAXED);
-}
-
-static bool marked(int fd)
-{
-    return fd >= 0 && fd < MARKS && __atomic_load_n(&marks[fd / 8], __ATOMIC_RELAXED) >> fd % 8 & 1;
-}
-
 static bool any_marked(const struct pollfd *fds, nfds_t n)
 {
     for (nfds_t i = 0; i < n; i++)
-        if (marked(fds[i].fd))
+        if (sfp_fd_is_marked(fds[i].fd))
             return true;
     return false;
 }
@@ -187,7 +168,7 @@ SFP_EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
     int st = SFP_REAL(epoll_ctl)(epfd, op, fd, event);
 
-    if (st == 0 && op == EPOLL_CTL_ADD && marked(fd))
+    if (st == 0 && op == EPOLL_CTL_ADD && sfp_fd_is_marked(fd))
         sfp_mark_fd(epfd, true);
     return st;
 }
@@ -396,7 +377,7 @@ SFP_EXPORT int epoll_wait(int fd, struct epoll_event *events, int max, int timeo
 {
     if (!sfp_clock_is_virtual())
         return WAITING(SFP_REAL(epoll_wait)(fd, events, max, timeout));
-    if (waits_idly(marked(fd))) {
+    if (waits_idly(sfp_fd_is_marked(fd))) {
         int st = IDLE_WAIT(timeout < 0 ? -1 : timeout * 1000000ll, SFP_REAL(epoll_wait)(fd, events, max, 0));
 
         if (st != -2)

@@ -24,71 +24,9 @@
 #define SETTLE_MAX 32  /* wakings before an actor goes on though the engine's time is behind its clock */
 #define ROW_MIN    256 /* readings without another call before an actor waits for the engine */
 
-static pthread_once_t mode_once = PTHREAD_ONCE_INIT;
-static bool virtual_time, mode_known;
-static uint64_t epoch_ns, mono_epoch_ns, read_ps;
-static uint64_t local_ps; /* where clocks of threads begin: the process's first look at the engine, or its parent */
-static __thread uint64_t mine_ps; /* of a thread that is no actor (yet, or any more) */
-
 /* UCX reads the time stamp counter inline unless its library's variable of this name says no: symbols of a preloaded
    library come first, so it takes gettimeofday. */
 SFP_EXPORT int ucs_arch_x86_enable_rdtsc = 0;
-
-static void choose_mode(void)
-{
-    const char *clock = getenv("SIMFAB_CLOCK");
-    struct sf_welcome w;
-    int fd;
-
-    if (clock && !strcmp(clock, "real"))
-        return;
-    fd = sfp_connect(SF_CONN_QUERY, 0, &w, NULL);
-    if (fd < 0)
-        return; /* no engine, no virtual time */
-    sfp_sys_close(fd);
-    epoch_ns = w.epoch_ns;
-    mono_epoch_ns = w.mono_epoch_ns;
-    read_ps = w.clock_read_ps ? w.clock_read_ps : 1;
-    sfp_clock_raise_local(w.now_ps);
-    virtual_time = true;
-}
-
-bool sfp_clock_is_virtual(void)
-{
-    int e = errno;
-
-    if (sfp_starting || !sfp_enabled())
-        return false;
-    if (__atomic_load_n(&mode_known, __ATOMIC_ACQUIRE))
-        return virtual_time;
-    sfp_starting = true;
-    pthread_once(&mode_once, choose_mode);
-    sfp_starting = false;
-    __atomic_store_n(&mode_known, true, __ATOMIC_RELEASE);
-    errno = e;
-    return virtual_time;
-}
-
-uint64_t sfp_clock_local(void)
-{
-    uint64_t ps = __atomic_load_n(&local_ps, __ATOMIC_RELAXED);
-
-    return ps > mine_ps ? ps : mine_ps;
-}
-
-void sfp_clock_raise_local(uint64_t ps)
-{
-    uint64_t was = __atomic_load_n(&local_ps, __ATOMIC_RELAXED);
-
-    while (was < ps && !__atomic_compare_exchange_n(&local_ps, &was, ps, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        ;
-}
-
-void sfp_clock_raise_mine(uint64_t ps)
-{
-    if (mine_ps < ps)
-        mine_ps = ps;
-}
 
 /* The clock of this thread, which is no actor. */
 static uint64_t catch_up_clock(void)
@@ -96,7 +34,7 @@ static uint64_t catch_up_clock(void)
     sfp_clock_raise_mine(sfp_clock_local());
     if (sfp_proc.arena)
         sfp_clock_raise_mine(__atomic_load_n(&sfp_proc.arena->now_ps, __ATOMIC_ACQUIRE));
-    return mine_ps;
+    return sfp_clock_mine();
 }
 
 /* The time of this thread without the cost of a reading. */
@@ -164,31 +102,15 @@ void sfp_clock_settle(int fd)
 static uint64_t read_clock(void)
 {
     struct sf_actor *a = sfp_enter_if_actor();
+    uint64_t ps;
 
     if (a) {
         let_engine_catch_up(a);
-        return sfp_show(a, read_ps);
+        return sfp_show(a, sfp_clock_read_ps());
     }
-    return mine_ps = catch_up_clock() + read_ps;
-}
-
-bool sfp_clock_epoch(clockid_t id, uint64_t *epoch)
-{
-    switch (id) {
-    case CLOCK_REALTIME:
-    case CLOCK_REALTIME_COARSE:
-    case CLOCK_TAI:
-        *epoch = epoch_ns;
-        return true;
-    case CLOCK_MONOTONIC:
-    case CLOCK_MONOTONIC_RAW:
-    case CLOCK_MONOTONIC_COARSE:
-    case CLOCK_BOOTTIME:
-        *epoch = mono_epoch_ns;
-        return true;
-    default:
-        return false; /* processor time is real */
-    }
+    ps = catch_up_clock() + sfp_clock_read_ps();
+    sfp_clock_raise_mine(ps);
+    return ps;
 }
 
 SFP_EXPORT int clock_gettime(clockid_t id, struct timespec *ts)

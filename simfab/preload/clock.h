@@ -9,13 +9,27 @@
 
 #include "simfab/preload/preload.h"
 
+/* ---- clock_base.c */
+
 bool sfp_clock_is_virtual(void);
+/* Nanoseconds of the given clock at virtual time 0; false for clocks that stay real. */
+bool sfp_clock_epoch(clockid_t id, uint64_t *epoch);
+uint64_t sfp_clock_read_ps(void); /* the cost of a reading */
+/* The clock of this thread while it is no actor, where it begins as one; threads that are none begin at the process's,
+   which the second raises, the third only this thread's, as the fourth gives it. */
+uint64_t sfp_clock_local(void);
+void sfp_clock_raise_local(uint64_t ps);
+void sfp_clock_raise_mine(uint64_t ps);
+uint64_t sfp_clock_mine(void);
+
+/* ---- clock.c */
+
+/* Somebody is about to learn something by way of this descriptor. */
+void sfp_clock_settle(int fd);
 /* This thread's time in ps, without the cost of a reading. */
 uint64_t sfp_clock_peek(void);
 /* A sleep or a time-out of this thread ended at ps: its clock is not earlier than that. */
 void sfp_clock_advance_to(uint64_t ps);
-/* Nanoseconds of the given clock at virtual time 0; false for clocks that stay real. */
-bool sfp_clock_epoch(clockid_t id, uint64_t *epoch);
 
 /*
  * tsc.c: find out how to catch readings of the time stamp counter, which takes milliseconds where code must be patched.

@@ -256,3 +256,9 @@ int sfp_query(enum sf_op op, const void *body, size_t body_len, void **rep, size
     *rep = buf;
     return 0;
 }
+
+void sfp_lock_awake(pthread_mutex_t *mutex)
+{
+    while (pthread_mutex_trylock(mutex))
+        SFP_REAL(sched_yield)();
+}

@@ -40,12 +40,6 @@ bool sfp_lock_is_shared(const pthread_mutex_t *mutex)
     return __atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED) & SHARED_BIT;
 }
 
-void sfp_lock_awake(pthread_mutex_t *mutex)
-{
-    while (pthread_mutex_trylock(mutex))
-        SFP_REAL(sched_yield)();
-}
-
 /* Does an actor have it, which is not this thread? */
 static bool is_in_turns(const pthread_mutex_t *mutex, uint32_t my_tid)
 {

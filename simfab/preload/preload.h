@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "simfab/preload/slots.h"
 #include "simfab/proto.h"
 
 #define SFP_EXPORT __attribute__((visibility("default")))
@@ -66,6 +67,10 @@ void *sfp_real_version(const char *name, const char *version);
         }                                                                                                              \
         r_;                                                                                                            \
     })
+
+/* Lock a mutex of libsimfab's own, held for a moment: not asleep, as an actor that sleeps without a word loses its
+ * turn. */
+void sfp_lock_awake(pthread_mutex_t *mutex);
 
 /*
  * Every interposed call that may block in the kernel puts these around the real call: if the thread is an actor, the
@@ -143,13 +148,11 @@ struct sfp_proc {
     size_t arena_bytes;
     struct sf_relay *relay; /* NULL: this process has no seat */
     struct sf_welcome welcome;
-    bool dead; /* the engine went away: every verb fails from now on */
+    bool dead;        /* the engine went away: every verb fails from now on */
     uint32_t waiters; /* threads that have found a lock taken, or no descriptor ready */
 };
 
 extern struct sfp_proc sfp_proc;
-
-bool sfp_is_actor(void); /* is the calling thread one? */
 
 /*
  * This thread has found ready what it would have waited for. Whether it has to wait may be luck: it goes on as if it
@@ -194,20 +197,16 @@ void sfp_guest_begins(void);
 void sfp_guest_leaves(void);
 void sfp_guest_waits(void);    /* at a futex: after many such waits without a call of verbs it is a helper */
 void sfp_guest_computes(void); /* it leaves, and works for actors all the same */
-void sfp_guest_stays(void); /* it takes part like others that call verbs */
-uint32_t sfp_actor_slots(void);                    /* no actor has a later slot */
-struct sf_actor *sfp_actor_by_tid(uint32_t tid);   /* NULL: that thread is no actor */
-struct sf_actor *sfp_actor_awaiting(void);         /* this thread, if it may wait as await.c does */
-void sfp_actor_copied(size_t n);                   /* this thread has copied so many bytes, which takes time */
-uint64_t sfp_actor_time(void);                     /* this thread's clock, 0 if it is no actor */
-void sfp_actor_tell(void); /* the engine hears of nudges by this thread, at once or when it stops */
+void sfp_guest_stays(void);    /* it takes part like others that call verbs */
+struct sf_actor *sfp_actor_awaiting(void); /* this thread, if it may wait as await.c does */
+void sfp_actor_copied(size_t n);           /* this thread has copied so many bytes, which takes time */
+void sfp_actor_tell(void);                 /* the engine hears of nudges by this thread, at once or when it stops */
 
 /* thread.c */
 uint32_t sfp_thread_number(void);
-void sfp_thread_acts(bool acts);  /* this thread is an actor from now on, or no longer is one */
+void sfp_thread_acts(bool acts); /* this thread is an actor from now on, or no longer is one */
 void sfp_thread_ends(void);
 void sfp_thread_after_fork(void);
-bool sfp_thread_all_act(void);    /* has this process no threads but actors? */
 
 /*
  * await.c: waiting for another thread of this process, which calls: an actor leaves RUNNING until it has been called
@@ -227,19 +226,17 @@ bool sfp_await_call(const void *what, bool all); /* false: nobody waits for that
  * only actors do is no reason for the engine to ask the kernel what helper threads are about to do.
  */
 enum sfp_callers { SFP_CALLERS_UNKNOWN = 0, SFP_CALLERS_ACTORS = 1, SFP_CALLERS_HELPERS = 2 };
-void sfp_callers_note(const void *what);             /* this thread does */
-enum sfp_callers sfp_callers_of(const void *what);   /* HELPERS: a helper has done so at least once */
-void sfp_callers_doubt(bool begins);                 /* a guest may become a helper that works with actors; no more */
+void sfp_callers_note(const void *what);           /* this thread does */
+enum sfp_callers sfp_callers_of(const void *what); /* HELPERS: a helper has done so at least once */
+void sfp_callers_doubt(bool begins);               /* a guest may become a helper that works with actors; no more */
 void sfp_callers_after_fork(void);
-void sfp_callers_mix(void);                          /* an actor becomes a helper that works with other actors */
-bool sfp_helpers_call(const void *what);             /* one may: not only actors have, so far */
-void sfp_callers_forget(const void *what);           /* a new object begins there */
+void sfp_callers_mix(void);                /* an actor becomes a helper that works with other actors */
+bool sfp_helpers_call(const void *what);   /* one may: not only actors have, so far */
+void sfp_callers_forget(const void *what); /* a new object begins there */
 void sfp_await_lets_cancel(void);
 uint32_t sfp_await_cancels(void); /* counts the threads of this process that were cancelled */
 void sfp_await_after_fork(void);
 /* lock.c */
-/* One of libsimfab's own, held for a moment: not asleep, as an actor that sleeps without a word loses its turn. */
-void sfp_lock_awake(pthread_mutex_t *mutex);
 bool sfp_lock_is_shared(const pthread_mutex_t *mutex); /* with other processes */
 /* verbs_events.c: does a system call that a signal has interrupted go on? */
 bool sfp_calls_go_on(void);
@@ -268,7 +265,7 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps);
 #define SFP_AFTER_OTHERS 1 /* READY's wake_ps: those who wait for their turn come first */
 #define SFP_WAKE_LOOK    3 /* at memory, which another actor of the host may have written; */
 #define SFP_WAKE_WORLD   5 /* at the world */
-#define SFP_WAKE_SIGNAL 6 /* a signal was handled in this thread */
+#define SFP_WAKE_SIGNAL  6 /* a signal was handled in this thread */
 
 /*
  * relay.c: an actor that is about to sleep in sfp_wait passes its turn on, or the engine is to be told (false). It has
@@ -300,16 +297,9 @@ void sfp_ring(void);
 /* Look whether the engine is still there; false marks the attachment dead. */
 bool sfp_alive(void);
 
-/* block.c: fd is (on) or no longer is one of the engine's event pipes. */
+/* marks.c: fd is (on) or no longer is one of the engine's event pipes, or an epoll set with one. */
 void sfp_mark_fd(int fd, bool on);
-
-/* clock.c: the clock of this thread while it is no actor, where it begins as one; threads that are none begin at the
-   process's, which the second raises, the third only this thread's. */
-uint64_t sfp_clock_local(void);
-void sfp_clock_raise_local(uint64_t ps);
-void sfp_clock_raise_mine(uint64_t ps);
-/* Somebody is about to learn something by way of this descriptor. */
-void sfp_clock_settle(int fd);
+bool sfp_fd_is_marked(int fd);
 
 static inline uint64_t sfp_now(const struct sf_actor *a)
 {

@@ -29,7 +29,6 @@ struct thread {
 static struct thread *threads;
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t num_created;
-static uint32_t helpers = 1; /* living threads that are no actors */
 
 static __thread struct thread *me; /* NULL in the first thread */
 static __thread bool acts;
@@ -61,7 +60,7 @@ void sfp_thread_after_fork(void)
     if (me)
         me->next = NULL;
     acts = false;
-    helpers = 1;
+    sfp_helpers_after_fork();
     num_created = 0;
     sfp_await_after_fork();
 }
@@ -71,17 +70,12 @@ uint32_t sfp_thread_number(void)
     return me ? me->number : 0;
 }
 
-bool sfp_thread_all_act(void)
-{
-    return !__atomic_load_n(&helpers, __ATOMIC_RELAXED);
-}
-
 void sfp_thread_acts(bool yes)
 {
     if (yes == acts)
         return;
     acts = yes;
-    __atomic_fetch_add(&helpers, yes ? -1u : 1u, __ATOMIC_RELAXED);
+    sfp_helpers_add(yes ? -1 : 1);
     if (!me)
         return;
     __atomic_store_n(&me->acts, yes, __ATOMIC_RELEASE);
@@ -94,7 +88,7 @@ void sfp_thread_ends(void)
     if (!me || me->ended)
         return;
     if (!acts)
-        __atomic_fetch_sub(&helpers, 1, __ATOMIC_RELAXED);
+        sfp_helpers_add(-1);
     __atomic_store_n(&me->ended, true, __ATOMIC_SEQ_CST);
     sfp_await_call(me, true);
 }
@@ -139,10 +133,10 @@ static int create(struct thread *t, pthread_t *restrict thread, const pthread_at
 
     lock_threads();
     t->number = ++num_created;
-    __atomic_fetch_add(&helpers, !t->acts, __ATOMIC_RELAXED);
+    sfp_helpers_add(!t->acts);
     err = SFP_REAL(pthread_create)(thread, attr, begin_thread, t);
     if (err) {
-        __atomic_fetch_sub(&helpers, !t->acts, __ATOMIC_RELAXED);
+        sfp_helpers_add(-!t->acts);
         free(t);
     } else {
         drop_thread(*thread);

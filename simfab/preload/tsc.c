@@ -234,12 +234,6 @@ void sfp_tsc_trap(void)
     trapped = way == SF_TSC_PATCHED || prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0;
 }
 
-void sfp_tsc_incomplete(void)
-{
-    if (sfp_proc.arena)
-        __atomic_store_n(&sfp_proc.arena->tsc, SF_TSC_NO_WRITING, __ATOMIC_RELAXED);
-}
-
 bool sfp_tsc_is_trapped(void)
 {
     return trapped;

@@ -18,7 +18,4 @@ bool sfp_patch_all(void);
 bool sfp_patch_is_loader(const uint8_t *ip);
 void sfp_patch_at_loader(void);
 
-/* tsc.c: something that was loaded later could not be patched. */
-void sfp_tsc_incomplete(void);
-
 #endif

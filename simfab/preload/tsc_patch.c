@@ -145,12 +145,19 @@ bool sfp_patch_is_loader(const uint8_t *ip)
     return stop && ip == stop;
 }
 
+/* Code that was loaded later could not be patched. */
+static void tell_incomplete(void)
+{
+    if (sfp_proc.arena)
+        __atomic_store_n(&sfp_proc.arena->tsc, SF_TSC_NO_WRITING, __ATOMIC_RELAXED);
+}
+
 void sfp_patch_loader_stopped(void)
 {
     int e = errno;
 
     if (_r_debug.r_state == RT_CONSISTENT && !patch_newly_loaded())
-        sfp_tsc_incomplete();
+        tell_incomplete();
     errno = e;
 }
 

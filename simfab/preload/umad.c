@@ -7,6 +7,7 @@
  * A write does not wait for the engine if the open file's page says that the engine will take the datagram. Pages are
  * found by the socket's address, too, and belong to the process that opened the file, and its children.
  */
+#include "simfab/preload/clock.h"
 #include "simfab/preload/devices.h"
 #include "simfab/umad_proto.h"
 

@@ -79,7 +79,8 @@ struct sfp_qp {
     uint32_t rq_posted, rq_done;
     uint32_t async_reported;
     struct sfp_qp *next;
-    struct sfp_wr_batch *batch; /* ibv_wr_*: the list being built */
+    struct sfp_wr_batch *batch;           /* ibv_wr_*: the list being built, */
+    void (*free_batch)(struct sfp_qp *q); /* and its end; NULL: there is none */
 };
 
 struct sfp_pd {
@@ -144,6 +145,9 @@ struct sfp_srq *sfp_srq_of_event(uint64_t cookie);
 /* True if a queue other than cq has a completion that a is able to see and nobody was told of yet. */
 bool sfp_news_elsewhere(const struct sfp_cq *cq, const struct sf_actor *a);
 
+/* verbs_mem.c: the end of a plain object of the engine's. 0 or an errno. */
+int sfp_destroy_handle(enum sf_op op, struct ibv_context *c, uint32_t handle);
+
 /* verbs_mem.c, verbs_domain.c: what the tables of operations name */
 struct ibv_mr *sfp_alloc_null_mr(struct ibv_pd *pd);
 struct ibv_mw *sfp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
@@ -176,7 +180,6 @@ struct ibv_qp *sfp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 
 /* verbs_wr.c */
 struct ibv_qp *sfp_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr);
-void sfp_free_wr_batch(struct sfp_qp *qp);
 
 /* verbs_post.c */
 int sfp_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);

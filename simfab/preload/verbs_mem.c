@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory regions, memory windows and address handles: plain handles to the engine's objects. The engine checks
+ * Memory regions and memory windows: plain handles to the engine's objects. The engine checks
  * keys, bounds and rights; nothing of that is decided here.
  */
 #include "simfab/preload/verbs.h"
@@ -10,10 +10,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static int destroy(enum sf_op op, struct ibv_context *c, uint32_t handle)
+/* Of an object that a child has inherited by fork: nothing, as the engine's object is the parent's. */
+int sfp_destroy_handle(enum sf_op op, struct ibv_context *c, uint32_t handle)
 {
     if (sfp_context(c)->generation != sfp_generation)
-        return 0; /* inherited by fork: the engine's object is the parent's */
+        return 0;
     return sfp_call(op, &handle, sizeof handle, NULL, 0, NULL, NULL);
 }
 
@@ -149,7 +150,7 @@ SFP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, voi
 
 SFP_EXPORT int ibv_dereg_mr(struct ibv_mr *mr)
 {
-    int err = destroy(SF_OP_DEREG_MR, mr->context, mr->handle);
+    int err = sfp_destroy_handle(SF_OP_DEREG_MR, mr->context, mr->handle);
 
     if (!err)
         free(mr);
@@ -178,7 +179,7 @@ struct ibv_mw *sfp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 int sfp_dealloc_mw(struct ibv_mw *mw)
 {
-    int err = destroy(SF_OP_DEALLOC_MW, mw->context, mw->handle);
+    int err = sfp_destroy_handle(SF_OP_DEALLOC_MW, mw->context, mw->handle);
 
     if (!err)
         free(mw);
@@ -198,82 +199,4 @@ int sfp_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
     if (!err)
         mw->rkey = wr.bind_mw.rkey;
     return err;
-}
-
-/* ---- address handles ------------------------------------------------------------------------------------------- */
-
-SFP_EXPORT struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
-{
-    struct {
-        uint32_t pd;
-        struct ibv_ah_attr attr;
-    } req = {.pd = pd->handle, .attr = *attr};
-    struct ibv_ah *ah = calloc(1, sizeof *ah);
-    int err;
-
-    if (!ah)
-        return NULL;
-    ah->context = pd->context;
-    ah->pd = pd;
-    err = sfp_call(SF_OP_CREATE_AH, &req, sizeof req, &ah->handle, sizeof ah->handle, NULL, NULL);
-    if (err) {
-        free(ah);
-        errno = err;
-        return NULL;
-    }
-    return ah;
-}
-
-SFP_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
-{
-    int err = destroy(SF_OP_DESTROY_AH, ah->context, ah->handle);
-
-    if (!err)
-        free(ah);
-    return err;
-}
-
-static int find_gid(struct ibv_context *c, uint8_t port, const union ibv_gid *gid)
-{
-    union ibv_gid have;
-
-    for (int i = 0; ibv_query_gid(c, port, i, &have) == 0; i++)
-        if (memcmp(&have, gid, sizeof have) == 0)
-            return i;
-    errno = ENOENT;
-    return -1;
-}
-
-/* The way back to the sender of a UD message: its LID and service level, and its GID if the message had a route. */
-SFP_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh,
-                                   struct ibv_ah_attr *attr)
-{
-    memset(attr, 0, sizeof *attr);
-    attr->dlid = wc->slid;
-    attr->sl = wc->sl;
-    attr->src_path_bits = wc->dlid_path_bits;
-    attr->port_num = port;
-    if (wc->wc_flags & IBV_WC_GRH) {
-        uint32_t flow = be32toh(grh->version_tclass_flow);
-        int index = find_gid(context, port, &grh->dgid);
-
-        if (index < 0)
-            return index;
-        attr->is_global = 1;
-        attr->grh.dgid = grh->sgid;
-        attr->grh.sgid_index = (uint8_t)index;
-        attr->grh.flow_label = flow & 0xfffff;
-        attr->grh.hop_limit = grh->hop_limit;
-        attr->grh.traffic_class = (flow >> 20) & 0xff;
-    }
-    return 0;
-}
-
-SFP_EXPORT struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port)
-{
-    struct ibv_ah_attr attr;
-
-    if (ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr))
-        return NULL;
-    return ibv_create_ah(pd, &attr);
 }

@@ -231,7 +231,8 @@ SFP_EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
     pthread_mutex_unlock(&qp->mutex);
     pthread_mutex_destroy(&qp->mutex);
     pthread_cond_destroy(&qp->cond);
-    sfp_free_wr_batch(q);
+    if (q->free_batch)
+        q->free_batch(q);
     free(q);
     return 0;
 }

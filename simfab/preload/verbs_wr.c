@@ -252,10 +252,8 @@ static struct sfp_wr_batch *new_batch(const struct ibv_qp_cap *cap)
     return b;
 }
 
-void sfp_free_wr_batch(struct sfp_qp *q)
+static void free_wr_batch(struct sfp_qp *q)
 {
-    if (!q->batch)
-        return;
     pthread_mutex_destroy(&q->batch->lock);
     free(q->batch);
 }
@@ -293,6 +291,7 @@ struct ibv_qp *sfp_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_e
         errno = ENOMEM;
         return NULL;
     }
+    q->free_batch = free_wr_batch;
     q->ex.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
     q->ex.wr_atomic_fetch_add = wr_atomic_fetch_add;
     q->ex.wr_bind_mw = wr_bind_mw;
