@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams of a rail: those for connecting (ud.c), and the queue pairs and addresses of packets that go as such
+ * Datagrams of a rail: datagrams for connecting (ud.c), and the queue pairs and addresses of packets as datagrams
  * (udp.c).
  */
 #ifndef MRMPI_VERBS_DATAGRAM_H
@@ -20,11 +20,11 @@ struct mr_qp;
 #define MR_UD_MAX 1024 /* longest datagram */
 
 /*
- * Send one datagram from rail. 0, or negative errno (-EAGAIN: too many in flight, or not in this partition now).
- * Datagrams get lost; nobody is told.
+ * Sends one datagram from rail. 0, or negative errno (-EAGAIN: too many in flight, or not in this partition now).
+ * Datagrams get lost without a report.
  */
 struct mr_ud_way {
-    uint16_t pkey; /* of the rail's: the partition that it goes in */
+    uint16_t pkey; /* of the rail's: the partition of the datagram */
     uint8_t sl;
     uint8_t path; /* of the other rail's LIDs, as in its connections */
     uint32_t qpn; /* the queue pair of the other rail for that partition (struct mr_partition) */

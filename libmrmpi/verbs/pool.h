@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large messages as datagrams. Each rail has a pool of queue pairs for them, made when they are needed (MRMPI_UD_POOL,
- * MRMPI_UD_POOL_DEPTH). Who has taken one posts receives, each for one place of its own memory, and tells the sender
- * number and key of the queue pair. Datagrams fill the places in the order in which they come.
+ * Large messages as datagrams. Each rail has a pool of queue pairs for them, made on demand (MRMPI_UD_POOL,
+ * MRMPI_UD_POOL_DEPTH). The user of a queue pair posts receives, each for one place of its own memory, and sends the
+ * sender number and key of the queue pair. Datagrams fill the places in the order of arrival.
  */
 #ifndef MRMPI_VERBS_POOL_H
 #define MRMPI_VERBS_POOL_H
@@ -18,41 +18,44 @@ struct mr_pool_qp;
 struct mr_pool_events {
     /* A datagram of len bytes lies in this place, counted from 0 in the order of posting. */
     void (*arrived)(struct mr_pool_qp *q, unsigned place, uint32_t imm, uint32_t len);
-    /* After mr_pool_stop(), or an error: nothing comes through it any more, and its memory is the owner's again. */
+    /*
+     * After mr_pool_stop(), or an error: nothing arrives through the queue pair any more, and its memory is the owner's
+     * again.
+     */
     void (*stopped)(struct mr_pool_qp *q);
 };
 
 struct mr_pool_qp {
     struct mr_rail *rail;
     uint32_t qpn, qkey;
-    uint16_t pkey; /* the rail's, of the partition that it is in */
-    uint16_t turn; /* how often it has been cleared for a sender; wraps. Its owner's */
+    uint16_t pkey; /* of the rail's: its partition */
+    uint16_t turn; /* number of times that it was cleared for a sender; wraps. Its owner's */
     const struct mr_pool_events *events;
     void *owner;
-    unsigned posted, back; /* receives, of those that count */
+    unsigned posted, back; /* receives that count */
 };
 
-/* Make queue pairs until so many are free, if that can be. Returns how many are. */
+/* Makes queue pairs until n are free, if possible. Returns the number of free ones. */
 unsigned mr_pool_prepare(struct mr_rail *rail, unsigned n);
-unsigned mr_pool_num(const struct mr_rail *rail);   /* that there are */
+unsigned mr_pool_num(const struct mr_rail *rail);   /* existing ones */
 unsigned mr_pool_depth(const struct mr_rail *rail); /* receives of each: MRMPI_UD_POOL_DEPTH, if the device can */
-/* One that is free, for datagrams in this partition. NULL: there is none. */
+/* A free queue pair for datagrams in this partition. NULL: there is none. */
 struct mr_pool_qp *mr_pool_take(struct mr_rail *rail, uint16_t pkey, const struct mr_pool_events *events, void *owner);
 /*
- * Post receives for [at, at + len), one for each size bytes; the last place may be shorter than the datagram that comes
- * there, whose end is lost then. No more than mr_pool_depth() at the same time. 0 or negative errno: some of them
- * may be posted all the same.
+ * Posts receives for [at, at + len), one for each size bytes; the last place may be shorter than its datagram, whose
+ * end is lost then. No more than mr_pool_depth() at the same time. 0 or negative errno: some may be posted all the
+ * same.
  */
 int mr_pool_post(struct mr_pool_qp *q, void *at, size_t len, uint32_t size, uint32_t lkey);
-/* Give up what is posted. stopped() comes out of mr_verbs_poll(). */
+/* Gives up the posted receives. stopped() comes out of mr_verbs_poll(). */
 void mr_pool_stop(struct mr_pool_qp *q);
 /*
- * None of its receives is posted any more: places are counted from 0 again. Unless it is clean, which means that
- * nothing can be under way to it, it has a new key from now on, and the adapter drops what was sent under the old one.
- * 0 or negative errno: it is no more.
+ * None of its receives is posted any more: places are counted from 0 again. Unless clean, which means that nothing can
+ * be under way to the queue pair, it gets a new key, and the adapter drops datagrams with the old key. 0 or negative
+ * errno: the queue pair is gone.
  */
 int mr_pool_again(struct mr_pool_qp *q, bool clean);
-/* The same, then give it back. */
+/* The same, then gives the queue pair back. */
 void mr_pool_give(struct mr_pool_qp *q, bool clean);
 
 #endif

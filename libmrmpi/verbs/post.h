@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting to queue pairs. The caller asks first whether there is room. A request that is not signaled comes back only
- * if it fails; a later signaled one stands for it.
+ * Posting to queue pairs. The caller asks first for room. A request that is not signaled comes back only if it fails; a
+ * later signaled request stands for it.
  */
 #ifndef MRMPI_VERBS_POST_H
 #define MRMPI_VERBS_POST_H
@@ -16,7 +16,7 @@
 #include "libmrmpi/verbs/qp.h"
 
 /*
- * A signaled request. It stands for the unsignaled ones before it: mr_tx_done() gives their room back, and every
+ * A signaled request. It stands for the unsignaled requests before: mr_tx_done() gives their room back, and every
  * done() of a struct mr_tx calls it first.
  */
 struct mr_tx {
@@ -53,12 +53,12 @@ struct mr_piece {
 };
 /* The same of two pieces, never inline. */
 int mr_qp_send_pieces(struct mr_qp *qp, const struct mr_piece piece[2], struct mr_tx *tx);
-/* One datagram of one or two pieces; inline if it is short. imm: may be NULL. */
+/* One datagram of one or two pieces; inline if short. imm: may be NULL. */
 int mr_qp_send_to(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *piece, unsigned pieces,
                   const uint32_t *imm, struct mr_tx *tx);
 /*
- * Datagrams of size bytes, the last one perhaps shorter, MR_QP_RUN at most; imm is that of the first and counts up.
- * There is room for them. The last one is signaled.
+ * Datagrams of size bytes, the last perhaps shorter, MR_QP_RUN at most; imm is that of the first and counts up. There
+ * is room for them. The last is signaled.
  */
 #define MR_QP_RUN 16
 int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_piece *all, uint32_t size, uint32_t imm,
@@ -67,26 +67,26 @@ int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_
 int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
                 const uint32_t *imm, struct mr_tx *tx);
 /*
- * Short writes to one region of the peer's, as one list; it comes back by tx as a whole. What is no longer than
- * max_inline goes with its request, other data is registered with lkey. There is room for them. *posted: how many are
- * with the adapter, which after an error may be some. MR_QP_LIST at most.
+ * Short writes to one region of the peer's, as one list; the list comes back by tx as a whole. Data of up to max_inline
+ * bytes goes with its request, other data is registered with lkey. There is room for them. *posted: the number handed
+ * to the adapter, which after an error may be a part. MR_QP_LIST at most.
  */
 #define MR_QP_LIST 16
 int mr_qp_write_list(struct mr_qp *qp, const struct mr_short_write *one, unsigned num, uint32_t rkey, uint32_t lkey,
                      struct mr_tx *tx, unsigned *posted);
 /*
- * RDMA write into memory that the peer polls (verbs/link/ring.c); inline if it fits. packet: it counts as a send, which
- * mr_qp_events.confirmed tells.
+ * RDMA write into memory that the peer polls (verbs/link/ring.c); inline if it fits. packet: counts as a send, for
+ * mr_qp_events.confirmed.
  */
 int mr_qp_put(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey, bool packet,
               struct mr_tx *tx);
-/* RDMA read; who was read is not told. */
+/* RDMA read; the read peer gets no notice. */
 int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
                struct mr_tx *tx);
 /*
- * A change of a word and a look behind it, as struct mr_word says; the memory there begins at raddr, result is
- * registered with lkey. They are executed there in this order: what was posted before, the change, the look. tx comes
- * back when all of it is done. There is room for two requests.
+ * An atomic change and a read behind it, in the form of struct mr_word; the memory there begins at raddr, result is
+ * registered with lkey. The peer's adapter executes in this order: earlier requests, the change, the read. tx comes
+ * back when all are done. There is room for two requests.
  */
 int mr_qp_word(struct mr_qp *qp, const struct mr_word *w, uint64_t raddr, uint32_t rkey, uint32_t lkey,
                struct mr_tx *tx);

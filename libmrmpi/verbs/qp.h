@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: RC, UC or UD, on one rail. Its owner makes it, connects it, and gives it up: what is posted then comes
- * back flushed, and it has drained. What is posted to it: post.h.
+ * Queue pairs: RC, UC or UD, on one rail. The owner makes a queue pair, connects it, and gives it up: posted requests
+ * then come back flushed, and the queue pair has drained. Requests: post.h.
  */
 #ifndef MRMPI_VERBS_QP_H
 #define MRMPI_VERBS_QP_H
@@ -20,15 +20,15 @@ struct ibv_qp;
 struct mr_qp;
 
 struct mr_qp_events {
-    /* So many sends, those posted first, have arrived. */
+    /* The first so many sends have arrived. */
     void (*confirmed)(struct mr_qp *qp, unsigned sends);
-    /* Called once, at the first request that failed, unless mr_qp_abort() came before it. */
+    /* Called once, at the first failed request, unless mr_qp_abort() came before. */
     void (*failed)(struct mr_qp *qp, const struct mr_wc *wc);
     /* After mr_qp_abort(): all that was posted has come back. */
     void (*drained)(struct mr_qp *qp);
 };
 
-/* How long a queue pair whose way loses packets waits for an acknowledgement, by default: mr_qp.lossy */
+/* The wait for acknowledgements of a queue pair on a lossy way, by default: mr_qp.lossy */
 #define MR_QP_LOSSY_TIMEOUT 10
 #define MR_QP_LOSSY_NS      (4096ull << MR_QP_LOSSY_TIMEOUT)
 
@@ -51,17 +51,17 @@ struct mr_qp {
     struct ibv_qp *qp;
     struct mr_rail *rail;
     struct mr_inline_send *inline_send; /* prepared (post.c) */
-    unsigned unsignaled_left; /* so many requests may follow before one must be signaled; 0 after an error, too */
+    unsigned unsignaled_left; /* requests that may follow before one must be signaled; 0 after an error, too */
     uint32_t max_inline;
-    unsigned unsignaled_sends, unsignaled_others; /* posted since the last signaled one: sends, all else */
+    unsigned unsignaled_sends, unsignaled_others; /* posted since the last signaled request: sends, all else */
     unsigned depth, room;      /* of the send queue; requests that may still be posted */
     unsigned finished; /* signaled requests that have come back; wraps */
     unsigned full_finished, full_emptied; /* mr_qp_is_full: that and 1, and mr_rail.emptied, when there was no room */
     int error;
-    uint16_t pkey; /* of the rail's: its partition. To be set before it is connected or brought up; 0: the first */
-    /* RC, to be set before it is connected: */
-    bool untimed; /* what is not acknowledged is not sent again, nor given up */
-    bool lossy;   /* packets are lost on its way: it waits for acknowledgements less long */
+    uint16_t pkey; /* of the rail's: its partition. Set before connecting or bringing up; 0: the first */
+    /* RC, set before connecting: */
+    bool untimed; /* unacknowledged requests are neither sent again nor given up */
+    bool lossy;   /* packets are lost on its way: a shorter wait for acknowledgements */
     uint32_t qpn, qkey;
     enum mr_qp_type type;
     enum mr_qp_state state;
@@ -69,7 +69,7 @@ struct mr_qp {
     const struct mr_qp_events *events;
     void *owner;
     struct mr_wr marker;            /* the last request of a queue pair that is given up */
-    struct mr_wr unsignaled_failed; /* comes back for requests that were to come back only if they fail */
+    struct mr_wr unsignaled_failed; /* comes back for failed unsignaled requests */
     struct mr_later later;
 };
 
@@ -78,14 +78,14 @@ int mr_qp_create(struct mr_rail *rail, enum mr_qp_type type, unsigned times, str
                  const struct mr_qp_events *events, void *owner);
 /* UD: ready to send. */
 int mr_qp_bring_up(struct mr_qp *qp);
-/* UD: after it has drained, it works again under the same number. */
+/* UD: after draining, works again under the same number. */
 int mr_qp_revive(struct mr_qp *qp);
 /* Bring it up against the peer's queue pair; path: LID path bits on both sides. */
 int mr_qp_connect(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t remote_qpn, uint32_t local_psn,
                   uint32_t remote_psn, uint8_t sl, uint8_t path);
 /*
- * Of one that has no room for a request. True: nor had it after a look that has left nothing in its rail's completion
- * queue. Until then all that was posted may have gone: false, once at least for each time that it fills up.
+ * Of a queue pair without room for a request. True: nor had it room after a poll that emptied its rail's completion
+ * queue. Until then all requests may have left: false, once at least for each time that the queue pair fills up.
  */
 static inline bool mr_qp_is_full(struct mr_qp *qp)
 {
@@ -95,14 +95,16 @@ static inline bool mr_qp_is_full(struct mr_qp *qp)
     qp->full_emptied = qp->rail->emptied;
     return false;
 }
-/* Give up: whatever is posted comes back flushed, then events->drained is called, out of mr_verbs_poll(). */
+/* Gives up: posted requests come back flushed, then events->drained is called, out of mr_verbs_poll(). */
 void mr_qp_abort(struct mr_qp *qp);
-/* Its room of the completion queue is given back. What is still posted never comes back: for those that have drained,
- * and the end. */
+/*
+ * Its room of the completion queue is given back. Requests still posted never come back: for drained queue pairs, and
+ * the end.
+ */
 void mr_qp_destroy(struct mr_qp *qp);
 /*
- * Instead of mr_qp_destroy() for one that may have received, and has posted nothing: *qp is as before mr_qp_create() at
- * once, but what has been acknowledged to the peer is still handed up. all_gone: at the end, nothing is.
+ * Instead of mr_qp_destroy() for a queue pair that may have received, and has posted nothing: *qp is as before
+ * mr_qp_create() at once, but data acknowledged to the peer is still handed up. all_gone: at the end, nothing is.
  */
 void mr_qp_retire(struct mr_qp *qp);
 void mr_qps_all_gone(void);

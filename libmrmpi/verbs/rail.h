@@ -17,12 +17,12 @@
 
 #define MR_DEVICES_MAX MR_RAILS_MAX
 
-/* Keys of a rail's memory are told with the rail's life, in so many bits: others' are not used after the next one. */
+/* Keys of a rail's memory carry the rail's life, in so many bits: keys of other lives are not used. */
 #define MR_RAIL_LIFE_BITS 4
 #define MR_RAIL_LIVES     (1u << MR_RAIL_LIFE_BITS)
 _Static_assert(MR_RAIL_LIFE_BITS *MR_RAILS_MAX <= 32, "the lives of all rails fit into a word");
 
-/* The life of one rail among those of all. */
+/* The life of one rail among the lives of all. */
 static inline unsigned mr_life_of(uint32_t lives, unsigned rail)
 {
     return lives >> rail * MR_RAIL_LIFE_BITS & (MR_RAIL_LIVES - 1);
@@ -39,15 +39,15 @@ struct mr_device {
     char name[64];
     bool fatal;                      /* the device went away: nothing can be posted any more, until it is opened anew */
     uint64_t lost_ns, reopen_ns;     /* fatal: since when, and when it is looked for again */
-    struct mr_device_before *before; /* what was opened before: what was registered with it is still there */
+    struct mr_device_before *before; /* earlier openings: registrations with them still exist */
     uint32_t max_sge, max_qp_wr, max_srq_wr, max_cqe, max_mr;
     bool odp;           /* all memory can be registered on demand, for RDMA over reliable connections */
-    bool odp_datagrams; /* and datagrams are sent from it */
+    bool odp_datagrams; /* including sends of datagrams from it */
     uint8_t max_reads;  /* RDMA reads that a queue pair can have outstanding, in either direction */
-    bool atomics;       /* it has compare and swap, atomic among all that it does itself */
+    bool atomics;       /* has compare and swap, atomic among its own operations */
 };
 
-/* Queue pairs for datagrams: short ones must not wait behind long ones. */
+/* Queue pairs for datagrams: short datagrams must not wait behind long ones. */
 #define MR_UD_LEVELS 2
 
 /* Where a rail can be found: published by its owner, read by peers. Little endian on the wire as in memory. */
@@ -65,7 +65,7 @@ struct mr_rail_addr {
     char device[32];
 };
 
-/* A partition that a rail is in: published with its address. */
+/* A partition of a rail: published with its address. */
 struct mr_partition {
     uint16_t key; /* the rail's P_Key, with its membership; 0: the reserve */
     uint8_t rail, pad;
@@ -73,12 +73,12 @@ struct mr_partition {
 };
 
 /*
- * The same of a rail here. What was a partition of the rail once keeps its place, and its queue pairs. The last one is
- * the reserve: peers know its queue pair, and it becomes that of the first partition that the port gets later.
+ * The same of a rail here. A former partition of the rail keeps its place, and its queue pairs. The last is the
+ * reserve: peers know its queue pair, and it becomes the queue pair of the first partition that the port gets later.
  */
 struct mr_rail_partition {
-    uint16_t number;    /* 15 bits; 0: the reserve, not needed so far */
-    bool late;          /* it was the reserve */
+    uint16_t number;    /* 15 bits; 0: the unused reserve */
+    bool late;          /* was the reserve */
     struct mr_pkey now; /* the entry of the port's table; key 0: there is none at present, and index is the last one */
     uint32_t ud_qpn;
 };
@@ -97,29 +97,29 @@ struct mr_rail {
     uint64_t down_ns; /* since when */
     uint32_t max_msg; /* longest write: of the port, or less */
     uint32_t rate_mbps;
-    uint32_t sick;  /* what fabricd's judgement of its health takes off its weight, of MR_WEIGHT_MAX (net/health.c) */
-    uint64_t until; /* by its rate it will have sent by then what it was given: in the units of conn/route/sched.h,
+    uint32_t sick;  /* reduction of its weight by fabricd's judgement of its health, of MR_WEIGHT_MAX (net/health.c) */
+    uint64_t until; /* the time when its queue will have been sent, by its rate: in the units of conn/route/sched.h,
                        which uses it */
     struct mr_rail_addr addr;
     struct ibv_cq *cq;
-    unsigned emptied; /* looks that have left nothing in it, so that what is under way was under way then; wraps */
-    struct mr_rail *next_polled; /* of those whose devices work, in a ring; NULL: it is not among them */
+    unsigned emptied;            /* polls that have emptied it, so that requests under way were under way then; wraps */
+    struct mr_rail *next_polled; /* of rails with working devices, in a ring; NULL: not among them */
     unsigned cq_room;            /* completions that may still be asked for without overrunning the queue */
     unsigned cq_room_all;        /* while nothing is posted */
     unsigned signal_every;       /* at least one of so many requests of a queue pair is signaled */
     unsigned num_qps;
     uint64_t count[MR_RAIL_STAT_COUNT]; /* stays when the rail is closed */
     uint16_t wished_pkey;               /* by setting or fabricd; 0: none */
-    unsigned num_partitions;            /* in the order in which they are chosen (pkey.h) */
+    unsigned num_partitions;            /* in the order of the choice (pkey.h) */
     struct mr_rail_partition partition[MR_PARTITIONS_MAX];
-    bool keyless_told; /* it was said that some peer shares no partition with it */
+    bool keyless_told; /* logged that some peer shares no partition with it */
     struct mr_rx *rx, *datagram_rx;
     struct mr_ud *ud;
     struct mr_udp *udp;
-    struct mr_pool *pool; /* NULL: none of it has been needed yet */
+    struct mr_pool *pool; /* NULL: not needed yet */
 };
 
-/* Its partition with the number of this P_Key; NULL: it was never in that. Of 0: the reserve. */
+/* Its partition with the number of this P_Key; NULL: never a partition of the rail. Of 0: the reserve. */
 static inline const struct mr_rail_partition *mr_rail_partition(const struct mr_rail *rail, uint16_t key)
 {
     for (unsigned i = 0; i < rail->num_partitions; i++)
@@ -140,9 +140,8 @@ static inline unsigned mr_rail_keys(const struct mr_rail *rail, uint16_t out[MR_
 }
 
 /*
- * Count: by the thread that has the library's lock, while others look. An addition in memory is one instruction, and
- * three as an atomic load and store, which the path of a short message would have four times; a counter is read whole
- * either way.
+ * Counts: by the thread with the library's lock, while others read. An addition in memory is one instruction, and three
+ * as an atomic load and store, four times on the path of a short message; a counter is read as a whole either way.
  */
 static inline void mr_rail_add(struct mr_rail *rail, enum mr_rail_stat s, uint64_t n)
 {
@@ -154,11 +153,11 @@ static inline void mr_rail_add(struct mr_rail *rail, enum mr_rail_stat s, uint64
 }
 
 /*
- * A counter of rail i; of the time that the port has been down also what has passed of it now. Any thread may ask, at
- * any time; a rail that is not there has counted nothing.
+ * A counter of rail i; for the time that the port was down including the present time. Any thread may ask, at any time;
+ * an absent rail has counted nothing.
  */
 uint64_t mr_rail_counted(unsigned i, enum mr_rail_stat s);
-/* Is the rail's port active now? Asks the device: for who explains a failure, before the event of it has come. */
+/* True if the rail's port is active now. Asks the device: for explaining a failure before its event has come. */
 bool mr_rail_is_active(const struct mr_rail *rail);
 
 /*
@@ -166,7 +165,9 @@ bool mr_rail_is_active(const struct mr_rail *rail);
  * same if nothing is known. Takes milliseconds.
  */
 void mr_rails_distances(unsigned out[MR_RAILS_MAX]);
-/* May they differ? Not if all adapters are at one node, or the kernel does not say; that is soon asked. */
+/*
+ * True if distances may differ. False if all adapters are at one node, or the kernel does not tell; a quick question.
+ */
 bool mr_rails_are_apart(void);
 
 #endif

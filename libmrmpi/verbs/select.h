@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which ports the setting MRMPI_DEVICES names: a comma list of DEVICE or DEVICE:PORT; empty names all. Pure. */
+/* The ports named in the setting MRMPI_DEVICES: a comma list of DEVICE or DEVICE:PORT; empty names all. Pure. */
 #ifndef MRMPI_VERBS_SELECT_H
 #define MRMPI_VERBS_SELECT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * verbs: the only room that knows ibv_*. Here: the devices and rails of this process, opened and closed together,
- * polled together, and what they hand up. All functions of the room are called with the library's lock held.
+ * verbs: the only subsystem that calls ibv_*. Here: the devices and rails of this process, opened and closed together,
+ * polled together, and their upcalls. Callers hold the library's lock.
  */
 #ifndef MRMPI_VERBS_H
 #define MRMPI_VERBS_H
@@ -14,10 +14,10 @@
 #include "libmrmpi/verbs/completion.h"
 #include "libmrmpi/verbs/rail.h"
 
-/* Receive buffers that are to be posted again. */
+/* Receive buffers to be posted again. */
 struct mr_rx_back {
     unsigned num; /* of several queues together */
-    bool due; /* one of their queues is in the list of those for which a batch is to be posted */
+    bool due;     /* one of their queues is in the list of queues due for a batch */
 };
 
 struct mr_verbs {
@@ -27,11 +27,11 @@ struct mr_verbs {
     unsigned num_memories; /* registered at present */
     size_t packet_max;
     bool datagrams;         /* packets may come as such */
-    struct mr_rail *polled; /* the rail whose turn it is to be polled; NULL: no device works */
-    unsigned streak_left;   /* so many more times, if it has something */
+    struct mr_rail *polled; /* the next rail to poll; NULL: no device works */
+    unsigned streak_left;   /* so many more times, if it is busy */
     bool alone;             /* when it was found to have something all others had nothing */
-    struct mr_rail *beside; /* the last of those that were looked at since it is alone; NULL: none yet */
-    unsigned turns;         /* looks in a row that found something at another one: up to MR_POLL_TURNS */
+    struct mr_rail *beside; /* the last of the rails polled since it is alone; NULL: none yet */
+    unsigned turns;         /* polls in a row with work at another rail: up to MR_POLL_TURNS */
     struct mr_later *later;
     struct mr_rx_back rx_back; /* of several rails' connections */
     struct mr_rx *rx_due; /* receive queues that buffers are to be posted to, when there is time */
@@ -41,14 +41,14 @@ struct mr_verbs {
     uint32_t lives;       /* of all rails, each in its bits; 0: no device was opened anew */
 };
 extern MR_OWN struct mr_verbs mr_verbs;
-/* The same for who is not in this library: how many rails are open, and rail i. */
+/* The same for callers outside the library: the number of open rails, and rail i. */
 unsigned mr_verbs_num_rails(void);
 struct mr_rail *mr_verbs_rail(unsigned i);
 
 struct mr_verbs_handlers {
     /* A packet came in over a connection; data is valid during the call. */
     void (*packet)(struct mr_rail *rail, const void *data, size_t len);
-    /* A datagram that is a packet (imm NULL), or a part of one. */
+    /* A datagram that is a packet (imm NULL), or a part of a packet. */
     void (*segment)(struct mr_rail *rail, const void *data, size_t len, const uint32_t *imm);
     /* The peer's write with this immediate value has landed. */
     void (*landed)(struct mr_rail *rail, uint32_t imm);
@@ -56,13 +56,13 @@ struct mr_verbs_handlers {
     void (*datagram)(struct mr_rail *rail, const void *data, size_t len);
     /* The port went up or down, or the device is gone (rail->down, rail->dev->fatal). */
     void (*rail_changed)(struct mr_rail *rail);
-    /* The device was opened anew; its rails are still down. A negative errno: it cannot be used yet. */
+    /* The device was opened anew; its rails are still down. A negative errno: not usable yet. */
     int (*device_renewed)(struct mr_device *dev);
     /* The subnet manager has given the port another LID, or another number of them (rail->addr). */
     void (*rail_moved)(struct mr_rail *rail);
-    /* The port's P_Keys have changed (rail->partition). moved: set of those that have another index. */
+    /* The port's P_Keys have changed (rail->partition). moved: set of partitions with another index. */
     void (*rail_keys)(struct mr_rail *rail, uint32_t moved);
-    /* NULL, or: the partition that the port is to use first, where no setting says so; 0: any. */
+    /* NULL, or: the port's first partition, without a setting; 0: any. */
     uint16_t (*pkey)(const char *device, int port);
 };
 
@@ -76,11 +76,11 @@ typedef bool mr_rail_reject(const char *device, int port, void *arg);
 int mr_verbs_open(const struct mr_verbs_handlers *handlers, size_t packet_max, bool datagrams, mr_rail_reject *reject,
                   void *arg);
 void mr_verbs_close(void);
-/* Handle what has completed, on the first rail that has something. The number of completions; 0: idle. */
+/* Handles completions, on the first rail that has some. Returns their number; 0: idle. */
 int mr_verbs_poll(void);
-/* The same, with another look after each rail that has nothing: what that has found ends it. */
+/* The same, with another look after each idle rail: a successful look ends it. */
 int mr_verbs_poll_between(int (*look)(void));
-/* The next look begins at this rail, unless it is another one's turn. */
+/* The next poll begins at this rail, unless it is another's turn. */
 static inline void mr_verbs_look_first(struct mr_rail *rail)
 {
     if (rail->next_polled)

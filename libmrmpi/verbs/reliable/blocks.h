@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which blocks of a large message have arrived over links that lose writes. The message is a row of blocks of equal
- * length, a power of two. Each write brings a run of them: a power of two, at a multiple of its own length. So a run is
- * a node of a binary tree whose leaves are the blocks, and its number fits into a notification, whatever the length of
+ * Arrived blocks of a large message over links that lose writes. The message is a row of blocks of equal length, a
+ * power of two. Each write brings a run of blocks: a power of two, at a multiple of its own length. A run is thus a
+ * node of a binary tree whose leaves are the blocks, and its number fits into a notification, whatever the length of
  * the write.
  *
- * A notification has 32 bits: the highest is 1 (those of verbs/reliable/filter.h have 0 there), then the round of
+ * A notification has 32 bits: the highest is 1 (0 in notifications of verbs/reliable/filter.h), then the round of
  * writing, the node, and the place of the receive in the receiver's table. Pure.
  */
 #ifndef MRMPI_BLOCKS_H
@@ -33,7 +33,7 @@ struct mr_block_run {
     uint32_t first, num;
 };
 
-/* The length of the blocks of a message: the shortest with which they are MR_BLOCKS_MAX at most. */
+/* The length of the blocks of a message: the shortest with at most MR_BLOCKS_MAX blocks. */
 static inline unsigned mr_block_shift(uint64_t len)
 {
     unsigned shift = MR_BLOCK_SHIFT_MIN;
@@ -50,13 +50,15 @@ static inline bool mr_blocks_has(const struct mr_blocks *b, uint32_t i)
 {
     return b->bits[i / 64] >> (i % 64) & 1;
 }
-/* How many are new in the set, or were in it. What lies over the end counts for nothing. */
+/* The number of new blocks in the set, or of known blocks. Blocks beyond the end do not count. */
 uint32_t mr_blocks_add(struct mr_blocks *b, struct mr_block_run run);
 uint32_t mr_blocks_remove(struct mr_blocks *b, struct mr_block_run run);
 /* The first block from from on that is in the set, or (in: false) is not; num if there is none. */
 uint32_t mr_blocks_find(const struct mr_blocks *b, uint32_t from, bool in);
-/* The run to write next of those blocks of [from, to) that are in the set: the longest at the first of them, up to most
- * blocks. There is one. */
+/*
+ * The next run to write of the blocks of [from, to) in the set: the longest at the first of them, up to most blocks.
+ * There is one.
+ */
 struct mr_block_run mr_blocks_run(const struct mr_blocks *b, uint32_t from, uint32_t to, uint32_t most);
 
 static inline uint32_t mr_run_imm(uint32_t index, struct mr_block_run run, unsigned round)
@@ -82,7 +84,7 @@ static inline unsigned mr_run_round(uint32_t imm)
     return imm >> (MR_RUN_INDEX_BITS + MR_BLOCKS_BITS + 1) & (MR_RUN_ROUNDS - 1);
 }
 
-/* Of no blocks if it is none. */
+/* Of no blocks if imm is no run. */
 static inline struct mr_block_run mr_run_of(uint32_t imm)
 {
     uint32_t node = imm >> MR_RUN_INDEX_BITS & ((2u << MR_BLOCKS_BITS) - 1);
@@ -93,9 +95,9 @@ static inline struct mr_block_run mr_run_of(uint32_t imm)
 }
 
 /*
- * How long writes shall be, as a power of two, after a round in which lost of all blocks did not come: long ones cost
- * less, of short ones less is lost with a packet. A tenth to a half of the writes lost is what a link that loses many
- * packets is best served with.
+ * The length of writes, as a power of two, after a round in which lost of all blocks did not arrive: long writes cost
+ * less, with short writes less is lost with a packet. A link with many losses works best with a tenth to a half of the
+ * writes lost.
  */
 unsigned mr_run_adapt(unsigned shift, uint32_t lost, uint32_t all, unsigned most);
 

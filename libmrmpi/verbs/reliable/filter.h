@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The completion filter: a message that was cut over several subchannels is one message to the protocol above. The
- * sender counts the completions of its stripes, the receiver collects the notifications (immediate data of the last
- * write of each stripe). Pure.
+ * The completion filter: a message cut over several subchannels is one message to the protocol above. The sender counts
+ * the completions of its stripes, the receiver collects the notifications (immediate data of the last write of each
+ * stripe). Pure.
  *
- * A notification has 31 bits: a token that names the receive it belongs to, the number of the stripe, and how many
- * stripes the message has. (The highest is 0: verbs/reliable/blocks.h has others.) A stripe that is written a second
- * time, since the path of the first write broke, counts once. The token is an index into the receiver's table and the
- * generation of that entry, so that a late notification finds nothing.
+ * A notification has 31 bits: a token that names its receive, the number of the stripe, and the number of stripes of
+ * the message. (The highest bit is 0: verbs/reliable/blocks.h has others.) A stripe written a second time, because the
+ * path of the first write broke, counts once. The token is an index into the receiver's table and the generation of
+ * that entry, so a late notification finds nothing.
  */
 #ifndef MRMPI_FILTER_H
 #define MRMPI_FILTER_H
@@ -18,16 +18,16 @@
 #define MR_TOKEN_INDEX_BITS  16
 #define MR_TOKEN_BITS        21
 #define MR_STRIPE_INDEX_BITS 5
-#define MR_STRIPES_MAX       32 /* what the other 5 bits can say */
+#define MR_STRIPES_MAX       32 /* the range of the other 5 bits */
 
 /* ---- sender ---------------------------------------------------------------------------------------------------- */
 
 struct mr_filter {
     unsigned open; /* stripes without a completion */
-    int error;     /* the first one */
+    int error;     /* the first error */
 };
 
-/* One stripe is done. True when it was the last. */
+/* One stripe is done. True for the last. */
 static inline bool mr_filter_done(struct mr_filter *f, int error)
 {
     if (error && !f->error)
@@ -63,10 +63,10 @@ static inline uint32_t mr_target_imm(uint32_t token, unsigned stripe, unsigned s
 
 /*
  * A notification has arrived. Returns the owner if it was the last of its message, and resets the entry for another
- * message; NULL otherwise. *stray: no target matches it, or it has arrived before.
+ * message; NULL otherwise. *stray: no target matches, or the notification is a repetition.
  */
 void *mr_target_arrived(struct mr_targets *t, uint32_t imm, bool *stray);
-/* Has that stripe yet to arrive? */
+/* True if the stripe has yet to arrive. */
 bool mr_target_waits(const struct mr_targets *t, uint32_t imm);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What becomes of the packets in a send window that links lose: the peer's ACKs, links that are no more, time-outs, and
- * how a link that brings nothing is told from a peer that computes. Part of window.c.
+ * The fate of packets that links lose, in a send window: the peer's ACKs, lost links, time-outs, and the distinction
+ * between a dead link and a computing peer. Part of window.c.
  */
 #ifndef MRMPI_LOSS_H
 #define MRMPI_LOSS_H
@@ -13,9 +13,9 @@
 
 #define MR_WINDOW_BURST    4 /* packets that one time-out repeats */
 #define MR_WINDOW_SILENT   5 /* time-outs of a link until it is taken as dead */
-#define MR_WINDOW_DOUBTFUL 3 /* time-outs of a link until its peer is to be asked whether it is there */
-#define MR_WINDOW_ANSWERS  2 /* answers that show it is, or time-outs after others have brought what was sent later */
-#define MR_WINDOW_REORDER  3 /* a packet is lost when one posted so much later on its link is acknowledged */
+#define MR_WINDOW_DOUBTFUL 3 /* time-outs of a link until its peer is to be asked for a sign of life */
+#define MR_WINDOW_ANSWERS  2 /* answers that show the peer, or time-outs after others have brought later packets */
+#define MR_WINDOW_REORDER  3 /* a packet is lost when a packet posted so much later on its link is acknowledged */
 
 /* The time-outs unless mr_rtt_init(&w->rtt, ...) sets others. */
 #define MR_WINDOW_TIMEOUT_MIN_NS 5000000ull
@@ -25,25 +25,24 @@
 void mr_window_look(struct mr_window *w, uint64_t now_ns);
 
 /*
- * The peer has all packets before cum, and bit i of sack: the packet cum + 1 + i. An ACK that cannot be (it names
- * packets that were never sent) or is too old to name any packet in the window is ignored. now_ns: it came then, or
- * somewhat later. sample: just then, so that it gives a sample of the round-trip time. A packet of a lossy link that
- * others of the same link have overtaken (MR_WINDOW_REORDER) waits again. Returns the packets that are given back.
+ * The peer has all packets before cum, and bit i of sack: the packet cum + 1 + i. An impossible ACK (with packets that
+ * were never sent), or an ACK too old to name any packet in the window, is ignored. now_ns: the time of its arrival, or
+ * somewhat later. sample: exactly then, usable as a sample of the round-trip time. A packet of a lossy link overtaken
+ * by others of the same link (MR_WINDOW_REORDER) waits again. Returns the packets given back.
  */
 struct mr_kept *mr_window_acked(struct mr_window *w, uint32_t cum, uint64_t sack, uint64_t now_ns, bool sample);
 
 /*
- * The link is no more; its packets that are not confirmed wait again. Returns how many they are. The number of the link
- * may be used anew, for a link of either kind; confirmations of the old one must not be reported any more. Its
- * time-outs have not made later ones longer.
+ * The link is gone; its unconfirmed packets wait again. Returns their number. The number of the link may be used anew,
+ * for a link of either kind; confirmations of the old link must not be reported any more. Its time-outs have not made
+ * later ones longer.
  */
 unsigned mr_window_link_lost(struct mr_window *w, unsigned link);
 
 /*
- * Packets on lossy links whose time is up wait again: up to MR_WINDOW_BURST, then, until something is heard of the
- * peer, one at each further time-out, which doubles each time. So a peer that computes is not flooded. To be called
- * when everything that has arrived was handled, or what the peer has acknowledged long ago is sent again. Returns how
- * many.
+ * Packets on lossy links whose time is up wait again: up to MR_WINDOW_BURST, then, until the peer is heard, one at each
+ * further time-out, which doubles each time. A computing peer is thus not flooded. Call it when all arrivals were
+ * handled, or packets acknowledged long ago are sent again. Returns their number.
  */
 unsigned mr_window_expired(struct mr_window *w, uint64_t now_ns);
 /*
