@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What links with a queue pair of their own have in common (rc.c, uc.c, ring.c). */
+/* The common code of links with a queue pair of their own (rc.c, uc.c, ring.c). */
 #ifndef MRMPI_CONNECTED_H
 #define MRMPI_CONNECTED_H
 
@@ -9,9 +9,9 @@
 int mr_connected_open(struct mr_link *l, struct mr_rail *rail, enum mr_qp_type type);
 int mr_connected_connect(struct mr_link *l, const struct mr_link_end *to);
 int mr_connected_send(struct mr_link *l, struct mr_packet *p);
-/* The request is the packet's no longer; what is confirmed by it may be given back. */
+/* The packet no longer uses the request; packets confirmed by the request may be given back. */
 void mr_connected_packet_done(struct mr_wr *wr, const struct mr_wc *wc);
-/* Into memory that the peer looks at, inline; nobody hears of its end. -EAGAIN: no room. */
+/* Into memory that the peer polls, inline; its end is not reported. -EAGAIN: no room. */
 int mr_connected_write_word(struct mr_link *l, uint32_t word, uint64_t raddr, uint32_t rkey);
 int mr_connected_write(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
 int mr_connected_write_list(struct mr_link *l, const struct mr_link_list *list, struct mr_tx *tx, unsigned *posted);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets as links send them: header and payload in one piece of registered memory, kept until they need not be sent
- * again. They come from pools of two sizes, short packets and all others, that grow as needed and stay until the end.
+ * Packets of links: header and payload in one piece of registered memory, kept until no repetition is needed. They come
+ * from pools of two sizes, short packets and all others, that grow as needed and stay until the end.
  */
 #ifndef MRMPI_PACKET_H
 #define MRMPI_PACKET_H
@@ -15,20 +15,20 @@
 
 struct mr_packet_slab;
 
-/* Memory from which a packet's payload is sent, in place of what should be behind its header. */
+/* Memory of a packet's payload elsewhere than behind its header. */
 struct mr_loan {
     const struct mr_memory *memory; /* NULL: there is no loan */
     const void *from;               /* NULL: adapters may still read it, but the payload is behind the header now */
     void *lender;
 };
-/* Adapters read no more of it, and nothing will. Set by who makes such packets. */
+/* Adapters read no more of the memory, and nothing will. Set by the maker of such packets. */
 extern MR_OWN void (*mr_loan_ended)(const struct mr_loan *loan);
 
 struct mr_packet {
-    struct mr_kept kept; /* the first member: net/'s window of what was sent */
-    struct mr_tx tx;     /* of the request that sends it, if that is signaled */
+    struct mr_kept kept; /* the first member: net/'s window of sent packets */
+    struct mr_tx tx;     /* of the request that sends the packet, if signaled */
     struct mr_packet_slab *slab;
-    struct mr_link *link; /* datagrams: that it went over last */
+    struct mr_link *link; /* datagrams: its last link */
     struct mr_loan loan;
     unsigned char *data;
     uint32_t size;    /* of header and payload */
@@ -38,16 +38,16 @@ struct mr_packet {
     bool dropped;     /* to be freed when tx has come back */
 };
 
-/* Behind each packet there is room for so many bytes: an ACK, and what goes before each of its parts (assembly.h). */
+/* Behind each packet there is room for so many bytes: an ACK, and the head of each of its parts (assembly.h). */
 #define MR_PACKET_SPARE 32
 
 /* packet_max: header and payload of the longest. So many rails are in use. 0 or negative errno. */
 int mr_packets_open(size_t packet_max, unsigned rails);
 void mr_packets_close(void);
-/* A device was opened anew: it has to know all of them. 0 or negative errno. */
+/* A device was opened anew: all packets have to be registered there. 0 or negative errno. */
 int mr_packets_renew(void);
 
-/* Packets of one size that are free, through kept.next. */
+/* Free packets of one size, through kept.next. */
 struct mr_packet_pool {
     size_t stride;
     struct mr_packet *free;
@@ -60,7 +60,7 @@ extern MR_OWN struct mr_packet_pool mr_packets_short; /* of MR_PACKET_SHORT byte
 int mr_packets_reserve(unsigned num);
 /* A packet with this header and payload (NULL: it is not filled in); NULL: no memory. */
 struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, size_t len);
-/* The next of the short ones that are free, to be filled; NULL: none is at hand. */
+/* The next free short packet, to be filled; NULL: none is at hand. */
 static inline struct mr_packet *mr_packet_take_short(void)
 {
     struct mr_packet *p = mr_packets_short.free;
@@ -69,7 +69,7 @@ static inline struct mr_packet *mr_packet_take_short(void)
         mr_packets_short.free = (struct mr_packet *)p->kept.next;
     return p;
 }
-/* Fills it, whose first head bytes are its header, with MR_PACKET_SHORT - MR_WIRE_MAX bytes at most. */
+/* Fills the packet, whose first head bytes are its header, with MR_PACKET_SHORT - MR_WIRE_MAX bytes at most. */
 static inline void mr_packet_fill_short(struct mr_packet *p, size_t head, const void *payload, size_t len)
 {
     p->size = p->kept.len = (uint32_t)(head + len);
@@ -78,27 +78,30 @@ static inline void mr_packet_fill_short(struct mr_packet *p, size_t head, const 
     if (len)
         memcpy(p->data + head, payload, len);
 }
-/* It was not posted. */
+/* The packet was not posted. */
 static inline void mr_packet_unmake_short(struct mr_packet *p)
 {
     p->kept.next = (struct mr_kept *)mr_packets_short.free;
     mr_packets_short.free = p;
 }
-/* One without content, for its tx. */
+/* A packet without content, for its tx. */
 struct mr_packet *mr_packet_blank(void);
-/* The same bytes once more, for who cannot wait until the first ones have come back. */
+/* The same bytes once more, for callers that cannot wait until the first packet is back. */
 struct mr_packet *mr_packet_copy(struct mr_packet *p);
-/* From now on its payload is behind its header. */
+/* Moves its payload behind its header. */
 void mr_packet_settle(struct mr_packet *p);
 /* At once, or when the adapter is done with it. */
 void mr_packet_free(struct mr_packet *p);
-/* The adapter has given it back. kept: it may have to be sent again. Returns its loan, for mr_loan_ended(). */
+/*
+ * The adapter has given the packet back. kept: a repetition may be needed. Returns its memory elsewhere, for the call
+ * of its end.
+ */
 struct mr_loan mr_packet_take_loan(struct mr_packet *p, bool kept);
-/* The 16 bytes of it that go before each of its parts. */
+/* Its 16 bytes for the heads of parts. */
 void *mr_packet_part_head(const struct mr_packet *p);
 /*
- * The device of this queue pair is gone: what is posted there never comes back, and is taken as if it had. link: only
- * what went over that (ud.c); NULL: all.
+ * The device of this queue pair is gone: requests posted there never come back, and count as returned. link: only
+ * packets of this link (ud.c); NULL: all.
  */
 void mr_packets_gone(const struct mr_qp *qp, const struct mr_link *link);
 /* All of a chain through kept.next, as verbs/reliable/window.h gives them back. */

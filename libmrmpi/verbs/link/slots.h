@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A ring of slots: one process writes packets into the memory of another, by RDMA, and that one polls. Counters of
- * both ends and the layout of a slot, after J. Liu et al., "Design and Implementation of MPICH2 over InfiniBand with
+ * A ring of slots: one process writes packets into the memory of another by RDMA, and the other process polls. Counters
+ * of both ends and the layout of a slot, after J. Liu et al., "Design and Implementation of MPICH2 over InfiniBand with
  * RDMA Support", IPDPS 2004, section 4. Pure: tests/libmrmpi/test_slots.c.
  *
- * A packet lies at the bottom of its slot ("bottom fill"), so that its tail always has the same place, the slot's last
- * 8 bytes: those never hold anything but tails. The tail counts packets, so that of an earlier round is not taken for
+ * A packet lies at the bottom of its slot ("bottom fill"), so its tail always has the same place, the slot's last 8
+ * bytes, which never hold anything but tails. The tail counts packets, so the tail of an earlier round is not taken for
  * a new one, whatever was in the slot. One write brings packet and tail. Adapters store the bytes of a write in the
- * order of their addresses; verbs does not promise that, but all adapters that MPI libraries poll memory of do so.
- * Where it is not to be relied on, a second write sets a counter (head) after the first, and the tail's number is not
- * looked at.
+ * order of their addresses; verbs does not promise this, but all adapters whose memory MPI libraries poll do so. For
+ * adapters without this order, a second write sets a counter (head) after the first, and the tail's number is ignored.
  *
- * The reader's count of packets that it has read comes back in the tails of the other direction, as its lower 16 bits,
- * or as a write of its own. All counts go on as long as the link lives, also from one ring to the next.
+ * The reader's count of read packets comes back in the tails of the other direction, as its lower 16 bits, or as a
+ * write of its own. All counts go on as long as the link lives, also from one ring to the next.
  */
 #ifndef MRMPI_SLOTS_H
 #define MRMPI_SLOTS_H
@@ -58,7 +57,7 @@ static inline uint32_t mr_slots_size(size_t packet)
 
 struct mr_slots_out {
     uint32_t num, size;
-    uint32_t sent, freed; /* packets, and those that the reader is known to have read; wrap */
+    uint32_t sent, freed; /* packets, and packets known to be read; wrap */
 };
 
 /* A tail has room for 16 bits of length, whatever the slot has. */
@@ -72,7 +71,7 @@ static inline bool mr_slots_full(const struct mr_slots_out *o)
     return o->sent - o->freed >= o->num;
 }
 
-/* What the reader says. What is older than what is known, or cannot be, changes nothing. */
+/* The reader's count. An old or impossible count changes nothing. */
 static inline void mr_slots_freed(struct mr_slots_out *o, uint32_t freed)
 {
     if (freed - o->freed <= o->sent - o->freed)
@@ -84,13 +83,13 @@ static inline void mr_slots_freed16(struct mr_slots_out *o, uint16_t freed)
     mr_slots_freed(o, o->freed + (uint16_t)(freed - (uint16_t)o->freed));
 }
 
-/* Where the next packet of len bytes begins, in the ring; its tail follows it. */
+/* The beginning of the next packet of len bytes, in the ring; its tail follows. */
 static inline uint64_t mr_slots_place(const struct mr_slots_out *o, size_t len)
 {
     return (uint64_t)((o->sent & (o->num - 1)) + 1) * o->size - MR_SLOT_TAIL - len;
 }
 
-/* The tail of the next packet, to out. freed: what the writer has read of the ring of the other direction. */
+/* The tail of the next packet, to out. freed: the packets that the writer has read of the other direction's ring. */
 static inline void mr_slots_tail(const struct mr_slots_out *o, size_t len, uint32_t freed, void *out)
 {
     struct mr_slot_tail t = {.len = (uint16_t)len, .freed = (uint16_t)freed, .number = o->sent + 1};
@@ -102,10 +101,10 @@ static inline void mr_slots_tail(const struct mr_slots_out *o, size_t len, uint3
 
 struct mr_slots_in {
     uint32_t num, size;
-    uint32_t read, told; /* packets that were read, and what the writer was told of that; wrap */
-    uint32_t tell;       /* it is told when it does not know of so many */
+    uint32_t read, told; /* read packets, and the count told to the writer; wrap */
+    uint32_t tell;       /* unknown packets after which the writer is told */
     unsigned char *at;   /* the ring */
-    unsigned char *tail; /* where that of the next packet will be */
+    unsigned char *tail; /* the place of the next packet's tail */
 };
 
 static inline unsigned char *mr_slots_tail_of(const struct mr_slots_in *in, uint32_t packet)
@@ -113,8 +112,10 @@ static inline unsigned char *mr_slots_tail_of(const struct mr_slots_in *in, uint
     return in->at + (size_t)((packet & (in->num - 1)) + 1) * in->size - MR_SLOT_TAIL;
 }
 
-/* The ring begins, in memory of num * size bytes: no tail in it is the one that is expected. every: the writer is told
- * of each packet, not of half a ring. */
+/*
+ * The ring begins, in memory of num * size bytes: no tail there is the expected one. every: the writer is told of each
+ * packet, not of half a ring.
+ */
 static inline void mr_slots_begin(struct mr_slots_in *in, uint32_t num, uint32_t size, bool every, void *at)
 {
     in->tell = every || num < 2 ? 1 : num / 2;
@@ -131,8 +132,8 @@ static inline void mr_slots_begin(struct mr_slots_in *in, uint32_t num, uint32_t
 }
 
 /*
- * Has the next packet come? head: NULL, or the counter that is written after it, which says so instead of the tail. The
- * tail is read as one word: with its upper half, which is written last, the lower one is there.
+ * True if the next packet has arrived. head: NULL, or the counter written after it, used instead of the tail. The tail
+ * is read at once: with its upper half, which is written last, the lower half is there.
  */
 static inline bool mr_slots_look(const struct mr_slots_in *in, const uint32_t *head, struct mr_slot_tail *out)
 {
@@ -152,7 +153,7 @@ static inline bool mr_slots_look(const struct mr_slots_in *in, const uint32_t *h
     return true;
 }
 
-/* Where it lies; NULL: its length cannot be. */
+/* Its place; NULL: an impossible length. */
 static inline const void *mr_slots_packet(const struct mr_slots_in *in, const struct mr_slot_tail *t)
 {
     return t->len <= in->size - MR_SLOT_TAIL ? in->tail - t->len : NULL;
@@ -165,7 +166,10 @@ static inline void mr_slots_next(struct mr_slots_in *in)
     in->tail = in->read & (in->num - 1) ? in->tail + in->size : mr_slots_tail_of(in, in->read);
 }
 
-/* Shall the writer be told in a write of its own? Of every packet, or when half of the ring is free unknown to it. */
+/*
+ * True if the writer is to be told in a write of its own: of every packet, or when half of the ring is free unknown to
+ * the writer.
+ */
 static inline bool mr_slots_owes(const struct mr_slots_in *in)
 {
     return in->read - in->told >= in->tell;

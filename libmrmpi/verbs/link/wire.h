@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets as they travel between hosts: the first MR_WIRE_MIN bytes of struct mr_hdr, then those of len, sreq and rreq
- * that say something, then the payload. len is left out where it is the payload's, sreq and rreq where they are 0; the
- * header's form tells which are there. So a short message is 24 bytes longer than its data, and up to 20 bytes of data
- * fit, inline, into one block of an mlx5 send queue (64 bytes, 20 of them its own). The form also says whether an ACK
- * on what has come from the peer (verbs/reliable/ack.h) lies behind the payload, and whether the packet itself calls
- * for one. Pure: tested alone.
+ * Packets between hosts: the first MR_WIRE_MIN bytes of struct mr_hdr, then the meaningful ones of len, sreq and rreq,
+ * then the payload. len is left out if equal to the payload's, sreq and rreq if 0; the header's form tells which are
+ * present. A short message is thus 24 bytes longer than its data, and up to 20 bytes of data fit, inline, into one
+ * block of an mlx5 send queue (64 bytes, 20 of them its own). The form also says whether an ACK for the peer's packets
+ * (verbs/reliable/ack.h) lies behind the payload, and whether the packet itself calls for an ACK. Pure: tested alone.
  */
 #ifndef MRMPI_WIRE_H
 #define MRMPI_WIRE_H
@@ -21,13 +20,13 @@ enum mr_wire_form {
     MR_WIRE_RREQ = 4,
     MR_WIRE_ACK = 8,       /* MR_ACK_WIRE_MIN bytes behind the payload */
     MR_WIRE_LONG_ACK = 16, /* MR_ACK_WIRE_MAX */
-    MR_WIRE_WANTS = 32,     /* the link may lose it: it is sent again until an ACK names it */
+    MR_WIRE_WANTS = 32,    /* the link may lose the packet: it is sent again until an ACK names it */
     MR_WIRE_FORMS = 64
 };
-#define MR_WIRE_SIZES 7u /* those that the length of the header depends on */
+#define MR_WIRE_SIZES 7u /* the bits that determine the length of the header */
 #define MR_WIRE_FLAGS 56u
 
-/* What is said by the form of a packet that is posted now, or again. */
+/* The flags in the form of a packet posted now, or again. */
 static inline void mr_wire_dress(void *packet, unsigned flags)
 {
     unsigned char *form = (unsigned char *)packet + offsetof(struct mr_hdr, form);
@@ -46,7 +45,7 @@ static inline unsigned mr_wire_flags(const void *packet)
     return ((const unsigned char *)packet)[offsetof(struct mr_hdr, flags)];
 }
 
-/* Of a packet that says so: how long the whole message is. */
+/* The length of the whole message, for a packet with it. */
 static inline uint64_t mr_wire_len(const void *packet)
 {
     uint64_t len;
@@ -55,7 +54,7 @@ static inline uint64_t mr_wire_len(const void *packet)
     return len;
 }
 
-/* The same of a piece of one that was offered first; from 4 GiB on not all of it. */
+/* The same for a piece of an offered message; from 4 GiB on not all of it. */
 static inline uint32_t mr_wire_whole(const void *packet)
 {
     uint32_t whole;
@@ -69,7 +68,7 @@ static inline size_t mr_wire_tail(unsigned form)
     return form & MR_WIRE_LONG_ACK ? MR_ACK_WIRE_MAX : form & MR_WIRE_ACK ? MR_ACK_WIRE_MIN : 0;
 }
 
-/* What is there before a payload of len bytes. */
+/* The form before a payload of len bytes. */
 static inline unsigned mr_wire_form(const struct mr_hdr *hdr, size_t len)
 {
     if (__builtin_expect(hdr->len == len && !(hdr->sreq | hdr->rreq), 1))
@@ -84,7 +83,7 @@ static inline size_t mr_wire_size(unsigned form)
     return MR_WIRE_MIN + 8 * (size_t)((form & 1) + (form >> 1 & 1) + (form >> 2 & 1));
 }
 
-/* Writes the header of a packet to out, which has room for MR_WIRE_MAX bytes; returns how many they are. */
+/* Writes the header of a packet to out, which has room for MR_WIRE_MAX bytes; returns its length. */
 static inline size_t mr_wire_put(const struct mr_hdr *hdr, unsigned form, void *out)
 {
     unsigned char *at = out;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that was asked for and has not been unmapped since: its first pages, by number. Of those that want the same
- * set the latest are remembered. Pure.
+ * Memory that was asked for and has not been unmapped since: its first pages, by number. Of the pages for the same set
+ * the latest are remembered. Pure.
  */
 #ifndef MRMPI_ASKED_H
 #define MRMPI_ASKED_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The loaded objects (the program and its libraries): which allocator is in front, whether one unmaps memory unseen,
- * and which memory goes when a library is unloaded: the loader does that by itself, only its count of objects tells.
+ * The loaded objects (the program and its libraries): the first allocator, whether an allocator unmaps memory unseen,
+ * and memory that disappears with an unloaded library: the loader unmaps by itself, and only its count of objects
+ * tells.
  */
 #ifndef MRMPI_OBJECTS_H
 #define MRMPI_OBJECTS_H
@@ -15,8 +16,8 @@
 
 struct mr_allocators {
     char front[MR_ALLOCATOR_NAME];  /* the object that has the first malloc in the search order */
-    bool c_library;                 /* it is the C library */
-    char unseen[MR_ALLOCATOR_NAME]; /* the first allocator that makes system calls of its own; empty: none */
+    bool c_library;                 /* the C library */
+    char unseen[MR_ALLOCATOR_NAME]; /* the first allocator with system calls of its own; empty: none */
 };
 
 /* The next object of the search order. */
@@ -29,7 +30,7 @@ struct mr_objects_count {
     unsigned long long loaded, unloaded; /* ever */
 };
 struct mr_objects_count mr_objects_count(void);
-/* Some of [start, end) belongs to a library, which may be unloaded. */
+/* True if some of [start, end) belongs to a library, which may be unloaded. */
 bool mr_objects_have(uintptr_t start, uintptr_t end);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Leading a function of a loaded library to a function of ours: a jump is written over its first instructions, in this
- * process only. The function takes the place of the other one entirely, for every caller: calls inside the library,
- * through pointers taken long ago, and by libraries that are loaded later come by, whatever the search order says.
+ * Redirection of a function of a loaded library to a function of ours: a jump is written over its first instructions,
+ * in this process only. Our function replaces the other entirely, for every caller: calls inside the library, through
+ * old pointers, and by libraries loaded later, whatever the search order.
  */
 #ifndef MRMPI_PATCH_H
 #define MRMPI_PATCH_H
@@ -11,9 +11,9 @@
 #include <stddef.h>
 
 /*
- * function has size bytes of code. False: the jump has no room there, the kernel refuses to have code written, or this
- * kind of processor is not known; then nothing has changed. Other threads may be inside the function: where the jump
- * reaches (2 GB, 128 MB on ARM) it ends before any system call of the function, to which they return.
+ * function has size bytes of code. False: the jump has no room there, the kernel refuses to have code written, or the
+ * kind of processor is unknown; then nothing has changed. Other threads may be inside the function: within the jump's
+ * reach (2 GB, 128 MB on ARM) the jump ends before any system call of the function, to which they return.
  */
 bool mr_patch_function(void *function, size_t size, void *to);
 

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The registration cache: memory stays registered after its transfer, so that the next one from the same place pays
- * nothing. Those that nobody uses are evicted, the longest unused first, when more than max_bytes are registered or
- * when there are more than max_entries registrations. Those in use count, too, and stay.
+ * The registration cache: memory stays registered after its transfer, so the next transfer from the same place pays
+ * nothing. Unused registrations are evicted, the longest unused first, when more than max_bytes are registered or when
+ * there are more than max_entries registrations. Registrations in use count, too, and stay.
  *
  * Entries may overlap, but none lies in another: sorted by their starts they are sorted by their ends, too, and one
  * binary search finds an entry that covers a buffer if there is one. A registration is never longer than twice the
- * pages that were asked for (regcache.c, range_join), so that buffers that share pages with their neighbours cost what
- * they are long.
+ * requested pages (regcache.c, range_join), so buffers that share pages with their neighbours cost their length.
  *
- * A registration pins the pages that were there when it was made. If the program unmaps the memory, another mapping may
- * appear at the same address, and the old registration would move the wrong bytes. So the cache must be told of every
- * unmapping before it happens (mr_regcache_unmapped), and keeps nothing beyond its use unless it is (keep).
- * Deregistering takes as long as a message, so what was unmapped goes later, one with each registration that is made:
- * a program that has unmapped a hundred buffers is not held up by all of them at once. Never more than MR_REGCACHE_GONE
- * bytes of such memory stay pinned.
+ * A registration pins the pages present at its creation. If the program unmaps the memory, another mapping may appear
+ * at the same address, and the old registration would move the wrong bytes. The cache must therefore be told of every
+ * unmapping before it happens (mr_regcache_unmapped), and keeps nothing beyond its use otherwise (keep). Deregistering
+ * takes as long as a message, so unmapped memory is deregistered later, one range with each new registration: a program
+ * that has unmapped a hundred buffers is not held up by all of them at once. Never more than MR_REGCACHE_GONE bytes of
+ * such memory stay pinned.
  *
  * mr_regcache_unmapped may be called from any thread without any lock, also from inside the allocator; it only takes a
  * note. All other functions: with the library's lock.
@@ -34,14 +33,14 @@ struct mr_reg {
     uintptr_t start, end;
     unsigned refs, uses; /* now; ever */
     bool writable; /* may be the target of the HCA's writes */
-    bool cached;   /* is in the table; else it is freed with its last use */
+    bool cached;   /* in the table; else freed with its last use */
     struct mr_memory memory;
-    struct mr_reg *older, *newer; /* unused ones, by the time of their last use; of those that are gone: newer only */
+    struct mr_reg *older, *newer; /* unused ones, by the time of their last use; of unmapped ones: newer only */
 };
 
 /*
- * Which devices have to know it: each of a set; or, if first is not 0, one of the set is enough, and if none knows it
- * the first shall, which is one of them.
+ * The devices that must know the memory: each of a set; or, if first is not 0, one of the set is enough, and if none
+ * knows the memory first shall, a member of the set.
  */
 struct mr_reg_wish {
     uint32_t devices, first;
@@ -53,10 +52,10 @@ struct mr_regcache_backend {
     void (*remove)(struct mr_memory *m);
 };
 
-/* How it is known that memory has been unmapped. */
+/* The way by which unmapping becomes known. */
 enum mr_place {
-    MR_PLACE_WATCHED,   /* it is noted */
-    MR_PLACE_LIBRARY,   /* and it may also go with a library that is unloaded, which has to be asked */
+    MR_PLACE_WATCHED,   /* noted */
+    MR_PLACE_LIBRARY,   /* and the memory may also go with an unloaded library, which has to be asked */
     MR_PLACE_UNWATCHED, /* from now on, of no memory */
 };
 
@@ -65,12 +64,12 @@ enum mr_place {
 
 struct mr_regcache {
     const struct mr_regcache_backend *backend;
-    size_t max_bytes, bytes;     /* registered, whether it is in the table or not */
+    size_t max_bytes, bytes;     /* registered, in the table or not */
     size_t max_entries, entries; /* the same */
     bool keep;                   /* unmappings are reported: unused entries may stay */
-    /* of what is about to be registered; NULL: all is watched */
+    /* of memory to be registered; NULL: all is watched */
     enum mr_place (*place)(uintptr_t start, uintptr_t end);
-    bool (*unloaded)(void);      /* a library was, since it was asked last */
+    bool (*unloaded)(void);      /* true after an unloaded library, since the last question */
     bool libraries;              /* memory of some is registered */
     struct mr_reg **entry;       /* ascending, both starts and ends */
     size_t num, room;
@@ -80,7 +79,7 @@ struct mr_regcache {
     size_t page;
     struct mr_asked asked;
 
-    /* unmappings that have not been acted on yet */
+    /* unmappings not acted on yet */
     atomic_flag notes_lock;
     atomic_uint num_notes; /* more than there is room for: everything is suspect */
     struct {
@@ -92,21 +91,21 @@ struct mr_regcache {
 void mr_regcache_init(struct mr_regcache *c, const struct mr_regcache_backend *backend, size_t max_bytes, bool keep);
 /* Until this is called there may be any number. */
 void mr_regcache_limit_entries(struct mr_regcache *c, size_t max_entries);
-/* A good limit where a device has max_regions, which so many ranks of a host share. */
+/* A good limit for a device with max_regions, shared by so many ranks of a host. */
 size_t mr_regcache_fair_entries(size_t max_regions, size_t ranks);
 void mr_regcache_clear(struct mr_regcache *c); /* nothing may be in use */
 
-/* A registration that covers [addr, addr + len), with the devices that are wished. 0 or negative errno. */
+/* A registration that covers [addr, addr + len), with the wished devices. 0 or negative errno. */
 int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access,
                     struct mr_reg_wish wish, struct mr_reg **out);
-/* One that is in use, with other devices as well. 0 or negative errno: it is what it was. */
+/* Extends a registration in use to other devices. 0 or negative errno: unchanged. */
 int mr_regcache_extend(struct mr_regcache *c, struct mr_reg *r, struct mr_reg_wish wish);
 void mr_regcache_put(struct mr_regcache *c, struct mr_reg *r);
-/* The registration that covers it; NULL: there is none. */
+/* The registration that covers the range; NULL: there is none. */
 const struct mr_reg *mr_regcache_look(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access);
 /*
- * It is registered, or was asked for before, and has not been unmapped since: it is likely to be used again. Else this
- * is remembered. Never, if nothing stays registered.
+ * True if the memory is registered, or was asked for before, and has not been unmapped since: likely to be used again.
+ * Else the request is remembered. Never true if nothing stays registered.
  */
 bool mr_regcache_knows(struct mr_regcache *c, const void *addr, size_t len);
 

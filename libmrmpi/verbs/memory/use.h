@@ -10,11 +10,13 @@
 struct mr_regs {
     struct mr_regcache cache;
     const char *unwatched; /* why nothing stays registered beyond its use; NULL: unmappings are noted (watch.h) */
-    /* To register memory, and to give it back, takes microseconds in which completions are not found: how often that
-     * was, and whether those that came meanwhile may not have been found yet: mr_regs_is_behind(). */
+    /*
+     * Registering memory, and giving it back, takes microseconds without polling: the number of such times, and whether
+     * completions of that time may not have been found yet: mr_regs_is_behind().
+     */
     unsigned away;
     bool behind;
-    unsigned emptied[MR_RAILS_MAX]; /* mr_rail.emptied when it began */
+    unsigned emptied[MR_RAILS_MAX]; /* mr_rail.emptied at its beginning */
     size_t num_alone; /* registrations outside of the cache */
 };
 extern struct mr_regs mr_regs;
@@ -22,30 +24,30 @@ extern struct mr_regs mr_regs;
 void mr_regs_open(void);
 void mr_regs_close(void);
 /*
- * Registers memory, or finds it registered. pinned: its pages must be present, since the sender does not wait for them.
- * 0; negative errno: that was logged. mr_regs_release() gives it back.
+ * Registers memory, or finds it registered. pinned: its pages must be present, because the sender does not wait for
+ * them. 0; negative errno: logged. mr_regs_release() gives it back.
  */
 int mr_regs_get(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out);
 int mr_regs_get_with(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg_wish wish,
                      struct mr_reg **out);
 void mr_regs_release(struct mr_reg *r);
 /*
- * The same bytes and no others, outside of the cache, pinned: when it has ended no key reaches them any more. With all
- * devices to be written (MR_ACCESS_TARGET), or with one that has atomics (MR_ACCESS_ATOMIC): -EOPNOTSUPP, if none has.
- * Of errors nothing is said: it goes without.
+ * The same bytes and no others, outside of the cache, pinned: after its end no key reaches the memory any more. With
+ * all devices for writing (MR_ACCESS_TARGET), or with one that has atomics (MR_ACCESS_ATOMIC): -EOPNOTSUPP, if none
+ * has. Errors are not logged: the caller has another way.
  */
 int mr_regs_get_alone(void *buf, size_t len, enum mr_access access, struct mr_reg **out);
 void mr_regs_end_alone(struct mr_reg *r);
 /*
- * Completions that came while memory was registered may not have been found yet (conn/route/adapt.h). They have when a
- * look at the network has found nothing, or, where there always is something, when each rail's queue has been emptied
- * twice: what the first look took is handled before the second one.
+ * True if completions that arrived while memory was registered may not have been found yet (conn/route/adapt.h). They
+ * have been found when a poll has found nothing, or, on a busy network, when each rail's queue has been emptied twice:
+ * the results of the first poll are handled before the second.
  */
 bool mr_regs_is_behind(void);
-/* It is registered with all devices, to be written. */
+/* True if registered with all devices, for writing. */
 bool mr_regs_has(const void *buf, size_t len);
-/* It is registered with some. */
+/* True if registered with some. */
 bool mr_regs_has_some(const void *buf, size_t len);
-uint32_t mr_regs_devices(void); /* set of those that work */
+uint32_t mr_regs_devices(void); /* set of working devices */
 
 #endif

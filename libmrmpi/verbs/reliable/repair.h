@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams fill places of memory in the order in which they arrive. After one that was lost or overtaken, all others
- * lie in wrong places. The repair is a list of moves, each of one datagram's length, that brings every datagram to its
- * place and overwrites none that is still to be moved. Pure.
+ * Datagrams fill places of memory in the order of arrival. After a lost or overtaken datagram, all others lie in wrong
+ * places. The repair is a list of moves, each of one datagram's length, that brings every datagram to its place and
+ * overwrites none that is still to be moved. Pure.
  */
 #ifndef MRMPI_REPAIR_H
 #define MRMPI_REPAIR_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define MR_REPAIR_NONE  0xffffu /* nothing of use lies there */
-#define MR_REPAIR_ASIDE 0xfffeu /* a place beside, for one datagram */
+#define MR_REPAIR_ASIDE 0xfffeu /* a spare place, for one datagram */
 #define MR_REPAIR_MAX   0xfffeu /* places */
 
 struct mr_move {
@@ -18,13 +18,13 @@ struct mr_move {
 };
 
 /*
- * lies[i]: which of the n datagrams lies in place i, counted as the places are. Writes the moves, n + n / 2 at most, in
- * their order, and returns how many there are. Afterwards lies[i] is what the moves make of it: i, or MR_REPAIR_NONE if
- * datagram i is missing. Of one that lies in two places the better one counts. work: n entries.
+ * lies[i]: the datagram, of n, in place i, with the numbers of the places. Writes the moves, n + n / 2 at most, in
+ * their order, and returns their number. Afterwards lies[i] is the result of the moves: i, or MR_REPAIR_NONE if
+ * datagram i is missing. Of a datagram in two places the better place counts. work: n entries.
  */
 unsigned mr_repair_plan(uint16_t *lies, unsigned n, uint16_t *work, struct mr_move *out);
 
-/* What travels with each datagram: which it is, and the turn of the queue pair that it is for. */
+/* The immediate data of each datagram: its number, and the turn of its queue pair. */
 static inline uint32_t mr_place_imm(uint16_t turn, unsigned number)
 {
     return (uint32_t)turn << 16 | number;

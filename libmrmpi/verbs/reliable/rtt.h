@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long to wait for an acknowledgement. Pure: the caller reads the clock.
+ * The time to wait for an acknowledgement. Pure: the caller reads the clock.
  *
  * A smoothed round-trip time and its mean deviation (V. Jacobson, M. Karels, "Congestion Avoidance and Control", 1988,
  * section 2 and appendix A), with the constants and rules of RFC 6298:
  * - 2.2, 2.3: the first sample R gives SRTT = R, RTTVAR = R/2; later ones count 1/8 and 1/4.
  * - 3 (Karn's rule): a packet that was sent more than once gives no sample. The caller sees to that.
- * - 5.5 to 5.7: a time-out doubles the time to wait, up to a maximum; a new sample ends the doubling. So do several
- *   acknowledgements without one (mr_rtt_heard).
+ * - 5.5 to 5.7: a time-out doubles the time to wait, up to a maximum; a new sample ends the doubling, and so do several
+ *   acknowledgements without a sample (mr_rtt_heard).
  *
- * The receiver delays its acknowledgements by half of the shortest time-out ("t_timeout/2" in M. Koop, R. Kumar,
- * D. Panda, "Can Software Reliability Outperform Hardware Reliability on High Performance Interconnects?", ICS 2008,
- * section 6.2). Samples are taken from the newest packet of an acknowledgement and so do not contain this delay; it is
- * added to the result, as RFC 9002, section 6.2.1, does with max_ack_delay. Both sides must use the same min_ns.
+ * The receiver delays its acknowledgements by half of the shortest time-out ("t_timeout/2" in M. Koop, R. Kumar, D.
+ * Panda, "Can Software Reliability Outperform Hardware Reliability on High Performance Interconnects?", ICS 2008,
+ * section 6.2). Samples are taken from the newest packet of an acknowledgement and do not contain this delay; the delay
+ * is added to the result, as in RFC 9002, section 6.2.1, with max_ack_delay. Both sides must use the same min_ns.
  */
 #ifndef MRMPI_RTT_H
 #define MRMPI_RTT_H
@@ -34,7 +34,7 @@ static inline uint64_t mr_rtt_clamp(const struct mr_rtt *r, uint64_t ns)
     return ns < r->min_ns ? r->min_ns : ns > r->max_ns ? r->max_ns : ns;
 }
 
-/* 0 < min_ns <= max_ns < 2^58: about nine years, so that no sum overflows. */
+/* 0 < min_ns <= max_ns < 2^58: about nine years, so no sum overflows. */
 static inline void mr_rtt_init(struct mr_rtt *r, uint64_t min_ns, uint64_t max_ns)
 {
     *r = (struct mr_rtt){.min_ns = min_ns, .max_ns = max_ns};
@@ -68,9 +68,9 @@ static inline void mr_rtt_sample(struct mr_rtt *r, uint64_t ns)
 }
 
 /*
- * The peer has acknowledged packets and there is no sample in it, since they were sent again: it is there, so one
- * doubling less. Where many packets are lost there are few samples, and the time to wait would grow to its maximum.
- * All doublings at once would be too much: a round trip that has become longer would never give a sample.
+ * The peer has acknowledged packets without a sample, because they were sent again: the peer is there, so one doubling
+ * less. With many losses there are few samples, and the time to wait would grow to its maximum. Ending all doublings at
+ * once would be too much: a longer round trip would never give a sample.
  */
 static inline void mr_rtt_heard(struct mr_rtt *r)
 {
@@ -84,7 +84,7 @@ static inline void mr_rtt_expired(struct mr_rtt *r)
         r->backoff++;
 }
 
-/* So many time-outs were those of a link that is no more: they tell nothing of the others. */
+/* So many time-outs belonged to a lost link: they say nothing about the others. */
 static inline void mr_rtt_forgive(struct mr_rtt *r, unsigned timeouts)
 {
     r->backoff -= timeouts < r->backoff ? timeouts : r->backoff;

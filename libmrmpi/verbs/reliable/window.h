@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The send window of one direction of a virtual channel: the packets that the caller has handed over and that are not
- * yet confirmed. Pure: no network, no clock, no locks; times are the caller's.
+ * The send window of one direction of a virtual channel: packets handed over by the caller and not yet confirmed. Pure:
+ * no network, no clock, no locks; times are the caller's.
  *
- * A packet gets its sequence number here (32 bits, wrapping) and keeps it, whichever links it takes and how often. It
- * is confirmed in one of two ways:
- * - A native link (RC) confirms its packets in the order in which they were posted on it (mr_window_confirmed).
- * - For a lossy link (UC, UD) only the peer's acknowledgement counts (loss.h mr_window_acked), which may name
- * packets of native links too. A packet of a lossy link that is not acknowledged in time is sent again
- * (mr_window_expired).
- * Confirmed packets are given back at once, even while older ones are missing: a slow link holds only its own memory.
+ * A packet gets its sequence number here (32 bits, wrapping) and keeps it, whichever links it takes and how often. A
+ * packet is confirmed in one of two ways:
+ * - A native link (RC) confirms its packets in the order of posting (mr_window_confirmed).
+ * - For a lossy link (UC, UD) only the peer's acknowledgement counts (loss.h mr_window_acked), which may name packets
+ *   of native links too. A packet of a lossy link without a timely acknowledgement is sent again (mr_window_expired).
+ *   Confirmed packets are given back at once, even while older ones are missing: a slow link holds only its own memory.
  */
 #ifndef MRMPI_WINDOW_H
 #define MRMPI_WINDOW_H
@@ -23,31 +22,32 @@
 
 #define MR_WINDOW_LINKS      64
 #define MR_WINDOW_LIMIT_MAX  32767 /* packets in flight */
-#define MR_WINDOW_SLOTS_KEEP 1024  /* an empty ring that is larger is freed */
+#define MR_WINDOW_SLOTS_KEEP 1024  /* a larger empty ring is freed */
 
 struct mr_window_link {
     struct mr_kept *head, *tail; /* in flight, in the order of posting */
     uint32_t posted;             /* number of packets, ever; wraps */
     uint32_t passed;             /* native: how many of them are confirmed; lossy: 1 + the highest turn acknowledged */
-    uint32_t overdue;    /* lossy: time-outs of packets sent after the last one that it is known to have brought */
-    uint32_t contradicted; /* those of packets with or after which another link took one that it has brought */
-    uint32_t answers;    /* of the peer, to questions that were asked after; one for each of those time-outs at most */
-    uint32_t answered;   /* how many of those there were at the last answer */
-    uint64_t overdue_ns; /* the first packet of those was sent */
-    uint64_t counted_ns; /* the last of them */
+    uint32_t overdue;            /* lossy: time-outs of packets sent after the last packet known to have arrived */
+    uint32_t
+        contradicted;    /* the time-outs of packets with or after which another link took a packet that has arrived */
+    uint32_t answers;    /* of the peer, to later questions; one for each of these time-outs at most */
+    uint32_t answered;   /* the number of time-outs at the last answer */
+    uint64_t overdue_ns; /* the time of the first of these packets */
+    uint64_t counted_ns; /* the time of the last */
     uint64_t proved_ns;  /* when the latest packet that proved the link was sent */
 };
 
 struct mr_window {
-    uint32_t base;  /* the oldest that is not confirmed */
+    uint32_t base;  /* the oldest unconfirmed packet */
     uint32_t next;  /* of the next push */
     uint32_t limit; /* packets with seq - base >= limit are not sent; 1 to MR_WINDOW_LIMIT_MAX */
     uint32_t mask;  /* slots of the ring - 1, as many as it holds; 0: no ring */
     uint32_t clear; /* the lesser of limit and mask */
-    uint32_t fresh; /* the oldest that was never sent */
+    uint32_t fresh; /* the oldest packet never sent */
     uint32_t num;   /* packets kept */
     uint32_t num_again;
-    uint32_t num_links;          /* that there are places for: mr_window_reserve */
+    uint32_t num_links;          /* with places: mr_window_reserve */
     uint64_t lossy;              /* set of links: bit i is link i */
     struct mr_kept **slot;       /* by seq; NULL: confirmed */
     struct mr_window_link *link; /* [num_links] */
@@ -70,8 +70,8 @@ struct mr_kept *mr_window_free(struct mr_window *w);
 /* Before the first push: the number of the first packet, if it is not 0. */
 void mr_window_start(struct mr_window *w, uint32_t seq);
 /*
- * Places for links 0 to links - 1, before anything is said of them; those that are in use stay as they are. 0 or
- * -ENOMEM. A peer has a few links and there are many peers, so there are no more places than are asked for.
+ * Places for links 0 to links - 1, before their first use; places in use are unchanged. 0 or -ENOMEM. A peer has a few
+ * links and there are many peers, so there are only the requested places.
  */
 int mr_window_reserve(struct mr_window *w, unsigned links);
 /* The peer grants so many packets in flight; less than 1 counts as 1, which serves as a probe of a full receiver. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The path of a packet through the send window (window.h): pushed, sent, confirmed. Inline, since every short message
- * passes here; what is rare is in window.c.
+ * The path of a packet through the send window (window.h): pushed, sent, confirmed. Inline, because every short message
+ * passes here; rare cases are in window.c.
  */
 #ifndef MRMPI_WINDOW_PATH_H
 #define MRMPI_WINDOW_PATH_H
@@ -34,7 +34,7 @@ static inline int mr_window_push(struct mr_window *w, struct mr_kept *k)
     return 0;
 }
 
-/* The oldest that waits and may go now, those to be sent again first; NULL: none. It stays until mr_window_sent. */
+/* The oldest waiting packet that may go now, repetitions first; NULL: none. It stays until mr_window_sent. */
 static inline struct mr_kept *mr_window_ready(const struct mr_window *w)
 {
     if (__builtin_expect(w->again != NULL, 0))
@@ -44,7 +44,7 @@ static inline struct mr_kept *mr_window_ready(const struct mr_window *w)
     return w->slot[w->fresh & w->mask];
 }
 
-/* The last that was posted on the link. */
+/* The last posted on the link. */
 static inline void mr_window_append(struct mr_window_link *l, struct mr_kept *k)
 {
     k->turn = l->posted++;
@@ -58,10 +58,10 @@ static inline void mr_window_append(struct mr_window_link *l, struct mr_kept *k)
 }
 
 /*
- * The packet that mr_window_ready gave has been posted on a link. native: the link itself confirms it. All packets of a
- * link are of one kind until mr_window_link_lost. now_ns may be 0: the packet then gives no sample of the round-trip
- * time, and on a lossy link mr_window_look has to be called before mr_window_expired and mr_window_deadline, and before
- * a packet with a time goes over that link.
+ * The packet of mr_window_ready has been posted on a link. native: the link itself confirms it. All packets of a link
+ * are of one kind until mr_window_link_lost. now_ns may be 0: the packet then gives no sample of the round-trip time,
+ * and on a lossy link mr_window_look has to be called before mr_window_expired and mr_window_deadline, and before a
+ * packet with a time goes over that link.
  */
 static inline void mr_window_sent(struct mr_window *w, struct mr_kept *k, unsigned link, bool native, uint64_t now_ns)
 {
@@ -94,8 +94,8 @@ static inline bool mr_window_is_clear(const struct mr_window *w)
 }
 
 /*
- * The same as mr_window_push and mr_window_sent, for a packet that has just been posted on a native link. The maxima
- * are not renewed: they tell of what waits for acknowledgements.
+ * The same as mr_window_push and mr_window_sent, for a packet just posted on a native link. The maxima are not renewed:
+ * they count packets that wait for acknowledgements.
  */
 static inline void mr_window_post(struct mr_window *w, struct mr_kept *k, unsigned link)
 {
@@ -115,8 +115,8 @@ static inline void mr_window_post(struct mr_window *w, struct mr_kept *k, unsign
 }
 
 /*
- * A native link says that the next n of the packets posted on it are with the peer. Those that the peer has
- * acknowledged before count among the n. Returns the packets that are given back.
+ * A native link reports that the next n of its packets are with the peer. Packets that the peer has acknowledged before
+ * count among the n. Returns the packets given back.
  */
 static inline struct mr_kept *mr_window_confirmed(struct mr_window *w, unsigned link, unsigned n)
 {
@@ -151,7 +151,7 @@ static inline bool mr_window_link_busy(const struct mr_window *w, unsigned link)
     return link < w->num_links && w->link[link].head;
 }
 
-/* A packet without a number was posted on the link, which confirms it like the others if it is native. */
+/* A packet without a number was posted on the link, which confirms it like the others if native. */
 static inline void mr_window_unnumbered(struct mr_window *w, unsigned link)
 {
     w->link[link].posted++;
