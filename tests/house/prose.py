@@ -17,7 +17,7 @@ KINDS = {'pages': ('.md',), 'headers': ('.h',), 'comments': ('.c', '.h')}
 
 # Most of 1,000 words. The higher limits are those of folders that are still to be rewritten; no limit is ever raised.
 LIMITS = (
-    ('pages', '.', 8, 33),
+    ('pages', '.', 6, 30),
     ('comments', 'fabricd', 8, 33),
     ('comments', 'libmrmpi/api', 8, 33),
     ('comments', 'libmrmpi/base', 8, 38),
@@ -26,8 +26,9 @@ LIMITS = (
     ('comments', 'libmrmpi/io', 8, 36),
     ('headers', 'libmrmpi/conn/route', 8, 36),
     ('headers', 'libmrmpi/rma', 12, 40),
-    ('comments', 'libmrmpi', 17, 58),
-    ('comments', 'simfab', 22, 68),
+    ('headers', 'libmrmpi/verbs', 8, 37),
+    ('comments', 'libmrmpi', 15, 54),
+    ('comments', 'simfab', 21, 66),
     ('comments', 'mrrun', 25, 60),
 )
 
