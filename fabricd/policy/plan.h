@@ -7,7 +7,7 @@
  * - Sender's bus and cable: the port has packets of every lane and its arbiter decides. The arbiter is run (arbiter.h),
  *   each lane with the packets of its messages.
  * - Receiver's bus: the library's processes divide the bus by share (pace.h), unless links are so slow that large
- *   messages arrive by writes. Then the bus's buffers are full, and a lane may send as much as has left its buffer. All
+ *   messages arrive by writes. Then the receive buffers are full, and a lane may send as much as has left its buffer. All
  *   lanes have equal buffers and packets leave in the order of arrival, so all lanes get the same, whatever the tables
  *   say. A class that wants less, because its sending hosts cannot give more, leaves the rest to the others.
  *
