@@ -7,6 +7,7 @@
  */
 
 #include <fcntl.h>
+#include <rdma/ib_user_mad.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

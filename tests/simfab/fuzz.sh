@@ -26,13 +26,13 @@ run() { # TARGET OPTION...
 }
 
 sources=(tests/simfab/fuzz.c)
-for f in netlist netlist_ports fabric_build fabric pcie model model_value port_caps mad agent umad sma portinfo pma samples trap sysfs words text \
-  fault_parse flow_parse util; do
+for f in fabric/{netlist,netlist_parse,netlist_ports,fabric_build,fabric,pcie,model,model_value,port_caps} base/{words,text,util} \
+  mgmt/{mad,mad_class,route,timer,agent,umad,umad_page,umad_rx,sma,portinfo,pma,samples,trap,sysfs} fault/{fault_parse,flow_parse}; do
   sources+=("simfab/engine/$f.c")
 done
 build inputs "${sources[@]}"
 engine=(tests/simfab/fuzz_engine.c)
-for f in simfab/engine/*.c; do
+for f in simfab/engine/*/*.c; do
   [ "$f" = simfab/engine/client/main.c ] || engine+=("$f")
 done
 build engine "${engine[@]}"

@@ -30,6 +30,7 @@
 #include "simfab/engine/fault/fault.h"
 #include "simfab/engine/fault/flow.h"
 #include "simfab/engine/hca/hca.h"
+#include "simfab/engine/hca/qp.h"
 #include "simfab/engine/hca/object.h"
 #include "simfab/engine/mgmt/mad.h"
 #include "simfab/engine/mgmt/subnet.h"

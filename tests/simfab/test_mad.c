@@ -163,7 +163,8 @@ static void directed(uint32_t id, unsigned hops, const uint8_t *path)
     wire_put(out.mad, SMP_HOP_CNT, hops);
     wire_put(out.mad, SMP_DR_SLID, 0xffff);
     wire_put(out.mad, SMP_DR_DLID, 0xffff);
-    memcpy(out.mad + SMP_INITIAL_PATH + 1, path, hops);
+    if (hops)
+        memcpy(out.mad + SMP_INITIAL_PATH + 1, path, hops);
 }
 
 static int write_mad(int u, size_t bytes)
