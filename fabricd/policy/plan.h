@@ -8,8 +8,8 @@
  *   each lane with the packets of its messages.
  * - Receiver's bus: the library's processes divide the bus by share (pace.h), unless links are so slow that large
  *   messages arrive by writes. Then the receive buffers are full, and a lane may send as much as has left its buffer.
- * All lanes have equal buffers and packets leave in the order of arrival, so all lanes get the same, whatever the
- * tables say. A class that wants less, because its sending hosts cannot give more, leaves the rest to the others.
+ *   All lanes have equal buffers and packets leave in the order of arrival, so all lanes get the same, whatever the
+ *   tables say. A class that wants less, because its sending hosts cannot give more, leaves the rest to the others.
  *
  * Every stream is taken to send as much as it gets. Small messages, and messages between small and bulk, go ahead of
  * the bulk within the class's budget (ahead.h); further messages go on the class's lanes for bulk.
