@@ -567,7 +567,7 @@ void apply_nothing(struct applier *a, struct task *t, uint64_t as, struct manage
         c.next.lock.classes[i].retired = true;
     c.next.lock.none = true;
     store_stamp(&c.next, as ? as : store_next_number(a->conf, t->generation));
-    out->status = t->current.valid ? take_first(a, t, &c) : -EALREADY;
+    out->status = t->current.valid ? take_first(a, t, &c) : -ENODATA;
     if (!t->current.valid)
         say(a, t, "no policy is in force");
     if (!out->status)

@@ -186,7 +186,7 @@ int mend_interrupted(struct applier *a, struct task *t, struct store_intent *i, 
 void mend_note(struct applier *a, const struct in_force *f, struct verify_result *r)
 {
     struct text why = {0}, how = {0};
-    if (!a->sms.n || !f->valid || r->error)
+    if (!a->conf->num_opensm || !f->valid || r->error)
         return;
     if (sms_read(&a->sms, &why))
         verify_note(r, "opensm", why.s);

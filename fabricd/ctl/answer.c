@@ -106,6 +106,10 @@ static const char *problem(enum fd_type type, int rc)
         return "in force, but not on the planes that are named";
     case -EALREADY:
         return "not applied: one change at a time";
+    case -ENODATA:
+        return type == FD_CHANGE ? "not done: no policy is in force" : NULL;
+    case -ESRCH:
+        return type == FD_CHANGE ? "not done: no opensm of this host runs" : NULL;
     case -EBUSY:
         return "too many requests wait for the daemon; try again later";
     case -EILSEQ: /* the differences from another policy have been printed */

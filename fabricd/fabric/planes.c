@@ -118,7 +118,7 @@ unsigned planes_look(const struct sms *s, struct plane plane[VERIFY_SUBNETS_MAX]
 unsigned planes_missing(const struct sms *s, const struct conf *c, struct text *why)
 {
     struct plane plane[VERIFY_SUBNETS_MAX];
-    unsigned n = s->n && s->n < c->num_opensm ? planes_look(s, plane) : 0, missing = 0;
+    unsigned n = s->n < c->num_opensm ? planes_look(s, plane) : 0, missing = 0;
     for (unsigned i = 0; i < n; i++) {
         if (plane[i].answers || plane[i].config)
             continue;

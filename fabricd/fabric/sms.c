@@ -134,7 +134,7 @@ int sms_none(const struct conf *c, struct text *why)
         text_printf(why,
                     "no opensm that reads %s runs here: start it and apply again, or apply on the host where it runs",
                     o.config);
-    return rc;
+    return rc == -ENOENT ? -ESRCH : rc; /* no pid file: not started */
 }
 
 /* ---- files ---- */
