@@ -13,6 +13,7 @@
  *   the last two.
  * - A way is silent after ROUNDS of them, and not before an answer would have come: conn/route/trip.h says how long
  *   answers take. Its subchannels break.
+ * - A way that breaks since packets were lost has lost packets for the same way to other ranks, too.
  *
  * A way that is slow or congested brings its answers late, but brings them. A peer that computes answers over no way,
  * and is asked less and less often. The adapter's own time-outs find the only way to a peer silent.
@@ -231,6 +232,30 @@ static bool has_answer(const struct mr_sub *sub, bool same)
     return false;
 }
 
+/* Is the way of a peer on the same host the same: from the same port here to the same port there? */
+static bool is_shared_way(const struct mr_sub *a, const struct mr_sub *b)
+{
+    return a->rail == b->rail && a->path == b->path &&
+           a->peer->address->rail[a->remote_rail].lid == b->peer->address->rail[b->remote_rail].lid;
+}
+
+/* The way loses packets of all ranks on the host: a packet and its repetition count for each that knows of no loss. */
+static void share_loss(const struct mr_sub *way, uint64_t now_ns)
+{
+    const struct mr_launch *launch = mr_peers.launch;
+
+    for (int r = 0; r < launch->size; r++) {
+        struct mr_peer *p = mr_peers.peer[r];
+
+        if (!p || launch->node_of[r] != launch->node_of[way->peer->rank] || !p->up || p->error)
+            continue;
+        for (unsigned i = 0; i < p->num_subs; i++)
+            if (is_watched(&p->sub[i]) && is_shared_way(&p->sub[i], way) &&
+                mr_trust_loss(mr_way_trust(&p->sub[i]), now_ns) <= LOSES_MOST)
+                mr_trust_tried(mr_way_trust(&p->sub[i]), 2, 2, now_ns);
+    }
+}
+
 /* loses: it answers, but loses packets. */
 static void break_way(const struct mr_sub *way, bool loses, const char *why)
 {
@@ -247,6 +272,8 @@ static void break_way(const struct mr_sub *way, bool loses, const char *why)
             p->sub[i].lossy = loses;
             mr_sub_break(&p->sub[i]);
         }
+    if (loses)
+        share_loss(way, mr_clock_ns());
 }
 
 static struct mr_sub *first_of_way(const struct mr_sub *way)
@@ -379,13 +406,6 @@ static bool make_room(struct mr_peer *p)
     if (!p->connect->questions)
         p->connect->questions = calloc(p->num_subs, sizeof *p->connect->questions);
     return p->connect->questions;
-}
-
-/* Is the way of a peer on the same host the same: from the same port here to the same port there? */
-static bool is_shared_way(const struct mr_sub *a, const struct mr_sub *b)
-{
-    return a->rail == b->rail && a->path == b->path &&
-           a->peer->address->rail[a->remote_rail].lid == b->peer->address->rail[b->remote_rail].lid;
 }
 
 /* Others have found the way in doubt: what they have seen counts, but for the last rounds. */

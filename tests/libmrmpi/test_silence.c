@@ -16,7 +16,8 @@ static uint8_t asked_sl[SUBS]; /* the last question's */
 static uint8_t deaf_sl;        /* questions on this level are not answered */
 static uint64_t queued;        /* bytes of large messages on the first subchannel */
 static struct mr_window_link window_links[2 * SUBS];
-static struct mr_kept kept; /* a packet that waits for its ACK */
+static struct mr_kept kept;  /* a packet that waits for its ACK */
+static struct mr_peer mate; /* another rank on the peer's host, with the same two rails: rank 2 */
 
 void mr_sub_break(struct mr_sub *s)
 {
@@ -31,7 +32,7 @@ void mr_recovery_loses(struct mr_sub *s)
 
 void mr_peer_take_health(struct mr_peer *p)
 {
-    ck_assert_ptr_eq(p, &peer);
+    ck_assert(p == &peer || p == &mate);
 }
 
 void mr_peer_tell_doubted(struct mr_peer *p)
@@ -406,8 +407,6 @@ START_TEST(doubted_by_the_peer)
 }
 END_TEST
 
-/* Another rank on the peer's host, with the same two rails; rank 2. */
-static struct mr_peer mate;
 static struct mr_connect_peer mate_conn;
 static struct mr_connect_sub mate_sub_conn[2 * SUBS];
 static struct mr_sub mate_sub[2 * SUBS];
@@ -454,6 +453,23 @@ START_TEST(same_way_to_another)
     ck_assert_int_eq(mate_sub[0].state, MR_SUB_BROKEN);
     ck_assert_int_eq(mate_sub[1].state, MR_SUB_OPEN);
     ck_assert_int_eq(sub[0].state, MR_SUB_BROKEN);
+    free(mate_conn.questions);
+}
+END_TEST
+
+/* A way breaks since packets are lost: that is known of the same way to the other rank, and of no other way. */
+START_TEST(loss_of_another)
+{
+    make_mate();
+    for (unsigned i = 0; i < SUBS; i++)
+        address.rail[i].lid = (uint16_t)(10 + i);
+    look(8, 3);
+    ck_assert_uint_eq(broken, 1);
+    ck_assert(sub[0].lossy);
+    ck_assert_int_eq(mate_sub[0].state, MR_SUB_OPEN);
+    ck_assert_uint_gt(mr_trust_loss(mr_way_trust(&mate_sub[0]), clock_ns), 50000);
+    ck_assert_uint_eq(mr_way_trust(&mate_sub[0])->failures, 0); /* it has not failed */
+    ck_assert_uint_eq(mr_trust_loss(mr_way_trust(&mate_sub[1]), clock_ns), 0);
     free(mate_conn.questions);
 }
 END_TEST
@@ -577,6 +593,7 @@ int main(void)
     tcase_add_loop_test(c, idle_way_in_doubt, 0, 2);
     tcase_add_loop_test(c, doubted_by_the_peer, 0, 3);
     tcase_add_test(c, same_way_to_another);
+    tcase_add_test(c, loss_of_another);
     tcase_add_test(c, computes_itself);
     tcase_add_loop_test(c, lossy, 0, 3);
     tcase_add_test(c, questions_of_a_way);
