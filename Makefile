@@ -30,6 +30,7 @@ PREFIX   ?= /usr/local
 LIBDIR   ?= $(PREFIX)/lib
 DESTDIR  ?=
 SAN      ?=
+WERROR   ?=
 BUILD    ?= build$(if $(SAN),$(if $(filter thread,$(SAN)),/tsan,/san))
 # One name for one directory, however it is given: below the tree a relative one, else an absolute one. With two names
 # the dependencies of an object would be those of another target.
@@ -41,8 +42,8 @@ ONLY     ?= %
 VERSION  := 0.1.0
 
 CPPFLAGS_ALL := -D_GNU_SOURCE -I. -DMRMPI_VERSION='"$(VERSION)"' $(CPPFLAGS)
-CFLAGS_ALL   := -std=gnu17 $(OPT) -g -Wall -Wextra -Wno-unused-parameter -Wstrict-prototypes -Wmissing-prototypes \
-                -fno-common -fvisibility=hidden -fstack-protector-strong $(CFLAGS)
+CFLAGS_ALL   := -std=gnu17 $(OPT) -g -Wall -Wextra -Wshadow -Wno-unused-parameter -Wstrict-prototypes -Wmissing-prototypes \
+                -fno-common -fvisibility=hidden -fstack-protector-strong $(if $(WERROR),-Werror) $(CFLAGS)
 LDFLAGS_ALL  := -Wl,--as-needed -Wl,-z,defs $(LDFLAGS)
 ifneq ($(SAN),)
 CFLAGS_ALL   += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
@@ -156,7 +157,7 @@ LIBRARY_FILES := $(addprefix $(BUILD)/lib/,$(LIBRARIES))
 TESTPROG_FILES := $(addprefix $(BUILD)/,$(TESTPROGS))
 
 COMMANDS := help check check-all check-san check-rxe demo demo-failover bench figures install uninstall deb docs clean
-.PHONY: all programs libraries tests deps $(COMMANDS)
+.PHONY: all programs libraries tests deps compile_commands.json $(COMMANDS)
 ifneq ($(and $(filter $(COMMANDS),$(MAKECMDGOALS)),$(filter-out 1,$(words $(MAKECMDGOALS)))),)
 # `make clean check`: one after the other; the makes that they start use all cores
 .NOTPARALLEL:
@@ -231,6 +232,10 @@ INSTALLED = --bin '$(PROGRAM_FILES)' --alias '$(ALIAS_FILES)' --libexec '$(LIBEX
 deb:
 	@packaging/install-deps debhelper dpkg-dev mkdocs
 	@packaging/deb $(BUILD)/deb
+
+#? make compile_commands.json    how each source is compiled, for clangd and clang-tidy
+compile_commands.json:
+	$(Q)+$(MAKE) --no-print-directory --always-make --dry-run V=1 tests | awk -v dir='$(CURDIR)' -f packaging/compile_commands.awk >$@
 
 #? make docs          the guide (docs/) as pages of HTML, in build/site
 docs:

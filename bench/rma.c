@@ -163,7 +163,7 @@ static double measure_away(const struct kind *k, int bytes, int count, double *b
         MPI_Abort(MPI_COMM_WORLD, 3);
     for (int i = -WARMUP; i < count && rank == 1; i++) {
         MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        for (int k = 0; i >= 0 && k < SLICES; k++)
+        for (int slice = 0; i >= 0 && slice < SLICES; slice++)
             sleep_ns(AWAY / SLICES);
     }
     for (int i = -WARMUP; i < count && rank == 0; i++) {

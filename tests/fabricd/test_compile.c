@@ -159,12 +159,12 @@ START_TEST(packets_of_any_size)
     for (unsigned seed = 0; seed < 300; seed++) {
         srandom(seed);
         unsigned n = 2 + seed % 3, mtu = seed & 1 ? 2048 : 4096;
-        uint32_t shares[4], rest = 100;
+        uint32_t drawn[4], rest = 100;
         for (unsigned i = 0; i < n; i++) {
-            shares[i] = i == n - 1 ? rest : 5 + (uint32_t)random() % (rest - 5 * (n - i));
-            rest -= shares[i];
+            drawn[i] = i == n - 1 ? rest : 5 + (uint32_t)random() % (rest - 5 * (n - i));
+            rest -= drawn[i];
         }
-        struct policy p = base(n, shares, none, even);
+        struct policy p = base(n, drawn, none, even);
         struct fabric_caps caps = {.low_cap = 64, .mtu = mtu};
         struct qos_tables t;
         ck_assert(compile(&p, &caps, &t, NULL));
@@ -173,8 +173,8 @@ START_TEST(packets_of_any_size)
                 for (unsigned b = 0; b < 4; b++) {
                     double got =
                         share_on_wire(&p, &t, i, sizes[a] ? sizes[a] : mtu + 30, sizes[b] ? sizes[b] : mtu + 30);
-                    ck_assert_msg(fabs(got - shares[i]) <= 1.0, "seed %u: class %u with %u against %u: %.2f of %u",
-                                  seed, i, sizes[a], sizes[b], got, shares[i]);
+                    ck_assert_msg(fabs(got - drawn[i]) <= 1.0, "seed %u: class %u with %u against %u: %.2f of %u",
+                                  seed, i, sizes[a], sizes[b], got, drawn[i]);
                 }
     }
 }

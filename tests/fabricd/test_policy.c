@@ -540,9 +540,9 @@ START_TEST(many_rules)
         text_printf(&t, "version: 1\nclasses: [{name: a, share: 100}]\njobs:\n  default: a\n  rules:\n");
         for (unsigned i = 0; i < n; i++)
             text_printf(&t, "    - {user: u%u, class: a}\n", i);
-        bool good = policy_parse(&p, t.s, t.len, &d);
-        ck_assert(good == (n == POLICY_RULES_MAX));
-        ck_assert_str_eq(text_str(&d.out), good ? "" : "f:70:7: error: more than 64 rules\n");
+        bool parsed = policy_parse(&p, t.s, t.len, &d);
+        ck_assert(parsed == (n == POLICY_RULES_MAX));
+        ck_assert_str_eq(text_str(&d.out), parsed ? "" : "f:70:7: error: more than 64 rules\n");
         ck_assert_uint_eq(p.num_rules, POLICY_RULES_MAX);
         text_free(&t);
         text_free(&d.out);

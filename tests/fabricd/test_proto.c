@@ -425,7 +425,7 @@ START_TEST(pages)
     char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64], after[FD_JOB_MAX] = "";
     struct text json = {0};
     struct diag d = {0};
-    unsigned pages = 0, lines = 0;
+    unsigned parts = 0, lines = 0;
     ck_assert_ptr_nonnull(mkdtemp(dir));
     ck_assert(jobs_open(&host.jobs, dir, &d));
     for (unsigned i = 0; i < JOBS; i++) {
@@ -433,7 +433,7 @@ START_TEST(pages)
         snprintf(job.id, sizeof(job.id), "%04u", i * 7919 % JOBS);
         ck_assert_int_eq(jobs_set(&host.jobs, &job), 0);
     }
-    for (const char *last = ""; last; pages++) {
+    for (const char *last = ""; last; parts++) {
         struct text t = {0};
         last = jobs_text(&t, &host, "", 7, after, PAGE);
         ck_assert_uint_le(t.len, PAGE + 200);
@@ -445,13 +445,13 @@ START_TEST(pages)
         ck_assert(!last || !strcmp(last, after));
         ck_assert(json_of_yaml(&json, t.s, t.len));
         text_free(&t);
-        if (pages == 2) {
+        if (parts == 2) {
             jobs_delete(&host.jobs, "0000");
             jobs_delete(&host.jobs, after);
         }
     }
     ck_assert_uint_eq(lines, JOBS / 2);
-    ck_assert_uint_gt(pages, 10);
+    ck_assert_uint_gt(parts, 10);
     text_free(&json);
     snprintf(path, sizeof(path), "%s/jobs.yaml", dir);
     jobs_close(&host.jobs);

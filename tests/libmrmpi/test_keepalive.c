@@ -264,7 +264,7 @@ END_TEST
 START_TEST(ways_in_doubt)
 {
     struct mr_questions silence[2 * SUBS] = {{0}};
-    struct mr_cm_msg question;
+    struct mr_cm_msg asking;
 
     conn.questions = silence;
     set_open(&sub[0]);
@@ -277,8 +277,8 @@ START_TEST(ways_in_doubt)
     ck_assert_uint_eq(sent.num_subs, 2);
     ck_assert_uint_eq(sent.sub[1].rail, 0);
     ck_assert_uint_eq(sent.sub[1].generation, 4);
-    question = sent;
-    mr_keepalive_datagram(&peer, &question);
+    asking = sent;
+    mr_keepalive_datagram(&peer, &asking);
     ck_assert_uint_eq(sub_conn[0].doubted, 4);
     ck_assert_uint_eq(sub_conn[1].doubted, 0);
     ck_assert_uint_eq(sent.type, MR_CM_HERE); /* an answer names none */

@@ -45,13 +45,13 @@ static struct mr_probe owned;
 static unsigned answers;
 static const struct mr_rail_addr *now_at;
 
-int mr_qp_again(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t send, uint32_t receive, bool answers)
+int mr_qp_again(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t send, uint32_t receive, bool is_answer)
 {
     if (again_error)
         return again_error;
     ck_assert_ptr_eq(to, now_at);
     ck_assert_uint_eq(receive, 5);
-    ck_assert(answers == (qp == &owned.qp));
+    ck_assert(is_answer == (qp == &owned.qp));
     first_psn = send;
     qp->state = MR_QP_ALIVE;
     return 0;

@@ -38,9 +38,9 @@ static void compose(void *in, void *inout, int *len, MPI_Datatype *t)
     }
 }
 
-static struct map map_of(int rank, int i)
+static struct map map_of(int who, int i)
 {
-    return (struct map){(uint32_t)(2 * (rank + i) + 3), (uint32_t)(rank * 5 + i)};
+    return (struct map){(uint32_t)(2 * (who + i) + 3), (uint32_t)(who * 5 + i)};
 }
 
 /* Of ranks 0 to last. */

@@ -95,10 +95,10 @@ static void cancelled(int len)
 /* The same of buffered sends, which are complete for the program at once. */
 static void cancelled_buffered(int len)
 {
-    int size = 4 * (len + MPI_BSEND_OVERHEAD);
-    void *buffer = room((size_t)size);
+    int space = 4 * (len + MPI_BSEND_OVERHEAD);
+    void *buffer = room((size_t)space);
 
-    MPI_Buffer_attach(buffer, size);
+    MPI_Buffer_attach(buffer, space);
     for (unsigned round = 0; round < rounds; round++) {
         MPI_Request req;
         MPI_Status st;
@@ -115,7 +115,7 @@ static void cancelled_buffered(int len)
         if (!theirs)
             receive(len, round);
     }
-    MPI_Buffer_detach(&buffer, &size);
+    MPI_Buffer_detach(&buffer, &space);
     free(buffer);
 }
 

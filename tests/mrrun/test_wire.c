@@ -94,11 +94,11 @@ static struct wire_frame frame_of(enum wire_kind kind, const struct wire_text *t
 #define REFUSED_IF_CUT(of, type, get)                                                                                  \
     for (size_t n = 0; n < t.len; n++) {                                                                               \
         char *cut = malloc(n ? n : 1);                                                                                 \
-        struct wire_frame f = {.kind = (of), .body = cut, .len = n};                                                   \
-        struct type got;                                                                                               \
+        struct wire_frame short_f = {.kind = (of), .body = cut, .len = n};                                             \
+        struct type short_got;                                                                                         \
                                                                                                                        \
         memcpy(cut, t.bytes, n);                                                                                       \
-        ck_assert_msg(!get(&f, &got), "taken with %zu of %zu bytes", n, t.len);                                        \
+        ck_assert_msg(!get(&short_f, &short_got), "taken with %zu of %zu bytes", n, t.len);                            \
         free(cut);                                                                                                     \
     }
 

@@ -253,15 +253,15 @@ static int choose_lane(struct hca_port *hp)
 {
     uint32_t ready = lanes_with_room(hp), bytes[FABRIC_VLS];
     struct vlarb_config c;
-    int vl;
+    int picked;
 
     if (!ready)
         return -1;
     for (unsigned vl = 0; vl < FABRIC_VLS; vl++)
         bytes[vl] = hp->ready[vl].first ? hp->ready[vl].first->mtu : 0;
     c = link_arb_config(hp->port);
-    vl = vlarb_pick(&hp->arb, &c, ready, bytes);
-    return vl >= 0 ? vl : __builtin_ctz(ready); /* a lane that is turned off: its packets will wait at the port */
+    picked = vlarb_pick(&hp->arb, &c, ready, bytes);
+    return picked >= 0 ? picked : __builtin_ctz(ready); /* a lane that is turned off: its packets will wait at the port */
 }
 
 static void pipe_add(struct hca_port *hp, const struct packet *p)
