@@ -72,6 +72,8 @@ MANPAGES :=
 DATA :=
 COMPLETIONS :=
 
+# weak stubs (tests/stubs), which each unit test links last
+STUBS := $(BUILD)/tests/libstubs.a
 # $(call unit_test,NAME,SOURCES,PACKAGES): the program of NAME.c in the folder of the module.mk and of SOURCES, which `make check` runs
 unit_test = $(call add_unit_test,$(dir $(lastword $(MAKEFILE_LIST)))$(1),$(2),$(3))
 define add_unit_test
@@ -79,7 +81,7 @@ $(eval TESTPROGS += $(1))
 $(eval UNIT_TESTS += $(1))
 $(eval $(1)_SRCS := $(1).c $(2))
 $(eval $(1)_PKGS := check $(3))
-$(eval $(1)_LDLIBS := -lpthread -lm)
+$(eval $(1)_LDLIBS := $(STUBS) -lpthread -lm)
 endef
 
 MODULES := $(sort $(wildcard */module.mk */*/module.mk))
@@ -93,7 +95,8 @@ endif
 
 ALL_TARGETS := $(PROGRAMS) $(LIBRARIES) $(TESTPROGS)
 
-OBJECT_SRCS := $(sort $(foreach t,$(ALL_TARGETS),$($(t)_SRCS)))
+STUB_SRCS   := $(wildcard tests/stubs/*.c)
+OBJECT_SRCS := $(sort $(foreach t,$(ALL_TARGETS),$($(t)_SRCS)) $(STUB_SRCS))
 ALL_OBJS    := $(OBJECT_SRCS:%.c=$(BUILD)/obj/%.o)
 
 # Packages are asked once. One that is not installed yet has no flags; `deps` installs it before a second make compiles.
@@ -136,6 +139,11 @@ endef
 $(foreach p,$(PROGRAMS),$(eval $(call program_rules,$(p),$(BUILD)/bin,'$$$$ORIGIN/../lib')))
 $(foreach l,$(LIBRARIES),$(eval $(call library_rules,$(l))))
 $(foreach t,$(TESTPROGS),$(eval $(call program_rules,$(t),$(BUILD),'$(abspath $(BUILD)/lib)')))
+
+$(addprefix $(BUILD)/,$(UNIT_TESTS)): $(STUBS)
+$(STUBS): $(STUB_SRCS:%.c=$(BUILD)/obj/%.o)
+	$(call say,AR,$@)
+	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
 
 # scripts are installed as they are: SCRIPTS += mrrun/mrcc
 $(foreach s,$(SCRIPTS),$(eval $(BUILD)/bin/$(notdir $(s)): $(s) ; $$(Q)mkdir -p $$(@D) && install -m 755 $$< $$@))

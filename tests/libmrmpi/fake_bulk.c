@@ -28,31 +28,6 @@ uint64_t mr_clock_ns(void)
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-int mr_odp_renew(void)
-{
-    return 0;
-}
-
-bool mr_memory_is_on(const struct mr_memory *m, const struct mr_rail *rail)
-{
-    return m->mr[rail->dev->index];
-}
-
-uint32_t mr_memory_rkey(const struct mr_memory *m, const struct mr_rail *rail)
-{
-    return 0;
-}
-
-int mr_memory_add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m)
-{
-    return 0;
-}
-
-uint32_t mr_memory_lkey(const struct mr_memory *m, const struct mr_rail *rail)
-{
-    return 1;
-}
-
 static struct mr_reg everything;
 
 int mr_regs_get(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg **out)
@@ -67,44 +42,9 @@ int mr_regs_get_with(void *buf, size_t len, enum mr_access access, bool pinned, 
     return mr_regs_get(buf, len, access, pinned, out);
 }
 
-void mr_regs_release(struct mr_reg *r)
-{
-}
-
 bool mr_regs_is_behind(void)
 {
     return mr_regs.behind;
-}
-
-uint32_t mr_regs_devices(void)
-{
-    return 1;
-}
-
-/* All devices know all memory here. */
-const struct mr_reg *mr_regcache_look(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access)
-{
-    return NULL;
-}
-
-bool mr_regcache_knows(struct mr_regcache *c, const void *addr, size_t len)
-{
-    return true;
-}
-
-int mr_regcache_extend(struct mr_regcache *c, struct mr_reg *r, struct mr_reg_wish wish)
-{
-    return 0;
-}
-
-bool mr_odp_owns(const struct mr_reg *r)
-{
-    return false;
-}
-
-bool mr_odp_comes_first(void)
-{
-    return false;
 }
 
 /* ---- upcalls ----------------------------------------------------------------------------------------------------- */
@@ -155,18 +95,6 @@ struct mr_channel_up mr_channel_up = {.put_sent = put_sent,
 
 /* ---- peer -------------------------------------------------------------------------------------------------------- */
 
-void mr_view_weights(struct mr_peer *p)
-{
-}
-
-void mr_view_record_part(const struct mr_sub *sub, const struct mr_view_part *part)
-{
-}
-
-void mr_view_record_moved(const struct mr_sub *sub, uint64_t len, bool read)
-{
-}
-
 void mr_peer_backlog(struct mr_peer *p)
 {
     fake.backlogs++;
@@ -180,10 +108,6 @@ void mr_peer_watch(struct mr_peer *p)
 void mr_peer_lost(struct mr_peer *p, int error)
 {
     fake.lost++;
-}
-
-void mr_paths_note(struct mr_peer *p, uint64_t len)
-{
 }
 
 void mr_budget_need(struct mr_peer *p)
@@ -213,16 +137,7 @@ void mr_sub_break(struct mr_sub *sub)
     sub->state = MR_SUB_BROKEN;
 }
 
-uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set)
-{
-    return set;
-}
-
 /* ---- links ------------------------------------------------------------------------------------------------------- */
-
-void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc)
-{
-}
 
 uint32_t mr_udp_mtu(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
 {

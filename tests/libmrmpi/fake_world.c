@@ -42,14 +42,6 @@ struct mr_type *const mr_type_byte = &byte;
 __attribute__((weak)) const struct mr_channel_ops mr_channel_net = {.name = "none"};
 static bool apart;
 
-void mr_view_open(const struct mr_launch *l)
-{
-}
-
-void mr_view_close(void)
-{
-}
-
 const struct mr_launch *mr_launch_info(void)
 {
     return &launch;
@@ -77,11 +69,6 @@ int mr_launch_fence(void)
     return 0;
 }
 
-int mr_launch_failed(void)
-{
-    return 0;
-}
-
 _Noreturn void mr_launch_abort(int code, const char *why)
 {
     fprintf(stderr, "abort: %s\n", why);
@@ -106,10 +93,6 @@ size_t mr_type_grain(const struct mr_type *t)
 void mr_type_put(struct mr_type *t)
 {
     t->refs--;
-}
-
-void mr_comm_put(struct mr_comm *c)
-{
 }
 
 static int live(int rank, int size, int (*body)(int rank, int size))

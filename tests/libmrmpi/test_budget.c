@@ -53,31 +53,9 @@ static int take_word(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, 
 
 struct mr_channel_up mr_channel_up = {.received = none_received, .send = take_word};
 
-bool mr_steer_is_stale(const struct mr_peer *p)
-{
-    return false;
-}
-
-bool mr_steer_wants(const struct mr_peer *p, uint8_t set)
-{
-    return true;
-}
-
-void mr_sub_prefer(struct mr_peer *p)
-{
-}
-
 void mr_sub_set_up(struct mr_sub *s, bool up)
 {
     s->peer->load->up = up;
-}
-
-void mr_peer_tell_moved(struct mr_peer *p)
-{
-}
-
-void mr_peer_due(struct mr_peer *p)
-{
 }
 
 int32_t mr_sub_tag(const struct mr_sub *s, uint8_t generation)

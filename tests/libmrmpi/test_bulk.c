@@ -24,11 +24,6 @@ enum { SUBS = 2, PART = 64 << 10, LEN = 1 << 20 };
 
 struct mr_peers mr_peers;
 
-uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint32_t set)
-{
-    return set;
-}
-
 static void set_policies(void)
 {
     char what[MR_POLICY_TEXT];
@@ -51,15 +46,6 @@ static int sent;
 uint64_t mr_clock_ns(void)
 {
     return now_ns;
-}
-
-void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc)
-{
-}
-
-uint32_t mr_memory_lkey(const struct mr_memory *m, const struct mr_rail *rail)
-{
-    return 1;
 }
 
 uint32_t mr_memory_rkey(const struct mr_memory *m, const struct mr_rail *rail)
@@ -88,10 +74,6 @@ static void put_landed(int world_rank, uint64_t rreq, int error)
 
 struct mr_channel_up mr_channel_up = {.put_sent = put_sent, .read_done = read_done, .put_landed = put_landed};
 
-void mr_view_weights(struct mr_peer *p)
-{
-}
-
 void mr_view_record_part(const struct mr_sub *sub, const struct mr_view_part *part)
 {
     ck_abort(); /* nothing is recorded */
@@ -100,10 +82,6 @@ void mr_view_record_part(const struct mr_sub *sub, const struct mr_view_part *pa
 void mr_view_record_moved(const struct mr_sub *sub, uint64_t len, bool read)
 {
     ck_abort();
-}
-
-void mr_peer_backlog(struct mr_peer *p)
-{
 }
 
 void mr_peer_lost(struct mr_peer *p, int error)
@@ -128,25 +106,6 @@ void mr_sub_break(struct mr_sub *sub)
 
 static bool on_demand, cannot_pin;
 
-uint32_t mr_memory_devices(const struct mr_memory *m)
-{
-    uint32_t set = 0;
-
-    for (unsigned i = 0; i < MR_DEVICES_MAX; i++)
-        set |= (uint32_t)(m->mr[i] != NULL) << i;
-    return set;
-}
-
-int mr_odp_renew(void)
-{
-    return 0;
-}
-
-bool mr_memory_is_on(const struct mr_memory *m, const struct mr_rail *rail)
-{
-    return m->mr[rail->dev->index];
-}
-
 static unsigned added[SUBS]; /* registrations with each device */
 
 static int add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m)
@@ -165,19 +124,6 @@ static int add(void *addr, size_t len, enum mr_access access, uint32_t devices, 
 static void take_away(struct mr_memory *m)
 {
     memset(m, 0, sizeof *m);
-}
-
-void mr_odp_close(void)
-{
-}
-
-const char *mr_memory_watch_begin(void)
-{
-    return NULL;
-}
-
-void mr_memory_watch_for(struct mr_regcache *c)
-{
 }
 
 int mr_memory_add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m)
@@ -259,20 +205,7 @@ void mr_track_landed(uint32_t imm)
     ck_abort();
 }
 
-void mr_paths_note(struct mr_peer *p, uint64_t len)
-{
-}
-
-void mr_budget_need(struct mr_peer *p)
-{
-}
-
 static struct mr_reg everything; /* registered on demand, if there is that */
-bool mr_odp_comes_first(void)
-{
-    return false;
-}
-
 struct mr_reg *mr_odp_get(const void *addr, size_t len, enum mr_access access, bool pinning_failed)
 {
     return on_demand && pinning_failed == cannot_pin ? &everything : NULL;

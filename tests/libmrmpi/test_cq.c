@@ -53,14 +53,6 @@ void mr_device_lost(struct mr_device *dev)
     lost = NULL;
 }
 
-void mr_rx_repost(void)
-{
-}
-
-void mr_rx_repost_streams(void)
-{
-}
-
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
 static void setup(void)

@@ -27,37 +27,6 @@ static int wake[2]; /* what makes the descriptor of events readable */
 
 /* ---- what the rooms beside would do: nothing is asked of them here --------------------------------------------- */
 
-uint8_t mr_qp_reads(const struct mr_device *dev)
-{
-    return 1;
-}
-
-int mr_rx_open(struct mr_rail *rail, struct mr_rx **out, unsigned depth, size_t longest, bool datagrams)
-{
-    return -ENODEV;
-}
-
-void mr_rx_rails_changed(struct mr_rx *rx)
-{
-}
-
-void mr_rx_repost(void)
-{
-}
-
-void mr_rx_repost_streams(void)
-{
-}
-
-void mr_rx_close(struct mr_rx **rx)
-{
-}
-
-int mr_udp_open(struct mr_rail *rail)
-{
-    return -ENODEV;
-}
-
 static unsigned told_moved; /* set of partitions */
 
 void mr_udp_moved(struct mr_rail *rail, unsigned i)
@@ -65,41 +34,9 @@ void mr_udp_moved(struct mr_rail *rail, unsigned i)
     told_moved |= 1u << i << 8;
 }
 
-unsigned mr_udp_num_qps(const struct mr_rail *rail)
-{
-    return 0;
-}
-
-void mr_udp_close(struct mr_rail *rail)
-{
-}
-
-unsigned mr_pool_completions(void)
-{
-    return 0;
-}
-
-bool mr_pool_in_use(const struct mr_rail *rail)
-{
-    return false;
-}
-
-void mr_pool_close(struct mr_rail *rail)
-{
-}
-
-int mr_ud_open(struct mr_rail *rail)
-{
-    return -ENODEV;
-}
-
 void mr_ud_moved(struct mr_rail *rail, unsigned i)
 {
     told_moved |= 1u << i;
-}
-
-void mr_ud_close(struct mr_rail *rail)
-{
 }
 
 /* ---- the device ------------------------------------------------------------------------------------------------ */

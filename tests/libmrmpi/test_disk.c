@@ -16,14 +16,6 @@ uint32_t mr_lock_word;
 uint64_t mr_lock_news;
 struct mr_comm *mr_comm_world;
 
-void mr_lock_wait(void)
-{
-}
-
-void mr_lock_pass(void)
-{
-}
-
 enum { BYTES = 300000, ROOM = BYTES + 8192 };
 
 static unsigned char bytes[BYTES], to[ROOM] __attribute__((aligned(4096)));

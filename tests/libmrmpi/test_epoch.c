@@ -8,7 +8,6 @@
 #include "libmrmpi/conn/peer/internal.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
-#include "tests/libmrmpi/no_choice.h"
 
 #define SUBS 2u /* of a side */
 
@@ -56,11 +55,6 @@ static int take_word(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, 
 }
 
 struct mr_channel_up mr_channel_up = {.send = take_word};
-
-int mr_peer_tell_made(struct mr_peer *p)
-{
-    return 0;
-}
 
 void mr_sub_close(struct mr_sub *s)
 {

@@ -11,10 +11,6 @@ void mr_comm_put(struct mr_comm *c)
 {
     abort();
 }
-void mr_win_put(struct mr_win *w)
-{
-}
-
 void mr_request_put(struct mr_request *r)
 {
     abort();

@@ -17,14 +17,6 @@ struct mr_peers mr_peers;
 struct mr_connect mr_connect;
 struct mr_verbs mr_verbs;
 
-void mr_peer_take_health(struct mr_peer *p)
-{
-}
-
-void mr_peer_tell_doubted(struct mr_peer *p)
-{
-}
-
 #define RUN 77u
 
 static struct mr_cm_msg sent;
@@ -96,18 +88,9 @@ struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, un
     return NULL;
 }
 
-const char *mr_sub_name(const struct mr_sub *s, char out[MR_SUB_NAME])
-{
-    return strcpy(out, "");
-}
-
 void mr_sub_renew_plain(struct mr_peer *p)
 {
     ck_assert(p->up);
-}
-
-void mr_sub_prefer(struct mr_peer *p)
-{
 }
 
 void mr_sub_gone(struct mr_sub *s, uint8_t generation)
@@ -124,10 +107,6 @@ void mr_recovery_opened(struct mr_sub *s)
     opened++;
 }
 
-void mr_recovery_connected(struct mr_peer *p)
-{
-}
-
 static struct mr_sub *path_opened;
 
 void mr_path_opened(struct mr_sub *s)
@@ -136,10 +115,6 @@ void mr_path_opened(struct mr_sub *s)
 }
 
 static unsigned rescue_failed;
-
-void mr_subs_use_spares(struct mr_peer *p)
-{
-}
 
 void mr_recovery_ask_again(struct mr_peer *p)
 {
@@ -164,24 +139,10 @@ bool mr_silence_heard(const struct mr_peer *p, uint64_t now_ns)
     return answers;
 }
 
-void mr_where_say(struct mr_cm_msg *m, const struct mr_sub *way, uint16_t pkey)
-{
-}
-
 void mr_recovery_later(struct mr_sub *s)
 {
     later++;
     paused = s;
-}
-
-bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
-{
-    return false;
-}
-
-bool mr_epoch_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
-{
-    return false;
 }
 
 void mr_epoch_failed(struct mr_peer *p)
@@ -194,10 +155,6 @@ void mr_epoch_opened(struct mr_peer *p, uint8_t epoch)
     epoch_opened = epoch;
 }
 
-void mr_budget_first(struct mr_peer *p, uint8_t kinds)
-{
-}
-
 bool mr_budget_grants(struct mr_peer *p, bool needed)
 {
     return grants || needed;
@@ -206,10 +163,6 @@ bool mr_budget_grants(struct mr_peer *p, bool needed)
 void mr_budget_refused(struct mr_peer *p)
 {
     refused++;
-}
-
-void mr_ration_asked(struct mr_peer *p, unsigned kind)
-{
 }
 
 void mr_ration_lost(struct mr_peer *p)
@@ -240,32 +193,12 @@ void mr_where_learn(struct mr_peer *p, const struct mr_cm_msg *m)
     learnt = m->id;
 }
 
-void mr_where_ask(struct mr_peer *p, uint64_t now_ns)
-{
-}
-
-void mr_where_answered(struct mr_peer *p)
-{
-}
-
-void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
-{
-}
-
 static unsigned looked;
 
 void mr_verbs_check_events(void)
 {
     ck_assert_int_ne(sub[0].state, MR_SUB_OPENING); /* what is opened for a request is opened after this */
     looked++;
-}
-
-void mr_addresses_poll(void)
-{
-}
-
-void mr_peer_backlog(struct mr_peer *p)
-{
 }
 
 void mr_peer_lost(struct mr_peer *p, int error)
@@ -286,11 +219,6 @@ void mr_guard_connect(struct mr_peer *p, const struct mr_cm_msg *remote, const s
     guards_connected += remote->guard[0].qpn == 88;
 }
 
-int mr_guard_missing(const struct mr_peer *p)
-{
-    return -1;
-}
-
 void mr_guard_free(struct mr_peer *p)
 {
     guards_dropped++;
@@ -299,11 +227,6 @@ void mr_guard_free(struct mr_peer *p)
 bool mr_peer_is_remote(int rank)
 {
     return rank == 1;
-}
-
-int mr_launch_failed(void)
-{
-    return 0;
 }
 
 static struct mr_vc *get_vc(int rank)

@@ -30,11 +30,6 @@ const char *mr_cm_reason_text(unsigned reason)
     return "";
 }
 
-void mr_peer_lost(struct mr_peer *p, int error)
-{
-    p->error = error;
-}
-
 void mr_peer_give_up(struct mr_peer *p, const char *why)
 {
     p->error = -ENETDOWN;
@@ -52,19 +47,6 @@ int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *da
     memcpy(&sent, data, len);
     num_sent += !send_error;
     return send_error;
-}
-
-const char *mr_sub_name(const struct mr_sub *s, char out[MR_SUB_NAME])
-{
-    return strcpy(out, "");
-}
-
-void mr_peer_due(struct mr_peer *p)
-{
-}
-
-void mr_where_say(struct mr_cm_msg *m, const struct mr_sub *way, uint16_t pkey)
-{
 }
 
 struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, unsigned path, unsigned kind)

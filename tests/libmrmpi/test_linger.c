@@ -33,14 +33,6 @@ static int peers_lost;       /* as pt2pt/ hears it */
 static bool parted;          /* pt2pt/ is gone */
 static int begin_error;
 
-void mr_view_open(const struct mr_launch *l)
-{
-}
-
-void mr_view_close(void)
-{
-}
-
 static int net_poll(void)
 {
     polls++;
@@ -123,11 +115,6 @@ int mr_launch_fence_end(void)
     return 0;
 }
 
-int mr_launch_fence(void)
-{
-    return 0;
-}
-
 const char *mr_launch_why(int err)
 {
     return "";
@@ -149,14 +136,6 @@ int mr_pt2pt_init(void)
     return mr_vc_init(&launch, &(struct mr_vc_upcalls){.failed = failed});
 }
 
-void mr_pt2pt_end_together(void)
-{
-}
-
-void mr_derived_finalize(void)
-{
-}
-
 void mr_pt2pt_finalize(void)
 {
     mr_vc_quiet();
@@ -167,53 +146,6 @@ void mr_progress_until(bool (*done)(void *arg), void *arg)
 {
     while (!done(arg))
         mr_vc_poll();
-}
-
-int mr_comm_init(const struct mr_launch *l)
-{
-    return 0;
-}
-
-void mr_comm_finalize(void)
-{
-}
-
-void mr_making_finalize(void)
-{
-}
-
-void mr_type_f90_finalize(void)
-{
-}
-
-int mr_helper_start(void)
-{
-    return 0;
-}
-
-void mr_helper_stop(void)
-{
-}
-
-void mr_rma_init(void)
-{
-}
-
-void mr_rma_finalize(void)
-{
-}
-
-void mr_io_finalize(void)
-{
-}
-
-int mr_coll_init(void)
-{
-    return 0;
-}
-
-void mr_coll_finalize(void)
-{
 }
 
 /* ---- the tests: each in a process of its own ---- */

@@ -12,18 +12,9 @@
 
 static int left; /* calls that register memory */
 
-int mr_memory_add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m)
-{
-    return 0;
-}
-
 int mr_memory_register(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
 {
     return left-- > 0 ? 0 : -ENOMEM;
-}
-
-void mr_memory_deregister(struct mr_memory *m)
-{
 }
 
 uint32_t mr_memory_lkey(const struct mr_memory *m, const struct mr_rail *rail)

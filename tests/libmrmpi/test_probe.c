@@ -77,10 +77,6 @@ void mr_qp_destroy(struct mr_qp *qp)
     destroyed++;
 }
 
-void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc)
-{
-}
-
 /* The first subchannel has drained and is closed; its queue pair takes 100 requests. */
 static void setup(void)
 {

@@ -15,14 +15,6 @@ struct mr_peers mr_peers;
 struct mr_verbs mr_verbs;
 unsigned mr_channel_waiting;
 
-void mr_peer_take_health(struct mr_peer *p)
-{
-}
-
-void mr_peer_tell_doubted(struct mr_peer *p)
-{
-}
-
 static unsigned broken, drained, opened, due, unopened, probed, recounted, begun, resumed, num_sent;
 static bool can_send, can_begin;
 static int lost_error;
@@ -50,18 +42,9 @@ void mr_peer_tell_opened(struct mr_sub *s)
     opened++;
 }
 
-bool mr_peer_tell_due(struct mr_sub *s)
-{
-    return false;
-}
-
 void mr_peer_due(struct mr_peer *p)
 {
     due++;
-}
-
-void mr_peer_backlog(struct mr_peer *p)
-{
 }
 
 void mr_peer_lost(struct mr_peer *p, int error)
@@ -72,11 +55,6 @@ void mr_peer_lost(struct mr_peer *p, int error)
 void mr_peer_give_up(struct mr_peer *p, const char *why)
 {
     mr_peer_lost(p, -ENETDOWN);
-}
-
-int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *data, size_t len)
-{
-    return 0;
 }
 
 static unsigned guards_moved;
@@ -94,10 +72,6 @@ bool mr_guard_ask(const struct mr_peer *p, uint64_t now_ns, uint64_t since_ns, b
     return true;
 }
 
-void mr_sub_prefer(struct mr_peer *p)
-{
-}
-
 bool mr_sub_unopen(struct mr_sub *s)
 {
     bool connected = s->link[0].state == MR_LINK_OPEN;
@@ -106,15 +80,6 @@ bool mr_sub_unopen(struct mr_sub *s)
     s->generation += connected;
     unopened++;
     return connected;
-}
-
-void mr_sub_forget_links(struct mr_sub *s)
-{
-}
-
-const char *mr_sub_name(const struct mr_sub *s, char out[MR_SUB_NAME])
-{
-    return strcpy(out, "");
 }
 
 int32_t mr_sub_tag(const struct mr_sub *s, uint8_t generation)
@@ -137,19 +102,6 @@ void mr_keepalive_all(struct mr_peer *p)
     keepalives++;
 }
 
-bool mr_probe_keep(struct mr_sub *s, struct mr_qp *qp)
-{
-    return true;
-}
-
-void mr_guard_rail_lost(const struct mr_peer *p, unsigned rail)
-{
-}
-
-void mr_probe_drop(struct mr_sub *s)
-{
-}
-
 void mr_probe_ask(struct mr_sub *s, uint64_t now_ns)
 {
     probed++;
@@ -165,15 +117,6 @@ void mr_cm_abandon(struct mr_cm_conn *c)
 void mr_cm_resume(struct mr_cm_conn *c, uint64_t now_ns)
 {
     resumed++;
-}
-
-bool mr_rail_is_active(const struct mr_rail *rail)
-{
-    return true;
-}
-
-void mr_packets_free(struct mr_kept *list)
-{
 }
 
 void mr_peer_tell_noted(struct mr_sub *s, enum mr_record_kind kind, uint64_t a)

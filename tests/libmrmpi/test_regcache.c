@@ -29,15 +29,6 @@ struct pinned {
     unsigned generation[];
 };
 
-uint32_t mr_memory_devices(const struct mr_memory *m)
-{
-    uint32_t set = 0;
-
-    for (unsigned i = 0; i < MR_DEVICES_MAX; i++)
-        set |= (uint32_t)(m->mr[i] != NULL) << i;
-    return set;
-}
-
 static int model_add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *out)
 {
     size_t first = ((uintptr_t)addr - BASE) / PAGE, num = len / PAGE;

@@ -28,11 +28,6 @@ static uint32_t key[3][RAILS]; /* of each region; 0: it is not registered there 
 static unsigned next_key, num_messages;
 static int no_room;
 
-uint64_t mr_clock_ns(void)
-{
-    return 1;
-}
-
 static unsigned number(const struct mr_memory *m)
 {
     return (unsigned)(container_of(m, struct mr_reg, memory) - reg);
@@ -64,25 +59,6 @@ int mr_memory_add(void *addr, size_t len, enum mr_access access, uint32_t device
 int mr_regcache_extend(struct mr_regcache *c, struct mr_reg *r, struct mr_reg_wish wish)
 {
     return registers(&r->memory, wish.devices);
-}
-
-bool mr_odp_owns(const struct mr_reg *r)
-{
-    return false;
-}
-
-int mr_odp_renew(void)
-{
-    return 0;
-}
-
-void mr_peer_backlog(struct mr_peer *p)
-{
-}
-
-void mr_peer_lost(struct mr_peer *p, int error)
-{
-    p->error = error;
 }
 
 void mr_bulk_send_control(struct mr_peer *p, struct mr_hdr *hdr, const void *payload, size_t len)

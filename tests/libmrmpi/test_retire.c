@@ -76,15 +76,6 @@ int(ibv_destroy_qp)(struct ibv_qp *qp)
 static bool all_back; /* the receive buffers of a queue pair that has its own */
 static bool own;
 
-void mr_device_lost(struct mr_device *dev)
-{
-}
-
-void mr_rail_ah_attr(const struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, uint8_t path,
-                     struct ibv_ah_attr *attr)
-{
-}
-
 struct ibv_srq *mr_rx_queue(const struct mr_rx *rx)
 {
     static struct ibv_srq srq;
@@ -108,14 +99,6 @@ bool mr_rx_is_back(const struct mr_rx *rx)
 void mr_rx_close(struct mr_rx **rx)
 {
     *rx = NULL;
-}
-
-void mr_rx_repost(void)
-{
-}
-
-void mr_rx_repost_streams(void)
-{
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */

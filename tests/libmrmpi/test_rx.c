@@ -95,10 +95,6 @@ int(ibv_dereg_mr)(struct ibv_mr *mr)
 
 /* ---- the files beside -------------------------------------------------------------------------------------------- */
 
-void mr_device_lost(struct mr_device *dev)
-{
-}
-
 static unsigned arrived, kept_of_them;
 static bool keeps;
 static enum mr_lent_term term;

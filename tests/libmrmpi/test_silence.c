@@ -40,16 +40,6 @@ void mr_peer_tell_doubted(struct mr_peer *p)
     doubted++;
 }
 
-int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *data, size_t len)
-{
-    return 0;
-}
-
-const char *mr_sub_name(const struct mr_sub *s, char out[MR_SUB_NAME])
-{
-    return strcpy(out, "");
-}
-
 uint64_t mr_peer_ask_queued(const struct mr_sub *s)
 {
     return s == sub ? queued : 0;
@@ -59,12 +49,6 @@ void mr_keepalive_ask_on(struct mr_sub *s, uint8_t sl, uint64_t now_ns)
 {
     asked[s->rail->index]++;
     asked_sl[s->rail->index] = sl;
-}
-
-int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
-                const uint32_t *imm, struct mr_tx *tx)
-{
-    return 0;
 }
 
 /* Both rails are in use; something is under way on the first one, which nothing is to confirm yet. */

@@ -13,7 +13,6 @@
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
-#include "tests/libmrmpi/no_choice.h"
 
 #define LANES     6
 #define FIRST     10 /* service level of the first lane of large messages, */
@@ -42,10 +41,6 @@ static uint8_t lmc, wish;                /* of all ports; paths that both ends w
 
 static const struct mr_link_events events;
 
-void mr_peer_due(struct mr_peer *p)
-{
-}
-
 static int take_word(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
 {
     ck_assert_uint_eq(hdr->kind, MR_CONTROL_IDLE);
@@ -68,15 +63,6 @@ static bool begin(struct mr_peer *p, struct mr_sub *s)
     ck_assert_ptr_null(s);
     here->rounds++;
     return true;
-}
-
-void mr_peer_tell_moved(struct mr_peer *p)
-{
-}
-
-bool mr_peer_ask_uses(const struct mr_sub *s)
-{
-    return false;
 }
 
 /* As connect/ does. */

@@ -48,16 +48,6 @@ void mr_cm_repeat(struct mr_cm_conn *c)
     repeats++;
 }
 
-int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *data, size_t len)
-{
-    return 0;
-}
-
-const char *mr_sub_name(const struct mr_sub *s, char out[MR_SUB_NAME])
-{
-    return strcpy(out, "");
-}
-
 void mr_guard_moved(const struct mr_peer *p, unsigned remote)
 {
     ck_assert_ptr_eq(p, &peer);

@@ -14,11 +14,6 @@ static struct mr_vc_writer *writer;
 static struct mr_peer *peer;
 static bool refused;
 
-bool mr_steer_by_rdma(const struct mr_peer *p, size_t len)
-{
-    return true;
-}
-
 bool mr_budget_rdma(struct mr_peer *p)
 {
     return !refused;

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Weak stubs of libmrmpi/core: see README.md. */
+#include "libmrmpi/core/core.h"
+#include "libmrmpi/core/datatype.h"
+#include "libmrmpi/core/objects.h"
+#include "tests/stubs/stub.h"
+
+STUB void mr_comm_finalize(void)
+{
+}
+
+STUB int mr_comm_init(const struct mr_launch *l)
+{
+    return 0;
+}
+
+STUB void mr_comm_put(struct mr_comm *c)
+{
+}
+
+STUB void mr_type_f90_finalize(void)
+{
+}

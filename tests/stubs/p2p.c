@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Weak stubs of libmrmpi/p2p: see README.md. */
+#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/p2p/pt2pt.h"
+#include "tests/stubs/stub.h"
+
+STUB void mr_derived_finalize(void)
+{
+}
+
+STUB void mr_pt2pt_end_together(void)
+{
+}
