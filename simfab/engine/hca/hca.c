@@ -261,7 +261,8 @@ static int choose_lane(struct hca_port *hp)
         bytes[vl] = hp->ready[vl].first ? hp->ready[vl].first->mtu : 0;
     c = link_arb_config(hp->port);
     picked = vlarb_pick(&hp->arb, &c, ready, bytes);
-    return picked >= 0 ? picked : __builtin_ctz(ready); /* a lane that is turned off: its packets will wait at the port */
+    /* a lane that is turned off: its packets will wait at the port */
+    return picked >= 0 ? picked : __builtin_ctz(ready);
 }
 
 static void pipe_add(struct hca_port *hp, const struct packet *p)
