@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A channel is one way to move bytes to a peer: the process itself, shared memory, the network. One file each,
- * behind struct mr_channel_ops; channel/vc/ picks among them and gives packets their sequence numbers.
+ * behind struct mr_channel_ops; channel/vc.c picks among them and gives packets their sequence numbers.
  *
  * A channel does not order across links and knows no matching: it hands every arrived packet to mr_channel_up.arrived,
  * which sorts by sequence number and calls up. Channels know nothing of what is above them but struct mr_channel_up.
@@ -164,13 +164,13 @@ extern const struct mr_channel_ops mr_channel_shm;  /* channel/shm.c */
 extern const struct mr_channel_ops mr_channel_net;  /* net/net.c and its neighbours: links over all rails */
 
 /*
- * What channels call. channel/vc/ fills it in before it opens the first channel. arrived, put_sent, read_done,
+ * What channels call. channel/vc.c fills it in before it opens the first channel. arrived, put_sent, read_done,
  * put_landed and failed are called from a channel's poll only.
  */
 struct mr_channel_up {
     /* A packet of world rank hdr->src is here, in any order; headers that make no sense are dropped there. */
     void (*arrived)(const struct mr_hdr *hdr, const void *payload, size_t len);
-    /* As the upcalls of the same names in channel/vc/vc.h; failed is passed up once for a peer. */
+    /* As the upcalls of the same names in channel/vc.h; failed is passed up once for a peer. */
     void (*put_sent)(void *cookie, int error);
     void (*loan_ended)(void *cookie);
     void (*read_done)(void *cookie, int error);
@@ -189,7 +189,7 @@ extern MR_OWN struct mr_channel_up mr_channel_up;
  *  because of them; kept by the channels and by p2p/. While it is 0 nobody has to ask.
  */
 extern MR_OWN unsigned mr_channel_waiting;
-/* So many times in a row no channel had anything to do; kept by channel/vc/. */
+/* So many times in a row no channel had anything to do; kept by channel/vc.c. */
 extern MR_OWN unsigned mr_channel_idle;
 /* With so many devices each memory is registered that is sent from, or moved; at least 1. Kept by the network. */
 extern MR_OWN unsigned mr_channel_devices;

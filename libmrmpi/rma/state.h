@@ -12,8 +12,8 @@
 
 #include "libmrmpi/rma/rma.h"
 #include "libmrmpi/rma/share/share.h"
-#include "libmrmpi/channel/vc/vc.h"
-#include "libmrmpi/channel/vc/writer.h"
+#include "libmrmpi/channel/vc.h"
+#include "libmrmpi/channel/writer.h"
 #include "libmrmpi/rma/winlock/far.h"
 
 enum mr_hold { MR_HOLD_NONE, MR_HOLD_SHARED, MR_HOLD_EXCLUSIVE };

@@ -85,21 +85,21 @@ calls_down() { # calls_down TREE "FOLDERS FOR ALL" <table: each folder includes 
 }
 calls_down_library() {
   calls_down libmrmpi "base launch" <<'ROOMS'
-api api/init io rma coll coll/comm coll/schedule p2p p2p/derived p2p/request core channel/vc net/view conn/peer conn/fabric include verbs verbs/memory
-api/init io rma coll coll/comm coll/schedule p2p p2p/derived core channel/vc net/view
+api api/init io rma coll coll/comm coll/schedule p2p p2p/derived p2p/request core channel net/view conn/peer conn/fabric include verbs verbs/memory
+api/init io rma coll coll/comm coll/schedule p2p p2p/derived core channel net/view
 io rma coll coll/comm core core/pieces
-rma rma/winlock rma/share coll coll/comm coll/schedule p2p p2p/request core core/pieces channel channel/vc
-rma/winlock p2p/progress channel channel/vc
+rma rma/winlock rma/share coll coll/comm coll/schedule p2p p2p/request core core/pieces channel
+rma/winlock p2p/progress channel
 rma/share coll coll/comm coll/schedule core p2p
 coll/comm coll coll/schedule core p2p
 coll coll/schedule coll/node core p2p
 coll/schedule core p2p
 coll/node core p2p channel
 p2p/derived p2p core
-p2p p2p/rndv p2p/request p2p/progress p2p/choice p2p/match core channel channel/vc
-p2p/rndv p2p/request p2p/choice core channel channel/vc
-p2p/request p2p/progress p2p/choice p2p/match core channel channel/vc
-p2p/progress channel channel/vc
+p2p p2p/rndv p2p/request p2p/progress p2p/choice p2p/match core channel
+p2p/rndv p2p/request p2p/choice core channel
+p2p/request p2p/progress p2p/choice p2p/match core channel
+p2p/progress channel
 p2p/choice
 p2p/match core
 core/pieces core
@@ -114,7 +114,6 @@ conn/peer conn/cm conn/route conn/fabric channel verbs verbs/link verbs/reliable
 conn/cm
 conn/route conn/cm verbs verbs/link
 conn/fabric
-channel/vc channel
 channel
 verbs/link verbs verbs/reliable verbs/memory
 verbs/memory verbs

@@ -13,7 +13,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/channel/vc/vc.h"
+#include "libmrmpi/channel/vc.h"
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/p2p/derived/derived.h"
 #include "libmrmpi/launch/launch.h"

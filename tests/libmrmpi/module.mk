@@ -2,7 +2,7 @@
 # Unit tests of the library's rooms. Each owner of a room appends the tests of it.
 
 # pt2pt, channel, base: without a launcher; fake_world stands for launch and core
-FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/channel/vc/vc.c libmrmpi/channel/vc/reorder.c libmrmpi/channel/channel.c libmrmpi/channel/self.c \
+FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/channel/vc.c libmrmpi/channel/reorder.c libmrmpi/channel/channel.c libmrmpi/channel/self.c \
     libmrmpi/channel/shm.c libmrmpi/channel/shm_recv.c libmrmpi/channel/shm_sleep.c libmrmpi/channel/shm_segment.c libmrmpi/channel/shm_cores.c libmrmpi/channel/shm_copy.c libmrmpi/channel/cma.c libmrmpi/core/error.c \
     $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/p2p/match/*.c) $(wildcard libmrmpi/p2p/choice/*.c) $(wildcard libmrmpi/p2p/*.c) $(wildcard libmrmpi/p2p/rndv/*.c) $(wildcard libmrmpi/p2p/request/*.c) $(wildcard libmrmpi/p2p/progress/*.c) $(wildcard libmrmpi/p2p/derived/*.c)
 
@@ -27,8 +27,8 @@ $(call unit_test,test_reserve,$(FAKE_WORLD_SRCS))
 
 # rail, verbs, fabric: the pure parts, and the client of fabricd against a server of the test's own
 $(call unit_test,test_wire)
-$(call unit_test,test_reorder,libmrmpi/channel/vc/reorder.c libmrmpi/base/lent.c)
-$(call unit_test,test_vc,libmrmpi/channel/vc/vc.c libmrmpi/channel/vc/reorder.c \
+$(call unit_test,test_reorder,libmrmpi/channel/reorder.c libmrmpi/base/lent.c)
+$(call unit_test,test_vc,libmrmpi/channel/vc.c libmrmpi/channel/reorder.c \
     $(addprefix libmrmpi/base/,lent.c config.c config_table.c log.c stats.c))
 $(call unit_test,test_sched,libmrmpi/conn/route/sched.c libmrmpi/conn/route/policy.c libmrmpi/verbs/reliable/filter.c)
 $(call unit_test,test_policy,$(addprefix libmrmpi/conn/route/,sched.c policy.c feedback.c))
@@ -91,7 +91,7 @@ $(call unit_test,test_fabric_client,libmrmpi/conn/fabric/client.c)
 
 # reliable: pure; test_reliable joins two ends by a network that it makes up
 $(call unit_test,test_window,libmrmpi/verbs/reliable/window.c)
-$(call unit_test,test_reliable,libmrmpi/verbs/reliable/window.c libmrmpi/verbs/reliable/ack.c libmrmpi/channel/vc/reorder.c \
+$(call unit_test,test_reliable,libmrmpi/verbs/reliable/window.c libmrmpi/verbs/reliable/ack.c libmrmpi/channel/reorder.c \
     libmrmpi/base/lent.c)
 $(call unit_test,test_rtt)
 $(call unit_test,test_ack,libmrmpi/verbs/reliable/ack.c)
@@ -136,8 +136,8 @@ $(call unit_test,test_word,$(FAKE_BULK) libmrmpi/net/bulk/word.c)
 $(call unit_test,test_writer,$(FAKE_BULK) libmrmpi/net/bulk/writer.c)
 
 # The end of a job, with channels, a launcher and a pt2pt/ of the test's own
-$(call unit_test,test_linger,libmrmpi/api/init/init.c libmrmpi/core/error.c libmrmpi/channel/vc/vc.c \
-    libmrmpi/channel/channel.c libmrmpi/channel/vc/reorder.c $(wildcard libmrmpi/base/*.c))
+$(call unit_test,test_linger,libmrmpi/api/init/init.c libmrmpi/core/error.c libmrmpi/channel/vc.c \
+    libmrmpi/channel/channel.c libmrmpi/channel/reorder.c $(wildcard libmrmpi/base/*.c))
 
 # Not a unit test: run under mrrun on simulated hosts by rails.sh
 TESTPROGS += tests/libmrmpi/vc_probe

@@ -8,7 +8,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/channel/vc/vc.h"
+#include "libmrmpi/channel/vc.h"
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/coll/comm/comm.h"
 #include "libmrmpi/core/objects.h"

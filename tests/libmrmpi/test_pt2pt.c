@@ -15,7 +15,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/channel/vc/vc.h"
+#include "libmrmpi/channel/vc.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/p2p/derived/derived.h"
 #include "libmrmpi/p2p/internal.h"

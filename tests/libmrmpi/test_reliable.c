@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/channel/vc/reorder.h"
+#include "libmrmpi/channel/reorder.h"
 #include "libmrmpi/verbs/reliable/ack.h"
 #include "libmrmpi/verbs/reliable/loss.h"
 #include "tests/check.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/channel/vc/reorder.h"
+#include "libmrmpi/channel/reorder.h"
 #include "tests/check.h"
 
 #define N 200

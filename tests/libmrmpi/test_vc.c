@@ -8,7 +8,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/channel/vc/vc.h"
+#include "libmrmpi/channel/vc.h"
 #include "tests/check.h"
 
 enum { SELF, PEER, RANKS };

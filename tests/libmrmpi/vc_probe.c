@@ -11,7 +11,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/channel/vc/vc.h"
+#include "libmrmpi/channel/vc.h"
 
 enum { DATA = 1, WANT, READY, BYE };
 

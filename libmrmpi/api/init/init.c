@@ -13,7 +13,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/io/io.h"
 #include "libmrmpi/rma/rma.h"
-#include "libmrmpi/channel/vc/vc.h"
+#include "libmrmpi/channel/vc.h"
 #include "libmrmpi/net/view/view.h"
 
 #include <errno.h>

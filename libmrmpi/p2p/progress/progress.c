@@ -18,7 +18,7 @@
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/channel/vc/vc.h"
+#include "libmrmpi/channel/vc.h"
 
 /* With more ranks than cores: idle looks before the first yield, and yields before sleeping. */
 #define CROWDED_SPINS  4

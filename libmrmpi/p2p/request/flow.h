@@ -22,7 +22,7 @@ struct mr_flow {
     bool listed;
     bool parts, told; /* the peer's program has called MPI_Finalize; the peer was told the same of ours (end.c) */
 };
-_Static_assert(sizeof(struct mr_flow) <= sizeof(((struct mr_vc_front *)0)->room), "channel/vc/ keeps room for it");
+_Static_assert(sizeof(struct mr_flow) <= sizeof(((struct mr_vc_front *)0)->room), "channel/vc.c keeps room for it");
 
 static inline struct mr_flow *mr_flow_of(struct mr_vc *vc)
 {

@@ -12,7 +12,7 @@
 #define MRMPI_REORDER_H
 
 #include "libmrmpi/base/lent.h"
-#include "libmrmpi/channel/vc/vc.h"
+#include "libmrmpi/channel/vc.h"
 
 #define MR_REORDER_AHEAD_MAX 65536
 

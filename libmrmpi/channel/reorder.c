@@ -3,7 +3,7 @@
  * The out-of-order queue. A sorted list: with few rails, an early packet nearly always belongs at the tail, so that is
  * tried first.
  */
-#include "libmrmpi/channel/vc/reorder.h"
+#include "libmrmpi/channel/reorder.h"
 
 #include <errno.h>
 #include <stdlib.h>

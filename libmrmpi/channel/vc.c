@@ -4,7 +4,7 @@
  * number on the way down, and order and uniqueness on the way up; which bytes go over which wire is the channel's
  * business. A channel is opened only if the job has a peer that it would reach: a job on one node opens no device.
  */
-#include "libmrmpi/channel/vc/vc.h"
+#include "libmrmpi/channel/vc.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/channel/vc/reorder.h"
-#include "libmrmpi/channel/vc/writer.h"
+#include "libmrmpi/channel/reorder.h"
+#include "libmrmpi/channel/writer.h"
 
 struct vc {
     struct mr_vc base;
