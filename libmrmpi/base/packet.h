@@ -79,12 +79,12 @@ struct mr_word {
 #define MR_PEEK_OTHER ((const void *)-1)
 
 enum mr_vc_caps {
-    MR_VC_PUT = 1,        /* mr_vc_put works (RDMA write) */
+    MR_VC_PUT = 1,        /* mr_net_put works (RDMA write) */
     MR_VC_GET = 2,        /* mr_vc_get works (single copy inside a host); may still be refused at run time */
-    MR_VC_READ = 4,       /* mr_vc_read works (RDMA read) */
-    MR_VC_READ_FIRST = 8, /* and is to be preferred to mr_vc_put */
+    MR_VC_READ = 4,       /* mr_net_read works (RDMA read) */
+    MR_VC_READ_FIRST = 8, /* and is to be preferred to mr_net_put */
     MR_VC_OUTRUNS = 16,   /* its rails carry more than a processor copies */
-    MR_VC_DATAGRAMS = 32, /* mr_vc_put works for memory that is advertised in this way; that may be refused */
+    MR_VC_DATAGRAMS = 32, /* mr_net_put works for memory that is advertised in this way; that may be refused */
     MR_VC_DATAGRAMS_STAY = 4096, /* for mr_vc_advertise: as that, for memory that others may write to meanwhile: what
                                     comes to a wrong place is sent again, not moved with what they have written there */
     MR_VC_WINDOW = 64,    /* mr_vc_move works, for memory that is advertised in this way */
@@ -93,7 +93,7 @@ enum mr_vc_caps {
                                all devices know the memory */
     MR_VC_ATTACHED = 1024, /* as MR_VC_WINDOW, for memory that may be withdrawn while others know it: nothing reaches it
                               from then on */
-    MR_VC_WORDS = 2048, /* mr_vc_word works, for memory that is advertised in this way: with one adapter only */
+    MR_VC_WORDS = 2048, /* mr_net_word works, for memory that is advertised in this way: with one adapter only */
     MR_VC_READ_ONCE = 256, /* for mr_vc_advertise: as MR_VC_READ, but it may fail with -ENOKEY if rails fail */
 };
 

@@ -1,73 +1,57 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A channel is one way to move bytes to a peer: the process itself, shared memory, the network. One file each,
- * behind struct mr_channel_ops; channel/vc.c picks among them and gives packets their sequence numbers.
+ * Virtual channels, and the channels that carry their packets.
  *
- * A channel does not order across links and knows no matching: it hands every arrived packet to mr_channel_up.arrived,
- * which sorts by sequence number and calls up. Channels know nothing of what is above them but struct mr_channel_up.
- * All functions are called with the library's lock held.
+ * A virtual channel (struct mr_vc) leads to one rank of the job. vc.c delivers its packets exactly once and in the
+ * order of mr_vc_send, whatever rails they took. A channel moves packets to some of the ranks: the process itself (self.c),
+ * shared memory (shm.c), the network (net/). Each channel fills in a struct mr_channel_ops with the functions that more
+ * than one channel has. Functions of one channel are called by name: channel/shm.h, net/net.h.
+ *
+ * A channel calls mr_vc_arrived() for each packet, in any order. The subsystem above fills in struct mr_vc_upcalls;
+ * only mr_vc_poll() calls these, never a send. All functions are called with the library's lock held, and none blocks.
  */
 #ifndef MRMPI_CHANNEL_H
 #define MRMPI_CHANNEL_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/packet.h"
+#include "libmrmpi/channel/reorder.h"
 
 struct mr_launch;
-struct mr_vc_writer;
 struct mr_channel_ops;
 
 /*
- * What p2p/ reaches of a virtual channel without a call. The sizes are vc/'s: 0 until they are asked for
- * (mr_vc_eager_max), then they do not change, but for part. How short a message has to be for mr_vc_send_short the
- * channel says, and says anew when it changes. The rest belongs to p2p/ and is zero at first: the byte that goes with
- * every packet to the peer, and room for what it keeps of the peer.
+ * The subsystem above embeds a struct mr_vc as the first member of its own struct, and tells the size of that in
+ * mr_vc_upcalls.vc_size: vc.c allocates it, zeroed. The members up to lends are for the path of a short message.
  */
-struct mr_vc_front {
-    uint32_t eager_max, eager_most;
-    uint32_t short_below; /* less than so many bytes; 0: no message */
-    uint32_t
-        part; /* of a message in several packets; 0: eager_max. At the peer's pace (conn/route/pace.h) it is less */
-    uint8_t note;
-    bool lends; /* a payload may be sent from where it lies (mr_vc_lend); said anew when it changes, too */
-    _Alignas(8) unsigned char room[104];
-};
-
-/* A virtual channel as those below and above see it: the first member of vc/'s own struct. */
 struct mr_vc {
-    struct mr_vc_front front;
-    int rank;  /* of the peer, in the world; negative: there was no memory for it */
-    int error; /* nonzero: the peer is lost */
+    /* Sizes in bytes. The first two are 0 until the peer's address is known (mr_vc_eager_max). */
+    uint32_t eager_max, eager_most;
+    uint32_t short_below; /* shorter messages may go by ops->send_short; 0: none. Set by the channel */
+    uint32_t part; /* of a message in several packets; 0: eager_max. Less at the peer's pace (conn/route/pace.h) */
+    uint8_t note;  /* goes with every packet to the peer. Set by the subsystem above */
+    bool lends;    /* packets may be sent from the program's memory (mr_net_lend). Set by the channel */
+    int rank;      /* of the peer, in the world; negative: there was no memory for it */
+    int error;     /* nonzero: the peer is lost */
     uint32_t next_seq; /* of the next packet that we send, */
     uint32_t self;     /* and our rank in the world: as in its header */
     const struct mr_channel_ops *ops;
-    void *data; /* the channel's own, its connection; NULL until it is set */
+    void *data; /* the channel's own: its connection; NULL until there is one */
+    size_t packet_max;
+    struct mr_reorder in; /* packets that came early */
 };
-static inline struct mr_vc_front *mr_vc_front(struct mr_vc *vc)
-{
-    return &vc->front;
-}
 static inline int mr_vc_world_rank(const struct mr_vc *vc)
 {
     return vc->rank;
 }
-/* From now on packets of messages that take several have no more payload than that; 0: than eager_max. */
-static inline void mr_vc_set_part_max(struct mr_vc *vc, size_t part)
+static inline bool mr_vc_lost(const struct mr_vc *vc) /* nothing comes from this peer any more, nor goes there */
 {
-    vc->front.part = (uint32_t)part;
-}
-static inline void mr_vc_set_short_below(struct mr_vc *vc, size_t bytes)
-{
-    vc->front.short_below = (uint32_t)bytes;
-}
-
-static inline void mr_vc_set_lends(struct mr_vc *vc, bool lends)
-{
-    vc->front.lends = lends;
+    return vc->error;
 }
 
 /* A region as a channel made it (the first member of its own struct); the ops that made it take it back. */
@@ -81,119 +65,226 @@ struct mr_vc_part {
     size_t at, len;
 };
 
-/* The send whose packet is sent from where it lies (mr_vc_lend). */
-struct mr_vc_lender {
-    const void *buf; /* all of its message */
-    size_t len;
-    bool answers;    /* it goes so only if something has come since the last packet went: else it is copied */
-    void *cookie;
-};
-
 /* Data on its way between the program's memory and that of a window (mr_vc_move); its owner embeds it. */
 struct mr_vc_move {
     void (*done)(struct mr_vc_move *m, int error); /* negative errno: none or some of it has been moved */
     bool attached; /* it is advertised as MR_VC_ATTACHED: the error is -EACCES if the peer has withdrawn it */
 };
 
-/* A word of a peer's memory on its way (mr_vc_word); its owner embeds it. */
-struct mr_vc_word {
-    struct mr_word word;
-    struct mr_vc_move move; /* done: the error is -EIO if it may have been done, or not, and never will be any more */
-    uint32_t way; /* the one that it has taken, never 0: words that take the same are done in order. Before: the one
-                     that it has to take; 0: any */
-};
-
-struct mr_claims; /* channel/shm_claim.h */
-
 /* Writes a payload of len bytes that does not lie in one piece. */
 typedef void mr_vc_make_fn(void *to, size_t len, const void *what);
 
-/*
- * All of init, ready, finalize, drained, lingers, reserve, peek, taken, send_made, lend, advertise, withdraw, put,
- * read, move, word, writer_open, get, claims, control may be NULL: nothing to do, or not supported.
- */
+/* drained, waiting, send_short, send_made, move, get, control may be NULL: nothing to do, or not supported. */
 struct mr_channel_ops {
     const char *name;
     int (*init)(const struct mr_launch *launch); /* before the fence: publish addresses */
-    int (*ready)(void);                          /* after the fence */
     void (*finalize)(void);
-    int (*poll)(void); /* number of things done */
+    int (*poll)(void);    /* number of things done */
     void *const *pending; /* while this points to NULL poll has nothing to do; NULL: it may always have */
     bool (*drained)(void);
-    /* After the last message: peers may still need answers of this rank. NULL: never */
-    bool (*lingers)(void);
-    unsigned (*waiting)(struct mr_vc *vc);        /* packets to that peer that wait for room; NULL: never any */
-    bool (*reaches)(int world_rank);              /* this channel is the one for that peer (self, same node, any) */
-    size_t (*eager_max)(int world_rank);          /* at the first send; 0: not known yet, ask again */
-    unsigned (*eager_packets)(int world_rank);    /* of that, which an eager message may take; NULL: one */
-    unsigned (*rate)(int world_rank, size_t len, uint32_t without, size_t *whole); /* as mr_vc_rate; NULL: not known */
-    size_t (*packet_max)(int world_rank);         /* NULL: as eager_max */
+    unsigned (*waiting)(struct mr_vc *vc); /* packets to that peer that wait for room; NULL: never any */
+    bool (*reaches)(int world_rank);       /* this channel is the one for that peer (self, same node, any) */
+    void (*sizes)(struct mr_vc *vc);       /* sets eager_max, eager_most, packet_max; none, if not known yet */
     unsigned (*caps)(int world_rank, size_t len); /* enum mr_vc_caps, for a message of that length */
-    int (*reserve)(struct mr_vc *vc, unsigned packets); /* as mr_vc_reserve; only for what has eager_packets or rate */
     int (*send)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* as mr_vc_send */
-    /* as mr_vc_send_short; only for what says mr_vc_front.short_below */
+    /*
+     * Sends an eager message of less than vc->short_below bytes while no packet waits (mr_channel_waiting is 0), with
+     * the number vc->next_seq, which the caller counts up afterwards. False: nothing has happened, and the message has
+     * to go by mr_vc_send.
+     */
     bool (*send_short)(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx);
-    /* as mr_vc_peek and mr_vc_taken, but for the order of packets; NULL: nothing can be taken so */
-    const void *(*peek)(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr);
-    void (*taken)(struct mr_vc *vc);
     /* as mr_vc_send_made; NULL: the payload is made in scratch and sent from there */
     int (*send_made)(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                      const void *what);
-    /* as mr_vc_lend; for what says mr_vc_front.lends */
-    int (*lend)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len,
-                const struct mr_vc_lender *lender);
-    bool (*copies)(const struct mr_vc *vc, const void *buf, size_t len); /* as mr_vc_copies; NULL: no */
     int (*advertise)(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
-                  struct mr_remote *out);
+                     struct mr_remote *out);
     void (*withdraw)(struct mr_region *region);
-    int (*put)(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq, void *cookie);
-    int (*read)(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
-                void *cookie);
     int (*move)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
                 struct mr_vc_move *m);
-    int (*word)(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_word *w);
-    struct mr_vc_writer *(*writer_open)(struct mr_vc *vc, const struct mr_remote *remote); /* writer.h */
     int (*get)(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);
-    struct mr_claims *(*claims)(struct mr_vc *vc, bool ours); /* as mr_vc_claims */
-    /* a packet of its own kinds (MR_VC_KIND_CHANNEL), in order */
+    /* a packet of the channel's own kinds (MR_VC_KIND_CHANNEL), in order */
     void (*control)(int world_rank, const struct mr_hdr *hdr, const void *payload, size_t len);
 };
 
-extern const struct mr_channel_ops mr_channel_self; /* channel/self.c */
-extern const struct mr_channel_ops mr_channel_shm;  /* channel/shm.c */
-extern const struct mr_channel_ops mr_channel_net;  /* net/net.c and its neighbours: links over all rails */
+extern const struct mr_channel_ops mr_channel_self; /* self.c */
+extern const struct mr_channel_ops mr_channel_shm;  /* shm.c */
+
+/* ---- what channels call ------------------------------------------------------------------------------------------ */
+
+/* A packet of world rank hdr->src is here, in any order; headers that make no sense are dropped. From polls only. */
+void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_vc_failed(int world_rank, int error); /* passed up once for a peer. From polls only */
+/* A packet of the channel's own kinds, numbered as all others: as mr_vc_send. */
+int mr_vc_send_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len);
+uint32_t mr_vc_received(const struct mr_vc *vc); /* packets that were delivered so far; wraps */
+
+/* ---- what channels and vc.c call above them ---------------------------------------------------------------------- */
+
+struct mr_vc_upcalls {
+    size_t vc_size; /* of the struct that begins with a struct mr_vc; 0: there is no more */
+    /* A packet, in order. payload is valid during the call only. */
+    void (*deliver)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+    void (*noted)(struct mr_vc *vc, uint8_t note); /* that of a packet which is the channel's own */
+    void (*put_sent)(void *cookie, int error);     /* sender: buffer is free; error: negative errno */
+    void (*loan_ended)(void *cookie);              /* sender: one packet less is sent from the buffer */
+    void (*read_done)(void *cookie, int error);    /* reader: all bytes are there, or none come */
+    void (*put_landed)(int world_rank, uint64_t rreq, int error); /* receiver: all bytes are there */
+    void (*failed)(struct mr_vc *vc, int error);                  /* the peer cannot be reached any more */
+};
+extern MR_OWN struct mr_vc_upcalls mr_vc_up;
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 /*
- * What channels call. channel/vc.c fills it in before it opens the first channel. arrived, put_sent, read_done,
- * put_landed and failed are called from a channel's poll only.
+ * Opens the channels that the job needs, and publishes their addresses (mr_launch_put; the caller does the fence). far:
+ * the channel to other hosts. After the fence the caller calls mr_shm_ready().
  */
-struct mr_channel_up {
-    /* A packet of world rank hdr->src is here, in any order; headers that make no sense are dropped there. */
-    void (*arrived)(const struct mr_hdr *hdr, const void *payload, size_t len);
-    /* As the upcalls of the same names in channel/vc.h; failed is passed up once for a peer. */
-    void (*put_sent)(void *cookie, int error);
-    void (*loan_ended)(void *cookie);
-    void (*read_done)(void *cookie, int error);
-    void (*put_landed)(int world_rank, uint64_t rreq, int error);
-    void (*failed)(int world_rank, int error);
-    struct mr_vc *(*get)(int world_rank); /* as mr_vc_get_peer */
-    /* A packet of the channel's own kinds, numbered as all others: as mr_vc_send. */
-    int (*send)(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len);
-    uint32_t (*received)(const struct mr_vc *vc); /* packets that were delivered so far; wraps */
-    size_t (*eager_max)(struct mr_vc *vc);        /* as mr_vc_eager_max */
-};
-extern MR_OWN struct mr_channel_up mr_channel_up;
+int mr_vc_init(const struct mr_launch *launch, const struct mr_vc_upcalls *up, const struct mr_channel_ops *far);
+void mr_vc_finalize(void); /* drains what is queued; peers have been synchronised by the caller */
+/* Handles completions, arrivals, connection set-up, deferred sends. Returns the number of things done; 0: idle. */
+int mr_vc_poll(void);
+/* True when nothing is queued or in flight on this side (for finalize). */
+bool mr_vc_drained(void);
+/* From here on nothing is said upwards: the subsystem above has gone. mr_vc_poll() still serves peers. */
+void mr_vc_quiet(void);
+
+extern MR_OWN struct mr_vc **mr_vcs;      /* by world rank; NULL: not made yet. For mr_vc_get_peer only */
+struct mr_vc *mr_vc_make(int world_rank); /* if it is not made yet; never NULL */
+static inline struct mr_vc *mr_vc_known_peer(int world_rank) /* NULL: not made yet */
+{
+    return mr_vcs[world_rank];
+}
+static inline struct mr_vc *mr_vc_get_peer(int world_rank) /* made on demand, never NULL */
+{
+    struct mr_vc *vc = mr_vcs[world_rank];
+
+    return __builtin_expect(vc != NULL, 1) ? vc : mr_vc_make(world_rank);
+}
+
+/* ---- sizes ------------------------------------------------------------------------------------------------------- */
+
+/* Asks the channel how long packets may be. Returns eager_max, or the least that a peer may have if that is unknown. */
+size_t mr_vc_learn_sizes(struct mr_vc *vc);
+static inline size_t mr_vc_eager_max(struct mr_vc *vc) /* payload bytes of a packet that may come unasked */
+{
+    return __builtin_expect(vc->eager_max != 0, 1) ? vc->eager_max : mr_vc_learn_sizes(vc);
+}
+static inline size_t mr_vc_eager_most(struct mr_vc *vc) /* of a message that may come unasked, in such packets */
+{
+    size_t least = mr_vc_eager_max(vc);
+
+    return __builtin_expect(vc->eager_most != 0, 1) ? vc->eager_most : least;
+}
+static inline size_t mr_vc_part_max(struct mr_vc *vc) /* what is longer is cut: a part of the message in each packet */
+{
+    size_t max = mr_vc_eager_max(vc);
+
+    return vc->part && vc->part < max ? vc->part : max;
+}
+size_t mr_vc_packet_max(struct mr_vc *vc); /* of the packets that a longer message is cut into */
+static inline unsigned mr_vc_caps(const struct mr_vc *vc, size_t len) /* for a message of that length */
+{
+    return vc->ops ? vc->ops->caps(vc->rank, len) : 0;
+}
+
+/* ---- packets ----------------------------------------------------------------------------------------------------- */
+
+static inline void mr_vc_number(const struct mr_vc *vc, struct mr_hdr *hdr) /* as the next packet */
+{
+    hdr->note = vc->note;
+    hdr->seq = vc->next_seq;
+    hdr->src = vc->self;
+}
+/* Send one packet with no more payload than eager_max or packet_max, whichever is more. hdr and payload may be reused
+ * on return: they are copied, inlined or queued. Returns 0 or negative errno (the peer is unreachable, no memory). */
+static inline int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    int err;
+
+    if (__builtin_expect(vc->error, 0))
+        return vc->error;
+    mr_vc_number(vc, hdr);
+    err = vc->ops->send(vc, hdr, payload, len);
+    if (__builtin_expect(!err, 1))
+        vc->next_seq++;
+    return err;
+}
+/*
+ * The same for a payload that does not lie in one piece: make writes it, to where the channel wants it if it can, else
+ * to scratch (len bytes of the caller's). It is called before the return, once.
+ */
+int mr_vc_send_made(struct mr_vc *vc, struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
+                    const void *what);
+static inline bool mr_vc_is_used(const struct mr_vc *vc) /* packets have been sent, or have come */
+{
+    return vc->next_seq || vc->in.expected;
+}
+static inline uint32_t mr_vc_packets(const struct mr_vc *vc) /* given to mr_vc_send so far; wraps */
+{
+    return vc->next_seq;
+}
+/* Packets to it that wait, as copies, for room or a connection. There is no bound: who sends many polls first. */
+static inline unsigned mr_vc_waiting(struct mr_vc *vc)
+{
+    return !vc->error && vc->ops->waiting ? vc->ops->waiting(vc) : 0;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * Make [buf, buf + len) reachable for the peer in the way how: to be written into (MR_VC_PUT, MR_VC_DATAGRAMS) or to be
+ * read (MR_VC_GET, MR_VC_READ, MR_VC_READ_ONCE), or both (MR_VC_WINDOW, MR_VC_ATTACHED). Registers it, cached or alone.
+ */
+static inline int mr_vc_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how,
+                                  struct mr_region **region, struct mr_remote *out)
+{
+    int err = vc->error ? vc->error : vc->ops->advertise(vc, buf, len, how, region, out);
+
+    if (!err)
+        (*region)->channel = vc->ops;
+    return err;
+}
+static inline void mr_vc_withdraw(struct mr_region *region)
+{
+    if (region)
+        region->channel->withdraw(region);
+}
+/*
+ * Who advertises a region for a put says so here, before it tells the peer: rreq is what put_landed will be called
+ * with. (A notification carries 32 bits only: the region's token stands for rreq on the wire.)
+ */
+static inline void mr_vc_expect(struct mr_region *region, uint64_t rreq)
+{
+    region->rreq = rreq;
+}
+/*
+ * Write len bytes at buf into memory that the peer has advertised as a window's (MR_VC_WINDOW, MR_VC_ATTACHED), or
+ * read them from there, striped over the rails; the peer is not told. m->done follows, perhaps before this returns: by
+ * then a write is in the peer's memory, and no copy of it could come later. buf stays as it is until then. len > 0.
+ */
+static inline int mr_vc_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
+                             struct mr_vc_move *m)
+{
+    if (vc->error)
+        return vc->error;
+    return vc->ops->move ? vc->ops->move(vc, buf, len, remote, write, m) : -EOPNOTSUPP;
+}
+/* Read from the peer's advertised memory now (process_vm_readv). 0, -EPERM: the kernel refuses, or negative errno. */
+static inline int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset)
+{
+    if (vc->error)
+        return vc->error;
+    return vc->ops->get ? vc->ops->get(vc, buf, len, src, offset) : -EOPNOTSUPP;
+}
+
+/* ---- counts ------------------------------------------------------------------------------------------------------ */
 
 /*
  *  Packets to all peers that wait, as copies, for room or for a connection, with the sends that p2p/ holds back
  *  because of them; kept by the channels and by p2p/. While it is 0 nobody has to ask.
  */
 extern MR_OWN unsigned mr_channel_waiting;
-/* So many times in a row no channel had anything to do; kept by channel/vc.c. */
+/* So many times in a row no channel had anything to do; kept by vc.c. */
 extern MR_OWN unsigned mr_channel_idle;
-/* With so many devices each memory is registered that is sent from, or moved; at least 1. Kept by the network. */
-extern MR_OWN unsigned mr_channel_devices;
-/* It is registered, with one of them at least, and stays so. Kept by the network, if there is one. */
-extern MR_OWN bool (*mr_channel_is_registered)(const void *buf, size_t len);
 
 #endif

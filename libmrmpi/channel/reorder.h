@@ -12,7 +12,7 @@
 #define MRMPI_REORDER_H
 
 #include "libmrmpi/base/lent.h"
-#include "libmrmpi/channel/vc.h"
+#include "libmrmpi/base/packet.h"
 
 #define MR_REORDER_AHEAD_MAX 65536
 
@@ -31,9 +31,9 @@ struct mr_reorder {
     struct mr_held *head, *tail; /* ascending by distance from expected */
 };
 
-enum mr_order { MR_ORDER_NEXT, MR_ORDER_EARLY, MR_ORDER_DUPLICATE, MR_ORDER_REFUSED };
+enum mr_reorder_case { MR_ORDER_NEXT, MR_ORDER_EARLY, MR_ORDER_DUPLICATE, MR_ORDER_REFUSED };
 
-static inline enum mr_order mr_reorder_classify(const struct mr_reorder *r, uint32_t seq)
+static inline enum mr_reorder_case mr_reorder_classify(const struct mr_reorder *r, uint32_t seq)
 {
     uint32_t ahead = seq - r->expected;
 

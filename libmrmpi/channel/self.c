@@ -37,11 +37,6 @@ static int self_init(const struct mr_launch *launch)
     return 0;
 }
 
-static int self_ready(void)
-{
-    return 0;
-}
-
 static void self_finalize(void)
 {
     struct packet *lists[2] = {self.first, self.pool};
@@ -93,7 +88,7 @@ static int self_poll(void)
     while (p) {
         struct packet *next = p->next;
 
-        mr_channel_up.arrived(&p->hdr, p->payload, p->len);
+        mr_vc_arrived(&p->hdr, p->payload, p->len);
         if (p->len <= SELF_SMALL && self.pooled < SELF_POOL_MAX) {
             p->next = self.pool;
             self.pool = p;
@@ -117,20 +112,15 @@ static bool self_reaches(int world_rank)
     return world_rank == self.rank;
 }
 
-static size_t self_eager_max(int world_rank)
+static void self_sizes(struct mr_vc *vc)
 {
-    return SELF_EAGER_MAX;
+    vc->eager_max = vc->eager_most = SELF_EAGER_MAX;
+    vc->packet_max = SELF_EAGER_MAX;
 }
 
 static unsigned self_caps(int world_rank, size_t len)
 {
     return MR_VC_GET;
-}
-
-static int self_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq,
-                    void *cookie)
-{
-    return -ENOTSUP;
 }
 
 static int self_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset)
@@ -144,17 +134,15 @@ static int self_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_rem
 const struct mr_channel_ops mr_channel_self = {
     .name = "self",
     .init = self_init,
-    .ready = self_ready,
     .finalize = self_finalize,
     .poll = self_poll,
     .pending = (void *const *)&self.first,
     .drained = self_drained,
     .reaches = self_reaches,
-    .eager_max = self_eager_max,
+    .sizes = self_sizes,
     .caps = self_caps,
     .send = self_send,
     .advertise = mr_cma_advertise,
     .withdraw = mr_cma_withdraw,
-    .put = self_put,
     .get = self_get,
 };

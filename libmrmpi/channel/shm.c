@@ -38,12 +38,14 @@ static int shm_init(const struct mr_launch *launch)
     return launch->local_rank == 0 ? mr_segment_create(&mr_shm.segment, launch) : 0;
 }
 
-static int shm_ready(void)
+int mr_shm_ready(void)
 {
-    int ranks = mr_shm.launch->local_size, me = mr_shm.launch->local_rank, err;
+    int ranks, me, err;
 
-    if (ranks == 1)
+    if (!mr_shm.launch || mr_shm.launch->local_size == 1) /* not open, or alone */
         return 0;
+    ranks = mr_shm.launch->local_size;
+    me = mr_shm.launch->local_rank;
     err = mr_segment_open(&mr_shm.segment, mr_shm.launch);
     if (err) {
         mr_log(err == -EOWNERDEAD ? MR_LOG_INFO : MR_LOG_ERROR, "this node's shared memory is not usable: %s",
@@ -257,7 +259,7 @@ static inline __attribute__((always_inline)) bool write_in_row(struct mr_shm_pee
 static __attribute__((noinline)) bool send_lines(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag,
                                                  uint32_t ctx)
 {
-    struct mr_hdr hdr = {.note = vc->front.note, .seq = vc->next_seq, .rank = rank, .tag = tag, .ctx = ctx};
+    struct mr_hdr hdr = {.note = vc->note, .seq = vc->next_seq, .rank = rank, .tag = tag, .ctx = ctx};
 
     return len < MR_SHM_POOL_MIN ? write_in_row(vc->data, &hdr, payload, len)
                                  : write_pooled(vc->data, &hdr, payload, len);
@@ -265,7 +267,7 @@ static __attribute__((noinline)) bool send_lines(struct mr_vc *vc, const void *p
 
 static bool shm_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx)
 {
-    struct mr_hdr hdr = {.note = vc->front.note, .seq = vc->next_seq, .rank = rank, .tag = tag, .ctx = ctx};
+    struct mr_hdr hdr = {.note = vc->note, .seq = vc->next_seq, .rank = rank, .tag = tag, .ctx = ctx};
 
     if (len > MR_RING_FIRST_LINE)
         return send_lines(vc, payload, len, rank, tag, ctx);
@@ -344,17 +346,13 @@ static bool shm_reaches(int world_rank)
     return mr_shm.local_of[world_rank] >= 0 && world_rank != mr_shm.launch->rank;
 }
 
-static size_t shm_eager_max(int world_rank)
-{
-    return mr_shm.eager_max;
-}
-
-/* What fits into a ring in any case: the pool may be lent out. */
-static size_t shm_packet_max(int world_rank)
+/* packet_max fits into a ring in any case: the pool may be lent out. */
+static void shm_sizes(struct mr_vc *vc)
 {
     size_t room = mr_ring_max_payload(mr_shm.segment.header->shape);
 
-    return room < PACKET_MAX ? room : PACKET_MAX;
+    vc->eager_max = vc->eager_most = (uint32_t)mr_shm.eager_max;
+    vc->packet_max = room < PACKET_MAX ? room : PACKET_MAX;
 }
 
 static unsigned shm_caps(int world_rank, size_t len)
@@ -370,7 +368,7 @@ bool mr_shm_oversubscribed(void)
     return mr_segment_is_crowded(&mr_shm.segment);
 }
 
-static struct mr_claims *shm_claims(struct mr_vc *vc, bool ours)
+struct mr_claims *mr_shm_claims(struct mr_vc *vc, bool ours)
 {
     return ours ? &mr_shm.box->claims : &mr_shm.segment.boxes[mr_shm.local_of[mr_vc_world_rank(vc)]].claims;
 }
@@ -378,23 +376,18 @@ static struct mr_claims *shm_claims(struct mr_vc *vc, bool ours)
 const struct mr_channel_ops mr_channel_shm = {
     .name = "shm",
     .init = shm_init,
-    .ready = shm_ready,
     .finalize = shm_finalize,
     .poll = shm_poll,
     .drained = shm_drained,
     .waiting = shm_waiting,
     .reaches = shm_reaches,
-    .eager_max = shm_eager_max,
-    .packet_max = shm_packet_max,
+    .sizes = shm_sizes,
     .caps = shm_caps,
     .send = shm_send,
     .send_short = shm_send_short,
-    .peek = mr_shm_peek,
-    .taken = mr_shm_taken,
     .send_made = shm_send_made,
     .advertise = mr_cma_advertise,
     .withdraw = mr_cma_withdraw,
     .get = mr_cma_get,
     .move = mr_cma_move,
-    .claims = shm_claims,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What waiting (p2p/progress/progress.c) needs of shared memory: sleeping until a peer on this node rings.
+ * Shared memory: what the subsystems above call beyond struct mr_channel_ops. Receives take messages out of rings,
+ * large messages are moved by both sides, and waiting (p2p/progress/progress.c) sleeps until a peer on this node rings.
  */
 #ifndef MRMPI_SHM_H
 #define MRMPI_SHM_H
@@ -9,6 +10,28 @@
 #include <stdint.h>
 
 #include "libmrmpi/base/idioms.h"
+#include "libmrmpi/channel/channel.h"
+
+struct mr_claims; /* shm_claim.h */
+
+/* After the launcher's fence: attaches to the node's memory. 0 or negative errno, which has been logged. */
+int mr_shm_ready(void);
+
+static inline bool mr_shm_reaches(const struct mr_vc *vc)
+{
+    return vc->ops == &mr_channel_shm;
+}
+
+/*
+ * Of such a peer: the payload of the next packet, if it has come, is all of an eager message and is this one (tag
+ * negative: of any), and *hdr; it stays there until mr_shm_taken. NULL: none has come. MR_PEEK_OTHER: what has come is
+ * left to a poll.
+ */
+const void *mr_shm_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr);
+void mr_shm_taken(struct mr_vc *vc); /* the message has been delivered */
+
+/* Our claims, or the peer's, by which messages to us, or to the peer, are moved by both. */
+struct mr_claims *mr_shm_claims(struct mr_vc *vc, bool ours);
 
 /* More ranks on this node than cores that they may run on: known once all of them are here, false until then. */
 bool mr_shm_oversubscribed(void);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "libmrmpi/channel/channel.h"
+#include "libmrmpi/channel/shm.h"
 #include "libmrmpi/channel/shm_answer.h"
 #include "libmrmpi/channel/shm_copy.h"
 #include "libmrmpi/channel/shm_segment.h"
@@ -80,9 +81,6 @@ static inline struct mr_pool *mr_shm_pool(int local, int how)
 
 int mr_shm_receive(void); /* number of packets */
 bool mr_shm_is_busy(void); /* something is to be received, or waits to be sent */
-/* As mr_vc_peek and mr_vc_taken. */
-const void *mr_shm_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr);
-void mr_shm_taken(struct mr_vc *vc);
 struct mr_shm_peer *mr_shm_meet(struct mr_vc *vc); /* vc->data, which is not set yet */
 static inline struct mr_shm_peer *mr_shm_peer_of(struct mr_vc *vc)
 {

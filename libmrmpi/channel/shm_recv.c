@@ -72,7 +72,7 @@ static int poll_sender(int from)
             give_up(from);
             break;
         }
-        mr_channel_up.arrived(&hdr, payload, len);
+        mr_vc_arrived(&hdr, payload, len);
         if (chunk != MR_POOL_NONE)
             mr_ring_release_far(r, len);
         else
@@ -97,7 +97,7 @@ int mr_shm_receive(void)
 /* From now on short messages to it go by shm_send_short. */
 struct mr_shm_peer *mr_shm_meet(struct mr_vc *vc)
 {
-    mr_vc_set_short_below(vc, mr_shm.eager_max < MR_SHM_SHORT_BELOW ? mr_shm.eager_max + 1 : MR_SHM_SHORT_BELOW);
+    vc->short_below = mr_shm.eager_max < MR_SHM_SHORT_BELOW ? (uint32_t)mr_shm.eager_max + 1 : MR_SHM_SHORT_BELOW;
     return vc->data = &mr_shm.peers[mr_shm.local_of[mr_vc_world_rank(vc)]];
 }
 
@@ -105,7 +105,7 @@ const void *mr_shm_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struc
 {
     struct mr_shm_peer *p = mr_shm_peer_of(vc);
     const void *payload;
-    uint32_t chunk;
+    uint32_t chunk = MR_POOL_NONE;
     int got;
 
     if (__builtin_expect(p->broken, 0))
@@ -113,6 +113,8 @@ const void *mr_shm_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struc
     got = mr_ring_peek_wanted(&p->reader, rank, tag, ctx, hdr, &payload, &chunk);
     if (got <= 0)
         return got ? MR_PEEK_OTHER : NULL;
+    if (__builtin_expect(hdr->seq != vc->in.expected || vc->in.head, 0))
+        return MR_PEEK_OTHER;
     p->far = 0;
     if (__builtin_expect(payload != NULL, 1))
         return payload;
@@ -125,6 +127,7 @@ void mr_shm_taken(struct mr_vc *vc)
 {
     struct mr_shm_peer *p = mr_shm_peer_of(vc);
 
+    mr_reorder_advance(&vc->in);
     if (p->far)
         mr_ring_release_far(&p->reader, p->far);
     else

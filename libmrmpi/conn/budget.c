@@ -127,7 +127,7 @@ static void tell_parked(struct mr_peer *p)
 {
     struct mr_hdr hdr = {.kind = MR_CONTROL_PARKED, .tag = mr_sub_tag(&p->sub[0], 0)};
 
-    mr_channel_up.send(p->vc, &hdr, NULL, 0);
+    mr_vc_send_control(p->vc, &hdr, NULL, 0);
 }
 
 static bool can_spare(const struct mr_peer *p)
@@ -246,7 +246,7 @@ void mr_budget_refused(struct mr_peer *p)
 /* Packets in both directions. */
 static void count_use(struct mr_peer *p, uint64_t passed_ns)
 {
-    uint32_t packets = p->out.next + mr_channel_up.received(p->vc), more = packets - p->counted;
+    uint32_t packets = p->out.next + mr_vc_received(p->vc), more = packets - p->counted;
 
     p->use = mr_quota_use(p->use, more);
     p->rate = mr_quota_rate(p->rate, more, passed_ns);

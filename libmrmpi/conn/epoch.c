@@ -61,7 +61,7 @@ static bool tell_idle(struct mr_sub *sub)
 {
     struct mr_hdr hdr = {.kind = MR_CONTROL_IDLE, .tag = mr_sub_tag(sub, sub->generation)};
 
-    return !mr_channel_up.send(sub->peer->vc, &hdr, NULL, 0);
+    return !mr_vc_send_control(sub->peer->vc, &hdr, NULL, 0);
 }
 
 /* True while there is something to look after. */

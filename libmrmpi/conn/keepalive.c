@@ -82,7 +82,7 @@ static bool ask_next_link(struct mr_peer *p)
 /* Has anything come of it since this was asked last: a packet, or the confirmation of one of ours? */
 static bool is_silent(struct mr_peer *p)
 {
-    uint32_t received = mr_channel_up.received(p->vc), confirmed = p->out.base;
+    uint32_t received = mr_vc_received(p->vc), confirmed = p->out.base;
     bool silent = received == p->connect->heard_received && confirmed == p->connect->heard_confirmed;
 
     p->connect->heard_received = received;

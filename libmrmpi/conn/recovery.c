@@ -273,7 +273,7 @@ static bool send_control(struct mr_sub *sub, enum mr_control kind, uint8_t gener
 {
     struct mr_hdr hdr = {.kind = kind, .rank = sub->lossy, .tag = mr_sub_tag(sub, generation)};
 
-    return !mr_channel_up.send(sub->peer->vc, &hdr, NULL, 0);
+    return !mr_vc_send_control(sub->peer->vc, &hdr, NULL, 0);
 }
 
 /* The peer hears of our end when it has drained, or now if that generation is over here, or never came to be. */

@@ -44,7 +44,7 @@ static struct mr_peer *find_active(uint32_t *num)
         if (!p)
             continue;
         g->met++;
-        received = mr_channel_up.received(p->vc);
+        received = mr_vc_received(p->vc);
         if (!p->up || p->error || received == mr_net_of(p)->grant_seen)
             continue;
         mr_net_of(p)->grant_seen = received;
@@ -88,7 +88,7 @@ static void tell_grant(struct mr_peer *p, uint32_t kb, uint32_t pace_kb, bool he
     struct mr_hdr hdr = {.kind = MR_CONTROL_GRANT, .ctx = kb, .tag = (int)pace_kb};
 
     if ((kb == mr_net_of(p)->grant_told && !mr_grant_pace_differs(mr_net_of(p)->pace_told, pace_kb, held)) ||
-        mr_channel_up.send(p->vc, &hdr, NULL, 0))
+        mr_vc_send_control(p->vc, &hdr, NULL, 0))
         return;
     mr_net_of(p)->grant_told = kb;
     mr_net_of(p)->pace_told = pace_kb;
@@ -133,7 +133,7 @@ static void hold_to_pace(struct mr_peer *p, uint32_t kb)
     mr_pace_set(mr_net_of(p)->pace, kb * 1000ull, 0, mr_clock_ns());
     if (alone && mr_pace_limits(mr_net_of(p)->pace))
         mr_pace_take(mr_net_of(p)->pace, MR_PACE_UNDER_WAY);
-    mr_vc_set_part_max(p->vc, mr_pace_limits(mr_net_of(p)->pace) ? MR_PACE_PACKET - MR_WIRE_MAX : 0);
+    p->vc->part = mr_pace_limits(mr_net_of(p)->pace) ? MR_PACE_PACKET - MR_WIRE_MAX : 0;
     mr_net.peers_pace = mr_peers.ahead_limited = true;
     mr_net_renew_shorts();
 }

@@ -52,7 +52,7 @@ void mr_net_tell_health(struct mr_peer *p)
     struct mr_hdr hdr = {.kind = MR_CONTROL_HEALTH, .tag = (int32_t)doubt_word(p), .ctx = our_word()};
 
     if (p->error || !p->up || (hdr.ctx == p->sick_told && (uint32_t)hdr.tag == p->doubts_told) ||
-        mr_channel_up.send(p->vc, &hdr, NULL, 0))
+        mr_vc_send_control(p->vc, &hdr, NULL, 0))
         return;
     p->sick_told = hdr.ctx;
     p->doubts_told = (uint32_t)hdr.tag;

@@ -7,6 +7,7 @@
 #include "libmrmpi/net/stripe/keys.h"
 #include "libmrmpi/net/answers.h"
 #include "libmrmpi/net/grant.h"
+#include "libmrmpi/net/net.h"
 #include "libmrmpi/verbs/link/assembly.h"
 #include "libmrmpi/verbs/reliable/ack.h"
 #include "libmrmpi/verbs/reliable/window_path.h"
@@ -130,23 +131,17 @@ int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
 bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx);
 int mr_net_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                      const void *what);
-int mr_net_lend(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len,
-                const struct mr_vc_lender *lender);
 void mr_net_lend_init(void);
-int mr_net_reserve(struct mr_vc *vc, unsigned packets);
 unsigned mr_net_waiting(struct mr_vc *vc);
 /* Posts what waits, as far as there is room. */
 void mr_net_push(struct mr_peer *p);
 
 /* ---- sizes.c: the same ---- */
 unsigned mr_net_find_caps(void); /* for mr_net.caps; devices are open */
-size_t mr_net_eager_max(int rank);
-unsigned mr_net_eager_packets(int rank);
-unsigned mr_net_rate(int rank, size_t len, uint32_t without, size_t *whole);
-size_t mr_net_packet_max(int rank);
+void mr_net_sizes(struct mr_vc *vc);
 unsigned mr_net_caps(int rank, size_t len);
 
-/* How short a message goes to the peer without questions (mr_vc_front.short_below): after what that depends on. */
+/* How short a message goes to the peer without questions (short_below in struct mr_vc): after what that depends on. */
 void mr_net_renew_short(struct mr_peer *p);
 void mr_net_renew_shorts(void); /* to all peers */
 

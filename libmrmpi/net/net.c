@@ -13,7 +13,7 @@
 #include "libmrmpi/net/internal.h"
 
 /* Packets over links that lose them cost more. */
-static bool net_copies(const struct mr_vc *vc, const void *buf, size_t len)
+bool mr_net_copies(const struct mr_vc *vc, const void *buf, size_t len)
 {
     struct mr_peer *p = mr_peer_get(mr_vc_world_rank(vc));
 
@@ -26,52 +26,6 @@ static int net_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_cap
     struct mr_peer *p = mr_peer_get(mr_vc_world_rank(vc));
 
     return p ? mr_bulk_advertise(p, buf, len, how, region, out) : -ENOMEM;
-}
-
-static int net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, uint64_t rreq,
-                   void *cookie)
-{
-    struct mr_peer *p = vc->data;
-
-    if (!p || p->error)
-        return p ? p->error : -ENOTCONN;
-    return mr_bulk_put(p, buf, len, dst, cookie);
-}
-
-static int net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
-                    void *cookie)
-{
-    struct mr_peer *p = vc->data;
-
-    if (!p || p->error)
-        return p ? p->error : -ENOTCONN;
-    return mr_bulk_read(p, buf, size, part, src, cookie);
-}
-
-static int net_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
-                    struct mr_vc_move *m)
-{
-    struct mr_peer *p = vc->data;
-
-    if (!p || p->error)
-        return p ? p->error : -ENOTCONN;
-    return mr_bulk_move(p, buf, len, remote, write, m);
-}
-
-static int net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_word *w)
-{
-    struct mr_peer *p = vc->data;
-
-    if (!p || p->error)
-        return p ? p->error : -ENOTCONN;
-    return mr_bulk_word(p, remote, w);
-}
-
-static struct mr_vc_writer *net_writer_open(struct mr_vc *vc, const struct mr_remote *remote)
-{
-    struct mr_peer *p = vc->data;
-
-    return p && !p->error ? mr_bulk_writer_open(p, remote) : NULL;
 }
 
 /* A rank that waits in the launcher's fence repairs nothing: what it has sent must have arrived before. */
@@ -100,7 +54,7 @@ static bool net_drained(void)
  * A peer whose last ACK to us was lost sends again what we have, and waits for the ACK. One whose way to us has broken
  * asks for another, which may be known here only by what broke before.
  */
-static bool net_lingers(void)
+bool mr_net_lingers(void)
 {
     return mr_net.has_lossy_link || mr_stats[MR_STAT_BROKEN];
 }
@@ -126,26 +80,15 @@ const struct mr_channel_ops mr_channel_net = {
     .finalize = mr_net_finalize,
     .poll = mr_net_poll,
     .drained = net_drained,
-    .lingers = net_lingers,
     .waiting = mr_net_waiting,
     .reaches = net_reaches,
-    .eager_max = mr_net_eager_max,
-    .eager_packets = mr_net_eager_packets,
-    .rate = mr_net_rate,
-    .packet_max = mr_net_packet_max,
+    .sizes = mr_net_sizes,
     .caps = mr_net_caps,
-    .reserve = mr_net_reserve,
     .send = mr_net_send,
     .send_short = mr_net_send_short,
     .send_made = mr_net_send_made,
-    .lend = mr_net_lend,
-    .copies = net_copies,
     .advertise = net_advertise,
     .withdraw = mr_bulk_withdraw,
-    .put = net_put,
-    .read = net_read,
-    .move = net_move,
-    .word = net_word,
-    .writer_open = net_writer_open,
+    .move = mr_net_move,
     .control = net_control,
 };

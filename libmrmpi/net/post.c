@@ -232,8 +232,10 @@ static int first_send(struct mr_vc *vc, struct mr_peer **out)
 int mr_net_reserve(struct mr_vc *vc, unsigned packets)
 {
     struct mr_peer *p = vc->data;
-    int err = p && p->up ? 0 : first_send(vc, &p);
+    int err = vc->error;
 
+    if (!err && !(p && p->up))
+        err = first_send(vc, &p);
     if (!err)
         err = mr_packets_reserve(packets);
     return err ? err : mr_window_make_room(&p->out, packets);
@@ -277,35 +279,6 @@ static __attribute__((noinline)) int send_in_turn(struct mr_vc *vc, const struct
         return -ENOMEM;
     post_in_turn(p, k);
     return 0;
-}
-
-/*
- * A short packet to a peer for which mr_vc_front.short_below is set: there is nothing to ask but whose turn it is.
- * Nothing waits. False: it is not posted, and free again; so in all of these.
- */
-static inline __attribute__((always_inline)) bool post_over(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
-{
-    if (__builtin_expect(l->ops->send(l, k), 0)) {
-        mr_packet_unmake_short(k);
-        return false;
-    }
-    mr_window_post(&p->out, &k->kept, l->index);
-    mr_stat_add(MR_STAT_NET_SENT, 1);
-    return true;
-}
-
-static __attribute__((noinline)) bool post_as_asked(struct mr_peer *p, struct mr_packet *k)
-{
-    unsigned len = k->payload, i = mr_packet_turn(p, p->excluded, len);
-
-    if (i == p->num_now) {
-        mr_packet_unmake_short(k);
-        return false;
-    }
-    if (!post_over(p, p->now[i].level[MR_LEVEL_SMALL], k))
-        return false;
-    mr_packet_taken(p, i, len);
-    return true;
 }
 
 /* Something has come since the last packet went: as take_turn. */
@@ -356,19 +329,34 @@ static __attribute__((noinline)) struct mr_link *take_turn(struct mr_peer *p, si
     return p->small[mr_sched_take_turn(&p->packet_turn, p->num_now, len)];
 }
 
-static inline __attribute__((always_inline)) bool post_short(struct mr_peer *p, struct mr_packet *k)
+/* A short packet has been posted on a link that confirms packets itself. Nothing waited before it. */
+static inline void note_short_posted(struct mr_peer *p, struct mr_packet *k, const struct mr_link *l)
 {
-    struct mr_link *l = p->straight;
-
-    if (__builtin_expect(!l, 0) && !(l = take_turn(p, k->payload)))
-        return post_as_asked(p, k);
-    return post_over(p, l, k);
+    mr_window_post(&p->out, &k->kept, l->index);
+    mr_stat_add(MR_STAT_NET_SENT, 1);
 }
 
+/* False: the packet is not posted, and free again. */
+static __attribute__((noinline)) bool post_as_asked(struct mr_peer *p, struct mr_packet *k)
+{
+    unsigned len = k->payload, i = mr_packet_turn(p, p->excluded, len);
+    struct mr_link *l = i < p->num_now ? p->now[i].level[MR_LEVEL_SMALL] : NULL;
+
+    if (!l || l->ops->send(l, k)) {
+        mr_packet_unmake_short(k);
+        return false;
+    }
+    note_short_posted(p, k, l);
+    mr_packet_taken(p, i, len);
+    return true;
+}
+
+/* To a peer for which vc->short_below is set: whose turn it is decides alone. */
 bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx)
 {
     struct mr_peer *p = vc->data;
     struct mr_packet *k = mr_window_is_full(&p->out) ? NULL : mr_packet_take_short();
+    struct mr_link *l;
     struct mr_hdr *hdr;
 
     if (__builtin_expect(!k, 0))
@@ -376,28 +364,50 @@ bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int ra
     hdr = (struct mr_hdr *)k->data; /* the first MR_WIRE_MIN bytes of it */
     hdr->kind = MR_VC_KIND_EAGER;
     hdr->flags = hdr->form = 0;
-    hdr->note = vc->front.note;
-    hdr->seq = vc->next_seq;
-    hdr->src = vc->self;
+    mr_vc_number(vc, hdr);
     hdr->rank = rank;
     hdr->tag = tag;
     hdr->ctx = ctx;
     mr_packet_fill_short(k, MR_WIRE_MIN, payload, len);
-    return post_short(p, k);
+    l = p->straight;
+    if (__builtin_expect(!l, 0) && !(l = take_turn(p, k->payload)))
+        return post_as_asked(p, k);
+    if (__builtin_expect(l->ops->send(l, k), 0)) {
+        mr_packet_unmake_short(k);
+        return false;
+    }
+    note_short_posted(p, k, l);
+    return true;
+}
+
+/* False: nothing has happened. */
+static bool send_as_short(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_packet *k = mr_packet_take_short();
+    struct mr_link *l;
+
+    if (!k)
+        return false;
+    mr_packet_fill_short(k, mr_wire_put(hdr, mr_wire_form(hdr, len), k->data), payload, len);
+    l = p->straight;
+    if (__builtin_expect(!l, 0) && !(l = take_turn(p, k->payload)))
+        return post_as_asked(p, k);
+    if (l->ops->send(l, k)) {
+        mr_packet_unmake_short(k);
+        return false;
+    }
+    note_short_posted(p, k, l);
+    return true;
 }
 
 /* What is refused goes the other way: there it is seen why. */
 int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_peer *p = vc->data;
-    struct mr_packet *k;
 
-    if (len < vc->front.short_below && !(hdr->flags & MR_VC_FLAGS_HEAD) && mr_window_is_clear(&p->out) &&
-        (k = mr_packet_take_short())) {
-        mr_packet_fill_short(k, mr_wire_put(hdr, mr_wire_form(hdr, len), k->data), payload, len);
-        if (post_short(p, k))
-            return 0;
-    }
+    if (len < vc->short_below && !(hdr->flags & MR_VC_FLAGS_HEAD) && mr_window_is_clear(&p->out) &&
+        send_as_short(p, hdr, payload, len))
+        return 0;
     return send_in_turn(vc, hdr, payload, len);
 }
 
@@ -408,7 +418,7 @@ int mr_net_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, voi
     struct mr_peer *p = vc->data;
     struct mr_packet *k;
 
-    if (len < vc->front.short_below) {
+    if (len < vc->short_below) {
         make(scratch, len, what);
         return mr_net_send(vc, hdr, scratch, len);
     }
@@ -441,32 +451,43 @@ static void end_loan(const struct mr_loan *loan)
 {
     mr_bulk_give_back(loan->memory);
     mr_answers_ended(&mr_net.answers, mr_peers.arrived);
-    mr_channel_up.loan_ended(loan->lender);
+    mr_vc_up.loan_ended(loan->lender);
 }
 
-int mr_net_lend(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len,
+/* Posts a packet whose payload stays in the memory. 1 or -ENOMEM: nothing has happened. */
+static int post_loan(struct mr_peer *p, const struct mr_hdr *hdr, const struct mr_loan *loan, size_t len)
+{
+    struct mr_packet *k = mr_packet_make(hdr, NULL, len);
+
+    if (!k || number_packet(p, k))
+        return -ENOMEM;
+    k->loan = *loan;
+    mr_stat_add(MR_STAT_PACKETS_LENT, 1);
+    post_in_turn(p, k);
+    return 1;
+}
+
+int mr_net_lend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len,
                 const struct mr_vc_lender *lender)
 {
     struct mr_peer *p = vc->data;
-    bool lends = lends_now(p, lender);
+    bool lends = !vc->error && lends_now(p, lender);
     const struct mr_memory *memory = lends ? mr_bulk_borrow(p, lender->buf, lender->len) : NULL;
-    struct mr_packet *k;
+    int lent;
 
     if (lends && !memory) {
         mr_net.lends_no_more = true; /* why has been said */
         mr_net_renew_shorts();
     }
     if (!memory)
-        return send_in_turn(vc, hdr, payload, len);
-    k = mr_packet_make(hdr, NULL, len);
-    if (!k || number_packet(p, k)) {
+        return mr_vc_send(vc, hdr, payload, len);
+    mr_vc_number(vc, hdr);
+    lent = post_loan(p, hdr, &(struct mr_loan){.memory = memory, .from = payload, .lender = lender->cookie}, len);
+    if (lent < 0)
         mr_bulk_give_back(memory);
-        return -ENOMEM;
-    }
-    k->loan = (struct mr_loan){.memory = memory, .from = payload, .lender = lender->cookie};
-    mr_stat_add(MR_STAT_PACKETS_LENT, 1);
-    post_in_turn(p, k);
-    return 1;
+    else
+        vc->next_seq++;
+    return lent;
 }
 
 void mr_net_lend_init(void)

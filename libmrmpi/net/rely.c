@@ -85,7 +85,7 @@ void mr_rely_begin(struct mr_peer *p)
     mr_net_renew_short(p);
     mr_net_of(p)->flight_max = FLIGHT_FIRST;
     p->heard_ns = mr_clock_ns();
-    mr_ack_init(&mr_net_of(p)->in, mr_channel_up.received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS),
+    mr_ack_init(&mr_net_of(p)->in, mr_vc_received(p->vc), mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS),
                 ack_interval(most), most);
     mr_ack_hasten(&mr_net_of(p)->in); /* it has to hear what it is granted */
 }
@@ -265,10 +265,10 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
     if (hdr->kind == MR_VC_KIND_ACK)
         return;
     hdr->form = 0;
-    mr_channel_up.arrived(hdr, payload, len);
+    mr_vc_arrived(hdr, payload, len);
     if (!p->has_lossy_link || p->error)
         return;
-    mr_ack_arrived(&mr_net_of(p)->in, hdr->seq, mr_channel_up.received(p->vc), form & MR_WIRE_WANTS, 0);
+    mr_ack_arrived(&mr_net_of(p)->in, hdr->seq, mr_vc_received(p->vc), form & MR_WIRE_WANTS, 0);
     if (form & MR_WIRE_WANTS)
         mr_peer_watch(p);
 }

@@ -33,7 +33,7 @@ static bool send_ring_control(struct mr_sub *sub, enum ring_control kind, const 
 {
     struct mr_hdr hdr = {.kind = MR_CONTROL_RING, .rank = (int32_t)kind, .tag = mr_sub_tag(sub, sub->generation)};
 
-    return !mr_channel_up.send(sub->peer->vc, &hdr, what, sizeof *what);
+    return !mr_vc_send_control(sub->peer->vc, &hdr, what, sizeof *what);
 }
 
 /* ---- one subchannel ---------------------------------------------------------------------------------------------- */

@@ -90,7 +90,7 @@ unsigned mr_net_find_caps(void)
 }
 
 /* Where the address cannot be had sends fail anyway. 0: it has not come yet. */
-size_t mr_net_eager_max(int rank)
+static size_t find_eager_max(int rank)
 {
     struct mr_peer *p = mr_peer_get(rank);
     int err = p ? mr_peer_fetch_address(p) : -ENOMEM;
@@ -113,9 +113,9 @@ void mr_net_renew_short(struct mr_peer *p)
 
     for (unsigned i = 0; i < sizeof max / sizeof *max; i++)
         most = max[i] < most ? max[i] : most;
-    mr_vc_set_short_below(p->vc, p->plain && !mr_peers.ahead_limited ? most + 1 : 0);
+    p->vc->short_below = p->plain && !mr_peers.ahead_limited ? (uint32_t)most + 1 : 0;
     /* a slow rail confirms late: only the fast ones have a key */
-    mr_vc_set_lends(p->vc, p->plain && !mr_net.lends_no_more && (strength_of(p, 0).alike || mr_bulk_one_suffices(p)));
+    p->vc->lends = p->plain && !mr_net.lends_no_more && (strength_of(p, 0).alike || mr_bulk_one_suffices(p));
 }
 
 void mr_net_renew_shorts(void)
@@ -125,20 +125,13 @@ void mr_net_renew_shorts(void)
             mr_net_renew_short(mr_peers.peer[i]);
 }
 
-/* Over unequal rails, too: packets go where they arrive in order (conn/route/sched.h). */
-unsigned mr_net_eager_packets(int rank)
-{
-    (void)rank;
-    return (unsigned)mr_config.eager_packets;
-}
-
 /*
  * Unequal rails: a few messages that are not cut go over the fastest. If the slower ones carry more than a quarter of
  * all that is more than heads and tails would save.
  */
-unsigned mr_net_rate(int rank, size_t len, uint32_t without, size_t *whole)
+unsigned mr_net_rate(const struct mr_vc *vc, size_t len, uint32_t without, size_t *whole)
 {
-    const struct mr_peer *p = mr_peers.peer[rank];
+    const struct mr_peer *p = mr_peers.peer[mr_vc_world_rank(vc)];
     struct strength s;
 
     *whole = 0;
@@ -154,13 +147,13 @@ unsigned mr_net_rate(int rank, size_t len, uint32_t without, size_t *whole)
 }
 
 /* Long messages in pieces that are one datagram each. */
-size_t mr_net_packet_max(int rank)
+static size_t find_packet_max(size_t eager_max)
 {
-    size_t least = mr_net_eager_max(rank);
+    size_t least = eager_max;
 
-    if (least && mr_net.by_ring && mr_kind_is(mr_peers.kinds.kind[0], MR_IS_RING))
+    if (mr_net.by_ring && mr_kind_is(mr_peers.kinds.kind[0], MR_IS_RING))
         return least < mr_config.ring_size ? least : mr_config.ring_size;
-    if (!least || !mr_kind_is(mr_peers.kinds.kind[0], MR_IS_DATAGRAM))
+    if (!mr_kind_is(mr_peers.kinds.kind[0], MR_IS_DATAGRAM))
         return least;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++) {
         const struct mr_rail_addr *a = &mr_verbs.rail[i].addr;
@@ -169,6 +162,18 @@ size_t mr_net_packet_max(int rank)
         least = fits < least ? fits : least;
     }
     return least;
+}
+
+/* Eager messages of several packets go over unequal rails, too: packets go where they arrive in order (sched.h). */
+void mr_net_sizes(struct mr_vc *vc)
+{
+    size_t max = find_eager_max(mr_vc_world_rank(vc));
+
+    if (!max)
+        return;
+    vc->eager_max = (uint32_t)max;
+    vc->eager_most = vc->eager_max * (unsigned)mr_config.eager_packets;
+    vc->packet_max = find_packet_max(max);
 }
 
 /*

@@ -32,7 +32,7 @@ static void on_packet(struct mr_rail *rail, const void *data, size_t len)
     else if (__builtin_expect(hdr.form || mr_peers.attentive, 0))
         mr_rely_arrived(&hdr, payload, len - head);
     else
-        mr_channel_up.arrived(&hdr, payload, len - head);
+        mr_vc_arrived(&hdr, payload, len - head);
 }
 
 static void on_segment(struct mr_rail *rail, const void *data, size_t len, const uint32_t *imm)
@@ -201,6 +201,16 @@ static const struct mr_peer_events peer_events = {.lossy = mr_rely_begin,
                                                   .lost = mr_net_renew_short,
                                                   .freed = forget_peer};
 
+unsigned mr_net_devices(void)
+{
+    return mr_verbs.num_rails ? mr_bulk_least_devices() : 1;
+}
+
+bool mr_net_is_registered(const void *buf, size_t len)
+{
+    return mr_verbs.num_rails && mr_regs_has_some(buf, len);
+}
+
 int mr_net_init(const struct mr_launch *launch)
 {
     size_t packet_max;
@@ -234,8 +244,6 @@ int mr_net_init(const struct mr_launch *launch)
         mr_rates_take();
         mr_net_take_health();
         mr_bulk_open_memory();
-        mr_channel_devices = mr_bulk_least_devices();
-        mr_channel_is_registered = mr_regs_has_some;
     }
     if (!err)
         err = mr_packets_open(packet_max, mr_verbs.num_rails);

@@ -19,7 +19,7 @@ int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t 
                   struct mr_request *lender)
 {
     size_t total = hdr->len, part = mr_part_size(total, mr_vc_part_max(vc));
-    int err = mr_vc_reserve(vc, (unsigned)((total + part - 1) / part));
+    int err = mr_net_reaches(vc) ? mr_net_reserve(vc, (unsigned)((total + part - 1) / part)) : vc->error;
 
     hdr->flags |= MR_FLAG_PART;
     for (size_t at = 0; at < total && !err; at += part) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libmrmpi/launch/launch.h"
+#include "libmrmpi/net/net.h"
 #include "libmrmpi/p2p/internal.h"
 #include "libmrmpi/p2p/rndv/share.h"
 
@@ -119,6 +120,7 @@ static void loan_ended(void *cookie)
 }
 
 static const struct mr_vc_upcalls upcalls = {
+    .vc_size = sizeof(struct mr_flow),
     .deliver = deliver,
     .noted = mr_flow_new_note,
     .put_sent = mr_rndv_put_sent,
@@ -176,9 +178,9 @@ int mr_pt2pt_init(void)
     if (!err)
         err = mr_match_init(&mr_pt2pt.unexpected);
     if (!err)
-        err = mr_vc_init(mr_launch_info(), &upcalls);
-    mr_pt2pt.burst.devices = mr_channel_devices;
-    mr_pt2pt.burst.is_registered = mr_channel_is_registered;
+        err = mr_vc_init(mr_launch_info(), &upcalls, &mr_channel_net);
+    mr_pt2pt.burst.devices = mr_net_devices();
+    mr_pt2pt.burst.is_registered = mr_net_is_registered;
     if (err)
         release();
     return err;

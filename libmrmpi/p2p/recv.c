@@ -2,6 +2,7 @@
 /* Receives: posting, meeting messages, and keeping those that nobody has asked for yet. */
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/lock.h"
+#include "libmrmpi/channel/shm.h"
 #include "libmrmpi/core/objects.h"
 #include "libmrmpi/p2p/internal.h"
 
@@ -203,7 +204,7 @@ static inline struct mr_vc *taken_from(const struct mr_type *type, int src, cons
     if (!mr_match_empty(&mr_pt2pt.unexpected) || src < 0 || !type->contiguous || ++mr_pt2pt.num_taken % TAKEN_MOST == 0)
         return NULL;
     vc = mr_vc_known_peer(mr_comm_world_rank(comm, src));
-    return vc && mr_vc_can_peek(vc) ? vc : NULL;
+    return vc && mr_shm_reaches(vc) ? vc : NULL;
 }
 
 /*
@@ -222,7 +223,7 @@ static __attribute__((noinline)) bool serve_posted(struct mr_vc *vc, int src, in
     for (int i = 0; i < TAKEN_MOST; i++) {
         struct mr_match_entry *e;
 
-        payload = mr_vc_peek(vc, src, tag, ctx, &hdr);
+        payload = mr_shm_peek(vc, src, tag, ctx, &hdr);
         if (!payload || payload == MR_PEEK_OTHER)
             break;
         e = mr_match_take(&mr_pt2pt.posted, ctx, src, hdr.tag);
@@ -230,7 +231,7 @@ static __attribute__((noinline)) bool serve_posted(struct mr_vc *vc, int src, in
             return true;
         mr_flow_note(vc, hdr.note);
         mr_recv_match(e->owner, vc, &hdr, payload, hdr.len);
-        mr_vc_taken(vc);
+        mr_shm_taken(vc);
         if (mr_match_empty(&mr_pt2pt.posted))
             return true;
     }
@@ -245,7 +246,7 @@ static inline enum take take_next(struct mr_vc *vc, void *buf, size_t room, cons
     const void *payload;
     struct mr_hdr hdr;
 
-    payload = mr_vc_peek(vc, src, tag, ctx, &hdr);
+    payload = mr_shm_peek(vc, src, tag, ctx, &hdr);
     if (!payload)
         return NOTHING;
     if (payload == MR_PEEK_OTHER || (hdr.len != room && (hdr.len > room || has_piece(type, hdr.len))))
@@ -255,7 +256,7 @@ static inline enum take take_next(struct mr_vc *vc, void *buf, size_t room, cons
         mr_copy_in(mr_plain(buf, type), payload, hdr.len);
     filled(vc, buf, hdr.len);
     *status = (struct mr_status){.source = src, .tag = hdr.tag, .bytes = hdr.len};
-    mr_vc_taken(vc);
+    mr_shm_taken(vc);
     return TAKEN;
 }
 

@@ -50,7 +50,7 @@ static inline struct mr_hdr header(struct mr_comm *comm, uint32_t ctx, int tag, 
 static inline bool goes_eagerly(struct mr_vc *vc, size_t bytes)
 {
     /* the first test alone for what has been sent to before */
-    return (bytes <= mr_vc_front(vc)->eager_most || bytes <= mr_vc_eager_most(vc)) && bytes <= MR_SCRATCH &&
+    return (bytes <= vc->eager_most || bytes <= mr_vc_eager_most(vc)) && bytes <= MR_SCRATCH &&
            mr_flow_allows(vc, bytes);
 }
 
@@ -64,19 +64,16 @@ static inline struct mr_vc *short_way(const struct mr_comm *comm, int dest, enum
 /* It goes at once and whole, if the channel can: all that could be against it is looked at here. */
 static inline bool goes_short(struct mr_vc *vc, size_t bytes, const struct mr_type *type)
 {
-    return bytes < mr_vc_front(vc)->short_below && !mr_channel_waiting && type->contiguous &&
+    return bytes < vc->short_below && !mr_channel_waiting && type->contiguous &&
            mr_credit_allows(&mr_flow_of(vc)->credit, bytes, mr_pt2pt.window);
 }
 
-/* False: nothing has happened. */
-static inline bool send_short(struct mr_vc *vc, const void *buf, size_t bytes, const struct mr_type *type, int tag,
-                              const struct mr_comm *comm, uint32_t ctx)
+/* After vc->ops->send_short. */
+static inline void count_short(struct mr_vc *vc, size_t bytes)
 {
-    if (__builtin_expect(!mr_vc_send_short(vc, mr_plain(buf, type), bytes, comm->rank, tag, ctx), 0))
-        return false;
+    vc->next_seq++;
     mr_credit_spend(&mr_flow_of(vc)->credit, bytes);
     mr_stat_add(MR_STAT_EAGER_SENT, 1);
-    return true;
 }
 
 /* An ACK of the receiver completes the send. */
@@ -143,11 +140,11 @@ static bool is_better_read(struct mr_request *req, struct mr_vc *vc, size_t byte
     if (bytes < MR_LEND_LEAST || req->waited || !req->type->contiguous)
         return false;
     can_offer = bytes >= MR_BURST_LEAST && outruns_copies(vc, bytes);
-    if (!can_offer && !mr_vc_front(vc)->lends)
+    if (!can_offer && !vc->lends)
         return false;
     req->in_burst = true;
     req->way = mr_burst_join(&mr_pt2pt.burst, mr_plain(req->send_buf, req->type), bytes, can_offer);
-    if (req->way < MR_BURST_OFFER && !mr_vc_front(vc)->lends)
+    if (req->way < MR_BURST_OFFER && !vc->lends)
         req->way = MR_BURST_COPY;
     return req->way == MR_BURST_OFFER;
 }
@@ -172,7 +169,7 @@ static bool goes_in_place(const struct mr_request *req, struct mr_vc *vc, size_t
     if (!req->type->contiguous || bytes <= mr_vc_eager_max(vc))
         return false;
     if (bytes > mr_vc_eager_most(vc))
-        return !mr_vc_copies(vc, buf, weighed_length(req, vc, bytes));
+        return !mr_net_reaches(vc) || !mr_net_copies(vc, buf, weighed_length(req, vc, bytes));
     return mr_burst_alone(&mr_pt2pt.burst, buf, bytes) != MR_BURST_COPY;
 }
 
@@ -186,7 +183,7 @@ static bool awaits_ready(struct mr_request *req, struct mr_vc *vc, size_t bytes)
         return false;
     if (mr_ready_comes(vc) && mr_vc_caps(vc, bytes) & MR_VC_PUT)
         return true;
-    if (mr_vc_front(vc)->lends)
+    if (vc->lends)
         req->way = MR_BURST_LEND;
     return false;
 }
@@ -309,10 +306,11 @@ enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int de
     fill_send(req, buf, count, dest, tag, ctx, mode);
     number_eager(req, vc);
     *out = req;
-    if (__builtin_expect(!send_short(vc, buf, bytes, type, tag, comm, ctx), 0)) {
+    if (__builtin_expect(!vc->ops->send_short(vc, mr_plain(buf, type), bytes, comm->rank, tag, ctx), 0)) {
         req->refs = 2; /* in flight */
         return start_send(req, out);
     }
+    count_short(vc, bytes);
     req->complete = true; /* nobody has waited for it yet */
     return MR_SUCCESS;
 }
@@ -340,7 +338,10 @@ bool mr_isend_now(const void *buf, size_t count, struct mr_type *type, int dest,
     if (__builtin_expect(!vc || !goes_short(vc, bytes, type), 0))
         return false;
     *id = mr_eager_id(mr_vc_packets(vc));
-    return send_short(vc, buf, bytes, type, tag, comm, ctx);
+    if (__builtin_expect(!vc->ops->send_short(vc, mr_plain(buf, type), bytes, comm->rank, tag, ctx), 0))
+        return false;
+    count_short(vc, bytes);
+    return true;
 }
 
 enum mr_err mr_isend_poison(enum mr_err why, int dest, int tag, struct mr_comm *comm, uint32_t ctx,
@@ -411,8 +412,12 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
     struct mr_vc *vc = short_way(comm, dest, mode);
     size_t bytes = count * type->size;
 
-    if (__builtin_expect(vc && goes_short(vc, bytes, type) && send_short(vc, buf, bytes, type, tag, comm, ctx), 1))
+    if (__builtin_expect(vc && goes_short(vc, bytes, type) &&
+                             vc->ops->send_short(vc, mr_plain(buf, type), bytes, comm->rank, tag, ctx),
+                         1)) {
+        count_short(vc, bytes);
         return MR_SUCCESS;
+    }
     return send_any(buf, count, type, dest, tag, comm, ctx, mode);
 }
 

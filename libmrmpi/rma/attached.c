@@ -78,7 +78,7 @@ bool mr_attached_aim(struct mr_rma_peer *p, uint64_t addr, size_t len, uint64_t 
 {
     const struct mr_rma_known *k = look_up(p, addr, len);
 
-    if (!k || (k->serial != p->aimed && !mr_vc_writer_aim(p->writer, k->remote, k->serial)))
+    if (!k || (k->serial != p->aimed && !mr_net_writer_aim(p->writer, k->remote, k->serial)))
         return false;
     p->aimed = k->serial;
     *at = addr - k->start;

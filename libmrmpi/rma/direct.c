@@ -83,16 +83,16 @@ static void moved(struct mr_vc_move *move, int error)
 
 static bool has_fewer_lists(void *writer)
 {
-    return ((const struct mr_vc_writer *)writer)->open <= MR_LISTS_MOST / 2;
+    return ((const struct mr_net_writer *)writer)->open <= MR_LISTS_MOST / 2;
 }
 
-void mr_direct_wait(struct mr_vc_writer *w)
+void mr_direct_wait(struct mr_net_writer *w)
 {
     mr_progress_until(has_fewer_lists, w);
 }
 
 /* A list's, to memory that has been detached. */
-static void withdrawn(struct mr_vc_writer *w, const struct mr_short_write *write, unsigned num, uint32_t serial)
+static void withdrawn(struct mr_net_writer *w, const struct mr_short_write *write, unsigned num, uint32_t serial)
 {
     struct mr_rma_peer *p = w->owner;
 
@@ -109,7 +109,9 @@ static void withdrawn(struct mr_vc_writer *w, const struct mr_short_write *write
 
 static void open_writer(struct mr_rma_peer *p, const struct mr_remote *remote)
 {
-    p->writer = mr_vc_writer_open(mr_rma_vc(p->win, p->rank), remote);
+    struct mr_vc *vc = mr_rma_vc(p->win, p->rank);
+
+    p->writer = mr_net_reaches(vc) ? mr_net_writer_open(vc, remote) : NULL;
 }
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
@@ -174,7 +176,7 @@ void mr_direct_drop(struct mr_rma_peer *p)
         mr_vc_withdraw(p->region);
     p->region = NULL;
     if (p->writer)
-        mr_vc_writer_close(p->writer);
+        mr_net_writer_close(p->writer);
     p->writer = NULL;
     free(p->keys);
     p->keys = NULL;
@@ -235,7 +237,7 @@ bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size
 
     if (!find(p, addr, len, &there, &keys))
         return false;
-    if (!(write && len <= INLINE_MOST) && mr_vc_copies(vc, buf, len))
+    if (!(write && len <= INLINE_MOST) && mr_net_reaches(vc) && mr_net_copies(vc, buf, len))
         return false;
     m = take();
     if (!m)

@@ -65,7 +65,7 @@ static void ask_slot(struct mr_rma_peer *p)
 {
     struct mr_vc *vc = mr_rma_vc(p->win, p->rank);
 
-    if (p->far_asked || !vc->ops->word || !(mr_vc_caps(vc, sizeof(uint64_t)) & MR_VC_WINDOW))
+    if (p->far_asked || !mr_net_reaches(vc) || !(mr_vc_caps(vc, sizeof(uint64_t)) & MR_VC_WINDOW))
         return;
     p->far_asked = !mr_rma_tell(p, MR_RMA_SLOT, (struct mr_hdr){0});
 }
@@ -161,7 +161,7 @@ static bool is_flushed(const struct mr_rma_peer *p, uint32_t goal)
 static void post(struct mr_rma_peer *p)
 {
     if (p->writer && p->writer->open)
-        mr_vc_writer_post(p->writer);
+        mr_net_writer_post(p->writer);
 }
 
 enum mr_err mr_rma_flush_local(struct mr_rma_peer *p)

@@ -117,10 +117,10 @@ bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size
 bool mr_direct_moves(struct mr_rma_peer *p, uint64_t addr, size_t len); /* possibly true for this range */
 /* The same for a short write without a completion for the program. False: the write has to go another way. */
 #define MR_LISTS_MOST 16u /* lists under way to a target; then the program waits */
-void mr_direct_wait(struct mr_vc_writer *w);
+void mr_direct_wait(struct mr_net_writer *w);
 static inline bool mr_direct_write(struct mr_rma_peer *p, const void *buf, size_t len, uint64_t addr)
 {
-    struct mr_vc_writer *w = p->writer;
+    struct mr_net_writer *w = p->writer;
 
     if (!w || len > w->most)
         return false;
@@ -128,7 +128,7 @@ static inline bool mr_direct_write(struct mr_rma_peer *p, const void *buf, size_
         mr_direct_wait(w);
     if (p->win->flavor == MR_WIN_DYNAMIC && !mr_attached_aim(p, addr, len, &addr))
         return false;
-    return !mr_vc_write_short(w, addr, buf, len);
+    return !mr_net_write_short(w, addr, buf, len);
 }
 void mr_direct_keys_asked(struct mr_rma_peer *p, const struct mr_hdr *hdr);
 void mr_direct_keys_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);

@@ -354,7 +354,7 @@ enum mr_err mr_put_bytes(struct mr_win *w, const void *data, size_t bytes, int r
         copy(t->local + at, data, bytes);
         return MR_SUCCESS;
     }
-    if (__builtin_expect(t->peer->writer && mr_vc_writer_add(t->peer->writer, at, data, bytes), 1))
+    if (__builtin_expect(t->peer->writer && mr_net_writer_add(t->peer->writer, at, data, bytes), 1))
         return MR_SUCCESS;
     return put_far(t, data, bytes, at);
 }

@@ -69,7 +69,7 @@ static void put_landed(int world_rank, uint64_t rreq, int error)
         fake.at_landed();
 }
 
-static int send_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
+int mr_vc_send_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct fake_control *c = &fake.control[fake.num_controls++];
 
@@ -82,16 +82,12 @@ static int send_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payloa
     return 0;
 }
 
-static size_t eager_max(struct mr_vc *vc)
+size_t mr_vc_learn_sizes(struct mr_vc *vc)
 {
     return fake.eager_max;
 }
 
-struct mr_channel_up mr_channel_up = {.put_sent = put_sent,
-                                      .read_done = read_done,
-                                      .put_landed = put_landed,
-                                      .send = send_control,
-                                      .eager_max = eager_max};
+struct mr_vc_upcalls mr_vc_up = {.put_sent = put_sent, .read_done = read_done, .put_landed = put_landed};
 
 /* ---- peer -------------------------------------------------------------------------------------------------------- */
 
@@ -371,6 +367,7 @@ void fake_setup(enum mr_link_kind kind)
     mr_peers.peer[1] = p;
     p->rank = 1;
     p->address = &address;
+    p->vc = vc_to(p);
     p->up = true;
     p->num_subs = p->num_now = FAKE_SUBS;
     p->rdma = (1u << FAKE_SUBS) - 1;

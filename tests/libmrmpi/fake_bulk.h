@@ -83,4 +83,13 @@ void fake_deliver(struct fake_qp *q, uint32_t imm, uint32_t len, unsigned char f
 /* It has stopped. */
 void fake_stop(struct fake_qp *q);
 
+/* The virtual channel to the peer. */
+static inline struct mr_vc *vc_to(struct mr_peer *p)
+{
+    static struct mr_vc vc;
+
+    vc.data = p;
+    return &vc;
+}
+
 #endif

@@ -10,7 +10,7 @@
 if readelf --dwarf-depth=1 -wi "$BUILD/lib/libmrmpi.so" | grep DW_AT_producer | grep -qv 'GNU C.* -O[23] '; then
   skip_all "promised is what gcc makes with -O2"
 fi
-export tmp MRMPI_LOG_LEVEL=0 MRMPI_OVERSUBSCRIBED=0 COUNT_FUNCTION=mr_vc_peek # as if each rank had a core
+export tmp MRMPI_LOG_LEVEL=0 MRMPI_OVERSUBSCRIBED=0 COUNT_FUNCTION=mr_shm_peek # as if each rank had a core
 
 rails=
 count() { # FILE CALLS PROGRAM ARGS...: into $tmp/FILE; between hosts over $rails if there are any, else inside this one

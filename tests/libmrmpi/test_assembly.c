@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "libmrmpi/verbs/link/assembly.h"
-#include "libmrmpi/channel/vc.h"
+#include "libmrmpi/channel/channel.h"
 #include "tests/check.h"
 
 enum { PACKET_MAX = 5000 };

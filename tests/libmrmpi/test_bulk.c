@@ -10,6 +10,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/net/bulk/bulk.h"
+#include "libmrmpi/net/net.h"
 #include "libmrmpi/net/stripe/keys.h"
 #include "libmrmpi/net/zcopy/zcopy.h"
 #include "libmrmpi/conn/peer/peer.h"
@@ -40,6 +41,14 @@ static uint64_t longest;      /* of them */
 static unsigned medium_room, medium_posted;
 static struct mr_tx *last[SUBS];
 static int sent;
+
+static struct mr_vc *vc_to(struct mr_peer *p)
+{
+    static struct mr_vc vc;
+
+    vc.data = p;
+    return &vc;
+}
 
 /* ---- what the room calls ---- */
 
@@ -72,7 +81,12 @@ static void put_landed(int world_rank, uint64_t rreq, int error)
     ck_abort();
 }
 
-struct mr_channel_up mr_channel_up = {.put_sent = put_sent, .read_done = read_done, .put_landed = put_landed};
+int mr_vc_send_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    ck_abort();
+}
+
+struct mr_vc_upcalls mr_vc_up = {.put_sent = put_sent, .read_done = read_done, .put_landed = put_landed};
 
 void mr_view_record_part(const struct mr_sub *sub, const struct mr_view_part *part)
 {
@@ -276,7 +290,7 @@ static void put(struct mr_peer *p, void *buf)
 {
     const struct mr_remote to = {.addr = 0x1000, .len = LEN, .num_keys = SUBS, .token = 3};
 
-    ck_assert_int_eq(mr_bulk_put(p, buf, LEN, &to, p), 0);
+    ck_assert_int_eq(mr_net_put(vc_to(p), buf, LEN, &to, p), 0);
 }
 
 static void complete(unsigned i)
@@ -322,7 +336,7 @@ static void put_bytes(struct mr_peer *p, void *buf, size_t len)
 {
     const struct mr_remote to = {.addr = 0x1000, .len = LEN, .num_keys = SUBS, .token = 3};
 
-    ck_assert_int_eq(mr_bulk_put(p, buf, len, &to, p), 0);
+    ck_assert_int_eq(mr_net_put(vc_to(p), buf, len, &to, p), 0);
 }
 
 /* At first, or where it cannot be pinned; it is no business of the cache then. */
@@ -340,7 +354,7 @@ START_TEST(memory_may_be_on_demand)
         if (cannot_pin && !on_demand) {
             struct mr_remote r = {.len = LEN, .num_keys = SUBS};
 
-            ck_assert_int_eq(mr_bulk_put(p, buf, LEN, &r, NULL), -ENOMEM);
+            ck_assert_int_eq(mr_net_put(vc_to(p), buf, LEN, &r, NULL), -ENOMEM);
             continue;
         }
         put(p, buf);
@@ -417,7 +431,7 @@ START_TEST(reads_are_paced)
     mr_pace_set(&mr_peers.pace[0], 1000000000, 0, now_ns);
     mr_peers.paced = true;
     longest = 0;
-    ck_assert_int_eq(mr_bulk_read(p, buf, LEN, (struct mr_vc_part){.len = LEN}, &from, p), 0);
+    ck_assert_int_eq(mr_net_read(vc_to(p), buf, LEN, (struct mr_vc_part){.len = LEN}, &from, p), 0);
     ck_assert_uint_eq(posted[0], 1);
     ck_assert_uint_eq(posted[1], before);
     ck_assert(mr_stripes_resume(p)); /* no time has passed */
@@ -467,7 +481,7 @@ static int read_into(struct mr_peer *p, void *buf, uint32_t without)
 {
     const struct mr_remote from = {.addr = 0x1000, .len = LEN, .num_keys = SUBS, .token = without};
 
-    return mr_bulk_read(p, buf, LEN, (struct mr_vc_part){.len = LEN}, &from, p);
+    return mr_net_read(vc_to(p), buf, LEN, (struct mr_vc_part){.len = LEN}, &from, p);
 }
 
 static void expect_added(unsigned first, unsigned second)
@@ -612,9 +626,9 @@ START_TEST(a_window_waits_for_a_key)
 
     move.done = count_moved;
     moved = 0;
-    ck_assert_int_eq(mr_bulk_move(p, buf, LEN, &window, false, &move), -EPROTO);
+    ck_assert_int_eq(mr_net_move(vc_to(p), buf, LEN, &window, false, &move), -EPROTO);
     window.token = 0;
-    ck_assert_int_eq(mr_bulk_move(p, buf, LEN, &window, false, &move), 0);
+    ck_assert_int_eq(mr_net_move(vc_to(p), buf, LEN, &window, false, &move), 0);
     expect_added(1, 0);
     p->load[0].up = false;
     p->sub[0].state = MR_SUB_CLOSED;
@@ -628,7 +642,7 @@ START_TEST(a_window_waits_for_a_key)
     while (mr_bulk_of(p)->puts)
         complete(1);
     ck_assert_uint_eq(moved, 1);
-    ck_assert_int_eq(mr_bulk_move(p, buf, LEN, &window, true, &move), 0);
+    ck_assert_int_eq(mr_net_move(vc_to(p), buf, LEN, &window, true, &move), 0);
     while (mr_bulk_of(p)->puts)
         complete(1);
     ck_assert_uint_eq(moved, 2);

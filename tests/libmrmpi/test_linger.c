@@ -7,8 +7,7 @@
 #include <stdlib.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/channel/channel.h"
-#include "libmrmpi/channel/vc.h"
+#include "libmrmpi/channel/shm.h"
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/coll/comm/comm.h"
 #include "libmrmpi/core/objects.h"
@@ -19,6 +18,7 @@
 #include "libmrmpi/p2p/pt2pt.h"
 #include "libmrmpi/io/io.h"
 #include "libmrmpi/rma/rma.h"
+#include "libmrmpi/net/net.h"
 #include "libmrmpi/net/view/view.h"
 #include "tests/check.h"
 
@@ -37,11 +37,11 @@ static int net_poll(void)
 {
     polls++;
     if (parted)
-        mr_channel_up.failed(1, -EIO);
+        mr_vc_failed(1, -EIO);
     return 0;
 }
 
-static bool net_lingers(void)
+bool mr_net_lingers(void)
 {
     ck_assert(parted);
     return polls < polls_lingering;
@@ -50,11 +50,6 @@ static bool net_lingers(void)
 static bool reaches(int rank)
 {
     return rank == 1;
-}
-
-static size_t eager_max(int rank)
-{
-    return 8192;
 }
 
 static int self_work; /* looks at which channel self has something to do */
@@ -69,10 +64,8 @@ static bool reaches_self(int rank)
     return rank == 0;
 }
 
-const struct mr_channel_ops mr_channel_net = {
-    .name = "net", .poll = net_poll, .lingers = net_lingers, .reaches = reaches, .eager_max = eager_max};
-const struct mr_channel_ops mr_channel_self = {
-    .name = "self", .poll = self_poll, .reaches = reaches_self, .eager_max = eager_max};
+const struct mr_channel_ops mr_channel_net = {.name = "net", .poll = net_poll, .reaches = reaches};
+const struct mr_channel_ops mr_channel_self = {.name = "self", .poll = self_poll, .reaches = reaches_self};
 const struct mr_channel_ops mr_channel_shm = {.name = "shm"};
 
 static int nodes[] = {0, 1}, locals[] = {0};
@@ -131,9 +124,14 @@ static void failed(struct mr_vc *vc, int error)
     peers_lost++;
 }
 
+int mr_shm_ready(void)
+{
+    return 0;
+}
+
 int mr_pt2pt_init(void)
 {
-    return mr_vc_init(&launch, &(struct mr_vc_upcalls){.failed = failed});
+    return mr_vc_init(&launch, &(struct mr_vc_upcalls){.failed = failed}, &mr_channel_net);
 }
 
 void mr_pt2pt_finalize(void)

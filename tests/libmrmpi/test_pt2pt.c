@@ -15,7 +15,6 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/channel/vc.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/p2p/derived/derived.h"
 #include "libmrmpi/p2p/internal.h"
@@ -606,7 +605,7 @@ static int lose_peer(int rank, int size)
         for (int i = 0; i < N; i++)
             EXPECT(mr_isend(out, sizeof(out), mr_type_byte, 1, 1, mr_comm_world, 0, MR_SEND_STANDARD, &reqs[i]) ==
                    MR_SUCCESS);
-        mr_channel_up.failed(1, -EIO);
+        mr_vc_failed(1, -EIO);
         for (int i = 0; i < N; i++)
             failed += mr_wait(reqs[i]) == MR_ERR_PROC_FAILED;
         EXPECT(failed > N / 2 && (uint64_t)failed == mr_stats[MR_STAT_SENDS_HELD]);
@@ -774,7 +773,7 @@ static void part_arrives(int tag, size_t at, uint8_t flags)
         .kind = 1, .flags = flags | 64, .seq = part_seq++, .src = 1, .rank = 1, .tag = tag, .len = WHOLE, .rreq = at};
 
     fill(data, WHOLE, (unsigned)tag);
-    mr_channel_up.arrived(&h, data + at, len);
+    mr_vc_arrived(&h, data + at, len);
 }
 
 static bool is_there(int tag)
@@ -900,7 +899,7 @@ static int keep_lent(unsigned lends)
     may_lend = lends; /* of one packet */
     fill(whole, PART, 8);
     h.seq = part_seq++;
-    mr_channel_up.arrived(&h, whole, PART);
+    mr_vc_arrived(&h, whole, PART);
     EXPECT(num_lent == (lends ? 1 : 0));
     EXPECT(mr_recv(in, PART, mr_type_byte, 1, 8, mr_comm_world, 0, &st) == MR_SUCCESS && st.bytes == PART);
     EXPECT(holds(in, PART, 8) && !num_lent);
@@ -924,7 +923,7 @@ static int parts(int rank, int size)
         } else {
             part_arrives(7, 0, 0);
         }
-        mr_channel_up.failed(1, -EIO);
+        mr_vc_failed(1, -EIO);
         EXPECT(size != 2 || mr_wait(req) == MR_ERR_PROC_FAILED);
         EXPECT(!is_there(7));
     }
@@ -948,13 +947,13 @@ static int orphan(int rank, int size)
 
     if (rank == 0) {
         fill(data, WHOLE, 1);
-        mr_channel_up.arrived(&h, &remote, sizeof remote);
+        mr_vc_arrived(&h, &remote, sizeof remote);
         for (int part = 0; part < (size == 2 ? 2 : 1); part++) {
             h = (struct mr_hdr){.kind = 14, .flags = 192, .seq = h.seq + 1, .src = 1, .len = (uint64_t)part * PART};
-            mr_channel_up.arrived(&h, data + h.len, PART);
+            mr_vc_arrived(&h, data + h.len, PART);
         }
         EXPECT(is_there(1));
-        mr_channel_up.failed(1, -EIO);
+        mr_vc_failed(1, -EIO);
         EXPECT(mr_irecv(in, WHOLE, mr_type_byte, 1, 1, mr_comm_world, 0, &req) == MR_SUCCESS);
         EXPECT(mr_wait(req) == MR_ERR_PROC_FAILED);
         for (size_t i = 0; i < WHOLE; i++)
@@ -1009,7 +1008,7 @@ static int nonsense(int rank, int size)
                 h.len = h.flags & 64 ? len * (rand() % 4) : len; /* 64: the rest of a message, here the offset */
             for (size_t i = 0; i < len; i++)
                 payload[i] = rand();
-            mr_channel_up.arrived(&h, payload, len);
+            mr_vc_arrived(&h, payload, len);
             if (seq % 64 == 0)
                 mr_progress();
         }

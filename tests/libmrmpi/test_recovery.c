@@ -125,7 +125,7 @@ void mr_peer_tell_noted(struct mr_sub *s, enum mr_record_kind kind, uint64_t a)
     noted[num_noted++] = kind;
 }
 
-static int take_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
+int mr_vc_send_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len)
 {
     uint32_t tag = (uint32_t)hdr->tag;
 
@@ -137,8 +137,6 @@ static int take_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payloa
     sent[num_sent++].generation = mr_tag_generation(tag);
     return 0;
 }
-
-struct mr_channel_up mr_channel_up = {.send = take_control};
 
 static bool begin(struct mr_peer *p, struct mr_sub *s)
 {

@@ -114,19 +114,24 @@ struct mr_peer *mr_peer_of(uint32_t rank)
     return rank == SRC ? &PEER : NULL;
 }
 
-static void take_packet(const struct mr_hdr *hdr, const void *payload, size_t len)
+void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     ck_assert_uint_eq(hdr->form, 0); /* above nobody knows of it */
     received += hdr->seq == received;
     delivered++;
 }
 
-static uint32_t count_received(const struct mr_vc *vc)
+struct mr_vc *mr_vc_make(int rank)
+{
+    static struct mr_vc vc;
+
+    return &vc;
+}
+
+uint32_t mr_vc_received(const struct mr_vc *vc)
 {
     return received;
 }
-
-struct mr_channel_up mr_channel_up = {.arrived = take_packet, .received = count_received};
 
 void mr_net_renew_short(struct mr_peer *p)
 {

@@ -40,7 +40,7 @@ static int wire_poll(void)
     if (offer->kind != MR_PKT_RTS)
         return 1;
     wire.answers++;
-    mr_channel_up.arrived(&fin, NULL, 0);
+    mr_vc_arrived(&fin, NULL, 0);
     return 1;
 }
 
@@ -49,17 +49,14 @@ static bool wire_reaches(int rank)
     return rank == 1;
 }
 
-static size_t wire_eager_max(int rank)
+static void wire_sizes(struct mr_vc *vc)
 {
-    return PACKET;
+    vc->eager_max = PACKET;
+    vc->eager_most = 3 * PACKET;
+    vc->packet_max = PACKET;
 }
 
-static unsigned wire_eager_packets(int rank)
-{
-    return 3;
-}
-
-static unsigned wire_rate(int rank, size_t len, uint32_t without, size_t *whole)
+unsigned mr_net_rate(const struct mr_vc *vc, size_t len, uint32_t without, size_t *whole)
 {
     *whole = 0;
     return 24000;
@@ -70,7 +67,7 @@ static unsigned wire_caps(int rank, size_t len)
     return MR_VC_READ | MR_VC_READ_FIRST;
 }
 
-static int wire_reserve(struct mr_vc *vc, unsigned packets)
+int mr_net_reserve(struct mr_vc *vc, unsigned packets)
 {
     return packets <= wire.left ? 0 : -ENOMEM;
 }
@@ -95,17 +92,19 @@ static int wire_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_ca
     return 0;
 }
 
+static void wire_withdraw(struct mr_region *region)
+{
+}
+
 const struct mr_channel_ops mr_channel_net = {
     .name = "wire",
     .poll = wire_poll,
     .reaches = wire_reaches,
-    .eager_max = wire_eager_max,
-    .eager_packets = wire_eager_packets,
-    .rate = wire_rate,
+    .sizes = wire_sizes,
     .caps = wire_caps,
-    .reserve = wire_reserve,
     .send = wire_send,
     .advertise = wire_advertise,
+    .withdraw = wire_withdraw,
 };
 
 static uint8_t out[16 * PACKET];
@@ -156,7 +155,7 @@ static int short_parts(void)
 {
     struct mr_vc *vc = mr_vc_get_peer(1);
 
-    mr_vc_set_part_max(vc, PACKET / 4);
+    vc->part = PACKET / 4;
     EXPECT(send_with(3, PACKET) == MR_ERR_NO_MEM && !wire.num);
     EXPECT(send_with(4, PACKET) == MR_SUCCESS && wire.num == 4 && payload_of(MR_PKT_EAGER) == PACKET);
     EXPECT(send_with(1, PACKET / 4) == MR_SUCCESS && wire.num == 1 && !(wire.hdr[0].flags & MR_FLAG_PART));
@@ -165,10 +164,10 @@ static int short_parts(void)
         EXPECT(send_with(packets, sizeof out) == MR_SUCCESS);
         EXPECT(wire.hdr[0].kind == MR_PKT_RTS && wire.hdr[0].rreq == payload_of(MR_PKT_HEAD));
     }
-    mr_vc_set_part_max(vc, 2 * PACKET); /* never longer than the peer takes */
+    vc->part = 2 * PACKET; /* never longer than the peer takes */
     EXPECT(send_with(1, PACKET) == MR_SUCCESS && wire.num == 1);
     EXPECT(send_with(2, 2 * PACKET) == MR_SUCCESS && wire.num == 2);
-    mr_vc_set_part_max(vc, 0);
+    vc->part = 0;
     EXPECT(send_with(1, PACKET) == MR_SUCCESS && wire.num == 1);
     return 0;
 }

@@ -8,7 +8,6 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/channel/vc.h"
 #include "tests/check.h"
 
 enum { SELF, PEER, RANKS };
@@ -61,9 +60,8 @@ const struct mr_channel_ops mr_channel_self = {
     .name = "self", .reaches = reaches_self, .send = send_packet, .poll = poll_nothing};
 const struct mr_channel_ops mr_channel_shm = {
     .name = "shm", .reaches = reaches_self, .send = send_packet, .poll = poll_nothing};
-const struct mr_channel_ops mr_channel_net = {
+static const struct mr_channel_ops net = {
     .name = "net", .reaches = reaches_all, .send = send_packet, .poll = poll_nothing, .control = control};
-struct mr_channel_up mr_channel_up;
 unsigned mr_channel_waiting, mr_channel_idle;
 
 static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
@@ -82,14 +80,14 @@ static void setup(void)
     static const struct mr_vc_upcalls up = {.deliver = deliver, .noted = noted};
 
     memset(events, 0, sizeof events);
-    ck_assert_int_eq(mr_vc_init(&launch, &up), 0);
+    ck_assert_int_eq(mr_vc_init(&launch, &up, &net), 0);
 }
 
 static void arrives(unsigned kind, uint32_t seq, uint8_t note)
 {
     struct mr_hdr hdr = {.kind = (uint8_t)kind, .src = PEER, .seq = seq, .note = note};
 
-    mr_channel_up.arrived(&hdr, NULL, 0);
+    mr_vc_arrived(&hdr, NULL, 0);
 }
 
 START_TEST(packets_go_up_in_order)
@@ -118,12 +116,12 @@ START_TEST(control_messages_are_numbered_and_carry_the_note)
     struct mr_vc *vc = mr_vc_get_peer(PEER);
     struct mr_hdr hdr = {.kind = MR_VC_KIND_CHANNEL};
 
-    mr_vc_front(vc)->note = 5;
-    ck_assert_int_eq(mr_channel_up.send(vc, &hdr, NULL, 0), 0);
+    vc->note = 5;
+    ck_assert_int_eq(mr_vc_send_control(vc, &hdr, NULL, 0), 0);
     ck_assert_uint_eq(sent.note, 5);
     ck_assert_uint_eq(sent.seq, 0);
     ck_assert_uint_eq(mr_vc_packets(vc), 1);
-    ck_assert_int_eq(mr_channel_up.send(vc, &hdr, NULL, 0), 0);
+    ck_assert_int_eq(mr_vc_send_control(vc, &hdr, NULL, 0), 0);
     ck_assert_uint_eq(sent.seq, 1);
 }
 END_TEST

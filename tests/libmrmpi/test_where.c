@@ -16,7 +16,6 @@
 struct mr_peers mr_peers;
 struct mr_verbs mr_verbs;
 struct mr_peers_own mr_peers_own;
-struct mr_channel_up mr_channel_up;
 static unsigned num_asked, repeats, moved, num_moved, num_places, next_place;
 static struct {
     const char *device;

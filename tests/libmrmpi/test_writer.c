@@ -10,7 +10,7 @@
 
 enum { BASE = 0x100000, LEN = 1 << 20 };
 
-static struct mr_vc_writer *writer;
+static struct mr_net_writer *writer;
 static struct mr_peer *peer;
 static bool refused;
 
@@ -29,15 +29,15 @@ static void setup(void)
     for (unsigned i = 0; i < FAKE_SUBS; i++)
         peer->sub[i].link->qp.max_inline = 128;
     mr_peers.qos.level[MR_LEVEL_SMALL].max = 512;
-    writer = mr_bulk_writer_open(peer, &there);
+    writer = mr_net_writer_open(vc_to(peer), &there);
     ck_assert_ptr_nonnull(writer);
     ck_assert_uint_eq(writer->most, 128);
 }
 
 static void put(uint64_t at, uint64_t value)
 {
-    if (!mr_vc_writer_add(writer, at, &value, sizeof value))
-        ck_assert_int_eq(writer->ops->write(writer, at, &value, sizeof value), 0);
+    if (!mr_net_writer_add(writer, at, &value, sizeof value))
+        ck_assert_int_eq(mr_net_writer_begin(writer, at, &value, sizeof value), 0);
 }
 
 /* Words that begin with this value, each 16 bytes behind the last one, as far as a list may join nothing. */
@@ -72,19 +72,19 @@ START_TEST(what_follows_is_collected)
     ck_assert_uint_eq(fake.num_posts, 1);
     ck_assert_uint_eq(fake.backlogs, 1); /* the next look at the network posts it */
     ck_assert_uint_eq(writer->open, 2);
-    writer->ops->post(writer);
+    mr_net_writer_post(writer);
     ck_assert_uint_eq(fake.num_posts, 2);
     ck_assert_uint_eq(fake.post[1].num_writes, 2);
     is_write(&fake.post[1], 0, 64, 8, 2);
     is_write(&fake.post[1], 1, 32, 8, 3);
-    writer->ops->post(writer); /* nothing is collected */
+    mr_net_writer_post(writer); /* nothing is collected */
     ck_assert_uint_eq(fake.num_posts, 2);
     fake_complete(0);
     fake_complete(1);
     ck_assert_uint_eq(writer->open, 0);
     put(0, 4);
     ck_assert_uint_eq(fake.num_posts, 3);
-    writer->ops->close(writer);
+    mr_net_writer_close(writer);
     fake_complete(2);
     ck_assert_uint_eq(peer->num_large, 0);
 }
@@ -127,7 +127,7 @@ START_TEST(neighbours_are_one_write)
         put(8 * i, 10 + i);
     put(8 * 19, 50); /* again, and behind it */
     put(8 * 20, 51);
-    writer->ops->post(writer);
+    mr_net_writer_post(writer);
     ck_assert_uint_eq(fake.post[1].num_writes, 3);
     is_write(&fake.post[1], 0, 0, 128, 10);
     is_write(&fake.post[1], 1, 128, 32, 26);
@@ -171,7 +171,7 @@ START_TEST(a_list_that_waits_goes_elsewhere_at_once)
     put(0, 1);
     fake.room[0] = fake.room[1] = 0;
     put(64, 2);
-    writer->ops->post(writer);
+    mr_net_writer_post(writer);
     ck_assert_uint_eq(fake.num_posts, 1);
     from = (unsigned)(fake.peer->puts->stripe[0].sub - peer->sub);
     to = !from;
@@ -190,7 +190,7 @@ START_TEST(a_list_in_parts)
     put(LEN - 8, 1);
     put_apart(5, 100);
     fake.room[0] = fake.room[1] = 3;
-    writer->ops->post(writer);
+    mr_net_writer_post(writer);
     ck_assert_uint_eq(fake.num_posts, 2);
     ck_assert_uint_eq(fake.post[1].num_writes, 3);
     fake.room[0] = fake.room[1] = 10;
@@ -213,7 +213,7 @@ START_TEST(a_part_that_has_arrived_is_not_repeated)
     put(LEN - 8, 1);
     put_apart(5, 100);
     fake.room[0] = fake.room[1] = 3;
-    writer->ops->post(writer);
+    mr_net_writer_post(writer);
     from = fake.post[1].sub;
     fake.room[0] = fake.room[1] = 10;
     fake_complete(1);
@@ -235,7 +235,7 @@ START_TEST(an_error_in_the_middle)
     put_apart(5, 100);
     fake.list_error = -EIO;
     fake.room[0] = fake.room[1] = 2;
-    writer->ops->post(writer);
+    mr_net_writer_post(writer);
     ck_assert_uint_eq(fake.breaks, 1);
     from = (unsigned)(fake.broken - peer->sub);
     posts = fake.num_posts;
@@ -265,9 +265,9 @@ START_TEST(a_lost_peer_ends_what_is_collected)
     fake.peer->puts->filter.error = peer->error;
     mr_bulk_finish(fake.peer->puts);
     ck_assert_uint_eq(writer->open, 0);
-    ck_assert_int_eq(writer->ops->write(writer, 0, "12345678", 8), -EHOSTUNREACH);
+    ck_assert_int_eq(mr_net_writer_begin(writer, 0, "12345678", 8), -EHOSTUNREACH);
     ck_assert_uint_eq(fake.num_posts, 1);
-    writer->ops->close(writer);
+    mr_net_writer_close(writer);
 }
 END_TEST
 
@@ -276,7 +276,7 @@ START_TEST(what_is_collected_at_the_end_goes)
 {
     put(0, 1);
     put(64, 2);
-    writer->ops->close(writer);
+    mr_net_writer_close(writer);
     ck_assert_ptr_null(fake.peer->collecting);
     ck_assert_uint_eq(fake.num_posts, 2);
     fake_complete(1);
@@ -300,7 +300,7 @@ START_TEST(one_after_the_other_stays)
         ck_assert_uint_eq(fake.post[i + 1].sub, first);
     }
     put(64, 2);
-    writer->ops->post(writer);
+    mr_net_writer_post(writer);
     ck_assert_uint_eq(fake.post[6].sub, !first);
     peer->load[!first].up = false;
     fake_complete(5);
@@ -318,7 +318,7 @@ static struct {
     uint64_t at[MR_WLIST_WRITES], word[MR_WLIST_WRITES];
 } given;
 
-static void withdrawn(struct mr_vc_writer *w, const struct mr_short_write *write, unsigned num, uint32_t serial)
+static void withdrawn(struct mr_net_writer *w, const struct mr_short_write *write, unsigned num, uint32_t serial)
 {
     ck_assert_ptr_eq(w, writer);
     ck_assert_uint_ge(w->open, 1); /* its owner does not take it for done yet */
@@ -349,7 +349,7 @@ START_TEST(what_is_refused_goes_back_to_the_owner)
     put(LEN - 8, 1);
     put_apart(5, 100);
     fake.room[0] = fake.room[1] = 3;
-    writer->ops->post(writer);
+    mr_net_writer_post(writer);
     ck_assert_uint_eq(fake.post[1].num_writes, 3);
     fake.room[0] = fake.room[1] = 10;
     fake_complete(0);
@@ -381,7 +381,7 @@ START_TEST(what_waits_is_not_refused_after_the_next_break)
     peer->load[!from].up = false;
     fake.room[from] = 0;
     put(64, 2);
-    writer->ops->post(writer);
+    mr_net_writer_post(writer);
     fake.room[from] = 10;
     peer->load[!from].up = true;
     refuse(from);
@@ -405,7 +405,7 @@ START_TEST(what_is_refused_of_a_closed_writer_ends)
     memset(&given, 0, sizeof given);
     writer->withdrawn = withdrawn;
     put(0, 1);
-    writer->ops->close(writer);
+    mr_net_writer_close(writer);
     refuse(fake.post[0].sub);
     ck_assert_uint_eq(given.calls, 0);
     ck_assert_uint_eq(fake.lost, 0);
@@ -422,15 +422,15 @@ START_TEST(a_writer_is_aimed_at_other_memory)
     writer->withdrawn = withdrawn;
     put(0, 1);
     put(64, 2);
-    ck_assert(!writer->ops->aim(writer, &other, 5));
+    ck_assert(!mr_net_writer_aim(writer, &other, 5));
     ck_assert_uint_eq(fake.num_posts, 1);
     other.num_keys = 2;
-    ck_assert(writer->ops->aim(writer, &other, 5));
+    ck_assert(mr_net_writer_aim(writer, &other, 5));
     ck_assert_uint_eq(fake.num_posts, 2);
     is_write(&fake.post[1], 0, 64, 8, 2);
     ck_assert_uint_eq(fake.post[1].rkey, 77 + fake.post[1].sub);
     put(72, 3); /* no part of the write before it */
-    writer->ops->post(writer);
+    mr_net_writer_post(writer);
     ck_assert_uint_eq(fake.num_posts, 3);
     ck_assert_uint_eq(fake.post[2].rkey, 87 + fake.post[2].sub);
     ck_assert_uint_eq(fake.post[2].write[0].addr, 3 * BASE + 72);
@@ -446,7 +446,7 @@ START_TEST(without_a_connection_it_goes_otherwise)
 {
     mr_peers.rationed = 1u << MR_LINK_RC;
     refused = true;
-    ck_assert_int_eq(writer->ops->write(writer, 0, "12345678", 8), -EOPNOTSUPP);
+    ck_assert_int_eq(mr_net_writer_begin(writer, 0, "12345678", 8), -EOPNOTSUPP);
     ck_assert_uint_eq(writer->open, 0);
     refused = false;
     put(0, 1);
@@ -460,19 +460,19 @@ START_TEST(what_is_refused)
     static const char much[256];
     struct mr_remote there = {.addr = BASE, .len = LEN, .num_keys = 1};
 
-    ck_assert_int_eq(writer->ops->write(writer, 0, much, 129), -EMSGSIZE);
-    ck_assert_ptr_null(mr_bulk_writer_open(peer, &there));
+    ck_assert_int_eq(mr_net_writer_begin(writer, 0, much, 129), -EMSGSIZE);
+    ck_assert_ptr_null(mr_net_writer_open(vc_to(peer), &there));
     there.num_keys = MR_RAILS_MAX + 1;
-    ck_assert_ptr_null(mr_bulk_writer_open(peer, &there));
+    ck_assert_ptr_null(mr_net_writer_open(vc_to(peer), &there));
     there.num_keys = 2;
     there.serial = 1;
-    ck_assert_ptr_null(mr_bulk_writer_open(peer, &there));
+    ck_assert_ptr_null(mr_net_writer_open(vc_to(peer), &there));
     there.serial = 0;
     there.token = 1; /* a rail without a key */
-    ck_assert_ptr_null(mr_bulk_writer_open(peer, &there));
+    ck_assert_ptr_null(mr_net_writer_open(vc_to(peer), &there));
     there.token = 0;
     peer->tracked = true;
-    ck_assert_ptr_null(mr_bulk_writer_open(peer, &there));
+    ck_assert_ptr_null(mr_net_writer_open(vc_to(peer), &there));
 }
 END_TEST
 

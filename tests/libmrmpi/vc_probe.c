@@ -11,7 +11,8 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/channel/vc.h"
+#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/net/net.h"
 
 enum { DATA = 1, WANT, READY, BYE };
 
@@ -90,8 +91,8 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
         memcpy(&remote, payload, sizeof remote);
         for (size_t i = 0; i < hdr->len; i++)
             p->source[i] = pattern(job->rank, i, (unsigned)hdr->tag);
-        if (mr_vc_put(vc, p->source, hdr->len, &remote, hdr->rreq, p))
-            die("mr_vc_put", rank, -1, 0);
+        if (mr_net_put(vc, p->source, hdr->len, &remote, p))
+            die("mr_net_put", rank, -1, 0);
         break;
     case BYE:
         p->byes++;
@@ -114,9 +115,8 @@ static void put_sent(void *cookie, int error)
     p->puts_sent++;
 }
 
-static void put_landed(struct mr_vc *vc, uint64_t rreq, int error)
+static void put_landed(int rank, uint64_t rreq, int error)
 {
-    int rank = mr_vc_world_rank(vc);
     struct peer *p = &peers[rank];
 
     if (error || rreq != 1000 + p->puts_landed)
@@ -126,7 +126,7 @@ static void put_landed(struct mr_vc *vc, uint64_t rreq, int error)
             die("landed with wrong byte", rank, p->target[i], pattern(rank, i, p->puts_landed));
     mr_vc_withdraw(p->region);
     if (++p->puts_landed < PUTS)
-        want_put(vc, p);
+        want_put(mr_vc_make(rank), p);
 }
 
 static void failed(struct mr_vc *vc, int error)
@@ -197,8 +197,8 @@ int main(int argc, char **argv)
         peers[r].target = malloc(put_sizes[PUTS - 1]);
         peers[r].source = malloc(put_sizes[PUTS - 1]);
     }
-    err = mr_vc_init(job, &up);
-    if (err || (err = mr_launch_fence()) || (err = mr_vc_ready())) {
+    err = mr_vc_init(job, &up, &mr_channel_net);
+    if (err || (err = mr_launch_fence()) || (err = mr_shm_ready())) {
         fprintf(stderr, "rank %d: %s\n", job->rank, strerror(-err));
         mr_launch_abort(1, "no start");
     }

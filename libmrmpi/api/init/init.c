@@ -13,7 +13,8 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/io/io.h"
 #include "libmrmpi/rma/rma.h"
-#include "libmrmpi/channel/vc.h"
+#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/net/net.h"
 #include "libmrmpi/net/view/view.h"
 
 #include <errno.h>
@@ -65,7 +66,7 @@ int mr_init(int thread_level)
     mr_view_open(launch);
     if ((err = mr_launch_fence()))
         return launch_failed("meeting the other ranks at the launcher's fence", err);
-    if ((err = mr_vc_ready()))
+    if ((err = mr_shm_ready()))
         return failed("attaching to the peers of this node", err);
     if ((err = mr_coll_init()))
         return failed("reading the file of MRMPI_COLL_TABLE", err);
@@ -82,7 +83,7 @@ static bool may_leave(void *arg)
 {
     int *err = arg;
 
-    if (!mr_vc_lingers())
+    if (!mr_net_lingers())
         return true;
     *err = mr_launch_fence_done();
     return *err != -EAGAIN;

@@ -2,7 +2,7 @@
 /*
  * The library's life: the rooms in order, up and down. Up: settings, the launcher's client, the world, the channels,
  * the launcher's fence, the peers of this node, collectives. Down the other way round; at the last fence a rank polls
- * while peers may still need it (mr_vc_lingers). May be repeated. Called by api/ with the library's lock held.
+ * while peers may still need it (mr_net_lingers). May be repeated. Called by api/ with the library's lock held.
  */
 #ifndef MRMPI_INIT_H
 #define MRMPI_INIT_H

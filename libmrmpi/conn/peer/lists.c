@@ -25,7 +25,7 @@ struct mr_peer *mr_peer_make(int rank, size_t bytes)
     p->connect = (void *)(p->own + 1);
     p->rank = rank;
     p->address = &mr_address_none;
-    p->vc = mr_channel_up.get(rank);
+    p->vc = mr_vc_make(rank);
     mr_window_init(&p->out, WINDOW);
     mr_peers.peer[rank] = p;
     p->vc->data = p;

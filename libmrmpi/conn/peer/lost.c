@@ -93,7 +93,7 @@ int mr_peers_report(void)
         p->own->failing = false;
         drop_packets(p);
         mr_peer_tell_ended(p);
-        mr_channel_up.failed(p->rank, p->error);
+        mr_vc_failed(p->rank, p->error);
         n++;
     }
     return n;

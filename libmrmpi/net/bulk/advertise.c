@@ -117,5 +117,5 @@ void mr_bulk_landed(uint32_t imm)
     if (stray)
         mr_log(MR_LOG_DEBUG, "a notification for a receive that is over was dropped (%08x)", imm);
     if (r)
-        mr_channel_up.put_landed(r->rank, r->base.rreq, 0);
+        mr_vc_up.put_landed(r->rank, r->base.rreq, 0);
 }

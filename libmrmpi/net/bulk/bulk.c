@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/memory/memory.h"
 #include "libmrmpi/net/view/view.h"
@@ -345,8 +344,13 @@ static int begin_datagrams(struct mr_peer *p, void *buf, size_t len, const struc
     return err;
 }
 
-int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie)
+int mr_net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, void *cookie)
 {
+    struct mr_peer *p = vc->data;
+    int err = mr_bulk_refuses(vc);
+
+    if (err)
+        return err;
     if (dst->serial && !dst->num_keys)
         return begin_datagrams(p, (void *)buf, len, dst, cookie);
     return begin_put(p, &(struct job){.buf = (void *)buf, /* nothing writes into it */
@@ -356,18 +360,22 @@ int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_
                                       .cookie = cookie});
 }
 
-int mr_bulk_read(struct mr_peer *p, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
-                 void *cookie)
+int mr_net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
+                void *cookie)
 {
-    return begin_put(
-        p, &(struct job){.buf = buf, .size = size, .part = part, .remote = src, .cookie = cookie, .read = true});
+    struct job j = {.buf = buf, .size = size, .part = part, .remote = src, .cookie = cookie, .read = true};
+    int err = mr_bulk_refuses(vc);
+
+    return err ? err : begin_put(vc->data, &j);
 }
 
-int mr_bulk_move(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, bool write,
-                 struct mr_vc_move *m)
+int mr_net_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
+                struct mr_vc_move *m)
 {
-    if (remote->serial || remote->token)
-        return -EPROTO;
-    return begin_put(
-        p, &(struct job){.buf = buf, .size = len, .part = {.len = len}, .remote = remote, .move = m, .read = !write});
+    struct job j = {.buf = buf, .size = len, .part = {.len = len}, .remote = remote, .move = m, .read = !write};
+    int err = mr_bulk_refuses(vc);
+
+    if (!err && (remote->serial || remote->token))
+        err = -EPROTO;
+    return err ? err : begin_put(vc->data, &j);
 }

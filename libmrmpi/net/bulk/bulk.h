@@ -2,7 +2,7 @@
 /*
  * Large messages between hosts: memory that is advertised to a peer, RDMA writes into it and reads from it, in stripes
  * over the subchannels that have RDMA, or datagrams straight into the program's memory. The channel (net/) calls these
- * functions with the library's lock held. Completions go up through mr_channel_up (put_sent, read_done, put_landed).
+ * functions with the library's lock held. Completions go up through mr_vc_up (put_sent, read_done, put_landed).
  */
 #ifndef MRMPI_BULK_H
 #define MRMPI_BULK_H
@@ -25,28 +25,14 @@ bool mr_bulk_is_late(void);
 int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
                       struct mr_remote *out);
 void mr_bulk_withdraw(struct mr_region *region);
-/*
- * Writes len bytes at buf into what the peer has advertised. put_sent(cookie) follows, perhaps before this returns. buf
- * stays as it is until then. 0; -EMSGSIZE: it is longer than the target; -EPROTO: the target makes no sense;
- * -EOPNOTSUPP: no subchannel has RDMA; -ENOMEM.
- */
-int mr_bulk_put(struct mr_peer *p, const void *buf, size_t len, const struct mr_remote *dst, void *cookie);
 /* Stripes of messages shorter than so many times MRMPI_STRIPE_MIN are not cut while all rails are busy. */
 #define MR_STRIPE_BUSY 4
-/* Reads part of what the peer has advertised into the message of size bytes at buf. read_done(cookie) follows. Errors
- * as above. */
-int mr_bulk_read(struct mr_peer *p, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
-                 void *cookie);
 /*
- * As mr_vc_move. Short writes are sent with their request, so that buf need not be registered. Errors as above;
+ * As mr_vc_move. Short writes are sent with their request, so that buf need not be registered. Errors as of mr_net_put;
  * -EOPNOTSUPP: over links that lose writes, too.
  */
-int mr_bulk_move(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, bool write,
-                 struct mr_vc_move *m);
-/* As mr_vc_word. */
-int mr_bulk_word(struct mr_peer *p, const struct mr_remote *remote, struct mr_vc_word *w);
-/* As mr_vc_writer_open; also NULL: not to this peer. */
-struct mr_vc_writer *mr_bulk_writer_open(struct mr_peer *p, const struct mr_remote *remote);
+int mr_net_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
+                struct mr_vc_move *m);
 /* Posts what waited for room or for a connection. True: some still waits. */
 bool mr_bulk_resume(struct mr_peer *p);
 /* A notification (immediate data of a write) has arrived. */

@@ -3,8 +3,21 @@
 #ifndef MRMPI_BULK_INTERNAL_H
 #define MRMPI_BULK_INTERNAL_H
 
+#include <errno.h>
+
 #include "libmrmpi/net/bulk/bulk.h"
+#include "libmrmpi/net/net.h"
 #include "libmrmpi/net/stripe/wlist.h"
+
+/* Nothing goes to this peer: a negative errno. */
+static inline int mr_bulk_refuses(const struct mr_vc *vc)
+{
+    const struct mr_peer *p = vc->data;
+
+    if (vc->error)
+        return vc->error;
+    return p ? p->error : -ENOTCONN;
+}
 
 /* ---- bulk.c ---- */
 /* The list is full, or goes now. s->len of its stripe is set. */

@@ -45,14 +45,17 @@ static struct mr_sub *find_way(struct mr_peer *p, const struct mr_remote *remote
 }
 
 /* What finds no room does not wait here: its owner may want something else by then. */
-int mr_bulk_word(struct mr_peer *p, const struct mr_remote *remote, struct mr_vc_word *w)
+int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_word *w)
 {
-    struct mr_sub *sub = remote->num_keys <= MR_RAILS_MAX ? find_way(p, remote, w->way) : NULL;
+    struct mr_peer *p = vc->data;
+    int err = mr_bulk_refuses(vc);
+    struct mr_sub *sub = !err && remote->num_keys <= MR_RAILS_MAX ? find_way(p, remote, w->way) : NULL;
     struct mr_put shape = {.peer = p, .local = (unsigned char *)w->word.result, .remote = *remote};
     struct mr_stripe plan = {.len = sizeof(uint64_t)};
     struct mr_put *put;
-    int err = sub ? 0 : -EOPNOTSUPP;
 
+    if (!err && !sub)
+        err = -EOPNOTSUPP;
     if (!err && w->word.result)
         err = mr_regs_get(w->word.result, sizeof(uint64_t) + w->word.look, MR_ACCESS_TARGET, false, &shape.reg);
     if (err)

@@ -39,7 +39,7 @@ static __attribute__((noinline)) void collect(struct mr_bulk_writer *w)
 }
 
 /* There is no list, or no room in it. */
-static int write_first(struct mr_vc_writer *base, uint64_t at, const void *data, size_t len)
+int mr_net_writer_begin(struct mr_net_writer *base, uint64_t at, const void *data, size_t len)
 {
     struct mr_bulk_writer *w = (struct mr_bulk_writer *)base;
     int err;
@@ -53,7 +53,7 @@ static int write_first(struct mr_vc_writer *base, uint64_t at, const void *data,
     err = mr_wlist_begin(w);
     if (err)
         return err;
-    mr_vc_writer_add(base, at, data, len);
+    mr_net_writer_add(base, at, data, len);
     if (base->open == 1)
         post(w);
     else if (!w->listed)
@@ -61,7 +61,7 @@ static int write_first(struct mr_vc_writer *base, uint64_t at, const void *data,
     return 0;
 }
 
-static void post_now(struct mr_vc_writer *base)
+void mr_net_writer_post(struct mr_net_writer *base)
 {
     struct mr_bulk_writer *w = (struct mr_bulk_writer *)base;
 
@@ -77,7 +77,7 @@ void mr_writers_post(struct mr_peer *p)
     for (; w; w = next) {
         next = w->next;
         w->listed = false;
-        post_now(&w->base);
+        mr_net_writer_post(&w->base);
     }
 }
 
@@ -95,11 +95,11 @@ void mr_writers_end(struct mr_peer *p)
 }
 
 /* What is collected still goes. */
-static void close_writer(struct mr_vc_writer *base)
+void mr_net_writer_close(struct mr_net_writer *base)
 {
     struct mr_bulk_writer *w = (struct mr_bulk_writer *)base, **at = &mr_bulk_of(w->peer)->collecting;
 
-    post_now(base);
+    mr_net_writer_post(base);
     while (w->listed && *at != w)
         at = &(*at)->next;
     if (w->listed)
@@ -121,21 +121,18 @@ static bool has_keys(const struct mr_peer *p, const struct mr_remote *remote)
     return true;
 }
 
-static bool aim(struct mr_vc_writer *base, const struct mr_remote *remote, uint32_t serial)
+bool mr_net_writer_aim(struct mr_net_writer *base, const struct mr_remote *remote, uint32_t serial)
 {
     struct mr_bulk_writer *w = (struct mr_bulk_writer *)base;
 
     if (!has_keys(w->peer, remote))
         return false;
-    post_now(base);
+    mr_net_writer_post(base);
     w->remote = *remote;
     base->addr = remote->addr;
     base->serial = serial;
     return true;
 }
-
-static const struct mr_vc_writer_ops writer_ops = {
-    .write = write_first, .post = post_now, .aim = aim, .close = close_writer};
 
 /* What goes with a request, whatever subchannel of those that are open it takes. */
 static uint32_t most_inline(const struct mr_peer *p)
@@ -151,9 +148,10 @@ static uint32_t most_inline(const struct mr_peer *p)
     return most;
 }
 
-struct mr_vc_writer *mr_bulk_writer_open(struct mr_peer *p, const struct mr_remote *remote)
+struct mr_net_writer *mr_net_writer_open(struct mr_vc *vc, const struct mr_remote *remote)
 {
-    uint32_t most = most_inline(p);
+    struct mr_peer *p = vc->data;
+    uint32_t most = mr_bulk_refuses(vc) ? 0 : most_inline(p);
     struct mr_bulk_writer *w;
 
     if (!most || !may_write(p) || !has_keys(p, remote))
@@ -161,7 +159,7 @@ struct mr_vc_writer *mr_bulk_writer_open(struct mr_peer *p, const struct mr_remo
     w = calloc(1, sizeof *w);
     if (!w)
         return NULL;
-    w->base = (struct mr_vc_writer){.ops = &writer_ops, .most = most, .addr = remote->addr, .end = UINT64_MAX};
+    w->base = (struct mr_net_writer){.most = most, .addr = remote->addr, .end = UINT64_MAX};
     w->peer = p;
     w->remote = *remote;
     return &w->base;

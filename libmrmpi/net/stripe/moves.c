@@ -171,7 +171,7 @@ static void send_question(struct mr_sub *sub, enum mr_control kind, uint32_t imm
 {
     struct mr_hdr hdr = {.kind = kind, .rank = landed, .tag = mr_sub_tag(sub, 0), .ctx = imm, .sreq = cookie};
 
-    mr_channel_up.send(sub->peer->vc, &hdr, NULL, 0);
+    mr_vc_send_control(sub->peer->vc, &hdr, NULL, 0);
 }
 
 bool mr_stripes_confirm(struct mr_sub *sub)

@@ -14,7 +14,7 @@ struct mr_bulk mr_bulk;
 
 void mr_bulk_send_control(struct mr_peer *p, struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    int err = p->error ? 0 : mr_channel_up.send(p->vc, hdr, payload, len);
+    int err = p->error ? 0 : mr_vc_send_control(p->vc, hdr, payload, len);
 
     if (err)
         mr_peer_lost(p, err);
@@ -32,7 +32,7 @@ void mr_stripe_queue_on(struct mr_stripe_op *s, struct mr_sub *sub)
 void mr_bulk_finish(struct mr_put *put)
 {
     struct mr_peer *p = put->peer;
-    void (*tell)(void *cookie, int error) = put->read ? mr_channel_up.read_done : mr_channel_up.put_sent;
+    void (*tell)(void *cookie, int error) = put->read ? mr_vc_up.read_done : mr_vc_up.put_sent;
     struct mr_vc_move *move = put->move;
     void *cookie = put->cookie;
     int error = put->filter.error;

@@ -129,7 +129,7 @@ static void complete_tracked_recv(struct mr_track_recv *recv)
     send_landed(recv->peer, recv->index, recv->serial);
     mr_bulk.tracked->landed[recv->index] = recv->serial;
     unlist_late(recv);
-    mr_channel_up.put_landed(r->rank, r->base.rreq, 0);
+    mr_vc_up.put_landed(r->rank, r->base.rreq, 0);
 }
 
 void mr_track_landed(uint32_t imm)
@@ -199,7 +199,7 @@ static void send_missing(struct mr_track_recv *recv)
 {
     struct mr_peer *p = recv->peer;
     struct mr_missing_run run[RUNS_MAX];
-    size_t most = mr_channel_up.eager_max(p->vc) / sizeof run[0];
+    size_t most = mr_vc_eager_max(p->vc) / sizeof run[0];
     uint32_t at = 0;
 
     unlist_late(recv);

@@ -11,13 +11,13 @@
 #define MRMPI_BULK_BATCH_H
 
 #include "libmrmpi/net/stripe/puts.h"
-#include "libmrmpi/channel/writer.h"
+#include "libmrmpi/net/net.h"
 
 #define MR_WLIST_WRITES MR_QP_LIST
 #define MR_WLIST_MOST   MR_WRITER_MOST
 
 struct mr_bulk_writer {
-    struct mr_vc_writer base;
+    struct mr_net_writer base;
     struct mr_peer *peer;
     struct mr_remote remote;
     struct mr_put *filling; /* NULL: nothing is collected */

@@ -130,7 +130,7 @@ static void complete_dgram_recv(struct mr_dgram_recv *recv)
 
     mr_stat_add(MR_STAT_UD_ZCOPY, 1);
     mr_bulk_send_control(recv->peer, &hdr, NULL, 0);
-    mr_channel_up.put_landed(r->rank, r->base.rreq, 0);
+    mr_vc_up.put_landed(r->rank, r->base.rreq, 0);
 }
 
 static bool clear_batch(struct mr_dgram_recv *recv, struct mr_sub *sub, struct mr_pool_qp *q);
@@ -274,7 +274,7 @@ static void post_remaining(struct mr_dgram_recv *recv)
 
 static unsigned clear_runs_max(const struct mr_peer *p)
 {
-    size_t n = (mr_channel_up.eager_max(p->vc) - sizeof(struct mr_zcopy_clear)) / sizeof(struct mr_block_run);
+    size_t n = (mr_vc_eager_max(p->vc) - sizeof(struct mr_zcopy_clear)) / sizeof(struct mr_block_run);
 
     return n < RUNS_MAX ? (unsigned)n : RUNS_MAX;
 }

@@ -18,7 +18,7 @@
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/channel/vc.h"
+#include "libmrmpi/channel/channel.h"
 
 /* With more ranks than cores: idle looks before the first yield, and yields before sleeping. */
 #define CROWDED_SPINS  4

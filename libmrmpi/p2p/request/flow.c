@@ -22,7 +22,7 @@ void mr_flow_look(struct mr_vc *vc)
     struct mr_credit *c = &mr_flow_of(vc)->credit;
     struct mr_hdr grant = {.kind = MR_PKT_GRANT, .len = c->consumed};
 
-    if (!mr_credit_look(c, mr_vc_packets(vc), mr_pt2pt.window, &mr_vc_front(vc)->note))
+    if (!mr_credit_look(c, mr_vc_packets(vc), mr_pt2pt.window, &vc->note))
         return;
     if (mr_vc_send(vc, &grant, NULL, 0))
         return; /* said at the next look, unless the peer is lost */

@@ -5,7 +5,7 @@
  * its data lies in the program's buffer, and its request is under way. Whatever is sent after it waits behind it, so
  * that messages keep their order; the packets of transfers that have begun, and all answers, do not.
  *
- * The state lies in the virtual channel's front: one for each pair of ranks, whatever carries their packets.
+ * There is one struct mr_flow for each peer, whatever carries its packets: its virtual channel is the first member.
  */
 #ifndef MRMPI_REQUEST_FLOW_H
 #define MRMPI_REQUEST_FLOW_H
@@ -14,6 +14,7 @@
 #include "libmrmpi/p2p/request/state.h"
 
 struct mr_flow {
+    struct mr_vc vc;
     struct mr_credit credit;
     struct mr_request *held, *held_last;
     struct mr_vc *next;        /* with held sends */
@@ -22,11 +23,10 @@ struct mr_flow {
     bool listed;
     bool parts, told; /* the peer's program has called MPI_Finalize; the peer was told the same of ours (end.c) */
 };
-_Static_assert(sizeof(struct mr_flow) <= sizeof(((struct mr_vc_front *)0)->room), "channel/vc.c keeps room for it");
 
 static inline struct mr_flow *mr_flow_of(struct mr_vc *vc)
 {
-    return (struct mr_flow *)(void *)mr_vc_front(vc)->room;
+    return container_of(vc, struct mr_flow, vc);
 }
 
 /* ---- credits ----------------------------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 
 #include "libmrmpi/base/lent.h"
 #include "libmrmpi/p2p/request/request.h"
-#include "libmrmpi/channel/vc.h"
+#include "libmrmpi/channel/channel.h"
 
 #define MR_MESSAGE_SMALL 256 /* bytes; there is a pool of those that are no longer */
 

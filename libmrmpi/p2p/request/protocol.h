@@ -40,7 +40,7 @@
 #ifndef MRMPI_REQUEST_PROTOCOL_H
 #define MRMPI_REQUEST_PROTOCOL_H
 
-#include "libmrmpi/channel/vc.h"
+#include "libmrmpi/channel/channel.h"
 
 enum mr_packet {
     MR_PKT_EAGER = MR_VC_KIND_EAGER,

@@ -13,7 +13,7 @@
 #include "libmrmpi/p2p/request/message.h"
 #include "libmrmpi/p2p/request/protocol.h"
 #include "libmrmpi/p2p/request/request.h"
-#include "libmrmpi/channel/vc.h"
+#include "libmrmpi/channel/channel.h"
 
 struct mr_pt2pt {
     struct mr_match_table posted, unexpected;

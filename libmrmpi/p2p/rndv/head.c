@@ -37,7 +37,7 @@ static bool has_memory(struct mr_vc *vc, size_t head)
 {
     size_t most = mr_vc_part_max(vc);
 
-    return !mr_vc_reserve(vc, 1 + (unsigned)((head + most - 1) / most));
+    return !mr_net_reaches(vc) || !mr_net_reserve(vc, 1 + (unsigned)((head + most - 1) / most));
 }
 
 /* wanted: as many bytes as its batch would have, or 0. */
@@ -64,7 +64,7 @@ unsigned mr_head_divide(struct mr_rndv *r, const struct mr_remote *remote, struc
 {
     struct mr_stream *s = mr_stream_of(r->vc);
     size_t whole = 0;
-    unsigned rate = mr_vc_rate(r->vc, r->total, remote->token, &whole);
+    unsigned rate = mr_net_reaches(r->vc) ? mr_net_rate(r->vc, r->total, remote->token, &whole) : 0;
     struct mr_batch_plan plan;
 
     if (!s || !rate)
@@ -84,7 +84,7 @@ int mr_head_send(struct mr_rndv *r)
     const char *from = mr_plain(r->req->send_buf, r->req->type);
     struct mr_hdr hdr = {.kind = MR_PKT_HEAD, .flags = MR_VC_FLAGS_HEAD, .sreq = mr_rndv_id(r)};
     size_t most = mr_vc_part_max(r->vc);
-    bool lends = mr_vc_front(r->vc)->lends;
+    bool lends = r->vc->lends;
 
     mr_credit_spend(&mr_flow_of(r->vc)->credit, r->head);
     mr_stat_add(MR_STAT_HEADS_SENT, 1);

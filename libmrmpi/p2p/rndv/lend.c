@@ -8,7 +8,7 @@
 
 enum mr_burst_way mr_lend_way(struct mr_vc *vc, const void *buf, size_t bytes, const struct mr_type *type)
 {
-    if (bytes < MR_LEND_LEAST || !type->contiguous || !mr_vc_front(vc)->lends)
+    if (bytes < MR_LEND_LEAST || !type->contiguous || !vc->lends)
         return MR_BURST_COPY;
     return mr_burst_alone(&mr_pt2pt.burst, mr_plain(buf, type), bytes);
 }
@@ -23,7 +23,7 @@ int mr_lend(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr, const 
 
     if (req->loans == LOANS_MOST)
         return mr_vc_send(vc, hdr, payload, len);
-    lent = mr_vc_lend(vc, hdr, payload, len, &lender);
+    lent = mr_net_lend(vc, hdr, payload, len, &lender);
     if (lent <= 0)
         return lent;
     req->loans++;

@@ -11,7 +11,7 @@
 
 #include "libmrmpi/p2p/choice/burst.h"
 #include "libmrmpi/p2p/request/request.h"
-#include "libmrmpi/channel/vc.h"
+#include "libmrmpi/channel/channel.h"
 
 #define MR_LEND_LEAST 2048u /* what is shorter is copied sooner than it is asked for here */
 

@@ -51,21 +51,6 @@ void mr_read_done(void *cookie, int error)
     settle(read->of);
 }
 
-/* Bytes at to end of the message, from the beginning of src. False: they cannot be read. */
-static bool start(struct mr_rndv *r, int which, uint64_t at, uint64_t end, const struct mr_remote *src)
-{
-    struct mr_read *read = &r->read[which];
-
-    if (end > r->total)
-        end = r->total;
-    if (at >= end)
-        return true;
-    read->of = r;
-    read->open = !mr_vc_read(r->vc, mr_plain(r->req->recv_buf, r->req->type), r->total,
-                             (struct mr_vc_part){.at = at, .len = end - at}, src, read);
-    return read->open;
-}
-
 /* It is to be read if our memory can be registered, too. */
 bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
@@ -83,10 +68,19 @@ bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
     src[0].len -= r->head;
     r->state = MR_RNDV_READING;
     r->owes_front = len == sizeof(src);
-    if (!start(r, FRONT, r->head, front, &src[0]))
-        return false;
-    if (!start(r, TAIL, front, hdr->len, &src[1])) {
-        if (!r->read[FRONT].open)
+    for (int which = FRONT; which <= TAIL; which++) {
+        struct mr_read *read = &r->read[which];
+        uint64_t at = which == FRONT ? r->head : front, end = which == FRONT ? front : hdr->len;
+
+        end = end < r->total ? end : r->total;
+        if (at >= end)
+            continue;
+        read->of = r;
+        read->open = !mr_net_read(r->vc, mr_plain(r->req->recv_buf, r->req->type), r->total,
+                                  (struct mr_vc_part){.at = at, .len = end - at}, &src[which], read);
+        if (read->open)
+            continue;
+        if (which == FRONT || !r->read[FRONT].open)
             return false;
         r->error = -EIO;
     }

@@ -49,7 +49,7 @@ static void put(struct mr_rndv *r, uint64_t rreq, size_t from, size_t len)
     r->state = MR_RNDV_PUTTING;
     r->remote.addr += from;
     r->remote.len -= from;
-    err = mr_vc_put(r->vc, buf + from, len - from, &r->remote, rreq, r);
+    err = mr_net_put(r->vc, buf + from, len - from, &r->remote, r);
     if (err) {
         mr_error_detail("sending %llu bytes at %p to rank %d of the world: %s", (unsigned long long)len,
                         (const void *)buf, mr_vc_world_rank(r->vc), strerror(-err));
@@ -324,7 +324,7 @@ static bool write_back(struct mr_rndv *r, const struct mr_hdr *hdr, const void *
 static bool is_better_copied(struct mr_rndv *r, const struct mr_hdr *hdr)
 {
     if (hdr->len > mr_vc_eager_most(r->vc))
-        return mr_vc_copies(r->vc, mr_plain(r->req->recv_buf, r->req->type), hdr->len);
+        return mr_net_reaches(r->vc) && mr_net_copies(r->vc, mr_plain(r->req->recv_buf, r->req->type), hdr->len);
     return hdr->flags & MR_FLAG_READ && /* it could have come eagerly */
            !(hdr->flags & MR_FLAG_READY && mr_pt2pt.burst.is_registered(r->req->recv_buf, hdr->len)) &&
            !mr_burst_offered(&mr_pt2pt.burst, r->req->recv_buf, hdr->len);
@@ -369,8 +369,9 @@ void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hd
         mr_read_head(r, 0, (const uint8_t *)payload + len, come);
 }
 
-void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error)
+void mr_rndv_put_landed(int world_rank, uint64_t rreq, int error)
 {
+    struct mr_vc *vc = mr_vc_get_peer(world_rank);
     struct mr_rndv *r = mr_rndv_find(vc, rreq);
 
     if (!r || r->state != MR_RNDV_LANDING)

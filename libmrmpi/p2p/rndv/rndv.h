@@ -7,6 +7,7 @@
 #define MRMPI_RNDV_H
 
 #include "libmrmpi/p2p/request/flow.h"
+#include "libmrmpi/net/net.h"
 #include "libmrmpi/p2p/rndv/transfer.h"
 
 struct mr_transfers {
@@ -75,7 +76,7 @@ void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hd
                     size_t len);
 void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_rndv_put_sent(void *cookie, int error);
-void mr_rndv_put_landed(struct mr_vc *vc, uint64_t rreq, int error);
+void mr_rndv_put_landed(int world_rank, uint64_t rreq, int error);
 void mr_rndv_fail_peer(struct mr_vc *vc);
 void mr_rndv_ask_back(struct mr_rndv *r); /* CANCEL, unless its message has met a receive as far as is known */
 /* The peer parts: sends of a message that no receive has met end with an error. One that begins now, and all others. */

@@ -231,11 +231,17 @@ static int halve_some(struct mr_rndv *r)
     return 1;
 }
 
+/* NULL: there are none. */
+static struct mr_claims *claims_of(struct mr_vc *vc, bool ours)
+{
+    return mr_shm_reaches(vc) ? mr_shm_claims(vc, ours) : NULL;
+}
+
 /* False: there is no claim for it. */
 static bool halve(struct mr_rndv *r)
 {
     unsigned which = (unsigned)__builtin_ctz(~mr_transfers.near.claims);
-    struct mr_claims *claims = which < MR_CLAIMS ? mr_vc_claims(r->vc, true) : NULL;
+    struct mr_claims *claims = which < MR_CLAIMS ? claims_of(r->vc, true) : NULL;
     uint32_t chunk = mr_claim_chunk(r->total);
     struct mr_remote here;
     struct mr_halves halves;
@@ -282,7 +288,7 @@ static enum mr_way_load load_of(const struct mr_stream *s)
  */
 static enum mr_way follow(struct mr_rndv *r)
 {
-    const struct mr_claims *theirs = mr_vc_claims(r->vc, false);
+    const struct mr_claims *theirs = claims_of(r->vc, false);
     uint8_t way = theirs ? __atomic_load_n(&theirs->way[mr_way_size(r->total)], __ATOMIC_RELAXED) : MR_WAY_PUSH;
 
     return way < MR_WAYS ? way : MR_WAY_PUSH;
@@ -291,7 +297,7 @@ static enum mr_way follow(struct mr_rndv *r)
 static enum mr_way lead(struct mr_rndv *r, enum mr_way_load load)
 {
     enum mr_way way = mr_way_choose(&mr_transfers.near.ways, &r->way, r->total, load);
-    struct mr_claims *ours = mr_vc_claims(r->vc, true);
+    struct mr_claims *ours = claims_of(r->vc, true);
 
     r->timed = true;
     if (load == MR_LOAD_BOTH && ours)
@@ -406,7 +412,7 @@ static void wrote(struct mr_vc_move *m, int error)
 
 void mr_share_write(struct mr_rndv *r, const struct mr_halves *halves)
 {
-    struct mr_claims *claims = mr_vc_claims(r->vc, false);
+    struct mr_claims *claims = claims_of(r->vc, false);
 
     if (!claims || halves->claim >= MR_CLAIMS || halves->chunk < MR_CLAIM_LEAST || halves->chunk > MR_CLAIM_MOST)
         return; /* no rank of ours has said that */

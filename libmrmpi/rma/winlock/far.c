@@ -184,13 +184,13 @@ static int post_take(struct mr_far *f, enum mr_taker_step step)
     f->take = (struct mr_vc_word){.word = mr_taker_word(&f->taker, step, f->result),
                                   .move.done = take_done,
                                   .way = f->taker.giving ? f->give.way : 0};
-    return mr_vc_word(f->vc, &f->part, &f->take);
+    return mr_net_word(f->vc, &f->part, &f->take);
 }
 
 static int post_give(struct mr_far *f)
 {
     f->give = (struct mr_vc_word){.word = mr_taker_word(&f->taker, MR_STEP_GIVE, &f->gave), .move.done = give_done};
-    return mr_vc_word(f->vc, &f->part, &f->give);
+    return mr_net_word(f->vc, &f->part, &f->give);
 }
 
 /* Whoever waits for a lock that is lost on the way asks for it by a packet, which comes behind the clearing. */

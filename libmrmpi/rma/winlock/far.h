@@ -17,7 +17,7 @@
 #ifndef MRMPI_WINLOCK_FAR_H
 #define MRMPI_WINLOCK_FAR_H
 
-#include "libmrmpi/channel/word.h"
+#include "libmrmpi/net/net.h"
 #include "libmrmpi/rma/winlock/taker.h"
 
 struct mr_far_events {

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The channel to other hosts: what the subsystems above call beyond struct mr_channel_ops. All of these need a virtual
+ * channel for which mr_net_reaches() is true; the capabilities (enum mr_vc_caps) say which of them the peer supports.
+ * A function that fails returns a negative errno, vc->error if the peer is lost.
+ */
+#ifndef MRMPI_NET_H
+#define MRMPI_NET_H
+
+#include <string.h>
+
+#include "libmrmpi/channel/channel.h"
+
+extern const struct mr_channel_ops mr_channel_net;
+
+static inline bool mr_net_reaches(const struct mr_vc *vc)
+{
+    return vc->ops == &mr_channel_net;
+}
+
+/* After the last message: peers may still need this process to poll. */
+bool mr_net_lingers(void);
+/* With so many devices each memory is registered that is sent from, or moved; at least 1. */
+unsigned mr_net_devices(void);
+/* The memory is registered, with one of them at least, and stays so. */
+bool mr_net_is_registered(const void *buf, size_t len);
+
+/* ---- packets ----------------------------------------------------------------------------------------------------- */
+
+/* Before several packets that are one message: there is memory for all of them, if they are sent at once. Then they are
+ * refused only if the peer is unreachable, and it never waits for the rest of a message. */
+int mr_net_reserve(struct mr_vc *vc, unsigned packets);
+
+/* The send whose packet is sent from where it lies. */
+struct mr_vc_lender {
+    const void *buf; /* all of its message */
+    size_t len;
+    bool answers; /* it goes so only if something has come since the last packet went: else it is copied */
+    void *cookie;
+};
+/*
+ * As mr_vc_send, from where the payload lies: 1: it stays as it is until loan_ended(lender->cookie). 0: it was copied.
+ * Only while vc->lends.
+ */
+int mr_net_lend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len,
+                const struct mr_vc_lender *lender);
+
+/* ---- large messages ---------------------------------------------------------------------------------------------- */
+
+/*
+ * MB/s at which rails to the peer carry a large message now: all of them together, or the fastest of unequal rails, if
+ * the message is not cut while all are busy. 0: the message is cut, or the rate is not known. *whole: with several
+ * rails, a shorter piece goes over one of them. without: set of rails here that have no key.
+ */
+unsigned mr_net_rate(const struct mr_vc *vc, size_t len, uint32_t without, size_t *whole);
+/* A message to or from this memory takes less in packets than registering the memory would. */
+bool mr_net_copies(const struct mr_vc *vc, const void *buf, size_t len);
+
+/*
+ * Writes buf into the peer's advertised memory, striped over the rails. cookie comes back in put_sent, perhaps before
+ * this returns; until then buf stays as it is. The peer's put_landed is called with what the peer gave to mr_vc_expect
+ * for this region. len > 0. The region for the local buffer is taken and released inside. 0; -EMSGSIZE: it is longer
+ * than the target; -EPROTO: the target makes no sense; -EOPNOTSUPP: no subchannel has RDMA; -ENOMEM.
+ */
+int mr_net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_remote *dst, void *cookie);
+
+/*
+ * Reads a part of a message of size bytes into its place in buf, from the first bytes of the peer's advertised memory,
+ * striped over the rails. cookie comes back in read_done; the peer is not told. part.len > 0. The region for the local
+ * buffer, all of it, is taken and released inside. Errors as above.
+ */
+int mr_net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
+                void *cookie);
+
+/* ---- windows ----------------------------------------------------------------------------------------------------- */
+
+/* A word of a peer's memory on its way; its owner embeds it. */
+struct mr_vc_word {
+    struct mr_word word;
+    struct mr_vc_move move; /* done: the error is -EIO if it may have been done, or not, and never will be any more */
+    uint32_t way; /* the one that it has taken, never 0: words that take the same are done in order. Before: the one
+                     that it has to take; 0: any */
+};
+/*
+ * Has the peer's adapter change a word of memory that the peer has advertised for that (MR_VC_WORDS), and looks at what
+ * lies there then. The peer is not told. w->move.done follows, out of mr_vc_poll() only, and *w and its result are the
+ * channel's until then. A change is made once at most: over a connection that breaks it may have been made or not,
+ * which only the peer can see. By the time of done it will not be made any more.
+ *
+ * 0; -EAGAIN: there is no room now; -EOPNOTSUPP: no way leads there that has atomics, or not the one that is wanted;
+ * another negative errno.
+ */
+int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_word *w);
+
+/* ---- short writes to windows ------------------------------------------------------------------------------------- */
+
+/*
+ * Short writes into memory of a window that a peer has advertised: they are collected, and posted as lists. mr_net_writer_open()
+ * makes a writer, as the first member of its own struct. Its owner reads the first three members, and adds to the list
+ * that is being filled.
+ *
+ * Memory may be withdrawn by the peer before its owner here hears of that (MR_VC_ATTACHED). The owner sets withdrawn
+ * then: writes that the peer's adapter has refused are given to it, once for each list; it may do them another way, but
+ * not wait. Their data lasts until it returns. Without it such a refusal is an error of the peer's, which is lost.
+ */
+struct mr_net_writer;
+
+#define MR_WRITER_MOST 256u /* bytes of one write, at most */
+
+typedef void mr_net_withdrawn_fn(struct mr_net_writer *w, const struct mr_short_write *write, unsigned num,
+                                 uint32_t serial);
+
+struct mr_net_writer {
+    uint32_t most;               /* bytes of one write, up to MR_WRITER_MOST */
+    unsigned open;               /* lists that are not in the peer's memory yet, with the one that is being filled */
+    int error;                   /* negative errno of one that never gets there; its owner takes it back */
+    uint64_t addr;               /* of the memory there */
+    unsigned left;               /* writes that still fit into the list; 0: there is none, too */
+    struct mr_short_write *last; /* of it, which ends at ... there, */
+    uint64_t end;
+    unsigned char *to; /* and data of the next one goes here: there is room for left writes of most bytes */
+    uint32_t serial;   /* the owner's name for the memory */
+    mr_net_withdrawn_fn *withdrawn;
+    void *owner;
+};
+
+/* Add to the list. What begins where the last write ends becomes part of it. False: it is full, or there is none. */
+static inline bool mr_net_writer_add(struct mr_net_writer *w, uint64_t at, const void *data, size_t len)
+{
+    struct mr_short_write *last = w->last;
+    uint64_t addr = w->addr + at;
+
+    if (addr == w->end && last->len + len <= w->most) {
+        last->len += (uint32_t)len;
+    } else {
+        if (__builtin_expect(!w->left || len > w->most, 0))
+            return false;
+        w->left--;
+        w->last = ++last;
+        *last = (struct mr_short_write){.addr = addr, .data = w->to, .len = (uint32_t)len};
+    }
+    w->end = addr + len;
+    if (len == sizeof(uint64_t)) /* a word often goes alone */
+        memcpy(w->to, data, sizeof(uint64_t));
+    else
+        memcpy(w->to, data, len);
+    w->to += len;
+    return true;
+}
+
+/*
+ * For short writes to memory that the peer has advertised as a window's (MR_VC_WINDOW, MR_VC_ATTACHED). They have been
+ * copied on return, and are posted as lists: at once if nothing of this writer is under way, when a list is full, by
+ * mr_net_writer_post, and by the next mr_vc_poll(). What is adjacent may become one write. NULL: not to this peer.
+ * Until it is closed the caller sees to it that w->open stays small. Then what is under way goes on, and nobody hears
+ * of it.
+ */
+struct mr_net_writer *mr_net_writer_open(struct mr_vc *vc, const struct mr_remote *remote);
+/* The list is full, or there is none: posts it, and begins another with this write. Errors as of mr_net_write_short. */
+int mr_net_writer_begin(struct mr_net_writer *w, uint64_t at, const void *data, size_t len);
+/* At byte `at` of the memory, in which it fits. 0 < len <= w->most. Negative errno: it has to go another way. */
+static inline int mr_net_write_short(struct mr_net_writer *w, uint64_t at, const void *data, size_t len)
+{
+    return __builtin_expect(mr_net_writer_add(w, at, data, len), 1) ? 0 : mr_net_writer_begin(w, at, data, len);
+}
+/* To other memory of the peer's from now on, which the owner calls serial. False: not there; all is as it was. */
+bool mr_net_writer_aim(struct mr_net_writer *w, const struct mr_remote *remote, uint32_t serial);
+void mr_net_writer_post(struct mr_net_writer *w); /* what is collected, without waiting for more */
+void mr_net_writer_close(struct mr_net_writer *w);
+
+#endif
