@@ -3,9 +3,9 @@
  * Virtual channels, and the channels that carry their packets.
  *
  * A virtual channel (struct mr_vc) leads to one rank of the job. vc.c delivers its packets exactly once and in the
- * order of mr_vc_send, whatever rails they took. A channel moves packets to some of the ranks: the process itself (self.c),
- * shared memory (shm.c), the network (net/). Each channel fills in a struct mr_channel_ops with the functions that more
- * than one channel has. Functions of one channel are called by name: channel/shm.h, net/net.h.
+ * order of mr_vc_send, whatever rails they took. A channel moves packets to some of the ranks: the process itself
+ * (self.c), shared memory (shm.c), the network (net/). Each channel fills in a struct mr_channel_ops, the functions
+ * that several channels have. Functions of one channel are called by name: channel/shm.h, net/net.h.
  *
  * A channel calls mr_vc_arrived() for each packet, in any order. The subsystem above fills in struct mr_vc_upcalls;
  * only mr_vc_poll() calls these, never a send. All functions are called with the library's lock held, and none blocks.

@@ -51,8 +51,9 @@ static void free_extensions(struct mr_peer *p)
 static const struct mr_peer_events peer_events = {
     .made = extend_subs, .lost = forget_lost, .answered = note_answer, .freed = free_extensions};
 
-void mr_connect_init(void)
+void mr_connect_init(const struct mr_connect_upcalls *up)
 {
+    mr_recovery_events.confirmed = up->confirmed;
     memset(&mr_connect, 0, sizeof mr_connect);
     mr_peer_subscribe(&peer_events);
 }

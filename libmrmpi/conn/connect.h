@@ -10,7 +10,12 @@
 
 /* ---- at the start ------------------------------------------------------------------------------------------------ */
 
-void mr_connect_init(void); /* before others subscribe to what happens to peers */
+/* What conn/ calls above it. */
+struct mr_connect_upcalls {
+    /* Of a subchannel's link that confirms packets itself: the oldest n packets on the link are with the peer. */
+    void (*confirmed)(struct mr_link *l, unsigned n);
+};
+void mr_connect_init(const struct mr_connect_upcalls *up); /* before others subscribe to what happens to peers */
 /*
  * More ranks are on other hosts than one may have connections to. Sets that, if MRMPI_RC_PEERS is 0. The same for all
  * ranks, if they have adapters of one type: else some may use datagrams, too, and others not.

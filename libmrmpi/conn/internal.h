@@ -153,7 +153,7 @@ void mr_epoch_failed(struct mr_peer *p);
 /* A handshake has opened subchannels of this epoch: if it is a later one it is the present one now. */
 void mr_epoch_opened(struct mr_peer *p, uint8_t epoch);
 
-extern const struct mr_link_events mr_recovery_events; /* of the links of every subchannel */
+extern struct mr_link_events mr_recovery_events; /* of the links of every subchannel */
 /* Send and do what is due. True: more later. */
 bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin);
 /* It is about to break since its way loses packets. */

@@ -188,15 +188,6 @@ static void link_failed(struct mr_link *l, const struct mr_wc *wc)
         mr_peer_lost(sub->peer, wc->error);
 }
 
-static void link_confirmed(struct mr_link *l, unsigned n)
-{
-    struct mr_peer *p = ((struct mr_sub *)l->owner)->peer;
-
-    mr_packets_free(mr_window_confirmed(&p->out, l->index, n));
-    if (__builtin_expect(mr_window_waiting(&p->out) != 0, 0))
-        mr_peer_backlog(p);
-}
-
 static uint64_t pause_ns(const struct mr_sub *sub)
 {
     uint64_t pause = PAUSE_NS << (sub->connect->failures < 10 ? sub->connect->failures : 10);
@@ -260,9 +251,9 @@ static bool link_left(struct mr_link *l, struct mr_qp *qp)
     return !mr_sub_retires(l->owner) && mr_probe_keep(l->owner, qp);
 }
 
-const struct mr_link_events mr_recovery_events = {
+/* confirmed: see mr_connect_init() */
+struct mr_link_events mr_recovery_events = {
     .left = link_left,
-    .confirmed = link_confirmed,
     .failed = link_failed,
     .drained = link_drained,
 };

@@ -100,6 +100,12 @@ static inline void mr_packet_taken(struct mr_peer *p, unsigned i, size_t payload
     mr_sched_charge(&mr_peers.policy[MR_POLICY_SMALL], &p->packet_turn, p->load, p->num_now, i, payload);
 }
 
+/* ---- arrive.c: as struct mr_verbs_handlers, struct mr_connect_upcalls ---- */
+void mr_net_packet(struct mr_rail *rail, const void *data, size_t len);
+void mr_net_segment(struct mr_rail *rail, const void *data, size_t len, const uint32_t *imm);
+void mr_net_landed(struct mr_rail *rail, uint32_t imm);
+void mr_net_confirmed(struct mr_link *l, unsigned n);
+
 /* ---- rely.c ---------------------------------------------------------------------------------------------------- */
 
 /* Once, when the adapters are open: how many receive buffers a packet takes. */

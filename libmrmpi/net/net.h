@@ -7,9 +7,8 @@
 #ifndef MRMPI_NET_H
 #define MRMPI_NET_H
 
-#include <string.h>
-
 #include "libmrmpi/channel/channel.h"
+#include "libmrmpi/net/stripe/writer.h" /* short writes to windows */
 
 extern const struct mr_channel_ops mr_channel_net;
 
@@ -91,81 +90,5 @@ struct mr_vc_word {
  * another negative errno.
  */
 int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_word *w);
-
-/* ---- short writes to windows ------------------------------------------------------------------------------------- */
-
-/*
- * Short writes into memory of a window that a peer has advertised: they are collected, and posted as lists. mr_net_writer_open()
- * makes a writer, as the first member of its own struct. Its owner reads the first three members, and adds to the list
- * that is being filled.
- *
- * Memory may be withdrawn by the peer before its owner here hears of that (MR_VC_ATTACHED). The owner sets withdrawn
- * then: writes that the peer's adapter has refused are given to it, once for each list; it may do them another way, but
- * not wait. Their data lasts until it returns. Without it such a refusal is an error of the peer's, which is lost.
- */
-struct mr_net_writer;
-
-#define MR_WRITER_MOST 256u /* bytes of one write, at most */
-
-typedef void mr_net_withdrawn_fn(struct mr_net_writer *w, const struct mr_short_write *write, unsigned num,
-                                 uint32_t serial);
-
-struct mr_net_writer {
-    uint32_t most;               /* bytes of one write, up to MR_WRITER_MOST */
-    unsigned open;               /* lists that are not in the peer's memory yet, with the one that is being filled */
-    int error;                   /* negative errno of one that never gets there; its owner takes it back */
-    uint64_t addr;               /* of the memory there */
-    unsigned left;               /* writes that still fit into the list; 0: there is none, too */
-    struct mr_short_write *last; /* of it, which ends at ... there, */
-    uint64_t end;
-    unsigned char *to; /* and data of the next one goes here: there is room for left writes of most bytes */
-    uint32_t serial;   /* the owner's name for the memory */
-    mr_net_withdrawn_fn *withdrawn;
-    void *owner;
-};
-
-/* Add to the list. What begins where the last write ends becomes part of it. False: it is full, or there is none. */
-static inline bool mr_net_writer_add(struct mr_net_writer *w, uint64_t at, const void *data, size_t len)
-{
-    struct mr_short_write *last = w->last;
-    uint64_t addr = w->addr + at;
-
-    if (addr == w->end && last->len + len <= w->most) {
-        last->len += (uint32_t)len;
-    } else {
-        if (__builtin_expect(!w->left || len > w->most, 0))
-            return false;
-        w->left--;
-        w->last = ++last;
-        *last = (struct mr_short_write){.addr = addr, .data = w->to, .len = (uint32_t)len};
-    }
-    w->end = addr + len;
-    if (len == sizeof(uint64_t)) /* a word often goes alone */
-        memcpy(w->to, data, sizeof(uint64_t));
-    else
-        memcpy(w->to, data, len);
-    w->to += len;
-    return true;
-}
-
-/*
- * For short writes to memory that the peer has advertised as a window's (MR_VC_WINDOW, MR_VC_ATTACHED). They have been
- * copied on return, and are posted as lists: at once if nothing of this writer is under way, when a list is full, by
- * mr_net_writer_post, and by the next mr_vc_poll(). What is adjacent may become one write. NULL: not to this peer.
- * Until it is closed the caller sees to it that w->open stays small. Then what is under way goes on, and nobody hears
- * of it.
- */
-struct mr_net_writer *mr_net_writer_open(struct mr_vc *vc, const struct mr_remote *remote);
-/* The list is full, or there is none: posts it, and begins another with this write. Errors as of mr_net_write_short. */
-int mr_net_writer_begin(struct mr_net_writer *w, uint64_t at, const void *data, size_t len);
-/* At byte `at` of the memory, in which it fits. 0 < len <= w->most. Negative errno: it has to go another way. */
-static inline int mr_net_write_short(struct mr_net_writer *w, uint64_t at, const void *data, size_t len)
-{
-    return __builtin_expect(mr_net_writer_add(w, at, data, len), 1) ? 0 : mr_net_writer_begin(w, at, data, len);
-}
-/* To other memory of the peer's from now on, which the owner calls serial. False: not there; all is as it was. */
-bool mr_net_writer_aim(struct mr_net_writer *w, const struct mr_remote *remote, uint32_t serial);
-void mr_net_writer_post(struct mr_net_writer *w); /* what is collected, without waiting for more */
-void mr_net_writer_close(struct mr_net_writer *w);
 
 #endif

@@ -20,37 +20,6 @@
 
 /* ---- up from the HCA --------------------------------------------------------------------------------------------- */
 
-static void on_packet(struct mr_rail *rail, const void *data, size_t len)
-{
-    struct mr_hdr hdr;
-    size_t head = mr_wire_get(data, &len, &hdr);
-    const unsigned char *payload = (const unsigned char *)data + head;
-
-    mr_peers.arrived++;
-    if (__builtin_expect(!head, 0))
-        mr_log(MR_LOG_WARN, "rail %u: dropped a packet of %zu bytes that is none of ours", rail->index, len);
-    else if (__builtin_expect(hdr.form || mr_peers.attentive, 0))
-        mr_rely_arrived(&hdr, payload, len - head);
-    else
-        mr_vc_arrived(&hdr, payload, len - head);
-}
-
-static void on_segment(struct mr_rail *rail, const void *data, size_t len, const uint32_t *imm)
-{
-    if (imm)
-        data = mr_assemblies_add(&mr_net.assemblies, data, len, *imm, &len);
-    if (!data)
-        return;
-    mr_rail_add(rail, MR_RAIL_PACKETS_RECEIVED, 1);
-    mr_rail_add(rail, MR_RAIL_BYTES_RECEIVED, len);
-    on_packet(rail, data, len);
-}
-
-static void on_landed(struct mr_rail *rail, uint32_t imm)
-{
-    mr_bulk_landed(imm);
-}
-
 static void on_datagram(struct mr_rail *rail, const void *data, size_t len)
 {
     mr_handshake_datagram(rail, data, len);
@@ -71,9 +40,9 @@ static int on_device_renewed(struct mr_device *dev)
 
 static const struct mr_verbs_handlers handlers = {
     .device_renewed = on_device_renewed,
-    .packet = on_packet,
-    .segment = on_segment,
-    .landed = on_landed,
+    .packet = mr_net_packet,
+    .segment = mr_net_segment,
+    .landed = mr_net_landed,
     .datagram = on_datagram,
     .rail_changed = on_rail_changed,
     .rail_moved = mr_recovery_rail_moved,
@@ -220,7 +189,7 @@ int mr_net_init(const struct mr_launch *launch)
     memset(&mr_peers, 0, sizeof mr_peers);
     mr_peers.launch = launch;
     mr_peers.peer_size = sizeof(struct mr_net_peer);
-    mr_connect_init();
+    mr_connect_init(&(struct mr_connect_upcalls){.confirmed = mr_net_confirmed});
     mr_view_init();
     mr_peer_subscribe(&peer_events);
     mr_bulk_init();
@@ -234,7 +203,7 @@ int mr_net_init(const struct mr_launch *launch)
         return -ENOMEM;
     ask_fabricd(launch);
     mr_assemblies_init(&mr_net.assemblies, packet_max);
-    mr_rings_init(on_packet, mr_net.ring_design, (unsigned)mr_config.ring_slots,
+    mr_rings_init(mr_net_packet, mr_net.ring_design, (unsigned)mr_config.ring_slots,
                   MR_WIRE_MAX + mr_config.ring_size + MR_ACK_WIRE_MAX);
     err = mr_verbs_open(&handlers, packet_max, mr_kinds_that_are(mr_kinds_set(&mr_peers.kinds), MR_IS_DATAGRAM),
                         mr_fabric_rejects, NULL);

@@ -12,8 +12,7 @@
 
 #include "libmrmpi/rma/rma.h"
 #include "libmrmpi/rma/share/share.h"
-#include "libmrmpi/channel/vc.h"
-#include "libmrmpi/channel/writer.h"
+#include "libmrmpi/net/net.h"
 #include "libmrmpi/rma/winlock/far.h"
 
 enum mr_hold { MR_HOLD_NONE, MR_HOLD_SHARED, MR_HOLD_EXCLUSIVE };
@@ -43,7 +42,7 @@ struct mr_rma_peer {
     uint32_t next_known, aimed;  /* aimed: the number of the region that writer is for; 0: no known region */
     uint32_t again;              /* operations that RDMA could not do and that went another way */
     struct mr_remote *keys;      /* of its part; NULL: not known, or there are none */
-    struct mr_vc_writer *writer; /* for short writes to the peer; NULL: they go like others */
+    struct mr_net_writer *writer; /* for short writes to the peer; NULL: they go like others */
     /* the peer is the origin, we are the target */
     struct mr_region *region; /* our part, in reach of the peer; NULL: not requested */
     uint32_t done;

@@ -11,7 +11,7 @@
 #define MRMPI_BULK_BATCH_H
 
 #include "libmrmpi/net/stripe/puts.h"
-#include "libmrmpi/net/net.h"
+#include "libmrmpi/net/stripe/writer.h"
 
 #define MR_WLIST_WRITES MR_QP_LIST
 #define MR_WLIST_MOST   MR_WRITER_MOST
