@@ -371,7 +371,7 @@ static bool has_looked(const struct daemon *d, const struct manager_event *e)
 }
 
 /* The findings, and the task's result. */
-static void answer(struct daemon *d, const struct manager_event *e, int status)
+static void answer_task(struct daemon *d, const struct manager_event *e, int status)
 {
     status = e->ended ? e->ended : status;
     if (e->client < DAEMON_LISTENER_ASKERS) {
@@ -421,7 +421,7 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
     d->task_runs = false;
     d->manages = e->manages;
     if (e->task == TASK_DIFF) {
-        answer(d, e, e->status);
+        answer_task(d, e, e->status);
         return;
     }
     take_unfinished(d, e);
@@ -440,7 +440,7 @@ static void on_outcome(struct daemon *d, struct manager_event *e)
         d->look_took_us = clock_us() - d->task_began_us;
     refresh_rails(d); /* a new LMC moves the LIDs: subscribers learn both at once */
     publish(d);
-    answer(d, e, result_of(d, e));
+    answer_task(d, e, result_of(d, e));
     if (e->task == TASK_FOLLOW && looked && !d->verified)
         await_tables(d);
     else if ((e->task == TASK_APPLY && !looked) || (e->task == TASK_FOLLOW && d->follow_failed) ||

@@ -69,7 +69,7 @@ static void put_labels(struct text *t, const struct sink *s, va_list labels)
 }
 
 /* One sample of the sink's family. */
-static void put(struct sink *s, double value, ...)
+static void put_sample(struct sink *s, double value, ...)
 {
     struct text line = {0};
     va_list labels;
@@ -103,7 +103,7 @@ static bool next_rail(struct sink *s, unsigned i, const struct ward **w)
     return true;
 }
 
-static double seconds_since(uint64_t us)
+static double elapsed_seconds(uint64_t us)
 {
     return (double)(clock_us() - us) / 1e6;
 }
@@ -112,61 +112,61 @@ static double seconds_since(uint64_t us)
 
 static void put_up(struct sink *s)
 {
-    put(s, 1, "version", MRMPI_VERSION, "role", status_role(s->d), NULL);
+    put_sample(s, 1, "version", MRMPI_VERSION, "role", status_role(s->d), NULL);
 }
 
 static void put_uptime(struct sink *s)
 {
-    put(s, seconds_since(s->d->started_us), NULL);
+    put_sample(s, elapsed_seconds(s->d->started_us), NULL);
 }
 
 static void put_clients(struct sink *s)
 {
-    put(s, server_num_clients(s->d->server), NULL);
+    put_sample(s, server_num_clients(s->d->server), NULL);
 }
 
 static void put_generation(struct sink *s)
 {
-    put(s, (double)s->d->generation, NULL);
+    put_sample(s, (double)s->d->generation, NULL);
 }
 
 static void put_state(struct sink *s)
 {
     const char *now = status_policy_state(s->d), *name;
     for (unsigned i = 0; (name = status_policy_states[i]); i++)
-        put(s, !strcmp(name, now), "state", name, NULL);
+        put_sample(s, !strcmp(name, now), "state", name, NULL);
 }
 
 static void put_differences(struct sink *s)
 {
     if (s->d->looked)
-        put(s, s->d->differences, NULL);
+        put_sample(s, s->d->differences, NULL);
 }
 
 static void put_applying(struct sink *s)
 {
-    put(s, s->d->applying[0] != 0, NULL);
+    put_sample(s, s->d->applying[0] != 0, NULL);
 }
 
 static void put_failed(struct sink *s)
 {
-    put(s, s->d->failure.len != 0, NULL);
+    put_sample(s, s->d->failure.len != 0, NULL);
 }
 
 static void put_unfinished(struct sink *s)
 {
-    put(s, s->d->unfinished, NULL);
+    put_sample(s, s->d->unfinished, NULL);
 }
 
 static void put_waiting(struct sink *s)
 {
     if (s->d->follow && !s->d->manages)
-        put(s, s->d->follow_problem.len != 0, NULL);
+        put_sample(s, s->d->follow_problem.len != 0, NULL);
 }
 
 static void put_repairs(struct sink *s)
 {
-    put(s, s->d->repairs, NULL);
+    put_sample(s, s->d->repairs, NULL);
 }
 
 /* ---- the fabric ------------------------------------------------------------------------------------------------- */
@@ -174,25 +174,25 @@ static void put_repairs(struct sink *s)
 static void put_duration(struct sink *s)
 {
     if (s->d->look_took_us)
-        put(s, (double)s->d->look_took_us / 1e6, NULL);
+        put_sample(s, (double)s->d->look_took_us / 1e6, NULL);
 }
 
 static void put_age(struct sink *s)
 {
     if (s->d->looked_us)
-        put(s, seconds_since(s->d->looked_us), NULL);
+        put_sample(s, elapsed_seconds(s->d->looked_us), NULL);
 }
 
 static void put_nodes(struct sink *s)
 {
     if (s->d->looked)
-        put(s, s->d->nodes, NULL);
+        put_sample(s, s->d->nodes, NULL);
 }
 
 static void put_ports(struct sink *s)
 {
     if (s->d->looked)
-        put(s, s->d->ports, NULL);
+        put_sample(s, s->d->ports, NULL);
 }
 
 /* Plane i, from 0 on, for the next samples. NULL: there is none. */
@@ -209,14 +209,14 @@ static void put_plane_ports(struct sink *s)
 {
     const struct plane *p;
     for (unsigned i = 0; (p = next_plane(s, i)); i++)
-        put(s, p->num_ports, NULL);
+        put_sample(s, p->num_ports, NULL);
 }
 
 static void put_plane_master(struct sink *s)
 {
     const struct plane *p;
     for (unsigned i = 0; (p = next_plane(s, i)); i++)
-        put(s, p->answers, NULL);
+        put_sample(s, p->answers, NULL);
 }
 
 static void put_plane_differences(struct sink *s)
@@ -224,7 +224,7 @@ static void put_plane_differences(struct sink *s)
     const struct plane *p;
     for (unsigned i = 0; (p = next_plane(s, i)); i++)
         if (p->compared)
-            put(s, p->differences, NULL);
+            put_sample(s, p->differences, NULL);
 }
 
 /* ---- rails ------------------------------------------------------------------------------------------------------ */
@@ -233,7 +233,7 @@ static void put_rail_state(struct sink *s)
 {
     const struct ward *w;
     for (unsigned i = 0; next_rail(s, i, &w); i++)
-        put(s, 1, "state", rails_state_name(s->d->rails.rail[i].state), NULL);
+        put_sample(s, 1, "state", rails_state_name(s->d->rails.rail[i].state), NULL);
 }
 
 static void put_rail_health(struct sink *s)
@@ -241,7 +241,7 @@ static void put_rail_health(struct sink *s)
     const struct ward *w;
     for (unsigned i = 0; next_rail(s, i, &w); i++)
         if (w)
-            put(s, 1, "state", rails_health_name(w->health.state), NULL);
+            put_sample(s, 1, "state", rails_health_name(w->health.state), NULL);
 }
 
 static void put_rail_weight(struct sink *s)
@@ -249,7 +249,7 @@ static void put_rail_weight(struct sink *s)
     const struct ward *w;
     for (unsigned i = 0; next_rail(s, i, &w); i++)
         if (w)
-            put(s, (double)w->health.weight / FD_HEALTHY, NULL);
+            put_sample(s, (double)w->health.weight / FD_HEALTHY, NULL);
 }
 
 static void put_rail_rate(struct sink *s)
@@ -257,7 +257,7 @@ static void put_rail_rate(struct sink *s)
     const struct ward *w;
     for (unsigned i = 0; next_rail(s, i, &w); i++)
         if (s->d->rails.data_mbps[i])
-            put(s, s->d->rails.data_mbps[i] * 125000.0, NULL);
+            put_sample(s, s->d->rails.data_mbps[i] * 125000.0, NULL);
 }
 
 static void put_rail_flaps(struct sink *s)
@@ -265,7 +265,7 @@ static void put_rail_flaps(struct sink *s)
     const struct ward *w;
     for (unsigned i = 0; next_rail(s, i, &w); i++)
         if (w)
-            put(s, w->health.flaps, NULL);
+            put_sample(s, w->health.flaps, NULL);
 }
 
 static void put_rail_counters(struct sink *s)
@@ -275,7 +275,8 @@ static void put_rail_counters(struct sink *s)
     for (unsigned i = 0; next_rail(s, i, &w); i++)
         for (unsigned e = 0; w && e < HEALTH_ENDS; e++)
             for (unsigned c = 0; w->health.end[e].seen && c < HEALTH_COUNTERS; c++)
-                put(s, (double)w->health.end[e].total[c], "end", ends[e], "counter", health_counter_name(c), NULL);
+                put_sample(s, (double)w->health.end[e].total[c], "end", ends[e], "counter", health_counter_name(c),
+                           NULL);
 }
 
 static void put_rail_complaints(struct sink *s)
@@ -287,7 +288,7 @@ static void put_rail_complaints(struct sink *s)
         for (unsigned k = 0; w && k < RAIL_HINTS; k++)
             users += w->hint[k].until_us > now_us;
         if (w)
-            put(s, users, NULL);
+            put_sample(s, users, NULL);
     }
 }
 
@@ -296,7 +297,7 @@ static void put_rail_breaks(struct sink *s)
     const struct ward *w;
     for (unsigned i = 0; next_rail(s, i, &w); i++)
         if (w)
-            put(s, (double)w->told_broken, NULL);
+            put_sample(s, (double)w->told_broken, NULL);
 }
 
 static void put_rail_resent(struct sink *s)
@@ -304,7 +305,7 @@ static void put_rail_resent(struct sink *s)
     const struct ward *w;
     for (unsigned i = 0; next_rail(s, i, &w); i++)
         if (w)
-            put(s, (double)w->told_resent, NULL);
+            put_sample(s, (double)w->told_resent, NULL);
 }
 
 /* ---- classes ---------------------------------------------------------------------------------------------------- */
@@ -313,14 +314,14 @@ static void put_class_jobs(struct sink *s)
 {
     const struct policy *p = &s->d->current.policy;
     for (unsigned i = 0; s->all_jobs && s->d->current.valid && i < p->num_classes; i++)
-        put(s, orders_jobs_of_class(s->d, FD_UID_ANY, i), "class", p->classes[i].name, NULL);
+        put_sample(s, orders_jobs_of_class(s->d, FD_UID_ANY, i), "class", p->classes[i].name, NULL);
 }
 
 static void put_class_share(struct sink *s)
 {
     const struct in_force *f = &s->d->current;
     for (unsigned i = 0; f->valid && i < f->policy.num_classes; i++)
-        put(s, f->tables.classes[i].share / 100, "class", f->policy.classes[i].name, NULL);
+        put_sample(s, f->tables.classes[i].share / 100, "class", f->policy.classes[i].name, NULL);
 }
 
 static void put_lane(struct sink *s, const char *class, const char *kind, unsigned sl, unsigned vl)
@@ -328,7 +329,7 @@ static void put_lane(struct sink *s, const char *class, const char *kind, unsign
     char sl_text[12], vl_text[12];
     snprintf(sl_text, sizeof(sl_text), "%u", sl);
     snprintf(vl_text, sizeof(vl_text), "%u", vl);
-    put(s, 1, "class", class, "kind", kind, "sl", sl_text, "vl", vl_text, NULL);
+    put_sample(s, 1, "class", class, "kind", kind, "sl", sl_text, "vl", vl_text, NULL);
 }
 
 static void put_class_lanes(struct sink *s)
@@ -349,7 +350,7 @@ static void put_class_lanes(struct sink *s)
 
 static void put_complete(struct sink *s)
 {
-    put(s, s->complete, NULL);
+    put_sample(s, s->complete, NULL);
 }
 
 /* Each family is in METRICS of fabricctl(1). The last is written whatever was left out before. */

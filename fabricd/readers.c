@@ -51,7 +51,7 @@ static void divide_rail(const struct daemon *d, unsigned i, struct pace_process 
     }
 }
 
-static bool differs(const struct client *c, const struct fd_pace *next)
+static bool pace_differs(const struct client *c, const struct fd_pace *next)
 {
     for (unsigned i = 0; i < FD_RAILS_MAX; i++) {
         uint32_t a = c->reader.pace.rate_kb[i], b = next->rate_kb[i], off = a > b ? a - b : b - a;
@@ -63,7 +63,7 @@ static bool differs(const struct client *c, const struct fd_pace *next)
 
 static void tell_pace(struct client *c, const struct fd_pace *next)
 {
-    if (!differs(c, next))
+    if (!pace_differs(c, next))
         return;
     c->reader.pace = *next;
     c->reader.pace.h = message_header(FD_PACE, sizeof(c->reader.pace), 0);

@@ -59,7 +59,7 @@ static int on_apply(struct daemon *d, struct client *c, const struct fd_apply *m
     return rc;
 }
 
-static int on_change(struct daemon *d, struct client *c, const struct fd_change *m, size_t len)
+static int on_policy_change(struct daemon *d, struct client *c, const struct fd_change *m, size_t len)
 {
     struct text why = {0};
     if (!server_is_privileged(c))
@@ -116,7 +116,7 @@ static void ratio_of(const struct fd_job *m, char out[FD_RATIO_MAX])
 }
 
 /* In the form of struct job. */
-static uint32_t run_of(const struct fd_job *m)
+static uint32_t run_of_message(const struct fd_job *m)
 {
     return m->flags & FD_JOB_RUN ? m->run + 1 : 0;
 }
@@ -136,7 +136,7 @@ static int on_job_set(struct daemon *d, struct client *c, const struct fd_job *m
     memcpy(job.wish, m->wish, sizeof(job.wish));
     memcpy(job.cgroup, m->cgroup, sizeof(job.cgroup));
     job.lease_s = m->lease_s;
-    job.run = run_of(m);
+    job.run = run_of_message(m);
     ratio_of(m, job.small_ratio);
     int rc = m->flags & FD_JOB_RENEW ? orders_job_renew(d, &job, c->cred.uid, &why)
                                      : orders_job_set(d, &job, c->cred.uid, &why);
@@ -183,7 +183,7 @@ static int on_job_choose(struct daemon *d, struct client *c, const struct fd_job
 
 static int on_job_del(struct daemon *d, struct client *c, const struct fd_job *m)
 {
-    return server_is_privileged(c) ? orders_job_end(d, m->job, run_of(m), c->cred.uid) : -EACCES;
+    return server_is_privileged(c) ? orders_job_end(d, m->job, run_of_message(m), c->cred.uid) : -EACCES;
 }
 
 static int on_forget(struct daemon *d, struct client *c, const struct fd_class *m)
@@ -258,7 +258,7 @@ static void answer_text(struct daemon *d, struct client *c, const struct fd_head
 }
 
 /* The user on whom the answer depends. FD_UID_ANY: on none. */
-static uint32_t user_of(const struct daemon *d, const struct client *c, const struct fd_header *h)
+static uint32_t user_of_request(const struct daemon *d, const struct client *c, const struct fd_header *h)
 {
     const struct fd_job *m = (const struct fd_job *)h;
     const struct job *job = NULL;
@@ -275,7 +275,7 @@ static uint32_t user_of(const struct daemon *d, const struct client *c, const st
 static bool is_known(void *arg, struct client *c, const void *msg)
 {
     const struct daemon *d = arg;
-    uint32_t uid = user_of(d, c, msg);
+    uint32_t uid = user_of_request(d, c, msg);
     return uid == FD_UID_ANY || !d->users || users_get(d->users, uid)->tried;
 }
 
@@ -328,7 +328,7 @@ static void on_message(void *arg, struct client *c, const void *msg, size_t len)
         rc = on_apply(d, c, msg, len);
         break;
     case FD_CHANGE:
-        rc = on_change(d, c, msg, len);
+        rc = on_policy_change(d, c, msg, len);
         break;
     case FD_HISTORY:
     case FD_SHOW:

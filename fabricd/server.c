@@ -186,7 +186,7 @@ static void hand_over_again(struct client *c)
         s->events->message(s->arg, c, c->held->msg, c->held->len);
 }
 
-static void go_on(struct client *c)
+static void resume_client(struct client *c)
 {
     uint64_t id = c->id;
     struct server *s = c->server;
@@ -202,7 +202,7 @@ static int on_held_too_long(sd_event_source *source, uint64_t usec, void *arg)
 {
     struct client *c = arg;
     struct server *s = c->server;
-    go_on(c);
+    resume_client(c);
     server_free_dropped(s);
     return 0;
 }
@@ -229,7 +229,7 @@ void server_go_on(struct server *s, bool (*ready)(void *arg, struct client *c, c
     for (struct client *c = s->clients; c;) {
         bool now = c->held && !c->held->again && ready(arg, c, c->held->msg);
         if (now)
-            go_on(c);
+            resume_client(c);
         c = now ? s->clients : c->next; /* the list may have changed */
     }
     server_free_dropped(s);

@@ -106,7 +106,7 @@ void state_fill(const struct daemon *d, const struct state_asker *who, const uns
         leave_out_sick(d, who, m);
 }
 
-static bool same_levels(const struct fd_state *a, const struct fd_state *b)
+static bool same_state_levels(const struct fd_state *a, const struct fd_state *b)
 {
     int n = fd_state_num_levels(a, a->h.length);
     return n == fd_state_num_levels(b, b->h.length) &&
@@ -132,7 +132,7 @@ uint16_t state_changes(const struct fd_state *a, const struct fd_state *b)
     uint16_t bits = 0;
     if (a->status != b->status || a->small_max != b->small_max || a->sl_small != b->sl_small ||
         a->num_lanes != b->num_lanes || memcmp(a->sl_bulk, b->sl_bulk, sizeof(a->sl_bulk)) ||
-        memcmp(a->class_name, b->class_name, sizeof(a->class_name)) || !same_levels(a, b) || !same_spread(a, b))
+        memcmp(a->class_name, b->class_name, sizeof(a->class_name)) || !same_state_levels(a, b) || !same_spread(a, b))
         bits |= FD_CHANGED_CLASS;
     if (a->num_rails != b->num_rails || a->messages != b->messages || !same_health(a, b) ||
         memcmp(a->rails, b->rails, a->num_rails * sizeof(a->rails[0])))

@@ -12,7 +12,7 @@
 
 #define JOBS_SHOWN 16384 /* bytes */
 
-static uint64_t seconds_since(uint64_t us)
+static uint64_t whole_seconds_since(uint64_t us)
 {
     return (clock_us() - us) / 1000000;
 }
@@ -69,19 +69,19 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
     gethostname(host, sizeof(host) - 1);
     text_printf(out, "fabricd: {version: %s, pid: %d, host: ", MRMPI_VERSION, getpid());
     text_yaml_string(out, host);
-    text_printf(out, ", role: %s, uptime_s: %" PRIu64 ", clients: %u}\n", status_role(d), seconds_since(d->started_us),
-                v->clients);
+    text_printf(out, ", role: %s, uptime_s: %" PRIu64 ", clients: %u}\n", status_role(d),
+                whole_seconds_since(d->started_us), v->clients);
     text_printf(out,
                 "policy: {generation: %" PRIu64 ", state: %s, nodes: %u, ports: %u, differences: %u, looked_s_ago: ",
                 d->generation, status_policy_state(d), d->nodes, d->ports, d->differences);
     if (d->looked_us)
-        text_printf(out, "%" PRIu64, seconds_since(d->looked_us));
+        text_printf(out, "%" PRIu64, whole_seconds_since(d->looked_us));
     else
         text_printf(out, "never");
     if (d->current.valid)
         text_printf(out, ", digest: \"%016" PRIx64 "\"", d->current.lock.digest);
     if (d->repairs)
-        text_printf(out, ", repairs: %u, repaired_s_ago: %" PRIu64, d->repairs, seconds_since(d->repaired_us));
+        text_printf(out, ", repairs: %u, repaired_s_ago: %" PRIu64, d->repairs, whole_seconds_since(d->repaired_us));
     if (d->look_error) {
         text_printf(out, ", why: ");
         text_yaml_string(out, smp_open_error(d->look_error));
@@ -101,7 +101,7 @@ void status_text(const struct daemon *d, const struct status_view *v, struct tex
         text_printf(out, "}\n");
     }
     if (d->failure.len)
-        text_printf(out, "failed: {%s, s_ago: %" PRIu64 "}\n", d->failure.s, seconds_since(d->failed_us));
+        text_printf(out, "failed: {%s, s_ago: %" PRIu64 "}\n", d->failure.s, whole_seconds_since(d->failed_us));
     if (d->difference_text.len) {
         text_printf(out, "differences:\n");
         for (const char *p = d->difference_text.s; *p; p += strcspn(p, "\n") + 1) {

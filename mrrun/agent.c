@@ -76,13 +76,13 @@ static void up_broken(struct link *l, const char *why)
 
 /* ---- below ---- */
 
-static bool from_below(void *arg, const struct wire_frame *f)
+static bool forward_up(void *arg, const struct wire_frame *f)
 {
     send_up(arg, f);
     return true;
 }
 
-static void lost_below(void *arg, unsigned host, const char *why)
+static void report_lost_host(void *arg, unsigned host, const char *why)
 {
     struct agent *a = arg;
     struct wire_text body = {0};
@@ -201,8 +201,8 @@ static bool take_start(struct agent *a, const struct wire_frame *f)
     a->ranks.base.window = a->start.window;
     a->tree.arg = a;
     a->tree.files = a->ranks.files;
-    a->tree.frame = from_below;
-    a->tree.lost = lost_below;
+    a->tree.frame = forward_up;
+    a->tree.lost = report_lost_host;
     if (tree_open(&a->tree, a->ranks.base.set, &below, false))
         return false;
     send_up(a, &(struct wire_frame){.kind = WIRE_READY, .host = a->ranks.host});
@@ -432,7 +432,7 @@ static void end_by_signal(struct agent *a, int sig)
     end_agent(a, 128 + sig);
 }
 
-static void read_signals(struct watch *w, uint32_t events)
+static void read_agent_signals(struct watch *w, uint32_t events)
 {
     struct agent *a = container_of(w, struct agent, signals);
     struct signalfd_siginfo info;
@@ -460,7 +460,7 @@ static void take_signals(struct agent *a)
     signal(SIGPIPE, SIG_IGN);
     sigprocmask(SIG_BLOCK, &set, NULL);
     sigemptyset(&a->ranks.mask);
-    a->signals = (struct watch){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = read_signals};
+    a->signals = (struct watch){.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .ready = read_agent_signals};
     watch_want(a->ranks.base.set, &a->signals, EPOLLIN);
 }
 

@@ -72,7 +72,7 @@ static void lose_host(struct agents *a, unsigned number, char *text)
     streams_forget(&a->streams, number);
 }
 
-static void lost_below(void *arg, unsigned number, const char *why)
+static void lose_agent_host(void *arg, unsigned number, const char *why)
 {
     char *text = why ? strdup(why) : NULL;
 
@@ -107,7 +107,7 @@ static bool take_endings(struct agents *a, const struct wire_frame *f)
 }
 
 /* An answer to an inquiry becomes a file here, as the rank would have made it. */
-static bool take_answer(struct agents *a, const struct wire_frame *f)
+static bool write_answer_file(struct agents *a, const struct wire_frame *f)
 {
     char name[512];
     int fd;
@@ -160,7 +160,7 @@ static bool take_frame(void *arg, const struct wire_frame *f)
     case WIRE_ENDINGS:
         return take_endings(a, f);
     case WIRE_ANSWER:
-        return is_of_host(a, f) && take_answer(a, f);
+        return is_of_host(a, f) && write_answer_file(a, f);
     case WIRE_STATE:
         return is_of_host(a, f) && take_state(a, f);
     case WIRE_DATA:
@@ -450,7 +450,7 @@ static int open_tree(struct agents *a, const char *mrrun)
     a->tree.arg = a;
     a->tree.files = job->old_files;
     a->tree.frame = take_frame;
-    a->tree.lost = lost_below;
+    a->tree.lost = lose_agent_host;
     a->streams.base = (struct channel_base){.set = set, .window = start.window, .send = send_frame};
     return set < 0 || streams_open(&a->streams, job) ? -1 : tree_open(&a->tree, set, &start, here);
 }

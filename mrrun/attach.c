@@ -186,7 +186,7 @@ static int print_file(int file)
     return fflush(stdout) || at < st.st_size ? -1 : 0;
 }
 
-static int complain(pid_t pid, const char *what)
+static int complain_of_process(pid_t pid, const char *what)
 {
     fprintf(stderr, "mrrun: cannot attach to process %d: %s\n", (int)pid, what);
     return 1;
@@ -197,18 +197,19 @@ static int complain_of_connection(pid_t pid, int error)
     switch (error) {
     case EACCES:
     case EPERM:
-        return complain(pid, "it belongs to another user");
+        return complain_of_process(pid, "it belongs to another user");
     case EAGAIN:
-        return complain(pid, "its mrrun does not answer");
+        return complain_of_process(pid, "its mrrun does not answer");
     case ECONNREFUSED:
-        return complain(pid, "its job has ended");
+        return complain_of_process(pid, "its job has ended");
     case ENOENT:
-        return complain(pid, kill(pid, 0) && errno == ESRCH
-                                 ? "there is no such process"
-                                 : "it is no mrrun with a running job, nor a rank of one on this host; attach where "
-                                   "mrrun runs");
+        return complain_of_process(
+            pid, kill(pid, 0) && errno == ESRCH
+                     ? "there is no such process"
+                     : "it is no mrrun with a running job, nor a rank of one on this host; attach where "
+                       "mrrun runs");
     default:
-        return complain(pid, strerror(error));
+        return complain_of_process(pid, strerror(error));
     }
 }
 
@@ -221,13 +222,13 @@ int attach_print(pid_t pid)
     if (fd < 0)
         return complain_of_connection(pid, errno);
     if (inquiry_state(mrrun) == 'T')
-        status = complain(pid, "its mrrun is stopped; continue it (kill -CONT) and try again");
+        status = complain_of_process(pid, "its mrrun is stopped; continue it (kill -CONT) and try again");
     else if (poll(&p, 1, PATIENCE_MS) <= 0)
-        status = complain(pid, "its mrrun does not answer");
+        status = complain_of_process(pid, "its mrrun does not answer");
     else if ((file = receive_file(fd)) < 0)
-        status = complain(pid, "its job has ended, or too many are attached to it");
+        status = complain_of_process(pid, "its job has ended, or too many are attached to it");
     else
-        status = print_file(file) ? complain(pid, "the report cannot be read or printed") : 0;
+        status = print_file(file) ? complain_of_process(pid, "the report cannot be read or printed") : 0;
     close(fd);
     return status;
 }

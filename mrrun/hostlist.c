@@ -183,7 +183,7 @@ static bool parse_setting(struct mrrun_host *host, struct piece word)
     return false;
 }
 
-static int read_line(struct hostlist *list, struct piece line, const struct origin *from, char *why, size_t cap)
+static int read_host_line(struct hostlist *list, struct piece line, const struct origin *from, char *why, size_t cap)
 {
     const char *at = line.at, *comment = memchr(line.at, '#', line.len);
     const char *end = comment ? comment : line.at + line.len;
@@ -212,7 +212,7 @@ int hostlist_read(struct hostlist *list, const char *text, const char *file, cha
         struct piece line = {text, strcspn(text, "\r\n")};
 
         from.line++;
-        if (read_line(list, line, &from, why, cap))
+        if (read_host_line(list, line, &from, why, cap))
             return -1;
         text += line.len;
         text += text[0] == '\r' && text[1] == '\n' ? 2 : *text ? 1 : 0;

@@ -359,7 +359,7 @@ int hosts_find(struct hosts *h, const struct mrrun_options *opts, const char *bi
     return err;
 }
 
-static bool is_in(const int *list, int count, int number)
+static bool has_number(const int *list, int count, int number)
 {
     for (int i = 0; i < count; i++)
         if (list[i] == number)
@@ -374,7 +374,7 @@ int hosts_of_part(const struct hosts *h, const struct mrrun_part *part, int *out
     for (int i = 0; i < part->hosts.count; i++) {
         int at = number_of_host(h, canonical(h, &part->hosts.host[i]));
 
-        if (at >= 0 && !is_in(out, n, at))
+        if (at >= 0 && !has_number(out, n, at))
             out[n++] = at;
     }
     for (int i = 0; i < h->num_job && !part->hosts.count && h->num_job < h->count; i++)

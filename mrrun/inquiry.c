@@ -90,7 +90,7 @@ uint64_t inquiry_due_ms(const struct inquiry *q, uint64_t now_ms)
 
 /* ---- collecting -------------------------------------------------------------------------------------------------- */
 
-static char *read_answer(const struct inquiry *q, int rank, size_t *len)
+static char *read_answer_file(const struct inquiry *q, int rank, size_t *len)
 {
     char name[512], *text = NULL;
     ssize_t n;
@@ -111,10 +111,10 @@ static char *read_answer(const struct inquiry *q, int rank, size_t *len)
     return text;
 }
 
-static bool take_answer(const struct inquiry *q, struct waits *w, int rank)
+static bool take_rank_answer(const struct inquiry *q, struct waits *w, int rank)
 {
     size_t len;
-    char *text = read_answer(q, rank, &len);
+    char *text = read_answer_file(q, rank, &len);
     bool good = text && waits_answer(w, rank, *q->asked, text, len);
 
     free(text);
@@ -123,7 +123,7 @@ static bool take_answer(const struct inquiry *q, struct waits *w, int rank)
 
 char *inquiry_read(const struct inquiry *q, int rank, size_t *len)
 {
-    char *text = q->asked ? read_answer(q, rank, len) : NULL;
+    char *text = q->asked ? read_answer_file(q, rank, len) : NULL;
     unsigned number;
     char head[32];
 
@@ -186,7 +186,7 @@ static bool collect(const struct inquiry *q, const struct inquiry_rank *rank, in
     for (int r = 0; r < ranks; r++) {
         if (!rank[r].running) {
             waits_ended(w, r);
-        } else if (!take_answer(q, w, r)) {
+        } else if (!take_rank_answer(q, w, r)) {
             tell_silent(&rank[r], w, r);
             whole &= !may_answer(&rank[r]);
         }

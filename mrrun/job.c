@@ -44,7 +44,7 @@ void job_say(struct job *job, const char *fmt, ...)
 }
 
 /* "rank 3 (host h2, pid 4711)" */
-static const char *name_rank(const struct job *job, int rank, char *buf, size_t cap)
+static const char *describe_rank(const struct job *job, int rank, char *buf, size_t cap)
 {
     snprintf(buf, cap, "rank %d (host %s, pid %d)", rank, job->hosts.name[job->place.host_of[rank]],
              (int)job->ranks[rank].pid);
@@ -86,7 +86,7 @@ static void write_last_words(const struct job *job, int rank, FILE *out)
     size_t len = last->len ? last->len : strlen(last->last);
     char name[160];
 
-    name_rank(job, rank, name, sizeof(name));
+    describe_rank(job, rank, name, sizeof(name));
     if (last->last_ms)
         fprintf(out, "mrrun: %s: last output %.1f s ago: %.*s\n", name, (double)(job_now_ms() - last->last_ms) / 1000,
                 (int)(len < OUTPUT_LAST_MAX ? len : OUTPUT_LAST_MAX), line);
@@ -95,7 +95,7 @@ static void write_last_words(const struct job *job, int rank, FILE *out)
 }
 
 /* Of a job that did not end by itself: the last output of each rank, so that it can be seen who hangs where; free(). */
-static char *last_words(const struct job *job)
+static char *last_words_of_ranks(const struct job *job)
 {
     int told = 0;
     char *text = NULL;
@@ -122,7 +122,7 @@ static char *last_words(const struct job *job)
 
 static void tell_last_words(struct job *job)
 {
-    char *text = last_words(job);
+    char *text = last_words_of_ranks(job);
 
     sink_put(&job->err, text, strlen(text));
     free(text);
@@ -148,7 +148,7 @@ static void check_all_join(struct job *job)
 
     if (job->failed || job->phase != JOB_RUNNING || r < 0 || job->ranks[r].starts >= job->most_starts)
         return;
-    name_rank(job, r, name, sizeof(name));
+    describe_rank(job, r, name, sizeof(name));
     if (job->ranks[r].starts)
         job_say(job, "%s exited with code 0, while others started MPI again after MPI_Finalize; ending the job", name);
     else
@@ -202,7 +202,7 @@ static void word_end(struct job *job, int rank, enum verdict v, int wait_status)
 
     s->rank = rank;
 
-    name_rank(job, rank, name, sizeof(name));
+    describe_rank(job, rank, name, sizeof(name));
     verdict_describe(v, wait_status, what, sizeof(what));
     snprintf(s->text, sizeof(s->text), "%s %s", name, what);
     s->status = status ? status : 1;
@@ -266,7 +266,7 @@ void job_on_endings(struct job *job, const enum ending *ending)
     settle(job);
 }
 
-static void look_who_ends(struct job *job, int rank)
+static void note_who_ends(struct job *job, int rank)
 {
     struct suspect *s = &job->suspect;
     enum ending *ending = calloc((size_t)job->place.ranks, sizeof(*ending));
@@ -288,8 +288,8 @@ void job_on_abort(struct job *job, int rank, int code, const char *why, const en
 
     if (job->failed || s->set)
         return;
-    snprintf(s->text, sizeof(s->text), "%s aborted the job with code %d%s%s", name_rank(job, rank, name, sizeof(name)),
-             code, *why ? ": " : "", why);
+    snprintf(s->text, sizeof(s->text), "%s aborted the job with code %d%s%s",
+             describe_rank(job, rank, name, sizeof(name)), code, *why ? ": " : "", why);
     s->set = true;
     s->aborts = true;
     s->killed = false;
@@ -298,7 +298,7 @@ void job_on_abort(struct job *job, int rank, int code, const char *why, const en
     if (ending)
         suspect_waits(job, rank, ending);
     else
-        look_who_ends(job, rank);
+        note_who_ends(job, rank);
     settle(job);
 }
 
@@ -386,13 +386,13 @@ static void accuse(struct job *job, int rank, enum verdict v, int wait_status)
     if (!s->set) {
         word_end(job, rank, v, wait_status);
         if (!killed)
-            look_who_ends(job, rank);
+            note_who_ends(job, rank);
     } else if (job->ranks[rank].ending != ENDING_NOT && (s->aborts || (killed && !s->killed))) {
         word_end(job, rank, v, wait_status);
     }
 }
 
-static void await_word(struct job *job, int rank)
+static void await_last_words(struct job *job, int rank)
 {
     job->unheard = rank;
     job->unheard_until_ms = job_now_ms() + UNHEARD_MS;
@@ -420,7 +420,7 @@ void job_on_exit(struct job *job, int rank, int wait_status)
     enum verdict v = verdict_of(r->connected, r->finalized, wait_status);
     char name[160], what[80];
 
-    name_rank(job, rank, name, sizeof(name));
+    describe_rank(job, rank, name, sizeof(name));
     verdict_describe(v, wait_status, what, sizeof(what));
     r->running = false;
     r->out.owner_gone = r->err.owner_gone = true;
@@ -434,7 +434,7 @@ void job_on_exit(struct job *job, int rank, int wait_status)
     } else if (v == VERDICT_NO_FINALIZE) {
         r->unheard = true;
         if (job->unheard < 0 && (!job->suspect.set || r->ending != ENDING_NOT))
-            await_word(job, rank);
+            await_last_words(job, rank);
     } else if (!job->failed) {
         accuse(job, rank, v, wait_status);
     }
@@ -450,7 +450,7 @@ static void clear_unheard(struct job *job, int rank)
     end_well(job, rank);
     for (int r = 0; r < job->place.ranks && job->unheard < 0; r++)
         if (job->ranks[r].unheard && !job->ranks[r].finalized)
-            await_word(job, r);
+            await_last_words(job, r);
     settle(job);
 }
 
@@ -535,7 +535,7 @@ static void leave_ranks(struct job *job)
         if (!rank->running)
             continue;
         job_say(job, "%s does not end, though it was killed: it waits in the kernel; it is left",
-                name_rank(job, r, name, sizeof(name)));
+                describe_rank(job, r, name, sizeof(name)));
         rank->running = false;
         rank->out.owner_gone = rank->err.owner_gone = true;
     }
@@ -598,7 +598,7 @@ void job_on_stranger(struct job *job, const struct stranger *s)
     job_say(job,
             "warning: %s runs '%s' (pid %d) with %s, which is %s: such a program is a job of its own here, not a rank; "
             "compile it with mrcc, or use the launcher of its own MPI",
-            name_rank(job, s->index, name, sizeof(name)), s->program, (int)s->pid, s->library,
+            describe_rank(job, s->index, name, sizeof(name)), s->program, (int)s->pid, s->library,
             s->whose ? s->whose : "not mrmpi's");
 }
 
@@ -655,7 +655,7 @@ void job_on_attach(struct job *job)
 
     if (!attach_take(&job->attach) || reach_ask(job))
         return;
-    text = last_words(job);
+    text = last_words_of_ranks(job);
     answer_attached(job, text);
     free(text);
 }

@@ -132,7 +132,7 @@ static void drain_server(struct job *job)
     }
 }
 
-static void read_exec_failures(struct job *job)
+static void read_local_exec_failure(struct job *job)
 {
     struct spawn_failure failure;
     ssize_t n = read(job->exec_fd, &failure, sizeof(failure));
@@ -176,7 +176,7 @@ static void read_last_words(struct rank *r)
  * Look at who ended before reaping it: until then its process group cannot be taken over by others, so that what it
  * left behind can be killed. What a rank told PMIx is in the queue before it ends, and is taken first.
  */
-static void reap_rank(struct job *job, int r)
+static void reap_local_rank(struct job *job, int r)
 {
     pid_t pid = job->ranks[r].pid;
     siginfo_t info = {0};
@@ -195,7 +195,7 @@ static void reap_rank(struct job *job, int r)
     if (job->exec_fd >= 0) {
         struct pollfd p = {.fd = job->exec_fd, .events = POLLIN};
         if (poll(&p, 1, 0) > 0)
-            read_exec_failures(job);
+            read_local_exec_failure(job);
     }
     drain_server(job);
     read_last_words(&job->ranks[r]);
@@ -230,13 +230,13 @@ static void reap(struct job *job)
     struct epoll_event dead;
 
     while (job->deaths_fd >= 0 && epoll_wait(job->deaths_fd, &dead, 1, 0) == 1)
-        reap_rank(job, dead.data.u32);
+        reap_local_rank(job, dead.data.u32);
     for (int r = 0; r < job->place.ranks && !job->agents; r++)
-        reap_rank(job, r);
+        reap_local_rank(job, r);
     reap_orphans(job);
 }
 
-static void read_signals(struct job *job)
+static void read_job_signals(struct job *job)
 {
     struct signalfd_siginfo info;
     unsigned char sig;
@@ -260,7 +260,7 @@ static void take_exit(struct job *job, int rank, int wait_status)
     job_on_exit(job, rank, wait_status);
 }
 
-static void take_event(struct job *job, const struct agents_event *e)
+static void take_agent_event(struct job *job, const struct agents_event *e)
 {
     switch (e->kind) {
     case AGENTS_UP:
@@ -297,7 +297,7 @@ static void serve_agents(struct job *job)
 
     agents_serve(job->agents);
     while (agents_next_event(job->agents, &event)) {
-        take_event(job, &event);
+        take_agent_event(job, &event);
         free(event.text);
         free(event.ending);
     }
@@ -338,7 +338,7 @@ static void turn(struct job *job, struct pollfd *set)
     if (!ready && prompt_waits(job))
         show_prompts(job);
     if (set[AT_EXEC].revents)
-        read_exec_failures(job);
+        read_local_exec_failure(job);
     if (set[AT_SERVER].revents)
         drain_server(job);
     for (size_t i = AT_HEAD; i < AT_HEAD + 2 * (size_t)job->place.ranks; i += 2) {
@@ -349,7 +349,7 @@ static void turn(struct job *job, struct pollfd *set)
     if (job->agents)
         serve_agents(job);
     if (set[AT_SIGNAL].revents || set[AT_END].revents)
-        read_signals(job);
+        read_job_signals(job);
     if (set[AT_ATTACH].revents)
         job_on_attach(job);
     job_on_time(job);

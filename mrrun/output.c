@@ -46,7 +46,7 @@ void sink_clear(struct sink *s)
     *s = (struct sink){.fd = -1, .own_fd = -1};
 }
 
-static bool make_room(struct sink *s, size_t len)
+static bool room_for_output(struct sink *s, size_t len)
 {
     if (s->start && s->start + s->len + len > s->room) {
         memmove(s->bytes, s->bytes + s->start, s->len);
@@ -69,9 +69,9 @@ void sink_put(struct sink *s, const char *bytes, size_t len)
 {
     if (s->broken)
         return;
-    if (!make_room(s, len)) {
+    if (!room_for_output(s, len)) {
         sink_drain(s); /* no memory: take the slow way rather than lose output */
-        if (!make_room(s, len))
+        if (!room_for_output(s, len))
             return;
     }
     memcpy(s->bytes + s->start + s->len, bytes, len);

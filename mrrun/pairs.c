@@ -35,7 +35,7 @@ static bool same_levels(const struct mr_fabric_qos *a, const struct mr_fabric_qo
     return !strcmp(a->class_name, b->class_name);
 }
 
-static bool alike(const struct host_rails *a, const struct host_rails *b)
+static bool same_host_rails(const struct host_rails *a, const struct host_rails *b)
 {
     if (a->num != b->num || a->known != b->known || a->fabricd_error != b->fabricd_error ||
         !same_levels(&a->qos, &b->qos))
@@ -50,7 +50,8 @@ static bool alike(const struct host_rails *a, const struct host_rails *b)
 static void sort_out(const struct pairs *p, int like[])
 {
     for (int i = 0; i < p->num; i++)
-        for (like[i] = 0; like[i] < i && !(like[like[i]] == like[i] && alike(&p->of[i], &p->of[like[i]])); like[i]++)
+        for (like[i] = 0; like[i] < i && !(like[like[i]] == like[i] && same_host_rails(&p->of[i], &p->of[like[i]]));
+             like[i]++)
             ;
 }
 
@@ -296,7 +297,7 @@ static void print_choice(const struct pairs *p, const struct mr_policy policy[],
 
     printf("    packets, policy %s: %s\n", small->name, small->help);
     if (small->prefers_near || mr_policy_needs_distance(&policy[0]) || mr_policy_needs_distance(&policy[1])) {
-        bool both = alike(&p->of[a], &p->of[b]);
+        bool both = same_host_rails(&p->of[a], &p->of[b]);
 
         rails_print_distances(&p->of[a], both ? NULL : p->hosts->name[a]);
         if (!both)
@@ -384,8 +385,8 @@ static void print_protocol(const struct pairs *p, int a, int b)
 
     printf("    up to %s (MRMPI_EAGER_MAX): one packet, unasked\n", value_bytes(mr_config.eager_max));
     if (mr_config.eager_packets > 1)
-        printf("    up to %s: up to %d packets, unasked (MRMPI_EAGER_PACKETS)\n",
-               value_bytes(value_unasked()), mr_config.eager_packets);
+        printf("    up to %s: up to %d packets, unasked (MRMPI_EAGER_PACKETS)\n", value_bytes(value_unasked()),
+               mr_config.eager_packets);
     if (rule) {
         printf("    over %s: in packets (rule %u)\n", value_bytes(value_unasked()), rule);
         return;
@@ -475,9 +476,8 @@ static void print_pair(const struct pairs *p, const int like[], int a, int b)
 {
     bool all = !strcmp(mr_config.pairs, "all");
     unsigned paths = mr_config.paths ? (unsigned)mr_config.paths : 1;
-    struct mr_pair_side side[2] = {
-        {.rail = p->of[a].rail, .num_rails = p->of[a].num, .paths = paths, .all = all},
-        {.rail = p->of[b].rail, .num_rails = p->of[b].num, .paths = paths, .all = all}};
+    struct mr_pair_side side[2] = {{.rail = p->of[a].rail, .num_rails = p->of[a].num, .paths = paths, .all = all},
+                                   {.rail = p->of[b].rail, .num_rails = p->of[b].num, .paths = paths, .all = all}};
     struct mr_policy policy[MR_POLICY_CLASSES];
     struct mr_pair pair[MR_SUBS_MAX];
     unsigned left_out, n = mr_pair_match(&side[0], &side[1], pair, MR_SUBS_MAX / p->kinds->num, &left_out);

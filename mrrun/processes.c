@@ -114,7 +114,7 @@ static struct process *read_all(size_t *count)
     return all;
 }
 
-static bool is_in(const pid_t *list, int count, pid_t pid)
+static bool has_pid(const pid_t *list, int count, pid_t pid)
 {
     for (int i = 0; i < count; i++)
         if (list[i] == pid)
@@ -133,7 +133,7 @@ void processes_kill_descendants(const pid_t *but, int num_but)
     found[0] = getpid();
     for (size_t f = 0; f < num_found; f++)
         for (size_t i = 0; i < count; i++)
-            if (all[i].parent == found[f] && !is_in(but, num_but, all[i].pid) && num_found <= count)
+            if (all[i].parent == found[f] && !has_pid(but, num_but, all[i].pid) && num_found <= count)
                 found[num_found++] = all[i].pid;
     for (size_t f = 1; f < num_found; f++)
         kill(found[f], SIGKILL);

@@ -284,3 +284,10 @@ void processors_clear(struct processors *p)
     free(p->set);
     *p = (struct processors){0};
 }
+
+bool processors_are_fewer(int ranks)
+{
+    cpu_set_t set;
+
+    return !sched_getaffinity(0, sizeof(set), &set) && ranks > CPU_COUNT(&set);
+}

@@ -7,6 +7,7 @@
 #define MRRUN_PROCESSORS_H
 
 #include <sched.h>
+#include <stdbool.h>
 
 #include "mrrun/binding.h"
 
@@ -25,5 +26,7 @@ int processors_choose(struct processors *p, const struct binding_wish *wish, int
 /* A rank's set as a list: "0-3,8". */
 void processors_text(const struct processors *p, int rank, char *text, size_t cap);
 void processors_clear(struct processors *p);
+/* mrrun may run on fewer processors than there are ranks: then some share one, and yield it when they wait. */
+bool processors_are_fewer(int ranks);
 
 #endif

@@ -224,7 +224,7 @@ static void read_qos(const char *line, struct host_rails *h)
         memcpy(h->qos.class_name, name, sizeof name);
 }
 
-static void read_answer(FILE *in, struct host_rails *h)
+static void read_rails_answer(FILE *in, struct host_rails *h)
 {
     char line[512];
 
@@ -239,7 +239,7 @@ static void read_answer(FILE *in, struct host_rails *h)
 }
 
 /* What is asked of ranks' hosts is not told by each of them. */
-static char **make_env(char *const *env, const char *devices)
+static char **make_query_env(char *const *env, const char *devices)
 {
     char **own = environment_copy(env);
 
@@ -281,7 +281,7 @@ static FILE *start(const struct hosts *hosts, int i, char *option, char *value, 
     bool far = hosts->far && hosts->far[i] && !hosts->simfab;
     char *here[] = {self, option, value, NULL};
     char *there[] = {hosts->simfab, (char *)"exec", hosts->name[i], (char *)"--", self, option, value, NULL};
-    char **own = make_env(env, hosts->devices[i]);
+    char **own = make_query_env(env, hosts->devices[i]);
     char **afar = far ? command_afar(hosts, i, self, option, value, own) : NULL;
     char **argv = far ? afar : hosts->simfab ? there : here;
     posix_spawn_file_actions_t actions;
@@ -321,7 +321,7 @@ static void ask_some(const struct hosts *hosts, int first, int num, char *const 
 
         if (!in[i])
             continue;
-        read_answer(in[i], &out[first + i]);
+        read_rails_answer(in[i], &out[first + i]);
         fclose(in[i]);
         while (waitpid(pid[i], &status, 0) < 0 && errno == EINTR)
             continue;

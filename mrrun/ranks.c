@@ -16,6 +16,7 @@
 #include "libmrmpi/base/idioms.h"
 #include "mrrun/environment.h"
 #include "mrrun/processes.h"
+#include "mrrun/processors.h"
 #include "mrrun/records.h"
 #include "mrrun/spawn.h"
 
@@ -230,7 +231,7 @@ static int set_pairs(char ***env, char *const *pair)
 }
 
 /* NULL: no memory. */
-static char **make_env(struct ranks *ranks, const struct agent_rank *r)
+static char **make_rank_env(struct ranks *ranks, const struct agent_rank *r)
 {
     char **env = environment_copy(ranks->part[r->is.part].is.env);
 
@@ -252,13 +253,6 @@ static void write_suppressions(const struct ranks *ranks)
         return;
     fputs("leak:libpmix\n", f);
     fclose(f);
-}
-
-static bool more_ranks_than_cores(int ranks)
-{
-    cpu_set_t set;
-
-    return !sched_getaffinity(0, sizeof(set), &set) && ranks > CPU_COUNT(&set);
 }
 
 /* ---- starting ---- */
@@ -303,7 +297,7 @@ static char *find_program(struct ranks *ranks, const struct agent_rank *r, char 
     return NULL;
 }
 
-static char **make_words(const struct ranks *ranks, const struct agent_rank *r, char *program)
+static char **make_agent_words(const struct ranks *ranks, const struct agent_rank *r, char *program)
 {
     char **args = ranks->part[r->is.part].is.args;
     size_t count = 0, n = 0;
@@ -325,7 +319,7 @@ static char **make_words(const struct ranks *ranks, const struct agent_rank *r, 
     return words;
 }
 
-static void close_pair(int fds[2])
+static void close_open_pair(int fds[2])
 {
     for (int i = 0; i < 2; i++)
         if (fds[i] >= 0)
@@ -369,14 +363,14 @@ static int start_process(struct ranks *ranks, int i, char *const *words, char *c
                               .report_fd = report_fd,
                               .mask = &ranks->mask,
                               .files = &ranks->files,
-                              .apart = !more_ranks_than_cores(ranks->count)};
+                              .apart = !processors_are_fewer(ranks->count)};
 
     if (!error)
         pid = spawn_rank(&spec);
     if (pid < 0) {
-        close_pair(in);
-        close_pair(out);
-        close_pair(err);
+        close_open_pair(in);
+        close_open_pair(out);
+        close_open_pair(err);
         return pid;
     }
     close(in[0]);
@@ -403,11 +397,11 @@ static void tell_no_output(struct ranks *ranks, int rank)
     say_of_ranks(ranks, WIRE_END, (int)WIRE_CHANNEL(rank, WIRE_ERR), &none);
 }
 
-static void start_rank(struct ranks *ranks, int i, int report_fd)
+static void start_agent_rank(struct ranks *ranks, int i, int report_fd)
 {
     struct agent_rank *r = &ranks->rank[i];
-    char **env = make_env(ranks, r), *program = env ? find_program(ranks, r, env) : NULL;
-    char **words = program ? make_words(ranks, r, program) : NULL;
+    char **env = make_rank_env(ranks, r), *program = env ? find_program(ranks, r, env) : NULL;
+    char **words = program ? make_agent_words(ranks, r, program) : NULL;
     int err = words ? start_process(ranks, i, words, env, report_fd) : env ? 0 : -ENOMEM;
 
     if (err)
@@ -428,7 +422,7 @@ static void start_all(struct ranks *ranks)
     ranks->exec_fd = report[0];
     ranks->deaths_fd = epoll_create1(EPOLL_CLOEXEC);
     for (int i = 0; i < ranks->count; i++)
-        start_rank(ranks, i, report[1]);
+        start_agent_rank(ranks, i, report[1]);
     if (report[1] >= 0)
         close(report[1]);
 }
@@ -465,7 +459,7 @@ void ranks_start(struct ranks *ranks, const struct wire_run *run, unsigned port,
     } else if (wish.to > BINDING_NONE || wish.map > BINDING_NONE || wish.units < 0 || wish.units > 4096 ||
                !binding_wanted(&wish) || ranks->simfab || !ranks->count) {
         start_all(ranks);
-    } else if (!(env = make_env(ranks, &ranks->rank[0]))) {
+    } else if (!(env = make_rank_env(ranks, &ranks->rank[0]))) {
         start_none(ranks, "out of memory");
     } else {
         ranks->binder.set = ranks->base.set;
@@ -552,7 +546,7 @@ void ranks_endings(struct ranks *ranks, struct wire_text *out)
 
 /* ---- ends ---- */
 
-static void read_exec_failures(struct ranks *ranks)
+static void read_agent_exec_failures(struct ranks *ranks)
 {
     struct pollfd p = {.fd = ranks->exec_fd, .events = POLLIN};
     struct spawn_failure failure;
@@ -574,7 +568,7 @@ static void read_exec_failures(struct ranks *ranks)
 }
 
 /* As in loop.c: the group is killed while its number is the rank's, output and words to PMIx go before the end. */
-static void reap_rank(struct ranks *ranks, int i)
+static void reap_agent_rank(struct ranks *ranks, int i)
 {
     struct agent_rank *r = &ranks->rank[i];
     struct wire_text body = {0};
@@ -591,7 +585,7 @@ static void reap_rank(struct ranks *ranks, int i)
         continue;
     r->running = false;
     ranks->running--;
-    read_exec_failures(ranks);
+    read_agent_exec_failures(ranks);
     ranks->drain(ranks->drain_arg);
     channel_drain(&r->out);
     channel_drain(&r->err);
@@ -604,9 +598,9 @@ void ranks_reap(struct ranks *ranks)
     struct epoll_event dead;
 
     while (ranks->deaths_fd >= 0 && epoll_wait(ranks->deaths_fd, &dead, 1, 0) == 1)
-        reap_rank(ranks, (int)dead.data.u32);
+        reap_agent_rank(ranks, (int)dead.data.u32);
     for (int i = 0; i < ranks->count; i++)
-        reap_rank(ranks, i);
+        reap_agent_rank(ranks, i);
 }
 
 static void finish_output(struct channel *c)

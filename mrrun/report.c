@@ -13,7 +13,7 @@ bool job_wants_records(const struct mrrun_options *opts)
     return opts->stats || opts->trace;
 }
 
-static FILE *open_file(const char *name, char *why, size_t cap)
+static FILE *open_report(const char *name, char *why, size_t cap)
 {
     FILE *f = fopen(name, "we");
 
@@ -26,11 +26,11 @@ int report_open(struct report *rep, const struct mrrun_options *opts, char *why,
 {
     *rep = (struct report){.stats = NULL};
     if (opts->stats && opts->stats_as)
-        rep->stats = opts->stats_as[strlen("json")] ? open_file(opts->stats_as + strlen("json:"), why, cap) : stderr;
+        rep->stats = opts->stats_as[strlen("json")] ? open_report(opts->stats_as + strlen("json:"), why, cap) : stderr;
     if (opts->stats && opts->stats_as && !rep->stats)
         return -1;
     if (opts->trace)
-        rep->trace = open_file(opts->trace, why, cap);
+        rep->trace = open_report(opts->trace, why, cap);
     return opts->trace && !rep->trace ? -1 : 0;
 }
 

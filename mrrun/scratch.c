@@ -78,7 +78,7 @@ static void note_group(struct group_list *list, pid_t word)
 }
 
 /* Waits for a word. False: its sender, which used to send one each second, has been silent. */
-static bool await_word(int fd, bool beats)
+static bool await_heartbeat(int fd, bool beats)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
 
@@ -104,7 +104,7 @@ static _Noreturn void janitor(const char *path, int fd, pid_t parent)
     if (chdir("/"))
         _exit(1);
 
-    while (!(silent = !await_word(fd, beats)) && (n = read(fd, &word, sizeof(word))) != 0) {
+    while (!(silent = !await_heartbeat(fd, beats)) && (n = read(fd, &word, sizeof(word))) != 0) {
         beats |= n == sizeof(word) && word == 0;
         if (n == sizeof(word))
             note_group(&list, word);

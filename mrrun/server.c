@@ -72,7 +72,7 @@ static pmix_status_t on_finalized(const pmix_proc_t *proc, void *object, pmix_op
  * The rank that aborts waits for our answer, so that it is alive, and no end that is under way now can have been its
  * doing.
  */
-static enum ending *look_who_ends(void)
+static enum ending *who_ends_now(void)
 {
     pid_t *pid = calloc(server.ranks, sizeof(*pid));
     enum ending *ending = calloc(server.ranks, sizeof(*ending));
@@ -94,7 +94,7 @@ static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status,
     struct server_event event = {.kind = SERVER_ABORT,
                                  .rank = proc->rank,
                                  .code = status,
-                                 .ending = before || hold ? NULL : look_who_ends(),
+                                 .ending = before || hold ? NULL : who_ends_now(),
                                  .answer = hold ? done : NULL,
                                  .answer_arg = cbdata};
 
@@ -469,7 +469,7 @@ int server_event_fd(void)
     return server.event_fd;
 }
 
-static struct queued_event *take_event(void)
+static struct queued_event *take_queued_event(void)
 {
     eventfd_t count;
 
@@ -490,7 +490,7 @@ bool server_next_event(struct server_event *event)
     struct queued_event *q;
     bool valid = false;
 
-    while (!valid && (q = take_event())) {
+    while (!valid && (q = take_queued_event())) {
         *event = q->event;
         valid = event->rank >= 0 && event->rank < server.ranks;
         if (!valid)

@@ -15,6 +15,7 @@
 #include "mrrun/agents.h"
 #include "mrrun/environment.h"
 #include "mrrun/job.h"
+#include "mrrun/processors.h"
 #include "mrrun/report.h"
 #include "mrrun/server.h"
 #include "mrrun/spawn.h"
@@ -128,7 +129,7 @@ char **job_make_environment(const struct job *job, int part)
 }
 
 /* PROGRAM ARGS, or "simfab exec HOST -- PROGRAM ARGS". The strings stay the caller's. */
-static char **make_words(const struct job *job, int rank)
+static char **make_local_words(const struct job *job, int rank)
 {
     int part = job->ranks[rank].part;
     char **program = job->opts->parts[part].program;
@@ -223,14 +224,6 @@ static void label_output(struct job *job)
         snprintf(rank->out.label, sizeof(rank->out.label), "[%d] ", r);
         snprintf(rank->err.label, sizeof(rank->err.label), "[%d] ", r);
     }
-}
-
-/* Then some share a core, and one has to get it whenever the other waits. */
-static bool more_ranks_than_cores(int ranks)
-{
-    cpu_set_t set;
-
-    return !sched_getaffinity(0, sizeof(set), &set) && ranks > CPU_COUNT(&set);
 }
 
 /*
@@ -335,10 +328,10 @@ static void report_binding(struct job *job, int rank)
     }
 }
 
-static int start_rank(struct job *job, int rank, char *const *env, int report_fd)
+static int start_local_rank(struct job *job, int rank, char *const *env, int report_fd)
 {
     struct rank_fds fds;
-    char **words = make_words(job, rank);
+    char **words = make_local_words(job, rank);
     const char *host = job->hosts.name[job->place.host_of[rank]];
     int err = -ENOMEM;
 
@@ -358,7 +351,7 @@ static int start_rank(struct job *job, int rank, char *const *env, int report_fd
                               .report_fd = report_fd,
                               .mask = &job->signals.old,
                               .files = &job->old_files,
-                              .apart = !more_ranks_than_cores(job->place.ranks)};
+                              .apart = !processors_are_fewer(job->place.ranks)};
     pid_t pid = spawn_rank(&spec);
     close_rank_fds(&fds, pid < 0);
     err = pid < 0 ? pid : 0;
@@ -412,7 +405,7 @@ int job_start(struct job *job)
     for (int part = 0; part < job->place.num_parts && !err; part++)
         err = introduce_part(job, part, env, &known);
     while (!err && started < ranks && !signals_end_asked()) {
-        err = start_rank(job, started, env[started], report[1]);
+        err = start_local_rank(job, started, env[started], report[1]);
         started++;
     }
     close(report[1]);

@@ -54,7 +54,7 @@ static int connect_to_pmix(uint32_t port)
 }
 
 /* Room for the connection's number. False: it is none. */
-static bool make_room(struct streams_host *host, uint32_t number)
+static bool room_for_stream(struct streams_host *host, uint32_t number)
 {
     uint32_t room = host->room ? host->room : 16;
 
@@ -80,7 +80,7 @@ static bool take_pmix(struct streams *s, const struct wire_frame *f)
     struct channel *c;
     int fd;
 
-    if (!make_room(host, number))
+    if (!room_for_stream(host, number))
         return false;
     c = host->pmix[number];
     if (c)
@@ -102,7 +102,7 @@ static bool take_pmix(struct streams *s, const struct wire_frame *f)
 
 /* ---- files and output ---- */
 
-static void open_file(struct streams *s, int rank, enum wire_channel which, int from, int to)
+static void open_rank_file(struct streams *s, int rank, enum wire_channel which, int from, int to)
 {
     struct streams_file *file = calloc(1, sizeof(*file));
 
@@ -185,7 +185,7 @@ void streams_begin(struct streams *s, int rank)
 
     s->job->ranks[rank].out.far = s->job->ranks[rank].err.far = true;
     if (fd >= 0)
-        open_file(s, rank, WIRE_IN, fd, -1);
+        open_rank_file(s, rank, WIRE_IN, fd, -1);
 }
 
 void streams_settle(struct streams *s)
@@ -217,7 +217,7 @@ bool streams_await_record(struct streams *s, int rank)
     snprintf(name, sizeof(name), RECORD_FILE, s->job->scratch.path, number);
     fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd >= 0)
-        open_file(s, rank, WIRE_RECORD, -1, fd);
+        open_rank_file(s, rank, WIRE_RECORD, -1, fd);
     return fd >= 0;
 }
 

@@ -246,7 +246,7 @@ static uint64_t num_kept(const struct mr_record *m)
     return m->written < m->num_events ? m->written : m->num_events;
 }
 
-static void name_rank(struct timeline *t)
+static void put_rank_name(struct timeline *t)
 {
     char name[192];
 
@@ -319,7 +319,7 @@ static int put_rank(struct timeline *t)
 {
     int err;
 
-    name_rank(t);
+    put_rank_name(t);
     put_life(t);
     err = put_events(t);
     name_tracks(t);

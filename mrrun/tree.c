@@ -123,7 +123,7 @@ static _Noreturn void exec_launcher(char *const *words, const int fds[3], const 
     _exit(127);
 }
 
-static void close_pair(const int fds[2])
+static void close_both(const int fds[2])
 {
     close(fds[0]);
     close(fds[1]);
@@ -178,11 +178,11 @@ static pid_t start_launcher(char **words, const struct rlimit *files, int ours[3
     return pid;
 
 close_err:
-    close_pair(err);
+    close_both(err);
 close_out:
-    close_pair(out);
+    close_both(out);
 close_in:
-    close_pair(in);
+    close_both(in);
 free_words:
     tree_free_command(words);
     return -1;
@@ -213,7 +213,7 @@ static void lose_branch(struct branch *b, const char *why)
 }
 
 /* The last line that says something, of what came on either output. */
-static const char *last_words(struct branch *b)
+static const char *last_line_of(struct branch *b)
 {
     char *end = b->tail + b->tail_len, *line;
 
@@ -230,7 +230,7 @@ static const char *last_words(struct branch *b)
 static void tell_ended(struct branch *b)
 {
     const char *launcher = b->here ? b->tree->start.mrrun : b->tree->start.launcher[0];
-    const char *last = last_words(b);
+    const char *last = last_line_of(b);
     char how[64] = "ended", why[TREE_TAIL + 512];
 
     if (b->reaped && WIFSIGNALED(b->status))
@@ -247,7 +247,7 @@ static void tell_ended(struct branch *b)
 static void branch_broken(struct link *l, const char *why)
 {
     struct branch *b = container_of(l, struct branch, link);
-    const char *last = last_words(b);
+    const char *last = last_line_of(b);
     char text[TREE_TAIL + 256];
 
     snprintf(text, sizeof(text), "its agent is lost: %s%s%s", why, *last ? ": " : "", last);
@@ -270,7 +270,7 @@ static void remember_noise(struct branch *b, const char *bytes, size_t len)
     b->tail_len = keep + len;
 }
 
-static bool from_below(struct link *l, const struct wire_frame *f)
+static bool take_from_below(struct link *l, const struct wire_frame *f)
 {
     struct branch *b = container_of(l, struct branch, link);
     bool mine = false;
@@ -374,7 +374,7 @@ static int open_branch(struct tree *t, struct branch *b, size_t first, size_t co
         .first = start.number[first],
         .num_hosts = count,
         .begun_ms = link_now_ms(),
-        .link = {.set = t->set, .in = {.fd = -1}, .out = {.fd = -1}, .frame = from_below, .broken = branch_broken},
+        .link = {.set = t->set, .in = {.fd = -1}, .out = {.fd = -1}, .frame = take_from_below, .broken = branch_broken},
         .noise = {.fd = -1},
         .hearing = {.fd = -1}};
     b->number = t->start.number + first;
@@ -444,7 +444,7 @@ static void look_at_branch(struct branch *b, uint64_t now)
         if (b->ended_ms && (b->reaped || now >= b->ended_ms + 2000) && (b->noise.fd < 0 || now >= b->ended_ms + 200))
             tell_ended(b);
         else if (now >= b->begun_ms + TREE_START_MS) {
-            const char *last = last_words(b);
+            const char *last = last_line_of(b);
 
             snprintf(why, sizeof(why), "its agent did not start within %d s%s%s", TREE_START_MS / 1000,
                      *last ? ": " : "", last);

@@ -194,7 +194,7 @@ static void read_pending(struct rank *r, enum kind kind, char *word[WORDS], int 
 static const char *const kind_name[KINDS] = {"recv", "send", "message"};
 static const char *const kind_words[KINDS] = {"receive", "send", "message that no receive takes"};
 
-static void read_line(struct rank *r, char *line, int ranks)
+static void read_answer_line(struct rank *r, char *line, int ranks)
 {
     char *word[WORDS];
     unsigned long long count;
@@ -226,7 +226,7 @@ bool waits_answer(struct waits *w, int rank, unsigned asked, const char *text, s
 
     forget(r);
     while (good && (line = strsep(&rest, "\n")))
-        read_line(r, line, w->ranks);
+        read_answer_line(r, line, w->ranks);
     good = good && *r->function;
     if (good)
         r->is = ANSWERED;
@@ -347,7 +347,7 @@ void waits_ranks(const bool *is, int ranks, FILE *out)
     }
 }
 
-static bool alike(const struct pending *a, const struct pending *b)
+static bool same_pending(const struct pending *a, const struct pending *b)
 {
     return a->kind == b->kind && a->context == b->context && a->world == b->world && a->tag == b->tag &&
            a->bytes == b->bytes && !a->state == !b->state && (!a->state || !strcmp(a->state, b->state));
@@ -437,7 +437,7 @@ static void describe(const struct waits *w, struct rank *r)
     for (int i = 0, times; i < r->num_pending; i += times) {
         const struct pending *p = &r->pending[i];
 
-        for (times = 1; i + times < r->num_pending && alike(p, p + times); times++)
+        for (times = 1; i + times < r->num_pending && same_pending(p, p + times); times++)
             ;
         if (!is_of_program(r, p))
             continue;

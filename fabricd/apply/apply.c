@@ -85,7 +85,7 @@ static bool is_told(const struct applier *a, const struct task *t)
  * The assigned service levels. If this node manages the subnet, they are in the lock in force; elsewhere the manager's
  * lock has come with the policy.
  */
-static bool read_lock(struct applier *a, struct task *t, const struct policy *p, struct policy_lock *out)
+static bool read_current_lock(struct applier *a, struct task *t, const struct policy *p, struct policy_lock *out)
 {
     char path[sizeof(t->name) + 8];
     struct policy_lock beside;
@@ -104,7 +104,7 @@ static bool read_lock(struct applier *a, struct task *t, const struct policy *p,
 }
 
 /* Puts the facts of the fabric into the given lock; told: the lock has them, except planes that only this host sees. */
-static int look(struct applier *a, struct task *t, struct change *c, struct policy_lock *given)
+static int add_facts(struct applier *a, struct task *t, struct change *c, struct policy_lock *given)
 {
     struct lock_plane seen[LOCK_PLANES_MAX];
     struct verify_options o = settle_options(a, given, false);
@@ -169,9 +169,9 @@ static int prepare(struct applier *a, struct task *t, struct change *c)
     if (rc)
         return rc;
     struct policy_lock given;
-    if (!read_lock(a, t, &c->next.policy, &given))
+    if (!read_current_lock(a, t, &c->next.policy, &given))
         return -EINVAL;
-    rc = look(a, t, c, &given);
+    rc = add_facts(a, t, c, &given);
     if (rc)
         return rc;
     bool fits = lock_next(&c->next.policy, &given, NULL, &c->next.lock, &d) && in_force_compile(&c->next, &d) &&
@@ -490,7 +490,7 @@ static int wait_and_keep(struct applier *a, struct task *t, struct change *c, st
 }
 
 /* In force, if all went well. */
-static void finish(struct change *c, struct manager_event *out)
+static void finish_change(struct change *c, struct manager_event *out)
 {
     if (!out->status) {
         out->changed = true;
@@ -528,7 +528,7 @@ void apply_policy(struct applier *a, struct task *t, struct manager_event *out)
         out->status = settle_said(a, t, sms_none(a->conf, &why), &why);
     else if (!out->status)
         out->status = wait_and_keep(a, t, &c, out);
-    finish(&c, out);
+    finish_change(&c, out);
 }
 
 /* ---- back to what was there before the first policy ---- */
@@ -576,7 +576,7 @@ void apply_nothing(struct applier *a, struct task *t, uint64_t as, struct manage
         out->status = check_restart(a, t, &c);
     if (!out->status)
         out->status = change(a, t, &c, out);
-    finish(&c, out);
+    finish_change(&c, out);
 }
 
 /* ---- what would be changed ---- */

@@ -57,7 +57,7 @@ static bool read_one(struct look *l, const char *path, size_t max, struct text *
     return !l->problem.len;
 }
 
-static void look(const struct follow *f, struct look *l)
+static void read_both(const struct follow *f, struct look *l)
 {
     struct diag d = {.file = f->lock_path};
     struct policy_lock lock;
@@ -95,7 +95,7 @@ static void free_news(struct follow_news *n)
 }
 
 /* In place of news that have not been taken yet. */
-static void tell(struct follow *f, struct follow_news news)
+static void post_news(struct follow *f, struct follow_news news)
 {
     uint64_t one = 1;
     pthread_mutex_lock(&f->lock);
@@ -118,7 +118,7 @@ static void weigh(struct follow *f, struct look *l, bool again)
         if (!same_text(&l->problem, &f->problem)) {
             struct follow_news news = {0};
             text_put(&news.problem, l->problem.s, l->problem.len);
-            tell(f, news);
+            post_news(f, news);
             text_free(&f->problem);
             f->problem = l->problem;
             l->problem = (struct text){0};
@@ -128,11 +128,11 @@ static void weigh(struct follow *f, struct look *l, bool again)
     bool mended = f->problem.len > 0;
     text_free(&f->problem);
     if (digest != f->handed_on || again) {
-        tell(f, (struct follow_news){.policy = l->policy, .lock = l->lock});
+        post_news(f, (struct follow_news){.policy = l->policy, .lock = l->lock});
         l->policy = l->lock = (struct text){0};
         f->handed_on = digest;
     } else if (mended) {
-        tell(f, (struct follow_news){0});
+        post_news(f, (struct follow_news){0});
     }
 }
 
@@ -145,7 +145,7 @@ static void *follow_main(void *arg)
         f->again = false;
         pthread_mutex_unlock(&f->lock);
         struct look l = {0};
-        look(f, &l);
+        read_both(f, &l);
         weigh(f, &l, again);
         text_free(&l.policy);
         text_free(&l.lock);

@@ -79,7 +79,7 @@ static size_t list_names(const char *state, struct name **out)
     return n;
 }
 
-static void put_name(const struct name *n, char out[GENERATION_NAME_MAX])
+static void format_name(const struct name *n, char out[GENERATION_NAME_MAX])
 {
     snprintf(out, GENERATION_NAME_MAX, n->copy ? "%" PRIu64 ".%u" : "%" PRIu64, n->number, n->copy);
 }
@@ -110,7 +110,7 @@ int generation_find(const char *state, uint64_t number, char name[GENERATION_NAM
     if (!next.copy)
         return -ENOENT;
     next.copy--;
-    put_name(&next, name);
+    format_name(&next, name);
     return 0;
 }
 
@@ -122,7 +122,7 @@ void generation_each(const char *state, generation_visit *visit, void *arg)
         char name[GENERATION_NAME_MAX];
         if (i + 1 < n && names[i + 1].number == names[i].number)
             continue;
-        put_name(&names[i], name);
+        format_name(&names[i], name);
         visit(arg, name, names[i].number);
     }
     free(names);
@@ -211,7 +211,7 @@ int generation_write(const char *state, uint64_t number, const struct generation
     int all = open_all(state);
     if (all < 0)
         return all;
-    put_name(&next, name);
+    format_name(&next, name);
     int rc = write_new(all, file, n);
     if (!rc && renameat(all, NEW, all, name))
         rc = -errno;
@@ -306,7 +306,7 @@ int generation_current(const char *state, char name[GENERATION_NAME_MAX], struct
                     path, to);
     if (why->len)
         return -EUCLEAN;
-    put_name(&n, name);
+    format_name(&n, name);
     return 0;
 }
 
@@ -337,7 +337,7 @@ void generation_prune(const char *state)
     size_t n = list_names(state, &names);
     int all = n > GENERATIONS_KEPT ? open_all(state) : -1;
     for (size_t i = 0; all >= 0 && i + GENERATIONS_KEPT < n; i++) {
-        put_name(&names[i], name);
+        format_name(&names[i], name);
         if (names[i].number && strcmp(name, current) && is_whole(state, name))
             remove_directory(all, name);
     }

@@ -22,7 +22,7 @@ struct about {
 };
 
 /* The value of a line "KEY: VALUE". */
-static void take(const struct text *t, const char *key, char *out, size_t size)
+static void copy_value(const struct text *t, const char *key, char *out, size_t size)
 {
     size_t n = strlen(key);
     for (const char *p = text_str(t); *p; p += strcspn(p, "\n"), p += *p == '\n')
@@ -49,11 +49,11 @@ static void read_about(const struct conf *c, const char *name, struct about *a)
     store_current(c, current);
     generation_read_fact(c->state, name, "about", FACT_MAX, &about);
     generation_read_fact(c->state, name, "result", FACT_MAX, &result);
-    take(&about, "by", a->by, sizeof(a->by));
-    take(&about, "name", a->name, sizeof(a->name));
-    take(&about, "at", at, sizeof(at));
-    take(&about, "uid", a->uid, sizeof(a->uid));
-    take(&result, "result", a->result, sizeof(a->result));
+    copy_value(&about, "by", a->by, sizeof(a->by));
+    copy_value(&about, "name", a->name, sizeof(a->name));
+    copy_value(&about, "at", at, sizeof(at));
+    copy_value(&about, "uid", a->uid, sizeof(a->uid));
+    copy_value(&result, "result", a->result, sizeof(a->result));
     if (!a->result[0])
         snprintf(a->result, sizeof(a->result), "%s", !strcmp(current, name) ? "in force" : "not begun");
     a->at = strtoll(at, NULL, 10);
@@ -210,7 +210,7 @@ struct before {
     uint64_t of, found;
 };
 
-static void look_at(void *arg, const char *name, uint64_t number)
+static void note_before(void *arg, const char *name, uint64_t number)
 {
     struct before *b = arg;
     struct about a;
@@ -223,6 +223,6 @@ static void look_at(void *arg, const char *name, uint64_t number)
 uint64_t history_previous(const struct conf *c, uint64_t generation)
 {
     struct before b = {.conf = c, .of = generation};
-    generation_each(c->state, look_at, &b);
+    generation_each(c->state, note_before, &b);
     return b.found;
 }

@@ -79,7 +79,7 @@ static int mend_partitions(struct applier *a, struct task *t, const char *path)
     return settle_said(a, t, rc, &why);
 }
 
-static bool is_ours(const struct applier *a, const char *config)
+static bool is_our_opensm(const struct applier *a, const char *config)
 {
     for (unsigned i = 0; i < a->conf->num_opensm; i++)
         if (!strcmp(a->conf->opensm[i].config, config))
@@ -97,8 +97,8 @@ static int mend_files(struct applier *a, struct task *t, struct store_intent *i,
         opensm_partitions(&a->sms.sm[k].opensm, "", i->partitions[k]);
     i->n = i->n ? i->n : a->sms.n;
     for (unsigned k = 0; k < i->n; k++) {
-        int one = is_ours(a, i->config[k]) ? mend_file(a, t, before, i->config[k]) : 0;
-        if (!one && i->partitions[k][0] && is_ours(a, i->config[k]))
+        int one = is_our_opensm(a, i->config[k]) ? mend_file(a, t, before, i->config[k]) : 0;
+        if (!one && i->partitions[k][0] && is_our_opensm(a, i->config[k]))
             one = mend_partitions(a, t, i->partitions[k]);
         rc = rc ? rc : one;
     }
@@ -109,7 +109,7 @@ static int mend_files(struct applier *a, struct task *t, struct store_intent *i,
 static int all_run(struct applier *a, struct task *t, const struct store_intent *i)
 {
     for (unsigned k = 0; k < i->n; k++) {
-        bool runs = !is_ours(a, i->config[k]);
+        bool runs = !is_our_opensm(a, i->config[k]);
         for (unsigned m = 0; m < a->sms.n; m++)
             runs = runs || !strcmp(a->sms.sm[m].opensm.config, i->config[k]);
         if (runs)

@@ -435,7 +435,7 @@ void store_published(const struct conf *c)
 /* ---- reading ---- */
 
 /* given: the assigned service levels. */
-static bool adopt(struct in_force *to, const char *path, const struct text *t, const struct policy_lock *given)
+static bool adopt_policy(struct in_force *to, const char *path, const struct text *t, const struct policy_lock *given)
 {
     struct diag diag = {.file = path};
     struct in_force f = {.valid = true};
@@ -453,7 +453,7 @@ static bool adopt(struct in_force *to, const char *path, const struct text *t, c
 }
 
 /* 0; -ENOENT: no lock; -EINVAL: damaged, which has been logged. */
-static int read_lock(const char *path, struct policy_lock *out)
+static int read_stored_lock(const char *path, struct policy_lock *out)
 {
     struct diag diag = {.file = path};
     struct text t = {0};
@@ -469,7 +469,7 @@ static int read_lock(const char *path, struct policy_lock *out)
 }
 
 /* Of a version before generations: STATE/generation. */
-static uint64_t read_number(const struct conf *c)
+static uint64_t read_old_generation(const struct conf *c)
 {
     char path[PATH_MAX + 32];
     struct text t = {0};
@@ -512,7 +512,7 @@ static int load_with_lock(const struct conf *c, struct in_force *f, const char *
     struct policy p;
     struct diag diag = {.file = path};
     state_path(c, "policy.lock", lock_name, sizeof(lock_name));
-    int rc = read_lock(lock_name, &given);
+    int rc = read_stored_lock(lock_name, &given);
     if (rc == -EINVAL) {
         snprintf(what, sizeof(what), "%s cannot be read", lock_name);
         return damaged(what, lock_name);
@@ -530,7 +530,7 @@ static int load_with_lock(const struct conf *c, struct in_force *f, const char *
     text_free(&diag.out);
     if (rc == -ENOENT && parsed) /* written before there were locks */
         lock_of_before(&p, &given);
-    if (!parsed || !knows_all(&p, &given) || !adopt(f, path, saved, &given)) {
+    if (!parsed || !knows_all(&p, &given) || !adopt_policy(f, path, saved, &given)) {
         snprintf(what, sizeof(what), "%s and %s do not fit", path, lock_name);
         return damaged(what, lock_name);
     }
@@ -539,7 +539,7 @@ static int load_with_lock(const struct conf *c, struct in_force *f, const char *
     else if (!lock_equal(&given, &f->lock))
         log_warn("%s and %s do not fit: the daemon ended between writing them; every class keeps its service levels",
                  lock_name, path);
-    uint64_t generation = read_number(c);
+    uint64_t generation = read_old_generation(c);
     store_stamp(f, generation ? generation : 1);
     return 0;
 }
@@ -582,7 +582,7 @@ int store_load_generation(const struct conf *c, const char *name, struct in_forc
         rc = generation_read(c->state, name, "policy.yaml", FD_POLICY_MAX, &saved, why);
     if (!rc && !saved.len) {
         rc = -ENODATA;
-    } else if (!rc && !adopt(f, place, &saved, &given)) {
+    } else if (!rc && !adopt_policy(f, place, &saved, &given)) {
         text_printf(why, "%s is not a policy that this fabricd can read", place);
         rc = -EUCLEAN;
     }
@@ -649,7 +649,7 @@ bool store_adopt_file(const struct conf *c, struct in_force *f, const struct tex
 {
     char lock_name[PATH_MAX + 8];
     struct policy_lock given;
-    if (!lock_path(c->policy, lock_name, sizeof(lock_name)) || read_lock(lock_name, &given) == -EINVAL)
+    if (!lock_path(c->policy, lock_name, sizeof(lock_name)) || read_stored_lock(lock_name, &given) == -EINVAL)
         return false;
     if (given.none) {
         log_info("%s: the lock beside it says that by order no policy is in force", c->policy);
@@ -666,7 +666,7 @@ bool store_adopt_file(const struct conf *c, struct in_force *f, const struct tex
     uint64_t generation = given.generation;
     if (!given.num_classes)
         given = f->lock;
-    bool ok = adopt(f, c->policy, file, &given);
+    bool ok = adopt_policy(f, c->policy, file, &given);
     if (ok)
         store_stamp(f, generation ? generation : store_next_number(c, 0));
     return ok;

@@ -19,7 +19,7 @@
  * Keeps the policy in force with another lock and the resulting tables. 0; -EINVAL: they do not fit; or the result
  * cannot be kept.
  */
-static int keep_lock(struct applier *a, struct task *t, const struct policy_lock *lock, struct manager_event *out)
+static int keep_new_lock(struct applier *a, struct task *t, const struct policy_lock *lock, struct manager_event *out)
 {
     struct diag diag = {.file = "policy"};
     struct in_force *next = &out->next_in_force;
@@ -44,7 +44,7 @@ static int keep_lock(struct applier *a, struct task *t, const struct policy_lock
 
 /* ---- tasks ---- */
 
-static void look(struct applier *a, struct task *t, const struct in_force *f, struct manager_event *out)
+static void verify_and_mend(struct applier *a, struct task *t, const struct in_force *f, struct manager_event *out)
 {
     struct verify_result r;
     settle_look(a, f, f->valid, &r);
@@ -82,7 +82,7 @@ static bool learn_fabric(struct applier *a, struct task *t, struct manager_event
         lock.fabric.oversubscription = out->caps.oversubscription;
     else
         return false;
-    return !keep_lock(a, t, &lock, out);
+    return !keep_new_lock(a, t, &lock, out);
 }
 
 static void run_verify(struct applier *a, struct task *t, struct manager_event *out)
@@ -96,14 +96,14 @@ static void run_verify(struct applier *a, struct task *t, struct manager_event *
         out->status = settle_ports(a, t, &t->current, false, out);
         return;
     }
-    look(a, t, &t->current, out);
+    verify_and_mend(a, t, &t->current, out);
     if (t->may_repair && a->sms.n && out->looked && !out->verified) {
         mend_lost(a, t, out);
         if (out->repaired)
-            look(a, t, &t->current, out);
+            verify_and_mend(a, t, &t->current, out);
     }
     if (learn_fabric(a, t, out))
-        look(a, t, &out->next_in_force, out);
+        verify_and_mend(a, t, &out->next_in_force, out);
 }
 
 /* The files of the subnet's manager: they are in force, whatever the ports have. */
@@ -133,7 +133,7 @@ static void follow(struct applier *a, struct task *t, const struct policy_lock *
     int rc = keep_save(a, t, next);
     if (rc)
         say(a, t, "%s: %s: the policy is in force, but could not be kept", a->conf->state, strerror(-rc));
-    look(a, t, next, out);
+    verify_and_mend(a, t, next, out);
     out->status = 0;
 }
 
@@ -199,7 +199,7 @@ static void run_forget(struct applier *a, struct task *t, struct manager_event *
         out->status = -EPERM;
         return;
     }
-    out->status = keep_lock(a, t, &lock, out);
+    out->status = keep_new_lock(a, t, &lock, out);
     if (out->status)
         say(a, t, "%s: %s: the service levels stay as they are", a->conf->state, strerror(-out->status));
     else if (t->current.valid && !in_force_same_tables(&t->current, &out->next_in_force))

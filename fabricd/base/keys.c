@@ -27,7 +27,7 @@ static bool in_set(const char *set, char c)
     return false;
 }
 
-static void read_text(struct ydoc *y, yaml_node_t *n, const struct key *k, char *out)
+static void read_key_text(struct ydoc *y, yaml_node_t *n, const struct key *k, char *out)
 {
     if (!ydoc_string(y, n, k->name, out, k->max + 1))
         return;
@@ -74,7 +74,7 @@ static void read_ratio(struct ydoc *y, yaml_node_t *n, const struct key *k, uint
                    k->min, k->max);
 }
 
-static void read_value(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
+static void read_key_value(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
 {
     if (k->place)
         *(struct place *)member(into, k->place) = ydoc_place(n);
@@ -95,7 +95,7 @@ static void read_value(struct ydoc *y, yaml_node_t *n, const struct key *k, void
         ydoc_time(y, n, k->name, k->min, k->max, member(into, k->at));
         break;
     case KEY_TEXT:
-        read_text(y, n, k, member(into, k->at));
+        read_key_text(y, n, k, member(into, k->at));
         break;
     case KEY_CHOICE:
         read_choice(y, n, k, member(into, k->at));
@@ -171,7 +171,7 @@ bool keys_read(struct ydoc *y, yaml_node_t *n, const struct keys *keys, void *in
     bool matched = ydoc_map(y, n, keys->what, found, keys->num);
     for (size_t i = 0; i < keys->num; i++)
         if (found[i].value)
-            read_value(y, found[i].value, &keys->key[i], into);
+            read_key_value(y, found[i].value, &keys->key[i], into);
     for (unsigned g = 1; g <= groups; g++)
         check_one_of(y, keys, found, g);
     if (matched)
@@ -216,7 +216,7 @@ void keys_defaults(const struct keys *keys, void *into)
 
 /* ---- in words ---- */
 
-static void put_size(struct text *out, uint32_t v)
+static void put_default_size(struct text *out, uint32_t v)
 {
     if (v && !(v & ((1u << 20) - 1)))
         text_printf(out, "%uM", v >> 20);
@@ -226,7 +226,7 @@ static void put_size(struct text *out, uint32_t v)
         text_printf(out, "%u", v);
 }
 
-static void put_time(struct text *out, uint32_t ns)
+static void put_default_time(struct text *out, uint32_t ns)
 {
     text_printf(out, ns % 1000000 ? "%uus" : "%ums", ns % 1000000 ? ns / 1000 : ns / 1000000);
 }
@@ -238,14 +238,14 @@ static void put_range(struct text *out, const struct key *k)
         text_printf(out, "%u to %u", k->min, k->max);
         break;
     case KEY_SIZE:
-        put_size(out, k->min);
+        put_default_size(out, k->min);
         text_printf(out, " to ");
-        put_size(out, k->max);
+        put_default_size(out, k->max);
         break;
     case KEY_TIME:
-        put_time(out, k->min);
+        put_default_time(out, k->min);
         text_printf(out, " to ");
-        put_time(out, k->max);
+        put_default_time(out, k->max);
         break;
     case KEY_TEXT:
         text_printf(out, "1 to %u characters%s%s", k->max, k->chars ? " of " : "", k->chars ? k->chars : "");
@@ -259,7 +259,7 @@ static void put_range(struct text *out, const struct key *k)
         break;
     case KEY_SIZES:
         text_printf(out, "1 to %u sizes, ascending, up to ", k->items);
-        put_size(out, k->max);
+        put_default_size(out, k->max);
         break;
     case KEY_TEXTS:
         text_printf(out, "1 to %u texts of up to %u characters", k->items, k->max);

@@ -6,7 +6,7 @@
 
 #define BURST_US ((uint64_t)QUOTA_BURST * QUOTA_EVERY_US)
 
-static struct quota_user *user_of(struct quota *q, uint32_t uid, uint64_t now_us)
+static struct quota_user *quota_user_of(struct quota *q, uint32_t uid, uint64_t now_us)
 {
     struct quota_user *idle = NULL;
     for (unsigned i = 0; i < q->num_users; i++) {
@@ -27,7 +27,7 @@ static struct quota_user *user_of(struct quota *q, uint32_t uid, uint64_t now_us
     return &q->user[QUOTA_USERS];
 }
 
-static bool take(struct quota_user *u, uint64_t now_us)
+static bool spend_quota(struct quota_user *u, uint64_t now_us)
 {
     uint64_t full_us = (u->full_us > now_us ? u->full_us : now_us) + QUOTA_EVERY_US;
     if (full_us - now_us > BURST_US)
@@ -38,8 +38,8 @@ static bool take(struct quota_user *u, uint64_t now_us)
 
 bool quota_take(struct quota *q, uint32_t uid, uint64_t now_us)
 {
-    struct quota_user *u = user_of(q, uid, now_us);
-    bool ok = !u->left_out && take(u, now_us); /* the report comes first, so that lines stay in their order */
+    struct quota_user *u = quota_user_of(q, uid, now_us);
+    bool ok = !u->left_out && spend_quota(u, now_us); /* the report comes first, so that lines stay in their order */
     u->left_out += !ok;
     return ok;
 }
@@ -48,7 +48,7 @@ uint64_t quota_left_out(struct quota *q, uint64_t now_us, uint32_t *uid)
 {
     for (unsigned i = 0; i < q->num_users; i++) {
         struct quota_user *u = &q->user[i];
-        if (u->left_out && take(u, now_us)) {
+        if (u->left_out && spend_quota(u, now_us)) {
             uint64_t n = u->left_out;
             u->left_out = 0;
             *uid = u->uid;

@@ -85,8 +85,7 @@ int answer_fail(const struct answer_to *to, int rc)
 static bool is_document(enum fd_type type)
 {
     return type == FD_STATUS || type == FD_LOCK || type == FD_RAIL_LIST || type == FD_RAIL_SHOW ||
-           type == FD_PATHS_SHOW || type == FD_JOB_LIST || type == FD_HISTORY || type == FD_SHOW ||
-           type == FD_METRICS;
+           type == FD_PATHS_SHOW || type == FD_JOB_LIST || type == FD_HISTORY || type == FD_SHOW || type == FD_METRICS;
 }
 
 /* For people. NULL: the printed text is enough. */
@@ -154,7 +153,7 @@ static bool listen_to(const struct answer_to *to, struct said *s)
     return s->out && s->more;
 }
 
-static void hang_up(struct said *s)
+static void close_answer(struct said *s)
 {
     if (s->out && s->out != stdout)
         fclose(s->out);
@@ -190,7 +189,7 @@ int answer_request(const struct answer_to *to, enum fd_type type, void *msg, siz
     int rc = !listen_to(to, &s)    ? -ENOMEM
              : type == FD_JOB_LIST ? ctl_jobs(fd, s.out)
                                    : ctl_request(fd, type, msg, len, s.out, s.more);
-    hang_up(&s);
+    close_answer(&s);
     close(fd);
     const char *error = problem(type, rc);
     if (rc && !error && rc != -EILSEQ) {

@@ -12,7 +12,7 @@
 #define SAID_MAX 65536 /* bytes of the script's that are handed on in JSON */
 
 /* Returns if the script cannot be run. */
-static void run_script(const char *const words[])
+static void exec_cluster_script(const char *const words[])
 {
     char exe[PATH_MAX], script[PATH_MAX + 32];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -40,7 +40,7 @@ static int run_and_tell(const struct answer_to *to, const char *const words[])
         dup2(said[1], STDERR_FILENO);
         close(said[0]);
         close(said[1]);
-        run_script(words);
+        exec_cluster_script(words);
         _exit(1);
     }
     close(said[1]);
@@ -60,6 +60,6 @@ int cluster_give(const struct answer_to *to, const char *job, const char *class_
     fflush(stdout);
     if (to->json)
         return run_and_tell(to, words);
-    run_script(words);
+    exec_cluster_script(words);
     return 1;
 }

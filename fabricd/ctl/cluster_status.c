@@ -215,7 +215,7 @@ static bool ask_slurm(struct hosts *h, int children, const struct cluster_option
     return good;
 }
 
-static int by_name(const void *a, const void *b)
+static int by_host_name(const void *a, const void *b)
 {
     return strverscmp(((const struct host *)a)->name, ((const struct host *)b)->name);
 }
@@ -224,7 +224,7 @@ static int by_name(const void *a, const void *b)
 static void sort_hosts(struct hosts *h)
 {
     size_t kept = 0;
-    qsort(h->host, h->n, sizeof(*h->host), by_name);
+    qsort(h->host, h->n, sizeof(*h->host), by_host_name);
     for (size_t i = 0; i < h->n; i++)
         if (!kept || strcmp(h->host[kept - 1].name, h->host[i].name))
             h->host[kept++] = h->host[i];
@@ -387,7 +387,7 @@ static const struct host *reference(const struct hosts *h)
     return best;
 }
 
-static enum verdict judge(const struct host *h, const struct host *ref)
+static enum verdict judge_host(const struct host *h, const struct host *ref)
 {
     if (!h->answered)
         return UNREACHABLE;
@@ -425,14 +425,14 @@ static void host_text(const struct host *h, struct text *out)
 }
 
 /* Hosts with differences come first. */
-static int tell(const struct answer_to *to, struct hosts *h)
+static int print_hosts(const struct answer_to *to, struct hosts *h)
 {
     static const char *const keys[] = {"same", "behind", "ahead", "other", "not_verified", "unreachable"};
     const struct host *ref = reference(h);
     size_t count[VERDICTS] = {0};
     struct text out = {0};
     for (size_t i = 0; i < h->n; i++)
-        count[h->host[i].verdict = judge(&h->host[i], ref)]++;
+        count[h->host[i].verdict = judge_host(&h->host[i], ref)]++;
     text_printf(&out, "generation: %" PRIu64 "\n", ref ? ref->generation : 0);
     if (ref && *ref->digest) {
         text_printf(&out, "digest: \"");
@@ -465,7 +465,7 @@ int cluster_status(const struct answer_to *to, const struct cluster_options *o, 
         fprintf(stderr, "fabricctl: the launcher is '%s'; allowed: 1 to %d words\n", o->launcher, WORDS_MAX - 1);
     } else if (list_hosts(&h, children, o, num, names)) {
         ask_all(&h, children, words, o);
-        rc = tell(to, &h);
+        rc = print_hosts(to, &h);
     }
     free(h.host);
     free(launcher);

@@ -37,7 +37,7 @@ struct sink {
 };
 
 /* The result is known when this returns true. */
-static bool take(const char *buf, size_t len, uint32_t seq, struct sink *to, int *status)
+static bool take_daemon_message(const char *buf, size_t len, uint32_t seq, struct sink *to, int *status)
 {
     const struct fd_header *h = (const struct fd_header *)buf;
     if (len < sizeof(*h) || h->magic != FD_MAGIC || h->version != FD_VERSION || h->length != len) {
@@ -74,7 +74,7 @@ static int request(int fd, enum fd_type type, void *msg, size_t len, struct sink
             continue;
         if (n <= 0)
             return n < 0 ? -errno : -ECONNRESET;
-        if (take(buf, (size_t)n, 1, to, &status))
+        if (take_daemon_message(buf, (size_t)n, 1, to, &status))
             return status;
     }
 }

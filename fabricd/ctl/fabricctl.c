@@ -163,7 +163,7 @@ static bool read_files(const char *path, struct plan *l)
 }
 
 /* Reads, parses and compiles; all that is wrong is printed. 0, or the exit status. */
-static int load(const struct args *a, const char *path, struct plan *l)
+static int load_plan(const struct args *a, const char *path, struct plan *l)
 {
     l->name = strcmp(path, "-") ? path : "<stdin>";
     struct diag d = {.file = l->name}, of_lock = {.file = l->lock_path};
@@ -240,7 +240,7 @@ static int policy_show(const struct args *a, enum fd_type type)
 }
 
 /* Writes the lock in force beside the policy's file: the next plan uses it, also on other nodes. */
-static void keep_lock(const struct args *a, const struct plan *l)
+static void write_lock_beside(const struct args *a, const struct plan *l)
 {
     struct fd_header h;
     char *text = NULL;
@@ -274,7 +274,7 @@ static int send_apply(const struct args *a, const struct plan *l)
     int rc = send_change(a, m, len);
     free(m);
     if ((!rc || rc == 5) && !(a->change & FD_CHANGE_DRY) && *l->lock_path)
-        keep_lock(a, l);
+        write_lock_beside(a, l);
     return rc;
 }
 
@@ -305,7 +305,7 @@ static int tell_check(const struct args *a, const struct plan *l, int status)
 static int with_file(const struct args *a, int (*do_it)(const struct args *a, const struct plan *l))
 {
     static struct plan l;
-    int rc = load(a, a->word[2], &l);
+    int rc = load_plan(a, a->word[2], &l);
     rc = rc || !do_it ? tell_check(a, &l, rc) : do_it(a, &l);
     text_free(&l.text);
     text_free(&l.lock_text);
@@ -501,7 +501,7 @@ static const struct command *find_command(const struct args *a)
 
 /* ---- options ---- */
 
-static bool number(const char *what, const char *s, uint32_t least, uint32_t *out)
+static bool parse_seconds(const char *what, const char *s, uint32_t least, uint32_t *out)
 {
     uint64_t v;
     if (!ydoc_uint_of(s, &v) || v < least || v > 86400) {
@@ -551,13 +551,13 @@ static bool take_option(struct args *a, int option)
 {
     switch (option) {
     case 'i':
-        return number("interval", optarg, 1, &a->top.interval_s);
+        return parse_seconds("interval", optarg, 1, &a->top.interval_s);
     case 'N':
-        return number("count", optarg, 0, &a->top.count);
+        return parse_seconds("count", optarg, 0, &a->top.count);
     case 'T':
-        return number("timeout", optarg, 1, &a->hosts.timeout_s);
+        return parse_seconds("timeout", optarg, 1, &a->hosts.timeout_s);
     case 'M':
-        return number("number of hosts at a time", optarg, 1, &a->hosts.parallel);
+        return parse_seconds("number of hosts at a time", optarg, 1, &a->hosts.parallel);
     case 'c':
         a->cluster = true;
         return true;

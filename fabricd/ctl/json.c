@@ -48,7 +48,7 @@ static bool put_list(struct text *out, yaml_document_t *doc, const yaml_node_t *
     return true;
 }
 
-static bool put_mapping(struct text *out, yaml_document_t *doc, const yaml_node_t *n, unsigned depth)
+static bool put_json_mapping(struct text *out, yaml_document_t *doc, const yaml_node_t *n, unsigned depth)
 {
     const yaml_node_pair_t *first = n->data.mapping.pairs.start, *end = n->data.mapping.pairs.top;
     text_put(out, "{", 1);
@@ -71,7 +71,7 @@ static bool put_node(struct text *out, yaml_document_t *doc, const yaml_node_t *
     if (n->type == YAML_SEQUENCE_NODE)
         return depth < DEPTH_MAX && put_list(out, doc, n, depth + 1);
     if (n->type == YAML_MAPPING_NODE)
-        return depth < DEPTH_MAX && put_mapping(out, doc, n, depth + 1);
+        return depth < DEPTH_MAX && put_json_mapping(out, doc, n, depth + 1);
     put_scalar(out, n);
     return true;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void least(unsigned *so_far, unsigned v)
+static void keep_least_nonzero(unsigned *so_far, unsigned v)
 {
     if (v && (!*so_far || v < *so_far))
         *so_far = v;
@@ -22,9 +22,9 @@ static void look_here(struct plan_fabric *f)
     for (unsigned i = 0; i < r.n; i++) {
         if (!r.rail[i].usable || !r.rail[i].infiniband)
             continue;
-        least(&f->rate_mbps, r.data_mbps[i]);
-        least(&f->bus_read_mbytes, r.bus_mbytes[i]);
-        least(&f->bus_write_mbytes, r.bus_mbytes[i]);
+        keep_least_nonzero(&f->rate_mbps, r.data_mbps[i]);
+        keep_least_nonzero(&f->bus_read_mbytes, r.bus_mbytes[i]);
+        keep_least_nonzero(&f->bus_write_mbytes, r.bus_mbytes[i]);
     }
 }
 
@@ -58,7 +58,7 @@ static bool read_facts(const struct fact *facts, size_t num, const char *text)
 }
 
 /* Either may be NULL. */
-static bool read_fabric(const char *text, struct fabric_caps *c, struct plan_fabric *f)
+static bool parse_fabric(const char *text, struct fabric_caps *c, struct plan_fabric *f)
 {
     const struct fact facts[] = {
         {"vls", c ? &c->vls : NULL},
@@ -76,7 +76,7 @@ static bool read_fabric(const char *text, struct fabric_caps *c, struct plan_fab
 bool plan_caps(const char *text, struct fabric_caps *caps)
 {
     struct fabric_caps said = *caps;
-    if (text && !read_fabric(text, &said, NULL))
+    if (text && !parse_fabric(text, &said, NULL))
         return false;
     if (text)
         *caps = said;
@@ -176,7 +176,7 @@ int plan_command(const struct plan_options *o, const char *path, const struct po
     f.hops = caps->hops;
     if (caps->rate_mbps)
         f.rate_mbps = caps->rate_mbps;
-    if (o->fabric && !read_fabric(o->fabric, NULL, &f))
+    if (o->fabric && !parse_fabric(o->fabric, NULL, &f))
         return 2;
     if (o->json) {
         text_printf(&out, "{\"fabric\":{");

@@ -35,7 +35,7 @@ struct reading {
     bool simulated;
 };
 
-static bool read_number(const char *device, unsigned port, const char *name, uint64_t *out)
+static bool read_counter(const char *device, unsigned port, const char *name, uint64_t *out)
 {
     char path[256];
     struct text t = {0};
@@ -56,7 +56,7 @@ static bool is_simulated(const char *device)
     return yes;
 }
 
-static uint64_t now_ns(void)
+static uint64_t monotonic_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -65,13 +65,13 @@ static uint64_t now_ns(void)
 
 static void take_reading(struct reading *r)
 {
-    *r = (struct reading){.at_ns = now_ns()};
+    *r = (struct reading){.at_ns = monotonic_ns()};
     rails_read(&r->rails);
     for (unsigned i = 0; i < r->rails.n; i++) {
         const struct fd_rail *rail = &r->rails.rail[i];
         struct counters *c = &r->counters[i];
-        c->known = read_number(rail->device, rail->port, "port_xmit_data", &c->sent) &&
-                   read_number(rail->device, rail->port, "port_rcv_data", &c->received);
+        c->known = read_counter(rail->device, rail->port, "port_xmit_data", &c->sent) &&
+                   read_counter(rail->device, rail->port, "port_rcv_data", &c->received);
         r->simulated = r->simulated || is_simulated(rail->device);
     }
 }
@@ -92,14 +92,14 @@ struct picture {
     unsigned used;
 };
 
-static void line(struct picture *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void print_row(struct picture *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-static bool has_room(const struct picture *p, unsigned lines)
+static bool has_rows(const struct picture *p, unsigned lines)
 {
     return !p->rows || p->used + lines < p->rows;
 }
 
-static void line(struct picture *p, const char *fmt, ...)
+static void print_row(struct picture *p, const char *fmt, ...)
 {
     struct text t = {0};
     va_list ap;
@@ -107,7 +107,7 @@ static void line(struct picture *p, const char *fmt, ...)
     text_vprintf(&t, fmt, ap);
     va_end(ap);
     size_t len = p->columns && t.len > p->columns ? p->columns : t.len;
-    if (has_room(p, 1)) {
+    if (has_rows(p, 1)) {
         text_put(&p->out, text_str(&t), len);
         text_put(&p->out, "\n", 1);
         p->used++;
@@ -141,13 +141,13 @@ static void show_head(struct picture *p, struct ydoc *y, const struct reading *n
     yaml_node_t *daemon = ydoc_get(y, ydoc_root(y), "fabricd"), *policy = ydoc_get(y, ydoc_root(y), "policy");
     yaml_node_t *follows = ydoc_get(y, ydoc_root(y), "follows");
     const char *waiting = value(y, follows, "waiting"), *differences = value(y, policy, "differences");
-    line(p, "%s (%s), %s clients   policy: generation %s, %s, %s ports%s", value(y, daemon, "host"),
-         value(y, daemon, "role"), value(y, daemon, "clients"), value(y, policy, "generation"),
-         value(y, policy, "state"), value(y, policy, "ports"), now->simulated ? "   (simulated)" : "");
+    print_row(p, "%s (%s), %s clients   policy: generation %s, %s, %s ports%s", value(y, daemon, "host"),
+              value(y, daemon, "role"), value(y, daemon, "clients"), value(y, policy, "generation"),
+              value(y, policy, "state"), value(y, policy, "ports"), now->simulated ? "   (simulated)" : "");
     if (strcmp(differences, "0"))
-        line(p, "%s differences: fabricctl status names the ports", differences);
+        print_row(p, "%s differences: fabricctl status names the ports", differences);
     if (*waiting && strcmp(waiting, "no"))
-        line(p, "waiting: %s", waiting);
+        print_row(p, "waiting: %s", waiting);
 }
 
 /* The traffic of a rail between two readings; false: unknown. */
@@ -168,7 +168,7 @@ static bool rates_of(const struct reading *before, const struct reading *now, co
 }
 
 /* "bad 0.00", by the status; "-": not in the status. */
-static void put_health(struct ydoc *y, const struct fd_rail *r, char out[32])
+static void format_health(struct ydoc *y, const struct fd_rail *r, char out[32])
 {
     yaml_node_t *rails = ydoc_get(y, ydoc_root(y), "rails"), *n;
     snprintf(out, 32, "-");
@@ -180,20 +180,21 @@ static void put_health(struct ydoc *y, const struct fd_rail *r, char out[32])
 
 static void show_rails(struct picture *p, struct ydoc *y, const struct reading *before, const struct reading *now)
 {
-    line(p, "%s", "");
-    line(p, "%-16s %-8s %10s %20s %20s  %s", "RAIL", "STATE", "Mb/s", "SENT MB/s", "RECEIVED MB/s", "HEALTH");
+    print_row(p, "%s", "");
+    print_row(p, "%-16s %-8s %10s %20s %20s  %s", "RAIL", "STATE", "Mb/s", "SENT MB/s", "RECEIVED MB/s", "HEALTH");
     for (unsigned i = 0; i < now->rails.n; i++) {
         const struct fd_rail *r = &now->rails.rail[i];
         struct rates rate;
         char name[64], sent[32] = "-", received[32] = "-", well[32];
-        put_health(y, r, well);
+        format_health(y, r, well);
         snprintf(name, sizeof(name), "%s/%u", r->device, r->port);
         if (rates_of(before, now, r, &rate)) {
             double full = now->rails.data_mbps[i] / 8.0, to_percent = full > 0 ? 100 / full : 0;
             snprintf(sent, sizeof(sent), "%.1f (%3.0f %%)", rate.sent, rate.sent * to_percent);
             snprintf(received, sizeof(received), "%.1f (%3.0f %%)", rate.received, rate.received * to_percent);
         }
-        line(p, "%-16s %-8s %10u %20s %20s  %s", name, rails_state_name(r->state), r->rate_mbps, sent, received, well);
+        print_row(p, "%-16s %-8s %10u %20s %20s  %s", name, rails_state_name(r->state), r->rate_mbps, sent, received,
+                  well);
     }
 }
 
@@ -203,8 +204,8 @@ static void show_classes(struct picture *p, struct ydoc *y)
     yaml_node_t *jobs = ydoc_get(y, ydoc_root(y), "jobs_by_class");
     if (!classes || classes->type != YAML_SEQUENCE_NODE)
         return;
-    line(p, "%s", "");
-    line(p, "%-16s %7s %5s %-20s %-20s %6s", "CLASS", "SHARE %", "PRIO", "SERVICE LEVELS", "LANES", "JOBS");
+    print_row(p, "%s", "");
+    print_row(p, "%-16s %7s %5s %-20s %-20s %6s", "CLASS", "SHARE %", "PRIO", "SERVICE LEVELS", "LANES", "JOBS");
     for (size_t i = 0; (c = ydoc_item(y, classes, i)); i++) {
         static const char *const levels[] = {"sl_small", "sl_medium", "sl_bulk"};
         static const char *const lanes[] = {"vl_small", "vl_medium", "vl_bulk"};
@@ -213,8 +214,8 @@ static void show_classes(struct picture *p, struct ydoc *y)
             put_values(y, ydoc_get(y, c, levels[k]), &sl);
             put_values(y, ydoc_get(y, c, lanes[k]), &vl);
         }
-        line(p, "%-16s %7s %5s %-20s %-20s %6s", value(y, c, "name"), value(y, c, "share"), value(y, c, "priority"),
-             text_str(&sl), text_str(&vl), value(y, jobs, value(y, c, "name")));
+        print_row(p, "%-16s %7s %5s %-20s %-20s %6s", value(y, c, "name"), value(y, c, "share"),
+                  value(y, c, "priority"), text_str(&sl), text_str(&vl), value(y, jobs, value(y, c, "name")));
         text_free(&sl);
         text_free(&vl);
     }
@@ -237,21 +238,21 @@ static void show_jobs(struct picture *p, struct ydoc *y)
     size_t shown = 0;
     if (!jobs || jobs->type != YAML_SEQUENCE_NODE || !ydoc_item(y, jobs, 0))
         return;
-    line(p, "%s", "");
-    line(p, "%-16s %-16s %-10s %-12s %s", "JOB", "CLASS", "SOURCE", "USER", "SINCE");
-    for (; has_room(p, 2) && (j = ydoc_item(y, jobs, shown)); shown++) { /* a line for how many are not here */
+    print_row(p, "%s", "");
+    print_row(p, "%-16s %-16s %-10s %-12s %s", "JOB", "CLASS", "SOURCE", "USER", "SINCE");
+    for (; has_rows(p, 2) && (j = ydoc_item(y, jobs, shown)); shown++) { /* a line for how many are not here */
         const char *user = value(y, j, "user");
-        line(p, "%-16s %-16s %-10s %-12s %s", value(y, j, "id"), value(y, j, "class"), value(y, j, "source"),
-             *user ? user : value(y, j, "uid"), value(y, j, "since"));
+        print_row(p, "%-16s %-16s %-10s %-12s %s", value(y, j, "id"), value(y, j, "class"), value(y, j, "source"),
+                  *user ? user : value(y, j, "uid"), value(y, j, "since"));
     }
     unsigned long n = count_jobs(y);
     if (n > shown)
-        line(p, "and %lu more: fabricctl job list", n - shown);
+        print_row(p, "and %lu more: fabricctl job list", n - shown);
 }
 
 /* ---- again and again ---- */
 
-static int ask(const char *socket, struct text *status)
+static int ask_status(const char *socket, struct text *status)
 {
     struct fd_header h;
     char *s = NULL;
@@ -323,7 +324,7 @@ int top_run(const char *socket, const struct top_options *o)
         struct timespec pause = {.tv_sec = o->interval_s};
         while (nanosleep(&pause, &pause) && errno == EINTR)
             ;
-        int rc = ask(socket, &status);
+        int rc = ask_status(socket, &status);
         take_reading(&now);
         if (!rc && o->json)
             show_json(&status, &before, &now);

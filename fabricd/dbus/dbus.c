@@ -15,7 +15,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *arg);
 
 /* ---- what the daemon tells --------------------------------------------------------------------------------------- */
 
-static void on_job(void *arg, const struct job *job, enum job_news news)
+static void on_job_news(void *arg, const struct job *job, enum job_news news)
 {
     struct dbus *b = arg;
     if (!b->named)
@@ -37,12 +37,13 @@ static void on_said(void *arg, uint64_t asker, const char *line, size_t len)
     policy_said(arg, asker, line, len);
 }
 
-static void on_done(void *arg, uint64_t asker, int status)
+static void on_task_done(void *arg, uint64_t asker, int status)
 {
     policy_done(arg, asker, status);
 }
 
-static const struct daemon_listener listener = {.job = on_job, .state = on_state, .said = on_said, .done = on_done};
+static const struct daemon_listener listener = {
+    .job = on_job_news, .state = on_state, .said = on_said, .done = on_task_done};
 
 /* ---- the connection ---------------------------------------------------------------------------------------------- */
 
@@ -102,7 +103,7 @@ static int on_gone(sd_bus_message *m, void *arg, sd_bus_error *err)
     return 1;
 }
 
-static int join(struct dbus *b)
+static int join_bus(struct dbus *b)
 {
     int rc = sd_bus_new(&b->bus);
     const char *address = secure_getenv("DBUS_SYSTEM_BUS_ADDRESS");
@@ -130,7 +131,7 @@ static int join(struct dbus *b)
 
 static void try_now(struct dbus *b)
 {
-    int rc = join(b);
+    int rc = join_bus(b);
     if (rc < 0)
         try_later(b, rc);
 }

@@ -22,7 +22,7 @@ const char *job_class(const struct daemon *d, const struct job *job, const char 
 /* ---- the objects ------------------------------------------------------------------------------------------------- */
 
 /* The job of a path; NULL: there is none. */
-static const struct job *find(struct dbus *b, const char *path)
+static const struct job *job_of_path(struct dbus *b, const char *path)
 {
     char *id = NULL;
     if (sd_bus_path_decode(path, DBUS_JOBS, &id) <= 0)
@@ -35,7 +35,7 @@ static const struct job *find(struct dbus *b, const char *path)
 static int on_find(sd_bus *bus, const char *path, const char *interface, void *arg, void **found, sd_bus_error *err)
 {
     *found = arg; /* the path is looked up again: a job may end before its property is read */
-    return find(arg, path) != NULL;
+    return job_of_path(arg, path) != NULL;
 }
 
 static int on_nodes(sd_bus *bus, const char *prefix, void *arg, char ***nodes, sd_bus_error *err)
@@ -55,11 +55,11 @@ static int on_nodes(sd_bus *bus, const char *prefix, void *arg, char ***nodes, s
     return 1;
 }
 
-static int get_text(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-                    void *arg, sd_bus_error *err)
+static int get_job_text(sd_bus *bus, const char *path, const char *interface, const char *property,
+                        sd_bus_message *reply, void *arg, sd_bus_error *err)
 {
     struct dbus *b = arg;
-    const struct job *job = find(b, path);
+    const struct job *job = job_of_path(b, path);
     const char *source;
     if (!job)
         return -ENOENT;
@@ -83,10 +83,10 @@ static int get_text(sd_bus *bus, const char *path, const char *interface, const 
     return -ENOENT;
 }
 
-static int get_number(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-                      void *arg, sd_bus_error *err)
+static int get_job_number(sd_bus *bus, const char *path, const char *interface, const char *property,
+                          sd_bus_message *reply, void *arg, sd_bus_error *err)
 {
-    const struct job *job = find(arg, path);
+    const struct job *job = job_of_path(arg, path);
     if (!job)
         return -ENOENT;
     if (!strcmp(property, "Since"))
@@ -97,9 +97,9 @@ static int get_number(sd_bus *bus, const char *path, const char *interface, cons
 }
 
 /* The calls of a job's object, from permitted senders. */
-static int on_set_class_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
+static int set_own_class_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
 {
-    const struct job *job = find(b, sd_bus_message_get_path(m));
+    const struct job *job = job_of_path(b, sd_bus_message_get_path(m));
     const char *name;
     int rc = sd_bus_message_read(m, "s", &name);
     if (rc < 0)
@@ -107,14 +107,14 @@ static int on_set_class_known(struct dbus *b, sd_bus_message *m, uint32_t uid, b
     return job ? order_set_class(b, m, uid, job->id, name, err) : order_no_job(err, sd_bus_message_get_path(m));
 }
 
-static int on_set_class(sd_bus_message *m, void *arg, sd_bus_error *err)
+static int on_set_own_class(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, DBUS_JOBS_ACTION, on_set_class_known, err);
+    return sender_ask(arg, m, DBUS_JOBS_ACTION, set_own_class_known, err);
 }
 
-static int on_end_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
+static int end_own_job_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
 {
-    const struct job *job = find(b, sd_bus_message_get_path(m));
+    const struct job *job = job_of_path(b, sd_bus_message_get_path(m));
     char id[FD_JOB_MAX];
     if (!job)
         return order_no_job(err, sd_bus_message_get_path(m));
@@ -122,31 +122,31 @@ static int on_end_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool ma
     return order_end(b, m, uid, id, 0, err);
 }
 
-static int on_end(sd_bus_message *m, void *arg, sd_bus_error *err)
+static int on_end_own_job(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, DBUS_JOBS_ACTION, on_end_known, err);
+    return sender_ask(arg, m, DBUS_JOBS_ACTION, end_own_job_known, err);
 }
 
 static const sd_bus_vtable job_vtable[] = {
     SD_BUS_VTABLE_START(0),
-    SD_BUS_PROPERTY("Id", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_CONST),
-    SD_BUS_PROPERTY("Class", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Given", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Wish", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Source", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Since", "t", get_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("User", "u", get_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Account", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Qos", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Partition", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Name", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Cgroup", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("SmallRatio", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Lease", "u", get_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_PROPERTY("Run", "i", get_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-    SD_BUS_METHOD_WITH_ARGS("SetClass", SD_BUS_ARGS("s", class), SD_BUS_NO_RESULT, on_set_class,
+    SD_BUS_PROPERTY("Id", "s", get_job_text, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_PROPERTY("Class", "s", get_job_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Given", "s", get_job_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Wish", "s", get_job_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Source", "s", get_job_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Since", "t", get_job_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("User", "u", get_job_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Account", "s", get_job_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Qos", "s", get_job_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Partition", "s", get_job_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Name", "s", get_job_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Cgroup", "s", get_job_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("SmallRatio", "s", get_job_text, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Lease", "u", get_job_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_PROPERTY("Run", "i", get_job_number, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+    SD_BUS_METHOD_WITH_ARGS("SetClass", SD_BUS_ARGS("s", class), SD_BUS_NO_RESULT, on_set_own_class,
                             SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_ARGS("End", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_end, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("End", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_end_own_job, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_VTABLE_END,
 };
 

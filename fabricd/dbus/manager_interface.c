@@ -19,8 +19,8 @@ struct dbus_told {
     struct rails rails;
 };
 
-static int get_text(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-                    void *arg, sd_bus_error *err)
+static int get_manager_text(sd_bus *bus, const char *path, const char *interface, const char *property,
+                            sd_bus_message *reply, void *arg, sd_bus_error *err)
 {
     const struct daemon *d = ((struct dbus *)arg)->d;
     char host[256] = "";
@@ -33,8 +33,8 @@ static int get_text(sd_bus *bus, const char *path, const char *interface, const 
                                                               : d->applying);
 }
 
-static int get_number(sd_bus *bus, const char *path, const char *interface, const char *property, sd_bus_message *reply,
-                      void *arg, sd_bus_error *err)
+static int get_manager_number(sd_bus *bus, const char *path, const char *interface, const char *property,
+                              sd_bus_message *reply, void *arg, sd_bus_error *err)
 {
     const struct daemon *d = ((struct dbus *)arg)->d;
     if (!strcmp(property, "Generation"))
@@ -255,16 +255,16 @@ static int on_register(sd_bus_message *m, void *arg, sd_bus_error *err)
     return sender_ask(arg, m, DBUS_JOBS_ACTION, on_register_known, err);
 }
 
-static int on_set_class_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
+static int set_job_class_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
 {
     const char *id, *class_name;
     int rc = sd_bus_message_read(m, "ss", &id, &class_name);
     return rc < 0 ? rc : order_set_class(b, m, uid, id, class_name, err);
 }
 
-static int on_set_class(sd_bus_message *m, void *arg, sd_bus_error *err)
+static int on_set_job_class(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, DBUS_JOBS_ACTION, on_set_class_known, err);
+    return sender_ask(arg, m, DBUS_JOBS_ACTION, set_job_class_known, err);
 }
 
 static int on_choose_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
@@ -286,12 +286,12 @@ static int on_ratio_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool 
     return rc < 0 ? rc : order_ratio(b, m, may ? FD_UID_ANY : uid, id, small_ratio, err);
 }
 
-static int on_ratio(sd_bus_message *m, void *arg, sd_bus_error *err)
+static int on_set_ratio(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
     return sender_ask(arg, m, NULL, on_ratio_known, err);
 }
 
-static int on_end_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
+static int end_job_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
 {
     const char *id;
     int rc = sd_bus_message_read(m, "s", &id);
@@ -313,9 +313,9 @@ static int on_end_run(sd_bus_message *m, void *arg, sd_bus_error *err)
     return sender_ask(arg, m, DBUS_JOBS_ACTION, on_end_run_known, err);
 }
 
-static int on_end(sd_bus_message *m, void *arg, sd_bus_error *err)
+static int on_end_job(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, DBUS_JOBS_ACTION, on_end_known, err);
+    return sender_ask(arg, m, DBUS_JOBS_ACTION, end_job_known, err);
 }
 
 /* ---- questions: of everybody about his jobs, of those who may give orders about all ----------------------------- */
@@ -331,7 +331,7 @@ static int append_job(const struct daemon *d, sd_bus_message *reply, const struc
     return rc;
 }
 
-static int on_list_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
+static int list_jobs_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
 {
     const struct jobs *j = &b->d->jobs;
     sd_bus_message *reply = NULL;
@@ -351,7 +351,7 @@ static int on_list_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool m
 
 static int on_list(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, NULL, on_list_known, err);
+    return sender_ask(arg, m, NULL, list_jobs_known, err);
 }
 
 static int on_describe_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
@@ -381,29 +381,29 @@ static int on_describe(sd_bus_message *m, void *arg, sd_bus_error *err)
 
 static const sd_bus_vtable manager_vtable[] = {
     SD_BUS_VTABLE_START(0),
-    SD_BUS_PROPERTY("Version", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_CONST),
-    SD_BUS_PROPERTY("Host", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_CONST),
-    SD_BUS_PROPERTY("Role", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_CONST),
-    SD_BUS_PROPERTY("Generation", "t", get_number, 0, CHANGES),
-    SD_BUS_PROPERTY("State", "s", get_text, 0, CHANGES),
-    SD_BUS_PROPERTY("Applying", "s", get_text, 0, CHANGES),
-    SD_BUS_PROPERTY("Ports", "u", get_number, 0, CHANGES),
-    SD_BUS_PROPERTY("Differences", "u", get_number, 0, CHANGES),
+    SD_BUS_PROPERTY("Version", "s", get_manager_text, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_PROPERTY("Host", "s", get_manager_text, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_PROPERTY("Role", "s", get_manager_text, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+    SD_BUS_PROPERTY("Generation", "t", get_manager_number, 0, CHANGES),
+    SD_BUS_PROPERTY("State", "s", get_manager_text, 0, CHANGES),
+    SD_BUS_PROPERTY("Applying", "s", get_manager_text, 0, CHANGES),
+    SD_BUS_PROPERTY("Ports", "u", get_manager_number, 0, CHANGES),
+    SD_BUS_PROPERTY("Differences", "u", get_manager_number, 0, CHANGES),
     SD_BUS_PROPERTY("Classes", "a(sdyay)", get_classes, 0, CHANGES),
     SD_BUS_PROPERTY("Rails", "a(syysqu)", get_rails, 0, CHANGES),
     SD_BUS_PROPERTY("RailHealth", "a(sysdus)", get_health, 0, CHANGES),
-    SD_BUS_PROPERTY("NumJobs", "u", get_number, 0, CHANGES),
+    SD_BUS_PROPERTY("NumJobs", "u", get_manager_number, 0, CHANGES),
     SD_BUS_METHOD_WITH_ARGS("RegisterJob", SD_BUS_ARGS("s", id, "s", class, "u", user, "a{sv}", options),
                             SD_BUS_RESULT("o", job), on_register, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("RenewJob", SD_BUS_ARGS("s", id, "a{sv}", options), SD_BUS_NO_RESULT, on_renew,
                             SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_ARGS("SetJobClass", SD_BUS_ARGS("s", id, "s", class), SD_BUS_NO_RESULT, on_set_class,
+    SD_BUS_METHOD_WITH_ARGS("SetJobClass", SD_BUS_ARGS("s", id, "s", class), SD_BUS_NO_RESULT, on_set_job_class,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("ChooseClass", SD_BUS_ARGS("s", id, "s", class), SD_BUS_NO_RESULT, on_choose,
                             SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_ARGS("SetSmallRatio", SD_BUS_ARGS("s", id, "s", ratio), SD_BUS_NO_RESULT, on_ratio,
+    SD_BUS_METHOD_WITH_ARGS("SetSmallRatio", SD_BUS_ARGS("s", id, "s", ratio), SD_BUS_NO_RESULT, on_set_ratio,
                             SD_BUS_VTABLE_UNPRIVILEGED),
-    SD_BUS_METHOD_WITH_ARGS("EndJob", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, on_end, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD_WITH_ARGS("EndJob", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, on_end_job, SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("EndRun", SD_BUS_ARGS("s", id, "u", run), SD_BUS_NO_RESULT, on_end_run,
                             SD_BUS_VTABLE_UNPRIVILEGED),
     SD_BUS_METHOD_WITH_ARGS("ListJobs", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sossut)", jobs), on_list,

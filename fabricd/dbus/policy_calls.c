@@ -35,7 +35,7 @@ static void append_generation(void *arg, const struct history_entry *e)
                                       e->policy, e->result, (int)e->current);
 }
 
-static int on_list_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
+static int list_history_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)
 {
     struct listing l = {0};
     l.rc = sd_bus_message_new_method_return(m, &l.reply);
@@ -53,7 +53,7 @@ static int on_list_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool m
 
 int policy_on_list(sd_bus_message *m, void *arg, sd_bus_error *err)
 {
-    return sender_ask(arg, m, DBUS_POLICY_ACTION, on_list_known, err);
+    return sender_ask(arg, m, DBUS_POLICY_ACTION, list_history_known, err);
 }
 
 static int on_show_known(struct dbus *b, sd_bus_message *m, uint32_t uid, bool may, sd_bus_error *err)

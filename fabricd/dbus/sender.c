@@ -42,7 +42,7 @@ void sender_forget(struct dbus *b)
 }
 
 /* The call is made, or refused, and its caller told. */
-static void go_on(struct asked *a, bool may)
+static void make_call(struct asked *a, bool may)
 {
     sd_bus_error err = SD_BUS_ERROR_NULL;
     int rc;
@@ -62,7 +62,7 @@ static int on_polkit(sd_bus_message *answer, void *arg, sd_bus_error *err)
     int allowed = 0, challenge = 0;
     if (!sd_bus_message_is_method_error(answer, NULL) && sd_bus_message_enter_container(answer, 'r', "bba{ss}") > 0)
         sd_bus_message_read(answer, "bb", &allowed, &challenge);
-    go_on(arg, allowed > 0);
+    make_call(arg, allowed > 0);
     return 1;
 }
 
@@ -94,7 +94,7 @@ static int on_uid(sd_bus_message *answer, void *arg, sd_bus_error *err)
     }
     bool may = !a->uid || a->uid == geteuid();
     if (may || !a->action || !ask_polkit(a))
-        go_on(a, may);
+        make_call(a, may);
     return 1;
 }
 

@@ -117,7 +117,7 @@ static bool open_port(struct counters *c)
 }
 
 /* The answer to this question; strays answer earlier questions. */
-static int receive(struct counters *c, uint16_t attribute, uint8_t data[DATA])
+static int receive_counters(struct counters *c, uint16_t attribute, uint8_t data[DATA])
 {
     const struct packet *m = umad_get_mad(c->umad);
     uint64_t until_us = clock_us() + 2 * TIMEOUT_MS * 1000;
@@ -139,7 +139,7 @@ static int receive(struct counters *c, uint16_t attribute, uint8_t data[DATA])
 }
 
 /* 0; a negative errno; or the positive status of the answer. */
-static int ask(struct counters *c, const struct agent *a, uint16_t attribute, uint8_t data[DATA])
+static int ask_counters(struct counters *c, const struct agent *a, uint16_t attribute, uint8_t data[DATA])
 {
     int rc = -ETIMEDOUT;
     for (unsigned i = 0; i < TRIES && rc == -ETIMEDOUT; i++) {
@@ -154,7 +154,7 @@ static int ask(struct counters *c, const struct agent *a, uint16_t attribute, ui
         umad_set_addr(c->umad, a->lid, 1, 0, (int)PERF_QKEY);
         umad_set_pkey(c->umad, 0);
         rc = umad_send(c->fd, c->agent, c->umad, sizeof(struct packet), TIMEOUT_MS, 0);
-        rc = rc < 0 ? -EIO : receive(c, attribute, data);
+        rc = rc < 0 ? -EIO : receive_counters(c, attribute, data);
     }
     return rc;
 }
@@ -172,7 +172,7 @@ static uint64_t bits_at(const uint8_t *d, unsigned bit, unsigned bits)
 static bool ask_what_it_has(struct counters *c, struct agent *a)
 {
     uint8_t d[DATA];
-    if (a->asked || ask(c, a, ATTR_INFO, d))
+    if (a->asked || ask_counters(c, a, ATTR_INFO, d))
         return a->asked;
     a->asked = true;
     a->wait = bits_at(d, 16, 16) & CAP_WAIT;
@@ -183,7 +183,7 @@ static bool ask_what_it_has(struct counters *c, struct agent *a)
 static bool read_port(struct counters *c, struct agent *a, struct health_port *out)
 {
     uint8_t d[DATA];
-    if (!a->lid || !ask_what_it_has(c, a) || ask(c, a, a->errors64 ? ATTR_EXTENDED : ATTR_COUNTERS, d)) {
+    if (!a->lid || !ask_what_it_has(c, a) || ask_counters(c, a, a->errors64 ? ATTR_EXTENDED : ATTR_COUNTERS, d)) {
         a->asked = false;
         return false;
     }
@@ -221,7 +221,7 @@ static void read_sysfs_counters(const struct counters *c, struct health_port *ou
     }
 }
 
-static uint8_t lanes_of(uint8_t code)
+static uint8_t most_lanes(uint8_t code)
 {
     static const uint8_t lanes[] = {1, 4, 8, 12, 2};
     uint8_t most = 0;
@@ -246,7 +246,7 @@ static bool find_far(struct counters *c, struct smp *s)
     const uint8_t *with_lid = is_switch ? base : port;
     *a = (struct agent){.lid = (uint16_t)(with_lid[16] << 8 | with_lid[17]), .port = node[36]};
     c->far_id = bits_at(node, 96, 64) * 257 + a->port;
-    uint8_t can = lanes_of(port[30] & own[30]);
+    uint8_t can = most_lanes(port[30] & own[30]);
     c->width_can = can > LANES_ASKED ? LANES_ASKED : can;
     struct text name = {0};
     text_put_visible(&name, (const char *)desc, strnlen((const char *)desc, sizeof(desc)));

@@ -222,7 +222,7 @@ static int pid_in_file(const struct opensm *o)
 }
 
 /* One signal to the examined process, not to a later process with the same number. */
-static int hang_up(const struct opensm *o, int pid)
+static int signal_hangup(const struct opensm *o, int pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (!is_opensm(o, pid)) {
@@ -376,7 +376,7 @@ int opensm_reload(const struct opensm *o)
     if (n < 0)
         return n;
     for (int i = 0; i < n; i++) {
-        int rc = hang_up(o, pid[i]);
+        int rc = signal_hangup(o, pid[i]);
         if (rc && rc != -ESRCH) /* ended meanwhile */
             return rc;
         told += !rc;

@@ -40,7 +40,7 @@ struct line {
 };
 
 /* Moves *p behind the next line. False: there is none. */
-static bool next_line(const char **p, struct line *l)
+static bool next_file_line(const char **p, struct line *l)
 {
     if (!**p)
         return false;
@@ -49,19 +49,19 @@ static bool next_line(const char **p, struct line *l)
     return true;
 }
 
-static bool is_line(const struct line *l, const char *s)
+static bool line_equals(const struct line *l, const char *s)
 {
     return l->len == strlen(s) && !memcmp(l->s, s, l->len);
 }
 
 /* The text between the marks, and the rest; each may be NULL. A section without its end ends with the file. */
-static bool split(const struct partition_file *f, struct text *section, struct text *rest)
+static bool split_section(const struct partition_file *f, struct text *section, struct text *rest)
 {
     struct line l;
     bool inside = false, found = false;
-    for (const char *p = text_str(&f->text); next_line(&p, &l);) {
-        if (is_line(&l, BEGIN) || is_line(&l, END)) {
-            inside = is_line(&l, BEGIN);
+    for (const char *p = text_str(&f->text); next_file_line(&p, &l);) {
+        if (line_equals(&l, BEGIN) || line_equals(&l, END)) {
+            inside = line_equals(&l, BEGIN);
             found = found || inside;
             continue;
         }
@@ -78,14 +78,14 @@ static bool has_line(const struct text *t, const char *s)
 {
     struct line l;
     bool has = false;
-    for (const char *p = text_str(t); !has && next_line(&p, &l);)
-        has = is_line(&l, s);
+    for (const char *p = text_str(t); !has && next_file_line(&p, &l);)
+        has = line_equals(&l, s);
     return has;
 }
 
 /* rest and a section; an empty one is none. whole: the file is there for the section alone. */
-static void join(const struct text *rest, const struct text *section, bool was_there, bool whole,
-                 struct partition_file *out)
+static void join_section(const struct text *rest, const struct text *section, bool was_there, bool whole,
+                         struct partition_file *out)
 {
     out->there = section->len || (was_there && !(whole && !rest->len));
     text_put(&out->text, text_str(rest), rest->len);
@@ -96,7 +96,7 @@ static void join(const struct text *rest, const struct text *section, bool was_t
 /* ---- members ---- */
 
 /* "0xGUID" and a description of the line; guid 0: it is no such line. */
-static uint64_t guid_of(const struct line *l, char desc[65])
+static uint64_t guid_of_line(const struct line *l, char desc[65])
 {
     char line[160], *end;
     snprintf(line, sizeof(line), "%.*s", (int)l->len, l->s);
@@ -133,13 +133,13 @@ static bool has_guid(const struct members *all, size_t n, uint64_t guid)
 }
 
 /* The ports of these lines; the description that was read first counts. */
-static void read_members(const char *text, struct members *all)
+static void read_member_lines(const char *text, struct members *all)
 {
     struct line l;
     struct member m;
     size_t known = all->n;
-    for (const char *p = text; next_line(&p, &l);) {
-        m.guid = guid_of(&l, m.desc);
+    for (const char *p = text; next_file_line(&p, &l);) {
+        m.guid = guid_of_line(&l, m.desc);
         if (!m.guid || has_guid(all, known, m.guid))
             continue;
         if (all->n == all->cap) {
@@ -190,11 +190,11 @@ void partitions_merge(const struct partition_file *old, const struct policy *p, 
 {
     struct text section = {0}, was = {0}, rest = {0};
     struct members all = {0};
-    split(old, &was, &rest);
+    split_section(old, &was, &rest);
     bool whole = !old->there || has_line(&was, WHOLE);
     if (policy_has_members(p)) {
-        read_members(adapters, &all);
-        read_members(text_str(&was), &all);
+        read_member_lines(adapters, &all);
+        read_member_lines(text_str(&was), &all);
         if (all.n)
             qsort(all.m, all.n, sizeof(*all.m), compare_members);
         if (whole)
@@ -203,7 +203,7 @@ void partitions_merge(const struct partition_file *old, const struct policy *p, 
             if (p->classes[i].num_members && is_first_with_key(p, i))
                 put_partition(p, &p->classes[i], &all, &section);
     }
-    join(&rest, &section, old->there, whole, out);
+    join_section(&rest, &section, old->there, whole, out);
     free(all.m);
     text_free(&section);
     text_free(&was);
@@ -214,10 +214,10 @@ void partitions_take_section(const struct partition_file *old, const struct part
                              struct partition_file *out)
 {
     struct text section = {0}, was = {0}, rest = {0};
-    split(old, &was, &rest);
+    split_section(old, &was, &rest);
     if (from)
-        split(from, &section, NULL);
-    join(&rest, &section, old->there, !old->there || has_line(&was, WHOLE), out);
+        split_section(from, &section, NULL);
+    join_section(&rest, &section, old->there, !old->there || has_line(&was, WHOLE), out);
     text_free(&section);
     text_free(&was);
     text_free(&rest);
@@ -253,9 +253,9 @@ bool partitions_free(const struct partition_file *f, const struct policy *p, con
     struct line l;
     unsigned number = 0, begins = 0;
     bool inside = false, good = true;
-    for (const char *s = text_str(&f->text); good && next_line(&s, &l);) {
+    for (const char *s = text_str(&f->text); good && next_file_line(&s, &l);) {
         number++;
-        inside = is_line(&l, BEGIN) || (inside && !is_line(&l, END));
+        inside = line_equals(&l, BEGIN) || (inside && !line_equals(&l, END));
         const char *hash = memchr(l.s, '#', l.len);
         size_t len = hash ? (size_t)(hash - l.s) : l.len;
         for (size_t i = 0; i < len && !inside && good; i++) {

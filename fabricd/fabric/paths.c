@@ -57,7 +57,7 @@ struct paths {
     struct subnet *subnets;
 };
 
-static void go_on(struct subnet *s);
+static void begin_reads(struct subnet *s);
 
 /* ---- reading ---- */
 
@@ -87,7 +87,7 @@ static void on_records(void *arg, int status, const uint8_t *record, size_t num,
         status = routes_take(&s->routes, r->what, record, num, size, clock_us());
     if (status)
         fail(s, status);
-    go_on(s);
+    begin_reads(s);
 }
 
 /* All cables: where ports have several LIDs opensm finds no cables of a switch whose LID is not a multiple of them. */
@@ -126,7 +126,7 @@ static void forget_older(struct subnet *s, uint64_t age_us)
     routes_forget(&s->routes, now > age_us ? now - age_us : 0);
 }
 
-static void answer(struct subnet *s, struct question *q, enum routes_end end, const struct routes_pair *pair)
+static void answer_question(struct subnet *s, struct question *q, enum routes_end end, const struct routes_pair *pair)
 {
     int status = end == ROUTES_THERE ? 0 : -EHOSTUNREACH;
     struct text t = {0};
@@ -144,7 +144,7 @@ static void answer(struct subnet *s, struct question *q, enum routes_end end, co
 }
 
 /* In order, until all that is read at a time is being read. */
-static void go_on(struct subnet *s)
+static void begin_reads(struct subnet *s)
 {
     struct routes_pair pair;
     bool full = false;
@@ -162,7 +162,7 @@ static void go_on(struct subnet *s)
         if (!*at)
             s->end = at;
         s->waiting--;
-        answer(s, q, end, &pair);
+        answer_question(s, q, end, &pair);
     }
     if (rc)
         fail(s, rc);
@@ -209,7 +209,7 @@ int paths_ask(struct paths *p, const struct paths_question *question, struct sa_
     if (rc)
         free(q);
     else
-        go_on(s);
+        begin_reads(s);
     return rc;
 }
 
@@ -237,7 +237,7 @@ static void on_lmc(void *arg, int status, const uint8_t *record, size_t num, siz
         s->unnamed = q->next;
         status = add_question(s, q);
         if (!status) {
-            go_on(s);
+            begin_reads(s);
         } else {
             q->next = s->unnamed;
             s->unnamed = q;

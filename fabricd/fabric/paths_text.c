@@ -68,7 +68,7 @@ int paths_names_find(const struct paths_names *n, const struct fd_ends *ends, ui
     return *from && *to && *from != *to ? 0 : -ENOENT;
 }
 
-static void put_name(struct text *out, const struct paths_names *n, uint16_t lid)
+static void put_lid_name(struct text *out, const struct paths_names *n, uint16_t lid)
 {
     struct paths_name key = {.lid = lid};
     const struct paths_name *found = bsearch(&key, n->name, n->num, sizeof(key), by_lid);
@@ -85,7 +85,7 @@ static void put_route(struct text *out, const struct paths_names *n, const struc
 {
     for (unsigned i = 0; i < r->num; i++) {
         text_printf(out, "%s{switch: ", i ? ", " : "");
-        put_name(out, n, r->hop[i].lid);
+        put_lid_name(out, n, r->hop[i].lid);
         text_printf(out, ", port: %u}", r->hop[i].port);
     }
 }
@@ -96,9 +96,9 @@ void paths_text(struct text *out, const struct paths_names *n, const struct path
     uint8_t order[FD_PATHS_MAX];
     unsigned disjoint = routes_order(pair, order);
     text_printf(out, "from: {node: ");
-    put_name(out, n, q->from);
+    put_lid_name(out, n, q->from);
     text_printf(out, ", lid: %u}\nto: {node: ", q->from);
-    put_name(out, n, q->to);
+    put_lid_name(out, n, q->to);
     text_printf(out, ", lid: %u}\ndisjoint: %u\npaths:\n", q->to, disjoint);
     for (unsigned i = 0; i < pair->num; i++) {
         unsigned k = order[i];

@@ -18,7 +18,7 @@ static uint64_t get64(const uint8_t *p)
 }
 
 /* PortInfo says where the master is; whether a master is there, only its answer says. */
-static void ask(struct plane *p)
+static void ask_plane(struct plane *p)
 {
     struct smp_path here = {0}, there = {0};
     uint8_t d[64];
@@ -96,7 +96,7 @@ unsigned planes_look(const struct sms *s, struct plane plane[VERIFY_SUBNETS_MAX]
     for (unsigned i = 0; i < ports && n < VERIFY_SUBNETS_MAX; i++) {
         struct plane p = {.port = up[i], .num_ports = 1, .config = config_of(s, &up[i], !i)};
         unsigned k = 0;
-        ask(&p);
+        ask_plane(&p);
         if (!p.answers && !p.config && is_served(s, &up[i]))
             continue;
         while (k < n && !(p.answers && plane[k].answers && plane[k].sm_guid == p.sm_guid))

@@ -20,7 +20,7 @@ static const char *const states[] = {"healthy", "degraded", "bad", "drained", NU
 
 /* ---- rails ---- */
 
-static struct ward *find(const struct rail_health *r, const char *device, unsigned port)
+static struct ward *find_ward(const struct rail_health *r, const char *device, unsigned port)
 {
     for (unsigned i = 0; i < r->n; i++)
         if (r->ward[i].port == port && !strcmp(r->ward[i].device, device))
@@ -30,13 +30,13 @@ static struct ward *find(const struct rail_health *r, const char *device, unsign
 
 const struct ward *rail_health_ward(const struct rail_health *r, const char *device, unsigned port)
 {
-    return find(r, device, port);
+    return find_ward(r, device, port);
 }
 
 /* NULL: there are too many. */
 static struct ward *get(struct rail_health *r, const char *device, unsigned port)
 {
-    struct ward *w = find(r, device, port);
+    struct ward *w = find_ward(r, device, port);
     if (w || r->n == FD_RAILS_MAX)
         return w;
     w = &r->ward[r->n++];
@@ -82,7 +82,7 @@ static void put_events(struct text *out, const struct ward *w, const char *inden
     }
 }
 
-static void keep(struct rail_health *r)
+static void keep_health(struct rail_health *r)
 {
     struct text t = {0};
     for (unsigned i = 0; i < r->n; i++) {
@@ -163,7 +163,7 @@ static void keep_corrupt(const char *path, const struct text *t, const struct di
 }
 
 /* Unreadable parts are reported once, and written anew with the next change. */
-static void load(struct rail_health *r, const char *path)
+static void load_health(struct rail_health *r, const char *path)
 {
     struct text t = {0};
     struct diag d = {.file = path};
@@ -189,7 +189,7 @@ int rail_health_start(struct rail_health *r, const char *state_dir, unsigned int
 {
     char path[PATH_MAX + sizeof(RAILS) + 1];
     snprintf(path, sizeof(path), "%s/" RAILS, state_dir);
-    load(r, path);
+    load_health(r, path);
     r->watch = watch_start(interval_ms, path);
     return r->watch ? 0 : -errno;
 }
@@ -247,14 +247,14 @@ bool rail_health_take(struct rail_health *r, const struct health_rules *rules)
         changed = true;
     }
     if (changed)
-        keep(r);
+        keep_health(r);
     return forget_hints(r) || changed;
 }
 
 int rail_health_drain(struct rail_health *r, const struct rails *rails, const struct fd_rail_order *o, bool drain,
                       bool *changed)
 {
-    struct ward *w = rail_of(rails, o->device, o->port) ? get(r, o->device, o->port) : find(r, o->device, o->port);
+    struct ward *w = rail_of(rails, o->device, o->port) ? get(r, o->device, o->port) : find_ward(r, o->device, o->port);
     *changed = false;
     if (!w)
         return -ENOENT;
@@ -263,7 +263,7 @@ int rail_health_drain(struct rail_health *r, const struct rails *rails, const st
         memset(w->hint, 0, sizeof(w->hint));
     if (*changed) {
         note(w);
-        keep(r);
+        keep_health(r);
     }
     return 0;
 }
@@ -305,7 +305,7 @@ bool rail_health_hint(struct rail_health *r, const struct rails *rails, const st
 void rail_health_fill(const struct rail_health *r, struct rails *rails)
 {
     for (unsigned i = 0; i < rails->n; i++) {
-        const struct ward *w = find(r, rails->rail[i].device, rails->rail[i].port);
+        const struct ward *w = find_ward(r, rails->rail[i].device, rails->rail[i].port);
         struct rail_judgement *j = &rails->judgement[i];
         struct text why = {0};
         *j = (struct rail_judgement){.state = FD_RAIL_HEALTHY, .weight = FD_HEALTHY};
@@ -326,7 +326,7 @@ struct fd_rail_health rail_health_for(const struct rail_health *r, const struct 
                                       uint64_t since_us)
 {
     struct fd_rail_health h = {.weight = rails->judgement[i].weight, .state = rails->judgement[i].state};
-    const struct ward *w = find(r, rails->rail[i].device, rails->rail[i].port);
+    const struct ward *w = find_ward(r, rails->rail[i].device, rails->rail[i].port);
     uint64_t now_us = clock_us();
     for (unsigned k = 0; w && k < RAIL_HINTS; k++)
         if (w->hint[k].uid == uid && w->hint[k].until_us > now_us && w->hint[k].since_us <= since_us && h.weight) {
@@ -360,7 +360,7 @@ static void put_port(struct text *out, const struct ward *w, enum health_end e, 
 int rail_health_show(const struct rail_health *r, const struct rails *rails, const struct fd_rail_order *o,
                      struct text *out)
 {
-    const struct ward *w = find(r, o->device, o->port);
+    const struct ward *w = find_ward(r, o->device, o->port);
     uint64_t now_us = clock_us();
     struct text why = {0};
     unsigned hints = 0;

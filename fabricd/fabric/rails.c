@@ -17,7 +17,7 @@
 
 #define SYSFS "/sys/class/infiniband"
 
-static bool read_value(const char *device, unsigned port, const char *name, char *out, size_t size)
+static bool read_port_value(const char *device, unsigned port, const char *name, char *out, size_t size)
 {
     char path[256];
     snprintf(path, sizeof(path), SYSFS "/%s/ports/%u/%s", device, port, name);
@@ -33,28 +33,28 @@ static bool read_value(const char *device, unsigned port, const char *name, char
     return true;
 }
 
-static unsigned read_number(const char *device, unsigned port, const char *name)
+static unsigned read_port_number(const char *device, unsigned port, const char *name)
 {
     char s[64];
-    return read_value(device, port, name, s, sizeof(s)) ? (unsigned)strtoul(s, NULL, 0) : 0;
+    return read_port_value(device, port, name, s, sizeof(s)) ? (unsigned)strtoul(s, NULL, 0) : 0;
 }
 
 static bool read_rail(const char *device, unsigned port, struct fd_rail *r)
 {
     char s[64];
     memset(r, 0, sizeof(*r));
-    if (!read_value(device, port, "state", s, sizeof(s)))
+    if (!read_port_value(device, port, "state", s, sizeof(s)))
         return false;
     memcpy(r->device, device, strnlen(device, sizeof(r->device) - 1));
     r->port = (uint8_t)port;
     r->state = (uint8_t)strtoul(s, NULL, 0);
-    r->phys_state = (uint8_t)read_number(device, port, "phys_state");
-    r->lid = (uint16_t)read_number(device, port, "lid");
-    r->sm_lid = (uint16_t)read_number(device, port, "sm_lid");
-    r->lmc = (uint8_t)(read_number(device, port, "lid_mask_count") & 7);
-    if (read_value(device, port, "rate", s, sizeof(s)))
+    r->phys_state = (uint8_t)read_port_number(device, port, "phys_state");
+    r->lid = (uint16_t)read_port_number(device, port, "lid");
+    r->sm_lid = (uint16_t)read_port_number(device, port, "sm_lid");
+    r->lmc = (uint8_t)(read_port_number(device, port, "lid_mask_count") & 7);
+    if (read_port_value(device, port, "rate", s, sizeof(s)))
         r->rate_mbps = (uint32_t)(strtod(s, NULL) * 1000 + 0.5); /* "2.5 Gb/sec (1X)" */
-    r->infiniband = !read_value(device, port, "link_layer", s, sizeof(s)) || !strcmp(s, "InfiniBand");
+    r->infiniband = !read_port_value(device, port, "link_layer", s, sizeof(s)) || !strcmp(s, "InfiniBand");
     r->usable = r->state == 4 && (!r->infiniband || r->lid);
     return true;
 }
@@ -63,7 +63,7 @@ static bool read_rail(const char *device, unsigned port, struct fd_rail *r)
 static unsigned data_rate(const char *device, unsigned port, unsigned rate_mbps)
 {
     char s[64];
-    const char *lanes = read_value(device, port, "rate", s, sizeof(s)) ? strchr(s, '(') : NULL;
+    const char *lanes = read_port_value(device, port, "rate", s, sizeof(s)) ? strchr(s, '(') : NULL;
     if (!lanes)
         return 0;
     if (strstr(lanes, "X)") || strstr(lanes, " SDR") || strstr(lanes, " DDR") || strstr(lanes, " QDR"))
@@ -73,7 +73,7 @@ static unsigned data_rate(const char *device, unsigned port, unsigned rate_mbps)
     return rate_mbps;
 }
 
-static int by_name(const void *a, const void *b)
+static int by_device_and_port(const void *a, const void *b)
 {
     const struct fd_rail *x = a, *y = b;
     int c = strcmp(x->device, y->device);
@@ -93,7 +93,7 @@ void rails_read(struct rails *r)
     }
     if (d)
         closedir(d);
-    qsort(r->rail, r->n, sizeof(r->rail[0]), by_name);
+    qsort(r->rail, r->n, sizeof(r->rail[0]), by_device_and_port);
     for (unsigned i = 0; i < r->n; i++) {
         const struct fd_rail *x = &r->rail[i];
         r->data_mbps[i] = x->infiniband ? data_rate(x->device, x->port, x->rate_mbps) : x->rate_mbps;
@@ -123,7 +123,7 @@ const char *rails_health_name(unsigned state)
     return names[state < sizeof(names) / sizeof(names[0]) ? state : 0];
 }
 
-static void put_health(struct text *out, const struct rail_judgement *j)
+static void put_judgement(struct text *out, const struct rail_judgement *j)
 {
     text_printf(out,
                 ", health: %s, weight: %u.%02u, flaps: %u, since_s: %" PRIu64 ", why: ", rails_health_name(j->state),
@@ -144,15 +144,15 @@ void rails_text(struct text *out, const struct rails *r, const char *indent)
         if (r->bus_mbytes[i])
             text_printf(out, ", bus_mbytes_per_s: %u", r->bus_mbytes[i]);
         if (r->judgement[i].known)
-            put_health(out, &r->judgement[i]);
+            put_judgement(out, &r->judgement[i]);
         text_printf(out, "}\n");
     }
 }
 
-static const struct fd_rail *find(const struct rails *r, const struct fd_rail *key)
+static const struct fd_rail *find_known_rail(const struct rails *r, const struct fd_rail *key)
 {
     for (unsigned i = 0; i < r->n; i++)
-        if (!by_name(&r->rail[i], key))
+        if (!by_device_and_port(&r->rail[i], key))
             return &r->rail[i];
     return NULL;
 }
@@ -160,13 +160,13 @@ static const struct fd_rail *find(const struct rails *r, const struct fd_rail *k
 void rails_changes_text(struct text *out, const struct rails *a, const struct rails *b)
 {
     for (unsigned i = 0; i < b->n; i++) {
-        const struct fd_rail *new = &b->rail[i], *old = find(a, new);
+        const struct fd_rail *new = &b->rail[i], *old = find_known_rail(a, new);
         if (!old || memcmp(old, new, sizeof(*old)))
             text_printf(out, "rail %s port %u: %s, lid %u, lmc %u, %u Mb/s\n", new->device, new->port,
                         rails_state_name(new->state), new->lid, new->lmc, new->rate_mbps);
     }
     for (unsigned i = 0; i < a->n; i++)
-        if (!find(b, &a->rail[i]))
+        if (!find_known_rail(b, &a->rail[i]))
             text_printf(out, "rail %s port %u: gone\n", a->rail[i].device, a->rail[i].port);
 }
 

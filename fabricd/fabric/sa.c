@@ -103,7 +103,7 @@ struct sa {
     struct list list[LISTS];
 };
 
-static uint64_t now_ns(void)
+static uint64_t sa_now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -112,12 +112,12 @@ static uint64_t now_ns(void)
 
 /* ---- questions ---- */
 
-static void finish(struct sa *s, struct query *q, int status)
+static void finish_query(struct sa *s, struct query *q, int status)
 {
     struct waiter *w = q->waiters, *next;
     struct sa_place place;
     q->place.status = status;
-    q->known_ns = now_ns();
+    q->known_ns = sa_now_ns();
     q->stage = KNOWN;
     q->waiters = NULL;
     q->num_waiters = 0;
@@ -130,7 +130,7 @@ static void finish(struct sa *s, struct query *q, int status)
 }
 
 /* Sends a question with method, attribute, mask and data from the packet of the port. */
-static int send_question(struct sa *s, struct sa_port *p, uint32_t *tid)
+static int send_sa_question(struct sa *s, struct sa_port *p, uint32_t *tid)
 {
     struct packet *m = umad_get_mad(p->question);
     umad_port_t now;
@@ -174,7 +174,7 @@ static int send_query(struct sa *s, struct query *q)
         memcpy(m->data, &lid, sizeof(lid));
         memcpy(m->data + SA_PORT_LID_AT, &lid, sizeof(lid));
     }
-    return send_question(s, q->port, &q->tid);
+    return send_sa_question(s, q->port, &q->tid);
 }
 
 /* ---- answers ---- */
@@ -186,7 +186,7 @@ static int status_of(const struct packet *m)
 }
 
 /* True: the query is over, with *status. */
-static bool take(struct sa *s, struct query *q, const struct packet *m, int *status)
+static bool take_record(struct sa *s, struct query *q, const struct packet *m, int *status)
 {
     uint16_t lid;
     memcpy(&lid, m->data, sizeof(lid));
@@ -265,7 +265,7 @@ static void port_failed(struct sa_port *p)
         if (q->stage == FREE || q->port != p)
             continue;
         if (q->stage != KNOWN)
-            finish(s, q, -ENODEV);
+            finish_query(s, q, -ENODEV);
         q->stage = FREE;
         q->port = NULL;
     }
@@ -276,7 +276,7 @@ static void port_failed(struct sa_port *p)
 }
 
 /* Makes room for an answer of this length. */
-static bool make_room(struct sa_port *p, int length)
+static bool grow_buffer(struct sa_port *p, int length)
 {
     void *more = length > p->length && length <= (int)LIST_MAX ? umad_alloc(1, umad_size() + (size_t)length) : NULL;
     if (!more)
@@ -288,11 +288,11 @@ static bool make_room(struct sa_port *p, int length)
 }
 
 /* A received packet, and its length; negative errno. */
-static int receive(struct sa_port *p, int fd, int *length)
+static int receive_mad(struct sa_port *p, int fd, int *length)
 {
     *length = p->length;
     int rc = umad_recv(fd, p->umad, length, 0);
-    if (rc != -ENOSPC || !make_room(p, *length))
+    if (rc != -ENOSPC || !grow_buffer(p, *length))
         return rc;
     *length = p->length;
     return umad_recv(fd, p->umad, length, 0);
@@ -303,7 +303,7 @@ static int on_packet(sd_event_source *source, int fd, uint32_t events, void *arg
     struct sa_port *p = arg;
     struct sa *s = p->sa;
     int length, status = -ETIMEDOUT;
-    int rc = receive(p, fd, &length);
+    int rc = receive_mad(p, fd, &length);
     if (rc < 0) {
         if (rc != -EAGAIN && rc != -ETIMEDOUT && rc != -EINTR) {
             log_warn("%s port %u: no more questions to the subnet administration: %s", p->device, p->port,
@@ -326,8 +326,8 @@ static int on_packet(sd_event_source *source, int fd, uint32_t events, void *arg
         finish_list(l, status, NULL, 0, 1);
     else if (l)
         take_list(l, m, (size_t)length);
-    else if (status || take(s, q, m, &status))
-        finish(s, q, status);
+    else if (status || take_record(s, q, m, &status))
+        finish_query(s, q, status);
     return 0;
 }
 
@@ -390,7 +390,7 @@ static struct query *find_query(struct sa *s, const struct sa_port *p, uint64_t 
     return best;
 }
 
-static int wait_for(struct query *q, struct sa_asker who)
+static int add_waiter(struct query *q, struct sa_asker who)
 {
     struct waiter *w = q->num_waiters < ASKERS ? malloc(sizeof(*w)) : NULL;
     if (!w)
@@ -411,7 +411,7 @@ int sa_ask(struct sa *s, const char *device, uint8_t port, uint64_t guid, struct
     if (!q)
         return -EBUSY;
     bool same = q->stage != FREE && q->port == p && q->place.guid == guid;
-    if (same && q->stage == KNOWN && now_ns() - q->known_ns < GOOD_NS) {
+    if (same && q->stage == KNOWN && sa_now_ns() - q->known_ns < GOOD_NS) {
         s->answer(s->arg, who, &q->place);
         return 0;
     }
@@ -423,7 +423,7 @@ int sa_ask(struct sa *s, const char *device, uint8_t port, uint64_t guid, struct
             return err;
         }
     }
-    return wait_for(q, who);
+    return add_waiter(q, who);
 }
 
 int sa_list(struct sa *s, const char *device, uint8_t port, const struct sa_match *match, sa_records done, void *arg)
@@ -440,7 +440,7 @@ int sa_list(struct sa *s, const char *device, uint8_t port, const struct sa_matc
     struct packet *m = empty_question(p, METHOD_LIST, match->attribute, match->mask);
     memcpy(m->data, match->data, sizeof(match->data));
     *l = (struct list){.attribute = match->attribute, .done = done, .arg = arg};
-    err = send_question(s, p, &l->tid);
+    err = send_sa_question(s, p, &l->tid);
     if (!err)
         l->port = p;
     return err;
@@ -457,7 +457,7 @@ struct sa *sa_start(sd_event *event, sa_answer answer, void *arg)
     s->event = event;
     s->answer = answer;
     s->arg = arg;
-    s->tid = (uint32_t)now_ns(); /* a late answer to an earlier run must not match */
+    s->tid = (uint32_t)sa_now_ns(); /* a late answer to an earlier run must not match */
     return s;
 }
 

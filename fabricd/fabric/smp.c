@@ -135,7 +135,7 @@ free_smp:
     return NULL;
 }
 
-static bool is_there(const char *path)
+static bool has_entries(const char *path)
 {
     DIR *dir = opendir(path);
     bool any = false;
@@ -152,9 +152,9 @@ const char *smp_open_error(int rc)
         return "the devices of management datagrams (/dev/infiniband/umad*) may not be used: they are root's";
     if (rc == -ETIMEDOUT)
         return "this host's own port does not answer management datagrams";
-    if (!is_there("/sys/class/infiniband"))
+    if (!has_entries("/sys/class/infiniband"))
         return "this host has no InfiniBand adapter, or its driver is not loaded";
-    if (!is_there("/sys/class/infiniband_mad"))
+    if (!has_entries("/sys/class/infiniband_mad"))
         return "this host has no device for management datagrams: is ib_umad loaded? modprobe ib_umad";
     if (rc == -ENODEV)
         return "no InfiniBand port of this host is up: its cable is out, or the other end is down (ibstat tells)";
@@ -200,7 +200,7 @@ static struct question *question(struct smp *s, uint32_t number)
     return &s->ring[number & (s->size - 1)];
 }
 
-static void make_room(struct smp *s)
+static void grow_ring(struct smp *s)
 {
     uint32_t size = s->size ? 2 * s->size : 64;
     struct question *ring = calloc(size, sizeof(*ring));
@@ -213,11 +213,11 @@ static void make_room(struct smp *s)
     s->size = size;
 }
 
-static void ask(struct smp *s, uint8_t method, const struct smp_path *path, uint16_t attribute, uint32_t modifier,
-                const uint8_t *data)
+static void queue_smp_question(struct smp *s, uint8_t method, const struct smp_path *path, uint16_t attribute,
+                               uint32_t modifier, const uint8_t *data)
 {
     if (s->end - s->first == s->size)
-        make_room(s);
+        grow_ring(s);
     struct question *q = question(s, s->end++);
     *q = (struct question){.path = *path, .attribute = attribute, .modifier = modifier, .method = method};
     if (method == METHOD_SET)
@@ -245,7 +245,7 @@ static void no_longer_under_way(struct smp *s, uint32_t number)
 }
 
 /* The question has an answer, or needs none any more. */
-static void settle(struct smp *s, uint32_t number)
+static void settle_question(struct smp *s, uint32_t number)
 {
     struct question *q = question(s, number);
     if (q->state == UNDER_WAY)
@@ -257,7 +257,7 @@ static void settle(struct smp *s, uint32_t number)
 
 static void drop_first(struct smp *s)
 {
-    settle(s, s->first); /* a later answer is a stray */
+    settle_question(s, s->first); /* a later answer is a stray */
     if (s->next == s->first)
         s->next++;
     s->first++;
@@ -265,7 +265,7 @@ static void drop_first(struct smp *s)
 
 static void answered(struct smp *s, uint32_t number, int rc)
 {
-    settle(s, number);
+    settle_question(s, number);
     question(s, number)->rc = rc;
 }
 
@@ -292,7 +292,7 @@ static void widen(struct smp *s)
 
 /* ---- on the wire ---- */
 
-static void send_question(struct smp *s, uint32_t number)
+static void send_smp(struct smp *s, uint32_t number)
 {
     struct question *q = question(s, number);
     memset(s->umad, 0, umad_size());
@@ -316,10 +316,10 @@ static void fill_window(struct smp *s)
 {
     for (uint32_t i = s->first; s->num_again && s->num_under_way < s->window; i++)
         if (question(s, i)->state == WAITING)
-            send_question(s, i);
+            send_smp(s, i);
     for (; s->next != s->end && s->num_under_way < s->window; s->next++)
         if (question(s, s->next)->state == WAITING)
-            send_question(s, s->next);
+            send_smp(s, s->next);
 }
 
 /*
@@ -423,7 +423,7 @@ static int read_answer(struct smp *s, uint8_t method, const struct smp_path *pat
                        uint32_t modifier, uint8_t data[64])
 {
     if (find_ahead(s, method, path, attribute, modifier))
-        ask(s, method, path, attribute, modifier, data);
+        queue_smp_question(s, method, path, attribute, modifier, data);
     int rc = wait_for_first(s);
     const struct question *q = question(s, s->first);
     if (!rc)
@@ -437,7 +437,7 @@ static int read_answer(struct smp *s, uint8_t method, const struct smp_path *pat
 void smp_ahead(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier,
                const uint8_t data[64])
 {
-    ask(s, data ? METHOD_SET : METHOD_GET, path, attribute, modifier, data);
+    queue_smp_question(s, data ? METHOD_SET : METHOD_GET, path, attribute, modifier, data);
 }
 
 int smp_get(struct smp *s, const struct smp_path *path, uint16_t attribute, uint32_t modifier, uint8_t data[64])

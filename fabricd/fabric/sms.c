@@ -225,7 +225,7 @@ bool sms_partitions_free(const struct sms *s, const struct policy *p, struct tex
 }
 
 /* Of the first port that it serves; 0: unknown. */
-static uint64_t guid_of(const struct sms *s, const char *config)
+static uint64_t guid_of_config(const struct sms *s, const char *config)
 {
     for (unsigned i = 0; i < s->num_ports; i++)
         if (!strcmp(s->sm[s->sm_of_port[i]].opensm.config, config))
@@ -237,7 +237,7 @@ const struct qos_tables *sms_tables(const struct sms *s, const char *config, con
                                     const struct qos_tables *common, const struct plane_tables *planes)
 {
     char value[64];
-    uint64_t guid = guid_of(s, config);
+    uint64_t guid = guid_of_config(s, config);
     if (!guid && opensm_conf_get(conf, "guid", value, sizeof(value)))
         guid = strtoull(value, NULL, 16);
     return tables_of_plane(planes, common, guid);

@@ -180,7 +180,7 @@ static bool parse_from(const char *line, struct snapshot *s)
     return true;
 }
 
-static bool is_line(const char *p, const char *line)
+static bool starts_with_line(const char *p, const char *line)
 {
     return !strncmp(p, line, strlen(line)) && p[strlen(line)] == '\n';
 }
@@ -190,9 +190,9 @@ struct snapshot *snapshot_parse(const char *text)
     struct snapshot *s = calloc(1, sizeof(*s));
     if (!s)
         abort();
-    bool good = is_line(text, first_line), ended = false;
+    bool good = starts_with_line(text, first_line), ended = false;
     for (const char *p = text + strcspn(text, "\n") + good; good && !ended; p += strcspn(p, "\n") + 1) {
-        ended = is_line(p, last_line);
+        ended = starts_with_line(p, last_line);
         if (!strncmp(p, "high_limit ", 11))
             s->high_limit = p[11] == '1';
         else
@@ -206,7 +206,7 @@ struct snapshot *snapshot_parse(const char *text)
 
 /* ---- putting back ---- */
 
-static bool differs(const struct block *b, const uint8_t now[64])
+static bool block_differs(const struct block *b, const uint8_t now[64])
 {
     if (b->attribute == SMP_PORT_INFO)
         return b->data[HIGH_LIMIT] != now[HIGH_LIMIT];
@@ -226,7 +226,7 @@ static void only_high_limit(uint8_t now[64], uint8_t high_limit)
 /* The data to write to a block; now is the port's data. False: nothing. */
 static bool needs(const struct block *b, uint8_t now[64])
 {
-    if (!differs(b, now))
+    if (!block_differs(b, now))
         return false;
     if (b->attribute == SMP_PORT_INFO)
         only_high_limit(now, b->data[HIGH_LIMIT]);
@@ -262,7 +262,7 @@ static unsigned put_blocks_back(struct smp *smp, const struct block *b, size_t n
 }
 
 /* Blocks from i on that begin at the same port of this host, as many as go at a time. */
-static size_t run_of(const struct snapshot *s, size_t i)
+static size_t blocks_at_once(const struct snapshot *s, size_t i)
 {
     size_t end = i;
     while (end < s->n && end - i < AT_A_TIME && s->block[end].from == s->block[i].from)
@@ -277,7 +277,7 @@ unsigned snapshot_put_back(const struct snapshot *s, const struct smp_port *of, 
     *failed = 0;
     for (size_t i = 0, n; i < s->n; i += n) {
         const struct smp_port *from = &s->from[s->block[i].from];
-        n = run_of(s, i);
+        n = blocks_at_once(s, i);
         if (of && (strcmp(from->device, of->device) || from->num != of->num))
             continue;
         if (s->block[i].from != open) {

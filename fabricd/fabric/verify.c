@@ -28,7 +28,7 @@ struct walk {
 };
 
 /* The value of the first port, then the least of all. */
-static void least(bool first, unsigned *least_so_far, unsigned v)
+static void note_least(bool first, unsigned *least_so_far, unsigned v)
 {
     if (first || v < *least_so_far)
         *least_so_far = v;
@@ -38,9 +38,9 @@ static void least(bool first, unsigned *least_so_far, unsigned v)
 static void add_caps(struct fabric_caps *c, bool first, const struct port *p)
 {
     static const uint8_t vls_of[16] = {0, 1, 2, 4, 8, 15};
-    least(first, &c->vls, vls_of[p->vl_cap]);
-    least(first, &c->low_cap, p->low_cap < TABLE_ENTRIES_MAX ? p->low_cap : TABLE_ENTRIES_MAX);
-    least(first, &c->high_cap, p->high_cap < TABLE_ENTRIES_MAX ? p->high_cap : TABLE_ENTRIES_MAX);
+    note_least(first, &c->vls, vls_of[p->vl_cap]);
+    note_least(first, &c->low_cap, p->low_cap < TABLE_ENTRIES_MAX ? p->low_cap : TABLE_ENTRIES_MAX);
+    note_least(first, &c->high_cap, p->high_cap < TABLE_ENTRIES_MAX ? p->high_cap : TABLE_ENTRIES_MAX);
     unsigned rate = rate_mbps(p->width, p->speed, p->speed_ext);
     if (rate && (!c->rate_mbps || rate < c->rate_mbps)) /* an unknown rate is ignored */
         c->rate_mbps = rate;

@@ -42,7 +42,7 @@ struct watch {
 
 /* ---- the thread ---- */
 
-static struct watched *find(struct watch *w, const struct fd_rail *r)
+static struct watched *find_watched(struct watch *w, const struct fd_rail *r)
 {
     for (unsigned i = 0; i < w->num_watched; i++)
         if (w->watched[i].port == r->port && !strcmp(w->watched[i].device, r->device))
@@ -58,7 +58,7 @@ static void find_rails(struct watch *w)
     for (unsigned i = 0; i < w->num_watched; i++)
         w->watched[i].there = false;
     for (unsigned i = 0; i < w->rails.n; i++) {
-        struct watched *x = w->rails.rail[i].infiniband ? find(w, &w->rails.rail[i]) : NULL;
+        struct watched *x = w->rails.rail[i].infiniband ? find_watched(w, &w->rails.rail[i]) : NULL;
         if (x)
             x->there = true;
     }
@@ -70,7 +70,7 @@ static void find_rails(struct watch *w)
     w->num_watched = kept;
     for (unsigned i = 0; i < w->rails.n; i++) {
         const struct fd_rail *r = &w->rails.rail[i];
-        if (!r->infiniband || find(w, r) || w->num_watched == FD_RAILS_MAX)
+        if (!r->infiniband || find_watched(w, r) || w->num_watched == FD_RAILS_MAX)
             continue;
         struct watched *x = &w->watched[w->num_watched++];
         *x = (struct watched){.port = r->port, .there = true, .counters = counters_open(r->device, r->port)};
@@ -78,7 +78,7 @@ static void find_rails(struct watch *w)
     }
 }
 
-static void tell(struct watch *w, const struct watch_reading *r, unsigned num)
+static void post_readings(struct watch *w, const struct watch_reading *r, unsigned num)
 {
     uint64_t one = 1;
     pthread_mutex_lock(&w->lock);
@@ -89,7 +89,7 @@ static void tell(struct watch *w, const struct watch_reading *r, unsigned num)
         abort(); /* the counter cannot overflow */
 }
 
-static void look(struct watch *w)
+static void read_rails(struct watch *w)
 {
     struct watch_reading reading[FD_RAILS_MAX];
     find_rails(w);
@@ -102,7 +102,7 @@ static void look(struct watch *w)
         snprintf(r->far_name, sizeof(r->far_name), "%s", counters_far_name(w->watched[i].counters));
     }
     if (w->num_watched)
-        tell(w, reading, w->num_watched);
+        post_readings(w, reading, w->num_watched);
 }
 
 /* With the lock held, except while waiting for the disk. */
@@ -126,7 +126,7 @@ static void *watch_main(void *arg)
     pthread_mutex_lock(&w->lock);
     while (!w->stopping) {
         pthread_mutex_unlock(&w->lock);
-        look(w);
+        read_rails(w);
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += w->interval_ms / 1000;

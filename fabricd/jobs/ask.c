@@ -48,7 +48,7 @@ static bool lease(const struct ask_options *o, uint32_t *seconds)
     return true;
 }
 
-static bool run(const struct ask_options *o, struct fd_job *m)
+static bool parse_run(const struct ask_options *o, struct fd_job *m)
 {
     uint64_t n = 0;
     if (o->run && (!ydoc_uint_of(o->run, &n) || n > FD_RUN_MAX)) {
@@ -91,6 +91,6 @@ bool ask_job(const struct ask_options *o, enum fd_type type, const char *job, co
            ask_text(m->qos, sizeof(m->qos), o->qos, "QOS") &&
            ask_text(m->partition, sizeof(m->partition), o->partition, "partition") &&
            ask_text(m->name, sizeof(m->name), o->name, "job name") &&
-           ask_text(m->cgroup, sizeof(m->cgroup), o->cgroup, "cgroup") && lease(o, &m->lease_s) && run(o, m) &&
+           ask_text(m->cgroup, sizeof(m->cgroup), o->cgroup, "cgroup") && lease(o, &m->lease_s) && parse_run(o, m) &&
            owner(o, &m->uid);
 }

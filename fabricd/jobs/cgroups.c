@@ -31,7 +31,7 @@ static const char *root(void)
     return r ? r : "";
 }
 
-static bool is_there(const char *path)
+static bool cgroup_exists(const char *path)
 {
     char full[PATH_MAX];
     struct stat st;
@@ -41,7 +41,7 @@ static bool is_there(const char *path)
 /* Version 2 has one hierarchy, at SYS; else there is a directory for each, and version 2 may be at "unified". */
 static bool is_unified(void)
 {
-    return is_there(SYS "/cgroup.controllers");
+    return cgroup_exists(SYS "/cgroup.controllers");
 }
 
 /* ---- lines of /proc/PID/cgroup: NUMBER:CONTROLLERS:PATH --------------------------------------------------------- */
@@ -52,7 +52,7 @@ struct line {
 };
 
 /* The next line; false: there is none. Invalid lines are skipped. */
-static bool next_line(const char **at, struct line *l)
+static bool next_cgroup(const char **at, struct line *l)
 {
     for (const char *s = *at, *end; *s; s = *end ? end + 1 : end) {
         end = strchrnul(s, '\n');
@@ -99,7 +99,7 @@ bool cgroups_inside(const char *where, const char *path)
     if (!cgroups_good_path(path) || !below)
         return false;
     size_t len = strlen(below);
-    while (next_line(&where, &l)) {
+    while (next_cgroup(&where, &l)) {
         bool of = unified ? !l.controllers_len : is_of_hierarchy(&l, name, (size_t)(below - name));
         if (of && l.path_len >= len && !memcmp(l.path, below, len) && (l.path_len == len || l.path[len] == '/'))
             return true;
@@ -175,7 +175,7 @@ static void directory_of(const struct line *l, size_t len, const char *lasts, ch
                             l->controllers_len ? name : "unified", (int)len, l->path);
     if (is < (int)FD_CGROUP_MAX && *lasts) {
         snprintf(lasting, sizeof(lasting), "%s/%s", out, lasts);
-        if (is_there(lasting))
+        if (cgroup_exists(lasting))
             return;
     }
     *out = 0;
@@ -186,7 +186,7 @@ bool cgroups_job_of(const char *where, struct cgroup_job *job)
     bool found = false;
     struct line l;
     memset(job, 0, sizeof(*job));
-    while (next_line(&where, &l) && !*job->path)
+    while (next_cgroup(&where, &l) && !*job->path)
         for (unsigned i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
             char id[FD_JOB_MAX];
             size_t n = match(l.path, l.path_len, layouts[i].pattern, id);
@@ -257,7 +257,7 @@ enum cgroup_state cgroups_look(const char *path)
     const char *populated = rc ? NULL : strstr(text_str(&t), "populated ");
     if (populated)
         is = populated[10] == '0' ? CGROUP_EMPTY : CGROUP_IN_USE;
-    else if (!is_there(path))
+    else if (!cgroup_exists(path))
         is = CGROUP_GONE;
     text_free(&t);
     if (is == CGROUP_THERE) {

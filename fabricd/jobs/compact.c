@@ -62,7 +62,7 @@ static bool is_end(const struct line *l)
     return l->len == n + tail + 1 && !memcmp(l->s + n, JOURNAL_ENDED, tail);
 }
 
-static struct line *split(const char *s, size_t len, unsigned *num)
+static struct line *split_lines(const char *s, size_t len, unsigned *num)
 {
     const size_t item = strlen(JOURNAL_ITEM);
     struct line *all = NULL;
@@ -102,8 +102,8 @@ static bool mark(struct line *all, unsigned n)
         if (!l->id_len)
             continue;
         unsigned at = (unsigned)(text_hash(l->s + item, l->id_len) >> 32) & (size - 1);
-        while (met[at] && (all[met[at] - 1].id_len != l->id_len ||
-                           memcmp(all[met[at] - 1].s + item, l->s + item, l->id_len)))
+        while (met[at] &&
+               (all[met[at] - 1].id_len != l->id_len || memcmp(all[met[at] - 1].s + item, l->s + item, l->id_len)))
             at = (at + 1) & (size - 1);
         l->holds = !met[at] && !is_end(l);
         if (!met[at])
@@ -119,7 +119,7 @@ static int write_those_that_hold(struct compaction *c, const char *s, size_t len
 {
     struct text out = {0};
     unsigned n = 0;
-    struct line *all = split(s, len, &n);
+    struct line *all = split_lines(s, len, &n);
     if (!all || !mark(all, n)) {
         free(all);
         return -ENOMEM;

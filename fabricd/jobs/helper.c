@@ -80,7 +80,7 @@ static struct work *next_done(struct helper *h)
     return w;
 }
 
-static int on_done(sd_event_source *source, int fd, uint32_t events, void *arg)
+static int on_work_done(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
     struct helper *h = arg;
     uint64_t count;
@@ -108,7 +108,7 @@ struct helper *helper_start(sd_event *event)
     pthread_cond_init(&h->wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
     h->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    rc = h->fd < 0 ? -errno : sd_event_add_io(event, &h->source, h->fd, EPOLLIN, on_done, h);
+    rc = h->fd < 0 ? -errno : sd_event_add_io(event, &h->source, h->fd, EPOLLIN, on_work_done, h);
     if (rc >= 0)
         rc = -pthread_create(&h->thread, NULL, helper_main, h);
     if (rc >= 0)

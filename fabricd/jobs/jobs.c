@@ -25,7 +25,7 @@ const struct job *jobs_find(const struct jobs *j, const char *id)
     return found ? *found : NULL;
 }
 
-static int make_room(struct jobs *j)
+static int room_for_job(struct jobs *j)
 {
     unsigned room = j->room ? 2 * j->room : 64;
     struct job **all;
@@ -42,10 +42,10 @@ static int make_room(struct jobs *j)
 }
 
 /* Replaces the job with this id, if there is one. 0, -ENOSPC, -ENOMEM. */
-static int put(struct jobs *j, const struct job *job)
+static int put_job(struct jobs *j, const struct job *job)
 {
     struct job *own = (struct job *)jobs_find(j, job->id);
-    int rc = own ? 0 : make_room(j);
+    int rc = own ? 0 : room_for_job(j);
     if (rc)
         return rc;
     if (!own) {
@@ -80,11 +80,11 @@ static void take_out(struct jobs *j, const char *id)
     free(old);
 }
 
-static bool take(void *arg, const struct job *job, bool ended)
+static bool take_entry(void *arg, const struct job *job, bool ended)
 {
     if (ended)
         take_out(arg, job->id);
-    return ended || !put(arg, job);
+    return ended || !put_job(arg, job);
 }
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
@@ -102,7 +102,7 @@ static int write_anew(struct jobs *j)
 bool jobs_open(struct jobs *j, const char *state_dir, struct diag *d)
 {
     *j = (struct jobs){0};
-    bool good = journal_open(&j->journal, state_dir, take, j, &j->of_before, d);
+    bool good = journal_open(&j->journal, state_dir, take_entry, j, &j->of_before, d);
     if (!j->journal.ours && (j->n || j->of_before))
         write_anew(j); /* while nobody waits; after a failure, the next change does it, or is refused */
     return good;
@@ -118,7 +118,7 @@ int jobs_compacted(struct jobs *j)
 }
 
 /* The file is getting long. A failure is no reason to refuse a change. */
-static void compact(struct jobs *j)
+static void begin_compaction(struct jobs *j)
 {
     bool now = !j->compacting && j->journal.lines >= 2 * j->n + LINES_MORE + j->patience;
     struct compaction *c = now ? malloc(sizeof(*c)) : NULL;
@@ -155,7 +155,7 @@ static int save(struct jobs *j, const struct text *line)
     if (rc == -ESTALE)
         return write_anew(j);
     if (!rc)
-        compact(j);
+        begin_compaction(j);
     return rc;
 }
 
@@ -164,14 +164,14 @@ int jobs_set(struct jobs *j, const struct job *job)
     const struct job *old = jobs_find(j, job->id);
     struct job before = old ? *old : (struct job){0};
     struct text line = {0};
-    int rc = put(j, job);
+    int rc = put_job(j, job);
     if (rc)
         return rc;
     journal_job(&line, job);
     rc = save(j, &line);
     text_free(&line);
     if (rc && old)
-        put(j, &before);
+        put_job(j, &before);
     else if (rc)
         take_out(j, job->id);
     return rc;
@@ -189,7 +189,7 @@ int jobs_delete(struct jobs *j, const char *id)
     int rc = save(j, &line);
     text_free(&line);
     if (rc)
-        put(j, &before); /* room was there before */
+        put_job(j, &before); /* room was there before */
     return rc;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-static void put(struct text *t, const char *key, const char *value)
+static void put_pair(struct text *t, const char *key, const char *value)
 {
     if (!*value)
         return;
@@ -26,18 +26,18 @@ static void put_note(struct text *t, const struct job *job, const struct policy 
         snprintf(note, sizeof(note), "the policy does not let it choose '%s'", job->wish);
     else if (p && job->full)
         snprintf(note, sizeof(note), "class '%s' was full", p->classes[job->full - 1].name);
-    put(t, "note", note);
+    put_pair(t, "note", note);
 }
 
-static void put_time(struct text *t, const char *key, time_t at)
+static void put_utc_time(struct text *t, const char *key, time_t at)
 {
     struct tm tm;
     char s[32];
     if (at && gmtime_r(&at, &tm) && strftime(s, sizeof(s), "%Y-%m-%dT%H:%M:%SZ", &tm))
-        put(t, key, s);
+        put_pair(t, key, s);
 }
 
-static void line(struct text *t, const struct daemon *d, const struct job *job, const char *indent)
+static void put_job_line(struct text *t, const struct daemon *d, const struct job *job, const char *indent)
 {
     const struct policy *p = d->current.valid ? &d->current.policy : NULL;
     const struct user *user = users_get(d->users, job->uid);
@@ -45,19 +45,19 @@ static void line(struct text *t, const struct daemon *d, const struct job *job, 
     const struct policy_class *c = orders_class_of(d, job, &source);
     text_printf(t, "%s- {id: ", indent);
     text_yaml_string(t, job->id);
-    put(t, "class", c ? c->name : job->class_name);
-    put(t, "source", source);
-    put_time(t, "since", job->since);
+    put_pair(t, "class", c ? c->name : job->class_name);
+    put_pair(t, "source", source);
+    put_utc_time(t, "since", job->since);
     if (job->uid != FD_UID_ANY) {
         text_printf(t, ", uid: %u", job->uid);
         if (user->name[strspn(user->name, "0123456789")])
-            put(t, "user", user->name);
+            put_pair(t, "user", user->name);
     }
-    put(t, "account", job->account);
-    put(t, "qos", job->qos);
-    put(t, "partition", job->partition);
-    put(t, "name", job->name);
-    put(t, "cgroup", job->cgroup);
+    put_pair(t, "account", job->account);
+    put_pair(t, "qos", job->qos);
+    put_pair(t, "partition", job->partition);
+    put_pair(t, "name", job->name);
+    put_pair(t, "cgroup", job->cgroup);
     if (*job->small_ratio) /* in quotes: 1:30 is a number of base 60 to some */
         text_printf(t, ", small_ratio: \"%s\"", job->small_ratio);
     if (job->lease_s)
@@ -77,7 +77,7 @@ struct walk {
     bool more;
 };
 
-static void on_node(const void *node, VISIT which, void *arg)
+static void list_job(const void *node, VISIT which, void *arg)
 {
     struct walk *w = arg;
     const struct job *job = *(const struct job *const *)node;
@@ -88,7 +88,7 @@ static void on_node(const void *node, VISIT which, void *arg)
         w->more = true;
         return;
     }
-    line(w->out, w->d, job, w->indent);
+    put_job_line(w->out, w->d, job, w->indent);
     w->last = job->id;
 }
 
@@ -97,6 +97,6 @@ const char *jobs_text(struct text *out, const struct daemon *d, const char *inde
 {
     struct walk w = {
         .out = out, .d = d, .indent = indent, .uid = uid, .after = after, .most = out->len + (most ? most : 1)};
-    twalk_r(d->jobs.by_id, on_node, &w);
+    twalk_r(d->jobs.by_id, list_job, &w);
     return w.more ? w.last : NULL;
 }

@@ -42,7 +42,7 @@ struct reader {
 };
 
 /* In the form of outside input (message.h): ASCII, which is also written. */
-static bool read_text(struct ydoc *y, yaml_node_t *n, const char *what, char *out, size_t size)
+static bool read_ascii(struct ydoc *y, yaml_node_t *n, const char *what, char *out, size_t size)
 {
     if (!ydoc_string(y, n, what, out, size))
         return false;
@@ -67,7 +67,7 @@ static void parse_job(struct reader *r, yaml_node_t *n)
     bool ended = false;
     for (unsigned i = 0; i < COUNT(fields); i++)
         k[KEYS + i].name = fields[i].key;
-    if (!ydoc_map(y, n, "a job", k, COUNT(k)) || !read_text(y, k[ID].value, "id", job.id, sizeof(job.id)))
+    if (!ydoc_map(y, n, "a job", k, COUNT(k)) || !read_ascii(y, k[ID].value, "id", job.id, sizeof(job.id)))
         return;
     if (k[UID].value)
         ydoc_uint(y, k[UID].value, "uid", 0, FD_UID_ANY - 1, &job.uid);
@@ -81,7 +81,7 @@ static void parse_job(struct reader *r, yaml_node_t *n)
         ydoc_bool(y, k[END].value, "ended", &ended);
     for (unsigned i = 0; i < COUNT(fields); i++)
         if (k[KEYS + i].value)
-            read_text(y, k[KEYS + i].value, fields[i].key, (char *)&job + fields[i].at, fields[i].size);
+            read_ascii(y, k[KEYS + i].value, fields[i].key, (char *)&job + fields[i].at, fields[i].size);
     struct ratio ratio;
     if (*job.small_ratio && !ratio_parse(job.small_ratio, &ratio))
         diag_error(y->diag, ydoc_place(n), "small_ratio is '%s'; allowed: SMALL:LARGE, as 1:99", job.small_ratio);
@@ -180,7 +180,7 @@ static bool take_again(void *arg, const struct job *job, bool ended)
 }
 
 /* To the letter: compact.h recognizes a job by the notation of its id. */
-static bool is_ours(const struct journal *j, const struct text *t, const struct text *lines)
+static bool is_our_content(const struct journal *j, const struct text *t, const struct text *lines)
 {
     struct text all = {0};
     put_header(j, &all);
@@ -230,7 +230,7 @@ bool journal_open(struct journal *j, const char *state_dir, journal_take *take, 
         diag_error(d, (struct place){0}, "%s", text_read_error(rc));
     if (d->errors && !rc)
         keep_damaged(j, &t, d);
-    j->ours = !rc && !d->errors && is_ours(j, &t, &again.lines);
+    j->ours = !rc && !d->errors && is_our_content(j, &t, &again.lines);
     text_free(&again.lines);
     text_free(&t);
     return !d->errors;

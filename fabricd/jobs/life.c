@@ -38,21 +38,21 @@ struct life {
 
 /* ---- watches ----------------------------------------------------------------------------------------------------- */
 
-static int compare(const void *a, const void *b)
+static int compare_paths(const void *a, const void *b)
 {
     return strcmp(a, b);
 }
 
 static void unwatch(struct life *l, struct watch *w)
 {
-    tdelete(w->id, &l->watches, compare);
+    tdelete(w->id, &l->watches, compare_paths);
     sd_event_source_disable_unref(w->source);
     free(w);
 }
 
-static bool look_at(struct life *l, const struct job *job, uint64_t now_us);
+static bool end_if_over(struct life *l, const struct job *job, uint64_t now_us);
 
-static int on_change(sd_event_source *source, const struct inotify_event *event, void *arg)
+static int on_cgroup_change(sd_event_source *source, const struct inotify_event *event, void *arg)
 {
     struct watch *w = arg;
     struct life *l = w->life;
@@ -60,7 +60,7 @@ static int on_change(sd_event_source *source, const struct inotify_event *event,
     bool of = job && !strcmp(job->cgroup, w->cgroup);
     if (!of || event->mask & (IN_IGNORED | IN_DELETE_SELF))
         unwatch(l, w);
-    if (of && look_at(l, job, orders_now_us()))
+    if (of && end_if_over(l, job, orders_now_us()))
         subscribers_publish(l->d);
     return 0;
 }
@@ -68,7 +68,7 @@ static int on_change(sd_event_source *source, const struct inotify_event *event,
 /* There may be too few watches, or none on this file system; then the timer alone finds out. */
 static void watch(struct life *l, const struct job *job)
 {
-    struct watch **found = tfind(job->id, &l->watches, compare), *w = found ? *found : NULL;
+    struct watch **found = tfind(job->id, &l->watches, compare_paths), *w = found ? *found : NULL;
     char path[4096];
     if (w && !strcmp(w->cgroup, job->cgroup))
         return;
@@ -81,11 +81,11 @@ static void watch(struct life *l, const struct job *job)
     memcpy(w->cgroup, job->cgroup, sizeof(w->cgroup));
     w->life = l;
     cgroups_watch_path(job->cgroup, path, sizeof(path));
-    if (sd_event_add_inotify(l->d->event, &w->source, path, IN_MODIFY | IN_DELETE_SELF, on_change, w) < 0) {
+    if (sd_event_add_inotify(l->d->event, &w->source, path, IN_MODIFY | IN_DELETE_SELF, on_cgroup_change, w) < 0) {
         free(w);
         return;
     }
-    if (!tsearch(w, &l->watches, compare)) {
+    if (!tsearch(w, &l->watches, compare_paths)) {
         sd_event_source_disable_unref(w->source);
         free(w);
     }
@@ -130,7 +130,7 @@ static const char *end_of(struct life *l, struct job *job, uint64_t now_us)
 }
 
 /* True: it has ended, and clients are to be told. */
-static bool look_at(struct life *l, const struct job *job, uint64_t now_us)
+static bool end_if_over(struct life *l, const struct job *job, uint64_t now_us)
 {
     const char *why = end_of(l, (struct job *)job, now_us);
     if (!why)
@@ -145,7 +145,7 @@ static bool look_at(struct life *l, const struct job *job, uint64_t now_us)
  * A process in a scheduler's group for its job shows the place of the job's group. From then on the job ends with the
  * group, and processes elsewhere do not belong to the job: true.
  */
-static bool adopt(struct life *l)
+static bool adopt_cgroup(struct life *l)
 {
     bool any = false;
     for (struct client *c = server_clients(l->d->server); c; c = c->next) {
@@ -168,7 +168,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *arg)
     struct jobs *j = &l->d->jobs;
     uint64_t now_us = orders_now_us();
     unsigned files = FILES_EACH, n = j->n < JOBS_EACH ? j->n : JOBS_EACH;
-    bool changed = adopt(l);
+    bool changed = adopt_cgroup(l);
     for (; n && files && j->n && now_us >= l->not_before_us; n--) {
         if (l->at >= j->n)
             l->at = 0;
@@ -177,7 +177,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *arg)
             files--;
             watch(l, job);
         }
-        if ((*job->cgroup || job->lease_s) && look_at(l, job, now_us))
+        if ((*job->cgroup || job->lease_s) && end_if_over(l, job, now_us))
             changed = true; /* another job has moved to its place */
         else
             l->at++;
@@ -190,12 +190,12 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *arg)
 
 /* ---- the journal ------------------------------------------------------------------------------------------------- */
 
-static void run(void *arg)
+static void run_compaction(void *arg)
 {
     compact_run(arg);
 }
 
-static void done(void *arg)
+static void compaction_done(void *arg)
 {
     struct life *l = ((struct compaction *)arg)->owner;
     int rc = jobs_compacted(&l->d->jobs);
@@ -204,13 +204,13 @@ static void done(void *arg)
                  strerror(-rc));
 }
 
-static void compact(void *arg, struct compaction *c)
+static void compact_aside(void *arg, struct compaction *c)
 {
     struct life *l = arg;
     c->owner = l;
-    if (!helper_do(l->helper, run, done, c)) {
+    if (!helper_do(l->helper, run_compaction, compaction_done, c)) {
         c->rc = -ENOMEM;
-        done(c);
+        compaction_done(c);
     }
 }
 
@@ -238,7 +238,7 @@ struct life *life_start(struct daemon *d)
         free(l);
         return NULL;
     }
-    d->jobs.compact = compact;
+    d->jobs.compact = compact_aside;
     d->jobs.compact_arg = l;
     return l;
 }

@@ -45,7 +45,7 @@ uint64_t orders_now_us(void)
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-static void tell(struct daemon *d, const struct job *job, enum job_news news)
+static void announce_job(struct daemon *d, const struct job *job, enum job_news news)
 {
     if (d->listener)
         d->listener->job(d->listener_arg, job, news);
@@ -114,13 +114,13 @@ void orders_user_known(struct daemon *d, uint32_t uid)
         bool changed = now.seat != old->seat || now.source != old->source;
         jobs_reseat(&d->jobs, old, &now);
         if (changed)
-            tell(d, old, JOB_CHANGED);
+            announce_job(d, old, JOB_CHANGED);
     }
 }
 
 /* ---- orders ------------------------------------------------------------------------------------------------------ */
 
-static int keep(struct daemon *d, const struct job *now)
+static int keep_job(struct daemon *d, const struct job *now)
 {
     int rc = jobs_set(&d->jobs, now);
     if (rc)
@@ -134,13 +134,13 @@ static int set(struct daemon *d, struct job *now, uint32_t by)
     const struct job *old = jobs_find(&d->jobs, now->id);
     bool is_new = !old;
     decide(d, old, now);
-    int rc = keep(d, now);
+    int rc = keep_job(d, now);
     if (rc)
         return rc;
     const struct policy_class *c = orders_class_of(d, now, NULL);
     const char *class_name = c ? c->name : *now->class_name ? now->class_name : "by the rules";
     log_by_uid(by, SD_INFO, "job %s: class %s (set by uid %u)", now->id, class_name, by);
-    tell(d, jobs_find(&d->jobs, now->id), is_new ? JOB_NEW : JOB_CHANGED);
+    announce_job(d, jobs_find(&d->jobs, now->id), is_new ? JOB_NEW : JOB_CHANGED);
     return 0;
 }
 
@@ -244,7 +244,7 @@ static void explain(const struct daemon *d, const struct job *job, const char *w
 }
 
 /* Why not, else. */
-static void has_room(struct daemon *d, const struct job *job, const char *wish, struct text *why)
+static void check_seats(struct daemon *d, const struct job *job, const char *wish, struct text *why)
 {
     const struct policy *p = &d->current.policy;
     follow_policy(d);
@@ -262,7 +262,7 @@ int orders_job_choose(struct daemon *d, const char *id, const char *wish, uint32
     else if (*wish && !may_choose(d, old, wish))
         explain(d, old, wish, why);
     else if (*wish)
-        has_room(d, old, wish, why);
+        check_seats(d, old, wish, why);
     if (why->len)
         return -EPERM;
     memset(now.wish, 0, sizeof(now.wish));
@@ -287,11 +287,11 @@ int orders_job_adopt(struct daemon *d, const char *id, const char *cgroup)
         return -ENOENT;
     struct job now = *old;
     snprintf(now.cgroup, sizeof(now.cgroup), "%s", cgroup);
-    int rc = keep(d, &now);
+    int rc = keep_job(d, &now);
     if (rc)
         return rc;
     log_info("job %s: ends with %s", now.id, cgroup);
-    tell(d, jobs_find(&d->jobs, id), JOB_CHANGED);
+    announce_job(d, jobs_find(&d->jobs, id), JOB_CHANGED);
     return 0;
 }
 
@@ -308,7 +308,7 @@ static int end(struct daemon *d, const char *id, const char *how)
         return rc;
     }
     log_info("job %s: ended (%s)", was.id, how);
-    tell(d, &was, JOB_ENDED);
+    announce_job(d, &was, JOB_ENDED);
     return 0;
 }
 

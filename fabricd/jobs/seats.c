@@ -13,21 +13,21 @@ struct holder {
     unsigned jobs, held[POLICY_CLASSES_MAX];
 };
 
-static int compare(const void *a, const void *b)
+static int compare_holders(const void *a, const void *b)
 {
     uid_t x = *(const uid_t *)a, y = *(const uid_t *)b;
     return x < y ? -1 : x > y;
 }
 
-static struct holder *find(const struct seats *s, uid_t uid)
+static struct holder *find_holder(const struct seats *s, uid_t uid)
 {
-    struct holder *const *found = tfind(&uid, (void *const *)&s->by_uid, compare);
+    struct holder *const *found = tfind(&uid, (void *const *)&s->by_uid, compare_holders);
     return found ? *found : NULL;
 }
 
 void seats_take(struct seats *s, const struct job *job)
 {
-    struct holder *h = job->seat ? find(s, job->uid) : NULL;
+    struct holder *h = job->seat ? find_holder(s, job->uid) : NULL;
     if (!job->seat)
         return;
     s->held[job->seat - 1]++;
@@ -36,7 +36,7 @@ void seats_take(struct seats *s, const struct job *job)
         if (!h)
             abort(); /* as for text that grows: bounded by the number of jobs */
         h->uid = job->uid;
-        if (!tsearch(h, &s->by_uid, compare))
+        if (!tsearch(h, &s->by_uid, compare_holders))
             abort();
     }
     h->jobs++;
@@ -45,14 +45,14 @@ void seats_take(struct seats *s, const struct job *job)
 
 void seats_leave(struct seats *s, const struct job *job)
 {
-    struct holder *h = job->seat ? find(s, job->uid) : NULL;
+    struct holder *h = job->seat ? find_holder(s, job->uid) : NULL;
     if (!h)
         return;
     s->held[job->seat - 1]--;
     h->held[job->seat - 1]--;
     if (--h->jobs)
         return;
-    tdelete(h, &s->by_uid, compare);
+    tdelete(h, &s->by_uid, compare_holders);
     free(h);
 }
 
@@ -60,7 +60,7 @@ unsigned seats_held(const struct seats *s, uint32_t uid, unsigned class_index)
 {
     if (uid == FD_UID_ANY)
         return s->held[class_index];
-    const struct holder *h = find(s, uid);
+    const struct holder *h = find_holder(s, uid);
     return h ? h->held[class_index] : 0;
 }
 
@@ -78,12 +78,12 @@ struct search {
 static unsigned others(const struct search *s, unsigned class_index, bool of_user)
 {
     bool own = s->old && s->old->seat == class_index + 1 && (!of_user || s->old->uid == s->job->uid);
-    const struct holder *h = of_user ? find(s->seats, s->job->uid) : NULL;
+    const struct holder *h = of_user ? find_holder(s->seats, s->job->uid) : NULL;
     unsigned n = of_user ? (h ? h->held[class_index] : 0) : s->seats->held[class_index];
     return n - own;
 }
 
-static bool has_room(void *arg, unsigned class_index)
+static bool class_has_room(void *arg, unsigned class_index)
 {
     struct search *s = arg;
     const struct policy_class *c = &s->p->classes[class_index];
@@ -100,7 +100,7 @@ bool seats_have_room(const struct seats *s, const struct policy *p, unsigned cla
 {
     struct search search = {.seats = s, .p = p, .job = job, .old = job};
     const struct policy_class *c = &p->classes[class_index];
-    if (has_room(&search, class_index))
+    if (class_has_room(&search, class_index))
         return true;
     if (why && c->jobs_max && others(&search, class_index, false) >= c->jobs_max)
         text_printf(why,
@@ -173,10 +173,10 @@ void seats_decide(struct seats *s, const struct policy *p, const struct user *us
         return;
     }
     int wish = seats_may_choose(job, p, user, job->wish) ? policy_class_by_name(p, job->wish) : -1;
-    if (wish >= 0 && has_room(&search, (unsigned)wish))
+    if (wish >= 0 && class_has_room(&search, (unsigned)wish))
         sit(job, p, (unsigned)wish, SOURCE_USER, 0);
     else {
-        unsigned class_index = policy_class_with_room(p, &known, has_room, &search);
+        unsigned class_index = policy_class_with_room(p, &known, class_has_room, &search);
         sit(job, p, class_index, SOURCE_RULE, search.full);
     }
 }

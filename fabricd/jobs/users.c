@@ -112,7 +112,7 @@ static int put_groups(struct text *to, const char *name, gid_t primary)
     return n > GROUPS_MOST ? -E2BIG : rc;
 }
 
-static void run(void *arg)
+static void run_lookup(void *arg)
 {
     struct lookup *l = arg;
     struct passwd pw;
@@ -132,7 +132,7 @@ static void run(void *arg)
 
 /* ---- in the loop ------------------------------------------------------------------------------------------------- */
 
-static int compare(const void *a, const void *b)
+static int compare_users(const void *a, const void *b)
 {
     uid_t x = *(const uid_t *)a, y = *(const uid_t *)b;
     return x < y ? -1 : x > y;
@@ -145,11 +145,11 @@ static void lookup_free(void *arg)
     free(l);
 }
 
-static void done(void *arg)
+static void lookup_done(void *arg)
 {
     struct lookup *l = arg;
     struct users *u = l->owner;
-    struct listed **found = tfind(&l->uid, &u->by_uid, compare), *e = found ? *found : NULL;
+    struct listed **found = tfind(&l->uid, &u->by_uid, compare_users), *e = found ? *found : NULL;
     bool differs = false, changed = e && !e->user.tried;
     if (e) {
         e->user.tried = true;
@@ -172,14 +172,14 @@ static void done(void *arg)
         u->changed(u->arg, uid);
 }
 
-static void ask(struct users *u, struct listed *e)
+static void ask_user(struct users *u, struct listed *e)
 {
     struct lookup *l = calloc(1, sizeof(*l));
     if (!l)
         return;
     l->uid = e->uid;
     l->owner = u;
-    e->asking = helper_do(u->helper, run, done, l);
+    e->asking = helper_do(u->helper, run_lookup, lookup_done, l);
     if (!e->asking)
         free(l);
 }
@@ -197,7 +197,7 @@ struct sweep {
     unsigned n;
 };
 
-static void on_node(const void *node, VISIT which, void *arg)
+static void collect_unused(const void *node, VISIT which, void *arg)
 {
     struct sweep *s = arg;
     struct listed *e = *(struct listed *const *)node;
@@ -212,10 +212,10 @@ static void sweep(struct users *u, time_t now)
     if (now == u->swept)
         return;
     u->swept = now;
-    twalk_r(u->by_uid, on_node, &s);
+    twalk_r(u->by_uid, collect_unused, &s);
     while (s.n) {
         struct listed *e = s.old[--s.n];
-        tdelete(e, &u->by_uid, compare);
+        tdelete(e, &u->by_uid, compare_users);
         listed_free(e);
         u->n--;
     }
@@ -228,7 +228,7 @@ static struct listed *enter(struct users *u, uid_t uid)
         return NULL;
     e->uid = e->user.uid = uid;
     e->user.groups = "";
-    if (!tsearch(e, &u->by_uid, compare)) {
+    if (!tsearch(e, &u->by_uid, compare_users)) {
         free(e);
         return NULL;
     }
@@ -243,7 +243,7 @@ const struct user *users_get(struct users *u, uid_t uid)
     time_t now = now_s();
     if (!u || uid == FD_UID_ANY)
         return &nobody;
-    found = tfind(&uid, &u->by_uid, compare);
+    found = tfind(&uid, &u->by_uid, compare_users);
     e = found ? *found : NULL;
     if (!e) {
         sweep(u, now);
@@ -253,7 +253,7 @@ const struct user *users_get(struct users *u, uid_t uid)
         return &nobody;
     e->used = now;
     if (!e->asking && now >= e->until)
-        ask(u, e);
+        ask_user(u, e);
     return &e->user;
 }
 

@@ -66,7 +66,7 @@ static void warn_of_shares(const struct job *j, const struct qos_tables *t, stru
     }
 }
 
-static void fill_low(const struct job *j, struct qos_tables *t, struct diag *d)
+static void fill_low_tables(const struct job *j, struct qos_tables *t, struct diag *d)
 {
     struct weight_group g[WEIGHT_GROUPS_MAX] = {0};
     uint8_t single[POLICY_CLASSES_MAX * FD_MEDIUM_MAX];
@@ -123,7 +123,7 @@ static void fill_tables(const struct job *j, const uint8_t *priority, struct qos
     t->oversubscription = j->lock->fabric.oversubscription;
     lanes_assign(p, j->lock, priority, j->low_cap, j->high_cap, t, d);
     t->high_limit = limit_of(j, t);
-    fill_low(j, t, d);
+    fill_low_tables(j, t, d);
 }
 
 /* ---- goals ---- */
@@ -271,7 +271,7 @@ bool policy_compile(const struct policy *p, const struct policy_lock *lock, stru
 }
 
 /* Lanes of a link: as many as the policy wants, or as the plane can have. */
-static uint32_t lanes_of(const struct policy *p, const struct fabric_caps *caps)
+static uint32_t lanes_of_policy(const struct policy *p, const struct fabric_caps *caps)
 {
     return caps->vls && caps->vls < p->vls ? caps->vls : p->vls;
 }
@@ -282,7 +282,7 @@ static bool compile_plane(const struct policy *p, const struct policy_lock *lock
     struct policy of_plane = *p;
     struct policy_lock with = *lock;
     struct diag said = {.file = d->file};
-    of_plane.vls = lanes_of(p, &plane->caps);
+    of_plane.vls = lanes_of_policy(p, &plane->caps);
     with.fabric = plane->caps;
     with.fabric.oversubscription = lock->fabric.oversubscription;
     bool good = policy_compile(&of_plane, &with, t, &said);

@@ -208,7 +208,7 @@ static struct verdict judge_counter(const struct health *h, const struct health_
     return v;
 }
 
-static struct verdict judge(struct health *h, const struct health_rules *r, const struct health_look *l)
+static struct verdict judge_rail(struct health *h, const struct health_rules *r, const struct health_look *l)
 {
     struct verdict worst = {FD_RAIL_HEALTHY, FD_HEALTHY, {.why = HEALTH_WELL}};
     uint8_t can = l->width_can > h->width_best ? l->width_can : h->width_best;
@@ -238,7 +238,7 @@ static void set_own(struct health *h, const struct verdict *v, uint64_t now_us)
 }
 
 /* The result of the judgement and the administrator's order. */
-static bool settle(struct health *h, uint64_t now_us)
+static bool settle_state(struct health *h, uint64_t now_us)
 {
     enum fd_rail_state state = h->drained ? FD_RAIL_DRAINED : h->own_state;
     uint32_t weight = h->drained ? 0 : h->own_weight;
@@ -319,7 +319,7 @@ bool health_take(struct health *h, const struct health_rules *r, const struct he
         h->quiet_us = l->now_us;
     if (l->up && l->width > h->width_best)
         h->width_best = l->width;
-    struct verdict v = judge(h, r, l);
+    struct verdict v = judge_rail(h, r, l);
     bool worse = v.state > h->own_state || (v.state == h->own_state && v.weight < h->own_weight);
     if (worse || (h->own_reason.why == HEALTH_RETURNING && is_errors(&v)))
         get_worse(h, r, v, l->now_us);
@@ -329,7 +329,7 @@ bool health_take(struct health *h, const struct health_rules *r, const struct he
     else if (v.state == h->own_state && is_errors(&v))
         h->own_reason = v.reason; /* with the present count */
     h->seen = true;
-    return settle(h, l->now_us);
+    return settle_state(h, l->now_us);
 }
 
 void health_restore(struct health *h, enum fd_rail_state state, bool drained, unsigned flaps, unsigned relapses,
@@ -345,7 +345,7 @@ void health_restore(struct health *h, enum fd_rail_state state, bool drained, un
     h->drained = drained;
     h->flaps = flaps;
     h->relapses = relapses;
-    settle(h, now_us);
+    settle_state(h, now_us);
 }
 
 bool health_drain(struct health *h, bool drained, uint64_t now_us)
@@ -359,7 +359,7 @@ bool health_drain(struct health *h, bool drained, uint64_t now_us)
             h->end[e].was_saturated = h->end[e].saturated;
     }
     h->drained = drained;
-    return settle(h, now_us);
+    return settle_state(h, now_us);
 }
 
 void health_reason_text(struct text *out, const struct health_reason *r)

@@ -262,7 +262,7 @@ bool lock_of_before(const struct policy *p, struct policy_lock *out)
 }
 
 /* As far as both have given out levels, are they the same? */
-static bool same_levels(const uint8_t *a, unsigned num_a, const uint8_t *b, unsigned num_b)
+static bool same_given_levels(const uint8_t *a, unsigned num_a, const uint8_t *b, unsigned num_b)
 {
     return !memcmp(a, b, num_a < num_b ? num_a : num_b);
 }
@@ -281,8 +281,8 @@ bool lock_merge(struct policy_lock *l, const struct policy_lock *other, const st
         const struct lock_class *theirs = &other->classes[i], *ours = lock_find(l, theirs->name);
         if (ours)
             agree = agree && ours->sl_small == theirs->sl_small &&
-                    same_levels(ours->sl_medium, ours->num_medium, theirs->sl_medium, theirs->num_medium) &&
-                    same_levels(ours->sl_bulk, ours->num_bulk, theirs->sl_bulk, theirs->num_bulk);
+                    same_given_levels(ours->sl_medium, ours->num_medium, theirs->sl_medium, theirs->num_medium) &&
+                    same_given_levels(ours->sl_bulk, ours->num_bulk, theirs->sl_bulk, theirs->num_bulk);
         else if (!was_empty && index_in_policy(p, theirs->name) < 0)
             continue; /* perhaps forgotten here */
         else if (lock_levels(theirs) & levels_used(l))

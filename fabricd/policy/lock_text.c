@@ -172,7 +172,7 @@ static bool read_name(struct reader *r, struct lock_class *c)
     return true;
 }
 
-static void read_class(struct reader *r, const struct word *first)
+static void read_lock_class(struct reader *r, const struct word *first)
 {
     struct lock_class c = {.retired = word_is(first, "retired")};
     struct word w;
@@ -294,7 +294,7 @@ static void read_caps(struct reader *r, struct fabric_caps *f)
     }
 }
 
-static void read_fabric(struct reader *r, const struct word *first)
+static void read_lock_fabric(struct reader *r, const struct word *first)
 {
     if (r->has_fabric)
         diag_error(r->diag, first->at, "the fabric is given twice");
@@ -351,11 +351,11 @@ static void read_line(struct reader *r)
     else if (word_is(&w, "none"))
         read_none(r, &w);
     else if (word_is(&w, "fabric"))
-        read_fabric(r, &w);
+        read_lock_fabric(r, &w);
     else if (word_is(&w, "plane"))
         read_plane(r, &w);
     else if (word_is(&w, "class") || word_is(&w, "retired"))
-        read_class(r, &w);
+        read_lock_class(r, &w);
     else
         unexpected(r, &w, "lock, policy, none, fabric, plane, class, retired");
     if (r->diag->errors == r->errors && next_word(r, &w))

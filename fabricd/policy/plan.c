@@ -91,8 +91,8 @@ static unsigned lane_of_size(const struct policy_class *c, const struct class_le
     return l->vl_bulk[0];
 }
 
-static void put_size(struct traffic *x, const struct policy *p, const struct qos_tables *t, unsigned class,
-                     uint32_t size, unsigned mtu)
+static void put_traffic(struct traffic *x, const struct policy *p, const struct qos_tables *t, unsigned class,
+                        uint32_t size, unsigned mtu)
 {
     const struct class_levels *l = &t->classes[class];
     unsigned vl = lane_of_size(&p->classes[class], l, size);
@@ -112,7 +112,7 @@ static void put_load(struct traffic *x, const struct policy *p, const struct qos
     for (unsigned i = 0; i < load->num_streams; i++) {
         const struct plan_stream *s = &load->stream[i];
         for (unsigned k = 0; k < s->num_sizes; k++)
-            put_size(x, p, t, s->class_index, s->size[k], mtu);
+            put_traffic(x, p, t, s->class_index, s->size[k], mtu);
         x->class_hosts[s->class_index] += s->many_to_one ? s->jobs : 1;
         x->hosts += s->many_to_one ? s->jobs : 0;
         together |= !s->many_to_one;
@@ -145,7 +145,7 @@ struct place_of {
     enum plan_limit limit;
 };
 
-static struct place_of find_place(const struct plan_fabric *f, unsigned hosts)
+static struct place_of find_bottleneck(const struct plan_fabric *f, unsigned hosts)
 {
     unsigned mtu = mtu_of(f);
     struct place_of at = {
@@ -343,9 +343,9 @@ void plan_predict(const struct policy *p, const struct qos_tables *t, const stru
         abort();
     *out = (struct plan_result){0};
     ahead_budgets(t, x->budget);
-    x->cut = plan_is_paced(t, f) && find_place(f, PLAN_JOBS_MAX).limit == PLAN_RECEIVER;
+    x->cut = plan_is_paced(t, f) && find_bottleneck(f, PLAN_JOBS_MAX).limit == PLAN_RECEIVER;
     put_load(x, p, t, load, mtu_of(f));
-    struct place_of at = find_place(f, x->hosts);
+    struct place_of at = find_bottleneck(f, x->hosts);
     if (at.limit == PLAN_RECEIVER && plan_is_paced(t, f))
         at.room = paced_room(f);
     scale_budgets(x, &at);

@@ -162,7 +162,7 @@ static void read_member(struct ydoc *y, yaml_node_t *n, const struct key *k, str
 }
 
 /* One pattern or a list of them. */
-static void read_members(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
+static void read_class_members(struct ydoc *y, yaml_node_t *n, const struct key *k, void *into)
 {
     struct policy_class *c = into;
     yaml_node_t *item;
@@ -269,7 +269,7 @@ static const struct key class_key[] = {
      .kind = KEY_TEXTS,
      .items = POLICY_MEMBERS_MAX,
      .max = POLICY_MEMBER_MAX - 1,
-     .read = read_members},
+     .read = read_class_members},
     {.name = "max jobs",
      .help = "How many jobs of a host may have the class at a time by rules and choices.",
      .kind = KEY_UINT,
@@ -291,7 +291,7 @@ static const struct key class_key[] = {
 };
 static const struct keys class_keys = {"a class", class_key, COUNT(class_key)};
 
-static void read_class(struct reader *r, yaml_node_t *n)
+static void read_policy_class(struct reader *r, yaml_node_t *n)
 {
     struct policy *p = r->p;
     struct diag *d = r->y.diag;
@@ -352,7 +352,7 @@ static void read_classes(struct ydoc *y, yaml_node_t *n, const struct key *k, vo
             r->names_known = false;
             return;
         }
-        read_class(r, item);
+        read_policy_class(r, item);
     }
     if (!p->num_classes) {
         diag_error(y->diag, ydoc_place(n), "classes is empty; allowed: %u to %u classes", k->min, k->max);

@@ -79,7 +79,7 @@ static void json_scalar(struct json *j, const char *name, const char *s)
 
 /* ---- a key's value ---- */
 
-static void put_mapping(struct json *j, const struct keys *keys);
+static void put_mapping_schema(struct json *j, const struct keys *keys);
 
 static void put_number(struct json *j, uint32_t min, uint32_t max)
 {
@@ -95,7 +95,7 @@ static void put_pattern(struct json *j, const char *pattern)
 }
 
 /* Bytes are a number, or text with a unit. */
-static void put_size(struct json *j, uint32_t max)
+static void put_size_schema(struct json *j, uint32_t max)
 {
     json_open(j, NULL, '{');
     put_number(j, 0, max);
@@ -108,14 +108,14 @@ static void put_size(struct json *j, uint32_t max)
 static void put_sizes(struct json *j, const struct key *k)
 {
     json_open(j, "anyOf", '[');
-    put_size(j, k->max);
+    put_size_schema(j, k->max);
     json_open(j, NULL, '{');
     json_string(j, "type", "array");
     json_uint(j, "minItems", 1);
     json_uint(j, "maxItems", k->items);
     json_open(j, "items", '{');
     json_open(j, "anyOf", '[');
-    put_size(j, k->max);
+    put_size_schema(j, k->max);
     json_close(j, ']');
     json_close(j, '}');
     json_close(j, '}');
@@ -172,7 +172,7 @@ static void put_value(struct json *j, const struct key *k)
         break;
     case KEY_SIZE:
         json_open(j, "anyOf", '[');
-        put_size(j, k->max);
+        put_size_schema(j, k->max);
         json_close(j, ']');
         break;
     case KEY_SIZES:
@@ -194,14 +194,14 @@ static void put_value(struct json *j, const struct key *k)
         put_choices(j, k);
         break;
     case KEY_MAP:
-        put_mapping(j, k->of);
+        put_mapping_schema(j, k->of);
         break;
     case KEY_LIST:
         json_string(j, "type", "array");
         json_uint(j, "minItems", k->min);
         json_uint(j, "maxItems", k->max);
         json_open(j, "items", '{');
-        put_mapping(j, k->of);
+        put_mapping_schema(j, k->of);
         json_close(j, '}');
     }
 }
@@ -283,7 +283,7 @@ static void put_required(struct json *j, const struct keys *keys)
         json_close(j, ']');
 }
 
-static void put_mapping(struct json *j, const struct keys *keys)
+static void put_mapping_schema(struct json *j, const struct keys *keys)
 {
     json_string(j, "type", "object");
     json_member(j, "additionalProperties");
@@ -303,7 +303,7 @@ void schema_text(struct text *out, const struct keys *keys, const char *title)
     json_open(&j, NULL, '{');
     json_string(&j, "$schema", "http://json-schema.org/draft-07/schema#");
     json_string(&j, "title", title);
-    put_mapping(&j, keys);
+    put_mapping_schema(&j, keys);
     json_close(&j, '}');
     text_put(out, "\n", 1);
 }

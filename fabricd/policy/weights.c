@@ -145,7 +145,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* A lane's entries are as far from each other as can be; lanes with as many entries are not all at the same places. */
-static void find_place(struct vlarb_slot *s, const struct vlarb_slot *slots, unsigned n)
+static void spread_slot(struct vlarb_slot *s, const struct vlarb_slot *slots, unsigned n)
 {
     unsigned alike = 0, before = 0;
     for (unsigned i = 0; i < n; i++)
@@ -160,14 +160,14 @@ static void find_place(struct vlarb_slot *s, const struct vlarb_slot *slots, uns
 unsigned vlarb_spread(struct vlarb_slot *slots, unsigned n, struct vlarb *out)
 {
     for (unsigned i = 0; i < n; i++)
-        find_place(&slots[i], slots, n);
+        spread_slot(&slots[i], slots, n);
     qsort(slots, n, sizeof(slots[0]), by_place);
     for (unsigned i = 0; i < n; i++)
         out[i] = slots[i].e;
     return n;
 }
 
-static void fill_low(const struct search *s, const struct plan *plan, const uint8_t *single, struct qos_tables *t)
+static void fill_low_slots(const struct search *s, const struct plan *plan, const uint8_t *single, struct qos_tables *t)
 {
     struct vlarb_slot slots[TABLE_ENTRIES_MAX];
     unsigned n = 0;
@@ -204,7 +204,7 @@ bool weights_fill(struct weight_group *g, unsigned n, const uint8_t *single, uns
         }
     if (!found)
         return false;
-    fill_low(&s, &best, single, t);
+    fill_low_slots(&s, &best, single, t);
     for (unsigned i = 0; i < n; i++)
         all += (uint64_t)lane_sends(&s, best.quanta[i], s.quantum + 1) * g[i].lanes;
     for (unsigned i = 0; i < n; i++)

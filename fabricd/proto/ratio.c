@@ -9,7 +9,7 @@
 #define MOST 1000
 
 /* One number, without sign or blanks; *s moves behind it. */
-static bool number(const char **s, unsigned *out)
+static bool take_ratio_number(const char **s, unsigned *out)
 {
     size_t n = strspn(*s, "0123456789");
     *out = n && n <= 4 ? (unsigned)strtoul(*s, NULL, 10) : MOST + 1;
@@ -20,7 +20,7 @@ static bool number(const char **s, unsigned *out)
 bool ratio_parse(const char *s, struct ratio *out)
 {
     struct ratio r;
-    bool good = number(&s, &r.small) && *s++ == ':' && number(&s, &r.large) && !*s && r.large;
+    bool good = take_ratio_number(&s, &r.small) && *s++ == ':' && take_ratio_number(&s, &r.large) && !*s && r.large;
     *out = good ? r : (struct ratio){0};
     return good;
 }

@@ -57,7 +57,7 @@ static int on_class(int value, const char *arg, int remote)
     return 0;
 }
 
-static int on_ratio(int value, const char *arg, int remote)
+static int on_ratio_option(int value, const char *arg, int remote)
 {
     struct ratio r;
 
@@ -97,7 +97,7 @@ static struct spank_option ratio_option = {
     "of what the job sends over a rail, SMALL of SMALL + LARGE may go ahead of its bulk as small messages",
     1,
     0,
-    on_ratio};
+    on_ratio_option};
 
 int slurm_spank_init(spank_t spank, int argc, char **argv)
 {
@@ -146,7 +146,7 @@ static void find_script(int argc, char **argv, char *out, size_t size)
 }
 
 /* Its exit status, or -1: the wait has a bound. */
-static int wait_for(pid_t pid)
+static int wait_for_script(pid_t pid)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
     int status;
@@ -166,7 +166,8 @@ static int wait_for(pid_t pid)
 }
 
 /* fabric-job WHAT JOB ARGUMENT...: true on success. As root. arg: user, class and ratio, or an order. */
-static bool run_script(int argc, char **argv, const char *node, const char *what, uint32_t id, const char *const arg[3])
+static bool run_job_script(int argc, char **argv, const char *node, const char *what, uint32_t id,
+                           const char *const arg[3])
 {
     char script[PATH_MAX], socket[PATH_MAX], job[16];
     pid_t pid;
@@ -179,13 +180,13 @@ static bool run_script(int argc, char **argv, const char *node, const char *what
     int rc = posix_spawnp(&pid, script, NULL, NULL, words, environ);
     if (rc)
         slurm_error("mrmpi_fabric: %s: %s", script, strerror(rc));
-    else if ((rc = wait_for(pid)))
+    else if ((rc = wait_for_script(pid)))
         slurm_error("mrmpi_fabric: %s %s %s failed", script, what, job);
     return !rc;
 }
 
 /* In slurmd's script context. */
-static int on_job(spank_t spank, int argc, char **argv, const char *what)
+static int tell_job(spank_t spank, int argc, char **argv, const char *what)
 {
     char uid_text[16], *class_name = NULL, *ratio = NULL;
     uint32_t id;
@@ -198,8 +199,8 @@ static int on_job(spank_t spank, int argc, char **argv, const char *what)
     if (spank_option_getopt(spank, &ratio_option, &ratio))
         ratio = NULL;
     snprintf(uid_text, sizeof(uid_text), "%u", (unsigned)uid);
-    run_script(argc, argv, getenv("SLURMD_NODENAME"), what, id,
-               (const char *[]){uid_text, class_name ? class_name : "", ratio ? ratio : ""});
+    run_job_script(argc, argv, getenv("SLURMD_NODENAME"), what, id,
+                   (const char *[]){uid_text, class_name ? class_name : "", ratio ? ratio : ""});
     return 0;
 }
 
@@ -246,7 +247,8 @@ static void make_known(spank_t spank, int argc, char **argv, const char *node, u
         fclose(nowhere);
         if (rc == -ENOENT && !spank_get_item(spank, S_JOB_UID, &uid)) {
             snprintf(uid_text, sizeof(uid_text), "%u", (unsigned)uid);
-            run_script(argc, argv, node, batch ? "again" : "late", id, (const char *[]){uid_text, wish, small_ratio});
+            run_job_script(argc, argv, node, batch ? "again" : "late", id,
+                           (const char *[]){uid_text, wish, small_ratio});
         }
     }
     if (fd >= 0)
@@ -269,19 +271,19 @@ int slurm_spank_task_init_privileged(spank_t spank, int argc, char **argv)
     bool batch = !spank_get_item(spank, S_JOB_STEPID, &step) && step == BATCH_SCRIPT;
     if (!*order)
         make_known(spank, argc, argv, node, id, batch);
-    else if (!run_script(argc, argv, node, "order", id, (const char *[]){order, "", ""}))
+    else if (!run_job_script(argc, argv, node, "order", id, (const char *[]){order, "", ""}))
         _exit(1);
     return 0;
 }
 
 int slurm_spank_job_prolog(spank_t spank, int argc, char **argv)
 {
-    return on_job(spank, argc, argv, "begin");
+    return tell_job(spank, argc, argv, "begin");
 }
 
 int slurm_spank_job_epilog(spank_t spank, int argc, char **argv)
 {
-    return on_job(spank, argc, argv, "end");
+    return tell_job(spank, argc, argv, "end");
 }
 
 /* Before the first process of a step, as the job's user: whether he got the class is asked as the library will ask. */

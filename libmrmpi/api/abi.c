@@ -25,7 +25,7 @@ static bool note_size(struct mr_info *i, const char *key, size_t bytes)
 }
 
 /* Takes i over; full: i got all of its pairs. */
-static enum mr_err give(struct mr_info *i, bool full, MPI_Info *info)
+static enum mr_err give_info(struct mr_info *i, bool full, MPI_Info *info)
 {
     if (i && !full) {
         mr_info_put(i);
@@ -42,7 +42,7 @@ MPI_FN(int, Abi_get_info, (MPI_Info * info))
     bool full = i && note_size(i, "mpi_aint_size", sizeof(MPI_Aint)) &&
                 note_size(i, "mpi_count_size", sizeof(MPI_Count)) &&
                 note_size(i, "mpi_offset_size", sizeof(MPI_Offset));
-    err = give(i, full, info);
+    err = give_info(i, full, info);
     API_LEAVE_ANY();
 }
 
@@ -97,7 +97,7 @@ MPI_FN(int, Abi_get_fortran_info, (MPI_Info * info))
     API_ENTER_ANY();
     NOT_NULL(info);
     struct mr_info *i = mr_info_new();
-    err = give(i, i && note_fortran(i), info);
+    err = give_info(i, i && note_fortran(i), info);
     API_LEAVE_ANY();
 }
 

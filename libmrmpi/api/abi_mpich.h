@@ -96,7 +96,7 @@ static inline struct mr_type *abi_basic(MPI_Datatype h)
 {
     uint32_t u = (uint32_t)h;
     struct mr_type *t = abi_basics[u & 0xff];
-    if (__builtin_expect(t && t->handle == h, 1))
+    if (likely(t && t->handle == h))
         return t;
     return u - 0x8c000000u < 5 ? abi_pairs[u - 0x8c000000u] : NULL;
 }

@@ -69,7 +69,7 @@ MPI_FN(int, Free_mem, (void *base))
     API_LEAVE(NULL);
 }
 
-static void tell(const void *node, VISIT visit, void *told)
+static void report_block(const void *node, VISIT visit, void *told)
 {
     const struct block *b = *(struct block *const *)node;
     if (visit == postorder || visit == leaf)
@@ -96,5 +96,5 @@ struct api_blocks api_alloc_left(void)
 
 void api_alloc_tell_leaks(int *told)
 {
-    twalk_r(blocks, tell, told);
+    twalk_r(blocks, report_block, told);
 }

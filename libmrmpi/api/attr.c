@@ -55,7 +55,7 @@ static int call_copy(struct mr_keyval *k, void *object, struct mr_attr_value *va
     return code;
 }
 
-static int call_delete(struct mr_keyval *k, void *object, struct mr_attr_value *value)
+static int call_user_delete(struct mr_keyval *k, void *object, struct mr_attr_value *value)
 {
     int h = handle_of(k, object), code;
     MPI_Comm_delete_attr_function *del = (MPI_Comm_delete_attr_function *)k->del;
@@ -68,7 +68,7 @@ static int call_delete(struct mr_keyval *k, void *object, struct mr_attr_value *
 }
 
 /* A key lives, with its number, as long as an attribute uses it (MPI-4.0 section 7.7.2). */
-static void gone(struct mr_keyval *k)
+static void free_key_handle(struct mr_keyval *k)
 {
     if (k->handle)
         api_handle_free(ABI_KEYVAL, k->handle);
@@ -89,8 +89,8 @@ static enum mr_err new_keyval(enum mr_keyval_kind kind, mr_user_fn copy, mr_user
     k->del = del;
     k->extra = extra;
     k->call_copy = call_copy;
-    k->call_delete = call_delete;
-    k->gone = gone;
+    k->call_delete = call_user_delete;
+    k->gone = free_key_handle;
     return MR_SUCCESS;
 }
 

@@ -55,7 +55,7 @@ MPI_FN(int, Comm_compare, (MPI_Comm comm1, MPI_Comm comm2, int *result))
 /* ---- making ---- */
 
 /* The created communicator, or none for non-members. */
-static enum mr_err give(struct mr_comm *made, MPI_Comm *h)
+static enum mr_err give_comm(struct mr_comm *made, MPI_Comm *h)
 {
     *h = MPI_COMM_NULL;
     return made ? api_new_comm(made, h) : MR_SUCCESS;
@@ -170,7 +170,7 @@ MPI_FN(int, Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *newcomm))
     if (color < 0 && color != MPI_UNDEFINED)
         ALSO(mr_fail(MR_ERR_ARG, "color is %d: it must be 0 or more, or MPI_UNDEFINED", color));
     CHECK(mr_comm_split(c, color, key, wrong, &made));
-    err = give(made, newcomm);
+    err = give_comm(made, newcomm);
     API_LEAVE(c);
 }
 
@@ -193,7 +193,7 @@ MPI_FN(int, Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm))
     ALSO(api_group(group, &g));
     ALSO(subgroup(c, g));
     CHECK(mr_comm_create(c, g, wrong, &made));
-    err = give(made, newcomm);
+    err = give_comm(made, newcomm);
     API_LEAVE(c);
 }
 
@@ -211,7 +211,7 @@ MPI_FN(int, Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Com
     CHECK(subgroup(c, g));
     ALSO_NOT_NULL(newcomm);
     CHECK(mr_comm_create_group(c, g, tag, wrong, &made));
-    err = give(made, newcomm);
+    err = give_comm(made, newcomm);
     API_LEAVE(c);
 }
 
@@ -238,7 +238,7 @@ MPI_FN(int, Intercomm_create,
         ALSO(api_bad_rank(c, local_leader, false, "local_leader"));
     ALSO_NOT_NULL(newintercomm);
     CHECK(mr_intercomm_create(c, local_leader, peer, remote_leader, tag, wrong, &made));
-    err = give(made, newintercomm);
+    err = give_comm(made, newintercomm);
     API_LEAVE(c);
 }
 
@@ -251,7 +251,7 @@ MPI_FN(int, Intercomm_merge, (MPI_Comm intercomm, int high, MPI_Comm *newintraco
     CHECK(api_inter(c));
     ALSO_NOT_NULL(newintracomm);
     CHECK(mr_intercomm_merge(c, high, wrong, &made));
-    err = give(made, newintracomm);
+    err = give_comm(made, newintracomm);
     API_LEAVE(c);
 }
 

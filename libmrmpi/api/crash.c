@@ -67,7 +67,7 @@ static void limit_time(int sig)
 }
 
 /* The instruction interrupted by the signal. */
-static void *place_of(const void *context)
+static void *faulting_instruction(const void *context)
 {
 #if defined(__x86_64__)
     return (void *)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
@@ -160,7 +160,7 @@ static void tell_command(void *const *frame, int n)
 
 static void tell_stack(const void *context)
 {
-    void *frame[FRAMES], *place = place_of(context);
+    void *frame[FRAMES], *place = faulting_instruction(context);
     int n = backtrace(frame, FRAMES), first = 0;
 
     while (first < n && frame[first] != place)

@@ -27,7 +27,7 @@ static struct api_done *used(MPI_Request h)
     return d->handle == h && d->request != &api_done_unused ? d : NULL;
 }
 
-static struct mr_request *make(const struct api_done *d)
+static struct mr_request *make_done_request(const struct api_done *d)
 {
     MPI_Status st;
     if (d->comm)
@@ -41,7 +41,7 @@ struct mr_request *api_done_request(MPI_Request h)
 {
     struct api_done *d = used(h);
     if (d && !d->request)
-        d->request = make(d);
+        d->request = make_done_request(d);
     return d ? d->request : NULL;
 }
 

@@ -46,9 +46,6 @@ static inline api_count api_count_of(uint64_t n)
     return n > API_COUNT_MAX ? MPI_UNDEFINED : (api_count)n;
 }
 
-#define likely(x)   __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
 /* ---- entering and leaving ---- */
 
 /* In a callback of the user's (operation, attribute function) the lock is already held: MPI calls from there do not
@@ -68,7 +65,7 @@ static inline void api_unlock(void)
 }
 
 /* The library runs, and only one thread calls it: nothing is to be done before a function's work, or after. */
-extern bool api_plain __attribute__((visibility("hidden")));
+extern bool api_fast __attribute__((visibility("hidden")));
 _Noreturn void api_not_running(const char *function);
 void api_enter(const char *function); /* otherwise: takes the lock, or ends the program */
 /* Unlocks, calls the error handler of c, returns the result of the MPI function. */
@@ -78,7 +75,7 @@ int api_fail_with(struct mr_errhandler *h, const void *object, enum mr_err err, 
 
 #define API_ENTER()                                                                                                    \
     enum mr_err err = MR_SUCCESS;                                                                                      \
-    if (unlikely(!api_plain))                                                                                          \
+    if (unlikely(!api_fast))                                                                                           \
     api_enter(__func__ + 1)
 
 #define API_LEAVE(comm)                                                                                                \
@@ -86,7 +83,7 @@ int api_fail_with(struct mr_errhandler *h, const void *object, enum mr_err err, 
     out:                                                                                                               \
     if (unlikely(err))                                                                                                 \
         return api_fail(comm, err, __func__ + 1);                                                                      \
-    if (unlikely(!api_plain))                                                                                          \
+    if (unlikely(!api_fast))                                                                                           \
         api_unlock();                                                                                                  \
     return MPI_SUCCESS
 
@@ -98,7 +95,7 @@ int api_fail_win(struct mr_win *w, enum mr_err err, const char *function);
     out:                                                                                                               \
     if (unlikely(err))                                                                                                 \
         return api_fail_win(win, err, __func__ + 1);                                                                   \
-    if (unlikely(!api_plain))                                                                                          \
+    if (unlikely(!api_fast))                                                                                           \
         api_unlock();                                                                                                  \
     return MPI_SUCCESS
 
@@ -110,7 +107,7 @@ int api_fail_file(struct mr_file *f, enum mr_err err, const char *function);
     out:                                                                                                               \
     if (unlikely(err))                                                                                                 \
         return api_fail_file(file, err, __func__ + 1);                                                                 \
-    if (unlikely(!api_plain))                                                                                          \
+    if (unlikely(!api_fast))                                                                                           \
         api_unlock();                                                                                                  \
     return MPI_SUCCESS
 
@@ -134,7 +131,7 @@ int api_fail_file(struct mr_file *f, enum mr_err err, const char *function);
     MPI_COUNT_FN(int, name, params)                                                                                    \
     {                                                                                                                  \
         enum mr_err err;                                                                                               \
-        if (unlikely(!api_plain))                                                                                      \
+        if (unlikely(!api_fast))                                                                                       \
             return name##_guarded args;                                                                                \
         err = name##_work args;                                                                                        \
         return likely(!err) ? MPI_SUCCESS : api_fail(api_known_comm(comm), err, API_NAME(name));                       \

@@ -27,11 +27,11 @@ static pthread_mutex_t life_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int users;
 static pid_t ends_at_exit; /* the process that ends the library: not its children */
 int api_thread_level;      /* the highest level requested so far */
-bool api_plain;
+bool api_fast;
 
-static void renew_plain(void)
+static void renew_fast(void)
 {
-    api_plain = mr_state == MR_STATE_RUNNING && !mr_threaded;
+    api_fast = mr_state == MR_STATE_RUNNING && !mr_threaded;
 }
 
 static void end_library(void)
@@ -46,11 +46,11 @@ static void end_library(void)
     api_inquiry_close();
     api_crash_close();
     mr_state = MR_STATE_FINALIZED;
-    renew_plain();
+    renew_fast();
     api_handles_finalize();
 }
 
-static void at_exit(void)
+static void end_at_exit(void)
 {
     if (users == 0 && mr_state == MR_STATE_RUNNING && ends_at_exit == getpid())
         end_library();
@@ -73,7 +73,7 @@ enum mr_err api_library_use(int thread_level)
                !mr_threaded) { /* otherwise other threads read it at this moment */
         mr_threaded = true;
     }
-    renew_plain();
+    renew_fast();
     if (!err) {
         users++;
         if (thread_level > api_thread_level)
@@ -93,7 +93,7 @@ void api_library_leave(bool at_once)
         end_library();
     } else {
         mr_pt2pt_quiesce();
-        if (last && ends_at_exit != getpid() && atexit(at_exit) == 0)
+        if (last && ends_at_exit != getpid() && atexit(end_at_exit) == 0)
             ends_at_exit = getpid();
     }
     api_unlock();
@@ -104,7 +104,7 @@ void api_library_leave(bool at_once)
 
 /* ---- the world ---- */
 
-static int init(int required, const char *function)
+static int init_world(int required, const char *function)
 {
     char why[512];
     if (world != WORLD_BEFORE) {
@@ -131,14 +131,14 @@ int api_bound_thread_level(int required)
 
 MPI_FN(int, Init, (int *argc, char ***argv))
 {
-    return init(MPI_THREAD_SINGLE, "MPI_Init");
+    return init_world(MPI_THREAD_SINGLE, "MPI_Init");
 }
 
 MPI_FN(int, Init_thread, (int *argc, char ***argv, int required, int *provided))
 {
     NOT_NULL_EVER(provided);
     *provided = api_bound_thread_level(required);
-    return init(*provided, "MPI_Init_thread");
+    return init_world(*provided, "MPI_Init_thread");
 }
 
 MPI_FN(int, Initialized, (int *flag))

@@ -216,7 +216,7 @@ MPI_FN(int, Add_error_string, (int errorcode, const char *string))
     API_LEAVE_ANY();
 }
 
-static void forget(int code)
+static void forget_code(int code)
 {
     int i = code - ABI_USER_CLASS;
     free(added.items[i]);
@@ -235,7 +235,7 @@ static enum mr_err remove_class(int class)
     for (int i = 0; i < added.count; i++)
         if (added.items[i] && added.items[i]->class == class && ABI_USER_CLASS + i != class)
             return mr_fail(MR_ERR_ARG, "%d still has the code %d", class, ABI_USER_CLASS + i);
-    forget(class);
+    forget_code(class);
     return MR_SUCCESS;
 }
 
@@ -246,7 +246,7 @@ static enum mr_err remove_code(int code)
         return err;
     if (user_code(code)->class == code)
         return mr_fail(MR_ERR_ARG, "%d is an error class, not a code", code);
-    forget(code);
+    forget_code(code);
     return MR_SUCCESS;
 }
 

@@ -20,7 +20,7 @@ _Static_assert(MPI_MODE_CREATE == MR_FILE_CREATE && MPI_MODE_RDONLY == MR_FILE_R
 
 /* ---- hints (MPI-4.1 section 14.2.8) ------------------------------------------------------------------------------ */
 
-static void read_size(const struct mr_info *i, const char *key, int64_t *to)
+static void read_file_size_hint(const struct mr_info *i, const char *key, int64_t *to)
 {
     const char *value = mr_info_find(i, key);
     char *end;
@@ -41,18 +41,18 @@ static void read_when(const struct mr_info *i, const char *key, enum mr_when *to
 }
 
 /* Unknown or meaningless hints are ignored. */
-static void read_hints(const struct mr_info *i, struct mr_file_hints *h)
+static void read_file_hints(const struct mr_info *i, struct mr_file_hints *h)
 {
     const char *collective = mr_info_find(i, "collective_buffering");
     int64_t nodes = h->cb_nodes;
     if (collective && (!strcmp(collective, "true") || !strcmp(collective, "false")))
         h->cb_read = h->cb_write = *collective == 't' ? MR_WHEN_IT_PAYS : MR_NEVER;
-    read_size(i, "cb_buffer_size", &h->cb_buffer_size);
-    read_size(i, "cb_nodes", &nodes);
+    read_file_size_hint(i, "cb_buffer_size", &h->cb_buffer_size);
+    read_file_size_hint(i, "cb_nodes", &nodes);
     h->cb_nodes = (int)nodes;
-    read_size(i, "striping_unit", &h->striping_unit);
-    read_size(i, "ind_rd_buffer_size", &h->read_size);
-    read_size(i, "ind_wr_buffer_size", &h->write_size);
+    read_file_size_hint(i, "striping_unit", &h->striping_unit);
+    read_file_size_hint(i, "ind_rd_buffer_size", &h->read_size);
+    read_file_size_hint(i, "ind_wr_buffer_size", &h->write_size);
     read_when(i, "romio_cb_read", &h->cb_read);
     read_when(i, "romio_cb_write", &h->cb_write);
     read_when(i, "romio_ds_read", &h->ds_read);
@@ -64,7 +64,7 @@ enum mr_err api_file_hints(MPI_Info info, struct mr_file_hints *h)
     struct mr_info *i;
     enum mr_err err = info == MPI_INFO_NULL ? MR_SUCCESS : api_info(info, &i);
     if (!err && info != MPI_INFO_NULL)
-        read_hints(i, h);
+        read_file_hints(i, h);
     return err;
 }
 
@@ -75,7 +75,7 @@ static bool set_number(struct mr_info *i, const char *key, int64_t n)
     return mr_info_set(i, key, text);
 }
 
-static struct mr_info *all_hints(const struct mr_file *f)
+static struct mr_info *list_file_hints(const struct mr_file *f)
 {
     const struct mr_file_hints *h = &f->hints;
     struct mr_info *i = mr_info_new();
@@ -107,7 +107,7 @@ MPI_FN(int, File_get_info, (MPI_File fh, MPI_Info *info_used))
     API_ENTER();
     CHECK(api_file(fh, &f));
     NOT_NULL(info_used);
-    err = api_new_info(all_hints(f), info_used);
+    err = api_new_info(list_file_hints(f), info_used);
     API_LEAVE_FILE(f);
 }
 

@@ -5,7 +5,7 @@
  */
 #include "libmrmpi/api/file.h"
 
-static enum mr_err data_of(void *buf, api_count count, MPI_Datatype datatype, struct mr_file_data *d)
+static enum mr_err file_data(void *buf, api_count count, MPI_Datatype datatype, struct mr_file_data *d)
 {
     enum mr_err err = api_type(datatype, &d->type);
     if (!err)
@@ -23,7 +23,7 @@ static enum mr_err data_of(void *buf, api_count count, MPI_Datatype datatype, st
         struct mr_status st;                                                                                           \
         API_ENTER();                                                                                                   \
         CHECK(api_file(fh, &f));                                                                                       \
-        enum mr_err wrong = data_of((void *)(uintptr_t)buf, count, datatype, &d);                                      \
+        enum mr_err wrong = file_data((void *)(uintptr_t)buf, count, datatype, &d);                                    \
         ALSO_NOT_NULL(status);                                                                                         \
         CHECK(api_file_move(f, &(struct api_file_access){__VA_ARGS__}, offset, &d, wrong, &st));                       \
         api_status(status, &st);                                                                                       \
@@ -36,7 +36,7 @@ static enum mr_err data_of(void *buf, api_count count, MPI_Datatype datatype, st
         API_ENTER();                                                                                                   \
         CHECK(api_file(fh, &f));                                                                                       \
         NOT_NULL(request);                                                                                             \
-        CHECK(data_of((void *)(uintptr_t)buf, count, datatype, &d));                                                   \
+        CHECK(file_data((void *)(uintptr_t)buf, count, datatype, &d));                                                 \
         err = api_file_start(f, &(struct api_file_access){__VA_ARGS__}, offset, &d, request);                          \
         API_LEAVE_FILE(f);                                                                                             \
     }
@@ -47,7 +47,7 @@ static enum mr_err data_of(void *buf, api_count count, MPI_Datatype datatype, st
         struct mr_status st;                                                                                           \
         API_ENTER();                                                                                                   \
         CHECK(api_file(fh, &f));                                                                                       \
-        const enum mr_err wrong = data_of((void *)(uintptr_t)buf, count, datatype, &d);                                \
+        const enum mr_err wrong = file_data((void *)(uintptr_t)buf, count, datatype, &d);                              \
         err = api_file_move(f, &(struct api_file_access){__VA_ARGS__}, offset, &d, wrong, &st);                        \
         API_LEAVE_FILE(f);                                                                                             \
     }

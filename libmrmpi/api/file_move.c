@@ -15,7 +15,8 @@ static enum mr_err may(const struct mr_file *f, const struct api_file_access *a,
 }
 
 /* The beginning of the access; the pointer moves behind the access, whatever its result. */
-static enum mr_err place(struct mr_file *f, enum api_file_at at, MPI_Offset given, int64_t etypes, int64_t *offset)
+static enum mr_err place_access(struct mr_file *f, enum api_file_at at, MPI_Offset given, int64_t etypes,
+                                int64_t *offset)
 {
     switch (at) {
     case API_FILE_SHARED:
@@ -43,7 +44,7 @@ enum mr_err api_file_move(struct mr_file *f, const struct api_file_access *a, MP
     ALSO(mr_file_data_size(f, d, &bytes, &etypes));
     if (wrong && !a->all)
         return wrong;
-    enum mr_err err = place(f, a->at, given, etypes, &offset);
+    enum mr_err err = place_access(f, a->at, given, etypes, &offset);
     if (err)
         return err;
     err = a->all ? mr_file_access_all(f, a->write, offset, d, wrong, &bytes)

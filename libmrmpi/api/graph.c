@@ -104,7 +104,7 @@ MPI_FN(int, Graphdims_get, (MPI_Comm comm, int *nnodes, int *nedges))
 }
 
 /* As many as there is room for. */
-static void copy(int *to, int room, const int *from, int n)
+static void copy_some(int *to, int room, const int *from, int n)
 {
     n = n < room ? n : room;
     if (n > 0)
@@ -119,8 +119,8 @@ MPI_FN(int, Graph_get, (MPI_Comm comm, int maxindex, int maxedges, int indx[], i
     CHECK(graph_of(comm, &c, &t));
     CHECK(list(maxindex, indx));
     CHECK(list(maxedges, edges));
-    copy(indx, maxindex, t->index, t->num_nodes);
-    copy(edges, maxedges, t->edges, t->index[t->num_nodes - 1]);
+    copy_some(indx, maxindex, t->index, t->num_nodes);
+    copy_some(edges, maxedges, t->edges, t->index[t->num_nodes - 1]);
     API_LEAVE(c);
 }
 
@@ -148,7 +148,7 @@ MPI_FN(int, Graph_neighbors, (MPI_Comm comm, int rank, int maxneighbors, int nei
         CHECK(api_bad_rank(c, rank, false, "rank"));
     CHECK(list(maxneighbors, neighbors));
     const int *from = mr_graph_neighbors(t, rank, &n);
-    copy(neighbors, maxneighbors, from, n);
+    copy_some(neighbors, maxneighbors, from, n);
     API_LEAVE(c);
 }
 
@@ -278,9 +278,9 @@ MPI_FN(int, Dist_graph_neighbors_count, (MPI_Comm comm, int *indegree, int *outd
 /* Ranks and, where there are any and they are asked for, weights. */
 static void give_side(int room, int *ranks, int *weights, int n, const int *from, const int *from_weights)
 {
-    copy(ranks, room, from, n);
+    copy_some(ranks, room, from, n);
     if (from_weights && weights != MPI_UNWEIGHTED && weights != MPI_WEIGHTS_EMPTY)
-        copy(weights, room, from_weights, n);
+        copy_some(weights, room, from_weights, n);
 }
 
 MPI_FN(int, Dist_graph_neighbors,

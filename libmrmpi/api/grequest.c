@@ -156,7 +156,7 @@ void api_grequest_wait(struct mr_request *r)
         mr_progress_until(polled, r);
 }
 
-static enum mr_err start(const struct callbacks *call, void *extra, MPI_Request *request)
+static enum mr_err start_grequest(const struct callbacks *call, void *extra, MPI_Request *request)
 {
     struct grequest *g = malloc(sizeof(*g));
     struct mr_request *r = g ? mr_request_new(MR_REQ_GENERALIZED, NULL) : NULL;
@@ -180,7 +180,7 @@ MPI_FN(int, Grequest_start,
 {
     API_ENTER();
     NOT_NULL(request);
-    err = start(&(struct callbacks){query_fn, free_fn, cancel_fn, NULL, NULL}, extra_state, request);
+    err = start_grequest(&(struct callbacks){query_fn, free_fn, cancel_fn, NULL, NULL}, extra_state, request);
     API_LEAVE(NULL);
 }
 
@@ -207,7 +207,7 @@ MPIX_FN(int, Grequest_start,
 {
     API_ENTER();
     NOT_NULL(request);
-    err = start(&(struct callbacks){query_fn, free_fn, cancel_fn, poll_fn, wait_fn}, extra_state, request);
+    err = start_grequest(&(struct callbacks){query_fn, free_fn, cancel_fn, poll_fn, wait_fn}, extra_state, request);
     API_LEAVE(NULL);
 }
 
@@ -237,6 +237,6 @@ MPIX_FN(int, Grequest_class_allocate, (MPIX_Grequest_class greq_class, void *ext
     NOT_NULL(request);
     if (greq_class < 1 || greq_class > classes.num)
         CHECK(mr_fail(MR_ERR_ARG, "greq_class is %d, there is no such class", greq_class));
-    err = start(&classes.list[greq_class - 1], extra_state, request);
+    err = start_grequest(&classes.list[greq_class - 1], extra_state, request);
     API_LEAVE(NULL);
 }

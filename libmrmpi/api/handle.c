@@ -15,7 +15,7 @@ static struct api_slot *slot(struct api_table *t, uint32_t i)
     return &t->chunks[i >> API_CHUNK_BITS][i & (API_CHUNK - 1)];
 }
 
-static bool grow(struct api_table *t)
+static bool grow_handles(struct api_table *t)
 {
     if (t->cap >= ABI_INDEX_MAX)
         return false;
@@ -36,7 +36,7 @@ static bool grow(struct api_table *t)
 static struct api_slot *first_use(enum abi_kind kind)
 {
     struct api_table *t = &api_tables[kind];
-    if (t->used == t->cap && !grow(t))
+    if (t->used == t->cap && !grow_handles(t))
         return NULL;
     struct api_slot *s = slot(t, t->used);
     s->next_handle = abi_handle_first(kind, t->used++);

@@ -58,7 +58,7 @@ MPI_FN(int, Comm_set_info, (MPI_Comm comm, MPI_Info info))
 }
 
 /* All known hints, with the value in force without a setting. */
-static struct mr_info *all_hints(const struct mr_comm *c)
+static struct mr_info *list_comm_hints(const struct mr_comm *c)
 {
     struct mr_info *all = mr_info_new();
     for (int n = 0; all && n < ASSERTIONS; n++) {
@@ -77,6 +77,6 @@ MPI_FN(int, Comm_get_info, (MPI_Comm comm, MPI_Info *info_used))
     API_ENTER();
     CHECK(api_comm(comm, &c));
     NOT_NULL(info_used);
-    err = api_new_info(all_hints(c), info_used);
+    err = api_new_info(list_comm_hints(c), info_used);
     API_LEAVE(c);
 }

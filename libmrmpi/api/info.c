@@ -163,7 +163,7 @@ MPI_FN(int, Info_get_string, (MPI_Info info, const char *key, int *buflen, char 
 
 /* ---- how the program was started ---- */
 
-static bool note(struct mr_info *i, const char *key, const char *value)
+static bool set_cut(struct mr_info *i, const char *key, const char *value)
 {
     char cut[MPI_MAX_INFO_VAL + 1];
     snprintf(cut, sizeof(cut), "%s", value);
@@ -185,8 +185,8 @@ static bool note_host(struct mr_info *i)
     char host[256] = "", dir[MPI_MAX_INFO_VAL + 1];
     struct utsname machine;
     gethostname(host, sizeof(host) - 1);
-    return note(i, "host", host) && (uname(&machine) || note(i, "arch", machine.machine)) &&
-           (!getcwd(dir, sizeof(dir)) || note(i, "wdir", dir));
+    return set_cut(i, "host", host) && (uname(&machine) || set_cut(i, "arch", machine.machine)) &&
+           (!getcwd(dir, sizeof(dir)) || set_cut(i, "wdir", dir));
 }
 
 static bool note_job(struct mr_info *i)
@@ -195,13 +195,14 @@ static bool note_job(struct mr_info *i)
                                          "MPI_THREAD_MULTIPLE"};
     char size[16];
     snprintf(size, sizeof(size), "%d", mr_comm_world->size);
-    return note(i, "maxprocs", size) && note(i, "soft", size) && note(i, "thread_level", levels[api_thread_level]);
+    return set_cut(i, "maxprocs", size) && set_cut(i, "soft", size) &&
+           set_cut(i, "thread_level", levels[api_thread_level]);
 }
 
 static struct mr_info *started_by(int argc, char **argv)
 {
     struct mr_info *i = mr_info_new();
-    if (i && (argc < 1 || (note(i, "command", argv[0]) && note_arguments(i, argc, argv))) && note_host(i))
+    if (i && (argc < 1 || (set_cut(i, "command", argv[0]) && note_arguments(i, argc, argv))) && note_host(i))
         return i;
     mr_info_put(i);
     return NULL;

@@ -110,7 +110,7 @@ struct pending_lines {
 
 static const char *const pending_kind[] = {"recv", "send", "message"};
 
-static const struct mr_comm *comm_of(uint32_t ctx)
+static const struct mr_comm *comm_by_context(uint32_t ctx)
 {
     const struct api_table *t = &api_tables[ABI_COMM];
     uint32_t context = ctx & ~(MR_CTX_GREETING | 1u);
@@ -124,7 +124,7 @@ static const struct mr_comm *comm_of(uint32_t ctx)
     return mr_comm_world->context == context ? mr_comm_world : mr_comm_self->context == context ? mr_comm_self : NULL;
 }
 
-static void put_number(FILE *f, int n, int any)
+static void print_rank_or_any(FILE *f, int n, int any)
 {
     if (n == any)
         fprintf(f, "\t*");
@@ -135,15 +135,15 @@ static void put_number(FILE *f, int n, int any)
 static void put_pending(const struct mr_pending *p, void *arg)
 {
     struct pending_lines *l = arg;
-    const struct mr_comm *c = p->comm ? p->comm : comm_of(p->ctx);
+    const struct mr_comm *c = p->comm ? p->comm : comm_by_context(p->ctx);
     int world = c && p->peer >= 0 && p->peer < c->num_peers ? mr_comm_world_rank(c, p->peer) : MR_ANY_SOURCE;
 
     if (++l->num[p->kind] > MR_INQUIRY_LISTED)
         return;
     fprintf(l->f, "%s\t%u", pending_kind[p->kind], p->ctx);
-    put_number(l->f, world, MR_ANY_SOURCE);
-    put_number(l->f, p->peer, MR_ANY_SOURCE);
-    put_number(l->f, p->tag, MR_ANY_TAG);
+    print_rank_or_any(l->f, world, MR_ANY_SOURCE);
+    print_rank_or_any(l->f, p->peer, MR_ANY_SOURCE);
+    print_rank_or_any(l->f, p->tag, MR_ANY_TAG);
     fprintf(l->f, "\t%llu%s%s\n", (unsigned long long)p->bytes, p->state ? "\t" : "", p->state ? p->state : "");
 }
 
@@ -164,7 +164,7 @@ static void put_answer(FILE *f, uint64_t waited_ns)
 }
 
 /* A file that cannot be written is no answer; the program goes on as before. */
-static void answer(uint64_t waited_ns)
+static void write_answer(uint64_t waited_ns)
 {
     char name[4096], part[sizeof(name) + 8];
     FILE *f;
@@ -202,7 +202,7 @@ void api_inquiry_open(void)
     if (at == MAP_FAILED)
         return;
     asked = at;
-    mr_progress_inquiry(asked, answer);
+    mr_progress_inquiry(asked, write_answer);
 }
 
 void api_inquiry_close(void)

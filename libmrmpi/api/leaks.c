@@ -52,7 +52,7 @@ static const struct {
     [ABI_SESSION] = {"session", "sessions", true},
 };
 
-static const char *name_of(enum abi_kind kind, const void *object)
+static const char *name_of_object(enum abi_kind kind, const void *object)
 {
     switch (kind) {
     case ABI_COMM:
@@ -82,7 +82,7 @@ static void tell_kind(enum abi_kind kind)
         const struct api_slot *s = &t->chunks[i >> API_CHUNK_BITS][i & (API_CHUNK - 1)];
         if (!s->object || !of_program(kind, s->object))
             continue;
-        const char *name = name_of(kind, s->object);
+        const char *name = name_of_object(kind, s->object);
         api_leak_tell(&told, "%s 0x%08x%s%s was not freed", kinds[kind].one, (unsigned)s->handle, *name ? ", " : "",
                       name);
     }
@@ -135,7 +135,7 @@ static void count_kind(enum abi_kind kind)
         if (!s->object || !of_program(kind, s->object))
             continue;
         count++;
-        name = *name ? name : name_of(kind, s->object);
+        name = *name ? name : name_of_object(kind, s->object);
     }
     add_left(count, kinds[kind].one, kinds[kind].many, name);
 }
@@ -173,7 +173,7 @@ void api_leaks_sum_up(void)
 
 static pid_t watching; /* its children have not made what they see */
 
-static void at_exit(void)
+static void report_leaks_at_exit(void)
 {
     if (mr_config.leaks && watching == getpid())
         tell_kinds(true);
@@ -181,6 +181,6 @@ static void at_exit(void)
 
 void api_leaks_watch(void)
 {
-    if (watching != getpid() && atexit(at_exit) == 0)
+    if (watching != getpid() && atexit(report_leaks_at_exit) == 0)
         watching = getpid();
 }

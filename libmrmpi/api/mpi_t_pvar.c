@@ -74,7 +74,7 @@ static bool exists(int index)
     return index >= 0 && index < PVARS;
 }
 
-static const char *name_of(int i)
+static const char *pvar_name(int i)
 {
     return i < FIRST_RAIL ? mr_stat_name((enum mr_stat)i)
            : i < SHARE    ? mr_rail_stat_name((enum mr_rail_stat)(i - FIRST_RAIL))
@@ -103,11 +103,9 @@ static bool is_continuous(int i)
     return i == SHARE || is_level(i);
 }
 
-static int class_of(int i)
+static int pvar_class(int i)
 {
-    return i == SHARE    ? MPI_T_PVAR_CLASS_PERCENTAGE
-           : is_level(i) ? MPI_T_PVAR_CLASS_LEVEL
-                         : MPI_T_PVAR_CLASS_COUNTER;
+    return i == SHARE ? MPI_T_PVAR_CLASS_PERCENTAGE : is_level(i) ? MPI_T_PVAR_CLASS_LEVEL : MPI_T_PVAR_CLASS_COUNTER;
 }
 
 int api_t_pvars_of(enum mr_topic topic, int len, int *indices)
@@ -133,10 +131,10 @@ MPI_FN(int, T_pvar_get_info,
 {
     T_ENTER();
     T_CHECK(exists(pvar_index), INVALID_INDEX);
-    api_t_string(name, name_len, name_of(pvar_index));
+    api_t_string(name, name_len, pvar_name(pvar_index));
     T_TELL(verbosity,
            topic_of(pvar_index) == MR_TOPIC_MESSAGES ? MPI_T_VERBOSITY_USER_BASIC : MPI_T_VERBOSITY_TUNER_BASIC);
-    T_TELL(var_class, class_of(pvar_index));
+    T_TELL(var_class, pvar_class(pvar_index));
     T_TELL(datatype, pvar_index == SHARE ? MPI_DOUBLE : MPI_UNSIGNED_LONG_LONG);
     T_TELL(enumtype, MPI_T_ENUM_NULL);
     api_t_string(desc, desc_len, help_of(pvar_index));
@@ -152,9 +150,9 @@ MPI_FN(int, T_pvar_get_index, (const char *name, int var_class, int *pvar_index)
     T_ENTER();
     T_CHECK(name && pvar_index, INVALID);
     int i = 0;
-    while (exists(i) && strcmp(name_of(i), name))
+    while (exists(i) && strcmp(pvar_name(i), name))
         i++;
-    T_CHECK(exists(i) && var_class == class_of(i), INVALID_NAME);
+    T_CHECK(exists(i) && var_class == pvar_class(i), INVALID_NAME);
     *pvar_index = i;
     T_LEAVE();
 }
@@ -186,7 +184,7 @@ MPI_FN(int, T_pvar_session_free, (MPI_T_pvar_session * session))
 }
 
 /* Before MPI_Init, and without a way to other hosts: the maximum, with zero counts. */
-static unsigned elements(int index)
+static unsigned pvar_elements(int index)
 {
     if (index < FIRST_RAIL)
         return 1;
@@ -203,11 +201,10 @@ MPI_FN(int, T_pvar_handle_alloc,
     T_CHECK(exists(pvar_index), INVALID_INDEX);
     struct MPIR_T_pvar_handle_s *h = calloc(1, sizeof(*h));
     T_CHECK(h, OUT_OF_HANDLES);
-    *h = (struct MPIR_T_pvar_handle_s){
-        .index = pvar_index,
-        .running = is_continuous(pvar_index),
-        .count = elements(pvar_index),
-        .next = session->handles};
+    *h = (struct MPIR_T_pvar_handle_s){.index = pvar_index,
+                                       .running = is_continuous(pvar_index),
+                                       .count = pvar_elements(pvar_index),
+                                       .next = session->handles};
     session->handles = h;
     *handle = h;
     *count = (int)h->count;
@@ -236,7 +233,7 @@ static unsigned long long now(const struct MPIR_T_pvar_handle_s *h, unsigned i)
                                  : mr_rail_counted(i, (enum mr_rail_stat)(h->index - FIRST_RAIL));
 }
 
-static void start(struct MPIR_T_pvar_handle_s *h)
+static void start_pvar(struct MPIR_T_pvar_handle_s *h)
 {
     for (unsigned i = 0; i < h->count && !h->running; i++)
         h->since[i] = now(h, i);
@@ -305,7 +302,7 @@ static void read_shares(const struct MPIR_T_pvar_handle_s *h, double *out)
         }                                                                                                              \
         T_LEAVE();                                                                                                     \
     }
-EACH(T_pvar_start, start, PVAR_NO_STARTSTOP)
+EACH(T_pvar_start, start_pvar, PVAR_NO_STARTSTOP)
 EACH(T_pvar_stop, stop, PVAR_NO_STARTSTOP)
 EACH(T_pvar_reset, reset, PVAR_NO_WRITE)
 

@@ -12,9 +12,9 @@ static enum mr_err around(const struct mr_comm *c, const struct mr_neighbors **n
     return MR_SUCCESS;
 }
 
-static enum mr_err build_allgather(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                                   api_count recvcount, MPI_Datatype recvtype, struct mr_comm *c,
-                                   struct mr_schedule **s)
+static enum mr_err build_nb_allgather(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                      api_count recvcount, MPI_Datatype recvtype, struct mr_comm *c,
+                                      struct mr_schedule **s)
 {
     const struct mr_neighbors *n;
     struct mr_type *it, *ot;
@@ -28,11 +28,11 @@ static enum mr_err build_allgather(const void *sendbuf, api_count sendcount, MPI
 COLLECTIVE(Neighbor_allgather, Ineighbor_allgather,
            ARGS(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf, api_count recvcount,
                 MPI_Datatype recvtype),
-           build_allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)
+           build_nb_allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)
 
-static enum mr_err build_allgatherv(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                                    const api_count *recvcounts, const api_displ *displs, MPI_Datatype recvtype,
-                                    struct mr_comm *c, struct mr_schedule **s)
+static enum mr_err build_nb_allgatherv(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                       const api_count *recvcounts, const api_displ *displs, MPI_Datatype recvtype,
+                                       struct mr_comm *c, struct mr_schedule **s)
 {
     const struct mr_neighbors *n;
     struct mr_type *it;
@@ -46,10 +46,11 @@ static enum mr_err build_allgatherv(const void *sendbuf, api_count sendcount, MP
 COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv,
            ARGS(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
                 const api_count recvcounts[], const api_displ displs[], MPI_Datatype recvtype),
-           build_allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype)
+           build_nb_allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype)
 
-static enum mr_err build_alltoall(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
-                                  api_count recvcount, MPI_Datatype recvtype, struct mr_comm *c, struct mr_schedule **s)
+static enum mr_err build_nb_alltoall(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                     api_count recvcount, MPI_Datatype recvtype, struct mr_comm *c,
+                                     struct mr_schedule **s)
 {
     const struct mr_neighbors *n;
     struct mr_vec from = {.buf = sendbuf, .each = (size_t)sendcount}, to = {.buf = recvbuf, .each = (size_t)recvcount};
@@ -63,12 +64,12 @@ static enum mr_err build_alltoall(const void *sendbuf, api_count sendcount, MPI_
 COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall,
            ARGS(const void *sendbuf, api_count sendcount, MPI_Datatype sendtype, void *recvbuf, api_count recvcount,
                 MPI_Datatype recvtype),
-           build_alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)
+           build_nb_alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)
 
-static enum mr_err build_alltoallv(const void *sendbuf, const api_count *sendcounts, const api_displ *sdispls,
-                                   MPI_Datatype sendtype, void *recvbuf, const api_count *recvcounts,
-                                   const api_displ *rdispls, MPI_Datatype recvtype, struct mr_comm *c,
-                                   struct mr_schedule **s)
+static enum mr_err build_nb_alltoallv(const void *sendbuf, const api_count *sendcounts, const api_displ *sdispls,
+                                      MPI_Datatype sendtype, void *recvbuf, const api_count *recvcounts,
+                                      const api_displ *rdispls, MPI_Datatype recvtype, struct mr_comm *c,
+                                      struct mr_schedule **s)
 {
     const struct mr_neighbors *n;
     struct mr_vec from, to;
@@ -81,7 +82,7 @@ static enum mr_err build_alltoallv(const void *sendbuf, const api_count *sendcou
 COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv,
            ARGS(const void *sendbuf, const api_count sendcounts[], const api_displ sdispls[], MPI_Datatype sendtype,
                 void *recvbuf, const api_count recvcounts[], const api_displ rdispls[], MPI_Datatype recvtype),
-           build_alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype)
+           build_nb_alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype)
 
 /* One side of alltoallw; displacements are MPI_Aint with small counts too. */
 #define side_w(v, buf, counts, displs, handles, types, n)                                                              \
@@ -98,10 +99,10 @@ static enum mr_err side_w_named(struct mr_vec *v, const void *buf, const api_cou
     return api_vec_buffer(v, n, name, counts_name);
 }
 
-static enum mr_err build_alltoallw(const void *sendbuf, const api_count *sendcounts, const MPI_Aint *sdispls,
-                                   const MPI_Datatype *sendtypes, void *recvbuf, const api_count *recvcounts,
-                                   const MPI_Aint *rdispls, const MPI_Datatype *recvtypes, struct mr_comm *c,
-                                   struct mr_schedule **s)
+static enum mr_err build_nb_alltoallw(const void *sendbuf, const api_count *sendcounts, const MPI_Aint *sdispls,
+                                      const MPI_Datatype *sendtypes, void *recvbuf, const api_count *recvcounts,
+                                      const MPI_Aint *rdispls, const MPI_Datatype *recvtypes, struct mr_comm *c,
+                                      struct mr_schedule **s)
 {
     const struct mr_neighbors *n;
     struct mr_vec from, to;
@@ -123,4 +124,4 @@ COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw,
            ARGS(const void *sendbuf, const api_count sendcounts[], const MPI_Aint sdispls[],
                 const MPI_Datatype sendtypes[], void *recvbuf, const api_count recvcounts[], const MPI_Aint rdispls[],
                 const MPI_Datatype recvtypes[]),
-           build_alltoallw, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes)
+           build_nb_alltoallw, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes)

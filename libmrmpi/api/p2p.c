@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* An empty message needs no type: programs written for MPICH pass the null handle. */
-static inline enum mr_err type_of(api_count count, MPI_Datatype datatype, struct mr_type **t, const char *name)
+static inline enum mr_err message_type(api_count count, MPI_Datatype datatype, struct mr_type **t, const char *name)
 {
     if (likely((*t = abi_basic(datatype)) != NULL))
         return MR_SUCCESS;
@@ -29,7 +29,7 @@ message_args_named(const void *buf, api_count count, MPI_Datatype datatype, MPI_
                    struct mr_type **t, const char *name, const char *count_name, const char *type_name)
 {
     enum mr_err err;
-    if (unlikely((err = api_comm(comm, c)) || (err = type_of(count, datatype, t, type_name))))
+    if (unlikely((err = api_comm(comm, c)) || (err = message_type(count, datatype, t, type_name))))
         return err;
     return api_buffer_named(buf, count, *t, name, count_name, type_name);
 }
@@ -131,8 +131,8 @@ MPI_COUNT_FN(int, Irecv,
 }
 
 /* A message to be sent and one to be received at the same time may not share memory. */
-static enum mr_err disjoint(const void *sendbuf, api_count sendcount, const struct mr_type *st, int dest,
-                            const void *recvbuf, api_count recvcount, const struct mr_type *rt, int source)
+static enum mr_err check_no_overlap(const void *sendbuf, api_count sendcount, const struct mr_type *st, int dest,
+                                    const void *recvbuf, api_count recvcount, const struct mr_type *rt, int source)
 {
     if (dest == MPI_PROC_NULL || source == MPI_PROC_NULL ||
         likely(!api_overlap(sendbuf, (size_t)sendcount, st, recvbuf, (size_t)recvcount, rt)))
@@ -176,7 +176,7 @@ MPI_COUNT_FN(int, Sendrecv,
     NOT_NULL(status);
     SEND_ARGS(sendbuf, sendcount, sendtype, dest, sendtag, comm, &c, &st);
     RECV_ARGS(recvbuf, recvcount, recvtype, source, recvtag, comm, &c, &rt);
-    CHECK(disjoint(sendbuf, sendcount, st, dest, recvbuf, recvcount, rt, source));
+    CHECK(check_no_overlap(sendbuf, sendcount, st, dest, recvbuf, recvcount, rt, source));
     s = (struct mr_status){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
     err = both(sendbuf, (size_t)sendcount, st, dest, sendtag, recvbuf, (size_t)recvcount, rt, source, recvtag, c, &s);
     api_status(status, &s);
@@ -219,7 +219,7 @@ MPI_COUNT_FN(int, Isendrecv,
     NOT_NULL(request);
     SEND_ARGS(sendbuf, sendcount, sendtype, dest, sendtag, comm, &c, &st);
     RECV_ARGS(recvbuf, recvcount, recvtype, source, recvtag, comm, &c, &rt);
-    CHECK(disjoint(sendbuf, sendcount, st, dest, recvbuf, recvcount, rt, source));
+    CHECK(check_no_overlap(sendbuf, sendcount, st, dest, recvbuf, recvcount, rt, source));
     struct mr_message_args send = {sendbuf, (size_t)sendcount, st, dest, sendtag};
     struct mr_message_args recv = {recvbuf, (size_t)recvcount, rt, source, recvtag};
     CHECK(mr_isendrecv(&send, &recv, c, &r));
@@ -249,7 +249,7 @@ static enum mr_err mrecv_args(const void *buf, api_count count, MPI_Datatype dat
                               struct mr_type **t, struct mr_message **m)
 {
     enum mr_err err;
-    if ((err = type_of(count, datatype, t, "datatype")) || (err = api_buffer(buf, count, *t)))
+    if ((err = message_type(count, datatype, t, "datatype")) || (err = api_buffer(buf, count, *t)))
         return err;
     *m = NULL;
     if (*message != MPI_MESSAGE_NO_PROC && !(*m = api_find(ABI_MESSAGE, *message)))

@@ -4,8 +4,9 @@
 #include "libmrmpi/p2p/derived/derived.h"
 
 /* dest: or the source; wildcards are not for partitioned operations. */
-static enum mr_err init(bool sender, const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
-                        int tag, struct mr_comm *c, MPI_Info info, MPI_Request *request)
+static enum mr_err init_partitioned(bool sender, const void *buf, int partitions, MPI_Count count,
+                                    MPI_Datatype datatype, int dest, int tag, struct mr_comm *c, MPI_Info info,
+                                    MPI_Request *request)
 {
     struct mr_type *t;
     struct mr_info *i;
@@ -38,7 +39,7 @@ MPI_FN(int, Psend_init,
     API_ENTER();
     NOT_NULL(request);
     CHECK(api_comm(comm, &c));
-    err = init(true, buf, partitions, count, datatype, dest, tag, c, info, request);
+    err = init_partitioned(true, buf, partitions, count, datatype, dest, tag, c, info, request);
     API_LEAVE(c);
 }
 
@@ -50,7 +51,7 @@ MPI_FN(int, Precv_init,
     API_ENTER();
     NOT_NULL(request);
     CHECK(api_comm(comm, &c));
-    err = init(false, buf, partitions, count, datatype, dest, tag, c, info, request);
+    err = init_partitioned(false, buf, partitions, count, datatype, dest, tag, c, info, request);
     API_LEAVE(c);
 }
 

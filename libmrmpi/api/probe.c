@@ -34,7 +34,7 @@ MPI_FN(int, Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *
     API_LEAVE(c);
 }
 
-static enum mr_err new_message(struct mr_message *m, MPI_Message *h)
+static enum mr_err new_message_handle(struct mr_message *m, MPI_Message *h)
 {
     *h = api_handle_new(ABI_MESSAGE, m);
     if (*h)
@@ -56,7 +56,7 @@ MPI_FN(int, Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, M
     if (source != MPI_PROC_NULL) {
         struct mr_message *m;
         CHECK(mr_mprobe(source, tag, c, c->context, &m, &st));
-        CHECK(new_message(m, message));
+        CHECK(new_message_handle(m, message));
     }
     api_status(status, &st);
     API_LEAVE(c);
@@ -79,7 +79,7 @@ MPI_FN(int, Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message
         *flag = m != NULL;
         *message = MPI_MESSAGE_NULL;
         if (m)
-            CHECK(new_message(m, message));
+            CHECK(new_message_handle(m, message));
     }
     if (*flag)
         api_status(status, &st);

@@ -4,7 +4,7 @@
 #include "libmrmpi/api/request.h"
 #include "libmrmpi/p2p/derived/derived.h"
 
-static void wait_for(struct mr_request *l)
+static void wait_for_live(struct mr_request *l)
 {
     if (unlikely(l->kind == MR_REQ_GENERALIZED))
         api_grequest_wait(l);
@@ -21,7 +21,7 @@ static void free_handle(MPI_Request h)
 }
 
 /* The request is complete: its status goes to the user, and it becomes inactive or is freed. */
-static enum mr_err finish(MPI_Request *h, struct mr_request *r, MPI_Status *status)
+static enum mr_err finish_request(MPI_Request *h, struct mr_request *r, MPI_Status *status)
 {
     enum mr_err err;
     if (unlikely(persistent(r))) {
@@ -54,7 +54,7 @@ static enum mr_err finish(MPI_Request *h, struct mr_request *r, MPI_Status *stat
 /* ---- one request ---- */
 
 /* The communicator whose error handler is called for an error of r; keep it beyond r's end. */
-static struct mr_comm *comm_of(const struct mr_request *r)
+static struct mr_comm *comm_of_request(const struct mr_request *r)
 {
     return r->comm ? r->comm : mr_comm_world;
 }
@@ -73,11 +73,11 @@ static __attribute__((noinline)) enum mr_err wait_one(MPI_Request *request, MPI_
         return MR_SUCCESS;
     }
     CHECK(api_request(*request, &r));
-    *c = comm_of(r);
+    *c = comm_of_request(r);
     l = live(r);
     if (l) {
-        wait_for(l);
-        err = finish(request, r, status);
+        wait_for_live(l);
+        err = finish_request(request, r, status);
     } else {
         api_status_empty(status);
     }
@@ -99,7 +99,7 @@ static __attribute__((noinline)) int wait_guarded(MPI_Request *request, MPI_Stat
 
 MPI_FN(int, Wait, (MPI_Request * request, MPI_Status *status))
 {
-    if (likely(api_plain && request && status && api_done_end(request, status)))
+    if (likely(api_fast && request && status && api_done_end(request, status)))
         return MPI_SUCCESS;
     return wait_guarded(request, status);
 }
@@ -121,12 +121,12 @@ MPI_FN(int, Test, (MPI_Request * request, int *flag, MPI_Status *status))
         goto out;
     }
     CHECK(api_request(*request, &r));
-    c = comm_of(r);
+    c = comm_of_request(r);
     struct mr_request *l = live(r);
     if (!l)
         api_status_empty(status);
     else if (done(l) || mr_test(l))
-        err = finish(request, r, status);
+        err = finish_request(request, r, status);
     else
         *flag = 0;
     API_LEAVE(c);
@@ -172,7 +172,7 @@ static bool scan(void *arg)
     return !m->any_active;
 }
 
-static enum mr_err check_array(int count, const void *requests, const char *name)
+static enum mr_err check_request_array(int count, const void *requests, const char *name)
 {
     if (count < 0)
         return api_bad_count(count, name);
@@ -182,7 +182,7 @@ static enum mr_err check_array(int count, const void *requests, const char *name
 #define check_arrays(count, requests, statuses) check_arrays_named(count, requests, statuses, #count)
 static enum mr_err check_arrays_named(int count, const void *requests, const void *statuses, const char *name)
 {
-    enum mr_err err = check_array(count, requests, name);
+    enum mr_err err = check_request_array(count, requests, name);
     return !err && count && !statuses ? api_null("array_of_statuses") : err;
 }
 
@@ -200,8 +200,8 @@ static inline bool end_done(MPI_Request *h, MPI_Status *status)
 static bool finish_one(int i, MPI_Request *handles, MPI_Status *status, struct mr_comm **c)
 {
     struct mr_request *r = api_find_request(handles[i]);
-    struct mr_comm *comm = comm_of(r);
-    enum mr_err err = finish(&handles[i], r, status);
+    struct mr_comm *comm = comm_of_request(r);
+    enum mr_err err = finish_request(&handles[i], r, status);
     if (status != MPI_STATUS_IGNORE)
         status->MPI_ERROR = abi_error_of[err];
     if (err)
@@ -246,7 +246,7 @@ MPI_FN(int, Waitall, (int count, MPI_Request requests[], MPI_Status *statuses))
             null_status(nth(statuses, i));
             continue;
         }
-        wait_for(l);
+        wait_for_live(l);
         failed |= finish_one(i, requests, nth(statuses, i), &c);
     }
     err = in_status(failed);
@@ -308,8 +308,8 @@ static enum mr_err take_any(struct many *m, int *index, MPI_Status *status, stru
     if (api_done_end(&m->handles[m->found], status))
         return MR_SUCCESS;
     struct mr_request *r = api_find_request(m->handles[m->found]);
-    *c = comm_of(r);
-    return finish(&m->handles[m->found], r, status);
+    *c = comm_of_request(r);
+    return finish_request(&m->handles[m->found], r, status);
 }
 
 MPI_FN(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status))
@@ -319,7 +319,7 @@ MPI_FN(int, Waitany, (int count, MPI_Request requests[], int *index, MPI_Status 
     API_ENTER();
     NOT_NULL(index);
     NOT_NULL(status);
-    CHECK(check_array(count, requests, "count"));
+    CHECK(check_request_array(count, requests, "count"));
     if (!scan(&m))
         mr_progress_until(scan, &m);
     CHECK(m.err);
@@ -335,7 +335,7 @@ MPI_FN(int, Testany, (int count, MPI_Request requests[], int *index, int *flag, 
     NOT_NULL(index);
     NOT_NULL(status);
     NOT_NULL(flag);
-    CHECK(check_array(count, requests, "count"));
+    CHECK(check_request_array(count, requests, "count"));
     *flag = 1;
     if (!scan(&m)) {
         mr_progress_some();

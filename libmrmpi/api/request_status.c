@@ -39,7 +39,7 @@ struct look {
 };
 
 /* The request under way behind handle i, NULL for none: null, or inactive. */
-static struct mr_request *under_way(struct look *k, int i)
+static struct mr_request *live_request(struct look *k, int i)
 {
     struct mr_request *r;
     if (k->handles[i] == MPI_REQUEST_NULL)
@@ -48,12 +48,12 @@ static struct mr_request *under_way(struct look *k, int i)
     return k->err ? NULL : live(r);
 }
 
-static void count(struct look *k)
+static void count_requests(struct look *k)
 {
     k->active = k->complete = 0;
     k->first = MPI_UNDEFINED;
     for (int i = 0; i < k->count; i++) {
-        struct mr_request *l = under_way(k, i);
+        struct mr_request *l = live_request(k, i);
         if (k->err)
             return;
         if (!l)
@@ -69,7 +69,7 @@ static void count(struct look *k)
 static bool enough(void *arg)
 {
     struct look *k = arg;
-    count(k);
+    count_requests(k);
     return k->err || k->complete >= (k->wanted < k->active ? k->wanted : k->active);
 }
 
@@ -122,7 +122,7 @@ MPI_FN(int, Request_get_status_any,
     *index = k.first;
     *flag = k.complete || !k.active;
     if (*flag)
-        err = status_of(k.complete ? under_way(&k, k.first) : NULL, status);
+        err = status_of(k.complete ? live_request(&k, k.first) : NULL, status);
     API_LEAVE(NULL);
 }
 
@@ -139,7 +139,7 @@ MPI_FN(int, Request_get_status_all,
     CHECK(k.err);
     *flag = k.complete == k.active;
     for (int i = 0; i < count && *flag; i++)
-        CHECK(status_in_array(under_way(&k, i), array_of_statuses, i));
+        CHECK(status_in_array(live_request(&k, i), array_of_statuses, i));
     API_LEAVE(NULL);
 }
 
@@ -159,7 +159,7 @@ MPI_FN(int, Request_get_status_some,
     CHECK(k.err);
     int n = 0;
     for (int i = 0; i < incount && n < k.complete; i++) {
-        struct mr_request *l = under_way(&k, i);
+        struct mr_request *l = live_request(&k, i);
         if (!l || !l->complete)
             continue;
         CHECK(status_in_array(l, array_of_statuses, n));

@@ -19,8 +19,8 @@ static enum mr_err check_part(MPI_Aint size, int64_t disp_unit)
 }
 
 /* *win is MPI_WIN_NULL after an error. */
-static enum mr_err make(struct mr_comm *c, enum mr_win_flavor flavor, struct mr_win_part part, MPI_Info info,
-                        enum mr_err wrong, MPI_Win *win, struct mr_win **out)
+static enum mr_err make_window(struct mr_comm *c, enum mr_win_flavor flavor, struct mr_win_part part, MPI_Info info,
+                               enum mr_err wrong, MPI_Win *win, struct mr_win **out)
 {
     ALSO_NOT_NULL(win);
     if (win)
@@ -43,19 +43,21 @@ MPI_COUNT_FN(int, Win_create,
     wrong = check_part(size, disp_unit);
     if (!base && size)
         ALSO(mr_fail(MR_ERR_BASE, "base is a null pointer, size is %ld", size));
-    err = make(c, MR_WIN_CREATE, (struct mr_win_part){.base = base, .size = (size_t)size, .disp_unit = disp_unit}, info,
-               wrong, win, &w);
+    err =
+        make_window(c, MR_WIN_CREATE, (struct mr_win_part){.base = base, .size = (size_t)size, .disp_unit = disp_unit},
+                    info, wrong, win, &w);
     API_LEAVE(c);
 }
 
-static enum mr_err allocate(struct mr_comm *c, enum mr_win_flavor flavor, MPI_Aint size, int64_t disp_unit,
-                            MPI_Info info, void *baseptr, MPI_Win *win)
+static enum mr_err allocate_window(struct mr_comm *c, enum mr_win_flavor flavor, MPI_Aint size, int64_t disp_unit,
+                                   MPI_Info info, void *baseptr, MPI_Win *win)
 {
     struct mr_win *w;
     enum mr_err err = api_intra(c), wrong = check_part(size, disp_unit);
     ALSO_NOT_NULL(baseptr);
     if (!err)
-        err = make(c, flavor, (struct mr_win_part){.size = (size_t)size, .disp_unit = disp_unit}, info, wrong, win, &w);
+        err = make_window(c, flavor, (struct mr_win_part){.size = (size_t)size, .disp_unit = disp_unit}, info, wrong,
+                          win, &w);
     if (!err)
         memcpy(baseptr, &w->base, sizeof(w->base));
     return err;
@@ -67,7 +69,7 @@ MPI_COUNT_FN(int, Win_allocate,
     struct mr_comm *c = NULL;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    err = allocate(c, MR_WIN_ALLOCATE, size, disp_unit, info, baseptr, win);
+    err = allocate_window(c, MR_WIN_ALLOCATE, size, disp_unit, info, baseptr, win);
     API_LEAVE(c);
 }
 
@@ -77,7 +79,7 @@ MPI_COUNT_FN(int, Win_allocate_shared,
     struct mr_comm *c = NULL;
     API_ENTER();
     CHECK(api_comm(comm, &c));
-    err = allocate(c, MR_WIN_SHARED, size, disp_unit, info, baseptr, win);
+    err = allocate_window(c, MR_WIN_SHARED, size, disp_unit, info, baseptr, win);
     API_LEAVE(c);
 }
 
@@ -89,7 +91,7 @@ MPI_FN(int, Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win))
     API_ENTER();
     CHECK(api_comm(comm, &c));
     CHECK(api_intra(c));
-    err = make(c, MR_WIN_DYNAMIC, (struct mr_win_part){.disp_unit = 1}, info, MR_SUCCESS, win, &w);
+    err = make_window(c, MR_WIN_DYNAMIC, (struct mr_win_part){.disp_unit = 1}, info, MR_SUCCESS, win, &w);
     API_LEAVE(c);
 }
 #endif
@@ -115,8 +117,8 @@ MPI_COUNT_FN(int, Win_shared_query, (MPI_Win win, int rank, MPI_Aint *size, api_
 /* ---- operations ---- */
 
 /* Data of the origin, with the names of its arguments. */
-static inline enum mr_err data_of(const void *buf, int64_t count, MPI_Datatype datatype, const char *const names[3],
-                                  struct mr_rma_data *out)
+static inline enum mr_err origin_data(const void *buf, int64_t count, MPI_Datatype datatype, const char *const names[3],
+                                      struct mr_rma_data *out)
 {
     struct mr_type *t;
     enum mr_err err = api_type_named(datatype, &t, names[2]);
@@ -127,11 +129,11 @@ static inline enum mr_err data_of(const void *buf, int64_t count, MPI_Datatype d
     return err;
 }
 #define ORIGIN(out)                                                                                                    \
-    data_of(origin_addr, origin_count, origin_datatype,                                                                \
-            (const char *const[]){"origin_addr", "origin_count", "origin_datatype"}, out)
+    origin_data(origin_addr, origin_count, origin_datatype,                                                            \
+                (const char *const[]){"origin_addr", "origin_count", "origin_datatype"}, out)
 #define RESULT(out)                                                                                                    \
-    data_of(result_addr, result_count, result_datatype,                                                                \
-            (const char *const[]){"result_addr", "result_count", "result_datatype"}, out)
+    origin_data(result_addr, result_count, result_datatype,                                                            \
+                (const char *const[]){"result_addr", "result_count", "result_datatype"}, out)
 
 static enum mr_err bad_rank(const struct mr_win *w, int rank)
 {
@@ -139,8 +141,8 @@ static enum mr_err bad_rank(const struct mr_win *w, int rank)
                    w->comm->size - 1);
 }
 
-static inline enum mr_err place_of(const struct mr_win *w, int rank, MPI_Aint disp, int64_t count,
-                                   MPI_Datatype datatype, struct mr_rma_place *out)
+static inline enum mr_err target_place(const struct mr_win *w, int rank, MPI_Aint disp, int64_t count,
+                                       MPI_Datatype datatype, struct mr_rma_place *out)
 {
     struct mr_type *t;
     enum mr_err err = api_type_named(datatype, &t, "target_datatype");
@@ -157,7 +159,7 @@ static inline enum mr_err place_of(const struct mr_win *w, int rank, MPI_Aint di
     *out = (struct mr_rma_place){.rank = rank, .disp = disp, .count = (size_t)count, .type = t};
     return MR_SUCCESS;
 }
-#define TARGET(w, out) place_of(w, target_rank, target_disp, target_count, target_datatype, out)
+#define TARGET(w, out) target_place(w, target_rank, target_disp, target_count, target_datatype, out)
 
 /* An operation of MPI, not of the program. */
 static enum mr_err op_of(MPI_Op op, struct mr_op **out)
@@ -189,8 +191,8 @@ static enum mr_err op_of(MPI_Op op, struct mr_op **out)
  * Bytes of a transfer with equal numbers of elements of the same basic datatype on both sides, the common case; 0:
  * another transfer, or a possible error.
  */
-static inline size_t plain_bytes(const void *origin_addr, int64_t origin_count, MPI_Datatype origin_datatype,
-                                 int64_t target_count, MPI_Datatype target_datatype)
+static inline size_t fast_bytes(const void *origin_addr, int64_t origin_count, MPI_Datatype origin_datatype,
+                                int64_t target_count, MPI_Datatype target_datatype)
 {
     const struct mr_type *t = abi_basic(origin_datatype);
     if (unlikely(!t || origin_datatype != target_datatype || origin_count != target_count || origin_count < 0 ||
@@ -198,16 +200,16 @@ static inline size_t plain_bytes(const void *origin_addr, int64_t origin_count, 
         return 0;
     return (size_t)origin_count * t->size;
 }
-#define PLAIN_BYTES plain_bytes(origin_addr, origin_count, origin_datatype, target_count, target_datatype)
+#define FAST_BYTES fast_bytes(origin_addr, origin_count, origin_datatype, target_count, target_datatype)
 
 /* Arguments of mr_put_bytes, mr_get_bytes and mr_update_elements. */
-static inline bool is_place(const struct mr_win *w, int rank, MPI_Aint disp)
+static inline bool is_target_place(const struct mr_win *w, int rank, MPI_Aint disp)
 {
     return (unsigned)rank < (unsigned)w->comm->size && disp >= 0;
 }
 
 /* An operation of MPI with an effect; NULL: another operation. */
-static inline struct mr_op *plain_op(MPI_Op op)
+static inline struct mr_op *fast_op(MPI_Op op)
 {
     return op == MPI_NO_OP ? NULL : abi_builtin_op(op);
 }
@@ -237,9 +239,9 @@ static enum mr_err accumulate_it(struct mr_win *w, PUT_ARGS, MPI_Op op, struct m
 {
     struct mr_rma_data from;
     struct mr_rma_place to;
-    struct mr_op *o = plain_op(op);
+    struct mr_op *o = fast_op(op);
     enum mr_err err;
-    if (likely(o && !r && PLAIN_BYTES) && is_place(w, target_rank, target_disp))
+    if (likely(o && !r && FAST_BYTES) && is_target_place(w, target_rank, target_disp))
         return mr_update_elements(w, origin_addr, NULL, (size_t)origin_count, abi_basic(origin_datatype), target_rank,
                                   target_disp, o);
     err = op_of(op, &o);
@@ -273,28 +275,29 @@ static enum mr_err fetch_it(struct mr_win *w, FETCH_ARGS, MPI_Op op, struct mr_r
 #define TRANSFER_FN(name, params, bytes_fn, it)                                                                        \
     static __attribute__((noinline)) int name##_guarded params                                                         \
     {                                                                                                                  \
-        size_t bytes = PLAIN_BYTES;                                                                                    \
+        size_t bytes = FAST_BYTES;                                                                                     \
         struct mr_win *w = NULL;                                                                                       \
         enum mr_err err;                                                                                               \
-        if (!api_plain)                                                                                                \
+        if (!api_fast)                                                                                                 \
             api_enter(API_NAME(name));                                                                                 \
         err = api_win(win, &w);                                                                                        \
-        if (!err && bytes && is_place(w, target_rank, target_disp))                                                    \
+        if (!err && bytes && is_target_place(w, target_rank, target_disp))                                             \
             err = bytes_fn(w, origin_addr, bytes, target_rank, target_disp);                                           \
         else if (!err)                                                                                                 \
             err = it(w, PUT_NAMES, NULL);                                                                              \
         if (unlikely(err))                                                                                             \
             return api_fail_win(w, err, API_NAME(name));                                                               \
-        if (!api_plain)                                                                                                \
+        if (!api_fast)                                                                                                 \
             api_unlock();                                                                                              \
         return MPI_SUCCESS;                                                                                            \
     }                                                                                                                  \
     MPI_COUNT_FN(int, name, params)                                                                                    \
     {                                                                                                                  \
-        size_t bytes = PLAIN_BYTES;                                                                                    \
+        size_t bytes = FAST_BYTES;                                                                                     \
         struct mr_win *w;                                                                                              \
         enum mr_err err;                                                                                               \
-        if (unlikely(!api_plain || !bytes || !(w = api_find(ABI_WIN, win)) || !is_place(w, target_rank, target_disp))) \
+        if (unlikely(!api_fast || !bytes || !(w = api_find(ABI_WIN, win)) ||                                           \
+                     !is_target_place(w, target_rank, target_disp)))                                                   \
             return name##_guarded(PUT_NAMES, win);                                                                     \
         err = bytes_fn(w, origin_addr, bytes, target_rank, target_disp);                                               \
         return likely(!err) ? MPI_SUCCESS : api_fail_win(w, err, API_NAME(name));                                      \
@@ -356,7 +359,7 @@ MPI_COUNT_FN(int, Rget_accumulate, (FETCH_ARGS, MPI_Op op, MPI_Win win, MPI_Requ
 static enum mr_err element_of(const struct mr_win *w, MPI_Datatype datatype, int rank, MPI_Aint disp,
                               struct mr_rma_place *out)
 {
-    enum mr_err err = place_of(w, rank, disp, 1, datatype, out);
+    enum mr_err err = target_place(w, rank, disp, 1, datatype, out);
     if (!err && !out->type->builtin)
         err = mr_fail(MR_ERR_TYPE, "datatype is a derived one: it must be one of MPI's");
     return err;
@@ -368,12 +371,12 @@ MPI_FN(int, Fetch_and_op,
 {
     struct mr_win *w = NULL;
     struct mr_rma_place to;
-    struct mr_op *o = plain_op(op);
+    struct mr_op *o = fast_op(op);
     struct mr_type *t = abi_basic(datatype);
     API_ENTER();
     CHECK(api_win(win, &w));
     if (likely(o && t && t->contiguous && t->size && !api_no_address(origin_addr) && !api_no_address(result_addr)) &&
-        is_place(w, target_rank, target_disp)) {
+        is_target_place(w, target_rank, target_disp)) {
         err = mr_update_elements(w, origin_addr, result_addr, 1, t, target_rank, target_disp, o);
         goto out;
     }

@@ -237,7 +237,7 @@ MPI_FN(int, Group_from_session_pset, (MPI_Session session, const char *pset_name
 /* ---- communicators from groups ---- */
 
 /* The name by which the members meet: without it no member can hear of another. */
-static enum mr_err name_of(const char *stringtag)
+static enum mr_err check_stringtag(const char *stringtag)
 {
     if (!stringtag)
         return api_null("stringtag");
@@ -261,7 +261,7 @@ static enum mr_err is_member(const struct mr_group *g, const char *name)
     return g->rank != MR_UNDEFINED ? MR_SUCCESS : mr_fail(MR_ERR_GROUP, "the calling process is not in %s", name);
 }
 
-static enum mr_err give(struct mr_comm *made, MPI_Info info, struct mr_errhandler *h, MPI_Comm *newcomm)
+static enum mr_err give_session_comm(struct mr_comm *made, MPI_Info info, struct mr_errhandler *h, MPI_Comm *newcomm)
 {
     api_replace_errhandler(&made->errhandler, h);
     enum mr_err err = api_set_hints(made, info);
@@ -298,9 +298,9 @@ MPI_FN(int, Comm_create_from_group,
         goto out;
     }
     CHECK(is_member(g, "group"));
-    CHECK(name_of(stringtag));
+    CHECK(check_stringtag(stringtag));
     CHECK(mr_comm_create_from_group(g, stringtag, wrong, &made));
-    CHECK(give(made, info, h, newcomm));
+    CHECK(give_session_comm(made, info, h, newcomm));
 out:
     return end_creation(h, err, __func__ + 1);
 }
@@ -343,7 +343,7 @@ MPI_FN(int, Intercomm_create_from_groups,
         goto out;
     }
     CHECK(is_member(local, "local_group"));
-    CHECK(name_of(stringtag));
+    CHECK(check_stringtag(stringtag));
     if (local->rank == local_leader) { /* the leader may have errors of its own, and tells the other group */
         enum mr_err unknown = remote_args(remote_group, remote_leader, &remote);
         ALSO(unknown);
@@ -352,7 +352,7 @@ MPI_FN(int, Intercomm_create_from_groups,
         ALSO(mr_fail(MR_ERR_RANK, "local_leader is %d, the local group has ranks 0 to %d", local_leader,
                      local->size - 1));
     CHECK(mr_intercomm_create_from_groups(local, local_leader, remote, remote_leader, stringtag, wrong, &made));
-    err = give(made, info, h, newintercomm);
+    err = give_session_comm(made, info, h, newintercomm);
 out:
     return end_creation(h, err, __func__ + 1);
 }

@@ -70,7 +70,7 @@ static enum mr_err unguided(struct mr_comm *c, MPI_Info info, int key, struct mr
 
 /* ---- a directory: MPICH's neighbourhoods ---- */
 
-static uint64_t hash(const char *text)
+static uint64_t hash_text(const char *text)
 {
     uint64_t h = 0xcbf29ce484222325; /* FNV-1a */
     for (; *text; text++)
@@ -93,7 +93,7 @@ static enum mr_err seen_by_all(struct mr_comm *c, const char *dir, bool *all)
     uint64_t there;
     int fd = -1;
     const bool fits = snprintf(path, sizeof(path), "%s/.mrmpi-%016" PRIx64 "-%" PRIx32, dir,
-                               hash(mr_launch_info()->job_id), c->context) < (int)sizeof(path);
+                               hash_text(mr_launch_info()->job_id), c->context) < (int)sizeof(path);
     if (c->rank == 0 && fits)
         fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     there = c->rank || fd >= 0;
@@ -116,7 +116,7 @@ static enum mr_err seen_by_all(struct mr_comm *c, const char *dir, bool *all)
  */
 static enum mr_err by_directory(struct mr_comm *c, const char *dir, int key, struct mr_comm **out)
 {
-    uint64_t h = dir ? hash(dir) : 0, same[3] = {h, ~h, dir != NULL};
+    uint64_t h = dir ? hash_text(dir) : 0, same[3] = {h, ~h, dir != NULL};
     bool all = false;
     *out = NULL;
     enum mr_err err = min_of_all(c, same, 3);

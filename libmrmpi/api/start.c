@@ -3,7 +3,7 @@
 #include "libmrmpi/api/request.h"
 #include "libmrmpi/p2p/derived/derived.h"
 
-static enum mr_err start(MPI_Request h)
+static enum mr_err start_persistent(MPI_Request h)
 {
     struct mr_request *r, *l;
     enum mr_err err = api_request(h, &r);
@@ -34,7 +34,7 @@ MPI_FN(int, Start, (MPI_Request * request))
 {
     API_ENTER();
     NOT_NULL(request);
-    err = start(*request);
+    err = start_persistent(*request);
     API_LEAVE(NULL);
 }
 
@@ -46,6 +46,6 @@ MPI_FN(int, Startall, (int count, MPI_Request requests[]))
     if (count)
         NOT_NULL(requests);
     for (int i = 0; i < count; i++)
-        CHECK(start(requests[i]));
+        CHECK(start_persistent(requests[i]));
     API_LEAVE(NULL);
 }

@@ -38,14 +38,14 @@ COUNT_OF(Get_count, int, INT_MAX, whole)
 COUNT_OF(Get_count_c, MPI_Count, INT64_MAX, whole)
 
 /* MPI_UNDEFINED if the bytes do not end where an element does: they came as another type. */
-static int64_t elements(const struct mr_type *t, uint64_t bytes)
+static int64_t whole_elements(const struct mr_type *t, uint64_t bytes)
 {
     size_t n = mr_type_elements(t, bytes);
     return mr_type_element_bytes(t, n) == bytes ? (int64_t)n : MPI_UNDEFINED;
 }
-COUNT_OF(Get_elements, int, INT_MAX, elements)
-COUNT_OF(Get_elements_c, MPI_Count, INT64_MAX, elements)
-COUNT_OF(Get_elements_x, MPI_Count, INT64_MAX, elements)
+COUNT_OF(Get_elements, int, INT_MAX, whole_elements)
+COUNT_OF(Get_elements_c, MPI_Count, INT64_MAX, whole_elements)
+COUNT_OF(Get_elements_x, MPI_Count, INT64_MAX, whole_elements)
 
 static enum mr_err set_elements(MPI_Status *status, MPI_Datatype datatype, MPI_Count count)
 {

@@ -144,7 +144,7 @@ MPI_COUNT_FN(int, Type_create_struct,
 
 /* ---- parts of arrays ---- */
 
-static enum mr_err check_array(int ndims, int order)
+static enum mr_err check_array_shape(int ndims, int order)
 {
     if (ndims < 1)
         return mr_fail(MR_ERR_DIMS, "ndims is %d", ndims);
@@ -161,7 +161,7 @@ static struct mr_order order_of(int order)
 static enum mr_err check_subarray(int ndims, const api_count *sizes, const api_count *subsizes, const api_count *starts,
                                   int order)
 {
-    enum mr_err err = check_array(ndims, order);
+    enum mr_err err = check_array_shape(ndims, order);
     if (err)
         return err;
     if (!sizes || !subsizes || !starts)
@@ -257,7 +257,7 @@ MPI_COUNT_FN(int, Type_create_darray,
     NOT_NULL(dargs);
     NOT_NULL(psizes);
     CHECK(api_type(oldtype, &t));
-    CHECK(check_array(ndims, order));
+    CHECK(check_array_shape(ndims, order));
     g = wide(ndims, gsizes);
     blocks = malloc((size_t)ndims * sizeof(*blocks));
     kinds = malloc((size_t)ndims * sizeof(*kinds));

@@ -50,7 +50,7 @@ static void read_truth(const struct mr_info *i, const char *key, bool *to)
         *to = is_true(value);
 }
 
-static void read_hints(const struct mr_info *i, struct mr_win_hints *h)
+static void read_win_hints(const struct mr_info *i, struct mr_win_hints *h)
 {
     const char *order = mr_info_find(i, "accumulate_ordering"), *ops = mr_info_find(i, "accumulate_ops");
     read_truth(i, "no_locks", &h->no_locks);
@@ -68,7 +68,7 @@ enum mr_err api_win_hints(MPI_Info info, struct mr_win_hints *h)
     struct mr_info *i;
     enum mr_err err = info == MPI_INFO_NULL ? MR_SUCCESS : api_info(info, &i);
     if (!err && info != MPI_INFO_NULL)
-        read_hints(i, h);
+        read_win_hints(i, h);
     return err;
 }
 
@@ -83,7 +83,7 @@ static void write_ordering(uint8_t set, char *to, size_t room)
 }
 
 /* All known hints, with the values in force; and the source of progress at a passive target. */
-static struct mr_info *all_hints(const struct mr_win_hints *h)
+static struct mr_info *list_win_hints(const struct mr_win_hints *h)
 {
     struct mr_info *i = mr_info_new();
     char order[16];
@@ -117,7 +117,7 @@ MPI_FN(int, Win_get_info, (MPI_Win win, MPI_Info *info_used))
     API_ENTER();
     CHECK(api_win(win, &w));
     NOT_NULL(info_used);
-    err = api_new_info(all_hints(&w->hints), info_used);
+    err = api_new_info(list_win_hints(&w->hints), info_used);
     API_LEAVE_WIN(w);
 }
 

@@ -130,7 +130,7 @@ static const char *store_value(const struct mr_config_row *row, struct mr_config
     return "of a known type";
 }
 
-static void read_row(const struct mr_config_row *row)
+static void read_config_row(const struct mr_config_row *row)
 {
     const char *name = row->name, *text = getenv(name), *wanted;
 
@@ -216,7 +216,7 @@ static int load_rows(void)
     for (size_t i = 0; i < mr_config_num_rows; i++) {
         if (store_value(&mr_config_rows[i], &mr_config, mr_config_rows[i].standard))
             return -ENOMEM;
-        read_row(&mr_config_rows[i]);
+        read_config_row(&mr_config_rows[i]);
     }
     for (char **e = environ; e && *e; e++)
         if (!strncmp(*e, "MRMPI_", 6))

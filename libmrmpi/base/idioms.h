@@ -8,6 +8,10 @@
 /* The struct of this type whose member ptr points to. */
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
+/* A condition that nearly always, or hardly ever, holds: the compiler lays the code out for that. */
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
 /* A global that is invisible outside its shared object: reached without the table of others' addresses. */
 #define MR_OWN __attribute__((visibility("hidden")))
 

@@ -20,7 +20,7 @@ struct waiter {
     struct waiter *next;
     sem_t called;
     struct mr_lock_wish wish;
-    bool granted;  /* it has the lock, and is out of the queue */
+    bool passed;   /* it has the lock, and is out of the queue */
     bool awake;    /* told that the lock was free */
     bool deserves; /* another thread took the lock first: next time the lock is handed over */
 };
@@ -34,7 +34,7 @@ static unsigned rounds_alone; /* by the holder */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static struct waiter *first, **end = &first;
 
-static void enqueue(struct waiter *w)
+static void enqueue_waiter(struct waiter *w)
 {
     w->next = NULL;
     *end = w;
@@ -42,7 +42,7 @@ static void enqueue(struct waiter *w)
     __atomic_fetch_or(&mr_lock_word, MR_LOCK_WANTED, __ATOMIC_RELAXED);
 }
 
-static void dequeue(struct waiter *w)
+static void dequeue_waiter(struct waiter *w)
 {
     struct waiter **at = &first;
 
@@ -61,10 +61,10 @@ static bool take_if_free(void)
 }
 
 /* By the holder, who gives the lock up. */
-static void grant(struct waiter *w)
+static void pass_lock(struct waiter *w)
 {
-    dequeue(w);
-    w->granted = true;
+    dequeue_waiter(w);
+    w->passed = true;
     sem_post(&w->called);
 }
 
@@ -79,9 +79,9 @@ static void sleep_until_called(struct waiter *w)
 /* In the queue, with the guard, which is given back. */
 static void wait_in_queue(struct waiter *w)
 {
-    for (sleep_until_called(w); !w->granted; sleep_until_called(w)) {
+    for (sleep_until_called(w); !w->passed; sleep_until_called(w)) {
         if (take_if_free()) {
-            dequeue(w);
+            dequeue_waiter(w);
             break;
         }
         w->awake = false;
@@ -105,7 +105,7 @@ void mr_lock_wait(void)
         return;
     }
     sem_init(&w.called, 0, 0);
-    enqueue(&w);
+    enqueue_waiter(&w);
     wait_in_queue(&w);
 }
 
@@ -114,7 +114,7 @@ void mr_lock_pass(void)
 {
     pthread_mutex_lock(&guard);
     if (first && first->deserves) {
-        grant(first);
+        pass_lock(first);
     } else {
         __atomic_fetch_and(&mr_lock_word, ~(uint32_t)MR_LOCK_HELD, __ATOMIC_RELEASE);
         if (first && !first->awake) {
@@ -130,7 +130,7 @@ static bool has_reason(const struct mr_lock_wish *w)
     return w->at_once || (w->complete ? *w->complete : w->seen != mr_lock_news);
 }
 
-static bool is_wanted(void)
+static bool lock_is_wanted(void)
 {
     struct waiter *w = first;
 
@@ -144,7 +144,7 @@ static bool is_wanted_now(void)
     bool yes;
 
     pthread_mutex_lock(&guard);
-    yes = is_wanted();
+    yes = lock_is_wanted();
     pthread_mutex_unlock(&guard);
     return yes;
 }
@@ -184,8 +184,8 @@ bool mr_lock_hand_over(struct mr_lock_wish wish)
     }
     rounds_alone = 0;
     sem_init(&w.called, 0, 0);
-    enqueue(&w);
-    grant(next);
+    enqueue_waiter(&w);
+    pass_lock(next);
     wait_in_queue(&w);
     return true;
 }

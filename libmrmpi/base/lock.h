@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libmrmpi/base/idioms.h"
+
 enum { MR_LOCK_HELD = 1, MR_LOCK_WANTED = 2 /* there is a queue */ };
 
 /* The condition of a thread that gives way. */
@@ -40,7 +42,7 @@ static inline void mr_lock(void)
 {
     uint32_t free = 0;
 
-    if (__builtin_expect(!mr_threaded, 1))
+    if (likely(!mr_threaded))
         return;
     if (!__atomic_compare_exchange_n(&mr_lock_word, &free, MR_LOCK_HELD, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         mr_lock_wait();
@@ -59,15 +61,15 @@ static inline void mr_unlock(void)
 {
     uint32_t held = MR_LOCK_HELD;
 
-    if (__builtin_expect(mr_threaded, 0) &&
+    if (unlikely(mr_threaded) &&
         !__atomic_compare_exchange_n(&mr_lock_word, &held, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
         mr_lock_pass();
 }
 
 /* Gives another waiting thread a turn. True if a thread had a turn: the caller's condition may hold now. */
-static inline bool mr_lock_give_way(struct mr_lock_wish w)
+static inline bool mr_lock_yield(struct mr_lock_wish w)
 {
-    return __builtin_expect(mr_threaded, 0) && __atomic_load_n(&mr_lock_word, __ATOMIC_RELAXED) & MR_LOCK_WANTED &&
+    return unlikely(mr_threaded) && __atomic_load_n(&mr_lock_word, __ATOMIC_RELAXED) & MR_LOCK_WANTED &&
            mr_lock_hand_over(w);
 }
 

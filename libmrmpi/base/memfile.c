@@ -13,7 +13,7 @@
 
 #define NAMELESS_AT "/dev/shm"
 
-static int refuse(int fd, int why)
+static int close_refused(int fd, int why)
 {
     close(fd);
     errno = why;
@@ -32,8 +32,8 @@ static int make_nameless(size_t bytes)
     if (fd < 0)
         return -1;
     if (fstatvfs(fd, &fs))
-        return refuse(fd, errno);
-    return (uint64_t)fs.f_bavail * fs.f_frsize < bytes ? refuse(fd, ENOSPC) : fd;
+        return close_refused(fd, errno);
+    return (uint64_t)fs.f_bavail * fs.f_frsize < bytes ? close_refused(fd, ENOSPC) : fd;
 }
 
 int mr_memfile_make(const char *name, size_t bytes)
@@ -44,7 +44,7 @@ int mr_memfile_make(const char *name, size_t bytes)
         errno = errno == ENOSPC ? ENOSPC : why;
         return -1;
     }
-    return ftruncate(fd, (off_t)bytes) ? refuse(fd, errno) : fd;
+    return ftruncate(fd, (off_t)bytes) ? close_refused(fd, errno) : fd;
 }
 
 int mr_memfile_open(int pid, int fd, size_t bytes)
@@ -58,6 +58,6 @@ int mr_memfile_open(int pid, int fd, size_t bytes)
     if (own < 0)
         return -1;
     if (fstat(own, &st))
-        return refuse(own, errno);
-    return (uint64_t)st.st_size == bytes ? own : refuse(own, EPROTO);
+        return close_refused(own, errno);
+    return (uint64_t)st.st_size == bytes ? own : close_refused(own, EPROTO);
 }

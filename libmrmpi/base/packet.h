@@ -27,15 +27,15 @@ struct mr_hdr {
 };
 _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
 /* Its bytes between hosts, where empty parts are left out (verbs/link/wire.h): */
-#define MR_WIRE_MIN  offsetof(struct mr_hdr, len)
-#define MR_WIRE_PART (MR_WIRE_MIN + 16) /* of a part of a message: how long that is, and where the part begins */
-#define MR_WIRE_MAX  sizeof(struct mr_hdr)
+#define MR_WIRE_MIN        offsetof(struct mr_hdr, len)
+#define MR_WIRE_PART       (MR_WIRE_MIN + 16) /* of a part of a message: how long that is, and where the part begins */
+#define MR_WIRE_MAX        sizeof(struct mr_hdr)
 #define MR_VC_KIND_EAGER   1 /* the only kind of p2p/ known here: a message, or a part, sent eagerly */
 #define MR_VC_KIND_CHANNEL 0xe0
 #define MR_VC_FLAG_BULK    0x80 /* in flags: a piece of an offered message of ctx bytes, to travel like that message */
 #define MR_VC_FLAG_PART    0x40 /* one of several packets of a message of len bytes, to travel like that message */
-#define MR_VC_FLAGS_HEAD   0xc0 /* both: as large messages, but not behind their RDMA */
-#define MR_VC_KIND_ACK    0xff /* has no number, and is never delivered (net/rely.c) */
+#define MR_VC_FLAGS_PREFIX 0xc0 /* both: as large messages, but not behind their RDMA */
+#define MR_VC_KIND_ACK     0xff /* has no number, and is never delivered (net/rely.c) */
 
 /* How the other side reaches a memory region; travels inside pt2pt's packets. */
 struct mr_remote {
@@ -62,16 +62,16 @@ struct mr_short_write {
  * A word of such memory that the owner's adapter changes, and then what lies there: a look, which sees what the change
  * has left. Addresses there are counted from the memory's beginning.
  */
-enum mr_word_what {
-    MR_WORD_SWAP,  /* 8 bytes, aligned: if they are `compare` they become value; result: what they were */
-    MR_WORD_STORE, /* the first `bytes` of value are written */
-    MR_WORD_LOOK,  /* nothing */
+enum mr_atomic_what {
+    MR_ATOMIC_SWAP,  /* 8 bytes, aligned: if they are `compare` they become value; result: what they were */
+    MR_ATOMIC_STORE, /* the first `bytes` of value are written */
+    MR_ATOMIC_READ,  /* nothing */
 };
-struct mr_word {
-    enum mr_word_what what;
+struct mr_atomic {
+    enum mr_atomic_what what;
     uint32_t bytes;
     uint64_t at, compare, value;
-    size_t look;      /* so many bytes from 0 on are looked at; 0: none are */
+    size_t peek;      /* so many bytes from 0 on are looked at; 0: none are */
     uint64_t *result; /* the word, and behind it what was seen: room for 8 + look bytes; NULL: a store without a look */
 };
 
@@ -79,21 +79,21 @@ struct mr_word {
 #define MR_PEEK_OTHER ((const void *)-1)
 
 enum mr_vc_caps {
-    MR_VC_PUT = 1,        /* mr_net_put works (RDMA write) */
-    MR_VC_GET = 2,        /* mr_vc_get works (single copy inside a host); may still be refused at run time */
-    MR_VC_READ = 4,       /* mr_net_read works (RDMA read) */
-    MR_VC_READ_FIRST = 8, /* and is to be preferred to mr_net_put */
-    MR_VC_OUTRUNS = 16,   /* its rails carry more than a processor copies */
-    MR_VC_DATAGRAMS = 32, /* mr_net_put works for memory that is advertised in this way; that may be refused */
+    MR_VC_PUT = 1,               /* mr_net_put works (RDMA write) */
+    MR_VC_GET = 2,               /* mr_vc_get works (single copy inside a host); may still be refused at run time */
+    MR_VC_READ = 4,              /* mr_net_read works (RDMA read) */
+    MR_VC_READ_FIRST = 8,        /* and is to be preferred to mr_net_put */
+    MR_VC_OUTRUNS = 16,          /* its rails carry more than a processor copies */
+    MR_VC_DATAGRAMS = 32,        /* mr_net_put works for memory that is advertised in this way; that may be refused */
     MR_VC_DATAGRAMS_STAY = 4096, /* for mr_vc_advertise: as that, for memory that others may write to meanwhile: what
                                     comes to a wrong place is sent again, not moved with what they have written there */
-    MR_VC_WINDOW = 64,    /* mr_vc_move works, for memory that is advertised in this way */
-    MR_VC_ONE_OUTRUNS = 128, /* one of its rails carries more than a processor copies */
+    MR_VC_WINDOW = 64,           /* mr_vc_move works, for memory that is advertised in this way */
+    MR_VC_ONE_OUTRUNS = 128,     /* one of its rails carries more than a processor copies */
     MR_VC_WRITE_BACK = 512, /* messages that cross are better written; for mr_vc_advertise: as MR_VC_PUT, -EAGAIN if not
                                all devices know the memory */
     MR_VC_ATTACHED = 1024, /* as MR_VC_WINDOW, for memory that may be withdrawn while others know it: nothing reaches it
                               from then on */
-    MR_VC_WORDS = 2048, /* mr_net_word works, for memory that is advertised in this way: with one adapter only */
+    MR_VC_ATOMIC = 2048,   /* mr_net_word works, for memory that is advertised in this way: with one adapter only */
     MR_VC_READ_ONCE = 256, /* for mr_vc_advertise: as MR_VC_READ, but it may fail with -ENOKEY if rails fail */
 };
 

@@ -46,7 +46,7 @@ static uint64_t aligned(uint64_t at)
  * Room on the device is taken now: a later store without room would kill the process. With thousands of ranks, most
  * bytes of the tables for each rank are never written, and take room only when written.
  */
-static int make_room(int fd, const struct mr_record *head)
+static int reserve_record(int fd, const struct mr_record *head)
 {
     uint64_t tallies = head->events_at - head->tally_at, size = mr_record_size(head);
     int err = ftruncate(fd, (off_t)size) ? errno : 0;
@@ -58,14 +58,14 @@ static int make_room(int fd, const struct mr_record *head)
     return -err;
 }
 
-static int map_file(const char *name, const struct mr_record *head)
+static int map_record(const char *name, const struct mr_record *head)
 {
     int fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), err;
     void *at;
 
     if (fd < 0)
         return -errno;
-    err = make_room(fd, head);
+    err = reserve_record(fd, head);
     at = err ? MAP_FAILED : mmap(NULL, mr_record_size(head), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (!err && at == MAP_FAILED)
         err = -errno;
@@ -91,7 +91,7 @@ void mr_record_open(unsigned rank, unsigned num_ranks, const char *host)
         return;
     head.tally_at = aligned(sizeof head);
     head.events_at = aligned(head.tally_at + (uint64_t)num_ranks * MR_RECORD_RAILS * sizeof(struct mr_record_tally));
-    err = make_name(mr_config.record, rank, name, sizeof name) ? map_file(name, &head) : -ENAMETOOLONG;
+    err = make_name(mr_config.record, rank, name, sizeof name) ? map_record(name, &head) : -ENAMETOOLONG;
     if (err) {
         mr_log(MR_LOG_WARN, "MRMPI_RECORD=%s cannot be written: %s", mr_config.record, strerror(-err));
         return;

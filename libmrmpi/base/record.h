@@ -90,7 +90,7 @@ static inline void mr_record_timeout(uint32_t peer, uint64_t now_ns)
 {
     struct mr_record_event e = {.ns = now_ns, .kind = MR_RECORD_TIMEOUT, .rail = MR_RECORD_RAILS, .peer = peer};
 
-    if (__builtin_expect(mr_record_events, 0))
+    if (unlikely(mr_record_events))
         mr_record_put(&e);
 }
 

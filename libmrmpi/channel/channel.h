@@ -32,12 +32,12 @@ struct mr_channel_ops;
 struct mr_vc {
     /* Sizes in bytes. The first two are 0 until the peer's address is known (mr_vc_eager_max). */
     uint32_t eager_max, eager_most;
-    uint32_t short_below; /* shorter messages may go by ops->send_short; 0: none. Set by the channel */
-    uint32_t part; /* of a message in several packets; 0: eager_max. Less at the peer's pace (conn/route/pace.h) */
-    uint8_t note;  /* goes with every packet to the peer. Set by the subsystem above */
-    bool lends;    /* packets may be sent from the program's memory (mr_net_lend). Set by the channel */
-    int rank;      /* of the peer, in the world; negative: there was no memory for it */
-    int error;     /* nonzero: the peer is lost */
+    uint32_t fast_below; /* shorter messages may go by ops->send_short; 0: none. Set by the channel */
+    uint32_t part;     /* of a message in several packets; 0: eager_max. Less at the peer's pace (conn/route/pace.h) */
+    uint8_t note;      /* goes with every packet to the peer. Set by the subsystem above */
+    bool zsends;       /* packets may be sent from the program's memory (mr_net_zsend). Set by the channel */
+    int rank;          /* of the peer, in the world; negative: there was no memory for it */
+    int error;         /* nonzero: the peer is lost */
     uint32_t next_seq; /* of the next packet that we send, */
     uint32_t self;     /* and our rank in the world: as in its header */
     const struct mr_channel_ops *ops;
@@ -82,13 +82,13 @@ struct mr_channel_ops {
     int (*poll)(void);    /* number of things done */
     void *const *pending; /* while this points to NULL poll has nothing to do; NULL: it may always have */
     bool (*drained)(void);
-    unsigned (*waiting)(struct mr_vc *vc); /* packets to that peer that wait for room; NULL: never any */
-    bool (*reaches)(int world_rank);       /* this channel is the one for that peer (self, same node, any) */
-    void (*sizes)(struct mr_vc *vc);       /* sets eager_max, eager_most, packet_max; none, if not known yet */
+    unsigned (*waiting)(struct mr_vc *vc);        /* packets to that peer that wait for room; NULL: never any */
+    bool (*reaches)(int world_rank);              /* this channel is the one for that peer (self, same node, any) */
+    void (*sizes)(struct mr_vc *vc);              /* sets eager_max, eager_most, packet_max; none, if not known yet */
     unsigned (*caps)(int world_rank, size_t len); /* enum mr_vc_caps, for a message of that length */
     int (*send)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len); /* as mr_vc_send */
     /*
-     * Sends an eager message of less than vc->short_below bytes while no packet waits (mr_channel_waiting is 0), with
+     * Sends an eager message of less than vc->fast_below bytes while no packet waits (mr_channel_waiting is 0), with
      * the number vc->next_seq, which the caller counts up afterwards. False: nothing has happened, and the message has
      * to go by mr_vc_send.
      */
@@ -124,10 +124,10 @@ struct mr_vc_upcalls {
     size_t vc_size; /* of the struct that begins with a struct mr_vc; 0: there is no more */
     /* A packet, in order. payload is valid during the call only. */
     void (*deliver)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
-    void (*noted)(struct mr_vc *vc, uint8_t note); /* that of a packet which is the channel's own */
-    void (*put_sent)(void *cookie, int error);     /* sender: buffer is free; error: negative errno */
-    void (*loan_ended)(void *cookie);              /* sender: one packet less is sent from the buffer */
-    void (*read_done)(void *cookie, int error);    /* reader: all bytes are there, or none come */
+    void (*noted)(struct mr_vc *vc, uint8_t note);                /* that of a packet which is the channel's own */
+    void (*put_sent)(void *cookie, int error);                    /* sender: buffer is free; error: negative errno */
+    void (*zsend_done)(void *cookie);                             /* sender: one packet less is sent from the buffer */
+    void (*read_done)(void *cookie, int error);                   /* reader: all bytes are there, or none come */
     void (*put_landed)(int world_rank, uint64_t rreq, int error); /* receiver: all bytes are there */
     void (*failed)(struct mr_vc *vc, int error);                  /* the peer cannot be reached any more */
 };
@@ -158,7 +158,7 @@ static inline struct mr_vc *mr_vc_get_peer(int world_rank) /* made on demand, ne
 {
     struct mr_vc *vc = mr_vcs[world_rank];
 
-    return __builtin_expect(vc != NULL, 1) ? vc : mr_vc_make(world_rank);
+    return likely(vc != NULL) ? vc : mr_vc_make(world_rank);
 }
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
@@ -167,13 +167,13 @@ static inline struct mr_vc *mr_vc_get_peer(int world_rank) /* made on demand, ne
 size_t mr_vc_learn_sizes(struct mr_vc *vc);
 static inline size_t mr_vc_eager_max(struct mr_vc *vc) /* payload bytes of a packet that may come unasked */
 {
-    return __builtin_expect(vc->eager_max != 0, 1) ? vc->eager_max : mr_vc_learn_sizes(vc);
+    return likely(vc->eager_max != 0) ? vc->eager_max : mr_vc_learn_sizes(vc);
 }
 static inline size_t mr_vc_eager_most(struct mr_vc *vc) /* of a message that may come unasked, in such packets */
 {
     size_t least = mr_vc_eager_max(vc);
 
-    return __builtin_expect(vc->eager_most != 0, 1) ? vc->eager_most : least;
+    return likely(vc->eager_most != 0) ? vc->eager_most : least;
 }
 static inline size_t mr_vc_part_max(struct mr_vc *vc) /* what is longer is cut: a part of the message in each packet */
 {
@@ -201,11 +201,11 @@ static inline int mr_vc_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *p
 {
     int err;
 
-    if (__builtin_expect(vc->error, 0))
+    if (unlikely(vc->error))
         return vc->error;
     mr_vc_number(vc, hdr);
     err = vc->ops->send(vc, hdr, payload, len);
-    if (__builtin_expect(!err, 1))
+    if (likely(!err))
         vc->next_seq++;
     return err;
 }

@@ -33,7 +33,7 @@ static int refusal(void)
     return errno == EPERM || errno == ESRCH || errno == ENOSYS ? -EPERM : -errno;
 }
 
-static int copy(char *here, size_t len, const struct mr_remote *remote, uint64_t offset, bool write)
+static int copy_between(char *here, size_t len, const struct mr_remote *remote, uint64_t offset, bool write)
 {
     if (offset > remote->len || len > remote->len - offset)
         return -EFAULT;
@@ -57,14 +57,14 @@ static int copy(char *here, size_t len, const struct mr_remote *remote, uint64_t
 
 int mr_cma_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset)
 {
-    return copy(buf, len, src, offset, false);
+    return copy_between(buf, len, src, offset, false);
 }
 
 /* The caller does it in another way if none of it could be done; what has begun can be repeated. */
 int mr_cma_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
                 struct mr_vc_move *m)
 {
-    int err = copy(buf, len, remote, 0, write);
+    int err = copy_between(buf, len, remote, 0, write);
 
     if (err == -EPERM)
         mr_cma_refused = true;

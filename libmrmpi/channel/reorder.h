@@ -37,7 +37,7 @@ static inline enum mr_reorder_case mr_reorder_classify(const struct mr_reorder *
 {
     uint32_t ahead = seq - r->expected;
 
-    if (__builtin_expect(ahead == 0, 1))
+    if (likely(ahead == 0))
         return MR_ORDER_NEXT;
     if (ahead >= 0x80000000u)
         return MR_ORDER_DUPLICATE;

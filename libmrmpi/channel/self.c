@@ -81,7 +81,7 @@ static int self_poll(void)
     struct packet *p = self.first;
     int n = 0;
 
-    if (__builtin_expect(!p, 1))
+    if (likely(!p))
         return 0;
     self.first = NULL;
     self.last = &self.first;

@@ -126,9 +126,9 @@ static int put_aside(struct mr_shm_peer *p, const struct mr_hdr *hdr, const void
 /* There is something new in the ring. */
 static inline void tell_receiver(struct mr_shm_peer *p)
 {
-    if (__builtin_expect(!p->announced, 0))
+    if (unlikely(!p->announced))
         announce_sender(p);
-    if (__builtin_expect(mr_shm_bell_rings(), 0))
+    if (unlikely(mr_shm_bell_rings()))
         mr_shm_ring_local(p->local);
 }
 
@@ -161,7 +161,7 @@ static void lend_chunks(struct mr_shm_peer *p, uint32_t chunk, size_t len)
 
 static void commit_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, size_t len, uint32_t chunk)
 {
-    if (__builtin_expect(chunk == MR_POOL_NONE, 1)) {
+    if (likely(chunk == MR_POOL_NONE)) {
         mr_ring_commit(&p->writer, hdr, len);
         return;
     }
@@ -172,7 +172,7 @@ static void commit_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, size_
 /* It goes into the pool. */
 static void copy_out(struct mr_shm_peer *p, void *to, const void *from, size_t len)
 {
-    struct mr_answers *a = &p->answers[len >= MR_ANSWER_BELOW / 2];
+    struct mr_answer_copies *a = &p->answers[len >= MR_ANSWER_BELOW / 2];
     uint64_t heard = p->heard;
 
     if (len >= MR_ANSWER_BELOW || mr_config.shm_stream >= 0) {
@@ -181,9 +181,9 @@ static void copy_out(struct mr_shm_peer *p, void *to, const void *from, size_t l
     }
     p->heard = p->reader.slot;
     if (p->heard == heard) {
-        mr_answers_break(a);
+        mr_answer_copies_break(a);
         mr_copy_out(&mr_shm.copier, to, from, len);
-    } else if (mr_answers_stream(a, mr_clock_ns)) {
+    } else if (mr_answer_copies_stream(a, mr_clock_ns)) {
         mr_copy_stream(to, from, len);
     } else {
         memcpy(to, from, len);
@@ -204,7 +204,7 @@ static bool write_packet(struct mr_shm_peer *p, const struct mr_hdr *hdr, const 
     uint32_t chunk;
     void *to = begin_packet(p, len, &chunk);
 
-    if (__builtin_expect(!to, 0))
+    if (unlikely(!to))
         return false;
     if (chunk != MR_POOL_NONE)
         write_chunks(p, to, payload, len);
@@ -219,7 +219,7 @@ static int shm_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     struct mr_shm_peer *p = mr_shm_peer_of(vc);
 
     mr_stat_add(MR_STAT_SHM_SENT, 1);
-    if (__builtin_expect(p->first != NULL, 0) || !write_packet(p, hdr, payload, len))
+    if (unlikely(p->first != NULL) || !write_packet(p, hdr, payload, len))
         return put_aside(p, hdr, payload, len);
     tell_receiver(p);
     return 0;
@@ -244,11 +244,11 @@ static bool write_pooled(struct mr_shm_peer *p, const struct mr_hdr *hdr, const 
 static inline __attribute__((always_inline)) bool write_in_row(struct mr_shm_peer *p, const struct mr_hdr *hdr,
                                                                const void *payload, size_t len)
 {
-    if (__builtin_expect(p->heard_short == p->reader.slot, 1))
+    if (likely(p->heard_short == p->reader.slot))
         mr_ring_ask_ahead(&p->writer, len);
     else
         p->heard_short = p->reader.slot;
-    if (__builtin_expect(!mr_ring_write_brief(&p->writer, hdr, payload, len), 0))
+    if (unlikely(!mr_ring_write_brief(&p->writer, hdr, payload, len)))
         return false;
     mr_stat_add(MR_STAT_SHM_SENT, 1);
     tell_receiver(p);
@@ -333,7 +333,7 @@ static int shm_poll(void)
 {
     int n = mr_shm_receive();
 
-    return __builtin_expect(mr_shm.num_waiting, 0) ? n + send_waiting() : n;
+    return unlikely(mr_shm.num_waiting) ? n + send_waiting() : n;
 }
 
 static bool shm_drained(void)

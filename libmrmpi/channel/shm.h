@@ -72,7 +72,7 @@ void mr_shm_ring_all(const int *world, int n);
  */
 static inline void mr_shm_ring(const int *world, int n)
 {
-    if (__builtin_expect(mr_shm_bell_rings(), 0))
+    if (unlikely(mr_shm_bell_rings()))
         mr_shm_ring_all(world, n);
 }
 

@@ -21,7 +21,7 @@
 #define MR_ANSWER_FIRST 8u    /* blocks, by turns; */
 #define MR_ANSWER_EVERY 32u   /* then one in so many uses the other way */
 
-struct mr_answers {
+struct mr_answer_copies {
     uint64_t began_ns;   /* the block; 0: none is timed */
     uint64_t took_ns[2]; /* a block of plain stores, of streaming ones; 0: not known */
     uint32_t left;       /* answers of this block to come */
@@ -31,13 +31,13 @@ struct mr_answers {
 };
 
 /* The packet was no answer: the block under way says nothing. */
-static inline void mr_answers_break(struct mr_answers *a)
+static inline void mr_answer_copies_break(struct mr_answer_copies *a)
 {
     a->left = 0;
     a->began_ns = 0;
 }
 
-static inline void mr_answers_judge(struct mr_answers *a, uint64_t ns)
+static inline void mr_answer_copies_judge(struct mr_answer_copies *a, uint64_t ns)
 {
     uint64_t *took = &a->took_ns[a->streams], more = *took + *took / 8, other;
 
@@ -49,7 +49,7 @@ static inline void mr_answers_judge(struct mr_answers *a, uint64_t ns)
 }
 
 /* An answer: is it streamed? The clock is read once in a block. */
-static inline bool mr_answers_stream(struct mr_answers *a, uint64_t (*clock_ns)(void))
+static inline bool mr_answer_copies_stream(struct mr_answer_copies *a, uint64_t (*clock_ns)(void))
 {
     uint64_t now;
 
@@ -59,7 +59,7 @@ static inline bool mr_answers_stream(struct mr_answers *a, uint64_t (*clock_ns)(
     }
     now = clock_ns();
     if (a->began_ns)
-        mr_answers_judge(a, now - a->began_ns);
+        mr_answer_copies_judge(a, now - a->began_ns);
     a->began_ns = now;
     a->left = MR_ANSWER_BLOCK - 1;
     a->streams = a->blocks < MR_ANSWER_FIRST ? a->blocks % 2 : a->best != (a->blocks % MR_ANSWER_EVERY == 0);

@@ -23,7 +23,7 @@
  * .31, and 4 KiB at 18 GB/s, not 14. Longer ones, where both send, had better not be copied by each receive that is
  * posted: 16 KiB both ways 27 GB/s, and 19.
  */
-#define MR_SHM_SHORT_BELOW (4096 + 1)
+#define MR_SHM_FAST_BELOW (4096 + 1)
 
 struct mr_shm_waiting { /* a packet that found its ring full */
     struct mr_shm_waiting *next;
@@ -38,11 +38,11 @@ struct mr_shm_peer {
     unsigned num_waiting;
     bool announced;
     struct mr_ring_reader reader;
-    size_t far;                   /* bytes of the packet that was peeked at last, if they are in the pool */
-    uint64_t heard_short;         /* packets of its ring that were read when the last short one went to it, */
-    uint64_t heard;               /* and one that may be an answer in the pool */
-    struct mr_answers answers[2]; /* of less than 2 KiB, and longer ones */
-    struct mr_pool pool; /* the peer's: where its long payloads are */
+    size_t far;                         /* bytes of the packet that was peeked at last, if they are in the pool */
+    uint64_t heard_short;               /* packets of its ring that were read when the last short one went to it, */
+    uint64_t heard;                     /* and one that may be an answer in the pool */
+    struct mr_answer_copies answers[2]; /* of less than 2 KiB, and longer ones */
+    struct mr_pool pool;                /* the peer's: where its long payloads are */
     bool pool_mapped;
     bool broken; /* its ring held nonsense */
     int local;   /* its rank on the node */
@@ -52,7 +52,7 @@ struct mr_shm {
     const struct mr_launch *launch;
     int *local_of; /* [size] local rank of a world rank, -1: on another node */
     struct mr_segment segment;
-    struct mr_box *box; /* this rank's */
+    struct mr_box *box;        /* this rank's */
     struct mr_shm_peer *peers; /* [local_size], this rank's own entry included */
     int *senders;              /* local ranks whose rings are polled */
     int num_senders;
@@ -72,19 +72,19 @@ static inline struct mr_pool *mr_shm_pool(int local, int how)
 {
     struct mr_shm_peer *p = &mr_shm.peers[local];
 
-    if (__builtin_expect(!p->pool_mapped, 0)) {
+    if (unlikely(!p->pool_mapped)) {
         madvise(p->pool.chunks, mr_pool_bytes(p->pool.shape), how);
         p->pool_mapped = true;
     }
     return &p->pool;
 }
 
-int mr_shm_receive(void); /* number of packets */
-bool mr_shm_is_busy(void); /* something is to be received, or waits to be sent */
+int mr_shm_receive(void);                          /* number of packets */
+bool mr_shm_is_busy(void);                         /* something is to be received, or waits to be sent */
 struct mr_shm_peer *mr_shm_meet(struct mr_vc *vc); /* vc->data, which is not set yet */
 static inline struct mr_shm_peer *mr_shm_peer_of(struct mr_vc *vc)
 {
-    return __builtin_expect(vc->data != NULL, 1) ? vc->data : mr_shm_meet(vc);
+    return likely(vc->data != NULL) ? vc->data : mr_shm_meet(vc);
 }
 
 #endif

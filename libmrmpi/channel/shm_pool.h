@@ -19,7 +19,7 @@
 #include "libmrmpi/channel/shm_ring_writer.h"
 
 #define MR_POOL_NONE  UINT32_MAX
-#define MR_POOL_LOOKS 64 /* chunks looked at in vain, at most */
+#define MR_POOL_POLLS 64 /* chunks looked at in vain, at most */
 
 /* The geometry is the same for all pools of a segment. */
 struct mr_pool_shape {
@@ -67,7 +67,7 @@ static inline bool mr_pool_is_lent(const struct mr_pool_loan *l)
 {
     if (!l->to || l->slot < l->to->slots_freed)
         return false;
-    mr_ring_look(l->to);
+    mr_ring_poll_freed(l->to);
     return l->slot >= l->to->slots_freed;
 }
 
@@ -79,7 +79,7 @@ static inline uint32_t mr_pool_find(struct mr_pool *p, uint32_t n)
 {
     uint32_t at = p->next, run = 0;
 
-    for (uint32_t looks = 0; looks < n + MR_POOL_LOOKS; looks++) {
+    for (uint32_t looks = 0; looks < n + MR_POOL_POLLS; looks++) {
         if (at == p->shape.num_chunks) {
             at = run = 0;
             p->went_round = true;

@@ -87,7 +87,7 @@ int mr_shm_receive(void)
 
     if (!mr_shm.segment.base)
         return 0;
-    if (__builtin_expect(mr_box_changed(mr_shm.box, mr_shm.senders_version), 0))
+    if (unlikely(mr_box_changed(mr_shm.box, mr_shm.senders_version)))
         read_senders();
     for (int i = 0; i < mr_shm.num_senders; i++)
         n += poll_sender(mr_shm.senders[i]);
@@ -97,7 +97,7 @@ int mr_shm_receive(void)
 /* From now on short messages to it go by shm_send_short. */
 struct mr_shm_peer *mr_shm_meet(struct mr_vc *vc)
 {
-    vc->short_below = mr_shm.eager_max < MR_SHM_SHORT_BELOW ? (uint32_t)mr_shm.eager_max + 1 : MR_SHM_SHORT_BELOW;
+    vc->fast_below = mr_shm.eager_max < MR_SHM_FAST_BELOW ? (uint32_t)mr_shm.eager_max + 1 : MR_SHM_FAST_BELOW;
     return vc->data = &mr_shm.peers[mr_shm.local_of[mr_vc_world_rank(vc)]];
 }
 
@@ -108,15 +108,15 @@ const void *mr_shm_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struc
     uint32_t chunk = MR_POOL_NONE;
     int got;
 
-    if (__builtin_expect(p->broken, 0))
+    if (unlikely(p->broken))
         return NULL;
     got = mr_ring_peek_wanted(&p->reader, rank, tag, ctx, hdr, &payload, &chunk);
     if (got <= 0)
         return got ? MR_PEEK_OTHER : NULL;
-    if (__builtin_expect(hdr->seq != vc->in.expected || vc->in.head, 0))
+    if (unlikely(hdr->seq != vc->in.expected || vc->in.head))
         return MR_PEEK_OTHER;
     p->far = 0;
-    if (__builtin_expect(payload != NULL, 1))
+    if (likely(payload != NULL))
         return payload;
     p->far = hdr->len;
     payload = in_pool(p->local, chunk, hdr->len);

@@ -25,6 +25,7 @@
 
 #include <stdbool.h>
 
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/channel/shm_ring_shared.h"
 
 struct mr_ring_reader {
@@ -88,7 +89,7 @@ static inline int mr_ring_peek_brief(struct mr_ring_reader *r, const struct mr_r
                            .tag = s->brief.tag,
                            .ctx = s->brief.ctx,
                            .len = *len};
-    if (__builtin_expect(*len <= MR_RING_BRIEF_INLINE, 1)) {
+    if (likely(*len <= MR_RING_BRIEF_INLINE)) {
         *payload = s->brief.bytes;
         return 1;
     }
@@ -128,7 +129,7 @@ static inline int mr_ring_peek(struct mr_ring_reader *r, struct mr_hdr *hdr, con
     if (__atomic_load_n(&s->seq, __ATOMIC_ACQUIRE) != (uint32_t)(r->slot + 1))
         return 0;
     word = *(volatile const uint32_t *)&s->len;
-    if (__builtin_expect(word & MR_RING_BRIEF, 1))
+    if (likely(word & MR_RING_BRIEF))
         return mr_ring_peek_brief(r, s, word, hdr, payload, len, far);
     *len = word;
     *hdr = s->hdr;

@@ -39,7 +39,7 @@ static inline bool mr_ring_fits(const struct mr_ring_writer *w, size_t len, size
 }
 
 /* The space freed by the reader so far. */
-static inline void mr_ring_look(struct mr_ring_writer *w)
+static inline void mr_ring_poll_freed(struct mr_ring_writer *w)
 {
     w->slots_freed = __atomic_load_n(&w->ring->slots_freed, __ATOMIC_ACQUIRE);
     w->data_freed = __atomic_load_n(&w->ring->data_freed, __ATOMIC_ACQUIRE);
@@ -47,9 +47,9 @@ static inline void mr_ring_look(struct mr_ring_writer *w)
 
 static inline bool mr_ring_has_room(struct mr_ring_writer *w, size_t len, size_t in_slot)
 {
-    if (__builtin_expect(mr_ring_fits(w, len, in_slot), 1))
+    if (likely(mr_ring_fits(w, len, in_slot)))
         return true;
-    mr_ring_look(w);
+    mr_ring_poll_freed(w);
     return mr_ring_fits(w, len, in_slot);
 }
 
@@ -146,7 +146,7 @@ mr_ring_write_brief(struct mr_ring_writer *w, const struct mr_hdr *hdr, const vo
     if (!mr_ring_has_room(w, len, MR_RING_BRIEF_INLINE))
         return false;
     s = mr_ring_slot(w);
-    to = __builtin_expect(len <= MR_RING_BRIEF_INLINE, 1) ? s->brief.bytes : mr_ring_take(w, len, &s->brief.position);
+    to = likely(len <= MR_RING_BRIEF_INLINE) ? s->brief.bytes : mr_ring_take(w, len, &s->brief.position);
     mr_ring_copy(to, payload, len);
     mr_ring_commit_brief(w, s, hdr, len);
     return true;
@@ -157,7 +157,7 @@ static inline bool mr_ring_write(struct mr_ring_writer *w, const struct mr_hdr *
 {
     void *to = mr_ring_begin(w, len);
 
-    if (__builtin_expect(!to, 0))
+    if (unlikely(!to))
         return false;
     if (len)
         memcpy(to, payload, len);

@@ -106,7 +106,7 @@ int mr_segment_create(struct mr_segment *s, const struct mr_launch *launch)
 /* ---- all map it -------------------------------------------------------------------------------------------------- */
 
 /* The size that its maker published goes to *bytes. */
-static int open_file(struct mr_segment *s, const struct mr_launch *launch, size_t *bytes)
+static int open_segment(struct mr_segment *s, const struct mr_launch *launch, size_t *bytes)
 {
     struct segment_place place;
     size_t len;
@@ -134,7 +134,7 @@ static int open_file(struct mr_segment *s, const struct mr_launch *launch, size_
     return 0;
 }
 
-static int map_file(struct mr_segment *s, int ranks, size_t bytes)
+static int map_segment(struct mr_segment *s, int ranks, size_t bytes)
 {
     if (bytes < rings_offset(ranks))
         return -EPROTO;
@@ -178,10 +178,10 @@ static bool job_is_whole(void)
 int mr_segment_open(struct mr_segment *s, const struct mr_launch *launch)
 {
     size_t bytes;
-    int err = open_file(s, launch, &bytes);
+    int err = open_segment(s, launch, &bytes);
 
     if (!err)
-        err = map_file(s, launch->local_size, bytes);
+        err = map_segment(s, launch->local_size, bytes);
     if (err)
         return err;
     join(s);

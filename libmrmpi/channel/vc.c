@@ -104,7 +104,7 @@ int mr_vc_send_control(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload
 
 static void deliver_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    if (__builtin_expect(hdr->kind < MR_VC_KIND_CHANNEL, 1)) {
+    if (likely(hdr->kind < MR_VC_KIND_CHANNEL)) {
         mr_vc_up.deliver(vc, hdr, payload, len);
         return;
     }
@@ -158,21 +158,21 @@ void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
     struct mr_vc *vc;
     enum mr_reorder_case order;
 
-    if (__builtin_expect(hdr->src >= (uint32_t)all.launch->size, 0)) {
+    if (unlikely(hdr->src >= (uint32_t)all.launch->size)) {
         mr_log(MR_LOG_WARN, "dropped a packet from rank %u: the job has only %d", hdr->src, all.launch->size);
         return;
     }
     vc = mr_vc_get_peer((int)hdr->src);
-    if (__builtin_expect(vc->rank < 0, 0))
+    if (unlikely(vc->rank < 0))
         return; /* no memory for it, and that has been said */
     order = mr_reorder_classify(&vc->in, hdr->seq);
-    if (__builtin_expect(order != MR_ORDER_NEXT, 0)) {
+    if (unlikely(order != MR_ORDER_NEXT)) {
         arrived_out_of_turn(vc, order, hdr, payload, len);
         return;
     }
     mr_reorder_advance(&vc->in);
     deliver_packet(vc, hdr, payload, len);
-    if (__builtin_expect(vc->in.head != NULL, 0))
+    if (unlikely(vc->in.head != NULL))
         deliver_held(vc);
 }
 
@@ -298,7 +298,7 @@ void mr_vc_quiet(void)
                                       .noted = nothing_noted,
                                       .put_sent = nothing_done,
                                       .read_done = nothing_done,
-                                      .loan_ended = nothing_ended,
+                                      .zsend_done = nothing_ended,
                                       .put_landed = nothing_landed,
                                       .failed = nobody_failed};
 }

@@ -7,8 +7,8 @@
 #include "libmrmpi/coll/select.h"
 
 /* flat[i] is the block of rank (r + i) % p: doubles every round. */
-static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t count,
-                  struct mr_type *t, struct mr_comm *c)
+static void bruck_allgather(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,
+                            size_t count, struct mr_type *t, struct mr_comm *c)
 {
     int p = c->size, r = c->rank;
     size_t block = count * t->size;
@@ -80,7 +80,7 @@ static void ring(struct mr_schedule *s, const struct own *own, const struct mr_v
     }
 }
 
-static void spread(struct mr_schedule *s, const struct own *own, const struct mr_vec *out, struct mr_comm *c)
+static void send_own_block(struct mr_schedule *s, const struct own *own, const struct mr_vec *out, struct mr_comm *c)
 {
     int p = c->size, r = c->rank;
     mr_coll_crowd(s, p / 2); /* the result is sent from its place: one side copies */
@@ -102,7 +102,7 @@ static void gather_all(struct mr_schedule *s, enum mr_alg alg, const struct own 
         copy_own(s, own);
         mr_alg_allgather_two_level(s, out, c, mr_comm_place(c));
     } else if (alg == MR_ALG_SPREAD) {
-        spread(s, own, out, c);
+        send_own_block(s, own, out, c);
     } else if (c->size > 1) {
         ring(s, own, out, c);
     } else {
@@ -111,8 +111,8 @@ static void gather_all(struct mr_schedule *s, enum mr_alg alg, const struct own 
 }
 
 /* Along columns, then the received data along rows. */
-static enum mr_err hierarchical(struct mr_grid *g, const void *in, size_t icount, struct mr_type *it, void *out,
-                                size_t ocount, struct mr_type *ot, int rank)
+static enum mr_err hierarchical_allgather(struct mr_grid *g, const void *in, size_t icount, struct mr_type *it,
+                                          void *out, size_t ocount, struct mr_type *ot, int rank)
 {
     const struct mr_place *w = g->place;
     size_t block = ocount * ot->size, part = block * (size_t)w->nodes;
@@ -138,11 +138,11 @@ enum mr_err mr_coll_allgather(const void *in, size_t icount, struct mr_type *it,
                               struct mr_type *ot, struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = ocount * ot->size;
-    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_ALLGATHER, bytes, NULL, c, built);
-    if (way.grid)
-        return hierarchical(way.grid, in, icount, it, out, ocount, ot, c->rank);
-    if (way.node)
-        return mr_node_allgather(way.node, in, icount, it, out, ocount, ot);
+    struct mr_coll_mode mode = mr_coll_mode_at_once(MR_COLL_ALLGATHER, bytes, NULL, c, built);
+    if (mode.grid)
+        return hierarchical_allgather(mode.grid, in, icount, it, out, ocount, ot, c->rank);
+    if (mode.node)
+        return mr_node_allgather(mode.node, in, icount, it, out, ocount, ot);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
@@ -152,7 +152,7 @@ enum mr_err mr_coll_allgather(const void *in, size_t icount, struct mr_type *it,
     if (mr_comm_is_inter(c)) {
         mr_inter_allgather(s, in, icount, it, &(struct mr_vec){.buf = out, .each = ocount, .type = ot}, c);
     } else if (bytes && alg == MR_ALG_BRUCK) {
-        bruck(s, in, icount, it, out, ocount, ot, c);
+        bruck_allgather(s, in, icount, it, out, ocount, ot, c);
     } else if (bytes) {
         struct own own = own_of(s, in, icount, it, mr_at_mut(out, (size_t)c->rank * ocount, ot), ocount, ot);
         gather_all(s, alg, &own, &(struct mr_vec){.buf = out, .each = ocount, .type = ot}, c);
@@ -171,9 +171,9 @@ enum mr_err mr_coll_allgatherv(const void *in, size_t icount, struct mr_type *it
     }
     /* the counts are the same everywhere, so all ranks choose alike */
     size_t bytes = total * out->type->size, share = (bytes + (size_t)c->size - 1) / (size_t)c->size;
-    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_ALLGATHERV, share, NULL, c, built);
-    if (way.node && mr_node_takes(way.node, most * out->type->size))
-        return mr_node_allgatherv(way.node, in, icount, it, out);
+    struct mr_coll_mode mode = mr_coll_mode_at_once(MR_COLL_ALLGATHERV, share, NULL, c, built);
+    if (mode.node && mr_node_takes(mode.node, most * out->type->size))
+        return mr_node_allgatherv(mode.node, in, icount, it, out);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;

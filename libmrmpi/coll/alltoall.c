@@ -13,8 +13,8 @@ enum { PAIRWISE_WINDOW = 4 }; /* peers exchanged with at a time */
  * Step 1: flat[i] = my block for rank (r + i). Step 2: in round k every block whose index has bit k moves on by k
  * ranks. Step 3: flat[i] is now rank (r - i)'s block for me.
  */
-static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out, size_t ocount,
-                  struct mr_type *ot, struct mr_comm *c)
+static void bruck_alltoall(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,
+                           size_t ocount, struct mr_type *ot, struct mr_comm *c)
 {
     int p = c->size, r = c->rank;
     size_t block = ocount * ot->size, half = (size_t)(p + 1) / 2 * block;
@@ -48,8 +48,8 @@ static void bruck(struct mr_schedule *s, const void *in, size_t icount, struct m
  * Along the row each rank gets the data of its column, and then each sends the data along its column: a message to each
  * node, instead of each rank.
  */
-static enum mr_err hierarchical(struct mr_grid *g, const void *in, size_t icount, struct mr_type *it, void *out,
-                                size_t ocount, struct mr_type *ot)
+static enum mr_err hierarchical_alltoall(struct mr_grid *g, const void *in, size_t icount, struct mr_type *it,
+                                         void *out, size_t ocount, struct mr_type *ot)
 {
     const struct mr_place *w = g->place;
     int n = w->nodes, k = w->each;
@@ -82,11 +82,11 @@ enum mr_err mr_coll_alltoall(const void *in, size_t icount, struct mr_type *it, 
                              struct mr_type *ot, struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = ocount * ot->size;
-    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_ALLTOALL, bytes, NULL, c, built);
-    if (way.grid)
-        return hierarchical(way.grid, in, icount, it, out, ocount, ot);
-    if (way.node)
-        return mr_node_alltoall(way.node, in, icount, it, out, ocount, ot);
+    struct mr_coll_mode mode = mr_coll_mode_at_once(MR_COLL_ALLTOALL, bytes, NULL, c, built);
+    if (mode.grid)
+        return hierarchical_alltoall(mode.grid, in, icount, it, out, ocount, ot);
+    if (mode.node)
+        return mr_node_alltoall(mode.node, in, icount, it, out, ocount, ot);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
@@ -109,7 +109,7 @@ enum mr_err mr_coll_alltoall(const void *in, size_t icount, struct mr_type *it, 
     }
     enum mr_alg alg = mr_coll_select(MR_COLL_ALLTOALL, bytes, p, 0);
     if (alg == MR_ALG_BRUCK) {
-        bruck(s, in, icount, it, out, ocount, ot, c);
+        bruck_alltoall(s, in, icount, it, out, ocount, ot, c);
         return mr_schedule_built(s, built);
     }
     int window = alg == MR_ALG_PAIRWISE ? PAIRWISE_WINDOW : p;
@@ -128,7 +128,7 @@ enum mr_err mr_coll_alltoall(const void *in, size_t icount, struct mr_type *it, 
     return mr_schedule_built(s, built);
 }
 
-static void hold(struct mr_schedule *s, const struct mr_vec *v, int p)
+static void hold_types(struct mr_schedule *s, const struct mr_vec *v, int p)
 {
     if (v->types)
         for (int i = 0; i < p; i++)
@@ -163,8 +163,8 @@ static void send_blocks(struct mr_schedule *s, const struct mr_vec *in, const st
     int p = c->size, r = c->rank;
     bool in_place = in->buf == MR_IN_PLACE;
     const struct mr_vec *give = in_place ? out : in;
-    hold(s, give, p);
-    hold(s, out, p);
+    hold_types(s, give, p);
+    hold_types(s, out, p);
     char **copies = NULL;
     if (in_place && !(copies = copy_blocks(s, out, p)))
         return;
@@ -205,7 +205,7 @@ static enum mr_err alltoallv_at_once(struct mr_node *n, const struct mr_vec *in,
 enum mr_err mr_coll_alltoallv(const struct mr_vec *in, const struct mr_vec *out, struct mr_comm *c,
                               struct mr_schedule **built)
 {
-    struct mr_node *n = in->buf == MR_IN_PLACE ? NULL : mr_coll_way_at_once(MR_COLL_ALLTOALL, 1, NULL, c, built).node;
+    struct mr_node *n = in->buf == MR_IN_PLACE ? NULL : mr_coll_mode_at_once(MR_COLL_ALLTOALL, 1, NULL, c, built).node;
     if (n)
         return alltoallv_at_once(n, in, out, c);
     struct mr_schedule *s = mr_schedule_new(c);
@@ -213,8 +213,8 @@ enum mr_err mr_coll_alltoallv(const struct mr_vec *in, const struct mr_vec *out,
         return MR_ERR_NO_MEM;
     mr_schedule_allow_less(s);
     if (mr_comm_is_inter(c)) {
-        hold(s, in, c->num_peers);
-        hold(s, out, c->num_peers);
+        hold_types(s, in, c->num_peers);
+        hold_types(s, out, c->num_peers);
         mr_inter_alltoall(s, in, out, c);
     } else {
         send_blocks(s, in, out, NULL, c);

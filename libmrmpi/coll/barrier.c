@@ -6,7 +6,7 @@
 #include "libmrmpi/coll/select.h"
 
 /* When a row is complete its ranks tell the ranks of other rows, each in its column. */
-static enum mr_err hierarchical(struct mr_grid *g)
+static enum mr_err hierarchical_barrier(struct mr_grid *g)
 {
     struct mr_schedule *s = MR_COLL_AT_ONCE;
     enum mr_err err = mr_node_barrier(g->row->node), built = mr_coll_barrier(g->column, &s);
@@ -15,11 +15,11 @@ static enum mr_err hierarchical(struct mr_grid *g)
 
 enum mr_err mr_coll_barrier(struct mr_comm *c, struct mr_schedule **built)
 {
-    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_BARRIER, 0, NULL, c, built);
-    if (way.grid)
-        return hierarchical(way.grid);
-    if (way.node)
-        return mr_node_barrier(way.node);
+    struct mr_coll_mode mode = mr_coll_mode_at_once(MR_COLL_BARRIER, 0, NULL, c, built);
+    if (mode.grid)
+        return hierarchical_barrier(mode.grid);
+    if (mode.node)
+        return mr_node_barrier(mode.node);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;

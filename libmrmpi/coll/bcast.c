@@ -45,7 +45,8 @@ static void linear(struct mr_schedule *s, void *buf, size_t count, struct mr_typ
         mr_schedule_send(s, buf, count, t, (root + k) % c->size);
 }
 
-static void in_one_piece(struct mr_schedule *s, enum mr_alg alg, char *base, size_t bytes, int root, struct mr_comm *c)
+static void bcast_one_piece(struct mr_schedule *s, enum mr_alg alg, char *base, size_t bytes, int root,
+                            struct mr_comm *c)
 {
     if (alg == MR_ALG_TWO_LEVEL)
         mr_alg_bcast_two_level(s, base, bytes, root, c, mr_comm_place(c));
@@ -54,7 +55,7 @@ static void in_one_piece(struct mr_schedule *s, enum mr_alg alg, char *base, siz
 }
 
 /* Along the root's column, then each of these ranks along its row. */
-static enum mr_err hierarchical(struct mr_grid *g, void *buf, size_t count, struct mr_type *t, int root)
+static enum mr_err hierarchical_bcast(struct mr_grid *g, void *buf, size_t count, struct mr_type *t, int root)
 {
     struct mr_grid_spot at = mr_grid_find(g, root);
     struct mr_schedule *s = MR_COLL_AT_ONCE;
@@ -72,11 +73,11 @@ enum mr_err mr_coll_bcast(void *buf, size_t count, struct mr_type *t, int root, 
                           struct mr_schedule **built)
 {
     size_t bytes = count * t->size;
-    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_BCAST, bytes, NULL, c, built);
-    if (way.grid)
-        return hierarchical(way.grid, buf, count, t, root);
-    if (way.node)
-        return mr_node_bcast(way.node, buf, count, t, root);
+    struct mr_coll_mode mode = mr_coll_mode_at_once(MR_COLL_BCAST, bytes, NULL, c, built);
+    if (mode.grid)
+        return hierarchical_bcast(mode.grid, buf, count, t, root);
+    if (mode.node)
+        return mr_node_bcast(mode.node, buf, count, t, root);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
@@ -95,12 +96,12 @@ enum mr_err mr_coll_bcast(void *buf, size_t count, struct mr_type *t, int root, 
     } else if (alg == MR_ALG_LINEAR) {
         linear(s, buf, count, t, root, c);
     } else if (t->contiguous) {
-        in_one_piece(s, alg, (char *)buf + t->true_lb, bytes, root, c);
+        bcast_one_piece(s, alg, (char *)buf + t->true_lb, bytes, root, c);
     } else {
         char *flat = mr_schedule_temp(s, bytes);
         if (c->rank == root)
             mr_schedule_copy(s, buf, count, t, flat, bytes, mr_type_byte);
-        in_one_piece(s, alg, flat, bytes, root, c);
+        bcast_one_piece(s, alg, flat, bytes, root, c);
         mr_schedule_fence(s); /* all of it is there */
         if (c->rank != root)
             mr_schedule_copy(s, flat, bytes, mr_type_byte, buf, count, t);

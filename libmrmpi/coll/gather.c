@@ -131,11 +131,11 @@ enum mr_err mr_coll_gather(const void *in, size_t icount, struct mr_type *it, vo
                            struct mr_type *ot, int root, struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = c->rank == root ? ocount * ot->size : icount * it->size;
-    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_GATHER, bytes, NULL, c, built);
-    if (way.grid)
-        return gather_hierarchical(way.grid, bytes, in, icount, it, out, ocount, ot, root);
-    if (way.node)
-        return mr_node_gather(way.node, in, icount, it, out, ocount, ot, root);
+    struct mr_coll_mode mode = mr_coll_mode_at_once(MR_COLL_GATHER, bytes, NULL, c, built);
+    if (mode.grid)
+        return gather_hierarchical(mode.grid, bytes, in, icount, it, out, ocount, ot, root);
+    if (mode.node)
+        return mr_node_gather(mode.node, in, icount, it, out, ocount, ot, root);
     struct mr_schedule *s = schedule_of(c, it, ot);
     if (!s)
         return MR_ERR_NO_MEM;
@@ -196,7 +196,7 @@ static enum mr_err gatherv_at_once(struct mr_node *n, const void *in, size_t ico
 enum mr_err mr_coll_gatherv(const void *in, size_t icount, struct mr_type *it, const struct mr_vec *out, int root,
                             struct mr_comm *c, struct mr_schedule **built)
 {
-    struct mr_node *n = mr_coll_way_at_once(MR_COLL_GATHER, 1, NULL, c, built).node;
+    struct mr_node *n = mr_coll_mode_at_once(MR_COLL_GATHER, 1, NULL, c, built).node;
     if (n)
         return gatherv_at_once(n, in, icount, it, out, root, c);
     struct mr_schedule *s = schedule_of(c, it, counts_here(c, root) ? out->type : NULL);
@@ -272,11 +272,11 @@ enum mr_err mr_coll_scatter(const void *in, size_t icount, struct mr_type *it, v
                             struct mr_type *ot, int root, struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = c->rank == root ? icount * it->size : ocount * ot->size;
-    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_SCATTER, bytes, NULL, c, built);
-    if (way.grid)
-        return scatter_hierarchical(way.grid, bytes, in, icount, it, out, ocount, ot, root);
-    if (way.node)
-        return mr_node_scatter(way.node, in, icount, it, out, ocount, ot, root);
+    struct mr_coll_mode mode = mr_coll_mode_at_once(MR_COLL_SCATTER, bytes, NULL, c, built);
+    if (mode.grid)
+        return scatter_hierarchical(mode.grid, bytes, in, icount, it, out, ocount, ot, root);
+    if (mode.node)
+        return mr_node_scatter(mode.node, in, icount, it, out, ocount, ot, root);
     struct mr_schedule *s = schedule_of(c, it, ot);
     if (!s)
         return MR_ERR_NO_MEM;
@@ -328,7 +328,7 @@ static enum mr_err scatterv_at_once(struct mr_node *n, const struct mr_vec *in, 
 enum mr_err mr_coll_scatterv(const struct mr_vec *in, void *out, size_t ocount, struct mr_type *ot, int root,
                              struct mr_comm *c, struct mr_schedule **built)
 {
-    struct mr_node *n = mr_coll_way_at_once(MR_COLL_SCATTER, 1, NULL, c, built).node;
+    struct mr_node *n = mr_coll_mode_at_once(MR_COLL_SCATTER, 1, NULL, c, built).node;
     if (n)
         return scatterv_at_once(n, in, out, ocount, ot, root, c);
     struct mr_schedule *s = schedule_of(c, counts_here(c, root) ? in->type : NULL, ot);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static void no_memory(void)
+static void abort_no_memory(void)
 {
     mr_launch_abort(1, "out of memory for the rows and columns of a communicator");
 }
@@ -22,7 +22,7 @@ bool mr_grid_suits(struct mr_comm *c)
 }
 
 /* Ranks of the row, or of the column, of this rank. */
-static struct mr_comm *part_of(const struct mr_comm *c, const struct mr_place *w, enum mr_comm_parts which)
+static struct mr_comm *row_or_column(const struct mr_comm *c, const struct mr_place *w, enum mr_comm_parts which)
 {
     int n = which == MR_COMM_ROW ? w->each : w->nodes;
     int *ranks = malloc((size_t)n * sizeof(*ranks));
@@ -34,7 +34,7 @@ static struct mr_comm *part_of(const struct mr_comm *c, const struct mr_place *w
         p = mr_comm_part(c, mr_group_incl(c->group, n, ranks), which);
     free(ranks);
     if (!p)
-        no_memory();
+        abort_no_memory();
     return p;
 }
 
@@ -43,10 +43,10 @@ struct mr_grid *mr_grid_new(struct mr_comm *c)
     struct mr_grid *g = calloc(1, sizeof(*g));
 
     if (!g)
-        no_memory();
+        abort_no_memory();
     g->place = mr_comm_place(c);
-    g->row = part_of(c, g->place, MR_COMM_ROW);
-    g->column = part_of(c, g->place, MR_COMM_COLUMN);
+    g->row = row_or_column(c, g->place, MR_COMM_ROW);
+    g->column = row_or_column(c, g->place, MR_COMM_COLUMN);
     g->in_order = true;
     for (int i = 0; i < c->size; i++)
         g->in_order &= g->place->rank[i] == i;
@@ -70,7 +70,7 @@ char *mr_grid_scratch(struct mr_grid *g, size_t bytes)
         g->scratch = malloc(bytes);
         g->room = bytes;
         if (!g->scratch)
-            no_memory();
+            abort_no_memory();
     }
     return g->scratch;
 }

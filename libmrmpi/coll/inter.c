@@ -62,8 +62,8 @@ void mr_inter_reduce(struct mr_schedule *s, const void *in, void *out, size_t co
 }
 
 /* The other group's result, at rank 0 in `out`. */
-static void exchange(struct mr_schedule *s, const void *sum, void *out, size_t count, struct mr_type *t,
-                     struct mr_comm *c)
+static void exchange_sums(struct mr_schedule *s, const void *sum, void *out, size_t count, struct mr_type *t,
+                          struct mr_comm *c)
 {
     if (c->rank == 0) {
         mr_schedule_recv(s, out, count, t, 0);
@@ -77,7 +77,7 @@ void mr_inter_allreduce(struct mr_schedule *s, const void *in, void *out, size_t
                         struct mr_op *op, struct mr_comm *c)
 {
     const void *sum = reduce_here(s, in, count, t, op, c);
-    exchange(s, sum, out, count, t, c);
+    exchange_sums(s, sum, out, count, t, c);
     mr_alg_bcast_binomial(s, out, count, t, 0, c->local);
 }
 
@@ -87,7 +87,7 @@ void mr_inter_reduce_scatter(struct mr_schedule *s, const void *in, void *out, c
     size_t total = mr_vec_before(v, c->size);
     const void *sum = reduce_here(s, in, total, v->type, op, c);
     void *theirs = c->rank == 0 ? mr_schedule_temp_for(s, v->type, total) : NULL;
-    exchange(s, sum, theirs, total, v->type, c);
+    exchange_sums(s, sum, theirs, total, v->type, c);
     mr_alg_scatterv_linear(s, theirs, out, v, c->local);
 }
 

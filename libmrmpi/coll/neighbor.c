@@ -38,7 +38,7 @@ enum mr_err mr_coll_neighbor_allgather(const void *in, size_t icount, struct mr_
     return mr_schedule_built(s, built);
 }
 
-static void hold(struct mr_schedule *s, const struct mr_vec *v, int n)
+static void hold_neighbor_types(struct mr_schedule *s, const struct mr_vec *v, int n)
 {
     if (!v->types)
         mr_schedule_hold_type(s, v->type);
@@ -53,8 +53,8 @@ enum mr_err mr_coll_neighbor_alltoall(const struct mr_vec *in, const struct mr_v
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
-    hold(s, in, around->num_out);
-    hold(s, out, around->num_in);
+    hold_neighbor_types(s, in, around->num_out);
+    hold_neighbor_types(s, out, around->num_in);
     if (out->counts)
         mr_schedule_allow_less(s);
     post_recvs(s, out, c->topology);

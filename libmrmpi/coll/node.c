@@ -118,28 +118,28 @@ static unsigned has_beside(const struct mr_op *op, const struct mr_comm *c)
            (c->size & (c->size - 1) ? 0 : MR_HAS_POWER_OF_TWO);
 }
 
-struct mr_coll_way mr_coll_way_at_once(enum mr_coll coll, size_t bytes, const struct mr_op *op, struct mr_comm *c,
-                                       struct mr_schedule **built)
+struct mr_coll_mode mr_coll_mode_at_once(enum mr_coll coll, size_t bytes, const struct mr_op *op, struct mr_comm *c,
+                                         struct mr_schedule **built)
 {
-    struct mr_coll_way way = {0};
+    struct mr_coll_mode mode = {0};
     unsigned beside;
 
     if (*built != MR_COLL_AT_ONCE)
-        return way;
+        return mode;
     *built = NULL;
     if (!bytes && coll != MR_COLL_BARRIER)
-        return way;
-    if (__builtin_expect(!c->node_settled, 0))
+        return mode;
+    if (unlikely(!c->node_settled))
         settle_areas(coll, c);
     beside = has_beside(op, c);
     if (c->node && mr_coll_select(coll, bytes, c->size, MR_HAS_NODE | beside) == MR_ALG_NODE)
-        way.node = c->node;
+        mode.node = c->node;
     if (!c->grid)
-        return way;
+        return mode;
     beside |= MR_HAS_GRID | MR_HAS_ROWS | (c->grid->in_order ? MR_HAS_COMMUTATIVE : 0); /* both levels keep the order */
     if (mr_coll_select(coll, bytes, c->size, MR_HAS_GRID_AREAS | beside) == MR_ALG_HIERARCHICAL)
-        way.grid = c->grid;
-    return way;
+        mode.grid = c->grid;
+    return mode;
 }
 
 unsigned mr_coll_begun(const struct mr_comm *c)

@@ -12,7 +12,7 @@
 #include "libmrmpi/coll/node/area.h"
 
 /* How a call is run at once: through the communicator's area, in two levels, or (both NULL) not. */
-struct mr_coll_way {
+struct mr_coll_mode {
     struct mr_node *node;
     struct mr_grid *grid;
 };
@@ -21,8 +21,8 @@ struct mr_coll_way {
  * as for mr_coll_select, and 0 is for a barrier only; op: of a reduction, else NULL. Makes area or grid when c seems to
  * be worth one.
  */
-struct mr_coll_way mr_coll_way_at_once(enum mr_coll coll, size_t bytes, const struct mr_op *op, struct mr_comm *c,
-                                       struct mr_schedule **built);
+struct mr_coll_mode mr_coll_mode_at_once(enum mr_coll coll, size_t bytes, const struct mr_op *op, struct mr_comm *c,
+                                         struct mr_schedule **built);
 
 /* True if a rank's data of so many bytes fits one piece. */
 static inline bool mr_node_takes(const struct mr_node *n, size_t bytes)

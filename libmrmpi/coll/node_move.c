@@ -24,7 +24,7 @@ struct move {
     bool mine; /* this rank has a block for itself, and copies it */
 };
 
-static size_t bytes_of(const struct side *s)
+static size_t side_bytes(const struct side *s)
 {
     return s->count * s->type->size;
 }
@@ -34,7 +34,7 @@ static size_t count_of(const struct side *s, int rank)
     return s->vec ? mr_vec_count(s->vec, rank) : s->count;
 }
 
-static struct mr_type *type_of(const struct side *s, int rank)
+static struct mr_type *side_type(const struct side *s, int rank)
 {
     return s->vec ? mr_vec_type(s->vec, rank) : s->type;
 }
@@ -46,18 +46,18 @@ static const void *block(const struct side *s, int rank)
     return mr_at(s->buf, s->step * (size_t)rank, s->type);
 }
 
-static void fill(void *arg, int rank, size_t offset, size_t len, char *to)
+static void fill_slot(void *arg, int rank, size_t offset, size_t len, char *to)
 {
     const struct move *m = arg;
     const struct side *in = &m->in;
 
-    mr_node_put(m->n, block(in, rank), count_of(in, rank), type_of(in, rank), offset, to, len);
+    mr_node_put(m->n, block(in, rank), count_of(in, rank), side_type(in, rank), offset, to, len);
 }
 
-static void take(void *arg, int rank, size_t offset, size_t len, const char *from)
+static void take_from_slot(void *arg, int rank, size_t offset, size_t len, const char *from)
 {
     const struct side *out = &((const struct move *)arg)->out;
-    const struct mr_type *t = type_of(out, rank);
+    const struct mr_type *t = side_type(out, rank);
     char *to = (char *)(uintptr_t)block(out, rank);
 
     if (t->contiguous)
@@ -71,16 +71,16 @@ static void copy_mine(void *arg)
     const struct move *m = arg;
 
     if (m->mine)
-        mr_type_copy(block(&m->in, m->me), count_of(&m->in, m->me), type_of(&m->in, m->me),
-                     (void *)(uintptr_t)block(&m->out, m->me), count_of(&m->out, m->me), type_of(&m->out, m->me));
+        mr_type_copy(block(&m->in, m->me), count_of(&m->in, m->me), side_type(&m->in, m->me),
+                     (void *)(uintptr_t)block(&m->out, m->me), count_of(&m->out, m->me), side_type(&m->out, m->me));
 }
 
 /* x: writers, readers, lengths. */
-static enum mr_err exchange(struct mr_node *n, struct move *m, struct mr_exchange x)
+static enum mr_err exchange_moves(struct mr_node *n, struct move *m, struct mr_node_exchange x)
 {
     m->n = n;
-    x.fill = fill;
-    x.take = take;
+    x.fill = fill_slot;
+    x.take = take_from_slot;
     x.meanwhile = copy_mine;
     x.arg = m;
     return mr_node_exchange(n, &x);
@@ -89,13 +89,13 @@ static enum mr_err exchange(struct mr_node *n, struct move *m, struct mr_exchang
 /* Every rank has data for every other rank: equal blocks, or (apart) one for each. */
 static enum mr_err exchange_all(struct mr_node *n, struct move *m, bool apart)
 {
-    return exchange(n, m,
-                    (struct mr_exchange){.writes = true,
-                                         .apart = apart,
-                                         .gives = bytes_of(&m->in),
-                                         .expects = bytes_of(&m->out),
-                                         .stride = 1,
-                                         .num = n->ranks - 1});
+    return exchange_moves(n, m,
+                          (struct mr_node_exchange){.writes = true,
+                                                    .apart = apart,
+                                                    .gives = side_bytes(&m->in),
+                                                    .expects = side_bytes(&m->out),
+                                                    .stride = 1,
+                                                    .num = n->ranks - 1});
 }
 
 /* Radix of the dissemination: among so many ranks all tell all. */
@@ -108,8 +108,8 @@ enum mr_err mr_node_barrier(struct mr_node *n)
     for (int stride = 1; stride < n->ranks && !err; stride *= RADIX) {
         int others = (n->ranks - 1) / stride;
 
-        err = mr_node_exchange(
-            n, &(struct mr_exchange){.writes = true, .stride = stride, .num = others < RADIX ? others : RADIX - 1});
+        err = mr_node_exchange(n, &(struct mr_node_exchange){
+                                      .writes = true, .stride = stride, .num = others < RADIX ? others : RADIX - 1});
     }
     return err;
 }
@@ -122,9 +122,9 @@ enum mr_err mr_node_bcast(struct mr_node *n, void *buf, size_t count, struct mr_
 
     if (err)
         return err;
-    return exchange(
+    return exchange_moves(
         n, &m,
-        (struct mr_exchange){
+        (struct mr_node_exchange){
             .writes = n->me == root, .gives = bytes, .expects = bytes, .stride = n->me - root, .num = n->me != root});
 }
 
@@ -140,12 +140,12 @@ enum mr_err mr_node_gather(struct mr_node *n, const void *in, size_t icount, str
 
     if (err)
         return err;
-    return exchange(n, &m,
-                    (struct mr_exchange){.writes = !collects,
-                                         .gives = collects ? 0 : bytes_of(&m.in),
-                                         .expects = collects ? bytes_of(&m.out) : 0,
-                                         .stride = 1,
-                                         .num = collects ? n->ranks - 1 : 0});
+    return exchange_moves(n, &m,
+                          (struct mr_node_exchange){.writes = !collects,
+                                                    .gives = collects ? 0 : side_bytes(&m.in),
+                                                    .expects = collects ? side_bytes(&m.out) : 0,
+                                                    .stride = 1,
+                                                    .num = collects ? n->ranks - 1 : 0});
 }
 
 enum mr_err mr_node_scatter(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
@@ -160,13 +160,13 @@ enum mr_err mr_node_scatter(struct mr_node *n, const void *in, size_t icount, st
 
     if (err)
         return err;
-    return exchange(n, &m,
-                    (struct mr_exchange){.writes = hands_out,
-                                         .apart = true,
-                                         .gives = hands_out ? bytes_of(&m.in) : 0,
-                                         .expects = hands_out ? 0 : bytes_of(&m.out),
-                                         .stride = n->me - root,
-                                         .num = !hands_out});
+    return exchange_moves(n, &m,
+                          (struct mr_node_exchange){.writes = hands_out,
+                                                    .apart = true,
+                                                    .gives = hands_out ? side_bytes(&m.in) : 0,
+                                                    .expects = hands_out ? 0 : side_bytes(&m.out),
+                                                    .stride = n->me - root,
+                                                    .num = !hands_out});
 }
 
 enum mr_err mr_node_allgather(struct mr_node *n, const void *in, size_t icount, struct mr_type *it, void *out,
@@ -204,7 +204,7 @@ enum mr_err mr_node_allgatherv(struct mr_node *n, const void *in, size_t icount,
     if (err)
         return err;
     m.mine = in != MR_IN_PLACE;
-    if (m.mine && bytes_of(&m.in) != mine) { /* differs from the others' expectation */
+    if (m.mine && side_bytes(&m.in) != mine) { /* differs from the others' expectation */
         copy_mine(&m);
         m.mine = false;
     }
@@ -212,9 +212,9 @@ enum mr_err mr_node_allgatherv(struct mr_node *n, const void *in, size_t icount,
         m.in = (struct side){.buf = block(&m.out, n->me), .count = mr_vec_count(out, n->me), .type = out->type};
     for (int i = 0; i < n->ranks; i++)
         most = mr_vec_bytes(out, i) > most ? mr_vec_bytes(out, i) : most;
-    return exchange(
+    return exchange_moves(
         n, &m,
-        (struct mr_exchange){
+        (struct mr_node_exchange){
             .writes = true, .gives = mine, .expects = most, .stride = 1, .num = n->ranks - 1, .amount = amount});
 }
 
@@ -242,14 +242,14 @@ static size_t gives(void *arg, int rank)
 {
     const struct side *in = &((const struct move *)arg)->in;
 
-    return count_of(in, rank) * type_of(in, rank)->size;
+    return count_of(in, rank) * side_type(in, rank)->size;
 }
 
 static size_t expects(void *arg, int rank)
 {
     const struct side *out = &((const struct move *)arg)->out;
 
-    return count_of(out, rank) * type_of(out, rank)->size;
+    return count_of(out, rank) * side_type(out, rank)->size;
 }
 
 /* x: writers, readers. */
@@ -262,8 +262,8 @@ static enum mr_err vary(struct mr_node *n, struct move *m, struct mr_varied x, b
     x.gives = gives;
     x.expects = expects;
     m->n = n;
-    x.fill = fill;
-    x.take = take;
+    x.fill = fill_slot;
+    x.take = take_from_slot;
     x.meanwhile = copy_mine;
     x.arg = m;
     return mr_node_exchange_varied(n, &x, later);

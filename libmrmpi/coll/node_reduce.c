@@ -153,7 +153,7 @@ struct pieces {
  * have the operation's form there. With more ranks than cores each wait is a change of processes: then as many pieces
  * as there is room for are under way.
  */
-static struct pieces cut(struct reduction *r)
+static struct pieces cut_pieces(struct reduction *r)
 {
     enum { LEAST = 8192, WANTED = 4 };
     struct mr_node *n = r->n;
@@ -257,7 +257,7 @@ static enum mr_err collect_parts(struct reduction *r, const struct pieces *p, ui
 }
 
 /* All hear from all how many bytes there are; with different ideas of that no part can be made. */
-static enum mr_err agree(struct reduction *r)
+static enum mr_err agree_on_bytes(struct reduction *r)
 {
     struct mr_node *n = r->n;
     uint64_t piece = n->small.next++;
@@ -284,7 +284,7 @@ static enum mr_err agree(struct reduction *r)
 
 static enum mr_err reduce_pieces(struct reduction *r)
 {
-    struct pieces p = cut(r);
+    struct pieces p = cut_pieces(r);
     size_t part = mr_part(p.each, r->n->ranks, 1);
     uint64_t written = 0;
     enum mr_err err = MR_SUCCESS;
@@ -298,7 +298,7 @@ static enum mr_err reduce_pieces(struct reduction *r)
     if (!err)
         err = write_pieces(r, &p, 0, &written);
     if (!err)
-        err = agree(r);
+        err = agree_on_bytes(r);
     for (uint64_t k = 0; k < p.num + p.lag && !err; k++) {
         if (k < p.num) {
             err = written < p.num ? write_pieces(r, &p, k, &written) : MR_SUCCESS;
@@ -355,15 +355,15 @@ static enum mr_err reduce_at_root(struct reduction *r)
     if (err) /* the others wait for room */
         mr_node_break(n);
     else
-        err = mr_node_exchange(n, &(struct mr_exchange){.writes = !r->out,
-                                                        .gives = r->out ? 0 : bytes,
-                                                        .expects = r->out ? bytes : 0,
-                                                        .grain = r->t->size,
-                                                        .stride = 1,
-                                                        .num = r->out ? n->ranks - 1 : 0,
-                                                        .fill = fill_operand,
-                                                        .take = apply_operand,
-                                                        .arg = r});
+        err = mr_node_exchange(n, &(struct mr_node_exchange){.writes = !r->out,
+                                                             .gives = r->out ? 0 : bytes,
+                                                             .expects = r->out ? bytes : 0,
+                                                             .grain = r->t->size,
+                                                             .stride = 1,
+                                                             .num = r->out ? n->ranks - 1 : 0,
+                                                             .fill = fill_operand,
+                                                             .take = apply_operand,
+                                                             .arg = r});
     free_buffer(r->t, most, r->operand);
     return err;
 }

@@ -20,7 +20,7 @@ static int count_rows(const int *node_of, int size, int *row, int *have)
     return rows;
 }
 
-static void fill(struct mr_place *w, const int *node_of, int size, int me, const int *row, int *have)
+static void fill_rank_place(struct mr_place *w, const int *node_of, int size, int me, const int *row, int *have)
 {
     memset(have, 0, (size_t)w->nodes * sizeof(*have));
     for (int i = 0; i < size; i++) {
@@ -52,7 +52,7 @@ struct mr_place *mr_place_of(const int *node_of, int size, int me)
         grid &= have[r] == have[0];
     if (grid) {
         w->each = have[0];
-        fill(w, node_of, size, me, row, have);
+        fill_rank_place(w, node_of, size, me, row, have);
     }
     free(row);
     return w;

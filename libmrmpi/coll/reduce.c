@@ -104,11 +104,11 @@ enum mr_err mr_coll_reduce(const void *in, void *out, size_t count, struct mr_ty
                            struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = count * t->size;
-    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_REDUCE, bytes, op, c, built);
-    if (way.grid && mr_node_reduces(way.grid->row->node, t))
-        return reduce_hierarchical(way.grid, in, out, count, t, op, root);
-    if (way.node && mr_node_reduces(way.node, t))
-        return mr_node_reduce(way.node, in, out, count, t, op, root);
+    struct mr_coll_mode mode = mr_coll_mode_at_once(MR_COLL_REDUCE, bytes, op, c, built);
+    if (mode.grid && mr_node_reduces(mode.grid->row->node, t))
+        return reduce_hierarchical(mode.grid, in, out, count, t, op, root);
+    if (mode.node && mr_node_reduces(mode.node, t))
+        return mr_node_reduce(mode.node, in, out, count, t, op, root);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
@@ -210,8 +210,8 @@ static void allreduce_doubling(struct mr_schedule *s, void *out, size_t count, s
 }
 
 /* Exchanges the parts [to_give, + n) and [to_take, + n) of pow2 parts of buf; received data goes to `in`. */
-static void trade(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int pow2, int to_give, int to_take,
-                  int n, void *in, int peer)
+static void trade_halves(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int pow2, int to_give,
+                         int to_take, int n, void *in, int peer)
 {
     size_t give = mr_part(count, pow2, to_give), take = mr_part(count, pow2, to_take);
     mr_schedule_recv(s, in, mr_part(count, pow2, to_take + n) - take, t, peer);
@@ -234,14 +234,14 @@ static void allreduce_halving(struct mr_schedule *s, void *out, size_t count, st
     for (int mask = f.pow2 / 2; mask; mask /= 2) {
         int other = f.v & mask ? mine : mine + mask;
         mine = f.v & mask ? mine + mask : mine;
-        trade(s, out, count, t, f.pow2, other, mine, mask, theirs, fold_rank(&f, f.v ^ mask));
+        trade_halves(s, out, count, t, f.pow2, other, mine, mask, theirs, fold_rank(&f, f.v ^ mask));
         size_t at = mr_part(count, f.pow2, mine), n = mr_part(count, f.pow2, mine + mask) - at;
         mr_schedule_reduce(s, op, theirs, mr_at_mut(out, at, t), n, t);
     }
     for (int mask = 1; mask < f.pow2; mask *= 2) {
         int other = mine ^ mask;
-        trade(s, out, count, t, f.pow2, mine, other, mask, mr_at_mut(out, mr_part(count, f.pow2, other), t),
-              fold_rank(&f, f.v ^ mask));
+        trade_halves(s, out, count, t, f.pow2, mine, other, mask, mr_at_mut(out, mr_part(count, f.pow2, other), t),
+                     fold_rank(&f, f.v ^ mask));
         mine &= ~mask;
     }
     fold_out(s, &f, out, count, t, c->rank);
@@ -292,11 +292,11 @@ enum mr_err mr_coll_allreduce(const void *in, void *out, size_t count, struct mr
                               struct mr_comm *c, struct mr_schedule **built)
 {
     size_t bytes = count * t->size;
-    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_ALLREDUCE, bytes, op, c, built);
-    if (way.grid && mr_node_reduces(way.grid->row->node, t))
-        return allreduce_hierarchical(way.grid, in, out, count, t, op);
-    if (way.node && mr_node_reduces(way.node, t))
-        return mr_node_allreduce(way.node, in, out, count, t, op);
+    struct mr_coll_mode mode = mr_coll_mode_at_once(MR_COLL_ALLREDUCE, bytes, op, c, built);
+    if (mode.grid && mr_node_reduces(mode.grid->row->node, t))
+        return allreduce_hierarchical(mode.grid, in, out, count, t, op);
+    if (mode.node && mr_node_reduces(mode.node, t))
+        return mr_node_allreduce(mode.node, in, out, count, t, op);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;

@@ -30,8 +30,8 @@ static void pairwise(struct mr_schedule *s, const void *in, void *out, const str
 }
 
 /* The owners take everything in, and reduce it in the order of ranks: any operation, but room for all. */
-static void spread(struct mr_schedule *s, const void *in, void *out, const struct mr_vec *v, struct mr_op *op,
-                   struct mr_comm *c)
+static void gather_to_owners(struct mr_schedule *s, const void *in, void *out, const struct mr_vec *v, struct mr_op *op,
+                             struct mr_comm *c)
 {
     int p = c->size, r = c->rank;
     struct mr_type *t = v->type;
@@ -60,9 +60,9 @@ enum mr_err mr_coll_reduce_scatter(const void *in, void *out, const struct mr_ve
 {
     size_t total = mr_vec_before(v, c->size), bytes = total * v->type->size,
            share = (bytes + (size_t)c->size - 1) / (size_t)c->size;
-    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_REDUCE_SCATTER, share, op, c, built);
-    if (way.node && mr_node_takes(way.node, bytes))
-        return mr_node_reduce_scatter(way.node, in, out, v, op);
+    struct mr_coll_mode mode = mr_coll_mode_at_once(MR_COLL_REDUCE_SCATTER, share, op, c, built);
+    if (mode.node && mr_node_takes(mode.node, bytes))
+        return mr_node_reduce_scatter(mode.node, in, out, v, op);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;
@@ -75,6 +75,6 @@ enum mr_err mr_coll_reduce_scatter(const void *in, void *out, const struct mr_ve
     else if (total && alg == MR_ALG_TWO_LEVEL)
         mr_alg_reduce_scatter_two_level(s, in, out, v, op, c, mr_comm_place(c));
     else if (total)
-        (alg == MR_ALG_SPREAD ? spread : pairwise)(s, in, out, v, op, c);
+        (alg == MR_ALG_SPREAD ? gather_to_owners : pairwise)(s, in, out, v, op, c);
     return mr_schedule_built(s, built);
 }

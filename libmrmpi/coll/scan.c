@@ -24,9 +24,9 @@ static bool passes_on(int r, int first, int p)
 enum mr_err mr_coll_scan(const void *in, void *out, size_t count, struct mr_type *t, struct mr_op *op, bool exclusive,
                          struct mr_comm *c, struct mr_schedule **built)
 {
-    struct mr_coll_way way = mr_coll_way_at_once(MR_COLL_SCAN, count * t->size, op, c, built);
-    if (way.node && mr_node_takes(way.node, count * t->size))
-        return mr_node_scan(way.node, in, out, count, t, op, exclusive);
+    struct mr_coll_mode mode = mr_coll_mode_at_once(MR_COLL_SCAN, count * t->size, op, c, built);
+    if (mode.node && mr_node_takes(mode.node, count * t->size))
+        return mr_node_scan(mode.node, in, out, count, t, op, exclusive);
     struct mr_schedule *s = mr_schedule_new(c);
     if (!s)
         return MR_ERR_NO_MEM;

@@ -182,7 +182,7 @@ static struct {
 /* Features that a named algorithm does without. */
 enum { NOT_NEEDED = MR_HAS_LONG_PARTS | MR_HAS_FEW_NODES | MR_HAS_FEW_RANKS };
 
-static int index_of(const char *const *names, int n, const char *word, size_t len)
+static int index_of_word(const char *const *names, int n, const char *word, size_t len)
 {
     for (int i = 0; i < n; i++)
         if (strlen(names[i]) == len && !strncmp(names[i], word, len))
@@ -193,8 +193,8 @@ static int index_of(const char *const *names, int n, const char *word, size_t le
 /* Among the rules with these names (alg_name NULL: of this collective) the rule with the fewest needs; NULL: none. */
 static const struct rule *rule_named(const char *coll_name, size_t coll_len, const char *alg_name, size_t alg_len)
 {
-    int coll = index_of(colls, COLLS, coll_name, coll_len),
-        alg = alg_name ? index_of(algs, ALGS, alg_name, alg_len) : 0;
+    int coll = index_of_word(colls, COLLS, coll_name, coll_len),
+        alg = alg_name ? index_of_word(algs, ALGS, alg_name, alg_len) : 0;
     const struct rule *least = NULL;
     for (const struct rule *r = rules; r != rules + RULES && coll >= 0 && alg >= 0; r++)
         if ((int)r->coll == coll && (!alg_name || (int)r->alg == alg) &&
@@ -204,7 +204,7 @@ static const struct rule *rule_named(const char *coll_name, size_t coll_len, con
 }
 
 /* "collective:algorithm"; false if there is no such thing. */
-static bool want(const char *word, size_t len)
+static bool want_algorithm(const char *word, size_t len)
 {
     const char *colon = memchr(word, ':', len);
     size_t first = colon ? (size_t)(colon - word) : len;
@@ -219,14 +219,14 @@ static void read_setting(void)
     memset(wanted, 0, sizeof(wanted));
     for (const char *at = mr_config.coll; *at; at += *at == ',') {
         size_t len = strcspn(at, ",");
-        if (len && !want(at, len) && mr_comm_world->rank == 0)
+        if (len && !want_algorithm(at, len) && mr_comm_world->rank == 0)
             mr_log(MR_LOG_WARN, "MRMPI_COLL: there is no %.*s", (int)len, at);
         at += len;
     }
 }
 
 /* A number, or the word "any", which means `any`. */
-static bool read_number(const char *word, unsigned long long any, unsigned long long *value)
+static bool read_number_or_any(const char *word, unsigned long long any, unsigned long long *value)
 {
     char *end;
     *value = any;
@@ -238,7 +238,7 @@ static bool read_number(const char *word, unsigned long long any, unsigned long 
 }
 
 /* COLLECTIVE ALGORITHM BYTES RANKS_MIN RANKS_MAX */
-static bool read_row(const char *line, struct row *row)
+static bool read_table_row(const char *line, struct row *row)
 {
     char coll[32], alg[32], bytes[32], min[32], max[32];
     unsigned long long b, least, most;
@@ -247,7 +247,8 @@ static bool read_row(const char *line, struct row *row)
         return false;
     bool usual = !strcmp(alg, "usual");
     const struct rule *r = rule_named(coll, strlen(coll), usual ? NULL : alg, strlen(alg));
-    if (!r || !read_number(bytes, ANY, &b) || !read_number(min, INT_MAX, &least) || !read_number(max, INT_MAX, &most))
+    if (!r || !read_number_or_any(bytes, ANY, &b) || !read_number_or_any(min, INT_MAX, &least) ||
+        !read_number_or_any(max, INT_MAX, &most))
         return false;
     *row = (struct row){.rule = {r->coll, r->alg, (size_t)b, (int)least, usual ? 0 : r->needs & ~(unsigned)NOT_NEEDED},
                         .ranks_max = (int)most,
@@ -261,7 +262,7 @@ static int add_row(const char *line, int number)
     if (!rows)
         return -ENOMEM;
     tuned.rows = rows;
-    if (read_row(line, &rows[tuned.num])) {
+    if (read_table_row(line, &rows[tuned.num])) {
         tuned.num++;
         return 0;
     }
@@ -351,7 +352,7 @@ enum mr_alg mr_coll_select(enum mr_coll coll, size_t bytes, int ranks, unsigned 
 {
     const struct rule *r = wanted[coll];
     has |= ranks <= FEW ? MR_HAS_FEW_RANKS : 0;
-    if (__builtin_expect(r && !(r->needs & ~(has | NOT_NEEDED)), 0))
+    if (unlikely(r && !(r->needs & ~(has | NOT_NEEDED))))
         return r->alg;
     for (const struct row *t = tuned.rows; t != tuned.rows + tuned.num; t++) {
         if (ranks > t->ranks_max || !applies(&t->rule, coll, bytes, ranks, has))

@@ -129,7 +129,7 @@ static void give_block(struct mr_schedule *s, const struct mr_vec *v, int block,
     mr_schedule_send(s, mr_vec_part(v, block), mr_vec_count(v, block), v->type, to);
 }
 
-static void take_block(struct mr_schedule *s, const struct mr_vec *v, int block, int from)
+static void recv_block(struct mr_schedule *s, const struct mr_vec *v, int block, int from)
 {
     mr_schedule_recv(s, mr_vec_part(v, block), mr_vec_count(v, block), v->type, from);
 }
@@ -141,13 +141,13 @@ void mr_alg_allgather_two_level(struct mr_schedule *s, const struct mr_vec *out,
     int n = w->nodes, k = w->each;
     for (int d = 1; d < n; d++) {
         int from = mr_place_rank(w, wrap(w->node - d + n, n), w->local);
-        take_block(s, out, from, from);
+        recv_block(s, out, from, from);
     }
     size_t came = mr_schedule_last(s) + 2 - (size_t)n;
     for (int j = 1; j < k; j++) {
         int b = wrap(w->local + j, k), from = mr_place_rank(w, w->node, b);
         for (int d = 0; d < n; d++)
-            take_block(s, out, mr_place_rank(w, wrap(w->node - d + n, n), b), from);
+            recv_block(s, out, mr_place_rank(w, wrap(w->node - d + n, n), b), from);
     }
     for (int d = 1; d < n; d++)
         give_block(s, out, c->rank, mr_place_rank(w, wrap(w->node + d, n), w->local));

@@ -93,7 +93,7 @@ void mr_budget_first(struct mr_peer *p, uint8_t kinds)
 
 /* ---- closing ----------------------------------------------------------------------------------------------------- */
 
-static bool is_rationed(const struct mr_sub *sub)
+static bool kind_is_rationed(const struct mr_sub *sub)
 {
     return mr_peers.rationed >> sub->kind & 1;
 }
@@ -103,7 +103,7 @@ static void park_connections(struct mr_peer *p)
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_sub *sub = &p->sub[i];
 
-        if (!is_rationed(sub) || sub->state != MR_SUB_OPEN)
+        if (!kind_is_rationed(sub) || sub->state != MR_SUB_OPEN)
             continue;
         sub->closing = true;
         mr_sub_set_up(sub, false);
@@ -184,7 +184,7 @@ static void open_connections(struct mr_peer *p)
     mr_peer_due(p);
 }
 
-static bool has_rdma(const struct mr_peer *p)
+static bool has_open_rdma(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_now; i++)
         if (p->rdma >> i & 1 && p->load[i].up)
@@ -199,7 +199,7 @@ bool mr_budget_rdma(struct mr_peer *p)
     if (!mr_peers.rationed || (p->connect->wanted & mr_peers.rationed && (all || has_no_other(p->connect->wanted))))
         return true;
     if (p->connect->wanted & mr_peers.rationed)
-        return has_rdma(p);
+        return has_open_rdma(p);
     p->use += LARGE_COUNT;
     if (!p->address->kinds)
         return all; /* we have not met, and shall */
@@ -256,8 +256,7 @@ static void count_use(struct mr_peer *p, uint64_t passed_ns)
 static bool deserves_connection(const struct mr_peer *p, uint64_t now_ns)
 {
     return p->up && !p->error && !(p->connect->wanted & mr_peers.rationed) && p->address->kinds & mr_peers.rationed &&
-           p->counted >= (uint32_t)mr_config.rc_after && p->use &&
-           now_ns >= p->connect->ask_ns && would_be_used(p);
+           p->counted >= (uint32_t)mr_config.rc_after && p->use && now_ns >= p->connect->ask_ns && would_be_used(p);
 }
 
 static struct mr_peer *most_deserving(uint64_t now_ns)

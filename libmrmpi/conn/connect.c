@@ -11,10 +11,10 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define REQUESTS_MAX    32             /* to connect, that have no answer yet */
-#define TIMEOUT_MIN_NS  2000000ull     /* before a request is repeated */
-#define RESCUE_MAX_NS   8000000ull     /* between two over ways that answer, while nothing is open */
-#define SILENCE_NS      10000000000ull /* before it is said that a peer does not answer; doubles */
+#define REQUESTS_MAX   32             /* to connect, that have no answer yet */
+#define TIMEOUT_MIN_NS 2000000ull     /* before a request is repeated */
+#define RESCUE_MAX_NS  8000000ull     /* between two over ways that answer, while nothing is open */
+#define SILENCE_NS     10000000000ull /* before it is said that a peer does not answer; doubles */
 
 /* ---- a peer's life ----------------------------------------------------------------------------------------------- */
 
@@ -37,7 +37,7 @@ static void forget_lost(struct mr_peer *p)
     p->connect->isolated_ns = 0;
 }
 
-static void note_answer(struct mr_peer *p)
+static void end_connect_wait(struct mr_peer *p)
 {
     p->connect->waited_ns = 0;
 }
@@ -49,7 +49,7 @@ static void free_extensions(struct mr_peer *p)
 }
 
 static const struct mr_peer_events peer_events = {
-    .made = extend_subs, .lost = forget_lost, .answered = note_answer, .freed = free_extensions};
+    .made = extend_subs, .lost = forget_lost, .answered = end_connect_wait, .freed = free_extensions};
 
 void mr_connect_init(const struct mr_connect_upcalls *up)
 {

@@ -54,10 +54,10 @@ bool mr_budget_control(struct mr_peer *p, const struct mr_hdr *hdr);
 bool mr_epoch_control(struct mr_peer *p, const struct mr_hdr *hdr);
 void mr_recovery_control(struct mr_peer *p, const struct mr_hdr *hdr); /* asked last */
 void mr_handshake_datagram(const struct mr_rail *rail, const void *data, size_t len);
-void mr_recovery_rail_changed(struct mr_rail *rail); /* a port's state */
-void mr_recovery_rail_moved(struct mr_rail *rail);   /* its LID or GID */
+void mr_recovery_rail_changed(struct mr_rail *rail);              /* a port's state */
+void mr_recovery_rail_moved(struct mr_rail *rail);                /* its LID or GID */
 void mr_recovery_rail_keys(struct mr_rail *rail, uint32_t moved); /* its P_Keys (mr_verbs_handlers) */
-void mr_epoch_all(void);                             /* fabricd has other service levels */
+void mr_epoch_all(void);                                          /* fabricd has other service levels */
 
 /* ---- poll -------------------------------------------------------------------------------------------------------- */
 
@@ -65,6 +65,6 @@ void mr_peers_poll(void);                  /* while mr_peers.recovery_due, and n
 void mr_handshake_tick(void);              /* timers of handshakes */
 bool mr_budget_tick(uint64_t now_ns);      /* true: a tick has passed, and packets have been counted */
 void mr_keepalive_silent(uint64_t now_ns); /* while this rank waits: ask the adapters of silent peers */
-void mr_silence_look(uint64_t now_ns);     /* once in a while: which ways have gone silent? */
+void mr_silence_check(uint64_t now_ns);    /* once in a while: which ways have gone silent? */
 
 #endif

@@ -261,8 +261,8 @@ static int prepare_message(struct mr_cm_conn *c, const struct mr_cm_msg *req, st
         keyless |= meant && !sub->rail->down && !pkey;
         if (meant && !pkey && !sub->rail->down && !p->up && sub->state == MR_SUB_CLOSED)
             mr_sub_tell_keyless(sub);
-        if (sub->state == MR_SUB_OPENING && (!wanted || sub->link[0].state == MR_LINK_OPEN ||
-                                             mr_pkey_partition(sub->pkey) != mr_pkey_partition(pkey)))
+        if (sub->state == MR_SUB_OPENING &&
+            (!wanted || sub->link[0].state == MR_LINK_OPEN || mr_pkey_partition(sub->pkey) != mr_pkey_partition(pkey)))
             mr_recovery_unopen(sub); /* of an earlier handshake */
         if (wanted && sub->state == MR_SUB_CLOSED) {
             mr_ration_asked(p, sub->kind);
@@ -357,7 +357,7 @@ static int connect_subs(struct mr_cm_conn *c, const struct mr_cm_msg *remote, co
 
 /* ---- the exchange ------------------------------------------------------------------------------------------------ */
 
-static bool may_lead(const struct mr_sub *sub)
+static bool may_connect(const struct mr_sub *sub)
 {
     return !sub->rail->down && mr_sub_pkey(sub, 0);
 }
@@ -368,7 +368,7 @@ static struct mr_sub *way_it_came(struct mr_peer *p)
     for (unsigned i = 0; i < p->num_subs; i++)
         if (p->sub[i].rail == p->connect->came && p->sub[i].remote_rail == p->connect->came_from &&
             p->sub[i].path == p->connect->came_path)
-            return may_lead(&p->sub[i]) ? &p->sub[i] : NULL;
+            return may_connect(&p->sub[i]) ? &p->sub[i] : NULL;
     return NULL;
 }
 
@@ -382,11 +382,11 @@ static struct mr_sub *pick_first_sub(struct mr_peer *p, const struct mr_cm_msg *
     unsigned i = came ? (unsigned)(came - p->sub) : 0, up = 0;
 
     for (unsigned k = 0; k < p->num_subs; k++)
-        up += may_lead(&p->sub[k]);
+        up += may_connect(&p->sub[k]);
     if (!up)
         return &p->sub[attempt % p->num_subs];
-    for (attempt %= up; !may_lead(&p->sub[i % p->num_subs]) || attempt; i++)
-        attempt -= may_lead(&p->sub[i % p->num_subs]);
+    for (attempt %= up; !may_connect(&p->sub[i % p->num_subs]) || attempt; i++)
+        attempt -= may_connect(&p->sub[i % p->num_subs]);
     return &p->sub[i % p->num_subs];
 }
 
@@ -431,7 +431,7 @@ static bool begins_way(const struct mr_peer *p, const struct mr_sub *sub)
     for (const struct mr_sub *s = p->sub; s < sub; s++)
         if (mr_is_same_way(s, sub))
             return false;
-    return may_lead(sub);
+    return may_connect(sub);
 }
 
 /* The peer answers over one of the ways that the message is about. */
@@ -461,8 +461,8 @@ static bool needs_all_ways(struct mr_peer *p, const struct mr_cm_msg *msg, unsig
 {
     if (is_rtu_again(p, msg))
         return true;
-    return attempt && ((!p->up && msg->type == MR_CM_REQ) ||
-                       (p->up && p->connect->isolated_ns && names_living_way(p, msg)));
+    return attempt &&
+           ((!p->up && msg->type == MR_CM_REQ) || (p->up && p->connect->isolated_ns && names_living_way(p, msg)));
 }
 
 static void transmit_over_others(struct mr_peer *p, const struct mr_sub *sub, struct mr_cm_msg *m, unsigned turn)
@@ -532,7 +532,7 @@ static void handshake_established(struct mr_cm_conn *c)
     if (c->initiator && c->smooth)
         mr_rtt_sample(&mr_connect.connect_rtt, mr_clock_ns() - c->begun_ns);
     p->up = true;
-    mr_sub_renew_plain(p);
+    mr_sub_renew_fast(p);
     mr_where_answered(p);
     if (first)
         mr_recovery_connected(p);

@@ -80,7 +80,7 @@ static bool ask_next_link(struct mr_peer *p)
 }
 
 /* Has anything come of it since this was asked last: a packet, or the confirmation of one of ours? */
-static bool is_silent(struct mr_peer *p)
+static bool peer_is_silent(struct mr_peer *p)
 {
     uint32_t received = mr_vc_received(p->vc), confirmed = p->out.base;
     bool silent = received == p->connect->heard_received && confirmed == p->connect->heard_confirmed;
@@ -118,7 +118,7 @@ static void take_doubts(struct mr_peer *p, const struct mr_cm_msg *m)
     }
 }
 
-static int send_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_t id, uint8_t sl)
+static int send_cm_question(const struct mr_sub *sub, enum mr_cm_type type, uint32_t id, uint8_t sl)
 {
     struct mr_cm_sub way = {
         .rail = (uint8_t)sub->rail->index, .remote = sub->remote_rail, .path = sub->path, .kind = mr_sub_kind(sub)};
@@ -145,7 +145,7 @@ void mr_keepalive_ask_on(struct mr_sub *sub, uint8_t sl, uint64_t now_ns)
 {
     struct mr_questions *s = mr_questions_of(sub);
 
-    if (send_question(sub, MR_CM_ASK, sub->connect->question + 1, sl))
+    if (send_cm_question(sub, MR_CM_ASK, sub->connect->question + 1, sl))
         return;
     sub->connect->question++;
     sub->connect->asked_ns = now_ns;
@@ -167,13 +167,13 @@ static unsigned count_lost(const struct mr_questions *s, uint32_t question, uint
     for (uint32_t q = s->heard + 1; s->heard && q != question; q++) {
         uint64_t asked_ns = s->asked_ns[q % MR_QUESTIONS_KEPT];
 
-        lost += (asked_ns == round_ns && took_ns < MR_LOOK_NS) || asked_ns == s->prompt_ns;
+        lost += (asked_ns == round_ns && took_ns < MR_CHECK_NS) || asked_ns == s->prompt_ns;
     }
     return lost > none ? lost - none : 0;
 }
 
 /* An answer to any of the last questions shows that the way is no silent one (silence.c). */
-static void note_answer(struct mr_sub *sub, uint32_t question, uint16_t unsent)
+static void note_question_answer(struct mr_sub *sub, uint32_t question, uint16_t unsent)
 {
     struct mr_questions *s = mr_questions_of(sub);
     uint64_t now_ns = mr_clock_ns(), asked_ns = s->asked_ns[question % MR_QUESTIONS_KEPT], took_ns = now_ns - asked_ns;
@@ -187,7 +187,7 @@ static void note_answer(struct mr_sub *sub, uint32_t question, uint16_t unsent)
     mr_trust_tried(mr_way_trust(sub), lost + 1, lost, now_ns);
     s->heard = question;
     s->unsent = unsent;
-    s->prompt_ns = took_ns < MR_LOOK_NS ? asked_ns : 0;
+    s->prompt_ns = took_ns < MR_CHECK_NS ? asked_ns : 0;
 }
 
 /* An answer that comes late tells that the peer was away: the next question shows whether it is there. */
@@ -197,7 +197,7 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
     struct mr_sub *sub = mr_sub_find(p, s->remote, s->rail, s->path, s->kind);
 
     if (sub && msg->type == MR_CM_ASK) /* of a peer that is lost, too: the answer says so */
-        sub->connect->unsent += send_question(sub, MR_CM_HERE, msg->id, s->level[0].sl & 15) != 0;
+        sub->connect->unsent += send_cm_question(sub, MR_CM_HERE, msg->id, s->level[0].sl & 15) != 0;
     if (!sub || p->error)
         return;
     sub->lossy |= s->loses;
@@ -212,7 +212,7 @@ void mr_keepalive_datagram(struct mr_peer *p, const struct mr_cm_msg *msg)
         return;
     }
     if (p->connect->questions && sub->connect->question - msg->id < MR_QUESTIONS_KEPT)
-        note_answer(sub, msg->id, msg->unsent);
+        note_question_answer(sub, msg->id, msg->unsent);
     mr_questions_soon(p->connect);
     if (p->connect->isolated_ns)
         mr_peer_due(p); /* recovery.c counts its time; it is to be opened */
@@ -233,7 +233,7 @@ static uint64_t patience_ns(void)
     return (uint64_t)(mr_config.patience ? mr_config.patience : 1) * 1000000000;
 }
 
-static uint64_t interval_ns(void)
+static uint64_t look_interval_ns(void)
 {
     uint64_t part = patience_ns() / LOOKS_MIN;
 
@@ -275,9 +275,9 @@ static void judge_silent(struct mr_peer *p, uint64_t now_ns)
         mr_peer_give_up(p, "neither its process nor an adapter of its host has answered");
 }
 
-static void look_at_peer(struct mr_peer *p, uint64_t now_ns)
+static void check_peer(struct mr_peer *p, uint64_t now_ns)
 {
-    if (!is_silent(p))
+    if (!peer_is_silent(p))
         p->connect->looked_ns = p->connect->isolated_ns ? p->connect->looked_ns : 0;
     else if (!ask_next_link(p))
         judge_silent(p, now_ns);
@@ -287,13 +287,13 @@ void mr_keepalive_silent(uint64_t now_ns)
 {
     bool first = !mr_connect.keepalive_ns;
 
-    if (now_ns - mr_connect.keepalive_ns < interval_ns())
+    if (now_ns - mr_connect.keepalive_ns < look_interval_ns())
         return;
     mr_connect.keepalive_ns = now_ns;
     for (int r = 0; !first && r < mr_peers.launch->size; r++) {
         struct mr_peer *p = mr_peers.peer[r];
 
         if (p && p->up && !p->error)
-            look_at_peer(p, now_ns);
+            check_peer(p, now_ns);
     }
 }

@@ -14,7 +14,7 @@
 #include "libmrmpi/verbs/verbs.h"
 
 /* Only pairs of ports that have several LIDs each. False: no daemon could be asked. */
-static bool ask_fabric(const struct mr_peer *p)
+static bool ask_fabric_paths(const struct mr_peer *p)
 {
     uint64_t asked = 0;
 
@@ -40,7 +40,7 @@ void mr_paths_note(struct mr_peer *p, uint64_t len)
         p->until_paths -= (uint32_t)len;
         return;
     }
-    p->until_paths = ask_fabric(p) ? 0 : MR_PATHS_AFTER;
+    p->until_paths = ask_fabric_paths(p) ? 0 : MR_PATHS_AFTER;
 }
 
 /* All that large messages may use now: the answer may say less than the one before. */

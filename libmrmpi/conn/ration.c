@@ -3,7 +3,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/conn/internal.h"
 
-static bool is_rationed(const struct mr_sub *sub)
+static bool sub_is_rationed(const struct mr_sub *sub)
 {
     return mr_peers.rationed >> sub->kind & 1;
 }
@@ -11,7 +11,7 @@ static bool is_rationed(const struct mr_sub *sub)
 static bool has_queue_pairs(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (is_rationed(&p->sub[i]) && p->sub[i].state != MR_SUB_CLOSED)
+        if (sub_is_rationed(&p->sub[i]) && p->sub[i].state != MR_SUB_CLOSED)
             return true;
     return false;
 }

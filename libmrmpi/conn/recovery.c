@@ -30,7 +30,7 @@
 
 /* ---- breaking ---------------------------------------------------------------------------------------------------- */
 
-static bool is_open(const struct mr_peer *p)
+static bool has_open_sub(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
         if (p->sub[i].state == MR_SUB_OPEN)
@@ -69,7 +69,7 @@ void mr_sub_break(struct mr_sub *sub)
     mr_peer_tell_noted(sub, MR_RECORD_BREAK, 0);
     drain_links(sub);
     mr_peer_tell_broken(sub);
-    if (p->up && !p->error && !is_open(p))
+    if (p->up && !p->error && !has_open_sub(p))
         set_isolated(p, mr_clock_ns());
     mr_peer_due(p);
 }
@@ -90,7 +90,7 @@ void mr_sub_close(struct mr_sub *sub)
 
     sub->state = MR_SUB_BROKEN;
     drain_links(sub);
-    if (p->up && !p->error && p->connect->wanted && !is_open(p)) /* those in use have broken before */
+    if (p->up && !p->error && p->connect->wanted && !has_open_sub(p)) /* those in use have broken before */
         set_isolated(p, mr_clock_ns());
     mr_peer_due(p);
 }
@@ -147,7 +147,7 @@ void mr_recovery_opened(struct mr_sub *sub)
 
 void mr_recovery_connected(struct mr_peer *p)
 {
-    if (!is_open(p))
+    if (!has_open_sub(p))
         set_isolated(p, mr_clock_ns());
     mr_peer_due(p);
 }
@@ -260,7 +260,7 @@ struct mr_link_events mr_recovery_events = {
 
 /* ---- control messages -------------------------------------------------------------------------------------------- */
 
-static bool send_control(struct mr_sub *sub, enum mr_control kind, uint8_t generation)
+static bool send_sub_control(struct mr_sub *sub, enum mr_control kind, uint8_t generation)
 {
     struct mr_hdr hdr = {.kind = kind, .rank = sub->lossy, .tag = mr_sub_tag(sub, generation)};
 
@@ -311,9 +311,9 @@ static void send_news(struct mr_sub *sub)
 {
     struct mr_sub_news *n = &sub->connect->news;
 
-    if (n->broken && send_control(sub, MR_CONTROL_BROKEN, n->broken_generation))
+    if (n->broken && send_sub_control(sub, MR_CONTROL_BROKEN, n->broken_generation))
         n->broken = false;
-    if (n->gone && send_control(sub, MR_CONTROL_GONE, n->gone_generation))
+    if (n->gone && send_sub_control(sub, MR_CONTROL_GONE, n->gone_generation))
         n->gone = false;
 }
 
@@ -400,7 +400,7 @@ bool mr_recovery_poll(struct mr_peer *p, uint64_t now_ns, mr_begin_fn *begin)
 static void sub_may_open(struct mr_sub *sub)
 {
     mr_cm_resume(&sub->peer->cm, mr_clock_ns()); /* it may be opened, ... */
-    if (sub->peer->connect->isolated_ns) {           /* ... or opened again: at once, if nothing else is */
+    if (sub->peer->connect->isolated_ns) {       /* ... or opened again: at once, if nothing else is */
         sub->peer->connect->round_ns = 0;
         if (sub->peer->connect->rescue)
             mr_cm_abandon(&sub->peer->cm);

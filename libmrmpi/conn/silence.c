@@ -43,22 +43,22 @@
 #include "libmrmpi/verbs/reliable/loss.h"
 #include "libmrmpi/verbs/post.h"
 
-#define PAUSE_MAX_NS 64000000ull /* between two rounds, if nobody answers, */
-#define PAUSE_LOST_NS 8000000ull /* and while no subchannel is open */
-#define LOOKS_NUDGE  1           /* without progress, until the adapter is asked, */
-#define LOOKS_HELD   2           /* and the process, for a link that is stuck, */
-#define LOOKS_LATE   1           /* sooner if its confirmations are late, not for the first time, */
-#define LOOKS_ASK    2           /* or for a whole subchannel */
-#define LATE_PART    4           /* of its rate, that a link which moves should have */
-#define ROUNDS       6           /* that a way has not answered, and others have: it is silent */
-#define ROUNDS_HELD  3           /* with one, on the level of a link that is stuck */
-#define ROUNDS_LOSES 2           /* the same if questions over the way have been lost, and others do not lose any */
-#define QUESTIONS    4           /* in a round, over each way: some may be lost */
-#define QUESTIONS_ALL 64         /* in a round, of all ranks to one */
-#define LOSES_MOST   50000       /* millionths of packets: at least two questions in a dozen were lost */
-#define TIMEOUTS     4           /* of the adapter, that a link of a lossy way may be stuck if no way is better */
-#define PART         128         /* this as well: the part of its rate that what is under way may have */
-#define PEERS_MOST   256         /* looked at in one look */
+#define PAUSE_MAX_NS  64000000ull /* between two rounds, if nobody answers, */
+#define PAUSE_LOST_NS 8000000ull  /* and while no subchannel is open */
+#define LOOKS_NUDGE   1           /* without progress, until the adapter is asked, */
+#define LOOKS_HELD    2           /* and the process, for a link that is stuck, */
+#define LOOKS_LATE    1           /* sooner if its confirmations are late, not for the first time, */
+#define LOOKS_ASK     2           /* or for a whole subchannel */
+#define LATE_PART     4           /* of its rate, that a link which moves should have */
+#define ROUNDS        6           /* that a way has not answered, and others have: it is silent */
+#define ROUNDS_HELD   3           /* with one, on the level of a link that is stuck */
+#define ROUNDS_LOSES  2           /* the same if questions over the way have been lost, and others do not lose any */
+#define QUESTIONS     4           /* in a round, over each way: some may be lost */
+#define QUESTIONS_ALL 64          /* in a round, of all ranks to one */
+#define LOSES_MOST    50000       /* millionths of packets: at least two questions in a dozen were lost */
+#define TIMEOUTS      4           /* of the adapter, that a link of a lossy way may be stuck if no way is better */
+#define PART          128         /* this as well: the part of its rate that what is under way may have */
+#define PEERS_MOST    256         /* looked at in one look */
 
 /* ---- is anything under way, and does it move? -------------------------------------------------------------------- */
 
@@ -111,7 +111,7 @@ static bool is_watched(const struct mr_sub *sub)
 }
 
 /* A pair of rails that can be asked: a question takes no subchannel. */
-static bool may_lead(const struct mr_sub *sub)
+static bool may_be_asked(const struct mr_sub *sub)
 {
     return is_watched(sub) ||
            (mr_sub_is_current(sub) && sub->state != MR_SUB_OPEN && !sub->rail->down && mr_sub_pkey(sub, 0));
@@ -128,7 +128,7 @@ static uint64_t bytes_under_way(const struct mr_sub *sub)
     return mr_peer_ask_queued(sub) + (packets < kept ? packets : kept);
 }
 
-static uint64_t rate_of(const struct mr_sub *sub)
+static uint64_t sub_rate(const struct mr_sub *sub)
 {
     uint32_t here = sub->rail->rate_mbps, there = sub->peer->address->rail[sub->remote_rail].rate_mbps;
 
@@ -157,7 +157,7 @@ static uint64_t bytes_of_rail(const struct mr_rail *rail)
 static bool is_late(const struct mr_sub *sub, const struct mr_link *l)
 {
     return l->owed && l->stuck >= LOOKS_LATE &&
-           bytes_of_rail(sub->rail) <= rate_of(sub) * (MR_LOOK_NS / 8000) / LATE_PART;
+           bytes_of_rail(sub->rail) <= sub_rate(sub) * (MR_CHECK_NS / 8000) / LATE_PART;
 }
 
 static void look_for_late(struct mr_sub *sub, uint64_t now_ns)
@@ -208,7 +208,7 @@ static bool look_at_sub(struct mr_sub *sub, uint64_t now_ns)
         if (sub->link[l].stuck >= LOOKS_NUDGE && sub->link[l].ops->keepalive)
             nudge(&sub->link[l]);
     if (now.moves && !stuck_link(sub))
-        mr_trust_moved(mr_way_trust(sub), MR_LOOK_NS, now_ns);
+        mr_trust_moved(mr_way_trust(sub), MR_CHECK_NS, now_ns);
     if (now.moves || !is_watched(sub) || !(now.busy || carries_large(sub))) {
         sub->connect->looks = 0;
         if (s && now.moves && !must_prove(sub))
@@ -227,7 +227,8 @@ static bool has_answer(const struct mr_sub *sub, bool same)
     const struct mr_peer *p = sub->peer;
 
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (may_lead(&p->sub[i]) && mr_questions_of(&p->sub[i])->answered && mr_is_same_way(&p->sub[i], sub) == same)
+        if (may_be_asked(&p->sub[i]) && mr_questions_of(&p->sub[i])->answered &&
+            mr_is_same_way(&p->sub[i], sub) == same)
             return true;
     return false;
 }
@@ -281,7 +282,7 @@ static struct mr_sub *first_of_way(const struct mr_sub *way)
     struct mr_peer *p = way->peer;
     unsigned i = 0;
 
-    while (!may_lead(&p->sub[i]) || !mr_is_same_way(&p->sub[i], way))
+    while (!may_be_asked(&p->sub[i]) || !mr_is_same_way(&p->sub[i], way))
         i++;
     return &p->sub[i];
 }
@@ -293,7 +294,7 @@ static uint64_t longest_trip(const struct mr_sub *way)
     uint64_t excess = 0;
 
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (may_lead(&p->sub[i]) && mr_questions_of(&p->sub[i])->trip.excess_ns > excess)
+        if (may_be_asked(&p->sub[i]) && mr_questions_of(&p->sub[i])->trip.excess_ns > excess)
             excess = mr_questions_of(&p->sub[i])->trip.excess_ns;
     return mr_trip_most(&mr_questions_of(first_of_way(way))->trip, excess);
 }
@@ -305,7 +306,7 @@ static uint64_t longest_trip(const struct mr_sub *way)
  */
 static uint64_t least_carried(const struct mr_sub *sub, uint64_t ns)
 {
-    uint64_t mbps = rate_of(sub), trip = mr_questions_of(first_of_way(sub))->trip.mean_ns, parts;
+    uint64_t mbps = sub_rate(sub), trip = mr_questions_of(first_of_way(sub))->trip.mean_ns, parts;
 
     if (!mbps)
         return 0;
@@ -319,7 +320,7 @@ static uint64_t least_carried(const struct mr_sub *sub, uint64_t ns)
 static bool has_well_way(const struct mr_peer *p, uint64_t now_ns)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
-        if (may_lead(&p->sub[i]) && mr_questions_of(&p->sub[i])->answered &&
+        if (may_be_asked(&p->sub[i]) && mr_questions_of(&p->sub[i])->answered &&
             mr_way_value(&p->sub[i], now_ns) > MR_WAY_WELL)
             return true;
     return false;
@@ -361,19 +362,18 @@ static void judge_held(struct mr_sub *sub, uint64_t now_ns)
         s->held_bytes = 0;
     }
     passed_ns = now_ns - sub->peer->connect->round_ns;
-    s->held_bytes += least_carried(sub, passed_ns < 2 * MR_LOOK_NS ? passed_ns : 2 * MR_LOOK_NS);
+    s->held_bytes += least_carried(sub, passed_ns < 2 * MR_CHECK_NS ? passed_ns : 2 * MR_CHECK_NS);
     s->held += s->held < UINT8_MAX;
     loses = s->held >= ROUNDS_LOSES && is_known_to_lose(sub, now_ns) && has_well_way(sub->peer, now_ns);
     if (loses || (s->held >= ROUNDS_HELD && is_overdue(sub, now_ns)))
-        break_way(sub, true,
-                  "it loses packets: it brings answers, but what is under way does not move any more");
+        break_way(sub, true, "it loses packets: it brings answers, but what is under way does not move any more");
 }
 
 /* A link of the subchannel was stuck at the last look, and moves again. Was it since packets were lost? */
 static void judge_freed(struct mr_sub *sub, uint64_t now_ns)
 {
     const struct mr_questions *s = mr_questions_of(sub);
-    uint64_t stood_ns = s->stood * MR_LOOK_NS + MR_LOOK_NS / 2;
+    uint64_t stood_ns = s->stood * MR_CHECK_NS + MR_CHECK_NS / 2;
 
     if (now_ns - sub->connect->opened_ns < stood_ns)
         return; /* the links of before stood still, and the subchannel was opened anew */
@@ -401,7 +401,7 @@ static void look_at_held(struct mr_sub *sub, uint64_t now_ns)
         judge_freed(sub, now_ns);
 }
 
-static bool make_room(struct mr_peer *p)
+static bool allocate_questions(struct mr_peer *p)
 {
     if (!p->connect->questions)
         p->connect->questions = calloc(p->num_subs, sizeof *p->connect->questions);
@@ -430,7 +430,7 @@ static void doubt_host(const struct mr_sub *way, unsigned missed, uint64_t since
         if (!p || launch->node_of[r] != launch->node_of[way->peer->rank] || !p->up || p->error)
             continue;
         for (unsigned i = 0; i < p->num_subs; i++)
-            if (is_watched(&p->sub[i]) && is_shared_way(&p->sub[i], way) && make_room(p))
+            if (is_watched(&p->sub[i]) && is_shared_way(&p->sub[i], way) && allocate_questions(p))
                 add_doubt(&p->sub[i], missed, since_ns);
     }
 }
@@ -442,7 +442,7 @@ static void take_doubt(struct mr_sub *sub, uint64_t now_ns)
 
     sub->connect->doubted = 0;
     if (missed && is_watched(sub))
-        doubt_host(sub, missed, now_ns - missed * MR_LOOK_NS);
+        doubt_host(sub, missed, now_ns - missed * MR_CHECK_NS);
 }
 
 static bool is_in_doubt(const struct mr_sub *sub)
@@ -457,7 +457,7 @@ static uint8_t usual_level(void)
     return mr_peers.qos.level[MR_LEVEL_SMALL].sl[0];
 }
 
-static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
+static void judge_answers(struct mr_sub *sub, uint64_t now_ns)
 {
     struct mr_questions *s = mr_questions_of(sub), *way;
 
@@ -540,7 +540,7 @@ static void ask_ways(struct mr_peer *p, unsigned questions, uint64_t now_ns)
     for (unsigned i = 0; i < p->num_subs; i++) {
         struct mr_questions *s = mr_questions_of(&p->sub[i]);
 
-        s->asked = unused ? may_lead(&p->sub[i]) : is_watched(&p->sub[i]);
+        s->asked = unused ? may_be_asked(&p->sub[i]) : is_watched(&p->sub[i]);
         s->sl = s->asked && first_of_way(&p->sub[i]) == &p->sub[i] ? level_to_ask(&p->sub[i]) : 0;
     }
     for (unsigned i = 0; i < p->num_subs; i++) {
@@ -571,7 +571,7 @@ static uint64_t next_pause_ns(const struct mr_connect_peer *c, bool answered)
     uint64_t most = c->isolated_ns ? PAUSE_LOST_NS : PAUSE_MAX_NS;
 
     if (answered)
-        return MR_LOOK_NS;
+        return MR_CHECK_NS;
     return 2 * c->round_pause_ns < most ? 2 * c->round_pause_ns : most;
 }
 
@@ -585,7 +585,7 @@ static void leave_losing_ways(struct mr_peer *p, uint64_t now_ns)
 }
 
 /* A round ends when the next one begins. */
-static void next_round(struct mr_peer *p, uint64_t now_ns)
+static void begin_ask_round(struct mr_peer *p, uint64_t now_ns)
 {
     struct mr_connect_peer *c = p->connect;
     bool answered = !c->round_ns;
@@ -595,7 +595,7 @@ static void next_round(struct mr_peer *p, uint64_t now_ns)
     for (unsigned i = 0; i < p->num_subs; i++)
         answered |= mr_questions_of(&p->sub[i])->answered;
     for (unsigned i = 0; i < p->num_subs && c->round_ns; i++)
-        judge_sub(&p->sub[i], now_ns);
+        judge_answers(&p->sub[i], now_ns);
     leave_losing_ways(p, now_ns);
     c->unproven = c->unproven && lacks_proof(p) && c->round_pause_ns < PAUSE_MAX_NS;
     c->round_pause_ns = next_pause_ns(c, answered);
@@ -604,14 +604,14 @@ static void next_round(struct mr_peer *p, uint64_t now_ns)
 }
 
 /* Many peers may have had to be asked at the start, and few ever are again. */
-static void give_room_back(struct mr_peer *p)
+static void free_questions(struct mr_peer *p)
 {
     free(p->connect->questions);
     p->connect->questions = NULL;
     p->connect->round_ns = p->connect->round_pause_ns = 0;
 }
 
-static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
+static bool watch_peer(struct mr_peer *p, uint64_t now_ns)
 {
     bool stuck = false, proving = p->connect->unproven, ask = proving;
 
@@ -620,11 +620,11 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
         take_doubt(&p->sub[i], now_ns);
         ask |= p->sub[i].connect->looks >= LOOKS_ASK || stuck_link(&p->sub[i]) || is_in_doubt(&p->sub[i]);
     }
-    if (p->connect->questions || ((p->connect->isolated_ns || ask) && make_room(p)))
+    if (p->connect->questions || ((p->connect->isolated_ns || ask) && allocate_questions(p)))
         for (unsigned i = 0; i < p->num_subs; i++)
             look_at_held(&p->sub[i], now_ns);
     if ((p->connect->isolated_ns || ask) && p->connect->questions) {
-        next_round(p, now_ns);
+        begin_ask_round(p, now_ns);
         for (unsigned i = 0; i < p->num_subs; i++)
             stuck |= p->connect->unproven || is_in_doubt(&p->sub[i]);
     } else {
@@ -632,7 +632,7 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
     }
     mr_ways_weigh(p, now_ns);
     if (proving && !p->connect->unproven && !stuck)
-        give_room_back(p);
+        free_questions(p);
     return stuck;
 }
 
@@ -640,17 +640,17 @@ static bool look_at_peer(struct mr_peer *p, uint64_t now_ns)
 
 void mr_silence_ask(struct mr_peer *p, uint64_t now_ns)
 {
-    if (!make_room(p))
+    if (!allocate_questions(p))
         return;
     p->connect->round_ns = 0;
-    p->connect->round_pause_ns = MR_LOOK_NS;
+    p->connect->round_pause_ns = MR_CHECK_NS;
     ask_ways(p, num_questions(true), now_ns);
     p->connect->round_ns = now_ns;
 }
 
 bool mr_silence_answered(const struct mr_sub *sub)
 {
-    return sub->peer->connect->questions && may_lead(sub) && has_answer(sub, true);
+    return sub->peer->connect->questions && may_be_asked(sub) && has_answer(sub, true);
 }
 
 bool mr_silence_heard(const struct mr_peer *p, uint64_t now_ns)
@@ -663,20 +663,20 @@ bool mr_silence_heard(const struct mr_peer *p, uint64_t now_ns)
 
         any |= mr_silence_answered(&p->sub[i]);
         all &= !s->asked || has_answer(&p->sub[i], true);
-        trip = may_lead(&p->sub[i]) ? longest_trip(&p->sub[i]) : 0;
+        trip = may_be_asked(&p->sub[i]) ? longest_trip(&p->sub[i]) : 0;
         most = trip > most ? trip : most;
     }
-    return any && (all || now_ns - p->connect->round_ns >= (most < MR_LOOK_NS / 2 ? most : MR_LOOK_NS / 2));
+    return any && (all || now_ns - p->connect->round_ns >= (most < MR_CHECK_NS / 2 ? most : MR_CHECK_NS / 2));
 }
 
 /* ---- all peers --------------------------------------------------------------------------------------------------- */
 
-void mr_silence_look(uint64_t now_ns)
+void mr_silence_check(uint64_t now_ns)
 {
     unsigned size = (unsigned)mr_peers.launch->size, most = size < PEERS_MOST ? size : PEERS_MOST;
     bool stuck = false;
 
-    if (now_ns - mr_connect.silence_ns < MR_LOOK_NS)
+    if (now_ns - mr_connect.silence_ns < MR_CHECK_NS)
         return;
     mr_connect.silence_ns = now_ns;
     for (unsigned n = 0; n < most; n++) {
@@ -684,7 +684,7 @@ void mr_silence_look(uint64_t now_ns)
 
         mr_connect.silence_next = (mr_connect.silence_next + 1) % size;
         if (p && p->up && !p->error)
-            stuck |= look_at_peer(p, now_ns);
+            stuck |= watch_peer(p, now_ns);
     }
     if (size <= PEERS_MOST || stuck)
         mr_peers.doubtful = stuck;

@@ -12,7 +12,7 @@
 #define DOUBT_STEP   (MR_WEIGHT_MAX / 16) /* less changes nothing */
 #define UNKNOWN_MBPS 10000                /* a port that does not tell its rate */
 
-static uint32_t rate_of(const struct mr_sub *sub)
+static uint32_t known_rate(const struct mr_sub *sub)
 {
     uint32_t here = sub->rail->rate_mbps, there = sub->peer->address->rail[sub->remote_rail].rate_mbps;
 
@@ -28,7 +28,7 @@ static bool carries(const struct mr_sub *sub)
 
 static struct mr_trust_way describe_way(const struct mr_sub *sub)
 {
-    return (struct mr_trust_way){.rate_mbps = rate_of(sub), .mtu = 128u << sub->rail->addr.mtu};
+    return (struct mr_trust_way){.rate_mbps = known_rate(sub), .mtu = 128u << sub->rail->addr.mtu};
 }
 
 uint32_t mr_way_value(const struct mr_sub *sub, uint64_t now_ns)
@@ -46,7 +46,7 @@ static uint32_t others_of(const struct mr_sub *way, uint64_t now_ns)
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         const struct mr_sub *s = &p->sub[i];
-        uint64_t rate = carries(s) && !mr_is_same_way(s, way) ? rate_of(s) : 0;
+        uint64_t rate = carries(s) && !mr_is_same_way(s, way) ? known_rate(s) : 0;
 
         rate = rate * mr_way_value(s, now_ns) / MR_TRUST_FULL;
         if (rate > best[s->rail->index])
@@ -65,7 +65,7 @@ bool mr_way_is_worth(const struct mr_sub *sub, uint64_t now_ns)
     return mr_way_value(sub, now_ns) > mr_trust_least(&way) || !way.others_mbps;
 }
 
-static uint32_t doubt_of(const struct mr_sub *sub, uint64_t now_ns)
+static uint32_t doubt_in_steps(const struct mr_sub *sub, uint64_t now_ns)
 {
     uint32_t doubt = (MR_TRUST_FULL - mr_way_value(sub, now_ns)) * MR_WEIGHT_MAX / MR_TRUST_FULL;
 
@@ -87,7 +87,7 @@ void mr_ways_weigh(struct mr_peer *p, uint64_t now_ns)
 
     for (unsigned i = 0; i < p->num_subs; i++) {
         const struct mr_trust *t = mr_way_trust(&p->sub[i]);
-        uint32_t doubt = t->lost || t->stood_us ? doubt_of(&p->sub[i], now_ns) : 0;
+        uint32_t doubt = t->lost || t->stood_us ? doubt_in_steps(&p->sub[i], now_ns) : 0;
 
         if (doubt == p->sub[i].doubt)
             continue;

@@ -27,14 +27,14 @@ void mr_keyval_put(struct mr_keyval *k)
     free(k);
 }
 
-static struct mr_attr **find(struct mr_attr **list, const struct mr_keyval *k)
+static struct mr_attr **find_attr(struct mr_attr **list, const struct mr_keyval *k)
 {
     while (*list && (*list)->key != k)
         list = &(*list)->next;
     return list;
 }
 
-static enum mr_err call_delete(void *object, struct mr_attr *a, int *user_error)
+static enum mr_err delete_attr(void *object, struct mr_attr *a, int *user_error)
 {
     *user_error = a->key->del ? a->key->call_delete(a->key, object, &a->value) : 0;
     return *user_error ? mr_fail(MR_ERR_OTHER, "the attribute's delete function returned %d", *user_error) : MR_SUCCESS;
@@ -43,9 +43,9 @@ static enum mr_err call_delete(void *object, struct mr_attr *a, int *user_error)
 enum mr_err mr_attr_set(struct mr_attr **list, void *object, struct mr_keyval *k, struct mr_attr_value value,
                         int *user_error)
 {
-    struct mr_attr *a = *find(list, k);
+    struct mr_attr *a = *find_attr(list, k);
     if (a) {
-        enum mr_err err = call_delete(object, a, user_error);
+        enum mr_err err = delete_attr(object, a, user_error);
         if (!err)
             a->value = value;
         return err;
@@ -61,7 +61,7 @@ enum mr_err mr_attr_set(struct mr_attr **list, void *object, struct mr_keyval *k
 
 struct mr_attr_value *mr_attr_get(struct mr_attr *list, const struct mr_keyval *k)
 {
-    struct mr_attr *a = *find(&list, k);
+    struct mr_attr *a = *find_attr(&list, k);
     return a ? &a->value : NULL;
 }
 
@@ -75,13 +75,13 @@ static void unlink_attr(struct mr_attr **at)
 
 enum mr_err mr_attr_delete(struct mr_attr **list, void *object, struct mr_keyval *k, int *user_error)
 {
-    struct mr_attr **at = find(list, k);
+    struct mr_attr **at = find_attr(list, k);
     if (!*at)
         return mr_fail(MR_ERR_KEYVAL, "the object has no attribute with this key");
-    enum mr_err err = call_delete(object, *at, user_error);
+    enum mr_err err = delete_attr(object, *at, user_error);
     if (err)
         return err;
-    at = find(list, k); /* the callback may have changed the list */
+    at = find_attr(list, k); /* the callback may have changed the list */
     if (*at)
         unlink_attr(at);
     return MR_SUCCESS;
@@ -91,7 +91,7 @@ enum mr_err mr_attr_delete_all(struct mr_attr **list, void *object, int *user_er
 {
     while (*list) {
         struct mr_attr *a = *list;
-        enum mr_err err = call_delete(object, a, user_error);
+        enum mr_err err = delete_attr(object, a, user_error);
         if (err)
             return err;
         if (*list == a)

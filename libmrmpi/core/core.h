@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/base/idioms.h"
+
 /* Special ranks and tags inside the library. */
 #define MR_PROC_NULL  (-1)
 #define MR_ANY_SOURCE (-2)
@@ -104,8 +106,8 @@ struct mr_group {
     int refs;
     int handle;
     int size;
-    int rank;   /* of the calling process, MR_UNDEFINED if not a member */
-    int *world; /* [size] world ranks */
+    int rank;                   /* of the calling process, MR_UNDEFINED if not a member */
+    int *world;                 /* [size] world ranks */
     struct mr_session *session; /* its session, NULL: none */
 };
 
@@ -129,19 +131,19 @@ struct mr_comm {
     /* intercommunicators: its local group as an intracommunicator of its own; NULL: no intercommunicator */
     struct mr_comm *local;
     struct mr_errhandler *errhandler;
-    uint32_t coll_seq; /* counts collectives: their tag */
-    bool passing;      /* lives while another is made only: mr_comm_passing */
-    int passing_tag;   /* of all its messages */
-    bool part;         /* some ranks of another communicator, with its context: mr_comm_part, */
-    const struct mr_comm *whole; /* the other communicator */
-    unsigned losses;   /* of processes when its members were last looked at (mr_comm_lacks), */
-    bool lacks;        /* and a lost process was a member */
-    bool of_window;    /* its messages carry data of a window */
-    struct mr_place *place; /* coll/place.h, NULL until the first use */
-    struct mr_node *node;   /* coll/node/area.h, NULL: none */
-    struct mr_grid *grid;   /* coll/grid.h, NULL: none */
-    unsigned node_calls;    /* collectives that could have used the node area (coll/node.c) */
-    bool node_settled;      /* decided whether there is an area */
+    uint32_t coll_seq;            /* counts collectives: their tag */
+    bool passing;                 /* lives while another is made only: mr_comm_passing */
+    int passing_tag;              /* of all its messages */
+    bool part;                    /* some ranks of another communicator, with its context: mr_comm_part, */
+    const struct mr_comm *whole;  /* the other communicator */
+    unsigned losses;              /* of processes when its members were last looked at (mr_comm_lacks), */
+    bool lacks;                   /* and a lost process was a member */
+    bool of_window;               /* its messages carry data of a window */
+    struct mr_place *place;       /* coll/place.h, NULL until the first use */
+    struct mr_node *node;         /* coll/node/area.h, NULL: none */
+    struct mr_grid *grid;         /* coll/grid.h, NULL: none */
+    unsigned node_calls;          /* collectives that could have used the node area (coll/node.c) */
+    bool node_settled;            /* decided whether there is an area */
     struct mr_attr *attrs;        /* core/attr.c */
     struct mr_info *info;         /* hints, NULL if none */
     struct mr_topology *topology; /* core/topo.c, NULL if none */
@@ -188,7 +190,7 @@ void mr_type_pack(const void *buf, size_t count, const struct mr_type *type, siz
 void mr_type_unpack(void *buf, size_t count, const struct mr_type *type, size_t offset, const void *in, size_t len);
 static inline struct mr_type *mr_type_get(struct mr_type *t)
 {
-    if (__builtin_expect(!t->builtin, 0))
+    if (unlikely(!t->builtin))
         t->refs++;
     return t;
 }

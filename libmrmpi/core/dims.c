@@ -38,7 +38,7 @@ static bool better(const struct search *s)
 }
 
 /* Places `rest` processes in the dimensions from i on, none larger than the one before. */
-static void place(struct search *s, int i, int rest)
+static void place_factors(struct search *s, int i, int rest)
 {
     int left = s->ndims - i, largest = s->now[0];
     if (left == 0) {
@@ -59,7 +59,7 @@ static void place(struct search *s, int i, int rest)
         if (power_below(d, left, rest) || (least > 1 && !power_below(least, left, (long)rest + 1)))
             continue;
         s->now[i] = d;
-        place(s, i + 1, rest / d);
+        place_factors(s, i + 1, rest / d);
     }
 }
 
@@ -84,7 +84,7 @@ static enum mr_err balance(int n, int ndims, int *out)
     struct search s = {.divisors = room, .now = room + MOST_DIVISORS, .best = out, .ndims = ndims, .best_gap = INT_MAX};
     s.num_divisors = divisors_of(n, room);
     memset(s.now, 0, (size_t)ndims * sizeof(*s.now));
-    place(&s, 0, n);
+    place_factors(&s, 0, n);
     free(room);
     return MR_SUCCESS;
 }

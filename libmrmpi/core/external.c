@@ -52,13 +52,13 @@ struct form {
 
 /* A type's kind for reductions determines the form of its numbers; special[] has the standard's other sizes. */
 static const struct form by_number[MR_NUM_COUNT] = {
-    [MR_NUM_I8] = ONE(SAME_1),      [MR_NUM_U8] = ONE(SAME_1),   [MR_NUM_I16] = ONE(SWAP_2),
-    [MR_NUM_U16] = ONE(SWAP_2),     [MR_NUM_I32] = ONE(SWAP_4),  [MR_NUM_U32] = ONE(SWAP_4),
-    [MR_NUM_I64] = ONE(SWAP_8),     [MR_NUM_U64] = ONE(SWAP_8),  [MR_NUM_F32] = ONE(SWAP_4),
-    [MR_NUM_F64] = ONE(SWAP_8),     [MR_NUM_F80] = ONE(QUAD),    [MR_NUM_F128] = ONE(SWAP_16),
-    [MR_NUM_C32] = TWO(SWAP_4),     [MR_NUM_C64] = TWO(SWAP_8),  [MR_NUM_C80] = TWO(QUAD),
-    [MR_NUM_C128] = TWO(SWAP_16),   [MR_NUM_BOOL] = ONE(SAME_1), [MR_NUM_BYTE] = ONE(SAME_1),
-    [MR_NUM_LOGICAL] = ONE(SWAP_4), [MR_NUM_LOGICAL1] = ONE(SAME_1), [MR_NUM_LOGICAL2] = ONE(SWAP_2),
+    [MR_NUM_I8] = ONE(SAME_1),       [MR_NUM_U8] = ONE(SAME_1),         [MR_NUM_I16] = ONE(SWAP_2),
+    [MR_NUM_U16] = ONE(SWAP_2),      [MR_NUM_I32] = ONE(SWAP_4),        [MR_NUM_U32] = ONE(SWAP_4),
+    [MR_NUM_I64] = ONE(SWAP_8),      [MR_NUM_U64] = ONE(SWAP_8),        [MR_NUM_F32] = ONE(SWAP_4),
+    [MR_NUM_F64] = ONE(SWAP_8),      [MR_NUM_F80] = ONE(QUAD),          [MR_NUM_F128] = ONE(SWAP_16),
+    [MR_NUM_C32] = TWO(SWAP_4),      [MR_NUM_C64] = TWO(SWAP_8),        [MR_NUM_C80] = TWO(QUAD),
+    [MR_NUM_C128] = TWO(SWAP_16),    [MR_NUM_BOOL] = ONE(SAME_1),       [MR_NUM_BYTE] = ONE(SAME_1),
+    [MR_NUM_LOGICAL] = ONE(SWAP_4),  [MR_NUM_LOGICAL1] = ONE(SAME_1),   [MR_NUM_LOGICAL2] = ONE(SWAP_2),
     [MR_NUM_LOGICAL8] = ONE(SWAP_8), [MR_NUM_LOGICAL16] = ONE(SWAP_16),
 };
 static const struct form special[MR_NUM_BASICS] = {
@@ -158,7 +158,7 @@ static void write_number(enum change how, char *flat, const char *native)
     }
 }
 
-static void read_number(enum change how, const char *flat, char *native)
+static void read_external(enum change how, const char *flat, char *native)
 {
     uint64_t wide;
     uint32_t word;
@@ -203,7 +203,7 @@ struct walk {
 static inline void number(const struct walk *w, enum change how, char *flat, char *native)
 {
     if (w->unpack)
-        read_number(how, flat, native);
+        read_external(how, flat, native);
     else
         write_number(how, flat, native);
 }

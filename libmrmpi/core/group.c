@@ -91,14 +91,14 @@ static struct mr_group *from_list(const struct mr_group *old, int n, int *list)
     return g;
 }
 
-static int *list_of(int n)
+static int *new_rank_list(int n)
 {
     return malloc((size_t)(n ? n : 1) * sizeof(int));
 }
 
 struct mr_group *mr_group_incl(const struct mr_group *g, int n, const int *ranks)
 {
-    int *list = list_of(n);
+    int *list = new_rank_list(n);
     for (int i = 0; list && i < n; i++)
         list[i] = g->world[ranks[i]];
     return from_list(g, n, list);
@@ -107,7 +107,7 @@ struct mr_group *mr_group_incl(const struct mr_group *g, int n, const int *ranks
 struct mr_group *mr_group_excl(const struct mr_group *g, int n, const int *ranks)
 {
     bool *out = calloc((size_t)g->size + 1, sizeof(*out));
-    int *list = list_of(g->size), k = 0;
+    int *list = new_rank_list(g->size), k = 0;
     if (out && list) {
         for (int i = 0; i < n; i++)
             out[ranks[i]] = true;
@@ -125,7 +125,7 @@ struct mr_group *mr_group_excl(const struct mr_group *g, int n, const int *ranks
 enum mr_err mr_group_range(const struct mr_group *g, int n, int (*ranges)[3], int **ranks, int *count)
 {
     bool *seen = calloc((size_t)g->size + 1, sizeof(*seen));
-    int *list = list_of(g->size), k = 0;
+    int *list = new_rank_list(g->size), k = 0;
     enum mr_err err = seen && list ? MR_SUCCESS : MR_ERR_NO_MEM;
     for (int i = 0; i < n && !err; i++) {
         int first = ranges[i][0], last = ranges[i][1], step = ranges[i][2];
@@ -164,7 +164,7 @@ static int filter(const struct mr_group *a, const struct mr_group *b, bool in, i
 
 struct mr_group *mr_group_union(const struct mr_group *a, const struct mr_group *b)
 {
-    int *list = list_of(a->size + b->size), k = a->size;
+    int *list = new_rank_list(a->size + b->size), k = a->size;
     if (list) {
         if (a->size)
             memcpy(list, a->world, (size_t)a->size * sizeof(*list));
@@ -175,13 +175,13 @@ struct mr_group *mr_group_union(const struct mr_group *a, const struct mr_group 
 
 struct mr_group *mr_group_intersection(const struct mr_group *a, const struct mr_group *b)
 {
-    int *list = list_of(a->size), k = list ? filter(a, b, true, list, 0) : 0;
+    int *list = new_rank_list(a->size), k = list ? filter(a, b, true, list, 0) : 0;
     return from_list(a, k, list);
 }
 
 struct mr_group *mr_group_difference(const struct mr_group *a, const struct mr_group *b)
 {
-    int *list = list_of(a->size), k = list ? filter(a, b, false, list, 0) : 0;
+    int *list = new_rank_list(a->size), k = list ? filter(a, b, false, list, 0) : 0;
     return from_list(a, k, list);
 }
 

@@ -25,7 +25,7 @@ void mr_info_put(struct mr_info *i)
     free(i);
 }
 
-static int find(const struct mr_info *i, const char *key)
+static int find_key(const struct mr_info *i, const char *key)
 {
     for (int n = 0; n < i->count; n++)
         if (strcmp(i->pairs[n].key, key) == 0)
@@ -35,7 +35,7 @@ static int find(const struct mr_info *i, const char *key)
 
 const char *mr_info_find(const struct mr_info *i, const char *key)
 {
-    int n = find(i, key);
+    int n = find_key(i, key);
     return n < 0 ? NULL : i->pairs[n].value;
 }
 
@@ -44,7 +44,7 @@ bool mr_info_set(struct mr_info *i, const char *key, const char *value)
     char *v = strdup(value);
     if (!v)
         return false;
-    int n = find(i, key);
+    int n = find_key(i, key);
     if (n >= 0) {
         free(i->pairs[n].value);
         i->pairs[n].value = v;
@@ -65,7 +65,7 @@ bool mr_info_set(struct mr_info *i, const char *key, const char *value)
 
 bool mr_info_delete(struct mr_info *i, const char *key)
 {
-    int n = find(i, key);
+    int n = find_key(i, key);
     if (n < 0)
         return false;
     free(i->pairs[n].key);

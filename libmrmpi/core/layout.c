@@ -74,7 +74,7 @@ static bool merge(struct mr_layout *l, const struct mr_run *r)
     return true;
 }
 
-static bool append(struct mr_layout *l, struct mr_run r)
+static bool append_run(struct mr_layout *l, struct mr_run r)
 {
     if (mr_run_size(&r) == 0)
         return true;
@@ -111,7 +111,7 @@ bool mr_layout_add(struct mr_layout *l, ptrdiff_t disp, size_t count, ptrdiff_t 
         for (size_t i = 0; i < child->num; i++) {
             struct mr_run r = child->runs[i];
             r.disp += disp;
-            if (!append(l, r))
+            if (!append_run(l, r))
                 return false;
         }
         return true;
@@ -122,21 +122,21 @@ bool mr_layout_add(struct mr_layout *l, ptrdiff_t disp, size_t count, ptrdiff_t 
         if (r.count == 1 && !r.at) {
             r.count = count;
             r.stride = stride;
-            return append(l, r);
+            return append_run(l, r);
         }
         if (!r.at && stride == (ptrdiff_t)r.count * r.stride) { /* the series goes on without a break */
             r.count *= count;
-            return append(l, r);
+            return append_run(l, r);
         }
     }
-    return append(l,
-                  (struct mr_run){.disp = disp, .count = count, .elem = child->size, .stride = stride, .child = child});
+    return append_run(
+        l, (struct mr_run){.disp = disp, .count = count, .elem = child->size, .stride = stride, .child = child});
 }
 
 /* Few pieces in a row predict nothing: a list is as good for them, if there are some. */
 enum { SHORT_SERIES = 4, LIST_MIN = 4 };
 
-static bool is_short(const struct mr_run *r)
+static bool is_short_series(const struct mr_run *r)
 {
     return !r->child && !r->at && r->count <= SHORT_SERIES;
 }
@@ -151,7 +151,7 @@ static struct group irregular(const struct mr_layout *l, size_t i)
 {
     struct group g = {.equal = true};
     size_t n = 0;
-    for (; i + n < l->num && is_short(&l->runs[i + n]); n++) {
+    for (; i + n < l->num && is_short_series(&l->runs[i + n]); n++) {
         g.pieces += l->runs[i + n].count;
         g.equal &= l->runs[i + n].elem == l->runs[i].elem;
     }

@@ -4,6 +4,7 @@
  * computed from the first address, not from the former. Steps have at most 16 bytes: most pieces lie at multiples of
  * 16, longer steps would cross the ends of cache lines, and packing 128 KiB of 64-byte pieces took twice as long.
  */
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/core/move.h"
 #include "libmrmpi/core/move_loops.h"
 
@@ -94,23 +95,23 @@ static void odd_series(char *restrict to, ptrdiff_t to_step, const char *restric
 }
 
 /* A property of the machine, so asked once. */
-static const struct mr_moves *fastest(void)
+static const struct mr_moves *fastest_moves(void)
 {
     static const struct mr_moves *found;
-    if (__builtin_expect(!found, 0))
+    if (unlikely(!found))
         found = mr_moves_at(mr_vectors());
     return found;
 }
 
 void mr_move_series(char *to, ptrdiff_t to_step, const char *from, ptrdiff_t from_step, size_t n, size_t elem)
 {
-    if (elem == 8 && to_step == 8 && fastest()->numbers_8(to, from, from_step, n))
+    if (elem == 8 && to_step == 8 && fastest_moves()->numbers_8(to, from, from_step, n))
         return;
-    if (elem == 4 && to_step == 4 && fastest()->numbers_4(to, from, from_step, n))
+    if (elem == 4 && to_step == 4 && fastest_moves()->numbers_4(to, from, from_step, n))
         return;
-    if (elem == 8 && from_step == 8 && fastest()->spread_8(to, to_step, from, n))
+    if (elem == 8 && from_step == 8 && fastest_moves()->spread_8(to, to_step, from, n))
         return;
-    if (elem == 4 && from_step == 4 && fastest()->spread_4(to, to_step, from, n))
+    if (elem == 4 && from_step == 4 && fastest_moves()->spread_4(to, to_step, from, n))
         return;
     switch (elem) {
 #define FIXED(bytes)                                                                                                   \
@@ -179,7 +180,7 @@ INLINE void list(bool scatter, char *restrict mem, char *restrict flat, const pt
 void mr_move_gather(char *flat, const char *mem, const ptrdiff_t *at, size_t n, size_t elem, const size_t *before)
 {
     if (elem == 64)
-        fastest()->gather_64(flat, mem, at, n);
+        fastest_moves()->gather_64(flat, mem, at, n);
     else
         list(false, (char *)(uintptr_t)mem, flat, at, n, elem, before);
 }
@@ -187,7 +188,7 @@ void mr_move_gather(char *flat, const char *mem, const ptrdiff_t *at, size_t n, 
 void mr_move_scatter(char *mem, const char *flat, const ptrdiff_t *at, size_t n, size_t elem, const size_t *before)
 {
     if (elem == 64)
-        fastest()->scatter_64(mem, flat, at, n);
+        fastest_moves()->scatter_64(mem, flat, at, n);
     else
         list(true, mem, (char *)(uintptr_t)flat, at, n, elem, before);
 }
@@ -195,5 +196,5 @@ void mr_move_scatter(char *mem, const char *flat, const ptrdiff_t *at, size_t n,
 bool mr_move_records(char *mem, ptrdiff_t stride, char *flat, size_t size, size_t n, const struct mr_move_piece *pieces,
                      size_t num_pieces, bool unpack)
 {
-    return fastest()->records(mem, stride, flat, size, n, pieces, num_pieces, unpack);
+    return fastest_moves()->records(mem, stride, flat, size, n, pieces, num_pieces, unpack);
 }

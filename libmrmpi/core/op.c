@@ -55,10 +55,10 @@ void mr_op_put(struct mr_op *op)
 }
 
 /* A property of the machine, so asked once. */
-static const struct mr_op_loops *fastest(void)
+static const struct mr_op_loops *fastest_op_loops(void)
 {
     static const struct mr_op_loops *found;
-    if (__builtin_expect(!found, 0))
+    if (unlikely(!found))
         found = mr_op_loops_at(mr_vectors());
     return found;
 }
@@ -91,5 +91,5 @@ void mr_op_apply(const struct mr_op *op, const void *in, void *inout, size_t cou
     if (op->id == MR_OP_USER)
         op->invoke(op, in, inout, count, type);
     else
-        fastest()->of[number_of[type->basic]][op->id](in, inout, count);
+        fastest_op_loops()->of[number_of[type->basic]][op->id](in, inout, count);
 }

@@ -16,7 +16,7 @@ struct copy {
     bool unpack;
 };
 
-static inline void advance(struct copy *c, size_t len)
+static inline void advance_flat(struct copy *c, size_t len)
 {
     c->flat += len;
     c->left -= len;
@@ -25,12 +25,12 @@ static inline void advance(struct copy *c, size_t len)
 static inline void move(struct copy *c, char *mem, size_t len)
 {
     memcpy(c->unpack ? mem : c->flat, c->unpack ? c->flat : mem, len);
-    advance(c, len);
+    advance_flat(c, len);
 }
 
 /* n pieces, in memory stride apart, in the packed form from `flat` on flat_step apart. */
-static inline void series(const struct copy *c, char *mem, ptrdiff_t stride, char *flat, size_t flat_step, size_t n,
-                          size_t elem)
+static inline void copy_series(const struct copy *c, char *mem, ptrdiff_t stride, char *flat, size_t flat_step,
+                               size_t n, size_t elem)
 {
     if (c->unpack)
         mr_move_series(mem, stride, flat, (ptrdiff_t)flat_step, n, elem);
@@ -45,8 +45,8 @@ static void move_series(struct copy *c, char *mem, size_t n, size_t elem, ptrdif
         move(c, mem, elem);
         return;
     }
-    series(c, mem, stride, c->flat, elem, n, elem);
-    advance(c, n * elem);
+    copy_series(c, mem, stride, c->flat, elem, n, elem);
+    advance_flat(c, n * elem);
 }
 
 /*
@@ -60,7 +60,7 @@ static void move_tile(struct copy *c, char *mem, ptrdiff_t pitch, const struct m
         mr_move_tile(mem, pitch, r->stride, c->flat, row, elem, r->count, r->elem);
     else
         mr_move_tile(c->flat, row, elem, mem, pitch, r->stride, r->count, r->elem);
-    advance(c, MR_MOVE_ROWS * (size_t)row);
+    advance_flat(c, MR_MOVE_ROWS * (size_t)row);
 }
 
 static inline ptrdiff_t distance(ptrdiff_t stride)
@@ -87,7 +87,7 @@ static void move_rows(struct copy *c, char *mem, size_t count, ptrdiff_t pitch, 
         move_series(c, mem, r->count, r->elem, r->stride);
 }
 
-static inline size_t data_before(const struct mr_run *r, size_t piece)
+static inline size_t bytes_before_piece(const struct mr_run *r, size_t piece)
 {
     return r->before ? r->before[piece] : piece * r->elem;
 }
@@ -100,7 +100,7 @@ static void move_list(struct copy *c, const struct mr_run *r, char *mem, size_t 
         mr_move_scatter(mem, c->flat, r->at + first, n, r->elem, before);
     else
         mr_move_gather(c->flat, mem, r->at + first, n, r->elem, before);
-    advance(c, data_before(r, first + n) - data_before(r, first));
+    advance_flat(c, bytes_before_piece(r, first + n) - bytes_before_piece(r, first));
 }
 
 static void copy_layout(struct copy *c, const struct mr_layout *l, char *base, size_t offset);
@@ -125,18 +125,18 @@ static bool are_records(const struct mr_layout *l, size_t count)
 }
 
 /* n records, stride apart: few enough to stay in the nearest cache from one piece to the next. */
-static void move_block(struct copy *c, const struct mr_layout *l, char *mem, size_t n, ptrdiff_t stride)
+static void copy_records(struct copy *c, const struct mr_layout *l, char *mem, size_t n, ptrdiff_t stride)
 {
     for (size_t k = 0; k < l->num; k++) {
         const struct mr_run *r = &l->runs[k];
         char *flat = c->flat + r->offset;
         for (size_t i = 0; i < r->count; i++) {
-            size_t len = data_before(r, i + 1) - data_before(r, i);
+            size_t len = bytes_before_piece(r, i + 1) - bytes_before_piece(r, i);
             char *first = mem + r->disp + (r->at ? r->at[i] : (ptrdiff_t)i * r->stride);
-            series(c, first, stride, flat + data_before(r, i), l->size, n, len);
+            copy_series(c, first, stride, flat + bytes_before_piece(r, i), l->size, n, len);
         }
     }
-    advance(c, n * l->size);
+    advance_flat(c, n * l->size);
 }
 
 /*
@@ -152,13 +152,14 @@ static bool move_whole_records(struct copy *c, const struct mr_layout *l, char *
     for (size_t k = 0; k < l->num; k++) {
         const struct mr_run *r = &l->runs[k];
         for (size_t i = 0; i < r->count; i++, steps += (pieces[num - 1].len + STEP - 1) / STEP)
-            pieces[num++] = (struct mr_move_piece){.place = r->disp + (r->at ? r->at[i] : (ptrdiff_t)i * r->stride),
-                                                   .at = r->offset + data_before(r, i) - data_before(r, 0),
-                                                   .len = data_before(r, i + 1) - data_before(r, i)};
+            pieces[num++] =
+                (struct mr_move_piece){.place = r->disp + (r->at ? r->at[i] : (ptrdiff_t)i * r->stride),
+                                       .at = r->offset + bytes_before_piece(r, i) - bytes_before_piece(r, 0),
+                                       .len = bytes_before_piece(r, i + 1) - bytes_before_piece(r, i)};
     }
     if (steps < SOME_STEPS || !mr_move_records(mem, stride, c->flat, l->size, count, pieces, num, c->unpack))
         return false;
-    advance(c, count * l->size);
+    advance_flat(c, count * l->size);
     return true;
 }
 
@@ -169,7 +170,7 @@ static void move_records(struct copy *c, const struct mr_layout *l, char *mem, s
     size_t apart = (size_t)distance(stride), block = apart < BLOCK / FEW_PIECES ? BLOCK / (apart + 1) : FEW_PIECES;
     for (size_t n; count; count -= n, mem += (ptrdiff_t)n * stride) {
         n = count < block ? count : block;
-        move_block(c, l, mem, n, stride);
+        copy_records(c, l, mem, n, stride);
     }
 }
 
@@ -230,15 +231,15 @@ static size_t find_piece(const struct mr_run *r, size_t offset)
 /* A part of a run with a list, from offset on. */
 static void copy_list(struct copy *c, const struct mr_run *r, char *mem, size_t offset)
 {
-    size_t i = find_piece(r, offset), within = offset - data_before(r, i);
+    size_t i = find_piece(r, offset), within = offset - bytes_before_piece(r, i);
     if (within) {
-        size_t len = data_before(r, i + 1) - offset;
+        size_t len = bytes_before_piece(r, i + 1) - offset;
         move(c, mem + r->at[i] + (ptrdiff_t)within, len < c->left ? len : c->left);
         i++;
     }
     if (c->left == 0 || i == r->count)
         return;
-    size_t end = data_before(r, i) + c->left, size = mr_run_size(r);
+    size_t end = bytes_before_piece(r, i) + c->left, size = mr_run_size(r);
     size_t last = find_piece(r, end < size ? end : size); /* pieces that end before are whole */
     move_list(c, r, mem, i, last - i);
     if (c->left && last < r->count)

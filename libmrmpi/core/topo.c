@@ -38,7 +38,7 @@ void mr_topology_put(struct mr_topology *t)
 }
 
 /* Takes `from` (NULL: nothing) to the next place of the room; returns that place. */
-static int *fill(int **room, const int *from, int n)
+static int *fill_room(int **room, const int *from, int n)
 {
     int *at = *room;
     if (from && n)
@@ -94,9 +94,9 @@ struct mr_topology *mr_cart_new(int ndims, const int *dims, const int *periods, 
         return NULL;
     int *room = t->room;
     t->ndims = ndims;
-    t->dims = fill(&room, dims, ndims);
-    t->periods = fill(&room, periods, ndims);
-    t->coords = fill(&room, NULL, ndims);
+    t->dims = fill_room(&room, dims, ndims);
+    t->periods = fill_room(&room, periods, ndims);
+    t->coords = fill_room(&room, NULL, ndims);
     for (int i = 0; i < ndims; i++)
         t->periods[i] = t->periods[i] != 0;
     mr_cart_coords(t, rank, ndims, t->coords);
@@ -119,8 +119,8 @@ struct mr_topology *mr_graph_new(int nodes, const int *index, const int *edges, 
         return NULL;
     int *room = t->room;
     t->num_nodes = nodes;
-    t->index = fill(&room, index, nodes);
-    t->edges = fill(&room, edges, num_edges);
+    t->index = fill_room(&room, index, nodes);
+    t->edges = fill_room(&room, edges, num_edges);
     int n;
     const int *mine = mr_graph_neighbors(t, rank, &n);
     t->around = (struct mr_neighbors){.num_in = n, .num_out = n, .in = mine, .out = mine};
@@ -142,11 +142,11 @@ struct mr_topology *mr_dist_graph_new(const struct mr_neighbors *of)
         return NULL;
     int *room = t->room;
     t->around = (struct mr_neighbors){.num_in = of->num_in, .num_out = of->num_out, .weighted = of->weighted};
-    t->around.in = fill(&room, of->in, of->num_in);
-    t->around.out = fill(&room, of->out, of->num_out);
+    t->around.in = fill_room(&room, of->in, of->num_in);
+    t->around.out = fill_room(&room, of->out, of->num_out);
     if (of->weighted) {
-        t->around.in_weights = fill(&room, of->in_weights, of->num_in);
-        t->around.out_weights = fill(&room, of->out_weights, of->num_out);
+        t->around.in_weights = fill_room(&room, of->in_weights, of->num_in);
+        t->around.out_weights = fill_room(&room, of->out_weights, of->num_out);
     }
     return t;
 }

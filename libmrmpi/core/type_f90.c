@@ -36,7 +36,7 @@ static const struct {
     {MR_COMBINER_F90_INTEGER, 0, 18, MR_BASIC_INTEGER8},
 };
 
-static struct mr_type *make(enum mr_combiner combiner, int precision, int range, struct mr_type *basic)
+static struct mr_type *make_f90_type(enum mr_combiner combiner, int precision, int range, struct mr_type *basic)
 {
     bool integer = combiner == MR_COMBINER_F90_INTEGER;
     struct maker m = maker_begin((struct shape){.combiner = combiner, .ints = 2}, NULL);
@@ -62,7 +62,7 @@ enum mr_err mr_type_f90(enum mr_combiner combiner, int precision, int range, str
         if (kinds[i].combiner != combiner || kinds[i].precision < precision || kinds[i].range < range)
             continue;
         struct f90 *f = malloc(sizeof(*f));
-        *out = f ? make(combiner, precision, range, &mr_type_basic[kinds[i].basic]) : NULL;
+        *out = f ? make_f90_type(combiner, precision, range, &mr_type_basic[kinds[i].basic]) : NULL;
         if (!*out) {
             free(f);
             return MR_SUCCESS;

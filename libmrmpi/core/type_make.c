@@ -203,7 +203,7 @@ struct mr_type *mr_type_contiguous(int64_t count, struct mr_type *t, bool large)
 }
 
 /* count blocks of `length` elements, `stride` bytes apart: one run of the layout, whatever a block is. */
-static void series(struct maker *m, int64_t count, int64_t length, ptrdiff_t stride, struct mr_type *t)
+static void add_series(struct maker *m, int64_t count, int64_t length, ptrdiff_t stride, struct mr_type *t)
 {
     if (m->failed || count == 0 || length == 0)
         return;
@@ -228,7 +228,7 @@ struct mr_type *mr_type_vector(int64_t count, int64_t length, int64_t stride, st
 {
     struct maker m = maker_begin((struct shape){MR_COMBINER_VECTOR, large, .counts = 3, .types = 1}, &t);
     maker_counts(&m, 3, (int64_t[]){count, length, stride});
-    series(&m, count, length, stride * t->extent, t);
+    add_series(&m, count, length, stride * t->extent, t);
     return maker_end(&m);
 }
 
@@ -237,7 +237,7 @@ struct mr_type *mr_type_hvector(int64_t count, int64_t length, int64_t stride, s
     struct maker m = maker_begin((struct shape){MR_COMBINER_HVECTOR, large, .counts = 2, .aints = 1, .types = 1}, &t);
     maker_counts(&m, 2, (int64_t[]){count, length});
     maker_aint(&m, stride);
-    series(&m, count, length, stride, t);
+    add_series(&m, count, length, stride, t);
     return maker_end(&m);
 }
 

@@ -331,7 +331,7 @@ static enum mr_err move_all(struct mr_file *f, bool write, uint64_t nth, const s
 }
 
 /* Behind all of the view's bytes [nth, nth + len). */
-static int64_t end_of(const struct mr_file *f, uint64_t nth, size_t len)
+static int64_t end_of_access(const struct mr_file *f, uint64_t nth, size_t len)
 {
     const struct mr_tiling *v = &f->view;
     const uint64_t last = nth + len - 1;
@@ -355,7 +355,7 @@ enum mr_err mr_file_access(struct mr_file *f, bool write, int64_t offset, const 
     if (err || !len)
         return err;
     from = mr_tiling_at(&f->view, nth);
-    to = end_of(f, nth, len);
+    to = end_of_access(f, nth, len);
     if (f->atomic && (err = mr_disk_lock(&disk, write, from, to - from)))
         return err;
     if (!write)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const struct mr_rma_piece *list_of(const struct mr_io_phases *p, int rank, unsigned *num)
+static const struct mr_rma_piece *piece_list_of(const struct mr_io_phases *p, int rank, unsigned *num)
 {
     *num = (unsigned)((size_t)p->their_lists.len[rank] / sizeof(struct mr_rma_piece));
     return (const struct mr_rma_piece *)(const void *)(p->their_lists.data + p->their_lists.at[rank]);
@@ -20,7 +20,7 @@ enum mr_err mr_io_wanted_of(const struct mr_io_phases *p, struct mr_io_wanted *w
 
         if (!p->their_lists.len[i])
             continue;
-        piece = list_of(p, i, &num);
+        piece = piece_list_of(p, i, &num);
         if (!mr_pieces_span(piece, num, (size_t)p->their_data.len[i], &lo, &hi) || lo < 0 || hi > p->stretch)
             return mr_fail(MR_ERR_INTERN, "rank %d wants pieces of \"%s\" that are not there", i, p->f->name);
         w->from = lo < w->from ? lo : w->from;
@@ -68,7 +68,7 @@ static void cover_all(const struct mr_io_phases *p, const struct mr_io_wanted *w
     memset(p->covered + (w->from >> 3), 0, (size_t)((w->to >> 3) - (w->from >> 3) + 1));
     for (int i = 0; i < p->f->comm->size; i++) {
         unsigned num = 0;
-        const struct mr_rma_piece *piece = p->their_lists.len[i] ? list_of(p, i, &num) : NULL;
+        const struct mr_rma_piece *piece = p->their_lists.len[i] ? piece_list_of(p, i, &num) : NULL;
 
         for (unsigned k = 0; k < num; k++)
             for (uint32_t n = 0; n < piece[k].count; n++) {
@@ -95,7 +95,7 @@ static void put_into_image(const struct mr_io_phases *p)
         unsigned num;
 
         if (p->their_lists.len[i]) {
-            const struct mr_rma_piece *piece = list_of(p, i, &num);
+            const struct mr_rma_piece *piece = piece_list_of(p, i, &num);
 
             mr_pieces_scatter(p->image, piece, num, (size_t)p->their_data.len[i],
                               p->their_data.data + p->their_data.at[i]);
@@ -127,7 +127,7 @@ enum mr_err mr_io_stretch_write(const struct mr_io_phases *p, const struct mr_io
     return err;
 }
 
-static enum mr_err read_piece(const struct mr_io_phases *p, int64_t at, size_t len, int64_t base)
+static enum mr_err read_image(const struct mr_io_phases *p, int64_t at, size_t len, int64_t base)
 {
     const struct mr_disk d = mr_io_disk(p->f);
     size_t n;
@@ -144,14 +144,14 @@ static enum mr_err fill_image(const struct mr_io_phases *p, const struct mr_io_w
     enum mr_err err = MR_SUCCESS;
 
     if (p->f->hints.ds_read != MR_NEVER && w->pieces * MR_IO_CALL_BYTES > holes)
-        return read_piece(p, w->from, span, base);
+        return read_image(p, w->from, span, base);
     for (int i = 0; i < p->f->comm->size; i++) {
         unsigned num = 0;
-        const struct mr_rma_piece *piece = p->their_lists.len[i] ? list_of(p, i, &num) : NULL;
+        const struct mr_rma_piece *piece = p->their_lists.len[i] ? piece_list_of(p, i, &num) : NULL;
 
         for (unsigned k = 0; k < num; k++)
             for (uint32_t m = 0; m < piece[k].count && !err; m++)
-                err = read_piece(p, piece[k].at + (int64_t)m * piece[k].stride, piece[k].elem, base);
+                err = read_image(p, piece[k].at + (int64_t)m * piece[k].stride, piece[k].elem, base);
     }
     return err;
 }
@@ -162,7 +162,7 @@ static void take_from_image(const struct mr_io_phases *p)
         unsigned num;
 
         if (p->their_lists.len[i]) {
-            const struct mr_rma_piece *piece = list_of(p, i, &num);
+            const struct mr_rma_piece *piece = piece_list_of(p, i, &num);
 
             mr_pieces_gather(p->image, piece, num, (size_t)p->their_data.len[i],
                              p->their_data.data + p->their_data.at[i]);

@@ -54,7 +54,7 @@ enum mr_err mr_disk_fail(int system_error, const char *doing, const char *name)
     return mr_fail(mr_disk_class(system_error), "cannot %s \"%s\": %s", doing, name, strerror(system_error));
 }
 
-static enum mr_err failed(const struct mr_disk *d, int system_error, const char *doing, size_t len, int64_t at)
+static enum mr_err disk_failed(const struct mr_disk *d, int system_error, const char *doing, size_t len, int64_t at)
 {
     return mr_fail(mr_disk_class(system_error), "cannot %s %zu bytes at %lld of \"%s\": %s", doing, len, (long long)at,
                    d->name, strerror(system_error));
@@ -66,7 +66,7 @@ static void give_away(const struct mr_disk *d)
         mr_unlock();
 }
 
-static void take_back(const struct mr_disk *d)
+static void retake_lock(const struct mr_disk *d)
 {
     if (d->freely)
         mr_lock();
@@ -99,7 +99,7 @@ static int read_all(int fd, char *buf, size_t len, int64_t at, size_t *done)
 #define ON_THE_WAY  65536
 #define WORTH_BYTES 4096
 #define TRIALS      3
-enum mr_disk_way mr_disk_way;
+enum mr_disk_mode mr_disk_mode;
 
 static bool is_near(const char *buf, int64_t at)
 {
@@ -141,7 +141,7 @@ static void try_ways(char *room)
     int fd = memfd_create("mrmpi-trial", MFD_CLOEXEC);
     size_t n;
 
-    mr_disk_way = MR_DISK_STRAIGHT;
+    mr_disk_mode = MR_DISK_STRAIGHT;
     if (!buf || fd < 0 || ftruncate(fd, ON_THE_WAY))
         goto out;
     for (int i = 0; i < 2 * TRIALS; i++) {
@@ -155,7 +155,7 @@ static void try_ways(char *room)
             least[i % 2] = now_ns() - begin;
     }
     if (least[1] < least[0] / 2)
-        mr_disk_way = MR_DISK_ON_THE_WAY;
+        mr_disk_mode = MR_DISK_ON_THE_WAY;
 out:
     if (fd >= 0)
         close(fd);
@@ -167,18 +167,18 @@ enum mr_err mr_disk_read(const struct mr_disk *d, void *buf, size_t len, int64_t
     char *room = NULL;
     int err;
 
-    if (len >= WORTH_BYTES && mr_disk_way != MR_DISK_STRAIGHT && is_near(buf, at))
+    if (len >= WORTH_BYTES && mr_disk_mode != MR_DISK_STRAIGHT && is_near(buf, at))
         room = aligned_alloc(PAGE_BYTES, ON_THE_WAY + PAGE_BYTES);
-    if (room && mr_disk_way == MR_DISK_UNTRIED)
+    if (room && mr_disk_mode == MR_DISK_UNTRIED)
         try_ways(room);
     give_away(d);
-    if (room && mr_disk_way == MR_DISK_ON_THE_WAY)
+    if (room && mr_disk_mode == MR_DISK_ON_THE_WAY)
         err = read_on_the_way(d->fd, buf, len, at, room, done);
     else
         err = read_all(d->fd, buf, len, at, done);
-    take_back(d);
+    retake_lock(d);
     free(room);
-    return err ? failed(d, err, "read", len - *done, at + (int64_t)*done) : MR_SUCCESS;
+    return err ? disk_failed(d, err, "read", len - *done, at + (int64_t)*done) : MR_SUCCESS;
 }
 
 enum mr_err mr_disk_write(const struct mr_disk *d, const void *buf, size_t len, int64_t at, size_t *done)
@@ -199,8 +199,8 @@ enum mr_err mr_disk_write(const struct mr_disk *d, const void *buf, size_t len, 
         }
         *done += (size_t)put;
     }
-    take_back(d);
-    return err ? failed(d, err, "write", len - *done, at + (int64_t)*done) : MR_SUCCESS;
+    retake_lock(d);
+    return err ? disk_failed(d, err, "write", len - *done, at + (int64_t)*done) : MR_SUCCESS;
 }
 
 enum mr_err mr_disk_size(const struct mr_disk *d, int64_t *size)
@@ -250,7 +250,7 @@ enum mr_err mr_disk_lock(const struct mr_disk *d, bool exclusive, int64_t at, in
 
     give_away(d);
     err = set_lock(d, exclusive ? F_WRLCK : F_RDLCK, at, len, F_OFD_SETLKW);
-    take_back(d);
+    retake_lock(d);
     return err ? mr_disk_fail(err, "lock a part of", d->name) : MR_SUCCESS;
 }
 

@@ -48,7 +48,7 @@ static int flags_of(unsigned amode, bool first)
 }
 
 /* A write-only file is opened so: holes are left alone then. */
-static int open_file(struct mr_file *f, bool first)
+static int open_by_mode(struct mr_file *f, bool first)
 {
     int flags = flags_of(f->amode, first);
 
@@ -64,14 +64,14 @@ static int open_file(struct mr_file *f, bool first)
 /* The first rank makes the file if need be, then the others find it. */
 static enum mr_err open_together(struct mr_file *f)
 {
-    int errno_first = f->comm->rank ? 0 : open_file(f, true), errno_mine;
+    int errno_first = f->comm->rank ? 0 : open_by_mode(f, true), errno_mine;
     enum mr_err err = mr_io_tell(f, &errno_first, sizeof(errno_first));
 
     if (err)
         return err;
     errno_mine = errno_first;
     if (!errno_first && f->comm->rank)
-        errno_mine = open_file(f, false);
+        errno_mine = open_by_mode(f, false);
     return mr_io_agree(f, errno_mine ? mr_disk_fail(errno_mine, "open", f->name) : MR_SUCCESS);
 }
 
@@ -107,7 +107,7 @@ enum mr_err mr_file_set_hints(struct mr_file *f, const struct mr_file_hints *hin
     return err ? err : mr_io_take_hints(f, hints);
 }
 
-static void forget(struct mr_file *f)
+static void forget_file(struct mr_file *f)
 {
     for (struct mr_file **at = &open_files; *at; at = &(*at)->next)
         if (*at == f) {
@@ -157,7 +157,7 @@ static enum mr_err find_out_near(struct mr_file *f)
 }
 
 /* Each step is the same for all: an error of one is everybody's. */
-static enum mr_err begin(struct mr_file *f, const struct mr_file_hints *hints)
+static enum mr_err begin_file(struct mr_file *f, const struct mr_file_hints *hints)
 {
     enum mr_err err = same_mode(f);
 
@@ -189,14 +189,14 @@ enum mr_err mr_file_open(struct mr_comm *c, const char *name, unsigned amode, co
         return err;
     f->comm = own;
     if (!err)
-        err = begin(f, hints);
+        err = begin_file(f, hints);
     if (!err && amode & MR_FILE_APPEND) {
         err = mr_file_end(f, &f->at);
         err = mr_file_shared_set(f, f->at, err);
     }
     if (err) {
         mr_io_shared_close(f);
-        forget(f);
+        forget_file(f);
         return err;
     }
     *out = f;
@@ -218,14 +218,14 @@ enum mr_err mr_file_close(struct mr_file *f)
         err = mr_disk_fail(errno, "delete", f->name);
     if (f->amode & MR_FILE_DELETE_ON_CLOSE && !met)
         met = mr_io_barrier(f);
-    forget(f);
+    forget_file(f);
     return err ? err : met;
 }
 
 void mr_io_finalize(void)
 {
     while (open_files)
-        forget(open_files);
+        forget_file(open_files);
 }
 
 /* ---- whole files ------------------------------------------------------------------------------------------------- */
@@ -237,7 +237,7 @@ enum mr_err mr_file_delete(const char *name)
     return unlink(path) ? mr_disk_fail(errno, "delete", path) : MR_SUCCESS;
 }
 
-static enum mr_err same_size(const struct mr_file *f, int64_t bytes, enum mr_err wrong)
+static enum mr_err agree_on_size(const struct mr_file *f, int64_t bytes, enum mr_err wrong)
 {
     int64_t first = bytes;
     enum mr_err err = mr_io_tell(f, &first, sizeof(first));
@@ -251,7 +251,7 @@ static enum mr_err same_size(const struct mr_file *f, int64_t bytes, enum mr_err
 static enum mr_err by_first(const struct mr_file *f, int64_t bytes, enum mr_err wrong, int (*what)(int fd, off_t bytes),
                             const char *doing)
 {
-    enum mr_err err = same_size(f, bytes, wrong);
+    enum mr_err err = agree_on_size(f, bytes, wrong);
     int error;
 
     if (err)
@@ -260,24 +260,24 @@ static enum mr_err by_first(const struct mr_file *f, int64_t bytes, enum mr_err 
     return mr_io_agree(f, error ? mr_disk_fail(error, doing, f->name) : MR_SUCCESS);
 }
 
-static int cut(int fd, off_t bytes)
+static int truncate_file(int fd, off_t bytes)
 {
     return ftruncate(fd, bytes) ? errno : 0;
 }
 
 enum mr_err mr_file_set_size(struct mr_file *f, int64_t bytes, enum mr_err wrong)
 {
-    return by_first(f, bytes, wrong, cut, "set the size of");
+    return by_first(f, bytes, wrong, truncate_file, "set the size of");
 }
 
-static int allocate(int fd, off_t bytes)
+static int allocate_file(int fd, off_t bytes)
 {
     return bytes ? posix_fallocate(fd, 0, bytes) : 0;
 }
 
 enum mr_err mr_file_preallocate(struct mr_file *f, int64_t bytes, enum mr_err wrong)
 {
-    return by_first(f, bytes, wrong, allocate, "allocate space for");
+    return by_first(f, bytes, wrong, allocate_file, "allocate space for");
 }
 
 enum mr_err mr_file_size(struct mr_file *f, int64_t *bytes)

@@ -47,7 +47,7 @@ enum mr_err mr_io_shared_close(struct mr_file *f)
 }
 
 /* Returns the former value while changing it. */
-static enum mr_err update(struct mr_file *f, int64_t by, enum mr_op_id op, int64_t *was)
+static enum mr_err update_shared_pointer(struct mr_file *f, int64_t by, enum mr_op_id op, int64_t *was)
 {
     enum mr_err err;
 
@@ -62,12 +62,12 @@ static enum mr_err update(struct mr_file *f, int64_t by, enum mr_op_id op, int64
 
 enum mr_err mr_file_shared_get(struct mr_file *f, int64_t *offset)
 {
-    return update(f, 0, MR_OP_SUM, offset);
+    return update_shared_pointer(f, 0, MR_OP_SUM, offset);
 }
 
 enum mr_err mr_file_shared_take(struct mr_file *f, int64_t n, int64_t *offset)
 {
-    return update(f, n, MR_OP_SUM, offset);
+    return update_shared_pointer(f, n, MR_OP_SUM, offset);
 }
 
 enum mr_err mr_file_shared_set(struct mr_file *f, int64_t offset, enum mr_err wrong)
@@ -80,7 +80,7 @@ enum mr_err mr_file_shared_set(struct mr_file *f, int64_t offset, enum mr_err wr
                       (long long)first);
     err = mr_io_agree(f, wrong ? wrong : err);
     if (!err && !f->comm->rank)
-        err = update(f, offset, MR_OP_REPLACE, &was);
+        err = update_shared_pointer(f, offset, MR_OP_REPLACE, &was);
     return mr_io_agree(f, err);
 }
 
@@ -96,7 +96,7 @@ enum mr_err mr_file_shared_take_ordered(struct mr_file *f, int64_t n, int64_t *o
     if (err)
         return err;
     if (f->comm->rank == last)
-        err = update(f, upto, MR_OP_SUM, &base);
+        err = update_shared_pointer(f, upto, MR_OP_SUM, &base);
     s = NULL;
     built = mr_coll_bcast(&base, 1, NUMBER, last, f->comm, &s);
     err = mr_coll_run_after(err, built, s);

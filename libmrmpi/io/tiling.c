@@ -11,7 +11,7 @@ static size_t piece_size(const struct mr_run *r, size_t i)
     return r->before ? r->before[i + 1] - r->before[i] : r->elem;
 }
 
-static size_t data_before(const struct mr_run *r, size_t i)
+static size_t run_bytes_before(const struct mr_run *r, size_t i)
 {
     return r->before ? r->before[i] : i * r->elem;
 }
@@ -140,7 +140,7 @@ static size_t run_of(const struct mr_layout *l, size_t nth)
     return lo;
 }
 
-static size_t piece_of(const struct mr_run *r, size_t nth)
+static size_t nth_piece(const struct mr_run *r, size_t nth)
 {
     size_t lo = 0, hi = r->count;
 
@@ -163,8 +163,8 @@ static ptrdiff_t layout_at(const struct mr_layout *l, size_t nth)
     size_t i;
 
     nth -= r->offset;
-    i = piece_of(r, nth);
-    nth -= data_before(r, i);
+    i = nth_piece(r, nth);
+    nth -= run_bytes_before(r, i);
     return piece_at(r, i) + (r->child ? layout_at(r->child, nth) : (ptrdiff_t)nth);
 }
 
@@ -200,9 +200,9 @@ static size_t run_before(const struct mr_run *r, ptrdiff_t place)
         }
     }
     if (r->child)
-        return data_before(r, lo) + layout_before(r->child, place - piece_at(r, lo));
+        return run_bytes_before(r, lo) + layout_before(r->child, place - piece_at(r, lo));
     rest = (size_t)(place - piece_at(r, lo));
-    return data_before(r, lo) + (rest < piece_size(r, lo) ? rest : piece_size(r, lo));
+    return run_bytes_before(r, lo) + (rest < piece_size(r, lo) ? rest : piece_size(r, lo));
 }
 
 static size_t layout_before(const struct mr_layout *l, ptrdiff_t place)
@@ -242,7 +242,7 @@ uint64_t mr_tiling_before(const struct mr_tiling *t, int64_t offset)
 
 /* ---- stretches --------------------------------------------------------------------------------------------------- */
 
-static bool append(struct mr_stretches *to, struct mr_rma_piece p)
+static bool append_stretch(struct mr_stretches *to, struct mr_rma_piece p)
 {
     if (to->num == to->cap) {
         size_t cap = to->cap ? 2 * to->cap : 64;
@@ -273,10 +273,10 @@ static bool put_one(struct mr_stretches *to, int64_t at, uint32_t len)
         last->count++;
         return true;
     }
-    return append(to, (struct mr_rma_piece){.at = at, .count = 1, .elem = len});
+    return append_stretch(to, (struct mr_rma_piece){.at = at, .count = 1, .elem = len});
 }
 
-static bool put(struct mr_stretches *to, int64_t at, uint64_t len)
+static bool put_stretch(struct mr_stretches *to, int64_t at, uint64_t len)
 {
     const uint32_t most = 1u << 30;
     bool fine = true;
@@ -293,10 +293,10 @@ static bool put_series(struct mr_stretches *to, int64_t at, size_t elem, size_t 
         bool fine = true;
 
         for (; count && fine; at += stride, count--)
-            fine = put(to, at, elem);
+            fine = put_stretch(to, at, elem);
         return fine;
     }
-    return append(to, (struct mr_rma_piece){at, stride, (uint32_t)count, (uint32_t)elem});
+    return append_stretch(to, (struct mr_rma_piece){at, stride, (uint32_t)count, (uint32_t)elem});
 }
 
 static bool put_layout(struct mr_stretches *to, const struct mr_layout *l, int64_t base, size_t from, size_t end);
@@ -304,8 +304,8 @@ static bool put_layout(struct mr_stretches *to, const struct mr_layout *l, int64
 /* Bytes [from, end) of the run's. */
 static bool put_run(struct mr_stretches *to, const struct mr_run *r, int64_t base, size_t from, size_t end)
 {
-    for (size_t i = piece_of(r, from); from < end;) {
-        size_t first = data_before(r, i), stop = first + piece_size(r, i), whole;
+    for (size_t i = nth_piece(r, from); from < end;) {
+        size_t first = run_bytes_before(r, i), stop = first + piece_size(r, i), whole;
 
         if (!r->child && !r->at && from == first && (whole = (end - first) / r->elem) > 1) {
             if (!put_series(to, base + piece_at(r, i), r->elem, whole, r->stride))
@@ -316,7 +316,7 @@ static bool put_run(struct mr_stretches *to, const struct mr_run *r, int64_t bas
         }
         stop = stop < end ? stop : end;
         if (!(r->child ? put_layout(to, r->child, base + piece_at(r, i), from - first, stop - first)
-                       : put(to, base + piece_at(r, i) + (int64_t)(from - first), stop - from)))
+                       : put_stretch(to, base + piece_at(r, i) + (int64_t)(from - first), stop - from)))
             return false;
         from = stop;
         i++;
@@ -347,7 +347,7 @@ bool mr_tiling_stretches(const struct mr_tiling *t, uint64_t nth, uint64_t len, 
 
     to->first = to->num;
     if (mr_tiling_dense(t))
-        return put(to, mr_tiling_at(t, nth), len);
+        return put_stretch(to, mr_tiling_at(t, nth), len);
     while (len) {
         uint64_t tile = nth / size, from = nth - tile * size, n = size - from < len ? size - from : len, whole;
 

@@ -32,7 +32,7 @@ static void side_free(struct mr_io_side *s)
     free(s->data);
 }
 
-static bool grow(struct mr_io_side *s, size_t room)
+static bool grow_side(struct mr_io_side *s, size_t room)
 {
     char *data;
 
@@ -66,8 +66,8 @@ static struct mr_vec vec_of(const struct mr_io_side *s, const void *buf)
         .buf = buf, .counts = s->len, .disps = s->at, .wide = true, .wide_disps = true, .type = mr_type_byte};
 }
 
-static enum mr_err exchange(const struct mr_io_phases *p, const struct mr_io_side *from, const void *from_buf,
-                            const struct mr_io_side *to, void *to_buf)
+static enum mr_err exchange_sides(const struct mr_io_phases *p, const struct mr_io_side *from, const void *from_buf,
+                                  const struct mr_io_side *to, void *to_buf)
 {
     const struct mr_vec in = vec_of(from, from_buf), out = vec_of(to, to_buf);
     struct mr_schedule *s = NULL;
@@ -76,7 +76,7 @@ static enum mr_err exchange(const struct mr_io_phases *p, const struct mr_io_sid
     return mr_coll_run(err, s);
 }
 
-static enum mr_err no_memory(const struct mr_io_phases *p)
+static enum mr_err no_memory_for_access(const struct mr_io_phases *p)
 {
     return mr_fail(MR_ERR_NO_MEM, "no memory for a collective access to \"%s\"", p->f->name);
 }
@@ -162,7 +162,7 @@ static enum mr_err list_pieces(struct mr_io_phases *p, int64_t round)
         window(p, i, round, &from, &to);
         fine = list_window(p, p->f->aggregators[i], from, to);
     }
-    return fine ? MR_SUCCESS : no_memory(p);
+    return fine ? MR_SUCCESS : no_memory_for_access(p);
 }
 
 /* ---- a round ----------------------------------------------------------------------------------------------------- */
@@ -201,7 +201,7 @@ static enum mr_err write_round(struct mr_io_phases *p, const struct mr_io_wanted
 
     if (is_packed(p))
         pack_mine(p);
-    err = exchange(p, mine, buf, &p->their_data, p->their_data.data);
+    err = exchange_sides(p, mine, buf, &p->their_data, p->their_data.data);
     if (err || !w->pieces || p->err)
         return err;
     p->err = mr_io_stretch_write(p, w, base);
@@ -216,24 +216,24 @@ static enum mr_err read_round(struct mr_io_phases *p, const struct mr_io_wanted 
 
     if (w->pieces && !p->err)
         p->err = mr_io_stretch_read(p, w, base);
-    err = exchange(p, &p->their_data, p->their_data.data, mine, buf);
+    err = exchange_sides(p, &p->their_data, p->their_data.data, mine, buf);
     if (!err && is_packed(p))
         unpack_mine(p);
     return err;
 }
 
 /* Room for received and for packed data. */
-static enum mr_err make_room(struct mr_io_phases *p)
+static enum mr_err size_buffers(struct mr_io_phases *p)
 {
     const int ranks = p->f->comm->size;
 
-    if (!grow(&p->their_lists, in_a_row(&p->their_lists, ranks)) ||
-        !grow(&p->their_data, in_a_row(&p->their_data, ranks)))
-        return no_memory(p);
+    if (!grow_side(&p->their_lists, in_a_row(&p->their_lists, ranks)) ||
+        !grow_side(&p->their_data, in_a_row(&p->their_data, ranks)))
+        return no_memory_for_access(p);
     if (!is_packed(p))
         return MR_SUCCESS;
     memcpy(p->packed.len, p->data.len, (size_t)ranks * sizeof(*p->packed.len));
-    return grow(&p->packed, in_a_row(&p->packed, ranks)) ? MR_SUCCESS : no_memory(p);
+    return grow_side(&p->packed, in_a_row(&p->packed, ranks)) ? MR_SUCCESS : no_memory_for_access(p);
 }
 
 /*
@@ -248,9 +248,9 @@ static enum mr_err one_round(struct mr_io_phases *p, int64_t round, int me)
 
     if (met)
         return met;
-    met = mr_io_agree(p->f, err ? err : make_room(p));
+    met = mr_io_agree(p->f, err ? err : size_buffers(p));
     if (!met)
-        met = exchange(p, &p->lists, p->pieces.piece, &p->their_lists, p->their_lists.data);
+        met = exchange_sides(p, &p->lists, p->pieces.piece, &p->their_lists, p->their_lists.data);
     if (met)
         return met;
     if (me >= 0) {
@@ -263,7 +263,7 @@ static enum mr_err one_round(struct mr_io_phases *p, int64_t round, int me)
 
 /* ---- all rounds -------------------------------------------------------------------------------------------------- */
 
-static int64_t round_up(int64_t n, int64_t unit)
+static int64_t round_up_to(int64_t n, int64_t unit)
 {
     return (n + unit - 1) / unit * unit;
 }
@@ -283,7 +283,7 @@ static bool divide(struct mr_io_phases *p, const struct mr_io_span *all)
     p->each = (to - from + p->f->num_aggregators - 1) / p->f->num_aggregators;
     unit = unit ? unit : p->each >= ALIGN_FROM ? ALIGN_BYTES : 1;
     p->start = from / unit * unit;
-    p->each = round_up((to - p->start + p->f->num_aggregators - 1) / p->f->num_aggregators, unit);
+    p->each = round_up_to((to - p->start + p->f->num_aggregators - 1) / p->f->num_aggregators, unit);
     p->stretch = p->f->hints.cb_buffer_size < p->each ? p->f->hints.cb_buffer_size : p->each;
     return true;
 }
@@ -310,7 +310,7 @@ static int64_t my_next_round(const struct mr_io_phases *p, int64_t round)
 }
 
 /* Between distant data there may be millions of rounds that nobody needs. */
-static enum mr_err next_round(const struct mr_io_phases *p, int64_t *round)
+static enum mr_err agree_next_round(const struct mr_io_phases *p, int64_t *round)
 {
     struct mr_type *number = &mr_type_basic[MR_BASIC_INT64_T];
     int64_t mine;
@@ -338,18 +338,18 @@ static enum mr_err get_memory(struct mr_io_phases *p, int me)
 
     if (!side_new(&p->lists, ranks) || !side_new(&p->data, ranks) || !side_new(&p->their_lists, ranks) ||
         !side_new(&p->their_data, ranks) || !side_new(&p->packed, ranks))
-        return no_memory(p);
+        return no_memory_for_access(p);
     p->lengths = malloc(2 * (size_t)ranks * sizeof(*p->lengths));
     if (!p->lengths)
-        return no_memory(p);
+        return no_memory_for_access(p);
     if (me < 0)
         return MR_SUCCESS;
     p->image = malloc((size_t)p->stretch);
     p->covered = malloc((size_t)p->stretch / 8 + 1);
-    return p->image && p->covered ? MR_SUCCESS : no_memory(p);
+    return p->image && p->covered ? MR_SUCCESS : no_memory_for_access(p);
 }
 
-static void release(struct mr_io_phases *p)
+static void free_phases(struct mr_io_phases *p)
 {
     side_free(&p->lists);
     side_free(&p->data);
@@ -373,11 +373,11 @@ enum mr_err mr_io_two_phase(struct mr_file *f, bool write, uint64_t nth, const s
         return MR_SUCCESS;
     err = mr_io_agree(f, get_memory(&p, me));
     for (int64_t round = 0; !err; round++) {
-        err = next_round(&p, &round);
+        err = agree_next_round(&p, &round);
         if (err || round >= (p.each + p.stretch - 1) / p.stretch)
             break;
         err = one_round(&p, round, me);
     }
-    release(&p);
+    free_phases(&p);
     return err ? err : p.err;
 }

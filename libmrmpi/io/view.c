@@ -87,8 +87,8 @@ static bool can_lock(const struct mr_file *f)
 }
 
 /* All send to all: they agree on the result. */
-static enum mr_err meet(const struct mr_file *f, const struct mr_file_view *v, const struct in_file *in,
-                        enum mr_err wrong, struct views *views)
+static enum mr_err gather_views(const struct mr_file *f, const struct mr_file_view *v, const struct in_file *in,
+                                enum mr_err wrong, struct views *views)
 {
     struct told mine = {.err = wrong ? wrong : fits(f, in)}, *all;
     enum mr_err err;
@@ -133,7 +133,7 @@ enum mr_err mr_file_set_view(struct mr_file *f, const struct mr_file_view *v, co
     struct views views = {0};
     enum mr_err err = wrong ? wrong : put_in_file(v, &in);
 
-    err = meet(f, v, &in, err, &views);
+    err = gather_views(f, v, &in, err, &views);
     if (!err)
         err = mr_io_take_hints(f, hints);
     if (err) {

@@ -12,7 +12,7 @@ struct block {
     uint32_t first, nodes, ranks;
 };
 
-static const char *skip_blanks(const char *p)
+static const char *skip_spaces(const char *p)
 {
     while (isspace((unsigned char)*p))
         p++;
@@ -20,17 +20,17 @@ static const char *skip_blanks(const char *p)
 }
 
 /* Takes one character, with blanks around it. */
-static bool take(const char **p, char c)
+static bool take_char(const char **p, char c)
 {
-    const char *at = skip_blanks(*p);
+    const char *at = skip_spaces(*p);
 
     if (*at != c)
         return false;
-    *p = skip_blanks(at + 1);
+    *p = skip_spaces(at + 1);
     return true;
 }
 
-static bool take_number(const char **p, uint32_t *out)
+static bool take_digits(const char **p, uint32_t *out)
 {
     uint64_t n = 0;
 
@@ -46,10 +46,10 @@ static bool take_number(const char **p, uint32_t *out)
 }
 
 /* A block that places no rank would let the reader run for ever. */
-static bool take_block(const char **p, struct block *b)
+static bool take_map_block(const char **p, struct block *b)
 {
-    return take(p, '(') && take_number(p, &b->first) && take(p, ',') && take_number(p, &b->nodes) && take(p, ',') &&
-           take_number(p, &b->ranks) && take(p, ')') && b->nodes && b->ranks;
+    return take_char(p, '(') && take_digits(p, &b->first) && take_char(p, ',') && take_digits(p, &b->nodes) &&
+           take_char(p, ',') && take_digits(p, &b->ranks) && take_char(p, ')') && b->nodes && b->ranks;
 }
 
 /* Where the first block begins, NULL if the text is not well formed from its beginning to its end. */
@@ -59,17 +59,17 @@ static const char *find_blocks(const char *text)
     const char *p = text;
     struct block b;
 
-    if (!take(&p, '(') || strncmp(p, word, sizeof(word) - 1))
+    if (!take_char(&p, '(') || strncmp(p, word, sizeof(word) - 1))
         return NULL;
     p += sizeof(word) - 1;
-    if (!take(&p, ','))
+    if (!take_char(&p, ','))
         return NULL;
     const char *blocks = p;
     do
-        if (!take_block(&p, &b))
+        if (!take_map_block(&p, &b))
             return NULL;
-    while (take(&p, ','));
-    return take(&p, ')') && !*p ? blocks : NULL;
+    while (take_char(&p, ','));
+    return take_char(&p, ')') && !*p ? blocks : NULL;
 }
 
 static int place_block(const struct block *b, int next, int size, uint32_t *node_of)
@@ -90,9 +90,9 @@ int mr_mapping_parse(const char *text, int size, uint32_t *node_of)
     for (int next = 0; next < size;) {
         const char *p = blocks;
         do {
-            take_block(&p, &b);
+            take_map_block(&p, &b);
             next = place_block(&b, next, size, node_of);
-        } while (next < size && take(&p, ','));
+        } while (next < size && take_char(&p, ','));
     }
     return 0;
 }

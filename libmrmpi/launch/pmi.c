@@ -168,14 +168,14 @@ static int leave(int err)
     return err;
 }
 
-static int client_put(const char *key, const void *data, size_t len)
+static int pmi_put(const char *key, const void *data, size_t len)
 {
     int err = enter();
 
     return err ? err : leave(put_value(key, data, len));
 }
 
-static int client_fence_begin(void)
+static int pmi_fence_begin(void)
 {
     int err = enter();
 
@@ -186,7 +186,7 @@ static int client_fence_begin(void)
     return leave(err);
 }
 
-static int client_fence_end(bool patient)
+static int pmi_fence_end(bool patient)
 {
     pthread_mutex_lock(&lock);
     int err = fencing ? pmi.protocol->fence_answer(&pmi, patient ? MR_PMI_PATIENT : MR_PMI_NOW) : -EINVAL;
@@ -195,7 +195,7 @@ static int client_fence_end(bool patient)
     return leave(err);
 }
 
-static int client_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
+static int pmi_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
 {
     int err = enter();
 
@@ -203,7 +203,7 @@ static int client_get(int rank, const char *key, void *buf, size_t cap, size_t *
 }
 
 /* Nobody reads the connection between two questions, so its end is seen by looking. */
-static int client_failed(void)
+static int pmi_failed(void)
 {
     int err = atomic_load_explicit(&broken, memory_order_relaxed);
     struct pollfd p = {.fd = pmi.fd, .events = POLLRDHUP};
@@ -264,7 +264,7 @@ static int learn_map(struct mr_launch_world *world)
     return err;
 }
 
-static int learn_world(struct mr_launch_world *world)
+static int learn_pmi_world(struct mr_launch_world *world)
 {
     if (pmi.size < 1 || pmi.rank < 0 || pmi.rank >= pmi.size)
         return mr_launch_fail(-EPROTO, "%s (%s) says that this is rank %d of %d", pmi.launcher, pmi.protocol->name,
@@ -277,7 +277,7 @@ static int learn_world(struct mr_launch_world *world)
     return world->job_id && world->node_name ? learn_map(world) : -ENOMEM;
 }
 
-static int client_init(const struct mr_pmi_protocol *protocol, struct mr_launch_world *world)
+static int pmi_init(const struct mr_pmi_protocol *protocol, struct mr_launch_world *world)
 {
     pmi.launcher = mr_detect_pmi_launcher();
     if (!mr_config_foreign("PMI_FD") && !mr_config_foreign("PMI_PORT"))
@@ -295,7 +295,7 @@ static int client_init(const struct mr_pmi_protocol *protocol, struct mr_launch_
     if (!err)
         err = protocol->begin(&pmi);
     if (!err)
-        err = learn_world(world);
+        err = learn_pmi_world(world);
     if (err)
         mr_pmi_close(&pmi);
     return err;
@@ -303,12 +303,12 @@ static int client_init(const struct mr_pmi_protocol *protocol, struct mr_launch_
 
 static int pmi1_init(struct mr_launch_world *world)
 {
-    return client_init(&mr_pmi_protocol1, world);
+    return pmi_init(&mr_pmi_protocol1, world);
 }
 
 static int pmi2_init(struct mr_launch_world *world)
 {
-    return client_init(&mr_pmi_protocol2, world);
+    return pmi_init(&mr_pmi_protocol2, world);
 }
 
 /* ---- the end ---- */
@@ -323,7 +323,7 @@ static void let_stderr_be_read(void)
 }
 
 /* Not every launcher says why a job was aborted. Another thread may be waiting in a fence, and keeps the lock. */
-static __attribute__((noreturn)) void client_abort(int code, const char *why)
+static __attribute__((noreturn)) void pmi_abort(int code, const char *why)
 {
     code = mr_launch_status(code);
     fprintf(stderr, "mrmpi: rank %d aborted the job with code %d: %s\n", pmi.rank, code, why ? why : "");
@@ -334,7 +334,7 @@ static __attribute__((noreturn)) void client_abort(int code, const char *why)
     _exit(code);
 }
 
-static int client_finalize(void)
+static int pmi_finalize(void)
 {
     int err = enter();
 
@@ -346,8 +346,8 @@ static int client_finalize(void)
 }
 
 #define CLIENT(init_)                                                                                                  \
-    .init = init_, .put = client_put, .fence_begin = client_fence_begin, .fence_end = client_fence_end,                \
-    .get = client_get, .failed = client_failed, .abort = client_abort, .finalize = client_finalize
+    .init = init_, .put = pmi_put, .fence_begin = pmi_fence_begin, .fence_end = pmi_fence_end, .get = pmi_get,         \
+    .failed = pmi_failed, .abort = pmi_abort, .finalize = pmi_finalize
 
 const struct mr_launch_backend mr_launch_pmi1 = {.name = "pmi1", CLIENT(pmi1_init)};
 const struct mr_launch_backend mr_launch_pmi2 = {.name = "pmi2", CLIENT(pmi2_init)};

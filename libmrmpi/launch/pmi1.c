@@ -8,7 +8,7 @@
 #include "libmrmpi/launch/backend.h"
 #include "libmrmpi/launch/pmi.h"
 
-static int value_of(struct mr_pmi *pmi, const char *name, char *value, size_t cap)
+static int pmi1_value(struct mr_pmi *pmi, const char *name, char *value, size_t cap)
 {
     return mr_pmi1_value(pmi->message, name, value, cap);
 }
@@ -22,21 +22,21 @@ static int send_line(struct mr_pmi *pmi, int len)
 }
 
 /* The answer, whose command must be the wanted one. */
-static int read_answer(struct mr_pmi *pmi, const char *asked, const char *wanted, enum mr_pmi_wait wait)
+static int read_pmi1_answer(struct mr_pmi *pmi, const char *asked, const char *wanted, enum mr_pmi_wait wait)
 {
     char text[64];
     int err = mr_pmi_read_line(pmi, wait);
 
     if (err)
         return err;
-    return value_of(pmi, "cmd", text, sizeof(text)) || strcmp(text, wanted) ? mr_pmi_nonsense(pmi, asked) : 0;
+    return pmi1_value(pmi, "cmd", text, sizeof(text)) || strcmp(text, wanted) ? mr_pmi_nonsense(pmi, asked) : 0;
 }
 
-static int ask(struct mr_pmi *pmi, int len, const char *asked, const char *wanted)
+static int ask_pmi1(struct mr_pmi *pmi, int len, const char *asked, const char *wanted)
 {
     int err = send_line(pmi, len);
 
-    return err ? err : read_answer(pmi, asked, wanted, MR_PMI_SOON);
+    return err ? err : read_pmi1_answer(pmi, asked, wanted, MR_PMI_SOON);
 }
 
 static int __attribute__((format(printf, 2, 3))) write_line(struct mr_pmi *pmi, const char *fmt, ...)
@@ -50,11 +50,11 @@ static int __attribute__((format(printf, 2, 3))) write_line(struct mr_pmi *pmi, 
 }
 
 /* Where an answer has no rc all is well. */
-static bool refused(struct mr_pmi *pmi)
+static bool pmi1_refused(struct mr_pmi *pmi)
 {
     char text[32];
 
-    return !value_of(pmi, "rc", text, sizeof(text)) && strcmp(text, "0") != 0;
+    return !pmi1_value(pmi, "rc", text, sizeof(text)) && strcmp(text, "0") != 0;
 }
 
 static int read_max(struct mr_pmi *pmi, const char *name, long long min, size_t *out)
@@ -62,14 +62,14 @@ static int read_max(struct mr_pmi *pmi, const char *name, long long min, size_t 
     char text[32];
     long long n;
 
-    if (value_of(pmi, name, text, sizeof(text)) || !mr_pmi_number(text, min, INT32_MAX, &n))
+    if (pmi1_value(pmi, name, text, sizeof(text)) || !mr_pmi_number(text, min, INT32_MAX, &n))
         return mr_pmi_nonsense(pmi, "get_maxes");
     *out = (size_t)n;
     return 0;
 }
 
 /* Clients of PMI-1 always ask, so that launchers have an answer. One without a number is none that stops a job. */
-static int learn_appnum(struct mr_pmi *pmi)
+static int learn_pmi1_appnum(struct mr_pmi *pmi)
 {
     char text[32];
     long long n;
@@ -78,34 +78,34 @@ static int learn_appnum(struct mr_pmi *pmi)
     if (!err)
         err = mr_pmi_read_line(pmi, MR_PMI_SOON);
     pmi->appnum = -1;
-    if (!err && !value_of(pmi, "appnum", text, sizeof(text)) && mr_pmi_number(text, 0, INT32_MAX, &n))
+    if (!err && !pmi1_value(pmi, "appnum", text, sizeof(text)) && mr_pmi_number(text, 0, INT32_MAX, &n))
         pmi->appnum = (int)n;
     return err;
 }
 
 static int pmi1_begin(struct mr_pmi *pmi)
 {
-    int err = ask(pmi, write_line(pmi, "cmd=get_maxes\n"), "get_maxes", "maxes");
+    int err = ask_pmi1(pmi, write_line(pmi, "cmd=get_maxes\n"), "get_maxes", "maxes");
 
     if (!err)
         err = read_max(pmi, "keylen_max", 32, &pmi->key_max);
     if (!err)
         err = read_max(pmi, "vallen_max", 64, &pmi->value_max);
     if (!err)
-        err = ask(pmi, write_line(pmi, "cmd=get_my_kvsname\n"), "get_my_kvsname", "my_kvsname");
-    if (!err && (refused(pmi) || value_of(pmi, "kvsname", pmi->job, sizeof(pmi->job)) || !*pmi->job))
+        err = ask_pmi1(pmi, write_line(pmi, "cmd=get_my_kvsname\n"), "get_my_kvsname", "my_kvsname");
+    if (!err && (pmi1_refused(pmi) || pmi1_value(pmi, "kvsname", pmi->job, sizeof(pmi->job)) || !*pmi->job))
         err = mr_pmi_nonsense(pmi, "get_my_kvsname");
     if (!err)
-        err = learn_appnum(pmi);
+        err = learn_pmi1_appnum(pmi);
     return err;
 }
 
 static int pmi1_put(struct mr_pmi *pmi, const char *key, const char *value)
 {
-    int err =
-        ask(pmi, write_line(pmi, "cmd=put kvsname=%s key=%s value=%s\n", pmi->job, key, value), "put", "put_result");
+    int err = ask_pmi1(pmi, write_line(pmi, "cmd=put kvsname=%s key=%s value=%s\n", pmi->job, key, value), "put",
+                       "put_result");
 
-    return !err && refused(pmi) ? mr_pmi_nonsense(pmi, "put") : err;
+    return !err && pmi1_refused(pmi) ? mr_pmi_nonsense(pmi, "put") : err;
 }
 
 static int pmi1_fence_ask(struct mr_pmi *pmi)
@@ -115,20 +115,20 @@ static int pmi1_fence_ask(struct mr_pmi *pmi)
 
 static int pmi1_fence_answer(struct mr_pmi *pmi, enum mr_pmi_wait wait)
 {
-    int err = read_answer(pmi, "barrier_in", "barrier_out", wait);
+    int err = read_pmi1_answer(pmi, "barrier_in", "barrier_out", wait);
 
-    return !err && refused(pmi) ? mr_pmi_nonsense(pmi, "barrier_in") : err;
+    return !err && pmi1_refused(pmi) ? mr_pmi_nonsense(pmi, "barrier_in") : err;
 }
 
 static int pmi1_get(struct mr_pmi *pmi, const char *key, char *value, size_t cap)
 {
-    int err = ask(pmi, write_line(pmi, "cmd=get kvsname=%s key=%s\n", pmi->job, key), "get", "get_result");
+    int err = ask_pmi1(pmi, write_line(pmi, "cmd=get kvsname=%s key=%s\n", pmi->job, key), "get", "get_result");
 
     if (err)
         return err;
-    if (refused(pmi))
+    if (pmi1_refused(pmi))
         return -ENOENT;
-    return value_of(pmi, "value", value, cap) ? mr_pmi_nonsense(pmi, "get") : 0;
+    return pmi1_value(pmi, "value", value, cap) ? mr_pmi_nonsense(pmi, "get") : 0;
 }
 
 static int pmi1_mapping(struct mr_pmi *pmi, char *value, size_t cap)
@@ -143,7 +143,7 @@ static int pmi1_abort(struct mr_pmi *pmi, int code, const char *why)
 
 static int pmi1_finish(struct mr_pmi *pmi)
 {
-    return ask(pmi, write_line(pmi, "cmd=finalize\n"), "finalize", "finalize_ack");
+    return ask_pmi1(pmi, write_line(pmi, "cmd=finalize\n"), "finalize", "finalize_ack");
 }
 
 const struct mr_pmi_protocol mr_pmi_protocol1 = {

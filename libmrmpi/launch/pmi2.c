@@ -9,7 +9,7 @@
 #include "libmrmpi/launch/backend.h"
 #include "libmrmpi/launch/pmi.h"
 
-static int value_of(struct mr_pmi *pmi, const char *name, char *value, size_t cap)
+static int pmi2_value(struct mr_pmi *pmi, const char *name, char *value, size_t cap)
 {
     return mr_pmi2_value(pmi->message, name, value, cap);
 }
@@ -31,7 +31,7 @@ static int __attribute__((format(printf, 2, 3))) send_frame(struct mr_pmi *pmi, 
 }
 
 /* The answer to a command is called COMMAND-response and says rc=0. */
-static int read_answer(struct mr_pmi *pmi, const char *command, enum mr_pmi_wait wait)
+static int read_pmi2_answer(struct mr_pmi *pmi, const char *command, enum mr_pmi_wait wait)
 {
     char text[64];
     size_t len = strlen(command);
@@ -39,19 +39,19 @@ static int read_answer(struct mr_pmi *pmi, const char *command, enum mr_pmi_wait
 
     if (err)
         return err;
-    if (value_of(pmi, "cmd", text, sizeof(text)) || strncmp(text, command, len) || strcmp(text + len, "-response"))
+    if (pmi2_value(pmi, "cmd", text, sizeof(text)) || strncmp(text, command, len) || strcmp(text + len, "-response"))
         return mr_pmi_nonsense(pmi, command);
-    if (value_of(pmi, "rc", text, sizeof(text)) || strcmp(text, "0") != 0)
+    if (pmi2_value(pmi, "rc", text, sizeof(text)) || strcmp(text, "0") != 0)
         return mr_pmi_nonsense(pmi, command);
     return 0;
 }
 
-static int read_number(struct mr_pmi *pmi, const char *name, long long min, int *out)
+static int read_pmi2_number(struct mr_pmi *pmi, const char *name, long long min, int *out)
 {
     char text[32];
     long long n;
 
-    if (value_of(pmi, name, text, sizeof(text)) || !mr_pmi_number(text, min, MR_PMI_RANKS_MAX, &n))
+    if (pmi2_value(pmi, name, text, sizeof(text)) || !mr_pmi_number(text, min, MR_PMI_RANKS_MAX, &n))
         return mr_pmi_nonsense(pmi, "fullinit");
     *out = (int)n;
     return 0;
@@ -63,7 +63,7 @@ static int read_appnum(struct mr_pmi *pmi)
     char text[32];
     long long n;
 
-    return value_of(pmi, "appnum", text, sizeof(text)) || !mr_pmi_number(text, 0, INT32_MAX, &n) ? -1 : (int)n;
+    return pmi2_value(pmi, "appnum", text, sizeof(text)) || !mr_pmi_number(text, 0, INT32_MAX, &n) ? -1 : (int)n;
 }
 
 static int pmi2_begin(struct mr_pmi *pmi)
@@ -75,18 +75,18 @@ static int pmi2_begin(struct mr_pmi *pmi)
                   : send_frame(pmi, "cmd=fullinit;pmijobid=%s;pmirank=%d;threaded=FALSE;", escaped, pmi->rank);
 
     if (!err)
-        err = read_answer(pmi, "fullinit", MR_PMI_SOON);
+        err = read_pmi2_answer(pmi, "fullinit", MR_PMI_SOON);
     if (!err)
-        err = read_number(pmi, "rank", 0, &pmi->rank);
+        err = read_pmi2_number(pmi, "rank", 0, &pmi->rank);
     if (!err)
-        err = read_number(pmi, "size", 1, &pmi->size);
+        err = read_pmi2_number(pmi, "size", 1, &pmi->size);
     if (!err)
         pmi->appnum = read_appnum(pmi);
     if (!err)
         err = send_frame(pmi, "cmd=job-getid;");
     if (!err)
-        err = read_answer(pmi, "job-getid", MR_PMI_SOON);
-    if (!err && (value_of(pmi, "jobid", pmi->job, sizeof(pmi->job)) || !*pmi->job))
+        err = read_pmi2_answer(pmi, "job-getid", MR_PMI_SOON);
+    if (!err && (pmi2_value(pmi, "jobid", pmi->job, sizeof(pmi->job)) || !*pmi->job))
         err = mr_pmi_nonsense(pmi, "job-getid");
     pmi->key_max = MR_PMI_KEY_MAX;
     pmi->value_max = MR_PMI_VALUE_MAX;
@@ -97,7 +97,7 @@ static int pmi2_put(struct mr_pmi *pmi, const char *key, const char *value)
 {
     int err = send_frame(pmi, "cmd=kvs-put;key=%s;value=%s;", key, value);
 
-    return err ? err : read_answer(pmi, "kvs-put", MR_PMI_SOON);
+    return err ? err : read_pmi2_answer(pmi, "kvs-put", MR_PMI_SOON);
 }
 
 static int pmi2_fence_ask(struct mr_pmi *pmi)
@@ -107,22 +107,22 @@ static int pmi2_fence_ask(struct mr_pmi *pmi)
 
 static int pmi2_fence_answer(struct mr_pmi *pmi, enum mr_pmi_wait wait)
 {
-    return read_answer(pmi, "kvs-fence", wait);
+    return read_pmi2_answer(pmi, "kvs-fence", wait);
 }
 
 /* found=TRUE and the value, or found=FALSE. */
 static int read_found(struct mr_pmi *pmi, const char *command, char *value, size_t cap)
 {
     char text[32];
-    int err = read_answer(pmi, command, MR_PMI_SOON);
+    int err = read_pmi2_answer(pmi, command, MR_PMI_SOON);
 
     if (err)
         return err;
-    if (value_of(pmi, "found", text, sizeof(text)))
+    if (pmi2_value(pmi, "found", text, sizeof(text)))
         return mr_pmi_nonsense(pmi, command);
     if (strcmp(text, "TRUE") != 0)
         return -ENOENT;
-    return value_of(pmi, "value", value, cap) ? mr_pmi_nonsense(pmi, command) : 0;
+    return pmi2_value(pmi, "value", value, cap) ? mr_pmi_nonsense(pmi, command) : 0;
 }
 
 static int pmi2_get(struct mr_pmi *pmi, const char *key, char *value, size_t cap)
@@ -152,7 +152,7 @@ static int pmi2_finish(struct mr_pmi *pmi)
 {
     int err = send_frame(pmi, "cmd=finalize;");
 
-    return err ? err : read_answer(pmi, "finalize", MR_PMI_SOON);
+    return err ? err : read_pmi2_answer(pmi, "finalize", MR_PMI_SOON);
 }
 
 const struct mr_pmi_protocol mr_pmi_protocol2 = {

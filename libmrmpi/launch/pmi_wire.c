@@ -23,7 +23,7 @@
 
 /* ---- bytes ---- */
 
-static int gone(struct mr_pmi *pmi, int err)
+static int connection_failed(struct mr_pmi *pmi, int err)
 {
     if (err == EPIPE || err == ECONNRESET || err == 0)
         return mr_launch_fail(-ECONNRESET, "%s (%s) has closed its connection to rank %d: it is gone, or ends the job",
@@ -43,7 +43,7 @@ int mr_pmi_send(struct mr_pmi *pmi, const char *data, size_t len)
             return mr_launch_fail(-ETIMEDOUT, "%s (%s) took no message for %d s (MRMPI_LAUNCHER_TIMEOUT_S)",
                                   pmi->launcher, pmi->protocol->name, mr_config.launcher_timeout_s);
         if (n < 0)
-            return gone(pmi, errno);
+            return connection_failed(pmi, errno);
         data += n;
         len -= (size_t)n;
     }
@@ -64,7 +64,7 @@ static int receive_more(struct mr_pmi *pmi, enum mr_pmi_wait wait)
             return 0;
         }
         if (n == 0)
-            return gone(pmi, 0);
+            return connection_failed(pmi, 0);
         bool silent = errno == EAGAIN || errno == EWOULDBLOCK;
         if (errno == EINTR || (silent && wait == MR_PMI_PATIENT))
             continue;
@@ -73,7 +73,7 @@ static int receive_more(struct mr_pmi *pmi, enum mr_pmi_wait wait)
         if (silent)
             return mr_launch_fail(-ETIMEDOUT, "%s (%s) gave no answer for %d s (MRMPI_LAUNCHER_TIMEOUT_S)",
                                   pmi->launcher, pmi->protocol->name, mr_config.launcher_timeout_s);
-        return gone(pmi, errno);
+        return connection_failed(pmi, errno);
     }
 }
 
@@ -260,7 +260,7 @@ static int prepare_socket(struct mr_pmi *pmi)
     if (flags < 0 || fcntl(pmi->fd, F_SETFL, flags & ~O_NONBLOCK) || fcntl(pmi->fd, F_SETFD, FD_CLOEXEC) ||
         setsockopt(pmi->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
         setsockopt(pmi->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)))
-        return gone(pmi, errno);
+        return connection_failed(pmi, errno);
     return 0;
 }
 

@@ -224,7 +224,7 @@ static int get_first_rank(uint32_t part, pmix_rank_t *out)
  * Launchers that have a server on each node tell each rank. mrrun tells of parts only, which are fewer than ranks:
  * those of a part are consecutive.
  */
-static int learn_appnum(uint32_t rank)
+static int learn_pmix_appnum(uint32_t rank)
 {
     uint32_t parts, part = 0;
     pmix_rank_t first;
@@ -238,7 +238,7 @@ static int learn_appnum(uint32_t rank)
     return (int)part;
 }
 
-static int learn_world(struct mr_launch_world *world)
+static int learn_pmix_world(struct mr_launch_world *world)
 {
     const char *host = mr_config_foreign("PMIX_HOSTNAME");
     uint32_t size;
@@ -250,7 +250,7 @@ static int learn_world(struct mr_launch_world *world)
         return -EPROTO;
     world->rank = me.rank;
     world->size = size;
-    world->appnum = learn_appnum(me.rank);
+    world->appnum = learn_pmix_appnum(me.rank);
 
     err = map_by_ids(world);
     if (err && err != -ENOMEM)
@@ -310,7 +310,7 @@ static int publish(const char *key, const pmix_value_t *value)
     return errno_of(PMIx_Publish(&info, 1));
 }
 
-static int look_up(int rank, const char *key, void *buf, size_t cap, size_t *len)
+static int look_up_published(int rank, const char *key, void *buf, size_t cap, size_t *len)
 {
     pmix_pdata_t answer;
     pmix_status_t rc;
@@ -327,7 +327,7 @@ static int look_up(int rank, const char *key, void *buf, size_t cap, size_t *len
 
 /* ---- a server on each node: values are put, and gathered by the fence ---- */
 
-static int put(const char *key, const pmix_value_t *value)
+static int put_global(const char *key, const pmix_value_t *value)
 {
     pmix_key_t name;
 
@@ -357,23 +357,23 @@ static int get(int rank, const char *key, void *buf, size_t cap, size_t *len)
 
 /* ---- either ---- */
 
-static int client_put(const char *key, const void *data, size_t len)
+static int pmix_put(const char *key, const void *data, size_t len)
 {
     pmix_value_t value = {.type = PMIX_BYTE_OBJECT, .data.bo = {.bytes = (char *)data, .size = len}};
 
-    return mr_detect_one_server() ? publish(key, &value) : put(key, &value);
+    return mr_detect_one_server() ? publish(key, &value) : put_global(key, &value);
 }
 
-static int client_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
+static int pmix_get(int rank, const char *key, void *buf, size_t cap, size_t *len)
 {
-    return mr_detect_one_server() ? look_up(rank, key, buf, cap, len) : get(rank, key, buf, cap, len);
+    return mr_detect_one_server() ? look_up_published(rank, key, buf, cap, len) : get(rank, key, buf, cap, len);
 }
 
 /*
  * Servers of several nodes must have the addresses before they are asked: their requests to each other are not
  * dependable (Slurm 22.05 with libpmix 4.2 answers some with "not found").
  */
-static int client_fence_begin(void)
+static int pmix_fence_begin(void)
 {
     bool one = mr_detect_one_server(), gather = !one && known->map.num_nodes > 1;
 
@@ -392,7 +392,7 @@ static int client_fence_begin(void)
     return 0;
 }
 
-static int client_fence_end(bool patient)
+static int pmix_fence_end(bool patient)
 {
     if (!fence.begun)
         return -EINVAL;
@@ -412,12 +412,12 @@ static int meet_again(int size)
     const char *key = "mrmpi.here";
     uint8_t here = 1;
     size_t len;
-    int err = client_put(key, &here, sizeof(here));
+    int err = pmix_put(key, &here, sizeof(here));
 
     if (!err && !mr_detect_one_server())
         err = errno_of(PMIx_Commit());
     for (int r = 0; r < size && !err; r++)
-        while ((err = client_get(r, key, &here, sizeof(here), &len)) == -ENOENT)
+        while ((err = pmix_get(r, key, &here, sizeof(here), &len)) == -ENOENT)
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     return err;
 }
@@ -432,7 +432,7 @@ static int check_named(void)
                           "launcher started this process");
 }
 
-static int client_init(struct mr_launch_world *world)
+static int pmix_init(struct mr_launch_world *world)
 {
     int err = check_named();
 
@@ -443,7 +443,7 @@ static int client_init(struct mr_launch_world *world)
         return err;
     lives++;
     known = world;
-    err = learn_world(world);
+    err = learn_pmix_world(world);
     if (!err && lives > 1)
         err = meet_again(world->size);
     if (err) {
@@ -456,12 +456,12 @@ static int client_init(struct mr_launch_world *world)
     return 0;
 }
 
-static int client_failed(void)
+static int pmix_failed(void)
 {
     return atomic_load_explicit(&job_failure, memory_order_relaxed);
 }
 
-static __attribute__((noreturn)) void client_abort(int code, const char *why)
+static __attribute__((noreturn)) void pmix_abort(int code, const char *why)
 {
     PMIx_Abort(code, why ? why : "", NULL, 0);
     _exit(mr_launch_status(code));
@@ -472,9 +472,9 @@ static __attribute__((noreturn)) void client_abort(int code, const char *why)
  * TCP holds the last one until the server's delayed acknowledgement, 40 ms. A program that has started libpmix itself
  * keeps it, without the handler. What the end of the connection says of the job is not for a next life.
  */
-static int client_finalize(void)
+static int pmix_finalize(void)
 {
-    int before = client_failed(), err = errno_of(PMIx_Finalize(NULL, 0));
+    int before = pmix_failed(), err = errno_of(PMIx_Finalize(NULL, 0));
 
     if (event_ref >= 0 && PMIx_Initialized())
         PMIx_Deregister_event_handler(event_ref, NULL, NULL);
@@ -485,12 +485,12 @@ static int client_finalize(void)
 
 const struct mr_launch_backend mr_launch_pmix = {
     .name = "pmix",
-    .init = client_init,
-    .put = client_put,
-    .fence_begin = client_fence_begin,
-    .fence_end = client_fence_end,
-    .get = client_get,
-    .failed = client_failed,
-    .abort = client_abort,
-    .finalize = client_finalize,
+    .init = pmix_init,
+    .put = pmix_put,
+    .fence_begin = pmix_fence_begin,
+    .fence_end = pmix_fence_end,
+    .get = pmix_get,
+    .failed = pmix_failed,
+    .abort = pmix_abort,
+    .finalize = pmix_finalize,
 };

@@ -28,7 +28,7 @@ static inline void mr_answers_ended(struct mr_answers *a, uint32_t arrived)
 }
 
 /* The next answer may be sent from the program's memory. */
-static inline bool mr_answers_lend(struct mr_answers *a, uint32_t arrived)
+static inline bool mr_answers_zsend(struct mr_answers *a, uint32_t arrived)
 {
     bool ended = a->ended;
 

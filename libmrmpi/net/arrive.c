@@ -15,9 +15,9 @@ void mr_net_packet(struct mr_rail *rail, const void *data, size_t len)
     const unsigned char *payload = (const unsigned char *)data + head;
 
     mr_peers.arrived++;
-    if (__builtin_expect(!head, 0))
+    if (unlikely(!head))
         mr_log(MR_LOG_WARN, "rail %u: dropped a packet of %zu bytes that is none of ours", rail->index, len);
-    else if (__builtin_expect(hdr.form || mr_peers.attentive, 0))
+    else if (unlikely(hdr.form || mr_peers.attentive))
         mr_rely_arrived(&hdr, payload, len - head);
     else
         mr_vc_arrived(&hdr, payload, len - head);
@@ -44,6 +44,6 @@ void mr_net_confirmed(struct mr_link *l, unsigned n)
     struct mr_peer *p = ((struct mr_sub *)l->owner)->peer;
 
     mr_packets_free(mr_window_confirmed(&p->out, l->index, n));
-    if (__builtin_expect(mr_window_waiting(&p->out) != 0, 0))
+    if (unlikely(mr_window_waiting(&p->out) != 0))
         mr_peer_backlog(p);
 }

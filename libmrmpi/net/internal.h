@@ -51,12 +51,12 @@ struct mr_net {
     bool parting;        /* ACKs are said at once */
     bool rings;          /* some peers may have rings */
     enum mr_ring_design ring_design;
-    bool by_ring;       /* large messages go through rings, not by RDMA */
-    unsigned parts;     /* receive buffers that a packet takes, at most */
-    uint64_t looked_ns; /* when rely.c looked at the clock last */
-    uint64_t idle_ns;   /* since when it has found nothing to do */
-    unsigned caps;      /* enum mr_vc_caps */
-    bool lends_no_more; /* memory could not be registered once */
+    bool by_ring;        /* large messages go through rings, not by RDMA */
+    unsigned parts;      /* receive buffers that a packet takes, at most */
+    uint64_t looked_ns;  /* when rely.c looked at the clock last */
+    uint64_t idle_ns;    /* since when it has found nothing to do */
+    unsigned caps;       /* enum mr_vc_caps */
+    bool zsends_no_more; /* memory could not be registered once */
     struct mr_answers answers;
     unsigned polls, ring_polls;
     uint64_t news_ns; /* when news were looked for */
@@ -137,7 +137,7 @@ int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
 bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx);
 int mr_net_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, void *scratch, mr_vc_make_fn *make,
                      const void *what);
-void mr_net_lend_init(void);
+void mr_net_zsend_init(void);
 unsigned mr_net_waiting(struct mr_vc *vc);
 /* Posts what waits, as far as there is room. */
 void mr_net_push(struct mr_peer *p);
@@ -147,7 +147,7 @@ unsigned mr_net_find_caps(void); /* for mr_net.caps; devices are open */
 void mr_net_sizes(struct mr_vc *vc);
 unsigned mr_net_caps(int rank, size_t len);
 
-/* How short a message goes to the peer without questions (short_below in struct mr_vc): after what that depends on. */
+/* How short a message goes to the peer without questions (fast_below in struct mr_vc): after what that depends on. */
 void mr_net_renew_short(struct mr_peer *p);
 void mr_net_renew_shorts(void); /* to all peers */
 

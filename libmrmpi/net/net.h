@@ -31,18 +31,18 @@ bool mr_net_is_registered(const void *buf, size_t len);
 int mr_net_reserve(struct mr_vc *vc, unsigned packets);
 
 /* The send whose packet is sent from where it lies. */
-struct mr_vc_lender {
+struct mr_vc_zsender {
     const void *buf; /* all of its message */
     size_t len;
     bool answers; /* it goes so only if something has come since the last packet went: else it is copied */
     void *cookie;
 };
 /*
- * As mr_vc_send, from where the payload lies: 1: it stays as it is until loan_ended(lender->cookie). 0: it was copied.
+ * As mr_vc_send, from where the payload lies: 1: it stays as it is until zsend_done(lender->cookie). 0: it was copied.
  * Only while vc->lends.
  */
-int mr_net_lend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len,
-                const struct mr_vc_lender *lender);
+int mr_net_zsend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len,
+                 const struct mr_vc_zsender *zsender);
 
 /* ---- large messages ---------------------------------------------------------------------------------------------- */
 
@@ -74,21 +74,21 @@ int mr_net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
 
 /* A word of a peer's memory on its way; its owner embeds it. */
-struct mr_vc_word {
-    struct mr_word word;
+struct mr_vc_atomic {
+    struct mr_atomic atomic;
     struct mr_vc_move move; /* done: the error is -EIO if it may have been done, or not, and never will be any more */
     uint32_t way; /* the one that it has taken, never 0: words that take the same are done in order. Before: the one
                      that it has to take; 0: any */
 };
 /*
- * Has the peer's adapter change a word of memory that the peer has advertised for that (MR_VC_WORDS), and looks at what
- * lies there then. The peer is not told. w->move.done follows, out of mr_vc_poll() only, and *w and its result are the
- * channel's until then. A change is made once at most: over a connection that breaks it may have been made or not,
+ * Has the peer's adapter change a word of memory that the peer has advertised for that (MR_VC_ATOMIC), and looks at
+ * what lies there then. The peer is not told. w->move.done follows, out of mr_vc_poll() only, and *w and its result are
+ * the channel's until then. A change is made once at most: over a connection that breaks it may have been made or not,
  * which only the peer can see. By the time of done it will not be made any more.
  *
  * 0; -EAGAIN: there is no room now; -EOPNOTSUPP: no way leads there that has atomics, or not the one that is wanted;
  * another negative errno.
  */
-int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_word *w);
+int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_atomic *w);
 
 #endif

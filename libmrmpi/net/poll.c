@@ -26,7 +26,7 @@
 #define RELY_NAP_NS   1000000
 #define RELY_NAP_MOST 1000000
 #define RELY_NAP_PART 16
-#define LOOK_LEAST_NS 2 /* what a look takes at least */
+#define POLL_LEAST_NS 2 /* what a look takes at least */
 /* While parts of large messages are late: the same, and microseconds count. */
 #define CATCH_NAP_NS 20000
 /* While what waits to be acknowledged does not move: short ones, for so long; a way may have to be given up. */
@@ -34,9 +34,9 @@
 /*
  * While packets wait for the peer's pace: a nap that ends so much too late is none, and another is tried after so long.
  */
-#define NAP_LATE_NS  5000
-#define BLUNT_NS     1000000000ull
-#define RINGS_FIRST  8     /* looks at rings that found something before the completion queues are looked at, too */
+#define NAP_LATE_NS 5000
+#define BLUNT_NS    1000000000ull
+#define RINGS_FIRST 8 /* looks at rings that found something before the completion queues are looked at, too */
 
 /* ---- what waits -------------------------------------------------------------------------------------------------- */
 
@@ -77,7 +77,7 @@ static __attribute__((noinline)) void flush_backlog(void)
 
 /* ---- poll -------------------------------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
+static __attribute__((noinline)) void poll_news(bool idle, uint64_t now)
 {
     struct mr_fabric_qos q;
     bool news, respread;
@@ -91,7 +91,7 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
         mr_rings_tick();
     if (idle)
         mr_keepalive_silent(now);
-    mr_silence_look(now);
+    mr_silence_check(now);
     if (mr_peers.paced)
         mr_rates_tell_reads(now);
     mr_net_tell_breaks(now, false);
@@ -127,7 +127,7 @@ static __attribute__((noinline)) void look_for_news(bool idle, uint64_t now)
  */
 static bool has_waited(uint64_t ns)
 {
-    return ns > RELY_NAP_NS || (mr_channel_idle >= NAP_CHECK && ns < (uint64_t)mr_channel_idle * LOOK_LEAST_NS);
+    return ns > RELY_NAP_NS || (mr_channel_idle >= NAP_CHECK && ns < (uint64_t)mr_channel_idle * POLL_LEAST_NS);
 }
 
 static uint64_t rely_nap_ns(uint64_t part_ns)
@@ -156,7 +156,7 @@ static bool nap_for_pace(void)
  * For so long nothing can be missed: there is a peer to which nothing leads yet, or any more, or one that has said
  * nothing for a while, or parts of large messages are late, or wait for queue pairs. 0: there is none.
  */
-static uint64_t nap_ns(uint64_t now)
+static uint64_t net_nap_ns(uint64_t now)
 {
     uint64_t waited = now - mr_net.idle_ns;
 
@@ -180,7 +180,7 @@ static uint64_t nap_ns(uint64_t now)
  */
 static __attribute__((noinline)) bool nap_while_waiting(uint64_t now)
 {
-    uint64_t ns = nap_ns(now);
+    uint64_t ns = net_nap_ns(now);
 
     if (ns)
         mr_lock_nap(ns);
@@ -220,14 +220,14 @@ static int poll_rings(void)
     return done ? done : mr_rings_poll();
 }
 
-static void look_when_due(int done, uint64_t now)
+static void poll_when_due(int done, uint64_t now)
 {
     if (now - mr_net.news_ns >= (done ? BUSY_NS : NEWS_NS))
-        look_for_news(!done, now);
+        poll_news(!done, now);
 }
 
 /* After a look at the network that found nothing, or when something else is due. Returns done, or more. */
-static __attribute__((noinline)) int serve(int done)
+static __attribute__((noinline)) int serve_net(int done)
 {
     bool timed = mr_peers.connecting || mr_peers.relying || mr_peers.num_isolated || mr_peers.doubtful;
     uint64_t now = !done || ++mr_net.polls % BUSY_CHECK == 0 ? mr_clock_ns() : 0;
@@ -252,7 +252,7 @@ static __attribute__((noinline)) int serve(int done)
     if (mr_peers.failing)
         done += mr_peers_report();
     if (now)
-        look_when_due(done, now);
+        poll_when_due(done, now);
     return done;
 }
 
@@ -269,12 +269,12 @@ int mr_net_poll(void)
 {
     int done;
 
-    if (__builtin_expect(mr_peers.untimed, 0))
+    if (unlikely(mr_peers.untimed))
         mr_rely_time();
-    done = __builtin_expect(mr_rings_num != 0, 0) ? poll_rings() : mr_verbs_poll();
-    if (__builtin_expect(!done || !nothing_is_due(), 0))
-        return serve(done);
-    if (__builtin_expect(++mr_net.polls % BUSY_CHECK == 0, 0))
-        look_when_due(done, mr_clock_ns());
+    done = unlikely(mr_rings_num != 0) ? poll_rings() : mr_verbs_poll();
+    if (unlikely(!done || !nothing_is_due()))
+        return serve_net(done);
+    if (unlikely(++mr_net.polls % BUSY_CHECK == 0))
+        poll_when_due(done, mr_clock_ns());
     return done;
 }

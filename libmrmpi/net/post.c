@@ -99,7 +99,7 @@ static __attribute__((noinline)) int post_with_care(struct mr_peer *p, struct mr
 /* One of the packets that a message is cut into. */
 static enum mr_level level_of_part(const struct mr_packet *k)
 {
-    unsigned flags = mr_wire_flags(k->data) & MR_VC_FLAGS_HEAD;
+    unsigned flags = mr_wire_flags(k->data) & MR_VC_FLAGS_PREFIX;
 
     if (flags == MR_VC_FLAG_PART)
         return mr_fabric_level_of(&mr_peers.qos, (uint32_t)mr_wire_len(k->data));
@@ -143,13 +143,13 @@ static __attribute__((noinline)) bool waits_for(struct mr_peer *p, unsigned i, s
  * Excluded for a packet with a loan: rails whose devices do not know the memory. If no other is up the payload is
  * copied behind the header, and any will do.
  */
-static __attribute__((noinline)) uint32_t excluded_for_loan(const struct mr_peer *p, struct mr_packet *k)
+static __attribute__((noinline)) uint32_t excluded_for_zsend(const struct mr_peer *p, struct mr_packet *k)
 {
     uint32_t without = 0;
     bool up = false;
 
     for (unsigned i = 0; i < p->num_now; i++) {
-        bool known = mr_memory_is_on(k->loan.memory, p->now[i].rail);
+        bool known = mr_memory_is_on(k->zsend.memory, p->now[i].rail);
 
         without |= (uint32_t)!known << i;
         up |= known && p->load[i].up && !(p->excluded >> i & 1);
@@ -165,9 +165,9 @@ static int post_packet(struct mr_peer *p, struct mr_packet *k)
     enum mr_level level = MR_LEVEL_SMALL;
     uint64_t excluded = p->excluded;
 
-    if (__builtin_expect(k->loan.from != NULL, 0))
-        excluded |= excluded_for_loan(p, k);
-    if (__builtin_expect(mr_wire_flags(k->data) & (MR_VC_FLAG_BULK | MR_VC_FLAG_PART), 0))
+    if (unlikely(k->zsend.from != NULL))
+        excluded |= excluded_for_zsend(p, k);
+    if (unlikely(mr_wire_flags(k->data) & (MR_VC_FLAG_BULK | MR_VC_FLAG_PART)))
         level = level_of_part(k);
     else if (k->payload > mr_peers.qos.level[MR_LEVEL_SMALL].max)
         level = mr_fabric_level_of(&mr_peers.qos, k->payload);
@@ -176,18 +176,18 @@ static int post_packet(struct mr_peer *p, struct mr_packet *k)
         struct mr_link *l;
         int err;
 
-        if (__builtin_expect(i == p->num_now, 0)) {
+        if (unlikely(i == p->num_now)) {
             excluded = choose_others(p, k, excluded);
             if (!excluded)
                 return -EAGAIN;
             continue;
         }
         l = p->now[i].level[level];
-        if (__builtin_expect(mr_peers.ahead_limited || p->has_lossy_link, 0))
+        if (unlikely(mr_peers.ahead_limited || p->has_lossy_link))
             err = post_with_care(p, &p->now[i], level, k);
         else if (!(err = l->ops->send(l, k)))
             mr_window_sent(&p->out, &k->kept, l->index, true, 0);
-        if (__builtin_expect(!err, 1)) {
+        if (likely(!err)) {
             mr_packet_taken(p, i, k->payload);
             return 0;
         }
@@ -244,7 +244,7 @@ int mr_net_reserve(struct mr_vc *vc, unsigned packets)
 /* Its number is that of the next packet. 0 or -ENOMEM: it is free again. */
 static inline int number_packet(struct mr_peer *p, struct mr_packet *k)
 {
-    if (__builtin_expect(mr_window_push(&p->out, &k->kept), 0)) {
+    if (unlikely(mr_window_push(&p->out, &k->kept))) {
         mr_packet_free(k);
         return -ENOMEM;
     }
@@ -255,7 +255,7 @@ static inline int number_packet(struct mr_peer *p, struct mr_packet *k)
 /* At once, if it is its turn and there is room. */
 static inline void post_in_turn(struct mr_peer *p, struct mr_packet *k)
 {
-    if (__builtin_expect(p->up && mr_window_waiting(&p->out) == 1 && mr_window_ready(&p->out), 1) && !post_packet(p, k))
+    if (likely(p->up && mr_window_waiting(&p->out) == 1 && mr_window_ready(&p->out)) && !post_packet(p, k))
         return;
     mr_channel_waiting++;
     mr_peer_backlog(p);
@@ -268,14 +268,14 @@ static __attribute__((noinline)) int send_in_turn(struct mr_vc *vc, const struct
     struct mr_peer *p = vc->data;
     struct mr_packet *k;
 
-    if (__builtin_expect(!p || !p->up, 0)) {
+    if (unlikely(!p || !p->up)) {
         int err = first_send(vc, &p);
 
         if (err)
             return err;
     }
     k = mr_packet_make(hdr, payload, len);
-    if (__builtin_expect(!k || number_packet(p, k), 0))
+    if (unlikely(!k || number_packet(p, k)))
         return -ENOMEM;
     post_in_turn(p, k);
     return 0;
@@ -324,7 +324,7 @@ static __attribute__((noinline)) struct mr_link *take_turn(struct mr_peer *p, si
         return take_again(p, len);
     if (mr_sched_stays_on(&p->packet_turn, len))
         return p->small[p->packet_turn.home];
-    if (__builtin_expect(!mr_sched_is_turn(&p->packet_turn), 0))
+    if (unlikely(!mr_sched_is_turn(&p->packet_turn)))
         return take_turn_of_least(p, len);
     return p->small[mr_sched_take_turn(&p->packet_turn, p->num_now, len)];
 }
@@ -351,7 +351,7 @@ static __attribute__((noinline)) bool post_as_asked(struct mr_peer *p, struct mr
     return true;
 }
 
-/* To a peer for which vc->short_below is set: whose turn it is decides alone. */
+/* To a peer for which vc->fast_below is set: whose turn it is decides alone. */
 bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int rank, int tag, uint32_t ctx)
 {
     struct mr_peer *p = vc->data;
@@ -359,7 +359,7 @@ bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int ra
     struct mr_link *l;
     struct mr_hdr *hdr;
 
-    if (__builtin_expect(!k, 0))
+    if (unlikely(!k))
         return false;
     hdr = (struct mr_hdr *)k->data; /* the first MR_WIRE_MIN bytes of it */
     hdr->kind = MR_VC_KIND_EAGER;
@@ -369,10 +369,10 @@ bool mr_net_send_short(struct mr_vc *vc, const void *payload, size_t len, int ra
     hdr->tag = tag;
     hdr->ctx = ctx;
     mr_packet_fill_short(k, MR_WIRE_MIN, payload, len);
-    l = p->straight;
-    if (__builtin_expect(!l, 0) && !(l = take_turn(p, k->payload)))
+    l = p->fast_link;
+    if (unlikely(!l) && !(l = take_turn(p, k->payload)))
         return post_as_asked(p, k);
-    if (__builtin_expect(l->ops->send(l, k), 0)) {
+    if (unlikely(l->ops->send(l, k))) {
         mr_packet_unmake_short(k);
         return false;
     }
@@ -389,8 +389,8 @@ static bool send_as_short(struct mr_peer *p, const struct mr_hdr *hdr, const voi
     if (!k)
         return false;
     mr_packet_fill_short(k, mr_wire_put(hdr, mr_wire_form(hdr, len), k->data), payload, len);
-    l = p->straight;
-    if (__builtin_expect(!l, 0) && !(l = take_turn(p, k->payload)))
+    l = p->fast_link;
+    if (unlikely(!l) && !(l = take_turn(p, k->payload)))
         return post_as_asked(p, k);
     if (l->ops->send(l, k)) {
         mr_packet_unmake_short(k);
@@ -405,7 +405,7 @@ int mr_net_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload,
 {
     struct mr_peer *p = vc->data;
 
-    if (len < vc->short_below && !(hdr->flags & MR_VC_FLAGS_HEAD) && mr_window_is_clear(&p->out) &&
+    if (len < vc->fast_below && !(hdr->flags & MR_VC_FLAGS_PREFIX) && mr_window_is_clear(&p->out) &&
         send_as_short(p, hdr, payload, len))
         return 0;
     return send_in_turn(vc, hdr, payload, len);
@@ -418,7 +418,7 @@ int mr_net_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, voi
     struct mr_peer *p = vc->data;
     struct mr_packet *k;
 
-    if (len < vc->short_below) {
+    if (len < vc->fast_below) {
         make(scratch, len, what);
         return mr_net_send(vc, hdr, scratch, len);
     }
@@ -440,49 +440,50 @@ int mr_net_send_made(struct mr_vc *vc, const struct mr_hdr *hdr, size_t len, voi
 
 /* ---- from where a payload lies ----------------------------------------------------------------------------------- */
 
-static bool lends_now(const struct mr_peer *p, const struct mr_vc_lender *lender)
+static bool zsends_now(const struct mr_peer *p, const struct mr_vc_zsender *zsender)
 {
     return p && p->up && !p->has_lossy_link &&
-           (!lender->answers || (mr_peer_answers(p) && mr_answers_lend(&mr_net.answers, mr_peers.arrived)));
+           (!zsender->answers || (mr_peer_answers(p) && mr_answers_zsend(&mr_net.answers, mr_peers.arrived)));
 }
 
 /* The packet is taken back, or goes to the peer, whatever becomes of the memory from now on. */
-static void end_loan(const struct mr_loan *loan)
+static void end_zsend(const struct mr_zsend_from *zsend)
 {
-    mr_bulk_give_back(loan->memory);
+    mr_bulk_give_back(zsend->memory);
     mr_answers_ended(&mr_net.answers, mr_peers.arrived);
-    mr_vc_up.loan_ended(loan->lender);
+    mr_vc_up.zsend_done(zsend->zsender);
 }
 
 /* Posts a packet whose payload stays in the memory. 1 or -ENOMEM: nothing has happened. */
-static int post_loan(struct mr_peer *p, const struct mr_hdr *hdr, const struct mr_loan *loan, size_t len)
+static int post_loan(struct mr_peer *p, const struct mr_hdr *hdr, const struct mr_zsend_from *zsend, size_t len)
 {
     struct mr_packet *k = mr_packet_make(hdr, NULL, len);
 
     if (!k || number_packet(p, k))
         return -ENOMEM;
-    k->loan = *loan;
+    k->zsend = *zsend;
     mr_stat_add(MR_STAT_PACKETS_LENT, 1);
     post_in_turn(p, k);
     return 1;
 }
 
-int mr_net_lend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len,
-                const struct mr_vc_lender *lender)
+int mr_net_zsend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len,
+                 const struct mr_vc_zsender *zsender)
 {
     struct mr_peer *p = vc->data;
-    bool lends = !vc->error && lends_now(p, lender);
-    const struct mr_memory *memory = lends ? mr_bulk_borrow(p, lender->buf, lender->len) : NULL;
+    bool zsends = !vc->error && zsends_now(p, zsender);
+    const struct mr_memory *memory = zsends ? mr_bulk_borrow(p, zsender->buf, zsender->len) : NULL;
     int lent;
 
-    if (lends && !memory) {
-        mr_net.lends_no_more = true; /* why has been said */
+    if (zsends && !memory) {
+        mr_net.zsends_no_more = true; /* why has been said */
         mr_net_renew_shorts();
     }
     if (!memory)
         return mr_vc_send(vc, hdr, payload, len);
     mr_vc_number(vc, hdr);
-    lent = post_loan(p, hdr, &(struct mr_loan){.memory = memory, .from = payload, .lender = lender->cookie}, len);
+    lent =
+        post_loan(p, hdr, &(struct mr_zsend_from){.memory = memory, .from = payload, .zsender = zsender->cookie}, len);
     if (lent < 0)
         mr_bulk_give_back(memory);
     else
@@ -490,7 +491,7 @@ int mr_net_lend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_
     return lent;
 }
 
-void mr_net_lend_init(void)
+void mr_net_zsend_init(void)
 {
-    mr_loan_ended = end_loan;
+    mr_zsend_done = end_zsend;
 }

@@ -58,7 +58,7 @@ void mr_rely_init(void)
 }
 
 /* Each peer that packets go to or come from may have its part of the receive buffers under way. */
-static unsigned grant_flight(const struct mr_peer *p)
+static unsigned allowed_flight(const struct mr_peer *p)
 {
     unsigned packets = (unsigned)mr_config.srq_depth / mr_net.parts / (mr_peers.num_relying ? mr_peers.num_relying : 1);
 
@@ -68,9 +68,9 @@ static unsigned grant_flight(const struct mr_peer *p)
 }
 
 /* Who may send little hears often. */
-static unsigned ack_interval(unsigned granted)
+static unsigned ack_interval(unsigned allowed)
 {
-    return granted < 2 * ACK_EVERY ? granted / 2 : ACK_EVERY;
+    return allowed < 2 * ACK_EVERY ? allowed / 2 : ACK_EVERY;
 }
 
 void mr_rely_begin(struct mr_peer *p)
@@ -79,9 +79,9 @@ void mr_rely_begin(struct mr_peer *p)
 
     if (p->has_lossy_link)
         return;
-    most = grant_flight(p);
+    most = allowed_flight(p);
     p->has_lossy_link = mr_net.has_lossy_link = mr_peers.attentive = true;
-    p->plain = false;
+    p->fast = false;
     mr_net_renew_short(p);
     mr_net_of(p)->flight_max = FLIGHT_FIRST;
     p->heard_ns = mr_clock_ns();
@@ -91,15 +91,15 @@ void mr_rely_begin(struct mr_peer *p)
 }
 
 /* Others have come, or gone, with whom the buffers are shared. */
-static void renew_grant(struct mr_peer *p)
+static void renew_flight(struct mr_peer *p)
 {
     unsigned most;
 
     if (mr_net_of(p)->shared_by == mr_peers.num_relying)
         return;
     mr_net_of(p)->shared_by = mr_peers.num_relying;
-    most = grant_flight(p);
-    mr_ack_grant(&mr_net_of(p)->in, ack_interval(most), most, mr_net.looked_ns);
+    most = allowed_flight(p);
+    mr_ack_set_flight(&mr_net_of(p)->in, ack_interval(most), most, mr_net.looked_ns);
 }
 
 /* What waits in p's window has become more or less. */
@@ -121,7 +121,7 @@ static void add_ack(struct mr_peer *p, struct mr_packet *k, const struct mr_link
     if (mr_ack_owed(&mr_net_of(p)->in)) {
         struct mr_ack_msg ack;
 
-        renew_grant(p);
+        renew_flight(p);
         ack = mr_ack_take(&mr_net_of(p)->in, mr_net.looked_ns);
 
         k->tail = (uint8_t)mr_ack_encode(&ack, k->data + k->size);
@@ -143,7 +143,7 @@ static int send_dressed(struct mr_peer *p, struct mr_link *l, struct mr_packet *
 }
 
 /* The adapter may still read the bytes of an earlier posting, which must not change under it. */
-static int send_copy(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
+static int send_packet_copy(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
 {
     struct mr_packet *copy = mr_packet_copy(k);
     int err;
@@ -178,7 +178,7 @@ int mr_rely_send(struct mr_peer *p, struct mr_link *l, struct mr_packet *k)
     if (!l->native && k->kept.seq - p->out.base >= mr_net_of(p)->flight_max)
         return -EAGAIN;
     mr_packet_settle(k);
-    err = k->posted ? send_copy(p, l, k) : send_dressed(p, l, k);
+    err = k->posted ? send_packet_copy(p, l, k) : send_dressed(p, l, k);
     if (err)
         return err;
     mr_stat_add(MR_STAT_ACKS_CARRIED, carries);
@@ -244,7 +244,7 @@ static void take_ack(struct mr_peer *p, const struct mr_hdr *hdr, const void *at
         return;
     sample = wants_sample(p, &now_ns);
     mr_packets_free(mr_window_acked(&p->out, ack.cum, ack.sack, now_ns, sample));
-    mr_net_of(p)->flight_max = ack.grant < FLIGHT_MAX ? ack.grant : FLIGHT_MAX;
+    mr_net_of(p)->flight_max = ack.flight < FLIGHT_MAX ? ack.flight : FLIGHT_MAX;
     p->heard_ns = now_ns;
     count_waiting(p, before);
 }
@@ -279,7 +279,7 @@ void mr_rely_arrived(struct mr_hdr *hdr, const void *payload, size_t len)
  * Packets on some links of this subchannel have timed out, perhaps. An adapter that is still trying, which takes it
  * seconds if a NAK was lost, is not given up for that: whether the way is silent is conn/silence.c's to say.
  */
-static void judge_sub(struct mr_sub *sub, uint64_t now_ns)
+static void judge_timeouts(struct mr_sub *sub, uint64_t now_ns)
 {
     const struct mr_window *w = &sub->peer->out;
     bool silent = false, doubtful = false;
@@ -313,7 +313,7 @@ static void expire_packets(struct mr_peer *p, uint64_t now_ns)
     count_waiting(p, before);
     for (unsigned i = 0; i < p->num_subs; i++)
         if (p->sub[i].state == MR_SUB_OPEN)
-            judge_sub(&p->sub[i], now_ns);
+            judge_timeouts(&p->sub[i], now_ns);
 }
 
 /* A peer that computes says nothing, either: that it is gone, nobody here can know. */
@@ -348,8 +348,8 @@ void mr_rely_time(void)
     mr_peers.untimed = false;
     mr_net.looked_ns = mr_clock_ns();
     for (struct mr_peer *p = mr_peers.relying; p; p = p->next_relying) {
-        mr_ack_look(&mr_net_of(p)->in, mr_net.looked_ns);
-        mr_window_look(&p->out, mr_net.looked_ns);
+        mr_ack_check(&mr_net_of(p)->in, mr_net.looked_ns);
+        mr_window_check(&p->out, mr_net.looked_ns);
     }
 }
 

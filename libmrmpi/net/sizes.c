@@ -10,9 +10,9 @@
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
 
-#define SLOW_MBPS 10000  /* 4X SDR */
+#define SLOW_MBPS 10000 /* 4X SDR */
 
-static unsigned rate_of(const struct mr_rail_addr *a)
+static unsigned rail_rate(const struct mr_rail_addr *a)
 {
     return (unsigned)(mr_ahead_rate(a->rate_mbps, 1, 1) / 1000000);
 }
@@ -25,7 +25,7 @@ struct strength {
 
 static void add_rail(struct strength *s, const struct mr_rail_addr *a)
 {
-    unsigned rate = rate_of(a);
+    unsigned rate = rail_rate(a);
 
     s->alike &= !s->num || rate == s->best;
     s->best = rate > s->best ? rate : s->best;
@@ -33,7 +33,7 @@ static void add_rail(struct strength *s, const struct mr_rail_addr *a)
     s->num++;
 }
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned least_rate(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
@@ -49,9 +49,9 @@ static struct strength strength_of(const struct mr_peer *p, uint32_t without)
     for (unsigned i = 0; i < p->address->num_rails; i++)
         if (set.there >> i & 1)
             add_rail(&there, &p->address->rail[i]);
-    return (struct strength){.num = least(here.num, there.num),
-                             .all = least(here.all, there.all),
-                             .best = least(here.best, there.best),
+    return (struct strength){.num = least_rate(here.num, there.num),
+                             .all = least_rate(here.all, there.all),
+                             .best = least_rate(here.best, there.best),
                              .alike = here.alike && there.alike && here.best == there.best};
 }
 
@@ -108,14 +108,14 @@ static size_t find_eager_max(int rank)
  */
 void mr_net_renew_short(struct mr_peer *p)
 {
-    size_t most = MR_PACKET_SHORT - MR_WIRE_MAX, max[] = {mr_peers.qos.level[MR_LEVEL_SMALL].max, mr_config.eager_max,
-                                                          p->address->eager_max};
+    size_t most = MR_PACKET_SHORT - MR_WIRE_MAX,
+           max[] = {mr_peers.qos.level[MR_LEVEL_SMALL].max, mr_config.eager_max, p->address->eager_max};
 
     for (unsigned i = 0; i < sizeof max / sizeof *max; i++)
         most = max[i] < most ? max[i] : most;
-    p->vc->short_below = p->plain && !mr_peers.ahead_limited ? (uint32_t)most + 1 : 0;
+    p->vc->fast_below = p->fast && !mr_peers.ahead_limited ? (uint32_t)most + 1 : 0;
     /* a slow rail confirms late: only the fast ones have a key */
-    p->vc->lends = p->plain && !mr_net.lends_no_more && (strength_of(p, 0).alike || mr_bulk_one_suffices(p));
+    p->vc->zsends = p->fast && !mr_net.zsends_no_more && (strength_of(p, 0).alike || mr_bulk_one_suffices(p));
 }
 
 void mr_net_renew_shorts(void)

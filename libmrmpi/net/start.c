@@ -209,7 +209,7 @@ int mr_net_init(const struct mr_launch *launch)
                         mr_fabric_rejects, NULL);
     if (!err) {
         mr_rely_init();
-        mr_net_lend_init();
+        mr_net_zsend_init();
         mr_rates_take();
         mr_net_take_health();
         mr_bulk_open_memory();

@@ -20,13 +20,13 @@ bool mr_cancel_recall(struct mr_request *req)
     return true;
 }
 
-static void take_back(struct mr_request *req)
+static void withdraw_send(struct mr_request *req)
 {
     if (!req->complete && req->held_by) {
         mr_flow_withdraw(req);
     } else if (!req->complete && req->proto) {
         mr_rndv_ask_back(req->proto);
-    } else if (req->loans && req->eager_id) {
+    } else if (req->zsends && req->eager_id) {
         req->recalled = true; /* when it is complete */
     } else if (req->complete && req->eager_id && mr_cancel_recall(req)) {
         req->complete = false; /* it is under way again */
@@ -48,14 +48,14 @@ static void cancel_send(struct mr_request *req)
     struct mr_request *behind = req->behind;
 
     if (!behind) {
-        take_back(req);
+        withdraw_send(req);
         return;
     }
     if (!req->complete) /* asked already */
         return;
     req->complete = false;
     req->refs++;
-    take_back(behind);
+    withdraw_send(behind);
     if (behind->complete) {
         behind_is_complete(behind, req);
     } else {
@@ -83,7 +83,7 @@ struct wanted {
     struct mr_message *found;
 };
 
-static void is_wanted(struct mr_match_entry *e, void *arg)
+static void match_wanted(struct mr_match_entry *e, void *arg)
 {
     struct wanted *w = arg;
     struct mr_message *m = e->owner;
@@ -99,17 +99,17 @@ static void is_wanted(struct mr_match_entry *e, void *arg)
  * Takes an unexpected message (its context, rank and tag are in hdr) out that its sender knows by this id: one that its
  * sender waits for, or (eager) one that it does not wait for. False: there is none any more.
  */
-static bool give_back(struct mr_vc *vc, const struct mr_hdr *hdr, uint64_t id, bool eager)
+static bool surrender_unexpected(struct mr_vc *vc, const struct mr_hdr *hdr, uint64_t id, bool eager)
 {
     struct wanted w = {.vc = vc, .id = id, .eager = eager};
 
-    mr_match_each_at(&mr_pt2pt.unexpected, hdr->ctx, hdr->rank, hdr->tag, is_wanted, &w);
+    mr_match_each_at(&mr_pt2pt.unexpected, hdr->ctx, hdr->rank, hdr->tag, match_wanted, &w);
     if (!w.found)
         return false;
     if (w.found->hdr.kind == MR_PKT_EAGER)
         mr_flow_consume(vc, w.found->hdr.len);
     else if (w.found->hdr.rreq)
-        mr_head_forget(vc, &w.found->hdr);
+        mr_prefix_forget(vc, &w.found->hdr);
     mr_match_remove_quad(&mr_pt2pt.unexpected, &w.found->match);
     mr_message_free(w.found);
     return true;
@@ -118,7 +118,7 @@ static bool give_back(struct mr_vc *vc, const struct mr_hdr *hdr, uint64_t id, b
 void mr_cancel_asked(struct mr_vc *vc, const struct mr_hdr *hdr)
 {
     bool eager = hdr->rreq != 0;
-    bool back = give_back(vc, hdr, eager ? hdr->rreq : hdr->sreq, eager);
+    bool back = surrender_unexpected(vc, hdr, eager ? hdr->rreq : hdr->sreq, eager);
     struct mr_hdr answer = {.kind = back ? MR_PKT_CANCELLED : MR_PKT_ACK, .sreq = hdr->sreq};
 
     if (back || eager)

@@ -18,8 +18,8 @@
 static bool started(const struct mr_rndv *r)
 {
     return r->state == MR_RNDV_PUTTING || r->state == MR_RNDV_PUSHING || r->state == MR_RNDV_GETTING ||
-           r->state == MR_RNDV_READING || r->state == MR_RNDV_PUSHED || r->state == MR_RNDV_TAIL ||
-           r->state == MR_RNDV_SHARING || r->state == MR_RNDV_HALVING || r->state == MR_RNDV_WRITING ||
+           r->state == MR_RNDV_READING || r->state == MR_RNDV_PUSHED || r->state == MR_RNDV_BOUNCE ||
+           r->state == MR_RNDV_SPLIT_OPEN || r->state == MR_RNDV_SPLITTING || r->state == MR_RNDV_WRITING ||
            r->state == MR_RNDV_DRAINING || r->state == MR_RNDV_LANDING || r->state == MR_RNDV_QUEUED;
 }
 
@@ -28,8 +28,8 @@ static bool quiet(void *arg)
 {
     if (!mr_vc_drained() || mr_pt2pt.holding)
         return false;
-    for (uint32_t i = 0; mr_transfers.pending && i < mr_transfers.used; i++)
-        if (started(mr_transfers.table[i]))
+    for (uint32_t i = 0; mr_rndvs.pending && i < mr_rndvs.used; i++)
+        if (started(mr_rndvs.table[i]))
             return false;
     return true;
 }
@@ -84,7 +84,7 @@ static void await_peer(struct mr_request *req)
 }
 
 /* Every rank hears, directly or not, of every other: nobody goes on before all have come. True if any said true. */
-static bool meet(bool any)
+static bool meet_all_ranks(bool any)
 {
     int size = mr_comm_world->size, rank = mr_comm_world->rank;
 
@@ -111,7 +111,7 @@ struct peers {
     bool any;
 };
 
-static void want(struct peers *p, int world_rank)
+static void want_peer(struct peers *p, int world_rank)
 {
     if (p->wanted && !mr_vc_lost(mr_vc_get_peer(world_rank)))
         p->any = p->wanted[world_rank] = true;
@@ -125,18 +125,18 @@ static void want_source(struct mr_match_entry *e, void *arg)
         return;
     for (int i = 0; i < r->comm->num_peers; i++)
         if (r->peer == MR_ANY_SOURCE || r->peer == i)
-            want(arg, mr_comm_world_rank(r->comm, i));
+            want_peer(arg, mr_comm_world_rank(r->comm, i));
 }
 
 static struct peers peers_wanted(void)
 {
     struct peers p = {.wanted = calloc((size_t)mr_comm_world->size, sizeof(*p.wanted))};
 
-    for (uint32_t i = 0; mr_transfers.pending && i < mr_transfers.used; i++) {
-        const struct mr_rndv *r = mr_transfers.table[i];
+    for (uint32_t i = 0; mr_rndvs.pending && i < mr_rndvs.used; i++) {
+        const struct mr_rndv *r = mr_rndvs.table[i];
 
         if (r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_ACK)
-            want(&p, mr_vc_world_rank(r->vc));
+            want_peer(&p, mr_vc_world_rank(r->vc));
     }
     mr_match_each(&mr_pt2pt.posted, want_source, &p);
     return p;
@@ -166,18 +166,18 @@ static void flush_all(const struct peers *p)
 static void end_freed(const struct peers *p)
 {
     flush_all(p); /* what was sent to us, and our offers, are where they belong */
-    meet(false);
+    meet_all_ranks(false);
     mr_pt2pt_quiesce(); /* what we receive is here, and its answers have left */
-    meet(false);
+    meet_all_ranks(false);
     flush_all(p); /* the answers to our offers are here */
-    meet(false);
+    meet_all_ranks(false);
 }
 
 void mr_pt2pt_end_together(void)
 {
     mr_pt2pt_quiesce();
     struct peers p = peers_wanted();
-    if (meet(p.any))
+    if (meet_all_ranks(p.any))
         end_freed(&p);
     free(p.wanted);
     mr_pt2pt_quiesce();

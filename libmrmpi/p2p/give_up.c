@@ -5,8 +5,9 @@
  * over a communicator that lacks a member wait for nobody (coll/schedule/sched.c, coll/node/wait.c).
  *
  * A receive that is given up leaves another one in its place, without a buffer, for the message that may still come.
- * Where the receive was announced its peer may be writing into the buffer: UNREADY ends the announcement, and a message
- * that is taken back at once (mr_flush_peer) shows that the peer has read UNREADY, and we what it had begun before.
+ * Where the receive was announced its peer may be writing into the buffer: RTR_CANCEL ends the announcement, and a
+ * message that is taken back at once (mr_flush_peer) shows that the peer has read RTR_CANCEL, and we what it had begun
+ * before.
  */
 #include "libmrmpi/p2p/internal.h"
 
@@ -41,7 +42,7 @@ bool mr_comm_lacks(const struct mr_comm *comm)
 {
     struct mr_comm *c = (struct mr_comm *)(comm->whole ? comm->whole : comm); /* what is kept of it is looked up here */
 
-    if (__builtin_expect(c->losses == mr_pt2pt.num_lost, 1))
+    if (likely(c->losses == mr_pt2pt.num_lost))
         return c->lacks;
     c->losses = mr_pt2pt.num_lost;
     c->lacks = c->lacks || has_lost(c->group) || (c->peers != c->group && has_lost(c->peers));
@@ -82,7 +83,7 @@ static void recall(struct mr_request *req)
 {
     struct mr_request *flush;
 
-    mr_ready_recall(req);
+    mr_rtr_recall(req);
     flush = mr_flush_peer(mr_vc_world_rank(req->proto->vc));
     if (!flush)
         return;

@@ -13,19 +13,19 @@
 /* ---- recv.c ---- */
 /* A message has met its receive: what it takes is started or done. */
 void mr_recv_match(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
-void mr_recv_meet(struct mr_request *req, const struct mr_hdr *hdr);                    /* its first half: the status */
+void mr_recv_meet(struct mr_request *req, const struct mr_hdr *hdr); /* its first half: the status */
 /* A part of an eager one comes to its place, without what has no room. All of its bytes are there. */
 void mr_recv_fill(struct mr_request *req, size_t at, const void *payload, size_t len);
 void mr_recv_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr);
-void mr_recv_arrived(struct mr_message *m); /* one that is whole meets its receive, or is kept */
+void mr_recv_arrived(struct mr_message *m);                /* one that is whole meets its receive, or is kept */
 void mr_recv_end(struct mr_request *req, enum mr_err err); /* no message has met it, and none that is written can */
-void mr_recv_peer_lost(void); /* receives of messages that never come end with an error */
+void mr_recv_peer_lost(void);                              /* receives of messages that never come end with an error */
 /* Of this rank, if it is not here yet: the peer is lost, or parts. */
 bool mr_recv_never_comes(struct mr_comm *comm, int src, uint32_t ctx);
 /* ---- parts.c ---- */
-/* An eager message of more than one packet; hdr as of one that has one. lender: NULL, or it may go by mr_lend. */
+/* An eager message of more than one packet; hdr as of one that has one. lender: NULL, or it may go by mr_zsend. */
 int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type,
-                  struct mr_request *lender);
+                  struct mr_request *zsender);
 /* A packet of such a message. False: it is damaged. */
 bool mr_parts_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_parts_fail_peer(struct mr_vc *vc);

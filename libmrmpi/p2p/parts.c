@@ -11,12 +11,12 @@
  */
 #include "libmrmpi/base/parts.h"
 #include "libmrmpi/p2p/internal.h"
-#include "libmrmpi/p2p/rndv/lend.h"
+#include "libmrmpi/p2p/rndv/zsend.h"
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
 int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t count, const struct mr_type *type,
-                  struct mr_request *lender)
+                  struct mr_request *zsender)
 {
     size_t total = hdr->len, part = mr_part_size(total, mr_vc_part_max(vc));
     int err = mr_net_reaches(vc) ? mr_net_reserve(vc, (unsigned)((total + part - 1) / part)) : vc->error;
@@ -29,10 +29,10 @@ int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t 
             hdr->flags = MR_FLAG_PART;
             hdr->rreq = at;
         }
-        if (lender)
-            err = mr_lend(lender, vc, hdr, (const char *)mr_plain(buf, type) + at, len);
+        if (zsender)
+            err = mr_zsend(zsender, vc, hdr, (const char *)mr_data_at(buf, type) + at, len);
         else if (type->contiguous)
-            err = mr_vc_send(vc, hdr, (const char *)mr_plain(buf, type) + at, len);
+            err = mr_vc_send(vc, hdr, (const char *)mr_data_at(buf, type) + at, len);
         else
             err = mr_vc_send_made(vc, hdr, len, mr_pt2pt.scratch, mr_holes_pack,
                                   &(struct mr_holes){buf, count, type, at});
@@ -43,7 +43,7 @@ int mr_parts_send(struct mr_vc *vc, struct mr_hdr *hdr, const void *buf, size_t 
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
 
-static void take(struct mr_message *m, const void *payload, size_t len)
+static void keep_part(struct mr_message *m, const void *payload, size_t len)
 {
     if (!m->req) {
         mr_message_add(m, payload, len);
@@ -53,7 +53,7 @@ static void take(struct mr_message *m, const void *payload, size_t len)
     m->len += len;
 }
 
-static bool begin(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+static bool begin_parts(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_flow *f = mr_flow_of(vc);
     struct mr_match_entry *e;
@@ -66,11 +66,11 @@ static bool begin(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payloa
         f->coming->req = e->owner;
         mr_recv_meet(e->owner, hdr);
     }
-    take(f->coming, payload, len);
+    keep_part(f->coming, payload, len);
     return true;
 }
 
-static void end(struct mr_vc *vc, struct mr_message *m)
+static void end_parts(struct mr_vc *vc, struct mr_message *m)
 {
     mr_flow_of(vc)->coming = NULL;
     if (m->req) {
@@ -88,12 +88,12 @@ bool mr_parts_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *pay
     if (!(hdr->flags & MR_FLAG_PART) || hdr->kind != MR_PKT_EAGER)
         return false;
     if (!hdr->rreq)
-        return begin(vc, hdr, payload, len);
+        return begin_parts(vc, hdr, payload, len);
     if (!m || hdr->len != m->hdr.len || hdr->rreq != m->len || !len || len > m->hdr.len - m->len)
         return false;
-    take(m, payload, len);
+    keep_part(m, payload, len);
     if (m->len == m->hdr.len)
-        end(vc, m);
+        end_parts(vc, m);
     return true;
 }
 

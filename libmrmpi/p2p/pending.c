@@ -37,8 +37,8 @@ static void tell_send(const struct listing *l, const struct mr_request *r, const
 
 static void tell_transfers(const struct listing *l)
 {
-    for (uint32_t i = 0; i < mr_transfers.used; i++) {
-        const struct mr_rndv *r = mr_transfers.table[i];
+    for (uint32_t i = 0; i < mr_rndvs.used; i++) {
+        const struct mr_rndv *r = mr_rndvs.table[i];
 
         if (r && r->req && (r->state == MR_RNDV_OFFERED || r->state == MR_RNDV_ACK))
             tell_send(l, r->req, "no receive has met it");

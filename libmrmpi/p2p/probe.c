@@ -7,7 +7,7 @@ static void describe(const struct mr_message *m, struct mr_status *status)
     *status = (struct mr_status){.source = m->hdr.rank, .tag = m->hdr.tag, .bytes = m->hdr.len};
 }
 
-static struct mr_message *look(int src, int tag, uint32_t ctx, struct mr_status *status)
+static struct mr_message *probe_unexpected(int src, int tag, uint32_t ctx, struct mr_status *status)
 {
     struct mr_message *m = mr_message_find(src, tag, ctx);
 
@@ -28,7 +28,7 @@ static bool seen(void *arg)
 {
     struct probe *p = arg;
 
-    p->found = look(p->src, p->tag, p->ctx, p->status);
+    p->found = probe_unexpected(p->src, p->tag, p->ctx, p->status);
     return p->found != NULL;
 }
 

@@ -7,7 +7,7 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/net/net.h"
 #include "libmrmpi/p2p/internal.h"
-#include "libmrmpi/p2p/rndv/share.h"
+#include "libmrmpi/p2p/rndv/node_copy.h"
 
 /* ---- from below -------------------------------------------------------------------------------------------------- */
 
@@ -27,16 +27,16 @@ static void deliver_answer(struct mr_vc *vc, const struct mr_hdr *hdr, const voi
     case MR_PKT_CANCELLED:
         mr_cancel_done(vc, hdr);
         break;
-    case MR_PKT_GRANT:
-        mr_flow_granted(vc, hdr->len);
+    case MR_PKT_EAGER_CREDIT:
+        mr_flow_credited(vc, hdr->len);
         break;
     case MR_PKT_PARTS:
         mr_flow_of(vc)->parts = mr_pt2pt.peer_lost = true;
         mr_rndv_peer_parts(vc);
         mr_recv_peer_lost();
         break;
-    case MR_PKT_HEAD:
-        mr_head_packet(vc, hdr, payload, len);
+    case MR_PKT_PREFIX:
+        mr_prefix_packet(vc, hdr, payload, len);
         break;
     default:
         if (hdr->kind < MR_PKT_ABOVE)
@@ -47,22 +47,22 @@ static void deliver_answer(struct mr_vc *vc, const struct mr_hdr *hdr, const voi
 }
 
 /* An offer whose head follows it. False: it is damaged. */
-static bool deliver_head(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+static bool deliver_prefix(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_match_entry *e;
 
-    if (!mr_head_offered(vc, hdr))
+    if (!mr_prefix_offered(vc, hdr))
         return false;
     e = mr_match_take(&mr_pt2pt.posted, hdr->ctx, hdr->rank, hdr->tag);
     if (e) {
         mr_recv_match(e->owner, vc, hdr, payload, len);
     } else {
-        mr_head_keep(vc, hdr, payload, len);
+        mr_prefix_keep(vc, hdr, payload, len);
     }
     return true;
 }
 
-static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+static void deliver_message(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_match_entry *e;
 
@@ -71,8 +71,8 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
         deliver_answer(vc, hdr, payload, len);
         return;
     }
-    if (__builtin_expect(hdr->flags & MR_FLAG_PART || !is_plain(hdr, len), 0)) {
-        if (hdr->kind == MR_PKT_RTS ? deliver_head(vc, hdr, payload, len) : mr_parts_packet(vc, hdr, payload, len))
+    if (unlikely(hdr->flags & MR_FLAG_PART || !is_plain(hdr, len))) {
+        if (hdr->kind == MR_PKT_RTS ? deliver_prefix(vc, hdr, payload, len) : mr_parts_packet(vc, hdr, payload, len))
             return;
         mr_log(MR_LOG_ERROR, "dropped a damaged packet of rank %d: it says %llu bytes and has %zu",
                mr_vc_world_rank(vc), (unsigned long long)hdr->len, len);
@@ -86,13 +86,13 @@ static void deliver(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     }
 }
 
-static void failed(struct mr_vc *vc, int error)
+static void fail_peer(struct mr_vc *vc, int error)
 {
     mr_pt2pt.peer_lost = true;
     mr_pt2pt.num_lost++;
     mr_rndv_fail_peer(vc);
     mr_parts_fail_peer(vc);
-    mr_head_fail_peer(vc);
+    mr_prefix_fail_peer(vc);
     mr_recv_peer_lost();
     if (mr_pt2pt.above)
         mr_pt2pt.above->peer_lost(vc, error);
@@ -110,29 +110,29 @@ void mr_pt2pt_above(const struct mr_above *above)
     mr_pt2pt.above = above;
 }
 
-static void loan_ended(void *cookie)
+static void send_zsend_done(void *cookie)
 {
     struct mr_request *req = cookie;
 
-    if (--req->loans || !req->ended || (req->recalled && mr_cancel_recall(req)))
+    if (--req->zsends || !req->ended || (req->recalled && mr_cancel_recall(req)))
         return;
     mr_request_end(req);
 }
 
 static const struct mr_vc_upcalls upcalls = {
     .vc_size = sizeof(struct mr_flow),
-    .deliver = deliver,
+    .deliver = deliver_message,
     .noted = mr_flow_new_note,
     .put_sent = mr_rndv_put_sent,
     .read_done = mr_read_done,
-    .loan_ended = loan_ended,
+    .zsend_done = send_zsend_done,
     .put_landed = mr_rndv_put_landed,
-    .failed = failed,
+    .failed = fail_peer,
 };
 
 /* ---- beginning and end ------------------------------------------------------------------------------------------- */
 
-static void release(void)
+static void free_pt2pt(void)
 {
     mr_match_finalize(&mr_pt2pt.posted);
     mr_match_finalize(&mr_pt2pt.unexpected);
@@ -168,7 +168,7 @@ int mr_pt2pt_init(void)
     mr_pt2pt.burst.clock_ns = mr_clock_ns;
     mr_pt2pt.burst.copy_ns = time_copy;
     mr_progress_init();
-    mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&mr_transfers.active, mr_rndv_progress);
+    mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&mr_rndvs.active, mr_rndv_progress);
     mr_progress_register(MR_PROGRESS_ALWAYS, (void *const *)&mr_pt2pt.holding, mr_send_progress);
     mr_flow_init();
     mr_pt2pt.scratch = malloc(MR_SCRATCH);
@@ -182,7 +182,7 @@ int mr_pt2pt_init(void)
     mr_pt2pt.burst.devices = mr_net_devices();
     mr_pt2pt.burst.is_registered = mr_net_is_registered;
     if (err)
-        release();
+        free_pt2pt();
     return err;
 }
 
@@ -218,8 +218,8 @@ void mr_pt2pt_finalize(void)
     mr_match_each(&mr_pt2pt.unexpected, drop_message, NULL);
     if (mr_config.stats) {
         mr_stats_print();
-        mr_share_report();
+        mr_node_copy_report();
     }
     mr_vc_quiet();
-    release();
+    free_pt2pt();
 }

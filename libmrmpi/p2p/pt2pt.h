@@ -25,7 +25,7 @@ enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int
 /*
  * Messages of a collective's schedule have a number among those of the operation from one rank to another, from 1, the
  * same on both. As mr_isend, of such a message; and a receive that has been posted for one, for which its program
- * waits, as the sender's does: it is announced, so that the sender may write without asking (p2p/rndv/ready.c). all:
+ * waits, as the sender's does: it is announced, so that the sender may write without asking (p2p/rndv/rtr.c). all:
  * bytes of such messages that a rank of the operation sends or receives at a time, at most, or 0: it is little, or not
  * known.
  */

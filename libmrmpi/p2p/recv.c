@@ -26,14 +26,14 @@ static __attribute__((noinline)) void take_poison(struct mr_request *req, const 
 static inline void filled(struct mr_vc *vc, void *buf, size_t len)
 {
     mr_flow_consume(vc, len);
-    if (__builtin_expect(len >= MR_BURST_LEAST, 0))
+    if (unlikely(len >= MR_BURST_LEAST))
         mr_burst_filled(&mr_pt2pt.burst, buf, len);
 }
 
 static inline void eager_taken(struct mr_request *req, struct mr_vc *vc, const struct mr_hdr *hdr)
 {
     filled(vc, req->recv_buf, hdr->len);
-    if (__builtin_expect(hdr->flags & (MR_FLAG_POISON | MR_FLAG_ACK), 0)) {
+    if (unlikely(hdr->flags & (MR_FLAG_POISON | MR_FLAG_ACK))) {
         if (hdr->flags & MR_FLAG_POISON)
             take_poison(req, hdr);
         if (hdr->flags & MR_FLAG_ACK)
@@ -49,7 +49,7 @@ void mr_recv_fill(struct mr_request *req, size_t at, const void *payload, size_t
     if (wanted > len)
         wanted = len;
     if (req->type->contiguous && wanted)
-        mr_copy_in((char *)mr_plain(req->recv_buf, req->type) + at, payload, wanted);
+        mr_copy_in((char *)mr_data_at(req->recv_buf, req->type) + at, payload, wanted);
     else if (wanted)
         mr_type_unpack(req->recv_buf, req->count, req->type, at, payload, wanted);
 }
@@ -63,9 +63,9 @@ static inline void take_eager(struct mr_request *req, struct mr_vc *vc, const st
 {
     size_t bytes = req->status.bytes;
 
-    if (__builtin_expect(req->type->contiguous, 1)) {
+    if (likely(req->type->contiguous)) {
         if (bytes)
-            mr_copy_in(mr_plain(req->recv_buf, req->type), payload, bytes);
+            mr_copy_in(mr_data_at(req->recv_buf, req->type), payload, bytes);
     } else if (bytes) {
         mr_type_unpack(req->recv_buf, req->count, req->type, 0, payload, bytes);
     }
@@ -87,7 +87,7 @@ static __attribute__((noinline)) bool has_piece(const struct mr_type *type, size
 static void __attribute__((noinline)) odd_length(struct mr_request *req, const struct mr_hdr *hdr, size_t room)
 {
     if (req->proto && (hdr->kind == MR_PKT_EAGER || hdr->len != room))
-        mr_ready_void(req);
+        mr_rtr_void(req);
     if (hdr->len > room && req->given_up) {
         req->status.bytes = room;
         return;
@@ -190,7 +190,7 @@ bool mr_recv_never_comes(struct mr_comm *comm, int src, uint32_t ctx)
 #define TAKEN_MOST 16
 /* A blocking receive looks so often into its sender's ring, which takes less than a microsecond, before it is posted,
  * unless there is something that it cannot take so. */
-#define TAKE_LOOKS 64
+#define TAKE_POLLS 64
 
 /*
  * The next message of a rank of this node may be taken straight out of its ring, if it is the one wanted, as long as no
@@ -240,8 +240,8 @@ static __attribute__((noinline)) bool serve_posted(struct mr_vc *vc, int src, in
 
 /* NOTHING has come, or something OTHER than a message that only needs to be copied: then nothing has happened. */
 enum take { NOTHING, OTHER, TAKEN };
-static inline enum take take_next(struct mr_vc *vc, void *buf, size_t room, const struct mr_type *type, int src,
-                                  int tag, uint32_t ctx, struct mr_status *status)
+static inline enum take take_next_packet(struct mr_vc *vc, void *buf, size_t room, const struct mr_type *type, int src,
+                                         int tag, uint32_t ctx, struct mr_status *status)
 {
     const void *payload;
     struct mr_hdr hdr;
@@ -253,7 +253,7 @@ static inline enum take take_next(struct mr_vc *vc, void *buf, size_t room, cons
         return OTHER;
     mr_flow_note(vc, hdr.note);
     if (hdr.len)
-        mr_copy_in(mr_plain(buf, type), payload, hdr.len);
+        mr_copy_in(mr_data_at(buf, type), payload, hdr.len);
     filled(vc, buf, hdr.len);
     *status = (struct mr_status){.source = src, .tag = hdr.tag, .bytes = hdr.len};
     mr_shm_taken(vc);
@@ -283,7 +283,7 @@ post_receive(struct mr_request *req, void *buf, size_t count, int src, int tag, 
         match_kept(req, m);
         return MR_SUCCESS;
     }
-    if (__builtin_expect(mr_pt2pt.peer_lost, 0) && mr_recv_never_comes(comm, src, ctx)) {
+    if (unlikely(mr_pt2pt.peer_lost) && mr_recv_never_comes(comm, src, ctx)) {
         req->status.error = MR_ERR_PROC_FAILED;
         mr_request_complete(req);
         return MR_SUCCESS;
@@ -300,7 +300,7 @@ enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int
     *out = req;
     if (!req)
         return MR_ERR_NO_MEM;
-    if (__builtin_expect(!post_receive(req, buf, count, src, tag, comm, ctx), 1))
+    if (likely(!post_receive(req, buf, count, src, tag, comm, ctx)))
         return MR_SUCCESS;
     req->refs = 1;
     mr_request_put(req);
@@ -317,8 +317,8 @@ enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int 
     struct mr_status taken;
     enum mr_err err;
 
-    for (int i = 0; vc && i < TAKE_LOOKS; i++) {
-        enum take got = take_next(vc, buf, count * type->size, type, src, tag, ctx, status ? status : &taken);
+    for (int i = 0; vc && i < TAKE_POLLS; i++) {
+        enum take got = take_next_packet(vc, buf, count * type->size, type, src, tag, ctx, status ? status : &taken);
 
         if (got == TAKEN)
             return MR_SUCCESS;
@@ -349,7 +349,7 @@ bool mr_irecv_now(void *buf, size_t count, struct mr_type *type, int src, int ta
     vc = taken_from(type, src, comm);
     if (!vc || (!first && (mr_pt2pt.num_taken % SERVED_EVERY || !serve_posted(vc, src, tag, ctx))))
         return false;
-    return take_next(vc, buf, room, type, src, tag, ctx, status) == TAKEN;
+    return take_next_packet(vc, buf, room, type, src, tag, ctx, status) == TAKEN;
 }
 
 enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_message *m, struct mr_request **out)
@@ -378,7 +378,7 @@ void mr_recv_announce(struct mr_request *req, uint8_t nth, size_t all)
     if (!req->match.queue) /* its message has come */
         return;
     req->nth = nth;
-    mr_ready_announce(req, all);
+    mr_rtr_announce(req, all);
 }
 
 bool mr_pt2pt_keep(struct mr_comm *comm, int peer, const void *buf, size_t len, bool filled)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libmrmpi/p2p/internal.h"
-#include "libmrmpi/p2p/rndv/lend.h"
+#include "libmrmpi/p2p/rndv/zsend.h"
 
 static __attribute__((noinline)) enum mr_err send_error(struct mr_vc *vc, int error)
 {
@@ -21,22 +21,22 @@ static __attribute__((noinline)) enum mr_err send_error(struct mr_vc *vc, int er
  */
 static inline __attribute__((always_inline)) enum mr_err send_eager(struct mr_vc *vc, struct mr_hdr *hdr,
                                                                     const void *buf, size_t count, struct mr_type *type,
-                                                                    struct mr_request *lender)
+                                                                    struct mr_request *zsender)
 {
     int err;
 
     hdr->kind = MR_PKT_EAGER;
     mr_stat_add(MR_STAT_EAGER_SENT, 1);
-    if (__builtin_expect(hdr->len > MR_EAGER_LEAST && hdr->len > mr_vc_part_max(vc), 0))
-        err = mr_parts_send(vc, hdr, buf, count, type, lender);
-    else if (__builtin_expect(!type->contiguous && hdr->len, 0))
+    if (unlikely(hdr->len > MR_EAGER_LEAST && hdr->len > mr_vc_part_max(vc)))
+        err = mr_parts_send(vc, hdr, buf, count, type, zsender);
+    else if (unlikely(!type->contiguous && hdr->len))
         err = mr_vc_send_made(vc, hdr, hdr->len, mr_pt2pt.scratch, mr_holes_pack,
                               &(struct mr_holes){buf, count, type, 0});
-    else if (lender)
-        err = mr_lend(lender, vc, hdr, mr_plain(buf, type), hdr->len);
+    else if (zsender)
+        err = mr_zsend(zsender, vc, hdr, mr_data_at(buf, type), hdr->len);
     else
-        err = mr_vc_send(vc, hdr, mr_plain(buf, type), hdr->len);
-    if (__builtin_expect(err, 0))
+        err = mr_vc_send(vc, hdr, mr_data_at(buf, type), hdr->len);
+    if (unlikely(err))
         return send_error(vc, err);
     mr_credit_spend(&mr_flow_of(vc)->credit, hdr->len);
     return MR_SUCCESS;
@@ -55,7 +55,7 @@ static inline bool goes_eagerly(struct mr_vc *vc, size_t bytes)
 }
 
 /* The channel to the peer, if it is there and the message may be short; NULL: it is asked for elsewhere. */
-static inline struct mr_vc *short_way(const struct mr_comm *comm, int dest, enum mr_send_mode mode)
+static inline struct mr_vc *fast_path_vc(const struct mr_comm *comm, int dest, enum mr_send_mode mode)
 {
     return dest == MR_PROC_NULL || mode == MR_SEND_SYNCHRONOUS ? NULL
                                                                : mr_vc_known_peer(mr_comm_world_rank(comm, dest));
@@ -64,7 +64,7 @@ static inline struct mr_vc *short_way(const struct mr_comm *comm, int dest, enum
 /* It goes at once and whole, if the channel can: all that could be against it is looked at here. */
 static inline bool goes_short(struct mr_vc *vc, size_t bytes, const struct mr_type *type)
 {
-    return bytes < vc->short_below && !mr_channel_waiting && type->contiguous &&
+    return bytes < vc->fast_below && !mr_channel_waiting && type->contiguous &&
            mr_credit_allows(&mr_flow_of(vc)->credit, bytes, mr_pt2pt.window);
 }
 
@@ -116,7 +116,7 @@ static enum mr_err send_now(struct mr_request *req, struct mr_vc *vc, struct mr_
     enum mr_err err;
 
     number_eager(req, vc);
-    err = send_eager(vc, hdr, req->send_buf, req->count, req->type, req->way ? req : NULL);
+    err = send_eager(vc, hdr, req->send_buf, req->count, req->type, req->protocol ? req : NULL);
     if (!err)
         mr_request_complete(req);
     return err;
@@ -126,7 +126,7 @@ static inline bool outruns_copies(struct mr_vc *vc, size_t bytes)
 {
     unsigned caps = mr_vc_caps(vc, bytes);
 
-    return caps & MR_VC_OUTRUNS && caps & mr_transfers.reads_if;
+    return caps & MR_VC_OUTRUNS && caps & mr_rndvs.reads_if;
 }
 
 /*
@@ -137,16 +137,16 @@ static bool is_better_read(struct mr_request *req, struct mr_vc *vc, size_t byte
 {
     bool can_offer;
 
-    if (bytes < MR_LEND_LEAST || req->waited || !req->type->contiguous)
+    if (bytes < MR_ZSEND_LEAST || req->waited || !req->type->contiguous)
         return false;
     can_offer = bytes >= MR_BURST_LEAST && outruns_copies(vc, bytes);
-    if (!can_offer && !vc->lends)
+    if (!can_offer && !vc->zsends)
         return false;
     req->in_burst = true;
-    req->way = mr_burst_join(&mr_pt2pt.burst, mr_plain(req->send_buf, req->type), bytes, can_offer);
-    if (req->way < MR_BURST_OFFER && !vc->lends)
-        req->way = MR_BURST_COPY;
-    return req->way == MR_BURST_OFFER;
+    req->protocol = mr_burst_join(&mr_pt2pt.burst, mr_data_at(req->send_buf, req->type), bytes, can_offer);
+    if (req->protocol < MR_BURST_OFFER && !vc->zsends)
+        req->protocol = MR_BURST_COPY;
+    return req->protocol == MR_BURST_OFFER;
 }
 
 /* Of a message whose memory is new: by what its copy would take, and whether others are beside it (alone.h). */
@@ -154,8 +154,8 @@ static size_t weighed_length(const struct mr_request *req, struct mr_vc *vc, siz
 {
     if (!(mr_vc_caps(vc, bytes) & MR_VC_ONE_OUTRUNS))
         return bytes;
-    return mr_alone_weigh(&mr_pt2pt.alone, bytes, mr_burst_copies_as(&mr_pt2pt.burst, bytes), mr_transfers.pending,
-                          mr_transfers.large_received, req->waited);
+    return mr_alone_weigh(&mr_pt2pt.alone, bytes, mr_burst_copies_as(&mr_pt2pt.burst, bytes), mr_rndvs.pending,
+                          mr_rndvs.large_received, req->waited);
 }
 
 /*
@@ -164,7 +164,7 @@ static size_t weighed_length(const struct mr_request *req, struct mr_vc *vc, siz
  */
 static bool goes_in_place(const struct mr_request *req, struct mr_vc *vc, size_t bytes)
 {
-    const void *buf = mr_plain(req->send_buf, req->type);
+    const void *buf = mr_data_at(req->send_buf, req->type);
 
     if (!req->type->contiguous || bytes <= mr_vc_eager_max(vc))
         return false;
@@ -177,21 +177,21 @@ static bool goes_in_place(const struct mr_request *req, struct mr_vc *vc, size_t
  * Of what would go eagerly, with others: its receiver is likely to be ready, or will be soon, and then nobody copies
  * it. If not it is sent from the program's memory, where that is registered (mr_pt2pt_keep).
  */
-static bool awaits_ready(struct mr_request *req, struct mr_vc *vc, size_t bytes)
+static bool awaits_rtr(struct mr_request *req, struct mr_vc *vc, size_t bytes)
 {
-    if (!mr_pt2pt.burst.is_registered(mr_plain(req->send_buf, req->type), bytes))
+    if (!mr_pt2pt.burst.is_registered(mr_data_at(req->send_buf, req->type), bytes))
         return false;
-    if (mr_ready_comes(vc) && mr_vc_caps(vc, bytes) & MR_VC_PUT)
+    if (mr_rtr_comes(vc) && mr_vc_caps(vc, bytes) & MR_VC_PUT)
         return true;
-    if (vc->lends)
-        req->way = MR_BURST_LEND;
+    if (vc->zsends)
+        req->protocol = MR_BURST_ZSEND;
     return false;
 }
 
 /* Of a send that waits for its receiver. */
 static enum mr_err offered(enum mr_err err, struct mr_request *req, struct mr_vc *vc)
 {
-    if (__builtin_expect(mr_flow_of(vc)->parts, 0) && !err && req->proto)
+    if (unlikely(mr_flow_of(vc)->parts) && !err && req->proto)
         mr_rndv_in_vain(req->proto);
     return err;
 }
@@ -201,11 +201,11 @@ static enum mr_err send_request(struct mr_request *req, struct mr_vc *vc)
     size_t bytes = req->count * req->type->size;
     struct mr_hdr hdr = header(req->comm, req->ctx, req->tag, bytes);
 
-    if (__builtin_expect(req->mode == MR_SEND_POISON, 0))
+    if (unlikely(req->mode == MR_SEND_POISON))
         return send_poison(vc, &hdr, req);
     if (!goes_eagerly(vc, bytes))
         return offered(mr_rndv_offer(req, vc, &hdr, goes_in_place(req, vc, bytes)), req, vc);
-    if (req->crowded ? awaits_ready(req, vc, bytes) : is_better_read(req, vc, bytes))
+    if (req->crowded ? awaits_rtr(req, vc, bytes) : is_better_read(req, vc, bytes))
         return offered(mr_rndv_offer(req, vc, &hdr, true), req, vc);
     if (req->mode == MR_SEND_SYNCHRONOUS)
         return offered(send_synchronous(vc, &hdr, req), req, vc);
@@ -232,7 +232,7 @@ static enum mr_err send_or_hold(struct mr_request *req)
 {
     struct mr_vc *vc = mr_vc_get_peer(mr_comm_world_rank(req->comm, req->peer));
 
-    if (__builtin_expect(!mr_channel_waiting, 1) || !mr_flow_must_hold(vc))
+    if (likely(!mr_channel_waiting) || !mr_flow_must_hold(vc))
         return send_request(req, vc);
     mr_flow_hold(vc, req);
     return MR_SUCCESS;
@@ -264,13 +264,13 @@ static enum mr_err drop_failed(struct mr_request *req, enum mr_err err)
 {
     req->refs = 1;
     req->ended = true;
-    if (!req->loans)
+    if (!req->zsends)
         mr_request_put(req);
     return err;
 }
 
 /* The program's, and nothing of it is sent yet. */
-static __attribute__((noinline)) enum mr_err start_send(struct mr_request *req, struct mr_request **out)
+static __attribute__((noinline)) enum mr_err start_persistent_send(struct mr_request *req, struct mr_request **out)
 {
     enum mr_err err = MR_SUCCESS;
 
@@ -289,26 +289,26 @@ static __attribute__((noinline)) enum mr_err isend_any(const void *buf, size_t c
     struct mr_request *req = make_send(buf, count, type, dest, tag, comm, ctx, mode);
 
     *out = NULL;
-    return req ? start_send(req, out) : MR_ERR_NO_MEM;
+    return req ? start_persistent_send(req, out) : MR_ERR_NO_MEM;
 }
 
 enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                      uint32_t ctx, enum mr_send_mode mode, struct mr_request **out)
 {
-    struct mr_vc *vc = short_way(comm, dest, mode);
+    struct mr_vc *vc = fast_path_vc(comm, dest, mode);
     size_t bytes = count * type->size;
     struct mr_request *req;
 
-    if (__builtin_expect(!vc || !goes_short(vc, bytes, type) || !mr_pt2pt.free_requests, 0))
+    if (unlikely(!vc || !goes_short(vc, bytes, type) || !mr_pt2pt.free_requests))
         return isend_any(buf, count, type, dest, tag, comm, ctx, mode, out);
     req = mr_request_take(MR_REQ_SEND, comm, 1);
     req->type = mr_type_get(type);
     fill_send(req, buf, count, dest, tag, ctx, mode);
     number_eager(req, vc);
     *out = req;
-    if (__builtin_expect(!vc->ops->send_short(vc, mr_plain(buf, type), bytes, comm->rank, tag, ctx), 0)) {
+    if (unlikely(!vc->ops->send_short(vc, mr_data_at(buf, type), bytes, comm->rank, tag, ctx))) {
         req->refs = 2; /* in flight */
-        return start_send(req, out);
+        return start_persistent_send(req, out);
     }
     count_short(vc, bytes);
     req->complete = true; /* nobody has waited for it yet */
@@ -325,20 +325,20 @@ enum mr_err mr_isend_nth(const void *buf, size_t count, struct mr_type *type, in
     if (!req)
         return MR_ERR_NO_MEM;
     req->nth = nth;
-    req->crowded = all && type->contiguous && mr_burst_delays(&mr_pt2pt.burst, mr_plain(buf, type), bytes, all);
-    return start_send(req, out);
+    req->crowded = all && type->contiguous && mr_burst_delays(&mr_pt2pt.burst, mr_data_at(buf, type), bytes, all);
+    return start_persistent_send(req, out);
 }
 
 bool mr_isend_now(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                   uint32_t ctx, uint64_t *id)
 {
-    struct mr_vc *vc = short_way(comm, dest, MR_SEND_STANDARD);
+    struct mr_vc *vc = fast_path_vc(comm, dest, MR_SEND_STANDARD);
     size_t bytes = count * type->size;
 
-    if (__builtin_expect(!vc || !goes_short(vc, bytes, type), 0))
+    if (unlikely(!vc || !goes_short(vc, bytes, type)))
         return false;
     *id = mr_eager_id(mr_vc_packets(vc));
-    if (__builtin_expect(!vc->ops->send_short(vc, mr_plain(buf, type), bytes, comm->rank, tag, ctx), 0))
+    if (unlikely(!vc->ops->send_short(vc, mr_data_at(buf, type), bytes, comm->rank, tag, ctx)))
         return false;
     count_short(vc, bytes);
     return true;
@@ -375,7 +375,7 @@ static __attribute__((noinline)) enum mr_err send_any(const void *buf, size_t co
                                                       enum mr_send_mode mode)
 {
     size_t bytes = count * type->size;
-    enum mr_burst_way way = MR_BURST_COPY;
+    enum mr_send_protocol protocol = MR_BURST_COPY;
     bool eager;
     struct mr_request *req;
     struct mr_vc *vc;
@@ -385,11 +385,11 @@ static __attribute__((noinline)) enum mr_err send_any(const void *buf, size_t co
         return MR_SUCCESS;
     vc = mr_vc_get_peer(mr_comm_world_rank(comm, dest));
     eager = mode != MR_SEND_SYNCHRONOUS && goes_eagerly(vc, bytes) && !mr_flow_of(vc)->held;
-    if (__builtin_expect(eager && !(way = mr_lend_way(vc, buf, bytes, type)), 1)) {
+    if (likely(eager && !(protocol = mr_zsend_protocol(vc, buf, bytes, type)))) {
         struct mr_hdr hdr = header(comm, ctx, tag, bytes);
 
         err = send_eager(vc, &hdr, buf, count, type, NULL);
-        if (__builtin_expect(mr_channel_waiting != 0, 0))
+        if (unlikely(mr_channel_waiting != 0))
             wait_for_room(vc);
         return err;
     }
@@ -397,7 +397,7 @@ static __attribute__((noinline)) enum mr_err send_any(const void *buf, size_t co
     if (!req)
         return MR_ERR_NO_MEM;
     req->waited = true;
-    req->way = way;
+    req->protocol = protocol;
     err = send_or_hold(req);
     if (err)
         return drop_failed(req, err);
@@ -409,12 +409,11 @@ static __attribute__((noinline)) enum mr_err send_any(const void *buf, size_t co
 enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                     uint32_t ctx, enum mr_send_mode mode)
 {
-    struct mr_vc *vc = short_way(comm, dest, mode);
+    struct mr_vc *vc = fast_path_vc(comm, dest, mode);
     size_t bytes = count * type->size;
 
-    if (__builtin_expect(vc && goes_short(vc, bytes, type) &&
-                             vc->ops->send_short(vc, mr_plain(buf, type), bytes, comm->rank, tag, ctx),
-                         1)) {
+    if (likely(vc && goes_short(vc, bytes, type) &&
+               vc->ops->send_short(vc, mr_data_at(buf, type), bytes, comm->rank, tag, ctx))) {
         count_short(vc, bytes);
         return MR_SUCCESS;
     }
@@ -423,7 +422,7 @@ enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int des
 
 bool mr_send_leaves(const struct mr_request *req)
 {
-    return req->held_by || (req->proto ? req->proto->state == MR_RNDV_PUTTING : req->loans != 0);
+    return req->held_by || (req->proto ? req->proto->state == MR_RNDV_PUTTING : req->zsends != 0);
 }
 
 bool mr_sends_wait(void)

@@ -38,23 +38,23 @@ static size_t known_at(const struct mr_rma_peer *p, uint64_t addr)
     return lo;
 }
 
-static void ask(struct mr_rma_peer *p, uint64_t addr)
+static void ask_for_keys(struct mr_rma_peer *p, uint64_t addr)
 {
     if (!p->keys_asked)
         p->keys_asked = !mr_rma_tell(p, MR_RMA_KEYS, (struct mr_hdr){.sreq = addr});
 }
 
 /* NULL: there are no keys of that, or none are known, and have been asked for. */
-static const struct mr_rma_known *look_up(struct mr_rma_peer *p, uint64_t addr, size_t len)
+static const struct mr_rma_known *look_up_keys(struct mr_rma_peer *p, uint64_t addr, size_t len)
 {
     const struct mr_rma_known *k;
     size_t i;
 
-    if (!mr_rma_is_busy(p) && p->num_known && p->looked != mr_progress_looks)
+    if (!mr_rma_is_busy(p) && p->num_known && p->looked != mr_progress_polls)
         mr_progress_some();
     i = known_at(p, addr);
     if (i == p->num_known || p->known[i].start > addr) {
-        ask(p, addr);
+        ask_for_keys(p, addr);
         return NULL;
     }
     k = &p->known[i];
@@ -63,7 +63,7 @@ static const struct mr_rma_known *look_up(struct mr_rma_peer *p, uint64_t addr, 
 
 bool mr_attached_find(struct mr_rma_peer *p, uint64_t addr, size_t len, struct mr_remote *there, uint32_t *serial)
 {
-    const struct mr_rma_known *k = look_up(p, addr, len);
+    const struct mr_rma_known *k = look_up_keys(p, addr, len);
 
     if (!k)
         return false;
@@ -76,7 +76,7 @@ bool mr_attached_find(struct mr_rma_peer *p, uint64_t addr, size_t len, struct m
 
 bool mr_attached_aim(struct mr_rma_peer *p, uint64_t addr, size_t len, uint64_t *at)
 {
-    const struct mr_rma_known *k = look_up(p, addr, len);
+    const struct mr_rma_known *k = look_up_keys(p, addr, len);
 
     if (!k || (k->serial != p->aimed && !mr_net_writer_aim(p->writer, k->remote, k->serial)))
         return false;
@@ -85,7 +85,7 @@ bool mr_attached_aim(struct mr_rma_peer *p, uint64_t addr, size_t len, uint64_t 
     return true;
 }
 
-static void forget(struct mr_rma_peer *p, size_t i)
+static void forget_known(struct mr_rma_peer *p, size_t i)
 {
     if (p->known[i].serial == p->aimed)
         p->aimed = 0;
@@ -94,7 +94,7 @@ static void forget(struct mr_rma_peer *p, size_t i)
     memmove(&p->known[i], &p->known[i + 1], (p->num_known - i) * sizeof(p->known[0]));
 }
 
-static bool make_room(struct mr_rma_peer *p)
+static bool room_for_known(struct mr_rma_peer *p)
 {
     size_t room = p->room_known ? 2 * p->room_known : 4;
     struct mr_rma_known *more;
@@ -115,7 +115,7 @@ uint32_t mr_attached_are(struct mr_rma_peer *p, const struct mr_hdr *hdr, const 
     size_t i = known_at(p, k.start);
 
     p->keys_asked = false;
-    if (k.start >= k.end || (i < p->num_known && p->known[i].start < k.end) || !make_room(p))
+    if (k.start >= k.end || (i < p->num_known && p->known[i].start < k.end) || !room_for_known(p))
         return 0;
     if (len == sizeof(*k.remote) && (k.remote = malloc(sizeof(*k.remote))))
         memcpy(k.remote, payload, sizeof(*k.remote));
@@ -138,7 +138,7 @@ void mr_attached_gone(struct mr_rma_peer *p, const struct mr_hdr *hdr)
     size_t i = known_at(p, hdr->sreq);
 
     if (i < p->num_known && p->known[i].start == hdr->sreq)
-        forget(p, i);
+        forget_known(p, i);
 }
 
 void mr_attached_refused(struct mr_rma_peer *p, uint32_t serial)
@@ -153,7 +153,7 @@ void mr_attached_refused(struct mr_rma_peer *p, uint32_t serial)
 void mr_attached_forget(struct mr_rma_peer *p)
 {
     while (p->num_known)
-        forget(p, p->num_known - 1);
+        forget_known(p, p->num_known - 1);
     free(p->known);
     p->known = NULL;
     p->room_known = 0;

@@ -29,7 +29,7 @@ struct mover {
 
 static struct mover *free_movers;
 
-static struct mover *take(void)
+static struct mover *take_mover(void)
 {
     struct mover *m = free_movers;
 
@@ -38,7 +38,7 @@ static struct mover *take(void)
     return m ? m : malloc(sizeof(*m));
 }
 
-static void give(struct mover *m)
+static void give_mover(struct mover *m)
 {
     m->next = free_movers;
     free_movers = m;
@@ -76,7 +76,7 @@ static void moved(struct mr_vc_move *move, int error)
     if (err && !m->job)
         m->p->refused = err;
     mr_rma_job_part_done(m->job, err);
-    give(m);
+    give_mover(m);
 }
 
 /* ---- short writes ------------------------------------------------------------------------------------------------ */
@@ -204,7 +204,7 @@ static bool both_copy(const struct mr_rma_peer *p, unsigned caps)
 }
 
 /* Where len bytes at addr of p's part are for the adapters. False: they cannot be reached so, or not yet. */
-static bool find(struct mr_rma_peer *p, uint64_t addr, size_t len, struct mr_remote *there, uint32_t *keys)
+static bool find_remote(struct mr_rma_peer *p, uint64_t addr, size_t len, struct mr_remote *there, uint32_t *keys)
 {
     unsigned caps = mr_vc_caps(mr_rma_vc(p->win, p->rank), len);
 
@@ -225,7 +225,7 @@ bool mr_direct_moves(struct mr_rma_peer *p, uint64_t addr, size_t len)
     struct mr_remote there;
     uint32_t keys;
 
-    return find(p, addr, len, &there, &keys);
+    return find_remote(p, addr, len, &there, &keys);
 }
 
 bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write)
@@ -235,11 +235,11 @@ bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size
     uint32_t keys = 0;
     struct mover *m;
 
-    if (!find(p, addr, len, &there, &keys))
+    if (!find_remote(p, addr, len, &there, &keys))
         return false;
     if (!(write && len <= INLINE_MOST) && mr_net_reaches(vc) && mr_net_copies(vc, buf, len))
         return false;
-    m = take();
+    m = take_mover();
     if (!m)
         return false;
     *m = (struct mover){.move = {.done = moved, .attached = p->win->flavor == MR_WIN_DYNAMIC},
@@ -258,6 +258,6 @@ bool mr_direct_move(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size
     p->open--;
     if (j)
         j->parts--;
-    give(m);
+    give_mover(m);
     return false;
 }

@@ -55,7 +55,7 @@ enum mr_err mr_epoch_admit(struct mr_win *w, int rank, struct mr_rma_peer **p)
 
 /* ---- fences ------------------------------------------------------------------------------------------------------ */
 
-static enum mr_err meet(struct mr_win *w)
+static enum mr_err win_barrier(struct mr_win *w)
 {
     struct mr_schedule *s = MR_COLL_AT_ONCE;
     enum mr_err err = mr_coll_barrier(w->comm, &s);
@@ -78,7 +78,7 @@ enum mr_err mr_win_fence(struct mr_win *w, unsigned assert)
     if (!(assert &MR_MODE_NOPRECEDE))
         err = mr_rma_flush_peers(w);
     if (!(assert &MR_MODE_NOPRECEDE &&assert &MR_MODE_NOSUCCEED))
-        met = meet(w);
+        met = win_barrier(w);
     order_memory();
     s->fenced = !(assert &MR_MODE_NOSUCCEED);
     return err ? err : met;
@@ -87,7 +87,7 @@ enum mr_err mr_win_fence(struct mr_win *w, unsigned assert)
 /* ---- post, start, complete, wait --------------------------------------------------------------------------------- */
 
 /* The rank in the window of the i-th of g; MR_UNDEFINED: it is not in it. */
-static int rank_of(const struct mr_win *w, const struct mr_group *g, int i)
+static int win_rank(const struct mr_win *w, const struct mr_group *g, int i)
 {
     return mr_group_find(w->comm->group, g->world[i]);
 }
@@ -95,7 +95,7 @@ static int rank_of(const struct mr_win *w, const struct mr_group *g, int i)
 static enum mr_err check_group(struct mr_win *w, const struct mr_group *g)
 {
     for (int i = 0; i < g->size; i++) {
-        int rank = rank_of(w, g, i);
+        int rank = win_rank(w, g, i);
 
         if (rank == MR_UNDEFINED)
             return mr_fail(MR_ERR_GROUP, "rank %d of the group is not in the window's", i);
@@ -107,7 +107,7 @@ static enum mr_err check_group(struct mr_win *w, const struct mr_group *g)
 
 static struct mr_rma_peer *member(const struct mr_win *w, const struct mr_group *g, int i)
 {
-    return w->in->target[rank_of(w, g, i)].peer;
+    return w->in->target[win_rank(w, g, i)].peer;
 }
 
 enum mr_err mr_win_post(struct mr_win *w, struct mr_group *g, unsigned assert)
@@ -143,7 +143,7 @@ static bool parts(const struct mr_rma_peer *p)
     return mr_peer_parts(mr_comm_world_rank(p->win->comm, p->rank));
 }
 
-static enum mr_err has_parted(const struct mr_rma_peer *p)
+static enum mr_err fail_parted(const struct mr_rma_peer *p)
 {
     return mr_fail(MR_ERR_PROC_FAILED, "rank %d of the window has called MPI_Finalize", p->rank);
 }
@@ -161,7 +161,7 @@ static enum mr_err await_post(struct mr_rma_peer *p)
     if (err)
         return err;
     if (!p->posts)
-        return has_parted(p);
+        return fail_parted(p);
     p->posts--;
     return MR_SUCCESS;
 }
@@ -229,7 +229,7 @@ static enum mr_err await_complete(struct mr_rma_peer *p)
 {
     enum mr_err err = mr_rma_await(p, completed_or_parts, 0);
 
-    return err || has_completed(p, 0) ? err : has_parted(p);
+    return err || has_completed(p, 0) ? err : fail_parted(p);
 }
 
 static void end_exposure(struct mr_win *w)
@@ -348,7 +348,7 @@ static enum mr_err unlock(struct mr_rma_peer *p)
         err = mr_rma_flush(p);
     }
     if (p->held && mutex)
-        mr_part_drop(&mutex->lock, exclusive);
+        mr_lock_part_drop(&mutex->lock, exclusive);
     else if (far)
         mr_far_give(p->far);
     else if (p->held && !p->error && (told = mr_rma_tell(p, MR_RMA_UNLOCK, (struct mr_hdr){.sreq = p->issued})) && !err)
@@ -361,12 +361,12 @@ static enum mr_err unlock(struct mr_rma_peer *p)
 enum mr_err mr_win_unlock(struct mr_win *w, int rank)
 {
     struct mr_rma_peer *p = w->in->target[rank].peer;
-    unsigned looks = mr_progress_looks;
+    unsigned polls = mr_progress_polls;
 
     if (!p || !p->wanted || w->in->lock_all)
         return mr_fail(MR_ERR_RMA_SYNC, "rank %d of the window is not locked", rank);
     w->in->num_locked--;
-    return mr_rma_look(w, looks, rank == w->comm->rank, unlock(p));
+    return mr_rma_poll(w, polls, rank == w->comm->rank, unlock(p));
 }
 
 /*
@@ -400,7 +400,7 @@ enum mr_err mr_win_lock_all(struct mr_win *w, unsigned assert)
 
 enum mr_err mr_win_unlock_all(struct mr_win *w)
 {
-    unsigned looks = mr_progress_looks;
+    unsigned polls = mr_progress_polls;
     enum mr_err first, err;
 
     if (!w->in->lock_all)
@@ -410,7 +410,7 @@ enum mr_err mr_win_unlock_all(struct mr_win *w)
         if (p->wanted && (err = unlock(p)) && !first)
             first = err;
     w->in->lock_all = false;
-    return mr_rma_look(w, looks, false, first);
+    return mr_rma_poll(w, polls, false, first);
 }
 
 /* ---- flushes ----------------------------------------------------------------------------------------------------- */
@@ -431,47 +431,47 @@ static enum mr_err may_flush_all(const struct mr_win *w)
 
 enum mr_err mr_win_flush(struct mr_win *w, int rank)
 {
-    unsigned looks = mr_progress_looks;
+    unsigned polls = mr_progress_polls;
     enum mr_err err = may_flush(w, rank);
 
     order_memory();
-    return mr_rma_look(w, looks, false,
+    return mr_rma_poll(w, polls, false,
                        err || !w->in->target[rank].peer ? err : mr_rma_flush(w->in->target[rank].peer));
 }
 
 enum mr_err mr_win_flush_all(struct mr_win *w)
 {
-    unsigned looks = mr_progress_looks;
+    unsigned polls = mr_progress_polls;
     enum mr_err err = may_flush_all(w);
 
     order_memory();
-    return mr_rma_look(w, looks, false, err ? err : mr_rma_flush_peers(w));
+    return mr_rma_poll(w, polls, false, err ? err : mr_rma_flush_peers(w));
 }
 
 enum mr_err mr_win_flush_local(struct mr_win *w, int rank)
 {
-    unsigned looks = mr_progress_looks;
+    unsigned polls = mr_progress_polls;
     enum mr_err err = may_flush(w, rank);
 
-    return mr_rma_look(w, looks, false,
+    return mr_rma_poll(w, polls, false,
                        err || !w->in->target[rank].peer ? err : mr_rma_flush_local(w->in->target[rank].peer));
 }
 
 enum mr_err mr_win_flush_local_all(struct mr_win *w)
 {
-    unsigned looks = mr_progress_looks;
+    unsigned polls = mr_progress_polls;
     enum mr_err first = may_flush_all(w), err;
 
     for (struct mr_rma_peer *p = first ? NULL : w->in->peers; p; p = p->next)
         if ((mr_rma_is_busy(p) || p->refused) && (err = mr_rma_flush_local(p)) && !first)
             first = err;
-    return mr_rma_look(w, looks, false, first);
+    return mr_rma_poll(w, polls, false, first);
 }
 
 enum mr_err mr_win_sync(struct mr_win *w)
 {
     order_memory();
-    mr_rma_look(w, mr_progress_looks, true, MR_SUCCESS);
+    mr_rma_poll(w, mr_progress_polls, true, MR_SUCCESS);
     order_memory();
     return MR_SUCCESS;
 }

@@ -102,7 +102,7 @@ static void take_near(struct mr_rma_peer *p, bool exclusive)
 {
     const struct mr_win_target *t = &p->win->in->target[p->rank];
 
-    while (!mr_part_try(&t->mutex->lock, exclusive)) /* our own may move while we wait */
+    while (!mr_lock_part_try(&t->mutex->lock, exclusive)) /* our own may move while we wait */
         mr_progress_some();
     p->held = true;
 }
@@ -128,7 +128,7 @@ enum mr_err mr_lock_begin(struct mr_rma_peer *p)
     return err;
 }
 
-static bool is_held(const struct mr_rma_peer *p, uint32_t goal)
+static bool is_lock_held(const struct mr_rma_peer *p, uint32_t goal)
 {
     return p->held || (!p->locking && p->refused);
 }
@@ -141,7 +141,7 @@ enum mr_err mr_lock_ensure(struct mr_rma_peer *p)
         return MR_SUCCESS;
     err = mr_lock_begin(p);
     if (!err)
-        err = mr_rma_await(p, is_held, 0);
+        err = mr_rma_await(p, is_lock_held, 0);
     return !err && !p->held ? mr_rma_take_refusal(p) : err;
 }
 
@@ -158,7 +158,7 @@ static bool is_flushed(const struct mr_rma_peer *p, uint32_t goal)
 }
 
 /* What is collected goes now. */
-static void post(struct mr_rma_peer *p)
+static void post_collected(struct mr_rma_peer *p)
 {
     if (p->writer && p->writer->open)
         mr_net_writer_post(p->writer);
@@ -168,14 +168,14 @@ enum mr_err mr_rma_flush_local(struct mr_rma_peer *p)
 {
     enum mr_err err;
 
-    post(p);
+    post_collected(p);
     err = mr_rma_await(p, is_local, 0);
 
     return err ? err : mr_rma_take_refusal(p);
 }
 
 /* The question whether all is done, unless it has been asked. */
-static enum mr_err ask(struct mr_rma_peer *p)
+static enum mr_err ask_flush(struct mr_rma_peer *p)
 {
     enum mr_err err;
 
@@ -196,8 +196,8 @@ enum mr_err mr_rma_flush(struct mr_rma_peer *p)
         uint32_t goal = p->issued;
 
         again = p->again;
-        post(p);
-        err = ask(p);
+        post_collected(p);
+        err = ask_flush(p);
         if (!err)
             err = mr_rma_await(p, is_flushed, goal);
     } while (!err && p->again != again); /* what went another way meanwhile has not been asked about */
@@ -210,8 +210,8 @@ enum mr_err mr_rma_flush_peers(struct mr_win *w)
 
     for (struct mr_rma_peer *p = w->in->peers; p; p = p->next)
         if (!p->error) {
-            post(p);
-            ask(p);
+            post_collected(p);
+            ask_flush(p);
         }
     for (struct mr_rma_peer *p = w->in->peers; p; p = p->next)
         if ((mr_rma_is_busy(p) || p->flushed != p->issued || p->refused) && (err = mr_rma_flush(p)) && !first)

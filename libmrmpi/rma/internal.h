@@ -28,25 +28,25 @@ enum mr_err mr_rma_lost(const struct mr_rma_peer *p);
 enum mr_err mr_rma_await(struct mr_rma_peer *p, bool (*done)(const struct mr_rma_peer *p, uint32_t goal),
                          uint32_t goal);
 #define MR_RMA_CALLS 32u /* calls without a wait, one of which polls: a poll costs as much as a short put and flush */
-void mr_rma_look_now(struct mr_win_state *s, bool waits); /* only for mr_rma_look */
+void mr_rma_poll_now(struct mr_win_state *s, bool waits); /* only for mr_rma_poll */
 /*
  * At the end of a call that a program may repeat to wait for changes of its memory by others (MPI-4.1 section 12.7.3).
  * A poll executes the others' requests. A call without anything to wait for polls once if it seems to be such a wait,
  * because it follows an operation that only asks, or only glances at this process's part; of other calls one in several
- * polls. Where ranks share cores several such polls in a row let others run. looks: the number at the call's beginning.
+ * polls. Where ranks share cores several such polls in a row let others run. polls: the number at the call's beginning.
  * Returns err.
  */
-static inline enum mr_err mr_rma_look(struct mr_win *w, unsigned looks, bool glance, enum mr_err err)
+static inline enum mr_err mr_rma_poll(struct mr_win *w, unsigned polls, bool glance, enum mr_err err)
 {
     struct mr_win_state *s = w->in;
     bool waits = glance || s->asked;
 
-    if (!waits || looks != mr_progress_looks)
+    if (!waits || polls != mr_progress_polls)
         s->in_vain = 0;
-    if (looks != mr_progress_looks)
+    if (polls != mr_progress_polls)
         s->asked = false;
     else if (waits || ++s->calls % MR_RMA_CALLS == 0)
-        mr_rma_look_now(s, waits);
+        mr_rma_poll_now(s, waits);
     return err;
 }
 /* The first region of a dynamic window that ends behind addr; num_regions: none. */
@@ -124,7 +124,7 @@ static inline bool mr_direct_write(struct mr_rma_peer *p, const void *buf, size_
 
     if (!w || len > w->most)
         return false;
-    if (__builtin_expect(w->open > MR_LISTS_MOST, 0))
+    if (unlikely(w->open > MR_LISTS_MOST))
         mr_direct_wait(w);
     if (p->win->flavor == MR_WIN_DYNAMIC && !mr_attached_aim(p, addr, len, &addr))
         return false;

@@ -19,24 +19,24 @@ struct mr_lock_waiter {
 
 static struct mr_win_state *waiting; /* windows whose lock somebody waits for */
 
-static struct mr_part *own_lock(const struct mr_win *w)
+static struct mr_lock_part *own_lock(const struct mr_win *w)
 {
     return &w->in->target[w->comm->rank].mutex->lock;
 }
 
 /* How adapters name the peer as the owner of our lock. */
-static uint64_t number_of(const struct mr_rma_peer *p)
+static uint64_t owner_number(const struct mr_rma_peer *p)
 {
     return (uint64_t)p->rank + 1;
 }
 
 /* ---- those that have to ask -------------------------------------------------------------------------------------- */
 
-static void grant(struct mr_rma_peer *p, const struct mr_lock_waiter *l)
+static void give_lock(struct mr_rma_peer *p, const struct mr_lock_waiter *l)
 {
     if (l->lend) {
         p->lent = l->serial;
-        mr_part_lend(own_lock(p->win), p->slots - 1);
+        mr_lock_part_lend(own_lock(p->win), p->slots - 1);
         mr_rma_tell(p, MR_RMA_LOCKED, (struct mr_hdr){.flags = MR_RMA_LEND, .rreq = l->serial});
         return;
     }
@@ -48,18 +48,18 @@ static void grant(struct mr_rma_peer *p, const struct mr_lock_waiter *l)
  * Those whose turn it is. Returns how many. Who wants to share does not wait behind one who wants it alone: with
  * MPI_Win_lock_all a process has some locks and waits for others, and two of them would wait for each other.
  */
-static int serve(struct mr_win_state *s)
+static int serve_waiters(struct mr_win_state *s)
 {
     struct mr_lock_waiter **at = &s->waiters, *l;
     int served = 0;
 
     while ((l = *at)) {
-        if (!mr_part_try(own_lock(s->win), l->exclusive)) {
+        if (!mr_lock_part_try(own_lock(s->win), l->exclusive)) {
             at = &l->next;
             continue;
         }
         *at = l->next;
-        grant(s->target[l->rank].peer, l);
+        give_lock(s->target[l->rank].peer, l);
         free(l);
         served++;
     }
@@ -75,7 +75,7 @@ int mr_lock_serve_all(void)
     while (*at) {
         struct mr_win_state *s = *at;
 
-        served += serve(s);
+        served += serve_waiters(s);
         if (s->waiters) {
             at = &s->next_waiting;
         } else {
@@ -101,7 +101,7 @@ static uint32_t num_waiters(const struct mr_win_state *s)
     return num;
 }
 
-static void enqueue(struct mr_rma_peer *p, const struct mr_lock_waiter *asks)
+static void enqueue_lock(struct mr_rma_peer *p, const struct mr_lock_waiter *asks)
 {
     struct mr_win_state *s = p->win->in;
     struct mr_lock_waiter *l = malloc(sizeof(*l));
@@ -134,19 +134,19 @@ void mr_lock_ask(struct mr_rma_peer *p, const struct mr_hdr *asked)
 
     if (p->holds)
         return; /* a second lock at once makes no sense, and is not asked for */
-    if (!(asks.exclusive && p->win->in->waiters) && mr_part_try(own_lock(p->win), asks.exclusive))
-        grant(p, &asks);
+    if (!(asks.exclusive && p->win->in->waiters) && mr_lock_part_try(own_lock(p->win), asks.exclusive))
+        give_lock(p, &asks);
     else
-        enqueue(p, &asks);
+        enqueue_lock(p, &asks);
 }
 
 void mr_lock_release(struct mr_rma_peer *p)
 {
     if (!p->holds)
         return;
-    mr_part_drop(own_lock(p->win), p->holds == MR_HOLD_EXCLUSIVE);
+    mr_lock_part_drop(own_lock(p->win), p->holds == MR_HOLD_EXCLUSIVE);
     p->holds = MR_HOLD_NONE;
-    serve(p->win->in);
+    serve_waiters(p->win->in);
 }
 
 static size_t guard_bytes(const struct mr_win_state *s)
@@ -175,15 +175,15 @@ void mr_lock_end(struct mr_win *w)
     }
 }
 
-static void clear(struct mr_rma_peer *p, uint32_t lent)
+static void clear_lock(struct mr_rma_peer *p, uint32_t lent)
 {
-    mr_part_clear(own_lock(p->win), number_of(p), p->slots - 1);
+    mr_lock_part_clear(own_lock(p->win), owner_number(p), p->slots - 1);
     if (p->lent == lent)
-        mr_part_take_back(own_lock(p->win), p->slots - 1);
+        mr_lock_part_take_back(own_lock(p->win), p->slots - 1);
 }
 
 /* It waits no more. */
-static void dequeue(struct mr_rma_peer *p)
+static void dequeue_lock(struct mr_rma_peer *p)
 {
     struct mr_win_state *s = p->win->in;
 
@@ -204,10 +204,10 @@ static void dequeue(struct mr_rma_peer *p)
 
 void mr_lock_forget(struct mr_rma_peer *p)
 {
-    dequeue(p);
+    dequeue_lock(p);
     mr_lock_release(p);
     if (p->slots) /* its connections are gone, and so is what was under way over them */
-        clear(p, p->lent);
+        clear_lock(p, p->lent);
 }
 
 /* ---- those that have our adapter take it ------------------------------------------------------------------------- */
@@ -235,8 +235,8 @@ static void open_to_adapters(struct mr_rma_peer *p)
 
     s->lock_told = true;
     if (!make_slots(s) ||
-        mr_vc_advertise(mr_rma_vc(p->win, p->rank), own_lock(p->win), mr_part_bytes((size_t)p->win->comm->size),
-                        MR_VC_WORDS, &s->lock_region, &s->lock_keys))
+        mr_vc_advertise(mr_rma_vc(p->win, p->rank), own_lock(p->win), mr_lock_part_bytes((size_t)p->win->comm->size),
+                        MR_VC_ATOMIC, &s->lock_region, &s->lock_keys))
         s->lock_region = NULL;
 }
 
@@ -250,7 +250,7 @@ void mr_lock_slot_asked(struct mr_rma_peer *p)
         open_to_adapters(p);
     if (s->lock_region) {
         if (!p->slots)
-            p->slots = mr_part_add_slot(own_lock(p->win)) + 1;
+            p->slots = mr_lock_part_add_slot(own_lock(p->win)) + 1;
         hdr.sreq = p->slots - 1;
         hdr.rreq = own_lock(p->win)->slots;
         hdr.len = sizeof(s->lock_keys);
@@ -261,14 +261,14 @@ void mr_lock_slot_asked(struct mr_rma_peer *p)
 void mr_lock_clear_asked(struct mr_rma_peer *p, uint32_t lent)
 {
     if (p->slots)
-        clear(p, lent);
+        clear_lock(p, lent);
     mr_rma_tell(p, MR_RMA_CLEARED, (struct mr_hdr){0});
 }
 
 void mr_lock_withdraw(struct mr_rma_peer *p, uint32_t serial, bool lent)
 {
-    dequeue(p);
+    dequeue_lock(p);
     if (lent && p->slots && p->lent == serial)
-        mr_part_take_back(own_lock(p->win), p->slots - 1);
+        mr_lock_part_take_back(own_lock(p->win), p->slots - 1);
     mr_rma_tell(p, MR_RMA_WITHDRAWN, (struct mr_hdr){0});
 }

@@ -10,7 +10,7 @@
 
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/core/datatype.h"
-#include "libmrmpi/rma/way.h"
+#include "libmrmpi/rma/access.h"
 
 /* ---- what is asked for ------------------------------------------------------------------------------------------- */
 
@@ -24,7 +24,7 @@ static size_t place_bytes(const struct mr_rma_place *at)
     return at->count * at->type->size;
 }
 
-static enum mr_err same_size(const struct mr_rma_data *d, const struct mr_rma_place *at)
+static enum mr_err check_same_size(const struct mr_rma_data *d, const struct mr_rma_place *at)
 {
     if (data_bytes(d) == place_bytes(at))
         return MR_SUCCESS;
@@ -40,7 +40,7 @@ static enum mr_err out_of_range(const struct mr_rma_place *at)
 /* Part of an operation on this process's own memory in a dynamic window. */
 static enum mr_err own_part(const struct mr_pieces *p, size_t offset, void *arg)
 {
-    struct mr_rma_way *o = arg;
+    struct mr_rma_access *o = arg;
     int64_t lo, hi;
     char *mem;
 
@@ -51,7 +51,7 @@ static enum mr_err own_part(const struct mr_pieces *p, size_t offset, void *arg)
 }
 
 /* Its own memory is in reach of each process. */
-static enum mr_err begin_own(struct mr_rma_way *o, struct mr_span span)
+static enum mr_err begin_own(struct mr_rma_access *o, struct mr_span span)
 {
     const struct mr_rma_place *at = o->at;
 
@@ -64,7 +64,7 @@ static enum mr_err begin_own(struct mr_rma_way *o, struct mr_span span)
 }
 
 /* Operations with requests are for epochs of locks (MPI-4.1 section 12.3.5). */
-static enum mr_err may_request(const struct mr_rma_way *o)
+static enum mr_err may_request(const struct mr_rma_access *o)
 {
     return !o->job || o->p->wanted ? MR_SUCCESS
                                    : mr_fail(MR_ERR_RMA_SYNC, "an operation with a request needs MPI_Win_lock or "
@@ -72,7 +72,7 @@ static enum mr_err may_request(const struct mr_rma_way *o)
 }
 
 /* Finds where it goes, if it may. at->rank is one of the window. */
-static enum mr_err begin(struct mr_rma_way *o, struct mr_win *w, const struct mr_rma_place *at)
+static enum mr_err begin_op(struct mr_rma_access *o, struct mr_win *w, const struct mr_rma_place *at)
 {
     const struct mr_win_target *t = &w->in->target[at->rank];
     struct mr_span span = mr_type_span(at->type, at->count);
@@ -105,7 +105,7 @@ static enum mr_err begin(struct mr_rma_way *o, struct mr_win *w, const struct mr
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
 /* The program's request. An operation that could not begin has none. */
-static enum mr_err end(struct mr_rma_way *o, enum mr_err err, struct mr_request **req)
+static enum mr_err end_op(struct mr_rma_access *o, enum mr_err err, struct mr_request **req)
 {
     struct mr_rma_job *j = o->job;
 
@@ -118,11 +118,11 @@ static enum mr_err end(struct mr_rma_way *o, enum mr_err err, struct mr_request 
     }
     mr_rma_job_part_done(j, err);
     if (!err && (*req)->complete)
-        mr_rma_look(o->w, mr_progress_looks, false, err); /* its wait does not */
+        mr_rma_poll(o->w, mr_progress_polls, false, err); /* its wait does not */
     return err;
 }
 
-static enum mr_err prepare(struct mr_rma_way *o, struct mr_win *w, struct mr_request **req)
+static enum mr_err prepare_job(struct mr_rma_access *o, struct mr_win *w, struct mr_request **req)
 {
     o->w = w;
     if (!req)
@@ -138,19 +138,19 @@ static bool is_nowhere(const struct mr_rma_place *at)
 }
 
 /* A transfer of bytes in one piece at addr in the window. solid: here, too, at buf. */
-static enum mr_err transfer_solid(struct mr_rma_way *o, bool solid, void *buf, size_t bytes, uint64_t addr)
+static enum mr_err transfer_solid(struct mr_rma_access *o, bool solid, void *buf, size_t bytes, uint64_t addr)
 {
     o->addr = addr;
     if (solid && o->what == MR_RMA_PUT && !o->job && mr_direct_write(o->p, buf, bytes, addr))
         return MR_SUCCESS;
     if (solid && mr_direct_move(o->p, o->job, buf, bytes, addr, o->what == MR_RMA_PUT))
         return MR_SUCCESS;
-    if (!mr_way_fits(o, bytes)) {
+    if (!mr_access_fits(o, bytes)) {
         o->what = o->what == MR_RMA_PUT ? MR_RMA_PUT_LONG : MR_RMA_GET_LONG;
-        return mr_way_long(o, bytes);
+        return mr_access_long(o, bytes);
     }
     struct mr_pieces all = {.bytes = bytes};
-    return o->what == MR_RMA_PUT ? mr_way_put(&all, 0, o) : mr_way_get(&all, 0, o);
+    return o->what == MR_RMA_PUT ? mr_access_put(&all, 0, o) : mr_access_get(&all, 0, o);
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
@@ -165,7 +165,7 @@ static enum mr_err transfer_solid(struct mr_rma_way *o, bool solid, void *buf, s
 
 /* Both sides have the same pieces, or one of them is in one piece. */
 struct blocks {
-    struct mr_rma_way *o;
+    struct mr_rma_access *o;
     char *here;
     uint64_t there;
     bool holes_here, holes_there;
@@ -184,11 +184,11 @@ static bool has_fewer_open(const struct mr_rma_peer *p, uint32_t goal)
     return p->open <= goal;
 }
 
-static enum mr_err move_block(const struct blocks *b, int64_t at, size_t offset, size_t len)
+static enum mr_err move_target_block(const struct blocks *b, int64_t at, size_t offset, size_t len)
 {
     char *buf = b->here + (b->holes_here ? at : (int64_t)offset);
     struct mr_rma_data here = {.buf = buf, .count = len, .type = mr_type_byte};
-    struct mr_rma_way part = *b->o;
+    struct mr_rma_access part = *b->o;
 
     if (part.what == MR_RMA_PUT)
         part.from = &here;
@@ -205,14 +205,14 @@ static enum mr_err move_blocks(const struct mr_pieces *p, size_t offset, void *a
 
     for (unsigned i = 0; i < p->num; i++)
         for (uint32_t k = 0; k < p->piece[i].count && !err; k++) {
-            err = move_block(arg, p->piece[i].at + (int64_t)k * p->piece[i].stride, offset, p->piece[i].elem);
+            err = move_target_block(arg, p->piece[i].at + (int64_t)k * p->piece[i].stride, offset, p->piece[i].elem);
             offset += p->piece[i].elem;
         }
     return err;
 }
 
 /* False: it is not of that kind. */
-static bool transfer_blocks(struct mr_rma_way *o, enum mr_err *err)
+static bool transfer_blocks(struct mr_rma_access *o, enum mr_err *err)
 {
     const struct mr_rma_data *here = o->what == MR_RMA_PUT ? o->from : o->result;
     const struct mr_type *mine = here->type, *theirs = o->at->type, *t = theirs->contiguous ? mine : theirs;
@@ -232,7 +232,7 @@ static bool transfer_blocks(struct mr_rma_way *o, enum mr_err *err)
     return true;
 }
 
-static enum mr_err transfer(struct mr_rma_way *o)
+static enum mr_err transfer(struct mr_rma_access *o)
 {
     const struct mr_rma_data *here = o->what == MR_RMA_PUT ? o->from : o->result;
     const struct mr_rma_place *at = o->at;
@@ -252,40 +252,40 @@ static enum mr_err transfer(struct mr_rma_way *o)
     if (at->type->contiguous)
         return transfer_solid(o, here->type->contiguous, (char *)here->buf + here->type->true_lb, bytes,
                               o->addr + (uint64_t)at->type->true_lb);
-    return mr_pieces_cut(at->type, at->count, mr_way_room(o, 1), 1, mr_pieces_most(mr_vc_eager_max(o->vc)),
-                         o->what == MR_RMA_PUT ? mr_way_put : mr_way_get, o);
+    return mr_pieces_cut(at->type, at->count, mr_access_room(o, 1), 1, mr_pieces_most(mr_vc_eager_max(o->vc)),
+                         o->what == MR_RMA_PUT ? mr_access_put : mr_access_get, o);
 }
 
 enum mr_err mr_put(struct mr_win *w, const struct mr_rma_data *from, const struct mr_rma_place *to,
                    struct mr_request **req)
 {
-    struct mr_rma_way o = {.what = MR_RMA_PUT, .from = from};
-    enum mr_err err = prepare(&o, w, req);
+    struct mr_rma_access o = {.what = MR_RMA_PUT, .from = from};
+    enum mr_err err = prepare_job(&o, w, req);
 
     if (err)
         return err;
-    err = is_nowhere(to) ? MR_SUCCESS : same_size(from, to);
+    err = is_nowhere(to) ? MR_SUCCESS : check_same_size(from, to);
     if (!err && !is_nowhere(to))
-        err = begin(&o, w, to);
+        err = begin_op(&o, w, to);
     if (!err && !is_nowhere(to))
         err = transfer(&o);
-    return end(&o, err, req);
+    return end_op(&o, err, req);
 }
 
 enum mr_err mr_get(struct mr_win *w, const struct mr_rma_data *to, const struct mr_rma_place *from,
                    struct mr_request **req)
 {
-    struct mr_rma_way o = {.what = MR_RMA_GET, .result = to};
-    enum mr_err err = prepare(&o, w, req);
+    struct mr_rma_access o = {.what = MR_RMA_GET, .result = to};
+    enum mr_err err = prepare_job(&o, w, req);
 
     if (err)
         return err;
-    err = is_nowhere(from) ? MR_SUCCESS : same_size(to, from);
+    err = is_nowhere(from) ? MR_SUCCESS : check_same_size(to, from);
     if (!err && !is_nowhere(from))
-        err = begin(&o, w, from);
+        err = begin_op(&o, w, from);
     if (!err && !is_nowhere(from))
         err = transfer(&o);
-    return end(&o, err, req);
+    return end_op(&o, err, req);
 }
 
 /*
@@ -298,7 +298,7 @@ static inline const struct mr_win_target *plain_target(const struct mr_win *w, i
     const struct mr_win_state *s = w->in;
     const struct mr_win_target *t = &s->target[rank];
 
-    if (__builtin_expect(!t->peer || !mr_epoch_is_open(s, t->peer), 0))
+    if (unlikely(!t->peer || !mr_epoch_is_open(s, t->peer)))
         return NULL;
     if (__builtin_mul_overflow((size_t)disp, (size_t)t->disp_unit, at) || bytes > t->size || *at > t->size - bytes)
         return NULL;
@@ -306,7 +306,7 @@ static inline const struct mr_win_target *plain_target(const struct mr_win *w, i
 }
 
 /* A word often goes alone. */
-static inline void copy(void *to, const void *from, size_t bytes)
+static inline void copy_away(void *to, const void *from, size_t bytes)
 {
     if (bytes == sizeof(uint64_t))
         memcpy(to, from, sizeof(uint64_t));
@@ -314,8 +314,8 @@ static inline void copy(void *to, const void *from, size_t bytes)
         mr_copy_away(to, from, bytes);
 }
 
-static __attribute__((noinline)) enum mr_err put_long_way(struct mr_win *w, const void *data, size_t bytes, int rank,
-                                                          ptrdiff_t disp)
+static __attribute__((noinline)) enum mr_err put_long(struct mr_win *w, const void *data, size_t bytes, int rank,
+                                                      ptrdiff_t disp)
 {
     struct mr_rma_data from = {.buf = (void *)(uintptr_t)data, .count = bytes, .type = mr_type_byte};
     struct mr_rma_place to = {.rank = rank, .disp = disp, .count = bytes, .type = mr_type_byte};
@@ -323,8 +323,8 @@ static __attribute__((noinline)) enum mr_err put_long_way(struct mr_win *w, cons
     return mr_put(w, &from, &to, NULL);
 }
 
-static __attribute__((noinline)) enum mr_err get_long_way(struct mr_win *w, void *data, size_t bytes, int rank,
-                                                          ptrdiff_t disp)
+static __attribute__((noinline)) enum mr_err get_long(struct mr_win *w, void *data, size_t bytes, int rank,
+                                                      ptrdiff_t disp)
 {
     struct mr_rma_data to = {.buf = data, .count = bytes, .type = mr_type_byte};
     struct mr_rma_place from = {.rank = rank, .disp = disp, .count = bytes, .type = mr_type_byte};
@@ -340,7 +340,7 @@ static __attribute__((noinline)) enum mr_err put_far(const struct mr_win_target 
 
     if (mr_direct_write(p, data, bytes, at))
         return MR_SUCCESS;
-    return put_long_way(p->win, data, bytes, p->rank, (ptrdiff_t)at / t->disp_unit);
+    return put_long(p->win, data, bytes, p->rank, (ptrdiff_t)at / t->disp_unit);
 }
 
 enum mr_err mr_put_bytes(struct mr_win *w, const void *data, size_t bytes, int rank, ptrdiff_t disp)
@@ -348,13 +348,13 @@ enum mr_err mr_put_bytes(struct mr_win *w, const void *data, size_t bytes, int r
     size_t at;
     const struct mr_win_target *t = plain_target(w, rank, disp, bytes, &at);
 
-    if (__builtin_expect(!t, 0))
-        return put_long_way(w, data, bytes, rank, disp);
+    if (unlikely(!t))
+        return put_long(w, data, bytes, rank, disp);
     if (t->local) {
-        copy(t->local + at, data, bytes);
+        copy_away(t->local + at, data, bytes);
         return MR_SUCCESS;
     }
-    if (__builtin_expect(t->peer->writer && mr_net_writer_add(t->peer->writer, at, data, bytes), 1))
+    if (likely(t->peer->writer && mr_net_writer_add(t->peer->writer, at, data, bytes)))
         return MR_SUCCESS;
     return put_far(t, data, bytes, at);
 }
@@ -364,9 +364,9 @@ enum mr_err mr_get_bytes(struct mr_win *w, void *data, size_t bytes, int rank, p
     size_t at;
     const struct mr_win_target *t = plain_target(w, rank, disp, bytes, &at);
 
-    if (__builtin_expect(!t || !t->local, 0))
-        return get_long_way(w, data, bytes, rank, disp);
-    copy(data, t->local + at, bytes);
+    if (unlikely(!t || !t->local))
+        return get_long(w, data, bytes, rank, disp);
+    copy_away(data, t->local + at, bytes);
     return MR_SUCCESS;
 }
 
@@ -374,7 +374,7 @@ enum mr_err mr_get_bytes(struct mr_win *w, void *data, size_t bytes, int rank, p
  * What an operation is applied to: the one basic type that the place's datatype consists of. To arithmetic MPI_BYTE is
  * MPI_UNSIGNED_CHAR here, unlike in reductions (MPI-4.1 section 6.9.2): MPICH's windows take it so, and programs do.
  */
-static enum mr_err find_basic(struct mr_rma_way *o, const struct mr_rma_place *at, const struct mr_op *op)
+static enum mr_err find_basic(struct mr_rma_access *o, const struct mr_rma_place *at, const struct mr_op *op)
 {
     if (at->type->basic >= MR_NUM_BASICS)
         return mr_fail(MR_ERR_TYPE, "the target's datatype has more than one basic type");
@@ -391,7 +391,7 @@ static enum mr_err find_basic(struct mr_rma_way *o, const struct mr_rma_place *a
     return MR_SUCCESS;
 }
 
-static enum mr_err update(struct mr_rma_way *o)
+static enum mr_err update_target(struct mr_rma_access *o)
 {
     const struct mr_rma_place *at = o->at;
     size_t unit;
@@ -401,33 +401,34 @@ static enum mr_err update(struct mr_rma_way *o)
     unit = o->basic->size;
     if (o->in_reach)
         return mr_pieces_cut(at->type, at->count, MR_NEAR_PART / unit * unit, unit, MR_PIECES_MAX,
-                             mr_way_accumulate_near, o);
-    return mr_pieces_cut(at->type, at->count, mr_way_room(o, unit), unit, mr_pieces_most(mr_vc_eager_max(o->vc)),
-                         mr_way_accumulate, o);
+                             mr_access_accumulate_near, o);
+    return mr_pieces_cut(at->type, at->count, mr_access_room(o, unit), unit, mr_pieces_most(mr_vc_eager_max(o->vc)),
+                         mr_access_accumulate, o);
 }
 
 enum mr_err mr_accumulate(struct mr_win *w, const struct mr_rma_data *from, const struct mr_rma_data *result,
                           const struct mr_rma_place *to, const struct mr_op *op, struct mr_request **req)
 {
-    struct mr_rma_way o = {.what = result ? MR_RMA_FETCH : MR_RMA_ACC, .code = op->id, .from = from, .result = result};
-    enum mr_err err = prepare(&o, w, req);
+    struct mr_rma_access o = {
+        .what = result ? MR_RMA_FETCH : MR_RMA_ACC, .code = op->id, .from = from, .result = result};
+    enum mr_err err = prepare_job(&o, w, req);
 
     if (err || is_nowhere(to))
-        return end(&o, err, req);
+        return end_op(&o, err, req);
     w->in->asked = op->id == MR_OP_NO_OP;
     if (op->id == MR_OP_NO_OP && !result)
         err = mr_fail(MR_ERR_OP, "MPI_NO_OP gets something, or there is nothing to do");
     else if (op->id != MR_OP_NO_OP)
-        err = same_size(from, to);
+        err = check_same_size(from, to);
     if (!err && result)
-        err = same_size(result, to);
+        err = check_same_size(result, to);
     if (!err && place_bytes(to)) /* no elements, no type of elements */
         err = find_basic(&o, to, op);
     if (!err)
-        err = begin(&o, w, to);
+        err = begin_op(&o, w, to);
     if (!err)
-        err = update(&o);
-    return end(&o, err, req);
+        err = update_target(&o);
+    return end_op(&o, err, req);
 }
 
 /* Of two stretches of so many bytes no byte is in both. */
@@ -446,9 +447,9 @@ static inline bool updates_in_place(const char *mem, const void *in, const void 
            (!result || (are_apart(mem, result, bytes) && are_apart(in, result, bytes)));
 }
 
-static __attribute__((noinline)) enum mr_err update_long_way(struct mr_win *w, const void *in, void *result,
-                                                             size_t count, struct mr_type *t, int rank, ptrdiff_t disp,
-                                                             const struct mr_op *op)
+static __attribute__((noinline)) enum mr_err update_long(struct mr_win *w, const void *in, void *result, size_t count,
+                                                         struct mr_type *t, int rank, ptrdiff_t disp,
+                                                         const struct mr_op *op)
 {
     struct mr_rma_data from = {.buf = (void *)(uintptr_t)in, .count = count, .type = t};
     struct mr_rma_data to = {.buf = result, .count = count, .type = t};
@@ -464,17 +465,17 @@ enum mr_err mr_update_elements(struct mr_win *w, const void *in, void *result, s
     const struct mr_win_target *target = plain_target(w, rank, disp, bytes, &at);
     char *mem = target ? target->local + at : NULL;
 
-    if (__builtin_expect(!target || !target->local || !target->mutex, 0) ||
-        __builtin_expect(!updates_in_place(mem, in, result, bytes, t, op), 0))
-        return update_long_way(w, in, result, count, t, rank, disp, op);
-    mr_share_take(&target->mutex->holder);
+    if (unlikely(!target || !target->local || !target->mutex) ||
+        unlikely(!updates_in_place(mem, in, result, bytes, t, op)))
+        return update_long(w, in, result, count, t, rank, disp, op);
+    mr_winmem_take(&target->mutex->holder);
     if (result)
-        copy(result, mem, bytes);
+        copy_away(result, mem, bytes);
     if (op->id == MR_OP_REPLACE)
-        copy(mem, in, bytes);
+        copy_away(mem, in, bytes);
     else
         mr_op_apply(op, in, mem, count, t);
-    mr_share_give(&target->mutex->holder);
+    mr_winmem_give(&target->mutex->holder);
     return MR_SUCCESS;
 }
 
@@ -482,10 +483,10 @@ enum mr_err mr_compare_and_swap(struct mr_win *w, const void *value, const void 
                                 const struct mr_rma_place *at)
 {
     struct mr_rma_data to = {.buf = result, .count = 1, .type = at->type};
-    struct mr_rma_way o = {.w = w, .what = MR_RMA_SWAP, .code = MR_PIECES_SWAP, .result = &to, .basic = at->type};
+    struct mr_rma_access o = {.w = w, .what = MR_RMA_SWAP, .code = MR_PIECES_SWAP, .result = &to, .basic = at->type};
     struct mr_pieces one = {.bytes = at->type->size};
     char data[2 * sizeof(long double)];
-    enum mr_err err = is_nowhere(at) ? MR_SUCCESS : begin(&o, w, at);
+    enum mr_err err = is_nowhere(at) ? MR_SUCCESS : begin_op(&o, w, at);
 
     if (err || is_nowhere(at))
         return err;
@@ -494,7 +495,7 @@ enum mr_err mr_compare_and_swap(struct mr_win *w, const void *value, const void 
     memcpy(data, value, one.bytes);
     memcpy(data + one.bytes, compare, one.bytes);
     err = o.in_reach ? mr_rma_apply(w->in->target[at->rank].mutex, o.near, &one, o.code, o.basic, data, result)
-                     : mr_way_ask(&one, 0, 2 * one.bytes, data, &o);
+                     : mr_access_ask(&one, 0, 2 * one.bytes, data, &o);
     w->in->asked = o.in_reach && memcmp(result, data + one.bytes, one.bytes) != 0;
     return err;
 }

@@ -62,7 +62,7 @@ void mr_rma_job_part_done(struct mr_rma_job *j, enum mr_err err)
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
-static bool grow(void)
+static bool grow_results(void)
 {
     uint32_t room = results.room ? 2 * results.room : 64;
     struct result **more = realloc(results.at, room * sizeof(*more));
@@ -74,7 +74,7 @@ static bool grow(void)
     return true;
 }
 
-static struct result *take(void)
+static struct result *take_result(void)
 {
     struct result *r = results.free;
 
@@ -82,7 +82,7 @@ static struct result *take(void)
         results.free = r->next;
         return r;
     }
-    if (results.num == results.room && !grow())
+    if (results.num == results.room && !grow_results())
         return NULL;
     r = calloc(1, sizeof(*r));
     if (r) {
@@ -96,7 +96,7 @@ static struct result *take(void)
 uint64_t mr_result_expect(struct mr_rma_peer *p, struct mr_rma_job *j, const struct mr_rma_data *to, size_t offset,
                           size_t len)
 {
-    struct result *r = take();
+    struct result *r = take_result();
 
     if (!r) {
         mr_error_detail("no memory to await a result of rank %d with", p->rank);
@@ -115,7 +115,7 @@ uint64_t mr_result_expect(struct mr_rma_peer *p, struct mr_rma_job *j, const str
     return (uint64_t)r->generation << 32 | r->index;
 }
 
-static void end(struct result *r, enum mr_err err)
+static void end_result(struct result *r, enum mr_err err)
 {
     struct mr_rma_peer *p = r->peer;
     struct mr_rma_job *j = r->job;
@@ -132,7 +132,7 @@ static void end(struct result *r, enum mr_err err)
     mr_rma_job_part_done(j, err);
 }
 
-static struct result *find(const struct mr_rma_peer *p, uint64_t id)
+static struct result *find_result(const struct mr_rma_peer *p, uint64_t id)
 {
     uint32_t index = (uint32_t)id;
     struct result *r = index < results.num ? results.at[index] : NULL;
@@ -142,14 +142,15 @@ static struct result *find(const struct mr_rma_peer *p, uint64_t id)
 
 void mr_result_arrived(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *data, size_t len)
 {
-    struct result *r = find(p, hdr->rreq);
+    struct result *r = find_result(p, hdr->rreq);
 
     if (!r) {
         mr_log(MR_LOG_DEBUG, "a result of rank %d of a window that nobody awaits", p->rank);
         return;
     }
     if (hdr->tag == MR_RMA_REFUSED) {
-        end(r, hdr->sreq > MR_SUCCESS && hdr->sreq <= MR_ERR_PROC_FAILED ? (enum mr_err)hdr->sreq : MR_ERR_OTHER);
+        end_result(r,
+                   hdr->sreq > MR_SUCCESS && hdr->sreq <= MR_ERR_PROC_FAILED ? (enum mr_err)hdr->sreq : MR_ERR_OTHER);
         return;
     }
     if (hdr->sreq > r->len || len > r->len - hdr->sreq || len > r->left) {
@@ -159,14 +160,14 @@ void mr_result_arrived(struct mr_rma_peer *p, const struct mr_hdr *hdr, const vo
     mr_type_unpack(r->to.buf, r->to.count, r->to.type, r->offset + hdr->sreq, data, len);
     r->left -= len;
     if (!r->left)
-        end(r, MR_SUCCESS);
+        end_result(r, MR_SUCCESS);
 }
 
 void mr_results_fail(struct mr_rma_peer *p, enum mr_err err)
 {
     for (uint32_t i = 0; i < results.num; i++)
         if (results.at[i]->peer == p)
-            end(results.at[i], err);
+            end_result(results.at[i], err);
 }
 
 void mr_results_finalize(void)

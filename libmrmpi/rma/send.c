@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "libmrmpi/core/datatype.h"
-#include "libmrmpi/rma/way.h"
+#include "libmrmpi/rma/access.h"
 
 /* Packets to a target that may wait in its channel, and results that it may owe; then the program waits. */
 #define WAITING_MOST 64u
@@ -17,7 +17,7 @@
 
 /* What a packet is made of. */
 struct parcel {
-    const struct mr_rma_way *o;
+    const struct mr_rma_access *o;
     const struct mr_pieces *p;
     size_t offset;    /* of its data in that of the operation */
     const void *data; /* NULL: packed from o->from */
@@ -27,7 +27,7 @@ struct parcel {
 static void make_parcel(void *to, size_t len, const void *what)
 {
     const struct parcel *parcel = what;
-    const struct mr_rma_way *o = parcel->o;
+    const struct mr_rma_access *o = parcel->o;
     char *at = to;
     struct mr_rma_op op = {.addr = o->addr,
                            .bytes = parcel->p->bytes,
@@ -57,7 +57,7 @@ static bool has_less_to_come(const struct mr_rma_peer *p, uint32_t goal)
     return p->awaited < goal;
 }
 
-static enum mr_err send_parcel(const struct mr_rma_way *o, const struct parcel *parcel, uint64_t id)
+static enum mr_err send_parcel(const struct mr_rma_access *o, const struct parcel *parcel, uint64_t id)
 {
     size_t len = sizeof(struct mr_rma_op) + parcel->p->num * sizeof(parcel->p->piece[0]) + parcel->len;
     struct mr_hdr hdr = {.kind = MR_PKT_ABOVE,
@@ -81,7 +81,7 @@ static enum mr_err send_parcel(const struct mr_rma_way *o, const struct parcel *
 }
 
 /* The same for what the target counts. */
-static enum mr_err send_counted(const struct mr_rma_way *o, const struct parcel *parcel, uint64_t id)
+static enum mr_err send_counted(const struct mr_rma_access *o, const struct parcel *parcel, uint64_t id)
 {
     enum mr_err err;
 
@@ -93,7 +93,7 @@ static enum mr_err send_counted(const struct mr_rma_way *o, const struct parcel 
 }
 
 /* How much of its payload are pieces, and how much data may they have. */
-size_t mr_way_room(const struct mr_rma_way *o, size_t unit)
+size_t mr_access_room(const struct mr_rma_access *o, size_t unit)
 {
     size_t room = mr_vc_eager_max(o->vc) - sizeof(struct mr_rma_op), pieces = mr_pieces_most(mr_vc_eager_max(o->vc));
 
@@ -101,22 +101,23 @@ size_t mr_way_room(const struct mr_rma_way *o, size_t unit)
     return room / unit * unit;
 }
 
-bool mr_way_fits(const struct mr_rma_way *o, size_t bytes)
+bool mr_access_fits(const struct mr_rma_access *o, size_t bytes)
 {
     return sizeof(struct mr_rma_op) + bytes <= mr_vc_eager_max(o->vc);
 }
 
 /* ---- parts of an operation, wherever it goes --------------------------------------------------------------------- */
 
-enum mr_err mr_way_put(const struct mr_pieces *p, size_t offset, void *arg)
+enum mr_err mr_access_put(const struct mr_pieces *p, size_t offset, void *arg)
 {
-    struct mr_rma_way *o = arg;
+    struct mr_rma_access *o = arg;
 
     return send_counted(o, &(struct parcel){.o = o, .p = p, .offset = offset, .len = p->bytes}, 0);
 }
 
 /* For a result: the part of it that comes back. */
-enum mr_err mr_way_ask(const struct mr_pieces *p, size_t offset, size_t len, const void *data, struct mr_rma_way *o)
+enum mr_err mr_access_ask(const struct mr_pieces *p, size_t offset, size_t len, const void *data,
+                          struct mr_rma_access *o)
 {
     uint64_t id;
     enum mr_err err = MR_SUCCESS;
@@ -131,23 +132,23 @@ enum mr_err mr_way_ask(const struct mr_pieces *p, size_t offset, size_t len, con
     return send_parcel(o, &(struct parcel){.o = o, .p = p, .offset = offset, .data = data, .len = len}, id);
 }
 
-enum mr_err mr_way_get(const struct mr_pieces *p, size_t offset, void *arg)
+enum mr_err mr_access_get(const struct mr_pieces *p, size_t offset, void *arg)
 {
-    return mr_way_ask(p, offset, 0, NULL, arg);
+    return mr_access_ask(p, offset, 0, NULL, arg);
 }
 
-enum mr_err mr_way_accumulate(const struct mr_pieces *p, size_t offset, void *arg)
+enum mr_err mr_access_accumulate(const struct mr_pieces *p, size_t offset, void *arg)
 {
-    struct mr_rma_way *o = arg;
+    struct mr_rma_access *o = arg;
     size_t len = o->code == MR_OP_NO_OP ? 0 : p->bytes;
 
     if (o->result)
-        return mr_way_ask(p, offset, len, NULL, o);
+        return mr_access_ask(p, offset, len, NULL, o);
     return send_counted(o, &(struct parcel){.o = o, .p = p, .offset = offset, .len = len}, 0);
 }
 
 /* The origin's data, from offset on, if they can be taken where they lie: else NULL. */
-static const char *data_in_place(const struct mr_rma_way *o, size_t offset, size_t bytes)
+static const char *data_in_place(const struct mr_rma_access *o, size_t offset, size_t bytes)
 {
     const struct mr_win_target *t = &o->w->in->target[o->at->rank];
     const char *data = (const char *)o->from->buf + o->from->type->true_lb + offset;
@@ -158,9 +159,9 @@ static const char *data_in_place(const struct mr_rma_way *o, size_t offset, size
 }
 
 /* The same where memory is in reach. */
-enum mr_err mr_way_accumulate_near(const struct mr_pieces *p, size_t offset, void *arg)
+enum mr_err mr_access_accumulate_near(const struct mr_pieces *p, size_t offset, void *arg)
 {
-    struct mr_rma_way *o = arg;
+    struct mr_rma_access *o = arg;
     char *room = mr_rma_scratch(MR_SCRATCH_DATA, 2 * p->bytes), *old = room ? room + p->bytes : NULL;
     const char *data = room;
     enum mr_err err;
@@ -199,13 +200,13 @@ static void carried(struct mr_request *req, void *arg)
     mr_rma_job_part_done(c.job, err);
 }
 
-static int next_tag(struct mr_rma_peer *p, bool get)
+static int next_data_tag(struct mr_rma_peer *p, bool get)
 {
     return (int)((2 * p->next_tag++ + get) & MR_TAG_UB);
 }
 
 /* The message is posted, whatever it takes, since the target has been told of it or will be. */
-static enum mr_err carry(struct mr_rma_way *o, struct carrier *c, int tag)
+static enum mr_err carry(struct mr_rma_access *o, struct carrier *c, int tag)
 {
     struct mr_comm *comm = o->w->comm;
     struct mr_request *req;
@@ -236,11 +237,11 @@ static enum mr_err carry(struct mr_rma_way *o, struct carrier *c, int tag)
 }
 
 /* All of it is in one piece in the window. */
-enum mr_err mr_way_long(struct mr_rma_way *o, size_t bytes)
+enum mr_err mr_access_long(struct mr_rma_access *o, size_t bytes)
 {
     struct mr_pieces all = {.bytes = bytes};
     bool get = o->what == MR_RMA_GET_LONG;
-    int tag = next_tag(o->p, get);
+    int tag = next_data_tag(o->p, get);
     struct carrier *c = malloc(sizeof(*c));
     enum mr_err err = MR_SUCCESS;
 
@@ -259,7 +260,7 @@ enum mr_err mr_way_long(struct mr_rma_way *o, size_t bytes)
 }
 
 /* In packets, so that the data may go when this returns. */
-static enum mr_err put_copied(struct mr_rma_way *o, size_t len)
+static enum mr_err put_copied(struct mr_rma_access *o, size_t len)
 {
     size_t most = mr_vc_eager_max(o->vc) - sizeof(struct mr_rma_op);
     struct mr_pieces part;
@@ -268,25 +269,26 @@ static enum mr_err put_copied(struct mr_rma_way *o, size_t len)
     o->what = MR_RMA_PUT;
     for (size_t at = 0; at < len && !err; at += part.bytes, o->addr += part.bytes) {
         part = (struct mr_pieces){.bytes = len - at < most ? len - at : most};
-        err = mr_way_put(&part, at, o);
+        err = mr_access_put(&part, at, o);
     }
     return err;
 }
 
-enum mr_err mr_way_again(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr, bool write)
+enum mr_err mr_access_again(struct mr_rma_peer *p, struct mr_rma_job *j, void *buf, size_t len, uint64_t addr,
+                            bool write)
 {
     struct mr_rma_data here = {.buf = buf, .count = len, .type = mr_type_byte};
     struct mr_rma_place at = {.rank = p->rank, .count = len, .type = mr_type_byte};
-    struct mr_rma_way o = {.w = p->win,
-                           .p = p,
-                           .vc = mr_rma_vc(p->win, p->rank),
-                           .job = j,
-                           .what = write ? MR_RMA_PUT_LONG : MR_RMA_GET_LONG,
-                           .from = &here,
-                           .result = &here,
-                           .at = &at,
-                           .addr = addr,
-                           .no_wait = true};
+    struct mr_rma_access o = {.w = p->win,
+                              .p = p,
+                              .vc = mr_rma_vc(p->win, p->rank),
+                              .job = j,
+                              .what = write ? MR_RMA_PUT_LONG : MR_RMA_GET_LONG,
+                              .from = &here,
+                              .result = &here,
+                              .at = &at,
+                              .addr = addr,
+                              .no_wait = true};
 
-    return write && len <= MR_WRITER_MOST ? put_copied(&o, len) : mr_way_long(&o, len);
+    return write && len <= MR_WRITER_MOST ? put_copied(&o, len) : mr_access_long(&o, len);
 }

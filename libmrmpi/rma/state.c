@@ -141,17 +141,17 @@ enum mr_err mr_rma_await(struct mr_rma_peer *p, bool (*done)(const struct mr_rma
 {
     if (!done(p, goal)) {
         mr_progress_until(is_over, &(struct await){p, done, goal});
-        p->looked = mr_progress_looks;
+        p->looked = mr_progress_polls;
     }
     return done(p, goal) ? MR_SUCCESS : mr_rma_lost(p);
 }
 
-#define VAIN_LOOKS 16u /* before others run */
+#define VAIN_POLLS 16u /* before others run */
 
-void mr_rma_look_now(struct mr_win_state *s, bool waits)
+void mr_rma_poll_now(struct mr_win_state *s, bool waits)
 {
     s->asked = false;
-    if (waits && ++s->in_vain > VAIN_LOOKS)
+    if (waits && ++s->in_vain > VAIN_POLLS)
         mr_progress_some();
     else
         mr_progress();

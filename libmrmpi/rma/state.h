@@ -11,7 +11,7 @@
 #define MRMPI_RMA_STATE_H
 
 #include "libmrmpi/rma/rma.h"
-#include "libmrmpi/rma/share/share.h"
+#include "libmrmpi/rma/winmem/winmem.h"
 #include "libmrmpi/net/net.h"
 #include "libmrmpi/rma/winlock/far.h"
 
@@ -32,16 +32,16 @@ struct mr_rma_peer {
     bool held, locking;  /* ...; the lock has been requested */
     bool unchecked;      /* MPI_MODE_NOCHECK: there is nothing to ask for */
     bool far_asked;
-    struct mr_far *far;  /* its lock, taken by the adapter there; NULL: requested by packets */
-    bool started;        /* in our access epoch, MPI_Win_start's */
-    uint32_t posts;      /* its unused POSTs */
+    struct mr_far *far; /* its lock, taken by the adapter there; NULL: requested by packets */
+    bool started;       /* in our access epoch, MPI_Win_start's */
+    uint32_t posts;     /* its unused POSTs */
     bool keys_asked;
     struct mr_rma_known *known; /* regions of a dynamic window whose keys are known (attached.c): sorted */
     size_t num_known, room_known;
-    unsigned looked;             /* mr_progress_looks at our last wait for the peer */
-    uint32_t next_known, aimed;  /* aimed: the number of the region that writer is for; 0: no known region */
-    uint32_t again;              /* operations that RDMA could not do and that went another way */
-    struct mr_remote *keys;      /* of its part; NULL: not known, or there are none */
+    unsigned looked;              /* mr_progress_polls at our last wait for the peer */
+    uint32_t next_known, aimed;   /* aimed: the number of the region that writer is for; 0: no known region */
+    uint32_t again;               /* operations that RDMA could not do and that went another way */
+    struct mr_remote *keys;       /* of its part; NULL: not known, or there are none */
     struct mr_net_writer *writer; /* for short writes to the peer; NULL: they go like others */
     /* the peer is the origin, we are the target */
     struct mr_region *region; /* our part, in reach of the peer; NULL: not requested */
@@ -75,7 +75,7 @@ _Static_assert(sizeof(struct mr_win_target) <= 64, "a silent rank");
  */
 struct mr_rma_mutex {
     _Alignas(64) uint32_t holder; /* the accumulating process; 0: none */
-    _Alignas(64) struct mr_part lock;
+    _Alignas(64) struct mr_lock_part lock;
 };
 
 /* Memory attached to a dynamic window. */
@@ -91,20 +91,20 @@ struct mr_win_state {
     struct mr_win_state *next;    /* in the table of windows */
     struct mr_win_target *target; /* [comm->size] */
     struct mr_rma_peer *peers;
-    struct mr_share *memory;       /* NULL: none is shared */
-    void *own;                     /* memory allocated by MPI for this process alone */
-    struct mr_win_region *region;  /* sorted, without overlaps */
+    struct mr_winmem *memory;     /* NULL: none is shared */
+    void *own;                    /* memory allocated by MPI for this process alone */
+    struct mr_win_region *region; /* sorted, without overlaps */
     size_t num_regions, room;
     /* epochs of this process */
     bool fenced; /* a fence has begun an epoch, which nothing has ended */
     struct mr_group *access, *exposure;
     bool lock_all, all_unchecked;
-    bool asked;                /* the last operation may have been to see whether something has changed: */
-    unsigned in_vain;          /* polls in vain, in a row */
-    unsigned calls;            /* that had nothing to wait for, and seemed to be no wait */
-    unsigned num_locked;       /* by mr_win_lock */
-    unsigned answering;        /* long operations of others under way in our memory */
-    struct mr_rma_mutex mutex; /* of this process's part, where no memory is shared */
+    bool asked;                    /* the last operation may have been to see whether something has changed: */
+    unsigned in_vain;              /* polls in vain, in a row */
+    unsigned calls;                /* that had nothing to wait for, and seemed to be no wait */
+    unsigned num_locked;           /* by mr_win_lock */
+    unsigned answering;            /* long operations of others under way in our memory */
+    struct mr_rma_mutex mutex;     /* of this process's part, where no memory is shared */
     struct mr_rma_mutex *guard;    /* the same with slots; NULL: nobody has asked for slots */
     struct mr_region *lock_region; /* the lock, in reach of adapters, */
     struct mr_remote lock_keys;    /* and its keys; none: adapters do not reach it */

@@ -59,10 +59,10 @@ enum mr_err mr_rma_apply(struct mr_rma_mutex *g, char *mem, const struct mr_piec
     if (!scratch)
         return mr_fail(MR_ERR_NO_MEM, "no memory to accumulate %zu bytes with", p->bytes);
     if (g)
-        mr_share_take(&g->holder);
+        mr_winmem_take(&g->holder);
     mr_pieces_apply(mem, p->piece, p->num, p->bytes, op, basic, in, old, scratch);
     if (g)
-        mr_share_give(&g->holder);
+        mr_winmem_give(&g->holder);
     return MR_SUCCESS;
 }
 
@@ -82,7 +82,7 @@ static bool is_update(int what)
     return what == MR_RMA_ACC || what == MR_RMA_FETCH || what == MR_RMA_SWAP;
 }
 
-static size_t data_of(const struct asked *a, int what)
+static size_t expected_bytes(const struct asked *a, int what)
 {
     switch (what) {
     case MR_RMA_PUT:
@@ -131,10 +131,10 @@ static bool read_op(const struct mr_win *w, const struct mr_hdr *hdr, const char
     a->data = payload + head;
     a->inside = mr_win_place_pieces(w, a->op.addr, a->p.piece, a->p.num, lo, hi, &a->mem);
     return (hdr->tag == MR_RMA_PUT_LONG || hdr->tag == MR_RMA_GET_LONG || a->p.bytes <= INT32_MAX) &&
-           len - head == data_of(a, hdr->tag) && makes_sense(a, hdr->tag);
+           len - head == expected_bytes(a, hdr->tag) && makes_sense(a, hdr->tag);
 }
 
-static void settle(struct mr_rma_peer *p)
+static void settle_debts(struct mr_rma_peer *p)
 {
     if (!(p->owes_flushed || p->owes_unlock) || (int32_t)(p->done - p->due) < 0)
         return;
@@ -151,7 +151,7 @@ static void count_done(struct mr_rma_peer *p, enum mr_err err)
     if (err)
         p->wrong = err;
     p->done++;
-    settle(p);
+    settle_debts(p);
 }
 
 static void send_result(struct mr_rma_peer *p, uint64_t id, const char *data, size_t bytes)
@@ -177,7 +177,7 @@ static void send_result(struct mr_rma_peer *p, uint64_t id, const char *data, si
     }
 }
 
-static void refuse(struct mr_rma_peer *p, uint64_t id, enum mr_err why)
+static void refuse_access(struct mr_rma_peer *p, uint64_t id, enum mr_err why)
 {
     mr_rma_tell(p, MR_RMA_REFUSED, (struct mr_hdr){.sreq = why, .rreq = id});
 }
@@ -189,7 +189,7 @@ static void serve_get(struct mr_rma_peer *p, uint64_t id, const struct asked *a)
     if (a->p.num) {
         data = mr_rma_scratch(MR_SCRATCH_DATA, a->p.bytes);
         if (!data) {
-            refuse(p, id, MR_ERR_NO_MEM);
+            refuse_access(p, id, MR_ERR_NO_MEM);
             return;
         }
         mr_pieces_gather(a->mem, a->p.piece, a->p.num, a->p.bytes, data);
@@ -205,7 +205,7 @@ static void serve_fetch(struct mr_rma_peer *p, uint64_t id, const struct asked *
                           : MR_ERR_NO_MEM;
 
     if (err)
-        refuse(p, id, err);
+        refuse_access(p, id, err);
     else
         send_result(p, id, old, a->p.bytes);
 }
@@ -230,7 +230,8 @@ static void long_get_done(struct mr_request *req, void *arg)
     mr_request_put(req);
 }
 
-static void follow(struct mr_rma_peer *p, struct mr_request *req, void (*done)(struct mr_request *req, void *arg))
+static void follow_request(struct mr_rma_peer *p, struct mr_request *req,
+                           void (*done)(struct mr_request *req, void *arg))
 {
     p->win->in->answering++;
     if (req->complete) {
@@ -250,7 +251,7 @@ static void serve_long_put(struct mr_rma_peer *p, int tag, const struct asked *a
     if (err)
         count_done(p, err);
     else
-        follow(p, req, long_put_done);
+        follow_request(p, req, long_put_done);
 }
 
 static void serve_long_get(struct mr_rma_peer *p, int tag, const struct asked *a)
@@ -264,7 +265,7 @@ static void serve_long_get(struct mr_rma_peer *p, int tag, const struct asked *a
     if (err)
         err = mr_isend_poison(err, p->rank, tag, c, c->context, &req);
     if (!err)
-        follow(p, req, long_get_done);
+        follow_request(p, req, long_get_done);
 }
 
 /* ---- what is asked for ------------------------------------------------------------------------------------------- */
@@ -294,7 +295,7 @@ static void serve_op(struct mr_rma_peer *p, const struct mr_hdr *hdr, const stru
         break;
     default:
         if (wrong)
-            refuse(p, hdr->rreq, wrong);
+            refuse_access(p, hdr->rreq, wrong);
         else if (hdr->tag == MR_RMA_GET)
             serve_get(p, hdr->rreq, a);
         else
@@ -318,7 +319,7 @@ static void flush_asked(struct mr_rma_peer *p, const struct mr_hdr *hdr, bool un
     p->due = (uint32_t)hdr->sreq;
     p->owes_unlock |= unlocks;
     p->owes_flushed |= !unlocks || hdr->flags & 1;
-    settle(p);
+    settle_debts(p);
 }
 
 void mr_target_packet(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Windows: made and ended together, memory attached; and what comes up from below for them. */
-#include "libmrmpi/rma/way.h"
+#include "libmrmpi/rma/access.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 /* ---- from below -------------------------------------------------------------------------------------------------- */
 
 /* What a target says to the origin. False: it is nothing of that kind. */
-static bool answer(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
+static bool take_origin_answer(struct mr_rma_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     bool known_error = hdr->rreq <= MR_ERR_PROC_FAILED;
 
@@ -81,11 +81,11 @@ static void packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *paylo
     p = mr_rma_peer_get(w, hdr->rank);
     if (!p)
         mr_log(MR_LOG_ERROR, "a packet of rank %d of a window is lost: no memory", hdr->rank);
-    else if (!answer(p, hdr, payload, len))
+    else if (!take_origin_answer(p, hdr, payload, len))
         mr_target_packet(p, hdr, payload, len);
 }
 
-static void lose(struct mr_win *w, void *arg)
+static void lose_peer(struct mr_win *w, void *arg)
 {
     const struct mr_vc *vc = arg;
 
@@ -99,7 +99,7 @@ static void lose(struct mr_win *w, void *arg)
 
 static void peer_lost(struct mr_vc *vc, int error)
 {
-    mr_win_each(lose, vc);
+    mr_win_each(lose_peer, vc);
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
@@ -143,7 +143,7 @@ void mr_win_put(struct mr_win *w)
         for (size_t i = 0; i < s->num_regions; i++)
             mr_attached_withdraw(&s->region[i], false);
         free_peers(s);
-        mr_share_drop(s->memory);
+        mr_winmem_drop(s->memory);
         if (s->own)
             munmap(s->own, w->size);
         if (s->access)
@@ -188,7 +188,7 @@ static struct mr_win *new_window(struct mr_comm *c, enum mr_win_flavor flavor, c
     return w;
 }
 
-static int node_of(const struct mr_comm *c, int rank)
+static int win_node_of(const struct mr_comm *c, int rank)
 {
     return mr_launch_info()->node_of[mr_comm_world_rank(c, rank)];
 }
@@ -196,7 +196,7 @@ static int node_of(const struct mr_comm *c, int rank)
 static bool has_neighbour(const struct mr_comm *c)
 {
     for (int i = 0; i < c->size; i++)
-        if (i != c->rank && node_of(c, i) == node_of(c, c->rank))
+        if (i != c->rank && win_node_of(c, i) == win_node_of(c, c->rank))
             return true;
     return false;
 }
@@ -204,7 +204,7 @@ static bool has_neighbour(const struct mr_comm *c)
 static bool all_on_one_node(const struct mr_comm *c)
 {
     for (int i = 1; i < c->size; i++)
-        if (node_of(c, i) != node_of(c, 0))
+        if (win_node_of(c, i) != win_node_of(c, 0))
             return false;
     return true;
 }
@@ -234,7 +234,7 @@ static void reach_own(struct mr_win *w)
         t->local = w->base;
 }
 
-static bool shares_memory(const struct mr_win *w, const struct part_told *all)
+static bool can_map_winmem(const struct mr_win *w, const struct part_told *all)
 {
     if (w->flavor == MR_WIN_ALLOCATE)
         for (int i = 0; i < w->comm->size; i++)
@@ -244,16 +244,16 @@ static bool shares_memory(const struct mr_win *w, const struct part_told *all)
 }
 
 /* Before each part is its mutex, with a slot of its lock for each rank of the window. */
-static enum mr_err share_memory(struct mr_win *w)
+static enum mr_err map_winmem(struct mr_win *w)
 {
-    struct mr_share_part *part = calloc((size_t)w->comm->size, sizeof(*part));
+    struct mr_winmem_part *part = calloc((size_t)w->comm->size, sizeof(*part));
     enum mr_err err = MR_ERR_NO_MEM;
 
     for (int i = 0; part && i < w->comm->size; i++)
         part[i].size = w->in->target[i].size;
     if (part)
-        err = mr_share_make(w->comm, sizeof(struct mr_rma_mutex) + (size_t)w->comm->size,
-                            w->flavor == MR_WIN_ALLOCATE || w->hints.noncontiguous, part, &w->in->memory);
+        err = mr_winmem_make(w->comm, sizeof(struct mr_rma_mutex) + (size_t)w->comm->size,
+                             w->flavor == MR_WIN_ALLOCATE || w->hints.noncontiguous, part, &w->in->memory);
     for (int i = 0; !err && i < w->comm->size; i++)
         if (part[i].at) {
             w->in->target[i].mutex = part[i].head;
@@ -269,14 +269,14 @@ static enum mr_err share_memory(struct mr_win *w)
  * Memory that MPI allocates. Where a node's ranks cannot share it a window is made all the same, unless it is there to
  * be shared.
  */
-static enum mr_err allocate(struct mr_win *w, const struct part_told *all)
+static enum mr_err allocate_memory(struct mr_win *w, const struct part_told *all)
 {
     enum mr_err err = MR_SUCCESS;
 
     if (w->flavor != MR_WIN_ALLOCATE && w->flavor != MR_WIN_SHARED)
         return MR_SUCCESS;
-    if (shares_memory(w, all)) {
-        err = share_memory(w);
+    if (can_map_winmem(w, all)) {
+        err = map_winmem(w);
         if (err != MR_ERR_RMA_SHARED || w->flavor == MR_WIN_SHARED)
             return err;
     }
@@ -295,7 +295,7 @@ static enum mr_err learn_parts(struct mr_win *w, const struct part_told *all)
 }
 
 /* All have it, or none. */
-static enum mr_err agree(struct mr_win *w, struct part_told *mine, struct part_told *all, enum mr_err err)
+static enum mr_err agree_on_parts(struct mr_win *w, struct part_told *mine, struct part_told *all, enum mr_err err)
 {
     enum mr_err told;
 
@@ -307,7 +307,7 @@ static enum mr_err agree(struct mr_win *w, struct part_told *mine, struct part_t
     return err ? err : told;
 }
 
-static enum mr_err fill(struct mr_win *w)
+static enum mr_err fill_window(struct mr_win *w)
 {
     struct part_told *all = calloc((size_t)w->comm->size, sizeof(*all));
     struct part_told mine = {.size = w->size, .disp_unit = w->disp_unit, .shares = has_neighbour(w->comm)};
@@ -316,10 +316,10 @@ static enum mr_err fill(struct mr_win *w)
     if (!err)
         err = learn_parts(w, all);
     if (!err) {
-        err = allocate(w, all);
+        err = allocate_memory(w, all);
         reach_own(w);
         mr_win_register(w);
-        err = agree(w, &mine, all, err);
+        err = agree_on_parts(w, &mine, all, err);
     }
     free(all);
     return err;
@@ -342,7 +342,7 @@ enum mr_err mr_win_make(struct mr_comm *c, enum mr_win_flavor flavor, const stru
     w = new_window(own, flavor, part);
     if (!w)
         return mr_fail(MR_ERR_NO_MEM, "no memory for a window");
-    err = fill(w);
+    err = fill_window(w);
     if (err)
         mr_win_put(w);
     else
@@ -387,7 +387,7 @@ static enum mr_err dynamic_only(const struct mr_win *w)
                                        : mr_fail(MR_ERR_RMA_FLAVOR, "the window is not one of MPI_Win_create_dynamic");
 }
 
-static bool make_room(struct mr_win_state *s)
+static bool room_for_regions(struct mr_win_state *s)
 {
     size_t room = s->room ? 2 * s->room : 16;
     struct mr_win_region *more;
@@ -418,7 +418,7 @@ enum mr_err mr_win_attach(struct mr_win *w, void *base, size_t size)
     i = mr_win_region_at(s, start);
     if (i < s->num_regions && s->region[i].start < end)
         return mr_fail(MR_ERR_RMA_ATTACH, "some of the %zu bytes from %p are attached already", size, base);
-    if (!make_room(s))
+    if (!room_for_regions(s))
         return mr_fail(MR_ERR_NO_MEM, "no memory to attach memory with");
     memmove(&s->region[i + 1], &s->region[i], (s->num_regions - i) * sizeof(s->region[0]));
     s->region[i] = (struct mr_win_region){.start = start, .end = end};
@@ -469,7 +469,7 @@ void mr_rma_init(void)
     static const struct mr_above above = {.packet = packet, .peer_lost = peer_lost};
 
     mr_pt2pt_above(&above);
-    mr_direct_init(mr_way_again);
+    mr_direct_init(mr_access_again);
     mr_lock_init();
     mr_far_init();
 }

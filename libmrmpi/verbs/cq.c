@@ -47,7 +47,7 @@ static inline void completion_dispatch(const struct ibv_wc *raw)
     struct mr_wr *wr = (struct mr_wr *)(uintptr_t)raw->wr_id;
     struct mr_wc wc = {.raw = raw};
 
-    if (__builtin_expect(raw->status != IBV_WC_SUCCESS, 0))
+    if (unlikely(raw->status != IBV_WC_SUCCESS))
         completion_fail(&wc);
     wr->done(wr, &wc);
 }
@@ -90,7 +90,7 @@ static __attribute__((noinline)) int poll_waiting(void)
 }
 
 /* Nothing has completed. */
-static int look_idle(void)
+static int poll_idle(void)
 {
     mr_verbs.streak_left = MR_POLL_STREAK;
     if (mr_verbs.rx_due)
@@ -110,9 +110,9 @@ static inline int take_completions(struct mr_rail *rail, struct ibv_wc wc[])
 /* n completions of a rail's queue, or the negative word that it is gone. */
 static inline int handle(struct mr_rail *rail, struct ibv_wc wc[], int n)
 {
-    if (__builtin_expect(n < 0, 0)) {
+    if (unlikely(n < 0)) {
         rail_lost(rail);
-        return look_idle();
+        return poll_idle();
     }
     mr_verbs.streak_left--;
     for (int i = 0; i < n; i++)
@@ -174,20 +174,20 @@ int mr_verbs_poll(void)
     struct ibv_wc wc[BATCH];
     int n;
 
-    if (__builtin_expect((uintptr_t)mr_verbs.later | (uintptr_t)mr_verbs.rx_due, 0) && (n = poll_waiting()))
+    if (unlikely((uintptr_t)mr_verbs.later | (uintptr_t)mr_verbs.rx_due) && (n = poll_waiting()))
         return n;
-    if (__builtin_expect(!mr_verbs.streak_left, 0) && (n = end_streak(wc)))
+    if (unlikely(!mr_verbs.streak_left) && (n = end_streak(wc)))
         return n;
     rail = first = mr_verbs.polled;
-    if (__builtin_expect(!rail, 0))
-        return look_idle();
+    if (unlikely(!rail))
+        return poll_idle();
     while (!(n = take_completions(rail, wc))) {
         rail = mr_verbs.polled = rail->next_polled;
         mr_verbs.streak_left = MR_POLL_STREAK;
         if (rail == first)
-            return look_idle();
+            return poll_idle();
     }
-    if (__builtin_expect(rail != first || mr_verbs.turns, 0))
+    if (unlikely(rail != first || mr_verbs.turns))
         follow_turns(rail, first);
     return handle(rail, wc, n);
 }
@@ -204,12 +204,12 @@ int mr_verbs_poll_between(int (*look)(void))
         return n;
     rail = first = mr_verbs.polled;
     if (!rail)
-        return look_idle();
+        return poll_idle();
     while (!(n = take_completions(rail, wc))) {
         rail = mr_verbs.polled = rail->next_polled;
         mr_verbs.streak_left = MR_POLL_STREAK;
         if (rail == first)
-            return look_idle();
+            return poll_idle();
         n = look();
         if (n)
             return n;

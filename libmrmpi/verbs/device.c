@@ -25,7 +25,7 @@ struct mr_verbs_handlers mr_verbs_up;
 #define REOPEN_NS      10000000ull
 #define REOPEN_MOST_NS 1000000000ull
 #define REOPEN_PART    4
-#define CQ_SENDS 4096 /* completions of requests that a rail may have outstanding, over all its queue pairs */
+#define CQ_SENDS       4096 /* completions of requests that a rail may have outstanding, over all its queue pairs */
 /*
  * Ethernet may lose packets. A sender gives up after so many gaps (MRMPI_RC_RETRY) since it was acknowledged last,
  * which is at the end of a message: many short writes get through where one long one does not. More retries are no way
@@ -178,7 +178,7 @@ static uint32_t mtu_bytes(enum ibv_mtu mtu)
 static int create_cq(struct mr_rail *rail, const struct mr_device *dev)
 {
     unsigned fixed = (unsigned)mr_config.srq_depth * (mr_verbs.datagrams ? 2u : 1u) + MR_UD_RECVS + MR_UD_SENDS;
-    unsigned sends = CQ_SENDS + (mr_verbs.datagrams ? mr_pool_completions() : 0);
+    unsigned sends = CQ_SENDS + (mr_verbs.datagrams ? mr_ud_pool_completions() : 0);
 
     if (dev->max_cqe && fixed + sends > dev->max_cqe)
         sends = dev->max_cqe > fixed + 64 ? dev->max_cqe - fixed : 64;
@@ -212,7 +212,7 @@ static void clear_rail(struct mr_rail *rail)
 static void close_queues(struct mr_rail *rail, bool tells_leaks)
 {
     polled_remove(rail);
-    mr_pool_close(rail);
+    mr_ud_pool_close(rail);
     mr_udp_close(rail);
     if (tells_leaks)
         tell_leaks(rail);
@@ -265,8 +265,7 @@ static int open_rail(struct mr_device *dev, uint8_t num, const struct ibv_port_a
         return err;
     err = open_queues(rail);
     if (err) {
-        mr_log(MR_LOG_WARN, "%s port %u: no queues: %s%s", dev->name, num, strerror(-err),
-               mr_log_memory_advice(err));
+        mr_log(MR_LOG_WARN, "%s port %u: no queues: %s%s", dev->name, num, strerror(-err), mr_log_memory_advice(err));
         close_rail(rail);
         return err;
     }
@@ -483,7 +482,7 @@ static struct mr_rail *next_rail_of(const struct mr_device *dev, struct mr_rail 
 static bool is_unused(const struct mr_device *dev)
 {
     for (struct mr_rail *r = next_rail_of(dev, NULL); r; r = next_rail_of(dev, r))
-        if (r->num_qps > mr_udp_num_qps(r) || mr_pool_in_use(r))
+        if (r->num_qps > mr_udp_num_qps(r) || mr_ud_pool_in_use(r))
             return false;
     return true;
 }

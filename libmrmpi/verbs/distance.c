@@ -14,7 +14,7 @@
 #define UNKNOWN_NEAR 10u /* what firmware says of a node and itself, */
 #define UNKNOWN_FAR  20u /* and commonly of two nodes */
 
-static hwloc_obj_t node_of(hwloc_topology_t t, unsigned os_index)
+static hwloc_obj_t numa_node(hwloc_topology_t t, unsigned os_index)
 {
     return hwloc_get_numanode_obj_by_os_index(t, os_index);
 }
@@ -23,7 +23,7 @@ static hwloc_obj_t node_of(hwloc_topology_t t, unsigned os_index)
 static unsigned node_distance(hwloc_topology_t t, unsigned from, unsigned to)
 {
     struct hwloc_distances_s *matrix;
-    hwloc_obj_t a = node_of(t, from), b = node_of(t, to);
+    hwloc_obj_t a = numa_node(t, from), b = numa_node(t, to);
     hwloc_uint64_t there = 0, back;
     unsigned n = 1;
 
@@ -90,8 +90,7 @@ static int node_of_device(struct ibv_device *dev)
     int node = -1;
     FILE *f;
 
-    snprintf(path, sizeof path, "/sys/class/infiniband/%s/device/numa_node",
-             ibv_get_device_name(dev));
+    snprintf(path, sizeof path, "/sys/class/infiniband/%s/device/numa_node", ibv_get_device_name(dev));
     f = fopen(path, "re");
     if (f) {
         if (fscanf(f, "%d", &node) != 1)

@@ -65,9 +65,9 @@ void mr_udp_close(struct mr_rail *rail);
 unsigned mr_udp_num_qps(const struct mr_rail *rail); /* existing ones */
 
 /* pool.c: completions of its receives */
-unsigned mr_pool_completions(void);
-void mr_pool_close(struct mr_rail *rail);
-bool mr_pool_in_use(const struct mr_rail *rail); /* some of its queue pairs have not been given back */
+unsigned mr_ud_pool_completions(void);
+void mr_ud_pool_close(struct mr_rail *rail);
+bool mr_ud_pool_in_use(const struct mr_rail *rail); /* some of its queue pairs have not been given back */
 
 /* ud.c; moved: as of udp.c */
 int mr_ud_open(struct mr_rail *rail);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 /* Less comes first. */
-static uint32_t rank_of(uint16_t key, uint16_t preferred)
+static uint32_t pkey_order(uint16_t key, uint16_t preferred)
 {
     uint16_t partition = mr_pkey_partition(key);
 
@@ -38,7 +38,7 @@ unsigned mr_pkeys_of_table(const uint16_t *table, unsigned n, uint16_t preferred
         if (!mr_pkey_partition(table[i]) || !counts(table, n, i))
             continue;
         num++;
-        for (at = kept; at && rank_of(out[at - 1].key, preferred) > rank_of(table[i], preferred); at--)
+        for (at = kept; at && pkey_order(out[at - 1].key, preferred) > pkey_order(table[i], preferred); at--)
             if (at < MR_PKEYS_MAX)
                 out[at] = out[at - 1];
         if (at == MR_PKEYS_MAX)

@@ -29,16 +29,16 @@ struct place {
 };
 
 struct pool_qp {
-    struct mr_pool_qp base;
+    struct mr_ud_pool_qp base;
     struct ibv_qp *qp;
     struct pool_qp *next; /* of those that are free */
-    uint16_t pkey_index; /* when it was made ready */
+    uint16_t pkey_index;  /* when it was made ready */
     bool free, stopping;
     struct mr_later later;
     struct place place[]; /* [MRMPI_UD_POOL_DEPTH] */
 };
 
-struct mr_pool {
+struct mr_ud_pool {
     struct pool_qp **all, *free;
     unsigned num, num_free;
     uint32_t next_key;
@@ -46,23 +46,23 @@ struct mr_pool {
     struct ibv_mr *mr;
 };
 
-unsigned mr_pool_depth(const struct mr_rail *rail)
+unsigned mr_ud_pool_depth(const struct mr_rail *rail)
 {
     unsigned depth = (unsigned)mr_config.ud_pool_depth;
 
     return rail->dev->max_qp_wr && depth > rail->dev->max_qp_wr ? rail->dev->max_qp_wr : depth;
 }
 
-unsigned mr_pool_completions(void)
+unsigned mr_ud_pool_completions(void)
 {
     return (unsigned)(mr_config.ud_pool * mr_config.ud_pool_depth);
 }
 
 /* ---- life -------------------------------------------------------------------------------------------------------- */
 
-static struct mr_pool *make_pool(struct mr_rail *rail)
+static struct mr_ud_pool *make_pool(struct mr_rail *rail)
 {
-    struct mr_pool *pool = calloc(1, sizeof *pool);
+    struct mr_ud_pool *pool = calloc(1, sizeof *pool);
     size_t size = GRH_ROOM + mr_udp_mtu(&rail->addr, &rail->addr);
 
     if (!pool)
@@ -84,7 +84,7 @@ static struct mr_pool *make_pool(struct mr_rail *rail)
 static void pool_qp_destroy(struct pool_qp *q)
 {
     struct mr_rail *rail = q->base.rail;
-    struct mr_pool *pool = rail->pool;
+    struct mr_ud_pool *pool = rail->pool;
 
     for (unsigned i = 0; i < pool->num; i++)
         if (pool->all[i] == q) {
@@ -93,12 +93,12 @@ static void pool_qp_destroy(struct pool_qp *q)
         }
     mr_verbs_forget(&q->later);
     ibv_destroy_qp(q->qp);
-    rail->cq_room += mr_pool_depth(rail);
+    rail->cq_room += mr_ud_pool_depth(rail);
     free(q);
 }
 
 /* Of its partition in the port's table. */
-static uint16_t index_of(const struct pool_qp *q)
+static uint16_t pool_pkey_index(const struct pool_qp *q)
 {
     const struct mr_rail *rail = q->base.rail;
     const struct mr_rail_partition *p = mr_rail_partition(rail, q->base.pkey);
@@ -112,7 +112,7 @@ static int ready_to_receive(struct pool_qp *q)
     struct mr_rail *rail = q->base.rail;
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
                                .port_num = rail->port,
-                               .pkey_index = index_of(q),
+                               .pkey_index = pool_pkey_index(q),
                                .qkey = rail->pool->next_key++ & KEYS};
     int err;
 
@@ -129,12 +129,12 @@ static void place_received(struct mr_wr *wr, const struct mr_wc *wc);
 static bool has_room_for_one(const struct mr_rail *rail)
 {
     return rail->pool->num < (unsigned)mr_config.ud_pool &&
-           rail->cq_room >= mr_pool_depth(rail) + rail->cq_room_all / 4;
+           rail->cq_room >= mr_ud_pool_depth(rail) + rail->cq_room_all / 4;
 }
 
 static struct pool_qp *make_qp(struct mr_rail *rail)
 {
-    unsigned depth = mr_pool_depth(rail);
+    unsigned depth = mr_ud_pool_depth(rail);
     struct ibv_qp_init_attr init = {
         .send_cq = rail->cq,
         .recv_cq = rail->cq,
@@ -163,14 +163,14 @@ static struct pool_qp *make_qp(struct mr_rail *rail)
     return q;
 }
 
-bool mr_pool_in_use(const struct mr_rail *rail)
+bool mr_ud_pool_in_use(const struct mr_rail *rail)
 {
     return rail->pool && rail->pool->num_free < rail->pool->num;
 }
 
-void mr_pool_close(struct mr_rail *rail)
+void mr_ud_pool_close(struct mr_rail *rail)
 {
-    struct mr_pool *pool = rail->pool;
+    struct mr_ud_pool *pool = rail->pool;
 
     if (!pool)
         return;
@@ -188,9 +188,9 @@ void mr_pool_close(struct mr_rail *rail)
 
 /* ---- taking and giving ------------------------------------------------------------------------------------------- */
 
-static void put_back(struct pool_qp *q)
+static void put_qp_back(struct pool_qp *q)
 {
-    struct mr_pool *pool = q->base.rail->pool;
+    struct mr_ud_pool *pool = q->base.rail->pool;
 
     q->base.owner = NULL;
     q->next = pool->free;
@@ -198,22 +198,21 @@ static void put_back(struct pool_qp *q)
     pool->num_free++;
 }
 
-unsigned mr_pool_prepare(struct mr_rail *rail, unsigned n)
+unsigned mr_ud_pool_prepare(struct mr_rail *rail, unsigned n)
 {
     struct pool_qp *q;
 
     if (rail->dev->fatal || rail->dev->max_sge < PIECES || (!rail->pool && !(rail->pool = make_pool(rail))))
         return 0;
     while (rail->pool->num_free < n && has_room_for_one(rail) && (q = make_qp(rail)))
-        put_back(q);
+        put_qp_back(q);
     return rail->pool->num_free;
 }
 
-unsigned mr_pool_num(const struct mr_rail *rail)
+unsigned mr_ud_pool_num(const struct mr_rail *rail)
 {
     return rail->pool ? rail->pool->num : 0;
 }
-
 
 static int pool_qp_freshen(struct pool_qp *q)
 {
@@ -229,16 +228,16 @@ static int pool_qp_freshen(struct pool_qp *q)
     return err;
 }
 
-int mr_pool_again(struct mr_pool_qp *base, bool clean)
+int mr_ud_pool_again(struct mr_ud_pool_qp *base, bool clean)
 {
     struct pool_qp *q = (struct pool_qp *)base;
 
     base->posted = base->back = 0;
-    return clean && !q->stopping && q->pkey_index == index_of(q) ? 0 : pool_qp_freshen(q);
+    return clean && !q->stopping && q->pkey_index == pool_pkey_index(q) ? 0 : pool_qp_freshen(q);
 }
 
 /* One that is in the partition already, or else any. */
-static struct pool_qp *find_free(struct mr_pool *pool, uint16_t pkey)
+static struct pool_qp *find_free(struct mr_ud_pool *pool, uint16_t pkey)
 {
     struct pool_qp **at = &pool->free, *q;
 
@@ -254,24 +253,25 @@ static struct pool_qp *find_free(struct mr_pool *pool, uint16_t pkey)
     return q;
 }
 
-struct mr_pool_qp *mr_pool_take(struct mr_rail *rail, uint16_t pkey, const struct mr_pool_events *events, void *owner)
+struct mr_ud_pool_qp *mr_ud_pool_take(struct mr_rail *rail, uint16_t pkey, const struct mr_ud_pool_events *events,
+                                      void *owner)
 {
     struct pool_qp *q = rail->pool && !rail->dev->fatal ? find_free(rail->pool, pkey) : NULL;
 
     if (!q)
         return NULL;
     q->base.pkey = pkey;
-    if (mr_pool_again(&q->base, true))
+    if (mr_ud_pool_again(&q->base, true))
         return NULL;
     q->base.events = events;
     q->base.owner = owner;
     return &q->base;
 }
 
-void mr_pool_give(struct mr_pool_qp *base, bool clean)
+void mr_ud_pool_give(struct mr_ud_pool_qp *base, bool clean)
 {
-    if (!mr_pool_again(base, clean))
-        put_back((struct pool_qp *)base);
+    if (!mr_ud_pool_again(base, clean))
+        put_qp_back((struct pool_qp *)base);
 }
 
 /* ---- receives ---------------------------------------------------------------------------------------------------- */
@@ -305,7 +305,7 @@ static void place_received(struct mr_wr *wr, const struct mr_wc *wc)
 
 static int post_chain(struct pool_qp *q, unsigned char *at, size_t len, uint32_t size, uint32_t lkey, unsigned n)
 {
-    struct mr_pool *pool = q->base.rail->pool;
+    struct mr_ud_pool *pool = q->base.rail->pool;
     struct ibv_recv_wr wr[CHAIN], *bad = NULL;
     struct ibv_sge sge[CHAIN][PIECES];
     unsigned posted = 0;
@@ -332,13 +332,13 @@ static int post_chain(struct pool_qp *q, unsigned char *at, size_t len, uint32_t
     return -err;
 }
 
-int mr_pool_post(struct mr_pool_qp *base, void *at, size_t len, uint32_t size, uint32_t lkey)
+int mr_ud_pool_post(struct mr_ud_pool_qp *base, void *at, size_t len, uint32_t size, uint32_t lkey)
 {
     struct pool_qp *q = (struct pool_qp *)base;
     unsigned char *from = at;
 
     while (len) {
-        size_t places = (len + size - 1) / size, most = mr_pool_depth(base->rail) - base->posted, part;
+        size_t places = (len + size - 1) / size, most = mr_ud_pool_depth(base->rail) - base->posted, part;
         unsigned n = (unsigned)(places < CHAIN ? places : CHAIN);
         int err;
 
@@ -366,7 +366,7 @@ static bool later_stopped(struct mr_later *later)
     return true;
 }
 
-void mr_pool_stop(struct mr_pool_qp *base)
+void mr_ud_pool_stop(struct mr_ud_pool_qp *base)
 {
     struct pool_qp *q = (struct pool_qp *)base;
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};

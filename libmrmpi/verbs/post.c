@@ -89,7 +89,7 @@ void mr_post_restart(struct mr_qp *qp)
 /* counts: it is a send, or stands for one. */
 static inline int request_begin(struct mr_qp *qp, struct ibv_send_wr *wr, bool counts, struct mr_tx *tx)
 {
-    if (__builtin_expect(qp->error, 0))
+    if (unlikely(qp->error))
         return qp->error;
     if (tx) {
         tx->qp = qp;
@@ -118,7 +118,7 @@ static inline void count_unsignaled(struct mr_qp *qp, bool counts)
 /* err: of ibv_post_send(). */
 static inline int request_end(struct mr_qp *qp, bool counts, const struct mr_tx *tx, int err)
 {
-    if (__builtin_expect(err, 0))
+    if (unlikely(err))
         return post_error(err);
     qp->room--;
     qp->rail->cq_room--;
@@ -147,7 +147,7 @@ int mr_qp_send_inline(struct mr_qp *qp, const void *data, size_t len)
     s->sge.addr = (uintptr_t)data;
     s->sge.length = (uint32_t)len;
     err = ibv_post_send(qp->qp, &s->wr, &s->bad);
-    if (__builtin_expect(err, 0))
+    if (unlikely(err))
         return post_error(err);
     qp->unsignaled_sends++;
     qp->unsignaled_left--;
@@ -231,7 +231,7 @@ static int list_end(struct mr_qp *qp, unsigned posted, int err)
     qp->room -= posted;
     qp->rail->cq_room -= posted;
     mr_verbs.answered = true;
-    if (__builtin_expect(err, 0)) {
+    if (unlikely(err)) {
         qp->unsignaled_others += posted;
         return err == ENOMEM && !posted ? -EAGAIN : -err;
     }
@@ -248,7 +248,7 @@ int mr_qp_write_list(struct mr_qp *qp, const struct mr_short_write *one, unsigne
     int err;
 
     *posted = 0;
-    if (__builtin_expect(qp->error, 0))
+    if (unlikely(qp->error))
         return qp->error;
     describe_list(qp, one, num, rkey, lkey, wr, sge);
     tx->qp = qp;
@@ -296,27 +296,27 @@ int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t
 }
 
 /* One or two requests; *num: how many. */
-static void describe_word(const struct mr_qp *qp, const struct mr_word *w, uint64_t raddr, uint32_t rkey, uint32_t lkey,
-                          struct ibv_send_wr wr[2], struct ibv_sge sge[2], unsigned *num)
+static void describe_atomic(const struct mr_qp *qp, const struct mr_atomic *w, uint64_t raddr, uint32_t rkey,
+                            uint32_t lkey, struct ibv_send_wr wr[2], struct ibv_sge sge[2], unsigned *num)
 {
     struct ibv_send_wr *next = wr;
 
     sge[0] = (struct ibv_sge){.addr = (uintptr_t)w->result, .length = sizeof(uint64_t), .lkey = lkey};
-    sge[1] = (struct ibv_sge){.addr = (uintptr_t)(w->result + 1), .length = (uint32_t)w->look, .lkey = lkey};
-    if (w->what == MR_WORD_SWAP) {
+    sge[1] = (struct ibv_sge){.addr = (uintptr_t)(w->result + 1), .length = (uint32_t)w->peek, .lkey = lkey};
+    if (w->what == MR_ATOMIC_SWAP) {
         *next = (struct ibv_send_wr){.sg_list = &sge[0], .num_sge = 1, .opcode = IBV_WR_ATOMIC_CMP_AND_SWP};
         next->wr.atomic.remote_addr = raddr + w->at;
         next->wr.atomic.compare_add = w->compare;
         next->wr.atomic.swap = w->value;
         next++->wr.atomic.rkey = rkey;
-    } else if (w->what == MR_WORD_STORE) {
+    } else if (w->what == MR_ATOMIC_STORE) {
         sge[0] = (struct ibv_sge){.addr = (uintptr_t)&w->value, .length = w->bytes}; /* the lowest first */
         *next = (struct ibv_send_wr){
             .sg_list = &sge[0], .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_INLINE};
         next->wr.rdma.remote_addr = raddr + w->at;
         next++->wr.rdma.rkey = rkey;
     }
-    if (w->look) {
+    if (w->peek) {
         *next = (struct ibv_send_wr){.sg_list = &sge[1], .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
         next->wr.rdma.remote_addr = raddr;
         next++->wr.rdma.rkey = rkey;
@@ -326,8 +326,8 @@ static void describe_word(const struct mr_qp *qp, const struct mr_word *w, uint6
     wr[0].wr_id = wr[1].wr_id = mr_wr_id(&qp->unsignaled_failed);
 }
 
-int mr_qp_word(struct mr_qp *qp, const struct mr_word *w, uint64_t raddr, uint32_t rkey, uint32_t lkey,
-               struct mr_tx *tx)
+int mr_qp_atomic(struct mr_qp *qp, const struct mr_atomic *w, uint64_t raddr, uint32_t rkey, uint32_t lkey,
+                 struct mr_tx *tx)
 {
     struct ibv_send_wr wr[2] = {0}, *bad = NULL;
     struct ibv_sge sge[2];
@@ -336,7 +336,7 @@ int mr_qp_word(struct mr_qp *qp, const struct mr_word *w, uint64_t raddr, uint32
 
     if (qp->error)
         return qp->error;
-    describe_word(qp, w, raddr, rkey, lkey, wr, sge, &num);
+    describe_atomic(qp, w, raddr, rkey, lkey, wr, sge, &num);
     tx->qp = qp;
     tx->requests = unsignaled(qp) + num;
     tx->sends = qp->unsignaled_sends;
@@ -383,7 +383,7 @@ int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_
     struct ibv_sge sge[MR_QP_RUN];
     int err;
 
-    if (__builtin_expect(qp->error, 0))
+    if (unlikely(qp->error))
         return qp->error;
     for (unsigned i = 0; i < n; i++) {
         uint32_t at = i * size;
@@ -415,7 +415,7 @@ int mr_qp_send_run(struct mr_qp *qp, const struct mr_ud_to *to, const struct mr_
 
 /* ---- completions ------------------------------------------------------------------------------------------------- */
 
-static inline void give_room_back(struct mr_qp *qp, unsigned requests)
+static inline void return_room(struct mr_qp *qp, unsigned requests)
 {
     qp->room += requests;
     qp->rail->cq_room += requests;
@@ -430,14 +430,14 @@ void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc)
 {
     struct mr_qp *qp = tx->qp;
 
-    if (__builtin_expect(wc->error, 0)) {
+    if (unlikely(wc->error)) {
         if (qp->type == MR_QP_UD)
-            give_room_back(qp, tx->requests);
+            return_room(qp, tx->requests);
         qp_fail(qp, wc);
         return;
     }
     qp->finished++;
-    give_room_back(qp, tx->requests);
+    return_room(qp, tx->requests);
     if (tx->sends)
         qp->events->confirmed(qp, tx->sends);
 }

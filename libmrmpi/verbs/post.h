@@ -84,12 +84,12 @@ int mr_qp_put(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uin
 int mr_qp_read(struct mr_qp *qp, void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
                struct mr_tx *tx);
 /*
- * An atomic change and a read behind it, in the form of struct mr_word; the memory there begins at raddr, result is
+ * An atomic change and a read behind it, in the form of struct mr_atomic; the memory there begins at raddr, result is
  * registered with lkey. The peer's adapter executes in this order: earlier requests, the change, the read. tx comes
  * back when all are done. There is room for two requests.
  */
-int mr_qp_word(struct mr_qp *qp, const struct mr_word *w, uint64_t raddr, uint32_t rkey, uint32_t lkey,
-               struct mr_tx *tx);
+int mr_qp_atomic(struct mr_qp *qp, const struct mr_atomic *w, uint64_t raddr, uint32_t rkey, uint32_t lkey,
+                 struct mr_tx *tx);
 void mr_tx_done(struct mr_tx *tx, const struct mr_wc *wc);
 
 #endif

@@ -69,8 +69,7 @@ static uint16_t pkey_index(const struct mr_qp *qp)
 
 static int qp_initialise(struct mr_qp *qp)
 {
-    struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_INIT, .port_num = qp->rail->port, .pkey_index = pkey_index(qp)};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = qp->rail->port, .pkey_index = pkey_index(qp)};
     int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 
     if (qp->type == MR_QP_UD) {
@@ -246,7 +245,7 @@ int mr_qp_revive(struct mr_qp *qp)
 /* ---- the end of a queue pair --------------------------------------------------------------------------------------
  */
 
-static void qp_drained(struct mr_qp *qp)
+static void end_drain(struct mr_qp *qp)
 {
     mr_verbs_forget(&qp->later);
     qp->state = MR_QP_DRAINED;
@@ -261,7 +260,7 @@ static void marker_done(struct mr_wr *wr, const struct mr_wc *wc)
     if (qp->rx)
         qp->state = MR_QP_MARKED_BACK; /* and its receive buffers, in any order */
     else
-        qp_drained(qp);
+        end_drain(qp);
 }
 
 /*
@@ -286,7 +285,7 @@ static int post_marker(struct mr_qp *qp)
 }
 
 /* Nothing comes back any more from a device that is gone, or from a queue pair that was never connected. */
-static bool has_drained(struct mr_qp *qp)
+static bool qp_has_drained(struct mr_qp *qp)
 {
     int err = 0;
 
@@ -303,9 +302,9 @@ static bool later_drained(struct mr_later *later)
 {
     struct mr_qp *qp = container_of(later, struct mr_qp, later);
 
-    if (!has_drained(qp))
+    if (!qp_has_drained(qp))
         return false;
-    qp_drained(qp);
+    end_drain(qp);
     return true;
 }
 
@@ -386,7 +385,7 @@ void mr_qps_all_gone(void)
 #define PSN_MASK 0xffffffu
 #define PSN_AWAY 0x400000u
 
-static void give_room_back(struct mr_qp *qp)
+static void return_all_room(struct mr_qp *qp)
 {
     qp->rail->cq_room += qp->depth - qp->room;
     qp->room = qp->depth;
@@ -398,7 +397,7 @@ void mr_qp_keep(struct mr_qp *from, struct mr_qp *to, const struct mr_qp_events 
     *to = *from;
     to->events = events;
     to->owner = owner;
-    give_room_back(to);
+    return_all_room(to);
     memset(from, 0, sizeof *from);
 }
 
@@ -423,11 +422,10 @@ static int bring_up_again(struct mr_qp *qp, const struct ibv_qp_attr *was, uint3
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
     int err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE);
 
-    attr = (struct ibv_qp_attr){
-        .qp_state = IBV_QPS_INIT,
-        .port_num = qp->rail->port,
-        .pkey_index = pkey_index(qp),
-        .qp_access_flags = answers ? IBV_ACCESS_REMOTE_WRITE : 0};
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT,
+                                .port_num = qp->rail->port,
+                                .pkey_index = pkey_index(qp),
+                                .qp_access_flags = answers ? IBV_ACCESS_REMOTE_WRITE : 0};
     if (!err)
         err = ibv_modify_qp(qp->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
@@ -469,7 +467,7 @@ int mr_qp_again(struct mr_qp *qp, const struct mr_rail_addr *to, uint32_t send, 
         return err;
     qp->error = 0;
     qp->state = MR_QP_ALIVE;
-    give_room_back(qp);
+    return_all_room(qp);
     return 0;
 }
 

@@ -85,7 +85,7 @@ struct mr_rail_partition {
 
 struct mr_rx;
 struct mr_ud;
-struct mr_pool;
+struct mr_ud_pool;
 
 struct mr_rail {
     unsigned index;
@@ -116,7 +116,7 @@ struct mr_rail {
     struct mr_rx *rx, *datagram_rx;
     struct mr_ud *ud;
     struct mr_udp *udp;
-    struct mr_pool *pool; /* NULL: not needed yet */
+    struct mr_ud_pool *pool; /* NULL: not needed yet */
 };
 
 /* Its partition with the number of this P_Key; NULL: never a partition of the rail. Of 0: the reserve. */

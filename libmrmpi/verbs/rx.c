@@ -108,7 +108,7 @@ static int rx_post_returned(struct mr_rx *rx, unsigned n)
     struct ibv_recv_wr *chain = rx->returned, *rest, *bad = NULL;
     int err;
 
-    if (__builtin_expect(rx->rail->dev->fatal, 0)) {
+    if (unlikely(rx->rail->dev->fatal)) {
         count_apart(rx);
         return 0;
     }
@@ -211,7 +211,7 @@ static __attribute__((noinline)) void repost_soon(struct mr_rx *rx)
         repost_later(rx);
 }
 
-static void give_back(struct rx_buf *b)
+static void return_buffer(struct rx_buf *b)
 {
     struct mr_rx *rx = b->rx;
 
@@ -243,7 +243,7 @@ static void receive_failed(struct rx_buf *b, const struct mr_wc *wc)
     if (!wc->flushed)
         mr_log(MR_LOG_ERROR, "rail %u: receiving failed: %s", b->rx->rail->index, wc->status);
     b->rx->over = !b->rx->srq;
-    give_back(b);
+    return_buffer(b);
 }
 
 static void rx_free(struct mr_rx *rx)
@@ -285,8 +285,8 @@ static struct mr_lent *find_lent(const void *payload, enum mr_lent_term term)
 /* Its packet has been handed up. */
 static inline void handed_up(struct rx_buf *b)
 {
-    if (__builtin_expect(!--b->lent.refs, 1))
-        give_back(b);
+    if (likely(!--b->lent.refs))
+        return_buffer(b);
     else
         b->rx->num_lent++;
 }
@@ -296,7 +296,7 @@ static void buf_received(struct mr_wr *wr, const struct mr_wc *wc)
     struct rx_buf *b = (struct rx_buf *)wr;
     struct mr_rail *rail = b->rx->rail;
 
-    if (__builtin_expect(wc->error, 0)) {
+    if (unlikely(wc->error)) {
         receive_failed(b, wc);
         return;
     }
@@ -304,7 +304,7 @@ static void buf_received(struct mr_wr *wr, const struct mr_wc *wc)
         uint32_t imm = be32toh(wc->raw->imm_data);
 
         mr_verbs.moved = true;
-        give_back(b);
+        return_buffer(b);
         mr_verbs_up.landed(rail, imm);
         return;
     }
@@ -328,7 +328,7 @@ static void received_datagram(struct mr_wr *wr, const struct mr_wc *wc)
     if (wc->raw->byte_len >= MR_GRH_BYTES)
         mr_verbs_up.segment(b->rx->rail, (const unsigned char *)(uintptr_t)b->sge.addr + MR_GRH_BYTES,
                             wc->raw->byte_len - MR_GRH_BYTES, wc->raw->wc_flags & IBV_WC_WITH_IMM ? &imm : NULL);
-    give_back(b);
+    return_buffer(b);
 }
 
 static void rx_fill(struct mr_rx *rx, size_t stride, bool datagrams)
@@ -375,7 +375,7 @@ static int rx_make(struct mr_rx *rx, size_t stride, bool datagrams)
     return rx_post_returned(rx, rx->depth);
 }
 
-static size_t stride_of(size_t longest)
+static size_t rx_stride(size_t longest)
 {
     return (longest + 63) & ~(size_t)63;
 }
@@ -395,7 +395,7 @@ int mr_rx_open(struct mr_rail *rail, struct mr_rx **out, unsigned depth, size_t 
     rx->srq = ibv_create_srq(rail->dev->pd, &attr);
     if (!rx->srq)
         return errno ? -errno : -ENOMEM;
-    return rx_make(rx, stride_of(longest + (datagrams ? MR_GRH_BYTES : 0)), datagrams);
+    return rx_make(rx, rx_stride(longest + (datagrams ? MR_GRH_BYTES : 0)), datagrams);
 }
 
 int mr_rx_open_own(struct mr_rail *rail, struct mr_rx **out, struct ibv_qp *qp, unsigned depth)
@@ -408,7 +408,7 @@ int mr_rx_open_own(struct mr_rail *rail, struct mr_rx **out, struct ibv_qp *qp, 
     rx->rail = rail;
     rx->qp = qp;
     rx->depth = depth;
-    return rx_make(rx, stride_of(mr_verbs.packet_max), false);
+    return rx_make(rx, rx_stride(mr_verbs.packet_max), false);
 }
 
 struct ibv_srq *mr_rx_queue(const struct mr_rx *rx)

@@ -159,7 +159,7 @@ int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *da
 
 /* ---- life ------------------------------------------------------------------------------------------------------ */
 
-static int bring_up(struct ud_end *end)
+static int bring_up_ud(struct ud_end *end)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
                                .port_num = end->rail->port,
@@ -191,7 +191,7 @@ static bool later_moved(struct mr_later *later)
     end->moving = false;
     err = -ibv_modify_qp(end->qp, &attr, IBV_QP_STATE);
     if (!err)
-        err = bring_up(end);
+        err = bring_up_ud(end);
     if (err)
         mr_log(MR_LOG_ERROR, "%s port %u: no connection can be made in partition 0x%04x any more: %s",
                end->rail->dev->name, end->rail->port, end->of->number, strerror(-err));
@@ -245,7 +245,7 @@ static int open_ends(struct mr_rail *rail)
         rail->partition[i].ud_qpn = end->qp->qp_num;
         if (!rail->addr.ud_qkey) /* peers know the first one */
             rail->addr.ud_qkey = random_qkey(end->qp);
-        err = bring_up(end);
+        err = bring_up_ud(end);
     }
     return err;
 }

@@ -34,11 +34,11 @@ struct mr_verbs {
     unsigned turns;         /* polls in a row with work at another rail: up to MR_POLL_TURNS */
     struct mr_later *later;
     struct mr_rx_back rx_back; /* of several rails' connections */
-    struct mr_rx *rx_due; /* receive queues that buffers are to be posted to, when there is time */
-    bool moved;           /* data has, by RDMA, since the last of them were posted */
-    bool answered;        /* something has been sent since the first of them came into this list */
-    uint16_t moves;       /* how often a rail had another address or life; wraps */
-    uint32_t lives;       /* of all rails, each in its bits; 0: no device was opened anew */
+    struct mr_rx *rx_due;      /* receive queues that buffers are to be posted to, when there is time */
+    bool moved;                /* data has, by RDMA, since the last of them were posted */
+    bool answered;             /* something has been sent since the first of them came into this list */
+    uint16_t moves;            /* how often a rail had another address or life; wraps */
+    uint32_t lives;            /* of all rails, each in its bits; 0: no device was opened anew */
 };
 extern MR_OWN struct mr_verbs mr_verbs;
 /* The same for callers outside the library: the number of open rails, and rail i. */
@@ -81,7 +81,7 @@ int mr_verbs_poll(void);
 /* The same, with another look after each idle rail: a successful look ends it. */
 int mr_verbs_poll_between(int (*look)(void));
 /* The next poll begins at this rail, unless it is another's turn. */
-static inline void mr_verbs_look_first(struct mr_rail *rail)
+static inline void mr_verbs_poll_first(struct mr_rail *rail)
 {
     if (rail->next_polled)
         mr_verbs.polled = rail;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The arguments, one per line; NULL without memory, or if one holds a line end. */
-static char *join(int argc, char **argv)
+static char *join_lines(int argc, char **argv)
 {
     size_t len = 1;
     char *line;
@@ -37,7 +37,7 @@ int ask_engine(enum sf_op op, int argc, char **argv)
             complain("an argument holds a line end");
             return EXIT_USAGE;
         }
-    line = join(argc, argv);
+    line = join_lines(argc, argv);
     if (line)
         answer = query_text(dir, "", op, line);
     if (!answer) {

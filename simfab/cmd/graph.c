@@ -45,7 +45,7 @@ __attribute__((format(printf, 5, 6))) static unsigned add_node(struct graph *g, 
     return g->num_nodes++;
 }
 
-static void join(struct graph *g, unsigned a, unsigned pa, unsigned b, unsigned pb)
+static void join_ports(struct graph *g, unsigned a, unsigned pa, unsigned b, unsigned pb)
 {
     if (g->failed)
         return;
@@ -79,7 +79,7 @@ static void join_pod(struct graph *g, const struct shape *s, unsigned leaf, unsi
     for (unsigned l = 0; l < s->pod_leaves; l++)
         for (unsigned p = 0; p < s->pod_spines; p++)
             for (unsigned k = 0; k < s->leaf_link; k++)
-                join(g, leaf + l, s->leaf_hosts + p * s->leaf_link + k + 1, spine + p, l * s->leaf_link + k + 1);
+                join_ports(g, leaf + l, s->leaf_hosts + p * s->leaf_link + k + 1, spine + p, l * s->leaf_link + k + 1);
 }
 
 /* Spine number p of every pod to the cores of group p. */
@@ -91,8 +91,8 @@ static void join_cores(struct graph *g, const struct shape *s, unsigned spine, u
         for (unsigned p = 0; p < s->pod_spines; p++)
             for (unsigned c = 0; c < s->cores; c++)
                 for (unsigned k = 0; k < s->spine_link; k++)
-                    join(g, spine + pod * s->pod_spines + p, down + c * s->spine_link + k + 1, core + p * s->cores + c,
-                         pod * s->spine_link + k + 1);
+                    join_ports(g, spine + pod * s->pod_spines + p, down + c * s->spine_link + k + 1,
+                               core + p * s->cores + c, pod * s->spine_link + k + 1);
 }
 
 /* The switches of one plane and the cables between them; returns the number of the first leaf. */
@@ -108,9 +108,9 @@ static unsigned add_plane(struct graph *g, const struct shape_request *r, const 
     if (s->cores)
         join_cores(g, s, spine, core);
     for (unsigned l = 0; s->line && l + 1 < s->leaves; l++)
-        join(g, leaf + l, s->leaf_hosts + 2, leaf + l + 1, s->leaf_hosts + 1);
+        join_ports(g, leaf + l, s->leaf_hosts + 2, leaf + l + 1, s->leaf_hosts + 1);
     if (s->ring)
-        join(g, leaf + s->leaves - 1, s->leaf_hosts + 2, leaf, s->leaf_hosts + 1);
+        join_ports(g, leaf + s->leaves - 1, s->leaf_hosts + 2, leaf, s->leaf_hosts + 1);
     return leaf;
 }
 
@@ -132,9 +132,9 @@ static void join_host(struct graph *g, const struct shape_request *r, const stru
         at = (host - longer * (each + 1)) % each;
     }
     if (per_group > 1 || r->rails == 1)
-        join(g, hca, 1, leaf + group * per_group + rail, at + 1);
+        join_ports(g, hca, 1, leaf + group * per_group + rail, at + 1);
     else
-        join(g, hca, 1, leaf + group, at * r->rails + rail + 1);
+        join_ports(g, hca, 1, leaf + group, at * r->rails + rail + 1);
 }
 
 void graph_build(struct graph *g, const struct shape_request *r, const struct shape *s)

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* args is the command line with room for a program name in front. */
-static bool parse(int argc, char **args, struct options *o)
+static bool parse_run_options(int argc, char **args, struct options *o)
 {
     enum { TOPOLOGY = 1, MODEL, SM, STANDBY_SM, SM_OPTION, NO_OPENSM, TRACE };
     static const struct option longs[] = {
@@ -105,7 +105,7 @@ static int block_signals(void)
 }
 
 /* Collect dead children; true when the supervisor is among them, its wait status in *status. */
-static bool collect(pid_t supervisor, int *status)
+static bool collect_children(pid_t supervisor, int *status)
 {
     bool over = false;
     pid_t pid;
@@ -128,7 +128,7 @@ static int guard(pid_t supervisor, int pipe_out, int sigfd, const char *dir)
         if (read(sigfd, &si, sizeof si) != sizeof si)
             continue;
         if (si.ssi_signo == SIGCHLD) {
-            if (collect(supervisor, &status))
+            if (collect_children(supervisor, &status))
                 break;
         } else if (si.ssi_code != SI_KERNEL) {
             /* what the terminal sends, CMD gets itself */
@@ -143,7 +143,7 @@ static int guard(pid_t supervisor, int pipe_out, int sigfd, const char *dir)
     return 1;
 }
 
-static int run(int argc, char **args, struct options *o)
+static int run_fabric(int argc, char **args, struct options *o)
 {
     char *dir = mmap(NULL, PATH_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int pipes[2], sigfd;
@@ -153,7 +153,7 @@ static int run(int argc, char **args, struct options *o)
         complain("%s", strerror(errno));
         return 1;
     }
-    if (!parse(argc, args, o) || !check_settings())
+    if (!parse_run_options(argc, args, o) || !check_settings())
         return EXIT_USAGE;
     if (!choose_dir(dir, PATH_MAX) || pipe2(pipes, O_CLOEXEC)) {
         complain("%s", strerror(errno));
@@ -187,7 +187,7 @@ int cmd_run(int argc, char **argv)
         o->sm_options = lists;
         o->sm_hosts = lists + argc + 1;
         o->standby_hosts = lists + 2 * (argc + 1);
-        status = run(argc + 1, args, o);
+        status = run_fabric(argc + 1, args, o);
     }
     free(lists);
     free(args);

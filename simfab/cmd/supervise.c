@@ -68,7 +68,7 @@ const char *how_it_ended(int status, char buf[64])
     return buf;
 }
 
-static void collect(struct run *r)
+static void collect_dead(struct run *r)
 {
     struct signalfd_siginfo si;
     pid_t pid;
@@ -128,7 +128,7 @@ int run_pump(struct run *r, int fd, int timeout_ms)
         if (p[0].revents)
             hear_guardian(r);
         if (p[1].revents)
-            collect(r);
+            collect_dead(r);
         if (p[2].revents)
             return run_is_over(r) ? -1 : 1;
         if (timeout_ms >= 0 && now_ms() >= end)

@@ -119,7 +119,7 @@ static bool take(struct wish *w, int c, const char *arg)
 }
 
 /* args is the command line with room for a program name in front. */
-static bool parse(int argc, char **args, struct wish *w)
+static bool parse_wish(int argc, char **args, struct wish *w)
 {
     static const struct option longs[] = {
         {"hosts", required_argument, NULL, HOSTS},
@@ -220,7 +220,7 @@ int cmd_topology(int argc, char **argv)
     if (args && said) {
         memcpy(args + 1, argv, (size_t)argc * sizeof *argv);
         memcpy(said, argv, (size_t)argc * sizeof *argv); /* getopt changes the order */
-        status = parse(argc + 1, args, &w) ? write_netlist(&w, argc, said) : EXIT_USAGE;
+        status = parse_wish(argc + 1, args, &w) ? write_netlist(&w, argc, said) : EXIT_USAGE;
     }
     free(args);
     free(said);

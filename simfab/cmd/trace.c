@@ -122,7 +122,7 @@ static int stop(void)
 }
 
 /* args is the command line with room for a program name in front. */
-static int run(int argc, char **args)
+static int run_trace(int argc, char **args)
 {
     static const struct option longs[] = {
         {"links", required_argument, NULL, 'l'}, {"limit", required_argument, NULL, 'b'}, {NULL, 0, NULL, 0}};
@@ -152,7 +152,7 @@ int cmd_trace(int argc, char **argv)
 
     if (args) {
         memcpy(args + 1, argv, (size_t)argc * sizeof *argv);
-        status = run(argc + 1, args);
+        status = run_trace(argc + 1, args);
     }
     free(args);
     return status;

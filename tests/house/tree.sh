@@ -91,9 +91,9 @@ calls_down_library() {
 api api/init io rma coll coll/comm coll/schedule p2p p2p/derived p2p/request core channel net/view conn/peer conn/fabric include verbs verbs/memory
 api/init io rma coll coll/comm coll/schedule p2p p2p/derived core channel net/view net
 io rma coll coll/comm core core/pieces
-rma rma/winlock rma/share coll coll/comm coll/schedule p2p p2p/request core core/pieces channel net
+rma rma/winlock rma/winmem coll coll/comm coll/schedule p2p p2p/request core core/pieces channel net
 rma/winlock p2p/progress channel net
-rma/share coll coll/comm coll/schedule core p2p
+rma/winmem coll coll/comm coll/schedule core p2p
 coll/comm coll coll/schedule core p2p
 coll coll/schedule coll/node core p2p
 coll/schedule core p2p

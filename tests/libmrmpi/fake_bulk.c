@@ -214,13 +214,13 @@ static ssize_t post_run(struct mr_link *l, const struct mr_link_datagram *d, str
     return (ssize_t)post->len;
 }
 
-static int post_word(struct mr_link *l, const struct mr_link_word *w, struct mr_tx *tx)
+static int post_atomic(struct mr_link *l, const struct mr_link_atomic *w, struct mr_tx *tx)
 {
     struct fake_post *post = take_post(l);
 
     if (!post)
         return -EAGAIN;
-    post->word = *w->word;
+    post->atomic = *w->atomic;
     post->raddr = w->raddr;
     post->rkey = w->rkey;
     post->tx = fake.list_error ? NULL : tx;
@@ -228,7 +228,7 @@ static int post_word(struct mr_link *l, const struct mr_link_word *w, struct mr_
 }
 
 static const struct mr_link_ops ops = {
-    .write = post_write, .write_list = post_list, .read = post_read, .word = post_word, .run = post_run};
+    .write = post_write, .write_list = post_list, .read = post_read, .atomic = post_atomic, .run = post_run};
 
 void fake_complete(unsigned post)
 {
@@ -249,17 +249,17 @@ void fake_break(unsigned sub)
 
 /* ---- pools ------------------------------------------------------------------------------------------------------- */
 
-unsigned mr_pool_num(const struct mr_rail *rail)
+unsigned mr_ud_pool_num(const struct mr_rail *rail)
 {
     return fake.num_qps[rail->index];
 }
 
-unsigned mr_pool_depth(const struct mr_rail *rail)
+unsigned mr_ud_pool_depth(const struct mr_rail *rail)
 {
     return (unsigned)mr_config.ud_pool_depth;
 }
 
-unsigned mr_pool_prepare(struct mr_rail *rail, unsigned n)
+unsigned mr_ud_pool_prepare(struct mr_rail *rail, unsigned n)
 {
     unsigned num = 0;
 
@@ -268,7 +268,8 @@ unsigned mr_pool_prepare(struct mr_rail *rail, unsigned n)
     return num;
 }
 
-struct mr_pool_qp *mr_pool_take(struct mr_rail *rail, uint16_t pkey, const struct mr_pool_events *events, void *owner)
+struct mr_ud_pool_qp *mr_ud_pool_take(struct mr_rail *rail, uint16_t pkey, const struct mr_ud_pool_events *events,
+                                      void *owner)
 {
     for (unsigned i = 0; i < fake.num_qps[rail->index]; i++) {
         struct fake_qp *q = &fake.qp[rail->index][i];
@@ -284,7 +285,7 @@ struct mr_pool_qp *mr_pool_take(struct mr_rail *rail, uint16_t pkey, const struc
     return NULL;
 }
 
-int mr_pool_post(struct mr_pool_qp *base, void *at, size_t len, uint32_t size, uint32_t lkey)
+int mr_ud_pool_post(struct mr_ud_pool_qp *base, void *at, size_t len, uint32_t size, uint32_t lkey)
 {
     struct fake_qp *q = (struct fake_qp *)base;
 
@@ -300,13 +301,13 @@ int mr_pool_post(struct mr_pool_qp *base, void *at, size_t len, uint32_t size, u
     return 0;
 }
 
-void mr_pool_stop(struct mr_pool_qp *q)
+void mr_ud_pool_stop(struct mr_ud_pool_qp *q)
 {
     ck_assert(((struct fake_qp *)q)->taken);
     ((struct fake_qp *)q)->stopped = true;
 }
 
-int mr_pool_again(struct mr_pool_qp *base, bool clean)
+int mr_ud_pool_again(struct mr_ud_pool_qp *base, bool clean)
 {
     struct fake_qp *q = (struct fake_qp *)base;
 
@@ -318,9 +319,9 @@ int mr_pool_again(struct mr_pool_qp *base, bool clean)
     return 0;
 }
 
-void mr_pool_give(struct mr_pool_qp *q, bool clean)
+void mr_ud_pool_give(struct mr_ud_pool_qp *q, bool clean)
 {
-    mr_pool_again(q, clean);
+    mr_ud_pool_again(q, clean);
     ((struct fake_qp *)q)->taken = false;
 }
 

@@ -22,7 +22,7 @@ struct fake_post {
     struct mr_tx *tx;
     struct mr_link_run *run;
     struct mr_link_datagram datagram;
-    struct mr_word word;
+    struct mr_atomic atomic;
     uint32_t rkey; /* of a word, or of a list, */
     unsigned num_writes;
     struct mr_short_write write[MR_QP_LIST]; /* whose data was copied */
@@ -41,7 +41,7 @@ struct fake_control {
 
 /* A queue pair of a pool. */
 struct fake_qp {
-    struct mr_pool_qp base; /* first */
+    struct mr_ud_pool_qp base; /* first */
     bool taken, stopped;
     unsigned clean, unclean; /* how often it was used again or given back so */
     struct {
@@ -67,7 +67,7 @@ struct fake {
     struct mr_sub *broken;
     struct fake_qp qp[FAKE_SUBS][FAKE_QPS];
     unsigned num_qps[FAKE_SUBS]; /* that there can be */
-    int post_error;              /* of mr_pool_post */
+    int post_error;              /* of mr_ud_pool_post */
     void (*at_landed)(void);     /* what the owner of a region does then */
 };
 extern struct fake fake;

@@ -67,8 +67,8 @@ bool mr_net_copies(const struct mr_vc *vc, const void *buf, size_t len)
     return false;
 }
 
-int mr_net_lend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len,
-                const struct mr_vc_lender *lender)
+int mr_net_zsend(struct mr_vc *vc, struct mr_hdr *hdr, const void *payload, size_t len,
+                 const struct mr_vc_zsender *zsender)
 {
     return mr_vc_send(vc, hdr, payload, len);
 }

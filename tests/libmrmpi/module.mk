@@ -13,7 +13,7 @@ $(call unit_test,test_exchange)
 $(call unit_test,test_answers)
 $(call unit_test,test_burst,libmrmpi/p2p/choice/burst.c libmrmpi/p2p/choice/trial.c)
 $(call unit_test,test_trial,libmrmpi/p2p/choice/trial.c)
-$(call unit_test,test_way,libmrmpi/p2p/choice/way.c)
+$(call unit_test,test_copy_mode,libmrmpi/p2p/choice/copy_mode.c)
 $(call unit_test,test_claim)
 $(call unit_test,test_config,libmrmpi/base/config.c libmrmpi/base/config_table.c libmrmpi/base/log.c)
 $(call unit_test,test_shm_ring)
@@ -112,13 +112,13 @@ endif
 
 # Large messages over links of the test's own
 $(call unit_test,test_bulk,$(addprefix libmrmpi/net/bulk/,bulk.c advertise.c) \
-    $(addprefix libmrmpi/net/stripe/,keys.c put.c renew.c renewed.c wlist.c stripe.c moves.c) libmrmpi/verbs/reliable/filter.c \
+    $(addprefix libmrmpi/net/stripe/,keys.c transfer.c renew.c renewed.c wlist.c stripe.c moves.c) libmrmpi/verbs/reliable/filter.c \
     $(addprefix libmrmpi/conn/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
     $(addprefix libmrmpi/verbs/memory/,regcache.c use.c) $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c))
 
 # The same over links, pools and a peer of fake_bulk.c, protocol by protocol
 FAKE_BULK := tests/libmrmpi/fake_bulk.c libmrmpi/net/bulk/bulk.c \
-    $(addprefix libmrmpi/net/stripe/,keys.c put.c renew.c renewed.c wlist.c stripe.c moves.c track.c) \
+    $(addprefix libmrmpi/net/stripe/,keys.c transfer.c renew.c renewed.c wlist.c stripe.c moves.c track.c) \
     $(addprefix libmrmpi/net/zcopy/,zcopy_plan.c zcopy_wait.c zcopy_settle.c zcopy_in.c zcopy_serve.c zcopy_out.c) \
     $(addprefix libmrmpi/verbs/reliable/,filter.c blocks.c repair.c) \
     $(addprefix libmrmpi/conn/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
@@ -132,7 +132,7 @@ $(call unit_test,test_renew,$(addprefix libmrmpi/net/stripe/,renew.c renewed.c) 
     $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c))
 
 # Short writes to windows, and words that adapters change, over the same
-$(call unit_test,test_word,$(FAKE_BULK) libmrmpi/net/bulk/word.c)
+$(call unit_test,test_atomic,$(FAKE_BULK) libmrmpi/net/bulk/atomic.c)
 $(call unit_test,test_writer,$(FAKE_BULK) libmrmpi/net/bulk/writer.c)
 
 # The end of a job, with channels, a launcher and a pt2pt/ of the test's own

@@ -35,7 +35,7 @@ static struct mr_rail *rail;
 static uint16_t pkey; /* its partition */
 static struct mr_ud_to to;
 
-static void arrived(struct mr_pool_qp *q, unsigned place, uint32_t imm, uint32_t len)
+static void arrived(struct mr_ud_pool_qp *q, unsigned place, uint32_t imm, uint32_t len)
 {
     CHECK(num_came < MOST && q->owner == &num_came);
     came[num_came].place = place;
@@ -43,13 +43,13 @@ static void arrived(struct mr_pool_qp *q, unsigned place, uint32_t imm, uint32_t
     came[num_came++].len = len;
 }
 
-static void stopped(struct mr_pool_qp *q)
+static void stopped(struct mr_ud_pool_qp *q)
 {
     CHECK(q->back == q->posted);
     num_stopped++;
 }
 
-static const struct mr_pool_events events = {.arrived = arrived, .stopped = stopped};
+static const struct mr_ud_pool_events events = {.arrived = arrived, .stopped = stopped};
 
 static void sent(struct mr_wr *wr, const struct mr_wc *wc)
 {
@@ -111,13 +111,13 @@ static void open_all(void)
     CHECK(!mr_udp_address(rail, &rail->addr, 0, 0, 0, &to));
 }
 
-static void post(struct mr_pool_qp *q, unsigned char *at, size_t len)
+static void post(struct mr_ud_pool_qp *q, unsigned char *at, size_t len)
 {
-    CHECK(!mr_pool_post(q, at, len, SIZE, mr_memory_lkey(&memory_keys, rail)));
+    CHECK(!mr_ud_pool_post(q, at, len, SIZE, mr_memory_lkey(&memory_keys, rail)));
 }
 
 /* As they come: a place for each, and the end of one that is too long is nowhere. */
-static void fill_places(struct mr_pool_qp *q)
+static void fill_places(struct mr_ud_pool_qp *q)
 {
     unsigned char *at = memory + GUARD;
 
@@ -134,12 +134,12 @@ static void fill_places(struct mr_pool_qp *q)
 }
 
 /* Used again as it is: places count from 0. */
-static void use_again(struct mr_pool_qp *q)
+static void use_again(struct mr_ud_pool_qp *q)
 {
     uint32_t key = q->qkey;
 
     clear();
-    CHECK(!mr_pool_again(q, true) && q->qkey == key);
+    CHECK(!mr_ud_pool_again(q, true) && q->qkey == key);
     post(q, memory + GUARD, SIZE);
     send_to(q->qpn, q->qkey, 30, 1);
     CHECK(num_came == 1 && came[0].place == 0 && is_all(memory + GUARD, SIZE, 31));
@@ -147,23 +147,23 @@ static void use_again(struct mr_pool_qp *q)
 
 /* A message ends early: its places are given back, and what comes to them later changes neither them nor the next ones.
  */
-static void stop_and_go_on(struct mr_pool_qp *q)
+static void stop_and_go_on(struct mr_ud_pool_qp *q)
 {
     uint32_t key = q->qkey;
 
     clear();
-    CHECK(!mr_pool_again(q, true));
+    CHECK(!mr_ud_pool_again(q, true));
     post(q, memory + GUARD, PLACES * SIZE);
     send_to(q->qpn, q->qkey, 40, 2);
     CHECK(num_came == 2);
-    mr_pool_stop(q);
+    mr_ud_pool_stop(q);
     for (unsigned i = 0; i < 1000 && !num_stopped; i++)
         mr_verbs_poll();
     CHECK(num_stopped == 1 && num_came == 2 && q->posted == PLACES);
     clear();
     send_to(q->qpn, key, 42, 4);
     CHECK(num_came == 0 && is_all(memory, GUARD + PLACES * SIZE + GUARD, 0xa5));
-    CHECK(!mr_pool_again(q, false) && q->qkey != key && !q->posted);
+    CHECK(!mr_ud_pool_again(q, false) && q->qkey != key && !q->posted);
     post(q, memory + GUARD, PLACES * SIZE);
     send_to(q->qpn, key, 42, 4);
     CHECK(num_came == 0 && is_all(memory, GUARD + PLACES * SIZE + GUARD, 0xa5));
@@ -171,30 +171,31 @@ static void stop_and_go_on(struct mr_pool_qp *q)
     CHECK(num_came == PLACES && came[0].place == 0 && is_all(memory + GUARD, SIZE, 51));
 }
 
-static void use_all(struct mr_pool_qp *first)
+static void use_all(struct mr_ud_pool_qp *first)
 {
-    struct mr_pool_qp *q[3] = {first};
+    struct mr_ud_pool_qp *q[3] = {first};
 
-    CHECK(!mr_pool_take(rail, pkey, &events, &num_came) && mr_pool_prepare(rail, 9) == 2 && mr_pool_num(rail) == 3);
-    q[1] = mr_pool_take(rail, pkey, &events, &num_came);
-    q[2] = mr_pool_take(rail, pkey, &events, &num_came);
-    CHECK(q[1] && q[2] && !mr_pool_take(rail, pkey, &events, &num_came) && !mr_pool_prepare(rail, 1));
-    CHECK(mr_pool_post(q[1], memory, 9 * SIZE / 2, SIZE / 2, mr_memory_lkey(&memory_keys, rail)) == -ENOSPC);
-    mr_pool_give(q[1], true);
-    CHECK(mr_pool_prepare(rail, 3) == 1);
-    CHECK(mr_pool_take(rail, pkey, &events, &num_came) == q[1]);
+    CHECK(!mr_ud_pool_take(rail, pkey, &events, &num_came) && mr_ud_pool_prepare(rail, 9) == 2 &&
+          mr_ud_pool_num(rail) == 3);
+    q[1] = mr_ud_pool_take(rail, pkey, &events, &num_came);
+    q[2] = mr_ud_pool_take(rail, pkey, &events, &num_came);
+    CHECK(q[1] && q[2] && !mr_ud_pool_take(rail, pkey, &events, &num_came) && !mr_ud_pool_prepare(rail, 1));
+    CHECK(mr_ud_pool_post(q[1], memory, 9 * SIZE / 2, SIZE / 2, mr_memory_lkey(&memory_keys, rail)) == -ENOSPC);
+    mr_ud_pool_give(q[1], true);
+    CHECK(mr_ud_pool_prepare(rail, 3) == 1);
+    CHECK(mr_ud_pool_take(rail, pkey, &events, &num_came) == q[1]);
     for (unsigned i = 0; i < 3; i++)
-        mr_pool_give(q[i], i % 2);
-    CHECK(mr_pool_prepare(rail, 1) == 3);
+        mr_ud_pool_give(q[i], i % 2);
+    CHECK(mr_ud_pool_prepare(rail, 1) == 3);
 }
 
 int main(void)
 {
-    struct mr_pool_qp *q;
+    struct mr_ud_pool_qp *q;
 
     open_all();
-    CHECK(!mr_pool_num(rail) && mr_pool_prepare(rail, 1) == 1);
-    q = mr_pool_take(rail, pkey, &events, &num_came);
+    CHECK(!mr_ud_pool_num(rail) && mr_ud_pool_prepare(rail, 1) == 1);
+    q = mr_ud_pool_take(rail, pkey, &events, &num_came);
     CHECK(q);
     fill_places(q);
     use_again(q);

@@ -27,7 +27,7 @@ static void arrived(uint32_t seq, uint32_t expected, bool lossy, uint64_t now)
 
 #define WORD(now, the_cum, the_sack)                                                                                   \
     do {                                                                                                               \
-        struct mr_ack_msg word = mr_ack_take(&a, now);                                                                \
+        struct mr_ack_msg word = mr_ack_take(&a, now);                                                                 \
                                                                                                                        \
         ck_assert_uint_eq(word.cum, first + (the_cum));                                                                \
         ck_assert_uint_eq(word.sack, the_sack);                                                                        \
@@ -158,16 +158,16 @@ END_TEST
 START_TEST(grants)
 {
     begin(_i);
-    ck_assert_uint_eq(mr_ack_take(&a, 1).grant, 64);
-    mr_ack_grant(&a, EVERY, 128, 1000);
+    ck_assert_uint_eq(mr_ack_take(&a, 1).flight, 64);
+    mr_ack_set_flight(&a, EVERY, 128, 1000);
     ck_assert(!mr_ack_owed(&a));
-    mr_ack_grant(&a, EVERY, 129, 1000);
+    mr_ack_set_flight(&a, EVERY, 129, 1000);
     ck_assert_uint_eq(mr_ack_deadline(&a), 1000);
-    ck_assert_uint_eq(mr_ack_take(&a, 1000).grant, 129);
-    mr_ack_grant(&a, EVERY, 0, 1001);
+    ck_assert_uint_eq(mr_ack_take(&a, 1000).flight, 129);
+    mr_ack_set_flight(&a, EVERY, 0, 1001);
     ck_assert(!mr_ack_owed(&a));
-    ck_assert_uint_eq(mr_ack_take(&a, 1001).grant, 1);
-    mr_ack_grant(&a, EVERY, 3, 1002);
+    ck_assert_uint_eq(mr_ack_take(&a, 1001).flight, 1);
+    mr_ack_set_flight(&a, EVERY, 3, 1002);
     ck_assert(mr_ack_owed(&a));
 }
 END_TEST
@@ -182,11 +182,11 @@ START_TEST(how_often)
     mr_ack_take(&a, 1000);
     arrived(1, 2, true, 1100);
     ck_assert_uint_eq(mr_ack_deadline(&a), 1100 + DELAY);
-    mr_ack_grant(&a, 2, 4, 1200);
+    mr_ack_set_flight(&a, 2, 4, 1200);
     arrived(2, 3, true, 1200);
     ck_assert_uint_eq(mr_ack_deadline(&a), 1200);
     mr_ack_take(&a, 1200);
-    mr_ack_grant(&a, 0, 1, 1300);
+    mr_ack_set_flight(&a, 0, 1, 1300);
     arrived(3, 4, true, 1300);
     ck_assert_uint_eq(mr_ack_deadline(&a), 1300);
 }
@@ -199,9 +199,9 @@ START_TEST(times_may_come_later)
     arrived(0, 1, true, 0);
     ck_assert(mr_ack_owed(&a));
     ck_assert_uint_gt(mr_ack_deadline(&a), 1ull << 63);
-    mr_ack_look(&a, 5000);
+    mr_ack_check(&a, 5000);
     ck_assert_uint_eq(mr_ack_deadline(&a), 5000 + DELAY);
-    mr_ack_look(&a, 6000);
+    mr_ack_check(&a, 6000);
     ck_assert_uint_eq(mr_ack_deadline(&a), 5000 + DELAY);
     arrived(1, 2, true, 0);
     ck_assert_uint_eq(mr_ack_deadline(&a), 5000 + DELAY);
@@ -219,7 +219,7 @@ START_TEST(on_the_wire)
     srand(7);
     for (int i = 0; i < 20000; i++) {
         uint32_t base = (uint32_t)rand() * 2u + (uint32_t)(rand() & 1);
-        struct mr_ack_msg in = {.cum = base + (uint32_t)rand() % 32768, .grant = 1 + (uint32_t)rand() % 32767}, got;
+        struct mr_ack_msg in = {.cum = base + (uint32_t)rand() % 32768, .flight = 1 + (uint32_t)rand() % 32767}, got;
         size_t len;
 
         if (i % 3 == 0)
@@ -231,16 +231,16 @@ START_TEST(on_the_wire)
         ck_assert_uint_eq(mr_ack_decode(out, len, in.sack != 0, base, &got), len);
         ck_assert_uint_eq(got.cum, in.cum);
         ck_assert_uint_eq(got.sack, in.sack);
-        ck_assert_uint_le(got.grant, in.grant);
-        ck_assert_uint_gt(3 * got.grant, 2 * in.grant - 2);
+        ck_assert_uint_le(got.flight, in.flight);
+        ck_assert_uint_gt(3 * got.flight, 2 * in.flight - 2);
         ck_assert_uint_eq(mr_ack_decode(out, len - 1, in.sack != 0, base, &got), 0);
     }
-    for (uint32_t grant = 1; grant <= 4; grant++) {
-        struct mr_ack_msg in = {.grant = grant}, got;
+    for (uint32_t flight = 1; flight <= 4; flight++) {
+        struct mr_ack_msg in = {.flight = flight}, got;
 
         mr_ack_encode(&in, out);
         mr_ack_decode(out, sizeof out, false, 0, &got);
-        ck_assert_uint_eq(got.grant, grant);
+        ck_assert_uint_eq(got.flight, flight);
     }
     for (unsigned code = 0; code < 32; code++) { /* any bytes */
         struct mr_ack_msg got;
@@ -248,8 +248,8 @@ START_TEST(on_the_wire)
 
         memcpy(out, &head, sizeof head);
         mr_ack_decode(out, sizeof out, false, 0, &got);
-        ck_assert_uint_ge(got.grant, 1);
-        ck_assert_uint_le(got.grant, 32767);
+        ck_assert_uint_ge(got.flight, 1);
+        ck_assert_uint_le(got.flight, 32767);
     }
 }
 END_TEST
@@ -257,7 +257,7 @@ END_TEST
 /* An ACK that comes when 2^16 packets have passed is old, not new. */
 START_TEST(an_old_word_stays_old)
 {
-    struct mr_ack_msg in = {.cum = first + 10, .grant = 64}, got;
+    struct mr_ack_msg in = {.cum = first + 10, .flight = 64}, got;
     unsigned char out[MR_ACK_WIRE_MAX];
 
     mr_ack_encode(&in, out);

@@ -9,7 +9,7 @@ START_TEST(round_trips_lend)
     struct mr_answers a = {0};
 
     for (uint32_t arrived = UINT32_MAX - 50; arrived != 50; arrived++) {
-        ck_assert(mr_answers_lend(&a, arrived));
+        ck_assert(mr_answers_zsend(&a, arrived));
         mr_answers_ended(&a, arrived);
     }
 }
@@ -19,7 +19,7 @@ static unsigned copied(struct mr_answers *a, uint32_t *arrived)
 {
     unsigned n = 0;
 
-    while (!mr_answers_lend(a, ++*arrived))
+    while (!mr_answers_zsend(a, ++*arrived))
         n++;
     return n;
 }
@@ -30,18 +30,18 @@ START_TEST(loans_that_are_waited_for_become_rare)
     uint32_t arrived = 1;
     unsigned rest = MR_ANSWERS_REST;
 
-    ck_assert(mr_answers_lend(&a, arrived));
+    ck_assert(mr_answers_zsend(&a, arrived));
     for (unsigned i = 0; i < 20; i++) {
         mr_answers_ended(&a, ++arrived); /* it has come meanwhile */
-        ck_assert(!mr_answers_lend(&a, arrived));
+        ck_assert(!mr_answers_zsend(&a, arrived));
         ck_assert_uint_eq(copied(&a, &arrived), rest);
         rest = rest < MR_ANSWERS_RESTS ? 2 * rest : rest;
     }
     ck_assert_uint_eq(rest, MR_ANSWERS_RESTS);
     mr_answers_ended(&a, arrived);
-    ck_assert(mr_answers_lend(&a, ++arrived)); /* nobody waits any more */
+    ck_assert(mr_answers_zsend(&a, ++arrived)); /* nobody waits any more */
     mr_answers_ended(&a, ++arrived);
-    ck_assert(!mr_answers_lend(&a, arrived));
+    ck_assert(!mr_answers_zsend(&a, arrived));
     ck_assert_uint_eq(copied(&a, &arrived), MR_ANSWERS_REST);
 }
 END_TEST

@@ -10,8 +10,8 @@
 #define DDR 2000u
 
 struct totals {
-    uint64_t head, tail;
-    unsigned heads, tails;
+    uint64_t prefix, tail;
+    unsigned prefixes, tails;
     uint32_t last_tail; /* of the last message */
 };
 
@@ -23,12 +23,12 @@ static struct totals batch(struct mr_batch *b, unsigned num, uint64_t len, unsig
     for (unsigned i = 0; i < num; i++) {
         struct mr_batch_plan p = mr_batch_begin(b, len, rate, 0, 0);
 
-        ck_assert_uint_le(p.head + (uint64_t)p.tail, len);
-        ck_assert(!p.head || i == num - 1);
+        ck_assert_uint_le(p.prefix + (uint64_t)p.tail, len);
+        ck_assert(!p.prefix || i == num - 1);
         ck_assert(p.tail || !t.tails || i == num - 1); /* the tail has no holes */
-        t.head += p.head;
+        t.prefix += p.prefix;
         t.tail += p.tail;
-        t.heads += p.head != 0;
+        t.prefixes += p.prefix != 0;
         t.tails += p.tail != 0;
         t.last_tail = p.tail;
     }
@@ -44,7 +44,7 @@ static struct totals learnt(unsigned num, uint64_t len, unsigned rate)
 
     for (int i = 0; i < 3; i++) {
         t = batch(&b, num, len, rate);
-        ck_assert_uint_eq(t.head + t.tail, 0);
+        ck_assert_uint_eq(t.prefix + t.tail, 0);
     }
     return batch(&b, num, len, rate);
 }
@@ -53,14 +53,14 @@ START_TEST(as_long_as_the_gap)
 {
     struct totals t = learnt(4, 1024 * KIB, HDR);
 
-    ck_assert(t.heads == 1 && t.tails == 1);
-    ck_assert_uint_le(t.head, MR_BATCH_MOST);
-    ck_assert_uint_ge(t.head, HDR * (MR_BATCH_GAP_NS / 100) / 10 - MR_BATCH_GRAIN);
-    ck_assert_uint_eq(t.head, t.tail);
+    ck_assert(t.prefixes == 1 && t.tails == 1);
+    ck_assert_uint_le(t.prefix, MR_BATCH_MOST);
+    ck_assert_uint_ge(t.prefix, HDR * (MR_BATCH_GAP_NS / 100) / 10 - MR_BATCH_GRAIN);
+    ck_assert_uint_eq(t.prefix, t.tail);
     t = learnt(4, 1024 * KIB, DDR);
-    ck_assert(t.head == MR_BATCH_LEAST && t.tail == MR_BATCH_LEAST);
+    ck_assert(t.prefix == MR_BATCH_LEAST && t.tail == MR_BATCH_LEAST);
     t = learnt(4, 1024 * KIB, 8 * HDR);
-    ck_assert(t.head <= MR_BATCH_MOST && t.tail <= MR_BATCH_MOST);
+    ck_assert(t.prefix <= MR_BATCH_MOST && t.tail <= MR_BATCH_MOST);
 }
 END_TEST
 
@@ -69,7 +69,7 @@ START_TEST(tail_before_the_head)
 {
     struct totals t = learnt(16, 32 * KIB, HDR);
 
-    ck_assert(t.head == 32 * KIB && t.last_tail == 0);
+    ck_assert(t.prefix == 32 * KIB && t.last_tail == 0);
     ck_assert(t.tail >= 64 * KIB && t.tail <= MR_BATCH_MOST && t.tails == 3);
 }
 END_TEST
@@ -78,13 +78,13 @@ END_TEST
 START_TEST(copies_are_hidden)
 {
     ck_assert_uint_eq(learnt(1, 1024 * KIB, HDR).tail, 0);
-    ck_assert_uint_eq(learnt(1, 1024 * KIB, HDR).head, 0);
+    ck_assert_uint_eq(learnt(1, 1024 * KIB, HDR).prefix, 0);
     for (unsigned num = 2; num < 40; num++)
         for (unsigned rate = 500; rate < 200000; rate *= 3) {
             struct totals t = learnt(num, 40 * KIB, rate);
             uint64_t before_ns = (num - 1) * 40ull * KIB * 1000 / rate;
 
-            ck_assert_uint_le((t.head + t.tail) * 1000 / MR_BATCH_COPY_MBPS, before_ns + 1);
+            ck_assert_uint_le((t.prefix + t.tail) * 1000 / MR_BATCH_COPY_MBPS, before_ns + 1);
         }
 }
 END_TEST
@@ -101,7 +101,7 @@ START_TEST(sliding_window)
 
         mr_batch_end(&b);
         p = mr_batch_begin(&b, 1024 * KIB, HDR, 0, 0);
-        ck_assert(!p.head && !p.tail);
+        ck_assert(!p.prefix && !p.tail);
     }
 }
 END_TEST
@@ -116,8 +116,8 @@ START_TEST(several_rails)
             for (unsigned k = 0; k < num; k++) {
                 struct mr_batch_plan p = mr_batch_begin(&b, 512 * KIB, 2 * HDR, 64 * KIB, 0);
 
-                ck_assert((!p.head || p.head >= 64 * KIB) && (!p.tail || p.tail >= 64 * KIB));
-                ck_assert(k < num - 1 || !p.head == (i < 3 || num < 3));
+                ck_assert((!p.prefix || p.prefix >= 64 * KIB) && (!p.tail || p.tail >= 64 * KIB));
+                ck_assert(k < num - 1 || !p.prefix == (i < 3 || num < 3));
             }
             for (unsigned k = 0; k < num; k++)
                 mr_batch_end(&b);
@@ -133,23 +133,23 @@ START_TEST(other_batches)
 
     for (int i = 0; i < 20; i++) {
         t = batch(&b, i % 2 ? 4 : 5, 1024 * KIB, HDR);
-        ck_assert_uint_eq(t.head + t.tail, 0);
+        ck_assert_uint_eq(t.prefix + t.tail, 0);
     }
     for (int i = 0; i < 4; i++)
         t = batch(&b, 4, 1024 * KIB, HDR);
-    ck_assert_uint_ne(t.head, 0);
+    ck_assert_uint_ne(t.prefix, 0);
     t = batch(&b, 2, 2048 * KIB, HDR); /* as many bytes, but the end is elsewhere */
-    ck_assert_uint_eq(t.head, 0);
+    ck_assert_uint_eq(t.prefix, 0);
     for (int i = 0; i < 4; i++)
         t = batch(&b, 4, 1024 * KIB, HDR);
     mr_batch_begin(&b, 4096 * KIB, HDR, 0, 0);
     for (int i = 0; i < 8; i++) { /* beyond the end that was foreseen */
         struct mr_batch_plan p = mr_batch_begin(&b, 1024 * KIB, HDR, 0, 0);
 
-        ck_assert(!p.head && !p.tail);
+        ck_assert(!p.prefix && !p.tail);
     }
     t = batch(&b, 4, 1024 * KIB, 0);
-    ck_assert_uint_eq(t.head + t.tail, 0);
+    ck_assert_uint_eq(t.prefix + t.tail, 0);
 }
 END_TEST
 

@@ -192,7 +192,7 @@ void mr_zcopy_close(struct mr_bulk_region *r)
     ck_abort();
 }
 
-int mr_zcopy_begin(struct mr_put *put)
+int mr_zcopy_begin(struct mr_transfer *put)
 {
     ck_abort();
 }
@@ -209,7 +209,7 @@ void mr_track_close(struct mr_bulk_region *r)
     ck_abort();
 }
 
-int mr_track_begin(struct mr_put *put)
+int mr_track_begin(struct mr_transfer *put)
 {
     ck_abort();
 }
@@ -576,10 +576,10 @@ START_TEST(without_a_key_nothing_is_read)
     p->load[1].up = false; /* its rail breaks */
     p->sub[1].state = MR_SUB_CLOSED;
     mr_stripes_drained(&p->sub[1]);
-    ck_assert_ptr_nonnull(mr_bulk_of(p)->puts);
+    ck_assert_ptr_nonnull(mr_bulk_of(p)->transfers);
     read_error = -ENOKEY;
     mr_stripes_resume(p);
-    ck_assert_ptr_null(mr_bulk_of(p)->puts);
+    ck_assert_ptr_null(mr_bulk_of(p)->transfers);
     ck_assert_uint_eq(posted[0], 0);
     mr_regcache_clear(&mr_regs.cache);
     free(buf);
@@ -600,7 +600,7 @@ START_TEST(another_device_takes_over)
     mr_stripes_resume(p);
     expect_added(1, 1);
     ck_assert_uint_gt(posted[1], 0);
-    while (mr_bulk_of(p)->puts)
+    while (mr_bulk_of(p)->transfers)
         complete(1);
     mr_regcache_clear(&mr_regs.cache);
     free(buf);
@@ -639,11 +639,11 @@ START_TEST(a_window_waits_for_a_key)
     cannot_pin = false;
     mr_stripes_resume(p);
     expect_added(1, 1);
-    while (mr_bulk_of(p)->puts)
+    while (mr_bulk_of(p)->transfers)
         complete(1);
     ck_assert_uint_eq(moved, 1);
     ck_assert_int_eq(mr_net_move(vc_to(p), buf, LEN, &window, true, &move), 0);
-    while (mr_bulk_of(p)->puts)
+    while (mr_bulk_of(p)->transfers)
         complete(1);
     ck_assert_uint_eq(moved, 2);
     mr_regcache_clear(&mr_regs.cache);
@@ -668,7 +668,7 @@ START_TEST(waits_while_none_is_up)
     p->sub[0].state = MR_SUB_OPEN;
     mr_stripes_resume(p);
     ck_assert_ptr_null(mr_bulk_of(p)->unassigned);
-    while (mr_bulk_of(p)->puts)
+    while (mr_bulk_of(p)->transfers)
         complete(0);
     mr_regcache_clear(&mr_regs.cache);
     free(buf);

@@ -97,7 +97,7 @@ START_TEST(lent)
     ck_assert_uint_eq(ways[MR_BURST_COPY], 16);
     ck_assert_uint_eq(ways[MR_BURST_ANSWER], 984);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(mr_burst_join(&b, memory, 8 * KIB, true), i + 2 < 3 ? MR_BURST_ANSWER : MR_BURST_LEND);
+        ck_assert_int_eq(mr_burst_join(&b, memory, 8 * KIB, true), i + 2 < 3 ? MR_BURST_ANSWER : MR_BURST_ZSEND);
     ck_assert_int_eq(mr_burst_alone(&b, memory, 8 * KIB), MR_BURST_ANSWER);
     ck_assert_int_eq(mr_burst_alone(&b, memory + 64 * KIB, 8 * KIB), MR_BURST_COPY);
 }

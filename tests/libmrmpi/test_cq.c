@@ -154,18 +154,18 @@ START_TEST(one_that_is_named_is_first)
 
     look(0, 3);
     has[2] = 1;
-    mr_verbs_look_first(&mr_verbs.rail[2]);
+    mr_verbs_poll_first(&mr_verbs.rail[2]);
     memset(in_vain, 0, sizeof in_vain);
     ck_assert_int_eq(mr_verbs_poll(), 1);
     ck_assert_uint_eq(taken[2], 1);
     ck_assert_uint_eq(all_in_vain(), 0);
     for (has[3] = 1; !taken[3]; waits++) {
-        mr_verbs_look_first(&mr_verbs.rail[0]);
+        mr_verbs_poll_first(&mr_verbs.rail[0]);
         look(0, 1);
     }
     ck_assert_uint_le(waits, (RAILS - 1) * MR_POLL_STREAK + 1);
     mr_verbs.rail[1].next_polled = NULL; /* its device is lost */
-    mr_verbs_look_first(&mr_verbs.rail[1]);
+    mr_verbs_poll_first(&mr_verbs.rail[1]);
     ck_assert_ptr_ne(mr_verbs.polled, &mr_verbs.rail[1]);
 }
 END_TEST

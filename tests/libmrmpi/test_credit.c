@@ -19,7 +19,7 @@ START_TEST(a_window_is_spent_and_given_back)
         mr_credit_spend(&c, 1000);
     }
     ck_assert(!mr_credit_allows(&c, 0, window));
-    ck_assert(mr_credit_granted(&c, 3 * (1000 + MR_CREDIT_EACH)));
+    ck_assert(mr_credit_returned(&c, 3 * (1000 + MR_CREDIT_EACH)));
     ck_assert(mr_credit_allows(&c, 3000 + 2 * MR_CREDIT_EACH, window));
     ck_assert(!mr_credit_allows(&c, 3001 + 2 * MR_CREDIT_EACH, window));
     ck_assert(!mr_credit_allows(&(struct mr_credit){0}, 0, 0));
@@ -32,14 +32,14 @@ START_TEST(no_more_comes_back_than_was_spent)
     struct mr_credit c = {0};
 
     mr_credit_spend(&c, 20 * KIB);
-    ck_assert(!mr_credit_granted(&c, 20 * KIB + MR_CREDIT_EACH + 1));
+    ck_assert(!mr_credit_returned(&c, 20 * KIB + MR_CREDIT_EACH + 1));
     ck_assert(!mr_credit_noted(&c, 2));
     ck_assert_uint_eq(c.used, 20 * KIB + MR_CREDIT_EACH);
     ck_assert(mr_credit_noted(&c, 1));
     ck_assert_uint_eq(c.used, 4 * KIB + MR_CREDIT_EACH);
-    ck_assert(mr_credit_granted(&c, 100));
+    ck_assert(mr_credit_returned(&c, 100));
     ck_assert_uint_eq(c.used, 4 * KIB + MR_CREDIT_EACH);
-    ck_assert(mr_credit_granted(&c, 20 * KIB + MR_CREDIT_EACH));
+    ck_assert(mr_credit_returned(&c, 20 * KIB + MR_CREDIT_EACH));
     ck_assert_uint_eq(c.used, 0);
     ck_assert(mr_credit_noted(&c, 1)); /* again, as every packet does */
     ck_assert_uint_eq(c.used, 0);
@@ -70,10 +70,10 @@ static void consume(struct pair *p, size_t len)
     if (!mr_credit_consume(&p->to, len))
         return;
     p->looks++;
-    if (!mr_credit_look(&p->to, p->packets, p->window, &p->note))
+    if (!mr_credit_check(&p->to, p->packets, p->window, &p->note))
         return;
     say(p);
-    p->wrong += !mr_credit_granted(&p->from, p->to.consumed);
+    p->wrong += !mr_credit_returned(&p->from, p->to.consumed);
     mr_credit_told(&p->to);
     p->grants++;
 }
@@ -158,7 +158,7 @@ START_TEST(a_note_that_waits_long_stays_true)
         bool due;
 
         mr_credit_consume(&p.to, MIB);
-        due = mr_credit_look(&p.to, p.packets, p.window, &p.note); /* and the grant cannot be sent */
+        due = mr_credit_check(&p.to, p.packets, p.window, &p.note); /* and the grant cannot be sent */
         ck_assert(due == (p.to.consumed >= MR_CREDIT_MOST));
     }
     say(&p);
@@ -166,7 +166,7 @@ START_TEST(a_note_that_waits_long_stays_true)
     while (p.from.acked + MR_CREDIT_UNIT <= p.to.consumed) {
         uint64_t before = p.from.acked;
 
-        mr_credit_look(&p.to, p.packets, p.window, &p.note);
+        mr_credit_check(&p.to, p.packets, p.window, &p.note);
         say(&p);
         ck_assert_uint_gt(p.from.acked, before);
         ck_assert_uint_le(p.from.acked, p.to.consumed);

@@ -55,9 +55,9 @@ START_TEST(both_ways)
 {
     struct mr_disk d = make_file();
 
-    mr_disk_way = MR_DISK_STRAIGHT;
+    mr_disk_mode = MR_DISK_STRAIGHT;
     read_everywhere(&d);
-    mr_disk_way = MR_DISK_ON_THE_WAY;
+    mr_disk_mode = MR_DISK_ON_THE_WAY;
     read_everywhere(&d);
     close(d.fd);
 }
@@ -67,9 +67,9 @@ START_TEST(tried_once)
 {
     struct mr_disk d = make_file();
 
-    mr_disk_way = MR_DISK_UNTRIED;
+    mr_disk_mode = MR_DISK_UNTRIED;
     read_everywhere(&d);
-    ck_assert_int_ne(mr_disk_way, MR_DISK_UNTRIED);
+    ck_assert_int_ne(mr_disk_mode, MR_DISK_UNTRIED);
     close(d.fd);
 }
 END_TEST
@@ -80,7 +80,7 @@ START_TEST(errors)
     size_t done;
 
     for (int way = MR_DISK_STRAIGHT; way <= MR_DISK_ON_THE_WAY; way++) {
-        mr_disk_way = (enum mr_disk_way)way;
+        mr_disk_mode = (enum mr_disk_mode)way;
         ck_assert_int_eq(mr_disk_read(&d, to + 16, 10000, 0, &done), MR_ERR_IO);
         ck_assert_uint_eq(done, 0);
         ck_assert(strstr(mr_error_take_detail(), "cannot read 10000 bytes at 0 of \"no file\": Bad file descriptor"));

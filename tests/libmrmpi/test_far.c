@@ -14,14 +14,14 @@
 enum { SLOTS = 4, WORDS = 8 };
 
 static union {
-    struct mr_part part;
-    unsigned char bytes[sizeof(struct mr_part) + SLOTS];
+    struct mr_lock_part part;
+    unsigned char bytes[sizeof(struct mr_lock_part) + SLOTS];
 } memory;
 
 static uint64_t now_ns;
 static int (*poll_paused)(void);
 static void *const *paused;
-static struct mr_vc_word *word[WORDS]; /* under way */
+static struct mr_vc_atomic *word[WORDS]; /* under way */
 static unsigned num_words;
 static unsigned held, asked, cleared, given_back;
 static uint32_t borrowed, withdrawn;
@@ -37,11 +37,11 @@ void mr_progress_register(enum mr_progress_when when, void *const *pending, int 
     poll_paused = poll;
 }
 
-int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_word *w)
+int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_atomic *w)
 {
     ck_assert_uint_lt(num_words, WORDS);
-    ck_assert_uint_le(w->word.look, remote->len);
-    ck_assert_uint_le(w->word.at + (w->word.what == MR_WORD_STORE ? w->word.bytes : 8), remote->len);
+    ck_assert_uint_le(w->atomic.peek, remote->len);
+    ck_assert_uint_le(w->atomic.at + (w->atomic.what == MR_ATOMIC_STORE ? w->atomic.bytes : 8), remote->len);
     w->way = 1;
     word[num_words++] = w;
     return 0;
@@ -52,22 +52,22 @@ static struct mr_vc vc;
 /* The first of those under way is executed. */
 static void execute(void)
 {
-    struct mr_vc_word *w = word[0];
-    const struct mr_word *d = &w->word;
+    struct mr_vc_atomic *w = word[0];
+    const struct mr_atomic *d = &w->atomic;
     uint64_t old;
 
     ck_assert_uint_gt(num_words, 0);
     memmove(&word[0], &word[1], --num_words * sizeof(word[0]));
-    if (d->what == MR_WORD_STORE)
+    if (d->what == MR_ATOMIC_STORE)
         memcpy(memory.bytes + d->at, &d->value, d->bytes);
-    if (d->what == MR_WORD_SWAP) {
+    if (d->what == MR_ATOMIC_SWAP) {
         memcpy(&old, memory.bytes + d->at, 8);
         d->result[0] = old;
         if (old == d->compare)
             memcpy(memory.bytes + d->at, &d->value, 8);
     }
-    if (d->look)
-        memcpy(d->result + 1, &memory, d->look);
+    if (d->peek)
+        memcpy(d->result + 1, &memory, d->peek);
     w->move.done(&w->move, 0);
 }
 
@@ -110,7 +110,7 @@ static const struct mr_far_events events = {.held = on_held,
 
 static struct mr_far *open_far(uint32_t slot, uint32_t slots)
 {
-    const struct mr_remote part = {.len = mr_part_bytes(SLOTS), .num_keys = 1};
+    const struct mr_remote part = {.len = mr_lock_part_bytes(SLOTS), .num_keys = 1};
     struct mr_taker as;
 
     mr_taker_init(&as, 7, slot, slots);
@@ -182,13 +182,13 @@ START_TEST(lent_and_given_back)
     for (unsigned i = 1; i < 4; i++) {
         ck_assert(mr_far_begin(f, true));
         ck_assert_uint_eq(borrowed, i);
-        mr_part_lend(&memory.part, 1);
+        mr_lock_part_lend(&memory.part, 1);
         mr_far_lent(f, i);
         ck_assert_uint_eq(held, i);
         mr_far_give(f);
         execute();
-        ck_assert(mr_part_try(&memory.part, true));
-        mr_part_drop(&memory.part, true);
+        ck_assert(mr_lock_part_try(&memory.part, true));
+        mr_lock_part_drop(&memory.part, true);
     }
     close_far(f);
 }
@@ -200,7 +200,7 @@ START_TEST(lent_too_late)
     struct mr_far *f = open_far(1, 2);
 
     ck_assert(mr_far_begin(f, true));
-    mr_part_lend(&memory.part, 1);
+    mr_lock_part_lend(&memory.part, 1);
     pass(1000000);
     ck_assert_uint_eq(withdrawn, 1);
     execute();
@@ -209,13 +209,13 @@ START_TEST(lent_too_late)
     for (unsigned i = 0; i < 10 && !held; i++)
         execute();
     ck_assert_uint_eq(held, 1);
-    ck_assert(!mr_part_try(&memory.part, true));
+    ck_assert(!mr_lock_part_try(&memory.part, true));
     while (num_words)
         execute();
     mr_far_give(f);
     execute();
-    ck_assert(mr_part_try(&memory.part, true));
-    mr_part_drop(&memory.part, true);
+    ck_assert(mr_lock_part_try(&memory.part, true));
+    mr_lock_part_drop(&memory.part, true);
     ck_assert(!mr_far_is_quiet(f)); /* its answer may still come */
     mr_far_withdrawn(f);
     ck_assert_uint_eq(given_back + cleared + asked, 0);

@@ -58,8 +58,12 @@ int mr_sub_open(struct mr_sub *s, const struct mr_link_events *events)
 
 struct mr_cm_sub mr_sub_describe(const struct mr_sub *s)
 {
-    return (struct mr_cm_sub){.rail = (uint8_t)s->rail->index, .remote = s->remote_rail, .path = s->path,
-                              .kind = mr_sub_kind(s), .generation = s->generation, .epoch = s->epoch,
+    return (struct mr_cm_sub){.rail = (uint8_t)s->rail->index,
+                              .remote = s->remote_rail,
+                              .path = s->path,
+                              .kind = mr_sub_kind(s),
+                              .generation = s->generation,
+                              .epoch = s->epoch,
                               .pkey = s->pkey};
 }
 
@@ -88,7 +92,7 @@ struct mr_sub *mr_sub_find(struct mr_peer *p, unsigned rail, unsigned remote, un
     return NULL;
 }
 
-void mr_sub_renew_plain(struct mr_peer *p)
+void mr_sub_renew_fast(struct mr_peer *p)
 {
     ck_assert(p->up);
 }
@@ -264,8 +268,13 @@ static void teardown(void)
 
 static struct mr_cm_msg message(enum mr_cm_type type, uint32_t id)
 {
-    return (struct mr_cm_msg){.magic = MR_CM_MAGIC, .version = MR_CM_VERSION, .type = (uint8_t)type, .job = RUN,
-                              .from = 1, .to = 0, .id = id};
+    return (struct mr_cm_msg){.magic = MR_CM_MAGIC,
+                              .version = MR_CM_VERSION,
+                              .type = (uint8_t)type,
+                              .job = RUN,
+                              .from = 1,
+                              .to = 0,
+                              .id = id};
 }
 
 /* The peer describes its end of one. */

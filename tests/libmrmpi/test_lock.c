@@ -27,7 +27,7 @@ static void *sleeps(void *arg)
     s->queued = true;
     do
         s->turns++;
-    while (!s->enough && (mr_lock_give_way(s->wish), true));
+    while (!s->enough && (mr_lock_yield(s->wish), true));
     mr_unlock();
     return NULL;
 }
@@ -39,9 +39,9 @@ static void wait_until_wanted(void)
         sched_yield();
 }
 
-static bool give_way(void)
+static bool yield_lock(void)
 {
-    return mr_lock_give_way((struct mr_lock_wish){.at_once = true});
+    return mr_lock_yield((struct mr_lock_wish){.at_once = true});
 }
 
 START_TEST(giving_way_is_not_in_vain)
@@ -51,12 +51,12 @@ START_TEST(giving_way_is_not_in_vain)
         struct sleeper s = {.enough = true};
 
         mr_lock();
-        ck_assert(!give_way());
+        ck_assert(!yield_lock());
         pthread_create(&s.thread, NULL, sleeps, &s);
         wait_until_wanted();
-        ck_assert(give_way());
+        ck_assert(yield_lock());
         ck_assert_int_eq(s.turns, 1);
-        ck_assert(!give_way());
+        ck_assert(!yield_lock());
         mr_unlock();
         pthread_join(s.thread, NULL);
     }
@@ -116,11 +116,11 @@ START_TEST(who_waits_for_a_request_is_asked_when_it_is_complete)
     turns = s.turns;
     for (int i = 0; i < 10; i++) {
         mr_lock_news++;
-        ck_assert(!give_way());
+        ck_assert(!yield_lock());
     }
     ck_assert_int_eq(s.turns, turns);
     complete = true;
-    ck_assert(give_way());
+    ck_assert(yield_lock());
     ck_assert_int_gt(s.turns, turns);
     end_waiting(&s);
 }
@@ -138,14 +138,14 @@ START_TEST(who_looks_itself_is_asked_when_there_is_news)
     mr_lock_news = 1000000;
     turns = s.turns;
     for (int i = 0; i < 10; i++)
-        ck_assert(!give_way());
+        ck_assert(!yield_lock());
     ck_assert_int_eq(s.turns, turns);
     mr_lock_news++;
-    ck_assert(give_way());
+    ck_assert(yield_lock());
     ck_assert_int_gt(s.turns, turns);
     /* and now and then without any: it may wait for something outside */
     mr_lock_news = 1000000;
-    while (!give_way())
+    while (!yield_lock())
         ck_assert_int_lt(rounds++, 1000);
     end_waiting(&s);
 }
@@ -161,7 +161,7 @@ static void *counts(void *arg)
         count++;
         inside--;
         if (i % 3 == 0)
-            mr_lock_give_way((struct mr_lock_wish){.seen = mr_lock_news, .at_once = i % 2});
+            mr_lock_yield((struct mr_lock_wish){.seen = mr_lock_news, .at_once = i % 2});
         ck_assert_int_eq(++inside, 1);
         inside--;
         mr_unlock();
@@ -211,7 +211,7 @@ START_TEST(naps_end_when_the_lock_is_wanted)
     mr_lock_nap(30000000000);
     ck_assert_uint_lt(now_ms() - begin, 15000);
     wait_until_wanted();
-    ck_assert(give_way());
+    ck_assert(yield_lock());
     ck_assert_int_eq(s.turns, 1);
     mr_unlock();
     pthread_join(s.thread, NULL);
@@ -230,12 +230,12 @@ START_TEST(naps_last_while_nobody_has_a_reason)
     mr_lock();
     pthread_create(&s.thread, NULL, sleeps, &s);
     wait_until_wanted();
-    ck_assert(give_way()); /* it gives way in turn, and waits */
+    ck_assert(yield_lock()); /* it gives way in turn, and waits */
     begin = now_ms();
     mr_lock_nap(200000000);
     ck_assert_uint_ge(now_ms() - begin, 199);
     s.enough = complete = true;
-    ck_assert(give_way());
+    ck_assert(yield_lock());
     mr_unlock();
     pthread_join(s.thread, NULL);
     mr_threaded = false;

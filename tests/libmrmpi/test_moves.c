@@ -147,7 +147,7 @@ START_TEST(a_write_waits_for_gone_and_told)
     ck_assert(fake.post[0].has_imm && fake.post[1].has_imm);
     sub = &peer->sub[fake.post[0].sub];
     imm = fake.post[0].imm;
-    s = &fake.peer->puts->stripe[0];
+    s = &fake.peer->transfers->stripe[0];
     drain(fake.post[0].sub);
     ck_assert_uint_eq(fake.num_posts, 2);
     ck_assert_uint_eq(fake.peer->num_unconfirmed, 1);
@@ -348,7 +348,7 @@ START_TEST(withdrawn_memory)
     ck_assert_uint_eq(fake.lost, 0);
     ck_assert_uint_eq(fake.peer->num_refused, 0);
     ck_assert_uint_eq(fake.peer->num_unconfirmed, 0);
-    ck_assert_ptr_null(fake.peer->puts);
+    ck_assert_ptr_null(fake.peer->transfers);
 }
 END_TEST
 

@@ -157,7 +157,7 @@ END_TEST
 static bool has_settled(int rank)
 {
     for (int load = 0; load < MR_LOADS; load++)
-        if (!mr_transfers.near.ways.cell[load][2].settled && (load != MR_LOAD_BOTH || rank == 0)) /* who follows */
+        if (!mr_rndvs.near.modes.cell[load][2].settled && (load != MR_LOAD_BOTH || rank == 0)) /* who follows */
             return false;
     return true;
 }
@@ -861,7 +861,7 @@ static void lent_back(struct mr_lent *lent)
     free(lent);
 }
 
-static struct mr_lent *lend(const void *payload, enum mr_lent_term term)
+static struct mr_lent *zsend(const void *payload, enum mr_lent_term term)
 {
     struct mr_lent *lent = may_lend ? calloc(1, sizeof *lent) : NULL;
 
@@ -874,33 +874,33 @@ static struct mr_lent *lend(const void *payload, enum mr_lent_term term)
 }
 
 /* Nobody has asked for it; so many buffers are lent for it, and in the end none. */
-static int keep_lent(unsigned lends)
+static int keep_lent(unsigned zsends)
 {
     static uint8_t in[WHOLE + 1];
     struct mr_hdr h = {.kind = 1, .src = 1, .rank = 1, .tag = 8, .len = PART};
     static uint8_t whole[PART];
     struct mr_status st;
 
-    may_lend = lends;
+    may_lend = zsends;
     for (size_t at = 0; at < WHOLE; at += PART)
         part_arrives(3, at, 0);
-    EXPECT(num_lent == (lends < 3 ? lends : 3)); /* the last part is short */
-    EXPECT(is_there(3) && num_lent == (lends < 3 ? lends : 3));
+    EXPECT(num_lent == (zsends < 3 ? zsends : 3)); /* the last part is short */
+    EXPECT(is_there(3) && num_lent == (zsends < 3 ? zsends : 3));
     EXPECT(mr_recv(in, WHOLE, mr_type_byte, 1, 3, mr_comm_world, 0, NULL) == MR_SUCCESS && holds(in, WHOLE, 3));
     EXPECT(!num_lent);
 
     memset(in, 0xee, sizeof in); /* less room than the message has */
-    may_lend = lends;
+    may_lend = zsends;
     for (size_t at = 0; at < WHOLE; at += PART)
         part_arrives(4, at, 0);
     EXPECT(mr_recv(in, 700, mr_type_byte, 1, 4, mr_comm_world, 0, NULL) == MR_ERR_TRUNCATE);
     EXPECT(holds(in, 700, 4) && in[700] == 0xee && !num_lent);
 
-    may_lend = lends; /* of one packet */
+    may_lend = zsends; /* of one packet */
     fill(whole, PART, 8);
     h.seq = part_seq++;
     mr_vc_arrived(&h, whole, PART);
-    EXPECT(num_lent == (lends ? 1 : 0));
+    EXPECT(num_lent == (zsends ? 1 : 0));
     EXPECT(mr_recv(in, PART, mr_type_byte, 1, 8, mr_comm_world, 0, &st) == MR_SUCCESS && st.bytes == PART);
     EXPECT(holds(in, PART, 8) && !num_lent);
     may_lend = 0;
@@ -914,9 +914,9 @@ static int parts(int rank, int size)
 
     if (rank == 0) {
         EXPECT(!receive_parts() && !gather_parts() && !wrong_parts());
-        mr_lent_find = lend;
-        for (unsigned lends = 0; lends <= 4; lends++)
-            EXPECT(!keep_lent(lends));
+        mr_lent_find = zsend;
+        for (unsigned zsends = 0; zsends <= 4; zsends++)
+            EXPECT(!keep_lent(zsends));
         if (size == 2) { /* the sender is lost in the middle */
             EXPECT(mr_irecv(in, WHOLE, mr_type_byte, 1, 6, mr_comm_world, 0, &req) == MR_SUCCESS);
             part_arrives(6, 0, 0);

@@ -21,8 +21,8 @@ static unsigned generation[PAGES]; /* 0: not mapped */
 static bool read_only[PAGES];
 static unsigned live;
 static size_t live_bytes;
-static size_t registered;          /* bytes, by all registrations so far */
-static int refuse;                 /* registrations to refuse with -ENOMEM */
+static size_t registered; /* bytes, by all registrations so far */
+static int refuse;        /* registrations to refuse with -ENOMEM */
 
 struct pinned {
     size_t first, num;
@@ -65,7 +65,7 @@ static void model_remove(struct mr_memory *m)
 }
 
 static const struct mr_reg_wish one_device = {.devices = 1};
-static const struct mr_regcache_backend model = { model_add, model_remove };
+static const struct mr_regcache_backend model = {model_add, model_remove};
 static struct mr_regcache cache;
 
 static void start(size_t max_bytes, bool keep)
@@ -156,10 +156,10 @@ START_TEST(what_was_asked_for_is_known)
     }
     mr_regcache_put(&cache, get(0, 6 * PAGE));
     ck_assert(mr_regcache_knows(&cache, at(3 * PAGE), PAGE)); /* registered */
-    ck_assert_ptr_nonnull(mr_regcache_look(&cache, at(3 * PAGE), 3 * PAGE, MR_ACCESS_TARGET));
-    ck_assert_ptr_null(mr_regcache_look(&cache, at(3 * PAGE), 4 * PAGE, MR_ACCESS_TARGET));
+    ck_assert_ptr_nonnull(mr_regcache_refresh(&cache, at(3 * PAGE), 3 * PAGE, MR_ACCESS_TARGET));
+    ck_assert_ptr_null(mr_regcache_refresh(&cache, at(3 * PAGE), 4 * PAGE, MR_ACCESS_TARGET));
     mr_regcache_unmapped(&cache, at(0), PAGE);
-    ck_assert_ptr_null(mr_regcache_look(&cache, at(3 * PAGE), PAGE, MR_ACCESS_TARGET));
+    ck_assert_ptr_null(mr_regcache_refresh(&cache, at(3 * PAGE), PAGE, MR_ACCESS_TARGET));
     mr_regcache_clear(&cache);
     start(1 << 20, true);
     for (unsigned i = 0; i < 256; i++) /* buffers of 256 KiB and a page */
@@ -742,7 +742,7 @@ END_TEST
 
 START_TEST(random_use)
 {
-    struct mr_reg *held[8] = { 0 };
+    struct mr_reg *held[8] = {0};
     unsigned unmappings = 0; /* since the cache looked last */
 
     srand((unsigned)_i);

@@ -247,7 +247,7 @@ static void receive(int i, const struct flying *f)
 
         REQUIRE(mr_ack_decode(f->word, f->word_len, f->long_form, e->window.base, &word) == f->word_len);
         give_back(e, mr_window_acked(&e->window, word.cum, word.sack, now, !e->away));
-        mr_window_set_limit(&e->window, word.grant);
+        mr_window_set_limit(&e->window, word.flight);
     }
     if (!f->numbered)
         return;
@@ -395,8 +395,8 @@ static void wait_for_something(struct end *e)
 
 static void look_at_clock(struct end *e)
 {
-    mr_ack_look(&e->ack, now);
-    mr_window_look(&e->window, now);
+    mr_ack_check(&e->ack, now);
+    mr_window_check(&e->window, now);
 }
 
 static void poll_end(int i)
@@ -408,7 +408,8 @@ static void poll_end(int i)
     mr_window_expired(&e->window, now);
     make_packets(i);
     if (happens(0.01))
-        mr_ack_grant(&e->ack, e->ack.every, scene->no_resend ? scene->limit : 1 + (unsigned)below(scene->limit), now);
+        mr_ack_set_flight(&e->ack, e->ack.every, scene->no_resend ? scene->limit : 1 + (unsigned)below(scene->limit),
+                          now);
     post(i);
     look_at_clock(e);
     e->next_poll = now + 100 + below(900);
@@ -725,7 +726,7 @@ static void fuzz_step(struct mr_window *w, const bool *native)
         return;
     default:
         now += below(2 * MS);
-        mr_window_look(w, now);
+        mr_window_check(w, now);
         REQUIRE(mr_window_expired(w, now) <= MR_WINDOW_BURST);
         REQUIRE(mr_window_deadline(w) > now);
     }

@@ -135,7 +135,7 @@ uint32_t mr_vc_received(const struct mr_vc *vc)
 
 void mr_net_renew_short(struct mr_peer *p)
 {
-    ck_assert(!p->plain);
+    ck_assert(!p->fast);
 }
 
 void mr_sub_break(struct mr_sub *s)
@@ -192,9 +192,13 @@ static void setup(void)
     for (unsigned i = 0; i < 2; i++) {
         PEER.load[i] = (struct mr_load){.up = true, .weight = 1, .until = &until[i]};
         sub[i] = (struct mr_sub){.peer = &PEER, .state = MR_SUB_OPEN, .link = &link_of[i], .num_links = 1};
-        sub[i].link[0] = (struct mr_link){
-            .rail = &rail, .ops = &ops, .owner = &sub[i], .kind = i ? MR_LINK_RC : MR_LINK_UD, .state = MR_LINK_OPEN,
-            .index = (uint8_t)i, .native = i == 1};
+        sub[i].link[0] = (struct mr_link){.rail = &rail,
+                                          .ops = &ops,
+                                          .owner = &sub[i],
+                                          .kind = i ? MR_LINK_RC : MR_LINK_UD,
+                                          .state = MR_LINK_OPEN,
+                                          .index = (uint8_t)i,
+                                          .native = i == 1};
         for (unsigned l = 0; l < MR_LEVELS; l++)
             sub[i].level[l] = &sub[i].link[0];
     }
@@ -231,7 +235,7 @@ static void word(uint32_t cum, uint32_t grant)
     struct mr_hdr hdr = {.kind = MR_VC_KIND_ACK, .src = SRC, .form = MR_WIRE_ACK};
     unsigned char tail[MR_ACK_WIRE_MAX];
 
-    ck_assert_uint_eq(mr_ack_encode(&(struct mr_ack_msg){.cum = cum, .grant = grant}, tail), MR_ACK_WIRE_MIN);
+    ck_assert_uint_eq(mr_ack_encode(&(struct mr_ack_msg){.cum = cum, .flight = grant}, tail), MR_ACK_WIRE_MIN);
     mr_rely_arrived(&hdr, tail, 0);
 }
 
@@ -448,7 +452,7 @@ START_TEST(a_silent_link)
         ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
         ck_assert_int_eq(mr_rely_send(&PEER, native, later), 0);
         look(1);
-        mr_ack_encode(&(struct mr_ack_msg){.cum = 0, .grant = 16, .sack = (2u << n) - 1}, tail);
+        mr_ack_encode(&(struct mr_ack_msg){.cum = 0, .flight = 16, .sack = (2u << n) - 1}, tail);
         mr_rely_arrived(&hdr, tail, 0);
     }
     ck_assert_uint_eq(broken, !_i);
@@ -487,10 +491,10 @@ START_TEST(what_is_granted)
 {
     struct mr_net_peer other = {.base.base.num_subs = 0};
 
-    ck_assert_uint_eq(net_peer.in.grant, 256); /* no more, whatever there is */
+    ck_assert_uint_eq(net_peer.in.flight, 256); /* no more, whatever there is */
     mr_peers.num_relying = 8;
     mr_rely_begin(&other.base.base);
-    ck_assert_uint_eq(other.in.grant, 64);
+    ck_assert_uint_eq(other.in.flight, 64);
     other = (struct mr_net_peer){.base.base.num_subs = 0};
     mr_verbs.datagrams = true;
     mr_verbs.num_rails = 1;
@@ -498,12 +502,12 @@ START_TEST(what_is_granted)
     mr_rely_init();
     ck_assert_uint_eq(mr_net.parts, 4);
     mr_rely_begin(&other.base.base);
-    ck_assert_uint_eq(other.in.grant, 16);
+    ck_assert_uint_eq(other.in.flight, 16);
     ck_assert_uint_eq(other.in.every, 8); /* half of it */
     other = (struct mr_net_peer){.base.base.num_subs = 0};
     mr_peers.num_relying = 1000;
     mr_rely_begin(&other.base.base);
-    ck_assert_uint_eq(other.in.grant, 4);
+    ck_assert_uint_eq(other.in.flight, 4);
 }
 END_TEST
 

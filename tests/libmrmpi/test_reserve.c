@@ -83,7 +83,7 @@ static int wire_send(struct mr_vc *vc, const struct mr_hdr *hdr, const void *pay
 }
 
 static int wire_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
-                       struct mr_remote *out)
+                          struct mr_remote *out)
 {
     static struct mr_region any;
 
@@ -133,7 +133,7 @@ static int heads(void)
     EXPECT(send_with(0, sizeof out) != MR_SUCCESS && !wire.num);
     for (unsigned packets = 1; packets < 8; packets++) {
         EXPECT(send_with(packets, sizeof out) == MR_SUCCESS);
-        EXPECT(wire.hdr[0].kind == MR_PKT_RTS && wire.hdr[0].rreq == payload_of(MR_PKT_HEAD));
+        EXPECT(wire.hdr[0].kind == MR_PKT_RTS && wire.hdr[0].rreq == payload_of(MR_PKT_PREFIX));
         with_head += wire.hdr[0].rreq != 0;
     }
     EXPECT(with_head == 3); /* of four packets, behind the offer */
@@ -162,7 +162,7 @@ static int short_parts(void)
     EXPECT(send_with(12, 3 * PACKET) == MR_SUCCESS && wire.num == 12 && payload_of(MR_PKT_EAGER) == 3 * PACKET);
     for (unsigned packets = 1; packets < 24; packets++) {
         EXPECT(send_with(packets, sizeof out) == MR_SUCCESS);
-        EXPECT(wire.hdr[0].kind == MR_PKT_RTS && wire.hdr[0].rreq == payload_of(MR_PKT_HEAD));
+        EXPECT(wire.hdr[0].kind == MR_PKT_RTS && wire.hdr[0].rreq == payload_of(MR_PKT_PREFIX));
     }
     vc->part = 2 * PACKET; /* never longer than the peer takes */
     EXPECT(send_with(1, PACKET) == MR_SUCCESS && wire.num == 1);

@@ -3,7 +3,7 @@
 #include "libmrmpi/channel/shm_answer.h"
 #include "tests/check.h"
 
-static struct mr_answers a;
+static struct mr_answer_copies a;
 static uint64_t clock_ns;
 static unsigned reads;
 
@@ -15,7 +15,7 @@ static uint64_t now_ns(void)
 
 static void setup(void)
 {
-    a = (struct mr_answers){0};
+    a = (struct mr_answer_copies){0};
     clock_ns = 1000;
     reads = 0;
 }
@@ -26,7 +26,7 @@ static unsigned answer(unsigned times, unsigned plain_ns, unsigned streamed_ns)
     unsigned streamed = 0;
 
     for (unsigned i = 0; i < times; i++) {
-        bool s = mr_answers_stream(&a, now_ns);
+        bool s = mr_answer_copies_stream(&a, now_ns);
 
         streamed += s;
         clock_ns += s ? streamed_ns : plain_ns;
@@ -85,13 +85,13 @@ START_TEST(other_messages)
     uint32_t blocks;
 
     answer(LEARN, 700, 1300);
-    mr_answers_break(&a);
+    mr_answer_copies_break(&a);
     blocks = a.blocks;
     for (int i = 0; i < 1000; i++) {
         unsigned streamed = answer(MR_ANSWER_BLOCK - 1, 700, 1300);
 
         ck_assert_uint_eq(streamed, 0);
-        mr_answers_break(&a);
+        mr_answer_copies_break(&a);
         clock_ns += i % 2 ? 100000 : 10;
     }
     ck_assert_uint_eq(a.blocks, blocks);

@@ -16,7 +16,7 @@ static uint8_t asked_sl[SUBS]; /* the last question's */
 static uint8_t deaf_sl;        /* questions on this level are not answered */
 static uint64_t queued;        /* bytes of large messages on the first subchannel */
 static struct mr_window_link window_links[2 * SUBS];
-static struct mr_kept kept;  /* a packet that waits for its ACK */
+static struct mr_kept kept; /* a packet that waits for its ACK */
 static struct mr_peer mate; /* another rank on the peer's host, with the same two rails: rank 2 */
 
 void mr_sub_break(struct mr_sub *s)
@@ -74,7 +74,7 @@ static void setup(void)
     links[0][0].qp.room = 9;
     links[0][0].qp.unsignaled_sends = 1;
     links[0][0].qp.finished = window_links[0].passed = 5; /* it has moved before the first look */
-    mr_silence_look(clock_ns);
+    mr_silence_check(clock_ns);
 }
 
 static void teardown(void)
@@ -87,7 +87,7 @@ static void look(unsigned times, unsigned answers)
 {
     while (times--) {
         clock_ns += MS;
-        mr_silence_look(clock_ns);
+        mr_silence_check(clock_ns);
         for (unsigned i = 0; i < SUBS && conn.questions; i++)
             conn.questions[i].answered |= conn.questions[i].asked && answers >> i & 1 && asked_sl[i] != deaf_sl;
     }

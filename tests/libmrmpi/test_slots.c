@@ -119,7 +119,7 @@ START_TEST(begins_empty)
         }
         mr_slots_begin(&in, 4, 64, false, memory);
         for (unsigned i = 0; i < 4; i++, mr_slots_next(&in))
-            ck_assert(!mr_slots_look(&in, NULL, &found));
+            ck_assert(!mr_slots_poll(&in, NULL, &found));
     }
 }
 END_TEST
@@ -132,7 +132,7 @@ START_TEST(impossible_length)
 
     mr_slots_begin(&in, 2, 64, false, memory);
     memcpy(memory + 56, &t, 8);
-    ck_assert(mr_slots_look(&in, NULL, &t));
+    ck_assert(mr_slots_poll(&in, NULL, &t));
     ck_assert_ptr_null(mr_slots_packet(&in, &t));
     t.len = 56;
     ck_assert_ptr_eq(mr_slots_packet(&in, &t), memory);
@@ -237,7 +237,7 @@ static void step_reader(struct world *w)
     const void *packet;
     size_t len;
 
-    if (!mr_slots_look(&w->in, w->heads ? &w->head : NULL, &t))
+    if (!mr_slots_poll(&w->in, w->heads ? &w->head : NULL, &t))
         return;
     ck_assert_uint_ne(w->in.read, w->o.sent); /* never before it was sent */
     packet = mr_slots_packet(&w->in, &t);

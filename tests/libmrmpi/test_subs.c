@@ -290,25 +290,25 @@ START_TEST(one_subchannel_is_straight)
     at(0);
     ck_assert_uint_eq(p->num_now, 1);
     set_up(p, 0, true);
-    ck_assert(!p->plain && !p->straight); /* it is not up yet */
+    ck_assert(!p->fast && !p->fast_link); /* it is not up yet */
     p->up = true;
-    mr_sub_renew_plain(p);
-    ck_assert(p->plain);
-    ck_assert_ptr_eq(p->straight, p->now[0].level[MR_LEVEL_SMALL]);
+    mr_sub_renew_fast(p);
+    ck_assert(p->fast);
+    ck_assert_ptr_eq(p->fast_link, p->now[0].level[MR_LEVEL_SMALL]);
     set_up(p, 0, false);
-    ck_assert(p->plain && !p->straight);
+    ck_assert(p->fast && !p->fast_link);
     set_up(p, 0, true);
-    ck_assert_ptr_nonnull(p->straight);
+    ck_assert_ptr_nonnull(p->fast_link);
     p->has_lossy_link = true;
-    mr_sub_renew_plain(p);
-    ck_assert(!p->plain && !p->straight);
+    mr_sub_renew_fast(p);
+    ck_assert(!p->fast && !p->fast_link);
     p->has_lossy_link = false;
     p->steer = (uint32_t[1]){0}; /* rules */
-    mr_sub_renew_plain(p);
-    ck_assert(!p->plain && !p->straight);
+    mr_sub_renew_fast(p);
+    ck_assert(!p->fast && !p->fast_link);
     p->steer = NULL;
-    mr_sub_renew_plain(p);
-    ck_assert(p->plain && p->straight);
+    mr_sub_renew_fast(p);
+    ck_assert(p->fast && p->fast_link);
 }
 END_TEST
 
@@ -325,9 +325,9 @@ START_TEST(several_have_turns)
     p->up = true;
     set_up(p, 0, true);
     set_up(p, 1, true);
-    ck_assert(p->plain && !p->straight);
+    ck_assert(p->fast && !p->fast_link);
     set_up(p, 1, false); /* it comes back without more ado: then there are turns again */
-    ck_assert(p->plain && !p->straight);
+    ck_assert(p->fast && !p->fast_link);
 }
 END_TEST
 
@@ -373,11 +373,11 @@ START_TEST(chosen_path)
     ck_assert_uint_eq(p->sub[0].num_links, 2); /* packets, large ones */
     set_up(p, 1, true);
     ck_assert(p->load[1].up && p->load[1].weight == MR_WEIGHT_MAX && p->excluded == 2);
-    ck_assert_ptr_eq(p->straight, p->now[0].level[MR_LEVEL_SMALL]);
+    ck_assert_ptr_eq(p->fast_link, p->now[0].level[MR_LEVEL_SMALL]);
     set_up(p, 0, false);
-    ck_assert(p->load[1].up && !p->excluded && !p->straight);
+    ck_assert(p->load[1].up && !p->excluded && !p->fast_link);
     set_up(p, 0, true);
-    ck_assert(p->excluded == 2 && p->straight);
+    ck_assert(p->excluded == 2 && p->fast_link);
     ck_assert(mr_subs_use_paths(p, 0, 0, 1)); /* the class may use one only now */
     ck_assert(!p->load[1].up && !mr_sub_is_wanted(path) && p->num_now == 2);
 }
@@ -398,7 +398,7 @@ START_TEST(spare_path)
     set_up(p, 0, false);
     ck_assert(p->num_now == 2 && p->load[1].up && !p->excluded);
     set_up(p, 0, true);
-    ck_assert(!p->load[1].up && p->straight);
+    ck_assert(!p->load[1].up && p->fast_link);
     ck_assert(mr_subs_use_paths(p, 0, 0, 3)); /* fabricd answers late */
     ck_assert(p->num_now == 2 && p->load[1].up && p->excluded == 2);
 }
@@ -431,10 +431,12 @@ static const struct {
     uint8_t lmc, wish, kinds, rails, lanes;
     unsigned paths, all;
 } listed[] = {
-    {1, 0, 1u << MR_LINK_RC, 1, 1, 1, 2},  {3, 0, 1u << MR_LINK_RC, 1, 1, 7, 8},  {7, 0, 1u << MR_LINK_RC, 1, 1, 7, 8},
-    {1, 2, 1u << MR_LINK_RC, 1, 1, 0, 2},  {1, 1, 1u << MR_LINK_RC, 1, 1, 0, 1},  {0, 0, 1u << MR_LINK_RC, 1, 1, 0, 1},
-    {1, 0, 1u << MR_LINK_UD, 1, 1, 0, 1},  {1, 0, ALL_KINDS, 1, 1, 1, 4},         {3, 0, 1u << MR_LINK_RC, 5, 1, 7, 32},
-    {1, 0, 1u << MR_LINK_RC, 1, 6, 6, 12}, {3, 0, 1u << MR_LINK_RC, 1, 6, 24, 30},
+    {1, 0, 1u << MR_LINK_RC, 1, 1, 1, 2},   {3, 0, 1u << MR_LINK_RC, 1, 1, 7, 8},
+    {7, 0, 1u << MR_LINK_RC, 1, 1, 7, 8},   {1, 2, 1u << MR_LINK_RC, 1, 1, 0, 2},
+    {1, 1, 1u << MR_LINK_RC, 1, 1, 0, 1},   {0, 0, 1u << MR_LINK_RC, 1, 1, 0, 1},
+    {1, 0, 1u << MR_LINK_UD, 1, 1, 0, 1},   {1, 0, ALL_KINDS, 1, 1, 1, 4},
+    {3, 0, 1u << MR_LINK_RC, 5, 1, 7, 32},  {1, 0, 1u << MR_LINK_RC, 1, 6, 6, 12},
+    {3, 0, 1u << MR_LINK_RC, 1, 6, 24, 30},
 };
 
 START_TEST(which_paths)

@@ -32,7 +32,7 @@ static void hear(struct mr_hdr hdr, const void *payload, size_t len)
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
-static void begin_put(void)
+static void begin_transfer(void)
 {
     const struct mr_remote to = {.addr = 0x100000, .len = LEN, .num_keys = 2, .token = TOKEN, .serial = SERIAL};
 
@@ -77,7 +77,7 @@ START_TEST(one_round)
 {
     const struct fake_control *written;
 
-    begin_put();
+    begin_transfer();
     ck_assert_uint_eq(fake.num_posts, 2);
     is_write(0, 0, 0, HALF);
     is_write(1, 0, HALF, HALF);
@@ -95,7 +95,7 @@ START_TEST(one_round)
     ck_assert_uint_eq(fake.puts_sent, 0);
     hear_landed(SERIAL);
     ck_assert_uint_eq(fake.puts_sent, 1);
-    ck_assert_ptr_null(fake.peer->puts);
+    ck_assert_ptr_null(fake.peer->transfers);
     hear_landed(SERIAL); /* late: finds nothing */
     ck_assert_uint_eq(fake.puts_sent, 1);
 }
@@ -106,7 +106,7 @@ START_TEST(missing_is_written_again)
 {
     unsigned sub;
 
-    begin_put();
+    begin_transfer();
     complete_all(0);
     sub = fake.post[0].sub;
     hear_missing(1, true, (struct mr_missing_run){3, 2});
@@ -133,8 +133,9 @@ START_TEST(missing_unasked)
 {
     const struct mr_missing_run run = {0, 1};
 
-    begin_put();
-    hear((struct mr_hdr){.kind = MR_TRACK_MISSING, .tag = 1, .sreq = (uintptr_t)fake.peer->puts}, &run, sizeof run);
+    begin_transfer();
+    hear((struct mr_hdr){.kind = MR_TRACK_MISSING, .tag = 1, .sreq = (uintptr_t)fake.peer->transfers}, &run,
+         sizeof run);
     complete_all(0);
     ck_assert_int_eq(last_control()->hdr.tag, 0);
     hear((struct mr_hdr){.kind = MR_TRACK_MISSING, .tag = 1, .sreq = 12345}, &run, sizeof run);
@@ -145,7 +146,7 @@ END_TEST
 /* The receiver has all before the adapter has given the last write back: the put ends with a second LANDED. */
 START_TEST(landed_early)
 {
-    begin_put();
+    begin_transfer();
     fake_complete(0);
     hear_landed(SERIAL);
     ck_assert_uint_eq(fake.puts_sent, 0);
@@ -160,7 +161,7 @@ END_TEST
 /* Writes get shorter when many are lost. */
 START_TEST(lengths_follow_losses)
 {
-    begin_put();
+    begin_transfer();
     complete_all(0);
     ck_assert_uint_eq(fake.peer->write_shift, 20);
     hear_missing(1, false, (struct mr_missing_run){0, HALF + 2});
@@ -174,7 +175,7 @@ END_TEST
 /* A link is given up after twenty rounds in a row in which its first write has not landed. */
 START_TEST(fruitless_links)
 {
-    begin_put();
+    begin_transfer();
     for (unsigned round = 1; round < 60; round++) {
         complete_all(round > 1 ? fake.num_posts - 1 : 0);
         ck_assert_uint_eq(fake.num_controls, round);
@@ -201,7 +202,7 @@ START_TEST(a_break_waits_for_the_peers_end)
 {
     struct mr_sub *sub;
 
-    begin_put();
+    begin_transfer();
     complete_all(0);
     sub = &peer->sub[fake.post[0].sub];
     fake_break(fake.post[0].sub);
@@ -227,7 +228,7 @@ END_TEST
 /* It had landed when both subchannels broke; that is heard while the stripes wait for another one. */
 START_TEST(landed_while_stripes_wait)
 {
-    begin_put();
+    begin_transfer();
     complete_all(0);
     for (int i = 0; i < 2; i++)
         fake_break(fake.post[i].sub);

@@ -5,7 +5,7 @@
 #include "libmrmpi/p2p/choice/trial.h"
 #include "tests/check.h"
 
-#define KIB 1024u
+#define KIB     1024u
 #define COPY_PS 80000u /* of 1024 bytes */
 
 static struct mr_trials t;
@@ -28,7 +28,7 @@ static unsigned windows(unsigned num, unsigned depth, size_t len, uint64_t first
 
     for (unsigned i = 0; i < num * depth; i++) {
         if (mr_trial_sent(&t, len, depth * len, !(i % depth)))
-            mr_trial_look(&t, now_ns, can, must_not, COPY_PS);
+            mr_trial_check(&t, now_ns, can, must_not, COPY_PS);
         second += t.second;
         now_ns += len * (t.second ? second_ps : first_ps) / (1024 * 1000);
     }
@@ -150,7 +150,7 @@ START_TEST(mixed_lengths)
         size_t len = i % 10 ? 8 * KIB : 16 * KIB;
 
         if (mr_trial_sent(&t, len, 256 * KIB, !(i % 16)))
-            mr_trial_look(&t, now_ns, can, must_not, COPY_PS);
+            mr_trial_check(&t, now_ns, can, must_not, COPY_PS);
         second += i >= 16000 && t.second;
         now_ns += len / KIB * (t.second ? 50 : 100);
     }

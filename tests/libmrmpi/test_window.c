@@ -421,11 +421,11 @@ START_TEST(times_may_come_later)
     ck_assert_uint_eq(w.rtt.srtt_ns, 400);
     for (unsigned i = 2; i < 5; i++)
         sent(i, 0, false, 0);
-    mr_window_look(&w, 100000);
+    mr_window_check(&w, 100000);
     ck_assert_uint_eq(mr_window_deadline(&w), 100000 + mr_rtt_timeout(&w.rtt));
     for (unsigned i = 5; i < 8; i++)
         sent(i, 0, false, 0);
-    mr_window_look(&w, 101000);
+    mr_window_check(&w, 101000);
     ck_assert_uint_eq(kept[4].sent_ns, 100000);
     ck_assert_uint_eq(kept[5].sent_ns, 101000);
     GIVEN(mr_window_acked(&w, first + 2, 1u << 4, 102000, true), 7);
@@ -452,7 +452,7 @@ START_TEST(silent_links_are_known)
         t += 1u << 20;
         ck_assert_uint_eq(mr_window_expired(&w, t), 1);
     }
-    ck_assert(!mr_window_link_silent(&w, 0)); /* the peer computes, perhaps */
+    ck_assert(!mr_window_link_silent(&w, 0));          /* the peer computes, perhaps */
     for (unsigned n = 0; n < MR_WINDOW_ANSWERS; n++) { /* it does not: link 1 has brought later packets */
         mr_window_sent(&w, mr_window_ready(&w), 0, false, t);
         sent(1 + n, 1, false, t + 1);

@@ -14,14 +14,14 @@
 enum { TAKERS = 4, SLOTS = 8, DEEP = 4, MESSAGES = 8 };
 
 static union {
-    struct mr_part part;
-    unsigned char bytes[sizeof(struct mr_part) + SLOTS];
+    struct mr_lock_part part;
+    unsigned char bytes[sizeof(struct mr_lock_part) + SLOTS];
 } memory;
 
 /* A word on its way: not executed, changed, looked at. */
 struct flight {
     enum mr_taker_step step;
-    struct mr_word word;
+    struct mr_atomic atomic;
     unsigned done; /* steps */
     uint64_t result[1 + (sizeof(memory) + 7) / 8];
 };
@@ -67,7 +67,7 @@ static void setup(void)
 /* Known to it are the slots that there were when it asked. */
 static void join(unsigned i)
 {
-    uint32_t slot = mr_part_add_slot(&memory.part);
+    uint32_t slot = mr_lock_part_add_slot(&memory.part);
 
     mr_taker_init(&taker[i].t, i + 1, slot, memory.part.slots);
 }
@@ -76,16 +76,16 @@ static void join(unsigned i)
 
 static void execute(struct flight *f)
 {
-    const struct mr_word *w = &f->word;
+    const struct mr_atomic *w = &f->atomic;
 
     if (f->done == 2)
         return;
     if (f->done++ == 0) {
         uint64_t old;
 
-        if (w->what == MR_WORD_STORE)
+        if (w->what == MR_ATOMIC_STORE)
             memcpy(memory.bytes + w->at, &w->value, w->bytes);
-        if (w->what != MR_WORD_SWAP)
+        if (w->what != MR_ATOMIC_SWAP)
             return;
         memcpy(&old, memory.bytes + w->at, 8);
         f->result[0] = old;
@@ -93,7 +93,7 @@ static void execute(struct flight *f)
             memcpy(memory.bytes + w->at, &w->value, 8);
         return;
     }
-    memcpy(f->result + 1, &memory, w->look);
+    memcpy(f->result + 1, &memory, w->peek);
 }
 
 static void pop(struct process *p)
@@ -175,9 +175,9 @@ static void post(struct process *p)
         if (++p->num > DEEP)
             ck_abort_msg("too much is under way");
         *f = (struct flight){.step = step};
-        f->word = mr_taker_word(&p->t, step, f->result);
-        if ((f->word.look && !f->word.result) || f->word.look > sizeof(memory) ||
-            (f->word.what == MR_WORD_SWAP && f->word.at % 8))
+        f->atomic = mr_taker_atomic(&p->t, step, f->result);
+        if ((f->atomic.peek && !f->atomic.result) || f->atomic.peek > sizeof(memory) ||
+            (f->atomic.what == MR_ATOMIC_SWAP && f->atomic.at % 8))
             ck_abort_msg("a word of the wrong size, or in the wrong place");
     }
     mr_taker_posted(&p->t, step);
@@ -186,10 +186,10 @@ static void post(struct process *p)
 /* The process there: the next message, or the lock for one that waits. */
 static void serve(struct process *p)
 {
-    if (p->waits && below(2) && mr_part_try(&memory.part, true)) {
+    if (p->waits && below(2) && mr_lock_part_try(&memory.part, true)) {
         p->lent_there = p->waits;
         p->waits = 0;
-        mr_part_lend(&memory.part, p->t.slot);
+        mr_lock_part_lend(&memory.part, p->t.slot);
         say(p->back, &p->num_back, LENT, p->lent_there);
     }
     if (p->num_there) {
@@ -200,11 +200,11 @@ static void serve(struct process *p)
             return;
         }
         if (m.what == CLEAR)
-            mr_part_clear(&memory.part, p->t.number, p->t.slot);
+            mr_lock_part_clear(&memory.part, p->t.number, p->t.slot);
         else
             p->waits = 0;
         if (m.what != WITHDRAW && p->lent_there == m.serial)
-            mr_part_take_back(&memory.part, p->t.slot);
+            mr_lock_part_take_back(&memory.part, p->t.slot);
         say(p->back, &p->num_back, m.what == CLEAR ? CLEARED : WITHDRAWN, 0);
     }
 }
@@ -306,11 +306,11 @@ static void act(struct process *p, unsigned breaks)
 static void act_near(void)
 {
     if (near_holds) {
-        mr_part_drop(&memory.part, near_alone);
+        mr_lock_part_drop(&memory.part, near_alone);
         near_holds = false;
     } else {
         near_alone = below(2);
-        near_holds = mr_part_try(&memory.part, near_alone);
+        near_holds = mr_lock_part_try(&memory.part, near_alone);
         near_held += near_holds;
     }
 }
@@ -380,8 +380,8 @@ START_TEST(nothing_stays)
             ck_assert(taker[i].t.state == MR_TAKER_IDLE && !taker[i].t.lost && !taker[i].t.refuses && !taker[i].num &&
                       !taker[i].num_there);
         ck_assert_uint_eq(memory.part.owner, 0);
-        ck_assert(memory.part.holders == 0 || memory.part.holders == MR_PART_LENT);
-        for (unsigned i = sizeof(struct mr_part); i < sizeof(memory); i++)
+        ck_assert(memory.part.holders == 0 || memory.part.holders == MR_LOCK_PART_LENT);
+        for (unsigned i = sizeof(struct mr_lock_part); i < sizeof(memory); i++)
             ck_assert_uint_eq(memory.bytes[i], 0);
     }
 }
@@ -435,7 +435,7 @@ START_TEST(a_new_slot_is_seen)
     ck_assert_int_eq(taker[1].t.state, MR_TAKER_HOLDS);
     mr_taker_begin(&taker[0].t, true);
     post(&taker[0]);
-    ck_assert_uint_eq(taker[0].flight[0].word.look, sizeof(struct mr_part) + 1);
+    ck_assert_uint_eq(taker[0].flight[0].atomic.peek, sizeof(struct mr_lock_part) + 1);
     fly(&taker[0]);
     fly(&taker[0]);
     ck_assert_int_eq(taker[0].t.state, MR_TAKER_WANTS);
@@ -445,9 +445,9 @@ START_TEST(a_new_slot_is_seen)
         fly(&taker[0]);
     }
     ck_assert_int_eq(taker[0].t.state, MR_TAKER_WANTS);
-    ck_assert_int_eq(mr_part_try(&memory.part, true), false);
-    ck_assert_int_eq(mr_part_try(&memory.part, false), true);
-    mr_part_drop(&memory.part, false);
+    ck_assert_int_eq(mr_lock_part_try(&memory.part, true), false);
+    ck_assert_int_eq(mr_lock_part_try(&memory.part, false), true);
+    mr_lock_part_drop(&memory.part, false);
     mr_taker_give(&taker[1].t);
     for (unsigned k = 0; k < 20; k++) {
         post(&taker[1]);
@@ -456,7 +456,7 @@ START_TEST(a_new_slot_is_seen)
         fly(&taker[0]);
     }
     ck_assert_int_eq(taker[0].t.state, MR_TAKER_HOLDS);
-    ck_assert_int_eq(mr_part_try(&memory.part, false), false);
+    ck_assert_int_eq(mr_lock_part_try(&memory.part, false), false);
 }
 END_TEST
 
@@ -467,13 +467,13 @@ START_TEST(only_ones_own_is_cleared)
     join(0);
     join(1);
     memory.part.owner = 1;
-    memory.bytes[mr_part_slot(0)] = 1;
-    mr_part_clear(&memory.part, 2, 1);
+    memory.bytes[mr_lock_part_slot(0)] = 1;
+    mr_lock_part_clear(&memory.part, 2, 1);
     ck_assert_uint_eq(memory.part.owner, 1);
-    ck_assert_uint_eq(memory.bytes[mr_part_slot(0)], 1);
-    mr_part_clear(&memory.part, 1, 0);
+    ck_assert_uint_eq(memory.bytes[mr_lock_part_slot(0)], 1);
+    mr_lock_part_clear(&memory.part, 1, 0);
     ck_assert_uint_eq(memory.part.owner, 0);
-    ck_assert_uint_eq(memory.bytes[mr_part_slot(0)], 0);
+    ck_assert_uint_eq(memory.bytes[mr_lock_part_slot(0)], 0);
 }
 END_TEST
 

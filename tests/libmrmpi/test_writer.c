@@ -173,7 +173,7 @@ START_TEST(a_list_that_waits_goes_elsewhere_at_once)
     put(64, 2);
     mr_net_writer_post(writer);
     ck_assert_uint_eq(fake.num_posts, 1);
-    from = (unsigned)(fake.peer->puts->stripe[0].sub - peer->sub);
+    from = (unsigned)(fake.peer->transfers->stripe[0].sub - peer->sub);
     to = !from;
     fake.room[to] = 10;
     fake_break(from);
@@ -243,7 +243,7 @@ START_TEST(an_error_in_the_middle)
     fake.room[0] = fake.room[1] = 10;
     peer->load[from].up = false;
     mr_stripes_drained(&peer->sub[from]);
-    for (struct mr_put *p = fake.peer->puts; p; p = p->next)
+    for (struct mr_transfer *p = fake.peer->transfers; p; p = p->next)
         if (p->stripe[0].sub == &peer->sub[from])
             ck_assert_int_eq(p->stripe[0].state, MR_STRIPE_UNCONFIRMED);
     ck_assert_uint_eq(fake.num_posts, posts);
@@ -262,8 +262,8 @@ START_TEST(a_lost_peer_ends_what_is_collected)
     mr_writers_end(peer);
     ck_assert_uint_eq(writer->open, 1);
     ck_assert_int_eq(writer->error, -EHOSTUNREACH);
-    fake.peer->puts->filter.error = peer->error;
-    mr_bulk_finish(fake.peer->puts);
+    fake.peer->transfers->filter.error = peer->error;
+    mr_bulk_finish(fake.peer->transfers);
     ck_assert_uint_eq(writer->open, 0);
     ck_assert_int_eq(mr_net_writer_begin(writer, 0, "12345678", 8), -EHOSTUNREACH);
     ck_assert_uint_eq(fake.num_posts, 1);

@@ -20,7 +20,7 @@ static void setup(void)
     buf = calloc(1, LEN);
 }
 
-static int begin_put(uint32_t size)
+static int begin_transfer(uint32_t size)
 {
     const struct mr_remote to = {.len = LEN, .token = size, .serial = SERIAL};
 
@@ -78,7 +78,7 @@ START_TEST(cleared_written_landed)
 {
     const struct mr_block_run runs[2] = {{97, 3}, {0, 4}};
 
-    ck_assert_int_eq(begin_put(SIZE), 0);
+    ck_assert_int_eq(begin_transfer(SIZE), 0);
     ck_assert(!mr_zcopy_resume(peer));
     ck_assert_uint_eq(fake.num_posts, 0);
     hear_clear(1, SERIAL, 4, 2, runs);
@@ -98,14 +98,14 @@ START_TEST(cleared_written_landed)
     ck_assert_uint_eq(fake.puts_sent, 0);
     hear(MR_ZCOPY_LANDED, 0);
     ck_assert_uint_eq(fake.puts_sent, 1);
-    ck_assert_ptr_null(fake.peer->puts);
+    ck_assert_ptr_null(fake.peer->transfers);
 }
 END_TEST
 
 /* The put does not end while the adapter reads its memory, and what is not posted yet is dropped. */
 START_TEST(landed_while_some_is_posted)
 {
-    begin_put(SIZE);
+    begin_transfer(SIZE);
     fake.room[0] = 1;
     fake.run_max = 8;
     clear_one(0, 1, 0, 16);
@@ -125,7 +125,7 @@ END_TEST
 /* What finds no room waits; on each subchannel the first CLEAR goes first, and others are not held up. */
 START_TEST(room_and_order)
 {
-    begin_put(SIZE);
+    begin_transfer(SIZE);
     fake.room[0] = 2;
     fake.run_max = 4;
     clear_one(0, 1, 0, 12);
@@ -158,7 +158,7 @@ START_TEST(bad_runs)
     const struct mr_zcopy_clear more = {.num_runs = 2};
     static struct mr_block_run many[700];
 
-    begin_put(SIZE);
+    begin_transfer(SIZE);
     for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
         hear_clear(0, SERIAL, 1, 1, &bad[i]);
     hear_clear(0, SERIAL, 1, 0, bad);
@@ -169,7 +169,7 @@ START_TEST(bad_runs)
     ck_assert(mr_zcopy_out_control(peer, &hdr, &more, sizeof more)); /* shorter than it says */
     ck_assert(mr_zcopy_out_control(peer, &hdr, &more, 3));
     ck_assert_ptr_null(fake.peer->dgram_sends);
-    ck_assert_uint_eq(fake.peer->puts->num_sends, 0);
+    ck_assert_uint_eq(fake.peer->transfers->num_sends, 0);
     ck_assert_uint_eq(fake.backlogs, 0);
     clear_one(0, 1, BLOCKS - 1, 1);
     ck_assert_ptr_nonnull(fake.peer->dgram_sends);
@@ -191,7 +191,7 @@ END_TEST
 /* What has not left shall not; WRITTEN goes when what has been posted has left. */
 START_TEST(recalled)
 {
-    begin_put(SIZE);
+    begin_transfer(SIZE);
     fake.room[0] = 1;
     fake.run_max = 4;
     clear_one(0, 1, 0, 8);
@@ -214,7 +214,7 @@ END_TEST
 /* Nothing is posted over a subchannel that broke: the receiver clears it again over another. */
 START_TEST(a_subchannel_breaks)
 {
-    begin_put(SIZE);
+    begin_transfer(SIZE);
     clear_one(0, 1, 0, 8);
     fake_break(0);
     ck_assert(!mr_zcopy_resume(peer));
@@ -225,12 +225,12 @@ END_TEST
 
 START_TEST(a_peer_is_lost)
 {
-    begin_put(SIZE);
+    begin_transfer(SIZE);
     clear_one(0, 1, 0, 8);
     clear_one(1, 2, 8, 8);
     mr_zcopy_peer_ended(peer);
     ck_assert_ptr_null(fake.peer->dgram_sends);
-    ck_assert_uint_eq(fake.peer->puts->num_sends, 0);
+    ck_assert_uint_eq(fake.peer->transfers->num_sends, 0);
     ck_assert_uint_eq(fake.peer->sub[0].flows + fake.peer->sub[1].flows, 0);
     ck_assert_uint_eq(fake.num_controls, 0);
 }
@@ -238,11 +238,11 @@ END_TEST
 
 START_TEST(sizes_of_datagrams)
 {
-    ck_assert_int_eq(begin_put(255), -EPROTO);
-    ck_assert_int_eq(begin_put(4097), -EPROTO);
-    ck_assert_ptr_null(fake.peer->puts);
-    ck_assert_int_eq(begin_put(256), 0);
-    ck_assert_int_eq(begin_put(4096), 0);
+    ck_assert_int_eq(begin_transfer(255), -EPROTO);
+    ck_assert_int_eq(begin_transfer(4097), -EPROTO);
+    ck_assert_ptr_null(fake.peer->transfers);
+    ck_assert_int_eq(begin_transfer(256), 0);
+    ck_assert_int_eq(begin_transfer(4096), 0);
 }
 END_TEST
 

@@ -172,7 +172,7 @@ STUB void mr_where_ask(struct mr_peer *p, uint64_t now_ns)
 {
 }
 
-STUB void mr_where_say(struct mr_cm_msg *m, const struct mr_sub *way, uint16_t pkey)
+STUB void mr_where_say(struct mr_cm_msg *m, const struct mr_sub *mode, uint16_t pkey)
 {
 }
 

@@ -92,7 +92,8 @@ STUB bool mr_regcache_knows(struct mr_regcache *c, const void *addr, size_t len)
     return true;
 }
 
-STUB const struct mr_reg *mr_regcache_look(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access)
+STUB const struct mr_reg *mr_regcache_refresh(struct mr_regcache *c, const void *addr, size_t len,
+                                              enum mr_access access)
 {
     return NULL;
 }
@@ -115,22 +116,22 @@ STUB void mr_memory_watch_for(struct mr_regcache *c)
 {
 }
 
-STUB void mr_pool_close(struct mr_rail *rail)
+STUB void mr_ud_pool_close(struct mr_rail *rail)
 {
 }
 
-STUB unsigned mr_pool_completions(void)
+STUB unsigned mr_ud_pool_completions(void)
 {
     return 0;
 }
 
-STUB bool mr_pool_in_use(const struct mr_rail *rail)
+STUB bool mr_ud_pool_in_use(const struct mr_rail *rail)
 {
     return false;
 }
 
 STUB int mr_qp_write(struct mr_qp *qp, const void *data, size_t len, uint32_t lkey, uint64_t raddr, uint32_t rkey,
-                const uint32_t *imm, struct mr_tx *tx)
+                     const uint32_t *imm, struct mr_tx *tx)
 {
     return 0;
 }
@@ -166,7 +167,7 @@ STUB void mr_rx_repost_streams(void)
 }
 
 STUB void mr_rail_ah_attr(const struct mr_rail *rail, const struct mr_rail_addr *to, uint8_t sl, uint8_t path,
-                     struct ibv_ah_attr *attr)
+                          struct ibv_ah_attr *attr)
 {
 }
 
@@ -179,7 +180,7 @@ STUB int mr_ud_open(struct mr_rail *rail)
     return -ENODEV;
 }
 
-STUB int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *way, const void *data, size_t len)
+STUB int mr_ud_send(struct mr_rail *rail, const struct mr_ud_way *mode, const void *data, size_t len)
 {
     return 0;
 }

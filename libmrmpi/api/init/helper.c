@@ -23,7 +23,7 @@ static struct {
 } helper;
 
 /* Something was done, or somebody else is looking. */
-static bool look(void)
+static bool poll_aside(void)
 {
     int n;
 
@@ -39,7 +39,7 @@ static void *help(void *arg)
     long nap = NAP_NS;
 
     while (!helper.ends) {
-        if (look()) {
+        if (poll_aside()) {
             nap = NAP_NS;
             continue;
         }

@@ -35,7 +35,7 @@ static void tell_identity(const struct mr_launch *launch)
         mr_config_complain();
 }
 
-static int failed(const char *what, int err)
+static int init_failed(const char *what, int err)
 {
     mr_error_detail("%s: %s", what, strerror(-err));
     return err;
@@ -54,26 +54,26 @@ int mr_init(int thread_level)
     const struct mr_launch *launch;
     int err = mr_config_init();
     if (err)
-        return failed("reading the settings", err);
+        return init_failed("reading the settings", err);
     mr_copy_init();
     if ((err = mr_launch_init(&launch)))
         return launch_failed("asking the launcher who this process is", err);
     tell_identity(launch);
     if (mr_comm_init(launch))
-        return failed("making MPI_COMM_WORLD", -ENOMEM);
+        return init_failed("making MPI_COMM_WORLD", -ENOMEM);
     if ((err = mr_pt2pt_init()))
-        return failed("opening the channels", err);
+        return init_failed("opening the channels", err);
     mr_view_open(launch);
     if ((err = mr_launch_fence()))
         return launch_failed("meeting the other ranks at the launcher's fence", err);
     if ((err = mr_shm_ready()))
-        return failed("attaching to the peers of this node", err);
+        return init_failed("attaching to the peers of this node", err);
     if ((err = mr_coll_init()))
-        return failed("reading the file of MRMPI_COLL_TABLE", err);
+        return init_failed("reading the file of MRMPI_COLL_TABLE", err);
     mr_rma_init();
     mr_threaded = thread_level == THREAD_MULTIPLE;
     if ((err = mr_helper_start()))
-        return failed("starting the thread of MRMPI_ASYNC_PROGRESS", err);
+        return init_failed("starting the thread of MRMPI_ASYNC_PROGRESS", err);
     mr_state = MR_STATE_RUNNING;
     return 0;
 }

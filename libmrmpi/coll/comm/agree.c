@@ -42,7 +42,7 @@ static bool my_turn(const struct mr_agreement *a)
     return true;
 }
 
-static void note(struct mr_agreement *a, enum mr_err err)
+static void note_agree_error(struct mr_agreement *a, enum mr_err err)
 {
     if (!a->error)
         a->error = err;
@@ -61,7 +61,7 @@ enum mr_err mr_refused_by_other(enum mr_err wrong)
 }
 
 /* Not all is well. */
-static enum mr_err refused(const struct mr_agreement *a)
+static enum mr_err refused_by_member(const struct mr_agreement *a)
 {
     const uint64_t wrong = ~a->mine.all_well;
 
@@ -84,7 +84,7 @@ static void begin_round(struct mr_agreement *a)
     struct mr_schedule *s = NULL;
     enum mr_err err = mr_coll_allreduce(MR_IN_PLACE, &a->mine, sizeof(a->mine) / sizeof(uint64_t),
                                         &mr_type_basic[MR_BASIC_UINT64_T], &mr_op_builtin[MR_OP_BAND], a->local, &s);
-    note(a, err ? err : mr_coll_start(s, &a->req[0]));
+    note_agree_error(a, err ? err : mr_coll_start(s, &a->req[0]));
 }
 
 static void cross_bridge(struct mr_agreement *a)
@@ -92,14 +92,14 @@ static void cross_bridge(struct mr_agreement *a)
     const struct mr_bridge *b = &a->bridge;
     if (a->error)
         a->mine.all_well = 0; /* the others must learn of the failure */
-    note(a, mr_irecv(&a->theirs, sizeof(a->theirs), mr_type_byte, b->remote_leader, b->tag, b->comm, b->context,
-                     &a->req[0]));
-    note(a, mr_isend(&a->mine, sizeof(a->mine), mr_type_byte, b->remote_leader, b->tag, b->comm, b->context,
-                     MR_SEND_STANDARD, &a->req[1]));
+    note_agree_error(a, mr_irecv(&a->theirs, sizeof(a->theirs), mr_type_byte, b->remote_leader, b->tag, b->comm,
+                                 b->context, &a->req[0]));
+    note_agree_error(a, mr_isend(&a->mine, sizeof(a->mine), mr_type_byte, b->remote_leader, b->tag, b->comm, b->context,
+                                 MR_SEND_STANDARD, &a->req[1]));
 }
 
 /* The leaders' results reach all; so does a failure between them. */
-static void spread(struct mr_agreement *a)
+static void spread_verdict(struct mr_agreement *a)
 {
     if (a->local->rank == a->bridge.leader) {
         const uint64_t *theirs = (const uint64_t *)&a->theirs;
@@ -109,7 +109,7 @@ static void spread(struct mr_agreement *a)
     }
     struct mr_schedule *s = NULL;
     enum mr_err err = mr_coll_bcast(&a->mine, sizeof(a->mine), mr_type_byte, a->bridge.leader, a->local, &s);
-    note(a, err ? err : mr_coll_start(s, &a->req[0]));
+    note_agree_error(a, err ? err : mr_coll_start(s, &a->req[0]));
 }
 
 static enum mr_err take_ids(struct mr_agreement *a)
@@ -126,7 +126,7 @@ static enum mr_err take_ids(struct mr_agreement *a)
     return MR_SUCCESS;
 }
 
-static void end(struct mr_agreement *a, enum mr_err err)
+static void end_agreement(struct mr_agreement *a, enum mr_err err)
 {
     struct mr_agreement **at = &agreements.active;
     while (*at != a)
@@ -143,11 +143,11 @@ static void decide(struct mr_agreement *a)
     if (a->offering)
         agreements.offered = a->offering = false;
     if (a->error)
-        end(a, a->error);
+        end_agreement(a, a->error);
     else if (a->mine.all_well != UINT64_MAX)
-        end(a, refused(a));
+        end_agreement(a, refused_by_member(a));
     else if (a->mine.all_offer)
-        end(a, take_ids(a));
+        end_agreement(a, take_ids(a));
     else
         a->stage = MR_AGREE_BEGIN;
     a->all_came = true;
@@ -155,14 +155,14 @@ static void decide(struct mr_agreement *a)
 }
 
 /* True when nothing is under way. */
-static bool collect(struct mr_agreement *a)
+static bool collect_requests(struct mr_agreement *a)
 {
     for (int i = 0; i < 2; i++) {
         if (!a->req[i])
             continue;
         if (!a->req[i]->complete)
             return false;
-        note(a, a->req[i]->status.error);
+        note_agree_error(a, a->req[i]->status.error);
         mr_request_put(a->req[i]);
         a->req[i] = NULL;
     }
@@ -171,7 +171,7 @@ static bool collect(struct mr_agreement *a)
 
 bool mr_agreement_step(struct mr_agreement *a)
 {
-    while (a->stage != MR_AGREE_DONE && collect(a)) {
+    while (a->stage != MR_AGREE_DONE && collect_requests(a)) {
         switch (a->stage) {
         case MR_AGREE_BEGIN:
             begin_round(a);
@@ -183,7 +183,7 @@ bool mr_agreement_step(struct mr_agreement *a)
             a->stage = MR_AGREE_BRIDGED;
             break;
         case MR_AGREE_BRIDGED:
-            spread(a);
+            spread_verdict(a);
             a->stage = MR_AGREE_DECIDE;
             break;
         case MR_AGREE_DECIDE:
@@ -196,7 +196,7 @@ bool mr_agreement_step(struct mr_agreement *a)
     return a->stage == MR_AGREE_DONE;
 }
 
-static void list(struct mr_agreement *a)
+static void list_agreement(struct mr_agreement *a)
 {
     a->next = agreements.active;
     agreements.active = a;
@@ -204,7 +204,7 @@ static void list(struct mr_agreement *a)
 
 void mr_agreement_start(struct mr_agreement *a)
 {
-    list(a);
+    list_agreement(a);
     mr_agreement_step(a);
 }
 
@@ -230,7 +230,7 @@ struct mr_context_offer mr_agreement_offer(struct mr_agreement *a)
 {
     struct mr_context_offer mine = {0};
 
-    list(a);
+    list_agreement(a);
     a->offering = my_turn(a);
     if (!a->offering)
         return mine;
@@ -248,10 +248,10 @@ void mr_agreement_offered(struct mr_agreement *a, uint64_t word, uint64_t free_a
     a->all_came = true;
     mr_lock_news++;
     if (error) {
-        end(a, error);
+        end_agreement(a, error);
     } else if (free_at_all && word < MR_CONTEXT_WORDS) {
         a->mine.free[word] = free_at_all;
-        end(a, take_ids(a));
+        end_agreement(a, take_ids(a));
     }
 }
 

@@ -78,8 +78,8 @@ static enum mr_err tell_counts(struct mr_comm *c, struct parcels *out, struct pa
     struct mr_schedule *s = NULL;
     for (int i = 0; wrong && i < c->size; i++)
         out->counts[i] = -(int)wrong;
-    enum mr_err err = mr_coll_alltoall(out->counts, sizeof(int), mr_type_byte, in->counts, sizeof(int), mr_type_byte, c,
-                                       &s);
+    enum mr_err err =
+        mr_coll_alltoall(out->counts, sizeof(int), mr_type_byte, in->counts, sizeof(int), mr_type_byte, c, &s);
     err = mr_coll_run(err, s);
     for (int i = 0; i < c->size && !err && !wrong; i++)
         if (in->counts[i] < 0)
@@ -88,7 +88,7 @@ static enum mr_err tell_counts(struct mr_comm *c, struct parcels *out, struct pa
 }
 
 /* To each rank its edges. */
-static enum mr_err deliver(struct mr_comm *c, struct parcels *out, struct parcels *in, enum mr_err wrong)
+static enum mr_err exchange_parcels(struct mr_comm *c, struct parcels *out, struct parcels *in, enum mr_err wrong)
 {
     struct mr_schedule *s = NULL;
     enum mr_err err = tell_counts(c, out, in, wrong);
@@ -131,7 +131,7 @@ enum mr_err mr_dist_graph_gather(struct mr_comm *c, const struct mr_edges *e, en
     bool room = parcels_init(&out, c->size) && parcels_init(&in, c->size);
     if (room && !wrong)
         wrong = pack_edges(&out, e, c->size);
-    enum mr_err err = room ? deliver(c, &out, &in, wrong) : MR_ERR_NO_MEM;
+    enum mr_err err = room ? exchange_parcels(c, &out, &in, wrong) : MR_ERR_NO_MEM;
     if (!err && !(*topology = from_half_edges(in.edges, in.total, e->weights != NULL)))
         err = MR_ERR_NO_MEM;
     parcels_free(&out);

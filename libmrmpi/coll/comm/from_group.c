@@ -11,7 +11,7 @@ struct name {
 };
 
 /* 57 bits of the name: even thousands of names at a time do not meet by chance. */
-static struct name name_of(const char *name)
+static struct name hash_name(const char *name)
 {
     uint64_t h = 0xcbf29ce484222325u; /* FNV-1a, and a last mixing, since short names differ in few bits */
     for (; *name; name++)
@@ -23,7 +23,7 @@ static struct name name_of(const char *name)
 
 enum mr_err mr_comm_create_from_group(struct mr_group *g, const char *name, enum mr_err wrong, struct mr_comm **out)
 {
-    struct name n = name_of(name);
+    struct name n = hash_name(name);
     *out = NULL;
     struct mr_comm *c = mr_comm_passing(g, n.context, n.tag);
     if (!c)
@@ -41,7 +41,7 @@ enum mr_err mr_intercomm_create_from_groups(struct mr_group *local, int leader, 
                                             int remote_leader, const char *name, enum mr_err wrong,
                                             struct mr_comm **out)
 {
-    struct name n = name_of(name);
+    struct name n = hash_name(name);
     *out = NULL;
     struct mr_comm *c = mr_comm_passing(local, n.context, n.tag);
     if (!c)

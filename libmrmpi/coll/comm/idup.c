@@ -19,7 +19,7 @@ struct idup {
 static struct idup *under_way;
 static bool registered;
 
-static void finish(struct idup *d)
+static void finish_idup(struct idup *d)
 {
     enum mr_err err = d->agreement.error;
     if (!err) {
@@ -46,7 +46,7 @@ static int poll_idups(void)
             continue;
         }
         *at = d->next;
-        finish(d);
+        finish_idup(d);
         n++;
     }
     return n;
@@ -58,13 +58,13 @@ void mr_making_finalize(void)
     mr_agreements_finalize();
 }
 
-static enum mr_err no_memory(void)
+static enum mr_err no_memory_for_comm(void)
 {
     return mr_fail(MR_ERR_NO_MEM, "no memory for a communicator");
 }
 
 /* The agreement, over members of c that may have other messages under way. */
-static bool prepare(struct idup *d, struct mr_comm *c)
+static bool prepare_idup(struct idup *d, struct mr_comm *c)
 {
     uint32_t seq = c->coll_seq;
     struct mr_agreement *a = &d->agreement;
@@ -83,10 +83,10 @@ enum mr_err mr_comm_idup(struct mr_comm *c, enum mr_err wrong, struct mr_comm **
     struct idup *d = calloc(1, sizeof(*d));
     *out = NULL;
     if (!d)
-        return no_memory();
+        return no_memory_for_comm();
     enum mr_err err = mr_comm_make_dup(c, none, &d->made);
-    if (!err && (!(d->req = mr_request_new(MR_REQ_COLL, c)) || !prepare(d, c)))
-        err = no_memory();
+    if (!err && (!(d->req = mr_request_new(MR_REQ_COLL, c)) || !prepare_idup(d, c)))
+        err = no_memory_for_comm();
     if (err) {
         if (d->req)
             mr_request_put(d->req);

@@ -12,7 +12,7 @@
 
 /* ---- the two groups tell each other ---- */
 
-static enum mr_err finish(struct mr_request *r)
+static enum mr_err wait_and_put(struct mr_request *r)
 {
     mr_wait(r);
     enum mr_err err = r->status.error;
@@ -20,7 +20,8 @@ static enum mr_err finish(struct mr_request *r)
     return err;
 }
 
-static enum mr_err swap(const struct mr_bridge *b, const void *out, size_t out_bytes, void *in, size_t in_bytes)
+static enum mr_err swap_with_leader(const struct mr_bridge *b, const void *out, size_t out_bytes, void *in,
+                                    size_t in_bytes)
 {
     struct mr_request *in_req, *out_req;
     enum mr_err err = mr_irecv(in, in_bytes, mr_type_byte, b->remote_leader, b->tag, b->comm, b->context, &in_req);
@@ -31,13 +32,13 @@ static enum mr_err swap(const struct mr_bridge *b, const void *out, size_t out_b
     if (err)
         mr_cancel(in_req);
     else
-        err = finish(out_req);
-    enum mr_err in_err = finish(in_req);
+        err = wait_and_put(out_req);
+    enum mr_err in_err = wait_and_put(in_req);
     return err ? err : in_err;
 }
 
 /* The leader's data reaches its group. */
-static enum mr_err tell(const struct mr_bridge *b, void *buf, size_t bytes)
+static enum mr_err tell_group(const struct mr_bridge *b, void *buf, size_t bytes)
 {
     struct mr_schedule *s = NULL;
     enum mr_err err = mr_coll_bcast(buf, bytes, mr_type_byte, b->leader, b->local, &s);
@@ -45,25 +46,25 @@ static enum mr_err tell(const struct mr_bridge *b, void *buf, size_t bytes)
 }
 
 /* mine[n] of our leader for theirs[*m] of the other group's, which all members get; the caller frees it. */
-static enum mr_err trade(const struct mr_bridge *b, const int *mine, int n, int **theirs, int *m)
+static enum mr_err trade_members(const struct mr_bridge *b, const int *mine, int n, int **theirs, int *m)
 {
     bool leader = b->local->rank == b->leader;
     struct {
         int error, count;
     } head = {0, 0};
     *theirs = NULL;
-    if (leader && swap(b, &n, sizeof(n), &head.count, sizeof(head.count)))
+    if (leader && swap_with_leader(b, &n, sizeof(n), &head.count, sizeof(head.count)))
         head.error = 1;
-    enum mr_err err = tell(b, &head, sizeof(head));
+    enum mr_err err = tell_group(b, &head, sizeof(head));
     if (err || head.error)
         return err ? err : mr_fail(MR_ERR_OTHER, "the leaders of the two groups did not reach each other");
     int *got = malloc((size_t)head.count * sizeof(*got) + 1);
     if (!got)
         return mr_fail(MR_ERR_NO_MEM, "no memory for the ranks of the remote group");
     if (leader)
-        err = swap(b, mine, (size_t)n * sizeof(*mine), got, (size_t)head.count * sizeof(*got));
+        err = swap_with_leader(b, mine, (size_t)n * sizeof(*mine), got, (size_t)head.count * sizeof(*got));
     if (!err)
-        err = tell(b, got, (size_t)head.count * sizeof(*got));
+        err = tell_group(b, got, (size_t)head.count * sizeof(*got));
     if (err) {
         free(got);
         return err;
@@ -75,7 +76,7 @@ static enum mr_err trade(const struct mr_bridge *b, const int *mine, int n, int 
 
 /* ---- making ---- */
 
-static enum mr_err disjoint(const struct mr_group *a, const struct mr_group *b)
+static enum mr_err check_disjoint(const struct mr_group *a, const struct mr_group *b)
 {
     for (int i = 0; i < a->size; i++)
         if (mr_group_find(b, a->world[i]) != MR_UNDEFINED)
@@ -83,17 +84,17 @@ static enum mr_err disjoint(const struct mr_group *a, const struct mr_group *b)
     return MR_SUCCESS;
 }
 
-static enum mr_err create(const struct mr_bridge *b, struct mr_agreement *a, struct mr_comm **out)
+static enum mr_err create_intercomm(const struct mr_bridge *b, struct mr_agreement *a, struct mr_comm **out)
 {
     int n, *world;
-    enum mr_err err = trade(b, b->local->group->world, b->local->size, &world, &n);
+    enum mr_err err = trade_members(b, b->local->group->world, b->local->size, &world, &n);
     if (err)
         return err;
     struct mr_group *remote = mr_group_new(n, world);
     free(world);
     if (!remote)
         return mr_fail(MR_ERR_NO_MEM, "no memory for the remote group");
-    if ((err = disjoint(b->local->group, remote)) || (err = mr_agreement_run(a))) {
+    if ((err = check_disjoint(b->local->group, remote)) || (err = mr_agreement_run(a))) {
         mr_group_put(remote);
         return err;
     }
@@ -136,16 +137,16 @@ enum mr_err mr_inter_connect(const struct mr_bridge *b, enum mr_err wrong, struc
     const bool leads = b->local->rank == b->leader && b->remote_leader != MR_PROC_NULL;
     enum mr_err err = (enum mr_err)hello.ours;
 
-    if (leads && swap(b, &hello.ours, sizeof(int), &hello.theirs, sizeof(int)))
+    if (leads && swap_with_leader(b, &hello.ours, sizeof(int), &hello.theirs, sizeof(int)))
         hello.theirs = MR_ERR_OTHER;
     if (leads)
         hello.key = key_of(b);
     if (!err)
-        err = tell(b, &hello, sizeof(hello));
+        err = tell_group(b, &hello, sizeof(hello));
     if (err || hello.theirs)
         return err ? err : mr_refused_by_other((enum mr_err)hello.theirs);
     a.key = hello.key;
-    return create(b, &a, out);
+    return create_intercomm(b, &a, out);
 }
 
 enum mr_err mr_intercomm_create(struct mr_comm *local, int leader, struct mr_comm *peer, int remote_leader, int tag,
@@ -169,9 +170,9 @@ enum mr_err mr_intercomm_merge(struct mr_comm *c, bool high, enum mr_err wrong, 
     int mine = high, *theirs, m;
     struct mr_bridge b = mr_bridge_of(c);
     *out = NULL;
-    enum mr_err err = tell(&b, &mine, sizeof(mine)); /* all follow the leader's value */
+    enum mr_err err = tell_group(&b, &mine, sizeof(mine)); /* all follow the leader's value */
     if (!err)
-        err = trade(&b, &mine, 1, &theirs, &m);
+        err = trade_members(&b, &mine, 1, &theirs, &m);
     if (err)
         return err;
     bool first = comes_first(c, mine, theirs[0]);
@@ -215,7 +216,7 @@ enum mr_err mr_inter_split(struct mr_comm *c, int color, int key, enum mr_err wr
         mr_coll_allgather(mine, sizeof(mine), mr_type_byte, all, sizeof(mine), mr_type_byte, c->local, &s);
     err = mr_coll_run(err, s);
     if (!err)
-        err = trade(&b, all[0], 2 * c->size, &theirs, &m);
+        err = trade_members(&b, all[0], 2 * c->size, &theirs, &m);
     if (!err && (wrong || color == MR_UNDEFINED))
         err = part(c, &mr_group_empty, &mr_group_empty, wrong, out);
     else if (!err)
@@ -230,7 +231,7 @@ enum mr_err mr_inter_create(struct mr_comm *c, struct mr_group *g, enum mr_err w
 {
     struct mr_bridge b = mr_bridge_of(c);
     int m, *theirs;
-    enum mr_err err = trade(&b, g->world, g->size, &theirs, &m);
+    enum mr_err err = trade_members(&b, g->world, g->size, &theirs, &m);
     if (err)
         return err;
     struct mr_group *remote = mr_group_new(m, theirs);

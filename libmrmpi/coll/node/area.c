@@ -41,7 +41,7 @@ static int num_full;
 enum { FEW = 16 }; /* ranks: with more than these slots are smaller */
 enum { FULL_BYTES = 16 << 20, FULL_SMALL = 256, FULL_BULK = 64, CROWDED_BYTES = 2 << 20, LEAST = 8, LEAST_MANY = 4 };
 
-static int slots_of(int ranks, size_t slot_bytes, int slots, int least, size_t bytes)
+static int fitting_slots(int ranks, size_t slot_bytes, int slots, int least, size_t bytes)
 {
     while (slots > least && (size_t)slots * slot_bytes * (size_t)ranks > bytes)
         slots /= 2;
@@ -52,8 +52,9 @@ static int bulk_slots(int ranks, size_t slot_bytes, enum size size)
 {
     int least = ranks <= FEW ? LEAST : LEAST_MANY;
 
-    return size == COMPACT ? least
-                           : slots_of(ranks, slot_bytes, FULL_BULK, least, size == FULL ? FULL_BYTES : CROWDED_BYTES);
+    return size == COMPACT
+               ? least
+               : fitting_slots(ranks, slot_bytes, FULL_BULK, least, size == FULL ? FULL_BYTES : CROWDED_BYTES);
 }
 
 /* Deep enough that a rank seldom waits for others to be done. */
@@ -66,7 +67,7 @@ static struct plan plan_of(int ranks, enum size size)
     struct plan p = {
         .small = {.ranks = ranks,
                   .lines = lines,
-                  .slots = size == FULL ? slots_of(ranks, slot, FULL_SMALL, lines, FULL_BYTES) : lines,
+                  .slots = size == FULL ? fitting_slots(ranks, slot, FULL_SMALL, lines, FULL_BYTES) : lines,
                   .slot_bytes = slot,
                   .brief_bytes = slot / 4},
         .bulk = {.ranks = ranks, .slots = bulk_slots(ranks, bulk, size), .slot_bytes = bulk},
@@ -79,7 +80,7 @@ static struct plan plan_of(int ranks, enum size size)
 }
 
 /* Room for any agreement of the members. */
-static size_t bytes_of(int ranks)
+static size_t largest_area(int ranks)
 {
     size_t most = 0;
 
@@ -93,7 +94,7 @@ static size_t bytes_of(int ranks)
 
 struct mr_node_site mr_node_create(int ranks)
 {
-    return (struct mr_node_site){.pid = getpid(), .fd = mr_memfile_make("mrmpi-node", bytes_of(ranks))};
+    return (struct mr_node_site){.pid = getpid(), .fd = mr_memfile_make("mrmpi-node", largest_area(ranks))};
 }
 
 void mr_node_created(struct mr_node_site s)
@@ -116,7 +117,7 @@ static void *map_site(struct mr_node_site s, size_t bytes)
 
 struct mr_node *mr_node_open(struct mr_node_site s, const struct mr_comm *c)
 {
-    size_t bytes = bytes_of(c->size);
+    size_t bytes = largest_area(c->size);
     struct mr_node *n = malloc(sizeof(*n));
     void *base = n ? map_site(s, bytes) : MAP_FAILED;
 

@@ -16,28 +16,28 @@
 /* With a core for each rank pieces are cut such that reading one overlaps writing the next. */
 enum { PIECE_MIN = 8192, PIECES_WANTED = 4 };
 
-static int rank_at(const struct mr_node *n, int stride, int j)
+static int rank_at_stride(const struct mr_node *n, int stride, int j)
 {
     return (int)(((long)n->me - (long)stride * j) % n->ranks + n->ranks) % n->ranks;
 }
 
-static int source(const struct mr_node *n, const struct mr_exchange *x, int j)
+static int source(const struct mr_node *n, const struct mr_node_exchange *x, int j)
 {
-    return rank_at(n, x->stride, j);
+    return rank_at_stride(n, x->stride, j);
 }
 
-static int blocks_of(const struct mr_node *n, const struct mr_exchange *x)
+static int blocks_of(const struct mr_node *n, const struct mr_node_exchange *x)
 {
     return x->apart ? n->ranks - 1 : 1;
 }
 
 /* The block for rank `to` in the slot of rank `from`. */
-static int block_of(const struct mr_node *n, const struct mr_exchange *x, int from, int to)
+static int block_of(const struct mr_node *n, const struct mr_node_exchange *x, int from, int to)
 {
     return x->apart ? (to - from - 1 + n->ranks) % n->ranks : 0;
 }
 
-static void fill_blocks(const struct mr_node *n, const struct mr_exchange *x, size_t offset, size_t len, char *to)
+static void fill_blocks(const struct mr_node *n, const struct mr_node_exchange *x, size_t offset, size_t len, char *to)
 {
     for (int j = 0, blocks = blocks_of(n, x); j < blocks; j++)
         x->fill(x->arg, (n->me + 1 + j) % n->ranks, offset, len, to + (size_t)j * len);
@@ -92,7 +92,7 @@ static enum mr_err notice(int rank, uint64_t bytes)
 
 enum mr_err mr_node_amount(int rank, uint64_t bytes, size_t expected)
 {
-    if (__builtin_expect(bytes == expected, 1))
+    if (likely(bytes == expected))
         return MR_SUCCESS;
     if (bytes > NOTICES)
         return notice(rank, bytes);
@@ -105,15 +105,15 @@ enum mr_err mr_node_amount(int rank, uint64_t bytes, size_t expected)
                    (unsigned long long)bytes, expected);
 }
 
-static void note(enum mr_err *all, enum mr_err err)
+static void keep_first_error(enum mr_err *all, enum mr_err err)
 {
-    if (__builtin_expect(err && !*all, 0))
+    if (unlikely(err && !*all))
         *all = err;
 }
 
 /* ---- one piece --------------------------------------------------------------------------------------------------- */
 
-static enum mr_err write_small(struct mr_node *n, const struct mr_exchange *x, uint64_t piece, bool with_data)
+static enum mr_err write_small(struct mr_node *n, const struct mr_node_exchange *x, uint64_t piece, bool with_data)
 {
     struct mr_node_line *line = mr_node_first(&n->small, n->me, piece);
     size_t all = with_data ? x->gives * (size_t)blocks_of(n, x) : 0;
@@ -121,7 +121,7 @@ static enum mr_err write_small(struct mr_node *n, const struct mr_exchange *x, u
 
     if (err)
         return err;
-    if (__builtin_expect(n->failed, 0)) {
+    if (unlikely(n->failed)) {
         err = n->failed;
         n->failed = MR_SUCCESS;
         mr_node_publish(line, piece, NOTICES + (uint64_t)err);
@@ -137,7 +137,7 @@ static enum mr_err write_small(struct mr_node *n, const struct mr_exchange *x, u
     return MR_SUCCESS;
 }
 
-static enum mr_err read_small(struct mr_node *n, const struct mr_exchange *x, uint64_t piece, int src)
+static enum mr_err read_small(struct mr_node *n, const struct mr_node_exchange *x, uint64_t piece, int src)
 {
     const struct mr_node_line *line = mr_node_first(&n->small, src, piece);
     size_t blocks = (size_t)blocks_of(n, x), expects = x->amount ? x->amount(x->arg, src) : x->expects, len;
@@ -148,7 +148,7 @@ static enum mr_err read_small(struct mr_node *n, const struct mr_exchange *x, ui
     if (err)
         return err;
     bytes = mr_node_bytes(line);
-    if (__builtin_expect(bytes > NOTICES, 0))
+    if (unlikely(bytes > NOTICES))
         return notice(src, bytes);
     if (bytes > n->small.shape.slot_bytes / blocks) { /* it follows in the other ring, where this rank is not */
         mr_node_break(n);
@@ -161,7 +161,7 @@ static enum mr_err read_small(struct mr_node *n, const struct mr_exchange *x, ui
     return mr_node_amount(src, bytes, expects);
 }
 
-static enum mr_err exchange_small(struct mr_node *n, const struct mr_exchange *x)
+static enum mr_err exchange_small(struct mr_node *n, const struct mr_node_exchange *x)
 {
     uint64_t piece = n->small.next++;
     enum mr_err all = MR_SUCCESS;
@@ -171,7 +171,7 @@ static enum mr_err exchange_small(struct mr_node *n, const struct mr_exchange *x
     if (x->meanwhile && !all)
         x->meanwhile(x->arg);
     for (int j = 1; j <= x->num; j++)
-        note(&all, read_small(n, x, piece, source(n, x, j)));
+        keep_first_error(&all, read_small(n, x, piece, source(n, x, j)));
     mr_node_done(&n->small, piece);
     mr_node_wake(n);
     return all;
@@ -264,7 +264,7 @@ static enum mr_err read_varied(struct mr_node *n, const struct mr_varied *x, uin
     *later = bytes == LATER;
     if (*later)
         return MR_SUCCESS;
-    if (__builtin_expect(bytes > NOTICES, 0))
+    if (unlikely(bytes > NOTICES))
         return notice(src, bytes);
     at = mr_node_data(&n->small, src, piece, bytes);
     if (bytes > n->small.shape.slot_bytes ||
@@ -287,9 +287,9 @@ enum mr_err mr_node_exchange_varied(struct mr_node *n, const struct mr_varied *x
     if (x->meanwhile && !all)
         x->meanwhile(x->arg);
     for (int j = 1; j <= x->num; j++) {
-        int src = rank_at(n, x->stride, j);
+        int src = rank_at_stride(n, x->stride, j);
 
-        note(&all, read_varied(n, x, piece, src, &later[src]));
+        keep_first_error(&all, read_varied(n, x, piece, src, &later[src]));
     }
     mr_node_done(&n->small, piece);
     mr_node_wake(n);
@@ -303,7 +303,7 @@ struct cut {
     uint64_t from, num; /* pieces */
 };
 
-static struct cut cut_of(struct mr_node *n, const struct mr_exchange *x, size_t bytes)
+static struct cut cut_of(struct mr_node *n, const struct mr_node_exchange *x, size_t bytes)
 {
     size_t most = n->bulk.shape.slot_bytes / (size_t)blocks_of(n, x) & ~(size_t)63;
     struct cut c = {.bytes = bytes, .each = most, .from = n->bulk.next};
@@ -328,7 +328,7 @@ static size_t length_of(const struct cut *c, uint64_t k)
     return c->bytes - at < c->each ? c->bytes - at : c->each;
 }
 
-static void write_piece(struct mr_node *n, const struct mr_exchange *x, const struct cut *c, uint64_t k)
+static void write_piece(struct mr_node *n, const struct mr_node_exchange *x, const struct cut *c, uint64_t k)
 {
     uint64_t piece = c->from + k;
 
@@ -342,7 +342,7 @@ static void write_piece(struct mr_node *n, const struct mr_exchange *x, const st
  * A rank that also reads is one piece ahead of its reads; with more ranks than cores, as far ahead as there is room,
  * because each wait is a change of processes.
  */
-static enum mr_err write_ahead(struct mr_node *n, const struct mr_exchange *x, const struct cut *c, uint64_t k,
+static enum mr_err write_ahead(struct mr_node *n, const struct mr_node_exchange *x, const struct cut *c, uint64_t k,
                                uint64_t *written)
 {
     uint64_t ahead = n->crowded || !x->num ? c->num : k + 2;
@@ -355,7 +355,8 @@ static enum mr_err write_ahead(struct mr_node *n, const struct mr_exchange *x, c
     return err;
 }
 
-static enum mr_err read_piece(struct mr_node *n, const struct mr_exchange *x, const struct cut *c, uint64_t k, int src)
+static enum mr_err take_piece(struct mr_node *n, const struct mr_node_exchange *x, const struct cut *c, uint64_t k,
+                              int src)
 {
     uint64_t piece = c->from + k;
     size_t len = length_of(c, k);
@@ -369,7 +370,7 @@ static enum mr_err read_piece(struct mr_node *n, const struct mr_exchange *x, co
 }
 
 /* All announce their amounts; a reading rank learns whether the amount is as expected. */
-static enum mr_err announce(struct mr_node *n, const struct mr_exchange *x)
+static enum mr_err announce(struct mr_node *n, const struct mr_node_exchange *x)
 {
     uint64_t piece = n->small.next++;
     enum mr_err err = x->writes ? write_small(n, x, piece, false) : MR_SUCCESS;
@@ -388,7 +389,7 @@ static enum mr_err announce(struct mr_node *n, const struct mr_exchange *x)
     return err;
 }
 
-static enum mr_err exchange_bulk(struct mr_node *n, const struct mr_exchange *x, size_t bytes)
+static enum mr_err exchange_bulk(struct mr_node *n, const struct mr_node_exchange *x, size_t bytes)
 {
     struct cut c = cut_of(n, x, bytes);
     uint64_t written = 0;
@@ -404,14 +405,14 @@ static enum mr_err exchange_bulk(struct mr_node *n, const struct mr_exchange *x,
         if (x->writes && written < c.num)
             err = write_ahead(n, x, &c, k, &written);
         for (int j = 1; j <= x->num && !err; j++)
-            err = read_piece(n, x, &c, k, source(n, x, j));
+            err = take_piece(n, x, &c, k, source(n, x, j));
         mr_node_done(&n->bulk, c.from + k);
         mr_node_wake(n);
     }
     return err;
 }
 
-enum mr_err mr_node_exchange(struct mr_node *n, const struct mr_exchange *x)
+enum mr_err mr_node_exchange(struct mr_node *n, const struct mr_node_exchange *x)
 {
     size_t bytes = x->num ? x->expects : x->gives;
 

@@ -8,7 +8,7 @@
 
 #include "libmrmpi/coll/node/area.h"
 
-struct mr_exchange {
+struct mr_node_exchange {
     bool writes;
     bool apart;      /* a writer has a block for each other rank, not one for all */
     size_t gives;    /* writers: bytes of a block */
@@ -38,7 +38,7 @@ void mr_node_put(struct mr_node *n, const void *buf, size_t count, const struct 
  * By all ranks, after mr_node_begin(). An error of the data: amounts that do not match, as for messages, or a notice
  * of a writer (n->failed).
  */
-enum mr_err mr_node_exchange(struct mr_node *n, const struct mr_exchange *x);
+enum mr_err mr_node_exchange(struct mr_node *n, const struct mr_node_exchange *x);
 
 /*
  * Blocks of any lengths, each known to its two ranks only. A writer's blocks go as one piece if they fit a slot.

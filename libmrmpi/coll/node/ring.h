@@ -24,7 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MR_NODE_INLINE 48 /* bytes that a line carries */
+#include "libmrmpi/base/idioms.h"
+
+#define MR_NODE_INLINE    48 /* bytes that a line carries */
 #define MR_NODE_SLOTS_MAX 256
 
 struct mr_node_line {
@@ -119,7 +121,7 @@ static inline bool mr_node_has_room(struct mr_node_ring *r, uint64_t piece)
 {
     uint64_t least = UINT64_MAX;
 
-    if (__builtin_expect(piece <= r->room, 1))
+    if (likely(piece <= r->room))
         return true;
     for (int i = 0; i < r->shape.ranks; i++) {
         uint64_t done = i == r->me ? piece : __atomic_load_n(&r->done[i].number, __ATOMIC_ACQUIRE);

@@ -14,7 +14,7 @@
 #include "libmrmpi/p2p/pt2pt.h"
 
 /* Looks before the progress engine has its turn: about a microsecond. */
-#define LOOKS 64
+#define POLLS 64
 /* With more ranks than cores: how often the core is given away before that, unless other threads wait for the lock. */
 #define YIELDS 1
 /* Operations without any wait still run the progress engine once in so many. */
@@ -32,7 +32,7 @@ static bool is_broken(const struct mr_node *n)
 {
     uint64_t since = broken_since(n) & ~MISSING;
 
-    return __builtin_expect(since != 0, 0) && since <= n->started;
+    return unlikely(since != 0) && since <= n->started;
 }
 
 static enum mr_err broken(const struct mr_node *n)
@@ -65,7 +65,7 @@ void mr_node_wake(const struct mr_node *n)
 }
 
 /* Others may have seen an error before, and never begin this operation: nobody waits for them. */
-static bool lacks_member(const struct mr_node *n)
+static bool node_lacks_member(const struct mr_node *n)
 {
     return n->whole && mr_comm_lacks(n->whole);
 }
@@ -76,7 +76,7 @@ enum mr_err mr_node_begin(struct mr_node *n)
     if (++n->calls % PROGRESS_EVERY == 0)
         mr_progress();
     n->started = n->small.next;
-    if (__builtin_expect(lacks_member(n), 0))
+    if (unlikely(node_lacks_member(n)))
         break_since(n, n->started | MISSING);
     return is_broken(n) ? broken(n) : MR_SUCCESS;
 }
@@ -96,7 +96,7 @@ static bool piece_is_there(void *arg)
 
     if (mr_node_is_there(p->line, p->number) || mr_node_mad(p->line, p->number) || is_broken(p->n))
         return true;
-    if (lacks_member(p->n) || mr_peer_parts(p->n->world[p->rank]))
+    if (node_lacks_member(p->n) || mr_peer_parts(p->n->world[p->rank]))
         break_since(p->n, p->n->started | MISSING);
     return is_broken(p->n);
 }
@@ -118,7 +118,7 @@ static __attribute__((noinline)) enum mr_err await_long(struct mr_node *n, const
 }
 
 /* A core for each: the data is on its way. Else another rank on our core may need its turn. */
-static inline void look_away(const struct mr_node *n)
+static inline void yield_core(const struct mr_node *n)
 {
     if (n->crowded)
         sched_yield();
@@ -128,10 +128,10 @@ static inline void look_away(const struct mr_node *n)
 
 enum mr_err mr_node_await(struct mr_node *n, const struct mr_node_line *line, uint64_t piece, int rank)
 {
-    for (int looks = !n->crowded ? LOOKS : mr_threaded ? 1 : YIELDS; looks; looks--) {
-        if (__builtin_expect(mr_node_is_there(line, piece), 1))
+    for (int looks = !n->crowded ? POLLS : mr_threaded ? 1 : YIELDS; looks; looks--) {
+        if (likely(mr_node_is_there(line, piece)))
             return MR_SUCCESS;
-        look_away(n);
+        yield_core(n);
     }
     return await_long(n, line, piece, rank);
 }
@@ -144,7 +144,7 @@ struct room {
     uint64_t piece;
 };
 
-static bool has_parted(const struct mr_node *n)
+static bool member_has_parted(const struct mr_node *n)
 {
     for (int i = 0; i < n->ranks; i++)
         if (mr_peer_parts(n->world[i]))
@@ -158,14 +158,14 @@ static bool room_is_there(void *arg)
 
     if (mr_node_has_room(r->ring, r->piece) || is_broken(r->n))
         return true;
-    if (lacks_member(r->n) || has_parted(r->n))
+    if (node_lacks_member(r->n) || member_has_parted(r->n))
         break_since(r->n, r->n->started | MISSING);
     return is_broken(r->n);
 }
 
 enum mr_err mr_node_await_room(struct mr_node *n, struct mr_node_ring *r, uint64_t piece)
 {
-    if (__builtin_expect(mr_node_has_room(r, piece), 1))
+    if (likely(mr_node_has_room(r, piece)))
         return MR_SUCCESS;
     mr_progress_until(room_is_there, &(struct room){n, r, piece});
     return is_broken(n) ? broken(n) : MR_SUCCESS;

@@ -16,9 +16,6 @@
 
 #include "libmrmpi/base/base.h"
 
-#define likely(x)   __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
 /* Schedules whose next step can run. */
 static struct {
     struct mr_schedule *first, **end;
@@ -129,7 +126,7 @@ static void replace_send(struct mr_schedule *s, struct mr_request *req)
     send_notice(s, st);
 }
 
-static void start_send(struct mr_schedule *s, struct mr_step *st)
+static void start_send_step(struct mr_schedule *s, struct mr_step *st)
 {
     struct route r = route_of(s, st);
     if (unlikely(s->error))
@@ -160,14 +157,14 @@ static void start_recv(struct mr_schedule *s, struct mr_step *st)
 /*
  * A long copy would keep peers waiting: for an answer to their offers, or for our announcements. While a message of
  * this phase has still to begin to move, the copy therefore begins after a poll and is made in pieces, each before
- * another poll. Moving messages continue meanwhile. A send counts if its receiver may be ready (ready.c), and for the
+ * another poll. Moving messages continue meanwhile. A send counts if its receiver may be ready (rtr.c), and for the
  * first polls only: a receiver that reads says so at the end.
  */
-enum { FIRST_LOOKS = 8, FIRST_PIECE = 4 * 1024, COPY_PIECE = 32 * 1024 };
+enum { FIRST_POLLS = 8, FIRST_PIECE = 4 * 1024, COPY_PIECE = 32 * 1024 };
 
 static bool awaits_peers(const struct mr_schedule *s)
 {
-    bool sends = s->waited && s->looks <= FIRST_LOOKS;
+    bool sends = s->waited && s->polls <= FIRST_POLLS;
     for (const struct mr_step *st = s->steps + s->phase; s->pending && st != s->steps + s->pos; st++) {
         if (!st->req || st->req->complete)
             continue;
@@ -187,21 +184,21 @@ static bool is_long_copy(const struct mr_step *st)
 /* False: continues after the next poll. */
 static bool copy_step(struct mr_schedule *s, const struct mr_step *st)
 {
-    if (likely(!s->looks && !(is_long_copy(st) && awaits_peers(s)))) {
+    if (likely(!s->polls && !(is_long_copy(st) && awaits_peers(s)))) {
         mr_type_copy(st->in, st->count, st->type, st->out, st->out_count, st->out_type);
         return true;
     }
-    if (!s->looks++) {
+    if (!s->polls++) {
         s->copied = 0;
         return false;
     }
-    size_t piece = s->waited && s->looks <= FIRST_LOOKS ? FIRST_PIECE : COPY_PIECE,
+    size_t piece = s->waited && s->polls <= FIRST_POLLS ? FIRST_PIECE : COPY_PIECE,
            left = st->count * st->type->size - s->copied;
     bool rest = left <= piece || !awaits_peers(s);
     memcpy((char *)st->out + st->out_type->true_lb + s->copied, (const char *)st->in + st->type->true_lb + s->copied,
            rest ? left : piece);
     s->copied += piece;
-    s->looks = rest ? 0 : s->looks;
+    s->polls = rest ? 0 : s->polls;
     return rest;
 }
 
@@ -210,7 +207,7 @@ static bool run_step(struct mr_schedule *s, struct mr_step *st)
 {
     switch (st->kind) {
     case MR_STEP_SEND:
-        start_send(s, st);
+        start_send_step(s, st);
         break;
     case MR_STEP_RECV:
         start_recv(s, st);
@@ -264,7 +261,7 @@ static void unlist_waiting(struct mr_schedule *s)
     s->listed = false;
 }
 
-static bool lacks_member(const struct mr_schedule *s)
+static bool schedule_lacks_member(const struct mr_schedule *s)
 {
     return mr_comm_lacks(s->comm) || (s->second && mr_comm_lacks(s->second));
 }
@@ -272,7 +269,7 @@ static bool lacks_member(const struct mr_schedule *s)
 static void process_lost(void)
 {
     for (struct mr_schedule *s = waiting; s; s = s->next_running)
-        if (lacks_member(s)) {
+        if (schedule_lacks_member(s)) {
             note_error(s, MR_ERR_PROC_FAILED);
             make_ready(s);
         }
@@ -353,7 +350,7 @@ static int poll_ready(void)
 
 /* ---- beginning and keeping --------------------------------------------------------------------------------------- */
 
-static enum mr_err no_memory(void)
+static enum mr_err no_memory_for_temps(void)
 {
     return mr_fail(MR_ERR_NO_MEM, "no memory for the temporary buffers of a collective operation");
 }
@@ -363,7 +360,7 @@ enum mr_err mr_schedule_built(struct mr_schedule *s, struct mr_schedule **out)
     *out = NULL;
     if (s->no_memory) {
         mr_schedule_free(s);
-        return no_memory();
+        return no_memory_for_temps();
     }
     *out = s;
     return MR_SUCCESS;
@@ -375,15 +372,15 @@ static enum mr_err run_schedule(struct mr_schedule *s, enum mr_err before, struc
     *req = NULL;
     s->req = mr_request_new(MR_REQ_COLL, s->comm);
     if (!s->req)
-        return no_memory();
+        return no_memory_for_temps();
     *req = mr_request_get(s->req);
     s->pos = s->phase = 0;
-    s->looks = 0;
+    s->polls = 0;
     s->past_wait = false;
     s->error = MR_SUCCESS;
     s->hopeless = false;
     note_error(s, before);
-    if (unlikely(lacks_member(s)))
+    if (unlikely(schedule_lacks_member(s)))
         note_error(s, MR_ERR_PROC_FAILED);
     list_waiting(s);
     advance_schedule(s);
@@ -472,7 +469,7 @@ enum mr_err mr_coll_keep(struct mr_schedule *s, struct mr_request **req)
     *req = r;
     if (!r) {
         mr_schedule_free(s);
-        return no_memory();
+        return no_memory_for_temps();
     }
     s->persistent = true;
     s->tag |= MR_PERSISTENT_TAG;

@@ -33,7 +33,7 @@ static char no_memory_area[16]; /* the result of temp without memory: never writ
 
 /* ---- one schedule ------------------------------------------------------------------------------------------------ */
 
-static int next_tag(struct mr_comm *c)
+static int next_coll_tag(struct mr_comm *c)
 {
     return c->passing ? c->passing_tag : (int)(c->coll_seq++ & (MR_PERSISTENT_TAG - 1));
 }
@@ -52,13 +52,13 @@ struct mr_schedule *mr_schedule_new(struct mr_comm *c)
         return NULL;
     s->next = NULL;
     s->comm = mr_comm_get(c);
-    s->tag = next_tag(c);
+    s->tag = next_coll_tag(c);
     return s;
 }
 
 void mr_schedule_skip(struct mr_comm *c)
 {
-    next_tag(c);
+    next_coll_tag(c);
 }
 
 void mr_schedule_on(struct mr_schedule *s, struct mr_comm *c)
@@ -67,12 +67,12 @@ void mr_schedule_on(struct mr_schedule *s, struct mr_comm *c)
     if (!s->on_second || s->second == c)
         return;
     s->second = mr_comm_get(c);
-    s->second_tag = next_tag(c);
+    s->second_tag = next_coll_tag(c);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-static void free_kept(void)
+static void free_kept_temps(void)
 {
     while (pool.temps) {
         struct mr_temp *t = pool.temps;
@@ -103,7 +103,7 @@ static void keep_or_free(struct mr_temp *t)
         return;
     }
     if (pool.room + t->room > KEEP_MAX)
-        free_kept(); /* of other sizes than are wanted now */
+        free_kept_temps(); /* of other sizes than are wanted now */
     pool.room += t->room;
     t->next = pool.temps;
     pool.temps = t;
@@ -139,7 +139,7 @@ void mr_schedule_free(struct mr_schedule *s)
 
 void mr_schedule_free_pool(void)
 {
-    free_kept();
+    free_kept_temps();
     while (pool.schedules) {
         struct mr_schedule *s = pool.schedules;
         pool.schedules = s->next;
@@ -173,7 +173,7 @@ static struct mr_step *add_step(struct mr_schedule *s, enum mr_step_kind kind)
  * The number of the last appended step's message, among those of its kind with this peer: for long messages of
  * schedules with few steps so far, because all of them may have to be examined, and with a tag of their own. 0: none.
  */
-static uint8_t number_of(const struct mr_schedule *s, const struct mr_step *st)
+static uint8_t step_number(const struct mr_schedule *s, const struct mr_step *st)
 {
     const struct mr_step *b = st;
     size_t least = st->crowd ? CROWDED_MIN : mr_config.eager_max + 1;
@@ -200,7 +200,7 @@ void mr_schedule_send(struct mr_schedule *s, const void *buf, size_t count, stru
     st->count = count;
     st->type = t;
     st->peer = dest;
-    st->nth = number_of(s, st);
+    st->nth = step_number(s, st);
 }
 
 void mr_schedule_recv(struct mr_schedule *s, void *buf, size_t count, struct mr_type *t, int src)
@@ -210,7 +210,7 @@ void mr_schedule_recv(struct mr_schedule *s, void *buf, size_t count, struct mr_
     st->count = count;
     st->type = t;
     st->peer = src;
-    st->nth = number_of(s, st);
+    st->nth = step_number(s, st);
 }
 
 void mr_schedule_copy(struct mr_schedule *s, const void *in, size_t icount, struct mr_type *it, void *out,

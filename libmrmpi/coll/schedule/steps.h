@@ -11,8 +11,8 @@ enum mr_step_kind { MR_STEP_SEND, MR_STEP_RECV, MR_STEP_COPY, MR_STEP_REDUCE, MR
 
 struct mr_step {
     enum mr_step_kind kind : 8;
-    bool second; /* over the second communicator */
-    uint8_t nth; /* of a long message: its number (mr_isend_nth); 0: none */
+    bool second;   /* over the second communicator */
+    uint8_t nth;   /* of a long message: its number (mr_isend_nth); 0: none */
     uint8_t crowd; /* mr_schedule_crowd; 0: none */
     int peer;
     const void *in;
@@ -26,7 +26,7 @@ struct mr_step {
 struct mr_temp;
 
 struct mr_schedule {
-    struct mr_schedule *next; /* on the ready list or the pool */
+    struct mr_schedule *next;                        /* on the ready list or the pool */
     struct mr_schedule *next_running, *prev_running; /* while waiting for messages: see sched.c */
     struct mr_comm *comm, *second;
     struct mr_request *req; /* while running */
@@ -45,7 +45,7 @@ struct mr_schedule {
     int pending;                 /* sends and receives in flight */
     struct mr_request *awaits;   /* the send or receive that the next step waits for, NULL: none or all */
     size_t num, cap, pos, phase; /* steps, room, next step, first step of this phase */
-    size_t looks;                /* at the network, since the next step, a long copy, had its first turn */
+    size_t polls;                /* at the network, since the next step, a long copy, had its first turn */
     size_t copied;               /* bytes of the copy done */
     struct mr_step *steps;
     struct mr_temp *temps;

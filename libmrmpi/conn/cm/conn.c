@@ -185,14 +185,14 @@ void mr_cm_start(struct mr_cm_conn *c, uint32_t id, uint64_t now_ns)
 }
 
 /* Nothing could be asked for when we began. */
-static bool is_held(const struct mr_cm_conn *c)
+static bool req_is_held(const struct mr_cm_conn *c)
 {
     return c->state == MR_CM_REQ_SENT && !c->local;
 }
 
 void mr_cm_resume(struct mr_cm_conn *c, uint64_t now_ns)
 {
-    if (is_held(c))
+    if (req_is_held(c))
         conn_request(c, now_ns);
 }
 
@@ -285,8 +285,8 @@ static void receive_req(struct mr_cm_conn *c, const struct mr_cm_msg *m, uint64_
             conn_reject(c, c->id, false, c->reason, c->detail);
         return;
     }
-    if (c->state == MR_CM_REQ_SENT && c->self < c->peer &&
-        !is_held(c) && !answered && !yields_now(c, now_ns)) { /* both began: the lower rank's request counts */
+    if (c->state == MR_CM_REQ_SENT && c->self < c->peer && !req_is_held(c) && !answered &&
+        !yields_now(c, now_ns)) { /* both began: the lower rank's request counts */
         c->heard = c->rival = true;
         c->heard_id = m->id;
         if (now_ns - c->asked_ns > c->timeout_ns / ASK_ANEW) { /* it has only just come to live: ours was lost */
@@ -407,7 +407,7 @@ void mr_cm_tick(struct mr_cm_conn *c, uint64_t now_ns)
 {
     if (!mr_cm_waiting(c) || now_ns < c->deadline_ns)
         return;
-    if (is_held(c)) {
+    if (req_is_held(c)) {
         conn_request(c, now_ns);
         return;
     }

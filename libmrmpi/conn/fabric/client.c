@@ -132,7 +132,7 @@ static void take_levels(const struct fd_state *s, struct mr_fabric_level *level)
     level[MR_LEVEL_PACKETS].max = level[MR_LEVEL_PACKETS - 1].max;
 }
 
-static void take(const struct fd_state *s, struct mr_fabric_qos *qos)
+static void take_state(const struct fd_state *s, struct mr_fabric_qos *qos)
 {
     int levels = fd_state_num_levels(s, s->h.length);
     const struct fd_spread *spread = fd_state_spread(s, s->h.length, levels);
@@ -175,7 +175,7 @@ static void drop_connection(void)
     client.knows_places = client.knows_paths = client.heard = false;
 }
 
-static bool is_place(const struct fd_place *p, size_t len)
+static bool is_place_message(const struct fd_place *p, size_t len)
 {
     return len == sizeof *p && p->h.magic == FD_MAGIC && p->h.version == FD_VERSION && p->h.type == FD_PLACE &&
            p->h.length == len;
@@ -211,7 +211,7 @@ static int take_paths(const struct fd_disjoint *m)
     return RECEIVED_PATHS;
 }
 
-static int take_place(const struct fd_place *p)
+static int keep_place(const struct fd_place *p)
 {
     if (!p->status && (!p->lid || p->lid > UNICAST_MAX || p->lmc > LMC_MAX))
         return -EPROTO;
@@ -242,8 +242,8 @@ static int receive(int flags, uint64_t until_ns, struct mr_fabric_qos *qos)
         return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? RECEIVED_NOTHING : -errno;
     if (n == 0)
         return -ECONNRESET;
-    if (client.knows_places && is_place(&m.place, (size_t)n))
-        return take_place(&m.place);
+    if (client.knows_places && is_place_message(&m.place, (size_t)n))
+        return keep_place(&m.place);
     if (client.knows_paths && is_disjoint(&m.disjoint, (size_t)n))
         return take_paths(&m.disjoint);
     if (client.heard && is_pace(&m.pace, (size_t)n)) {
@@ -257,7 +257,7 @@ static int receive(int flags, uint64_t until_ns, struct mr_fabric_qos *qos)
         client.knows_paths = m.state.s.changed & FD_CAN_PATHS;
     }
     client.heard = client.was_heard = true;
-    take(&m.state.s, qos);
+    take_state(&m.state.s, qos);
     return RECEIVED_STATE;
 }
 
@@ -367,7 +367,7 @@ void mr_fabric_close(void)
     client.pause_ns = client.next_try_ns = 0;
 }
 
-static void lose(int err, uint64_t now_ns)
+static void lose_daemon(int err, uint64_t now_ns)
 {
     if (client.heard) {
         mr_log(MR_LOG_INFO, "lost the connection to fabricd (%s); going on with what is known", strerror(-err));
@@ -396,7 +396,7 @@ bool mr_fabric_news(struct mr_fabric_qos *qos, uint64_t now_ns)
     if (news && first)
         mr_log(MR_LOG_INFO, "fabricd answers %s", again ? "again" : "now");
     if (got < 0)
-        lose(got, now_ns);
+        lose_daemon(got, now_ns);
     return news;
 }
 

@@ -40,7 +40,7 @@ static void guard_answered(struct mr_probe *l)
     container_of(l, struct guard, probe)->all->answered_ns = mr_clock_ns();
 }
 
-static void bring_up(struct guard *one)
+static void bring_up_guard(struct guard *one)
 {
     mr_probe_again(&one->probe, &one->all->peer->address->rail[one->remote]);
 }
@@ -53,7 +53,7 @@ static void guard_drained(struct mr_probe *l)
 
     mr_qp_psns(&l->qp, &send, &l->receive);
     if (one->connected)
-        bring_up(one);
+        bring_up_guard(one);
 }
 
 static void free_guards(struct mr_guards *g)
@@ -94,7 +94,7 @@ static bool has_guards(const struct mr_peer *p)
 }
 
 /* The n-th rank of a host, counted round. */
-static int rank_at(int host, int n)
+static int nth_rank_of_host(int host, int n)
 {
     const struct mr_launch *launch = mr_peers.launch;
     int size = 0;
@@ -110,7 +110,7 @@ static int rank_at(int host, int n)
 /* Which of the two that guard the host of another rank; second: the other one. */
 static int guard_of(int rank, int other, bool second)
 {
-    return rank_at(mr_peers.launch->node_of[other], mr_peer_place(rank) ^ second);
+    return nth_rank_of_host(mr_peers.launch->node_of[other], mr_peer_place(rank) ^ second);
 }
 
 static bool is_guard(int rank, int other)
@@ -229,7 +229,7 @@ void mr_guard_connect(struct mr_peer *p, const struct mr_cm_msg *remote, const s
 static void begin_again(struct guard *one)
 {
     if (one->probe.qp.state == MR_QP_DRAINED)
-        bring_up(one);
+        bring_up_guard(one);
     else
         mr_qp_abort(&one->probe.qp);
 }
@@ -268,7 +268,7 @@ static bool ask_peer(const struct mr_peer *p, uint64_t now_ns, uint64_t since_ns
         if (!one->connected || mr_verbs.rail[r].down || mr_verbs.rail[r].dev->fatal)
             continue;
         if (one->probe.qp.state == MR_QP_DRAINED) /* it could not be brought up then */
-            bring_up(one);
+            bring_up_guard(one);
         mr_probe_post(&one->probe, now_ns);
     }
     return p->own->guards->answered_ns >= since_ns;

@@ -66,7 +66,7 @@ static int make_links(struct mr_sub *sub, unsigned num)
 }
 
 /* Large messages go by RDMA over the subchannel. */
-static bool has_rdma(const struct mr_sub *sub)
+static bool sub_has_rdma(const struct mr_sub *sub)
 {
     return sub->kind == sub->peer->own->bulk_kind;
 }
@@ -82,7 +82,7 @@ static bool wants_link(const struct mr_sub *sub, const uint8_t sl[MR_LEVELS], un
 {
     if (mr_sub_is_path(sub) && (l == MR_LEVEL_PACKETS || l == MR_LEVEL_SMALL))
         return false;
-    if (l == MR_LEVEL_PACKETS && has_rdma(sub))
+    if (l == MR_LEVEL_PACKETS && sub_has_rdma(sub))
         return sl[MR_LEVEL_SMALL] == sl[l] || mr_levels_have_room(sub->peer);
     return l == MR_LEVEL_BULK || sl[l] != sl[l + 1];
 }
@@ -126,7 +126,7 @@ int mr_sub_open(struct mr_sub *sub, const struct mr_link_events *events)
     mr_levels_of(sub, sl);
     if (make_links(sub, count_links(sub, sl)))
         return -ENOMEM;
-    apart = sl[MR_LEVEL_SMALL] != sl[MR_LEVEL_BULK] || has_rdma(sub);
+    apart = sl[MR_LEVEL_SMALL] != sl[MR_LEVEL_BULK] || sub_has_rdma(sub);
     sub->own->crowded = 0;
     for (unsigned l = MR_LEVELS; l-- > 0;) {
         bool wanted = wants_link(sub, sl, l);
@@ -220,7 +220,7 @@ static void close_unused_links(struct mr_sub *sub)
  * ones: those would crowd the lane of smaller ones, but not the other way round.
  */
 int mr_sub_connect(struct mr_sub *sub, const struct mr_rail_addr *to, const struct mr_cm_sub *remote,
-                       const struct mr_cm_sub *sls, uint32_t local_psn, uint32_t remote_psn)
+                   const struct mr_cm_sub *sls, uint32_t local_psn, uint32_t remote_psn)
 {
     struct mr_link *made[MR_LEVELS];
 

@@ -17,7 +17,7 @@ void mr_peer_lost(struct mr_peer *p, int error)
     if (p->error)
         return;
     p->error = error ? error : -EIO;
-    p->up = p->plain = false;
+    p->up = p->fast = false;
     for (unsigned i = 0; i < p->num_subs; i++) {
         p->own->loads[p->sub[i].parity][mr_sub_place(&p->sub[i])].up = false;
         mr_probe_drop(&p->sub[i]);
@@ -63,7 +63,7 @@ void mr_peer_give_up(struct mr_peer *p, const char *why)
     mr_peer_lost(p, -ENETDOWN);
 }
 
-static bool has_drained(const struct mr_peer *p)
+static bool peer_has_drained(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->num_subs; i++)
         for (unsigned l = 0; l < p->sub[i].num_links; l++)
@@ -85,7 +85,7 @@ int mr_peers_report(void)
     int n = 0;
 
     while ((p = *at)) {
-        if (!has_drained(p)) {
+        if (!peer_has_drained(p)) {
             at = &p->own->next_failing;
             continue;
         }

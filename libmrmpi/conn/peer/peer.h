@@ -42,18 +42,18 @@ struct mr_peer {
     uint32_t *steer;      /* with rules: excluded subchannels by use and size class of a packet (steer.c) */
     uint32_t arrived;     /* mr_peers.arrived when a packet was last sent there */
     struct mr_sched packet_turn;
-    bool plain; /* up, no rules, no lossy links: of a short packet there is nothing to ask but whose turn it is */
-    struct mr_link *straight; /* plain: the one that takes all of those; NULL: they have turns */
-    struct mr_link **small;   /* by subchannel of the present epoch: the link of such packets, if it may carry some */
-    uint32_t excluded;     /* set of subchannels that carry no packets, since better ones are open */
-    uint32_t excluded_far; /* those of them that are excluded by their place only (policy near) */
-    uint32_t rdma;         /* set of those that carry large messages */
-    uint32_t lives;        /* of the peer's rails, as it said last: as mr_verbs.lives, */
-    uint16_t moves;        /* and mr_verbs.moves */
-    bool tracked;          /* they lose some: the receiver reports what has landed (net/stripe/track.c) */
-    unsigned num_pending;  /* queue pairs that the room above has under way for it */
-    struct mr_window out;  /* packets that wait, or are not confirmed */
-    bool has_lossy_link;   /* packets in either direction go over links that lose some (net/rely.c) */
+    bool fast; /* up, no rules, no lossy links: of a short packet there is nothing to ask but whose turn it is */
+    struct mr_link *fast_link; /* plain: the one that takes all of those; NULL: they have turns */
+    struct mr_link **small;    /* by subchannel of the present epoch: the link of such packets, if it may carry some */
+    uint32_t excluded;         /* set of subchannels that carry no packets, since better ones are open */
+    uint32_t excluded_far;     /* those of them that are excluded by their place only (policy near) */
+    uint32_t rdma;             /* set of those that carry large messages */
+    uint32_t lives;            /* of the peer's rails, as it said last: as mr_verbs.lives, */
+    uint16_t moves;            /* and mr_verbs.moves */
+    bool tracked;              /* they lose some: the receiver reports what has landed (net/stripe/track.c) */
+    unsigned num_pending;      /* queue pairs that the room above has under way for it */
+    struct mr_window out;      /* packets that wait, or are not confirmed */
+    bool has_lossy_link;       /* packets in either direction go over links that lose some (net/rely.c) */
     bool relying;
     struct mr_peer *next_relying;
     uint64_t heard_ns;        /* its last packet or acknowledgement */
@@ -88,10 +88,10 @@ struct mr_peers {
      * are lost and drain, those with packets or receives that may be late. */
     struct mr_peer *connecting, *backlogged, *recovering, *failing, *relying;
     struct mr_kinds kinds;
-    uint8_t our_kinds; /* the same as a set */
-    uint8_t rationed;  /* kinds of links that only some peers have: set */
-    bool untimed;      /* something has gone or come at a time that rely.c does not know */
-    bool attentive;    /* some peer has a lossy link, or a handshake is under way: packets may be signs */
+    uint8_t our_kinds;     /* the same as a set */
+    uint8_t rationed;      /* kinds of links that only some peers have: set */
+    bool untimed;          /* something has gone or come at a time that rely.c does not know */
+    bool attentive;        /* some peer has a lossy link, or a handshake is under way: packets may be signs */
     struct mr_rules rules; /* of MRMPI_RULES; num is 0: none */
     struct mr_policy policy[MR_POLICY_CLASSES];
     unsigned num_relying;  /* peers in that list */
@@ -118,7 +118,7 @@ bool mr_peer_is_remote(int rank); /* it is on another host */
 int mr_peer_fetch_address(struct mr_peer *p);
 void mr_peer_backlog(struct mr_peer *p); /* something of it waits for room: try again from poll */
 void mr_peer_watch(struct mr_peer *p);   /* its packets or receives may be late: look at them in mr_rely_poll() */
-void mr_peer_lost(struct mr_peer *p, int error); /* upper layers learn of it from the next poll */
+void mr_peer_lost(struct mr_peer *p, int error);            /* upper layers learn of it from the next poll */
 bool mr_steer_by_rdma(const struct mr_peer *p, size_t len); /* rules allow RDMA for that length */
 /* Is this rail of ours farther from the process than another one, under a policy of small messages that cares? */
 bool mr_spread_is_far(unsigned rail);
@@ -130,7 +130,7 @@ void mr_spread_news(void);   /* fabricd has another policy */
 void mr_peers_reweigh(void); /* after mr_spread_news(): the weights of all peers begin anew */
 /* The health of our rails, or of the peer's, has changed: its traffic moves. */
 void mr_peer_take_health(struct mr_peer *p);
-int mr_peers_report(void);   /* report lost peers that have drained; how many */
+int mr_peers_report(void); /* report lost peers that have drained; how many */
 
 /* ---- subchannels, looked at -------------------------------------------------------------------------------------- */
 
@@ -167,7 +167,8 @@ static inline bool mr_bucket_lets(struct mr_ahead *a, size_t len)
  * May a message of this level go ahead of the bulk over the subchannel? Its budget must allow that; and where a lane of
  * medium messages has not carried the last ones yet, one more would hold up all that comes after it.
  */
-#define MR_MEDIUM_MOST 2u /* medium messages under way on a link: each of their packets waits its turn in the fabric */
+#define MR_MEDIUM_MOST 2u /* medium messages under way on a link: each of their packets waits its turn in the fabric   \
+                           */
 static inline bool mr_may_go_ahead(const struct mr_sub *sub, unsigned level, size_t len)
 {
     const struct mr_link *l = sub->level[level];

@@ -22,7 +22,7 @@
 
 /* ---- what comes back --------------------------------------------------------------------------------------------- */
 
-static void run_done(struct mr_wr *wr, const struct mr_wc *wc)
+static void probe_run_done(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct mr_probe *l = container_of(wr, struct mr_probe, tx.wr);
 
@@ -51,7 +51,7 @@ static void ignore_confirmed(struct mr_qp *qp, unsigned sends)
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 /* Once a second; sooner where the patience is short. */
-static uint64_t interval_ns(void)
+static uint64_t probe_interval_ns(void)
 {
     return mr_config.patience < 4 ? (uint64_t)mr_config.patience * 250000000 : 1000000000;
 }
@@ -73,7 +73,7 @@ void mr_probe_again(struct mr_probe *l, const struct mr_rail_addr *to)
         l->run = run;
 }
 
-static void ask(struct mr_probe *l, uint64_t now_ns)
+static void post_probe(struct mr_probe *l, uint64_t now_ns)
 {
     unsigned n = 1;
 
@@ -90,7 +90,7 @@ static void ask(struct mr_probe *l, uint64_t now_ns)
     } else {
         l->then = l->psn + 1;
     }
-    l->tx.wr.done = run_done;
+    l->tx.wr.done = probe_run_done;
     l->asking = true;
     if (post_run(l, n))
         mr_qp_abort(&l->qp);
@@ -98,10 +98,10 @@ static void ask(struct mr_probe *l, uint64_t now_ns)
 
 void mr_probe_post(struct mr_probe *l, uint64_t now_ns)
 {
-    if (now_ns - l->asked_ns < interval_ns())
+    if (now_ns - l->asked_ns < probe_interval_ns())
         return;
     if (!l->asking) {
-        ask(l, now_ns);
+        post_probe(l, now_ns);
     } else if (l->qp.untimed && !l->repeats) {
         l->repeats = true;
         mr_qp_abort(&l->qp);
@@ -116,7 +116,7 @@ static void probe_drained(struct mr_qp *qp)
     l->asking = false;
     l->drained(l); /* it may be gone then, if it does not repeat */
     if (repeats && l->qp.state == MR_QP_ALIVE)
-        ask(l, mr_clock_ns());
+        post_probe(l, mr_clock_ns());
 }
 
 const struct mr_qp_events mr_probe_events = {
@@ -130,7 +130,7 @@ struct mr_kept_probe {
     bool unwanted; /* goes when it has drained */
 };
 
-static void free_kept(struct mr_kept_probe *k)
+static void free_kept_probe(struct mr_kept_probe *k)
 {
     k->sub->own->probe = NULL;
     mr_qp_destroy(&k->probe.qp);
@@ -147,7 +147,7 @@ static void kept_drained(struct mr_probe *l)
     struct mr_kept_probe *k = container_of(l, struct mr_kept_probe, probe);
 
     if (k->unwanted)
-        free_kept(k);
+        free_kept_probe(k);
 }
 
 bool mr_probe_keep(struct mr_sub *sub, struct mr_qp *qp)
@@ -185,7 +185,7 @@ void mr_probe_drop(struct mr_sub *sub)
         return;
     k->unwanted = true;
     if (k->probe.qp.state == MR_QP_DRAINED)
-        free_kept(k);
+        free_kept_probe(k);
     else
         mr_qp_abort(&k->probe.qp);
 }
@@ -193,5 +193,5 @@ void mr_probe_drop(struct mr_sub *sub)
 void mr_probe_free(struct mr_sub *sub)
 {
     if (sub->own->probe)
-        free_kept(sub->own->probe);
+        free_kept_probe(sub->own->probe);
 }

@@ -146,7 +146,7 @@ uint32_t mr_spread_narrow(const struct mr_peer *p, enum mr_policy_class c, uint3
 {
     uint32_t allowed = 0;
 
-    if (__builtin_expect(mr_peers.unwell, 0))
+    if (unlikely(mr_peers.unwell))
         set = keep_well(p, c, set);
     if (mr_peers.policy[c].kind->where == MR_WHERE_ALL)
         return set;

@@ -58,7 +58,7 @@ struct mr_sub *mr_sub_tagged(struct mr_peer *p, uint32_t tag)
 }
 
 /* What losses take off the way: the more of what each end sees, since only the end whose packets are lost does. */
-static uint32_t doubt_of(const struct mr_sub *sub)
+static uint32_t worse_doubt(const struct mr_sub *sub)
 {
     uint32_t theirs = mr_health_of(sub->peer->doubts, sub->remote_rail);
 
@@ -77,12 +77,12 @@ static uint32_t rails_sick_of(const struct mr_sub *sub)
  */
 static uint32_t sick_of(const struct mr_sub *sub)
 {
-    return doubt_of(sub) == MR_WEIGHT_MAX ? MR_WEIGHT_MAX : rails_sick_of(sub);
+    return worse_doubt(sub) == MR_WEIGHT_MAX ? MR_WEIGHT_MAX : rails_sick_of(sub);
 }
 
 static uint32_t small_sick_of(const struct mr_sub *sub)
 {
-    return mr_health_both(rails_sick_of(sub), doubt_of(sub));
+    return mr_health_both(rails_sick_of(sub), worse_doubt(sub));
 }
 
 /* Large messages go by RDMA over links of one kind. */
@@ -154,8 +154,8 @@ static unsigned richer_end(const struct mr_pair *pair, unsigned num)
  * The subchannels of a rail have the lanes in turn; where there are too few for all lanes, rails begin with others.
  * Both ends count by the rails of the same end: each may open any subchannel anew, and its levels count then.
  */
-static void add_kind(struct mr_peer *p, unsigned kind, const struct mr_pair *pair, unsigned num, unsigned ours,
-                     unsigned copies)
+static void add_subs_of_kind(struct mr_peer *p, unsigned kind, const struct mr_pair *pair, unsigned num, unsigned ours,
+                             unsigned copies)
 {
     unsigned on_rail[MR_RAILS_MAX] = {0}, most = 0, end = richer_end(pair, num);
 
@@ -185,7 +185,7 @@ static void add_parity(struct mr_peer *p, const struct pairs *all, unsigned ours
 
     for (unsigned k = 0; k < mr_peers.kinds.num; k++)
         if (p->address->kinds >> mr_peers.kinds.kind[k] & 1)
-            add_kind(p, mr_peers.kinds.kind[k], all->pair, all->num, ours, all->copies);
+            add_subs_of_kind(p, mr_peers.kinds.kind[k], all->pair, all->num, ours, all->copies);
     for (unsigned i = 0; i < all->paths; i++)
         for (unsigned copy = 0; copy < all->copies; copy++)
             add_sub(p, &path[i], ours, p->own->bulk_kind, copy, path[i].path * all->copies + copy);
@@ -195,7 +195,7 @@ static void add_parity(struct mr_peer *p, const struct pairs *all, unsigned ours
 }
 
 /* Memory for so many subchannels of each parity, and to choose among them. 0 or -ENOMEM. */
-static int make_room(struct mr_peer *p, unsigned num, unsigned spare)
+static int allocate_subs(struct mr_peer *p, unsigned num, unsigned spare)
 {
     size_t n = num ? num + spare : 1;
     struct mr_sub_own *own;
@@ -241,7 +241,7 @@ static void describe_ends(const struct mr_peer *p, struct mr_rail_addr near[MR_R
 }
 
 /* Returns how many pairs there are. */
-static unsigned list_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair[MR_SUBS_MAX], unsigned *left_out)
+static unsigned match_pairs(struct mr_peer *p, unsigned most, struct mr_pair pair[MR_SUBS_MAX], unsigned *left_out)
 {
     struct mr_rail_addr near[MR_RAILS_MAX];
     struct mr_pair_side sides[2];
@@ -345,7 +345,7 @@ static void reweigh_peer(struct mr_peer *p)
 {
     unsigned kinds = (unsigned)__builtin_popcount(mr_peers.our_kinds & p->address->kinds), left_out;
     struct mr_pair pair[MR_SUBS_MAX];
-    unsigned num = list_pairs(p, MR_SUBS_MAX / kinds, pair, &left_out);
+    unsigned num = match_pairs(p, MR_SUBS_MAX / kinds, pair, &left_out);
 
     for (unsigned parity = 0; parity < 2; parity++)
         for (unsigned i = 0; i < p->num_now - p->own->num_added; i++) {
@@ -401,7 +401,7 @@ static void list_all(struct mr_peer *p, struct pairs *all, unsigned num_kinds, u
     struct mr_pair spare[MR_SUBS_MAX];
     unsigned room;
 
-    all->num = list_pairs(p, MR_SUBS_MAX / num_kinds, all->pair, left_out);
+    all->num = match_pairs(p, MR_SUBS_MAX / num_kinds, all->pair, left_out);
     all->copies = count_copies(all->pair, all->num, num_kinds);
     memcpy(spare, all->pair, sizeof spare);
     all->spares = list_spares(p, spare, all->num, MR_SUBS_MAX / num_kinds - all->num * all->copies);
@@ -425,7 +425,7 @@ int mr_subs_make(struct mr_peer *p)
     }
     p->own->bulk_kind = (uint8_t)mr_kinds_bulk(kinds);
     list_all(p, &all, num_kinds, &left_out);
-    if (make_room(p, all.num * num_kinds * all.copies, all.paths * all.copies + all.spares * num_kinds))
+    if (allocate_subs(p, all.num * num_kinds * all.copies, all.paths * all.copies + all.spares * num_kinds))
         return -ENOMEM;
     p->num_paths = all.paths * all.copies;
     p->until_paths = all.paths ? MR_PATHS_AFTER : 0;
@@ -444,7 +444,7 @@ int mr_subs_make(struct mr_peer *p)
     return 0;
 }
 
-void mr_sub_renew_plain(struct mr_peer *p)
+void mr_sub_renew_fast(struct mr_peer *p)
 {
     uint32_t ready = 0;
 
@@ -452,8 +452,8 @@ void mr_sub_renew_plain(struct mr_peer *p)
         ready |= (uint32_t)(p->load[i].up && !(p->excluded >> i & 1)) << i;
         p->small[i] = p->now[i].level[MR_LEVEL_SMALL];
     }
-    p->plain = p->up && !p->steer && !p->has_lossy_link;
-    p->straight = p->plain && p->num_now - p->own->num_added == 1 && ready == 1 ? p->small[0] : NULL;
+    p->fast = p->up && !p->steer && !p->has_lossy_link;
+    p->fast_link = p->fast && p->num_now - p->own->num_added == 1 && ready == 1 ? p->small[0] : NULL;
     mr_sched_even(&mr_peers.policy[MR_POLICY_SMALL], &p->packet_turn, ready, p->num_now);
 }
 
@@ -560,6 +560,6 @@ void mr_sub_prefer(struct mr_peer *p)
     p->excluded |= large;
     if (p->steer)
         p->excluded = mr_steer_set(p, of_kind, up | large);
-    mr_sub_renew_plain(p);
+    mr_sub_renew_fast(p);
     mr_peer_tell_preferred(p);
 }

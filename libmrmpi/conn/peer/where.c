@@ -120,7 +120,7 @@ static const struct mr_rail *rail_to(const struct mr_peer *p, unsigned remote)
     return num ? found[p->own->where_asked % num] : NULL;
 }
 
-static void ask_fabric(const struct mr_peer *p)
+static void ask_fabric_places(const struct mr_peer *p)
 {
     for (unsigned i = 0; i < p->address->num_rails; i++) {
         const struct mr_rail *r = p->address->rail[i].global ? NULL : rail_to(p, i);
@@ -138,7 +138,7 @@ void mr_where_ask(struct mr_peer *p, uint64_t now_ns)
     }
     if (now_ns < p->own->where_ns || !p->num_subs)
         return;
-    ask_fabric(p);
+    ask_fabric_places(p);
     p->own->where_asked++;
     p->own->where_pause_ns = 2 * p->own->where_pause_ns < MOST_NS ? 2 * p->own->where_pause_ns : MOST_NS;
     p->own->where_ns = now_ns + p->own->where_pause_ns;
@@ -149,7 +149,7 @@ void mr_where_answered(struct mr_peer *p)
     p->own->where_pause_ns = 0;
 }
 
-static void take_place(struct mr_peer *p, const struct mr_fabric_place *place)
+static void update_place(struct mr_peer *p, const struct mr_fabric_place *place)
 {
     bool any = false;
 
@@ -167,5 +167,5 @@ void mr_where_news(void)
     while (mr_fabric_place(&place))
         for (int r = 0; r < mr_peers.launch->size; r++)
             if (mr_peers.peer[r] && !mr_peers.peer[r]->error)
-                take_place(mr_peers.peer[r], &place);
+                update_place(mr_peers.peer[r], &place);
 }

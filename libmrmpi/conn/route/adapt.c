@@ -22,7 +22,7 @@ struct measure {
 
 void mr_adapt_started(struct mr_adapt *a, unsigned sub, bool cut, uint64_t now_ns)
 {
-    struct mr_flow *f = &a->flow[sub];
+    struct mr_adapt_flow *f = &a->flow[sub];
 
     if (!f->open++) {
         f->since_ns = now_ns;
@@ -35,7 +35,7 @@ void mr_adapt_started(struct mr_adapt *a, unsigned sub, bool cut, uint64_t now_n
 }
 
 /* A run is over: its rate is a sample, and whoever is still under way begins the next. */
-static void end_run(const struct mr_adapt *a, struct mr_flow *f, uint64_t now_ns)
+static void end_run(const struct mr_adapt *a, struct mr_adapt_flow *f, uint64_t now_ns)
 {
     uint64_t took = now_ns > f->since_ns ? now_ns - f->since_ns : 1;
 
@@ -56,7 +56,7 @@ static void end_run(const struct mr_adapt *a, struct mr_flow *f, uint64_t now_ns
 
 void mr_adapt_finished(struct mr_adapt *a, unsigned sub, uint64_t len, uint64_t now_ns)
 {
-    struct mr_flow *f = &a->flow[sub];
+    struct mr_adapt_flow *f = &a->flow[sub];
 
     f->open--;
     f->bytes += len;
@@ -71,7 +71,7 @@ void mr_adapt_forget(struct mr_adapt *a, unsigned sub)
 }
 
 /* Of the rates, each counted as often as it has bytes. */
-static uint64_t median_rate(const struct mr_flow *f)
+static uint64_t median_rate(const struct mr_adapt_flow *f)
 {
     struct mr_sample v[MR_ADAPT_SAMPLES];
     uint64_t all = 0, below = 0;
@@ -94,7 +94,7 @@ static uint64_t median_rate(const struct mr_flow *f)
 }
 
 /* It takes part: it has a stripe, or had one lately. */
-static bool is_busy(const struct mr_flow *f, const struct mr_load *l)
+static bool is_busy(const struct mr_adapt_flow *f, const struct mr_load *l)
 {
     return l->up && l->sick < MR_WEIGHT_MAX && (f->open || f->fresh);
 }
@@ -109,7 +109,7 @@ static bool has_enough(const struct mr_adapt *a, const struct mr_load *load, uns
         if (is_busy(&a->flow[i], &load[i]))
             weights += load[i].weight;
     for (unsigned i = 0; i < n; i++) {
-        const struct mr_flow *f = &a->flow[i];
+        const struct mr_adapt_flow *f = &a->flow[i];
 
         if (!is_busy(f, &load[i]))
             continue;
@@ -125,7 +125,7 @@ static struct measure take_run(struct mr_adapt *a, const struct mr_load *load, u
     struct measure m = {.slowest = UINT64_MAX, .lightest = UINT64_MAX};
 
     for (unsigned i = 0; i < n; i++) {
-        struct mr_flow *f = &a->flow[i];
+        struct mr_adapt_flow *f = &a->flow[i];
         uint64_t rate, weight = load[i].weight;
 
         if (load[i].up && f->fresh) {
@@ -151,7 +151,7 @@ static void forget_runs(struct mr_adapt *a, unsigned n)
 }
 
 /* The largest becomes MR_WEIGHT_MAX, none is less than MR_WEIGHT_MIN. */
-static bool store_weights(struct mr_load *load, const uint64_t *weight, unsigned n)
+static bool store_adapted_weights(struct mr_load *load, const uint64_t *weight, unsigned n)
 {
     uint64_t most = 1;
     bool changed = false;
@@ -194,5 +194,5 @@ bool mr_adapt_weigh(struct mr_adapt *a, struct mr_load *load, unsigned n)
         right &= off <= old / RIGHT;
         weight[i] = first || (even && off <= old / ALIKE_BACK) ? to : (old + to) / 2;
     }
-    return !(right && !even) && store_weights(load, weight, n);
+    return !(right && !even) && store_adapted_weights(load, weight, n);
 }

@@ -39,7 +39,7 @@ struct mr_sample {
     uint64_t rate, bytes;
 };
 
-struct mr_flow {
+struct mr_adapt_flow {
     unsigned open;            /* stripes under way */
     unsigned samples, next;   /* how many there are, and the place of the next */
     unsigned fresh;           /* taken since the last weighing, */
@@ -52,11 +52,11 @@ struct mr_flow {
 };
 
 struct mr_adapt {
-    struct mr_flow flow[MR_SUBS_MAX];
+    struct mr_adapt_flow flow[MR_SUBS_MAX];
     unsigned away; /* times that the process has registered memory, */
     bool behind;   /* and completions since then may not have been found yet: the caller's to keep */
-    bool weighed; /* once, at least */
-    bool doubted; /* the first samples said that weights are wrong, and were not believed */
+    bool weighed;  /* once, at least */
+    bool doubted;  /* the first samples said that weights are wrong, and were not believed */
 };
 
 /*

@@ -41,7 +41,7 @@ unsigned mr_ahead_message_ns(uint32_t rate_mbps)
     return of[i].ns;
 }
 
-static int64_t depth_of(uint64_t rate)
+static int64_t ahead_depth(uint64_t rate)
 {
     uint64_t depth = rate * MR_AHEAD_DEPTH_US / 1000000;
 
@@ -50,7 +50,7 @@ static int64_t depth_of(uint64_t rate)
 
 void mr_ahead_set(struct mr_ahead *a, uint64_t rate, uint64_t now_ns)
 {
-    int64_t depth = depth_of(rate);
+    int64_t depth = ahead_depth(rate);
 
     if (a->bucket.rate && rate)
         mr_ahead_fill(a, now_ns);

@@ -45,7 +45,7 @@ static void settle_weights(uint32_t weight[], const double wanted[], unsigned n,
     }
 }
 
-static bool store_weights(const struct mr_feedback *f, struct mr_load *load, unsigned num)
+static bool store_fed_back_weights(const struct mr_feedback *f, struct mr_load *load, unsigned num)
 {
     uint32_t most = 1;
     bool changed = false;
@@ -85,5 +85,5 @@ bool mr_feedback_weigh(struct mr_feedback *f, struct mr_load *load, unsigned num
     settle_weights(weight, wanted, n, sum);
     for (unsigned i = 0; i < n; i++)
         f->weight[t[i].sub] = weight[i];
-    return store_weights(f, load, num);
+    return store_fed_back_weights(f, load, num);
 }

@@ -4,14 +4,14 @@
 
 #define SPARE 4 /* a part of what was read beside that, since it may become more */
 
-static int64_t depth_of(const struct mr_pace *p, uint64_t rate)
+static int64_t pace_depth(const struct mr_pace *p, uint64_t rate)
 {
     return p->late_ns ? (int64_t)(rate / 1000 * p->late_ns / 1000000) + 1 : MR_PACE_DEPTH;
 }
 
 void mr_pace_set(struct mr_pace *p, uint64_t rate, uint64_t arrived, uint64_t now_ns)
 {
-    int64_t depth = depth_of(p, rate);
+    int64_t depth = pace_depth(p, rate);
 
     if (mr_pace_limits(p) && rate)
         mr_pace_fill(p, now_ns);

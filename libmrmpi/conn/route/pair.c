@@ -101,8 +101,8 @@ static unsigned find_subnets(const struct mr_pair_side *first, const struct mr_p
  * All pairs: first the k-th with the k-th, then each with the next one, and so on. So every rail has its part even if
  * the rest is cut off.
  */
-static unsigned list_pairs(const struct subnet *subnet, unsigned num, bool all,
-                           struct mr_pair out[MR_RAILS_MAX * MR_RAILS_MAX])
+static unsigned list_all_pairs(const struct subnet *subnet, unsigned num, bool all,
+                               struct mr_pair out[MR_RAILS_MAX * MR_RAILS_MAX])
 {
     unsigned n = 0;
 
@@ -136,7 +136,7 @@ unsigned mr_pair_match(const struct mr_pair_side *first, const struct mr_pair_si
 {
     struct subnet subnet[MR_RAILS_MAX];
     struct mr_pair pair[MR_RAILS_MAX * MR_RAILS_MAX];
-    unsigned num = list_pairs(subnet, find_subnets(first, second, subnet), first->all && second->all, pair);
+    unsigned num = list_all_pairs(subnet, find_subnets(first, second, subnet), first->all && second->all, pair);
     unsigned paths = first->paths < second->paths ? first->paths : second->paths;
     unsigned wanted = count_subs(pair, num, first, second, paths), n = 0;
 
@@ -155,7 +155,7 @@ unsigned mr_pair_match(const struct mr_pair_side *first, const struct mr_pair_si
 }
 
 /* What a subchannel gets of a port, in 1/1024 Mb/s. A port whose rate is not known counts as the fastest one. */
-static uint64_t part_of(const struct mr_rail_addr *rail, unsigned sharers, uint32_t fastest, bool by_rate)
+static uint64_t share_of_port(const struct mr_rail_addr *rail, unsigned sharers, uint32_t fastest, bool by_rate)
 {
     uint64_t rate = by_rate && rail->rate_mbps ? rail->rate_mbps : fastest;
 
@@ -181,7 +181,7 @@ uint32_t mr_pair_weigh(struct mr_pair *pair, unsigned n, const struct mr_pair_si
         uint64_t of[2];
 
         for (unsigned s = 0; s < 2; s++)
-            of[s] = part_of(&side[s]->rail[pair[i].rail[s]], sharers[s][pair[i].rail[s]], fastest, by_rate);
+            of[s] = share_of_port(&side[s]->rail[pair[i].rail[s]], sharers[s][pair[i].rail[s]], fastest, by_rate);
         part[i] = of[0] < of[1] ? of[0] : of[1];
         largest = part[i] > largest ? part[i] : largest;
     }

@@ -23,7 +23,7 @@ static bool __attribute__((format(printf, 3, 4))) refuse_text(char *what, size_t
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 /* A whole number from 1 to most at *text, which is moved behind it. */
-static bool read_number(const char **text, uint32_t most, uint32_t *out)
+static bool read_policy_number(const char **text, uint32_t most, uint32_t *out)
 {
     char *end;
     unsigned long n;
@@ -41,7 +41,7 @@ static bool parse_window(const char *text, struct mr_policy *out, char *what, si
     uint32_t n, *to = &out->window_messages;
     unsigned shift = 0;
 
-    if (!read_number(&text, 1u << 20, &n))
+    if (!read_policy_number(&text, 1u << 20, &n))
         return refuse_text(what, size,
                            "it needs the length of the window: as window:16 for messages, window:64K for bytes");
     if (*text == 'K' || *text == 'k')
@@ -54,7 +54,7 @@ static bool parse_window(const char *text, struct mr_policy *out, char *what, si
     }
     if (*text || (uint64_t)n << shift > 1u << 30)
         return refuse_text(what, size,
-                      "a window is a number of messages, up to 1048576, or of bytes with K or M, up to 1024M");
+                           "a window is a number of messages, up to 1048576, or of bytes with K or M, up to 1024M");
     *to = n << shift;
     return true;
 }
@@ -98,7 +98,7 @@ static bool parse_weight(char *word, struct mr_policy_rail *out)
 
     if (equals)
         *equals = '\0';
-    if ((equals && !*word) || !read_number(&number, MR_POLICY_WEIGHT, &out->weight) || *number)
+    if ((equals && !*word) || !read_policy_number(&number, MR_POLICY_WEIGHT, &out->weight) || *number)
         return false;
     snprintf(out->name, sizeof out->name, "%s", equals ? word : "");
     return true;
@@ -115,9 +115,9 @@ static bool parse_weights(const char *text, struct mr_policy *out, char *what, s
         if (!next_word(&text, word, sizeof word) || !parse_weight(word, r) ||
             (out->num_rails && !*r->name != !*out->rail[0].name))
             return refuse_text(what, size,
-                          "weights are whole numbers from 1 to %u in the order of rails, as 4,1, or for rails by "
-                          "name, as mlx5_0=4,mlx5_1=1",
-                          MR_POLICY_WEIGHT);
+                               "weights are whole numbers from 1 to %u in the order of rails, as 4,1, or for rails by "
+                               "name, as mlx5_0=4,mlx5_1=1",
+                               MR_POLICY_WEIGHT);
         out->num_rails++;
     }
     return true;
@@ -127,7 +127,7 @@ static bool parse_total(const char *text, struct mr_policy *out, char *what, siz
 {
     out->alpha = 1;
     out->total = TOTAL_DEFAULT;
-    if (*text && (!read_number(&text, MR_POLICY_TOTAL, &out->total) || *text))
+    if (*text && (!read_policy_number(&text, MR_POLICY_TOTAL, &out->total) || *text))
         return refuse_text(what, size, "the sum of weights is a whole number from 1 to %u", MR_POLICY_TOTAL);
     return true;
 }
@@ -290,7 +290,7 @@ bool mr_policy_parse(const char *text, enum mr_policy_class c, struct mr_policy 
     p.of = c;
     if (text[len] && (!p.kind->parse || !*rest))
         return refuse_text(what, size, "\"%.64s\": %s takes %s", text, p.kind->name,
-                      p.kind->parse ? p.kind->arguments : "no arguments");
+                           p.kind->parse ? p.kind->arguments : "no arguments");
     if (p.kind->parse && !p.kind->parse(rest, &p, what, size))
         return false;
     *out = p;

@@ -46,7 +46,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-static void skip_blanks(struct reader *r)
+static void skip_blanks_and_comment(struct reader *r)
 {
     while (r->at < r->end && is_blank(*r->at))
         r->at++;
@@ -91,7 +91,7 @@ static bool take_token(struct reader *r, const char *token)
     return true;
 }
 
-static uint64_t take_number(struct reader *r, uint64_t max)
+static uint64_t read_rule_number(struct reader *r, uint64_t max)
 {
     const char *begin = r->at;
     uint64_t n = 0;
@@ -115,7 +115,7 @@ static uint64_t take_number(struct reader *r, uint64_t max)
     return r->failed ? 0 : n << shift;
 }
 
-static void read_size(struct reader *r, struct mr_rule *rule)
+static void read_rule_size(struct reader *r, struct mr_rule *rule)
 {
     const char *begin = r->at;
     bool most = false, least = false, open = false;
@@ -131,7 +131,7 @@ static void read_size(struct reader *r, struct mr_rule *rule)
         least = open = true;
     else
         set_error(r, begin, "after size comes one of <= < >= >");
-    n = r->failed ? 0 : take_number(r, NUMBER_MAX);
+    n = r->failed ? 0 : read_rule_number(r, NUMBER_MAX);
     if (r->failed)
         return;
     if (most && open && !n)
@@ -155,7 +155,7 @@ static void read_least(struct reader *r, const char *name, uint32_t *out)
     else if (*out)
         set_error(r, begin, "%s is bounded twice", name);
     else
-        *out = (uint32_t)take_number(r, UINT32_MAX);
+        *out = (uint32_t)read_rule_number(r, UINT32_MAX);
 }
 
 static void read_class(struct reader *r, struct mr_rule *rule)
@@ -207,7 +207,7 @@ static void read_condition(struct reader *r, struct mr_rule *rule)
     if (read_use(r, rule))
         read_uses(r, rule, begin, before);
     else if (take_word(r, "size"))
-        read_size(r, rule);
+        read_rule_size(r, rule);
     else if (take_word(r, "count"))
         read_least(r, "count", &rule->count_min);
     else if (take_word(r, "rate"))
@@ -227,7 +227,7 @@ static void read_kinds(struct reader *r, struct mr_rule *rule)
         const char *begin;
         unsigned k;
 
-        skip_blanks(r);
+        skip_blanks_and_comment(r);
         begin = r->at;
         k = mr_kind_by_name(begin, word_length(r));
         r->at += k < MR_LINK_KINDS ? word_length(r) : 0;
@@ -237,7 +237,7 @@ static void read_kinds(struct reader *r, struct mr_rule *rule)
             set_error(r, begin, "%s is named twice", mr_kind_name(k));
         else
             rule->kind[rule->num_kinds++] = (uint8_t)k;
-        skip_blanks(r);
+        skip_blanks_and_comment(r);
     } while (!r->failed && take_token(r, ","));
     if (!r->failed && !at_end_of_rule(r))
         set_error(r, r->at, "after the kinds of links a rule ends, by a semicolon or a new line");
@@ -250,7 +250,7 @@ static void read_rule(struct reader *r, struct mr_rule *rule)
     *rule = (struct mr_rule){.size_max = UINT64_MAX};
     while (!r->failed && !at_end_of_rule(r) && *r->at != ':') {
         read_condition(r, rule);
-        skip_blanks(r);
+        skip_blanks_and_comment(r);
     }
     if (r->failed)
         return;
@@ -300,7 +300,7 @@ bool mr_rules_parse(const char *text, size_t len, struct mr_rules *out, struct m
     while (!r.failed) {
         const char *begin;
 
-        skip_blanks(&r);
+        skip_blanks_and_comment(&r);
         if (r.at == r.end)
             break;
         if (take_token(&r, ";") || take_token(&r, "\n"))
@@ -391,7 +391,7 @@ static void append_text(struct line *l, const char *format, ...)
     l->used += n > 0 ? (size_t)n : 0;
 }
 
-static void put_number(struct line *l, const char *name, uint64_t n)
+static void append_number(struct line *l, const char *name, uint64_t n)
 {
     unsigned shift = 0;
 
@@ -421,13 +421,13 @@ void mr_rules_print(const struct mr_rules *r, unsigned i, char *out, size_t size
     *out = '\0';
     put_uses(&l, rule->uses);
     if (rule->size_min)
-        put_number(&l, "size>=", rule->size_min);
+        append_number(&l, "size>=", rule->size_min);
     if (rule->size_max != UINT64_MAX)
-        put_number(&l, "size<=", rule->size_max);
+        append_number(&l, "size<=", rule->size_max);
     if (rule->count_min)
-        put_number(&l, "count>=", rule->count_min);
+        append_number(&l, "count>=", rule->count_min);
     if (rule->rate_min)
-        put_number(&l, "rate>=", rule->rate_min);
+        append_number(&l, "rate>=", rule->rate_min);
     if (*rule->class_name)
         append_text(&l, "%sclass=%s", l.used ? " " : "", rule->class_name);
     append_text(&l, "%s:", l.used ? "" : "any");
@@ -445,7 +445,7 @@ static struct mr_rule *add_standard(struct mr_rules *out, unsigned uses)
     return rule;
 }
 
-static void add_kind(struct mr_rule *rule, unsigned kind)
+static void add_rule_kind(struct mr_rule *rule, unsigned kind)
 {
     rule->kind[rule->num_kinds++] = (uint8_t)kind;
 }
@@ -455,7 +455,7 @@ static void add_kinds(struct mr_rule *rule, const struct mr_kinds *kinds, unsign
 {
     for (unsigned k = 0; k < kinds->num; k++)
         if (set >> kinds->kind[k] & 1)
-            add_kind(rule, kinds->kind[k]);
+            add_rule_kind(rule, kinds->kind[k]);
 }
 
 /* Large messages go by the best kind that the peer has, too. */
@@ -468,7 +468,7 @@ static void add_rdma(struct mr_rules *out, unsigned set, bool by_ring)
         return;
     rule = add_standard(out, 1u << MR_RULE_RDMA);
     for (; kind < MR_LINK_KINDS; kind = mr_kinds_by_rdma(set, by_ring)) {
-        add_kind(rule, kind);
+        add_rule_kind(rule, kind);
         set &= ~(1u << kind);
     }
 }

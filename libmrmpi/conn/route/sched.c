@@ -3,6 +3,7 @@
  * The communication scheduler: who will have sent it first, the least loaded in turn (start-time fair queueing), and
  * striping by weight.
  */
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/conn/route/sched.h"
 
 #define AWAY        (1500ull * MR_SCHED_NS) /* about the latency of a stripe on an idle rail */
@@ -33,7 +34,7 @@ static unsigned take_same(const struct mr_sched *s, const struct mr_load *load, 
                                                                                   : take_least(s, load, n, excluded);
 }
 
-static unsigned take_next(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded)
+static unsigned next_in_turn(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded)
 {
     unsigned i = s->next < n ? s->next : 0;
 
@@ -53,7 +54,7 @@ static uint64_t time_for(const struct mr_sched *s, const struct mr_load *l, uint
     return weight == MR_WEIGHT_MAX ? time : time * MR_WEIGHT_MAX / (weight ? weight : 1);
 }
 
-static uint64_t end_of(const struct mr_sched *s, const struct mr_load *l, uint64_t len)
+static uint64_t arrival_time(const struct mr_sched *s, const struct mr_load *l, uint64_t len)
 {
     return (*l->until > s->clock ? *l->until : s->clock) + time_for(s, l, len);
 }
@@ -89,7 +90,7 @@ static unsigned find_soonest(const struct mr_sched *s, const struct mr_load *loa
         i = i + 1 < n ? i + 1 : 0;
         if (!load[i].up || excluded >> i & 1)
             continue;
-        end = end_of(s, &load[i], len) + load[i].after;
+        end = arrival_time(s, &load[i], len) + load[i].after;
         if (best == n || end < best_end ||
             (end == best_end && load[i].until == load[last].until && load[best].until != load[last].until)) {
             best = i;
@@ -122,7 +123,7 @@ static unsigned take_soonest(const struct mr_sched *s, const struct mr_load *loa
 static unsigned take_fair(const struct mr_sched *s, const struct mr_load *load, unsigned n, uint32_t excluded,
                           uint64_t len)
 {
-    if (__builtin_expect(s->uneven, 0))
+    if (unlikely(s->uneven))
         return s->answers && len < MR_SCHED_LONG ? find_fastest(s, load, n, excluded, len)
                                                  : find_soonest(s, load, n, excluded, len, mr_sched_last(s, n));
     if (mr_sched_stays(s, load) && !(excluded >> s->home & 1))
@@ -194,7 +195,7 @@ unsigned mr_sched_take(const struct mr_policy *p, const struct mr_sched *s, cons
     case MR_TURN_WEIGHTED:
         return take_least(s, load, n, excluded);
     default:
-        return take_next(s, load, n, excluded);
+        return next_in_turn(s, load, n, excluded);
     }
 }
 
@@ -227,7 +228,7 @@ static void use_quantum(struct mr_sched *s, const struct mr_load *load, unsigned
         s->used = 0;
     s->next = i;
     s->used += (unsigned)(len < MR_SCHED_QUANTUM ? len : MR_SCHED_QUANTUM) + MR_SCHED_PACKET;
-    *load[i].until = end_of(s, &load[i], len);
+    *load[i].until = arrival_time(s, &load[i], len);
 }
 
 /* One that was down, or has just become heavier, does not catch up with what the others have carried meanwhile. */
@@ -259,9 +260,9 @@ static void add_to_run(struct mr_sched *s, const struct mr_load *l, uint64_t len
 {
     uint64_t time = mr_sched_note(s, len);
 
-    if (__builtin_expect(!s->uneven, 1))
+    if (likely(!s->uneven))
         return;
-    *l->until = end_of(s, l, len);
+    *l->until = arrival_time(s, l, len);
     s->clock += mr_sched_is_bound(s) && time > PACKET_TIME ? time : PACKET_TIME;
 }
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/conn/route/policy.h"
 
 #define MR_SUBS_MAX 32 /* subchannels to one peer: pairs of rails times LID paths */
@@ -34,7 +35,7 @@ static inline uint32_t mr_load_weight(const struct mr_load *l)
 {
     uint32_t weight = l->weight;
 
-    if (__builtin_expect(!l->sick, 1))
+    if (likely(!l->sick))
         return weight;
     weight = weight * (MR_WEIGHT_MAX - l->sick) / MR_WEIGHT_MAX;
     return weight ? weight : 1;

@@ -29,17 +29,17 @@ static uint32_t faded(uint32_t count, uint64_t passed_ns, uint64_t half)
     return count - (uint32_t)(count / 2 * part / half);
 }
 
-static uint64_t passed(const struct mr_trust *t, uint64_t now_ns)
+static uint64_t ns_since_seen(const struct mr_trust *t, uint64_t now_ns)
 {
     return now_ns > t->seen_ns ? now_ns - t->seen_ns : 0;
 }
 
 static void fade(struct mr_trust *t, uint64_t now_ns)
 {
-    t->tried = faded(t->tried, passed(t, now_ns), half_ns(t));
-    t->lost = faded(t->lost, passed(t, now_ns), half_ns(t));
-    t->stood_us = faded(t->stood_us, passed(t, now_ns), half_ns(t));
-    t->moved_us = faded(t->moved_us, passed(t, now_ns), half_ns(t));
+    t->tried = faded(t->tried, ns_since_seen(t, now_ns), half_ns(t));
+    t->lost = faded(t->lost, ns_since_seen(t, now_ns), half_ns(t));
+    t->stood_us = faded(t->stood_us, ns_since_seen(t, now_ns), half_ns(t));
+    t->moved_us = faded(t->moved_us, ns_since_seen(t, now_ns), half_ns(t));
     t->seen_ns = now_ns;
 }
 
@@ -98,8 +98,8 @@ void mr_trust_moved(struct mr_trust *t, uint64_t moved_ns, uint64_t now_ns)
 
 uint32_t mr_trust_loss(const struct mr_trust *t, uint64_t now_ns)
 {
-    uint64_t tried = faded(t->tried, passed(t, now_ns), half_ns(t));
-    uint64_t lost = faded(t->lost, passed(t, now_ns), half_ns(t));
+    uint64_t tried = faded(t->tried, ns_since_seen(t, now_ns), half_ns(t));
+    uint64_t lost = faded(t->lost, ns_since_seen(t, now_ns), half_ns(t));
 
     return (uint32_t)(lost * MILLION / (tried + PRIOR));
 }
@@ -114,8 +114,8 @@ static uint64_t value_by_loss(const struct mr_trust *t, const struct mr_trust_wa
 
 static uint64_t value_by_time(const struct mr_trust *t, uint64_t now_ns)
 {
-    uint64_t stood = faded(t->stood_us, passed(t, now_ns), half_ns(t));
-    uint64_t moved = PRIOR_US + faded(t->moved_us, passed(t, now_ns), half_ns(t));
+    uint64_t stood = faded(t->stood_us, ns_since_seen(t, now_ns), half_ns(t));
+    uint64_t moved = PRIOR_US + faded(t->moved_us, ns_since_seen(t, now_ns), half_ns(t));
 
     return MR_TRUST_FULL * moved / (stood + moved);
 }

@@ -27,7 +27,7 @@ static void hand_over(struct cutter *c)
     c->list.num = 0;
 }
 
-static void append(struct cutter *c, ptrdiff_t at, size_t elem, size_t count, ptrdiff_t stride)
+static void append_piece(struct cutter *c, ptrdiff_t at, size_t elem, size_t count, ptrdiff_t stride)
 {
     c->list.piece[c->list.num++] =
         (struct mr_rma_piece){.at = at, .stride = stride, .count = (uint32_t)count, .elem = (uint32_t)elem};
@@ -38,7 +38,7 @@ static void append(struct cutter *c, ptrdiff_t at, size_t elem, size_t count, pt
 }
 
 /* count stretches, stride apart. */
-static void cut(struct cutter *c, ptrdiff_t at, size_t elem, size_t count, ptrdiff_t stride)
+static void cut_stretches(struct cutter *c, ptrdiff_t at, size_t elem, size_t count, ptrdiff_t stride)
 {
     while (count && !c->err) {
         size_t room = c->most - c->list.bytes, n = room / elem;
@@ -48,7 +48,7 @@ static void cut(struct cutter *c, ptrdiff_t at, size_t elem, size_t count, ptrdi
         if (n > UINT32_MAX)
             n = UINT32_MAX;
         if (n) {
-            append(c, at, elem, n, stride);
+            append_piece(c, at, elem, n, stride);
             at += (ptrdiff_t)n * stride;
             count -= n;
             continue;
@@ -59,7 +59,7 @@ static void cut(struct cutter *c, ptrdiff_t at, size_t elem, size_t count, ptrdi
 
             if (len > c->most - c->list.bytes)
                 len = c->most - c->list.bytes;
-            append(c, at + (ptrdiff_t)done, len, 1, 0);
+            append_piece(c, at + (ptrdiff_t)done, len, 1, 0);
             done += len;
         }
         at += stride;
@@ -78,7 +78,7 @@ static void cut_layout(struct cutter *c, const struct mr_layout *l, ptrdiff_t ba
         const struct mr_run *r = &l->runs[k];
 
         if (!r->child && !r->at) {
-            cut(c, base + r->disp, r->elem, r->count, r->stride);
+            cut_stretches(c, base + r->disp, r->elem, r->count, r->stride);
             continue;
         }
         for (size_t i = 0; i < r->count && !c->err; i++) {
@@ -87,7 +87,7 @@ static void cut_layout(struct cutter *c, const struct mr_layout *l, ptrdiff_t ba
             if (r->child)
                 cut_layout(c, r->child, at);
             else if (piece_bytes(r, i))
-                cut(c, at, piece_bytes(r, i), 1, 0);
+                cut_stretches(c, at, piece_bytes(r, i), 1, 0);
         }
     }
 }
@@ -101,9 +101,9 @@ enum mr_err mr_pieces_cut(const struct mr_type *t, size_t count, size_t most, si
     if (!t->size || !count)
         return MR_SUCCESS;
     if (t->contiguous)
-        cut(&c, t->true_lb, t->size * count, 1, 0);
+        cut_stretches(&c, t->true_lb, t->size * count, 1, 0);
     else if (l->num == 1 && !l->runs[0].child && l->runs[0].count == 1 && !l->runs[0].at)
-        cut(&c, l->runs[0].disp, l->runs[0].elem, count, t->extent);
+        cut_stretches(&c, l->runs[0].disp, l->runs[0].elem, count, t->extent);
     else
         for (size_t i = 0; i < count && !c.err; i++)
             cut_layout(&c, l, (ptrdiff_t)i * t->extent);
@@ -169,7 +169,7 @@ void mr_pieces_scatter(char *mem, const struct mr_rma_piece *piece, unsigned num
             memcpy(mem + piece[i].at + (int64_t)k * piece[i].stride, from, piece[i].elem);
 }
 
-static bool in_one_piece(const struct mr_rma_piece *piece, unsigned num)
+static bool is_contiguous(const struct mr_rma_piece *piece, unsigned num)
 {
     return !num || (num == 1 && (piece->count == 1 || piece->stride == (int64_t)piece->elem));
 }
@@ -191,7 +191,7 @@ static void combine(char *mem, const struct mr_rma_piece *piece, unsigned num, s
         mr_type_unpack(other, n, basic, 0, in, bytes);
         in = other;
     }
-    if (in_one_piece(piece, num) && fits_in_place(one, basic)) {
+    if (is_contiguous(piece, num) && fits_in_place(one, basic)) {
         mr_op_apply(op, in, one, n, basic);
         return;
     }

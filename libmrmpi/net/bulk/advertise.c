@@ -13,7 +13,7 @@
 #include "libmrmpi/net/stripe/keys.h"
 #include "libmrmpi/net/stripe/renew.h"
 
-static uint32_t rails_without(const struct mr_memory *m)
+static uint32_t rails_unregistered(const struct mr_memory *m)
 {
     uint32_t set = 0;
 
@@ -22,7 +22,7 @@ static uint32_t rails_without(const struct mr_memory *m)
     return set;
 }
 
-static void release(struct mr_bulk_region *r)
+static void release_region(struct mr_bulk_region *r)
 {
     if (r->alone)
         mr_regs_end_alone(r->reg);
@@ -49,9 +49,9 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     r->len = len;
     r->is_target = how == MR_VC_PUT || how == MR_VC_WRITE_BACK || datagrams;
     r->stays = how == MR_VC_DATAGRAMS_STAY;
-    r->alone = how == MR_VC_ATTACHED || how == MR_VC_WORDS;
+    r->alone = how == MR_VC_ATTACHED || how == MR_VC_ATOMIC;
     if (r->alone)
-        err = mr_regs_get_alone(buf, len, how == MR_VC_WORDS ? MR_ACCESS_ATOMIC : MR_ACCESS_TARGET, &r->reg);
+        err = mr_regs_get_alone(buf, len, how == MR_VC_ATOMIC ? MR_ACCESS_ATOMIC : MR_ACCESS_TARGET, &r->reg);
     else if (how == MR_VC_READ_ONCE)
         err = mr_bulk_register_source(p, buf, len, &r->reg);
     else
@@ -74,16 +74,16 @@ int mr_bulk_advertise(struct mr_peer *p, void *buf, size_t len, enum mr_vc_caps 
     out->num_keys = r->dgrams ? 0 : mr_verbs.num_rails;
     for (unsigned i = 0; i < out->num_keys; i++)
         out->rkey[i] = mr_memory_rkey(&r->reg->memory, &mr_verbs.rail[i]);
-    if (how == MR_VC_READ_ONCE || how == MR_VC_WORDS)
-        out->token = rails_without(&r->reg->memory);
+    if (how == MR_VC_READ_ONCE || how == MR_VC_ATOMIC)
+        out->token = rails_unregistered(&r->reg->memory);
     r->token = out->token;
-    mr_renew_add(r, out, how == MR_VC_WORDS ? MR_ACCESS_ATOMIC : MR_ACCESS_TARGET,
-                 how == MR_VC_READ_ONCE || how == MR_VC_WORDS);
+    mr_renew_add(r, out, how == MR_VC_ATOMIC ? MR_ACCESS_ATOMIC : MR_ACCESS_TARGET,
+                 how == MR_VC_READ_ONCE || how == MR_VC_ATOMIC);
     *region = &r->base;
     return 0;
 
 release:
-    release(r);
+    release_region(r);
 free_region:
     free(r);
     return err;
@@ -100,7 +100,7 @@ void mr_bulk_withdraw(struct mr_region *region)
     else if (r->is_target)
         mr_target_close(&mr_bulk.targets, r->token);
     mr_renew_remove(r);
-    release(r);
+    release_region(r);
     free(r);
 }
 

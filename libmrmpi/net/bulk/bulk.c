@@ -8,8 +8,8 @@
  * Or the sender advertises its buffer, and the receiver reads it in the same stripes; the sender needs no notification.
  * The side that posts, writing or reading, measures the rails.
  *
- * Over links that lose writes the put is tracked: the receiver confirms what has landed (net/stripe/track.h). Where
- * there are only datagrams the receiver clears the sender for each batch (net/zcopy/zcopy.h).
+ * Over links that lose writes the transfer is tracked: the receiver confirms what has landed (net/stripe/track.h).
+ * Where there are only datagrams the receiver clears the sender for each batch (net/zcopy/zcopy.h).
  */
 #include "libmrmpi/net/bulk/internal.h"
 #include "libmrmpi/net/zcopy/zcopy.h"
@@ -39,47 +39,48 @@ static uint8_t message_level(uint64_t len)
 
 static struct mr_ahead *stripe_bucket(const struct mr_stripe_op *s)
 {
-    return &mr_peers.ahead[s->sub->rail->index][s->put->level];
+    return &mr_peers.ahead[s->sub->rail->index][s->transfer->level];
 }
 
 /*
  * A medium message goes ahead of the bulk if the budgets of all rails that carry it allow that, and what the peer has
  * granted. Each is charged for its part.
  */
-static void choose_level(struct mr_put *put, size_t len)
+static void choose_level(struct mr_transfer *transfer, size_t len)
 {
-    struct mr_ahead *granted = put->read || !put->peer->granted ? NULL : &put->peer->granted[put->level];
+    struct mr_ahead *granted =
+        transfer->read || !transfer->peer->granted ? NULL : &transfer->peer->granted[transfer->level];
     bool may = !granted || mr_bucket_lets(granted, len);
 
-    for (unsigned i = 0; i < put->num; i++)
-        may &= mr_may_go_ahead(put->stripe[i].sub, put->level, put->stripe[i].len);
-    for (unsigned i = 0; may && i < put->num; i++)
-        mr_ahead_take(stripe_bucket(&put->stripe[i]), put->stripe[i].len);
+    for (unsigned i = 0; i < transfer->num; i++)
+        may &= mr_may_go_ahead(transfer->stripe[i].sub, transfer->level, transfer->stripe[i].len);
+    for (unsigned i = 0; may && i < transfer->num; i++)
+        mr_ahead_take(stripe_bucket(&transfer->stripe[i]), transfer->stripe[i].len);
     if (!may)
-        put->level = MR_LEVEL_BULK;
+        transfer->level = MR_LEVEL_BULK;
     else if (granted)
         mr_ahead_take(granted, len);
 }
 
-struct mr_put *mr_bulk_make(const struct mr_put *shape, const struct mr_stripe *plan, unsigned n)
+struct mr_transfer *mr_bulk_make(const struct mr_transfer *shape, const struct mr_stripe *plan, unsigned n)
 {
-    struct mr_put *put = calloc(1, sizeof *put + n * sizeof put->stripe[0]);
+    struct mr_transfer *transfer = calloc(1, sizeof *transfer + n * sizeof transfer->stripe[0]);
 
-    if (!put)
+    if (!transfer)
         return NULL;
-    *put = *shape;
-    put->num = put->filter.open = n;
+    *transfer = *shape;
+    transfer->num = transfer->filter.open = n;
     for (unsigned i = 0; i < n; i++) {
-        struct mr_stripe_op *s = &put->stripe[i];
+        struct mr_stripe_op *s = &transfer->stripe[i];
 
         s->tx.wr.done = mr_stripe_done;
-        s->put = put;
-        s->sub = &put->peer->now[plan[i].sub];
+        s->transfer = transfer;
+        s->sub = &transfer->peer->now[plan[i].sub];
         s->offset = plan[i].offset;
         s->len = s->left = plan[i].len;
-        s->imm = mr_target_imm(put->remote.token, i, n);
+        s->imm = mr_target_imm(transfer->remote.token, i, n);
     }
-    return put;
+    return transfer;
 }
 
 /* No subchannel is up: one stripe, that waits for one. */
@@ -136,11 +137,11 @@ static bool stay_if_idle(struct mr_peer *p)
 static void look_there(const struct mr_stripe_op *s)
 {
     if (s->sub)
-        mr_verbs_look_first(s->sub->rail);
+        mr_verbs_poll_first(s->sub->rail);
 }
 
 /* without: set of subchannels that have no key. */
-static unsigned make_plan(struct mr_peer *p, uint64_t len, uint32_t without, struct mr_stripe plan[MR_SUBS_MAX])
+static unsigned plan_stripes(struct mr_peer *p, uint64_t len, uint32_t without, struct mr_stripe plan[MR_SUBS_MAX])
 {
     struct mr_load some[MR_SUBS_MAX];
     const struct mr_load *load = p->load;
@@ -149,7 +150,7 @@ static unsigned make_plan(struct mr_peer *p, uint64_t len, uint32_t without, str
     without |= mr_stripe_excluded(p);
     for (unsigned i = 0; len < least && i < p->num_now; i++)
         p->load[i].queued = mr_bulk_sub_of(&p->now[i])->queued;
-    if (__builtin_expect(without != 0, 0)) {
+    if (unlikely(without != 0)) {
         for (unsigned i = 0; i < p->num_now; i++)
             some[i] = (struct mr_load){.up = p->load[i].up && !(without >> i & 1),
                                        .weight = p->load[i].weight,
@@ -161,16 +162,16 @@ static unsigned make_plan(struct mr_peer *p, uint64_t len, uint32_t without, str
                          cut_align(p, len), plan);
 }
 
-void mr_bulk_list(struct mr_put *put)
+void mr_bulk_list(struct mr_transfer *transfer)
 {
-    struct mr_peer *p = put->peer;
+    struct mr_peer *p = transfer->peer;
 
-    put->next = mr_bulk_of(p)->puts;
-    if (mr_bulk_of(p)->puts)
-        mr_bulk_of(p)->puts->prev = put;
-    mr_bulk_of(p)->puts = put;
+    transfer->next = mr_bulk_of(p)->transfers;
+    if (mr_bulk_of(p)->transfers)
+        mr_bulk_of(p)->transfers->prev = transfer;
+    mr_bulk_of(p)->transfers = transfer;
     p->num_large++;
-    mr_bulk.open_puts++;
+    mr_bulk.open_transfers++;
 }
 
 /* What is to be moved by RDMA. */
@@ -207,18 +208,20 @@ static bool goes_inline(const struct mr_peer *p, const struct job *j)
     return true;
 }
 
-static int register_memory(const struct job *j, struct mr_put *put)
+static int register_transfer(const struct job *j, struct mr_transfer *transfer)
 {
     int err;
 
-    if (goes_inline(put->peer, j))
+    if (goes_inline(transfer->peer, j))
         return 0;
     if (!j->read)
-        return mr_regs_get(j->buf, j->size, MR_ACCESS_SOURCE, false, &put->reg);
-    put->partial = put->remote.token || mr_bulk.few;
-    err = put->partial ? mr_bulk_register_sink(put->peer, j->buf, j->size, put->remote.token, &put->reg) : -ENOKEY;
-    if (err == -ENOKEY && !put->remote.token)
-        err = mr_regs_get(j->buf, j->size, MR_ACCESS_TARGET, false, &put->reg);
+        return mr_regs_get(j->buf, j->size, MR_ACCESS_SOURCE, false, &transfer->reg);
+    transfer->partial = transfer->remote.token || mr_bulk.few;
+    err = transfer->partial
+              ? mr_bulk_register_sink(transfer->peer, j->buf, j->size, transfer->remote.token, &transfer->reg)
+              : -ENOKEY;
+    if (err == -ENOKEY && !transfer->remote.token)
+        err = mr_regs_get(j->buf, j->size, MR_ACCESS_TARGET, false, &transfer->reg);
     return err;
 }
 
@@ -235,61 +238,61 @@ static int check_job(const struct mr_peer *p, const struct job *j)
     return !p->rdma || ((j->read || j->move) && p->tracked) ? -EOPNOTSUPP : 0;
 }
 
-static int begin_put(struct mr_peer *p, const struct job *j)
+static int begin_transfer(struct mr_peer *p, const struct job *j)
 {
-    struct mr_put shape = {.peer = p,
-                           .local = (unsigned char *)j->buf + j->part.at,
-                           .remote = *j->remote,
-                           .cookie = j->cookie,
-                           .move = j->move,
-                           .read = j->read};
+    struct mr_transfer shape = {.peer = p,
+                                .local = (unsigned char *)j->buf + j->part.at,
+                                .remote = *j->remote,
+                                .cookie = j->cookie,
+                                .move = j->move,
+                                .read = j->read};
     struct mr_stripe plan[MR_SUBS_MAX];
     size_t len = j->part.len;
-    struct mr_put *put;
+    struct mr_transfer *transfer;
     uint64_t begin;
     unsigned n;
     bool lone;
     int err = check_job(p, j);
 
     if (!err)
-        err = register_memory(j, &shape);
+        err = register_transfer(j, &shape);
     if (err)
         return err;
     lone = j->move && len < mr_config.stripe_min && stay_if_idle(p);
-    n = make_plan(p, len, mr_bulk_lacking(&shape), plan);
-    put = mr_bulk_make(&shape, plan, n ? n : plan_to_wait(p, len, plan));
-    if (!put) {
+    n = plan_stripes(p, len, mr_bulk_lacking(&shape), plan);
+    transfer = mr_bulk_make(&shape, plan, n ? n : plan_to_wait(p, len, plan));
+    if (!transfer) {
         err = -ENOMEM;
         goto release;
     }
-    put->level = job_level(j);
-    if (mr_peers.ahead_limited && put->level != MR_LEVEL_BULK)
-        choose_level(put, len);
-    err = !j->read && j->remote->serial ? mr_track_begin(put) : 0;
+    transfer->level = job_level(j);
+    if (mr_peers.ahead_limited && transfer->level != MR_LEVEL_BULK)
+        choose_level(transfer, len);
+    err = !j->read && j->remote->serial ? mr_track_begin(transfer) : 0;
     if (err)
-        goto free_put;
-    mr_bulk_list(put);
-    if (__builtin_expect(p->until_paths != 0, 0))
+        goto free_transfer;
+    mr_bulk_list(transfer);
+    if (unlikely(p->until_paths != 0))
         mr_paths_note(p, len);
-    for (unsigned i = 0; i < put->num; i++)
-        mr_stripe_queue_on(&put->stripe[i], put->stripe[i].sub);
-    mr_stat_add(MR_STAT_NET_STRIPES, put->num);
+    for (unsigned i = 0; i < transfer->num; i++)
+        mr_stripe_queue_on(&transfer->stripe[i], transfer->stripe[i].sub);
+    mr_stat_add(MR_STAT_NET_STRIPES, transfer->num);
 
     /*
      * All stripes begin at the time before the first is posted (conn/route/adapt.h). What is short says nothing of a
      * rail's rate.
      */
     begin = (!j->move || len >= mr_config.stripe_min) && mr_stripe_is_measured(p) ? mr_clock_ns() : 0;
-    for (unsigned i = 0; n && i < put->num; i++)
-        mr_stripe_start(&put->stripe[i], begin);
+    for (unsigned i = 0; n && i < transfer->num; i++)
+        mr_stripe_start(&transfer->stripe[i], begin);
     if (!n)
-        mr_stripe_assign(&put->stripe[0]);
+        mr_stripe_assign(&transfer->stripe[0]);
     if (lone)
-        look_there(&put->stripe[0]);
+        look_there(&transfer->stripe[0]);
     return 0;
 
-free_put:
-    free(put);
+free_transfer:
+    free(transfer);
 release:
     if (shape.reg)
         mr_regs_release(shape.reg);
@@ -297,25 +300,25 @@ release:
 }
 
 /* The whole of it over one subchannel. */
-void mr_bulk_begin_list(struct mr_put *put)
+void mr_bulk_begin_list(struct mr_transfer *transfer)
 {
-    struct mr_stripe_op *s = &put->stripe[0];
+    struct mr_stripe_op *s = &transfer->stripe[0];
     struct mr_stripe plan[MR_SUBS_MAX];
-    struct mr_peer *p = put->peer;
+    struct mr_peer *p = transfer->peer;
     bool up, lone = stay_if_idle(p);
 
     plan[0].sub = 0;
-    up = p->num_now == 1 && !mr_bulk_may_lack(put) ? p->load[0].up && p->rdma
-                                                   : make_plan(p, s->len, mr_bulk_lacking(put), plan);
-    mr_bulk_list(put);
+    up = p->num_now == 1 && !mr_bulk_may_lack(transfer) ? p->load[0].up && p->rdma
+                                                        : plan_stripes(p, s->len, mr_bulk_lacking(transfer), plan);
+    mr_bulk_list(transfer);
     mr_stat_add(MR_STAT_NET_STRIPES, 1);
     if (!up) {
         mr_stripe_assign(s);
         return;
     }
     s->sub = &p->now[plan[0].sub];
-    if (__builtin_expect(mr_peers.ahead_limited, 0) && put->level != MR_LEVEL_BULK)
-        choose_level(put, s->len);
+    if (unlikely(mr_peers.ahead_limited) && transfer->level != MR_LEVEL_BULK)
+        choose_level(transfer, s->len);
     mr_stripe_queue_on(s, s->sub);
     mr_stripe_start(s, 0);
     if (lone)
@@ -325,22 +328,23 @@ void mr_bulk_begin_list(struct mr_put *put)
 /* Nothing is posted yet: the receiver clears each batch. */
 static int begin_datagrams(struct mr_peer *p, void *buf, size_t len, const struct mr_remote *remote, void *cookie)
 {
-    struct mr_put *put;
+    struct mr_transfer *transfer;
     int err;
 
     if (len != remote->len)
         return -EMSGSIZE;
-    put = mr_bulk_make(&(struct mr_put){.peer = p, .local = buf, .remote = *remote, .cookie = cookie}, NULL, 0);
-    if (!put)
+    transfer =
+        mr_bulk_make(&(struct mr_transfer){.peer = p, .local = buf, .remote = *remote, .cookie = cookie}, NULL, 0);
+    if (!transfer)
         return -ENOMEM;
-    put->level = message_level(len);
-    err = mr_zcopy_begin(put);
+    transfer->level = message_level(len);
+    err = mr_zcopy_begin(transfer);
     if (!err)
-        err = mr_regs_get(buf, len, MR_ACCESS_SOURCE, false, &put->reg);
+        err = mr_regs_get(buf, len, MR_ACCESS_SOURCE, false, &transfer->reg);
     if (err)
-        free(put);
+        free(transfer);
     else
-        mr_bulk_list(put);
+        mr_bulk_list(transfer);
     return err;
 }
 
@@ -353,11 +357,11 @@ int mr_net_put(struct mr_vc *vc, const void *buf, size_t len, const struct mr_re
         return err;
     if (dst->serial && !dst->num_keys)
         return begin_datagrams(p, (void *)buf, len, dst, cookie);
-    return begin_put(p, &(struct job){.buf = (void *)buf, /* nothing writes into it */
-                                      .size = len,
-                                      .part = {.len = len},
-                                      .remote = dst,
-                                      .cookie = cookie});
+    return begin_transfer(p, &(struct job){.buf = (void *)buf, /* nothing writes into it */
+                                           .size = len,
+                                           .part = {.len = len},
+                                           .remote = dst,
+                                           .cookie = cookie});
 }
 
 int mr_net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part, const struct mr_remote *src,
@@ -366,7 +370,7 @@ int mr_net_read(struct mr_vc *vc, void *buf, size_t size, struct mr_vc_part part
     struct job j = {.buf = buf, .size = size, .part = part, .remote = src, .cookie = cookie, .read = true};
     int err = mr_bulk_refuses(vc);
 
-    return err ? err : begin_put(vc->data, &j);
+    return err ? err : begin_transfer(vc->data, &j);
 }
 
 int mr_net_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *remote, bool write,
@@ -377,5 +381,5 @@ int mr_net_move(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote 
 
     if (!err && (remote->serial || remote->token))
         err = -EPROTO;
-    return err ? err : begin_put(vc->data, &j);
+    return err ? err : begin_transfer(vc->data, &j);
 }

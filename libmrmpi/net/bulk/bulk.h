@@ -7,7 +7,7 @@
 #ifndef MRMPI_BULK_H
 #define MRMPI_BULK_H
 
-#include "libmrmpi/net/stripe/puts.h"
+#include "libmrmpi/net/stripe/transfers.h"
 
 /* Subscribes to the events of peers; mr_peers.launch is set. */
 void mr_bulk_init(void);

@@ -21,10 +21,10 @@ static inline int mr_bulk_refuses(const struct mr_vc *vc)
 
 /* ---- bulk.c ---- */
 /* The list is full, or goes now. s->len of its stripe is set. */
-void mr_bulk_begin_list(struct mr_put *put);
-/* A put with these stripes, begun like shape; NULL: no memory. And: it is under way. */
-struct mr_put *mr_bulk_make(const struct mr_put *shape, const struct mr_stripe *plan, unsigned n);
-void mr_bulk_list(struct mr_put *put);
+void mr_bulk_begin_list(struct mr_transfer *transfer);
+/* A transfer with these stripes, begun like shape; NULL: no memory. And: it is under way. */
+struct mr_transfer *mr_bulk_make(const struct mr_transfer *shape, const struct mr_stripe *plan, unsigned n);
+void mr_bulk_list(struct mr_transfer *transfer);
 /* The level of what a window is written or read in pieces of so many bytes. */
 uint8_t mr_bulk_write_level(size_t most);
 

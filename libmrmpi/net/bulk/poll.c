@@ -13,9 +13,9 @@
 
 /* ---- events of peers --------------------------------------------------------------------------------------------- */
 
-static void fail_puts(struct mr_peer *p)
+static void fail_transfers(struct mr_peer *p)
 {
-    struct mr_put *put;
+    struct mr_transfer *transfer;
 
     mr_bulk_of(p)->unassigned = NULL;
     p->needed = false;
@@ -26,9 +26,9 @@ static void fail_puts(struct mr_peer *p)
         mr_bulk_sub_of(&p->sub[i])->waiting = NULL;
         mr_bulk_sub_of(&p->sub[i])->waiting_end = &mr_bulk_sub_of(&p->sub[i])->waiting;
     }
-    while ((put = mr_bulk_of(p)->puts)) {
-        put->filter.error = p->error;
-        mr_bulk_finish(put);
+    while ((transfer = mr_bulk_of(p)->transfers)) {
+        transfer->filter.error = p->error;
+        mr_bulk_finish(transfer);
     }
 }
 
@@ -89,7 +89,7 @@ static const struct mr_peer_events peer_events = {
     .queued = queued,
     .reweighed = forget_weights,
     .lost = mr_zcopy_peer_lost,
-    .ended = fail_puts,
+    .ended = fail_transfers,
     .freed = free_peer,
 };
 
@@ -114,7 +114,7 @@ void mr_bulk_finalize(void)
 
 bool mr_bulk_is_idle(void)
 {
-    return !mr_bulk.open_puts;
+    return !mr_bulk.open_transfers;
 }
 
 bool mr_bulk_is_late(void)

@@ -11,13 +11,13 @@
 
 #include "libmrmpi/base/base.h"
 
-static void post(struct mr_bulk_writer *w)
+static void post_list(struct mr_bulk_writer *w)
 {
-    struct mr_put *put = mr_wlist_close(w);
+    struct mr_transfer *transfer = mr_wlist_close(w);
 
-    put->stripe[0].tx.wr.done = mr_stripe_done;
-    put->level = mr_bulk_write_level(w->base.most);
-    mr_bulk_begin_list(put);
+    transfer->stripe[0].tx.wr.done = mr_stripe_done;
+    transfer->level = mr_bulk_write_level(w->base.most);
+    mr_bulk_begin_list(transfer);
 }
 
 /* Looked at for each list: all of it may change while a job runs. */
@@ -28,7 +28,7 @@ static bool may_write(const struct mr_peer *p)
 }
 
 /* It is posted by the next look at the network at the latest. */
-static __attribute__((noinline)) void collect(struct mr_bulk_writer *w)
+static __attribute__((noinline)) void collect_writer(struct mr_bulk_writer *w)
 {
     struct mr_bulk_peer *b = mr_bulk_of(w->peer);
 
@@ -47,7 +47,7 @@ int mr_net_writer_begin(struct mr_net_writer *base, uint64_t at, const void *dat
     if (len > base->most)
         return -EMSGSIZE;
     if (w->filling)
-        post(w);
+        post_list(w);
     if (!may_write(w->peer))
         return w->peer->error ? w->peer->error : -EOPNOTSUPP;
     err = mr_wlist_begin(w);
@@ -55,9 +55,9 @@ int mr_net_writer_begin(struct mr_net_writer *base, uint64_t at, const void *dat
         return err;
     mr_net_writer_add(base, at, data, len);
     if (base->open == 1)
-        post(w);
+        post_list(w);
     else if (!w->listed)
-        collect(w);
+        collect_writer(w);
     return 0;
 }
 
@@ -66,7 +66,7 @@ void mr_net_writer_post(struct mr_net_writer *base)
     struct mr_bulk_writer *w = (struct mr_bulk_writer *)base;
 
     if (w->filling)
-        post(w);
+        post_list(w);
 }
 
 void mr_writers_post(struct mr_peer *p)

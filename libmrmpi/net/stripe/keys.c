@@ -38,7 +38,7 @@ static uint32_t pair_rate(const struct mr_sub *sub)
 }
 
 /* Subchannels that may carry large messages now; those whose rail there is in the set without are no use. */
-static uint32_t usable_subs(const struct mr_peer *p, uint32_t without)
+static uint32_t stripe_subs(const struct mr_peer *p, uint32_t without)
 {
     uint32_t set = p->rdma;
 
@@ -50,7 +50,7 @@ static uint32_t usable_subs(const struct mr_peer *p, uint32_t without)
 
 struct mr_bulk_rails mr_bulk_rails_to(const struct mr_peer *p, uint32_t without)
 {
-    uint32_t subs = usable_subs(p, 0);
+    uint32_t subs = stripe_subs(p, 0);
     struct mr_bulk_rails r = {0};
 
     if (!subs)
@@ -91,7 +91,7 @@ static uint32_t next_of(uint32_t devices)
 
 bool mr_bulk_one_suffices(const struct mr_peer *p)
 {
-    return mr_bulk.few && fastest_devices(p, usable_subs(p, 0));
+    return mr_bulk.few && fastest_devices(p, stripe_subs(p, 0));
 }
 
 unsigned mr_bulk_least_devices(void)
@@ -112,7 +112,7 @@ static uint32_t devices_of(const struct mr_peer *p, uint32_t subs)
 }
 
 /* It is not cut; or it is hardly worth that, and the rest of it would wait for a slow rail. */
-static bool is_short(size_t len, bool alike)
+static bool goes_unstriped(size_t len, bool alike)
 {
     return len < mr_config.stripe_min || (len == mr_config.stripe_min && !alike);
 }
@@ -123,7 +123,7 @@ static bool is_short(size_t len, bool alike)
  */
 static bool is_in_first_use(const void *buf, size_t len)
 {
-    const struct mr_reg *r = mr_regcache_look(&mr_regs.cache, buf, len, MR_ACCESS_SOURCE);
+    const struct mr_reg *r = mr_regcache_refresh(&mr_regs.cache, buf, len, MR_ACCESS_SOURCE);
 
     return r && r->refs && r->uses < FIRST_USES;
 }
@@ -133,15 +133,15 @@ static struct mr_reg_wish wish_for(const struct mr_peer *p, uint32_t subs, const
 {
     uint32_t all = devices_of(p, subs), fastest = mr_bulk.few ? fastest_devices(p, subs) : 0;
 
-    if (fastest &&
-        (is_short(len, fastest == all) || is_in_first_use(buf, len) || !mr_regcache_knows(&mr_regs.cache, buf, len)))
+    if (fastest && (goes_unstriped(len, fastest == all) || is_in_first_use(buf, len) ||
+                    !mr_regcache_knows(&mr_regs.cache, buf, len)))
         return (struct mr_reg_wish){.devices = fastest, .first = next_of(fastest)};
     return (struct mr_reg_wish){.devices = all};
 }
 
 int mr_bulk_register_source(const struct mr_peer *p, void *buf, size_t len, struct mr_reg **out)
 {
-    uint32_t subs = usable_subs(p, 0);
+    uint32_t subs = stripe_subs(p, 0);
     struct mr_reg_wish wish = wish_for(p, subs, buf, len);
 
     if (!wish.first)
@@ -151,7 +151,7 @@ int mr_bulk_register_source(const struct mr_peer *p, void *buf, size_t len, stru
 
 int mr_bulk_register_sink(const struct mr_peer *p, void *buf, size_t len, uint32_t without, struct mr_reg **out)
 {
-    uint32_t subs = usable_subs(p, without);
+    uint32_t subs = stripe_subs(p, without);
 
     if (!subs)
         return -ENOKEY;
@@ -159,58 +159,59 @@ int mr_bulk_register_sink(const struct mr_peer *p, void *buf, size_t len, uint32
 }
 
 /* The set of the peer's rails that have no key. */
-static uint32_t rails_without(const struct mr_put *put)
+static uint32_t rails_without_key(const struct mr_transfer *transfer)
 {
-    return (put->partial ? put->remote.token : 0) | mr_renew_lacking(put->peer, &put->remote);
+    return (transfer->partial ? transfer->remote.token : 0) | mr_renew_lacking(transfer->peer, &transfer->remote);
 }
 
-uint32_t mr_bulk_lacking(const struct mr_put *put)
+uint32_t mr_bulk_lacking(const struct mr_transfer *transfer)
 {
-    const struct mr_peer *p = put->peer;
+    const struct mr_peer *p = transfer->peer;
     uint32_t set = 0, without;
 
-    if (!mr_bulk_may_lack(put))
+    if (!mr_bulk_may_lack(transfer))
         return 0;
-    without = rails_without(put);
+    without = rails_without_key(transfer);
     for (unsigned i = 0; i < p->num_now; i++)
         if (without >> p->now[i].remote_rail & 1 ||
-            (put->reg && !mr_memory_is_on(&put->reg->memory, p->now[i].rail)))
+            (transfer->reg && !mr_memory_is_on(&transfer->reg->memory, p->now[i].rail)))
             set |= 1u << i;
     return set;
 }
 
-bool mr_bulk_is_of_attached(const struct mr_put *put)
+bool mr_bulk_is_of_attached(const struct mr_transfer *transfer)
 {
-    return put->list ? put->list->attached : put->move && put->move->attached;
+    return transfer->list ? transfer->list->attached : transfer->move && transfer->move->attached;
 }
 
 /* Only rails without a key there are left. */
-static bool is_given_up(const struct mr_put *put)
+static bool is_given_up(const struct mr_transfer *transfer)
 {
-    if (put->read && !put->move)
+    if (transfer->read && !transfer->move)
         return true;
-    return mr_bulk_is_of_attached(put) && mr_renew_is_withdrawn(put->peer, &put->remote);
+    return mr_bulk_is_of_attached(transfer) && mr_renew_is_withdrawn(transfer->peer, &transfer->remote);
 }
 
-bool mr_bulk_has_no_way(const struct mr_put *put)
+bool mr_bulk_has_no_way(const struct mr_transfer *transfer)
 {
-    const struct mr_peer *p = put->peer;
+    const struct mr_peer *p = transfer->peer;
 
-    if (!mr_bulk_may_lack(put) || !usable_subs(p, 0))
+    if (!mr_bulk_may_lack(transfer) || !stripe_subs(p, 0))
         return false; /* it waits for any */
-    if (usable_subs(p, rails_without(put)) & ~mr_bulk_lacking(put))
+    if (stripe_subs(p, rails_without_key(transfer)) & ~mr_bulk_lacking(transfer))
         return false;
-    if (!usable_subs(p, rails_without(put)))
-        return is_given_up(put); /* others wait for new keys, or another rail */
-    if (put->reg && !mr_odp_owns(put->reg) &&
-        !mr_regcache_extend(&mr_regs.cache, put->reg, (struct mr_reg_wish){.devices = mr_regs_devices()}))
+    if (!stripe_subs(p, rails_without_key(transfer)))
+        return is_given_up(transfer); /* others wait for new keys, or another rail */
+    if (transfer->reg && !mr_odp_owns(transfer->reg) &&
+        !mr_regcache_extend(&mr_regs.cache, transfer->reg, (struct mr_reg_wish){.devices = mr_regs_devices()}))
         return false;
-    return put->read && !put->move; /* no packets would take its place: others give memory back, or the rail comes up */
+    return transfer->read &&
+           !transfer->move; /* no packets would take its place: others give memory back, or the rail comes up */
 }
 
 bool mr_bulk_copies(const struct mr_peer *p, const void *buf, size_t len)
 {
-    bool one = (mr_bulk.few || mr_verbs.num_devices == 1) && fastest_devices(p, usable_subs(p, 0));
+    bool one = (mr_bulk.few || mr_verbs.num_devices == 1) && fastest_devices(p, stripe_subs(p, 0));
     size_t least = one ? MR_BULK_COPIED_FAST : (size_t)MR_BULK_COPIED * mr_verbs.num_devices;
 
     return len < least && !mr_odp_comes_first() && !mr_regcache_knows(&mr_regs.cache, buf, len);
@@ -218,7 +219,7 @@ bool mr_bulk_copies(const struct mr_peer *p, const void *buf, size_t len)
 
 const struct mr_memory *mr_bulk_borrow(const struct mr_peer *p, const void *buf, size_t len)
 {
-    uint32_t fastest = mr_bulk.few ? fastest_devices(p, usable_subs(p, 0)) : 0;
+    uint32_t fastest = mr_bulk.few ? fastest_devices(p, stripe_subs(p, 0)) : 0;
     struct mr_reg_wish wish = {.devices = fastest, .first = fastest ? next_of(fastest) : 0};
     struct mr_reg *r;
 

@@ -7,7 +7,7 @@
 #define MRMPI_STRIPE_KEYS_H
 
 #include "libmrmpi/verbs/memory/use.h"
-#include "libmrmpi/net/stripe/puts.h"
+#include "libmrmpi/net/stripe/transfers.h"
 #include "libmrmpi/verbs/verbs.h"
 
 /* ---- cache.c ---- */
@@ -32,16 +32,16 @@ uint32_t mr_stripe_excluded(const struct mr_peer *p);
 int mr_bulk_register_source(const struct mr_peer *p, void *buf, size_t len, struct mr_reg **out);
 int mr_bulk_register_sink(const struct mr_peer *p, void *buf, size_t len, uint32_t without, struct mr_reg **out);
 /* Some subchannels may have no key: memory was not registered with all devices, or a device was opened anew. */
-static inline bool mr_bulk_may_lack(const struct mr_put *put)
+static inline bool mr_bulk_may_lack(const struct mr_transfer *transfer)
 {
-    return put->partial || put->remote.lives != put->peer->lives || mr_verbs.lives;
+    return transfer->partial || transfer->remote.lives != transfer->peer->lives || mr_verbs.lives;
 }
 /* Its memory there may be withdrawn before we hear of it. */
-bool mr_bulk_is_of_attached(const struct mr_put *put);
+bool mr_bulk_is_of_attached(const struct mr_transfer *transfer);
 /* Subchannels, by their place among the peer's present ones, without a key for the transfer's memory here or there. */
-uint32_t mr_bulk_lacking(const struct mr_put *put);
+uint32_t mr_bulk_lacking(const struct mr_transfer *transfer);
 /* Only such ones are left, and no other device can be told. */
-bool mr_bulk_has_no_way(const struct mr_put *put);
+bool mr_bulk_has_no_way(const struct mr_transfer *transfer);
 /*
  * True if the message had better be copied by both sides, packet by packet and at the same time. Registration takes one
  * side after the other and one device after the other, perhaps for this time only: the message is short, and its memory

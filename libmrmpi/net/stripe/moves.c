@@ -27,9 +27,9 @@
 
 void mr_stripe_assign(struct mr_stripe_op *s)
 {
-    struct mr_peer *p = s->put->peer;
+    struct mr_peer *p = s->transfer->peer;
     unsigned i = mr_sched_pick(&mr_peers.policy[MR_POLICY_LARGE], &mr_bulk_of(p)->stripe_turn, p->load, p->num_now,
-                               mr_stripe_excluded(p) | mr_bulk_lacking(s->put), s->len);
+                               mr_stripe_excluded(p) | mr_bulk_lacking(s->transfer), s->len);
 
     if (i == p->num_now) {
         s->sub = NULL;
@@ -38,7 +38,7 @@ void mr_stripe_assign(struct mr_stripe_op *s)
         mr_bulk_of(p)->unassigned = s;
         p->needed = true;
         mr_budget_need(p);
-        if (mr_bulk_may_lack(s->put))
+        if (mr_bulk_may_lack(s->transfer))
             mr_peer_backlog(p); /* another one may be up, but without a key */
         return;
     }
@@ -60,12 +60,12 @@ static void shorten_steps(struct mr_stripe_op *s)
 /* Over another subchannel. Tracked: what is left in this round; the peer asks for the rest. */
 static void restart_stripe(struct mr_stripe_op *s)
 {
-    if (s->put->refused || s->put->word) { /* a word that may have been changed is not changed again */
+    if (s->transfer->refused || s->transfer->atomic) { /* a word that may have been changed is not changed again */
         s->state = MR_STRIPE_REFUSED;
-        mr_bulk_of(s->put->peer)->num_refused++;
+        mr_bulk_of(s->transfer->peer)->num_refused++;
         return;
     }
-    if (!s->put->track)
+    if (!s->transfer->track)
         shorten_steps(s);
     s->state = MR_STRIPE_WAITS;
     s->measured = false;
@@ -76,9 +76,9 @@ static void restart_stripe(struct mr_stripe_op *s)
 
 void mr_stripes_unmeasure(struct mr_peer *p)
 {
-    for (struct mr_put *put = mr_bulk_of(p)->puts; put; put = put->next)
-        for (unsigned i = 0; i < put->num; i++)
-            put->stripe[i].measured = false;
+    for (struct mr_transfer *transfer = mr_bulk_of(p)->transfers; transfer; transfer = transfer->next)
+        for (unsigned i = 0; i < transfer->num; i++)
+            transfer->stripe[i].measured = false;
     free(mr_bulk_of(p)->adapt);
     free(mr_bulk_of(p)->feedback);
     mr_bulk_of(p)->adapt = NULL;
@@ -88,15 +88,16 @@ void mr_stripes_unmeasure(struct mr_peer *p)
 /* None of it has been posted over the subchannel. */
 static bool is_unposted(const struct mr_stripe_op *s)
 {
-    return s->state == MR_STRIPE_WAITS && !(s->put->track && s->put->track->round);
+    return s->state == MR_STRIPE_WAITS && !(s->transfer->track && s->transfer->track->round);
 }
 
 /* Lists that wait for room would be refused as the one was, and the next connection with them. */
-static void refuse_lists_as(const struct mr_put *one)
+static void refuse_lists_as(const struct mr_transfer *one)
 {
-    for (struct mr_put *put = mr_bulk_of(one->peer)->puts; put; put = put->next)
-        if (put->list && put->list->writer == one->list->writer && put->list->serial == one->list->serial)
-            put->refused = true;
+    for (struct mr_transfer *transfer = mr_bulk_of(one->peer)->transfers; transfer; transfer = transfer->next)
+        if (transfer->list && transfer->list->writer == one->list->writer &&
+            transfer->list->serial == one->list->serial)
+            transfer->refused = true;
 }
 
 /* The moves to attached memory that were under way over it; false: there are none. */
@@ -104,22 +105,22 @@ static bool refuse_moves(const struct mr_sub *sub)
 {
     bool found = false;
 
-    for (struct mr_put *put = mr_bulk_of(sub->peer)->puts; put; put = put->next)
-        for (unsigned i = 0; i < put->num && mr_bulk_is_of_attached(put); i++)
-            if (put->stripe[i].sub == sub && put->stripe[i].state == MR_STRIPE_POSTED)
-                put->refused = found = true;
-    for (const struct mr_put *put = mr_bulk_of(sub->peer)->puts; put; put = put->next)
-        if (put->refused && put->list)
-            refuse_lists_as(put);
+    for (struct mr_transfer *transfer = mr_bulk_of(sub->peer)->transfers; transfer; transfer = transfer->next)
+        for (unsigned i = 0; i < transfer->num && mr_bulk_is_of_attached(transfer); i++)
+            if (transfer->stripe[i].sub == sub && transfer->stripe[i].state == MR_STRIPE_POSTED)
+                transfer->refused = found = true;
+    for (const struct mr_transfer *transfer = mr_bulk_of(sub->peer)->transfers; transfer; transfer = transfer->next)
+        if (transfer->refused && transfer->list)
+            refuse_lists_as(transfer);
     return found;
 }
 
 static struct mr_stripe_op *find_refused(const struct mr_peer *p)
 {
-    for (struct mr_put *put = mr_bulk_of(p)->puts; put; put = put->next)
-        for (unsigned i = 0; i < put->num; i++)
-            if (put->stripe[i].state == MR_STRIPE_REFUSED)
-                return &put->stripe[i];
+    for (struct mr_transfer *transfer = mr_bulk_of(p)->transfers; transfer; transfer = transfer->next)
+        for (unsigned i = 0; i < transfer->num; i++)
+            if (transfer->stripe[i].state == MR_STRIPE_REFUSED)
+                return &transfer->stripe[i];
     return NULL;
 }
 
@@ -130,7 +131,7 @@ static void end_refused(struct mr_peer *p)
 
     while (mr_bulk_of(p)->num_refused && (s = find_refused(p))) {
         mr_bulk_of(p)->num_refused--;
-        mr_stripe_finish(s, s->put->word ? -EIO : -EACCES);
+        mr_stripe_finish(s, s->transfer->atomic ? -EIO : -EACCES);
     }
 }
 
@@ -148,15 +149,15 @@ void mr_stripes_drained(struct mr_sub *sub)
     mr_bulk_sub_of(sub)->waiting_end = &mr_bulk_sub_of(sub)->waiting;
     if (mr_bulk_of(p)->adapt)
         mr_adapt_forget(mr_bulk_of(p)->adapt, mr_sub_place(sub));
-    for (struct mr_put *put = mr_bulk_of(p)->puts; put; put = put->next)
-        for (unsigned i = 0; i < put->num; i++) {
-            struct mr_stripe_op *s = &put->stripe[i];
+    for (struct mr_transfer *transfer = mr_bulk_of(p)->transfers; transfer; transfer = transfer->next)
+        for (unsigned i = 0; i < transfer->num; i++) {
+            struct mr_stripe_op *s = &transfer->stripe[i];
 
             if (s->sub != sub || s->state == MR_STRIPE_DONE || s->state == MR_STRIPE_UNCONFIRMED ||
                 s->state == MR_STRIPE_ASKED)
                 continue;
             mr_stripe_record(s, true);
-            if (is_unposted(s) || put->read) {
+            if (is_unposted(s) || transfer->read) {
                 restart_stripe(s);
             } else {
                 s->state = MR_STRIPE_UNCONFIRMED;
@@ -167,7 +168,7 @@ void mr_stripes_drained(struct mr_sub *sub)
     end_refused(p);
 }
 
-static void send_question(struct mr_sub *sub, enum mr_control kind, uint32_t imm, uint64_t cookie, bool landed)
+static void ask_whether_landed(struct mr_sub *sub, enum mr_control kind, uint32_t imm, uint64_t cookie, bool landed)
 {
     struct mr_hdr hdr = {.kind = kind, .rank = landed, .tag = mr_sub_tag(sub, 0), .ctx = imm, .sreq = cookie};
 
@@ -180,19 +181,20 @@ bool mr_stripes_confirm(struct mr_sub *sub)
 
     if (!mr_bulk_of(p)->num_unconfirmed)
         return false;
-    for (struct mr_put *put = mr_bulk_of(p)->puts; put; put = put->next)
-        for (unsigned i = 0; i < put->num; i++) {
-            struct mr_stripe_op *s = &put->stripe[i];
+    for (struct mr_transfer *transfer = mr_bulk_of(p)->transfers; transfer; transfer = transfer->next)
+        for (unsigned i = 0; i < transfer->num; i++) {
+            struct mr_stripe_op *s = &transfer->stripe[i];
 
             if (s->sub != sub || s->state != MR_STRIPE_UNCONFIRMED || !mr_is_later(sub->peer_from, s->generation))
                 continue;
             mr_bulk_of(p)->num_unconfirmed--;
-            if (put->track || put->move || put->list) { /* the peer cannot tell; written twice is as good as once */
+            if (transfer->track || transfer->move ||
+                transfer->list) { /* the peer cannot tell; written twice is as good as once */
                 restart_stripe(s);
                 continue;
             }
             s->state = MR_STRIPE_ASKED;
-            send_question(sub, MR_CONTROL_ASK, s->imm, (uintptr_t)s, false);
+            ask_whether_landed(sub, MR_CONTROL_ASK, s->imm, (uintptr_t)s, false);
         }
     end_refused(p);
     return true;
@@ -200,10 +202,10 @@ bool mr_stripes_confirm(struct mr_sub *sub)
 
 static struct mr_stripe_op *find_asked_stripe(const struct mr_peer *p, uint64_t cookie)
 {
-    for (struct mr_put *put = mr_bulk_of(p)->puts; put; put = put->next)
-        for (unsigned i = 0; i < put->num; i++)
-            if ((uintptr_t)&put->stripe[i] == cookie && put->stripe[i].state == MR_STRIPE_ASKED)
-                return &put->stripe[i];
+    for (struct mr_transfer *transfer = mr_bulk_of(p)->transfers; transfer; transfer = transfer->next)
+        for (unsigned i = 0; i < transfer->num; i++)
+            if ((uintptr_t)&transfer->stripe[i] == cookie && transfer->stripe[i].state == MR_STRIPE_ASKED)
+                return &transfer->stripe[i];
     return NULL;
 }
 
@@ -224,7 +226,7 @@ bool mr_stripes_control(struct mr_peer *p, const struct mr_hdr *hdr)
     struct mr_sub *sub = mr_sub_tagged(p, (uint32_t)hdr->tag);
 
     if (hdr->kind == MR_CONTROL_ASK && sub)
-        send_question(sub, MR_CONTROL_TOLD, hdr->ctx, hdr->sreq, !mr_target_waits(&mr_bulk.targets, hdr->ctx));
+        ask_whether_landed(sub, MR_CONTROL_TOLD, hdr->ctx, hdr->sreq, !mr_target_waits(&mr_bulk.targets, hdr->ctx));
     else if (hdr->kind == MR_CONTROL_TOLD && sub)
         handle_told(p, hdr->sreq, hdr->rank);
     return hdr->kind == MR_CONTROL_ASK || hdr->kind == MR_CONTROL_TOLD;
@@ -234,9 +236,9 @@ bool mr_stripes_use(const struct mr_sub *sub)
 {
     if (mr_bulk_sub_of(sub)->flows)
         return true;
-    for (const struct mr_put *put = mr_bulk_of(sub->peer)->puts; put; put = put->next)
-        for (unsigned i = 0; i < put->num; i++)
-            if (put->stripe[i].sub == sub && put->stripe[i].state != MR_STRIPE_DONE)
+    for (const struct mr_transfer *transfer = mr_bulk_of(sub->peer)->transfers; transfer; transfer = transfer->next)
+        for (unsigned i = 0; i < transfer->num; i++)
+            if (transfer->stripe[i].sub == sub && transfer->stripe[i].state != MR_STRIPE_DONE)
                 return true;
     return false;
 }
@@ -276,7 +278,7 @@ static bool resume_sub_stripes(struct mr_sub *sub)
     unsigned full = 0; /* set of levels */
 
     while ((s = *at)) {
-        unsigned level = s->put->level;
+        unsigned level = s->transfer->level;
         int err = full >> level & 1 ? -EAGAIN : mr_stripe_post(s, mr_stripe_is_measured(sub->peer) ? mr_clock_ns() : 0);
 
         if (err == -EAGAIN && level == MR_LEVEL_BULK)
@@ -297,12 +299,12 @@ static bool resume_sub_stripes(struct mr_sub *sub)
     return mr_bulk_sub_of(sub)->waiting;
 }
 
-void mr_stripes_leave(struct mr_put *put)
+void mr_stripes_leave(struct mr_transfer *transfer)
 {
-    for (unsigned i = 0; i < put->num; i++) {
-        struct mr_stripe_op *s = &put->stripe[i];
+    for (unsigned i = 0; i < transfer->num; i++) {
+        struct mr_stripe_op *s = &transfer->stripe[i];
         struct mr_bulk_sub *sub = s->sub ? mr_bulk_sub_of(s->sub) : NULL;
-        struct mr_stripe_op **at = sub ? &sub->waiting : &mr_bulk_of(put->peer)->unassigned;
+        struct mr_stripe_op **at = sub ? &sub->waiting : &mr_bulk_of(transfer->peer)->unassigned;
 
         while (*at && *at != s)
             at = &(*at)->next;
@@ -322,8 +324,8 @@ bool mr_stripes_resume(struct mr_peer *p)
     p->needed = false;
     while ((s = unassigned)) {
         unassigned = s->next;
-        if (mr_bulk_has_no_way(s->put))
-            mr_stripe_finish(s, mr_bulk_is_of_attached(s->put) ? -EACCES : -ENOKEY);
+        if (mr_bulk_has_no_way(s->transfer))
+            mr_stripe_finish(s, mr_bulk_is_of_attached(s->transfer) ? -EACCES : -ENOKEY);
         else
             mr_stripe_assign(s);
     }

@@ -8,7 +8,7 @@
 #ifndef MRMPI_STRIPE_RENEW_H
 #define MRMPI_STRIPE_RENEW_H
 
-#include "libmrmpi/net/stripe/puts.h"
+#include "libmrmpi/net/stripe/transfers.h"
 
 /* A new key, of the memory with this key of a rail in that life of the rail. On the wire as in memory. */
 struct mr_renewed_key {

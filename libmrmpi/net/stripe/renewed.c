@@ -23,7 +23,7 @@ static struct mr_renewed *renewed_of(const struct mr_peer *p)
     return mr_bulk_of(p)->renewed;
 }
 
-static bool make_room(struct mr_peer *p, unsigned rail, unsigned more)
+static bool room_for_keys(struct mr_peer *p, unsigned rail, unsigned more)
 {
     struct mr_renewed *r = renewed_of(p) ? renewed_of(p) : calloc(1, sizeof *r);
     unsigned room;
@@ -48,7 +48,7 @@ static void learn_keys(struct mr_peer *p, unsigned rail, uint8_t life, const voi
 {
     struct mr_renewed *r;
 
-    if (!make_room(p, rail, num)) {
+    if (!room_for_keys(p, rail, num)) {
         mr_log(MR_LOG_ERROR, "rank %d on %s: no memory for its keys", p->rank, p->address->host);
         mr_peer_lost(p, -ENOMEM);
         return;

@@ -30,32 +30,32 @@ bool mr_stripe_is_measured(struct mr_peer *p)
 
 static void note_stripe_started(struct mr_stripe_op *s, uint64_t now_ns)
 {
-    struct mr_adapt *a = mr_bulk_of(s->put->peer)->adapt;
+    struct mr_adapt *a = mr_bulk_of(s->transfer->peer)->adapt;
 
     s->measured = true;
-    s->put->begun_ns = now_ns;
+    s->transfer->begun_ns = now_ns;
     if (!a)
         return;
     a->away = mr_regs.away;
     a->behind = mr_regs_is_behind();
-    mr_adapt_started(a, mr_sub_place(s->sub), s->put->num > 1, now_ns);
+    mr_adapt_started(a, mr_sub_place(s->sub), s->transfer->num > 1, now_ns);
 }
 
 /* After the last stripe of a message whose stripes have all been measured: weights by the times of all. */
-static bool weigh_as_printed(struct mr_put *put)
+static bool weigh_as_printed(struct mr_transfer *transfer)
 {
     const struct mr_policy *policy = &mr_peers.policy[MR_POLICY_LARGE];
     struct mr_feedback_time t[MR_SUBS_MAX];
 
-    for (unsigned i = 0; i < put->num; i++) {
-        const struct mr_stripe_op *s = &put->stripe[i];
+    for (unsigned i = 0; i < transfer->num; i++) {
+        const struct mr_stripe_op *s = &transfer->stripe[i];
 
         if (!s->took_ns)
             return false;
         t[i] = (struct mr_feedback_time){.sub = mr_sub_place(s->sub), .took_ns = s->took_ns};
     }
-    return mr_feedback_weigh(mr_bulk_of(put->peer)->feedback, put->peer->load, put->peer->num_now, t, put->num,
-                             policy->alpha, policy->total);
+    return mr_feedback_weigh(mr_bulk_of(transfer->peer)->feedback, transfer->peer->load, transfer->peer->num_now, t,
+                             transfer->num, policy->alpha, policy->total);
 }
 
 static void note_stripe_finished(struct mr_stripe_op *s)
@@ -72,8 +72,8 @@ static void note_stripe_finished(struct mr_stripe_op *s)
         mr_adapt_finished(a, mr_sub_place(s->sub), s->len, now_ns);
         changed = mr_adapt_weigh(a, p->load, p->num_now);
     } else {
-        s->took_ns = now_ns > s->put->begun_ns ? now_ns - s->put->begun_ns : 1;
-        changed = weigh_as_printed(s->put);
+        s->took_ns = now_ns > s->transfer->begun_ns ? now_ns - s->transfer->begun_ns : 1;
+        changed = weigh_as_printed(s->transfer);
     }
     if (!changed)
         return;
@@ -89,36 +89,36 @@ static void note_stripe_finished(struct mr_stripe_op *s)
 void mr_stripe_finish(struct mr_stripe_op *s, int error)
 {
     s->state = MR_STRIPE_DONE;
-    if (mr_filter_done(&s->put->filter, error))
-        mr_bulk_finish(s->put);
+    if (mr_filter_done(&s->transfer->filter, error))
+        mr_bulk_finish(s->transfer);
 }
 
 void mr_stripe_record(struct mr_stripe_op *s, bool failed)
 {
-    const struct mr_stripe_op *last = &s->put->stripe[s->put->num - 1];
+    const struct mr_stripe_op *last = &s->transfer->stripe[s->transfer->num - 1];
 
     mr_view_part(s->sub, (struct mr_view_part){.begun_ns = s->begun_ns,
                                                .len = s->len,
                                                .of = last->offset + last->len,
-                                               .read = s->put->read,
+                                               .read = s->transfer->read,
                                                .failed = failed});
     s->begun_ns = 0;
 }
 
 /* The pace of reads over a link; NULL: no limit. */
-static struct mr_pace *read_pace(const struct mr_put *put, const struct mr_link *l)
+static struct mr_pace *read_pace(const struct mr_transfer *transfer, const struct mr_link *l)
 {
     struct mr_pace *p = &mr_peers.pace[l->rail->index];
 
-    return __builtin_expect(mr_peers.paced, 0) && put->read && p->bucket.rate ? p : NULL;
+    return unlikely(mr_peers.paced) && transfer->read && p->bucket.rate ? p : NULL;
 }
 
 /* A part may be read now. Messages that go ahead of the bulk have a budget of their own, and do not wait here. */
-static bool read_may_go(struct mr_pace *p, const struct mr_put *put, const struct mr_link *l)
+static bool read_may_go(struct mr_pace *p, const struct mr_transfer *transfer, const struct mr_link *l)
 {
     if ((l->qp.depth - l->qp.room) * mr_pace_piece(p) >= MR_PACE_READING)
         return false;
-    if (p->bucket.left > 0 || !mr_pace_limits(p) || put->level != MR_LEVEL_BULK || mr_pace_fill(p, mr_clock_ns()))
+    if (p->bucket.left > 0 || !mr_pace_limits(p) || transfer->level != MR_LEVEL_BULK || mr_pace_fill(p, mr_clock_ns()))
         return true;
     p->waited = true;
     return false;
@@ -127,7 +127,7 @@ static bool read_may_go(struct mr_pace *p, const struct mr_put *put, const struc
 static void choose_part(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part)
 {
     uint64_t n = s->left < l->rail->max_msg ? s->left : l->rail->max_msg;
-    const struct mr_pace *pace = read_pace(s->put, l);
+    const struct mr_pace *pace = read_pace(s->transfer, l);
 
     if (s->step && n > s->step)
         n = s->step;
@@ -140,21 +140,22 @@ static void choose_part(const struct mr_stripe_op *s, const struct mr_link *l, s
 static struct mr_link_part describe_part(const struct mr_stripe_op *s, const struct mr_link *l,
                                          const struct mr_bulk_part *p)
 {
-    const struct mr_put *put = s->put;
+    const struct mr_transfer *transfer = s->transfer;
 
-    return (struct mr_link_part){.local = put->local + p->at,
+    return (struct mr_link_part){.local = transfer->local + p->at,
                                  .len = p->len,
-                                 .lkey = put->reg ? mr_memory_lkey(&put->reg->memory, l->rail) : 0,
-                                 .raddr = put->remote.addr + p->at,
-                                 .rkey = mr_bulk_key(put, s->sub->remote_rail),
-                                 .imm = put->track || (p->last && !put->read && !put->move) ? &p->imm : NULL,
-                                 .wakes = read_pace(put, l) != NULL};
+                                 .lkey = transfer->reg ? mr_memory_lkey(&transfer->reg->memory, l->rail) : 0,
+                                 .raddr = transfer->remote.addr + p->at,
+                                 .rkey = mr_bulk_key(transfer, s->sub->remote_rail),
+                                 .imm = transfer->track || (p->last && !transfer->read && !transfer->move) ? &p->imm
+                                                                                                           : NULL,
+                                 .wakes = read_pace(transfer, l) != NULL};
 }
 
 /* Counts a write or a read that was posted, perhaps the first one of its stripe. */
 static void count_part(struct mr_stripe_op *s, struct mr_rail *rail, uint64_t len)
 {
-    bool read = s->put->read;
+    bool read = s->transfer->read;
 
     mr_rail_add(rail, read ? MR_RAIL_BYTES_READ : MR_RAIL_BYTES_WRITTEN, len);
     mr_view_moved(s->sub, len, read);
@@ -164,14 +165,14 @@ static void count_part(struct mr_stripe_op *s, struct mr_rail *rail, uint64_t le
     s->begun_ns = mr_view_begin();
 }
 
-static int post_word(struct mr_stripe_op *s, struct mr_link *l)
+static int post_atomic(struct mr_stripe_op *s, struct mr_link *l)
 {
-    const struct mr_put *put = s->put;
-    const struct mr_link_word word = {.word = put->word,
-                                      .raddr = put->remote.addr,
-                                      .rkey = mr_bulk_key(put, s->sub->remote_rail),
-                                      .lkey = put->reg ? mr_memory_lkey(&put->reg->memory, l->rail) : 0};
-    int err = l->ops->word(l, &word, &s->tx);
+    const struct mr_transfer *transfer = s->transfer;
+    const struct mr_link_atomic word = {.atomic = transfer->atomic,
+                                        .raddr = transfer->remote.addr,
+                                        .rkey = mr_bulk_key(transfer, s->sub->remote_rail),
+                                        .lkey = transfer->reg ? mr_memory_lkey(&transfer->reg->memory, l->rail) : 0};
+    int err = l->ops->atomic(l, &word, &s->tx);
 
     if (err == -EAGAIN)
         return err;
@@ -184,27 +185,27 @@ static int post_word(struct mr_stripe_op *s, struct mr_link *l)
 
 int mr_stripe_post(struct mr_stripe_op *s, uint64_t begin_ns)
 {
-    struct mr_link *l = mr_sub_rdma_link(s->sub, s->put->level);
-    struct mr_track *t = s->put->track;
-    struct mr_pace *pace = read_pace(s->put, l);
+    struct mr_link *l = mr_sub_rdma_link(s->sub, s->transfer->level);
+    struct mr_track *t = s->transfer->track;
+    struct mr_pace *pace = read_pace(s->transfer, l);
     bool first = s->state == MR_STRIPE_WAITS;
     int err = 0;
 
-    if (s->put->list)
+    if (s->transfer->list)
         return mr_wlist_post(s, l);
-    if (s->put->word)
-        return post_word(s, l);
+    if (s->transfer->atomic)
+        return post_atomic(s, l);
     while (s->left) {
         struct mr_link_part link_part;
         struct mr_bulk_part part;
 
-        if (pace && !read_may_go(pace, s->put, l)) {
+        if (pace && !read_may_go(pace, s->transfer, l)) {
             err = -EAGAIN;
             break;
         }
         (t ? t->ops->choose_write : choose_part)(s, l, &part);
         link_part = describe_part(s, l, &part);
-        err = (s->put->read ? l->ops->read : l->ops->write)(l, &link_part, part.last || s->step ? &s->tx : NULL);
+        err = (s->transfer->read ? l->ops->read : l->ops->write)(l, &link_part, part.last || s->step ? &s->tx : NULL);
         if (err)
             break;
         if (pace) {
@@ -228,10 +229,10 @@ int mr_stripe_post(struct mr_stripe_op *s, uint64_t begin_ns)
 
 void mr_stripe_enqueue(struct mr_stripe_op *s)
 {
-    bool bulk = s->put->level == MR_LEVEL_BULK;
+    bool bulk = s->transfer->level == MR_LEVEL_BULK;
     struct mr_stripe_op **at = bulk ? mr_bulk_sub_of(s->sub)->waiting_end : &mr_bulk_sub_of(s->sub)->waiting;
 
-    while (*at && (*at)->put->level != MR_LEVEL_BULK)
+    while (*at && (*at)->transfer->level != MR_LEVEL_BULK)
         at = &(*at)->next;
     s->next = *at;
     *at = s;
@@ -242,7 +243,7 @@ void mr_stripe_enqueue(struct mr_stripe_op *s)
 
 void mr_stripe_start(struct mr_stripe_op *s, uint64_t begin_ns)
 {
-    bool may = !mr_bulk_sub_of(s->sub)->waiting || s->put->level != MR_LEVEL_BULK;
+    bool may = !mr_bulk_sub_of(s->sub)->waiting || s->transfer->level != MR_LEVEL_BULK;
     int err = s->sub->peer->up && may ? mr_stripe_post(s, begin_ns) : -EAGAIN;
 
     if (!err)
@@ -269,7 +270,7 @@ void mr_stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
     mr_tx_done(&s->tx, wc);
     if (wc->error)
         return;
-    if (s->left && !s->put->track) {
+    if (s->left && !s->transfer->track) {
         start_next_step(s);
         return;
     }
@@ -277,8 +278,8 @@ void mr_stripe_done(struct mr_wr *wr, const struct mr_wc *wc)
     mr_stripe_record(s, false);
     if (s->measured)
         note_stripe_finished(s);
-    if (s->put->track)
-        s->put->track->ops->stripe_written(s);
+    if (s->transfer->track)
+        s->transfer->track->ops->stripe_written(s);
     else
         mr_stripe_finish(s, 0);
 }

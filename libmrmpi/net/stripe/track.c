@@ -232,20 +232,20 @@ static unsigned log2_up(uint64_t n)
     return n > 1 ? 64 - (unsigned)__builtin_clzll(n - 1) : 0;
 }
 
-static void free_track(struct mr_put *put)
+static void free_track(struct mr_transfer *transfer)
 {
-    for (unsigned i = 0; i < put->num; i++)
-        mr_bulk_of(put->peer)->num_unconfirmed -=
-            mr_bulk_of(put->peer)->num_unconfirmed && put->stripe[i].state == MR_STRIPE_UNCONFIRMED;
-    mr_blocks_free(&put->track->todo);
-    free(put->track);
+    for (unsigned i = 0; i < transfer->num; i++)
+        mr_bulk_of(transfer->peer)->num_unconfirmed -=
+            mr_bulk_of(transfer->peer)->num_unconfirmed && transfer->stripe[i].state == MR_STRIPE_UNCONFIRMED;
+    mr_blocks_free(&transfer->track->todo);
+    free(transfer->track);
 }
 
 static void choose_write(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part)
 {
-    const struct mr_put *put = s->put;
-    const struct mr_track *t = put->track;
-    unsigned block = t->block_shift, shift = mr_bulk_of(put->peer)->write_shift,
+    const struct mr_transfer *transfer = s->transfer;
+    const struct mr_track *t = transfer->track;
+    unsigned block = t->block_shift, shift = mr_bulk_of(transfer->peer)->write_shift,
              least = t->round ? 0 : block + log2_up(t->todo.num / WRITES_MAX);
     uint64_t from = s->offset >> block, to = (s->offset + s->len - 1) >> block, end;
     struct mr_block_run run;
@@ -259,13 +259,13 @@ static void choose_write(const struct mr_stripe_op *s, const struct mr_link *l, 
     end = (uint64_t)(run.first + run.num) << block;
     part->len = (end < s->offset + s->len ? end : s->offset + s->len) - part->at;
     part->taken = run.num;
-    part->imm = mr_run_imm(put->remote.token, run, t->round);
+    part->imm = mr_run_imm(transfer->remote.token, run, t->round);
     part->last = s->left == run.num;
 }
 
 static void note_write_posted(struct mr_stripe_op *s, const struct mr_bulk_part *part)
 {
-    struct mr_track *t = s->put->track;
+    struct mr_track *t = s->transfer->track;
     struct mr_block_run run = {(uint32_t)(part->at >> t->block_shift), (uint32_t)part->taken};
 
     mr_blocks_remove(&t->todo, run);
@@ -280,23 +280,23 @@ static void note_write_posted(struct mr_stripe_op *s, const struct mr_bulk_part 
 
 static void note_stripe_written(struct mr_stripe_op *s)
 {
-    struct mr_put *put = s->put;
-    struct mr_track *t = put->track;
+    struct mr_transfer *transfer = s->transfer;
+    struct mr_track *t = transfer->track;
     struct mr_hdr hdr = {.kind = MR_TRACK_WRITTEN,
                          .tag = t->round,
-                         .ctx = put->remote.token,
-                         .rreq = put->remote.serial,
+                         .ctx = transfer->remote.token,
+                         .rreq = transfer->remote.serial,
                          .rank = t->early,
-                         .sreq = (uintptr_t)put};
+                         .sreq = (uintptr_t)transfer};
 
     s->state = MR_STRIPE_WRITTEN;
     if (t->asked || t->todo.count)
         return;
-    for (unsigned i = 0; i < put->num; i++)
-        if (put->stripe[i].state != MR_STRIPE_WRITTEN)
+    for (unsigned i = 0; i < transfer->num; i++)
+        if (transfer->stripe[i].state != MR_STRIPE_WRITTEN)
             return;
     t->asked = true;
-    mr_bulk_send_control(put->peer, &hdr, NULL, 0);
+    mr_bulk_send_control(transfer->peer, &hdr, NULL, 0);
 }
 
 static const struct mr_track_ops track_ops = {.choose_write = choose_write,
@@ -304,9 +304,9 @@ static const struct mr_track_ops track_ops = {.choose_write = choose_write,
                                               .stripe_written = note_stripe_written,
                                               .free = free_track};
 
-int mr_track_begin(struct mr_put *put)
+int mr_track_begin(struct mr_transfer *transfer)
 {
-    uint64_t len = put->remote.len;
+    uint64_t len = transfer->remote.len;
     struct mr_track *t = calloc(1, sizeof *t);
 
     if (!t)
@@ -317,56 +317,56 @@ int mr_track_begin(struct mr_put *put)
         free(t);
         return -ENOMEM;
     }
-    for (unsigned i = 0; i < put->num; i++) {
-        struct mr_stripe_op *s = &put->stripe[i];
+    for (unsigned i = 0; i < transfer->num; i++) {
+        struct mr_stripe_op *s = &transfer->stripe[i];
 
         s->left = ((s->offset + s->len - 1) >> t->block_shift) - (s->offset >> t->block_shift) + 1;
     }
-    if (!mr_bulk_of(put->peer)->write_shift)
-        mr_bulk_of(put->peer)->write_shift = WRITE_SHIFT_MAX;
-    put->track = t;
+    if (!mr_bulk_of(transfer->peer)->write_shift)
+        mr_bulk_of(transfer->peer)->write_shift = WRITE_SHIFT_MAX;
+    transfer->track = t;
     return 0;
 }
 
-static struct mr_put *find_asked_put(const struct mr_peer *p, uint64_t cookie)
+static struct mr_transfer *find_asked_transfer(const struct mr_peer *p, uint64_t cookie)
 {
-    for (struct mr_put *put = mr_bulk_of(p)->puts; put; put = put->next)
-        if ((uintptr_t)put == cookie && put->track && put->track->asked)
-            return put;
+    for (struct mr_transfer *transfer = mr_bulk_of(p)->transfers; transfer; transfer = transfer->next)
+        if ((uintptr_t)transfer == cookie && transfer->track && transfer->track->asked)
+            return transfer;
     return NULL;
 }
 
-static struct mr_put *find_landed_put(const struct mr_peer *p, uint32_t token, uint64_t serial)
+static struct mr_transfer *find_landed_transfer(const struct mr_peer *p, uint32_t token, uint64_t serial)
 {
-    for (struct mr_put *put = mr_bulk_of(p)->puts; put; put = put->next)
-        if (put->track && put->remote.token == token && put->remote.serial == serial)
-            return put;
+    for (struct mr_transfer *transfer = mr_bulk_of(p)->transfers; transfer; transfer = transfer->next)
+        if (transfer->track && transfer->remote.token == token && transfer->remote.serial == serial)
+            return transfer;
     return NULL;
 }
 
 /* One round has ended, of which lost blocks did not arrive: later writes are shorter or longer. */
-static void adapt_writes(struct mr_put *put, uint32_t lost)
+static void adapt_writes(struct mr_transfer *transfer, uint32_t lost)
 {
-    struct mr_peer *p = put->peer;
+    struct mr_peer *p = transfer->peer;
 
-    if (put->track->written)
+    if (transfer->track->written)
         mr_bulk_of(p)->write_shift =
-            (uint8_t)mr_run_adapt(mr_bulk_of(p)->write_shift, lost, put->track->written, WRITE_SHIFT_MAX);
-    put->track->written = 0;
+            (uint8_t)mr_run_adapt(mr_bulk_of(p)->write_shift, lost, transfer->track->written, WRITE_SHIFT_MAX);
+    transfer->track->written = 0;
 }
 
 static void handle_landed(struct mr_peer *p, const struct mr_hdr *hdr)
 {
-    struct mr_put *put = find_landed_put(p, hdr->ctx, hdr->rreq);
+    struct mr_transfer *transfer = find_landed_transfer(p, hdr->ctx, hdr->rreq);
 
-    if (!put)
+    if (!transfer)
         return; /* it has ended already */
-    put->track->early = !put->track->asked;
-    if (put->track->early)
+    transfer->track->early = !transfer->track->asked;
+    if (transfer->track->early)
         return;
-    adapt_writes(put, 0);
-    mr_stripes_leave(put);
-    mr_bulk_finish(put);
+    adapt_writes(transfer, 0);
+    mr_stripes_leave(transfer);
+    mr_bulk_finish(transfer);
 }
 
 /* Nothing has arrived over this link for many rounds, though its adapter reports no error. */
@@ -381,7 +381,7 @@ static bool is_fruitless(struct mr_stripe_op *s, bool came)
 
 static void rewrite_stripe(struct mr_stripe_op *s)
 {
-    const struct mr_track *t = s->put->track;
+    const struct mr_track *t = s->transfer->track;
     bool usable = s->state == MR_STRIPE_WRITTEN && s->sub->state == MR_SUB_OPEN;
     char name[MR_SUB_NAME];
 
@@ -400,19 +400,20 @@ static void rewrite_stripe(struct mr_stripe_op *s)
 }
 
 /* Unconfirmed stripes, and those on a broken subchannel, are written after it is gone at both ends (moves.c). */
-static void handle_missing(struct mr_put *put, const struct mr_hdr *hdr, const struct mr_missing_run *run, size_t n)
+static void handle_missing(struct mr_transfer *transfer, const struct mr_hdr *hdr, const struct mr_missing_run *run,
+                           size_t n)
 {
-    struct mr_track *t = put->track;
+    struct mr_track *t = transfer->track;
 
     for (size_t i = 0; i < n; i++)
         mr_blocks_add(&t->todo, (struct mr_block_run){run[i].first, run[i].num});
     if (hdr->rank)
         return;
-    adapt_writes(put, t->todo.count);
+    adapt_writes(transfer, t->todo.count);
     t->asked = false;
     t->round = (uint8_t)hdr->tag;
-    for (unsigned i = 0; i < put->num; i++) {
-        struct mr_stripe_op *s = &put->stripe[i];
+    for (unsigned i = 0; i < transfer->num; i++) {
+        struct mr_stripe_op *s = &transfer->stripe[i];
         uint64_t to = (s->offset + s->len - 1) >> t->block_shift;
 
         s->left = 0;
@@ -420,13 +421,13 @@ static void handle_missing(struct mr_put *put, const struct mr_hdr *hdr, const s
              (at = mr_blocks_find(&t->todo, at, true)) <= to && at < t->todo.num; at++)
             s->left++;
     }
-    for (unsigned i = 0; i < put->num; i++)
-        rewrite_stripe(&put->stripe[i]);
+    for (unsigned i = 0; i < transfer->num; i++)
+        rewrite_stripe(&transfer->stripe[i]);
 }
 
 bool mr_track_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct mr_put *put;
+    struct mr_transfer *transfer;
 
     if (hdr->kind < MR_TRACK_WRITTEN || hdr->kind > MR_TRACK_MISSING)
         return false;
@@ -434,10 +435,10 @@ bool mr_track_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *p
         (hdr->kind == MR_TRACK_WRITTEN ? handle_written : handle_landed)(p, hdr);
         return true;
     }
-    put = find_asked_put(p, hdr->sreq);
-    if (!put)
+    transfer = find_asked_transfer(p, hdr->sreq);
+    if (!transfer)
         mr_log(MR_LOG_WARN, "rank %d on %s told of a message that it was not asked about", p->rank, p->address->host);
     else
-        handle_missing(put, hdr, payload, len / sizeof(struct mr_missing_run));
+        handle_missing(transfer, hdr, payload, len / sizeof(struct mr_missing_run));
     return true;
 }

@@ -23,7 +23,7 @@
 #ifndef MRMPI_TRACK_H
 #define MRMPI_TRACK_H
 
-#include "libmrmpi/net/stripe/puts.h"
+#include "libmrmpi/net/stripe/transfers.h"
 
 /* Control messages, after those of conn/recovery.c. tag: the round; sreq: the sender's number of the message. */
 enum mr_track_control {
@@ -43,7 +43,7 @@ struct mr_track_ops {
     void (*choose_write)(const struct mr_stripe_op *s, const struct mr_link *l, struct mr_bulk_part *part);
     void (*write_posted)(struct mr_stripe_op *s, const struct mr_bulk_part *part);
     void (*stripe_written)(struct mr_stripe_op *s); /* all its remaining bytes */
-    void (*free)(struct mr_put *put);
+    void (*free)(struct mr_transfer *transfer);
 };
 
 /* Sender: a message whose receiver confirms arrived blocks. */
@@ -58,8 +58,8 @@ struct mr_track {
 };
 
 /* ---- sender ---- */
-/* Tracks a put, before its stripes are started. 0 or negative errno. */
-int mr_track_begin(struct mr_put *put);
+/* Tracks a transfer, before its stripes are started. 0 or negative errno. */
+int mr_track_begin(struct mr_transfer *transfer);
 
 /* ---- receiver ---- */
 /* Opens a tracked receive of len bytes for a region. 0; -ENOMEM; -EAGAIN: too many are open. */

@@ -10,7 +10,7 @@
 #ifndef MRMPI_BULK_BATCH_H
 #define MRMPI_BULK_BATCH_H
 
-#include "libmrmpi/net/stripe/puts.h"
+#include "libmrmpi/net/stripe/transfers.h"
 #include "libmrmpi/net/stripe/writer.h"
 
 #define MR_WLIST_WRITES MR_QP_LIST
@@ -20,7 +20,7 @@ struct mr_bulk_writer {
     struct mr_net_writer base;
     struct mr_peer *peer;
     struct mr_remote remote;
-    struct mr_put *filling; /* NULL: nothing is collected */
+    struct mr_transfer *filling; /* NULL: nothing is collected */
     bool listed, closed;
     struct mr_bulk_writer *next; /* if listed: the next of the peer's writers with something to post */
 };
@@ -39,14 +39,14 @@ struct mr_wlist {
 /* A list for the writer to fill; it counts as open. 0 or -ENOMEM. */
 int mr_wlist_begin(struct mr_bulk_writer *w);
 /* The list is full; returns it. */
-struct mr_put *mr_wlist_close(struct mr_bulk_writer *w);
+struct mr_transfer *mr_wlist_close(struct mr_bulk_writer *w);
 /* As mr_stripe_post: the rest of the list, as far as there is room. */
 int mr_wlist_post(struct mr_stripe_op *s, struct mr_link *l);
 /*
  * The list has been written, or with an error never will be; it is in no list of waiting ones. -EACCES: its memory was
  * withdrawn.
  */
-void mr_wlist_end(struct mr_put *put, int error);
+void mr_wlist_end(struct mr_transfer *transfer, int error);
 void mr_wlists_free(void);
 
 #endif

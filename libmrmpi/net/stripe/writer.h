@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/packet.h"
 
 struct mr_vc;
@@ -49,7 +50,7 @@ static inline bool mr_net_writer_add(struct mr_net_writer *w, uint64_t at, const
     if (addr == w->end && last->len + len <= w->most) {
         last->len += (uint32_t)len;
     } else {
-        if (__builtin_expect(!w->left || len > w->most, 0))
+        if (unlikely(!w->left || len > w->most))
             return false;
         w->left--;
         w->last = ++last;
@@ -77,7 +78,7 @@ int mr_net_writer_begin(struct mr_net_writer *w, uint64_t at, const void *data, 
 /* At byte `at` of the memory, in which it fits. 0 < len <= w->most. Negative errno: it has to go another way. */
 static inline int mr_net_write_short(struct mr_net_writer *w, uint64_t at, const void *data, size_t len)
 {
-    return __builtin_expect(mr_net_writer_add(w, at, data, len), 1) ? 0 : mr_net_writer_begin(w, at, data, len);
+    return likely(mr_net_writer_add(w, at, data, len)) ? 0 : mr_net_writer_begin(w, at, data, len);
 }
 /* To other memory of the peer's from now on, which the owner calls serial. False: not there; all is as it was. */
 bool mr_net_writer_aim(struct mr_net_writer *w, const struct mr_remote *remote, uint32_t serial);

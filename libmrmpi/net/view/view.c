@@ -174,7 +174,7 @@ void mr_view_record_moved(const struct mr_sub *sub, uint64_t len, bool read)
 
 /* ---- the record -------------------------------------------------------------------------------------------------- */
 
-static uint64_t bytes_of(unsigned i, bool in)
+static uint64_t rail_bytes(unsigned i, bool in)
 {
     return in ? mr_rail_counted(i, MR_RAIL_BYTES_RECEIVED) + mr_rail_counted(i, MR_RAIL_BYTES_READ)
               : mr_rail_counted(i, MR_RAIL_BYTES_SENT) + mr_rail_counted(i, MR_RAIL_BYTES_WRITTEN);
@@ -184,7 +184,7 @@ static uint64_t bytes_of(unsigned i, bool in)
 static void sample_rail(unsigned i, uint64_t now_ns)
 {
     struct mr_record_event e = {
-        .ns = now_ns, .kind = MR_RECORD_BYTES, .rail = (uint8_t)i, .a = bytes_of(i, false), .b = bytes_of(i, true)};
+        .ns = now_ns, .kind = MR_RECORD_BYTES, .rail = (uint8_t)i, .a = rail_bytes(i, false), .b = rail_bytes(i, true)};
 
     if (e.a == sampled[i][0] && e.b == sampled[i][1])
         return;

@@ -43,23 +43,23 @@ void mr_view_record_moved(const struct mr_sub *sub, uint64_t len, bool read);
 
 static inline void mr_view_port(const struct mr_rail *rail)
 {
-    if (__builtin_expect(mr_record_events, 0))
+    if (unlikely(mr_record_events))
         mr_view_record_port(rail);
 }
 /* When a part begins. */
 static inline uint64_t mr_view_begin(void)
 {
-    return __builtin_expect(mr_record_events, 0) ? mr_clock_ns() : 0;
+    return unlikely(mr_record_events) ? mr_clock_ns() : 0;
 }
 static inline void mr_view_part(const struct mr_sub *sub, struct mr_view_part part)
 {
-    if (__builtin_expect(mr_record_events, 0))
+    if (unlikely(mr_record_events))
         mr_view_record_part(sub, &part);
 }
 /* So many bytes of large messages were posted to be written to the peer, or to be read there. */
 static inline void mr_view_moved(const struct mr_sub *sub, uint64_t len, bool read)
 {
-    if (__builtin_expect(mr_record != NULL, 0))
+    if (unlikely(mr_record != NULL))
         mr_view_record_moved(sub, len, read);
 }
 

@@ -22,7 +22,7 @@
 #ifndef MRMPI_ZCOPY_H
 #define MRMPI_ZCOPY_H
 
-#include "libmrmpi/net/stripe/puts.h"
+#include "libmrmpi/net/stripe/transfers.h"
 #include "libmrmpi/net/stripe/track.h"
 #include "libmrmpi/verbs/pool.h"
 
@@ -74,7 +74,7 @@ struct mr_dgram_recv {
 
 /* Receiver: the receives posted to one queue pair for one CLEAR. */
 struct mr_dgram_batch {
-    struct mr_pool_qp *q;
+    struct mr_ud_pool_qp *q;
     struct mr_peer *peer;
     struct mr_dgram_recv *recv; /* NULL: its message is over */
     struct mr_dgram_batch *next;
@@ -153,7 +153,7 @@ uint64_t mr_zcopy_serve(void);
 
 /* ---- zcopy_out.c: sender ---- */
 /* Checks the peer's advertisement for a transfer as datagrams. 0 or -EPROTO. */
-int mr_zcopy_begin(struct mr_put *put);
+int mr_zcopy_begin(struct mr_transfer *transfer);
 /* Handles CLEAR, LANDED and RECALL: true for these. */
 bool mr_zcopy_out_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len);
 /* Posts cleared blocks, as far as there is room. True: some wait. */

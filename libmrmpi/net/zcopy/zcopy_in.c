@@ -82,7 +82,7 @@ void mr_dgram_batch_stop(struct mr_dgram_batch *batch)
     if (batch->stopped)
         return;
     batch->stopped = true;
-    mr_pool_stop(batch->q);
+    mr_ud_pool_stop(batch->q);
 }
 
 /* Of a message that has landed, or of which nothing was sent. */
@@ -133,7 +133,7 @@ static void complete_dgram_recv(struct mr_dgram_recv *recv)
     mr_vc_up.put_landed(r->rank, r->base.rreq, 0);
 }
 
-static bool clear_batch(struct mr_dgram_recv *recv, struct mr_sub *sub, struct mr_pool_qp *q);
+static bool clear_batch(struct mr_dgram_recv *recv, struct mr_sub *sub, struct mr_ud_pool_qp *q);
 
 /* Its queue pair takes the next batch, unless nothing arrived by it, or others wait and the message has another one. */
 static bool keeps_qp(const struct mr_dgram_recv *recv, const struct mr_sub *sub, bool some)
@@ -146,7 +146,7 @@ static bool keeps_qp(const struct mr_dgram_recv *recv, const struct mr_sub *sub,
 static void finish_batch(struct mr_dgram_batch *batch)
 {
     struct mr_dgram_recv *recv = batch->recv;
-    struct mr_pool_qp *q = batch->q;
+    struct mr_ud_pool_qp *q = batch->q;
     struct mr_sub *sub = batch->sub;
     bool clean, some = batch->came;
 
@@ -159,10 +159,10 @@ static void finish_batch(struct mr_dgram_batch *batch)
     free(batch->lies);
     free(batch);
     if (!recv || !keeps_qp(recv, sub, some)) {
-        mr_pool_give(q, clean);
+        mr_ud_pool_give(q, clean);
         mr_bulk.serve_due = true;
-    } else if (!mr_pool_again(q, clean) && !clear_batch(recv, sub, q)) {
-        mr_pool_give(q, true);
+    } else if (!mr_ud_pool_again(q, clean) && !clear_batch(recv, sub, q)) {
+        mr_ud_pool_give(q, true);
         mr_bulk.serve_due = true;
     }
     if (!recv)
@@ -193,7 +193,7 @@ static uint16_t datagram_number(const struct mr_dgram_batch *batch, unsigned pla
                                                                              : (uint16_t)MR_REPAIR_NONE;
 }
 
-static void datagram_arrived(struct mr_pool_qp *q, unsigned place, uint32_t imm, uint32_t len)
+static void datagram_arrived(struct mr_ud_pool_qp *q, unsigned place, uint32_t imm, uint32_t len)
 {
     struct mr_dgram_batch *batch = q->owner;
 
@@ -207,7 +207,7 @@ static void datagram_arrived(struct mr_pool_qp *q, unsigned place, uint32_t imm,
         finish_batch(batch);
 }
 
-static void qp_stopped(struct mr_pool_qp *q)
+static void qp_stopped(struct mr_ud_pool_qp *q)
 {
     struct mr_dgram_batch *batch = q->owner;
 
@@ -215,7 +215,7 @@ static void qp_stopped(struct mr_pool_qp *q)
     finish_batch(batch);
 }
 
-static const struct mr_pool_events pool_events = {.arrived = datagram_arrived, .stopped = qp_stopped};
+static const struct mr_ud_pool_events pool_events = {.arrived = datagram_arrived, .stopped = qp_stopped};
 
 /* ---- clearing ---------------------------------------------------------------------------------------------------- */
 
@@ -248,8 +248,8 @@ static bool post_places(struct mr_dgram_batch *batch, unsigned most)
         for (end = at + 1; end < to && batch->block[end] == batch->block[end - 1] + 1; end++)
             ;
         bytes = (uint64_t)(end - at) * recv->size;
-        err = mr_pool_post(batch->q, mr_dgram_recv_address(recv, batch->block[at]),
-                           bytes < recv->len - offset ? bytes : recv->len - offset, recv->size, lkey);
+        err = mr_ud_pool_post(batch->q, mr_dgram_recv_address(recv, batch->block[at]),
+                              bytes < recv->len - offset ? bytes : recv->len - offset, recv->size, lkey);
         if (err)
             fail_posting(batch, err);
     }
@@ -297,7 +297,7 @@ static void collect_blocks(struct mr_dgram_recv *recv, uint32_t from, uint32_t t
     }
 }
 
-static struct mr_dgram_batch *make_batch(struct mr_dgram_recv *recv, struct mr_sub *sub, struct mr_pool_qp *q,
+static struct mr_dgram_batch *make_batch(struct mr_dgram_recv *recv, struct mr_sub *sub, struct mr_ud_pool_qp *q,
                                          uint32_t most)
 {
     struct mr_dgram_batch *batch = calloc(1, sizeof *batch + most * sizeof batch->block[0]), **end = &recv->batches;
@@ -326,7 +326,7 @@ static struct mr_dgram_batch *make_batch(struct mr_dgram_recv *recv, struct mr_s
  * Clears the sender for the next blocks, over this subchannel to this queue pair. False: there are none, or no memory.
  * CLEAR goes as soon as the sender cannot overtake the posting; post_remaining() follows.
  */
-static bool clear_batch(struct mr_dgram_recv *recv, struct mr_sub *sub, struct mr_pool_qp *q)
+static bool clear_batch(struct mr_dgram_recv *recv, struct mr_sub *sub, struct mr_ud_pool_qp *q)
 {
     union {
         struct mr_zcopy_clear clear;
@@ -349,23 +349,23 @@ static bool clear_batch(struct mr_dgram_recv *recv, struct mr_sub *sub, struct m
 
 static bool clear_over_sub(struct mr_dgram_recv *recv, struct mr_sub *sub)
 {
-    struct mr_pool_qp *q;
+    struct mr_ud_pool_qp *q;
     uint32_t from, to, most;
 
     if (!recv->todo.count || !mr_zcopy_sub_usable(sub, recv->size) ||
         !mr_dgram_recv_choose(recv, sub, &from, &to, &most))
         return false;
     /* making a queue pair takes long: the sender would come to receives that are not posted */
-    if (recv->batches && !mr_pool_prepare(sub->rail, 0))
+    if (recv->batches && !mr_ud_pool_prepare(sub->rail, 0))
         post_remaining(recv);
     if (!mr_dgram_recv_may_take(recv, sub))
         return false;
-    q = mr_pool_take(sub->rail, sub->pkey, &pool_events, NULL);
+    q = mr_ud_pool_take(sub->rail, sub->pkey, &pool_events, NULL);
     if (!q)
         return false;
     if (clear_batch(recv, sub, q))
         return true;
-    mr_pool_give(q, true);
+    mr_ud_pool_give(q, true);
     return false;
 }
 

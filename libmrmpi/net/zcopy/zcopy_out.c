@@ -18,7 +18,7 @@
 
 /* The datagrams of one CLEAR. */
 struct mr_dgram_send {
-    struct mr_put *put;
+    struct mr_transfer *transfer;
     struct mr_sub *sub;
     struct mr_dgram_send *next; /* in the peer's dgram_sends, if listed: not all of it is posted */
     bool listed;
@@ -42,36 +42,37 @@ struct mr_dgram_post {
 
 /* ---- life of a message ------------------------------------------------------------------------------------------- */
 
-int mr_zcopy_begin(struct mr_put *put)
+int mr_zcopy_begin(struct mr_transfer *transfer)
 {
-    uint32_t size = put->remote.token;
+    uint32_t size = transfer->remote.token;
 
-    if (size < SIZE_LEAST || size > SIZE_MOST || !put->remote.len)
+    if (size < SIZE_LEAST || size > SIZE_MOST || !transfer->remote.len)
         return -EPROTO;
-    put->size = size;
+    transfer->size = size;
     return 0;
 }
 
 /* The receiver has all of it, and the adapter reads none of it any more. */
-static void finish_put_if_done(struct mr_put *put)
+static void finish_if_done(struct mr_transfer *transfer)
 {
-    if (put->landed && !put->num_sends)
-        mr_bulk_finish(put);
+    if (transfer->landed && !transfer->num_sends)
+        mr_bulk_finish(transfer);
 }
 
 static void finish_send(struct mr_dgram_send *send)
 {
-    struct mr_put *put = send->put;
-    struct mr_hdr hdr = {.kind = MR_ZCOPY_WRITTEN, .ctx = put->remote.serial, .tag = send->turn, .rreq = send->qpn};
+    struct mr_transfer *transfer = send->transfer;
+    struct mr_hdr hdr = {
+        .kind = MR_ZCOPY_WRITTEN, .ctx = transfer->remote.serial, .tag = send->turn, .rreq = send->qpn};
 
     mr_view_part(send->sub,
-                 (struct mr_view_part){.begun_ns = send->begun_ns, .len = send->sent, .of = put->remote.len});
-    if (!put->landed)
-        mr_bulk_send_control(put->peer, &hdr, NULL, 0);
-    put->num_sends--;
+                 (struct mr_view_part){.begun_ns = send->begun_ns, .len = send->sent, .of = transfer->remote.len});
+    if (!transfer->landed)
+        mr_bulk_send_control(transfer->peer, &hdr, NULL, 0);
+    transfer->num_sends--;
     mr_bulk_sub_of(send->sub)->flows--;
     free(send);
-    finish_put_if_done(put);
+    finish_if_done(transfer);
 }
 
 static bool all_posted(const struct mr_dgram_send *send)
@@ -115,16 +116,16 @@ static void count_posted(struct mr_dgram_send *send, uint64_t len)
 /* Posts as many of the next datagrams as go together. 0 or negative errno. */
 static int post_datagrams(struct mr_dgram_send *send)
 {
-    struct mr_put *put = send->put;
+    struct mr_transfer *transfer = send->transfer;
     const struct mr_block_run *run = &send->runs[send->run];
-    struct mr_link *l = send->sub->level[put->level];
-    uint64_t at = (uint64_t)(run->first + send->block) * put->size, left = put->remote.len - at;
+    struct mr_link *l = send->sub->level[transfer->level];
+    uint64_t at = (uint64_t)(run->first + send->block) * transfer->size, left = transfer->remote.len - at;
     uint32_t blocks = run->num - send->block < MR_QP_RUN ? run->num - send->block : MR_QP_RUN,
-             bytes = blocks * put->size;
-    struct mr_link_datagram d = {.data = {.data = put->local + at,
+             bytes = blocks * transfer->size;
+    struct mr_link_datagram d = {.data = {.data = transfer->local + at,
                                           .len = bytes < left ? bytes : (uint32_t)left,
-                                          .lkey = mr_memory_lkey(&put->reg->memory, l->rail)},
-                                 .size = put->size,
+                                          .lkey = mr_memory_lkey(&transfer->reg->memory, l->rail)},
+                                 .size = transfer->size,
                                  .imm = mr_place_imm(send->turn, send->number),
                                  .qpn = send->qpn,
                                  .qkey = send->qkey};
@@ -143,7 +144,7 @@ static int post_datagrams(struct mr_dgram_send *send)
     }
     send->posted++;
     count_posted(send, (uint64_t)n);
-    blocks = (uint32_t)(((size_t)n + put->size - 1) / put->size);
+    blocks = (uint32_t)(((size_t)n + transfer->size - 1) / transfer->size);
     send->number += blocks;
     send->block += blocks;
     if (send->block == run->num) {
@@ -156,7 +157,7 @@ static int post_datagrams(struct mr_dgram_send *send)
 /* False: there is no room now. Datagrams that cannot go any more are dropped: the receiver clears them again. */
 static bool advance_send(struct mr_dgram_send *send)
 {
-    int err = send->sub->state == MR_SUB_OPEN && !send->put->landed ? post_datagrams(send) : -ENOTCONN;
+    int err = send->sub->state == MR_SUB_OPEN && !send->transfer->landed ? post_datagrams(send) : -ENOTCONN;
 
     if (err && err != -EAGAIN)
         send->run = send->num_runs;
@@ -200,19 +201,19 @@ bool mr_zcopy_resume(struct mr_peer *p)
 
 /* ---- control messages -------------------------------------------------------------------------------------------- */
 
-static struct mr_put *find_dgram_put(const struct mr_peer *p, uint32_t serial)
+static struct mr_transfer *find_dgram_transfer(const struct mr_peer *p, uint32_t serial)
 {
-    for (struct mr_put *put = mr_bulk_of(p)->puts; put; put = put->next)
-        if (put->size && put->remote.serial == serial)
-            return put;
+    for (struct mr_transfer *transfer = mr_bulk_of(p)->transfers; transfer; transfer = transfer->next)
+        if (transfer->size && transfer->remote.serial == serial)
+            return transfer;
     return NULL;
 }
 
 /* Do these runs and this subchannel make sense for the message? */
-static bool is_valid_clear(const struct mr_put *put, const struct mr_sub *sub, const struct mr_block_run *run,
+static bool is_valid_clear(const struct mr_transfer *transfer, const struct mr_sub *sub, const struct mr_block_run *run,
                            unsigned num)
 {
-    uint32_t blocks = mr_zcopy_blocks(put->remote.len, put->size);
+    uint32_t blocks = mr_zcopy_blocks(transfer->remote.len, transfer->size);
     uint64_t sum = 0;
 
     for (unsigned i = 0; i < num; i++) {
@@ -223,7 +224,7 @@ static bool is_valid_clear(const struct mr_put *put, const struct mr_sub *sub, c
     return num && sum < MR_REPAIR_MAX && sub && mr_kind_is(sub->kind, MR_IS_DATAGRAM);
 }
 
-static void handle_clear(struct mr_peer *p, struct mr_put *put, const struct mr_hdr *hdr, const void *payload,
+static void handle_clear(struct mr_peer *p, struct mr_transfer *transfer, const struct mr_hdr *hdr, const void *payload,
                          size_t len)
 {
     struct mr_sub *sub = mr_sub_tagged(p, (uint32_t)hdr->tag);
@@ -242,19 +243,19 @@ static void handle_clear(struct mr_peer *p, struct mr_put *put, const struct mr_
         return;
     }
     memcpy(send->runs, (const unsigned char *)payload + sizeof clear, runs);
-    if (!is_valid_clear(put, sub, send->runs, clear.num_runs)) {
+    if (!is_valid_clear(transfer, sub, send->runs, clear.num_runs)) {
         mr_log(MR_LOG_WARN, "rank %d on %s asks for parts of a large message that it does not have", p->rank,
                p->address->host);
         free(send);
         return;
     }
-    send->put = put;
+    send->transfer = transfer;
     send->sub = sub;
     send->qpn = clear.qpn;
     send->qkey = clear.qkey;
     send->turn = clear.turn;
     send->num_runs = clear.num_runs;
-    put->num_sends++;
+    transfer->num_sends++;
     mr_bulk_sub_of(sub)->flows++;
     while (*end)
         end = &(*end)->next;
@@ -278,34 +279,34 @@ static void refuse_clear(struct mr_peer *p, const struct mr_hdr *hdr, const void
 }
 
 /* It ends with the next post_round(), with WRITTEN as always. */
-static void handle_recall(struct mr_peer *p, const struct mr_put *put, const struct mr_hdr *hdr)
+static void handle_recall(struct mr_peer *p, const struct mr_transfer *transfer, const struct mr_hdr *hdr)
 {
     for (struct mr_dgram_send *send = mr_bulk_of(p)->dgram_sends; send; send = send->next)
-        if (send->put == put && send->qpn == hdr->rreq && send->turn == (uint16_t)hdr->tag)
+        if (send->transfer == transfer && send->qpn == hdr->rreq && send->turn == (uint16_t)hdr->tag)
             send->run = send->num_runs;
 }
 
 bool mr_zcopy_out_control(struct mr_peer *p, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct mr_put *put;
+    struct mr_transfer *transfer;
 
     if (hdr->kind != MR_ZCOPY_CLEAR && hdr->kind != MR_ZCOPY_LANDED && hdr->kind != MR_ZCOPY_RECALL)
         return false;
-    put = find_dgram_put(p, hdr->ctx);
-    if (!put && hdr->kind == MR_ZCOPY_CLEAR)
+    transfer = find_dgram_transfer(p, hdr->ctx);
+    if (!transfer && hdr->kind == MR_ZCOPY_CLEAR)
         refuse_clear(p, hdr, payload, len);
-    if (!put)
+    if (!transfer)
         return true;
     if (hdr->kind == MR_ZCOPY_CLEAR) {
-        handle_clear(p, put, hdr, payload, len);
+        handle_clear(p, transfer, hdr, payload, len);
         return true;
     }
     if (hdr->kind == MR_ZCOPY_RECALL) {
-        handle_recall(p, put, hdr);
+        handle_recall(p, transfer, hdr);
         return true;
     }
-    put->landed = true;
-    finish_put_if_done(put);
+    transfer->landed = true;
+    finish_if_done(transfer);
     if (mr_bulk_of(p)->dgram_sends)
         mr_peer_backlog(p); /* its remaining datagrams are dropped */
     return true;
@@ -319,7 +320,7 @@ void mr_zcopy_peer_ended(struct mr_peer *p)
 
     while ((send = mr_bulk_of(p)->dgram_sends)) {
         mr_bulk_of(p)->dgram_sends = send->next;
-        send->put->num_sends--;
+        send->transfer->num_sends--;
         mr_bulk_sub_of(send->sub)->flows--;
         free(send);
     }

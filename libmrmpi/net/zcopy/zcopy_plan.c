@@ -28,7 +28,7 @@ static bool part_blocks(const struct mr_dgram_recv *recv, unsigned i, uint32_t *
     return mr_blocks_find(&recv->todo, *from, true) < *to;
 }
 
-static uint32_t usable_subs(const struct mr_dgram_recv *recv)
+static uint32_t zcopy_subs(const struct mr_dgram_recv *recv)
 {
     uint32_t set = 0;
 
@@ -45,7 +45,7 @@ static bool policy_allows(const struct mr_dgram_recv *recv, const struct mr_sub 
 
     if (kind->stripes && kind->where == MR_WHERE_ALL)
         return true;
-    set = usable_subs(recv);
+    set = zcopy_subs(recv);
     if (!kind->stripes && recv->parts == 1 && set >> recv->part[0].sub & 1)
         return mr_sub_place(sub) == recv->part[0].sub;
     return set >> mr_sub_place(sub) & 1;
@@ -55,7 +55,7 @@ static bool policy_allows(const struct mr_dgram_recv *recv, const struct mr_sub 
 bool mr_dgram_recv_choose(const struct mr_dgram_recv *recv, const struct mr_sub *sub, uint32_t *from, uint32_t *to,
                           uint32_t *most)
 {
-    *most = mr_pool_depth(sub->rail);
+    *most = mr_ud_pool_depth(sub->rail);
     if (!policy_allows(recv, sub))
         return false;
     for (unsigned i = 0; i < recv->parts; i++)
@@ -74,7 +74,7 @@ void mr_dgram_recv_plan(struct mr_dgram_recv *recv)
 {
     struct mr_peer *p = recv->peer;
     struct mr_load some[MR_SUBS_MAX];
-    uint32_t usable = usable_subs(recv);
+    uint32_t usable = zcopy_subs(recv);
 
     for (unsigned i = 0; i < p->num_now; i++)
         some[i] = (struct mr_load){.up = usable >> i & 1,

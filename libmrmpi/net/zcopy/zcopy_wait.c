@@ -45,15 +45,15 @@ static unsigned prepare_qps(const struct mr_peer *p, unsigned n, unsigned *all)
         if (!mr_zcopy_sub_usable(&p->now[i], 0) || seen >> rail->index & 1)
             continue;
         seen |= 1u << rail->index;
-        ready += mr_pool_prepare(rail, n > ready ? n - ready : 1);
-        *all += mr_pool_num(rail);
+        ready += mr_ud_pool_prepare(rail, n > ready ? n - ready : 1);
+        *all += mr_ud_pool_num(rail);
     }
     return ready;
 }
 
 bool mr_dgram_recv_may_take(const struct mr_dgram_recv *recv, const struct mr_sub *sub)
 {
-    unsigned taken = mr_pool_num(sub->rail) - mr_pool_prepare(sub->rail, 1), most = (unsigned)mr_config.ud_pool;
+    unsigned taken = mr_ud_pool_num(sub->rail) - mr_ud_pool_prepare(sub->rail, 1), most = (unsigned)mr_config.ud_pool;
 
     if (!recv->batches)
         return taken < most;

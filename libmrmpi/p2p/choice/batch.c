@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Heads and tails by arithmetic: see batch.h. */
+/* prefixes and tails by arithmetic: see batch.h. */
 #include "libmrmpi/p2p/choice/batch.h"
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t least_bytes(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -11,10 +11,10 @@ static uint64_t in_gap(unsigned rate_mbps)
 {
     uint64_t bytes = (uint64_t)rate_mbps * MR_BATCH_GAP_NS / 1000;
 
-    return bytes < MR_BATCH_LEAST ? MR_BATCH_LEAST : least(bytes, MR_BATCH_MOST);
+    return bytes < MR_BATCH_LEAST ? MR_BATCH_LEAST : least_bytes(bytes, MR_BATCH_MOST);
 }
 
-/* What can be copied while all but the last message are on their way, for each of head and tail. */
+/* What can be copied while all but the last message are on their way, for each of prefix and tail. */
 static uint64_t hidden(const struct mr_batch_size *all, unsigned rate_mbps)
 {
     return (all->bytes - all->last) * (MR_BATCH_COPY_MBPS / 2) / rate_mbps;
@@ -24,20 +24,20 @@ static uint64_t hidden(const struct mr_batch_size *all, unsigned rate_mbps)
 static struct mr_batch_plan plan(const struct mr_batch_size *all, uint64_t from, uint64_t len, unsigned rate_mbps,
                                  uint64_t whole)
 {
-    uint64_t most = least(in_gap(rate_mbps), hidden(all, rate_mbps)) & ~(uint64_t)(MR_BATCH_GRAIN - 1);
-    uint64_t head = least(most, all->last), end = from + len, tail_from;
+    uint64_t most = least_bytes(in_gap(rate_mbps), hidden(all, rate_mbps)) & ~(uint64_t)(MR_BATCH_GRAIN - 1);
+    uint64_t prefix = least_bytes(most, all->last), end = from + len, tail_from;
     bool last = end == all->bytes && len == all->last;
     struct mr_batch_plan p = {0};
 
     if (!most || most < whole || all->last < MR_BATCH_WHOLE * whole || (!last && end > all->bytes - all->last))
         return p;
-    tail_from = all->bytes - head - least(most, all->bytes - head); /* of what is read */
+    tail_from = all->bytes - prefix - least_bytes(most, all->bytes - prefix); /* of what is read */
     if (last) {
-        p.head = (uint32_t)head;
-        end -= head;
+        p.prefix = (uint32_t)prefix;
+        end -= prefix;
     }
     if (end > tail_from)
-        p.tail = (uint32_t)least(end - tail_from, len - p.head);
+        p.tail = (uint32_t)least_bytes(end - tail_from, len - p.prefix);
     if (p.tail < MR_BATCH_GRAIN || p.tail < whole)
         p.tail = 0;
     return p;

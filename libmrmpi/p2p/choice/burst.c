@@ -11,7 +11,7 @@ enum buffer { UNKNOWN, NEW, KNOWN };
  * far apart than there are places, wherever they begin, nor those at the distance of all places. Returns what has been
  * copied until now.
  */
-static uint32_t count(struct mr_burst_buffers *b, const void *buf, size_t len, unsigned *at)
+static uint32_t count_buffer_use(struct mr_burst_buffers *b, const void *buf, size_t len, unsigned *at)
 {
     uintptr_t page = (uintptr_t)buf >> PAGE_SHIFT;
     uint32_t before;
@@ -64,7 +64,8 @@ static bool is_time(struct mr_burst *owner, struct mr_burst_buffers *b)
 }
 
 /* What was registered and is no more, was unmapped: no byte was copied from or into what is there now. */
-static bool is_known(const struct mr_burst *owner, struct mr_burst_buffers *b, unsigned at, const void *buf, size_t len)
+static bool is_still_registered(const struct mr_burst *owner, struct mr_burst_buffers *b, unsigned at, const void *buf,
+                                size_t len)
 {
     if (b->of[at].memory == MR_BURST_PLAIN)
         return false;
@@ -79,13 +80,13 @@ static bool is_known(const struct mr_burst *owner, struct mr_burst_buffers *b, u
 }
 
 /* NEW: it is to be registered now, if it may be. */
-static enum buffer find(struct mr_burst *owner, struct mr_burst_buffers *b, const void *buf, size_t len, unsigned pace,
-                        bool may)
+static enum buffer find_buffer(struct mr_burst *owner, struct mr_burst_buffers *b, const void *buf, size_t len,
+                               unsigned pace, bool may)
 {
     unsigned at;
-    uint32_t bytes = count(b, buf, len, &at);
+    uint32_t bytes = count_buffer_use(b, buf, len, &at);
 
-    if (is_known(owner, b, at, buf, len))
+    if (is_still_registered(owner, b, at, buf, len))
         return KNOWN;
     if (!is_worth(owner, bytes, buf, len) || !may)
         return UNKNOWN;
@@ -124,7 +125,7 @@ static void hasten(struct mr_burst *b, uint64_t now)
     b->sent.skip = 0;
 }
 
-static void look(struct mr_burst *b)
+static void review_burst(struct mr_burst *b)
 {
     uint64_t now = b->clock_ns();
     unsigned can = b->seen ? 8 * b->ready / b->seen : 8;
@@ -133,7 +134,7 @@ static void look(struct mr_burst *b)
     b->exchanges = b->arrived > b->seen / 8;
     if (b->trials.second && !can)
         mr_trial_spoil(&b->trials);
-    mr_trial_look(&b->trials, now, can, b->exchanges, copy_ps(b));
+    mr_trial_check(&b->trials, now, can, b->exchanges, copy_ps(b));
     if (mr_trial_pays(&b->trials))
         hasten(b, now);
     b->seen = b->known = b->ready = b->arrived = 0;
@@ -178,7 +179,7 @@ static bool has_had(const struct mr_burst *b, size_t bytes)
 /* Enough is under way at a time, or was in the last burst, that nobody waits for one round trip. */
 static bool is_deep(const struct mr_burst *b)
 {
-    return b->most >= MR_BURST_LEND_AT || b->most_before >= MR_BURST_LEND_AT;
+    return b->most >= MR_BURST_ZSEND_AT || b->most_before >= MR_BURST_ZSEND_AT;
 }
 
 /*
@@ -188,37 +189,37 @@ static bool is_deep(const struct mr_burst *b)
 static bool is_at_end(const struct mr_burst *b, size_t len)
 {
     return !b->many && b->open && b->before >= MR_BURST_BYTES && b->now < b->before &&
-           b->now + len + MR_BURST_LEND_AT > b->before && !mr_trial_pays(&b->trials);
+           b->now + len + MR_BURST_ZSEND_AT > b->before && !mr_trial_pays(&b->trials);
 }
 
-enum mr_burst_way mr_burst_join(struct mr_burst *b, const void *buf, size_t len, bool can_offer)
+enum mr_send_protocol mr_burst_join(struct mr_burst *b, const void *buf, size_t len, bool can_offer)
 {
-    enum buffer is = find(b, &b->sent, buf, len, mr_trial_pays(&b->trials) ? MR_BURST_FAST_NS : MR_BURST_PACE_NS,
-                          !can_offer || !is_at_end(b, len));
-    enum mr_burst_way eagerly;
+    enum buffer is = find_buffer(b, &b->sent, buf, len, mr_trial_pays(&b->trials) ? MR_BURST_FAST_NS : MR_BURST_PACE_NS,
+                                 !can_offer || !is_at_end(b, len));
+    enum mr_send_protocol eagerly;
 
     if (!b->open++)
         next_burst(b);
     b->now += len;
     if (b->open * len > b->most)
         b->most = b->open * len;
-    eagerly = is == UNKNOWN ? MR_BURST_COPY : is_deep(b) ? MR_BURST_LEND : MR_BURST_ANSWER;
+    eagerly = is == UNKNOWN ? MR_BURST_COPY : is_deep(b) ? MR_BURST_ZSEND : MR_BURST_ANSWER;
     if (!can_offer || !has_had(b, MR_BURST_BYTES))
         return eagerly;
     sample(b, buf, len); /* before the first look there are all of them */
     if (is == NEW)
         mr_trial_spoil(&b->trials);
     if (mr_trial_sent(&b->trials, len, b->most > b->most_before ? b->most : b->most_before, b->begins))
-        look(b);
+        review_burst(b);
     b->begins = false;
     b->seen++;
     b->known += is != UNKNOWN;
     return is != UNKNOWN && is_offered(b, is) ? MR_BURST_OFFER : eagerly;
 }
 
-enum mr_burst_way mr_burst_alone(struct mr_burst *b, const void *buf, size_t len)
+enum mr_send_protocol mr_burst_alone(struct mr_burst *b, const void *buf, size_t len)
 {
-    return find(b, &b->sent, buf, len, MR_BURST_PACE_NS, true) == UNKNOWN ? MR_BURST_COPY : MR_BURST_ANSWER;
+    return find_buffer(b, &b->sent, buf, len, MR_BURST_PACE_NS, true) == UNKNOWN ? MR_BURST_COPY : MR_BURST_ANSWER;
 }
 
 size_t mr_burst_copies_as(const struct mr_burst *b, size_t len)
@@ -231,7 +232,7 @@ size_t mr_burst_copies_as(const struct mr_burst *b, size_t len)
 bool mr_burst_delays(struct mr_burst *b, const void *buf, size_t len, size_t all)
 {
     sample(b, buf, len);
-    return b->samples == MR_BURST_SAMPLES && mr_burst_copies_as(b, all) >= MR_BURST_LEND_AT;
+    return b->samples == MR_BURST_SAMPLES && mr_burst_copies_as(b, all) >= MR_BURST_ZSEND_AT;
 }
 
 bool mr_burst_whole(struct mr_burst *b, const void *buf, size_t len, bool filled)
@@ -244,7 +245,7 @@ bool mr_burst_whole(struct mr_burst *b, const void *buf, size_t len, bool filled
     /* it does not wait for single messages, nor they for it */
     of->next_ns = of->whole_ns;
     of->skip = 0;
-    found = find(b, of, buf, len, MR_BURST_FAST_NS, true) != UNKNOWN;
+    found = find_buffer(b, of, buf, len, MR_BURST_FAST_NS, true) != UNKNOWN;
     of->whole_ns = of->next_ns;
     of->next_ns = next_ns;
     of->skip = skip;
@@ -256,14 +257,14 @@ void mr_burst_filled(struct mr_burst *b, const void *buf, size_t len)
     unsigned at;
 
     b->arrived++;
-    count(&b->filled, buf, len, &at);
+    count_buffer_use(&b->filled, buf, len, &at);
 }
 
 bool mr_burst_offered(struct mr_burst *b, const void *buf, size_t len)
 {
     b->arrived++;
     b->filled.skip = 0; /* one that is refused is the last for a while */
-    return find(b, &b->filled, buf, len, MR_BURST_FAST_NS, true) != UNKNOWN;
+    return find_buffer(b, &b->filled, buf, len, MR_BURST_FAST_NS, true) != UNKNOWN;
 }
 
 void mr_burst_taken(struct mr_burst *b, bool read)

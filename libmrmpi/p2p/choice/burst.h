@@ -31,22 +31,23 @@
 
 #include "libmrmpi/p2p/choice/trial.h"
 
-#define MR_BURST_LEAST   4096u        /* a shorter message is copied in less than what its offer costs */
-#define MR_BURST_BYTES   (64u << 10)  /* copied, by both sides, in three round trips */
-#define MR_BURST_LEND_AT (24u << 10)  /* copied in a round trip, which is what a send from its buffer takes */
-#define MR_BURST_REST    64u          /* messages that are not offered when one was refused, at first and at most */
-#define MR_BURST_RESTS   4096u
-#define MR_BURST_WORTH   (128u << 10) /* bytes from or into a buffer that are worth its registration, on a device, at
+#define MR_BURST_LEAST    4096u       /* a shorter message is copied in less than what its offer costs */
+#define MR_BURST_BYTES    (64u << 10) /* copied, by both sides, in three round trips */
+#define MR_BURST_ZSEND_AT (24u << 10) /* copied in a round trip, which is what a send from its buffer takes */
+#define MR_BURST_REST     64u         /* messages that are not offered when one was refused, at first and at most */
+#define MR_BURST_RESTS    4096u
+#define MR_BURST_WORTH                                                                                                 \
+    (128u << 10)                      /* bytes from or into a buffer that are worth its registration, on a device, at  \
                                          least: as many as are copied in MR_BURST_REGISTER_NS, */
 #define MR_BURST_REGISTER_NS 10500u   /* which it takes */
-#define MR_BURST_COPY_MBPS 12500u     /* at which those are copied */
-#define MR_BURST_PACE_NS 1000000u     /* from one registration to the next, for each device, */
-#define MR_BURST_FAST_NS 100000u      /* and once it is known what they are good for */
-#define MR_BURST_SKIP    16u          /* messages between two looks at the clock whether it is time, */
-#define MR_BURST_SOON_NS 20000u       /* or fewer if it will be so soon */
-#define MR_BURST_SAMPLES 8u           /* copies that are timed, */
-#define MR_BURST_SAMPLE  (16u << 10)  /* of so many bytes at most */
-#define MR_BURST_BUFFERS 1024u        /* that are remembered, of each side */
+#define MR_BURST_COPY_MBPS   12500u   /* at which those are copied */
+#define MR_BURST_PACE_NS     1000000u /* from one registration to the next, for each device, */
+#define MR_BURST_FAST_NS     100000u  /* and once it is known what they are good for */
+#define MR_BURST_SKIP        16u      /* messages between two looks at the clock whether it is time, */
+#define MR_BURST_SOON_NS     20000u   /* or fewer if it will be so soon */
+#define MR_BURST_SAMPLES     8u       /* copies that are timed, */
+#define MR_BURST_SAMPLE      (16u << 10) /* of so many bytes at most */
+#define MR_BURST_BUFFERS     1024u       /* that are remembered, of each side */
 
 /* What is believed of a buffer. */
 enum mr_burst_memory {
@@ -56,8 +57,8 @@ enum mr_burst_memory {
 };
 
 struct mr_burst_buffers {
-    uint64_t next_ns; /* when there may be one more that is registered */
-    unsigned skip;    /* messages until the clock is looked at for that */
+    uint64_t next_ns;  /* when there may be one more that is registered */
+    unsigned skip;     /* messages until the clock is looked at for that */
     uint64_t whole_ns; /* the former, for mr_burst_whole */
     struct {
         uintptr_t page;
@@ -71,11 +72,11 @@ struct mr_burst {
     uint64_t (*clock_ns)(void);
     uint64_t (*copy_ns)(const void *buf, size_t len); /* copies them somewhere: what that took */
     bool (*is_registered)(const void *buf, size_t len);
-    unsigned open;        /* sends that the program has not waited for */
-    uint64_t now, before; /* bytes of this burst, and of the last one, */
+    unsigned open;              /* sends that the program has not waited for */
+    uint64_t now, before;       /* bytes of this burst, and of the last one, */
     uint64_t most, most_before; /* and of those that were open at a time */
-    bool trusted, asked;  /* the latest answer was that it was read; an offer is out that will tell */
-    unsigned rest, rests; /* messages that go eagerly still; as many when the next one is refused */
+    bool trusted, asked;        /* the latest answer was that it was read; an offer is out that will tell */
+    unsigned rest, rests;       /* messages that go eagerly still; as many when the next one is refused */
     struct mr_burst_buffers sent, filled;
 
     struct mr_trials trials; /* eagerly, or read */
@@ -85,27 +86,27 @@ struct mr_burst {
     unsigned seen, known;    /* messages since the last look, those of them that have, */
     unsigned ready;          /* and those that can be read; */
     unsigned arrived;        /* of others, meanwhile */
-    uint64_t copied_ns;   /* what MR_BURST_SAMPLES copies of messages took, */
-    size_t copied;        /* and their bytes */
+    uint64_t copied_ns;      /* what MR_BURST_SAMPLES copies of messages took, */
+    size_t copied;           /* and their bytes */
     unsigned samples;
 };
 
 /* How a message goes. */
-enum mr_burst_way {
+enum mr_send_protocol {
     MR_BURST_COPY,   /* eagerly, from a copy */
     MR_BURST_ANSWER, /* from its buffer, which is registered or is worth that by now, if it is an answer */
-    MR_BURST_LEND,   /* eagerly from its buffer, whatever came before: enough is under way */
+    MR_BURST_ZSEND,  /* eagerly from its buffer, whatever came before: enough is under way */
     MR_BURST_OFFER,  /* the receiver reads it */
 };
 /* A message of len bytes is sent from buf, and counts until mr_burst_leave. can_offer: it might be read. */
-enum mr_burst_way mr_burst_join(struct mr_burst *b, const void *buf, size_t len, bool can_offer);
+enum mr_send_protocol mr_burst_join(struct mr_burst *b, const void *buf, size_t len, bool can_offer);
 /* The program knows that its send is complete. */
 static inline void mr_burst_leave(struct mr_burst *b)
 {
     b->open--;
 }
 /* The same for one that is waited for, and does not count. */
-enum mr_burst_way mr_burst_alone(struct mr_burst *b, const void *buf, size_t len);
+enum mr_send_protocol mr_burst_alone(struct mr_burst *b, const void *buf, size_t len);
 /* As many bytes as are copied at MR_BURST_COPY_MBPS in the time that len take. len: it is not known, or more. */
 size_t mr_burst_copies_as(const struct mr_burst *b, size_t len);
 /*

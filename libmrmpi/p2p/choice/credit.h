@@ -53,7 +53,7 @@ static inline void mr_credit_spend(struct mr_credit *c, size_t len)
 }
 
 /* The peer says that it has consumed so much in all. False: that is more than it has been sent; nothing changes. */
-static inline bool mr_credit_granted(struct mr_credit *c, uint64_t total)
+static inline bool mr_credit_returned(struct mr_credit *c, uint64_t total)
 {
     if (total < c->acked)
         return true; /* of an older count */
@@ -70,12 +70,12 @@ static inline bool mr_credit_noted(struct mr_credit *c, uint8_t note)
     uint64_t units = c->acked / MR_CREDIT_UNIT;
 
     c->noted = note;
-    return mr_credit_granted(c, (units + (uint8_t)(note - (uint8_t)units)) * MR_CREDIT_UNIT);
+    return mr_credit_returned(c, (units + (uint8_t)(note - (uint8_t)units)) * MR_CREDIT_UNIT);
 }
 
 /* ---- receiver ---------------------------------------------------------------------------------------------------- */
 
-/* A message has met its receive. True: it is time for mr_credit_look. */
+/* A message has met its receive. True: it is time for mr_credit_check. */
 static inline bool mr_credit_consume(struct mr_credit *c, size_t len)
 {
     c->consumed += len + MR_CREDIT_EACH;
@@ -86,7 +86,7 @@ static inline bool mr_credit_consume(struct mr_credit *c, size_t len)
  * Gives the note for the packets to come; packets: how many have been sent to the peer. True: a grant is due. If it has
  * been sent, mr_credit_told.
  */
-static inline bool mr_credit_look(struct mr_credit *c, uint32_t packets, size_t window, uint8_t *note)
+static inline bool mr_credit_check(struct mr_credit *c, uint32_t packets, size_t window, uint8_t *note)
 {
     uint64_t patience = window / 2 < MR_CREDIT_MOST ? window / 2 : MR_CREDIT_MOST;
     uint64_t units = c->consumed / MR_CREDIT_UNIT;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two ways are tried, class by class: see trial.h. */
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/p2p/choice/trial.h"
 
-static struct mr_trial_class *class_of(struct mr_trials *t)
+static struct mr_trial_class *trial_class(struct mr_trials *t)
 {
     unsigned len = t->mean >= 12u << 10 ? 2 : t->mean >= 6u << 10 ? 1 : 0, depth = 0;
 
@@ -31,7 +32,7 @@ static void open_class(struct mr_trials *t, struct mr_trial_class *c)
         c->left = c->run = MR_TRIAL_RUN_MOST / 2;
 }
 
-static void take(struct mr_trials *t, bool second)
+static void take_choice(struct mr_trials *t, bool second)
 {
     t->settled = t->settled && t->second == second;
     t->second = second;
@@ -54,7 +55,7 @@ static void change_class(struct mr_trials *t, struct mr_trial_class *c)
         open_class(t, c);
     t->settled = false;
     t->bytes = 0;
-    take(t, c->second);
+    take_choice(t, c->second);
 }
 
 bool mr_trial_sent(struct mr_trials *t, size_t len, uint64_t most, bool begins)
@@ -64,8 +65,8 @@ bool mr_trial_sent(struct mr_trials *t, size_t len, uint64_t most, bool begins)
 
     t->mean = t->mean ? (uint32_t)((15 * (uint64_t)t->mean + len) / 16) : (uint32_t)len;
     t->most = most;
-    c = class_of(t);
-    if (__builtin_expect(c != t->now, 0))
+    c = trial_class(t);
+    if (unlikely(c != t->now))
         change_class(t, c);
     enough = 2 * most > MR_TRIAL_BYTES ? 2 * most : MR_TRIAL_BYTES;
     if (!t->settled)
@@ -111,7 +112,7 @@ static void end_trial(struct mr_trials *t)
     c->second = second;
     c->least = c->ps[second];
     c->slow = 0;
-    take(t, second);
+    take_choice(t, second);
 }
 
 /* So many eighths can take the second way now. Of fewer than when it was tried that says nothing any more. */
@@ -147,17 +148,17 @@ static void keep_watch(struct mr_trials *t, unsigned can, bool may_second)
     if (!c->second)
         c->tried = (uint8_t)can;
     c->last[!c->second] = 0; /* of another time */
-    take(t, !c->second);
+    take_choice(t, !c->second);
 }
 
-void mr_trial_look(struct mr_trials *t, uint64_t now_ns, unsigned can, bool must_not, uint64_t copy_ps)
+void mr_trial_check(struct mr_trials *t, uint64_t now_ns, unsigned can, bool must_not, uint64_t copy_ps)
 {
     struct mr_trial_class *c = t->now;
     bool trying = t->second != c->second;
 
     if (must_not && (t->second || trying)) {
         c->last[false] = 0; /* once it may, the first way is timed anew */
-        take(t, false);
+        take_choice(t, false);
     } else if (!t->settled) {
         t->settled = true;
     } else if (!t->refused) {
@@ -168,7 +169,7 @@ void mr_trial_look(struct mr_trials *t, uint64_t now_ns, unsigned can, bool must
             end_trial(t);
     } else if (trying && t->second) {
         c->left = c->run;
-        take(t, false);
+        take_choice(t, false);
     }
     t->refused = false;
     t->bytes = 0;

@@ -22,14 +22,14 @@
 #include <stdint.h>
 
 #define MR_TRIAL_BYTES    (256u << 10)
-#define MR_TRIAL_FIRST    8u           /* samples before the first trial */
+#define MR_TRIAL_FIRST    8u /* samples before the first trial */
 #define MR_TRIAL_RUN      16u
 #define MR_TRIAL_RUN_MOST 256u
-#define MR_TRIAL_SLOW     4u           /* samples in a row that are slower by a quarter: the other way is tried soon */
-#define MR_TRIAL_COPIES   2u           /* a receiver that is behind copies messages twice */
-#define MR_TRIAL_LENGTHS  3u           /* means: less than 6 KiB, than 12 KiB, more */
-#define MR_TRIAL_DEPTHS   4u           /* under way: less than MR_TRIAL_SHALLOW, than 2 and 4 times as much, more */
-#define MR_TRIAL_SHALLOW  (48u << 10)  /* less hides no round trip: there the second way is tried late */
+#define MR_TRIAL_SLOW     4u          /* samples in a row that are slower by a quarter: the other way is tried soon */
+#define MR_TRIAL_COPIES   2u          /* a receiver that is behind copies messages twice */
+#define MR_TRIAL_LENGTHS  3u          /* means: less than 6 KiB, than 12 KiB, more */
+#define MR_TRIAL_DEPTHS   4u          /* under way: less than MR_TRIAL_SHALLOW, than 2 and 4 times as much, more */
+#define MR_TRIAL_SHALLOW  (48u << 10) /* less hides no round trip: there the second way is tried late */
 
 struct mr_trial_class {
     uint32_t ps[2], last[2]; /* for 1024 bytes: the lesser of the last two, the last; 0: not known */
@@ -44,18 +44,18 @@ struct mr_trial_class {
 struct mr_trials {
     struct mr_trial_class class[MR_TRIAL_LENGTHS][MR_TRIAL_DEPTHS];
     struct mr_trial_class *now; /* NULL: no message yet */
-    bool second;      /* the way that is taken */
-    bool settled;     /* it is being timed */
-    bool refused;     /* the peer did not go along, or time went elsewhere, since the last look */
-    unsigned samples; /* of the trial that is going on */
-    uint32_t mean;    /* of lengths */
-    uint64_t most;    /* under way at a time */
-    uint64_t bytes, since_ns; /* of the sample */
+    bool second;                /* the way that is taken */
+    bool settled;               /* it is being timed */
+    bool refused;               /* the peer did not go along, or time went elsewhere, since the last look */
+    unsigned samples;           /* of the trial that is going on */
+    uint32_t mean;              /* of lengths */
+    uint64_t most;              /* under way at a time */
+    uint64_t bytes, since_ns;   /* of the sample */
 };
 
 /*
  * A message of len bytes is sent, of a burst that has up to most bytes under way; begins: it is the first of its burst.
- * True: mr_trial_look.
+ * True: mr_trial_check.
  */
 bool mr_trial_sent(struct mr_trials *t, size_t len, uint64_t most, bool begins);
 /*
@@ -63,7 +63,7 @@ bool mr_trial_sent(struct mr_trials *t, size_t len, uint64_t most, bool begins);
  * copy_ps: what a processor takes to copy 1024 bytes, as both ends do the first way, and not the second. Where that
  * takes more than MR_TRIAL_COPIES of it there is nothing to gain.
  */
-void mr_trial_look(struct mr_trials *t, uint64_t now_ns, unsigned can, bool must_not, uint64_t copy_ps);
+void mr_trial_check(struct mr_trials *t, uint64_t now_ns, unsigned can, bool must_not, uint64_t copy_ps);
 /* The sample under way says nothing. */
 static inline void mr_trial_spoil(struct mr_trials *t)
 {

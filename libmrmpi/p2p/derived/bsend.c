@@ -71,7 +71,7 @@ static void reap(struct mr_bsend *b)
 }
 
 /* Are the first n blocks that were made gone? */
-static bool gone(struct mr_bsend *b, uint64_t n)
+static bool are_blocks_gone(struct mr_bsend *b, uint64_t n)
 {
     reap(b);
     for (struct block *k = b->first; k; k = k->next)
@@ -162,8 +162,8 @@ static enum mr_err no_room(const struct mr_bsend *b, size_t len)
 }
 
 /* *message, unless message is NULL: the message itself, for the caller to put (NULL to nobody). */
-static enum mr_err send_copy(const void *buf, size_t count, struct mr_type *type, int dest, int tag,
-                             struct mr_comm *comm, uint32_t ctx, struct mr_request **message)
+static enum mr_err send_buffered(const void *buf, size_t count, struct mr_type *type, int dest, int tag,
+                                 struct mr_comm *comm, uint32_t ctx, struct mr_request **message)
 {
     struct mr_bsend *b = buffer_of(comm);
     size_t len = count * type->size;
@@ -191,7 +191,7 @@ static enum mr_err send_copy(const void *buf, size_t count, struct mr_type *type
 enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
                      uint32_t ctx)
 {
-    return send_copy(buf, count, type, dest, tag, comm, ctx, NULL);
+    return send_buffered(buf, count, type, dest, tag, comm, ctx, NULL);
 }
 
 /* All is done for the caller: its request is one to nobody, which is complete. */
@@ -199,7 +199,7 @@ enum mr_err mr_ibsend(const void *buf, size_t count, struct mr_type *type, int d
                       uint32_t ctx, struct mr_request **out)
 {
     struct mr_request *behind;
-    enum mr_err err = send_copy(buf, count, type, dest, tag, comm, ctx, &behind);
+    enum mr_err err = send_buffered(buf, count, type, dest, tag, comm, ctx, &behind);
 
     *out = NULL;
     if (err)
@@ -275,17 +275,17 @@ struct wait {
     uint64_t last;
 };
 
-static bool passed(void *arg)
+static bool blocks_have_gone(void *arg)
 {
     struct wait *w = arg;
 
-    return gone(w->b, w->last);
+    return are_blocks_gone(w->b, w->last);
 }
 
-static void wait_for(struct mr_bsend *b)
+static void wait_for_blocks(struct mr_bsend *b)
 {
     b->waiting++;
-    mr_progress_until(passed, &(struct wait){b, b->blocks});
+    mr_progress_until(blocks_have_gone, &(struct wait){b, b->blocks});
     b->waiting--;
 }
 
@@ -295,8 +295,8 @@ struct mr_buffer mr_buffer_detach(struct mr_bsend **slot)
     struct mr_bsend *b = *slot;
     struct mr_buffer was = {0};
 
-    while (*slot && *slot == b && !gone(b, b->blocks))
-        wait_for(b);
+    while (*slot && *slot == b && !are_blocks_gone(b, b->blocks))
+        wait_for_blocks(b);
     if (!b || *slot != b) /* nothing was, or another thread has done it */
         return was;
     was = b->given;
@@ -312,7 +312,7 @@ void mr_buffer_flush(struct mr_bsend **slot)
 
     if (!b)
         return;
-    wait_for(b);
+    wait_for_blocks(b);
     free_if_unused(b);
 }
 
@@ -323,7 +323,7 @@ static int end_flushes(struct mr_bsend *b)
     int ended = 0;
 
     for (struct flush **at = &b->flushes, *f; (f = *at);) {
-        if (!gone(b, f->last)) {
+        if (!are_blocks_gone(b, f->last)) {
             at = &f->next;
             continue;
         }
@@ -374,7 +374,7 @@ enum mr_err mr_buffer_iflush(struct mr_bsend **slot, struct mr_request **out)
     if (!req)
         return MR_ERR_NO_MEM;
     req->status.source = MR_ANY_SOURCE;
-    if (!b || gone(b, b->blocks))
+    if (!b || are_blocks_gone(b, b->blocks))
         mr_request_complete(req);
     else
         err = add_flush(b, req);

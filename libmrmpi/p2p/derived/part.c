@@ -101,7 +101,7 @@ static void one_less(struct mr_part *p)
         round_ends(p);
 }
 
-static void note(struct mr_part *p, enum mr_err err)
+static void note_round_error(struct mr_part *p, enum mr_err err)
 {
     if (err && !p->round->status.error)
         p->round->status.error = err;
@@ -111,7 +111,7 @@ static void piece_ends(struct piece *x)
 {
     struct mr_part *p = x->part;
 
-    note(p, x->req->status.error);
+    note_round_error(p, x->req->status.error);
     if (!p->sender) {
         p->seen += x->req->status.bytes;
         if (x->unaligned)
@@ -134,7 +134,7 @@ static void track(struct piece *x, enum mr_err err)
     if (err) {
         x->req = NULL;
         x->arrived = true;
-        note(x->part, err);
+        note_round_error(x->part, err);
         one_less(x->part);
     } else if (x->req->complete) {
         piece_ends(x);
@@ -283,7 +283,7 @@ static void on_greeting(struct mr_request *req, void *arg)
     if (!p->round) /* not started yet */
         return;
     if (p->error)
-        note(p, p->error);
+        note_round_error(p, p->error);
     else
         start_recvs(p);
     one_less(p);
@@ -391,7 +391,7 @@ static void on_forgotten_greeting(struct mr_request *req, void *arg)
  * Greetings that come are looked at, and peers get their turn while ours wait for room: a program that makes and frees
  * operations in a loop would pile them up.
  */
-static void forget(struct mr_part *p)
+static void forget_part(struct mr_part *p)
 {
     p->greeting->on_complete = on_forgotten_greeting;
     p->next = forgotten;
@@ -426,7 +426,7 @@ void mr_part_free(struct mr_part *p)
     free(p->ready);
     mr_type_put(p->a.type);
     if (p->greeting)
-        forget(p);
+        forget_part(p);
     else
         free(p);
 }

@@ -14,7 +14,7 @@ struct pair {
     _Alignas(16) char copy[];
 };
 
-static void settle(struct pair *p)
+static void settle_pair(struct pair *p)
 {
     struct mr_request *whole = p->whole;
 
@@ -33,7 +33,7 @@ static void half_done(struct mr_request *req, void *arg)
     struct pair *p = arg;
 
     if (--p->pending == 0)
-        settle(p);
+        settle_pair(p);
 }
 
 static void watch(struct pair *p, struct mr_request *half)
@@ -45,8 +45,8 @@ static void watch(struct pair *p, struct mr_request *half)
     half->on_complete_arg = p;
 }
 
-static enum mr_err start(struct pair *p, const struct mr_message_args *send, const struct mr_message_args *recv,
-                         struct mr_comm *comm)
+static enum mr_err start_pair(struct pair *p, const struct mr_message_args *send, const struct mr_message_args *recv,
+                              struct mr_comm *comm)
 {
     enum mr_err err = mr_irecv((void *)(uintptr_t)recv->buf, recv->count, recv->type, recv->peer, recv->tag, comm,
                                comm->context, &p->in);
@@ -62,19 +62,19 @@ static enum mr_err start(struct pair *p, const struct mr_message_args *send, con
     return err;
 }
 
-static enum mr_err begin(struct pair *p, const struct mr_message_args *send, const struct mr_message_args *recv,
-                         struct mr_comm *comm, struct mr_request **req)
+static enum mr_err begin_pair(struct pair *p, const struct mr_message_args *send, const struct mr_message_args *recv,
+                              struct mr_comm *comm, struct mr_request **req)
 {
     enum mr_err err = MR_ERR_NO_MEM;
 
     p->whole = mr_request_new(MR_REQ_SENDRECV, comm);
-    if (p->whole && !(err = start(p, send, recv, comm))) {
+    if (p->whole && !(err = start_pair(p, send, recv, comm))) {
         *req = mr_request_get(p->whole);
         p->pending = 0;
         watch(p, p->in);
         watch(p, p->out);
         if (!p->pending)
-            settle(p);
+            settle_pair(p);
         return MR_SUCCESS;
     }
     if (p->whole)
@@ -89,7 +89,7 @@ enum mr_err mr_isendrecv(const struct mr_message_args *send, const struct mr_mes
     struct pair *p = malloc(sizeof(*p));
 
     *req = NULL;
-    return p ? begin(p, send, recv, comm, req) : MR_ERR_NO_MEM;
+    return p ? begin_pair(p, send, recv, comm, req) : MR_ERR_NO_MEM;
 }
 
 enum mr_err mr_isendrecv_replace(void *buf, size_t count, struct mr_type *type, int dest, int stag, int src, int rtag,
@@ -105,5 +105,5 @@ enum mr_err mr_isendrecv_replace(void *buf, size_t count, struct mr_type *type, 
         return MR_ERR_NO_MEM;
     }
     mr_type_pack(buf, count, type, 0, p->copy, bytes);
-    return begin(p, &(struct mr_message_args){p->copy, bytes, mr_type_byte, dest, stag}, &recv, comm, req);
+    return begin_pair(p, &(struct mr_message_args){p->copy, bytes, mr_type_byte, dest, stag}, &recv, comm, req);
 }

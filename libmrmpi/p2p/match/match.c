@@ -24,7 +24,7 @@ struct mr_match_slab {
 
 #define FIRST_BUCKETS 256
 
-static uint32_t hash(uint32_t ctx, int32_t src, int32_t tag)
+static uint32_t hash_key(uint32_t ctx, int32_t src, int32_t tag)
 {
     uint64_t h = ((uint64_t)ctx << 32 | (uint32_t)src) * 0x9e3779b97f4a7c15u;
 
@@ -32,7 +32,7 @@ static uint32_t hash(uint32_t ctx, int32_t src, int32_t tag)
     return (uint32_t)(h >> 32);
 }
 
-static unsigned class_of(int src, int tag)
+static unsigned wildcard_class(int src, int tag)
 {
     return (src == MR_ANY_SOURCE) | (tag == MR_ANY_TAG) << 1;
 }
@@ -65,7 +65,7 @@ static inline bool has_key(const struct mr_match_queue *q, uint32_t ctx, int src
 static __attribute__((noinline)) struct mr_match_queue *search(const struct mr_match_table *t, uint32_t ctx, int src,
                                                                int tag)
 {
-    struct mr_match_queue *q = t->buckets[hash(ctx, src, tag) & t->mask];
+    struct mr_match_queue *q = t->buckets[hash_key(ctx, src, tag) & t->mask];
 
     while (q && !has_key(q, ctx, src, tag))
         q = q->next;
@@ -75,7 +75,7 @@ static __attribute__((noinline)) struct mr_match_queue *search(const struct mr_m
 /* Messages of one kind often come one after the other: the queue of the last insertion is looked at first. */
 static inline bool is_last(const struct mr_match_table *t, uint32_t ctx, int src, int tag)
 {
-    return __builtin_expect(t->last && has_key(t->last, ctx, src, tag), 1);
+    return likely(t->last && has_key(t->last, ctx, src, tag));
 }
 
 static inline struct mr_match_queue *find_queue(const struct mr_match_table *t, uint32_t ctx, int src, int tag)
@@ -84,7 +84,7 @@ static inline struct mr_match_queue *find_queue(const struct mr_match_table *t, 
 }
 
 /* Twice the buckets; when there is no memory for them the chains just get longer. */
-static void grow(struct mr_match_table *t)
+static void grow_buckets(struct mr_match_table *t)
 {
     uint32_t mask = t->mask * 2 + 1;
     struct mr_match_queue **buckets = calloc((size_t)mask + 1, sizeof(*buckets));
@@ -95,7 +95,7 @@ static void grow(struct mr_match_table *t)
         struct mr_match_queue *q = t->buckets[b], *next;
 
         for (; q; q = next) {
-            struct mr_match_queue **to = &buckets[hash(q->ctx, q->src, q->tag) & mask];
+            struct mr_match_queue **to = &buckets[hash_key(q->ctx, q->src, q->tag) & mask];
 
             next = q->next;
             q->next = *to;
@@ -128,7 +128,7 @@ static struct mr_match_queue *new_queue(struct mr_match_table *t)
     return q;
 }
 
-static inline void count(struct mr_match_table *t, unsigned class, int change)
+static inline void count_class(struct mr_match_table *t, unsigned class, int change)
 {
     t->by_class[class] += (uint32_t)change;
     if (class)
@@ -143,9 +143,10 @@ static __attribute__((noinline)) struct mr_match_queue *add_queue(struct mr_matc
     if (!q)
         return NULL;
     if (t->num_queues > t->mask)
-        grow(t);
-    bucket = &t->buckets[hash(ctx, src, tag) & t->mask];
-    *q = (struct mr_match_queue){.next = *bucket, .ctx = ctx, .src = src, .tag = tag, .class = class_of(src, tag)};
+        grow_buckets(t);
+    bucket = &t->buckets[hash_key(ctx, src, tag) & t->mask];
+    *q =
+        (struct mr_match_queue){.next = *bucket, .ctx = ctx, .src = src, .tag = tag, .class = wildcard_class(src, tag)};
     *bucket = q;
     t->num_queues++;
     return q;
@@ -164,7 +165,7 @@ static inline void queue_append(struct mr_match_table *t, struct mr_match_queue 
     else
         q->first = e;
     q->last = e;
-    count(t, q->class, 1);
+    count_class(t, q->class, 1);
 }
 
 static __attribute__((noinline)) int insert_elsewhere(struct mr_match_table *t, struct mr_match_entry *e, uint32_t ctx,
@@ -194,7 +195,7 @@ static __attribute__((noinline)) void drop_empty(struct mr_match_table *t)
     t->empty = NULL;
     if (t->last == q)
         t->last = NULL;
-    at = &t->buckets[hash(q->ctx, q->src, q->tag) & t->mask];
+    at = &t->buckets[hash_key(q->ctx, q->src, q->tag) & t->mask];
     while (*at != q)
         at = &(*at)->next;
     *at = q->next;
@@ -205,9 +206,9 @@ static __attribute__((noinline)) void drop_empty(struct mr_match_table *t)
 
 static inline void queue_shrunk(struct mr_match_table *t, struct mr_match_queue *q)
 {
-    count(t, q->class, -1);
+    count_class(t, q->class, -1);
     if (!q->first) {
-        if (__builtin_expect(t->empty != NULL, 0))
+        if (unlikely(t->empty != NULL))
             drop_empty(t);
         t->empty = q;
     }
@@ -273,7 +274,7 @@ struct mr_match_entry *mr_match_take(struct mr_match_table *t, uint32_t ctx, int
     struct mr_match_queue *q = t->last;
     struct mr_match_entry *e;
 
-    if (__builtin_expect(t->wild != 0, 0) || !is_last(t, ctx, src, tag))
+    if (unlikely(t->wild != 0) || !is_last(t, ctx, src, tag))
         return take_elsewhere(t, ctx, src, tag);
     e = q->first;
     if (!e)

@@ -30,9 +30,9 @@
 /* The clock is read once in so many idle looks. */
 #define CLOCK_EVERY 64
 /* Idle looks before the first one that pauses: an answer comes meanwhile, and a pause is a tenth of it, or more. */
-#define KEEN_LOOKS 64
+#define KEEN_POLLS 64
 /* A test looks so often at most, while there is something to do: a flood must not hold it. */
-#define TEST_LOOKS     8
+#define TEST_POLLS     8
 #define SPIN_SHIFT_MAX 8
 /* A yield that takes no longer than this has found nobody who wanted the core. */
 #define LENT_NS 20000
@@ -99,16 +99,16 @@ static inline int look_at(const struct polls *polls)
     uintptr_t any =
         (uintptr_t)*of[0].pending | (uintptr_t)*of[1].pending | (uintptr_t)*of[2].pending | (uintptr_t)*of[3].pending;
 
-    return __builtin_expect(any != 0, 0) ? poll_pending(polls) : 0;
+    return unlikely(any != 0) ? poll_pending(polls) : 0;
 }
 
-unsigned mr_progress_looks;
+unsigned mr_progress_polls;
 
 int mr_progress_aside(void)
 {
     int n = mr_vc_poll() + look_at(&all.always);
 
-    mr_progress_looks++;
+    mr_progress_polls++;
     mr_lock_news += n > 0;
     return n;
 }
@@ -119,7 +119,7 @@ int mr_progress(void)
 
     n += look_at(&all.always);
     n += look_at(&all.in_mpi);
-    mr_progress_looks++;
+    mr_progress_polls++;
     mr_lock_news += n > 0;
     return n;
 }
@@ -132,7 +132,7 @@ bool mr_progress_try(bool (*done)(void *arg), void *arg)
 {
     int n = 1;
 
-    for (int looks = 0; n && looks < TEST_LOOKS; looks++) {
+    for (int looks = 0; n && looks < TEST_POLLS; looks++) {
         if (done(arg))
             return true;
         n = mr_progress();
@@ -141,7 +141,7 @@ bool mr_progress_try(bool (*done)(void *arg), void *arg)
         return true;
     if (n == 0 && mr_shm_oversubscribed())
         sched_yield();
-    return mr_lock_give_way((struct mr_lock_wish){.at_once = true}) && done(arg);
+    return mr_lock_yield((struct mr_lock_wish){.at_once = true}) && done(arg);
 }
 
 static bool never(void *arg)
@@ -228,7 +228,7 @@ static bool shall_sleep(const struct idle *idle, uint64_t now)
     return now < all.wanted_ns || now - idle->since_ns > ALONE_NS;
 }
 
-static uint64_t nap_ns(uint64_t waited)
+static uint64_t wait_nap_ns(uint64_t waited)
 {
     uint64_t part = waited / NAP_PART;
 
@@ -238,7 +238,7 @@ static uint64_t nap_ns(uint64_t waited)
 static void sleep_or_nap(struct idle *idle, uint64_t now, bool (*done)(void *arg), void *arg)
 {
     if (mr_launch_info()->num_nodes > 1 || !mr_shm_can_sleep()) {
-        mr_lock_nap(nap_ns(now - idle->since_ns));
+        mr_lock_nap(wait_nap_ns(now - idle->since_ns));
         return;
     }
     if (!idle->dozes)
@@ -285,7 +285,7 @@ static void idle_alone(struct idle *idle, bool (*done)(void *arg), void *arg)
         yield_or_sleep(idle, done, arg);
         return;
     }
-    if (idle->rounds > KEEN_LOOKS)
+    if (idle->rounds > KEEN_POLLS)
         mr_relax();
     if (idle->rounds % CLOCK_EVERY)
         return;
@@ -311,7 +311,7 @@ static inline void idle_over(struct idle *idle)
 /* What was waited for has come: by this thread's look, which has ended idling, or by another's. */
 static inline void idle_end(const struct idle *idle)
 {
-    if (__builtin_expect(idle->dozes, 0))
+    if (unlikely(idle->dozes))
         mr_shm_rise();
 }
 
@@ -319,7 +319,7 @@ static inline void idle_end(const struct idle *idle)
 static void idle_round(struct idle *idle, bool (*done)(void *arg), void *arg)
 {
     idle->rounds++;
-    if (__builtin_expect(*all.asked != all.answered, 0))
+    if (unlikely(*all.asked != all.answered))
         answer_inquiry(idle);
     if (mr_shm_oversubscribed())
         idle_crowded(idle, done, arg);
@@ -337,7 +337,7 @@ void mr_progress_until(bool (*done)(void *arg), void *arg)
 
         if (done(arg))
             break;
-        if (!given && (given = mr_lock_give_way(wish)))
+        if (!given && (given = mr_lock_yield(wish)))
             continue; /* and then to the network: what done does may be news for others, again and again */
         given = false;
         if (mr_progress() == 0)
@@ -355,7 +355,7 @@ void mr_progress_wait(const volatile bool *complete, bool looked)
     if (looked)
         idle_round(&idle, NULL, NULL);
     while (!*complete) {
-        if (mr_lock_give_way((struct mr_lock_wish){.complete = complete}))
+        if (mr_lock_yield((struct mr_lock_wish){.complete = complete}))
             continue;
         if (mr_progress() == 0)
             idle_round(&idle, NULL, NULL);

@@ -11,8 +11,8 @@
 
 #include "libmrmpi/base/idioms.h"
 
-int mr_progress(void); /* one look; number of things done */
-extern MR_OWN unsigned mr_progress_looks; /* so many have been made, of all kinds */
+int mr_progress(void);                    /* one look; number of things done */
+extern MR_OWN unsigned mr_progress_polls; /* so many have been made, of all kinds */
 /*
  * For a caller that will come again (test, probe): looks at the network until done(arg), which is returned, or until
  * there is nothing to do; a limited number of times. Gives others a chance if it is not done.

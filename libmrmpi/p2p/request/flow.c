@@ -17,14 +17,14 @@ bool mr_flow_free_of_credit(struct mr_vc *vc)
     return mr_vc_world_rank(vc) == mr_launch_info()->rank;
 }
 
-void mr_flow_look(struct mr_vc *vc)
+void mr_flow_check(struct mr_vc *vc)
 {
     struct mr_credit *c = &mr_flow_of(vc)->credit;
-    struct mr_hdr grant = {.kind = MR_PKT_GRANT, .len = c->consumed};
+    struct mr_hdr credit = {.kind = MR_PKT_EAGER_CREDIT, .len = c->consumed};
 
-    if (!mr_credit_look(c, mr_vc_packets(vc), mr_pt2pt.window, &vc->note))
+    if (!mr_credit_check(c, mr_vc_packets(vc), mr_pt2pt.window, &vc->note))
         return;
-    if (mr_vc_send(vc, &grant, NULL, 0))
+    if (mr_vc_send(vc, &credit, NULL, 0))
         return; /* said at the next look, unless the peer is lost */
     mr_credit_told(c);
     mr_stat_add(MR_STAT_GRANTS_SENT, 1);
@@ -42,9 +42,9 @@ void mr_flow_new_note(struct mr_vc *vc, uint8_t note)
         damaged(vc);
 }
 
-void mr_flow_granted(struct mr_vc *vc, uint64_t consumed)
+void mr_flow_credited(struct mr_vc *vc, uint64_t consumed)
 {
-    if (!mr_credit_granted(&mr_flow_of(vc)->credit, consumed))
+    if (!mr_credit_returned(&mr_flow_of(vc)->credit, consumed))
         damaged(vc);
 }
 
@@ -60,7 +60,7 @@ bool mr_flow_must_hold(struct mr_vc *vc)
     return mr_flow_of(vc)->held || mr_flow_crowded(vc);
 }
 
-static void list(struct mr_vc *vc, struct mr_flow *flow)
+static void list_holding(struct mr_vc *vc, struct mr_flow *flow)
 {
     if (flow->listed)
         return;
@@ -83,7 +83,7 @@ void mr_flow_hold(struct mr_vc *vc, struct mr_request *req)
     flow->held_last = req;
     mr_channel_waiting++;
     mr_stat_add(MR_STAT_SENDS_HELD, 1);
-    list(vc, flow);
+    list_holding(vc, flow);
 }
 
 static void take_out(struct mr_request *req)
@@ -143,7 +143,7 @@ int mr_flow_release(void (*begin)(struct mr_request *req, struct mr_vc *vc))
         flow->listed = false;
         n += release_some(vc, begin);
         if (flow->held)
-            list(vc, flow);
+            list_holding(vc, flow);
     }
     return n;
 }

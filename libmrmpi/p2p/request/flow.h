@@ -37,24 +37,23 @@ bool mr_flow_free_of_credit(struct mr_vc *vc); /* the own rank: whoever waited f
 /* A message of so many bytes may be sent eagerly. */
 static inline bool mr_flow_allows(struct mr_vc *vc, size_t len)
 {
-    return __builtin_expect(mr_credit_allows(&mr_flow_of(vc)->credit, len, mr_pt2pt.window), 1) ||
-           mr_flow_free_of_credit(vc);
+    return likely(mr_credit_allows(&mr_flow_of(vc)->credit, len, mr_pt2pt.window)) || mr_flow_free_of_credit(vc);
 }
 
 /* An eager message of so many bytes has met its receive, or will never need one. */
-void mr_flow_look(struct mr_vc *vc);
+void mr_flow_check(struct mr_vc *vc);
 static inline void mr_flow_consume(struct mr_vc *vc, size_t len)
 {
-    if (__builtin_expect(mr_credit_consume(&mr_flow_of(vc)->credit, len), 0))
-        mr_flow_look(vc);
+    if (unlikely(mr_credit_consume(&mr_flow_of(vc)->credit, len)))
+        mr_flow_check(vc);
 }
 
 /* What a packet of the peer says: its note, unless it is the last one again, and a grant. */
 void mr_flow_new_note(struct mr_vc *vc, uint8_t note);
-void mr_flow_granted(struct mr_vc *vc, uint64_t consumed);
+void mr_flow_credited(struct mr_vc *vc, uint64_t consumed);
 static inline void mr_flow_note(struct mr_vc *vc, uint8_t note)
 {
-    if (__builtin_expect(note != mr_flow_of(vc)->credit.noted, 0))
+    if (unlikely(note != mr_flow_of(vc)->credit.noted))
         mr_flow_new_note(vc, note);
 }
 

@@ -13,7 +13,7 @@
 static struct mr_message no_proc;
 struct mr_message *const mr_message_no_proc = &no_proc;
 
-static struct mr_message *new_message(size_t len)
+static struct mr_message *message_with_room(size_t len)
 {
     struct mr_message *m = len <= MR_MESSAGE_SMALL ? mr_pt2pt.free_messages : NULL;
     size_t room = len <= MR_MESSAGE_SMALL ? MR_MESSAGE_SMALL : len;
@@ -41,7 +41,7 @@ void mr_message_free(struct mr_message *m)
 {
     if (m == mr_message_no_proc)
         return;
-    if (__builtin_expect(m->lent != NULL, 0))
+    if (unlikely(m->lent != NULL))
         return_buffers(m);
     if (m->room > MR_MESSAGE_SMALL || mr_pt2pt.num_free_messages >= POOL_MESSAGES_MAX) {
         free(m);
@@ -73,7 +73,7 @@ static void out_of_memory(struct mr_vc *vc)
 
 struct mr_message *mr_message_new(struct mr_vc *vc, const struct mr_hdr *hdr, size_t room)
 {
-    struct mr_message *m = new_message(room);
+    struct mr_message *m = message_with_room(room);
 
     if (!m)
         out_of_memory(vc);
@@ -91,7 +91,7 @@ void mr_message_insert(struct mr_message *m)
     if (mr_match_insert_quad(&mr_pt2pt.unexpected, &m->match, m->hdr.ctx, m->hdr.rank, m->hdr.tag, m))
         out_of_memory(m->vc);
     mr_stat_add(MR_STAT_UNEXPECTED, 1);
-    if (__builtin_expect(mr_threaded, 0))
+    if (unlikely(mr_threaded))
         mr_shm_wake(); /* somebody may be probing for it */
 }
 

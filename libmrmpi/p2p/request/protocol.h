@@ -15,10 +15,10 @@
  *   sleep while S writes the last chunk; R FIN
  * - put: S RTS; R CTS(where to write); S writes, or sends what lands there, both are told by the channel
  * - read: S RTS(where the data is); the channel reads for R, R FIN. RTS may announce a head: so many bytes from the
- *   front follow it, S HEAD..., with nothing between, and R reads the rest (head.c, read.c). RTS may offer the last
- *   bytes as a copy of the sender's, the tail: R FRONT when it has read the others, and FIN when it has all (tail.c)
- * - ready: R READY(where to write), in whichever order with S RTS(heeds READY); S writes, but for the head that RTS may
- *   announce; both are told by the channel. What S offers otherwise, or sends eagerly, ends it: R UNREADY (ready.c)
+ *   front follow it, S PREFIX..., with nothing between, and R reads the rest (prefix.c, read.c). RTS may offer the last
+ *   bytes as a copy of the sender's, the tail: R FRONT when it has read the others, and FIN when it has all (bounce.c)
+ * - ready: R RTR(where to write), in whichever order with S RTS(heeds RTR); S writes, but for the head that RTS may
+ *   announce; both are told by the channel. What S offers otherwise, or sends eagerly, ends it: R RTR_CANCEL (rtr.c)
  * - copy: S RTS; R GO; S DATA..., R CREDIT now and then; for data that is not in one piece, when the kernel refuses
  *   single copy, and for short messages to a receiver that keeps enough of this sender's already
  * A receiver tells by a byte of every packet, and by GRANT when it has nothing else to send, how many bytes of eager
@@ -52,27 +52,27 @@ enum mr_packet {
     MR_PKT_FIN,    /* from the receiver; hdr.len: 0 or a positive errno */
     MR_PKT_FAIL,   /* from the sender, who cannot write after all */
     MR_PKT_ACK,
-    MR_PKT_CANCEL,    /* from the sender, who would like to have its message back */
-    MR_PKT_CANCELLED, /* from the receiver: nobody had asked for it, and it is gone */
-    MR_PKT_GRANT,     /* hdr.len: bytes of eager messages that have met their receives, in all */
-    MR_PKT_FRONT,     /* from the receiver: it has all that it reads of the program's memory */
-    MR_PKT_HEAD,      /* hdr.len: offset of the payload. RTS said in hdr.rreq how many bytes come in such packets */
-    MR_PKT_READY,     /* from the receiver of a message of hdr.len bytes, not offered yet; hdr.sreq: its number */
-    MR_PKT_UNREADY,   /* from the receiver: READY, with the same context, tag and number, is not to be heeded */
-    MR_PKT_LEFT,      /* from the sender, which does no more of the message unless it is asked again */
-    MR_PKT_PARTS,     /* from a process in MPI_Finalize: its program sends and receives nothing more */
+    MR_PKT_CANCEL,       /* from the sender, who would like to have its message back */
+    MR_PKT_CANCELLED,    /* from the receiver: nobody had asked for it, and it is gone */
+    MR_PKT_EAGER_CREDIT, /* hdr.len: bytes of eager messages that have met their receives, in all */
+    MR_PKT_FRONT,        /* from the receiver: it has all that it reads of the program's memory */
+    MR_PKT_PREFIX,       /* hdr.len: offset of the payload. RTS said in hdr.rreq how many bytes come in such packets */
+    MR_PKT_RTR,          /* from the receiver of a message of hdr.len bytes, not offered yet; hdr.sreq: its number */
+    MR_PKT_RTR_CANCEL,   /* from the receiver: RTR, with the same context, tag and number, is not to be heeded */
+    MR_PKT_LEFT,         /* from the sender, which does no more of the message unless it is asked again */
+    MR_PKT_PARTS,        /* from a process in MPI_Finalize: its program sends and receives nothing more */
     MR_PKT_ABOVE = 0x40, /* and higher: of the room above that has registered for it (mr_pt2pt_above) */
 };
 
 enum mr_packet_flags {
-    MR_FLAG_ACK = 1,    /* EAGER: the sender waits for ACK */
-    MR_FLAG_READY = 1,  /* RTS: the sender heeds READY, if that names this length */
-    MR_FLAG_GET = 2,    /* RTS: the payload is a struct mr_remote of the data */
-    MR_FLAG_PUT = 4,    /* RTS: the sender can write into advertised memory */
+    MR_FLAG_ACK = 1,        /* EAGER: the sender waits for ACK */
+    MR_FLAG_RTR = 1,        /* RTS: the sender heeds RTR, if that names this length */
+    MR_FLAG_GET = 2,        /* RTS: the payload is a struct mr_remote of the data */
+    MR_FLAG_PUT = 4,        /* RTS: the sender can write into advertised memory */
     MR_FLAG_DATAGRAMS = 32, /* RTS: the sender can send to memory that is advertised for datagrams */
-    MR_FLAG_READ = 16,  /* RTS: the payload is a struct mr_remote of the data, for the channel to read; and perhaps
-                           another one, of where its last bytes are as well */
-    MR_FLAG_POISON = 8, /* EAGER: no data, but an error of the sender's (sreq: its class) */
+    MR_FLAG_READ = 16,      /* RTS: the payload is a struct mr_remote of the data, for the channel to read; and perhaps
+                               another one, of where its last bytes are as well */
+    MR_FLAG_POISON = 8,     /* EAGER: no data, but an error of the sender's (sreq: its class) */
     MR_FLAG_PART = MR_VC_FLAG_PART, /* EAGER: one of several packets of a message of hdr.len bytes; rreq: its place */
 };
 

@@ -48,7 +48,7 @@ void mr_request_pool_free(void)
 
 static inline bool any_free(void)
 {
-    return __builtin_expect(mr_pt2pt.free_requests != NULL, 1) || more_requests();
+    return likely(mr_pt2pt.free_requests != NULL) || more_requests();
 }
 
 struct mr_request *mr_request_new(enum mr_request_kind kind, struct mr_comm *comm)
@@ -132,7 +132,7 @@ void mr_request_completed(struct mr_request *r)
 void mr_request_complete(struct mr_request *r)
 {
     if (r->kind == MR_REQ_SEND || r->kind == MR_REQ_RECV) {
-        if (r->loans)
+        if (r->zsends)
             r->ended = true;
         else
             mr_request_end(r);
@@ -143,7 +143,7 @@ void mr_request_complete(struct mr_request *r)
 }
 
 /* A greeting is about rounds to come: while one is under way, its request counts. */
-static bool under_way(const struct mr_request *r, const struct mr_comm *c)
+static bool is_active_on(const struct mr_request *r, const struct mr_comm *c)
 {
     return r->refs && r->comm == c && !r->complete && r->kind <= MR_REQ_COLL &&
            !(r->kind == MR_REQ_RECV && r->given_up) && r->ctx != (c->context | MR_CTX_GREETING);
@@ -155,7 +155,7 @@ static bool for_each(const struct mr_comm *c, void (*f)(struct mr_request *r))
 
     for (struct slab *s = slabs; s; s = s->next)
         for (int i = 0; i < SLAB_REQUESTS; i++)
-            if (under_way(&s->requests[i], c)) {
+            if (is_active_on(&s->requests[i], c)) {
                 f(&s->requests[i]);
                 any = true;
             }
@@ -177,7 +177,7 @@ bool mr_test(struct mr_request *req)
     return req->complete || mr_progress_try(is_complete, req);
 }
 
-static void wait_for(struct mr_request *req)
+static void wait_keeping(struct mr_request *req)
 {
     mr_wait(mr_request_get(req));
     mr_request_put(req);
@@ -186,6 +186,6 @@ static void wait_for(struct mr_request *req)
 /* While it waits others may begin, in what has been looked at already. */
 void mr_request_wait_for(const struct mr_comm *c)
 {
-    while (for_each(c, wait_for))
+    while (for_each(c, wait_keeping))
         ;
 }

@@ -22,7 +22,7 @@ enum mr_send_mode {
     MR_SEND_SYNCHRONOUS,
     MR_SEND_READY,
     MR_SEND_BUFFERED, /* mr_bsend, mr_ibsend; not mr_send, mr_isend */
-    MR_SEND_POISON, /* pt2pt's own: mr_isend_poison */
+    MR_SEND_POISON,   /* pt2pt's own: mr_isend_poison */
 };
 
 struct mr_status {
@@ -74,14 +74,14 @@ struct mr_request {
     struct mr_type *type;
     int peer, tag; /* as asked: may be wildcards */
     uint32_t ctx;
-    uint8_t mode;  /* enum mr_send_mode */
-    uint8_t loans; /* a send's packets that adapters may still read from the program's memory */
-    uint8_t way;   /* whether there may be some: enum mr_burst_way */
-    bool ended : 1, recalled : 1; /* when there are none any more it is complete; is to be cancelled */
+    uint8_t mode;                   /* enum mr_send_mode */
+    uint8_t zsends;                 /* a send's packets that adapters may still read from the program's memory */
+    uint8_t protocol;               /* whether there may be some: enum mr_send_protocol */
+    bool ended : 1, recalled : 1;   /* when there are none any more it is complete; is to be cancelled */
     struct mr_request *next, *prev; /* next: pt2pt's pool while free; else its user's */
     struct mr_rndv *proto;          /* state of a transfer that takes more than one packet */
     union {
-        struct mr_match_entry match;   /* receives: in the posted queue */
+        struct mr_match_entry match; /* receives: in the posted queue */
         struct {
             uint64_t eager_id;         /* a send that was complete at once, which may be cancelled nevertheless: what
                                           the receiver knows the message by; 0: none. A poison: its error */

@@ -20,14 +20,14 @@ struct mr_pt2pt {
     struct mr_request *free_requests;
     struct mr_message *free_messages; /* those with room MR_MESSAGE_SMALL */
     unsigned num_free_messages;
-    size_t window;         /* of credits for eager messages, for each peer */
-    struct mr_vc *holding; /* channels with sends that wait for room (flow.c) */
-    unsigned num_taken;    /* messages that receives took out of a ring, and tries (recv.c) */
-    bool peer_lost;        /* some peer is lost, or parts: receives ask whether it is theirs */
-    unsigned num_lost;     /* peers that are lost */
-    void (*told_lost)(void); /* of who waits for others than the peer that is lost; NULL: nobody has registered */
+    size_t window;                /* of credits for eager messages, for each peer */
+    struct mr_vc *holding;        /* channels with sends that wait for room (flow.c) */
+    unsigned num_taken;           /* messages that receives took out of a ring, and tries (recv.c) */
+    bool peer_lost;               /* some peer is lost, or parts: receives ask whether it is theirs */
+    unsigned num_lost;            /* peers that are lost */
+    void (*told_lost)(void);      /* of who waits for others than the peer that is lost; NULL: nobody has registered */
     const struct mr_above *above; /* NULL: none has registered */
-    uint8_t *scratch;    /* one piece of data on its way from or to a buffer with holes */
+    uint8_t *scratch;             /* one piece of data on its way from or to a buffer with holes */
     struct mr_burst burst;
     struct mr_alone alone;
 };
@@ -65,9 +65,9 @@ void mr_request_completed(struct mr_request *r); /* what is rare of mr_request_c
 static inline void mr_request_end(struct mr_request *r)
 {
     r->complete = true;
-    if (__builtin_expect(mr_threaded || r->on_complete, 0))
+    if (unlikely(mr_threaded || r->on_complete))
         mr_request_completed(r);
-    if (__builtin_expect(r->refs == 1, 0))
+    if (unlikely(r->refs == 1))
         mr_request_put(r);
     else
         r->refs--;
@@ -77,7 +77,7 @@ struct mr_request *mr_request_start(enum mr_request_kind kind, struct mr_comm *c
 void mr_request_pool_free(void);
 
 /* Where the bytes of (buf, type) begin, if they are in one piece. */
-static inline void *mr_plain(const void *buf, const struct mr_type *type)
+static inline void *mr_data_at(const void *buf, const struct mr_type *type)
 {
     return (char *)buf + type->true_lb;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The read protocol at the receiver: the sender's memory is registered for us, and the channel reads it. Bytes that
- * come as the head (head.c) are not read; the tail is read from where the sender has copied it (tail.c), last. If all
- * rails fail for which there are keys, the sender is asked to send the bytes in packets, unless FRONT has told it that
- * its memory is the program's again: what is read after that, the tail, has keys for all.
+ * come as the prefix (prefix.c) are not read; the tail is read from where the sender has copied it (bounce.c), last. If
+ * all rails fail for which there are keys, the sender is asked to send the bytes in packets, unless FRONT has told it
+ * that its memory is the program's again: what is read after that, the tail, has keys for all.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 
 enum { FRONT, TAIL };
 
-/* Over when all that was asked for has ended, and the head is there. A channel that cannot read has lost the peer. */
-static void settle(struct mr_rndv *r)
+/* Over when all that was asked for has ended, and the prefix is there. A channel that cannot read has lost the peer. */
+static void settle_reads(struct mr_rndv *r)
 {
     bool reads = r->read[FRONT].open || r->read[TAIL].open;
     int err;
 
-    if (reads || (r->head_left && !r->error)) {
+    if (reads || (r->prefix_left && !r->error)) {
         if (r->owes_front && !r->read[FRONT].open && !r->error) {
             r->owes_front = false;
             r->said_front = true;
@@ -48,7 +48,7 @@ void mr_read_done(void *cookie, int error)
     read->open = false;
     if (error)
         read->of->error = error;
-    settle(read->of);
+    settle_reads(read->of);
 }
 
 /* It is to be read if our memory can be registered, too. */
@@ -61,22 +61,22 @@ bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
         !r->total || !(mr_vc_caps(r->vc, r->total) & MR_VC_READ))
         return false;
     memcpy(src, payload, len);
-    if (r->head > hdr->len || src[0].len < r->head || src[1].len > hdr->len - r->head)
+    if (r->prefix > hdr->len || src[0].len < r->prefix || src[1].len > hdr->len - r->prefix)
         return false;
     front -= src[1].len;
-    src[0].addr += r->head;
-    src[0].len -= r->head;
+    src[0].addr += r->prefix;
+    src[0].len -= r->prefix;
     r->state = MR_RNDV_READING;
     r->owes_front = len == sizeof(src);
     for (int which = FRONT; which <= TAIL; which++) {
         struct mr_read *read = &r->read[which];
-        uint64_t at = which == FRONT ? r->head : front, end = which == FRONT ? front : hdr->len;
+        uint64_t at = which == FRONT ? r->prefix : front, end = which == FRONT ? front : hdr->len;
 
         end = end < r->total ? end : r->total;
         if (at >= end)
             continue;
         read->of = r;
-        read->open = !mr_net_read(r->vc, mr_plain(r->req->recv_buf, r->req->type), r->total,
+        read->open = !mr_net_read(r->vc, mr_data_at(r->req->recv_buf, r->req->type), r->total,
                                   (struct mr_vc_part){.at = at, .len = end - at}, &src[which], read);
         if (read->open)
             continue;
@@ -84,26 +84,26 @@ bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payl
             return false;
         r->error = -EIO;
     }
-    settle(r);
+    settle_reads(r);
     return true;
 }
 
-void mr_read_head(struct mr_rndv *r, size_t at, const void *payload, size_t len)
+void mr_read_prefix(struct mr_rndv *r, size_t at, const void *payload, size_t len)
 {
     struct mr_request *req = r->req;
     size_t room = at < r->total ? r->total - at : 0, wanted = len < room ? len : room;
 
-    r->head_left -= (uint32_t)len;
-    if (r->state == MR_RNDV_LANDING && !r->met_ready) /* all is written */
+    r->prefix_left -= (uint32_t)len;
+    if (r->state == MR_RNDV_LANDING && !r->met_rtr) /* all is written */
         return;
     if (req->type->contiguous)
-        mr_copy_in((char *)mr_plain(req->recv_buf, req->type) + at, payload, wanted);
+        mr_copy_in((char *)mr_data_at(req->recv_buf, req->type) + at, payload, wanted);
     else
         mr_type_unpack(req->recv_buf, req->count, req->type, at, payload, wanted);
     if (r->state == MR_RNDV_READING)
-        settle(r);
-    else if (r->state == MR_RNDV_LANDING && r->landed && !r->head_left)
+        settle_reads(r);
+    else if (r->state == MR_RNDV_LANDING && r->landed && !r->prefix_left)
         mr_rndv_finish(r, MR_SUCCESS);
-    else if (r->state == MR_RNDV_DRAINING && !r->head_left && r->total <= r->head)
+    else if (r->state == MR_RNDV_DRAINING && !r->prefix_left && r->total <= r->prefix)
         mr_rndv_finish(r, MR_SUCCESS);
 }

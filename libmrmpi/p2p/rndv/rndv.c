@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Large messages that are no business of read.c's (protocol.h): what is offered, what is done with an offer, put, and
- * the sender of copy and shared. What receivers copy is in share.c.
+ * the sender of copy and shared. What receivers copy is in node_copy.c.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/p2p/rndv/share.h"
+#include "libmrmpi/p2p/rndv/node_copy.h"
 #include "libmrmpi/p2p/rndv/stream.h"
 
 #define PUSH_WINDOW 8  /* DATA packets under way */
-#define READY_REST  4  /* more times a peer says READY until that is counted on again, when it did not */
+#define RTR_REST    4  /* more times a peer says RTR until that is counted on again, when it did not */
 #define PIECES      16 /* of a large message, at least, unless they would be shorter than eager messages */
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
@@ -21,9 +21,9 @@ static uint8_t open_for_reading(struct mr_rndv *r, unsigned caps, size_t len, st
 {
     enum mr_vc_caps how = caps & MR_VC_GET ? MR_VC_GET : MR_VC_READ_ONCE;
 
-    if (how != MR_VC_GET && (!(caps & MR_VC_READ) || !(caps & mr_transfers.reads_if)))
+    if (how != MR_VC_GET && (!(caps & MR_VC_READ) || !(caps & mr_rndvs.reads_if)))
         return 0;
-    if (mr_vc_advertise(r->vc, mr_plain(r->req->send_buf, r->req->type), len, how, &r->region, remote))
+    if (mr_vc_advertise(r->vc, mr_data_at(r->req->send_buf, r->req->type), len, how, &r->region, remote))
         return 0;
     return how == MR_VC_GET ? MR_FLAG_GET : MR_FLAG_READ;
 }
@@ -39,9 +39,9 @@ static void count_open(struct mr_rndv *r)
 }
 
 /* Writes to where the receiver wants it, from a byte on. */
-static void put(struct mr_rndv *r, uint64_t rreq, size_t from, size_t len)
+static void put_data(struct mr_rndv *r, uint64_t rreq, size_t from, size_t len)
 {
-    const char *buf = mr_plain(r->req->send_buf, r->req->type);
+    const char *buf = mr_data_at(r->req->send_buf, r->req->type);
     int err;
 
     r->peer_id = rreq;
@@ -58,21 +58,21 @@ static void put(struct mr_rndv *r, uint64_t rreq, size_t from, size_t len)
     }
 }
 
-/* Its receiver has said READY before: the offer is only for the order of messages. */
+/* Its receiver has said RTR before: the offer is only for the order of messages. */
 static int write_now(struct mr_rndv *r, struct mr_hdr *hdr, uint64_t rreq)
 {
     int err;
 
-    hdr->flags |= MR_FLAG_READY | MR_FLAG_PUT;
+    hdr->flags |= MR_FLAG_RTR | MR_FLAG_PUT;
     mr_stat_add(MR_STAT_READY_SENT, 1);
     err = mr_vc_send(r->vc, hdr, NULL, 0);
     if (!err)
-        put(r, rreq, 0, r->total);
+        put_data(r, rreq, 0, r->total);
     return err;
 }
 
 /* Whether it can be written is said: it is all of the message, from the program's memory. */
-static bool heeds_ready(const struct mr_rndv *r)
+static bool heeds_rtr(const struct mr_rndv *r)
 {
     return r->req->nth && !r->bounce && mr_stream_of(r->vc);
 }
@@ -92,7 +92,7 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
     hdr->kind = MR_PKT_RTS;
     hdr->sreq = mr_rndv_id(r);
     mr_stat_add(MR_STAT_RNDV_SENT, 1);
-    if (req->nth && mr_ready_take(req, vc, &rreq, &r->remote) && caps & MR_VC_PUT) {
+    if (req->nth && mr_rtr_take(req, vc, &rreq, &r->remote) && caps & MR_VC_PUT) {
         err = write_now(r, hdr, rreq);
         goto sent;
     }
@@ -101,25 +101,25 @@ enum mr_err mr_rndv_offer(struct mr_request *req, struct mr_vc *vc, struct mr_hd
         num = 1;
     if (hdr->flags & MR_FLAG_GET) {
         r->near = true;
-        mr_transfers.near.sends++;
+        mr_rndvs.near.sends++;
     }
     if (hdr->flags & MR_FLAG_READ) {
-        num += mr_head_divide(r, &remote[0], &remote[1]);
+        num += mr_prefix_divide(r, &remote[0], &remote[1]);
         count_open(r);
     }
-    hdr->rreq = r->head;
+    hdr->rreq = r->prefix;
     if (caps & MR_VC_PUT)
         hdr->flags |= MR_FLAG_PUT;
     if (caps & MR_VC_DATAGRAMS)
         hdr->flags |= MR_FLAG_DATAGRAMS;
-    if (caps & MR_VC_PUT && heeds_ready(r)) {
-        hdr->flags |= MR_FLAG_READY;
-        mr_ready_await(r);
+    if (caps & MR_VC_PUT && heeds_rtr(r)) {
+        hdr->flags |= MR_FLAG_RTR;
+        mr_rtr_await(r);
     }
     mr_stat_add(MR_STAT_NO_CREDIT, !in_place && hdr->len <= mr_vc_eager_most(vc));
     err = mr_vc_send(vc, hdr, remote, num * sizeof(remote[0]));
-    if (!err && r->head)
-        err = mr_head_send(r);
+    if (!err && r->prefix)
+        err = mr_prefix_send(r);
 sent:
     if (!err)
         return MR_SUCCESS;
@@ -136,13 +136,13 @@ static int push_piece(struct mr_rndv *r, size_t len)
     hdr.flags = MR_VC_FLAG_BULK;
     hdr.ctx = r->total < UINT32_MAX ? (uint32_t)r->total : UINT32_MAX;
     if (req->type->contiguous)
-        return mr_vc_send(r->vc, &hdr, (const char *)mr_plain(req->send_buf, req->type) + r->done, len);
+        return mr_vc_send(r->vc, &hdr, (const char *)mr_data_at(req->send_buf, req->type) + r->done, len);
     return mr_vc_send_made(r->vc, &hdr, len, mr_pt2pt.scratch, mr_holes_pack,
                            &(struct mr_holes){req->send_buf, req->count, req->type, r->done});
 }
 
 /* Small pieces, so that both sides copy at the same time; larger ones of a large message cost less. */
-static size_t piece_of(const struct mr_rndv *r)
+static size_t data_piece(const struct mr_rndv *r)
 {
     size_t least = mr_vc_part_max(r->vc), most = mr_vc_packet_max(r->vc), piece = r->total / PIECES;
 
@@ -169,7 +169,7 @@ static int leave_rest(struct mr_rndv *r)
 
 static int push_some(struct mr_rndv *r)
 {
-    size_t piece = piece_of(r);
+    size_t piece = data_piece(r);
     int n = 0;
 
     if (r->shared && r->req->refs == 1)
@@ -206,7 +206,7 @@ static void resume(struct mr_rndv *r)
 
 static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    struct mr_halves halves;
+    struct mr_split_copy split;
 
     if (r->left && !(hdr->flags & MR_FLAG_GET)) {
         resume(r);
@@ -218,14 +218,14 @@ static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr, const void *paylo
     r->claim = NULL;
     r->peer_id = hdr->rreq;
     r->total = hdr->len;
-    if (r->awaits_ready && r->req->crowded)
-        mr_stream_of(r->vc)->announces = -READY_REST;
-    if (len == sizeof(halves) && r->near) {
-        memcpy(&halves, payload, len);
-        mr_share_write(r, &halves);
+    if (r->awaits_rtr && r->req->crowded)
+        mr_stream_of(r->vc)->announces = -RTR_REST;
+    if (len == sizeof(split) && r->near) {
+        memcpy(&split, payload, len);
+        mr_node_copy_write(r, &split);
         return;
     }
-    r->done = r->told = r->head;
+    r->done = r->told = r->prefix;
     r->shared = hdr->flags & MR_FLAG_GET;
     r->state = MR_RNDV_PUSHING;
     if (r->region && r->req->in_burst)
@@ -236,19 +236,19 @@ static void on_go(struct mr_rndv *r, const struct mr_hdr *hdr, const void *paylo
 
 static void on_cts(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    if (r && hdr->kind == MR_PKT_READY)
+    if (r && hdr->kind == MR_PKT_RTR)
         mr_stat_add(MR_STAT_READY_SENT, 1);
     if (!r || r->state != MR_RNDV_OFFERED || len != sizeof(r->remote) || hdr->len > r->total ||
         !r->req->type->contiguous)
         return;
     memcpy(&r->remote, payload, len);
-    put(r, hdr->rreq, hdr->kind == MR_PKT_READY ? mr_ready_head(r) : 0, hdr->len);
+    put_data(r, hdr->rreq, hdr->kind == MR_PKT_RTR ? mr_rtr_prefix(r) : 0, hdr->len);
 }
 
 static void on_fin(struct mr_rndv *r, const struct mr_hdr *hdr)
 {
     if (r->state != MR_RNDV_OFFERED && r->state != MR_RNDV_PUSHING && r->state != MR_RNDV_WRITING &&
-        r->state != MR_RNDV_PUSHED && r->state != MR_RNDV_TAIL)
+        r->state != MR_RNDV_PUSHED && r->state != MR_RNDV_BOUNCE)
         return;
     if (r->state == MR_RNDV_OFFERED && r->req->in_burst)
         mr_burst_taken(&mr_pt2pt.burst, true);
@@ -269,7 +269,7 @@ static bool advertise_and_clear(struct mr_rndv *r, enum mr_vc_caps how)
 {
     struct mr_request *req = r->req;
 
-    if (mr_vc_advertise(r->vc, mr_plain(req->recv_buf, req->type), r->total, how, &r->region, &r->remote))
+    if (mr_vc_advertise(r->vc, mr_data_at(req->recv_buf, req->type), r->total, how, &r->region, &r->remote))
         return false;
     mr_vc_expect(r->region, mr_rndv_id(r));
     r->state = MR_RNDV_LANDING;
@@ -305,13 +305,12 @@ static bool write_back(struct mr_rndv *r, const struct mr_hdr *hdr, const void *
     unsigned caps = MR_VC_PUT | MR_VC_WRITE_BACK;
     struct mr_remote src;
 
-    if (!s || !s->exchange.open || mr_transfers.reads_if != MR_VC_READ_FIRST || !(hdr->flags & MR_FLAG_PUT) ||
-        len != sizeof(src) || r->head || hdr->len <= mr_vc_eager_most(r->vc) || !r->req->type->contiguous ||
+    if (!s || !s->exchange.open || mr_rndvs.reads_if != MR_VC_READ_FIRST || !(hdr->flags & MR_FLAG_PUT) ||
+        len != sizeof(src) || r->prefix || hdr->len <= mr_vc_eager_most(r->vc) || !r->req->type->contiguous ||
         !r->total || (mr_vc_caps(r->vc, r->total) & caps) != caps)
         return false;
     memcpy(&src, payload, sizeof(src));
-    if (src.token ||
-        !mr_exchange_writes(&s->exchange, r->total, mr_transfers.pending, mr_launch_info()->local_size > 1))
+    if (src.token || !mr_exchange_writes(&s->exchange, r->total, mr_rndvs.pending, mr_launch_info()->local_size > 1))
         return false;
     r->told_ns = mr_clock_ns();
     if (advertise_and_clear(r, MR_VC_WRITE_BACK))
@@ -324,16 +323,16 @@ static bool write_back(struct mr_rndv *r, const struct mr_hdr *hdr, const void *
 static bool is_better_copied(struct mr_rndv *r, const struct mr_hdr *hdr)
 {
     if (hdr->len > mr_vc_eager_most(r->vc))
-        return mr_net_reaches(r->vc) && mr_net_copies(r->vc, mr_plain(r->req->recv_buf, r->req->type), hdr->len);
+        return mr_net_reaches(r->vc) && mr_net_copies(r->vc, mr_data_at(r->req->recv_buf, r->req->type), hdr->len);
     return hdr->flags & MR_FLAG_READ && /* it could have come eagerly */
-           !(hdr->flags & MR_FLAG_READY && mr_pt2pt.burst.is_registered(r->req->recv_buf, hdr->len)) &&
+           !(hdr->flags & MR_FLAG_RTR && mr_pt2pt.burst.is_registered(r->req->recv_buf, hdr->len)) &&
            !mr_burst_offered(&mr_pt2pt.burst, r->req->recv_buf, hdr->len);
 }
 
 /* The first that sender, channel and both buffers can do. */
 static void choose(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    if (mr_share_begin(r, hdr, payload, len))
+    if (mr_node_copy_begin(r, hdr, payload, len))
         return;
     if (!is_better_copied(r, hdr) &&
         (write_back(r, hdr, payload, len) || mr_read_begin(r, hdr, payload, len) || put_all(r, hdr)))
@@ -347,26 +346,26 @@ void mr_rndv_accept(struct mr_request *req, struct mr_vc *vc, const struct mr_hd
     uint64_t id;
     size_t come;
 
-    if (hdr->flags & MR_FLAG_READY)
-        mr_ready_heeded(vc, hdr->len);
-    if (req->proto && mr_ready_meet(req, hdr, (const uint8_t *)payload + len))
+    if (hdr->flags & MR_FLAG_RTR)
+        mr_rtr_heeded(vc, hdr->len);
+    if (req->proto && mr_rtr_meet(req, hdr, (const uint8_t *)payload + len))
         return;
     r = mr_rndv_new(req, vc, MR_RNDV_GETTING);
     if (!r) {
         if (hdr->rreq)
-            mr_head_forget(vc, hdr);
+            mr_prefix_forget(vc, hdr);
         req->status.error = MR_ERR_NO_MEM;
         mr_request_complete(req);
         return;
     }
-    mr_transfers.large_received++;
+    mr_rndvs.large_received++;
     id = mr_rndv_id(r);
     r->peer_id = hdr->sreq;
     r->total = req->status.bytes;
-    come = hdr->rreq ? mr_head_meet(r, hdr) : 0;
+    come = hdr->rreq ? mr_prefix_meet(r, hdr) : 0;
     choose(r, hdr, payload, len);
     if (come && mr_rndv_find(vc, id)) /* copied while the channel reads; over already: the peer is lost */
-        mr_read_head(r, 0, (const uint8_t *)payload + len, come);
+        mr_read_prefix(r, 0, (const uint8_t *)payload + len, come);
 }
 
 void mr_rndv_put_landed(int world_rank, uint64_t rreq, int error)
@@ -377,7 +376,7 @@ void mr_rndv_put_landed(int world_rank, uint64_t rreq, int error)
     if (!r || r->state != MR_RNDV_LANDING)
         return;
     r->landed = true;
-    if ((r->announced || (r->met_ready && r->head_left)) && !error)
+    if ((r->announced || (r->met_rtr && r->prefix_left)) && !error)
         return;
     if (r->told_ns)
         mr_exchange_landed(&mr_flow_of(vc)->stream->exchange, mr_clock_ns() - r->told_ns, r->total);
@@ -392,11 +391,11 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
     bool to_receiver = hdr->kind == MR_PKT_DATA || hdr->kind == MR_PKT_FAIL || hdr->kind == MR_PKT_LEFT;
     struct mr_rndv *r;
 
-    if (hdr->kind == MR_PKT_READY)
-        on_cts(mr_ready_packet(vc, hdr, payload, len), hdr, payload, len);
-    if (hdr->kind == MR_PKT_UNREADY)
-        mr_ready_forget(vc, hdr);
-    if (hdr->kind == MR_PKT_READY || hdr->kind == MR_PKT_UNREADY)
+    if (hdr->kind == MR_PKT_RTR)
+        on_cts(mr_rtr_packet(vc, hdr, payload, len), hdr, payload, len);
+    if (hdr->kind == MR_PKT_RTR_CANCEL)
+        mr_rtr_forget(vc, hdr);
+    if (hdr->kind == MR_PKT_RTR || hdr->kind == MR_PKT_RTR_CANCEL)
         return;
     r = mr_rndv_find(vc, to_receiver ? hdr->rreq : hdr->sreq);
     if (!r || (r->req->kind == MR_REQ_SEND) == to_receiver)
@@ -409,10 +408,10 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
         on_go(r, hdr, payload, len);
         break;
     case MR_PKT_DATA:
-        mr_share_data(r, hdr, payload, len);
+        mr_node_copy_data(r, hdr, payload, len);
         break;
     case MR_PKT_LEFT:
-        mr_share_left(r);
+        mr_node_copy_left(r);
         break;
     case MR_PKT_CREDIT:
         if ((r->state == MR_RNDV_PUSHING || r->left) && hdr->len <= r->done && hdr->len > r->told)
@@ -422,13 +421,13 @@ void mr_rndv_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payl
         on_fin(r, hdr);
         break;
     case MR_PKT_FRONT:
-        mr_tail_front(r);
+        mr_bounce_front(r);
         break;
     case MR_PKT_FAIL:
         if (r->state == MR_RNDV_LANDING)
             mr_rndv_finish(r, MR_ERR_PROC_FAILED);
-        else if (r->state == MR_RNDV_HALVING)
-            mr_share_refused(r);
+        else if (r->state == MR_RNDV_SPLITTING)
+            mr_node_copy_refused(r);
         break;
     case MR_PKT_ACK:
         if (r->state == MR_RNDV_ACK)
@@ -461,15 +460,15 @@ void mr_rndv_in_vain(struct mr_rndv *r)
 
 void mr_rndv_peer_parts(struct mr_vc *vc)
 {
-    for (uint32_t i = 0; i < mr_transfers.used; i++)
-        if (mr_transfers.table[i]->state != MR_RNDV_FREE && mr_transfers.table[i]->vc == vc &&
-            mr_transfers.table[i]->req->kind == MR_REQ_SEND)
-            mr_rndv_in_vain(mr_transfers.table[i]);
+    for (uint32_t i = 0; i < mr_rndvs.used; i++)
+        if (mr_rndvs.table[i]->state != MR_RNDV_FREE && mr_rndvs.table[i]->vc == vc &&
+            mr_rndvs.table[i]->req->kind == MR_REQ_SEND)
+            mr_rndv_in_vain(mr_rndvs.table[i]);
 }
 
 int mr_rndv_progress(void)
 {
-    struct mr_rndv *r = mr_transfers.active, *next;
+    struct mr_rndv *r = mr_rndvs.active, *next;
     int n = 0;
 
     for (; r; r = next) {
@@ -477,16 +476,16 @@ int mr_rndv_progress(void)
         if (r->state == MR_RNDV_PUSHING)
             n += push_some(r);
         else
-            n += r->state == MR_RNDV_WRITING ? mr_share_write_some(r) : mr_share_progress(r);
+            n += r->state == MR_RNDV_WRITING ? mr_node_copy_write_some(r) : mr_node_copy_progress(r);
     }
     return n;
 }
 
 void mr_rndv_fail_peer(struct mr_vc *vc)
 {
-    for (uint32_t i = 0; i < mr_transfers.used; i++)
-        if (mr_transfers.table[i]->state != MR_RNDV_FREE && mr_transfers.table[i]->vc == vc)
-            mr_rndv_finish(mr_transfers.table[i], MR_ERR_PROC_FAILED);
+    for (uint32_t i = 0; i < mr_rndvs.used; i++)
+        if (mr_rndvs.table[i]->state != MR_RNDV_FREE && mr_rndvs.table[i]->vc == vc)
+            mr_rndv_finish(mr_rndvs.table[i], MR_ERR_PROC_FAILED);
 }
 
 /* ---- beginning and end ------------------------------------------------------------------------------------------- */
@@ -505,10 +504,10 @@ static unsigned reads_wanted(void)
 }
 
 /* 0: what is learnt. */
-static unsigned way_wanted(void)
+static unsigned copy_mode_wanted(void)
 {
-    for (int i = 0; mr_way_names[i]; i++)
-        if (!strcmp(mr_config.shm_copy, mr_way_names[i]))
+    for (int i = 0; mr_copy_mode_names[i]; i++)
+        if (!strcmp(mr_config.shm_copy, mr_copy_mode_names[i]))
             return i + 1;
     if (strcmp(mr_config.shm_copy, "auto"))
         mr_log(MR_LOG_WARN, "MRMPI_SHM_COPY=%s: must be auto, push, read or halves; auto it is", mr_config.shm_copy);
@@ -517,13 +516,13 @@ static unsigned way_wanted(void)
 
 void mr_rndv_init(void)
 {
-    mr_transfers = (struct mr_transfers){.reads_if = reads_wanted(), .near = {.forced = way_wanted()}};
+    mr_rndvs = (struct mr_rndvs){.reads_if = reads_wanted(), .near = {.forced = copy_mode_wanted()}};
 }
 
 void mr_rndv_free(void)
 {
     mr_rndv_table_free();
-    mr_tail_free_all();
+    mr_bounce_free_all();
     mr_streams_free();
-    mr_transfers = (struct mr_transfers){0};
+    mr_rndvs = (struct mr_rndvs){0};
 }

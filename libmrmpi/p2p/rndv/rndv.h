@@ -10,64 +10,65 @@
 #include "libmrmpi/net/net.h"
 #include "libmrmpi/p2p/rndv/transfer.h"
 
-struct mr_transfers {
+struct mr_rndvs {
     struct mr_rndv **table; /* by index */
     uint32_t size, used, pending, num_free, *free;
     struct mr_rndv *active, *active_last;
     struct mr_stream *streams; /* all of them (stream.h) */
-    struct mr_bounce *bounces; /* the same (tail.c) */
+    struct mr_bounce *bounces; /* the same (bounce.c) */
     unsigned num_bounces;
     uint64_t large_received; /* count of transfers that have met their receive */
     struct mr_near near;
     unsigned reads_if; /* enum mr_vc_caps: receivers shall read large messages over channels that have one of these */
 };
-extern MR_OWN struct mr_transfers mr_transfers;
+extern MR_OWN struct mr_rndvs mr_rndvs;
 
-/* ---- tail.c ---- */
+/* ---- bounce.c ---- */
 /* Copies the last bytes of a message; *out: where. False: there is no room. */
-bool mr_tail_offer(struct mr_rndv *r, size_t tail, struct mr_remote *out);
-void mr_tail_release(struct mr_rndv *r);
-void mr_tail_front(struct mr_rndv *r); /* the peer has said FRONT */
-void mr_tail_free_all(void);
+bool mr_bounce_offer(struct mr_rndv *r, size_t tail, struct mr_remote *out);
+void mr_bounce_release(struct mr_rndv *r);
+void mr_bounce_front(struct mr_rndv *r); /* the peer has said FRONT */
+void mr_bounce_free_all(void);
 
 /* ---- read.c ---- */
-/* Reads what the sender has offered, but for the head. False: it cannot be read; nothing has happened. */
+/* Reads what the sender has offered, but for the prefix. False: it cannot be read; nothing has happened. */
 bool mr_read_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len);
 void mr_read_done(void *cookie, int error);
-/* A piece of the head has come: the transfer may be over with it. */
-void mr_read_head(struct mr_rndv *r, size_t at, const void *payload, size_t len);
+/* A piece of the prefix has come: the transfer may be over with it. */
+void mr_read_prefix(struct mr_rndv *r, size_t at, const void *payload, size_t len);
 
-/* ---- head.c ---- */
+/* ---- prefix.c ---- */
 /* Finds what of a message that is offered shall be head and tail. Number of its tails: then *tail is where that is. */
-unsigned mr_head_divide(struct mr_rndv *r, const struct mr_remote *remote, struct mr_remote *tail);
-int mr_head_send(struct mr_rndv *r); /* 0 or negative errno as mr_vc_send */
-/* RTS with a head: from now on that comes. False: it is damaged. */
-bool mr_head_offered(struct mr_vc *vc, const struct mr_hdr *hdr);
-/* No receive is posted for this offer: it is kept, and its head will be. */
-void mr_head_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
-void mr_head_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
-/* An offer with a head has met its receive. Returns how much has come, behind the offer's payload; r gets the rest. */
-size_t mr_head_meet(struct mr_rndv *r, const struct mr_hdr *hdr);
-void mr_head_forget(struct mr_vc *vc, const struct mr_hdr *hdr); /* the offer is taken back */
-void mr_head_fail_peer(struct mr_vc *vc);
+unsigned mr_prefix_divide(struct mr_rndv *r, const struct mr_remote *remote, struct mr_remote *tail);
+int mr_prefix_send(struct mr_rndv *r); /* 0 or negative errno as mr_vc_send */
+/* RTS with a prefix: from now on that comes. False: it is damaged. */
+bool mr_prefix_offered(struct mr_vc *vc, const struct mr_hdr *hdr);
+/* No receive is posted for this offer: it is kept, and its prefix will be. */
+void mr_prefix_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_prefix_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+/* An offer with a prefix has met its receive. Returns how much has come, behind the offer's payload; r gets the rest.
+ */
+size_t mr_prefix_meet(struct mr_rndv *r, const struct mr_hdr *hdr);
+void mr_prefix_forget(struct mr_vc *vc, const struct mr_hdr *hdr); /* the offer is taken back */
+void mr_prefix_fail_peer(struct mr_vc *vc);
 
-/* ---- ready.c ---- */
+/* ---- rtr.c ---- */
 /* A posted receive of a schedule, with its number, in whose operation both programs wait: announced, if it can be. */
-void mr_ready_announce(struct mr_request *req, size_t all); /* all: mr_recv_announce */
-void mr_ready_heeded(struct mr_vc *vc, size_t len); /* the sender of a message waits for READY */
-bool mr_ready_comes(struct mr_vc *vc); /* this peer announces what could come eagerly, too */
-void mr_ready_recall(struct mr_request *req); /* UNREADY; the peer may have begun to write */
-void mr_ready_void(struct mr_request *req); /* announced, but what has come is eager, or has another length */
+void mr_rtr_announce(struct mr_request *req, size_t all); /* all: mr_recv_announce */
+void mr_rtr_heeded(struct mr_vc *vc, size_t len);         /* the sender of a message waits for RTR */
+bool mr_rtr_comes(struct mr_vc *vc);                      /* this peer announces what could come eagerly, too */
+void mr_rtr_recall(struct mr_request *req);               /* RTR_CANCEL; the peer may have begun to write */
+void mr_rtr_void(struct mr_request *req); /* announced, but what has come is eager, or has another length */
 /* An offer of its length has met such a one. True: it will be written, or has been; false: it is as any other. head:
  * what of that has come. */
-bool mr_ready_meet(struct mr_request *req, const struct mr_hdr *hdr, const void *head);
-/* The peer is ready for this message: where it goes to. READY is forgotten; false: there is none of this length. */
-bool mr_ready_take(struct mr_request *send, struct mr_vc *vc, uint64_t *rreq, struct mr_remote *remote);
-void mr_ready_await(struct mr_rndv *r); /* it is offered; the peer's stream is there */
-size_t mr_ready_head(const struct mr_rndv *r); /* READY has come for it: from which byte on it is written */
-/* READY: the offer that is to be written now, or NULL. UNREADY. */
-struct mr_rndv *mr_ready_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
-void mr_ready_forget(struct mr_vc *vc, const struct mr_hdr *hdr);
+bool mr_rtr_meet(struct mr_request *req, const struct mr_hdr *hdr, const void *prefix);
+/* The peer is ready for this message: where it goes to. RTR is forgotten; false: there is none of this length. */
+bool mr_rtr_take(struct mr_request *send, struct mr_vc *vc, uint64_t *rreq, struct mr_remote *remote);
+void mr_rtr_await(struct mr_rndv *r);          /* it is offered; the peer's stream is there */
+size_t mr_rtr_prefix(const struct mr_rndv *r); /* RTR has come for it: from which byte on it is written */
+/* RTR: the offer that is to be written now, or NULL. RTR_CANCEL. */
+struct mr_rndv *mr_rtr_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+void mr_rtr_forget(struct mr_vc *vc, const struct mr_hdr *hdr);
 
 /* ---- rndv.c ---- */
 /* in_place: if the channel can, its bytes go from memory to memory; else in packets, once they are asked for */

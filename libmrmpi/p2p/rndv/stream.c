@@ -10,8 +10,8 @@ struct mr_stream *mr_stream_of(struct mr_vc *vc)
 
     if (f->stream || !(f->stream = calloc(1, sizeof *f->stream)))
         return f->stream;
-    f->stream->next = mr_transfers.streams;
-    mr_transfers.streams = f->stream;
+    f->stream->next = mr_rndvs.streams;
+    mr_rndvs.streams = f->stream;
     return f->stream;
 }
 
@@ -19,9 +19,9 @@ void mr_streams_free(void)
 {
     struct mr_stream *s;
 
-    while ((s = mr_transfers.streams)) {
-        mr_transfers.streams = s->next;
-        for (struct mr_ready *r; (r = s->ready);) {
+    while ((s = mr_rndvs.streams)) {
+        mr_rndvs.streams = s->next;
+        for (struct mr_rtr *r; (r = s->ready);) {
             s->ready = r->next;
             free(r);
         }

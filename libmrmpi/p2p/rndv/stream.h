@@ -7,9 +7,9 @@
 #include "libmrmpi/p2p/choice/exchange.h"
 #include "libmrmpi/p2p/rndv/rndv.h"
 
-/* The peer is ready for a message whose send has not begun here (ready.c). */
-struct mr_ready {
-    struct mr_ready *next;
+/* The peer is ready for a message whose send has not begun here (rtr.c). */
+struct mr_rtr {
+    struct mr_rtr *next;
     struct mr_hdr hdr;
     struct mr_remote remote;
 };
@@ -17,18 +17,18 @@ struct mr_ready {
 struct mr_stream {
     struct mr_stream *next;
     struct mr_batch batch;
-    /* Of those that ranks of this node copy (share.c): the receives that wait, and how many do not. */
+    /* Of those that ranks of this node copy (node_copy.c): the receives that wait, and how many do not. */
     struct mr_rndv *queued, *queued_last;
     unsigned started;
-    enum mr_way way;          /* of those */
-    uint64_t data_seen;       /* DATA packets of the peer */
+    enum mr_copy_mode mode; /* of those */
+    uint64_t data_seen;     /* DATA packets of the peer */
     struct mr_exchange exchange;
-    struct mr_ready *ready;   /* what the peer is ready for, */
+    struct mr_rtr *ready;     /* what the peer is ready for, */
     struct mr_rndv *offers;   /* and what it may still be */
     unsigned vain, rest;      /* announcements that the peer did not heed, in a row; those left out until one more */
     int announces;            /* what could come eagerly, too, if above 0: below until it has so often again */
-    struct mr_bounce *bounce; /* of the latest tails, if some of them are under way (tail.c) */
-    /* The head that is coming (head.c): `at` of its `len` bytes have. */
+    struct mr_bounce *bounce; /* of the latest tails, if some of them are under way (bounce.c) */
+    /* The prefix that is coming (prefix.c): `at` of its `len` bytes have. */
     uint64_t sreq;            /* the sender's id of its message */
     uint32_t at, len;         /* equal: none is coming */
     const struct mr_hdr *hdr; /* the offer, until it meets its receive: then NULL, */

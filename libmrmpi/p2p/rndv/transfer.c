@@ -5,22 +5,22 @@
 
 #include "libmrmpi/p2p/rndv/stream.h"
 
-struct mr_transfers mr_transfers;
+struct mr_rndvs mr_rndvs;
 
 static int grow_table(void)
 {
-    uint32_t size = mr_transfers.size ? mr_transfers.size * 2 : 64;
-    struct mr_rndv **table = realloc(mr_transfers.table, size * sizeof(*table));
+    uint32_t size = mr_rndvs.size ? mr_rndvs.size * 2 : 64;
+    struct mr_rndv **table = realloc(mr_rndvs.table, size * sizeof(*table));
     uint32_t *spare;
 
     if (!table)
         return -ENOMEM;
-    mr_transfers.table = table;
-    spare = realloc(mr_transfers.free, size * sizeof(*spare));
+    mr_rndvs.table = table;
+    spare = realloc(mr_rndvs.free, size * sizeof(*spare));
     if (!spare)
         return -ENOMEM;
-    mr_transfers.free = spare;
-    mr_transfers.size = size;
+    mr_rndvs.free = spare;
+    mr_rndvs.size = size;
     return 0;
 }
 
@@ -28,16 +28,16 @@ static struct mr_rndv *take_slot(void)
 {
     struct mr_rndv *r;
 
-    if (mr_transfers.num_free)
-        return mr_transfers.table[mr_transfers.free[--mr_transfers.num_free]];
-    if (mr_transfers.used == mr_transfers.size && grow_table())
+    if (mr_rndvs.num_free)
+        return mr_rndvs.table[mr_rndvs.free[--mr_rndvs.num_free]];
+    if (mr_rndvs.used == mr_rndvs.size && grow_table())
         return NULL;
     r = calloc(1, sizeof(*r));
     if (!r)
         return NULL;
-    r->index = mr_transfers.used;
+    r->index = mr_rndvs.used;
     r->generation = 1;
-    mr_transfers.table[mr_transfers.used++] = r;
+    mr_rndvs.table[mr_rndvs.used++] = r;
     return r;
 }
 
@@ -49,7 +49,7 @@ struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rn
         return NULL;
     *r = (struct mr_rndv){.index = r->index, .generation = r->generation, .state = state, .req = req, .vc = vc};
     req->proto = r;
-    mr_transfers.pending++;
+    mr_rndvs.pending++;
     return r;
 }
 
@@ -57,26 +57,26 @@ struct mr_rndv *mr_rndv_new(struct mr_request *req, struct mr_vc *vc, enum mr_rn
 void mr_rndv_activate(struct mr_rndv *r)
 {
     r->next = NULL;
-    r->prev = mr_transfers.active_last;
+    r->prev = mr_rndvs.active_last;
     if (r->prev)
         r->prev->next = r;
     else
-        mr_transfers.active = r;
-    mr_transfers.active_last = r;
+        mr_rndvs.active = r;
+    mr_rndvs.active_last = r;
 }
 
 void mr_rndv_deactivate(struct mr_rndv *r)
 {
-    if (!r->prev && mr_transfers.active != r)
+    if (!r->prev && mr_rndvs.active != r)
         return;
     if (r->prev)
         r->prev->next = r->next;
     else
-        mr_transfers.active = r->next;
+        mr_rndvs.active = r->next;
     if (r->next)
         r->next->prev = r->prev;
     else
-        mr_transfers.active_last = r->prev;
+        mr_rndvs.active_last = r->prev;
     r->next = r->prev = NULL;
 }
 
@@ -121,7 +121,7 @@ static void leave_queue(struct mr_stream *s, struct mr_rndv *r)
 
 static void leave_near(struct mr_rndv *r)
 {
-    struct mr_near *n = &mr_transfers.near;
+    struct mr_near *n = &mr_rndvs.near;
 
     --*(r->req->kind == MR_REQ_SEND ? &n->sends : &n->receives);
     n->claims &= ~r->claim_bit;
@@ -144,7 +144,7 @@ void mr_rndv_drop(struct mr_rndv *r)
 {
     mr_rndv_deactivate(r);
     mr_stream_uncount(r);
-    if (r->awaits_ready)
+    if (r->awaits_rtr)
         leave_offers(r);
     if (r->near)
         leave_near(r);
@@ -152,27 +152,27 @@ void mr_rndv_drop(struct mr_rndv *r)
         mr_vc_withdraw(r->region);
     r->region = NULL;
     if (r->bounce)
-        mr_tail_release(r);
+        mr_bounce_release(r);
     r->req->proto = NULL;
     r->req = NULL;
     r->state = MR_RNDV_FREE;
     r->generation++;
-    mr_transfers.free[mr_transfers.num_free++] = r->index;
-    mr_transfers.pending--;
+    mr_rndvs.free[mr_rndvs.num_free++] = r->index;
+    mr_rndvs.pending--;
 }
 
 void mr_rndv_table_free(void)
 {
-    for (uint32_t i = 0; i < mr_transfers.used; i++)
-        free(mr_transfers.table[i]);
-    free(mr_transfers.table);
-    free(mr_transfers.free);
+    for (uint32_t i = 0; i < mr_rndvs.used; i++)
+        free(mr_rndvs.table[i]);
+    free(mr_rndvs.table);
+    free(mr_rndvs.free);
 }
 
 struct mr_rndv *mr_rndv_find(struct mr_vc *vc, uint64_t id)
 {
     uint32_t index = (uint32_t)id;
-    struct mr_rndv *r = index < mr_transfers.used ? mr_transfers.table[index] : NULL;
+    struct mr_rndv *r = index < mr_rndvs.used ? mr_rndvs.table[index] : NULL;
 
     if (!r || r->state == MR_RNDV_FREE || r->generation != id >> 32 || r->vc != vc)
         return NULL;
@@ -183,7 +183,7 @@ void mr_rndv_finish(struct mr_rndv *r, enum mr_err error)
 {
     struct mr_request *req = r->req;
 
-    if (r->state == MR_RNDV_TAIL) {
+    if (r->state == MR_RNDV_BOUNCE) {
         mr_rndv_drop(r);
         mr_request_put(req);
         return;
@@ -218,11 +218,11 @@ int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const voi
 void mr_rndv_ask(struct mr_rndv *r, enum mr_rndv_state state)
 {
     r->state = state;
-    r->shared = state == MR_RNDV_SHARING;
-    r->done = r->told = r->head;
+    r->shared = state == MR_RNDV_SPLIT_OPEN;
+    r->done = r->told = r->prefix;
     r->tail = r->total;
     if (mr_rndv_tell(r, MR_PKT_GO, r->total, NULL, 0))
         mr_rndv_finish(r, MR_ERR_PROC_FAILED);
-    else if (r->total <= r->done && !r->head_left)
+    else if (r->total <= r->done && !r->prefix_left)
         mr_rndv_finish(r, MR_SUCCESS);
 }

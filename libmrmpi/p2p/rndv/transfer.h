@@ -7,26 +7,26 @@
 #ifndef MRMPI_RNDV_TRANSFER_H
 #define MRMPI_RNDV_TRANSFER_H
 
-#include "libmrmpi/p2p/choice/way.h"
+#include "libmrmpi/p2p/choice/copy_mode.h"
 #include "libmrmpi/p2p/request/protocol.h"
 #include "libmrmpi/p2p/request/request.h"
 
 enum mr_rndv_state {
     MR_RNDV_FREE,
-    MR_RNDV_ACK,      /* sender: waits for ACK */
-    MR_RNDV_OFFERED,  /* sender: RTS is out */
-    MR_RNDV_PUTTING,  /* sender: the channel is writing */
-    MR_RNDV_PUSHING,  /* sender: DATA going out */
-    MR_RNDV_WRITING,  /* sender, halves: writes into the receiver's memory */
-    MR_RNDV_PUSHED,   /* sender, shared, halves: its part is done, the receiver may be reading still */
-    MR_RNDV_TAIL,     /* sender: the program's send is complete, the receiver is reading the copy */
-    MR_RNDV_QUEUED,   /* receiver: others of the node are before it */
-    MR_RNDV_GETTING,  /* receiver: reads chunk by chunk */
-    MR_RNDV_LANDING,  /* receiver: the peer writes into advertised memory */
-    MR_RNDV_READING,  /* receiver: the channel is reading */
-    MR_RNDV_DRAINING, /* receiver: DATA coming in */
-    MR_RNDV_SHARING,  /* receiver: DATA coming in, and can read by itself */
-    MR_RNDV_HALVING,  /* receiver: reads, while the sender writes */
+    MR_RNDV_ACK,        /* sender: waits for ACK */
+    MR_RNDV_OFFERED,    /* sender: RTS is out */
+    MR_RNDV_PUTTING,    /* sender: the channel is writing */
+    MR_RNDV_PUSHING,    /* sender: DATA going out */
+    MR_RNDV_WRITING,    /* sender, halves: writes into the receiver's memory */
+    MR_RNDV_PUSHED,     /* sender, shared, halves: its part is done, the receiver may be reading still */
+    MR_RNDV_BOUNCE,     /* sender: the program's send is complete, the receiver is reading the copy */
+    MR_RNDV_QUEUED,     /* receiver: others of the node are before it */
+    MR_RNDV_GETTING,    /* receiver: reads chunk by chunk */
+    MR_RNDV_LANDING,    /* receiver: the peer writes into advertised memory */
+    MR_RNDV_READING,    /* receiver: the channel is reading */
+    MR_RNDV_DRAINING,   /* receiver: DATA coming in */
+    MR_RNDV_SPLIT_OPEN, /* receiver: DATA coming in, and can read by itself */
+    MR_RNDV_SPLITTING,  /* receiver: reads, while the sender writes */
 };
 
 struct mr_rndv {
@@ -35,44 +35,44 @@ struct mr_rndv {
     struct mr_request *req;
     struct mr_vc *vc;
     uint64_t peer_id;
-    uint64_t total, done, told; /* bytes: to transfer, transferred from the front, acknowledged by CREDIT */
-    uint64_t tail;              /* receiver: what lies from here to total has been read already */
-    uint64_t data_seen;         /* receiver, shared: the stream's count of DATA packets when it last changed, ... */
-    uint64_t silent_ns;         /* ... and since when it does not; 0: not known yet */
-    uint32_t head, head_left;   /* bytes that travel in HEAD packets; receiver: of those, what has not come yet */
+    uint64_t total, done, told;   /* bytes: to transfer, transferred from the front, acknowledged by CREDIT */
+    uint64_t tail;                /* receiver: what lies from here to total has been read already */
+    uint64_t data_seen;           /* receiver, shared: the stream's count of DATA packets when it last changed, ... */
+    uint64_t silent_ns;           /* ... and since when it does not; 0: not known yet */
+    uint32_t prefix, prefix_left; /* bytes that travel in HEAD packets; receiver: of those, what has not come yet */
     struct mr_read {
         struct mr_rndv *of;
         bool open;
-    } read[2];                  /* receiver, reading: what the channel has been asked to read, and the tail */
-    int error;                  /* receiver: of a read that has ended, while something else has not */
-    bool owes_front;            /* receiver, reading: FRONT is to be said, */
-    bool said_front;            /* and was */
-    bool counted, crosses;      /* sender: is in its peer's batch (batch.h), and open (exchange.h) */
-    uint64_t told_ns;           /* receiver, landing: when the sender was told to write what crosses; else 0 */
-    struct mr_bounce *bounce;   /* sender: where its tail is; NULL: it has none */
-    bool cancelling;            /* sender: CANCEL has been sent, */
-    bool vain;                  /* since the peer parts: if it gives the message back, that is an error */
-    bool shared;                /* pushed and read at once: ends with FIN */
-    bool left;                  /* the sender has left the rest to the receiver, and said so */
-    bool near;                  /* is counted among those of this node */
-    bool chosen; /* way.way is */
-    bool announced, landed;     /* receiver: READY has been said and no offer come; all is written nevertheless */
-    bool met_ready;             /* receiver: the offer has come, too; what it has as head is not written */
-    bool awaits_ready;          /* sender: is among its stream's offers */
-    bool timed, started;        /* receiver: what it takes shall count; it is one of the first of its peer */
-    struct mr_way_choice way;
-    struct mr_rndv *behind;     /* receiver, queued; sender, offered: the next one of its peer */
-    struct mr_claim *claim;     /* halves: which chunks are whose */
-    uint32_t chunk, claim_bit;  /* bytes; receiver: in mr_near.claims */
+    } read[2];                /* receiver, reading: what the channel has been asked to read, and the tail */
+    int error;                /* receiver: of a read that has ended, while something else has not */
+    bool owes_front;          /* receiver, reading: FRONT is to be said, */
+    bool said_front;          /* and was */
+    bool counted, crosses;    /* sender: is in its peer's batch (batch.h), and open (exchange.h) */
+    uint64_t told_ns;         /* receiver, landing: when the sender was told to write what crosses; else 0 */
+    struct mr_bounce *bounce; /* sender: where its tail is; NULL: it has none */
+    bool cancelling;          /* sender: CANCEL has been sent, */
+    bool vain;                /* since the peer parts: if it gives the message back, that is an error */
+    bool shared;              /* pushed and read at once: ends with FIN */
+    bool left;                /* the sender has left the rest to the receiver, and said so */
+    bool near;                /* is counted among those of this node */
+    bool chosen;              /* way.way is */
+    bool announced, landed;   /* receiver: RTR has been said and no offer come; all is written nevertheless */
+    bool met_rtr;             /* receiver: the offer has come, too; what it has as head is not written */
+    bool awaits_rtr;          /* sender: is among its stream's offers */
+    bool timed, started;      /* receiver: what it takes shall count; it is one of the first of its peer */
+    struct mr_copy_choice mode;
+    struct mr_rndv *behind;    /* receiver, queued; sender, offered: the next one of its peer */
+    struct mr_claim *claim;    /* halves: which chunks are whose */
+    uint32_t chunk, claim_bit; /* bytes; receiver: in mr_near.claims */
     uint16_t ticket;
     struct mr_remote remote;
     struct mr_region *region;
     struct mr_rndv *next, *prev; /* active ones: the first QUEUED, GETTING, SHARING, HALVING, PUSHING, WRITING */
 };
 
-/* Large messages between ranks of this node (share.c). */
+/* Large messages between ranks of this node (node_copy.c). */
 struct mr_near {
-    struct mr_ways ways;
+    struct mr_copy_modes modes;
     unsigned forced;          /* a way + 1; 0: it is learnt */
     unsigned sends, receives; /* under way */
     uint32_t claims;          /* that are taken: bits */
@@ -96,7 +96,7 @@ struct mr_rndv *mr_rndv_unqueue(struct mr_stream *s);
 struct mr_hdr mr_rndv_header(const struct mr_rndv *r, enum mr_packet kind, uint64_t len);
 int mr_rndv_tell(struct mr_rndv *r, enum mr_packet kind, uint64_t len, const void *payload, size_t payload_len);
 void mr_rndv_finish(struct mr_rndv *r, enum mr_err error);
-/* Has the sender push the data in packets; state: MR_RNDV_DRAINING or MR_RNDV_SHARING. */
+/* Has the sender push the data in packets; state: MR_RNDV_DRAINING or MR_RNDV_SPLIT_OPEN. */
 void mr_rndv_ask(struct mr_rndv *r, enum mr_rndv_state state);
 void mr_rndv_table_free(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A lock that is not free is looked at again as soon as the last look is back, a few times, and then from time to time:
- * looks of many processes would hold up the word that gives it back.
+ * polls of many processes would hold up the word that gives it back.
  */
 #include "libmrmpi/rma/winlock/far.h"
 
@@ -26,7 +26,7 @@ struct mr_far {
     const struct mr_far_events *events;
     void *owner; /* NULL: closed */
     struct mr_remote part;
-    struct mr_vc_word take, give;
+    struct mr_vc_atomic take, give;
     enum mr_taker_step taking; /* which of them take is */
     uint64_t *result;          /* of take, */
     uint32_t room;             /* for so many slots */
@@ -43,7 +43,7 @@ struct mr_far {
 
 static struct mr_far *paused; /* those that try again later */
 
-static void advance(struct mr_far *f, bool waited);
+static void advance_taker(struct mr_far *f, bool waited);
 
 /* ---- pauses ------------------------------------------------------------------------------------------------------ */
 
@@ -106,7 +106,7 @@ static int try_again(void)
         f->paused = false;
         if (f->asking)
             withdraw(f);
-        advance(f, true);
+        advance_taker(f, true);
         num++;
     }
     return num;
@@ -128,7 +128,7 @@ static void free_if_over(struct mr_far *f)
     free(f);
 }
 
-static void word_done(struct mr_far *f, enum mr_taker_step step, int error)
+static void atomic_done(struct mr_far *f, enum mr_taker_step step, int error)
 {
     bool held = mr_far_holds(f);
 
@@ -141,31 +141,31 @@ static void word_done(struct mr_far *f, enum mr_taker_step step, int error)
         mr_stat_add(MR_STAT_LOCKS, 1);
         f->events->held(f->owner);
     }
-    advance(f, false);
+    advance_taker(f, false);
 }
 
 static void take_done(struct mr_vc_move *move, int error)
 {
     struct mr_far *f = container_of(move, struct mr_far, take.move);
 
-    word_done(f, f->taking, error);
+    atomic_done(f, f->taking, error);
 }
 
 static void give_done(struct mr_vc_move *move, int error)
 {
-    word_done(container_of(move, struct mr_far, give.move), MR_STEP_GIVE, error);
+    atomic_done(container_of(move, struct mr_far, give.move), MR_STEP_GIVE, error);
 }
 
 /* Slots behind the memory that we have keys for are none. */
-static int make_room(struct mr_far *f)
+static int room_for_slots(struct mr_far *f)
 {
     uint64_t *more;
 
     if (f->room >= f->taker.slots)
         return 0;
-    if (mr_part_bytes(f->taker.slots) > f->part.len)
+    if (mr_lock_part_bytes(f->taker.slots) > f->part.len)
         return -EPROTO;
-    more = realloc(f->result, sizeof(uint64_t) + mr_part_bytes(f->taker.slots));
+    more = realloc(f->result, sizeof(uint64_t) + mr_lock_part_bytes(f->taker.slots));
     if (!more)
         return -ENOMEM;
     f->result = more;
@@ -175,26 +175,27 @@ static int make_room(struct mr_far *f)
 
 static int post_take(struct mr_far *f, enum mr_taker_step step)
 {
-    int err = make_room(f);
+    int err = room_for_slots(f);
 
     if (err)
         return err;
     f->taking = step;
     f->tried = f->taker.tries;
-    f->take = (struct mr_vc_word){.word = mr_taker_word(&f->taker, step, f->result),
-                                  .move.done = take_done,
-                                  .way = f->taker.giving ? f->give.way : 0};
+    f->take = (struct mr_vc_atomic){.atomic = mr_taker_atomic(&f->taker, step, f->result),
+                                    .move.done = take_done,
+                                    .way = f->taker.giving ? f->give.way : 0};
     return mr_net_word(f->vc, &f->part, &f->take);
 }
 
 static int post_give(struct mr_far *f)
 {
-    f->give = (struct mr_vc_word){.word = mr_taker_word(&f->taker, MR_STEP_GIVE, &f->gave), .move.done = give_done};
+    f->give =
+        (struct mr_vc_atomic){.atomic = mr_taker_atomic(&f->taker, MR_STEP_GIVE, &f->gave), .move.done = give_done};
     return mr_net_word(f->vc, &f->part, &f->give);
 }
 
 /* Whoever waits for a lock that is lost on the way asks for it by a packet, which comes behind the clearing. */
-static void clear(struct mr_far *f)
+static void clear_far(struct mr_far *f)
 {
     bool wants = f->taker.state == MR_TAKER_WANTS;
 
@@ -212,7 +213,7 @@ static void go_without(struct mr_far *f, enum mr_taker_step step)
 {
     if (step == MR_STEP_GIVE || f->taker.keeps) {
         mr_taker_lose(&f->taker);
-        advance(f, true);
+        advance_taker(f, true);
     } else if (!f->taker.giving) {
         mr_taker_stop(&f->taker);
         f->events->ask(f->owner);
@@ -220,14 +221,14 @@ static void go_without(struct mr_far *f, enum mr_taker_step step)
 }
 
 /* waited: it has paused after the last attempt in vain. */
-static void advance(struct mr_far *f, bool waited)
+static void advance_taker(struct mr_far *f, bool waited)
 {
     enum mr_taker_step step;
     int err = 0;
 
     while (!err && (step = mr_taker_next(&f->taker)) != MR_STEP_NONE) {
         if (step == MR_STEP_CLEAR) {
-            clear(f);
+            clear_far(f);
             return;
         }
         if (step != MR_STEP_GIVE && f->taker.tries > TRIES_AT_ONCE && f->taker.tries != f->tried && !waited) {
@@ -251,7 +252,7 @@ struct mr_far *mr_far_open(struct mr_vc *vc, const struct mr_remote *part, const
 {
     struct mr_far *f;
 
-    if (as->slot >= as->slots || mr_part_bytes(as->slots) > part->len) {
+    if (as->slot >= as->slots || mr_lock_part_bytes(as->slots) > part->len) {
         mr_log(MR_LOG_ERROR, "rank %d gives us slot %u of %u of its lock, which has %llu bytes: it is asked by packets",
                vc->rank, as->slot, as->slots, (unsigned long long)part->len);
         return NULL;
@@ -282,7 +283,7 @@ bool mr_far_begin(struct mr_far *f, bool alone)
     mr_taker_begin(&f->taker, alone);
     f->tried = 0;
     if (!f->paused) /* what is to be given back waits for room */
-        advance(f, false);
+        advance_taker(f, false);
     return true;
 }
 
@@ -303,21 +304,21 @@ void mr_far_give(struct mr_far *f)
     }
     f->given = f->lent;
     mr_taker_give(&f->taker);
-    advance(f, false);
+    advance_taker(f, false);
 }
 
 void mr_far_cleared(struct mr_far *f)
 {
     mr_taker_cleared(&f->taker);
-    advance(f, false);
+    advance_taker(f, false);
 }
 
-/* The question has been withdrawn meanwhile: nobody is to wait until the process there looks at that. */
-static void refuse(struct mr_far *f)
+/* The question has been withdrawn meanwhile: nobody is to wait until the process there polls at that. */
+static void refuse_loan(struct mr_far *f)
 {
     f->given = f->serial;
     mr_taker_refuse(&f->taker);
-    advance(f, false);
+    advance_taker(f, false);
 }
 
 void mr_far_lent(struct mr_far *f, uint32_t serial)
@@ -326,7 +327,7 @@ void mr_far_lent(struct mr_far *f, uint32_t serial)
         return;
     if (!f->asking) {
         if (f->withdrawing)
-            refuse(f);
+            refuse_loan(f);
         return;
     }
     f->asking = false;

@@ -14,8 +14,8 @@
  * anything while waiting: with MPI_Win_lock_all a process shares some locks and waits for others, and two such
  * processes would wait for each other behind a process that waits for an exclusive lock.
  *
- * Processors change owner and slots only for a process without anything under way (mr_part_clear): another process's
- * atomic operation does not write while owner is not 0.
+ * Processors change owner and slots only for a process without anything under way (mr_lock_part_clear): another
+ * process's atomic operation does not write while owner is not 0.
  *
  * A process that returns the lock and wants it again at once would get it before anybody else. Waiting processes
  * therefore leave a hint, on which the last holder leaves the lock to them once.
@@ -31,48 +31,49 @@
 #include <stdint.h>
 
 /* In the form that adapters read: the slots are behind it, a byte each. Zero: free, without slots. */
-struct mr_part {
-    uint64_t holders; /* the number of sharing processors, MR_PART_ALONE, or MR_PART_LENT and the borrower in the upper
-                         half */
+struct mr_lock_part {
+    uint64_t holders; /* the number of sharing processors, MR_LOCK_PART_ALONE, or MR_LOCK_PART_LENT and the borrower in
+                         the upper half */
     uint64_t owner;   /* 0: none */
     uint32_t slots;   /* given slots; 0: only processors take the lock */
     uint8_t wanted;   /* 1: somebody waits; anybody may write it, a hint */
     uint8_t unused[3];
 };
-#define MR_PART_ALONE    0x80000000u
-#define MR_PART_LENT     0x40000000u      /* with an upper half of 0 the lock is free: stored by the borrower */
-#define MR_PART_BORROWER sizeof(uint32_t) /* the place of that half, as little endian */
+#define MR_LOCK_PART_ALONE    0x80000000u
+#define MR_LOCK_PART_LENT     0x40000000u      /* with an upper half of 0 the lock is free: stored by the borrower */
+#define MR_LOCK_PART_BORROWER sizeof(uint32_t) /* the place of that half, as little endian */
 
-static inline size_t mr_part_bytes(size_t slots)
+static inline size_t mr_lock_part_bytes(size_t slots)
 {
-    return sizeof(struct mr_part) + slots;
+    return sizeof(struct mr_lock_part) + slots;
 }
 /* Where a slot is, from the beginning of the part's lock on. */
-static inline size_t mr_part_slot(uint32_t slot)
+static inline size_t mr_lock_part_slot(uint32_t slot)
 {
-    return sizeof(struct mr_part) + slot;
+    return sizeof(struct mr_lock_part) + slot;
 }
 
 /* By a processor. False: the lock is taken. */
-bool mr_part_try(struct mr_part *part, bool alone);
-void mr_part_drop(struct mr_part *part, bool alone);
+bool mr_lock_part_try(struct mr_lock_part *part, bool alone);
+void mr_lock_part_drop(struct mr_lock_part *part, bool alone);
 /*
  * An exclusive holder lends the lock to the process with that slot, whose adapter returns it: the process need not ask
  * again. And: takes the lock back, if the process has not returned it.
  */
-void mr_part_lend(struct mr_part *part, uint32_t slot);
-void mr_part_take_back(struct mr_part *part, uint32_t slot);
+void mr_lock_part_lend(struct mr_lock_part *part, uint32_t slot);
+void mr_lock_part_take_back(struct mr_lock_part *part, uint32_t slot);
 /* By the owner of the part: gives another slot, for which there is room. */
-uint32_t mr_part_add_slot(struct mr_part *part);
+uint32_t mr_lock_part_add_slot(struct mr_lock_part *part);
 /* The same: removes owner and slot of a process that has nothing under way. */
-void mr_part_clear(struct mr_part *part, uint64_t owner, uint32_t slot);
+void mr_lock_part_clear(struct mr_lock_part *part, uint64_t owner, uint32_t slot);
 /* The meaning of an adapter's read, up to so many slots; mine: the slot of the reading process. */
-enum mr_part_seen {
-    MR_PART_FREE,
-    MR_PART_TAKEN,
-    MR_PART_OWNED, /* the same, by an adapter's owner */
-    MR_PART_GREW,  /* there are more slots */
+enum mr_lock_part_seen {
+    MR_LOCK_PART_FREE,
+    MR_LOCK_PART_TAKEN,
+    MR_LOCK_PART_OWNED, /* the same, by an adapter's owner */
+    MR_LOCK_PART_GREW,  /* there are more slots */
 };
-enum mr_part_seen mr_part_look(const struct mr_part *seen, uint32_t slots, uint32_t mine, uint64_t owner, bool alone);
+enum mr_lock_part_seen mr_lock_part_read(const struct mr_lock_part *seen, uint32_t slots, uint32_t mine, uint64_t owner,
+                                         bool alone);
 
 #endif

@@ -3,7 +3,7 @@
 
 /*
  * Of one who wants to be alone and one who shares, both of whom have come at the same time, the one who shares leaves
- * at once, and the other one looks again: else both would leave and come again in step. Only a few times, since those
+ * at once, and the other one polls again: else both would leave and come again in step. Only a few times, since those
  * who hold it may wait for another lock (part.h).
  */
 #define KEEPS 3
@@ -22,7 +22,7 @@ void mr_taker_begin(struct mr_taker *t, bool alone)
 {
     t->state = MR_TAKER_WANTS;
     t->alone = alone;
-    t->looks = false;
+    t->polls = false;
     t->hints = t->unhints = false;
     t->keeps = 0;
     t->tries = 0;
@@ -45,7 +45,7 @@ void mr_taker_return(struct mr_taker *t)
     t->lent = false;
 }
 
-static void take_back(struct mr_taker *t)
+static void give_again(struct mr_taker *t)
 {
     t->give = true;
     t->gives_alone = t->alone;
@@ -56,7 +56,7 @@ void mr_taker_give(struct mr_taker *t)
 {
     t->state = MR_TAKER_IDLE;
     t->again = true;
-    take_back(t);
+    give_again(t);
     t->lent = false;
 }
 
@@ -74,40 +74,41 @@ enum mr_taker_step mr_taker_next(const struct mr_taker *t)
         return t->giving ? MR_STEP_NONE : MR_STEP_GIVE;
     if (t->state != MR_TAKER_WANTS || t->taking)
         return MR_STEP_NONE;
-    return t->looks || t->keeps || t->hints || t->unhints ? MR_STEP_LOOK : MR_STEP_TAKE;
+    return t->polls || t->keeps || t->hints || t->unhints ? MR_STEP_LOOK : MR_STEP_TAKE;
 }
 
-static struct mr_word store(size_t at, uint32_t bytes, uint64_t value)
+static struct mr_atomic store_atomic(size_t at, uint32_t bytes, uint64_t value)
 {
-    return (struct mr_word){.what = MR_WORD_STORE, .at = at, .bytes = bytes, .value = value};
+    return (struct mr_atomic){.what = MR_ATOMIC_STORE, .at = at, .bytes = bytes, .value = value};
 }
 
-static struct mr_word swap(uint64_t compare, uint64_t value)
+static struct mr_atomic swap_owner(uint64_t compare, uint64_t value)
 {
-    return (struct mr_word){
-        .what = MR_WORD_SWAP, .at = offsetof(struct mr_part, owner), .compare = compare, .value = value};
+    return (struct mr_atomic){
+        .what = MR_ATOMIC_SWAP, .at = offsetof(struct mr_lock_part, owner), .compare = compare, .value = value};
 }
 
-static struct mr_word give_back(const struct mr_taker *t)
+static struct mr_atomic release_atomic(const struct mr_taker *t)
 {
     if (t->give ? t->gives_lent : t->refuses)
-        return store(offsetof(struct mr_part, holders) + MR_PART_BORROWER, sizeof(uint32_t), 0);
-    return t->gives_alone ? swap(t->number, 0) : store(mr_part_slot(t->slot), 1, 0);
+        return store_atomic(offsetof(struct mr_lock_part, holders) + MR_LOCK_PART_BORROWER, sizeof(uint32_t), 0);
+    return t->gives_alone ? swap_owner(t->number, 0) : store_atomic(mr_lock_part_slot(t->slot), 1, 0);
 }
 
-struct mr_word mr_taker_word(const struct mr_taker *t, enum mr_taker_step step, uint64_t *result)
+struct mr_atomic mr_taker_atomic(const struct mr_taker *t, enum mr_taker_step step, uint64_t *result)
 {
-    struct mr_word w = {.what = MR_WORD_LOOK};
+    struct mr_atomic w = {.what = MR_ATOMIC_READ};
 
     if (step == MR_STEP_GIVE)
-        w = give_back(t);
+        w = release_atomic(t);
     else if (step == MR_STEP_TAKE)
-        w = t->alone ? swap(0, t->number) : store(mr_part_slot(t->slot), 1, 1);
+        w = t->alone ? swap_owner(0, t->number) : store_atomic(mr_lock_part_slot(t->slot), 1, 1);
     else if (t->hints || t->unhints)
-        w = store(offsetof(struct mr_part, wanted), 1, !t->unhints);
+        w = store_atomic(offsetof(struct mr_lock_part, wanted), 1, !t->unhints);
     if (step != MR_STEP_GIVE)
-        w.look = t->alone ? mr_part_bytes(t->slots) : sizeof(struct mr_part); /* who shares minds nobody's slot */
-    w.result = w.look || w.what == MR_WORD_SWAP ? result : NULL;
+        w.peek =
+            t->alone ? mr_lock_part_bytes(t->slots) : sizeof(struct mr_lock_part); /* who shares minds nobody's slot */
+    w.result = w.peek || w.what == MR_ATOMIC_SWAP ? result : NULL;
     return w;
 }
 
@@ -127,31 +128,31 @@ void mr_taker_posted(struct mr_taker *t, enum mr_taker_step step)
         t->hints = t->unhints = false;
 }
 
-static enum mr_part_seen see(struct mr_taker *t, const uint64_t *result)
+static enum mr_lock_part_seen see(struct mr_taker *t, const uint64_t *result)
 {
-    const struct mr_part *seen = (const struct mr_part *)(result + 1);
-    enum mr_part_seen what = mr_part_look(seen, t->slots, t->slot, t->number, t->alone);
+    const struct mr_lock_part *seen = (const struct mr_lock_part *)(result + 1);
+    enum mr_lock_part_seen what = mr_lock_part_read(seen, t->slots, t->slot, t->number, t->alone);
 
     t->slots = seen->slots > t->slots ? seen->slots : t->slots;
     return what;
 }
 
-static bool is_wanted(const uint64_t *result)
+static bool lock_wanted_by(const uint64_t *result)
 {
-    return ((const struct mr_part *)(result + 1))->wanted;
+    return ((const struct mr_lock_part *)(result + 1))->wanted;
 }
 
 /* It is not free. An owner's word that is not changed disturbs nobody, so that may be tried again at once. */
-static void wait(struct mr_taker *t, enum mr_part_seen what, const uint64_t *result)
+static void wait(struct mr_taker *t, enum mr_lock_part_seen what, const uint64_t *result)
 {
-    t->looks = what == MR_PART_TAKEN || (what == MR_PART_OWNED && !t->alone);
-    t->hints = what != MR_PART_GREW && !is_wanted(result);
+    t->polls = what == MR_LOCK_PART_TAKEN || (what == MR_LOCK_PART_OWNED && !t->alone);
+    t->hints = what != MR_LOCK_PART_GREW && !lock_wanted_by(result);
     t->again = false;
     t->keeps = 0;
     t->tries++;
 }
 
-static void hold(struct mr_taker *t)
+static void hold_lock(struct mr_taker *t)
 {
     t->state = MR_TAKER_HOLDS;
     t->keeps = 0;
@@ -159,7 +160,7 @@ static void hold(struct mr_taker *t)
 
 static void leave_to_others(struct mr_taker *t)
 {
-    take_back(t);
+    give_again(t);
     t->unhints = true;
     t->again = false;
     t->tries++;
@@ -168,36 +169,36 @@ static void leave_to_others(struct mr_taker *t)
 static void took(struct mr_taker *t, const uint64_t *result)
 {
     bool ours = !t->alone || result[0] == 0;
-    enum mr_part_seen what = see(t, result);
+    enum mr_lock_part_seen what = see(t, result);
 
     if (!ours) {
-        wait(t, MR_PART_OWNED, result);
-    } else if (what == MR_PART_FREE) {
-        if (t->again && is_wanted(result))
+        wait(t, MR_LOCK_PART_OWNED, result);
+    } else if (what == MR_LOCK_PART_FREE) {
+        if (t->again && lock_wanted_by(result))
             leave_to_others(t);
         else
-            hold(t);
+            hold_lock(t);
     } else if (t->alone) {
         t->keeps = KEEPS;
     } else {
-        take_back(t);
+        give_again(t);
         wait(t, what, result);
     }
 }
 
 static void looked(struct mr_taker *t, const uint64_t *result)
 {
-    enum mr_part_seen what = see(t, result);
+    enum mr_lock_part_seen what = see(t, result);
 
     if (t->keeps) {
-        if (what == MR_PART_FREE) {
-            hold(t);
-        } else if (what != MR_PART_GREW && !--t->keeps) {
-            take_back(t);
-            wait(t, MR_PART_TAKEN, result);
+        if (what == MR_LOCK_PART_FREE) {
+            hold_lock(t);
+        } else if (what != MR_LOCK_PART_GREW && !--t->keeps) {
+            give_again(t);
+            wait(t, MR_LOCK_PART_TAKEN, result);
         }
-    } else if (what == MR_PART_FREE) {
-        t->looks = false;
+    } else if (what == MR_LOCK_PART_FREE) {
+        t->polls = false;
     } else {
         wait(t, what, result);
     }

@@ -18,18 +18,18 @@ enum mr_taker_state { MR_TAKER_IDLE, MR_TAKER_WANTS, MR_TAKER_HOLDS };
 
 struct mr_taker {
     enum mr_taker_state state;
-    bool alone;          /* as wanted or held */
-    bool lent;           /* held since the target process has lent the lock (part.h) */
-    uint64_t number;     /* as owner; not 0 */
+    bool alone;      /* as wanted or held */
+    bool lent;       /* held since the target process has lent the lock (part.h) */
+    uint64_t number; /* as owner; not 0 */
     uint32_t slot;
-    uint32_t slots;      /* known slots */
-    bool taking;         /* a change or a look is under way */
-    bool give, giving;   /* our words there are to be taken back, ... */
+    uint32_t slots;               /* known slots */
+    bool taking;                  /* a change or a look is under way */
+    bool give, giving;            /* our words there are to be taken back, ... */
     bool gives_alone, gives_lent; /* ... the owner, the slot, or the loan; under way */
     bool refuses;                 /* a loan came after the request was dropped: to be returned, too */
-    bool lost, clearing; /* an outcome is not known; the process there has been asked to clear it */
-    bool looks;          /* taken at the last attempt: reads until the lock is free, and disturbs nobody */
-    uint8_t keeps;       /* the owner, with so many reads left to find out that it is alone */
+    bool lost, clearing;          /* an outcome is not known; the process there has been asked to clear it */
+    bool polls;                   /* taken at the last attempt: reads until the lock is free, and disturbs nobody */
+    uint8_t keeps;                /* the owner, with so many reads left to find out that it is alone */
     bool hints, unhints; /* with the next read: others shall know that it waits; it has left the lock to others */
     bool again;          /* held before, and by nobody else since, as far as known */
     unsigned tries;      /* in vain, since the beginning */
@@ -37,7 +37,7 @@ struct mr_taker {
 
 enum mr_taker_step {
     MR_STEP_NONE,
-    MR_STEP_TAKE, /* these three are words: mr_taker_word(). Then mr_taker_posted(), and mr_taker_done() */
+    MR_STEP_TAKE, /* these three are words: mr_taker_atomic(). Then mr_taker_posted(), and mr_taker_done() */
     MR_STEP_LOOK,
     MR_STEP_GIVE,
     MR_STEP_CLEAR, /* to be asked for; then mr_taker_posted(), and mr_taker_cleared() */
@@ -54,8 +54,8 @@ void mr_taker_return(struct mr_taker *t);            /* a loan, returned otherwi
 /* No longer wants the lock, because no change can be posted; nothing of it is being taken. */
 void mr_taker_stop(struct mr_taker *t);
 enum mr_taker_step mr_taker_next(const struct mr_taker *t);
-/* result: room for 8 + mr_part_bytes(t->slots) bytes. */
-struct mr_word mr_taker_word(const struct mr_taker *t, enum mr_taker_step step, uint64_t *result);
+/* result: room for 8 + mr_lock_part_bytes(t->slots) bytes. */
+struct mr_atomic mr_taker_atomic(const struct mr_taker *t, enum mr_taker_step step, uint64_t *result);
 void mr_taker_posted(struct mr_taker *t, enum mr_taker_step step);
 /* error: the change may have been made, or not. result: as above, for a take or a look. */
 void mr_taker_done(struct mr_taker *t, enum mr_taker_step step, int error, const uint64_t *result);

@@ -21,11 +21,11 @@ static void qp_confirmed(struct mr_qp *qp, unsigned sends)
 {
     struct mr_link *l = qp->owner;
 
-    if (__builtin_expect(l->native, 1))
+    if (likely(l->native))
         l->events->confirmed(l, sends);
 }
 
-static void qp_drained(struct mr_qp *qp)
+static void link_qp_drained(struct mr_qp *qp)
 {
     struct mr_link *l = qp->owner;
 
@@ -42,7 +42,7 @@ static void qp_drained(struct mr_qp *qp)
 static const struct mr_qp_events qp_events = {
     .failed = qp_failed,
     .confirmed = qp_confirmed,
-    .drained = qp_drained,
+    .drained = link_qp_drained,
 };
 
 int mr_connected_open(struct mr_link *l, struct mr_rail *rail, enum mr_qp_type type)
@@ -71,37 +71,37 @@ int mr_connected_connect(struct mr_link *l, const struct mr_link_end *to)
     return 0;
 }
 
-static void packet_done(struct mr_packet *p, const struct mr_wc *wc)
+static void connected_packet_done(struct mr_packet *p, const struct mr_wc *wc)
 {
     p->posted = false;
     mr_tx_done(&p->tx, wc);
-    if (__builtin_expect(p->dropped, 0))
+    if (unlikely(p->dropped))
         mr_packet_free(p);
 }
 
-static __attribute__((noinline)) void lent_packet_done(struct mr_packet *p, const struct mr_wc *wc)
+static __attribute__((noinline)) void zsend_packet_done(struct mr_packet *p, const struct mr_wc *wc)
 {
-    struct mr_loan loan = mr_packet_take_loan(p, wc->error && !p->dropped);
+    struct mr_zsend_from zsend = mr_packet_take_zsend(p, wc->error && !p->dropped);
 
-    packet_done(p, wc);
-    mr_loan_ended(&loan);
+    connected_packet_done(p, wc);
+    mr_zsend_done(&zsend);
 }
 
 void mr_connected_packet_done(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct mr_packet *p = container_of(wr, struct mr_packet, tx.wr);
 
-    if (__builtin_expect(p->loan.memory != NULL, 0))
-        lent_packet_done(p, wc);
+    if (unlikely(p->zsend.memory != NULL))
+        zsend_packet_done(p, wc);
     else
-        packet_done(p, wc);
+        connected_packet_done(p, wc);
 }
 
-static int post_lent(struct mr_link *l, struct mr_packet *p)
+static int post_zsend(struct mr_link *l, struct mr_packet *p)
 {
     struct mr_piece piece[] = {
         {.data = p->data, .len = p->size - p->payload, .lkey = mr_packet_lkey(p, l->rail)},
-        {.data = p->loan.from, .len = p->payload, .lkey = mr_memory_lkey(p->loan.memory, l->rail)}};
+        {.data = p->zsend.from, .len = p->payload, .lkey = mr_memory_lkey(p->zsend.memory, l->rail)}};
 
     return mr_qp_send_pieces(&l->qp, piece, &p->tx);
 }
@@ -113,10 +113,10 @@ static __attribute__((noinline)) int send_signaled(struct mr_link *l, struct mr_
     if (!mr_qp_has_room(&l->qp, 1))
         return -EAGAIN;
     p->tx.wr.done = mr_connected_packet_done;
-    if (__builtin_expect(p->loan.from != NULL, 0) && !mr_memory_is_on(p->loan.memory, l->rail))
+    if (unlikely(p->zsend.from != NULL) && !mr_memory_is_on(p->zsend.memory, l->rail))
         mr_packet_settle(p);
-    if (__builtin_expect(p->loan.from != NULL, 0))
-        err = post_lent(l, p);
+    if (unlikely(p->zsend.from != NULL))
+        err = post_zsend(l, p);
     else
         err = mr_qp_send(&l->qp, p->data, size, mr_packet_lkey(p, l->rail), &p->tx);
     p->posted = !err;
@@ -127,7 +127,7 @@ int mr_connected_send(struct mr_link *l, struct mr_packet *p)
 {
     size_t size = p->size + p->tail;
 
-    if (__builtin_expect(size > l->qp.max_inline || !mr_qp_has_unsignaled(&l->qp), 0))
+    if (unlikely(size > l->qp.max_inline || !mr_qp_has_unsignaled(&l->qp)))
         return send_signaled(l, p, size);
     return mr_qp_send_inline(&l->qp, p->data, size);
 }
@@ -209,9 +209,9 @@ int mr_connected_read(struct mr_link *l, const struct mr_link_part *part, struct
     return err ? err : counted(tx, mr_qp_read(&l->qp, part->local, part->len, part->lkey, part->raddr, part->rkey, tx));
 }
 
-int mr_connected_word(struct mr_link *l, const struct mr_link_word *w, struct mr_tx *tx)
+int mr_connected_atomic(struct mr_link *l, const struct mr_link_atomic *w, struct mr_tx *tx)
 {
-    return mr_qp_has_room(&l->qp, 2) ? mr_qp_word(&l->qp, w->word, w->raddr, w->rkey, w->lkey, tx) : -EAGAIN;
+    return mr_qp_has_room(&l->qp, 2) ? mr_qp_atomic(&l->qp, w->atomic, w->raddr, w->rkey, w->lkey, tx) : -EAGAIN;
 }
 
 /* ---- signs of life ----------------------------------------------------------------------------------------------- */

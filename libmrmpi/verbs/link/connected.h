@@ -16,7 +16,7 @@ int mr_connected_write_word(struct mr_link *l, uint32_t word, uint64_t raddr, ui
 int mr_connected_write(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
 int mr_connected_write_list(struct mr_link *l, const struct mr_link_list *list, struct mr_tx *tx, unsigned *posted);
 int mr_connected_read(struct mr_link *l, const struct mr_link_part *part, struct mr_tx *tx);
-int mr_connected_word(struct mr_link *l, const struct mr_link_word *w, struct mr_tx *tx);
+int mr_connected_atomic(struct mr_link *l, const struct mr_link_atomic *w, struct mr_tx *tx);
 int mr_connected_keepalive(struct mr_link *l);
 void mr_connected_drain(struct mr_link *l);
 void mr_connected_close(struct mr_link *l);

@@ -63,7 +63,7 @@ unsigned mr_kinds_set(const struct mr_kinds *k)
 
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
 
-static bool add_kind(const char *word, size_t len, struct mr_kinds *out)
+static bool add_named_kind(const char *word, size_t len, struct mr_kinds *out)
 {
     unsigned kind = mr_kind_by_name(word, len);
 
@@ -78,7 +78,7 @@ static bool parse_links(const char *text, struct mr_kinds *out)
     for (;;) {
         size_t len = strcspn(text, ",");
 
-        if (!add_kind(text, len, out))
+        if (!add_named_kind(text, len, out))
             return false;
         if (!text[len])
             return true;

@@ -59,8 +59,8 @@ struct mr_link_list {
 };
 
 /* An atomic change in the peer's memory, which begins at raddr, and a read; the result is in memory with this lkey. */
-struct mr_link_word {
-    const struct mr_word *word;
+struct mr_link_atomic {
+    const struct mr_atomic *atomic;
     uint64_t raddr;
     uint32_t rkey, lkey;
 };
@@ -107,7 +107,7 @@ struct mr_link_ops {
      * An atomic change of the peer's memory by its adapter. NULL: the link has none. tx comes back when done, if the
      * adapters at both ends have atomics; after an error the change may have been made. -EAGAIN: no room.
      */
-    int (*word)(struct mr_link *l, const struct mr_link_word *w, struct mr_tx *tx);
+    int (*atomic)(struct mr_link *l, const struct mr_link_atomic *w, struct mr_tx *tx);
     /*
      * Datagrams without a header of ours. NULL: the link has none. Returns the number of posted bytes of d->data, full
      * datagrams or all of it; -EAGAIN: no room.
@@ -150,17 +150,17 @@ struct mr_link {
     uint8_t index; /* the owner's number of the link */
     uint8_t sl, path;
     uint16_t pkey; /* the rail's: its partition. Set by the owner, like ops */
-    bool bulk;   /* for large messages. Set by the owner, like native */
-    bool deep;   /* its send queue is deep: packets wait long for their turn in the fabric. Set by the owner */
-    bool lossy;  /* packets are lost on its way (mr_qp.lossy). Set by the owner */
-    bool native; /* its packets need no acknowledgement beside confirmed() */
+    bool bulk;     /* for large messages. Set by the owner, like native */
+    bool deep;     /* its send queue is deep: packets wait long for their turn in the fabric. Set by the owner */
+    bool lossy;    /* packets are lost on its way (mr_qp.lossy). Set by the owner */
+    bool native;   /* its packets need no acknowledgement beside confirmed() */
     uint32_t qpn;
     bool keepalive_sent; /* and not done yet */
     uint8_t stuck;       /* conn/silence.c: looks in a row without progress of its traffic */
     bool owed;           /* the same: a signaled request had not come back when it was first stuck */
     uint32_t seen;       /* the same: the progress by then */
     struct mr_tx keepalive;
-    struct mr_ring *ring; /* verbs/link/ring.h; NULL: none, in either direction */
+    struct mr_ring_link *ring; /* verbs/link/ring.h; NULL: none, in either direction */
     union {
         struct mr_qp qp;
         struct mr_link_datagrams ud;

@@ -11,8 +11,9 @@
 #include "libmrmpi/verbs/memory/memory.h"
 #include "libmrmpi/verbs/qp.h"
 
-#define SLAB_PACKETS 64 /* of the first slab of a pool, for each rail if they are short: many are under way over each,
-                           since not all are signaled; another slab is as long as all before, */
+#define SLAB_PACKETS                                                                                                   \
+    64 /* of the first slab of a pool, for each rail if they are short: many are under way over each,                  \
+          since not all are signaled; another slab is as long as all before, */
 #define SLAB_BYTES (1024u << 10) /* up to so many bytes: registering those takes three times as long as a page */
 
 struct mr_packet_slab {
@@ -25,7 +26,7 @@ struct mr_packet_slab {
     struct mr_packet packet[];
 };
 
-void (*mr_loan_ended)(const struct mr_loan *loan);
+void (*mr_zsend_done)(const struct mr_zsend_from *zsend);
 
 struct mr_packet_pool mr_packets_short;
 static struct mr_packet_pool long_packets;
@@ -75,15 +76,15 @@ static int add_slab(struct mr_packet_pool *pool)
     return 0;
 }
 
-static size_t stride_of(size_t longest)
+static size_t packet_stride(size_t longest)
 {
     return (longest + MR_PACKET_SPARE + 63) & ~(size_t)63;
 }
 
 int mr_packets_open(size_t packet_max, unsigned rails)
 {
-    mr_packets_short = (struct mr_packet_pool){.stride = stride_of(MR_PACKET_SHORT), .first = SLAB_PACKETS * rails};
-    long_packets = (struct mr_packet_pool){.stride = stride_of(packet_max), .first = SLAB_PACKETS};
+    mr_packets_short = (struct mr_packet_pool){.stride = packet_stride(MR_PACKET_SHORT), .first = SLAB_PACKETS * rails};
+    long_packets = (struct mr_packet_pool){.stride = packet_stride(packet_max), .first = SLAB_PACKETS};
     return add_slab(&mr_packets_short);
 }
 
@@ -135,7 +136,7 @@ static struct mr_packet *packet_pool_take(struct mr_packet_pool *pool)
 {
     struct mr_packet *p = pool->free;
 
-    if (__builtin_expect(!p, 0)) {
+    if (unlikely(!p)) {
         if (add_slab(pool))
             return NULL;
         p = pool->free;
@@ -192,7 +193,7 @@ struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, 
     size_t head = mr_wire_size(form);
     struct mr_packet *p = packet_pool_take(head + len <= MR_PACKET_SHORT ? &mr_packets_short : &long_packets);
 
-    if (__builtin_expect(!p, 0))
+    if (unlikely(!p))
         return NULL;
     mr_wire_put(hdr, form, p->data);
     if (len && payload)
@@ -205,23 +206,23 @@ struct mr_packet *mr_packet_make(const struct mr_hdr *hdr, const void *payload, 
 
 void mr_packet_settle(struct mr_packet *p)
 {
-    if (p->loan.from)
-        memcpy(p->data + p->size - p->payload, p->loan.from, p->payload);
-    p->loan.from = NULL;
+    if (p->zsend.from)
+        memcpy(p->data + p->size - p->payload, p->zsend.from, p->payload);
+    p->zsend.from = NULL;
 }
 
-struct mr_loan mr_packet_take_loan(struct mr_packet *p, bool kept)
+struct mr_zsend_from mr_packet_take_zsend(struct mr_packet *p, bool kept)
 {
-    struct mr_loan loan;
+    struct mr_zsend_from zsend;
 
     if (kept)
         mr_packet_settle(p);
-    loan = p->loan;
-    p->loan = (struct mr_loan){0};
-    return loan;
+    zsend = p->zsend;
+    p->zsend = (struct mr_zsend_from){0};
+    return zsend;
 }
 
-static void put_back(struct mr_packet *p)
+static void put_packet_back(struct mr_packet *p)
 {
     struct mr_packet_pool *pool = p->slab->pool;
 
@@ -231,21 +232,21 @@ static void put_back(struct mr_packet *p)
 
 static __attribute__((noinline)) void free_lent(struct mr_packet *p)
 {
-    struct mr_loan loan = mr_packet_take_loan(p, false);
+    struct mr_zsend_from zsend = mr_packet_take_zsend(p, false);
 
-    put_back(p);
-    mr_loan_ended(&loan);
+    put_packet_back(p);
+    mr_zsend_done(&zsend);
 }
 
 void mr_packet_free(struct mr_packet *p)
 {
     p->dropped = p->posted;
-    if (__builtin_expect(p->posted, 0))
+    if (unlikely(p->posted))
         return;
-    if (__builtin_expect(p->loan.memory != NULL, 0))
+    if (unlikely(p->zsend.memory != NULL))
         free_lent(p);
     else
-        put_back(p);
+        put_packet_back(p);
 }
 
 void mr_packets_gone(const struct mr_qp *qp, const struct mr_link *link)
@@ -253,16 +254,16 @@ void mr_packets_gone(const struct mr_qp *qp, const struct mr_link *link)
     for (struct mr_packet_slab *s = packet_slabs; s; s = s->next)
         for (unsigned i = 0; i < s->num; i++) {
             struct mr_packet *p = &s->packet[i];
-            struct mr_loan loan;
+            struct mr_zsend_from zsend;
 
             if (!p->posted || p->tx.qp != qp || (link && p->link != link))
                 continue;
             p->posted = false;
-            loan = mr_packet_take_loan(p, !p->dropped);
+            zsend = mr_packet_take_zsend(p, !p->dropped);
             if (p->dropped)
                 mr_packet_free(p);
-            if (loan.memory)
-                mr_loan_ended(&loan);
+            if (zsend.memory)
+                mr_zsend_done(&zsend);
         }
 }
 

@@ -16,20 +16,20 @@
 struct mr_packet_slab;
 
 /* Memory of a packet's payload elsewhere than behind its header. */
-struct mr_loan {
+struct mr_zsend_from {
     const struct mr_memory *memory; /* NULL: there is no loan */
     const void *from;               /* NULL: adapters may still read it, but the payload is behind the header now */
-    void *lender;
+    void *zsender;
 };
 /* Adapters read no more of the memory, and nothing will. Set by the maker of such packets. */
-extern MR_OWN void (*mr_loan_ended)(const struct mr_loan *loan);
+extern MR_OWN void (*mr_zsend_done)(const struct mr_zsend_from *zsend);
 
 struct mr_packet {
     struct mr_kept kept; /* the first member: net/'s window of sent packets */
     struct mr_tx tx;     /* of the request that sends the packet, if signaled */
     struct mr_packet_slab *slab;
     struct mr_link *link; /* datagrams: its last link */
-    struct mr_loan loan;
+    struct mr_zsend_from zsend;
     unsigned char *data;
     uint32_t size;    /* of header and payload */
     uint32_t payload; /* bytes of it */
@@ -65,7 +65,7 @@ static inline struct mr_packet *mr_packet_take_short(void)
 {
     struct mr_packet *p = mr_packets_short.free;
 
-    if (__builtin_expect(p != NULL, 1))
+    if (likely(p != NULL))
         mr_packets_short.free = (struct mr_packet *)p->kept.next;
     return p;
 }
@@ -96,7 +96,7 @@ void mr_packet_free(struct mr_packet *p);
  * The adapter has given the packet back. kept: a repetition may be needed. Returns its memory elsewhere, for the call
  * of its end.
  */
-struct mr_loan mr_packet_take_loan(struct mr_packet *p, bool kept);
+struct mr_zsend_from mr_packet_take_zsend(struct mr_packet *p, bool kept);
 /* Its 16 bytes for the heads of parts. */
 void *mr_packet_part_head(const struct mr_packet *p);
 /*

@@ -30,7 +30,7 @@ struct words {
     _Alignas(64) uint32_t head; /* packets that it has written into ours; if it writes that at all */
 };
 
-struct mr_ring {
+struct mr_ring_link {
     struct mr_link *link;
     /* from the peer */
     struct mr_slots_in in;
@@ -38,7 +38,7 @@ struct mr_ring {
     enum state state;
     uint32_t end;
     struct mr_memory slots_memory;
-    struct mr_ring *next, **at; /* among those that are polled */
+    struct mr_ring_link *next, **at; /* among those that are polled */
     /* to the peer */
     struct mr_slots_out out;
     bool writes, heads;
@@ -57,7 +57,7 @@ static struct {
     enum mr_ring_design design;
     unsigned num;
     uint32_t size;
-    struct mr_ring *polled;
+    struct mr_ring_link *polled;
     bool ending; /* one of them is */
 } rings;
 unsigned mr_rings_num;
@@ -98,9 +98,9 @@ static void ring_memory_give_back(void *at, struct mr_memory *memory)
     free(at);
 }
 
-static struct mr_ring *ring_get(struct mr_link *l)
+static struct mr_ring_link *ring_get(struct mr_link *l)
 {
-    struct mr_ring *r = l->ring ? l->ring : calloc(1, sizeof *r);
+    struct mr_ring_link *r = l->ring ? l->ring : calloc(1, sizeof *r);
 
     if (!r || l->ring)
         return r;
@@ -113,7 +113,7 @@ static struct mr_ring *ring_get(struct mr_link *l)
     return l->ring = r;
 }
 
-static void free_slots(struct mr_ring *r)
+static void free_slots(struct mr_ring_link *r)
 {
     if (r->state == NONE)
         return;
@@ -131,7 +131,7 @@ static void free_slots(struct mr_ring *r)
 int mr_ring_make(struct mr_link *l, struct mr_ring_says *out)
 {
     size_t bytes = (size_t)rings.num * rings.size;
-    struct mr_ring *r = ring_get(l);
+    struct mr_ring_link *r = ring_get(l);
     void *at = r && r->state == NONE ? ring_memory_take(bytes, &r->slots_memory) : NULL;
 
     if (!at)
@@ -170,7 +170,7 @@ void mr_ring_drop(struct mr_link *l)
     free_slots(l->ring);
 }
 
-static void learn_words(struct mr_ring *r, const struct mr_ring_says *says)
+static void learn_words(struct mr_ring_link *r, const struct mr_ring_says *says)
 {
     r->peer_words = says->words_addr;
     r->peer_words_rkey = says->words_rkey;
@@ -202,7 +202,7 @@ void mr_ring_ended(struct mr_link *l, uint32_t count)
 }
 
 /* So much is free of the ring; no room now: at the next poll. */
-static void tell_freed(struct mr_ring *r)
+static void tell_freed(struct mr_ring_link *r)
 {
     if (r->state != USED || r->link->state != MR_LINK_OPEN || !r->knows_words)
         return;
@@ -212,17 +212,17 @@ static void tell_freed(struct mr_ring *r)
     mr_stat_add(MR_STAT_RING_CREDITS, 1);
 }
 
-static inline __attribute__((always_inline)) int poll_ring(struct mr_ring *r)
+static inline __attribute__((always_inline)) int poll_ring(struct mr_ring_link *r)
 {
     struct mr_slot_tail t;
     int n = 0;
 
-    while (n < BATCH && mr_slots_look(&r->in, r->head, &t)) {
+    while (n < BATCH && mr_slots_poll(&r->in, r->head, &t)) {
         const void *packet = mr_slots_packet(&r->in, &t);
 
         if (r->writes)
             mr_slots_freed16(&r->out, t.freed);
-        if (__builtin_expect(!packet, 0)) {
+        if (unlikely(!packet)) {
             mr_log(MR_LOG_WARN, "rail %u: a packet of %u bytes in a ring cannot be: dropped", r->link->rail->index,
                    t.len);
         } else {
@@ -238,7 +238,7 @@ static inline __attribute__((always_inline)) int poll_ring(struct mr_ring *r)
 
 static __attribute__((noinline)) void end_rings(void)
 {
-    struct mr_ring *r, *next;
+    struct mr_ring_link *r, *next;
 
     rings.ending = false;
     for (r = rings.polled; r; r = next) {
@@ -256,12 +256,12 @@ int mr_rings_poll(void)
 {
     int n = 0;
 
-    for (struct mr_ring *r = rings.polled; r; r = r->next) {
+    for (struct mr_ring_link *r = rings.polled; r; r = r->next) {
         n += poll_ring(r);
-        if (__builtin_expect(mr_slots_owes(&r->in), 0))
+        if (unlikely(mr_slots_owes(&r->in)))
             tell_freed(r);
     }
-    if (__builtin_expect(rings.ending, 0))
+    if (unlikely(rings.ending))
         end_rings();
     return n;
 }
@@ -270,7 +270,7 @@ int mr_rings_poll(void)
 
 int mr_ring_accept(struct mr_link *l, const struct mr_ring_says *offer, struct mr_ring_says *out)
 {
-    struct mr_ring *r;
+    struct mr_ring_link *r;
 
     if (!mr_slots_sane(offer->num, offer->size))
         return -EINVAL;
@@ -299,7 +299,7 @@ uint32_t mr_ring_stop(struct mr_link *l)
 }
 
 /* No room is known of: the peer may have told of some by a write. */
-static __attribute__((noinline)) bool is_full(struct mr_ring *r)
+static __attribute__((noinline)) bool is_full(struct mr_ring_link *r)
 {
     mr_slots_freed(&r->out, __atomic_load_n(&r->words->freed, __ATOMIC_ACQUIRE));
     if (mr_slots_full(&r->out))
@@ -308,7 +308,7 @@ static __attribute__((noinline)) bool is_full(struct mr_ring *r)
 }
 
 /* The packet, and then the count of packets: that of this one, whatever is posted next. */
-static __attribute__((noinline)) int ring_put_with_head(struct mr_ring *r, struct mr_packet *p, size_t len,
+static __attribute__((noinline)) int ring_put_with_head(struct mr_ring_link *r, struct mr_packet *p, size_t len,
                                                         uint64_t raddr, uint32_t lkey)
 {
     struct mr_qp *qp = &r->link->qp;
@@ -327,7 +327,7 @@ static __attribute__((noinline)) int ring_put_with_head(struct mr_ring *r, struc
     return err;
 }
 
-static int ring_put(struct mr_ring *r, struct mr_packet *p, size_t size)
+static int ring_put(struct mr_ring_link *r, struct mr_packet *p, size_t size)
 {
     struct mr_qp *qp = &r->link->qp;
     size_t len = size + MR_SLOT_TAIL;
@@ -339,7 +339,7 @@ static int ring_put(struct mr_ring *r, struct mr_packet *p, size_t size)
     mr_slots_tail(&r->out, size, r->in.read, p->data + size);
     if (len > qp->max_inline)
         lkey = mr_packet_lkey(p, r->link->rail);
-    if (__builtin_expect(r->heads, 0))
+    if (unlikely(r->heads))
         return ring_put_with_head(r, p, len, raddr, lkey);
     if (len > qp->max_inline || mr_qp_must_signal(qp)) {
         p->tx.wr.done = mr_connected_packet_done;
@@ -352,16 +352,16 @@ static int ring_put(struct mr_ring *r, struct mr_packet *p, size_t size)
 
 static int ring_send(struct mr_link *l, struct mr_packet *p)
 {
-    struct mr_ring *r = l->ring;
+    struct mr_ring_link *r = l->ring;
     size_t size = p->size + p->tail;
     int err;
 
-    if (!r || !r->writes || p->loan.from || !mr_slots_fits(&r->out, size) || (mr_slots_full(&r->out) && is_full(r)))
+    if (!r || !r->writes || p->zsend.from || !mr_slots_fits(&r->out, size) || (mr_slots_full(&r->out) && is_full(r)))
         return mr_connected_send(l, p);
-    if (__builtin_expect(!mr_qp_has_room(&l->qp, 1), 0))
+    if (unlikely(!mr_qp_has_room(&l->qp, 1)))
         return -EAGAIN;
     err = ring_put(r, p, size);
-    if (__builtin_expect(err, 0))
+    if (unlikely(err))
         return err;
     r->out.sent++;
     r->in.told = r->in.read; /* the tail says it */
@@ -374,7 +374,7 @@ static int ring_send(struct mr_link *l, struct mr_packet *p)
 /* Both directions, at once. read: first hand up what has come. Nothing can land any more. */
 static void close_rings(struct mr_link *l, bool read)
 {
-    struct mr_ring *r = l->ring;
+    struct mr_ring_link *r = l->ring;
 
     if (!r)
         return;
@@ -415,7 +415,7 @@ const struct mr_link_ops mr_link_ring = {
     .send = ring_send,
     .write = mr_connected_write,
     .write_list = mr_connected_write_list,
-    .word = mr_connected_word,
+    .atomic = mr_connected_atomic,
     .read = mr_connected_read,
     .keepalive = mr_connected_keepalive,
     .flush = mr_connected_keepalive,

@@ -21,6 +21,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "libmrmpi/base/idioms.h"
+
 #define MR_SLOTS_MOST 4096 /* of a ring; a power of two, far below 2^15 */
 
 struct mr_slot_tail {
@@ -135,12 +137,12 @@ static inline void mr_slots_begin(struct mr_slots_in *in, uint32_t num, uint32_t
  * True if the next packet has arrived. head: NULL, or the counter written after it, used instead of the tail. The tail
  * is read at once: with its upper half, which is written last, the lower half is there.
  */
-static inline bool mr_slots_look(const struct mr_slots_in *in, const uint32_t *head, struct mr_slot_tail *out)
+static inline bool mr_slots_poll(const struct mr_slots_in *in, const uint32_t *head, struct mr_slot_tail *out)
 {
     const uint64_t *tail = (const uint64_t *)(const void *)in->tail;
     uint64_t word;
 
-    if (__builtin_expect(head != NULL, 0)) {
+    if (unlikely(head != NULL)) {
         if (__atomic_load_n(head, __ATOMIC_ACQUIRE) == in->read)
             return false;
         word = __atomic_load_n(tail, __ATOMIC_ACQUIRE);

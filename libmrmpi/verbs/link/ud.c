@@ -49,7 +49,7 @@ static void one_done(struct mr_link *l, struct mr_tx *tx, const struct mr_wc *wc
     }
 }
 
-static void packet_done(struct mr_wr *wr, const struct mr_wc *wc)
+static void ud_packet_done(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct mr_packet *p = container_of(wr, struct mr_packet, tx.wr);
 
@@ -86,10 +86,10 @@ static int ud_send(struct mr_link *l, struct mr_packet *p)
     uint32_t size = p->size + p->tail;
     int err;
 
-    if (__builtin_expect(!mr_qp_has_room(l->ud.qp, 1) || l->ud.qp->error, 0))
+    if (unlikely(!mr_qp_has_room(l->ud.qp, 1) || l->ud.qp->error))
         return -EAGAIN; /* after an error the queue pair is brought up again */
     p->link = l;
-    p->tx.wr.done = packet_done;
+    p->tx.wr.done = ud_packet_done;
     if (size <= l->ud.mtu) {
         struct mr_piece whole = {.data = p->data, .len = size, .lkey = mr_packet_lkey(p, l->rail)};
 
@@ -118,7 +118,7 @@ static void forget_run(struct mr_link_run *run)
     run->done(run);
 }
 
-static void run_done(struct mr_wr *wr, const struct mr_wc *wc)
+static void ud_run_done(struct mr_wr *wr, const struct mr_wc *wc)
 {
     struct mr_link_run *run = container_of(wr, struct mr_link_run, tx.wr);
 
@@ -146,7 +146,7 @@ static ssize_t ud_run(struct mr_link *l, const struct mr_link_datagram *d, struc
     if (data.len > n * d->size)
         data.len = n * d->size;
     run->link = l;
-    run->tx.wr.done = run_done;
+    run->tx.wr.done = ud_run_done;
     err = mr_qp_send_run(qp, &to, &data, d->size, d->imm, &run->tx);
     if (err)
         return err;
@@ -162,7 +162,7 @@ static ssize_t ud_run(struct mr_link *l, const struct mr_link_datagram *d, struc
 /* ---- the end -------------------------------------------------------------------------------------------------------
  */
 
-static bool has_drained(struct mr_later *later)
+static bool ud_has_drained(struct mr_later *later)
 {
     struct mr_link *l = container_of(later, struct mr_link, ud.later);
 
@@ -184,7 +184,7 @@ static void ud_drain(struct mr_link *l)
     if (l->state == MR_LINK_CLOSED || l->ud.later.done)
         return;
     l->state = MR_LINK_BROKEN;
-    l->ud.later.done = has_drained;
+    l->ud.later.done = ud_has_drained;
     mr_verbs_later(&l->ud.later);
 }
 

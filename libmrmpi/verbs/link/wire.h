@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/packet.h"
 #include "libmrmpi/verbs/reliable/ack.h"
 
@@ -71,14 +72,14 @@ static inline size_t mr_wire_tail(unsigned form)
 /* The form before a payload of len bytes. */
 static inline unsigned mr_wire_form(const struct mr_hdr *hdr, size_t len)
 {
-    if (__builtin_expect(hdr->len == len && !(hdr->sreq | hdr->rreq), 1))
+    if (likely(hdr->len == len && !(hdr->sreq | hdr->rreq)))
         return 0;
     return (hdr->len != len ? MR_WIRE_LEN : 0u) | (hdr->sreq ? MR_WIRE_SREQ : 0u) | (hdr->rreq ? MR_WIRE_RREQ : 0u);
 }
 
 static inline size_t mr_wire_size(unsigned form)
 {
-    if (__builtin_expect(!(form & MR_WIRE_SIZES), 1))
+    if (likely(!(form & MR_WIRE_SIZES)))
         return MR_WIRE_MIN;
     return MR_WIRE_MIN + 8 * (size_t)((form & 1) + (form >> 1 & 1) + (form >> 2 & 1));
 }
@@ -91,7 +92,7 @@ static inline size_t mr_wire_put(const struct mr_hdr *hdr, unsigned form, void *
     memcpy(at, hdr, MR_WIRE_MIN);
     at[offsetof(struct mr_hdr, form)] = (unsigned char)form;
     at += MR_WIRE_MIN;
-    if (__builtin_expect(!form, 1))
+    if (likely(!form))
         return MR_WIRE_MIN;
     if (form & MR_WIRE_LEN) {
         memcpy(at, &hdr->len, 8);
@@ -118,17 +119,17 @@ static inline size_t mr_wire_get(const void *packet, size_t *size, struct mr_hdr
     unsigned form;
     size_t head;
 
-    if (__builtin_expect(*size < MR_WIRE_MIN, 0))
+    if (unlikely(*size < MR_WIRE_MIN))
         return 0;
     memcpy(hdr, at, MR_WIRE_MIN);
     form = hdr->form;
     hdr->sreq = hdr->rreq = 0;
-    if (__builtin_expect(!form, 1)) {
+    if (likely(!form)) {
         hdr->len = *size - MR_WIRE_MIN;
         return MR_WIRE_MIN;
     }
     head = mr_wire_size(form);
-    if (__builtin_expect(form >= MR_WIRE_FORMS || *size < head + mr_wire_tail(form), 0))
+    if (unlikely(form >= MR_WIRE_FORMS || *size < head + mr_wire_tail(form)))
         return 0;
     at += MR_WIRE_MIN;
     *size -= mr_wire_tail(form);

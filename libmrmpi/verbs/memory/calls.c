@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/verbs/memory/calls.h"
 
 #include <dlfcn.h>
@@ -31,10 +32,7 @@ static inline long kernel(long n, long a, long b, long c, long d, long e, long f
     register long r8 __asm__("r8") = e;
     register long r9 __asm__("r9") = f;
 
-    __asm__ volatile("syscall"
-                     : "+a"(n)
-                     : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
+    __asm__ volatile("syscall" : "+a"(n) : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
     return n;
 }
 #elif defined(__aarch64__)
@@ -59,7 +57,7 @@ static inline long kernel(long n, long a, long b, long c, long d, long e, long f
 }
 #endif
 
-static inline long finish(long result)
+static inline long set_errno(long result)
 {
     if (result >= 0 || result < -4095)
         return result;
@@ -73,35 +71,35 @@ static mr_unmapped_fn *unmapped;
 static volatile uintptr_t tried; /* a trial unmaps what is here */
 static volatile bool heard;
 
-static inline void note(uintptr_t addr, size_t len)
+static inline void note_unmap(uintptr_t addr, size_t len)
 {
-    if (__builtin_expect(tried && tried - addr < len, 0))
+    if (unlikely(tried && tried - addr < len))
         heard = true;
     unmapped((const void *)addr, len);
 }
 
 static inline void note_from(uintptr_t addr)
 {
-    note(addr, UINTPTR_MAX - addr);
+    note_unmap(addr, UINTPTR_MAX - addr);
 }
 
 static inline void note_mmap(uintptr_t addr, size_t len, long flags)
 {
     if (flags & MAP_FIXED)
-        note(addr, len);
+        note_unmap(addr, len);
 }
 
 static inline void note_mremap(uintptr_t addr, size_t old_len, size_t new_len, long flags, uintptr_t to)
 {
     if (flags & MREMAP_FIXED)
-        note(to, new_len);
-    note(addr, old_len);
+        note_unmap(to, new_len);
+    note_unmap(addr, old_len);
 }
 
 static inline void note_madvise(uintptr_t addr, size_t len, long advice)
 {
     if (advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE || advice == MADV_DONTNEED_LOCKED)
-        note(addr, len);
+        note_unmap(addr, len);
 }
 
 /* The length of a segment is not told; what lies behind it is registered again if need be. */
@@ -114,7 +112,7 @@ static inline void note_shmat(uintptr_t addr, long flags)
 static inline void note_brk(uintptr_t addr, uintptr_t now)
 {
     if (addr && addr < now)
-        note(addr, now - addr);
+        note_unmap(addr, now - addr);
 }
 
 /* ---- in the place of the C library's ----------------------------------------------------------------------------- */
@@ -123,14 +121,14 @@ static void **heap_end; /* the C library's, which its sbrk reads */
 
 static int watched_munmap(uintptr_t addr, size_t len)
 {
-    note(addr, len);
-    return (int)finish(kernel(SYS_munmap, (long)addr, (long)len, 0, 0, 0, 0));
+    note_unmap(addr, len);
+    return (int)set_errno(kernel(SYS_munmap, (long)addr, (long)len, 0, 0, 0, 0));
 }
 
 static long watched_mmap(uintptr_t addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
     note_mmap(addr, len, flags);
-    return finish(kernel(SYS_mmap, (long)addr, (long)len, prot, flags, fd, offset));
+    return set_errno(kernel(SYS_mmap, (long)addr, (long)len, prot, flags, fd, offset));
 }
 
 static long watched_mremap(uintptr_t addr, size_t old_len, size_t new_len, int flags, uintptr_t to)
@@ -138,25 +136,25 @@ static long watched_mremap(uintptr_t addr, size_t old_len, size_t new_len, int f
     if (!(flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)))
         to = 0; /* the caller has given none */
     note_mremap(addr, old_len, new_len, flags, to);
-    return finish(kernel(SYS_mremap, (long)addr, (long)old_len, (long)new_len, flags, (long)to, 0));
+    return set_errno(kernel(SYS_mremap, (long)addr, (long)old_len, (long)new_len, flags, (long)to, 0));
 }
 
 static int watched_madvise(uintptr_t addr, size_t len, int advice)
 {
     note_madvise(addr, len, advice);
-    return (int)finish(kernel(SYS_madvise, (long)addr, (long)len, advice, 0, 0, 0));
+    return (int)set_errno(kernel(SYS_madvise, (long)addr, (long)len, advice, 0, 0, 0));
 }
 
 static int watched_shmdt(uintptr_t addr)
 {
     note_from(addr);
-    return (int)finish(kernel(SYS_shmdt, (long)addr, 0, 0, 0, 0, 0));
+    return (int)set_errno(kernel(SYS_shmdt, (long)addr, 0, 0, 0, 0, 0));
 }
 
 static long watched_shmat(int id, uintptr_t addr, int flags)
 {
     note_shmat(addr, flags);
-    return finish(kernel(SYS_shmat, id, (long)addr, flags, 0, 0, 0));
+    return set_errno(kernel(SYS_shmat, id, (long)addr, flags, 0, 0, 0));
 }
 
 static int watched_brk(uintptr_t addr)
@@ -166,14 +164,14 @@ static int watched_brk(uintptr_t addr)
     note_brk(addr, (uintptr_t)*heap_end);
     end = (uintptr_t)kernel(SYS_brk, (long)addr, 0, 0, 0, 0, 0);
     *heap_end = (void *)end;
-    return end < addr ? (int)finish(-ENOMEM) : 0;
+    return end < addr ? (int)set_errno(-ENOMEM) : 0;
 }
 
 static long watched_syscall(long n, long a, long b, long c, long d, long e, long f)
 {
     switch (n) {
     case SYS_munmap:
-        note((uintptr_t)a, (size_t)b);
+        note_unmap((uintptr_t)a, (size_t)b);
         break;
     case SYS_mmap:
         note_mmap((uintptr_t)a, (size_t)b, d);
@@ -196,7 +194,7 @@ static long watched_syscall(long n, long a, long b, long c, long d, long e, long
     default:
         break;
     }
-    return finish(kernel(n, a, b, c, d, e, f));
+    return set_errno(kernel(n, a, b, c, d, e, f));
 }
 
 /* ---- leading them ------------------------------------------------------------------------------------------------ */
@@ -211,7 +209,7 @@ static const struct {
 };
 enum { NUM_LED = sizeof led / sizeof led[0] };
 
-static bool lead(void *libc, const char *name, void *to)
+static bool lead_call(void *libc, const char *name, void *to)
 {
     void *function = dlsym(libc, name), *symbol = NULL;
     Dl_info info;
@@ -271,7 +269,7 @@ const char *mr_calls_lead(mr_unmapped_fn *take_note)
     if (!heap_end)
         return "the C library is not the GNU one";
     for (int i = 0; i < NUM_LED; i++)
-        if (!lead(libc, led[i].name, led[i].to))
+        if (!lead_call(libc, led[i].name, led[i].to))
             return "the kernel does not let code be changed";
     return try_calls(libc) ? NULL : "changed code has no effect here";
 }

@@ -9,12 +9,13 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/verbs.h"
 
-static bool is_known(const struct mr_memory *m, unsigned device)
+static bool has_region(const struct mr_memory *m, unsigned device)
 {
     return m->mr[device] && m->mr[device]->pd == mr_verbs.device[device].pd;
 }
 
-static int add_devices(void *addr, size_t len, int flags, enum mr_access access, uint32_t devices, struct mr_memory *m)
+static int register_on_devices(void *addr, size_t len, int flags, enum mr_access access, uint32_t devices,
+                               struct mr_memory *m)
 {
     struct mr_memory added = {{NULL}};
 
@@ -24,7 +25,7 @@ static int add_devices(void *addr, size_t len, int flags, enum mr_access access,
     if (access == MR_ACCESS_ATOMIC)
         flags |= IBV_ACCESS_REMOTE_ATOMIC;
     for (unsigned i = 0; i < mr_verbs.num_devices; i++) {
-        if (!(devices >> i & 1) || is_known(m, i) || mr_verbs.device[i].fatal)
+        if (!(devices >> i & 1) || has_region(m, i) || mr_verbs.device[i].fatal)
             continue;
         added.mr[i] = ibv_reg_mr(mr_verbs.device[i].pd, addr, len, flags);
         if (!added.mr[i]) {
@@ -49,13 +50,13 @@ static int add_devices(void *addr, size_t len, int flags, enum mr_access access,
 
 int mr_memory_add(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m)
 {
-    return add_devices(addr, len, 0, access, devices, m);
+    return register_on_devices(addr, len, 0, access, devices, m);
 }
 
 int mr_memory_register(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
 {
     memset(out, 0, sizeof *out);
-    return add_devices(addr, len, 0, access, UINT32_MAX, out);
+    return register_on_devices(addr, len, 0, access, UINT32_MAX, out);
 }
 
 int mr_memory_register_all(enum mr_access access, struct mr_memory *out)
@@ -66,7 +67,7 @@ int mr_memory_register_all(enum mr_access access, struct mr_memory *out)
 
 int mr_memory_add_all(enum mr_access access, struct mr_memory *m)
 {
-    return add_devices(NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND, access, UINT32_MAX, m);
+    return register_on_devices(NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND, access, UINT32_MAX, m);
 }
 
 void mr_memory_deregister(struct mr_memory *m)
@@ -85,13 +86,13 @@ uint32_t mr_memory_devices(const struct mr_memory *m)
     uint32_t set = 0;
 
     for (unsigned i = 0; i < mr_verbs.num_devices; i++)
-        set |= (uint32_t)is_known(m, i) << i;
+        set |= (uint32_t)has_region(m, i) << i;
     return set;
 }
 
 bool mr_memory_is_on(const struct mr_memory *m, const struct mr_rail *rail)
 {
-    return is_known(m, rail->dev->index);
+    return has_region(m, rail->dev->index);
 }
 
 uint32_t mr_memory_lkey(const struct mr_memory *m, const struct mr_rail *rail)

@@ -42,7 +42,7 @@ static size_t make_jump(const uint8_t *at, uint8_t code[MOST], void *to)
 }
 
 /* Other threads see all of a line or nothing of it: processors with AVX store 16 aligned bytes at once. */
-static void store(uint8_t *at, const uint8_t code[MOST], size_t len)
+static void store_code(uint8_t *at, const uint8_t code[MOST], size_t len)
 {
     if (len > LINE)
         memcpy(at + LINE, code + LINE, len - LINE);
@@ -70,7 +70,7 @@ static size_t make_jump(const uint8_t *at, uint8_t code[MOST], void *to)
     return n + 16;
 }
 
-static void store(uint8_t *at, const uint8_t code[MOST], size_t len)
+static void store_code(uint8_t *at, const uint8_t code[MOST], size_t len)
 {
     for (size_t i = len; i >= 4; i -= 4) { /* the first instruction last */
         uint32_t word;
@@ -86,7 +86,7 @@ static size_t make_jump(const uint8_t *at, uint8_t code[MOST], void *to)
     return SIZE_MAX;
 }
 
-static void store(uint8_t *at, const uint8_t code[MOST], size_t len)
+static void store_code(uint8_t *at, const uint8_t code[MOST], size_t len)
 {
 }
 #endif
@@ -117,7 +117,7 @@ bool mr_patch_function(void *function, size_t size, void *to)
     if (!memcmp(at, code, len))
         return true;
     if (!mprotect((void *)first, span, PROT_READ | PROT_WRITE | PROT_EXEC)) {
-        store(at, code, len);
+        store_code(at, code, len);
         mprotect((void *)first, span, PROT_READ | PROT_EXEC);
     } else {
         store_as_debuggers(at, code, len);

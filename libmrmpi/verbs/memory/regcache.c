@@ -292,8 +292,8 @@ static uint32_t lacking(const struct mr_memory *m, struct mr_reg_wish wish)
     return known & wish.devices ? 0 : wish.first;
 }
 
-static int add_devices(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access, uint32_t devices,
-                       struct mr_memory *m)
+static int add_by_backend(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access,
+                          uint32_t devices, struct mr_memory *m)
 {
     int err = c->backend->add((void *)start, end - start, access, devices, m);
 
@@ -304,7 +304,7 @@ static int add_devices(struct mr_regcache *c, uintptr_t start, uintptr_t end, en
     return err;
 }
 
-static void find_place(struct mr_regcache *c, uintptr_t start, uintptr_t end)
+static void judge_place(struct mr_regcache *c, uintptr_t start, uintptr_t end)
 {
     enum mr_place place = c->keep && c->place ? c->place(start, end) : MR_PLACE_WATCHED;
 
@@ -319,14 +319,14 @@ static void find_place(struct mr_regcache *c, uintptr_t start, uintptr_t end)
 static int reg_register(struct mr_regcache *c, uintptr_t start, uintptr_t end, enum mr_access access,
                         struct mr_reg_wish wish, struct mr_memory *out)
 {
-    find_place(c, start, end);
+    judge_place(c, start, end);
     destroy_gone(c);
     cache_shrink(c, c->max_bytes > end - start ? c->max_bytes - (end - start) : 0,
                  c->max_entries ? c->max_entries - 1 : 0);
     /* before it is registered: an unmapping from now on must leave a note */
     remember_span(c, start, end);
     memset(out, 0, sizeof *out);
-    return add_devices(c, start, end, access, lacking(out, wish), out);
+    return add_by_backend(c, start, end, access, lacking(out, wish), out);
 }
 
 static int cache_insert(struct mr_regcache *c, struct mr_reg *r)
@@ -426,7 +426,7 @@ static struct mr_reg *find_covering(const struct mr_regcache *c, uintptr_t start
     return r && r->end >= end && (r->writable || access == MR_ACCESS_SOURCE) ? r : NULL;
 }
 
-const struct mr_reg *mr_regcache_look(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access)
+const struct mr_reg *mr_regcache_refresh(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access)
 {
     catch_up(c);
     return find_covering(c, (uintptr_t)addr, (uintptr_t)addr + len, access);
@@ -450,13 +450,13 @@ int mr_regcache_extend(struct mr_regcache *c, struct mr_reg *r, struct mr_reg_wi
 {
     uint32_t devices = lacking(&r->memory, wish);
 
-    return devices ? add_devices(c, r->start, r->end, r->writable ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, devices,
-                                 &r->memory)
+    return devices ? add_by_backend(c, r->start, r->end, r->writable ? MR_ACCESS_TARGET : MR_ACCESS_SOURCE, devices,
+                                    &r->memory)
                    : 0;
 }
 
-int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access,
-                    struct mr_reg_wish wish, struct mr_reg **out)
+int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access, struct mr_reg_wish wish,
+                    struct mr_reg **out)
 {
     uintptr_t start = (uintptr_t)addr, end = start + len;
     struct mr_reg *r;

@@ -32,8 +32,8 @@
 struct mr_reg {
     uintptr_t start, end;
     unsigned refs, uses; /* now; ever */
-    bool writable; /* may be the target of the HCA's writes */
-    bool cached;   /* in the table; else freed with its last use */
+    bool writable;       /* may be the target of the HCA's writes */
+    bool cached;         /* in the table; else freed with its last use */
     struct mr_memory memory;
     struct mr_reg *older, *newer; /* unused ones, by the time of their last use; of unmapped ones: newer only */
 };
@@ -69,9 +69,9 @@ struct mr_regcache {
     bool keep;                   /* unmappings are reported: unused entries may stay */
     /* of memory to be registered; NULL: all is watched */
     enum mr_place (*place)(uintptr_t start, uintptr_t end);
-    bool (*unloaded)(void);      /* true after an unloaded library, since the last question */
-    bool libraries;              /* memory of some is registered */
-    struct mr_reg **entry;       /* ascending, both starts and ends */
+    bool (*unloaded)(void); /* true after an unloaded library, since the last question */
+    bool libraries;         /* memory of some is registered */
+    struct mr_reg **entry;  /* ascending, both starts and ends */
     size_t num, room;
     struct mr_reg *oldest, *newest;
     struct mr_reg *gone; /* unmapped, out of the table, unused: to be deregistered */
@@ -96,13 +96,13 @@ size_t mr_regcache_fair_entries(size_t max_regions, size_t ranks);
 void mr_regcache_clear(struct mr_regcache *c); /* nothing may be in use */
 
 /* A registration that covers [addr, addr + len), with the wished devices. 0 or negative errno. */
-int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access,
-                    struct mr_reg_wish wish, struct mr_reg **out);
+int mr_regcache_get(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access, struct mr_reg_wish wish,
+                    struct mr_reg **out);
 /* Extends a registration in use to other devices. 0 or negative errno: unchanged. */
 int mr_regcache_extend(struct mr_regcache *c, struct mr_reg *r, struct mr_reg_wish wish);
 void mr_regcache_put(struct mr_regcache *c, struct mr_reg *r);
 /* The registration that covers the range; NULL: there is none. */
-const struct mr_reg *mr_regcache_look(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access);
+const struct mr_reg *mr_regcache_refresh(struct mr_regcache *c, const void *addr, size_t len, enum mr_access access);
 /*
  * True if the memory is registered, or was asked for before, and has not been unmapped since: likely to be used again.
  * Else the request is remembered. Never true if nothing stays registered.

@@ -30,7 +30,7 @@ bool mr_regs_is_behind(void)
     return false;
 }
 
-static int register_memory(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m)
+static int register_uncached(void *addr, size_t len, enum mr_access access, uint32_t devices, struct mr_memory *m)
 {
     go_away();
     return mr_memory_add(addr, len, access, devices, m);
@@ -42,7 +42,7 @@ static void deregister_memory(struct mr_memory *m)
     mr_memory_deregister(m);
 }
 
-static const struct mr_regcache_backend reg_backend = {.add = register_memory, .remove = deregister_memory};
+static const struct mr_regcache_backend reg_backend = {.add = register_uncached, .remove = deregister_memory};
 
 void mr_regs_open(void)
 {
@@ -77,13 +77,13 @@ bool mr_regs_has(const void *buf, size_t len)
 
     if (mr_odp_comes_first())
         return true;
-    r = mr_regcache_look(&mr_regs.cache, buf, len, MR_ACCESS_TARGET);
+    r = mr_regcache_refresh(&mr_regs.cache, buf, len, MR_ACCESS_TARGET);
     return r && !(mr_regs_devices() & ~mr_memory_devices(&r->memory));
 }
 
 bool mr_regs_has_some(const void *buf, size_t len)
 {
-    return mr_odp_comes_first() || mr_regcache_look(&mr_regs.cache, buf, len, MR_ACCESS_SOURCE);
+    return mr_odp_comes_first() || mr_regcache_refresh(&mr_regs.cache, buf, len, MR_ACCESS_SOURCE);
 }
 
 int mr_regs_get_with(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg_wish wish,

@@ -26,7 +26,7 @@ static void take_note(const void *addr, size_t len)
 {
     struct mr_regcache *c = atomic_load_explicit(&listener, memory_order_acquire);
 
-    if (__builtin_expect(c != NULL, 0))
+    if (unlikely(c != NULL))
         mr_regcache_unmapped(c, addr, len);
 }
 
@@ -56,7 +56,7 @@ static void judge_allocators(void)
  * The C library's allocator is asked to keep what is freed: up to 2 GiB at the end of its heap, and blocks of up to 32
  * MiB inside, as it would find by itself if they were freed often. What it unmaps has to be registered again.
  */
-static void begin(void)
+static void begin_watch(void)
 {
     const char *failed;
 
@@ -76,7 +76,7 @@ static void begin(void)
 
 const char *mr_memory_watch_begin(void)
 {
-    pthread_once(&once, begin);
+    pthread_once(&once, begin_watch);
     return *watch.why_not ? watch.why_not : NULL;
 }
 
@@ -88,7 +88,7 @@ const char *mr_memory_allocator(void)
 /* ---- for the cache ----------------------------------------------------------------------------------------------- */
 
 /* What was loaded meanwhile may have brought an allocator. */
-static enum mr_place find_place(uintptr_t start, uintptr_t end)
+static enum mr_place place_of_memory(uintptr_t start, uintptr_t end)
 {
     if (mr_objects_count().loaded != watch.judged.loaded)
         judge_allocators();
@@ -107,7 +107,7 @@ static bool was_unloaded(void)
 void mr_memory_watch_for(struct mr_regcache *c)
 {
     if (c) {
-        c->place = find_place;
+        c->place = place_of_memory;
         c->unloaded = was_unloaded;
     }
     atomic_store(&listener, c);

@@ -7,16 +7,16 @@
 
 #include <string.h>
 
-#define WORDS     (MR_ACK_EARLY / 64)
-#define SEQ_BITS  27
-#define SEQ_MASK  ((1u << SEQ_BITS) - 1)
-#define GRANT_MAX 32767u
+#define WORDS       (MR_ACK_EARLY / 64)
+#define SEQ_BITS    27
+#define SEQ_MASK    ((1u << SEQ_BITS) - 1)
+#define FLIGHT_MOST 32767u
 
-void mr_ack_init(struct mr_ack *a, uint32_t seq, uint64_t delay_ns, unsigned every, unsigned grant)
+void mr_ack_init(struct mr_ack *a, uint32_t seq, uint64_t delay_ns, unsigned every, unsigned flight)
 {
     *a = (struct mr_ack){.cum = seq, .furthest = seq - 1, .delay_ns = delay_ns, .due_ns = UINT64_MAX};
     a->every = every ? every : 1;
-    a->grant = a->told = grant ? grant : 1;
+    a->flight = a->told = flight ? flight : 1;
 }
 
 /* ---- the set of early packets ------------------------------------------------------------------------------------ */
@@ -56,12 +56,12 @@ static uint64_t early_after(struct mr_ack *a, uint32_t seq)
     return seq % 64 ? low | *early_word(a, seq + 64) << (64 - seq % 64) : low;
 }
 
-/* 0: nothing is known to be ahead. No window is longer than GRANT_MAX: what is further away was long ago. */
+/* 0: nothing is known to be ahead. No window is longer than FLIGHT_MOST: what is further away was long ago. */
 static uint32_t furthest_ahead(const struct mr_ack *a)
 {
     uint32_t ahead = a->furthest - a->cum;
 
-    return ahead <= GRANT_MAX ? ahead : 0;
+    return ahead <= FLIGHT_MOST ? ahead : 0;
 }
 
 /* ---- when -------------------------------------------------------------------------------------------------------- */
@@ -98,19 +98,19 @@ void mr_ack_arrived(struct mr_ack *a, uint32_t seq, uint32_t expected, bool loss
         due_by(a, now_ns ? now_ns + a->delay_ns : MR_ACK_LATER);
 }
 
-void mr_ack_grant(struct mr_ack *a, unsigned every, unsigned grant, uint64_t now_ns)
+void mr_ack_set_flight(struct mr_ack *a, unsigned every, unsigned flight, uint64_t now_ns)
 {
     a->every = every < 1 ? 1 : every;
-    a->grant = grant < 1 ? 1 : grant > GRANT_MAX ? GRANT_MAX : grant;
-    if (a->grant > 2 * a->told)
+    a->flight = flight < 1 ? 1 : flight > FLIGHT_MOST ? FLIGHT_MOST : flight;
+    if (a->flight > 2 * a->told)
         due_by(a, now_ns);
 }
 
 struct mr_ack_msg mr_ack_take(struct mr_ack *a, uint64_t now_ns)
 {
-    struct mr_ack_msg ack = {.cum = a->cum, .grant = a->grant, .sack = early_after(a, a->cum + 1)};
+    struct mr_ack_msg ack = {.cum = a->cum, .flight = a->flight, .sack = early_after(a, a->cum + 1)};
 
-    a->told = a->grant;
+    a->told = a->flight;
     a->owed = 0;
     a->hasty_ns = now_ns + a->delay_ns / MR_ACK_APART;
     a->due_ns = UINT64_MAX;
@@ -122,26 +122,26 @@ struct mr_ack_msg mr_ack_take(struct mr_ack *a, uint64_t now_ns)
 /* ---- on the wire ------------------------------------------------------------------------------------------------- */
 
 /* A grant as five bits: powers of two and the numbers halfway between, 1, 2, 3, 4, 6, 8, 12, ... */
-static uint32_t grant_of(unsigned code)
+static uint32_t flight_of_code(unsigned code)
 {
-    uint32_t grant = (2u | (code & 1)) << (code >> 1) >> 1;
+    uint32_t flight = (2u | (code & 1)) << (code >> 1) >> 1;
 
-    return grant < GRANT_MAX ? grant : GRANT_MAX;
+    return flight < FLIGHT_MOST ? flight : FLIGHT_MOST;
 }
 
 /* The next that is not more. */
-static unsigned grant_code(uint32_t grant)
+static unsigned code_of_flight(uint32_t flight)
 {
-    unsigned log = grant ? 31 - (unsigned)__builtin_clz(grant) : 0;
+    unsigned log = flight ? 31 - (unsigned)__builtin_clz(flight) : 0;
 
     if (log > 15)
         return 31;
-    return 2 * log + (log ? grant >> (log - 1) & 1 : 0);
+    return 2 * log + (log ? flight >> (log - 1) & 1 : 0);
 }
 
 size_t mr_ack_encode(const struct mr_ack_msg *ack, void *out)
 {
-    uint32_t head = (ack->cum & SEQ_MASK) | (uint32_t)grant_code(ack->grant) << SEQ_BITS;
+    uint32_t head = (ack->cum & SEQ_MASK) | (uint32_t)code_of_flight(ack->flight) << SEQ_BITS;
 
     memcpy(out, &head, sizeof head);
     if (!ack->sack)
@@ -162,7 +162,7 @@ size_t mr_ack_decode(const void *data, size_t len, bool long_form, uint32_t base
     if (ahead > SEQ_MASK / 2)
         ahead -= SEQ_MASK + 1; /* it is before base */
     ack->cum = base + ahead;
-    ack->grant = grant_of(head >> SEQ_BITS);
+    ack->flight = flight_of_code(head >> SEQ_BITS);
     ack->sack = 0;
     if (long_form)
         memcpy(&ack->sack, (const char *)data + sizeof head, sizeof ack->sack);

@@ -33,9 +33,9 @@
 #define MR_ACK_WIRE_MAX 12
 
 struct mr_ack_msg {
-    uint32_t cum;   /* all earlier packets have arrived */
-    uint32_t grant; /* so many later packets may be in flight */
-    uint64_t sack;  /* bit i: packet cum + 1 + i has come */
+    uint32_t cum;    /* all earlier packets have arrived */
+    uint32_t flight; /* so many later packets may be in flight */
+    uint64_t sack;   /* bit i: packet cum + 1 + i has come */
 };
 
 struct mr_ack {
@@ -43,20 +43,20 @@ struct mr_ack {
     uint32_t furthest; /* the last packet of a lossy link after a gap; means nothing unless it is after cum */
     uint32_t owed;     /* packets of lossy links since the last ACK */
     uint32_t every;
-    uint32_t grant, told; /* the present grant, and the grant of the last ACK */
-    uint64_t due_ns;      /* UINT64_MAX: nothing has to be said */
-    uint64_t hasty_ns;    /* no ACK for a duplicate or a gap before */
+    uint32_t flight, told; /* the present grant, and the grant of the last ACK */
+    uint64_t due_ns;       /* UINT64_MAX: nothing has to be said */
+    uint64_t hasty_ns;     /* no ACK for a duplicate or a gap before */
     uint64_t delay_ns;
     uint64_t early[MR_ACK_EARLY / 64]; /* set of packets after the gap, by number */
 };
 
 /* Packets are expected from seq on. every: packets without an ACK, at most. */
-void mr_ack_init(struct mr_ack *a, uint32_t seq, uint64_t delay_ns, unsigned every, unsigned grant);
+void mr_ack_init(struct mr_ack *a, uint32_t seq, uint64_t delay_ns, unsigned every, unsigned flight);
 
 /*
  * A packet has arrived and is kept; a packet dropped for lack of memory has not arrived. expected: the first missing
  * packet, now. lossy: it arrived by a link without confirmation. now_ns 0: the time is unknown, and ACKs that are not
- * immediate are due some time after mr_ack_look.
+ * immediate are due some time after mr_ack_check.
  */
 void mr_ack_arrived(struct mr_ack *a, uint32_t seq, uint32_t expected, bool lossy, uint64_t now_ns);
 
@@ -64,7 +64,7 @@ void mr_ack_arrived(struct mr_ack *a, uint32_t seq, uint32_t expected, bool loss
  * The peer may have grant packets in flight from now on, with an ACK for every so many (0 counts as 1). A grant of more
  * than twice the known one is sent at once; any other goes with the next ACK.
  */
-void mr_ack_grant(struct mr_ack *a, unsigned every, unsigned grant, uint64_t now_ns);
+void mr_ack_set_flight(struct mr_ack *a, unsigned every, unsigned flight, uint64_t now_ns);
 /* The next packet of a lossy link is answered at once. */
 static inline void mr_ack_hasten(struct mr_ack *a)
 {
@@ -74,7 +74,7 @@ static inline void mr_ack_hasten(struct mr_ack *a)
 #define MR_ACK_LATER (UINT64_MAX - 1) /* due, at a time not known yet */
 
 /* Before mr_ack_deadline, with the time. */
-static inline void mr_ack_look(struct mr_ack *a, uint64_t now_ns)
+static inline void mr_ack_check(struct mr_ack *a, uint64_t now_ns)
 {
     if (a->due_ns == MR_ACK_LATER)
         a->due_ns = now_ns + a->delay_ns;

@@ -22,7 +22,7 @@
 #define MR_WINDOW_TIMEOUT_MAX_NS 1000000000ull
 
 /* All packets on lossy links without a time were sent now. */
-void mr_window_look(struct mr_window *w, uint64_t now_ns);
+void mr_window_check(struct mr_window *w, uint64_t now_ns);
 
 /*
  * The peer has all packets before cum, and bit i of sack: the packet cum + 1 + i. An impossible ACK (with packets that

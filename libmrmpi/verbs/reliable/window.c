@@ -185,7 +185,7 @@ struct given {
     struct mr_kept *first, **end;
 };
 
-static void give_back(struct mr_window *w, struct mr_kept *k, struct given *given)
+static void give_confirmed(struct mr_window *w, struct mr_kept *k, struct given *given)
 {
     w->slot[k->seq & w->mask] = NULL;
     k->state = MR_KEPT_DONE;
@@ -210,7 +210,7 @@ struct mr_kept *mr_window_confirmed_more(struct mr_window *w, unsigned link, uns
     l->passed += n;
     while ((k = l->head) && (int32_t)(k->turn - l->passed) < 0) {
         link_remove(w, k);
-        give_back(w, k, &given);
+        give_confirmed(w, k, &given);
     }
     mr_window_advance(w);
     return given.first;
@@ -265,7 +265,7 @@ static void take_acked(struct mr_window *w, uint32_t seq, uint64_t now_ns, struc
             l->overdue = l->answered = 0; /* for all that is known */
         link_remove(w, k);
     }
-    give_back(w, k, &news->given);
+    give_confirmed(w, k, &news->given);
 }
 
 /*
@@ -373,7 +373,7 @@ unsigned mr_window_link_lost(struct mr_window *w, unsigned link)
 /* ---- time-outs --------------------------------------------------------------------------------------------------- */
 
 /* Those without a time are the last ones on their links. */
-void mr_window_look(struct mr_window *w, uint64_t now_ns)
+void mr_window_check(struct mr_window *w, uint64_t now_ns)
 {
     for (uint64_t set = w->lossy; set; set &= set - 1)
         for (struct mr_kept *k = w->link[__builtin_ctzll(set)].tail; k && !k->sent_ns; k = k->prev)

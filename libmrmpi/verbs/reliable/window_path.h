@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "libmrmpi/base/idioms.h"
 #include "libmrmpi/verbs/reliable/window.h"
 
 int mr_window_grow(struct mr_window *w);
@@ -19,7 +20,7 @@ struct mr_kept *mr_window_confirmed_more(struct mr_window *w, unsigned link, uns
 /* k->len is set. 0 and k->seq is its number, or -ENOMEM and nothing has changed. */
 static inline int mr_window_push(struct mr_window *w, struct mr_kept *k)
 {
-    if (__builtin_expect(w->next - w->base == w->mask, 0) && mr_window_grow(w) < 0)
+    if (unlikely(w->next - w->base == w->mask) && mr_window_grow(w) < 0)
         return -ENOMEM;
     k->seq = w->next++;
     k->state = MR_KEPT_WAITING;
@@ -37,7 +38,7 @@ static inline int mr_window_push(struct mr_window *w, struct mr_kept *k)
 /* The oldest waiting packet that may go now, repetitions first; NULL: none. It stays until mr_window_sent. */
 static inline struct mr_kept *mr_window_ready(const struct mr_window *w)
 {
-    if (__builtin_expect(w->again != NULL, 0))
+    if (unlikely(w->again != NULL))
         return w->again->seq - w->base < w->limit ? w->again : NULL;
     if (w->fresh == w->next || w->fresh - w->base >= w->limit)
         return NULL;
@@ -60,14 +61,14 @@ static inline void mr_window_append(struct mr_window_link *l, struct mr_kept *k)
 /*
  * The packet of mr_window_ready has been posted on a link. native: the link itself confirms it. All packets of a link
  * are of one kind until mr_window_link_lost. now_ns may be 0: the packet then gives no sample of the round-trip time,
- * and on a lossy link mr_window_look has to be called before mr_window_expired and mr_window_deadline, and before a
+ * and on a lossy link mr_window_check has to be called before mr_window_expired and mr_window_deadline, and before a
  * packet with a time goes over that link.
  */
 static inline void mr_window_sent(struct mr_window *w, struct mr_kept *k, unsigned link, bool native, uint64_t now_ns)
 {
     struct mr_window_link *l = &w->link[link];
 
-    if (__builtin_expect(k->seq == w->fresh, 1)) {
+    if (likely(k->seq == w->fresh)) {
         w->fresh++;
         k->tries = 1;
     } else {
@@ -123,11 +124,11 @@ static inline struct mr_kept *mr_window_confirmed(struct mr_window *w, unsigned 
     struct mr_window_link *l;
     struct mr_kept *k;
 
-    if (__builtin_expect(link >= w->num_links, 0))
+    if (unlikely(link >= w->num_links))
         return NULL;
     l = &w->link[link];
     k = l->head;
-    if (__builtin_expect(n != 1 || !k || k->turn != l->passed || k->seq != w->base || w->lossy & 1ull << link, 0))
+    if (unlikely(n != 1 || !k || k->turn != l->passed || k->seq != w->base || w->lossy & 1ull << link))
         return mr_window_confirmed_more(w, link, n);
     l->passed++;
     l->head = k->next;

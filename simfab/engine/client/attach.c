@@ -50,7 +50,7 @@ static int make_arena(struct proc *p)
  * What happens at the same virtual time happens in the order of this list, so that it must not depend on who attached
  * first: processes of a host that no launcher numbers are the only ones for which it does.
  */
-static bool goes_before(const struct proc *a, const struct proc *b)
+static bool attaches_before(const struct proc *a, const struct proc *b)
 {
     if (a->host != b->host)
         return a->host->index < b->host->index;
@@ -65,7 +65,7 @@ static void enlist(struct sim *s, struct proc *p)
         s->procs_cap = s->procs_cap ? 2 * s->procs_cap : 16;
         s->procs = xrealloc(s->procs, s->procs_cap * sizeof *s->procs);
     }
-    for (i = s->num_procs++; i > 0 && goes_before(p, s->procs[i - 1]); i--)
+    for (i = s->num_procs++; i > 0 && attaches_before(p, s->procs[i - 1]); i--)
         s->procs[i] = s->procs[i - 1];
     s->procs[i] = p;
     if (p->id >= s->by_id_cap) {

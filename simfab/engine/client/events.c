@@ -35,7 +35,7 @@ static void tell_programs(struct port *p, enum ibv_event_type ev)
     }
 }
 
-static void state_changed(struct port *p)
+static void signal_port_state(struct port *p)
 {
     struct hca_port *hp = p->node->hca ? &p->node->hca->ports[p->num] : NULL;
     bool active = p->state == PORT_ACTIVE;
@@ -70,7 +70,7 @@ static void port_changed(struct port *p, enum port_event ev)
     outdate_answers(p->node->fabric->sim);
     switch (ev) {
     case PORT_EV_STATE:
-        state_changed(p);
+        signal_port_state(p);
         flows_changed(p);
         break;
     case PORT_EV_LID:

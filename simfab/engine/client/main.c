@@ -104,7 +104,7 @@ static int parse(int argc, char **argv, struct options *o)
 }
 
 /* Tell whoever started us, and stderr if it is not the same, what is wrong or that we are ready. */
-static void tell(int ready_fd, const char *text)
+static void tell_starter(int ready_fd, const char *text)
 {
     if (ready_fd >= 0 && write(ready_fd, text, strlen(text)) < 0)
         engine_log("ready descriptor: %s", strerror(errno));
@@ -118,7 +118,7 @@ static void tell(int ready_fd, const char *text)
  */
 #define UPTIME_S 1024ull
 
-static int build(struct sim *s, const struct options *o)
+static int build_sim(struct sim *s, const struct options *o)
 {
     struct parse_error err = {""};
 
@@ -126,7 +126,7 @@ static int build(struct sim *s, const struct options *o)
     if (s->model)
         s->fabric = fabric_load(o->topology, s->model, &err);
     if (!s->fabric) {
-        tell(o->ready_fd, err.text);
+        tell_starter(o->ready_fd, err.text);
         return -1;
     }
     evq_init(&s->q);
@@ -139,7 +139,7 @@ static int build(struct sim *s, const struct options *o)
     sched_init(s);
     s->mad = mad_new(s->fabric);
     if (!s->mad) {
-        tell(o->ready_fd, "the management plane could not be started");
+        tell_starter(o->ready_fd, "the management plane could not be started");
         return -1;
     }
     s->dir = o->dir;
@@ -150,7 +150,7 @@ static int build(struct sim *s, const struct options *o)
         subnet_configure(s->fabric, s->static_lmc);
     }
     if (faults_init(s, &err) || flows_init(s, &err)) {
-        tell(o->ready_fd, err.text);
+        tell_starter(o->ready_fd, err.text);
         return -1;
     }
     return 0;
@@ -202,14 +202,14 @@ int main(int argc, char **argv)
     setvbuf(stderr, NULL, _IOLBF, 0);
     if (o.notice_fd > STDERR_FILENO && !fcntl(o.notice_fd, F_SETFD, FD_CLOEXEC))
         engine_notices_to(o.notice_fd);
-    if (build(&sim, &o))
+    if (build_sim(&sim, &o))
         return 2;
     server = server_open(&sim, o.dir);
     if (!server) {
-        tell(o.ready_fd, "cannot listen in the fabric's directory");
+        tell_starter(o.ready_fd, "cannot listen in the fabric's directory");
         return 1;
     }
-    tell(o.ready_fd, "ready\n");
+    tell_starter(o.ready_fd, "ready\n");
     if (o.ready_fd > STDERR_FILENO)
         close(o.ready_fd);
     while (!sim.stop)

@@ -69,7 +69,7 @@ struct server {
 
 /* ---- sources --------------------------------------------------------------------------------------------------- */
 
-static struct source *watch(struct server *v, enum source_kind kind, int fd)
+static struct source *watch_fd(struct server *v, enum source_kind kind, int fd)
 {
     struct source *src = xcalloc(1, sizeof *src);
     /* every ring of a bell is an edge: nobody has to read it */
@@ -97,7 +97,7 @@ static void unwatch(struct server *v, struct source *src)
     v->any_gone = true;
 }
 
-static void sweep(struct server *v)
+static void sweep_sources(struct server *v)
 {
     if (!v->any_gone)
         return;
@@ -131,7 +131,7 @@ static int listen_in(struct server *v, const char *dir)
     memcpy(addr.sun_path, v->path, sizeof v->path);
     fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&addr, sizeof addr) || chmod(v->path, 0600) || listen(fd, 1024) ||
-        !watch(v, SRC_LISTEN, fd)) {
+        !watch_fd(v, SRC_LISTEN, fd)) {
         engine_log("%s: %s", v->path, strerror(errno));
         if (fd >= 0)
             close(fd);
@@ -151,7 +151,7 @@ static int catch_signals(struct server *v)
     sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, NULL);
     fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return fd >= 0 && watch(v, SRC_SIGNAL, fd) ? 0 : -1;
+    return fd >= 0 && watch_fd(v, SRC_SIGNAL, fd) ? 0 : -1;
 }
 
 struct server *server_open(struct sim *s, const char *dir)
@@ -169,7 +169,7 @@ struct server *server_open(struct sim *s, const char *dir)
     v->timeout_us = -1;
     v->cpu = cpu_new();
     v->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (v->epoll < 0 || catch_signals(v) || !watch(v, SRC_MAD, mad_fd(s->mad)) || listen_in(v, dir)) {
+    if (v->epoll < 0 || catch_signals(v) || !watch_fd(v, SRC_MAD, mad_fd(s->mad)) || listen_in(v, dir)) {
         server_close(v);
         return NULL;
     }
@@ -199,7 +199,7 @@ static void accept_one(struct server *v, int listener)
 {
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-    if (fd >= 0 && !watch(v, SRC_NEW, fd))
+    if (fd >= 0 && !watch_fd(v, SRC_NEW, fd))
         close(fd);
 }
 
@@ -240,7 +240,7 @@ static bool send_with_fds(int fd, const void *data, size_t len, const int *fds, 
     return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len;
 }
 
-static struct sf_welcome welcome(const struct sim *s)
+static struct sf_welcome make_welcome(const struct sim *s)
 {
     const struct model *m = s->model;
 
@@ -263,7 +263,7 @@ static void attach_process(struct server *v, struct source *src, struct host *ho
     socklen_t len = sizeof cred;
     struct proc *p;
     struct source *bell;
-    struct sf_welcome w = welcome(v->sim);
+    struct sf_welcome w = make_welcome(v->sim);
     int fds[3], nfds = 2;
 
     if (getsockopt(src->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len)) {
@@ -275,7 +275,7 @@ static void attach_process(struct server *v, struct source *src, struct host *ho
         answer_error(v, src, errno);
         return;
     }
-    bell = watch(v, SRC_BELL, p->bell);
+    bell = watch_fd(v, SRC_BELL, p->bell);
     p->source = src;
     p->bell_source = bell;
     src->kind = SRC_PROC;
@@ -322,7 +322,7 @@ static void greet(struct server *v, struct source *src)
     if (hello.version != SF_VERSION) {
         answer_error(v, src, EPROTO);
     } else if (hello.kind == SF_CONN_QUERY) {
-        struct sf_welcome w = welcome(v->sim);
+        struct sf_welcome w = make_welcome(v->sim);
 
         src->kind = SRC_QUERY;
         src->host = host; /* may be none: status needs no host */
@@ -334,7 +334,7 @@ static void greet(struct server *v, struct source *src)
     } else if (hello.kind == SF_CONN_PROC) {
         attach_process(v, src, host, hello.arg);
     } else if (hello.kind == SF_CONN_DESC) {
-        struct sf_welcome w = welcome(v->sim);
+        struct sf_welcome w = make_welcome(v->sim);
 
         src->kind = SRC_DESC;
         src->host = host;
@@ -432,7 +432,7 @@ static void send_long(int to, const struct sf_rep *rep, const struct text *t)
         close(fd);
 }
 
-static void send_answer(struct server *v, int to, const struct sf_rep *rep, const struct text *t)
+static void send_client_answer(struct server *v, int to, const struct sf_rep *rep, const struct text *t)
 {
     if (t->used > SF_BODY_MAX) {
         send_long(to, rep, t);
@@ -497,7 +497,7 @@ static void serve_query(struct server *v, struct source *src)
     if (fd >= 0)
         close(fd);
     rep.body_bytes = (uint32_t)t.used;
-    send_answer(v, src->fd, &rep, &t);
+    send_client_answer(v, src->fd, &rep, &t);
     text_free(&t);
 }
 
@@ -570,7 +570,7 @@ static void detach_dead(struct sim *s)
 
 /* ---- the loop -------------------------------------------------------------------------------------------------- */
 
-static void serve(struct server *v, struct source *src)
+static void serve_source(struct server *v, struct source *src)
 {
     switch (src->kind) {
     case SRC_LISTEN:
@@ -632,10 +632,10 @@ void server_turn(struct server *v)
         if (src->gone || (src->proc && src->proc->dead))
             continue;
         changed |= src->kind == SRC_PROC || src->kind == SRC_BELL;
-        serve(v, src);
+        serve_source(v, src);
     }
     detach_dead(v->sim);
-    sweep(v);
+    sweep_sources(v);
     if (TRACED(v->sim))
         trace_log_tick(v->sim);
     v->timeout_us = sched_run(v->sim, !changed && n == 0 && v->timeout_us > 0);

@@ -82,7 +82,7 @@ static void disarm(struct alarm *a)
     a->proc->sim->alarms_set--;
 }
 
-static void arm(struct alarm *a, uint64_t t)
+static void arm_alarm(struct alarm *a, uint64_t t)
 {
     struct sim *s = a->proc->sim;
 
@@ -104,7 +104,7 @@ static void ended(void *obj, uint64_t arg)
     s->background--;
     s->alarms_set--;
     if (a->interval_ps)
-        arm(a, sim_now(s) + a->interval_ps);
+        arm_alarm(a, sim_now(s) + a->interval_ps);
     sched_publish_time(s);
     p->signalled = s->signalled = true;
     if (a->fd >= 0) {
@@ -134,7 +134,7 @@ void alarms_pass(struct sim *s, uint64_t ps)
 
 /* ---- what programs ask for ------------------------------------------------------------------------------------- */
 
-static struct alarm **find(struct proc *p, uint32_t id)
+static struct alarm **find_alarm(struct proc *p, uint32_t id)
 {
     struct alarm **at = &p->alarms;
 
@@ -194,7 +194,7 @@ int alarm_set_call(struct call *c)
     uint64_t from;
 
     memcpy(&set, c->body, sizeof set);
-    a = *find(p, set.timer);
+    a = *find_alarm(p, set.timer);
     if (!a)
         return EINVAL;
     from = max_u64(proc_time(p->sim, set.from_ps), sim_now(p->sim));
@@ -207,13 +207,13 @@ int alarm_set_call(struct call *c)
         if (a->interval_ps && a->interval_ps < INTERVAL_MIN_PS)
             a->interval_ps = INTERVAL_MIN_PS;
         if (set.left_ps)
-            arm(a, from + min_u64(set.left_ps, CLOCK_HORIZON_PS));
+            arm_alarm(a, from + min_u64(set.left_ps, CLOCK_HORIZON_PS));
     }
     call_put(c, &was, sizeof was);
     return 0;
 }
 
-static void drop(struct alarm **at)
+static void drop_alarm(struct alarm **at)
 {
     struct alarm *a = *at;
     struct sim *s = a->proc->sim;
@@ -229,18 +229,18 @@ static void drop(struct alarm **at)
 
 int alarm_drop_call(struct call *c)
 {
-    struct alarm **at = find(c->p, call_arg(c, 0));
+    struct alarm **at = find_alarm(c->p, call_arg(c, 0));
 
     if (!*at)
         return EINVAL;
-    drop(at);
+    drop_alarm(at);
     return 0;
 }
 
 void alarms_proc_gone(struct proc *p)
 {
     while (p->alarms)
-        drop(&p->alarms);
+        drop_alarm(&p->alarms);
 }
 
 void alarms_fini(struct sim *s)

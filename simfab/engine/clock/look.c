@@ -70,7 +70,7 @@ void look_later(struct host_time *h, uint64_t from)
  * runner whose clock is ahead has a look of its own when time gets there: it must not take others with it, who may find
  * something that has nothing to do with it.
  */
-static void look(void *obj, uint64_t arg)
+static void look_at_host(void *obj, uint64_t arg)
 {
     struct host_time *h = obj;
     struct actor *except = NULL;
@@ -90,7 +90,7 @@ static void look(void *obj, uint64_t arg)
 
 void look_init(struct host_time *h)
 {
-    evtimer_init(&h->look, look, h);
+    evtimer_init(&h->look, look_at_host, h);
 }
 
 /*

@@ -29,7 +29,7 @@
 /* ---- seats ----------------------------------------------------------------------------------------------------- */
 
 /* Sealed, so that no process can take away the page that the engine is about to touch. */
-static bool make_page(struct relay *r)
+static bool make_relay_page(struct relay *r)
 {
     r->fd = memfd_create("simfab-relay", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (r->fd < 0)
@@ -47,7 +47,7 @@ static struct relay *new_relay(void)
 {
     struct relay *r = xcalloc(1, sizeof *r);
 
-    if (make_page(r))
+    if (make_relay_page(r))
         return r;
     engine_log("no page for passing turns on: %s; the engine does it", strerror(errno));
     free(r);
@@ -107,7 +107,7 @@ static bool may_take(const struct actor *a)
     return may_pass(a) && a->seen == SF_ACTOR_IDLE && !a->paused;
 }
 
-static void add(struct host_time *h, struct actor *a, uint32_t place)
+static void add_member(struct host_time *h, struct actor *a, uint32_t place)
 {
     struct sf_actor *sh = actor_shared(a);
 
@@ -130,9 +130,9 @@ void relay_offer(struct host_time *h, struct actor *first)
         return;
     if (++r->number > UINT32_MAX >> 8)
         r->number = 1;
-    add(h, first, 0);
+    add_member(h, first, 0);
     for (struct actor *a = h->waiting; a && length < SF_RELAY_MOST && may_take(a); a = a->next_waiting)
-        add(h, a, length++);
+        add_member(h, a, length++);
     r->page->seat[length] = 0;
     h->relay_length = length;
     __atomic_store_n(&r->page->turn, r->number << 8, __ATOMIC_SEQ_CST);

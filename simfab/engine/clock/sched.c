@@ -53,7 +53,7 @@ static bool is_back(const struct actor *a)
 /*
  * Who has come back from a system call before it was known whether it waits there goes on as if it had not been there.
  */
-static bool go_on(struct sim *s)
+static bool resume_undecided(struct sim *s)
 {
     bool any = false;
 
@@ -76,7 +76,7 @@ static bool go_on(struct sim *s)
  */
 static void settle(struct sim *s)
 {
-    if (!go_on(s)) {
+    if (!resume_undecided(s)) {
         s->sched->unsettled = false;
         for (uint32_t i = 0; i < s->num_procs; i++)
             for (uint32_t n = 0; n < s->procs[i]->actors_used; n++) {

@@ -13,7 +13,8 @@
 #include "simfab/engine/clock/proc.h"
 #include "simfab/proto.h"
 
-#define SAMPLE_NS 1000000000ull /* real time between two looks at the threads; before the first most runs have ended */
+#define SAMPLE_NS 1000000000ull /* real time between two looks at the threads; before the first most runs have ended   \
+                                 */
 
 static void read_word(pid_t pid, const char *file, char *buf, size_t cap)
 {
@@ -43,7 +44,7 @@ static void read_times(pid_t pid, uint32_t tid, uint64_t *ran_ns, uint64_t *queu
 }
 
 /* The letter of its state, as in proc(5); 0: it has ended. */
-static char look_at_thread(const struct actor *a, uint64_t now_ns, struct stuck_sample *now)
+static char sample_thread(const struct actor *a, uint64_t now_ns, struct stuck_sample *now)
 {
     const struct sf_actor *shared = &a->proc->arena->actor[a->index];
     uint64_t engine_ran, engine_queued;
@@ -106,7 +107,7 @@ void stuck_look(struct sim *s, uint64_t now_ns)
 
             if (a->seen != SF_ACTOR_RUNNING || a->excluded)
                 continue;
-            state = look_at_thread(a, now_ns, &now);
+            state = sample_thread(a, now_ns, &now);
             if (stuck_add(&a->stuck, s->stuck_since_ns, &now, &calls))
                 name(a, state, calls);
         }

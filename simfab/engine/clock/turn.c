@@ -13,7 +13,7 @@
 #include "simfab/engine/clock/proc.h"
 #include "simfab/engine/fabric/model.h"
 
-static bool goes_before(const struct actor *a, const struct actor *b)
+static bool runs_before(const struct actor *a, const struct actor *b)
 {
     if (a->keeps_turn != b->keeps_turn)
         return a->keeps_turn;
@@ -32,7 +32,7 @@ static void insert(struct host_time *h, struct actor *a)
 {
     struct actor **at = &h->waiting;
 
-    while (*at && goes_before(*at, a))
+    while (*at && runs_before(*at, a))
         at = &(*at)->next_waiting;
     a->next_waiting = *at;
     *at = a;

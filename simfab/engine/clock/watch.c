@@ -66,8 +66,8 @@ static void close_kept(struct watches *ws, int *fd)
 
 /* A file of a thread, from its offset on; what was opened for it is kept if there is room. The number of bytes, or
  * negative. */
-static ssize_t read_file(struct watches *ws, struct watch *w, uint32_t tid, const char *name, int *kept, char *buf,
-                         size_t cap, off_t offset)
+static ssize_t read_thread_file(struct watches *ws, struct watch *w, uint32_t tid, const char *name, int *kept,
+                                char *buf, size_t cap, off_t offset)
 {
     char path[64];
     int fd = *kept;
@@ -115,7 +115,7 @@ static void add_thread(struct watch *w, const struct watch_thread *t)
     w->threads[w->num_threads++] = *t;
 }
 
-static void forget(struct watches *ws, struct watch *w)
+static void forget_tasks(struct watches *ws, struct watch *w)
 {
     for (uint32_t i = 0; i < w->num_threads; i++)
         close_thread(ws, &w->threads[i]);
@@ -189,7 +189,7 @@ bool watch_ran(struct watches *ws, struct watch *w, struct watch_thread *t)
 
     if (ws->no_schedstat)
         return watch_state(ws, w, t) != 0;
-    n = read_file(ws, w, t->tid, "schedstat", &t->sched_fd, buf, sizeof buf - 1, 0);
+    n = read_thread_file(ws, w, t->tid, "schedstat", &t->sched_fd, buf, sizeof buf - 1, 0);
     if (n <= 0) {
         w->stale = true;
         return false;
@@ -216,7 +216,7 @@ static const char *after_name(char *stat, ssize_t len)
 char watch_state(struct watches *ws, struct watch *w, struct watch_thread *t)
 {
     char buf[512];
-    char state = *after_name(buf, read_file(ws, w, t->tid, "stat", &t->stat_fd, buf, sizeof buf - 1, 0));
+    char state = *after_name(buf, read_thread_file(ws, w, t->tid, "stat", &t->stat_fd, buf, sizeof buf - 1, 0));
 
     if (!state)
         w->stale = true;
@@ -254,12 +254,12 @@ static struct watch **place(struct watches *ws, pid_t pid)
     return at;
 }
 
-static void drop(struct watches *ws, struct watch **at)
+static void drop_watch(struct watches *ws, struct watch **at)
 {
     struct watch *w = *at;
 
     *at = w->next;
-    forget(ws, w);
+    forget_tasks(ws, w);
     free(w->threads);
     free(w->newcomers);
     free(w);
@@ -282,7 +282,7 @@ struct watch *watch_get(struct watches *ws, pid_t pid)
     if (n && n == w->num_threads && !w->stale)
         return w;
     if (!n) { /* new to us, or gone; the number may be that of another one now */
-        forget(ws, w);
+        forget_tasks(ws, w);
         w->grown_up = false;
         w->checked = w->children_key = 0;
         snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
@@ -292,7 +292,7 @@ struct watch *watch_get(struct watches *ws, pid_t pid)
         list_threads(ws, w); /* a thread that ends just then may end the list */
     if (w->num_threads)
         return w;
-    drop(ws, at);
+    drop_watch(ws, at);
     return NULL;
 }
 
@@ -319,8 +319,8 @@ const char *watch_children(struct watches *ws, struct watch *w, struct watch_thr
     ssize_t n;
 
     for (;;) { /* a page at a time is all the kernel gives */
-        n = read_file(ws, w, t->tid, "children", &t->children_fd, ws->text + used, ws->text_cap - used - 1,
-                      (off_t)used);
+        n = read_thread_file(ws, w, t->tid, "children", &t->children_fd, ws->text + used, ws->text_cap - used - 1,
+                             (off_t)used);
         if (n <= 0)
             break;
         used += (size_t)n;
@@ -358,7 +358,7 @@ void watches_turn(struct watches *ws)
     for (uint32_t i = 0; i < BUCKETS; i++)
         for (struct watch **at = &ws->bucket[i]; *at;)
             if ((*at)->used + TURNS_OLD < ws->turn)
-                drop(ws, at);
+                drop_watch(ws, at);
             else
                 at = &(*at)->next;
 }
@@ -367,7 +367,7 @@ void watches_free(struct watches *ws)
 {
     for (uint32_t i = 0; i < BUCKETS; i++)
         while (ws->bucket[i])
-            drop(ws, &ws->bucket[i]);
+            drop_watch(ws, &ws->bucket[i]);
     free(ws->text);
     free(ws);
 }

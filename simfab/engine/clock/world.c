@@ -19,22 +19,22 @@
 #include "simfab/engine/clock/watch.h"
 #include "simfab/proto.h"
 
-#define ANCESTORS_MAX 8u  /* from a process up to its launcher */
-#define BUSY_NS       100000000ull   /* of processor time, or of a wait for a disk: it is not about to wake anybody; */
+#define ANCESTORS_MAX 8u           /* from a process up to its launcher */
+#define BUSY_NS       100000000ull /* of processor time, or of a wait for a disk: it is not about to wake anybody; */
 /* nor is one after this, where one was just found not to be, and not all were at rest since */
 #define BUSY_AGAIN_NS 5000000ull
 /* of processor time, in which a process that a launcher has started attaches, if it ever does */
-#define NEWCOMER_S 1u
-#define GENERATIONS   4u  /* of a process that was started by hand: a shell, what it runs, ... */
-#define STARVED_NS    10000000000ull /* of real time, in which the thread did not get as much */
+#define NEWCOMER_S  1u
+#define GENERATIONS 4u             /* of a process that was started by hand: a shell, what it runs, ... */
+#define STARVED_NS  10000000000ull /* of real time, in which the thread did not get as much */
 
 struct world {
     pid_t parent, self;
     struct watches *watches;
     uint64_t walks;
-    uint64_t ran;        /* sum over the threads seen in this walk, */
-    uint64_t ran_before; /* and in the last one that was not broken off */
-    bool again;          /* a thread has run since it was last looked at: this walk cannot be the last one */
+    uint64_t ran;               /* sum over the threads seen in this walk, */
+    uint64_t ran_before;        /* and in the last one that was not broken off */
+    bool again;                 /* a thread has run since it was last looked at: this walk cannot be the last one */
     struct watch_thread *busy;  /* the thread that was found to run, or to be about to; NULL: none */
     struct watch *busy_process; /* whose it is */
     bool disk;                  /* it is about to, when a disk has answered */
@@ -83,7 +83,7 @@ static bool still_computes(const struct watch *p, struct watch_thread *t)
  * Has it run since the last walk? And is it about to? The latter need not be asked of one that has not if the walk has
  * to be repeated anyway.
  */
-static void look_at_thread(struct world *w, struct watch *p, struct watch_thread *t)
+static void check_thread(struct world *w, struct watch *p, struct watch_thread *t)
 {
     uint64_t before = t->digest;
     char state;
@@ -125,7 +125,7 @@ static struct watch *look_at_process(struct world *w, pid_t pid, const struct pr
 
     for (uint32_t i = 0; of && i < of->num_threads && !w->busy; i++)
         if (!wakes_nobody(p, of->threads[i].tid))
-            look_at_thread(w, of, &of->threads[i]);
+            check_thread(w, of, &of->threads[i]);
         else
             watch_ran(w->watches, of, &of->threads[i]); /* or has it ended? */
     return of;
@@ -321,7 +321,7 @@ static bool somebody_is_away(const struct proc *p)
 }
 
 /* True if nobody runs, and nobody has run since the walk before that saw all. w->busy if one runs. */
-static bool walk(struct world *w, struct sim *s)
+static bool walk_processes(struct world *w, struct sim *s)
 {
     uint64_t before = w->ran_before;
 
@@ -387,7 +387,7 @@ static bool busy_for_long(struct world *w, const struct sim *s)
 
 static bool nobody_runs(struct world *w, struct sim *s)
 {
-    bool quiet = walk(w, s) || (!w->busy && walk(w, s));
+    bool quiet = walk_processes(w, s) || (!w->busy && walk_processes(w, s));
 
     if (w->busy)
         return busy_for_long(w, s);

@@ -110,7 +110,7 @@ uint32_t mtu_bytes(uint8_t code)
     return code >= 1 && code <= 5 ? 128u << code : 256;
 }
 
-static void state_changed(struct port *p)
+static void port_state_changed(struct port *p)
 {
     p->changes++;
     p->node->fabric->generation++;
@@ -169,8 +169,8 @@ static void link_train(struct port *p)
     p->phys_state = q->phys_state = PHYS_LINKUP;
     set_state_field(p, PORT_INIT);
     set_state_field(q, PORT_INIT);
-    state_changed(p);
-    state_changed(q);
+    port_state_changed(p);
+    port_state_changed(q);
 }
 
 /* One end leaves LinkUp for phys; the other loses the signal and goes polling. */
@@ -187,9 +187,9 @@ static void link_drop(struct port *p, enum phys_state phys)
         set_state_field(q, PORT_DOWN);
     }
     if (p_changed)
-        state_changed(p);
+        port_state_changed(p);
     if (q && was_up)
-        state_changed(q);
+        port_state_changed(q);
 }
 
 void port_set_state(struct port *p, enum port_state state)
@@ -202,7 +202,7 @@ void port_set_state(struct port *p, enum port_state state)
         return;
     }
     set_state_field(p, state);
-    state_changed(p);
+    port_state_changed(p);
 }
 
 void port_set_phys(struct port *p, enum phys_state phys)

@@ -461,7 +461,7 @@ static int check_dangling(struct builder *b)
                 one_sided->peer_id, one_sided->peer_port);
 }
 
-static int build(struct builder *b)
+static int build_fabric(struct builder *b)
 {
     unsigned n = b->nl.num_nodes;
 
@@ -500,7 +500,7 @@ struct fabric *fabric_load(const char *netlist_path, struct model *model, struct
         return NULL;
     }
     b.f->model = model;
-    rc = netlist_parse(netlist_path, &b.nl, err) || build(&b);
+    rc = netlist_parse(netlist_path, &b.nl, err) || build_fabric(&b);
     for (unsigned i = 0; i < b.nl.num_nodes; i++) {
         if (b.listed)
             free(b.listed[i]);

@@ -322,7 +322,7 @@ static int read_top(struct reader *r, struct model *m, const yaml_node_t *map)
     return 0;
 }
 
-static int read_file(struct reader *r, struct model *m)
+static int read_model_file(struct reader *r, struct model *m)
 {
     yaml_parser_t parser;
     const yaml_node_t *root;
@@ -371,7 +371,7 @@ struct model *model_load(const char *path, struct parse_error *err)
     for (size_t i = 0; i < NUM_KEYS; i++)
         model_value_set(m, &keys[i], keys[i].def);
     snprintf(m->path, sizeof m->path, "%s", path ? path : "");
-    if (path && read_file(&r, m)) {
+    if (path && read_model_file(&r, m)) {
         model_free(m);
         return NULL;
     }

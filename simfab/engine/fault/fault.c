@@ -297,13 +297,13 @@ static void fault_hosts(struct sim *s, const struct fault_cmd *c)
 
 /* ---- later, and for how long ----------------------------------------------------------------------------------- */
 
-static void forget(struct sim *s, uint32_t i)
+static void forget_fault(struct sim *s, uint32_t i)
 {
     s->faults->pending[i] = s->faults->pending[--s->faults->num];
     s->background--;
 }
 
-static void due(void *obj, uint64_t id)
+static void fault_due(void *obj, uint64_t id)
 {
     struct sim *s = obj;
     struct faults *f = s->faults;
@@ -312,7 +312,7 @@ static void due(void *obj, uint64_t id)
         if (f->pending[i].id == id) {
             struct fault_cmd c = f->pending[i].cmd;
 
-            forget(s, i);
+            forget_fault(s, i);
             apply(s, &c);
             return;
         }
@@ -329,7 +329,7 @@ static void apply_later(struct sim *s, const struct fault_cmd *c, uint64_t at_ps
     }
     f->pending[f->num++] = (struct fault_pending){f->next_id, at_ps, repair, *c};
     s->background++;
-    evq_push_quiet(&s->q, at_ps, due, s, f->next_id++);
+    evq_push_quiet(&s->q, at_ps, fault_due, s, f->next_id++);
 }
 
 /* What takes back what c sets. */
@@ -391,7 +391,7 @@ static void clear(struct sim *s)
     struct fault_cmd c = {.name = "*", .slow = 1, .loss = s->model->loss};
 
     while (s->faults->num)
-        forget(s, s->faults->num - 1);
+        forget_fault(s, s->faults->num - 1);
     c.target = FAULT_HOST;
     c.has = FAULT_UP | FAULT_SLOW;
     fault_hosts(s, &c);

@@ -139,7 +139,7 @@ static const char *const targets[] = {"link", "node", "host"};
 static const char *const settings_of[] = {
     "up, down, loss=, loss_out=, corrupt=, overrun=, drop=, fc=, width=, speed=", "die, revive", "die, revive, slow="};
 
-static bool parse_value(const char *v, enum value_kind kind, size_t offset, struct fault_cmd *c)
+static bool parse_fault_value(const char *v, enum value_kind kind, size_t offset, struct fault_cmd *c)
 {
     void *field = (char *)c + offset;
 
@@ -170,7 +170,7 @@ static bool refuse_word(const struct fault_cmd *c, const char *word, struct text
     return false;
 }
 
-static bool parse_setting(const char *word, struct fault_cmd *c, struct text *t)
+static bool parse_fault_setting(const char *word, struct fault_cmd *c, struct text *t)
 {
     unsigned on = 1u << c->target;
     const char *v;
@@ -188,7 +188,7 @@ static bool parse_setting(const char *word, struct fault_cmd *c, struct text *t)
             return false;
         }
         c->has |= values[i].bit;
-        if (parse_value(v, values[i].kind, values[i].offset, c))
+        if (parse_fault_value(v, values[i].kind, values[i].offset, c))
             return true;
         text_say(t, "%s: \"%s\" is not %s", values[i].name, v, wanted[values[i].kind]);
         return false;
@@ -221,7 +221,7 @@ static bool makes_sense(const struct fault_cmd *c, struct text *t)
     return true;
 }
 
-static bool parse_port(const char *word, struct fault_cmd *c, bool *is_port)
+static bool parse_fault_port(const char *word, struct fault_cmd *c, bool *is_port)
 {
     uint64_t port = 0;
 
@@ -252,14 +252,14 @@ static bool parse_set(const struct words *w, struct fault_cmd *c, struct text *t
     }
     strcpy(c->name, strcmp(w->word[1], "all") ? w->word[1] : "*");
     if (c->target == FAULT_LINK && w->n > 2) {
-        if (!parse_port(w->word[2], c, &is_port)) {
+        if (!parse_fault_port(w->word[2], c, &is_port)) {
             text_say(t, "\"%s\" is not a port: 1 to %d, or all", w->word[2], FABRIC_PORTS_MAX);
             return false;
         }
         i += is_port;
     }
     for (; i < w->n; i++)
-        if (!parse_setting(w->word[i], c, t))
+        if (!parse_fault_setting(w->word[i], c, t))
             return false;
     return makes_sense(c, t);
 }

@@ -117,7 +117,7 @@ static struct packet *flow_emit(struct qp *qp, struct tx_cost *cost, bool *more)
 /* As the adapter sees a flow. */
 static const struct qp_ops flow_ops = {.wants_turn = flow_wants_turn, .lane = transport_lane, .emit = flow_emit};
 
-static void go_on(void *obj, uint64_t arg)
+static void flow_continue(void *obj, uint64_t arg)
 {
     struct flow *f = obj;
 
@@ -125,22 +125,22 @@ static void go_on(void *obj, uint64_t arg)
 }
 
 /* The time has come to begin: or to begin again, with a clean slate, after there was no way to send. */
-static void begin(struct flow *f)
+static void begin_flow(struct flow *f)
 {
     f->begun = true;
     f->begin_ps = sim_now(f->qp.hca->sim);
     f->messages = 0;
-    go_on(f, 0);
+    flow_continue(f, 0);
 }
 
-static void due(void *obj, uint64_t arg)
+static void flow_due(void *obj, uint64_t arg)
 {
     struct flow *f = obj;
 
     if (f->begun)
-        go_on(f, 0);
+        flow_continue(f, 0);
     else
-        begin(f);
+        begin_flow(f);
 }
 
 static void end(void *obj, uint64_t arg)
@@ -162,7 +162,7 @@ void flows_port_changed(struct sim *s, const struct port *p)
         if ((f->from != p && f->to != p) || !f->begun || f->ended || f->qp.in_ready)
             continue;
         if (has_path(f) && !evtimer_is_set(&f->due))
-            begin(f);
+            begin_flow(f);
     }
 }
 
@@ -180,7 +180,7 @@ void flow_landed(struct sim *s, const struct packet *p)
 
 /* ---- making and ending ----------------------------------------------------------------------------------------- */
 
-static bool find_port(const struct sim *s, const char *name, uint32_t num, struct port **out, struct text *t)
+static bool find_flow_port(const struct sim *s, const char *name, uint32_t num, struct port **out, struct text *t)
 {
     struct node *n = fabric_node_by_name(s->fabric, name);
 
@@ -202,13 +202,13 @@ static bool find_port(const struct sim *s, const char *name, uint32_t num, struc
     return true;
 }
 
-static struct flow *add(struct sim *s, const struct flow_cmd *c, struct text *t)
+static struct flow *add_flow(struct sim *s, const struct flow_cmd *c, struct text *t)
 {
     struct port *from, *to;
     uint64_t when;
     struct flow *f;
 
-    if (!find_port(s, c->from, c->from_port, &from, t) || !find_port(s, c->to, c->to_port, &to, t))
+    if (!find_flow_port(s, c->from, c->from_port, &from, t) || !find_flow_port(s, c->to, c->to_port, &to, t))
         return NULL;
     if (from == to) {
         text_say(t, "a flow goes from one port to another, over the network");
@@ -230,7 +230,7 @@ static struct flow *add(struct sim *s, const struct flow_cmd *c, struct text *t)
     f->qp.port = &from->node->hca->ports[from->num];
     f->qp.sl = c->sl;
     f->qp.mtu = path_mtu(f);
-    evtimer_init(&f->due, due, f);
+    evtimer_init(&f->due, flow_due, f);
     evtimer_init(&f->end, end, f);
     f->due.quiet = f->end.quiet = true;
     *s->flows->last = f;
@@ -243,7 +243,7 @@ static struct flow *add(struct sim *s, const struct flow_cmd *c, struct text *t)
     return f;
 }
 
-static void sweep(struct flows *fs)
+static void sweep_flows(struct flows *fs)
 {
     for (struct flow **at = &fs->gone, *f; (f = *at);) {
         if (f->live || evtimer_queued(&f->due) || evtimer_queued(&f->end)) {
@@ -275,7 +275,7 @@ static bool delete (struct flows *fs, uint64_t id)
     fs->last = &fs->first;
     while (*fs->last)
         fs->last = &(*fs->last)->next;
-    sweep(fs);
+    sweep_flows(fs);
     return found;
 }
 
@@ -348,7 +348,7 @@ bool flow_command(struct sim *s, const char *line, struct text *t)
         return false;
     switch (c.verb) {
     case FLOW_ADD:
-        f = add(s, &c, t);
+        f = add_flow(s, &c, t);
         if (f)
             text_say(t, "flow %llu\n", (unsigned long long)f->id);
         return f;
@@ -402,7 +402,7 @@ int flows_init(struct sim *s, struct parse_error *err)
         struct flow_cmd c = from_model(&s->model->flows[i]);
         struct text wrong = {0};
 
-        if (add(s, &c, &wrong))
+        if (add_flow(s, &c, &wrong))
             continue;
         model_error(s->model, &s->model->flows[i].at, err, "%s", wrong.buf);
         text_free(&wrong);

@@ -58,7 +58,7 @@ static bool parse_mtu(const char *v, uint32_t *mtu)
     return true;
 }
 
-static bool parse_number(const char *v, uint64_t min, uint64_t max, void *field, size_t bytes)
+static bool parse_flow_number(const char *v, uint64_t min, uint64_t max, void *field, size_t bytes)
 {
     uint64_t n = 0;
 
@@ -73,19 +73,19 @@ static bool parse_number(const char *v, uint64_t min, uint64_t max, void *field,
     return true;
 }
 
-static bool parse_value(const char *v, enum value_kind kind, void *field)
+static bool parse_flow_value(const char *v, enum value_kind kind, void *field)
 {
     switch (kind) {
     case PORT:
-        return parse_number(v, 1, 254, field, 4);
+        return parse_flow_number(v, 1, 254, field, 4);
     case SL:
-        return parse_number(v, 0, 15, field, 1);
+        return parse_flow_number(v, 0, 15, field, 1);
     case MTU:
         return parse_mtu(v, field);
     case PATH:
-        return parse_number(v, 0, 127, field, 4);
+        return parse_flow_number(v, 0, 127, field, 4);
     case SIZE:
-        return parse_number(v, 1, FLOW_SIZE_MAX, field, 8);
+        return parse_flow_number(v, 1, FLOW_SIZE_MAX, field, 8);
     case RATE:
         if (!strcmp(v, "max")) {
             *(double *)field = 0;
@@ -98,7 +98,7 @@ static bool parse_value(const char *v, enum value_kind kind, void *field)
     return false;
 }
 
-static bool parse_setting(const char *word, struct flow_cmd *c, uint32_t *seen, struct text *t)
+static bool parse_flow_setting(const char *word, struct flow_cmd *c, uint32_t *seen, struct text *t)
 {
     const char *v = NULL;
     size_t i;
@@ -116,7 +116,7 @@ static bool parse_setting(const char *word, struct flow_cmd *c, uint32_t *seen, 
         return false;
     }
     *seen |= 1u << i;
-    if (!parse_value(v, values[i].kind, (char *)c + values[i].offset)) {
+    if (!parse_flow_value(v, values[i].kind, (char *)c + values[i].offset)) {
         text_say(t, "%s: \"%s\" is not %s", values[i].name, v, wanted[values[i].kind]);
         return false;
     }
@@ -137,7 +137,7 @@ static bool parse_add(const struct words *w, struct flow_cmd *c, struct text *t)
     strcpy(c->to, w->word[2]);
     c->size = 65536;
     for (unsigned i = 3; i < w->n; i++)
-        if (!parse_setting(w->word[i], c, &seen, t))
+        if (!parse_flow_setting(w->word[i], c, &seen, t))
             return false;
     for (size_t i = 0; i + 1 < NUM_VALUES; i++)
         if (!strcmp(values[i].name, "at") && (seen >> i & 3) == 3) {

@@ -11,12 +11,12 @@
 #include "simfab/engine/base/event.h"
 #include "simfab/engine/base/util.h"
 
-static void serve(void *obj, uint64_t arg);
+static void serve_bus(void *obj, uint64_t arg);
 
 void bus_init(struct bus *b, struct event_queue *q, uint64_t bps, uint32_t overhead_bytes, struct memory *memory)
 {
     *b = (struct bus){.q = q, .memory = memory, .bps = bps, .overhead_bytes = overhead_bytes};
-    evtimer_init(&b->timer, serve, b);
+    evtimer_init(&b->timer, serve_bus, b);
     b->timer.quiet = true; /* the packets that wait for it are counted */
 }
 
@@ -44,7 +44,7 @@ void dma_fini(struct dma *d)
 }
 
 /* When a transfer that begins now is across; the bus and the memory are taken until then. */
-static uint64_t cross(struct bus *b, struct dma *d, uint32_t bytes)
+static uint64_t cross_bus(struct bus *b, struct dma *d, uint32_t bytes)
 {
     uint64_t now = b->q->now_ps, bps = b->slow_bps ? b->slow_bps : b->bps;
     uint64_t pace = transfer_ps(bytes, b->slow_bps ? d->bps / b->slow_milli * 1000 : d->bps), done = now + pace;
@@ -62,11 +62,11 @@ static uint64_t cross(struct bus *b, struct dma *d, uint32_t bytes)
     return done;
 }
 
-static void begin(struct dma *d, const struct dma_request *r)
+static void begin_dma(struct dma *d, const struct dma_request *r)
 {
     uint64_t now = d->bus->q->now_ps;
 
-    r->fn(r->obj, r->arg, now, r->bytes ? cross(d->bus, d, r->bytes) : now);
+    r->fn(r->obj, r->arg, now, r->bytes ? cross_bus(d->bus, d, r->bytes) : now);
 }
 
 static bool may_begin(const struct dma *d, uint32_t bytes)
@@ -76,7 +76,7 @@ static bool may_begin(const struct dma *d, uint32_t bytes)
     return !bytes || (d->bus->busy_ps <= now && d->free_ps <= now);
 }
 
-static void enqueue(struct dma *d, const struct dma_request *r)
+static void enqueue_dma(struct dma *d, const struct dma_request *r)
 {
     if (d->used == d->cap) {
         uint32_t cap = d->cap ? 2 * d->cap : 16;
@@ -94,7 +94,7 @@ static void enqueue(struct dma *d, const struct dma_request *r)
 }
 
 /* Begin the oldest request of an engine if its time has come. */
-static bool take_turn(struct dma *d)
+static bool begin_oldest_dma(struct dma *d)
 {
     struct dma_request r;
 
@@ -104,7 +104,7 @@ static bool take_turn(struct dma *d)
     d->first = (d->first + 1) & (d->cap - 1);
     d->used--;
     d->bus->waiting--;
-    begin(d, &r);
+    begin_dma(d, &r);
     return true;
 }
 
@@ -125,7 +125,7 @@ static void set_timer(struct bus *b)
 }
 
 /* Go round until nobody can begin. What begins may ask for more: that is met on the way round. */
-static void serve(void *obj, uint64_t arg)
+static void serve_bus(void *obj, uint64_t arg)
 {
     struct bus *b = obj;
     struct dma *last = b->turn;
@@ -135,7 +135,7 @@ static void serve(void *obj, uint64_t arg)
         struct dma *d = b->turn;
 
         b->turn = d->next;
-        if (take_turn(d))
+        if (begin_oldest_dma(d))
             last = b->turn;
         else if (b->turn == last)
             break;
@@ -152,10 +152,10 @@ void dma_request(struct dma *d, uint32_t bytes, dma_fn fn, void *obj, uint64_t a
     if (!d->used && (!bytes || (!b->waiting && may_begin(d, bytes)))) {
         if (bytes)
             b->turn = d->next;
-        begin(d, &r);
+        begin_dma(d, &r);
         return;
     }
-    enqueue(d, &r);
+    enqueue_dma(d, &r);
     if (!b->serving)
-        serve(b, 0);
+        serve_bus(b, 0);
 }

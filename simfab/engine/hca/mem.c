@@ -331,7 +331,7 @@ static bool walk_add(struct walk *w, const struct sf_sge *sge, uint32_t skip, ui
     return true;
 }
 
-static bool walk(struct walk *w, const struct sf_sge *sge, uint32_t n, uint32_t offset, uint32_t len)
+static bool walk_sges(struct walk *w, const struct sf_sge *sge, uint32_t n, uint32_t offset, uint32_t len)
 {
     for (uint32_t i = 0; i < n && len; i++) {
         uint32_t take;
@@ -353,7 +353,7 @@ bool mem_gather(const struct qp *qp, const struct sf_sge *sge, uint32_t n, uint3
 {
     struct walk w = {.qp = qp, .pd = qp->pd, .read = true, .here = to};
 
-    return walk(&w, sge, n, offset, len);
+    return walk_sges(&w, sge, n, offset, len);
 }
 
 bool mem_scatter(const struct qp *qp, const struct pd *pd, const struct sf_sge *sge, uint32_t n, uint32_t offset,
@@ -361,7 +361,7 @@ bool mem_scatter(const struct qp *qp, const struct pd *pd, const struct sf_sge *
 {
     struct walk w = {.qp = qp, .pd = pd, .access = IBV_ACCESS_LOCAL_WRITE, .here = (uint8_t *)from};
 
-    return walk(&w, sge, n, offset, len);
+    return walk_sges(&w, sge, n, offset, len);
 }
 
 static bool direct(const struct mr *mr, uint64_t addr, uint8_t *here, uint32_t len, bool read)

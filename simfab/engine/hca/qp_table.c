@@ -65,7 +65,7 @@ static const struct transition transitions[] = {
      {[RC] = {NEVER, 0}, [UC] = {0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS}, [UD] = {0, RUNNING_UD}}},
 };
 
-static const struct transition *find(enum ibv_qp_state from, enum ibv_qp_state to)
+static const struct transition *find_transition(enum ibv_qp_state from, enum ibv_qp_state to)
 {
     for (size_t i = 0; i < sizeof transitions / sizeof *transitions; i++)
         if (transitions[i].from == from && transitions[i].to == to)
@@ -81,7 +81,7 @@ bool qp_transition_allowed(enum ibv_qp_type type, enum ibv_qp_state from, enum i
 
     if (to == IBV_QPS_RESET || (to == IBV_QPS_ERR && from != IBV_QPS_RESET))
         return !given;
-    row = find(from, to);
+    row = find_transition(from, to);
     if (!row || row->of[t].required == NEVER)
         return false;
     return (given & row->of[t].required) == row->of[t].required &&

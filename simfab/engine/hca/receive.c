@@ -57,7 +57,7 @@ static bool take_recv(struct qp *qp)
     return true;
 }
 
-static enum take_result begin(struct qp *qp, struct packet *p)
+static enum take_result begin_request(struct qp *qp, struct packet *p)
 {
     struct responder *r = &qp->resp;
     uint64_t capacity = 0;
@@ -130,7 +130,7 @@ enum take_result take_data(struct qp *qp, struct packet *p)
 
     if (!(p->flags & PKT_FIRST) != r->in_message || (r->in_message && p->op != r->message_op))
         return TAKE_BAD_REQUEST;
-    if ((p->flags & PKT_FIRST) && (result = begin(qp, p)) != TAKE_OK)
+    if ((p->flags & PKT_FIRST) && (result = begin_request(qp, p)) != TAKE_OK)
         return result;
     if (r->offset + (uint64_t)p->payload > r->capacity)
         return p->op == PKT_SEND ? TAKE_TOO_LONG : TAKE_BAD_REQUEST;
@@ -202,7 +202,7 @@ static void acknowledge(struct qp *qp, uint32_t psn)
     add_duty(qp, DUTY_ACK, psn);
 }
 
-static void send_answer(struct qp *qp, const struct duty *d)
+static void send_duty(struct qp *qp, const struct duty *d)
 {
     static const enum packet_op ops[] = {
         [DUTY_ACK] = PKT_ACK, [DUTY_NAK] = PKT_NAK, [DUTY_RNR_NAK] = PKT_RNR_NAK, [DUTY_ATOMIC] = PKT_ATOMIC_ACK};
@@ -229,7 +229,7 @@ static void duties_run(void *obj, uint64_t arg)
         }
         if (r->leaving)
             return; /* rc_response_left goes on */
-        send_answer(qp, r->first);
+        send_duty(qp, r->first);
         duty_drop(r);
     }
     if (r->first)
@@ -250,7 +250,7 @@ void rc_acknowledge_now(struct qp *qp)
     struct responder *r = &qp->resp;
 
     while (r->first && r->first->kind == DUTY_ACK && !r->leaving) {
-        send_answer(qp, r->first);
+        send_duty(qp, r->first);
         duty_drop(r);
     }
 }
@@ -327,7 +327,7 @@ struct packet *rc_emit_duty(struct qp *qp, struct tx_cost *cost)
 /* ---- requests -------------------------------------------------------------------------------------------------- */
 
 /* The request cannot be done: tell the requester, and this queue pair is in error too. */
-static void refuse(struct qp *qp, struct packet *p, enum nak_code code, enum ibv_wc_status recv_status)
+static void refuse_request(struct qp *qp, struct packet *p, enum nak_code code, enum ibv_wc_status recv_status)
 {
     struct responder *r = &qp->resp;
     struct packet *nak = connected_packet(qp, PKT_NAK, p->psn, 0);
@@ -348,7 +348,7 @@ static void refuse(struct qp *qp, struct packet *p, enum nak_code code, enum ibv
     qp_to_error(qp);
 }
 
-static void take_message(struct qp *qp, struct packet *p)
+static void take_request(struct qp *qp, struct packet *p)
 {
     struct responder *r = &qp->resp;
     struct duty *d;
@@ -367,24 +367,24 @@ static void take_message(struct qp *qp, struct packet *p)
         r->nak_sent = true; /* what follows it is out of order, and needs no refusal of its own */
         break;
     case TAKE_BAD_REQUEST:
-        refuse(qp, p, NAK_INVALID_REQUEST, IBV_WC_SUCCESS);
+        refuse_request(qp, p, NAK_INVALID_REQUEST, IBV_WC_SUCCESS);
         break;
     case TAKE_NO_ACCESS:
-        refuse(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
+        refuse_request(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
         break;
     case TAKE_BAD_KEY: /* to invalidate */
-        refuse(qp, p, NAK_REMOTE_ACCESS, IBV_WC_REM_INV_REQ_ERR);
+        refuse_request(qp, p, NAK_REMOTE_ACCESS, IBV_WC_REM_INV_REQ_ERR);
         break;
     case TAKE_TOO_LONG:
-        refuse(qp, p, NAK_INVALID_REQUEST, IBV_WC_LOC_LEN_ERR);
+        refuse_request(qp, p, NAK_INVALID_REQUEST, IBV_WC_LOC_LEN_ERR);
         break;
     case TAKE_NO_MEMORY:
         if (qp->obj.proc->dead)
             break; /* nobody is left to answer */
         if (r->message_op == PKT_WRITE)
-            refuse(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
+            refuse_request(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
         else
-            refuse(qp, p, NAK_REMOTE_OPERATION, IBV_WC_LOC_PROT_ERR);
+            refuse_request(qp, p, NAK_REMOTE_OPERATION, IBV_WC_LOC_PROT_ERR);
         break;
     }
 }
@@ -430,11 +430,11 @@ static void take_read(struct qp *qp, struct packet *p, bool again)
 
     if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) ||
         (!again && (r->in_message || open_reads(r) >= qp->attr.max_dest_rd_atomic))) {
-        refuse(qp, p, NAK_INVALID_REQUEST, IBV_WC_SUCCESS);
+        refuse_request(qp, p, NAK_INVALID_REQUEST, IBV_WC_SUCCESS);
         return;
     }
     if (p->dma_len && !mr_check(qp, p->rkey, p->raddr, p->dma_len, IBV_ACCESS_REMOTE_READ)) {
-        refuse(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
+        refuse_request(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
         return;
     }
     if (again) {
@@ -458,11 +458,11 @@ static void take_atomic(struct qp *qp, struct packet *p)
 
     if (r->in_message || !(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) || (p->raddr & 7) ||
         open_reads(r) >= qp->attr.max_dest_rd_atomic) {
-        refuse(qp, p, NAK_INVALID_REQUEST, IBV_WC_SUCCESS);
+        refuse_request(qp, p, NAK_INVALID_REQUEST, IBV_WC_SUCCESS);
         return;
     }
     if (!mr || !mem_read(mr, p->raddr, &old, sizeof old)) {
-        refuse(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
+        refuse_request(qp, p, NAK_REMOTE_ACCESS, IBV_WC_SUCCESS);
         return;
     }
     new = p->atomic_op == IBV_WR_ATOMIC_FETCH_AND_ADD ? old + p->compare_add : old == p->compare_add ? p->swap : old;
@@ -514,5 +514,5 @@ void rc_handle_request(struct qp *qp, struct packet *p)
     else if (p->op == PKT_ATOMIC)
         take_atomic(qp, p);
     else
-        take_message(qp, p);
+        take_request(qp, p);
 }

@@ -163,7 +163,8 @@ void agents_free(struct umad_file *u)
 
 /* ---- sending -------------------------------------------------------------------------------------------------- */
 
-static enum mad_result transmit(struct agent *a, const struct ib_user_mad_hdr *hdr, const uint8_t *mad, size_t bytes)
+static enum mad_result transmit_mad(struct agent *a, const struct ib_user_mad_hdr *hdr, const uint8_t *mad,
+                                    size_t bytes)
 {
     struct port *p = a->file->mp->port;
     struct mad_packet pkt = {
@@ -199,7 +200,7 @@ static void request_timed_out(struct timer *t)
     if (r->retries_left) {
         r->retries_left--;
         timer_set(t->mad, t, r->hdr.timeout_ms);
-        transmit(r->agent, &r->hdr, r->mad, r->bytes); /* an answer ends r at once */
+        transmit_mad(r->agent, &r->hdr, r->mad, r->bytes); /* an answer ends r at once */
         return;
     }
     r->hdr.status = ETIMEDOUT;
@@ -272,7 +273,7 @@ static int send_mad(struct agent *a, const struct ib_user_mad_hdr *hdr, uint8_t 
         if (!r)
             return ENOMEM;
     }
-    result = transmit(a, hdr, mad, bytes);
+    result = transmit_mad(a, hdr, mad, bytes);
     if (result == MAD_BAD_ROUTE) {
         if (r)
             request_free(r); /* it went nowhere, so nothing has answered it */

@@ -30,10 +30,10 @@
 
 /* ---- delivery ------------------------------------------------------------------------------------------------- */
 
-static void send_answer(struct port *at, const struct mad_packet *request, const uint8_t *resp);
+static void send_mad_answer(struct port *at, const struct mad_packet *request, const uint8_t *resp);
 
 /* The kernel of a host answers what nobody there wants; a switch's agents do the same. */
-static void refuse(struct port *at, const struct mad_packet *pkt)
+static void answer_unsupported(struct port *at, const struct mad_packet *pkt)
 {
     uint8_t resp[MAD_BYTES];
     uint64_t method = wire_get(pkt->mad, MAD_METHOD);
@@ -43,7 +43,7 @@ static void refuse(struct port *at, const struct mad_packet *pkt)
     memcpy(resp, pkt->mad, sizeof resp);
     wire_put(resp, MAD_METHOD, METHOD_GET_RESP);
     wire_put(resp, MAD_STATUS, STATUS_BAD_ATTR);
-    send_answer(at, pkt, resp);
+    send_mad_answer(at, pkt, resp);
 }
 
 static bool sma_wants(const struct port *at, const uint8_t *mad)
@@ -67,7 +67,7 @@ static bool deliver(struct port *at, const struct port *ingress, const struct ma
     if (!mad_is_response(pkt->mad) && (smp ? sma_wants(at, pkt->mad) : class == CLASS_PERF)) {
         memcpy(resp, pkt->mad, sizeof resp);
         if (smp ? sma_answer(at, ingress, pkt->slid, resp) : pma_answer(at, resp))
-            send_answer(at, pkt, resp);
+            send_mad_answer(at, pkt, resp);
         sma_settle(mad_port_of(at)->mad);
         return true;
     }
@@ -75,11 +75,11 @@ static bool deliver(struct port *at, const struct port *ingress, const struct ma
         return true;
     if (mad_is_response(pkt->mad))
         return false;
-    refuse(at, pkt);
+    answer_unsupported(at, pkt);
     return true;
 }
 
-static void send_answer(struct port *at, const struct mad_packet *request, const uint8_t *resp)
+static void send_mad_answer(struct port *at, const struct mad_packet *request, const uint8_t *resp)
 {
     uint8_t mad[MAD_BYTES];
     struct mad_packet pkt = {.mad = mad, .bytes = sizeof mad, .qpn = request->qpn, .sl = request->sl, .qkey = MAD_QKEY};

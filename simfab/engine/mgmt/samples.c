@@ -84,7 +84,7 @@ void samples_due(struct port *at)
         at->node->fabric->up->samples_later(at, ticks_ps(s->of, s->interval));
 }
 
-static void begin(struct port *at, const struct port *p, const uint8_t *data)
+static void begin_sampling(struct port *at, const struct port *p, const uint8_t *data)
 {
     struct samples *s = at->samples;
 
@@ -125,7 +125,7 @@ uint16_t samples_control(struct port *at, const struct port *p, uint8_t *data, b
             return STATUS_BUSY;
     }
     if (set && at->samples->status == SAMPLES_DONE)
-        begin(at, p, data);
+        begin_sampling(at, p, data);
     put_control(at, p, data);
     return STATUS_OK;
 }

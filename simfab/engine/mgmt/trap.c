@@ -44,7 +44,7 @@ struct trap {
     uint8_t mad[MAD_BYTES];
 };
 
-static void transmit(struct trap *t)
+static void transmit_trap(struct trap *t)
 {
     struct port *p = t->mp->port;
     struct mad_packet pkt = {.mad = t->mad, .bytes = MAD_BYTES, .slid = p->lid, .dlid = p->sm_lid, .sl = p->sm_sl};
@@ -73,7 +73,7 @@ static void repeat(struct timer *timer)
     }
     t->delay_ms = t->delay_ms ? (unsigned)min_u64(2 * t->delay_ms, REPEAT_MAX_MS) : REPEAT_FIRST_MS;
     timer_set(timer->mad, timer, t->delay_ms);
-    transmit(t); /* may be repressed at once */
+    transmit_trap(t); /* may be repressed at once */
 }
 
 static struct trap *trap_get(struct mad_port *mp, unsigned number)
@@ -128,7 +128,7 @@ static void trap_send(struct port *p, unsigned number, unsigned type, const uint
     t->repressed = false;
     t->delay_ms = REPEAT_FIRST_MS;
     timer_set(mp->mad, &t->timer, t->delay_ms);
-    transmit(t);
+    transmit_trap(t);
 }
 
 /* The specification's bound on how often a port may trouble the manager: 4.096 us * 2^SubnetTimeOut. */
@@ -158,7 +158,7 @@ static void trap_send_slowly(struct port *p, unsigned number, unsigned type, con
     t->quiet_ns = now + interval_ns(p);
     t->delay_ms = REPEAT_FIRST_MS;
     timer_set(mp->mad, &t->timer, t->delay_ms);
-    transmit(t);
+    transmit_trap(t);
 }
 
 void traps_free(struct mad_port *mp)

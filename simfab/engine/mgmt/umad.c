@@ -78,8 +78,8 @@ static void uncount(struct umad_file *u, const uint8_t *body, size_t bytes)
     umad_page_count(u, id, body + head, -1);
 }
 
-static void serve(struct umad_file *u, const struct umad_req *req, const uint8_t *body, size_t bytes,
-                  struct umad_rep *rep)
+static void serve_umad(struct umad_file *u, const struct umad_req *req, const uint8_t *body, size_t bytes,
+                       struct umad_rep *rep)
 {
     uint32_t id;
 
@@ -185,7 +185,7 @@ static int read_messages(struct umad_file *u, struct umad_in *in)
 }
 
 /* One message of n bytes; false at the end of the connection or when the message makes no sense. */
-static bool take_message(struct umad_file *u, struct msghdr *msg, const uint8_t *buf, size_t n)
+static bool take_umad_message(struct umad_file *u, struct msghdr *msg, const uint8_t *buf, size_t n)
 {
     uint8_t *large = NULL;
     const char *wrong = NULL;
@@ -208,7 +208,7 @@ static bool take_message(struct umad_file *u, struct msghdr *msg, const uint8_t 
         wrong = "a message whose payload is not what it says";
         goto close_fds;
     }
-    serve(u, &req, large ? large : buf + sizeof req, req.bytes, &rep);
+    serve_umad(u, &req, large ? large : buf + sizeof req, req.bytes, &rep);
     if (fds[0] >= 0) {
         if (u->rx && !u->want_write)
             umad_flush(u); /* a response is there when the write that asked for it returns */
@@ -250,7 +250,7 @@ static bool receive(struct umad_file *u)
     u->corked = true;
     for (int i = 0; i < n; i++) {
         if (ok)
-            ok = take_message(u, &in->msg[i].msg_hdr, in->buf[i], in->msg[i].msg_len);
+            ok = take_umad_message(u, &in->msg[i].msg_hdr, in->buf[i], in->msg[i].msg_len);
         else
             drop_message(&in->msg[i].msg_hdr);
     }
@@ -271,7 +271,7 @@ void umad_ready(struct umad_file *u, uint32_t events)
 /* ---- opening and closing -------------------------------------------------------------------------------------- */
 
 /* page: a descriptor that goes with the welcome, or -1. */
-static void welcome(int fd, int error, int page)
+static void send_umad_welcome(int fd, int error, int page)
 {
     struct sf_welcome w = {.magic = SF_MAGIC, .version = SF_VERSION, .error = error};
     struct iovec iov = {&w, sizeof w};
@@ -308,7 +308,7 @@ static void issm_take(struct umad_file *u)
     if (!u->mp->issm) {
         u->mp->issm = u;
         issm_changed(u->mp, true);
-        welcome(u->fd, 0, -1);
+        send_umad_welcome(u->fd, 0, -1);
         return;
     }
     for (at = &u->mp->issm_waiting; *at; at = &(*at)->next_waiting)
@@ -336,11 +336,11 @@ static void issm_leave(struct umad_file *u)
     }
     mp->issm_waiting = mp->issm->next_waiting;
     mp->issm->next_waiting = NULL;
-    welcome(mp->issm->fd, 0, -1);
+    send_umad_welcome(mp->issm->fd, 0, -1);
 }
 
 /* umad and issm numbers count the ports of a host's HCAs in their order. */
-static struct port *find_port(struct fabric *f, const char *name, uint32_t n)
+static struct port *find_umad_port(struct fabric *f, const char *name, uint32_t n)
 {
     struct host *h = fabric_host_by_name(f, name);
 
@@ -368,7 +368,7 @@ struct umad_file *umad_accept(struct mad *m, int fd, const struct sf_hello *hell
     int err = ENODEV, page;
 
     memcpy(host, hello->host, SF_HOST_MAX);
-    p = find_port(m->f, host, hello->arg & ~SF_UMAD_NONBLOCK);
+    p = find_umad_port(m->f, host, hello->arg & ~SF_UMAD_NONBLOCK);
     if (!p)
         goto refuse;
     if (hello->kind == SF_CONN_ISSM && mad_port_of(p)->issm && (hello->arg & SF_UMAD_NONBLOCK)) {
@@ -394,14 +394,14 @@ struct umad_file *umad_accept(struct mad *m, int fd, const struct sf_hello *hell
         issm_take(u);
     } else {
         page = umad_page_make(u);
-        welcome(fd, 0, page);
+        send_umad_welcome(fd, 0, page);
         if (page >= 0)
             close(page);
     }
     return u;
 
 refuse:
-    welcome(fd, err, -1);
+    send_umad_welcome(fd, err, -1);
     close(fd);
     return NULL;
 }

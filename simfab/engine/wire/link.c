@@ -299,7 +299,7 @@ static void end_wait(struct link_dir *l)
 }
 
 /* Put the first packet of the lane on the wire. */
-static void transmit(struct link_dir *l, unsigned vl)
+static void transmit_packet(struct link_dir *l, unsigned vl)
 {
     struct vl_queue *q = &l->vl[vl];
     struct packet *p = lane_pop(q);
@@ -381,7 +381,7 @@ static void try_send(struct link_dir *l)
         wait_for_credits(l);
         return;
     }
-    transmit(l, (unsigned)vl);
+    transmit_packet(l, (unsigned)vl);
     if (l->occupied)
         link_look_at(l, l->busy_until_ps);
 }

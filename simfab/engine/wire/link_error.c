@@ -68,7 +68,7 @@ void link_no_room(struct link_dir *l)
     port_notify(p, PORT_EV_OVERRUN);
 }
 
-static void watch(struct link_dir *l);
+static void start_watchdog(struct link_dir *l);
 
 /* The sender of l has heard nothing of its credits for too long. */
 static void watchdog(void *obj, uint64_t watch_no)
@@ -82,10 +82,10 @@ static void watchdog(void *obj, uint64_t watch_no)
         recover(l);
         port_notify(l->from, PORT_EV_WATCHDOG);
     }
-    watch(l);
+    start_watchdog(l);
 }
 
-static void watch(struct link_dir *l)
+static void start_watchdog(struct link_dir *l)
 {
     uint64_t limit = transfer_ps((uint64_t)WATCHDOG_SYMBOLS * port_lanes(l->from), port_rate_bps(l->from));
 
@@ -100,7 +100,7 @@ void link_flow_control(struct link_dir *l, bool off)
     l->fc_off = off;
     l->fc_watch++;
     if (off) {
-        watch(l);
+        start_watchdog(l);
         return;
     }
     l->sim->background--;

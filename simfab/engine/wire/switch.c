@@ -21,7 +21,7 @@
 #include "simfab/engine/wire/rx_buffer.h"
 #include "simfab/engine/wire/trace_log.h"
 
-static void drop(const struct port *at, struct packet *p, const char *reason)
+static void drop_packet(const struct port *at, struct packet *p, const char *reason)
 {
     p->held->sim->packets_dropped++;
     trace_drop(p->held->sim, at, p, reason);
@@ -35,7 +35,7 @@ static void enqueue_later(void *obj, uint64_t arg)
 }
 
 /* A faster output must not run out of a packet that comes in slowly: it begins so late that both end together. */
-static void enqueue(struct link_dir *l, struct packet *p)
+static void enqueue_output(struct link_dir *l, struct packet *p)
 {
     uint64_t now = sim_now(l->sim), ser;
 
@@ -54,17 +54,17 @@ static void forward_to_port(struct port *in, uint8_t out_num, struct packet *p)
     int vl = out->out ? link_lane(out, in->num, p->sl) : -1;
 
     if (!keys_leave(out, p)) {
-        drop(out, p, "the output refuses its partition");
+        drop_packet(out, p, "the output refuses its partition");
         return;
     }
     if (vl < 0) {
         link_count_discard(out, DISCARD_LANE);
-        drop(out, p, out->out ? "no lane for its service level" : "no cable at the output");
+        drop_packet(out, p, out->out ? "no lane for its service level" : "no cable at the output");
         return;
     }
     p->in_port = in->num;
     p->vl = (uint8_t)vl;
-    enqueue(out->out, p);
+    enqueue_output(out->out, p);
 }
 
 /* Copy the packet to the ports that the tables say. */
@@ -77,7 +77,7 @@ static void forward_to_group(struct port *in, struct packet *p)
     if (!n) {
         in->count.rcv_switch_relay += !known;
         in->count.rcv_no_route += !known;
-        drop(in, p, "nobody of the group is here");
+        drop_packet(in, p, "nobody of the group is here");
         return;
     }
     if (n > 1) {
@@ -96,7 +96,7 @@ static void forward(struct port *in, struct packet *p)
     uint8_t out_num = p->dlid < FABRIC_LIDS ? sw->lft[p->dlid] : FABRIC_NO_PORT;
 
     if (!keys_enter(in, p)) {
-        drop(in, p, "the input refuses its partition");
+        drop_packet(in, p, "the input refuses its partition");
         return;
     }
     if (mcast_lid(p->dlid)) {
@@ -107,7 +107,7 @@ static void forward(struct port *in, struct packet *p)
     if (out_num == FABRIC_NO_PORT || out_num == 0 || out_num > sw->num_ports || p->dlid > sw->lft_top) {
         in->count.rcv_switch_relay++;
         in->count.rcv_no_route++;
-        drop(in, p, "no entry in the forwarding table");
+        drop_packet(in, p, "no entry in the forwarding table");
         return;
     }
     forward_to_port(in, out_num, p);

@@ -22,8 +22,8 @@ struct vlarb_table vlarb_table_of(const struct vlarb_entry *entry, uint32_t entr
 }
 
 /* One step of the weighted round robin of a table in which some ready lane has a weight. */
-static int take_turn(struct vlarb_turn *turn, const struct vlarb_table *t, uint32_t ready,
-                     const uint32_t bytes[FABRIC_VLS])
+static int take_lane_turn(struct vlarb_turn *turn, const struct vlarb_table *t, uint32_t ready,
+                          const uint32_t bytes[FABRIC_VLS])
 {
     if (!turn->begun || turn->at >= t->entries)
         *turn = (struct vlarb_turn){.left = t->entry[0].weight, .begun = true};
@@ -55,7 +55,7 @@ static int take_next_lane(struct vlarb_state *s, uint32_t ready)
     return -1;
 }
 
-static bool limit_reached(const struct vlarb_state *s, uint8_t limit)
+static bool high_limit_reached(const struct vlarb_state *s, uint8_t limit)
 {
     return limit != LIMIT_NONE && s->high_sent > 0 && s->high_sent >= limit * LIMIT_BLOCKS;
 }
@@ -63,7 +63,7 @@ static bool limit_reached(const struct vlarb_state *s, uint8_t limit)
 static int take_high(struct vlarb_state *s, const struct vlarb_config *c, uint32_t high,
                      const uint32_t bytes[FABRIC_VLS])
 {
-    int vl = take_turn(&s->high, &c->high, high, bytes);
+    int vl = take_lane_turn(&s->high, &c->high, high, bytes);
 
     s->chose_high = true;
     if (c->high_limit != LIMIT_NONE)
@@ -77,12 +77,12 @@ int vlarb_pick(struct vlarb_state *s, const struct vlarb_config *c, uint32_t rea
 
     if (!(c->high.lanes | c->low.lanes))
         return take_next_lane(s, ready);
-    if (high && !limit_reached(s, c->high_limit))
+    if (high && !high_limit_reached(s, c->high_limit))
         return take_high(s, c, high, bytes);
     s->high_sent = 0;
     s->chose_high = false;
     if (low)
-        return take_turn(&s->low, &c->low, low, bytes);
+        return take_lane_turn(&s->low, &c->low, low, bytes);
     return high ? take_high(s, c, high, bytes) : -1;
 }
 

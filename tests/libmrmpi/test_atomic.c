@@ -13,7 +13,7 @@ static struct mr_address *address;
 static struct mr_device device[FAKE_SUBS];
 static struct mr_remote there;
 static uint64_t result[8];
-static struct mr_vc_word word;
+static struct mr_vc_atomic word;
 static unsigned ends;
 static int end_error;
 static bool by_rdma;
@@ -35,8 +35,8 @@ static void setup(void)
     fake_setup(MR_LINK_RC);
     peer = &fake.peer->base;
     there = (struct mr_remote){.addr = 0x1000, .len = 64, .num_keys = FAKE_SUBS, .rkey = {70, 71}};
-    word = (struct mr_vc_word){.word = {.what = MR_WORD_SWAP, .at = 8, .value = 5, .look = 32, .result = result},
-                               .move.done = done};
+    word = (struct mr_vc_atomic){.atomic = {.what = MR_ATOMIC_SWAP, .at = 8, .value = 5, .peek = 32, .result = result},
+                                 .move.done = done};
     mr_peers.qos.level[MR_LEVEL_SMALL].max = 512;
     ends = 0;
     by_rdma = true;
@@ -64,7 +64,7 @@ START_TEST(it_goes_to_the_adapter_that_has_the_key)
         ck_assert_uint_eq(fake.post[only].sub, only);
         ck_assert_uint_eq(fake.post[only].rkey, 70 + only);
         ck_assert_uint_eq(fake.post[only].raddr, 0x1000);
-        ck_assert_uint_eq(fake.post[only].word.value, 5);
+        ck_assert_uint_eq(fake.post[only].atomic.value, 5);
         ck_assert_uint_ne(word.way, 0);
         ck_assert_uint_eq(ends, only);
         fake_complete(only);

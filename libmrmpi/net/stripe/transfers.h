@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What all that move large messages share: their one state, puts and their stripes, advertised regions. net/bulk/
- * begins puts and owns regions; a put is freed by mr_bulk_finish(). Their memory is in keys.h, writes over links that
- * lose them in track.h, lists of short writes in wlist.h, datagrams in net/zcopy/.
+ * begins transfers and owns regions; a transfer is freed by mr_bulk_finish(). Their memory is in keys.h, writes over
+ * links that lose them in track.h, lists of short writes in wlist.h, datagrams in net/zcopy/.
  */
-#ifndef MRMPI_STRIPE_PUTS_H
-#define MRMPI_STRIPE_PUTS_H
+#ifndef MRMPI_STRIPE_TRANSFERS_H
+#define MRMPI_STRIPE_TRANSFERS_H
 
 #include "libmrmpi/verbs/reliable/blocks.h"
 #include "libmrmpi/conn/connect.h"
@@ -29,7 +29,7 @@ struct mr_bulk_sub {
 struct mr_bulk_peer {
     struct mr_peer base;
     struct mr_bulk_sub *sub;         /* as base.sub; NULL: not listed yet */
-    struct mr_put *puts;             /* not yet complete */
+    struct mr_transfer *transfers;   /* not yet complete */
     struct mr_stripe_op *unassigned; /* stripes without a subchannel */
     unsigned num_unconfirmed;        /* stripes that may have landed over a subchannel that broke */
     unsigned num_refused;            /* stripes that end since their memory there was withdrawn */
@@ -52,7 +52,7 @@ struct mr_bulk_peer {
 struct mr_bulk {
     struct mr_targets targets;
     struct mr_track_recvs *tracked; /* NULL: none yet */
-    unsigned open_puts;
+    unsigned open_transfers;
     unsigned num_late;                            /* tracked receives and datagram batches that wait for what is late */
     struct mr_dgram_recv *starved, **starved_end; /* those that wait for a queue pair, in order (zcopy_wait.c) */
     unsigned starving;                            /* so many */
@@ -62,7 +62,7 @@ struct mr_bulk {
     bool few;                         /* memory may be registered with some devices (mr_bulk_one_suffices) */
     unsigned home;                    /* the device that the last such memory was registered with */
     struct mr_dgram_post *free_posts; /* zcopy_out.c */
-    struct mr_put *free_lists;        /* wlist.c */
+    struct mr_transfer *free_lists;   /* wlist.c */
     struct mr_bulk_region *regions;   /* renew.c: all that are advertised to peers */
 };
 extern struct mr_bulk mr_bulk;
@@ -88,7 +88,7 @@ enum mr_stripe_state {
 
 struct mr_stripe_op {
     struct mr_tx tx;
-    struct mr_put *put;
+    struct mr_transfer *transfer;
     struct mr_sub *sub;        /* NULL: unassigned */
     struct mr_sub *queued;     /* the one among whose queued bytes it is counted */
     struct mr_stripe_op *next; /* in the subchannel's waiting list, or the peer's unassigned */
@@ -115,25 +115,25 @@ struct mr_bulk_part {
 };
 
 /* A message under way, by RDMA writes or reads, or as datagrams. */
-struct mr_put {
+struct mr_transfer {
     struct mr_filter filter;
     struct mr_peer *peer;
-    struct mr_put *next, *prev;
+    struct mr_transfer *next, *prev;
     struct mr_reg *reg;   /* NULL: none is needed, the data goes with the request */
-    unsigned char *local; /* only read from unless the put is a read */
+    unsigned char *local; /* only read from unless the transfer is a read */
     struct mr_remote remote;
     void *cookie;
-    struct mr_vc_move *move; /* a window's: nobody there is told; NULL: a message, or */
-    const struct mr_word *word; /* of a move: no data is moved, but a word changed, once, over its subchannel only */
-    struct mr_wlist *list;   /* short writes to a window (wlist.h) */
-    struct mr_track *track;  /* track.h; NULL: the adapter's completions confirm that it has landed */
-    uint32_t size;           /* bytes of each datagram; 0: by RDMA. With datagrams there are no stripes, but */
-    unsigned num_sends;      /* CLEAR messages of the receiver that are not done, */
-    bool landed;             /* and in the end its LANDED (zcopy_out.c) */
-    bool read, refused; /* refused: the memory there of a move or a list was withdrawn */
-    bool partial;      /* read: not all devices know the memory, here or there */
-    uint8_t level;     /* enum mr_level: of the whole message, by its length when it was begun */
-    uint64_t begun_ns; /* if its stripes are measured */
+    struct mr_vc_move *move;        /* a window's: nobody there is told; NULL: a message, or */
+    const struct mr_atomic *atomic; /* of a move: one word is changed, once, over its subchannel only */
+    struct mr_wlist *list;          /* short writes to a window (wlist.h) */
+    struct mr_track *track;         /* track.h; NULL: the adapter's completions confirm that it has landed */
+    uint32_t size;                  /* bytes of each datagram; 0: by RDMA. With datagrams there are no stripes, but */
+    unsigned num_sends;             /* CLEAR messages of the receiver that are not done, */
+    bool landed;                    /* and in the end its LANDED (zcopy_out.c) */
+    bool read, refused;             /* refused: the memory there of a move or a list was withdrawn */
+    bool partial;                   /* read: not all devices know the memory, here or there */
+    uint8_t level;                  /* enum mr_level: of the whole message, by its length when it was begun */
+    uint64_t begun_ns;              /* if its stripes are measured */
     unsigned num;
     struct mr_stripe_op stripe[];
 };
@@ -145,7 +145,7 @@ struct mr_bulk_region {
     void *addr;
     uint64_t len;
     bool is_target, alone; /* the peer's notifications name it by its token; registered alone (verbs/memory/use.h) */
-    bool stays; /* datagrams: none is moved there (MR_VC_DATAGRAMS_STAY) */
+    bool stays;            /* datagrams: none is moved there (MR_VC_DATAGRAMS_STAY) */
     uint32_t token;
     int rank;
     struct mr_track_recv *tracked; /* target over links that lose writes */
@@ -161,20 +161,20 @@ struct mr_bulk_region {
 #define MR_RENEW_KEYS (MR_CONTROL_BULK + 7) /* control message. rank: rail; ctx: its life; tag: it is the last one */
 /* The key of a peer's rail for this memory, also after its adapter was opened anew. 0: it is not known. */
 uint32_t mr_renewed_key(const struct mr_peer *p, const struct mr_remote *remote, unsigned rail);
-static inline uint32_t mr_bulk_key(const struct mr_put *put, unsigned rail)
+static inline uint32_t mr_bulk_key(const struct mr_transfer *transfer, unsigned rail)
 {
-    if (__builtin_expect(put->remote.lives == put->peer->lives, 1))
-        return put->remote.rkey[rail];
-    return mr_renewed_key(put->peer, &put->remote, rail);
+    if (likely(transfer->remote.lives == transfer->peer->lives))
+        return transfer->remote.rkey[rail];
+    return mr_renewed_key(transfer->peer, &transfer->remote, rail);
 }
 
-/* ---- put.c ---- */
+/* ---- transfer.c ---- */
 /* Sends a control message. If that fails the peer is lost. */
 void mr_bulk_send_control(struct mr_peer *p, struct mr_hdr *hdr, const void *payload, size_t len);
 /* Counts the stripe's bytes as queued on sub; NULL: on none. Policy take_shortest compares these counts (sched.c). */
 void mr_stripe_queue_on(struct mr_stripe_op *s, struct mr_sub *sub);
-/* All stripes are done, or the peer is lost: calls put_sent or read_done, and frees the put. */
-void mr_bulk_finish(struct mr_put *put);
+/* All stripes are done, or the peer is lost: calls put_sent or read_done, and frees the transfer. */
+void mr_bulk_finish(struct mr_transfer *transfer);
 
 /* ---- stripe.c ---- */
 /* Weights follow completions, if the peer has more than one subchannel, and there is memory for the measurements. */
@@ -189,7 +189,7 @@ void mr_stripe_start(struct mr_stripe_op *s, uint64_t begin_ns);
 int mr_stripe_post(struct mr_stripe_op *s, uint64_t begin_ns);
 /* Adds it to its subchannel's waiting list, medium messages before large ones. */
 void mr_stripe_enqueue(struct mr_stripe_op *s);
-/* The end of a stripe; the last one ends its put. */
+/* The end of a stripe; the last one ends its transfer. */
 void mr_stripe_finish(struct mr_stripe_op *s, int error);
 /* Completion of a stripe's work request. */
 void mr_stripe_done(struct mr_wr *wr, const struct mr_wc *wc);
@@ -200,7 +200,7 @@ void mr_stripe_record(struct mr_stripe_op *s, bool failed);
 /* Chooses a subchannel for the stripe and starts it; if none is up it waits, unassigned. */
 void mr_stripe_assign(struct mr_stripe_op *s);
 /* Its stripes wait no more, for a subchannel or for room: it ends before they have been sent. */
-void mr_stripes_leave(struct mr_put *put);
+void mr_stripes_leave(struct mr_transfer *transfer);
 /* Starts unassigned stripes and those that wait for room. True: some still wait. */
 bool mr_stripes_resume(struct mr_peer *p);
 /* As struct mr_peer_events. mr_stripes_confirm (.due): once the peer's end of a broken generation is gone, asks whether

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Receives that are cleared before their message is offered. A collective's receive knows who sends, how much, and
- * where it goes to; its program waits for it, and so does the sender's. So it is announced (READY) while it is posted,
- * if its memory is registered. The sender writes as soon as it has both READY and the send, in whichever order. Beside
- * a message that is offered and read that saves the way of the offer where READY comes first, and always the receiver's
+ * where it goes to; its program waits for it, and so does the sender's. So it is announced (RTR) while it is posted,
+ * if its memory is registered. The sender writes as soon as it has both RTR and the send, in whichever order. Beside
+ * a message that is offered and read that saves the way of the offer where RTR comes first, and always the receiver's
  * word at the end, FIN, which is sent when the last byte has come, while the adapter's confirmation of a write is not.
  *
- * While READY is under way the wire would be idle. So what is offered before it has come has a head (head.c), and only
- * the rest is written. Those of several messages leave in their order, and the rest of all of them finds its turn
- * behind them: else receivers whose READY comes late would get their first packets a round of the adapter later than
+ * While RTR is under way the wire would be idle. So what is offered before it has come has a prefix (prefix.c), and
+ * only the rest is written. Those of several messages leave in their order, and the rest of all of them finds its turn
+ * behind them: else receivers whose RTR comes late would get their first packets a round of the adapter later than
  * others, and their last ones, too.
  *
- * There is an offer for each message nevertheless, since receives are matched in order by those. It says whether READY
- * will be heeded (MR_FLAG_READY), and both sides judge that alike: a receive is over when its message has been written
- * and the offer is there. Any other offer, and a message that came eagerly, ends the announcement: then UNREADY tells
- * the sender to forget it, if it still has it. As packets are in order, that comes before anything for which the same
- * key could be used again.
+ * There is an offer for each message nevertheless, since receives are matched in order by those. It says whether RTR
+ * will be heeded (MR_FLAG_RTR), and both sides judge that alike: a receive is over when its message has been written
+ * and the offer is there. Any other offer, and a message that came eagerly, ends the announcement: then RTR_CANCEL
+ * tells the sender to forget it, if it still has it. As packets are in order, that comes before anything for which the
+ * same key could be used again.
  *
  * The key is the context, the tag, which each run of a collective has for itself, and the number of the message among
  * those of this operation between the two.
@@ -54,7 +54,7 @@ static bool may_heed(struct mr_vc *vc)
     return s && !s->rest;
 }
 
-void mr_ready_heeded(struct mr_vc *vc, size_t len)
+void mr_rtr_heeded(struct mr_vc *vc, size_t len)
 {
     struct mr_stream *s = mr_flow_of(vc)->stream;
 
@@ -67,13 +67,13 @@ static bool is_writable(const struct mr_request *req, struct mr_vc *vc, size_t l
 {
     unsigned caps = MR_VC_PUT | MR_VC_WRITE_BACK;
 
-    return mr_transfers.reads_if == MR_VC_READ_FIRST && req->type->contiguous && (mr_vc_caps(vc, len) & caps) == caps &&
+    return mr_rndvs.reads_if == MR_VC_READ_FIRST && req->type->contiguous && (mr_vc_caps(vc, len) & caps) == caps &&
            !mr_vc_lost(vc) &&
            (len > mr_vc_eager_most(vc) ||
-            (all && may_heed(vc) && mr_burst_delays(&mr_pt2pt.burst, mr_plain(req->recv_buf, req->type), len, all)));
+            (all && may_heed(vc) && mr_burst_delays(&mr_pt2pt.burst, mr_data_at(req->recv_buf, req->type), len, all)));
 }
 
-void mr_ready_announce(struct mr_request *req, size_t all)
+void mr_rtr_announce(struct mr_request *req, size_t all)
 {
     struct mr_vc *vc = mr_vc_known_peer(mr_comm_world_rank(req->comm, req->peer));
     size_t len = req->count * req->type->size;
@@ -86,72 +86,72 @@ void mr_ready_announce(struct mr_request *req, size_t all)
     if (!r)
         return;
     r->total = len;
-    if (mr_vc_advertise(vc, mr_plain(req->recv_buf, req->type), len, MR_VC_WRITE_BACK, &r->region, &r->remote)) {
+    if (mr_vc_advertise(vc, mr_data_at(req->recv_buf, req->type), len, MR_VC_WRITE_BACK, &r->region, &r->remote)) {
         mr_rndv_drop(r);
         return;
     }
     mr_vc_expect(r->region, mr_rndv_id(r));
     r->announced = true;
-    hdr = header_of(r, MR_PKT_READY);
+    hdr = header_of(r, MR_PKT_RTR);
     if (mr_vc_send(vc, &hdr, &r->remote, sizeof(r->remote)))
         mr_rndv_drop(r); /* the channel has failed, and its upcall ends the receive */
 }
 
-void mr_ready_recall(struct mr_request *req)
+void mr_rtr_recall(struct mr_request *req)
 {
-    struct mr_hdr hdr = header_of(req->proto, MR_PKT_UNREADY);
+    struct mr_hdr hdr = header_of(req->proto, MR_PKT_RTR_CANCEL);
 
     mr_vc_send(req->proto->vc, &hdr, NULL, 0); /* if that fails the sender has, too */
 }
 
-void mr_ready_void(struct mr_request *req)
+void mr_rtr_void(struct mr_request *req)
 {
     struct mr_rndv *r = req->proto;
     struct mr_stream *s = mr_stream_of(r->vc);
 
     if (s && r->total <= mr_vc_eager_most(r->vc) && ++s->vain > VAIN)
         s->rest = s->vain < REST ? s->vain : REST;
-    mr_ready_recall(req);
+    mr_rtr_recall(req);
     mr_rndv_drop(r);
 }
 
-bool mr_ready_meet(struct mr_request *req, const struct mr_hdr *hdr, const void *head)
+bool mr_rtr_meet(struct mr_request *req, const struct mr_hdr *hdr, const void *prefix)
 {
     struct mr_rndv *r = req->proto;
     size_t come;
 
-    if (!(hdr->flags & MR_FLAG_READY)) {
-        mr_ready_void(req);
+    if (!(hdr->flags & MR_FLAG_RTR)) {
+        mr_rtr_void(req);
         return false;
     }
-    mr_transfers.large_received++;
+    mr_rndvs.large_received++;
     r->announced = false;
-    r->met_ready = true;
+    r->met_rtr = true;
     r->peer_id = hdr->sreq;
-    come = hdr->rreq ? mr_head_meet(r, hdr) : 0;
+    come = hdr->rreq ? mr_prefix_meet(r, hdr) : 0;
     if (come)
-        mr_read_head(r, 0, head, come);
-    else if (r->landed && !r->head_left)
+        mr_read_prefix(r, 0, prefix, come);
+    else if (r->landed && !r->prefix_left)
         mr_rndv_finish(r, MR_SUCCESS);
     return true;
 }
 
 /* ---- sender ------------------------------------------------------------------------------------------------------ */
 
-static struct mr_ready **find_kept(struct mr_stream *s, const struct mr_hdr *hdr)
+static struct mr_rtr **find_kept(struct mr_stream *s, const struct mr_hdr *hdr)
 {
-    struct mr_ready **at = &s->ready;
+    struct mr_rtr **at = &s->ready;
 
     while (*at && !((*at)->hdr.ctx == hdr->ctx && (*at)->hdr.tag == hdr->tag && (*at)->hdr.sreq == hdr->sreq))
         at = &(*at)->next;
     return at;
 }
 
-bool mr_ready_take(struct mr_request *send, struct mr_vc *vc, uint64_t *rreq, struct mr_remote *remote)
+bool mr_rtr_take(struct mr_request *send, struct mr_vc *vc, uint64_t *rreq, struct mr_remote *remote)
 {
     struct mr_hdr key = {.ctx = send->ctx, .tag = send->tag, .sreq = send->nth};
     struct mr_stream *s = mr_flow_of(vc)->stream;
-    struct mr_ready **at, *ready;
+    struct mr_rtr **at, *ready;
     bool fits;
 
     if (!s || !*(at = find_kept(s, &key)))
@@ -165,32 +165,32 @@ bool mr_ready_take(struct mr_request *send, struct mr_vc *vc, uint64_t *rreq, st
     return fits;
 }
 
-bool mr_ready_comes(struct mr_vc *vc)
+bool mr_rtr_comes(struct mr_vc *vc)
 {
     const struct mr_stream *s = mr_flow_of(vc)->stream;
 
     return s && s->announces > 0;
 }
 
-void mr_ready_await(struct mr_rndv *r)
+void mr_rtr_await(struct mr_rndv *r)
 {
     struct mr_stream *s = mr_stream_of(r->vc);
 
     r->behind = s->offers;
     s->offers = r;
-    r->awaits_ready = true;
+    r->awaits_rtr = true;
 }
 
-size_t mr_ready_head(const struct mr_rndv *r)
+size_t mr_rtr_prefix(const struct mr_rndv *r)
 {
-    return r->remote.serial ? 0 : r->head; /* what is tracked comes as a whole */
+    return r->remote.serial ? 0 : r->prefix; /* what is tracked comes as a whole */
 }
 
-struct mr_rndv *mr_ready_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+struct mr_rndv *mr_rtr_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_stream *s = mr_stream_of(vc);
     struct mr_rndv *r = s ? s->offers : NULL;
-    struct mr_ready *ready;
+    struct mr_rtr *ready;
 
     while (r && !(r->state == MR_RNDV_OFFERED && is_for(hdr, r->req)))
         r = r->behind;
@@ -214,10 +214,10 @@ struct mr_rndv *mr_ready_packet(struct mr_vc *vc, const struct mr_hdr *hdr, cons
     return NULL;
 }
 
-void mr_ready_forget(struct mr_vc *vc, const struct mr_hdr *hdr)
+void mr_rtr_forget(struct mr_vc *vc, const struct mr_hdr *hdr)
 {
     struct mr_stream *s = mr_flow_of(vc)->stream;
-    struct mr_ready **at, *ready;
+    struct mr_rtr **at, *ready;
 
     if (!s || !*(at = find_kept(s, hdr)))
         return;

@@ -14,11 +14,11 @@
 #include "libmrmpi/base/memfile.h"
 #include "libmrmpi/coll/coll.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/rma/share/share.h"
+#include "libmrmpi/rma/winmem/winmem.h"
 
 #define LINE 64
 
-struct mr_share {
+struct mr_winmem {
     char *base;
     size_t bytes;
 };
@@ -28,7 +28,7 @@ struct mr_share {
 /* Between two questions whether the holder lives: it holds the word for as long as a packet takes to be added. */
 #define PATIENCE_NS 1000000
 
-void mr_share_take(uint32_t *word)
+void mr_winmem_take(uint32_t *word)
 {
     static uint32_t self;
     uint64_t asked_ns = 0;
@@ -53,21 +53,21 @@ void mr_share_take(uint32_t *word)
     }
 }
 
-void mr_share_give(uint32_t *word)
+void mr_winmem_give(uint32_t *word)
 {
     __atomic_store_n(word, 0, __ATOMIC_RELEASE);
 }
 
 /* ---- who is on which node ---------------------------------------------------------------------------------------- */
 
-static int node_of(const struct mr_comm *c, int rank)
+static int node_of_rank(const struct mr_comm *c, int rank)
 {
     return mr_launch_info()->node_of[mr_comm_world_rank(c, rank)];
 }
 
 static bool is_here(const struct mr_comm *c, int rank)
 {
-    return node_of(c, rank) == node_of(c, c->rank);
+    return node_of_rank(c, rank) == node_of_rank(c, c->rank);
 }
 
 /*
@@ -85,19 +85,19 @@ struct plan {
     size_t grain;              /* parts begin so many bytes apart, or a multiple */
 };
 
-static size_t round_up(size_t n, size_t grain)
+static size_t round_up_size(size_t n, size_t grain)
 {
     return (n + grain - 1) / grain * grain;
 }
 
 /* False: it is more than there are addresses. */
-static bool make_plan(const struct mr_comm *c, const struct mr_share_part *part, size_t head, bool page_aligned,
-                      struct plan *p)
+static bool plan_segment(const struct mr_comm *c, const struct mr_winmem_part *part, size_t head, bool page_aligned,
+                         struct plan *p)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), most = SIZE_MAX / 4;
     size_t ranks = 0;
 
-    *p = (struct plan){.first = -1, .head = round_up(head, LINE), .grain = page_aligned ? page : 1};
+    *p = (struct plan){.first = -1, .head = round_up_size(head, LINE), .grain = page_aligned ? page : 1};
     for (int i = 0; i < c->size; i++)
         if (is_here(c, i)) {
             if (p->first < 0)
@@ -105,14 +105,14 @@ static bool make_plan(const struct mr_comm *c, const struct mr_share_part *part,
             ranks++;
             if (part[i].size > most - p->bytes)
                 return false;
-            p->bytes += round_up(part[i].size, p->grain);
+            p->bytes += round_up_size(part[i].size, p->grain);
         }
-    p->heads = round_up(ranks * p->head, page) + INTO_PAGE;
+    p->heads = round_up_size(ranks * p->head, page) + INTO_PAGE;
     p->bytes += p->heads;
     return true;
 }
 
-static void place_parts(const struct mr_comm *c, struct mr_share_part *part, const struct plan *p, char *base)
+static void place_parts(const struct mr_comm *c, struct mr_winmem_part *part, const struct plan *p, char *base)
 {
     char *head = base, *at = base + p->heads;
 
@@ -121,7 +121,7 @@ static void place_parts(const struct mr_comm *c, struct mr_share_part *part, con
             part[i].head = head;
             part[i].at = at;
             head += p->head;
-            at += round_up(part[i].size, p->grain);
+            at += round_up_size(part[i].size, p->grain);
         }
 }
 
@@ -132,7 +132,7 @@ struct place {
     int32_t pid, fd;
 };
 
-static struct place create(const struct plan *p)
+static struct place create_segment(const struct plan *p)
 {
     return (struct place){.pid = getpid(), .fd = mr_memfile_make("mrmpi-window", p->bytes)};
 }
@@ -143,7 +143,7 @@ static int open_place(const struct place *at, const struct plan *p)
 }
 
 /* All know when it returns whether all have it; 1: not all. */
-static enum mr_err agree(struct mr_comm *c, int failed, int *any_failed)
+static enum mr_err any_has_failed(struct mr_comm *c, int failed, int *any_failed)
 {
     struct mr_schedule *s = NULL;
     enum mr_err err =
@@ -160,7 +160,7 @@ static enum mr_err tell_places(struct mr_comm *c, struct place *mine, struct pla
     return mr_coll_run(err, s);
 }
 
-void mr_share_drop(struct mr_share *m)
+void mr_winmem_drop(struct mr_winmem *m)
 {
     if (!m)
         return;
@@ -168,13 +168,13 @@ void mr_share_drop(struct mr_share *m)
     free(m);
 }
 
-static struct mr_share *map_place(int fd, size_t bytes)
+static struct mr_winmem *map_place(int fd, size_t bytes)
 {
-    struct mr_share *m = malloc(sizeof(*m));
+    struct mr_winmem *m = malloc(sizeof(*m));
 
     if (m)
-        *m = (struct mr_share){.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0),
-                               .bytes = bytes};
+        *m = (struct mr_winmem){.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0),
+                                .bytes = bytes};
     if (m && m->base == MAP_FAILED) {
         free(m);
         m = NULL;
@@ -182,25 +182,25 @@ static struct mr_share *map_place(int fd, size_t bytes)
     return m;
 }
 
-enum mr_err mr_share_make(struct mr_comm *c, size_t head_bytes, bool page_aligned, struct mr_share_part *part,
-                          struct mr_share **out)
+enum mr_err mr_winmem_make(struct mr_comm *c, size_t head_bytes, bool page_aligned, struct mr_winmem_part *part,
+                           struct mr_winmem **out)
 {
     struct place mine = {.fd = -1}, *all = calloc((size_t)c->size, sizeof(*all));
-    struct mr_share *m = NULL;
+    struct mr_winmem *m = NULL;
     struct plan p;
-    bool fits = make_plan(c, part, head_bytes, page_aligned, &p);
+    bool fits = plan_segment(c, part, head_bytes, page_aligned, &p);
     int fd = -1, any_failed = 0;
     enum mr_err err;
 
     if (fits && p.first == c->rank)
-        mine = create(&p);
+        mine = create_segment(&p);
     err = all ? tell_places(c, &mine, all) : MR_ERR_NO_MEM;
     if (!err && fits)
         fd = p.first == c->rank ? mine.fd : open_place(&all[p.first], &p);
     if (fd >= 0)
         m = map_place(fd, p.bytes);
     if (!err)
-        err = agree(c, !m, &any_failed);
+        err = any_has_failed(c, !m, &any_failed);
     if (fd >= 0 && fd != mine.fd)
         close(fd);
     if (mine.fd >= 0)
@@ -211,6 +211,6 @@ enum mr_err mr_share_make(struct mr_comm *c, size_t head_bytes, bool page_aligne
         *out = m;
         return MR_SUCCESS;
     }
-    mr_share_drop(m);
+    mr_winmem_drop(m);
     return err ? err : mr_fail(MR_ERR_RMA_SHARED, "the processes of a node cannot share memory for this window");
 }

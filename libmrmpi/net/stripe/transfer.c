@@ -29,30 +29,30 @@ void mr_stripe_queue_on(struct mr_stripe_op *s, struct mr_sub *sub)
     s->queued = sub;
 }
 
-void mr_bulk_finish(struct mr_put *put)
+void mr_bulk_finish(struct mr_transfer *transfer)
 {
-    struct mr_peer *p = put->peer;
-    void (*tell)(void *cookie, int error) = put->read ? mr_vc_up.read_done : mr_vc_up.put_sent;
-    struct mr_vc_move *move = put->move;
-    void *cookie = put->cookie;
-    int error = put->filter.error;
+    struct mr_peer *p = transfer->peer;
+    void (*tell)(void *cookie, int error) = transfer->read ? mr_vc_up.read_done : mr_vc_up.put_sent;
+    struct mr_vc_move *move = transfer->move;
+    void *cookie = transfer->cookie;
+    int error = transfer->filter.error;
 
-    *(put->prev ? &put->prev->next : &mr_bulk_of(p)->puts) = put->next;
-    if (put->next)
-        put->next->prev = put->prev;
+    *(transfer->prev ? &transfer->prev->next : &mr_bulk_of(p)->transfers) = transfer->next;
+    if (transfer->next)
+        transfer->next->prev = transfer->prev;
     p->num_large--;
-    mr_bulk.open_puts--;
-    if (put->track)
-        put->track->ops->free(put);
-    if (put->reg)
-        mr_regs_release(put->reg);
-    for (unsigned i = 0; i < put->num; i++)
-        mr_stripe_queue_on(&put->stripe[i], NULL);
-    if (put->list) {
-        mr_wlist_end(put, error);
+    mr_bulk.open_transfers--;
+    if (transfer->track)
+        transfer->track->ops->free(transfer);
+    if (transfer->reg)
+        mr_regs_release(transfer->reg);
+    for (unsigned i = 0; i < transfer->num; i++)
+        mr_stripe_queue_on(&transfer->stripe[i], NULL);
+    if (transfer->list) {
+        mr_wlist_end(transfer, error);
         return;
     }
-    free(put);
+    free(transfer);
     if (move)
         move->done(move, error);
     else

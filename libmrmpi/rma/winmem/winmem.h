@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that the ranks of a node share, a part for each: that of windows which MPI allocates. */
-#ifndef MRMPI_SHARE_H
-#define MRMPI_SHARE_H
+#ifndef MRMPI_WINMEM_H
+#define MRMPI_WINMEM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,10 +9,10 @@
 
 #include "libmrmpi/coll/comm/comm.h"
 
-struct mr_share;
+struct mr_winmem;
 
 /* Of one rank. */
-struct mr_share_part {
+struct mr_winmem_part {
     size_t size;
     /* both NULL on other nodes */
     void *head; /* so many bytes as all heads have, zeros: at a cache line */
@@ -24,12 +24,12 @@ struct mr_share_part {
  * memory, and tells where the parts lie: one behind the other in order of ranks, or each from a page on. It is the
  * caller's, to be dropped. MR_ERR_RMA_SHARED: it cannot be shared, by all ranks alike; nothing is left.
  */
-enum mr_err mr_share_make(struct mr_comm *c, size_t head_bytes, bool page_aligned, struct mr_share_part *part,
-                          struct mr_share **out);
-void mr_share_drop(struct mr_share *m); /* NULL is fine */
+enum mr_err mr_winmem_make(struct mr_comm *c, size_t head_bytes, bool page_aligned, struct mr_winmem_part *part,
+                           struct mr_winmem **out);
+void mr_winmem_drop(struct mr_winmem *m); /* NULL is fine */
 
 /* A word in such memory, by which one process at a time has something: 0, or who. The holder may die. */
-void mr_share_take(uint32_t *holder);
-void mr_share_give(uint32_t *holder);
+void mr_winmem_take(uint32_t *holder);
+void mr_winmem_give(uint32_t *holder);
 
 #endif

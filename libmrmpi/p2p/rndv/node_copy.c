@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that ranks copy, and which of them: see share.h. */
-#include "libmrmpi/p2p/rndv/share.h"
+/* Messages that ranks copy, and which of them: see node_copy.h. */
+#include "libmrmpi/p2p/rndv/node_copy.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/p2p/rndv/stream.h"
 
-_Static_assert(MR_WAY_SIZES <= sizeof(((struct mr_claims *)0)->way), "one for each size");
+_Static_assert(MR_COPY_SIZES <= sizeof(((struct mr_claims *)0)->mode), "one for each size");
 
 #define GET_CHUNK   (1u << 20) /* read at a time, so that other traffic goes on meanwhile */
-#define SHARE_CHUNK (256u << 10)
+#define SPLIT_CHUNK (256u << 10)
 #define SILENCE_NS  20000 /* without any DATA of the sender, after which a sharing receiver reads by itself */
 #define AT_ONCE     3     /* messages of a peer that are received at a time; the others wait for them */
 
@@ -22,15 +22,15 @@ _Static_assert(MR_WAY_SIZES <= sizeof(((struct mr_claims *)0)->way), "one for ea
 
 static bool reads_refused(void)
 {
-    return mr_transfers.near.ways.refused & 1u << MR_WAY_READ;
+    return mr_rndvs.near.modes.refused & 1u << MR_COPY_READ;
 }
 
 static void note_refusal(void)
 {
     if (!reads_refused())
         mr_log(MR_LOG_INFO, "the kernel refuses single copy between processes; large messages are copied twice");
-    mr_way_refuse(&mr_transfers.near.ways, MR_WAY_READ);
-    mr_way_refuse(&mr_transfers.near.ways, MR_WAY_HALVES);
+    mr_copy_mode_refuse(&mr_rndvs.near.modes, MR_COPY_READ);
+    mr_copy_mode_refuse(&mr_rndvs.near.modes, MR_COPY_SPLIT);
 }
 
 /* All bytes are here. A sender whose memory was ours to read waits to hear it. */
@@ -39,22 +39,22 @@ static void received(struct mr_rndv *r)
     int err = r->shared ? mr_rndv_tell(r, MR_PKT_FIN, 0, NULL, 0) : 0;
 
     if (r->timed)
-        mr_way_ended(&mr_transfers.near.ways, &r->way, mr_clock_ns());
+        mr_copy_mode_ended(&mr_rndvs.near.modes, &r->mode, mr_clock_ns());
     mr_rndv_finish(r, err ? MR_ERR_PROC_FAILED : MR_SUCCESS);
 }
 
-void mr_share_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
+void mr_node_copy_data(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_stream *s = mr_flow_of(r->vc)->stream;
     struct mr_request *req = r->req;
     size_t wanted;
 
-    if ((r->state != MR_RNDV_DRAINING && r->state != MR_RNDV_SHARING) || hdr->len != r->done || !len ||
+    if ((r->state != MR_RNDV_DRAINING && r->state != MR_RNDV_SPLIT_OPEN) || hdr->len != r->done || !len ||
         r->done >= r->total || len > r->total - r->done)
         return;
     wanted = len < r->tail - r->done ? len : r->tail - r->done;
     if (req->type->contiguous)
-        mr_copy_in((char *)mr_plain(req->recv_buf, req->type) + r->done, payload, wanted);
+        mr_copy_in((char *)mr_data_at(req->recv_buf, req->type) + r->done, payload, wanted);
     else
         mr_type_unpack(req->recv_buf, req->count, req->type, r->done, payload, wanted);
     r->done += len;
@@ -76,7 +76,7 @@ static int get_range(struct mr_rndv *r, uint64_t offset, size_t len)
     int err;
 
     if (req->type->contiguous)
-        return mr_vc_get(r->vc, (char *)mr_plain(req->recv_buf, req->type) + offset, len, &r->remote, offset);
+        return mr_vc_get(r->vc, (char *)mr_data_at(req->recv_buf, req->type) + offset, len, &r->remote, offset);
     err = mr_vc_get(r->vc, mr_pt2pt.scratch, len, &r->remote, offset);
     if (!err)
         mr_type_unpack(req->recv_buf, req->count, req->type, offset, mr_pt2pt.scratch, len);
@@ -125,7 +125,7 @@ static void ask_for_rest(struct mr_rndv *r)
         r->shared = true; /* the back may be here: a sender that waits for CREDIT to push it hears FIN */
 }
 
-void mr_share_left(struct mr_rndv *r)
+void mr_node_copy_left(struct mr_rndv *r)
 {
     r->left = true;
     if (r->state == MR_RNDV_DRAINING && r->shared)
@@ -136,7 +136,7 @@ void mr_share_left(struct mr_rndv *r)
  * True if DATA is not to be waited for. DATA of the sender's other messages counts: a sender with many under way has
  * yet to come to this one.
  */
-static bool is_silent(struct mr_rndv *r)
+static bool sender_is_silent(struct mr_rndv *r)
 {
     const struct mr_stream *s = mr_flow_of(r->vc)->stream;
     uint64_t now;
@@ -155,12 +155,12 @@ static bool is_silent(struct mr_rndv *r)
 }
 
 /* The sender has been asked to push. While it does not, read the back of the message. */
-static int share_some(struct mr_rndv *r)
+static int copy_chunks(struct mr_rndv *r)
 {
-    size_t len = r->tail - r->done < SHARE_CHUNK ? r->tail - r->done : SHARE_CHUNK;
+    size_t len = r->tail - r->done < SPLIT_CHUNK ? r->tail - r->done : SPLIT_CHUNK;
     int err;
 
-    if (!is_silent(r))
+    if (!sender_is_silent(r))
         return 0;
     err = get_range(r, r->tail - len, len);
     if (err == -EPERM) {
@@ -197,10 +197,10 @@ static struct mr_vc_part chunk_at(const struct mr_rndv *r, uint32_t i)
 }
 
 /* The sender will not write. What it had taken it has left to us. */
-void mr_share_refused(struct mr_rndv *r)
+void mr_node_copy_refused(struct mr_rndv *r)
 {
     r->timed = false;
-    mr_way_refuse(&mr_transfers.near.ways, MR_WAY_HALVES);
+    mr_copy_mode_refuse(&mr_rndvs.near.modes, MR_COPY_SPLIT);
 }
 
 static int halve_some(struct mr_rndv *r)
@@ -240,25 +240,25 @@ static struct mr_claims *claims_of(struct mr_vc *vc, bool ours)
 /* False: there is no claim for it. */
 static bool halve(struct mr_rndv *r)
 {
-    unsigned which = (unsigned)__builtin_ctz(~mr_transfers.near.claims);
+    unsigned which = (unsigned)__builtin_ctz(~mr_rndvs.near.claims);
     struct mr_claims *claims = which < MR_CLAIMS ? claims_of(r->vc, true) : NULL;
     uint32_t chunk = mr_claim_chunk(r->total);
     struct mr_remote here;
-    struct mr_halves halves;
+    struct mr_split_copy split;
 
     if (!claims || r->total / chunk >= MR_CLAIM_CHUNKS ||
-        mr_vc_advertise(r->vc, mr_plain(r->req->recv_buf, r->req->type), r->total, MR_VC_GET, &r->region, &here))
+        mr_vc_advertise(r->vc, mr_data_at(r->req->recv_buf, r->req->type), r->total, MR_VC_GET, &r->region, &here))
         return false;
-    mr_transfers.near.claims |= r->claim_bit = 1u << which;
+    mr_rndvs.near.claims |= r->claim_bit = 1u << which;
     r->claim = &claims->of[which];
-    r->ticket = ++mr_transfers.near.ticket;
+    r->ticket = ++mr_rndvs.near.ticket;
     r->chunk = chunk;
     r->shared = true;
-    r->state = MR_RNDV_HALVING;
+    r->state = MR_RNDV_SPLITTING;
     mr_claim_open(r->claim, r->ticket, num_chunks(r));
-    halves = (struct mr_halves){
+    split = (struct mr_split_copy){
         .addr = here.addr, .pid = here.pid, .chunk = r->chunk, .claim = (uint16_t)which, .ticket = r->ticket};
-    if (mr_rndv_tell(r, MR_PKT_GO, r->total, &halves, sizeof(halves)))
+    if (mr_rndv_tell(r, MR_PKT_GO, r->total, &split, sizeof(split)))
         mr_rndv_finish(r, MR_ERR_PROC_FAILED);
     else
         halve_some(r);
@@ -268,60 +268,61 @@ static bool halve(struct mr_rndv *r)
 /* ---- which way --------------------------------------------------------------------------------------------------- */
 
 /* With a core for each rank, and another rank to share with. */
-static bool sharing_pays(struct mr_vc *vc)
+static bool one_copy_pays(struct mr_vc *vc)
 {
     return !mr_shm_oversubscribed() && mr_vc_world_rank(vc) != mr_launch_info()->rank;
 }
 
-static enum mr_way_load load_of(const struct mr_stream *s)
+static enum mr_copy_load load_of(const struct mr_stream *s)
 {
-    if (mr_transfers.near.sends)
+    if (mr_rndvs.near.sends)
         return MR_LOAD_BOTH;
-    if (s->queued || mr_transfers.near.receives > 1 || mr_way_follows(&mr_transfers.near.ways, mr_clock_ns()))
+    if (s->queued || mr_rndvs.near.receives > 1 || mr_copy_mode_follows(&mr_rndvs.near.modes, mr_clock_ns()))
         return MR_LOAD_STREAM;
     return MR_LOAD_ONE;
 }
 
 /*
- * Where both ranks receive, one that tries a way alone finds it slow as long as the other one keeps its core busy with
+ * Where both ranks receive, one that tries a mode alone finds it slow as long as the other one keeps its core busy with
  * another. So of two the one of the lower rank tries, and says so in its memory, and the other goes along.
  */
-static enum mr_way follow(struct mr_rndv *r)
+static enum mr_copy_mode follow_copy_mode(struct mr_rndv *r)
 {
     const struct mr_claims *theirs = claims_of(r->vc, false);
-    uint8_t way = theirs ? __atomic_load_n(&theirs->way[mr_way_size(r->total)], __ATOMIC_RELAXED) : MR_WAY_PUSH;
+    uint8_t mode =
+        theirs ? __atomic_load_n(&theirs->mode[mr_copy_mode_size(r->total)], __ATOMIC_RELAXED) : MR_COPY_PUSH;
 
-    return way < MR_WAYS ? way : MR_WAY_PUSH;
+    return mode < MR_COPY_MODES ? mode : MR_COPY_PUSH;
 }
 
-static enum mr_way lead(struct mr_rndv *r, enum mr_way_load load)
+static enum mr_copy_mode choose_copy_mode(struct mr_rndv *r, enum mr_copy_load load)
 {
-    enum mr_way way = mr_way_choose(&mr_transfers.near.ways, &r->way, r->total, load);
+    enum mr_copy_mode mode = mr_copy_mode_choose(&mr_rndvs.near.modes, &r->mode, r->total, load);
     struct mr_claims *ours = claims_of(r->vc, true);
 
     r->timed = true;
     if (load == MR_LOAD_BOTH && ours)
-        __atomic_store_n(&ours->way[mr_way_size(r->total)], way, __ATOMIC_RELAXED);
-    return way;
+        __atomic_store_n(&ours->mode[mr_copy_mode_size(r->total)], mode, __ATOMIC_RELAXED);
+    return mode;
 }
 
-static enum mr_way way_of(struct mr_rndv *r, const struct mr_stream *s)
+static enum mr_copy_mode copy_mode_of(struct mr_rndv *r, const struct mr_stream *s)
 {
-    enum mr_way_load load = load_of(s);
+    enum mr_copy_load load = load_of(s);
 
-    if (mr_transfers.near.forced)
-        return mr_transfers.near.forced - 1;
-    if (!r->total || !sharing_pays(r->vc))
-        return MR_WAY_READ;
+    if (mr_rndvs.near.forced)
+        return mr_rndvs.near.forced - 1;
+    if (!r->total || !one_copy_pays(r->vc))
+        return MR_COPY_READ;
     if (!r->req->type->contiguous)
-        return MR_WAY_PUSH;
+        return MR_COPY_PUSH;
     if (load == MR_LOAD_BOTH && mr_vc_world_rank(r->vc) < mr_launch_info()->rank)
-        return follow(r);
-    return lead(r, load);
+        return follow_copy_mode(r);
+    return choose_copy_mode(r, load);
 }
 
 /*
- * Some at a time, so that the next one comes while this one is copied. They go the same way: one that only we have to
+ * Some at a time, so that the next one comes while this one is copied. They go the same mode: one that only we have to
  * do something for would overtake the others, and the times of neither would say anything.
  */
 static bool may_start(struct mr_rndv *r, const struct mr_stream *s)
@@ -329,29 +330,29 @@ static bool may_start(struct mr_rndv *r, const struct mr_stream *s)
     if (s->started >= AT_ONCE)
         return false;
     if (!r->chosen)
-        r->way.way = way_of(r, s);
+        r->mode.mode = copy_mode_of(r, s);
     r->chosen = true;
-    return !s->started || r->way.way == s->way;
+    return !s->started || r->mode.mode == s->mode;
 }
 
-static void start(struct mr_rndv *r, struct mr_stream *s)
+static void start_copy(struct mr_rndv *r, struct mr_stream *s)
 {
-    s->way = r->way.way;
+    s->mode = r->mode.mode;
     s->started++;
     r->started = true;
     r->state = MR_RNDV_GETTING;
     mr_rndv_activate(r);
     if (r->timed)
-        r->way.begin_ns = mr_clock_ns();
+        r->mode.begin_ns = mr_clock_ns();
     if (reads_refused()) /* meanwhile */
         mr_rndv_ask(r, MR_RNDV_DRAINING);
-    else if (s->way == MR_WAY_PUSH)
-        mr_rndv_ask(r, MR_RNDV_SHARING);
-    else if (s->way != MR_WAY_HALVES || !r->req->type->contiguous || !halve(r))
+    else if (s->mode == MR_COPY_PUSH)
+        mr_rndv_ask(r, MR_RNDV_SPLIT_OPEN);
+    else if (s->mode != MR_COPY_SPLIT || !r->req->type->contiguous || !halve(r))
         get_some(r);
 }
 
-bool mr_share_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
+bool mr_node_copy_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *payload, size_t len)
 {
     struct mr_stream *s = mr_stream_of(r->vc);
 
@@ -359,9 +360,9 @@ bool mr_share_begin(struct mr_rndv *r, const struct mr_hdr *hdr, const void *pay
         return false;
     memcpy(&r->remote, payload, len);
     r->near = true;
-    mr_transfers.near.receives++;
+    mr_rndvs.near.receives++;
     if (!s->queued && may_start(r, s))
-        start(r, s);
+        start_copy(r, s);
     else
         mr_rndv_queue(s, r);
     return true;
@@ -374,11 +375,11 @@ static int start_queued(struct mr_rndv *r)
     if (!may_start(r, s))
         return 0;
     mr_rndv_unqueue(s);
-    start(r, s);
+    start_copy(r, s);
     return 1;
 }
 
-int mr_share_progress(struct mr_rndv *r)
+int mr_node_copy_progress(struct mr_rndv *r)
 {
     switch (r->state) {
     case MR_RNDV_QUEUED:
@@ -386,21 +387,21 @@ int mr_share_progress(struct mr_rndv *r)
     case MR_RNDV_GETTING:
         get_some(r);
         return 1;
-    case MR_RNDV_HALVING:
+    case MR_RNDV_SPLITTING:
         return halve_some(r);
     default:
-        return share_some(r);
+        return copy_chunks(r);
     }
 }
 
-void mr_share_report(void)
+void mr_node_copy_report(void)
 {
     static const char *const loads[MR_LOADS] = {"alone", "in a row", "both ways"};
     char line[200];
 
     for (int l = 0; l < MR_LOADS; l++)
-        for (int s = 0; s < MR_WAY_SIZES; s++)
-            if (mr_way_describe(&mr_transfers.near.ways.cell[l][s], line, sizeof(line)))
+        for (int s = 0; s < MR_COPY_SIZES; s++)
+            if (mr_copy_mode_describe(&mr_rndvs.near.modes.cell[l][s], line, sizeof(line)))
                 mr_log_print(MR_LOG_INFO, "inside the host, %d KiB %s: %s", 32 << s, loads[l], line);
 }
 
@@ -410,20 +411,20 @@ static void wrote(struct mr_vc_move *m, int error)
 {
 }
 
-void mr_share_write(struct mr_rndv *r, const struct mr_halves *halves)
+void mr_node_copy_write(struct mr_rndv *r, const struct mr_split_copy *split)
 {
     struct mr_claims *claims = claims_of(r->vc, false);
 
-    if (!claims || halves->claim >= MR_CLAIMS || halves->chunk < MR_CLAIM_LEAST || halves->chunk > MR_CLAIM_MOST)
+    if (!claims || split->claim >= MR_CLAIMS || split->chunk < MR_CLAIM_LEAST || split->chunk > MR_CLAIM_MOST)
         return; /* no rank of ours has said that */
-    r->claim = &claims->of[halves->claim];
-    r->ticket = halves->ticket;
-    r->chunk = halves->chunk;
-    r->remote = (struct mr_remote){.addr = halves->addr, .pid = halves->pid, .len = r->total};
+    r->claim = &claims->of[split->claim];
+    r->ticket = split->ticket;
+    r->chunk = split->chunk;
+    r->remote = (struct mr_remote){.addr = split->addr, .pid = split->pid, .len = r->total};
     r->shared = true;
     r->state = MR_RNDV_WRITING;
     mr_rndv_activate(r);
-    mr_share_write_some(r);
+    mr_node_copy_write_some(r);
 }
 
 /* The receiver says when it has the rest, too. It may sleep while the sender writes. */
@@ -440,14 +441,14 @@ static int stop_at_end(struct mr_rndv *r)
 static void stop_writing(struct mr_rndv *r, int err)
 {
     mr_claim_return(r->claim);
-    mr_way_refuse(&mr_transfers.near.ways, MR_WAY_HALVES);
+    mr_copy_mode_refuse(&mr_rndvs.near.modes, MR_COPY_SPLIT);
     mr_rndv_deactivate(r);
     r->state = MR_RNDV_OFFERED;
     if (mr_rndv_tell(r, MR_PKT_FAIL, (uint64_t)-err, NULL, 0))
         mr_rndv_finish(r, MR_ERR_PROC_FAILED);
 }
 
-int mr_share_write_some(struct mr_rndv *r)
+int mr_node_copy_write_some(struct mr_rndv *r)
 {
     int64_t i = mr_claim_take(r->claim, r->ticket, num_chunks(r), true);
     struct mr_vc_move move = {.done = wrote};
@@ -460,7 +461,7 @@ int mr_share_write_some(struct mr_rndv *r)
     part = chunk_at(r, (uint32_t)i);
     to.addr += part.at;
     to.len = part.len;
-    err = mr_vc_move(r->vc, (char *)mr_plain(r->req->send_buf, r->req->type) + part.at, part.len, &to, true, &move);
+    err = mr_vc_move(r->vc, (char *)mr_data_at(r->req->send_buf, r->req->type) + part.at, part.len, &to, true, &move);
     if (err) {
         stop_writing(r, err);
         return 1;

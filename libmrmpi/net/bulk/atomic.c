@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* It leads to the adapter that changes the words of this memory, over a reliable connection. */
-static bool leads_to_words(const struct mr_sub *sub, const struct mr_remote *remote)
+static bool can_do_atomics(const struct mr_sub *sub, const struct mr_remote *remote)
 {
     const struct mr_peer *p = sub->peer;
 
@@ -20,7 +20,7 @@ static bool leads_to_words(const struct mr_sub *sub, const struct mr_remote *rem
 }
 
 /* Its generation goes with it: words over the next connection are not behind those of this one. */
-static uint32_t way_of(const struct mr_sub *sub)
+static uint32_t sub_and_generation(const struct mr_sub *sub)
 {
     return (uint32_t)(sub - sub->peer->sub + 1) << 8 | sub->generation;
 }
@@ -35,7 +35,7 @@ static struct mr_sub *find_way(struct mr_peer *p, const struct mr_remote *remote
     for (unsigned i = 0; i < p->num_now; i++) {
         bool well = p->load[i].sick < MR_WEIGHT_MAX;
 
-        if (!leads_to_words(&p->now[i], remote) || (wanted && way_of(&p->now[i]) != wanted))
+        if (!can_do_atomics(&p->now[i], remote) || (wanted && sub_and_generation(&p->now[i]) != wanted))
             continue;
         if (wanted || well)
             return &p->now[i];
@@ -45,34 +45,34 @@ static struct mr_sub *find_way(struct mr_peer *p, const struct mr_remote *remote
 }
 
 /* What finds no room does not wait here: its owner may want something else by then. */
-int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_word *w)
+int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_atomic *w)
 {
     struct mr_peer *p = vc->data;
     int err = mr_bulk_refuses(vc);
     struct mr_sub *sub = !err && remote->num_keys <= MR_RAILS_MAX ? find_way(p, remote, w->way) : NULL;
-    struct mr_put shape = {.peer = p, .local = (unsigned char *)w->word.result, .remote = *remote};
+    struct mr_transfer shape = {.peer = p, .local = (unsigned char *)w->atomic.result, .remote = *remote};
     struct mr_stripe plan = {.len = sizeof(uint64_t)};
-    struct mr_put *put;
+    struct mr_transfer *transfer;
 
     if (!err && !sub)
         err = -EOPNOTSUPP;
-    if (!err && w->word.result)
-        err = mr_regs_get(w->word.result, sizeof(uint64_t) + w->word.look, MR_ACCESS_TARGET, false, &shape.reg);
+    if (!err && w->atomic.result)
+        err = mr_regs_get(w->atomic.result, sizeof(uint64_t) + w->atomic.peek, MR_ACCESS_TARGET, false, &shape.reg);
     if (err)
         return err;
     plan.sub = mr_sub_place(sub);
-    shape.word = &w->word;
+    shape.atomic = &w->atomic;
     shape.move = &w->move;
     shape.level = mr_bulk_write_level(sizeof(uint64_t));
-    put = mr_bulk_make(&shape, &plan, 1);
-    err = put ? mr_stripe_post(&put->stripe[0], 0) : -ENOMEM;
+    transfer = mr_bulk_make(&shape, &plan, 1);
+    err = transfer ? mr_stripe_post(&transfer->stripe[0], 0) : -ENOMEM;
     if (err) {
         if (shape.reg)
             mr_regs_release(shape.reg);
-        free(put);
+        free(transfer);
         return err;
     }
-    w->way = way_of(sub);
-    mr_bulk_list(put);
+    w->way = sub_and_generation(sub);
+    mr_bulk_list(transfer);
     return 0;
 }

@@ -34,9 +34,9 @@ static struct mr_bounce *make_bounce(void)
         free(b);
         return NULL;
     }
-    b->next = mr_transfers.bounces;
-    mr_transfers.bounces = b;
-    mr_transfers.num_bounces++;
+    b->next = mr_rndvs.bounces;
+    mr_rndvs.bounces = b;
+    mr_rndvs.num_bounces++;
     return b;
 }
 
@@ -59,18 +59,18 @@ static struct mr_bounce *idle_bounce(struct mr_vc *vc)
 {
     struct mr_bounce *any = NULL;
 
-    for (struct mr_bounce *b = mr_transfers.bounces; b; b = b->next) {
+    for (struct mr_bounce *b = mr_rndvs.bounces; b; b = b->next) {
         if (!b->tails && b->vc == vc)
             return b;
         if (!b->tails)
             any = b;
     }
-    if (mr_transfers.num_bounces < BOUNCES)
+    if (mr_rndvs.num_bounces < BOUNCES)
         any = make_bounce();
     return any && advertise(any, vc) ? any : NULL;
 }
 
-bool mr_tail_offer(struct mr_rndv *r, size_t tail, struct mr_remote *out)
+bool mr_bounce_offer(struct mr_rndv *r, size_t tail, struct mr_remote *out)
 {
     struct mr_stream *s = mr_flow_of(r->vc)->stream;
     struct mr_bounce *b = s->bounce;
@@ -79,7 +79,7 @@ bool mr_tail_offer(struct mr_rndv *r, size_t tail, struct mr_remote *out)
         b = idle_bounce(r->vc);
     if (!b)
         return false;
-    memcpy(b->memory + b->used, (const char *)mr_plain(r->req->send_buf, r->req->type) + r->total - tail, tail);
+    memcpy(b->memory + b->used, (const char *)mr_data_at(r->req->send_buf, r->req->type) + r->total - tail, tail);
     *out = b->remote;
     out->addr += b->used;
     out->len = tail;
@@ -90,7 +90,7 @@ bool mr_tail_offer(struct mr_rndv *r, size_t tail, struct mr_remote *out)
     return true;
 }
 
-void mr_tail_release(struct mr_rndv *r)
+void mr_bounce_release(struct mr_rndv *r)
 {
     struct mr_bounce *b = r->bounce;
 
@@ -102,13 +102,13 @@ void mr_tail_release(struct mr_rndv *r)
         mr_flow_of(r->vc)->stream->bounce = NULL;
 }
 
-void mr_tail_front(struct mr_rndv *r)
+void mr_bounce_front(struct mr_rndv *r)
 {
     struct mr_request *req = r->req;
 
     if (r->state != MR_RNDV_OFFERED || !r->bounce)
         return;
-    r->state = MR_RNDV_TAIL;
+    r->state = MR_RNDV_BOUNCE;
     mr_vc_withdraw(r->region);
     r->region = NULL;
     mr_stream_uncount(r);
@@ -116,16 +116,16 @@ void mr_tail_front(struct mr_rndv *r)
     mr_request_complete(req);
 }
 
-void mr_tail_free_all(void)
+void mr_bounce_free_all(void)
 {
     struct mr_bounce *b;
 
-    while ((b = mr_transfers.bounces)) {
-        mr_transfers.bounces = b->next;
+    while ((b = mr_rndvs.bounces)) {
+        mr_rndvs.bounces = b->next;
         if (b->region)
             mr_vc_withdraw(b->region);
         free(b->memory);
         free(b);
     }
-    mr_transfers.num_bounces = 0;
+    mr_rndvs.num_bounces = 0;
 }

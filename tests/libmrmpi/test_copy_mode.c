@@ -2,63 +2,65 @@
 /* Ways inside a node: what is learnt of machines that differ, how soon, at what cost, and how it changes again. */
 #include <stdlib.h>
 
-#include "libmrmpi/p2p/choice/way.h"
+#include "libmrmpi/p2p/choice/copy_mode.h"
 #include "tests/check.h"
 
 #define KIB 1024u
 
-static struct mr_ways w;
+static struct mr_copy_modes w;
 static uint64_t now_ns;
 static uint64_t spent_ns; /* in messages */
-static unsigned gone[MR_WAYS];
+static unsigned gone[MR_COPY_MODES];
 
 static void setup(void)
 {
-    w = (struct mr_ways){0};
+    w = (struct mr_copy_modes){0};
     now_ns = 1000000;
     spent_ns = 0;
-    for (int i = 0; i < MR_WAYS; i++)
+    for (int i = 0; i < MR_COPY_MODES; i++)
         gone[i] = 0;
 }
 
 /* One message that takes ps[way] for a byte, and a pause behind it; times jitter by a tenth. */
-static enum mr_way message(size_t len, enum mr_way_load load, const unsigned ps[MR_WAYS], uint64_t pause_ns)
+static enum mr_copy_mode message(size_t len, enum mr_copy_load load, const unsigned ps[MR_COPY_MODES],
+                                 uint64_t pause_ns)
 {
-    struct mr_way_choice c;
-    enum mr_way way = mr_way_choose(&w, &c, len, load);
-    uint64_t ns = len * ps[way] / 1000;
+    struct mr_copy_choice c;
+    enum mr_copy_mode mode = mr_copy_mode_choose(&w, &c, len, load);
+    uint64_t ns = len * ps[mode] / 1000;
 
-    ck_assert_int_eq(way, c.way);
-    gone[way]++;
+    ck_assert_int_eq(mode, c.mode);
+    gone[mode]++;
     c.begin_ns = now_ns;
     ns += ns * ((unsigned)rand() % 11) / 100;
     now_ns += ns;
     spent_ns += ns;
-    mr_way_ended(&w, &c, now_ns);
+    mr_copy_mode_ended(&w, &c, now_ns);
     now_ns += pause_ns;
-    return way;
+    return mode;
 }
 
 /* So many messages; how many of the last hundred went that way. */
-static unsigned run(unsigned count, size_t len, enum mr_way_load load, const unsigned ps[MR_WAYS], enum mr_way way)
+static unsigned run(unsigned count, size_t len, enum mr_copy_load load, const unsigned ps[MR_COPY_MODES],
+                    enum mr_copy_mode mode)
 {
     unsigned of_the_last = 0;
 
     for (unsigned i = 0; i < count; i++)
-        if (message(len, load, ps, load == MR_LOAD_ONE ? 5000 : 0) == way && i + 100 >= count)
+        if (message(len, load, ps, load == MR_LOAD_ONE ? 5000 : 0) == mode && i + 100 >= count)
             of_the_last++;
     return of_the_last;
 }
 
 /* Which is best: machines as they were measured (ps for a byte), and their mirror images. */
-static const unsigned machines[][MR_WAYS] = {{22, 78, 41}, {62, 79, 70}, {150, 36, 40},
-                                             {75, 35, 20}, {80, 60, 59}, {20, 100, 30}};
+static const unsigned machines[][MR_COPY_MODES] = {{22, 78, 41}, {62, 79, 70}, {150, 36, 40},
+                                                   {75, 35, 20}, {80, 60, 59}, {20, 100, 30}};
 
-static enum mr_way least(const unsigned ps[MR_WAYS])
+static enum mr_copy_mode least(const unsigned ps[MR_COPY_MODES])
 {
-    enum mr_way best = 0;
+    enum mr_copy_mode best = 0;
 
-    for (int i = 1; i < MR_WAYS; i++)
+    for (int i = 1; i < MR_COPY_MODES; i++)
         if (ps[i] < ps[best])
             best = i;
     return best;
@@ -73,8 +75,8 @@ START_TEST(the_best_is_found)
         for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
             unsigned best = run(600, sizes[s], load, ps, least(ps));
 
-            if (ps[least(ps)] + ps[least(ps)] / 5 < ps[(least(ps) + 1) % MR_WAYS] &&
-                ps[least(ps)] + ps[least(ps)] / 5 < ps[(least(ps) + 2) % MR_WAYS])
+            if (ps[least(ps)] + ps[least(ps)] / 5 < ps[(least(ps) + 1) % MR_COPY_MODES] &&
+                ps[least(ps)] + ps[least(ps)] / 5 < ps[(least(ps) + 2) % MR_COPY_MODES])
                 ck_assert_uint_ge(best, 80);
         }
 }
@@ -98,42 +100,42 @@ END_TEST
 /* A first choice takes at most these messages of a size. */
 START_TEST(it_is_found_soon)
 {
-    static const unsigned ps[MR_WAYS] = {90, 60, 30};
-    unsigned warm = MR_WAY_WARM / (64 * KIB), count = 0;
+    static const unsigned ps[MR_COPY_MODES] = {90, 60, 30};
+    unsigned warm = MR_COPY_WARM / (64 * KIB), count = 0;
 
     while (!w.cell[MR_LOAD_ONE][1].settled) {
         message(64 * KIB, MR_LOAD_ONE, ps, 5000);
         count++;
     }
-    ck_assert_uint_le(count, warm + MR_WAYS * MR_WAY_ROUNDS * MR_WAY_SAMPLES + 1);
-    ck_assert_int_eq(w.cell[MR_LOAD_ONE][1].best, MR_WAY_HALVES);
+    ck_assert_uint_le(count, warm + MR_COPY_MODES * MR_COPY_ROUNDS * MR_COPY_SAMPLES + 1);
+    ck_assert_int_eq(w.cell[MR_LOAD_ONE][1].best, MR_COPY_SPLIT);
     /* the next size knows what is warm, and what is far */
     count = 0;
     while (!w.cell[MR_LOAD_ONE][2].settled) {
         message(128 * KIB, MR_LOAD_ONE, ps, 5000);
         count++;
     }
-    ck_assert_uint_le(count, MR_WAY_SAMPLES + 1);
+    ck_assert_uint_le(count, MR_COPY_SAMPLES + 1);
 }
 END_TEST
 
 /* Of a way that is pushed the first bytes do not count: its memory is cold. */
 START_TEST(cold_memory_decides_nothing)
 {
-    static const unsigned cold[MR_WAYS] = {400, 80, 90}, warm[MR_WAYS] = {30, 80, 90};
-    struct mr_way_choice c;
+    static const unsigned cold[MR_COPY_MODES] = {400, 80, 90}, warm[MR_COPY_MODES] = {30, 80, 90};
+    struct mr_copy_choice c;
 
     for (int load = 0; load < MR_LOADS; load++) {
         setup();
         for (uint64_t pushed = 0; pushed < 2u << 20;) {
-            enum mr_way way = mr_way_choose(&w, &c, 64 * KIB, load);
+            enum mr_copy_mode mode = mr_copy_mode_choose(&w, &c, 64 * KIB, load);
 
             c.begin_ns = now_ns;
-            now_ns += 64 * KIB * cold[way] / 1000;
-            mr_way_ended(&w, &c, now_ns);
-            pushed += way == MR_WAY_PUSH ? 64 * KIB : 0;
+            now_ns += 64 * KIB * cold[mode] / 1000;
+            mr_copy_mode_ended(&w, &c, now_ns);
+            pushed += mode == MR_COPY_PUSH ? 64 * KIB : 0;
         }
-        ck_assert_uint_ge(run(300, 64 * KIB, load, warm, MR_WAY_PUSH), 90);
+        ck_assert_uint_ge(run(300, 64 * KIB, load, warm, MR_COPY_PUSH), 90);
     }
 }
 END_TEST
@@ -141,7 +143,7 @@ END_TEST
 /* One that was late, by whatever: the next ones go the same way. Also where it is a sample of several. */
 START_TEST(one_late_sample_decides_nothing)
 {
-    static const unsigned ps[MR_WAYS] = {60, 40, 70}, late[MR_WAYS] = {60000, 40000, 70000};
+    static const unsigned ps[MR_COPY_MODES] = {60, 40, 70}, late[MR_COPY_MODES] = {60000, 40000, 70000};
 
     for (int load = 0; load < MR_LOADS; load++) {
         setup();
@@ -149,9 +151,9 @@ START_TEST(one_late_sample_decides_nothing)
         for (int i = 0; i < 20; i++) {
             while (w.cell[load][3].trying || w.cell[load][3].left < 40)
                 message(256 * KIB, load, ps, 0);
-            ck_assert_int_eq(message(256 * KIB, load, late, 0), MR_WAY_READ);
+            ck_assert_int_eq(message(256 * KIB, load, late, 0), MR_COPY_READ);
             for (int k = 0; k < 30; k++)
-                ck_assert_int_eq(message(256 * KIB, load, ps, 0), MR_WAY_READ);
+                ck_assert_int_eq(message(256 * KIB, load, ps, 0), MR_COPY_READ);
         }
     }
 }
@@ -160,13 +162,13 @@ END_TEST
 /* The machine changes: ranks move to cores that share a cache, and back. */
 START_TEST(what_changes_is_noticed)
 {
-    static const unsigned apart[MR_WAYS] = {85, 40, 66}, together[MR_WAYS] = {22, 78, 41};
+    static const unsigned apart[MR_COPY_MODES] = {85, 40, 66}, together[MR_COPY_MODES] = {22, 78, 41};
 
     for (int load = 0; load < MR_LOADS; load++) {
         setup();
-        ck_assert_uint_ge(run(2000, 256 * KIB, load, apart, MR_WAY_READ), 90);
-        ck_assert_uint_ge(run(2200, 256 * KIB, load, together, MR_WAY_PUSH), 90);
-        ck_assert_uint_ge(run(300, 256 * KIB, load, apart, MR_WAY_READ), 80); /* it is slower than it was: at once */
+        ck_assert_uint_ge(run(2000, 256 * KIB, load, apart, MR_COPY_READ), 90);
+        ck_assert_uint_ge(run(2200, 256 * KIB, load, together, MR_COPY_PUSH), 90);
+        ck_assert_uint_ge(run(300, 256 * KIB, load, apart, MR_COPY_READ), 80); /* it is slower than it was: at once */
     }
 }
 END_TEST
@@ -174,69 +176,69 @@ END_TEST
 /* What is under way is worked off together: of three that end at once, two took nothing. */
 START_TEST(bunches_are_no_speed)
 {
-    static const unsigned ps[MR_WAYS] = {60, 50, 80};
-    struct mr_way_choice c[3];
+    static const unsigned ps[MR_COPY_MODES] = {60, 50, 80};
+    struct mr_copy_choice c[3];
 
     for (unsigned i = 0; i < 3000; i += 3) {
         uint64_t ns = 0;
 
         for (int k = 0; k < 3; k++) {
-            mr_way_choose(&w, &c[k], 64 * KIB, MR_LOAD_STREAM);
+            mr_copy_mode_choose(&w, &c[k], 64 * KIB, MR_LOAD_STREAM);
             c[k].begin_ns = now_ns;
         }
         for (int k = 0; k < 3; k++)
-            ns += 64 * KIB * (uint64_t)ps[c[k].way] / 1000;
+            ns += 64 * KIB * (uint64_t)ps[c[k].mode] / 1000;
         now_ns += ns;
         for (int k = 0; k < 3; k++)
-            mr_way_ended(&w, &c[k], now_ns);
-        gone[c[0].way] += i >= 1500;
+            mr_copy_mode_ended(&w, &c[k], now_ns);
+        gone[c[0].mode] += i >= 1500;
     }
-    ck_assert_uint_ge(gone[MR_WAY_READ], 400);
+    ck_assert_uint_ge(gone[MR_COPY_READ], 400);
 }
 END_TEST
 
 START_TEST(refused_ways_are_not_gone)
 {
-    static const unsigned ps[MR_WAYS] = {60, 20, 10};
+    static const unsigned ps[MR_COPY_MODES] = {60, 20, 10};
 
     run(500, 256 * KIB, MR_LOAD_ONE, ps, 0);
-    mr_way_refuse(&w, MR_WAY_HALVES);
-    ck_assert_uint_eq(run(100, 256 * KIB, MR_LOAD_ONE, ps, MR_WAY_HALVES), 0);
-    ck_assert_uint_ge(run(100, 1 << 20, MR_LOAD_STREAM, ps, MR_WAY_READ), 50);
-    mr_way_refuse(&w, MR_WAY_READ);
-    ck_assert_uint_eq(run(100, 256 * KIB, MR_LOAD_BOTH, ps, MR_WAY_PUSH), 100);
-    mr_way_refuse(&w, MR_WAY_PUSH);
-    ck_assert_uint_eq(run(100, 256 * KIB, MR_LOAD_BOTH, ps, MR_WAY_PUSH), 100); /* something has to be */
+    mr_copy_mode_refuse(&w, MR_COPY_SPLIT);
+    ck_assert_uint_eq(run(100, 256 * KIB, MR_LOAD_ONE, ps, MR_COPY_SPLIT), 0);
+    ck_assert_uint_ge(run(100, 1 << 20, MR_LOAD_STREAM, ps, MR_COPY_READ), 50);
+    mr_copy_mode_refuse(&w, MR_COPY_READ);
+    ck_assert_uint_eq(run(100, 256 * KIB, MR_LOAD_BOTH, ps, MR_COPY_PUSH), 100);
+    mr_copy_mode_refuse(&w, MR_COPY_PUSH);
+    ck_assert_uint_eq(run(100, 256 * KIB, MR_LOAD_BOTH, ps, MR_COPY_PUSH), 100); /* something has to be */
 }
 END_TEST
 
 START_TEST(what_follows_is_a_stream)
 {
-    static const unsigned ps[MR_WAYS] = {60, 60, 60};
+    static const unsigned ps[MR_COPY_MODES] = {60, 60, 60};
 
     message(1 << 20, MR_LOAD_ONE, ps, 0);
-    ck_assert(mr_way_follows(&w, now_ns));
-    ck_assert(mr_way_follows(&w, now_ns + 10000));
-    ck_assert(!mr_way_follows(&w, now_ns + 20000));
+    ck_assert(mr_copy_mode_follows(&w, now_ns));
+    ck_assert(mr_copy_mode_follows(&w, now_ns + 10000));
+    ck_assert(!mr_copy_mode_follows(&w, now_ns + 20000));
 }
 END_TEST
 
 START_TEST(sizes_and_clocks_at_their_ends)
 {
-    static const unsigned nothing[MR_WAYS] = {0, 0, 0};
-    struct mr_way_choice c;
+    static const unsigned nothing[MR_COPY_MODES] = {0, 0, 0};
+    struct mr_copy_choice c;
 
-    ck_assert_uint_eq(mr_way_size(1), 0);
-    ck_assert_uint_eq(mr_way_size(32 * KIB), 0);
-    ck_assert_uint_eq(mr_way_size(32 * KIB + 1), 1);
-    ck_assert_uint_eq(mr_way_size(2 << 20), 6);
-    ck_assert_uint_eq(mr_way_size((2 << 20) + 1), 7);
-    ck_assert_uint_eq(mr_way_size(SIZE_MAX), 7);
+    ck_assert_uint_eq(mr_copy_mode_size(1), 0);
+    ck_assert_uint_eq(mr_copy_mode_size(32 * KIB), 0);
+    ck_assert_uint_eq(mr_copy_mode_size(32 * KIB + 1), 1);
+    ck_assert_uint_eq(mr_copy_mode_size(2 << 20), 6);
+    ck_assert_uint_eq(mr_copy_mode_size((2 << 20) + 1), 7);
+    ck_assert_uint_eq(mr_copy_mode_size(SIZE_MAX), 7);
     run(1000, 64 * KIB, MR_LOAD_STREAM, nothing, 0); /* a simulated clock that stands still */
-    mr_way_choose(&w, &c, 64 * KIB, MR_LOAD_ONE);
+    mr_copy_mode_choose(&w, &c, 64 * KIB, MR_LOAD_ONE);
     c.begin_ns = now_ns + 5;
-    mr_way_ended(&w, &c, now_ns); /* or goes back */
-    ck_assert_uint_eq(w.cell[MR_LOAD_ONE][1].num[c.way], 0);
+    mr_copy_mode_ended(&w, &c, now_ns); /* or goes back */
+    ck_assert_uint_eq(w.cell[MR_LOAD_ONE][1].num[c.mode], 0);
 }
 END_TEST
 

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The eager prefix of a large message: its first bytes follow the offer unasked, in packets, and fill the wire until
+ * what the receiver reads arrives. They are eager bytes: they count as credit, and the receiver keeps them until the
+ * message has met its receive.
+ *
+ * Both sides copy them. So a message has a prefix if nothing else is under way, which it would only delay, and the
+ * prefix is no longer than what is copied in the round trip that it hides (docs/design/protocols.md); or if it is the
+ * last of a batch (batch.h).
+ *
+ * A message whose receive may be announced (rtr.c) has one, too. It is lent where that is possible, and no longer
+ * than what the receiver copies while the rest comes.
+ *
+ * The packets of a prefix follow each other and their offer: one prefix comes from each peer at a time.
+ */
+#include <string.h>
+
+#include "libmrmpi/p2p/rndv/stream.h"
+#include "libmrmpi/p2p/rndv/zsend.h"
+
+#define PREFIX     16384u
+#define RTR_PREFIX 8192u /* with those of a few others it fills the wire until RTR has come */
+
+/* ---- sender ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * One that is waited for, and nothing else is under way: what is offered behind a prefix would be held up by it, since
+ * packets are in order. What is left should be worth a stripe on each rail.
+ */
+static bool is_alone(const struct mr_rndv *r)
+{
+    return r->req->waited && r->total >= 2 * PREFIX && mr_rndvs.pending == 1; /* itself */
+}
+
+/* For the offer and its prefix: a prefix of which a part is missing would hold up all that the peer has of us. */
+static bool has_memory(struct mr_vc *vc, size_t prefix)
+{
+    size_t most = mr_vc_part_max(vc);
+
+    return !mr_net_reaches(vc) || !mr_net_reserve(vc, 1 + (unsigned)((prefix + most - 1) / most));
+}
+
+/* wanted: as many bytes as its batch would have, or 0. */
+static size_t plan_prefix(const struct mr_rndv *r, size_t wanted)
+{
+    size_t prefix = wanted ? wanted : is_alone(r) ? PREFIX : 0;
+
+    if (!prefix || (mr_channel_waiting && mr_vc_waiting(r->vc)) || !mr_flow_allows(r->vc, prefix) ||
+        !has_memory(r->vc, prefix))
+        return 0;
+    return prefix;
+}
+
+/* While the rest is on its way the receiver copies this, and for one in eight a block of its own of the same size. */
+static size_t prefix_before_rtr(const struct mr_rndv *r, unsigned rate)
+{
+    uint64_t copied = r->total * MR_BATCH_COPY_MBPS / rate, own = r->total / 8,
+             prefix = copied > own ? (copied - own) & ~(uint64_t)(MR_BATCH_GRAIN - 1) : 0;
+
+    return prefix < RTR_PREFIX ? prefix : RTR_PREFIX;
+}
+
+unsigned mr_prefix_divide(struct mr_rndv *r, const struct mr_remote *remote, struct mr_remote *tail)
+{
+    struct mr_stream *s = mr_stream_of(r->vc);
+    size_t whole = 0;
+    unsigned rate = mr_net_reaches(r->vc) ? mr_net_rate(r->vc, r->total, remote->token, &whole) : 0;
+    struct mr_batch_plan plan;
+
+    if (!s || !rate)
+        return 0;
+    if (r->req->nth) {
+        r->prefix = (uint32_t)plan_prefix(r, prefix_before_rtr(r, rate));
+        return 0;
+    }
+    plan = mr_batch_begin(&s->batch, r->total, rate, whole, mr_rndvs.large_received);
+    r->counted = true;
+    r->prefix = (uint32_t)plan_prefix(r, plan.prefix);
+    return plan.tail && mr_bounce_offer(r, plan.tail, tail);
+}
+
+int mr_prefix_send(struct mr_rndv *r)
+{
+    const char *from = mr_data_at(r->req->send_buf, r->req->type);
+    struct mr_hdr hdr = {.kind = MR_PKT_PREFIX, .flags = MR_VC_FLAGS_PREFIX, .sreq = mr_rndv_id(r)};
+    size_t most = mr_vc_part_max(r->vc);
+    bool zsends = r->vc->zsends;
+
+    mr_credit_spend(&mr_flow_of(r->vc)->credit, r->prefix);
+    mr_stat_add(MR_STAT_HEADS_SENT, 1);
+    for (size_t len; hdr.len < r->prefix; hdr.len += len) {
+        int err;
+
+        len = r->prefix - hdr.len < most ? r->prefix - hdr.len : most;
+        err =
+            zsends ? mr_zsend(r->req, r->vc, &hdr, from + hdr.len, len) : mr_vc_send(r->vc, &hdr, from + hdr.len, len);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+/* ---- receiver ---------------------------------------------------------------------------------------------------- */
+
+static void none_comes(struct mr_stream *s)
+{
+    s->hdr = NULL;
+    s->at = s->len;
+}
+
+bool mr_prefix_offered(struct mr_vc *vc, const struct mr_hdr *hdr)
+{
+    struct mr_stream *s = mr_stream_of(vc);
+
+    if (!s || s->at < s->len || hdr->rreq > hdr->len || hdr->rreq > MR_SCRATCH || !(hdr->flags & MR_FLAG_READ) ||
+        hdr->flags & (MR_FLAG_GET | MR_FLAG_PART))
+        return false;
+    s->sreq = hdr->sreq;
+    s->at = 0;
+    s->len = (uint32_t)hdr->rreq;
+    s->hdr = hdr;
+    s->into = NULL;
+    s->to = 0;
+    return true;
+}
+
+void mr_prefix_keep(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_stream *s = mr_flow_of(vc)->stream;
+    struct mr_message *m = mr_message_new(vc, hdr, len + s->len);
+
+    memcpy(m->own, payload, len);
+    m->len = len;
+    s->hdr = &m->hdr;
+    s->into = m->own + len;
+    mr_message_insert(m);
+}
+
+void mr_prefix_packet(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len)
+{
+    struct mr_stream *s = mr_flow_of(vc)->stream;
+    struct mr_rndv *r;
+    size_t at;
+
+    if (!s || s->at == s->len || hdr->sreq != s->sreq || hdr->len != s->at || !len || len > s->len - s->at)
+        return;
+    at = s->at;
+    s->at += (uint32_t)len;
+    if (s->hdr)
+        memcpy(s->into + at, payload, len);
+    else if ((r = mr_rndv_find(vc, s->to)))
+        mr_read_prefix(r, at, payload, len);
+    if (s->at == s->len)
+        none_comes(s);
+}
+
+size_t mr_prefix_meet(struct mr_rndv *r, const struct mr_hdr *hdr)
+{
+    struct mr_stream *s = mr_flow_of(r->vc)->stream;
+
+    r->prefix = r->prefix_left = (uint32_t)hdr->rreq;
+    mr_flow_consume(r->vc, hdr->rreq);
+    if (s->hdr != hdr)
+        return hdr->rreq;
+    s->hdr = NULL;
+    s->to = mr_rndv_id(r);
+    return s->at;
+}
+
+void mr_prefix_forget(struct mr_vc *vc, const struct mr_hdr *hdr)
+{
+    struct mr_stream *s = mr_flow_of(vc)->stream;
+
+    if (s->hdr == hdr)
+        none_comes(s);
+    mr_flow_consume(vc, hdr->rreq);
+}
+
+void mr_prefix_fail_peer(struct mr_vc *vc)
+{
+    if (mr_flow_of(vc)->stream)
+        none_comes(mr_flow_of(vc)->stream);
+}
