@@ -18,10 +18,9 @@ commands() { # PAGE
 }
 # a page waits as long as its commands take on a quiet machine
 sleep() {
-  local load processors
+  local load
   read -r load _ </proc/loadavg
-  processors=$(nproc)
-  command sleep $(($1 * (1 + ${load%.*} / (2 * processors))))
+  command sleep "$(awk -v s="$1" -v load="$load" -v processors="$(nproc)" 'BEGIN {print s * (1 + load / (2 * processors))}')"
 }
 export -f sleep
 ran=0
