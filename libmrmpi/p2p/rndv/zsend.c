@@ -17,7 +17,7 @@ int mr_zsend(struct mr_request *req, struct mr_vc *vc, struct mr_hdr *hdr, const
 {
     struct mr_vc_zsender zsender = {.buf = mr_data_at(req->send_buf, req->type),
                                     .len = req->count * req->type->size,
-                                    .answers = req->mode == MR_BURST_ANSWER && !req->zsends,
+                                    .answers = req->protocol == MR_BURST_ANSWER && !req->zsends,
                                     .cookie = req};
     int lent;
 
