@@ -4,6 +4,7 @@
 # losses and tells fabricd; the user's next job is spared the discovery.
 here=$(cd "$(dirname "$0")" && pwd)
 if [ -z "${SIMFAB_DIR:-}" ]; then
+  PATH=$BUILD/bin:/usr/sbin:$PATH
   exec simfab run --topology <(simfab topology line --switches 2 --hosts 2 --planes 2) -- bash "$here/hints.sh"
 fi
 hosts="h1 h2"
