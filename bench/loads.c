@@ -221,8 +221,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         struct load l = {.state = "warm"};
 
-        if (sscanf(argv[i], "%7[a-z]:%d:%d:%d:%7s", l.kind, &l.bytes, &l.depth, &l.count, l.state) < 3 ||
-            l.bytes < 0 || l.depth < 1 || l.depth > DEPTH_MAX || l.count < 0 ||
+        if (sscanf(argv[i], "%7[a-z]:%d:%d:%d:%7s", l.kind, &l.bytes, &l.depth, &l.count, l.state) < 3 || l.bytes < 0 ||
+            l.depth < 1 || l.depth > DEPTH_MAX || l.count < 0 ||
             (strcmp(l.state, "warm") && strcmp(l.state, "fresh") && strcmp(l.state, "land")))
             fail("KIND:BYTES:DEPTH[:COUNT[:STATE]]");
         l.count = l.count ? l.count : count_for(&l);

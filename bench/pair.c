@@ -3,7 +3,8 @@
  * What a pair of ranks measures: pair KIND:BYTES:COUNT...
  *
  *   latency:BYTES:COUNT    half a round trip, COUNT round trips: "latency BYTES MICROSECONDS BEST"
- *   rate:BYTES:COUNT       COUNT windows of WINDOW messages one way, each window answered: "rate BYTES MB/S BEST" (10^6)
+ *   rate:BYTES:COUNT       COUNT windows of WINDOW messages one way, each window answered: "rate BYTES MB/S BEST"
+ * (10^6)
  *
  * Every figure is the median over up to BLOCKS equal parts of COUNT, so that a pause of the machine in one of them does
  * not show, and beside it the best of them. A plain MPI program: the same source is measured under every MPI.

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes libmrmpi(7) from its text and from the library's tables of settings and counters: page libmrmpi.7.in >libmrmpi.7
+ * Writes libmrmpi(7) from its text and from the library's tables of settings and counters: page libmrmpi.7.in
+ * >libmrmpi.7
  *
- * A line @NAME of the text becomes what the tables say of that setting or counter, @ANYTIME the names of the settings that can
- * be changed at any time. Each has to stand there once: it fails with the line, or the name, if one does not.
+ * A line @NAME of the text becomes what the tables say of that setting or counter, @ANYTIME the names of the settings
+ * that can be changed at any time. Each has to stand there once: it fails with the line, or the name, if one does not.
  */
 #include <ctype.h>
 #include <limits.h>

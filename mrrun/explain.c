@@ -387,8 +387,8 @@ static void print_budgets(const struct explain *e, const struct mr_kinds *kinds)
     printf("  queues: %d receive buffers for each rail, %d sends for each queue pair\n", mr_config.srq_depth,
            mr_config.sq_depth);
     printf("  packets to one rank that wait for room before sends do: %d\n", mr_config.unsent_max);
-    printf("  eager messages not yet received: %s from one rank, %s from all\n",
-           value_bytes(mr_config.unexpected_max), value_bytes(mr_config.unexpected_total));
+    printf("  eager messages not yet received: %s from one rank, %s from all\n", value_bytes(mr_config.unexpected_max),
+           value_bytes(mr_config.unexpected_total));
     print_registrations(e);
 }
 
@@ -397,8 +397,7 @@ static void print_large(const struct mr_kinds *kinds, bool by_ring)
     puts("\nSmall and large messages");
     printf("  up to %s: one packet, at once\n", value_bytes(mr_config.eager_max));
     if (mr_config.eager_packets > 1)
-        printf("  up to %s: up to %d packets, at once\n",
-               value_bytes(value_unasked()), mr_config.eager_packets);
+        printf("  up to %s: up to %d packets, at once\n", value_bytes(value_unasked()), mr_config.eager_packets);
     if (mr_kinds_by_rdma(mr_kinds_set(kinds), by_ring) == MR_LINK_KINDS) {
         printf("  longer: the receiver is asked, then %s\n", value_without_rdma(kinds, by_ring));
         return;
@@ -431,7 +430,9 @@ static bool print_policy(const struct explain *e, enum mr_policy_class c, const 
         return !chosen;
     }
     printf("  %s messages: %s: %s (%s)\n", c == MR_POLICY_SMALL ? "small" : "large", used, p.kind->help,
-           chosen ? origin : *word ? "fabricd" : "default");
+           chosen  ? origin
+           : *word ? "fabricd"
+                   : "default");
     return true;
 }
 
@@ -448,9 +449,14 @@ static void print_pairs(const struct explain *e, const struct mr_kinds *kinds, b
                         const struct mr_rules *rules)
 {
     struct host_rails *of = calloc((size_t)e->num_used + 1, sizeof *of);
-    struct pairs p = {
-        .hosts = e->hosts, .num = e->num_used, .of = of, .kinds = kinds, .rules = rules, .by_ring = by_ring,
-        .simulated = e->simulated, .env = e->env};
+    struct pairs p = {.hosts = e->hosts,
+                      .num = e->num_used,
+                      .of = of,
+                      .kinds = kinds,
+                      .rules = rules,
+                      .by_ring = by_ring,
+                      .simulated = e->simulated,
+                      .env = e->env};
 
     if (!e->hosts) {
         printf("\nPairs of hosts\n  not known here: %s\n", e->why_no_hosts);

@@ -10,10 +10,10 @@
 
 struct explain {
     const struct mrrun_options *opts;
-    const char *job_id; /* as ranks would be told */
-    bool simulated;     /* ranks would be on simulated hosts */
-    char *const *outer; /* mrrun's own environment */
-    char **env;         /* that of the ranks */
+    const char *job_id;        /* as ranks would be told */
+    bool simulated;            /* ranks would be on simulated hosts */
+    char *const *outer;        /* mrrun's own environment */
+    char **env;                /* that of the ranks */
     const struct hosts *hosts; /* NULL: which there would be is not known */
     int num_used;              /* how many these are */
     int fullest, emptiest;     /* ranks of such hosts; 0: not known */

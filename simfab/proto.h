@@ -88,7 +88,7 @@ enum sf_actor_state {
     SF_ACTOR_DRAIN = 5,   /* the command ring is full; wake when it has room */
     /* has something to do, and wants its turn; wake_ps not 0: after the others who wait for theirs */
     SF_ACTOR_READY = 6,
-    SF_ACTOR_LOCK = 7,    /* waits for another thread of its process, which says so by nudged: a lock, a join, ... */
+    SF_ACTOR_LOCK = 7, /* waits for another thread of its process, which says so by nudged: a lock, a join, ... */
 };
 
 /* The engine alone leaves FREE and MOVING; a thread that is HELD may make itself FREE. */
@@ -152,10 +152,10 @@ struct sf_arena {
     /* Nonzero: nothing in the fabric can happen by itself, and several actors share this host's memory. An empty poll
        returns at once and costs nothing, unless commands are waiting (cmd_head != cmd_tail): then it goes IDLE. */
     _Alignas(64) uint32_t free_run;
-    uint32_t births; /* counts the threads that actors have started: each may become an actor soon */
+    uint32_t births;   /* counts the threads that actors have started: each may become an actor soon */
     uint32_t in_turns; /* actors of this host run one after the other: who comes back from a system call says READY */
-    uint32_t tsc; /* enum sf_tsc, set by the process before its first request */
-    uint64_t events; /* counts what became visible to this process: completions, events */
+    uint32_t tsc;      /* enum sf_tsc, set by the process before its first request */
+    uint64_t events;   /* counts what became visible to this process: completions, events */
     uint32_t
         port_events; /* counts the changes of ports of the fabric: what was asked about ports before is out of date */
     _Alignas(64) struct sf_actor actor[SF_ACTORS_MAX];

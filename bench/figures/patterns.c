@@ -5,7 +5,8 @@
  *
  *   ep   sums over all ranks (allreduce)                      ft   everybody to everybody (alltoall, pairwise)
  *   cg   partners in a row of a 2-D grid, and the transposed  mg   neighbours in a 3-D torus at distances 1, 2, 4, ...
- *   lu   four neighbours in a 2-D grid                        bt   neighbours in a 2-D torus, diagonals too; sp the same
+ *   lu   four neighbours in a 2-D grid                        bt   neighbours in a 2-D torus, diagonals too; sp the
+ * same
  *
  * An iteration sends one message of BYTES to each of them and computes for a while. Afterwards there is a sum over all,
  * as the benchmarks verify. Rank 0 prints "NAME peers P local L connections C rings R queue_pairs Q kib K": means over
@@ -147,8 +148,8 @@ static long resident_kib(void)
 static MPI_T_pvar_session session;
 
 enum counter { CONNECTIONS, RINGS, QUEUE_PAIRS, SHM, NET, ACKS, RING, UD, COUNTERS };
-static const char *const counter_names[COUNTERS] = {
-    "connections_most", "rings_most", "queue_pairs_most", "shm_sent", "net_sent", "acks_sent", "ring_sent", "ud_sent"};
+static const char *const counter_names[COUNTERS] = {"connections_most", "rings_most", "queue_pairs_most", "shm_sent",
+                                                    "net_sent",         "acks_sent",  "ring_sent",        "ud_sent"};
 static MPI_T_pvar_handle counters[COUNTERS];
 
 /* Opened before MPI_Init, a counter that is a largest value shows that value, since it grows from zero. */
@@ -202,8 +203,8 @@ static const struct pattern {
     const char *name;
     void (*peers)(void);
     bool everybody;
-} patterns[] = {{"ep", NULL, false}, {"ft", NULL, true}, {"cg", cg, false},
-                {"mg", mg, false},   {"lu", lu, false},  {"bt", bt, false}, {"sp", bt, false}};
+} patterns[] = {{"ep", NULL, false}, {"ft", NULL, true}, {"cg", cg, false}, {"mg", mg, false},
+                {"lu", lu, false},   {"bt", bt, false},  {"sp", bt, false}};
 
 enum figure { REMOTE, LOCAL, KIB, COUNTED, FIGURES = COUNTED + COUNTERS };
 

@@ -25,7 +25,16 @@
 #include <string.h>
 #include <time.h>
 
-enum { TAG = 1, ANSWER, WINDOW = 64, WINDOW_LARGE = 16, WINDOW_TIME = 8, SHORT = 4096, LARGE = 256 * 1024, WARM_UP = 3 };
+enum {
+    TAG = 1,
+    ANSWER,
+    WINDOW = 64,
+    WINDOW_LARGE = 16,
+    WINDOW_TIME = 8,
+    SHORT = 4096,
+    LARGE = 256 * 1024,
+    WARM_UP = 3
+};
 
 static int rank, size, peer;
 static bool lower, alternate; /* in the lower half of the ranks; -o */
@@ -157,7 +166,8 @@ static const struct kind {
     void (*step)(int bytes);
     int ways; /* 0: a round trip */
     bool flows;
-    int rounds[3]; /* of short messages, of others, of large ones: a figure takes some 100 us at least, and not much more */
+    int rounds[3]; /* of short messages, of others, of large ones: a figure takes some 100 us at least, and not much
+                      more */
 } kinds[] = {{"latency", round_trip, 0, false, {200, 200, 10}},
              {"one", one, 1, false, {60, 6, 3}},
              {"both", both, 2, false, {60, 6, 3}},

@@ -14,9 +14,9 @@
 struct api_done {
     /* The handle of this use, or the next one: 11 kind(4) generation(16) index(10) */
     _Alignas(64) int handle;
-    int dest, sent_tag; /* a send's, */
-    uint64_t id;        /* the key for finding it again, */
-    struct mr_comm *comm; /* held; NULL: a receive's */
+    int dest, sent_tag;         /* a send's, */
+    uint64_t id;                /* the key for finding it again, */
+    struct mr_comm *comm;       /* held; NULL: a receive's */
     struct api_done *next;      /* free ones */
     struct mr_request *request; /* made from the record; NULL: none. api_done_unused: free */
     int status[4];              /* in the order of MPI_Status: all but the error, which is none */

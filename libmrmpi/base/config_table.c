@@ -82,8 +82,7 @@ const struct mr_config_row mr_config_rows[] = {
      "the common one with the lowest number. Each pair of ports has its own; mrrun --explain shows it. For InfiniBand",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_RAILS_MAX", NULL, FIELD(rails_max), INT, "0", 0, 64, "rails",
-     "use at most so many ports (rails); 0: all. 1 shows what a program gains by several",
-     MR_TOPIC_RAILS, AT_INIT},
+     "use at most so many ports (rails); 0: all. 1 shows what a program gains by several", MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_PAIRS", NULL, FIELD(pairs), STRING, "matched", 0, 0, "",
      "which ports of two hosts talk to each other, within each subnet: matched, the first with the first, the second "
      "with the second and so on, or by their rates if that carries more; all, each with each, if both ranks say so, "
@@ -115,8 +114,8 @@ const struct mr_config_row mr_config_rows[] = {
      "exchanged. Each ring takes MRMPI_RING_SLOTS times MRMPI_RING_SIZE of memory and is looked at by every poll",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_RING_AFTER", NULL, FIELD(ring_after), INT, "64", 0, 1000000, "packets",
-     "the same: a rank gets a ring after so many packets to it and from it; 0: when it connects",
-     MR_TOPIC_RAILS, AT_INIT},
+     "the same: a rank gets a ring after so many packets to it and from it; 0: when it connects", MR_TOPIC_RAILS,
+     AT_INIT},
     {"MRMPI_RING_SLOTS", NULL, FIELD(ring_slots), INT, "32", 1, 4096, "slots",
      "packets that a ring holds; cut to a power of two. More lets a sender go further ahead of a receiver that is "
      "busy",
@@ -142,8 +141,8 @@ const struct mr_config_row mr_config_rows[] = {
      "reach any more",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_STRIPE_MIN", NULL, FIELD(stripe_min), SIZE, "16K", 1, GIB, "bytes",
-     "messages shorter than this go over one rail; longer ones are cut and go over several at a time",
-     MR_TOPIC_RAILS, ANYTIME},
+     "messages shorter than this go over one rail; longer ones are cut and go over several at a time", MR_TOPIC_RAILS,
+     ANYTIME},
     {"MRMPI_POLICY_SMALL", NULL, FIELD(policy_small), STRING, "auto", 0, 0, "",
      "which rail each small message takes: soonest, fair, round-robin, weighted-round-robin, window, binding, near "
      "(libmrmpi(7), SCHEDULING POLICIES, explains them); auto: as fabricd says, else fair, which evens out what each "
@@ -159,8 +158,8 @@ const struct mr_config_row mr_config_rows[] = {
      "time, and takes memory",
      MR_TOPIC_RAILS, AT_INIT},
     {"MRMPI_SQ_DEPTH", NULL, FIELD(sq_depth), INT, "64", 4, 4096, "entries",
-     "sends that the adapter may have queued on one connection; more takes memory for each connection",
-     MR_TOPIC_RAILS, AT_INIT},
+     "sends that the adapter may have queued on one connection; more takes memory for each connection", MR_TOPIC_RAILS,
+     AT_INIT},
     {"MRMPI_UD_POOL", NULL, FIELD(ud_pool), INT, "16", 0, 1024, "queue pairs",
      "queue pairs of each port for large messages that come as datagrams straight into memory (MRMPI_UD_RNDV); made "
      "when they are needed. So many such messages come at a time, others wait. 0: they go in packets",
@@ -234,15 +233,14 @@ const struct mr_config_row mr_config_rows[] = {
     {"MRMPI_FABRICD_SOCKET", NULL, FIELD(fabricd_socket), STRING, "/run/fabricd/fabricd.sock", 0, 0, "",
      "socket of this host's fabricd; %h is the host's name", MR_TOPIC_JOB, AT_INIT},
     {"MRMPI_JOBID", "SLURM_JOB_ID", FIELD(job_id), STRING, "", 0, 0, "",
-     "the job's name for fabricd, which knows the job's class by it",
-     MR_TOPIC_JOB, AT_INIT},
+     "the job's name for fabricd, which knows the job's class by it", MR_TOPIC_JOB, AT_INIT},
     {"MRMPI_LAUNCHER", NULL, FIELD(launcher), STRING, "auto", 0, 0, "",
      "how to talk to the program that started the job: pmix, pmi2, pmi1; none: do not, the process runs alone; auto: "
      "as the environment says",
      MR_TOPIC_JOB, AT_INIT},
     {"MRMPI_LAUNCHER_TIMEOUT_S", NULL, FIELD(launcher_timeout_s), INT, "120", 0, 86400, "s",
-     "how long a PMI launcher may take to answer, but where all ranks wait for each other; 0: for ever",
-     MR_TOPIC_JOB, AT_INIT},
+     "how long a PMI launcher may take to answer, but where all ranks wait for each other; 0: for ever", MR_TOPIC_JOB,
+     AT_INIT},
     {"MRMPI_LOG_LEVEL", NULL, FIELD(log_level), INT, "1", 0, INT_MAX, "",
      "0 errors, 1 warnings, 2 information, from 3 debugging", MR_TOPIC_JOB, ANYTIME},
     {"MRMPI_STATS", NULL, FIELD(stats), BOOL, "no", 0, 1, "", "print the counters at MPI_Finalize", MR_TOPIC_JOB,

@@ -6,7 +6,7 @@
 #include "libmrmpi/channel/channel.h"
 
 int mr_cma_advertise(struct mr_vc *vc, void *buf, size_t len, enum mr_vc_caps how, struct mr_region **region,
-                  struct mr_remote *out);
+                     struct mr_remote *out);
 void mr_cma_withdraw(struct mr_region *region);
 /* 0; -EPERM when the kernel does not let us at that process at all; -EFAULT when the memory is not there. */
 int mr_cma_get(struct mr_vc *vc, void *buf, size_t len, const struct mr_remote *src, uint64_t offset);

@@ -8,9 +8,9 @@
 
 #include "libmrmpi/base/packet.h"
 
-#define MR_RING_INLINE 456
-#define MR_RING_FAR    (UINT64_C(1) << 63)
-#define MR_RING_BRIEF  0x80000000u /* in the length: and bits 16 to 23 are the note */
+#define MR_RING_INLINE       456
+#define MR_RING_FAR          (UINT64_C(1) << 63)
+#define MR_RING_BRIEF        0x80000000u /* in the length: and bits 16 to 23 are the note */
 #define MR_RING_BRIEF_INLINE 488
 #define MR_RING_BRIEF_MOST   0xffffu
 #define MR_RING_FIRST_LINE   40 /* bytes of a brief packet's payload in its slot's first cache line */

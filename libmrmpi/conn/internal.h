@@ -46,17 +46,17 @@ struct mr_sub_news {
 };
 
 struct mr_connect_sub {
-    bool absent;   /* the peer has none such: it met us in a class of fewer lanes */
-    bool told;     /* of one that retires: nothing from here is under way on it, and the peer was told so */
-    bool heard;    /* the same of the peer */
-    bool late;     /* silence.c: a confirmation is late, not for the first time, */
-    uint8_t looks; /* and looks in a row at which nothing had moved of what is under way */
+    bool absent;             /* the peer has none such: it met us in a class of fewer lanes */
+    bool told;               /* of one that retires: nothing from here is under way on it, and the peer was told so */
+    bool heard;              /* the same of the peer */
+    bool late;               /* silence.c: a confirmation is late, not for the first time, */
+    uint8_t looks;           /* and looks in a row at which nothing had moved of what is under way */
     struct mr_sub_news news; /* for the peer */
     uint64_t opened_ns, retry_ns;
-    unsigned failures;  /* in a row */
-    uint8_t pkey_turn;  /* of the common partitions, the one that our next request is in: wraps */
-    uint32_t question; /* the last that the peer was asked over this path (keepalive.c), */
-    uint64_t asked_ns; /* and when; 0: it has answered */
+    unsigned failures;     /* in a row */
+    uint8_t pkey_turn;     /* of the common partitions, the one that our next request is in: wraps */
+    uint32_t question;     /* the last that the peer was asked over this path (keepalive.c), */
+    uint64_t asked_ns;     /* and when; 0: it has answered */
     uint16_t unsent;       /* answers over this path for which there was no room; wraps */
     uint8_t doubted;       /* the peer says that so many rounds of its questions were not answered over this way */
     struct mr_trust trust; /* of its way; of several subchannels the first one's counts (mr_way_trust) */
@@ -118,8 +118,8 @@ void mr_peer_due(struct mr_peer *p);
 
 /* ---- handshake.c, connect.c -------------------------------------------------------------------------------------- */
 
-#define MR_REOPEN_ATTEMPTS 4 /* of one handshake; another begins after a pause (recovery.c) */
-#define MR_RESCUE_NS 4000000ull /* before the first repetition of a message over ways that answer; doubles */
+#define MR_REOPEN_ATTEMPTS 4          /* of one handshake; another begins after a pause (recovery.c) */
+#define MR_RESCUE_NS       4000000ull /* before the first repetition of a message over ways that answer; doubles */
 extern const struct mr_cm_ops mr_handshake_ops;
 /* Begin a handshake for a closed subchannel; NULL: for all of the epoch to come. False: one is under way. */
 typedef bool mr_begin_fn(struct mr_peer *p, struct mr_sub *sub);

@@ -23,8 +23,8 @@ struct mr_keyval {
     int refs;
     int handle;
     enum mr_keyval_kind kind;
-    bool freed;           /* by the program: only references of attributes are left */
-    mr_user_fn copy, del; /* NULL: not copied, nothing to do */
+    bool freed;                           /* by the program: only references of attributes are left */
+    mr_user_fn copy, del;                 /* NULL: not copied, nothing to do */
     mr_user_fn copy_through, del_through; /* the callers for functions of other languages; NULL: C */
     void *extra;
     /* Provided by the shell; return an error code of the user (0: fine). */

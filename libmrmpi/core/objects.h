@@ -62,7 +62,7 @@ extern struct mr_group mr_group_empty;
 struct mr_group *mr_group_new(int size, const int *world);
 struct mr_group *mr_group_get(struct mr_group *g);
 void mr_group_put(struct mr_group *g);
-struct mr_session *mr_session_new(void); /* NULL: no memory */
+struct mr_session *mr_session_new(void);   /* NULL: no memory */
 void mr_session_put(struct mr_session *s); /* NULL is fine */
 /* A group of the same processes that comes from s; NULL: no memory. */
 struct mr_group *mr_session_group(struct mr_session *s, const struct mr_group *of);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The C interface of MPI as mrmpi has it: exactly the functions that exist, with the handle values, constants and layouts of
- * the MPICH binary interface, so that programs compiled against this header and programs compiled for MPICH, MVAPICH2 or Intel MPI
- * run with the same library. All functions of MPI 4.1 and 5.0 are there. The version is 4.0 nevertheless: that of the MPICH
- * whose interface this is, and of the standard whose rules hold throughout.
+ * The C interface of MPI as mrmpi has it: exactly the functions that exist, with the handle values, constants and
+ * layouts of the MPICH binary interface, so that programs compiled against this header and programs compiled for MPICH,
+ * MVAPICH2 or Intel MPI run with the same library. All functions of MPI 4.1 and 5.0 are there. The version is 4.0
+ * nevertheless: that of the MPICH whose interface this is, and of the standard whose rules hold throughout.
  *
- * Handles are 32-bit integers. Bits 30-31: 1 is built in, 2 and 3 made at run time, 0 null. Bits 26-29: what kind of object.
- * Built-in datatypes have their size in bits 8-15.
+ * Handles are 32-bit integers. Bits 30-31: 1 is built in, 2 and 3 made at run time, 0 null. Bits 26-29: what kind of
+ * object. Built-in datatypes have their size in bits 8-15.
  */
 #ifndef MPI_INCLUDED
 #define MPI_INCLUDED
+
+/* one declaration a line */
+/* clang-format off */
 
 #include <stddef.h>
 

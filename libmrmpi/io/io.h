@@ -32,16 +32,23 @@ enum mr_when { MR_WHEN_IT_PAYS, MR_ALWAYS, MR_NEVER };
 
 /* A program's hints for a file (MPI-4.1 section 14.2.8, and ROMIO's names). */
 struct mr_file_hints {
-    int64_t cb_buffer_size;       /* bytes of a file that an aggregator holds at a time, */
-    int cb_nodes;                 /* and how many aggregators there are; 0: one on each node */
+    int64_t cb_buffer_size;         /* bytes of a file that an aggregator holds at a time, */
+    int cb_nodes;                   /* and how many aggregators there are; 0: one on each node */
     int64_t read_size, write_size;  /* bytes of a file moved at once for many pieces of a process */
     int64_t striping_unit;          /* aggregators' parts begin at multiples; 0: unknown */
     enum mr_when cb_read, cb_write; /* collective accesses go through aggregators; */
     enum mr_when ds_read, ds_write; /* pieces are moved together with the holes between */
 };
 
-enum mr_file_split { MR_SPLIT_NONE, MR_SPLIT_READ, MR_SPLIT_WRITE, MR_SPLIT_READ_ORDERED, MR_SPLIT_WRITE_ORDERED,
-                     MR_SPLIT_READ_AT, MR_SPLIT_WRITE_AT };
+enum mr_file_split {
+    MR_SPLIT_NONE,
+    MR_SPLIT_READ,
+    MR_SPLIT_WRITE,
+    MR_SPLIT_READ_ORDERED,
+    MR_SPLIT_WRITE_ORDERED,
+    MR_SPLIT_READ_AT,
+    MR_SPLIT_WRITE_AT
+};
 
 struct mr_file {
     int handle;
@@ -49,11 +56,11 @@ struct mr_file {
     struct mr_errhandler *errhandler;
     char *name;
     int fd;
-    unsigned amode;    /* enum mr_file_mode */
-    bool may_read;     /* the descriptor may read the parts that it writes */
-    bool atomic;       /* MPI_File_set_atomicity */
-    bool near;         /* all members are on one node, and share the pages of a local file */
-    bool guarded;      /* some member writes around holes: all writers lock their ranges */
+    unsigned amode; /* enum mr_file_mode */
+    bool may_read;  /* the descriptor may read the parts that it writes */
+    bool atomic;    /* MPI_File_set_atomicity */
+    bool near;      /* all members are on one node, and share the pages of a local file */
+    bool guarded;   /* some member writes around holes: all writers lock their ranges */
     struct mr_file_hints hints;
     struct mr_tiling view;
     struct mr_type *etype, *filetype;             /* in the form of the file */
@@ -61,7 +68,7 @@ struct mr_file {
     bool overlaps;        /* somebody's view shows bytes twice: all read by themselves, piece by piece */
     uint64_t tile_pieces; /* stretches of a filetype */
     enum mr_datarep datarep;
-    int64_t at;        /* the individual pointer */
+    int64_t at;               /* the individual pointer */
     enum mr_file_split split; /* a split collective under way; its buffer, and bytes moved */
     const void *split_buf;
     size_t split_bytes;
@@ -90,8 +97,8 @@ enum mr_err mr_file_delete(const char *name);
 enum mr_err mr_file_set_size(struct mr_file *f, int64_t bytes, enum mr_err wrong);    /* collective */
 enum mr_err mr_file_preallocate(struct mr_file *f, int64_t bytes, enum mr_err wrong); /* collective */
 enum mr_err mr_file_size(struct mr_file *f, int64_t *bytes);
-enum mr_err mr_file_sync(struct mr_file *f);                        /* collective */
-enum mr_err mr_file_set_atomic(struct mr_file *f, bool atomic);     /* collective */
+enum mr_err mr_file_sync(struct mr_file *f);                    /* collective */
+enum mr_err mr_file_set_atomic(struct mr_file *f, bool atomic); /* collective */
 
 /* ---- views and pointers (view.c, shared.c) ----------------------------------------------------------------------- */
 

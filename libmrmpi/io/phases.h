@@ -20,7 +20,7 @@ struct mr_io_phases {
     bool write;
     uint64_t nth; /* of the view's bytes, the first that this rank wants */
     const struct mr_io_bytes *b;
-    int64_t start, each, stretch; /* aggregator i's part begins at start + i * each; a round of it has `stretch` */
+    int64_t start, each, stretch;  /* aggregator i's part begins at start + i * each; a round of it has `stretch` */
     struct mr_io_side lists, data; /* this rank's, for aggregators: pieces; and where their bytes are among its own */
     struct mr_io_side packed;      /* the same bytes in a row, if the program's are not */
     struct mr_io_side their_lists, their_data; /* of all, at an aggregator */

@@ -54,8 +54,8 @@ struct mr_qp {
     unsigned unsignaled_left; /* requests that may follow before one must be signaled; 0 after an error, too */
     uint32_t max_inline;
     unsigned unsignaled_sends, unsignaled_others; /* posted since the last signaled request: sends, all else */
-    unsigned depth, room;      /* of the send queue; requests that may still be posted */
-    unsigned finished; /* signaled requests that have come back; wraps */
+    unsigned depth, room;                         /* of the send queue; requests that may still be posted */
+    unsigned finished;                            /* signaled requests that have come back; wraps */
     unsigned full_finished, full_emptied; /* mr_qp_is_full: that and 1, and mr_rail.emptied, when there was no room */
     int error;
     uint16_t pkey; /* of the rail's: its partition. Set before connecting or bringing up; 0: the first */

@@ -131,8 +131,8 @@ bool enter_host(const char *dir, const char *host, bool real_clock)
     list = preload_list(dir, lib);
     snprintf(bus, sizeof bus, "unix:path=%s/bus-%s", dir, host); /* not this machine's; there need not be one */
     ok = list && set_sanitizers() && !setenv("LD_PRELOAD", list, 1) && !setenv("SIM_HOST", host, 1) &&
-         !setenv("SIMFAB_DIR", dir, 1) &&
-         !setenv("DBUS_SYSTEM_BUS_ADDRESS", bus, 1) && (!real_clock || !setenv("SIMFAB_CLOCK", "real", 1));
+         !setenv("SIMFAB_DIR", dir, 1) && !setenv("DBUS_SYSTEM_BUS_ADDRESS", bus, 1) &&
+         (!real_clock || !setenv("SIMFAB_CLOCK", "real", 1));
     if (!ok)
         complain("%s", strerror(errno));
     free(list);

@@ -42,13 +42,13 @@ struct sm {
 
 struct run {
     const struct options *opt;
-    const char *dir;       /* the fabric's directory; in memory shared with the guardian */
-    pid_t self;            /* the supervisor */
-    pid_t group;           /* the guardian's process group, which CMD joins */
-    int guard;             /* from the guardian: a byte is a signal to forward, the end means that it died */
-    int sigfd;             /* SIGCHLD */
-    int control;           /* requests of `simfab opensm`; -1 before */
-    pid_t engine, command; /* 0: not running */
+    const char *dir;           /* the fabric's directory; in memory shared with the guardian */
+    pid_t self;                /* the supervisor */
+    pid_t group;               /* the guardian's process group, which CMD joins */
+    int guard;                 /* from the guardian: a byte is a signal to forward, the end means that it died */
+    int sigfd;                 /* SIGCHLD */
+    int control;               /* requests of `simfab opensm`; -1 before */
+    pid_t engine, command;     /* 0: not running */
     struct sm sm[2 * SMS_MAX]; /* those that stand by come last */
     unsigned num_sms;
     bool guardian_gone, engine_gone, command_done;

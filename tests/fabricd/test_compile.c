@@ -173,8 +173,8 @@ START_TEST(packets_of_any_size)
                 for (unsigned b = 0; b < 4; b++) {
                     double got =
                         share_on_wire(&p, &t, i, sizes[a] ? sizes[a] : mtu + 30, sizes[b] ? sizes[b] : mtu + 30);
-                    ck_assert_msg(fabs(got - drawn[i]) <= 1.0, "seed %u: class %u with %u against %u: %.2f of %u",
-                                  seed, i, sizes[a], sizes[b], got, drawn[i]);
+                    ck_assert_msg(fabs(got - drawn[i]) <= 1.0, "seed %u: class %u with %u against %u: %.2f of %u", seed,
+                                  i, sizes[a], sizes[b], got, drawn[i]);
                 }
     }
 }

@@ -54,8 +54,8 @@ static void unified(void)
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
 #define V2 "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n"
-#define V1 \
-    "11:cpu,cpuacct:/slurm/uid_1000/job_7/step_0\n4:memory:/slurm/uid_1000/job_7\n1:name=systemd:/a.slice/b\n" \
+#define V1                                                                                                             \
+    "11:cpu,cpuacct:/slurm/uid_1000/job_7/step_0\n4:memory:/slurm/uid_1000/job_7\n1:name=systemd:/a.slice/b\n"         \
     "0::/\n"
 
 START_TEST(inside)
@@ -310,8 +310,8 @@ START_TEST(limits)
     ck_assert(!seats_have_room(&j.seats, &rules, 1, jobs_find(&j, "6"), &why));
     ck_assert_ptr_nonnull(strstr(text_str(&why), "class 'urgent' is full: max jobs is 3, "));
     ck_assert(seats_have_room(&j.seats, &rules, 1, jobs_find(&j, "5"), &why)); /* it is in it */
-    ck_assert_str_eq(set(&j, "1", 10, &bob, "vip", ""), "urgent"); /* its own seat is free to it */
-    ck_assert_str_eq(set(&j, "7", 70, &alice, "", "urgent"), "urgent"); /* what is given is not limited, */
+    ck_assert_str_eq(set(&j, "1", 10, &bob, "vip", ""), "urgent");             /* its own seat is free to it */
+    ck_assert_str_eq(set(&j, "7", 70, &alice, "", "urgent"), "urgent");        /* what is given is not limited, */
     ck_assert_uint_eq(j.seats.held[1], 4);
     ck_assert_int_eq(jobs_delete(&j, "2"), 0);
     ck_assert_uint_eq(j.seats.held[1], 3);

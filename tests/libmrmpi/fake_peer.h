@@ -66,8 +66,7 @@ static int flush_link(struct mr_link *l)
     return 0;
 }
 
-static const struct mr_link_ops fake_ops = {
-    .drain = drain_link, .keepalive = keepalive_link, .flush = flush_link};
+static const struct mr_link_ops fake_ops = {.drain = drain_link, .keepalive = keepalive_link, .flush = flush_link};
 
 /* Rank 0 here, rank 1 there; each subchannel has one link, which is closed. The clock stands at 1000 s. */
 static void make_peer(void)
@@ -119,10 +118,17 @@ static void make_peer(void)
         mr_address_partitions(&address)[address.num_partitions++] =
             (struct mr_partition){.key = 0xffff, .rail = (uint8_t)i, .ud_qpn = 100 + i};
     for (unsigned i = 0; i < 2 * SUBS; i++) {
-        sub[i] = (struct mr_sub){.peer = &peer, .own = &sub_own[i], .connect = &sub_conn[i],
-                                 .rail = &rails[i % SUBS], .remote_rail = (uint8_t)(i % SUBS), .kind = MR_LINK_RC,
+        sub[i] = (struct mr_sub){.peer = &peer,
+                                 .own = &sub_own[i],
+                                 .connect = &sub_conn[i],
+                                 .rail = &rails[i % SUBS],
+                                 .remote_rail = (uint8_t)(i % SUBS),
+                                 .kind = MR_LINK_RC,
                                  .pkey = 0xffff,
-                                 .parity = i >= SUBS, .generation = 5, .peer_from = 5, .num_links = 1,
+                                 .parity = i >= SUBS,
+                                 .generation = 5,
+                                 .peer_from = 5,
+                                 .num_links = 1,
                                  .link = links[i]};
         links[i][0] = (struct mr_link){.ops = &fake_ops, .kind = MR_LINK_RC, .owner = &sub[i], .index = (uint8_t)i};
         for (unsigned l = 0; l < MR_LEVELS; l++)

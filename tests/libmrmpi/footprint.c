@@ -33,9 +33,9 @@ enum owner { OURS, LIBPMIX, SIMULATOR, OTHERS, C_LIBRARY, OWNERS };
 static const struct {
     const char *part;
     enum owner owner;
-} names[] = {{"/libmrmpi.so", OURS},     {"pmix", LIBPMIX},         {"/libevent", LIBPMIX},   {"/libhwloc", LIBPMIX},
-             {"/libmunge", LIBPMIX},     {"/libsimfab", SIMULATOR}, {"/libc.so", C_LIBRARY},  {"/ld-linux", C_LIBRARY},
-             {"/libgcc_s", C_LIBRARY}};
+} names[] = {{"/libmrmpi.so", OURS},  {"pmix", LIBPMIX},        {"/libevent", LIBPMIX},
+             {"/libhwloc", LIBPMIX},  {"/libmunge", LIBPMIX},   {"/libsimfab", SIMULATOR},
+             {"/libc.so", C_LIBRARY}, {"/ld-linux", C_LIBRARY}, {"/libgcc_s", C_LIBRARY}};
 
 static struct block {
     void *at;

@@ -37,7 +37,7 @@ static void begin(unsigned n, double r0, double r1, double r2)
     b.now_ns = 12345;
     srand(1);
     for (unsigned i = 0; i < n; i++)
-        b.load[i] = (struct mr_load){ .up = true, .weight = MR_WEIGHT_MAX };
+        b.load[i] = (struct mr_load){.up = true, .weight = MR_WEIGHT_MAX};
 }
 
 static uint64_t duration(unsigned sub, uint64_t len)
@@ -304,7 +304,7 @@ END_TEST
 START_TEST(who_is_down_keeps_its_weight)
 {
     begin(3, 8, 2, 5);
-    b.load[2] = (struct mr_load){ .weight = MR_WEIGHT_MAX / 2 };
+    b.load[2] = (struct mr_load){.weight = MR_WEIGHT_MAX / 2};
     repeat(30, 1 * MIB, 1);
     ck_assert_double_ge(share(2), 19);
     ck_assert_double_le(share(2), 21);

@@ -8,7 +8,7 @@
 
 static struct mr_address_long all;
 #define address (all.address)
-#define WHOLE mr_address_length(MR_RAILS_MAX, 3)
+#define WHOLE   mr_address_length(MR_RAILS_MAX, 3)
 
 static void fill(void)
 {

@@ -51,8 +51,13 @@ static void setup(void)
     make_peer();
     memset(&mr_peers_own, 0, sizeof mr_peers_own);
     memset(&theirs, 0, sizeof theirs);
-    theirs = (struct mr_address){.magic = MR_ADDRESS_MAGIC, .version = MR_ADDRESS_VERSION, .num_rails = 1, .paths = 1,
-                                 .eager_max = 8192, .host = "h2", .rail[0] = {.lid = 7, .mtu = 5}};
+    theirs = (struct mr_address){.magic = MR_ADDRESS_MAGIC,
+                                 .version = MR_ADDRESS_VERSION,
+                                 .num_rails = 1,
+                                 .paths = 1,
+                                 .eager_max = 8192,
+                                 .host = "h2",
+                                 .rail[0] = {.lid = 7, .mtu = 5}};
     peer.address = &mr_address_none;
     mr_threaded = false;
     resumed = asked = 0;

@@ -87,7 +87,7 @@ static int transmit(struct mr_cm_conn *c, const struct mr_cm_msg *msg, unsigned 
     sent++;
     rejections += msg->type == MR_CM_REJ;
     while (copies-- && num_air < 64)
-        air[num_air++] = (struct flying){ .to = msg->to, .at = now + (uint64_t)(rand() % 5000) * 1000, .msg = *msg };
+        air[num_air++] = (struct flying){.to = msg->to, .at = now + (uint64_t)(rand() % 5000) * 1000, .msg = *msg};
     return 0;
 }
 
@@ -102,7 +102,7 @@ static void failed(struct mr_cm_conn *c, int error)
     side_of(c)->error = error;
 }
 
-static const struct mr_cm_ops ops = { prepare, connect_qps, transmit, established, failed };
+static const struct mr_cm_ops ops = {prepare, connect_qps, transmit, established, failed};
 
 static void begin(int loss, int twice)
 {
@@ -196,8 +196,14 @@ END_TEST
 /* The lower rank's request took a dead way; the higher one's comes later, over another, and is answered. */
 START_TEST(request_that_yields)
 {
-    struct mr_cm_msg req = {.magic = MR_CM_MAGIC, .version = MR_CM_VERSION, .type = MR_CM_REQ, .num_subs = 1, .job = 77,
-                            .from = 1, .to = 0, .id = 9};
+    struct mr_cm_msg req = {.magic = MR_CM_MAGIC,
+                            .version = MR_CM_VERSION,
+                            .type = MR_CM_REQ,
+                            .num_subs = 1,
+                            .job = 77,
+                            .from = 1,
+                            .to = 0,
+                            .id = 9};
 
     begin(0, 0);
     side[0].c.yields = _i;
@@ -408,10 +414,13 @@ START_TEST(rejected)
         enum mr_cm_reason reason;
         int told;
     } cases[] = {
-        { -EHOSTUNREACH, MR_CM_NO_RAIL, -EHOSTUNREACH }, { -ENOMEM, MR_CM_NO_ROOM, -ENOMEM },
-        { -EMFILE, MR_CM_NO_ROOM, -ENOMEM },             { -ENETDOWN, MR_CM_PORT_DOWN, -ENETDOWN },
-        { -ECONNREFUSED, MR_CM_GIVEN_UP, -ECONNREFUSED }, { -EIO, MR_CM_OTHER, -ECONNREFUSED },
-        { -EDQUOT, MR_CM_ENOUGH, -EDQUOT },
+        {-EHOSTUNREACH, MR_CM_NO_RAIL, -EHOSTUNREACH},
+        {-ENOMEM, MR_CM_NO_ROOM, -ENOMEM},
+        {-EMFILE, MR_CM_NO_ROOM, -ENOMEM},
+        {-ENETDOWN, MR_CM_PORT_DOWN, -ENETDOWN},
+        {-ECONNREFUSED, MR_CM_GIVEN_UP, -ECONNREFUSED},
+        {-EIO, MR_CM_OTHER, -ECONNREFUSED},
+        {-EDQUOT, MR_CM_ENOUGH, -EDQUOT},
     };
     unsigned k = (unsigned)_i % 7, from = (unsigned)_i & 1;
 
@@ -508,8 +517,14 @@ END_TEST
 /* A rejection of an earlier handshake, or one that nobody asked for, changes nothing. */
 START_TEST(late_rejection)
 {
-    struct mr_cm_msg rej = { .magic = MR_CM_MAGIC, .version = MR_CM_VERSION, .type = MR_CM_REJ, .job = 77, .from = 1,
-                             .to = 0, .id = 4, .reason = MR_CM_NO_ROOM };
+    struct mr_cm_msg rej = {.magic = MR_CM_MAGIC,
+                            .version = MR_CM_VERSION,
+                            .type = MR_CM_REJ,
+                            .job = 77,
+                            .from = 1,
+                            .to = 0,
+                            .id = 4,
+                            .reason = MR_CM_NO_ROOM};
 
     srand(8);
     begin(0, 0);
@@ -586,8 +601,15 @@ END_TEST
 /* Each side tells the other that their versions differ, and both give up at once. */
 START_TEST(other_version)
 {
-    struct mr_cm_msg req = { .magic = MR_CM_MAGIC, .version = MR_CM_VERSION + 1, .type = MR_CM_REQ, .num_subs = 900,
-                             .job = 77, .from = 1, .to = 0, .id = 3 }, out;
+    struct mr_cm_msg req = {.magic = MR_CM_MAGIC,
+                            .version = MR_CM_VERSION + 1,
+                            .type = MR_CM_REQ,
+                            .num_subs = 900,
+                            .job = 77,
+                            .from = 1,
+                            .to = 0,
+                            .id = 3},
+                     out;
 
     begin(0, 0);
     ck_assert(!mr_cm_check(&req, 24, 77, 0, 2, &out));
@@ -615,8 +637,14 @@ END_TEST
 
 START_TEST(strangers_are_not_heard)
 {
-    struct mr_cm_msg m = { .magic = MR_CM_MAGIC, .version = MR_CM_VERSION, .type = MR_CM_REQ, .num_subs = 1, .job = 77,
-                           .from = 1, .to = 0 }, out, bad;
+    struct mr_cm_msg m = {.magic = MR_CM_MAGIC,
+                          .version = MR_CM_VERSION,
+                          .type = MR_CM_REQ,
+                          .num_subs = 1,
+                          .job = 77,
+                          .from = 1,
+                          .to = 0},
+                     out, bad;
 
     ck_assert(mr_cm_check(&m, MR_CM_LENGTH(1), 77, 0, 2, &out));
     m.done = 4;
@@ -675,7 +703,7 @@ END_TEST
 /* Questions and answers name one subchannel, questions some ways in doubt as well. They concern no handshake. */
 START_TEST(questions_are_no_part_of_a_handshake)
 {
-    struct mr_cm_sub way = { .rail = 1, .remote = 2, .path = 3, .kind = 4 };
+    struct mr_cm_sub way = {.rail = 1, .remote = 2, .path = 3, .kind = 4};
     struct mr_cm_msg m, out;
 
     for (enum mr_cm_type type = MR_CM_ASK; type <= MR_CM_HERE; type++) {

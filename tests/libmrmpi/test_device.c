@@ -68,7 +68,7 @@ void ibv_ack_async_event(struct ibv_async_event *e)
 #define KEYS 4
 static uint16_t table[KEYS]; /* of the port */
 
-int (ibv_query_port)(struct ibv_context *ctx, uint8_t num, struct _compat_ibv_port_attr *out)
+int(ibv_query_port)(struct ibv_context *ctx, uint8_t num, struct _compat_ibv_port_attr *out)
 {
     *(struct ibv_port_attr *)out = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE, .pkey_tbl_len = KEYS};
     return 0;
@@ -105,7 +105,7 @@ static void rail_changed(struct mr_rail *rail)
 
 static void setup(void)
 {
-    static const unsigned device_of[RAILS] = { 0, 0, 1 };
+    static const unsigned device_of[RAILS] = {0, 0, 1};
 
     mr_config.log_level = -1;
     broken = -1;
@@ -121,8 +121,8 @@ static void setup(void)
     }
     for (unsigned i = 0; i < RAILS; i++) {
         cq[i].context = &context[device_of[i]];
-        mr_verbs.rail[i] = (struct mr_rail){
-            .index = i, .dev = &mr_verbs.device[device_of[i]], .port = i == 1 ? 2 : 1, .cq = &cq[i]};
+        mr_verbs.rail[i] =
+            (struct mr_rail){.index = i, .dev = &mr_verbs.device[device_of[i]], .port = i == 1 ? 2 : 1, .cq = &cq[i]};
         mr_verbs.rail[i].next_polled = &mr_verbs.rail[(i + 1) % RAILS];
     }
     mr_verbs.polled = &mr_verbs.rail[0];

@@ -112,7 +112,7 @@ static void *serve(void *arg)
 
 static void listen_here(void)
 {
-    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
 
     snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
     unlink(path);
@@ -171,9 +171,8 @@ START_TEST(a_good_answer)
 
     ck_assert_int_eq(ask(2000, &q), 0);
     ck_assert_str_eq(heard.job, "42");
-    ck_assert_uint_eq(heard.flags,
-                      FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD | FD_HELLO_PACE |
-                          FD_HELLO_HEALTH | FD_HELLO_PATHS);
+    ck_assert_uint_eq(heard.flags, FD_HELLO_SUBSCRIBE | FD_HELLO_LEVELS | FD_HELLO_PLACES | FD_HELLO_SPREAD |
+                                       FD_HELLO_PACE | FD_HELLO_HEALTH | FD_HELLO_PATHS);
     ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 1);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].num_lanes, 2);
     ck_assert_uint_eq(q.level[MR_LEVEL_BULK].sl[0], 2);
@@ -189,7 +188,7 @@ END_TEST
 
 static void tell_pace(uint32_t first, uint32_t second, size_t len)
 {
-    struct fd_pace m = { .h = { FD_MAGIC, FD_VERSION, FD_PACE, (uint32_t)len, 0 }, .rate_kb = { first, second } };
+    struct fd_pace m = {.h = {FD_MAGIC, FD_VERSION, FD_PACE, (uint32_t)len, 0}, .rate_kb = {first, second}};
 
     ck_assert_int_eq(send(conversation, &m, len, MSG_NOSIGNAL), (ssize_t)len);
 }
@@ -235,9 +234,9 @@ END_TEST
 
 static void add_levels(unsigned n)
 {
-    static const struct fd_level level[] = { { .max = 16384, .num_lanes = 1, .sl = { 4 } },
-                                             { .max = 65536, .num_lanes = 2, .sl = { 5, 6 } },
-                                             { .max = 131072, .num_lanes = 1, .sl = { 7 } } };
+    static const struct fd_level level[] = {{.max = 16384, .num_lanes = 1, .sl = {4}},
+                                            {.max = 65536, .num_lanes = 2, .sl = {5, 6}},
+                                            {.max = 131072, .num_lanes = 1, .sl = {7}}};
 
     memcpy(fd_state_levels(&answer), level, n * sizeof *level);
     answer.h.length = (uint32_t)(answer_length += n * sizeof *level);
@@ -250,7 +249,7 @@ static unsigned level_of(const struct mr_fabric_qos *q, uint32_t payload)
 
 static void add_spread(const char *small, const char *large)
 {
-    struct fd_spread s = { .small = "" };
+    struct fd_spread s = {.small = ""};
 
     snprintf(s.small, sizeof s.small, "%s", small);
     snprintf(s.large, sizeof s.large, "%s", large);
@@ -286,8 +285,8 @@ END_TEST
 
 static void add_health(unsigned weight)
 {
-    struct fd_health h = { .rail[0] = { .weight = FD_HEALTHY }, .rail[1] = { .weight = (uint16_t)weight,
-                                                                            .state = FD_RAIL_BAD } };
+    struct fd_health h = {.rail[0] = {.weight = FD_HEALTHY},
+                          .rail[1] = {.weight = (uint16_t)weight, .state = FD_RAIL_BAD}};
 
     memcpy((char *)&answer + answer_length, &h, sizeof h);
     answer.h.length = (uint32_t)(answer_length += sizeof h);
@@ -392,13 +391,27 @@ START_TEST(lies_of_levels)
 
     add_levels(_i == 0 ? 3 : 2);
     switch (_i) {
-    case 1: level[0].max = answer.small_max; break;
-    case 2: level[1].max = level[0].max; break;
-    case 3: level[1].sl[1] = 16; break;
-    case 4: level[0].num_lanes = 0; break;
-    case 5: level[0].num_lanes = 9; break;
-    case 6: answer.h.length = (uint32_t)--answer_length; break;
-    case 7: answer_length -= sizeof *level; break;
+    case 1:
+        level[0].max = answer.small_max;
+        break;
+    case 2:
+        level[1].max = level[0].max;
+        break;
+    case 3:
+        level[1].sl[1] = 16;
+        break;
+    case 4:
+        level[0].num_lanes = 0;
+        break;
+    case 5:
+        level[0].num_lanes = 9;
+        break;
+    case 6:
+        answer.h.length = (uint32_t)--answer_length;
+        break;
+    case 7:
+        answer_length -= sizeof *level;
+        break;
     }
     ck_assert_int_eq(ask(2000, &q), -EPROTO);
     expect_defaults(&q);
@@ -434,7 +447,7 @@ END_TEST
 
 static bool somebody_waits(void)
 {
-    struct pollfd p = { .fd = listener, .events = POLLIN };
+    struct pollfd p = {.fd = listener, .events = POLLIN};
 
     return poll(&p, 1, 0) == 1;
 }
@@ -556,7 +569,7 @@ END_TEST
 START_TEST(a_full_queue)
 {
     struct mr_fabric_qos q;
-    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
     int before[16], n = 0, fd;
 
     ck_assert_int_eq(listen(listener, 0), 0);
@@ -583,7 +596,7 @@ END_TEST
 /* 0.05, 0.1, 0.2 ... 3.2 seconds after the last time, and then every five. */
 START_TEST(hangs_up_always)
 {
-    static const uint64_t pause[] = { 50, 100, 200, 400, 800, 1600, 3200, 5000, 5000 };
+    static const uint64_t pause[] = {50, 100, 200, 400, 800, 1600, 3200, 5000, 5000};
     struct mr_fabric_qos q;
     uint64_t now = 10 * SECOND;
 
@@ -609,8 +622,8 @@ static void on_alarm(int sig)
 /* Not even where a profiler's signal comes more often than the wait is long. */
 START_TEST(a_silent_daemon_and_signals)
 {
-    struct itimerval often = { { .tv_usec = 10000 }, { .tv_usec = 10000 } };
-    struct sigaction act = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+    struct itimerval often = {{.tv_usec = 10000}, {.tv_usec = 10000}};
+    struct sigaction act = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
     struct mr_fabric_qos q;
     sigset_t set;
 
@@ -643,21 +656,51 @@ START_TEST(lies)
     struct mr_fabric_qos q;
 
     switch (_i) {
-    case 0: answer.h.magic ^= 1; break;
-    case 1: answer.h.version++; break;
-    case 2: answer.h.type = FD_DONE; break;
-    case 3: answer.h.length--; break;
-    case 4: answer_length--; break;
-    case 5: answer_length = sizeof(struct fd_header); break;
-    case 6: answer.num_rails = 200; break;
-    case 7: answer.num_rails = 1; break;
-    case 8: answer.sl_small = 16; break;
-    case 9: answer.num_lanes = 0; break;
-    case 10: answer.num_lanes = 9; break;
-    case 11: answer.sl_bulk[1] = 99; break;
-    case 12: memset(answer.class_name, 'x', sizeof answer.class_name); break;
-    case 13: memset(answer.rails[1].device, 'x', sizeof answer.rails[1].device); break;
-    case 14: answer_length = 1; break;
+    case 0:
+        answer.h.magic ^= 1;
+        break;
+    case 1:
+        answer.h.version++;
+        break;
+    case 2:
+        answer.h.type = FD_DONE;
+        break;
+    case 3:
+        answer.h.length--;
+        break;
+    case 4:
+        answer_length--;
+        break;
+    case 5:
+        answer_length = sizeof(struct fd_header);
+        break;
+    case 6:
+        answer.num_rails = 200;
+        break;
+    case 7:
+        answer.num_rails = 1;
+        break;
+    case 8:
+        answer.sl_small = 16;
+        break;
+    case 9:
+        answer.num_lanes = 0;
+        break;
+    case 10:
+        answer.num_lanes = 9;
+        break;
+    case 11:
+        answer.sl_bulk[1] = 99;
+        break;
+    case 12:
+        memset(answer.class_name, 'x', sizeof answer.class_name);
+        break;
+    case 13:
+        memset(answer.rails[1].device, 'x', sizeof answer.rails[1].device);
+        break;
+    case 14:
+        answer_length = 1;
+        break;
     }
     ck_assert_int_eq(ask(2000, &q), -EPROTO);
     expect_defaults(&q);
@@ -744,10 +787,18 @@ START_TEST(lies_of_places)
     answer.changed = _i ? FD_CAN_PLACES : 0;
     ck_assert_int_eq(ask(2000, &q), 0);
     switch (_i) {
-    case 1: p.lid = 0; break;
-    case 2: p.lid = 0xc000; break;
-    case 3: p.lmc = 8; break;
-    case 4: p.h.length++; break;
+    case 1:
+        p.lid = 0;
+        break;
+    case 2:
+        p.lid = 0xc000;
+        break;
+    case 3:
+        p.lmc = 8;
+        break;
+    case 4:
+        p.h.length++;
+        break;
     }
     ck_assert_int_eq(mr_fabric_ask_place("mlx5_1", 2, 5), _i ? 0 : -EOPNOTSUPP);
     tell(p);
@@ -820,12 +871,24 @@ START_TEST(lies_of_paths)
     answer.changed = _i ? FD_CAN_PATHS : 0;
     ck_assert_int_eq(ask(2000, &q), 0);
     switch (_i) {
-    case 1: d.num = 0; break;
-    case 2: d.num = FD_PATHS_MAX + 1; break;
-    case 3: d.path[0] = 1; break;
-    case 4: d.path[1] = FD_PATHS_MAX; break;
-    case 5: d.h.length++; break;
-    case 6: memset(d.device, 'x', sizeof d.device); break;
+    case 1:
+        d.num = 0;
+        break;
+    case 2:
+        d.num = FD_PATHS_MAX + 1;
+        break;
+    case 3:
+        d.path[0] = 1;
+        break;
+    case 4:
+        d.path[1] = FD_PATHS_MAX;
+        break;
+    case 5:
+        d.h.length++;
+        break;
+    case 6:
+        memset(d.device, 'x', sizeof d.device);
+        break;
     }
     ck_assert_int_eq(mr_fabric_ask_paths("mlx5_1", 2, 8, 1), _i ? 0 : -EOPNOTSUPP);
     tell_paths(d);

@@ -25,7 +25,7 @@ static struct mr_peer *peers[PEERS + 1];
 static uint32_t received[PEERS], told[PEERS]; /* packets of each peer, words to it */
 static struct mr_hdr word[PEERS];             /* the last */
 static struct mr_vc vcs[PEERS];
-static bool full;                             /* words find no memory */
+static bool full; /* words find no memory */
 static uint64_t clock_ns;
 
 /* ---- the files beside -------------------------------------------------------------------------------------------- */

@@ -117,11 +117,11 @@ START_TEST(six_combinations)
         enum mr_link_kind kind;
         bool native, unsafe;
     } cases[] = {
-        {"rc", "auto", MR_LINK_RC, true, false},  {"rc", "no", MR_LINK_RC, true, false},
-        {"rc", "yes", MR_LINK_RC, false, false},  {"uc", "auto", MR_LINK_UC, false, false},
-        {"uc", "yes", MR_LINK_UC, false, false},  {"uc", "no", MR_LINK_UC, true, true},
-        {"ud", "auto", MR_LINK_UD, false, false}, {"ud", "yes", MR_LINK_UD, false, false},
-        {"ud", "no", MR_LINK_UD, true, true},     {"ring", "auto", MR_LINK_RING, true, false},
+        {"rc", "auto", MR_LINK_RC, true, false},   {"rc", "no", MR_LINK_RC, true, false},
+        {"rc", "yes", MR_LINK_RC, false, false},   {"uc", "auto", MR_LINK_UC, false, false},
+        {"uc", "yes", MR_LINK_UC, false, false},   {"uc", "no", MR_LINK_UC, true, true},
+        {"ud", "auto", MR_LINK_UD, false, false},  {"ud", "yes", MR_LINK_UD, false, false},
+        {"ud", "no", MR_LINK_UD, true, true},      {"ring", "auto", MR_LINK_RING, true, false},
         {"ring", "no", MR_LINK_RING, true, false}, {"ring", "yes", MR_LINK_RING, false, false},
     };
 

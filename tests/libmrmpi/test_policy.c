@@ -174,17 +174,22 @@ static unsigned take(const struct mr_policy *p, struct mr_sched *s, const struct
 
 START_TEST(weights_must_fit)
 {
-    static const struct { const char *text; enum mr_policy_class of; unsigned rails; bool fits; } cases[] = {
-        { "weighted:4,2", MR_POLICY_LARGE, 2, true },
-        { "weighted:4", MR_POLICY_LARGE, 2, true },
-        { "weighted:4,2,1", MR_POLICY_LARGE, 2, false },
-        { "weighted:4,2", MR_POLICY_LARGE, 1, false },
-        { "weighted:mlx5_0:2=3,mlx5_3=7", MR_POLICY_LARGE, PORTS, true },
-        { "weighted:mlx5_0:2=3,mlx5_3=7", MR_POLICY_LARGE, 2, false },
-        { "weighted:mlx5_0:3=3", MR_POLICY_LARGE, PORTS, false },
-        { "weighted-round-robin:mlx5_9=1", MR_POLICY_SMALL, PORTS, false },
-        { "binding:mlx5_9", MR_POLICY_SMALL, PORTS, true }, /* has words of its own */
-        { "weighted", MR_POLICY_LARGE, 1, true },
+    static const struct {
+        const char *text;
+        enum mr_policy_class of;
+        unsigned rails;
+        bool fits;
+    } cases[] = {
+        {"weighted:4,2", MR_POLICY_LARGE, 2, true},
+        {"weighted:4", MR_POLICY_LARGE, 2, true},
+        {"weighted:4,2,1", MR_POLICY_LARGE, 2, false},
+        {"weighted:4,2", MR_POLICY_LARGE, 1, false},
+        {"weighted:mlx5_0:2=3,mlx5_3=7", MR_POLICY_LARGE, PORTS, true},
+        {"weighted:mlx5_0:2=3,mlx5_3=7", MR_POLICY_LARGE, 2, false},
+        {"weighted:mlx5_0:3=3", MR_POLICY_LARGE, PORTS, false},
+        {"weighted-round-robin:mlx5_9=1", MR_POLICY_SMALL, PORTS, false},
+        {"binding:mlx5_9", MR_POLICY_SMALL, PORTS, true}, /* has words of its own */
+        {"weighted", MR_POLICY_LARGE, 1, true},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

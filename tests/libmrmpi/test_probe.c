@@ -136,7 +136,10 @@ START_TEST(without_a_time_out)
     struct mr_wc none = {.error = 0};
 
     owned = (struct mr_probe){.qp = {.rail = &rails[0], .depth = 100, .untimed = true, .state = MR_QP_ALIVE},
-                              .psn = PSN, .receive = 5, .answers = true, .answered = owned_answered,
+                              .psn = PSN,
+                              .receive = 5,
+                              .answers = true,
+                              .answered = owned_answered,
                               .drained = owned_drained};
     owned.qp.owner = &owned;
     answers = 0;

@@ -189,9 +189,10 @@ static void receive(uint8_t kind, const struct mr_sub *s, uint8_t generation)
 
 static void put_in(enum mr_sub_state state)
 {
-    static const enum mr_link_state link_state[] = {
-        [MR_SUB_CLOSED] = MR_LINK_CLOSED, [MR_SUB_OPENING] = MR_LINK_OPENING, [MR_SUB_OPEN] = MR_LINK_OPEN,
-        [MR_SUB_BROKEN] = MR_LINK_BROKEN};
+    static const enum mr_link_state link_state[] = {[MR_SUB_CLOSED] = MR_LINK_CLOSED,
+                                                    [MR_SUB_OPENING] = MR_LINK_OPENING,
+                                                    [MR_SUB_OPEN] = MR_LINK_OPEN,
+                                                    [MR_SUB_BROKEN] = MR_LINK_BROKEN};
 
     sub[0].state = state;
     sub[0].link[0].state = link_state[state];
@@ -219,9 +220,10 @@ END_TEST
 /* The peer's "broken" of this generation: an open end breaks, too; a closed one answers that it has gone. */
 START_TEST(peer_breaks_in_each_state)
 {
-    static const enum mr_sub_state after[] = {
-        [MR_SUB_CLOSED] = MR_SUB_CLOSED, [MR_SUB_OPENING] = MR_SUB_BROKEN, [MR_SUB_OPEN] = MR_SUB_BROKEN,
-        [MR_SUB_BROKEN] = MR_SUB_BROKEN};
+    static const enum mr_sub_state after[] = {[MR_SUB_CLOSED] = MR_SUB_CLOSED,
+                                              [MR_SUB_OPENING] = MR_SUB_BROKEN,
+                                              [MR_SUB_OPEN] = MR_SUB_BROKEN,
+                                              [MR_SUB_BROKEN] = MR_SUB_BROKEN};
 
     put_in((enum mr_sub_state)_i);
     receive(MR_CONTROL_BROKEN, &sub[0], 5);
@@ -248,9 +250,10 @@ END_TEST
 /* The peer's end has gone: an open end breaks. One being opened waits for the answer, unless it is connected. */
 START_TEST(peer_goes_in_each_state)
 {
-    static const enum mr_sub_state after[] = {
-        [MR_SUB_CLOSED] = MR_SUB_CLOSED, [MR_SUB_OPENING] = MR_SUB_OPENING, [MR_SUB_OPEN] = MR_SUB_BROKEN,
-        [MR_SUB_BROKEN] = MR_SUB_BROKEN};
+    static const enum mr_sub_state after[] = {[MR_SUB_CLOSED] = MR_SUB_CLOSED,
+                                              [MR_SUB_OPENING] = MR_SUB_OPENING,
+                                              [MR_SUB_OPEN] = MR_SUB_BROKEN,
+                                              [MR_SUB_BROKEN] = MR_SUB_BROKEN};
 
     put_in((enum mr_sub_state)_i);
     receive(MR_CONTROL_GONE, &sub[0], 5);
@@ -511,11 +514,8 @@ START_TEST(link_fails)
     static const struct {
         int error, lost;
         unsigned keepalives;
-    } row[] = {{-EHOSTUNREACH, 0, 1},
-               {-ENOBUFS, 0, 0},
-               {-EFAULT, -EFAULT, 0},
-               {-EACCES, 0, 0},
-               {-EMSGSIZE, -EMSGSIZE, 0}};
+    } row[] = {
+        {-EHOSTUNREACH, 0, 1}, {-ENOBUFS, 0, 0}, {-EFAULT, -EFAULT, 0}, {-EACCES, 0, 0}, {-EMSGSIZE, -EMSGSIZE, 0}};
     struct mr_wc wc = {.error = row[_i].error, .status = "failed"};
 
     mr_recovery_events.failed(&links[0][0], &wc);

@@ -26,7 +26,7 @@ static void deliver(const struct mr_hdr *hdr, const void *payload, size_t len)
 
 static void arrive(uint32_t seq)
 {
-    struct mr_hdr hdr = { .seq = seq };
+    struct mr_hdr hdr = {.seq = seq};
     uint32_t word = ~seq;
     size_t len = seq % 5 ? 4 : 0;
     struct mr_held *h;
@@ -94,7 +94,7 @@ END_TEST
 
 START_TEST(held_twice_is_kept_once)
 {
-    struct mr_hdr hdr = { .seq = 7 };
+    struct mr_hdr hdr = {.seq = 7};
 
     memset(&queue, 0, sizeof queue);
     ck_assert_int_eq(mr_reorder_hold(&queue, &hdr, "abcd", 4), 1);
@@ -161,7 +161,7 @@ END_TEST
 
 START_TEST(old_ones_are_duplicates)
 {
-    struct mr_reorder r = { .expected = 5 };
+    struct mr_reorder r = {.expected = 5};
 
     ck_assert_int_eq(mr_reorder_classify(&r, 4), MR_ORDER_DUPLICATE);
     ck_assert_int_eq(mr_reorder_classify(&r, 0xffffffff), MR_ORDER_DUPLICATE);
@@ -175,7 +175,7 @@ END_TEST
 /* A peer that sends what its window forbids costs no memory. */
 START_TEST(far_ahead_is_refused)
 {
-    struct mr_reorder r = { .expected = 0xffffff00 };
+    struct mr_reorder r = {.expected = 0xffffff00};
 
     ck_assert_int_eq(mr_reorder_classify(&r, r.expected + 32767), MR_ORDER_EARLY);
     ck_assert_int_eq(mr_reorder_classify(&r, r.expected + MR_REORDER_AHEAD_MAX), MR_ORDER_EARLY);

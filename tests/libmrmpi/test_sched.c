@@ -14,7 +14,7 @@ static struct mr_policy soonest, fair, adaptive;
 static void set(struct mr_load *load, unsigned n, uint32_t weight)
 {
     for (unsigned i = 0; i < n; i++)
-        load[i] = (struct mr_load){ .up = true, .weight = weight };
+        load[i] = (struct mr_load){.up = true, .weight = weight};
 }
 
 /* Picks and charges. */
@@ -29,7 +29,7 @@ static unsigned take(struct mr_sched *s, const struct mr_load *load, unsigned n,
 START_TEST(round_robin_skips_those_that_are_down)
 {
     struct mr_load load[4];
-    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
     unsigned seen[8];
 
     set(load, 4, 1);
@@ -158,7 +158,7 @@ START_TEST(even_halves)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[2];
-    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
 
     set(load, 2, 1);
     ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 1024 * KIB, 16 * KIB, 4096, plan), 2);
@@ -174,8 +174,8 @@ START_TEST(each_is_the_first_in_turn)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[3];
-    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
-    unsigned first[3] = { 0 };
+    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
+    unsigned first[3] = {0};
 
     set(load, 3, 1);
     for (unsigned i = 0; i < 30; i++) {
@@ -191,7 +191,7 @@ START_TEST(short_ones_stay_whole_and_take_turns)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[2];
-    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
 
     set(load, 2, 1);
     for (unsigned i = 0; i < 4; i++) {
@@ -207,7 +207,7 @@ START_TEST(short_ones_go_where_they_are_done_first)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[2];
-    struct mr_sched s = { .kib_time = mr_sched_kib_time(8000), .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+    struct mr_sched s = {.kib_time = mr_sched_kib_time(8000), .due = (uint64_t[MR_SUBS_MAX]){0}};
     unsigned slow = 0;
 
     set(load, 2, 1024);
@@ -232,7 +232,7 @@ START_TEST(a_short_queue_does_not_count)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[2];
-    struct mr_sched s = { .kib_time = mr_sched_kib_time(200000), .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+    struct mr_sched s = {.kib_time = mr_sched_kib_time(200000), .due = (uint64_t[MR_SUBS_MAX]){0}};
 
     set(load, 2, 1024);
     load[1].weight = 256;
@@ -250,7 +250,7 @@ START_TEST(a_few_wait_for_no_slow_rail)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[2];
-    struct mr_sched s = { .kib_time = mr_sched_kib_time(200000), .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+    struct mr_sched s = {.kib_time = mr_sched_kib_time(200000), .due = (uint64_t[MR_SUBS_MAX]){0}};
 
     set(load, 2, 1024);
     load[1].weight = 256;
@@ -268,7 +268,7 @@ START_TEST(equal_slow_ones_take_turns)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[3];
-    struct mr_sched s = { .kib_time = mr_sched_kib_time(200000), .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+    struct mr_sched s = {.kib_time = mr_sched_kib_time(200000), .due = (uint64_t[MR_SUBS_MAX]){0}};
 
     set(load, 3, 256);
     load[0].up = false;
@@ -290,7 +290,7 @@ START_TEST(cuts_are_the_nearest)
     set(load, 2, 1);
     load[0].weight = 4;
     for (unsigned first = 0; first < 2; first++) {
-        struct mr_sched s = { .next = first, .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+        struct mr_sched s = {.next = first, .due = (uint64_t[MR_SUBS_MAX]){0}};
 
         ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 64 * KIB, 16 * KIB, 4096, plan), 2);
         ck_assert_uint_eq(plan[first].sub, 0);
@@ -303,7 +303,7 @@ START_TEST(weights)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[2];
-    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
 
     set(load, 2, 1);
     load[0].weight = 4;
@@ -328,8 +328,8 @@ END_TEST
 START_TEST(turns_by_weight)
 {
     struct mr_load load[3];
-    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
-    unsigned seen[3] = { 0 }, last = 0;
+    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
+    unsigned seen[3] = {0}, last = 0;
 
     set(load, 3, 1024);
     load[1].weight = 256;
@@ -361,8 +361,8 @@ START_TEST(bytes_are_even)
 
     for (unsigned n = 2; n <= 4; n++)
         for (unsigned period = 2; period <= 9; period++) {
-            struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
-            uint64_t carried[4] = { 0 }, most = 0, least = UINT64_MAX;
+            struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
+            uint64_t carried[4] = {0}, most = 0, least = UINT64_MAX;
 
             set(load, n, MR_WEIGHT_MAX);
             for (unsigned i = 0; i < 7200; i++) {
@@ -384,8 +384,8 @@ END_TEST
 START_TEST(answers_stay)
 {
     struct mr_load load[3];
-    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
-    unsigned last, moved = 0, carried[3] = { 0 };
+    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
+    unsigned last, moved = 0, carried[3] = {0};
 
     set(load, 3, MR_WEIGHT_MAX);
     last = take(&s, load, 3, 8);
@@ -415,7 +415,7 @@ END_TEST
 START_TEST(others_take_turns)
 {
     struct mr_load load[2];
-    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
     unsigned last = 2;
 
     set(load, 2, MR_WEIGHT_MAX);
@@ -457,7 +457,7 @@ static struct mr_sched ports(struct mr_load *load, uint64_t *until, unsigned n, 
         load[i].until = &until[i];
     if (slow)
         load[n - 1].weight = MR_WEIGHT_MAX / 4;
-    return (struct mr_sched){ .kib_time = mr_sched_kib_time(200000), .used = MR_SCHED_QUANTUM };
+    return (struct mr_sched){.kib_time = mr_sched_kib_time(200000), .used = MR_SCHED_QUANTUM};
 }
 
 /* What mr_packet_turn does (conn/peer/peer.h): messages of count packets, each of which answers something. */
@@ -474,11 +474,11 @@ static void answer(struct mr_sched *s, const struct mr_load *load, unsigned n, u
 
 START_TEST(alone_it_goes_over_the_fast_one)
 {
-    static const unsigned lengths[] = { 600, 1024, 4096, 8192 };
+    static const unsigned lengths[] = {600, 1024, 4096, 8192};
 
     for (unsigned k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
-        uint64_t until[2] = { 0 }, due[2] = { 0 };
-        unsigned carried[2] = { 0 }, packets = lengths[k] < MR_SCHED_LONG ? 1 : 2;
+        uint64_t until[2] = {0}, due[2] = {0};
+        unsigned carried[2] = {0}, packets = lengths[k] < MR_SCHED_LONG ? 1 : 2;
         struct mr_load load[2];
         struct mr_sched s = ports(load, until, 2, true);
 
@@ -497,8 +497,8 @@ END_TEST
 /* Short ones may go over either; over like ports the second packet finds the other one free. */
 START_TEST(alone_it_takes_both_that_are_alike)
 {
-    uint64_t until[2] = { 0 }, due[2] = { 0 };
-    unsigned carried[2] = { 0 };
+    uint64_t until[2] = {0}, due[2] = {0};
+    unsigned carried[2] = {0};
     struct mr_load load[2];
     struct mr_sched s = ports(load, until, 2, false);
 
@@ -514,8 +514,8 @@ END_TEST
 START_TEST(not_alone_the_slow_one_has_its_share)
 {
     for (unsigned burst = 2; burst <= 64; burst += 62) {
-        uint64_t until[2] = { 0 }, due[2] = { 0 };
-        unsigned carried[2] = { 0 };
+        uint64_t until[2] = {0}, due[2] = {0};
+        unsigned carried[2] = {0};
         struct mr_load load[2];
         struct mr_sched s = ports(load, until, 2, true);
 
@@ -535,11 +535,11 @@ END_TEST
  */
 START_TEST(copies_that_are_slower_than_the_fast_one)
 {
-    static const unsigned lengths[] = { 1500, 2048, 4096, 8192 };
+    static const unsigned lengths[] = {1500, 2048, 4096, 8192};
 
     for (unsigned k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
-        uint64_t until[2] = { 0 }, due[2] = { 0 }, ns = 1000, copy = 50 + lengths[k] / 12;
-        unsigned carried[2] = { 0 }, asked = 0, learned;
+        uint64_t until[2] = {0}, due[2] = {0}, ns = 1000, copy = 50 + lengths[k] / 12;
+        unsigned carried[2] = {0}, asked = 0, learned;
         struct mr_load load[2];
         struct mr_sched s = ports(load, until, 2, true);
 
@@ -576,11 +576,11 @@ END_TEST
  */
 START_TEST(copies_that_are_slower_than_any)
 {
-    static const unsigned lengths[] = { 8, 1500, 4096, 8192 };
+    static const unsigned lengths[] = {8, 1500, 4096, 8192};
 
     for (unsigned k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
-        uint64_t until[3] = { 0 }, due[3] = { 0 }, ns = 1000, copy = 50 + lengths[k] / 12;
-        unsigned carried[3] = { 0 }, asked = 0;
+        uint64_t until[3] = {0}, due[3] = {0}, ns = 1000, copy = 50 + lengths[k] / 12;
+        unsigned carried[3] = {0}, asked = 0;
         struct mr_load load[3];
         struct mr_sched s = ports(load, until, 3, false);
 
@@ -622,7 +622,7 @@ END_TEST
 /* Short packets: home takes several without a question, but no more when one is to be timed, or it is down. */
 START_TEST(home_takes_those_that_follow)
 {
-    uint64_t until[3] = { 0 }, due[3] = { 0 };
+    uint64_t until[3] = {0}, due[3] = {0};
     struct mr_load load[3];
     struct mr_sched s = ports(load, until, 3, false);
     unsigned asked = 0;
@@ -659,10 +659,10 @@ END_TEST
 START_TEST(a_burst_waits_for_the_fast_one)
 {
     enum { ROOM = 64, LEN = 8192 };
-    uint64_t until[2] = { 0 }, due[2] = { 0 };
+    uint64_t until[2] = {0}, due[2] = {0};
     struct mr_load load[2];
     struct mr_sched s = ports(load, until, 2, true);
-    unsigned carried[2] = { 0 };
+    unsigned carried[2] = {0};
 
     s.due = due;
     s.uneven = true;
@@ -700,7 +700,7 @@ END_TEST
 START_TEST(what_is_on_its_way_is_no_backlog)
 {
     enum { ROOM = 64, LEN = 512, NOW = 1000, LATER_NS = 20 };
-    uint64_t until[2] = { 0 }, due[2] = { 0 };
+    uint64_t until[2] = {0}, due[2] = {0};
     struct mr_load load[2];
     struct mr_sched s = ports(load, until, 2, true);
     unsigned taken = 0, i = 0;
@@ -722,15 +722,15 @@ END_TEST
 START_TEST(ports_that_another_uses)
 {
     enum { ROOM = 64, LEN = 8192, NS = 330 }; /* NS: that the fast one takes for a packet */
-    uint64_t until[2] = { 0 }, due[2] = { 0 }, free_ns[2] = { 0 }, done_ns[2][ROOM] = { 0 }, behind = 0;
+    uint64_t until[2] = {0}, due[2] = {0}, free_ns[2] = {0}, done_ns[2][ROOM] = {0}, behind = 0;
     struct mr_load load[2];
     struct mr_sched s = ports(load, until, 2, true);
-    unsigned carried[2] = { 0 };
+    unsigned carried[2] = {0};
 
     s.due = due;
     s.uneven = true;
     for (unsigned now = 1000, i = 0; i < 2000; now += 150) {
-        unsigned under_way[2] = { 0 }, k;
+        unsigned under_way[2] = {0}, k;
         uint64_t since = s.clock;
 
         mr_sched_tell_time(&s, now);
@@ -759,12 +759,12 @@ END_TEST
 /* Two ports of one rate, of which one is at another socket. */
 START_TEST(a_far_one_helps_in_bursts)
 {
-    static const unsigned lengths[] = { 8, 1024, 4096 };
+    static const unsigned lengths[] = {8, 1024, 4096};
     struct mr_load load[2];
 
     for (unsigned k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
-        uint64_t until[2] = { 0 }, due[2] = { 0 };
-        unsigned carried[2] = { 0 };
+        uint64_t until[2] = {0}, due[2] = {0};
+        unsigned carried[2] = {0};
         struct mr_sched s = ports(load, until, 2, false);
 
         s.due = due;
@@ -782,8 +782,8 @@ END_TEST
 
 START_TEST(one_port_is_enough)
 {
-    uint64_t until[4] = { 0 };
-    unsigned carried[4] = { 0 };
+    uint64_t until[4] = {0};
+    unsigned carried[4] = {0};
     struct mr_load load[4];
     struct mr_sched s = ports(load, until, 4, false);
 
@@ -795,8 +795,8 @@ END_TEST
 START_TEST(in_hurry_all_carry_the_same)
 {
     for (unsigned n = 2; n <= 4; n++) {
-        uint64_t until[4] = { 0 };
-        unsigned carried[4] = { 0 };
+        uint64_t until[4] = {0};
+        unsigned carried[4] = {0};
         struct mr_load load[4];
         struct mr_sched s = ports(load, until, n, false);
 
@@ -809,8 +809,8 @@ END_TEST
 
 START_TEST(a_slow_port_is_for_what_the_fast_one_has_no_time_for)
 {
-    uint64_t until[2] = { 0 };
-    unsigned carried[2] = { 0 };
+    uint64_t until[2] = {0};
+    unsigned carried[2] = {0};
     struct mr_load load[2];
     struct mr_sched s = ports(load, until, 2, true);
 
@@ -829,8 +829,8 @@ END_TEST
 /* Paths of one port: all are used, though the port is always idle. */
 START_TEST(paths_of_a_port_take_turns)
 {
-    uint64_t until[2] = { 0 };
-    unsigned carried[4] = { 0 };
+    uint64_t until[2] = {0};
+    unsigned carried[4] = {0};
     struct mr_load load[4];
     struct mr_sched s = ports(load, until, 2, false);
 
@@ -847,8 +847,8 @@ END_TEST
 START_TEST(nobody_catches_up)
 {
     struct mr_load load[2];
-    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
-    unsigned seen[2] = { 0 };
+    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
+    unsigned seen[2] = {0};
 
     set(load, 2, MR_WEIGHT_MAX);
     load[1].up = false;
@@ -877,7 +877,7 @@ START_TEST(light_ones_are_left_out)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
     struct mr_load load[3];
-    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
     unsigned probes = 0;
 
     set(load, 3, 1024);
@@ -903,8 +903,8 @@ END_TEST
 START_TEST(no_rail)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
-    struct mr_load load[2] = { 0 };
-    struct mr_sched s = { .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+    struct mr_load load[2] = {0};
+    struct mr_sched s = {.due = (uint64_t[MR_SUBS_MAX]){0}};
 
     ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 100, 1, 1, plan), 0);
 }
@@ -917,13 +917,13 @@ START_TEST(covers)
     for (int k = 0; k < 500; k++) {
         struct mr_stripe plan[MR_SUBS_MAX];
         struct mr_load load[MR_SUBS_MAX];
-        struct mr_sched s = { .next = (unsigned)rand() % 40, .due = (uint64_t[MR_SUBS_MAX]){ 0 } };
+        struct mr_sched s = {.next = (unsigned)rand() % 40, .due = (uint64_t[MR_SUBS_MAX]){0}};
         unsigned n = 1 + (unsigned)rand() % MR_SUBS_MAX, up = 0, used = 0, num;
         uint64_t len = 1 + (uint64_t)rand() * (uint64_t)rand() % (1ull << (1 + rand() % 40)), at = 0;
         uint64_t align = 1u << rand() % 14, min = 1 + (uint64_t)rand() % 100000;
 
         for (unsigned i = 0; i < n; i++) {
-            load[i] = (struct mr_load){ .up = rand() % 3, .weight = (uint32_t)rand() % 5 };
+            load[i] = (struct mr_load){.up = rand() % 3, .weight = (uint32_t)rand() % 5};
             up += load[i].up;
         }
         num = mr_sched_plan(&adaptive, &s, load, n, len, min, align, plan);
@@ -950,7 +950,7 @@ END_TEST
 
 START_TEST(sender_is_told_once)
 {
-    struct mr_filter f = { .open = 3 };
+    struct mr_filter f = {.open = 3};
 
     ck_assert(!mr_filter_done(&f, 0));
     ck_assert(!mr_filter_done(&f, -5));
@@ -961,7 +961,7 @@ END_TEST
 
 START_TEST(receiver_counts_stripes)
 {
-    struct mr_targets t = { 0 };
+    struct mr_targets t = {0};
     uint32_t a, b;
     int x, y;
     bool stray;
@@ -984,7 +984,7 @@ END_TEST
 
 START_TEST(a_stripe_counts_once)
 {
-    struct mr_targets t = { 0 };
+    struct mr_targets t = {0};
     uint32_t a;
     int x;
     bool stray;
@@ -1008,7 +1008,7 @@ END_TEST
 
 START_TEST(a_late_notification_finds_nothing)
 {
-    struct mr_targets t = { 0 };
+    struct mr_targets t = {0};
     uint32_t a, b;
     int x, y;
     bool stray;
@@ -1018,7 +1018,7 @@ START_TEST(a_late_notification_finds_nothing)
     ck_assert_int_eq(mr_target_open(&t, &y, &b), 0); /* the same entry again */
     ck_assert_ptr_null(mr_target_arrived(&t, mr_target_imm(a, 0, 1), &stray));
     ck_assert(stray);
-    mr_target_close(&t, a);                          /* closes nothing */
+    mr_target_close(&t, a); /* closes nothing */
     ck_assert_ptr_eq(mr_target_arrived(&t, mr_target_imm(b, 0, 1), &stray), &y);
     ck_assert_ptr_null(mr_target_arrived(&t, 0xffffffff, &stray));
     ck_assert(stray);
@@ -1029,7 +1029,7 @@ END_TEST
 START_TEST(many_receives)
 {
     enum { N = 5000 };
-    struct mr_targets t = { 0 };
+    struct mr_targets t = {0};
     static uint32_t token[N];
     static int owner[N];
     bool stray;

@@ -38,9 +38,17 @@ static const struct {
     const char *type;
     unsigned contexts;
 } adapters[] = {
-    {"MT23108", 128}, {"MT25418\n", 128}, {"MT26428", 128}, {"MT4099", 1024}, {"MT4103\n", 1024},
-    {"MT4113", MR_CONTEXTS_CURRENT}, {"MT4123\n", MR_CONTEXTS_CURRENT}, {"MT", MR_CONTEXTS_CURRENT},
-    {"23108", MR_CONTEXTS_CURRENT}, {"", MR_CONTEXTS_CURRENT}, {NULL, MR_CONTEXTS_CURRENT},
+    {"MT23108", 128},
+    {"MT25418\n", 128},
+    {"MT26428", 128},
+    {"MT4099", 1024},
+    {"MT4103\n", 1024},
+    {"MT4113", MR_CONTEXTS_CURRENT},
+    {"MT4123\n", MR_CONTEXTS_CURRENT},
+    {"MT", MR_CONTEXTS_CURRENT},
+    {"23108", MR_CONTEXTS_CURRENT},
+    {"", MR_CONTEXTS_CURRENT},
+    {NULL, MR_CONTEXTS_CURRENT},
 };
 
 START_TEST(contexts)

@@ -284,8 +284,7 @@ END_TEST
 /* The rail's life and its queue pair in one partition are told together; those of other partitions stay. */
 START_TEST(opened_anew)
 {
-    struct mr_cm_msg m = {
-        .moves = 1, .partition = 0x11, .port = {{.life = 3, .ud_qpn = {0x39, 0x30, 0}}, {.life = 1}}};
+    struct mr_cm_msg m = {.moves = 1, .partition = 0x11, .port = {{.life = 3, .ud_qpn = {0x39, 0x30, 0}}, {.life = 1}}};
 
     mr_address_partitions(&address)[address.num_partitions++] =
         (struct mr_partition){.key = 0x8011, .rail = 0, .ud_qpn = 200};
@@ -314,10 +313,9 @@ START_TEST(queue_pairs_told)
 
     mr_verbs.num_rails = 2;
     for (unsigned i = 0; i < 2; i++)
-        mr_verbs.rail[i] = (struct mr_rail){
-            .num_partitions = 2,
-            .partition = {{.number = 0x7fff, .now = {.key = 0xffff}, .ud_qpn = 300 + i},
-                          {.number = 0x11, .now = {.key = 0x8011}, .ud_qpn = 400 + i}}};
+        mr_verbs.rail[i] = (struct mr_rail){.num_partitions = 2,
+                                            .partition = {{.number = 0x7fff, .now = {.key = 0xffff}, .ud_qpn = 300 + i},
+                                                          {.number = 0x11, .now = {.key = 0x8011}, .ud_qpn = 400 + i}}};
     sub[1].state = MR_SUB_OPEN;
     sub[1].pkey = 0x8011;
     m = (struct mr_cm_msg){.type = MR_CM_REQ};

@@ -18,11 +18,11 @@ enum { DATA = 1, WANT, READY, BYE };
 
 static const struct mr_launch *job;
 static unsigned packets = 2000;
-static const size_t put_sizes[] = { 1, 4095, 16384, 100001, 1048576, 9000003 };
+static const size_t put_sizes[] = {1, 4095, 16384, 100001, 1048576, 9000003};
 #define PUTS (sizeof put_sizes / sizeof *put_sizes)
 
 struct peer {
-    unsigned got;        /* numbered packets */
+    unsigned got; /* numbered packets */
     unsigned puts_sent, puts_landed, byes;
     unsigned char *target, *source;
     struct mr_region *region;
@@ -56,7 +56,7 @@ static void send_or_die(struct mr_vc *vc, struct mr_hdr *hdr, const void *data, 
 /* Expose the next buffer to the peer. */
 static void want_put(struct mr_vc *vc, struct peer *p)
 {
-    struct mr_hdr hdr = { .kind = WANT, .tag = (int32_t)p->puts_landed, .len = put_sizes[p->puts_landed] };
+    struct mr_hdr hdr = {.kind = WANT, .tag = (int32_t)p->puts_landed, .len = put_sizes[p->puts_landed]};
     struct mr_remote remote;
     int err = mr_vc_advertise(vc, p->target, hdr.len, MR_VC_PUT, &p->region, &remote);
 
@@ -146,7 +146,7 @@ static void exchange(unsigned char *buf)
     for (unsigned i = 0; i < packets; i++)
         for (int r = 0; r < job->size; r++) {
             struct mr_vc *vc = mr_vc_make(r);
-            struct mr_hdr hdr = { .kind = DATA, .tag = (int32_t)i };
+            struct mr_hdr hdr = {.kind = DATA, .tag = (int32_t)i};
 
             if (skips(r))
                 continue;
@@ -167,7 +167,7 @@ static void exchange(unsigned char *buf)
             busy |= !skips(r) && (peers[r].got < packets || peers[r].puts_sent < PUTS || peers[r].puts_landed < PUTS);
     }
     for (int r = 0; r < job->size; r++) {
-        struct mr_hdr hdr = { .kind = BYE };
+        struct mr_hdr hdr = {.kind = BYE};
 
         if (!skips(r))
             send_or_die(mr_vc_make(r), &hdr, NULL, 0);

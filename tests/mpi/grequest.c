@@ -3,7 +3,6 @@
  * errors. */
 #include "mt.h"
 
-
 struct job {
     MPI_Request q;
     int looks, needed, waits, queries, frees, code;

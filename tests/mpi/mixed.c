@@ -11,8 +11,8 @@
 #define LARGE (1 << 20)
 
 static unsigned char *out, *in, *memory;
-static int peer;          /* at the other host, with this rank's place there */
-static MPI_Win window;    /* memory: LARGE bytes that the peer writes, and one block behind */
+static int peer;       /* at the other host, with this rank's place there */
+static MPI_Win window; /* memory: LARGE bytes that the peer writes, and one block behind */
 static MPI_Request kept[2];
 static int round_number;
 
@@ -152,16 +152,9 @@ static const struct kind {
     const char *name;
     int (*run)(void);
 } kinds[] = {
-    {"8", short_messages},
-    {"64k", medium_messages},
-    {"1m", large_messages},
-    {"allreduce", allreduce},
-    {"bcast", broadcast},
-    {"alltoall", alltoall},
-    {"put", short_puts},
-    {"putlarge", large_puts},
-    {"lock", locks},
-    {"persistent", persistent},
+    {"8", short_messages}, {"64k", medium_messages},   {"1m", large_messages}, {"allreduce", allreduce},
+    {"bcast", broadcast},  {"alltoall", alltoall},     {"put", short_puts},    {"putlarge", large_puts},
+    {"lock", locks},       {"persistent", persistent},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

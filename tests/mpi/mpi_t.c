@@ -315,12 +315,10 @@ static void all_pvars(void)
                                &continuous, &atomic),
            MPI_SUCCESS);
         int share = !strcmp(name, "rail_share");
-        int level = !strcmp(name, "reg_cache_entries") || !strcmp(name, "reg_cache_bytes") ||
-                    !strcmp(name, "reg_cache_kept");
+        int level =
+            !strcmp(name, "reg_cache_entries") || !strcmp(name, "reg_cache_bytes") || !strcmp(name, "reg_cache_kept");
         CHECK(name_len > 3 && desc_len > 5);
-        EQ(class, share   ? MPI_T_PVAR_CLASS_PERCENTAGE
-                  : level ? MPI_T_PVAR_CLASS_LEVEL
-                          : MPI_T_PVAR_CLASS_COUNTER);
+        EQ(class, share ? MPI_T_PVAR_CLASS_PERCENTAGE : level ? MPI_T_PVAR_CLASS_LEVEL : MPI_T_PVAR_CLASS_COUNTER);
         CHECK(t == (share ? MPI_DOUBLE : MPI_UNSIGNED_LONG_LONG));
         CHECK(e == MPI_T_ENUM_NULL && bind == MPI_T_BIND_NO_OBJECT && readonly == (share || level) &&
               continuous == (share || level) && atomic);

@@ -269,11 +269,12 @@ static void given_up_for_long(void)
 
 int main(int argc, char **argv)
 {
-    static const struct cut cuts[] = {
-        {0, 3, 2, 1},     {1, 1, 1, 1},       {12, 12, 1, 1},      {12, 3, 4, 1},          {12, 4, 1, 3},
-        {6000, 6, 4, 1},  {6000, 6, 5, 4},    {300000, 10, 3, 1},  {300000, 3, 10, 5},     {1 << 20, 4, 8, 2},
-        {42000, 21, 6, 7}, /* pieces that end inside an element */
-    };
+    static const struct cut cuts[] =
+        {
+            {0, 3, 2, 1},       {1, 1, 1, 1},       {12, 12, 1, 1},    {12, 3, 4, 1},
+            {12, 4, 1, 3},      {6000, 6, 4, 1},    {6000, 6, 5, 4},   {300000, 10, 3, 1},
+            {300000, 3, 10, 5}, {1 << 20, 4, 8, 2}, {42000, 21, 6, 7}, /* pieces that end inside an element */
+        };
     mt_begin(&argc, &argv);
     right = (rank + 1) % size;
     left = (rank + size - 1) % size;

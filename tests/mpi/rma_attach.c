@@ -236,8 +236,8 @@ static const struct {
     const char *name;
     void (*run)(const char *command);
     int attached; /* in the end */
-} tests[] = {{"asleep", asleep, 1},         {"regions", regions, 2},       {"anew", anew, 1}, {"gone", gone, 0},
-             {"anew-words", anew_words, 1}, {"gone-words", gone_words, 0}};
+} tests[] = {{"asleep", asleep, 1}, {"regions", regions, 2},       {"anew", anew, 1},
+             {"gone", gone, 0},     {"anew-words", anew_words, 1}, {"gone-words", gone_words, 0}};
 
 int main(int argc, char **argv)
 {

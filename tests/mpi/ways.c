@@ -257,8 +257,7 @@ int main(int argc, char **argv)
     if (argc > 4 && !strcmp(argv[4], "pauses"))
         class = exchange_with_pauses(atoi(argv[2]), (unsigned)atoi(argv[3]));
     else if (argc > 4 && !strcmp(argv[4], "computes"))
-        class = wait_for_computing(atoi(argv[2]), atoi(argv[3]), argv[5] ? atoi(argv[5]) : 0,
-                                   argv[5] ? argv[6] : NULL);
+        class = wait_for_computing(atoi(argv[2]), atoi(argv[3]), argv[5] ? atoi(argv[5]) : 0, argv[5] ? argv[6] : NULL);
     else if (argc > 4 && !strcmp(argv[4], "begins"))
         class = run_after(atof(argv[2]), atoi(argv[3]));
     else if (argc > 4 && !strcmp(argv[4], "ends"))

@@ -134,11 +134,8 @@ static void post_receive(uint32_t n)
 static void post_message(uint32_t n)
 {
     struct ibv_sge sge = {(uintptr_t)slot(&a, n), BYTES, a.end.mr->lkey};
-    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND_WITH_IMM,
-                             .send_flags = IBV_SEND_SIGNALED,
-                             .sg_list = &sge,
-                             .num_sge = 1,
-                             .imm_data = n};
+    struct ibv_send_wr wr = {
+        .opcode = IBV_WR_SEND_WITH_IMM, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1, .imm_data = n};
     struct ibv_send_wr *bad;
 
     memset(slot(&a, n), (int)(n % 251 + 1), BYTES);

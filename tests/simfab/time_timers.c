@@ -186,16 +186,21 @@ static struct ibv_qp *connect_to_itself(struct ibv_pd *pd)
     a = (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
     if (ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
         return NULL;
-    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_2048, .dest_qp_num = qp->qp_num,
-                             .max_dest_rd_atomic = 1, .min_rnr_timer = 12,
+    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
+                             .path_mtu = IBV_MTU_2048,
+                             .dest_qp_num = qp->qp_num,
+                             .max_dest_rd_atomic = 1,
+                             .min_rnr_timer = 12,
                              .ah_attr = {.dlid = port.lid, .port_num = 1}};
-    if (ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
+    if (ibv_modify_qp(qp, &a,
+                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
         return NULL;
-    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
-                             .max_rd_atomic = 1};
-    return ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                                     IBV_QP_MAX_QP_RD_ATOMIC)
+    a = (struct ibv_qp_attr){
+        .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 1};
+    return ibv_modify_qp(qp, &a,
+                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                             IBV_QP_MAX_QP_RD_ATOMIC)
                ? NULL
                : qp;
 }
@@ -208,11 +213,14 @@ static void naps(void)
     struct ibv_pd *pd = ibv_alloc_pd(ctx);
     struct ibv_qp *qp = pd ? connect_to_itself(pd) : NULL;
     char *room = malloc(2 * BYTES);
-    struct ibv_mr *mr = pd && room ? ibv_reg_mr(pd, room, 2 * BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
-                                   : NULL;
+    struct ibv_mr *mr =
+        pd && room ? ibv_reg_mr(pd, room, 2 * BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE) : NULL;
     struct ibv_sge sge = {.addr = (uintptr_t)room, .length = BYTES, .lkey = mr ? mr->lkey : 0};
-    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
-                             .send_flags = IBV_SEND_SIGNALED}, *bad;
+    struct ibv_send_wr wr = {.sg_list = &sge,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_WRITE,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
     struct ibv_wc wc;
     int64_t from;
     int got = 0;

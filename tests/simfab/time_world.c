@@ -291,7 +291,9 @@ static void selects(void)
     }
 }
 
-static void on_alarm(int sig) { }
+static void on_alarm(int sig)
+{
+}
 
 static void alarms(void)
 {
@@ -416,7 +418,10 @@ static void *one_message(void *arg)
     return NULL;
 }
 
-static void *nothing(void *arg) { return NULL; }
+static void *nothing(void *arg)
+{
+    return NULL;
+}
 
 /* Threads come and go, one at a time, actors and others, while another one polls a queue where nothing comes. */
 static void threads(void)

@@ -199,10 +199,8 @@ static void polling_limits(struct side *s)
 
 static struct ibv_cq_ex *make_ex(struct side *s, uint64_t flags, uint32_t create)
 {
-    struct ibv_cq_init_attr_ex init = {.cqe = 64,
-                                       .wc_flags = flags,
-                                       .comp_mask = create ? IBV_CQ_INIT_ATTR_MASK_FLAGS : 0,
-                                       .flags = create};
+    struct ibv_cq_init_attr_ex init = {
+        .cqe = 64, .wc_flags = flags, .comp_mask = create ? IBV_CQ_INIT_ATTR_MASK_FLAGS : 0, .flags = create};
     struct ibv_cq_ex *cq = ibv_create_cq_ex(s->ctx, &init);
 
     if (!cq)

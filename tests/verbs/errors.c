@@ -89,11 +89,15 @@ static void swap_domain(struct end *e, int access)
 static void spoil(struct request *r, struct end *e, enum fault f)
 {
     uint64_t *addr = e->options.type && atomic(&(struct row){.op = r->wr.opcode}) ? &r->wr.wr.atomic.remote_addr
-                                                                                 : &r->wr.wr.rdma.remote_addr;
+                                                                                  : &r->wr.wr.rdma.remote_addr;
 
     switch (f) {
-    case LOCAL_KEY: r->sge.lkey ^= 0x5a0000; break;
-    case LOCAL_BOUNDS: r->sge.addr += BUFFER - 4; break;
+    case LOCAL_KEY:
+        r->sge.lkey ^= 0x5a0000;
+        break;
+    case LOCAL_BOUNDS:
+        r->sge.addr += BUFFER - 4;
+        break;
     case LOCAL_PD: {
         struct end other = *e;
 
@@ -109,11 +113,20 @@ static void spoil(struct request *r, struct end *e, enum fault f)
         r->sge.lkey = mr->lkey;
         break;
     }
-    case REMOTE_KEY: r->wr.wr.rdma.rkey ^= 0x5a0000; break;
-    case REMOTE_BOUNDS: *addr += BUFFER - 4; break;
-    case REMOTE_WRAP: *addr = UINT64_MAX - 3; break;
-    case UNALIGNED: *addr += 4; break;
-    default: break;
+    case REMOTE_KEY:
+        r->wr.wr.rdma.rkey ^= 0x5a0000;
+        break;
+    case REMOTE_BOUNDS:
+        *addr += BUFFER - 4;
+        break;
+    case REMOTE_WRAP:
+        *addr = UINT64_MAX - 3;
+        break;
+    case UNALIGNED:
+        *addr += 4;
+        break;
+    default:
+        break;
     }
 }
 
@@ -138,8 +151,12 @@ static void responder_ready(struct end *e, const struct row *w)
     struct ibv_mr *mr;
 
     switch (w->fault) {
-    case RECV_SHORT: recv_post(e, 200, 0, 7); break;
-    case RECV_KEY: CHECK(!recv_try(e, 200, 0, 64, e->mr->lkey ^ 0x5a0000), "post"); break;
+    case RECV_SHORT:
+        recv_post(e, 200, 0, 7);
+        break;
+    case RECV_KEY:
+        CHECK(!recv_try(e, 200, 0, 64, e->mr->lkey ^ 0x5a0000), "post");
+        break;
     case RECV_RIGHTS: {
         struct ibv_recv_wr wr = {.wr_id = 200, .num_sge = 1}, *bad;
         struct ibv_sge sge;
@@ -150,8 +167,10 @@ static void responder_ready(struct end *e, const struct row *w)
         CHECK(!ibv_post_recv(e->qp, &wr, &bad), "post");
         break;
     }
-    case RECV_NONE: return;
-    default: recv_post(e, 200, 0, 64);
+    case RECV_NONE:
+        return;
+    default:
+        recv_post(e, 200, 0, 64);
     }
     recv_post(e, 201, 0, 64);
 }
@@ -220,9 +239,10 @@ static void fail_as(struct side *s, const struct row *w)
     {                                                                                                                  \
         fail_as(s, &rows[n]);                                                                                          \
     }
-#define ROWS(F)                                                                                                        \
-    F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11)                                                      \
-    F(12) F(13) F(14) F(15) F(16) F(17) F(18) F(19) F(20) F(21) F(22)
+/* clang-format off */
+#define ROWS(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15) F(16) F(17) F(18) \
+                F(19) F(20) F(21) F(22)
+/* clang-format on */
 ROWS(ROW)
 
 /* Without a byte there is nothing to check: zero-length operations need no key (9.7.4.1.5). */

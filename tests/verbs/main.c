@@ -40,7 +40,7 @@ struct frame {
 static struct board {
     struct verdict mine, theirs;
     bool their_end;
-} *board;
+} * board;
 
 static const struct theme *const themes[] = {&theme_states,  &theme_rc,       &theme_errors, &theme_srq, &theme_cq,
                                              &theme_events,  &theme_ud,       &theme_uc,     &theme_wr,  &theme_memory,
@@ -346,16 +346,36 @@ static void options(int argc, char **argv)
                 opt.device[SECOND] = comma + 1;
             }
             break;
-        case 'i': opt.port = atoi(optarg); break;
-        case 'g': opt.gid_index = atoi(optarg); break;
-        case 'k': opt.pattern = optarg; break;
-        case 't': opt.seconds = atoi(optarg); break;
-        case 'l': opt.listen = atoi(optarg); break;
-        case 'c': opt.connect = optarg; break;
-        case 'p': opt.paired = true; break;
-        case 'v': opt.verbose = true; break;
-        case 'L': opt.list = true; break;
-        default: fputs(usage, c == 'h' ? stdout : stderr); exit(c == 'h' ? 0 : 2);
+        case 'i':
+            opt.port = atoi(optarg);
+            break;
+        case 'g':
+            opt.gid_index = atoi(optarg);
+            break;
+        case 'k':
+            opt.pattern = optarg;
+            break;
+        case 't':
+            opt.seconds = atoi(optarg);
+            break;
+        case 'l':
+            opt.listen = atoi(optarg);
+            break;
+        case 'c':
+            opt.connect = optarg;
+            break;
+        case 'p':
+            opt.paired = true;
+            break;
+        case 'v':
+            opt.verbose = true;
+            break;
+        case 'L':
+            opt.list = true;
+            break;
+        default:
+            fputs(usage, c == 'h' ? stdout : stderr);
+            exit(c == 'h' ? 0 : 2);
         }
     }
 }

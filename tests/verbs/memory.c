@@ -243,8 +243,7 @@ static void bind_2(struct end *b, struct ibv_mw *mw, struct ibv_mr *mr, uint32_t
 
     wr.bind_mw.mw = mw;
     wr.bind_mw.rkey = rkey;
-    wr.bind_mw.bind_info =
-        (struct ibv_mw_bind_info){mr, (uintptr_t)mr->addr, 64, IBV_ACCESS_REMOTE_WRITE};
+    wr.bind_mw.bind_info = (struct ibv_mw_bind_info){mr, (uintptr_t)mr->addr, 64, IBV_ACCESS_REMOTE_WRITE};
     CHECK(!ibv_post_send(b->qp, &wr, &bad), "post");
     EXPECT(b->cq, 9, IBV_WC_SUCCESS);
 }

@@ -65,7 +65,9 @@ static void immediate(struct side *s)
     static const struct {
         enum ibv_wr_opcode op;
         uint32_t len;
-    } rows[] = {{IBV_WR_SEND_WITH_IMM, 0}, {IBV_WR_SEND_WITH_IMM, 3000}, {IBV_WR_RDMA_WRITE_WITH_IMM, 0},
+    } rows[] = {{IBV_WR_SEND_WITH_IMM, 0},
+                {IBV_WR_SEND_WITH_IMM, 3000},
+                {IBV_WR_RDMA_WRITE_WITH_IMM, 0},
                 {IBV_WR_RDMA_WRITE_WITH_IMM, 3000}};
     struct end e;
 

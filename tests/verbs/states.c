@@ -366,16 +366,11 @@ static void reset_and_again(struct side *s)
 }
 
 static const struct test_case cases[] = {
-    {"every transition of RC", rc_table, false},
-    {"every transition of UC", uc_table, false},
-    {"every transition of UD", ud_table, false},
-    {"the path of UC in SQD", uc_path, false},
-    {"a P_Key index out of range", bad_pkey, false},
-    {"values out of range", bad_values, false},
-    {"a query tells what was set", query_tells, false},
-    {"where requests may be posted", where_to_post, false},
-    {"a queue pair in RTR receives", rtr_receives, true},
-    {"SQD drains, tells, and waits", sqd_drains, true},
+    {"every transition of RC", rc_table, false},          {"every transition of UC", uc_table, false},
+    {"every transition of UD", ud_table, false},          {"the path of UC in SQD", uc_path, false},
+    {"a P_Key index out of range", bad_pkey, false},      {"values out of range", bad_values, false},
+    {"a query tells what was set", query_tells, false},   {"where requests may be posted", where_to_post, false},
+    {"a queue pair in RTR receives", rtr_receives, true}, {"SQD drains, tells, and waits", sqd_drains, true},
     {"RESET, and again", reset_and_again, true},
 };
 const struct theme theme_states = {"states", cases, COUNT(cases)};

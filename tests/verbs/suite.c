@@ -105,7 +105,9 @@ void end_make(struct end *e, struct side *s, const struct end_options *o)
     init.qp_type = o->type;
     init.sq_sig_all = !o->unsignalled;
     init.cap = (struct ibv_qp_cap){.max_send_wr = o->send_wr ? o->send_wr : 16,
-                                   .max_recv_wr = o->srq ? 0 : o->recv_wr ? o->recv_wr : 16,
+                                   .max_recv_wr = o->srq       ? 0
+                                                  : o->recv_wr ? o->recv_wr
+                                                               : 16,
                                    .max_send_sge = 4,
                                    .max_recv_sge = o->srq ? 0 : 4,
                                    .max_inline_data = o->inline_data};

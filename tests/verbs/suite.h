@@ -98,10 +98,10 @@ struct end_options {
     uint8_t rnr_retry, rnr_time; /* 7, 12; NO_RETRY: 0 */
     uint8_t rd_atomic;           /* 1, of both kinds */
     struct ibv_srq *srq;
-    struct ibv_cq *cq;           /* one of its own, for both queues */
+    struct ibv_cq *cq; /* one of its own, for both queues */
     struct ibv_comp_channel *channel;
-    uint32_t wrong_qpn;          /* if set: connect to a queue pair that does not exist */
-    uint64_t wr_ops;             /* if set: made with ibv_create_qp_ex and these operations */
+    uint32_t wrong_qpn; /* if set: connect to a queue pair that does not exist */
+    uint64_t wr_ops;    /* if set: made with ibv_create_qp_ex and these operations */
 };
 enum { NO_ACCESS = 1 << 30, NO_RETRY = 0xff };
 
@@ -124,9 +124,9 @@ struct end {
 };
 
 void end_make(struct end *e, struct side *s, const struct end_options *o);
-void end_exchange(struct end *e);               /* fills remote */
-void end_loop(struct end *a, struct end *b);    /* the same for two ends of one process */
-void end_connect(struct end *e);                /* RESET to RTS, towards remote */
+void end_exchange(struct end *e);                                          /* fills remote */
+void end_loop(struct end *a, struct end *b);                               /* the same for two ends of one process */
+void end_connect(struct end *e);                                           /* RESET to RTS, towards remote */
 void end_open(struct end *e, struct side *s, const struct end_options *o); /* make, exchange, connect, sync */
 
 /* One step of it; the mask is that of the table, the attributes as good as they can be. */

@@ -59,12 +59,12 @@ struct mr_cm_conn {
     enum mr_cm_state state;
     bool initiator, heard; /* heard: the peer has begun a handshake before, heard_id */
     uint32_t job, self, peer, id, heard_id;
-    uint32_t done;           /* our last handshake that was established; 0: none */
-    bool yields; /* a request of the peer counts, if ours has had no answer for a while, or that comes again */
-    bool rival;  /* heard_id is that of a request that came while ours was under way */
-    bool again;              /* the next tick sends what it sent before, which is no further attempt */
-    bool smooth;             /* nothing was repeated in this handshake: its time is that of a round trip */
-    bool rejected;           /* FAILED: the peer said so, and why */
+    uint32_t done; /* our last handshake that was established; 0: none */
+    bool yields;   /* a request of the peer counts, if ours has had no answer for a while, or that comes again */
+    bool rival;    /* heard_id is that of a request that came while ours was under way */
+    bool again;    /* the next tick sends what it sent before, which is no further attempt */
+    bool smooth;   /* nothing was repeated in this handshake: its time is that of a round trip */
+    bool rejected; /* FAILED: the peer said so, and why */
     uint16_t reason, detail; /* FAILED: the peer's, or ours for it; MR_CM_NO_REASON: there was none */
     unsigned attempts, pauses;
     uint64_t asked_ns;    /* our last REQ or REP */

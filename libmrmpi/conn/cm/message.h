@@ -31,22 +31,22 @@ enum mr_cm_reason {
     MR_CM_GIVEN_UP,    /* it has lost this peer before */
     MR_CM_BAD_VERSION, /* detail: its own version */
     MR_CM_OTHER,
-    MR_CM_ENOUGH, /* it has as many connections as it may */
+    MR_CM_ENOUGH,  /* it has as many connections as it may */
     MR_CM_NO_PKEY, /* it is in none of the partitions that are asked for */
     MR_CM_REASONS
 };
 
 struct mr_cm_sub {
     uint8_t rail : 4, remote : 4; /* the sender's rail and the receiver's, by their numbers in their addresses */
-    uint8_t path;         /* LID path, the same on both sides */
-    uint8_t kind;         /* of link, and which of those alike: 8 bits of the caller's */
-    uint8_t generation;   /* of the queue pairs, by the sender's count; ASK, from sub[1] on, ways in doubt: how many
-                             rounds of questions were not answered */
-    uint8_t epoch;        /* the caller's */
-    uint8_t own : 6;      /* set of the levels that have a link of their own; the others use that of the next one */
-    uint8_t needed : 1;   /* what was promised waits for it: not to be refused without need */
-    uint8_t loses : 1;    /* ASK, HERE: it broke since packets were lost on its way */
-    uint16_t pkey;        /* of the sender's rail: its queue pairs are in this partition. The initiator chooses it */
+    uint8_t path;                 /* LID path, the same on both sides */
+    uint8_t kind;                 /* of link, and which of those alike: 8 bits of the caller's */
+    uint8_t generation; /* of the queue pairs, by the sender's count; ASK, from sub[1] on, ways in doubt: how many
+                           rounds of questions were not answered */
+    uint8_t epoch;      /* the caller's */
+    uint8_t own : 6;    /* set of the levels that have a link of their own; the others use that of the next one */
+    uint8_t needed : 1; /* what was promised waits for it: not to be refused without need */
+    uint8_t loses : 1;  /* ASK, HERE: it broke since packets were lost on its way */
+    uint16_t pkey;      /* of the sender's rail: its queue pairs are in this partition. The initiator chooses it */
     /* The queue pair of each level, and its service level, of which the initiator's counts for both directions. */
     struct mr_cm_level {
         uint32_t qpn : 24, sl : 8;

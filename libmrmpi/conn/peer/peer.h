@@ -167,8 +167,9 @@ static inline bool mr_bucket_lets(struct mr_ahead *a, size_t len)
  * May a message of this level go ahead of the bulk over the subchannel? Its budget must allow that; and where a lane of
  * medium messages has not carried the last ones yet, one more would hold up all that comes after it.
  */
-#define MR_MEDIUM_MOST 2u /* medium messages under way on a link: each of their packets waits its turn in the fabric   \
-                           */
+#define MR_MEDIUM_MOST                                                                                                 \
+    2u /* medium messages under way on a link: each of their packets waits its turn in the fabric                      \
+        */
 static inline bool mr_may_go_ahead(const struct mr_sub *sub, unsigned level, size_t len)
 {
     const struct mr_link *l = sub->level[level];

@@ -71,8 +71,7 @@ int mr_steer_init(void)
 
 static struct mr_rules_peer describe_peer(const struct mr_peer *p)
 {
-    return (struct mr_rules_peer){
-        .count = p->counted, .rate = p->rate, .class_name = mr_peers.qos.class_name};
+    return (struct mr_rules_peer){.count = p->counted, .rate = p->rate, .class_name = mr_peers.qos.class_name};
 }
 
 static bool loses_packets(unsigned kind)

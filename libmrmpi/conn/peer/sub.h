@@ -33,25 +33,25 @@ struct mr_sub {
     struct mr_peer *peer;
     struct mr_rail *rail;
     uint8_t remote_rail, path;
-    uint8_t kind;         /* enum mr_link_kind */
-    uint8_t parity;       /* of the epochs that it serves: 0 or 1 (conn/epoch.c) */
-    uint8_t epoch;        /* in which it is in use: of two that differ in parity the peer changes to and fro */
-    uint8_t copy;         /* of those alike in all else, for classes of several lanes */
-    bool spare;           /* of a pair of rails, or a path, that is used only while no other leads there */
-    bool chosen;          /* spare; but large messages use the path beside others */
-    bool closing;         /* nothing new goes over it: the peer's connections are given up (conn/) */
-    uint16_t pkey;        /* of our rail: the partition that its queue pairs are in; while it is closed, were in */
-    uint8_t generation;   /* of its queue pairs, the present or the next ones; wraps */
-    uint8_t peer_from;    /* those of the peer before this generation are gone */
-    bool refused;         /* it broke since the peer's adapter refused an access to memory */
-    bool lossy;           /* it broke since packets were lost on its way; until its port has been down */
-    uint32_t doubt;       /* what evidence of loss takes off its weight, of MR_WEIGHT_MAX (conn/ways.c) */
+    uint8_t kind;       /* enum mr_link_kind */
+    uint8_t parity;     /* of the epochs that it serves: 0 or 1 (conn/epoch.c) */
+    uint8_t epoch;      /* in which it is in use: of two that differ in parity the peer changes to and fro */
+    uint8_t copy;       /* of those alike in all else, for classes of several lanes */
+    bool spare;         /* of a pair of rails, or a path, that is used only while no other leads there */
+    bool chosen;        /* spare; but large messages use the path beside others */
+    bool closing;       /* nothing new goes over it: the peer's connections are given up (conn/) */
+    uint16_t pkey;      /* of our rail: the partition that its queue pairs are in; while it is closed, were in */
+    uint8_t generation; /* of its queue pairs, the present or the next ones; wraps */
+    uint8_t peer_from;  /* those of the peer before this generation are gone */
+    bool refused;       /* it broke since the peer's adapter refused an access to memory */
+    bool lossy;         /* it broke since packets were lost on its way; until its port has been down */
+    uint32_t doubt;     /* what evidence of loss takes off its weight, of MR_WEIGHT_MAX (conn/ways.c) */
     enum mr_sub_state state;
     unsigned num_links;   /* that there is memory for; some may be closed */
     struct mr_link *link; /* NULL: it was never opened */
     struct mr_link *level[MR_LEVELS];
-    unsigned emptied; /* mr_rail.emptied when it was asked last what is under way over it */
-    struct mr_sub_own *own; /* what conn/peer/ keeps of it, */
+    unsigned emptied;               /* mr_rail.emptied when it was asked last what is under way over it */
+    struct mr_sub_own *own;         /* what conn/peer/ keeps of it, */
     struct mr_connect_sub *connect; /* and conn/ */
 };
 

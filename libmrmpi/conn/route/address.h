@@ -14,9 +14,9 @@
 struct mr_address {
     uint32_t magic;
     uint16_t version, num_rails;
-    uint8_t paths;            /* wanted LID paths; 0: the useful paths by fabricd */
-    uint8_t all_pairs;        /* conn/route/pair.h */
-    uint8_t kinds;            /* of allowed links: set, bit i is enum mr_link_kind i */
+    uint8_t paths;          /* wanted LID paths; 0: the useful paths by fabricd */
+    uint8_t all_pairs;      /* conn/route/pair.h */
+    uint8_t kinds;          /* of allowed links: set, bit i is enum mr_link_kind i */
     uint8_t num_partitions; /* of all rails together */
     uint32_t eager_max;     /* payload of the longest accepted packet */
     char host[64];
@@ -28,7 +28,7 @@ struct mr_address_long {
     struct mr_address address;
     struct mr_partition partition[MR_RAILS_MAX * MR_PARTITIONS_MAX];
 };
-_Static_assert(MR_RAILS_MAX * MR_PARTITIONS_MAX <= UINT8_MAX, "they can be counted");
+_Static_assert(MR_RAILS_MAX *MR_PARTITIONS_MAX <= UINT8_MAX, "they can be counted");
 
 /* For a peer whose address has not arrived: all unknown, magic is 0. */
 extern struct mr_address mr_address_none;

@@ -17,31 +17,31 @@
 
 #include "libmrmpi/conn/route/bucket.h"
 
-#define MR_PACE_PIECE     4096u /* bytes read at a time */
-#define MR_PACE_LONG      16384u /* while there is no limit, but one may come: each costs the adapter something */
+#define MR_PACE_PIECE   4096u      /* bytes read at a time */
+#define MR_PACE_LONG    16384u     /* while there is no limit, but one may come: each costs the adapter something */
 #define MR_PACE_DEPTH   4096       /* of a full bucket, in bytes */
-#define MR_PACE_LOOK_NS   3000000ull /* reads are counted in such intervals */
+#define MR_PACE_LOOK_NS 3000000ull /* reads are counted in such intervals */
 #define MR_PACE_ALL     UINT32_MAX
 /*
  * Packets at a pace are short, and their bucket holds less than one of them: of several senders without knowledge of
  * each other, one packet each meets in front of the bus, not a message each. The bucket compensates for a sender that
  * is late by so much.
  */
-#define MR_PACE_PACKET  2048u /* with its header */
-#define MR_PACE_LATE_NS 1300u
-#define MR_PACE_UNDER_WAY 32768u /* bytes of packets to a peer that has a pace, */
-#define MR_PACE_READING   32768u /* and of reads from such a peer */
+#define MR_PACE_PACKET    2048u /* with its header */
+#define MR_PACE_LATE_NS   1300u
+#define MR_PACE_UNDER_WAY 32768u                 /* bytes of packets to a peer that has a pace, */
+#define MR_PACE_READING   32768u                 /* and of reads from such a peer */
 #define MR_PACE_ALONE     (UINT32_MAX * 1000ull) /* a rate: no limit, but a limit may come */
 
 struct mr_pace {
     struct mr_bucket bucket; /* of bytes */
     unsigned late_ns;        /* the owner's, before the first rate: a full bucket holds the rate's bytes of so long; 0:
                                 MR_PACE_DEPTH */
-    uint64_t taken; /* bytes, in this interval, */
+    uint64_t taken;          /* bytes, in this interval, */
     uint64_t arrived, arrived_ns; /* and the bytes of packets until then, in all, */
     uint64_t owed;                /* of which so many are still to be subtracted from reads */
-    bool waited;    /* in this interval something did, */
-    bool held;      /* or senders of packets are held to the rate */
+    bool waited;                  /* in this interval something did, */
+    bool held;                    /* or senders of packets are held to the rate */
 };
 
 /* The last report to fabricd. */

@@ -208,7 +208,7 @@ static bool calls_to_unmap(struct span code)
     const uint32_t *w = (const void *)code.at;
 
     for (size_t i = 0; i < code.bytes / 4; i++)
-        for (size_t k = 1; w[i] == 0xd4000001 && k <= WITHIN / 4 && k <= i; k++) /* svc 0 */
+        for (size_t k = 1; w[i] == 0xd4000001 && k <= WITHIN / 4 && k <= i; k++)         /* svc 0 */
             if ((w[i - k] & 0x7fe0001f) == 0x52800008 && unmaps(w[i - k] >> 5 & 0xffff)) /* mov x8, number */
                 return true;
     return false;

@@ -17,7 +17,7 @@ struct mr_regs {
     unsigned away;
     bool behind;
     unsigned emptied[MR_RAILS_MAX]; /* mr_rail.emptied at its beginning */
-    size_t num_alone; /* registrations outside of the cache */
+    size_t num_alone;               /* registrations outside of the cache */
 };
 extern struct mr_regs mr_regs;
 

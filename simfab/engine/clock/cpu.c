@@ -21,15 +21,15 @@
 #include "simfab/engine/fabric/model.h"
 #include "simfab/proto.h"
 
-#define TURNS      64u     /* of the engine's waits for actors, after which it judges how they went */
-#define ABREAST    2u      /* so many may run at once, */
-#define WIDE_TURNS 16u     /* and more in so many of those turns; */
-#define LONG_TURNS 8u      /* two at once in so many, */
-#define LONG_NS    200000u /* where a turn takes as long: side by side they would have ended sooner */
+#define TURNS       64u      /* of the engine's waits for actors, after which it judges how they went */
+#define ABREAST     2u       /* so many may run at once, */
+#define WIDE_TURNS  16u      /* and more in so many of those turns; */
+#define LONG_TURNS  8u       /* two at once in so many, */
+#define LONG_NS     200000u  /* where a turn takes as long: side by side they would have ended sooner */
 #define LONG_RUN_NS 1000000u /* of processor time in one run after the engine's patience: it is long */
-#define RESTLESS   16u     /* judgements between which somebody ran all the time: one asks again and again, perhaps */
-#define STAY_NS    50000000ull /* real time on one processor before the kernel chooses again */
-#define CALM_MOST  4096u       /* turns in time before actors are held again, where they have run long before that */
+#define RESTLESS    16u      /* judgements between which somebody ran all the time: one asks again and again, perhaps */
+#define STAY_NS     50000000ull /* real time on one processor before the kernel chooses again */
+#define CALM_MOST   4096u       /* turns in time before actors are held again, where they have run long before that */
 
 struct cpu {
     cpu_set_t own; /* where the engine may run */

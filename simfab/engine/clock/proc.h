@@ -57,13 +57,13 @@ struct actor {
         uint32_t turn;        /* in the relay's present order; 0: it has none */
         uint64_t calls, head; /* for run_calls and head_before, if the turn is passed on to it */
     } relay;
-    bool excluded; /* RUNNING, but time does not wait for it */
-    bool spins;    /* that is because it burns processor time, not because it sleeps */
-    uint64_t run;         /* the number of its present or last run */
-    struct stuck stuck;   /* whether it stops time for long */
-    bool landed;   /* it spun, until something was written to its memory: not a call since */
-    uint64_t spin_ns; /* of processor time without a call, after which it is taken for a spinner */
-    int cpu_fd;       /* its processor time, as the kernel's performance events count it; -1: not open, -2: cannot be */
+    bool excluded;      /* RUNNING, but time does not wait for it */
+    bool spins;         /* that is because it burns processor time, not because it sleeps */
+    uint64_t run;       /* the number of its present or last run */
+    struct stuck stuck; /* whether it stops time for long */
+    bool landed;        /* it spun, until something was written to its memory: not a call since */
+    uint64_t spin_ns;   /* of processor time without a call, after which it is taken for a spinner */
+    int cpu_fd; /* its processor time, as the kernel's performance events count it; -1: not open, -2: cannot be */
     uint64_t calls_checked, head_before;
     bool paused;        /* it waits in a system call, or for its turn: its run may go on */
     bool is_new;        /* it has not had a turn yet */
@@ -72,21 +72,21 @@ struct actor {
     uint64_t paused_ps; /* its clock then */
     bool outside;       /* it waits for what the engine does not see: a system call, or a thread that is no actor */
     bool called;        /* LOCK, outside: that has come */
-    bool looking; /* woken only to look at shared memory or the real world */
-    bool free;    /* and it runs freely meanwhile */
-    int stat_fd;  /* /proc/PID/task/TID/stat, -1: not open */
+    bool looking;       /* woken only to look at shared memory or the real world */
+    bool free;          /* and it runs freely meanwhile */
+    int stat_fd;        /* /proc/PID/task/TID/stat, -1: not open */
     uint32_t stat_tid;
-    bool asleep;             /* it slept when last looked at, */
-    uint64_t asleep_turns;   /* having had so many turns on a processor */
+    bool asleep;                            /* it slept when last looked at, */
+    uint64_t asleep_turns;                  /* having had so many turns on a processor */
     uint64_t waited_since_ns, cpu_since_ns; /* real time: since when, and its processor time then, */
-    uint64_t kernel_since_ns;              /* and how much of that was in the kernel */
-    uint64_t faults; /* pages that it had touched for the first time by then */
+    uint64_t kernel_since_ns;               /* and how much of that was in the kernel */
+    uint64_t faults;                        /* pages that it had touched for the first time by then */
     struct {
         uint64_t run;    /* in this run the engine's patience has ended; */
         uint64_t ran_ns; /* the thread's processor time then */
     } slow;              /* cpu.c */
-    pid_t held_tid;   /* held on the engine's processor (cpu.c); 0: it is not, */
-    uint64_t cpus[4]; /* and where it may run otherwise, as in its slot */
+    pid_t held_tid;      /* held on the engine's processor (cpu.c); 0: it is not, */
+    uint64_t cpus[4];    /* and where it may run otherwise, as in its slot */
 };
 
 struct proc {
@@ -107,17 +107,17 @@ struct proc {
     struct object **objects; /* by handle - 1 */
     uint32_t num_objects, free_hint;
     struct actor actors[SF_ACTORS_MAX];
-    struct alarm *alarms;   /* alarm.c */
+    struct alarm *alarms; /* alarm.c */
     uint32_t num_alarms, last_alarm;
-    bool signalled; /* a timer of it has ended, and it may not have noticed */
+    bool signalled;         /* a timer of it has ended, and it may not have noticed */
     uint32_t spinners;      /* actors that spin, and are excluded for that */
     uint32_t births;        /* of threads, when nobody was on his way; */
     uint32_t births_walked; /* and when that was last asked */
     uint32_t actors_used;   /* all with a greater index are free */
     uint32_t num_actors;    /* in any state but FREE */
     uint64_t events;        /* completions and events made visible so far */
-    bool has_news;    /* idle polls return early, to find an event of a port that came ... */
-    uint64_t news_ps; /* ... at this time */
+    bool has_news;          /* idle polls return early, to find an event of a port that came ... */
+    uint64_t news_ps;       /* ... at this time */
     struct proc *next_gone; /* sched.c */
     uint32_t tsc;           /* enum sf_tsc, as last read */
     bool dead;              /* to be detached at the next occasion */

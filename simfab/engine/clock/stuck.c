@@ -13,8 +13,9 @@
 #include "simfab/engine/clock/proc.h"
 #include "simfab/proto.h"
 
-#define SAMPLE_NS 1000000000ull /* real time between two looks at the threads; before the first most runs have ended   \
-                                 */
+#define SAMPLE_NS                                                                                                      \
+    1000000000ull /* real time between two looks at the threads; before the first most runs have ended                 \
+                   */
 
 static void read_word(pid_t pid, const char *file, char *buf, size_t cap)
 {

@@ -23,11 +23,11 @@ struct stuck {
 
 /* The thread now. */
 struct stuck_sample {
-    uint64_t at_ns;  /* real time */
-    uint64_t ran_ns; /* processor time since the thread began, */
+    uint64_t at_ns;     /* real time */
+    uint64_t ran_ns;    /* processor time since the thread began, */
     uint64_t queued_ns; /* and how long it and the engine have waited for a processor */
-    uint64_t run;    /* which run of the actor this is */
-    uint64_t calls;  /* of verbs */
+    uint64_t run;       /* which run of the actor this is */
+    uint64_t calls;     /* of verbs */
 };
 
 /* Pure: adds the time since the last sample. True: the thread is to be named. *calls: it has called since then. */

@@ -89,10 +89,10 @@ struct model {
     uint64_t event_ps;         /* completion event: interrupt to wake-up */
     uint64_t reg_mr_ps, reg_mr_page_ps, dereg_mr_ps, dereg_mr_page_ps;
     uint32_t max_inline_bytes, max_sge, max_qp, max_cq, max_mr, max_qp_wr, max_cqe, max_srq_wr, max_rd_atomic;
-    bool uc_srq;      /* queue pairs of UC may use a shared receive queue */
+    bool uc_srq;        /* queue pairs of UC may use a shared receive queue */
     bool answers_first; /* a queue pair sends no requests while it has reads to answer */
-    bool odp;         /* regions on demand: their pages are not pinned */
-    bool uc_recovers; /* what comes after a write that lost a packet is taken again */
+    bool odp;           /* regions on demand: their pages are not pinned */
+    bool uc_recovers;   /* what comes after a write that lost a packet is taken again */
     uint32_t vendor_part_id;
     char fw_ver[32];
 

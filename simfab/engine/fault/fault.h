@@ -50,7 +50,7 @@ struct fault_cmd {
     uint32_t has;        /* enum fault_setting */
     double loss, loss_out, corrupt, overrun, slow;
     uint32_t drop[FAULT_DROPS_MAX]; /* the nth packets that leave the named port from now on; 0 behind the last */
-    bool fc_off;                  /* no flow control */
+    bool fc_off;                    /* no flow control */
     uint8_t width_denied, speed_denied, ext_speed_denied;
     uint64_t when_ps, for_ps;
 };

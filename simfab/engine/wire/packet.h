@@ -61,7 +61,7 @@ struct link_dir;
 
 struct packet {
     struct packet *next;
-    struct link_dir *held; /* the link whose receive buffer it occupies, on lane held_vl */
+    struct link_dir *held;   /* the link whose receive buffer it occupies, on lane held_vl */
     struct mcast_hold *hold; /* which it shares with other copies; or NULL */
     uint16_t slid, dlid;
     uint8_t sl, vl, held_vl;
@@ -87,7 +87,7 @@ struct packet {
 
 struct packet *packet_new(void);
 struct packet *packet_copy(const struct packet *p); /* shares the data */
-void packet_free(struct packet *p); /* also drops its chunk */
+void packet_free(struct packet *p);                 /* also drops its chunk */
 /* The packet is nobody's in particular: *count, which must outlive it, counts it until it is freed. */
 void packet_is_background(struct packet *p, uint32_t *count);
 /* How many packets there are that somebody cares for. */

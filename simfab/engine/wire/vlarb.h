@@ -46,7 +46,7 @@ struct vlarb_turn {
 
 struct vlarb_state {
     struct vlarb_turn high, low;
-    bool chose_high; /* the table that the last choice was made from */
+    bool chose_high;    /* the table that the last choice was made from */
     uint32_t high_sent; /* blocks sent from the high table since the low one had its chance */
     uint8_t rr;         /* last lane when there are no tables to go by */
 };

@@ -27,8 +27,8 @@ static void *allocate(void *arg)
 
 int main(int argc, char **argv)
 {
-    int mode = argc < 3 ? 0
-               : !strcmp(argv[1], "deep") ? RTLD_LOCAL | RTLD_DEEPBIND
+    int mode = argc < 3                     ? 0
+               : !strcmp(argv[1], "deep")   ? RTLD_LOCAL | RTLD_DEEPBIND
                : !strcmp(argv[1], "global") ? RTLD_GLOBAL
                                             : RTLD_LOCAL;
     void *library = argc < 3 ? NULL : dlopen(argv[2], RTLD_LAZY | mode);
