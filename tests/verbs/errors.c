@@ -240,8 +240,9 @@ static void fail_as(struct side *s, const struct row *w)
         fail_as(s, &rows[n]);                                                                                          \
     }
 /* clang-format off */
-#define ROWS(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15) F(16) F(17) F(18) \
-                F(19) F(20) F(21) F(22)
+#define ROWS(F) \
+    F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15) F(16) F(17) F(18) F(19) \
+    F(20) F(21) F(22)
 /* clang-format on */
 ROWS(ROW)
 
