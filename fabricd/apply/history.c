@@ -21,6 +21,8 @@ struct about {
     struct text planes; /* the result on each, in YAML's form, or empty */
 };
 
+static const char not_begun[] = "not begun"; /* of a generation without a result that is not current */
+
 /* The value of a line "KEY: VALUE". */
 static void copy_value(const struct text *t, const char *key, char *out, size_t size)
 {
@@ -55,7 +57,7 @@ static void read_about(const struct conf *c, const char *name, struct about *a)
     copy_value(&about, "uid", a->uid, sizeof(a->uid));
     copy_value(&result, "result", a->result, sizeof(a->result));
     if (!a->result[0])
-        snprintf(a->result, sizeof(a->result), "%s", !strcmp(current, name) ? "in force" : "not begun");
+        snprintf(a->result, sizeof(a->result), "%s", !strcmp(current, name) ? "in force" : not_begun);
     a->at = strtoll(at, NULL, 10);
     take_planes(&result, &a->planes);
     text_free(&about);
@@ -67,7 +69,7 @@ static void put_about(const struct about *a, uint64_t number, struct text *out, 
     char when[32] = "";
     time_t at = (time_t)a->at;
     struct tm tm;
-    if (gmtime_r(&at, &tm))
+    if (at && gmtime_r(&at, &tm)) /* 0: not known, as of the tables before the first policy */
         strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
     text_printf(out, "generation: %" PRIu64 "%sat: \"%s\"%sby: %s%spolicy: %s", number, between, when, between, a->by,
                 between, a->name);
@@ -137,6 +139,8 @@ int history_show(const struct conf *c, uint64_t generation, struct text *out)
     if (!rc)
         rc = generation_read(c->state, name, "policy.lock", FD_LOCK_MAX, &lock, &why);
     read_about(c, name, &a);
+    if (!generation && !strcmp(a.result, not_begun))
+        snprintf(a.result, sizeof(a.result), "before the first policy");
     put_about(&a, generation, out, "\n");
     put_planes(&a, out, "\n");
     text_free(&a.planes);

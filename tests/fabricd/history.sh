@@ -107,6 +107,9 @@ restart
 ok "it is in force after a crash" wait_for 10 status_has '^policy: .*generation: 5, state: verified'
 
 # to before the first one
+fabricctl policy show 0 >shown
+like "what was there before the first is shown as that" '^result: before the first policy$' shown
+is "without a date" "$(grep '^at:' shown)" 'at: ""'
 ok "to what was there before the first" fabricctl policy rollback 0
 ports >has
 ok "ports have what they had" diff has first.ports
