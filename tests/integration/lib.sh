@@ -37,8 +37,10 @@ fabricds() {
   [ -z "${1:-}" ] || { cp "$1" "$tmp/policy.yaml"; set -- "$tmp/policy.yaml"; }
   for h in $hosts; do start_fabricd "$h" "$@"; done
   for h in $hosts; do wait_for 20 test -S "$SIMFAB_DIR/fabricd-$h.sock"; done
-  [ -z "${1:-}" ] || ok "the policy is applied and verified" ctl h1 policy apply "$1"
+  [ -z "${1:-}" ] || { ok "the policy is applied and verified" ctl h1 policy apply "$1"; wait_for 30 ports_up; }
 }
+# An opensm that gets no processor may leave a port in Init until its next sweep.
+ports_up() { ! simfab status | grep -E '^h[0-9]+ .* (Init|Armed) '; }
 
 # ---- classes and the job
 
