@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lock of this process's part of a window (rma/winlock/part.h): processes of the node take it themselves, this one
- * does for those which have to ask it, and its adapter for others, who are told the keys. Some wait for it; since
- * nobody tells when it is free, it is looked at meanwhile.
+ * The lock of this process's part of a window (rma/winlock/part.h). Processes of the node take the lock themselves.
+ * This process takes the lock for peers that can only ask. Peers with the keys take the lock through the adapter.
+ * No message tells when the lock is free, so this process polls the lock while peers wait.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "libmrmpi/rma/internal.h"
 
-/* Who waits for the lock of this process's part. */
+/* A peer that waits for the lock of this process's part. */
 struct mr_lock_waiter {
     struct mr_lock_waiter *next;
     int rank;
@@ -17,14 +17,14 @@ struct mr_lock_waiter {
     uint32_t serial; /* if it is to be lent */
 };
 
-static struct mr_win_state *waiting; /* windows whose lock somebody waits for */
+static struct mr_win_state *waiting; /* windows with waiting peers */
 
 static struct mr_lock_part *own_lock(const struct mr_win *w)
 {
     return &w->in->target[w->comm->rank].mutex->lock;
 }
 
-/* How adapters name the peer as the owner of our lock. */
+/* The number by which adapters enter the peer as owner of our lock. */
 static uint64_t owner_number(const struct mr_rma_peer *p)
 {
     return (uint64_t)p->rank + 1;
@@ -45,8 +45,9 @@ static void give_lock(struct mr_rma_peer *p, const struct mr_lock_waiter *l)
 }
 
 /*
- * Those whose turn it is. Returns how many. Who wants to share does not wait behind one who wants it alone: with
- * MPI_Win_lock_all a process has some locks and waits for others, and two of them would wait for each other.
+ * Gives the lock to every waiter that can have it now. Returns their number. A shared request passes a waiting
+ * exclusive one: with MPI_Win_lock_all a process holds some locks and waits for others, and two such processes would
+ * wait for each other.
  */
 static int serve_waiters(struct mr_win_state *s)
 {

@@ -17,8 +17,8 @@ enum mr_rndv_state {
     MR_RNDV_OFFERED,    /* sender: RTS is out */
     MR_RNDV_PUTTING,    /* sender: the channel is writing */
     MR_RNDV_PUSHING,    /* sender: DATA going out */
-    MR_RNDV_WRITING,    /* sender, halves: writes into the receiver's memory */
-    MR_RNDV_PUSHED,     /* sender, shared, halves: its part is done, the receiver may be reading still */
+    MR_RNDV_WRITING,    /* sender, split copy: writes into the receiver's memory */
+    MR_RNDV_PUSHED,     /* sender, shared, split copy: its part is done, the receiver may be reading still */
     MR_RNDV_BOUNCE,     /* sender: the program's send is complete, the receiver is reading the copy */
     MR_RNDV_QUEUED,     /* receiver: others of the node are before it */
     MR_RNDV_GETTING,    /* receiver: reads chunk by chunk */
@@ -39,7 +39,7 @@ struct mr_rndv {
     uint64_t tail;                /* receiver: what lies from here to total has been read already */
     uint64_t data_seen;           /* receiver, shared: the stream's count of DATA packets when it last changed, ... */
     uint64_t silent_ns;           /* ... and since when it does not; 0: not known yet */
-    uint32_t prefix, prefix_left; /* bytes that travel in HEAD packets; receiver: of those, what has not come yet */
+    uint32_t prefix, prefix_left; /* bytes in HEAD packets; receiver: the part that has not come yet */
     struct mr_read {
         struct mr_rndv *of;
         bool open;
@@ -49,20 +49,20 @@ struct mr_rndv {
     bool said_front;          /* and was */
     bool counted, crosses;    /* sender: is in its peer's batch (batch.h), and open (exchange.h) */
     uint64_t told_ns;         /* receiver, landing: when the sender was told to write what crosses; else 0 */
-    struct mr_bounce *bounce; /* sender: where its tail is; NULL: it has none */
+    struct mr_bounce *bounce; /* sender: the last part's copy; NULL: none */
     bool cancelling;          /* sender: CANCEL has been sent, */
     bool vain;                /* since the peer parts: if it gives the message back, that is an error */
     bool shared;              /* pushed and read at once: ends with FIN */
     bool left;                /* the sender has left the rest to the receiver, and said so */
     bool near;                /* is counted among those of this node */
-    bool chosen;              /* way.way is */
+    bool chosen;              /* mode.mode is */
     bool announced, landed;   /* receiver: RTR has been said and no offer come; all is written nevertheless */
-    bool met_rtr;             /* receiver: the offer has come, too; what it has as head is not written */
+    bool met_rtr;             /* receiver: the offer has come, too; its eager prefix is not written */
     bool awaits_rtr;          /* sender: is among its stream's offers */
     bool timed, started;      /* receiver: what it takes shall count; it is one of the first of its peer */
     struct mr_copy_choice mode;
     struct mr_rndv *behind;    /* receiver, queued; sender, offered: the next one of its peer */
-    struct mr_claim *claim;    /* halves: which chunks are whose */
+    struct mr_claim *claim;    /* split copy: the chunks of either side */
     uint32_t chunk, claim_bit; /* bytes; receiver: in mr_near.claims */
     uint16_t ticket;
     struct mr_remote remote;
