@@ -475,6 +475,8 @@ static int change_fabric(struct applier *a, struct task *t, struct change *c, st
         return rc ? rc : change(a, t, c, out);
     }
     rc = keep_save(a, t, &c->next);
+    if (rc)
+        say(a, t, "%s: %s: the policy could not be kept", a->conf->state, strerror(-rc));
     if (!rc && t->flags & FD_CHANGE_ROLLBACK)
         keep_publish_rollback(a, t, &c->next);
     if (!rc)
@@ -486,7 +488,12 @@ static int change_fabric(struct applier *a, struct task *t, struct change *c, st
 static int wait_and_keep(struct applier *a, struct task *t, struct change *c, struct manager_event *out)
 {
     int rc = settle_ports(a, t, &c->next, false, out);
-    return rc ? rc : keep_save(a, t, &c->next);
+    if (rc)
+        return rc;
+    rc = keep_save(a, t, &c->next);
+    if (rc)
+        say(a, t, "%s: %s: the policy could not be kept", a->conf->state, strerror(-rc));
+    return rc;
 }
 
 /* In force, if all went well. */
@@ -559,6 +566,8 @@ void apply_nothing(struct applier *a, struct task *t, uint64_t as, struct manage
 {
     struct change c = {.next.lock = t->current.lock};
     struct text why = {0};
+    if (!a->sms.n && !a->conf->num_opensm)
+        text_printf(&why, "fabricd.yaml names no opensm: roll back on the host that manages the subnet");
     if (!a->sms.n) {
         out->status = settle_said(a, t, a->conf->num_opensm ? sms_none(a->conf, &why) : -EPERM, &why);
         return;

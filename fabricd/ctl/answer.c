@@ -73,6 +73,9 @@ int answer_fail(const struct answer_to *to, int rc)
     struct text why = {0};
     if (rc == -ENOENT || rc == -ECONNREFUSED)
         text_printf(&why, "%s: nobody serves there; start fabricd, or give --socket PATH", to->socket);
+    else if (rc == -EACCES)
+        text_printf(&why, "%s: this user may not go there; open the socket's directory, or give --socket PATH",
+                    to->socket);
     else
         text_printf(&why, "%s: %s", to->socket, strerror(-rc));
     fprintf(stderr, "fabricctl: %s\n", text_str(&why));
@@ -118,6 +121,8 @@ static const char *problem(enum fd_type type, int rc)
         return "refused; nothing was changed";
     case -ECONNRESET:
         return "the daemon ended the connection";
+    case -ENETDOWN:
+        return "not done: no InfiniBand port of this host is active (ibstat tells)";
     case -EHOSTUNREACH:
         return "not done: the switches' forwarding tables lead from one to the other on no path";
     case -EUCLEAN:
@@ -136,29 +141,44 @@ static const char *problem(enum fd_type type, int rc)
     }
 }
 
+/* True: a missing thing, which the daemon's text names. Errors of disks and memory are none of these. */
+static bool is_named(int rc)
+{
+    return rc == -ENODEV || rc == -ESRCH || rc == -ENODATA || rc == -ENOENT || rc == -ETIMEDOUT || rc == -EACCES ||
+           rc == -EHOSTDOWN || rc == -ENOTSUP || rc == -ECANCELED;
+}
+
+/* The last line for people. Each cause is given once: said, the daemon's text has given the cause. */
+static const char *verdict(enum fd_type type, int rc, bool said, const char *error)
+{
+    if (!said || !is_named(rc))
+        return error;
+    return type == FD_CHANGE ? "not applied; nothing was changed" : "not done";
+}
+
 /* The daemon's answer, printed as it comes or, for JSON, kept in these. */
 struct said {
     char *text, *found;
     size_t text_len, found_len;
-    FILE *out, *more;
+    struct ctl_sink to;
 };
 
 static bool listen_to(const struct answer_to *to, struct said *s)
 {
-    *s = (struct said){.out = stdout};
+    *s = (struct said){.to.out = stdout};
     if (!to->json)
         return true;
-    s->out = open_memstream(&s->text, &s->text_len);
-    s->more = open_memstream(&s->found, &s->found_len);
-    return s->out && s->more;
+    s->to.out = open_memstream(&s->text, &s->text_len);
+    s->to.found = open_memstream(&s->found, &s->found_len);
+    return s->to.out && s->to.found;
 }
 
 static void close_answer(struct said *s)
 {
-    if (s->out && s->out != stdout)
-        fclose(s->out);
-    if (s->more)
-        fclose(s->more);
+    if (s->to.out && s->to.out != stdout)
+        fclose(s->to.out);
+    if (s->to.found)
+        fclose(s->to.found);
 }
 
 static int exit_status(int rc)
@@ -187,17 +207,20 @@ int answer_request(const struct answer_to *to, enum fd_type type, void *msg, siz
     if (fd < 0)
         return answer_fail(to, fd);
     int rc = !listen_to(to, &s)    ? -ENOMEM
-             : type == FD_JOB_LIST ? ctl_jobs(fd, s.out)
-                                   : ctl_request(fd, type, msg, len, s.out, s.more);
+             : type == FD_JOB_LIST ? ctl_jobs(fd, &s.to)
+                                   : ctl_request_to(fd, type, msg, len, &s.to);
     close_answer(&s);
     close(fd);
     const char *error = problem(type, rc);
     if (rc && !error && rc != -EILSEQ) {
-        snprintf(other, sizeof(other), "not done: %s", strerror(-rc));
+        if (s.to.said && is_named(rc))
+            snprintf(other, sizeof(other), "not done");
+        else
+            snprintf(other, sizeof(other), "not done: %s", strerror(-rc));
         error = other;
     }
     if (error)
-        fprintf(stderr, "fabricctl: %s\n", error);
+        fprintf(stderr, "fabricctl: %s\n", verdict(type, rc, s.to.said, error));
     int status = exit_status(rc);
     if (to->json && (type == FD_LOCK || type == FD_METRICS) && !rc) {
         print_lines(s.text);

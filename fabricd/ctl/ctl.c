@@ -30,14 +30,8 @@ int ctl_connect(const char *path)
     return fd;
 }
 
-/* Where the parts of an answer go. */
-struct sink {
-    FILE *out, *found; /* found or NULL */
-    char more[FD_JOB_MAX];
-};
-
 /* The result is known when this returns true. */
-static bool take_daemon_message(const char *buf, size_t len, uint32_t seq, struct sink *to, int *status)
+static bool take_daemon_message(const char *buf, size_t len, uint32_t seq, struct ctl_sink *to, int *status)
 {
     const struct fd_header *h = (const struct fd_header *)buf;
     if (len < sizeof(*h) || h->magic != FD_MAGIC || h->version != FD_VERSION || h->length != len) {
@@ -52,6 +46,7 @@ static bool take_daemon_message(const char *buf, size_t len, uint32_t seq, struc
         snprintf(to->more, FD_JOB_MAX, "%.*s", (int)FD_JOB_MAX - 1, ((const struct fd_more *)buf)->after);
     if (h->type == FD_TEXT && h->seq == seq) {
         fwrite(buf + sizeof(*h), 1, len - sizeof(*h), to->out);
+        to->said = true;
         fflush(to->out);
     }
     if (h->type == FD_FOUND && h->seq == seq && to->found)
@@ -59,7 +54,7 @@ static bool take_daemon_message(const char *buf, size_t len, uint32_t seq, struc
     return false;
 }
 
-static int request(int fd, enum fd_type type, void *msg, size_t len, struct sink *to)
+int ctl_request_to(int fd, enum fd_type type, void *msg, size_t len, struct ctl_sink *to)
 {
     static _Alignas(16) char buf[FD_MSG_MAX];
     struct fd_header h = message_header(type, len, 1);
@@ -81,19 +76,18 @@ static int request(int fd, enum fd_type type, void *msg, size_t len, struct sink
 
 int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out, FILE *found)
 {
-    struct sink to = {.out = out, .found = found};
-    return request(fd, type, msg, len, &to);
+    struct ctl_sink to = {.out = out, .found = found};
+    return ctl_request_to(fd, type, msg, len, &to);
 }
 
-int ctl_jobs(int fd, FILE *out)
+int ctl_jobs(int fd, struct ctl_sink *to)
 {
     struct fd_job m = {0};
-    struct sink to = {.out = out};
     int rc;
     do {
-        memcpy(m.job, to.more, sizeof(m.job));
-        rc = request(fd, FD_JOB_LIST, &m, sizeof(m), &to);
-    } while (!rc && *to.more && strcmp(to.more, m.job) > 0);
+        memcpy(m.job, to->more, sizeof(m.job));
+        rc = ctl_request_to(fd, FD_JOB_LIST, &m, sizeof(m), to);
+    } while (!rc && *to->more && strcmp(to->more, m.job) > 0);
     return rc;
 }
 

@@ -10,15 +10,22 @@
 /* A connected socket, or a negative errno. */
 int ctl_connect(const char *path);
 
+/* The streams for the parts of an answer. */
+struct ctl_sink {
+    FILE *out, *found;     /* texts; the result of a look at the fabric, in YAML. found may be NULL */
+    char more[FD_JOB_MAX]; /* the last job of a page; empty: it was the last page */
+    bool said;             /* there was text */
+};
+
 /*
- * Sends a message (its header is filled here). Copies the texts of the answer to out until the daemon is done, and the
- * result of a look at the fabric, in YAML, to found (unless NULL). Returns the daemon's status, or the negative errno
- * of the conversation itself.
+ * Sends a message (its header is filled here). Copies the texts of the answer until the daemon is done. Returns the
+ * daemon's status, or the negative errno of the conversation itself.
  */
+int ctl_request_to(int fd, enum fd_type type, void *msg, size_t len, struct ctl_sink *to);
 int ctl_request(int fd, enum fd_type type, void *msg, size_t len, FILE *out, FILE *found);
 
 /* The same of all jobs, page by page. */
-int ctl_jobs(int fd, FILE *out);
+int ctl_jobs(int fd, struct ctl_sink *to);
 
 /* Say hello for a job, as its owner if root does; 0 with the daemon's answer in s, else a negative errno. */
 int ctl_hello(int fd, const char *job, struct fd_state_long *s);

@@ -162,8 +162,11 @@ static bool read_files(const char *path, struct plan *l)
     return rc == -ENOENT || readable(l, l->lock_path, "lock", FD_LOCK_MAX, rc);
 }
 
-/* Reads, parses and compiles; all that is wrong is printed. 0, or the exit status. */
-static int load_plan(const struct args *a, const char *path, struct plan *l)
+/*
+ * Reads, parses and compiles; all that is wrong is printed. 0, or the exit status. quiet: no warnings, which the daemon
+ * gives with its own.
+ */
+static int load_plan(const struct args *a, const char *path, bool quiet, struct plan *l)
 {
     l->name = strcmp(path, "-") ? path : "<stdin>";
     struct diag d = {.file = l->name}, of_lock = {.file = l->lock_path};
@@ -174,7 +177,8 @@ static int load_plan(const struct args *a, const char *path, struct plan *l)
               plan_caps(a->plan.fabric, &given.fabric) &&
               policy_parse(&l->policy, text_str(&l->text), l->text.len, &d) &&
               lock_next(&l->policy, &given, NULL, &l->lock, &d) && policy_compile(&l->policy, &l->lock, &l->tables, &d);
-    fprintf(stderr, "%s%s", text_str(&of_lock.out), text_str(&d.out));
+    if (!ok || !quiet)
+        fprintf(stderr, "%s%s", text_str(&of_lock.out), text_str(&d.out));
     text_put(&l->messages, text_str(&of_lock.out), of_lock.out.len);
     text_put(&l->messages, text_str(&d.out), d.out.len);
     text_free(&of_lock.out);
@@ -301,11 +305,11 @@ static int tell_check(const struct args *a, const struct plan *l, int status)
     return status;
 }
 
-/* Read the file, then do it if the policy is right. */
-static int with_file(const struct args *a, int (*do_it)(const struct args *a, const struct plan *l))
+/* Read the file, then do it if the policy is right. asks: the daemon, who reads it again. */
+static int with_file(const struct args *a, bool asks, int (*do_it)(const struct args *a, const struct plan *l))
 {
     static struct plan l;
-    int rc = load_plan(a, a->word[2], &l);
+    int rc = load_plan(a, a->word[2], asks, &l);
     rc = rc || !do_it ? tell_check(a, &l, rc) : do_it(a, &l);
     text_free(&l.text);
     text_free(&l.lock_text);
@@ -315,22 +319,22 @@ static int with_file(const struct args *a, int (*do_it)(const struct args *a, co
 
 static int policy_check(const struct args *a, enum fd_type type)
 {
-    return with_file(a, NULL);
+    return with_file(a, false, NULL);
 }
 
 static int policy_plan(const struct args *a, enum fd_type type)
 {
-    return with_file(a, print_plan);
+    return with_file(a, false, print_plan);
 }
 
 static int policy_diff(const struct args *a, enum fd_type type)
 {
-    return with_file(a, send_policy);
+    return with_file(a, true, send_policy);
 }
 
 static int policy_apply(const struct args *a, enum fd_type type)
 {
-    return with_file(a, send_apply);
+    return with_file(a, true, send_apply);
 }
 
 static int policy_forget(const struct args *a, enum fd_type type)

@@ -57,5 +57,5 @@ CFLAGS.tests/fabricd/faults.c := -fPIC -fvisibility=default
 TESTPROGS += tests/fabricd/metrics_worst
 tests/fabricd/metrics_worst_SRCS := tests/fabricd/metrics_worst.c fabricd/metrics.c fabricd/policy/health.c fabricd/base/text.c
 tests/fabricd/metrics_worst_PKGS := libsystemd
-SCRIPT_TESTS += tests/fabricd/metrics.sh tests/fabricd/cluster.sh
+SCRIPT_TESTS += tests/fabricd/metrics.sh tests/fabricd/cluster.sh tests/fabricd/causes.sh
 LONG_TESTS += tests/fabricd/cluster.sh:--all tests/fabricd/thousand.sh tests/fabricd/standby.sh:--all
