@@ -54,7 +54,8 @@ struct sched {
     bool lonely;             /* others look meanwhile: */
     bool vain, found;        /* since the last turn of the engine somebody has looked in vain; somebody has not */
     uint64_t free_since_ns, free_used_ns;
-    uint64_t free_until_ps; /* if in vain, as it has been so long by the world's clock: time is to get there, */
+    unsigned free_us;       /* the last step of time for a free run in vain */
+    uint64_t free_until_ps; /* the end of that step: time is to get there, */
     uint64_t free_clock_ps; /* and to the latest clock of those who ran so */
     uint64_t restless_ps;   /* when the idle are next asked how long they have been so */
     uint32_t quick_looks, turn_looks;

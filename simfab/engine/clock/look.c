@@ -24,9 +24,12 @@
 /* Of time that others make pass, after which an idle actor looks at the world: */
 #define RESTLESS_PS     100000000ull
 #define RESTLESS_MAX_PS 10000000000ull /* at first, and at most */
-/* The first pause while nothing can happen, of real and of virtual time; each is twice as long as the last, up to: */
-#define IDLE_US        100
-#define IDLE_US_MAX    10000
+/*
+ * The first step of time while nothing can happen: a pause, of real and of virtual time, or the virtual time of a free
+ * run in vain. Each step is twice as long as the last, up to:
+ */
+#define STEP_US        100
+#define STEP_US_MAX    10000
 #define FREE_TURN_NS   20000000ull   /* how long actors run freely at once, */
 #define FREE_LONELY_NS 1000000ull    /* and where others look between such runs, */
 #define FREE_BUDGET_NS 2000000000ull /* and in all, without anything that the engine sees, before they slow down */
@@ -136,6 +139,12 @@ static void pass_time(struct sim *s, uint64_t ps)
         alarms_pass(s, ps);
 }
 
+/* The step after one of so many us; 0: the first. */
+static unsigned next_step(unsigned us)
+{
+    return us ? (us < STEP_US_MAX / 2 ? 2 * us : STEP_US_MAX) : STEP_US;
+}
+
 /* ---- running freely -------------------------------------------------------------------------------------------- */
 
 /*
@@ -223,6 +232,10 @@ bool look_free_is_over(const struct sched *sc)
     return real_ns() - sc->free_since_ns > free_turn_ns(sc);
 }
 
+/*
+ * A free run in vain takes a step of virtual time, not the machine's time: timers of programs that poll by the clock
+ * are then late by their own length at most.
+ */
 void look_free_end(struct sim *s)
 {
     struct sched *sc = s->sched;
@@ -231,8 +244,10 @@ void look_free_end(struct sim *s)
     for (uint32_t i = 0; i < s->num_procs; i++)
         __atomic_store_n(&s->procs[i]->arena->free_run, 0, __ATOMIC_RELEASE);
     sc->free = false;
-    if (ran_ns > free_turn_ns(sc))
-        sc->free_until_ps = sim_now(s) + ran_ns * 1000;
+    if (ran_ns > free_turn_ns(sc)) {
+        sc->free_us = next_step(sc->free_us);
+        sc->free_until_ps = sim_now(s) + sc->free_us * 1000000ull;
+    }
     sc->free_used_ns += ran_ns;
 }
 
@@ -270,7 +285,7 @@ int64_t look_at_world(struct sim *s)
         passed_ps += sc->free_until_ps - sim_now(s);
     sc->free_until_ps = 0;
     if (paused)
-        wait_us = start_pause(sc, sc->idle_us < IDLE_US_MAX / 2 ? 2 * sc->idle_us : IDLE_US_MAX);
+        wait_us = start_pause(sc, next_step(sc->idle_us));
     if (passed_ps)
         pass_time(s, passed_ps);
     if (s->signalled || s->running)
@@ -288,5 +303,5 @@ int64_t look_at_world(struct sim *s)
     }
     if (paused)
         return wake_idle(s, NULL, NULL, WAKE_WORLD, sim_now(s)) ? -1 : wait_us;
-    return sc->idle_us ? (int64_t)((sc->pause_ends_ns - now_ns + 999) / 1000) : start_pause(sc, IDLE_US);
+    return sc->idle_us ? (int64_t)((sc->pause_ends_ns - now_ns + 999) / 1000) : start_pause(sc, STEP_US);
 }

@@ -24,6 +24,7 @@ void sched_activity(struct sched *sc)
     sc->quick_looks = sc->turn_looks = 0;
     sc->idle_us = 0;
     sc->free_used_ns = sc->free_until_ps = 0;
+    sc->free_us = 0;
 }
 
 /* Did the actor, woken only to look, find something? One that ran freely has made many calls for nothing. */
