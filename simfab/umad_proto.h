@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What travels on an SF_CONN_UMAD connection after the hello: the socket is the descriptor that the program holds as
- * its /dev/infiniband/umadN, so that poll, epoll, fcntl, dup and fork work on it without help. write, read and ioctl
- * on it are interposed by libsimfab.so and become these messages. All state (agents, requests under way) is the
- * engine's: whoever holds the descriptor, in whatever process, talks for the same open file.
+ * The messages on an SF_CONN_UMAD connection after the hello. The socket is the program's descriptor of
+ * /dev/infiniband/umadN, so poll, epoll, fcntl, dup and fork work without help. libsimfab.so interposes write, read and
+ * ioctl on the socket and sends these messages. The engine has all state (agents, requests under way): holders of the
+ * descriptor, in any process, share the open file.
  *
  * Program to engine: struct umad_req, its payload, and by SCM_RIGHTS
  *     [0] a socket on which the engine answers this one request with a struct umad_rep (so that an answer never
@@ -14,12 +14,12 @@
  * Engine to program: struct umad_rx and what read() is to return (the umad header and the datagram); when
  * UMAD_RX_MEMFD is set a memfd holds that instead, and only its first bytes (header and first segment) are inline.
  *
- * The page (struct umad_page) is shared memory that comes with the welcome. The engine writes there what decides
- * whether a write is right, and believes nothing that is read there. A process that got the socket in another way has
- * no page, and waits for the answer to each write.
+ * The page (struct umad_page) is shared memory from the welcome. The engine writes there the state that decides whether
+ * a write is right, and trusts nothing read from the page. A process with an inherited or received socket has no page,
+ * and waits for the answer to each write.
  *
- * A umad socket is bound to an abstract name that begins with UMAD_NAME: so the library knows one, however it came.
- * An SF_CONN_ISSM connection carries nothing: it holds the port's IsSM bit while it is open.
+ * A umad socket is bound to an abstract name that begins with UMAD_NAME, by which the library recognizes the socket. An
+ * SF_CONN_ISSM connection carries no messages, and holds the port's IsSM bit while open.
  */
 #ifndef SIMFAB_UMAD_PROTO_H
 #define SIMFAB_UMAD_PROTO_H
@@ -37,7 +37,7 @@
 #define UMAD_DATA_MAX (64u << 20) /* largest multi-segment message */
 
 enum umad_op {
-    UMAD_OP_WRITE = 1, /* payload: what was written */
+    UMAD_OP_WRITE = 1, /* payload: the written data */
     UMAD_OP_ENABLE_PKEY,
     UMAD_OP_REGISTER,   /* payload: struct ib_user_mad_reg_req (28 bytes); rep: id */
     UMAD_OP_REGISTER2,  /* payload: struct ib_user_mad_reg_req2 (40 bytes); rep: id, flags */
@@ -57,7 +57,7 @@ struct umad_req {
 struct umad_rep {
     int32_t error; /* 0 or a positive errno */
     uint32_t id;
-    uint32_t flags; /* REGISTER2 refused for its flags: those that are supported */
+    uint32_t flags; /* REGISTER2 refused for its flags: the supported flags */
     uint32_t pad;
 };
 
@@ -74,8 +74,8 @@ enum umad_agent { UMAD_AGENT_NONE, UMAD_AGENT_PLAIN, UMAD_AGENT_RMPP };
 
 /*
  * Of one open file. under_way counts the requests that wait for a response, by transaction id, class and agent: zero
- * means that no other request is like this one. A program counts a request before it sends the request; the engine
- * counts a request while the request waits, and takes back what the program counted.
+ * means that the request is unique. A program counts a request before sending the request; the engine counts a request
+ * while the request waits, and takes back the program's count.
  */
 struct umad_page {
     uint32_t closed;
@@ -90,7 +90,7 @@ static inline uint32_t umad_under_way(uint32_t agent, const uint8_t *mad)
 {
     uint32_t tid;
 
-    memcpy(&tid, mad + 12, sizeof tid); /* the lower half, which is the program's */
+    memcpy(&tid, mad + 12, sizeof tid); /* the lower half, the program's */
     return (__builtin_bswap32(tid) + 131 * agent + 37 * mad[1]) % UMAD_UNDER_WAY;
 }
 

@@ -25,7 +25,7 @@ int cmd_flow(int argc, char **argv);
 int cmd_topology(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 
-/* What `simfab SUBCOMMAND --help` prints: in main.c, or beside the subcommand. */
+/* The text of `simfab SUBCOMMAND --help`: in main.c, or beside the subcommand. */
 extern const char usage_run[], usage_exec[], usage_status[], usage_opensm[], usage_topology[], usage_fault[],
     usage_flow[];
 extern const char usage_trace[];
@@ -46,7 +46,7 @@ const char *fabric_dir(void);
 
 /* query.c: ask the engine of the fabric at dir. The text belongs to the caller; NULL and errno on failure. */
 char *query_text(const char *dir, const char *host, enum sf_op op, const char *body);
-/* The same, giving it a descriptor. */
+/* The same, passing a descriptor. */
 char *query_with_fd(const char *dir, const char *host, enum sf_op op, const char *body, int pass);
 
 #define TRACE_LIMIT_DEFAULT ((uint64_t)1 << 30)
@@ -55,13 +55,13 @@ char *query_with_fd(const char *dir, const char *host, enum sf_op op, const char
 int trace_open(const char *path);
 bool trace_begin(const char *dir, const char *path, int fd, uint64_t limit, const char *links);
 
-/* fault.c: the engine's answer to a command's words, on stdout; what is wrong on stderr. Returns the exit status. */
+/* fault.c: prints the engine's answer to a command on stdout, errors on stderr. Returns the exit status. */
 int ask_engine(enum sf_op op, int argc, char **argv);
 
-/* control.c: VERB [standby] [N] about opensm, for the supervisor. help: what to print when the words are wrong. */
+/* control.c: VERB [standby] [N] about opensm, for the supervisor. help: printed for wrong words. */
 int control_command(const char *verb, int argc, char **argv, const char *help);
 
-/* environ.c: has the environment settings for libsimfab.so that it does not know? False: complained. */
+/* environ.c: false, with a complaint: the environment has unknown settings for libsimfab.so. */
 bool check_settings(void);
 /* environ.c: turn this process's environment into that of a simulated host */
 bool enter_host(const char *dir, const char *host, bool real_clock);

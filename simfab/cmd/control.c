@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `simfab opensm` and its ear in the supervisor, $SIMFAB_DIR/control.sock: one request ("restart", "wait" or "kill",
- * "first" or "standby", a subnet's number or 0 for all), one answer ("ok", or what is wrong).
+ * `simfab opensm` and its socket in the supervisor, $SIMFAB_DIR/control.sock: a request ("restart", "wait" or "kill",
+ * "first" or "standby", a subnet's number or 0 for all), an answer ("ok", or the error).
  */
 #include "simfab/cmd/run.h"
 
@@ -41,13 +41,13 @@ static bool restart(struct run *r, struct sm *sm)
     return sm_start(r, sm);
 }
 
-/* Is it one that the request is about? only: a subnet, 0 for all. */
+/* True if the request is about this opensm. only: a subnet, 0 for all. */
 static bool is_meant(const struct sm *sm, bool standby, unsigned only)
 {
     return sm->standby == standby && (!only || sm->subnet == only);
 }
 
-/* As in a crash: it has no time to say that it goes. */
+/* As in a crash: without notice to the subnet. */
 static void kill_sm(struct run *r, struct sm *sm)
 {
     sm->expected = true;
@@ -70,7 +70,7 @@ static const char *serve_one(struct run *r, struct sm *sm, const char *verb)
     return NULL;
 }
 
-/* "restart", "wait", "kill": all; "restart 2": the second subnet's; "restart standby 2": the one that stands by. */
+/* "restart", "wait", "kill": all; "restart 2": the second subnet's; "restart standby 2": its standby. */
 static const char *serve_request(struct run *r, const char *request)
 {
     char verb[16] = "", who[16] = "";
@@ -131,7 +131,7 @@ static int ask_supervisor(const char *dir, const char *request)
     return 1;
 }
 
-/* The process ids that the supervisor has written; those of all subnets, or of one. */
+/* Prints the process ids written by the supervisor, of all subnets or one. */
 static int print_pids(const char *dir, bool standby, unsigned only)
 {
     bool found = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Being on a simulated host: what a program's environment must hold, and `simfab exec`. */
+/* The environment of programs on a simulated host, and `simfab exec`. */
 #include "simfab/cmd/cmd.h"
 
 #include <errno.h>
@@ -21,9 +21,9 @@ static int find_runtime(struct dl_phdr_info *info, size_t size, void *path)
 }
 
 /*
- * A build with the address sanitizer: its runtime must come first in programs that are not built with it, and what is
- * wrong with those is not our concern: that they leak, or that opensm may free a datagram once libibumad has written it
- * but before write() returns. Options that the environment has already are kept.
+ * A build with the address sanitizer: its runtime must come first in programs built without the sanitizer. Errors of
+ * those programs are ignored: leaks, and opensm's free of a datagram after libibumad has written it but before write()
+ * returns. Options already in the environment are kept.
  */
 static void sanitizer_runtime(const char *dir, char path[PATH_MAX])
 {
@@ -53,7 +53,7 @@ static void sanitizer_runtime(const char *dir, char path[PATH_MAX])
 }
 #endif
 
-/* ASSIGNMENT before what the environment has in the variable, which has the last word. */
+/* Puts ASSIGNMENT before the variable's present value, which has priority. */
 static bool put_option(const char *variable, const char *assignment)
 {
     const char *old = getenv(variable);
@@ -70,9 +70,9 @@ static bool put_option(const char *variable, const char *assignment)
 }
 
 /*
- * For programs that are built with a sanitizer. The address sanitizer wants to come first, but calls that come by this
- * library reach it nevertheless. The thread sanitizer sees locks of libraries that are not built with it through this
- * library's, half of them, and takes that for faults.
+ * For programs built with a sanitizer. The address sanitizer must come first, but calls through this library reach the
+ * sanitizer nevertheless. The thread sanitizer sees only half of the locks of uninstrumented libraries, through this
+ * library, and would report errors.
  */
 static bool set_sanitizers(void)
 {
@@ -129,7 +129,7 @@ bool enter_host(const char *dir, const char *host, bool real_clock)
     if (!find_preload(lib))
         return false;
     list = preload_list(dir, lib);
-    snprintf(bus, sizeof bus, "unix:path=%s/bus-%s", dir, host); /* not this machine's; there need not be one */
+    snprintf(bus, sizeof bus, "unix:path=%s/bus-%s", dir, host); /* not this machine's bus; the host may have none */
     ok = list && set_sanitizers() && !setenv("LD_PRELOAD", list, 1) && !setenv("SIM_HOST", host, 1) &&
          !setenv("SIMFAB_DIR", dir, 1) && !setenv("DBUS_SYSTEM_BUS_ADDRESS", bus, 1) &&
          (!real_clock || !setenv("SIMFAB_CLOCK", "real", 1));
@@ -139,7 +139,7 @@ bool enter_host(const char *dir, const char *host, bool real_clock)
     return ok;
 }
 
-/* A list with one name per line in one line; of a long one the beginning, and how many there are. */
+/* Turns a list with a name per line into one line: of a long list the beginning, and the number of names. */
 static void shorten(char *hosts)
 {
     enum { SHOWN = 20 };
@@ -153,7 +153,7 @@ static void shorten(char *hosts)
             end = p;
         *p = p[1] ? ' ' : 0;
     }
-    if (n > 2 * SHOWN) /* so that there is room */
+    if (n > 2 * SHOWN) /* for room */
         snprintf(end, strlen(end) + 1, " ... %u in all", n);
 }
 
@@ -180,7 +180,7 @@ bool check_host(const char *dir, const char *host)
     return found;
 }
 
-/* A host that a fault has killed takes nobody. */
+/* False for a host killed by a fault, which takes no processes. */
 static bool host_is_alive(const char *dir, const char *host)
 {
     char words[SF_HOST_MAX + 16], *answer = NULL;
@@ -196,7 +196,7 @@ static bool host_is_alive(const char *dir, const char *host)
     return alive;
 }
 
-/* The engine lets the others wait for what is just starting. To fail is no reason not to start. */
+/* The engine lets others wait for the starting program. A failure here does not prevent the start. */
 static void announce(const char *dir, const char *host)
 {
     free(query_text(dir, host, SF_OP_COMING, ""));

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The arguments, one per line; NULL without memory, or if one holds a line end. */
+/* The arguments, one per line; NULL without memory, or if an argument holds a line end. */
 static char *join_lines(int argc, char **argv)
 {
     size_t len = 1;

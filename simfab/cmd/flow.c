@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `simfab flow`: traffic without a process. The engine knows what the words mean (simfab/engine/fault/flow.h). */
+/* `simfab flow`: traffic without a process. The engine interprets the words (simfab/engine/fault/flow.h). */
 #include "simfab/cmd/cmd.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Let virtual time pass: the engine says until when, then we ask until it is so. */
+/* Lets virtual time pass: the engine gives the end, then we ask until the end is reached. */
 static int run_for(const char *how_long)
 {
     const struct timespec pause = {.tv_nsec = 2000000};
@@ -22,7 +22,7 @@ static int run_for(const char *how_long)
         return EXIT_USAGE;
     }
     while ((answer = query_text(dir, "", SF_OP_FLOW, line)) && *answer == '+' && strcmp(answer, "+yes")) {
-        if (strcmp(answer, "+no")) /* it was the time to wait for */
+        if (strcmp(answer, "+no")) /* this was the end of the wait */
             snprintf(line, sizeof line, "reached\n%s", answer + 1);
         free(answer);
         nanosleep(&pause, NULL);

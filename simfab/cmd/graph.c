@@ -7,8 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-/* Locally administered; byte 3 tells what the node is (never 0: those the engine makes up), byte 4 its plane or rail.
- */
+/* Locally administered; byte 3 is the kind of node (never 0, the engine's own GUIDs), byte 4 its plane or rail. */
 #define GUID_BASE 0x0253460000000000ull
 
 enum guid_kind { GUID_HCA = 1, GUID_LEAF, GUID_SPINE, GUID_CORE };
@@ -115,8 +114,8 @@ static unsigned add_plane(struct graph *g, const struct shape_request *r, const 
 }
 
 /*
- * Where an adapter's cable goes: hosts are dealt to groups of leaves, the first hosts % groups of which get one more.
- * In a tree a group has a leaf for each rail, else one for all.
+ * Joins an adapter to a leaf: hosts are dealt to groups of leaves, and the first hosts % groups groups get one more
+ * host. In a tree a group has a leaf for each rail, else one leaf for all.
  */
 static void join_host(struct graph *g, const struct shape_request *r, const struct shape *s, unsigned leaf,
                       unsigned hca, unsigned host, unsigned rail)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nodes and cables, as a netlist is going to say them. A graph owns all it holds; running out of memory is remembered
- * and told by graph_write, so that builders need not ask.
+ * Nodes and cables of a future netlist. A graph owns all its memory. Running out of memory is remembered and reported
+ * by graph_write, so builders need not check.
  */
 #ifndef SIMFAB_CMD_GRAPH_H
 #define SIMFAB_CMD_GRAPH_H

@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* An opensm that has not brought its subnet up in so long does not; but whatever other work the machine has. */
+/* Limits for an opensm to bring its subnet up: its own time, and real time on a busy machine. */
 enum { SM_UP_MS = 20000, SM_UP_MOST_MS = 600000 };
 
-/* What the log says when an opensm has brought its subnet up, and when it has found another that does. */
+/* opensm's log messages for a subnet brought up, and for standby behind another opensm. */
 static const char up_message[] = "SUBNET UP", standby_message[] = "Entering STANDBY state";
 
 void sm_path(const struct run *r, const struct sm *sm, const char *name, char path[PATH_MAX])
@@ -45,7 +45,9 @@ static bool of_two(const struct run *r, const struct sm *sm)
     return false;
 }
 
-/* The first configuration. Others (fabricd, the user) may replace it: what opensm needs of us is on its command line.
+/*
+ * The first configuration, which others (fabricd, the user) may replace: settings that simfab requires are on opensm's
+ * command line.
  */
 static bool write_conf(const struct run *r, const struct sm *sm, const char *path)
 {
@@ -61,8 +63,8 @@ static bool write_conf(const struct run *r, const struct sm *sm, const char *pat
     }
     fprintf(f, "force_log_flush TRUE\ndump_files_dir %s\npartition_config_file %spartitions.conf\nsm_priority %d\n",
             dir, dir, sm->standby ? 4 : 8); /* there is no such file: not this machine's, either */
-    if (of_two(r, sm)) /* within a second one notices that the other is no master: gone, or standing by itself, which
-                          happens to both when a handover reaches an opensm that is still discovering */
+    if (of_two(r, sm)) /* within a second, an opensm notices that the other is no master: gone, or standing by itself;
+                          both stand by if a handover reaches an opensm that is still discovering */
         fputs("sminfo_polling_timeout 250\npolling_retry_number 3\n", f);
     if (sm->subnet > 1) /* GIDs of different subnets differ */
         fprintf(f, "subnet_prefix 0xfe80000000%06x\n", sm->subnet - 1);
@@ -188,7 +190,7 @@ static bool log_says_up(const struct run *r, const struct sm *sm)
                 (sm_partner(r, sm) && memmem(buf, (size_t)n, standby_message, sizeof standby_message - 1));
         if ((size_t)n < sizeof buf)
             break;
-        at += n - (off_t)sizeof standby_message; /* it may straddle two pieces */
+        at += n - (off_t)sizeof standby_message; /* the message may straddle two pieces */
     }
     close(fd);
     return found;
@@ -219,7 +221,7 @@ static int64_t waited_ms(pid_t pid)
     return (int64_t)(all / 1000000);
 }
 
-/* What opensm, and the engine that answers it, have waited for a processor does not count. */
+/* Waits of opensm, and of the answering engine, for a processor do not count. */
 static bool has_time_left(const struct run *r, const struct sm *sm, int64_t begun_ms, int64_t waited_before_ms)
 {
     int64_t took = now_ms() - begun_ms;

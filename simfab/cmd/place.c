@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where opensm runs. A fabric whose cables do not join all of it is several subnets, and each has its own. The engine
- * tells the ports of adapters in the order of hosts, a line each: SUBNET HOST DEVICE PORT GUID.
+ * Places opensm. A fabric with parts not joined by cables is several subnets, each with its own opensm. The engine
+ * lists the adapter ports in the order of hosts, a line each: SUBNET HOST DEVICE PORT GUID.
  */
 #include "simfab/cmd/run.h"
 
@@ -45,7 +45,7 @@ static bool find_place(const char *list, unsigned subnet, const char *host, stru
     return false;
 }
 
-/* The host that was given for the subnet; else the first that was given, if it is there; else the subnet's first. */
+/* The host given for the subnet; else the first given host, if in the subnet; else the subnet's first host. */
 static bool place_one(const struct options *o, const char *list, unsigned subnet, struct place *p)
 {
     const char *host = subnet <= o->num_sm_hosts ? o->sm_hosts[subnet - 1] : NULL;
@@ -103,7 +103,7 @@ static bool place_standbys(struct run *r, const char *list, unsigned subnets)
     return true;
 }
 
-/* No cable at all: opensm runs on the first host nevertheless, and says what it thinks of it. */
+/* Without any cable, opensm runs on the first host nevertheless, and reports the state itself. */
 static bool place_alone(struct run *r)
 {
     char *hosts = query_text(r->dir, "", SF_OP_STATUS, "hosts");

@@ -44,7 +44,7 @@ fail:
     return -1;
 }
 
-/* One message, and the descriptor that came with it (else -1). */
+/* Receives a message, and its descriptor (else -1). */
 static ssize_t receive(int from, void *data, size_t cap, int *fd)
 {
     union {
@@ -72,7 +72,7 @@ static bool read_all(int fd, char *to, size_t bytes)
     return got == bytes;
 }
 
-/* The answer's text: in the message, or in the memory that came with it. NULL and errno when there is none. */
+/* The answer's text: in the message, or in the memory that came with the message. NULL and errno: no answer. */
 static char *read_answer(int from, enum sf_op op)
 {
     struct sf_rep *rep = malloc(SF_MSG_MAX);
@@ -102,7 +102,7 @@ static char *read_answer(int from, enum sf_op op)
     return text;
 }
 
-/* One message, and a descriptor with it unless that is -1. */
+/* Sends a message, with a descriptor unless -1. */
 static bool send_with_fd(int to, const void *data, size_t len, int fd)
 {
     union {

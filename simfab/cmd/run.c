@@ -33,7 +33,7 @@ static bool parse_run_options(int argc, char **args, struct options *o)
     const char *topology = NULL, *model = NULL;
     int c;
 
-    args[0] = "simfab run"; /* getopt wants one */
+    args[0] = "simfab run"; /* a name for getopt */
     o->opensm = true;
     while ((c = getopt_long(argc, args, "+", longs, NULL)) != -1) {
         switch (c) {
@@ -131,7 +131,7 @@ static int guard(pid_t supervisor, int pipe_out, int sigfd, const char *dir)
             if (collect_children(supervisor, &status))
                 break;
         } else if (si.ssi_code != SI_KERNEL) {
-            /* what the terminal sends, CMD gets itself */
+            /* CMD gets signals of the terminal itself */
             (void)!write(pipe_out, &(char){(char)si.ssi_signo}, 1);
         }
     }

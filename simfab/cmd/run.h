@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `simfab run` is two processes. The guardian is the one that the user started: it forwards signals and waits. The
- * supervisor, its child, makes the fabric's directory and starts engine, opensm and CMD. Both are subreapers, so
- * whatever CMD leaves behind becomes their child; each notices the other's death (a pipe, SIGCHLD) and then kills all
- * that is left and removes the directory. So nothing survives, whoever is killed, at whatever moment.
+ * `simfab run` is two processes. The guardian, started by the user, forwards signals and waits. The supervisor, its
+ * child, makes the fabric's directory and starts engine, opensm and CMD. Both are subreapers, so all orphans of CMD
+ * become their children. Each notices the other's death (a pipe, SIGCHLD), then kills all that is left and removes the
+ * directory. So nothing survives, whichever process is killed, at any moment.
  */
 #ifndef SIMFAB_CMD_RUN_H
 #define SIMFAB_CMD_RUN_H
@@ -17,7 +17,7 @@ struct options {
     char model[PATH_MAX]; /* "": the engine's defaults */
     char **sm_hosts;      /* of the first subnet, the second, ...; then as sms_place says */
     unsigned num_sm_hosts;
-    char **standby_hosts; /* the same for those that stand by */
+    char **standby_hosts; /* the same for standbys */
     unsigned num_standby_hosts;
     bool opensm;
     char **sm_options; /* lines for opensm.conf */
@@ -27,13 +27,13 @@ struct options {
     char **command;
 };
 
-/* An opensm: there is one for each subnet, and may be a second one that stands by. */
+/* An opensm: one for each subnet, and an optional standby. */
 struct sm {
     char name[32];      /* of its directory in the fabric's: opensm, opensm-2, opensm-standby, ... */
-    char host[64];      /* where it runs */
-    char port_guid[24]; /* the port that it serves; "": it takes the first */
+    char host[64];      /* the host of the process */
+    char port_guid[24]; /* the port to serve; "": the first */
     unsigned subnet;    /* from 1 */
-    bool standby;       /* takes over when the other one is gone */
+    bool standby;       /* takes over when the other opensm is gone */
     pid_t pid;          /* 0: not running */
     bool expected;      /* its end is our doing */
     bool up;
@@ -42,17 +42,17 @@ struct sm {
 
 struct run {
     const struct options *opt;
-    const char *dir;           /* the fabric's directory; in memory shared with the guardian */
-    pid_t self;                /* the supervisor */
-    pid_t group;               /* the guardian's process group, which CMD joins */
-    int guard;                 /* from the guardian: a byte is a signal to forward, the end means that it died */
-    int sigfd;                 /* SIGCHLD */
-    int control;               /* requests of `simfab opensm`; -1 before */
-    pid_t engine, command;     /* 0: not running */
-    struct sm sm[2 * SMS_MAX]; /* those that stand by come last */
+    const char *dir;       /* the fabric's directory; in memory shared with the guardian */
+    pid_t self;            /* the supervisor */
+    pid_t group;           /* the guardian's process group, joined by CMD */
+    int guard;             /* from the guardian: a byte is a signal to forward, the end means the guardian's death */
+    int sigfd;             /* SIGCHLD */
+    int control;           /* requests of `simfab opensm`; -1 before */
+    pid_t engine, command; /* 0: not running */
+    struct sm sm[2 * SMS_MAX]; /* standbys come last */
     unsigned num_sms;
     bool guardian_gone, engine_gone, command_done;
-    int engine_status, command_status; /* as waitpid gives it */
+    int engine_status, command_status; /* as from waitpid */
 };
 
 /* True when the run cannot go on: guardian or engine gone, or CMD done. */
@@ -63,7 +63,7 @@ static inline bool run_is_over(const struct run *r)
 
 /* supervise.c */
 int supervise(const struct options *opt, const char *dir, int guard);
-/* Wait for fd (or -1) to be readable, doing what falls due meanwhile: 1 readable, 0 time is up, -1 the run is over. */
+/* Waits for fd (or -1) to be readable, doing due work meanwhile: 1 readable, 0 time is up, -1 the run is over. */
 int run_pump(struct run *r, int fd, int timeout_ms);
 /* In a forked child: ordinary signals again, and die with the supervisor. */
 void run_child_setup(const struct run *r);
@@ -71,7 +71,7 @@ int64_t now_ms(void);
 /* A file's last lines, on stderr. */
 void show_tail(const char *path, off_t from);
 
-/* place.c: where opensm runs, one for each subnet; false: complained, the command line asks for what cannot be */
+/* place.c: places opensm, one for each subnet; false: complained, the command line is impossible */
 bool sms_place(struct run *r);
 
 /* opensm.c */
@@ -88,8 +88,10 @@ bool control_open(struct run *r);
 void control_serve(struct run *r);
 
 /* reap.c */
-/* Kill every descendant (this process is a subreaper: orphans become its children) but those in the list (0 is nobody);
-   sig first, SIGKILL after patience_ms. */
+/*
+ * Kills every descendant (this process is a subreaper: orphans become its children) except those in the list (0: no
+ * process); sig first, SIGKILL after patience_ms.
+ */
 void kill_children(int sig, int patience_ms, const pid_t *spare, unsigned num_spare);
 void remove_tree(const char *dir);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fat trees: hosts are dealt evenly to the leaves. Towards the hosts a leaf has at most `to_hosts` ports for every `up`
- * ports towards the spines; all higher switches have at least as many ports upwards as downwards, so that a 1:1 tree
- * has full bisection. Of the networks that do, the one with the fewest switches on each level is taken, from below.
+ * ports towards the spines. All higher switches have at least as many ports upwards as downwards, so a 1:1 tree has
+ * full bisection. Among such networks, the fewest switches on each level are taken, from below.
  *
- * Two levels are one pod whose spines have nobody above them. With three, spine number i of every pod is joined to the
- * cores of group i.
+ * Two levels are one pod, whose spines have no higher switches. With three levels, spine number i of every pod is
+ * joined to the cores of group i.
  */
 #include "simfab/cmd/shape.h"
 
@@ -17,7 +17,7 @@ static unsigned ceil_div(unsigned a, unsigned b)
     return (a + b - 1) / b;
 }
 
-/* Ports of a leaf that can be the hosts'. */
+/* Ports of a leaf usable for hosts. */
 static unsigned leaf_capacity(unsigned radix, const struct shape_request *r)
 {
     return radix / (r->to_hosts + r->up) * r->to_hosts;
@@ -32,8 +32,8 @@ static unsigned capacity(unsigned levels, unsigned radix, const struct shape_req
 }
 
 /*
- * Join every one of `lower` switches to all of n higher ones with k cables each: the fewest higher ones, so that a
- * lower one has at least `want` and at most `room` cables, and a higher one at most `ports`. False: there are none.
+ * Joins each of `lower` switches to all of n higher switches with k cables each: the fewest higher switches, so that a
+ * lower switch has at least `want` and at most `room` cables, and a higher switch at most `ports`. False: impossible.
  */
 static bool join_level(unsigned lower, unsigned want, unsigned room, unsigned ports, unsigned *n, unsigned *k)
 {
@@ -55,8 +55,10 @@ static bool try_pod(const struct shape_request *r, unsigned radix, struct shape 
     return join_level(s->leaves, up, radix - s->leaf_hosts, radix, &s->pod_spines, &s->leaf_link);
 }
 
-/* Three: the fewest pods of equal size. Leaves come in groups of one for each rail, so there may be more than asked
- * for. */
+/*
+ * Three levels: the fewest pods of equal size. Leaves come in groups with a leaf for each rail, so there may be more
+ * leaves than requested.
+ */
 static bool try_pods(const struct shape_request *r, unsigned radix, struct shape *s)
 {
     unsigned wanted = s->leaves, up;

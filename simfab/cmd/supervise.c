@@ -57,7 +57,7 @@ void run_child_setup(const struct run *r)
         _exit(1);
 }
 
-/* ---- what happens meanwhile ------------------------------------------------------------------------------------ */
+/* ---- events while waiting ---------------------------------------------------------------------------------------- */
 
 const char *how_it_ended(int status, char buf[64])
 {
@@ -151,7 +151,7 @@ static void exec_engine(struct run *r, int ready)
     null = open("/dev/null", O_RDONLY);
     if (!find_engine(path) || out < 0 || null < 0)
         _exit(1);
-    snprintf(notices, sizeof notices, "%d", fcntl(2, F_DUPFD, 3)); /* what cannot wait for a look at the log */
+    snprintf(notices, sizeof notices, "%d", fcntl(2, F_DUPFD, 3)); /* notices more urgent than the log */
     dup2(null, 0);
     dup2(out, 1);
     dup2(out, 2);
@@ -175,7 +175,10 @@ static void exec_engine(struct run *r, int ready)
     _exit(1);
 }
 
-/* Start the engine and wait until it listens. 0, or the exit status: it tells "ready", or what is wrong. */
+/*
+ * Starts the engine and waits until the engine listens. 0, or the exit status: the engine reports "ready", or the
+ * error.
+ */
 static int start_engine(struct run *r)
 {
     char text[4096], log[PATH_MAX], how[64];
@@ -285,7 +288,7 @@ static void take_down(struct run *r)
     remove_tree(r->dir);
 }
 
-/* All at once, so that many take no longer than one. */
+/* All at once, so many take no longer than one. */
 static bool start_sms(struct run *r, bool standby)
 {
     for (unsigned i = 0; i < r->num_sms; i++)

@@ -137,7 +137,7 @@ static bool parse_wish(int argc, char **args, struct wish *w)
     bool found = false;
     int c;
 
-    args[0] = "simfab topology"; /* getopt wants one */
+    args[0] = "simfab topology"; /* a name for getopt */
     w->r = (struct shape_request){.radix = 36, .to_hosts = 1, .up = 1, .rails = 1};
     while ((c = getopt_long(argc, args, "", longs, NULL)) != -1)
         if (!take(w, c, optarg))
@@ -165,7 +165,7 @@ static bool parse_wish(int argc, char **args, struct wish *w)
     return true;
 }
 
-/* What was asked for, and the numbers to check it by. */
+/* The request, and the numbers to check the result. */
 static void write_heading(const struct wish *w, const struct shape *s, const struct graph *g, int argc, char **argv)
 {
     fputs("# simfab topology", stdout);

@@ -41,7 +41,7 @@ int trace_open(const char *path)
     } else if (!S_ISREG(st.st_mode)) {
         complain("%s: a trace wants a regular file: the whole fabric would wait for whoever reads it", path);
     } else {
-        return fd; /* the engine empties it: it may be the one that is being written */
+        return fd; /* the engine empties the file, which may be the file of the running trace */
     }
     if (fd >= 0)
         close(fd);
@@ -130,7 +130,7 @@ static int run_trace(int argc, char **args)
     const char *links = "";
     int c;
 
-    args[0] = "simfab trace"; /* getopt wants one */
+    args[0] = "simfab trace"; /* a name for getopt */
     while ((c = getopt_long(argc, args, "", longs, NULL)) != -1) {
         if (c == 'l')
             links = optarg;

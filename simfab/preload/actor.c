@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Actors: the threads of this process that call verbs, each in a slot of the arena with its own clock. A thread takes a
- * slot at its first call and gives it back when it ends. Here it tells the engine that it waits, and for what.
+ * slot at its first call and frees the slot at its end. Waits are reported to the engine here.
  */
 #include "simfab/preload/clock.h"
 
@@ -15,7 +15,7 @@
 #include "simfab/preload/upcalls.h"
 
 #define SIBLING_WAKES 8u    /* of one idle actor, for the sake of others, until time has moved */
-#define TURN_CALLS    2000u /* so many in one turn, and others come first */
+#define TURN_CALLS    2000u /* calls in one turn before waiting actors go first */
 
 static pthread_key_t actor_key;
 
@@ -53,7 +53,7 @@ void sfp_guest_waits(void)
 /* It takes no part any more, as far as the engine is concerned. */
 static void free_actor(struct sf_actor *a)
 {
-    sfp_clock_raise_mine(sfp_now(a)); /* for what still runs in this thread */
+    sfp_clock_raise_mine(sfp_now(a)); /* for code that still runs in this thread */
     end_doubt();
     sfp_cpu_leave(a);
     sfp_self = NULL;
@@ -62,7 +62,7 @@ static void free_actor(struct sf_actor *a)
     sfp_ring();
 }
 
-/* The thread ends: who waits for that hears of it while time still stands still for this thread. */
+/* The thread ends: calls the waiters while time still stands still for this thread. */
 static void thread_ends(void *arg)
 {
     sfp_up.thread_ends();
@@ -106,8 +106,8 @@ static uint64_t first_clock(void)
 }
 
 /*
- * From the birth of the first guest on, also before the engine has met the guest: whether the creator's first wait is
- * for a sibling or in the kernel must not depend on who is quicker.
+ * Counts from the birth of the first guest on, even before the engine has met the guest: whether the creator's first
+ * wait is for a sibling or in the kernel must not depend on thread speed.
  */
 static bool has_had_guests(void)
 {
@@ -129,7 +129,7 @@ static struct sf_actor *new_actor(bool guest)
     struct sf_actor *a;
     int err;
 
-    sfp_up.tsc_prepare(); /* before time waits for it */
+    sfp_up.tsc_prepare(); /* before time waits for this thread */
     err = sfp_attach();
     if (err) {
         errno = err;
@@ -149,7 +149,7 @@ static struct sf_actor *new_actor(bool guest)
     sfp_actor_watch_end();
     sfp_up.thread_acts(true);
     if (!sfp_proc.welcome.cpu_factor_milli) {
-        sfp_wait(a, SF_ACTOR_READY, 0); /* it begins in its turn */
+        sfp_wait(a, SF_ACTOR_READY, 0); /* begins in its turn */
     } else {
         __atomic_store_n(&a->state, SF_ACTOR_RUNNING, __ATOMIC_SEQ_CST);
         sfp_ring();
@@ -166,7 +166,8 @@ void sfp_guest_begins(void)
 }
 
 /*
- * It waits for what is not this process's, or others have gone on without it, and it has never called verbs: a helper.
+ * The guest has never called verbs, and waits for something outside this process, or was left out: the guest becomes a
+ * helper.
  */
 static void retire(struct sf_actor *a)
 {
@@ -181,7 +182,7 @@ static void promote(struct sf_actor *a)
     sfp_up.tsc_trap();
 }
 
-/* The count of events comes before the time: what it counts is not later than that. */
+/* The count of events is read before the time, so counted events are not later than this time. */
 static struct sf_actor *catch_up_actor(struct sf_actor *a)
 {
     uint64_t events = __atomic_load_n(&sfp_proc.arena->events, __ATOMIC_ACQUIRE);
@@ -205,8 +206,8 @@ static struct sf_actor *enter_call(struct sf_actor *a)
 }
 
 /*
- * Others of the host have gone on without a thread that slept, or spun, without a word. Or it calls again and again
- * without waiting, perhaps for what another one of its host would do if it had its turn.
+ * The host has gone on without a thread that slept or spun without notice. Or the thread calls again and again without
+ * waiting, perhaps for an action of another actor of the host.
  */
 static bool turn_is_over(const struct sf_actor *a)
 {
@@ -236,7 +237,7 @@ struct sf_actor *sfp_enter(void)
     return a ? enter_in_turn(a) : NULL;
 }
 
-/* What it does for other actors it goes on doing, as a helper. */
+/* The guest computes for actors, and continues as a helper. */
 void sfp_guest_computes(void)
 {
     if (!sfp_self || !sfp_self->guest || blocked)
@@ -265,8 +266,8 @@ void sfp_guest_leaves(void)
 }
 
 /*
- * The threads of a process compare what they read (a time that one has written down, and another's a moment later): a
- * reading is never before what another has read. The clock of the reader itself stays what it is.
+ * Threads of a process compare readings (one thread stores a time, another compares a moment later): a reading is never
+ * before another thread's reading. The reader's own clock stays unchanged.
  */
 uint64_t sfp_show(struct sf_actor *a, uint64_t cost_ps)
 {
@@ -282,7 +283,7 @@ uint64_t sfp_show(struct sf_actor *a, uint64_t cost_ps)
     return was < shown_ps ? shown_ps : was;
 }
 
-/* A signal was handled: the program goes on, at the engine's time, to see what its handler has done. */
+/* A signal was handled: the program continues at the engine's time, to see the effects of its handler. */
 static bool back_by_itself(struct sf_actor *a, uint32_t was)
 {
     if (!__atomic_compare_exchange_n(&a->state, &was, SF_ACTOR_RUNNING, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
@@ -323,7 +324,7 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
             sfp_cpu_leave(a);
             return -1;
         }
-        if (errno == EINTR && state == SF_ACTOR_LOCK) { /* it goes on in its turn */
+        if (errno == EINTR && state == SF_ACTOR_LOCK) { /* continues in its turn */
             interrupted = true;
             __atomic_store_n(&a->nudged, 1, __ATOMIC_RELEASE);
             sfp_ring();
@@ -341,9 +342,9 @@ int sfp_wait(struct sf_actor *a, enum sf_actor_state state, uint64_t wake_ps)
 }
 
 /*
- * A thread is about to wait for another. Whom it waits for may be an idle poller of this process, which on real
- * hardware would have returned at once: let the idle ones look and go on. Not for ever, though: threads that take turns
- * in polling and waiting would keep each other from being idle at the same time, which is when time moves.
+ * The thread is about to wait for another, possibly for an idle poller of this process, which would have returned at
+ * once on real hardware: idle actors look again. The number of times is limited: threads that poll and wait in turn
+ * would otherwise keep each other from being idle at the same time, which is required for time to move.
  */
 bool sfp_wake_siblings(uint32_t tid, bool *nudged)
 {

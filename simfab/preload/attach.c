@@ -35,8 +35,9 @@ static void after_fork_parent(void)
 }
 
 /*
- * The child is another process to the engine: it must not keep the parent's socket open (the engine would not see the
- * parent die) nor touch the parent's arena, which becomes private zeros: verbs objects it inherited fail softly.
+ * The child is another process to the engine. The child must not keep the parent's socket open (the engine would not
+ * see the parent die) nor touch the parent's arena. The arena becomes private zeros, so inherited verbs objects fail
+ * softly.
  */
 static void detach_child(void)
 {
@@ -59,7 +60,10 @@ static void nothing(int sig)
 {
 }
 
-/* A handler of SIGURG, by which others bring a thread back that polls in vain; that of the program goes before it. */
+/*
+ * Installs a handler of SIGURG, the signal by which others bring back a thread that polls in vain. A handler of the
+ * program has priority.
+ */
 static void handle_urgent(void)
 {
     struct sigaction act = {.sa_handler = nothing, .sa_flags = SA_RESTART}, was;
@@ -81,7 +85,7 @@ static bool arena_is_sound(const struct sf_arena *a, size_t bytes)
            a->cmd_offset <= bytes && a->cmd_bytes <= bytes - a->cmd_offset;
 }
 
-/* Whatever launched this process as one of many has numbered it. */
+/* The rank given by the launcher. */
 static uint32_t rank_plus_1(void)
 {
     static const char *const names[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
@@ -152,7 +156,7 @@ int sfp_attach(void)
 
     if (__atomic_load_n(&sfp_proc.sock, __ATOMIC_ACQUIRE) >= 0)
         return sfp_proc.dead ? EIO : 0;
-    SFP_REAL(pthread_mutex_lock)(&attach_lock); /* no actor is there yet that could have it */
+    SFP_REAL(pthread_mutex_lock)(&attach_lock); /* no actor exists yet to own the lock */
     err = attach_locked();
     SFP_REAL(pthread_mutex_unlock)(&attach_lock);
     return err;

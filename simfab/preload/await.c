@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waiting for another thread of this process without a system call that the engine would have to see through: the
- * thread takes a seat, which says what it waits for, and is LOCK; whoever has unlocked, posted, signalled or ended
- * calls it. Those who wait for the same are called in the order in which they came. Everything here may be used in
+ * Waiting for another thread of this process without a system call, which the engine would have to see through. The
+ * thread takes a seat with the address of the awaited object, and goes LOCK. The thread that unlocks, posts, signals or
+ * ends calls the waiter. Waiters for the same object are called in the order of arrival. All functions may be used in
  * signal handlers, as sem_post may: there is no lock. Seats go with the actors' slots.
  */
 #include "simfab/preload/clock.h"
@@ -13,12 +13,12 @@
 
 static struct seat {
     const void *what; /* NULL: nobody sits here */
-    uint64_t order;   /* when it came */
+    uint64_t order;   /* order of arrival */
     uint32_t called;
 } seats[SF_ACTORS_MAX];
 
 static uint32_t seats_taken;
-static uint32_t cancels; /* of threads, so far */
+static uint32_t cancels; /* threads cancelled so far */
 static uint64_t last_order;
 static __thread struct seat *mine;
 
@@ -68,9 +68,7 @@ enum sfp_awaited sfp_await(bool helpers, uint64_t until_ps)
     return late(a, until_ps) ? SFP_LATE : SFP_NOT_CALLED;
 }
 
-/*
- * Its wait is over as soon as it begins; but those who come first have their turns, and the engine counts such rounds.
- */
+/* The wait is over at once, but actors that come first have their turns, and the engine counts such rounds. */
 static void go_round(struct sf_actor *a)
 {
     __atomic_store_n(&a->helpers, 0, __ATOMIC_RELAXED);
@@ -149,7 +147,7 @@ bool sfp_await_call(const void *what, bool all)
     struct seat *s;
     bool any = false;
 
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* what the caller has done is seen by who takes a seat after this look */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* a thread that takes a seat after this check sees the caller's action */
     if (!__atomic_load_n(&seats_taken, __ATOMIC_RELAXED) || !sfp_proc.arena)
         return false;
     while ((s = next_to_call(what))) {
@@ -191,7 +189,7 @@ void sfp_await_lets_cancel(void)
     sfp_await_begin(what);
 }
 
-/* It may wait in a call that can be cancelled, and looks whether that has been done: as all others do, for nothing. */
+/* The thread may wait in a cancellable call, and must check for cancellation. All waiters check. */
 SFP_EXPORT int pthread_cancel(pthread_t thread)
 {
     int err;

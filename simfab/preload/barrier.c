@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Barriers of the threads of one process. The C library's cannot be asked whether a wait would have to wait, so these
- * are counted here; those that processes share are its own. An actor that takes turns waits to be called by the last
- * one that comes (await.c), others in the kernel. Where nothing is simulated all barriers are the C library's.
+ * Barriers of the threads of one process. The C library cannot tell whether a wait would block, so arrivals are counted
+ * here. Barriers shared by processes stay the C library's. An actor that takes turns waits to be called by the last
+ * arrival (await.c), other threads wait in the kernel. Where nothing is simulated, all barriers are the C library's.
  */
 #include "simfab/preload/clock.h"
 
@@ -13,11 +13,11 @@
 
 struct barrier {
     struct barrier *next;
-    const pthread_barrier_t *id; /* NULL: it has been destroyed, and goes with the last one inside */
+    const pthread_barrier_t *id; /* NULL: destroyed, freed by the last thread inside */
     uint32_t count, here;
-    uint32_t inside; /* threads that are in their wait, or on their way out of it */
-    uint32_t round;  /* the futex of those who wait in the kernel */
-    bool helpers;    /* a thread that is no actor has come to it */
+    uint32_t inside; /* threads in their wait, or leaving */
+    uint32_t round;  /* the futex of waiters in the kernel */
+    bool helpers;    /* a thread that is no actor has arrived */
 };
 
 static struct barrier *barriers;
@@ -81,7 +81,7 @@ SFP_EXPORT int pthread_barrier_init(pthread_barrier_t *restrict barrier, const p
     b = shared == PTHREAD_PROCESS_PRIVATE ? calloc(1, sizeof *b) : NULL;
     pthread_once(&once, watch_barrier_forks);
     lock_barriers();
-    drop_barrier(barrier); /* of memory that was given back without a word */
+    drop_barrier(barrier); /* memory was reused without a pthread_barrier_destroy */
     if (b) {
         b->id = barrier;
         b->count = count;
@@ -140,7 +140,7 @@ static bool goes_on(const struct barrier *b, uint32_t round)
     return __atomic_load_n(&b->round, __ATOMIC_SEQ_CST) == round;
 }
 
-/* Until the first round is over it is not known which threads come. */
+/* Until the first round is over, the set of threads is unknown. */
 static bool helpers_come(const struct barrier *b, uint32_t round)
 {
     return !sfp_thread_all_act() && (!round || __atomic_load_n(&b->helpers, __ATOMIC_RELAXED));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls that wait in the kernel for something simfab does not see: sockets, children, other threads. An actor tells the
- * engine before it waits, so that virtual time can go on for the others at once. Calls that are ready, or do not wait,
- * are not announced: they must not let time slip. (read and write are in umad.c, with the devices.)
+ * Calls that wait in the kernel for events hidden from simfab: sockets, children, other threads. An actor tells the
+ * engine before the wait, so virtual time can go on for the other actors at once. Calls that are ready, or do not wait,
+ * are not announced, because time must not slip there. (read and write are in umad.c, with the devices.)
  *
  * Waiting for our own pipes (completion channels, asynchronous events) is different: their events have a virtual time,
- * at which the engine itself resumes the actor. So a poll or epoll that includes one waits as an idle actor does.
+ * at which the engine itself resumes the actor. So a poll or epoll that includes such a pipe waits as an idle actor
+ * does.
  */
 #include "simfab/preload/clock.h"
 
@@ -20,7 +21,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-/* Around a call on one descriptor. */
+/* Wraps a call on one descriptor. */
 #define ON(fd, events, flags, expr)                                                                                    \
     ({                                                                                                                 \
         bool waits_ = !((flags)&MSG_DONTWAIT) && sfp_block_begin_on((fd), (events));                                   \
@@ -33,7 +34,7 @@
         result_;                                                                                                       \
     })
 
-/* Around any call that may wait. */
+/* Wraps any call that may wait. */
 #define WAITING(expr)                                                                                                  \
     ({                                                                                                                 \
         sfp_guest_leaves();                                                                                            \
@@ -107,16 +108,16 @@ SFP_EXPORT ssize_t writev(int fd, const struct iovec *iov, int n)
 }
 
 /*
- * A small segment may stay with the sender's kernel until the receiver's has acknowledged the one before it, which that
- * does after up to 40 ms of real time in which nobody runs: what has been written must be under way at once, so that
- * only what programs do decides when it is there.
+ * The sender's kernel may hold a small segment until the receiver's kernel has acknowledged the previous segment, after
+ * up to 40 ms of real time in which no thread runs. Written data must be under way at once, so that only the programs'
+ * actions decide the time of arrival.
  */
 static int hold_nothing_back(int fd)
 {
     int e = errno;
 
     if (fd >= 0)
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)); /* others than TCP refuse it */
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)); /* sockets other than TCP refuse the option */
     errno = e;
     return fd;
 }
@@ -174,8 +175,8 @@ SFP_EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 }
 
 /*
- * An actor waits idly, and LOOKs whenever it is resumed; what else is in the set is seen when the fabric is quiet. Ends
- * like a wait of timeout_ns that LOOK would end, -2 when the engine is gone.
+ * An actor waits idly, and evaluates LOOK whenever resumed; other descriptors of the set are seen when the fabric is
+ * quiet. Ends like a wait of timeout_ns that LOOK would end, -2 when the engine is gone.
  */
 #define IDLE_WAIT(timeout_ns, look)                                                                                    \
     ({                                                                                                                 \
@@ -202,9 +203,9 @@ static bool waits_idly(bool has_marked)
 /* ---- many descriptors ------------------------------------------------------------------------------------------ */
 
 /*
- * A wait of at most timeout (ns, negative: for ever) that LOOK would end: a look without waiting first, then the wait,
- * announced; a time-out moves the clock by its length. LOOK and WAIT give the number of ready descriptors; SLICE is a
- * WAIT of at most slice_ms_ real milliseconds, many of which make one that ends at a virtual time.
+ * A wait of at most timeout (ns, negative: without limit) that LOOK would end: first a look without waiting, then the
+ * announced wait; a time-out moves the clock by its length. LOOK and WAIT give the number of ready descriptors. SLICE
+ * is a WAIT of at most slice_ms_ real milliseconds; repeated slices make a wait that ends at a virtual time.
  */
 #define MULTI(timeout_ns, look, wait, slice)                                                                           \
     ({                                                                                                                 \
@@ -298,7 +299,7 @@ SFP_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *
     return ppoll(fds, n, timeout, mask);
 }
 
-/* select overwrites its sets: there is no look in advance, and they are put back before it is called again. */
+/* select overwrites its sets, so there is no look in advance, and the sets are restored before each further call. */
 struct sets {
     fd_set r, w, e;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * <threads.h>: the C library's own go past the functions that are interposed here, so these are made of them again. Its
- * types are those of POSIX threads by other names.
+ * <threads.h>: the C library's own versions bypass the interposed functions, so they are rebuilt here on these
+ * functions. The types are those of POSIX threads under other names.
  */
 #include "simfab/preload/clock.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The threads that post semaphores and signal conditions: see preload.h. A table of addresses without a lock, as
+ * The threads that post semaphores and signal conditions: see preload.h. A table of addresses without a lock, because
  * sem_post may be called in signal handlers. Without room an object stays UNKNOWN.
  *
- * Helpers that the launcher's library keeps have objects of their own. A thread that became a helper because it
- * computes for actors shares theirs, and may be the next to call where actors called so far: then all are UNKNOWN,
- * and before, as long as it is a guest that may become one.
+ * Helpers of the launcher's library have objects of their own. A thread that became a helper because it computes for
+ * actors shares objects with actors, and may be the next caller where only actors called so far: then all objects are
+ * UNKNOWN, and also before, while a guest may become such a helper.
  */
 #include "simfab/preload/preload.h"
 
 #define ENTRIES 1024u /* a power of two */
-#define PROBES  32u   /* places in which an object may be entered */
+#define PROBES  32u   /* places to search for an object */
 
 static struct entry {
     uintptr_t what; /* 0: free */

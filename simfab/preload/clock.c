@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Virtual time, as a program sees it. An actor reads its own clock (which the engine moves); so does every other thread
+ * Virtual time, as seen by a program. An actor reads its own clock, which the engine moves. So does every other thread
  * of a simulated host: its clock begins at the engine's time or its creator's, is never behind the engine's, and moves
- * with every reading and with the length of every sleep. No thread's clock depends on what another one does: helper
- * threads live in real time, and what they read must not show in the figures. SIMFAB_CLOCK=real leaves a process all
- * its real clocks.
+ * with every reading and with the length of every sleep. No thread's clock depends on the actions of another thread:
+ * helper threads live in real time, and their readings must not show in the figures. SIMFAB_CLOCK=real leaves a process
+ * all its real clocks.
  *
- * A reading costs time (the model says how much), so whoever waits by the clock gets there.
+ * A reading costs time according to the model, so a thread that waits by the clock gets there.
  */
 #include "simfab/preload/clock.h"
 
@@ -24,11 +24,13 @@
 #define SETTLE_MAX 32  /* wakings before an actor goes on though the engine's time is behind its clock */
 #define ROW_MIN    256 /* readings without another call before an actor waits for the engine */
 
-/* UCX reads the time stamp counter inline unless its library's variable of this name says no: symbols of a preloaded
-   library come first, so it takes gettimeofday. */
+/*
+ * UCX reads the time stamp counter inline unless its library's variable of this name says no. Symbols of a preloaded
+ * library come first, so UCX uses gettimeofday.
+ */
 SFP_EXPORT int ucs_arch_x86_enable_rdtsc = 0;
 
-/* The clock of this thread, which is no actor. */
+/* The clock of this thread, if it is no actor. */
 static uint64_t catch_up_clock(void)
 {
     sfp_clock_raise_mine(sfp_clock_local());
@@ -56,9 +58,9 @@ void sfp_clock_advance_to(uint64_t ps)
 }
 
 /*
- * An actor that does nothing but read the clock waits for a time, or for what it sees in memory meanwhile. Its clock
- * must not run far ahead of what happens around it: every now and then, by a sixteenth of the readings so far, it lets
- * the engine catch up.
+ * An actor that only reads the clock waits for a time, or for a change in memory meanwhile. Its clock must not run far
+ * ahead of its surroundings: the actor lets the engine catch up each time the number of readings has grown by a
+ * sixteenth.
  */
 static void let_engine_catch_up(struct sf_actor *a)
 {
@@ -76,9 +78,10 @@ static void let_engine_catch_up(struct sf_actor *a)
 }
 
 /*
- * What goes through a socket takes no virtual time, but it must not take less: who reads it goes on at the engine's
- * time, or its own, and the writer may be ahead of both. So the writer lets the engine catch up first. It waits as a
- * poller does, whom other threads may wake, since it may hold what they want; and not for ever.
+ * Data through a socket takes no virtual time, but must not arrive before its time either: the reader continues at the
+ * engine's time or its own, and the writer may be ahead of both. So the writer first lets the engine catch up. The
+ * writer waits as a poller does: other threads may wake the writer, which may hold a lock they want, and the wait is
+ * limited.
  */
 void sfp_clock_settle(int fd)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Between clock.c (what time is it), sleep.c (waiting for a time) and block.c (waiting for something else). */
+/* Shared by clock.c (reads clocks), sleep.c (waits for a time) and block.c (waits for other events). */
 #ifndef SIMFAB_PRELOAD_CLOCK_H
 #define SIMFAB_PRELOAD_CLOCK_H
 
@@ -15,8 +15,11 @@ bool sfp_clock_is_virtual(void);
 /* Nanoseconds of the given clock at virtual time 0; false for clocks that stay real. */
 bool sfp_clock_epoch(clockid_t id, uint64_t *epoch);
 uint64_t sfp_clock_read_ps(void); /* the cost of a reading */
-/* The clock of this thread while it is no actor, where it begins as one; threads that are none begin at the process's,
-   which the second raises, the third only this thread's, as the fourth gives it. */
+/*
+ * The clock of this thread while not an actor, and its start as an actor. Threads that are no actors begin at the
+ * process's clock. The second function raises the process's clock, the third only this thread's, to the value of the
+ * fourth.
+ */
 uint64_t sfp_clock_local(void);
 void sfp_clock_raise_local(uint64_t ps);
 void sfp_clock_raise_mine(uint64_t ps);
@@ -31,9 +34,7 @@ uint64_t sfp_clock_peek(void);
 /* A sleep or a time-out of this thread ended at ps: its clock is not earlier than that. */
 void sfp_clock_advance_to(uint64_t ps);
 
-/*
- * tsc.c: find out how to catch readings of the time stamp counter, which takes milliseconds where code must be patched.
- */
+/* tsc.c: chooses how to catch readings of the time stamp counter; takes milliseconds if code must be patched. */
 void sfp_tsc_prepare(void);
 /*
  * Of an actor: reading the counter faults in this thread from now on, and gives virtual time. The engine is told how.
@@ -48,10 +49,10 @@ void sfp_tsc_restore(bool released);
 
 /* trap.c: handler gets sig before any of the program's, from now on. False: it cannot be had. */
 bool sfp_trap_take(int sig, void (*handler)(int, siginfo_t *, void *), int flags);
-/* From that handler: it is not ours. */
+/* Called in that handler for faults of other origin. */
 void sfp_trap_pass_on(int sig, siginfo_t *info, void *context);
 
-/* A set of signals to block, without those; in *copy if it has any. */
+/* Returns a set of signals to block, without the kept signals; in *copy if the set has any. */
 const sigset_t *sfp_trap_unblocked(const sigset_t *set, sigset_t *copy);
 
 /*

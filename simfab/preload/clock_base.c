@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Is time virtual, what its zero is, and the clocks of threads that are no actors. */
+/* Decides whether time is virtual; the zero of virtual time, and the clocks of threads that are no actors. */
 #include "simfab/preload/clock.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Condition variables. An actor that takes turns waits to be called by whoever signals (await.c), others in the kernel;
- * which of both the waiters are is not known to who signals, so both hear of it.
+ * Condition variables. An actor that takes turns waits to be called by the signalling thread (await.c), other threads
+ * wait in the kernel. The signalling thread does not know the kind of its waiters, and signals both.
  */
 #include "simfab/preload/until.h"
 
@@ -17,8 +17,8 @@
     })
 
 /*
- * Until until_ps, 0 for ever. Mutexes that other processes share too are not for that, nor are their condition
- * variables. False: wait in the kernel.
+ * Waits until until_ps, 0 without limit. Mutexes and condition variables shared with other processes are excluded.
+ * Returns false for a wait in the kernel.
  */
 static bool await_cond(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t until_ps, int *err)
 {
@@ -36,7 +36,7 @@ static bool await_cond(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t un
         return true;
     *err = pthread_mutex_lock(mutex);
     if (how != SFP_CALLED)
-        pthread_testcancel(); /* or it has woken for nothing, as it must expect to */
+        pthread_testcancel(); /* or a spurious wake-up, allowed by POSIX */
     if (!*err && how == SFP_LATE)
         *err = ETIMEDOUT;
     return true;
@@ -57,7 +57,7 @@ SFP_EXPORT int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t 
 
 SFP_EXPORT int pthread_cond_init(pthread_cond_t *restrict cond, const pthread_condattr_t *restrict attr)
 {
-    sfp_callers_forget(cond); /* of an object that was there before */
+    sfp_callers_forget(cond); /* of an earlier object at the address */
     return REAL_COND(pthread_cond_init)(cond, attr);
 }
 

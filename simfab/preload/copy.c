@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies that a program or its libraries make, of SFP_COPY_MIN bytes and more: where the model gives them a price they
- * take virtual time, whatever the machine is, so that a message that is copied on its way is not as fast as one that is
- * not. What compilers make of copies whose length they know, and loops, stay free.
+ * Copies of SFP_COPY_MIN bytes and more by a program or its libraries. If the model has a rate for copies, they take
+ * virtual time, independent of the machine, so a message copied on its way is slower than a message without copies.
+ * Copies that compilers inline, and loops, stay free.
  */
 #include "simfab/preload/preload.h"
 
@@ -26,7 +26,7 @@ static inline void take_time(size_t n)
         sfp_actor_copied(n);
 }
 
-/* A sanitizer has functions of these names, which look at the memory: there copies are free. */
+/* A sanitizer has checking functions of these names: copies are free there. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 SFP_EXPORT void *memcpy(void *restrict to, const void *restrict from, size_t n)
 {

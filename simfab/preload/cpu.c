@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The engine holds actors on its own processor while they hand over to it and back (simfab/engine/clock/cpu.h). What a
- * program asks, sets or hands on to threads and children of where it may run is as if that were not so: before each
- * such call the thread gets back what it may use. The slot says whether the engine has taken it, or is about to.
+ * The engine holds actors on its own processor while the actors hand over to the engine and back
+ * (simfab/engine/clock/cpu.h). A program must not notice when asking for or setting an affinity, or passing an affinity
+ * on to threads and children: before each such call, the thread gets its former affinity back. The slot says whether
+ * the engine has moved the thread, or is about to.
  */
 #include "simfab/preload/clock.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define MOVING_LOOKS 100000 /* for the engine, which needs microseconds, to have moved a thread */
+#define MOVING_LOOKS 100000 /* looks for the engine, which needs microseconds, to move a thread */
 
 static bool is_held(struct sf_actor *a)
 {
@@ -35,8 +36,8 @@ static void restore_affinity(const struct sf_actor *a, uint32_t tid)
 }
 
 /*
- * The mark stays: the child of a vfork, which shares it, comes by here before its exec. So the engine may give back
- * once more what has been given back, and does not take it again before it changes its processor.
+ * The mark stays: the child of a vfork, which shares the mark, passes here before its exec. So the engine may restore
+ * the affinity a second time, and does not hold the thread again before the engine changes its processor.
  */
 void sfp_cpu_lend(const struct sf_actor *a)
 {
@@ -44,7 +45,7 @@ void sfp_cpu_lend(const struct sf_actor *a)
         restore_affinity(a, 0);
 }
 
-/* From now on the engine has nothing to give back: what the thread may use is about to be another matter. */
+/* From now on the engine has nothing to restore: the thread's affinity is about to change. */
 void sfp_cpu_leave(struct sf_actor *a)
 {
     uint32_t was = SF_CPU_HELD;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an open file of the simulated sysfs says of itself. It is a memory with the contents of the moment of opening;
- * its name says which path it stands for, and whoever asks is told what stat() says of that path: cp and others
- * compare.
+ * Metadata of open files of the simulated sysfs. Such a file is a memfd with the contents at opening. Its name holds
+ * the path, and fstat returns the result of stat() on the path, because cp and others compare the two.
  */
 #include "simfab/preload/devices.h"
 
@@ -16,7 +15,7 @@
 #define LINK_PREFIX "/memfd:" SFP_CONTENT_NAME
 #define LINK_SUFFIX " (deleted)"
 
-/* The path that a descriptor stands for; false: it is none of ours. */
+/* Finds the path of a descriptor; false: not a simulated file. */
 static bool virtual_of_fd(int fd, char virtual[PATH_MAX])
 {
     char proc[64], link[PATH_MAX];
@@ -34,8 +33,8 @@ static bool virtual_of_fd(int fd, char virtual[PATH_MAX])
 }
 
 /*
- * A memory without a name in any directory: only those are asked further. Its size stays that of what is there, since
- * copying programs look for holes up to it, which files of a real sysfs do not have.
+ * Only memory without a name in any directory is examined further. The size stays the real size: copying programs look
+ * for holes up to the size, and files of a real sysfs have none.
  */
 #define FSTAT(call, other)                                                                                             \
     do {                                                                                                               \

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Futexes that the program waits on itself, by the C library's syscall() or, as OpenMP's runtime (libgomp) does, by
- * entering the kernel from its own code. The kernel then sends entries from libgomp back here as a fault (syscall user
- * dispatch, Linux 5.11), in every thread, since who wakes must be heard of as well. Where it cannot, the engine has to
- * notice such waits.
+ * Futexes used by the program itself, by the C library's syscall() or, as in OpenMP's runtime (libgomp), by entering
+ * the kernel directly. The kernel then returns entries from libgomp here as a fault (syscall user dispatch, Linux
+ * 5.11), in every thread, because wake-ups must be seen as well. On older kernels the engine has to notice such waits.
  *
- * An actor that takes turns waits for a thread of its process until that wakes it (await.c); for other processes, in
- * the kernel.
+ * An actor that takes turns waits for a thread of its process until woken (await.c); for other processes, in the
+ * kernel.
  */
 #include "simfab/preload/until.h"
 
@@ -15,8 +14,8 @@
 #include <stdarg.h>
 
 /*
- * A thread that has waited so often, and never called verbs, computes for others that do: it is a helper, and takes no
- * turns from them.
+ * A guest with this number of waits and no call of verbs computes for others: the guest becomes a helper, and takes no
+ * turns from actors.
  */
 #define GUEST_WAITS 64
 
@@ -39,7 +38,7 @@ static int await_word(const uint32_t *word, uint32_t value, uint64_t until_ps)
     while (!is_other && how == SFP_NOT_CALLED) {
         how = sfp_await(sfp_helpers_call(word), until_ps);
         if (how == SFP_NOT_CALLED && __atomic_load_n(word, __ATOMIC_SEQ_CST) != value)
-            how = SFP_CALLED; /* it may wake for nothing, as all futexes do */
+            how = SFP_CALLED; /* a spurious wake-up, allowed for all futexes */
     }
     sfp_await_end(false);
     if (is_other)
@@ -77,7 +76,7 @@ static long futex_wait(const long arg[6])
     return err ? -1 : 0;
 }
 
-/* Those who wait here first, then those in the kernel. */
+/* Wakes the waiters here first, then the waiters in the kernel. */
 static long futex_wake(const long arg[6])
 {
     long called = 0, more;
@@ -237,7 +236,7 @@ void sfp_futex_look(void)
     sfp_futex_trap();
 }
 
-/* The first thread of a program that is linked with libgomp; others when they begin, or create one. */
+/* The first thread of a program linked with libgomp; other threads at their start, or when creating a thread. */
 __attribute__((constructor)) static void trap_first_thread(void)
 {
     if (sfp_enabled())

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The names of simulated hosts: this process's own, and those of the others where a program resolves them. All hosts of
- * a fabric live on one machine, so a program that meets its peer through a socket finds it on the loopback interface.
+ * The names of simulated hosts: the name of this process's host, and those of other hosts where a program resolves
+ * them. All hosts of a fabric live on one machine, so a peer's socket is on the loopback interface.
  */
 #include "simfab/preload/preload.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Directories of the shadow are listed in the order of their names. A program that takes "the first device" takes what
- * readdir() gives first, and that differs between file systems: the same device must be first wherever $SIMFAB_DIR is.
+ * Directories of the shadow are listed in the order of their names. A program that takes "the first device" takes the
+ * first entry of readdir(), and file systems differ: the same device must be first wherever $SIMFAB_DIR is.
  *
  * An open directory of the shadow has a struct listing; all others go straight on. The list is short (a program has few
  * of them open) and guarded by a lock; without any, the cost is one look at a counter.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Locks. An actor that finds a lock taken wakes the idle pollers of its process, because one of them may hold it.
- * Where actors take turns it waits to be called by whoever unlocks (await.c), unless that is a thread that is no actor:
- * then it tells the engine that it waits in the kernel.
+ * Locks. An actor that finds a lock taken wakes the idle pollers of its process, because an idle poller may hold the
+ * lock. Where actors take turns, the actor waits to be called by the unlocking thread (await.c). If the holder is no
+ * actor, the actor reports a wait in the kernel to the engine.
  */
 #include "simfab/preload/until.h"
 
@@ -15,8 +15,9 @@ static bool is_actor(void)
 }
 
 /*
- * This thread waits for another, which may be an idle poller: that looks again. When it has not helped this thread is
- * idle too, and time moves on. nudged: another one that takes turns with this one does. False: there is no such thread.
+ * This thread waits for another thread, perhaps for an idle poller: the pollers look again. After vain attempts this
+ * thread is idle too, and time moves on. nudged: another thread that takes turns with this thread looks. False: there
+ * is no such thread.
  */
 static bool let_others_run(void)
 {
@@ -35,12 +36,12 @@ static uint32_t owner_of(const pthread_mutex_t *mutex)
 
 bool sfp_lock_is_shared(const pthread_mutex_t *mutex)
 {
-    enum { SHARED_BIT = 128 }; /* among those of the C library's kinds; another process would not call us */
+    enum { SHARED_BIT = 128 }; /* in the kind of the C library's mutex; another process would not call us */
 
     return __atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED) & SHARED_BIT;
 }
 
-/* Does an actor have it, which is not this thread? */
+/* True if another actor holds the mutex. */
 static bool is_in_turns(const pthread_mutex_t *mutex, uint32_t my_tid)
 {
     uint32_t owner = owner_of(mutex);
@@ -48,7 +49,10 @@ static bool is_in_turns(const pthread_mutex_t *mutex, uint32_t my_tid)
     return owner != my_tid && sfp_actor_by_tid(owner);
 }
 
-/* It is taken, or another comes first. Until until_ps, 0 for ever. EBUSY: the wait is not one for an actor. */
+/*
+ * The mutex is taken, or another thread comes first. Waits until until_ps, 0 without limit. EBUSY: not a wait for an
+ * actor.
+ */
 static int await_mutex(pthread_mutex_t *mutex, bool others_first, uint64_t until_ps)
 {
     struct sf_actor *a = sfp_actor_awaiting();
@@ -71,7 +75,7 @@ static int await_mutex(pthread_mutex_t *mutex, bool others_first, uint64_t until
     return err == EBUSY && how == SFP_LATE ? ETIMEDOUT : err;
 }
 
-/* What an actor can do before it waits in the kernel: EBUSY, it is to do so. */
+/* The part of locking before a wait in the kernel; EBUSY: wait in the kernel. */
 static int mutex_lock_as_actor(pthread_mutex_t *mutex, uint64_t until_ps)
 {
     bool others_first = sfp_await_is_due(mutex) && !owner_of(mutex);
@@ -140,7 +144,7 @@ SFP_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 /* ---- spin locks ------------------------------------------------------------------------------------------------ */
 
-/* Who has it is not known. EBUSY: it may be one that is no actor. */
+/* The holder is unknown. EBUSY: the holder may be no actor. */
 static int await_spin(pthread_spinlock_t *lock, bool others_first)
 {
     int err = EBUSY;
@@ -159,7 +163,7 @@ static int await_spin(pthread_spinlock_t *lock, bool others_first)
 
 SFP_EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 {
-    const struct timespec nap = {.tv_nsec = 20000}; /* the one who has the lock may want this processor */
+    const struct timespec nap = {.tv_nsec = 20000}; /* the holder may need this processor */
     bool others_first, counts;
     int err = EBUSY;
 
@@ -178,7 +182,7 @@ SFP_EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
     if (err == EBUSY) {
         sfp_block_begin();
         while ((err = pthread_spin_trylock(lock)) == EBUSY) {
-            sfp_wake_siblings(0, NULL); /* whoever has it may have begun to poll meanwhile */
+            sfp_wake_siblings(0, NULL); /* the holder may have begun to poll meanwhile */
             sfp_syscall(SYS_nanosleep, &nap, NULL);
         }
         sfp_block_end();

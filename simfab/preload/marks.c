@@ -4,7 +4,7 @@
 
 #define MARKS 65536
 
-static uint8_t marks[MARKS / 8]; /* bit per descriptor: a pipe of the engine, or an epoll set with one in it */
+static uint8_t marks[MARKS / 8]; /* bit per descriptor: a pipe of the engine, or an epoll set that contains a pipe */
 
 void sfp_mark_fd(int fd, bool on)
 {

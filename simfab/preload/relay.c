@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where an actor sleeps while it waits for the engine, and the relay (struct sf_relay, proto.h): an actor that goes
- * IDLE passes its turn on to the next of its host, of another process, without waking the engine. Only the first actor
- * of a process has a seat there, and only while it is alone.
+ * The place of an actor's sleep while waiting for the engine, and the relay (struct sf_relay, proto.h): an actor that
+ * goes IDLE passes its turn on to the next actor of its host, of another process, without waking the engine. Only the
+ * first actor of a process has a seat there, and only while it is the only actor.
  */
 #include "simfab/preload/preload.h"
 
@@ -11,7 +11,7 @@
 
 #define PLACE(turn) ((turn)&255u)
 
-static __thread uint32_t held; /* the turn with which this thread runs; 0: the engine is to hear when it stops */
+static __thread uint32_t held; /* the turn of this thread; 0: the engine must hear of the thread's stop */
 
 static bool has_seat(const struct sf_actor *a)
 {
@@ -34,7 +34,7 @@ void sfp_actor_call(struct sf_actor *a)
         sfp_syscall(SYS_futex, &a->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* A call that has come since the last look is as good as one that comes now. */
+/* A call since the last look counts like a call now. */
 long sfp_actor_sleep(struct sf_actor *a, uint32_t state, const struct timespec *patience)
 {
     uint32_t *word = &a->state;

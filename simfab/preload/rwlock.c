@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Read-write locks. An actor that takes turns and finds one taken waits to be called by whoever unlocks (await.c): one
- * is called at a time, and a reader that gets the lock calls the next. A writer stands behind those who have been
- * called; a reader does not, as it may have the lock already.
+ * Read-write locks. An actor that takes turns and finds the lock taken waits to be called by the unlocking thread
+ * (await.c). One waiter is called at a time, and a reader that gets the lock calls the next waiter. A writer queues
+ * behind called waiters; a reader does not, because the reader may already have the lock.
  */
 #include "simfab/preload/until.h"
 
@@ -11,8 +11,8 @@
 enum how { READ, WRITE };
 
 /*
- * The constructors of some libraries (libnl's) lock, and in a program that is built without the address sanitizer they
- * may run before its runtime's has made the memory that the code here looks into.
+ * Constructors of some libraries (libnl) take locks. In a program built without the address sanitizer, they may run
+ * before the sanitizer's runtime has mapped the memory that this code reads.
  */
 #ifdef __SANITIZE_ADDRESS__
 void __asan_init(void);
@@ -32,7 +32,7 @@ static bool is_shared(const pthread_rwlock_t *lock)
     return lock->__data.__shared;
 }
 
-/* May a thread that is no actor have it? Of readers the lock does not know who they are. */
+/* True if a thread that is no actor may hold the lock. The lock does not know its readers. */
 static bool helpers_may_hold(const pthread_rwlock_t *lock)
 {
     uint32_t writer = (uint32_t)__atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED);
@@ -40,7 +40,7 @@ static bool helpers_may_hold(const pthread_rwlock_t *lock)
     return !sfp_thread_all_act() && !(writer && sfp_actor_by_tid(writer));
 }
 
-/* Is it this thread's own? The C library says so. */
+/* True if the C library names this thread as the writer. */
 static bool is_mine(const pthread_rwlock_t *lock, const struct sf_actor *a)
 {
     return (uint32_t)__atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED) == a->tid;
@@ -66,7 +66,7 @@ static int await_lock(pthread_rwlock_t *lock, enum how how, bool others_first, u
     return err == EBUSY && awaited == SFP_LATE ? ETIMEDOUT : err;
 }
 
-/* What can be done before waiting in the kernel: EBUSY, that is to be done. */
+/* The part of locking before a wait in the kernel; EBUSY: wait in the kernel. */
 static int rwlock_lock_as_actor(pthread_rwlock_t *lock, enum how how, uint64_t until_ps)
 {
     bool others_first, counts;

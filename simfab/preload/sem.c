@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Semaphores. An actor that takes turns waits to be called by whoever posts (await.c). Helper threads do so for what
- * comes from outside, for which the engine looks at the kernel: as long as only actors have been seen to post this
- * semaphore, the engine need not.
+ * Semaphores. An actor that takes turns waits to be called by the posting thread (await.c). Helper threads post for
+ * events from outside, for which the engine asks the kernel; while only actors have posted a semaphore, the engine need
+ * not.
  */
 #include "simfab/preload/until.h"
 
@@ -37,7 +37,7 @@ static bool helpers_post(const sem_t *sem)
     return !__atomic_load_n(&posters.actors, __ATOMIC_RELAXED) || __atomic_load_n(&posters.helpers, __ATOMIC_RELAXED);
 }
 
-static bool shared_sems; /* there are some that other processes may post */
+static bool shared_sems; /* semaphores exist that other processes may post */
 
 SFP_EXPORT int sem_init(sem_t *sem, int shared, unsigned value)
 {

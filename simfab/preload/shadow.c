@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which paths are simulated, and their shadow: the tree of a host's devices as real directories with empty files, so
- * that the C library's own directory functions, shells and globs work on it. It is made at the first need, under
- * another name, and appears at once when it is complete; the names in it never change as long as the fabric lives.
+ * The simulated paths, and their shadow: the tree of a host's devices as real directories with empty files, so the C
+ * library's directory functions, shells and globs work there. The tree is made at the first need, under another name,
+ * and renamed when complete. The names in the tree never change while the fabric lives.
  */
 #include "simfab/preload/devices.h"
 
@@ -27,7 +27,7 @@ static size_t shadow_root(char out[PATH_MAX])
     return (size_t)snprintf(out, PATH_MAX, "%s/tree/%s", sfp_dir(), sfp_host());
 }
 
-/* Add path's components to out (which has *len bytes), without empty ones, "." and "..". False: too long. */
+/* Adds path's components to out (of *len bytes), without empty components, "." and "..". False: too long. */
 static bool append(char out[PATH_MAX], size_t *len, const char *path)
 {
     while (*path) {
@@ -61,7 +61,7 @@ static bool below_a_root(const char *path)
     return false;
 }
 
-/* The virtual path of a directory that is open (or current) in the shadow; its length, 0 if it is not in it. */
+/* The virtual path of an open (or current) directory in the shadow. Returns its length; 0: not in the shadow. */
 static size_t virtual_of_dir(int dirfd, char out[PATH_MAX])
 {
     char link[64], root[PATH_MAX];
@@ -122,8 +122,8 @@ static int make_file(const char *path)
 }
 
 /*
- * One file with many names, where the file system has that: some take ten times as long to make so many files, and to
- * remove them. Programs are told of files of their own (sysfs.c).
+ * One file with many names, where the file system supports hard links: some file systems take ten times as long to make
+ * and remove so many files. Programs see separate files (sysfs.c).
  */
 static int name_empty_file(const char *base, const char *path)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What programs call on the paths of InfiniBand devices. Directories, existence and metadata come from the shadow
- * (shadow.c) by replacing the path; opening a file asks the engine for its contents of this moment. The C library's own
- * functions call each other by internal names, so each public entry stands here. Every other path goes straight on.
+ * Functions that programs call on the paths of InfiniBand devices. Directories, existence and metadata come from the
+ * shadow (shadow.c) by replacing the path. Opening a file asks the engine for the present contents. The C library's own
+ * functions call each other by internal names, so each public entry is interposed. Every other path goes straight on.
  */
 #include "simfab/preload/devices.h"
 
@@ -56,7 +56,7 @@ static int open_device(const char *name, int flags)
     return -1;
 }
 
-/* The file of an adapter that may be written: the engine takes what is written to a socket, by whatever call. */
+/* An adapter's writable file: the descriptor is a socket to the engine, so any call writes to the engine. */
 static int open_node_desc(const char *virtual, int flags)
 {
     char name[SF_DEV_MAX], rest;
@@ -314,7 +314,7 @@ SFP_EXPORT int faccessat(int dirfd, const char *path, int mode, int flags)
             SFP_REAL(faccessat)(dirfd, path, mode, flags));
 }
 
-/* Shadows of device files are plain files: say what a program expects to see. */
+/* Shadows of device files are plain files: replaces the mode by the mode of a device. */
 static bool is_device(const char *virtual)
 {
     return !strncmp(virtual, "/dev/", 5) && strlen(virtual) > strlen("/dev/infiniband");
@@ -328,7 +328,7 @@ static bool is_device(const char *virtual)
             if (is_device(virtual))                                                                                    \
                 (st)->st_mode = S_IFCHR | 0666;                                                                        \
             else                                                                                                       \
-                (st)->st_size = 4096; /* as sysfs has it */                                                            \
+                (st)->st_size = 4096; /* like sysfs */                                                                 \
         }                                                                                                              \
     } while (0)
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads of this process, from their creation to their end. A thread begins at its creator's time, not at that of
- * whoever else has read a clock meanwhile; it has a number, by which threads are put in order that come at the same
- * time; and who waits for its end is called when it comes. One that an actor has created takes turns from the
- * beginning.
+ * Threads of this process, from creation to end. A thread begins at its creator's time, independent of clock readings
+ * of other threads. Its number orders threads that arrive at the same time. The waiter for its end is called at the
+ * end. A thread created by an actor takes turns from the beginning.
  */
 #include "simfab/preload/until.h"
 
@@ -11,7 +10,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#define JOIN_LOOKS 1000 /* for one that has said it ends */
+#define JOIN_LOOKS 1000 /* for a thread that has reported its end */
 
 struct thread {
     struct thread *next;
@@ -20,7 +19,7 @@ struct thread {
     void *arg;
     uint64_t clock_ps;
     uint32_t number;
-    bool guest; /* it is an actor from the beginning */
+    bool guest; /* an actor from the beginning */
     bool tsc;   /* its creator's time stamp counter is virtual, and so is its own */
     bool acts, ended;
 };
@@ -95,7 +94,7 @@ void sfp_thread_ends(void)
 
 static void *begin_thread(void *arg)
 {
-    lock_threads(); /* its creator has entered it */
+    lock_threads(); /* the creator has entered the thread */
     me = arg;
     unlock_threads();
     acts = me->acts;
@@ -182,7 +181,7 @@ static struct thread *entry_of(pthread_t id)
     return t;
 }
 
-/* It has said that it ends: soon it will have done so. EBUSY: not yet. */
+/* The thread has reported its end and will end soon. EBUSY: not yet. */
 static int join_soon(pthread_t thread, void **result)
 {
     int err = EBUSY;
@@ -211,7 +210,7 @@ static int await_end(struct thread *t, pthread_t thread, void **result, uint64_t
     return how == SFP_LATE ? ETIMEDOUT : EBUSY;
 }
 
-/* Nobody waits for it again. */
+/* No further join will follow. */
 static int joined(pthread_t thread, int err)
 {
     if (!err) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Timers in virtual time: alarm, setitimer, timer_create, timerfd. In a process that is attached the engine keeps them,
- * and ends them by the signal asked for or by a count in a descriptor, which is an eventfd: it reads and polls as a
- * timerfd does. Processes that are not attached have real ones; so have timers of processor time, and those that start
- * a thread.
+ * Timers in virtual time: alarm, setitimer, timer_create, timerfd. In an attached process the engine keeps the timers,
+ * and ends them by the requested signal or by a count in a descriptor. The descriptor is an eventfd, which reads and
+ * polls like a timerfd. Real timers: those of processes that are not attached, timers of processor time, and timers
+ * that start a thread.
  */
 #include "simfab/preload/clock.h"
 
@@ -17,12 +17,12 @@
 #include <sys/timerfd.h>
 
 #define TIMERS_MAX        256u
-#define CLOCK_SECONDS_MAX 10000000ull /* four months: an ending that nobody sees */
+#define CLOCK_SECONDS_MAX 10000000ull /* four months: an end never seen */
 
 struct timer {
-    uint32_t engine; /* the engine's number of it; 0: free */
+    uint32_t engine; /* the engine's number of the timer; 0: free */
     unsigned generation;
-    int fd; /* timerfd: the program knows it by that; else -1 */
+    int fd; /* the program's timerfd; else -1 */
     clockid_t clock;
 };
 
@@ -61,7 +61,7 @@ static int engine_new(struct timer *t, const struct sf_timer_new *how, int *fd)
     return 0;
 }
 
-/* Set, or only look; *left_ps and *interval_ps become what was. */
+/* Sets the timer, or only reads; *left_ps and *interval_ps get the former values. */
 static int engine_set(const struct timer *t, bool only_look, uint64_t *left_ps, uint64_t *interval_ps)
 {
     struct sf_timer_set set = {.timer = t->engine,
@@ -159,8 +159,8 @@ SFP_EXPORT int getitimer(__itimer_which_t which, struct itimerval *old)
 /* ---- timer_create ---------------------------------------------------------------------------------------------- */
 
 /*
- * The program's name for a timer of ours: where it is, with a mark that the C library's own (small numbers, or
- * addresses in another form) do not have.
+ * The program's name for a simulated timer: the timer's address with a mark that the C library's names (small numbers,
+ * or addresses in another form) lack.
  */
 #define OURS ((uintptr_t)0x5346 << 48)
 
@@ -226,7 +226,7 @@ static bool valid_timer_value(const struct timespec *ts)
     return ts->tv_sec >= 0 && ts->tv_nsec >= 0 && ts->tv_nsec < (long)SFP_NS_PER_S;
 }
 
-/* How far away the first ending is; at once, which is not 0, where it is in the past. */
+/* Time until the first end; a small value, not 0, for an end in the past. */
 static uint64_t left_of(const struct timer *t, bool absolute, const struct timespec *ts)
 {
     uint64_t at = ps_of((uint64_t)ts->tv_sec, (uint64_t)ts->tv_nsec), epoch = 0, now;
@@ -313,7 +313,7 @@ static struct timer *of_fd(int fd)
     return NULL;
 }
 
-/* A descriptor that the kernel gave away again is not the one we knew by that number. */
+/* A descriptor number reused by the kernel is no longer the timer's descriptor. */
 static void forget_fd(int fd)
 {
     struct timer *t = of_fd(fd);
@@ -388,7 +388,7 @@ SFP_EXPORT int timerfd_settime(int fd, int flags, const struct itimerspec *new, 
     if (!sfp_clock_is_virtual() || !(flags & TFD_TIMER_ABSTIME) || !valid_timer_value(&new->it_value) ||
         (!new->it_value.tv_sec && !new->it_value.tv_nsec))
         return SFP_REAL(timerfd_settime)(fd, flags, new, old);
-    /* a real one: the time that the program computed is virtual, what is left until then is not */
+    /* a real timer: the program's absolute time is virtual, the time left is not */
     left = left_of(&(struct timer){.clock = new->it_value.tv_sec > 1000000000 ? CLOCK_REALTIME : CLOCK_MONOTONIC}, true,
                    &new->it_value);
     real = *new;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signals by which the kernel reports what it was asked to make a fault of: reading the time stamp counter (tsc.c),
- * entering the kernel without the C library (futex.c). The program's own handlers of these signals come after ours, and
- * do not displace them; and no thread can block these signals, for then the kernel would kill it instead.
+ * Signals for faults that the kernel raises on request: readings of the time stamp counter (tsc.c), and entries into
+ * the kernel without the C library (futex.c). The program's own handlers of these signals come after ours, and do not
+ * displace ours. No thread can block these signals, because the kernel would then kill the process.
  */
 #include "simfab/preload/clock.h"
 
@@ -11,7 +11,7 @@
 static struct trap {
     int sig;
     bool taken;
-    struct sigaction theirs; /* what the program wants */
+    struct sigaction theirs; /* the program's handler */
 } traps[] = {{.sig = SIGSEGV}, {.sig = SIGSYS}};
 
 enum { TRAPS = sizeof traps / sizeof *traps };
@@ -41,8 +41,8 @@ bool sfp_trap_take(int sig, void (*handler)(int, siginfo_t *, void *), int flags
 }
 
 /*
- * Is this signal to be kept from being blocked? SIGSEGV from the beginning: a thread that blocks all signals, and never
- * calls verbs, may come to an instruction that was patched since (tsc_patch.c).
+ * True if the signal must not be blocked. SIGSEGV from the beginning: a thread that blocks all signals, and never calls
+ * verbs, may execute an instruction patched meanwhile (tsc_patch.c).
  */
 static bool is_kept(const struct trap *t)
 {
@@ -63,10 +63,7 @@ const sigset_t *sfp_trap_unblocked(const sigset_t *set, sigset_t *copy)
     return wanted;
 }
 
-/*
- * With the default action the instruction faults again, and then it is fatal; a call that was refused is not made
- * again.
- */
+/* With the default action the instruction faults again, fatally; a refused call is not repeated. */
 void sfp_trap_pass_on(int sig, siginfo_t *info, void *context)
 {
     const struct sigaction *theirs = &trap_of(sig)->theirs;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The time stamp counter. Some programs (perftest) read it directly; in threads that use verbs that becomes a fault,
- * whose handler here answers with virtual time. There are two ways: the kernel is asked to make it one, or the
- * instructions are replaced (tsc_patch.c). The kernel's comes first, but under some hypervisors it does nothing and
- * says it had: so it is tried once. Both give a thread the same time for the same readings.
+ * The time stamp counter. Some programs (perftest) read the counter directly. In threads that use verbs, the reading
+ * becomes a fault, whose handler here gives virtual time. There are two methods: the kernel makes the reading fault, or
+ * the instructions are replaced (tsc_patch.c). The kernel's method comes first, but some hypervisors accept the setting
+ * without effect, so a trial decides. Both methods give a thread the same time for the same readings.
  *
- * SIMFAB_TSC=trap or patch allows one of them only, SIMFAB_TSC=real leaves the counter alone. The engine is told which
- * it is.
+ * SIMFAB_TSC=trap or patch allows only this method, SIMFAB_TSC=real leaves the counter alone. The process reports the
+ * method to the engine.
  *
- * The price is care: the program's own SIGSEGV handler must not displace ours, nor may a thread block the signal
- * (trap.c); the C library's clocks read the counter too (in the vDSO; there it stays real); and the kernel's setting
- * survives exec, where it would kill the next program before anybody could help it: spawn.c takes it back.
+ * The fault needs care. The program's own SIGSEGV handler must not displace ours, nor may a thread block the signal
+ * (trap.c). The C library's clocks read the counter in the vDSO, and stay real. The kernel's setting survives exec, and
+ * would kill the next program before the library is loaded there: spawn.c takes the setting back.
  */
 #include "simfab/preload/clock.h"
 
@@ -50,7 +50,7 @@ __asm__(".pushsection .text\n"
         ".popsection\n");
 void sfp_tsc_probe(void);
 
-/* aux: what rdtscp tells besides, NULL: it is not that. */
+/* aux: the second result of rdtscp; NULL: rdtsc. */
 static uint64_t real_tsc(uint32_t *aux)
 {
     bool on = way == SF_TSC_TRAP;
@@ -77,8 +77,10 @@ static uint64_t virtual_tsc(uint32_t *aux)
     return ((uint64_t)ts.tv_sec * SFP_NS_PER_S + (uint64_t)ts.tv_nsec) * (khz / 1000) / 1000;
 }
 
-/* Who reads it in the vDSO is the C library, for a clock that stays real; other threads than ours meet patched code,
- * too. */
+/*
+ * Readings in the vDSO are the C library's, for a clock that stays real. Threads without virtual time meet patched
+ * code, too.
+ */
 static uint64_t read_tsc(const uint8_t *ip, uint32_t *aux)
 {
     return !trapped || (uintptr_t)ip - vdso < VDSO_BYTES ? real_tsc(aux) : virtual_tsc(aux);
@@ -91,11 +93,14 @@ static bool is_prefix(uint8_t byte)
     return memchr(legacy, byte, sizeof legacy) || (byte & 0xf0) == 0x40;
 }
 
-/* Of the instruction that faulted: its bytes, and whether it is rdtscp. 0: it does not read the counter. */
+/*
+ * Decodes the faulting instruction: returns its length, and whether it is rdtscp. 0: the instruction does not read the
+ * counter.
+ */
 static int counter_instruction(const uint8_t *ip, bool *with_aux)
 {
     const uint8_t *at = ip;
-    bool escape = *at == SFT_TRAP; /* patched: of one without prefixes the 0f is gone */
+    bool escape = *at == SFT_TRAP; /* patched: without prefixes the 0f is gone */
 
     at += escape;
     if (!escape || (*at != 0x31 && *at != 0x01)) {
@@ -139,7 +144,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     errno = e;
 }
 
-/* The counter runs at the nominal frequency, which some programs compare with what they measure. */
+/* The counter runs at the nominal frequency, because some programs compare the counter with measurements. */
 static void read_frequency(void)
 {
     FILE *f = SFP_REAL(fopen)("/proc/cpuinfo", "re");
@@ -155,7 +160,7 @@ static void read_frequency(void)
         fclose(f);
 }
 
-/* ---- which way ------------------------------------------------------------------------------------------------- */
+/* ---- choosing the method ----------------------------------------------------------------------------------------- */
 
 static bool probe(void)
 {
@@ -179,7 +184,7 @@ static enum sf_tsc patch_all_code(void)
     return sfp_patch_byte((void *)sfp_tsc_probe) && probe() && sfp_patch_all() ? SF_TSC_PATCHED : SF_TSC_NO_WRITING;
 }
 
-/* A signal that is blocked when the kernel reports a fault by it kills. */
+/* If a thread blocks the signal of a fault, the kernel kills the process. */
 static void unblock(void)
 {
     sigset_t set;
@@ -189,7 +194,7 @@ static void unblock(void)
     SFP_REAL(pthread_sigmask)(SIG_UNBLOCK, &set, NULL);
 }
 
-/* Before there are other threads, which would inherit it. */
+/* Before other threads exist, which would inherit the mask. */
 __attribute__((constructor)) static void unblock_first_thread(void)
 {
     if (sfp_enabled())
@@ -248,7 +253,7 @@ bool sfp_tsc_release(void)
 {
     int state = PR_TSC_ENABLE;
 
-    /* asked from the kernel: a thread that the C library started inherits the setting without having made it */
+    /* ask the kernel: a thread started by the C library inherits the setting */
     if (way != SF_TSC_TRAP || prctl(PR_GET_TSC, &state, 0, 0, 0) || state != PR_TSC_SIGSEGV)
         return false;
     prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);

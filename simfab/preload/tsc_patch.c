@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The time stamp counter where the kernel's trap does not work: the instructions that read it are replaced by ones that
- * trap. libsimfab-tsc.so finds them (simfab/tsc); it is loaded only here, so that its disassembler costs nobody else
- * anything.
+ * The time stamp counter where the kernel's trap does not work: instructions that read the counter are replaced by
+ * instructions that trap. libsimfab-tsc.so finds them (simfab/tsc), and is loaded only here, so that other programs do
+ * not pay for its disassembler.
  *
- * What is loaded later is patched before any of it runs, constructors included: the loader calls an empty function
- * whenever it has loaded or unloaded something, for debuggers to stop at (r_brk). It traps, too, and the loader calls
- * us instead. A dlopen of our own would not do: the loader looks at its caller for where to search, and the C library
- * does not go by way of it.
+ * Objects loaded later are patched before any of their code runs, constructors included. After loading or unloading,
+ * the loader calls an empty function, a stop for debuggers (r_brk). This function traps, too, and the loader calls us
+ * instead. Interposing dlopen would not do: the loader searches according to its caller, and the C library does not go
+ * through dlopen.
  */
 #include "simfab/preload/tsc.h"
 
@@ -27,11 +27,11 @@
 
 static sft_patch_loaded_fn *patch_loaded;
 static sft_write_fn *write_byte;
-static const uint8_t *loader; /* where it stops */
+static const uint8_t *loader; /* the loader's debugger stop */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * What the loader calls instead of its empty function. It may think that such a one changes no register at all.
+ * Called by the loader instead of its empty function. The loader may assume that an empty function changes no register.
  */
 __asm__(".pushsection .text\n"
         ".hidden sfp_patch_at_loader\n"
@@ -88,7 +88,7 @@ static bool find_library(char path[PATH_MAX])
     return snprintf(path, PATH_MAX, "%.*s/" LIBRARY, (int)(slash - own.dli_fname), own.dli_fname) < PATH_MAX;
 }
 
-/* No child begins with half a list of what is patched. */
+/* Keeps a child from starting with half a list of patches. */
 static void lock_patch_list(void)
 {
     sfp_lock_awake(&lock);
@@ -101,7 +101,7 @@ static void after_fork(void)
 
 bool sfp_patch_load(void)
 {
-    static bool watches_forks; /* a child that was forked meanwhile begins again */
+    static bool watches_forks; /* a child forked meanwhile begins again */
     char path[PATH_MAX];
     void *library;
 
@@ -125,7 +125,7 @@ static bool patch_newly_loaded(void)
     struct sft_report report = {0};
 
     sfp_lock_awake(&lock);
-    patch_loaded((const void *)sfp_patch_at_loader, &report); /* what reads the real one is left */
+    patch_loaded((const void *)sfp_patch_at_loader, &report); /* counter readings left unpatched */
     SFP_REAL(pthread_mutex_unlock)(&lock);
     return !report.refused;
 }
@@ -145,7 +145,7 @@ bool sfp_patch_is_loader(const uint8_t *ip)
     return stop && ip == stop;
 }
 
-/* Code that was loaded later could not be patched. */
+/* Code loaded later could not be patched. */
 static void tell_incomplete(void)
 {
     if (sfp_proc.arena)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * umad and issm descriptors: a connected socket that the program polls, duplicates and closes as it likes. Only read,
- * write and ioctl on it need help; whether a descriptor is such a socket says its own address, so that it does not
- * matter how it came into this process.
+ * umad and issm descriptors: a connected socket that the program polls, duplicates and closes freely. Only read, write
+ * and ioctl need help. The socket's own address identifies the socket, however it came into this process.
  *
  * A write does not wait for the engine if the open file's page says that the engine will take the datagram. Pages are
- * found by the socket's address, too, and belong to the process that opened the file, and its children.
+ * found by the socket's address, too, and belong to the process that opened the file, and to its children.
  */
 #include "simfab/preload/clock.h"
 #include "simfab/preload/devices.h"
@@ -41,7 +40,7 @@ static pthread_mutex_t read_lock = PTHREAD_MUTEX_INITIALIZER; /* a look at the q
 
 /* ---- opening -------------------------------------------------------------------------------------------------- */
 
-/* Give the socket the name by which it is known. */
+/* Gives the socket its recognizable name. */
 static int name_socket(int fd)
 {
     static unsigned count;
@@ -82,7 +81,7 @@ static uint64_t umad_key(int fd)
     return is ? key_of_name(addr.sun_path + 1, len - at) : 0;
 }
 
-/* False: the entry belongs to an open file, or to a thread that is about to use it. */
+/* False: the entry belongs to an open file, or to a thread about to use the entry. */
 static bool take_entry(struct kept_page *k)
 {
     uint64_t old = __atomic_load_n(&k->key, __ATOMIC_ACQUIRE);
@@ -93,8 +92,10 @@ static bool take_entry(struct kept_page *k)
 
 static void fill_entry(struct kept_page *k, uint64_t key, int memfd)
 {
-    /* In the place of the old page: a thread that is still about to count there counts in the new one instead. The
-       worst of that is a count that stays, and a write that waits for its answer. */
+    /*
+     * In the place of the old page: a thread about to count there counts in the new page instead. At worst a count
+     * stays, and a write waits for its answer.
+     */
     void *page =
         mmap(k->page, sizeof *k->page, PROT_READ | PROT_WRITE, MAP_SHARED | (k->page ? MAP_FIXED : 0), memfd, 0);
 
@@ -159,7 +160,10 @@ int sfp_issm_open(unsigned n, int flags)
     return fd < 0 ? -1 : set_flags(fd, flags);
 }
 
-/* A program that was executed with an open umad descriptor (few are, so look once instead of at every read). */
+/*
+ * For a program executed with an open umad descriptor. Such programs are few, so one check at the start replaces a
+ * check at every read.
+ */
 __attribute__((constructor)) static void look_for_inherited(void)
 {
     struct pollfd fds[64];
@@ -240,7 +244,7 @@ static int receive_answer(int fd, int umad, struct umad_rep *rep)
     }
 }
 
-/* One request and its answer: 0 or an errno. */
+/* A request and its answer: 0 or an errno. */
 static int request(int fd, enum umad_op op, const void *body, size_t bytes, struct umad_rep *rep)
 {
     struct umad_req req = {.op = op, .bytes = bytes};
@@ -265,7 +269,10 @@ static int request(int fd, enum umad_op op, const void *body, size_t bytes, stru
     return err;
 }
 
-/* A request by a way that begins at the port, of an agent that leaves no segments to the engine. */
+/*
+ * True for a directed-route request that begins at the port, of an agent that does not leave segmentation to the
+ * engine.
+ */
 static bool engine_takes(const struct umad_page *page, const struct ib_user_mad_hdr *hdr, const uint8_t *mad)
 {
     uint8_t class = mad[1], method = mad[3], pointer = mad[6], hops = mad[7];
@@ -401,8 +408,8 @@ static ssize_t take(int fd, void *buf, const struct umad_rx *rx)
 }
 
 /*
- * As the kernel does it: a message that does not fit stays; of one of several segments that does not fit, header and
- * first segment are shown, so that the reader learns the length.
+ * Like the kernel: a message that does not fit stays. If a message of several segments does not fit, header and first
+ * segment are returned, with the length.
  */
 static ssize_t read_one(int fd, void *buf, size_t size)
 {
@@ -452,7 +459,7 @@ static ssize_t umad_read(int fd, void *buf, size_t size)
     }
 }
 
-/* ---- what programs call --------------------------------------------------------------------------------------- */
+/* ---- functions called by programs -------------------------------------------------------------------------------- */
 
 #define ON(fd, events, expr)                                                                                           \
     ({                                                                                                                 \

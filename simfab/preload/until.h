@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waiting until a time in the kernel. Times that a program computes are virtual; the kernel wants real ones, so they
- * are carried over as "so much later than now".
+ * Waiting in the kernel until a time. Times computed by programs are virtual, while the kernel wants real times, so a
+ * wait is converted by its remaining time.
  */
 #ifndef SIMFAB_PRELOAD_UNTIL_H
 #define SIMFAB_PRELOAD_UNTIL_H
@@ -16,13 +16,13 @@ struct sfp_until {
 
 /* ABS of clock ID as such; false if the clock stays real, or the time is none: it is the C library's then. */
 bool sfp_until_at(clockid_t id, const struct timespec *abs, struct sfp_until *u);
-/* A few milliseconds of that clock from now, in a thread that is no actor the end itself. */
+/* A few milliseconds from now on that clock; in a thread that is no actor, the end itself. */
 struct timespec sfp_until_soon(const struct sfp_until *u);
 
 /*
  * Around a real call that waits until U: EXPR uses `real_abs` and gives an error number or -1 with errno. An actor
- * waits for a few milliseconds at once until its time has come; AGAIN says whether it may be asked again: the waiter of
- * a condition variable would miss what happens in between, so it is woken for nothing, as it must expect to be.
+ * waits for a few milliseconds at once until its time has come. AGAIN: the wait may be repeated. The waiter of a
+ * condition variable would miss signals in between, and returns with a spurious wake-up instead, as POSIX allows.
  */
 #define SFP_TIMED_WAIT(u, failed_by_time, again, expr)                                                                 \
     ({                                                                                                                 \

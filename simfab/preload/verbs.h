@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The verbs objects of libsimfab.so. Each begins with the public structure of <infiniband/verbs.h> that the program
- * holds a pointer to; what follows is ours. Handles name the engine's objects. Control verbs are one request each
- * (sfp_call); posting and polling touch only the arena.
+ * The verbs objects of libsimfab.so. Each begins with the public structure of <infiniband/verbs.h>, to which the
+ * program holds a pointer; private members follow. Handles name the engine's objects. Control verbs are one request
+ * each (sfp_call); posting and polling touch only the arena.
  *
  * Objects belong to the attachment (sfp_generation) that made them: after fork() the child's inherited objects answer
  * EIO.
@@ -36,7 +36,7 @@ struct sfp_context {
     unsigned generation;
     struct sfp_device *device;
     bool fatal_told;
-    uint64_t cookie; /* no other context of this process has it, or had it */
+    uint64_t cookie; /* unique among all contexts of this process, past ones included */
 };
 
 struct sfp_srq {
@@ -86,8 +86,8 @@ struct sfp_qp {
 struct sfp_pd {
     struct ibv_pd pd;
     unsigned generation;
-    uint32_t parents;    /* domains made of it; under the context's mutex */
-    struct sfp_pd *base; /* of a parent domain: whose handle it has */
+    uint32_t parents;    /* parent domains of this domain; under the context's mutex */
+    struct sfp_pd *base; /* of a parent domain: the owner of the handle */
     struct sfp_td *td;
 };
 
@@ -100,7 +100,7 @@ struct sfp_ah {
     struct ibv_ah ah;
 };
 
-/* Domains are compared by handle: a parent domain is the domain that it was made of. */
+/* Compares domains by handle: a parent domain equals its base domain. */
 static inline bool sfp_same_pd(const struct ibv_pd *a, const struct ibv_pd *b)
 {
     return a->handle == b->handle;
@@ -148,7 +148,7 @@ bool sfp_news_elsewhere(const struct sfp_cq *cq, const struct sf_actor *a);
 /* verbs_mem.c: the end of a plain object of the engine's. 0 or an errno. */
 int sfp_destroy_handle(enum sf_op op, struct ibv_context *c, uint32_t handle);
 
-/* verbs_mem.c, verbs_domain.c: what the tables of operations name */
+/* verbs_mem.c, verbs_domain.c: functions in the tables of operations */
 struct ibv_mr *sfp_alloc_null_mr(struct ibv_pd *pd);
 struct ibv_mw *sfp_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int sfp_dealloc_mw(struct ibv_mw *mw);
@@ -166,7 +166,7 @@ struct ibv_cq_ex *sfp_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_att
 void sfp_purge_cq(struct sfp_cq *cq, struct sfp_qp *qp);
 /* Wait until a next empty look makes sense: the common end of empty polls. False: the engine died. */
 bool sfp_idle(struct sf_actor *a);
-/* The entry that the actor's clock lets it see, into *e; false if there is none. Frees the slots that it stands for. */
+/* Takes the next entry visible at the actor's clock into *e; false: none. Frees the entry's slots. */
 bool sfp_take_cqe(struct sfp_cq *cq, struct sf_actor *a, struct sf_cqe *e);
 
 /* verbs_events.c */

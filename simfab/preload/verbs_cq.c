@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the engine answers to CREATE_CQ and RESIZE_CQ. */
+/* The engine's answer to CREATE_CQ and RESIZE_CQ. */
 struct created {
     uint32_t cq, ring, cqe;
 };
@@ -146,7 +146,7 @@ static void raise_count(uint32_t *count, uint32_t to)
         ;
 }
 
-/* A completed send frees its slot and those of the unsignalled ones before it; a receive frees one. */
+/* A completed send frees its slot and those of preceding unsignalled sends; a receive frees one slot. */
 static void free_slots(struct sfp_qp *qp, const struct sf_cqe *e)
 {
     if (!e->is_recv)
@@ -207,7 +207,7 @@ bool sfp_idle(struct sf_actor *a)
     return sfp_wait(a, SF_ACTOR_IDLE, 0) >= 0;
 }
 
-/* The engine has nothing to do: whatever this thread waits for comes through memory that it shares with others. */
+/* The engine has nothing to do: this thread waits for data through memory shared with others. */
 static bool free_run(void)
 {
     const struct sf_arena *ar = sfp_proc.arena;
@@ -220,18 +220,18 @@ static bool free_run(void)
 }
 
 /*
- * Who has taken what there was, or has come back from a wait, polls once more to know that it is all, and only then
- * gives back the lock that it polls under, or writes to a descriptor. While another thread waits for a lock or a
- * descriptor, perhaps for this one, a few empty polls return as they do on hardware. They take no virtual time: whether
- * one waits at that moment may be a matter of luck.
+ * A thread that has taken a completion or returned from a wait polls once more to confirm an empty queue, and only then
+ * releases the lock held while polling, or writes to a descriptor. While another thread waits for a lock or a
+ * descriptor, perhaps for this thread, a few empty polls return as on hardware. They take no virtual time, because the
+ * other thread's wait at that moment may be luck.
  */
 #define SPARE_POLLS 4u /* a program may look at several queues */
 
 static _Thread_local struct {
     uint32_t stops; /* the actor's count when it last had none to spare */
     uint32_t left;
-    bool ready;           /* what it would have waited for was there; */
-    uint32_t ready_stops; /* the count when that last gave it some: once only, or it would never come to rest */
+    bool ready;           /* the awaited event was there; */
+    uint32_t ready_stops; /* stops at the last such grant: one grant per stop, or the thread would never rest */
 } spare;
 
 void sfp_need_not_wait(void)

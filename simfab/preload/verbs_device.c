@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Devices and contexts: the list of a host's HCAs, opening them, and what can be asked about ports, GIDs and partition
- * keys. Answers always come from the engine: a subnet manager may change them at any time.
+ * Devices and contexts: the list of a host's HCAs, opening, and queries of ports, GIDs and partition keys. Answers
+ * always come from the engine, because a subnet manager may change them at any time.
  */
 #include "simfab/preload/verbs.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SYSFS_GID_TYPE_IB = 0 }; /* what sysfs calls "IB/RoCE v1" */
+enum { SYSFS_GID_TYPE_IB = 0 }; /* called "IB/RoCE v1" in sysfs */
 
 /* exported by libibverbs, declared in none of its public headers */
 int ibv_query_gid_type(struct ibv_context *c, uint8_t port, unsigned int index, unsigned int *type);

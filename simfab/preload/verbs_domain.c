@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Protection domains, thread domains and parent domains. A thread domain is a promise of the program that we have no
- * use for, since posting takes one short lock anyway; a parent domain is its protection domain under another address.
+ * Protection domains, thread domains and parent domains. The program's promise in a thread domain is not used, since
+ * posting takes one short lock anyway. A parent domain is its protection domain under another address.
  */
 #include "simfab/preload/verbs.h"
 
@@ -97,7 +97,7 @@ struct ibv_pd *sfp_alloc_parent_domain(struct ibv_context *c, struct ibv_parent_
 {
     struct sfp_pd *p;
 
-    /* allocators of the program's own are for the memory of queues, which is the engine's here */
+    /* allocators of the program are for queue memory, which here is the engine's */
     if (!attr->pd || attr->comp_mask || attr->pd->context != c || (attr->td && attr->td->context != c)) {
         errno = attr->comp_mask ? EOPNOTSUPP : EINVAL;
         return NULL;

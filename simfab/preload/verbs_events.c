@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion channels and asynchronous events. Both are pipes that the engine writes, so that programs may poll them
- * together with anything else; every record carries the virtual time of its event, which the reader's clock catches up
- * with. A blocking read waits as an idle actor, so that the engine resumes the reader at the event's time.
+ * Completion channels and asynchronous events. Both are pipes written by the engine, so programs may poll them together
+ * with other descriptors. Every record carries the virtual time of its event, and the reader's clock catches up with
+ * this time. A blocking read waits as an idle actor, so the engine resumes the reader at the event's time.
  */
 #include "simfab/preload/verbs.h"
 
@@ -67,8 +67,8 @@ SFP_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *chan)
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
 /*
- * Does a read go on after a signal? So do those whose handlers say SA_RESTART; which signal it was is not known here.
- * Those of faults do not count: a thread that waits has none.
+ * True if a read continues after a signal: all handlers have SA_RESTART. The signal's number is unknown here. Signals
+ * of faults do not count, because a waiting thread has none.
  */
 bool sfp_calls_go_on(void)
 {
@@ -156,7 +156,7 @@ SFP_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
     pthread_mutex_unlock(&cq->mutex);
 }
 
-/* The object that an event is about; false if it no longer exists. */
+/* Finds the object of an event; false if the object no longer exists. */
 static bool resolve(const struct sf_async_event *ev, struct ibv_async_event *out)
 {
     struct sfp_qp *qp;

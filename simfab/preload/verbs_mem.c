@@ -20,7 +20,7 @@ int sfp_destroy_handle(enum sf_op op, struct ibv_context *c, uint32_t handle)
 
 /* ---- memory regions -------------------------------------------------------------------------------------------- */
 
-/* Is there memory everywhere in the range? The kernel would pin it; here it is only looked for. */
+/* True if the whole range is mapped. The kernel would pin the memory; here only the mapping is checked. */
 static bool mapped(const void *addr, size_t length)
 {
     uintptr_t page = (uintptr_t)addr & ~(uintptr_t)4095;
@@ -139,7 +139,7 @@ SFP_EXPORT int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, voi
         return IBV_REREG_MR_ERR_INPUT;
     }
     err = sfp_call(SF_OP_REREG_MR, &req, sizeof req, rep, sizeof rep, NULL, NULL);
-    if (err) { /* the region is as it was */
+    if (err) { /* the region is unchanged */
         errno = err;
         return IBV_REREG_MR_ERR_CMD;
     }

@@ -16,8 +16,8 @@ static size_t round8(size_t n)
 }
 
 /*
- * Room for a record of bytes, contiguous; NULL when the engine died. Called with ring_lock held, which is given up
- * while waiting: other threads may get their records in first, but never in the middle of one.
+ * Reserves contiguous room for a record; NULL when the engine died. Called with ring_lock held, which is released while
+ * waiting: other threads' records may go first, but never into the middle of a record.
  */
 static struct sf_cmd *reserve(struct sf_actor *a, size_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Queue pairs and shared receive queues: their control verbs. The counts of posted and completed requests are kept
- * here, so that a full queue refuses a post without asking anybody.
+ * here, so a full queue refuses a post without a request to the engine.
  */
 #include "simfab/preload/verbs.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What simulated HCAs do not do. Every function of libibverbs that takes an object must be defined here or elsewhere:
- * the real library would take our objects for its own.
+ * Unsupported functions of simulated HCAs. Every function of libibverbs with an object argument must be defined in this
+ * library: the real library would take simulated objects for its own.
  */
 #include "simfab/preload/verbs.h"
 

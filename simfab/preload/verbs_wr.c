@@ -229,7 +229,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
     wr_set_inline_data_list(ex, 1, &buf);
 }
 
-/* ---- making one ------------------------------------------------------------------------------------------------ */
+/* ---- creation ---------------------------------------------------------------------------------------------------- */
 
 static struct sfp_wr_batch *new_batch(const struct ibv_qp_cap *cap)
 {
@@ -258,7 +258,7 @@ static void free_wr_batch(struct sfp_qp *q)
     free(q->batch);
 }
 
-/* The operations that queue pairs of a type have. */
+/* The operations supported by queue pairs of a type. */
 static uint64_t operations(enum ibv_qp_type type)
 {
     if (type == IBV_QPT_RC)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two steps: a search for the bytes, as fast as memory is read, since nearly all code has none of them; then the
- * instructions of the function around what was found, one after the other, since the same bytes may be part of an
- * address or a constant.
+ * Two steps. First a search for the bytes, at memory speed, because nearly all code has none of them. Then a decoding
+ * of the function around a match, instruction by instruction, because the same bytes may be part of an address or a
+ * constant.
  */
 #include "simfab/tsc/code.h"
 
@@ -13,7 +13,7 @@
 
 enum { STEP = sizeof(__m128i) };
 
-/* A segment of code may hold data, and what the address sanitizer puts between them is not out of bounds here. */
+/* A segment of code may hold data, and the address sanitizer's gaps between data may be read here. */
 #define READS_ALL __attribute__((no_sanitize_address))
 
 READS_ALL static bool is_candidate(const uint8_t *at, size_t left)
@@ -21,7 +21,7 @@ READS_ALL static bool is_candidate(const uint8_t *at, size_t left)
     return left >= 2 && at[0] == 0x0f && (at[1] == 0x31 || (left >= 3 && at[1] == 0x01 && at[2] == 0xf9));
 }
 
-/* Which of the 16 bytes at AT are 0f, before 31 or 01. */
+/* A mask of the 16 bytes at AT that are 0f, before 31 or 01. */
 READS_ALL static unsigned escapes(const uint8_t *at)
 {
     const __m128i first = _mm_loadu_si128((const __m128i *)at), second = _mm_loadu_si128((const __m128i *)(at + 1));
@@ -51,7 +51,7 @@ const uint8_t *code_instruction(const uint8_t **at, const uint8_t *to, const uin
     ZydisDecodedInstruction i;
     ZydisDecoder decoder;
 
-    /* minimal: what it is called and how long it is, no more */
+    /* minimal: only the mnemonic and the length */
     if (ZYAN_FAILED(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
         ZYAN_FAILED(ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE)))
         return NULL;

@@ -5,14 +5,16 @@
 
 #include <stdint.h>
 
-/* The first place at or after FROM, before TO, whose bytes are rdtsc's or rdtscp's; TO if there is none. They may be
-   part of something else. */
+/*
+ * The first place in [FROM, TO) with the bytes of rdtsc or rdtscp; TO: none. The bytes may be part of another
+ * instruction.
+ */
 const uint8_t *code_candidate(const uint8_t *from, const uint8_t *to);
 
 /*
- * *AT is where an instruction begins, not after CANDIDATE. Where the instruction begins that reads the counter and has
- * CANDIDATE's bytes (its prefixes come before those); NULL: they are something else's. *AT becomes the last beginning
- * found on the way, from which the next candidate of the function is sought.
+ * *AT is the beginning of an instruction, not after CANDIDATE. Returns the beginning of the instruction that reads the
+ * counter and has CANDIDATE's bytes, including its prefixes; NULL: the bytes are part of another instruction. *AT
+ * becomes the last beginning found, the start for the function's next candidate.
  */
 const uint8_t *code_instruction(const uint8_t **at, const uint8_t *to, const uint8_t *candidate);
 

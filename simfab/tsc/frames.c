@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Functions by the tables for unwinding: .eh_frame_hdr, sorted by address, leads to an entry (FDE) of .eh_frame, which
- * says how long the function is; how that is written, the entry's head (CIE) says. (Linux Standard Base, "Exception
- * Frames"; DWARF.)
+ * Functions from the tables for unwinding. .eh_frame_hdr, sorted by address, leads to an entry (FDE) of .eh_frame with
+ * the function's length; the common entry (CIE) gives the encoding. (Linux Standard Base, "Exception Frames"; DWARF.)
  */
 #include <string.h>
 
@@ -18,7 +17,7 @@ enum { /* how a number is written: DW_EH_PE_* */
        ENC_WIDTH = 0x07,
 };
 
-struct header { /* .eh_frame_hdr as all linkers write it */
+struct header { /* .eh_frame_hdr in the form of all linkers */
     uint8_t version, frame_enc, count_enc, table_enc;
     int32_t frame;
     uint32_t count;
@@ -27,7 +26,7 @@ struct header { /* .eh_frame_hdr as all linkers write it */
     } table[];
 };
 
-/* A reader that does not leave what is loaded. */
+/* A reader confined to the loaded segments. */
 struct reader {
     const struct image *image;
     uintptr_t at;
@@ -76,13 +75,13 @@ static size_t width(uint8_t enc)
     }
 }
 
-/* How a CIE has its entries write addresses; ENC_ABS unless it says so. */
+/* Encoding of addresses in a CIE's entries; ENC_ABS by default. */
 static uint8_t address_encoding(struct reader r)
 {
     char letters[8] = "";
     uint8_t version, enc;
 
-    if (take(&r, 4) == UINT32_MAX || take(&r, 4) != 0) /* its length; and that it is a CIE */
+    if (take(&r, 4) == UINT32_MAX || take(&r, 4) != 0) /* its length, and the mark of a CIE */
         return 0xff;
     version = (uint8_t)take(&r, 1);
     for (size_t i = 0; i < sizeof letters; i++)

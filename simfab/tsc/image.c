@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What of a loaded object is where: by its program headers. */
+/* Parts of a loaded object, by its program headers. */
 #include "simfab/tsc/image.h"
 
 static bool in_segment(const struct image *image, const ElfW(Phdr) * p, uintptr_t at, size_t bytes)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An object that is loaded in this process (a program, a library), and the functions in it: image.c what is where,
- * frames.c functions by the tables for unwinding, which nearly all code has, symbols.c by the file's symbols and
- * sections, for the rest. Nothing that an object says about itself is believed before it was found to lie within the
- * object.
+ * An object loaded in this process (a program, a library), and its functions. image.c finds the parts; frames.c finds
+ * functions by the tables for unwinding, present in nearly all code; symbols.c uses the file's symbols and sections for
+ * the rest. Offsets in an object are used only after a check that they lie within the object.
  */
 #ifndef SIMFAB_TSC_IMAGE_H
 #define SIMFAB_TSC_IMAGE_H
@@ -14,13 +13,13 @@
 #include <stdint.h>
 
 struct image {
-    uintptr_t base; /* what is added to the object's addresses */
+    uintptr_t base; /* added to the object's addresses */
     const ElfW(Phdr) * phdr;
     size_t num_phdrs;
     const char *path; /* of its file */
 };
 
-/* Code that begins with an instruction: [from, to). */
+/* Code whose first byte begins an instruction: [from, to). */
 struct span {
     uintptr_t from, to;
 };

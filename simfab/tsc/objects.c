@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The objects that are loaded in this process, and which of them are patched already. */
+/* The objects loaded in this process, and those already patched. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "simfab/tsc/image.h"
 #include "simfab/tsc/tsc.h"
 
-/* An object that was looked at, and still is loaded: another one may come to its place. */
+/* A searched object, still loaded: another object may come to its place. */
 static struct done {
     uintptr_t base;
     const ElfW(Phdr) * phdr;
@@ -22,7 +22,10 @@ struct look {
     struct sft_report *report;
 };
 
-/* True if it is new. Without memory to remember it, it is looked at again: what is patched is not found again. */
+/*
+ * True for a new object. Without memory to remember the object, the search repeats: patched instructions are not found
+ * again.
+ */
 static bool is_new(const struct dl_phdr_info *info)
 {
     for (size_t i = 0; i < num_done; i++)
@@ -43,7 +46,7 @@ static bool is_new(const struct dl_phdr_info *info)
     return true;
 }
 
-/* Those that were not seen are not loaded any more. */
+/* Objects not seen are no longer loaded. */
 static void forget_unloaded(void)
 {
     size_t kept = 0;
@@ -56,8 +59,10 @@ static void forget_unloaded(void)
     num_done = kept;
 }
 
-/* What was found in an object. It is patched when all of it was read: what is patched is no longer the code that it
- * was. */
+/*
+ * Places found in an object. Patching begins after the whole object was read, because patched code no longer decodes to
+ * the original instructions.
+ */
 struct sites {
     const uint8_t **at;
     size_t num, cap;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Code without tables for unwinding (assembly, programs that were built without them): where it begins, the object's
- * file says. Its symbols name functions; else the section of code is read from its beginning, or from the end of the
- * function before.
+ * Code without tables for unwinding (assembly, programs built without tables): the object's file gives the beginnings.
+ * Its symbols name functions; otherwise the section of code is read from its beginning, or from the end of the function
+ * before.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static bool map_file(const char *path, struct file *f)
     return true;
 }
 
-/* Is this the file that was loaded? It may have been replaced since. */
+/* True if this is the loaded file, which may have been replaced since. */
 static const ElfW(Ehdr) * header_of(const struct file *f, const struct image *image)
 {
     const ElfW(Ehdr) *e = part(f, 0, sizeof *e);

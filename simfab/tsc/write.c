@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writing into code. By /proc/self/mem, as debuggers do: the page becomes this process's own copy, is never writable
- * and executable at once, and other threads go on in it. Kernels may forbid that (proc_mem.force_override); then the
- * page is writable and executable for a moment, where they allow that.
+ * Writes into code through /proc/self/mem, as debuggers do: the page becomes this process's own copy, is never writable
+ * and executable at once, and other threads run on. Kernels may forbid this (proc_mem.force_override). Then the page is
+ * writable and executable for a moment, where the kernel allows that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ bool write_forced(void *at, uint8_t byte)
     return n == 1;
 }
 
-/* What /proc says of the mapping around AT; -1 if there is none. */
+/* The protection of the mapping around AT, from /proc; -1: none. */
 static int protection(uintptr_t at)
 {
     FILE *f = fopen("/proc/self/maps", "re");

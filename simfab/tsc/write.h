@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two ways to write a byte of code; sft_write (tsc.h) takes the first that the kernel allows. False: it does not
- * (errno). */
+/*
+ * Two methods to write a byte of code; sft_write (tsc.h) takes the first that the kernel allows. False: refused
+ * (errno).
+ */
 #ifndef SIMFAB_TSC_WRITE_H
 #define SIMFAB_TSC_WRITE_H
 

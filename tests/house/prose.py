@@ -28,7 +28,7 @@ LIMITS = (
     ('headers', 'libmrmpi/rma', 12, 40),
     ('headers', 'libmrmpi/verbs', 8, 37),
     ('comments', 'libmrmpi', 15, 54),
-    ('comments', 'simfab', 21, 66),
+    ('comments', 'simfab', 8, 30),
     ('comments', 'mrrun', 25, 60),
 )
 

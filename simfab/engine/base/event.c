@@ -153,7 +153,7 @@ void evtimer_set(struct event_queue *q, struct evtimer *t, uint64_t t_ps)
         return; /* its event comes up before: it will be moved then */
     t->queued_ps = t_ps;
     t->entries++;
-    push(q, t_ps, NULL, t, 0, true); /* that it is loud was counted when it was set */
+    push(q, t_ps, NULL, t, 0, true); /* counted as loud when set */
 }
 
 void evtimer_set_earlier(struct event_queue *q, struct evtimer *t, uint64_t t_ps)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The event queue: what will happen at which virtual time. Events run in the order of (time, order of scheduling), so
- * that two runs with the same input are the same to the last picosecond. An event calls fn(obj, arg); obj must live
- * until then. A timer is an event that can be moved or stopped at no cost: it belongs to its owner, may be queued more
- * than once behind the scenes, and its memory may be reused only for another timer while evtimer_queued() says so.
+ * The event queue. Events run in the order of (time, order of scheduling), so two runs with the same input are the same
+ * to the last picosecond. An event calls fn(obj, arg); obj must live until then. A timer is an event that can be moved
+ * or stopped at no cost. A timer belongs to its owner and may have several entries in the queue; its memory may be
+ * reused only for another timer while evtimer_queued() is true.
  *
- * Events are loud or quiet. A loud one is a reason for time to move; a quiet one happens when time gets there anyway
- * (what packets do on their way: whoever cares for a packet counts it himself). q.loud says how many loud ones wait.
+ * Events are loud or quiet. A loud event is a reason for time to move. A quiet event happens when time gets there
+ * anyway: steps of packets on their way, counted by the waiting side itself. q.loud counts the waiting loud events.
  */
 #ifndef SIMFAB_EVENT_H
 #define SIMFAB_EVENT_H
@@ -30,7 +30,7 @@ struct event_queue {
     uint64_t next_seq;
     uint64_t now_ps;
     uint64_t executed;
-    uint64_t loud; /* events and set timers that are not quiet */
+    uint64_t loud; /* loud events and set loud timers */
 };
 
 struct evtimer {
@@ -38,9 +38,9 @@ struct evtimer {
     uint64_t queued_ps;   /* when its event in the queue comes up; 0: none */
     event_fn fn;
     void *obj;
-    uint32_t entries;      /* events in the queue that point here */
+    uint32_t entries;      /* entries in the queue that point here */
     bool quiet;            /* may be set after evtimer_init */
-    struct event_queue *q; /* where it was last set */
+    struct event_queue *q; /* the queue of the last setting */
 };
 
 void evq_init(struct event_queue *q);
@@ -61,7 +61,7 @@ bool evq_run_one(struct event_queue *q);
 
 void evtimer_init(struct evtimer *t, event_fn fn, void *obj);
 void evtimer_set(struct event_queue *q, struct evtimer *t, uint64_t t_ps);
-/* As evtimer_set, but only if that is earlier than what it is set to, or it is stopped. */
+/* Like evtimer_set, but only if the timer is stopped or set to a later time. */
 void evtimer_set_earlier(struct event_queue *q, struct evtimer *t, uint64_t t_ps);
 static inline void evtimer_stop(struct evtimer *t)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text that grows (see text.h). */
+/* Growing text (text.h). */
 #include "simfab/engine/base/text.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text that grows as it is written: the answers to questions. Zero is an empty one; text_free makes it so again. */
+/* Growing text, for answers. All zero is an empty text; text_free makes the text empty again. */
 #ifndef SIMFAB_TEXT_H
 #define SIMFAB_TEXT_H
 
@@ -11,7 +11,7 @@ struct text {
 };
 
 void text_say(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Room for so many more bytes, behind buf + used. */
+/* Makes room for `bytes` more bytes, behind buf + used. */
 char *text_room(struct text *t, size_t bytes);
 void text_free(struct text *t);
 

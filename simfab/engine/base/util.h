@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Small things that every file of the engine uses. Memory that cannot be had ends the engine: a simulation that has
- * lost part of its state has nothing true to say. The log goes to engine.log (stderr).
+ * Helpers for all files of the engine. Failed allocations end the engine, because a simulation with part of its state
+ * lost gives wrong results. The log goes to engine.log (stderr).
  */
 #ifndef SIMFAB_UTIL_H
 #define SIMFAB_UTIL_H
@@ -18,8 +18,8 @@ void engine_notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void engine_notices_to(int fd);
 
 /*
- * The kernel's clocks, by a system call: the C library's functions read the time stamp counter, which the engine may
- * have given up (tsc.c).
+ * The kernel's clocks, by a system call: the C library's functions read the time stamp counter, and the engine may have
+ * set the trap for itself (tsc.c).
  */
 uint64_t clock_ns(int clock);
 uint64_t real_ns(void); /* CLOCK_MONOTONIC */
@@ -36,7 +36,7 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Picoseconds that so many bytes take at so many bits per second. */
+/* Picoseconds to transfer `bytes` at `bps` bits per second. */
 static inline uint64_t transfer_ps(uint64_t bytes, uint64_t bps)
 {
     return bps ? bytes * 8000000000000ull / bps : 0; /* bytes of a packet: no overflow */

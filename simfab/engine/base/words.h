@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The words of a command (`simfab fault ...`, `simfab flow ...`): text from outside in, values out. Words are separated
- * by newlines, so that a word may hold spaces, as names of nodes do. Pure: nothing here knows a fabric.
+ * The words of a command (`simfab fault ...`, `simfab flow ...`). Newlines separate words, because words such as node
+ * names may contain spaces. Pure: independent of the fabric.
  */
 #ifndef SIMFAB_WORDS_H
 #define SIMFAB_WORDS_H
@@ -20,7 +20,7 @@ struct words {
     unsigned n;
 };
 
-/* False: too many words, or one that is too long; t says so. Words beyond n are empty. */
+/* False: too many words, or a word too long; t has the text. Words beyond n are empty. */
 bool words_split(const char *line, struct words *w, struct text *t);
 
 /* "name=value": the value if word begins with name and '=', else NULL. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes attach with an arena, and lose all that they had when they go. */
+/* Attaches processes, with an arena, and frees all their objects when they go. */
 #include "simfab/engine/client/attach.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static int make_arena(struct proc *p)
     p->memfd = memfd_create("simfab-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (p->memfd < 0)
         return errno;
-    /* sealed, so that the process cannot take away pages that the engine is about to touch */
+    /* sealed: the process cannot shrink the memory under the engine */
     if (ftruncate(p->memfd, ARENA_BYTES) || fcntl(p->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         return errno;
     p->arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, p->memfd, 0);
@@ -47,8 +47,8 @@ static int make_arena(struct proc *p)
 }
 
 /*
- * What happens at the same virtual time happens in the order of this list, so that it must not depend on who attached
- * first: processes of a host that no launcher numbers are the only ones for which it does.
+ * Simultaneous events happen in the order of this list, which must not depend on the order of attachment. Only
+ * processes of a host without a rank from a launcher are in the order of attachment.
  */
 static bool attaches_before(const struct proc *a, const struct proc *b)
 {

@@ -11,6 +11,6 @@ struct proc;
 struct sim;
 
 struct proc *proc_new(struct sim *s, struct host *host, pid_t pid, int sock, uint32_t rank);
-void proc_free(struct proc *p); /* and everything it had */
+void proc_free(struct proc *p); /* frees the process with all its objects */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The command rings: what processes post. A record is copied out of shared memory before it is looked at; a ring that
- * makes no sense ends its process's attachment.
+ * The command rings: requests posted by processes. A record is copied out of shared memory before it is checked; an
+ * invalid ring ends its process's attachment.
  */
 #include "simfab/engine/client/command.h"
 
@@ -147,8 +147,8 @@ bool commands_drain_one(struct proc *p)
 }
 
 /*
- * Processes are independent of one another here: what a post does to others it does by events at its own time, and the
- * order of events at the same time is that of draining, so draining in the order of processes is enough.
+ * Processes are independent here: a post affects others only by events at its own time. Simultaneous events run in the
+ * order of draining, so draining in the order of processes is enough.
  */
 void commands_drain(struct sim *s)
 {

@@ -15,7 +15,7 @@ void object_destroy(struct object *o); /* of any kind; no other object uses it a
 void objects_destroy(struct proc *p, const struct ctx *ctx);
 void objects_destroy_all(struct proc *p); /* contexts, too */
 
-/* Destroy the object of that kind that the first word of the call names: EINVAL, EBUSY. */
+/* Destroys the object of this kind named by the first word of the call: EINVAL, EBUSY. */
 int call_destroy(struct call *c, enum object_kind kind);
 
 #endif

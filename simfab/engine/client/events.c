@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a change of a port means to the data plane and to the programs that watch it, and on to the management plane. */
+/* Passes a change of a port on to the data plane, the watching programs and the management plane. */
 #include "simfab/engine/client/events.h"
 
 #include <endian.h>
@@ -57,7 +57,7 @@ static void flows_changed(struct port *p)
         flows_port_changed(p->node->hca->sim, p);
 }
 
-/* Before programs hear of it: what they ask then is answered anew. */
+/* Before programs hear of the change: new questions get new answers. */
 static void outdate_answers(struct sim *s)
 {
     s->port_events++;

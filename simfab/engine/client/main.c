@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * simfab-engine: the process that is the fabric. Started by the simfab command; serves $SIMFAB_DIR/engine.sock until it
- * is told to stop or the process that started it is gone.
+ * simfab-engine: the process of the fabric. Started by the simfab command; serves $SIMFAB_DIR/engine.sock until told to
+ * stop, or until the starting process is gone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -103,7 +103,7 @@ static int parse(int argc, char **argv, struct options *o)
     return 0;
 }
 
-/* Tell whoever started us, and stderr if it is not the same, what is wrong or that we are ready. */
+/* Tells the starter that the engine is ready, or the error; the error also goes to stderr if that is another file. */
 static void tell_starter(int ready_fd, const char *text)
 {
     if (ready_fd >= 0 && write(ready_fd, text, strlen(text)) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Control verbs: one handler per request, in a table with the size that its body must have at least. */
+/* Control verbs: one handler per request, in a table with the least size of the body. */
 #include "simfab/engine/client/request.h"
 
 #include <endian.h>
@@ -511,7 +511,7 @@ size_t request_handle(struct proc *p, const void *msg, size_t len, void *rep, si
     memcpy(&req, msg, sizeof req);
     c.len = len - sizeof req;
     h = req.op < sizeof handlers / sizeof *handlers ? &handlers[req.op] : NULL;
-    commands_drain_one(p); /* what was posted before comes before */
+    commands_drain_one(p); /* earlier posts come first */
     tsc_note(p);
     if (!h || !h->run)
         head.error = EOPNOTSUPP;

@@ -45,13 +45,13 @@
 
 enum source_kind { SRC_LISTEN, SRC_SIGNAL, SRC_MAD, SRC_NEW, SRC_QUERY, SRC_DESC, SRC_PROC, SRC_BELL };
 
-/* Something that the loop watches. */
+/* A descriptor watched by the loop. */
 struct source {
     enum source_kind kind;
     int fd;
     struct proc *proc; /* PROC, BELL */
     struct host *host; /* QUERY, DESC */
-    struct node *node; /* DESC, once it is known */
+    struct node *node; /* DESC, once known */
     struct source *prev, *next;
     bool gone; /* closed; freed at the end of the turn, events of it may still be in hand */
 };
@@ -349,7 +349,7 @@ static void greet(struct server *v, struct source *src)
 
 /* ---- questions ------------------------------------------------------------------------------------------------- */
 
-/* *fd came with the order; it is left there if the trace does not take it. */
+/* *fd came with the request; left there if the trace does not take the descriptor. */
 static int order_trace(struct sim *s, const char *body, int *fd, struct text *t)
 {
     struct trace_request r;
@@ -421,7 +421,7 @@ static int answer_query(struct server *v, struct source *src, const struct sf_re
     }
 }
 
-/* A text that is too long for a message goes into a memory whose descriptor the message carries. */
+/* A text too long for a message goes into a memfd, whose descriptor the message carries. */
 static void send_long(int to, const struct sf_rep *rep, const struct text *t)
 {
     int fd = memfd_create("simfab-answer", MFD_CLOEXEC);
@@ -444,7 +444,7 @@ static void send_client_answer(struct server *v, int to, const struct sf_rep *re
     send(to, v->out, sizeof *rep + t->used, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* One message, and the first descriptor that came with it (else -1); others are closed. */
+/* Receives a message, and its first descriptor (else -1); closes further descriptors. */
 static ssize_t receive_with_fd(int from, void *data, size_t cap, int *fd)
 {
     union {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `simfab status` prints: the state of the simulation, the ports, the counters. */
+/* The text of `simfab status`: the state of the simulation, the ports, the counters. */
 #include "simfab/engine/client/status.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ void hosts_text(struct sim *s, struct text *t)
         text_say(t, "%s\n", s->fabric->hosts[i]->name);
 }
 
-/* What processes hold: what is left when they are gone would be ours to lose. */
+/* Objects of processes; any left after their processes are a leak of the engine. */
 static void say_objects(const struct sim *s, struct text *t)
 {
     static const char *const names[] = {[OBJ_CTX] = "contexts",
@@ -134,7 +134,7 @@ static bool wanted(const struct port *p, const char *filter)
     return !strncmp(full, filter, len) && (full[len] == 0 || full[len] == ' ');
 }
 
-/* An adapter's cache of contexts, if it has one and it was used; shown with its first port. */
+/* An adapter's cache of contexts, if present and used; shown with its first port. */
 static void say_contexts(struct text *t, const struct node *n)
 {
     const struct qp_cache *c = &n->hca->contexts_held;

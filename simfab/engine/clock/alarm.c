@@ -34,7 +34,7 @@ struct alarm {
 
 /* ---- ending ---------------------------------------------------------------------------------------------------- */
 
-/* Has the thread a handler for it, and does it not block it? */
+/* True if the thread handles the signal and does not block it. */
 static bool handles(pid_t pid, uint32_t tid, uint32_t signo)
 {
     unsigned long long caught = 0, blocked = 0;
@@ -52,7 +52,7 @@ static bool handles(pid_t pid, uint32_t tid, uint32_t signo)
     return (caught & ~blocked) >> (signo - 1) & 1;
 }
 
-/* Without a thread named it goes to the first one, as far as that takes it. */
+/* Without a named thread, the first thread gets the signal if the thread handles it. */
 static void send_signal(const struct alarm *a)
 {
     uint32_t tid = a->how.tid ? a->how.tid : (uint32_t)a->proc->pid;
@@ -93,7 +93,7 @@ static void arm_alarm(struct alarm *a, uint64_t t)
     evtimer_set(&s->q, &a->end, t);
 }
 
-/* The program learns of it now: before time goes on it has its chance to act. */
+/* Stops time until the program has noticed the end of the timer. */
 static void ended(void *obj, uint64_t arg)
 {
     struct alarm *a = obj;
@@ -132,7 +132,7 @@ void alarms_pass(struct sim *s, uint64_t ps)
         evq_skip_to(&s->q, until);
 }
 
-/* ---- what programs ask for ------------------------------------------------------------------------------------- */
+/* ---- requests of programs ---------------------------------------------------------------------------------------- */
 
 static struct alarm **find_alarm(struct proc *p, uint32_t id)
 {
@@ -181,7 +181,7 @@ int alarm_new_call(struct call *c)
     a->next = p->alarms;
     p->alarms = a;
     p->num_alarms++;
-    c->fd = fd; /* the process's end; closed when it has been sent */
+    c->fd = fd; /* sent to the process; closed after sending */
     call_put32(c, a->id);
     return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Timers of programs (alarm, setitimer, timer_create, timerfd), which end in virtual time: by a signal that the engine
- * sends, or by a count in a descriptor. They do not make time pass (whoever waits for one in a quiet world sees it pass
- * as it does outside), but time stops where they end, until the program has taken notice.
+ * Timers of programs (alarm, setitimer, timer_create, timerfd). A timer ends in virtual time: the engine sends a signal
+ * or writes a count to a descriptor. Timers do not make time pass. While nothing else can happen, time passes at the
+ * real rate for a waiting program. Time stops at the end of a timer until the program has noticed.
  */
 #ifndef SIMFAB_ALARM_H
 #define SIMFAB_ALARM_H
@@ -22,10 +22,10 @@ int alarm_drop_call(struct call *c);
 void alarms_proc_gone(struct proc *p);
 void alarms_fini(struct sim *s);
 
-/* Let time pass by so much, where nothing else moves it, or until somebody learns of something. */
+/* Lets time pass by ps while nothing else moves time, but no further than the next end that a program must notice. */
 void alarms_pass(struct sim *s, uint64_t ps);
 
-/* Nobody takes notice any more of what has ended: time may go on. */
+/* No program has an end left to notice: time may move again. */
 void alarms_noticed(struct sim *s);
 
 #endif

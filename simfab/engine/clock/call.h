@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One control verb being handled: the caller's words in, the answer out. The body has at least the bytes that the table
- * in request.c says; a handler returns 0 or an errno, and then the answer is empty.
+ * A control verb in progress: request in, answer out. The body has at least the size given by the table in request.c. A
+ * handler returns 0 or an errno; with an errno the answer is empty.
  */
 #ifndef SIMFAB_CALL_H
 #define SIMFAB_CALL_H
@@ -19,7 +19,7 @@ struct call {
     uint8_t *out;
     size_t cap, used;
     int fd;           /* sent with the answer and closed here */
-    uint64_t cost_ps; /* what the call takes of the caller's time */
+    uint64_t cost_ps; /* the call's cost on the caller's clock */
 };
 
 static inline uint32_t call_arg(const struct call *c, unsigned i)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Running actors are looked at: which of them will not call soon? An actor that is RUNNING but sleeps in the kernel
- * without having said so, or burns processor time without calling, must not stop the world: it is excluded until it
- * calls.
+ * Finds running actors that will not call soon. An actor that is RUNNING but sleeps in the kernel without notice, or
+ * burns processor time without calling, must not stop time: such an actor is excluded until its next call.
  */
 #include "simfab/engine/clock/check.h"
 
@@ -18,21 +17,21 @@
 #define DISK_NS  100000000ull /* a wait for a disk or a page is not left alone before */
 #define FIRST_US 150          /* before the kernel is asked about running actors; */
 /*
- * The same, while they are held: later than the kernel's next tick as a rule, so that no timer need be set for that,
- * which takes as long as a hand-over on virtual machines.
+ * first check while actors are held on the engine's processor. The time is beyond the kernel's next tick, so usually no
+ * timer is set; setting a timer takes as long as a hand-over on virtual machines.
  */
 #define TOGETHER_US 5000
 #define AGAIN_US    1000  /* and then again; */
-#define ASLEEP_US   20    /* where one was found asleep */
-#define TURN_CALLS  2000u /* so many calls in one turn, and others come first if there are any */
-/* as SPIN_CPU_NS (threads.c), where most of it went into system calls: who makes long ones is at work */
+#define ASLEEP_US   20    /* after an actor was found asleep */
+#define TURN_CALLS  2000u /* calls in one turn before waiting actors go first */
+/* like SPIN_CPU_NS (threads.c), for threads with most time in system calls: long system calls are work */
 #define KERNEL_CPU_NS 500000000ull
-#define KNOWN_FIRST   20 /* for spinners that are known */
+#define KNOWN_FIRST   20 /* for known spinners */
 #define KNOWN_AGAIN   40
 
 /*
- * It sleeps, but perhaps for our answer to what it has just asked. The second time, when everything has been answered
- * and it has not run in between, it is for something else.
+ * Asleep a second time without a run in between, with all questions answered: the sleep has another reason than an
+ * answer of the engine.
  */
 static bool sleeps_still(struct actor *a)
 {
@@ -44,12 +43,15 @@ static bool sleeps_still(struct actor *a)
     return still;
 }
 
-/* Has it used so much processor time, without a call or new memory, that it must be waiting for memory to change? */
+/*
+ * True if the actor has used so much processor time, without a call or new memory, that memory must be what the actor
+ * waits for.
+ */
 static bool seems_to_spin(struct actor *a, const struct thread_usage *u)
 {
     uint64_t cpu = thread_cpu_ns(a), used;
 
-    if (!a->cpu_since_ns || a->faults != u->faults) { /* who gets at new memory is at work */
+    if (!a->cpu_since_ns || a->faults != u->faults) { /* touching new memory is work */
         a->cpu_since_ns = cpu;
         a->kernel_since_ns = u->kernel_ns;
     }
@@ -70,7 +72,7 @@ static void check_running(struct actor *a, uint64_t now)
     if (calls != a->calls_checked)
         a->asleep = false;
     if (__atomic_load_n(&shared->state, __ATOMIC_ACQUIRE) != SF_ACTOR_RUNNING)
-        return; /* it has just told why not: the doorbell rings */
+        return; /* the actor has just reported its state: the doorbell rings */
     if (calls != a->calls_checked || !a->waited_since_ns) {
         a->calls_checked = calls;
         a->waited_since_ns = now;
@@ -111,9 +113,7 @@ int64_t threads_patience_us(struct sim *s, bool again)
     return again ? AGAIN_US : s->together ? TOGETHER_US : FIRST_US;
 }
 
-/*
- * One that calls again and again without waiting, perhaps for what another one of its host would do if it had its turn.
- */
+/* Ends a turn of many calls without a wait: the actor may be polling for an action of another actor of the host. */
 static void end_long_turn(const struct actor *a)
 {
     struct sf_actor *shared = &a->proc->arena->actor[a->index];

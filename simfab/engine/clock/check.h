@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looks at running actors that do not call. */
+/* Finds running actors that do not call. */
 #ifndef SIMFAB_CLOCK_CHECK_H
 #define SIMFAB_CLOCK_CHECK_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Actors are held on the engine's processor while their runs are short and few of them run at once. The engine stays
- * where it is, too, and lets the kernel choose a processor again now and then: another program, or another fabric, may
- * have come to this one. As soon as an actor runs for longer than the engine's patience all are let go, and the next
- * time they are held later.
+ * Holds actors on the engine's processor while their runs are short and few actors run at once. The engine stays on
+ * this processor too, and lets the kernel choose again now and then, because another program or fabric may have come to
+ * the processor. When an actor runs for longer than the engine's patience, all actors are released, and the next
+ * holding starts later.
  */
 #include "simfab/engine/clock/cpu.h"
 
@@ -21,26 +21,27 @@
 #include "simfab/engine/fabric/model.h"
 #include "simfab/proto.h"
 
-#define TURNS       64u      /* of the engine's waits for actors, after which it judges how they went */
-#define ABREAST     2u       /* so many may run at once, */
-#define WIDE_TURNS  16u      /* and more in so many of those turns; */
-#define LONG_TURNS  8u       /* two at once in so many, */
-#define LONG_NS     200000u  /* where a turn takes as long: side by side they would have ended sooner */
-#define LONG_RUN_NS 1000000u /* of processor time in one run after the engine's patience: it is long */
-#define RESTLESS    16u      /* judgements between which somebody ran all the time: one asks again and again, perhaps */
+#define TURNS       64u         /* waits of the engine for actors between two judgements */
+#define ABREAST     2u          /* actors that may run at once, */
+#define WIDE_TURNS  16u         /* more than ABREAST, in at most this number of turns */
+#define LONG_TURNS  8u          /* two at once, in at most this number of turns */
+#define LONG_NS     200000u     /* where a turn takes as long: side by side they would have ended sooner */
+#define LONG_RUN_NS 1000000u    /* processor time in one run, after the engine's patience, that makes the run long */
+#define RESTLESS    16u         /* judgements in a row without rest: an actor may be calling again and again */
 #define STAY_NS     50000000ull /* real time on one processor before the kernel chooses again */
-#define CALM_MOST   4096u       /* turns in time before actors are held again, where they have run long before that */
+#define CALM_MOST   4096u       /* most turns in time before actors are held again after long runs */
 
 struct cpu {
-    cpu_set_t own; /* where the engine may run */
-    bool usable;   /* those are several */
-    /* sim->together: the engine and the actors are at one of them, */
-    bool choosing; /* which the kernel is choosing again: the engine is free for one wait */
+    cpu_set_t own; /* processors that the engine may use */
+    bool usable;   /* the engine has several processors */
+    /* sim->together: the engine and the actors share processor `at` */
+    bool choosing; /* the kernel is choosing a new `at`: the engine is unbound for one wait */
     uint32_t at;
-    uint32_t turns, wide, several; /* since the last judgement: all, with more than two at once, with two and more */
+    uint32_t turns, wide,
+        several; /* since the last judgement: all, with more than ABREAST actors, with more than one */
     uint64_t judged_ns, rests;
-    uint32_t restless;   /* judgements, one after the other */
-    uint32_t calm, need; /* turns in time, one after the other, and how many it takes to hold actors */
+    uint32_t restless;   /* judgements in a row without rest */
+    uint32_t calm, need; /* turns in time in a row, and the number required to hold actors */
     uint64_t since_ns;
 };
 
@@ -60,7 +61,7 @@ void cpu_free(struct cpu *c)
 
 /* ---- one actor ------------------------------------------------------------------------------------------------- */
 
-/* Whose the thread is goes by the kernel, not by what the process has written into its slot. */
+/* The kernel decides whether the thread belongs to the process; the slot may contain anything. */
 static bool is_there(const struct actor *a, pid_t tid)
 {
     return tid > 0 && !syscall(SYS_tgkill, a->proc->pid, tid, 0);
@@ -75,7 +76,10 @@ static bool move_to(pid_t tid, uint32_t at)
     return !sched_setaffinity(tid, sizeof one, &one);
 }
 
-/* Where the thread may run: in the slot for itself, and here, since whatever the process writes there is its own. */
+/*
+ * Stores the thread's affinity in the slot, for the thread, and in the actor, because the process may overwrite the
+ * slot.
+ */
 static bool note_cpus(struct actor *a, pid_t tid, uint32_t at)
 {
     struct sf_actor *sh = actor_shared(a);
@@ -98,7 +102,7 @@ static bool waits(const struct actor *a)
                               a->seen == SF_ACTOR_READY);
 }
 
-/* A thread that runs is left where it is: it may just be about to ask where it may run. */
+/* Holds an actor. A running thread is left alone: the thread may be about to ask for its affinity. */
 static void hold(struct actor *a, uint32_t at)
 {
     struct sf_actor *sh = actor_shared(a);
@@ -112,7 +116,7 @@ static void hold(struct actor *a, uint32_t at)
     __atomic_store_n(&sh->held, a->held_tid ? SF_CPU_HELD : SF_CPU_FREE, __ATOMIC_SEQ_CST);
 }
 
-/* to: another processor for it, or -1: those that it may use. */
+/* Moves a held actor to processor `to`; -1 releases the actor to its former affinity. */
 static void move_held(struct actor *a, int to)
 {
     struct sf_actor *sh = actor_shared(a);
@@ -165,7 +169,7 @@ static void part(struct cpu *c, struct sim *s)
     s->together = c->choosing = false;
 }
 
-/* Where the kernel has put the engine. */
+/* Shares the processor that the kernel has chosen for the engine. */
 static void share(struct cpu *c, struct sim *s)
 {
     int at = sched_getcpu();
@@ -218,8 +222,8 @@ static void judge(struct cpu *c, struct sim *s)
 }
 
 /*
- * The engine's patience has ended. On a busy machine that may be because the actor waits for a processor, which is no
- * reason to part: apart it would wait for two. What counts is what it has run since the first such end in this run.
+ * The engine's patience has ended. On a busy machine the actor may be waiting for a processor, and parting would not
+ * help. Only processor time since the first such end in this run counts.
  */
 static bool somebody_runs_long(const struct sim *s)
 {
@@ -243,7 +247,7 @@ static bool somebody_runs_long(const struct sim *s)
     return false;
 }
 
-/* Where computing takes virtual time it is measured, and disturbed as little as can be. */
+/* With a cpu_factor, computing is measured, and must not be disturbed. */
 void cpu_waited(struct cpu *c, struct sim *s, uint32_t running, bool in_time)
 {
     if (!c->usable || !running || s->model->cpu_factor_milli)

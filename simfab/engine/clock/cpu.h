@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The processor that the engine and its actors share. Where actors hand over to the engine and back, and little goes on
- * at the same time, a processor for each gains nothing: a thread that is woken on an idle processor begins tens of
- * microseconds later, a hand-over on one processor takes two. What programs see of this: nothing (preload/cpu.c). No
- * virtual time depends on it.
+ * The processor shared by the engine and its actors. Actors hand over to the engine and back, and little goes on at the
+ * same time, so a processor for each gains nothing: a thread woken on an idle processor starts tens of microseconds
+ * later, while a hand-over on one processor takes two. Programs do not see the binding (preload/cpu.c). No virtual time
+ * depends on it.
  */
 #ifndef SIMFAB_ENGINE_CPU_H
 #define SIMFAB_ENGINE_CPU_H
@@ -18,7 +18,7 @@ struct sim;
 struct cpu *cpu_new(void);
 void cpu_free(struct cpu *c);
 
-/* The engine has waited for so many running actors; in_time: one of them rang before its patience ended. */
+/* The engine has waited for `running` actors. in_time: an actor rang before the engine's patience ended. */
 void cpu_waited(struct cpu *c, struct sim *s, uint32_t running, bool in_time);
 
 /* The process is about to be detached: its threads may run where they could before. */

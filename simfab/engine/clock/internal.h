@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of the scheduler of actors, which the files of this folder share. */
+/* State of the scheduler of actors, shared by the files of this folder. */
 #ifndef SIMFAB_SCHED_INTERNAL_H
 #define SIMFAB_SCHED_INTERNAL_H
 
@@ -28,43 +28,43 @@ struct host_time {
     struct evtimer look;
     uint32_t procs;   /* attached */
     uint32_t actors;  /* in any state but FREE */
-    uint32_t running; /* actors that the engine waits for */
-    /* actors in system calls, or back from one, of whom it is not yet known whether they wait there */
+    uint32_t running; /* RUNNING and not excluded */
+    /* actors in system calls, or back, with the end of their turn undecided */
     uint32_t undecided;
-    bool in_turns;         /* they run one after the other: turn.h */
-    struct actor *waiting; /* for their turn, in its order */
-    bool ran;              /* somebody of the host has run since the last look */
-    struct actor *runner;  /* the only one that has; NULL: several */
-    uint64_t clock_ps;     /* the latest clock among those who ran */
+    bool in_turns;         /* actors run one after the other: turn.h */
+    struct actor *waiting; /* actors waiting for their turn, next first */
+    bool ran;              /* an actor of the host has run since the last look */
+    struct actor *runner;  /* the actor that has run; NULL: several */
+    uint64_t clock_ps;     /* the latest clock of these actors */
     uint32_t rounds;       /* looks still to be had */
-    uint32_t idle;         /* actors that are */
+    uint32_t idle;         /* IDLE actors */
     struct relay *relay;   /* relay.c; NULL: no process has been there */
     uint32_t relay_length; /* places of its open order; 0: there is none */
 };
 
 struct sched {
     struct host_time *hosts; /* by host index */
-    struct proc *gone;       /* detached, memory still pointed to by queued timers */
-    bool draining;           /* somebody waits for room in its ring */
-    bool moving;             /* events happen: who is woken runs after them */
-    bool unsettled;          /* somebody has gone into a system call, or come back from one, since all was quiet */
-    uint32_t waiting;        /* actors that have been woken, and wait for their turn */
-    uint32_t turn_hosts;     /* on which actors take turns */
-    bool free;               /* actors that share memory run freely: nothing else can happen; */
-    bool lonely;             /* others look meanwhile: */
-    bool vain, found;        /* since the last turn of the engine somebody has looked in vain; somebody has not */
+    struct proc *gone;       /* detached, but queued timers still point to the memory */
+    bool draining;           /* an actor waits for room in its ring */
+    bool moving;             /* events are running: woken actors run afterwards */
+    bool unsettled;          /* an actor has entered or left a system call since all was quiet */
+    uint32_t waiting;        /* woken actors waiting for their turn */
+    uint32_t turn_hosts;     /* hosts with turns */
+    bool free;               /* nothing else can happen: actors that share memory run freely, */
+    bool lonely;             /* and single actors look meanwhile */
+    bool vain, found;        /* looks without and with result since the last turn of the engine */
     uint64_t free_since_ns, free_used_ns;
     unsigned free_us;       /* the last step of time for a free run in vain */
-    uint64_t free_until_ps; /* the end of that step: time is to get there, */
-    uint64_t free_clock_ps; /* and to the latest clock of those who ran so */
-    uint64_t restless_ps;   /* when the idle are next asked how long they have been so */
+    uint64_t free_until_ps; /* the end of that step, to which time moves, */
+    uint64_t free_clock_ps; /* and the latest clock of the free runners, too */
+    uint64_t restless_ps;   /* next check of idle actors by look_restless */
     uint32_t quick_looks, turn_looks;
-    unsigned idle_us; /* the length of the pause that ends then; 0: there is none */
+    unsigned idle_us; /* length of the pause ending at pause_ends_ns; 0: none */
     uint64_t pause_ends_ns;
     struct world *world;
-    void (*close_relay)(struct host_time *h); /* relay_close_now: the files below it call it, too */
+    void (*close_relay)(struct host_time *h); /* relay_close_now, for lower files */
     int64_t patience_us;
-    uint32_t turns; /* while somebody ran */
+    uint32_t turns; /* waits of the engine for running actors */
     uint64_t due_since_ns;
 };
 
@@ -78,38 +78,37 @@ static inline struct host_time *actor_host(const struct actor *a)
     return &a->proc->sim->sched->hosts[a->proc->host->index];
 }
 
-/* Do actors of the host run one after the other? */
+/* True if actors of the host run one after the other now. */
 static inline bool host_takes_turns(const struct host_time *h)
 {
     return h->in_turns && !h->sim->sched->free;
 }
 
-/* The engine does not wait for a running actor any more. */
+/* The engine no longer waits for the running actor. */
 static inline void actor_stops(const struct actor *a)
 {
     a->proc->sim->running--;
     actor_host(a)->running--;
 }
 
-/* Who waits for his turn only waits for others. */
+/* Actors that wait for their turn are not running. */
 static inline uint32_t sched_running_now(const struct sim *s)
 {
     return s->running - s->sched->waiting;
 }
 
-/* Does the engine wait for anybody? */
 static inline bool sched_somebody_runs(const struct sim *s)
 {
     return s->running > s->sched->waiting;
 }
 
-/* Does it begin only to look at memory, or at the world? */
+/* True if the woken actor is only to look at memory or at the world. */
 static inline bool wakes_to_look(enum wake_reason reason)
 {
     return reason == WAKE_SHARED_MEMORY || reason == WAKE_WORLD;
 }
 
-/* Before anything is done to actors of the host: what those that passed turns on have done is made known. */
+/* Accounts for the turns passed in an open relay. Call before any change to actors of the host. */
 static inline void relay_close(struct host_time *h)
 {
     if (h->relay_length)

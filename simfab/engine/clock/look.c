@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Looking at what the engine does not see: memory that the actors of a host share, and the world outside, which idle
- * actors are let look at when somebody has run, when others have made time pass, or when nothing can happen by itself.
+ * Looks at state hidden from the engine: memory shared by the actors of a host, and the world outside. Idle actors look
+ * after another actor has run, after others have made time pass, or when nothing can happen by itself.
  */
 #include "simfab/engine/clock/look.h"
 
@@ -15,24 +15,24 @@
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/proto.h"
 
-#define LOOK_DELAY_PS     500000ull /* after which the others of a host look at shared memory; */
-#define LOOK_ACTOR_PS     100000ull /* more for each of them */
-#define LOOK_AGAIN_ACTORS 8u        /* up to so many look twice */
-#define QUICK_LOOKS       16u       /* without a pause, when nothing else can happen */
-#define TURN_LOOKS        2000u     /* rounds of looks, where actors take turns, before they run freely; */
-#define TURN_LOOKS_ALL    16u       /* all look in every so many */
-/* Of time that others make pass, after which an idle actor looks at the world: */
+#define LOOK_DELAY_PS     500000ull /* before the other actors of a host look at shared memory; */
+#define LOOK_ACTOR_PS     100000ull /* plus this for each actor */
+#define LOOK_AGAIN_ACTORS 8u        /* actors on a host for a second round */
+#define QUICK_LOOKS       16u       /* looks without a pause, when nothing else can happen */
+#define TURN_LOOKS        2000u     /* rounds of looks in turns before actors run freely; */
+#define TURN_LOOKS_ALL    16u       /* all hosts look every 16th round */
+/* Time moved by others before an idle actor looks at the world: */
 #define RESTLESS_PS     100000000ull
-#define RESTLESS_MAX_PS 10000000000ull /* at first, and at most */
+#define RESTLESS_MAX_PS 10000000000ull /* first, and most */
 /*
- * The first step of time while nothing can happen: a pause, of real and of virtual time, or the virtual time of a free
- * run in vain. Each step is twice as long as the last, up to:
+ * The first step of time while nothing can happen: a pause, in real and virtual time, or the virtual time of a free run
+ * in vain. Each step is twice as long as the last, up to:
  */
 #define STEP_US        100
 #define STEP_US_MAX    10000
-#define FREE_TURN_NS   20000000ull   /* how long actors run freely at once, */
-#define FREE_LONELY_NS 1000000ull    /* and where others look between such runs, */
-#define FREE_BUDGET_NS 2000000000ull /* and in all, without anything that the engine sees, before they slow down */
+#define FREE_TURN_NS   20000000ull   /* length of a free run, */
+#define FREE_LONELY_NS 1000000ull    /* if single actors look between free runs, */
+#define FREE_BUDGET_NS 2000000000ull /* and of all free runs without a visible event, before actors slow down */
 
 /* ---- looking at shared memory ---------------------------------------------------------------------------------- */
 
@@ -59,9 +59,8 @@ static uint32_t wake_idle(struct sim *s, const struct host *host, const struct a
 }
 
 /*
- * Where somebody has run, the others of that host look at the memory they share with it, all at once, a moment later:
- * the time in which one processor notices what another has written, and longer where many would be woken for each
- * other.
+ * After an actor has run, the other actors of its host look at their shared memory, a moment later: the time in which
+ * one processor sees a write of another processor, and longer where many actors would wake each other.
  */
 void look_later(struct host_time *h, uint64_t from)
 {
@@ -69,9 +68,9 @@ void look_later(struct host_time *h, uint64_t from)
 }
 
 /*
- * What one of them does then may concern the first: among few there is a second round, and so on while one leads on. A
- * runner whose clock is ahead has a look of its own when time gets there: it must not take others with it, who may find
- * something that has nothing to do with it.
+ * A discovery of one actor may concern the first, so up to LOOK_AGAIN_ACTORS actors have a second round, and further
+ * rounds while discoveries go on. A runner whose clock is ahead gets a look of its own when time gets there. Taking
+ * other actors along would let them find unrelated data early.
  */
 static void look_at_host(void *obj, uint64_t arg)
 {
@@ -97,9 +96,9 @@ void look_init(struct host_time *h)
 }
 
 /*
- * Others keep time going (by sleeping again and again until something outside has happened, or by a traffic of their
- * own). What it is that they wait for may be up to an actor that polled once, in vain, and would have gone on at once
- * on real hardware: who has been idle for long looks at the world, and again after twice the time.
+ * Others keep time moving, by repeated sleeps or by traffic of their own. They may wait for an actor that polled once
+ * in vain, and that would have continued at once on real hardware. Therefore actors that have been idle for long look
+ * at the world, and again after twice the time.
  */
 void look_restless(struct sim *s)
 {
@@ -118,15 +117,15 @@ void look_restless(struct sim *s)
 
 /* ---- time that passes ----------------------------------------------------------------------------------------- */
 
-/* Does it wait, and look at the clock meanwhile? */
+/* True if the idle actor reads clocks meanwhile. */
 static bool watches_clock(const struct actor *a)
 {
     return a->seen == SF_ACTOR_IDLE && a->readings != __atomic_load_n(&actor_shared(a)->readings, __ATOMIC_RELAXED);
 }
 
 /*
- * While nothing else moves time it passes as it does in the world, for all, if there is anybody to see it: timers, or
- * who waits by the clock. For all: whose clock is ahead of the others' hears only then of what they do.
+ * While nothing else moves time, time passes at the real rate if a timer is set or an idle actor reads clocks. Time
+ * passes for all actors, because an actor whose clock is ahead would hear of the others late.
  */
 static void pass_time(struct sim *s, uint64_t ps)
 {
@@ -148,8 +147,9 @@ static unsigned next_step(unsigned us)
 /* ---- running freely -------------------------------------------------------------------------------------------- */
 
 /*
- * Where actors take turns, what they exchange through memory goes on in turns as well: all look, one after the other,
- * again and again, and on the other hosts now and then. After many rounds for nothing they run freely.
+ * Exchanges through memory go on in turns too where actors take turns: these actors look one after the other, again and
+ * again, and every TURN_LOOKS_ALL rounds the actors of the other hosts look, too. After TURN_LOOKS rounds in vain,
+ * actors run freely.
  */
 static bool look_in_turns(struct sim *s)
 {
@@ -172,7 +172,7 @@ static bool look_in_turns(struct sim *s)
     return woken;
 }
 
-/* While others run freely, who is alone on its host looks at the world as well: it may be what they wait for. */
+/* While others run freely, single actors of a host look at the world too: the others may wait for these actors. */
 static bool wake_lonely(struct sim *s)
 {
     bool any = false;
@@ -190,8 +190,8 @@ static bool wake_lonely(struct sim *s)
 }
 
 /*
- * Nothing can happen by itself, but threads of one host may be talking through memory that the engine does not see:
- * they run as they would without us, until one of them wants something. False: no host has two of them.
+ * Nothing can happen by itself, but threads of one host may exchange data through memory, hidden from the engine. The
+ * threads run as without the engine until one of them calls. Returns false if no host has two idle actors.
  */
 static bool start_free_run(struct sim *s)
 {
@@ -219,7 +219,7 @@ static bool start_free_run(struct sim *s)
     return any;
 }
 
-/* Long in vain: shorter turns between the pauses, so that a job that hangs leaves the machine to others. */
+/* After a long time in vain, free runs are shorter, so a hanging job leaves the machine to others. */
 static uint64_t free_turn_ns(const struct sched *sc)
 {
     if (sc->free_used_ns >= FREE_BUDGET_NS)
@@ -251,7 +251,7 @@ void look_free_end(struct sim *s)
     sc->free_used_ns += ran_ns;
 }
 
-/* Who ran freely may have read the clock all the time: theirs is everybody's, for the reason above. */
+/* The free runners may have read clocks: move time for all actors to the latest clock (see pass_time). */
 void look_free_catch_up(struct sim *s)
 {
     uint64_t clock = s->sched->free_clock_ps;
@@ -269,9 +269,9 @@ static int64_t start_pause(struct sched *sc, unsigned us)
 }
 
 /*
- * Nothing can happen any more by itself. Let the idle ones look at the world now and then; returns the rest of the
- * pause until then in us, -1 when somebody has something to do. What interrupts a pause does not make it longer:
- * threads that come back from the kernel again and again must not keep time from passing.
+ * Nothing can happen by itself any more. Lets idle actors look at the world now and then. Returns the rest of the pause
+ * in us, or -1 if an actor has something to do. An interruption does not prolong a pause: threads returning from the
+ * kernel again and again must not keep time from passing.
  */
 int64_t look_at_world(struct sim *s)
 {

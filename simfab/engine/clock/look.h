@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Idle actors look at memory that they share, and at the world. */
+/* Looks of idle actors at shared memory and at the world. */
 #ifndef SIMFAB_CLOCK_LOOK_H
 #define SIMFAB_CLOCK_LOOK_H
 
@@ -9,7 +9,7 @@
 #include "simfab/engine/clock/internal.h"
 
 void look_init(struct host_time *h);
-/* Somebody of the host has run until then: the others are to look at what it may have written. */
+/* An actor of the host has run until `from`: the other actors are to look at memory that the actor may have written. */
 void look_later(struct host_time *h, uint64_t from);
 void look_restless(struct sim *s);
 /* Nothing can happen any more by itself. How long to wait until the next look, in us; -1: somebody looks now. */

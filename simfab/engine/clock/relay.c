@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The relay of a host (struct sf_relay, proto.h): actors that wait for their turns pass the turn on among themselves,
- * and the engine is woken once for all of them. It makes no difference to virtual time: while an order is open the
- * engine counts its first actor as running, and when it closes the order it does for each turn that was passed on what
- * it would have done at the time, in the same sequence.
+ * The relay of a host (struct sf_relay, proto.h): waiting actors pass the turn on among themselves, and the engine is
+ * woken once for all of them. Virtual time is the same as without the relay. While an order is open, the engine counts
+ * the first actor as running. When the order closes, the engine repeats for each passed turn the steps of that time, in
+ * the same sequence.
  *
- * An actor has a place only if nothing but its own arena could concern its turn: it is the only one of its process, it
- * is IDLE, and it waits for nothing else. Others stay in the engine's hands.
+ * An actor has a place only if its turn concerns nothing but its own arena: the actor is the only actor of its process,
+ * is IDLE, and waits for nothing else. The engine runs all other actors.
  */
 #include "simfab/engine/clock/relay.h"
 
@@ -28,7 +28,7 @@
 
 /* ---- seats ----------------------------------------------------------------------------------------------------- */
 
-/* Sealed, so that no process can take away the page that the engine is about to touch. */
+/* Sealed: no process can shrink the memory under the engine. */
 static bool make_relay_page(struct relay *r)
 {
     r->fd = memfd_create("simfab-relay", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -95,13 +95,13 @@ void relay_call(const struct actor *a)
 
 /* ---- an order -------------------------------------------------------------------------------------------------- */
 
-/* May it pass a turn on? */
+/* True if the actor may pass a turn on. */
 static bool may_pass(const struct actor *a)
 {
     return a->proc->seat && !a->index && a->proc->num_actors == 1 && !a->proc->dead;
 }
 
-/* And may one be passed on to it? */
+/* True if a turn may be passed on to the actor. */
 static bool may_take(const struct actor *a)
 {
     return may_pass(a) && a->seen == SF_ACTOR_IDLE && !a->paused;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The relay of a host: seats, and the order in which actors pass their turns on. */
+/* The relay of a host: seats, and the order in which actors pass turns on. */
 #ifndef SIMFAB_CLOCK_RELAY_H
 #define SIMFAB_CLOCK_RELAY_H
 
@@ -20,8 +20,8 @@ struct relay {
 /* A seat for a process, and the page's descriptor; 0: there is none. */
 uint32_t relay_sit(struct host_time *h, int *fd);
 void relay_leave(struct host_time *h, uint32_t seat);
-void relay_offer(struct host_time *h, struct actor *first); /* it is about to start; those that wait come after it */
-void relay_call(const struct actor *a);                     /* if it waits at its seat: it runs now */
+void relay_offer(struct host_time *h, struct actor *first); /* `first` is about to start; the waiting actors follow */
+void relay_call(const struct actor *a);                     /* wakes the actor if the actor waits at its seat */
 void relay_free(struct host_time *h);
 
 #endif

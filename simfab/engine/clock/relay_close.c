@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An order of the relay is closed: the engine does for each turn that was passed on what it would have done then. */
+/* Closes an order of the relay: the engine repeats the steps of each passed turn. */
 #include "simfab/engine/clock/relay_close.h"
 
 #include "simfab/engine/base/sim.h"
@@ -11,7 +11,7 @@
 #include "simfab/engine/clock/wake.h"
 #include "simfab/proto.h"
 
-/* Its turn was passed on to it: what sched_start and those before it would have done here. */
+/* Repeats the steps of sched_start and its callers for a passed turn. */
 static void begin_turn(struct actor *a)
 {
     bool looking = wakes_to_look(a->turn_reason);
@@ -23,7 +23,7 @@ static void begin_turn(struct actor *a)
     a->proc->sim->relayed++;
 }
 
-/* Takes its turn back. False: it has begun already. */
+/* Takes the turn back. Returns false if the actor has already begun. */
 static bool take_back(struct actor *a)
 {
     uint32_t turn = a->relay.turn;
@@ -34,8 +34,8 @@ static bool take_back(struct actor *a)
 }
 
 /*
- * An actor that was passed a turn may not have noticed yet: it is still IDLE, and its turn is taken back. The actor
- * before it has stopped without a word, as has everyone who ran before.
+ * An actor may not have noticed its turn yet: such an actor is still IDLE, and the turn is taken back. All earlier
+ * actors in the order have stopped by an empty poll.
  */
 void relay_close_now(struct host_time *h)
 {

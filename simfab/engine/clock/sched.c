@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Actors and time. The rule: virtual time moves only while no actor is RUNNING, and it stops as soon as one is woken.
- * Everything here serves to know when that is so, without waiting for threads that will not call again soon, and to
- * wake exactly those that have a reason. See simfab/TIME.md.
+ * Actors and time. Virtual time moves only while no actor is RUNNING, and stops as soon as an actor is woken. The files
+ * of this folder find out when that is true without waiting for threads that will not call again soon, and wake exactly
+ * the actors with a reason. See simfab/TIME.md.
  */
 #include "simfab/engine/clock/sched.h"
 
@@ -28,7 +28,7 @@
 #define EVENT_BATCH 512           /* events between two looks at the real world */
 #define COMING_US   200           /* between two looks at threads that are about to come back */
 #define HOLD_US     10000         /* between two looks at whether the subnet manager is done */
-#define STUCK_TURNS 256           /* of the engine while somebody runs, after which it asks for how long */
+#define STUCK_TURNS 256           /* waits of the engine for running actors between two checks for standstill */
 #define DUE_NS      1000000000ull /* how long to wait for a thread that must return, as its time has come */
 
 /* ---- moving time ----------------------------------------------------------------------------------------------- */
@@ -51,7 +51,8 @@ static bool is_back(const struct actor *a)
 }
 
 /*
- * Who has come back from a system call before it was known whether it waits there goes on as if it had not been there.
+ * An actor back from a system call before its wait there was certain continues its turn, as if the call had not
+ * happened.
  */
 static bool resume_undecided(struct sim *s)
 {
@@ -70,9 +71,9 @@ static bool resume_undecided(struct sim *s)
 }
 
 /*
- * All is quiet: if nobody goes on, those who are still in system calls do wait there and have stopped running, and
- * those who have come back from one, or are new, get their turns. All whom the same cause has brought are here by now,
- * so that their order is not that in which the kernel let them go.
+ * All is quiet. If no undecided actor continues, actors still in system calls have stopped running, and returned or new
+ * actors get their turns. By now all actors brought by the same cause have arrived, so their order does not depend on
+ * the kernel.
  */
 static void settle(struct sim *s)
 {
@@ -86,7 +87,7 @@ static void settle(struct sim *s)
                     sched_wake(a, WAKE_TURN, max_u64(a->paused_ps, sim_now(s)));
                 } else if (a->undecided) {
                     turn_end_pause(a);
-                    a->looking &= a->seen == SF_ACTOR_LOCK; /* it looked, and waits again */
+                    a->looking &= a->seen == SF_ACTOR_LOCK; /* looked, and waits again */
                     state_ran(a, a->paused_ps);
                 }
             }
@@ -111,7 +112,7 @@ static bool somebody_came(struct sim *s)
     return false;
 }
 
-/* Is a thread that is out of our sight about to come back? The kernel knows: what woke it has happened already. */
+/* True if a thread out of sight is about to return. The kernel knows: its wake-up has happened already. */
 static bool somebody_coming(struct sim *s)
 {
     struct sched *sc = s->sched;
@@ -130,8 +131,8 @@ static bool somebody_coming(struct sim *s)
 }
 
 /*
- * Is there anything that time should move for? Flows without a process and faults that are due later happen as time
- * passes, but it does not pass for their sake: somebody must wait for an event, a packet or a queue pair.
+ * Finds the next event worth moving time for. Flows without a process and later faults do not move time by themselves:
+ * an actor must wait for an event, a packet or a queue pair.
  */
 static bool next_event(struct sim *s, uint64_t *t)
 {
@@ -139,8 +140,8 @@ static bool next_event(struct sim *s, uint64_t *t)
 }
 
 /*
- * Events until somebody is woken; those at the same time as the first waking still happen. Who is woken runs after all
- * of them (turns_next): what a poll finds must not depend on how soon it comes. True if there may be more.
+ * Runs events until an actor is woken, and the further events of the same time. Woken actors run afterwards
+ * (turns_next), so a poll's result does not depend on real time. Returns true if more events may follow.
  */
 static bool move_time(struct sim *s)
 {
@@ -164,7 +165,7 @@ static bool move_time(struct sim *s)
     return more;
 }
 
-/* How long to wait for running actors before looking at what they do. */
+/* Returns the time to wait for running actors before checking them. */
 static int64_t patience(struct sim *s, bool paused)
 {
     struct sched *sc = s->sched;
@@ -173,7 +174,7 @@ static int64_t patience(struct sim *s, bool paused)
     return sc->patience_us;
 }
 
-/* One that asks the engine again and again leaves it no pause. */
+/* An actor that calls again and again leaves the engine no pause. */
 static void look_at_running(struct sim *s, bool paused)
 {
     struct sched *sc = s->sched;

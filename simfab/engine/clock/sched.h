@@ -14,11 +14,13 @@ struct clock_upcalls {
     bool (*has_input)(const struct server *v); /* a program has asked, or rung, and was not yet served */
     void (*drain)(struct sim *s);              /* take the commands in the rings of all processes */
     bool (*holds_time)(struct sim *s);         /* a fault keeps time from moving */
-    uint64_t (*packets)(void);                 /* packets under way that a program waits for */
+    uint64_t (*packets)(void);                 /* packets under way for waiting programs */
 };
 
-/* Let the simulation go as far as it may. paused: the wait it asked for went by without any message. Returns how long
-   to wait for messages and doorbells now, in microseconds (-1: until one comes). */
+/*
+ * Lets the simulation advance as far as possible. paused: the previous wait ended without any message. Returns the time
+ * to wait for messages and doorbells, in microseconds (-1: without limit).
+ */
 int64_t sched_run(struct sim *s, bool paused);
 void sched_init(struct sim *s);
 void sched_fini(struct sim *s);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What actors say of themselves: states in their slots of the arena, and what a change of them means for the run that
- * has ended or begun.
- */
+/* States that actors report in their slots of the arena. A change of state ends or begins a run. */
 #include "simfab/engine/clock/states.h"
 
 #include <stdlib.h>
@@ -27,14 +24,14 @@ void sched_activity(struct sched *sc)
     sc->free_us = 0;
 }
 
-/* Did the actor, woken only to look, find something? One that ran freely has made many calls for nothing. */
+/* True if an actor woken only to look found something. The many calls of a free run do not count. */
 static bool look_was_fruitful(const struct actor *a)
 {
     return (!a->free && __atomic_load_n(&actor_shared(a)->calls, __ATOMIC_RELAXED) - a->run_calls > SF_LOOK_CALLS) ||
            __atomic_load_n(&a->proc->arena->cmd_head, __ATOMIC_RELAXED) != a->head_before;
 }
 
-/* The actor stops running, in one way or another. */
+/* The actor stops running. */
 void state_ran(struct actor *a, uint64_t clock)
 {
     struct host_time *h = actor_host(a);
@@ -48,7 +45,7 @@ void state_ran(struct actor *a, uint64_t clock)
     if (free)
         h->sim->sched->free_clock_ps = max_u64(h->sim->sched->free_clock_ps, clock);
     if (!fruitful)
-        return; /* as if it had not happened: its clock is what it was */
+        return; /* restores the clock: the look leaves no trace */
     a->idle_clock_ps = clock;
     a->readings = __atomic_load_n(&actor_shared(a)->readings, __ATOMIC_RELAXED);
     a->patience_ps = 0; /* the shortest */
@@ -62,9 +59,9 @@ void state_ran(struct actor *a, uint64_t clock)
 }
 
 /* Idle polls after an event of a port (sched_news): */
-#define NEWS_LOOK_PS 50000000ull      /* they take so long, */
+#define NEWS_LOOK_PS 50000000ull      /* for this time, */
 #define NEWS_PS      10000000000ull   /* and draw time with them so long after the event; */
-#define PEEP_MAX_PS  2000000000000ull /* up to here they end while others draw time, */
+#define PEEP_MAX_PS  2000000000000ull /* up to here idle polls end while others move time, */
 #define PEEP_PART    1000             /* after such a part of the time since the event, or NEWS_LOOK_PS */
 
 static void stop_peep(struct actor *a)
@@ -101,8 +98,9 @@ static void look_for_news(struct actor *a)
 }
 
 /*
- * Who sleeps for a moment and polls in turns has something to do at a time of its own: on a real machine an empty poll
- * takes none. So the first one after such a sleep takes as long as that did, while others draw time.
+ * A program that sleeps briefly and polls in turn has work at a time of its own: on a real machine an empty poll takes
+ * no time. The first empty poll after such a sleep therefore ends after as long as the sleep took, while others move
+ * time.
  */
 #define NAP_MAX_PS 50000000ull
 
@@ -142,8 +140,8 @@ static void goes_to_sleep(struct actor *a, uint64_t clock)
 }
 
 /*
- * Waits that end at some time: they do not make time pass any more than timers of programs do (alarm.h). Where the wait
- * is in the kernel time stops there until the actor has returned; who waits for another thread goes on in its turn.
+ * Time-outs of waits do not make time pass, as timers of programs do not (alarm.h). For a wait in the kernel, time
+ * stops at the end until the actor has returned. An actor that waits for another thread continues in its turn.
  */
 static void wait_limit_reached(void *obj, uint64_t arg)
 {
@@ -195,9 +193,8 @@ static void init_actor(struct proc *p, uint32_t i)
 }
 
 /*
- * Has it run, and does no more? Also if it was back from its system call unseen. Whether it has to wait in such a call
- * at all may depend on how quick a helper thread is: if it comes back before all is quiet, it has been running all
- * along.
+ * True if the run is over, also if the actor returned from its system call unseen. The need to wait in a call may
+ * depend on the speed of a helper thread: an actor that returns before all is quiet has been running all along.
  */
 static bool run_is_over(struct actor *a, uint32_t state)
 {
@@ -300,8 +297,8 @@ bool state_is_news(const struct actor *a)
 }
 
 /*
- * Another thread of its process has done what it waits for, or wants it to look. Where that may have been a helper
- * thread, whose time is the machine's, it comes back as from a system call.
+ * Another thread of the process has done the awaited action, or wants the actor to look. If the thread may be a helper,
+ * with real time, the actor returns as from a system call.
  */
 static void take_nudge(struct actor *a)
 {
@@ -354,13 +351,12 @@ void sched_scan(struct proc *p)
 
 /* ---- processes ------------------------------------------------------------------------------------------------- */
 
-#define CLOCKS_READ_PS 1000000000ull /* what a process may have seen pass before it attached */
+#define CLOCKS_READ_PS 1000000000ull /* most time that a process sees pass before attaching */
 
 /*
- * The first process on an empty fabric begins at a whole number of microseconds and of 2^-22 s, which is how finely a
- * double counts the seconds since 1970: the clocks of a program that is run again round the same times to the same
- * digits. Not at the next such time if that is near: the process has read clocks before it attached, each reading later
- * by its cost.
+ * The first process on an empty fabric begins at a whole number of microseconds and of 2^-22 s, the resolution of a
+ * double for seconds since 1970. Clocks of a repeated program then round the same times to the same digits. A near grid
+ * point is skipped: the process has read clocks before attaching, each reading later by its cost.
  */
 void sched_proc_new(struct sim *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Naming the threads for which time stands still: /proc tells what they have done, their slots what they called. */
+/* Names the threads that stop time, with their activity from /proc and their last calls from their slots. */
 #include "simfab/engine/clock/stuck.h"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static void read_word(pid_t pid, const char *file, char *buf, size_t cap)
     buf[strcspn(buf, "\n")] = 0;
 }
 
-/* Of a thread: how long it has run and waited for a processor. Nothing where the kernel does not count that. */
+/* Reads a thread's run time and its waits for a processor. Nothing if the kernel does not count them. */
 static void read_times(pid_t pid, uint32_t tid, uint64_t *ran_ns, uint64_t *queued_ns)
 {
     char file[64], text[128];
@@ -54,7 +54,7 @@ static char sample_thread(const struct actor *a, uint64_t now_ns, struct stuck_s
 
     snprintf(file, sizeof file, "task/%u/stat", shared->tid);
     read_word(a->proc->pid, file, stat, sizeof stat);
-    paren = strrchr(stat, ')'); /* the name before it may contain anything */
+    paren = strrchr(stat, ')'); /* skips the name, which may contain anything */
     *now = (struct stuck_sample){
         .at_ns = now_ns, .run = a->run, .calls = __atomic_load_n(&shared->calls, __ATOMIC_RELAXED)};
     read_times(a->proc->pid, shared->tid, &now->ran_ns, &now->queued_ns);
@@ -63,7 +63,7 @@ static char sample_thread(const struct actor *a, uint64_t now_ns, struct stuck_s
     return paren && paren[1] == ' ' ? paren[2] : 0;
 }
 
-/* What keeps the actor from being idle. */
+/* Describes why the actor is not idle. */
 static const char *doing(char state, bool calls)
 {
     if (!state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A thread that neither waits nor ends stops virtual time for everybody, as it should while it computes. When that goes
- * on for long somebody wants to know which one it is. Long means the thread's own time. On a busy machine the thread
- * and the engine wait for a processor, and threads of a host wait for their turns: neither is counted.
+ * A thread that neither waits nor ends stops virtual time for all actors, as computing should. After a long standstill
+ * the engine names the thread. Only the thread's own time counts: on a busy machine thread and engine wait for a
+ * processor, and threads of a host wait for their turns; neither counts.
  */
 #ifndef SIMFAB_STUCK_H
 #define SIMFAB_STUCK_H
@@ -12,13 +12,13 @@
 
 struct sim;
 
-/* What one thread has done in the present standstill. All zero: nothing yet. */
+/* Activity of one thread in the present standstill. All zero: nothing yet. */
 struct stuck {
-    uint64_t since_ns; /* the standstill that the figures are of; 0: none */
+    uint64_t since_ns; /* start of the standstill; 0: none */
     uint64_t at_ns;    /* real time when last looked at; then: */
     uint64_t ran_ns, queued_ns, run, calls;
     uint64_t own_ns;  /* its own time in this standstill, */
-    uint64_t told_ns; /* as it was when the thread was last named; 0: it was not */
+    uint64_t told_ns; /* own time at the last report; 0: not reported */
 };
 
 /* The thread now. */
@@ -26,7 +26,7 @@ struct stuck_sample {
     uint64_t at_ns;     /* real time */
     uint64_t ran_ns;    /* processor time since the thread began, */
     uint64_t queued_ns; /* and how long it and the engine have waited for a processor */
-    uint64_t run;       /* which run of the actor this is */
+    uint64_t run;       /* number of the actor's run */
     uint64_t calls;     /* of verbs */
 };
 
@@ -35,7 +35,7 @@ bool stuck_add(struct stuck *t, uint64_t since_ns, const struct stuck_sample *no
 
 /* Time has moved, or there is nobody to wait for. */
 void stuck_moved(struct sim *s);
-/* Called now and then while time waits for running actors: names the threads that stop it, ever more rarely. */
+/* Called now and then while time waits for running actors: names the threads that stop time, less and less often. */
 void stuck_look(struct sim *s, uint64_t now_ns);
 
 #endif

@@ -2,8 +2,8 @@
 /* How long a thread has stopped time, by its own time (stuck.h). Pure. */
 #include "simfab/engine/clock/stuck.h"
 
-#define STUCK_NS  30000000000ull   /* of its own time after which a thread is named; */
-#define RARELY_NS 1800000000000ull /* at most so much more until the next word */
+#define STUCK_NS  30000000000ull   /* own time before a thread is named */
+#define RARELY_NS 1800000000000ull /* most time until the next report */
 
 static bool is_due(const struct stuck *t)
 {
@@ -17,7 +17,7 @@ static uint64_t since(uint64_t before, uint64_t now)
     return now > before ? now - before : 0;
 }
 
-/* In one run all but the waits for a processor; if others had their turns in between, what the thread ran. */
+/* Within one run, all time except waits for a processor. If others had turns in between, the thread's run time. */
 static uint64_t own_time(const struct stuck *t, const struct stuck_sample *now)
 {
     uint64_t ran = since(t->ran_ns, now->ran_ns);

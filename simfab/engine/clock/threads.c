@@ -16,8 +16,8 @@
 #include "simfab/engine/clock/proc.h"
 #include "simfab/proto.h"
 
-#define SPIN_CPU_NS 50000000ull /* processor time without a call after which an actor is taken for a spinner; */
-#define KNOWN_NS    50000ull    /* one that has proved to be one before: for it all is quicker */
+#define SPIN_CPU_NS 50000000ull /* processor time without a call before an actor is taken for a spinner */
+#define KNOWN_NS    50000ull    /* the same for a known spinner */
 
 void thread_forget(struct actor *a)
 {
@@ -45,7 +45,7 @@ static char state_in(int fd, struct thread_usage *u)
     if (n <= 0)
         return 'X';
     buf[n] = 0;
-    paren = strrchr(buf, ')'); /* the name before it may contain anything */
+    paren = strrchr(buf, ')'); /* skips the name, which may contain anything */
     if (paren)
         sscanf(paren + 1, " %c %*d %*d %*d %*d %*d %*u %lu %*u %lu %*u %*u %lu", &state, &minor, &major, &kernel);
     if (u)
@@ -96,15 +96,15 @@ pid_t thread_living(pid_t pid, pid_t other_than)
     return living;
 }
 
-/* As a spinner: microseconds count. Of others tens of milliseconds do, for which the kernel's tick is fine enough. */
+/* A known spinner needs microseconds; for others, tens of milliseconds by the kernel's tick are fine enough. */
 bool thread_is_known(const struct actor *a)
 {
     return a->spin_ns < SPIN_CPU_NS;
 }
 
 /*
- * The counter of a thread's processor time that is right at any moment, where the kernel lets us have it. It makes each
- * switch to the thread and back a microsecond longer.
+ * Opens an exact counter of the thread's processor time, where the kernel allows performance events. The counter makes
+ * each switch to the thread and back a microsecond longer.
  */
 static void open_counter(struct actor *a)
 {
@@ -140,7 +140,7 @@ uint64_t thread_ran_ns(const struct actor *a)
     return ns;
 }
 
-/* Since some moment, which is another one once the counter is there. 0: unknown. */
+/* Counts from an arbitrary moment, which changes when the counter is opened. 0: unknown. */
 uint64_t thread_cpu_ns(struct actor *a)
 {
     uint64_t ns = 0;
@@ -185,7 +185,7 @@ void thread_include(struct actor *a)
     a->excluded = false;
 }
 
-/* It spun as long as nothing landed, and no longer: next time we need not wait that long to know. */
+/* The thread spun until data landed: next time it is a known spinner. */
 void thread_called(struct actor *a)
 {
     if (a->landed && !a->excluded) {
@@ -197,7 +197,7 @@ void thread_called(struct actor *a)
     a->landed = false;
 }
 
-/* It did not spin, it was at work. */
+/* The thread was at work, not spinning. */
 void thread_was_busy(struct actor *a)
 {
     a->spin_ns = min_u64(a->spin_ns * 16, SPIN_CPU_NS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel says about the threads that are actors, and what that has told about an actor so far (check.h). */
+/* The kernel's figures on actor threads, and conclusions from them (check.h). */
 #ifndef SIMFAB_THREADS_H
 #define SIMFAB_THREADS_H
 
@@ -13,11 +13,11 @@
 void thread_init(struct actor *a);
 /* Nothing is held against the actor any more. */
 void thread_include(struct actor *a);
-/* An actor that was left out, or that something landed for, has called: what does that say about it? */
+/* An excluded actor, or an actor whose memory was written, has called: updates the spinner state. */
 void thread_called(struct actor *a);
 void thread_was_busy(struct actor *a);
 void thread_forget(struct actor *a);
-/* Processor time that the thread has had, to the kernel's last tick if it has one now. 0: unknown. */
+/* Processor time of the thread, up to the kernel's last tick while running. 0: unknown. */
 uint64_t thread_ran_ns(const struct actor *a);
 struct thread_usage {
     uint64_t faults, kernel_ns; /* page faults; processor time in the kernel, to a hundredth of a second */
@@ -25,12 +25,12 @@ struct thread_usage {
 
 /* The letter of its state, as in proc(5); 'X' if the thread is gone. u may be NULL. */
 char thread_state(struct actor *a, struct thread_usage *u);
-/* Processor time since some moment, which is another one once the kernel's counter is there. 0: unknown. */
+/* Processor time since an arbitrary moment, which changes when the kernel's counter is opened. 0: unknown. */
 uint64_t thread_cpu_ns(struct actor *a);
 uint64_t thread_turns(const struct actor *a); /* how often the thread has got a processor */
-/* As a spinner: microseconds count. Of others tens of milliseconds do, for which the kernel's tick is fine enough. */
+/* A known spinner needs microseconds; for others, tens of milliseconds by the kernel's tick are fine enough. */
 bool thread_is_known(const struct actor *a);
-/* One of the process's threads that has not ended, another than one that is about to; 0 if there is none. */
+/* A live thread of the process other than `other_than`; 0: none. */
 pid_t thread_living(pid_t pid, pid_t other_than);
 
 #endif

@@ -12,7 +12,7 @@
 #include "simfab/engine/clock/proc.h"
 #include "simfab/proto.h"
 
-/* Why not, and what to do about it. */
+/* Reason and remedy. */
 static const char *const troubles[SF_TSC_WAYS] = {
     [SF_TSC_NO_TRAP] =
         "the kernel's trap does not work on this machine (hypervisors may ignore it), and SIMFAB_TSC=trap "
@@ -26,9 +26,9 @@ static const char *const troubles[SF_TSC_WAYS] = {
 };
 
 /*
- * The kernel switches the trap on and off as it switches between a thread that has it and one that has not, and that is
- * a write to a control register, which hypervisors may take microseconds for. So where actors have it the engine has it
- * too: it reads clocks by system calls, and a reading elsewhere (a sanitizer's) gives it up again.
+ * The kernel switches the trap on and off between threads with and without a trap. The switch writes a control
+ * register, which takes microseconds under hypervisors. If actors have the trap, the engine sets the trap for itself,
+ * too. The engine reads clocks by system calls; a reading elsewhere (by a sanitizer) ends the engine's trap.
  */
 static struct sigaction before_trap;
 
@@ -37,7 +37,7 @@ static void give_up_trap(int sig)
     static volatile sig_atomic_t given_up;
 
     if (given_up)
-        sigaction(sig, &before_trap, NULL); /* this is another fault: it comes again at once */
+        sigaction(sig, &before_trap, NULL); /* another fault: repeats at once */
     given_up = 1;
     prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
 }

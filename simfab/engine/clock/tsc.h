@@ -8,7 +8,7 @@
 
 struct text;
 
-void tsc_note(struct proc *p); /* it may have found out */
+void tsc_note(struct proc *p); /* the process may have changed its state */
 void tsc_status(struct sim *s, struct text *t);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Turns. What actors of one host do to memory that they share is not simulated, so its order must not be the machine's:
- * they run one after the other. Who is woken while another one runs waits for its turn, and time waits with it; the
- * earliest clock comes first, then the lowest rank. Who goes into a system call keeps its turn until all is quiet, and
- * it is clear that it waits there. Where computing takes virtual time nothing repeats anyway, and they run together.
+ * Turns. Accesses of actors to shared memory are not simulated, so their order must not depend on the machine: the
+ * actors of a host run one after the other. An actor woken while another runs waits for its turn, and time waits, too.
+ * The earliest clock comes first, then the lowest rank. An actor in a system call keeps its turn until all is quiet and
+ * its wait there is certain. If computing takes virtual time, nothing repeats anyway, and actors run together.
  */
 #include "simfab/engine/clock/turn.h"
 
@@ -24,7 +24,7 @@ static bool runs_before(const struct actor *a, const struct actor *b)
     if (a->proc != b->proc)
         return a->proc->id < b->proc->id;
     if (actor_shared(a)->number != actor_shared(b)->number)
-        return actor_shared(a)->number < actor_shared(b)->number; /* slots are taken as they come */
+        return actor_shared(a)->number < actor_shared(b)->number; /* processes choose slots in any order */
     return actor_shared(a)->tid < actor_shared(b)->tid;
 }
 
@@ -99,7 +99,7 @@ void turn_leave(struct actor *a)
     h->sim->sched->waiting--;
 }
 
-/* Who is alone does without the detour through the engine. */
+/* A single actor on a host needs no turns. */
 void turns_update(struct host_time *h)
 {
     struct sim *s = h->sim;

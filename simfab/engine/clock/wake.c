@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Who is woken, for what reason, and when: completions, writes without one, signals, and threads that spin on memory.
- */
+/* Wakes actors: completions, writes without a completion, signals, and threads that spin on memory. */
 #include "simfab/engine/clock/wake.h"
 
 #include <limits.h>
@@ -20,9 +18,10 @@
 #include "simfab/proto.h"
 
 /*
- * Rounds (sched_called): the first take no time, nor does one more for every ROUND_PS that passes, which is how long it
- * takes to hand over a lock. After those each takes ROUND_PS, or this share of the time for which it has gone on so, at
- * most ROUND_MOST_PS; until the actor has not been called for as long as so many of them take.
+ * Rounds (sched_called). The first ROUNDS_FREE rounds take no time, and neither does one more for every ROUND_PS that
+ * passes, the time to hand over a lock. Each later round takes ROUND_PS, or a ROUND_SHARE-th of the time since the
+ * rounds began to take time, at most ROUND_MOST_PS. Rounds are free again once the actor has not been called for
+ * ROUNDS_FREE such rounds.
  */
 #define ROUNDS_FREE   16u
 #define ROUND_PS      100000u
@@ -31,8 +30,8 @@
 #define ROUNDS_OTHERS 64u
 
 /*
- * Before anybody runs: who is woken may write to a socket at once, and whoever reads that comes back by itself, at the
- * time that it finds in its own process's memory.
+ * Publishes the time before any actor runs: an actor may write to a socket at once, and the reader returns by itself,
+ * at the time in its own process's memory.
  */
 void sched_publish_time(struct sim *s)
 {
@@ -55,7 +54,7 @@ void sched_running(struct actor *a)
     actor_host(a)->running++;
 }
 
-/* It runs now: a new run begins, unless it has only paused. */
+/* The actor runs: a new run begins, unless the actor had only paused. */
 void sched_runs(struct actor *a, bool looking)
 {
     a->is_new = false;
@@ -77,7 +76,7 @@ static bool sched_start(struct actor *a, enum wake_reason reason, uint64_t clock
     bool looking = wakes_to_look(reason);
 
     if (__atomic_load_n(&sh->state, __ATOMIC_ACQUIRE) != a->seen)
-        return false; /* it has changed its mind: the doorbell tells */
+        return false; /* the actor has changed its state: the doorbell follows */
     if (!looking)
         __atomic_store_n(&sh->seen_events, a->proc->events, __ATOMIC_RELAXED);
     sched_runs(a, looking);
@@ -96,7 +95,7 @@ void sched_wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps)
 {
     relay_close(actor_host(a));
     if (a->seen == SF_ACTOR_RUNNING)
-        return; /* its turn has been passed on to it */
+        return; /* the turn was passed on by the relay */
     evtimer_stop(&a->wake);
     if (a->proc->sim->sched->moving || host_takes_turns(actor_host(a)))
         turn_wait(a, reason, clock_ps);
@@ -155,7 +154,7 @@ static void rounds_begin(struct actor *a, uint64_t calls, uint64_t now)
     a->rounds.long_ps = ROUND_PS;
 }
 
-/* What one more round of this actor takes. */
+/* Time that one more round of this actor takes. */
 static uint64_t round_ps(struct actor *a, uint64_t now)
 {
     uint64_t calls = __atomic_load_n(&actor_shared(a)->calls, __ATOMIC_RELAXED);
@@ -179,9 +178,9 @@ static uint64_t round_ps(struct actor *a, uint64_t now)
 }
 
 /*
- * Threads that take a lock again and again, to see whether somebody else has done what they wait for, hand it to each
- * other in no time: neither would those get their turns who have come back or are new, nor would time move. So from
- * some number on each such round takes a moment.
+ * Threads that take a lock again and again, to check for the work of others, would hand over the lock in no time:
+ * returned and new actors would never get turns, and time would stand still. So after some number each round takes
+ * time.
  */
 void sched_called(struct actor *a, uint64_t clock_ps)
 {
@@ -203,9 +202,8 @@ void sched_event(struct proc *p)
 }
 
 /*
- * Programs that poll ask for asynchronous events only now and then, after so many polls or so much time, and what they
- * do then goes by the clock too. An idle poll here stands for many, so for a while after an event of a port they are
- * shorter.
+ * Polling programs ask for asynchronous events only once in many polls or after some time, and react by the clock. An
+ * idle poll stands for many, so for a while after an event of a port idle polls are shorter.
  */
 void sched_news(struct proc *p)
 {
@@ -213,7 +211,7 @@ void sched_news(struct proc *p)
     p->news_ps = sim_now(p->sim);
 }
 
-/* Time passes while an acknowledgement is late: threads that poll see that. */
+/* Time passes while an acknowledgement is late: polling threads notice. */
 void sched_glance(struct proc *p)
 {
     for (uint32_t i = 0; p && i < p->actors_used; i++)
@@ -230,8 +228,8 @@ void sched_written(struct proc *p)
 }
 
 /*
- * A thread that spins on memory is not waited for, until something is written there: then it is, as time would go on
- * under its hands. When it calls next its clock is that time.
+ * A thread that spins on memory is excluded until data is written to that memory. From then on time waits for the
+ * thread, and the present time is the thread's clock at its next call.
  */
 void sched_landing(struct proc *p)
 {
@@ -249,8 +247,8 @@ void sched_landing(struct proc *p)
 }
 
 /*
- * A signal that is handled ends the wait of the thread that gets it. It may have come between the thread's word that it
- * waits and its waiting, where it would change nothing.
+ * A handled signal ends the wait of the thread that gets the signal. The signal may have come between the thread's
+ * report of its wait and the wait itself, without effect on the wait.
  */
 void sched_signalled(struct proc *p, uint32_t tid)
 {
@@ -263,7 +261,7 @@ void sched_signalled(struct proc *p, uint32_t tid)
     }
 }
 
-/* Spinners that have called without being told that something landed: what they were waiting for is not ours to see. */
+/* Spinners that called although nothing landed: the engine does not see their condition. */
 bool sched_spinner_called(struct sim *s)
 {
     bool any = false;

@@ -14,8 +14,8 @@ struct sim;
 
 /* ---- reasons, from all folders */
 
-void sched_event(struct proc *p); /* something that idle actors of p wait for is visible now */
-/* Before memory of p is written: whoever spins on it may see it, and call, at once. */
+void sched_event(struct proc *p); /* an event for idle actors of p is visible now */
+/* Call before memory of p is written: a spinner may see the write, and call, at once. */
 void sched_landing(struct proc *p);
 /* The process has been sent a signal that its thread tid handles. */
 void sched_signalled(struct proc *p, uint32_t tid);
@@ -30,14 +30,14 @@ void sched_news(struct proc *p); /* an event of a port or an adapter: the proces
 void sched_wake_init(struct actor *a);
 void sched_wake(struct actor *a, enum wake_reason reason, uint64_t clock_ps);
 void sched_wake_at(struct actor *a, enum wake_reason reason, uint64_t t);
-void turns_next(struct sim *s); /* wherever nobody runs, the actor whose turn it is starts */
-/* Tell all processes what time it is. */
+void turns_next(struct sim *s); /* starts the next actor in turn on each host without a running actor */
+/* Publishes the present time to all processes. */
 void sched_publish_time(struct sim *s);
-/* Somebody whose clock was this has unlocked, or done, what the actor waits for. */
+/* An actor with this clock has released, or done, the object of the actor's wait. */
 void sched_called(struct actor *a, uint64_t clock_ps);
-void sched_running(struct actor *a);            /* time waits for it from now on */
-void sched_runs(struct actor *a, bool looking); /* and a run of it begins, or goes on */
-/* Have spinners called without being told that something landed? What they were waiting for is not ours to see. */
+void sched_running(struct actor *a);            /* time waits for the actor from now on */
+void sched_runs(struct actor *a, bool looking); /* a run of the actor begins or continues */
+/* True if spinners called although nothing landed: the engine does not see their condition. */
 bool sched_spinner_called(struct sim *s);
 
 #endif

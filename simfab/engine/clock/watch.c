@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process's task directory has two links more than the process has threads, and the files of a thread that has ended
- * can be read no more. So if the number is that of the threads listed, and all their files can be read, the list is
- * right: neither needs the directory to be read again.
+ * A process's task directory has two links more than the process has threads, and the files of a dead thread are
+ * unreadable. If the count equals the number of listed threads, and all their files are readable, the list is right,
+ * and the directory need not be read again.
  */
 #include "simfab/engine/clock/watch.h"
 
@@ -18,13 +18,13 @@
 
 #define BUCKETS    1024u /* a power of two */
 #define LIST_TRIES 4u
-#define TURNS_OLD  1024u /* a watch that nobody has asked for in so many turns is closed */
+#define TURNS_OLD  1024u /* turns without a request before a watch is closed */
 
 struct watches {
     struct watch *bucket[BUCKETS];
     uint64_t turn;           /* from 1 on */
     uint32_t kept, kept_max; /* descriptors of threads */
-    bool no_schedstat;       /* a kernel without it */
+    bool no_schedstat;       /* the kernel has no schedstat */
     char *text;              /* children */
     size_t text_cap;
 };
@@ -64,8 +64,10 @@ static void close_kept(struct watches *ws, int *fd)
     ws->kept--;
 }
 
-/* A file of a thread, from its offset on; what was opened for it is kept if there is room. The number of bytes, or
- * negative. */
+/*
+ * Reads a thread's file from an offset. The descriptor is kept if there is room. Returns the number of bytes, or a
+ * negative value.
+ */
 static ssize_t read_thread_file(struct watches *ws, struct watch *w, uint32_t tid, const char *name, int *kept,
                                 char *buf, size_t cap, off_t offset)
 {
@@ -135,13 +137,13 @@ static struct watch_thread *find_thread(struct watch *w, uint32_t num, uint32_t 
     return NULL;
 }
 
-/* The number may be that of a new thread: then what is open can be read no more. */
+/* False if the thread number has been reused: the open files are then unreadable. */
 static bool is_same(struct watches *ws, struct watch *w, struct watch_thread *t)
 {
     return (ws->no_schedstat ? t->stat_fd : t->sched_fd) >= 0 && watch_ran(ws, w, t);
 }
 
-/* Again the same, with those that are new, and without those that have ended. */
+/* Lists the threads again: adds new threads and removes dead threads. */
 static void list_threads(struct watches *ws, struct watch *w)
 {
     uint32_t before = w->num_threads;
@@ -169,7 +171,7 @@ static void list_threads(struct watches *ws, struct watch *w)
     w->stale = false;
 }
 
-/* Its run time, the time it waited and how often it got a processor, in one number that changes when it runs. */
+/* Run time, wait time and number of turns on a processor, in one number that changes with each run. */
 static uint64_t digest(const char *schedstat)
 {
     uint64_t sum = 0;
@@ -201,7 +203,7 @@ bool watch_ran(struct watches *ws, struct watch *w, struct watch_thread *t)
     return true;
 }
 
-/* What follows the name in a stat file: the state, then the parent. The name may contain anything. */
+/* The fields after the name in a stat file: the state, then the parent. The name may contain anything. */
 static const char *after_name(char *stat, ssize_t len)
 {
     const char *paren;
@@ -281,7 +283,7 @@ struct watch *watch_get(struct watches *ws, pid_t pid)
     n = count_threads(w);
     if (n && n == w->num_threads && !w->stale)
         return w;
-    if (!n) { /* new to us, or gone; the number may be that of another one now */
+    if (!n) { /* new or dead; the number may belong to another process now */
         forget_tasks(ws, w);
         w->grown_up = false;
         w->checked = w->children_key = 0;
@@ -289,7 +291,7 @@ struct watch *watch_get(struct watches *ws, pid_t pid)
         w->tasks = opendir(path);
     }
     for (unsigned tries = 0; tries < LIST_TRIES && w->tasks && (!tries || count_threads(w) != w->num_threads); tries++)
-        list_threads(ws, w); /* a thread that ends just then may end the list */
+        list_threads(ws, w); /* a thread that ends meanwhile may cut the list short */
     if (w->num_threads)
         return w;
     drop_watch(ws, at);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A chain of wake-ups (a launcher answers, a helper thread reads the answer and rings a condition variable, the actor
- * wakes) always has one thread that is runnable, but a walk over the threads could pass each of them just before its
- * turn. So it is walked twice, and only if nobody was runnable nor has run in between it is quiet. (The number of
- * runnable threads in /proc/loadavg would be cheaper, but it does not count one that is on its way to another
+ * A chain of wake-ups (a launcher answers, a helper thread reads the answer and signals a condition variable, the actor
+ * wakes) always has one runnable thread, but a walk over the threads could pass each of them just before its turn.
+ * Therefore the threads are walked twice: all is quiet only if no thread was runnable or has run in between. (The
+ * number of runnable threads in /proc/loadavg would be cheaper, but does not count a thread on its way to another
  * processor.)
  */
 #include "simfab/engine/clock/world.h"
@@ -21,28 +21,28 @@
 
 #define ANCESTORS_MAX 8u           /* from a process up to its launcher */
 #define BUSY_NS       100000000ull /* of processor time, or of a wait for a disk: it is not about to wake anybody; */
-/* nor is one after this, where one was just found not to be, and not all were at rest since */
+/* the same, after a thread was just found to exceed the limit, until all have been at rest */
 #define BUSY_AGAIN_NS 5000000ull
-/* of processor time, in which a process that a launcher has started attaches, if it ever does */
+/* processor time within which a started process attaches, if at all */
 #define NEWCOMER_S  1u
-#define GENERATIONS 4u             /* of a process that was started by hand: a shell, what it runs, ... */
-#define STARVED_NS  10000000000ull /* of real time, in which the thread did not get as much */
+#define GENERATIONS 4u             /* from a process started by hand: a shell, its child, ... */
+#define STARVED_NS  10000000000ull /* real time in which the thread got less processor time */
 
 struct world {
     pid_t parent, self;
     struct watches *watches;
     uint64_t walks;
     uint64_t ran;               /* sum over the threads seen in this walk, */
-    uint64_t ran_before;        /* and in the last one that was not broken off */
-    bool again;                 /* a thread has run since it was last looked at: this walk cannot be the last one */
+    uint64_t ran_before;        /* the same in the last complete walk */
+    bool again;                 /* a thread has run since its last check: another walk is needed */
     struct watch_thread *busy;  /* the thread that was found to run, or to be about to; NULL: none */
-    struct watch *busy_process; /* whose it is */
-    bool disk;                  /* it is about to, when a disk has answered */
-    pid_t *announced; /* what `simfab exec` has started: has not attached, and was there when last looked at */
+    struct watch *busy_process; /* its process */
+    bool disk;                  /* waits for a disk, and will run */
+    pid_t *announced;           /* processes started by `simfab exec`, not attached, alive at the last check */
     uint32_t num_announced, announced_cap;
     uint64_t starts_since_ns;  /* somebody among them has been busy since, but for waits for a processor; 0: nobody */
-    uint32_t starts_tid;       /* who, when last looked at, */
-    uint64_t starts_queued_ns; /* and how long it had waited for one */
+    uint32_t starts_tid;       /* the starting thread at the last check */
+    uint64_t starts_queued_ns; /* and its wait for a processor so far */
     struct {
         uint32_t tid;
         uint64_t ran_ns, at_ns; /* its processor time, and the real time, when last seen */
@@ -71,7 +71,7 @@ void world_free(struct world *w)
 
 /* ---- one process ----------------------------------------------------------------------------------------------- */
 
-/* It computes, without ever having waited for anything since it was found to. */
+/* True if the thread computes, without a wait since it was found busy. */
 static bool still_computes(const struct watch *p, struct watch_thread *t)
 {
     if (t->busy_waits && watch_waits(p, t) != t->busy_waits)
@@ -80,8 +80,8 @@ static bool still_computes(const struct watch *p, struct watch_thread *t)
 }
 
 /*
- * Has it run since the last walk? And is it about to? The latter need not be asked of one that has not if the walk has
- * to be repeated anyway.
+ * Checks whether the thread has run since the last walk or is runnable. The second check is spared if the walk must be
+ * repeated anyway.
  */
 static void check_thread(struct world *w, struct watch *p, struct watch_thread *t)
 {
@@ -104,8 +104,8 @@ static void check_thread(struct world *w, struct watch *p, struct watch_thread *
 }
 
 /*
- * Spinners run all the time, and wake nobody: they would have to call somebody for that. Nor does a thread that has
- * told us that it waits, and is still on its way to do so.
+ * Spinners run all the time and wake nobody: waking would need a call. Neither does a thread that has reported a wait
+ * and is still on its way into the wait.
  */
 static bool wakes_nobody(const struct proc *p, uint32_t tid)
 {
@@ -127,11 +127,11 @@ static struct watch *look_at_process(struct world *w, pid_t pid, const struct pr
         if (!wakes_nobody(p, of->threads[i].tid))
             check_thread(w, of, &of->threads[i]);
         else
-            watch_ran(w->watches, of, &of->threads[i]); /* or has it ended? */
+            watch_ran(w->watches, of, &of->threads[i]); /* or has the thread ended? */
     return of;
 }
 
-/* ---- where it comes from --------------------------------------------------------------------------------------- */
+/* ---- origin of a process ----------------------------------------------------------------------------------------- */
 
 static bool attached(const struct sim *s, pid_t pid)
 {
@@ -150,7 +150,7 @@ static void add_newcomer(struct watch *launcher, pid_t child)
     launcher->newcomers[launcher->num_newcomers++] = child;
 }
 
-/* Children that have not attached. They are sorted out again only if there are others, or somebody has come or gone. */
+/* Lists children that have not attached; lists again only if the children or the attached processes have changed. */
 static void list_newcomers(struct world *w, const struct sim *s, struct watch *launcher)
 {
     uint64_t key = ((uint64_t)s->next_proc_id << 32 | s->num_procs) + 1;
@@ -218,7 +218,7 @@ static void look_at_launchers(struct world *w, const struct sim *s, struct watch
     }
 }
 
-/* ---- who was started by hand ------------------------------------------------------------------------------------ */
+/* ---- processes started by hand ----------------------------------------------------------------------------------- */
 
 static void forget_the_gone(struct world *w)
 {
@@ -300,7 +300,7 @@ bool world_somebody_starts(struct world *w, struct sim *s)
     if (!w->starts_since_ns)
         w->starts_since_ns = now;
     leave_out_queueing(w);
-    /* longer: it is a script that starts one program after the other and never waits */
+    /* longer: a script starts one program after the other and never waits */
     return now <= w->starts_since_ns + STARVED_NS;
 }
 
@@ -313,14 +313,14 @@ static bool somebody_is_away(const struct proc *p)
         bool outside = a->outside && (a->seen == SF_ACTOR_BLOCKED || a->seen == SF_ACTOR_LOCK);
         bool waits = outside || (a->excluded && !a->spins);
 
-        /* a guest waits as helpers do, when it is known that nothing brings it back soon */
+        /* a guest waits like a helper once nothing is known to bring the guest back soon */
         if ((waits && (!p->arena->actor[i].guest || a->undecided)) || (a->seen == SF_ACTOR_READY && a->is_new))
             return true;
     }
     return !p->actors_used || p->signalled || p->births != __atomic_load_n(&p->arena->births, __ATOMIC_RELAXED);
 }
 
-/* True if nobody runs, and nobody has run since the walk before that saw all. w->busy if one runs. */
+/* Returns true if no thread runs, and none has run since the last complete walk. w->busy: a running thread. */
 static bool walk_processes(struct world *w, struct sim *s)
 {
     uint64_t before = w->ran_before;
@@ -342,10 +342,7 @@ static bool walk_processes(struct world *w, struct sim *s)
     return !w->busy && !w->again && w->ran == before;
 }
 
-/*
- * Threads that were new before the walk have had their chance to become actors; what has been created meanwhile has
- * not.
- */
+/* Threads created before the walk have had the chance to become actors; threads created since have not. */
 static void note_births(struct sim *s)
 {
     for (uint32_t i = 0; i < s->num_procs; i++)
@@ -359,9 +356,9 @@ static void forget_births(struct sim *s)
 }
 
 /*
- * The thread that was found busy has used so much, in this one wait of the engine's, that it is no longer believed to
- * be about to wake anybody; nor is it asked again until it has waited for something. What counts is what it has done,
- * not how long that took: on a machine that others use, all this may take long.
+ * The busy thread has used so much processor time, within one wait of the engine, that it is no longer expected to wake
+ * an actor, and is not asked again until it has waited. Processor time counts, not real time: on a busy machine all
+ * this may take long.
  */
 static bool busy_for_long(struct world *w, const struct sim *s)
 {

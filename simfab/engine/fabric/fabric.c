@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a fabric's state can say and how it changes: look-ups, link rates, and the state machine of a link, whose two
- * ends always change together. Every change is told to both planes by port_notify.
+ * Queries and changes of a fabric's state: look-ups, link rates, and the state machine of a link, whose two ends always
+ * change together. port_notify reports every change to both planes.
  */
 #include "simfab/engine/fabric/fabric.h"
 

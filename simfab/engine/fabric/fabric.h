@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The subnet: nodes, ports and links in one state that both planes share. What a subnet manager writes here (LIDs,
- * forwarding tables, SL2VL, VLArb, port states) is what the data plane obeys; what the data plane suffers (counters,
- * link states) is what the management plane reports.
+ * The subnet: nodes, ports and links in one state shared by both planes. The data plane obeys the settings of a subnet
+ * manager (LIDs, forwarding tables, SL2VL, VLArb, port states). The management plane reports the events of the data
+ * plane (counters, link states).
  *
- * Built once from a netlist (netlist_parse.c) and a model (model.c); nodes and ports never move or disappear
+ * Built once from a netlist (netlist_parse.c) and a model (model.c). Nodes and ports never move or disappear
  * afterwards, so pointers to them may be kept. Everything belongs to the one struct fabric; the engine is
  * single-threaded.
  */
@@ -23,7 +23,7 @@
 #define FABRIC_VLARB_MAX 64
 #define FABRIC_PORTS_MAX 254
 #define FABRIC_NO_PORT   255 /* forwarding table entry: no path */
-#define FABRIC_FDR10     8u  /* beside the bits of LinkSpeed, which has none for it */
+#define FABRIC_FDR10     8u  /* beside the bits of LinkSpeed, which has no bit for FDR10 */
 
 enum node_kind { NODE_CA = 1, NODE_SWITCH = 2, NODE_ROUTER = 3 }; /* as NodeInfo.NodeType */
 
@@ -67,7 +67,7 @@ struct port {
     struct port *peer; /* the other end of the cable, or NULL */
     bool cable_up;     /* false: unplugged or faulted (the peer says the same) */
     bool unplugged;    /* by a fault at this end */
-    /* what a fault keeps the link from training at, as bits of the masks below; of speed_denied also FABRIC_FDR10 */
+    /* widths and speeds denied to the link by a fault, as bits of the masks below; of speed_denied also FABRIC_FDR10 */
     uint8_t width_denied, speed_denied, ext_speed_denied;
 
     /* set by the subnet manager (PortInfo), read by both planes */
@@ -78,7 +78,7 @@ struct port {
     uint8_t width_supported, width_enabled, width_active;             /* bit masks: 1 1X, 2 4X, 4 8X, 8 12X, 16 2X */
     uint8_t speed_supported, speed_enabled, speed_active;             /* bit masks: 1 SDR, 2 DDR, 4 QDR */
     uint8_t ext_speed_supported, ext_speed_enabled, ext_speed_active; /* 1 FDR, 2 EDR, 4 HDR, 8 NDR */
-    bool fdr10_supported, fdr10_enabled; /* a vendor's speed, which PortInfo calls QDR: 64b/66b */
+    bool fdr10_supported, fdr10_enabled; /* a vendor's speed, reported as QDR in PortInfo: 64b/66b */
     bool fdr10_active;
     uint8_t mtu_cap, mtu_neighbor; /* 1..5: 256..4096 */
     uint8_t vl_cap, op_vls;        /* 1..5: VL0, VL0-1, VL0-3, VL0-7, VL0-14 */
@@ -103,7 +103,7 @@ struct port {
     uint32_t changes; /* goes up whenever a table or state above changes: caches compare it */
 
     struct port_count count;
-    uint64_t pma_base[FABRIC_PMA_COUNTERS]; /* what to take off before a counter is shown (pma.c) */
+    uint64_t pma_base[FABRIC_PMA_COUNTERS]; /* subtracted before a counter is shown (pma.c) */
     struct vl_count vl[FABRIC_VLS];
 
     struct link_dir *out;    /* data plane: towards peer */
@@ -116,7 +116,7 @@ struct node {
     enum node_kind kind;
     uint32_t index;
     char name[64];                /* netlist id, "S-0002c9..." or "Switch1" */
-    char desc[65];                /* what it is called by; "h1 mlx5_0" for a CA of host h1 */
+    char desc[65];                /* node description; "h1 mlx5_0" for a CA of host h1 */
     char said_desc[65];           /* NodeDescription: the same, until the host says another */
     uint64_t node_guid, sys_guid; /* host order */
     uint32_t vendor, device, revision;
@@ -143,7 +143,7 @@ struct host {
     uint32_t index;
     struct node **cas; /* in the order of the netlist: umad and device numbers follow it */
     uint32_t num_cas;
-    bool dead; /* crashed, by a fault: nobody can be on it */
+    bool dead; /* crashed, by a fault: no process can be on the host */
 };
 
 struct model;
@@ -161,16 +161,16 @@ struct fabric {
     struct sim *sim;
 };
 
-/* Error text of a parse: "FILE:LINE: what is wrong". */
+/* Error text of a parse: "FILE:LINE: text". */
 struct parse_error {
     char text[512];
 };
 
 /*
- * Read a netlist (the text that ibnetdiscover prints and ibsim reads) into a new fabric whose ports are in the state
- * of a subnet that no manager has seen (LID 0, Initialize where a cable is, defaults of the specification elsewhere).
- * Returns NULL with err filled (file, line, cause) when anything is wrong: unknown node, port used twice, dangling or
- * one-sided link that contradicts, number out of range, duplicate node or host device. The model is kept, not copied.
+ * Reads a netlist (as printed by ibnetdiscover and read by ibsim) into a new fabric. The ports are in the state before
+ * any manager (LID 0, Initialize with a cable, defaults of the specification elsewhere). Returns NULL with err filled
+ * (file, line, cause) for any error: unknown node, port used twice, dangling link or contradicting ends, number out of
+ * range, duplicate node or host device. The model is kept, not copied.
  */
 struct fabric *fabric_load(const char *netlist_path, struct model *model, struct parse_error *err);
 void fabric_free(struct fabric *f);
@@ -180,31 +180,34 @@ struct node *fabric_node_by_name(struct fabric *f, const char *name_or_desc);
 
 /* The link rate of a port in bits of data per second (after 8b/10b or 64b/66b), from its active width and speed. */
 uint64_t port_rate_bps(const struct port *p);
-/* The number of physical lanes that it uses, and of the data virtual lanes that operate. */
+/* The number of physical lanes in use, and of operational data virtual lanes. */
 uint32_t port_lanes(const struct port *p);
 uint32_t port_lanes_operating(const struct port *p);
 /* Bytes of MTU for a PortInfo code 1..5. */
 uint32_t mtu_bytes(uint8_t code);
 
 /*
- * A port's logical or physical state changes. Does all that goes with it in both planes: the peer's state, counters,
- * traps (128), local async events, generation. Both planes call this; nobody writes state fields directly.
+ * Changes a port's logical or physical state, with all consequences in both planes: the peer's state, counters, traps
+ * (128), local async events, generation. Both planes call this; state fields are written nowhere else.
  */
 void port_set_state(struct port *p, enum port_state state);
 void port_set_phys(struct port *p, enum phys_state phys);
 void port_cable(struct port *p, bool up); /* pull or plug the cable at p */
-/* Faults at either end have changed: the cable is up when none is against it. True if it has come up or gone. */
+/*
+ * After a change of faults at either end: the cable is up without any fault against it. True if the cable has come up
+ * or gone down.
+ */
 bool port_cable_settle(struct port *p);
-/* What the ends may train at has changed: if the link is up, it goes down and trains again. */
+/* After a change of the widths or speeds allowed: a link that is up goes down and trains again. */
 void port_retrain(struct port *p);
 /* All that a manager has set is forgotten, counters are 0: as after switching the node on. Cables must be down. */
 void node_power_on(struct node *n);
 /* An adapter's description from now on: at most 64 bytes. */
 void node_describe(struct node *n, const char *text, size_t bytes);
-/* What power gives a port, from its capabilities (part of node_power_on, and of building a fabric). */
+/* Port state after power-on, from its capabilities (part of node_power_on, and of building a fabric). */
 void port_power_on(struct port *p);
 
-/* The active width and speed of both ends, from what they enable, as a link trains; false: nothing in common. */
+/* Sets the active width and speed of both ends, from their enabled values, as in training; false: nothing in common. */
 bool port_negotiate(struct port *p);
 
 /* A change of a port. Both planes report changes by port_notify. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From a netlist and a model to a fabric: nodes and ports are made, cables are joined and checked from both ends,
- * what the netlist leaves open (GUIDs, descriptions, rates) is filled in, and HCAs are gathered into hosts.
+ * Builds a fabric from a netlist and a model: makes nodes and ports, joins cables and checks both ends, fills in values
+ * missing in the netlist (GUIDs, descriptions, rates), and gathers HCAs into hosts.
  */
 
 #include <ctype.h>
@@ -15,7 +15,7 @@
 #include "simfab/engine/fabric/netlist_parse.h"
 #include "simfab/engine/fabric/port_caps.h"
 
-#define HOST_CAS_MAX   32 /* what libibumad reads */
+#define HOST_CAS_MAX   32 /* limit of libibumad */
 #define HOST_PORTS_MAX 64 /* umad0..umad63 */
 #define CA_PORTS_MAX   9  /* /sys/class/infiniband/CA/ports/1..9 */
 #define DEV_NAME_MAX   19
@@ -55,7 +55,7 @@ static uint64_t guid_from_id(const char *id)
     return *end ? 0 : v;
 }
 
-/* A port's place and capabilities, and what power makes of it. */
+/* Sets a port's place, its capabilities, and its state after power-on. */
 static int port_init(struct port *p, struct node *n, unsigned num, const struct model *model)
 {
     unsigned inputs = n->kind == NODE_SWITCH ? n->num_ports + 1 : 1;
@@ -251,7 +251,7 @@ static int check_port_guids(struct builder *b)
     return rc;
 }
 
-/* A switch has one capability mask, port 0's: tools ask it whether the extended speeds of its ports mean anything. */
+/* A switch has one capability mask, port 0's, where tools look whether the extended speeds of its ports are valid. */
 static void switch_masks(struct fabric *f)
 {
     for (uint32_t i = 0; i < f->num_nodes; i++)
@@ -286,8 +286,9 @@ static int finish_ports(struct builder *b)
 }
 
 /*
- * Whose HCA it is: "h1 mlx5_0" is device mlx5_0 of h1; "h1 HCA-1" and "h1" are some device of h1, which gets a name
- * by its turn; a description of more words (a product's name) says nothing, and the node is a host of its own.
+ * Derives host and device of an HCA from its description: "h1 mlx5_0" is device mlx5_0 of h1; "h1 HCA-1" and "h1" are a
+ * device of h1, named later in its turn. A description of more words (a product's name) is ignored, and the node is a
+ * host of its own.
  */
 static void split_description(const struct node *n, char host[64], char dev[64])
 {
@@ -332,7 +333,7 @@ static struct host *find_or_make_host(struct builder *b, const char *name)
     return h;
 }
 
-/* A record that ibnetdiscover made of what it found: its description is what some administrator left there. */
+/* True for a record written by ibnetdiscover: its description was set by an administrator. */
 static bool is_discovered(const struct node *n)
 {
     return guid_from_id(n->name) != 0;
@@ -349,10 +350,9 @@ static struct node *same_adapter(const struct host *h, const struct node *n)
 }
 
 /*
- * Which host the adapter sits in, and what it is called there. Descriptions in netlists of real clusters may say
- * nothing
- * ("(none) mlx5_0"), or the same for several ("localhost HCA-1"): then it is a host of its own. In those that somebody
- * wrote this is a mistake.
+ * Finds the adapter's host, and its name there. In netlists of real clusters, descriptions may be meaningless ("(none)
+ * mlx5_0") or repeated ("localhost HCA-1"): then the adapter is a host of its own. In handwritten netlists such a
+ * description is an error.
  */
 static int place_adapter(struct builder *b, struct node *n, char name[64])
 {
@@ -401,7 +401,7 @@ static int add_to_host(struct builder *b, struct node *n)
     return 0;
 }
 
-/* mlx5_K for the HCAs whose descriptions do not name them: the lowest K that is free, in the order of the netlist */
+/* mlx5_K for HCAs without a name in their description: the lowest free K, in the order of the netlist */
 static void name_devices(struct host *h)
 {
     for (uint32_t i = 0; i < h->num_cas; i++) {
@@ -436,8 +436,8 @@ static int make_hosts(struct builder *b)
 }
 
 /*
- * A cable may be listed at one end only, as in nets written by hand; but in a file that lists cables at both ends, as
- * ibnetdiscover does, one that is not is a mistake: something was cut off or mistyped.
+ * Handwritten nets may list a cable at one end only. In a file that lists cables at both ends, as ibnetdiscover does, a
+ * missing end is an error: the file was cut off or mistyped.
  */
 static int check_dangling(struct builder *b)
 {

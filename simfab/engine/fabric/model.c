@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reading a model: tables say of every key where it goes, in which unit it is written and what it may be; the file
- * (YAML: sections of scalars, and lists of mappings) is walked against them. etc/models/KEYS.md documents the same
- * keys.
+ * Reads a model: tables give the field, the unit and the valid values of every key; the file (YAML: sections of
+ * scalars, and lists of mappings) is walked against the tables. etc/models/KEYS.md documents the same keys.
  */
 #include "simfab/engine/fabric/model.h"
 
@@ -179,7 +178,7 @@ __attribute__((format(printf, 3, 4))) static int fail(struct reader *r, const ya
     return -1;
 }
 
-/* One "key: value" line: into base, by the key of that name among those of the section. */
+/* A "key: value" line: into base, by the key of this name in the section. */
 static int read_scalar(struct reader *r, void *base, const struct model_key *list, size_t num, bool *seen,
                        const char *section, const yaml_node_t *name, const yaml_node_t *value)
 {

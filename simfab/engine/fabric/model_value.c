@@ -11,7 +11,7 @@
 #include "simfab/engine/fabric/model.h"
 #include "simfab/engine/fabric/netlist.h"
 
-/* For keys that want one of several words: the words, by the numbers that their fields get. */
+/* For keys with a choice of words: the words, in the order of their fields' numbers. */
 static const char *const words[] = {
     [KEY_BOOL] = "false true", [KEY_QUEUES] = "lane output", /* enum switch_queues */
 };
@@ -78,7 +78,7 @@ static bool parse_plain(const char *text, double *out)
     return *text && *text != ' ' && !*end && !errno && isfinite(*out);
 }
 
-/* One of five codes 1..5 for a list of values; 0 when it is none of them. */
+/* The code 1..5 of a value in a list; 0: not in the list. */
 static uint8_t code_of(double v, const unsigned list[5])
 {
     for (uint8_t i = 0; i < 5; i++)

@@ -79,7 +79,7 @@ int link_rate_parse(const char *word, size_t len, struct link_rate *rate)
                : -1;
 }
 
-/* One more in a list that doubles when it is full. */
+/* Makes room for another element in a list that doubles when full. */
 static void *grow(void *list, unsigned used, size_t size)
 {
     return used & (used - 1) ? list : realloc(list, (used ? used * 2 : 1) * size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A netlist as text says it: node records and cable ends, in the order of the file, each with its line for messages.
- * Nothing is resolved here: netlist_parse.c and netlist_ports.c know the grammars, fabric_build.c the meaning. A struct
- * netlist owns all that it points to.
+ * A netlist as text: node records and cable ends, in the order of the file, each with its line for messages. Nothing is
+ * resolved here: netlist_parse.c and netlist_ports.c know the grammars, fabric_build.c the meaning. A struct netlist
+ * owns all its memory.
  */
 #ifndef SIMFAB_NETLIST_H
 #define SIMFAB_NETLIST_H
@@ -13,10 +13,10 @@
 
 #include "simfab/engine/fabric/fabric.h"
 
-/* A link rate as a netlist or a model says it; 0: not said. Codes as in PortInfo, one bit each. */
+/* A link rate in a netlist or a model; 0: not given. Codes as in PortInfo, one bit each. */
 struct link_rate {
     uint8_t width, speed, ext_speed;
-    bool fdr10; /* QDR by these codes, and faster */
+    bool fdr10; /* faster than the QDR given by these codes */
 };
 
 struct netlist_node {
@@ -32,7 +32,7 @@ struct netlist_node {
 
 struct netlist_link {
     unsigned line;
-    unsigned node; /* index of the record that it stands in */
+    unsigned node; /* index of the node record */
     unsigned port, peer_port;
     char peer_id[64];
     uint64_t port_guid, peer_guid; /* 0: not said */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The grammar of netlists: what ibnetdiscover prints (attributes in front of a node record, guids in parentheses,
- * descriptions and rates in comments) and the simple form that ibsim reads (no guids, "w=4" behind a cable).
- * A file is read line by line; a line is what its first characters say it is.
+ * The grammar of netlists: the output of ibnetdiscover (attributes in front of a node record, guids in parentheses,
+ * descriptions and rates in comments) and the simple form of ibsim (no guids, "w=4" behind a cable). A file is read
+ * line by line; a line's first characters give its kind.
  */
 #include "simfab/engine/fabric/netlist_parse.h"
 
@@ -20,7 +20,7 @@ struct parser {
     struct netlist *nl;
     struct parse_error *err;
     unsigned line;
-    const char *at;              /* what is left of the line */
+    const char *at;              /* the rest of the line */
     struct netlist_node pending; /* attributes seen since the last node record */
     bool in_node;
 };
@@ -99,7 +99,7 @@ static int parse_quoted(struct parser *p, const char *what, char *out, size_t ca
     return 0;
 }
 
-/* "(2c9000)" if there is one */
+/* "(2c9000)" if present */
 static int parse_paren_guid(struct parser *p, uint64_t *guid)
 {
     skip_blanks(p);
@@ -306,7 +306,7 @@ static int parse_line(struct parser *p)
             return parse_node(p, kinds[i].kind);
         }
     }
-    /* headings that ibnetdiscover -g prints */
+    /* headings of ibnetdiscover -g */
     if (!strncmp(word, "Non-Chassis", 11) || !strncmp(word, "Chassis", 7) || !strncmp(word, "Hostname:", 9))
         return 0;
     if (len == 7 && !strncmp(word, "include", len))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What `ibnetdiscover -p` prints: a line for every port, with the port at the other end of its cable if it has one.
+ * The output of `ibnetdiscover -p`: a line for every port, with the port at the other end of its cable, if any.
  *
  *   CA     5  1 0x0002c90000002011 4x QDR - SW     2  4 0x0002c90000000100 ( 'h2 mlx5_1' - 'leaf1' )
  *   SW     2  8 0x0002c90000000100 4x QDR                                    'leaf1'
  *
- * The GUID is the node's for switches, the port's for adapters and routers. Ports whose GUIDs follow each other like
- * their numbers and whose descriptions are the same are taken for ports of one adapter.
+ * The GUID is the node's for switches, the port's for adapters and routers. Ports with the same description, and GUIDs
+ * in the order of the port numbers, are taken for ports of one adapter.
  */
 #include "simfab/engine/fabric/netlist_ports.h"
 
@@ -23,7 +23,7 @@ struct end {
     uint64_t guid;
 };
 
-/* "CA     5  1 0x0002c90000002011"; what follows in *rest. */
+/* "CA     5  1 0x0002c90000002011"; the rest of the line in *rest. */
 static bool parse_end(const char *text, struct end *e, const char **rest)
 {
     char kind[3];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What sysfs says of the PCI Express link of an adapter whose model only says how fast its bus is: of the links that
- * there are, the one whose data rate is nearest, if it is within a twentieth. Others are no such bus (PCI-X, no limit).
+ * The PCI Express link in sysfs of an adapter whose model gives the rate of its bus only: the possible link with the
+ * nearest data rate, within a twentieth. Without such a link the bus is of another kind (PCI-X, no limit).
  */
 #ifndef SIMFAB_PCIE_H
 #define SIMFAB_PCIE_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct pcie_link {
-    const char *speed; /* as sysfs has it */
+    const char *speed; /* as in sysfs */
     unsigned width;    /* lanes; 0: none */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Partition keys: 15 bits that say which partition, and one that makes a full member of it. Limited members of a
- * partition do not talk to each other. A table's entry without partition (0x0000, 0x8000) is empty. Both planes ask
- * here. (InfiniBand Architecture Specification, volume 1, 10.9)
+ * Partition keys: 15 bits name the partition, and one bit marks a full member. Limited members of a partition do not
+ * talk to each other. A table entry without partition (0x0000, 0x8000) is empty. Used by both planes. (InfiniBand
+ * Architecture Specification, volume 1, 10.9)
  */
 #ifndef SIMFAB_PKEY_H
 #define SIMFAB_PKEY_H
@@ -40,8 +40,8 @@ static inline int pkey_find(const struct port *p, uint16_t packet)
 }
 
 /*
- * What an enforcing port of a switch lets in: keys of its own table, which the manager made that of the port at the
- * other end; a limited member may not pose as a full one.
+ * True if an enforcing port of a switch lets the packet in: its key must be in the port's table, set by the manager to
+ * the table of the port at the other end; a limited member may not pose as a full one.
  */
 static inline bool pkey_may_enter(const struct port *p, uint16_t packet)
 {
@@ -53,7 +53,7 @@ static inline bool pkey_may_enter(const struct port *p, uint16_t packet)
     return false;
 }
 
-/* What it lets out: what the port at the other end would accept. */
+/* True if the port lets the packet out: the port at the other end would accept the key. */
 static inline bool pkey_may_leave(const struct port *p, uint16_t packet)
 {
     return !(p->partition_enforce & PKEY_ENFORCE_OUT) || pkey_find(p, packet) >= 0;

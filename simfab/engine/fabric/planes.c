@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which ports of adapters reach each other: what cables and switches join is one subnet. A fabric may be several (a
- * cluster of two planes), and each wants a subnet manager of its own. An adapter passes nothing on between its ports.
+ * Finds the adapter ports that reach each other: cables and switches join ports into a subnet. A fabric may have
+ * several subnets (a cluster of two planes), each with a subnet manager of its own. An adapter does not forward between
+ * its ports.
  */
 #include "simfab/engine/fabric/planes.h"
 
@@ -32,7 +33,7 @@ static void flood(struct fabric *f, uint32_t sw, unsigned subnet, unsigned *of_n
     }
 }
 
-/* Subnets that have been found, by switch, and by the first port of adapters that are joined back to back. */
+/* Subnets found, by switch, and by the first port of adapters joined back to back. */
 struct found {
     struct fabric *f;
     unsigned *of_switch;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The subnets that a fabric consists of. */
+/* The subnets of a fabric. */
 #ifndef SIMFAB_PLANES_H
 #define SIMFAB_PLANES_H
 

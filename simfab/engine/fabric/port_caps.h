@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a port can do before a manager has seen it: widths, speeds, MTU, lanes, arbitration entries, buffers. All ports
- * begin with what the model's link section says; items of its list `ports` then change single ones.
+ * Capabilities of a port before a manager has seen the port: widths, speeds, MTU, lanes, arbitration entries, buffers.
+ * All ports begin with the model's link section; items of the model's list `ports` then change single ports.
  */
 #ifndef SIMFAB_PORT_CAPS_H
 #define SIMFAB_PORT_CAPS_H
@@ -15,7 +15,7 @@
 /* MTU, lanes with even arbitration, buffers: as the model says of all ports. */
 void port_caps_init(struct port *p, const struct model *m);
 
-/* Width and speed as said of its cable; what is not said is the model's. */
+/* Sets width and speed given for the port's cable; missing values are the model's. */
 void port_caps_set_rate(struct port *p, const struct link_rate *said, const struct model *m);
 
 /* The model's list of single ports, once all cables are there. -1 with err filled: no such node or port. */

@@ -25,8 +25,8 @@
 #define CAP_IS_SM 2u /* PortInfo.CapabilityMask */
 
 /* How long time stands still for the subnet manager, in real time: */
-#define UNHEARD_NS 5000000000ull  /* at most, if it does not stir at all */
-#define QUIET_NS   300000000ull   /* it is done when it has said nothing for so long */
+#define UNHEARD_NS 5000000000ull  /* longest wait for a manager without any activity */
+#define QUIET_NS   300000000ull   /* silence after which the manager is done */
 #define HOLD_NS    30000000000ull /* at most: a sweep that has failed is made again after 10 s */
 
 _Static_assert(FAULT_DROPS_MAX == LINK_LOSE_MAX, "a command names as many packets as a link can lose");
@@ -58,7 +58,7 @@ static void links_changed(struct sim *s, const struct fault_cmd *c)
     }
 }
 
-/* Is there a link that is up and waits for a manager to make it Active? */
+/* True if a link is up and waits for a manager to make the link Active. */
 static bool links_wait(const struct fabric *f)
 {
     for (uint32_t i = 0; i < f->num_nodes; i++)
@@ -87,7 +87,7 @@ bool faults_hold_time(struct sim *s)
     return s->holding;
 }
 
-/* ---- who is meant ---------------------------------------------------------------------------------------------- */
+/* ---- targets ----------------------------------------------------------------------------------------------------- */
 
 static bool names_node(const struct fault_cmd *c, const struct node *n)
 {
@@ -156,7 +156,7 @@ static bool check_links(const struct sim *s, const struct fault_cmd *c, struct t
     return found;
 }
 
-/* Is anybody meant by the command, and can it be done? Says what exists if not. */
+/* Checks that the command has targets and can be done. If not, the text lists the existing targets. */
 bool fault_check(const struct sim *s, const struct fault_cmd *c, struct text *t)
 {
     if (c->target == FAULT_LINK)
@@ -228,7 +228,7 @@ static void fault_links(struct sim *s, const struct fault_cmd *c)
 
 /* ---- nodes and hosts ------------------------------------------------------------------------------------------- */
 
-/* True if it was not so before. What comes back has forgotten all that it was told. */
+/* True if the state changed. A node that comes back has forgotten all settings. */
 static bool node_power(struct node *n, bool on)
 {
     if (n->dead == !on)
@@ -241,7 +241,7 @@ static bool node_power(struct node *n, bool on)
     return true;
 }
 
-/* An adapter that fails alone leaves programs behind that must hear of it. */
+/* The failure of an adapter alone leaves programs behind, which must hear of the failure. */
 static void tell_fatal(const struct node *n)
 {
     for (struct ctx *c = n->hca ? n->hca->contexts : NULL; c; c = c->next) {
@@ -316,7 +316,7 @@ static void fault_due(void *obj, uint64_t id)
             apply(s, &c);
             return;
         }
-    /* it was cleared meanwhile */
+    /* cleared meanwhile */
 }
 
 static void apply_later(struct sim *s, const struct fault_cmd *c, uint64_t at_ps, bool repair)
@@ -332,7 +332,7 @@ static void apply_later(struct sim *s, const struct fault_cmd *c, uint64_t at_ps
     evq_push_quiet(&s->q, at_ps, fault_due, s, f->next_id++);
 }
 
-/* What takes back what c sets. */
+/* The command that reverts c. */
 static struct fault_cmd remedy(const struct sim *s, const struct fault_cmd *c)
 {
     struct fault_cmd r = *c;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Faults: what goes wrong with links, nodes and hosts, from the model's list or live (`simfab fault`). A fault writes
- * the state that both planes share (struct port, node, host, link_dir) and is thereafter nothing but that state; only
- * faults that are due later are kept here. Those do not move time: they happen when time gets there.
+ * Faults of links, nodes and hosts, from the model's list or live (`simfab fault`). A fault writes the state shared by
+ * both planes (struct port, node, host, link_dir), and has no state besides. Only later faults are kept here. They do
+ * not move time: they happen when time gets there.
  *
- * After a fault that changes links virtual time stands still until the subnet manager, if there is one, has dealt with
- * it: its work takes no virtual time, whatever it takes in the real world.
+ * After a fault that changes links, virtual time stands still until the subnet manager, if there is one, has handled
+ * the change: the manager's work takes no virtual time, whatever its real time.
  */
 #ifndef SIMFAB_FAULT_H
 #define SIMFAB_FAULT_H
@@ -18,12 +18,12 @@
 #include "simfab/engine/base/words.h"
 #include "simfab/engine/fabric/fabric.h"
 
-#define FAULT_DROPS_MAX 8 /* packets that can be named */
+#define FAULT_DROPS_MAX 8 /* most packets in a list */
 
 enum fault_verb { FAULT_SET, FAULT_LIST, FAULT_CLEAR, FAULT_ALIVE };
 enum fault_target { FAULT_LINK, FAULT_NODE, FAULT_HOST };
 
-/* What a command sets; each bit of has names fields of struct fault_cmd. */
+/* Settings of a command; each bit of `has` names fields of struct fault_cmd. */
 enum fault_setting {
     FAULT_UP = 1, /* up, revive */
     FAULT_DOWN = 2,
@@ -55,15 +55,15 @@ struct fault_cmd {
     uint64_t when_ps, for_ps;
 };
 
-/* fault_parse.c: pure. False: not a command; t says what is wrong with it. */
+/* fault_parse.c: pure. False: not a valid command; t has the error. */
 bool fault_parse(const char *line, struct fault_cmd *cmd, struct text *t);
 /* The words for it again, for lists: "link h1 mlx5_0 1 down". */
 void fault_print(const struct fault_cmd *cmd, struct text *t);
-/* "1" .. "12" and "SDR" .. "NDR" for what is denied; NULL: nothing is. */
+/* "1" .. "12" and "SDR" .. "NDR" for the denied widths and speeds; NULL: none denied. */
 const char *fault_width_name(uint8_t denied);
 const char *fault_speed_name(uint8_t denied, uint8_t ext_denied);
 
-/* Those that are due later: fault.c's. */
+/* Later faults: fault.c's. */
 struct fault_pending {
     uint64_t id, at_ps;
     bool repair; /* the end of a fault that lasts for a time */
@@ -71,27 +71,27 @@ struct fault_pending {
 };
 
 struct faults {
-    struct fault_pending *pending; /* in no order: the event queue has it */
+    struct fault_pending *pending; /* unordered: the event queue has the order */
     uint32_t num, cap;
     uint64_t next_id;
     uint64_t hold_since_ns; /* real time */
 };
 
-/* Is anybody meant by the command, and can it be done? t says what exists if not. */
+/* Checks that the command has targets and can be done. If not, t lists the existing targets. */
 bool fault_check(const struct sim *s, const struct fault_cmd *c, struct text *t);
 /* Now, or when its time has come. c was checked. */
 void fault_apply_in_time(struct sim *s, const struct fault_cmd *c);
 
 /* fault_list.c */
 void faults_list(const struct sim *s, struct text *t);
-/* The fabric ends: notices of the faults for which time has not come far enough. */
+/* At the end of the fabric: notices of faults whose time was not reached. */
 void faults_tell_missed(const struct sim *s);
 
 /* fault_model.c: the model's list. -1 with err filled when an item makes no sense in this fabric. */
 int faults_init(struct sim *s, struct parse_error *err);
 void faults_fini(struct sim *s);
 
-/* Do what the line says. The answer is in t; false: it was refused, and t says why. */
+/* Does the command in the line. The answer is in t; false: refused, with the reason in t. */
 bool fault_command(struct sim *s, const char *line, struct text *t);
 
 /* While the subnet manager deals with the last fault: true, and nobody may move time. */

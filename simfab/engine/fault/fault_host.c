@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host crashes: every process on it is gone at once. Those that are attached are known by their connections; shells,
- * launchers and daemons that never touched the fabric are found by what `simfab exec` put into their environment.
+ * A host crashes: every process on the host is gone at once. Attached processes are known by their connections. Shells,
+ * launchers and daemons that never touched the fabric are found by variables that `simfab exec` put into their
+ * environment.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -23,7 +24,7 @@
 
 #define ENVIRON_MAX (1u << 20)
 
-/* A descriptor that stays with the process, so that its number cannot come to mean another one. */
+/* A descriptor of the process, so that the process id cannot come to mean another process. */
 static int open_pid(pid_t pid)
 {
     return (int)syscall(SYS_pidfd_open, pid, 0);
@@ -83,7 +84,7 @@ static void kill_by_environment(const char *dir, const char *host)
     free(env);
 }
 
-/* Its connection is open: so its number still means it. */
+/* The process's connection is open, so its process id is still valid. */
 static void kill_attached(struct proc *p)
 {
     struct pollfd io = {.fd = p->sock, .events = 0};

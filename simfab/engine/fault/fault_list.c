@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `simfab fault list` prints: read off the state that faults are, and those that are to come. */
+/* The output of `simfab fault list`: read from the state changed by faults, and from the list of later faults. */
 #include "simfab/engine/base/sim.h"
 #include "simfab/engine/base/text.h"
 #include "simfab/engine/base/util.h"
@@ -9,7 +9,7 @@
 #include "simfab/engine/hca/hca.h"
 #include "simfab/engine/wire/link.h"
 
-#define TELL_MAX 3u /* faults that are named at the end */
+#define TELL_MAX 3u /* faults named at the end */
 
 /* The packets that are still to vanish, counted from now on. */
 static void list_drops(const struct port *p, struct text *t)
@@ -101,7 +101,7 @@ void faults_list(const struct sim *s, struct text *t)
         text_say(t, "no faults\n");
 }
 
-/* The next one after a time (and a number, of those at the same time); NULL: there is none. */
+/* The next pending fault after a time (and a number, for the same time); NULL: none. */
 static const struct fault_pending *next_missed(const struct faults *f, const struct fault_pending *after)
 {
     const struct fault_pending *next = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The faults of a model: each item becomes the words of a command, so that there is one grammar. */
+/* The faults of a model: each item becomes the words of a command, so there is one grammar. */
 #include <string.h>
 
 #include "simfab/engine/base/sim.h"
@@ -9,7 +9,7 @@
 #include "simfab/engine/fabric/model.h"
 #include "simfab/engine/fault/fault.h"
 
-/* The item as the words of a command: there is one grammar. False: not one target. */
+/* The item as the words of a command. False: not exactly one target. */
 static bool item_words(const struct model_fault *m, struct text *t)
 {
     const char *target = *m->link ? "link" : *m->node ? "node" : "host";

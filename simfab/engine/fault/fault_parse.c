@@ -8,7 +8,7 @@
 #include "simfab/engine/fabric/fabric.h"
 #include "simfab/engine/fault/fault.h"
 
-/* Widths and speeds that a link is kept from when it shall be no better than the name says. */
+/* Widths and speeds denied to a link limited to the named width or speed. */
 static const struct {
     const char *name;
     uint8_t denied;
@@ -61,7 +61,7 @@ static bool parse_speed(const char *v, struct fault_cmd *c)
     return false;
 }
 
-/* Numbers of packets, "3,4,9": each is above the one before, so that they happen in this order. "0": no packets. */
+/* Numbers of packets, "3,4,9", ascending, so they happen in this order. "0": no packets. */
 static bool parse_drops(const char *v, uint32_t drop[FAULT_DROPS_MAX])
 {
     char number[WORD_MAX];
@@ -89,7 +89,7 @@ static bool parse_drops(const char *v, uint32_t drop[FAULT_DROPS_MAX])
 #define ON_HOST 4u
 #define ON_ALL  7u
 
-/* Words that stand alone, and what they can be said of. */
+/* Words without a value, and their possible targets. */
 static const struct {
     const char *word;
     unsigned on;
@@ -196,7 +196,7 @@ static bool parse_fault_setting(const char *word, struct fault_cmd *c, struct te
     return refuse_word(c, word, t);
 }
 
-/* Settings that contradict each other, or are not enough. */
+/* Checks for contradicting or missing settings. */
 static bool makes_sense(const struct fault_cmd *c, struct text *t)
 {
     const uint32_t effect = ~(uint32_t)(FAULT_AT | FAULT_AFTER | FAULT_FOR | FAULT_NOWAIT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flows: what they send, when, and what became of it. See flow.h. */
+/* Flows: sending and results. See flow.h. */
 #include "simfab/engine/fault/flow.h"
 
 #include <stdlib.h>
@@ -18,23 +18,23 @@
 #include "simfab/engine/wire/packet.h"
 
 struct flow {
-    struct qp qp; /* as the adapter sees it: the first member, and never destroyed as one */
+    struct qp qp; /* the flow to the adapter: first member, never destroyed as a queue pair */
     struct flow *next;
     uint64_t id;
     struct flow_cmd cmd;
     struct port *from, *to;
-    uint32_t live;           /* its packets that are about */
+    uint32_t live;           /* its packets alive */
     uint64_t begin_ps;       /* when the messages are counted from for their rate, */
     uint64_t messages;       /* and how many since */
-    uint64_t offset;         /* of the message that is being sent */
+    uint64_t offset;         /* of the message being sent */
     struct evtimer due, end; /* the next message, or the beginning; the end */
     bool begun, ended;
     uint64_t sent_packets, sent_bytes, got_packets, got_bytes; /* bytes: of data */
-    uint64_t first_ps, last_ps, first_bytes;                   /* the first and the last packet that came */
+    uint64_t first_ps, last_ps, first_bytes;                   /* the first and the last packet received */
 };
 
 #define FLOWS_MAX 10000u
-#define TELL_MAX  3u /* flows that are named at the end */
+#define TELL_MAX  3u /* flows named at the end */
 
 struct flows {
     struct flow *first, **last; /* in the order of their numbers */
@@ -281,7 +281,7 @@ static bool delete (struct flows *fs, uint64_t id)
 
 /* ---- commands -------------------------------------------------------------------------------------------------- */
 
-/* Of what arrived between the first packet and the last; a flow that keeps to a rate rests after its last message. */
+/* Rate of the data between the first packet and the last; a flow with a rate pauses after its last message. */
 static double achieved_mbps(const struct flow *f)
 {
     uint64_t bytes = f->got_bytes - f->first_bytes, span = f->last_ps - f->first_ps;
@@ -361,7 +361,7 @@ bool flow_command(struct sim *s, const char *line, struct text *t)
     case FLOW_LIST:
         list(s, t);
         return true;
-    case FLOW_RUN: /* somebody waits: that is what moves time */
+    case FLOW_RUN: /* up to this time */
         evq_push(&s->q, sim_now(s) + c.time_ps, time_has_come, NULL, 0);
         text_say(t, "%llu", (unsigned long long)(sim_now(s) + c.time_ps));
         return true;

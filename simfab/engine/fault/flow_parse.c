@@ -147,7 +147,7 @@ static bool parse_add(const struct words *w, struct flow_cmd *c, struct text *t)
     return true;
 }
 
-/* The engine's own time, which may be months; a double would not hold it to the picosecond. */
+/* Parses an engine time, which may be months; a double would lose the picosecond. */
 static bool parse_instant(const char *word, uint64_t *ps)
 {
     char *end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Buses. A transfer's end is known when it begins, so an uncontended one needs no event of its own; the timer runs
- * only while requests wait.
+ * Buses. A transfer's end is known at its beginning, so an uncontended transfer needs no event of its own; the timer
+ * runs only while requests wait.
  */
 #include "simfab/engine/hca/bus.h"
 
@@ -17,7 +17,7 @@ void bus_init(struct bus *b, struct event_queue *q, uint64_t bps, uint32_t overh
 {
     *b = (struct bus){.q = q, .memory = memory, .bps = bps, .overhead_bytes = overhead_bytes};
     evtimer_init(&b->timer, serve_bus, b);
-    b->timer.quiet = true; /* the packets that wait for it are counted */
+    b->timer.quiet = true; /* waiting packets are counted */
 }
 
 void bus_slow(struct bus *b, uint32_t factor_milli, uint64_t natural_bps)
@@ -108,7 +108,7 @@ static bool begin_oldest_dma(struct dma *d)
     return true;
 }
 
-/* When the first of those that wait may be asked again. */
+/* Sets the timer to the first time at which a waiting engine may be asked again. */
 static void set_timer(struct bus *b)
 {
     uint64_t t = UINT64_MAX;
@@ -124,7 +124,7 @@ static void set_timer(struct bus *b)
     evtimer_set(b->q, &b->timer, max_u64(max_u64(t, b->busy_ps), b->q->now_ps));
 }
 
-/* Go round until nobody can begin. What begins may ask for more: that is met on the way round. */
+/* Goes round until no engine can begin. A transfer that begins may request more, which is met on the way round. */
 static void serve_bus(void *obj, uint64_t arg)
 {
     struct bus *b = obj;

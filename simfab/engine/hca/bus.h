@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The way between adapters and memory: a bus that the DMA engines of one or more adapters share, and behind the buses
- * of a host its memory. An adapter has two engines (struct dma), one that reads memory and one that writes it; each
- * takes its requests in the order they came, at its own pace on average. A bus carries one transfer at a time, a
- * packet's bytes as a whole, and goes round the engines that wait for it, as the arbiters of PCI do: no engine, no
- * direction and no adapter gets more than its turn. What has no limit takes no time.
+ * The path between adapters and memory: a bus shared by the DMA engines of one or more adapters, and behind the buses
+ * of a host its memory. An adapter has two engines (struct dma), for reading and for writing memory. Each engine takes
+ * its requests in the order of arrival, at its own average pace. A bus carries one transfer at a time, a packet's bytes
+ * as a whole, and serves the waiting engines in turn, as PCI arbiters do: no engine, direction or adapter gets more
+ * than its turn. Without a rate limit, a transfer takes no time.
  *
  * The owner of these structures keeps them until the event queue is gone or has run out.
  */
@@ -35,8 +35,8 @@ struct dma {
     struct bus *bus;
     struct dma *next;  /* of the bus, in the order of its turns */
     uint64_t bps;      /* its own pace; 0: as fast as the bus */
-    uint64_t paced_ps; /* what it has moved, at its pace: a turn that came late is caught up with, one at most */
-    uint64_t free_ps;  /* when it may begin the next transfer */
+    uint64_t paced_ps; /* end of its transfers at its pace: a late turn is caught up with, one turn at most */
+    uint64_t free_ps;  /* earliest start of the next transfer */
     struct dma_request *ring;
     uint32_t cap, first, used;
 };
@@ -46,10 +46,10 @@ struct bus {
     struct memory *memory; /* NULL: no limit */
     uint64_t bps;          /* 0: no limit */
     uint64_t slow_bps;     /* by a fault: no faster than this; 0: no fault */
-    uint32_t slow_milli;   /* and what the DMA engines do takes so many thousandths of its time */
+    uint32_t slow_milli;   /* duration of DMA work, in thousandths of the normal time */
     uint32_t overhead_bytes;
     uint64_t busy_ps;
-    struct dma *turn; /* who is asked first; the engines form a circle */
+    struct dma *turn; /* next engine to ask; the engines form a circle */
     uint32_t waiting; /* requests in all rings */
     bool serving;
     struct evtimer timer;
@@ -61,13 +61,13 @@ void bus_init(struct bus *b, struct event_queue *q, uint64_t bps, uint32_t overh
    counts as a bus of natural_bps. */
 void bus_slow(struct bus *b, uint32_t factor_milli, uint64_t natural_bps);
 
-/* One more engine on the bus. */
+/* Adds an engine to the bus. */
 void dma_init(struct dma *d, struct bus *b, uint64_t bps);
 void dma_fini(struct dma *d);
 
 /*
- * Move bytes; fn is called when the transfer begins, at once if nothing stands before it. A request for no bytes only
- * waits for those before it.
+ * Moves bytes; fn is called when the transfer begins, at once if no transfer is before it. A request for no bytes only
+ * waits for earlier requests.
  */
 void dma_request(struct dma *d, uint32_t bytes, dma_fn fn, void *obj, uint64_t arg);
 

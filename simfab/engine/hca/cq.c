@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion queues in the arena, and the pipes by which a process learns of completion events. An
- * entry is written at once with the time at which it becomes visible; an event at that time wakes whoever waits.
+ * Completion queues in the arena, and the pipes for completion events. An entry is written at once, with its time of
+ * visibility; an event at that time wakes the waiters.
  */
 #include "simfab/engine/hca/cq.h"
 
@@ -191,7 +191,7 @@ static void cq_visible(void *obj, uint64_t arg)
         sched_event(p);
 }
 
-/* Queue pairs whose completions are lost cannot go on. */
+/* Queue pairs with lost completions cannot go on. */
 static void stop_users(void *obj, uint64_t arg)
 {
     struct sim *s = obj;

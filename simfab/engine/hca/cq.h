@@ -28,7 +28,7 @@ struct cq {
     enum cq_arm armed;
     uint64_t solicited; /* entries produced up to the last that a solicited-only event is for */
     bool overrun;       /* an entry had to be dropped: no more come */
-    /* moderation: an event for so many entries, or after so long */
+    /* moderation: entries per event, or the longest delay */
     uint32_t event_count, event_period_us, pending;
     uint64_t event_due_ps;
 };

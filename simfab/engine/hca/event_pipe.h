@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A pipe of events to a program: whole records of one size, in order. The program has the read end; the engine never
- * waits for it. The engine can also take back what nobody has read yet, as an HCA's driver does when an object is
+ * waits for the program. The engine can also take back unread records, as an HCA's driver does when an object is
  * destroyed.
  */
 #ifndef SIMFAB_ENGINE_EVENT_PIPE_H
@@ -18,7 +18,7 @@ struct event_pipe {
 int event_pipe_make(struct event_pipe *p, int *read_end);
 void event_pipe_close(struct event_pipe *p);
 void event_pipe_put(const struct event_pipe *p, const void *record, size_t bytes);
-/* Takes out the records that have this cookie, a uint64_t at that offset. */
+/* Takes out the records with this cookie, a uint64_t at the offset. */
 void event_pipe_forget(const struct event_pipe *p, uint64_t cookie, size_t bytes, size_t offset);
 
 #endif

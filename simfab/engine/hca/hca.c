@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The adapter: it takes turns among the queue pairs that have something to send, reads memory over the I/O bus that
- * both directions share, and hands packets to the link; what comes in crosses the bus into memory.
+ * The adapter: serves in turn the queue pairs with data to send, reads memory over the I/O bus shared by both
+ * directions, and hands packets to the link; incoming packets cross the bus into memory.
  *
- * Queue pairs wait in a list per virtual lane; the lane is chosen by the port's own arbitration tables, so that what
- * the administrator wrote decides already where packets are made, not only where they leave. Of a lane at most six
- * full packets (more where a link is so fast that they would not cover the way to memory and back), or PIPE_PACKETS
- * short ones, are on their way to the wire: the rest of the work stays where it can
- * still be arbitrated. For the same reason the send engine does not go on before the bus has taken up its packet.
+ * Queue pairs wait in a list per virtual lane. The port's own arbitration tables choose the lane, so the
+ * administrator's settings decide already where packets are made, not only where they leave. Per lane, at most six full
+ * packets (more on links so fast that six would not cover the memory round trip), or PIPE_PACKETS short packets, are on
+ * their way to the wire: the rest of the work stays where it can still be arbitrated. For the same reason the send
+ * engine does not continue before the bus has taken its packet.
  *
- * What comes in is taken in the order of its arrival, whatever its lane, and leaves the receive buffer when it is in
- * memory: an engine or a bus that cannot keep up holds back the credits of the lanes that sent. A packet waits there
- * for what the buffers of its port hold before it, and no longer.
+ * Incoming packets are taken in the order of arrival, whatever their lane, and leave the receive buffer when in memory:
+ * a slow engine or bus holds back the credits of the sending lanes. A packet waits there only for earlier packets in
+ * the buffers of its port.
  */
 #include "simfab/engine/hca/hca.h"
 
@@ -57,7 +57,7 @@ static void make_hca(struct sim *s, struct node *n)
         hp->hca = h;
         hp->port = &n->ports[i];
         evtimer_init(&hp->tx, tx_run, hp);
-        hp->tx.quiet = true; /* the queue pairs that wait for it are counted */
+        hp->tx.quiet = true; /* waiting queue pairs are counted */
         for (unsigned vl = 0; vl < FABRIC_VLS; vl++)
             hp->ready[vl].last = &hp->ready[vl].first;
     }
@@ -188,7 +188,7 @@ void hca_qp_forget(struct qp *qp)
             }
 }
 
-/* A packet that never leaves the adapter: to one of its own LIDs. */
+/* A packet that never leaves the adapter, to one of its own LIDs. */
 static void loop_back(void *obj, uint64_t arg)
 {
     hca_take_in(((struct hca_port *)obj)->port, (struct packet *)(uintptr_t)arg);
@@ -224,9 +224,7 @@ static void to_wire(void *obj, uint64_t arg)
         reader->ops->response_left(reader);
 }
 
-/*
- * Bytes of a lane beyond which no packet is begun: what the link carries in twice the time that memory takes, at least.
- */
+/* Most bytes of a lane before a packet is begun: at least those that the link carries in twice the memory latency. */
 static uint64_t pipe_room(const struct hca_port *hp)
 {
     uint64_t latency = 2 * hp->hca->sim->model->dma_latency_ps;
@@ -286,7 +284,7 @@ static void data_read(void *obj, uint64_t arg, uint64_t start_ps, uint64_t done_
     evq_push_quiet(&s->q, *last, to_wire, hp, arg);
     hp->tx_reading = false;
     hp->tx_busy_ps = max_u64(done_ps, start_ps + m->tx_packet_ps);
-    if (hp->tx_cost.memory) /* reading may be slower than the bus: what it leaves is for the others there */
+    if (hp->tx_cost.memory) /* reading may be slower than the bus: other engines use the rest */
         hp->tx_busy_ps = max_u64(hp->tx_busy_ps, hp->hca->reader.free_ps);
     hp->tx_busy_ps += hp->tx_owed_ps;
     hp->tx_owed_ps = 0;
@@ -301,7 +299,7 @@ static void request_fetched(void *obj, uint64_t arg)
     dma_request(&hp->hca->reader, hp->tx_cost.memory, data_read, hp, arg);
 }
 
-/* One turn of one queue pair. */
+/* A turn of a queue pair. */
 static void tx_turn(struct hca_port *hp, struct qp *qp)
 {
     struct sim *s = hp->hca->sim;
@@ -368,9 +366,7 @@ void hca_send_control(struct qp *qp, struct packet *p)
 
 /* ---- in -------------------------------------------------------------------------------------------------------- */
 
-/*
- * An acknowledge makes the send engine look after its queue of requests, when it is through with what it has in hand.
- */
+/* An acknowledge makes the send engine check its queue of requests, after the work in progress. */
 static void note_acknowledge(struct hca_port *hp, const struct packet *p)
 {
     uint64_t takes = hp->hca->sim->model->ack_engine_ps;
@@ -412,7 +408,7 @@ static void landed(void *obj, uint64_t arg)
     packet_free(p);
 }
 
-/* What of a packet goes to memory; an atomic's answer carries its value among the headers. */
+/* The bytes of a packet for memory; an atomic's answer carries its value among the headers. */
 static uint32_t memory_bytes(const struct packet *p)
 {
     return p->op == PKT_ATOMIC_ACK ? sizeof p->swap : p->payload;
@@ -423,7 +419,7 @@ static void data_written(void *obj, uint64_t arg, uint64_t start_ps, uint64_t do
 {
     struct hca_port *hp = obj;
     struct packet *p = (struct packet *)(uintptr_t)arg;
-    uint64_t t = p->tail_ps; /* when the receive engine is through with it */
+    uint64_t t = p->tail_ps; /* end of the receive engine's work */
 
     if (memory_bytes(p))
         t = max_u64(t, done_ps) + hp->hca->sim->model->dma_write_ps;
@@ -457,7 +453,7 @@ static void hca_take_in(struct port *port, struct packet *p)
 
     if (!hca_owns_lid(port, p->dlid) && !(p->flags & PKT_MULTICAST)) {
         port->count.rcv_errors++;
-        port->count.rcv_malformed++; /* an address that is not ours */
+        port->count.rcv_malformed++; /* not an address of this adapter */
         s->packets_dropped++;
         trace_drop(s, port, p, "not its LID");
         link_release(p);

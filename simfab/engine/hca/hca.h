@@ -28,7 +28,7 @@ struct ready_list {
     struct qp *first, **last;
 };
 
-/* What emitting a packet costs. */
+/* The cost of sending a packet. */
 struct tx_cost {
     bool first;      /* a request had to be fetched */
     bool inlined;    /* its data came with the doorbell */
@@ -42,8 +42,8 @@ struct hca_port {
     uint64_t tx_busy_ps, rx_busy_ps, last_landed_ps;
     bool tx_reading;        /* the packet in hand waits for its request or its data: no other is begun */
     struct tx_cost tx_cost; /* of that packet */
-    uint64_t tx_behind_ps;  /* what its request takes beyond the engine's time for it */
-    uint64_t tx_owed_ps;    /* for acknowledges that came meanwhile */
+    uint64_t tx_behind_ps;  /* time of its request beyond the engine's time */
+    uint64_t tx_owed_ps;    /* for acknowledges received meanwhile */
     uint64_t last_wire_ps[FABRIC_VLS];
     uint32_t rx_waiting; /* packets whose turn at the receive engine is an event */
     struct evtimer tx;
@@ -58,8 +58,8 @@ struct hca_port {
 struct hca {
     struct sim *sim;
     struct node *node;
-    uint32_t slow_milli;               /* by a fault: what comes in takes so many thousandths of its time */
-    struct bus *bus, own_bus;          /* bus: its own, or that of the first adapter on it */
+    uint32_t slow_milli;               /* by a fault: duration of receive work, in thousandths of the normal time */
+    struct bus *bus, own_bus;          /* bus: its own, or that of the first adapter on the bus */
     struct memory *memory, own_memory; /* the same for the host's memory */
     struct dma reader, writer;
     struct qp_cache contexts_held;
@@ -96,7 +96,7 @@ void hca_port_changed(struct port *p);
 void hca_slow(struct hca *h, uint32_t factor_milli); /* 1000: as the model says */
 /* The queue pair has something to send: it takes its turn in its lane. */
 void hca_qp_ready(struct qp *qp);
-void hca_qp_forget(struct qp *qp); /* take it out of the ready lists */
+void hca_qp_forget(struct qp *qp); /* removes the queue pair from the ready lists */
 /* Send a packet that costs no memory access (an acknowledge) at once. */
 void hca_send_control(struct qp *qp, struct packet *p);
 bool hca_owns_lid(const struct port *p, uint16_t lid);

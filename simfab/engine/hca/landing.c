@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets that go to memory together. */
+/* Packets written to memory together. */
 #include "simfab/engine/hca/landing.h"
 
 #include "simfab/engine/wire/packet.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets received in order and not yet written to memory: they are parts of one chunk, written at once. */
+/* Packets received in order and not yet written to memory: parts of one chunk, written at once. */
 #ifndef SIMFAB_LANDING_H
 #define SIMFAB_LANDING_H
 

@@ -76,7 +76,7 @@ int mcast_attach(struct qp *qp, const uint8_t gid[16], uint16_t lid)
     *m = xcalloc(1, sizeof **m);
     (*m)->qp = qp;
     (*g)->num_members++;
-    qp->obj.uses++; /* it cannot be destroyed while it is attached */
+    qp->obj.uses++; /* cannot be destroyed while attached */
     qp->mcast_groups++;
     return 0;
 }
@@ -129,7 +129,7 @@ void mcast_forget(struct qp *qp)
 
 /* ---- adapters -------------------------------------------------------------------------------------------------- */
 
-/* The group is named by the DGID of the GRH, which every multicast packet has. */
+/* The DGID of the GRH, present in every multicast packet, names the group. */
 static struct mcast_group *group_of(struct hca_port *hp, const struct packet *p)
 {
     if (!(p->flags & PKT_GRH) || p->dest_qpn != MCAST_QPN || p->transport != IBV_QPT_UD)

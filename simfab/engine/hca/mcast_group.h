@@ -18,7 +18,7 @@ struct qp;
  */
 int mcast_attach(struct qp *qp, const uint8_t gid[16], uint16_t lid);
 int mcast_detach(struct qp *qp, const uint8_t gid[16], uint16_t lid);
-void mcast_forget(struct qp *qp); /* detach it from everything */
+void mcast_forget(struct qp *qp); /* detaches the queue pair from all groups */
 
 #define MCAST_GROUPS_MAX 8192u /* of an adapter */
 #define MCAST_QPS_MAX    248u  /* of a group at an adapter */

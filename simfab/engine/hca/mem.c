@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory regions, and what a DMA engine does: bytes between the engine and the memory of the processes, by
- * process_vm_readv and process_vm_writev. Keys are per HCA: index in its table << 8 | a tag that changes, so that a key
- * of a region that is gone is not the key of the next.
+ * Memory regions, and the work of DMA engines: bytes between the engine and the memory of the processes, by
+ * process_vm_readv and process_vm_writev. Keys are per HCA: index in its table << 8 | a changing tag, so the key of a
+ * destroyed region is not the key of the next.
  */
 #include "simfab/engine/hca/mem.h"
 
@@ -69,7 +69,7 @@ struct mr *mr_of_key(const struct hca *h, uint32_t key)
     return mr && mr->key == key ? mr : NULL;
 }
 
-/* Rights that a region may have together: who lets others write must be able to write. */
+/* Valid combinations of rights of a region: remote write requires local write. */
 static bool access_valid(uint32_t access)
 {
     const uint32_t remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
@@ -124,7 +124,7 @@ int mr_reregister(struct mr *mr, struct pd *pd, const struct sf_rereg_mr *r)
         ((r->flags & IBV_REREG_MR_CHANGE_ACCESS) && !access_valid(r->to.access)))
         return EINVAL;
     if (mr->obj.uses)
-        return EBUSY; /* windows are bound to it */
+        return EBUSY; /* windows are bound to the region */
     if (r->flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
         mr->addr = r->to.addr;
         mr->length = r->to.length;
@@ -153,7 +153,7 @@ void mr_deregister(struct mr *mr)
     free(mr);
 }
 
-/* That are pinned. */
+/* Number of pinned pages. */
 static uint64_t pages(const struct mr *mr)
 {
     return mr->length && !mr->null && !(mr->access & IBV_ACCESS_ON_DEMAND)
@@ -181,8 +181,8 @@ static bool covers(const struct mr *mr, uint64_t addr, uint64_t len)
 }
 
 /*
- * Regions on demand, as adapters have them (odp_caps of do_query_device): a queue pair must be able to wait for a page
- * that is not there, so only reliable connections may write to one; a datagram that is sent can wait, too.
+ * Regions on demand, as real adapters support them (odp_caps of do_query_device): a queue pair must be able to wait for
+ * a missing page, so only reliable connections may write to such a region; a datagram being sent can wait, too.
  */
 static bool waits_for_pages(const struct qp *qp, const struct mr *mr, bool written)
 {
@@ -202,7 +202,7 @@ struct mr *mr_check(const struct qp *qp, uint32_t key, uint64_t addr, uint64_t l
     return waits_for_pages(qp, mr, access != IBV_ACCESS_REMOTE_READ) ? mr : NULL;
 }
 
-/* What a local key stands for; windows have none. */
+/* The region of a local key; windows have no local key. */
 static struct mr *local(const struct qp *qp, const struct pd *pd, const struct sf_sge *sge, uint32_t access)
 {
     struct mr *mr = mr_of_key(qp->hca, sge->lkey);
@@ -223,9 +223,9 @@ bool sge_check(const struct qp *qp, const struct pd *pd, const struct sf_sge *sg
 /* ---- movement -------------------------------------------------------------------------------------------------- */
 
 #define PIECES        64u
-#define THREADS_TRIED 4 /* of a process, some of which may be about to end */
+#define THREADS_TRIED 4 /* threads of a process to try, as some may be about to end */
 
-/* Memory is reached by way of a thread: when that one has ended, by way of another. */
+/* Memory is reached through a thread; after its end, through another thread. */
 static bool other_thread(struct proc *p)
 {
     pid_t tid = thread_living(p->pid, p->mem_tid);
@@ -288,7 +288,7 @@ static bool transfer(struct proc *proc, struct iovec *remote, unsigned n, uint8_
     return true;
 }
 
-/* A list being walked: what of it has been collected for the next transfer. */
+/* A list being walked: the segments collected for the next transfer. */
 struct walk {
     const struct qp *qp;
     const struct pd *pd;

@@ -14,17 +14,17 @@ struct hca;
 struct pd;
 struct qp;
 
-/* What a key stands for: a memory region, or a memory window (mw.c), which is part of a region once it is bound. */
+/* The object of a key: a memory region, or a memory window (mw.c), which is part of a region once bound. */
 struct mr {
     struct object obj;
     struct pd *pd;
     uint64_t addr, length, iova;
     uint32_t access, key;
-    bool null; /* reads as zeros, swallows what is written */
+    bool null; /* reads as zeros, ignores writes */
     /* windows */
     enum ibv_mw_type window; /* 0: a region */
-    struct mr *region;       /* that it is bound to; NULL: not bound */
-    struct qp *qp;           /* type 2: whose packets alone may use it */
+    struct mr *region;       /* the bound region; NULL: not bound */
+    struct qp *qp;           /* type 2: only packets of this queue pair may use the window */
     struct mr *next_of_qp;
 };
 
@@ -34,10 +34,10 @@ int mr_reregister(struct mr *mr, struct pd *pd, const struct sf_rereg_mr *r);
 void mr_deregister(struct mr *mr);
 struct mr *mr_add_key(struct pd *pd, int *err); /* a zeroed object with a key of its own, mw.c */
 struct mr *mr_of_key(const struct hca *h, uint32_t key);
-/* What the two take of the caller's time: pages are pinned and entered into the adapter's tables one by one. */
+/* Time of the two calls for the caller: pages are pinned and entered into the adapter's tables one by one. */
 uint64_t mr_register_ps(const struct mr *mr);
 uint64_t mr_deregister_ps(const struct mr *mr);
-/* What a peer's key lets it do: the region or window if [addr, addr + len) is in it, with all of the access. */
+/* Checks a peer's key: the region or window if [addr, addr + len) is inside, with all of the access. */
 struct mr *mr_check(const struct qp *qp, uint32_t key, uint64_t addr, uint64_t len, uint32_t access);
 /* Are all parts of a list in regions of the domain, with the access (0: reading)? */
 bool sge_check(const struct qp *qp, const struct pd *pd, const struct sf_sge *sge, uint32_t n, uint32_t access);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory windows (specification 10.6.7): keys that a send queue binds to part of a region and takes back, without
- * asking the operating system. A window of type 1 is bound anew at any time and open to all queue pairs of its domain.
- * One of type 2 belongs, while it is bound, to the queue pair that bound it (2B), must be invalidated before it is
- * bound again, and its new key is the binder's choice.
+ * Memory windows (specification 10.6.7): keys that a send queue binds to part of a region and takes back, without the
+ * operating system. A window of type 1 may be bound again at any time and is open to all queue pairs of its domain. A
+ * window of type 2 belongs, while bound, to the binding queue pair (2B), must be invalidated before the next bind, and
+ * the binder chooses the new key.
  */
 #include "simfab/engine/hca/mw.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The objects of a process: contexts of adapters, and what programs make in them. An object belongs to the process that
- * made it (struct object is its first member) and to the adapter of its context. Completion queues have their rings in
- * the arena, memory that the process and the engine share.
+ * The objects of a process: contexts of adapters, and objects made in them. An object belongs to its process (struct
+ * object is the first member) and to the adapter of its context. Completion queues have their rings in the arena,
+ * memory shared by the process and the engine.
  */
 #ifndef SIMFAB_OBJECT_H
 #define SIMFAB_OBJECT_H
@@ -15,7 +15,7 @@
 struct hca;
 struct proc;
 
-#define ARENA_BYTES (256u << 20) /* of address space: pages come as they are touched */
+#define ARENA_BYTES (256u << 20) /* of address space: pages come at the first touch */
 #define CMD_BYTES   (1u << 20)
 
 enum object_kind { OBJ_CTX = 1, OBJ_PD, OBJ_MR, OBJ_CHANNEL, OBJ_CQ, OBJ_SRQ, OBJ_QP, OBJ_AH, OBJ_MW };
@@ -24,7 +24,7 @@ enum object_kind { OBJ_CTX = 1, OBJ_PD, OBJ_MR, OBJ_CHANNEL, OBJ_CQ, OBJ_SRQ, OB
 struct object {
     enum object_kind kind;
     uint32_t handle;
-    uint32_t uses; /* by other objects: it cannot be destroyed before them */
+    uint32_t uses; /* uses by other objects: cannot be destroyed before them */
     struct proc *proc;
     struct ctx *ctx;
 };

@@ -2,9 +2,9 @@
 /*
  * The paths of a connection: automatic migration to the alternate path (specification 17.2.8), and static rates.
  *
- * Every packet says by its MigReq bit whether its sender's state is MIGRATED. REARM becomes ARMED when the peer says
- * that it is no longer MIGRATED. An ARMED queue pair migrates when its retries are exhausted, when the program asks for
- * it, or when a packet with MigReq comes by the alternate path: the peer has migrated.
+ * The MigReq bit of every packet says whether the sender's state is MIGRATED. REARM becomes ARMED when the peer is no
+ * longer MIGRATED. An ARMED queue pair migrates when its retries are exhausted, when the program requests migration, or
+ * when a packet with MigReq comes by the alternate path: the peer has migrated.
  */
 #include "simfab/engine/hca/path.h"
 
@@ -21,7 +21,7 @@
 
 void qp_take_path(struct qp *qp, const struct ibv_ah_attr *a, uint8_t port)
 {
-    hca_qp_forget(qp); /* out of the lists of the lane that it was in */
+    hca_qp_forget(qp); /* removed from the lists of its lane */
     qp->attr.ah_attr = *a;
     qp->attr.ah_attr.port_num = qp->attr.port_num = port;
     qp->port = &qp->hca->ports[port];
@@ -68,7 +68,7 @@ bool qp_path_accepts(struct qp *qp, const struct packet *p)
             qp_migrate(qp);
             return true;
         }
-        async_event(qp->obj.ctx, IBV_EVENT_PATH_MIG_ERR, 0, qp->cookie); /* not by the path that was agreed on */
+        async_event(qp->obj.ctx, IBV_EVENT_PATH_MIG_ERR, 0, qp->cookie); /* not the agreed path */
         return false;
     }
     if (!hca_owns_lid(qp->port->port, p->dlid) || !from_peer(qp->port->port, qp->remote_lid, p))

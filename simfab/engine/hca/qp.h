@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: their state, what was posted, and what is under way. Queue pairs are type-stable: their memory is reused
- * only for queue pairs, so that the timers in it may still be queued when one is gone.
+ * Queue pairs: their state, posted requests, and transfers under way. Queue pairs are type-stable: their memory is
+ * reused only for queue pairs, so their timers may still be queued after destruction.
  */
 #ifndef SIMFAB_QP_H
 #define SIMFAB_QP_H
@@ -32,22 +32,22 @@ struct ah {
     struct ibv_ah_attr attr;
 };
 
-/* One posted send request. */
+/* A posted send request. */
 struct wqe {
     uint64_t wr_id, ready_ps;
     uint32_t opcode, flags; /* enum ibv_wr_opcode, enum sf_send_flags */
     uint32_t imm, rkey, wqe_index;
     uint64_t remote_addr, compare_add, swap;
     uint32_t remote_qpn, remote_qkey;
-    struct ibv_ah_attr av; /* UD: the address as it was when posted */
+    struct ibv_ah_attr av; /* UD: the address at the time of the post */
     uint32_t length, num_sge;
     struct sf_sge *sge;
     struct chunk *inline_data;
     struct sf_bind bind; /* IBV_WR_BIND_MW */
-    /* once it is being sent */
+    /* sending has begun */
     bool started;
-    uint32_t first_psn, packets; /* packets: PSNs that it takes */
-    uint32_t status;             /* enum ibv_wc_status: what it completes with when its turn comes */
+    uint32_t first_psn, packets; /* packets: number of PSNs */
+    uint32_t status;             /* enum ibv_wc_status: status of the completion in its turn */
 };
 
 /* The responder's duties in the order of their PSNs: acknowledges, and reads and atomics to answer. */
@@ -59,7 +59,7 @@ struct duty {
     uint32_t psn, msn;
     uint8_t nak, rnr_timer;
     uint64_t ready_ps;
-    uint64_t raddr, value; /* value: what an atomic found */
+    uint64_t raddr, value; /* value: original value of an atomic */
     uint32_t rkey, length, sent, packets;
 };
 
@@ -72,13 +72,13 @@ struct requester {
     uint32_t cur_packet;
     uint32_t reads; /* reads and atomics on their way */
     uint32_t retries, rnr_retries;
-    struct landing landing; /* of the read that is being answered */
+    struct landing landing; /* of the read being answered */
     bool rnr_wait, halted;  /* halted: an error waits for its turn */
     bool gap_seen; /* the oldest was asked for again because a later answer came: others like it say nothing new */
     struct evtimer timeout, rnr;
     struct evtimer glance;   /* while timeout is set: the process looks whether anything has come */
     uint64_t waits_since_ps; /* timeout was set then */
-    struct chunk *chunk;     /* what was read from memory last: of request chunk_wqe, from chunk_at */
+    struct chunk *chunk;     /* data last read from memory: of request chunk_wqe, from chunk_at */
     uint64_t chunk_wqe;
     uint32_t chunk_at;
 };
@@ -108,11 +108,11 @@ struct responder {
 };
 
 /*
- * Calls from an adapter to what takes turns at it: queue pairs of programs (transport.c), flows (flow.c). A flow has
- * the first three.
+ * Calls from an adapter to users of its turns: queue pairs of programs (transport.c), flows (flow.c). A flow has the
+ * first three.
  */
 struct qp_ops {
-    bool (*wants_turn)(struct qp *qp); /* now; sets a timer for a later turn */
+    bool (*wants_turn)(struct qp *qp); /* true: now; sets a timer for a later turn */
     int (*lane)(struct qp *qp);
     /* Make the next packet; NULL if there is nothing to send now. *more: it wants another turn. */
     struct packet *(*emit)(struct qp *qp, struct tx_cost *cost, bool *more);
@@ -143,7 +143,7 @@ struct qp {
     int vl; /* by the port's SL2VL when vl_changes was its changes */
     uint32_t vl_changes;
     bool alt_loaded;  /* the alternate path has been given */
-    bool established; /* the program was told that a packet came before it said RTS */
+    bool established; /* the program was told of a packet before RTS */
     bool draining;    /* SQD: requests before drain_to are finished, then the program is told */
     uint64_t drain_to;
     uint64_t paced_ps; /* the static rate lets the next packet go then */
@@ -153,9 +153,9 @@ struct qp {
     struct rq rq;
     struct requester req;
     struct responder resp;
-    struct mr *windows;            /* of type 2 that are bound through it */
+    struct mr *windows;            /* bound type 2 windows */
     struct qp_cache_entry context; /* in the adapter's cache */
-    uint32_t mcast_groups;         /* that it is attached to */
+    uint32_t mcast_groups;         /* attached groups */
     bool in_ready;                 /* in a ready list of its port */
     bool answered;                 /* its last packet was an answer to a read */
     struct qp *next_ready;
@@ -166,17 +166,17 @@ struct wqe *qp_wqe(struct qp *qp, uint64_t number);
 void qp_ask_turn(struct qp *qp);                                 /* at the adapter, if there is something to send */
 void qp_complete_send(struct qp *qp, enum ibv_wc_status status); /* the oldest request, and advance */
 void qp_complete_recv(struct qp *qp, struct sf_cqe *cqe, bool solicited);
-void qp_check_drained(struct qp *qp);    /* a request is done: was it the last that SQD waits for? */
-void qp_release_requests(struct qp *qp); /* forget all that was posted to the send queue */
+void qp_check_drained(struct qp *qp);    /* a request is done: checks whether SQD waits for more */
+void qp_release_requests(struct qp *qp); /* frees all requests posted to the send queue */
 void qp_flush_send(struct qp *qp);
 void qp_flush_recv(struct qp *qp);
 void qp_to_error(struct qp *qp); /* state ERR, everything flushed */
-/* Forget all that is under way. */
+/* Frees all state of transfers under way. */
 void qp_requester_reset(struct qp *qp);
 void qp_responder_reset(struct qp *qp);
 void duty_drop(struct responder *r); /* the first */
 
-/* The domain whose keys receive requests have. */
+/* The domain of the keys in receive requests. */
 static inline const struct pd *qp_recv_pd(const struct qp *qp)
 {
     return qp->srq ? qp->srq->pd : qp->pd;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The queue pair contexts that an adapter holds on its chip: the most recently used ones. Work on a queue pair whose
- * context is elsewhere has to wait until it is fetched, and the one that was unused for longest makes room. An entry
- * belongs to its queue pair, which takes it out before it goes; all zero is an entry that is not in the cache.
+ * The queue pair contexts held on an adapter's chip: the most recently used. Work on a queue pair with another context
+ * waits until the context is fetched; the least recently used context makes room. An entry belongs to its queue pair,
+ * which takes the entry out before destruction; all zero is an entry outside the cache.
  */
 #ifndef SIMFAB_QP_CACHE_H
 #define SIMFAB_QP_CACHE_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct qp_cache_entry {
-    struct qp_cache_entry *newer, *older; /* both NULL when it is not in the cache */
+    struct qp_cache_entry *newer, *older; /* both NULL: not in the cache */
 };
 
 struct qp_cache {
@@ -23,7 +23,7 @@ struct qp_cache {
 
 void qp_cache_init(struct qp_cache *c, uint32_t capacity);
 
-/* Work on e: it becomes the newest. False: it was not there. */
+/* Work on e: e becomes the newest. False: e was not in the cache. */
 bool qp_cache_touch(struct qp_cache *c, struct qp_cache_entry *e);
 void qp_cache_forget(struct qp_cache *c, struct qp_cache_entry *e);
 

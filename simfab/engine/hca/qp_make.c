@@ -42,7 +42,7 @@ static struct qp *new_qp(struct hca *h)
         rc_responder_init(qp);
         return qp;
     }
-    /* old events may still point to the timers: they stay as they are */
+    /* old events may still point to the timers, which stay unchanged */
     h->free_qps = qp->next_free;
     start = qp->start;
     timeout = qp->req.timeout;

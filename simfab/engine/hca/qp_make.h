@@ -17,7 +17,7 @@ struct srq;
 int qp_create(struct ctx *ctx, const struct sf_create_qp *r, struct pd *pd, struct cq *scq, struct cq *rcq,
               struct srq *srq, struct qp **out);
 int qp_post_send(struct qp *qp, const struct sf_cmd *cmd, const struct sf_send *s, const void *data, struct ah *ah);
-void qp_clear(struct qp *qp); /* forget all that was posted and all that is under way */
+void qp_clear(struct qp *qp); /* frees all posted requests and all state of transfers under way */
 void qp_destroy(struct qp *qp);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state machine of queue pairs (specification 10.3.1): what may change when, and asking what is. */
+/* The state machine of queue pairs (specification 10.3.1): allowed changes, and queries. */
 #include "simfab/engine/hca/qp_state.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "simfab/engine/hca/qp_make.h"
 #include "simfab/engine/hca/qp_table.h"
 
-/* ---- what is asked for ----------------------------------------------------------------------------------------- */
+/* ---- validation of a request ------------------------------------------------------------------------------------- */
 
 #define QP_ACCESS                                                                                                      \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |            \
@@ -30,7 +30,7 @@ bool ah_attr_valid(const struct hca *h, const struct ibv_ah_attr *a)
     return !a->is_global || a->grh.sgid_index == 0 || (a->grh.sgid_index < FABRIC_GUIDS && p->guids[a->grh.sgid_index]);
 }
 
-/* The path of a connection: without a port it is that of the queue pair. */
+/* The path of a connection: without a port, the queue pair's port. */
 static bool path_valid(const struct qp *qp, const struct ibv_ah_attr *given, uint8_t port)
 {
     struct ibv_ah_attr a = *given;
@@ -86,7 +86,7 @@ static bool attributes_valid(const struct qp *qp, int mask, const struct ibv_qp_
     return migration_valid(qp, mask, a);
 }
 
-/* ---- taking it ------------------------------------------------------------------------------------------------- */
+/* ---- application of a request ------------------------------------------------------------------------------------ */
 
 static void take_attributes(struct qp *qp, int mask, const struct ibv_qp_attr *a)
 {
@@ -139,7 +139,7 @@ static void take_attributes(struct qp *qp, int mask, const struct ibv_qp_attr *a
 
 /* ---- states ---------------------------------------------------------------------------------------------------- */
 
-/* The send queue finishes what it has begun: the requests before drain_to. */
+/* The send queue finishes the begun requests: those before drain_to. */
 static void start_draining(struct qp *qp)
 {
     const struct requester *r = &qp->req;
@@ -149,7 +149,7 @@ static void start_draining(struct qp *qp)
     qp_check_drained(qp);
 }
 
-/* Back to what a new queue pair is. */
+/* Back to the state of a new queue pair. */
 static void reset(struct qp *qp)
 {
     qp_clear(qp);
@@ -182,7 +182,7 @@ int qp_modify(struct qp *qp, int mask, const struct ibv_qp_attr *a)
         !qp_transition_allowed(qp->type, qp->state, to, mask) || !attributes_valid(qp, mask, a))
         return EINVAL;
     if (to == IBV_QPS_SQD && qp->draining && (mask & ~IBV_QP_STATE))
-        return EBUSY; /* requests under way obey the attributes that they began with */
+        return EBUSY; /* requests under way keep their initial attributes */
     if (to == IBV_QPS_RESET) {
         reset(qp);
     } else if (to == IBV_QPS_ERR) {

@@ -21,7 +21,7 @@ struct transition {
 #define RESPONDER   (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define PERSISTENCE (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
-/* What may be given on every way into RTS, and in it. */
+/* Attributes allowed in every change into RTS, and within RTS. */
 #define RUNNING_RC (IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | MIGRATION | IBV_QP_MIN_RNR_TIMER)
 #define RUNNING_UC (IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | MIGRATION)
 #define RUNNING_UD (IBV_QP_CUR_STATE | IBV_QP_QKEY)
@@ -90,7 +90,7 @@ bool qp_transition_allowed(enum ibv_qp_type type, enum ibv_qp_state from, enum i
 
 int64_t qp_static_rate_bps(unsigned code)
 {
-    /* what a link of that signalling rate carries: 8 of 10 bits up to QDR, 64 of 66 after */
+    /* data rate of a link at that signalling rate: 8 of 10 bits up to QDR, 64 of 66 after */
     static const int mbps[] = {
         [IBV_RATE_MAX] = 0,
         [1] = -1,

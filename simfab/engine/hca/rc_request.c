@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requester of a reliable connection (specification 9.7): requests become packets in the order of their PSNs; what
- * is not acknowledged in time, or refused by a sequence NAK, goes again from the oldest PSN that is open. Reads and
+ * The requester of a reliable connection (specification 9.7): requests become packets in the order of their PSNs.
+ * Packets not acknowledged in time, or refused by a sequence NAK, are sent again from the oldest open PSN. Reads and
  * atomics are acknowledged by their responses only.
  */
 #include "simfab/engine/hca/rc_request.h"
@@ -27,7 +27,7 @@
 #include "simfab/engine/wire/packet.h"
 #include "simfab/proto.h"
 
-#define ACK_EVERY   32u /* packets: a long message is acknowledged on its way, so that its time-out does not run out */
+#define ACK_EVERY   32u /* packets: a long message is acknowledged on its way, to prevent a time-out */
 #define MESSAGE_MAX (1u << 31)
 
 static void on_timeout(void *obj, uint64_t arg);
@@ -158,7 +158,7 @@ struct packet *request_data_packet(struct qp *qp, uint64_t number, uint32_t inde
     return p;
 }
 
-/* A read asks for what has not come yet: after a loss that is the rest of it. */
+/* A read requests the missing data: after a loss, the rest. */
 static struct packet *read_request(struct qp *qp, struct wqe *w)
 {
     uint32_t done = (uint32_t)psn_diff(qp->req.una_psn, w->first_psn), offset;
@@ -198,11 +198,11 @@ static bool outstanding(const struct qp *qp)
 }
 
 /*
- * Time would pass at once to the end of a long time-out. A program that polls sees it pass: while an acknowledgement is
- * late it looks once in a while.
+ * Time would pass at once to the end of a long time-out. A polling program sees time pass: while an acknowledgement is
+ * late, the program looks once in a while.
  */
 #define GLANCE_PS   100000000ull
-#define GLANCE_PART 16 /* or after such a part of the time that it has waited */
+#define GLANCE_PART 16 /* or after such a part of the wait so far */
 
 static void set_glance(struct qp *qp)
 {
@@ -288,7 +288,7 @@ static void fail(struct qp *qp, enum ibv_wc_status status)
     qp_to_error(qp);
 }
 
-/* A request that cannot be done fails when all before it are done. */
+/* A request that cannot be done fails when all earlier requests are done. */
 static void fail_in_turn(struct qp *qp)
 {
     struct requester *r = &qp->req;
@@ -361,7 +361,7 @@ static void go_back(struct qp *qp)
         return;
     r->cur = r->head;
     r->cur_packet = is_read(w) || is_atomic(w) ? 0 : (uint32_t)psn_diff(r->una_psn, w->first_psn);
-    /* what has come of a read will not come again: it stays in r->landing until it is written */
+    /* received data of a read is not sent again, and stays in r->landing until written */
 }
 
 static void retry(struct qp *qp)
@@ -383,7 +383,7 @@ static void retry(struct qp *qp)
     qp_ask_turn(qp);
 }
 
-/* An answer came to what was asked later. All that was under way behind the gap tells the same: it counts once. */
+/* An answer to a later request came. All packets under way behind the gap report the same gap, which counts once. */
 static void retry_gap(struct qp *qp)
 {
     if (qp->req.gap_seen)
@@ -471,7 +471,7 @@ static bool acknowledged(struct qp *qp, uint32_t psn)
     return !missing;
 }
 
-/* Write what has come of the oldest request, a read, to memory. */
+/* Writes the received part of the oldest request, a read, to memory. */
 static bool flush_landing(struct qp *qp)
 {
     struct landing *l = &qp->req.landing;
@@ -492,7 +492,7 @@ static void read_response(struct qp *qp, struct packet *p)
     if (r->head == r->tail || !w->started || !is_read(w) || psn_diff(p->psn, r->una_psn) < 0)
         return;
     if (p->psn != r->una_psn) {
-        retry_gap(qp); /* a response before it was lost */
+        retry_gap(qp); /* an earlier response was lost */
         return;
     }
     index = (uint32_t)psn_diff(p->psn, w->first_psn);
@@ -537,7 +537,7 @@ static void not_ready(struct qp *qp, struct packet *p)
     struct requester *r = &qp->req;
 
     if (p->psn != r->una_psn || r->rnr_wait)
-        return; /* of an attempt that has been overtaken */
+        return; /* of an earlier attempt */
     if (qp->attr.rnr_retry != 7) {
         if (!r->rnr_retries) {
             fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What comes in on a connection: data placed in receive buffers or by RDMA, and, for RC, the responder: PSNs in order,
+ * Receiving on a connection: data placed in receive buffers or by RDMA, and, for RC, the responder: PSNs in order,
  * acknowledges and refusals, answers to reads and atomics. A responder's duties leave in the order of their PSNs.
  */
 #include "simfab/engine/hca/receive.h"
@@ -70,7 +70,7 @@ static enum take_result begin_request(struct qp *qp, struct packet *p)
         r->capacity = (uint32_t)min_u64(capacity, UINT32_MAX);
     } else {
         if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE))
-            return TAKE_BAD_REQUEST; /* not set up for this: as an operation that it does not have */
+            return TAKE_BAD_REQUEST; /* not set up for atomics: treated as an unsupported operation */
         if (p->dma_len && !mr_check(qp, p->rkey, p->raddr, p->dma_len, IBV_ACCESS_REMOTE_WRITE))
             return TAKE_NO_ACCESS;
         r->raddr = p->raddr;
@@ -84,7 +84,7 @@ static enum take_result begin_request(struct qp *qp, struct packet *p)
     return TAKE_OK;
 }
 
-/* The last packet is in: tell the program, if the message is one that it hears of. */
+/* The last packet is in: completes a message that the program hears of. */
 static void finish(struct qp *qp, struct packet *p)
 {
     struct responder *r = &qp->resp;
@@ -115,7 +115,7 @@ static void finish(struct qp *qp, struct packet *p)
     }
 }
 
-/* All packets but the last are full ones, and a write brings what its first packet announced. */
+/* All packets but the last are full, and a write has the length announced by its first packet. */
 static bool length_fits(const struct qp *qp, const struct packet *p)
 {
     if (p->payload > qp->mtu || (!(p->flags & PKT_LAST) && p->payload != qp->mtu))
@@ -138,7 +138,7 @@ enum take_result take_data(struct qp *qp, struct packet *p)
         return TAKE_BAD_REQUEST;
     if (p->op == PKT_WRITE && (p->flags & PKT_IMM) && !take_recv(qp)) {
         if (p->flags & PKT_FIRST)
-            r->in_message = false; /* it comes again as a whole */
+            r->in_message = false; /* the message comes again as a whole */
         return TAKE_NO_RECV;
     }
     if (p->payload && !landing_add(&r->landing, p, r->offset)) {
@@ -215,7 +215,7 @@ static void send_duty(struct qp *qp, const struct duty *d)
     hca_send_control(qp, p);
 }
 
-/* Do what is due; a read at the front waits for its turns at the adapter. */
+/* Does the pending duties; a read at the front waits for its turns at the adapter. */
 static void duties_run(void *obj, uint64_t arg)
 {
     struct qp *qp = obj;
@@ -242,8 +242,8 @@ void rc_responder_init(struct qp *qp)
 }
 
 /*
- * The queue pair goes away in the very moment in which it has taken a message, as it does when a program that costs no
- * time ends on seeing it: a real one takes longer for that than for its acknowledge.
+ * The queue pair goes away at the very time of receiving a message, as a program without computing costs does when
+ * ending after the message. A real program takes longer to end than the adapter to acknowledge.
  */
 void rc_acknowledge_now(struct qp *qp)
 {
@@ -364,7 +364,7 @@ static void take_request(struct qp *qp, struct packet *p)
     case TAKE_NO_RECV:
         d = add_duty(qp, DUTY_RNR_NAK, p->psn);
         d->rnr_timer = qp->attr.min_rnr_timer;
-        r->nak_sent = true; /* what follows it is out of order, and needs no refusal of its own */
+        r->nak_sent = true; /* later packets are out of order, and need no refusal of their own */
         break;
     case TAKE_BAD_REQUEST:
         refuse_request(qp, p, NAK_INVALID_REQUEST, IBV_WC_SUCCESS);
@@ -399,8 +399,8 @@ static uint32_t open_reads(const struct responder *r)
 }
 
 /*
- * A read that is asked for again, from psn on: what the requester had asked for after it comes again too. Answers that
- * have not left are not sent twice, or those that are wanted would come after all that are not.
+ * A read is requested again, from psn on: later requests of the requester come again too. Answers that have not left
+ * are dropped, because wanted answers would otherwise come after all unwanted answers.
  */
 static void drop_reads_from(struct qp *qp, uint32_t psn)
 {

@@ -15,7 +15,7 @@ void rc_response_left(struct qp *qp);  /* one response to a read has gone from t
 bool rc_duty_needs_turn(struct qp *qp);
 struct packet *rc_emit_duty(struct qp *qp, struct tx_cost *cost);
 void rc_handle_request(struct qp *qp, struct packet *p);
-void rc_acknowledge_now(struct qp *qp); /* what it has taken already */
+void rc_acknowledge_now(struct qp *qp); /* acknowledges all received messages */
 
 enum take_result {
     TAKE_OK,
@@ -29,7 +29,7 @@ enum take_result {
 /* A packet of a send or a write, in its turn: place the data, complete the message. */
 enum take_result take_data(struct qp *qp, struct packet *p);
 
-/* What has come of the message that is under way goes to memory. False: it cannot. */
+/* Writes the received part of the present message to memory. False: not possible. */
 bool landing_flush(struct qp *qp);
 
 #endif

@@ -88,7 +88,7 @@ bool rq_take(struct rq *rq, uint64_t now, struct rwqe *out, struct sf_sge *store
 void srq_check_limit(struct srq *srq)
 {
     if (srq->limit && srq->rq.posted - srq->rq.taken < srq->limit) {
-        srq->limit = 0; /* fires once, until it is armed again */
+        srq->limit = 0; /* fires once, until armed again */
         async_event(srq->obj.ctx, IBV_EVENT_SRQ_LIMIT_REACHED, 0, srq->cookie);
     }
 }

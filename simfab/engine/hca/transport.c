@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a queue pair of a program sends and takes, by its transport. */
+/* Sending and receiving of a program's queue pair, by transport. */
 #include "simfab/engine/hca/transport.h"
 
 #include <infiniband/verbs.h>
@@ -22,7 +22,7 @@
 #include "simfab/engine/wire/link.h"
 #include "simfab/engine/wire/packet.h"
 
-/* In SQD only what was begun before. */
+/* In SQD, only begun requests. */
 static bool may_send(const struct qp *qp)
 {
     return qp->state == IBV_QPS_RTS || (qp->state == IBV_QPS_SQD && qp->req.cur < qp->drain_to);
@@ -54,7 +54,7 @@ static bool answer_wants_turn(struct qp *qp)
     return qp->type == IBV_QPT_RC && rc_duty_needs_turn(qp) && not_before(qp, qp->paced_ps);
 }
 
-/* Is there anything that the HCA could send now, if its lane has room? Sets the timer for what becomes ready later. */
+/* True if the HCA could send now, with room in the lane. Sets the timer for later requests. */
 static bool transport_wants_turn(struct qp *qp)
 {
     return !qp->obj.proc->dead && !qp->obj.ctx->lost && (answer_wants_turn(qp) || request_wants_turn(qp));
@@ -109,7 +109,7 @@ static bool is_response(const struct packet *p)
            p->op == PKT_ATOMIC_ACK;
 }
 
-/* The first packet on a connection that the program has not brought to RTS yet: it may do so now. */
+/* The first packet on a connection not yet in RTS: the program may change to RTS now. */
 static void tell_established(struct qp *qp)
 {
     if (qp->state != IBV_QPS_RTR || qp->established)

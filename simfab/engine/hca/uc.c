@@ -48,8 +48,8 @@ struct packet *uc_emit(struct qp *qp, struct tx_cost *cost)
 }
 
 /*
- * Forget the message that cannot be completed; its receive request serves the next one. What has come of it is in
- * memory (volume 1, 9.8.3: nobody may rely on the contents).
+ * Drops the incomplete message; its receive request serves the next message. The received part is in memory (volume 1,
+ * 9.8.3: the contents are undefined).
  */
 static void abandon(struct qp *qp)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Agents: who gets which datagram, requests that wait for their response, time-outs and retransmission. The rules are
- * those of a Linux kernel's MAD layer, because programs lean on them: a response finds its agent by the upper half of
- * the transaction id, a request by class, version and method; a request without response comes back with ETIMEDOUT.
+ * Agents: delivery of datagrams, requests that wait for their response, time-outs and retransmission. The rules are
+ * those of the Linux kernel's MAD layer, because programs depend on them: a response finds its agent by the upper half
+ * of the transaction id, a request by class, version and method; a request without response comes back with ETIMEDOUT.
  */
 #include "simfab/engine/mgmt/agent.h"
 
@@ -175,7 +175,7 @@ static enum mad_result transmit_mad(struct agent *a, const struct ib_user_mad_hd
         .dlid = ntohs(hdr->lid),
         .sl = hdr->sl & 15,
         .pkey = p->pkeys[hdr->pkey_index < FABRIC_PKEYS ? hdr->pkey_index : 0],
-        /* the highest bit stands for the sender's own queue key, which is that of its queue pair 1 */
+        /* the highest bit stands for the queue key of the sender's queue pair 1 */
         .qkey = ntohl(hdr->qkey) & 0x80000000u ? MAD_QKEY : ntohl(hdr->qkey),
     };
 
@@ -208,7 +208,7 @@ static void request_timed_out(struct timer *t)
     request_free(r);
 }
 
-/* A request whose response could not be told from the response of another one under way */
+/* True for a request whose response could be confused with the response of another pending request. */
 static bool is_duplicate(struct umad_file *u, const uint8_t *mad)
 {
     for (const struct request *r = *chain_of(u, mad); r; r = r->next_in_chain)
@@ -242,7 +242,7 @@ static struct request *request_new(struct agent *a, const struct ib_user_mad_hdr
     return r;
 }
 
-/* What the kernel writes into the header of the first (or only) segment. */
+/* Fills the header of the first (or only) segment, as the kernel does. */
 static void fill_rmpp(uint8_t *mad, size_t bytes, unsigned header)
 {
     size_t segment = MAD_BYTES - header, data = bytes - header;
@@ -276,7 +276,7 @@ static int send_mad(struct agent *a, const struct ib_user_mad_hdr *hdr, uint8_t 
     result = transmit_mad(a, hdr, mad, bytes);
     if (result == MAD_BAD_ROUTE) {
         if (r)
-            request_free(r); /* it went nowhere, so nothing has answered it */
+            request_free(r); /* not delivered, so no answer has freed the request */
         return EINVAL;
     }
     /* a multi-segment response wants acknowledges: unheard, it comes back like a request */

@@ -19,7 +19,7 @@ int agent_write(struct umad_file *u, const uint8_t *buf, size_t bytes);
 
 void agents_free(struct umad_file *u);
 
-/* Hand a datagram to the agent that wants it; false if none does. */
+/* Delivers a datagram to its agent; false: there is none. */
 bool agent_deliver(struct port *at, const struct mad_packet *pkt);
 
 #endif

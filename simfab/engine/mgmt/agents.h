@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The state of the management plane, which its files share. A struct mad_port hangs on every struct port. Agents (one
- * registration of one open umad each) are known to the port that their umad stands for.
+ * The state of the management plane, shared by its files. Every struct port has a struct mad_port. Agents (each a
+ * registration of an open umad) belong to the port of their umad.
  */
 #ifndef SIMFAB_AGENTS_H
 #define SIMFAB_AGENTS_H
@@ -25,11 +25,11 @@ struct mad {
     int epfd, timerfd;
     struct timer timers; /* list head */
     uint64_t armed_ns;   /* when timerfd expires; 0: never */
-    struct umad_in *in;  /* what programs have sent, while it is served */
+    struct umad_in *in;  /* data sent by programs, while being served */
     struct mad_port *ports;
     struct umad_file *files;
     uint32_t last_agent;     /* the number given last: upper half of transaction ids */
-    struct port *going_down; /* by a Set whose answer leaves first, to this physical state */
+    struct port *going_down; /* set to this physical state by a Set whose answer leaves first */
     enum phys_state going_to;
     uint32_t last_trap; /* the same for traps */
 };

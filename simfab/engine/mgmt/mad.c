@@ -32,7 +32,7 @@
 
 static void send_mad_answer(struct port *at, const struct mad_packet *request, const uint8_t *resp);
 
-/* The kernel of a host answers what nobody there wants; a switch's agents do the same. */
+/* A host's kernel answers requests without an agent; so do the agents of a switch. */
 static void answer_unsupported(struct port *at, const struct mad_packet *pkt)
 {
     uint8_t resp[MAD_BYTES];
@@ -180,7 +180,7 @@ void mad_run(struct mad *m)
 {
     struct epoll_event ev;
 
-    /* one at a time: what an event does may close the connection that the next one is about */
+    /* one at a time: an event's handler may close the connection of the next event */
     for (int budget = 64; budget > 0 && epoll_wait(m->epfd, &ev, 1, 0) == 1; budget--) {
         if (ev.data.ptr)
             umad_ready(ev.data.ptr, ev.events);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the class of a datagram tells. */
+/* Properties of the classes of datagrams. */
 #include "simfab/engine/mgmt/mad_class.h"
 
 #include "simfab/engine/mgmt/mad_wire.h"

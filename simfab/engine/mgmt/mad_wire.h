@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams as they are on the wire: big-endian fields at bit offsets that count from the first byte's highest bit,
- * as the specification's tables do. A field is written as a pair "offset, width", so a table's line is one macro.
+ * Datagrams on the wire: big-endian fields at bit offsets counted from the first byte's highest bit, as in the
+ * specification's tables. A field is written as a pair "offset, width", so a table's line is one macro.
  */
 #ifndef SIMFAB_WIRE_H
 #define SIMFAB_WIRE_H

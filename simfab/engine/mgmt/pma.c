@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The performance management agent: the counters of a node's ports, fed by the data plane. The ports themselves count
- * on for ever, in 64 bits; what an attribute shows is what has come since it was set (port->pma_base), so each
- * attribute is cleared by itself. Fields of 32 bits and less stay at their maximum, those of 64 bits wrap.
- * A field is said once, in a table: its attribute, where it is there, which bit of CounterSelect sets it, what it
- * shows.
+ * The performance management agent: the counters of a node's ports, fed by the data plane. The ports count without end,
+ * in 64 bits. An attribute shows the count since its last setting (port->pma_base), so each attribute is cleared by
+ * itself. Fields of 32 bits and less stay at their maximum, fields of 64 bits wrap. A table describes each field once:
+ * the attribute, the place, the bit of CounterSelect, the counter.
  */
 #include "simfab/engine/mgmt/pma.h"
 
@@ -81,7 +80,7 @@ static const struct counter counters[] = {
     {DISC, 80, 16, 3, AT(discard_sw_hoq)},   {RCV, 32, 16, 0, AT(rcv_physical)},
     {RCV, 48, 16, 1, AT(rcv_malformed)},     {RCV, 64, 16, 2, AT(rcv_overrun)},
     {RCV, 80, 16, 3, AT(rcv_no_route)},      ALL_SLS(ATTR_XMIT_DATA_SL, xmit_data_sl),
-    ALL_SLS(ATTR_RCV_DATA_SL, rcv_data_sl), /* errors last: sysfs shows those of PortCounters, as the kernel does */
+    ALL_SLS(ATTR_RCV_DATA_SL, rcv_data_sl), /* errors last: sysfs shows those of PortCounters, like the kernel */
     {EXT, 576, 64, 32, AT(symbol_errors)},   {EXT, 640, 64, 33, AT(link_recovers)},
     {EXT, 704, 64, 34, AT(link_downed)},     {EXT, 768, 64, 35, AT(rcv_errors)},
     {EXT, 832, 64, 36, AT(rcv_remote_phys)}, {EXT, 896, 64, 37, AT(rcv_switch_relay)},
@@ -135,7 +134,7 @@ static uint16_t class_port_info(uint8_t *data, bool set)
     return STATUS_OK;
 }
 
-/* Which ports a request is about; false: none of ours */
+/* Finds the ports of a request; false: none of this node */
 static bool select_ports(struct port *at, unsigned select, unsigned *first, unsigned *last)
 {
     bool sw = at->node->kind == NODE_SWITCH;
@@ -149,7 +148,7 @@ static bool select_ports(struct port *at, unsigned select, unsigned *first, unsi
     return sw ? select <= at->node->num_ports : select == at->num;
 }
 
-/* From here on the port shows value, and what comes. */
+/* From now on the port shows value plus later counts. */
 static void set_counter(struct port *p, size_t i, uint64_t value)
 {
     p->pma_base[i] = total(p, i) - value;

@@ -11,7 +11,7 @@ struct port;
 
 /* Answer a request at a port; false: no answer. resp is 256 bytes, a copy of the request. */
 bool pma_answer(struct port *at, uint8_t *resp);
-/* What the attributes show of the counter that is at this offset of struct port_count, the widest of them. */
+/* The value shown for the counter at this offset of struct port_count, in the widest attribute. */
 uint64_t pma_shown(const struct port *p, size_t offset);
 
 #endif

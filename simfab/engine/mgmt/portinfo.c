@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PortInfo: the state of a port as the subnet manager reads and writes it. A Set is checked as a whole first, so that
- * a refused one changes nothing; then settings are stored, and last the link's state moves.
+ * PortInfo: the state of a port for the subnet manager. A Set is first checked as a whole, so a refused Set changes
+ * nothing; then settings are stored, and last the link's state changes.
  */
 #include "simfab/engine/mgmt/portinfo.h"
 
@@ -109,7 +109,7 @@ void portinfo_get(const struct port *p, unsigned local_port, uint8_t *data)
     wire_put(data, PI_EXT_ENABLED, p->ext_speed_enabled);
 }
 
-/* What "enabled" becomes: 0 no change, all ones whatever is supported; -1: bits that are not supported */
+/* The new "enabled" mask: 0 no change, all ones everything supported; -1: unsupported bits */
 static int enabled_mask(uint64_t asked, uint8_t now, uint8_t supported, uint64_t all)
 {
     if (asked == 0)
@@ -230,7 +230,7 @@ static void store_link(struct port *p, const uint8_t *data)
     }
 }
 
-/* Disabled or Sleep: the answer, which may need this very link, leaves first and says what will be. */
+/* Disabled or Sleep: the answer, which may need this very link, leaves first, with the future state. */
 static void take_down(struct port *p, enum phys_state phys, uint8_t *data)
 {
     struct mad *m = mad_port_of(p)->mad;

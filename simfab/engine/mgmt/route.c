@@ -28,7 +28,7 @@ static struct port *reach_peer(struct port *p, bool smp)
     return smp || (p->state == PORT_ACTIVE && p->peer->state == PORT_ACTIVE) ? p->peer : NULL;
 }
 
-/* SMPs know no partitions; to queue pair 1 a key must match one of the port's. What does not is counted and told. */
+/* SMPs know no partitions; to queue pair 1, a key must match a key of the port. Others are counted and reported. */
 static void bad_key(struct port *at, enum key_kind kind, const struct mad_packet *pkt)
 {
     struct bad_key b = {.kind = kind,
@@ -59,7 +59,7 @@ bool route_keys_accept(struct port *at, const struct mad_packet *pkt)
     return true;
 }
 
-/* Through a switch whose ports enforce partitions. */
+/* The same through a switch with ports that enforce partitions. */
 static bool keys_pass(struct port *in, struct port *out, const struct mad_packet *pkt)
 {
     if (pkt->qpn == 0)
@@ -77,9 +77,7 @@ static bool keys_pass(struct port *in, struct port *out, const struct mad_packet
     return true;
 }
 
-/*
- * Follow the forwarding tables from a port to the owner of its dlid. *ingress is the port by which it came in.
- */
+/* Follows the forwarding tables from a port to the owner of the dlid. *ingress: the port of arrival. */
 static struct port *follow_lid(struct port *from, const struct mad_packet *pkt, struct port **ingress)
 {
     uint16_t dlid = pkt->dlid;
@@ -139,7 +137,7 @@ static struct port *management_port(struct port *p)
     return p->node->kind == NODE_SWITCH ? &p->node->ports[0] : p;
 }
 
-/* The outward part has ended at a node: what is left of the way goes by LID, or the node is the goal. */
+/* The outward part has ended at a node: the rest of the route goes by LID, or the node is the destination. */
 static enum mad_result dr_arrived(struct port *in, struct mad_packet *pkt, uint8_t *mad)
 {
     uint16_t dr_dlid = (uint16_t)wire_get(mad, SMP_DR_DLID);

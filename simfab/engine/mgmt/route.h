@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ways of datagrams. A datagram in flight is a struct mad_packet on the sender's stack; receivers copy. It is
- * carried to the end of its way, through forwarding tables and port states, and delivered there (struct mad.deliver) in
- * the call that sends it.
+ * The routes of datagrams. A datagram in flight is a struct mad_packet on the sender's stack; receivers copy. The
+ * sending call carries the datagram to the end of its route, through forwarding tables and port states, and delivers
+ * the datagram there (struct mad.deliver).
  */
 #ifndef SIMFAB_ROUTE_H
 #define SIMFAB_ROUTE_H
@@ -15,10 +15,10 @@ struct port;
 
 #define MAD_QKEY 0x80010000u /* of every queue pair 1 */
 
-/* A datagram with what a receiver learns from its packet's headers. */
+/* A datagram with the fields of its packet's headers that a receiver gets. */
 struct mad_packet {
     const uint8_t *mad;
-    size_t bytes; /* 256, or more for a multi-segment message that travels whole */
+    size_t bytes; /* 256, or more for a multi-segment message carried as a whole */
     uint8_t qpn;  /* 0 or 1, of both ends */
     uint16_t slid, dlid;
     uint8_t sl;
@@ -33,8 +33,8 @@ struct mad_packet {
 enum mad_result { MAD_SENT, MAD_LOST, MAD_BAD_ROUTE };
 
 /*
- * Carry a datagram from a port to wherever it goes, deliver it there and carry back what the hardware answers.
- * MAD_LOST: nobody got it. MAD_BAD_ROUTE: a directed route that does not begin (or return) at this port.
+ * Carries a datagram from a port to its destination, delivers the datagram there and carries back the hardware's
+ * answer. MAD_LOST: not delivered. MAD_BAD_ROUTE: a directed route that does not begin (or return) at this port.
  */
 enum mad_result mad_send(struct port *from, const struct mad_packet *pkt);
 

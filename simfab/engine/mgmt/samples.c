@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * PortSamplesControl and its results (specification, chapter 16.1.3): an agent counts a few quantities of a port from a
- * moment on and for so long, in ticks of virtual time. It does one such thing at a time; a Set meanwhile changes
- * nothing. A tick is what four bytes take on the link, as of PortXmitWait.
+ * time on, for a duration in ticks of virtual time. An agent runs one sampling at a time; a Set meanwhile changes
+ * nothing. A tick is the time of four bytes on the link, as for PortXmitWait.
  */
 #include "simfab/engine/mgmt/samples.h"
 
@@ -20,7 +20,7 @@
 #define PSC_PORT            8, 8
 #define PSC_TICK            16, 8
 #define PSC_COUNTER_WIDTH   29, 3
-#define PSC_COUNTER_MASK(i) ((i) < 10 ? 34 + 3 * (i) : 35 + 3 * (i)), 3 /* 1: it counts what every port has */
+#define PSC_COUNTER_MASK(i) ((i) < 10 ? 34 + 3 * (i) : 35 + 3 * (i)), 3 /* 1: counts a quantity common to all ports */
 #define PSC_STATUS          94, 2
 #define PSC_START           224, 32
 #define PSC_INTERVAL        256, 32
@@ -29,14 +29,14 @@
 
 enum sample_status { SAMPLES_DONE = 0, SAMPLES_WAIT = 1, SAMPLES_RUN = 2 };
 
-/* Of an agent that was ever asked for samples. */
+/* Of an agent with at least one request for samples. */
 struct samples {
     const struct port *of;
     enum sample_status status;
     uint32_t start, interval; /* ticks */
     uint16_t tag;
     uint16_t select[NUM_SAMPLES];
-    uint64_t count[NUM_SAMPLES]; /* while counting: what the port had at the beginning */
+    uint64_t count[NUM_SAMPLES]; /* while counting: the port's counters at the beginning */
 };
 
 static uint64_t quantity(const struct port *p, uint16_t select)
@@ -62,7 +62,7 @@ static uint64_t ticks_ps(const struct port *p, uint32_t ticks)
     return (uint64_t)((__uint128_t)ticks * 32 * 1000000000000ull / port_rate_bps(p));
 }
 
-/* What the field says of a tick: 10 bits on one lane of the link, times this and one. */
+/* The field's code of a tick: 10 bits on one lane of the link, times (code + 1). */
 static unsigned tick_code(const struct port *p)
 {
     return port_lanes(p) < 4 ? 4 / port_lanes(p) - 1 : 0;

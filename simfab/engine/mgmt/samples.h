@@ -8,10 +8,10 @@
 
 struct port;
 
-/* p is the port that is asked for, of the ports that the agent at at speaks for. Both return a MAD status. */
+/* p is the requested port, among the ports of the agent `at`. Both return a MAD status. */
 uint16_t samples_control(struct port *at, const struct port *p, uint8_t *data, bool set);
 uint16_t samples_result(const struct port *at, uint8_t *data, bool extended);
-/* The time for which fabric_upcalls.samples_later was called is over. */
+/* The time given to fabric_upcalls.samples_later has passed. */
 void samples_due(struct port *at);
 
 #endif

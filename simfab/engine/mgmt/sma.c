@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The subnet management agent of every node: Get and Set of the attributes that describe a node, its ports and its
- * tables. What is Set is validated as a whole, then written into the state that the data plane obeys.
- * Attribute layouts: InfiniBand Architecture Specification, volume 1, chapter 14.2.5; offsets are in bits.
+ * The subnet management agent of every node: Get and Set of the attributes of a node, its ports and its tables. A Set
+ * is validated as a whole, then written into the state obeyed by the data plane. Attribute layouts: InfiniBand
+ * Architecture Specification, volume 1, chapter 14.2.5; offsets are in bits.
  */
 #include "simfab/engine/mgmt/sma.h"
 
@@ -16,7 +16,7 @@
 #include "simfab/engine/mgmt/trap.h"
 
 struct smp {
-    struct port *at; /* whose agent this is; port 0 of a switch */
+    struct port *at; /* the agent's port; port 0 of a switch */
     const struct port *ingress;
     struct node *node;
     uint8_t *mad, *data; /* the answer being made: starts as a copy of the request */
@@ -93,7 +93,7 @@ static uint16_t switch_info(struct smp *s)
         n->default_mcast_primary = (uint8_t)get(s, 72, 8);
         n->default_mcast_not_primary = (uint8_t)get(s, 80, 8);
         n->life_time = (uint8_t)get(s, 88, 5);
-        if (get(s, 93, 1)) /* writing 1 clears it */
+        if (get(s, 93, 1)) /* a 1 clears the bit */
             n->state_change = false;
         tables_changed(s->at, PORT_EV_TABLES);
     }
@@ -105,7 +105,7 @@ static uint16_t switch_info(struct smp *s)
     put(s, 80, 8, n->default_mcast_not_primary);
     put(s, 88, 5, n->life_time);
     put(s, 93, 1, n->state_change);
-    put(s, 94, 2, 1); /* SLtoVLMappingTable of all ports in one packet */
+    put(s, 94, 2, 1); /* SLtoVLMappingTable of all ports in a packet */
     put(s, 112, 16, FABRIC_PKEYS);
     put(s, 128, 2, 3); /* enforces partitions both ways */
     put(s, 132, 1, n->enhanced_port0);
@@ -266,10 +266,10 @@ static uint16_t multicast_forwarding(struct smp *s)
 }
 
 /*
- * A vendor's attribute that managers and diagnostics ask ports of that vendor for: FDR10, a speed that the
- * specification does not have and PortInfo calls QDR. Each field is a bit mask, of which it is the lowest bit.
+ * A vendor's attribute, used by managers and diagnostics with ports of this vendor: FDR10, a speed unknown to the
+ * specification and reported as QDR in PortInfo. Each field is a bit mask; the position is that of its lowest bit.
  */
-#define EPI_CHANGE    24, 8 /* which of the fields a Set changes; the lowest: LinkSpeedEnabled */
+#define EPI_CHANGE    24, 8 /* fields changed by a Set; the lowest: LinkSpeedEnabled */
 #define EPI_SUPPORTED 56, 8
 #define EPI_ENABLED   88, 8
 #define EPI_ACTIVE    120, 8
@@ -312,7 +312,7 @@ static uint16_t port_info(struct smp *s)
     if (s->set)
         return portinfo_set(p, s->ingress->num, s->data);
     portinfo_get(p, s->ingress->num, s->data);
-    /* from protection level 1 on the key is shown to those who know it */
+    /* from protection level 1 on, only requests with the key are shown the key */
     if (s->at->mkey_protect && wire_get(s->mad, SMP_MKEY) != s->at->mkey)
         put(s, 0, 64, 0);
     return STATUS_OK;
@@ -357,8 +357,9 @@ void sma_lease_expired(struct timer *t)
 }
 
 /*
- * The M_Key guards Sets always and Gets from protection level 2. A request without it is dropped, counted, told to the
- * manager, and starts the lease, at whose end the guard is lifted (the manager that knew the key may be gone).
+ * The M_Key guards Sets always, and Gets from protection level 2. A request without the key is dropped, counted,
+ * reported to the manager, and starts the lease. At the end of the lease the guard is lifted, because the manager with
+ * the key may be gone.
  */
 static bool mkey_allows(struct smp *s)
 {

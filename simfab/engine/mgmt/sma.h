@@ -12,7 +12,7 @@ struct timer;
 
 /* Answer a request at a port; false: no answer. resp is 256 bytes, a copy of the request. */
 bool sma_answer(struct port *at, const struct port *ingress, uint16_t slid, uint8_t *resp);
-void sma_settle(struct mad *m);          /* after the answer has left: do what it could not have outlived */
+void sma_settle(struct mad *m); /* after the answer has left: applies changes that the answer could not survive */
 void sma_lease_expired(struct timer *t); /* the M_Key's lease of the mad_port that holds the timer */
 
 #endif

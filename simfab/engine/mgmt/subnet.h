@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A subnet that is configured by nobody: for tests of the data plane, and for programs that need no subnet manager.
- * LIDs in the order of the netlist, forwarding along shortest paths, every port Active, one service level per lane.
+ * Configures a subnet without a manager, for tests of the data plane and for programs without need of a manager. LIDs
+ * in the order of the netlist, forwarding along shortest paths, every port Active, one service level per lane.
  */
 #ifndef SIMFAB_SUBNET_H
 #define SIMFAB_SUBNET_H
@@ -10,7 +10,7 @@
 
 #include "simfab/engine/fabric/fabric.h"
 
-/* lmc: every adapter's port gets 2^lmc LIDs, whose paths differ where there are several shortest ones. */
+/* lmc: every adapter port gets 2^lmc LIDs, with different paths if there are several shortest paths. */
 void subnet_configure(struct fabric *f, uint8_t lmc);
 
 #endif

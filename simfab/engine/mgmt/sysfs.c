@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a host's sysfs and /dev/infiniband say about its HCAs, made afresh for every question: libibumad, libibverbs,
- * scripts and monitors read it as they would on a real host. The tree is a table of patterns; a pattern's wildcards
- * stand for the names that the host has (devices, ports, indexes).
+ * A host's sysfs and /dev/infiniband for its HCAs, made afresh for every question. libibumad, libibverbs, scripts and
+ * monitors read these files as on a real host. The tree is a table of patterns; a pattern's wildcards stand for names
+ * on the host (devices, ports, indexes).
  */
 #include "simfab/engine/mgmt/sysfs.h"
 
@@ -19,7 +19,7 @@
 
 #define TEXT_MAX 4096
 
-/* What the wildcards of a path stood for. */
+/* Values of a path's wildcards. */
 struct place {
     const struct host *host;
     const struct node *ca;
@@ -166,7 +166,7 @@ static void rate(struct sysfs_text *t, const struct place *p)
 {
     static const struct {
         uint8_t speed, ext;
-        unsigned tenths; /* Gbit/s of one lane, times 10 */
+        unsigned tenths; /* Gbit/s per lane, times 10 */
         const char *name;
     } speeds[] = {{4, 8, 1000, " NDR"}, {4, 4, 500, " HDR"}, {4, 2, 250, " EDR"}, {4, 1, 140, " FDR"},
                   {4, 0, 100, " QDR"},  {2, 0, 50, " DDR"},  {1, 0, 25, ""}};
@@ -345,7 +345,7 @@ static const struct entry {
 #undef PORT
 };
 
-/* The n-th name that a wildcard stands for at this place; false when there are no more. *next is the place below it. */
+/* The n-th name for a wildcard at this place; false: no more names. *next is the place below the name. */
 static bool wild_name(enum wild w, const struct place *at, unsigned n, char *name, size_t cap, struct place *next)
 {
     *next = *at;
@@ -393,7 +393,7 @@ static bool wild_name(enum wild w, const struct place *at, unsigned n, char *nam
     }
 }
 
-/* One component of a path: its length; *s moves to it, past slashes and "." components. */
+/* The length of a path's component; *s moves to the component, past slashes and "." components. */
 static size_t component(const char **s)
 {
     size_t n;
@@ -459,7 +459,10 @@ static void list_names(struct sysfs_text *t, const char *pattern, enum wild w, c
     }
 }
 
-/* Match path against one line of the tree. *dir: the path is a directory above it, whose names are added to t. */
+/*
+ * Matches path against a line of the tree. *dir: the path is a directory above the line; the names there are added to
+ * t.
+ */
 static bool match(const struct entry *e, const struct host *host, const char *path, struct sysfs_text *t,
                   enum sf_sysfs_kind *kind)
 {

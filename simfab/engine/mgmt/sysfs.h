@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files that programs of simulated hosts read. */
+/* The files of a simulated host's sysfs. */
 #ifndef SIMFAB_SYSFS_H
 #define SIMFAB_SYSFS_H
 
@@ -8,8 +8,8 @@
 struct host;
 
 /*
- * What host sees at path (below /sys/class/infiniband, infiniband_mad, infiniband_verbs, or in /dev/infiniband):
- * a struct sf_sysfs and its data into body. Returns the bytes written, 0 when cap is too small.
+ * The answer for path on host (below /sys/class/infiniband, infiniband_mad, infiniband_verbs, or in /dev/infiniband): a
+ * struct sf_sysfs and its data into body. Returns the bytes written, 0 if cap is too small.
  */
 size_t sysfs_answer(const struct host *host, const char *path, void *body, size_t cap);
 

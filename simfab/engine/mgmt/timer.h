@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Timers of the management plane. They count real time; one timerfd serves all. */
+/* Timers of the management plane, in real time; one timerfd serves all. */
 #ifndef SIMFAB_TIMER_H
 #define SIMFAB_TIMER_H
 
@@ -17,6 +17,6 @@ struct timer {
 void timer_set(struct mad *m, struct timer *t, uint64_t delay_ms);
 void timer_cancel(struct timer *t);
 void timers_run(struct mad *m); /* the timerfd is readable */
-uint64_t timer_now_ns(void);    /* of the clock that timers go by */
+uint64_t timer_now_ns(void);    /* the clock of the timers */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Traps: notices that a port's agent sends to the subnet manager until it answers with TrapRepress. A port has at most
- * one trap of a number in the air: news of the same kind start it afresh, so the manager looks again after the last.
- * Notices 64 to 67 are the manager's own and never sent from here.
+ * Traps: notices that a port's agent sends to the subnet manager until the manager answers with TrapRepress. A port has
+ * at most one trap of a number in flight: news of the same kind restart the trap, so the manager looks again after the
+ * last news. Notices 64 to 67 are the manager's own and never sent from here.
  */
 #include "simfab/engine/mgmt/trap.h"
 
@@ -137,7 +137,7 @@ static uint64_t interval_ns(const struct port *p)
     return 4096ull << p->subnet_timeout;
 }
 
-/* The same for what comes as often as packets do: one within the interval, the last news at its end. */
+/* The same for news as frequent as packets: one trap within the interval, the last news at its end. */
 static void trap_send_slowly(struct port *p, unsigned number, unsigned type, const uint8_t *details, size_t bytes)
 {
     struct mad_port *mp = mad_port_of(p);
@@ -147,7 +147,7 @@ static void trap_send_slowly(struct port *p, unsigned number, unsigned type, con
     if (!mp || !p->lid || !p->sm_lid || !(t = trap_get(mp, number)))
         return;
     if (t->timer.next && !t->repressed)
-        return; /* the manager has not answered the last one */
+        return; /* the manager has not answered the last trap */
     fill(t, type, details, bytes);
     t->repressed = false;
     if (now < t->quiet_ns) {
@@ -176,7 +176,7 @@ uint32_t traps_waiting(const struct mad_port *mp)
     return n;
 }
 
-/* The manager has heard of it. */
+/* The manager has confirmed the trap. */
 static void trap_end(struct trap *t)
 {
     uint64_t now = timer_now_ns();
@@ -204,14 +204,13 @@ bool trap_repress(struct port *p, const uint8_t *smp)
     return false;
 }
 
-/* Something of the port's own has changed, of which the manager knows nothing; what it has not heard yet is said again.
- */
+/* A property of the port has changed, unknown to the manager; changes not confirmed yet are repeated. */
 static void local_change(struct port *p, unsigned what)
 {
     struct mad_port *mp = mad_port_of(p);
     uint8_t details[12] = {0};
 
-    /* two reserved bytes, LID, a reserved byte, other changes?, capability mask, which */
+    /* two reserved bytes, LID, a reserved byte, a bit for other changes, capability mask, bits of the changes */
     mp->changes_untold |= (uint8_t)what;
     wire_put(details, 16, 16, p->lid);
     wire_put(details, 47, 1, mp->changes_untold != 0);
@@ -220,7 +219,7 @@ static void local_change(struct port *p, unsigned what)
     trap_send(p, TRAP_LOCAL_CHANGE, TYPE_INFO, details, sizeof details);
 }
 
-#define DR_NOTICE    0x80u /* it came by a directed route */
+#define DR_NOTICE    0x80u /* the request came by a directed route */
 #define DR_TRUNCATED 0x40u
 #define DR_HOPS_MAX  30u
 
@@ -256,7 +255,7 @@ static void put_ends(uint8_t *lids, uint8_t *qps, const struct bad_key *b)
         memcpy(qps + 8, b->gids, 32);
 }
 
-/* the first field of trap 259 says which of the others are valid */
+/* the first field of trap 259 marks the valid fields */
 #define VALID_LIDS 0x03u
 #define VALID_KEY  0x04u
 #define VALID_QPS  0x38u /* with the service level */
@@ -288,7 +287,7 @@ void mad_bad_key(struct port *p, const struct bad_key *b)
     trap_send_slowly(p, b->kind == BAD_PKEY ? TRAP_BAD_PKEY : TRAP_BAD_QKEY, TYPE_SECURITY, details, sizeof details);
 }
 
-/* A link of a switch went up or down (not: was armed or activated, which the manager itself does). */
+/* A link of a switch went up or down (excluded: armed or activated, the manager's own action). */
 static void switch_state_changed(struct port *p)
 {
     struct port *p0 = &p->node->ports[0];

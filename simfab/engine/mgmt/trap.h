@@ -20,7 +20,7 @@ struct mad_port;
 #define TRAP_BAD_QKEY     258
 #define TRAP_SWITCH_PKEY  259
 
-/* Something about the port changed: send the traps that go with it (fabric_upcalls.port_changed). */
+/* A change of the port: sends the matching traps (fabric_upcalls.port_changed). */
 void mad_port_event(struct port *p, enum port_event ev);
 
 /*
@@ -30,7 +30,7 @@ void mad_port_event(struct port *p, enum port_event ev);
 void mad_bad_key(struct port *p, const struct bad_key *b);
 
 void trap_bad_mkey(struct port *p, const uint8_t *smp, uint16_t slid);
-/* A TrapRepress has come to port; true if it was for one of its traps. */
+/* A TrapRepress has come to the port; true if for a trap of the port. */
 bool trap_repress(struct port *p, const uint8_t *smp);
 void traps_free(struct mad_port *mp);
 uint32_t traps_waiting(const struct mad_port *mp); /* for an answer */

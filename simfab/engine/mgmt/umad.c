@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Open umad and issm devices: a connection each. A program's requests come in whole messages and are answered on the
- * socket that came with them, if one did. Several messages are read by one system call.
+ * Open umad and issm devices: a connection each. A program's requests come in whole messages. The answer goes to the
+ * socket that came with a request, if any. One system call reads several messages.
  */
 #include "simfab/engine/mgmt/umad.h"
 
@@ -25,7 +25,7 @@
 #include "simfab/umad_proto.h"
 
 #define REQ_BUF_BYTES (sizeof(struct umad_req) + UMAD_INLINE)
-#define BATCH         16 /* messages by one system call */
+#define BATCH         16 /* messages per system call */
 #define CAP_IS_SM     0x00000002u
 
 /* ---- from the program ----------------------------------------------------------------------------------------- */
@@ -66,7 +66,7 @@ static int do_register2(struct umad_file *u, const uint8_t *body, size_t bytes, 
     return err;
 }
 
-/* The datagram was counted by the program: if it waits for a response, agent.c has counted it, too. */
+/* The program has counted the datagram: if the datagram waits for a response, agent.c has counted it, too. */
 static void uncount(struct umad_file *u, const uint8_t *body, size_t bytes)
 {
     size_t head = u->pkey_abi ? UMAD_HDR : UMAD_HDR_OLD;
@@ -155,7 +155,7 @@ static void take_fds(struct msghdr *msg, int fds[2])
     }
 }
 
-/* Messages of one program, as they have been read. */
+/* Messages of a program, as read. */
 struct umad_in {
     struct mmsghdr msg[BATCH];
     struct iovec iov[BATCH];
@@ -211,7 +211,7 @@ static bool take_umad_message(struct umad_file *u, struct msghdr *msg, const uin
     serve_umad(u, &req, large ? large : buf + sizeof req, req.bytes, &rep);
     if (fds[0] >= 0) {
         if (u->rx && !u->want_write)
-            umad_flush(u); /* a response is there when the write that asked for it returns */
+            umad_flush(u); /* a response is there when the requesting write returns */
         (void)!send(fds[0], &rep, sizeof rep, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
     free(large);
@@ -265,12 +265,12 @@ void umad_ready(struct umad_file *u, uint32_t events)
     if (events & EPOLLOUT)
         umad_flush(u);
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !receive(u))
-        umad_close(u); /* a hang-up, or nonsense, which receive has named */
+        umad_close(u); /* a hang-up, or invalid data, reported by receive */
 }
 
 /* ---- opening and closing -------------------------------------------------------------------------------------- */
 
-/* page: a descriptor that goes with the welcome, or -1. */
+/* page: a descriptor to go with the welcome, or -1. */
 static void send_umad_welcome(int fd, int error, int page)
 {
     struct sf_welcome w = {.magic = SF_MAGIC, .version = SF_VERSION, .error = error};
@@ -288,7 +288,8 @@ static void send_umad_welcome(int fd, int error, int page)
             (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
         memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &page, sizeof page);
     }
-    (void)!sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL); /* who has gone needs no answer: the hang-up follows */
+    (void)!sendmsg(fd, &msg,
+                   MSG_DONTWAIT | MSG_NOSIGNAL); /* a program that is gone needs no answer: the hang-up follows */
 }
 
 static void issm_changed(struct mad_port *mp, bool held)

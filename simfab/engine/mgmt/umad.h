@@ -26,15 +26,15 @@ struct umad_file {
     struct umad_file *prev, *next;
     struct mad_port *mp;
     int fd;
-    pid_t pid;       /* who opened it */
+    pid_t pid;       /* the opening process */
     uint32_t number; /* its N, of umadN or issmN */
     bool issm;
-    struct umad_file *next_waiting; /* issm: who is next to hold it */
-    bool pkey_abi, used;            /* which header; whether an agent was ever registered */
+    struct umad_file *next_waiting; /* issm: the next holder */
+    bool pkey_abi, used;            /* kind of header; an agent was ever registered */
     struct agent *agents[AGENTS_MAX];
     struct request *chains[REQUEST_CHAINS]; /* requests of all agents, by transaction id */
-    struct umad_page *page;                 /* NULL: the machine refused one */
-    struct umad_rxq *rx, **rx_tail;         /* what the program has not taken yet and its socket has no room for */
+    struct umad_page *page;                 /* NULL: refused by the machine */
+    struct umad_rxq *rx, **rx_tail;         /* data for the program beyond the room in its socket */
     size_t rx_bytes;
     bool want_write;
     bool corked; /* requests are being served: datagrams for the program go out together */

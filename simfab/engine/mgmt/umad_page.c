@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The page of an open umad, which the program reads: its agents, and how many of their requests are under way. */
+/* The page of an open umad, for the program: its agents, and the number of pending requests of each. */
 #include "simfab/engine/mgmt/umad_page.h"
 
 #include <fcntl.h>

@@ -10,13 +10,13 @@
 struct umad_file;
 
 /*
- * A descriptor for the program, or -1: there will be no page. The page is sealed, so that the program cannot take away
- * memory that the engine is about to touch.
+ * A descriptor for the program, or -1: no page. The page is sealed: the program cannot shrink the memory under the
+ * engine.
  */
 int umad_page_make(struct umad_file *u);
 void umad_page_close(struct umad_file *u);
-void umad_page_header(struct umad_file *u); /* the file's header has changed, perhaps */
-/* What agent the file has by this number; one request more (1) or less (-1) of it is under way. */
+void umad_page_header(struct umad_file *u); /* the file's header may have changed */
+/* Registers the kind of the file's agent `id`; counts pending requests up (1) or down (-1). */
 void umad_page_agent(struct umad_file *u, uint32_t id, enum umad_agent kind);
 void umad_page_count(struct umad_file *u, uint32_t id, const uint8_t *mad, int more);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams for programs. Several are sent by one system call. They go out as far as the program's socket has room and
- * wait here otherwise, so that a program that does not read holds up nobody else.
+ * Datagrams for programs. One system call sends several. Datagrams without room in the program's socket wait here, so a
+ * program that does not read delays no other program.
  */
 #include "simfab/engine/mgmt/umad_rx.h"
 
@@ -18,8 +18,8 @@
 #include "simfab/engine/mgmt/umad.h"
 #include "simfab/umad_proto.h"
 
-#define RX_BYTES_MAX (256u << 20) /* what one program may leave unread before datagrams to it are dropped */
-#define BATCH        16           /* messages by one system call */
+#define RX_BYTES_MAX (256u << 20) /* limit of unread datagrams per program; further datagrams are dropped */
+#define BATCH        16           /* messages per system call */
 
 struct umad_rxq {
     struct umad_rxq *next;

@@ -9,9 +9,9 @@
 
 struct umad_file;
 
-/* Queue for the program what its next read returns. */
+/* Queues the result of the program's next read. */
 void umad_push(struct umad_file *u, const struct ib_user_mad_hdr *hdr, const uint8_t *mad, size_t bytes);
-/* Send what the program's socket has room for. */
+/* Sends datagrams as far as the program's socket has room. */
 void umad_flush(struct umad_file *u);
 /* The file is closed: free the queue. */
 void umad_drop(struct umad_file *u);

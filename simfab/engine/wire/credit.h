@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Link-level flow control with absolute credits (InfiniBand specification 7.9): per lane, the sender counts the
- * blocks it has sent (FCTBS) and the receiver says up to which count it may go (FCCL); both count in blocks of 64
- * bytes modulo 4096, so a lost update does no harm. Pure arithmetic.
+ * Link-level flow control with absolute credits (InfiniBand specification 7.9). Per lane, the sender counts the blocks
+ * sent (FCTBS), and the receiver announces the count that the sender may reach (FCCL). Both count in blocks of 64 bytes
+ * modulo 4096, so a lost update does no harm. Pure arithmetic.
  */
 #ifndef SIMFAB_CREDIT_H
 #define SIMFAB_CREDIT_H
@@ -12,11 +12,11 @@
 
 #define CREDIT_BLOCK_BYTES 64u
 #define CREDIT_MODULUS     4096u
-#define CREDIT_BLOCKS_MAX  2047u /* more in one buffer could not be told apart */
+#define CREDIT_BLOCKS_MAX  2047u /* limit of the modular counts */
 
 struct credit {
     uint16_t fctbs; /* sender: blocks sent */
-    uint16_t fccl;  /* sender: the limit it was told last */
+    uint16_t fccl;  /* sender: the last limit received */
     uint16_t freed; /* receiver: blocks received and freed again, plus the buffer's size */
 };
 
@@ -33,13 +33,13 @@ static inline void credit_init(struct credit *c, uint32_t buffer_bytes)
     c->freed = c->fccl = (uint16_t)(blocks > CREDIT_BLOCKS_MAX ? CREDIT_BLOCKS_MAX : blocks);
 }
 
-/* What the sender may still send, as far as it knows. */
+/* The sender's known credit. */
 static inline uint32_t credit_available(const struct credit *c)
 {
     return (uint32_t)(c->fccl - c->fctbs) & (CREDIT_MODULUS - 1);
 }
 
-/* What really is free: never less than the sender thinks. */
+/* The real free room: never less than the sender's view. */
 static inline uint32_t credit_free(const struct credit *c)
 {
     return (uint32_t)(c->freed - c->fctbs) & (CREDIT_MODULUS - 1);
@@ -50,7 +50,7 @@ static inline bool credit_may_send(const struct credit *c, uint32_t bytes)
     return credit_blocks(bytes) <= credit_available(c);
 }
 
-/* What always holds: nobody sends without credit, and no more is free than the buffer has. */
+/* The invariant: no sending without credit, and never more free than the buffer has. */
 static inline bool credit_holds(const struct credit *c, uint32_t buffer_bytes)
 {
     uint32_t blocks = buffer_bytes / CREDIT_BLOCK_BYTES;

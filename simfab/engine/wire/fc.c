@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flow control packets. The receiver of a lane says up to which block the sender may go as soon as a buffer is free:
- * the packet waits for what is on the wire in its direction (flow control goes before data, but interrupts nothing),
- * and takes 8 symbols and the way. Updates that wait for the same wire become one. The specification wants an update of
- * every lane at least each 65536 symbol times even if nothing is new; that repetition matters only where a data packet
- * was lost: the sender's counter in it tells the receiver of blocks that never came.
+ * Flow control packets. The receiver of a lane announces the sender's limit as soon as a buffer is free. The packet
+ * waits for the wire in its direction (flow control goes before data, but interrupts nothing), and takes 8 symbols and
+ * the cable delay. Updates that wait for the same wire become one. The specification wants an update of every lane at
+ * least each 65536 symbol times, even without news. This repetition matters only after the loss of a data packet: the
+ * sender's counter in the update tells the receiver of lost blocks.
  *
- * Updates make no events: the sender looks at those that have arrived when it needs credits. What they take of the
- * other direction's bandwidth is not charged to it (link.packet_overhead_bytes may stand for it).
+ * Updates make no events: the sender checks for arrived updates when needing credits. Their share of the other
+ * direction's bandwidth is not charged (link.packet_overhead_bytes may stand for it).
  */
 #include "simfab/engine/wire/fc.h"
 
@@ -22,7 +22,7 @@
 #include "simfab/engine/wire/link.h"
 #include "simfab/engine/wire/look.h"
 
-#define FC_PACKET_BYTES 8      /* 6 bytes and the symbols that begin and end it */
+#define FC_PACKET_BYTES 8      /* 6 bytes and the symbols at both ends */
 #define RESYNC_SYMBOLS  65536u /* a symbol is a byte on one lane of the cable */
 
 static void ring_grow(struct fc_ring *r)

@@ -10,7 +10,7 @@
 #include "simfab/engine/wire/link.h"
 #include "simfab/engine/wire/trace_log.h"
 
-/* What a flow control packet takes to leave and arrive. */
+/* The time for a flow control packet to leave and arrive. */
 uint64_t fc_travel_ps(const struct link_dir *l);
 /* How often the receiver repeats itself at least. */
 uint64_t fc_period_ps(const struct link_dir *l);
@@ -23,7 +23,7 @@ static inline uint64_t fc_next(const struct vl_queue *q)
 {
     return q->fc.used ? q->fc.update[q->fc.first].t_ps : 0;
 }
-/* Take in what has arrived until now. */
+/* Takes in all updates that have arrived. */
 static inline void fc_take(struct vl_queue *q, uint64_t now_ps)
 {
     struct fc_ring *r = &q->fc;
@@ -37,7 +37,7 @@ static inline void fc_take(struct vl_queue *q, uint64_t now_ps)
     }
 }
 
-/* Take in all that has arrived, at every link: a trace that begins or ends tells of the credits of that time. */
+/* Takes in arrived updates at every link: a trace that begins or ends reports the credits of that time. */
 void fc_take_all(struct sim *s);
 
 #endif

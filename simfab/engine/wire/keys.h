@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The checks of partition and queue keys that packets go through in switches and at queue pairs. A packet that fails
- * is counted and told to the subnet manager here; the caller drops it.
+ * Checks of partition and queue keys in switches and at queue pairs. A failing packet is counted and reported to the
+ * subnet manager here; the caller drops the packet.
  */
 #ifndef SIMFAB_KEYS_H
 #define SIMFAB_KEYS_H

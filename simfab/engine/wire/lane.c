@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Output lanes: a queue for each input, which take turns; and packets that do not leave. */
+/* Output lanes: a queue for each input, in turn; and discarded packets. */
 #include "simfab/engine/wire/lane.h"
 
 #include "simfab/engine/base/event.h"

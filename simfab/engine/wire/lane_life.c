@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long packets may wait in a switch (specification 18.2.5.4): at the head of an output lane for the port's HOQLife,
- * in the switch for its LifeTimeValue, both 4.096 us * 2^n, 20 and more for ever. What has waited that long without
- * having begun to leave is discarded. After VLStallCount discards at the head of a lane in a row the lane is stalled
- * for 8 times HOQLife and discards all that it has and gets (a count of 0 never stalls: the specification leaves it
- * open). The head of a lane is the packet whose turn it is; it is that since the one before it began to leave.
+ * The time limits of packets in a switch (specification 18.2.5.4): at the head of an output lane the port's HOQLife, in
+ * the switch its LifeTimeValue; both 4.096 us * 2^n, unlimited from 20 on. A packet that has not begun to leave in time
+ * is discarded. After VLStallCount discards in a row at the head of a lane, the lane is stalled for 8 times HOQLife and
+ * discards all its packets, old and new (a count of 0 never stalls: the specification leaves 0 open). The head of a
+ * lane is the packet whose turn it is, since the previous packet began to leave.
  *
- * Only packets that wait are watched, by one timer for a lane: it is set when the first one waits and looks again at
- * the time when the oldest of those could be due, so that a lane that flows costs next to nothing.
+ * Only waiting packets are watched, by one timer per lane. The timer is set when the first packet waits, and checks
+ * again when the oldest of the packets then waiting could be due, so a flowing lane costs next to nothing.
  */
 #include "simfab/engine/wire/lane_life.h"
 
@@ -83,7 +83,7 @@ static void discard_head(struct vl_queue *q, uint64_t now)
     discard_all(q);
 }
 
-/* Packets of any input whose time in the switch is over: each input's are in the order of their arrival. */
+/* Discards packets of any input whose time in the switch is over; each input's packets are in the order of arrival. */
 static void discard_old(struct vl_queue *q, uint64_t now, uint64_t life)
 {
     bool found = true;

@@ -222,7 +222,7 @@ static bool to_be_lost(struct link_dir *l)
     return true;
 }
 
-/* Does the packet come out of the cable as it went in? The receiver's counters tell of it if not. */
+/* True if the packet leaves the cable intact. If not, the receiver's counters count the error. */
 static bool comes_through(struct link_dir *l)
 {
     if (!carries_data(l) || to_be_lost(l) || (l->loss > 0 && draw(l) < l->loss)) {
@@ -321,7 +321,7 @@ static void transmit_packet(struct link_dir *l, unsigned vl)
         lane_life_watch(q);
 }
 
-/* Which lanes may send; notes the ones that wait for credits. */
+/* The lanes that may send; marks the lanes that wait for credits. */
 static uint32_t ready_lanes(struct link_dir *l, uint32_t bytes[FABRIC_VLS])
 {
     uint32_t ready = 0;
@@ -343,7 +343,7 @@ static uint32_t ready_lanes(struct link_dir *l, uint32_t bytes[FABRIC_VLS])
     return ready;
 }
 
-/* Nothing may be sent: look again when the next update of credits arrives. Those to come will see that one waits. */
+/* No lane may send: checks again at the next update of credits. Later updates find the waiting mark. */
 static void wait_for_credits(struct link_dir *l)
 {
     uint64_t now = sim_now(l->sim);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Links: one struct link_dir per direction of a cable, with its queues per virtual lane at the output, the arbiter that
- * chooses among them, and the credits of the receive buffers at its far end. A packet in a switch stays in the receive
- * buffer of the link it came by until its last bit has left.
+ * Links: one struct link_dir per direction of a cable, with its queues per virtual lane at the output, the arbiter of
+ * the lanes, and the credits of the receive buffers at the far end. A packet in a switch stays in the receive buffer of
+ * its incoming link until its last bit has left.
  *
- * An output lane of a switch has a queue for every input port; they take turns, packet by packet, so that no input gets
- * more than another by sending faster. The packet whose turn it is waits for its credits; nothing overtakes it in its
- * lane. How much of an input buffer is in these queues is the model's link.switch_queues: all that has come, or only
- * what stands at the head of the buffer of its lane (switch.c).
+ * An output lane of a switch has a queue for every input port. The queues take turns, packet by packet, so no input
+ * gets more than another by sending faster. The packet in turn waits for its credits, and no packet of its lane
+ * overtakes. The model's link.switch_queues decides which part of an input buffer is in these queues: all packets, or
+ * only the packet at the head of the buffer of its lane (switch.c).
  */
 #ifndef SIMFAB_LINK_H
 #define SIMFAB_LINK_H
@@ -24,10 +24,10 @@
 struct packet;
 struct sim;
 
-/* Packets of one input that wait for an output lane. Adapters have one such queue for a lane. */
+/* Packets of one input that wait for an output lane. Adapters have one such queue per lane. */
 struct in_queue {
     struct packet *first, **last;
-    struct in_queue *next; /* whose turn it is after this one */
+    struct in_queue *next; /* next in turn */
 };
 
 /* A flow control packet on its way: from t on the sender knows of fccl. */
@@ -45,7 +45,7 @@ struct fc_ring {
 struct vl_queue {
     struct link_dir *link;
     struct in_queue *in;                /* by input port; made when the first packet comes */
-    struct in_queue *turn, **turn_last; /* those with packets, in the order of their turns */
+    struct in_queue *turn, **turn_last; /* queues with packets, in the order of their turns */
     uint32_t packets;
     struct credit credit;
     struct fc_ring fc;
@@ -56,7 +56,7 @@ struct vl_queue {
     struct evtimer life;
 };
 
-/* What has come into a receive buffer of a switch and is not at its head yet (link.switch_queues: lane). */
+/* Packets in a receive buffer of a switch behind its head (link.switch_queues: lane). */
 struct rx_lane {
     struct packet *first, **last;
     bool head_out; /* its head waits at an output, or is leaving */
@@ -71,29 +71,30 @@ struct link_dir {
     const struct link_end *near, *far; /* the nodes of from and to */
     void (*look)(struct link_dir *l);  /* at the lanes, for a packet that may go (link.c) */
     uint64_t rate_bps;
-    uint64_t fc_ps; /* what a flow control packet takes, with the way */
+    uint64_t fc_ps; /* time of a flow control packet, with the cable delay */
     uint32_t mtu;
-    uint32_t changes_seen; /* port->changes that what is above and below belongs to */
+    uint32_t changes_seen; /* port->changes for which the fields above and below are valid */
     struct vlarb_config arb_config;
     struct vlarb_state arb;
-    uint32_t last_bytes; /* the last packet's length, and what such a one takes */
+    uint32_t last_bytes; /* the last packet's length, and the time of such a packet */
     uint64_t last_ps;
     uint64_t busy_until_ps;
-    uint64_t kick_ps;             /* when the next look at the lanes is due; 0: none */
-    uint64_t wait_since_ps;       /* the wire is idle though there are packets: no lane has credits */
-    uint64_t wait_rest_ps;        /* what was waited and is less than a tick */
-    uint32_t occupied;            /* mask of lanes with packets */
-    double loss, corrupt;         /* probabilities, of a packet to vanish and to arrive with a wrong checksum */
-    double overrun;               /* and of the receiver not to have the room that it gave credit for */
-    uint64_t crossed;             /* packets that have come to the far end, or should have */
-    uint64_t lose[LINK_LOSE_MAX]; /* that vanish: as they are counted in crossed, in order, and 0 behind the last */
-    unsigned lost;                /* so many of these have */
-    bool fc_off;                  /* flow control packets that are for from do not come through */
-    uint32_t fc_watch;            /* number of the present watch over them */
-    uint32_t overrun_run;         /* in so many periods of flow control on end something has found no room, */
-    uint64_t overrun_period;      /* in this one, counted from 1, the last time */
-    uint64_t recovered_ps;        /* when the last recovery ends */
-    uint64_t random; /* state of this direction's own generator: what others carry does not change its faults */
+    uint64_t kick_ps;       /* when the next look at the lanes is due; 0: none */
+    uint64_t wait_since_ps; /* the wire is idle though there are packets: no lane has credits */
+    uint64_t wait_rest_ps;  /* waiting time of less than a tick, not counted yet */
+    uint32_t occupied;      /* mask of lanes with packets */
+    double loss, corrupt;   /* probabilities, of a packet to vanish and to arrive with a wrong checksum */
+    double overrun;         /* probability that the receiver lacks room despite credit */
+    uint64_t crossed;       /* packets that have come to the far end, or should have */
+    uint64_t
+        lose[LINK_LOSE_MAX]; /* packets to lose, as numbers of the count in `crossed`, ascending, 0 behind the last */
+    unsigned lost;           /* packets lost of these */
+    bool fc_off;             /* flow control packets that are for from do not come through */
+    uint32_t fc_watch;       /* number of the present watch over them */
+    uint32_t overrun_run;    /* in so many periods of flow control on end something has found no room, */
+    uint64_t overrun_period; /* the period of the last overrun, counted from 1 */
+    uint64_t recovered_ps;   /* when the last recovery ends */
+    uint64_t random; /* state of this direction's own generator: traffic of other links does not change its faults */
     struct vl_queue vl[FABRIC_VLS];
     struct rx_lane rx[FABRIC_VLS]; /* at the far end */
 };
@@ -111,20 +112,20 @@ struct link_end {
 /* Why a packet does not leave by a port (PortXmitDiscardDetails). */
 enum discard { DISCARD_INACTIVE, DISCARD_MTU, DISCARD_LIFETIME, DISCARD_HOQ, DISCARD_LANE };
 
-/* Make the two directions of every cable of the fabric, in p->out, with what switches and adapters are to them. */
+/* Makes the two directions of every cable of the fabric, in p->out, with the functions of switches and adapters. */
 void links_init(struct sim *s, const struct link_end *switches);
 void links_fini(struct sim *s);
 
-/* Put a packet at the end of its lane (p->vl). Takes the packet in every case; drops it if the link cannot carry it. */
+/*
+ * Puts a packet at the end of its lane (p->vl). Takes the packet in every case, and drops the packet if the link cannot
+ * carry it.
+ */
 void link_enqueue(struct link_dir *l, struct packet *p);
 
-/*
- * Those packets vanish that are nth[i]th to come from now on: ascending, 0 behind the last. Nothing is left of what was
- * said before.
- */
+/* Loses the nth[i]-th packets from now on: ascending, 0 behind the last. Replaces earlier numbers. */
 void link_lose(struct link_dir *l, const uint32_t nth[LINK_LOSE_MAX]);
 
-/* The state of the port changed: drop what waits if the link is no longer active, start again if it is. */
+/* The state of the port changed: drops waiting packets if the link is no longer active, else starts again. */
 void link_port_changed(struct port *p);
 
 /* The lane for a packet of service level sl that came into the node of out by port in; -1: discard. */
@@ -141,7 +142,7 @@ static inline void link_refresh(struct link_dir *l)
         link_reload(l);
 }
 
-/* What so many bytes take on the wire: most are as many as those before them. */
+/* The time of a number of bytes on the wire; most packets are as long as the packet before. */
 static inline uint64_t link_serialise_ps(struct link_dir *l, uint32_t bytes)
 {
     if (bytes != l->last_bytes) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Errors of a link that its ports can tell from bad luck: too many bad packets, receive buffers that overrun though
- * credit was given for them, flow control that stays away. A port that sees one tells the manager (traps 129, 130, 131)
- * and has the link recover, which takes a moment in both directions (specification, chapter 7.12).
+ * Link errors beyond bad luck, as detected by ports: too many bad packets, receive buffers that overrun despite credit,
+ * missing flow control. The port reports the error to the manager (traps 129, 130, 131) and lets the link recover,
+ * which takes a moment in both directions (specification, chapter 7.12).
  */
 #include "simfab/engine/wire/link_error.h"
 
@@ -13,8 +13,8 @@
 #include "simfab/engine/wire/fc.h"
 #include "simfab/engine/wire/link.h"
 
-#define RECOVERY_PS      2000000ull /* what recovering a link takes it */
-#define WATCHDOG_SYMBOLS 400000u    /* so long without an update is too long (chapter 7.9) */
+#define RECOVERY_PS      2000000ull /* duration of a recovery */
+#define WATCHDOG_SYMBOLS 400000u    /* limit without an update (chapter 7.9) */
 
 static void recover(struct link_dir *l)
 {
@@ -22,7 +22,7 @@ static void recover(struct link_dir *l)
     uint64_t until = sim_now(l->sim) + RECOVERY_PS;
 
     if (l->recovered_ps == until)
-        return; /* both ends have seen it */
+        return; /* both ends have seen the error */
     for (int i = 0; i < 2; i++) {
         dirs[i]->recovered_ps = until;
         dirs[i]->from->count.link_recovers++;
@@ -48,7 +48,7 @@ void link_bad_packet(struct link_dir *l)
     port_notify(p, PORT_EV_INTEGRITY);
 }
 
-/* A packet found no room. That is excessive when it happens in OverrunErrors periods of flow control on end. */
+/* A packet found no room. The error is excessive after OverrunErrors consecutive periods of flow control. */
 void link_no_room(struct link_dir *l)
 {
     struct port *p = l->to;

@@ -22,7 +22,7 @@ uint32_t mcast_outputs(const struct port *in, uint16_t lid, uint8_t ports[FABRIC
             unsigned num = position * 16 + (unsigned)__builtin_ctz(mask);
 
             *known = true;
-            /* port 0 is the switch's own, which has no queue pairs */
+            /* port 0 is the switch's own, without queue pairs */
             if (num && num <= sw->num_ports && num != in->num)
                 ports[n++] = (uint8_t)num;
         }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multicast in switches. A switch copies a packet to the ports of its multicast forwarding table, which the subnet
- * manager writes, except to the port by which the packet came.
+ * Multicast in switches. A switch copies a packet to the ports of its multicast forwarding table, written by the subnet
+ * manager, except to the packet's input port.
  *
- * The copies of a packet share one place in the receive buffer of that port (struct mcast_hold), and their data.
+ * The copies of a packet share a place in the receive buffer of the input port (struct mcast_hold), and their data.
  */
 #ifndef SIMFAB_MCAST_H
 #define SIMFAB_MCAST_H

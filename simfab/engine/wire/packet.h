@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets of the data plane and the chunks of data that they carry. A packet belongs to whoever holds it: the HCA that
- * makes it, the link queue it waits in, the event of its arrival, the HCA that takes it. A chunk is a reference-counted
- * piece of a message as the sender's HCA read it from memory; many packets share one.
+ * Packets of the data plane and their chunks of data. A packet has one owner: the sending HCA, a link's queue, the
+ * event of its arrival, the receiving HCA. A chunk is a reference-counted piece of a message, as read from memory by
+ * the sender's HCA; many packets share a chunk.
  */
 #ifndef SIMFAB_PACKET_H
 #define SIMFAB_PACKET_H
@@ -29,7 +29,7 @@ static inline struct chunk *chunk_get(struct chunk *c)
 }
 void chunk_put(struct chunk *c);
 
-/* What a packet means; the transport is the destination queue pair's. */
+/* A packet's operation; the transport is that of the destination queue pair. */
 enum packet_op {
     PKT_SEND,
     PKT_WRITE,
@@ -61,13 +61,13 @@ struct link_dir;
 
 struct packet {
     struct packet *next;
-    struct link_dir *held;   /* the link whose receive buffer it occupies, on lane held_vl */
-    struct mcast_hold *hold; /* which it shares with other copies; or NULL */
+    struct link_dir *held;   /* the link of the occupied receive buffer, on lane held_vl */
+    struct mcast_hold *hold; /* shared with other copies; or NULL */
     uint16_t slid, dlid;
     uint8_t sl, vl, held_vl;
     uint8_t op, transport; /* enum packet_op, enum ibv_qp_type */
     uint8_t nak, rnr_timer;
-    uint8_t in_port; /* of the switch it is in */
+    uint8_t in_port; /* of the present switch */
     uint32_t flags;
     uint32_t dest_qpn, src_qpn, qkey, psn;
     uint32_t payload, wire_bytes;
@@ -79,7 +79,7 @@ struct packet {
     /* payload = chunk->data[offset .. offset + payload) */
     struct chunk *chunk;
     uint32_t chunk_off;
-    uint64_t arrived_ps;  /* when its first bit came into the switch that it is in */
+    uint64_t arrived_ps;  /* arrival of the first bit at the present switch */
     uint64_t tail_ps;     /* when its last bit reached (or will reach) the node it is in */
     uint32_t *background; /* of a flow without a process: counts that flow's packets; else NULL */
     uint8_t grh[40];      /* if PKT_GRH */
@@ -88,9 +88,9 @@ struct packet {
 struct packet *packet_new(void);
 struct packet *packet_copy(const struct packet *p); /* shares the data */
 void packet_free(struct packet *p);                 /* also drops its chunk */
-/* The packet is nobody's in particular: *count, which must outlive it, counts it until it is freed. */
+/* Makes the packet background traffic: counted in *count, which must outlive the packet, until freed. */
 void packet_is_background(struct packet *p, uint32_t *count);
-/* How many packets there are that somebody cares for. */
+/* Number of packets that a program waits for. */
 uint64_t packets_foreground(void);
 
 #endif

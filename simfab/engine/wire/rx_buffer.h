@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Places in the receive buffers at the far ends of links. A packet occupies its place from the time when it is sent
- * until the node at the far end has done with it; the sender's credits come back then.
+ * Places in the receive buffers at the far ends of links. A packet occupies its place from sending until the far node
+ * has finished with the packet; then the sender's credits return.
  */
 #ifndef SIMFAB_RX_BUFFER_H
 #define SIMFAB_RX_BUFFER_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Switches: forwarding by the table that the subnet manager wrote, from the receive buffer to an output's queue.
+ * Switches: forwarding by the subnet manager's table, from the receive buffer to an output's queue.
  *
- * The model's link.switch_queues says what of a receive buffer is seen by the outputs. "output": all of it; whoever
- * waits for a busy output holds up nobody else, until the buffer of the lane is full. "lane": one queue for each lane
- * of a port, of which only the first packet is seen; while it waits, all behind it wait too.
+ * The model's link.switch_queues decides which packets of a receive buffer the outputs see. "output": all packets; a
+ * packet waiting for a busy output delays no other packet until the buffer of the lane is full. "lane": a queue for
+ * each lane of a port, of which only the first packet is seen; while the first packet waits, all packets behind it wait
+ * too.
  */
 #include "simfab/engine/wire/switch.h"
 
@@ -34,7 +35,10 @@ static void enqueue_later(void *obj, uint64_t arg)
     link_enqueue(obj, (struct packet *)(uintptr_t)arg);
 }
 
-/* A faster output must not run out of a packet that comes in slowly: it begins so late that both end together. */
+/*
+ * A faster output must not run out of a packet that comes in slowly: the output begins late enough for both to end
+ * together.
+ */
 static void enqueue_output(struct link_dir *l, struct packet *p)
 {
     uint64_t now = sim_now(l->sim), ser;
@@ -103,7 +107,7 @@ static void forward(struct port *in, struct packet *p)
         forward_to_group(in, p);
         return;
     }
-    /* a port may send back where it came from: the specification allows it, and only a wrong table does it */
+    /* a port may send back to the source: the specification allows this, and only a wrong table does so */
     if (out_num == FABRIC_NO_PORT || out_num == 0 || out_num > sw->num_ports || p->dlid > sw->lft_top) {
         in->count.rcv_switch_relay++;
         in->count.rcv_no_route++;
@@ -113,7 +117,7 @@ static void forward(struct port *in, struct packet *p)
     forward_to_port(in, out_num, p);
 }
 
-/* Show the outputs the first packet of the buffer, and the next while those are dropped at once. */
+/* Shows the outputs the first packet of the buffer, and the next packets as long as packets are dropped at once. */
 static void advance(struct link_dir *l, struct rx_lane *rx)
 {
     if (rx->advancing)

@@ -5,7 +5,7 @@
 
 struct sim;
 
-/* Make the links of the fabric. Those that end at a switch bring their packets here, the others to sim.adapter_end. */
+/* Makes the links of the fabric. Links into a switch bring their packets here, others to sim.adapter_end. */
 void wire_init(struct sim *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Traces of what happens on the links (see trace_log.h). */
+/* Traces of events on the links (trace_log.h). */
 #include "simfab/engine/wire/trace_log.h"
 
 #include <ctype.h>
@@ -24,11 +24,11 @@
 enum {
     FLUSH_BYTES = 1 << 18,
     FLUSH_NS = 200000000,
-    TAIL_BYTES = 512, /* kept free below the limit for what says that it was reached */
-    NODE_THREAD = 31, /* of a port: what is no lane's */
+    TAIL_BYTES = 512, /* kept free below the limit for the note about the limit */
+    NODE_THREAD = 31, /* of a port: events of no lane */
 };
 
-/* What was told last of a lane, and whether its thread has its name yet. */
+/* The last values written for a lane, and whether its thread has been named. */
 struct lane_seen {
     uint32_t credits, packets;
     bool named;
@@ -42,7 +42,7 @@ struct port_seen {
 struct trace_log {
     struct sim *sim;
     int fd;
-    uint64_t limit, written; /* bytes, those that wait included */
+    uint64_t limit, written; /* bytes, including those waiting */
     uint64_t events, left_out;
     uint64_t started_ps, flushed_ns;
     int error; /* of write: nothing more is written */
@@ -87,7 +87,10 @@ static void flush(struct trace_log *t)
     t->flushed_ns = real_ns();
 }
 
-/* The end of an event that begins at byte from of the buffer: counted, or taken back if there is no room for it. */
+/*
+ * The end of an event that begins at byte `from` of the buffer: counts the event, or removes the event if there is no
+ * room.
+ */
 static void close_event(struct trace_log *t, size_t from)
 {
     size_t bytes = t->wait.used - from;
@@ -104,7 +107,7 @@ static void close_event(struct trace_log *t, size_t from)
         flush(t);
 }
 
-/* A string of JSON. Names may be in any encoding: what is not ASCII is taken for Latin-1. */
+/* A JSON string. Names may be in any encoding: bytes beyond ASCII are taken for Latin-1. */
 static void say_string(struct text *t, const char *s)
 {
     text_say(t, "\"");
@@ -196,7 +199,7 @@ static void say_duration(struct trace_log *t, uint64_t ps)
     text_say(&t->wait, ",\"dur\":%" PRIu64 ".%06" PRIu64, ps / 1000000, ps % 1000000);
 }
 
-/* What the sender may send, in bytes. */
+/* The sender's credits, in bytes. */
 static uint32_t sender_credits(const struct vl_queue *q)
 {
     return credit_available(&q->credit) * CREDIT_BLOCK_BYTES;
@@ -212,14 +215,14 @@ static bool link_matches(const struct port *p, const char *pattern)
     return !fnmatch(pattern, name, 0) || !fnmatch(pattern, p->node->desc, 0);
 }
 
-/* What the lanes have now is where they begin. */
+/* The lanes' present values are their starting points. */
 static void look_at_lanes(struct port_seen *seen, const struct link_dir *l)
 {
     for (unsigned vl = 0; l && vl < FABRIC_VLS; vl++)
         seen->vl[vl] = (struct lane_seen){.credits = sender_credits(&l->vl[vl]), .packets = l->vl[vl].packets};
 }
 
-/* Mark the ports whose links are wanted; how many. */
+/* Marks the ports of the wanted links; returns their number. */
 static unsigned choose_ports(struct trace_log *t, const char *pattern)
 {
     const struct fabric *f = t->sim->fabric;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What happens on the links, written as trace events in the JSON format that Perfetto and chrome://tracing open: a
- * process for each node, a thread for each port and lane, counters for credits and queues; times are virtual. At most
- * one trace at a time, into a regular file whose descriptor the client gave: the engine opens no path.
+ * Events on the links, written as trace events in the JSON format of Perfetto and chrome://tracing: a process for each
+ * node, a thread for each port and lane, counters for credits and queues; times are virtual. At most one trace at a
+ * time, into a regular file whose descriptor comes from the client: the engine opens no path.
  *
- * The file is an array without an end until the trace is stopped; both viewers take it like that, so whatever was
- * written is of use when the engine is killed. Events are written whole, several at a time.
+ * The file is an array without an end until the trace is stopped. Both viewers accept such a file, so the data is
+ * usable even if the engine is killed. Events are written whole, several at a time.
  *
- * What tells of events are the inline functions: one branch, not taken, when there is no trace.
+ * The inline functions record events: one branch, not taken, without a trace.
  */
 #ifndef SIMFAB_TRACE_LOG_H
 #define SIMFAB_TRACE_LOG_H
@@ -24,7 +24,7 @@ struct text;
 struct trace_log;
 
 struct trace_request {
-    uint64_t limit; /* bytes that the file may have */
+    uint64_t limit; /* size limit of the file */
     char links[128];
 };
 
@@ -34,13 +34,15 @@ enum { TRACE_LIMIT_MIN = 4096 };
    of a link; empty: all links. */
 bool trace_request_parse(const char *text, struct trace_request *r);
 
-/* Both return 0 or an errno: EBUSY a trace is running, EINVAL not a regular file open for writing, ENXIO no link is
-   called like that; ESRCH no trace is running. The trace owns fd if it was started, and empties the file first. stop
-   tells what there is in it. Before both, the caller has senders take in their credits (fc_take_all). */
+/*
+ * Both return 0 or an errno: EBUSY a trace is running, EINVAL not a regular file open for writing, ENXIO no link has
+ * this name; ESRCH no trace is running. A started trace owns fd, and empties the file first. stop reports the contents.
+ * Before both, the caller lets senders take in their credits (fc_take_all).
+ */
 int trace_log_start(struct sim *s, int fd, const struct trace_request *r);
 int trace_log_stop(struct sim *s, struct text *t);
 
-/* Write out what has waited for some time. */
+/* Writes out data that has waited for some time. */
 void trace_log_tick(struct sim *s);
 
 void trace_log_packet(struct trace_log *t, const struct link_dir *l, const struct packet *p, uint64_t from_ps,
@@ -54,7 +56,7 @@ void trace_log_state(struct trace_log *t, const struct port *p);
 
 #define TRACED(s) __builtin_expect((s)->trace != NULL, 0)
 
-/* The packet is on the wire for so long. */
+/* The packet is on the wire from from_ps to to_ps. */
 static inline void trace_packet(const struct link_dir *l, const struct packet *p, uint64_t from_ps, uint64_t to_ps)
 {
     if (TRACED(l->sim))

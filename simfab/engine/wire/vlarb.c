@@ -21,7 +21,7 @@ struct vlarb_table vlarb_table_of(const struct vlarb_entry *entry, uint32_t entr
     return t;
 }
 
-/* One step of the weighted round robin of a table in which some ready lane has a weight. */
+/* A step of the weighted round robin in a table where some ready lane has a weight. */
 static int take_lane_turn(struct vlarb_turn *turn, const struct vlarb_table *t, uint32_t ready,
                           const uint32_t bytes[FABRIC_VLS])
 {

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Virtual lane arbitration as the InfiniBand specification describes it (7.6.9): a high and a low priority table of
- * (lane, weight) entries served by weighted round robin, and a limit of how much may be sent from the high table while
- * the low one waits. Pure: the state is the caller's, nothing else is touched.
+ * Virtual lane arbitration as described in the InfiniBand specification (7.6.9): a high and a low priority table of
+ * (lane, weight) entries served by weighted round robin, and a limit for sending from the high table while the low
+ * table waits. Pure: all state is the caller's.
  *
- * How the words of the specification are read here:
- * - Weights count blocks of 64 bytes, and a packet as many as it has begun. The entry whose turn it is may send as long
- *   as anything of its weight is left, so that the last packet of a turn may exceed it. What was too much is forgiven,
- *   and what is left over when the lane has nothing to send (or no credits) is lost: the next turn starts with the
- *   weight of the table.
- * - Entries of weight 0, of VL 15 and of lanes that have nothing to send are passed over. A lane may stand in several
- *   entries and in both tables; a packet is booked where it was chosen.
- * - HighPri counter: while it has not reached the limit and the high table has a packet, that is sent, and counted in
- *   the same blocks. Else the counter starts anew and the low table may send one packet. If it has none, the high table
- *   goes on. The limit is n * 4096 bytes; 0 lets one packet pass, 255 is no limit. The counter does not start anew just
- *   because the low table is empty for a moment: what comes into it waits no longer than the limit says.
- * - A lane that has no weight in either table is turned off: it never sends. Only if nothing has a weight at all do
- *   lanes take turns, as on a port that nobody has configured.
+ * Interpretation of the specification:
+ *
+ * - Weights count blocks of 64 bytes; a packet counts all blocks it has begun. The entry in turn may send while any of
+ *   its weight is left, so the last packet of a turn may exceed the weight. The excess is forgiven, and weight left
+ *   over when the lane has nothing to send (or no credits) is lost: the next turn starts with the weight of the table.
+ * - Entries of weight 0, of VL 15 and of lanes with nothing to send are passed over. A lane may have several entries,
+ *   in both tables; a packet is booked at the chosen entry.
+ * - HighPri counter: below the limit, a packet of the high table is sent, and counted in the same blocks. Otherwise, or
+ *   without such a packet, the counter restarts and the low table may send one packet. If the low table has none, the
+ *   high table goes on. The limit is n * 4096 bytes; 0 lets one packet pass, 255 is no limit. The counter does not
+ *   restart just because the low table is empty for a moment: a packet that arrives there waits no longer than the
+ *   limit.
+ * - A lane without a weight in either table is turned off: the lane never sends. Only if no lane has a weight do lanes
+ *   take turns, as on an unconfigured port.
  * - VL 15 and flow control packets are not arbitrated: they go before all data.
  */
 #ifndef SIMFAB_VLARB_H
@@ -29,8 +30,8 @@
 
 struct vlarb_table {
     const struct vlarb_entry *entry;
-    uint32_t entries; /* up to the last one with a weight */
-    uint32_t lanes;   /* mask of those with a weight */
+    uint32_t entries; /* up to the last entry with a weight */
+    uint32_t lanes;   /* mask of lanes with a weight */
 };
 
 struct vlarb_config {
@@ -39,28 +40,28 @@ struct vlarb_config {
 };
 
 struct vlarb_turn {
-    uint32_t at;  /* the entry whose turn it is */
-    int32_t left; /* blocks that it may still send in this turn */
+    uint32_t at;  /* the entry in turn */
+    int32_t left; /* blocks left in this turn */
     bool begun;
 };
 
 struct vlarb_state {
     struct vlarb_turn high, low;
-    bool chose_high;    /* the table that the last choice was made from */
+    bool chose_high;    /* the last choice was from the high table */
     uint32_t high_sent; /* blocks sent from the high table since the low one had its chance */
     uint8_t rr;         /* last lane when there are no tables to go by */
 };
 
-/* A table of so many entries, which must outlive it. */
+/* A table of the given entries, which must outlive the table. */
 struct vlarb_table vlarb_table_of(const struct vlarb_entry *entry, uint32_t entries);
 
 /*
- * Which of the lanes in ready (bit mask) sends its first packet, of bytes[lane] bytes; -1 if none may. The choice is
- * booked in the state, which belongs to one configuration: start it anew (zero) for another.
+ * Chooses the lane, among those in ready (bit mask), that sends its first packet, of bytes[lane] bytes; -1: none. The
+ * choice is booked in the state, which belongs to one configuration: zero the state for another.
  */
 int vlarb_pick(struct vlarb_state *s, const struct vlarb_config *c, uint32_t ready, const uint32_t bytes[FABRIC_VLS]);
 
-/* The packet chosen last turns out to have other bytes than those that were booked; 0: there is none after all. */
+/* The packet chosen last has other bytes than booked; 0: there is no packet. */
 void vlarb_rebook(struct vlarb_state *s, uint32_t booked, uint32_t bytes);
 
 #endif
