@@ -58,7 +58,7 @@ static void say_up(struct agent *a, enum wire_kind kind, unsigned host, uint32_t
     *body = (struct wire_text){0};
 }
 
-/* All that was started here goes, and what it has started. */
+/* Ends all ranks started here, and their descendants. */
 static void end_agent(struct agent *a, int status)
 {
     if (a->over)
@@ -159,7 +159,7 @@ static unsigned open_listener(struct agent *a)
     return ntohs(at.sin_port);
 }
 
-/* What a rank has told the server goes before the news of its end. */
+/* A rank's messages to the server go before the news of its end. */
 static void drain_connections(void *arg)
 {
     struct agent *a = arg;
@@ -171,7 +171,7 @@ static void drain_connections(void *arg)
 
 /* ---- from mrrun ---- */
 
-/* What must be answered with another version is: it says which. */
+/* A start of another version is answered, too, with this agent's version. */
 static bool take_start(struct agent *a, const struct wire_frame *f)
 {
     struct wire_frame copy = *f;
@@ -269,7 +269,7 @@ static void take_ask(struct agent *a, uint32_t number)
     tell_states(a);
 }
 
-/* Answers go up as they come; at the end the others' states, as they are then. */
+/* Answers go up as they come; at the end, the states of the other ranks follow. */
 static void collect_answers(struct agent *a)
 {
     bool missing = false;

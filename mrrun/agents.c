@@ -18,7 +18,7 @@
 #include "mrrun/streams.h"
 #include "mrrun/tree.h"
 
-/* All output that is under way takes so much at most, but a window is no smaller than the second number. */
+/* Limit of all output under way; but a window is at least WINDOW_MIN. */
 enum { WINDOWS_BYTES = 16 << 20, WINDOW_MIN = 4096, WINDOW_MAX = 65536 };
 enum { LOOK_MS = 1000, LEAVE_MS = 5000, FETCH_MS = 30000 };
 
@@ -30,7 +30,7 @@ struct agents {
     struct job *job;
     struct tree tree;
     char secret[WIRE_SECRET + 1];
-    char **name;      /* of hosts, in the order in which the tree has them, */
+    char **name;      /* of hosts, in the order of the tree, */
     uint32_t *number; /* and their numbers */
     struct streams streams;
     struct reports reports;
@@ -38,7 +38,7 @@ struct agents {
     int num_hosts, num_up;
     bool ran, leaving;
     uint32_t look; /* number of the question */
-    int unlooked;  /* hosts that have not answered it */
+    int unlooked;  /* hosts without an answer yet */
     uint64_t look_until_ms;
     enum ending *ending;
 };
@@ -81,7 +81,7 @@ static void lose_agent_host(void *arg, unsigned number, const char *why)
     lose_host(arg, number, text);
 }
 
-/* ---- what agents say ---- */
+/* ---- reports of agents ------------------------------------------------------------------------------------------- */
 
 static bool take_ready(struct agents *a, const struct wire_frame *f)
 {
@@ -116,7 +116,7 @@ static bool write_answer_file(struct agents *a, const struct wire_frame *f)
     fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return true;
-    if (write(fd, f->body, f->len) != (ssize_t)f->len) /* an answer that is not whole is none */
+    if (write(fd, f->body, f->len) != (ssize_t)f->len) /* an incomplete answer is dropped */
         unlink(name);
     close(fd);
     return true;
@@ -134,7 +134,7 @@ static bool is_of_host(const struct agents *a, const struct wire_frame *f)
     return f->arg < (uint32_t)a->job->place.ranks && a->job->place.host_of[f->arg] == (int)f->host;
 }
 
-/* What is an event: of a host, or of one of its ranks. */
+/* Reports that are events: of a host, or of a rank. */
 static bool take_report(struct agents *a, const struct wire_frame *f)
 {
     struct agents_event event;
@@ -177,7 +177,7 @@ static void send_frame(const struct channel_base *b, const struct wire_frame *f)
     tree_send(&container_of(b, struct agents, streams.base)->tree, f);
 }
 
-/* ---- what they are told ---- */
+/* ---- orders to agents -------------------------------------------------------------------------------------------- */
 
 static void send_to(struct agents *a, enum wire_kind kind, unsigned host, uint32_t arg, struct wire_text *body)
 {
@@ -294,7 +294,7 @@ void agents_kill_all(struct agents *a)
     send_to(a, WIRE_KILL_ALL, WIRE_ALL, 0, NULL);
 }
 
-/* What is queued goes out before mrrun is stopped, as far as it is taken. */
+/* Queued orders go out before mrrun is stopped, as far as possible. */
 void agents_pause(struct agents *a, bool pause)
 {
     a->tree.paused = pause;
@@ -402,7 +402,7 @@ static void make_secret(char secret[WIRE_SECRET + 1])
         sprintf(secret + 2 * i, "%02x", bytes[i]);
 }
 
-/* This machine first, if it is one of the hosts: it is started without launcher. */
+/* This machine first, if it is a host of the job: started without a launcher. */
 static bool order_hosts(const struct job *job, char **name, uint32_t *number)
 {
     int here = -1, n = 0;

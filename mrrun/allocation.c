@@ -17,7 +17,7 @@ struct list {
     const char *tasks; /* the rest of SLURM_TASKS_PER_NODE; NULL: one each */
     int slots, left;   /* of the next hosts, and how many these are */
     int count;
-    const char *fault; /* what is wrong; NULL: nothing */
+    const char *fault; /* the error; NULL: none */
 };
 
 /* "2(x3),1": three hosts of two, one of one. */
@@ -56,7 +56,7 @@ static void add_item(struct list *l, const char *name)
 
 static void expand_item(struct list *l, char *name, size_t len, const char *text, size_t text_len);
 
-/* "[1-3,07]", with what follows it. Numbers keep their zeros in front. */
+/* "[1-3,07]", with the text after the brackets. Numbers keep their leading zeros. */
 static void expand_range(struct list *l, char *name, size_t len, const char *text, const char *close, size_t rest)
 {
     while (text < close && !l->fault) {
@@ -82,7 +82,7 @@ static void expand_range(struct list *l, char *name, size_t len, const char *tex
     }
 }
 
-/* A name with ranges in brackets; what is before them is in name already. */
+/* A name with ranges in brackets; the text before them is already in name. */
 static void expand_item(struct list *l, char *name, size_t len, const char *text, size_t text_len)
 {
     const char *open = memchr(text, '[', text_len), *close;
@@ -105,7 +105,7 @@ static void expand_item(struct list *l, char *name, size_t len, const char *text
         l->fault = "SLURM_JOB_NODELIST";
 }
 
-/* Up to a comma that is in no brackets. */
+/* Length up to a comma outside brackets. */
 static size_t item_length(const char *text)
 {
     size_t n = 0;

@@ -8,12 +8,12 @@
 
 #include <stddef.h>
 
-/* A host takes so many ranks; it may come again. Nonzero ends the list. */
+/* A host takes `slots` ranks; hosts may repeat. Nonzero ends the list. */
 typedef int allocation_fn(void *arg, const char *host, int slots);
 
 /* How many were told; 0: there is no scheduler; -1 with a message in *why. */
 int allocation_list(allocation_fn *fn, void *arg, char *why, size_t cap);
-/* The same from texts; pure. tasks NULL: one each. */
+/* The same from texts; pure. tasks NULL: one task each. */
 int allocation_of_slurm(const char *nodes, const char *tasks, allocation_fn *fn, void *arg, char *why, size_t cap);
 
 #endif

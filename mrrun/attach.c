@@ -75,7 +75,7 @@ static void send_file(int to, int file)
     c->cmsg_type = SCM_RIGHTS;
     c->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(c), &file, sizeof(int));
-    sendmsg(to, &m, MSG_NOSIGNAL | MSG_DONTWAIT); /* an asker that has gone needs no report */
+    sendmsg(to, &m, MSG_NOSIGNAL | MSG_DONTWAIT); /* an asker that is gone needs no report */
 }
 
 void attach_answer(struct attach *a, const char *report)
@@ -105,9 +105,9 @@ void attach_close(struct attach *a)
     a->fd = -1;
 }
 
-/* ---- the side that asks ------------------------------------------------------------------------------------------ */
+/* ---- the asking side --------------------------------------------------------------------------------------------- */
 
-/* Connects to the socket in one of the directories that the process has open. -1: errno says why. */
+/* Connects to the socket in a directory that the process has open. -1: see errno. */
 static int connect_to(pid_t pid)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -168,7 +168,7 @@ static int receive_file(int fd)
     return file;
 }
 
-/* Root reads what another user's process has written: no control characters for the terminal, and no end of it. */
+/* Root prints data written by another user's process: control characters are removed, and the length is limited. */
 static int print_file(int file)
 {
     struct stat st;

@@ -2,7 +2,7 @@
 /*
  * mrrun --attach PID: the report of a running job (inquiry.h) for another terminal. mrrun listens on a UNIX socket in
  * its scratch directory. The attached mrrun finds the directory among the open files of the process (/proc/PID/fd),
- * connects, and gets the report as the descriptor of a file in memory, so that no reader can hold up the job. Both
+ * connects, and gets the report as the descriptor of a file in memory, so a slow reader cannot delay the job. Both
  * /proc and the socket accept the job's user and root only.
  */
 #ifndef MRRUN_ATTACH_H
@@ -17,7 +17,7 @@ enum { ATTACH_ASKERS = 16 };
 struct attach {
     int fd; /* listens; -1: nobody can attach */
     int asker[ATTACH_ASKERS];
-    int num_askers; /* connections that wait for a report */
+    int num_askers; /* connections waiting for a report */
 };
 
 /* dir_fd: the scratch directory. Without a socket the job runs as well. */
@@ -28,7 +28,7 @@ bool attach_take(struct attach *a);
 void attach_answer(struct attach *a, const char *report);
 void attach_close(struct attach *a);
 
-/* The other side: print the report of the job that pid belongs to, its mrrun or one of its ranks here. The status. */
+/* The other side: prints the report of the job of pid, its mrrun or a local rank. Returns the exit status. */
 int attach_print(pid_t pid);
 
 #endif

@@ -14,9 +14,9 @@
 #include "mrrun/environment.h"
 #include "mrrun/rails.h"
 
-/* What comes first in the answer. */
+/* The first part of the answer. */
 struct binder_head {
-    int failed; /* the rest is why */
+    int failed; /* the rest is the reason */
     size_t bytes;
 };
 
@@ -38,7 +38,7 @@ static void write_all(int fd, const void *bytes, size_t len)
     }
 }
 
-/* Near the adapters that the ranks use, which are the same for all of a host. */
+/* Near the adapters used by the ranks, which are the same for all ranks of a host. */
 static int choose_near(struct processors *p, const struct binding_wish *wish, char *host, char *const *env, int ranks,
                        char *why, size_t cap)
 {

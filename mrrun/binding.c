@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The first name of an object is the one that is shown; Hydra and Open MPI have further ones. */
+/* Messages show the first name of an object; further names are those of Hydra and Open MPI. */
 static const struct {
     const char *name;
     enum binding_object object;

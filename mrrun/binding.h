@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which processors each rank of this machine may run on: what --bind-to and --map-by say, and the choice among units
- * (the smallest objects of the machine that ranks are placed on). Pure.
+ * The processors of each rank on this machine, according to --bind-to and --map-by, and the choice among units (the
+ * smallest objects of the machine that take ranks). Pure.
  */
 #ifndef MRRUN_BINDING_H
 #define MRRUN_BINDING_H
@@ -22,8 +22,8 @@ enum binding_object {
 };
 
 struct binding_wish {
-    enum binding_object to;  /* what a rank may use ... */
-    int units;               /* ... so many of them; 0: one */
+    enum binding_object to;  /* object that a rank may use ... */
+    int units;               /* ... and their number; 0: one */
     enum binding_object map; /* one rank after the other goes to the next of these */
     bool report;
 };
@@ -33,19 +33,19 @@ enum binding_object binding_object_named(const char *name, size_t len);
 const char *binding_object_name(enum binding_object object);
 /* Whether ranks are bound at all. */
 bool binding_wanted(const struct binding_wish *wish);
-/* What a rank is bound to, and the unit by which ranks are placed: the smaller of what is bound to and mapped by. */
+/* The object that ranks are bound to, and the unit of placement: the smaller of the bound and the mapped object. */
 enum binding_object binding_target(const struct binding_wish *wish);
 enum binding_object binding_unit(const struct binding_wish *wish);
 
 struct binding_place {
     unsigned distance; /* of the unit from the rank's adapters */
-    int parent;        /* the mapped-by object that it is of; -1: none */
-    int taken;         /* ranks that have it */
+    int parent;        /* its mapped-by object; -1: none */
+    int taken;         /* ranks placed on the unit */
 };
 
 /*
- * For the next rank: the unit with the fewest ranks; of these that of the mapped-by object with the fewest ranks
- * (parent_taken, which is counted up with the unit); of these the nearest; of these the first. -1: there are none.
+ * For the next rank: the unit with the fewest ranks; of these, a unit of the mapped-by object with the fewest ranks
+ * (parent_taken, counted up with the unit); of these the nearest; of these the first. -1: no unit.
  */
 int binding_choose(struct binding_place *place, int num, int *parent_taken);
 

@@ -70,7 +70,7 @@ static void channel_can_read(struct watch *w, uint32_t events)
 
 void channel_drain(struct channel *c)
 {
-    while (pump_channel(c)) /* false: it may have gone */
+    while (pump_channel(c)) /* false: the channel may be gone */
         continue;
 }
 
@@ -89,7 +89,7 @@ static void flush_channel(struct channel *c)
     }
     if (!c->len)
         c->start = 0;
-    if (n < 0 && errno != EAGAIN && errno != EINTR) { /* nobody reads it */
+    if (n < 0 && errno != EAGAIN && errno != EINTR) { /* no reader */
         if (c->ended)
             close_channel(c);
         else

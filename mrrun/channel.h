@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A stream of bytes between a descriptor here and one at the other end of the tree: output and input of a rank, its
- * connection to the PMIx server, the file of its record. At most a window of bytes is under way in each direction, so
- * that a reader who is slow holds up its own writer only. WIRE_END is the end of both directions, without an answer.
+ * A stream of bytes between a local descriptor and a descriptor at the other end of the tree: output and input of a
+ * rank, its connection to the PMIx server, the file of its record. At most a window of bytes is under way in each
+ * direction, so a slow reader delays only its own writer. WIRE_END is the end of both directions, without an answer.
  */
 #ifndef MRRUN_CHANNEL_H
 #define MRRUN_CHANNEL_H
@@ -14,12 +14,13 @@
 
 struct channel;
 
-/* What all channels of a process have in common. */
+/* Common state of all channels of a process. */
 struct channel_base {
     int set;
     uint32_t window;
     void (*send)(const struct channel_base *b, const struct wire_frame *f);
-    void (*gone)(const struct channel_base *b, struct channel *c); /* both descriptors are closed; it may be freed */
+    void (*gone)(const struct channel_base *b,
+                 struct channel *c); /* both descriptors are closed; the channel may be freed */
 };
 
 struct channel {
@@ -27,10 +28,10 @@ struct channel {
     unsigned host;
     uint32_t id;
     struct watch from; /* read, and sent; fd -1: none */
-    struct watch to;   /* what comes is written here; fd -1: none */
+    struct watch to;   /* incoming bytes are written here; fd -1: none */
     uint32_t credit;   /* bytes that may be sent */
     bool file;         /* from is a file: always ready */
-    bool ended;        /* nothing comes any more: closed when what waits is written */
+    bool ended;        /* no more bytes come: closed when all waiting bytes are written */
     bool open;
     char *waits;
     size_t start, len;
@@ -40,9 +41,9 @@ struct channel {
 void channel_open(struct channel *c, const struct channel_base *b, unsigned host, uint32_t id, int from, int to);
 /* A frame for this channel. False: it breaks the rules. */
 bool channel_take(struct channel *c, const struct wire_frame *f);
-/* Read what is there now, within the window. At its end the channel is gone. */
+/* Reads the present bytes, within the window. At end of file, the channel is gone. */
 void channel_drain(struct channel *c);
-/* from is a file: all of it, as the window allows. Without a descriptor it is empty. */
+/* from is a file: sends all of it, within the window. Without a descriptor, the file is empty. */
 void channel_read_file(struct channel *c);
 /* Close, and tell the other end. */
 void channel_end(struct channel *c);

@@ -34,7 +34,7 @@ static bool is_option(const struct explain *e, const char *name)
     return mrrun_options_env(e->opts, &e->opts->parts[0], name);
 }
 
-/* Has the library refused it, and kept the default? */
+/* True if the library refuses the value and keeps the default. */
 static bool is_bad(const struct mr_setting *s, const char *text)
 {
     size_t i = 0;
@@ -148,7 +148,10 @@ static void print_level(const struct mr_fabric_qos *q, enum mr_level l, uint32_t
     puts(l == MR_LEVEL_SMALL ? ", and all control packets" : "");
 }
 
-/* That of the first of --hosts, if each simulated host has one; the client knows this machine's name only. */
+/*
+ * The socket on the first host of --hosts, if each simulated host has a socket; the client knows this machine's name
+ * only.
+ */
 static const char *choose_socket(const struct explain *e)
 {
     static char path[512];
@@ -160,7 +163,7 @@ static const char *choose_socket(const struct explain *e)
     return path;
 }
 
-/* Those that are healthy are not worth a line. */
+/* Healthy rails need no line. */
 static void print_health(void)
 {
     const char *device, *state;
@@ -208,7 +211,7 @@ static const char *describe_delivery(unsigned kind, bool native)
     return native ? ", native: WHAT IS LOST IS LOST" : " made reliable: the receiver acknowledges";
 }
 
-/* Ranks that may have connections: as it is with current adapters, if that follows from those of the fullest host. */
+/* Peers that may have reliable connections; by default the limit of current adapters with the fullest host's ranks. */
 static int rc_peers(const struct explain *e)
 {
     unsigned ranks = e->fullest ? (unsigned)e->fullest : 1;
@@ -349,7 +352,7 @@ static void print_rings(void)
     puts("    what is longer, goes with large messages or finds no free slot is sent over the connection");
 }
 
-/* Programs may load another allocator as they run: ranks look again, and say so. */
+/* Programs may load another allocator while running: ranks check again, and report. */
 static void print_registrations(const struct explain *e)
 {
     const char *program = e->opts->parts[0].program[0], *why;
@@ -418,7 +421,7 @@ static void print_large(const struct mr_kinds *kinds, bool by_ring)
 static bool print_policy(const struct explain *e, enum mr_policy_class c, const char *name, char *const *setting,
                          const char *word)
 {
-    const char *origin = origin_of(e, name), *text = *setting; /* which origin_of() may have set anew */
+    const char *origin = origin_of(e, name), *text = *setting; /* origin_of() may have changed the setting */
     bool chosen = strcasecmp(text, "auto") != 0;
     const char *used = chosen ? text : *word ? word : mr_policy_standard(c);
     char what[MR_POLICY_TEXT];
@@ -495,7 +498,7 @@ int explain(const struct explain *e)
         print_pairs(e, &kinds, by_ring, &rules);
     print_settings(e);
     fflush(stdout);
-    mr_config_complain(); /* names that are no settings, values that are none */
+    mr_config_complain(); /* unknown settings, invalid values */
     mr_config_finalize();
     return ok ? 0 : 1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mrrun --explain: what the library would do in this job's ranks, and why, for people. Nothing is started. */
+/* mrrun --explain: the library's decisions in this job's ranks, with reasons, for people. Nothing is started. */
 #ifndef MRRUN_EXPLAIN_H
 #define MRRUN_EXPLAIN_H
 
@@ -13,8 +13,8 @@ struct explain {
     const char *job_id;        /* as ranks would be told */
     bool simulated;            /* ranks would be on simulated hosts */
     char *const *outer;        /* mrrun's own environment */
-    char **env;                /* that of the ranks */
-    const struct hosts *hosts; /* NULL: which there would be is not known */
+    char **env;                /* the environment of the ranks */
+    const struct hosts *hosts; /* NULL: hosts are unknown */
     int num_used;              /* how many these are */
     int fullest, emptiest;     /* ranks of such hosts; 0: not known */
     const char *why_no_hosts;

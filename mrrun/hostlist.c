@@ -9,7 +9,7 @@
 
 enum { SLOTS_MAX = 65536 };
 
-/* A piece of text, which does not end with a null character. */
+/* A piece of text without a terminating null character. */
 struct piece {
     const char *at;
     size_t len;
@@ -78,7 +78,7 @@ static int count_or_one(int slots)
     return slots ? slots : 1;
 }
 
-/* Takes over what the host's pointers lead to. */
+/* Takes over the memory of the host's pointers. */
 static int add_named_host(struct hostlist *list, struct mrrun_host *host, const struct origin *from, struct piece text,
                           char *why, size_t cap)
 {

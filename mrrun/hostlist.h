@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hosts as users name them: in a list (--hosts a,b:2,c=DEVICE+DEVICE) or in a file with a host in each line. Pure: a
- * function from text to an array, which belongs to the struct.
+ * Hosts as named by users: in a list (--hosts a,b:2,c=DEVICE+DEVICE) or in a file with a host in each line. Pure: a
+ * function from text to an array, owned by the struct.
  */
 #ifndef MRRUN_HOSTLIST_H
 #define MRRUN_HOSTLIST_H
@@ -10,8 +10,8 @@
 
 struct mrrun_host {
     char *name;
-    char *devices;        /* which HCAs its ranks may use, as MRMPI_DEVICES says it; NULL: not said */
-    int slots, max_slots; /* ranks that it takes; 0: not said */
+    char *devices;        /* the HCAs of its ranks, in the form of MRMPI_DEVICES; NULL: not given */
+    int slots, max_slots; /* room for ranks; 0: not given */
 };
 
 struct hostlist {
@@ -20,8 +20,8 @@ struct hostlist {
 };
 
 /*
- * "A,B:SLOTS,C=DEVICE+DEVICE,...", added to the list. A name that is there already adds its slots, one where none are
- * said. 0, or -1 with a message in *why that names the option.
+ * "A,B:SLOTS,C=DEVICE+DEVICE,...", added to the list. A repeated name adds its slots, by default one. 0, or -1 with a
+ * message in *why that names the option.
  */
 int hostlist_add(struct hostlist *list, const char *text, const char *option, char *why, size_t cap);
 /* The text of a host file: "HOST[:SLOTS][=DEVICES] [slots=N] [max_slots=N]  # comment" in each line. */

@@ -260,8 +260,8 @@ static int pick(struct hosts *h, const struct hosts *all, const struct mrrun_opt
 }
 
 /*
- * ssh has no terminal to ask at. It gives up a host that does not answer within seconds, before the agent's own signs
- * of life begin. srun starts the agent beside the steps that run already.
+ * ssh has no terminal for questions. ssh gives up a host that does not answer within seconds, before the agent's own
+ * signs of life begin. srun starts the agent beside running steps.
  */
 #define SSH  "ssh -x -T -o BatchMode=yes -o ConnectTimeout=4 -o ServerAliveInterval=1 -o ServerAliveCountMax=3"
 #define SRUN "srun -Q -N1 -n1 --overlap --mpi=none --unbuffered --kill-on-bad-exit=0 -w"

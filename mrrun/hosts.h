@@ -19,7 +19,7 @@ struct hosts {
     struct placement_slots *slots;
     int count;
     int num_job;     /* the first hosts, for parts without hosts of their own */
-    bool *far;       /* of each: it is another machine, or to be treated as one (--launcher) */
+    bool *far;       /* of each: another machine, or treated as one (--launcher) */
     char **launcher; /* words that start a program there; free() each, and the list */
     bool allocated;  /* by a scheduler: slots are its ranks per host, not a limit */
     char *here;      /* the name of a plain machine; NULL: hosts are simulated */

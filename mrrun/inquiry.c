@@ -73,7 +73,7 @@ bool inquiry_ask(struct inquiry *q, const struct inquiry_rank *rank, int ranks, 
         any |= may_answer(&rank[r]);
     if (!q->asked || !any)
         return false;
-    if (q->until_ms) /* it is under way */
+    if (q->until_ms) /* already under way */
         return true;
     ++*q->asked;
     q->until_ms = now_ms + ANSWERS_MS;
@@ -178,7 +178,7 @@ static void tell_silent(const struct inquiry_rank *r, struct waits *w, int rank)
     waits_silent(w, rank, why);
 }
 
-/* True: all answers are there that can come. */
+/* True: all possible answers are there. */
 static bool collect(const struct inquiry *q, const struct inquiry_rank *rank, int ranks, struct waits *w)
 {
     bool whole = true;

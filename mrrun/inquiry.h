@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Asks the ranks of a job what they wait for (libmrmpi/api/inquiry.h), and puts their answers in words: at SIGQUIT
- * (Ctrl-\), and before a job is ended by --timeout. Ranks that wait answer within some hundredths of a second; ranks
- * that compute do not, and the report tells what their processes do instead.
+ * Asks the ranks of a job for the calls they wait in (libmrmpi/api/inquiry.h), and puts the answers in words: at
+ * SIGQUIT (Ctrl-\), and before --timeout ends a job. Waiting ranks answer within some hundredths of a second. Computing
+ * ranks do not answer, and the report describes the state of their processes instead.
  */
 #ifndef MRRUN_INQUIRY_H
 #define MRRUN_INQUIRY_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A rank, as the job knows it now. */
+/* A rank, as presently known to the job. */
 struct inquiry_rank {
     pid_t pid;
     bool running, connected, finalized;
@@ -40,9 +40,9 @@ uint64_t inquiry_due_ms(const struct inquiry *q, uint64_t now_ms);
 /* The report, when all answers are there or it is time; free(). NULL: not yet, or nobody has been asked. */
 char *inquiry_report(struct inquiry *q, const struct inquiry_rank *rank, int ranks, uint64_t now_ms);
 
-/* ---- for an agent, whose ranks are asked by mrrun ---- */
+/* ---- for an agent, whose ranks are asked by mrrun ---------------------------------------------------------------- */
 
-/* Its ranks shall look whether they are asked. */
+/* Lets the rank check for an inquiry. */
 void inquiry_wake(pid_t pid);
 /* A rank's answer to the number that is asked now; free(). NULL: there is none. */
 char *inquiry_read(const struct inquiry *q, int rank, size_t *len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is decided about a job, and why; what is said about it. */
+/* Decisions about a job, with reasons, and messages. */
 #include "mrrun/job.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static const char *describe_rank(const struct job *job, int rank, char *buf, siz
     return buf;
 }
 
-/* For what should take no time at all. */
+/* For steps that should take no time. */
 static uint64_t patience_ms(const struct job *job)
 {
     return (job->opts->grace_s + 1) * 1000ull;
@@ -65,7 +65,7 @@ static void kill_ranks(struct job *job)
     reach_signal(job, SIGKILL);
 }
 
-/* Ask all ranks to end; job_on_time() kills those that have not after the grace. A stopped rank must run to hear. */
+/* Asks all ranks to end; job_on_time() kills those left after the grace. A stopped rank must run to get the signal. */
 static void end_ranks(struct job *job, int sig)
 {
     if (job->phase != JOB_RUNNING)
@@ -94,7 +94,7 @@ static void write_last_words(const struct job *job, int rank, FILE *out)
         fprintf(out, "mrrun: %s: no output\n", name);
 }
 
-/* Of a job that did not end by itself: the last output of each rank, so that it can be seen who hangs where; free(). */
+/* For a job that did not end by itself: the last output of each rank, which shows where ranks hang; free(). */
 static char *last_words_of_ranks(const struct job *job)
 {
     int told = 0;
@@ -128,7 +128,7 @@ static void tell_last_words(struct job *job)
     free(text);
 }
 
-/* The first failure is the one that is told; what follows from it is noise. */
+/* Reports the first failure; later failures follow from the first. */
 static void fail(struct job *job, int status)
 {
     job->failed = true;
@@ -138,8 +138,8 @@ static void fail(struct job *job, int status)
 }
 
 /*
- * All ranks of an MPI job must call MPI_Init: if some wait there and one is gone, they would wait for ever. The same
- * when they start again with a session, after MPI_Finalize.
+ * All ranks of an MPI job must call MPI_Init: if some wait there and another is gone, they would wait without end.
+ * Likewise when ranks start MPI again with a session, after MPI_Finalize.
  */
 static void check_all_join(struct job *job)
 {
@@ -170,8 +170,8 @@ void job_on_connected(struct job *job, int rank)
 }
 
 /*
- * PMIx_Finalize() returns after a few seconds without an answer; its word is taken in by another thread of ours. A
- * wrapper ends soon after the program that it has started.
+ * PMIx_Finalize() returns after a few seconds without an answer; another thread of ours handles its message. A wrapper
+ * ends soon after its program.
  */
 enum { UNHEARD_MS = 2000, WRAPPER_MS = 1000 };
 
@@ -207,7 +207,7 @@ static void word_end(struct job *job, int rank, enum verdict v, int wait_status)
     snprintf(s->text, sizeof(s->text), "%s %s", name, what);
     s->status = status ? status : 1;
     s->aborts = false;
-    s->killed = v == VERDICT_SIGNAL && WTERMSIG(wait_status) != SIGABRT; /* programs call abort() as they call exit() */
+    s->killed = v == VERDICT_SIGNAL && WTERMSIG(wait_status) != SIGABRT; /* programs call abort() like exit() */
     s->set = true;
 }
 
@@ -228,7 +228,7 @@ static void settle(struct job *job)
     }
 }
 
-/* Who may have been the cause, and for how long that is waited for. */
+/* The possible causes, and the time to wait for them. */
 static void suspect_waits(struct job *job, int rank, const enum ending *ending)
 {
     struct suspect *s = &job->suspect;
@@ -320,7 +320,7 @@ void job_on_exec_failure(struct job *job, int rank, int error, const char *why)
     fail(job, error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
 }
 
-/* What has been started there cannot be seen any more. */
+/* Processes started on that host can no longer be seen. */
 static void forget_host(struct job *job, int host)
 {
     for (int r = 0; r < job->place.ranks; r++) {
@@ -364,7 +364,7 @@ void job_on_started(struct job *job, int rank, pid_t pid, const char *bound)
         job_say(job, "rank %d is not bound", rank);
 }
 
-/* Of ranks that end well, and of those that the user asked to end, the largest code counts. */
+/* Of ranks that end well, or at the user's request, the largest code counts. */
 static void count_status(struct job *job, int wait_status)
 {
     int status = verdict_exit_status(wait_status);
@@ -374,9 +374,9 @@ static void count_status(struct job *job, int wait_status)
 }
 
 /*
- * A rank has failed. If another failure was reported before, this one counts if its end was under way already: always
- * against an abort, since the aborting rank was alive then. Two ends come in the order in which the kernel told them;
- * but a death by a signal is no answer to anything, and takes longer where there is much memory to give up.
+ * A rank has failed. If another failure was reported before, the new failure is the cause if its end was already under
+ * way: always against an abort, because the aborting rank was alive then. Two ends come in the kernel's order; but a
+ * death by a signal is no reaction to a failure, and takes longer with much memory to release.
  */
 static void accuse(struct job *job, int rank, enum verdict v, int wait_status)
 {
@@ -407,7 +407,7 @@ static void end_well(struct job *job, int rank)
     check_all_join(job);
 }
 
-/* What is reported from now on may come from this end, even if the process cannot be looked at any more. */
+/* Later failures may follow from this end, even if the process can no longer be examined. */
 void job_on_end(struct job *job, int rank)
 {
     if (!job->suspect.set || job->suspect.asked)
@@ -441,7 +441,7 @@ void job_on_exit(struct job *job, int rank, int wait_status)
     settle(job);
 }
 
-/* One that has ended: the word that it would was late. It is not blamed, but there may be others like it. */
+/* The rank has ended, and its report was late. The rank is not blamed, but others may be like it. */
 static void clear_unheard(struct job *job, int rank)
 {
     if (job->unheard != rank)
@@ -561,8 +561,8 @@ uint64_t job_output_until_ms(const struct job *job)
 enum { LOOK_FIRST_MS = 50, LOOK_LAST_MS = 30000, LOOK_RANKS = 32 };
 
 /*
- * A rank that has not started MPI may be a script that runs a program of another one; not if the rank's own program is
- * linked with ours. Some of many ranks do: they are alike. False: there are no such ranks.
+ * A rank that has not started MPI may be a script that runs a program of another MPI; but not if the rank's own program
+ * is linked with ours. Only some of many ranks are checked, because ranks are alike. False: no such ranks.
  */
 static bool look_for_strangers(struct job *job)
 {
@@ -622,7 +622,7 @@ static void end_late_job(struct job *job)
     fail(job, STATUS_TIMEOUT);
 }
 
-/* Login shells and file systems may be slow; the user hears which host it is. */
+/* Login shells and file systems may be slow; the user is told the host. */
 static void tell_absent(struct job *job)
 {
     char *missing;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A running job: its ranks, what is known of each, and what has been decided. job.c holds the decisions (what an end
- * means, when to kill), loop.c waits for what happens and calls them. One thread; libpmix's thread reaches it only
- * through server_event_fd().
+ * A running job: its ranks, their states, and decisions. job.c has the decisions (the meaning of an end, the time to
+ * kill); loop.c waits for events and calls job.c. One thread; libpmix's thread reaches the job only through
+ * server_event_fd().
  */
 #ifndef MRRUN_JOB_H
 #define MRRUN_JOB_H
@@ -32,11 +32,11 @@ struct rank {
     int part;  /* of the command line */
     pid_t pid; /* also its process group */
     bool running, connected, finalized;
-    bool unheard;       /* it has ended with code 0, and MPI_Finalize was not heard of then */
-    enum ending ending; /* when a failure was first reported, was this rank's end under way? */
-    int starts;         /* how often it has started MPI */
+    bool unheard;       /* ended with code 0, and MPI_Finalize was not heard of then */
+    enum ending ending; /* state of this rank's end when a failure was first reported */
+    int starts;         /* number of starts of MPI */
     int pidfd;          /* -1: none */
-    char state;         /* of a process on another host: its state letter, as its agent said at an inquiry */
+    char state;         /* of a process on another host: its state letter, from its agent at an inquiry */
     struct source out, err;
 };
 
@@ -47,16 +47,16 @@ enum job_phase {
 };
 
 /*
- * The failure that was reported first, until it is known to be the cause. A rank that aborts may only have noticed that
- * a peer is gone, and the news of the peer's death takes longer than the loss of a connection. But the kernel marks a
- * process that ends before anybody can notice (processes.h). So the suspect waits for the ranks that were marked when
- * it was reported, and for no others: the first of them that fails on its own takes the blame.
+ * The failure reported first, until its cause is known. A rank that aborts may only have noticed the loss of a peer,
+ * and the news of the peer's death takes longer than the loss of a connection. But the kernel marks an ending process
+ * before any peer can notice (processes.h). So the suspect waits for the ranks marked at the time of the report, and
+ * for no others: the first of them that fails on its own takes the blame.
  */
 struct suspect {
     bool set;
-    bool aborts; /* it told so itself, and was alive then */
-    bool killed; /* by a signal that is no answer to anything */
-    bool asked;  /* agents have not said yet whose end was under way */
+    bool aborts; /* an abort reported by the rank itself, alive then */
+    bool killed; /* by a signal that is no reaction to a failure */
+    bool asked;  /* agents have not reported ends under way yet */
     int rank;
     uint64_t tell_at_ms;
     int status;
@@ -75,14 +75,14 @@ struct job {
     struct inquiry inquiry;
     struct attach attach;
     char job_id[128];
-    char lib_dir[512];     /* where libmpi.so.12 is; "" if not found */
-    char **program;        /* [num_programs] path of what the ranks of each part run */
+    char lib_dir[512];     /* directory of libmpi.so.12; "" if not found */
+    char **program;        /* [num_programs] path of each part's program */
     enum program_mpi *mpi; /* [num_programs] */
     int num_programs;
 
     struct rank *ranks; /* [place.ranks] */
     int running;
-    int ended_well; /* of the ranks that ended well the one that started MPI the least often, or -1 */
+    int ended_well; /* of the ranks that ended well, the rank with the fewest starts of MPI, or -1 */
     int most_starts;
 
     enum job_phase phase;
@@ -90,13 +90,13 @@ struct job {
     uint64_t look_at_ms;                /* for other MPIs among the processes of ranks; after twice as long again */
     uint64_t look_every_ms;
     bool stranger_told;
-    uint64_t absent_at_ms; /* hosts whose agents have not answered are told then; 0: never */
+    uint64_t absent_at_ms; /* time to report hosts whose agents have not answered; 0: never */
     uint64_t gone_at_ms;   /* killed ranks that are not gone then are left to the kernel */
     uint64_t asked_ms;     /* when the end was asked for, by a signal or --timeout */
     uint64_t ended_ms;     /* when the last rank ended */
     bool failed;           /* a culprit has been named; status is its, and stays */
     struct suspect suspect;
-    struct server_event abort; /* of which the judgement waits for what agents say, if abort_held */
+    struct server_event abort; /* if abort_held: the abort whose judgement waits for the agents */
     bool abort_held;
     int unheard; /* a rank that ended with code 0; whether after MPI_Finalize may still be heard; or -1 */
     uint64_t unheard_until_ms;
@@ -107,7 +107,7 @@ struct job {
     struct input input;
     struct outfiles outfiles;
     int exec_fd;
-    int deaths_fd; /* epoll: ranks that have ended, in order */
+    int deaths_fd; /* epoll: ended ranks, in order */
     struct signals signals;
     struct rlimit old_files;
 };
@@ -117,20 +117,20 @@ uint64_t job_now_ms(void);
 /* A line of mrrun's own on stderr, in order with the ranks' lines. */
 void job_say(struct job *job, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* What the environments of all ranks of a part have in common; environment_free(). NULL: out of memory. */
+/* The common environment of all ranks of a part; environment_free(). NULL: out of memory. */
 char **job_make_environment(const struct job *job, int part);
 
-/* Start all ranks. 0, or -1 after saying why (those already started are being ended). */
+/* Starts all ranks. 0, or -1 with a message (started ranks are being ended). */
 int job_start(struct job *job);
 
-/* What happened. */
+/* Events. */
 void job_on_connected(struct job *job, int rank);
 void job_on_finalized(struct job *job, int rank);
-/* ending[ranks]: whose end was under way while this rank was alive still; NULL: not known. */
+/* ending[ranks]: ends under way while this rank was still alive; NULL: not known. */
 void job_on_abort(struct job *job, int rank, int code, const char *why, const enum ending *ending);
-/* What agents say of the ends that were under way when a failure was reported. */
+/* The agents' report of the ends under way when a failure was reported. */
 void job_on_endings(struct job *job, const enum ending *ending);
-/* A host is lost with its ranks. why NULL: of the host through which it was reached, it has been said. */
+/* A host is lost with its ranks. why NULL: the host on the route to it was lost, and reported. */
 void job_on_lost_host(struct job *job, int host, const char *why);
 void job_on_started(struct job *job, int rank, pid_t pid, const char *bound);
 void job_on_stranger(struct job *job, const struct stranger *s);
@@ -142,7 +142,7 @@ void job_on_exit(struct job *job, int rank, int wait_status);
 void job_on_signal(struct job *job, int sig);
 void job_on_attach(struct job *job);
 void job_on_time(struct job *job);
-/* Until when a reader of our output is waited for that takes nothing; 0: as long as it is there. */
+/* Time until which a reader of our output that takes nothing is waited for; 0: while the reader is there. */
 uint64_t job_output_until_ms(const struct job *job);
 
 /* Wait until all ranks have ended and their output is out. Returns the job's status. */

@@ -41,7 +41,7 @@ static void *grow_buffer(char *bytes, size_t *room, size_t need)
     return bytes;
 }
 
-/* What has been taken stays in front until all has; a long queue is moved. */
+/* Written bytes stay in front until all are written; a long queue is moved. */
 static void flush_link(struct link *l)
 {
     while (l->len && l->out.fd >= 0) {
@@ -99,7 +99,7 @@ void link_ping(struct link *l, uint64_t now_ms)
         link_send(l, &(struct wire_frame){.kind = WIRE_PING, .host = WIRE_ALL});
 }
 
-/* Frames that are whole leave the buffer. */
+/* Whole frames leave the buffer. */
 static void take_frames(struct link *l)
 {
     size_t at = 0, need = 0;

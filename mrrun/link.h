@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A connection between two neighbours of the tree of agents: frames over a pair of descriptors that never block. What
- * is sent waits in memory until it is taken: windows of channels bound how much that is. The other side sends something
- * at least every LINK_PING_MS; from how long it has been silent follows whether it lives.
+ * A connection between two neighbours of the tree of agents: frames over a pair of descriptors that never block. Bytes
+ * to send wait in memory; windows of channels bound their number. The other side sends at least every LINK_PING_MS;
+ * long silence means that the other side is dead.
  */
 #ifndef MRRUN_LINK_H
 #define MRRUN_LINK_H
@@ -17,7 +17,7 @@ enum { LINK_PING_MS = 500 };
 struct link {
     int set;
     struct watch in, out;
-    char *got; /* what is no whole frame yet */
+    char *got; /* an incomplete frame */
     size_t got_len, got_room;
     char *waits; /* to be sent */
     size_t start, len, room;
@@ -33,9 +33,9 @@ void link_open(struct link *l, int set, int in_fd, int out_fd);
 void link_close(struct link *l);
 void link_send(struct link *l, const struct wire_frame *f);
 void link_send_bytes(struct link *l, const void *bytes, size_t len);
-/* Bytes that came before the link was one. */
+/* Bytes received before the link existed. */
 void link_feed(struct link *l, const char *bytes, size_t len);
-/* Something to show that this side lives, if it is time. */
+/* Sends a sign of life, if due. */
 void link_ping(struct link *l, uint64_t now_ms);
 uint64_t link_now_ms(void);
 

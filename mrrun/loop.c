@@ -52,10 +52,7 @@ static size_t fill(const struct job *job, struct pollfd *set)
     return n;
 }
 
-/*
- * With somebody at the terminal, a rank that reads may be asking a question: a line without end is shown when it has
- * rested so long.
- */
+/* With a terminal, a reading rank may be asking a question: a line without end is shown after this rest. */
 enum { PROMPT_MS = 50 };
 
 static bool prompt_waits(const struct job *job)
@@ -103,7 +100,7 @@ static int wait_ms(const struct job *job)
     return next > now ? (int)(next - now) : 0;
 }
 
-/* The first one is held until agents have said whose end was under way; those that come meanwhile follow from it. */
+/* The first abort is held until agents have reported the ends under way; aborts meanwhile follow from the first. */
 static void take_abort(struct job *job, struct server_event *event)
 {
     if (!job->agents) {
@@ -145,8 +142,10 @@ static void read_local_exec_failure(struct job *job)
     }
 }
 
-/* A rank that is gone can write no more: its pipe is done when it is empty, even if somebody else still holds the other
- * end. */
+/*
+ * A rank that is gone can write no more: its pipe is done when empty, even if another process still holds the other
+ * end.
+ */
 static void serve_source(struct source *src, short revents)
 {
     if (src->fd < 0 || sink_full(src->sink))
@@ -160,7 +159,7 @@ static void serve_source(struct source *src, short revents)
         source_close(src);
 }
 
-/* What a rank wrote before it died should stand before what is said of its death. */
+/* A rank's output before its death should stand before the message about its death. */
 static void read_last_words(struct rank *r)
 {
     struct source *sources[] = {&r->out, &r->err};
@@ -173,8 +172,8 @@ static void read_last_words(struct rank *r)
 }
 
 /*
- * Look at who ended before reaping it: until then its process group cannot be taken over by others, so that what it
- * left behind can be killed. What a rank told PMIx is in the queue before it ends, and is taken first.
+ * Looks at an ended rank before reaping: until then its process group cannot be reused, so its descendants can be
+ * killed. The rank's PMIx messages are in the queue before its end, and are taken first.
  */
 static void reap_local_rank(struct job *job, int r)
 {
@@ -203,8 +202,8 @@ static void reap_local_rank(struct job *job, int r)
 }
 
 /*
- * Descendants of ranks whose parents have ended become children of mrrun (a subreaper), so that they can be found when
- * all is to be killed. A rank that ends just now is left for the next signal.
+ * Descendants of ranks whose parents have ended become children of mrrun (a subreaper), so that mrrun finds them when
+ * killing all. A rank ending just now is left for the next signal.
  */
 static void reap_orphans(struct job *job)
 {
@@ -224,7 +223,7 @@ static void reap_orphans(struct job *job)
     }
 }
 
-/* First in the order in which the kernel lists ranks that have ended, then whatever has no place there. */
+/* First the ranks in the kernel's order of ends, then all other processes. */
 static void reap(struct job *job)
 {
     struct epoll_event dead;
@@ -250,7 +249,7 @@ static void read_job_signals(struct job *job)
         job_on_signal(job, sig);
 }
 
-/* Word of a rank's end comes behind what it told PMIx, which libpmix's thread takes in by itself. */
+/* News of a rank's end comes behind its PMIx messages, which libpmix's thread takes in by itself. */
 static void take_exit(struct job *job, int rank, int wait_status)
 {
     if (!job->ranks[rank].running)
@@ -330,7 +329,7 @@ static void turn(struct job *job, struct pollfd *set)
                       : 0;
     int ready = poll(set, n, timeout);
     if (ready < 0 && errno != EINTR) {
-        perror("mrrun: poll"); /* a bug or no memory; the janitor ends what we leave */
+        perror("mrrun: poll"); /* a bug or no memory; the janitor ends the rest */
         abort();
     }
     if (ready < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mrrun: start the ranks of an MPI job on this machine, on other or on simulated hosts, and stay with them to the end.
- * main() puts the parts together in the order they need: signals are blocked before libpmix starts its thread, the
- * janitor is forked before that too.
+ * mrrun: starts the ranks of an MPI job on this machine, on other or on simulated hosts, and stays to the end. main()
+ * calls the parts in their required order: signals are blocked before libpmix starts its thread, and the janitor is
+ * forked before that too.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static int complain(int status, const char *what)
     return status;
 }
 
-/* Whether a variable is what an outer launcher told its rank; libpmix's parameters are the user's. */
+/* True for a variable set by an outer launcher for its rank; libpmix's parameters are the user's. */
 static bool is_outer(const char *name, size_t len)
 {
     static const char *const prefixes[] = {"PMIX_", "PMI_", "OMPI_COMM_WORLD_"};
@@ -62,8 +62,10 @@ static bool is_outer(const char *name, size_t len)
     return len == 15 && !strncmp(name, "HYDI_CONTROL_FD", len);
 }
 
-/* A launcher inside another one's job is not that job's rank: what the outer one told its rank must not reach libpmix
- * here, nor the ranks. */
+/*
+ * A launcher inside another job is no rank of that job: variables of the outer launcher must not reach libpmix here,
+ * nor the ranks.
+ */
 static void forget_outer_launcher(void)
 {
     char name[128];
@@ -95,8 +97,10 @@ static void find_bin_dir(char *dir, size_t cap)
         *slash = 0;
 }
 
-/* libexec/mrmpi/lib leads to the library, in the build tree as when installed, wherever that is (packaging/install).
- * Without our library first in LD_LIBRARY_PATH, a program linked with MPICH would take MPICH's: N jobs of one rank. */
+/*
+ * libexec/mrmpi/lib leads to the library, in the build tree as after any installation (packaging/install). Without our
+ * library first in LD_LIBRARY_PATH, a program linked with MPICH would load MPICH's library: N jobs of one rank.
+ */
 static int find_lib_dir(struct job *job, const char *bin_dir, char *why, size_t cap)
 {
     char link[PATH_MAX + 32], path[PATH_MAX], probe[PATH_MAX + 16];
@@ -138,8 +142,8 @@ static int choose_job_id(struct job *job, char *why, size_t cap)
 }
 
 /*
- * A name that was made up differs from those of other machines' jobs, which may have hosts in common with this one. And
- * a launcher that is not here is told before anything is started.
+ * A generated name differs from those of other machines' jobs, which may share hosts with this job. A missing launcher
+ * is reported before anything is started.
  */
 static int name_far_job(struct job *job, char *why, size_t cap)
 {
@@ -256,7 +260,7 @@ static void complain_of_unset(const struct mrrun_env *env)
             fprintf(stderr, "mrrun: %s is not set here, so that ranks do not have it\n", env->text[i]);
 }
 
-/* Ranks of a part for which -n was not given: as many as its hosts take. */
+/* Ranks of a part without -n: the capacity of its hosts. */
 static int count_ranks(const struct hosts *h, const struct placement_part *part, int ppn)
 {
     int num = part->hosts ? part->num_hosts : h->count;
@@ -338,7 +342,7 @@ static int find_programs(struct job *job, char *why, size_t cap)
             continue;
         }
         job->program[i] = spawn_find_program(part->program[0], part->wdir ? dir : NULL);
-        if (!job->program[i] && hosts_far(&job->hosts)) /* it may be on the hosts of its ranks */
+        if (!job->program[i] && hosts_far(&job->hosts)) /* the program may be on the hosts of its ranks */
             job->program[i] = strdup(part->program[0]);
         if (!job->program[i]) {
             int error = errno;
@@ -517,7 +521,7 @@ static void place_to_explain(struct explain *e)
     placement_clear(&place);
 }
 
-/* Which hosts the job would run on, if that can be known here. */
+/* The hosts of the job, if they can be known here. */
 static void find_hosts_to_explain(struct explain *e, struct hosts *hosts, char *why, size_t cap)
 {
     struct placement place = {.num_hosts = 0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of options, from which the parser and --help come. */
+/* The table of options, the source of the parser and of --help. */
 #include "mrrun/options.h"
 
 #include <ctype.h>
@@ -15,16 +15,16 @@
 
 struct parser {
     struct mrrun_options *opts;
-    struct mrrun_part *part; /* that the words are about */
+    struct mrrun_part *part; /* the part being parsed */
     char **word;             /* NULL at the end */
-    int at;                  /* the next one */
-    const char *spelling;    /* the option as it was written */
+    int at;                  /* the next word */
+    const char *spelling;    /* the option as written */
     char *why;
     size_t cap;
 };
 
 struct option_row;
-/* value: the argument, NULL if the option has none, or none was given to one that may go without. 0 or -1. */
+/* value: the argument; NULL: the option has none, or its optional argument is missing. 0 or -1. */
 typedef int take_fn(struct parser *p, const struct option_row *row, char *value);
 
 static take_fn take_count, take_text, take_flag, take_one, take_hosts, take_env, take_env_pair, take_env_list,
@@ -169,7 +169,7 @@ static const struct option_row *find_option(const char *word, size_t word_len)
     return NULL;
 }
 
-/* ---- options that are not in the table ---- */
+/* ---- options outside the table ----------------------------------------------------------------------------------- */
 
 enum { NAME_MAX_HINT = 32 };
 
@@ -237,7 +237,7 @@ static int unknown_option(struct parser *p, const char *name, size_t len)
     return -1;
 }
 
-/* ---- what options do ---- */
+/* ---- actions of options ------------------------------------------------------------------------------------------ */
 
 static void *field_of(struct parser *p, const struct option_row *row)
 {
@@ -292,7 +292,7 @@ static int take_nothing(struct parser *p, const struct option_row *row, char *va
     return 0;
 }
 
-/* A later list replaces an earlier one. */
+/* A later list replaces an earlier list. */
 static int take_hosts(struct parser *p, const struct option_row *row, char *value)
 {
     struct hostlist *list = field_of(p, row);
@@ -301,7 +301,7 @@ static int take_hosts(struct parser *p, const struct option_row *row, char *valu
     return hostlist_add(list, value, p->spelling, p->why, p->cap);
 }
 
-/* A number from 1 on that ends the word. */
+/* A number from 1 on, at the end of the word. */
 static bool parse_units(const char *text, int *out)
 {
     char *end;
@@ -471,7 +471,7 @@ static struct mrrun_part *add_part(struct parser *p)
     return grown;
 }
 
-/* One option and its value, if it has one. "-n4" is taken for "-n 4". */
+/* An option and its value, if any. "-n4" is taken for "-n 4". */
 static int parse_option(struct parser *p)
 {
     char *word = p->word[p->at++], *name = word + (word[1] == '-' ? 2 : 1);
@@ -505,7 +505,7 @@ static int parse_option(struct parser *p)
     return row->take(p, row, value);
 }
 
-/* Options, then a program and its arguments, which end at ":". */
+/* Options, then a program and its arguments, up to ":". */
 static int parse_part(struct parser *p)
 {
     bool options = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mrrun's command line. Parsing is a function from words to a struct (or a message): it prints nothing and looks at
- * nothing else; the text of files that the command line names is given to it. The strings point into argv or into the
- * struct, which owns the arrays (mrrun_options_clear).
+ * mrrun's command line. Parsing is a function from words to a struct (or a message), without output or other input; the
+ * caller passes the text of files named on the command line. The strings point into argv or into the struct, which owns
+ * the arrays (mrrun_options_clear).
  */
 #ifndef MRRUN_OPTIONS_H
 #define MRRUN_OPTIONS_H
@@ -20,12 +20,12 @@ struct mrrun_env {
     int count;
 };
 
-/* What stands between two ':' of the command line: a program, and how many ranks run it, and how. */
+/* The words between two ':' of the command line: a program, its ranks and their options. */
 struct mrrun_part {
-    int ranks;             /* -n; 0: not said */
-    const char *wdir;      /* NULL: that of mrrun */
-    struct mrrun_env env;  /* beside those of the whole job */
-    struct hostlist hosts; /* empty: those of the job */
+    int ranks;             /* -n; 0: not given */
+    const char *wdir;      /* NULL: mrrun's */
+    struct mrrun_env env;  /* in addition to the environment of the whole job */
+    struct hostlist hosts; /* empty: the job's hosts */
     char **program;        /* NULL-terminated */
 };
 
@@ -38,11 +38,11 @@ struct mrrun_options {
     struct binding_wish binding;
     struct hostlist hosts;                 /* empty: the launcher decides */
     struct mrrun_env env;                  /* of all parts */
-    const char *launcher;                  /* command that starts agents; NULL: mrrun chooses */
-    const char *host_file, *config_file;   /* whose text is to be given; NULL: none */
+    const char *launcher;                  /* command to start agents; NULL: chosen by mrrun */
+    const char *host_file, *config_file;   /* files whose text the caller must pass; NULL: none */
     const char *job_id;                    /* NULL: made up */
     int timeout_s;                         /* 0: none */
-    const char *timeout_by;                /* who asked for it: an option or a variable */
+    const char *timeout_by;                /* source of the time-out: an option or a variable */
     int attach;                            /* process of a running job; 0: none */
     int grace_s;                           /* between asking ranks to end and killing them */
     const char *stats_as;                  /* "json", "json:FILE"; NULL: a table. If stats */
@@ -56,18 +56,18 @@ struct mrrun_options {
 
 enum { MRRUN_RANKS_MAX = 65536 };
 
-/* 0, or -1 with a message of one line in *why (room for cap bytes). Words of argv that are ":" become NULL. */
+/* 0, or -1 with a message of one line in *why (room for cap bytes). Words of argv equal to ":" become NULL. */
 int mrrun_options_parse(struct mrrun_options *opts, int argc, char **argv, char *why, size_t cap);
-/* The text of config_file, then that of host_file, if they are set. 0 or -1, as above. */
+/* The text of config_file, then of host_file, if set. 0 or -1, as above. */
 int mrrun_options_config(struct mrrun_options *opts, const char *text, char *why, size_t cap);
 int mrrun_options_hosts(struct mrrun_options *opts, const char *text, char *why, size_t cap);
 /* When all files have been given. 0 or -1, as above. */
 int mrrun_options_check(struct mrrun_options *opts, char *why, size_t cap);
-/* MPIEXEC_TIMEOUT's text, NULL if it is not set: seconds, which --timeout goes before. 0 or -1, as above. */
+/* MPIEXEC_TIMEOUT's text, NULL if unset: seconds; --timeout has priority. 0 or -1, as above. */
 int mrrun_options_timeout(struct mrrun_options *opts, const char *text, char *why, size_t cap);
 /* Whether a rank gets standard input. */
 bool mrrun_options_reads(const struct mrrun_options *opts, int rank);
-/* What the options set a variable of a part's ranks to; NULL: nothing. */
+/* The value that options give a variable of a part's ranks; NULL: none. */
 const char *mrrun_options_env(const struct mrrun_options *opts, const struct mrrun_part *part, const char *name);
 void mrrun_options_clear(struct mrrun_options *opts);
 

@@ -46,7 +46,7 @@ const char *others_options(const char *name, size_t len)
     return NULL;
 }
 
-/* A name that ends with a digit is a whole one; others stand for all names that begin so. */
+/* A name that ends with a digit is complete; others are prefixes. */
 static const struct {
     const char *name, *whose;
 } libraries[] = {

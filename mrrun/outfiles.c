@@ -16,7 +16,7 @@ const char *outfiles_check(const char *pattern)
     return *pattern ? NULL : "the pattern is empty";
 }
 
-/* The pattern is one that outfiles_check() has passed. Malloc'd; NULL: no memory. */
+/* The pattern has passed outfiles_check(). Malloc'd; NULL: no memory. */
 static char *expand_pattern(const char *pattern, const struct outfile_rank *rank)
 {
     char *text = NULL;

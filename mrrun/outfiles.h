@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files that output of ranks goes to (-outfile-pattern, -errfile-pattern): each is a sink, which several ranks may
- * share. They are opened before the first rank is started, and emptied.
+ * Files for output of ranks (-outfile-pattern, -errfile-pattern): each is a sink, which several ranks may share. The
+ * files are opened before the first rank is started, and emptied.
  */
 #ifndef MRRUN_OUTFILES_H
 #define MRRUN_OUTFILES_H
@@ -25,7 +25,9 @@ struct outfile_rank {
     int host_number;
 };
 
-/* NULL, or what is wrong with it: %r rank, %h host, %p number of the host, %g number of the job (0), %% a percent. */
+/*
+ * NULL, or the error in the pattern: %r rank, %h host, %p number of the host, %g number of the job (0), %% a percent.
+ */
 const char *outfiles_check(const char *pattern);
 /* The sink of a rank's output by this pattern; NULL with a message in *why. */
 struct sink *outfiles_sink(struct outfiles *f, const char *pattern, const struct outfile_rank *rank, char *why,

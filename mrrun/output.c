@@ -84,8 +84,8 @@ bool sink_full(const struct sink *s)
 }
 
 /*
- * A descriptor may be shared, so that its flags stay as they are. What poll() calls writable takes PIPE_BUF bytes
- * without blocking, unless others write to it, too.
+ * A descriptor may be shared, so its flags stay unchanged. A descriptor writable by poll() takes PIPE_BUF bytes without
+ * blocking, unless others write there, too.
  */
 static void write_piece(struct sink *s)
 {
@@ -127,7 +127,7 @@ void sink_drain(struct sink *s)
 
 /* ---- sources ---- */
 
-/* Kept for who must say where a rank was when it had to be ended. Blank lines say nothing. */
+/* Kept for the report of ranks that had to be ended. Blank lines are skipped. */
 static void remember(struct source *src, const char *line, size_t len)
 {
     size_t n = len && line[len - 1] == '\n' ? len - 1 : len;

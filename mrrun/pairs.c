@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hosts are alike if their rails and what fabricd says there are: pairs of the same two kinds of hosts are one
- * paragraph. Rails are paired, weighed and messages are cut by the library's own functions.
+ * Hosts are alike if their rails and fabricd's answers are: pairs of the same two kinds of hosts are one paragraph. The
+ * library's own functions pair and weigh rails, and cut messages.
  */
 #include "mrrun/pairs.h"
 
@@ -14,11 +14,11 @@
 #include "libmrmpi/conn/route/pair.h"
 #include "mrrun/values.h"
 
-#define NAMES_MAX  6     /* hosts that are named */
+#define NAMES_MAX  6     /* most hosts named */
 #define SLOW_MBPS  10000 /* as in net/net.c: 4X SDR */
 #define MANY_COUNT 1000000000u
 
-/* ---- hosts that are alike ---------------------------------------------------------------------------------------- */
+/* ---- groups of equal hosts --------------------------------------------------------------------------------------- */
 
 static bool same_rail(const struct mr_rail_addr *a, const struct mr_rail_addr *b)
 {
@@ -109,7 +109,7 @@ static void print_subnet(const struct mr_rail_addr *a)
         printf("%02x", a->gid[i]);
 }
 
-/* The partition that the pair talks in. */
+/* The pair's partition. */
 static void print_pkey(const struct host_rails *a, const struct host_rails *b, const struct mr_pair *pair)
 {
     const uint16_t *ours = a->key[pair->rail[0]], *theirs = b->key[pair->rail[1]];
@@ -155,7 +155,7 @@ static void print_unpaired(const struct pairs *p, int host, int other, const str
                    p->hosts->name[host], p->hosts->name[other]);
 }
 
-/* What a message of this length is cut into, at first. */
+/* The first stripes of a message of this length. */
 static void print_cut(const struct mr_policy *policy, const struct mr_pair *pair, unsigned n, uint64_t len)
 {
     struct mr_load load[MR_SUBS_MAX];
@@ -172,7 +172,7 @@ static void print_cut(const struct mr_policy *policy, const struct mr_pair *pair
     puts(parts == 1 ? " over one of them" : "");
 }
 
-/* ---- what carries what ------------------------------------------------------------------------------------------- */
+/* ---- kinds of links by message size ------------------------------------------------------------------------------ */
 
 static bool holds(const struct mr_rule *r, enum mr_rule_use use, uint64_t size, const struct mr_rules_peer *peer)
 {
@@ -180,7 +180,7 @@ static bool holds(const struct mr_rule *r, enum mr_rule_use use, uint64_t size, 
            peer->rate >= r->rate_min && (!*r->class_name || !strcmp(r->class_name, peer->class_name));
 }
 
-/* Of large messages one kind has all, if they may go by RDMA; rules have a say whether they may. */
+/* One kind of link carries all large messages that go by RDMA; rules may exclude RDMA. */
 static unsigned kinds_for(const struct pairs *p, enum mr_rule_use use)
 {
     unsigned set = mr_kinds_set(p->kinds), bulk = mr_kinds_bulk(set);
@@ -222,7 +222,7 @@ static void print_carrier(const struct carrier *c, bool rdma)
         printf(": in packets");
 }
 
-/* Of sizes up to most, those that rules treat alike together. */
+/* Sizes up to most, in ranges that rules treat alike. */
 static void print_use(const struct pairs *p, enum mr_rule_use use, uint64_t least, uint64_t most,
                       const struct mr_rules_peer *peer)
 {
@@ -290,7 +290,7 @@ static void print_carriers(const struct pairs *p, const struct host_rails *h, bo
     }
 }
 
-/* How a path is chosen among those that are open. */
+/* The policy that chooses among open paths. */
 static void print_choice(const struct pairs *p, const struct mr_policy policy[], int a, int b)
 {
     const struct mr_policy_kind *small = policy[MR_POLICY_SMALL].kind, *large = policy[MR_POLICY_LARGE].kind;
@@ -309,7 +309,7 @@ static void print_choice(const struct pairs *p, const struct mr_policy policy[],
     puts("");
 }
 
-/* What a rank on such a host is told, or sets. Texts that are no policies are complained of elsewhere. */
+/* The policies that a rank on such a host receives or sets. Invalid texts are reported elsewhere. */
 static void read_policies(const struct host_rails *h, struct mr_policy policy[MR_POLICY_CLASSES])
 {
     const char *set[MR_POLICY_CLASSES] = {mr_config.policy_small, mr_config.policy_large};
@@ -333,7 +333,7 @@ static bool is_slow(const struct host_rails *h)
     return false;
 }
 
-/* Why large messages from one host to the other are written, or NULL: they are read. */
+/* The reason that large messages from one host to the other are written; NULL: they are read. */
 static const char *why_written(const struct pairs *p, const struct host_rails *from, const struct host_rails *to)
 {
     static char only_writes[MR_KINDS_TEXT];
@@ -362,7 +362,7 @@ static void print_way(const char *why, const char *from, const char *to)
                !strcmp(mr_config.rndv, "read") ? "" : " and are fast");
 }
 
-/* The rule by which large messages go in packets, whatever their size; 0: there is none. */
+/* The rule that sends large messages in packets, whatever their size; 0: none. */
 static unsigned rule_against_rdma(const struct pairs *p, const struct host_rails *h)
 {
     struct mr_rules_peer peer = {.class_name = h->qos.class_name};
@@ -430,7 +430,7 @@ static void print_levels(const struct host_rails *h, const char *who)
 
 /* ---- paths ------------------------------------------------------------------------------------------------------- */
 
-/* Which further LID paths carry large messages from one host to another, for each pair of ports that have several. */
+/* Further LID paths for large messages from one host to another, for each pair of ports with several paths. */
 static void print_paths_to(const struct pairs *p, int a, int b, const struct mr_pair *pair, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -458,7 +458,7 @@ static void print_paths_to(const struct pairs *p, int a, int b, const struct mr_
     }
 }
 
-/* From the first host of a kind to those of another, of which the first is b. */
+/* From the first host of a group to those of another group, whose first is b. */
 static void print_paths(const struct pairs *p, const int like[], int a, int b, const struct mr_pair *pair, unsigned n)
 {
     unsigned printed = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mrrun --explain: for each pair of hosts which rails are paired, which links carry what, on which service levels, and
- * why. */
+/*
+ * mrrun --explain: for each pair of hosts the paired rails, the links and service levels of messages, and the reasons.
+ */
 #ifndef MRRUN_PAIRS_H
 #define MRRUN_PAIRS_H
 
@@ -14,7 +15,7 @@ struct pairs {
     const struct host_rails *of;
     const struct mr_kinds *kinds;
     const struct mr_rules *rules; /* in force */
-    bool by_ring;                 /* large messages go through rings, where those would carry them */
+    bool by_ring;                 /* large messages go through rings, if rings carry them */
     bool simulated;
     char *const *env; /* of the ranks */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Placement of ranks on hosts: in blocks or in turn, within what each host takes. */
+/* Placement of ranks on hosts: in blocks or in turn, within the capacity of each host. */
 #include "mrrun/placement.h"
 
 #include <limits.h>
@@ -11,7 +11,7 @@
 struct placing {
     const struct placement_wish *wish;
     int *load;    /* [num_hosts] ranks placed so far */
-    int *before;  /* [num_hosts] those of them that do not count against the share */
+    int *before;  /* [num_hosts] ranks among these that do not count against the share */
     int *share;   /* [num_hosts] ranks that a host takes in each round */
     int rounds;   /* how often all hosts were full */
     bool bounded; /* shares are bounds that somebody set: another round is oversubscription */
@@ -117,7 +117,7 @@ static int place_group(struct placing *p, struct placement *out, int first, int 
     return 0;
 }
 
-/* Parts that may use all hosts and follow each other are placed as one. */
+/* Consecutive parts that may use all hosts are placed as one. */
 static int place_all(struct placing *p, struct placement *out, char *why, size_t cap)
 {
     const struct placement_wish *w = p->wish;
@@ -206,7 +206,7 @@ int placement_part_of(const struct placement *p, int rank)
     return part;
 }
 
-/* Ranks from this one on that are on the same host. */
+/* Number of ranks on the same host from this rank on. */
 static int block_at(const struct placement *p, int rank)
 {
     int next = rank + 1;

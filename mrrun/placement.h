@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which rank goes to which host, and which part of the command line it runs. The ranks of a part are consecutive. Pure;
- * the arrays belong to the struct.
+ * The host and the part of the command line of each rank. The ranks of a part are consecutive. Pure; the arrays belong
+ * to the struct.
  */
 #ifndef MRRUN_PLACEMENT_H
 #define MRRUN_PLACEMENT_H
@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Ranks of one program. */
+/* Ranks of a program. */
 struct placement_part {
     int ranks;
-    const int *hosts; /* numbers of the hosts that this part may use, in this order; NULL: all */
+    const int *hosts; /* numbers of the hosts for this part, in this order; NULL: all */
     int num_hosts;
 };
 
@@ -32,10 +32,10 @@ struct placement_wish {
 
 struct placement {
     int ranks;
-    int num_hosts;   /* hosts that got a rank */
+    int num_hosts;   /* hosts with ranks */
     int *used;       /* [num_hosts] their numbers in the wish, ascending */
     int *host_of;    /* [ranks] index in used */
-    int *local_rank; /* [ranks] among those of its host */
+    int *local_rank; /* [ranks] number among the ranks of its host */
     int *ranks_of;   /* [num_hosts] ranks of each host */
     int num_parts;
     int *part_first; /* [num_parts + 1] first rank of each part; the last entry is ranks */
@@ -45,8 +45,8 @@ struct placement {
 int placement_make(struct placement *p, const struct placement_wish *wish, char *why, size_t cap);
 int placement_part_of(const struct placement *p, int rank);
 /*
- * Which ranks share a host, as PMI's process mapping says it: "(vector,(first host,hosts,ranks),...)", hosts counted
- * from 0. Malloc'd; NULL: no memory.
+ * The ranks that share a host, in the form of PMI's process mapping: "(vector,(first host,hosts,ranks),...)", hosts
+ * counted from 0. Malloc'd; NULL: no memory.
  */
 char *placement_map(const struct placement *p);
 void placement_clear(struct placement *p);

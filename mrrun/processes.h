@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes of this machine, by the kernel's word (/proc/PID/stat).
+ * Processes of this machine, according to the kernel (/proc/PID/stat).
  *
- * A process that ends is marked before its memory, files and sockets are given up. So whatever its peers notice of its
- * end, they notice later: a rank that is not marked when another one reports a failure is not the cause of that
- * failure.
+ * An ending process is marked before its memory, files and sockets are released, so its peers notice later: a rank not
+ * marked when another rank reports a failure is not the cause of that failure.
  */
 #ifndef MRRUN_PROCESSES_H
 #define MRRUN_PROCESSES_H
@@ -13,7 +12,7 @@
 
 enum ending {
     ENDING_NOT,
-    ENDING_PART, /* a process of its group ends: the program, perhaps, of which the rank itself is a wrapper */
+    ENDING_PART, /* a process of its group ends: perhaps the program of a rank that is a wrapper */
     ENDING_SELF, /* the process ends, dumps its core, or has ended and was not reaped */
 };
 
@@ -21,7 +20,7 @@ enum ending {
  */
 void processes_ending(const pid_t *pid, int count, enum ending *how);
 
-/* Each process of the groups of these leaders, whose index is told. */
+/* Calls fn for each process in the groups of these leaders, with the leader's index. */
 typedef void process_fn(int index, pid_t pid, void *arg);
 void processes_of_groups(const pid_t *leader, int count, process_fn *fn, void *arg);
 

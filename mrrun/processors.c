@@ -10,7 +10,7 @@
 
 enum { PROCESSORS_MOST = 8192, NEAR = 10, FAR = 20 }; /* distances where the firmware tells none */
 
-/* A unit of ranks' placement: one object of the machine, or several that follow each other. */
+/* A unit of ranks' placement: an object of the machine, or several consecutive objects. */
 struct unit {
     hwloc_bitmap_t set;
 };
@@ -73,7 +73,7 @@ static void forget_machine(struct machine *m)
         hwloc_topology_destroy(m->topology);
 }
 
-/* The object of this kind that a unit is of: of the first processor, where it has several. -1: none. */
+/* The object of this kind with the unit's first processor. -1: none. */
 static int parent_of(const struct machine *m, enum binding_object kind, hwloc_const_bitmap_t unit)
 {
     hwloc_obj_t parent;
@@ -85,7 +85,7 @@ static int parent_of(const struct machine *m, enum binding_object kind, hwloc_co
     return -1;
 }
 
-/* Objects of the unit's kind that mrrun may use, so many to a unit; a rest that is too small is left over. */
+/* Objects of the unit's kind that mrrun may use, grouped into units; a rest that is too small is left over. */
 static bool find_units(struct machine *m, const struct binding_wish *wish)
 {
     int per_unit = wish->units ? wish->units : 1, objects = 0, num, parents = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The processors of this machine, as hwloc knows them, among those that mrrun may run on; how far they are from
- * adapters; and sets of them for ranks.
+ * The processors of this machine, from hwloc, among those allowed for mrrun; their distances from adapters; and sets of
+ * processors for ranks.
  */
 #ifndef MRRUN_PROCESSORS_H
 #define MRRUN_PROCESSORS_H
@@ -26,7 +26,7 @@ int processors_choose(struct processors *p, const struct binding_wish *wish, int
 /* A rank's set as a list: "0-3,8". */
 void processors_text(const struct processors *p, int rank, char *text, size_t cap);
 void processors_clear(struct processors *p);
-/* mrrun may run on fewer processors than there are ranks: then some share one, and yield it when they wait. */
+/* True if mrrun may run on fewer processors than ranks: then ranks share processors, and yield while waiting. */
 bool processors_are_fewer(int ranks);
 
 #endif

@@ -151,19 +151,18 @@ const char *program_allocators(const char *name, char *const *env, struct mr_all
     return !why && !*out->front ? "no library of it has one" : why;
 }
 
-/* ---- which MPI -----------------------------------------------------------------------------------------------------
- */
+/* ---- MPI library ------------------------------------------------------------------------------------------------- */
 
 struct mpi_search {
     const char *lib_dir; /* of our library */
     enum program_mpi found;
-    char *text; /* of another one */
+    char *text; /* of another MPI */
     size_t cap;
 };
 
 /*
- * Ours has the names of MPICH's interface: whose library such a name leads to is a matter of paths. A library that is
- * preloaded, whose name is a path, is what the user wants.
+ * Our library has the names of MPICH's interface: paths decide the library behind such a name. A preloaded library,
+ * whose name is a path, is the user's choice.
  */
 static void check_library(const char *name, const char *path, void *arg)
 {

@@ -21,7 +21,7 @@
 #include "mrrun/tree.h"
 
 #define FABRIC_TIMEOUT_MS 1000
-#define AT_ONCE           8 /* hosts that are asked at the same time */
+#define AT_ONCE           8 /* hosts asked at the same time */
 
 /* ---- on the host ------------------------------------------------------------------------------------------------- */
 
@@ -238,7 +238,7 @@ static void read_rails_answer(FILE *in, struct host_rails *h)
     }
 }
 
-/* What is asked of ranks' hosts is not told by each of them. */
+/* Ranks' hosts answer queries without complaints of their own. */
 static char **make_query_env(char *const *env, const char *devices)
 {
     char **own = environment_copy(env);

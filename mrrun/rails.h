@@ -17,8 +17,8 @@ struct host_rails {
     unsigned distance[MR_RAILS_MAX];          /* from a rank there; smaller is nearer */
     uint16_t key[MR_RAILS_MAX][MR_PKEYS_MAX]; /* P_Keys of each, in the order of choice; 0 behind the last */
     struct mr_fabric_qos qos;
-    int fabricd_error; /* errno; 0: it has answered */
-    bool known;        /* it could be asked */
+    int fabricd_error; /* errno; 0: fabricd has answered */
+    bool known;        /* the host has answered */
 };
 
 /* Of this host, to standard output, for rails_ask(). 0, or 1 after saying why. */
@@ -26,22 +26,24 @@ int rails_print(void);
 /* Of the first num hosts; env is that of the ranks. */
 void rails_ask(const struct hosts *hosts, int num, char *const *env, struct host_rails *out);
 /*
- * The same for which LID paths from one of its rails large messages use to a rail of another host, as its fabricd says:
- * question is DEVICE:PORT:LID:LMC. rails_ask_paths: 0 and the set, by number, or an errno.
+ * The same for the LID paths that large messages use from a rail of the host to a rail of another host, according to
+ * its fabricd: question is DEVICE:PORT:LID:LMC. rails_ask_paths: 0 and the set, by number, or an errno.
  */
 int rails_print_paths(const char *question);
 int rails_ask_paths(const struct hosts *hosts, int i, char *const *env, const struct mr_rail_addr *from,
                     const struct mr_rail_addr *to, uint32_t *set);
-/* How many P_Keys one of its rails has. */
+/* The number of a rail's P_Keys. */
 unsigned rails_num_keys(const struct host_rails *h, unsigned rail);
 /* Does each of its rails do RDMA reads? */
 bool rails_answer_reads(const struct host_rails *h);
-/* The set of those of its rails that are nearest to ranks there, as the library counts. */
+/* The set of the host's rails nearest to ranks there, as counted by the library. */
 uint32_t rails_nearest(const struct host_rails *h);
-/* The adapters that ranks on this host use, separated by commas; free(). What is named counts if none of it is there.
+/*
+ * The adapters used by ranks on this host, separated by commas; free(). Without any present adapter, the named adapters
+ * count.
  */
 char *rails_adapters(const struct host_rails *h, const char *named);
-/* Which are near, and which far, to standard output. who: the host; NULL: it goes without saying. */
+/* Prints near and far adapters to standard output. who: the host; NULL: no host named. */
 void rails_print_distances(const struct host_rails *h, const char *who);
 
 #endif

@@ -30,7 +30,7 @@ static void say_of_ranks(struct ranks *ranks, enum wire_kind kind, int rank, str
     *body = (struct wire_text){0};
 }
 
-/* ---- what is told before they start ---- */
+/* ---- before the start -------------------------------------------------------------------------------------------- */
 
 static char *copy_body(const struct wire_frame *f, struct wire_frame *copy)
 {
@@ -115,7 +115,7 @@ bool ranks_have(const struct ranks *ranks, pid_t pid)
 
 /* ---- environments ---- */
 
-/* What belongs to a host or to a login there is the host's own; the rest is as where mrrun runs. */
+/* Variables of a host or a login stay the host's own; others are copied from mrrun's host. */
 static const char *const of_host[] = {"HOSTNAME",
                                       "HOST",
                                       "SSH_CLIENT",
@@ -257,7 +257,7 @@ static void write_suppressions(const struct ranks *ranks)
 
 /* ---- starting ---- */
 
-/* Told as a rank that could not be started, and has ended with the shell's code for that. */
+/* Reports a rank that could not be started, with the shell's exit code for this case. */
 static void tell_unable(struct ranks *ranks, const struct agent_rank *r, int error, const char *text, bool ended)
 {
     struct wire_text body = {0};
@@ -271,7 +271,7 @@ static void tell_unable(struct ranks *ranks, const struct agent_rank *r, int err
     say_of_ranks(ranks, WIRE_EXIT, r->rank, &body);
 }
 
-/* The path, malloc'd, or NULL, with what was told. */
+/* The path, malloc'd, or NULL after a report. */
 static char *find_program(struct ranks *ranks, const struct agent_rank *r, char *const *env)
 {
     const struct wire_part *part = &ranks->part[r->is.part].is;
@@ -470,7 +470,7 @@ void ranks_start(struct ranks *ranks, const struct wire_run *run, unsigned port,
     environment_free(env);
 }
 
-/* ---- while they run ---- */
+/* ---- while ranks run --------------------------------------------------------------------------------------------- */
 
 static struct channel *channel_of(struct agent_rank *r, uint32_t which)
 {

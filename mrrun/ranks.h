@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ranks of an agent's host: what is known of each before it starts, their processes, and the channels of their
- * output and input. What happens is sent as frames through the base.
+ * The ranks of an agent's host: their descriptions before the start, their processes, and the channels of their output
+ * and input. Events are sent as frames through the base.
  */
 #ifndef MRRUN_RANKS_H
 #define MRRUN_RANKS_H
@@ -38,7 +38,7 @@ struct ranks {
     int num_parts;
     struct agent_rank *rank; /* by rank, ascending */
     int count, running;
-    bool started; /* no more are taken: channels stay where they are */
+    bool started; /* no more ranks: channels keep their addresses */
     int exec_fd, deaths_fd;
     struct binder binder;
     struct processors processors;
@@ -53,7 +53,7 @@ struct ranks {
 
 /* 0 or a negative errno: no directory can be made. */
 int ranks_open(struct ranks *ranks);
-/* Frames. False: they break the rules. */
+/* Frames. False: invalid. */
 bool ranks_add_part(struct ranks *ranks, const struct wire_frame *f);
 bool ranks_add(struct ranks *ranks, const struct wire_frame *f);
 bool ranks_take(struct ranks *ranks, const struct wire_frame *f);
@@ -68,9 +68,9 @@ void ranks_signal(struct ranks *ranks, int rank, int sig); /* rank -1: to all */
 void ranks_kill_all(struct ranks *ranks, const pid_t *but, int num_but);
 /* Pairs of rank and enum ending. */
 void ranks_endings(struct ranks *ranks, struct wire_text *out);
-/* Those that have ended are told of. */
+/* Reports ended ranks. */
 void ranks_reap(struct ranks *ranks);
-/* Pipes of ranks that are gone are done when they are empty. */
+/* Finishes empty pipes of ranks that are gone. */
 void ranks_serve(struct ranks *ranks);
 void ranks_close(struct ranks *ranks);
 

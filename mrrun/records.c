@@ -120,8 +120,7 @@ void json_string(FILE *out, const char *text)
     for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
         if (*c == '"' || *c == '\\')
             fprintf(out, "\\%c", *c);
-        else if (*c < 0x20 ||
-                 *c >= 0x7f) /* bytes that are no ASCII: as those of Latin 1, so that it is UTF-8 whatever it was */
+        else if (*c < 0x20 || *c >= 0x7f) /* bytes beyond ASCII: as Latin-1, so the result is always UTF-8 */
             fprintf(out, "\\u%04x", *c);
         else
             fputc(*c, out);

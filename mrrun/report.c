@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From records to what the user asked for. */
+/* Turns records into the output requested by the user. */
 #include "mrrun/report.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What mrrun makes of the records of a job's ranks: figures (--stats), a timeline (--rails-trace). Files are opened
- * before the job starts, so that nobody waits for a job whose result cannot be written.
+ * Reports from the records of a job's ranks: figures (--stats), a timeline (--rails-trace). Files are opened before the
+ * job starts, so an unwritable file is reported before a long job.
  */
 #ifndef MRRUN_REPORT_H
 #define MRRUN_REPORT_H

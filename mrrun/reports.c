@@ -60,7 +60,7 @@ static void read_stranger(struct wire_reader *r, struct stranger *s)
     snprintf(s->library, sizeof(s->library), "%s", wire_get_string(r));
 }
 
-/* The numbers of each kind; the text, if it has one, is the rest. */
+/* The numbers of each kind; a text, if any, is the rest. */
 static bool read_numbers(const struct wire_frame *f, struct wire_reader *r, struct agents_event *e)
 {
     switch (f->kind) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What agents say of ranks and hosts, from frames to events in order. Decoding is pure. */
+/* Agents' reports about ranks and hosts, from frames to events in order. Decoding is pure. */
 #ifndef MRRUN_REPORTS_H
 #define MRRUN_REPORTS_H
 
@@ -11,9 +11,9 @@
 
 enum agents_event_kind {
     AGENTS_UP,       /* all hosts: the job can be run */
-    AGENTS_LOST,     /* host; text: why, NULL: it was reached through one of which it has been said */
-    AGENTS_STARTED,  /* rank, pid; text: what it is bound to, or "" */
-    AGENTS_UNABLE,   /* rank; code: errno; text: why it was not started */
+    AGENTS_LOST,     /* host; text: reason; NULL: reached through a host already reported */
+    AGENTS_STARTED,  /* rank, pid; text: its binding, or "" */
+    AGENTS_UNABLE,   /* rank; code: errno; text: reason of the failed start */
     AGENTS_EXIT,     /* rank; code: its wait status */
     AGENTS_LOOKED,   /* ending[ranks], by the time of agents_look() or later */
     AGENTS_STRANGER, /* stranger */
@@ -26,7 +26,7 @@ struct agents_event {
     pid_t pid;
     char *text;               /* the taker frees these */
     enum ending *ending;      /* [ranks] */
-    struct stranger stranger; /* index: the rank; whose is text */
+    struct stranger stranger; /* index: the rank; text: the other MPI */
 };
 
 struct reports_queued;
@@ -40,9 +40,9 @@ void reports_post(struct reports *q, const struct agents_event *event);
 bool reports_next(struct reports *q, struct agents_event *event);
 void reports_close(struct reports *q);
 
-/* A frame of one of the kinds that are events by themselves. False: it is none, or breaks the rules. */
+/* Decodes a frame of a kind that is an event. False: another kind, or invalid. */
 bool reports_decode(const struct wire_frame *f, struct agents_event *event);
-/* WIRE_ENDINGS into ending[ranks]; NULL: only check it. */
+/* WIRE_ENDINGS into ending[ranks]; NULL: only a check. */
 bool reports_decode_endings(const struct wire_frame *f, int ranks, enum ending *ending);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The scratch directory and the janitor that removes it. */
+/* The scratch directory and its janitor. */
 #include "mrrun/scratch.h"
 
 #include <dirent.h>
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What goes through the pipe: the group, negative when it is taken back. One write each, so never torn. */
+/* A word in the pipe: a process group, negative to take the group back. One write each, so never torn. */
 static void tell(struct scratch *s, pid_t word)
 {
     ssize_t n;
@@ -77,12 +77,13 @@ static void note_group(struct group_list *list, pid_t word)
     list->pgid[list->count++] = word;
 }
 
-/* Waits for a word. False: its sender, which used to send one each second, has been silent. */
+/* Waits for a word. False: the sender, which had sent a word each second, has been silent. */
 static bool await_heartbeat(int fd, bool beats)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
 
-    for (int silent = 0; beats && poll(&p, 1, 1000) == 0; silent++) /* by turns: time in which we do not run is none */
+    for (int silent = 0; beats && poll(&p, 1, 1000) == 0;
+         silent++) /* in steps: time in which this process does not run does not count */
         if (silent >= SCRATCH_SILENCE_S)
             return false;
     return true;
@@ -97,7 +98,7 @@ static _Noreturn void janitor(const char *path, int fd, pid_t parent)
 
     /* Standard descriptors belong to others. */
     setsid();
-    prctl(PR_SET_NAME, "mr-janitor"); /* not "mrrun...", which pkill would take for mrrun */
+    prctl(PR_SET_NAME, "mr-janitor"); /* not "mrrun...", which pkill would match */
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int i = 0; i < 3; i++)
         dup2(null, i);
@@ -144,7 +145,7 @@ static enum held hold_directory(int fd, const char *path)
                : NOT_HELD;
 }
 
-/* Without a marker it may be one whose maker died early, and is empty. */
+/* A directory without a marker may be empty, because its maker died early. */
 static void remove_dead(int fd, const char *path)
 {
     struct stat st;
@@ -158,8 +159,8 @@ static void remove_dead(int fd, const char *path)
 }
 
 /*
- * Directories of this user that nobody holds. One that is being made is not held yet: if it is taken for a dead one,
- * its maker sees that and makes another one.
+ * Removes directories of this user without a holder. A new directory is not held yet: its maker notices the removal and
+ * makes another.
  */
 static void sweep(const char *parent)
 {
@@ -205,7 +206,7 @@ static int make_one(struct scratch *s, const char *parent)
 
 static int make_directory(struct scratch *s, const char *parent)
 {
-    enum { TRIES = 100 }; /* sweepers may take a new one for a dead one */
+    enum { TRIES = 100 }; /* sweepers may take a new directory for a dead one */
     int err = -EAGAIN;
 
     sweep(parent);
@@ -239,7 +240,8 @@ int scratch_open(struct scratch *s)
     if (pipe2(fds, O_CLOEXEC))
         goto remove_dir;
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before); /* the janitor keeps them blocked: what ends mrrun must not end it */
+    sigprocmask(SIG_SETMASK, &all,
+                &before); /* the janitor keeps signals blocked: a signal that ends mrrun must not end the janitor */
     s->janitor = fork();
     if (!s->janitor) {
         close(fds[1]);

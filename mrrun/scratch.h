@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The scratch directory of a job and its janitor: a small child process that outlives mrrun by a moment, however mrrun
- * ends. It holds the read end of a pipe; when the pipe closes, it kills the process groups that mrrun named and did not
- * take back, and removes the directory.
+ * ends. The janitor holds the read end of a pipe. When the pipe closes, the janitor kills the process groups that mrrun
+ * named and did not take back, and removes the directory.
  *
- * Should the janitor be killed, too, the next mrrun of this user removes the directory: mrrun and janitor hold a lock
- * of it (flock) for as long as one of them lives.
+ * If the janitor is killed, too, the next mrrun of this user removes the directory: mrrun and janitor hold a lock on
+ * the directory (flock) as long as either lives.
  */
 #ifndef MRRUN_SCRATCH_H
 #define MRRUN_SCRATCH_H
@@ -16,11 +16,13 @@
 struct scratch {
     char path[256];
     int pipe_fd, lock_fd;
-    pid_t janitor; /* -1: it has been reaped */
+    pid_t janitor; /* -1: reaped */
 };
 
-/* Make the directory and fork the janitor; remove what dead ones have left. Call it while the process has one thread,
- * with SIGCHLD blocked. 0 or a negative errno. */
+/*
+ * Makes the directory and forks the janitor; removes directories of dead jobs. Call while the process has one thread,
+ * with SIGCHLD blocked. 0 or a negative errno.
+ */
 int scratch_open(struct scratch *s);
 
 /* Is this the path of a scratch directory, by its last part? */
@@ -31,13 +33,13 @@ void scratch_watch_group(struct scratch *s, pid_t pgid);
 void scratch_forget_group(struct scratch *s, pid_t pgid);
 
 /*
- * From the first call on the janitor wants one every second: when none comes for SCRATCH_SILENCE_S it takes this
- * process for stopped for good, and ends it as well.
+ * From the first call on, the janitor expects a call every second. After SCRATCH_SILENCE_S without a call, the janitor
+ * takes this process for stopped for good, and kills it as well.
  */
 enum { SCRATCH_SILENCE_S = 10 };
 void scratch_beat(struct scratch *s);
 
-/* Let the janitor do its work, and wait for it, for some seconds at most: it goes on without mrrun. */
+/* Lets the janitor do its work, and waits a few seconds at most: the janitor continues without mrrun. */
 void scratch_close(struct scratch *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The PMIx server: what it tells ranks about the job, and what it hears from them. */
+/* The PMIx server: facts for ranks, and messages from ranks. */
 #include "mrrun/server.h"
 
 #include <errno.h>
@@ -68,10 +68,7 @@ static pmix_status_t on_finalized(const pmix_proc_t *proc, void *object, pmix_op
     return PMIX_OPERATION_SUCCEEDED;
 }
 
-/*
- * The rank that aborts waits for our answer, so that it is alive, and no end that is under way now can have been its
- * doing.
- */
+/* The aborting rank waits for our answer and is alive, so it did not cause any end now under way. */
 static enum ending *who_ends_now(void)
 {
     pid_t *pid = calloc(server.ranks, sizeof(*pid));
@@ -104,7 +101,7 @@ static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status,
     return hold ? PMIX_SUCCESS : PMIX_OPERATION_SUCCEEDED;
 }
 
-/* This server has all participants: what it collected is the whole. */
+/* This server has all participants: its collected data is complete. */
 static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[], size_t ninfo,
                               char *data, size_t ndata, pmix_modex_cbfunc_t done, void *cbdata)
 {
@@ -112,7 +109,7 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs, const pm
     return PMIX_SUCCESS;
 }
 
-/* Directives, such as how long to keep it, have names of libpmix's own: what is published stays as long as the job. */
+/* Directives, such as a lifetime, have names of libpmix's own: published values stay as long as the job. */
 static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t done,
                                 void *cbdata)
 {
@@ -125,7 +122,7 @@ static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[
     return PMIX_SUCCESS;
 }
 
-/* Those that are there: it waits for none. */
+/* Returns present values, and waits for none. */
 static pmix_status_t on_lookup(const pmix_proc_t *proc, char **keys, const pmix_info_t info[], size_t ninfo,
                                pmix_lookup_cbfunc_t done, void *cbdata)
 {
@@ -166,8 +163,8 @@ static pmix_server_module_t callbacks = {
 /* ---- waiting for an operation of libpmix ---- */
 
 /*
- * libpmix's thread is waited for only before the first rank is started. From then on ranks can hold it up: libpmix 4.2
- * never gets out of the connection of a rank that ended while it was being made.
+ * libpmix's thread is waited for only before the first rank is started. From then on ranks can block that thread:
+ * libpmix 4.2 never leaves the set-up of a connection whose rank ended meanwhile.
  */
 enum { PATIENCE_MS = 60000, LOOK_MS = 20 };
 
@@ -226,7 +223,7 @@ static void wait_a_little(struct completion *c)
     pthread_cond_timedwait(&c->changed, &c->lock, &until);
 }
 
-/* rc is what the call itself returned: only PMIX_SUCCESS means that complete() will be called. It takes *c over. */
+/* rc is the result of the call: only PMIX_SUCCESS means that complete() will be called. Takes *c over. */
 static pmix_status_t await(struct completion *c, pmix_status_t rc)
 {
     if (rc != PMIX_SUCCESS) {
@@ -245,7 +242,7 @@ static pmix_status_t await(struct completion *c, pmix_status_t rc)
     return rc;
 }
 
-/* ---- what ranks are told ---- */
+/* ---- facts for ranks --------------------------------------------------------------------------------------------- */
 
 /* A growing array of pmix_info_t; loading copies the value. */
 struct info_list {
@@ -289,8 +286,8 @@ static void info_add_array(struct info_list *list, const char *key, struct info_
 }
 
 /*
- * Facts of the job only, none of each rank or host: libpmix copies all facts into every rank, and those of a rank took
- * 3 KiB there. A rank's own are in its environment; where the others are says one text for all.
+ * Facts of the job only, none of single ranks or hosts: libpmix copies all facts into every rank, and facts of a rank
+ * took 3 KiB there. A rank's own facts are in its environment; one text gives the hosts of all ranks.
  */
 static void add_job_facts(struct info_list *list, const struct placement *place, const char *job_id, const char *map)
 {
@@ -323,14 +320,14 @@ static void add_parts(struct info_list *list, const struct placement *place)
 
 /*
  * libpmix's server (4.2, gds_hash.c, register_info) takes the answer to its last question, for facts of the last rank,
- * for the outcome of all: that rank has one.
+ * as the result for all. So the last rank has one fact.
  */
 static void add_last_rank(struct info_list *list, const struct placement *place)
 {
     struct info_list proc = {0};
     pmix_rank_t rank = place->ranks - 1;
 
-    info_add(&proc, PMIX_RANK, &rank, PMIX_PROC_RANK); /* first: libpmix files the others under it */
+    info_add(&proc, PMIX_RANK, &rank, PMIX_PROC_RANK); /* first: libpmix files the others under the rank */
     info_add_u32(&proc, PMIX_APPNUM, place->num_parts - 1);
     info_add_array(list, PMIX_PROC_INFO_ARRAY, &proc);
 }
@@ -371,9 +368,9 @@ static char *exchange_variable(const char *name, const char *value)
 }
 
 /*
- * libpmix's server reads the topology of the machine when it starts: hwloc loads plugins, with the libraries of
- * displays and graphics cards, and reads the configuration of all PCI devices. That took half of a short job, and mrrun
- * does not use the topology: the server gets one of a single processor. Ranks and their libpmix see the variables
+ * libpmix's server reads the topology of the machine at its start: hwloc loads plugins, with the libraries of displays
+ * and graphics cards, and reads the configuration of all PCI devices. This took half of a short job, and mrrun does not
+ * use the topology: the server gets the topology of a single processor. Ranks and their libpmix see the variables
  * unchanged.
  */
 static pmix_status_t init_without_topology(struct info_list *list)
@@ -406,7 +403,7 @@ static pmix_status_t init_library(const char *scratch_dir)
     return rc;
 }
 
-/* libpmix refuses clients of namespaces that it does not know: who cannot guess the name cannot join. */
+/* libpmix refuses clients of unknown namespaces: a process that cannot guess the name cannot join. */
 static int name_namespace(void)
 {
     unsigned char secret[16];
@@ -484,7 +481,7 @@ static struct queued_event *take_queued_event(void)
     return q;
 }
 
-/* The caller takes until nothing is left, so that reading the eventfd first loses no wake-up. */
+/* The caller takes events until none is left, so reading the eventfd first loses no wake-up. */
 bool server_next_event(struct server_event *event)
 {
     struct queued_event *q;
@@ -510,7 +507,7 @@ int server_add_rank(int rank, const char *host, char ***env)
         return -1;
     if (PMIx_server_setup_fork(&proc, env) != PMIX_SUCCESS)
         return -1;
-    /* libpmix wrote this machine's name; a rank's node is the one it was placed on. */
+    /* libpmix wrote this machine's name; a rank's node is the host of its placement. */
     return environment_set(env, "PMIX_HOSTNAME", host);
 }
 

@@ -10,7 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One Ctrl-C may come from the terminal and from a parent that passes it on: requests so close together are one. */
+/*
+ * One Ctrl-C may come from the terminal and from a parent that passes it on: requests so close together count as one.
+ */
 enum { SAME_REQUEST_MS = 100 };
 /* As long the loop has to come to the second request, and ranks to be gone after SIGKILL. */
 enum { LAST_S = 5 };
@@ -72,7 +74,7 @@ int signals_take(struct signals *s)
     s->end_fd = fds[0];
     taken.pipe_fd = fds[1];
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL); /* a parent that ignored it would have us lose the ranks' status */
+    signal(SIGCHLD, SIG_DFL); /* a parent may have ignored the signal, and the ranks' status would be lost */
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof(read_by_loop) / sizeof(read_by_loop[0]); i++)
         sigaddset(&set, read_by_loop[i]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signals to mrrun. Those that ask for the end (SIGINT, SIGTERM, SIGHUP) have a handler, so that they count
- * whatever mrrun is waiting for; the loop reads them from a pipe. From the second request on mrrun ends by itself after
- * a few seconds if the loop does not come to it, at the third at once; the janitor (scratch.h) then clears away. All
- * others are blocked, and read from a signalfd.
+ * Signals to mrrun. Requests to end (SIGINT, SIGTERM, SIGHUP) have a handler, so they count during any wait of mrrun;
+ * the loop reads them from a pipe. From the second request on, mrrun ends by itself after a few seconds if the loop
+ * does not react, at the third at once; the janitor (scratch.h) then clears away. All other signals are blocked, and
+ * read from a signalfd.
  */
 #ifndef MRRUN_SIGNALS_H
 #define MRRUN_SIGNALS_H
@@ -14,10 +14,10 @@
 struct signals {
     int fd;       /* signalfd */
     int end_fd;   /* a byte for each request to end: the signal's number */
-    sigset_t old; /* what was blocked before */
+    sigset_t old; /* the former mask */
 };
 
-/* Call it while the process has one thread. 0, or -1 with errno. */
+/* Call while the process has one thread. 0, or -1 with errno. */
 int signals_take(struct signals *s);
 /* In a child before exec, with all signals blocked: as mrrun found them. */
 void signals_give_back(const sigset_t *old);

@@ -22,7 +22,7 @@
 
 extern char **environ;
 
-/* Events that a rank keeps for a timeline: 3 MiB. */
+/* Events kept by a rank for a timeline: 3 MiB. */
 #define RECORD_EVENTS "65536"
 
 /* In the scratch directory, where mrrun finds them when the job has ended. */
@@ -42,8 +42,8 @@ static int ask_for_records(const struct job *job, char ***env)
 }
 
 /*
- * A program with the address sanitizer would end with an error for what libpmix has not freed. Programs without one do
- * not look at this; suppressions of the user's stay what they are.
+ * A program with the address sanitizer would end with an error for memory not freed by libpmix. Other programs ignore
+ * the variable; the user's suppressions stay.
  */
 static int suppress_leaks_of_libpmix(const struct job *job, char ***env)
 {
@@ -57,7 +57,7 @@ static int suppress_leaks_of_libpmix(const struct job *job, char ***env)
     snprintf(name, sizeof name, "%s/lsan.supp", job->scratch.path);
     f = fopen(name, "we");
     if (!f)
-        return 0; /* its reports say that they are of libpmix */
+        return 0; /* its reports name libpmix */
     fputs("leak:libpmix\n", f);
     fclose(f);
     err = asprintf(&options, "suppressions=%s:print_suppressions=0%s%s", name, old ? ":" : "", old ? old : "");
@@ -68,7 +68,7 @@ static int suppress_leaks_of_libpmix(const struct job *job, char ***env)
     return err;
 }
 
-/* NAME alone means "as it is here", which copying has done already. */
+/* NAME alone means the present value, which was already copied. */
 static int set_variables(char ***env, const struct mrrun_env *list)
 {
     int err = 0;
@@ -92,7 +92,7 @@ static int set_directory(char ***env, const char *dir)
     return dir && realpath(dir, path) ? environment_set(env, "PWD", path) : 0;
 }
 
-/* What all ranks of a part share. */
+/* The common environment of all ranks of a part. */
 char **job_make_environment(const struct job *job, int part)
 {
     char **env = environment_copy(environ);
@@ -178,7 +178,7 @@ static bool one_reads(const struct job *job)
     return readers == 1;
 }
 
-/* One rank alone gets mrrun's stdin itself, unless it is a terminal. Ranks that do not read it get nothing. */
+/* A single rank gets mrrun's stdin itself, unless a terminal. Ranks that do not read stdin get /dev/null. */
 static int open_stdin(struct job *job, int rank)
 {
     if (!mrrun_options_reads(job->opts, rank) || fcntl(0, F_GETFD) < 0)
@@ -227,8 +227,8 @@ static void label_output(struct job *job)
 }
 
 /*
- * What programs and their scripts ask the environment for before MPI_Init, under the names of Hydra, Intel MPI and Open
- * MPI. Only what tells: nothing by which a client of PMI would look for a launcher (PMI_FD, PMI_PORT, PMI_ID).
+ * Variables that programs and their scripts read before MPI_Init, under the names of Hydra, Intel MPI and Open MPI.
+ * Only information: no variable by which a client of PMI would look for a launcher (PMI_FD, PMI_PORT, PMI_ID).
  */
 static int set_numbers(const struct job *job, int rank, char ***env)
 {
@@ -270,7 +270,7 @@ static int introduce_rank(struct job *job, int rank, char *const *job_env, char 
     return server_add_rank(rank, host, out) ? -EIO : 0;
 }
 
-/* known counts ranks whose environment there is, also after an error. */
+/* known counts ranks with an environment, also after an error. */
 static int introduce_part(struct job *job, int part, char ***env, int *known)
 {
     char **part_env = job_make_environment(job, part);
@@ -284,7 +284,7 @@ static int introduce_part(struct job *job, int part, char ***env, int *known)
     return err;
 }
 
-/* Agents keep what their ranks need until they are told to start them. */
+/* Agents keep the data of their ranks until the order to start. */
 static int introduce_to_agents(struct job *job, int part)
 {
     char **part_env = job_make_environment(job, part);
@@ -381,8 +381,10 @@ static void watch_deaths(struct job *job)
         job->deaths_fd = epoll_create1(EPOLL_CLOEXEC);
 }
 
-/* The server takes all ranks before one of them can hold it up. Asked to end meanwhile, it starts no more: the loop
- * ends the others. */
+/*
+ * The server registers all ranks before a rank can block the server. After a request to end, no more ranks are started:
+ * the loop ends the others.
+ */
 int job_start(struct job *job)
 {
     label_output(job);

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A port of a host, whichever ranks use it. */
+/* A port of a host, for all ranks that use the port. */
 struct port {
     int host;
     char name[96];
     uint32_t rate_mbps;
     int ranks;
-    uint64_t share_ppm; /* of so many ranks, */
-    int sharers;        /* which have peers there */
+    uint64_t share_ppm; /* of this number of ranks, */
+    int sharers;        /* with peers there */
     struct record_bytes bytes;
     uint64_t count[MR_RAIL_STAT_COUNT];
 };
@@ -39,7 +39,7 @@ static struct port *find_port(struct ports *p, int host, const char *name)
     return &p->port[p->num++];
 }
 
-/* A port that is down is so for all of its ranks at the same time. */
+/* A port that is down is down for all its ranks at the same time. */
 static void add_rail(struct port *p, const struct mr_record_rail *rail, const struct record_bytes *bytes)
 {
     uint64_t down = rail->count[MR_RAIL_DOWN_NS] > p->count[MR_RAIL_DOWN_NS] ? rail->count[MR_RAIL_DOWN_NS]
@@ -145,7 +145,7 @@ void stats_print_table(FILE *out, const struct records *r)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-/* Names without the prefix that all of them have. */
+/* Names without the common prefix. */
 static void print_counts(FILE *out, const uint64_t count[MR_RAIL_STAT_COUNT])
 {
     for (int s = 0; s < MR_RAIL_STAT_COUNT; s++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a process has in memory, and which launcher was its last: /proc/PID/maps and /proc/PID/environ. */
+/* Libraries in a process's memory, and its last launcher: /proc/PID/maps and /proc/PID/environ. */
 #include "mrrun/strangers.h"
 
 #include <stdio.h>
@@ -52,10 +52,7 @@ static bool is_mpich_like(const char *base)
     return others_has_our_name(name);
 }
 
-/*
- * Of all files that a process has in memory. A library of our interface that the user has preloaded stands before ours,
- * which is there, too.
- */
+/* Of all files in a process's memory. A preloaded library of our interface comes before ours, which is there, too. */
 static bool has_strange_library(pid_t pid, const char *lib_dir, struct stranger *out)
 {
     FILE *in = open_proc(pid, "maps");

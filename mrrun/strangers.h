@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Programs of another MPI among the processes that ranks have started: a rank may be a script. Such a program finds no
- * launcher that it knows, runs as a job of its own, and ends well, so that only its libraries tell.
+ * Programs of another MPI among the processes of ranks: a rank may be a script. Such a program finds no known launcher,
+ * runs as a job of its own, and ends well, so only its libraries reveal the error.
  */
 #ifndef MRRUN_STRANGERS_H
 #define MRRUN_STRANGERS_H

@@ -53,7 +53,7 @@ static int connect_to_pmix(uint32_t port)
     return -1;
 }
 
-/* Room for the connection's number. False: it is none. */
+/* Makes room for the connection's number. False: invalid number. */
 static bool room_for_stream(struct streams_host *host, uint32_t number)
 {
     uint32_t room = host->room ? host->room : 16;
@@ -72,7 +72,7 @@ static bool room_for_stream(struct streams_host *host, uint32_t number)
     return true;
 }
 
-/* A rank's first bytes open its connection; one that the server does not take ends. */
+/* A rank's first bytes open its connection; a connection refused by the server ends. */
 static bool take_pmix(struct streams *s, const struct wire_frame *f)
 {
     uint32_t number = f->arg & ~WIRE_PMIX;
@@ -135,7 +135,7 @@ static void acknowledge(struct streams *s, int rank, enum wire_channel which, st
     src->owed = 0;
 }
 
-/* What a slow reader of our output has not taken yet is not acknowledged; nobody to read it is the end. */
+/* Output not taken yet by a slow reader is not acknowledged; without a reader, the stream ends. */
 static void settle_source(struct streams *s, int rank, enum wire_channel which, struct source *src)
 {
     if (!src->far)

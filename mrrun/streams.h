@@ -24,11 +24,11 @@ struct streams {
 /* When base is set. 0, or -1: no memory. */
 int streams_open(struct streams *s, struct job *job);
 void streams_close(struct streams *s);
-/* WIRE_DATA, WIRE_TAKEN or WIRE_END, of one of the job's hosts. False: it breaks the rules. */
+/* WIRE_DATA, WIRE_TAKEN or WIRE_END, of a host of the job. False: invalid. */
 bool streams_take(struct streams *s, const struct wire_frame *f);
-/* What ranks write is awaited, and what is theirs of mrrun's input goes to them. */
+/* Expects output of ranks, and sends them their part of mrrun's input. */
 void streams_begin(struct streams *s, int rank);
-/* Credit for output that has been written. */
+/* Returns credit for written output. */
 void streams_settle(struct streams *s);
 /* A host is lost. */
 void streams_forget(struct streams *s, unsigned host);

@@ -24,13 +24,13 @@ struct timeline {
     const struct records *r;
     uint64_t zero_ns;
     bool first;
-    int rank; /* whose events are written */
+    int rank; /* rank of the events being written */
     const struct mr_record *m;
     struct lanes lanes[MR_RECORD_RAILS];
-    bool down[MR_RECORD_RAILS]; /* a slice has begun that says so */
+    bool down[MR_RECORD_RAILS]; /* a slice of the down state has begun */
 };
 
-/* ---- one event --------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 static unsigned track_of(unsigned rail, unsigned lane)
 {
@@ -131,7 +131,7 @@ static void put_change(struct timeline *t, const struct mr_record_event *e, cons
     fputs("}}", t->out);
 }
 
-/* What is before the ring's first event is not known: an end without its beginning says nothing. */
+/* Nothing is known before the ring's first event: an end without its beginning is skipped. */
 static void put_port(struct timeline *t, const struct mr_record_event *e)
 {
     bool down = e->kind == MR_RECORD_PORT_DOWN;
@@ -259,7 +259,7 @@ static void put_rank_name(struct timeline *t)
     put_order(t, 0, "thread_sort_index", 0);
 }
 
-/* When it is known how many there are. */
+/* Called when their number is known. */
 static void name_tracks(struct timeline *t)
 {
     for (unsigned i = 0; i < t->m->num_rails; i++)

@@ -20,9 +20,9 @@ struct branch {
     struct link link;
     struct watch noise;   /* the launcher's standard error, and the agent's */
     struct watch hearing; /* the launcher's standard output before the agent's first line */
-    char line[512];       /* what of a line has come there */
+    char line[512];       /* the received part of a line */
     size_t line_len;
-    char tail[TREE_TAIL]; /* the end of what the launcher said */
+    char tail[TREE_TAIL]; /* the end of the launcher's output */
     size_t tail_len;
     pid_t pid; /* of the launcher; 0: reaped */
     int status;
@@ -44,7 +44,7 @@ static bool is_plain(const char *text)
     return true;
 }
 
-/* A shell reads what ssh is given. */
+/* A shell reads the words given to ssh. */
 static char *quote_word(const char *text)
 {
     char *out = malloc(4 * strlen(text) + 3), *at = out;
@@ -102,7 +102,7 @@ char **tree_command(char *const *launcher, const char *host, char *const *progra
     return NULL;
 }
 
-/* Without a terminal: what is typed there is not the launcher's, nor is Ctrl-C. */
+/* Without a terminal: input typed there is not the launcher's, nor is Ctrl-C. */
 static _Noreturn void exec_launcher(char *const *words, const int fds[3], const struct rlimit *files, pid_t parent)
 {
     sigset_t none;
@@ -147,7 +147,7 @@ static char **words_for(const struct tree *t, const char *host, bool here)
     return words;
 }
 
-/* Ours: what it reads, what it writes, and its errors. */
+/* Our ends of the launcher's input, output and errors. */
 static pid_t start_launcher(char **words, const struct rlimit *files, int ours[3])
 {
     int in[2], out[2], err[2];
@@ -212,7 +212,7 @@ static void lose_branch(struct branch *b, const char *why)
         b->tree->lost(b->tree->arg, b->number[i], NULL);
 }
 
-/* The last line that says something, of what came on either output. */
+/* The last line with any text, of either output. */
 static const char *last_line_of(struct branch *b)
 {
     char *end = b->tail + b->tail_len, *line;
@@ -282,7 +282,7 @@ static bool take_from_below(struct link *l, const struct wire_frame *f)
     return mine && b->tree->frame(b->tree->arg, f);
 }
 
-/* The rest of what came with the agent's first line is frames. */
+/* The rest after the agent's first line is frames. */
 static void begin_frames(struct branch *b, const char *rest, size_t len)
 {
     int fd = dup(b->hearing.fd);
@@ -348,7 +348,7 @@ static void hear_launcher(struct watch *w, uint32_t events)
     }
 }
 
-/* Errors of the launcher before the agent is there are kept for the case that it does not come; later ones are said. */
+/* Errors of the launcher before the agent's start are kept for a failure of the start; later errors are printed. */
 static void hear_noise(struct watch *w, uint32_t events)
 {
     struct branch *b = container_of(w, struct branch, noise);

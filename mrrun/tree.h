@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The agents below this process: mrrun's, or those of an agent. Hosts are cut into TREE_WIDTH runs; the first host of
- * each is started from here, by the launcher (LAUNCHER HOST MRRUN --agent), and starts the others of its run in the
- * same way. The launcher's standard input and output are the connection. The secret goes over it, and is what the
- * agent's first line has: whatever a login shell says before is no message, and no other user sees it.
+ * The agents below this process: mrrun's, or those of an agent. Hosts are cut into TREE_WIDTH runs. The first host of
+ * each run is started from here, by the launcher (LAUNCHER HOST MRRUN --agent), and starts the others of its run
+ * likewise. The launcher's standard input and output are the connection. The secret goes over the connection, and must
+ * be in the agent's first line: earlier lines of a login shell are ignored, and no other user sees the secret.
  *
- * Each side watches its neighbours: an agent is lost when its connection ends or when it has been silent for
- * TREE_SILENCE_MS. Time in which this process itself did not run does not count.
+ * Each side watches its neighbours: an agent is lost when its connection ends or when silent for TREE_SILENCE_MS. Time
+ * in which this process itself did not run does not count.
  */
 #ifndef MRRUN_TREE_H
 #define MRRUN_TREE_H
@@ -29,8 +29,8 @@ struct tree {
     struct rlimit files; /* of launchers: RLIMIT_NOFILE */
     uint64_t looked_ms;
     void *arg;
-    bool (*frame)(void *arg, const struct wire_frame *f); /* from below; false: it is not to be borne */
-    /* Once for each host. why: words, of the neighbour; NULL: of a host that was reached through it. */
+    bool (*frame)(void *arg, const struct wire_frame *f); /* from below; false: invalid */
+    /* Once for each host. why: words, of the neighbour; NULL: of a host reached through the neighbour. */
     void (*lost)(void *arg, unsigned host, const char *why);
 };
 
@@ -48,10 +48,10 @@ void tree_look(struct tree *t);
 bool tree_reaped(struct tree *t, pid_t pid, int status);
 /* No more connections: agents end. */
 void tree_hang_up(struct tree *t);
-/* Launchers that are still there; their processes go into out, which has room for TREE_WIDTH. */
+/* Launchers still running; their processes go into out, with room for TREE_WIDTH. */
 int tree_pids(const struct tree *t, pid_t *out);
 int tree_launchers(const struct tree *t);
-/* Of agents that are lost, which nothing else ends; or all. */
+/* Of lost agents, which nothing else ends; or all. */
 void tree_kill_launchers(struct tree *t, bool all);
 void tree_close(struct tree *t);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mrrun --explain: numbers and what settings amount to, in words. */
+/* mrrun --explain: numbers and effects of settings, in words. */
 #ifndef MRRUN_VALUES_H
 #define MRRUN_VALUES_H
 
@@ -7,7 +7,7 @@
 
 /* A number of bytes as 8K; the text is one of a few. */
 const char *value_bytes(unsigned long long n);
-unsigned long long value_unasked(void); /* the longest message between hosts that is sent eagerly */
+unsigned long long value_unasked(void); /* the longest message between hosts sent eagerly */
 /*
  * How large messages go that do not go by RDMA, and why not; the text is overwritten by the next call. by_ring: as in
  * mr_kinds_by_rdma().

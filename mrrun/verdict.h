@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the end of a rank means for the job. Pure. */
+/* The meaning of a rank's end for the job. Pure. */
 #ifndef MRRUN_VERDICT_H
 #define MRRUN_VERDICT_H
 
@@ -22,7 +22,7 @@ int verdict_exit_status(int wait_status);
 /* "was killed by signal 11 (SIGSEGV, core dumped)" and the like. */
 void verdict_describe(enum verdict v, int wait_status, char *buf, size_t cap);
 
-/* "SIGINT"; "SIG?" for what has no name. Returns buf. */
+/* "SIGINT"; "SIG?" for unnamed signals. Returns buf. */
 enum { VERDICT_SIGNAL_NAME_MAX = 16 };
 const char *verdict_signal_name(int sig, char buf[VERDICT_SIGNAL_NAME_MAX]);
 

@@ -8,7 +8,7 @@
 
 enum { COMMS_MAX = 256, LINES_MAX = 64, GROUPS_SHOWN = 16 };
 
-/* A communicator, as a rank sees it. */
+/* A communicator, as seen by a rank. */
 struct comm {
     unsigned context, collectives;
     char *name;
@@ -17,7 +17,7 @@ struct comm {
 
 enum kind { RECV, SEND, MESSAGE, KINDS };
 
-/* An operation that has not met its counterpart. */
+/* An operation without its counterpart. */
 struct pending {
     enum kind kind;
     unsigned context;
@@ -98,7 +98,7 @@ void waits_free(struct waits *w)
 
 enum { WORDS = 8 };
 
-/* The words of a line, which ends in zero; the last one has the rest. How many. */
+/* The words of a line, terminated by zero; the last word has the rest. Returns the number. */
 static int split(char *line, char *word[WORDS])
 {
     int n = 0;
@@ -264,7 +264,7 @@ static bool is_point_to_point(const char *function)
     return false;
 }
 
-/* All of what it waits for has to come: not one of several. */
+/* True if all awaited operations must complete, not just one of several. */
 static bool waits_for_all(const char *function)
 {
     return is_point_to_point(function) && strcmp(function, "MPI_Waitany") && strcmp(function, "MPI_Waitsome") &&
@@ -353,7 +353,7 @@ static bool same_pending(const struct pending *a, const struct pending *b)
            a->bytes == b->bytes && !a->state == !b->state && (!a->state || !strcmp(a->state, b->state));
 }
 
-/* The first of `times` that are alike. */
+/* The first of `times` equal operations. */
 static void describe_pending(const struct rank *r, const struct pending *p, int times, FILE *out)
 {
     static const char *const verb[KINDS] = {"a receive from", "a send to", "a message that no receive takes, from"};
@@ -423,7 +423,7 @@ static void describe_collectives(const struct waits *w, struct rank *r, FILE *ou
     free(set);
 }
 
-/* What a rank waits for, in lines; and for which ranks. */
+/* The operations that a rank waits for, in lines; and the ranks concerned. */
 static void describe(const struct waits *w, struct rank *r)
 {
     size_t len;
@@ -455,7 +455,10 @@ static void describe(const struct waits *w, struct rank *r)
 
 /* ---- a circle ---------------------------------------------------------------------------------------------------- */
 
-/* Depth first from rank `at`; path[0..n) leads there. The length of a circle whose ranks are the end of path, or 0. */
+/*
+ * Depth first from rank `at`; path[0..n) leads there. Returns the length of a cycle, whose ranks are the end of path,
+ * or 0.
+ */
 static int find_circle(const struct waits *w, int at, int *path, int n, char *seen)
 {
     seen[at] = 1;
@@ -477,7 +480,7 @@ static int find_circle(const struct waits *w, int at, int *path, int n, char *se
     return 0;
 }
 
-/* The ranks of a circle stand at the end of the path that was left when it was found. */
+/* The ranks of a cycle are at the end of the path. */
 static void write_circle(const struct waits *w, const char *prefix, FILE *out)
 {
     char *seen = need(calloc((size_t)w->ranks, 1));
@@ -513,7 +516,7 @@ static void write_lines(const char *text, const char *prefix, FILE *out)
     }
 }
 
-/* Ranks from `first` on that say the same, marked in set; for how long they have waited: the least and the most. */
+/* Ranks from `first` on with the same text, marked in set; and the shortest and longest wait. */
 static void write_group(const struct waits *w, int first, bool *set, bool *done, const char *prefix, bool simulated,
                         FILE *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Descriptors in an epoll set, each with a function that is called when it is ready. The set is itself a descriptor
- * that poll() takes. One event at a time, so that a function may close any of them.
+ * Descriptors in an epoll set, each with a function for its events. The set is itself a descriptor for poll(). One
+ * event at a time, so a function may close any of them.
  */
 #ifndef MRRUN_WATCH_H
 #define MRRUN_WATCH_H
@@ -16,14 +16,14 @@ struct watch {
     void (*ready)(struct watch *w, uint32_t events);
 };
 
-/* Changes what is waited for; 0: nothing, not even the other end's going. */
+/* Changes the awaited events; 0: none, not even the other end's hang-up. */
 void watch_want(int set, struct watch *w, uint32_t events);
 /* Closes the descriptor, too. */
 void watch_close(int set, struct watch *w);
 /* Waits for an event, and has its function called. False: there was none. */
 bool watch_serve(int set, int timeout_ms);
 
-/* A descriptor of ours alone, that never blocks and is closed on exec; it returns the same descriptor. */
+/* Makes a descriptor non-blocking and close-on-exec; returns the same descriptor. The descriptor must not be shared. */
 int watch_ready_fd(int fd);
 
 #endif

@@ -156,7 +156,7 @@ static size_t length_of(char *const *list)
     return n;
 }
 
-/* ---- what stands in them ---- */
+/* ---- contents ---------------------------------------------------------------------------------------------------- */
 
 void wire_put_start(struct wire_text *t, const struct wire_start *s)
 {
@@ -173,7 +173,7 @@ void wire_put_start(struct wire_text *t, const struct wire_start *s)
         wire_put_number(t, s->number[i]);
 }
 
-/* Every host once, none twice below it is not checked here: routes are by number, and the last one counts. */
+/* Duplicate hosts are not checked here: routes are by number, and the last route counts. */
 static bool get_hosts(struct wire_reader *r, struct wire_start *s)
 {
     s->host = wire_get_strings(r, WIRE_HOSTS_MAX, &s->num_hosts);
@@ -193,7 +193,7 @@ bool wire_get_start(const struct wire_frame *f, struct wire_start *s)
     *s = (struct wire_start){.version = wire_get_number(&r)};
     if (f->kind != WIRE_START || r.bad)
         return false;
-    if (s->version != WIRE_VERSION) { /* the rest may be anything, but for the secret, with which it is answered */
+    if (s->version != WIRE_VERSION) { /* the rest may be anything, except for the secret, needed for the answer */
         s->secret = wire_get_string(&r);
         return strlen(s->secret) == WIRE_SECRET;
     }

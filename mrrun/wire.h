@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages between mrrun and its agents: frames on a byte stream, and what stands in them. Pure. A frame is a header
- * of WIRE_HEADER bytes (little endian: length of the body, host, kind, 0, argument) and a body. Texts in bodies end
- * with a NUL byte. Every reader checks lengths and ends; a frame that breaks a rule ends the connection.
+ * Messages between mrrun and its agents: frames on a byte stream, and their contents. Pure. A frame is a header of
+ * WIRE_HEADER bytes (little endian: length of the body, host, kind, 0, argument) and a body. Texts in bodies end with a
+ * NUL byte. Every reader checks lengths and ends; an invalid frame ends the connection.
  *
- * The first frame to an agent is WIRE_START. Its header and the version, the first number of its body, stay as they are
- * in all versions. The agent answers with a line of text (WIRE_MARK, the secret of WIRE_START, its version), since a
+ * The first frame to an agent is WIRE_START. Its header and the version, the first number of its body, are the same in
+ * all versions. The agent answers with a line of text (WIRE_MARK, the secret of WIRE_START, its version), because a
  * login shell may have printed before; frames follow.
  */
 #ifndef MRRUN_WIRE_H
@@ -39,24 +39,24 @@ enum wire_kind {
     WIRE_KILL_ALL, /* the ranks' descendants, too */
     WIRE_PAUSE,    /* arg 1: expect no pings, send none; 0: do again */
     WIRE_ASK,      /* arg: the number of the inquiry */
-    WIRE_LOOK,     /* whose end is under way? arg: the number of the question */
+    WIRE_LOOK,     /* asks for ends under way; arg: the number of the question */
     WIRE_STRANGE,  /* look for programs of other MPIs; body: ranks */
     WIRE_FETCH,    /* arg: rank; its record is to come as a channel */
     WIRE_LEAVE,    /* clear away, and end */
     /* from agents to mrrun */
     WIRE_READY,   /* the agent of this host is up */
     WIRE_LOST,    /* the agent of this host is not, or no longer; body: why */
-    WIRE_STARTED, /* arg: rank; body: pid, what it is bound to */
+    WIRE_STARTED, /* arg: rank; body: pid, binding */
     WIRE_UNABLE,  /* arg: rank; its program was not started; body: errno, why */
     WIRE_EXIT,    /* arg: rank; body: its wait status */
     WIRE_ANSWER,  /* arg: rank; body: its answer to an inquiry */
     WIRE_STATE,   /* arg: rank; body: the state letter of its process */
     WIRE_ENDINGS, /* arg: the number of the question; body: pairs of rank and enum ending; others: ENDING_NOT */
-    WIRE_FOUND,   /* arg: rank; body: struct stranger's pid, program, library, whose */
+    WIRE_FOUND,   /* arg: rank; body: struct stranger's pid, program, library, MPI */
     WIRE_SAY,     /* body: a line for mrrun's standard error */
     /* channels, both ways; arg: the channel */
     WIRE_DATA,
-    WIRE_TAKEN, /* body: so many bytes have been passed on */
+    WIRE_TAKEN, /* body: number of bytes passed on */
     WIRE_END,   /* nothing comes any more, and nothing is wanted */
     WIRE_KINDS,
 };
@@ -69,14 +69,14 @@ enum { WIRE_PMIX_MAX = 16384 };
 
 struct wire_frame {
     enum wire_kind kind;
-    unsigned host; /* to which it goes, or of which it is; WIRE_ALL */
+    unsigned host; /* the destination or source; WIRE_ALL */
     uint32_t arg;
     const char *body;
     size_t len;
 };
 
 void wire_header(const struct wire_frame *f, unsigned char out[WIRE_HEADER]);
-/* Bytes that the first frame takes of these; 0: it is not whole, *need are wanted; -1: this is no frame. */
+/* Length of the first frame in the bytes; 0: incomplete, *need bytes are wanted; -1: invalid. */
 ssize_t wire_decode(const void *bytes, size_t len, struct wire_frame *f, size_t *need);
 
 /* ---- bodies ---- */
@@ -107,7 +107,7 @@ char **wire_get_strings(struct wire_reader *r, size_t most, size_t *count);
 /* All has been read, and nothing was wrong. */
 bool wire_whole(const struct wire_reader *r);
 
-/* What an agent must know to be one, and to start others. Strings and lists are inside of the frame's body. */
+/* An agent's configuration, also for starting others. Strings and lists are inside the frame's body. */
 struct wire_start {
     uint32_t version;
     const char *secret;  /* WIRE_SECRET characters */
@@ -117,19 +117,19 @@ struct wire_start {
     uint32_t window;    /* of each channel */
     char **launcher;    /* words */
     const char *mrrun;  /* path of the program, on all hosts */
-    char **host;        /* the agent's own, then those below it */
+    char **host;        /* the agent's own, then those below */
     uint32_t *number;   /* of each */
     size_t num_hosts;
 };
 
 struct wire_part {
-    const char *dir, *program; /* program: as the user named it */
+    const char *dir, *program; /* program: as named by the user */
     uint32_t mpi;              /* enum program_mpi, by mrrun's look */
     char **args, **env;
 };
 
 struct wire_rank {
-    uint32_t part, reads; /* reads: it has standard input */
+    uint32_t part, reads; /* reads: has standard input */
     char **env;           /* of its own, NAME=VALUE, and NAME: not set */
 };
 
@@ -140,7 +140,7 @@ struct wire_run {
 };
 
 void wire_put_start(struct wire_text *t, const struct wire_start *s);
-/* These return false if the body is bad. Those with lists are to be cleared after true. */
+/* These return false for an invalid body. Results with lists must be cleared after true. */
 bool wire_get_start(const struct wire_frame *f, struct wire_start *s);
 void wire_clear_start(struct wire_start *s);
 void wire_put_part(struct wire_text *t, const struct wire_part *p);

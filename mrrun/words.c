@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct reader {
-    const char *at; /* what comes next */
+    const char *at; /* the next character */
     int line;
     char *out; /* where the next character of a word goes */
     bool open; /* a word has begun */
@@ -98,7 +98,7 @@ int words_read(struct words *w, const char *text, const char *file, char *why, s
     bool new_line = false;
     char *word;
 
-    /* Each word has a character at least, and its end takes the place of what separates it; ':' at most one a line. */
+    /* Each word has at least one character, and its end replaces its separator; ':' at most once a line. */
     *w = (struct words){.text = malloc(2 * len + 2), .word = calloc(2 * len + 2, sizeof(char *))};
     if (!w->text || !w->word)
         return refuse_line(w, file, 1, "out of memory", why, cap);

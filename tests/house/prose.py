@@ -29,7 +29,7 @@ LIMITS = (
     ('headers', 'libmrmpi/verbs', 8, 37),
     ('comments', 'libmrmpi', 15, 54),
     ('comments', 'simfab', 8, 30),
-    ('comments', 'mrrun', 25, 60),
+    ('comments', 'mrrun', 8, 30),
 )
 
 
