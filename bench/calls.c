@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * calls KIND BYTES COUNT FILE: two ranks of a node; rank 0 makes COUNT times the calls that are to be counted, which
- * rank 1 never makes:
+ * calls KIND BYTES COUNT FILE: two ranks of a node; rank 0 makes COUNT times the calls to be counted, which rank 1
+ * never makes:
  *
  *   isend  MPI_Isend, MPI_Wait
  *   irecv  MPI_Irecv, MPI_Wait, of a message that was sent before
  *   recv   MPI_Recv of such a message
  *
- * The ranks take turns by numbers in FILE, which must be new, not by messages: those would have to be received first.
- * A plain MPI program: the same source is counted under every MPI.
+ * The ranks take turns by numbers in FILE, which must be new, not by messages, which would have to be received first. A
+ * plain MPI program: the same source is counted under every MPI.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 struct turns {
-    uint32_t counted, other; /* rank 0, rank 1: turns that are over */
+    uint32_t counted, other; /* rank 0, rank 1: completed turns */
 };
 
 static void wait_for(const uint32_t *done, uint32_t turn)

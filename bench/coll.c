@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * coll [-q|-l] [-s|-b] [-t] COLLECTIVES BYTES...: the time of collectives, one line each: name, bytes (of a message, or
- * from each rank), least time of several rounds in microseconds. A round is many, each after a barrier; its time is the
- * mean at the slowest rank. NAME:i is the nonblocking form and MPI_Wait, NAME:p the persistent one (MPI_Start,
- * MPI_Wait). Before, data that is new each time is moved and looked at; "wrong" behind the time: it was not all there.
- * -q: two rounds only, since simulated time has no noise. -l: more rounds, and longer ones of what is short: for a
- * machine that others use, too, and for the scheduler to find places for all ranks. -s: all begin at a moment that they
- * agree on, and a time is that until the last rank is done. Without it a library whose barrier lets a root go before
- * the others seems to be the faster, though they wait in the barrier instead: for ranks that have a core each. -b: the
- * barrier counts in, for the same reason, where they have not: which of the two calls gives cores away is then of no
- * account. -t: what is sent is written anew before each, as programs do and benchmarks seldom, and what was received is
- * read.
+ * from each rank), least time of several rounds in microseconds. A round is many calls, each after a barrier; its time
+ * is the mean at the slowest rank. NAME:i is the nonblocking form and MPI_Wait, NAME:p the persistent form (MPI_Start,
+ * MPI_Wait). Before, new data is moved each time and checked; "wrong" behind the time: data was missing. -q: two rounds
+ * only, since simulated time has no noise. -l: more rounds, and longer rounds of short calls, for a machine with other
+ * work, and for the scheduler to find places for all ranks. -s: all begin at an agreed moment, and a time lasts until
+ * the last rank is done. Without -s, a library whose barrier lets a root go before the others seems faster, though the
+ * others wait in the barrier instead: for ranks with a core each. -b: the barrier counts in, for the same reason, for
+ * ranks without a core each: then it does not matter which of the two calls gives cores away. -t: data to send is
+ * written anew before each call, as programs do and benchmarks seldom do, and received data is read.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -77,7 +76,7 @@ static void call(const char *name, size_t len, char form, int n)
     MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
-/* name: "NAME", "NAME:i" or "NAME:p", of which the request is made before. */
+/* name: "NAME", "NAME:i" or "NAME:p", whose request is made before. */
 static void run(const char *name, int n)
 {
     size_t len = strcspn(name, ":");
@@ -95,13 +94,13 @@ static bool begins(const char *name, const char *with)
     return !strncmp(name, with, strlen(with));
 }
 
-/* A rank has a block for each other one, not one for all. */
+/* True if a rank has a block for each other rank, not one for all. */
 static bool is_apart(const char *name)
 {
     return begins(name, "alltoall") || begins(name, "scatter") || begins(name, "reduce_scatter");
 }
 
-/* Each cache line of what this rank sends is its own again, and it has seen what came. */
+/* Makes each cache line of this rank's data its own again, and reads the received data. */
 static void touch(const char *name, size_t n)
 {
     size_t room = n * (size_t)size, sent = is_apart(name) ? room : n;
@@ -112,7 +111,7 @@ static void touch(const char *name, size_t n)
         (void)from[i];
 }
 
-/* ---- is it right ------------------------------------------------------------------------------------------------- */
+/* ---- verification ------------------------------------------------------------------------------------------------ */
 
 /* Doubles, small whole numbers, that a rank gives to another in a turn: sums of them are exact. */
 static double given(int turn, int from, int to, int i)
@@ -120,7 +119,7 @@ static double given(int turn, int from, int to, int i)
     return turn + 3 * from + 7 * to + i % 5;
 }
 
-/* What is expected of block `from` at this rank. */
+/* The expected value of block `from` at this rank. */
 static double expected(const char *name, int turn, int from, int i)
 {
     double sum = 0;
@@ -149,7 +148,7 @@ static int blocks_of(const char *name)
     return to_all ? size : !begins(name, "barrier");
 }
 
-/* Some turns with data that is new in each. */
+/* Some turns with new data in each. */
 static bool is_right(const char *name, int n)
 {
     int d = n / (int)sizeof(double), bad = 0, any;
@@ -177,7 +176,7 @@ static double clock_us(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t); /* the same for all processes of a host, which MPI_Wtime need not be */
+    clock_gettime(CLOCK_MONOTONIC, &t); /* the same for all processes of a host, unlike MPI_Wtime */
     return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
 }
 
@@ -204,7 +203,7 @@ static double after_barriers(const char *name, int n, int times)
 enum { TIMES_MOST = 100, MARGIN_US = 10 };
 #define LATE 1e9
 
-/* From a common moment until the last rank is done: the mean of those for which no rank came late. */
+/* From a common moment until the last rank is done: the mean of the calls for which no rank came late. */
 static double from_a_moment(const char *name, int n, int times)
 {
     double t[TIMES_MOST], most[TIMES_MOST], sum = 0;
@@ -274,7 +273,7 @@ int main(int argc, char **argv)
     in = calloc(most * (size_t)size + 1, 1);
     out = calloc(most * (size_t)size + 1, 1);
     counts = calloc(2 * (size_t)size, sizeof(int));
-    /* pages that were never written are all one page of zeros, which no copy is slow from */
+    /* unwritten pages are all one page of zeros, from which no copy is slow */
     memset(in, 1, most * (size_t)size);
     memset(out, 2, most * (size_t)size);
     for (char *name = strtok(argv[1], ","); name; name = strtok(NULL, ","))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One file of all ranks, for bench/io.sh: io FILE MIB. Each rank has MIB MiB of it, in one stretch or in blocks that
- * are the ranks' in turn. It writes and reads them alone and together, five times. Prints lines of block (0: one
- * stretch), way (alone, all), what (write, read), and the shortest time from barrier to barrier in ms.
+ * A file of all ranks, for bench/io.sh: io FILE MIB. Each rank has MIB MiB of the file, in one stretch or in blocks
+ * interleaved with those of other ranks. The ranks write and read their parts alone and together, five times. Prints
+ * lines of block (0: one stretch), mode (alone, all), operation (write, read), and the shortest time from barrier to
+ * barrier in ms.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loads KIND:BYTES:DEPTH[:COUNT[:STATE]]...: what pairs of ranks get of their rails, load by load, in one run, so that
- * each load finds the weights that the one before has left. The lower half of the ranks is paired with the upper.
+ * loads KIND:BYTES:DEPTH[:COUNT[:STATE]]...: the throughput of pairs of ranks over their rails, load by load, in one
+ * run, so each load starts with the weights left by the load before. The lower half of the ranks is paired with the
+ * upper.
  *
  *   trip   messages there and back, one at a time: prints half a round trip in us, all others print MB/s (10^6),
  *          all pairs and directions together
@@ -53,7 +54,7 @@ static int buffers(const struct load *l, bool out)
     return !strcmp(l->state, "fresh") ? l->count : l->depth;
 }
 
-/* Downwards from an address that is the same in each run: libraries remember buffers by where they are. */
+/* Downwards from an address that is the same in each run, because libraries remember buffers by address. */
 static char *map_buffers(const struct load *l, bool out, size_t *len)
 {
     static const uintptr_t top = (uintptr_t)1 << 45;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memory: what a rank has in memory right after MPI_Init, as the kernel counts it (PSS: pages that processes share are
- * divided among them). The last rank prints, in KiB: all, heap and other anonymous memory, the simulator's arena and
- * library, all other files, the stack.
+ * memory: a rank's memory right after MPI_Init, as counted by the kernel (PSS: pages shared by processes are divided
+ * among them). The last rank prints, in KiB: all, heap and other anonymous memory, the simulator's arena and library,
+ * all other files, the stack.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -8,12 +8,12 @@
  *   vector   as latency, of blocks of 64 bytes with gaps of 64
  *
  * Sizes: every power of two from 1 B to 4 MiB unless some are given. There are BLOCKS lines of each, each for BLOCK_S
- * seconds: a pause of the machine shows in one of them. A plain MPI program: the same source is measured under every
- * MPI. All messages of a window use one buffer, as in the programs that others measure with.
+ * seconds, so a pause of the machine shows in one line. A plain MPI program: the same source is measured under every
+ * MPI. All messages of a window use one buffer, as in common benchmarks.
  *
- * BEFORE and AFTER: what a word in memory took from one rank to the other then, in ns, without any MPI. Cores that
- * share a cache are near each other, others are not: for short messages that is a factor of three. A virtual machine's
- * cores are moved by its host.
+ * BEFORE and AFTER: the time of a word in memory from one rank to the other then, in ns, without any MPI. Cores with a
+ * shared cache are near each other, others are not: a factor of three for short messages. A virtual machine's cores are
+ * moved by its host.
  */
 #include <mpi.h>
 #include <sched.h>
@@ -29,7 +29,7 @@
 #define MOST    (4 << 20)
 #define HOPS    32 /* round trips of the word */
 #define TRIES   6
-#define SPINS   10000 /* then the other one may be without a processor */
+#define SPINS   10000 /* then the other rank may be without a processor */
 
 static int rank;
 static char *out, *in;
@@ -132,7 +132,7 @@ static void await(int value)
             sched_yield();
 }
 
-/* The shortest of some tries: what interrupts one does not show. */
+/* The shortest of some tries: interruptions do not show. */
 static double hop_ns(void)
 {
     double best = 1e9;
@@ -179,7 +179,7 @@ static void measure(void (*step)(int bytes), int bytes, double *second, double *
     }
 }
 
-/* What a value is: half a step's time in us, or what a step moves per us. */
+/* The meaning of a value: half a step's time in us, or data per us of a step. */
 static const struct kind {
     const char *name;
     void (*step)(int bytes);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How fast MPI_Reduce_local is: for each operation, type and size that the MPI allows, "OP TYPE BYTES GB/S". A byte
- * counts each time that it is read or written: a reduction reads two vectors and writes one. The least time of PARTS,
- * since the load of others only adds. "memcpy" (one vector read, one written) and "triad" (y += s * x on doubles,
- * compiled for this processor) say what the memory gives. A plain MPI program of one process; the arguments are the
- * sizes of a vector in bytes.
+ * The speed of MPI_Reduce_local: for each operation, type and size allowed by the MPI, "OP TYPE BYTES GB/S". A byte
+ * counts each time it is read or written: a reduction reads two vectors and writes one. The least time of PARTS, since
+ * other load only adds. "memcpy" (one vector read, one written) and "triad" (y += s * x on doubles, compiled for this
+ * processor) show the limits of the memory. A plain MPI program of one process; the arguments are the sizes of a vector
+ * in bytes.
  */
 #include <float.h>
 #include <mpi.h>
@@ -50,7 +50,7 @@ static const struct {
     {"bor", MPI_BOR},   {"bxor", MPI_BXOR}, {"minloc", MPI_MINLOC}, {"maxloc", MPI_MAXLOC},
 };
 
-/* One is 1 in each type: what is multiplied or added again and again neither overflows nor becomes denormal. */
+/* ONE is 1 in each type: repeated multiplication or addition neither overflows nor becomes denormal. */
 #define TYPE(name, handle, ctype, ...)                                                                                 \
     {                                                                                                                  \
         name, handle, sizeof(ctype), &(const ctype)__VA_ARGS__, false                                                  \
@@ -152,7 +152,7 @@ static void fill(const void *one, size_t size, size_t bytes)
     }
 }
 
-/* MPICH 4.0 says that it allows sums of MPIX_C_FLOAT16, and ends the program. */
+/* MPICH 4.0 claims to allow sums of MPIX_C_FLOAT16, and ends the program. */
 static bool knows_float16(void)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING];

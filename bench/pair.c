@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a pair of ranks measures: pair KIND:BYTES:COUNT...
+ * Measurements of a pair of ranks: pair KIND:BYTES:COUNT...
  *
  *   latency:BYTES:COUNT    half a round trip, COUNT round trips: "latency BYTES MICROSECONDS BEST"
  *   rate:BYTES:COUNT       COUNT windows of WINDOW messages one way, each window answered: "rate BYTES MB/S BEST"
  * (10^6)
  *
- * Every figure is the median over up to BLOCKS equal parts of COUNT, so that a pause of the machine in one of them does
- * not show, and beside it the best of them. A plain MPI program: the same source is measured under every MPI.
+ * Every figure is the median over up to BLOCKS equal parts of COUNT, so a pause of the machine in one part does not
+ * show, with the best part beside. A plain MPI program: the same source is measured under every MPI.
  */
 #include <mpi.h>
 #include <stdio.h>

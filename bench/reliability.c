@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What bench/reliability.sh runs under mrrun, and nothing else; times are those of MPI_Wtime.
+ * Run by bench/reliability.sh under mrrun, and by nothing else; times are those of MPI_Wtime.
  *
  *   pair KIND:BYTES:COUNT...            two ranks; each figure is the median over up to BLOCKS parts of COUNT
  *       latency    half a round trip: "latency BYTES MICROSECONDS"
@@ -29,7 +29,7 @@
 #define WINDOW_LARGE 16
 #define BLOCKS       9
 #define COUNTERS     128
-#define LOOK_S       50e-6 /* how often a rank that computes looks at MPI, if it does */
+#define LOOK_S       50e-6 /* interval of a computing rank's looks at MPI, with "poll" */
 
 enum { TAG = 1, ANSWER, OTHER };
 
@@ -152,7 +152,7 @@ static MPI_T_pvar_handle handle[COUNTERS];
 static char counter[COUNTERS][64];
 static int counters;
 
-/* Before MPI_Init: a counter that is a largest value then shows that value, since it grows from zero. */
+/* Before MPI_Init: a counter that holds a largest value then shows this value, starting from zero. */
 static void counters_open(void)
 {
     int provided, all, n;
@@ -210,7 +210,7 @@ static int distance(int step, int i)
 {
     if (!plan.peers)
         return plan.host + (int)(hash((uint32_t)step, (uint32_t)i) % (uint32_t)(size - 2 * plan.host + 1));
-    i = (step * plan.each + i) % plan.peers; /* right across: size / 2 and those around it, each with its opposite */
+    i = (step * plan.each + i) % plan.peers; /* right across: size / 2 and its neighbours, each with its opposite */
     if (plan.peers % 2)
         return size / 2 - plan.peers / 2 + i;
     return size / 2 + (i < plan.peers / 2 ? -1 - i : 1 + i - plan.peers / 2);

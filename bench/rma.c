@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What operations on windows cost: rma KIND:BYTES:COUNT...
+ * The cost of operations on windows: rma KIND:BYTES:COUNT...
  *
  *   put get acc:BYTES:COUNT   the operation and a flush, COUNT times: "put BYTES MICROSECONDS BEST"
  *   fadd cas:8:COUNT          fetch and add, compare and swap, and a flush
  *   lock share:BYTES:COUNT    an exclusive lock, or a shared one, a put, the unlock
  *   rate:BYTES:COUNT          COUNT times WINDOW puts, one behind the other, and a flush: "rate BYTES MILLIONS/S BEST"
- *   apart:BYTES:COUNT         the same with a gap of so many bytes behind each
+ *   apart:BYTES:COUNT         the same with a gap of BYTES behind each
  *   putbw getbw:BYTES:COUNT   COUNT times several operations and a flush: "putbw BYTES MB/S BEST" (10^6)
  *   fence:BYTES:COUNT         two fences, between them a put to the next rank by every rank
- *   away-KIND:BYTES:COUNT     KIND, of those with one operation each, while the target is outside of MPI
+ *   away-KIND:BYTES:COUNT     KIND, among those with one operation each, while the target is outside MPI
  *
  * "away": COUNT times the target sleeps for a millisecond, and the origin begins a tenth of one later: what a program
  * waits for that uses a part of one that computes. Asleep, since on simulated hosts computing takes no time.

@@ -81,7 +81,7 @@ static void lose_agent_host(void *arg, unsigned number, const char *why)
     lose_host(arg, number, text);
 }
 
-/* ---- reports of agents ------------------------------------------------------------------------------------------- */
+/* ---- reports of agents ---- */
 
 static bool take_ready(struct agents *a, const struct wire_frame *f)
 {
@@ -177,7 +177,7 @@ static void send_frame(const struct channel_base *b, const struct wire_frame *f)
     tree_send(&container_of(b, struct agents, streams.base)->tree, f);
 }
 
-/* ---- orders to agents -------------------------------------------------------------------------------------------- */
+/* ---- orders to agents ---- */
 
 static void send_to(struct agents *a, enum wire_kind kind, unsigned host, uint32_t arg, struct wire_text *body)
 {

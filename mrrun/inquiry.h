@@ -40,7 +40,7 @@ uint64_t inquiry_due_ms(const struct inquiry *q, uint64_t now_ms);
 /* The report, when all answers are there or it is time; free(). NULL: not yet, or nobody has been asked. */
 char *inquiry_report(struct inquiry *q, const struct inquiry_rank *rank, int ranks, uint64_t now_ms);
 
-/* ---- for an agent, whose ranks are asked by mrrun ---------------------------------------------------------------- */
+/* ---- for an agent, whose ranks are asked by mrrun ---- */
 
 /* Lets the rank check for an inquiry. */
 void inquiry_wake(pid_t pid);

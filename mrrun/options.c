@@ -169,7 +169,7 @@ static const struct option_row *find_option(const char *word, size_t word_len)
     return NULL;
 }
 
-/* ---- options outside the table ----------------------------------------------------------------------------------- */
+/* ---- options outside the table ---- */
 
 enum { NAME_MAX_HINT = 32 };
 
@@ -237,7 +237,7 @@ static int unknown_option(struct parser *p, const char *name, size_t len)
     return -1;
 }
 
-/* ---- actions of options ------------------------------------------------------------------------------------------ */
+/* ---- actions of options ---- */
 
 static void *field_of(struct parser *p, const struct option_row *row)
 {

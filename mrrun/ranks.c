@@ -30,7 +30,7 @@ static void say_of_ranks(struct ranks *ranks, enum wire_kind kind, int rank, str
     *body = (struct wire_text){0};
 }
 
-/* ---- before the start -------------------------------------------------------------------------------------------- */
+/* ---- before the start ---- */
 
 static char *copy_body(const struct wire_frame *f, struct wire_frame *copy)
 {
@@ -470,7 +470,7 @@ void ranks_start(struct ranks *ranks, const struct wire_run *run, unsigned port,
     environment_free(env);
 }
 
-/* ---- while ranks run --------------------------------------------------------------------------------------------- */
+/* ---- while ranks run ---- */
 
 static struct channel *channel_of(struct agent_rank *r, uint32_t which)
 {

@@ -242,7 +242,7 @@ static pmix_status_t await(struct completion *c, pmix_status_t rc)
     return rc;
 }
 
-/* ---- facts for ranks --------------------------------------------------------------------------------------------- */
+/* ---- facts for ranks ---- */
 
 /* A growing array of pmix_info_t; loading copies the value. */
 struct info_list {

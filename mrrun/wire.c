@@ -156,7 +156,7 @@ static size_t length_of(char *const *list)
     return n;
 }
 
-/* ---- contents ---------------------------------------------------------------------------------------------------- */
+/* ---- contents ---- */
 
 void wire_put_start(struct wire_text *t, const struct wire_start *s)
 {

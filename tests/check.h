@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What each program of unit tests ends with. Its main() makes its cases, adds the tests, and returns check_run(). Tests
- * run in processes of their own, unless CK_FORK is "no".
+ * The end of each unit test program: main() makes its cases, adds the tests, and returns check_run(). Tests run in
+ * processes of their own, unless CK_FORK is "no".
  */
 #ifndef MRMPI_TESTS_CHECK_H
 #define MRMPI_TESTS_CHECK_H
@@ -9,7 +9,7 @@
 #include <check.h>
 #include <stdarg.h>
 
-/* Runs the tests of these cases, the last of which NULL follows, and prints TAP; 0 if none failed. */
+/* Runs the tests of these cases, a list ended by NULL, and prints TAP; returns 0 if no test failed. */
 __attribute__((sentinel)) static inline int check_run(TCase *first, ...)
 {
     Suite *s = suite_create("");

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * timeout [-k SECONDS] [-t FILE] SECONDS COMMAND...: as coreutils' does, COMMAND gets SIGTERM when its time is up, and
- * SIGKILL SECONDS after that; the exit status is then 124, or 137. But what the command waits for a processor is not
- * its time: a limit means the same on a machine that has other work. FILE gets the time that it took, in seconds, and
- * the longest between two looks. Tests have it before the system's in their PATH.
+ * timeout [-k SECONDS] [-t FILE] SECONDS COMMAND...: as in coreutils, COMMAND gets SIGTERM when its time is up, and
+ * SIGKILL SECONDS later; the exit status is then 124, or 137. Waits of the command for a processor do not count: a
+ * limit means the same on a busy machine. FILE gets the time taken, in seconds, and the longest time between two looks.
+ * Tests have this program before the system's in their PATH.
  *
- * Every TICK_MS, or seldomer where looks would take more than one in LOOKS_TAKE of a processor, a look at /proc tells
- * whether a thread of the test is ready to run, and how much processor time all of them have had. If none is ready the
- * tick counts whole; else as much of it as was computed, so that a machine with nothing else to do counts as a clock
- * does. The test is what the outermost of these programs has started, or the process that the environment names in
- * TEST_ROOT: a command may wait for others of its test that wait for a processor, such as the engine of its fabric.
- * TEST_CLOCK is a file with the time in ms, for a machine that waits for processors itself.
+ * Every TICK_MS, or less often where looks would take more than 1/LOOKS_TAKE of a processor, a look at /proc finds
+ * whether a thread of the test is ready to run, and the processor time of all threads. If no thread is ready, the whole
+ * tick counts; else only the part that was computed, so on an idle machine the time is a clock's. The test is the
+ * descendants of the outermost of these programs, or of the process in TEST_ROOT: a command may wait for other
+ * processes of its test that wait for a processor, such as the engine of its fabric. TEST_CLOCK is a file with the time
+ * in ms, for a machine that waits for processors itself.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ static pid_t child, root;
 static double had_s;     /* time of the command until now */
 static double longest_s; /* between two looks */
 
-/* Asks the kernel: on a simulated host the C library's call tells virtual time, which may stand. */
+/* Asks the kernel: on a simulated host, the C library's call returns virtual time, which may stand still. */
 static double now_s(clockid_t clock)
 {
     struct timespec t = {0};
@@ -41,7 +41,7 @@ static double now_s(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The time that commands are measured by. A file that cannot be read, since it is being replaced, is as it was. */
+/* The clock that commands are measured by. An unreadable file, being replaced, leaves the time unchanged. */
 static double clock_s(void)
 {
     static double told_ms;
@@ -61,17 +61,17 @@ static double clock_s(void)
     return told_ms / 1e3;
 }
 
-/* ---- what the command does ---- */
+/* ---- activity of the command ---- */
 
 struct work {
-    double cpu_s; /* of all that live, and of those that they have waited for */
+    double cpu_s; /* of all live processes and their reaped children */
     bool ready;   /* somebody runs or waits for a processor */
     double look_s;
 };
 
 /*
- * Of the file's first line: the state, and the ticks of the processor; false if there is no such task any more. The
- * state of others of this program, which look around as this one does, is '-'.
+ * Reads the file's first line: the state and the processor ticks; false: no such task. Other instances of this program,
+ * busy with their own looks, have the state '-'.
  */
 static bool read_stat(const char *path, char *state, unsigned long ticks[4])
 {
@@ -153,7 +153,7 @@ static struct work look(void)
     return w;
 }
 
-/* The process that has begun the test, which this one comes from; itself if there is none any more. */
+/* The process that began the test, an ancestor of this one; this process if that is gone. */
 static void find_root(void)
 {
     const char *given = getenv("TEST_ROOT");
@@ -180,7 +180,7 @@ static void find_root(void)
 
 /* ---- its end ---- */
 
-/* To the command, and to all of its process group, which is ours: SIGKILL ends the caller, too. */
+/* Sends to the command and its whole process group, which is ours: SIGKILL ends the caller, too. */
 static void tell(int sig)
 {
     signal(sig, SIG_IGN);
@@ -218,7 +218,7 @@ static struct timespec timespec_of(double s)
     return (struct timespec){.tv_sec = (time_t)s, .tv_nsec = (long)((s - (double)(time_t)s) * 1e9)};
 }
 
-/* Waits until it has ended, which is true, or for s. */
+/* Waits for the end of the command, returning true, or for s. */
 static bool ends_in_real(double s, int *status)
 {
     double until_s = now_s(CLOCK_MONOTONIC) + s, left_s;
@@ -253,7 +253,7 @@ static bool ends_within(double limit_s, int *status)
         took_s = now - last_s;
         longest_s = took_s > longest_s ? took_s : longest_s;
         cpu_s = w.cpu_s > before.cpu_s ? w.cpu_s - before.cpu_s : 0;
-        /* who has ended is not ready any more, but may have been all along */
+        /* an ended process is no longer ready, but may have been ready all along */
         had_s += (over ? before.ready : w.ready) && cpu_s < took_s ? cpu_s : took_s;
         before = w;
         last_s = now;
@@ -261,7 +261,7 @@ static bool ends_within(double limit_s, int *status)
     return over;
 }
 
-/* The command gets these signals as if nobody had ignored them before: shells have what is in the background do so. */
+/* The command gets these signals with default actions: shells ignore them for background processes. */
 static void start(char **argv)
 {
     static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For tests of the compiler: policies made of a few numbers, and what a compilation has said. */
+/* For tests of the compiler: policies made of a few numbers, and the messages of a compilation. */
 #ifndef TESTS_COMPILE_HELP_H
 #define TESTS_COMPILE_HELP_H
 
@@ -25,7 +25,7 @@ static struct policy base(unsigned n, const uint32_t *shares, const uint32_t *pr
     return p;
 }
 
-static struct text last; /* what was said by the last compilation */
+static struct text last; /* messages of the last compilation */
 
 static bool compile(const struct policy *p, const struct fabric_caps *caps, struct qos_tables *t, unsigned *warnings)
 {

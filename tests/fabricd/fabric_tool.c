@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the scripts here cannot do in shell: speak to the daemon as the library does, misbehave as no library should,
- * and change a port's table behind opensm's back.
+ * Tasks of scripts beyond the shell: speak to the daemon like the library, misbehave as no library should, and change a
+ * port's table behind opensm's back.
  *
  *   fabric_tool query SOCKET JOB             print the answer to a hello, one line of key=value
  *   fabric_tool watch SOCKET JOB             subscribe; print every state until the daemon ends the connection
@@ -13,7 +13,7 @@
  *   fabric_tool vlarb HOPS MODIFIER V:W,...  set a VLArb block of the node at the end of the path ("1,3", "-": here)
  *   fabric_tool lft HOPS LID PORT            set a switch's forwarding entry, print what it was
  *
- * FABRIC_TOOL_DEVICE: the adapter whose first port the last two go out by; else the first that is up.
+ * FABRIC_TOOL_DEVICE: the adapter whose first port sends the last two; else the first adapter with an active port.
  */
 #include "fabricd/proto/message.h"
 #include "fabricd/proto/proto_state.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A library that is loaded before fabricd (LD_PRELOAD) and has one fault happen at one changing call: of files,
- * directories and signals. The product knows nothing of it.
+ * A library loaded before fabricd (LD_PRELOAD) that makes one fault happen at one changing call, of files, directories
+ * or signals. The product does not know the library.
  *
- * $FAULTS_DIR/plan has one line, and takes effect when it is there; calls are counted from then on:
+ * $FAULTS_DIR/plan has one line, and takes effect at once; calls are counted from then on:
  *
  *   count                      no fault
  *   kill-before N              the process is killed instead of the Nth call
@@ -11,7 +11,7 @@
  *   fail N ERRNO               the Nth call is not done and fails
  *   signal N PID SIGNAL        before the Nth call a signal goes to another process
  *
- * $FAULTS_DIR/durable has what a power cut would leave: f-INODE is a file's content at its last fsync, d-INODE a
+ * $FAULTS_DIR/durable has the files after a power cut: f-INODE is a file's content at its last fsync, d-INODE a
  * directory's entries ("TYPE INODE NAME TARGET") at its own.
  *
  * A fault happens once: the plan is removed first. $FAULTS_DIR/calls gets a line for each call: its number, name and
@@ -75,7 +75,7 @@ static void note(const char *dir, unsigned n, const char *name, const char *file
     close(fd);
 }
 
-/* ---- what is on disk ---- */
+/* ---- durable state on disk ---- */
 
 static FILE *durable(const char *kind, ino_t inode, const char *mode)
 {
@@ -87,7 +87,7 @@ static FILE *durable(const char *kind, ino_t inode, const char *mode)
     return NULL;
 }
 
-/* A file that is new: nothing of it is on disk, whatever had its number before. */
+/* A new file: nothing of it is on disk, whatever file had its inode number before. */
 static void is_new(int fd)
 {
     struct stat st;
@@ -140,7 +140,7 @@ static void is_synced(int fd)
 
 enum { NOTHING, FAIL, KILL_AFTER };
 
-/* What is to happen with this call. FAIL: errno is set. */
+/* The plan for this call. FAIL: errno is set. */
 static int before(const char *name, const char *file)
 {
     char path[PATH_MAX];
@@ -197,7 +197,7 @@ static bool is_file(int fd)
 
 #define CHANGING(flags) ((flags) & (O_CREAT | O_WRONLY | O_RDWR | O_DIRECTORY))
 
-/* Devices, and what is a process's, are not what is meant. */
+/* Devices and process files are excluded. */
 static bool is_system(const char *path)
 {
     return !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6) || !strncmp(path, "/sys/", 5);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target for everything in fabricd that reads what others wrote. The first byte chooses the reader, among
- * those of FUZZ_KINDS in the environment, digits as in LLVMFuzzerTestOneInput; all if it is not there. Besides not
- * crashing: a policy that compiles gives tables that are sound, and opensm's file merged twice is the same as once.
+ * libFuzzer target for all parsers of fabricd. The first byte chooses the reader, among those of FUZZ_KINDS in the
+ * environment, digits as in LLVMFuzzerTestOneInput; default all. Besides not crashing: a compiled policy gives sound
+ * tables, and merging opensm's file twice is the same as once.
  */
 #include "fabricd/base/conf.h"
 #include "fabricd/dbus/internal.h"
@@ -61,7 +61,7 @@ static void policy(const char *s, size_t len)
     text_free(&d.out);
 }
 
-/* What is read is written as it is read, and no service level is anybody's twice. */
+/* A lock is written as it was read, and no service level has two owners. */
 static void locks(const char *s, size_t len)
 {
     struct policy_lock l, again;
@@ -91,7 +91,7 @@ static void settings(const char *s, size_t len)
     text_free(&d.out);
 }
 
-/* What has become JSON is YAML, too, of the same. */
+/* JSON output is also YAML with the same contents. */
 static void answers(const char *s, size_t len)
 {
     struct text once = {0}, twice = {0};
@@ -105,7 +105,10 @@ static void answers(const char *s, size_t len)
     text_free(&twice);
 }
 
-/* A partition file, or the ports that were seen: merged twice it is as once, and our section leaves nothing behind. */
+/*
+ * A partition file, or the list of seen ports: merging twice is the same as once, and our section leaves nothing
+ * behind.
+ */
 static void partitions(const char *s)
 {
     static struct policy p = {.num_classes = 1, .classes = {{.pkey = 0x11, .num_members = 1, .members = {"h*"}}}};
@@ -159,8 +162,8 @@ static void answer(const char *s, size_t len)
 }
 
 /*
- * What the subnet administration says: the first byte is the switch whose table it is, 0: these are cables; the second,
- * how many bytes a record lacks. Whatever they say, a trace ends.
+ * Answers of the subnet administration: the first byte is the switch of the table, 0: cables; the second, the number of
+ * bytes missing in a record. For any records, a trace ends.
  */
 static void records(const char *s, size_t len)
 {
@@ -192,7 +195,7 @@ static void records(const char *s, size_t len)
     routes_free(&r);
 }
 
-/* ---- jobs: the file, and what comes over the bus ---------------------------------------------------------------- */
+/* ---- jobs: the file, and bus methods ----------------------------------------------------------------------------- */
 
 static bool take_one(void *arg, const struct job *job, bool ended)
 {
@@ -201,7 +204,7 @@ static bool take_one(void *arg, const struct job *job, bool ended)
     return true;
 }
 
-/* What was read of a line is written as it is read. */
+/* The parsed part of a line is written as it was read. */
 static bool take(void *arg, const struct job *job, bool ended)
 {
     unsigned *n = arg;
@@ -231,7 +234,7 @@ static void jobs_file(const char *s, size_t len)
     text_free(&d.out);
 }
 
-/* Nobody listens: those who would be told are the bus's and the socket's. */
+/* No listeners: they would be the bus's and the socket's. */
 void subscribers_publish(struct daemon *d)
 {
     (void)d;
@@ -265,8 +268,8 @@ static struct daemon *host(void)
 
 /*
  * Lines: id, class, another class, a wish, a control group, and a number for owner, lease, run and half of a ratio, as
- * the arguments of the bus's methods. What is refused changes nothing, what is taken is there, and a job's line stays a
- * line.
+ * the arguments of the bus's methods. A refused call changes nothing, the values of an accepted call are there, and a
+ * job's line stays a line.
  */
 static void bus(const char *input)
 {
@@ -341,7 +344,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!size)
         return 0;
-    char *s = malloc(size); /* exactly as long as it is, so that reading past the end is seen */
+    char *s = malloc(size); /* an exact copy, so that reading past the end is detected */
     if (!s)
         abort();
     memcpy(s, data + 1, size - 1);

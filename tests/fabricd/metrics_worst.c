@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prints the metrics of a host that no test has: metrics_worst NUM gives it so many rails, each with a name that has to
- * be escaped. The rest of the daemon is made here.
+ * Prints the metrics of a host beyond other tests: metrics_worst NUM gives the host NUM rails, each with a name that
+ * must be escaped. The rest of the daemon is made here.
  */
 #include "fabricd/metrics.h"
 #include "fabricd/server.h"

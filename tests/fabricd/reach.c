@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether a datagram reaches a queue pair of another partition.
+ * Tests whether a datagram reaches a queue pair of another partition.
  *
  *   reach listen KEY              a UD queue pair in the partition; prints "LID QPN", then the sender's numbers as they
  *                                 come, until it is killed

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * share_load [-b|-s] [-f] [-p US] HOSTS TIME_US SETTLE_US STREAM...: traffic of several jobs that want the same cable
- * at the same time.
+ * share_load [-b|-s] [-f] [-p US] HOSTS TIME_US SETTLE_US STREAM...: traffic of several jobs over the same cable at the
+ * same time.
  *
  *   STREAM  JOB,SIZE[+SIZE...],WINDOW  a pair of ranks of this job; the first sends messages of these sizes in turn to
- *           the second, WINDOW of them under way. With WINDOW 0 it is a ping-pong of 8 bytes with pauses, which begins
- *           a little before the others
+ *           the second, WINDOW messages under way. WINDOW 0: a ping-pong of 8 bytes with pauses, which begins a little
+ *           before the others
  *   HOSTS   senders are on so many hosts, in turn, receivers on the host after these; N:M: on the M hosts after these
- *   -b      windows are waited for and begun anew; otherwise a message that is done makes room for the next
+ *   -b      windows are waited for and begun anew; otherwise a completed message makes room for the next
  *   -s      the same at the sender alone
  *   -f      each message leaves and enters memory that was not used before
- *   -p US   a ping-pong pauses so long at most (40): what goes ahead of bulk within the class's budget depends on it
+ *   -p US   longest pause of a ping-pong (40), which decides the amount sent ahead of bulk within the class's budget
  *
- * There are as many ranks on each host as there are streams, in blocks, as mrrun --ppn places them; those that no
- * stream needs wait, and are none of the processes that fabricd counts. All streams are ranks of one MPI world, so that
- * they begin together, but each rank says to fabricd that it belongs to its stream's JOB. All send from one moment of
- * virtual time on, which the hosts share, for TIME_US. FIRST in the environment is a
- * command that rank 0 runs before it says when that is. Rank 0 prints
+ * There are as many ranks on each host as there are streams, in blocks, as mrrun --ppn places them; ranks without a
+ * stream wait, and are not counted by fabricd. All streams are ranks of one MPI world, to begin together, but each rank
+ * tells fabricd its stream's JOB. All send from one moment of virtual time on, common to the hosts, for TIME_US. FIRST
+ * in the environment is a command that rank 0 runs before announcing that moment. Rank 0 prints
  *
  *   window BEGIN END         between these times, in seconds as MPI_Wtime has them, all streams send
  *   stream JOB SIZES BYTES   of payload that arrived between the two
@@ -35,7 +34,7 @@
 enum { SIZES_MAX = 16, WINDOW_MAX = 1024, TAG = 1, ANSWER };
 
 #define WARM_UP_S   2e-3        /* links of all rails and levels are opened while messages go */
-#define AHEAD_S     3e-4        /* the start is announced so much before */
+#define AHEAD_S     3e-4        /* time between the announcement and the start */
 #define FRESH_BYTES (1ul << 30) /* of address space at a time; pages that are not used take no memory */
 
 struct stream {
@@ -96,14 +95,14 @@ static int receiver_of(int stream_number)
     return (senders + stream_number % receivers) * num_streams + stream_number;
 }
 
-/* ---- one direction of a stream --------------------------------------------------------------------------------- */
+/* ---- one direction of a stream ----------------------------------------------------------------------------------- */
 
 static MPI_Request req[WINDOW_MAX];
 static int which[WINDOW_MAX];
 static MPI_Status status[WINDOW_MAX];
-static char *room; /* a place for each message that may arrive, or what is sent */
+static char *room; /* a place for each message to receive, or the data to send */
 
-/* For one message: memory that was not used before, or the place of the slot. */
+/* For one message: fresh memory, or the place of the slot. */
 static void *place(char *usual)
 {
     static char *next, *end;
@@ -202,7 +201,7 @@ static void sleep_until(double then)
 
 /* ---- a ping-pong ------------------------------------------------------------------------------------------------- */
 
-/* One way: the shortest while it is quiet, the longest beside the others. */
+/* One-way times: the shortest in quiet, the longest beside the others. */
 struct ways {
     double quiet, worst, n;
 };
@@ -212,7 +211,7 @@ static bool is_ping(void)
     return !stream.window;
 }
 
-/* Each message is the time at which it was sent, which the hosts share; the last one is 0. */
+/* Each message is its time of sending, on the common clock; the last message is 0. */
 static void ping_until(double then, int peer)
 {
     unsigned seed = 1;
@@ -221,7 +220,7 @@ static void ping_until(double then, int peer)
     do {
         double back;
 
-        sleep_until(MPI_Wtime() + pause_most_s * rand_r(&seed) / RAND_MAX); /* not in step with what it meets */
+        sleep_until(MPI_Wtime() + pause_most_s * rand_r(&seed) / RAND_MAX); /* out of step with other traffic */
         now = MPI_Wtime();
         now = now < then ? now : 0;
         MPI_Send(&now, 1, MPI_DOUBLE, peer, TAG, MPI_COMM_WORLD);
@@ -229,7 +228,7 @@ static void ping_until(double then, int peer)
     } while (now > 0);
 }
 
-/* What is under way when the others begin, and until they have filled all buffers, counts as neither. */
+/* Messages under way when the others begin, and until the buffers are full, are not counted. */
 static struct ways pong(double start, double begin, double end, int peer)
 {
     struct ways w = {0};
@@ -249,7 +248,7 @@ static struct ways pong(double start, double begin, double end, int peer)
     return w;
 }
 
-/* A few messages of each size at a time, so that nothing is opened once it counts. */
+/* A few messages of each size at a time, so that all connections are open before the measurement. */
 static void warm_up(int peer, bool sends)
 {
     double until = MPI_Wtime() + WARM_UP_S;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For LD_PRELOAD: a directory of users that answers when it likes. Every user is called uN, and is in the groups that
- * the lines of $SLOW_USERS/groups name; nobody is told anything while there is a file $SLOW_USERS/hang.
+ * For LD_PRELOAD: a directory of users with controlled answers. Every user is called uN, and is in the groups named in
+ * the lines of $SLOW_USERS/groups; while a file $SLOW_USERS/hang exists, no question is answered.
  */
 #include <errno.h>
 #include <grp.h>
@@ -52,7 +52,7 @@ int getgrgid_r(gid_t gid, struct group *gr, char *buf, size_t size, struct group
     snprintf(path, sizeof(path), "%s/groups", getenv("SLOW_USERS"));
     FILE *f = fopen(path, "r");
     *found = NULL;
-    if (size < 65536) { /* it has many members */
+    if (size < 65536) { /* with many members */
         if (f)
             fclose(f);
         return ERANGE;

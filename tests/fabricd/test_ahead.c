@@ -10,7 +10,7 @@
 static struct qos_tables t;
 static double budget[POLICY_CLASSES_MAX];
 
-/* Lane i is the bulk of class i; those of the set have another one for small messages. */
+/* Lane i is the bulk lane of class i; classes of the set have a second lane for small messages. */
 static void classes(unsigned n, const double *share, unsigned ahead)
 {
     memset(&t, 0, sizeof(t));
@@ -53,7 +53,7 @@ START_TEST(shares_hold_whoever_goes_ahead)
 }
 END_TEST
 
-/* They are not smaller than they need be: somebody is at the bound, or has the most that there is. */
+/* Budgets are not smaller than necessary: a class is at the bound, or has the maximum. */
 START_TEST(budgets_are_as_large_as_may_be)
 {
     static const double shares[][3] = {{90, 10, 0}, {60, 30, 10}, {50, 50, 0}, {34, 33, 33}, {99, 1, 0}};
@@ -68,7 +68,7 @@ START_TEST(budgets_are_as_large_as_may_be)
     }
     classes(2, (double[]){99, 1}, 1);
     ck_assert_double_eq(budget[0], AHEAD_MOST);
-    classes(1, (double[]){100}, 1); /* there is nobody whose share it could take */
+    classes(1, (double[]){100}, 1); /* no other class has a share to lose */
     ck_assert_double_eq(budget[0], 0);
 }
 END_TEST

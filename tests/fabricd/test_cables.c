@@ -52,7 +52,7 @@ static unsigned result(void)
     return cables_oversubscription(is_switch, nodes, copy, num);
 }
 
-/* ---- fabrics that are known ---- */
+/* ---- known fabrics ---- */
 
 static void line(unsigned switches, unsigned each, unsigned trunk)
 {
@@ -151,7 +151,7 @@ START_TEST(a_bridge)
 }
 END_TEST
 
-/* ---- any fabric: every trunk is taken away, and what is left is looked at ---- */
+/* ---- any fabric: each trunk is removed, and the rest is checked ---- */
 
 static unsigned ports_from(uint32_t start, uint32_t no_a, uint32_t no_b, bool *reached)
 {
@@ -227,7 +227,7 @@ START_TEST(any_fabric)
             adapters(i, (unsigned)random() % 9);
         unsigned want = by_definition(), got = result();
         ck_assert_msg(want == got, "seed %u: %u, should be %u", seed, got, want);
-        bridged += got > 8; /* no switch alone has that many */
+        bridged += got > 8; /* no single switch has so many */
     }
     ck_assert_uint_gt(bridged, 100);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Policy and lock to tables, by arithmetic: lanes, levels, what does not fit, and shares as the specification's
- * arbiter would give them, for packets of all sizes.
+ * Policy and lock to tables, by arithmetic: lanes, levels, requests beyond the limits, and shares as given by the
+ * specification's arbiter, for packets of all sizes.
  */
 #include "fabricd/policy/weights.h"
 #include "tests/check.h"
@@ -24,7 +24,7 @@ struct lane_load {
     unsigned bytes[16]; /* of each packet, by lane */
 };
 
-/* Blocks of 64 bytes that each lane sends in so many rounds of the table. */
+/* Blocks of 64 bytes sent by each lane in a number of rounds of the table. */
 static void arbitrate(const struct qos_tables *t, const struct lane_load *load, unsigned rounds, uint64_t sent[16])
 {
     memset(sent, 0, 16 * sizeof(sent[0]));
@@ -37,7 +37,7 @@ static void arbitrate(const struct qos_tables *t, const struct lane_load *load, 
             }
 }
 
-/* Percent of the bulk, in blocks, that class i gets if its packets have so many bytes and all others' have others. */
+/* Percent of the bulk, in blocks, for class i with packets of `mine` bytes when the others' have `others`. */
 static double share_on_wire(const struct policy *p, const struct qos_tables *t, unsigned i, unsigned mine,
                             unsigned others)
 {
@@ -56,8 +56,7 @@ static double share_on_wire(const struct policy *p, const struct qos_tables *t, 
     return 100.0 * (double)of_class / (double)all;
 }
 
-/* What opensm-made tables must never have: a level without a lane that is served, or a lane that is not in operation.
- */
+/* Errors that tables for opensm must never have: a level without a served lane, or a lane not in operation. */
 static void sound(const struct policy *p, const struct qos_tables *t, unsigned mtu)
 {
     for (unsigned sl = 0; sl < SLS; sl++) {
@@ -69,7 +68,7 @@ static void sound(const struct policy *p, const struct qos_tables *t, unsigned m
             served |= t->high[e].vl == t->sl2vl[sl] && t->high[e].weight;
         ck_assert_msg(served, "SL %u on VL %u is never served", sl, t->sl2vl[sl]);
     }
-    ck_assert_uint_eq(t->sl2vl[0], 0); /* what knows nothing of levels: the default class's bulk */
+    ck_assert_uint_eq(t->sl2vl[0], 0); /* traffic without a level: the default class's bulk */
     ck_assert_uint_eq(t->classes[p->default_class].vl_bulk[0], 0);
     for (unsigned i = 0; i < p->num_classes; i++) {
         double full = share_on_wire(p, t, i, mtu + 30, mtu + 30);
@@ -99,7 +98,7 @@ START_TEST(three_classes)
     vlarb_is(t.high, t.num_high, "4:1,4:1,5:1,4:1");                         /* three turns of one packet, and one */
     tables_sl2vl_text(&map, t.sl2vl);
     ck_assert_str_eq(map.s, "0,4,1,2,5,0,3,3,0,0,0,0,0,0,0,0");
-    ck_assert_uint_eq(t.classes[1].vl_bulk[0], 0); /* with it travels what knows nothing of levels */
+    ck_assert_uint_eq(t.classes[1].vl_bulk[0], 0); /* traffic without a level goes here */
     ck_assert_uint_eq(t.classes[2].vl_small, t.classes[2].vl_bulk[0]);
     ck_assert_uint_eq(t.classes[0].num_ahead, 1);
     ck_assert_uint_eq(t.classes[2].num_ahead, 0);
@@ -151,7 +150,7 @@ START_TEST(shares)
 }
 END_TEST
 
-/* Headers are one block more than the data of full packets, so it is these that a table divides best. */
+/* Headers add one block to the data of full packets, so a table divides these sizes best. */
 START_TEST(packets_of_any_size)
 {
     static const unsigned sizes[] = {66, 118, 566, 0};
@@ -189,7 +188,7 @@ START_TEST(few_entries_are_heavy)
     vlarb_is(t.low, t.num_low, "0:255,1:255");
     ck_assert(fabs(share_on_wire(&p, &t, 0, 566, 4126) - 50) <= 1);
     ck_assert_uint_eq(weights_sent(64, 9), 72);
-    ck_assert_uint_eq(weights_sent(255, 65), 260); /* four packets: what 256 would be */
+    ck_assert_uint_eq(weights_sent(255, 65), 260); /* four packets: like a weight of 256 */
 }
 END_TEST
 
@@ -248,7 +247,7 @@ START_TEST(small_goes_with_bulk_when_none_is_left)
 }
 END_TEST
 
-/* What a class between small and bulk has costs it nothing of its share: the lane has a packet a round. */
+/* The messages of a class between small and bulk cost nothing of its share: the lane has a packet a round. */
 START_TEST(levels_between)
 {
     struct policy p = base(3, (uint32_t[]){60, 20, 20}, (uint32_t[]){3, 1, 0}, (uint32_t[]){1, 1, 1});
@@ -299,7 +298,7 @@ START_TEST(levels_between_when_lanes_are_few)
     ck_assert(compile(&p, &(struct fabric_caps){.low_cap = 3}, &t, &warnings)); /* one entry is left in the table */
     sound(&p, &t, 4096);
     ck_assert_uint_ge(warnings, 1);
-    ck_assert_uint_eq(t.classes[1].num_ahead, 2); /* the more important class has it */
+    ck_assert_uint_eq(t.classes[1].num_ahead, 2); /* for the more important class */
     ck_assert_uint_eq(t.classes[0].num_ahead, 1);
     ck_assert_uint_eq(t.classes[0].vl_medium[0], t.classes[0].vl_bulk[0]);
     p.vls = 4;
@@ -397,7 +396,7 @@ START_TEST(what_does_not_fit)
 }
 END_TEST
 
-/* Planes have tables of their own by the same service levels; the one with fewer lanes uses no lane that it has not. */
+/* Planes have tables of their own with the same service levels; the plane with fewer lanes uses only existing lanes. */
 START_TEST(planes_with_fewer_lanes)
 {
     struct policy p = base(2, (uint32_t[]){70, 30}, (uint32_t[]){1, 1}, (uint32_t[]){2, 1});

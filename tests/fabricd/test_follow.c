@@ -22,7 +22,7 @@ static void write_text(const char *path, const char *s)
     ck_assert_int_eq(fclose(f), 0);
 }
 
-/* As a manager of a subnet writes it. */
+/* As written by the manager of a subnet. */
 static void write_lock_of(const char *policy, unsigned generation)
 {
     char s[256];
@@ -86,7 +86,7 @@ START_TEST(the_two_together)
     write_lock_of("one", 1);
     follow = follow_start(policy_path);
     policy_is("one");
-    write_text(policy_path, "tw"); /* half of it, for as long as it takes */
+    write_text(policy_path, "tw"); /* half of the file, during the write */
     problem_has("policy.yaml is not the policy that");
     write_text(policy_path, "two");
     ck_assert(quiet(2500)); /* edited, and not in force anywhere: the same problem is told once */
@@ -111,7 +111,7 @@ START_TEST(without_a_lock)
     write_text(policy_path, "whole");
     policy_is("whole");
     write_text(policy_path, "h");
-    usleep(1200000); /* a look has seen it */
+    usleep(1200000); /* a check has seen the file */
     write_text(policy_path, "half");
     policy_is("half");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Goals to priorities: the lowest that meets a latency, or what could be met; and the high limit. */
+/* Goals to priorities: the lowest priority that meets a latency, or the best possible; and the high limit. */
 #include "fabricd/policy/wait.h"
 #include "tests/check.h"
 #include "tests/fabricd/compile_help.h"
@@ -37,7 +37,7 @@ START_TEST(goals_beside_others)
     struct qos_tables t;
     unsigned warnings;
     p.classes[0].has_priority = false;
-    p.classes[0].latency_ns = 4000; /* behind both others it is 2 * (2078 + 2 * 1054) / 2 ns: two turns */
+    p.classes[0].latency_ns = 4000; /* behind both others 2 * (2078 + 2 * 1054) / 2 ns: two turns */
     ck_assert(compile(&p, &ddr, &t, NULL));
     ck_assert_uint_eq(t.classes[0].priority, 2);
     p.classes[0].latency_ns = 5000;
@@ -51,7 +51,7 @@ START_TEST(goals_beside_others)
     p.vls = 4;
     p.classes[0].latency_ns = 1000000;
     p.classes[1].priority = p.classes[2].priority = 3;
-    ck_assert(compile(&p, &ddr, &t, NULL)); /* with a lane that others starve it gets one ahead */
+    ck_assert(compile(&p, &ddr, &t, NULL)); /* a class whose lane others starve gets a lane ahead */
     ck_assert_uint_eq(t.classes[0].priority, PRIORITY_NORMAL);
 }
 END_TEST

@@ -12,7 +12,7 @@
 static struct health h;
 static struct health_rules rules;
 static struct health_look look;
-static uint64_t rate; /* packets that come in a second */
+static uint64_t rate; /* packets received per second */
 
 static void setup(void)
 {
@@ -27,7 +27,7 @@ static void setup(void)
     health_take(&h, &rules, &look);
 }
 
-/* A look each second, at each of which the counter of an end has so many more. */
+/* A check each second, each time with `each` more counts at an end. */
 static void pass(unsigned seconds, enum health_end e, enum health_counter c, uint64_t each)
 {
     for (unsigned i = 0; i < seconds; i++) {
@@ -58,7 +58,7 @@ START_TEST(quiet_is_healthy)
 }
 END_TEST
 
-/* Counters may have anything when they are seen first. */
+/* Counters may have any value at the first check. */
 START_TEST(history_of_counters_is_no_alarm)
 {
     health_init(&h, look.now_us);
@@ -85,7 +85,7 @@ START_TEST(many_errors_are_bad_at_once)
 }
 END_TEST
 
-/* The limit of errors that a cable may have is of a minute, however they are spread. */
+/* The error limit of a cable is per minute, however the errors are spread. */
 START_TEST(few_errors_degrade)
 {
     pass(9, HEALTH_HERE, HEALTH_RCV, 1);
@@ -116,8 +116,10 @@ START_TEST(more_errors_weigh_less)
 }
 END_TEST
 
-/* A rail that carries little, since libraries have left it: one packet in a thousand is too many. Idle cables have
- * errors, too, and are judged by their number alone. */
+/*
+ * A rail with little traffic, because libraries have left the rail: one packet in a thousand is too many. Idle cables
+ * have errors, too, and are judged by their number alone.
+ */
 START_TEST(lossy)
 {
     rate = 0;
@@ -140,7 +142,7 @@ START_TEST(lossy)
 }
 END_TEST
 
-/* What an old cable may have is too much for one whose errors are corrected before they count. */
+/* Errors tolerated on an old cable are too many for a cable that corrects errors before they count. */
 START_TEST(generations)
 {
     pass(1, HEALTH_HERE, HEALTH_SYMBOL, 4);
@@ -197,7 +199,7 @@ START_TEST(discards_alone_degrade_at_most)
 }
 END_TEST
 
-/* A cable that is pulled and put in again is none that flaps. */
+/* A cable pulled and put in again once is not flapping. */
 START_TEST(flapping)
 {
     pass(1, HEALTH_HERE, HEALTH_DOWNED, 1);
@@ -210,7 +212,7 @@ START_TEST(flapping)
 }
 END_TEST
 
-/* A port that is down proves nothing: the hold time begins when it is up. */
+/* A port that is down proves nothing: the hold time begins with the port up. */
 START_TEST(down_is_not_quiet)
 {
     pass(4, HEALTH_HERE, HEALTH_DOWNED, 1);
@@ -243,7 +245,7 @@ START_TEST(returns_by_probation)
 }
 END_TEST
 
-/* Below the limit by which a rail becomes degraded, but not without errors: it stays. */
+/* Below the limit for degradation, but not without errors: the state stays. */
 START_TEST(hysteresis)
 {
     pass(10, HEALTH_HERE, HEALTH_SYMBOL, 1);
@@ -258,7 +260,7 @@ START_TEST(hysteresis)
 }
 END_TEST
 
-/* A rail that has errors whenever it is used is tried ever more seldom. */
+/* A rail that has errors whenever used is tried less and less often. */
 START_TEST(hold_time_doubles)
 {
     unsigned away = 0, tries = 0;

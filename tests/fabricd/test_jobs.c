@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the kernel says of processes, on hosts of directories; which class jobs have; and the file of jobs, written anew
- * while it grows.
+ * The kernel's view of processes, on hosts of directories; the classes of jobs; and the file of jobs, rewritten while
+ * growing.
  */
 #include "fabricd/jobs/jobs.h"
 #include "tests/check.h"
@@ -128,13 +128,13 @@ START_TEST(schedulers)
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         ck_assert_msg(cgroups_job_of(cases[i].where, &job) == !!cases[i].id, "%s", cases[i].where);
         ck_assert(!cases[i].id || (!strcmp(job.id, cases[i].id) && !strcmp(job.scheduler, cases[i].scheduler)));
-        ck_assert_str_eq(job.path, ""); /* nothing says that it lasts */
+        ck_assert_str_eq(job.path, ""); /* no sign of a lasting group */
     }
     put_file("/sys/fs/cgroup/system.slice/slurmstepd.scope/job_7/step_extern/cgroup.procs", "");
     ck_assert(cgroups_job_of(V2, &job));
     ck_assert_str_eq(job.path, "/sys/fs/cgroup/system.slice/slurmstepd.scope/job_7");
     put_file("/sys/fs/cgroup/memory/slurm/uid_1000/job_7/step_extern/cgroup.procs", "");
-    ck_assert(cgroups_job_of(V1, &job)); /* in one of its hierarchies */
+    ck_assert(cgroups_job_of(V1, &job)); /* in one of the process's hierarchies */
     ck_assert_str_eq(job.path, "/sys/fs/cgroup/memory/slurm/uid_1000/job_7");
 }
 END_TEST
@@ -169,7 +169,7 @@ START_TEST(looks)
 }
 END_TEST
 
-static bool old_kernel; /* one that has no reference to the process */
+static bool old_kernel; /* a kernel without references to processes */
 
 int getsockopt(int fd, int level, int option, void *value, socklen_t *len)
 {
@@ -180,7 +180,7 @@ int getsockopt(int fd, int level, int option, void *value, socklen_t *len)
     return (int)syscall(SYS_getsockopt, fd, level, option, value, len);
 }
 
-/* The process at the other end of a socket: this one, and one that has ended, whose number another has got. */
+/* The process at the other end of a socket: this process, and an ended process whose number was reused. */
 START_TEST(peer)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -220,7 +220,7 @@ static const struct user alice = {.uid = 4243, .known = true, .name = "alice", .
 static const struct user nobody = {.uid = FD_UID_ANY, .groups = ""};
 static struct policy rules = {.num_classes = 3, .classes = {{.name = "normal"}, {.name = "urgent"}, {.name = "batch"}}};
 
-/* What a job would have in an empty table. */
+/* The class of a job in an empty table. */
 static const char *decided(const struct job *job, const struct user *user, enum job_source source)
 {
     struct job now = *job;
@@ -231,7 +231,7 @@ static const char *decided(const struct job *job, const struct user *user, enum 
     return rules.classes[now.seat - 1].name;
 }
 
-/* A wish holds if the policy lets it, and what the scheduler gave goes before it. */
+/* A wish holds if the policy allows the class, and the scheduler's choice has priority. */
 START_TEST(who_decides)
 {
     struct job job = {.id = "1", .uid = 4242, .account = "vip", .wish = "urgent"};
@@ -246,7 +246,7 @@ START_TEST(who_decides)
     rules.rules[0] = (struct policy_rule){.of.group = "vi*", .class_index = 2};
     ck_assert_str_eq(decided(&job, &bob, SOURCE_RULE), "batch"); /* any of his groups */
     ck_assert_str_eq(decided(&job, &alice, SOURCE_RULE), "normal");
-    strcpy(rules.rules[0].of.group, "*"); /* of somebody who is not known yet nothing is */
+    strcpy(rules.rules[0].of.group, "*"); /* a user not known yet gets nothing */
     ck_assert_str_eq(decided(&job, &nobody, SOURCE_RULE), "normal");
     rules.num_rules = 0;
     rules.classes[1].num_choose = 1;
@@ -256,7 +256,7 @@ START_TEST(who_decides)
     ck_assert_str_eq(decided(&job, &bob, SOURCE_RULE), "normal");
     strcpy(job.class_name, "batch");
     ck_assert_str_eq(decided(&job, &bob, SOURCE_SCHEDULER), "batch");
-    strcpy(job.class_name, "gone"); /* the policy has it no more */
+    strcpy(job.class_name, "gone"); /* no longer in the policy */
     strcpy(job.account, "vip");
     ck_assert_str_eq(decided(&job, &bob, SOURCE_USER), "urgent");
     strcpy(job.wish, "nonsense");
@@ -265,7 +265,7 @@ START_TEST(who_decides)
 }
 END_TEST
 
-/* A host whose jobs are decided as orders do. */
+/* A host with jobs decided as orders do. */
 static const char *set(struct jobs *j, const char *id, uint32_t since, const struct user *user, const char *account,
                        const char *class_name)
 {
@@ -284,7 +284,7 @@ static const char *class_of(const struct jobs *j, const char *id)
     return rules.classes[jobs_find(j, id)->seat - 1].name;
 }
 
-/* A class that is full is passed over; who has a seat keeps it, whatever others do, and through a restart. */
+/* A full class is passed over; the holder of a seat keeps the seat, whatever others do, and through a restart. */
 START_TEST(limits)
 {
     struct jobs j;
@@ -309,15 +309,15 @@ START_TEST(limits)
     why.len = 0;
     ck_assert(!seats_have_room(&j.seats, &rules, 1, jobs_find(&j, "6"), &why));
     ck_assert_ptr_nonnull(strstr(text_str(&why), "class 'urgent' is full: max jobs is 3, "));
-    ck_assert(seats_have_room(&j.seats, &rules, 1, jobs_find(&j, "5"), &why)); /* it is in it */
-    ck_assert_str_eq(set(&j, "1", 10, &bob, "vip", ""), "urgent");             /* its own seat is free to it */
-    ck_assert_str_eq(set(&j, "7", 70, &alice, "", "urgent"), "urgent");        /* what is given is not limited, */
+    ck_assert(seats_have_room(&j.seats, &rules, 1, jobs_find(&j, "5"), &why)); /* already in the class */
+    ck_assert_str_eq(set(&j, "1", 10, &bob, "vip", ""), "urgent");             /* its own seat counts as free */
+    ck_assert_str_eq(set(&j, "7", 70, &alice, "", "urgent"), "urgent");        /* assigned classes have no limit, */
     ck_assert_uint_eq(j.seats.held[1], 4);
     ck_assert_int_eq(jobs_delete(&j, "2"), 0);
     ck_assert_uint_eq(j.seats.held[1], 3);
     ck_assert_str_eq(set(&j, "8", 80, &bob, "vip", ""), "normal"); /* but counts */
     ck_assert_int_eq(jobs_delete(&j, "7"), 0);
-    ck_assert_str_eq(class_of(&j, "4"), "normal"); /* nobody is moved by that */
+    ck_assert_str_eq(class_of(&j, "4"), "normal"); /* no job is moved by that */
     ck_assert_str_eq(set(&j, "4", 40, &bob, "vip", ""), "urgent");
     jobs_close(&j);
     ck_assert_ptr_null(j.seats.by_uid);
@@ -326,12 +326,12 @@ START_TEST(limits)
     ck_assert_uint_eq(j.seats.held[1], 0);
     seats_decide_all(&j.seats, &rules, NULL, j.job, j.n);
     ck_assert_str_eq(class_of(&j, "1"), "urgent");
-    ck_assert_str_eq(class_of(&j, "3"), "batch"); /* though it is the oldest */
+    ck_assert_str_eq(class_of(&j, "3"), "batch"); /* though the oldest */
     ck_assert_str_eq(class_of(&j, "4"), "urgent");
     ck_assert_str_eq(class_of(&j, "5"), "urgent");
     ck_assert_str_eq(class_of(&j, "6"), "normal");
     ck_assert_uint_eq(j.seats.held[1], 3);
-    rules.classes[1].jobs_max = 1; /* another policy: the one that has had it longest stays */
+    rules.classes[1].jobs_max = 1; /* another policy: the longest holder stays */
     seats_decide_all(&j.seats, &rules, NULL, j.job, j.n);
     ck_assert_str_eq(class_of(&j, "1"), "urgent");
     ck_assert_uint_eq(j.seats.held[1], 1);
@@ -361,7 +361,7 @@ static void hand_over(void *arg, struct compaction *c)
     handed_over = c;
 }
 
-/* Sixty thousand jobs, and the file is written anew while they change; it is whole at each step of that. */
+/* Sixty thousand jobs, and the file is rewritten while they change; the file is whole at each step. */
 START_TEST(compacted)
 {
     enum { JOBS = 60000, CHANGES = 1000 };
@@ -390,7 +390,7 @@ START_TEST(compacted)
         ck_assert_int_eq(k % 2 ? jobs_delete(&j, job.id) : jobs_set(&j, &job), 0);
     }
     ck_assert_uint_eq(asked, 1);
-    ck_assert(jobs_open(&before, dir, &d)); /* what a daemon would read that was killed now */
+    ck_assert(jobs_open(&before, dir, &d)); /* the view of a daemon after a kill now */
     ck_assert_uint_eq(before.n, JOBS - CHANGES / 2);
     jobs_close(&before);
     ck_assert_int_eq(jobs_compacted(&j), 0);
@@ -410,7 +410,10 @@ START_TEST(compacted)
 }
 END_TEST
 
-/* Where that fails, or the file has become another meanwhile, it stays as it is, and nothing is left beside it. */
+/*
+ * If the rewriting fails, or the file has been replaced meanwhile, the file stays unchanged, and nothing is left
+ * beside.
+ */
 START_TEST(not_compacted)
 {
     struct journal *const journal = &(struct journal){0};

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Names that are anything else to YAML are quoted: a job is read as it was written. */
+/* Names with another meaning in YAML are quoted: a job is read as written. */
 START_TEST(odd_names)
 {
     static const char *const names[] = {"@x",   "a@b", "true", "Null", "~",  "7",   "-",     "a - b",     "- a", "a: b",
@@ -38,7 +38,7 @@ START_TEST(as_json)
         {"a: []\nb:\n  - [1, 02, -3, 4.]\n", "{\"a\": [], \"b\": [[1, \"02\", -3, \"4.\"]]}\n"},
         {"v: 0.1.0\nq: \"a \\\"b\\\"\"\n", "{\"v\": \"0.1.0\", \"q\": \"a \\\"b\\\"\"}\n"},
         {"n: null\n", "{\"n\": \"null\"}\n"},
-        /* ends of lines to YAML, which is to read it, too; other characters stay */
+        /* line ends to YAML, which must read the output, too; other characters stay */
         {"\"a\\Nb\\L\\P\": \"\\N\"\n", "{\"a\\u0085b\\u2028\\u2029\": \"\\u0085\"}\n"},
         {"e: \xc3\xa9\xe2\x80\xa7\xc2\xa0.\n", "{\"e\": \"\xc3\xa9\xe2\x80\xa7\xc2\xa0.\"}\n"},
     };

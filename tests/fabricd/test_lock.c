@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * policy.lock: the text, and what it is for. Whatever an administrator does to a policy, no service level that a
- * running job may have gets another meaning.
+ * policy.lock: its text and its purpose. Whatever an administrator changes in a policy, no service level of a running
+ * job gets another meaning.
  */
 #include "fabricd/policy/compile.h"
 #include "tests/check.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct text last; /* what was said */
+static struct text last; /* messages so far */
 
 static bool parse(const char *s, struct policy_lock *l)
 {
@@ -194,7 +194,7 @@ START_TEST(of_which_policy)
     ck_assert_uint_eq(l.generation, UINT64_MAX);
     ck_assert_uint_eq(l.digest, 0x0123456789abcdef);
     text_is(&l, text);
-    ck_assert(lock_next(&p, &l, NULL, &next, &d)); /* a lock that follows is of no policy before that is in force */
+    ck_assert(lock_next(&p, &l, NULL, &next, &d)); /* a lock to follow belongs to no policy until that is in force */
     ck_assert_uint_eq(next.digest, 0);
     ck_assert_uint_eq(lock_digest("", 0), 0xcbf29ce484222325); /* the published values of FNV-1a */
     ck_assert_uint_eq(lock_digest("foobar", 6), 0x85944171f73967e8);
@@ -211,7 +211,7 @@ START_TEST(text_that_is_right)
     ck_assert_uint_eq(l.num_classes, 1);
     ck_assert_uint_eq(l.classes[0].sl_bulk[1], 2);
     ck_assert(parse("lock 1\nfabric vls=8 low=8 high=8 mtu=2048 rate=16000 hops=2\n", &l));
-    ck_assert_uint_eq(l.fabric.oversubscription, 0); /* locks have not always told it */
+    ck_assert_uint_eq(l.fabric.oversubscription, 0); /* older locks lack this fact */
     ck_assert(!lock_parse(&l, "lock 1\n\0", 8, &d));
     text_free(&d.out);
 }
@@ -235,7 +235,7 @@ START_TEST(levels_stay)
     struct policy p = three(), q = p;
     struct policy_lock none = {0}, a, b, c;
     ck_assert(next(&p, &none, &a));
-    q.classes[0] = p.classes[2]; /* two change places, one goes and one comes, another is the default */
+    q.classes[0] = p.classes[2]; /* two swap places, one goes and one comes, another is the default */
     q.classes[1] = class_of("new", 1, 1);
     q.classes[2] = p.classes[0];
     q.classes[2].lanes = 1;
@@ -245,7 +245,7 @@ START_TEST(levels_stay)
         &b,
         "lock 1\nclass urgent small=1 medium=2 bulk=3,4\nretired normal small=5 bulk=6\nclass batch small=7 bulk=8\n"
         "class new small=9 medium=10 bulk=11\n");
-    ck_assert(next(&p, &b, &c)); /* who comes back has its levels again */
+    ck_assert(next(&p, &b, &c)); /* a returning class has its levels again */
     text_is(&c,
             "lock 1\nclass urgent small=1 medium=2 bulk=3,4\nclass normal small=5 bulk=6\nclass batch small=7 bulk=8\n"
             "retired new small=9 medium=10 bulk=11\n");
@@ -278,7 +278,7 @@ START_TEST(levels_run_out)
     ck_assert(!lock_forget(&a, &q, "wide"));
     ck_assert(!lock_forget(&a, &q, "nobody"));
     ck_assert(next(&q, &a, &b));
-    ck_assert(lock_forget(&b, &p, "other")); /* which p has not */
+    ck_assert(lock_forget(&b, &p, "other")); /* unknown to p */
     ck_assert_ptr_null(lock_find(&b, "other"));
     ck_assert_ptr_nonnull(lock_find(&b, "batch"));
 }
@@ -291,7 +291,7 @@ START_TEST(sixteen_levels)
     for (unsigned i = 0; i < 8; i++)
         p.classes[i] = class_of((char[]){(char)('a' + i), 0}, 1, 0);
     ck_assert(next(&p, &none, &a));
-    ck_assert_uint_eq(lock_find(&a, "d")->sl_bulk[0], 0); /* all that is left */
+    ck_assert_uint_eq(lock_find(&a, "d")->sl_bulk[0], 0); /* the only rest */
     q = p;
     q.default_class = 4;
     ck_assert(!next(&q, &a, &b));
@@ -307,7 +307,9 @@ START_TEST(sixteen_levels)
 }
 END_TEST
 
-/* What fabricd gave out when levels were counted anew each time: the default class's bulk, the others', small, medium.
+/*
+ * Levels of an older fabricd, which counted levels anew each time: the default class's bulk, the others', small,
+ * medium.
  */
 START_TEST(levels_of_before)
 {
@@ -344,7 +346,7 @@ START_TEST(two_locks)
     text_is(&c, "lock 1\nfabric vls=0 low=8 high=0 mtu=2048 rate=0 hops=0\nclass normal small=1 bulk=2,5\n");
     ck_assert(parse("lock 1\nfabric low=64 mtu=4096 oversubscription=3\n", &b));
     c = a;
-    ck_assert(lock_merge(&c, &b, &p)); /* the one fact that was not known */
+    ck_assert(lock_merge(&c, &b, &p)); /* the only unknown fact */
     ck_assert_uint_eq(c.fabric.oversubscription, 3);
     ck_assert_uint_eq(c.fabric.mtu, 2048);
     c.fabric.oversubscription = 2;
@@ -377,7 +379,7 @@ END_TEST
 
 /* ---- any sequence of edits ---- */
 
-/* Whose is a level, and which of its lists; or nobody's. */
+/* The owner of a level, and its list; or no owner. */
 struct meaning {
     char name[FD_NAME_MAX];
     char kind;
@@ -405,7 +407,7 @@ static void edit(struct policy *p, unsigned *names)
     char name[8];
     struct policy_class c = p->classes[i];
     switch (random() % 6) {
-    case 0: /* another one, or one of before */
+    case 0: /* another class, or an earlier class */
         snprintf(name, sizeof(name), "n%u", random() % 3 ? (*names)++ : (unsigned)random() % *names);
         for (unsigned n = 0; n < p->num_classes; n++)
             if (!strcmp(p->classes[n].name, name))
@@ -436,7 +438,7 @@ static void edit(struct policy *p, unsigned *names)
     }
 }
 
-/* The tables agree with the lock: each level of a class on one of its lanes, what is nobody's on the default's. */
+/* The tables agree with the lock: each level of a class on a lane of the class, unowned levels on the default's. */
 static void check_tables(const struct policy *p, const struct policy_lock *l, const struct meaning m[SLS])
 {
     struct qos_tables t, again;
@@ -499,7 +501,7 @@ START_TEST(no_level_gets_another_meaning)
 }
 END_TEST
 
-/* What planes can do is told apart only where tables of one do not suit another. */
+/* Capabilities of planes are distinguished only if tables of one plane do not suit another. */
 START_TEST(planes_that_differ)
 {
     struct fabric_caps all = {.vls = 4, .low_cap = 8, .high_cap = 8, .mtu = 2048, .hops = 3, .oversubscription = 2};
@@ -507,7 +509,7 @@ START_TEST(planes_that_differ)
     struct policy_lock l = {0};
     lock_take_planes(&l, &all, seen, 3);
     ck_assert_uint_eq(l.num_planes, 0);
-    seen[0].caps.hops = 1; /* which no table depends on */
+    seen[0].caps.hops = 1; /* no table depends on this */
     lock_take_planes(&l, &all, seen, 3);
     ck_assert_uint_eq(l.num_planes, 0);
     ck_assert_uint_eq(l.fabric.hops, 3);
@@ -515,7 +517,7 @@ START_TEST(planes_that_differ)
     seen[1].caps.oversubscription = 1;
     lock_take_planes(&l, &all, seen, 3);
     ck_assert_uint_eq(l.num_planes, 2);
-    ck_assert_uint_eq(l.fabric.vls, 8); /* the plane that can do most tells jobs */
+    ck_assert_uint_eq(l.fabric.vls, 8); /* the most capable plane informs jobs */
     ck_assert_uint_eq(l.fabric.oversubscription, 2);
     ck_assert_uint_eq(l.planes[0].caps.vls, 4);
     lock_add_planes(&l, seen, 2);

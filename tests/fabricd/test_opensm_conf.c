@@ -121,7 +121,7 @@ START_TEST(no_opensm)
     close(fd);
     o.pid_file = path;
     ck_assert_int_eq(opensm_reload(&o), -ESRCH); /* a stale file names another process: it must not get a signal */
-    ck_assert_int_eq(prctl(PR_SET_NAME, "opensm"), 0); /* nor if it calls itself so */
+    ck_assert_int_eq(prctl(PR_SET_NAME, "opensm"), 0); /* nor under that name */
     ck_assert_int_eq(opensm_reload(&o), -ESRCH);
     unlink(path);
     o.restart = "exit 3";
@@ -155,7 +155,7 @@ static pid_t run_as(uid_t uid, const char *program, const char *const *argv)
     return pid;
 }
 
-/* True if the signal has ended it, which ends it now if not. */
+/* True if the signal has ended the process; ends the process now otherwise. */
 static bool was_hung_up(pid_t pid)
 {
     int status;
@@ -195,7 +195,7 @@ START_TEST(opensm_by_its_configuration)
     ck_assert(was_hung_up(ours));
     ck_assert(was_hung_up(through_link));
     ck_assert(!was_hung_up(others));
-    ck_assert(!users || !was_hung_up(users)); /* anybody may call his process so */
+    ck_assert(!users || !was_hung_up(users)); /* any user may give a process this name */
     ck_assert_int_eq(opensm_running(&o, guid), -ESRCH);
 
     /* without the option it reads its own; another may run on this host, and is left alone */

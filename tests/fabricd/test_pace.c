@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A bus divided among those who read: by shares, all of it, and no more than somebody wants. */
+/* A bus divided among readers: by shares, completely, and no reader gets more than requested. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,28 +29,32 @@ START_TEST(what_is_idle_goes_to_the_others)
     ck_assert_double_eq_tol(p[1].part, 0.6, 1e-9);
     ck_assert_double_eq_tol(p[2].part, 0.2, 1e-9);
     ck_assert_double_eq_tol(p[3].part, 0.2, 1e-9);
-    ck_assert_double_eq_tol(p[0].part, 0.5, 1e-9); /* as soon as it begins */
+    ck_assert_double_eq_tol(p[0].part, 0.5, 1e-9); /* at its beginning */
     p[1].want_kb = 0;
     pace_divide(thirds, ROOM, p, 4);
     ck_assert_double_eq_tol(p[2].part + p[3].part, 1, 1e-9);
 }
 END_TEST
 
-/* The first of class 0 wants a tenth, and is not in the way of the other, whose class does not get more
- * than its part. */
+/*
+ * The first reader of class 0 requests a tenth, and leaves the rest to the other, whose class gets no more than its
+ * part.
+ */
 START_TEST(who_wants_less_leaves_the_rest)
 {
     struct pace_process p[] = {{0, ROOM / 10, 0}, {0, ALL, 0}, {1, ALL, 0}, {2, ROOM / 20, 0}};
     pace_divide(thirds, ROOM, p, 4);
     ck_assert_double_eq_tol(p[1].part, 0.95 * 50 / 80 - 0.1, 1e-9);
     ck_assert_double_eq_tol(p[2].part, 0.95 * 30 / 80, 1e-9);
-    ck_assert_double_eq_tol(p[0].part, 0.95 * 50 / 80 / 2, 1e-9); /* if it wanted all */
+    ck_assert_double_eq_tol(p[0].part, 0.95 * 50 / 80 / 2, 1e-9); /* if requesting all */
     ck_assert_double_eq_tol(p[3].part, 0.2, 1e-9);
 }
 END_TEST
 
-/* Whatever is wanted: those who want all have all that the others leave, and nobody less than the bus
- * gives him alone. */
+/*
+ * For any requests: readers that request all have all that the others leave, and no reader has less than its own share
+ * of the bus.
+ */
 START_TEST(nothing_is_lost)
 {
     srand(1);

@@ -31,7 +31,7 @@ static struct partition_file file_of(const char *s)
     return f;
 }
 
-/* The file with what p wants, which is the same when it is merged again. */
+/* The file for p, unchanged by a second merge. */
 static struct partition_file merged(const struct partition_file *old, const struct policy *p, const char *seen)
 {
     struct partition_file once = {0}, twice = {0};
@@ -96,7 +96,7 @@ START_TEST(one_partition)
 }
 END_TEST
 
-/* A host that is down stays a member; one that is there under another name does not. */
+/* A host that is down stays a member; a host present under another name does not. */
 START_TEST(members_that_are_down)
 {
     struct policy p = policy_of(0x11, "h[12]", NULL);

@@ -83,7 +83,7 @@ START_TEST(narrow_places)
     near(r.classes[0].share, 60, 0.01);
     near(r.classes[2].share, 10, 0.01);
     near(r.mbytes, 0.96 * 1677, 1);
-    ck_assert_uint_eq(r.classes[0].wait_ns, 0); /* the tables have no say in it */
+    ck_assert_uint_eq(r.classes[0].wait_ns, 0); /* tables do not matter here */
     f.rate_mbps = 8000;                         /* SDR */
     f.bus_read_mbytes = 870;
     f.bus_write_mbytes = 900;
@@ -111,14 +111,16 @@ START_TEST(buses_make_waits_longer)
     struct qos_tables t = tables(&p, nine_one_packets);
     struct plan_fabric f = {.mtu = 2048, .rate_mbps = 16000, .hops = 2};
     double links = (double)predict(&p, &t, &f, "bulk").classes[1].wait_ns;
-    /* a bulk packet in service, one of the other class's small messages and, with a high limit of 0, one
-     * more of bulk */
+    /*
+     * a bulk packet in service, one of the other class's small messages and, with a high limit of 0, another bulk
+     * packet
+     */
     near(links, 2 * (2078 + 1054 + 2078) / 2.0, 1);
     f.bus_write_mbytes = 2000;
     near((double)predict(&p, &t, &f, "bulk").classes[1].wait_ns, links + 1024, 1);
     f.bus_read_mbytes = 1500; /* 1525 with headers */
     near((double)predict(&p, &t, &f, "bulk").classes[1].wait_ns, links + links / 2 * 2000 / 1524.9 + 1024, 2);
-    t.high_limit = 255; /* and c1 on its bulk lane, which others can starve */
+    t.high_limit = 255; /* and c1 on its bulk lane, starved by others */
     t.classes[1].vl_small = t.classes[1].vl_bulk[0];
     ck_assert_uint_eq(predict(&p, &t, &f, "bulk").classes[1].wait_ns, WAIT_UNBOUNDED);
 }
@@ -145,8 +147,10 @@ START_TEST(small_messages_keep_to_the_share)
     struct policy p = policy(2, nine_one);
     struct qos_tables t = tables(&p, nine_one_packets);
     struct plan_result r = predict(&p, &t, &hdr, "aggressor c1/1K");
-    /* within 2 points: what goes ahead is 8 percent of 12.5 percent, the rest is weighed; packets of 17 blocks and a
-     * bit */
+    /*
+     * within 2 points: small messages ahead are 8 percent of 12.5 percent, the rest is weighed; packets of 17 blocks
+     * and a bit
+     */
     near(r.classes[1].share, 12.5, 2);
     r = predict(&p, &t, &hdr, "small");
     near(r.classes[0].share, 87.5, 2);
@@ -195,8 +199,8 @@ static struct plan_result predict_file(const struct policy *p, const struct qos_
 }
 
 /*
- * To a receiver whose bus is slower than the cable 8 KiB goes in parts of 1738 bytes, 28 blocks of the tables, and
- * 64 KiB in packets of 2082, 33 blocks. A turn of 32 blocks is two of those, or one of these.
+ * To a receiver whose bus is slower than the cable, 8 KiB goes in parts of 1738 bytes, 28 blocks of the tables, and 64
+ * KiB in packets of 2082 bytes, 33 blocks. A turn of 32 blocks is two of the parts, or one of the packets.
  */
 START_TEST(messages_are_cut_where_the_receiver_gives_paces)
 {
@@ -205,19 +209,19 @@ START_TEST(messages_are_cut_where_the_receiver_gives_paces)
     struct plan_fabric f = ddr;
     const char *load = "[{class: c0, sizes: [8K]}, {class: c1, sizes: [64K]}]";
     struct plan_result r;
-    t.classes[0].share = 90; /* so that no pace holds it */
+    t.classes[0].share = 90; /* so that no pace limits the class */
     r = predict_file(&p, &t, &ddr, load);
     ck_assert_int_eq(r.limit, PLAN_SENDER);
     near(r.classes[0].share, 100.0 * 2 * 1698 / (2 * 1698 + 2082), 0.5);
-    f.bus_write_mbytes = 0; /* not known: as if it were fast enough */
+    f.bus_write_mbytes = 0; /* unknown: assumed to be fast enough */
     near(predict_file(&p, &t, &f, load).classes[0].share, 50, 0.5);
 }
 END_TEST
 
 /*
  * Turns of one packet of 2048 bytes let two parts of 1738 go: 2:20:20 would be 2:12:12 and more for the first. But its
- * receiver's processes pace it to 5/85 of their bus, of which 96 percent are 1.06 times what the sender's gives; the
- * others, which could have more than that, are not held.
+ * receiver's processes pace it to 5/85 of their bus, of which 96 percent are 1.06 times the sender's share; the others,
+ * with a higher limit than that, are not limited.
  */
 START_TEST(a_receivers_pace_holds_what_the_tables_do_not)
 {
@@ -260,7 +264,7 @@ START_TEST(small_messages_without_a_lane_ahead_have_all_lanes)
 }
 END_TEST
 
-/* Beyond the library's budget: what the tables alone would give, high lanes always full. */
+/* Beyond the library's budget: shares by the tables alone, with high lanes always full. */
 static double high_part(uint8_t limit, unsigned high_bytes, unsigned low_bytes)
 {
     struct policy p = policy(2, nine_one);
@@ -301,7 +305,7 @@ START_TEST(limits_of_lanes)
     near(sent->bytes[1][1] / sent->time, 0.2, 0.01);
     lane[1].most = 0;
     arbiter_run(&t, lane, 1e7, sent);
-    near(sent->bytes[1][1] / sent->time, 0.9, 0.01); /* what is left over */
+    near(sent->bytes[1][1] / sent->time, 0.9, 0.01); /* the rest */
     free(lane);
     free(sent);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The policy file: what is accepted, what is refused and where, and which class a job gets by the rules. */
+/* The policy file: accepted and refused texts with the places of errors, and a job's class by the rules. */
 #include "fabricd/policy/policy.h"
 #include "fabricd/proto/proto.h"
 #include "tests/check.h"
@@ -105,10 +105,7 @@ START_TEST(whom_the_scheduler_knows)
 }
 END_TEST
 
-/*
- * Every case: a file with one mistake, and the only error that it must give. "\n" at the end: nothing follows on the
- * line.
- */
+/* Every case: a file with one mistake, and its only error. "\n" at the end: nothing follows on the line. */
 static const struct {
     const char *text, *says;
 } bad[] = {
@@ -368,7 +365,7 @@ START_TEST(refused)
     ck_assert_uint_gt(d.errors, 0);
     const char *out = text_str(&d.out), *error = strstr(out, ": error: ");
     ck_assert_ptr_nonnull(error);
-    while (error > out && error[-1] != '\n') /* a warning may come before it */
+    while (error > out && error[-1] != '\n') /* a warning may come before the error */
         error--;
     ck_assert_msg(!strncmp(error, "f:", 2) && !strncmp(error + 2, bad[_i].says, strlen(bad[_i].says)),
                   "case %d: wanted 'f:%s', got '%s'", _i, bad[_i].says, out);
@@ -405,7 +402,7 @@ START_TEST(refused_as_text)
 {
     struct policy p;
     struct diag d = {.file = "f"};
-    char *exact = malloc(not_text[_i].len); /* reading beyond it is seen by sanitizers */
+    char *exact = malloc(not_text[_i].len); /* sanitizers detect reading beyond the end */
     memcpy(exact, not_text[_i].text, not_text[_i].len);
     ck_assert(!policy_parse(&p, exact, not_text[_i].len, &d));
     ck_assert_msg(!strncmp(text_str(&d.out) + 2, not_text[_i].says, strlen(not_text[_i].says)),
@@ -478,7 +475,7 @@ START_TEST(how_small_messages_go)
         uint32_t priority;
         bool given;
         uint32_t latency_ns, small, large;
-        unsigned col; /* of the goal that has a place */
+        unsigned col; /* of a goal with a place */
     } cases[] = {
         {"priority: high", PRIORITY_HIGH, true, 0, 0, 0, 0},
         {"priority: 2", 2, true, 0, 0, 0, 0},

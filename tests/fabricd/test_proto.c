@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages from the socket that are not what they should be, and jobs that survive the daemon. */
+/* Invalid messages from the socket, and jobs that survive the daemon. */
 #include "fabricd/jobs/claims.h"
 #include "fabricd/jobs/jobs_text.h"
 #include "fabricd/ctl/json.h"
@@ -55,7 +55,7 @@ START_TEST(levels)
     ck_assert_int_eq(fd_state_num_levels(&m.s, sizeof(m)), FD_MEDIUM_MAX);
     ck_assert_ptr_eq(fd_state_spread(&m.s, sizeof(m), FD_MEDIUM_MAX), &m.spread);
     ck_assert_ptr_eq(fd_state_health(&m.s, sizeof(m), FD_MEDIUM_MAX), &m.health);
-    for (unsigned n = 0; n <= FD_MEDIUM_MAX; n++) { /* and what may follow them */
+    for (unsigned n = 0; n <= FD_MEDIUM_MAX; n++) { /* and possible further fields */
         size_t len = FD_STATE_LENGTH(FD_RAILS_MAX) + n * one;
         ck_assert_ptr_null(fd_state_spread(&m.s, len, fd_state_num_levels(&m.s, len)));
         len += sizeof(struct fd_spread);
@@ -218,7 +218,7 @@ START_TEST(apply)
     ck_assert_int_eq(message_check(m, most + 1), -EPROTO);
     m->h.length = FD_MSG_MAX + 1;
     ck_assert_int_eq(message_check(m, FD_MSG_MAX + 1), -EPROTO);
-    m->lock_length = FD_LOCK_MAX; /* the longest policy, and after it the longest lock */
+    m->lock_length = FD_LOCK_MAX; /* the longest policy, followed by the longest lock */
     m->h.length = (uint32_t)most + FD_LOCK_MAX;
     ck_assert_int_eq(message_check(m, most + FD_LOCK_MAX), 0);
     m->lock_length = FD_LOCK_MAX + 1;
@@ -240,7 +240,7 @@ START_TEST(change)
     struct fd_show show = {.h = message_header(FD_SHOW, sizeof(show), 1)};
     strcpy(m->name, "p.yaml");
     m->h = message_header(FD_CHANGE, most + FD_LOCK_MAX, 1);
-    m->lock_length = FD_LOCK_MAX; /* the longest policy, and after it the longest lock */
+    m->lock_length = FD_LOCK_MAX; /* the longest policy, followed by the longest lock */
     ck_assert_int_eq(message_check(m, most + FD_LOCK_MAX), 0);
     m->h.length = (uint32_t)most + 1;
     m->lock_length = 0;
@@ -250,7 +250,7 @@ START_TEST(change)
     ck_assert_int_eq(message_check(m, sizeof(*m) + 3), -EPROTO);
     m->lock_length = 3;
     ck_assert_int_eq(message_check(m, sizeof(*m) + 3), 0);
-    m->flags = FD_CHANGE_ROLLBACK; /* which has no texts */
+    m->flags = FD_CHANGE_ROLLBACK; /* without texts */
     ck_assert_int_eq(message_check(m, sizeof(*m) + 3), -EPROTO);
     m->lock_length = 0;
     m->h.length = sizeof(*m);
@@ -267,7 +267,7 @@ START_TEST(change)
 }
 END_TEST
 
-/* The only file that was put aside, or "". */
+/* The only file put aside, or "". */
 static void kept_as(const char *path, char out[128])
 {
     char pattern[96];
@@ -327,7 +327,7 @@ START_TEST(jobs_survive)
 }
 END_TEST
 
-/* A line that cannot be read loses its job, whatever is wrong with it, and no other. */
+/* An unreadable line loses its job, whatever the error, and no other. */
 START_TEST(one_bad_line)
 {
     static const struct {
@@ -383,10 +383,10 @@ START_TEST(whose_job)
         const char *id;
         uid_t uid;
         bool slurm;
-        const char *why; /* NULL: it is of the job */
+        const char *why; /* NULL: the job's own process */
     } is[] = {
         {"mine", 4242, false, NULL},
-        {"mine", 4243, false, "that job is uid 4242's"}, /* somebody who only says so */
+        {"mine", 4243, false, "that job is uid 4242's"}, /* another process claiming to be the job's */
         {"mine", 0, false, "that job is uid 4242's"},
         {"mine", 4242, true, "Slurm has it in the cgroup of job 7"},
         {"7", 4242, true, NULL},
@@ -415,7 +415,7 @@ START_TEST(whose_job)
 }
 END_TEST
 
-/* As much of a daemon as is needed to say what jobs there are. */
+/* The part of a daemon needed to list jobs. */
 static struct daemon host;
 
 /* All of them in the order of their ids, each once, though jobs come and go between the pages. */
@@ -460,7 +460,7 @@ START_TEST(pages)
 }
 END_TEST
 
-/* Whatever is said of a job stays within what it is. */
+/* Any text about a job stays within its quotes. */
 START_TEST(names_with_quotes)
 {
     char dir[] = "/tmp/fabricd-jobs.XXXXXX", path[64];
@@ -486,7 +486,7 @@ START_TEST(names_with_quotes)
 }
 END_TEST
 
-/* Ten thousand jobs that come, change and go: what is read again is what there was, and the file stays short. */
+/* Ten thousand jobs that come, change and go: reading again gives the same jobs, and the file stays short. */
 START_TEST(many_jobs)
 {
     enum { JOBS = 10000 };
@@ -530,7 +530,7 @@ END_TEST
 
 #define OURS "# written by fabricd: the last line of a job holds\njobs:\n"
 
-/* A line that the daemon was killed in the middle of, a file that somebody has changed, one without jobs. */
+/* A line cut off by the daemon's death, a file changed by another program, a file without jobs. */
 START_TEST(files_of_others)
 {
     static const struct {

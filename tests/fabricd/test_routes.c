@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Routes through forwarding tables that the test makes: known fabrics, what is missing, and what records may say. */
+/* Routes through forwarding tables made by the test: known fabrics, missing tables, and unusual records. */
 #include "fabricd/fabric/paths.h"
 #include "fabricd/fabric/paths_text.h"
 #include "tests/check.h"
@@ -49,7 +49,7 @@ struct way {
     unsigned lid, port;
 };
 
-/* One block of 64 LIDs. */
+/* A block of 64 LIDs. */
 static void table_of(uint8_t rec[ROUTES_TABLE_RECORD], unsigned lid, unsigned block, const struct way *w)
 {
     memset(rec, 255, ROUTES_TABLE_RECORD);
@@ -68,7 +68,7 @@ static void take_table(unsigned lid, const struct way *w, uint64_t now)
 
 /*
  * Leaves 1 and 2 with ports 1, 2 to hosts and 3, 4 to spines 3 and 5; hosts of two LIDs each: 10 and 12 on leaf 1, 20
- * on leaf 2. The paths of 20 take both spines, those to 12 one only.
+ * on leaf 2. The paths of 20 take both spines, those to 12 only one.
  */
 static void make_tree(void)
 {
@@ -111,7 +111,7 @@ START_TEST(tree)
 }
 END_TEST
 
-/* There are two ways to 20 and one way back to 12: the paths share it, and so do those of hosts on one leaf. */
+/* There are two routes to 20 and one route back to 12: the paths share it, and so do those of hosts on one leaf. */
 START_TEST(shared)
 {
     make_tree();
@@ -127,7 +127,7 @@ START_TEST(shared)
 }
 END_TEST
 
-/* Of four paths 0 and 2 share a cable, and so do 1 and 3: the second disjoint one is 1, whatever 2 is. */
+/* Of four paths, 0 and 2 share a cable, and so do 1 and 3: the second disjoint path is 1, whatever 2 is. */
 START_TEST(later_ones)
 {
     struct routes_pair p = {.num = 4, .has = {true, true, true, true}};
@@ -161,7 +161,7 @@ START_TEST(cables_count)
 }
 END_TEST
 
-/* What is missing is named, one by one, and forgotten by age. */
+/* Missing tables are named, one by one, and forgotten by age. */
 START_TEST(missing)
 {
     routes_free(&r);
@@ -215,7 +215,7 @@ START_TEST(one_of_two)
 }
 END_TEST
 
-/* Records of other switches, of blocks that cannot be, and shorter than they must be. */
+/* Records of other switches, of impossible blocks, and too short. */
 START_TEST(odd_records)
 {
     uint8_t rec[3][ROUTES_TABLE_RECORD];

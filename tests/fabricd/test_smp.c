@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Management datagrams, several under way at a time, over a network that is made here: it answers late, in another
- * order, twice, not at all, and loses packets that are too many for it. Time is this network's.
+ * Management datagrams, several under way at a time, over a network made here: answers come late, in another order,
+ * twice, or not at all, and packets beyond its capacity are lost. Time is this network's.
  */
 #include "fabricd/fabric/smp.h"
 #include "tests/check.h"
@@ -31,7 +31,7 @@ static struct net {
     unsigned room;      /* packets under way that the network can hold; the rest is lost */
     uint8_t dead;       /* the node behind this port never answers; 0: none */
     bool silent_kernel; /* nobody tells time-outs */
-    unsigned sent, under_way, most_under_way, held, sets; /* under_way: with those that got lost; held: without */
+    unsigned sent, under_way, most_under_way, held, sets; /* under_way: including lost packets; held: without */
     struct flight flight[FLIGHTS];
 } net;
 
@@ -102,7 +102,7 @@ static bool chance(unsigned percent)
     return (unsigned)(rand() % 100) < percent;
 }
 
-/* What the node at the end of the path has there. */
+/* The attribute at the node at the end of the path. */
 static void fill(uint8_t data[64], const uint8_t *mad)
 {
     for (int i = 0; i < 64; i++)
@@ -255,13 +255,13 @@ START_TEST(answers_belong_to_questions)
 {
     struct smp *s = begin(bad_days[_i]);
     unsigned none = ask_all(s, 3000, 300);
-    /* four tries each; a node of which one question got lost four times is not asked the rest that was asked ahead */
+    /* four tries each; after four losses of one question, a node is not asked the rest of the prefetched questions */
     ck_assert_msg(none <= (bad_days[_i].loss_percent == 20 ? 1500 : 0), "%u without answer", none);
     smp_close(s);
 }
 END_TEST
 
-/* A network that holds few packets is not flooded: it loses 6 in 100 at most. */
+/* A network of small capacity is not flooded: at most 6 in 100 packets are lost. */
 START_TEST(window_fits)
 {
     struct smp *s = begin((struct net){.room = 12});
@@ -272,7 +272,7 @@ START_TEST(window_fits)
 }
 END_TEST
 
-/* A node that is gone costs its time-outs once, however much was asked of it ahead, and others answer. */
+/* A dead node costs its time-outs once, however many questions were prefetched, and others answer. */
 START_TEST(dead_node)
 {
     for (int silent = 0; silent < 2; silent++) {
@@ -285,7 +285,7 @@ START_TEST(dead_node)
 }
 END_TEST
 
-/* Answers that nobody reads are dropped, and what was not asked ahead is asked. */
+/* Unread answers are dropped, and questions that were not prefetched are asked. */
 START_TEST(other_questions)
 {
     struct smp *s = begin((struct net){.jitter_us = 300});
@@ -314,7 +314,7 @@ START_TEST(writes)
     uint8_t data[64] = {0};
     for (unsigned i = 0; i < 50; i++)
         smp_ahead(s, &a, SMP_VLARB, i, data);
-    ck_assert_uint_eq(net.sets, 0); /* nothing goes before it is waited for */
+    ck_assert_uint_eq(net.sets, 0); /* nothing is sent before the wait */
     for (unsigned i = 0; i < 50; i++)
         ck_assert_int_eq(smp_set(s, &a, SMP_VLARB, i, data), 0);
     ck_assert_uint_ge(net.sets, 50);

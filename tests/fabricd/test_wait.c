@@ -21,7 +21,7 @@ START_TEST(by_hand)
     struct qos_tables t = three(0);
     struct wait_load small = {.high_bytes = 1024};
     unsigned high = 1024 + 30;
-    /* one in service, one packet of the other high lane, and a low one that its turn lets in */
+    /* one in service, one packet of the other high lane, and a low packet let in by its turn */
     ck_assert_uint_eq(tables_wait_ns(&t, 3, &sdr, &small), LOW + high + LOW);
     /* three packets of lane 3: two of one block and one that exceeds the weight */
     ck_assert_uint_eq(tables_wait_ns(&t, 4, &sdr, &small), LOW + 2 * 64 + high + 3 * LOW);
@@ -73,7 +73,7 @@ static unsigned turn(struct arbiter *a, bool high, unsigned waiting, bool *mine)
     return bytes;
 }
 
-/* Bytes that go before the first packet of vl if it comes when so many others have gone. */
+/* Bytes sent before the first packet of vl if that packet comes after `before` other packets. */
 static unsigned wait_after(const struct qos_tables *t, unsigned vl, unsigned before)
 {
     struct arbiter a = {.t = t, .left = {t->low[0].weight, t->high[0].weight}};

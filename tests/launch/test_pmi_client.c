@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The PMI client against a launcher of the test's own, which is a small store of keys in a process beside it and can be
- * told to answer one request wrongly, in pieces, or not at all. The client is rank 0; what rank 1 put is in the store
- * from the beginning.
+ * The PMI client against a launcher of the test, a small store of keys in a separate process, which can be told to
+ * answer one request wrongly, in pieces, or not at all. The client is rank 0; rank 1's keys are in the store from the
+ * beginning.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,13 +24,13 @@
 #define CLOSES "<closes>" /* instead of an answer */
 #define SILENT "<silent>"
 
-/* What the launcher is to do otherwise than well. */
+/* The launcher's planned misbehaviour. */
 struct plan {
     int version, size;
-    const char *at;      /* the request that has this in it ... */
+    const char *at;      /* the request that contains this text ... */
     const char *answer;  /* ... gets this */
-    const char *mapping; /* NULL: it has none */
-    const char *peer;    /* what rank 1 put as its node's identity; NULL: the same as rank 0 */
+    const char *mapping; /* NULL: no mapping */
+    const char *peer;    /* rank 1's value of its node's identity; NULL: the same as rank 0 */
     bool in_bytes;       /* answers come byte by byte */
     bool flood;          /* that answer is without end */
     bool dies;           /* after that answer it is gone */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ranks that wait for each other for ever: hangs HOW. Each prints "waits" before it does. */
+/* Ranks that wait for each other without end: hangs HOW. Each prints "waits" before its wait. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank of one of several programs: "part NAME". All ranks meet, and each prints NAME, its rank and MPI_APPNUM, which
- * comes from the launcher.
+ * A rank of one of several programs: "part NAME". All ranks meet, and each prints NAME, its rank and MPI_APPNUM, given
+ * by the launcher.
  */
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank that uses the launch room directly, for the scripts beside it: "client MODE [ARG]". It joins, exchanges an
- * address with everybody, prints what it learned, and ends as MODE says.
+ * A rank that uses the launch folder directly, for the scripts beside: "client MODE [ARG]". The rank joins, exchanges
+ * an address with all others, prints the result, and ends according to MODE.
  */
 #include <errno.h>
 #include <signal.h>
@@ -40,7 +40,7 @@ static int fence_in_steps(void)
     return err;
 }
 
-/* Put, fence, get everybody's; then a second round under a new key, whose fence is asked about. */
+/* Put, fence, get all; then a second round under a new key, with a tested fence. */
 static int exchange(const char *key, int mark)
 {
     struct address mine = {.rank = self->rank}, got;
@@ -94,7 +94,7 @@ static void print_world(void)
 }
 
 /* "kill:2:11": rank 2 raises signal 11 while the others wait for it. */
-/* Our launcher does nothing for so long. */
+/* Stops our launcher for seconds. */
 static void stop_launcher(int seconds)
 {
     pid_t launcher = getppid();
@@ -108,8 +108,8 @@ static void stop_launcher(int seconds)
 }
 
 /*
- * "react:2:3": rank 2 exits with code 3 (-9: is killed by signal 9), and has much memory to give up first. The others
- * notice that it is gone long before mrrun can, and abort the job (code 1), or, with "answer:2:3", exit with code 77.
+ * "react:2:3": rank 2 exits with code 3 (-9: is killed by signal 9), and first has much memory to release. The others
+ * notice the loss long before mrrun can, and abort the job (code 1), or, with "answer:2:3", exit with code 77.
  */
 static void react(bool me, int who, int code, bool abort)
 {

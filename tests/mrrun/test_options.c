@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mrrun's command line, and the environments it makes. */
+/* mrrun's command line, and the resulting environments. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,7 +155,7 @@ START_TEST(other_launchers_spellings)
 }
 END_TEST
 
-/* Each spelling of an option that counts. */
+/* Each spelling of an option counts. */
 START_TEST(ranks_per_host)
 {
     static const char *const spellings[] = {"--ppn", "-ppn", "-N", "-npernode", "--npernode", "-perhost"};
@@ -200,7 +200,7 @@ START_TEST(parts)
     ck_assert_str_eq(mrrun_options_env(&o, &o.parts[2], "G"), "g");
     ck_assert_int_eq(o.parts[1].hosts.count, 1);
     ck_assert_int_eq(o.hosts.count, 0);
-    ck_assert(o.label); /* of the whole job, wherever it stands */
+    ck_assert(o.label); /* of the whole job, at any place */
     mrrun_options_clear(&o);
 }
 END_TEST
@@ -339,7 +339,7 @@ START_TEST(bindings)
 }
 END_TEST
 
-/* Ranks in their order, on units that are so far away and of these parents. */
+/* Ranks in their order, on units with these distances and parents. */
 static void check_choices(int num, const unsigned *distance, const int *parent, int ranks, const int *want)
 {
     struct binding_place place[8];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lines from several ranks into one output (mrrun/output), and what the end of a rank means (mrrun/verdict). */
+/* Lines from several ranks into one output (mrrun/output), and the meaning of a rank's end (mrrun/verdict). */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ static void holds(const char *want)
         ck_assert_mem_eq(sink.bytes + sink.start, want, sink.len);
 }
 
-/* In place of the C library's: says once that a descriptor can be written, whatever it is. */
+/* In place of the C library's poll: says once that a descriptor is writable, in any case. */
 static bool lie;
 
 __attribute__((visibility("default"))) int poll(struct pollfd *set, nfds_t count, int timeout_ms)
@@ -137,7 +137,7 @@ START_TEST(long_lines_lose_nothing)
 }
 END_TEST
 
-/* A pipe of 64 KiB takes what it can, flush does not block, and the rest comes when the reader has read. */
+/* A pipe of 64 KiB takes its capacity, flush does not block, and the rest comes after the reader has read. */
 START_TEST(slow_reader)
 {
     int fds[2];

@@ -23,7 +23,7 @@ static void listen_here(void)
     ck_assert(!getsockname(listener, (struct sockaddr *)&at, &len));
 }
 
-/* Connects as that user, and stays until it is killed. */
+/* Connects as this user, and stays until killed. */
 static pid_t connect_as(uid_t uid)
 {
     pid_t pid = fork();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who goes where (mrrun/placement) and who is where (libmrmpi/launch/nodemap). */
+/* Placement of ranks (mrrun/placement), and its reading by the library (libmrmpi/launch/nodemap). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 
 static char why[256];
 
-/* What the library reads of the text is where the ranks are. */
+/* The library reads the ranks' true places from the text. */
 static void check_map(const struct placement *p)
 {
     char *text = placement_map(p);
@@ -91,7 +91,7 @@ START_TEST(slots)
     struct placement_wish wish = one_part(&part, 3, 0);
     struct placement p;
 
-    wish.slots = (struct placement_slots[]){{1, 0}, {0, 0}, {2, 2}}; /* one where only others say how many */
+    wish.slots = (struct placement_slots[]){{1, 0}, {0, 0}, {2, 2}}; /* one host for which only others give a number */
     check_wish(&wish, 4, (int[]){0, 1, 2, 2});
     wish.num_hosts = 2;
     ck_assert_int_eq(placement_make(&p, &wish, why, sizeof(why)), -1);
@@ -106,7 +106,7 @@ START_TEST(slots)
 }
 END_TEST
 
-/* Parts without hosts of their own are placed as one, the others where they say. */
+/* Parts without hosts of their own are placed as one, the others on their hosts. */
 START_TEST(parts)
 {
     const struct placement_part part[] = {
@@ -192,7 +192,7 @@ START_TEST(map_from_ids)
 }
 END_TEST
 
-/* In order of appearance already, but for one: they are not sorted, or all are. */
+/* Already in order of appearance, except one: unsorted, or all sorted. */
 START_TEST(map_from_dense_ids)
 {
     struct mr_nodemap m;

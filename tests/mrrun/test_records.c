@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a rank records, with a clock of the test's own, and what mrrun makes of it: damaged records, odd names, the
- * ring. */
+/*
+ * A rank's record, with a clock of the test, and mrrun's output from the record: damaged records, odd names, the ring.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

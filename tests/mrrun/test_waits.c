@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Answers of ranks that wait, compared (mrrun/waits). */
+/* Answers of waiting ranks, compared (mrrun/waits). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,7 +95,7 @@ START_TEST(silent_ranks)
 }
 END_TEST
 
-/* Of another inquiry, or no answer; and lines that are not as they should be are passed over. */
+/* Of another inquiry, or no answer; and invalid lines are skipped. */
 START_TEST(damaged)
 {
     static const char *const none[] = {"",
@@ -109,7 +109,7 @@ START_TEST(damaged)
         ck_assert_msg(!answer(0, none[i]), "%zu", i);
     ck_assert(
         answer(0, "asked\t7\nfunction\tMPI_Recv\t1000\n"
-                  "comm\t0\t3\t1\tMPI_COMM_WORLD\t0-3\n" /* a rank that there is not */
+                  "comm\t0\t3\t1\tMPI_COMM_WORLD\t0-3\n" /* a rank that does not exist */
                   "comm\t2\t3\t1\tx\t2-1\ncomm\t2\t3\t1\tx\t0-\ncomm\t2\t3\t1\tx\t-1\ncomm\t2\n\n\t\t\t\n"
                   "recv\t0\t1\t1\t5\n" /* too few words */
                   "recv\t0\t99999999999\t1\t5\t8\n" WORLD("4") "recv\t0\t2\t2\t5\t8\nmore\tnothing\t3\nwindow\tw\n"));

@@ -90,7 +90,7 @@ static struct wire_frame frame_of(enum wire_kind kind, const struct wire_text *t
     return (struct wire_frame){.kind = kind, .body = t->bytes, .len = len};
 }
 
-/* As it would be if the body ended at each byte, which are then out of reach: the copy is no longer. */
+/* As if the body ended at each byte, with the rest out of reach: the copy is no longer. */
 #define REFUSED_IF_CUT(of, type, get)                                                                                  \
     for (size_t n = 0; n < t.len; n++) {                                                                               \
         char *cut = malloc(n ? n : 1);                                                                                 \
@@ -282,7 +282,7 @@ START_TEST(a_slow_reader_holds_up_its_writer_only)
         taken += n > 0 ? n : 0;
     }
     ck_assert_int_gt(taken, 4 * 4096);
-    close(out[0]); /* nobody reads any more: the writer learns it */
+    close(out[0]); /* no reader left: the writer is told */
     signal(SIGPIPE, SIG_IGN);
     while (write(in[1], bytes, sizeof(bytes)) > 0 && watch_serve(line.near_base.set, 0))
         continue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * levels SOCKET SMALL BULK: answers every hello as a fabricd would whose policy is that messages of up to 4096 bytes
- * travel on service level SMALL and longer ones on BULK. For the laboratory, which has no subnet manager and so no
- * fabricd. Prints "ready" when it listens; ends when its standard input does.
+ * levels SOCKET SMALL BULK: answers every hello like a fabricd with a policy that puts messages of up to 4096 bytes on
+ * service level SMALL and longer messages on BULK. For the laboratory, which has no subnet manager and so no fabricd.
+ * Prints "ready" when listening; ends when its standard input does.
  */
 #include <poll.h>
 #include <stdio.h>

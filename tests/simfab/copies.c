@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What copies take: "CALL BYTES NS" for each, by a thread that calls verbs. */
+/* Time of copies: "CALL BYTES NS" for each, by a thread that calls verbs. */
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ void *__memmove_chk(void *to, const void *from, size_t n, size_t room);
 #define MOST (1u << 20)
 
 static unsigned char *from, *to;
-/* so that the compiler knows no lengths, and leaves the calls in place */
+/* the compiler must not know lengths, and must keep the calls */
 static void *(*volatile copy)(void *, const void *, size_t) = memcpy;
 static void *(*volatile move)(void *, const void *, size_t) = memmove;
 
@@ -81,7 +81,7 @@ static void measure(void)
         }
 }
 
-/* Parts that overlap, either way. */
+/* Overlapping ranges, in both directions. */
 static void overlap(void)
 {
     for (unsigned n = 1; n <= 4096; n += 63)

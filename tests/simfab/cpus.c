@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The engine holds ranks on its own processor while they hand over to it and back; a program must not see that. Two
- * ranks exchange messages until this one is held, as /proc tells. Then rank 0 asks, hands on or sets where it may run,
- * in one of the ways below, and so from the beginning for each of them. Prints a line for each way.
+ * The engine holds ranks on its own processor while they hand over to the engine and back, unseen by programs. Two
+ * ranks exchange messages until this rank is held, according to /proc. Then rank 0 asks for, passes on or sets its
+ * affinity, in one of the ways below; likewise for each way. Prints a line for each way.
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@
 static cpu_set_t all;
 static int rank;
 
-/* Of the calling thread or of the program that runs FROM, as the kernel writes it. */
+/* The affinity of the calling thread or of the program FROM, in the kernel's notation. */
 static cpu_set_t listed(FILE *from)
 {
     cpu_set_t set;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target for what simfab's management side reads of others: netlists, models, paths, datagrams, what programs
- * send on umad connections, and the words of faults and flows. FUZZ_KIND says which. Besides not crashing: an
- * accepted netlist is a sound fabric, whatever a manager sets, the state that the data plane obeys stays within its
- * bounds, and numbers in commands are what they may be. (The attach protocol: fuzz_engine.c.)
+ * libFuzzer target for the inputs of simfab's management side: netlists, models, paths, datagrams, messages of programs
+ * on umad connections, and the words of faults and flows. FUZZ_KIND chooses. Besides not crashing: an accepted netlist
+ * is a sound fabric, settings of a manager keep the data plane's state within bounds, and numbers in commands are
+ * within their ranges. (The attach protocol: fuzz_engine.c.)
  */
 
 #include <fcntl.h>
@@ -94,7 +94,7 @@ static void model(const char *path)
     model_free(m);
 }
 
-static struct port *sampler; /* who waits for time to pass */
+static struct port *sampler; /* a port that waits for time to pass */
 
 static void samples_later(struct port *at, uint64_t delay_ps)
 {
@@ -236,7 +236,7 @@ static void model_file(const uint8_t *data, size_t size)
     with_file(data, size, model);
 }
 
-/* What an input is; FUZZ_KIND in the environment chooses. */
+/* Kinds of input; FUZZ_KIND in the environment chooses. */
 static const struct {
     const char *name;
     void (*run)(const uint8_t *data, size_t size);

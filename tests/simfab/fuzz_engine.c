@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target for the attach protocol: a whole engine in this process, and clients that say and write what the
- * input tells them: hellos, requests, records of the command ring, states of actors, indexes, questions, and hanging up
- * in between. Two well-behaved processes with connected queue pairs are there first, so that the noise meets objects
- * and packets. Whatever comes, nothing may fall over, and when all are gone nothing of theirs may be left.
+ * libFuzzer target for the attach protocol: a whole engine in this process, and clients driven by the input: hellos,
+ * requests, records of the command ring, states of actors, indexes, questions, and hang-ups in between. Two
+ * well-behaved processes with connected queue pairs come first, so that the noise meets objects and packets. No input
+ * may crash the engine, and no object may be left after the clients.
  *
- * The memory that the adapters read and write is a piece of this process; all else is not there for them.
+ * The adapters see only one piece of this process as memory.
  */
 
 #include <errno.h>
@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static uint8_t memory[65536];
 static char dir[64];
 
-/* ---- what the adapters see of processes -------------------------------------------------------------------------- */
+/* ---- processes as seen by the adapters --------------------------------------------------------------------------- */
 
 static bool ours(const void *at, size_t len)
 {
@@ -95,7 +95,7 @@ static uint8_t byte(void)
     return in < in_end ? *in++ : 0;
 }
 
-/* Mostly small numbers, which are handles and sizes that exist; then addresses, then the edges. */
+/* Mostly small numbers, which are existing handles and sizes; then addresses, then edges. */
 static uint64_t number(void)
 {
     static const uint64_t edges[] = {0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, UINT64_MAX, 65535, 65536, 4096};
@@ -134,7 +134,7 @@ static int dial(void)
     return fd;
 }
 
-/* A question makes sure that the engine's wait ends. */
+/* A question ends the engine's wait. */
 static void turn(unsigned n)
 {
     struct {
@@ -161,7 +161,7 @@ static void hang_up(struct client *c)
     *c = (struct client){.fd = -1, .bell = -1};
 }
 
-/* Take what the engine has sent: answers are thrown away, the welcome's descriptors are kept. */
+/* Takes the engine's messages: drops answers, keeps the welcome's descriptors. */
 static ssize_t hear(struct client *c)
 {
     union {
@@ -305,8 +305,7 @@ static void settle_in(struct client *c, const char *host, uint16_t peer)
     bring_up(c, 6, false, peer);
 }
 
-/* ---- what the input makes them do ----------------------------------------------------------------------------------
- */
+/* ---- actions chosen by the input --------------------------------------------------------------------------------- */
 
 static void say_hello(struct client *c)
 {
@@ -412,7 +411,7 @@ static void question(struct client *c)
         return;
     for (size_t i = 0; i < n; i++)
         msg[sizeof req + i] = byte();
-    /* it would kill this process, which is on every host */
+    /* would kill this process, which is on every host */
     if (req.op == SF_OP_FAULT && memmem(msg + sizeof req, n, "host", 4))
         return;
     req.body_bytes = (uint32_t)n;

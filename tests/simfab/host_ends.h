@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ends of connections between the HCAs of one simulated host, which talk to each other through the switch: one program
- * with one thread sees both sides, so that what it measures is the adapters, the buses and the links alone. Any call
- * that fails ends the program with a message.
+ * Ends of connections between the HCAs of one simulated host, through the switch: one program with one thread sees both
+ * sides, and measures adapters, buses and links alone. Any failing call ends the program with a message.
  */
 #ifndef TESTS_SIMFAB_HOST_ENDS_H
 #define TESTS_SIMFAB_HOST_ENDS_H
@@ -24,7 +23,7 @@ struct hca_end {
 };
 
 #define DEPTH        4096u /* of every queue */
-#define SHARED_DEPTH 64u   /* but the send queues of those that share a receive queue: there are many of them */
+#define SHARED_DEPTH 64u   /* except send queues of ends with a shared receive queue, because there are many */
 
 __attribute__((format(printf, 1, 2), noreturn)) void die(const char *fmt, ...);
 
@@ -45,7 +44,7 @@ void end_post(struct hca_end *from, struct ibv_qp *qp, const struct hca_end *to,
 void end_post_ud(struct hca_end *from, struct ibv_qp *qp, struct ibv_ah *ah, uint32_t remote_qpn, uint32_t bytes);
 /* Wait for n completions, all of them successful. */
 void end_wait(struct ibv_cq *cq, unsigned n);
-/* Take up to n completions that are there, at least one. */
+/* Takes up to n present completions, at least one. */
 unsigned end_take(struct ibv_cq *cq, unsigned n);
 
 /* The virtual clock, in picoseconds. */

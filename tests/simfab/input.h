@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Texts as the files that readers of netlists and models want: written to a temporary file, read, and taken away again.
- * In messages about it the file is called "F".
+ * Texts as files for readers of netlists and models: written to a temporary file, read, and removed. Messages call the
+ * file "F".
  */
 #ifndef TESTS_SIMFAB_INPUT_H
 #define TESTS_SIMFAB_INPUT_H
@@ -37,7 +37,7 @@ static inline void input_remove(const char *path, struct parse_error *err)
     *at = 'F';
 }
 
-/* NULL with err filled when it is refused. */
+/* NULL with err filled for a refused text. */
 static inline struct model *input_model(const char *text, struct parse_error *err)
 {
     char path[] = INPUT_PATH;

@@ -45,7 +45,7 @@ static const char *parse_end(const char *at, struct cable_end *e)
     return at;
 }
 
-/* The record of the node at its first mention: all cables that have it at one end. */
+/* The record of a node at its first mention: all cables at the node. */
 static void write_node(FILE *f, const struct cable_end (*cables)[2], unsigned num, const char *name)
 {
     fprintf(f, "%s \"%s\" # \"%s%s\"\n", is_switch(name) ? "Switch 32" : "Ca 1", name, name,
@@ -99,7 +99,7 @@ void lab_up(const char *cables, const char *model)
     sim_lab_up(&lab, 0);
 }
 
-/* What a test has left in the queues. */
+/* Frees packets that a test has left in the queues. */
 static void empty_queues(void)
 {
     for (uint32_t i = 0; i < lab.fabric->num_nodes; i++)

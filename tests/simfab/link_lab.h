@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A bench for links and switches: the engine's data plane without processes, on topologies written down in the test.
- * A topology is a list of cables, "sw1.1-h1 sw1.2-h2 sw1.3-sw2.3": names that begin with "sw" are switches, others
- * hosts with one port. The subnet is configured by the engine itself; tables are the test's to change.
+ * A bench for links and switches: the engine's data plane without processes, on topologies given in the test. A
+ * topology is a list of cables, "sw1.1-h1 sw1.2-h2 sw1.3-sw2.3": names that begin with "sw" are switches, others hosts
+ * with one port. The engine configures the subnet; the test may change tables.
  */
 #ifndef TESTS_SIMFAB_LINK_LAB_H
 #define TESTS_SIMFAB_LINK_LAB_H
@@ -27,7 +27,7 @@ static inline struct port *lab_host(const char *name)
     return lab_port(name, 1);
 }
 
-/* So many packets of so many bytes on the wire into the lane of the host's port that sl maps to. */
+/* Sends a number of packets of wire_bytes into the lane of the host's port for sl. */
 void lab_send(const char *from, const char *to, uint8_t sl, uint32_t wire_bytes, unsigned packets);
 
 /* Run until the host's port has received so many packets (all, if 0), or nothing happens any more: false. */
@@ -39,10 +39,10 @@ void lab_run_to(uint64_t t_ps);
 /* Arbitration tables: pairs of lane and weight, the last one {0, 0}. */
 void lab_arbitrate(struct port *p, const struct vlarb_entry *high, const struct vlarb_entry *low, uint8_t limit);
 
-/* The host's adapter takes so long over a packet. */
+/* The host's adapter takes us microseconds per packet. */
 void lab_slow_receiver(const char *host, uint64_t us);
 
-/* Every lane of every link: credits are what they may be; when empty: all of them are back. */
+/* Checks the credits of every lane of every link; empty: all credits are back. */
 void lab_check_credits(bool empty);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Compiled by peers_mpi.sh with the compilers of other MPIs: every pair of ranks exchanges messages of many sizes, and
-   collectives go over them all. Prints how many bytes were not what they should be. */
+/*
+ * Compiled by peers_mpi.sh with the compilers of other MPIs: every pair of ranks exchanges messages of many sizes,
+ * followed by collectives over all ranks. Prints the number of wrong bytes.
+ */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

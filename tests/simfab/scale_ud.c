@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every process of many sends eight bytes to every other, by datagrams. `scale_ud HOST...` starts one process on each
- * host, introduces them to each other and prints what the exchange took: the latest to end, on the simulated clock.
- * `scale_ud --queue-pairs N` makes so many in one process and waits for the end of its input.
+ * Every process of many sends eight bytes to every other, by datagrams. `scale_ud HOST...` starts a process on each
+ * host, introduces them to each other and prints the time of the exchange: the latest end, on the simulated clock.
+ * `scale_ud --queue-pairs N` makes N queue pairs in one process and waits for the end of its input.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -43,7 +43,7 @@ static void move(int fd, void *buf, size_t bytes, int out)
     }
 }
 
-/* ---- one of many ----------------------------------------------------------------------------------------------- */
+/* ---- a process of the exchange ----------------------------------------------------------------------------------- */
 
 struct self {
     struct ibv_context *ctx;
@@ -52,7 +52,7 @@ struct self {
     struct ibv_qp *qp;
     struct ibv_mr *mr;
     struct ibv_ah **ah;
-    uint8_t *memory; /* what comes in: a header and a number for each; then what goes out */
+    uint8_t *memory; /* received: a header and a number for each sender; then the sent datagrams */
     uint32_t n, me;
 };
 
@@ -155,7 +155,7 @@ static void exchange(struct self *s, const struct name *names)
     }
 }
 
-/* From each exactly one. */
+/* Checks for exactly one datagram from each process. */
 static void check(const struct self *s)
 {
     uint8_t *seen = calloc(s->n, 1);
@@ -194,7 +194,7 @@ static int child(uint32_t me, uint32_t n)
     return 0;
 }
 
-/* Nothing but queue pairs, until the input ends: somebody measures what they cost. */
+/* Makes only queue pairs, until the input ends, for a measurement of their cost. */
 static int only_queue_pairs(uint32_t n)
 {
     struct self s = {.n = 1};
@@ -214,7 +214,7 @@ static int only_queue_pairs(uint32_t n)
     return 0;
 }
 
-/* ---- who starts them ------------------------------------------------------------------------------------------- */
+/* ---- the starter ------------------------------------------------------------------------------------------------- */
 
 static int start(const char *program, const char *host, uint32_t me, uint32_t n)
 {

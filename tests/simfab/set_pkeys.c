@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes a port's table of P_Keys as a subnet manager does, in one datagram, to a port of this host: set_pkeys DEVICE
- * KEY... The first 32 entries become these, and 0 behind them. opensm puts back what its partitions.conf says at its
- * next heavy sweep, not before.
+ * Writes a port's P_Key table like a subnet manager, in one datagram, to a port of this host: set_pkeys DEVICE KEY...
+ * The first 32 entries become these keys, followed by 0. opensm restores the table of its partitions.conf at its next
+ * heavy sweep, not before.
  */
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>

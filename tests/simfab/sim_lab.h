@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An engine without processes, as unit tests of it want one: what main.c builds, around a model and a fabric that the
- * test has loaded. The subnet is configured by the engine itself.
+ * An engine without processes for unit tests: built as in main.c, around a model and a fabric loaded by the test. The
+ * engine configures the subnet.
  */
 #ifndef TESTS_SIMFAB_SIM_LAB_H
 #define TESTS_SIMFAB_SIM_LAB_H
@@ -11,10 +11,9 @@
 
 /* s->model and s->fabric are there, the rest of s is zero. */
 void sim_lab_up(struct sim *s, uint8_t lmc);
-/* The whole of it, and with the list of faults and flows in its model: err tells what is wrong with them. A model that
-   is none leaves s empty. */
+/* The whole engine, with the model's faults and flows: err has their errors. An invalid model leaves s empty. */
 struct parse_error sim_lab_load(struct sim *s, const char *model, const char *netlist_path, uint8_t lmc);
-/* Takes all of it away, model and fabric too; an empty s stays so. */
+/* Frees everything, model and fabric too; an empty s stays empty. */
 void sim_lab_down(struct sim *s);
 
 struct port *sim_lab_port(const struct sim *s, const char *node, unsigned num);

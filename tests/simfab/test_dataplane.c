@@ -169,7 +169,7 @@ START_TEST(every_hop_maps_the_service_level_by_its_own_table)
     ck_assert_uint_eq(from->vl[1].xmit_pkts, 1);
     ck_assert_uint_eq(out->vl[3].xmit_pkts, 1);
     ck_assert_uint_eq(to->vl[3].rcv_pkts, 1);
-    /* lane 15 in the table, or one beyond those that operate: discard */
+    /* lane 15 in the table, or a lane beyond the operational lanes: discard */
     out->sl2vl[in][5] = 15;
     send_packet(from, to->lid, 5, 100);
     run_all();
@@ -261,7 +261,7 @@ START_TEST(cables_lose_as_many_as_they_are_told)
     run_all();
     ck_assert_double_eq_tol((double)to->count.rcv_pkts / 20000, 0.81, 0.01); /* two cables */
     ck_assert_uint_eq(to->count.symbol_errors, to->peer->count.xmit_pkts - to->count.rcv_pkts);
-    ck_assert_uint_eq(to->count.rcv_errors, 0); /* what is lost was never seen */
+    ck_assert_uint_eq(to->count.rcv_errors, 0); /* a lost packet was never seen */
     sim_lab_down(&sim);
 }
 END_TEST
@@ -281,7 +281,7 @@ START_TEST(wrong_checksums_are_counted_and_forgiven_up_to_the_threshold)
     ck_assert_uint_eq(from->peer->count.rcv_errors + to->count.rcv_pkts, 20000);
     ck_assert_uint_eq(from->peer->count.local_integrity, 0);
     ck_assert_uint_eq(from->count.link_recovers, 0);
-    /* all of them: every ninth passes it */
+    /* all packets: every ninth passes it */
     from->out->corrupt = 1;
     from->peer->physical_errors = 0;
     for (int i = 0; i < 90; i++)

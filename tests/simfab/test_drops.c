@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What one lost packet costs a message, by its place in the message and by transport: an unreliable connection loses
- * that message, whole, and no other; a reliable one sends again, once, no more than it must. Between the two HCAs of a
+ * The cost of one lost packet, by its place in the message and by transport. An unreliable connection loses the whole
+ * message, and no other. A reliable connection sends again, once, only the necessary packets. Between the two HCAs of a
  * host; the cables are so long that a message is on its way before an answer can come back. For drops.sh, which counts
- * the lines that say "right".
+ * the lines with "right".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +12,14 @@
 
 #include "tests/simfab/host_ends.h"
 
-enum { PACKETS = 8, MESSAGES = 3, VICTIM = 1, TIMEOUT_MS = 1073 }; /* 4.096 us * 2^18, as end_connect() sets it */
+enum { PACKETS = 8, MESSAGES = 3, VICTIM = 1, TIMEOUT_MS = 1073 }; /* 4.096 us * 2^18, as set by end_connect() */
 
 static struct hca_end a, b;
 static uint32_t mtu, bytes; /* of a packet and of a message */
 
 /* ---- the bench ------------------------------------------------------------------------------------------------- */
 
-/* The number-th packet from now on, of those that leave the switch by this port, vanishes. */
+/* Loses the number-th packet from now on that leaves the switch by this port. */
 static void lose(unsigned port, unsigned number)
 {
     char line[80];
@@ -117,7 +117,7 @@ static const char *name_of(enum ibv_wr_opcode op)
     }
 }
 
-/* Receives are used in order, by the messages that come: the completions are those of messages 0 and 2. */
+/* Receives are used in the order of arriving messages: the completions are those of messages 0 and 2. */
 static const char *wrong_receives(enum ibv_wr_opcode op, bool lost)
 {
     static const unsigned all[] = {0, 1, 2}, but_victim[] = {0, 2};
@@ -140,7 +140,7 @@ static const char *wrong_receives(enum ibv_wr_opcode op, bool lost)
     return NULL;
 }
 
-/* Writes land where they are told to; of the one that lost a packet, what came before that (IBTA volume 1, 9.8.3). */
+/* Writes land at their addresses; of the write with a lost packet, the part before (IBTA volume 1, 9.8.3). */
 static const char *wrong_memory(enum ibv_wr_opcode op, unsigned lost)
 {
     if (op == IBV_WR_SEND)
@@ -165,7 +165,7 @@ static void unreliable(enum ibv_wr_opcode op, unsigned lost)
         lose(2, VICTIM * PACKETS + lost);
     for (unsigned m = 0; m < MESSAGES; m++)
         post(qa, op, m);
-    end_wait(a.send_cq, MESSAGES); /* who sends does not hear of it */
+    end_wait(a.send_cq, MESSAGES); /* the sender does not notice */
     sleep_ms(10);
     wrong = wrong_receives(op, lost);
     if (!wrong)
@@ -182,7 +182,7 @@ static void unreliable(enum ibv_wr_opcode op, unsigned lost)
 /* ---- reliable -------------------------------------------------------------------------------------------------- */
 
 struct cost {
-    uint64_t requests, answers; /* packets that a and b have sent */
+    uint64_t requests, answers; /* packets sent by a and b */
     uint64_t since;
 };
 
@@ -200,9 +200,9 @@ static bool waited(struct cost before, bool timeout)
 }
 
 /*
- * A message of which one packet is lost. The next one tells the receiver, who asks for all from the lost one on;
- * nothing comes after the last one, which alone asks for an acknowledge: the sender must wait, and then knows of none
- * that came.
+ * A message with one lost packet. The next packet shows the loss to the receiver, which requests all packets from the
+ * lost one on. No packet follows the last one, which alone requests an acknowledge: the sender must wait, and then
+ * assumes that no packet arrived.
  */
 static void reliable(enum ibv_wr_opcode op, unsigned lost)
 {
@@ -235,7 +235,7 @@ static void reliable(enum ibv_wr_opcode op, unsigned lost)
     ibv_destroy_qp(qb);
 }
 
-/* The acknowledge of a message of one packet is lost: that packet is sent again, and received once. */
+/* The acknowledge of a message of one packet is lost: the packet is sent again, and received once. */
 static void acknowledge_lost(void)
 {
     struct ibv_qp *qa = end_qp(&a, IBV_QPT_RC, false), *qb = end_qp(&b, IBV_QPT_RC, false);
@@ -263,8 +263,9 @@ static void acknowledge_lost(void)
     ibv_destroy_qp(qb);
 }
 
-/* An answer to a read of so many packets is lost: the rest of it is asked for. The last one, or an atomic's: after a
- * time-out. */
+/*
+ * A packet of a read's answer is lost: the rest is requested. The last packet, or an atomic's answer: after a time-out.
+ */
 static void answer_lost(enum ibv_wr_opcode op, unsigned packets, unsigned lost)
 {
     struct ibv_qp *qa = end_qp(&a, IBV_QPT_RC, false), *qb = end_qp(&b, IBV_QPT_RC, false);

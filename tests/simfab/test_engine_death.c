@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waits for a completion that never comes, until the engine is killed; then tells what verbs say. For lifecycle.sh. */
+/*
+ * Waits for a completion that never comes, until the engine is killed; then prints the results of verbs. For
+ * lifecycle.sh.
+ */
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>

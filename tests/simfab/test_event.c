@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The event queue: order by time and by scheduling, timers that move and stop, time that never goes back. */
+/* The event queue: order by time and by scheduling, moved and stopped timers, monotonic time. */
 #include <stdlib.h>
 
 #include "simfab/engine/base/event.h"
@@ -178,7 +178,7 @@ START_TEST(what_is_loud_is_counted_exactly)
     evq_push_quiet(&q, 20, note, NULL, 0);
     ck_assert_uint_eq(q.loud, 1);
     evtimer_set(&q, &loud, 100);
-    evtimer_set(&q, &loud, 50); /* moved: still one */
+    evtimer_set(&q, &loud, 50); /* moved: still one entry */
     evtimer_set(&q, &quiet, 60);
     ck_assert_uint_eq(q.loud, 2);
     evtimer_stop(&loud);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Faults: the words of a command (pure), and what they do to a fabric without processes. */
+/* Faults: the words of a command (pure), and their effects on a fabric without processes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flows: the words of a command (pure), and what arrives on a fabric without processes, against arithmetic. */
+/* Flows: the words of a command (pure), and arrivals on a fabric without processes, against arithmetic. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,7 +293,7 @@ START_TEST(a_flow_waits_while_it_has_no_path)
     r = result_of(1);
     before = r.sent;
     ck_assert_str_eq(r.state, "no path");
-    ck_assert_uint_le(r.lost, 16); /* what was under way */
+    ck_assert_uint_le(r.lost, 16); /* packets that were under way */
     run_for("run\n1ms");
     ck_assert_uint_eq(result_of(1).sent, before);
     ck_assert(fault("link\nh1 mlx5_0\n1\nup"));

@@ -16,7 +16,7 @@ static struct memory memory;
 static struct bus bus[2];
 static struct dma engine[4];
 
-/* What began, in order. */
+/* Transfers begun, in order. */
 static struct {
     uint64_t who, start_ps, done_ps;
 } log_entry[4096];
@@ -93,7 +93,7 @@ START_TEST(an_engine_keeps_its_own_pace_and_leaves_the_rest_to_others)
     for (int i = 0; i < 600; i++)
         dma_request(&engine[1], 1000, note, NULL, 1);
     run_until(UINT64_MAX);
-    /* 400 MB/s, never more than a transfer ahead of that, nor one and a turn behind */
+    /* 400 MB/s, never more than a transfer ahead, nor more than a transfer and a turn behind */
     for (unsigned i = 0, n = 0; i < logged; i++)
         if (log_entry[i].who == 0) {
             ck_assert_uint_ge(log_entry[i].start_ps + 2500000, n * 2500000ull);
@@ -105,7 +105,7 @@ START_TEST(an_engine_keeps_its_own_pace_and_leaves_the_rest_to_others)
 }
 END_TEST
 
-/* Two engines that wait for each other's turn must not settle in a rhythm in which the bus is idle. */
+/* Two engines waiting for each other's turn must not settle in a rhythm that leaves the bus idle. */
 START_TEST(a_late_turn_is_caught_up_with)
 {
     set_up(1000, 0);
@@ -185,7 +185,7 @@ START_TEST(a_request_for_nothing_waits_for_those_before_it)
 }
 END_TEST
 
-/* At the moment the bus is free, who has waited goes before who comes just then. */
+/* When the bus becomes free, a waiting engine goes before an engine that comes at that moment. */
 static void ask_again(void *obj, uint64_t arg)
 {
     dma_request(&engine[0], 1000, note, NULL, 7);

@@ -141,7 +141,7 @@ static void send_round(struct hca_end *a, struct hca_end *b, const struct way *w
     end_wait(b->recv_cq, count);
 }
 
-/* RC: n connections. UD: one queue pair talks to one. Receives are posted before, so that only sending takes time. */
+/* RC: n connections. UD: one queue pair sends to one. Receives are posted before, so only sending takes time. */
 static void connections(unsigned n, bool datagrams, unsigned count, uint32_t bytes)
 {
     struct hca_end *a = &side[0][0], *b = &side[1][0];
@@ -163,7 +163,7 @@ static void connections(unsigned n, bool datagrams, unsigned count, uint32_t byt
         way[i] = (struct way){qa, qb->qp_num};
     }
     end_post_recv(b, NULL, count + n, bytes + 40);
-    send_round(a, b, way, n, n, ah, bytes); /* not measured: the adapters hold then what they can */
+    send_round(a, b, way, n, n, ah, bytes); /* not measured: fills the adapters' caches */
     start = clock_ps();
     send_round(a, b, way, n, count, ah, bytes);
     ps = clock_ps() - start;

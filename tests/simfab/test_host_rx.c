@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A receiver that cannot keep up, without any process: packets for nobody, which cross the bus and are dropped there.
- * The bus of the receiving host is the narrow place; the credits of each lane hold its senders back.
+ * A receiver that cannot keep up, without any process: packets without destination cross the bus and are dropped there.
+ * The bus of the receiving host is the bottleneck; the credits of each lane hold the senders back.
  */
 #include <string.h>
 
@@ -40,13 +40,13 @@ static void bring_up(void)
     to->node->hca->bus->bps = BUS_MB * 8000000ull;
 }
 
-/* What one packet occupies the receiver's bus for. */
+/* Time of one packet on the receiver's bus. */
 static uint64_t bus_ps(void)
 {
     return transfer_ps(PAYLOAD, BUS_MB * 8000000ull);
 }
 
-/* A packet that carries a reference to mark, if there is one, until it is dropped. */
+/* A packet that carries a reference to mark, if any, until dropped. */
 static void send_packet(struct port *from, uint8_t sl, struct chunk *mark)
 {
     struct packet *p = packet_new();
@@ -91,7 +91,7 @@ START_TEST(credits_hold_the_sender_back_and_nothing_is_lost)
         send_packet(a, 0, mark);
     ck_assert_uint_eq(left(mark), 200);
     run_until(100 * bus_ps());
-    /* what is not in memory yet, and not in the two buffers on the way, has not left */
+    /* packets neither in memory nor in the two buffers on the way have not left */
     ck_assert_uint_ge(left(mark), 99);
     ck_assert_uint_le(a->count.xmit_pkts, 101 + 2 * PER_LANE);
     ck_assert_uint_gt(a->count.xmit_wait, 0);
@@ -105,7 +105,7 @@ START_TEST(credits_hold_the_sender_back_and_nothing_is_lost)
 }
 END_TEST
 
-/* A lane that comes late waits for what the buffers hold, in the order of arrival, and no longer. */
+/* A lane that comes late waits for the packets in the buffers, in the order of arrival, and no longer. */
 static void wait_behind(unsigned lanes)
 {
     uint64_t asked, waited, ahead = (uint64_t)lanes * PER_LANE * bus_ps();
@@ -161,7 +161,7 @@ START_TEST(backlogged_lanes_share_by_their_buffers)
 }
 END_TEST
 
-/* The host's other adapter has a bus of its own: a slow one beside it does not hold it up. */
+/* The host's other adapter has a bus of its own, and is not delayed by a slow bus beside. */
 START_TEST(a_slow_bus_is_its_own_trouble)
 {
     struct chunk *slow = chunk_new(PAYLOAD), *fast = chunk_new(PAYLOAD);

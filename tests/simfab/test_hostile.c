@@ -104,7 +104,7 @@ static int random_request(int fd, uint32_t seq)
     return recv(fd, rep, sizeof rep, 0) > 0 ? 0 : -1;
 }
 
-/* A real device, PD, CQ and QP, so that the noise meets objects. */
+/* A real device, PD, CQ and QP, for the noise. */
 static void some_objects(int fd)
 {
     static const uint32_t steps[][8] = {
@@ -183,8 +183,7 @@ static void noise_among_the_actors(struct sf_arena *a)
                      __ATOMIC_SEQ_CST);
 }
 
-/* A turn that is passed on too early, twice, or to somebody else, is taken back, or is nonsense; calls that come or do
- * not. */
+/* A turn passed on too early, twice, or to another actor, a turn taken back, or nonsense; calls that come or do not. */
 static int noise_in_the_relay(const char *dir, const char *host)
 {
     struct sf_welcome w;
@@ -260,7 +259,7 @@ static void die_as_manager(const char *dir, const char *host, int stage)
     recv(fd, &w, sizeof w, 0);
     if (stage == 10)
         die();
-    if (stage == 12) { /* holds an issm, and somebody waits for it */
+    if (stage == 12) { /* holds an issm, with another process waiting for it */
         int second = dial(dir);
 
         send(second, &hello, sizeof hello, 0);
@@ -269,7 +268,7 @@ static void die_as_manager(const char *dir, const char *host, int stage)
     memcpy(msg, &req, sizeof req);
     memcpy(msg + sizeof req, &(struct ib_user_mad_reg_req2){.mgmt_class = 0x81, .mgmt_class_version = 1}, req.bytes);
     send(fd, msg, sizeof req + req.bytes, 0);
-    /* a request that nobody will answer */
+    /* a request without answer */
     req = (struct umad_req){.op = UMAD_OP_WRITE, .bytes = 64 + 256};
     memset(msg, 0, sizeof msg);
     memcpy(msg, &req, sizeof req);
@@ -289,7 +288,7 @@ static void *sleeps(void *arg)
     return arg;
 }
 
-/* A child that has nothing of what we share with the engine kills us. */
+/* A child that shares nothing with the engine kills this process. */
 static void killed_after(unsigned ms, int fd, const int fds[2])
 {
     pid_t us = getpid();
@@ -304,8 +303,10 @@ static void killed_after(unsigned ms, int fd, const int fds[2])
     _exit(0);
 }
 
-/* One thread is in the given state while the first one computes: at first time waits for that one, later it is left
- * out. */
+/*
+ * One thread is in the given state while the first thread computes: at first time waits for the first thread, later the
+ * first thread is excluded.
+ */
 static void die_in_state(const char *dir, const char *host, uint32_t state, unsigned after_ms, bool stopped)
 {
     struct sf_req req = {.op = SF_OP_DEVICES};
@@ -407,7 +408,7 @@ int main(int argc, char **argv)
             break;
         default:
             if (random_request(fd, n))
-                return 0; /* detached: as it should be */
+                return 0; /* detached, as expected */
         }
         if (write(fds[1], &one, sizeof one) < 0)
             return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One message between two simulated hosts with keys of their choice, run by partitions.sh: does it arrive?
+ * One message between two simulated hosts with keys of their choice, run by partitions.sh: the program shows whether
+ * the message arrives.
  *
  *   test_keys DIR listen TYPE PKEY_INDEX QKEY    TYPE: rc uc ud; prints "got N" when DIR/done is there
  *   test_keys DIR send TYPE PKEY_INDEX QKEY      prints the status of its completion
@@ -157,7 +158,7 @@ static void receive(struct side *s)
     check(ibv_post_recv(s->qp, &wr, &bad) == 0, "ibv_post_recv");
     say(s, "ready");
     wait_for(s, "done");
-    usleep(10000); /* what is under way arrives */
+    usleep(10000); /* packets under way arrive */
     while (ibv_poll_cq(s->cq, 1, &wc) == 1)
         got += wc.status == IBV_WC_SUCCESS;
     printf("got %u\n", got);

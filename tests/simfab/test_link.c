@@ -68,13 +68,13 @@ START_TEST(a_long_cable_is_as_fast_as_its_credits_come_back)
     ck_assert_uint_eq(arrival("h2", 694) - first, 99 * round);
     lab_run();
     lab_check_credits(true);
-    /* the wire was idle, with packets to send, for what is left of every round; a tick is the time of 4 bytes */
+    /* the wire was idle, with packets waiting, for the rest of every round; a tick is the time of 4 bytes */
     ck_assert_uint_eq(lab_host("h1")->count.xmit_wait, 99 * (round - 7 * ser) / (4 * SDR_PS));
     lab_down();
 }
 END_TEST
 
-/* A flow control packet waits for the packet that is on the wire in its direction: that has 1000 bytes to go. */
+/* A flow control packet waits for the packet on the wire in its direction, which has 1000 bytes to go. */
 START_TEST(flow_control_goes_before_data_but_interrupts_nothing)
 {
     const uint64_t ser = 2078 * SDR_PS, way = 20 * US;
@@ -114,7 +114,7 @@ START_TEST(a_blocked_lane_does_not_count_while_another_sends)
 }
 END_TEST
 
-/* h1 has a 1X link. What it sends leaves the switch at 4X, in one piece, and takes a quarter of that link's time. */
+/* h1 has a 1X link. Its packets leave the switch at 4X, in one piece, and take a quarter of that link's time. */
 START_TEST(a_slow_link_does_not_hold_a_fast_one)
 {
     const uint64_t slow = 4 * 2078 * SDR_PS, fast = 2078 * SDR_PS;
@@ -159,7 +159,7 @@ START_TEST(levels_without_a_lane_are_discarded)
     struct port *out = lab_port("sw1", 2);
 
     ck_assert_uint_eq(out->op_vls, 2);
-    out->sl2vl[1][3] = 2;  /* beyond the two that operate */
+    out->sl2vl[1][3] = 2;  /* beyond the two operational lanes */
     out->sl2vl[1][4] = 15; /* "discard" */
     lab_send("h1", "h2", 3, 100, 5);
     lab_send("h1", "h2", 4, 100, 7);

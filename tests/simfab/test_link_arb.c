@@ -27,7 +27,7 @@ struct shares {
     struct vlarb_entry high[6], low[6];
     uint8_t limit;
     uint32_t bytes[LANES]; /* of the lane's packets; 0: the lane is idle */
-    uint32_t turn[LANES];  /* packets in one round of everything, by arithmetic */
+    uint32_t turn[LANES];  /* packets in a round of all entries, by arithmetic */
 };
 
 /* A turn of weight w sends packets of u blocks until its weight is used up: w / u of them, rounded up. */
@@ -38,9 +38,15 @@ static const struct shares cases[] = {
     {{{0}}, {{1, 4}, {2, 200}, {1, 4}, {3, 100}}, 0, {0, 2078, 2078, 2078}, {0, 2, 7, 4}},
     {{{0}}, {{1, 10}, {2, 50}, {3, 100}}, 0, {0, 94, 1054, 2078}, {0, 5, 3, 4}},
     {{{0}}, {{1, 1}, {2, 0}, {3, 1}}, 0, {0, 2078, 0, 94}, {0, 1, 0, 1}},
-    /* a lane in both tables: two of it from the high one, then by turns it and the other from the low one */
+    /*
+     * a lane in both tables: two packets of it from the high table, then alternating with the other lane from the low
+     * table
+     */
     {{{1, 33}}, {{1, 33}, {2, 33}}, 1, {0, 2078, 2078, 0}, {0, 5, 1, 0}},
-    /* 4 * 4096 bytes are used up by 8 packets of 33 blocks, which two lanes share 2 to 1; then one goes from below */
+    /*
+     * 4 * 4096 bytes are used up by 8 packets of 33 blocks, shared 2 to 1 by two lanes; then one packet goes from the
+     * low table
+     */
     {{{1, 66}, {2, 33}}, {{3, 33}}, 4, {0, 2078, 2078, 2078}, {0, 16, 8, 3}},
     {{{1, 255}}, {{2, 255}}, 0, {0, 94, 2078, 0}, {0, 1, 1, 0}},
     {{{1, 255}}, {{2, 100}, {3, 200}}, 254, {0, 2078, 2078, 94}, {0, 493, 1, 0}},
@@ -66,14 +72,14 @@ START_TEST(saturated_lanes_share_by_weight)
     for (unsigned i = 0; i < LANES && c->limit != 254; i++)
         ck_assert_double_eq_tol((double)to->vl[i].rcv_data / (double)all,
                                 (double)(c->turn[i] * c->bytes[i]) / (double)round, 0.005);
-    /* 254 * 4096 bytes are 16256 blocks: 493 packets; then one from below */
+    /* 254 * 4096 bytes are 16256 blocks: 493 packets; then one from the low table */
     if (c->limit == 254)
         ck_assert_uint_le(to->vl[2].rcv_pkts + to->vl[3].rcv_pkts - to->vl[1].rcv_pkts / 493, 1);
     lab_down();
 }
 END_TEST
 
-/* What a lane sends in a turn when its packets' sizes alternate: on average over many turns. */
+/* Bytes sent by a lane in a turn when its packets' sizes alternate: average over many turns. */
 static double bytes_of_turn(uint32_t weight, const uint32_t *sizes, unsigned num)
 {
     uint64_t sum = 0;
@@ -115,7 +121,7 @@ START_TEST(without_a_limit_the_low_table_starves)
     lab_send("h2", "d", 1, 2078, 5000);
     lab_send("h3", "d", 2, 94, 5000);
     ck_assert(lab_run_until("d", 4999));
-    /* the small ones come to the switch first: one is on the wire before a large one is there */
+    /* the small packets reach the switch first: one is on the wire before a large packet arrives */
     ck_assert_uint_le(lab_host("d")->vl[2].rcv_pkts, 1);
     lab_run();
     ck_assert_uint_eq(lab_host("d")->vl[2].rcv_pkts, 5000);
@@ -147,8 +153,8 @@ START_TEST(limit_zero_lets_one_packet_pass)
 END_TEST
 
 /*
- * While lane 2 saturates the output, single packets of lane 1 come at all phases of it. The worst of their waits, and
- * that it comes near the bound, or the bound would say nothing.
+ * While lane 2 saturates the output, single packets of lane 1 come at all phases. Returns the longest wait; it must
+ * also come near the bound, or the bound would prove nothing.
  */
 static uint64_t worst_wait(uint32_t bytes)
 {
@@ -167,7 +173,7 @@ static uint64_t worst_wait(uint32_t bytes)
         if (sim_now(&lab) - start - alone > worst)
             worst = sim_now(&lab) - start - alone;
     }
-    ck_assert_uint_lt(lab_host("d")->vl[2].rcv_pkts, 9000); /* it was saturated to the end */
+    ck_assert_uint_lt(lab_host("d")->vl[2].rcv_pkts, 9000); /* saturated to the end */
     return worst;
 }
 

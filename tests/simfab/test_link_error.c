@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ports do about a link that is worse than unlucky: thresholds, recoveries, the watchdog over flow control. */
+/* Reactions of ports to links with excessive errors: thresholds, recoveries, the watchdog for flow control. */
 #include <stdlib.h>
 
 #include "simfab/engine/fabric/fabric.h"
@@ -9,7 +9,7 @@
 #include "tests/simfab/link_lab.h"
 
 #define MODEL     LAB_MODEL "vl_buffer_bytes: 16384}\n"
-#define SYMBOL_PS 4000ull /* 8 bits on one lane of SDR, as 10 */
+#define SYMBOL_PS 4000ull /* 8 bits on one lane of SDR, sent as 10 */
 #define PERIOD_PS (65536 * SYMBOL_PS)
 #define WATCH_PS  (400000 * SYMBOL_PS)
 
@@ -56,7 +56,7 @@ START_TEST(overruns_on_end_are_excessive)
 }
 END_TEST
 
-/* Those packets that were named vanish, of this direction alone; what is said later replaces it. */
+/* Packets lost by number, in this direction alone; a later list replaces an earlier list. */
 START_TEST(packets_vanish_by_number)
 {
     struct link_dir *l;
@@ -113,7 +113,7 @@ START_TEST(a_sender_without_flow_control_stops)
 }
 END_TEST
 
-/* Both ends see the same trouble, and it is one recovery; watching begins anew with each fault. */
+/* Both ends see the same error, with one recovery; the watch begins anew with each fault. */
 START_TEST(both_directions_recover_as_one)
 {
     lab_up("h1-h2", MODEL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who gets an output of a switch when several inputs want it, and whom a busy output holds up: turns of inputs, heads
- * of line in both kinds of switches, and what becomes of packets that wait too long.
+ * Shares of an output of a switch among several inputs, and effects of a busy output: turns of inputs, heads of line in
+ * both kinds of switches, and the fate of packets that wait too long.
  */
 #include <stdio.h>
 
@@ -33,7 +33,7 @@ START_TEST(inputs_take_turns_by_packets)
     lab_send("h1", "d", 0, 2078, 5000);
     lab_send("h2", "d", 0, 286, 20000);
     ck_assert(lab_run_until("d", 8000));
-    /* what has left the hosts and not come is in the switch's buffers: 7 packets of 33 blocks, 51 of 5 */
+    /* packets that have left the hosts without arriving are in the switch's buffers: 7 packets of 33 blocks, 51 of 5 */
     ck_assert_double_eq_tol((double)lab_host("h1")->count.xmit_pkts, 4000, 7 + 2);
     ck_assert_double_eq_tol((double)lab_host("h2")->count.xmit_pkts, 4000, 51 + 2);
     lab_down();
@@ -59,9 +59,9 @@ END_TEST
 /* ---- heads of line --------------------------------------------------------------------------------------------- */
 
 /*
- * h1 sends by turns to b, which takes nothing, and to d. b's buffer takes 7 packets. Then the 8th for b stands at the
- * head of the switch's buffer: with one queue for the lane nothing passes it; else 7 of them fill the buffer, and what
- * lies between them has passed.
+ * h1 sends in turn to b, which takes nothing, and to d. b's buffer takes 7 packets. Then the 8th packet for b is at the
+ * head of the switch's buffer. With one queue for the lane no packet passes; otherwise 7 such packets fill the buffer,
+ * and the packets between them have passed.
  */
 START_TEST(a_blocked_receiver_holds_up_others)
 {
@@ -79,9 +79,9 @@ START_TEST(a_blocked_receiver_holds_up_others)
 END_TEST
 
 /*
- * Three hosts share the port to b; one of them comes over a trunk that a flow to d, which nobody disturbs, also takes.
- * When the trunk's buffer is full, the flow to d gets as much of the trunk as the one to b: a third of a link, though
- * its own output is idle for two thirds. That is so in both kinds of switches: congestion spreads through credits.
+ * Three hosts share the port to b. One of them comes over a trunk, which an undisturbed flow to d also takes. When the
+ * trunk's buffer is full, the flow to d gets as much of the trunk as the flow to b: a third of a link, although its own
+ * output is idle for two thirds. This holds for both kinds of switches: congestion spreads through credits.
  */
 START_TEST(congestion_spreads_to_a_victim_on_the_trunk)
 {
@@ -121,7 +121,7 @@ static uint32_t next_random(uint32_t *r)
     return *r >> 10;
 }
 
-/* Every host sends to hosts drawn by lot (itself included), as fast as it can: what share of its link it gets. */
+/* Every host sends to random hosts (itself included), as fast as possible: the share of its link. */
 static double uniform_throughput(unsigned hosts)
 {
     char from[16], to[16];
@@ -220,7 +220,7 @@ START_TEST(a_lane_that_drops_too_often_is_stalled)
     ck_assert_uint_eq(out->count.xmit_discards, 2);
     lab_run_to(stall); /* the third in a row: the rest goes with it */
     ck_assert_uint_eq(out->count.xmit_discards, 5);
-    /* what comes now is discarded at once, for 8 lives */
+    /* packets are discarded at once for 8 lifetimes */
     lab_send("h1", "b", 0, 2078, 4);
     lab_run_to(stall + 100 * US);
     ck_assert_uint_eq(out->count.xmit_discards, 9);
@@ -254,7 +254,7 @@ START_TEST(other_lanes_and_outputs_live_on)
 }
 END_TEST
 
-/* The first packet that does not fit has come into the switch after the seven before it. */
+/* The first packet without room enters the switch after the seven before. */
 START_TEST(a_packet_lives_in_a_switch_for_its_time)
 {
     const struct port *out = blocked_output(20, 7, 9);
@@ -272,13 +272,15 @@ START_TEST(a_packet_lives_in_a_switch_for_its_time)
 }
 END_TEST
 
-/* A ring of switches with two hosts each that all send two hops on locks up for ever; with a life time it goes on. */
+/*
+ * A ring of switches, with two hosts each that all send two hops on, deadlocks for ever; with a lifetime it continues.
+ */
 START_TEST(a_credit_loop_ends_with_a_life_time)
 {
     uint64_t discarded = 0, got = 0;
 
     up("h1-sw1.1 h4-sw1.4 h2-sw2.1 h5-sw2.4 h3-sw3.1 h6-sw3.4 sw1.2-sw2.3 sw2.2-sw3.3 sw3.2-sw1.3", kinds[_i & 1]);
-    for (unsigned i = 1; i <= 3; i++) { /* everything goes round one way: over port 2 */
+    for (unsigned i = 1; i <= 3; i++) { /* all routes go the same direction: over port 2 */
         char sw[16];
 
         snprintf(sw, sizeof sw, "sw%u", i);

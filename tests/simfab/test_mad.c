@@ -66,7 +66,7 @@ static int open_with_page(const char *host, enum sf_conn_kind kind, uint32_t n, 
     if (!CMSG_FIRSTHDR(&msg))
         return pair[0];
     memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof fd);
-    ck_assert_int_eq(ftruncate(fd, 0), -1); /* the engine writes there: it must stay as large as it is */
+    ck_assert_int_eq(ftruncate(fd, 0), -1); /* the engine writes there: the size must stay fixed */
     *page = mmap(NULL, sizeof **page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     ck_assert(*page != MAP_FAILED);
     close(fd);
@@ -174,7 +174,7 @@ static int write_mad(int u, size_t bytes)
     return ask(u, UMAD_OP_WRITE, &out, sizeof out.hdr + bytes, &rep);
 }
 
-/* What the next read gives: bytes with the header, 0 if there is nothing */
+/* The result of the next read: bytes with the header, 0: nothing to read */
 static size_t next(int u)
 {
     struct umad_rx rx;
@@ -249,7 +249,7 @@ static void teardown(void)
     model_free(model);
 }
 
-/* What a subnet manager would set: h1 is LIDs 4-5, h2 8-9, the switches 1 and 2; the odd LIDs go by port 5. */
+/* Settings of a subnet manager: h1 is LIDs 4-5, h2 8-9, the switches 1 and 2; the odd LIDs go by port 5. */
 static void configure(void)
 {
     static const unsigned lids[] = {4, 5, 8, 9};
@@ -403,7 +403,7 @@ START_TEST(sawing_off_the_branch)
 }
 END_TEST
 
-/* Milliseconds until a request that nobody answers has failed; it stays in `in`. */
+/* Milliseconds until an unanswered request has failed; the request stays in `in`. */
 static long time_unanswered(void)
 {
     struct timespec a, b;
@@ -426,7 +426,7 @@ START_TEST(time_out_and_retries)
     request(id, 77, CLASS_SMP_LID, METHOD_GET, 0x11, 5);
     out.hdr.timeout_ms = 60;
     out.hdr.retries = 1;
-    /* never too soon; how late, says the time in which a busy machine has let the timer run */
+    /* never too soon; the delay depends on the timer of a busy machine */
     for (int i = 0; i < 20 && (!i || ms > 600); i++) {
         ms = time_unanswered();
         ck_assert_int_ge(ms, 120);
@@ -465,7 +465,7 @@ START_TEST(registration)
     ck_assert_int_eq(reg(u1, 0, CLASS_SA, 2, 0, 0, NULL), EINVAL);
     ck_assert_int_eq(reg(u1, 2, CLASS_SA, 2, 0, 0, NULL), EINVAL);
     ck_assert_int_eq(reg(u1, 1, CLASS_SA, 8, 0, 0, NULL), EINVAL);
-    ck_assert_int_eq(reg(u1, 0, CLASS_SMP_LID, 1, 0, 1, NULL), EINVAL); /* RMPP on a class that has none */
+    ck_assert_int_eq(reg(u1, 0, CLASS_SMP_LID, 1, 0, 1, NULL), EINVAL); /* RMPP on a class without RMPP */
     ck_assert_int_eq(reg(u1, 1, CLASS_SA, 2, 0, 2, NULL), EINVAL);
     ck_assert_int_eq(reg(u1, 1, 0x50, 1, 0, 0, NULL), EINVAL);
     ck_assert_int_eq(reg(u1, 1, 0x32, 1, 0, 0, NULL), EINVAL); /* no OUI */
@@ -570,7 +570,7 @@ START_TEST(traps)
     configure();
     ck_assert_int_eq(reg(u1, 0, CLASS_SMP_LID, 1, 0xa6, 0, &id), 0);
     port_set_phys(&leaf2->ports[5], PHYS_DISABLED);
-    /* one from each switch */
+    /* one trap from each switch */
     ck_assert_uint_eq(next(u1), 320);
     ck_assert_uint_eq(wire_get(in.mad, MAD_METHOD), METHOD_TRAP);
     ck_assert_uint_eq(wire_get(in.mad + SMP_DATA, 32, 16), 128);
@@ -598,7 +598,7 @@ START_TEST(traps)
 }
 END_TEST
 
-/* Answer the trap in "in", whose agent is id. */
+/* Answers the trap in "in", for the agent id. */
 static void repress(uint32_t id)
 {
     memcpy(&out, &in, sizeof in.hdr + 256);
@@ -617,7 +617,7 @@ static const uint8_t *trap_details(unsigned number, unsigned issuer)
     return in.mad + SMP_DATA + 10;
 }
 
-/* A request from h1 to h2 that nobody answers. */
+/* An unanswered request from h1 to h2. */
 static void unheard(uint32_t gsi, uint32_t qkey)
 {
     request(gsi, 8, CLASS_PERF, METHOD_GET, 0x01, 0);
@@ -666,7 +666,7 @@ START_TEST(bad_keys)
     trap_details(257, 8); /* the news since, when the time is over */
     repress(smi);
     ck_assert_uint_eq(next_within(u1, 300), 0);
-    /* a full one may talk to a limited one; any entry of the table will do */
+    /* a full member may talk to a limited member; any entry of the table counts */
     p2->pkeys[0] = 0;
     p2->pkeys[5] = 0xffff;
     answered(gsi);
@@ -677,7 +677,7 @@ START_TEST(bad_keys)
     ck_assert_uint_eq(wire_get(d, 48, 32), 0x1234);
     ck_assert_uint_eq(p2->qkey_violations, 1);
     repress(smi);
-    /* switches: what may go out is what the other end accepts */
+    /* switches: out go only keys accepted by the other end */
     out_port->partition_enforce = PKEY_ENFORCE_OUT;
     out_port->pkeys[0] = 0x7fff;
     unheard(gsi, MAD_QKEY);
@@ -691,7 +691,7 @@ START_TEST(bad_keys)
     repress(smi);
     out_port->pkeys[0] = 0xffff;
     answered(gsi);
-    /* and what may come in is what the other end may say */
+    /* and in come only keys allowed at the other end */
     in_port->partition_enforce = PKEY_ENFORCE_IN;
     in_port->pkeys[0] = 0x7fff;
     answered(gsi);
@@ -764,7 +764,7 @@ START_TEST(issm)
 }
 END_TEST
 
-/* A program that does not read holds up nobody, loses nothing, and gets all when it reads again. */
+/* A program that does not read delays no other program, loses nothing, and gets all data when reading again. */
 START_TEST(slow_reader)
 {
     uint32_t a, b;
@@ -807,7 +807,7 @@ static unsigned sum_under_way(const struct umad_page *page)
     return sum;
 }
 
-/* Many datagrams are served by one turn of the engine, in their order; the page says what waits for a response. */
+/* A turn of the engine serves many datagrams, in order; the page shows the requests waiting for a response. */
 START_TEST(without_answers)
 {
     struct umad_page *page;
@@ -850,7 +850,7 @@ START_TEST(without_answers)
     wire_put(out.mad, MAD_TID, 8);
     ck_assert_int_eq(write_mad(u, 256), 0);
     ck_assert_uint_eq(sum_under_way(page), 2);
-    /* what the engine does not take, and what awaits no response, is not counted for long */
+    /* a datagram refused by the engine, or without a response, is not counted for long */
     out.hdr.id = 31;
     send_unasked(u, page, true);
     out.hdr.id = smi;
@@ -860,7 +860,7 @@ START_TEST(without_answers)
     send_unasked(u, page, false);
     mad_run(mad);
     ck_assert_uint_eq(sum_under_way(page), 2);
-    /* what a program writes there changes nothing for the engine */
+    /* writes of a program to the page change nothing for the engine */
     memset(page, 0xa5, sizeof *page);
     ck_assert_int_eq(write_mad(u, 256), 0);
     ck_assert_int_eq(ask(u, UMAD_OP_UNREGISTER, &smi, sizeof smi, &(struct umad_rep){0}), 0);
@@ -873,7 +873,7 @@ START_TEST(without_answers)
 }
 END_TEST
 
-/* What a broken program may send: its connection ends, the engine lives. */
+/* Messages of a broken program: its connection ends, the engine lives. */
 START_TEST(nonsense)
 {
     struct umad_req req = {.op = UMAD_OP_WRITE, .bytes = 1u << 30};
@@ -890,7 +890,7 @@ START_TEST(nonsense)
     ck_assert_int_eq(recv(u, &byte, 1, MSG_DONTWAIT), 0);
     close(u);
     u = open_umad("h1", SF_CONN_UMAD, 0, &e);
-    req.flags = UMAD_REQ_MEMFD; /* without one */
+    req.flags = UMAD_REQ_MEMFD; /* without a memfd */
     ck_assert_int_eq(send(u, &req, sizeof req, 0), sizeof req);
     mad_run(mad);
     ck_assert_int_eq(recv(u, &byte, 1, MSG_DONTWAIT), 0);

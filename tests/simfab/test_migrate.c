@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Automatic path migration under load: between two HCAs of one host, with two ports each, runs a stream of messages;
- * the cable of the path breaks, or the program asks. Nothing may be lost, doubled or out of order, both ends hear of
- * it, and the stream goes on by the other port. For migrate.sh, which counts the lines that say "right".
+ * Automatic path migration under load: a stream of messages between two HCAs of one host, with two ports each. The
+ * cable of the path breaks, or the program requests migration. No message may be lost, doubled or out of order, both
+ * ends get the event, and the stream goes on by the other port. For migrate.sh, which counts the lines with "right".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 enum { BYTES = 65536, DEEP = 16, MESSAGES = 200, FAILS_AT = 20, TIMEOUT = 10 /* 4.2 ms */, RETRIES = 2 };
 
-/* An end with what host_ends.h does not know: both ports. */
+/* An end with both ports, beyond host_ends.h. */
 struct side {
     struct hca_end end;
     uint16_t lid[3]; /* by port */
@@ -77,7 +77,7 @@ static void connect_by(struct side *s, const struct side *to, uint8_t port)
          "ibv_modify_qp to RTS");
 }
 
-/* Another path for the queue pair, and leave to take it once the peer has one, too. */
+/* Loads another path for the queue pair, with migration allowed once the peer has another path, too. */
 static void load_path(struct side *s, const struct side *to, uint8_t port)
 {
     struct ibv_qp_attr at = {.alt_ah_attr = {.dlid = to->lid[port], .port_num = port},
@@ -142,7 +142,7 @@ static void post_message(uint32_t n)
     must(ibv_post_send(a.qp, &wr, &bad), "ibv_post_send");
 }
 
-/* What is wrong with what has come, if anything is. */
+/* The error in the received data, if any. */
 static const char *receive(void)
 {
     struct ibv_wc wc;
@@ -162,8 +162,10 @@ static const char *receive(void)
     return NULL;
 }
 
-/* MESSAGES of them, DEEP at a time; something happens when so many have been received. The status of what
- * failed, or 0. */
+/*
+ * MESSAGES messages, DEEP at a time; happens() is called after FAILS_AT of them. Returns the status of a failed
+ * message, or 0.
+ */
 static enum ibv_wc_status stream(void (*happens)(void), const char **wrong)
 {
     enum ibv_wc_status status = IBV_WC_SUCCESS;
@@ -191,7 +193,7 @@ static enum ibv_wc_status stream(void (*happens)(void), const char **wrong)
     return status;
 }
 
-/* ---- what happens ---------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 static void command(const char *line)
 {
@@ -287,7 +289,7 @@ static void one(const char *what, void (*happens)(void))
     pair_end();
 }
 
-/* There and back again, on one queue pair; with nothing to happen it stays where it is. */
+/* There and back again, on one queue pair; without an event the path stays. */
 static void there_and_back(void)
 {
     const char *wrong = NULL;

@@ -96,7 +96,7 @@ START_TEST(discover_form)
 }
 END_TEST
 
-/* What a grown cluster's file has in it: chassis, a router, adapters that say nothing or all the same, every rate. */
+/* The contents of a grown cluster's file: chassis, a router, adapters with empty or equal descriptions, every rate. */
 START_TEST(grown_cluster)
 {
     static const struct {

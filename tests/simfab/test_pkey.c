@@ -45,7 +45,7 @@ START_TEST(switches)
     ck_assert(pkey_may_leave(&p, 0x8033));
     ck_assert(pkey_may_enter(&p, 0x8011) && pkey_may_enter(&p, 0x0011));
     ck_assert(pkey_may_enter(&p, 0x0022));  /* a limited member's own key */
-    ck_assert(!pkey_may_enter(&p, 0x8022)); /* it does not pose as a full one */
+    ck_assert(!pkey_may_enter(&p, 0x8022)); /* may not pose as a full member */
     ck_assert(!pkey_may_enter(&p, 0x8033) && !pkey_may_enter(&p, 0x8000) && !pkey_may_enter(&p, 0));
     p.partition_enforce = PKEY_ENFORCE_OUT;
     ck_assert(pkey_may_enter(&p, 0x8033));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a model says of single ports: which ports it reaches, what the two ends of a cable agree on, and mistakes. */
+/* Model settings of single ports: the ports reached, the common values of the two ends of a cable, and mistakes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ START_TEST(one_port_differs)
     ck_assert_uint_eq(p->mtu_cap, 4);
     ck_assert_uint_eq(p->width_supported, 1);
     ck_assert_uint_eq(p->ext_speed_supported, 0);
-    /* the other end of the cable could do more, but both run at what this one can */
+    /* the other end of the cable is more capable, but both run at this end's values */
     ck_assert_uint_eq(p->peer->vl_cap, 4);
     ck_assert_uint_eq(p->peer->width_supported, 3);
     ck_assert_uint_eq(p->peer->ext_speed_supported, 7);

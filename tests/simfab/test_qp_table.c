@@ -37,7 +37,7 @@ static const struct {
 };
 #define ATTRIBUTES (sizeof attributes / sizeof *attributes)
 
-/* from, to, and for each type what must be given and what may be; "-": not at all */
+/* from, to, and for each type the required and the optional attributes; "-": not allowed */
 static const struct row {
     enum ibv_qp_state from, to;
     const char *rc, *rc_may, *uc, *uc_may, *ud, *ud_may;
@@ -104,7 +104,7 @@ static void compare(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_s
                   "type %d from %d to %d mask %#x: %s expected", type, from, to, (unsigned)mask, want ? "yes" : "no");
 }
 
-/* All subsets of the attributes that the pair of states knows, alone and with each that it does not know. */
+/* All subsets of the attributes known for the pair of states, alone and with each unknown attribute. */
 static void every_mask(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to)
 {
     struct expected e = expected(type, from, to);
@@ -152,7 +152,7 @@ START_TEST(static_rates)
     ck_assert_int_eq(qp_static_rate_bps(1), -1);
     ck_assert_int_eq(qp_static_rate_bps(25), -1);
     ck_assert_int_eq(qp_static_rate_bps(255), -1);
-    ck_assert_int_eq(qp_static_rate_bps(IBV_RATE_10_GBPS), 8000000000); /* what 4X SDR carries */
+    ck_assert_int_eq(qp_static_rate_bps(IBV_RATE_10_GBPS), 8000000000); /* the data rate of 4X SDR */
     ck_assert_int_eq(qp_static_rate_bps(IBV_RATE_200_GBPS), 200000000000);
     for (unsigned i = IBV_RATE_2_5_GBPS; i <= IBV_RATE_1200_GBPS; i++)
         ck_assert_int_gt(qp_static_rate_bps(i), 0);

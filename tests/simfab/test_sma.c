@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The subnet and performance management agents: attributes read back as libibmad reads them (a second opinion on every
- * bit offset), Sets that are refused change nothing, Sets that are taken change the state of both ends.
+ * The subnet and performance management agents: attributes read back by libibmad (a second opinion on every bit
+ * offset); refused Sets change nothing, accepted Sets change the state of both ends.
  */
 /* libibmad's own functions of two names that the engine has too are not wanted here */
 #define mad_send libibmad_mad_send
@@ -75,7 +75,7 @@ static void teardown(void)
     model_free(model);
 }
 
-/* Ask the agent at a port; the SMP's data is what was in smp. Returns the status. */
+/* Asks the agent at a port; smp has the SMP's data. Returns the status. */
 static unsigned ask(struct port *at, unsigned method, unsigned attr, uint32_t mod)
 {
     struct port *to = at->node->kind == NODE_SWITCH ? &at->node->ports[0] : at;
@@ -236,7 +236,7 @@ START_TEST(port_info_set)
 }
 END_TEST
 
-/* Each is one field of an otherwise good Set, which must be refused as a whole. */
+/* Each is a field of an otherwise good Set, which must be refused as a whole. */
 static const struct {
     enum MAD_FIELDS field;
     uint32_t value;
@@ -287,7 +287,7 @@ START_TEST(state_machine)
     ck_assert_uint_eq(set_state(s0, 1, PORT_ARMED, 0), 0);
     ck_assert_uint_eq(set_state(s0, 1, PORT_ACTIVE, 0), STATUS_BAD_FIELD); /* the other end is not armed */
     ck_assert_uint_eq(set_state(h1, 1, PORT_ARMED, 0), 0);
-    ck_assert(!sw->state_change); /* what the manager does itself is no news */
+    ck_assert(!sw->state_change); /* the manager's own changes are no news */
     ck_assert_uint_eq(set_state(s0, 1, PORT_ACTIVE, 0), 0);
     ck_assert_uint_eq(set_state(h1, 1, PORT_ACTIVE, 0), 0);
     ck_assert_uint_eq(h1->state, PORT_ACTIVE);
@@ -396,7 +396,7 @@ START_TEST(mkey)
     h1->mkey = 0x1234;
     h1->mkey_protect = 1;
     ck_assert_uint_eq(get(h1, 0x15, 1), 0);
-    ck_assert_uint_eq(field64(IB_PORT_MKEY_F), 0); /* not shown to those who do not know it */
+    ck_assert_uint_eq(field64(IB_PORT_MKEY_F), 0); /* hidden without the key */
     wire_put(smp, MAD_METHOD, METHOD_SET);
     wire_put(smp, MAD_STATUS, 0);
     ck_assert(!sma_answer(h1, h1, 7, smp));
@@ -430,7 +430,7 @@ START_TEST(fdr10)
     ck_assert_uint_eq(field(IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F), 1);
     ck_assert_uint_eq(get(h1, 0x15, 1), 0);
     ck_assert_uint_eq(field(IB_PORT_LINK_SPEED_ACTIVE_F), 4);
-    /* a Set that does not say what it changes changes nothing; one that does holds when the link trains again */
+    /* a Set without change bits changes nothing; with bits, the values hold when the link trains again */
     ck_assert_uint_eq(get(h1, IB_ATTR_MLNX_EXT_PORT_INFO, 1), 0);
     set_field(IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F, 0);
     ck_assert_uint_eq(ask(h1, METHOD_SET, IB_ATTR_MLNX_EXT_PORT_INFO, 1), 0);
@@ -445,7 +445,7 @@ START_TEST(fdr10)
     ck_assert_uint_eq(port_rate_bps(q), 32000000000);
     ck_assert_uint_eq(get(h1, IB_ATTR_MLNX_EXT_PORT_INFO, 1), 0);
     ck_assert_uint_eq(field(IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F), 0);
-    /* who cannot is not told to */
+    /* unsupported ports get no request */
     q = &sw->ports[2];
     memset(smp, 0, sizeof smp);
     set_field(IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F, 1);
@@ -550,7 +550,7 @@ START_TEST(samples)
     set_field(IB_PSC_COUNTER_SEL0_F, 4); /* PortRcvPkts */
     set_field(IB_PSC_COUNTER_SEL14_F, 1);
     set_field(IB_PSC_COUNTER_SEL2_F, 5);
-    set_field(IB_PSC_COUNTER_SEL3_F, 0x5a); /* nothing that is counted here */
+    set_field(IB_PSC_COUNTER_SEL3_F, 0x5a); /* not a counter here */
     p->count.rcv_pkts = 50;
     ck_assert_uint_eq(pma(p0, METHOD_SET, 0x10, 3), 0);
     ck_assert_uint_eq(field(IB_PSC_SAMPLE_STATUS_F), 1);
@@ -562,7 +562,7 @@ START_TEST(samples)
     p->count.rcv_pkts = 107;
     ck_assert_uint_eq(sample_status(p0), 2);
     ck_assert_uint_eq(sampled(0), 0);
-    /* a Set while it counts changes nothing */
+    /* a Set while counting changes nothing */
     ck_assert_uint_eq(pma(p0, METHOD_SET, 0x10, 4), 0);
     ck_assert_uint_eq(field(IB_PSC_TAG_F), 0x1234);
     ck_assert_uint_eq(field(IB_PSC_SAMPLE_INTVL_F), 5000);
@@ -615,7 +615,7 @@ START_TEST(counters)
     ck_assert_uint_eq(pma(h1, METHOD_GET, 0x01, 0), 0);
     ck_assert_uint_eq(field(IB_CPI_CAPMASK_F), 0x1300);
 
-    /* only what is selected is set */
+    /* only selected counters are set */
     memset(smp, 0, sizeof smp);
     wire_put(smp + GMP_DATA, 16, 16, 1 << 0 | 1 << 12);
     smp[GMP_DATA + 18] = 1;

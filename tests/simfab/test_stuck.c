@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads that stop time are named by their own time: a busy machine names nobody, a thread that goes on and on is. */
+/* Threads that stop time are named by their own time: on a busy machine no thread is named, an endless thread is. */
 #include "simfab/engine/clock/stuck.h"
 #include "tests/check.h"
 
@@ -65,7 +65,9 @@ START_TEST(a_disk_counts)
 }
 END_TEST
 
-/* Others of its host run in between: what it runs itself counts, though each look finds it in its turn. */
+/*
+ * Others of the host run in between: the thread's own run time counts, though each check finds the thread in its turn.
+ */
 START_TEST(turns_of_others_do_not_count)
 {
     unsigned words = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long a queue pair waits: for an acknowledge that does not come (volume 1, 9.7.6.1.3: 4.096 us * 2^timeout,
- * retry_cnt times more; 0 is for ever), for a receiver that is not ready (9.7.5.2.8, the table of RNR NAK timers,
- * rnr_retry times; 7 is for ever), and for a place among its outstanding reads and atomics (max_rd_atomic). Between the
- * two HCAs of a host. For timeouts.sh.
+ * Waits of a queue pair: for a missing acknowledge (volume 1, 9.7.6.1.3: 4.096 us * 2^timeout, retry_cnt times more; 0
+ * is without limit), for a receiver that is not ready (9.7.5.2.8, the table of RNR NAK timers, rnr_retry times; 7 is
+ * without limit), and for a place among its outstanding reads and atomics (max_rd_atomic). Between the two HCAs of a
+ * host. For timeouts.sh.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static enum ibv_wc_status status_after(uint64_t since, double *us)
     return wc.status;
 }
 
-/* Prints what a test script counts: "right" or what is wrong. */
+/* Prints a line for the test script: "right" or the error. */
 static void judge(const char *what, enum ibv_wc_status got, enum ibv_wc_status want, double us, double low, double high)
 {
     if (got == want && us >= low && us <= high)
@@ -155,7 +155,7 @@ static void not_ready(unsigned code, unsigned retries, double way)
     pair_end(c);
 }
 
-/* It gets ready in the midst of the 100th wait: the message goes after that one, not before. */
+/* Gets ready in the middle of the 100th wait: the message goes after this wait, not before. */
 static void ready_at_last(double way)
 {
     struct pair c = pair_make((struct patience){.timeout = 20, .rnr_retry = 7, .rnr_time = 16});
@@ -174,7 +174,7 @@ static void ready_at_last(double way)
 
 /* ---- more reads and atomics than may be under way -------------------------------------------------------------- */
 
-/* What MANY of them take that are posted at once, in us. Additions come in order, and each once. */
+/* Time of MANY requests posted at once, in us. Additions come in order, and each once. */
 static double many(enum ibv_wr_opcode op, unsigned at_once)
 {
     struct pair c = pair_make((struct patience){.timeout = 20, .rd_atomic = (uint8_t)at_once});
@@ -194,7 +194,7 @@ static double many(enum ibv_wr_opcode op, unsigned at_once)
     return us;
 }
 
-/* One after the other they take as many ways there and back as there are; four at once a quarter. */
+/* In sequence, each takes a round trip; four at once take a quarter. */
 static void few_at_once(const char *what, enum ibv_wr_opcode op, double cable)
 {
     double one = many(op, 1) / MANY, four = many(op, 4) / MANY * 4;
@@ -207,7 +207,7 @@ static void few_at_once(const char *what, enum ibv_wr_opcode op, double cable)
 
 int main(int argc, char **argv)
 {
-    double cables = argc > 1 ? atof(argv[1]) : 0, way = cables + 5; /* us there and back; with what the adapters take */
+    double cables = argc > 1 ? atof(argv[1]) : 0, way = cables + 5; /* a round trip in us; with the adapters' time */
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     end_open(&a, 0, 4096);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Networks from a few words: what the shapes promise is counted on the nodes and cables that come out. */
+/* Networks from a few words: the promised numbers are counted on the resulting nodes and cables. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static struct shape_request request(enum shape_kind kind, unsigned hosts)
         .kind = kind, .hosts = hosts, .radix = 36, .to_hosts = 1, .up = 1, .rails = 1, .planes = 1};
 }
 
-/* The fabric that the engine makes of the netlist. */
+/* The engine's fabric for the netlist. */
 static struct fabric *loaded(const struct graph *g, struct model *m)
 {
     char path[] = "/tmp/simfab-topology-XXXXXX";
@@ -75,7 +75,7 @@ static bool called(const struct node *n, const char *what)
     return n->kind == NODE_SWITCH && strstr(n->desc, what);
 }
 
-/* Cables of a node that lead to adapters, to switches whose name holds up, and elsewhere. */
+/* Cables of a node to adapters, to switches whose name contains up, and elsewhere. */
 static void count_cables(const struct node *n, const char *up, unsigned *hosts, unsigned *ups, unsigned *others)
 {
     *hosts = *ups = *others = 0;
@@ -125,7 +125,7 @@ static void check_request(const struct shape_request *r)
         const char *radix = strncmp(why, "a ratio", 7) ? strstr(why, "--radix ") : NULL;
 
         ck_assert_uint_gt(strlen(why), 20);
-        if (radix) { /* what the message says is true */
+        if (radix) { /* the message is true */
             again.radix = (unsigned)atoi(radix + 8);
             ck_assert_msg(shape_plan(&again, &s, why), "%s", why);
             again.radix--;

@@ -16,7 +16,7 @@
 #include "simfab/tsc/write.h"
 #include "tests/check.h"
 
-/* Code with tables for unwinding; code that only has a symbol; and what has none, behind it in its section. */
+/* Code with tables for unwinding; code with only a symbol; and code without either, behind it in its section. */
 __asm__(".pushsection .text.tsc_test, \"ax\", @progbits\n"
         ".globl with_frame, no_frame, no_symbol, end_of_all\n"
         ".type with_frame, @function\n"
@@ -77,7 +77,7 @@ START_TEST(candidates_are_found_wherever_they_are)
 
     for (unsigned round = 0; round < 2000; round++) {
         size_t size = (size_t)(rand() % 80);
-        uint8_t *bytes = malloc(size + 1); /* exactly as long: a sanitizer sees who reads on */
+        uint8_t *bytes = malloc(size + 1); /* exact length: a sanitizer detects reads beyond */
 
         for (size_t i = 0; i < size; i++)
             bytes[i] = likely[rand() % (int)sizeof likely];
@@ -151,15 +151,14 @@ START_TEST(the_file_tells_the_rest)
     ck_assert(symbols_find(&image, (uintptr_t)no_symbol + 1, (uintptr_t)no_symbol, &f));
     ck_assert_uint_eq(f.from, (uintptr_t)no_symbol);
     ck_assert_uint_ge(f.to, (uintptr_t)end_of_all);
-    image.path = "/bin/sh"; /* not the file that was loaded */
+    image.path = "/bin/sh"; /* not the loaded file */
     ck_assert(!symbols_find(&image, (uintptr_t)no_frame + 1, (uintptr_t)no_frame, &f));
     image.path = "/no/such/file";
     ck_assert(!symbols_find(&image, (uintptr_t)no_frame + 1, (uintptr_t)no_frame, &f));
 }
 END_TEST
 
-/* Tables that make no sense: whatever a byte of them is, nothing is read that is not the object's, and no function
- * leaves it. */
+/* Broken tables: for any value of a byte, only the object is read, and no function leaves the object. */
 START_TEST(broken_tables_do_no_harm)
 {
     const struct image whole = own_image();
@@ -173,7 +172,7 @@ START_TEST(broken_tables_do_no_harm)
             table = &whole.phdr[i];
     ck_assert_ptr_nonnull(table);
     size = table->p_memsz;
-    /* an object of one segment: the tables, at the end of what can be read */
+    /* an object of one segment: the tables, at the end of readable memory */
     copy = mmap(NULL, (size / page + 2) * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(copy, MAP_FAILED);
     ck_assert_int_eq(mprotect(copy + (size / page + 1) * page, page, PROT_NONE), 0);
@@ -233,7 +232,7 @@ static void rewrite(bool (*write)(void *at, uint8_t byte))
 
     read_maps(before, at);
     ck_assert_ptr_nonnull(strstr(before, "r-xp "));
-    if (!write(at, 0x77)) { /* there are kernels that allow only one of the ways, or none */
+    if (!write(at, 0x77)) { /* some kernels allow only one of the methods, or none */
         ck_assert_msg(errno == EIO || errno == EACCES || errno == EPERM, "%s", strerror(errno));
         ck_assert_uint_eq(*seen, 0x0f);
         return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a program sees of /dev/infiniband/umad and issm on a simulated host: the kernel's behaviour, call by call. Runs
+ * /dev/infiniband/umad and issm on a simulated host, as seen by a program: the kernel's behaviour, call by call. Runs
  * under `simfab exec` on two-hosts-two-rails after opensm has brought the subnet up (tests/simfab/umad.sh); with
- * "--inherited FD" it is the program that another one executes with an open umad.
+ * "--inherited FD", the program executed by another with an open umad.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -177,7 +177,7 @@ START_TEST(writing)
     ck_assert_int_eq(write(fd, &m, 320), -1);
     ck_assert_int_eq(errno, EINVAL);
     local_get(&m, (unsigned)smi, 0x11, 1);
-    m.data[7] = 1; /* one hop, by a port that this HCA does not have */
+    m.data[7] = 1; /* one hop, by a port missing at this HCA */
     m.data[129] = 9;
     ck_assert_int_eq(write(fd, &m, 320), -1);
     ck_assert_int_eq(errno, EINVAL);
@@ -229,7 +229,7 @@ START_TEST(many_under_way)
     struct rlimit files, none;
     struct mad m;
 
-    /* nor does any of them ask the engine by a socket of its own, which could not be made */
+    /* nor does any write use a socket of its own to the engine, which could not be made */
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &files), 0);
     none = (struct rlimit){.rlim_cur = 0, .rlim_max = files.rlim_max};
     for (unsigned i = 0; i < N; i++) {
@@ -297,7 +297,7 @@ START_TEST(old_header)
     memcpy(buf, &m.hdr, 56);
     memcpy(buf + 56, m.data, 256);
     ck_assert_int_eq(write(fd, buf, sizeof buf), 56 + 256);
-    ck_assert_int_eq(read(fd, back, sizeof back), 56 + 256); /* this one blocks */
+    ck_assert_int_eq(read(fd, back, sizeof back), 56 + 256); /* this read blocks */
     ck_assert_uint_eq(back[56 + 3], 0x81);
     close(fd);
 }
@@ -472,7 +472,7 @@ START_TEST(sysfs)
         n++;
     closedir(d);
     ck_assert_int_gt(n, 10);
-    /* everything else is what it was */
+    /* everything else is unchanged */
     ck_assert_int_eq(stat("/etc/passwd", &st), 0);
     ck_assert_int_ge(fd = open("/dev/null", O_RDWR), 0);
     close(fd);

@@ -210,7 +210,7 @@ static enum ibv_qp_state state_of(struct end *e)
     return at.qp_state;
 }
 
-/* ---- what works ------------------------------------------------------------------------------------------------ */
+/* ---- successful operations --------------------------------------------------------------------------------------- */
 
 START_TEST(rc_send)
 {
@@ -304,7 +304,7 @@ START_TEST(rc_rdma_write_and_read)
 }
 END_TEST
 
-/* Nanoseconds that a read of n bytes takes, with a message behind it or not. */
+/* Nanoseconds of a read of n bytes, with or without a message behind. */
 static uint64_t time_read(uint32_t n, bool send)
 {
     struct timespec from, to;
@@ -320,7 +320,7 @@ static uint64_t time_read(uint32_t n, bool send)
     return (uint64_t)(to.tv_sec - from.tv_sec) * 1000000000u + (uint64_t)to.tv_nsec - (uint64_t)from.tv_nsec;
 }
 
-/* The acknowledge of what follows a read does not overtake its responses, which would make it start again. */
+/* The acknowledge of a message after a read does not overtake the read's responses, which would restart the read. */
 START_TEST(rc_read_then_send)
 {
     uint32_t n = SIZE / 2 - 4000;
@@ -513,7 +513,7 @@ START_TEST(resize_keeps_completions)
 }
 END_TEST
 
-/* ---- what fails ------------------------------------------------------------------------------------------------ */
+/* ---- failing operations ------------------------------------------------------------------------------------------ */
 
 START_TEST(full_queue_refuses)
 {

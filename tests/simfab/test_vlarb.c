@@ -143,7 +143,7 @@ START_TEST(limit_zero_alternates)
 }
 END_TEST
 
-/* So many packets in a row go by the choice of pick while ready stays as it is. */
+/* Number of consecutive packets chosen by pick while ready stays. */
 static unsigned in_a_row(struct vlarb_state *s, const struct vlarb_config *c, uint32_t ready, int vl)
 {
     uint32_t bytes[FABRIC_VLS];
@@ -165,7 +165,7 @@ START_TEST(what_waits_below_waits_no_longer_because_it_was_away)
 
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(vlarb_pick(&s, &c, 2, bytes), 1);
-    ck_assert_uint_eq(in_a_row(&s, &c, 3, 1), 3); /* 5 of the 8 had gone before it came */
+    ck_assert_uint_eq(in_a_row(&s, &c, 3, 1), 3); /* 5 of the 8 had gone before lane 0 was ready */
     ck_assert_uint_eq(in_a_row(&s, &c, 3, 0), 1);
     ck_assert_uint_eq(in_a_row(&s, &c, 3, 1), 8);
     ck_assert_int_eq(vlarb_pick(&s, &c, 1, bytes), 0); /* the high table has nothing: its counter starts anew */
@@ -181,7 +181,7 @@ START_TEST(what_is_left_of_a_turn_is_lost)
     uint32_t bytes[FABRIC_VLS] = {2078, 2078};
 
     ck_assert_uint_eq(in_a_row(&s, &c, 3, 0),
-                      4); /* 100 blocks: the fourth packet exceeds it by 32, which is forgiven */
+                      4); /* 100 blocks: the fourth packet exceeds the weight by 32, which is forgiven */
     ck_assert_uint_eq(in_a_row(&s, &c, 3, 1), 2);
     ck_assert_int_eq(vlarb_pick(&s, &c, 3, bytes), 0);
     ck_assert_int_eq(vlarb_pick(&s, &c, 2, bytes), 1); /* lane 0 has nothing for a moment */
@@ -240,7 +240,7 @@ START_TEST(credits_stop_at_the_buffer_and_come_back)
     }
     ck_assert_uint_eq(n, 7);
     credit_freed(&c, 2078);
-    ck_assert(!credit_may_send(&c, 2078)); /* the sender has not heard of it */
+    ck_assert(!credit_may_send(&c, 2078)); /* the sender has not been told */
     credit_update(&c, c.freed);
     ck_assert(credit_may_send(&c, 2078));
 }
@@ -250,7 +250,7 @@ START_TEST(credits_wrap_around_for_ever)
 {
     struct credit c;
 
-    credit_init(&c, 1u << 30); /* clamped to what 12 bits can tell apart */
+    credit_init(&c, 1u << 30); /* clamped to the range of 12 bits */
     for (unsigned i = 0; i < 100000; i++) {
         uint32_t bytes = 64 + i % 4096;
 

@@ -24,7 +24,7 @@ static struct watch *look(struct watches *ws, pid_t pid)
 struct helper {
     pthread_t thread;
     uint32_t tid;
-    int go[2], told[2]; /* pipes: one byte lets it end; its number */
+    int go[2], told[2]; /* pipes: a byte ends the thread; its number */
 };
 
 static void *wait_for_byte(void *arg)
@@ -169,7 +169,7 @@ START_TEST(test_thread_runs)
     ck_assert(watch_ran(ws, w, thread_of(w, h.tid)));
     digest = thread_of(w, h.tid)->digest;
     ck_assert(watch_ran(ws, w, thread_of(w, h.tid)));
-    ck_assert_uint_eq(thread_of(w, h.tid)->digest, digest); /* it has not run */
+    ck_assert_uint_eq(thread_of(w, h.tid)->digest, digest); /* the thread has not run */
     ck_assert(write(h.go[1], "c", 1) == 1);
     ck_assert(read(h.told[0], &tid, sizeof tid) == sizeof tid);
     ck_assert_int_eq(state_of(ws, h.tid, 'S'), 'S');
@@ -260,7 +260,7 @@ START_TEST(test_processes)
 }
 END_TEST
 
-/* More children than the kernel tells in one piece. */
+/* More children than the kernel lists at once. */
 START_TEST(test_many_children)
 {
     enum { MANY = 1000 };
@@ -278,7 +278,7 @@ START_TEST(test_many_children)
 }
 END_TEST
 
-/* A process whose parent ends gets another one, even while nobody has collected the dead. */
+/* A process whose parent ends gets another parent, even before the dead parent is reaped. */
 START_TEST(test_orphan)
 {
     struct watches *ws = watches_new();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rank 0 leaves for the world (the commands given, one after the other) while all others wait for a message from it,
- * looking at the clock. Before and after each it says something to every other rank, which answers. It prints, in us,
- * what an exchange with all took before, how long it was away by the clock, and what the next two exchanges took.
+ * Rank 0 leaves for the world outside (running the given commands, one after the other) while all others wait for its
+ * message, reading the clock. Before and after each command, rank 0 exchanges a message with every other rank. Prints,
+ * in us, the time of an exchange with all before, the time away by the clock, and the times of the next two exchanges.
  */
 #include <mpi.h>
 #include <stdio.h>

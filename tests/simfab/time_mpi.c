@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The first and the last rank pass messages of several sizes to and fro, then all meet; rank 0 prints what each takes
- * by the clock, in full.
+ * The first and the last rank pass messages of several sizes to and fro, then all meet; rank 0 prints each time by the
+ * clock, in full.
  */
 #include <mpi.h>
 #include <stdio.h>

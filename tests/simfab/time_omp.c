@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * OpenMP in two ranks: teams of four threads exchange messages, meet at barriers, share a critical section and hand
- * loops out, and sleep where libgomp lets them, in the kernel. Rank 0 prints when each thread was done, and what it had
- * got of the loops. An argument: so many threads compute only, and one calls MPI.
+ * OpenMP in two ranks: teams of four threads exchange messages, meet at barriers, share a critical section, hand loops
+ * out, and sleep in the kernel where libgomp lets them. Rank 0 prints the end of each thread, and its part of the
+ * loops. With an argument, this number of threads only compute, and one calls MPI.
  */
 #include <mpi.h>
 #include <omp.h>
@@ -45,7 +45,7 @@ static void talk(double begin)
     }
 }
 
-/* Threads that never call MPI are in nobody's way, however often they wait. */
+/* Threads that never call MPI disturb no other thread, however often they wait. */
 static double compute(int threads)
 {
     static volatile double sum[64];

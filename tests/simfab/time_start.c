@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two programs that are started by hand, one after the other; the second is still starting when the first polls
- * already: it computes, comes to the fabric, and then is busy in the kernel. After that both write little pieces that
- * make one message, and poll for the other's a millisecond at a time. None of that takes virtual time. The first one
- * prints how long it took. time_start PORTFILE: the first, which writes its port there; time_start PORT -: the second.
+ * Two programs started by hand, one after the other; the second is still starting while the first already polls. The
+ * second computes, attaches to the fabric, and then is busy in the kernel. Then both write small pieces of one message,
+ * and poll for the other's a millisecond at a time. None of this takes virtual time. The first prints the time taken.
+ * time_start PORTFILE: the first, which writes its port there; time_start PORT -: the second.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -29,7 +29,7 @@ static double now_us(void)
     return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
 }
 
-/* The real one, of this thread. */
+/* The real processor time of this thread. */
 static long cpu_ms(void)
 {
     struct timespec ts;
@@ -50,7 +50,7 @@ static struct ibv_cq *open_cq(void)
     return cq;
 }
 
-/* A program that makes progress while it waits for its peer. */
+/* A program that makes progress while waiting for its peer. */
 static void receive(int fd, struct ibv_cq *cq, size_t bytes)
 {
     char buf[PIECE * 4];

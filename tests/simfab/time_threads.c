@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads of two ranks talk at once, thread i of one with thread i of the other, in ways that let them wait for each
+ * Threads of two ranks talk at once, thread i of one with thread i of the other, in ways that let threads wait for each
  * other in the library and in the program: for locks, semaphores, a condition, a barrier, the end of a thread, and by
- * asking again and again. Rank 0 prints when each was done and in what order they came, by the clock, in full.
+ * repeated checks. Rank 0 prints the end of each thread and the order of arrival, by the clock, in full.
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -35,7 +35,7 @@ static void meet(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* As programs do that have no condition: they take the lock again and again, to see. */
+/* Like programs without a condition variable: takes the lock again and again, to check. */
 static void ask_until(const int *what, int value)
 {
     for (int seen = 0; seen < value;) {
@@ -52,7 +52,7 @@ static void add(int *what)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Those who ask are many, and one of those whom they wait for begins later, another one gets a message first. */
+/* Many threads check; one of the awaited threads begins later, another gets a message first. */
 static void meet_asking(int me, char *out, char *in)
 {
     add(&asking);

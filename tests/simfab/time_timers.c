@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every way to wait for a time, in a process that uses verbs: each prints what it took by the clock, to the microsecond
- * of the simulated clock that it should have taken, or how it went wrong. Beside it another thread keeps no time going.
+ * Every way to wait for a time, in a process that uses verbs: each prints its time by the clock, to the microsecond of
+ * the expected simulated time, or its error. Another thread beside must not keep time going.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -205,7 +205,7 @@ static struct ibv_qp *connect_to_itself(struct ibv_pd *pd)
                : qp;
 }
 
-/* Who naps and polls in turns while a message of milliseconds is under way: a poll takes no longer than the nap did. */
+/* Naps and polls in turn while a message of milliseconds is under way: a poll takes no longer than the nap. */
 static void naps(void)
 {
     enum { BYTES = 8 << 20, TIMES = 10, NAP_US = 20 };

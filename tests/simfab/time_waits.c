@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads of two ranks wait for each other in all the ways that may end at a time. At first one rank is at work on new
- * memory while the other sleeps, which takes no time. Then nobody comes, and each waits exactly as long as it wanted
- * to. Then what it waits for comes after a message from the other rank. Then they read and write under a lock between
- * messages, and meet at barriers. Rank 0 prints what came of each, and when, in full.
+ * Threads of two ranks wait for each other in all the ways with a time-out. At first, one rank works on new memory
+ * while the other sleeps, which takes no time. Then no thread comes, and each wait takes exactly its time-out. Then the
+ * awaited event comes after a message from the other rank. Then threads read and write under a lock between messages,
+ * and meet at barriers. Rank 0 prints the result and time of each, in full.
  */
 #include <errno.h>
 #include <mpi.h>
@@ -171,7 +171,7 @@ static void print_results(void)
                    results[i].place, (double)results[i].waited_ns / 1000);
 }
 
-/* All kinds at once, each for so many us and some more than the one before. */
+/* All kinds at once, each for us microseconds and more_us more than the one before. */
 static void all_wait(uint64_t us, uint64_t more_us, void (*meanwhile)(void))
 {
     pthread_t thread[KINDS];
@@ -202,7 +202,7 @@ static void talk_then_let_go(void)
 
 /* ---- at work ----------------------------------------------------------------------------------------------------- */
 
-/* For longer than one may take who spins. */
+/* For longer than the limit of a spinner. */
 static void work_on_memory(void)
 {
     enum { CHUNKS = 12, BYTES = 64 << 20, TIMES = 3 };
@@ -244,7 +244,7 @@ static void take_round(int me, int i)
 {
     char byte = (char)i;
 
-    if (i % 4 == me || i == 0) /* who sleeps first of all is no part of this */
+    if (i % 4 == me || i == 0) /* the first sleeper is left out */
         MPI_Sendrecv_replace(&byte, 1, MPI_CHAR, 1 - rank, me, 1 - rank, me, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if ((i + me) % 3 == 0) {
         pthread_rwlock_wrlock(&rwlock);

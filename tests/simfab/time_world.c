@@ -2,12 +2,12 @@
 /*
  * A ping-pong between two hosts, and neighbours that must not disturb it. For time_world.sh.
  *
- *   time_world pong DIR ROUNDS    both sides run it, DIR is where they meet: prints what the rounds took, in ns
+ *   time_world pong DIR ROUNDS    run by both sides, which meet in DIR: prints the time of the rounds, in ns
  *   time_world pongs DIR ROUNDS   the same with three threads on each side, which share the context, the domain and the
  *                                 memory
- *   time_world word DIR           the same: one side says that it is ready to receive, the other takes it at its word
- *   time_world NEIGHBOUR          opens the host's HCA, sends itself a message, prints "ready" and does what its name
- *                                 says
+ *   time_world word DIR           the same: one side reports that it is ready to receive, and the other sends at once
+ *   time_world NEIGHBOUR          opens the host's HCA, sends itself a message, prints "ready" and acts according to
+ *                                 its name
  *   time_world child              a fresh program that does the same and ends; "failed" if verbs do
  */
 #include <errno.h>
@@ -29,7 +29,7 @@ enum { BYTES = 64 };
 
 /* ---- the ping-pong --------------------------------------------------------------------------------------------- */
 
-/* The socket between the two sides; *first: who was there first. */
+/* The socket between the two sides; *first: this side was there first. */
 static int meet(const char *dir, bool *first)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -144,8 +144,8 @@ static void pong(const char *dir, unsigned rounds, unsigned threads)
 }
 
 /*
- * The first side prepares, which takes it some time, and says by the socket when it is ready to receive; the other
- * sends at once, by datagrams, which are lost where no request is.
+ * The first side prepares, which takes some time, and reports by the socket when ready to receive; the other sends at
+ * once, by datagrams, which are lost without a receive request.
  */
 static void word(const char *dir)
 {
@@ -251,7 +251,7 @@ static void streams(void)
         for (int i = 0; i < 64; i++)
             end_post(&end, there, &end, IBV_WR_SEND, 4096, 0);
         end_wait(end.recv_cq, 64);
-        end_wait(end.send_cq, 60); /* four stay, until they are too many */
+        end_wait(end.send_cq, 60); /* four stay, until there are too many */
         while (end_take(end.send_cq, 16) == 16)
             ;
     }
@@ -373,7 +373,7 @@ static void forks(void)
 static void forks_computing(void)
 {
     if (!fork()) {
-        alarm(60); /* it must not outlive the test for long */
+        alarm(60); /* must not outlive the test for long */
         compute_for_ever();
     }
     polls();
@@ -423,7 +423,7 @@ static void *nothing(void *arg)
     return NULL;
 }
 
-/* Threads come and go, one at a time, actors and others, while another one polls a queue where nothing comes. */
+/* Threads come and go, one at a time, actors and others, while another thread polls an empty queue. */
 static void threads(void)
 {
     struct ibv_cq *cq = end.recv_cq;
@@ -460,7 +460,7 @@ static void leader_ends(void)
     pthread_exit(NULL);
 }
 
-/* Threads that end in the midst of a poll. */
+/* Threads that end in the middle of a poll. */
 static void cancels(void)
 {
     pthread_t t;
@@ -477,7 +477,7 @@ static void *nap_for_ever(void *arg)
 {
     struct timespec nap = {.tv_nsec = 7100};
 
-    ibv_poll_cq(end.send_cq, 0, NULL); /* makes it one of those that time knows */
+    ibv_poll_cq(end.send_cq, 0, NULL); /* makes the thread an actor */
     for (;;)
         nanosleep(&nap, NULL);
     return NULL;

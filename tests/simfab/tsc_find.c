@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tsc_find LIBRARY OBJECT...: load each object, let libsimfab-tsc.so patch it, and print which bytes of its code have
- * changed: the object's path, and the address within it. Run by tsc.sh, which asks a disassembler about the same file.
+ * tsc_find LIBRARY OBJECT...: loads each object, lets libsimfab-tsc.so patch the object, and prints the changed bytes
+ * of its code: the object's path, and the address within. Run by tsc.sh, which compares with a disassembler's view of
+ * the same file.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -40,7 +41,7 @@ static int copy_code(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-/* What an instruction becomes, and nothing else. */
+/* The expected change of an instruction, and no other. */
 static bool show(const struct copy *c)
 {
     bool good = true;

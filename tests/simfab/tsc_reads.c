@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads the time stamp counter in every way, on a simulated host: run by tsc.sh, and by whoever wants to know whether
- * simfab can catch it here.
+ * Reads the time stamp counter in every way, on a simulated host: run by tsc.sh, and by hand to find out whether simfab
+ * can catch the readings here.
  *
  *   tsc_reads             uses a device, reads, and prints "the counter: virtual" or "real"
  *   tsc_reads all OBJECT  reads in threads, handlers, children and so on, and in OBJECT (tsc.sh makes it), which it
@@ -102,12 +102,11 @@ static void use_device(void)
     ibv_free_device_list(list);
 }
 
-/* ---- where it is read ----------------------------------------------------------------------------------------------
- */
+/* ---- places of the readings -------------------------------------------------------------------------------------- */
 
 static int to_helper[2], from_helper[2];
 
-/* A thread from before, which never uses a device, and blocks all signals. */
+/* A thread created before, which never uses a device, and blocks all signals. */
 static void *helper(void *arg)
 {
     char c;
@@ -262,7 +261,7 @@ static uint64_t mono_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Virtual, if the clock says so. */
+/* Virtual, if equal to the clock. */
 static void compare(reader read)
 {
     uint64_t before = mono_ns() * mhz / 1000, tsc = read(), after = mono_ns() * mhz / 1000;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tsc_refuse WHAT... -- CMD...: run CMD as on a machine that lacks something.
+ * tsc_refuse WHAT... -- CMD...: runs CMD as on a machine that lacks a feature.
  *
  *   trap    the kernel's trap of the time stamp counter is set, and does nothing, as under some hypervisors
  *   force   nobody writes into code by way of /proc/self/mem (proc_mem.force_override=never): no pwrite does anything

@@ -104,7 +104,7 @@ static void resized(struct side *s)
     CHECK(!ibv_create_cq(s->ctx, 1, NULL, NULL, s->ctx->num_comp_vectors), "with a vector that is not there");
 }
 
-/* Armed once, one event; not armed, none; what is there already does not count. */
+/* Armed once: one event; not armed: none; completions already present do not count. */
 static void arming(struct side *s)
 {
     struct end_options o = {.channel = channel(s)};
@@ -177,7 +177,7 @@ static void one_channel(struct side *s)
     CHECK(!ibv_destroy_comp_channel(ch), "%s", strerror(errno));
 }
 
-/* Events that say more than one completion is there are not more than the completions. */
+/* There are no more events than completions. */
 static void polling_limits(struct side *s)
 {
     struct end a, b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that fail: the first side asks for something that the second may not give. What each side learns of it is
- * in the specification's 9.9 (errors of requester and responder), 10.10.3 and 11.6.2 (completion status).
+ * Failing requests: the first side asks for something that the second may not give. The reports to each side are in the
+ * specification's 9.9 (errors of requester and responder), 10.10.3 and 11.6.2 (completion status).
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum fault {
     LOCAL_KEY = 1,
     LOCAL_BOUNDS,
     LOCAL_PD,
-    LOCAL_RIGHTS, /* a read into memory that may not be written */
+    LOCAL_RIGHTS, /* a read into memory without the right to write */
     REMOTE_KEY,
     REMOTE_BOUNDS,
     REMOTE_WRAP,
@@ -27,7 +27,7 @@ enum fault {
     NOBODY,
 };
 
-/* What the responder gets: a completion of its receive request, an event, both or nothing. */
+/* The responder's report: a completion of its receive request, an event, both or nothing. */
 static const struct row {
     const char *name;
     enum ibv_wr_opcode op;
@@ -305,7 +305,7 @@ static void flush_in_order(struct side *s)
     wc_none(e.cq, 1);
 }
 
-/* What is posted to receive in ERR comes back at once, too. */
+/* A receive posted in ERR comes back at once, too. */
 static void flush_late_receives(struct side *s)
 {
     struct end e;
@@ -336,7 +336,7 @@ static void destroy_with_requests(struct side *s)
     sync_sides(s);
 }
 
-/* What is in use cannot be destroyed. */
+/* Objects in use cannot be destroyed. */
 static void objects_in_use(struct side *s)
 {
     struct ibv_ah_attr ah;

@@ -66,15 +66,16 @@ static void nothing_to_read(struct side *s)
     struct ibv_async_event ev;
 
     CHECK(!fcntl(s->ctx->async_fd, F_SETFL, fcntl(s->ctx->async_fd, F_GETFL) | O_NONBLOCK), "fcntl");
-    while (poll(&p, 1, 10) == 1) { /* what the port has to tell */
+    while (poll(&p, 1, 10) == 1) { /* pending events of the port */
         CHECK(!ibv_get_async_event(s->ctx, &ev), "%s", strerror(errno));
         ibv_ack_async_event(&ev);
     }
     CHECK(ibv_get_async_event(s->ctx, &ev) == -1 && errno == EAGAIN, "errno %d", errno);
 }
 
-/* The first packet in RTR tells that communication is established (11.6.3.1); a device that cannot tell
- * is passed over. */
+/*
+ * The first packet in RTR reports that communication is established (11.6.3.1); a device without this event is skipped.
+ */
 static void communication_established(struct side *s)
 {
     struct ibv_async_event ev;

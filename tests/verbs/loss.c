@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What holds whether packets get lost or not; meant to be run over links that lose some. Reliable connections deliver
- * all, once and in order (9.7); unreliable ones whole messages or nothing, in order (9.8.2.2).
+ * Properties that hold with and without loss of packets; meant to be run over lossy links. Reliable connections deliver
+ * all, once and in order (9.7); unreliable connections whole messages or nothing, in order (9.8.2.2).
  */
 #include <errno.h>
 #include <string.h>
@@ -108,7 +108,7 @@ static void all_in_order(struct side *s)
     sync_sides(s);
 }
 
-/* Additions are done once each, however often they had to be asked for; their answers are those of the first time. */
+/* Additions are done once each, however often they were requested; their answers are those of the first time. */
 static void additions_once(struct side *s)
 {
     struct end_options o = {.timeout = 10, .rd_atomic = 4, .send_wr = 16};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The verbs suite: what a program may expect of any verbs device, as TAP.
+ * The verbs suite: a program's expectations of any verbs device, as TAP.
  *
- * Alone it is both sides, two processes; with -l and -c the sides are on different hosts. Each case is a process of its
- * own on each side; when one ends, its side tells the other what became of it (FRAME_END), which ends the other's
- * waiting too.
+ * Alone, the suite is both sides, two processes; with -l and -c the sides are on different hosts. Each case is a
+ * process of its own on each side. When a side's case ends, the side tells the other the result (FRAME_END), which ends
+ * the other's waiting too.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ struct frame {
     uint32_t kind, len;
 };
 
-/* Shared with the process that runs the case. */
+/* Shared with the process of the case. */
 static struct board {
     struct verdict mine, theirs;
     bool their_end;
@@ -161,7 +161,7 @@ void sync_sides(struct side *s)
     exchange(s, &mine, &theirs, 1);
 }
 
-/* The other side's verdict; what its case still sent is passed over. */
+/* Receives the other side's verdict; skips data still sent by its case. */
 static void await_end(int fd)
 {
     char rest[1024];
@@ -227,7 +227,7 @@ static void run_case(struct side *s, const struct test_case *c)
     }
 }
 
-/* One line of TAP, from what both sides say. */
+/* A line of TAP, from both sides' reports. */
 static bool report(unsigned n, const struct theme *t, const struct test_case *c)
 {
     const struct verdict *bad = board->mine.result == FAIL ? &board->mine : &board->theirs;

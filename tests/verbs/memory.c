@@ -13,7 +13,7 @@ static void pair(struct side *s, struct end *a, struct end *b)
     end_loop(a, b);
 }
 
-/* One write with that key to that address; how it ends. */
+/* A write with this key to this address, with its expected end. */
 static void try_write(struct end *a, struct end *b, uint32_t rkey, void *addr, enum ibv_wc_status status,
                       const char *what)
 {
@@ -47,7 +47,7 @@ static void registering(struct side *s)
     CHECK(!ibv_dereg_mr(mr), "deregister");
 }
 
-/* Keys of regions that are gone open nothing. */
+/* Keys of destroyed regions open nothing. */
 static void old_keys(struct side *s)
 {
     struct ibv_mr *mr;
@@ -143,7 +143,7 @@ static uint8_t *map_at(void *addr, int prot)
     return p;
 }
 
-/* The key outlives mappings; what it leads to is what is mapped now. */
+/* The key outlives mappings, and leads to the present mapping. */
 static void use_unpinned(struct end *a, struct end *b, struct ibv_mr *mr, uint8_t *p)
 {
     memset(a->buf, 6, 8);

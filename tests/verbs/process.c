@@ -10,7 +10,7 @@
 
 enum { THREADS = 4, EACH = 100 };
 
-/* Several threads post to one queue pair and poll one queue, whoever's completion it is. */
+/* Several threads post to one queue pair and poll one queue, each taking any thread's completions. */
 struct crowd {
     struct end *a;
     unsigned completed, failed, refused;
@@ -38,7 +38,7 @@ static void *post_and_poll(void *arg)
     return NULL;
 }
 
-/* And one more takes what comes and posts receive requests anew. */
+/* Another thread takes receive completions and posts receive requests again. */
 static void *receive(void *arg)
 {
     struct end *b = arg;
@@ -160,7 +160,7 @@ static void forked_child(struct side *s)
     }
 }
 
-/* Numbers of queue pairs are not used again at once, and packets for the old one do not reach the new one. */
+/* Numbers of queue pairs are not reused at once, and packets for the old queue pair do not reach the new one. */
 static void made_again(struct side *s)
 {
     uint32_t last = 0;

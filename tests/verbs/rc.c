@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What reliable connections do when all is well. The first side asks, the second answers. */
+/* Reliable connections without errors. The first side asks, the second answers. */
 #include <errno.h>
 #include <string.h>
 
@@ -196,7 +196,7 @@ static void full_queues(struct side *s)
         ;
     CHECK(err == ENOMEM, "error %d after %u of %u receive requests", err, n, a.cap.max_recv_wr);
     CHECK(n >= 8 && n <= a.cap.max_recv_wr + 1, "%u receive requests were taken", n);
-    /* unsignalled ones keep their places until one that is signalled completes and is polled */
+    /* unsignalled requests keep their places until a signalled request completes and is polled */
     for (n = 0, err = 0; n <= a.cap.max_send_wr + 1 && !err; n++) {
         request_make(&r, &e, IBV_WR_RDMA_WRITE, n, 0, 16);
         err = request_post(&e, &r);
@@ -226,7 +226,7 @@ static void too_many_elements(struct side *s)
     CHECK(ibv_post_recv(e.qp, &rr, &rbad) && rbad == &rr, "a receive request with %d elements was taken", rr.num_sge);
 }
 
-/* A list: those before the bad one are posted, those behind are not. */
+/* A list: requests before the bad request are posted, those behind are not. */
 static void a_list_with_a_bad_one(struct side *s)
 {
     struct request r[3];
@@ -253,7 +253,7 @@ static void a_list_with_a_bad_one(struct side *s)
     sync_sides(s);
 }
 
-/* A fenced write sends what the read before it brought. */
+/* A fenced write sends the result of the read before. */
 static void fence(struct side *s)
 {
     struct end e;
@@ -320,7 +320,7 @@ static void atomics(struct side *s)
         CHECK_IS(wc_wait(e.cq, i, IBV_WC_SUCCESS, "an addition").opcode, IBV_WC_FETCH_ADD, "opcode");
         CHECK_IS(*mine, 1000 + 10 * i, "what was there");
     }
-    for (uint64_t i = 0; s->index == FIRST && i < 2; i++) { /* finds 1050, then what it put there */
+    for (uint64_t i = 0; s->index == FIRST && i < 2; i++) { /* finds 1050, then its own value */
         request_make(&r, &e, IBV_WR_ATOMIC_CMP_AND_SWP, 10 + i, 0, 8);
         r.wr.wr.atomic.compare_add = 1050;
         r.wr.wr.atomic.swap = 7;
@@ -334,7 +334,7 @@ static void atomics(struct side *s)
     sync_sides(s);
 }
 
-/* Both ends of one process, on one device. */
+/* Both ends in one process, on one device. */
 static void with_itself(struct side *s)
 {
     struct end a, b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a device says that it cannot do, it refuses, without harm; and what no device can do. */
+/* A device refuses, without harm, operations beyond its reported capabilities, and impossible operations. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -19,8 +19,10 @@ enum {
     MIGRATE = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE, /* left out: whether they are right depends on the paths too */
 };
 
-/* What must be given and what may be. Between other states there is no way, but to RESET from all and to ERR from all
- * others. */
+/*
+ * Required and optional attributes. Between other states there is no transition, except to RESET from all and to ERR
+ * from all others.
+ */
 static const struct step {
     enum ibv_qp_type type;
     enum ibv_qp_state from, to;
@@ -88,7 +90,7 @@ static void loop_to(struct end *e, enum ibv_qp_state state)
     }
 }
 
-/* One try; then the queue pair is where it should be, and is brought back. */
+/* A try; then the queue pair must be in the expected state, and is brought back. */
 static void try_step(struct end *e, enum ibv_qp_state from, enum ibv_qp_state to, int given)
 {
     bool good = allowed(e->options.type, from, to, given);
@@ -279,7 +281,7 @@ static void where_to_post(struct side *s)
     }
 }
 
-/* In RTR a queue pair receives; what comes first tells of it (COMM_EST) or not; then it sends. */
+/* In RTR a queue pair receives; the first packet causes COMM_EST or not; then the queue pair sends. */
 static void rtr_receives(struct side *s)
 {
     struct end e;
@@ -306,7 +308,7 @@ static void rtr_receives(struct side *s)
     sync_sides(s);
 }
 
-/* SQD: what began ends, an event says so, what is posted then waits for RTS. */
+/* SQD: begun requests end, with an event; later posts wait for RTS. */
 static void sqd_drains(struct side *s)
 {
     struct ibv_async_event ev;
@@ -341,7 +343,7 @@ static void sqd_drains(struct side *s)
     sync_sides(s);
 }
 
-/* Through RESET a queue pair becomes as new: nothing of what it had comes back, and it works again. */
+/* Through RESET a queue pair becomes as new: no former completion comes back, and the queue pair works again. */
 static void reset_and_again(struct side *s)
 {
     struct end e;

@@ -155,7 +155,7 @@ static uint8_t or_usual(uint8_t value, uint8_t usual)
     return value == NO_RETRY ? 0 : value ? value : usual;
 }
 
-/* IBV_MTU_1024 if both ports carry it. */
+/* IBV_MTU_1024 if both ports support it. */
 static enum ibv_mtu path_mtu(const struct end *e)
 {
     uint32_t mtu = IBV_MTU_1024;

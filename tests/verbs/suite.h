@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the cases of the verbs suite share.
+ * Declarations shared by the cases of the verbs suite.
  *
  * A case is run by two processes at once, the first side and the second, on one host or on two. They agree by sync()
- * and exchange(); a case that concerns one device only is run by the first side alone. Every case begins in a fresh
- * process with a device just opened, and need not clean up: its end does. CHECK and SKIP_UNLESS end the case on both
- * sides.
+ * and exchange(); a case about one device is run by the first side alone. Every case begins in a fresh process with a
+ * device just opened, and need not clean up: its end does. CHECK and SKIP_UNLESS end the case on both sides.
  *
- * Nothing here knows of a particular device: what one cannot do is told by its capabilities or by EOPNOTSUPP.
+ * The cases know no particular device: missing features are known from capabilities or EOPNOTSUPP.
  */
 #ifndef TESTS_VERBS_SUITE_H
 #define TESTS_VERBS_SUITE_H
@@ -36,7 +35,7 @@ struct side {
 struct test_case {
     const char *name;
     void (*run)(struct side *s);
-    bool paired; /* both sides run it */
+    bool paired; /* run by both sides */
 };
 
 struct theme {
@@ -72,7 +71,7 @@ void case_skip(const char *format, ...) __attribute__((format(printf, 1, 2), nor
         if (!(cond))                                                                                                   \
             case_skip(__VA_ARGS__);                                                                                    \
     } while (0)
-/* a call that may say that the device cannot */
+/* a call that may report a missing feature */
 #define SKIP_IF_UNSUPPORTED(err, what)                                                                                 \
     SKIP_UNLESS((err) != EOPNOTSUPP && (err) != ENOSYS && (err) != ENOTSUP, "no %s on this device", what)
 
@@ -85,7 +84,7 @@ void exchange(struct side *s, const void *mine, void *theirs, size_t len); /* at
 
 enum { BUFFER = 64 * 1024, QKEY = 0x11223344, FIRST_PSN = 0xfffff0 /* wraps early */ };
 
-/* What an end is made with; 0 stands for a usual value where there is one. */
+/* Options of an end; 0 stands for a usual value, if any. */
 struct end_options {
     enum ibv_qp_type type;       /* IBV_QPT_RC */
     uint32_t send_wr, recv_wr;   /* 16 */
@@ -98,14 +97,14 @@ struct end_options {
     uint8_t rnr_retry, rnr_time; /* 7, 12; NO_RETRY: 0 */
     uint8_t rd_atomic;           /* 1, of both kinds */
     struct ibv_srq *srq;
-    struct ibv_cq *cq; /* one of its own, for both queues */
+    struct ibv_cq *cq; /* the end's own, for both queues */
     struct ibv_comp_channel *channel;
     uint32_t wrong_qpn; /* if set: connect to a queue pair that does not exist */
     uint64_t wr_ops;    /* if set: made with ibv_create_qp_ex and these operations */
 };
 enum { NO_ACCESS = 1 << 30, NO_RETRY = 0xff };
 
-/* What the sides tell each other. */
+/* Data that the sides exchange. */
 struct end_address {
     uint32_t qpn, rkey, lid, mtu;
     uint64_t addr;
@@ -129,7 +128,7 @@ void end_loop(struct end *a, struct end *b);                               /* th
 void end_connect(struct end *e);                                           /* RESET to RTS, towards remote */
 void end_open(struct end *e, struct side *s, const struct end_options *o); /* make, exchange, connect, sync */
 
-/* One step of it; the mask is that of the table, the attributes as good as they can be. */
+/* A transition of the path; the mask is that of the table, the attributes the best possible. */
 int end_attributes(const struct end *e, enum ibv_qp_state to, struct ibv_qp_attr *attr);
 int end_modify(const struct end *e, enum ibv_qp_state to);
 enum ibv_qp_state end_state(const struct end *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unreliable connections: the specification's 9.8.2. What packets that get lost do is for tests that can lose them. */
+/* Unreliable connections: the specification's 9.8.2. Lost packets are for tests that can lose packets. */
 #include <errno.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static void messages(struct side *s)
     }
 }
 
-/* A message that finds no receive request is gone; the next that finds one arrives. */
+/* A message without a receive request is lost; the next message with a request arrives. */
 static void no_receive_request(struct side *s)
 {
     struct end e;

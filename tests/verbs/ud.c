@@ -72,7 +72,7 @@ static void sizes(struct side *s)
     }
 }
 
-/* What the completion and the header say is enough to answer. */
+/* Completion and header are enough to answer. */
 static void answer(struct side *s)
 {
     struct ibv_ah *ah;
@@ -180,7 +180,7 @@ static void too_long(struct side *s)
     wc_none(e.cq, 5);
 }
 
-/* A receive request that is too short fails alone or with its queue (10.2.5); nothing is written beyond it. */
+/* A receive request that is too short fails alone or with its queue (10.2.5); nothing is written beyond the buffer. */
 static void too_short(struct side *s)
 {
     struct request r;
@@ -239,7 +239,7 @@ static void sqe_and_back(struct side *s)
     CHECK(!request_post(&e, &r), "post");
     EXPECT(e.cq, 1, IBV_WC_LOC_PROT_ERR);
     SKIP_UNLESS(end_state(&e) == IBV_QPS_SQE, "no state SQE on this device");
-    recv_post(&e, 3, 4096, GRH + 64); /* the receive queue is as it was */
+    recv_post(&e, 3, 4096, GRH + 64); /* the receive queue is unchanged */
     CHECK(!ibv_modify_qp(e.qp, &a, IBV_QP_STATE | IBV_QP_CUR_STATE), "%s", strerror(errno));
     CHECK_IS(end_state(&e), IBV_QPS_RTS, "state");
     datagram(&r, &e, ah, 2, 32, QKEY);
