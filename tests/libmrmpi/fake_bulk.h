@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the tests of bulk/, stripe/ and zcopy/ share: a peer of rank 1 with two subchannels on two rails, links and
- * pools of queue pairs that only write down what is posted, and a clock that the test moves. fake_setup() begins anew.
+ * Shared by the tests of bulk/, stripe/ and zcopy/: a peer of rank 1 with two subchannels on two rails, links and pools
+ * of queue pairs that only record posts, and a clock moved by the test. fake_setup() begins anew.
  */
 #ifndef MRMPI_TESTS_FAKE_BULK_H
 #define MRMPI_TESTS_FAKE_BULK_H
@@ -25,10 +25,10 @@ struct fake_post {
     struct mr_atomic atomic;
     uint32_t rkey; /* of a word, or of a list, */
     unsigned num_writes;
-    struct mr_short_write write[MR_QP_LIST]; /* whose data was copied */
+    struct mr_short_write write[MR_QP_LIST]; /* with copied data */
 };
 
-/* A control message that was sent. */
+/* A control message sent. */
 struct fake_control {
     struct mr_hdr hdr;
     size_t len;
@@ -43,7 +43,7 @@ struct fake_control {
 struct fake_qp {
     struct mr_ud_pool_qp base; /* first */
     bool taken, stopped;
-    unsigned clean, unclean; /* how often it was used again or given back so */
+    unsigned clean, unclean; /* number of reuses or returns of each kind */
     struct {
         unsigned char *at;
         uint32_t len;
@@ -62,13 +62,13 @@ struct fake {
     unsigned num_controls;
     size_t eager_max;
     unsigned puts_sent, reads_done, landed; /* upcalls */
-    int error;                              /* of the last one */
+    int error;                              /* of the last post */
     unsigned backlogs, watches, needs, breaks, lost;
     struct mr_sub *broken;
     struct fake_qp qp[FAKE_SUBS][FAKE_QPS];
-    unsigned num_qps[FAKE_SUBS]; /* that there can be */
+    unsigned num_qps[FAKE_SUBS]; /* most queue pairs */
     int post_error;              /* of mr_ud_pool_post */
-    void (*at_landed)(void);     /* what the owner of a region does then */
+    void (*at_landed)(void);     /* the action of a region's owner */
 };
 extern struct fake fake;
 
@@ -80,7 +80,7 @@ void fake_complete(unsigned post);
 void fake_break(unsigned sub);
 /* A datagram of len bytes, filled with fill, comes to the next place of a queue pair. */
 void fake_deliver(struct fake_qp *q, uint32_t imm, uint32_t len, unsigned char fill);
-/* It has stopped. */
+/* The queue pair has stopped. */
 void fake_stop(struct fake_qp *q);
 
 /* The virtual channel to the peer. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A peer with two subchannels of each parity, over links that only record what they are told: for tests of peer/. */
+/* A peer with two subchannels of each parity, over links that only record calls: for tests of peer/. */
 #ifndef FAKE_PEER_H
 #define FAKE_PEER_H
 
@@ -68,7 +68,7 @@ static int flush_link(struct mr_link *l)
 
 static const struct mr_link_ops fake_ops = {.drain = drain_link, .keepalive = keepalive_link, .flush = flush_link};
 
-/* Rank 0 here, rank 1 there; each subchannel has one link, which is closed. The clock stands at 1000 s. */
+/* Rank 0 here, rank 1 there; each subchannel has one closed link. The clock stands at 1000 s. */
 static void make_peer(void)
 {
     memset(&mr_peers, 0, sizeof mr_peers);

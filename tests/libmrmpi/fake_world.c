@@ -35,10 +35,10 @@ static struct mr_group group = {.refs = 1, .world = identity};
 static struct mr_comm world = {.refs = 1, .group = &group, .peers = &group};
 struct mr_comm *mr_comm_world = &world;
 
-/* What the rooms under test call of those that are not. */
+/* Functions of other folders called by the code under test. */
 static struct mr_type byte = {.refs = 1, .size = 1, .extent = 1, .true_extent = 1, .contiguous = true, .builtin = true};
 struct mr_type *const mr_type_byte = &byte;
-/* A test that has another one defines it. */
+/* Replaced by a test that defines its own. */
 #define WEAK __attribute__((weak))
 WEAK const struct mr_channel_ops mr_channel_net = {.name = "none"};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Not a unit test: run under mrrun, on simulated hosts or this one. Rank 0 prints how many bytes of the heap there are
- * after the library's init, before anything is sent, by the library that has asked for them. What the C library asks
- * for (strdup and the like) counts as its caller's.
+ * Not a unit test: run under mrrun, on simulated hosts or this one. Rank 0 prints the bytes of the heap after the
+ * library's init, before any message, by the requesting library. Requests of the C library (strdup and the like) count
+ * as its caller's.
  */
 #include <execinfo.h>
 #include <link.h>
@@ -63,7 +63,7 @@ static void unlock(void)
     atomic_flag_clear_explicit(&taken, memory_order_release);
 }
 
-/* ---- whose code ---- */
+/* ---- owner of code ---- */
 
 static int add_ranges(struct dl_phdr_info *info, size_t size, void *unused)
 {
@@ -83,7 +83,7 @@ static int add_ranges(struct dl_phdr_info *info, size_t size, void *unused)
     return 0;
 }
 
-/* What is in none was loaded later: a part of libpmix's or a driver. */
+/* Code outside known libraries was loaded later: a part of libpmix or a driver. */
 static enum owner owner_of(const void *code)
 {
     for (int i = 0; i < ranges; i++)
@@ -134,7 +134,7 @@ static void *count(void *p, size_t n, const void *caller)
     return p;
 }
 
-/* What comes behind moves up, if that is nearer to where its search begins. */
+/* Entries behind move up, if nearer to the start of their search. */
 static void take_out(unsigned hole)
 {
     for (unsigned i = (hole + 1) % BLOCKS; block[i].at; i = (i + 1) % BLOCKS) {
@@ -196,8 +196,8 @@ void free(void *p)
 #pragma GCC visibility pop
 
 /*
- * What libpmix has at the moment of a message goes again: until nothing has changed for a while. Its thread needs real
- * time, which a sleep of a simulated host's process would not take.
+ * libpmix's memory for a message in progress goes away: waits until nothing has changed for a while. libpmix's thread
+ * needs real time, and a sleep on a simulated host would take none.
  */
 static void settle(void)
 {
@@ -218,7 +218,7 @@ int main(void)
 {
     void *frame[1];
 
-    backtrace(frame, 1); /* loads what it needs */
+    backtrace(frame, 1); /* loads its libraries */
     dl_iterate_phdr(add_ranges, NULL);
     if (mr_init(0))
         return 1;

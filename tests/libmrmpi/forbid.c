@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * forbid CALL... -- CMD...: run CMD as in a container whose seccomp filter answers these system calls with EPERM.
- */
+/* forbid CALL... -- CMD...: runs CMD as in a container whose seccomp filter answers these system calls with EPERM. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target for rules, which users write. Besides not crashing: what is refused has a place in the text, and
- * what is read gives the same answers when it is printed and read again.
+ * libFuzzer target for rules, written by users. Besides not crashing: a refused text has the place of the error, and
+ * accepted rules give the same answers when printed and read again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static char text[MR_RULES_MAX * 256];
     struct mr_rules rules, again;
     struct mr_rules_error err;
-    char *copy = malloc(size ? size : 1); /* exactly as long as it is, so that reading past the end is seen */
+    char *copy = malloc(size ? size : 1); /* an exact copy, so that reading past the end is detected */
     bool ok;
 
     need(copy);

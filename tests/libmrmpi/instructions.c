@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Linked to a program of bench/, counts what its calls take: the instructions of libmrmpi and libmpi that rank 0
- * executes, one by one. Those of what the library calls (verbs, here the simulator's, and the C library) are left out.
+ * Linked to a program of bench/, counts the instructions of libmrmpi and libmpi that rank 0 executes in its calls, one
+ * by one. Instructions of libraries called below (verbs, here the simulator's, and the C library) are left out.
  *
  *   COUNT_CALLS     functions, of those at the end of this file: "MPI_Send MPI_Recv"
  *   COUNT_FILE      a line for each call, in order: "MPI_Send INSTRUCTIONS ENTERED"; nothing, but why on standard error
  *                   and status 77, on machines that do not report single steps
  *   COUNT_FUNCTION  ENTERED is how often this function of the library was entered
  *
- * The processor's trap flag makes a signal of each instruction. It is the thread's own, so neither a debugger nor the
- * right to be one is needed, and the thread never stops, which simfab would notice.
+ * The processor's trap flag makes a signal of each instruction. The flag is the thread's own, so neither a debugger nor
+ * its privileges are needed, and the thread never stops, which simfab would notice.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -26,7 +26,9 @@
 
 enum { RANGES = 8, TRIAL = 100, SKIPPED = 77 };
 
-/* A function of TRIAL instructions, and where callees of the library return to, which are not stepped through. */
+/*
+ * A function of TRIAL instructions, and the return addresses of the library's callees, which are not stepped through.
+ */
 void count_trial(void);
 extern const char count_returned[];
 __asm__(".pushsection .text\n"
@@ -42,7 +44,7 @@ static int ranges;
 static struct {
     uint64_t instructions, entered;
     uintptr_t last, back; /* the instruction before; the return address that count_returned stands for */
-    bool inside;          /* the one before was counted */
+    bool inside;          /* the instruction before was counted */
 } now;
 
 static uintptr_t function;
@@ -58,7 +60,7 @@ static bool is_counted(uintptr_t ip)
     return false;
 }
 
-/* Comes before each instruction. One that repeats itself (rep movs) comes by each time, and counts once. */
+/* Called before each instruction. A repeated instruction (rep movs) comes each time, and counts once. */
 static void step(int sig, siginfo_t *info, void *context)
 {
     greg_t *reg = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -103,7 +105,7 @@ static void stop(const char *name)
     fprintf(file, "%s %llu %llu\n", name, (unsigned long long)now.instructions, (unsigned long long)now.entered);
 }
 
-/* What is between start and stop is stepped through: no call of ours, which would be, too. */
+/* Everything between start and stop is stepped through: no call of ours there, which would be counted, too. */
 #define COUNT(name, call)                                                                                              \
     do {                                                                                                               \
         bool counts = start(name);                                                                                     \

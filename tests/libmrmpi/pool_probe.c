@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pool of queue pairs for large messages, on a simulated host, for pool.sh: a rail sends datagrams to itself. What
- * comes fills the places in order; what is late, strange or too long changes no memory that it should not.
+ * The pool of queue pairs for large messages, on a simulated host, for pool.sh: a rail sends datagrams to itself.
+ * Datagrams fill the places in order; late, foreign or long datagrams change no other memory.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,8 +57,7 @@ static void sent(struct mr_wr *wr, const struct mr_wc *wc)
     num_sent++;
 }
 
-/* n datagrams of which the first has this number, to that queue pair under that key; waits until they are there, or
- * not. */
+/* Sends n datagrams, numbered from imm, to this queue pair under this key; waits for their arrival or loss. */
 static void send_to(uint32_t qpn, uint32_t qkey, uint32_t imm, unsigned n)
 {
     static struct mr_tx tx = {.wr = {.done = sent}};
@@ -116,7 +115,7 @@ static void post(struct mr_ud_pool_qp *q, unsigned char *at, size_t len)
     CHECK(!mr_ud_pool_post(q, at, len, SIZE, mr_memory_lkey(&memory_keys, rail)));
 }
 
-/* As they come: a place for each, and the end of one that is too long is nowhere. */
+/* In the order of arrival: a place for each, and the excess of a long datagram is nowhere. */
 static void fill_places(struct mr_ud_pool_qp *q)
 {
     unsigned char *at = memory + GUARD;
@@ -133,7 +132,7 @@ static void fill_places(struct mr_ud_pool_qp *q)
     CHECK(num_came == 3 && is_all(at, SIZE, 8));
 }
 
-/* Used again as it is: places count from 0. */
+/* Used again unchanged: places count from 0. */
 static void use_again(struct mr_ud_pool_qp *q)
 {
     uint32_t key = q->qkey;
@@ -145,7 +144,9 @@ static void use_again(struct mr_ud_pool_qp *q)
     CHECK(num_came == 1 && came[0].place == 0 && is_all(memory + GUARD, SIZE, 31));
 }
 
-/* A message ends early: its places are given back, and what comes to them later changes neither them nor the next ones.
+/*
+ * A message ends early: its places are given back, and later datagrams for them change neither these places nor the
+ * next.
  */
 static void stop_and_go_on(struct mr_ud_pool_qp *q)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Acknowledgements: what an ACK says, when it is due, and how it travels. Loop index 1: over the wrap of the numbers.
- */
+/* Acknowledgements: contents, time and carrier of an ACK. Loop index 1: over the wrap of the numbers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +39,7 @@ START_TEST(lazily)
     ck_assert(mr_ack_owed(&a));
     ck_assert_uint_eq(mr_ack_deadline(&a), 1000 + DELAY);
     arrived(1, 2, true, 2000);
-    ck_assert_uint_eq(mr_ack_deadline(&a), 1000 + DELAY); /* the first one counts */
+    ck_assert_uint_eq(mr_ack_deadline(&a), 1000 + DELAY); /* the first packet counts */
     WORD(3000, 2, 0);
     ck_assert(!mr_ack_owed(&a));
     ck_assert_uint_eq(mr_ack_deadline(&a), UINT64_MAX);
@@ -85,13 +84,13 @@ START_TEST(gaps_and_duplicates_at_once_but_not_often)
     arrived(4, 1, true, 1002);
     ck_assert_uint_eq(mr_ack_deadline(&a), 1001 + DELAY / MR_ACK_APART);
     arrived(0, 1, true, 1003); /* a duplicate */
-    arrived(4, 1, true, 1004); /* another, of one that is kept */
+    arrived(4, 1, true, 1004); /* another duplicate, of a kept packet */
     ck_assert_uint_eq(mr_ack_deadline(&a), 1001 + DELAY / MR_ACK_APART);
     WORD(50000, 1, 6);
     arrived(0, 1, true, 90000);
     ck_assert_uint_eq(mr_ack_deadline(&a), 90000);
     WORD(90000, 1, 6);
-    arrived(2, 2, true, 99999); /* kept, but 1 is still missing: the caller's queue knows better what is expected */
+    arrived(2, 2, true, 99999); /* kept, but 1 is still missing: the caller's queue knows the expected number better */
     arrived(1, 5, true, 100000);
     WORD(100000, 5, 0);
 }
@@ -114,7 +113,7 @@ START_TEST(sets_of_early_packets)
         arrived(seq, expected, rand() % 2, (uint64_t)n);
         for (unsigned i = 0; i < 64; i++)
             sack |= (uint64_t)have[expected + 1 + i] << i;
-        /* Those that were too far ahead to be noted when they came are missing, and told when the gap is closed. */
+        /* Packets too far ahead to be noted at their arrival are missing, and acknowledged after the gap is closed. */
         ck_assert_uint_eq(mr_ack_take(&a, (uint64_t)n).cum, first + expected);
         ck_assert_uint_eq(mr_ack_take(&a, (uint64_t)n).sack & ~sack, 0);
         if (seq < expected + MR_ACK_EARLY && seq > expected && seq - expected <= 64)
@@ -129,7 +128,7 @@ START_TEST(sets_of_early_packets)
 }
 END_TEST
 
-/* An ACK has room for 64. What lies further on is still owed, or the peer would send it again. */
+/* An ACK has room for 64 packets. Packets beyond are still owed, or the peer would send them again. */
 START_TEST(what_a_word_cannot_name_stays_owed)
 {
     begin(_i);
@@ -140,7 +139,7 @@ START_TEST(what_a_word_cannot_name_stays_owed)
         arrived(i, i + 1, false, 2000);
     WORD(2000, 10, 1ull << 59);
     ck_assert(!mr_ack_owed(&a));
-    arrived(400, 10, true, 3000); /* beyond what is noted */
+    arrived(400, 10, true, 3000); /* beyond the noted range */
     WORD(3000, 10, 1ull << 59);
     ck_assert(mr_ack_owed(&a));
     for (uint32_t i = 10; i < 400; i++)
@@ -172,7 +171,7 @@ START_TEST(grants)
 }
 END_TEST
 
-/* Who may send little has to hear often; a new peer hears at once. */
+/* Senders with a small allowance must hear often; a new peer hears at once. */
 START_TEST(how_often)
 {
     begin(_i);
@@ -192,7 +191,7 @@ START_TEST(how_often)
 }
 END_TEST
 
-/* A packet whose time is not known: what is not due at once is due some time after the next look at the clock. */
+/* A packet with unknown time: an ACK not due at once is due some time after the next reading of the clock. */
 START_TEST(times_may_come_later)
 {
     begin(_i);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Adaptive weights, against rails whose rates the test knows: where the stripes of a message end up, and how soon. */
+/*
+ * Adaptive weights, against rails with rates set by the test: the distribution of a message's stripes, and the time to
+ * reach it.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +19,7 @@ static struct mr_policy adaptive;
 /* A peer behind rails of so many bytes in a us; every stripe costs some time beside. */
 static struct bench {
     unsigned n;
-    double rate[SUBS], noise; /* the part by which times differ */
+    double rate[SUBS], noise; /* relative noise of times */
     bool late;                /* completions are found late now and then */
     uint64_t overhead_ns, now_ns;
     struct mr_load load[SUBS];
@@ -163,7 +166,7 @@ START_TEST(with_many_under_way_too)
 }
 END_TEST
 
-/* A short series is to gain from it, too. */
+/* A short series must gain, too. */
 START_TEST(soon)
 {
     begin(2, 8, 2, 0);
@@ -175,7 +178,7 @@ START_TEST(soon)
 }
 END_TEST
 
-/* But not at the first glance: something else was in the way on one of them, and they are alike. */
+/* But not at the first sample: a disturbance was on one of the equal rails. */
 START_TEST(not_at_the_first_glance)
 {
     begin(2, 8, 2, 0);
@@ -204,8 +207,8 @@ START_TEST(later_with_caution)
 END_TEST
 
 /*
- * A device whose driver moves the bytes while it is posted to: one stripe begins when the other is done. The caller
- * sees either of them then, or both when all are done, for all of a message was posted before it looks.
+ * A device whose driver moves the bytes during the post: one stripe begins when the other is done. The caller then sees
+ * either of them, or both when all are done, because all of a message is posted before the poll.
  */
 START_TEST(one_after_the_other)
 {
@@ -227,8 +230,8 @@ START_TEST(one_after_the_other)
 END_TEST
 
 /*
- * Memory is registered between two looks: stripes of the one rail are found before, those of the other one after it.
- * Then all that has come meanwhile is found at once, until there is nothing more.
+ * Memory is registered between two polls: stripes of one rail complete before, those of the other after. Then all
+ * completions of the meantime come at once.
  */
 START_TEST(registering_says_nothing_of_rails)
 {
@@ -248,7 +251,7 @@ START_TEST(registering_says_nothing_of_rails)
         ck_assert(!mr_adapt_weigh(&b.adapt, b.load, 2));
     }
     ck_assert_uint_eq(b.load[0].weight, b.load[1].weight);
-    repeat(30, 1 * MIB, 2); /* as they are 1:1 */
+    repeat(30, 1 * MIB, 2); /* for weights of 1:1 */
     ck_assert_uint_eq(b.load[0].weight, b.load[1].weight);
 }
 END_TEST
@@ -264,7 +267,7 @@ START_TEST(three_rails)
 }
 END_TEST
 
-/* Time that every stripe costs makes short stripes look slow; that must not take a rail out. */
+/* Fixed time per stripe makes short stripes look slow; this must not take a rail out. */
 START_TEST(overhead_is_not_slowness)
 {
     begin(2, 800, 800, 0);
@@ -287,7 +290,7 @@ START_TEST(a_rail_that_recovers_is_noticed)
 }
 END_TEST
 
-/* With messages so small that its part is too short to be worth while, it gets one now and then all the same. */
+/* With messages so small that its part is too short to pay, the rail still gets a part now and then. */
 START_TEST(with_small_messages_too)
 {
     begin(2, 100, 1, 0);
@@ -300,7 +303,7 @@ START_TEST(with_small_messages_too)
 }
 END_TEST
 
-/* As a part of all: what the others lose and win stays among them. */
+/* As a part of all: gains and losses of the others stay among them. */
 START_TEST(who_is_down_keeps_its_weight)
 {
     begin(3, 8, 2, 5);
@@ -312,7 +315,7 @@ START_TEST(who_is_down_keeps_its_weight)
 }
 END_TEST
 
-/* Completions that are all found in one look say nothing of who was first. */
+/* Completions found in one poll do not tell their order. */
 START_TEST(a_late_look_changes_nothing)
 {
     begin(2, 1, 1, 0);
@@ -346,7 +349,7 @@ START_TEST(whole_messages_say_nothing)
 }
 END_TEST
 
-/* Ten thousand of them, a second or so: rates that were measured before hold. */
+/* Ten thousand, a second or so: measured rates hold. */
 START_TEST(idle_rails_keep_their_weights)
 {
     uint32_t before[2];
@@ -370,7 +373,7 @@ START_TEST(idle_rails_keep_their_weights)
 }
 END_TEST
 
-/* What is off by a part in fifty is not right yet: then a message waits for one of its stripes. */
+/* An error of 1/50 still makes a message wait for one of its stripes. */
 START_TEST(weights_come_close)
 {
     begin(2, 24000, 6000, 0);

@@ -53,7 +53,7 @@ START_TEST(none)
     address.rail[3].mtu = 0;
     ck_assert_int_eq(mr_address_check(&address, WHOLE), -EPROTO);
     fill();
-    address.paths = 0; /* it leaves that to fabricd */
+    address.paths = 0; /* left to fabricd */
     ck_assert_int_eq(mr_address_check(&address, WHOLE), 0);
     fill();
     address.eager_max = 0;
@@ -92,7 +92,7 @@ START_TEST(partitions)
 }
 END_TEST
 
-/* Whatever else is different: what is longer than we have room for, too. */
+/* Whatever else differs, including a length beyond our room. */
 START_TEST(other_version)
 {
     fill();

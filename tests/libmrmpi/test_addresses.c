@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses by the launcher: what is published, what is taken of a peer, and the thread that asks meanwhile. */
+/* Addresses by the launcher: published values, accepted values of a peer, and the thread that asks meanwhile. */
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
@@ -19,7 +19,7 @@ static size_t published_len;
 static unsigned resumed, asked;
 static int get_error;
 static pthread_t asker;
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* the launcher answers while it is open */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* the launcher answers while the gate is open */
 
 int mr_launch_put(const char *key, const void *data, size_t len)
 {
@@ -83,7 +83,7 @@ START_TEST(ours)
         mr_verbs.rail[i].partition[i] =
             (struct mr_rail_partition){.number = 0x11, .now = {.key = 0x8011}, .ud_qpn = 7 + i};
     }
-    mr_verbs.rail[1].partition[0] = (struct mr_rail_partition){.number = 0x22}; /* it has just gone */
+    mr_verbs.rail[1].partition[0] = (struct mr_rail_partition){.number = 0x22}; /* the port has just gone down */
     mr_config.pairs = _i ? "all" : "matched";
     launch.node_name = "part-3";
     ck_assert_int_eq(mr_address_publish(), 0);
@@ -116,7 +116,7 @@ START_TEST(taken)
 }
 END_TEST
 
-/* What is not an address stays an error, and is not asked for again; but while the ranks meet it is. */
+/* An invalid address stays an error, and is not requested again; except while the ranks meet. */
 START_TEST(not_taken)
 {
     static const int errors[] = {-ENOENT, -EPROTONOSUPPORT, -EPROTO, -EBUSY};
@@ -136,7 +136,7 @@ START_TEST(not_taken)
 }
 END_TEST
 
-/* With threads another one asks: -EAGAIN until it has an answer, then connecting goes on, once. */
+/* With threads, another thread asks: -EAGAIN until the answer, then connecting goes on, once. */
 START_TEST(taken_meanwhile)
 {
     mr_threaded = true;

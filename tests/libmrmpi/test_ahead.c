@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ahead budgets: how much goes ahead over a time, whatever the messages are, and what becomes of messages that come
- * alone. */
+/* Ahead budgets: the amount that goes ahead over a time, for any messages, and messages that come alone. */
 #include <stdlib.h>
 
 #include "libmrmpi/conn/route/ahead.h"
@@ -11,7 +10,7 @@
 static struct mr_ahead a;
 static uint64_t now_ns;
 
-/* Bytes on the wire that went ahead of a message of len bytes: all of it, or nothing. */
+/* Bytes on the wire sent ahead for a message of len bytes: all of it, or nothing. */
 static uint64_t send(size_t len)
 {
     if (a.empty && (mr_ahead_waits(&a, len) || !mr_ahead_fill(&a, now_ns)))
@@ -27,7 +26,7 @@ static void begin(uint64_t rate)
     mr_ahead_set(&a, rate, now_ns);
 }
 
-/* One message after the other, each so long after the one before. */
+/* Messages in sequence, every_ns apart. */
 static uint64_t stream(size_t len, uint64_t every_ns, uint64_t for_ns)
 {
     uint64_t went = 0;
@@ -44,8 +43,10 @@ START_TEST(no_rate_is_no_limit)
 }
 END_TEST
 
-/* More than the budget is offered: the budget goes ahead, and a full bucket at the beginning. From rates of a slow
- * class on an old rail, which are less than a byte between two looks, to those of a fast one. */
+/*
+ * Offered more than the budget, the budget goes ahead, plus a full bucket at the beginning. From rates of a slow class
+ * on an old rail, less than a byte between two polls, to those of a fast class.
+ */
 START_TEST(a_flood_gets_the_rate)
 {
     static const uint64_t rates[] = {1000000, 8000000, 200000000, 3000000000};
@@ -75,7 +76,7 @@ START_TEST(what_is_within_the_budget_goes_ahead)
 }
 END_TEST
 
-/* Once it is empty nothing goes ahead before half of it is there, and then several in a row. */
+/* When empty, nothing goes ahead before half of the bucket is there, and then several messages in a row. */
 START_TEST(turns_are_long)
 {
     unsigned changes = 0, total = 200000;
@@ -117,7 +118,7 @@ START_TEST(a_long_message_is_paid_for)
 }
 END_TEST
 
-/* Others come and go: what was used stays used, and the new rate holds from then on. */
+/* Others come and go: the used part stays used, and the new rate holds from then on. */
 START_TEST(the_rate_changes)
 {
     begin(100000000);
@@ -160,7 +161,7 @@ START_TEST(rate_of_a_port)
     ck_assert_uint_eq(mr_ahead_rate(212500, 65535, 65536), 26562094688);
     ck_assert_uint_eq(mr_ahead_rate(425000, 65535, 65536), 53124189376);
     ck_assert_uint_eq(mr_ahead_rate(10000, 0, 65536), 0);
-    for (uint32_t data = 2000; data <= 32000; data *= 2) /* and back: as fabricd knows it */
+    for (uint32_t data = 2000; data <= 32000; data *= 2) /* and back: as known to fabricd */
         ck_assert_uint_eq(mr_ahead_rate(mr_ahead_signal_mbps(data), 1, 1), data * 125000ull);
     ck_assert_uint_eq(mr_ahead_rate(mr_ahead_signal_mbps(54540), 1, 1), 54540 * 125000ull);
 }
@@ -177,7 +178,7 @@ START_TEST(an_old_time_does_no_harm)
 }
 END_TEST
 
-/* One small message: does it go ahead? The adapter handles it in any case. */
+/* Returns whether a small message goes ahead. The adapter handles the message in any case. */
 static bool handle(unsigned message_ns)
 {
     bool ahead = !a.empty || (!mr_ahead_waits(&a, 8) && mr_ahead_fill(&a, now_ns));
@@ -186,7 +187,7 @@ static bool handle(unsigned message_ns)
     return ahead;
 }
 
-/* How many of a process's messages go ahead, one after the other, each so long after the one before. */
+/* Number of a process's messages that go ahead, in sequence, every_ns apart. */
 static unsigned handled(unsigned message_ns, uint64_t every_ns, unsigned num)
 {
     unsigned ahead = 0;
@@ -246,7 +247,7 @@ START_TEST(without_a_share_messages_are_not_counted)
 }
 END_TEST
 
-/* Faster ports have faster adapters. A port of fewer lanes has that of its generation, or an older one. */
+/* Faster ports have faster adapters. A port of fewer lanes has an adapter of its generation, or an older one. */
 START_TEST(the_time_of_a_message)
 {
     static const uint32_t rates[] = {2500, 10000, 20000, 40000, 56248, 103124, 212500, 425000, UINT32_MAX};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Answers from the program's memory: whose loans are waited for, and what becomes of the next ones. */
+/* Answers from the program's memory: zero-copy sends that are waited for, and the next answers. */
 #include "libmrmpi/net/answers.h"
 #include "tests/check.h"
 
@@ -32,7 +32,7 @@ START_TEST(loans_that_are_waited_for_become_rare)
 
     ck_assert(mr_answers_zsend(&a, arrived));
     for (unsigned i = 0; i < 20; i++) {
-        mr_answers_ended(&a, ++arrived); /* it has come meanwhile */
+        mr_answers_ended(&a, ++arrived); /* completed meanwhile */
         ck_assert(!mr_answers_zsend(&a, arrived));
         ck_assert_uint_eq(copied(&a, &arrived), rest);
         rest = rest < MR_ANSWERS_RESTS ? 2 * rest : rest;

@@ -26,7 +26,7 @@ static void teardown(void)
     ck_assert_uint_eq(as.num, 0);
 }
 
-/* What a sender's packet of that number looks like: which sending of it shows in every byte behind the header. */
+/* A sender's packet of this number: every byte behind the header shows the sending. */
 static void fill(uint32_t src, uint32_t seq, unsigned sending, uint32_t size)
 {
     struct mr_hdr hdr = {.kind = 1, .src = src, .seq = seq};
@@ -43,7 +43,7 @@ static unsigned parts_of(uint32_t size, uint32_t chunk)
     return (size + chunk - 1) / chunk;
 }
 
-/* Memory of just that length, so that the address sanitizer sees a read behind it. */
+/* Memory of exactly this length, so the address sanitizer detects a read behind. */
 static const void *add(const void *head, const void *data, size_t len, uint32_t imm, size_t *size)
 {
     unsigned char *datagram = malloc(MR_PART_HEAD + len);
@@ -73,7 +73,7 @@ static const void *add_part(uint32_t src, uint32_t seq, unsigned sending, uint32
     return whole;
 }
 
-/* All parts but one, then that: whole only then. */
+/* All parts but one, then the last: whole only then. */
 static void comes_with_last(uint32_t src, uint32_t seq, uint32_t size, uint32_t chunk, unsigned last)
 {
     const void *whole;
@@ -101,7 +101,7 @@ START_TEST(any_part_may_be_last)
 }
 END_TEST
 
-/* A sender may cut into one part: it is whole at once. */
+/* A sender may cut into one part: whole at once. */
 START_TEST(one_part)
 {
     ck_assert_ptr_nonnull(add_part(1, 1, 0, 48, 2032, 0));
@@ -116,7 +116,7 @@ START_TEST(doubled_parts)
         for (unsigned again = 0; again < 3; again++)
             ck_assert_ptr_null(add_part(1, 1, 0, 400, 100, i));
     ck_assert_ptr_nonnull(add_part(1, 1, 0, 400, 100, 3));
-    /* of a packet that was given out: nothing of the old one is left to make it whole */
+    /* of a packet already delivered: nothing of the old packet is left to complete the new */
     for (unsigned i = 0; i < 3; i++)
         ck_assert_ptr_null(add_part(1, 1, 0, 400, 100, i));
     ck_assert_ptr_nonnull(add_part(1, 1, 0, 400, 100, 3));
@@ -178,7 +178,7 @@ START_TEST(sent_again_with_another_chunk)
 }
 END_TEST
 
-/* Sent again as it was: only what was lost has to come. */
+/* Sent again unchanged: only the lost parts must come. */
 START_TEST(sent_again_fills_the_gaps)
 {
     for (unsigned i = 0; i < 10; i++)
@@ -190,8 +190,8 @@ START_TEST(sent_again_fills_the_gaps)
 END_TEST
 
 /*
- * The ACK behind a packet is another one in each sending. Of two sendings some parts come each, so that together they
- * make one packet: its ACK is that of one sending.
+ * The ACK behind a packet differs in each sending. Some parts of each of two sendings make one packet: its ACK is that
+ * of one sending.
  */
 START_TEST(acks_are_not_mixed)
 {
@@ -233,7 +233,7 @@ START_TEST(the_one_that_was_touched_least_recently_goes)
         ck_assert_ptr_null(add_part(1, seq, 0, 300, 100, 1));
         ck_assert_ptr_nonnull(add_part(1, seq, 0, 300, 100, 2));
     }
-    ck_assert_ptr_null(add_part(1, 1, 0, 300, 100, 1)); /* which was given up: it begins anew */
+    ck_assert_ptr_null(add_part(1, 1, 0, 300, 100, 1)); /* the sender gave up on it: begins anew */
     ck_assert_ptr_null(add_part(1, 1, 0, 300, 100, 2));
     ck_assert_ptr_nonnull(add_part(1, 1, 0, 300, 100, 0));
     ck_assert_ptr_null(add_part(2, 0, 0, 300, 100, 1));
@@ -256,7 +256,7 @@ static void nonsense(const unsigned char *head, size_t len, uint32_t imm)
     ck_assert_uint_eq(as.num, num);
 }
 
-/* A head as mr_part_head writes it, with another length in it. */
+/* A part's header as written by mr_part_head, with another length. */
 static void sized_head(uint32_t size, unsigned char *head)
 {
     fill(1, 5, 0, 100);
@@ -268,12 +268,12 @@ START_TEST(what_does_not_fit_is_dropped)
     unsigned char head[MR_PART_HEAD];
     size_t size;
 
-    ck_assert_ptr_null(add_part(1, 5, 0, 390, 100, 0)); /* which must survive all of it */
+    ck_assert_ptr_null(add_part(1, 5, 0, 390, 100, 0)); /* which must survive everything */
     sized_head(390, head);
     nonsense(head, 99, mr_part_imm(1, 100));
     nonsense(head, 101, mr_part_imm(1, 100));
     nonsense(head, 0, mr_part_imm(1, 100));
-    nonsense(head, 100, mr_part_imm(3, 100)); /* the last one is shorter */
+    nonsense(head, 100, mr_part_imm(3, 100)); /* the last part is shorter */
     nonsense(head, 90, mr_part_imm(4, 100));
     nonsense(head, 100, mr_part_imm(63, 100));
     nonsense(head, 100, mr_part_imm(64, 100));
@@ -309,8 +309,8 @@ START_TEST(what_does_not_fit_is_dropped)
 END_TEST
 
 /*
- * Parts of many packets by chance, sent again in other lengths and chunks, mixed with noise. Each sending has bytes of
- * its own, the same ones for the same length and chunk; what is given out must be one of the sendings.
+ * Parts of many packets at random, sent again in other lengths and chunks, mixed with noise. Each sending has bytes of
+ * its own, the same for the same length and chunk; each delivered packet must be one of the sendings.
  */
 START_TEST(by_chance)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Words in a peer's memory that its adapter changes: over which subchannel, and what is told when that breaks. */
+/* Adapter atomics on a peer's memory: the subchannel used, and the report when the subchannel breaks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

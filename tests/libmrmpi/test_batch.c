@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Batches: which bytes are head and tail, by what was sent before. */
+/* Batches: the eager prefix and the bounce buffer of each message, by earlier messages. */
 
 #include "libmrmpi/p2p/choice/alone.h"
 #include "libmrmpi/p2p/choice/batch.h"
@@ -15,7 +15,7 @@ struct totals {
     uint32_t last_tail; /* of the last message */
 };
 
-/* One batch, whose sends are all complete at its end. */
+/* A batch whose sends are all complete at its end. */
 static struct totals batch(struct mr_batch *b, unsigned num, uint64_t len, unsigned rate)
 {
     struct totals t = {0};
@@ -64,7 +64,7 @@ START_TEST(as_long_as_the_gap)
 }
 END_TEST
 
-/* A message that is all head leaves the tail to the one before it. */
+/* A message that is all eager prefix leaves the bounce buffer to the message before. */
 START_TEST(tail_before_the_head)
 {
     struct totals t = learnt(16, 32 * KIB, HDR);
@@ -74,7 +74,7 @@ START_TEST(tail_before_the_head)
 }
 END_TEST
 
-/* What is copied takes no longer than what was offered before. */
+/* Copies take no longer than the transfer of earlier messages. */
 START_TEST(copies_are_hidden)
 {
     ck_assert_uint_eq(learnt(1, 1024 * KIB, HDR).tail, 0);
@@ -106,7 +106,7 @@ START_TEST(sliding_window)
 }
 END_TEST
 
-/* Rails that share no short pieces: none of the plan's is one. */
+/* Rails that share no short pieces: the plan has none. */
 START_TEST(several_rails)
 {
     for (unsigned num = 2; num < 40; num++) {
@@ -143,7 +143,7 @@ START_TEST(other_batches)
     for (int i = 0; i < 4; i++)
         t = batch(&b, 4, 1024 * KIB, HDR);
     mr_batch_begin(&b, 4096 * KIB, HDR, 0, 0);
-    for (int i = 0; i < 8; i++) { /* beyond the end that was foreseen */
+    for (int i = 0; i < 8; i++) { /* beyond the foreseen end */
         struct mr_batch_plan p = mr_batch_begin(&b, 1024 * KIB, HDR, 0, 0);
 
         ck_assert(!p.prefix && !p.tail);
@@ -170,7 +170,7 @@ START_TEST(both_ways)
 }
 END_TEST
 
-/* ---- messages that are alone (alone.h) ---- */
+/* ---- single messages (alone.h) ---- */
 
 START_TEST(alone_is_who_was_so_before)
 {

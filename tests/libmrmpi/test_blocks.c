@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Blocks of large messages: sets of them, the runs that are written, and what notifications say. */
+/* Blocks of large messages: sets of blocks, the written runs, and the contents of notifications. */
 #include "libmrmpi/verbs/reliable/blocks.h"
 #include "tests/check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Token buckets: what comes in over a time, in how many looks it may be, and the ends of all ranges. */
+/* Token buckets: the amount over a time, in any number of polls, and the ends of all ranges. */
 #include <stdlib.h>
 
 #include "libmrmpi/conn/route/bucket.h"
@@ -11,7 +11,7 @@
 
 static struct mr_bucket b;
 
-/* An empty bucket of that rate. */
+/* An empty bucket of this rate. */
 static void begin(uint64_t rate)
 {
     b = mr_bucket_full(rate, DEPTH, BEGIN);
@@ -31,7 +31,7 @@ START_TEST(full_at_first)
 }
 END_TEST
 
-/* What comes makes it exactly full, and one unit less does not. */
+/* Exactly full; with one unit less, not full. */
 START_TEST(exactly_full)
 {
     begin(2 * DEPTH);
@@ -43,7 +43,7 @@ START_TEST(exactly_full)
 }
 END_TEST
 
-/* Overdrawn: it is paid for first. */
+/* Overdrawn: the debt is paid first. */
 START_TEST(overdrawn)
 {
     begin(1000);
@@ -68,12 +68,12 @@ START_TEST(no_rate)
 }
 END_TEST
 
-/* Long idle times, of which the product with the rate has no room in 64 bits, or would be a small number there. */
+/* Long idle times, whose product with the rate overflows 64 bits, or would be small after wrapping. */
 START_TEST(long_idle_times)
 {
     static const struct {
         uint64_t rate, passed;
-    } of[] = {{1, SECOND},                                  /* after a second it is full, whatever the rate */
+    } of[] = {{1, SECOND},                                  /* full after a second, for any rate */
               {SECOND, UINT64_MAX - BEGIN},                 /* centuries */
               {UINT64_C(1) << 40, UINT64_C(1) << 24},       /* 2^64: 0 in 64 bits */
               {UINT64_C(1) << 41, (UINT64_C(1) << 23) + 1}, /* more: 2^41 there, 2199 units */
@@ -154,7 +154,7 @@ START_TEST(not_strict)
 }
 END_TEST
 
-/* Another rate: what is left stays, and what has no room is lost. */
+/* Another rate: the contents stay, except beyond the new capacity. */
 START_TEST(another_rate)
 {
     b = mr_bucket_full(1000, DEPTH, BEGIN);

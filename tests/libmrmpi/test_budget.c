@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections within a budget: who gets one, who has to go, and who is never refused. */
+/* Connections within a budget: which peers get connections, which lose them, and which are never refused. */
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
@@ -23,7 +23,7 @@ static struct mr_connect_peer conn[PEERS];
 static struct mr_sub sub[PEERS];
 static struct mr_address address[PEERS];
 static struct mr_load load[PEERS];
-static struct mr_peer *parked; /* the last that was told so */
+static struct mr_peer *parked; /* the last peer refused */
 static uint64_t clock_ns;
 static unsigned contexts; /* of the adapters here */
 
@@ -61,7 +61,7 @@ int32_t mr_sub_tag(const struct mr_sub *s, uint8_t generation)
     return (int32_t)(s - sub);
 }
 
-/* ---- what there is ----------------------------------------------------------------------------------------------- */
+/* ---- stubs ------------------------------------------------------------------------------------------------------- */
 
 static void begin(int rc_peers)
 {
@@ -109,7 +109,7 @@ static void hear_parked(struct mr_peer *p)
     ck_assert(mr_budget_control(p, &(struct mr_hdr){.kind = MR_CONTROL_PARKED}));
 }
 
-/* They meet in order, and what shall be open is. */
+/* Peers meet in order, and all wanted connections open. */
 static void meet(unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -118,7 +118,7 @@ static void meet(unsigned n)
     }
 }
 
-/* So many packets go to it until the next tick. */
+/* Sends this number of packets to the peer until the next tick. */
 static void sends(unsigned i, uint32_t packets)
 {
     peer[i].out.next += packets;
@@ -138,7 +138,7 @@ static void is_closed(unsigned i)
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
-/* Only kinds beside which another one leads everywhere are rationed. */
+/* Only kinds beside another kind that leads everywhere are rationed. */
 START_TEST(what_is_rationed)
 {
     begin(2);
@@ -160,7 +160,7 @@ START_TEST(what_suffices)
     ck_assert(!mr_connect.suffices);
     launch.num_nodes = 2;
     launch.node_of = unequal;
-    begin(3); /* those of node 0 have three */
+    begin(3); /* the peers of node 0 have three */
     ck_assert(mr_connect.suffices);
     begin(2);
     ck_assert(!mr_connect.suffices);
@@ -195,7 +195,7 @@ START_TEST(after_so_many_messages)
 }
 END_TEST
 
-/* The one to which least is sent goes; the other gets its place when that is closed, not before. */
+/* The least used connection closes; the other peer gets its place when closed, not before. */
 START_TEST(one_goes_for_another)
 {
     begin(2);
@@ -220,7 +220,7 @@ START_TEST(one_goes_for_another)
 }
 END_TEST
 
-/* One with a large message under way stays. */
+/* A connection with a large message under way stays. */
 START_TEST(who_cannot_go)
 {
     begin(2);
@@ -244,14 +244,14 @@ START_TEST(who_is_refused)
     sends(0, 100);
     tick();
     ck_assert(!mr_budget_grants(&peer[1], false));
-    ck_assert(mr_budget_grants(&peer[0], false)); /* has one */
-    ck_assert(mr_budget_grants(&peer[1], true));  /* what was promised goes */
+    ck_assert(mr_budget_grants(&peer[0], false)); /* has a connection */
+    ck_assert(mr_budget_grants(&peer[1], true));  /* a promised connection goes */
     address[1].kinds = RC;
     ck_assert(mr_budget_grants(&peer[1], false)); /* nothing else leads there */
 }
 END_TEST
 
-/* Who was refused asks again after a pause, unless a large message cannot wait. */
+/* A refused peer asks again after a pause, unless a large message cannot wait. */
 START_TEST(after_a_refusal)
 {
     begin(4);
@@ -274,7 +274,7 @@ START_TEST(after_a_refusal)
 }
 END_TEST
 
-/* Beyond the budget another one goes, now or as soon as it can. */
+/* Beyond the budget another connection closes, now or as soon as possible. */
 START_TEST(one_too_many)
 {
     begin(1);
@@ -307,7 +307,7 @@ START_TEST(what_the_peer_gives_up)
     ck_assert(!has(0));
     ck_assert(sub[0].closing);
     ck_assert(!peer[0].load->up);
-    ck_assert_uint_eq(mr_connect.num_held, 2); /* until it is closed */
+    ck_assert_uint_eq(mr_connect.num_held, 2); /* until closed */
     is_closed(0);
     ck_assert_uint_eq(mr_connect.num_held, 1);
     address[1].kinds = RC;
@@ -336,7 +336,7 @@ START_TEST(follows_from_adapters)
     ck_assert_int_eq(mr_config.rc_peers, 2);
     ck_assert(exceeded(1, 0));
     ck_assert_int_eq(mr_config.rc_peers, 1);
-    ck_assert(!exceeded(1, 3)); /* what is set holds */
+    ck_assert(!exceeded(1, 3)); /* the setting holds */
     ck_assert(exceeded(1000, 2));
     ck_assert_int_eq(mr_config.rc_peers, 2);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large messages over links that the test makes up: what the weights of subchannels learn from, with a clock of the
- * test's own. A stripe that is longer than the port's longest message is posted in parts, and those that find no room
- * come later: its time counts from the first of them.
+ * Large messages over links made by the test: the samples for the weights of subchannels, with a clock of the test. A
+ * stripe longer than the port's longest message is posted in parts, and parts without room come later: its time counts
+ * from the first part.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static struct mr_vc *vc_to(struct mr_peer *p)
     return &vc;
 }
 
-/* ---- what the room calls ---- */
+/* ---- functions called by the folder ---- */
 
 uint64_t mr_clock_ns(void)
 {
@@ -219,7 +219,7 @@ void mr_track_landed(uint32_t imm)
     ck_abort();
 }
 
-static struct mr_reg everything; /* registered on demand, if there is that */
+static struct mr_reg everything; /* registered on demand, if supported */
 struct mr_reg *mr_odp_get(const void *addr, size_t len, enum mr_access access, bool pinning_failed)
 {
     return on_demand && pinning_failed == cannot_pin ? &everything : NULL;
@@ -301,8 +301,8 @@ static void complete(unsigned i)
 }
 
 /*
- * Both rails carry 512 KiB in 1 ms. The first one's link has room for one part at first, and for the rest when half of
- * that time is over: it would look twice as fast if its clock began then.
+ * Both rails carry 512 KiB in 1 ms. The first rail's link has room for one part at first, and for the rest after half
+ * of the time: with its clock started then, the rail would look twice as fast.
  */
 START_TEST(time_counts_from_the_first_part)
 {
@@ -339,7 +339,7 @@ static void put_bytes(struct mr_peer *p, void *buf, size_t len)
     ck_assert_int_eq(mr_net_put(vc_to(p), buf, len, &to, p), 0);
 }
 
-/* At first, or where it cannot be pinned; it is no business of the cache then. */
+/* At first, or for memory that cannot be pinned; then the cache does not apply. */
 START_TEST(memory_may_be_on_demand)
 {
     struct mr_peer *p = make_peer();
@@ -369,7 +369,7 @@ START_TEST(memory_may_be_on_demand)
 }
 END_TEST
 
-/* Medium messages have links of their own, for which those of the large ones that wait are no obstacle. */
+/* Medium messages have links of their own, on which waiting large messages are no obstacle. */
 START_TEST(medium_messages_pass_large_ones)
 {
     struct mr_peer *p = make_peer();
@@ -389,13 +389,13 @@ START_TEST(medium_messages_pass_large_ones)
     put_bytes(p, buf, PART + 1); /* is large */
     put_bytes(p, buf, PART);
     ck_assert_uint_eq(medium_posted, 1);
-    medium_room = 2; /* and when they have waited themselves */
+    medium_room = 2; /* and after waiting themselves */
     ck_assert(mr_stripes_resume(p));
     ck_assert_uint_eq(medium_posted, 3);
     ck_assert_uint_eq(posted[0] + posted[1], 0);
     room[0] = room[1] = 100;
     put_bytes(p, buf, PART);
-    ck_assert(mr_stripes_resume(p)); /* a medium one that waits holds up no large one, either */
+    ck_assert(mr_stripes_resume(p)); /* nor does a waiting medium message delay a large one */
     ck_assert_uint_eq(posted[0] + posted[1], LEN / PART + 2);
     ck_assert_uint_eq(medium_posted, 3);
     put_bytes(p, buf, LEN);
@@ -457,9 +457,9 @@ START_TEST(reads_are_paced)
 }
 END_TEST
 
-/* ---- memory that not all devices know ---- */
+/* ---- memory known to some devices only ---- */
 
-/* Rails that carry so many Mb/s each; what is unmapped is known, so registrations stay. */
+/* Rails of these rates in Mb/s; unmapping is tracked, so registrations stay. */
 static struct mr_peer *make_fast_peer(uint32_t first, uint32_t second)
 {
     struct mr_peer *p = make_peer();
@@ -490,7 +490,7 @@ static void expect_added(unsigned first, unsigned second)
     ck_assert_uint_eq(added[1], second);
 }
 
-/* Each new buffer with one device, in turn; with the other as well when it is used again. */
+/* Each new buffer with one device, in turn; with the other as well when used again. */
 START_TEST(new_memory_is_known_to_one_device)
 {
     struct mr_peer *p = make_fast_peer(200000, 200000);
@@ -515,7 +515,7 @@ START_TEST(new_memory_is_known_to_one_device)
 }
 END_TEST
 
-/* One that is sent again before the last time has ended: all devices soon know it. */
+/* A buffer sent again before its last transfer has ended: all devices soon know the buffer. */
 START_TEST(memory_that_is_always_in_use)
 {
     struct mr_peer *p = make_fast_peer(200000, 200000);
@@ -525,7 +525,7 @@ START_TEST(memory_that_is_always_in_use)
         ck_assert_int_eq(read_into(p, buf, 0), 0);
         expect_added(1, 0);
         if (i)
-            complete(0); /* but one is under way */
+            complete(0); /* but one transfer is under way */
     }
     ck_assert_int_eq(read_into(p, buf, 0), 0);
     ck_assert_int_eq(read_into(p, buf, 0), 0);
@@ -534,7 +534,7 @@ START_TEST(memory_that_is_always_in_use)
 }
 END_TEST
 
-/* Who has rails that are slower than a copy needs all of them. */
+/* A peer with rails slower than a copy needs all rails. */
 START_TEST(slow_rails_are_all_needed)
 {
     struct mr_peer *p = make_fast_peer(50000, 50000);
@@ -562,7 +562,7 @@ START_TEST(of_unequal_rails_the_fast_one_is_enough)
 }
 END_TEST
 
-/* What the sender has no key for is not read from, now or later: if nothing else is left that is said. */
+/* Memory without the sender's key is not read, now or later: if nothing else is left, this is reported. */
 START_TEST(without_a_key_nothing_is_read)
 {
     struct mr_peer *p = make_fast_peer(200000, 200000);
@@ -651,7 +651,7 @@ START_TEST(a_window_waits_for_a_key)
 }
 END_TEST
 
-/* While none is up it waits, and goes over what comes up. */
+/* While no rail is up the transfer waits, and takes the first rails that come up. */
 START_TEST(waits_while_none_is_up)
 {
     struct mr_peer *p = make_fast_peer(200000, 200000);
@@ -675,7 +675,7 @@ START_TEST(waits_while_none_is_up)
 }
 END_TEST
 
-/* What is lent goes where it is known: one device is enough, whichever. */
+/* Borrowed memory goes over a device that knows the memory: any one is enough. */
 START_TEST(memory_is_borrowed_from_one)
 {
     struct mr_peer *p = make_fast_peer(200000, 200000);
@@ -692,7 +692,7 @@ START_TEST(memory_is_borrowed_from_one)
 }
 END_TEST
 
-/* Attached memory has registrations of its own, also beside one of the cache, which end when it is withdrawn. */
+/* Attached memory has registrations of its own, also beside one of the cache, which end at the withdrawal. */
 START_TEST(attached_memory)
 {
     struct mr_peer *p = make_fast_peer(200000, 200000);

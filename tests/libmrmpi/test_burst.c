@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bursts: which messages are better read, by what was sent before, what receivers made of it, and how long it took. */
+/* Bursts: messages better read than sent eagerly, by the history of sends, the receivers' choices, and times. */
 #include <stdlib.h>
 
 #include "libmrmpi/p2p/choice/burst.h"
@@ -9,10 +9,10 @@
 
 static struct mr_burst b;
 static char *memory;
-static bool stays;                           /* what was registered */
+static bool stays;                           /* registered memory stays registered */
 static bool answers, reads;                  /* the receiver, at once; by reading */
-static uint64_t clock_ns, eager_ns, read_ns; /* now; what a message takes */
-static uint64_t copied_ns;                   /* what its copy takes */
+static uint64_t clock_ns, eager_ns, read_ns; /* the present time; the time of a message */
+static uint64_t copied_ns;                   /* the time of its copy */
 
 static uint64_t now_ns(void)
 {
@@ -50,7 +50,7 @@ static bool join(size_t at, size_t len)
     return offered;
 }
 
-/* One burst from as many buffers, all at once or one after the other. Number of messages to be read. */
+/* A burst from num buffers, all at once or in sequence. Returns the number of messages to be read. */
 static unsigned send(unsigned num, size_t len, size_t from, bool waits)
 {
     unsigned read = 0;
@@ -65,7 +65,7 @@ static unsigned send(unsigned num, size_t len, size_t from, bool waits)
     return read;
 }
 
-/* Something else than copies takes the time: the wire, or what others leave of it. */
+/* Not copies, but the wire or its use by others takes the time. */
 START_TEST(nothing_to_gain)
 {
     unsigned read = 0;
@@ -83,7 +83,7 @@ START_TEST(nothing_to_gain)
 }
 END_TEST
 
-/* From its buffer, once that is worth it: where enough is under way at a time, however long that goes on. */
+/* Zero-copy when that pays: where enough is under way at a time, however long. */
 START_TEST(lent)
 {
     unsigned ways[4] = {0};
@@ -103,7 +103,10 @@ START_TEST(lent)
 }
 END_TEST
 
-/* Of a burst a few buffers are registered at first. Not the last ones, even if it is time for one more just then. */
+/*
+ * A burst's first few buffers are registered first. Not the last buffers, even if another registration is due just
+ * then.
+ */
 START_TEST(the_end_is_registered_last)
 {
     unsigned known = 0;
@@ -125,7 +128,7 @@ START_TEST(the_end_is_registered_last)
 }
 END_TEST
 
-/* One that goes on beyond the length of the one before it has no end that is known. */
+/* A burst longer than the one before has no known end. */
 START_TEST(no_end_is_known)
 {
     unsigned copies = 0;
@@ -156,7 +159,7 @@ START_TEST(worth)
 }
 END_TEST
 
-/* What was unmapped is not registered any more: what is there now is copied until that is worth it, too. */
+/* Unmapped memory is no longer registered: new memory there is copied until registering pays, too. */
 START_TEST(unmapped)
 {
     for (unsigned i = 0; i < 16 + MR_BURST_SAMPLES; i++)
@@ -165,7 +168,7 @@ START_TEST(unmapped)
     stays = false;
     ck_assert_int_eq(mr_burst_alone(&b, memory, 8 * KIB), MR_BURST_COPY);
     clock_ns += 100 * MR_BURST_PACE_NS;
-    stays = true; /* others: nobody has asked for this one */
+    stays = true; /* others: this one was not requested */
     for (int i = 0; i < 15; i++)
         ck_assert_int_eq(mr_burst_alone(&b, memory, 8 * KIB), MR_BURST_COPY);
     for (int i = 0; i < 16; i++)
@@ -174,7 +177,7 @@ START_TEST(unmapped)
 }
 END_TEST
 
-/* One that was to be registered, and was not, since nobody took it, may be soon. */
+/* A registration wanted but not made, because no message took it, may follow soon. */
 START_TEST(not_taken)
 {
     stays = false;
@@ -187,7 +190,7 @@ START_TEST(not_taken)
 }
 END_TEST
 
-/* While it is not known whether reading pays there is one registration in 1 ms; the next one is soon once it is. */
+/* While the gain of reading is unknown, there is one registration in 1 ms; the next comes soon once known. */
 START_TEST(soon_after_it_is_known)
 {
     for (unsigned i = 0; i < 4000 && !mr_trial_pays(&b.trials); i++)
@@ -197,7 +200,7 @@ START_TEST(soon_after_it_is_known)
 }
 END_TEST
 
-/* Copies that are made at a time delay each other, as far as a few that are timed take long enough. */
+/* Simultaneous copies delay each other, as far as timed samples show. */
 START_TEST(crowds)
 {
     for (unsigned i = 1; i < MR_BURST_SAMPLES; i++)
@@ -210,7 +213,7 @@ START_TEST(crowds)
 }
 END_TEST
 
-/* A buffer as a whole is worth to be registered once it has been copied that often, and waits for no single message. */
+/* A whole buffer is worth registering after this number of copies, and waits for no single message. */
 START_TEST(wholes)
 {
     for (unsigned i = 0; i < MR_BURST_SAMPLES; i++)
@@ -238,7 +241,7 @@ START_TEST(long_samples)
 }
 END_TEST
 
-/* ... and never, if they take no time. */
+/* ... and never, if copies take no time. */
 START_TEST(worth_nothing)
 {
     copied_ns = 0;
@@ -268,8 +271,8 @@ static unsigned many(unsigned bursts)
 }
 
 /*
- * So many until all 64 buffers are registered, eight of them one in 1 ms and the others one in 0.1, and both ways have
- * been timed; a burst takes 24 us at least.
+ * The number of bursts until all 64 buffers are registered, eight of them one in 1 ms and the others one in 0.1, and
+ * both protocols have been timed; a burst takes 24 us at least.
  */
 enum { LEARN = 16 + 8 * 1000 / 24 + 56 * 100 / 24 + 64 };
 
@@ -279,9 +282,9 @@ START_TEST(bursts_of_the_same_buffers)
     ck_assert_uint_le(many(6 * 1000 / 48), 7); /* one in 1 ms: eagerly a burst takes 47 us */
     many(LEARN);
     ck_assert_uint_eq(many(10), 640);
-    ck_assert_uint_eq(send(1, 8 * KIB, 0, false), 1); /* it cannot know that this is the only one, */
-    ck_assert_uint_eq(send(1, 8 * KIB, 0, false), 0); /* and then it does */
-    /* but for what the burst has had before as much is under way as where that was found out */
+    ck_assert_uint_eq(send(1, 8 * KIB, 0, false), 1); /* a single message cannot be known as such, */
+    ck_assert_uint_eq(send(1, 8 * KIB, 0, false), 0); /* and then it is */
+    /* but as much is under way as at the time of the finding, except for the first part of the burst */
     ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64 - 4 * MR_TRIAL_SHALLOW / (8 * KIB) + 1);
     ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64);
 }
@@ -314,8 +317,8 @@ START_TEST(times_that_change)
 END_TEST
 
 /*
- * A sender without copies is faster than the receiver that makes them, until its credit is used up, again and again:
- * most samples say that reading is slower, and it is not.
+ * A sender without copies is faster than the copying receiver until the credit is used up, again and again: most
+ * samples say that reading is slower, wrongly.
  */
 START_TEST(faster_than_copies_for_a_while)
 {
@@ -330,12 +333,12 @@ START_TEST(faster_than_copies_for_a_while)
 }
 END_TEST
 
-/* None is read while they come the other way, too, but for new buffers; all are again once they do not. */
+/* None is read while messages come the other way, too, except in new buffers; all are read again afterwards. */
 START_TEST(both_ways)
 {
     unsigned offered = 0;
 
-    /* and from the beginning none at all: who waits for its sends before it receives may count on that */
+    /* and from the beginning none at all: a program that waits for its sends before receiving may depend on this */
     for (int i = 0; i < 1000; i++) {
         ck_assert_uint_eq(many(1), 0);
         for (int k = 0; k < 64; k++)
@@ -366,7 +369,7 @@ START_TEST(bursts_that_are_too_short)
 }
 END_TEST
 
-/* Always a few under way: it never ends. */
+/* Always a few under way: the burst never ends. */
 START_TEST(a_sliding_window)
 {
     unsigned offered = 0;
@@ -386,7 +389,7 @@ START_TEST(memory_that_is_never_used_again)
 {
     for (size_t i = 0; i < 100; i++)
         ck_assert_uint_eq(send(64, 8 * KIB, i * 64 * 8 * KIB, false), 0);
-    /* more of it than is remembered: 8,192 buffers, in turn */
+    /* more buffers than remembered: 8,192, in turn */
     for (int again = 0; again < 20; again++)
         for (size_t i = 0; i < 128; i++)
             ck_assert_uint_eq(send(64, 8 * KIB, i * 64 * 8 * KIB, false), 0);
@@ -409,7 +412,7 @@ START_TEST(receivers_that_refuse)
     ck_assert_uint_gt(offers, 16);
     ck_assert_uint_lt(offers, 25);
 
-    /* it reads at last: the next ones do, once the longest rest after it could is over */
+    /* reads at last: later buffers are read, too, after the longest rest */
     reads = true;
     many(MR_BURST_RESTS / 64 + 32);
     ck_assert_uint_eq(send(64, 8 * KIB, 0, false), 64);
@@ -431,8 +434,9 @@ START_TEST(one_offer_until_the_first_answer)
 }
 END_TEST
 
-/* Buffers of adjacent pages, or one in each block of as many pages as there are places, are all remembered, wherever
-   they begin. */
+/*
+ * Buffers of adjacent pages, or one in each block of as many pages as places, are all remembered, wherever they begin.
+ */
 START_TEST(each_has_its_place)
 {
     for (int apart = 0; apart < 2; apart++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Claims: each chunk is taken once, from both ends, by two threads; who is late takes nothing. */
+/* Claims: each chunk is taken once, from both ends, by two threads; a late thread takes nothing. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ START_TEST(closed_when_nothing_is_on_its_way)
 }
 END_TEST
 
-/* The other process has written there what it liked. */
+/* The other process has written arbitrary values. */
 START_TEST(nonsense_is_no_chunk)
 {
     static const uint64_t words[] = {0, UINT64_MAX, UINT64_C(5) << 48 | 0xffffff, UINT64_C(5) << 48 | 5,

@@ -140,7 +140,7 @@ static size_t row_of(const char *name)
     return i;
 }
 
-/* By a tool: what it writes stays when the library starts, and then only some settings change. */
+/* Set by a tool: the values stay when the library starts, and then only some settings change. */
 START_TEST(set_early_and_fixed)
 {
     size_t eager = row_of("MRMPI_EAGER_MAX"), devices = row_of("MRMPI_DEVICES"), spin = row_of("MRMPI_SPIN_US"), size;

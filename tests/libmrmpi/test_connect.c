@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Connecting, over a network that loses, doubles and delays datagrams: both sides end up connected to each other's
- * queue pairs, once, whoever began. Time is a number that the test moves.
+ * queue pairs, once, whichever began. Time is a number moved by the test.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@ struct side {
     struct mr_cm_conn c;
     unsigned prepared, connected, established, failed, handshakes;
     int error, refuse, refuse_req, refuse_connect;
-    unsigned later; /* so many requests get -EAGAIN */
-    unsigned first; /* rail that it asks for, or offers */
+    unsigned later; /* number of requests answered with -EAGAIN */
+    unsigned first; /* first rail requested or offered */
     uint32_t remote_qpn, remote_psn, sl;
 };
 
@@ -118,7 +118,10 @@ static void begin(int loss, int twice)
         mr_cm_init(&side[i].c, &ops, 77, i, 1 - i, 10 * MS, 200);
 }
 
-/* Deliver what is due, in any order of sending; let timers run; until nothing flies and nobody waits, or the limit. */
+/*
+ * Delivers due datagrams, in any order of sending, and runs timers, until nothing is in flight and no side waits, or
+ * the limit.
+ */
 static void run(uint64_t limit)
 {
     while (now < limit) {
@@ -223,7 +226,7 @@ START_TEST(request_that_yields)
     mr_cm_receive(&side[0].c, &req, now + 20000); /* the same again: ours has not come there */
     ck_assert_int_eq(side[0].c.state, _i ? MR_CM_REP_SENT : MR_CM_REQ_SENT);
     begin(0, 0);
-    side[0].c.heard = true; /* of a handshake that is over */
+    side[0].c.heard = true; /* of a finished handshake */
     side[0].c.heard_id = req.id;
     side[0].c.yields = _i;
     mr_cm_start(&side[0].c, 5, now);
@@ -249,7 +252,7 @@ START_TEST(both_begin_at_different_times)
 }
 END_TEST
 
-/* What was closed is opened again, by either side or by both, over the same bad network. */
+/* A closed subchannel is opened again, by either side or by both, over the same bad network. */
 START_TEST(handshakes)
 {
     srand((unsigned)_i + 2000);
@@ -308,7 +311,7 @@ START_TEST(the_next_handshake_stands_for_rtu)
 }
 END_TEST
 
-/* The way of the next one is dead: the answer to the first one is repeated, and gets its RTU once more. */
+/* The way of the next handshake is dead: the answer to the first is repeated, and gets its RTU again. */
 START_TEST(rtu_of_the_one_before)
 {
     begin(0, 0);
@@ -337,7 +340,7 @@ START_TEST(rtu_of_the_one_before)
 }
 END_TEST
 
-/* If it has given up the handshake the next one says nothing of it, whether it is for the same rails or for others. */
+/* After a handshake was given up, the next request does not confirm it, whether for the same rails or for others. */
 START_TEST(a_request_after_one_given_up_is_no_rtu)
 {
     begin(0, 0);
@@ -444,7 +447,7 @@ START_TEST(rejected)
 }
 END_TEST
 
-/* Both begin, and the one whose turn it is cannot: it is the higher rank's word that counts. */
+/* Both begin, and the side in charge cannot: the higher rank's message counts. */
 START_TEST(rejected_when_both_begin)
 {
     srand((unsigned)_i + 4000);
@@ -462,7 +465,7 @@ START_TEST(rejected_when_both_begin)
 }
 END_TEST
 
-/* The initiator cannot use what it was told: the responder does not wait for it any longer. */
+/* The initiator cannot use the answer: the responder stops waiting. */
 START_TEST(initiator_cannot_connect)
 {
     srand((unsigned)_i + 5000);
@@ -499,7 +502,7 @@ START_TEST(later)
 }
 END_TEST
 
-/* In a handshake that is bounded it does not go on for ever. */
+/* A bounded handshake does not go on without end. */
 START_TEST(later_for_ever)
 {
     srand(7);
@@ -514,7 +517,7 @@ START_TEST(later_for_ever)
 }
 END_TEST
 
-/* A rejection of an earlier handshake, or one that nobody asked for, changes nothing. */
+/* A rejection of an earlier handshake, or an unrequested rejection, changes nothing. */
 START_TEST(late_rejection)
 {
     struct mr_cm_msg rej = {.magic = MR_CM_MAGIC,
@@ -650,7 +653,7 @@ START_TEST(strangers_are_not_heard)
     m.done = 4;
     m.id = 5;
     ck_assert(mr_cm_check(&m, MR_CM_LENGTH(1), 77, 0, 2, &out));
-    m.done = 5; /* it cannot have been established before it began */
+    m.done = 5; /* cannot have been established before its beginning */
     ck_assert(!mr_cm_check(&m, MR_CM_LENGTH(1), 77, 0, 2, &out));
     m.done = 4;
     m.type = MR_CM_REP;
@@ -700,7 +703,7 @@ START_TEST(strangers_are_not_heard)
 }
 END_TEST
 
-/* Questions and answers name one subchannel, questions some ways in doubt as well. They concern no handshake. */
+/* Questions and answers name one subchannel, questions also ways in doubt. They concern no handshake. */
 START_TEST(questions_are_no_part_of_a_handshake)
 {
     struct mr_cm_sub way = {.rail = 1, .remote = 2, .path = 3, .kind = 4};
@@ -719,7 +722,7 @@ START_TEST(questions_are_no_part_of_a_handshake)
         m.num_subs = 0;
         ck_assert(!mr_cm_check(&m, MR_CM_LENGTH(0), 77, 0, 2, &out));
     }
-    /* one with the number of a handshake does not end it */
+    /* a question with the number of a handshake does not end the handshake */
     begin(0, 0);
     mr_cm_start(&side[0].c, 5, 0);
     mr_cm_receive(&side[1].c, &air[0].msg, 0);

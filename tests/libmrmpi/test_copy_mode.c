@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ways inside a node: what is learnt of machines that differ, how soon, at what cost, and how it changes again. */
+/* Copy modes inside a node: the choice on different machines, its speed and cost, and its changes. */
 #include <stdlib.h>
 
 #include "libmrmpi/p2p/choice/copy_mode.h"
@@ -21,7 +21,7 @@ static void setup(void)
         gone[i] = 0;
 }
 
-/* One message that takes ps[way] for a byte, and a pause behind it; times jitter by a tenth. */
+/* A message that takes ps[mode] per byte, with a pause behind; times jitter by a tenth. */
 static enum mr_copy_mode message(size_t len, enum mr_copy_load load, const unsigned ps[MR_COPY_MODES],
                                  uint64_t pause_ns)
 {
@@ -40,7 +40,7 @@ static enum mr_copy_mode message(size_t len, enum mr_copy_load load, const unsig
     return mode;
 }
 
-/* So many messages; how many of the last hundred went that way. */
+/* Runs count messages; returns how many of the last hundred used the mode. */
 static unsigned run(unsigned count, size_t len, enum mr_copy_load load, const unsigned ps[MR_COPY_MODES],
                     enum mr_copy_mode mode)
 {
@@ -52,7 +52,7 @@ static unsigned run(unsigned count, size_t len, enum mr_copy_load load, const un
     return of_the_last;
 }
 
-/* Which is best: machines as they were measured (ps for a byte), and their mirror images. */
+/* The best mode: machines as measured (ps per byte), and their mirror images. */
 static const unsigned machines[][MR_COPY_MODES] = {{22, 78, 41}, {62, 79, 70}, {150, 36, 40},
                                                    {75, 35, 20}, {80, 60, 59}, {20, 100, 30}};
 
@@ -82,7 +82,7 @@ START_TEST(the_best_is_found)
 }
 END_TEST
 
-/* Beside a machine whose best way is known beforehand. */
+/* Compared with a machine whose best mode is known beforehand. */
 START_TEST(finding_it_costs_little)
 {
     const unsigned *ps = machines[_i];
@@ -92,7 +92,7 @@ START_TEST(finding_it_costs_little)
 
         setup();
         run(10000, 256 * KIB, load, ps, 0);
-        ck_assert_uint_le(spent_ns, ideal + ideal / 10); /* of which half is the jitter */
+        ck_assert_uint_le(spent_ns, ideal + ideal / 10); /* half of which is the jitter */
     }
 }
 END_TEST
@@ -109,7 +109,7 @@ START_TEST(it_is_found_soon)
     }
     ck_assert_uint_le(count, warm + MR_COPY_MODES * MR_COPY_ROUNDS * MR_COPY_SAMPLES + 1);
     ck_assert_int_eq(w.cell[MR_LOAD_ONE][1].best, MR_COPY_SPLIT);
-    /* the next size knows what is warm, and what is far */
+    /* the next size starts with the knowledge about warm and far buffers */
     count = 0;
     while (!w.cell[MR_LOAD_ONE][2].settled) {
         message(128 * KIB, MR_LOAD_ONE, ps, 5000);
@@ -140,7 +140,7 @@ START_TEST(cold_memory_decides_nothing)
 }
 END_TEST
 
-/* One that was late, by whatever: the next ones go the same way. Also where it is a sample of several. */
+/* One late sample, for any reason: the next messages keep their mode. Also if the sample is one of several. */
 START_TEST(one_late_sample_decides_nothing)
 {
     static const unsigned ps[MR_COPY_MODES] = {60, 40, 70}, late[MR_COPY_MODES] = {60000, 40000, 70000};
@@ -168,12 +168,12 @@ START_TEST(what_changes_is_noticed)
         setup();
         ck_assert_uint_ge(run(2000, 256 * KIB, load, apart, MR_COPY_READ), 90);
         ck_assert_uint_ge(run(2200, 256 * KIB, load, together, MR_COPY_PUSH), 90);
-        ck_assert_uint_ge(run(300, 256 * KIB, load, apart, MR_COPY_READ), 80); /* it is slower than it was: at once */
+        ck_assert_uint_ge(run(300, 256 * KIB, load, apart, MR_COPY_READ), 80); /* slower than before: at once */
     }
 }
 END_TEST
 
-/* What is under way is worked off together: of three that end at once, two took nothing. */
+/* Messages under way finish together: of three that end at once, two took no time. */
 START_TEST(bunches_are_no_speed)
 {
     static const unsigned ps[MR_COPY_MODES] = {60, 50, 80};

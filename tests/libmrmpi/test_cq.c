@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which rails are looked at, and how often for nothing: a rail that has all that goes on costs few looks at others, and
- * none of these waits long beside one that always has something. The adapters are the test's own.
+ * The polling of rails, and the cost of empty polls: a rail with all the traffic causes few polls of others, and none
+ * of these waits long beside a busy rail. The adapters are the test's own.
  */
 #include <string.h>
 
@@ -79,7 +79,7 @@ static unsigned all_in_vain(void)
     return in_vain[0] + in_vain[1] + in_vain[2] + in_vain[3];
 }
 
-/* Looks at a rail that has something each time, and at others beside it. */
+/* Polls a rail that has a completion each time, and others beside. */
 static void look(unsigned busy, unsigned looks)
 {
     for (unsigned i = 0; i < looks; i++) {
@@ -116,7 +116,7 @@ START_TEST(none_waits_long_beside_it)
 }
 END_TEST
 
-/* Two of them that always have something have equal parts, whichever they are. */
+/* Two busy rails have equal parts, whichever they are. */
 START_TEST(those_that_are_busy_take_turns)
 {
     for (unsigned i = 0; i < RAILS; i++)
@@ -147,7 +147,7 @@ START_TEST(an_idle_look_is_at_all)
 }
 END_TEST
 
-/* Where somebody waits for what was posted there. It is no more than a beginning: others have their turns. */
+/* A rail with an awaited completion is polled first. This is only a beginning: others have their turns. */
 START_TEST(one_that_is_named_is_first)
 {
     unsigned waits = 0;
@@ -196,7 +196,7 @@ START_TEST(a_full_queue_has_been_looked_at)
     for (unsigned n = 0; n < 3; n++) {
         ck_assert(!mr_qp_is_full(&qp));
         ck_assert(!mr_qp_is_full(&qp));
-        mr_verbs_poll(); /* nothing of it */
+        mr_verbs_poll(); /* nothing of the broken rail */
         ck_assert(mr_qp_is_full(&qp));
         ck_assert(mr_qp_is_full(&qp));
         qp.finished++; /* there was room, and is none again */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Credits of eager messages: what a sender may have out, what notes and grants tell it, and that both never disagree.
- */
+/* Credits of eager messages: the outstanding bytes of a sender, updates by notes and grants, and agreement of both. */
 #include <stdlib.h>
 
 #include "libmrmpi/p2p/choice/credit.h"
@@ -48,8 +47,8 @@ START_TEST(no_more_comes_back_than_was_spent)
 END_TEST
 
 /*
- * Both ends of one direction. Whatever the receiver sends takes the note along. What must always hold is counted where
- * it does not: an assertion of Check costs too much for each message.
+ * Both ends of one direction. Every packet of the receiver takes the note along. Violations of the invariant are
+ * counted, because an assertion of Check costs too much for each message.
  */
 struct pair {
     struct mr_credit from, to;
@@ -148,7 +147,7 @@ START_TEST(random_traffic)
 }
 END_TEST
 
-/* A note is eight bits. A receiver that cannot send anything for long must not let it come round. */
+/* A note is eight bits. A receiver that sends nothing for long must not let the note wrap. */
 START_TEST(a_note_that_waits_long_stays_true)
 {
     struct pair p = {.window = 256 * MIB};

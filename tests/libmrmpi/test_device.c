@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A device that is lost: every rail of it is down and reported, once, whether polling finds it out or an asynchronous
- * event. Two devices: the first with two ports, so with two rails. The device's library is the test's own.
+ * A lost device: all its rails go down and are reported, once, whether by polling or by an asynchronous event. Two
+ * devices: the first with two ports, so with two rails. The device's library is the test's own.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,9 +23,9 @@ static bool told_fatal[RAILS];
 
 static enum ibv_event_type events[4];
 static unsigned num_events, next_event;
-static int wake[2]; /* what makes the descriptor of events readable */
+static int wake[2]; /* makes the descriptor of events readable */
 
-/* ---- what the rooms beside would do: nothing is asked of them here --------------------------------------------- */
+/* ---- stubs of other folders: nothing is tested there ------------------------------------------------------------- */
 
 static unsigned told_moved; /* set of partitions */
 
@@ -156,11 +156,11 @@ START_TEST(poll_fails)
 {
     unsigned before;
 
-    broken = _i; /* whichever rail finds it out */
+    broken = _i; /* for any rail that finds the error */
     poll_all();
     check_lost();
     before = polled[0] + polled[1];
-    happens(IBV_EVENT_DEVICE_FATAL); /* that is known by now */
+    happens(IBV_EVENT_DEVICE_FATAL); /* already known */
     mr_verbs_check_events();
     check_lost();
     ck_assert_uint_eq(polled[0] + polled[1], before);
@@ -170,7 +170,7 @@ END_TEST
 START_TEST(device_fatal_event)
 {
     happens(IBV_EVENT_DEVICE_FATAL);
-    happens(IBV_EVENT_PORT_ACTIVE); /* of a device that is no more */
+    happens(IBV_EVENT_PORT_ACTIVE); /* of a device already lost */
     mr_verbs_check_events();
     check_lost();
     broken = 0;
@@ -180,7 +180,7 @@ START_TEST(device_fatal_event)
 }
 END_TEST
 
-/* A port that was down already was reported as that; that its device is lost is news. */
+/* A port that was down already was reported as down; the loss of its device is news. */
 START_TEST(port_down_before)
 {
     happens(IBV_EVENT_PORT_ERR);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Service levels that change while a job runs: which levels a subchannel gets, and when the old side is closed. */
+/* Service levels that change while a job runs: the levels of a subchannel, and the time to close the old side. */
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
@@ -81,17 +81,17 @@ static int flush(struct mr_link *l)
 
 static const struct mr_link_ops ops = {.flush = flush};
 
-/* ---- what there is ----------------------------------------------------------------------------------------------- */
+/* ---- stubs ------------------------------------------------------------------------------------------------------- */
 
 static void levels(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 {
-    const uint8_t sl[MR_LEVELS] = {a, b, c, d, d}; /* packets that go with the bulk have its level */
+    const uint8_t sl[MR_LEVELS] = {a, b, c, d, d}; /* packets sent with the bulk have its level */
 
     for (unsigned l = 0; l < MR_LEVELS; l++)
         mr_peers.qos.level[l] = (struct mr_fabric_level){.num_lanes = 1, .sl = {sl[l]}};
 }
 
-/* Connected by the first side; all that is open has the levels that hold. */
+/* Connected by the first side; all open subchannels have the present levels. */
 static void setup(void)
 {
     memset(&mr_peers, 0, sizeof mr_peers);
@@ -165,8 +165,8 @@ static void has_levels(unsigned subs, uint8_t a, uint8_t b, uint8_t c, uint8_t d
 }
 
 /*
- * The window has places for so many links: with many subchannels, medium messages go with the large ones. One link is
- * kept for packets that do.
+ * The window has places for a limited number of links: with many subchannels, medium messages go with the large ones.
+ * One link is kept for packets sent with the bulk.
  */
 START_TEST(levels_of_few_links)
 {
@@ -177,7 +177,7 @@ START_TEST(levels_of_few_links)
     has_levels(10, 1, 4, 4, 4);
     has_levels(16, 1, 4, 4, 4);
     has_levels(32, 1, 4, 4, 4);
-    levels(1, 1, 1, 4); /* the link that is left goes to the first level that differs from the next */
+    levels(1, 1, 1, 4); /* the remaining link goes to the first level that differs from the next */
     has_levels(16, 1, 1, 1, 4);
     levels(5, 5, 5, 5);
     has_levels(16, 5, 5, 5, 5);
@@ -249,14 +249,14 @@ START_TEST(the_later_side_counts)
     ck_assert(peer.load[0].up);
     ck_assert_uint_eq(moved, 1);
     peer.epoch = 255;
-    mr_epoch_opened(&peer, 0); /* they wrap */
+    mr_epoch_opened(&peer, 0); /* numbers wrap */
     ck_assert_uint_eq(peer.epoch, 0);
     ck_assert_ptr_eq(peer.now, sub);
     ck_assert_uint_eq(moved, 2);
 }
 END_TEST
 
-/* The old side is closed when nothing of ours is under way on it, the peer knows that, and has said the same. */
+/* The old side is closed when nothing of ours is under way there, the peer knows this, and has reported the same. */
 START_TEST(the_old_side_is_closed_by_both)
 {
     change_sides();
@@ -284,7 +284,7 @@ START_TEST(the_old_side_is_closed_by_both)
 }
 END_TEST
 
-/* Packets that are not confirmed keep a subchannel open; an adapter that says nothing by itself is asked. */
+/* Unconfirmed packets keep a subchannel open; an adapter without news is asked. */
 START_TEST(packets_under_way)
 {
     struct mr_kept kept = {0};
@@ -302,12 +302,12 @@ START_TEST(packets_under_way)
 }
 END_TEST
 
-/* The other side is opened for levels that differ, when it is free, and not too often. */
+/* The other side is opened for different levels, when free, and not too often. */
 START_TEST(what_begins_a_change)
 {
     peer.connect->change = true;
     ck_assert(!mr_epoch_poll(&peer, 1, begin));
-    ck_assert_uint_eq(reopened, 0); /* they are the same */
+    ck_assert_uint_eq(reopened, 0); /* equal levels */
     ck_assert(!peer.connect->change);
     levels(1, 1, 1, 3);
     peer.connect->change = true;

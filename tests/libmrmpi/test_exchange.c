@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that cross: which are written, and what becomes of a peer that is late. */
+/* Messages that cross: the choice of RDMA writes, and a peer that is late. */
 #include "libmrmpi/p2p/choice/exchange.h"
 #include "tests/check.h"
 
@@ -21,7 +21,7 @@ START_TEST(written_while_one_of_ours_is_open)
 }
 END_TEST
 
-/* Messages that are read until one is written again. */
+/* Number of messages read until one is written again. */
 static unsigned read_from(struct mr_exchange *e)
 {
     unsigned n = 0;

@@ -40,7 +40,7 @@ uint64_t mr_clock_ns(void)
     return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec - began_ns;
 }
 
-/* What this thread has waited for a processor until now; 0 where the kernel does not say. */
+/* This thread's waits for a processor so far; 0 if unknown to the kernel. */
 static uint64_t waited_ns(void)
 {
     unsigned long long ns = 0;
@@ -87,7 +87,7 @@ static struct fd_state good(void)
     return s;
 }
 
-/* What the server sends to the one client it takes, byte for byte; length 0: nothing, and it stays silent. */
+/* The server's message to its one client, byte for byte; length 0: nothing, the server stays silent. */
 static struct fd_state_long reply;
 #define answer reply.s
 static size_t answer_length;
@@ -204,7 +204,7 @@ START_TEST(pace)
     ck_assert(!mr_fabric_pace_news());
     ck_assert_uint_eq(mr_fabric_pace("mlx5_0", 1), 0);
     tell_pace(1500, 7, sizeof(struct fd_pace));
-    ck_assert(!mr_fabric_news(&q, SECOND)); /* levels are as they were */
+    ck_assert(!mr_fabric_news(&q, SECOND)); /* unchanged levels */
     ck_assert(mr_fabric_pace_news());
     ck_assert(!mr_fabric_pace_news());
     ck_assert_uint_eq(mr_fabric_pace("mlx5_0", 1), 1500);
@@ -219,7 +219,7 @@ START_TEST(pace)
     ck_assert_uint_eq(m.h.length, sizeof m);
     ck_assert_uint_eq(m.want_kb, FD_READS_ALL);
     if (_i)
-        tell_pace(1, 1, sizeof(struct fd_pace) - 4); /* that is none */
+        tell_pace(1, 1, sizeof(struct fd_pace) - 4); /* invalid pace */
     else
         close(conversation);
     ck_assert(!mr_fabric_news(&q, SECOND));
@@ -257,7 +257,7 @@ static void add_spread(const char *small, const char *large)
     answer.h.length = (uint32_t)(answer_length += sizeof s);
 }
 
-/* With any number of levels before it. */
+/* With any number of levels before. */
 START_TEST(spread_over_rails)
 {
     struct mr_fabric_qos q;
@@ -292,7 +292,7 @@ static void add_health(unsigned weight)
     answer.h.length = (uint32_t)(answer_length += sizeof h);
 }
 
-/* With any number of levels and a spread before it, or without; a rail that is not there is as good as any. */
+/* With any number of levels and a spread before, or without; a rail not in the answer counts as healthy. */
 START_TEST(health_of_rails)
 {
     struct mr_fabric_qos q;
@@ -322,7 +322,7 @@ START_TEST(health_of_rails)
 }
 END_TEST
 
-/* A daemon that knows nothing of it; one that lies. */
+/* A daemon without health; a daemon with wrong data. */
 START_TEST(no_health)
 {
     struct mr_fabric_qos q;
@@ -336,7 +336,7 @@ START_TEST(no_health)
 }
 END_TEST
 
-/* From a daemon that knows of none, or a class that has none. */
+/* From a daemon without such levels, or a class without. */
 START_TEST(no_levels_between)
 {
     struct mr_fabric_qos q;
@@ -439,11 +439,11 @@ START_TEST(no_daemon)
     close(listener);
     ck_assert_int_eq(mr_fabric_open(path, "1", 2000, &q), -ECONNREFUSED);
     ck_assert(!mr_fabric_news(&q, 100 * SECOND));
-    ck_assert_uint_eq(logged, 0); /* who calls says it */
+    ck_assert_uint_eq(logged, 0); /* the caller reports the error */
 }
 END_TEST
 
-/* ---- who was not heard at once ----------------------------------------------------------------------------------- */
+/* ---- late answers ------------------------------------------------------------------------------------------------ */
 
 static bool somebody_waits(void)
 {
@@ -465,7 +465,7 @@ static void expect_found(struct mr_fabric_qos *q, uint64_t now)
         ck_assert_uint_eq(q->level[MR_LEVEL_SMALL].sl[0], answer.sl_small);
 }
 
-/* The hello is not said again: what is sent late is the answer to it. */
+/* The hello is not repeated: a late message is its answer. */
 START_TEST(a_late_answer)
 {
     struct mr_fabric_qos q;
@@ -508,7 +508,7 @@ START_TEST(a_late_answer)
 }
 END_TEST
 
-/* Or it goes without an answer. */
+/* Or no answer comes. */
 START_TEST(a_late_lie)
 {
     struct mr_fabric_qos q;
@@ -525,7 +525,7 @@ START_TEST(a_late_lie)
     ck_assert(!mr_fabric_news(&q, 10 * SECOND + 40 * MS));
     ck_assert(!somebody_waits());
     ck_assert(!mr_fabric_news(&q, 10 * SECOND + 60 * MS));
-    ck_assert_int_eq(somebody_waits(), !_i); /* who talks nonsense will do so for a while */
+    ck_assert_int_eq(somebody_waits(), !_i); /* a daemon that sends nonsense will do so for a while */
     ck_assert(!mr_fabric_news(&q, 16 * SECOND));
     ck_assert_uint_eq(logged, 0);
     answer_length = answer.h.length;
@@ -777,7 +777,7 @@ START_TEST(places)
 }
 END_TEST
 
-/* Such a place is nonsense, and so is one from a daemon that has not said that it knows of places. */
+/* Such a place is invalid, and so is a place from a daemon that did not announce places. */
 START_TEST(lies_of_places)
 {
     struct mr_fabric_qos q;
@@ -861,7 +861,7 @@ START_TEST(paths)
 }
 END_TEST
 
-/* Such an answer is nonsense, and so is one from a daemon that has not said that it knows of paths. */
+/* Such an answer is invalid, and so is one from a daemon that did not announce paths. */
 START_TEST(lies_of_paths)
 {
     struct mr_fabric_qos q;
@@ -905,7 +905,7 @@ START_TEST(comes_back)
 
     hang_up = true;
     ck_assert_int_eq(ask(2000, &q), 0);
-    ck_assert(!mr_fabric_news(&q, SECOND)); /* sees that it is gone */
+    ck_assert(!mr_fabric_news(&q, SECOND)); /* detects the end of the connection */
     ck_assert_uint_eq(q.level[MR_LEVEL_SMALL].sl[0], 1);
     answer.sl_small = 7;
     hang_up = false;

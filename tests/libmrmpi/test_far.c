@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lock of a part on another host: who is asked, what is posted, and what is given back. The process there, its
+ * The lock of a part on another host: the rank asked, the posted atomics, and the release. The process there, its
  * adapter and the clock are the test's own.
  */
 #include <errno.h>
@@ -49,7 +49,7 @@ int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_a
 
 static struct mr_vc vc;
 
-/* The first of those under way is executed. */
+/* Executes the first posted operation. */
 static void execute(void)
 {
     struct mr_vc_atomic *w = word[0];
@@ -154,7 +154,7 @@ START_TEST(a_slot_that_is_not_there_is_none)
 }
 END_TEST
 
-/* Nor does it look behind the memory that it has keys for: it asks. */
+/* Memory beyond the known keys is not read: the process there is asked. */
 START_TEST(nor_one_that_is_read)
 {
     struct mr_far *f = open_far(0, 1);
@@ -194,7 +194,10 @@ START_TEST(lent_and_given_back)
 }
 END_TEST
 
-/* The process there has lent it and computes: neither it nor its looking at what was withdrawn is waited for. */
+/*
+ * The process there has lent its memory and computes: the lock waits neither for the process nor for its check of the
+ * withdrawal.
+ */
 START_TEST(lent_too_late)
 {
     struct mr_far *f = open_far(1, 2);
@@ -223,7 +226,7 @@ START_TEST(lent_too_late)
 }
 END_TEST
 
-/* What nobody has asked for changes nothing. */
+/* An unrequested message changes nothing. */
 START_TEST(lent_unasked)
 {
     struct mr_far *f = open_far(1, 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which GID of a RoCE port is used, and what MRMPI_ROCE_GID can say about it. */
+/* The GID used on a RoCE port, and the values of MRMPI_ROCE_GID. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ static size_t fill(struct mr_gid_entry *table, uint64_t places)
 
 static const struct {
     const char *wish;
-    uint64_t places; /* of the port that are there */
+    uint64_t places; /* set of the port's GID entries */
     int chosen;      /* -1: none */
 } choices[] = {
     {"", 0x7f, 5},          {"", 0x1f, 3},      {"", 0x17, 1},         {"", 0x15, 4},

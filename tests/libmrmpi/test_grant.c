@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Grants: a receiver's budget is divided among those that send; who is told, and when; what a sender makes of it. */
+/*
+ * Grants: a receiver's budget is divided among its senders; the recipients and times of grants, and their effect at a
+ * sender.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +25,7 @@ static struct mr_address address;
 static struct mr_net_peer net_peer[PEERS];
 static struct mr_peer *peers[PEERS + 1];
 #define PEER(i) (net_peer[i].base.base)
-static uint32_t received[PEERS], told[PEERS]; /* packets of each peer, words to it */
+static uint32_t received[PEERS], told[PEERS]; /* packets of each peer, grants sent to the peer */
 static struct mr_hdr word[PEERS];             /* the last */
 static struct mr_vc vcs[PEERS];
 static bool full; /* words find no memory */
@@ -62,7 +65,7 @@ void mr_net_renew_shorts(void)
     ck_assert(mr_peers.ahead_limited);
 }
 
-/* ---- what there is ----------------------------------------------------------------------------------------------- */
+/* ---- stubs ------------------------------------------------------------------------------------------------------- */
 
 static void set_budget(uint64_t rate)
 {
@@ -98,7 +101,7 @@ static void arrive(unsigned i)
     mr_peers.arrived++;
 }
 
-/* An interval in which packets of the first n peers have come. */
+/* An interval with packets of the first n peers. */
 static void interval(unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
@@ -130,7 +133,7 @@ START_TEST(parts_of_a_budget)
 }
 END_TEST
 
-/* Up at once, to a power of two; down after a while, to what that had at most. */
+/* Up at once, to a power of two; down after a while, to the most of that time. */
 START_TEST(sharers_are_counted)
 {
     struct mr_grants g = {0};
@@ -148,8 +151,10 @@ START_TEST(sharers_are_counted)
 }
 END_TEST
 
-/* Where the bus is slow: of all packets, for those who send now. Exact if they use it up, near if not; half beside
- * reads. */
+/*
+ * With a slow bus: for all packets, to present senders. Exact if they use the budget up, near otherwise; half beside
+ * reads.
+ */
 START_TEST(senders_have_a_pace)
 {
     set_budget(0);
@@ -158,7 +163,7 @@ START_TEST(senders_have_a_pace)
     interval(3);
     ck_assert_uint_eq(word[2].tag, 400000);
     ck_assert_uint_eq(word[2].ctx, 0);
-    interval(4); /* by a quarter: it does not matter yet */
+    interval(4); /* by a quarter: too little to matter */
     ck_assert_uint_eq(word[0].tag, 400000);
     ck_assert_uint_eq(word[3].tag, 300000);
     ck_assert(!mr_peers.pace[1].held);
@@ -174,7 +179,7 @@ START_TEST(senders_have_a_pace)
     mr_peers.paced = false;
     interval(3);
     ck_assert_uint_eq(word[0].tag, 0);
-    ck_assert_uint_eq(word[3].tag, 150000); /* who sends nothing hears it when it does */
+    ck_assert_uint_eq(word[3].tag, 150000); /* a silent peer gets the grant when sending again */
     mr_verbs.rail[1].count[MR_RAIL_BYTES_RECEIVED] = 0;
 }
 END_TEST
@@ -189,13 +194,13 @@ START_TEST(senders_are_told_their_part)
     for (unsigned i = 0; i < 3; i++)
         ck_assert_uint_eq(word[i].ctx, PART(4));
     ck_assert_uint_eq(all_told(), 4);
-    interval(4); /* one more, and still four */
+    interval(4); /* another sender, and still four */
     ck_assert_uint_eq(word[3].ctx, PART(4));
     ck_assert_uint_eq(all_told(), 5);
     for (unsigned i = 0; i < MR_GRANT_CALM; i++)
         interval(1);
     ck_assert_uint_eq(word[0].ctx, PART(1));
-    ck_assert_uint_eq(word[1].ctx, PART(4)); /* who sends nothing hears it when it does */
+    ck_assert_uint_eq(word[1].ctx, PART(4)); /* a silent peer gets the grant when sending again */
     ck_assert_uint_eq(all_told(), 6);
     interval(2);
     ck_assert_uint_eq(word[0].ctx, PART(2));
@@ -237,8 +242,7 @@ START_TEST(another_budget_is_told)
 }
 END_TEST
 
-/* Nothing is said without a budget, to who is lost or not yet connected, or at the end; what finds no
- * room comes later. */
+/* No grants without a budget, to peers lost or not yet connected, or at the end; a grant without room is sent later. */
 START_TEST(who_is_not_told)
 {
     set_budget(0);
@@ -309,7 +313,7 @@ START_TEST(a_pace_is_a_limit)
     ck_assert(hear_pace(1, 500000));
     ck_assert_uint_eq(net_peer[1].pace->bucket.rate, 500000000);
     ck_assert_int_le(net_peer[1].pace->bucket.depth, MR_PACE_PACKET / 2);
-    ck_assert_int_lt(net_peer[1].pace->bucket.left, 0); /* what was under way counts */
+    ck_assert_int_lt(net_peer[1].pace->bucket.left, 0); /* packets under way count */
     ck_assert_uint_gt(vcs[1].part, 1024);
     ck_assert_uint_lt(vcs[1].part, MR_PACE_PACKET);
     ck_assert(hear_pace(1, 0));

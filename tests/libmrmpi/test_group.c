@@ -54,7 +54,7 @@ START_TEST(splits)
 }
 END_TEST
 
-/* Groups made of a session's come from it, too; it lives as long as they do. */
+/* Groups made from a session's group belong to the session, which lives as long as they do. */
 START_TEST(sessions)
 {
     struct mr_session *s = mr_session_new();

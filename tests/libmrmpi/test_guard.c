@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Guards: who has some, what handshakes say of them, who is asked for whom, and that none is left. */
+/* Guards: the peers with guards, their part in handshakes, the guard asked about a peer, and their complete release. */
 #include "libmrmpi/conn/peer/guard.h"
 #include "libmrmpi/conn/peer/probe.h"
 #include "libmrmpi/verbs/verbs.h"
@@ -117,7 +117,7 @@ static void teardown(void)
     ck_assert_uint_eq(live, 0);
 }
 
-/* What the peer says: queue pairs 200 and 201, or none. */
+/* The peer's message: queue pairs 200 and 201, or none. */
 static struct mr_cm_msg says(bool offers)
 {
     struct mr_cm_msg m = {.psn = 22};
@@ -128,7 +128,7 @@ static struct mr_cm_msg says(bool offers)
     return m;
 }
 
-/* Rank r is connected, by our request. Returns what it said. */
+/* Rank r is connected, by our request. Returns our message. */
 static struct mr_cm_msg connect_to(int r, bool answer)
 {
     struct mr_cm_msg out = {0}, m = says(answer);
@@ -139,7 +139,7 @@ static struct mr_cm_msg connect_to(int r, bool answer)
     return out;
 }
 
-/* One for each rail, against that of the paired rail. */
+/* One for each rail, to the guard of the paired rail. */
 START_TEST(one_for_each_rail)
 {
     struct mr_cm_msg out = connect_to(1, true);
@@ -152,7 +152,7 @@ START_TEST(one_for_each_rail)
 }
 END_TEST
 
-/* Crossed pairs, and one whose rail is taken: each rail counts at either end once. */
+/* Crossed pairs, and a pair with a rail already taken: each rail counts once at either end. */
 START_TEST(paired_rails)
 {
     sub[0].remote_rail = 1;
@@ -176,14 +176,14 @@ START_TEST(none)
     if (_i == 2)
         create_error = -ENOMEM;
     if (_i == 3)
-        all[1]->up = true; /* handshakes after the first one */
+        all[1]->up = true; /* handshakes after the first */
     out = connect_to(1, true);
     ck_assert_uint_eq(out.guard[0].qpn | out.guard[1].qpn, 0);
     ck_assert_uint_eq(live | connected, 0);
 }
 END_TEST
 
-/* With those in our place on their host and beside it, and those for which we are that. Both ends think the same. */
+/* With the ranks of our number on their host and the next, and the ranks for which we are these. Both ends agree. */
 START_TEST(two_of_a_host)
 {
     static const int nodes[2][RANKS] = {{0, 1, 1, 1, 1, 2}, {0, 0, 0, 1, 1, 1}};
@@ -224,7 +224,7 @@ START_TEST(missing)
 }
 END_TEST
 
-/* None in an answer if none were offered, and none that is left by a handshake that gives way or has failed. */
+/* None in an answer if none were offered, and none left after a handshake that gives way or fails. */
 START_TEST(answered)
 {
     struct mr_cm_msg out = {0}, req = says(_i == 0);
@@ -240,7 +240,7 @@ START_TEST(answered)
         return;
     mr_guard_connect(all[1], &req, &req);
     out = (struct mr_cm_msg){0};
-    mr_guard_make(all[1], &req, &out); /* that has failed: the peer begins another one */
+    mr_guard_make(all[1], &req, &out); /* failed: the peer begins another handshake */
     ck_assert_uint_eq(out.guard[0].qpn, 102);
     ck_assert_uint_eq(live, 2);
 }
@@ -269,7 +269,7 @@ static bool ask(int r, uint64_t since_ns, bool *found)
     return heard;
 }
 
-/* A peer's own tell of it; for one that has none all of its host do. */
+/* A peer's own guards report about the peer; for a peer without guards, those of its whole host do. */
 START_TEST(who_is_asked)
 {
     struct mr_probe *of_one;
@@ -289,7 +289,7 @@ START_TEST(who_is_asked)
     ck_assert_uint_eq(asked, 2);
     ck_assert(ask(3, clock_ns, &found) && found);
     ck_assert_uint_eq(asked, 4);
-    more[1].up = false; /* lost: it still tells of the others */
+    more[1].up = false; /* lost: its guards still report about the others */
     more[1].error = more[2].error = -ENETDOWN;
     ck_assert(ask(3, clock_ns, &found) && found);
     ck_assert(!ask(5, clock_ns, &found) && !found);
@@ -303,7 +303,7 @@ static void drain(struct mr_probe *l)
     l->drained(l);
 }
 
-/* Those whose ports are down are not asked; one that failed is up again at once, and takes what its peer sends next. */
+/* Guards with a port down are not asked; a failed guard is up again at once, and takes the peer's next message. */
 START_TEST(down_and_drained)
 {
     bool found;
@@ -321,7 +321,7 @@ START_TEST(down_and_drained)
 }
 END_TEST
 
-/* If that fails it is tried again when it is asked. */
+/* After a failure, a retry comes with the next question. */
 START_TEST(late_again)
 {
     bool found;
@@ -339,7 +339,7 @@ START_TEST(late_again)
 }
 END_TEST
 
-/* A rail of the peer has another LID: the one that leads there is brought up against that, the other left alone. */
+/* A rail of the peer has another LID: the guard to it is brought up to the new LID, the other left alone. */
 START_TEST(peer_moved)
 {
     bool found;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handshakes: requests, answers, refusals and what they do to subchannels, with the state machine of conn/cm/conn.c and
- * datagrams that the test takes and writes. This is rank 0; rank 1 is the test.
+ * Handshakes: requests, answers, refusals and their effects on subchannels, with the state machine of conn/cm/conn.c
+ * and datagrams taken and written by the test. This is rank 0; rank 1 is the test.
  */
 #include "libmrmpi/conn/peer/guard.h"
 #include "tests/check.h"
@@ -201,7 +201,7 @@ static unsigned looked;
 
 void mr_verbs_check_events(void)
 {
-    ck_assert_int_ne(sub[0].state, MR_SUB_OPENING); /* what is opened for a request is opened after this */
+    ck_assert_int_ne(sub[0].state, MR_SUB_OPENING); /* subchannels for a request are opened after this */
     looked++;
 }
 
@@ -240,9 +240,9 @@ struct mr_vc *mr_vc_make(int rank)
 
 struct mr_address mr_address_none;
 
-/* ---- what there is ----------------------------------------------------------------------------------------------- */
+/* ---- stubs ------------------------------------------------------------------------------------------------------- */
 
-/* A peer that was met by its first subchannels, all of which are closed; nothing is connected. */
+/* A peer met by its first subchannels, all closed; nothing is connected. */
 static void setup(void)
 {
     make_peer();
@@ -277,7 +277,7 @@ static struct mr_cm_msg message(enum mr_cm_type type, uint32_t id)
                               .id = id};
 }
 
-/* The peer describes its end of one. */
+/* The peer describes its end of a subchannel. */
 static void add(struct mr_cm_msg *m, const struct mr_sub *s, uint8_t generation)
 {
     m->sub[m->num_subs] = mr_sub_describe(s);
@@ -286,7 +286,7 @@ static void add(struct mr_cm_msg *m, const struct mr_sub *s, uint8_t generation)
     m->sub[m->num_subs++].generation = generation;
 }
 
-static unsigned came; /* the rail over which messages come */
+static unsigned came; /* the rail of incoming messages */
 
 static void receive(const struct mr_cm_msg *m)
 {
@@ -305,7 +305,7 @@ static void reject(enum mr_cm_reason reason)
     receive(&m);
 }
 
-/* The first handshake, which the peer answers for all that was asked. */
+/* The first handshake, which the peer answers for all requested subchannels. */
 static void connect_first(void)
 {
     struct mr_cm_msg m;
@@ -327,7 +327,7 @@ static void close_again(struct mr_sub *s)
 
 /* ---- ours -------------------------------------------------------------------------------------------------------- */
 
-/* The request names all of the present epoch whose ports are up, and only those; the answer opens them. */
+/* The request names exactly the subchannels of the present epoch with ports up; the answer opens them. */
 START_TEST(request_and_answer)
 {
     sub_conn[0].told = sub_conn[0].heard = true; /* of a generation before */
@@ -374,7 +374,10 @@ static void answer_first(void)
     ck_assert(peer.up);
 }
 
-/* A further path is not in the first handshake. If the peer opens it later, large messages use it here, too. */
+/*
+ * A further path is not in the first handshake. If the peer opens the path later, large messages use the path here,
+ * too.
+ */
 START_TEST(further_path)
 {
     struct mr_cm_msg m = message(MR_CM_REQ, 9);
@@ -395,7 +398,7 @@ START_TEST(further_path)
 }
 END_TEST
 
-/* One that fabricd has named is wanted. Where no subchannel is open any is, and is no more than spare. */
+/* A path named by fabricd is wanted. While no subchannel is open, any path is, but only as a spare. */
 START_TEST(wanted_path)
 {
     struct mr_cm_msg m = message(MR_CM_REQ, 9);
@@ -418,7 +421,9 @@ START_TEST(wanted_path)
 }
 END_TEST
 
-/* Of several rails one whose port is down is not asked over, and the peer is answered where its message came. */
+/*
+ * Of several rails, none with its port down is used for a request, and the answer takes the rail of the peer's message.
+ */
 START_TEST(first_way)
 {
     struct mr_cm_msg m = message(MR_CM_REQ, 7);
@@ -533,7 +538,7 @@ START_TEST(partition_asked_for)
 }
 END_TEST
 
-/* Guards go with the request, those of the peer come with its answer; where nothing comes of it they are dropped. */
+/* Guards go with the request, and the peer's with its answer; after a failure they are dropped. */
 START_TEST(guards)
 {
     struct mr_cm_msg m;
@@ -556,7 +561,10 @@ START_TEST(guards)
 }
 END_TEST
 
-/* While nothing leads there one request names all that may, and takes another way each time; soon it begins anew. */
+/*
+ * While nothing leads to the peer, a request names all possible subchannels, and takes another way each time; a new
+ * request begins soon.
+ */
 START_TEST(rescue)
 {
     connect_first();
@@ -579,13 +587,13 @@ START_TEST(rescue)
     ck_assert_uint_eq(rescue_failed, 1);
     ck_assert_uint_eq(later, 0);
     ck_assert_int_eq(sub[0].state, MR_SUB_CLOSED);
-    conn.isolated_ns = 0; /* else it is about one */
+    conn.isolated_ns = 0; /* otherwise about one subchannel */
     ck_assert(mr_handshake_begin(&peer, &sub[1]));
     ck_assert_uint_eq(sent.num_subs, 1);
 }
 END_TEST
 
-/* Of several ways a request while none is open names those that answer; nothing is begun before. */
+/* With several ways, and no subchannel open, a request names the ways that answer; nothing is begun before. */
 START_TEST(rescue_of_those_that_answer)
 {
     connect_first();
@@ -622,7 +630,7 @@ START_TEST(first_request_repeated)
 }
 END_TEST
 
-/* The way of the first RTU is dead perhaps: each answer that comes again shows that it has not come. */
+/* The way of the first RTU may be dead: each repeated answer shows that the RTU has not arrived. */
 START_TEST(repeated_over_other_ways)
 {
     const struct mr_sub *way;
@@ -638,8 +646,8 @@ START_TEST(repeated_over_other_ways)
 END_TEST
 
 /*
- * Ports that went down and came up while this rank computed do not break what is opened when it looks again, nor does
- * its first request go over one that went down.
+ * Ports that went down and up while this rank computed do not break subchannels opened at the next poll, and the first
+ * request does not take a port that went down.
  */
 START_TEST(ports_are_looked_at_first)
 {
@@ -655,7 +663,7 @@ START_TEST(ports_are_looked_at_first)
 }
 END_TEST
 
-/* What connect/ keeps of a peer, from when its subchannels are listed to the end. */
+/* The state of a peer in connect/, from the listing of its subchannels to the end. */
 START_TEST(extensions)
 {
     mr_connect_init(&(struct mr_connect_upcalls){0});
@@ -687,7 +695,7 @@ START_TEST(port_down)
 }
 END_TEST
 
-/* What the peer leaves out of its answer is closed; the rest is open. */
+/* A subchannel missing in the peer's answer is closed; the rest is open. */
 START_TEST(answer_leaves_one_out)
 {
     struct mr_cm_msg m;
@@ -736,7 +744,7 @@ START_TEST(nothing_connects)
 }
 END_TEST
 
-/* The launcher has not the address yet: nothing is sent before it has. Without one the peer is lost. */
+/* The launcher does not have the address yet: nothing is sent before. Without an address the peer is lost. */
 START_TEST(address_is_awaited)
 {
     fetch_error = -EAGAIN;
@@ -754,7 +762,7 @@ END_TEST
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
-/* Of the first handshake a refusal is the end, but for one that comes too early: the request comes again. */
+/* A refusal of the first handshake is final, except for one that comes too early: then the request is repeated. */
 START_TEST(first_is_refused)
 {
     static const struct {
@@ -773,7 +781,7 @@ START_TEST(first_is_refused)
 }
 END_TEST
 
-/* Later only what it was about is concerned. */
+/* Later, a refusal concerns only the requested subchannels. */
 START_TEST(later_one_is_refused)
 {
     static const struct {
@@ -803,7 +811,7 @@ START_TEST(later_one_is_refused)
 }
 END_TEST
 
-/* A handshake of the peer's that fails says nothing of what our last one was about, but of what it was about itself. */
+/* A failed handshake of the peer concerns only its own subchannels, not those of our last handshake. */
 START_TEST(the_peers_fails)
 {
     struct mr_cm_msg m;
@@ -830,7 +838,7 @@ START_TEST(the_peers_fails)
 }
 END_TEST
 
-/* Both ends began, and the request of the peer, which is the lower rank here, counts: our next epoch is tried again. */
+/* Both ends began, and the request of the peer, the lower rank here, counts: our next epoch is tried again. */
 START_TEST(next_epoch_gives_way)
 {
     struct mr_cm_msg m = message(MR_CM_REQ, 9);
@@ -847,7 +855,7 @@ START_TEST(next_epoch_gives_way)
 }
 END_TEST
 
-/* What a late datagram says of ports is old. */
+/* A late datagram's data on ports is outdated. */
 START_TEST(late_ones_are_not_learnt_from)
 {
     struct mr_cm_msg m = message(MR_CM_REQ, 9);
@@ -859,7 +867,7 @@ START_TEST(late_ones_are_not_learnt_from)
     ck_assert_uint_eq(learnt, 9);
     m.id = 8;
     receive(&m);
-    m = message(MR_CM_REP, 1); /* to the first one */
+    m = message(MR_CM_REP, 1); /* to the first request */
     receive(&m);
     ck_assert_uint_eq(learnt, 9);
     m = message(MR_CM_RTU, 9);
@@ -873,7 +881,7 @@ START_TEST(late_ones_are_not_learnt_from)
 }
 END_TEST
 
-/* The next epoch: all of the other parity in one handshake, which opens it or fails as a whole. */
+/* The next epoch: all of the other parity in one handshake, which opens all or fails as a whole. */
 START_TEST(next_epoch)
 {
     struct mr_cm_msg m;
@@ -901,7 +909,7 @@ END_TEST
 
 /* ---- the peer's -------------------------------------------------------------------------------------------------- */
 
-/* What it asks for is opened and answered; it is open here when the peer says that it has the answer. */
+/* Requested subchannels are opened and answered; they are open here when the peer confirms the answer. */
 START_TEST(peer_asks)
 {
     struct mr_cm_msg m = message(MR_CM_REQ, 9);
@@ -923,7 +931,7 @@ START_TEST(peer_asks)
 }
 END_TEST
 
-/* A request of a later generation ends what is open; it is answered when that has drained. */
+/* A request of a later generation ends an open subchannel; the answer follows after draining. */
 START_TEST(peer_asks_for_a_later_generation)
 {
     struct mr_cm_msg m = message(MR_CM_REQ, 9);
@@ -942,7 +950,7 @@ START_TEST(peer_asks_for_a_later_generation)
 }
 END_TEST
 
-/* One that was closed here learns the generation from the request. */
+/* A subchannel closed here learns the generation from the request. */
 START_TEST(peer_is_generations_ahead)
 {
     struct mr_cm_msg m = message(MR_CM_REQ, 9);
@@ -988,7 +996,7 @@ START_TEST(peer_is_refused)
 }
 END_TEST
 
-/* What the peer needs is not refused for lack of room. */
+/* Subchannels that the peer needs are not refused for lack of room. */
 START_TEST(peer_needs_it)
 {
     struct mr_cm_msg m = message(MR_CM_REQ, 9);

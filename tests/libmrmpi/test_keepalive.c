@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Silent peers: which are asked, when, over which link; and questions to a process, and their answers. */
+/* Silent peers: the peers, times and links of questions; and questions to a process, with their answers. */
 #include "libmrmpi/conn/peer/guard.h"
 #include "libmrmpi/conn/questions.h"
 #include "libmrmpi/verbs/reliable/loss.h"
@@ -121,7 +121,7 @@ START_TEST(in_turn)
 }
 END_TEST
 
-/* Not asked: a peer that is lost or not connected, and links that cannot answer. */
+/* Not asked: a peer lost or not connected, and links that cannot answer. */
 START_TEST(not_asked)
 {
     switch (_i) {
@@ -163,7 +163,7 @@ START_TEST(all_and_unsignaled)
 }
 END_TEST
 
-/* Before the end: what is not confirmed is asked for, over its links only, until all is. */
+/* Before the end: unconfirmed packets are asked about, over their links only, until all are confirmed. */
 START_TEST(confirmed_before_the_end)
 {
     static struct mr_window_link places[2 * SUBS];
@@ -206,7 +206,7 @@ START_TEST(question)
     mr_keepalive_ask(&sub[1], clock_ns + 1);
     ck_assert_uint_eq(sent.id, 2);
     receive(MR_CM_HERE, 1, 1); /* late */
-    receive(MR_CM_HERE, 2, 0); /* of another one */
+    receive(MR_CM_HERE, 2, 0); /* of another rank */
     receive(MR_CM_HERE, 2, 7); /* of none */
     ck_assert_uint_eq(answered, 0);
     ck_assert_uint_eq(sub_conn[1].asked_ns, clock_ns + 1);
@@ -220,7 +220,7 @@ START_TEST(question)
 }
 END_TEST
 
-/* A slow way brings the answer to a question after others were asked: it is no silent one. */
+/* A slow way brings the answer to a question after others were asked: the way is not silent. */
 START_TEST(late_answer)
 {
     struct mr_questions silence[SUBS] = {{0}};
@@ -240,7 +240,7 @@ START_TEST(late_answer)
 }
 END_TEST
 
-/* A question names the ways in doubt, but not those that only the peer doubts; what the peer's names is kept. */
+/* A question names the ways in doubt, except those doubted by the peer only; the ways named by the peer are kept. */
 START_TEST(ways_in_doubt)
 {
     struct mr_questions silence[2 * SUBS] = {{0}};
@@ -266,7 +266,7 @@ START_TEST(ways_in_doubt)
 }
 END_TEST
 
-/* One that could not be sent was not asked. */
+/* A question that could not be sent does not count. */
 START_TEST(question_that_was_not_sent)
 {
     send_error = -EAGAIN;
@@ -302,7 +302,7 @@ START_TEST(given_up_there)
 }
 END_TEST
 
-/* ---- peers for which no adapter answers -------------------------------------------------------------------------- */
+/* ---- peers without answering adapters ---------------------------------------------------------------------------- */
 
 /* Links that have no keepalive; guards tell. The patience is 10 s. */
 static void no_adapter(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What kinds of links can do, and which a rank may use: MRMPI_LINKS and MRMPI_RELIABLE. */
+/* Capabilities of the kinds of links, and the kinds allowed for a rank: MRMPI_LINKS and MRMPI_RELIABLE. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +76,8 @@ START_TEST(chosen)
         ck_assert_int_eq(mr_kinds_have(&kinds, MR_LINK_UD), cases[c].num == 2);
         ck_assert(!kinds.unsafe);
     }
-    ck_assert(mr_kinds_parse("rc", "auto", true, &kinds, &why) && kinds.num == 1); /* what is named is what is used */
+    ck_assert(mr_kinds_parse("rc", "auto", true, &kinds, &why) &&
+              kinds.num == 1); /* exactly the named kinds are used */
     ck_assert(!mr_kinds_parse("auto,ud", "auto", true, &kinds, &why));
 }
 END_TEST
@@ -109,7 +110,7 @@ START_TEST(bad_reliable)
 }
 END_TEST
 
-/* RC, UC, UD and rings, each native or reliable: every pair of settings that gives one. */
+/* RC, UC, UD and rings, each native or reliable: every valid pair of settings. */
 START_TEST(six_combinations)
 {
     static const struct {
@@ -133,7 +134,7 @@ START_TEST(six_combinations)
 }
 END_TEST
 
-/* A list is unsafe if one of its kinds loses packets that nobody acknowledges. */
+/* A list is unsafe if one of its kinds loses packets without acknowledgements. */
 START_TEST(unsafe_lists)
 {
     static const char *const lossy[] = {"rc,ud", "ud,rc", "uc,rc", "uc,ud", "rc,uc,ud"};
@@ -148,7 +149,7 @@ START_TEST(unsafe_lists)
 }
 END_TEST
 
-/* What each is, once more. */
+/* The traits of each kind, once more. */
 START_TEST(traits)
 {
     const unsigned rc = 1u << MR_LINK_RC, uc = 1u << MR_LINK_UC, ud = 1u << MR_LINK_UD, ring = 1u << MR_LINK_RING;
@@ -174,7 +175,7 @@ START_TEST(traits)
 }
 END_TEST
 
-/* The best that there is; and none. */
+/* The best kind; and none. */
 START_TEST(large_messages)
 {
     for (unsigned set = 0; set < 1u << MR_LINK_KINDS; set++) {
@@ -234,7 +235,7 @@ START_TEST(designs)
 }
 END_TEST
 
-/* What fits a slot: as asked for, as the design has it, and never more than a packet. */
+/* The size of a slot: as requested, by design, and never more than a packet. */
 START_TEST(ring_sizes)
 {
     ck_assert_uint_eq(mr_ring_size(MR_RING_BASIC, 0, 8192), 2048);

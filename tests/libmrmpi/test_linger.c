@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The end of a job: a rank whose channel says that peers may still need it polls while it waits for the others at the
- * launcher's fence; any other one blocks there. The other ranks come when this one has polled often enough.
+ * The end of a job: a rank whose channel reports that peers may still need it polls while waiting for the others at the
+ * launcher's fence; any other rank blocks there. The other ranks come after a number of polls of this rank.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,14 +22,14 @@
 #include "libmrmpi/net/view/view.h"
 #include "tests/check.h"
 
-/* ---- what the rooms above and below do ---- */
+/* ---- stubs of the folders above and below ---- */
 
 static int polls;
 static int polls_needed;     /* before the last rank has come */
-static int polls_lingering;  /* so many times */
+static int polls_lingering;  /* number of polls */
 static bool in_fence, asked; /* a fence was begun; and asked about */
-static int waits;            /* fences that were waited for */
-static int peers_lost;       /* as pt2pt/ hears it */
+static int waits;            /* fences waited for */
+static int peers_lost;       /* as reported to p2p/ */
 static bool parted;          /* pt2pt/ is gone */
 static int begin_error;
 
@@ -52,7 +52,7 @@ static bool reaches(int rank)
     return rank == 1;
 }
 
-static int self_work; /* looks at which channel self has something to do */
+static int self_work; /* polls at which channel self has work */
 
 static int self_poll(void)
 {

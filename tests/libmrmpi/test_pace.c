@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pace of reads: how much goes over a time, however often somebody looks, and what fabricd hears of it. */
+/* The pace of reads: the amount over a time, for any interval of polls, and the report to fabricd. */
 #include <stdlib.h>
 
 #include "libmrmpi/conn/route/pace.h"
@@ -17,7 +17,7 @@ static void begin(uint64_t rate)
     mr_pace_set(&p, rate, 0, now_ns);
 }
 
-/* Bytes that went in so long, if somebody looks every step_ns and always has more to read. */
+/* Bytes read in ns, with a poll every step_ns and always more to read. */
 static uint64_t run(uint64_t ns, uint64_t step_ns)
 {
     uint64_t sum = 0;
@@ -46,7 +46,7 @@ START_TEST(the_rate_is_kept)
 }
 END_TEST
 
-/* Who does not look for a while has lost what did not fit into the bucket. */
+/* Without a poll for a while, the excess over the bucket is lost. */
 START_TEST(nothing_is_saved_up)
 {
     begin(1000000000);
@@ -60,7 +60,7 @@ START_TEST(nothing_is_saved_up)
 }
 END_TEST
 
-/* What was overdrawn at the old rate is paid for at the old rate until now, and at the new one from now on. */
+/* The debt at the old rate is paid at the old rate until now, and at the new rate from now on. */
 START_TEST(another_rate)
 {
     begin(1000000000);
@@ -77,8 +77,8 @@ START_TEST(another_rate)
 END_TEST
 
 /*
- * Packets, longer than what the bucket holds: two follow each other at once after a pause, no more; and a sender who
- * looks as late as the bucket allows loses nothing. A lower rate has a smaller bucket.
+ * Packets, longer than the bucket: two may follow each other at once after a pause, no more; and a sender that polls as
+ * late as the bucket allows loses nothing. A lower rate has a smaller bucket.
  */
 START_TEST(packets_keep_apart)
 {
@@ -115,7 +115,7 @@ START_TEST(packets_keep_apart)
 }
 END_TEST
 
-/* What packets bring is not read, but for a half. */
+/* Bytes received in packets reduce the reads, down to half. */
 START_TEST(packets_take_their_part)
 {
     uint64_t arrived = 0;
@@ -134,20 +134,20 @@ START_TEST(packets_take_their_part)
 }
 END_TEST
 
-/* However often they are counted: a packet may be more than half of what may be read between two looks. */
+/* However often they are counted: a packet may be more than half of the reads between two polls. */
 START_TEST(long_packets_take_their_part)
 {
     uint64_t arrived = 0, sum = 0;
 
     begin(80000000);
-    for (unsigned k = 0; k < 4000; k++) { /* one packet in 60 us, a look in 20 */
+    for (unsigned k = 0; k < 4000; k++) { /* one packet in 60 us, a poll in 20 */
         sum += run(MS / 50, 1000);
         mr_pace_arrived(&p, arrived += k % 3 ? 0 : 1920, now_ns);
     }
     ck_assert_uint_ge(sum, 3750000); /* 32 of the 80 MB/s are packets' */
     ck_assert_uint_le(sum, 3930000);
     for (unsigned k = 0; k < 1000; k++)
-        mr_pace_arrived(&p, arrived += 1 << 20, now_ns += MS / 50); /* more than they may take: that is forgotten */
+        mr_pace_arrived(&p, arrived += 1 << 20, now_ns += MS / 50); /* more than their limit: the excess is forgotten */
     ck_assert_uint_le(p.owed, MR_PACE_READING);
     mr_pace_set(&p, 0, arrived, now_ns);
     mr_pace_arrived(&p, arrived += 1 << 20, now_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pools of packets, with memory that can be registered so often only. */
+/* The pools of packets, with memory that can be registered a limited number of times. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #define LONG 4096
 #define MANY 100 /* more than one slab */
 
-static int left; /* calls that register memory */
+static int left; /* registrations left */
 
 int mr_memory_register(void *addr, size_t len, enum mr_access access, struct mr_memory *out)
 {
@@ -58,7 +58,7 @@ START_TEST(no_memory_is_said_before)
     left = 1;
     ck_assert_int_eq(mr_packets_open(LONG + 100, 1), 0);
     ck_assert_int_eq(mr_packets_reserve(1), -ENOMEM);
-    ck_assert_ptr_nonnull(made[0] = make(10)); /* what there is stays */
+    ck_assert_ptr_nonnull(made[0] = make(10)); /* existing packets stay */
     give_back(1);
     left = 1;
     ck_assert_int_eq(mr_packets_reserve(64), 0);

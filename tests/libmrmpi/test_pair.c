@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Pairing of rails: by subnet and not by number, the same at both ends, every rail with a pair, weights that follow
- * ports that are shared.
+ * shared ports.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,9 @@ static unsigned match_rates(const char *first, const char *second)
     return mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out);
 }
 
-/* Ports of one rate meet if all pairs carry more so; else the order stays, since it is that of cables and switches. */
+/*
+ * Ports of one rate are paired if all pairs then carry more; else the order stays, as the order of cables and switches.
+ */
 START_TEST(rates)
 {
     expect(match_rates("81", "18"), "0110");
@@ -84,7 +86,7 @@ START_TEST(rates)
     expect(match_rates("81", "88"), "0011"); /* nothing is gained */
     expect(match_rates("18", "88"), "0011");
     expect(match_rates("421", "142"), "011220");
-    expect(match_rates("182", "18"), "001120"); /* by rate the fast one would be shared */
+    expect(match_rates("182", "18"), "001120"); /* by rate, the fast port would be shared */
     expect(match_rates("811", "18"), "011021");
     expect(match_rates("80", "08"), "0011"); /* a rate is not known */
     expect(match_rates("1", "18"), "0001");
@@ -127,7 +129,7 @@ START_TEST(all_pairs)
 {
     match("00", "00");
     a.all = true;
-    expect(mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out), "0011"); /* if both say so */
+    expect(mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out), "0011"); /* if both agree */
     b.all = true;
     expect(mr_pair_match(&a, &b, pair, MR_SUBS_MAX, &left_out), "00110110");
     match("0001", "10");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datatypes cut into pieces: over random types and limits the lists have all of the data, in order and once, and keep
- * the limits; what is done to pieces is what is done to elements. Lists that make no sense are refused.
+ * Datatypes cut into pieces: over random types and limits, the lists have all data, in order and once, within the
+ * limits; operations on pieces equal operations on elements. Invalid lists are refused.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static struct mr_type *indexed_of(struct mr_type *old)
     return mr_type_indexed(n, lengths, disps, old, false);
 }
 
-/* Of one basic type: what can be accumulated. */
+/* Of one basic type: for accumulates. */
 static struct mr_type *random_type(struct mr_type *basic, int depth)
 {
     struct mr_type *old = depth ? random_type(basic, depth - 1) : mr_type_get(basic), *t;
@@ -61,7 +61,7 @@ static struct mr_type *random_type(struct mr_type *basic, int depth)
     return t;
 }
 
-/* ---- memory of a type, in the middle of what must not be touched ------------------------------------------------- */
+/* ---- memory of a type, in the middle of memory that must not be touched ------------------------------------------ */
 
 struct memory {
     char *all, *at; /* at: displacement 0 */
@@ -144,7 +144,7 @@ START_TEST(cut_and_moved)
         s.next = 0;
         s.scatter = true;
         ck_assert_int_eq(mr_pieces_cut(t, count, most, basic->size, s.pieces, see, &s), MR_SUCCESS);
-        ck_assert(!memcmp(copy.all, m.all, m.len)); /* nothing beside it, either */
+        ck_assert(!memcmp(copy.all, m.all, m.len)); /* nothing beside, either */
         free(m.all);
         free(copy.all);
         free(flat);
@@ -202,7 +202,7 @@ START_TEST(lists_that_make_no_sense)
 }
 END_TEST
 
-/* ---- what is done to them ---------------------------------------------------------------------------------------- */
+/* ---- operations -------------------------------------------------------------------------------------------------- */
 
 struct done {
     struct mr_type *basic;

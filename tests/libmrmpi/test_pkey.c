@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which P_Keys of a table count, and which one two ports talk with. */
+/* The P_Keys of a table that count, and the P_Key between two ports. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,14 +36,14 @@ START_TEST(tables)
     ck_assert(found[0].key == 0x8022 && found[1].key == 0x7fff && found[2].key == 0x8011);
     ck_assert_uint_eq(take(table, 8, 0xffff), 3);
     ck_assert(found[0].key == 0x7fff && found[1].key == 0x8011);
-    ck_assert_uint_eq(take(table, 8, 0x8033), 3); /* no member of the preferred one */
+    ck_assert_uint_eq(take(table, 8, 0x8033), 3); /* no member of the preferred partition */
     ck_assert_uint_eq(found[0].key, 0x7fff);
     ck_assert_uint_eq(take(table, 1, 0), 0);
     ck_assert_uint_eq(take(table, 0, 0), 0);
 }
 END_TEST
 
-/* What is left out is the same at all ports: the highest numbers. */
+/* All ports leave out the same keys: the highest numbers. */
 START_TEST(too_many)
 {
     uint16_t table[3 * MR_PKEYS_MAX];

@@ -255,7 +255,7 @@ START_TEST(a_window_stays)
     for (unsigned i = 0; i < 48; i++)
         ck_assert_uint_eq(take(&p, &s, load, 3, 100 * i), i / 4 % 3);
     ck_assert_uint_eq(take(&p, &s, load, 3, 1), 0);
-    load[0].up = false; /* its window is another's then, a whole one */
+    load[0].up = false; /* its window is then another's, a whole window */
     for (unsigned i = 0; i < 8; i++)
         ck_assert_uint_eq(take(&p, &s, load, 3, 1), 1 + i / 4);
 }
@@ -269,7 +269,7 @@ START_TEST(a_window_of_bytes)
 
     for (unsigned i = 0; i < 64; i++)
         ck_assert_uint_eq(take(&p, &s, load, 2, 8 * KIB), i / 8 % 2);
-    for (unsigned i = 0; i < 10; i++) /* one that is as long as a window is one */
+    for (unsigned i = 0; i < 10; i++) /* a message as long as a window is one window */
         ck_assert_uint_eq(take(&p, &s, load, 2, 100 * KIB), i % 2);
 }
 END_TEST
@@ -319,7 +319,7 @@ START_TEST(all_bytes_once)
 }
 END_TEST
 
-/* A stripe differs from what its weight says by less than the alignment at either end, if none is left out. */
+/* A stripe differs from its weight's part by less than the alignment at either end, if no rail is left out. */
 START_TEST(weights_are_kept)
 {
     struct mr_policy p = parsed("weighted", MR_POLICY_LARGE);
@@ -363,7 +363,7 @@ START_TEST(equation_3)
     ck_assert_uint_eq(load[1].weight, MR_WEIGHT_MAX / 4);
     t[1].took_ns = 1000; /* then both take as long: nothing changes */
     ck_assert(!mr_feedback_weigh(&f, load, 2, t, 2, 1, 100));
-    t[0].took_ns = 0; /* a clock that stood still divides by nothing */
+    t[0].took_ns = 0; /* a clock that stood still must not cause a division by zero */
     ck_assert(mr_feedback_weigh(&f, load, 2, t, 2, 1, 100));
     ck_assert_uint_eq(f.weight[0] + f.weight[1], 100);
     ck_assert(!mr_feedback_weigh(&f, load, 2, t, 1, 1, 100));
@@ -422,7 +422,7 @@ START_TEST(feedback_converges)
 }
 END_TEST
 
-/* One that was not part of the message keeps its weight; one that had next to none comes back. */
+/* A rail without a part in the message keeps its weight; a rail with next to no weight comes back. */
 START_TEST(feedback_of_a_part)
 {
     struct mr_feedback f = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queue pairs that are kept of closed subchannels: when, the numbers of the writes that probe, and how each ends. */
+/* Queue pairs kept of closed subchannels: the conditions, the numbers of the probing writes, and the ends. */
 #include "libmrmpi/conn/peer/probe.h"
 #include "libmrmpi/verbs/post.h"
 #include "tests/check.h"
@@ -109,7 +109,7 @@ static unsigned ask(void)
     return posted - before;
 }
 
-/* ---- one of a guard's, which has no time-out -------------------------------------------------------------------- */
+/* ---- a guard's, without a time-out ------------------------------------------------------------------------------- */
 
 static void owned_answered(struct mr_probe *l)
 {
@@ -129,7 +129,7 @@ static unsigned ask_owned(void)
     return posted - before;
 }
 
-/* What is not answered is asked again after a second, where the peer is now: nothing is given up meanwhile. */
+/* An unanswered question is repeated after a second, to the peer's present place: nothing is given up meanwhile. */
 START_TEST(without_a_time_out)
 {
     static const struct mr_rail_addr elsewhere;
@@ -238,7 +238,7 @@ START_TEST(asked_and_answered)
 }
 END_TEST
 
-/* What a short patience leaves time for. */
+/* The probes within a short patience. */
 START_TEST(short_patience)
 {
     mr_config.patience = 2;
@@ -259,7 +259,7 @@ START_TEST(failed)
     ck_assert(told == !!_i);
     ck_assert_uint_eq(aborted, 1);
     clock_ns += SECOND;
-    ck_assert_uint_eq(ask(), 0); /* it has not drained */
+    ck_assert_uint_eq(ask(), 0); /* not drained */
     drain();
     ck_assert_uint_eq(ask(), 64);
     ck_assert_uint_eq(first_psn, PSN - 32); /* the number is as uncertain as before */
@@ -280,7 +280,7 @@ START_TEST(little_room)
 }
 END_TEST
 
-/* Dropped at once, or when what is posted has come back; not asked meanwhile. */
+/* Dropped at once, or when all posts have come back; not asked meanwhile. */
 START_TEST(dropped)
 {
     keep();

@@ -141,7 +141,7 @@ START_TEST(refused_single_copy)
 }
 END_TEST
 
-/* The same when both ranks copy, one of them, or both, or the one after the other. */
+/* The same for the split copy: refused at one of the ranks, at both, or one after the other. */
 START_TEST(refused_halves)
 {
     static const long refused[][2] = {{0, -1}, {-1, 0}, {0, 0}, {5, -1}, {-1, 5},
@@ -157,7 +157,7 @@ END_TEST
 static bool has_settled(int rank)
 {
     for (int load = 0; load < MR_LOADS; load++)
-        if (!mr_rndvs.near.modes.cell[load][2].settled && (load != MR_LOAD_BOTH || rank == 0)) /* who follows */
+        if (!mr_rndvs.near.modes.cell[load][2].settled && (load != MR_LOAD_BOTH || rank == 0)) /* the follower */
             return false;
     return true;
 }
@@ -179,8 +179,8 @@ static bool have_settled(int rank)
 }
 
 /*
- * Until every way is gone, and one is chosen: one at a time, several, and both ways at once. On a crowded machine each
- * round takes long, since neither rank yields.
+ * Until every copy mode has been used, and one is chosen: one at a time, several, and both directions at once. On a
+ * crowded machine each round takes long, since neither rank yields.
  */
 static int learn(int rank, int size)
 {
@@ -251,8 +251,8 @@ START_TEST(silent_sender)
 END_TEST
 
 /*
- * A program that has freed its request, and hears otherwise that the message is there, may unmap the buffer: before the
- * library has heard of it.
+ * A program that has freed its request, and knows otherwise of the message's arrival, may unmap the buffer before the
+ * library knows.
  */
 static int unmapped(int rank, int size)
 {
@@ -349,7 +349,7 @@ START_TEST(freed_while_refused)
 }
 END_TEST
 
-/* A sender that is told "done" may write its buffer at once, so not while the receiver still reads it. */
+/* A sender told "done" may write its buffer at once, so not while the receiver still reads. */
 static int reuse(int rank, int size)
 {
     enum { N = 70000 };
@@ -437,7 +437,7 @@ START_TEST(self_messages)
 }
 END_TEST
 
-/* A sender that floods a receiver who looks away: all arrive, in order, whatever the ring holds. */
+/* A sender that floods a receiver without polls: all messages arrive, in order, whatever the ring's capacity. */
 static int flood(int rank, int size)
 {
     enum { N = 20000 };
@@ -476,7 +476,7 @@ END_TEST
 
 enum { SHORT = 1000, WINDOW = 20000, IN_WINDOW = WINDOW / (SHORT + 512) };
 
-/* The receiver is in the library and asks for nothing: it keeps what the setting says, and the rest is offered. */
+/* The receiver is in the library without receives: the setting's amount is kept, and the rest is offered. */
 static int overdraw(int rank, int size)
 {
     enum { N = 100 }; /* not more than a ring has slots: none is held */
@@ -514,7 +514,7 @@ START_TEST(credit_runs_out)
 }
 END_TEST
 
-/* What has been received is free again, though the receiver never sends anything of its own; half a window at least. */
+/* Received bytes are free again, although the receiver never sends data of its own; at least half a window. */
 static int refund(int rank, int size)
 {
     enum { ROUNDS_OF = 50, FEW = IN_WINDOW / 2 - 1 };
@@ -527,7 +527,7 @@ static int refund(int rank, int size)
             else
                 EXPECT(mr_recv(buf, SHORT, mr_type_byte, 0, 1, mr_comm_world, 0, NULL) == MR_SUCCESS);
         mr_launch_fence();
-        mr_progress(); /* a grant has come, if there is one */
+        mr_progress(); /* a grant has come, if any */
         mr_launch_fence();
     }
     EXPECT(mr_stats[MR_STAT_NO_CREDIT] == 0);
@@ -611,7 +611,7 @@ static int lose_peer(int rank, int size)
         EXPECT(failed > N / 2 && (uint64_t)failed == mr_stats[MR_STAT_SENDS_HELD]);
     }
     mr_launch_fence();
-    _exit(0); /* who has lost a rank does not meet it at the end */
+    _exit(0); /* after losing a rank, no meeting at the end */
 }
 
 START_TEST(held_for_a_lost_peer)
@@ -677,7 +677,10 @@ static int buffered(int rank, int size)
     was = mr_buffer_detach(&mr_bsend_process);
     EXPECT(was.at == space + 1 && was.bytes == sizeof(space) - 1 && !was.automatic && !mr_bsend_process);
 
-    /* the communicator's own is automatic; flushed is what was in it, not what comes later and is gone earlier */
+    /*
+     * the communicator's own buffer is automatic; a flush covers messages in the buffer, not later messages that leave
+     * earlier
+     */
     EXPECT(mr_buffer_attach(&mr_comm_world->buffer, (struct mr_buffer){.automatic = true}) == MR_SUCCESS);
     fill(out, N, 4);
     EXPECT(mr_bsend(out, N, mr_type_byte, 1, 4, mr_comm_world, 0) == MR_SUCCESS);
@@ -704,7 +707,7 @@ START_TEST(buffered_sends)
 }
 END_TEST
 
-/* A buffered send does not wait for the receiver, but those before it must leave the buffer. */
+/* A buffered send does not wait for the receiver, but sends before must leave the buffer. */
 static int buffered_flood(int rank, int size)
 {
     enum { N = 2000, LEN = 300, SLOTS = 100, UNSEEN = 128 + 60 }; /* a ring full of messages, and some */
@@ -764,7 +767,7 @@ END_TEST
 enum { WHOLE = 7350, PART = 2100 };
 static uint32_t part_seq;
 
-/* From rank 1 arrives what it says is at an offset of message tag; the first part with flags. */
+/* From rank 1 arrives the data for an offset of message tag; the first part with flags. */
 static void part_arrives(int tag, size_t at, uint8_t flags)
 {
     static uint8_t data[WHOLE];
@@ -806,7 +809,7 @@ static int receive_parts(void)
     return 0;
 }
 
-/* Nobody has asked for it: it is there when it is whole, and not before. */
+/* Without a receive: the message is there when whole, not before. */
 static int gather_parts(void)
 {
     static uint8_t in[WHOLE];
@@ -873,7 +876,7 @@ static struct mr_lent *zsend(const void *payload, enum mr_lent_term term)
     return lent;
 }
 
-/* Nobody has asked for it; so many buffers are lent for it, and in the end none. */
+/* Without a receive: this number of buffers is sent zero-copy, and in the end none. */
 static int keep_lent(unsigned zsends)
 {
     static uint8_t in[WHOLE + 1];
@@ -928,7 +931,7 @@ static int parts(int rank, int size)
         EXPECT(!is_there(7));
     }
     mr_launch_fence();
-    _exit(0); /* who has lost a rank does not meet it at the end */
+    _exit(0); /* after losing a rank, no meeting at the end */
 }
 
 START_TEST(messages_in_parts)
@@ -937,7 +940,9 @@ START_TEST(messages_in_parts)
 }
 END_TEST
 
-/* An offer whose head has come, or a part of it, before its sender is lost; its receive is posted after that. */
+/*
+ * An offer whose eager prefix has come, or a part of it, before its sender is lost; the receive is posted afterwards.
+ */
 static int orphan(int rank, int size)
 {
     static uint8_t data[WHOLE], in[WHOLE];
@@ -970,7 +975,7 @@ START_TEST(head_of_a_lost_peer)
 }
 END_TEST
 
-/* Packets of a peer that has gone mad: any kind, ids, lengths and payload. Nothing may be touched that is not ours. */
+/* Arbitrary packets of a peer: any kind, ids, lengths and payload. No foreign memory may be touched. */
 static int nonsense(int rank, int size)
 {
     static uint8_t out[100000], guarded[3][4096];
@@ -1000,7 +1005,7 @@ static int nonsense(int rank, int size)
             }
             if (h.kind == 2 && rand() % 2)
                 len = sizeof(struct mr_remote) * (1 + rand() % 2);
-            if (h.kind == 2 && rand() % 2) /* with a head, of which some comes */
+            if (h.kind == 2 && rand() % 2) /* with an eager prefix, part of which comes */
                 h.len = (h.rreq = (uint64_t)rand() % 600) + (uint64_t)rand() % 8000;
             if (h.kind == 14 && rand() % 2)
                 h.len = rand() % 2 ? 0 : len;
@@ -1115,7 +1120,7 @@ START_TEST(many_ranks)
 }
 END_TEST
 
-/* ---- tests that do not wait ---- */
+/* ---- tests without waits ---- */
 
 static int busy_looks;
 static void *something = &busy_looks, *nothing;
@@ -1147,7 +1152,7 @@ static int busy(int rank, int size)
     mr_progress_register(MR_PROGRESS_IN_MPI, &something, always_busy);
     mr_progress_register(MR_PROGRESS_IN_MPI, &nothing, never_called);
     EXPECT(mr_progress_try(looked_three_times, NULL) && busy_looks == 3);
-    EXPECT(!mr_test(r)); /* it returns */
+    EXPECT(!mr_test(r)); /* returns */
     EXPECT(busy_looks > 4 && busy_looks < 100);
     mr_cancel(r);
     EXPECT(mr_wait(r) == MR_SUCCESS && r->status.cancelled);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who gets a connection where there may be only so many. */
+/* The choice of connected peers where connections are limited. */
 #include <stdlib.h>
 
 #include "libmrmpi/conn/route/quota.h"
@@ -13,7 +13,7 @@ START_TEST(room)
 }
 END_TEST
 
-/* One whose connection closes has it still: nobody else goes for the same place. */
+/* A closing connection still counts: no other peer closes for the same place. */
 START_TEST(one_that_closes)
 {
     ck_assert_int_eq(mr_quota_ask(16, 15, 16, 1000, 0), MR_QUOTA_WAIT);
@@ -22,7 +22,7 @@ START_TEST(one_that_closes)
 }
 END_TEST
 
-/* Of two that send as much none takes the other's: they would change for ever. */
+/* Two peers with equal traffic do not take each other's connection: they would alternate for ever. */
 START_TEST(worth)
 {
     ck_assert_int_eq(mr_quota_ask(1, 1, 1, 100, UINT32_MAX), MR_QUOTA_NO);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Subchannels that break and are opened anew: each event in each state, what the peer is told, and how
- * patience ends. */
+/*
+ * Subchannels that break and are opened anew: each event in each state, the messages to the peer, and the end of
+ * patience.
+ */
 #include "libmrmpi/conn/peer/guard.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
@@ -146,7 +148,7 @@ static bool begin(struct mr_peer *p, struct mr_sub *s)
     return can_begin;
 }
 
-/* ---- what there is ----------------------------------------------------------------------------------------------- */
+/* ---- stubs ------------------------------------------------------------------------------------------------------- */
 
 /* Both subchannels of the present epoch are open. */
 static void setup(void)
@@ -200,7 +202,7 @@ static void put_in(enum mr_sub_state state)
 
 /* ---- events in each state ---------------------------------------------------------------------------------------- */
 
-/* Only what is open or being opened can break; the other subchannel is not touched. */
+/* Only a subchannel open or being opened can break; the other subchannel is not touched. */
 START_TEST(break_in_each_state)
 {
     bool breaks = _i == MR_SUB_OPEN || _i == MR_SUB_OPENING;
@@ -217,7 +219,7 @@ START_TEST(break_in_each_state)
 }
 END_TEST
 
-/* The peer's "broken" of this generation: an open end breaks, too; a closed one answers that it has gone. */
+/* The peer's "broken" of this generation: an open end breaks, too; a closed end answers "gone". */
 START_TEST(peer_breaks_in_each_state)
 {
     static const enum mr_sub_state after[] = {[MR_SUB_CLOSED] = MR_SUB_CLOSED,
@@ -233,7 +235,7 @@ START_TEST(peer_breaks_in_each_state)
 }
 END_TEST
 
-/* "Broken" of a generation that is over here touches nothing that is open: only the answer is due. */
+/* "Broken" of a past generation touches no open subchannel: only the answer is due. */
 START_TEST(peer_breaks_an_earlier_generation)
 {
     receive(MR_CONTROL_BROKEN, &sub[0], 4);
@@ -247,7 +249,7 @@ START_TEST(peer_breaks_an_earlier_generation)
 }
 END_TEST
 
-/* The peer's end has gone: an open end breaks. One being opened waits for the answer, unless it is connected. */
+/* The peer's end has gone: an open end breaks. An end being opened waits for the answer, unless connected. */
 START_TEST(peer_goes_in_each_state)
 {
     static const enum mr_sub_state after[] = {[MR_SUB_CLOSED] = MR_SUB_CLOSED,
@@ -268,12 +270,12 @@ START_TEST(peer_goes_in_each_state)
     sub[0].generation = 6;
     mr_sub_gone(&sub[0], 6);
     ck_assert_uint_eq(unopened, 1);
-    ck_assert(sub_conn[0].news.gone); /* it was connected: the peer may have sent */
+    ck_assert(sub_conn[0].news.gone); /* connected: the peer may have sent */
     ck_assert_uint_eq(sub_conn[0].news.gone_generation, 6);
 }
 END_TEST
 
-/* An end of an earlier generation has gone: what is open now stays. Generations wrap. */
+/* An end of an earlier generation has gone: the present subchannel stays open. Generations wrap. */
 START_TEST(peer_went_before)
 {
     sub[0].generation = 1;
@@ -288,7 +290,7 @@ START_TEST(peer_went_before)
 }
 END_TEST
 
-/* One that retires, and carries nothing as the peer knows, is closed without a control message. */
+/* A retiring subchannel that the peer knows to be empty is closed without a control message. */
 START_TEST(retired_one_goes)
 {
     sub[0].closing = true;
@@ -303,7 +305,7 @@ START_TEST(retired_one_goes)
 }
 END_TEST
 
-/* What names no subchannel, or comes of a lost peer, is ignored. */
+/* Control messages without a subchannel, or from a lost peer, are ignored. */
 START_TEST(ignored_control)
 {
     struct mr_hdr hdr = {.kind = MR_CONTROL_BROKEN, .tag = 77};
@@ -319,7 +321,10 @@ END_TEST
 
 /* ---- from broken to open ----------------------------------------------------------------------------------------- */
 
-/* Broken is told at once, gone when it has drained; it is opened again after the pause, and opened ends it. */
+/*
+ * "Broken" is sent at once, "gone" after draining; the subchannel is opened again after the pause, and its opening ends
+ * the recovery.
+ */
 START_TEST(whole_life)
 {
     mr_sub_break(&sub[0]);
@@ -375,7 +380,7 @@ START_TEST(drains_link_by_link)
 }
 END_TEST
 
-/* The pause doubles up to 10 s while it fails, and is short again after it was open for long. */
+/* The pause doubles up to 10 s while openings fail, and is short again after a long opening. */
 START_TEST(pauses_double)
 {
     uint64_t pause = PAUSE_NS;
@@ -392,7 +397,7 @@ START_TEST(pauses_double)
 }
 END_TEST
 
-/* Not opened again: one that is not wanted, that the peer has not, that retires, or whose port is down. */
+/* Not opened again: subchannels unwanted, missing at the peer, retiring, or with a port down. */
 START_TEST(not_opened_again)
 {
     put_in(MR_SUB_CLOSED);
@@ -421,7 +426,7 @@ END_TEST
 
 /* ---- no way is left ---------------------------------------------------------------------------------------------- */
 
-/* Nothing is begun for one alone (connect.c begins with all that answer), and the adapter is probed meanwhile. */
+/* No subchannel begins alone (connect.c begins with all that answer), and the adapter is probed meanwhile. */
 START_TEST(isolated)
 {
     sub_conn[0].failures = 9;
@@ -440,7 +445,7 @@ START_TEST(isolated)
     ck_assert_uint_eq(abandoned, 1);
     rails[0].down = false;
     conn.round_ns = clock_ns;
-    mr_recovery_rail_changed(&rails[0]); /* nor does one that knows nothing of a port that has come back */
+    mr_recovery_rail_changed(&rails[0]); /* nor does a subchannel without knowledge of the returned port */
     ck_assert_uint_gt(abandoned, 1);
     ck_assert_uint_eq(conn.round_ns, 0); /* all are asked at once */
     mr_recovery_opened(&sub[0]);
@@ -471,7 +476,7 @@ START_TEST(patience_ends)
 }
 END_TEST
 
-/* So does a guard that answers, for as long as it does: the process computes. */
+/* So does an answering guard, as long as it answers: the process computes. */
 START_TEST(guards_tell)
 {
     can_begin = false;
@@ -493,7 +498,7 @@ START_TEST(guards_tell)
 }
 END_TEST
 
-/* What was broken before the first handshake ended is isolated from then on. */
+/* Subchannels broken before the end of the first handshake are isolated from then on. */
 START_TEST(connected_with_none_open)
 {
     peer.up = false;
@@ -520,7 +525,7 @@ START_TEST(link_fails)
 
     mr_recovery_events.failed(&links[0][0], &wc);
     ck_assert_int_eq(sub[0].state, MR_SUB_BROKEN);
-    ck_assert_int_eq(sub[0].refused, row[_i].error == -EACCES); /* whether that may be is not known here */
+    ck_assert_int_eq(sub[0].refused, row[_i].error == -EACCES); /* the right to do so is unknown here */
     ck_assert_int_eq(lost_error, row[_i].lost);
     ck_assert_uint_eq(keepalives, row[_i].keepalives);
 }
@@ -570,7 +575,7 @@ START_TEST(keys_move)
 }
 END_TEST
 
-/* 0: our key is gone, 1: both ends are limited members. It is not opened before that is over, and then at once. */
+/* 0: our key is gone, 1: both ends are limited members. Not opened before this is over, and then at once. */
 START_TEST(keys_do_not_match)
 {
     uint16_t before = rails[1].partition[0].now.key;

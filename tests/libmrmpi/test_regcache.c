@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The registration cache against a model of the kernel: an array of page generations that changes when memory is
- * unmapped. A registration remembers the generations it saw; one that is handed out must have seen the present ones.
+ * The registration cache against a model of the kernel: an array of page generations, changed by unmapping. A
+ * registration remembers the generations at its creation; a registration handed out must have the present generations.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -140,7 +140,7 @@ START_TEST(unmapped_memory_is_not_trusted)
 }
 END_TEST
 
-/* Memory that was used before is, until it is unmapped; that of others is not. */
+/* Memory used before is known until unmapped; memory of other owners is not. */
 START_TEST(what_was_asked_for_is_known)
 {
     start(1 << 20, true);
@@ -191,7 +191,7 @@ START_TEST(unmapped_while_in_use_lives_until_put)
 }
 END_TEST
 
-/* A hundred that were unmapped are deregistered with the next hundred that are made, not all before the next use. */
+/* A hundred unmapped registrations are removed with the next hundred that are made, not all before the next use. */
 START_TEST(unmapped_ones_go_by_and_by)
 {
     enum { GONE = 100 };
@@ -341,12 +341,12 @@ START_TEST(memory_of_libraries_is_not_trusted_once_one_is_unloaded)
     place = MR_PLACE_LIBRARY;
     mr_regcache_put(&cache, get(0, PAGE));
     r = get(4 * PAGE, PAGE);
-    library_unloaded = true; /* perhaps that one */
+    library_unloaded = true; /* perhaps the registration of this memory */
     memset(mr_stats, 0, sizeof mr_stats);
     mr_regcache_put(&cache, get(0, PAGE));
     ck_assert_uint_eq(mr_stats[MR_STAT_REG_MISSES], 1);
     ck_assert_uint_gt(times_asked, 0);
-    mr_regcache_put(&cache, r); /* what is in use lives on */
+    mr_regcache_put(&cache, r); /* a registration in use lives on */
     mr_regcache_put(&cache, get(0, PAGE));
     ck_assert_uint_eq(mr_stats[MR_STAT_REG_HITS], 1);
     mr_regcache_clear(&cache);
@@ -412,7 +412,7 @@ START_TEST(entries_are_bounded)
         mr_regcache_put(&cache, get(2 * i * PAGE, PAGE));
     ck_assert_uint_eq(mr_stats[MR_STAT_REG_HITS], 4);
 
-    /* what is in use stays, however much it is; what comes on top goes with its use */
+    /* registrations in use stay, in any amount; those beyond the limit go with their use */
     for (unsigned i = 0; i < 4; i++)
         used[i] = get(2 * i * PAGE, PAGE);
     mr_regcache_put(&cache, get(50 * PAGE, PAGE));
@@ -443,7 +443,7 @@ START_TEST(what_there_is_is_counted)
     mr_regcache_unmapped(&cache, at(0), 17 * PAGE);
     mr_regcache_put(&cache, get(100 * PAGE, PAGE));
     ck_assert_uint_eq(mr_stats[MR_STAT_REG_UNMAPPED], 3);
-    ck_assert_uint_eq(mr_stats[MR_STAT_REG_ENTRIES], 3); /* one is in use, and one goes with the next that is made */
+    ck_assert_uint_eq(mr_stats[MR_STAT_REG_ENTRIES], 3); /* one is in use, and one goes with the next creation */
     mr_regcache_put(&cache, r);
     ck_assert_uint_eq(mr_stats[MR_STAT_REG_ENTRIES], 2);
     mr_regcache_put(&cache, get(102 * PAGE, PAGE));
@@ -476,7 +476,7 @@ START_TEST(constants_can_be_sent)
     ck_assert_int_eq(mr_regcache_get(&cache, at(3 * PAGE), 100, MR_ACCESS_SOURCE, one_device, &r), 0);
     ck_assert(!r->writable);
     mr_regcache_put(&cache, r);
-    read_only[3] = false; /* mprotect: the old one will not do for receiving */
+    read_only[3] = false; /* mprotect: the old registration will not do for receiving */
     r = get(3 * PAGE, 100);
     ck_assert(r->writable);
     mr_regcache_put(&cache, r);
@@ -554,7 +554,9 @@ START_TEST(buffers_that_share_pages_cost_what_they_are_long)
 }
 END_TEST
 
-/* Windows anywhere in an array: each starts with another page, yet soon nearly all are covered by what came before. */
+/*
+ * Windows anywhere in an array: each starts at another page, yet soon nearly all are covered by earlier registrations.
+ */
 START_TEST(overlapping_windows_grow_together)
 {
     const size_t window = 16 * PAGE;
@@ -572,7 +574,7 @@ START_TEST(overlapping_windows_grow_together)
 }
 END_TEST
 
-/* Two entries that overlap, too unequal to be joined. */
+/* Two overlapping entries, too unequal to be joined. */
 static void make_two(void)
 {
     mr_regcache_put(&cache, get(0, 8 * PAGE));
@@ -604,7 +606,7 @@ START_TEST(limit_takes_the_oldest_and_not_its_neighbour)
 {
     start(10 * PAGE, true);
     make_two();
-    mr_regcache_put(&cache, get(20 * PAGE, PAGE)); /* the first has to go for it */
+    mr_regcache_put(&cache, get(20 * PAGE, PAGE)); /* the first must go */
     ck_assert_uint_eq(live_bytes, 3 * PAGE);
     memset(mr_stats, 0, sizeof mr_stats);
     mr_regcache_put(&cache, get(7 * PAGE, 2 * PAGE));
@@ -648,7 +650,7 @@ START_TEST(nothing_is_joined_that_will_not_stay)
 }
 END_TEST
 
-/* A constant in the middle of what is written: registrations of both kinds, in each other's way. */
+/* A constant in the middle of writable memory: registrations of both kinds, overlapping. */
 START_TEST(constants_between_variables)
 {
     struct mr_reg *r;
@@ -689,7 +691,7 @@ static void check_table(void)
     ck_assert((cache.bytes <= cache.max_bytes && cache.entries <= cache.max_entries) || !cache.oldest);
 }
 
-/* What a look at every entry finds: one that covers the range and saw the pages that are there now. */
+/* A search of all entries: one that covers the range and has the present pages. */
 static bool covered(size_t offset, size_t len, unsigned unmappings)
 {
     for (size_t i = 0; i < cache.num && unmappings <= MR_REGCACHE_NOTES; i++) {
@@ -703,7 +705,7 @@ static bool covered(size_t offset, size_t len, unsigned unmappings)
     return false;
 }
 
-/* get(), compared with what must come of it. */
+/* get(), compared with its expected result. */
 static struct mr_reg *get_as_expected(size_t offset, size_t len, unsigned unmappings)
 {
     bool hit = covered(offset, len, unmappings);

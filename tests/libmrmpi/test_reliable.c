@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two ends of a virtual channel (window, acknowledgements, reorder queue) joined by links that lose, repeat, delay and
- * reorder packets, die and come back as other ones. Whatever happens, each packet is delivered once and in order,
- * memory is bounded, and nothing is kept at the end. Time is simulated; a case repeats exactly from its seed. On
- * failure the case and the seed are printed; RELIABLE_SEED runs each case with that seed only.
+ * reorder packets, die and are replaced. In any case, each packet is delivered once and in order, memory is bounded,
+ * and nothing is kept at the end. Time is simulated; a case repeats exactly from its seed. On failure the case and the
+ * seed are printed; RELIABLE_SEED runs each case with this seed only.
  *
  * The second part gives the window arbitrary acknowledgements and checks all of its state after each step.
  */
@@ -23,7 +23,7 @@
 #define MAX_LINKS   6
 #define PATIENCE    (60000 * MS) /* without any delivery: a deadlock */
 #define ROOM        512          /* packets of a native link in flight */
-#define KEEP        3            /* windows that the sender keeps: one in flight, the rest waiting */
+#define KEEP        3            /* windows kept by the sender: one in flight, the rest waiting */
 #define HOLD_FACTOR 4
 #define SEEDS       2
 
@@ -59,7 +59,7 @@ static bool happens(double p)
 
 struct scene {
     const char *name;
-    unsigned packets[2]; /* that each end sends */
+    unsigned packets[2]; /* sent by each end */
     unsigned limit;
     unsigned links;
     double native;   /* part of the links */
@@ -88,7 +88,7 @@ struct packet {
     uint64_t id;
 };
 
-/* Times at which a native link confirms, for the packets posted on it. */
+/* Times of a native link's confirmations, for the packets posted there. */
 struct confirms {
     uint64_t at[ROOM];
     unsigned head, num;
@@ -112,7 +112,7 @@ struct end {
 static struct link {
     bool up, native;
     uint64_t delay, last_at[2]; /* the latest arrival at an end: links are in order */
-    uint64_t told_at[2];        /* when the end learns that the link is dead; UINT64_MAX: it has */
+    uint64_t told_at[2];        /* time at which the end learns of the link's death; UINT64_MAX: known */
     uint64_t back_at;
 } links[MAX_LINKS];
 
@@ -196,7 +196,7 @@ static void revive(struct link *l)
         end[e].usable[l - links] = true;
 }
 
-/* What is in flight is lost, and confirmations that have not come will not come. */
+/* Packets in flight are lost, and no further confirmations come. */
 static void kill_link(unsigned link)
 {
     struct link *l = &links[link];
@@ -224,7 +224,7 @@ static void give_back(struct end *e, struct mr_kept *k)
 
         REQUIRE(k->state == MR_KEPT_DONE);
         e->given++;
-        free(k); /* twice: the allocator or the address sanitizer says so */
+        free(k); /* detects a double free, by the allocator or the address sanitizer */
         k = next;
     }
 }
@@ -599,8 +599,10 @@ START_TEST(once_and_in_order)
 }
 END_TEST
 
-/* A peer that computes is probed: the first time-out repeats MR_WINDOW_BURST packets, and
- * five more double it until 30 ms are over. The window is full all the time. */
+/*
+ * A computing peer is probed: the first time-out repeats MR_WINDOW_BURST packets, and five more double it until 30 ms
+ * are over. The window is full all the time.
+ */
 START_TEST(absent_peers_are_not_flooded)
 {
     static const struct scene s = {
@@ -750,7 +752,7 @@ START_TEST(any_acks)
         if (n % 4 == 0)
             check_window(&window);
     }
-    REQUIRE(window.next > 5000 && window.next < 0x80000000u); /* it has gone round */
+    REQUIRE(window.next > 5000 && window.next < 0x80000000u); /* wrapped around */
     for (struct mr_kept *k = mr_window_free(&window); k; k = k->next) {
         REQUIRE(is_kept[((struct packet *)k)->id]);
         is_kept[((struct packet *)k)->id] = false;

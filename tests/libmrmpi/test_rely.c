@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets over links that lose them, as net/rely.c handles them: where words go, how much is under way, and when the
- * clock counts. One peer with two subchannels; links, packets and time are the test's own.
+ * Packets over lossy links, as handled by net/rely.c: the carriers of ACKs, the amount under way, and the running of
+ * the clock. One peer with two subchannels; links, packets and time are the test's own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ void mr_packets_free(struct mr_kept *chain)
 
 static struct mr_packet *last; /* posted */
 static unsigned posted;
-static int refusal; /* what send says */
+static int refusal; /* send's result */
 
 static int send_packet(struct mr_link *l, struct mr_packet *p)
 {
@@ -116,7 +116,7 @@ struct mr_peer *mr_peer_of(uint32_t rank)
 
 void mr_vc_arrived(const struct mr_hdr *hdr, const void *payload, size_t len)
 {
-    ck_assert_uint_eq(hdr->form, 0); /* above nobody knows of it */
+    ck_assert_uint_eq(hdr->form, 0); /* higher folders do not know the field */
     received += hdr->seq == received;
     delivered++;
 }
@@ -158,7 +158,7 @@ const char *mr_sub_name(const struct mr_sub *s, char out[MR_SUB_NAME])
     return out;
 }
 
-/* ---- what there is ----------------------------------------------------------------------------------------------- */
+/* ---- stubs ------------------------------------------------------------------------------------------------------- */
 
 static struct mr_link *lossy, *native;
 static struct mr_rail rail;
@@ -229,7 +229,7 @@ static void arrives(uint32_t seq, unsigned form)
     mr_rely_arrived(&hdr, NULL, 0);
 }
 
-/* A word that all packets before cum have come, and that so many may be under way. */
+/* An ACK that all packets before cum have come, with a grant for the amount under way. */
 static void word(uint32_t cum, uint32_t grant)
 {
     struct mr_hdr hdr = {.kind = MR_VC_KIND_ACK, .src = SRC, .form = MR_WIRE_ACK};
@@ -244,7 +244,7 @@ static unsigned form(const struct mr_packet *p)
     return p->data[offsetof(struct mr_hdr, form)];
 }
 
-/* One look at the network that finds nothing. */
+/* A poll of the network without result. */
 static void look(uint64_t later_ns)
 {
     clock_ns += later_ns;
@@ -265,10 +265,10 @@ START_TEST(no_more_than_may_be_under_way)
     ck_assert_uint_eq(posted, n);
     ck_assert_uint_eq(n, net_peer.flight_max);
     ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), -EAGAIN);
-    ck_assert_int_eq(mr_rely_send(&PEER, native, p), 0); /* that confirms its own */
+    ck_assert_int_eq(mr_rely_send(&PEER, native, p), 0); /* which confirms its own packets */
     ck_assert_uint_eq(form(p), 0);
     word(n / 2, 16);
-    ck_assert_uint_eq(delivered, 0); /* that is no message */
+    ck_assert_uint_eq(delivered, 0); /* no message */
     ck_assert_uint_eq(freed, n / 2);
     ck_assert_uint_eq(net_peer.flight_max, 16);
     p = push();
@@ -276,7 +276,7 @@ START_TEST(no_more_than_may_be_under_way)
 }
 END_TEST
 
-/* The word that is owed goes with the next packet; if that could not be posted, with the one after it. */
+/* An owed ACK goes with the next packet; if that post fails, with the packet after it. */
 START_TEST(acks_ride_along)
 {
     struct mr_packet *p = push();
@@ -300,7 +300,7 @@ START_TEST(acks_ride_along)
 }
 END_TEST
 
-/* The adapter still reads a packet that is to be sent again: it goes as a copy, and stays as it is. */
+/* The adapter still reads a packet to be sent again: a copy goes, and the packet stays unchanged. */
 START_TEST(a_packet_that_is_posted_stays)
 {
     struct mr_packet *p = push();
@@ -333,14 +333,14 @@ START_TEST(a_word_alone)
     look(mr_rtt_ack_delay(MR_WINDOW_TIMEOUT_MIN_NS) - 1);
     ck_assert_uint_eq(posted, 0);
     ck_assert_ptr_nonnull(mr_peers.relying);
-    refusal = -EAGAIN; /* then it is said at the next look */
+    refusal = -EAGAIN; /* then sent at the next poll */
     look(1);
     ck_assert(mr_ack_owed(&net_peer.in));
     refusal = 0;
     look(0);
     ck_assert_uint_eq(posted, 1);
     ck_assert_uint_eq(mr_wire_kind(last->data), MR_VC_KIND_ACK);
-    ck_assert_uint_eq(form(last), MR_WIRE_ACK); /* it wants no answer */
+    ck_assert_uint_eq(form(last), MR_WIRE_ACK); /* wants no answer */
     ck_assert_uint_eq(mr_window_waiting(&PEER.out) + PEER.out.num, 0);
     look(0);
     ck_assert_uint_eq(posted, 1);
@@ -358,7 +358,7 @@ START_TEST(at_once_when_parting)
 }
 END_TEST
 
-/* It has no number; but an adapter that confirms what it has sent counts it. */
+/* An ACK without a number; but an adapter that confirms its posts counts the ACK. */
 START_TEST(a_word_over_a_native_link)
 {
     struct mr_packet *p = push();
@@ -374,7 +374,7 @@ START_TEST(a_word_over_a_native_link)
 }
 END_TEST
 
-/* Packets that the peer's adapter confirms call for none. */
+/* Packets confirmed by the peer's adapter require no ACK. */
 START_TEST(native_packets_owe_nothing)
 {
     arrives(0, 0);
@@ -407,7 +407,7 @@ START_TEST(overdue_only_when_all_was_handled)
 }
 END_TEST
 
-/* A sample now and then, for which the clock is read; a word that may have lain for long gives none. */
+/* A sample now and then, for which the clock is read; an ACK that may have waited for long gives none. */
 START_TEST(samples)
 {
     for (unsigned i = 0; i < 4; i++)
@@ -429,8 +429,8 @@ START_TEST(samples)
 END_TEST
 
 /*
- * A subchannel of which nothing comes any more, while the other one brings what was sent later. Of a reliable
- * connection the adapter may still be at it: that is not given up.
+ * A subchannel goes silent, while the other one brings later packets. A reliable connection's adapter may still be
+ * retrying: such a subchannel is not given up.
  */
 START_TEST(a_silent_link)
 {
@@ -460,7 +460,7 @@ START_TEST(a_silent_link)
 }
 END_TEST
 
-/* An unreliable connection of which nothing comes, and no other: the process is asked, and only its answers count. */
+/* A silent unreliable connection, without another: the process is asked, and only its answers count. */
 START_TEST(a_peer_that_answers)
 {
     bool answers = _i;
@@ -470,7 +470,7 @@ START_TEST(a_peer_that_answers)
     native->state = MR_LINK_CLOSED;
     ck_assert_int_eq(mr_rely_send(&PEER, lossy, p), 0);
     for (unsigned n = 1; n <= 4 * MR_WINDOW_SILENT && !broken; n++) {
-        look(1); /* when it was sent */
+        look(1); /* time of sending */
         look(MR_WINDOW_TIMEOUT_MAX_NS);
         ck_assert_uint_eq(asked, broken || n < MR_WINDOW_DOUBTFUL ? asked : n - MR_WINDOW_DOUBTFUL + 1);
         ck_assert(!broken || n >= MR_WINDOW_SILENT);
@@ -486,7 +486,7 @@ END_TEST
 
 /* ---- receive buffers --------------------------------------------------------------------------------------------- */
 
-/* Peers share them, and so do the parts of a packet that comes as datagrams. */
+/* Peers share the grants, and so do the parts of a packet sent as datagrams. */
 START_TEST(what_is_granted)
 {
     struct mr_net_peer other = {.base.base.num_subs = 0};

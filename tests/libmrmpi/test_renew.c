@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Keys of adapters that were opened anew. Rank 0 advertises memory to rank 1; what rank 0 tells then, this process
- * hears as rank 1, too. A rail is a device of its own.
+ * Keys of adapters opened anew. Rank 0 advertises memory to rank 1; this process also hears rank 0's messages as rank
+ * 1. A rail is a device of its own.
  */
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/memory/odp.h"
@@ -24,7 +24,7 @@ static struct mr_launch launch = {.rank = 0, .size = 2};
 static struct mr_reg reg[3];
 static struct mr_bulk_region region[3];
 static struct mr_remote told[3];
-static uint32_t key[3][RAILS]; /* of each region; 0: it is not registered there */
+static uint32_t key[3][RAILS]; /* of each region; 0: not registered there */
 static unsigned next_key, num_messages;
 static int no_room;
 
@@ -94,7 +94,7 @@ static void teardown(void)
     mr_renew_free(&there.base);
 }
 
-/* devices: set of those that are there. */
+/* devices: set of present devices. */
 static void advertise(unsigned r, uint32_t devices, bool partial)
 {
     region[r].reg = &reg[r];
@@ -115,7 +115,7 @@ static int open_anew(unsigned rail, unsigned first)
     mr_verbs.rail[rail].life++;
     mr_verbs.lives = (mr_verbs.lives & ~((MR_RAIL_LIVES - 1) << shift)) | (uint32_t)mr_verbs.rail[rail].life << shift;
     next_key = first - 1;
-    there.base.lives = mr_verbs.lives; /* messages for connecting tell it */
+    there.base.lives = mr_verbs.lives; /* connection messages carry them */
     return mr_renew_device(&mr_verbs.device[rail]);
 }
 
@@ -140,7 +140,7 @@ START_TEST(device_comes_back)
 }
 END_TEST
 
-/* Advertised while the device is away, without a key for its rail -> it comes back -> the peer has one. */
+/* Advertised while the device is away, without a key for its rail -> the device comes back -> the peer has a key. */
 START_TEST(advertised_while_it_was_away)
 {
     advertise(0, 1, false);
@@ -153,7 +153,7 @@ START_TEST(advertised_while_it_was_away)
 }
 END_TEST
 
-/* Memory that is registered with some devices by choice is not registered with others when they come back. */
+/* Memory registered with chosen devices is not registered with others when they come back. */
 START_TEST(partial)
 {
     advertise(0, 1, true);
@@ -163,7 +163,7 @@ START_TEST(partial)
 }
 END_TEST
 
-/* The device gives the same numbers in each of its lives: keys of one are not taken for those of another. */
+/* The device gives the same numbers in each of its lives: keys of one life are not taken for those of another. */
 START_TEST(same_numbers_again)
 {
     advertise(0, 2, false); /* key 1 in life 0 */

@@ -110,7 +110,7 @@ START_TEST(held_twice_is_kept_once)
 }
 END_TEST
 
-/* A payload that stays in its receive buffer: given back when it is delivered, dropped as a duplicate, or cleared. */
+/* A payload kept in its receive buffer: given back when delivered, dropped as a duplicate, or cleared. */
 static unsigned given_back;
 
 static void lent_back(struct mr_lent *lent)
@@ -172,7 +172,7 @@ START_TEST(old_ones_are_duplicates)
 }
 END_TEST
 
-/* A peer that sends what its window forbids costs no memory. */
+/* A peer that sends beyond its window costs no memory. */
 START_TEST(far_ahead_is_refused)
 {
     struct mr_reorder r = {.expected = 0xffffff00};

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What datagrams that landed in the wrong places are moved by: every one that is there comes to its place, unchanged.
- */
+/* Moves of misplaced datagrams: every present datagram comes to its place, unchanged. */
 #include "libmrmpi/verbs/reliable/repair.h"
 #include "tests/check.h"
 
@@ -10,7 +9,7 @@
 
 enum { MOST = 300 };
 
-/* Memory in which the datagrams lie as lies says; moves as planned, and looks at each place. Returns the moves. */
+/* Memory with datagrams according to lies; moves as planned, and checks each place. Returns the number of moves. */
 static unsigned repair(const uint16_t *lies, unsigned n)
 {
     uint16_t left[MOST], work[MOST], memory[MOST + 1];
@@ -52,7 +51,7 @@ START_TEST(what_lies_right_stays)
 }
 END_TEST
 
-/* Behind one that was lost each lies one place too far ahead. */
+/* Behind a lost datagram, each is one place too far ahead. */
 START_TEST(a_loss_shifts_all_later_ones)
 {
     uint16_t lies[MOST];
@@ -69,14 +68,14 @@ START_TEST(rings_take_one_move_more)
 {
     ck_assert_uint_eq(repair((uint16_t[]){1, 0}, 2), 3);
     ck_assert_uint_eq(repair((uint16_t[]){2, 0, 1, 3}, 4), 4);
-    ck_assert_uint_eq(repair((uint16_t[]){1, 0, 3, 2}, 4), 6); /* the most that there can be */
+    ck_assert_uint_eq(repair((uint16_t[]){1, 0, 3, 2}, 4), 6); /* the maximum */
 }
 END_TEST
 
 START_TEST(strangers_and_what_came_twice_count_for_nothing)
 {
     ck_assert_uint_eq(repair((uint16_t[]){7, 1, 0}, 3), 1);    /* of another turn */
-    ck_assert_uint_eq(repair((uint16_t[]){1, 1, 2}, 3), 0);    /* the one that lies right is kept */
+    ck_assert_uint_eq(repair((uint16_t[]){1, 1, 2}, 3), 0);    /* the datagram in its right place is kept */
     ck_assert_uint_eq(repair((uint16_t[]){2, 0, 2, 0}, 4), 1); /* the first one */
     ck_assert_uint_eq(repair((uint16_t[]){3, 3, 3, 0}, 4), 3);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of several packets to another host when memory runs out: what has begun is sent to its end. The network is a
- * channel of the test's own, which has memory for so many packets and keeps what they say.
+ * Messages of several packets to another host when memory runs out: a begun message is sent to its end. The network is
+ * a channel of the test, with memory for a limited number of packets, which keeps their contents.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -125,7 +125,7 @@ static size_t payload_of(enum mr_packet kind)
     return bytes;
 }
 
-/* The head that is announced comes, whole. */
+/* The announced eager prefix comes, whole. */
 static int heads(void)
 {
     unsigned with_head = 0;

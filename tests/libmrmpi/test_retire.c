@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A queue pair that is closed although packets may have come by it: they are handed up before it is destroyed. Its
- * adapter is the test's own, and destroys like a real one: completions of the queue pair that were not polled are gone.
+ * A queue pair closed although packets may have come: they are handed up before the destruction. Its adapter is the
+ * test's own, and destroys like a real one: unpolled completions of the queue pair are gone.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct mr_verbs mr_verbs;
 static struct ibv_context context;
 static struct ibv_cq cq = {.context = &context};
 static struct ibv_qp queue_pair = {.context = &context, .qp_num = 7};
-static struct ibv_wc pending[COMPLETIONS]; /* a marker is posted after all that has come */
+static struct ibv_wc pending[COMPLETIONS]; /* a marker is posted after all arrivals */
 static unsigned num_pending, markers, destroyed;
 static bool failed;
 
@@ -30,7 +30,7 @@ static void complete(uint64_t wr_id, enum ibv_wc_opcode opcode, enum ibv_wc_stat
     pending[num_pending++] = (struct ibv_wc){.wr_id = wr_id, .opcode = opcode, .status = status, .qp_num = 7};
 }
 
-/* One at a time, so that the test sees what happens in between. */
+/* One at a time, so the test sees the steps between. */
 static int poll_cq(struct ibv_cq *q, int num, struct ibv_wc *wc)
 {
     if (!num_pending)
@@ -171,7 +171,7 @@ START_TEST(what_has_come_is_handed_up)
 }
 END_TEST
 
-/* The completion queue is full: what waits there comes first, and with it the room for the marker. */
+/* The completion queue is full: waiting completions come first, making room for the marker. */
 START_TEST(no_room_for_the_marker)
 {
     open_qp(MR_QP_RC);
@@ -188,7 +188,7 @@ START_TEST(no_room_for_the_marker)
 }
 END_TEST
 
-/* With receive buffers of its own the marker says nothing of those: they come back in any order. */
+/* With receive buffers of its own, the marker does not cover these: they come back in any order. */
 START_TEST(until_its_buffers_are_back)
 {
     own = true;

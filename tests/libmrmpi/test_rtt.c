@@ -39,7 +39,7 @@ START_TEST(steady_samples_converge)
     ck_assert_uint_ge(r.srtt_ns, 5000);
     ck_assert_uint_le(r.srtt_ns, 5010);
     ck_assert_uint_le(mr_rtt_timeout(&r), 5000 + MIN);
-    /* a reply that the receiver keeps back as long as it may is still in time */
+    /* a reply kept back by the receiver as long as allowed is still in time */
     ck_assert_uint_ge(mr_rtt_timeout(&r), 5000 + mr_rtt_ack_delay(MIN));
 }
 END_TEST
@@ -73,7 +73,7 @@ START_TEST(back_off)
         mr_rtt_expired(&r);
         ck_assert_uint_eq(mr_rtt_timeout(&r), i < 10 ? MIN << i : MAX);
     }
-    mr_rtt_sample(&r, 100); /* 5.7: it collapses */
+    mr_rtt_sample(&r, 100); /* 5.7: the variation collapses */
     ck_assert_uint_eq(mr_rtt_timeout(&r), MIN);
     mr_rtt_init(&r, 1, (1ull << 58) - 1);
     for (int i = 0; i < 200; i++) {

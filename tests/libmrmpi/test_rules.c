@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rules: what a text says, where it is wrong, and which kind of link takes a message. */
+/* Rules: the meaning of a text, places of errors, and the kind of link of a message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static struct mr_rules rules;
 static struct mr_rules_error err;
 static struct mr_rules_peer peer;
 
-/* In memory that ends where it ends, so that a sanitizer sees a look behind it. */
+/* In memory of the exact length, so a sanitizer detects a read behind. */
 static bool parse(const char *text)
 {
     size_t len = strlen(text);
@@ -203,7 +203,7 @@ START_TEST(bounds)
 }
 END_TEST
 
-/* What is printed is read as the same. */
+/* Printed rules are read as the same. */
 START_TEST(print)
 {
     static const char *const texts[] = {

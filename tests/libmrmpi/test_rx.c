@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When receive buffers are posted again: not while somebody waits for an answer to what they brought, and not too late.
- * The adapter is the test's own.
+ * The time to post receive buffers again: not while a peer waits for an answer to their packets, and not too late. The
+ * adapter is the test's own.
  */
 #include <errno.h>
 #include <string.h>
@@ -165,9 +165,9 @@ START_TEST(an_answer_goes_first)
     packets_come(BATCH);
     ck_assert_uint_eq(arrived, BATCH);
     ck_assert_uint_eq(posts, 0);
-    mr_verbs.answered = true; /* as any send sets it */
+    mr_verbs.answered = true; /* set by any send */
     come(1, IBV_WC_SUCCESS);
-    ck_assert_int_eq(mr_verbs_poll(), 1); /* before what comes next is looked at */
+    ck_assert_int_eq(mr_verbs_poll(), 1); /* before the next completion */
     ck_assert_uint_eq(posts, 1);
     ck_assert_uint_eq(num_posted, DEPTH - 1);
 }
@@ -207,7 +207,7 @@ START_TEST(a_stream_does_not_wait)
 }
 END_TEST
 
-/* Nor does one whose packets come out of order, each kept until the next one has come, over two rails. */
+/* Nor does a stream whose packets come out of order, each kept until the next has come, over two rails. */
 START_TEST(a_stream_that_is_kept_does_not_wait)
 {
     keeps = true;
@@ -240,7 +240,7 @@ static void open_second(struct mr_rx **other)
     mr_verbs.rail[1].rx = *other;
     mr_rx_rails_changed(rx);
     mr_rx_rails_changed(*other);
-    posts = 0; /* what is posted belongs to the second rail */
+    posts = 0; /* the posts belong to the second rail */
 }
 
 static void close_second(struct mr_rx **other)
@@ -250,7 +250,7 @@ static void close_second(struct mr_rx **other)
     second.fatal = false;
 }
 
-/* What comes over one of two is posted as if there were no other. */
+/* Packets over one of two rails are posted as if the other did not exist. */
 START_TEST(one_of_two_rails)
 {
     struct mr_rx *other;
@@ -267,7 +267,7 @@ START_TEST(one_of_two_rails)
 }
 END_TEST
 
-/* A batch is one of both together: the rail that has more of it posts its own. */
+/* A batch counts both rails together: the rail with more of it posts its own. */
 START_TEST(a_batch_of_two_rails)
 {
     uint64_t firsts[DEPTH];
@@ -282,7 +282,7 @@ START_TEST(a_batch_of_two_rails)
     ck_assert_int_eq(mr_verbs_poll(), 0);
     ck_assert_uint_eq(posts, 0);
     packets_come(1);
-    num_posted = 0; /* what is posted now */
+    num_posted = 0; /* posted now */
     ck_assert_int_eq(mr_verbs_poll(), 0);
     ck_assert_uint_eq(posts, 1);
     ck_assert_uint_eq(num_posted, BATCH / 2 + 1);
@@ -298,7 +298,7 @@ START_TEST(a_short_batch_of_two_rails)
     struct mr_rx *other;
 
     open_second(&other);
-    mr_verbs.moved = true; /* as posting a read sets it */
+    mr_verbs.moved = true; /* set by posting a read */
     packets_come(BATCH / 2 - 1);
     ck_assert_int_eq(mr_verbs_poll(), 0);
     ck_assert_uint_eq(posts, 0);
@@ -342,7 +342,7 @@ START_TEST(a_lost_one_of_two)
 }
 END_TEST
 
-/* What the adapter has not taken is posted another time. */
+/* Buffers refused by the adapter are posted another time. */
 START_TEST(some_are_refused)
 {
     refuse_at = 5;
@@ -383,7 +383,7 @@ START_TEST(all_come_back)
 }
 END_TEST
 
-/* Of those that are kept the adapter has none until they are given back, and then each once. */
+/* Kept buffers are not at the adapter until given back, and then each once. */
 static void keep(enum mr_lent_term until, unsigned n)
 {
     keeps = true;
@@ -449,7 +449,7 @@ START_TEST(short_and_others_memory_is_copied)
 }
 END_TEST
 
-/* What is in it can be read until the last one comes back: tools that watch memory see it if not. */
+/* The contents can be read until the last one comes back: otherwise memory checkers report errors. */
 START_TEST(kept_after_the_end)
 {
     unsigned char sum = 0;

@@ -70,7 +70,7 @@ static uint32_t up_of(const struct mr_load *load, unsigned n)
     return set;
 }
 
-/* Packets of one length that answer nothing: the turns are those of pick, from the first on. */
+/* Packets of one length without answers: the turns are those of pick, from the first on. */
 START_TEST(even_ones_take_turns)
 {
     enum { ROUNDS = 2000 };
@@ -84,11 +84,11 @@ START_TEST(even_ones_take_turns)
         ck_assert_uint_eq(take_even(&b, load, n, 8, &few), take(&a, load, n, 8));
     ck_assert_uint_eq(few, ROUNDS);
     load[0].weight = MR_WEIGHT_MAX / 2;
-    ck_assert(!mr_sched_find_least(&b, load)); /* they are not even any more */
+    ck_assert(!mr_sched_find_least(&b, load)); /* no longer even */
 }
 END_TEST
 
-/* Who gets the longest packet in each turn of all is passed over when it has carried a quantum more. */
+/* The subchannel that gets the longest packet in each round is passed over after carrying a quantum more. */
 START_TEST(even_ones_are_passed_over)
 {
     unsigned n = 2 + (unsigned)_i, few = 0;
@@ -112,9 +112,9 @@ START_TEST(even_ones_are_passed_over)
 END_TEST
 
 /*
- * Packets of all lengths, answers among them, while subchannels go down and come back: what those that are up have
- * carried since then differs by two quanta and the longest packet at most, from what may differ as much, and all of it
- * goes over them.
+ * Packets of all lengths, answers among them, while subchannels go down and come back: the bytes carried since then by
+ * open subchannels differ by two quanta and the longest packet at most, plus an equal initial difference, and all
+ * packets go over open subchannels.
  */
 START_TEST(even_ones_carry_the_same)
 {
@@ -169,7 +169,7 @@ START_TEST(even_halves)
 }
 END_TEST
 
-/* Who is posted to first has an advantage. */
+/* The first subchannel posted to has an advantage. */
 START_TEST(each_is_the_first_in_turn)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
@@ -202,7 +202,10 @@ START_TEST(short_ones_stay_whole_and_take_turns)
 }
 END_TEST
 
-/* One of a quarter of the rate gets what the fast one, with two under way, would carry later; not the first ones. */
+/*
+ * A rail of a quarter of the rate gets the packets that the fast rail, with two under way, would carry later; not the
+ * first ones.
+ */
 START_TEST(short_ones_go_where_they_are_done_first)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
@@ -227,7 +230,7 @@ START_TEST(short_ones_go_where_they_are_done_first)
 }
 END_TEST
 
-/* A fast rail that is not busy for longer than the latency is as good as an idle one. */
+/* A fast rail busy for no longer than the latency is as good as an idle rail. */
 START_TEST(a_short_queue_does_not_count)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
@@ -245,7 +248,7 @@ START_TEST(a_short_queue_does_not_count)
 }
 END_TEST
 
-/* Of four messages that fill the fast rail for less than the slow one takes for one of them none is for that. */
+/* Four messages that fill the fast rail for less than the slow rail's time for one of them all go to the fast rail. */
 START_TEST(a_few_wait_for_no_slow_rail)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
@@ -263,7 +266,7 @@ START_TEST(a_few_wait_for_no_slow_rail)
 }
 END_TEST
 
-/* Of equal ones the idle one is next, though a faster one was there before. */
+/* Of equal rails the idle one is next, though a faster rail was there before. */
 START_TEST(equal_slow_ones_take_turns)
 {
     struct mr_stripe plan[MR_SUBS_MAX];
@@ -310,11 +313,11 @@ START_TEST(weights)
     ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 1000 * KIB, 16 * KIB, 4096, plan), 2);
     ck_assert_uint_eq(plan[0].sub, 0);
     ck_assert_uint_eq(plan[0].len, 800 * KIB);
-    load[0].weight = 0; /* up, but worth nothing: it gets nothing */
+    load[0].weight = 0; /* up, but with weight 0: gets nothing */
     ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 1000 * KIB, 16 * KIB, 4096, plan), 1);
     ck_assert_uint_eq(plan[0].len, 1000 * KIB);
     load[0].weight = load[1].weight = MR_WEIGHT_MAX;
-    load[1].sick = MR_WEIGHT_MAX * 3 / 4; /* the same weights, but one is sick */
+    load[1].sick = MR_WEIGHT_MAX * 3 / 4; /* the same weights, but one rail is sick */
     ck_assert_uint_eq(mr_sched_plan(&adaptive, &s, load, 2, 1000 * KIB, 16 * KIB, 4096, plan), 2);
     ck_assert_uint_eq(plan[0].len + plan[1].len, 1000 * KIB);
     ck_assert_uint_eq(plan[plan[0].sub].len, 800 * KIB);
@@ -380,7 +383,7 @@ START_TEST(bytes_are_even)
 }
 END_TEST
 
-/* Messages that wait for each other: one rail for as many as a quantum, then another one. */
+/* Messages that wait for each other: one rail for a quantum, then another. */
 START_TEST(answers_stay)
 {
     struct mr_load load[3];
@@ -401,11 +404,11 @@ START_TEST(answers_stay)
     ck_assert_uint_ge(moved, 300 / 18);
     for (unsigned i = 0; i < 3; i++)
         ck_assert_uint_ge(carried[i], 80);
-    ck_assert_uint_ne(mr_sched_pick(&fair, &s, load, 3, 1u << last, 8), last); /* it has no room */
+    ck_assert_uint_ne(mr_sched_pick(&fair, &s, load, 3, 1u << last, 8), last); /* without room */
     load[last].up = false;
     ck_assert_uint_ne(mr_sched_pick(&fair, &s, load, 3, 0, 8), last);
     load[last].up = true;
-    take(&s, load, 3, 8192); /* more than a quantum, wherever it goes */
+    take(&s, load, 3, 8192); /* more than a quantum, on any rail */
     last = (s.next + 2) % 3;
     ck_assert_uint_ne(mr_sched_pick(&fair, &s, load, 3, 0, 8), last);
     ck_assert_uint_eq(mr_sched_pick(&fair, &s, load, 3, 7, 8), 3);
@@ -428,7 +431,7 @@ START_TEST(others_take_turns)
 }
 END_TEST
 
-/* ---- who will have sent it first ------------------------------------------------------------------------------- */
+/* ---- earliest completion ----------------------------------------------------------------------------------------- */
 
 /* A program that sends a message of len bytes each gap_ns, count times. How many each has carried. */
 static void soonest_at(uint64_t gap_ns, uint64_t len, unsigned count, struct mr_sched *s, const struct mr_load *load,
@@ -460,7 +463,7 @@ static struct mr_sched ports(struct mr_load *load, uint64_t *until, unsigned n, 
     return (struct mr_sched){.kib_time = mr_sched_kib_time(200000), .used = MR_SCHED_QUANTUM};
 }
 
-/* What mr_packet_turn does (conn/peer/peer.h): messages of count packets, each of which answers something. */
+/* Does the work of mr_packet_turn (conn/peer/peer.h): messages of count packets, each an answer. */
 static void answer(struct mr_sched *s, const struct mr_load *load, unsigned n, uint64_t ns, unsigned count,
                    uint64_t len, unsigned carried[])
 {
@@ -510,7 +513,7 @@ START_TEST(alone_it_takes_both_that_are_alike)
 }
 END_TEST
 
-/* Bursts are shared by weight, and so is what answers while ports are busy. */
+/* Bursts are shared by weight, and so are answers while ports are busy. */
 START_TEST(not_alone_the_slow_one_has_its_share)
 {
     for (unsigned burst = 2; burst <= 64; burst += 62) {
@@ -530,8 +533,8 @@ START_TEST(not_alone_the_slow_one_has_its_share)
 END_TEST
 
 /*
- * Windows of packets that the processor copies first, which takes longer than the fast port: none goes over the slow
- * one, and the time is hardly asked for. When copies are over, the slow one has its share again.
+ * Windows of packets that the processor copies first, more slowly than the fast port: none goes over the slow port, and
+ * the clock is hardly read. Without copies, the slow port has its share again.
  */
 START_TEST(copies_that_are_slower_than_the_fast_one)
 {
@@ -571,8 +574,8 @@ START_TEST(copies_that_are_slower_than_the_fast_one)
 END_TEST
 
 /*
- * The same over like ports: while the processor is slower than one of them all go over one, home, but what comes while
- * that is down. When copies are over all have their share again; and if they never were slower.
+ * The same over equal ports: while the processor is slower than a port, all packets go over one port, home, except
+ * while home is down. Without copies all have their share again; also if copies were never slower.
  */
 START_TEST(copies_that_are_slower_than_any)
 {
@@ -619,7 +622,7 @@ START_TEST(copies_that_are_slower_than_any)
 }
 END_TEST
 
-/* Short packets: home takes several without a question, but no more when one is to be timed, or it is down. */
+/* Short packets: home takes several without a check, but no more when one is to be timed, or home is down. */
 START_TEST(home_takes_those_that_follow)
 {
     uint64_t until[3] = {0}, due[3] = {0};
@@ -655,7 +658,7 @@ START_TEST(home_takes_those_that_follow)
 }
 END_TEST
 
-/* The fast one has no room: a packet waits for it, but not when it carries nothing. */
+/* The fast port has no room: a packet waits for it, but not when it carries nothing. */
 START_TEST(a_burst_waits_for_the_fast_one)
 {
     enum { ROOM = 64, LEN = 8192 };
@@ -679,7 +682,7 @@ START_TEST(a_burst_waits_for_the_fast_one)
     }
     ck_assert_uint_eq(carried[0], ROOM);
     ck_assert(carried[1] >= ROOM / 4 - 2 && carried[1] <= ROOM / 4 + 2);
-    /* ms later its queue is as full as it was: the other takes what it can in the time of half of that, ever again */
+    /* a ms later its queue is as full as before: the other takes packets for half of that time, again and again */
     for (unsigned ms = 1; ms <= 10; ms++) {
         unsigned taken = 0;
 
@@ -696,7 +699,9 @@ START_TEST(a_burst_waits_for_the_fast_one)
 }
 END_TEST
 
-/* A queue of short packets is about what is on its way: the slow one takes a few, however often it is asked. */
+/*
+ * A queue of short packets is about equal to the packets on their way: the slow port takes a few, however often asked.
+ */
 START_TEST(what_is_on_its_way_is_no_backlog)
 {
     enum { ROOM = 64, LEN = 512, NOW = 1000, LATER_NS = 20 };
@@ -714,14 +719,14 @@ START_TEST(what_is_on_its_way_is_no_backlog)
     }
     ck_assert_uint_ge(taken, 1);
     ck_assert_uint_le(taken, ROOM / 16);
-    ck_assert_uint_eq(s.clock, (NOW + i * LATER_NS) * MR_SCHED_NS); /* what packets have taken was a guess */
+    ck_assert_uint_eq(s.clock, (NOW + i * LATER_NS) * MR_SCHED_NS); /* packet times were a guess */
 }
 END_TEST
 
-/* Another process has half of each port, of which this one only knows what is still under way when it looks. */
+/* Another process has half of each port; this process only sees its own packets under way at each poll. */
 START_TEST(ports_that_another_uses)
 {
-    enum { ROOM = 64, LEN = 8192, NS = 330 }; /* NS: that the fast one takes for a packet */
+    enum { ROOM = 64, LEN = 8192, NS = 330 }; /* NS: the fast port's time for a packet */
     uint64_t until[2] = {0}, due[2] = {0}, free_ns[2] = {0}, done_ns[2][ROOM] = {0}, behind = 0;
     struct mr_load load[2];
     struct mr_sched s = ports(load, until, 2, true);
@@ -751,12 +756,12 @@ START_TEST(ports_that_another_uses)
         if (free_ns[1] > now && free_ns[1] - now > behind)
             behind = free_ns[1] - now;
     }
-    ck_assert_uint_le(behind, 2 * NS * ROOM * 5 / 4); /* about as full as the fast one */
+    ck_assert_uint_le(behind, 2 * NS * ROOM * 5 / 4); /* about as full as the fast port */
     ck_assert_uint_ge(carried[1], 2000 / 5 - 2000 / 50);
 }
 END_TEST
 
-/* Two ports of one rate, of which one is at another socket. */
+/* Two ports of one rate, one of them at another socket. */
 START_TEST(a_far_one_helps_in_bursts)
 {
     static const unsigned lengths[] = {8, 1024, 4096};
@@ -815,7 +820,7 @@ START_TEST(a_slow_port_is_for_what_the_fast_one_has_no_time_for)
     struct mr_sched s = ports(load, until, 2, true);
 
     s.next = 1;
-    soonest_at(1000, 8192, 1000, &s, load, 2, carried); /* the fast one has sent it before the next comes */
+    soonest_at(1000, 8192, 1000, &s, load, 2, carried); /* the fast port has sent it before the next comes */
     ck_assert_uint_eq(carried[1], 0);
     soonest_at(60, 8192, 1000, &s, load, 2, carried);
     ck_assert_msg(carried[1] >= 195 && carried[1] <= 205, "%u", carried[1]);
@@ -843,7 +848,7 @@ START_TEST(paths_of_a_port_take_turns)
 }
 END_TEST
 
-/* Who has been down, or full, for long is not given all there is afterwards. */
+/* A port that was down, or full, for long does not get all packets afterwards. */
 START_TEST(nobody_catches_up)
 {
     struct mr_load load[2];
@@ -858,7 +863,8 @@ START_TEST(nobody_catches_up)
     for (unsigned i = 0; i < 100; i++)
         seen[take(&s, load, 2, 4096)]++;
     ck_assert(seen[0] >= 49 && seen[1] >= 49);
-    for (unsigned i = 0; i < 1000; i++) { /* 1 is full: it is asked first as often as not, and the other one takes it */
+    for (unsigned i = 0; i < 1000;
+         i++) { /* 1 is full: asked first as often as not, and the other port takes the packet */
         unsigned k = mr_sched_pick(&fair, &s, load, 2, 1u << 1, 4096);
 
         ck_assert_uint_eq(k, 0);
@@ -910,7 +916,7 @@ START_TEST(no_rail)
 }
 END_TEST
 
-/* Whatever the numbers: no gaps, each subchannel once, only those that are up. */
+/* For any numbers: no gaps, each subchannel once, open subchannels only. */
 START_TEST(covers)
 {
     srand((unsigned)_i);
@@ -973,7 +979,7 @@ START_TEST(receiver_counts_stripes)
     ck_assert(!stray);
     ck_assert_ptr_eq(mr_target_arrived(&t, mr_target_imm(b, 0, 1), &stray), &y);
     ck_assert_ptr_null(mr_target_arrived(&t, mr_target_imm(a, 1, 3), &stray));
-    ck_assert(stray); /* not the number of stripes that the first one told */
+    ck_assert(stray); /* not the number of stripes announced first */
     ck_assert_ptr_eq(mr_target_arrived(&t, mr_target_imm(a, 0, 2), &stray), &x);
     mr_target_close(&t, a);
     ck_assert_ptr_null(mr_target_arrived(&t, mr_target_imm(a, 0, 1), &stray));

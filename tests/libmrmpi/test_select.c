@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which ports MRMPI_DEVICES names, and how many queue pairs adapters serve well. */
+/* The ports named by MRMPI_DEVICES, and the number of queue pairs that adapters serve well. */
 #include <stddef.h>
 
 #include "libmrmpi/verbs/contexts.h"

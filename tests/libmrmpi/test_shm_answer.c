@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How answers are copied: the way whose round trips take less time, whatever interrupts some of them. */
+/* Copies of answers: the copy mode with the shorter round trips wins, whatever interrupts some of them. */
 #include "libmrmpi/channel/shm_answer.h"
 #include "tests/check.h"
 
@@ -20,7 +20,7 @@ static void setup(void)
     reads = 0;
 }
 
-/* Round trips of which those that are copied plainly, or streamed, take so long; how many were streamed. */
+/* Round trips with these times for plain and streamed copies; returns the number of streamed copies. */
 static unsigned answer(unsigned times, unsigned plain_ns, unsigned streamed_ns)
 {
     unsigned streamed = 0;
@@ -78,8 +78,10 @@ START_TEST(interruptions)
 }
 END_TEST
 
-/* What is no answer ends a block, and the time in between counts for none: else streaming would seem to take as long,
-   or less. */
+/*
+ * A message that is no answer ends a block, and the time between counts for neither mode: otherwise streaming would
+ * seem equally slow, or faster.
+ */
 START_TEST(other_messages)
 {
     uint32_t blocks;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pools of chunks, packets whose payload lies in one, and the two ways to copy into it. */
+/* Pools of chunks, packets with their payload in a chunk, and the two modes of copying into a chunk. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static void lend_to(int peer, uint32_t chunk, uint32_t n)
     mr_ring_commit_far(&writers[peer], &hdr, chunk, n * CHUNK);
 }
 
-/* The next one, to a peer. */
+/* Lends the next chunk to a peer. */
 static uint32_t lend(int peer)
 {
     uint32_t chunk = mr_pool_find(&owner, 1);
@@ -68,7 +68,7 @@ static uint32_t lend(int peer)
     return chunk;
 }
 
-/* The peer has read what came first. */
+/* The peer has read its first chunk. */
 static void give_back(int peer)
 {
     mr_ring_release_far(&readers[peer], CHUNK);
@@ -88,7 +88,7 @@ START_TEST(chunks_do_not_overlap)
 }
 END_TEST
 
-/* What has just been given back is not what is taken next. */
+/* A chunk just given back is not the next one taken. */
 START_TEST(round_and_round)
 {
     for (uint32_t i = 0; i < 3 * CHUNKS; i++) {
@@ -111,7 +111,7 @@ START_TEST(all_are_lent)
 }
 END_TEST
 
-/* A reader that keeps one for ever does not stop the others. */
+/* A reader that keeps a chunk for ever does not stop the others. */
 START_TEST(kept_ones_are_passed_over)
 {
     for (uint32_t i = 0; i < CHUNKS; i++)
@@ -129,7 +129,7 @@ START_TEST(kept_ones_are_passed_over)
 }
 END_TEST
 
-/* One peer gives back in the order in which it was lent to, whatever else it was sent between. */
+/* A peer gives chunks back in the order of lending, with any other packets between. */
 START_TEST(in_the_order_of_the_ring)
 {
     struct mr_hdr hdr = {.len = 0};
@@ -181,7 +181,7 @@ START_TEST(several_in_a_row)
     lend_to(0, 0, 2);
     ck_assert_uint_eq(mr_pool_find(&owner, 3), 2);
     lend_to(1, 2, 2);
-    ck_assert_uint_eq(mr_pool_find(&owner, 2), MR_POOL_NONE); /* one at the end, none at the begin */
+    ck_assert_uint_eq(mr_pool_find(&owner, 2), MR_POOL_NONE); /* one at the end, none at the beginning */
     give_back(0);
     ck_assert_uint_eq(mr_pool_find(&owner, 2), 0); /* not 4 and 0: they must be neighbours */
     lend_to(0, 0, 2);
@@ -295,7 +295,7 @@ static void *copy_in(void *to, const void *from, size_t len)
     return to;
 }
 
-/* What is read out of a chunk, to anywhere: as it is before the start, and by the loop of each level. */
+/* Reads out of a chunk, to any address: with the state before the start, and by the loop of each level. */
 START_TEST(copies_in_just_what_it_shall)
 {
     mr_copy_fn *copy = _i ? mr_copy_loop_at(_i - 1) : copy_in;
@@ -387,7 +387,7 @@ START_TEST(streams_after_slow_copies_in_a_row)
 {
     struct mr_copier c = {0};
 
-    for (int i = 0; i < 100; i++) { /* an interrupted one now and then proves nothing */
+    for (int i = 0; i < 100; i++) { /* an interrupted copy now and then proves nothing */
         for (int k = 0; k < 3; k++)
             mr_copy_timed(&c, 16384, 16384);
         mr_copy_timed(&c, 16384, 500);
@@ -401,7 +401,7 @@ START_TEST(streams_after_slow_copies_in_a_row)
 }
 END_TEST
 
-/* What was measured between cores that share a cache, and between others. */
+/* Times measured between cores with a shared cache, and between others. */
 START_TEST(tells_near_from_far)
 {
     static const struct {
@@ -441,7 +441,7 @@ START_TEST(streams_as_it_is_told)
 }
 END_TEST
 
-/* One slow copy then is enough to stream again. */
+/* One slow copy is then enough to stream again. */
 START_TEST(plain_copies_get_another_try)
 {
     struct mr_copier c = {0};

@@ -33,7 +33,7 @@ static uint8_t byte_of(uint64_t number, size_t i)
     return (uint8_t)(number * 31 + i * 7);
 }
 
-/* What a packet's header says. Odd ones are written briefly. */
+/* The contents of a packet's header. Odd numbers are in short form. */
 static struct mr_hdr header_of(uint64_t number, size_t len)
 {
     return (struct mr_hdr){.kind = MR_VC_KIND_EAGER,
@@ -99,7 +99,7 @@ START_TEST(empty_and_full)
 }
 END_TEST
 
-/* Every length that goes briefly, at places that wander through slots and data area. */
+/* Every length of short packets, at places that wander through slots and data area. */
 START_TEST(every_short_length)
 {
     for (size_t len = 0; len <= 2048; len++) {
@@ -132,7 +132,7 @@ START_TEST(a_short_payload_follows_its_header)
 }
 END_TEST
 
-/* 1: it is there, 0: nothing is, -1: something else. */
+/* 1: found, 0: empty, -1: another packet. */
 static int look_for(int rank, int tag, uint32_t ctx, struct mr_hdr *hdr, const uint8_t **payload)
 {
     const void *found = NULL;
@@ -143,7 +143,7 @@ static int look_for(int rank, int tag, uint32_t ctx, struct mr_hdr *hdr, const u
     return n;
 }
 
-/* What is looked for is found at the head only, and a look that finds another leaves everything as it was. */
+/* A wanted packet is found at the front only, and a look that finds another leaves everything unchanged. */
 START_TEST(only_what_is_wanted)
 {
     static const size_t lens[] = {0, 1, 40, MR_RING_BRIEF_INLINE + 1, 700};
@@ -169,7 +169,7 @@ START_TEST(only_what_is_wanted)
             ck_assert_uint_eq(payload[i], byte_of(n, i));
         mr_ring_release(&r);
         ck_assert_int_eq(take(n + 2, len), 1);
-        ck_assert(put(n + 1, len)); /* not a brief one */
+        ck_assert(put(n + 1, len)); /* not in short form */
         ck_assert_int_eq(look_for(rank - 1, tag + 1, ctx + 7, &hdr, &payload), -1);
         ck_assert_int_eq(take(n + 1, len), 1);
     }
@@ -200,13 +200,13 @@ START_TEST(brief_and_elsewhere)
         ck_assert_uint_eq(far[0], 1000 + i);
         ck_assert_uint_eq(far[1], 1000 + i);
         mr_ring_release_far(&r, len);
-        ck_assert(put(i + 1, 600)); /* the data area knows nothing of it */
+        ck_assert(put(i + 1, 600)); /* the data area is unchanged */
         ck_assert_int_eq(take(i + 1, 600), 1);
     }
 }
 END_TEST
 
-/* Lines that are asked for stay what they are, in slots that hold packets as well. */
+/* Prefetched lines stay unchanged, in slots that hold packets as well. */
 START_TEST(asking_changes_nothing)
 {
     for (unsigned i = 0; i < 8; i++)
@@ -313,7 +313,7 @@ START_TEST(mad_writer)
         *(number ? &slots[0].brief.position : &slots[0].position) = 4095;
         break;
     }
-    if (number) { /* who looks for this one by name leaves it to who gives the ring up */
+    if (number) { /* a look for this packet by name leaves the packet to the function that gives the ring up */
         struct mr_hdr hdr = header_of(number, 700);
         const uint8_t *payload;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sleeping until a peer of the node rings: nobody sleeps past a ring, and who does not sleep is not rung for. */
+/* Sleeping until a peer of the node rings: no rank sleeps past a ring, and no ring is sent to a rank that is awake. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -47,7 +47,7 @@ static void pause_ms(long ms)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-/* What a sender does once its packet is in the ring. */
+/* A sender's steps once its packet is in the ring. */
 static void *ring_me(void *after_ms)
 {
     pause_ms((long)after_ms);
@@ -88,7 +88,7 @@ START_TEST(the_time_ends_a_sleep)
 }
 END_TEST
 
-/* A sender has seen that this rank will sleep, and another one may just have written without seeing it. */
+/* One sender has seen that this rank will sleep, and another may just have written without seeing. */
 START_TEST(a_ring_before_the_sleep_puts_it_off)
 {
     begin(false);
@@ -152,7 +152,7 @@ START_TEST(the_bell_rings_only_for_sleepers)
     ck_assert(!mr_shm_bell_rings());
     ck_assert_uint_eq(segment.boxes[ME].asleep, 0);
     mr_shm_doze();
-    mr_shm_sleep_end(); /* takes back what this rank has said */
+    mr_shm_sleep_end(); /* takes back this rank's announcement */
     ck_assert_uint_eq(header.bell, 0);
     free(segment.boxes);
 }

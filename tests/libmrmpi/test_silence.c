@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ways that go silent: when the adapter and the process are asked, what breaks, after how long, and what never does. */
+/*
+ * Silent ways: the times of questions to adapter and process, the subchannels that break, after which time, and those
+ * that never do.
+ */
 #include "libmrmpi/conn/questions.h"
 #include "libmrmpi/verbs/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
@@ -16,7 +19,7 @@ static uint8_t asked_sl[SUBS]; /* the last question's */
 static uint8_t deaf_sl;        /* questions on this level are not answered */
 static uint64_t queued;        /* bytes of large messages on the first subchannel */
 static struct mr_window_link window_links[2 * SUBS];
-static struct mr_kept kept; /* a packet that waits for its ACK */
+static struct mr_kept kept; /* a packet waiting for its ACK */
 static struct mr_peer mate; /* another rank on the peer's host, with the same two rails: rank 2 */
 
 void mr_sub_break(struct mr_sub *s)
@@ -51,7 +54,7 @@ void mr_keepalive_ask_on(struct mr_sub *s, uint8_t sl, uint64_t now_ns)
     asked_sl[s->rail->index] = sl;
 }
 
-/* Both rails are in use; something is under way on the first one, which nothing is to confirm yet. */
+/* Both rails are in use; a packet is under way on the first, unconfirmed so far. */
 static void setup(void)
 {
     make_peer();
@@ -73,7 +76,7 @@ static void setup(void)
     set_open(&sub[1]);
     links[0][0].qp.room = 9;
     links[0][0].qp.unsignaled_sends = 1;
-    links[0][0].qp.finished = window_links[0].passed = 5; /* it has moved before the first look */
+    links[0][0].qp.finished = window_links[0].passed = 5; /* moved before the first poll */
     mr_silence_check(clock_ns);
 }
 
@@ -82,7 +85,7 @@ static void teardown(void)
     free(conn.questions);
 }
 
-/* So many looks, one in a millisecond; questions over these rails (set) are answered before the next one. */
+/* A number of polls, one per millisecond; questions over these rails (set) are answered before the next poll. */
 static void look(unsigned times, unsigned answers)
 {
     while (times--) {
@@ -100,7 +103,7 @@ static unsigned questions(void)
     return asked[0] + asked[1];
 }
 
-/* Adapter and process are asked at once; after six rounds that the other rail answers it breaks. */
+/* Adapter and process are asked at once; after six rounds answered by the other rail, the subchannel breaks. */
 START_TEST(silent_way)
 {
     look(1, 2);
@@ -122,8 +125,8 @@ START_TEST(silent_way)
 END_TEST
 
 /*
- * A confirmation is late: the process is asked after two looks, and after one when that happens again; but (1) not if
- * the bytes under way may take as long. (2) The way has lost packets before.
+ * A confirmation is late: the process is asked after two polls, and after one the next time; but (1) not if the bytes
+ * under way may take as long. (2) The way has lost packets before.
  */
 START_TEST(late_confirmation)
 {
@@ -175,7 +178,7 @@ START_TEST(stands_still)
         ck_assert_uint_le(stalls, 10);
         ck_assert(sub[0].lossy);
         doubted = 0;
-        look(2000, 0); /* it is forgotten */
+        look(2000, 0); /* forgotten */
         ck_assert_uint_eq(sub[0].doubt, 0);
         ck_assert_uint_gt(doubted, 1);
     }
@@ -194,7 +197,7 @@ START_TEST(all_of_the_way)
 END_TEST
 
 /*
- * Never: what moves, or is idle; a peer of which nothing comes; the only way to it; one that answers, if what is under
+ * Never: a way that moves or is idle; a silent peer; the only way to a peer; a way that answers, if packets under
  * way may take so long, or if its level does not answer.
  */
 START_TEST(not_silent)
@@ -228,7 +231,7 @@ START_TEST(not_silent)
     }
     ck_assert_uint_eq(broken, 0);
     ck_assert_int_eq(questions() == 0, _i == 0 || _i == 1);
-    if (_i == 3) /* it computes: it is asked less and less often */
+    if (_i == 3) /* computing: asked less and less often */
         ck_assert_uint_lt(asked[0], 40 + QUESTIONS);
 }
 END_TEST
@@ -254,7 +257,7 @@ START_TEST(silent_from_the_beginning)
 }
 END_TEST
 
-/* Something moves on the way again and again, since what comes over it is confirmed. It has not answered, though. */
+/* The way moves again and again, because arrivals over it are confirmed. It has not answered, though. */
 START_TEST(proof_is_an_answer)
 {
     conn.unproven = true;
@@ -266,7 +269,7 @@ START_TEST(proof_is_an_answer)
 }
 END_TEST
 
-/* A way that loses packets: it answers, on the level of the link that is stuck too, or (1) two times in three. */
+/* A lossy way: it answers, on the level of the stuck link too, or (1) two times in three. */
 START_TEST(stuck_though_it_answers)
 {
     unsigned looks = 0;
@@ -283,7 +286,7 @@ START_TEST(stuck_though_it_answers)
 }
 END_TEST
 
-/* It is the only one: what it answers tells as much. */
+/* The only way: its answers prove as much. */
 START_TEST(stuck_though_the_only_one_answers)
 {
     rails[1].down = true;
@@ -319,7 +322,7 @@ START_TEST(stuck_for_as_long_as_it_may)
 }
 END_TEST
 
-/* What moves just before the last round begins the count anew. */
+/* A movement just before the last round restarts the count. */
 START_TEST(moves_in_time)
 {
     for (unsigned i = 0; i < 50; i++) {
@@ -333,8 +336,8 @@ START_TEST(moves_in_time)
 END_TEST
 
 /*
- * Where an answer over a way was 10 ms later than the mean lately, be it this one or another, it has four times that.
- * (2) The mean of the way itself counts, (3) not that of another: large messages go over that one.
+ * If an answer over any way was 10 ms later than the mean lately, a way has four times that. (2) The mean of the
+ * way itself counts, (3) not that of another, with large messages.
  */
 START_TEST(slow_way)
 {
@@ -350,7 +353,7 @@ START_TEST(slow_way)
 }
 END_TEST
 
-/* A way that missed a round is asked on, also when nothing is under way on it any more, and breaks. (1) it answers. */
+/* A way that missed a round is asked on, also with nothing under way there any more, and breaks. (1) it answers. */
 START_TEST(idle_way_in_doubt)
 {
     look(4, 2);
@@ -368,8 +371,8 @@ START_TEST(idle_way_in_doubt)
 END_TEST
 
 /*
- * The peer's questions have not been answered over a way that is idle here: the way is asked, too. So many rounds
- * count, but two rounds are asked from here in any case. (1) the way answers, (2) and is doubted again and again.
+ * The peer's questions have not been answered over a way that is idle here: the way is asked, too. These rounds
+ * count, but at least two rounds are asked from here. (1) the way answers, (2) and is doubted again and again.
  */
 START_TEST(doubted_by_the_peer)
 {
@@ -452,13 +455,13 @@ START_TEST(loss_of_another)
     ck_assert(sub[0].lossy);
     ck_assert_int_eq(mate_sub[0].state, MR_SUB_OPEN);
     ck_assert_uint_gt(mr_trust_loss(mr_way_trust(&mate_sub[0]), clock_ns), 50000);
-    ck_assert_uint_eq(mr_way_trust(&mate_sub[0])->failures, 0); /* it has not failed */
+    ck_assert_uint_eq(mr_way_trust(&mate_sub[0])->failures, 0); /* has not failed */
     ck_assert_uint_eq(mr_trust_loss(mr_way_trust(&mate_sub[1]), clock_ns), 0);
     free(mate_conn.questions);
 }
 END_TEST
 
-/* Who has not looked for a second, since it computed, has learnt no more than in one look. */
+/* After a second of computing without a poll, only one poll's worth is learnt. */
 START_TEST(computes_itself)
 {
     look(7, 2);
@@ -474,7 +477,7 @@ START_TEST(computes_itself)
 }
 END_TEST
 
-/* Links that lose packets: what is not acknowledged counts, and large messages, of which nothing else is known. */
+/* Lossy links: unacknowledged packets count, and large messages, without other information. */
 START_TEST(lossy)
 {
     for (unsigned i = 0; i < 2 * SUBS; i++) {
@@ -491,7 +494,10 @@ START_TEST(lossy)
 }
 END_TEST
 
-/* As many questions for each way, whatever kinds of links it has; in a large job one, since all may ask one rank. */
+/*
+ * The same number of questions for each way, with any kinds of links; in a large job one, since all ranks may ask the
+ * same rank.
+ */
 START_TEST(questions_of_a_way)
 {
     set_open(&sub[SUBS]);
@@ -501,7 +507,9 @@ START_TEST(questions_of_a_way)
 }
 END_TEST
 
-/* One subchannel is open, and goes silent: the other pair of rails is asked without one. (1) nothing answers. */
+/*
+ * One subchannel is open, and goes silent: the other pair of rails is asked without a subchannel. (1) nothing answers.
+ */
 START_TEST(unused_way)
 {
     if (!_i)
@@ -514,7 +522,7 @@ START_TEST(unused_way)
 }
 END_TEST
 
-/* Silent for long, so that the pauses are long -> another way opens, or answers -> six rounds later it breaks. */
+/* Silent for long, with long pauses -> another way opens, or answers -> six rounds later it breaks. */
 START_TEST(another_way_comes)
 {
     sub[1].state = MR_SUB_CLOSED;
@@ -528,7 +536,7 @@ START_TEST(another_way_comes)
 }
 END_TEST
 
-/* Nothing is open: all that may lead there are asked at once, and again soon; those that answer are known. */
+/* Nothing is open: all possible ways are asked at once, and again soon; answering ways are known. */
 START_TEST(nothing_is_open)
 {
     sub[0].state = sub[1].state = MR_SUB_CLOSED;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ring of slots: layout, counters that wrap, credit, and a writer, an adapter and a reader that take turns at
- * random. The adapter stores a write byte by byte in the order of addresses, as the ring relies on, and the reader may
- * look between any two of them; what is said back arrives late.
+ * The ring of slots: layout, counters that wrap, credit, and a writer, an adapter and a reader in random turns. The
+ * adapter stores a write byte by byte in the order of addresses, as the ring requires, and the reader may look between
+ * any two bytes; feedback arrives late.
  */
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ START_TEST(sizes)
 }
 END_TEST
 
-/* One slot after the other, each packet at the bottom of its slot, with its tail behind it. */
+/* Slots in sequence, each packet at the bottom of its slot, with its tail behind. */
 /* A ring has a power of two of them. */
 START_TEST(numbers)
 {
@@ -68,7 +68,7 @@ START_TEST(credit)
     ck_assert(mr_slots_full(&o));
     mr_slots_freed(&o, 0xfffffffd); /* older */
     ck_assert(mr_slots_full(&o));
-    mr_slots_freed(&o, 3); /* that many were not sent */
+    mr_slots_freed(&o, 3); /* more than were sent */
     ck_assert(mr_slots_full(&o));
     mr_slots_freed(&o, 0);
     ck_assert_uint_eq(o.freed, 0);
@@ -95,7 +95,7 @@ START_TEST(owing)
     ck_assert(mr_slots_owes(&in));
     in.told = in.read;
     ck_assert(!mr_slots_owes(&in));
-    for (unsigned num = 1; num <= 8; num *= 8) { /* of one slot, or told of each */
+    for (unsigned num = 1; num <= 8; num *= 8) { /* of one slot, or reported for each */
         mr_slots_begin(&in, num, 64, num > 1, memory);
         ck_assert(!mr_slots_owes(&in));
         mr_slots_next(&in);
@@ -104,7 +104,7 @@ START_TEST(owing)
 }
 END_TEST
 
-/* Memory that held anything before, the expected tail included. */
+/* Memory with arbitrary former contents, including the expected tail. */
 START_TEST(begins_empty)
 {
     _Alignas(64) unsigned char memory[4 * 64];
@@ -164,7 +164,7 @@ static void post(struct wire *w, void *to, const void *data, size_t len)
     memcpy(x->data, data, len);
 }
 
-/* An aligned word is stored at once, as a bus does it: in the order of addresses, or in the opposite one. */
+/* An aligned word is stored at once, as by a bus: in the order of addresses, or in the opposite order. */
 static void store(struct wire *w, size_t bytes, bool backwards)
 {
     while (w->num && bytes) {
@@ -188,7 +188,7 @@ static void store(struct wire *w, size_t bytes, bool backwards)
     }
 }
 
-/* The packet of that number: what it holds follows from that, and tails of earlier rounds are among it. */
+/* The packet of this number: its contents follow from the number, with tails of earlier rounds among them. */
 static size_t make(uint32_t number, size_t longest, unsigned char *out)
 {
     size_t len = 1 + number * 2654435761u % longest;
@@ -207,7 +207,7 @@ struct world {
     struct mr_slots_out o;
     struct mr_slots_in in;
     struct wire there, back;
-    uint32_t head, freed; /* words that the other end writes */
+    uint32_t head, freed; /* words written by the other end */
     bool heads;           /* with a counter of its own; then the order of the bytes of a packet does not matter */
     uint32_t first;
 };
@@ -239,7 +239,7 @@ static void step_reader(struct world *w)
 
     if (!mr_slots_poll(&w->in, w->heads ? &w->head : NULL, &t))
         return;
-    ck_assert_uint_ne(w->in.read, w->o.sent); /* never before it was sent */
+    ck_assert_uint_ne(w->in.read, w->o.sent); /* never before sending */
     packet = mr_slots_packet(&w->in, &t);
     len = make(w->in.read, w->o.size - MR_SLOT_TAIL, expected);
     ck_assert_uint_eq(t.len, len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Policies at work: the user's, fabricd's, the standard one; and what a policy allows of a peer's subchannels. */
+/* Policies in use: the user's, fabricd's, the standard policy; and the subchannels that a policy allows. */
 #include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/conn/route/health.h"
 #include "tests/check.h"
@@ -46,7 +46,7 @@ static void fabric_says(const char *small, const char *large)
     strcpy(mr_peers.qos.spread[MR_POLICY_LARGE], large);
 }
 
-/* Nobody says anything: the standard policies, which allow all rails. */
+/* No settings: the standard policies, which allow all rails. */
 START_TEST(standard)
 {
     ck_assert_int_eq(mr_spread_init(), 0);
@@ -88,7 +88,7 @@ START_TEST(user)
 }
 END_TEST
 
-/* One that makes no sense ends the start if it is the user's; fabricd's is replaced by the standard one. */
+/* An invalid policy ends the start if the user's; fabricd's is replaced by the standard policy. */
 START_TEST(bad_policies)
 {
     fabric_says("bogus", "even");
@@ -99,7 +99,7 @@ START_TEST(bad_policies)
 }
 END_TEST
 
-/* fabricd's is followed, and changes while the job runs; without one it is the standard again. */
+/* fabricd's policy is followed, and changes while the job runs; without one, the standard policy holds again. */
 START_TEST(news)
 {
     ck_assert_int_eq(mr_spread_init(), 0);
@@ -113,7 +113,7 @@ START_TEST(news)
 }
 END_TEST
 
-/* Of a set what is allowed; if that is nothing, the set: a message goes rather over another rail than not. */
+/* The allowed part of a set; if empty, the whole set: a message prefers another rail to none. */
 START_TEST(narrowed)
 {
     mr_config.policy_small = "near";
@@ -133,7 +133,7 @@ static void fall_sick(unsigned i, uint32_t sick, uint32_t small_sick)
     loads[0][i].small_sick = small_sick;
 }
 
-/* Small messages leave a rail that is not well, large ones one without a weight; where none is better, none is left. */
+/* Small messages leave a sick rail, large messages a rail without a weight; if none is better, no rail is left. */
 START_TEST(unwell)
 {
     ck_assert_int_eq(mr_spread_init(), 0);
@@ -148,7 +148,7 @@ START_TEST(unwell)
     fall_sick(0, MR_WEIGHT_MAX, MR_WEIGHT_MAX);
     ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_SMALL, 3), 3);
     ck_assert_uint_eq(mr_spread_narrow(&peer, MR_POLICY_LARGE, 3), 3);
-    fall_sick(0, 0, 0); /* a policy that binds to the rail without a weight does not hold it */
+    fall_sick(0, 0, 0); /* a policy that binds to the rail without a weight does not keep the messages there */
     mr_config.policy_small = "near";
     apart = true;
     ck_assert_int_eq(mr_spread_init(), 0);
@@ -156,7 +156,7 @@ START_TEST(unwell)
 }
 END_TEST
 
-/* What ranks tell each other is exact at both ends, and between them within a fifteenth. */
+/* Health values sent between ranks are exact at both ends of the range, and within a fifteenth between. */
 START_TEST(health_word)
 {
     ck_assert_uint_eq(mr_health_put(0, 3, 0), 0);

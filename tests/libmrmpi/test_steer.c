@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rules at work: what is read, the tables of a peer, and when they are made anew. */
+/* Rules in use: reading, the tables of a peer, and their renewal. */
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"
 
@@ -81,7 +81,7 @@ START_TEST(rules_of_a_file)
 }
 END_TEST
 
-/* A packet's excluded set depends on its use and its size; what no rule names goes as without rules. */
+/* A packet's excluded set depends on its use and its size; packets without a rule go as if there were no rules. */
 START_TEST(tables)
 {
     ck_assert_int_eq(with_rules("eager size<=1K: ud; eager size<=8K: rc"), 0);
@@ -94,7 +94,7 @@ START_TEST(tables)
 }
 END_TEST
 
-/* A kind that is not open is passed over: the next of the rule, or what is without rules. */
+/* A closed kind is passed over: the rule's next kind, or the choice without rules. */
 START_TEST(kind_that_is_not_open)
 {
     ck_assert_int_eq(with_rules("any: ud,rc"), 0);
@@ -106,7 +106,7 @@ START_TEST(kind_that_is_not_open)
 }
 END_TEST
 
-/* Tables are stale when a count passes one that a rule names, and only for a peer that is connected. */
+/* Tables are stale when a count passes a limit in a rule, and only for a connected peer. */
 START_TEST(stale_tables)
 {
     ck_assert_int_eq(with_rules("eager count>=16: rc; eager: ud"), 0);
@@ -135,7 +135,7 @@ START_TEST(large_messages)
 }
 END_TEST
 
-/* Also before its subchannels are made: what both have says which kind carries them. */
+/* Also before its subchannels are made: both ends' addresses decide the kind. */
 START_TEST(kind_of_large_messages)
 {
     mr_config.links = "ring,ud";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Subchannels and the lanes that they have, at both ends: whichever end opens one, and however little room there was
- * for links while two sides were open. Two ranks in one process; a round of connecting is a call of the test's.
+ * Subchannels and their lanes, at both ends: for either opening end, and for any scarcity of links while two sides were
+ * open. Two ranks in one process; a round of connecting is a call of the test.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define LANES     6
 #define FIRST     10 /* service level of the first lane of large messages, */
 #define SMALL     8  /* of small ones, */
-#define OTHER     5  /* and those of another class, which has one lane */
+#define OTHER     5  /* and the level of another class, with one lane */
 #define PAUSE_NS  10000000ull
 #define ALL_KINDS (1u << MR_LINK_RC | 1u << MR_LINK_UC | 1u << MR_LINK_UD)
 
@@ -29,12 +29,12 @@ struct mr_verbs mr_verbs;
 static struct end {
     struct mr_launch launch;
     struct mr_fabric_qos qos;
-    struct mr_peer *peer; /* the other one */
+    struct mr_peer *peer; /* the other end */
     uint64_t now_ns;
     unsigned rounds; /* that it wanted to begin, for the other side */
 } ends[2];
 static struct end *here;
-static unsigned num_rails[2], num_lanes; /* num_lanes: in the class that they meet in */
+static unsigned num_rails[2], num_lanes; /* num_lanes: in the class of their meeting */
 static uint8_t lmc, wish;                /* of all ports; paths that both ends want */
 
 /* ---- the files beside -------------------------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ static void at(unsigned end)
     mr_verbs.num_rails = num_rails[end];
 }
 
-/* Large messages on so many lanes from sl on; small ones have a level of their own, or, if that is the same, these. */
+/* Large messages on this number of lanes from sl on; small messages have a level of their own, or, if equal, these. */
 static struct mr_fabric_qos class_of(uint8_t sl, unsigned lanes, uint8_t small)
 {
     struct mr_fabric_qos q = {.verified = true};
@@ -214,7 +214,7 @@ static struct mr_sub *other_end(unsigned end, const struct mr_sub *s)
     return mr_sub_find(ends[!end].peer, s->remote_rail, s->rail->index, s->path, mr_sub_kind(s));
 }
 
-/* A round that this end begins, about one subchannel. */
+/* A round begun by this end, about one subchannel. */
 static void open_by(unsigned end, struct mr_sub *ours)
 {
     struct mr_sub *its = other_end(end, ours);
@@ -233,7 +233,7 @@ static void open_by(unsigned end, struct mr_sub *ours)
     ours->state = MR_SUB_OPEN;
 }
 
-/* About all of the first side, or, when that is in use, of the other one, which counts then. */
+/* A round about all of the first side, or, when that is in use, of the other side, which counts then. */
 static void open_side(unsigned end, unsigned side)
 {
     struct mr_peer *p = ends[end].peer;
@@ -247,7 +247,7 @@ static void open_side(unsigned end, unsigned side)
     }
 }
 
-/* Nothing is under way on the old side, which both have said. So many of it are closed. */
+/* Nothing is under way on the old side, as both ends have reported. Closes this number of its subchannels. */
 static void close_old(unsigned most)
 {
     for (unsigned i = 0; i < ends[0].peer->num_subs; i++) {
@@ -271,7 +271,7 @@ static unsigned polled(unsigned end, bool more)
     return here->rounds - before;
 }
 
-/* ---- whose packets need no questions ----------------------------------------------------------------------------- */
+/* ---- subchannels with the fast path ------------------------------------------------------------------------------ */
 
 static void set_up(struct mr_peer *p, unsigned place, bool up)
 {
@@ -290,7 +290,7 @@ START_TEST(one_subchannel_is_straight)
     at(0);
     ck_assert_uint_eq(p->num_now, 1);
     set_up(p, 0, true);
-    ck_assert(!p->fast && !p->fast_link); /* it is not up yet */
+    ck_assert(!p->fast && !p->fast_link); /* not up yet */
     p->up = true;
     mr_sub_renew_fast(p);
     ck_assert(p->fast);
@@ -348,7 +348,7 @@ static struct mr_peer *open_first(void)
     return p;
 }
 
-/* One that is chosen carries large messages, with one queue pair, and packets while no other leads there. */
+/* A chosen path carries large messages, with one queue pair, and packets while no other subchannel leads there. */
 START_TEST(chosen_path)
 {
     struct mr_peer *p;
@@ -378,12 +378,12 @@ START_TEST(chosen_path)
     ck_assert(p->load[1].up && !p->excluded && !p->fast_link);
     set_up(p, 0, true);
     ck_assert(p->excluded == 2 && p->fast_link);
-    ck_assert(mr_subs_use_paths(p, 0, 0, 1)); /* the class may use one only now */
+    ck_assert(mr_subs_use_paths(p, 0, 0, 1)); /* the class may use a path only now */
     ck_assert(!p->load[1].up && !mr_sub_is_wanted(path) && p->num_now == 2);
 }
 END_TEST
 
-/* Nobody has chosen it: it is as a pair of rails that is left out. */
+/* Not chosen: like a pair of rails left out. */
 START_TEST(spare_path)
 {
     struct mr_peer *p;
@@ -426,7 +426,7 @@ START_TEST(paths_share_weight)
 }
 END_TEST
 
-/* Which there are: only if both ends leave it to fabricd, for kinds with RDMA, and as many as there is room for. */
+/* The existing paths: only if both ends leave the choice to fabricd, for kinds with RDMA, and within the room. */
 static const struct {
     uint8_t lmc, wish, kinds, rails, lanes;
     unsigned paths, all;
@@ -462,7 +462,7 @@ START_TEST(which_paths)
 }
 END_TEST
 
-/* ---- what they carry --------------------------------------------------------------------------------------------- */
+/* ---- traffic of subchannels -------------------------------------------------------------------------------------- */
 
 /* Service levels of large messages by RDMA: set. */
 static uint32_t bulk_levels(unsigned end)
@@ -476,7 +476,7 @@ static uint32_t bulk_levels(unsigned end)
     return set;
 }
 
-/* Subchannels whose small messages have a link of their own, on this service level. */
+/* Subchannels with a separate link for small messages, on this service level. */
 static unsigned count_apart(unsigned end, uint8_t sl)
 {
     const struct mr_peer *p = ends[end].peer;
@@ -512,7 +512,7 @@ START_TEST(both_ends_count_alike)
 }
 END_TEST
 
-/* A subchannel has the levels of the end that opens it: one opens some, the other the rest. */
+/* A subchannel has the levels of the opening end: one end opens some, the other the rest. */
 START_TEST(opened_by_either)
 {
     meet(2, 2, ALL_KINDS);
@@ -542,7 +542,7 @@ START_TEST(room_comes_back)
     open_side(0, 0);
     for (unsigned e = 0; e < 2; e++) {
         ck_assert_uint_eq(count_apart(e, SMALL), 16);
-        ck_assert_uint_eq(polled(e, false), 0); /* all that there ever is */
+        ck_assert_uint_eq(polled(e, false), 0); /* all there ever are */
         hear(e, class_of(OTHER + 1, 1, OTHER));
     }
     ck_assert_uint_eq(polled(0, true), 1);
@@ -584,10 +584,10 @@ START_TEST(changes_in_a_row)
         close_old(9);
         end = !end;
     }
-    while (rounds < 10) { /* it is quiet */
+    while (rounds < 10) { /* quiet */
         close_old(24);
         at(end);
-        mr_epoch_poll(here->peer, here->now_ns, begin); /* it is closed, at both ends */
+        mr_epoch_poll(here->peer, here->now_ns, begin); /* closed, at both ends */
         at(!end);
         mr_epoch_poll(here->peer, here->now_ns, begin);
         at(end);
@@ -609,7 +609,7 @@ START_TEST(changes_in_a_row)
 }
 END_TEST
 
-/* What the other end has no level for is no lack of room. */
+/* A missing level at the other end is no lack of room. */
 START_TEST(ends_that_hear_different_things)
 {
     meet(2, 2, ALL_KINDS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the bytes of a view are: over random filetypes each byte is where packing takes it from, as many are before a
- * place as there are, and stretches are these bytes in order. What is no filetype is refused.
+ * Places of a view's bytes: over random filetypes, each byte is where packing takes it from, the count of bytes before
+ * a place is right, and stretches are these bytes in order. Invalid filetypes are refused.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static struct mr_type *random_type(int depth)
     return t;
 }
 
-/* ---- what packing says ------------------------------------------------------------------------------------------- */
+/* ---- the order by packing ---------------------------------------------------------------------------------------- */
 
 enum { TILES = 3, ROOM = 1 << 13 };
 
@@ -123,7 +123,7 @@ static void check_stretches(const struct mr_tiling *v)
     size_t n = from, had;
     struct mr_stretches list = {0};
 
-    ck_assert(mr_tiling_stretches(v, 0, 1, &list)); /* what comes next is not joined to it */
+    ck_assert(mr_tiling_stretches(v, 0, 1, &list)); /* the next stretch is not joined */
     had = list.num;
     ck_assert(mr_tiling_stretches(v, from, len, &list));
     for (size_t k = had; k < list.num; k++)
@@ -240,7 +240,7 @@ START_TEST(nested_disorder)
 }
 END_TEST
 
-/* Copies that overlap: the first one alone is there. */
+/* Overlapping copies: only the first is there. */
 START_TEST(short_extent)
 {
     struct mr_type *vector = mr_type_vector(3, 1, 4, mr_type_byte, false), *t = mr_type_resized(vector, 0, 1, false);

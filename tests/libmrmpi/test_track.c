@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Large messages over links that lose writes: rounds, what is missing, what is late, links that bring nothing. */
+/* Large messages over links that lose writes: rounds, missing writes, late writes, dead links. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +101,7 @@ START_TEST(one_round)
 }
 END_TEST
 
-/* What is missing is written again over the same link, in the next round. */
+/* A missing write is repeated over the same link, in the next round. */
 START_TEST(missing_is_written_again)
 {
     unsigned sub;
@@ -128,7 +128,7 @@ START_TEST(missing_is_written_again)
 }
 END_TEST
 
-/* MISSING that nobody has asked for changes nothing. */
+/* An unrequested MISSING changes nothing. */
 START_TEST(missing_unasked)
 {
     const struct mr_missing_run run = {0, 1};
@@ -181,8 +181,7 @@ START_TEST(fruitless_links)
         ck_assert_uint_eq(fake.num_controls, round);
         ck_assert_int_eq(last_control()->hdr.tag, (int)round - 1);
         ck_assert_uint_eq(fake.breaks, 0);
-        if (round ==
-            15) { /* the other half of the blocks has a link of its own, that works; and so does this one now */
+        if (round == 15) { /* the other half of the blocks has a working link of its own; and so has this half now */
             hear_missing(round, false, (struct mr_missing_run){1, 1});
             continue;
         }
@@ -225,7 +224,9 @@ START_TEST(a_break_waits_for_the_peers_end)
 }
 END_TEST
 
-/* It had landed when both subchannels broke; that is heard while the stripes wait for another one. */
+/*
+ * The message had landed when both subchannels broke; this is reported while the stripes wait for another subchannel.
+ */
 START_TEST(landed_while_stripes_wait)
 {
     begin_transfer();
@@ -329,7 +330,7 @@ START_TEST(a_receive_of_two_rounds)
 }
 END_TEST
 
-/* LANDED does not wait for WRITTEN, which asks for another one only if the first came early. */
+/* LANDED does not wait for WRITTEN, which causes another LANDED only if the first came early. */
 START_TEST(landed_before_written)
 {
     open_recv(16 * BLOCK);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ways that are tried, class by class: the better one is found, kept, and seldom left. */
+/* Two protocols on trial, class by class: the better one is found, kept, and seldom left. */
 #include <stdlib.h>
 
 #include "libmrmpi/p2p/choice/trial.h"
@@ -21,7 +21,7 @@ static void setup(void)
     must_not = false;
 }
 
-/* So many windows, at these costs for 1024 bytes. Messages that went the second way. */
+/* num windows, with these times per 1024 bytes. Returns the messages that used the second protocol. */
 static unsigned windows(unsigned num, unsigned depth, size_t len, uint64_t first_ps, uint64_t second_ps)
 {
     unsigned second = 0;
@@ -47,7 +47,7 @@ START_TEST(the_better_one_is_kept)
 }
 END_TEST
 
-/* What one class has learned does not hold for one that has less under way, and is there when the first comes again. */
+/* A class's result does not hold for a class with less under way, and is still there when the first class returns. */
 START_TEST(classes_have_answers_of_their_own)
 {
     windows(1000, 64, 16 * KIB, 100000, 50000);
@@ -77,7 +77,7 @@ START_TEST(one_that_is_late_decides_nothing)
 }
 END_TEST
 
-/* An eighth of the messages shows too little. When twice as many can take it that is tried at once. */
+/* An eighth of the messages shows too little. When twice as many can use the second protocol, it is tried at once. */
 START_TEST(more_can_take_the_second_way)
 {
     can = 1;
@@ -89,7 +89,7 @@ START_TEST(more_can_take_the_second_way)
 }
 END_TEST
 
-/* That all could take it, and it was no better, says nothing of other memory, which can be read bit by bit. */
+/* A result from messages that could all use it says nothing about other memory, usable bit by bit. */
 START_TEST(other_messages_can_take_it)
 {
     windows(4000, 16, 8 * KIB, 100000, 110000);
@@ -115,7 +115,7 @@ START_TEST(trials_that_are_refused_say_nothing)
 }
 END_TEST
 
-/* Not tried where it cannot be, nor where copies are not what takes the time; left at once where it must not be. */
+/* No trial where it is impossible, nor where copies are not the bottleneck; left at once where forbidden. */
 START_TEST(not_tried_in_vain)
 {
     ck_assert_uint_eq(windows(1000, 16, 8 * KIB, 170000, 50000), 0);
@@ -141,7 +141,7 @@ START_TEST(shallow_ones_are_tried_late)
 }
 END_TEST
 
-/* Lengths in turn: by their mean it is one class. */
+/* Alternating lengths: by their mean one class. */
 START_TEST(mixed_lengths)
 {
     unsigned second = 0;

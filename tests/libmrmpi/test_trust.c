@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The health of a way: what evidence says of its loss, how that fades, how long a way that fails again stays away. */
+/* The health of a way: loss from evidence, its fading, and the absence of a way that fails again. */
 #include <stdlib.h>
 
 #include "libmrmpi/conn/route/trust.h"
@@ -24,7 +24,7 @@ static uint32_t value(const struct mr_trust *of, uint64_t now)
     return mr_trust_value(of, &way, now);
 }
 
-/* Of nothing that is known, and of what arrives. */
+/* Without evidence, and with arrivals. */
 START_TEST(well)
 {
     ck_assert_uint_eq(value(&t, BEGIN), MR_TRUST_FULL);
@@ -55,7 +55,7 @@ START_TEST(finds_the_loss)
 }
 END_TEST
 
-/* The value is the model's: a loss of 1 % costs half of the rate, a tenth of that one part in a hundred. */
+/* The model's value: a loss of 1 % costs half of the rate, a tenth of that 1/100. */
 START_TEST(what_a_loss_costs)
 {
     mr_trust_tried(&t, 984, 10, BEGIN);
@@ -80,7 +80,7 @@ static unsigned until_well(uint64_t now)
     return ms;
 }
 
-/* A way that fails again as soon as it is well stays away twice as long, up to half a minute or so. */
+/* A way that fails again as soon as well stays away twice as long, up to about half a minute. */
 START_TEST(fails_again)
 {
     uint64_t now = BEGIN;
@@ -108,7 +108,7 @@ START_TEST(fails_again)
 }
 END_TEST
 
-/* Questions that are answered bring it back sooner; those that are lost keep it away. */
+/* Answered questions bring the way back sooner; lost questions keep it away. */
 START_TEST(evidence_counts)
 {
     struct mr_trust silent, answers, loses;
@@ -165,7 +165,7 @@ START_TEST(stands_still)
         most |= value(&t, now) <= least;
     }
     ck_assert_int_eq(most, _i == 0);
-    now += 1000 * MS; /* what was long ago does not count */
+    now += 1000 * MS; /* old evidence does not count */
     mr_trust_stood(&t, 2 * MS, now);
     ck_assert_uint_gt(value(&t, now), least);
 }

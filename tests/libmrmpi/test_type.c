@@ -120,13 +120,13 @@ static struct ref build_struct(const struct ref *c, int depth)
     return r;
 }
 
-/* Which coordinate of the process grid owns element i of a dimension. */
+/* The coordinate of the process grid that owns element i of a dimension. */
 static int owner(enum mr_distribution kind, int64_t i, int64_t block, int nprocs)
 {
     return kind == MR_DISTRIBUTE_NONE ? 0 : (int)(i / block % nprocs);
 }
 
-/* The elements of the array in the order of memory, but for those that another process owns. */
+/* The elements of the array in the order of memory, without those of other processes. */
 static struct ref build_darray(const struct ref *c)
 {
     int64_t sizes[2] = {1 + rnd(7), 1 + rnd(7)}, blocks[2];
@@ -213,7 +213,7 @@ static struct ref build(int depth)
         r.sticky = true;
     }
     r.sticky |= c.sticky;
-    if (r.sticky) { /* which bound wins is tested by name below; here it only has to place the copies */
+    if (r.sticky) { /* the winning bound is tested by name below; here it only places the copies */
         r.lb = r.t->lb;
         r.ub = mr_type_ub(r.t);
     }
@@ -259,7 +259,7 @@ static void compare_pack(const struct ref *r, size_t count)
         wrong += flat[i] != buf[at] || out[at] != buf[at];
     }
     ck_assert_uint_eq(wrong, 0);
-    /* what is not data has not been touched */
+    /* bytes outside the data are untouched */
     unsigned char *again = calloc(1, span.len + 2 * guard);
     for (size_t i = 0; i < total; i++) {
         ptrdiff_t at = guard - span.lo + (ptrdiff_t)(i / r->n) * extent + r->at[i % r->n];
@@ -300,8 +300,10 @@ START_TEST(random_types)
 }
 END_TEST
 
-/* Columns of a matrix side by side, and series of numbers that lie a few places apart: what is copied by loops of its
- * own, with all remainders. */
+/*
+ * Columns of a matrix side by side, and series of numbers a few places apart: copied by special loops, with all
+ * remainders.
+ */
 START_TEST(many_series)
 {
     static const enum mr_basic basics[] = {MR_BASIC_CHAR, MR_BASIC_INT, MR_BASIC_DOUBLE, MR_BASIC_C_DOUBLE_COMPLEX};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Virtual channels above one that is a fake: packets in order to the room above, the channel's own kinds back to the
- * channel, and the note of either kind upwards, since whoever sends a packet counts on its note.
+ * Virtual channels above a fake channel: packets in order to the folder above, the channel's own kinds back to the
+ * channel, and the note of either kind upwards, because the sender of a packet depends on its note.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * LIDs of a peer that have changed: what its messages and fabricd say of them, and when fabricd is asked, through which
- * port here. A peer is quiet, waits for the first question, or is asked with growing pauses, until it answers.
+ * Changed LIDs of a peer: LIDs from the peer's messages and from fabricd, and the time and port of questions to
+ * fabricd. A peer is quiet, waits for the first question, or is asked with growing pauses, until an answer.
  */
 #include "libmrmpi/conn/peer/guard.h"
 #include "libmrmpi/verbs/datagram.h"
@@ -142,7 +142,7 @@ START_TEST(answered)
 }
 END_TEST
 
-/* A peer that was not met has no subchannels to ask through. It is asked as soon as it has. */
+/* A peer not met yet has no subchannels to ask through. It is asked as soon as it has. */
 START_TEST(not_met)
 {
     uint64_t t = clock_ns;
@@ -157,9 +157,9 @@ START_TEST(not_met)
 }
 END_TEST
 
-/* ---- through which port ------------------------------------------------------------------------------------------ */
+/* ---- the port for a question ------------------------------------------------------------------------------------- */
 
-/* Both ports here lead to the peer's first one: they take turns. Nothing leads to its second one. */
+/* Both ports here lead to the peer's first port: they take turns. No port leads to its second. */
 START_TEST(ports_take_turns)
 {
     uint64_t t = clock_ns;
@@ -180,7 +180,7 @@ START_TEST(ports_take_turns)
 }
 END_TEST
 
-/* A port that is down, or whose adapter is gone, and a port of the peer that is reached by GID: not asked. */
+/* Not asked: a port that is down, or without adapter, and a port of the peer reached by GID. */
 START_TEST(ports_left_out)
 {
     static struct mr_device gone = {.fatal = true};
@@ -216,7 +216,7 @@ START_TEST(port_has_moved)
 }
 END_TEST
 
-/* All answers that have come are taken, each once. */
+/* All answers are taken, each once. */
 START_TEST(several_answers)
 {
     answer(GUID, 20, 1);
@@ -231,7 +231,7 @@ START_TEST(several_answers)
 }
 END_TEST
 
-/* Nothing new, no LID, the port of somebody else, one that is reached by GID, a lost peer: nothing changes. */
+/* Nothing new, no LID, another peer's port, a port reached by GID, a lost peer: nothing changes. */
 START_TEST(answers_without_news)
 {
     uint16_t lid = (const uint16_t[]){10, 0, 99, 99, 99}[_i];
@@ -249,7 +249,7 @@ END_TEST
 
 /* ---- messages of the peer ---------------------------------------------------------------------------------------- */
 
-/* They name the LIDs of all its ports. Those that have changed are taken, and a request is repeated once. */
+/* Messages name the LIDs of all ports. Changed LIDs are taken, and a request is repeated once. */
 START_TEST(message)
 {
     struct mr_cm_msg m = {.port = {{.lid = 10, .lmc = 1}, {.lid = 11, .lmc = 1}}};
@@ -269,7 +269,7 @@ START_TEST(message)
 }
 END_TEST
 
-/* It says nothing of ports that the address has not. */
+/* Ports missing in the address are ignored. */
 START_TEST(message_of_more_ports)
 {
     struct mr_cm_msg m = {.port = {{.lid = 10, .lmc = 1}, {.lid = 31, .lmc = 1}}};
@@ -281,7 +281,7 @@ START_TEST(message_of_more_ports)
 }
 END_TEST
 
-/* The rail's life and its queue pair in one partition are told together; those of other partitions stay. */
+/* The rail's life and its queue pair in one partition are sent together; those of other partitions stay. */
 START_TEST(opened_anew)
 {
     struct mr_cm_msg m = {.moves = 1, .partition = 0x11, .port = {{.life = 3, .ud_qpn = {0x39, 0x30, 0}}, {.life = 1}}};
@@ -305,7 +305,7 @@ static uint32_t told_qpn(const struct mr_cm_msg *m, unsigned rail)
     return m->port[rail].ud_qpn[0] | (uint32_t)m->port[rail].ud_qpn[1] << 8;
 }
 
-/* Handshakes tell the queue pairs of the partition that they go in; questions in turn those of other ways', too. */
+/* Handshakes carry the queue pairs of their partition; questions also carry, in turn, those of other ways. */
 START_TEST(queue_pairs_told)
 {
     unsigned told[2] = {0};

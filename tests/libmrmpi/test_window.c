@@ -32,11 +32,11 @@ static void push(unsigned from, unsigned to)
     }
 }
 
-/* The next that is ready is packet i; it goes over the link. */
+/* The next ready packet is packet i; it goes over the link. */
 static void sent(unsigned i, unsigned link, bool native, uint64_t now)
 {
     ck_assert_ptr_eq(mr_window_ready(&w), &kept[i]);
-    ck_assert_int_eq(mr_window_reserve(&w, link + 1), 0); /* beside links that are in use */
+    ck_assert_int_eq(mr_window_reserve(&w, link + 1), 0); /* beside links in use */
     mr_window_sent(&w, &kept[i], link, native, now);
     ck_assert_int_eq(kept[i].state, MR_KEPT_SENT);
     ck_assert_uint_eq(kept[i].link, link);
@@ -103,11 +103,11 @@ START_TEST(native_in_order)
 }
 END_TEST
 
-/* What is posted while the window is clear is as what was pushed and then sent. */
+/* A packet posted while the window is clear is like a packet pushed and then sent. */
 START_TEST(posted_at_once)
 {
     begin(_i, 6);
-    ck_assert(!mr_window_is_clear(&w)); /* it has no ring yet */
+    ck_assert(!mr_window_is_clear(&w)); /* no ring yet */
     push(0, 1);
     ck_assert(!mr_window_is_clear(&w)); /* one waits */
     sent(0, 1, true, 0);
@@ -163,7 +163,7 @@ START_TEST(full_ring_is_not_clear)
         mr_window_post(&w, &kept[n++], 0);
     }
     ck_assert_uint_eq(n, w.mask);
-    push(n, n + 1); /* it grows */
+    push(n, n + 1); /* grows */
     sent(n++, 0, true, 0);
     ck_assert(mr_window_is_clear(&w));
     for (unsigned i = 0; i < n; i++)
@@ -193,7 +193,7 @@ START_TEST(limit_holds)
     ck_assert_uint_eq(mr_window_link_lost(&w, 0), 4);
     ck_assert_uint_eq(mr_window_link_lost(&w, 1), 1);
     sent(2, 0, true, 0);
-    ck_assert_ptr_null(mr_window_ready(&w)); /* packets to be sent again obey it, too */
+    ck_assert_ptr_null(mr_window_ready(&w)); /* packets to be sent again obey the limit, too */
     mr_window_set_limit(&w, 1u << 20);
     ck_assert_uint_eq(w.limit, MR_WINDOW_LIMIT_MAX);
     for (unsigned i = 3; i < 10; i++)
@@ -235,7 +235,7 @@ START_TEST(room_that_is_made)
         ck_assert_int_eq(mr_window_make_room(&w, 10), 0);
         slot = w.slot;
         push(have, have + 10);
-        ck_assert_ptr_eq(w.slot, slot); /* it did not grow */
+        ck_assert_ptr_eq(w.slot, slot); /* did not grow */
     }
     w.mask = (1u << 30) - 1;
     w.next = w.base + w.mask - 10;
@@ -264,7 +264,7 @@ START_TEST(slow_link_holds_only_its_own)
 }
 END_TEST
 
-/* What was acknowledged before the link confirms it counts among the confirmed. */
+/* A packet acknowledged before the link confirms counts among the confirmed. */
 START_TEST(acked_before_native_confirms)
 {
     begin(_i, N);
@@ -302,7 +302,7 @@ START_TEST(words_that_cannot_be)
     ck_assert_uint_eq(w.rtt.srtt_ns, 0);
     GIVEN(mr_window_acked(&w, first + 2, 0, 2000, true), 0, 1);
     ck_assert_uint_eq(w.rtt.srtt_ns, 1000);
-    ck_assert_ptr_null(mr_window_acked(&w, first + 1, 0, 2000, true)); /* older than what is known */
+    ck_assert_ptr_null(mr_window_acked(&w, first + 1, 0, 2000, true)); /* older than the known state */
     ck_assert_ptr_null(mr_window_acked(&w, first + 2, 0, 2000, true));
     /* an older word may still name packets in the window: bit 2 is packet 3 */
     GIVEN(mr_window_acked(&w, first, 1u << 2, 2000, true), 3);
@@ -347,7 +347,7 @@ START_TEST(lost_link_waits_again_in_order)
 }
 END_TEST
 
-/* Three that overtook it on its own link mean that a packet is lost; any number on others do not. */
+/* Three packets that overtook it on its own link prove a loss; any number on other links do not. */
 START_TEST(overtaken_packets_wait_again)
 {
     begin(_i, N);
@@ -378,7 +378,7 @@ START_TEST(overtaken_packets_wait_again)
 }
 END_TEST
 
-/* Sent again, and lost again: found by what was posted after it, if it is acknowledged late enough to be the second. */
+/* Sent again, and lost again: detected by later packets, if acknowledged late enough to be the second. */
 START_TEST(a_second_loss_is_found_too)
 {
     begin(_i, N);
@@ -397,7 +397,7 @@ START_TEST(a_second_loss_is_found_too)
     ck_assert_uint_eq(w.gaps, 4);
     sent(0, 0, false, 5000);
     sent(1, 0, false, 5000);
-    /* 1 has come, but perhaps by its second posting, which tells nothing of the third one of 0 */
+    /* 1 has come, but perhaps by its second posting, which proves nothing about the third of 0 */
     GIVEN(mr_window_acked(&w, first, 1, 5100, true), 1);
     ck_assert_ptr_null(w.again);
     for (unsigned i = 9; i < 12; i++)
@@ -453,7 +453,7 @@ START_TEST(silent_links_are_known)
         ck_assert_uint_eq(mr_window_expired(&w, t), 1);
     }
     ck_assert(!mr_window_link_silent(&w, 0));          /* the peer computes, perhaps */
-    for (unsigned n = 0; n < MR_WINDOW_ANSWERS; n++) { /* it does not: link 1 has brought later packets */
+    for (unsigned n = 0; n < MR_WINDOW_ANSWERS; n++) { /* not so: link 1 has brought later packets */
         mr_window_sent(&w, mr_window_ready(&w), 0, false, t);
         sent(1 + n, 1, false, t + 1);
         ck_assert_ptr_nonnull(mr_window_acked(&w, first, (2u << n) - 1, t + 100, true));
@@ -470,7 +470,7 @@ START_TEST(silent_links_are_known)
 }
 END_TEST
 
-/* The peer was away, from before or after what another link had brought. It looks at one link before the other. */
+/* The peer was away, since before or after arrivals over another link. It polls one link before the other. */
 START_TEST(links_of_a_peer_that_comes_back_are_not_silent)
 {
     uint64_t t = 1000;
@@ -496,7 +496,7 @@ START_TEST(links_of_a_peer_that_comes_back_are_not_silent)
 }
 END_TEST
 
-/* A link that is the only one. The peer answers what it is asked by other means, and so does not compute. */
+/* The only link. The peer answers questions by other means, and so does not compute. */
 START_TEST(answers_show_that_a_link_is_silent)
 {
     uint64_t t = 1000;
@@ -516,11 +516,11 @@ START_TEST(answers_show_that_a_link_is_silent)
     }
     mr_window_answered(&w, 0, 999); /* asked before */
     mr_window_answered(&w, 0, t);
-    ck_assert(!mr_window_link_silent(&w, 0)); /* it may just have come back */
+    ck_assert(!mr_window_link_silent(&w, 0)); /* the peer may just have come back */
     mr_window_answered(&w, 1, t + 5);
     ck_assert(!mr_window_link_silent(&w, 0));
     mr_window_answered(&w, 0, t + 5);
-    ck_assert(!mr_window_link_silent(&w, 0)); /* both questions have waited for it */
+    ck_assert(!mr_window_link_silent(&w, 0)); /* both questions have waited for the link */
     t += 1u << 20;
     ck_assert_uint_eq(mr_window_expired(&w, t), 1);
     sent(0, 0, false, t);
@@ -544,7 +544,7 @@ START_TEST(answers_show_that_a_link_is_silent)
 }
 END_TEST
 
-/* The time-outs of a link that is replaced do not keep the next one waiting; those of other links do. */
+/* The time-outs of a replaced link do not delay the next link; those of other links do. */
 START_TEST(time_outs_go_with_their_link)
 {
     uint64_t t = 1000;
@@ -568,7 +568,7 @@ START_TEST(time_outs_go_with_their_link)
 END_TEST
 
 /* Packets without numbers are confirmed like the others by a native link. */
-/* One packet is lost again and again. What was sent later on its own link has come, so the link works. */
+/* One packet is lost again and again. Later packets on its own link have come, so the link works. */
 START_TEST(unlucky_links_are_not_silent)
 {
     uint64_t t = 1000;
@@ -582,7 +582,7 @@ START_TEST(unlucky_links_are_not_silent)
     for (unsigned n = 0; n < MR_WINDOW_SILENT + 2; n++) {
         t += 1u << 20;
         ck_assert_uint_eq(mr_window_expired(&w, t), 1);
-        ck_assert(!mr_window_link_silent(&w, 0)); /* there is no other link that would show that the peer is there */
+        ck_assert(!mr_window_link_silent(&w, 0)); /* no other link would show that the peer is there */
         sent(0, 0, false, t);
     }
     ck_assert_ptr_nonnull(mr_window_free(&w));
@@ -634,7 +634,7 @@ START_TEST(words_without_samples_end_the_doubling)
     }
     ck_assert_uint_eq(w.rtt.backoff, 5);
     sent(0, 0, false, t);
-    ck_assert_ptr_null(mr_window_acked(&w, first, 0, t, true)); /* which says nothing */
+    ck_assert_ptr_null(mr_window_acked(&w, first, 0, t, true)); /* which proves nothing */
     ck_assert_uint_eq(w.rtt.backoff, 5);
     GIVEN(mr_window_acked(&w, first + 1, 0, t + 100, true), 0);
     ck_assert_uint_eq(w.rtt.backoff, 4);
@@ -712,7 +712,7 @@ START_TEST(timeouts_probe_and_back_off)
 }
 END_TEST
 
-/* Karn's rule: a packet that was sent twice gives no sample; one that was sent once does, even while it waits again. */
+/* Karn's rule: a packet sent twice gives no sample; a packet sent once does, even while waiting again. */
 START_TEST(samples)
 {
     begin(_i, N);
@@ -724,7 +724,7 @@ START_TEST(samples)
     sent(0, 0, false, 5000);
     GIVEN(mr_window_acked(&w, first + 1, 0, 6000, true), 0);
     ck_assert_uint_eq(w.rtt.srtt_ns, 0);
-    ck_assert_uint_eq(w.rtt.backoff, 0); /* but it was heard of */
+    ck_assert_uint_eq(w.rtt.backoff, 0); /* but acknowledged */
     ck_assert_uint_eq(mr_window_expired(&w, 9600), 1);
     GIVEN(mr_window_acked(&w, first + 2, 0, 9500, true), 1);
     ck_assert_uint_eq(w.rtt.srtt_ns, 8000);
@@ -732,7 +732,7 @@ START_TEST(samples)
     sent(2, 0, false, 10000);
     sent(3, 1, true, 17000);
     sent(4, 1, true, 0);
-    GIVEN(mr_window_acked(&w, first + 5, 0, 18000, true), 2, 3, 4); /* the newest that has a time counts */
+    GIVEN(mr_window_acked(&w, first + 5, 0, 18000, true), 2, 3, 4); /* the newest packet with a time counts */
     ck_assert_uint_eq(w.rtt.srtt_ns, 8000 - 7000 / 8);
     sent(5, 0, false, 20000);
     GIVEN(mr_window_acked(&w, first + 6, 0, 0, false), 5); /* no time, no sample */
@@ -741,7 +741,7 @@ START_TEST(samples)
 }
 END_TEST
 
-/* A word names 64 packets after the gap: of those further on nobody knows whether they are late. */
+/* An ACK names 64 packets after the gap: packets beyond cannot be known to be late. */
 START_TEST(only_what_a_word_can_name_expires)
 {
     begin(_i, N);
@@ -754,7 +754,7 @@ START_TEST(only_what_a_word_can_name_expires)
     ck_assert_uint_eq(mr_window_deadline(&w), 5000);
     ck_assert_uint_eq(mr_window_expired(&w, 5000), 0);
     ck_assert_uint_eq(w.timeouts, 0);
-    ck_assert_uint_eq(mr_window_deadline(&w), 9000); /* it does not ask at each look */
+    ck_assert_uint_eq(mr_window_deadline(&w), 9000); /* no question at each poll */
     GIVEN(mr_window_confirmed(&w, 1, 3), 0, 1, 2);
     ck_assert_uint_eq(mr_window_expired(&w, 9000), 2); /* 66 and 67 */
     ck_assert_ptr_eq(mr_window_ready(&w), &kept[66]);
@@ -763,7 +763,7 @@ START_TEST(only_what_a_word_can_name_expires)
 }
 END_TEST
 
-/* A word that a packet sent again has brought about says nothing of those that were sent before that. */
+/* An ACK caused by a packet sent again proves nothing about packets sent before. */
 START_TEST(a_closed_gap_gives_no_sample)
 {
     begin(_i, N);
@@ -788,8 +788,8 @@ START_TEST(a_closed_gap_gives_no_sample)
 END_TEST
 
 /*
- * The peer was away, and acknowledges first postings long after they were sent again. That tells nothing of what was
- * posted between the two, nor that the link has lost anything; nor does it where no round trip has been measured.
+ * The peer was away, and acknowledges first postings long after they were sent again. This proves nothing about packets
+ * posted between the two, nor a loss by the link; nor does it before any round trip was measured.
  */
 START_TEST(late_words_for_first_postings)
 {
@@ -827,7 +827,7 @@ START_TEST(late_words_for_first_postings)
 }
 END_TEST
 
-/* A word that comes late ends what has been counted against the link, by which the first posting has come. */
+/* A late ACK clears the counts against the link by which the first posting has come. */
 START_TEST(late_words_excuse_a_link)
 {
     uint64_t t = 1000;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lock of a part of a window: takers by an adapter that executes words one after the other, each in two steps, a
- * processor that takes it too, and connections that break with words under way, of which some have been executed.
- * Whatever the order, nobody is alone who is not, and nobody waits for ever.
+ * The lock of a part of a window: takers by an adapter that executes atomics one after the other, each in two steps, a
+ * processor that takes the lock too, and connections that break with atomics under way, some of them executed. In any
+ * order, the lock is exclusive, and no taker waits for ever.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,11 +30,11 @@ struct process {
     struct mr_taker t;
     struct flight flight[DEEP];
     unsigned num;
-    bool broken; /* those under way are not executed any more */
+    bool broken; /* posted atomics are no longer executed */
     bool clear_asked;
     unsigned held; /* how often */
-    /* as far.c does: questions, withdrawals, and what the process there says, which come in order */
-    uint32_t serial, lent, given, lent_there; /* lent_there: as that process knows it */
+    /* as in far.c: questions, withdrawals, and messages of the process there, in order */
+    uint32_t serial, lent, given, lent_there; /* lent_there: as known to that process */
     bool asking, withdrawing;
     struct message {
         enum { ASK, WITHDRAW, RETURN, CLEAR, LENT, WITHDRAWN, CLEARED } what;
@@ -64,7 +64,7 @@ static void setup(void)
     near_held = 0;
 }
 
-/* Known to it are the slots that there were when it asked. */
+/* The process knows the slots that existed when it asked. */
 static void join(unsigned i)
 {
     uint32_t slot = mr_lock_part_add_slot(&memory.part);
@@ -72,7 +72,7 @@ static void join(unsigned i)
     mr_taker_init(&taker[i].t, i + 1, slot, memory.part.slots);
 }
 
-/* ---- the adapter, and what is told of it ------------------------------------------------------------------------- */
+/* ---- the adapter, and reports to the adapter's users ------------------------------------------------------------- */
 
 static void execute(struct flight *f)
 {
@@ -102,7 +102,7 @@ static void pop(struct process *p)
     memmove(&p->flight[0], &p->flight[1], p->num * sizeof(p->flight[0]));
 }
 
-/* Those of one process are executed in order. */
+/* Atomics of one process are executed in order. */
 static void fly(struct process *p)
 {
     struct flight f;
@@ -126,7 +126,9 @@ static void fly(struct process *p)
     p->held += !held && p->t.state == MR_TAKER_HOLDS;
 }
 
-/* Of those under way the first have been executed, the last of these perhaps in part. Their ends are told one by one.
+/*
+ * Of the posted atomics the first have been executed, the last of these perhaps in part. Their ends are reported one by
+ * one.
  */
 static void break_connection(struct process *p)
 {
@@ -183,7 +185,7 @@ static void post(struct process *p)
     mr_taker_posted(&p->t, step);
 }
 
-/* The process there: the next message, or the lock for one that waits. */
+/* The process there: the next message, or the lock for a waiting taker. */
 static void serve(struct process *p)
 {
     if (p->waits && below(2) && mr_lock_part_try(&memory.part, true)) {
@@ -387,7 +389,7 @@ START_TEST(nothing_stays)
 }
 END_TEST
 
-/* The process there computes from now on, whatever it has just done: all others have the lock without it. */
+/* The process there computes from now on, whatever it has just done: all others get the lock without it. */
 START_TEST(nobody_waits_for_one_that_computes)
 {
     for (unsigned first = 200; first < 600; first++) {
@@ -422,7 +424,7 @@ START_TEST(nobody_waits_for_one_that_computes)
 }
 END_TEST
 
-/* One who wants it alone sees a slot that was given after it asked how many there are. */
+/* An exclusive taker sees a slot given after its question about their number. */
 START_TEST(a_new_slot_is_seen)
 {
     setup();
@@ -460,7 +462,7 @@ START_TEST(a_new_slot_is_seen)
 }
 END_TEST
 
-/* To clear what is another's changes nothing of it. */
+/* Clearing another taker's value changes nothing. */
 START_TEST(only_ones_own_is_cleared)
 {
     setup();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The header of packets between hosts: what is written is read, in each form, and nothing beyond the packet is. */
+/* The header of packets between hosts: each form is read as written, and nothing beyond the packet is read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void same(const struct mr_hdr *a, const struct mr_hdr *b)
     ck_assert_uint_eq(a->rreq, b->rreq);
 }
 
-/* A copy of its own size, so that the address sanitizer sees a read behind it. */
+/* A copy of its exact size, so the address sanitizer detects a read behind. */
 static size_t get_with_tail(const void *packet, size_t size, struct mr_hdr *hdr, size_t *end)
 {
     void *copy = malloc(size ? size : 1);
@@ -85,7 +85,7 @@ START_TEST(short_ones_are_short)
 }
 END_TEST
 
-/* What a packet is dressed with says nothing of the rest, and may be changed. */
+/* Flags and ACKs of a packet do not affect the rest, and may be changed. */
 START_TEST(flags_and_acks)
 {
     struct mr_hdr hdr = some, got;

@@ -40,7 +40,7 @@ static void put(uint64_t at, uint64_t value)
         ck_assert_int_eq(mr_net_writer_begin(writer, at, &value, sizeof value), 0);
 }
 
-/* Words that begin with this value, each 16 bytes behind the last one, as far as a list may join nothing. */
+/* Numbers from this value on, each 16 bytes behind the last, so a list joins nothing. */
 static void put_apart(unsigned num, uint64_t value)
 {
     for (unsigned i = 0; i < num; i++)
@@ -70,7 +70,7 @@ START_TEST(what_follows_is_collected)
     put(64, 2);
     put(32, 3);
     ck_assert_uint_eq(fake.num_posts, 1);
-    ck_assert_uint_eq(fake.backlogs, 1); /* the next look at the network posts it */
+    ck_assert_uint_eq(fake.backlogs, 1); /* the next poll posts the list */
     ck_assert_uint_eq(writer->open, 2);
     mr_net_writer_post(writer);
     ck_assert_uint_eq(fake.num_posts, 2);
@@ -119,13 +119,13 @@ START_TEST(a_full_list_is_posted)
 }
 END_TEST
 
-/* What begins where the last one ends is part of it, as long as it goes with its request. */
+/* A write that begins at the end of the last is joined, as long as its request has room. */
 START_TEST(neighbours_are_one_write)
 {
     put(LEN - 8, 1);
     for (unsigned i = 0; i < 20; i++)
         put(8 * i, 10 + i);
-    put(8 * 19, 50); /* again, and behind it */
+    put(8 * 19, 50); /* again, and behind */
     put(8 * 20, 51);
     mr_net_writer_post(writer);
     ck_assert_uint_eq(fake.post[1].num_writes, 3);
@@ -135,7 +135,7 @@ START_TEST(neighbours_are_one_write)
 }
 END_TEST
 
-/* Neither a list that is posted nor one with no room is lost with its subchannel; its data is the writer's own. */
+/* Neither a posted list nor a list without room is lost with its subchannel; its data is the writer's own. */
 START_TEST(a_list_is_written_again_when_both_ends_are_gone)
 {
     unsigned from, to;
@@ -163,7 +163,7 @@ START_TEST(a_list_is_written_again_when_both_ends_are_gone)
 }
 END_TEST
 
-/* Of what was not posted nothing has to be waited for. */
+/* Unposted parts need no wait. */
 START_TEST(a_list_that_waits_goes_elsewhere_at_once)
 {
     unsigned from, to;
@@ -226,7 +226,7 @@ START_TEST(a_part_that_has_arrived_is_not_repeated)
 }
 END_TEST
 
-/* The queue pair fails in the middle of a list: what is with the adapter may still be carried out. */
+/* The queue pair fails in the middle of a list: requests at the adapter may still be carried out. */
 START_TEST(an_error_in_the_middle)
 {
     unsigned from, posts;
@@ -253,7 +253,7 @@ START_TEST(an_error_in_the_middle)
 }
 END_TEST
 
-/* A peer that is lost: what is collected ends, and its owner hears why. */
+/* A lost peer: collected writes end, and the owner gets the reason. */
 START_TEST(a_lost_peer_ends_what_is_collected)
 {
     put(0, 1);
@@ -271,7 +271,7 @@ START_TEST(a_lost_peer_ends_what_is_collected)
 }
 END_TEST
 
-/* Closed with something collected: it goes, and takes the writer with it. */
+/* Closed with collected writes: they go, and take the writer with them. */
 START_TEST(what_is_collected_at_the_end_goes)
 {
     put(0, 1);
@@ -287,7 +287,7 @@ START_TEST(what_is_collected_at_the_end_goes)
 }
 END_TEST
 
-/* Of lists that nothing else is under way beside each takes the subchannel of the last one. */
+/* Lists without other traffic each take the subchannel of the last list. */
 START_TEST(one_after_the_other_stays)
 {
     unsigned first;
@@ -321,7 +321,7 @@ static struct {
 static void withdrawn(struct mr_net_writer *w, const struct mr_short_write *write, unsigned num, uint32_t serial)
 {
     ck_assert_ptr_eq(w, writer);
-    ck_assert_uint_ge(w->open, 1); /* its owner does not take it for done yet */
+    ck_assert_uint_ge(w->open, 1); /* not done yet for its owner */
     given.calls++;
     given.num = num;
     given.serial = serial;
@@ -331,7 +331,7 @@ static void withdrawn(struct mr_net_writer *w, const struct mr_short_write *writ
     }
 }
 
-/* The peer's adapter refuses what is posted over the subchannel. */
+/* The peer's adapter refuses posts over the subchannel. */
 static void refuse(unsigned sub)
 {
     fake_break(sub);
@@ -368,7 +368,7 @@ START_TEST(what_is_refused_goes_back_to_the_owner)
 }
 END_TEST
 
-/* A list that waits for room behind one that is refused is not posted first. */
+/* A list waiting for room behind a refused list is not posted first. */
 START_TEST(what_waits_is_not_refused_after_the_next_break)
 {
     unsigned from;
@@ -399,7 +399,10 @@ START_TEST(what_is_refused_is_a_fault_of_the_peer_else)
 }
 END_TEST
 
-/* A list is of memory that may be withdrawn for as long as it lasts; nobody hears of it when its writer is closed. */
+/*
+ * A list belongs to memory that may be withdrawn for as long as it lasts; nothing is reported once its writer is
+ * closed.
+ */
 START_TEST(what_is_refused_of_a_closed_writer_ends)
 {
     memset(&given, 0, sizeof given);
@@ -413,7 +416,7 @@ START_TEST(what_is_refused_of_a_closed_writer_ends)
 }
 END_TEST
 
-/* What was collected for the memory before goes there. */
+/* Writes collected for the former memory go there. */
 START_TEST(a_writer_is_aimed_at_other_memory)
 {
     struct mr_remote other = {.addr = 3 * BASE, .len = LEN, .num_keys = 1, .rkey = {87, 88}};
@@ -429,7 +432,7 @@ START_TEST(a_writer_is_aimed_at_other_memory)
     ck_assert_uint_eq(fake.num_posts, 2);
     is_write(&fake.post[1], 0, 64, 8, 2);
     ck_assert_uint_eq(fake.post[1].rkey, 77 + fake.post[1].sub);
-    put(72, 3); /* no part of the write before it */
+    put(72, 3); /* no part of the write before */
     mr_net_writer_post(writer);
     ck_assert_uint_eq(fake.num_posts, 3);
     ck_assert_uint_eq(fake.post[2].rkey, 87 + fake.post[2].sub);
@@ -454,7 +457,7 @@ START_TEST(without_a_connection_it_goes_otherwise)
 }
 END_TEST
 
-/* A longer write than one request takes is refused; a window whose keys do not fit the rails has no writer. */
+/* A write longer than a request is refused; a window whose keys do not fit the rails has no writer. */
 START_TEST(what_is_refused)
 {
     static const char much[256];

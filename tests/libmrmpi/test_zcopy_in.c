@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large messages as datagrams, the receiver: which subchannel is cleared for which blocks, who waits for a queue pair,
- * datagrams that come in another order or not at all, senders that say nothing.
+ * Large messages as datagrams, the receiver: the subchannels and blocks of clearances, the waits for queue pairs,
+ * reordered and lost datagrams, silent senders.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static uint32_t size_of(unsigned block)
     return block == NUM - 1 ? SHORT : SIZE;
 }
 
-/* Datagram number n of the batch, which has this block. */
+/* Datagram number n of the batch, with this block. */
 static void deliver(struct fake_qp *q, unsigned n, unsigned block)
 {
     fake_deliver(q, mr_place_imm(q->base.turn, n), size_of(block), (unsigned char)(block + 1));
@@ -94,7 +94,7 @@ static void is_whole(void)
 static struct fake_qp *begin_recv(void)
 {
     open_recv(0, LEN);
-    ck_assert_uint_eq(fake.num_controls, 0); /* it waits for poll */
+    ck_assert_uint_eq(fake.num_controls, 0); /* waits for a poll */
     ck_assert_uint_eq(mr_bulk.starving, 1);
     mr_zcopy_serve();
     ck_assert_uint_eq(mr_bulk.starving, 0);
@@ -138,10 +138,10 @@ START_TEST(out_of_order)
 
     for (unsigned i = 0; i < NUM; i++)
         deliver(q, order[i], order[i]);
-    /* block 7 came to the last place, which is too short for it */
+    /* block 7 came to the last place, which is too short */
     is_clear(2, q, 7, 1);
     ck_assert_uint_eq(fake.landed, 0);
-    ck_assert_uint_eq(q->unclean, 1); /* what was lost may still be under way */
+    ck_assert_uint_eq(q->unclean, 1); /* lost datagrams may still be under way */
     deliver(q, 0, 7);
     is_control(3, MR_ZCOPY_LANDED, remote.serial);
     is_whole();
@@ -162,7 +162,9 @@ START_TEST(overtaken)
 }
 END_TEST
 
-/* After WRITTEN what is late is waited for; then the queue pair is stopped, and what is missing is cleared again. */
+/*
+ * After WRITTEN, late datagrams are waited for; then the queue pair is stopped, and missing blocks are cleared again.
+ */
 START_TEST(lost)
 {
     struct fake_qp *q = begin_recv();
@@ -188,10 +190,10 @@ START_TEST(lost)
     ck_assert(!q->stopped);
     mr_zcopy_poll(peer, UINT64_MAX);
     ck_assert(q->stopped);
-    ck_assert_uint_eq(fake.num_controls, 1); /* nothing is moved before it has stopped */
+    ck_assert_uint_eq(fake.num_controls, 1); /* nothing is moved before the stop */
     ck_assert_uint_eq(buf[2 * SIZE], 4);
     fake_stop(q);
-    ck_assert_uint_ne(q->base.qkey, key); /* the adapter drops what is late */
+    ck_assert_uint_ne(q->base.qkey, key); /* the adapter drops late datagrams */
     is_clear(2, q, 2, 1);
     ck_assert_ptr_eq(q->place[0].at, buf + 2 * SIZE);
     deliver(q, 0, 2);
@@ -200,7 +202,7 @@ START_TEST(lost)
 }
 END_TEST
 
-/* Others write to the memory, too: what lies in a wrong place is sent again, since part of it may be theirs. */
+/* Others write to the memory, too: blocks in wrong places are sent again, because part of them may be the others'. */
 START_TEST(others_write_there)
 {
     struct fake_qp *q;
@@ -213,7 +215,7 @@ START_TEST(others_write_there)
         if (i != 2)
             deliver(q, i, i);
     ck_assert_uint_eq(buf[3 * SIZE], 5);
-    buf[3 * SIZE] = 4; /* as one that has put the same there */
+    buf[3 * SIZE] = 4; /* as if another had put the same value there */
     hear_written(q, remote.serial);
     mr_zcopy_poll(peer, UINT64_MAX);
     fake_stop(q);
@@ -225,7 +227,7 @@ START_TEST(others_write_there)
 }
 END_TEST
 
-/* The last one comes after all, while the queue pair stops: the message ends when it has stopped. */
+/* The last one comes after all, while the queue pair stops: the message ends after the stop. */
 START_TEST(late_but_not_lost)
 {
     struct fake_qp *q = begin_recv();
@@ -281,7 +283,7 @@ START_TEST(closed_before_it_has_come)
 }
 END_TEST
 
-/* What comes over a subchannel that breaks comes over another one. */
+/* Blocks of a broken subchannel come over another. */
 START_TEST(a_subchannel_breaks)
 {
     struct fake_qp *q = begin_recv();
@@ -323,7 +325,7 @@ START_TEST(a_peer_is_lost)
 }
 END_TEST
 
-/* A subchannel is given up after twenty batches that were sent, and of which nothing came. */
+/* A subchannel is given up after twenty sent batches of which nothing came. */
 START_TEST(fruitless_subchannels)
 {
     struct fake_qp *q = begin_recv();
@@ -376,9 +378,9 @@ START_TEST(posting_fails)
 }
 END_TEST
 
-/* ---- who has queue pairs ----------------------------------------------------------------------------------------- */
+/* ---- the owners of queue pairs ----------------------------------------------------------------------------------- */
 
-/* They are served in order; a queue pair goes to the next that waits when its message has come. */
+/* Messages are served in order; when a message is complete, its queue pair goes to the next waiting message. */
 START_TEST(served_in_order)
 {
     struct fake_qp *q = &fake.qp[0][0];
@@ -451,7 +453,7 @@ START_TEST(recalled)
 }
 END_TEST
 
-/* From a sender that is heard, or whose datagrams come, nothing is taken. */
+/* Nothing is taken from a sender that is heard, or whose datagrams come. */
 START_TEST(not_recalled)
 {
     fake.num_qps[0] = 1;
@@ -474,7 +476,7 @@ START_TEST(not_recalled)
 }
 END_TEST
 
-/* Is it worth it, and can it be? */
+/* Conditions for datagrams. */
 START_TEST(which_messages)
 {
     ck_assert(!mr_zcopy_can(peer, 16383));
@@ -483,13 +485,13 @@ START_TEST(which_messages)
     ck_assert(!mr_zcopy_can(peer, 16384));
     peer->up = true;
     fake.qp[0][0].taken = fake.qp[0][1].taken = true;
-    ck_assert(!mr_zcopy_can(peer, 128 * 1024 - 1)); /* it comes in packets */
-    ck_assert(mr_zcopy_can(peer, 128 * 1024));      /* it waits */
+    ck_assert(!mr_zcopy_can(peer, 128 * 1024 - 1)); /* sent in packets */
+    ck_assert(mr_zcopy_can(peer, 128 * 1024));      /* waits */
     fake.num_qps[0] = 1;
     ck_assert(!mr_zcopy_can(peer, 128 * 1024));
     fake.qp[0][0].taken = false;
     ck_assert(mr_zcopy_can(peer, 16384));
-    mr_bulk.starving = 1; /* that one has somebody who waits for it */
+    mr_bulk.starving = 1; /* another message waits for that one */
     ck_assert(!mr_zcopy_can(peer, 16384));
     mr_bulk.starving = 0;
     peer->sub[0].closing = true;
@@ -499,7 +501,7 @@ END_TEST
 
 /* ---- the plan ---------------------------------------------------------------------------------------------------- */
 
-/* What all subchannels can carry. */
+/* The size supported by all subchannels. */
 START_TEST(size_of_datagrams)
 {
     peer->num_now = 2;
@@ -540,7 +542,7 @@ START_TEST(parts_of_two_subchannels)
     ck_assert(mr_dgram_recv_choose(recv, &peer->sub[other], &from, &to, &most));
     ck_assert_uint_eq(from, 0);
     ck_assert_uint_eq(to, 2 * half);
-    /* while a batch is under way it takes no more than half of what is left, and nothing of little */
+    /* while a batch is under way, no more than half of the rest is taken, and nothing of a small rest */
     mr_zcopy_serve();
     ck_assert_ptr_nonnull(recv->batches);
     region[0].dgrams->todo.count = DEPTH;
@@ -568,7 +570,7 @@ START_TEST(batches)
         fake_deliver(&fake.qp[0][0], mr_place_imm(fake.qp[0][0].base.turn, i), SIZE, 1);
     ck_assert_uint_eq(fake.qp[0][0].clean, 1);
     is_clear(3, &fake.qp[0][0], 2 * DEPTH, DEPTH);
-    /* while others wait for the last queue pair, it has one */
+    /* while others wait for the last queue pair, the message has one */
     mr_config.ud_pool = 2;
     mr_bulk.starving++;
     for (unsigned i = 0; i < DEPTH; i++)

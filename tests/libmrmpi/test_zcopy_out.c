@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Large messages as datagrams, the sender: what is cleared is posted, and each CLEAR ends with WRITTEN. */
+/* Large messages as datagrams, the sender: cleared blocks are posted, and each CLEAR ends with WRITTEN. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +102,7 @@ START_TEST(cleared_written_landed)
 }
 END_TEST
 
-/* The put does not end while the adapter reads its memory, and what is not posted yet is dropped. */
+/* The transfer does not end while the adapter reads its memory, and unposted blocks are dropped. */
 START_TEST(landed_while_some_is_posted)
 {
     begin_transfer(SIZE);
@@ -122,7 +122,7 @@ START_TEST(landed_while_some_is_posted)
 }
 END_TEST
 
-/* What finds no room waits; on each subchannel the first CLEAR goes first, and others are not held up. */
+/* Blocks without room wait; on each subchannel the first CLEAR goes first, and others are not delayed. */
 START_TEST(room_and_order)
 {
     begin_transfer(SIZE);
@@ -150,7 +150,7 @@ START_TEST(room_and_order)
 }
 END_TEST
 
-/* Runs that the message does not have, or a subchannel that is not there, are not posted. */
+/* Runs beyond the message, or a missing subchannel, are not posted. */
 START_TEST(bad_runs)
 {
     const struct mr_hdr hdr = {.kind = MR_ZCOPY_CLEAR, .ctx = SERIAL};
@@ -166,7 +166,7 @@ START_TEST(bad_runs)
     for (unsigned i = 0; i < 700; i++) /* more blocks than a batch can number */
         many[i] = (struct mr_block_run){0, BLOCKS};
     hear_clear(0, SERIAL, 1, 700, many);
-    ck_assert(mr_zcopy_out_control(peer, &hdr, &more, sizeof more)); /* shorter than it says */
+    ck_assert(mr_zcopy_out_control(peer, &hdr, &more, sizeof more)); /* shorter than its header says */
     ck_assert(mr_zcopy_out_control(peer, &hdr, &more, 3));
     ck_assert_ptr_null(fake.peer->dgram_sends);
     ck_assert_uint_eq(fake.peer->transfers->num_sends, 0);
@@ -188,7 +188,7 @@ START_TEST(clear_of_an_unknown_message)
 }
 END_TEST
 
-/* What has not left shall not; WRITTEN goes when what has been posted has left. */
+/* Blocks that have not left stay; WRITTEN goes when all posted blocks have left. */
 START_TEST(recalled)
 {
     begin_transfer(SIZE);
@@ -211,7 +211,7 @@ START_TEST(recalled)
 }
 END_TEST
 
-/* Nothing is posted over a subchannel that broke: the receiver clears it again over another. */
+/* Nothing is posted over a broken subchannel: the receiver clears the blocks again over another. */
 START_TEST(a_subchannel_breaks)
 {
     begin_transfer(SIZE);

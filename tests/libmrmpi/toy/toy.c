@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A kind of link for toy.sh: connections without RDMA, which lose every eighth packet, a hundred in all, so that the
- * last ones of a job come. One row of kinds.def and this file in link/ are all that it takes.
+ * A kind of link for toy.sh: connections without RDMA that lose every eighth packet, a hundred in all, so the last
+ * packets of a job arrive. A row in kinds.def and this file in link/ are enough to add a kind of link.
  */
 #include "libmrmpi/verbs/link/connected.h"
 
