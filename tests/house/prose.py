@@ -30,6 +30,8 @@ LIMITS = (
     ('comments', 'libmrmpi', 15, 54),
     ('comments', 'simfab', 8, 30),
     ('comments', 'mrrun', 8, 30),
+    ('comments', 'tests', 8, 33),
+    ('comments', 'bench', 14, 38),
 )
 
 

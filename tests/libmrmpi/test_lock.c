@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The library's lock among threads: nobody starves, and who has nothing to look at is left asleep. */
+/* The library's lock among threads: no thread starves, and a thread without work is left asleep. */
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
@@ -18,7 +18,7 @@ struct sleeper {
     bool enough;
 };
 
-/* One that calls MPI, or that waits there until it has had enough. */
+/* A thread that calls MPI, or waits there until done. */
 static void *sleeps(void *arg)
 {
     struct sleeper *s = arg;
@@ -32,7 +32,7 @@ static void *sleeps(void *arg)
     return NULL;
 }
 
-/* With the lock: until somebody queues for it. */
+/* With the lock: waits until a thread queues for it. */
 static void wait_until_wanted(void)
 {
     while (!(__atomic_load_n(&mr_lock_word, __ATOMIC_ACQUIRE) & MR_LOCK_WANTED))
@@ -63,7 +63,7 @@ START_TEST(giving_way_is_not_in_vain)
 }
 END_TEST
 
-/* One that unlocks and locks at once, however slowly the other wakes. */
+/* A thread that unlocks and locks at once, however slowly the other wakes. */
 START_TEST(unlocking_lets_others_in)
 {
     struct sleeper s = {.enough = true};
@@ -197,7 +197,7 @@ static void *calls_late(void *arg)
     return sleeps(arg);
 }
 
-/* A nap of its holder does not keep a thread waiting that calls MPI, whether it came before or comes meanwhile. */
+/* A nap of the lock's holder does not delay a thread that calls MPI, whether it came before or comes meanwhile. */
 START_TEST(naps_end_when_the_lock_is_wanted)
 {
     struct sleeper s = {.enough = true};
@@ -219,7 +219,7 @@ START_TEST(naps_end_when_the_lock_is_wanted)
 }
 END_TEST
 
-/* Threads that wait for what has not come would find nothing new. */
+/* Threads waiting for a missing event would find nothing new. */
 START_TEST(naps_last_while_nobody_has_a_reason)
 {
     bool complete = false;
@@ -230,7 +230,7 @@ START_TEST(naps_last_while_nobody_has_a_reason)
     mr_lock();
     pthread_create(&s.thread, NULL, sleeps, &s);
     wait_until_wanted();
-    ck_assert(yield_lock()); /* it gives way in turn, and waits */
+    ck_assert(yield_lock()); /* yields in turn, and waits */
     begin = now_ms();
     mr_lock_nap(200000000);
     ck_assert_uint_ge(now_ms() - begin, 199);

@@ -181,7 +181,7 @@ START_TEST(each_under_a_key)
 }
 END_TEST
 
-/* Takes out what it is given, the last of most keys. */
+/* Takes out the given entry, the last of most keys. */
 static void take_out(struct mr_match_entry *e, void *arg)
 {
     mr_match_remove(table, e);
@@ -208,7 +208,7 @@ START_TEST(emptied_queues)
         ck_assert_uint_le(t.num_queues, 1);
         ck_assert_ptr_null(mr_match_find(&t, 4, 3, 7));
     }
-    for (int i = 0; i < 10; i++) { /* one after the other under one key, and in between under another */
+    for (int i = 0; i < 10; i++) { /* one after the other under one key, and another key in between */
         ck_assert_int_eq(mr_match_insert(&t, &e[0], 4, 3, 7), 0);
         ck_assert_ptr_null(mr_match_take(&t, 4, 3, 8));
         ck_assert_ptr_eq(mr_match_take(&t, 4, 3, 7), &e[0]);

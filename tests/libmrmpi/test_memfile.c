@@ -15,8 +15,8 @@
 
 #define BYTES ((size_t)3 << 20)
 
-static int forbidden;   /* what memfd_create fails with */
-static fsblkcnt_t room; /* blocks of 4 KiB that the file system has */
+static int forbidden;   /* errno of memfd_create */
+static fsblkcnt_t room; /* free blocks of 4 KiB in the file system */
 
 int memfd_create(const char *name, unsigned flags)
 {
@@ -44,7 +44,7 @@ static void *map(int fd)
     return at;
 }
 
-/* What another process opens by pid and descriptor is the same memory. */
+/* Another process that opens it by pid and descriptor gets the same memory. */
 static void share(void)
 {
     int fd = mr_memfile_make("test", BYTES), status;

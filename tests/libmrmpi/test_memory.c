@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every way in which memory is unmapped is reported, with a range that covers it, before it happens: also by calls
- * inside the C library, which no search order reaches.
+ * Every way to unmap memory is reported, with a covering range, before it happens: also by calls inside the C library,
+ * which interposition does not reach.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -210,7 +210,7 @@ START_TEST(the_end_of_the_main_heap)
     mallopt(M_TRIM_THRESHOLD, 128 << 10);
     p = malloc(16 << 20);
     ck_assert_ptr_nonnull(p);
-    ck_assert((void *)p < sbrk(0)); /* it is there */
+    ck_assert((void *)p < sbrk(0)); /* mapped */
     expect_reports_of(p + (4 << 20), 1 << 20);
     free(p);
     check_covered();
@@ -219,7 +219,7 @@ START_TEST(the_end_of_the_main_heap)
     expect_reports_of(sbrk(0), 4096);
     ck_assert_ptr_ne(sbrk(4096), (void *)-1);
     still_there = NULL;
-    ck_assert_uint_eq(reports, 0); /* it grows */
+    ck_assert_uint_eq(reports, 0); /* growing */
     expect_reports_of((char *)sbrk(0) - 4096, 4096);
     ck_assert_ptr_ne(sbrk(-4096), (void *)-1);
     check_covered();
@@ -259,7 +259,7 @@ START_TEST(trimming)
 }
 END_TEST
 
-/* A function that is too short for a jump stays as it is. */
+/* A function too short for a jump stays unchanged. */
 START_TEST(what_has_no_room)
 {
     ck_assert(!mr_patch_function((void *)tell_where, 1, (void *)in_a_thread));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Copying pieces (core/move.h), and numbers a few places apart at each level of vector instructions: against copies
- * byte by byte, of pieces of all sizes, at any address and distance. What is between the pieces stays as it is, and
- * nothing is read or written behind the last one.
+ * byte by byte, of pieces of all sizes, at any address and distance. Bytes between the pieces stay unchanged, and
+ * nothing is read or written behind the last piece.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "libmrmpi/core/move_loops.h"
 #include "tests/check.h"
 
-/* Two regions that end where no memory is, and what the one that is written to should be. */
+/* Two regions that end at unmapped memory, and the expected contents of the target. */
 enum { ROOM = 1 << 17, PAGE = 4096 };
 static char *source, *target, *want;
 
@@ -87,7 +87,7 @@ START_TEST(numbers)
                 memcpy(want + to + (ptrdiff_t)(i * elem), source + from + (ptrdiff_t)i * step, elem);
             ck_assert((elem == 4 ? m->numbers_4 : m->numbers_8)(target + to, source + from, step, n));
             ck_assert_msg(!memcmp(target, want, ROOM), "level %d, %zu of %zu bytes every %td", level, n, elem, step);
-            /* what it has no loop for it leaves alone */
+            /* sizes without a loop are left alone */
             ck_assert(!(elem == 4 ? m->numbers_4 : m->numbers_8)(target + to, source, 5 * (ptrdiff_t)elem, 1));
             ck_assert(!(elem == 4 ? m->numbers_4 : m->numbers_8)(target + to, source, 2 * (ptrdiff_t)elem + 1, 1));
             ck_assert(!memcmp(target, want, ROOM));
@@ -96,7 +96,7 @@ START_TEST(numbers)
 }
 END_TEST
 
-/* And out of one stretch; levels that have no loop for it say so, and the highest must have one. */
+/* And out of one stretch; levels without a loop report this, and the highest must have one. */
 START_TEST(numbers_spread)
 {
     for (int level = 0; level <= (int)mr_vectors(); level++) {

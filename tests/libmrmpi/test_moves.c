@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stripes whose subchannel breaks, retires, or has no room. */
+/* Stripes with a subchannel that breaks, retires, or has no room. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static void hear_told(uint64_t cookie, bool landed)
     ck_assert(mr_stripes_control(peer, &hdr));
 }
 
-/* What a read brought counts for nothing after a break: it is read again at once, in two steps. */
+/* Data of a read before a break does not count: the read is repeated at once, in two steps. */
 START_TEST(a_read_is_repeated_at_once)
 {
     unsigned sub, other;
@@ -155,7 +155,7 @@ START_TEST(a_write_waits_for_gone_and_told)
     ck_assert(mr_stripes_use(sub));
     ck_assert(mr_stripes_confirm(sub)); /* the peer's end is not gone */
     ck_assert_uint_eq(fake.num_controls, 0);
-    hear_told((uintptr_t)s, false); /* it was not asked */
+    hear_told((uintptr_t)s, false); /* no question was asked */
     ck_assert_int_eq(s->state, MR_STRIPE_UNCONFIRMED);
     sub->peer_from = (uint8_t)(sub->generation + 1);
     ck_assert(mr_stripes_confirm(sub));
@@ -198,7 +198,7 @@ START_TEST(a_write_that_has_landed)
 }
 END_TEST
 
-/* The other side of the question: a stripe that has come, or that nobody waits for, has landed. */
+/* The other side of the question: a stripe that has come, or that no target awaits, has landed. */
 START_TEST(an_answer)
 {
     struct mr_hdr ask = {.kind = MR_CONTROL_ASK, .sreq = 99, .tag = 1};
@@ -226,7 +226,7 @@ START_TEST(an_answer)
 }
 END_TEST
 
-/* A stripe of which nothing was posted goes elsewhere without a question. */
+/* A stripe without any post moves without a question. */
 START_TEST(what_waited_moves_at_once)
 {
     fake.room[0] = 0;
@@ -244,7 +244,7 @@ START_TEST(what_waited_moves_at_once)
 }
 END_TEST
 
-/* The same from a subchannel that retires; but a stripe of which some is posted stays. */
+/* The same from a retiring subchannel; but a partly posted stripe stays. */
 START_TEST(a_subchannel_retires)
 {
     mr_verbs.rail[0].max_msg = 65536;
@@ -324,7 +324,7 @@ static void refuse(unsigned sub)
     ck_assert(!peer->sub[sub].refused);
 }
 
-/* It was withdrawn: nothing is repeated. Of a write nothing may be on its way any more when it ends. */
+/* Withdrawn: nothing is repeated. Nothing of a write may be on its way any more at its end. */
 START_TEST(withdrawn_memory)
 {
     bool write = _i;
@@ -352,7 +352,7 @@ START_TEST(withdrawn_memory)
 }
 END_TEST
 
-/* What else was under way over the subchannel is repeated. */
+/* Other transfers over the subchannel are repeated. */
 START_TEST(others_are_not_refused)
 {
     unsigned sub, other;
@@ -376,7 +376,7 @@ START_TEST(others_are_not_refused)
 }
 END_TEST
 
-/* Nothing that may be refused was under way: something is wrong, and would be so over any other link. */
+/* Nothing that may be refused was under way: an error that any other link would have, too. */
 START_TEST(refused_for_no_reason)
 {
     begin(true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rings of pieces among ranks: what lies where, when there is room, threads as ranks, and a mad writer. */
+/* Rings of pieces among ranks: layout, room, threads as ranks, and a broken writer. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ START_TEST(slots_do_not_overlap)
 }
 END_TEST
 
-/* A line is written anew when all others are done with what was there. */
+/* A line is overwritten when all others have finished with its contents. */
 START_TEST(room_when_all_are_done)
 {
     ck_assert(mr_node_has_room(&ring[0], 1));
@@ -100,7 +100,7 @@ START_TEST(slots_are_new_once)
 }
 END_TEST
 
-/* Pieces of any lengths, of a writer alone as far ahead as it gets: each is what it was until all are done with it. */
+/* Pieces of any lengths, of a single writer as far ahead as possible: each stays until all have finished with it. */
 START_TEST(brief_and_long_pieces_do_not_overlap)
 {
     static size_t bytes[PIECES + 1];
@@ -166,7 +166,7 @@ static uint64_t word_of(int rank, uint64_t piece, int i)
     return (uint64_t)rank << 60 ^ piece << 8 ^ (uint64_t)i;
 }
 
-/* As an operation in which all read from all, and then the second halves, which are sums of the first. */
+/* Like an operation in which all read from all, and then the second halves, which are sums of the first. */
 static void *play_rank(void *arg)
 {
     struct mr_node_ring *r = arg;

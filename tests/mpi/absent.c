@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is not supported says so, through the right error handler, and leaves nothing undefined behind. */
+/* Unsupported functions report an error, through the right error handler, and leave nothing undefined behind. */
 #include "mt.h"
 
 static int class_of(int code)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * alternate TURNS US: two ranks compute in turns, for so many microseconds of processor time each, while the other one
- * waits for its turn. Rank 0 prints the processor time that the two had for waiting, as a part of that for computing.
+ * alternate TURNS US: two ranks compute in turns, for US microseconds of processor time each, while the other waits for
+ * its turn. Rank 0 prints the processor time of the waits, as a part of that of computing.
  */
 #include <time.h>
 

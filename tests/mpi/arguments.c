@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each argument of each function, wrong in every way that its type and name tell, while all others are right: the call
- * returns, with the class of that argument and a text that names function, argument and value. Functions and arguments
- * are read from mpi.h, so that a new function is tried as well. What is not supported is called with arguments that are
- * right, and says so. A child process makes the calls of a function; it may crash or wait for ever.
+ * Each argument of each function, wrong in every way possible for its type and name, while all others are right: the
+ * call returns the class of that argument, with a text that names function, argument and value. Functions and arguments
+ * are read from mpi.h, so new functions are tried as well. Unsupported functions are called with right arguments, and
+ * must report so. A child process makes the calls of a function, because a call may crash or hang.
  */
 #include "mt.h"
 
@@ -25,7 +25,7 @@ static const struct function {
 #undef FUNCTION
 };
 
-/* What rules are made of: valid handles, and some that were freed. */
+/* Values for rules: valid handles, and some freed ones. */
 static struct {
     MPI_Comm comm, cart, graph, dist, freed_comm;
     MPI_Datatype freed_type;
@@ -39,7 +39,7 @@ static struct {
     int comm_key, type_key, win_key, freed_key;
 } have;
 
-/* How an argument of this type and name is right, and what is wrong for it, with the class of the error. */
+/* Right values of an argument of this type and name, and wrong values with the class of the error. */
 struct rule {
     const char *type, *names; /* "|a|b|"; NULL: any */
     long right;
@@ -156,7 +156,7 @@ static struct rule rule_of(const struct function *f, const struct arg *a)
     return *r;
 }
 
-/* What the standard allows, or nobody can know. */
+/* Wrong values that the standard allows, or that cannot be detected. */
 static int allowed(const struct function *f, const struct arg *a, const struct wrong *w)
 {
     static const struct {
@@ -186,7 +186,7 @@ static int allowed(const struct function *f, const struct arg *a, const struct w
         {"MPI_Comm_remote_size", "size"},
         {"MPI_Comm_remote_group", "group"},
         {"MPI_Intercomm_merge", "newintracomm"},
-        /* memory that was attached */
+        /* attached memory */
         {"MPI_Win_detach", "base"},
         /* an access that has begun */
         {"MPI_File_read_all_end", "buf"},
@@ -195,23 +195,23 @@ static int allowed(const struct function *f, const struct arg *a, const struct w
         {"MPI_File_write_all_end", "buf"},
         {"MPI_File_write_at_all_end", "buf"},
         {"MPI_File_write_ordered_end", "buf"},
-        /* statuses keep what they are given */
+        /* statuses keep any value */
         {"MPI_Status_set_source", "source"},
         {"MPI_Status_set_tag", "tag"},
-        /* it says MPI_ERR_DIMS */
+        /* reports MPI_ERR_DIMS */
         {"MPI_Dims_create", "nnodes"},
     };
     for (size_t i = 0; i < sizeof(fine) / sizeof(*fine); i++)
         if (!strncmp(f->name, fine[i].function, strlen(fine[i].function)) && !strcmp(a->name, fine[i].argument))
             return 1;
     if (!w->value && !strcmp(a->type, "MPI_File") && strstr(f->name, "errhandler"))
-        return 1; /* what files take over */
+        return 1; /* arguments that files take over */
     return w->value == MPI_INFO_NULL && !strcmp(a->type, "MPI_Info") && strncmp(f->name, "MPI_Info_", 9);
 }
 
 /* ---- a call ---- */
 
-/* What arguments point to, each to its own. */
+/* Memory for pointer arguments, each its own. */
 static long words[ARGS_MAX][WORDS];
 
 /* "const int counts[], MPI_Comm comm": two, "const int *" counts, and comm */
@@ -286,13 +286,13 @@ static struct {
     char text[MPI_MAX_ERROR_STRING];
 } result;
 
-/* In memory of the parent and its children: what a child does, for the case that it does not come back. */
+/* In memory shared by the parent and its children: the child's present call, in case the child dies. */
 static struct {
     int failures;
     char doing[128];
 } * shared;
 
-/* All arguments are as wide as a register or as a word of the stack, so it does no harm that a function has fewer. */
+/* All arguments are as wide as a register or a stack word, so extra arguments do no harm. */
 static void call(const struct function *f, const struct arg *a, const char *what, const long *v)
 {
     typedef int any(long, long, long, long, long, long, long, long, long, long, long, long, long, long);
@@ -304,7 +304,7 @@ static void call(const struct function *f, const struct arg *a, const char *what
     MPI_Error_class(result.code, &result.class);
 }
 
-/* Those with a successor fail in its name. */
+/* Functions with a successor fail in the successor's name. */
 static int has_successor(const struct function *f)
 {
     char name[80];
@@ -328,7 +328,7 @@ static int told(const struct arg *a, const struct wrong *w)
                                             strstr(result.text, address) || strstr(result.text, "null"));
 }
 
-/* a, w: what is wrong; NULL: nothing is */
+/* a, w: the wrong argument; NULL: none */
 static void expect(const struct function *f, const struct arg *a, const struct wrong *w, int class)
 {
     size_t n = strcspn(result.text, ":");
@@ -385,7 +385,7 @@ static void try_apart(const struct function *f)
     }
 }
 
-/* ---- what there is ---- */
+/* ---- present functions ---- */
 
 static char file_name[256];
 

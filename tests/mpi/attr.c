@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Attributes: errors of their callbacks, order of deletion, keys freed in use, callbacks that change attributes
- * themselves, intercommunicators, what MPI defines; and at the end those of MPI_COMM_SELF and MPI_COMM_WORLD in
- * MPI_Finalize.
+ * themselves, intercommunicators, MPI's predefined attributes; and at the end those of MPI_COMM_SELF and MPI_COMM_WORLD
+ * in MPI_Finalize.
  */
 #include "mt.h"
 
@@ -13,7 +13,7 @@ static int class_of(int code)
     return class;
 }
 
-static char order[64]; /* which were deleted */
+static char order[64]; /* deleted attributes */
 static int refuse;     /* the delete function refuses this value */
 static int seen_key;
 static MPI_Comm seen_comm;
@@ -58,7 +58,7 @@ static void order_and_refusal(void)
     }
     order[0] = '\0';
     MPI_Comm_free(&d);
-    CHECK(!strcmp(order, "dca")); /* the last one set is the first to go */
+    CHECK(!strcmp(order, "dca")); /* the last attribute set is deleted first */
 
     /* set again: the old value is deleted, and not if its function refuses */
     order[0] = '\0';
@@ -72,7 +72,7 @@ static void order_and_refusal(void)
     MPI_Comm_get_attr(c, key[1], &got, &flag);
     CHECK(flag);
 
-    /* a communicator whose attribute does not want to go stays, and can be used */
+    /* a communicator whose attribute refuses deletion stays usable */
     d = c;
     CHECK(MPI_Comm_free(&d) != MPI_SUCCESS);
     EQ(d, c);
@@ -100,7 +100,7 @@ static void freed_keys(void)
     EQ(key, MPI_KEYVAL_INVALID);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &other, NULL);
     CHECK(other != was);
-    MPI_Comm_get_attr(c, other, &got, &flag); /* a new key finds nothing of the old one */
+    MPI_Comm_get_attr(c, other, &got, &flag); /* a new key does not find the old key's value */
     EQ(flag, 0);
     EQ(class_of(MPI_Comm_set_attr(c, MPI_KEYVAL_INVALID, &x)), MPI_ERR_KEYVAL);
     EQ(class_of(MPI_Comm_set_attr(c, was, &x)), MPI_ERR_KEYVAL);
@@ -126,7 +126,7 @@ static int failing_copy(MPI_Comm c, int key, void *extra, void *in, void *out, i
     return own_error;
 }
 
-/* An error that the program made is what the function returns, at which the attribute function failed. */
+/* A program's own error is returned by the function that called the failing attribute function. */
 static void own_errors(void)
 {
     MPI_Comm c, d = MPI_COMM_SELF;
@@ -148,7 +148,7 @@ static void own_errors(void)
 
 static int second;
 
-/* Takes another attribute of the communicator with it. */
+/* Deletes another attribute of the communicator, too. */
 static int meddling_fn(MPI_Comm c, int key, void *value, void *extra)
 {
     (void)key;

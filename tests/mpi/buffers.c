@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attached buffers: of the process, of a communicator, of a session, and which of them a buffered send takes; automatic
- * ones; flushing and detaching, which wait for the messages that are in the buffer and for no others.
+ * Attached buffers: of the process, of a communicator, of a session, and the buffer used by a buffered send; automatic
+ * buffers; flushing and detaching, which wait for the messages in the buffer and for no others.
  */
 #include "mt.h"
 
 #include <pthread.h>
 
-enum { N = 100000 }; /* too large to leave before somebody receives it */
+enum { N = 100000 }; /* too large to leave before received */
 
 static char data[N], got[N];
 
@@ -68,8 +68,10 @@ static int iflush(enum level l, MPI_Request *q)
                                : MPI_Session_iflush_buffer(at.session, q);
 }
 
-/* Is this level's buffer the one that a send takes now? It has to have room for it, and all that is attached elsewhere
- * must have none. */
+/*
+ * True if a send now uses this level's buffer. That buffer must have room, and all other attached buffers must have
+ * none.
+ */
 static int takes(MPI_Comm c, int n)
 {
     int me;
@@ -82,7 +84,10 @@ static int takes(MPI_Comm c, int n)
     return code == MPI_SUCCESS;
 }
 
-/* What is attached comes back; a second buffer is refused; nothing attached is a buffer of no bytes. */
+/*
+ * Detaching returns the attached buffer; a second buffer is refused; without a buffer, a buffer of no bytes is
+ * returned.
+ */
 static void attaching(enum level l, int large)
 {
     static char space[2 * MPI_BSEND_OVERHEAD + 10];
@@ -108,7 +113,10 @@ static void attaching(enum level l, int large)
     CHECK(!takes(at.comm, 1));
 }
 
-/* The communicator's own comes before its session's, and that before the process's. Others have none of it. */
+/*
+ * The communicator's own comes before its session's, and that before the process's. Other communicators are not
+ * affected.
+ */
 static void precedence(MPI_Comm of_world)
 {
     static char small[3][3 * MPI_BSEND_OVERHEAD + 1000];
@@ -192,7 +200,7 @@ static void derived(void)
     MPI_Group_free(&both);
 }
 
-/* A message that is too large to leave by itself stays in the buffer until it is received; a flush waits for it. */
+/* A message too large to leave by itself stays in the buffer until received; a flush waits for it. */
 static void flushing(enum level l, int automatic)
 {
     static char space[3 * (N + MPI_BSEND_OVERHEAD)];
@@ -202,7 +210,7 @@ static void flushing(enum level l, int automatic)
     long n;
     int flag, me;
     MPI_Comm_rank(at.comm, &me);
-    /* nothing is attached, nothing is in it: it is over at once */
+    /* no buffer, no messages: complete at once */
     EQ(iflush(l, &q), MPI_SUCCESS);
     MPI_Test(&q, &flag, MPI_STATUS_IGNORE);
     CHECK(flag && q == MPI_REQUEST_NULL);
@@ -233,7 +241,7 @@ static void flushing(enum level l, int automatic)
     EQ(q, MPI_REQUEST_NULL);
     EQ(st.MPI_SOURCE, MPI_ANY_SOURCE);
     EQ(st.MPI_TAG, MPI_ANY_TAG);
-    /* several flushes at once, one of which nobody waits for */
+    /* several flushes at once, one of them without a wait */
     EQ(iflush(l, &r[0]), MPI_SUCCESS);
     EQ(iflush(l, &r[1]), MPI_SUCCESS);
     MPI_Request_free(&r[0]);
@@ -254,8 +262,7 @@ static void flushing(enum level l, int automatic)
     MPI_Wait(&q, MPI_STATUS_IGNORE);
 }
 
-/* What has been flushed is read no more: the program may write to its memory again, although the buffer
- * stays attached. */
+/* Flushed memory is no longer read: the program may write there again, although the buffer stays attached. */
 static void reuse(enum level l)
 {
     static char space[2 * (N + MPI_BSEND_OVERHEAD)];
@@ -306,7 +313,7 @@ static void ring(enum level l)
     detach(l, &p, &bytes, 1);
 }
 
-/* A communicator that is freed or disconnected with its buffer: what is in it still arrives. */
+/* A communicator freed or disconnected with its buffer: messages in the buffer still arrive. */
 static void freeing(int disconnect)
 {
     static char space[N + MPI_BSEND_OVERHEAD];
@@ -323,7 +330,7 @@ static void freeing(int disconnect)
     if (disconnect) {
         MPI_Wait(&q, MPI_STATUS_IGNORE);
         MPI_Comm_disconnect(&c);
-        memset(space, 0, sizeof(space)); /* it is ours again */
+        memset(space, 0, sizeof(space)); /* the program's again */
     } else {
         MPI_Comm_free(&c);
         memset(space, 0, sizeof(space));
@@ -332,7 +339,7 @@ static void freeing(int disconnect)
     CHECK(got[1] == 55 && got[N - 1] == 55);
 }
 
-/* Threads that send in one buffer, flush it, and detach and attach automatic ones meanwhile. */
+/* Threads that send in one buffer, flush it, and detach and attach automatic buffers meanwhile. */
 static void *sends(void *arg)
 {
     int me, tag = (int)(long)arg, x, y;
@@ -409,7 +416,7 @@ int main(int argc, char **argv)
     errors();
     MPI_Comm_free(&of_world);
     MPI_Comm_disconnect(&at.comm);
-    /* a session that ends with a buffer detaches it */
+    /* a session that ends with a buffer detaches the buffer */
     EQ(MPI_Session_attach_buffer(at.session, data, N), MPI_SUCCESS);
     MPI_Session_finalize(&at.session);
     return mt_end();

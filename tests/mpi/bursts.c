@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Windows of messages from rank 0 to rank 1, and what one takes in the last of many windows, by when the library knows
- * the sender's buffers if they can be known: "KIND BYTES WINDOW NANOSECONDS". bursts KIND:BYTES:WINDOW...; KIND: again
- * (always the same buffers), new (never the same), new-here and new-there (of the sender alone, of the receiver alone),
- * apart (each is waited for before the next). Each window is answered: a receiver that falls behind copies twice, and
- * whether it does depends on a few ns.
+ * Windows of messages from rank 0 to rank 1, and the time of a message in the last of many windows, when the library
+ * knows the sender's buffers if they can be known: "KIND BYTES WINDOW NANOSECONDS". bursts KIND:BYTES:WINDOW...; KIND:
+ * again (always the same buffers), new (never the same), new-here and new-there (of the sender alone, of the receiver
+ * alone), apart (each is waited for before the next). Each window is answered: a receiver that falls behind copies
+ * twice, which depends on a few ns.
  */
 #include <stdbool.h>
 

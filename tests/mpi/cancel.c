@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cancelling sends: while nobody has received them they can be taken back, and then nobody can receive them. One to
- * oneself is cancelled at the first look at its request, in whatever way; one to a peer while that is inside any MPI
+ * Cancelling sends: before a receive a send can be taken back, and then no receive gets the message. A send to oneself
+ * is cancelled at the first look at its request, of any kind; a send to a peer while the peer is inside any MPI
  * function.
  */
 #include "mt.h"
@@ -18,17 +18,21 @@ static int cancelled(MPI_Request *q)
     return flag;
 }
 
-/* Is there a message with this tag from the left? What was sent to us before is here when that comes. */
+/*
+ * True if a message with this tag has come from the left. Earlier messages have arrived before the left's next message.
+ */
 static int there(int tag)
 {
     int x = 0, y, flag;
     MPI_Sendrecv(&x, 1, MPI_INT, right, 99, &y, 1, MPI_INT, left, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Iprobe(left, tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-    MPI_Barrier(MPI_COMM_WORLD); /* nobody takes it back before all have looked */
+    MPI_Barrier(MPI_COMM_WORLD); /* no send is taken back before all have looked */
     return flag;
 }
 
-/* A persistent send to the right outlives its cancel: one round is taken back, the next one arrives. Frees it. */
+/*
+ * A persistent send to the right outlives its cancel: one round is taken back, the next one arrives. Frees the request.
+ */
 static void lives_on(MPI_Request *p, int *out, int n, int tag)
 {
     int *back = malloc((size_t)n * sizeof(int));
@@ -69,7 +73,7 @@ static void taken_back(int n, int synchronous)
     MPI_Ssend_init(out, n, MPI_INT, right, 2, MPI_COMM_WORLD, &p);
     lives_on(&p, out, n, 2);
     int *back = malloc((size_t)n * sizeof(int));
-    /* what a matched probe has taken out is received, whatever its sender asks for then */
+    /* a message taken by a matched probe is received, despite a later cancel */
     MPI_Message m;
     MPI_Issend(out, n, MPI_INT, right, 3, MPI_COMM_WORLD, &q);
     MPI_Mprobe(left, 3, MPI_COMM_WORLD, &m, &st);
@@ -80,7 +84,7 @@ static void taken_back(int n, int synchronous)
     MPI_Mrecv(back, n, MPI_INT, &m, &st);
     CHECK(!cancelled(&q));
     EQ(back[n - 1], left + n - 1);
-    /* one of two is taken back; the other one keeps its place */
+    /* one of two is taken back; the other keeps its place */
     MPI_Request two[2];
     for (int i = 0; i < 2; i++) {
         out[0] = 10 + i;
@@ -91,7 +95,7 @@ static void taken_back(int n, int synchronous)
             CHECK(there(4));
             MPI_Cancel(&two[0]);
             CHECK(cancelled(&two[0]));
-            MPI_Barrier(MPI_COMM_WORLD); /* nobody receives the first before it is taken back */
+            MPI_Barrier(MPI_COMM_WORLD); /* the first is not received before it is taken back */
             free(each);
         } else {
             MPI_Recv(back, n, MPI_INT, left, 4, MPI_COMM_WORLD, &st);
@@ -106,7 +110,7 @@ static void taken_back(int n, int synchronous)
     free(out);
 }
 
-/* A message that its sender does not wait for: its send is complete before it is cancelled. */
+/* A message without waiting: the send is complete before the cancel. */
 static void short_ones(void)
 {
     int x = 7, y = 0, alike[2] = {20, 21};
@@ -117,7 +121,7 @@ static void short_ones(void)
     MPI_Cancel(&q);
     CHECK(cancelled(&q));
     CHECK(!there(5));
-    /* one of two that look alike is taken back: the one that was asked for */
+    /* one of two equal messages is taken back: the requested one */
     for (int i = 0; i < 2; i++)
         MPI_Isend(&alike[i], 1, MPI_INT, right, 5, MPI_COMM_WORLD, &two[i]);
     MPI_Cancel(&two[1]);
@@ -158,7 +162,7 @@ static void buffered(int n)
 
 enum { WAYS = 7 };
 
-/* One look at a request that has just been cancelled. Is it cancelled? */
+/* A look at a request just cancelled. Returns whether it is cancelled. */
 static int seen_at_once(MPI_Request *q, int way)
 {
     MPI_Status st;
@@ -203,7 +207,7 @@ static int start_persistent(const void *buf, int n, MPI_Datatype t, int to, int 
     return MPI_Start(q);
 }
 
-/* The first is taken back; what comes after it with the same tag is received. */
+/* The first is taken back; a later message with the same tag is received. */
 static void to_self(start_fn *start, int n, int way)
 {
     int *a = calloc((size_t)n, sizeof(int)), *b = calloc((size_t)n, sizeof(int)), flag;
@@ -217,7 +221,7 @@ static void to_self(start_fn *start, int n, int way)
         int persistent = start == start_persistent;
         MPI_Wait(&q, &st);
         MPI_Test_cancelled(&st, &flag);
-        CHECK(flag || (persistent && way)); /* an inactive one has an empty status */
+        CHECK(flag || (persistent && way)); /* an inactive request has an empty status */
         if (persistent)
             MPI_Request_free(&q);
     }
@@ -252,9 +256,9 @@ static void all_to_self(void)
     free(buf);
 }
 
-/* ---- to peers that do something else ---- */
+/* ---- to busy peers ---- */
 
-/* Those with odd ranks wait for the last message only; all the others that their left sends are cancelled. */
+/* Odd ranks wait for the last message only; all others wait for the cancels of their left neighbours' sends. */
 static void meanwhile(start_fn *start, int n)
 {
     int *out = calloc((size_t)n, sizeof(int)), x = rank, flag = 0, was;

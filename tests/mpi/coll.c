@@ -213,7 +213,7 @@ static void gather_scatter(int n)
         int *mine = ints(n), *all = ints((long)n * size);
         for (int i = 0; i < n; i++)
             mine[i] = val(rank, i);
-        if (rank == root) /* in place: the root's block is where it belongs */
+        if (rank == root) /* in place: the root's block is in its final place */
             memcpy(all + (size_t)n * (size_t)rank, mine, (size_t)n * sizeof(int));
         MPI_Gather(rank == root ? MPI_IN_PLACE : mine, n, MPI_INT, all, n, MPI_INT, root, comm);
         for (int i = 0; i < n * size; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How far ranks get ahead of others in short collectives where there are fewer cores than ranks, so that each wait
- * hands a core over: a root that gives, or all that give to it, have AHEAD operations behind them when the others begin
- * the first, which they do only when they hear of that. Should they not get that far nobody ever goes on.
+ * The lead of ranks in short collectives with fewer cores than ranks, where each wait hands a core over: a root that
+ * gives, or all that give to a root, have AHEAD operations behind them when the others begin the first, which they do
+ * only when told. Without such a lead the program hangs.
  */
 #include <stdbool.h>
 
@@ -65,7 +65,7 @@ static void reduce(int n, int k)
         EQ(out[i], size * (size - 1) / 2 * 3 + size * (k + i));
 }
 
-/* Longest: of which several are in memory at a time. */
+/* Longest: several of these fit in memory at a time. */
 static void run(void (*operation)(int n, int k), bool root_is_ahead, int longest)
 {
     for (int n = 8; n <= longest; n = n < longest && n * 6 > longest ? longest : n * 6) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives that go wrong: what is refused before it begins, and messages that do not fit. Nobody waits for ever,
- * who depends on the wrong data hears of it, and the communicator can be used afterwards.
+ * Failing collectives: operations refused before they begin, and messages that do not fit. No rank waits for ever,
+ * ranks that depend on wrong data get an error, and the communicator stays usable.
  */
 #include "mt.h"
 
@@ -116,7 +116,7 @@ static void overlapping_neighbors(void)
     comm = world;
 }
 
-/* What only looks like an overlap: buffers that touch, buffers of nothing, and data in the gaps of the other's. */
+/* Apparent overlaps: adjacent buffers, empty buffers, and data in the gaps of the other's. */
 static void apart(void)
 {
     enum { MAX = 64 };
@@ -143,7 +143,7 @@ static void apart(void)
     still_well();
 }
 
-/* The root sends more than rank `small` has room for: it and those it would pass the data on to are told. */
+/* The root sends more than rank `small` has room for: this rank and the ranks behind it get an error. */
 static void short_bcast(void)
 {
     int b[20] = {0}, class;
@@ -157,7 +157,7 @@ static void short_bcast(void)
     }
 }
 
-/* The root sends less than the others expect, or gets less: they have not got what they think, and are told. */
+/* The root sends less than the others expect, or receives less: ranks without the expected data get an error. */
 static void too_little(void)
 {
     int b[20] = {0}, all[20 * 64];
@@ -197,13 +197,13 @@ static void too_little(void)
     still_well();
 }
 
-/* One rank has more than the others expect: in an allreduce nobody's result is right, so everybody is told. */
+/* One rank has more than the others expect: no result of an allreduce is right, so all ranks get an error. */
 static void odd_one_out(void)
 {
     static int x[100], y[100];
     for (int odd = 0; odd < size && size > 1; odd++) {
         int code = MPI_Allreduce(x, y, rank == odd ? 60 : 30, MPI_INT, MPI_SUM, comm), class = class_of(code), bad;
-        /* too much at the one, too little at the other: whoever sees it first tells its peer */
+        /* too much at one rank, too little at the other: the first to see the error tells its peer */
         if (size == 2)
             CHECK(class == MPI_ERR_COUNT || class == MPI_ERR_TRUNCATE);
         int mine = class != MPI_SUCCESS;
@@ -221,7 +221,7 @@ static void odd_one_out(void)
     }
 }
 
-/* An error of the data's own, found in the middle: a persistent one that failed can be started again. */
+/* An error of the data, found during the operation: a failed persistent operation can be started again. */
 static void again(void)
 {
     int b[20], room = rank == size - 1 ? 10 : 20;

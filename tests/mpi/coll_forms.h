@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The program of blocking collectives in other forms: with FORM set, MPI_Bcast and the others stand for the
- * nonblocking, persistent or large-count function that does the same. A persistent one is started twice where that does
- * not change the result.
+ * The program of blocking collectives in other forms: with FORM set, MPI_Bcast and the others stand for the equivalent
+ * nonblocking, persistent or large-count function. A persistent operation is started twice where this does not change
+ * the result.
  */
 #ifndef COLL_FORMS_H
 #define COLL_FORMS_H
@@ -38,7 +38,7 @@ static inline void start_and_free(MPI_Request *q, int again)
 #if FORM >= LARGE
 typedef MPI_Count cnt;
 typedef MPI_Aint dsp;
-static int arrays_used, arrays_len; /* how long they are; 0: one element for each rank */
+static int arrays_used, arrays_len; /* their length; 0: one element for each rank */
 static inline void *array(void)
 {
     static long arrays[4][64];
@@ -97,7 +97,7 @@ static inline const dsp *disps_of(const int *a)
         return MPI_SUCCESS;                                                                                            \
     }
 
-/* no counts: as it is */
+/* no counts: unchanged */
 static inline int form_Barrier(MPI_Comm c)
 {
 #if FORM == NONBLOCKING || FORM == LARGE_NONBLOCK

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll_lost COMMAND DIRECTORY: the second half of the ranks loses its network (the command takes it away) while
- * collectives go on: the first half hears of it in each of them, by an error, and can go on by itself; so can the
- * second, whose own ports are down.
+ * coll_lost COMMAND DIRECTORY: the second half of the ranks loses its network (by the command) while collectives go on:
+ * the first half gets an error in each of them, and can continue alone; so can the second, whose own ports are down.
  */
 #include <unistd.h>
 
@@ -46,7 +45,7 @@ int main(int argc, char **argv)
     if (rank == 0)
         CHECK(system(argv[1]) == 0);
     MPI_Bcast(&x, 1, MPI_INT, 0, half);
-    /* what the others sent before the loss may be all that one waits for here, but no further */
+    /* data sent by the others before the loss may complete one operation here, but no more */
     MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     errors += lost(MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     errors += lost(MPI_Allgather(&x, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blocking collectives between the ranks of a node, where they go through memory that these share: all sizes about the
- * bounds of that way, roots that change, types with holes on either side, operations that do not commute, amounts that
- * do not match, communicators by the hundred. On several nodes it runs on each of them, or ("world") over all of them.
+ * Blocking collectives between the ranks of a node, through shared memory: all sizes around the limits of this memory,
+ * changing roots, types with holes on either side, operations that do not commute, amounts that do not match,
+ * communicators by the hundred. On several nodes the program runs on each, or ("world") over all of them.
  */
 #include <dirent.h>
 #include <math.h>
@@ -14,9 +14,9 @@
 
 static MPI_Comm comm;
 static int r, p;
-static bool areas; /* there are ranks that share memory */
+static bool areas; /* some ranks share memory */
 
-/* About what a line, a slot of either ring, and several of them take; of blocks for each other rank, too. */
+/* Sizes around those of a line, a slot of either ring, and several of them; of blocks for each other rank, too. */
 static const int sizes[] = {1,    7,    47,   48,    49,    500,   2047,  2048,  2049,
                             8191, 8192, 8193, 16385, 32768, 40000, 65537, 300001};
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), LONGEST = 300001 };
@@ -208,7 +208,7 @@ static void same_bits(void)
     }
 }
 
-/* A user's operation on a type with holes: it sees elements as they lie in the program's memory. */
+/* A user's operation on a type with holes, whose elements are laid out as in the program's memory. */
 static void add_holey(void *in, void *inout, int *len, MPI_Datatype *t)
 {
     const unsigned char *a = in;
@@ -239,7 +239,7 @@ static void reduce_holes(void)
                     want = (unsigned char)(want + byte_of(j, 0, i, k));
                 EQ(out[place(i, 1)], want);
             }
-            for (int i = 0; i < n; i++) /* holes stay what they were */
+            for (int i = 0; i < n; i++) /* holes are unchanged */
                 CHECK(out[i * STEP + RUN] == 0x77 && out[i * STEP + RUN + 1] == 0x77);
         }
         free(in);
@@ -274,7 +274,7 @@ static void mixed(void)
     }
 }
 
-/* One rank is late, again and again: others wait for it, and sleep if they must. */
+/* One rank is late, again and again: others wait, and sleep if necessary. */
 static void late(void)
 {
     for (int k = 0; k < 3 * p; k++) {
@@ -381,7 +381,7 @@ static void many_used(void)
         MPI_Comm_free(&c[k]);
 }
 
-/* A rank that has no file descriptor left cannot have the memory: then nobody has, and messages do it. */
+/* A rank without a free file descriptor cannot have the memory: then no rank has, and messages are used. */
 static void without(void)
 {
     int maps = lines_with("/proc/self/maps", "mrmpi-node");
@@ -414,7 +414,10 @@ static int class_of(int code)
     return class;
 }
 
-/* Ranks that disagree on what takes many pieces: those that notice hear of it, and then all; nobody waits for ever. */
+/*
+ * Ranks that disagree on operations of many pieces: ranks that notice get an error, and then all do; no rank waits for
+ * ever.
+ */
 static void disagree(void)
 {
     static char b[200000];
@@ -459,7 +462,7 @@ static void mad(void)
     if (r == 0)
         memset((char *)from + 64, 0xee, to - from - 64);
     MPI_Barrier(comm);
-    /* what rank 0 writes in earnest would take the place of the nonsense */
+    /* rank 0's real writes would overwrite the nonsense */
     for (int j = 1; j < p && r == 0; j++)
         MPI_Recv(&sum, 0, MPI_INT, MPI_ANY_SOURCE, 0, comm, MPI_STATUS_IGNORE);
     CHECK(MPI_Allreduce(&x, &sum, 1, MPI_INT, MPI_SUM, c) != MPI_SUCCESS);
@@ -471,7 +474,7 @@ static void mad(void)
     EQ(sum, p);
 }
 
-/* A counter says that operations have gone that way: whatever there was to see, it was its doing. */
+/* A counter shows that the operations used the shared memory. */
 static MPI_T_pvar_session session;
 static MPI_T_pvar_handle handle;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blocking collectives of which each rank has a part of its own size, or a result of its own: allgatherv, gatherv,
- * scatterv, alltoallv, alltoallw, reduce_scatter, scan and exscan. All sizes about what the memory that ranks of a node
- * share takes in one piece; types with holes, operations that do not commute, empty parts, MPI_IN_PLACE; and all of
- * them in turn with others, small and large.
+ * Blocking collectives in which each rank has a part of its own size, or a result of its own: allgatherv, gatherv,
+ * scatterv, alltoallv, alltoallw, reduce_scatter, scan and exscan. All sizes around the piece size of a node's shared
+ * memory; types with holes, operations that do not commute, empty parts, MPI_IN_PLACE; and all of them in turn with
+ * others, small and large.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@ static int r, p;
 static const int sizes[] = {0, 1, 5, 6, 7, 100, 255, 256, 257, 1023, 1024, 1025, 5000};
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), LONGEST = 5000 };
 
-/* x -> a x + b: applied one after the other, which does not commute. Elements have a hole behind. */
+/* x -> a x + b, applied in sequence, which does not commute. Elements have a hole behind. */
 struct map {
     uint32_t a, b;
 };
@@ -127,7 +127,7 @@ static void reduce_scatters(int n)
     free(out);
 }
 
-/* Each rank's part lies a gap behind the one before; the gap stays as it was. */
+/* Each rank's part lies a gap behind the one before; the gap is unchanged. */
 static void allgathervs(int n)
 {
     enum { GAP = 2 };
@@ -163,14 +163,14 @@ static void allgathervs(int n)
     free(plain);
 }
 
-/* Elements from a rank to another one: few or none of most, n of some, so that ranks have pieces of all sizes. */
+/* Elements from one rank to another: few or none for most, n for some, so that ranks have pieces of all sizes. */
 static int len_of(int from, int to, int n)
 {
     int which = (3 * from + 5 * to + n) % 4;
     return which == 0 ? n : which == 1 ? 0 : which + from % 3;
 }
 
-enum { EACH = LONGEST + 2 }; /* room for a block, and a gap that stays as it was */
+enum { EACH = LONGEST + 2 }; /* room for a block, and a gap that stays unchanged */
 
 static void look_at(const struct holey *b, int from, int to, int len)
 {
@@ -180,8 +180,8 @@ static void look_at(const struct holey *b, int from, int to, int len)
 }
 
 /*
- * Blocks of which two ranks know the length. How a rank's go is its own business, so ranks that have short ones and
- * long ones meet in an operation. wide: of alltoallw, with a type for each.
+ * Blocks whose length two ranks know. A rank's protocol is its own choice, so ranks with short and long blocks meet in
+ * an operation. wide: of alltoallw, with a type for each.
  */
 static void blocks(int n, bool wide, struct holey *in, struct holey *out)
 {

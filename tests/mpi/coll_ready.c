@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large messages of blocking collectives, whose receives are announced to their senders (p2p/rndv/rtr.c): whichever
- * side is early, on several communicators, with other collectives under way, with receives of a user's wildcards posted
- * beside them, with data that is not in one piece, with amounts that differ, and after errors. coll_ready LENGTH: only
- * those, again and again, until their memory is worth to be registered.
+ * Large messages of blocking collectives, whose receives are announced to their senders (p2p/rndv/rtr.c): with either
+ * side early, on several communicators, with other collectives under way, with receives of a user's wildcards posted
+ * beside them, with data not in one piece, with amounts that differ, and after errors. coll_ready LENGTH: only those,
+ * again and again, until their memory is worth registering.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -92,7 +92,7 @@ static void with_holes(int n)
     free(wide);
 }
 
-/* Receives have more room than what comes, which for some is so little that it comes unasked. */
+/* Receives have more room than the message, some of which are small enough for eager. */
 static void with_room(int n)
 {
     for (int k = 0; k < ROUNDS; k++) {
@@ -164,7 +164,7 @@ static void sums(MPI_Comm c, int n)
     }
 }
 
-/* One rank gives less than the others expect. What comes after that is well. */
+/* One rank gives less than the others expect. Later operations succeed. */
 static void errors(MPI_Comm c, int n)
 {
     MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
@@ -202,7 +202,7 @@ int main(int argc, char **argv)
         with_room(n);
         at_a_time(other, n);
         sums(other, n);
-        if (here < size) /* on one node that is the end of a communicator's operations (node/) */
+        if (here < size) /* on one node this ends a communicator's operations (node/) */
             errors(other, n);
     }
     MPI_Comm_free(&other);

@@ -39,7 +39,7 @@ static void groups(void)
     MPI_Group_free(&u);
 }
 
-/* The members of g are those ranks of the world that the mask has, in this order. */
+/* The members of g are exactly these ranks of the world, in this order. */
 static void consists_of(MPI_Group g, int n, const int *members)
 {
     int count, world[size + 1], all[size + 1];
@@ -56,7 +56,7 @@ static void consists_of(MPI_Group g, int n, const int *members)
     MPI_Group_free(&w);
 }
 
-/* Sets: evens and odds, what is in either, both and neither; the order of the first comes first. */
+/* Sets: evens and odds, their union, intersection and difference; the order of the first comes first. */
 static void sets(void)
 {
     int ranges[1][3] = {{0, size - 1, 2}}, evens[size + 1], odds[size + 1], back[size + 1], both[2 * size], ne = 0,
@@ -116,7 +116,7 @@ static void making(void)
     EQ(cmp, MPI_CONGRUENT);
     MPI_Comm_compare(c, c, &cmp);
     EQ(cmp, MPI_IDENT);
-    /* messages of one are not seen in the other */
+    /* messages of one communicator are not seen in the other */
     int x = 1, y = 2, a = 0, b = 0;
     MPI_Request q[2];
     MPI_Isend(&x, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &q[0]);
@@ -191,7 +191,7 @@ static void many(void)
         MPI_Comm_free(&keep[i]);
 }
 
-/* Two parts at once, neither of which hears the other, while members have few free ids in common. */
+/* Two parts at once, independent of each other, while members have few free ids in common. */
 static void two_parts(void)
 {
     MPI_Comm parts[2];
@@ -223,7 +223,7 @@ static void few_in_common(void)
         MPI_Comm_free(&own[i]);
     for (int i = 0; rank % 3 == 0 && i < SOME / 2; i++)
         MPI_Comm_dup(MPI_COMM_SELF, &own[i]);
-    two_parts(); /* what one has among the lowest the other lacks */
+    two_parts(); /* each part's lowest free ids are missing in the other */
     for (int i = rank % 3 == 1 ? SOME / 2 : 0; i < (rank % 3 ? have : SOME / 2); i++)
         MPI_Comm_free(&own[i]);
 }
@@ -302,7 +302,7 @@ static void attributes(void)
     CHECK(flag && p == base + 1);
     MPI_Comm_get_attr(d, key2, &p, &flag);
     CHECK(!flag);
-    MPI_Comm_free_keyval(&key); /* attributes keep it alive */
+    MPI_Comm_free_keyval(&key); /* attributes keep the key alive */
     EQ(key, MPI_KEYVAL_INVALID);
     MPI_Comm_free(&d);
     EQ(deletes, 1);

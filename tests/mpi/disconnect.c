@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI_Comm_disconnect waits for what is under way, whether the program still has a request for it or has freed that,
- * and for nothing else: requests that are inactive or complete may outlive the communicator. MPI_Comm_free waits for
- * nothing, and what is under way goes on. MPI_Finalize waits for what was freed, and leaves inactive requests alone.
+ * MPI_Comm_disconnect waits for operations under way, whether the program still has a request or has freed the request,
+ * and for nothing else: inactive or complete requests may outlive the communicator. MPI_Comm_free waits for nothing,
+ * and operations under way go on. MPI_Finalize waits for freed operations, and leaves inactive requests alone.
  */
 #include "mt.h"
 
@@ -80,7 +80,7 @@ static void persistent(enum when when, int n, end_fn *how)
         for (int i = 0; i < 3; i++)
             holds(in + i * n, n, left);
         for (int i = 0; i < KINDS; i++) {
-            MPI_Test(&q[i], &flag, &st[i]); /* it is complete, or inactive already */
+            MPI_Test(&q[i], &flag, &st[i]); /* complete, or inactive already */
             CHECK(flag);
         }
         if (how != MPI_Comm_free)
@@ -106,7 +106,7 @@ static void lonely(end_fn *how)
     MPI_Request_free(&q[1]);
 }
 
-/* ---- what is under way ---- */
+/* ---- operations under way ---- */
 
 /* Freed requests: the data is where it belongs, and the buffers are the program's again. */
 static void freed(int n)
@@ -157,7 +157,7 @@ static void held(int n, end_fn *how)
     free(out);
 }
 
-/* On two groups: what one does by itself is part of it. */
+/* On two groups, with local operations of one group. */
 static void between(void)
 {
     MPI_Comm half, c;
@@ -181,8 +181,8 @@ static void between(void)
 }
 
 /*
- * Left behind at the end: sends and receives that were freed, short, large and with holes, which arrive before
- * anybody's MPI_Finalize returns.
+ * Left behind at the end: freed sends and receives, short, large and with holes, which arrive before any MPI_Finalize
+ * returns.
  */
 static int *last_in, last_out[LARGE];
 

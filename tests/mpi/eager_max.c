@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of all sizes around those in the arguments, which are limits of ranks that do not agree on them, between all
- * pairs, in both directions at once, contiguous and strided, standard and synchronous, with a receive that waits for
- * them and without. AROUND in the environment: as many on each side (20).
+ * Messages of all sizes around those in the arguments, which are limits on which ranks disagree, between all pairs, in
+ * both directions at once, contiguous and strided, standard and synchronous, with a posted receive and without. AROUND
+ * in the environment: the number of sizes on each side (20).
  */
 #include <mpi.h>
 #include <stdio.h>

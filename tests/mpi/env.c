@@ -30,7 +30,7 @@ static rlim_t space(void)
     return (rlim_t)pages * 4096;
 }
 
-/* What is freed can be had again: together it is more than the process may have. */
+/* Freed memory can be allocated again: in total more than the process may have. */
 static void memory(void)
 {
     enum { TIMES = 64, PIECE = 16 << 20 };
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
     CHECK(!flag);
     MPI_Get_version(&v, &sv);
     EQ(v, MPI_VERSION);
-    EQ(v, 4); /* what a program compiled with MPICH's header expects */
+    EQ(v, 4); /* the value expected by programs compiled with MPICH's header */
     MPI_Get_library_version(version, &len);
     EQ(strlen(version), len);
     CHECK(strstr(version, "mrmpi"));

@@ -11,7 +11,7 @@ static int class_of(int code)
     return c;
 }
 
-/* The text of the error begins with the function of the call, and says what must be in it. */
+/* The error's text begins with the function of the call, and contains the given part. */
 static void text_has(int code, const char *call, const char *part)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -182,9 +182,9 @@ static void handlers(void)
     MPI_Comm_free(&c);
 }
 
-/* ---- what a handler leaves in *code, the function returns ---- */
+/* ---- the function returns the handler's value of *code ---- */
 
-static int leaves, found; /* the code that handlers leave, and the one that they found */
+static int leaves, found; /* the code set by handlers, and the code passed to them */
 
 static void change_of_comm(MPI_Comm *comm, int *code, ...)
 {
@@ -231,9 +231,9 @@ static void of_comm(MPI_Comm c)
     CHANGES(MPI_Comm_free_keyval(&(int){MPI_KEYVAL_INVALID}), MPI_ERR_KEYVAL);
     CHANGES(MPI_Comm_size(none, &n), MPI_ERR_COMM);
     CHANGES(MPI_Type_size(MPI_DATATYPE_NULL, &n), MPI_ERR_TYPE);
-    CHANGES(MPI_Info_create(NULL), MPI_ERR_ARG); /* one that is allowed at any time */
+    CHANGES(MPI_Info_create(NULL), MPI_ERR_ARG); /* a call allowed at any time */
     CHANGES(MPI_Win_fence(0, MPI_WIN_NULL), MPI_ERR_WIN);
-    for (int how = 0; how < 5; how++) { /* errors that are found when requests are completed */
+    for (int how = 0; how < 5; how++) { /* errors found at the completion of requests */
         MPI_Irecv(x, 1, MPI_INT, left, how, c, &q[0]);
         q[1] = MPI_REQUEST_NULL;
         MPI_Send(x, 4, MPI_INT, right, how, c);

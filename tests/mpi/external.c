@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * external32: the bytes of every basic type against the standard's table (sizes, big endian, quad precision worked out
- * by hand), back again, derived types in the order of their typemap, positions, and what is refused.
+ * by hand), back again, derived types in the order of their typemap, positions, and refusals.
  */
 #include "mt.h"
 
@@ -103,7 +103,7 @@ static void reals(void)
     COMPLEX(double, 1.5, 2, MPI_COMPLEX16, "3ff80000000000004000000000000000");
 }
 
-/* What quad precision looks like: sign, 15 bits of exponent with a bias of 16383, 112 bits behind the point. */
+/* Quad precision in bytes: sign, 15 bits of exponent with a bias of 16383, 112 bits behind the point. */
 static void quad_hex(long double x, char *hex)
 {
     int e;
@@ -149,7 +149,7 @@ static void quads(void)
     char hex[80];
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
         long double x;
-        memset(&x, 0, sizeof(x)); /* six bytes of it mean nothing */
+        memset(&x, 0, sizeof(x)); /* six bytes of it are padding */
         memcpy(&x, &values[i], 10);
         quad_hex(x, hex);
         one(&x, sizeof(x), MPI_LONG_DOUBLE, hex, __LINE__);

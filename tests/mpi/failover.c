@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of all sizes in both directions while commands break and mend what carries them: nothing is lost, doubled,
+ * Messages of all sizes in both directions while commands break and mend their connections: nothing is lost, doubled,
  * reordered or changed. failover ROUNDS COMMAND...: rank 0 runs the commands, in turn, in the middle of every third
- * round, or of one in EVERY. PEER in their environment is the process that it talks to. With PAUSE_MS set all wait so
- * long after such a round, or after the first PAUSES of them, and look at the network meanwhile; with MOST_BYTES set no
+ * round, or of one in EVERY. PEER in their environment is the process of its peer. With PAUSE_MS set, all wait this
+ * long after such a round, or after the first PAUSES of them, and poll the network meanwhile; with MOST_BYTES set no
  * message is longer, with PER_SIZE there are so many of each size, with ALL each talks to every other one, and with NEW
  * all buffers are new in each round. FIRST is a command that rank 0 runs before the first message.
  */
@@ -17,7 +17,7 @@
 static int sizes[] = {0, 8, 200, 3000, 8000, 40000, 300000, 2000000};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
-static unsigned char **out, **in; /* those of each peer, one after the other */
+static unsigned char **out, **in; /* of each peer, one after the other */
 static int rank, size, errors, peers, messages = 6 * SIZES, every = 3, pauses = 1000000;
 
 static int peer_of(int message)
@@ -61,7 +61,7 @@ static void check(int round, int m, const MPI_Status *st)
     errors++;
 }
 
-/* The seconds for which the command ran: chance, where others need time meanwhile. */
+/* Returns the command's seconds, which vary, because others need time meanwhile. */
 static double run(const char *command)
 {
     double begin = MPI_Wtime(), end;
@@ -74,7 +74,7 @@ static double run(const char *command)
     return end - begin;
 }
 
-/* The seconds of the round, but for those of the command. */
+/* The seconds of the round without the command. */
 static double run_round(int round, const char *command)
 {
     int all = peers * messages;
@@ -96,7 +96,7 @@ static double run_round(int round, const char *command)
     for (int m = 0; m < all; m++)
         check(round, m, &st[m]);
     for (int m = 0; m < all; m++)
-        memset(out[m], 0xee, (size_t)size_of(m) + 1); /* what is sent again is not taken from here */
+        memset(out[m], 0xee, (size_t)size_of(m) + 1); /* data to be sent again is not taken from here */
     end = MPI_Wtime();
     free(req);
     free(st);
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
 {
     int rounds, sum, all = 0;
 
-    setvbuf(stdout, NULL, _IOLBF, 0); /* so that it is known how far it came */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* shows the progress */
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* No memory beyond what there is, and a little. */
+/* Limits memory to the present use plus a little. */
 static void limit_memory(void)
 {
     enum { MORE = 2 << 20 };

@@ -184,7 +184,7 @@ static void pointers(void)
     GIVES(MPI_ERR_ARG, MPI_File_read_at(f, 0, in, 3, MPI_CHAR, &st)); /* no whole etypes */
     OK(MPI_File_get_byte_offset(f, 7, &at));
     CHECK(at == 128);
-    /* behind what any file can be */
+    /* beyond any possible file */
     GIVES(MPI_ERR_ARG, MPI_File_read_at(f, INT64_MAX / 2, in, 1, MPI_INT, &st));
     GIVES(MPI_ERR_ARG, MPI_File_write_at_all(f, INT64_MAX / 4, in, 1, MPI_INT, &st));
     GIVES(MPI_ERR_ARG, MPI_File_get_byte_offset(f, INT64_MAX - 1, &at));
@@ -263,7 +263,7 @@ static void shared_pointers(void)
     OK(MPI_File_close(&f));
 }
 
-/* Collective accesses in two calls, and those that have requests. */
+/* Collective accesses in two calls, and with requests. */
 static void later(void)
 {
     enum { N = 5000 };
@@ -486,7 +486,7 @@ static void far_apart(void)
         unlink(name);
 }
 
-/* One rank cannot write: all hear of it, and nobody waits for ever. */
+/* One rank cannot write: all get the error, and no rank waits for ever. */
 static void failures(void)
 {
     MPI_File f;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datatypes of views: those that are shorter in external32 than in memory, those that show bytes twice, and those that
- * are wrong. A view of MPI_LONG has the same bytes in external32 as one of MPI_INT that is made alike, since both have
- * 4 bytes there; so have MPI_WCHAR and MPI_SHORT with 2.
+ * Datatypes of views: types shorter in external32 than in memory, types that show bytes twice, and invalid types. A
+ * view of MPI_LONG has the same bytes in external32 as an equal one of MPI_INT, since both have 4 bytes there; likewise
+ * MPI_WCHAR and MPI_SHORT with 2.
  */
 #include "mt.h"
 
@@ -188,7 +188,7 @@ static void external(const struct pair *p, int kind, bool together)
     EQ(extent[0], extent[1]);
     EQ(at[0], at[1]);
     EQ(end[0], end[1]);
-    /* one element later, and more than there are behind the last one of the last rank */
+    /* one element later, and more than exist behind the last element of the last rank */
     memset(back, 0, sizeof(back));
     OK((together ? MPI_File_read_at_all : MPI_File_read_at)(f[0], 1, back, n - 1, p->in_memory, &st));
     MPI_Get_count(&st, p->in_memory, &elements);
@@ -219,7 +219,7 @@ static void external(const struct pair *p, int kind, bool together)
         MPI_Type_free(&(MPI_Datatype){t[k]});
 }
 
-/* ---- bytes that are shown twice ---- */
+/* ---- bytes shown twice ---- */
 
 /* Blocks of bytes in a filetype; copies of it are `extent` apart. */
 static const struct overlap {

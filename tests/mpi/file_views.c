@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Views of all kinds against a model: a pattern of pieces, each some rank's or nobody's, repeats in a file that is full
- * of other bytes. The ranks write their pieces, alone or together, from memory with and without holes, with hints of
- * all kinds; then the file is what the model says, byte for byte, and reading gives what was written. All ranks draw
- * the same random numbers, so each knows what all do. file_views [ROUNDS [FIRST ROUND [no-locks]]]: the file system
- * has no locks then.
+ * Views of all kinds against a model: a pattern of pieces, each of a rank or of none, repeats in a file full of other
+ * bytes. The ranks write their pieces, alone or together, from memory with and without holes, with hints of all kinds;
+ * then the file equals the model, byte for byte, and reading gives the written data. All ranks draw the same random
+ * numbers, so each knows the actions of all. file_views [ROUNDS [FIRST ROUND [no-locks]]]: the file system has no locks
+ * then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum {
-    MAX_PIECES = 40, /* at most as many are one rank's */
+    MAX_PIECES = 40, /* limit per rank */
     MAX_RANKS = 64,
     ROOM = 1 << 20
 };
@@ -70,14 +70,14 @@ static unsigned below(unsigned n)
 
 /* ---- the pattern ------------------------------------------------------------------------------------------------- */
 
-/* In etypes, within a tile: what a rank has. */
+/* In etypes, within a tile: a rank's part. */
 struct owned {
     int num, at[MAX_PIECES], len[MAX_PIECES], etypes;
 };
 static struct owned owned[MAX_RANKS];
 static int etype_size, tile;                   /* bytes; etypes */
 static long disp;                              /* bytes */
-static int start[MAX_RANKS], count[MAX_RANKS]; /* etypes of the view: what each writes */
+static int start[MAX_RANKS], count[MAX_RANKS]; /* etypes of the view: each rank's write */
 
 static void draw_pattern(void)
 {
@@ -281,7 +281,7 @@ static void check_file(const char *name, const unsigned char *model, long bytes)
                  etype_size);
 }
 
-/* What was in the file before, and, behind that, what a write beyond its end leaves. */
+/* The former contents of the file, and the gap left by a write beyond its end. */
 static long make_model(unsigned char *model, long had)
 {
     long bytes = had;

@@ -121,7 +121,7 @@ static void polled(void)
     EQ(a.frees, 1);
 }
 
-/* A request that stands for a message, whose arrival its poll function tests. */
+/* A request that stands for a message; its poll function tests for the arrival. */
 static void around_a_message(void)
 {
     struct job j;

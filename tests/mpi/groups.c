@@ -2,8 +2,8 @@
 /*
  * Communicators of some processes only, MPI_Comm_create_group, MPI_Comm_create_from_group and
  * MPI_Intercomm_create_from_groups: random sequences of overlapping groups, of all sizes and in any order, with one
- * tag. All ranks draw the same sequence, and each takes part in what it is a member of, late now and then. With
- * "threads": several such sequences at once, with different tags or parents; with "session": without MPI_COMM_WORLD.
+ * tag. All ranks draw the same sequence, and each takes part in its own groups, sometimes late. With "threads": several
+ * such sequences at once, with different tags or parents; with "session": without MPI_COMM_WORLD.
  */
 #include "mt.h"
 
@@ -18,7 +18,7 @@ struct sequence {
     MPI_Comm parent;    /* of MPI_Comm_create_group; null: there is none */
     int tag;
     MPI_Group world;
-    MPI_Comm kept[KEPT]; /* so that different ids are free at different ranks */
+    MPI_Comm kept[KEPT]; /* so that ranks have different free ids */
     int next;
 };
 
@@ -55,7 +55,7 @@ static void keep(struct sequence *q, MPI_Comm c)
     *at = c;
 }
 
-/* It has these members in this order; whether they use it is drawn: the next creation may follow at once. */
+/* The members, in this order; whether they use the communicator is drawn: the next creation may follow at once. */
 static void check(struct sequence *q, MPI_Comm c, const int *members, int n, int use)
 {
     int r, m, got;
@@ -79,7 +79,7 @@ static void check_inter(struct sequence *q, MPI_Comm c, const int *theirs, int m
     int n, got = -1;
     MPI_Comm_remote_size(c, &n);
     EQ(n, m);
-    if (r < m) { /* each with the one at its place */
+    if (r < m) { /* each with its counterpart */
         MPI_Sendrecv(&rank, 1, MPI_INT, r, 1, &got, 1, MPI_INT, r, 1, c, MPI_STATUS_IGNORE);
         EQ(got, theirs[r]);
     }
@@ -147,7 +147,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* Blocks of four, and then the first ones of all blocks, who come late to the first or to the second. */
+/* Blocks of four, and then the first ranks of all blocks, which come late to the first or to the second. */
 static void blocks(struct sequence *q)
 {
     int members[4], firsts[4], n = 0, m = 0;
@@ -168,8 +168,7 @@ static void blocks(struct sequence *q)
             MPI_Comm_free(&q->kept[i]);
 }
 
-/* One after the other; then several at once: other names and tags (which differ in the highest bits only) or other
- * parents. */
+/* In sequence; then several at once: other names and tags (different in the highest bits only) or other parents. */
 static void at_once(struct sequence q)
 {
     pthread_t t[THREADS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handles as integers of Fortran and of C: functions, with their profiling twins, that give back what they were given,
- * for null handles, built-in ones and those made at run time; also before and after MPI. What MPI tells of its binary
+ * Handles as integers of Fortran and of C: functions, with their profiling twins, that convert there and back, for null
+ * handles, built-in handles and those made at run time; also before and after MPI. MPI's report of its binary
  * interface.
  */
 #include "mt.h"
@@ -17,7 +17,7 @@
             CHECK(f2c[i_](c2f[i_](handle)) == (handle));                                                               \
             CHECK(fromint[i_](toint[i_](handle)) == (handle));                                                         \
         }                                                                                                              \
-        /* Fortran's integers are what MPICH's binding has: the handle itself */                                       \
+        /* Fortran's integers are those of MPICH's binding: the handle itself */                                       \
         EQ(c2f[0](handle), (MPI_Fint)(long)(handle));                                                                  \
         EQ(toint[0](handle), (int)(long)(handle));                                                                     \
     } while (0)
@@ -59,7 +59,7 @@ static void made(void)
     int x = 5, y = 0, n;
     MPI_Comm_dup(MPI_COMM_SELF, &c);
     THERE_AND_BACK(Comm, MPI_Comm, c);
-    d = MPI_Comm_f2c(MPI_Comm_c2f(c)); /* is one that works */
+    d = MPI_Comm_f2c(MPI_Comm_c2f(c)); /* a working handle */
     MPI_Comm_size(d, &n);
     EQ(n, 1);
     MPI_Type_contiguous(3, MPI_INT, &t);
@@ -102,7 +102,7 @@ static void interface(void)
     int major = 5, minor = 5;
     MPI_Info i;
     MPI_Abi_get_version(&major, &minor);
-    CHECK(major == -1 && minor == -1); /* it is not the standard's */
+    CHECK(major == -1 && minor == -1); /* not the standard's */
     MPI_Abi_get_info(&i);
     EQ(atoi(value(i, "mpi_aint_size")), sizeof(MPI_Aint));
     EQ(atoi(value(i, "mpi_count_size")), sizeof(MPI_Count));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Duplicating without waiting: several at once, among other collectives, of intercommunicators, with attributes and
- * hints. With "threads": creations on several communicators whose order is not the same in every process.
+ * hints. With "threads": creations on several communicators in a different order in each process.
  */
 #include "mt.h"
 
@@ -29,7 +29,7 @@ static void several(void)
         if (i % 5 == 1)
             EQ(total(MPI_COMM_WORLD, i), i * size); /* collectives of the parent meanwhile */
     }
-    MPI_Comm_dup(MPI_COMM_WORLD, &blocking); /* and a creation that waits */
+    MPI_Comm_dup(MPI_COMM_WORLD, &blocking); /* and a waiting creation */
     EQ(total(blocking, 1), size);
     if (rank % 2)
         for (int i = N - 1; i >= 0; i--)
@@ -156,7 +156,7 @@ static void between_groups(void)
     MPI_Comm_free(&half);
 }
 
-/* By what shares a node. */
+/* By shared node. */
 static void by_hardware(void)
 {
     MPI_Comm c, d, e;
@@ -195,8 +195,10 @@ static void by_hardware(void)
     MPI_Comm_free(&c);
 }
 
-/* By resources that MPI names, and by process sets. A rank that is bound to one processor is alone there, or with its
- * like. */
+/*
+ * By resources named by MPI, and by process sets. A rank bound to one processor is alone there, or with others bound
+ * there.
+ */
 static void by_resource(void)
 {
     MPI_Comm c, d, node;
@@ -246,7 +248,7 @@ static void by_resource(void)
         MPI_Comm_free(&c);
     }
     MPI_Info_set(i, "mpi_pset_name", "mpi://SELF");
-    /* by the number that MPICH has for it since its version 4.2 */
+    /* by MPICH's number since version 4.2 */
     MPI_Comm_split_type(MPI_COMM_WORLD, MPIX_COMM_TYPE_NEIGHBORHOOD, 0, i, &c);
     MPI_Comm_size(c, &n);
     EQ(n, 1);
@@ -257,7 +259,7 @@ static void by_resource(void)
     MPI_Info_free(&i);
 }
 
-/* Ranks on the first processor that they may use share all of it. */
+/* Ranks on their first allowed processor share all of it. */
 static void bound(void)
 {
     cpu_set_t was, one;
@@ -285,7 +287,7 @@ static void bound(void)
     CHECK(sched_setaffinity(0, sizeof(was), &was) == 0);
 }
 
-/* By what sees the same directory: what MPICH calls a neighbourhood. */
+/* By a shared directory: MPICH's neighbourhood. */
 static void by_directory(void)
 {
     MPI_Comm c;
@@ -313,7 +315,7 @@ static void by_directory(void)
     EQ(c == MPI_COMM_NULL, size > 1);
     if (c != MPI_COMM_NULL)
         MPI_Comm_free(&c);
-    MPI_Info_set(i, "nbhd_common_dirname", "/proc/self"); /* nobody can make a file there: the node is what is left */
+    MPI_Info_set(i, "nbhd_common_dirname", "/proc/self"); /* no file can be made there: the node is left */
     MPI_Comm_split_type(MPI_COMM_WORLD, MPIX_COMM_TYPE_NEIGHBORHOOD, 0, i, &c);
     MPI_Comm_size(c, &n);
     MPI_Comm_free(&c);

@@ -81,7 +81,7 @@ static void environment(const char *program)
     has(i, "wdir", dir);
     free(dir);
     int flag;
-    MPI_Info_get(i, "thread_level", 0, NULL, &flag); /* it does not depend on what MPI knows by now */
+    MPI_Info_get(i, "thread_level", 0, NULL, &flag); /* independent of MPI's present state */
     CHECK(!flag);
     MPI_Info_set(i, "command", "mine now");
     has(i, "command", "mine now");
@@ -89,7 +89,7 @@ static void environment(const char *program)
     EQ(strtol(size_text, &end, 10), size);
 }
 
-/* What the standard names is kept, per communicator; what it does not name is ignored. */
+/* Hints named by the standard are kept, per communicator; others are ignored. */
 static void hints(void)
 {
     MPI_Comm c, d;
@@ -111,7 +111,7 @@ static void hints(void)
     MPI_Comm_set_info(c, i);
     MPI_Info_free(&i);
     MPI_Comm_get_info(c, &i);
-    has(i, "mpi_assert_no_any_tag", "true"); /* stays, since the second time did not name it */
+    has(i, "mpi_assert_no_any_tag", "true"); /* stays, since the second call did not name it */
     has(i, "mpi_assert_exact_length", "false");
     has(i, "mpi_assert_allow_overtaking", "false");
     has(i, "mpi_assert_no_any_source", "false");
@@ -150,7 +150,7 @@ static void codes(void)
     MPI_Error_string(code, text, &len);
     CHECK(len == 3 && !strcmp(text, "hot"));
     CHECK(class_of(MPI_Add_error_string(MPI_ERR_ARG, "x")) == MPI_ERR_ARG);
-    CHECK(MPIX_Delete_error_class(class) != MPI_SUCCESS); /* it has a code */
+    CHECK(MPIX_Delete_error_class(class) != MPI_SUCCESS); /* has a code */
     CHECK(MPIX_Delete_error_code(class) != MPI_SUCCESS);
     MPIX_Delete_error_string(code);
     MPI_Error_string(code, text, &len);
@@ -188,7 +188,7 @@ static void nothing(MPI_Comm *c, int *code, ...)
     (void)code;
 }
 
-/* What threads may do at any time. */
+/* Functions that threads may call at any time. */
 static void *anytime(void *arg)
 {
     for (int k = 0; k < 200; k++) {

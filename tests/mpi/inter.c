@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Intercommunicators: making, messages, duplicates, parts, merging. With one rank: that none can be made. */
+/* Intercommunicators: creation, messages, duplicates, parts, merging. With one rank: none can be made. */
 #include "mt.h"
 
 static MPI_Comm half; /* even ranks of the world, or odd ones */
@@ -20,7 +20,7 @@ static int world_of(int remote_rank)
     return 2 * remote_rank + (rank % 2 == 0);
 }
 
-/* Everybody of one group sends to everybody of the other and hears from the right one. */
+/* Every rank of one group sends to every rank of the other, and receives from the right one. */
 static void talk(MPI_Comm c, int ours_n, int theirs_n, const int *world_of_them)
 {
     int r;
@@ -107,7 +107,7 @@ static void properties(MPI_Comm c)
     MPI_Comm_free(&d);
 }
 
-/* What belongs to the one must not be seen in the other. */
+/* Messages of one communicator must not be seen in the other. */
 static void apart(MPI_Comm c)
 {
     MPI_Comm d;
@@ -186,7 +186,7 @@ static void splitting(MPI_Comm c)
         talk(d, 1, 1, (int[]){world_of(0)});
         MPI_Comm_free(&d);
     }
-    /* one side gives nobody: nobody gets any */
+    /* one side gives no rank: no rank gets a communicator */
     MPI_Comm_create(c, rank % 2 ? MPI_GROUP_EMPTY : first, &d);
     EQ(d, MPI_COMM_NULL);
     MPI_Group_free(&g);

@@ -9,9 +9,9 @@
 #endif
 
 static MPI_Comm inter;
-static int side, me, ours, theirs; /* which group, rank there, sizes */
+static int side, me, ours, theirs; /* group, rank there, sizes */
 
-/* What rank r of group g has at i. */
+/* The value of rank r of group g at i. */
 static int val(int g, int r, int i)
 {
     return (g + 1) * 1000003 + r * 7919 + i * 7 + 1;
@@ -43,7 +43,7 @@ static int sum(int g, int n, int i)
     return (int)s;
 }
 
-/* What this rank says for the root: rank `root` of group `group`. */
+/* This rank's argument for the root: rank `root` of group `group`. */
 static int say(int group, int root)
 {
     return side != group ? root : me == root ? MPI_ROOT : MPI_PROC_NULL;
@@ -54,7 +54,7 @@ static int is(int group, int root)
     return side == group && me == root;
 }
 
-/* Arguments that do not matter are garbage. */
+/* Ignored arguments are garbage. */
 #define JUNK      ((void *)8)
 #define JUNK_TYPE MPI_DATATYPE_NULL
 
@@ -139,7 +139,7 @@ static void reductions(int n)
         EQ(b[i], sum(!side, theirs, me * block + i));
     EQ(b[block], -77);
     free(b);
-    /* the first has all but what the others need for one each */
+    /* the first has all but one element for each of the others */
     int counts[size];
     for (int i = 0; i < ours; i++)
         counts[i] = i && n ? 1 : 0;
@@ -219,8 +219,8 @@ static void all_to_all(int n)
 }
 
 /*
- * Nobody passes before everybody of the other group is there: who is late makes a file first. Not by the clock, which
- * under a simulator is not the same everywhere.
+ * No rank passes before every rank of the other group is there: a late rank makes a file first. Not by the clock, which
+ * under a simulator differs between hosts.
  */
 static void barrier(void)
 {
@@ -243,7 +243,7 @@ static void barrier(void)
 }
 
 #ifndef FORM
-/* What is not allowed; the communicator goes on to be used after it. */
+/* Errors; the communicator is used again afterwards. */
 static void errors(void)
 {
     int x = 0, y = 0, class;

@@ -2,7 +2,7 @@
 /* A send and a receive under one request: small and large, to others, to oneself, to nobody; in place; errors. */
 #include "mt.h"
 
-enum { RING = 99 }; /* a tag of its own: who is ahead sends with others already */
+enum { RING = 99 }; /* a separate tag: ranks ahead already send with others */
 
 static int left, right;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranks that compute before their first communication: late MILLISECONDS. All others send to rank 0, which
- * sleeps so long before it looks; then everybody sends to everybody. Rank 0 prints how long each took.
+ * Ranks that compute before their first communication: late MILLISECONDS. All others send to rank 0, which sleeps this
+ * long before its first poll; then all send to all. Rank 0 prints the time of each phase.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Leaves one object of every kind behind on rank 1 ("leaks"), or makes the same and frees them ("frees"): leaks.sh
- * reads what the library says of it.
+ * reads the library's report.
  */
 #include "mt.h"
 

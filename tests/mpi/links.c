@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Between two ranks, for links.sh: what a kind of link is to do. links ping [again]: the time of each of some round
+ * Between two ranks, for links.sh: traffic to test a kind of link. links ping [again]: the time of each of some round
  * trips, printed. links stream N: N short messages one way, then an answer. links flood N: N messages of 8000 bytes to
- * a rank that looks for none of them for a while. links compute SECONDS: messages to a rank that computes so long.
- * links crowd N: rounds of N messages from all ranks to the first. links leave N: N large messages to a rank that
- * leaves MPI for a while after each.
+ * a rank that does not poll for a while. links compute SECONDS: messages to a rank that computes for this time. links
+ * crowd N: rounds of N messages from all ranks to the first. links leave N: N large messages to a rank that leaves MPI
+ * for a while after each.
  */
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ static void stream(int messages)
         printf("%.3f us a message\n", (MPI_Wtime() - begin) * 1e6 / messages);
 }
 
-/* Messages of LONG_BYTES, all sent before the other end, which sleeps without a look at the network, takes one. */
+/* Messages of LONG_BYTES, all sent before the other end, which sleeps without polling, takes one. */
 static void flood(int messages, unsigned sleep_us)
 {
     unsigned char *buf = room((size_t)messages * LONG_BYTES);
@@ -85,7 +85,7 @@ static void flood(int messages, unsigned sleep_us)
     free(buf);
 }
 
-/* All send at once, and what the first rank has room for is shared by those who send. */
+/* All send at once, and share the first rank's room. */
 static void crowd(int messages)
 {
     unsigned char *buf = room(LONG_BYTES);
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
     begin(&argc, &argv);
     CHECK(size == 2 || !strcmp(what, "crowd"));
     if (size == 2)
-        stream(1); /* so that they are connected */
+        stream(1); /* to connect them */
     if (!strcmp(what, "crowd"))
         crowd(n);
     else if (!strcmp(what, "ping"))

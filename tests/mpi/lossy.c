@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lossy BYTES DEPTH MS: rank 0 keeps DEPTH messages of BYTES under way to rank 1 for so many milliseconds of the
- * fabric, while lossy.py has a rail lose packets. What arrives is compared. Rank 0 prints the bandwidth in MB/s (10^6)
- * and its longest operation in milliseconds.
+ * lossy BYTES DEPTH MS: rank 0 keeps DEPTH messages of BYTES under way to rank 1 for MS milliseconds of the fabric,
+ * while lossy.py has a rail lose packets. Received data is compared. Rank 0 prints the bandwidth in MB/s (10^6) and its
+ * longest operation in milliseconds.
  */
 #include "mt.h"
 

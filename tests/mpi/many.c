@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * many [ROUNDS [PARTNERS]]: every rank exchanges short messages with every other one, or with so many of them, near and
- * far; then there are collectives and a ring. For jobs of many ranks, of which each may have few connections. Rank 0
- * prints the most memory that a rank's heap has, and by how much it has grown since each rank has sent a short and a
- * long packet: all of that, whatever else it is for, divided by the ranks of other hosts that have been met since.
+ * many [ROUNDS [PARTNERS]]: every rank exchanges short messages with all others, or with PARTNERS of them, near and
+ * far, followed by collectives and a ring. For jobs of many ranks with few connections each. Rank 0 prints the largest
+ * heap of a rank, and its growth since each rank has sent a short and a long packet: the total growth divided by the
+ * ranks of other hosts met since.
  */
 #include <malloc.h>
 
@@ -82,8 +82,8 @@ static int others(void)
 }
 
 /*
- * The library's pools have their first pieces after that, which serve all peers: also those that many messages at once
- * need, as when a few ranks tell each other something in a collective.
+ * Afterwards the library's pools have their first pieces, which serve all peers: also those for many messages at once,
+ * as in a collective.
  */
 static void warm_up(void)
 {
@@ -101,7 +101,7 @@ static void warm_up(void)
     MPI_Waitall(AT_ONCE, req, MPI_STATUSES_IGNORE);
 }
 
-/* What it was before, after the first one or two peers. */
+/* The heap before, after the first one or two peers. */
 static void print_heap(long long before)
 {
     long long mine[2] = {(long long)heap(), (long long)heap() - before}, most[2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mixed MS [KIND]: operations of all kinds, or of one, are repeated for so many milliseconds while mixed.py has ways
- * fail. What arrives is compared. Each rank prints how long its longest operation took, when that began, in
- * milliseconds of the fabric, and its kind; or when an operation said that a process has failed.
+ * mixed MS [KIND]: operations of all kinds, or of one, are repeated for MS milliseconds while mixed.py has ways fail.
+ * Received data is compared. Each rank prints the duration of its longest operation, its beginning, in milliseconds of
+ * the fabric, and its kind; or the time of an error about a failed process.
  */
 #include <time.h>
 
@@ -12,7 +12,7 @@
 
 static unsigned char *out, *in, *memory;
 static int peer;       /* at the other host, with this rank's place there */
-static MPI_Win window; /* memory: LARGE bytes that the peer writes, and one block behind */
+static MPI_Win window; /* memory: LARGE bytes written by the peer, and a block behind */
 static MPI_Request kept[2];
 static int round_number;
 
@@ -184,7 +184,7 @@ static int agree(void)
     return MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
 }
 
-/* Most of the time there is nothing to do, so that few rounds show what happens. */
+/* Idle most of the time, so few rounds cover a long time. */
 static void rest(void)
 {
     struct timespec t = {0, 500000};

@@ -66,7 +66,7 @@ static void not_yet(void)
     EQ(MPI_T_finalize(), MPI_T_ERR_NOT_INITIALIZED);
 }
 
-/* Every control variable: described, found by its name, readable as what it says it is. */
+/* Every control variable: described, found by its name, readable as described. */
 static void all_cvars(int running)
 {
     const char *anytime = "MRMPI_CHECK MRMPI_CHECK_ARGS MRMPI_LEAKS MRMPI_LOG_LEVEL MRMPI_SPIN_US MRMPI_STATS "
@@ -286,7 +286,7 @@ static unsigned long long count_of(MPI_T_pvar_session s, MPI_T_pvar_handle h)
     return v;
 }
 
-/* n messages of some bytes from every even rank to the next one, if there is one. */
+/* n messages of some bytes from every even rank to the next one, if any. */
 static int exchange(int n, int bytes)
 {
     static char buf[4096];
@@ -330,7 +330,7 @@ static void all_pvars(void)
        MPI_T_ERR_INVALID_INDEX);
 }
 
-/* Those of rails have an element for each: together they are what went between hosts. */
+/* Counters of rails have an element for each: their sum is the traffic between hosts. */
 static void rails(void)
 {
     char names[1024], *last = names;
@@ -355,7 +355,7 @@ static void rails(void)
     EQ(MPI_T_pvar_reset(s, share), MPI_T_ERR_PVAR_NO_WRITE);
     EQ(MPI_T_pvar_write(s, share, part), MPI_T_ERR_PVAR_NO_WRITE);
     EQ(MPI_T_pvar_readreset(s, share, part), MPI_T_ERR_PVAR_NO_WRITE);
-    EQ(MPI_T_pvar_start(s, MPI_T_PVAR_ALL_HANDLES), MPI_SUCCESS); /* all that can be */
+    EQ(MPI_T_pvar_start(s, MPI_T_PVAR_ALL_HANDLES), MPI_SUCCESS); /* all that can be started */
     EQ(MPI_T_pvar_read(s, packets, before), MPI_SUCCESS);
     for (int k = 1; k < size; k++)
         MPI_Sendrecv(&mine, 1, MPI_INT, (rank + k) % size, 8, &theirs, 1, MPI_INT, (rank + size - k) % size, 8,
@@ -415,7 +415,7 @@ static void counting(void)
     EQ(count_of(a, eager), 100 + more);
     EQ(MPI_T_pvar_reset(a, MPI_T_PVAR_ALL_HANDLES), MPI_SUCCESS);
     CHECK(count_of(a, eager) == 0 && count_of(a, rndv) == 0);
-    EQ(count_of(b, other), 7 * more); /* has seen it all */
+    EQ(count_of(b, other), 7 * more); /* has counted everything */
     EQ(MPI_T_pvar_stop(a, MPI_T_PVAR_ALL_HANDLES), MPI_SUCCESS);
 
     EQ(MPI_T_pvar_read(b, eager, &v), MPI_T_ERR_INVALID_HANDLE); /* of the other session */

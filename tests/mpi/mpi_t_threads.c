@@ -2,7 +2,7 @@
 /*
  * The tool information interface in several threads: each thread level, inits and finalizes that overlap, and threads
  * of a tool that read and write variables, make and free sessions and handles, while MPI starts, communicates (at the
- * thread level of the argument: single, funneled, serialized or multiple, which is the default) and ends.
+ * thread level of the argument: single, funneled, serialized or multiple, the default) and ends.
  */
 #include "mt.h"
 
@@ -31,7 +31,7 @@ static void levels(void)
 {
     const int wanted[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
     int provided, n;
-    for (int i = 0; i < 4; i++) { /* one in the other: each says what it gives */
+    for (int i = 0; i < 4; i++) { /* nested: each returns its level */
         provided = -1;
         EQ(MPI_T_init_thread(wanted[i], &provided), MPI_SUCCESS);
         EQ(provided, wanted[i]);
@@ -42,7 +42,7 @@ static void levels(void)
     }
     EQ(MPI_T_cvar_get_num(&n), MPI_T_ERR_NOT_INITIALIZED);
     EQ(MPI_T_finalize(), MPI_T_ERR_NOT_INITIALIZED);
-    for (int i = 0; i < 4; i++) { /* and again, one after the other */
+    for (int i = 0; i < 4; i++) { /* and again, in sequence */
         EQ(MPI_T_init_thread(wanted[i], &provided), MPI_SUCCESS);
         EQ(provided, wanted[i]);
         EQ(MPI_T_finalize(), MPI_SUCCESS);
@@ -77,10 +77,11 @@ static void lives(void)
 
 /* ---- threads of a tool, as long as the program runs ---- */
 
-static atomic_int over;                /* they end */
-static MPI_T_pvar_session common;      /* read by all */
-static MPI_T_pvar_handle plain, drawn; /* both count eager messages: one as it is, the other read and reset by turns */
-static atomic_ullong taken;            /* what was read from it */
+static atomic_int over;           /* threads end */
+static MPI_T_pvar_session common; /* read by all */
+static MPI_T_pvar_handle plain,
+    drawn;                  /* both count eager messages: one continuously, the other read and reset in turn */
+static atomic_ullong taken; /* total of its readings */
 
 static void job_text(char *text, int kind)
 {
@@ -88,7 +89,7 @@ static void job_text(char *text, int kind)
     memset(text, 'a' + kind, 8 + (size_t)kind * 100);
 }
 
-/* What is used when MPI starts can be written until then: afterwards never. True while it can. */
+/* Values used at MPI's start can be written until then, and never afterwards. True while possible. */
 static int write_early(MPI_T_cvar_handle eager, MPI_T_cvar_handle job, int i)
 {
     char text[1024];
@@ -101,7 +102,7 @@ static int write_early(MPI_T_cvar_handle eager, MPI_T_cvar_handle job, int i)
     return other == MPI_SUCCESS;
 }
 
-/* All of one kind, and as long as that is. */
+/* All of one kind, and of its length. */
 static void read_job(MPI_T_cvar_handle job)
 {
     char text[1024];
@@ -111,7 +112,7 @@ static void read_job(MPI_T_cvar_handle job)
     EQ(strspn(text, (char[]){text[0], 0}), n);
 }
 
-/* What can be changed at any time. */
+/* Variables changeable at any time. */
 static void change(int i)
 {
     static const char *const names[] = {"MRMPI_CHECK_ARGS", "MRMPI_SPIN_US", "MRMPI_LOG_LEVEL"};
@@ -161,7 +162,7 @@ static void own_session(int i)
     EQ(MPI_T_pvar_read(s, h[0], &w), MPI_SUCCESS);
     CHECK(v >= 5 && w >= v);
     EQ(MPI_T_pvar_readreset(s, h[0], &v), MPI_SUCCESS);
-    EQ(v, w); /* it stands still */
+    EQ(v, w); /* stands still */
     EQ(MPI_T_pvar_reset(s, MPI_T_PVAR_ALL_HANDLES), MPI_SUCCESS);
     EQ(MPI_T_pvar_read(s, h[0], &v), MPI_SUCCESS);
     EQ(v, 0);
@@ -203,7 +204,7 @@ static void *tool(void *arg)
     return NULL;
 }
 
-/* ---- the program that the tool looks at ---- */
+/* ---- the observed program ---- */
 
 static void talk(MPI_Comm c)
 {

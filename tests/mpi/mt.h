@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For the conformance programs: checks that say where they failed and end the job. A program prints nothing when all is
- * well. */
+/*
+ * For the conformance programs: checks that print their place and end the job. Without errors, a program prints
+ * nothing.
+ */
 #ifndef MT_H
 #define MT_H
 

@@ -44,7 +44,7 @@ static void all_kinds(int n)
     MPI_Ialltoallw(in, counts, bytes, types, b[9], counts, bytes, types, c, &q[k++]);
     MPI_Iscan(one, b[10], n, MPI_INT, MPI_SUM, c, &q[k++]);
     MPI_Ireduce_scatter_block(in, b[11], n, MPI_INT, MPI_SUM, c, &q[k++]);
-    MPI_Comm_free(&c); /* what was started goes on */
+    MPI_Comm_free(&c); /* started operations go on */
     MPI_Waitall(k, q, MPI_STATUSES_IGNORE);
     for (int i = 0; i < n; i++) {
         EQ(b[0][i], 99);
@@ -77,7 +77,7 @@ static void user_max(void *in, void *inout, int *len, MPI_Datatype *type)
             ((int *)inout)[i] = ((int *)in)[i];
 }
 
-/* Out of order completion, and an operation that is freed while it is used. */
+/* Out of order completion, and an operation freed in use. */
 static void many(void)
 {
     MPI_Request q[2 * MANY];

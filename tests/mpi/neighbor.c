@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Neighbourhood collectives on grids (also of one or two processes along a dimension), graphs and distributed graphs
- * with edges that are there several times. An edge is told by its two ends and its number among the edges between them.
+ * with repeated edges. An edge is identified by its two ends and its number among the edges between them.
  */
 #include "mt.h"
 #ifdef FORM
@@ -15,7 +15,7 @@ struct edge {
     int name; /* the same at both ends, another one for each edge between the two */
 };
 
-/* What this rank has been told of its neighbours, by another way than by the library. */
+/* This rank's neighbours, obtained independently of the library. */
 static struct {
     int num_in, num_out;
     struct edge in[EDGES_MAX], out[EDGES_MAX];
@@ -145,7 +145,7 @@ static void all_of(MPI_Comm c)
     }
 }
 
-/* In a grid what goes down a dimension comes in from above: name 2 i going down, 2 i + 1 going up. */
+/* In a grid, data sent down a dimension comes in from above: name 2 i going down, 2 i + 1 going up. */
 static void grid(int ndims, const int *dims, const int *periods)
 {
     MPI_Comm c;

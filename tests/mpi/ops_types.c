@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every built-in operation on every basic type: the right result where it is defined (over all ranks, and by
- * MPI_Reduce_local with int and with large counts), an error where it is not. Then the user's operations, with counts
- * of both widths.
+ * Every built-in operation on every basic type: the right result where defined (over all ranks, and by MPI_Reduce_local
+ * with int and with large counts), an error elsewhere. Then the user's operations, with counts of both widths.
  */
 #include "mt.h"
 
@@ -24,7 +23,7 @@ enum {
 
 static MPI_Op ops[12];
 
-/* Defined and undefined: all twelve operations on one type. fold(op, a, b) is what the operation means. */
+/* Defined and undefined: all twelve operations on one type. fold(op, a, b) computes the operation. */
 #define TYPE(ctype, mpitype, defined, make, fold)                                                                      \
     do {                                                                                                               \
         ctype in[N], out[N], want[N], local[N];                                                                        \
@@ -126,7 +125,7 @@ static void reals(void)
     TYPE(double, MPI_DOUBLE_PRECISION, REALS, SMALL, REAL);
     TYPE(float, MPI_REAL4, REALS, SMALL, REAL);
     TYPE(double, MPI_REAL8, REALS, SMALL, REAL);
-#ifdef MRMPI /* elsewhere the type may be one of 80 bits */
+#ifdef MRMPI /* elsewhere the type may have 80 bits */
     TYPE(__float128, MPI_REAL16, REALS, SMALL, REAL);
 #ifdef __FLT16_MAX__
     TYPE(_Float16, MPIX_C_FLOAT16, HALVES, SMALL, REAL);
@@ -167,7 +166,7 @@ static void others(void)
     TYPE(char, MPI_PACKED, NONE, SMALL, REAL);
 }
 
-/* One value and index per element and rank; ties, which the lowest index wins. */
+/* One value and index per element and rank; the lowest index wins ties. */
 #define PAIR(vtype, itype, mpitype)                                                                                    \
     do {                                                                                                               \
         struct pair {                                                                                                  \
@@ -287,7 +286,7 @@ static void users(void)
     MPI_Type_free(&matrix);
 }
 
-/* The pairs of MPI_MINLOC by what they are made of. */
+/* The pairs of MPI_MINLOC by their parts. */
 static void pairs_by_parts(void)
 {
     static const MPI_Datatype of[][3] = {

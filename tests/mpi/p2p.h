@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For the point-to-point programs: checks that say where they failed and end the job, and patterned buffers. */
+/* For the point-to-point programs: checks that print their place and end the job, and patterned buffers. */
 #ifndef P2P_H
 #define P2P_H
 

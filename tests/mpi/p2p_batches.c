@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages in batches that are alike. Of large ones the last bytes of a batch are copied, so that its sends end early,
- * and its last message has a head; short ones go eagerly first, and are read in later batches. Ranks send in pairs,
- * both ways or one way, and write over their buffers as soon as they may. What arrives is checked byte by byte: in
- * order, late, cut off, with holes at the receiver, and after a batch that is cut short or goes on longer than those
- * before. p2p_batches [BYTES]: of a message, 150000 unless said otherwise, a multiple of 10.
+ * Messages in equal batches. Of large messages, the last bytes of a batch go through a bounce buffer, so the sends end
+ * early, and its last message has an eager prefix; short messages go eagerly first, and are read in later batches.
+ * Ranks send in pairs, both ways or one way, and write over their buffers as soon as they may. Received data is checked
+ * byte by byte: in order, late, cut off, with holes at the receiver, and after a batch that is cut short or goes on
+ * longer than those before. p2p_batches [BYTES]: of a message, default 150000, a multiple of 10.
  */
 #include <stdbool.h>
 
@@ -30,7 +30,7 @@ static const struct how hows[] = {
 };
 
 static int len = 150000;
-static bool first; /* of its pair, which sends if only one does */
+static bool first; /* of its pair, the sender if only one sends */
 static unsigned char *out[MESSAGES + 1], *in[MESSAGES + 1];
 
 static int messages_of(const struct how *h, int round)
@@ -142,8 +142,10 @@ static void one_round(const struct how *h, int peer, int round, MPI_Datatype hol
     }
 }
 
-/* The tails of one communicator may be on their way when it is freed, and a request be freed before its
- * send is over. */
+/*
+ * The bounce buffers of a communicator may be under way when it is freed, and a request be freed before its send is
+ * complete.
+ */
 static void freed(int peer)
 {
     MPI_Request req[MESSAGES];

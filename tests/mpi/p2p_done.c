@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nonblocking operations that are complete when their call returns: every way to complete their requests, to ask after
- * them, to free or to cancel them, with more of them than are likely to be kept apart, and with handles that were used.
+ * Nonblocking operations complete at their call's return: every way to complete their requests, to query, free or
+ * cancel them, with more of them than the library is likely to keep separately, and with used handles.
  */
 #include "mt.h"
 
@@ -110,7 +110,7 @@ static void by_some(int n)
     }
 }
 
-/* Some are freed, some cancelled (which a message that has been asked for withstands), and some of both waited for. */
+/* Some are freed, some cancelled (without effect on requested messages), and some of both waited for. */
 static void by_mix(int n)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -129,7 +129,7 @@ static void by_mix(int n)
         CHECK(!cancelled);
         check_one(i, n, &st[i]);
     }
-    MPI_Barrier(MPI_COMM_WORLD); /* what was freed is here */
+    MPI_Barrier(MPI_COMM_WORLD); /* freed messages are here */
 }
 
 /* A message that nobody has asked for is taken back, or comes. */

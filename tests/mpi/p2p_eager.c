@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What programs count on although MPI does not promise it: everybody first sends some hundred short messages to
- * everybody, and only then receives. With blocking sends, then with nonblocking ones that are waited for.
+ * A property that programs depend on although MPI does not promise it: every rank first sends some hundred short
+ * messages to all others, and only then receives. With blocking sends, then with nonblocking sends and waits.
  */
 #include "p2p.h"
 

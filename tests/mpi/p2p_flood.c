@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Everybody floods rank 0, which looks away at first and then takes the messages in an order of its own. */
+/* All ranks flood rank 0, which does not poll at first and then takes the messages in an order of its own. */
 #include "p2p.h"
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every way to send meets every way to receive: each rank sends to the next one around the ring, with data that lies in
- * one piece and data with gaps. With LARGE the functions are those with large counts (p2p_forms_c.c).
+ * Every kind of send meets every kind of receive: each rank sends to the next around the ring, with data in one piece
+ * and data with gaps. With LARGE the functions are those with large counts (p2p_forms_c.c).
  */
 #include "mt.h"
 
@@ -25,7 +25,7 @@ struct message {
     int peer;
 };
 
-/* ---- ways to send: blocking ones end what they begin; persistent ones are freed by the caller ---- */
+/* ---- kinds of sends: blocking ones end what they begin; persistent ones are freed by the caller ---- */
 
 #define BLOCKING(mode)                                                                                                 \
     static void send_##mode(const struct message *m, MPI_Request *q)                                                   \
@@ -57,7 +57,7 @@ PERSISTENT(Bsend_init)
 PERSISTENT(Ssend_init)
 PERSISTENT(Rsend_init)
 
-/* `waits`: it ends only when the receive has begun; `ready`: it may begin only when the receive is there. */
+/* `waits`: ends only when the receive has begun; `ready`: may begin only when the receive is there. */
 static const struct way_out {
     void (*send)(const struct message *, MPI_Request *);
     bool blocks, waits, ready, persistent;
@@ -97,7 +97,7 @@ static void post_recv_init(const struct message *m, MPI_Request *q)
 static void wait_for_it(const struct message *m, MPI_Request *q, MPI_Status *st)
 {
     MPI_Wait(q, st);
-    if (*q != MPI_REQUEST_NULL) /* it is persistent */
+    if (*q != MPI_REQUEST_NULL) /* persistent */
         MPI_Request_free(q);
 }
 
@@ -131,7 +131,7 @@ static const struct way_in {
     {nothing, mrecv, false},    {nothing, imrecv, false},
 };
 
-/* ---- one round ---- */
+/* ---- a round ---- */
 
 /* Elements of the matrix's first column, or all of a line. */
 static int *element(int *buf, int i, bool gaps)

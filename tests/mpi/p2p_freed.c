@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Senders that give up their part of a message: the request is freed while the message is under way, or the program
- * computes instead of calling MPI. The receiver, whose waits sleep, must not be held up. Each rank sends to the next
+ * computes instead of calling MPI. The receiver, whose waits sleep, must not be delayed. Each rank sends to the next
  * one, and at last into MPI_Finalize.
  *
- * Arguments, for ranks of one node: how large messages are copied (MRMPI_SHM_COPY), and "busy": a yield takes a
- * millisecond, as on a machine on which others compute, so that waiters sleep early and long.
+ * Arguments, for ranks of one node: the copy mode of large messages (MRMPI_SHM_COPY), and "busy": a yield takes a
+ * millisecond, as on a busy machine, so waiters sleep early and long.
  */
 #include <sched.h>
 #include <time.h>
@@ -24,7 +24,7 @@ static void sleep_ms(long ms)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-/* Found before that of the C library. */
+/* Found before the C library's. */
 __attribute__((visibility("default"))) int sched_yield(void)
 {
     if (busy)

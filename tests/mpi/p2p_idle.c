@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every rank waits for a message that never comes; rank 0 says "ready" first. For tests of what a waiting or killed job
- * costs. An argument ends it: rank 0 sleeps so many seconds outside MPI, then wakes all and prints the processor time
- * of the others.
+ * Every rank waits for a message that never comes; rank 0 prints "ready" first. For tests of the cost of a waiting or
+ * killed job. With an argument the program ends: rank 0 sleeps this number of seconds outside MPI, then wakes all and
+ * prints the processor time of the others.
  */
 #include <sys/resource.h>
 #include <unistd.h>

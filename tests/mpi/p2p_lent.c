@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that may be sent from the program's memory: that is changed as soon as the send is complete, whether
- * somebody waits for it, answers it, or takes it late; sends that are cancelled, or freed, while they are under way.
- * Each rank of the lower half sends to one of the upper half, and back. The argument: how many times, else 120.
+ * Zero-copy sends: the program's memory is changed as soon as the send is complete, whether the receiver waits,
+ * answers, or is late; sends are cancelled, or freed, while under way. Each rank of the lower half sends to one of the
+ * upper half, and back. The argument: number of times, default 120.
  */
 #include <unistd.h>
 
@@ -92,7 +92,7 @@ static void cancelled(int len)
     }
 }
 
-/* The same of buffered sends, which are complete for the program at once. */
+/* The same for buffered sends, complete for the program at once. */
 static void cancelled_buffered(int len)
 {
     int space = 4 * (len + MPI_BSEND_OVERHEAD);

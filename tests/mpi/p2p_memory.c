@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Everybody floods rank 0, which looks away, or is in the library but asks for nothing. Neither side's memory grows by
- * more than the settings allow, whatever is sent; all messages come, in order; and credit comes back: it is done twice.
+ * All ranks flood rank 0, which does not poll, or is in the library without receives. Neither side's memory grows
+ * beyond the settings, for any messages; all messages come, in order; and credit comes back: the flood is repeated.
  */
 #include "p2p.h"
 
@@ -19,7 +19,7 @@
 enum { WARM, FLOOD, NEVER, END };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { MEASURED = 0 }; /* their allocators keep what has been freed */
+enum { MEASURED = 0 }; /* their allocators keep freed memory */
 #else
 enum { MEASURED = 1 };
 #endif
@@ -61,8 +61,8 @@ static void check_growth(long before, long allowed)
 }
 
 /*
- * A file in which each sender leaves a byte when it has begun all its sends, for rank 0 to see without being in the
- * library. Ranks of other machines have no such file; for them rank 0 waits in vain, but not for long.
+ * A file in which each sender leaves a byte when it has begun all its sends, readable for rank 0 outside the library.
+ * Ranks of other machines have no such file; for them rank 0 waits a short time in vain.
  */
 static char begun[PATH_MAX];
 

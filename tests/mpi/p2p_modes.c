@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the send modes promise: a synchronous send ends only when it is matched, a buffered one at once. */
+/* Promises of the send modes: a synchronous send ends only when matched, a buffered send at once. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -66,8 +66,8 @@ static void buffered(int n)
 }
 
 /*
- * Room for one message. That it was received the sender learns from a file, not from MPI: there is room again when MPI
- * is called next, although no call has looked for the receiver's word.
+ * Room for one message. The sender learns of the receive from a file, not from MPI: there is room again at the next
+ * call of MPI, although no call has polled for the receiver's confirmation.
  */
 static void room_again(void)
 {

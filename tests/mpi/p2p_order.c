@@ -39,7 +39,7 @@ static void stream(int in_tag, int in_source, int post_first)
     free(in);
 }
 
-/* Short ones come while their receives are posted, which ask for other tags than come next. */
+/* Short messages come while receives with other tags are posted. */
 static void while_posted(void)
 {
     enum { BATCH = 60, BATCHES = 200, WORDS = 10 };
@@ -78,7 +78,7 @@ static void while_posted(void)
     }
 }
 
-/* Everybody sends numbered messages with several tags to rank 0, which takes them by different wildcards. */
+/* All ranks send numbered messages with several tags to rank 0, which takes them by different wildcards. */
 static void gather_numbers(void)
 {
     enum { EACH = 300 };

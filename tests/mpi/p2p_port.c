@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The last rank loses its own port (a command, given as argument, takes it down) while it waits for a message and has
- * nothing to send: it hears of it by an error, also when it waits for anybody's message.
+ * The last rank loses its own port (taken down by a command, given as argument) while waiting for a message, with
+ * nothing to send: the receive returns an error, also with MPI_ANY_SOURCE.
  */
 #include <unistd.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whose work a large message is: rank 0 starts a send and stays away from MPI for a while. Where the receiver reads,
- * its receive is over before the sender is back. With an argument of "write" the opposite must hold: it has to wait.
- * Lengths around those that are cut, a receive for less than is sent, and data with holes at one end, are checked byte
- * by byte.
+ * The progress of a large message: rank 0 starts a send and stays away from MPI for a while. If the receiver reads, its
+ * receive is over before the sender is back. With the argument "write" the opposite must hold: the receiver has to
+ * wait. Lengths around those that are cut, a receive for less than is sent, and data with holes at one end, are checked
+ * byte by byte.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static void truncated(int len)
     check(len - 5, 1, 1);
 }
 
-/* Seconds that the receive of a message took whose sender was away. */
+/* Seconds of a receive whose sender was away. */
 static double while_away(void)
 {
     MPI_Request req;

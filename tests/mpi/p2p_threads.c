@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * MPI_THREAD_MULTIPLE: threads of all ranks talk at once, thread i of a rank with thread i of the others, in blocking
- * and non-blocking ways, with small and large messages, while one thread waits all the time for a message that comes
- * last.
+ * and non-blocking ways, with small and large messages, while one thread waits all the time for the last message.
  */
 #include <pthread.h>
 

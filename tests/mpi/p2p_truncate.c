@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message longer than its receive: MPI_ERR_TRUNCATE, what fits has arrived, nothing is overwritten, life goes on. One
- * that ends within an element of the receive's type: MPI_ERR_TYPE; a shorter one is none of the receiver's business.
+ * A message longer than its receive: MPI_ERR_TRUNCATE, the part that fits has arrived, nothing is overwritten, later
+ * messages work. A message that ends within an element of the receive's type: MPI_ERR_TYPE; a shorter message is no
+ * error at the receiver.
  */
 #include "p2p.h"
 

@@ -87,7 +87,7 @@ static void exchange(const struct cut *c)
     free(out);
 }
 
-/* What is ready arrives although the rest is not: the large first partition, while the second waits for an answer. */
+/* Ready partitions arrive before the rest: the large first partition, while the second waits for an answer. */
 static void early(void)
 {
     enum { N = 50000 };
@@ -119,8 +119,7 @@ static void early(void)
     MPI_Request_free(&q[1]);
 }
 
-/* Two with the same tag match in the order in which they are made; ordinary messages with that tag do not
- * get between. */
+/* Two with the same tag match in the order of creation; ordinary messages with this tag do not match. */
 static void two(void)
 {
     int a[2], b[2], x[2] = {1, 2}, y = -1;
@@ -221,7 +220,7 @@ static void errors(void)
     MPI_Comm_free(&c);
 }
 
-/* Pairs that both ends give up before they have begun keep their places: the last of each end meet. */
+/* Pairs given up by both ends before they have begun keep their places: the last of each end meet. */
 static void given_up(void)
 {
     enum { PAIRS = 40 };
@@ -247,7 +246,7 @@ static void given_up(void)
     MPI_Request_free(&r);
 }
 
-/* Pairs that are given up one after the other leave no memory behind, and take the same time, however many they are. */
+/* Pairs given up one after the other leave no memory behind, and take the same time, however many they are. */
 static void given_up_for_long(void)
 {
     enum { PAIRS = 6000, FIRST = 500, TOGETHER = 100, LEFT_BEHIND = 64 };

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parted WHAT: ranks of odd number do not take part in what the others wait for, and these are told by an error.
+ * parted WHAT: ranks of odd number do not take part in an operation that the others wait for, and the others get an
+ * error.
  *
  * ends: the odd ones call MPI_Finalize at once. The others wait for them in messages and in collective operations.
- * late: so do they; rank 2 begins an operation long after rank 0 has been told of that: it does not write into the
- * memory that rank 0 had announced for it.
- * lost, stays: pairs of odd ranks exchange messages until the network between the halves of the job has gone, and then
- * call MPI_Finalize, or compute for 20 s. The others wait in collective operations all the time.
+ * late: likewise; rank 2 begins an operation long after rank 0 got its error, and does not write into the memory that
+ * rank 0 had announced for it. lost, stays: pairs of odd ranks exchange messages until the network between the halves
+ * of the job has gone, and then call MPI_Finalize, or compute for 20 s. The others wait in collective operations all
+ * the time.
  */
 #include <time.h>
 
@@ -20,7 +21,7 @@ static int large[2][MOST * INTS];
 static char *memory;
 static MPI_Win window;
 static int ints[3][MOST], counts[MOST], displs[MOST];
-static int told; /* operations that said so */
+static int told; /* operations with the error */
 
 static int failed(int code)
 {
@@ -131,7 +132,7 @@ static const struct collective {
 };
 enum { COLLECTIVES = sizeof collectives / sizeof *collectives, SIZES = 3, WARM = 6 };
 static const int sizes[SIZES] = {2, 4096, INTS};
-static int num_sizes = SIZES; /* the largest are offered: who computes does not give them back */
+static int num_sizes = SIZES; /* the largest are offered: a computing rank does not give them back */
 static MPI_Comm comms[COLLECTIVES][SIZES], ring;
 static MPI_Request requests[COLLECTIVES][SIZES];
 
@@ -196,7 +197,7 @@ static void messages(int peer)
     MPI_Irecv(memory, LARGE, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &q[1]);
     MPI_Isend(memory, LARGE, MPI_BYTE, peer, 2, MPI_COMM_WORLD, &q[2]);
     MPI_Issend(ints[1], 1, MPI_INT, peer, 2, MPI_COMM_WORLD, &q[3]);
-    MPI_Isend(ints[1], 1, MPI_INT, peer, 2, MPI_COMM_WORLD, &q[4]); /* nobody has to take it */
+    MPI_Isend(ints[1], 1, MPI_INT, peer, 2, MPI_COMM_WORLD, &q[4]); /* need not be received */
     MPI_Irecv(any, 1, MPI_INT, size == 2 ? MPI_ANY_SOURCE : peer, 3, MPI_COMM_WORLD, &q[5]);
     err = MPI_Waitall(6, q, status);
     EQ(err, MPI_ERR_IN_STATUS);

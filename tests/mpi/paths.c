@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * paths WANTED [WINDOWS]: what pairs of ranks carry; the lower half of the ranks sends to the upper. Before the clock
- * starts WINDOWS windows of large messages go (1500), or until each rank has opened WANTED subchannels more than small
- * messages need. Rank 0 prints "opened N rate MB/S latency US": the most subchannels that a rank has opened beyond
- * those, MB/s (10^6) of all pairs together by messages of 1 MiB, half a round trip of 8 bytes of the slowest pair.
+ * paths WANTED [WINDOWS]: the throughput of pairs of ranks; the lower half of the ranks sends to the upper. Before the
+ * clock starts, WINDOWS windows of large messages go (1500), or until each rank has opened WANTED subchannels beyond
+ * those for small messages. Rank 0 prints "opened N rate MB/S latency US": the most subchannels that a rank has opened
+ * beyond those, MB/s (10^6) of all pairs together by messages of 1 MiB, half a round trip of 8 bytes of the slowest
+ * pair.
  */
 #include <mpi.h>
 #include <stdio.h>

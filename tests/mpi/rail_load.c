@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rail_load BYTES WINDOW FILE: rank 0 sends windows of messages to rank 1, which answers each window with 8 bytes, in
- * phases that FILE names: a number, or "end". When the file has another number, rank 0 prints of the phase that ends
- * how many windows it had, their rate in MB/s, and how long the mean and the longest one took, in microseconds of the
- * fabric; and then that the next one begins. What comes is looked at. The first window of a phase counts to the one
- * before: news may be on their way. Before a phase from 1000 on nothing is sent for 15 s of the fabric.
+ * phases named in FILE: a number, or "end". When the file has another number, rank 0 prints the windows of the ended
+ * phase, their rate in MB/s, and the mean and longest time of a window, in microseconds of the fabric; and then the
+ * beginning of the next phase. Received data is checked. The first window of a phase counts to the phase before,
+ * because news may be on their way. Before a phase from 1000 on nothing is sent for 15 s of the fabric.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int read_phase(const char *file, int before)
     return !n || s[n - 1] != '\n' ? before : !strncmp(s, "end", 3) ? -1 : atoi(s);
 }
 
-/* The first and the last byte tell the window, those between stay. */
+/* The first and the last byte mark the window, those between stay. */
 static void mark(unsigned char *b, int n, unsigned char value)
 {
     b[0] = b[n - 1] = value;

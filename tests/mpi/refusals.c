@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One process calls a collective function with a wrong argument, the others with right ones. All of them fail, with the
- * class of that error, and the objects that they called with work on: nobody waits for a process that has left.
+ * One process calls a collective function with a wrong argument, the others with right arguments. All calls fail, with
+ * the class of this error, and their objects stay usable: no process waits for a process that has left.
  */
 #include "mt.h"
 
@@ -12,7 +12,7 @@
 static MPI_Comm comm, inter, cart, node;
 static MPI_Group world;
 static MPI_File file;
-static int leader[2], side; /* of the two halves: their leaders in comm, and which is ours */
+static int leader[2], side; /* of the two halves: their leaders in comm, and our side */
 static MPI_Comm half;
 static char name[64];
 
@@ -23,7 +23,7 @@ static int class_of(int code)
     return c;
 }
 
-/* What the right call would have made is a sign that somebody did not hear of the wrong one. */
+/* A result of the right call shows that a rank did not hear of the wrong call. */
 static MPI_Comm made;
 static MPI_Win win;
 static MPI_File opened;
@@ -114,7 +114,7 @@ CASE(write_buffer, MPI_File_write_all(file, bad ? NULL : &(int){0}, 1, MPI_INT, 
 CASE(ordered_count, MPI_File_write_ordered(file, &(int){0}, bad ? -1 : 0, MPI_INT, MPI_STATUS_IGNORE))
 CASE(begin_count, MPI_File_read_all_begin(file, &(int){0}, bad ? -1 : 0, MPI_INT))
 
-/* Those who are not wrong have a request, which fails. */
+/* Ranks with right arguments have a request, which fails. */
 static int idup(bool bad, MPI_Info info)
 {
     MPI_Request q = MPI_REQUEST_NULL;
@@ -141,7 +141,7 @@ static int idup_info(bool bad)
     {                                                                                                                  \
         .name = #function, .call = function, .class = class_, __VA_ARGS__                                              \
     }
-/* two: there must be two groups; of: whose members have one that is wrong, if not comm's. */
+/* two: there must be two groups; of: the communicator with a wrong argument at a member, if not comm. */
 static const struct {
     const char *name;
     int (*call)(bool bad);
@@ -247,7 +247,7 @@ static void run(size_t k, int who)
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     EQ(made, MPI_COMM_NULL);
-    EQ(total(comm), size); /* the communicator is as it was, and so is what is made of it */
+    EQ(total(comm), size); /* the communicator is unchanged, and so are communicators made from it */
     EQ(total(node) > 0, 1);
     if (inter != MPI_COMM_NULL)
         EQ(total(inter), side ? size / 2 : size - size / 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The last rank sends to one after the other, and is told when one of them cannot connect. It prints what it is told,
- * with the time that took, and ends the job with code 7.
+ * The last rank sends to all others in turn, and gets an error when one of them cannot connect. Prints the error, with
+ * its time, and ends the job with code 7.
  */
 #include <mpi.h>
 #include <stdio.h>

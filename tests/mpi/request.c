@@ -211,7 +211,7 @@ static void probes(void)
     EQ(n, MPI_UNDEFINED);
     MPI_Mprobe(left, 8, MPI_COMM_WORLD, &m, &st);
     MPI_Iprobe(left, 8, MPI_COMM_WORLD, &flag, &st);
-    CHECK(!flag); /* it has been taken out */
+    CHECK(!flag); /* already taken out */
     MPI_Mrecv(y, 3, MPI_INT, &m, &st);
     EQ(m, MPI_MESSAGE_NULL);
     EQ(y[2], 3);

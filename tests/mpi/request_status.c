@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Looking at several requests without completing them: null and inactive ones, sends and receives, persistent and
- * generalized ones, collectives, a cancelled and a failed one. Each is complete for as long as it is looked at.
+ * Looking at several requests without completing them: null and inactive requests, sends and receives, persistent and
+ * generalized requests, collectives, a cancelled and a failed operation. Each stays complete for repeated looks.
  */
 #include "mt.h"
 
@@ -22,7 +22,7 @@ static int is_empty(const MPI_Status *st)
     return st->MPI_SOURCE == MPI_ANY_SOURCE && st->MPI_TAG == MPI_ANY_TAG && n == 0 && !cancelled;
 }
 
-/* Statuses that nobody has written yet. */
+/* Statuses not written yet. */
 static void spoil(MPI_Status *st, int n)
 {
     memset(st, 0x55, (size_t)n * sizeof(*st));
@@ -112,7 +112,7 @@ static void some_of_them(MPI_Comm c)
     EQ(q[2], MPI_REQUEST_NULL);
 }
 
-/* A persistent request is looked at while it is active, and stays so. */
+/* A look at an active persistent request leaves the request active. */
 static void persistent(void)
 {
     int x = -1, y = 7, n, flag, index, at[2];
@@ -190,7 +190,7 @@ static void *completes(void *q)
     return NULL;
 }
 
-/* Somebody else completes it while one looks. */
+/* Another thread completes the request during looks. */
 static void by_a_thread(void)
 {
     int result = MPI_SUCCESS, flag;
@@ -206,7 +206,7 @@ static void by_a_thread(void)
     MPI_Wait(&q, MPI_STATUS_IGNORE);
 }
 
-/* What was cancelled says so, what failed says how, in the statuses of several. */
+/* Cancelled and failed operations have their statuses among several. */
 static void ends(void)
 {
     int x[2], y[2] = {1, 2}, flag, n, index, at[3], cancelled;
@@ -260,7 +260,7 @@ int main(int argc, char **argv)
     by_a_thread();
     ends();
     errors();
-    /* neighbours, and those that are far from each other, where ranks are split between hosts */
+    /* neighbours, and distant ranks, where ranks are split between hosts */
     for (int far = 0; far < 2; far++) {
         int half = size / 2, color = far ? rank % (half ? half : 1) : rank / 2;
         MPI_Comm_split(MPI_COMM_WORLD, rank < half * 2 ? color : MPI_UNDEFINED, rank, &pair);

@@ -2,8 +2,8 @@
 /*
  * For the programs about windows (MPI-4.1, chapter 12).
  *
- * A struct win is a window of any flavor; at_of(w, t, offset) is the displacement of a byte of rank t, whatever the
- * flavor. All ranks of w->comm make and free it together. A way is one of the standard's four synchronizations, here
+ * A struct win is a window of any flavor; at_of(w, t, offset) is the displacement of a byte of rank t, for any flavor.
+ * All ranks of w->comm make and free the window together. A way is one of the standard's four synchronizations, here
  * from all ranks to all: after way_close all operations are complete at all targets.
  */
 #ifndef RMA_H
@@ -18,7 +18,7 @@ enum way { FENCE, PSCW, LOCK, LOCK_ALL, WAYS };
 
 struct win {
     MPI_Win w;
-    MPI_Comm comm; /* of the window's ranks: MPI_COMM_WORLD, or those that share memory */
+    MPI_Comm comm; /* of the window's ranks: MPI_COMM_WORLD, or ranks that share memory */
     int me, n;
     char *mem; /* this rank's part */
     MPI_Aint bytes;
@@ -169,7 +169,7 @@ static inline void way_close(enum way way, const struct win *w)
     }
 }
 
-/* A sequence that a seed repeats. */
+/* A sequence repeatable by its seed. */
 static inline uint32_t next_of(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -177,7 +177,7 @@ static inline uint32_t next_of(uint64_t *state)
     return (uint32_t)(x >> 32);
 }
 
-/* Byte i of what rank r has, in round k. */
+/* Byte i of rank r's data in round k. */
 static inline char byte_of(int r, int k, size_t i)
 {
     return (char)(r * 31 + k * 17 + (int)(i % 251) * 3 + 1);

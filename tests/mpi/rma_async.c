@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Passive targets with MRMPI_ASYNC_PROGRESS=yes: the last rank is in no MPI function while the others lock its part,
- * add to it and fetch from it, and it sees that by its memory alone. "no" as argument: without, where the window says
- * so.
+ * add to it and fetch from it, and sees their end by its memory alone. "no" as argument: without, where the window
+ * reports so.
  */
 #include "mt.h"
 
@@ -39,7 +39,7 @@ static void use(MPI_Win w, int to)
     MPI_Win_unlock(to, w);
 }
 
-/* Not one MPI function until all are done. */
+/* No MPI function until all are done. */
 static void compute(volatile int64_t *mine)
 {
     for (int ms = 0; mine[0] < size - 1; ms++) {

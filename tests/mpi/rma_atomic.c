@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Accumulates: every predefined datatype with every operation that the standard allows for it, beside MPI_Reduce_local;
+ * Accumulates: every predefined datatype with every operation allowed by the standard, compared with MPI_Reduce_local;
  * then all ranks at once on the same elements: nothing is lost, every fetched value is unique, the order of one
  * origin's accumulates is kept.
  */
@@ -30,7 +30,7 @@ enum { N = 5, BYTES = 32 * N };
         long double _Complex z = *(const ctype _Complex *)p;                                                           \
         return 1000 * creall(z) + cimagl(z);                                                                           \
     }
-/* Some values are equal, so that the index decides. */
+/* Some values are equal, so the index decides. */
 #define PAIR(name, ctype, itype)                                                                                       \
     struct name {                                                                                                      \
         ctype v;                                                                                                       \
@@ -71,8 +71,8 @@ PAIR(two_real, float, float)
 PAIR(two_double, double, double)
 
 /*
- * COUNTING: the integers of Fortran and of all languages, for which there are no logical operations;
- * BYTE: to operations on windows it is what MPI_UNSIGNED_CHAR is
+ * COUNTING: the integers of Fortran and of all languages, without logical operations; BYTE: like MPI_UNSIGNED_CHAR to
+ * operations on windows
  */
 enum group { INTEGER, COUNTING, REAL, LOGIC, BYTE, IMAGINARY, LOCATION };
 
@@ -81,7 +81,7 @@ static const struct type {
     enum group group;
     void (*set)(void *, int);
     long double (*get)(const void *);
-    bool swaps; /* MPI_Compare_and_swap takes it */
+    bool swaps; /* allowed in MPI_Compare_and_swap */
 } types[] = {
 #define T(mpi, group, name, swaps)                                                                                     \
     {                                                                                                                  \
@@ -165,8 +165,7 @@ static const struct op {
 };
 enum { OPS = sizeof(ops) / sizeof(ops[0]) };
 
-/* A value of rank r: small, so that sums and products are exact in every type, and a truth value where it must be one.
- */
+/* A value of rank r: small, for exact sums and products in every type, and a truth value where needed. */
 static int value(const struct type *y, MPI_Op op, int r, int i)
 {
     if (y->group == LOGIC)
@@ -183,7 +182,7 @@ static void fill(const struct type *y, MPI_Aint extent, char *buf, MPI_Op op, in
         y->set(buf + i * extent, value(y, op, r, i));
 }
 
-/* What the operation makes of the target's elements. */
+/* The expected result of the operation on the target's elements. */
 static void model(const char *origin, char *target, int n, const struct type *y, MPI_Op op)
 {
     if (op == MPI_REPLACE)
@@ -208,7 +207,7 @@ static void alone(const struct win *w, const struct type *y, MPI_Op op)
     fill(y, extent, mine, op, w->me + 1);
     fill(y, extent, was, op, right + 3);
     fill(y, extent, own, op, w->me + 3);
-    fill(y, extent, want, op, w->me + 3); /* what will be of the own part, by the left rank */
+    fill(y, extent, want, op, w->me + 3); /* the own part's result, by the left rank */
     own_open(w);
     memcpy(w->mem, own, BYTES);
     own_close(w);
@@ -234,7 +233,7 @@ static void alone(const struct win *w, const struct type *y, MPI_Op op)
     MPI_Barrier(w->comm);
 }
 
-/* Everyone at everyone, with operations whose order does not matter. */
+/* All ranks at all ranks, with operations that commute. */
 static void together(const struct win *w, const struct type *y, MPI_Op op)
 {
     _Alignas(16) char mine[BYTES], want[BYTES], got[BYTES];
@@ -264,7 +263,7 @@ static void together(const struct win *w, const struct type *y, MPI_Op op)
     MPI_Barrier(w->comm);
 }
 
-/* Equal: the new value; not equal: the old one stays. The old one is returned. */
+/* Equal: the new value; not equal: the old value stays. The old value is returned. */
 static void swap(const struct win *w, const struct type *y)
 {
     _Alignas(16) char old[16] = {0}, no[16] = {0}, new[16] = {0}, got[16] = {0}, after[16] = {0};
@@ -286,7 +285,7 @@ static void swap(const struct win *w, const struct type *y)
     MPI_Barrier(w->comm);
     own_open(w);
     CHECK(y->get(w->mem) == 1 && y->get(w->mem + 16) == y->get(new));
-    for (int i = 0, n; MPI_Type_size(y->t, &n), i < 16 - n; i++) /* nothing beside it */
+    for (int i = 0, n; MPI_Type_size(y->t, &n), i < 16 - n; i++) /* nothing beside */
         CHECK(w->mem[n + i] == 0 && w->mem[16 + n + i] == 0);
     own_close(w);
     MPI_Barrier(w->comm);
@@ -345,8 +344,8 @@ static void tickets(enum flavor f, int how)
 }
 
 /*
- * Operations of all kinds on the same elements at the same time, short and long, in one piece and with holes, and on
- * one that lies across the borders of words: each is done to an element as a whole.
+ * Operations of all kinds on the same elements at the same time, short and long, in one piece and with holes, and on an
+ * element across word boundaries: each applies to an element as a whole.
  */
 static void kinds(enum flavor f)
 {
@@ -356,7 +355,7 @@ static void kinds(enum flavor f)
     MPI_Datatype apart;
     int each = 20;
     win_make(&w, f, 64);
-    if (f == ALLOCATE || f == SHARED) { /* in a node's memory they are short: many, that some meet */
+    if (f == ALLOCATE || f == SHARED) { /* in a node's memory they are short: many, so that some meet */
         MPI_Comm node;
         MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
         MPI_Comm_size(node, &each);
@@ -433,7 +432,7 @@ static void vectors(enum flavor f, enum way way)
     free(v);
 }
 
-/* One origin's accumulates on one element happen in the order of the calls: short and long ones mixed. */
+/* An origin's accumulates on one element happen in the order of the calls: short and long ones mixed. */
 static void order(enum flavor f)
 {
     enum { LONG = 9000, ROUNDS = 12 };

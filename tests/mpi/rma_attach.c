@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rma_attach WHAT DIRECTORY COMMAND: memory of a dynamic window on another host, by RDMA. Rank 0 is the origin, rank 1
- * the target. Where MPI is to know nothing of it, one tells the other by a file in the directory.
+ * the target. Where MPI must not know, the ranks talk by a file in the directory.
  *
  *   asleep  the target is in no MPI function until the origin has put and got; COMMAND is not used
- *   regions the same for words with gaps between them, which go in lists: to two regions, in turn
- *   anew    the target runs the command, detaches memory, maps other memory there and attaches that. The origin, which
- *           knows the old keys, writes and reads there: what is there now, not what was there
+ *   regions the same for words with gaps, posted in lists: to two regions, in turn
+ *   anew    the target runs the command, detaches memory, maps other memory there and attaches that. The origin, with
+ *           the old keys, writes and reads there: the new memory, not the old
  *   gone    the same, but nothing is attached again: nothing is written
- *   anew-words, gone-words   the same with words that go in lists
+ *   anew-words, gone-words   the same with words posted in lists
  *
- * rma_attach.sh has the command keep the target from saying that the keys are gone.
+ * In rma_attach.sh, the command keeps the target from reporting that the keys are gone.
  */
 #include "rma.h"
 
@@ -71,7 +71,7 @@ static void get(size_t len)
     EQ(MPI_Win_flush(1, win), MPI_SUCCESS);
 }
 
-/* Words from the first on, that many: each APART bytes behind the one before. */
+/* num words from `first` on, each APART bytes behind the one before. */
 static void put_words(int round, int first, int num)
 {
     for (int i = first; i < first + num; i++) {
@@ -168,7 +168,7 @@ static void change(const char *command, int again)
 /* By a request, too; then the same without another fault. */
 static void anew(const char *command)
 {
-    fill(5); /* takes long: it would hear of it meanwhile */
+    fill(5); /* slow: the origin would get the news meanwhile */
     change(command, 1);
     for (int k = 5; !rank && k < 8; k++) {
         MPI_Request r[2];

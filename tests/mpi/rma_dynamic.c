@@ -12,7 +12,7 @@ static MPI_Aint address(const void *p)
     return a;
 }
 
-/* Static, automatic and allocated memory are attached one after the other; one rank attaches nothing. */
+/* Static, automatic and allocated memory are attached in turn; one rank attaches nothing. */
 static void life(void)
 {
     static int fixed[8];
@@ -58,7 +58,7 @@ static void life(void)
     free(all);
 }
 
-/* Regions that lie side by side, attached in any order, each with its own ends; they go while others are in use. */
+/* Adjacent regions, attached in any order, each with its own ends; they go while others are in use. */
 static void many(int regions)
 {
     enum { BYTES = 48, APART = 64, TRIES = 400 };
@@ -80,7 +80,7 @@ static void many(int regions)
         int r = (int)(next_of(&seed) % (unsigned)regions), t = (rank + i) % size;
         MPI_Aint to = MPI_Aint_add(all[t], (MPI_Aint)r * APART + 8);
         for (int o = 0; o < size; o++)
-            sum[r] += (o + i) % size == rank ? o + 1 : 0; /* all know what all others do */
+            sum[r] += (o + i) % size == rank ? o + 1 : 0; /* all know the actions of all others */
         x = rank + 1;
         MPI_Accumulate(&x, 1, MPI_INT64_T, t, to, 1, MPI_INT64_T, MPI_SUM, w);
         MPI_Get(&y, 1, MPI_INT64_T, t, MPI_Aint_add(to, 32), 1, MPI_INT64_T, w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Errors of windows: each has its class, calls the handler of its window, and nothing happens to the target. What an
- * operation needs and does not have (an epoch, a lock, room at the target) is refused, and windows work afterwards.
+ * Errors of windows: each has its class, calls the handler of its window, and nothing happens to the target. Operations
+ * without a required epoch, lock, or room at the target are refused, and windows work afterwards.
  */
 #include "rma.h"
 
@@ -27,7 +27,7 @@ static void handler(MPI_Win *w, int *code, ...)
         EQ(seen_win, w);                                                                                               \
     } while (0)
 
-/* What the standard calls erroneous without a class of its own: the call fails. */
+/* Errors without a class of their own in the standard: the call fails. */
 #define REFUSED(call)                                                                                                  \
     do {                                                                                                               \
         calls = 0;                                                                                                     \
@@ -202,14 +202,14 @@ static void epochs(const struct win *w, int t)
 
     MPI_Win_post(self, 0, v);
     FAILS(MPI_Win_post(self, 0, v), MPI_ERR_RMA_SYNC, v);
-    outside(w, t); /* it exposes, and does not access */
+    outside(w, t); /* exposes, and does not access */
     MPI_Win_start(self, 0, v);
     FAILS(MPI_Win_start(self, 0, v), MPI_ERR_RMA_SYNC, v);
     FAILS(MPI_Win_lock(MPI_LOCK_SHARED, t, 0, v), MPI_ERR_RMA_SYNC, v);
     FAILS(MPI_Win_lock_all(0, v), MPI_ERR_RMA_SYNC, v);
     FAILS(MPI_Win_flush(t, v), MPI_ERR_RMA_SYNC, v);
     FAILS(MPI_Rput(x, 1, MPI_INT, w->me, at_of(w, w->me, 0), 1, MPI_INT, v, &q), MPI_ERR_RMA_SYNC, v);
-    if (t != w->me) /* not one of those that the epoch is for */
+    if (t != w->me) /* not a target of the epoch */
         FAILS(MPI_Put(x, 1, MPI_INT, t, at, 1, MPI_INT, v), MPI_ERR_RMA_SYNC, v);
     MPI_Win_complete(v);
     MPI_Win_wait(v);
@@ -245,7 +245,7 @@ static void synchronizations(const struct win *w, int t)
     FAILS(MPI_Win_unlock(w->n, v), MPI_ERR_RANK, v);
 }
 
-/* ---- making, and what only some flavors have ---- */
+/* ---- creation, and functions of some flavors ---- */
 
 #define COMM_FAILS(call, class) EQ(class_of(call), class)
 
@@ -278,7 +278,7 @@ static void making(MPI_Comm node)
         MPI_Comm_free(&inter);
         MPI_Comm_free(&half);
     }
-    /* no window: the error is one of the process */
+    /* no window: an error of the process */
     MPI_Win_create(x, 4, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &v);
     MPI_Win gone = v;
     MPI_Win_free(&v);

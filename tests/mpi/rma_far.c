@@ -2,14 +2,14 @@
 /*
  * Locks of parts of windows on other hosts: rma_far WHAT ROUNDS [FLAVOR].
  *
- *   count    every rank locks the parts of all, its own among them, alone and shared by turns; what is counted under a
- *            lock by get and put loses nothing, and nobody who shares one sees another at work
- *   computes the last rank computes, outside of MPI, until the others have done ROUNDS epochs on its part, which its
- *            memory alone tells it. Rank 0 prints what the longest of its epochs took, and the first, in which it
- *            finds out that it is not answered
+ *   count    every rank locks the parts of all, its own among them, exclusive and shared in turn; counts by get and put
+ *            under a lock lose nothing, and the holder of a shared lock sees no changes
+ *   computes the last rank computes, outside of MPI, until the others have done ROUNDS epochs on its part, seen by its
+ *            memory alone. Rank 0 prints the time of its longest epoch, and of the first, in which it finds out that no
+ *            answer comes
  *   mixed    count, with windows of all flavors at once, and MPI_Win_lock_all among the locks
- *   lost     ROUNDS is a command: rank 0 has the last rank's part alone, and runs it, which parts them for ever. The
- *            owner then gets the lock of its own part, says so and ends the job with code 7
+ *   lost     ROUNDS is a command: rank 0 has the last rank's part exclusively, and runs the command, which parts them
+ *            for ever. The owner then gets the lock of its own part, prints so and ends the job with code 7
  *   all      every rank has MPI_Win_lock_all open for many rounds, while others lock parts alone in another window
  */
 #include "mt.h"
@@ -21,7 +21,7 @@
 
 enum { WORDS = 64, FLAVORS = 3 };
 
-static int64_t v[WORDS]; /* used again and again: registered, so that nothing goes in packets */
+static int64_t v[WORDS]; /* used again and again: registered, so nothing goes in packets */
 
 struct part {
     MPI_Win w;
@@ -91,7 +91,7 @@ static void add(const struct part *p, int t)
     MPI_Win_unlock(t, p->w);
 }
 
-/* While it is shared nobody changes it. */
+/* A shared part does not change. */
 static void look(const struct part *p, int t)
 {
     int64_t was;
@@ -163,7 +163,7 @@ static void run_mixed(int rounds)
     for (int k = 0; k < rounds; k++) {
         int f = k % FLAVORS;
         count(&p[f], 1, &seed, added[f]);
-        MPI_Win_lock_all(chance(&seed, 3) ? MPI_MODE_NOCHECK : 0, p[(f + 1) % FLAVORS].w); /* nothing is done in it */
+        MPI_Win_lock_all(chance(&seed, 3) ? MPI_MODE_NOCHECK : 0, p[(f + 1) % FLAVORS].w); /* without operations */
         MPI_Win_unlock_all(p[(f + 1) % FLAVORS].w);
         MPI_Win_lock_all(0, p[f].w);
         for (int t = 0; t < size; t++)
@@ -180,7 +180,7 @@ static void run_mixed(int rounds)
     }
 }
 
-/* Some locks of an epoch come early, others late: nobody waits for ever behind one who waits to be alone. */
+/* Some locks of an epoch come early, others late: no rank waits for ever behind an exclusive waiter. */
 static void run_all(int rounds, int flavor)
 {
     int *added = calloc((size_t)size, sizeof(*added));
@@ -208,7 +208,7 @@ static void run_all(int rounds, int flavor)
     free(added);
 }
 
-/* Not one MPI function until all are done. */
+/* No MPI function until all are done. */
 static void compute(volatile int64_t *mine, int64_t until)
 {
     for (int ms = 0; mine[0] < until; ms++) {
@@ -262,7 +262,7 @@ static void run_lost(const char *command)
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
         CHECK(system(command) == 0);
-        MPI_Recv(NULL, 0, MPI_INT, to, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* it fails */
+        MPI_Recv(NULL, 0, MPI_INT, to, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* fails */
         MPI_Win_unlock(to, p.w);
         printf("it is lost\n");
         fflush(stdout);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fences: what one epoch writes the next one reads, over every flavor, with assertions, on several windows at once. */
+/*
+ * Fences: the next epoch reads the writes of an epoch, over every flavor, with assertions, on several windows at once.
+ */
 #include "rma.h"
 
 enum { PIECE = 40, ROUNDS = 6 };
@@ -33,7 +35,7 @@ static void everybody(enum flavor f)
     win_free(&w);
 }
 
-/* Every assertion that is true of what happens around its fence. */
+/* Every assertion true for its fence. */
 static void assertions(enum flavor f)
 {
     struct win w;
@@ -50,7 +52,7 @@ static void assertions(enum flavor f)
         MPI_Get(&got, 1, MPI_INT, right, at_of(&w, right, 0), 1, MPI_INT, w.w);
         MPI_Win_fence(MPI_MODE_NOSTORE, w.w);
         EQ(got, 100 * w.me + k);
-        own[1] = -k; /* a store between fences, which the others get */
+        own[1] = -k; /* a store between fences, fetched by the others */
         MPI_Win_fence(MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE, w.w);
         MPI_Get(&got, 1, MPI_INT, left, at_of(&w, left, sizeof(int)), 1, MPI_INT, w.w);
         MPI_Win_fence(MPI_MODE_NOSUCCEED | MPI_MODE_NOSTORE, w.w);
@@ -77,7 +79,7 @@ static void order(void)
     win_free(&w);
 }
 
-/* Three windows with epochs that overlap; one of them has a displacement unit of each rank's own. */
+/* Three windows with overlapping epochs; one of them has a different displacement unit at each rank. */
 static void several(void)
 {
     struct win a, b;

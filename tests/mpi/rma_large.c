@@ -88,7 +88,7 @@ static void forms(void)
     MPI_Comm_free(&node);
 }
 
-/* Displacements, units and extents beyond 2^32; counts beyond 2^31 of what has no bytes. */
+/* Displacements, units and extents beyond 2^32; counts beyond 2^31 of types without bytes. */
 static void wide(void)
 {
     MPI_Aint bytes = 6 * GIB, *got_bytes;
@@ -128,7 +128,7 @@ static void wide(void)
 
 enum { PERIOD = 16 << 20, TIMES = 129 };
 
-/* TIMES periods that are the same memory. */
+/* TIMES periods of the same memory. */
 static char *repeated(void)
 {
     char *p = mapping((MPI_Aint)PERIOD * TIMES);

@@ -17,7 +17,7 @@ static void exclusion(enum flavor f)
             MPI_Win_lock(MPI_LOCK_EXCLUSIVE, t, 0, w.w);
             MPI_Get(v, 3, MPI_INT64_T, t, at_of(&w, t, 0), 3, MPI_INT64_T, w.w);
             MPI_Win_flush(t, w.w);
-            CHECK(v[1] == 3 * v[0] && v[2] == -v[0]); /* nobody is in the middle of it */
+            CHECK(v[1] == 3 * v[0] && v[2] == -v[0]); /* no rank is in the middle of an update */
             v[0]++;
             v[1] = 3 * v[0];
             v[2] = -v[0];
@@ -66,7 +66,7 @@ static void own_part(enum flavor f)
     win_free(&w);
 }
 
-/* All hold the shared lock of rank 0 at the same time: a barrier says so. Whoever wants it alone comes after them. */
+/* All hold the shared lock of rank 0 at the same time, as a barrier proves. An exclusive lock comes after them. */
 static void shared_locks(void)
 {
     struct win w;
@@ -132,7 +132,7 @@ static void flushes(enum flavor f, bool lock_all)
             out[i] = w.me * N + i + k;
         MPI_Put(out, N, MPI_INT, right, at_of(&w, right, 0), N, MPI_INT, w.w);
         do_flush(how, right, w.w);
-        memset(out, -1, N * sizeof(int)); /* no longer needed, whatever flush it was */
+        memset(out, -1, N * sizeof(int)); /* no longer needed, after any flush */
         if (how == ONE_LOCAL || how == ALL_LOCAL)
             MPI_Win_flush(right, w.w);
         MPI_Barrier(w.comm);
@@ -142,7 +142,7 @@ static void flushes(enum flavor f, bool lock_all)
         for (int i = 0; i < N; i++)
             EQ(in[i], w.me * N + i + k);
         MPI_Win_sync(w.w);
-        EQ(*(volatile int *)w.mem, left * N + k); /* who was flushed to sees it, without a call to any other */
+        EQ(*(volatile int *)w.mem, left * N + k); /* the flush's target sees the data, without another call */
         for (int t = 0; t < w.n; t++)
             MPI_Get(&seen[t], 1, MPI_INT, t, at_of(&w, t, (N - 1) * sizeof(int)), 1, MPI_INT, w.w);
         do_flush(how > ONE_LOCAL ? how : ALL, 0, w.w);
@@ -186,7 +186,7 @@ static void several(void)
         win_free(&w[i]);
 }
 
-/* lock_all is a shared lock of every rank: it ends before anybody has an exclusive one. */
+/* lock_all is a shared lock of every rank: it ends before any rank has an exclusive lock. */
 static void all_or_one(void)
 {
     struct win w;

@@ -7,7 +7,7 @@ enum { UNITS = 8 };
 static const int flavor_is[FLAVORS] = {MPI_WIN_FLAVOR_CREATE, MPI_WIN_FLAVOR_ALLOCATE, MPI_WIN_FLAVOR_SHARED,
                                        MPI_WIN_FLAVOR_DYNAMIC};
 
-/* The first rank has nothing, and every third one. */
+/* The first rank and every third rank have nothing. */
 static MPI_Aint bytes_of(int r)
 {
     return r % 3 * 32;
@@ -162,7 +162,7 @@ static void keyvals(MPI_Comm c)
     MPI_Win_free_keyval(&other);
     EQ(other, MPI_KEYVAL_INVALID);
 
-    for (int i = 0; i < 3; i++) { /* freed while it is in use: the attribute stays */
+    for (int i = 0; i < 3; i++) { /* freed in use: the attribute stays */
         MPI_Win_free_keyval(&key[i]);
         EQ(key[i], MPI_KEYVAL_INVALID);
     }
@@ -192,7 +192,7 @@ static void handlers(MPI_Comm c)
     int x = 0;
     made(CREATE, MPI_INFO_NULL, c, &w);
     made(ALLOCATE, MPI_INFO_NULL, c, &v);
-    MPI_Win_get_errhandler(w, &got); /* not that of the communicator */
+    MPI_Win_get_errhandler(w, &got); /* not the communicator's */
     EQ(got, MPI_ERRORS_ARE_FATAL);
     MPI_Win_create_errhandler(handler, &h);
     MPI_Win_set_errhandler(w, h);
@@ -232,7 +232,7 @@ static int hint_is(MPI_Win w, const char *key, const char *want)
     return flag && !strcmp(value, want);
 }
 
-/* Hints with a default are reported from the beginning, those that were given as they were given. */
+/* Hints with a default are reported from the beginning, given hints as given. */
 static void hints(enum flavor f, MPI_Comm c)
 {
     static const char *const about[][3] = {{"no_locks", "false", "true"},
@@ -252,7 +252,7 @@ static void hints(enum flavor f, MPI_Comm c)
             CHECK(hint_is(w, about[k][0], about[k][1]));
         MPI_Win_free(&w);
         made(f, info, c, &w);
-        MPI_Info_free(&info); /* the window keeps what it needs */
+        MPI_Info_free(&info); /* the window keeps its own copy */
         for (int k = 0; k < n; k++)
             CHECK(hint_is(w, about[k][0], about[k][k == i && k < 3 ? 2 : 1]));
         MPI_Win_free(&w);
@@ -262,7 +262,7 @@ static void hints(enum flavor f, MPI_Comm c)
     MPI_Info_set(info, "a hint that nobody knows", "");
     MPI_Win_set_info(w, info);
     MPI_Info_free(&info);
-    MPI_Win_get_info(w, &got); /* it can be given back */
+    MPI_Win_get_info(w, &got); /* can be given back */
     MPI_Win_set_info(w, got);
     MPI_Info_free(&got);
     MPI_Win_fence(0, w);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * All operations at random, in all synchronizations, over windows of every flavor: rma_mix [SEED [ROUNDS]]. All ranks
- * draw the same plan from the seed and keep a model of every rank's window; after each epoch what is there, and what
- * was fetched, must be what the model says. Within an epoch no two operations touch the same place, but for sums.
+ * draw the same plan from the seed and keep a model of every rank's window; after each epoch, the contents and fetched
+ * values must equal the model. Within an epoch, no two operations touch the same place, except sums.
  */
 #include "rma.h"
 
@@ -21,7 +21,7 @@ static struct world {
     uint64_t plan;
 } worlds[FLAVORS];
 
-/* Buffers that live as long as the epoch, and results that are looked at afterwards. */
+/* Buffers that live as long as the epoch, and results checked afterwards. */
 static _Alignas(16) char arena[ARENA];
 static size_t arena_used;
 static struct result {
@@ -60,7 +60,7 @@ static void apply(MPI_Op op, const int *in, int *at, int n, int stride)
                                   : *at;
 }
 
-/* One operation as it was drawn. */
+/* An operation as drawn. */
 struct step {
     enum kind kind;
     int t, at, n, stride; /* stride at the target; a result's is 3 - stride */
@@ -122,7 +122,7 @@ static void perform(const struct win *w, const struct step *s, const int *before
     }
 }
 
-/* Draws a step, all ranks the same one. */
+/* Draws a step, the same on all ranks. */
 static struct step draw(struct world *v, int o, bool passive)
 {
     static const MPI_Op some[] = {MPI_SUM, MPI_MIN, MPI_BXOR, MPI_REPLACE};
@@ -152,7 +152,7 @@ static struct step draw(struct world *v, int o, bool passive)
         int *data = ints(s.n + 1);
         for (int i = 0; i <= s.n; i++)
             data[i] = (int)(salt % 100000) + i * 7;
-        if (s.kind == SWAP && (dice >> 12) % 2) /* it is what is compared with */
+        if (s.kind == SWAP && (dice >> 12) % 2) /* the value to compare with */
             data[1] = v->model[(size_t)s.t * INTS + (size_t)s.at];
         s.data = data;
         if (o != v->w.me) /* needed for the model only, and at once */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts that overlap: rma_overlap ROUNDS. Into the memory of rank 0 rank 1 puts long blocks, and all the others words of
- * the same blocks, at the same time and the same as it does. What is in these words is one or the other, which is the
- * same; all other words are what rank 1 has put (MPI-4.1 section 12.7).
+ * Puts that overlap: rma_overlap ROUNDS. Rank 1 puts long blocks into the memory of rank 0, and all others put words of
+ * the same blocks at the same time, with equal contents. These words have one or the other value, which are the same;
+ * all other words are rank 1's (MPI-4.1 section 12.7).
  */
 #include "mt.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Targets that take no part: they compute, or are blocked in some other call of MPI. Operations on a target that is
- * inside MPI, whatever the call waits for, end while it is there. Those on a target that computes end at the latest
- * when it calls MPI again. Nothing here depends on how long anything takes.
+ * Passive targets compute, or are blocked in another MPI call. Operations on a target inside MPI, in any call, end
+ * while the target is there. Operations on a computing target end at the latest at its next MPI call. Nothing here
+ * depends on durations.
  *
- *     rma_passive [TIMES]    only ranks that watch their memory, so often
+ *     rma_passive [TIMES]    only ranks that watch their memory, TIMES times
  */
 #include "rma.h"
 
@@ -44,7 +44,7 @@ static void operate(const struct win *w, int t, int k)
     MPI_Win_unlock(t, w->w);
 }
 
-/* ---- what the target does meanwhile; the origin ends it when all its operations are complete ---- */
+/* ---- the target's activity; the origin ends it when all its operations are complete ---- */
 
 enum meanwhile { RECEIVES, WAITS, TESTS, PROBES, POLLS, SYNCS, FENCES, EXPOSES, LOCKS, COLLECTIVE, MEANWHILES };
 
@@ -80,7 +80,7 @@ static void target(enum meanwhile m, struct also *a)
             MPI_Iprobe(0, TAG, a->pair, &flag, MPI_STATUS_IGNORE);
         MPI_Recv(NULL, 0, MPI_INT, 0, TAG, a->pair, MPI_STATUS_IGNORE);
         break;
-    case SYNCS: /* a synchronous send ends when it is received */
+    case SYNCS: /* a synchronous send ends when received */
         MPI_Ssend(NULL, 0, MPI_INT, 0, TAG, a->pair);
         break;
     case FENCES:
@@ -206,7 +206,7 @@ static void busy(enum flavor f)
 
 /* ---- a target that does nothing but look at its memory ---- */
 
-/* By what it looks. Each is all that it calls in MPI until it has seen the change. */
+/* Functions used for looking. Each is the only MPI call until the change is seen. */
 enum look {
     BY_SYNC,
     BY_LOCK,
@@ -265,7 +265,10 @@ static int look(const struct win *w, enum look by)
     return seen;
 }
 
-/* Each rank tells the next, which tells the one after it as soon as it has seen that: what nobody looks at hangs. */
+/*
+ * Each rank writes to the next, which writes to the one after it as soon as it has seen the change: an unseen change
+ * hangs.
+ */
 static void watches(enum flavor f, int times)
 {
     struct win w;

@@ -134,7 +134,7 @@ static void no_check(void)
         MPI_Win_wait(w.w);
         EQ(*(int *)w.mem, left + k);
     }
-    post(&w, &left, 1, MPI_MODE_NOPUT); /* who exposes for gets only says so */
+    post(&w, &left, 1, MPI_MODE_NOPUT); /* an exposure for gets may say so */
     start(&w, &right, 1, 0);
     int got = -1;
     MPI_Get(&got, 1, MPI_INT, right, at_of(&w, right, 0), 1, MPI_INT, w.w);
@@ -144,7 +144,7 @@ static void no_check(void)
     win_free(&w);
 }
 
-/* Each round has other groups, which all ranks know from the same seed; two windows' epochs are open at once. */
+/* Each round has other groups, known to all ranks from the same seed; two windows' epochs are open at once. */
 static void random_groups(enum flavor f)
 {
     struct win w[2];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Windows over rails that die, or whose levels change: rma_rails ROUNDS [COMMAND...]. Rank 0 runs the commands, in
+ * Windows over rails that die, or with changing levels: rma_rails ROUNDS [COMMAND...]. Rank 0 runs the commands, in
  * turn, in the middle of every third round's puts. In each round every rank puts blocks of many lengths into the part
- * of the next one, many at a time, counts up by fetching, adds, and takes a lock; then it gets all back. What is there
- * is what was put last, and each count was fetched once. Rank 0 prints what the longest synchronization took.
+ * of the next one, many at a time, counts up by fetching, adds, and takes a lock; then it gets all back. The contents
+ * are the last puts, and each count was fetched once. Rank 0 prints the time of the longest synchronization.
  */
 #include "mt.h"
 
@@ -52,7 +52,7 @@ static void get_all(int round, int to)
     memset(in, 0, ROOM);
     for (int at = ROOM / 2; at < ROOM; at += ROOM / 8)
         MPI_Get((char *)in + at, ROOM / 8, MPI_BYTE, to, at, ROOM / 8, MPI_BYTE, w);
-    timed(MPI_Win_flush, to); /* memory that is being got into is nobody else's */
+    timed(MPI_Win_flush, to); /* the target memory of gets belongs to no other rank */
     for (int block = 0, at = 16; block < BLOCKS && at + length(block) <= ROOM; at += length(block), block++)
         MPI_Get((char *)in + at, length(block), MPI_BYTE, to, at, length(block), MPI_BYTE, w);
     timed(MPI_Win_flush, to);

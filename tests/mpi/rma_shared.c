@@ -70,7 +70,7 @@ static void queries(MPI_Aint (*size_of)(int), bool apart)
     CHECK(!size_of(me) || parts[me] == mine);
     for (int r = 1; r < n && !apart; r++) /* one behind the other */
         CHECK(!size_of(r) || !size_of(r - 1) || parts[r] == parts[r - 1] + size_of(r - 1));
-    for (int a = 0; a < n; a++) /* none in another one */
+    for (int a = 0; a < n; a++) /* none inside another */
         for (int b = 0; b < n; b++)
             CHECK(a == b || !size_of(a) || !size_of(b) || parts[a] + size_of(a) <= parts[b] ||
                   parts[b] + size_of(b) <= parts[a]);
@@ -160,8 +160,8 @@ static void flags(void)
 }
 
 /*
- * Windows that were not made to be shared: the part of a rank has its size and its address here, or neither; memory
- * that the library allocated inside a node is there, and so is each process's own.
+ * Windows not made for sharing: the part of a rank has its size and its address here, or neither; memory allocated by
+ * the library inside a node is there, and so is each process's own.
  */
 static void not_shared(bool allocated)
 {

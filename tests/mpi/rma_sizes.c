@@ -11,7 +11,7 @@
 enum { MOST = 4 << 20, EDGE = 64, PAGE = 4096 };
 enum place { HEAP, STACK, FRESH, PLACES };
 
-/* A mapping of its own, so that no address has been used for long. */
+/* A new mapping, whose addresses have not been used for long. */
 static char *fresh(size_t n)
 {
     char *p = mmap(NULL, n + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -37,7 +37,7 @@ static void is_all(const char *p, size_t n, char value)
         EQ(p[i], value);
 }
 
-/* n bytes to the right neighbour, back, and added to what is there. The origin's bytes begin at an odd place. */
+/* n bytes to the right neighbour, back, and added to the contents there. The origin's bytes begin at an odd place. */
 static void one(const struct win *w, enum way way, size_t n, char *buf, int k)
 {
     int right = (w->me + 1) % w->n, left = (w->me + w->n - 1) % w->n, bytes = (int)n;

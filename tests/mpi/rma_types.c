@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Derived datatypes on both sides of an operation, every layout with every other. What they do is foretold with
+ * Derived datatypes on both sides of an operation, every layout with every other. The expected result comes from
  * MPI_Pack and MPI_Unpack, byte by byte, gaps too.
  */
 #include "rma.h"
 
 enum { REGION = 32768, START = 1024, REGIONS = 4, INTS = 24, MORE = 40, LAYOUTS = 12 };
 
-/* All describe INTS integers, or a multiple of it. */
+/* All describe INTS integers, or a multiple. */
 struct layout {
     MPI_Datatype t;
     int count;
@@ -31,7 +31,7 @@ static void make_layouts(void)
     replace(0, t, INTS);
     MPI_Type_vector(6, 4, 7, MPI_INT, &t);
     replace(1, t, 1);
-    MPI_Type_create_hvector(12, 2, -12, MPI_INT, &t); /* it begins below its address */
+    MPI_Type_create_hvector(12, 2, -12, MPI_INT, &t); /* begins below its address */
     replace(2, t, 1);
     MPI_Type_indexed(5, lengths, at, MPI_INT, &t);
     replace(3, t, 1);
@@ -57,7 +57,7 @@ static void make_layouts(void)
     MPI_Type_dup(t, &u);
     MPI_Type_free(&t);
     replace(10, u, 3);
-    MPI_Type_vector(2, 1, 3, MPI_INT, &t); /* closer together than they are long */
+    MPI_Type_vector(2, 1, 3, MPI_INT, &t); /* closer together than their length */
     MPI_Type_create_resized(t, 0, 4, &u);
     MPI_Type_free(&t);
     MPI_Type_contiguous(3, u, &t);
@@ -96,8 +96,8 @@ static void combine(const int *in, int *inout, int n, MPI_Op op)
 #define OP(r) ((r) % 3 == 0 ? MPI_SUM : (r) % 3 == 1 ? MPI_MAX : MPI_REPLACE)
 
 /*
- * Each rank with its right neighbour, four operations on four regions: a put, a get, an accumulate, and one that
- * fetches too, with layout o of its own and layout t there.
+ * Each rank with its right neighbour, four operations on four regions: a put, a get, an accumulate, and a fetching
+ * accumulate, with layout o of its own and layout t there.
  */
 static void pair(const struct win *w, enum way way, int o, int t, int times, int salt)
 {
@@ -122,7 +122,7 @@ static void pair(const struct win *w, enum way way, int o, int t, int times, int
 #undef AT
     way_close(way, w);
 
-    /* what came from the right */
+    /* from the right */
     fill(want, 50 + right + salt, REGIONS * REGION);
     take(want + REGION, lt, times, a);
     take(want + 3 * REGION, lt, times, b);
@@ -132,7 +132,7 @@ static void pair(const struct win *w, enum way way, int o, int t, int times, int
     fill(want, 3, REGION);
     give(b, lr, times, want);
     CHECK(!memcmp(result, want, REGION));
-    /* what came to the own part from the left */
+    /* from the left to the own part */
     fill(want, 50 + w->me + salt, REGIONS * REGION);
     for (int i = 0; i < REGIONS; i++) {
         MPI_Op op = i == 0 ? MPI_REPLACE : OP(salt + (i == 3));
@@ -208,8 +208,8 @@ static void structures(void)
 }
 
 /*
- * Pieces that are long, and go one by one: with the same ones on both sides, with others, with short ones, or with none
- * on one side. Several times, since memory that is used again is sent otherwise.
+ * Long pieces, posted one by one: with the same pieces on both sides, with others, with short ones, or with none on one
+ * side. Several times, because reused memory is sent differently.
  */
 enum { DATA = 45000, SPACE = 3 * DATA, FORMS = 4 };
 
@@ -230,7 +230,7 @@ static void data_of(int r, int salt, char *out)
         out[i] = (char)(r * 31 + salt * 7 + i + (i >> 8));
 }
 
-/* What a buffer of SPACE bytes looks like with the data of rank r in this form. */
+/* The contents of a buffer of SPACE bytes with the data of rank r in this form. */
 static void shape(int r, int salt, MPI_Datatype t, char *out)
 {
     static char data[DATA];

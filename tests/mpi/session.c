@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sessions: without MPI_Init, one after the other and several at once, communicators and intercommunicators from
- * groups, error handlers. With "world": beside MPI_Init and beyond MPI_Finalize; with "late": when everything has
- * ended, which is refused; with "threads": in several threads at once.
+ * Sessions: without MPI_Init, in sequence and several at once, communicators and intercommunicators from groups, error
+ * handlers. With "world": beside MPI_Init and beyond MPI_Finalize; with "late": after the end of everything, which is
+ * refused; with "threads": in several threads at once.
  */
 #include "mt.h"
 
@@ -139,7 +139,7 @@ static void errors(void)
     CHECK(told == 1 && told_of == s && class_of(told_code) == MPI_ERR_ARG);
     MPI_Session_call_errhandler(s, MPI_ERR_IO);
     CHECK(told == 2 && told_code == MPI_ERR_IO);
-    CHECK(class_of(MPI_Session_set_errhandler(s, other)) == MPI_ERR_ARG); /* that one is for communicators */
+    CHECK(class_of(MPI_Session_set_errhandler(s, other)) == MPI_ERR_ARG); /* a handler for communicators */
     EQ(told, 3);
     MPI_Session_get_errhandler(s, &got);
     EQ(got, h);
@@ -157,7 +157,7 @@ static void errors(void)
     MPI_Errhandler_free(&other);
 }
 
-/* The handler that a creation is given hears of what is wrong with its arguments, and says what is returned. */
+/* The handler given to a creation is called for wrong arguments, and sets the returned value. */
 static int comm_told, comm_leaves;
 
 static void comm_creation(MPI_Comm *c, int *code, ...)
@@ -208,7 +208,7 @@ static void creations(MPI_Session s)
     TELLS(MPI_Intercomm_create_from_groups(self, 0, self, 0, NULL, MPI_INFO_NULL, h, &c), MPI_ERR_ARG);
     TELLS(MPI_Session_init(info, of_session, &s), MPI_ERR_INFO);
     TELLS(MPI_Session_init(MPI_INFO_NULL, of_session, NULL), MPI_ERR_ARG);
-    /* without processes on one side it is a local operation, whatever else is given */
+    /* without processes on one side it is a local operation, for any other arguments */
     if (size > 1 && !rank) {
         c = MPI_COMM_WORLD;
         EQ(MPI_Intercomm_create_from_groups(world, 1, MPI_GROUP_EMPTY, 0, "a", MPI_INFO_NULL, h, &c), MPI_SUCCESS);
@@ -367,8 +367,8 @@ static void some(MPI_Session s)
 }
 
 /*
- * Requests outlive communicators and sessions: inactive ones, which nobody waits for. What was freed under way is done
- * when MPI_Comm_disconnect returns, and else when the process exits.
+ * Requests outlive communicators and sessions: inactive ones, without a wait. Freed operations under way are done when
+ * MPI_Comm_disconnect returns, or else at the process's exit.
  */
 enum { LEFT = 100000 };
 static int left_out[LEFT], left_in[LEFT];
@@ -461,7 +461,7 @@ static void beside_the_world(int *argc, char ***argv)
     MPI_Session_finalize(&during);
 }
 
-/* Longer than one packet, so that memory is registered and mapped anew. */
+/* Longer than a packet, so memory is registered and mapped anew. */
 static void large(MPI_Comm c)
 {
     enum { N = 300000 };
@@ -485,7 +485,7 @@ static void again(void)
         if (k == 1)
             MPI_Finalize();
         if (rank == k % size)
-            usleep(20000); /* the others start while this one is about to */
+            usleep(20000); /* the others start while this session is about to */
         MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &s);
         MPI_Comm c = world_of(s, "again");
         EQ(total(c, k), k * size);
@@ -497,7 +497,7 @@ static void again(void)
     }
 }
 
-/* A child that the program forks and that exits ends its parent's library not. */
+/* A child forked by the program does not end its parent's library at its exit. */
 static void child(void)
 {
     MPI_Session s;

@@ -3,8 +3,8 @@
  * silent HOW WHAT DIRECTORY COMMAND: rank 0 only waits (HOW: recv, any, probe, coll; recv_fatal: with the default error
  * handler) while the last rank runs a command that takes the network away, and then waits as well (WHAT: waits) or
  * computes (computes). HOW may be of a window, too: win_lock, win_start, win_fence, win_put, win_get, win_add, and the
- * last three with _long. Whoever waits is told by an error that its peer is lost. With "lives" the peer is not lost:
- * rank 1 computes for the seconds that stand in the place of the directory, and then sends.
+ * last three with _long. A waiting rank gets the error that its peer is lost. With "lives" the peer is not lost: rank 1
+ * computes for the seconds given instead of the directory, and then sends.
  */
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 
 static int x;
 
-/* Windows, of one byte for each thing that can be waited for: what is asked of the peer has no answer any more. */
+/* Windows, of a byte for each awaited operation: requests to the peer no longer have an answer. */
 static MPI_Win window;
 static char *part;
 
@@ -87,7 +87,7 @@ static int live(const char *how, int seconds)
 
     if (rank == 1) {
         for (int i = 0; i < seconds; i++)
-            sleep(1); /* no call of MPI: it computes */
+            sleep(1); /* no call of MPI: computing */
         x = 42;
         EQ(MPI_Send(&x, 1, MPI_INT, 0, 2, MPI_COMM_WORLD), MPI_SUCCESS);
     } else {

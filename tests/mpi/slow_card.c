@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A launcher that takes half a second for each question about a peer: other threads get on meanwhile, and what is sent
- * to the peer arrives whole and in order. For two ranks, on hosts of their own.
+ * A launcher that takes half a second for each question about a peer: other threads continue meanwhile, and messages to
+ * the peer arrive whole and in order. For two ranks, on hosts of their own.
  *
  * slow_card away: rank 1 makes no call while the answer comes, and the peer's request to connect after it.
  */
@@ -22,7 +22,7 @@ enum { LENGTHS = sizeof lengths / sizeof *lengths };
 static atomic_int asked, over;
 static MPI_Comm quick;
 
-/* Found before that of the PMIx library. */
+/* Found before the PMIx library's. */
 __attribute__((visibility("default"))) pmix_status_t PMIx_Lookup(pmix_pdata_t data[], size_t n,
                                                                  const pmix_info_t info[], size_t num_info)
 {
@@ -52,7 +52,7 @@ static double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* Messages to itself; the longest time that one took. */
+/* Messages to itself; returns the longest time of a message. */
 static void *talk_to_self(void *arg)
 {
     double *worst = arg;
@@ -81,7 +81,7 @@ static void fill(unsigned char *buf, int from, int to, int m)
         buf[i] = byte_of(from, to, m, i);
 }
 
-/* Longest first, shortest first, ...: what goes unasked must not overtake what does not. */
+/* Longest first, shortest first, ...: eager messages must not overtake others. */
 static void exchange(int peer, int away_us)
 {
     unsigned char *out[MESSAGES], *in[MESSAGES];

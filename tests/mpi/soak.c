@@ -3,10 +3,10 @@
  * Very many messages of random sizes, tags and modes between all ranks, both ways at once, and collective operations
  * now and then: nothing is lost, doubled, reordered or changed. soak MESSAGES SEED.
  *
- * All of it follows from the seed: a message is known by its sender, its receiver and its number, and both ends work
- * out its size, its tag and its bytes. It goes in rounds, in each of which a rank sends the same number of messages to
- * every other one. How they are received changes with the round: in order, by tag in another order, by probing, from
- * any source.
+ * Everything follows from the seed: a message is identified by its sender, its receiver and its number, and both ends
+ * compute its size, its tag and its bytes. The program runs in rounds, in each of which a rank sends the same number of
+ * messages to every other one. The kind of receive changes with the round: in order, by tag in another order, by
+ * probing, from any source.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 enum {
     BATCH = 32, /* messages from each rank to each other one in a round */
-    GUARD = 8,  /* bytes after each receive that nobody writes */
+    GUARD = 8,  /* guard bytes after each receive */
     SMALL = 256,
     COLL_BYTES = 20000,
 };
@@ -36,7 +36,7 @@ struct arena {
 
 static int rank, size, errors;
 static uint64_t seed, bytes_sent;
-static MPI_Comm comm[2]; /* in turn: who is in the next round already sends on the other one */
+static MPI_Comm comm[2]; /* in turn: a rank in the next round already sends on the other one */
 static struct message *out, *in;
 static MPI_Request *req;
 static MPI_Status *status;
@@ -140,7 +140,7 @@ static void check(const struct message *m, uint64_t number, const MPI_Status *st
         check_bytes(m, number);
 }
 
-/* Room for the messages, which say how many bytes they have. */
+/* Room for the messages, by their sizes. */
 static void give_room(struct arena *a, struct message *m, int n, int at_least)
 {
     size_t need = 0, at = 0;
@@ -204,7 +204,7 @@ static void send_round(MPI_Comm c, int n, int blocking)
     }
 }
 
-/* Which receive is posted as the i-th: by tag they come in another order than they were sent in. */
+/* The i-th posted receive: by tag, in another order than that of the sends. */
 static int turn_of(int i, int n, enum mode mode)
 {
     return mode == BY_TAG ? (int)((unsigned)i * 5u % (unsigned)n) : i;
@@ -245,7 +245,7 @@ static void receive_probed(MPI_Comm c, int n)
     }
 }
 
-/* Receives from any source were taken in the order in which they were posted by the messages of each source. */
+/* Receives from any source were taken in the order of posting by the messages of each source. */
 static void check_any(uint64_t round, int n)
 {
     int seen[size];
@@ -286,7 +286,7 @@ static void run_round(uint64_t round, int n)
         check_any(round, n);
     for (int i = 0; i < n && mode != FROM_ANY; i++)
         check(&in[i], round * BATCH + (uint64_t)(i / (size - 1)), &status[i]);
-    for (int i = 0; i < n; i++) /* what is sent again is not taken from here */
+    for (int i = 0; i < n; i++) /* data to be sent again is not taken from here */
         memset(out[i].buf, 0xdd, (size_t)out[i].bytes);
 }
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One exchange between hosts, for steps.py to have a fault happen at each of its packets: nothing is lost, doubled,
- * reordered or changed, and messages go on afterwards. steps KIND BYTES [MS]; KIND is
+ * One exchange between hosts, for faults by steps.py at each of its packets: nothing is lost, doubled, reordered or
+ * changed, and messages go on afterwards. steps KIND BYTES [MS]; KIND is
  *
- *   connect  the first messages there are
+ *   connect  the first messages
  *   send     messages of one piece
  *   ssend    synchronous ones
- *   holes    messages that are not in one piece
+ *   holes    messages not in one piece
  *   coll     collective operations
  *   ready    blocks of MPI_Alltoall, whose receives are announced
  *   put      writes to a window, and a flush
  *   get      reads from one
  *
- * With MS it looks at the network for so long before messages are exchanged once more. Rank 0 prints when the exchange
- * began, how long it took until both sides had all of it, and how long what came after that, in milliseconds.
+ * With MS the program polls the network for MS milliseconds before messages are exchanged once more. Rank 0 prints the
+ * beginning of the exchange, its duration until both sides had all data, and the duration of the rest, in milliseconds.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -49,9 +49,8 @@ static void fill(int m, int number)
 }
 
 /*
- * The bytes with this number, all of them and nothing beside them. A megabyte is looked at in a few milliseconds, with
- * no division for each byte: simfab takes a thread that computes for 50 ms for one that spins, and time passes
- * (TIME.md).
+ * Exactly the bytes of this number. A megabyte is checked in a few milliseconds, without a division for each byte:
+ * simfab takes a thread that computes for 50 ms for a spinner, and time passes (TIME.md).
  */
 static void check_bytes(int m, int number)
 {
@@ -97,7 +96,7 @@ static void check_all(int first, const MPI_Status *st)
         check(m, first + m, &st[m]);
 }
 
-/* From the first half of the ranks to the second, which answer when they have all of it. */
+/* From the first half of the ranks to the second, which answer after all data has come. */
 static void one_way(int first, int sync)
 {
     MPI_Request req[MESSAGES];
@@ -110,7 +109,7 @@ static void one_way(int first, int sync)
         send_all(first, sync, req);
         MPI_Waitall(MESSAGES, req, MPI_STATUSES_IGNORE);
         for (int m = 0; m < MESSAGES; m++)
-            memset(out[m], 0xee, (size_t)bytes * 2); /* what is sent again is not taken from here */
+            memset(out[m], 0xee, (size_t)bytes * 2); /* data to be sent again is not taken from here */
         MPI_Recv(&word, 1, MPI_INT, peer, first, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (word != first)
             complain(first, "the answer is", word);
@@ -136,8 +135,8 @@ static void both_ways(int first)
 }
 
 /*
- * Into the window of the second half of the ranks, which look at it when they are told that all is there. The first
- * time the window's keys are learnt.
+ * Into the window of the second half of the ranks, which check after the end is announced. The first time, the window's
+ * keys are learnt.
  */
 static void put_all(int first)
 {
@@ -240,7 +239,7 @@ static void blocks(int first)
     for (int i = 0; i < 2 * bytes; i++)
         out[0][i] = byte_of(rank, first + i / bytes, i % bytes);
     MPI_Alltoall(out[0], bytes, MPI_BYTE, in[0], bytes, MPI_BYTE, MPI_COMM_WORLD);
-    memset(out[0], 0xee, (size_t)bytes * 2); /* what is sent again is not taken from here */
+    memset(out[0], 0xee, (size_t)bytes * 2); /* data to be sent again is not taken from here */
     for (int i = 0; i < 2 * bytes; i++)
         if (in[0][i] != byte_of(i / bytes, first + rank, i % bytes)) {
             complain(first, "MPI_Alltoall: the first wrong byte is", i);
@@ -305,7 +304,7 @@ int main(int argc, char **argv)
     if (strcmp(kind, "connect"))
         collectives(7);
     for (int i = 0; i < 3 && !strcmp(kind, "ready"); i++)
-        blocks(10 * i + 10); /* memory that is announced is registered already */
+        blocks(10 * i + 10); /* announced memory is registered already */
     window = !strcmp(kind, "put") || !strcmp(kind, "get");
     if (window)
         open_window(!strcmp(kind, "put") ? put_all : get_all);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Topologies: grids, graphs, distributed graphs; what is asked of them against what they were made from. */
+/* Topologies: grids, graphs, distributed graphs; queries compared with the arguments of their creation. */
 #include "mt.h"
 
 static int class_of(int code)
@@ -289,7 +289,7 @@ static void adjacent(void)
        MPI_ERR_ARG);
 }
 
-/* Each process names the edges of another one, the last one all edges to rank 0; each end must hear of it. */
+/* Each process names the edges of another one, the last one all edges to rank 0; each end must get its edges. */
 static void anybody(int weighted)
 {
     MPI_Comm g;

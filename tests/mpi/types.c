@@ -114,7 +114,7 @@ static void partial(void)
     EQ(n, MPI_UNDEFINED);
     MPI_Get_elements(&st, pairs, &n);
     EQ(n, 2);
-    /* bytes that do not end where an element does */
+    /* bytes that end inside an element */
     MPI_Sendrecv(out, 9, MPI_CHAR, right, 0, in, 9, MPI_CHAR, left, 0, MPI_COMM_WORLD, &st);
     MPI_Get_elements(&st, t, &n);
     EQ(n, MPI_UNDEFINED);
@@ -176,8 +176,7 @@ static void addresses(void)
     MPI_Type_free(&r);
 }
 
-/* The constructors and the bounds of MPI-1, whose displacements are MPI_Aint and whose names are gone from the
- * standard. */
+/* The constructors and the bounds of MPI-1, with displacements of MPI_Aint and names removed from the standard. */
 static void old_names(void)
 {
     int lengths[2] = {1, 2}, from[8] = {1, 2, 3, 4, 5, 6, 7, 8}, to[8] = {0};
@@ -207,7 +206,7 @@ static void names(void)
     MPI_Datatype t, u;
     MPI_Type_get_name(MPI_UNSIGNED_LONG, name, &len);
     CHECK(!strcmp(name, "MPI_UNSIGNED_LONG"));
-    MPI_Type_get_name(MPI_C_FLOAT_COMPLEX, name, &len); /* the synonym's handle is the same one */
+    MPI_Type_get_name(MPI_C_FLOAT_COMPLEX, name, &len); /* the synonym has the same handle */
     CHECK(!strcmp(name, "MPI_C_COMPLEX"));
     MPI_Type_get_name(MPI_2INT, name, &len);
     CHECK(!strcmp(name, "MPI_2INT"));

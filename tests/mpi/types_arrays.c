@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Distributed arrays: every distribution in both orders, each element found by its owner according to the definition;
- * then the array put together again from the parts that the ranks send. Also their large-count twins, and what they
- * refuse.
+ * then the array assembled again from the parts sent by the ranks. Also their large-count twins, and refusals.
  */
 #include "mt.h"
 

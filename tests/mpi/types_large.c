@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Constructors with large counts: each against its twin, the envelope and contents that they tell, types far larger
- * than memory, and what the functions with int say about them. Also the Fortran kinds, types by size, Get_count and
- * friends.
+ * Constructors with large counts: each against its twin, their envelope and contents, types far larger than memory, and
+ * the results of functions with int about them. Also the Fortran kinds, types by size, Get_count and friends.
  */
 #include "mt.h"
 
@@ -56,7 +55,7 @@ static void same(MPI_Datatype t, MPI_Datatype u)
     MPI_Type_free(&u);
 }
 
-/* u was made with large counts: what it tells. */
+/* u was made with large counts: its contents. */
 static void tells(MPI_Datatype u, int combiner, const MPI_Count *want, int num, int types)
 {
     MPI_Count ni, na, nc, nd, counts[16] = {0};
@@ -132,7 +131,7 @@ static void twins(void)
     same(t, u);
 }
 
-/* Nothing of this size is touched: only what is said of it. */
+/* Memory of this size is not touched: only queries. */
 static void huge(void)
 {
     const MPI_Count G = 1000000000;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Datatypes as objects: attributes and their callbacks on dup and free, references that outlive MPI_Type_free, markers,
- * bounds, absolute addresses with large counts, and messages whose data is spread over more memory than 32 bits count.
+ * bounds, absolute addresses with large counts, and messages with data spread over more memory than 32 bits count.
  */
 #include "mt.h"
 
@@ -88,7 +88,7 @@ static void attributes(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
-/* A type is freed while a message of it is on its way, and while another type stands on it. */
+/* A type is freed while a message of it is on its way, and while another type is made of it. */
 static void references(void)
 {
     int a[200], b[200];
@@ -132,7 +132,7 @@ static void bounds(void)
     CHECK(lb == 2 && extent == 100);
     MPI_Type_free(&u);
     MPI_Type_free(&t);
-    MPI_Type_create_hindexed(2, lens, far, MPI_SHORT, &t); /* what is empty has no place */
+    MPI_Type_create_hindexed(2, lens, far, MPI_SHORT, &t); /* an empty type has no place */
     MPI_Type_get_extent(t, &lb, &extent);
     CHECK(lb == 40 && extent == 4);
     MPI_Type_free(&t);
@@ -178,7 +178,7 @@ static void far_apart(void)
 {
     const size_t gib = 1ul << 30, piece = 1 << 20;
     char *mem = mmap(NULL, 7 * gib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mem == MAP_FAILED) /* a machine that forbids it */
+    if (mem == MAP_FAILED) /* forbidden on this machine */
         return;
     MPI_Datatype t, bytes;
     MPI_Status st;

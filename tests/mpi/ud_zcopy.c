@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Large messages of all lengths, for ud_zcopy.sh. ud_zcopy sizes ROUNDS: between pairs of ranks, expected and not, each
- * buffer with guards on both sides; what a receive has completed is overwritten at once, and nothing may come there any
+ * buffer with guards on both sides; the buffer of a complete receive is overwritten at once, and must not change any
  * more. ud_zcopy many COUNT BYTES: from all other ranks to rank 0, all at the same time. ud_zcopy all COUNT BYTES: from
- * each to each, in turn. ud_zcopy busy: a rank that has sent but computes, without a look at the network, does not keep
- * others from sending.
+ * each to each, in turn. ud_zcopy busy: a rank that has sent but computes, without polling, does not keep others from
+ * sending.
  */
 
 #include "p2p.h"
@@ -47,7 +47,7 @@ static void try_sizes(int rounds)
     }
     for (int r = 0; r < rounds; r++) {
         MPI_Request req[2 * SIZES];
-        int late = r % 2 ? SIZES / 2 : 0; /* so many come before their receives are posted */
+        int late = r % 2 ? SIZES / 2 : 0; /* number of messages before their receives are posted */
 
         for (int i = 0; i < SIZES; i++)
             fill(out[i].all, (size_t)out[i].n, (unsigned)(rank * 100 + r * SIZES + i));

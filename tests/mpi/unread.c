@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * unread N COMMAND: rank 1 is away when N short messages come, and when COMMAND, which rank 0 runs after all of them
- * are with its adapter, breaks what they came over. Then it wants them all, and answers. Both directions do so in turn.
+ * unread N COMMAND: rank 1 is away when N short messages come, and when COMMAND, run by rank 0 once all messages are at
+ * rank 1's adapter, breaks their connection. Then rank 1 receives all of them, and answers. Both directions in turn.
  */
 #include <stdlib.h>
 #include <unistd.h>

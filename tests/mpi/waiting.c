@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What waiting costs: all ranks but the last wait in one call, while that one sleeps outside MPI for so many seconds.
- * Rank 0 prints the largest share of a processor that one of them has used, and how long after the last one's call the
- * latest of them went on (clocks are those of one machine), and how long MPI_Finalize took.
+ * The cost of waiting: all ranks but the last wait in one call, while the last sleeps outside MPI for SECONDS. Rank 0
+ * prints the largest share of a processor used by a waiting rank, the time from the last rank's call to the latest end
+ * of a wait (clocks are those of one machine), and the time of MPI_Finalize.
  *
- *     waiting CALL SECONDS
+ * waiting CALL SECONDS
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -121,7 +121,7 @@ static void do_fence(void)
     MPI_Win_fence(0, win);
 }
 
-/* The last one has it. */
+/* The last rank has the lock. */
 static void do_lock(void)
 {
     if (!last)
@@ -177,7 +177,7 @@ static void take_lock(const struct call *c)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* The call is made once before, so that the wait is for nothing but the last rank. */
+/* The call is made once before, so the wait is only for the last rank. */
 static void prepare(const struct call *c, void *memory)
 {
     MPI_Win_create(memory, 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);

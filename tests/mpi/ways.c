@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ways BYTES MS: all ranks of different hosts exchange messages for so many milliseconds, while ways.py has ways fail.
- * What comes is looked at. Rank 0 prints how long the longest exchange took, when it began, and when its last one began
- * that took more than a millisecond, in milliseconds of the fabric. A rank to which an operation says that a process
- * has failed prints when; with "ways wait" rank 0 and the last rank only wait for that, and with "ways feed" the last
- * rank sends meanwhile. ways BYTES ROUNDS FIRST incast: all ranks from FIRST on send to rank 0. ways BYTES ROUNDS MS
- * computes [FIRST [COMMAND]]: half of the ranks compute so long in each round; before that rank 0 runs a command, and
- * all wait for each other for FIRST ms.
- * ways BYTES MS PAUSE begins: nothing happens for so long before the first exchange, which counts, too.
- * ways BYTES MESSAGES MS ends: nothing happens for so long before the job ends.
+ * ways BYTES MS: all ranks of different hosts exchange messages for MS milliseconds, while ways.py has ways fail.
+ * Received data is checked. Rank 0 prints the duration and beginning of the longest exchange, and the beginning of its
+ * last exchange of more than a millisecond, in milliseconds of the fabric. A rank that gets an error about a failed
+ * process prints the time; with "ways wait" rank 0 and the last rank only wait for this error, and with "ways feed" the
+ * last rank sends meanwhile. ways BYTES ROUNDS FIRST incast: all ranks from FIRST on send to rank 0. ways BYTES ROUNDS
+ * MS computes [FIRST [COMMAND]]: half of the ranks compute for MS in each round; before that rank 0 runs a command, and
+ * all wait for each other for FIRST ms. ways BYTES MS PAUSE begins: a pause of PAUSE before the first exchange, which
+ * counts, too. ways BYTES MESSAGES MS ends: a pause of MS before the job ends.
  */
 #include <limits.h>
 #include <time.h>
@@ -18,10 +17,10 @@
 enum { MESSAGES = 4 };
 
 static int bytes, peers;
-static unsigned pauses; /* what the next one of this rank is made from; 0: there are none */
+static unsigned pauses; /* state of this rank's next pauses; 0: no pauses */
 static unsigned char *out, *in;
 
-/* last: the number of the last round; rank 0 decides, and all pass on what they know. */
+/* last: the number of the last round; rank 0 decides, and all pass on the value they know. */
 struct stamp {
     int round, last;
 };
@@ -95,7 +94,7 @@ static int run(double ms)
         double begin = MPI_Wtime(), took;
 
         if (!rank && begin > until && last == INT_MAX)
-            last = round + 2; /* those of its own host hear of it in the next round */
+            last = round + 2; /* ranks of its own host get it in the next round */
         class = exchange(round, &last);
         took = MPI_Wtime() - begin;
         if (took > 1e-3)
@@ -189,7 +188,7 @@ static void wait_idly(double ms)
     EQ(x, peer);
 }
 
-/* After an exchange the second half of the ranks computes, so many ms in each round, while the others wait for it. */
+/* After an exchange the second half of the ranks computes, ms milliseconds in each round, while the others wait. */
 static int wait_for_computing(int rounds, int ms, int first, const char *command)
 {
     int last = INT_MAX, class = 0;
@@ -203,7 +202,9 @@ static int wait_for_computing(int rounds, int ms, int first, const char *command
         if (!class && !round && first)
             wait_idly(first);
         for (int done = 0; done < ms && rank >= peers; done += 10)
-            nanosleep(&t, NULL); /* who waits on a simulated fabric looks when these end, with hardly a look between */
+            nanosleep(
+                &t,
+                NULL); /* a rank waiting on a simulated fabric polls at the ends of these naps, and hardly between */
     }
     if (!class)
         class = exchange(rounds, &last);
@@ -214,7 +215,9 @@ static int wait_for_computing(int rounds, int ms, int first, const char *command
     return class;
 }
 
-/* All are busy elsewhere for a while, and then end the job: before that the last rank sends rank 0 so many messages. */
+/*
+ * All are busy elsewhere for a while, and then end the job: before, the last rank sends rank 0 this number of messages.
+ */
 static int end_after(int messages, int ms)
 {
     struct timespec t = {0, ms * 1000000L};
@@ -271,6 +274,6 @@ int main(int argc, char **argv)
     free(out);
     free(in);
     if (class)
-        return 0; /* the launcher waits for the others, which are told as well */
+        return 0; /* the launcher waits for the others, which get the error as well */
     return mt_end();
 }

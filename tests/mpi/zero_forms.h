@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The cases of zero_sizes.c, compiled twice: F(MPI_Send) is MPI_Send or MPI_Send_c, C(name) a name of each, and cnt,
- * dsp and wide are what counts, displacements and sizes of external32 are then. A case moves nothing from shape a to
+ * dsp and wide are the types of counts, displacements and sizes of external32. A case moves nothing from shape a to
  * shape b.
  */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Nothing, in every way to say it: counts of 0, datatypes without elements, null pointers, MPI_BOTTOM, different types
- * on the two sides. Each function that moves data takes each pair of shapes, succeeds, and moves nothing.
+ * Empty messages in every form: counts of 0, datatypes without elements, null pointers, MPI_BOTTOM, different types on
+ * the two sides. Each function that moves data takes each pair of shapes, succeeds, and moves nothing.
  */
 #include "mt.h"
 

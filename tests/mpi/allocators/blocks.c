@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A library that has an allocator for itself (RTLD_DEEPBIND), and memory that goes when it is unloaded. */
+/* A library with an allocator of its own (RTLD_DEEPBIND), whose memory goes when the library is unloaded. */
 #include <stdlib.h>
 
 __attribute__((visibility("default"))) void *get_block(size_t n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program without MPI that loads a library which has it, as interpreters do, and has an allocator of its own: host
+ * A program without MPI that loads a library with MPI, like an interpreter, and has an allocator of its own: host
  * local|global|deep LIBRARY [argument]. Another thread allocates meanwhile.
  */
 #include <dlfcn.h>

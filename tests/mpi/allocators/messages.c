@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages of all sizes from and to memory that is freed, grown, shrunk and mapped anew between them, at two ranks.
- * Every byte is looked at: a registration that outlived its memory would move others. With an argument the first rank
- * prints "kept" or "not kept", as the library says of registrations. With PLUGIN a library (host.c loads it). With DEEP
- * also from blocks of blocks.so, which has an allocator for itself beside the program's.
+ * Every byte is checked: a registration that outlived its memory would move other bytes. With an argument the first
+ * rank prints "kept" or "not kept", as reported by the library for registrations. With PLUGIN a library (host.c loads
+ * it). With DEEP also from blocks of blocks.so, with a second allocator beside the program's.
  */
 #include "../p2p.h"
 
@@ -47,7 +47,7 @@ static size_t random_size(void)
     return base + random_below((unsigned)base);
 }
 
-/* Blocks that come and go; most messages are from memory that was used before. */
+/* Blocks that come and go; most messages are from memory used before. */
 static void blocks(void)
 {
     char *slot[SLOTS] = {NULL};
@@ -120,7 +120,7 @@ static void mapped_again(void)
     CHECK(!munmap(p, MAPPED));
 }
 
-/* What one library allocates and another frees */
+/* Memory allocated by one library and freed by another. */
 static void across_libraries(void)
 {
     char *line = NULL, *text = NULL;
@@ -185,7 +185,7 @@ static void beside_another_allocator(void)
     bounce(dlsym(library, "unloaded"), 200000, 1);
     bounce(dlsym(library, "unloaded"), 200000, 2);
     CHECK(!dlclose(library));
-    /* where it was, or nearby */
+    /* at the former place, or nearby */
     for (unsigned r = 0; r < 4; r++) {
         char *p = mmap(NULL, 300000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

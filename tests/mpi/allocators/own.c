@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An allocator of a program's own: small blocks are never used again, large ones have mappings of their own. With FEW
- * it has the four functions that the C library requires and no others. With RAW it makes its system calls by itself.
+ * A program's own allocator: small blocks are never reused, large blocks have mappings of their own. With FEW, only the
+ * four functions required by the C library. With RAW, direct system calls.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -105,7 +105,7 @@ void *realloc(void *p, size_t bytes)
 }
 
 #ifdef FEW
-/* The program does not call the C library's function, whose blocks this free does not know. */
+/* The program does not call the C library's function, whose blocks are unknown to this free. */
 int posix_memalign(void **out, size_t align, size_t bytes) __attribute__((visibility("hidden")));
 #else
 void *memalign(size_t align, size_t bytes)

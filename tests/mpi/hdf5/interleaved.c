@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HDF5 over MPI: a dataset of two dimensions, whose columns are the ranks' in turn, in one stretch and in chunks, is
- * written and read independently and collectively; each rank finds what it wrote, and an attribute what all wrote.
+ * HDF5 over MPI: a dataset of two dimensions, with columns of the ranks in turn, in one stretch and in chunks, is
+ * written and read independently and collectively. Each rank finds its own data, and an attribute the data of all.
  * interleaved FILE
  */
 #include <hdf5.h>
