@@ -154,7 +154,7 @@ static void sleep_ns(long ns)
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
 }
 
-/* Seconds for one step whose target is not in MPI. Called by both. */
+/* Seconds for a step whose target is not in MPI. Called by both. */
 static double measure_away(const struct kind *k, int bytes, int count, double *best)
 {
     double *second = calloc((size_t)count, sizeof *second), median, start;
@@ -173,7 +173,7 @@ static double measure_away(const struct kind *k, int bytes, int count, double *b
         k->step(bytes);
         if (i >= 0)
             second[i] = MPI_Wtime() - start;
-        sleep_ns(AWAY); /* it is back */
+        sleep_ns(AWAY); /* the target is back */
     }
     qsort(second, (size_t)count, sizeof second[0], ascending);
     *best = second[0];
@@ -201,7 +201,7 @@ static void run(const struct kind *k, int away, int bytes, int count)
     buf = malloc(room);
     if (!buf)
         MPI_Abort(MPI_COMM_WORLD, 3);
-    memset(buf, 1, room); /* pages that were never written are all one page of zeros, which no copy is slow from */
+    memset(buf, 1, room); /* unwritten pages are all one page of zeros, from which no copy is slow */
     MPI_Win_allocate((MPI_Aint)room, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     memset(base, 0, room);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * contend WHAT...: jobs that want the same cable. All begin at the gate (gate.h); the lower half of the ranks is paired
- * with the upper.
+ * contend WHAT...: jobs over the same cable. All begin at the gate (gate.h); the lower half of the ranks is paired with
+ * the upper.
  *
- *   load:SHAPE:BYTES:DEPTH
- *       the load: streams of messages, DEPTH of each under way, until the measured job is done
+ *   load:SHAPE:BYTES:DEPTH the load: streams of messages, DEPTH of each under way, until the measured job is done
  *       SHAPE: pairs, from the lower half to the upper; both, both ways; one, all to the last rank; all, each to each
- *   latency:BYTES
- *       half a round trip of each pair: "latency BYTES MEAN_US WORST_US", of all pairs
- *   later:US
- *       what follows is measured from then on, by the load's beginning
- *   series:BYTES:INTERVAL_US:INTERVALS:CHANGE_US
- *       the same, by intervals, from the beginning: "series END_MS WORST_US MEAN_US". At CHANGE_US and at twice that
- *       the first and the second rank start FIGURES_CHANGE, a command, and go on
+ *   latency:BYTES half a round trip of each pair: "latency BYTES MEAN_US WORST_US", of all pairs
+ *   later:US the next items are measured from US after the load's beginning
+ *   series:BYTES:INTERVAL_US:INTERVALS:CHANGE_US the same, by intervals, from the beginning: "series END_MS WORST_US
+ *       MEAN_US". At CHANGE_US and at twice that the first and the second rank start FIGURES_CHANGE, a command, and go
+ *       on
  *
  * At the end: "resent N", "broken N", "changed N", these counters of all of its ranks together.
  *
@@ -51,7 +48,7 @@ static void *memory(size_t n, size_t bytes)
 
 /*
  * Two windows of a stream are under way, in turn, or one of a single message. The first byte of a window says whether
- * its place will be used again, so the receiver knows what to post.
+ * its place will be used again, so the receiver knows whether to post.
  */
 struct stream {
     int peer, windows, turn, left; /* left: windows under way */
@@ -195,7 +192,7 @@ static void print_counters(void)
         printf("%s %llu\n", counter_names[c], sum[c]);
 }
 
-/* ---- what is measured -------------------------------------------------------------------------------------------- */
+/* ---- measurements ------------------------------------------------------------------------------------------------ */
 
 static void round_trip(char *buf, int bytes)
 {
@@ -245,7 +242,7 @@ static pid_t start_change(void)
     return pid;
 }
 
-/* Both ends have heard of it: on a busy machine that may come after all that is measured. */
+/* Waits until both ends have heard of the change: on a busy machine, that may be after all measurements. */
 static void await_change(pid_t pid)
 {
     enum { CHANGED = 2, TRIES = 20000 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Jobs that are measured beside others (bench/figures/inside.py) begin together and end when the measured one has.
+ * Jobs measured beside others (bench/figures/inside.py) begin together and end with the measured job.
  *
- * FIGURES_GATE names a directory. Each rank of every job, when it is connected and waits for nobody, adds its clock to
- * the file `ready` and reads from the fifo `go`, outside virtual time. When the last one has come the moment at which
- * all begin is written to `at`, and the fifo's end closed, which releases all at once. The measured job's rank 0 sets
- * the byte in `stop`. Without FIGURES_GATE the gate is a barrier, and gate_stopped() is true.
+ * FIGURES_GATE names a directory. Each rank of every job, once connected and without pending messages, adds its clock
+ * to the file `ready` and reads from the fifo `go`, outside virtual time. When the last rank has come, the common
+ * moment of the beginning is written to `at`, and the fifo's end closed, which releases all at once. The measured job's
+ * rank 0 sets the byte in `stop`. Without FIGURES_GATE the gate is a barrier, and gate_stopped() is true.
  */
 #ifndef FIGURES_GATE_H
 #define FIGURES_GATE_H
@@ -45,7 +45,7 @@ static inline int gate_open(const char *name, int flags)
     return fd;
 }
 
-/* Opens the connections of the barrier, and sends what waits for them: a rank at the gate does neither for others. */
+/* Opens the connections of the barrier, and sends waiting packets: a rank at the gate does neither for others. */
 static inline void gate_approach(void)
 {
     double until;

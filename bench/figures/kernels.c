@@ -91,7 +91,7 @@ static void is_to_buckets(int *counts)
         is.sorted[at[is.key[i] >> is.shift]++] = is.key[i];
 }
 
-/* Each rank gets buckets one after the other until it has its share of all keys. */
+/* Each rank gets buckets in turn until it has its share of all keys. */
 static void is_deal(const int *mine, const int *all)
 {
     long share = (long)is.keys, sum = 0;
@@ -120,7 +120,7 @@ static void is_iteration(int iteration)
     static int mine[BUCKETS], all[BUCKETS];
     double start;
 
-    is.key[iteration % is.keys] = iteration; /* as the benchmark does, so that iterations differ */
+    is.key[iteration % is.keys] = iteration; /* as in the benchmark, so iterations differ */
     is_to_buckets(mine);
     start = MPI_Wtime();
     MPI_Allreduce(mine, all, BUCKETS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -139,7 +139,7 @@ static void is_iteration(int iteration)
     in_mpi += MPI_Wtime() - start;
 }
 
-/* Sorts what has come, in place of the benchmark's ranking, and compares with the neighbours' keys. */
+/* Sorts the received keys, in place of the benchmark's ranking, and compares with the neighbours' keys. */
 static void is_verify(void)
 {
     int range = is.end - is.first, n = 0, below = -1;
@@ -225,7 +225,7 @@ static void ft_begin(char name)
             ft.a[r * ft.columns + c2] = ft_value((size_t)rank * (ft.rows / (size_t)size) + r, c2);
 }
 
-/* From rows of this rank to blocks for each rank; what came is turned so that columns are rows. */
+/* From rows of this rank to blocks for each rank; received data is transposed. */
 static void ft_iteration(int iteration)
 {
     size_t n = (size_t)size, rows = ft.rows / n, columns = ft.columns / n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * patterns NAME ITERATIONS: who sends to whom in the NAS Parallel Benchmarks; what that costs a rank in connections and
- * memory.
+ * patterns NAME ITERATIONS: the communication patterns of the NAS Parallel Benchmarks, and their cost in connections
+ * and memory of a rank.
  *
  *   ep   sums over all ranks (allreduce)                      ft   everybody to everybody (alltoall, pairwise)
  *   cg   partners in a row of a 2-D grid, and the transposed  mg   neighbours in a 3-D torus at distances 1, 2, 4, ...
@@ -10,10 +10,9 @@
  *
  * An iteration sends one message of BYTES to each of them and computes for a while. Afterwards there is a sum over all,
  * as the benchmarks verify. Rank 0 prints "NAME peers P local L connections C rings R queue_pairs Q kib K": means over
- * the ranks of the peers on other hosts to which the pattern sends, and of those on the own one, of the most
- * connections, rings and queue pairs that there were (counters of the library), and of the growth of resident memory
- * since MPI_Init. Then "NAME packets N shm S ring R ud U rc C": the packets that a rank has sent, ACKs among them, and
- * which percentage of them went by which channel.
+ * the ranks of the pattern's peers on other hosts, of its peers on the own host, of the most connections, rings and
+ * queue pairs (counters of the library), and of the growth of resident memory since MPI_Init. Then "NAME packets N shm
+ * S ring R ud U rc C": the packets sent by a rank, ACKs among them, and the percentage of each channel.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -38,7 +37,9 @@ static void list_add(struct list *list, int other)
     list->tag[list->n++] = TAG + directions;
 }
 
-/* One direction of the pattern: to whom this rank sends, and who sends to it; -1: nobody, at an edge. */
+/*
+ * One direction of the pattern: the rank that this rank sends to, and the rank it receives from; -1: none, at an edge.
+ */
 static void add(int receiver, int sender)
 {
     list_add(&to, receiver);
@@ -46,7 +47,7 @@ static void add(int receiver, int sender)
     directions++;
 }
 
-static void grid(int *rows, int *columns) /* as square as it goes, columns the larger */
+static void grid(int *rows, int *columns) /* as square as possible, columns the larger */
 {
     for (*rows = 1; *rows * *rows * 4 <= size; *rows *= 2)
         ;
@@ -152,7 +153,7 @@ static const char *const counter_names[COUNTERS] = {"connections_most", "rings_m
                                                     "net_sent",         "acks_sent",  "ring_sent",        "ud_sent"};
 static MPI_T_pvar_handle counters[COUNTERS];
 
-/* Opened before MPI_Init, a counter that is a largest value shows that value, since it grows from zero. */
+/* Opened before MPI_Init, a counter that holds a largest value shows this value, starting from zero. */
 static MPI_T_pvar_handle counter_open(const char *name)
 {
     MPI_T_pvar_handle handle;

@@ -229,7 +229,7 @@ static void rest(int ms)
     free(out);
 }
 
-/* The sender decides which window is the last one, and says so in the first byte of each. */
+/* The sender decides the last window, and marks it in the first byte of each. */
 static void stream_until(double then, double start, double length, int bytes, struct interval *intervals, int n)
 {
     bool more = true;

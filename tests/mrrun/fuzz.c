@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target for what comes to mrrun and its agents over a connection: frames and bodies (mrrun/wire), and lists
- * of hosts (mrrun/allocation). Besides not crashing: a body that is taken comes out the same when it is put again.
+ * libFuzzer target for data that mrrun and its agents receive over a connection: frames and bodies (mrrun/wire), and
+ * lists of hosts (mrrun/allocation). Besides not crashing: an accepted body is encoded the same again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *copy = malloc(size ? size : 1); /* exactly as long as it is, so that reading past the end is seen */
+    char *copy = malloc(size ? size : 1); /* an exact copy, so that reading past the end is detected */
     struct wire_frame f;
     size_t wanted;
 
