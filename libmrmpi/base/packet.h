@@ -15,7 +15,7 @@
 struct mr_hdr {
     uint8_t kind; /* pt2pt's: eager, request to send, ...; from MR_VC_KIND_CHANNEL on the channel's own */
     uint8_t flags;
-    uint8_t form; /* the channel's, between hosts (verbs/link/wire.h) */
+    uint8_t form; /* the channel's, between hosts (base/wire.h) */
     uint8_t note; /* pt2pt's byte for the peer, as it is when the packet is sent; set by mr_vc_send */
     uint32_t seq; /* set by mr_vc_send */
     uint32_t src; /* world rank of the sender; set by mr_vc_send */
@@ -26,7 +26,7 @@ struct mr_hdr {
     uint64_t sreq, rreq;
 };
 _Static_assert(sizeof(struct mr_hdr) == 48, "on the wire");
-/* Its bytes between hosts, where empty parts are left out (verbs/link/wire.h): */
+/* Its bytes between hosts, where empty parts are left out (base/wire.h): */
 #define MR_WIRE_MIN        offsetof(struct mr_hdr, len)
 #define MR_WIRE_PART       (MR_WIRE_MIN + 16) /* of a part of a message: how long that is, and where the part begins */
 #define MR_WIRE_MAX        sizeof(struct mr_hdr)

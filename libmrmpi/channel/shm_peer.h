@@ -8,7 +8,7 @@
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/channel/shm.h"
 #include "libmrmpi/channel/shm_answer.h"
-#include "libmrmpi/channel/shm_copy.h"
+#include "libmrmpi/base/copier.h"
 #include "libmrmpi/channel/shm_segment.h"
 #include "libmrmpi/launch/launch.h"
 

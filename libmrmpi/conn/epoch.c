@@ -15,7 +15,7 @@
  * one more epoch begins.
  */
 #include "libmrmpi/conn/internal.h"
-#include "libmrmpi/verbs/reliable/window_path.h"
+#include "libmrmpi/conn/reliable/window_path.h"
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"

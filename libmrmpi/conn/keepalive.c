@@ -19,7 +19,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/reliable/loss.h"
+#include "libmrmpi/conn/reliable/loss.h"
 
 #define INTERVAL_NS 1000000000ull /* a peer is asked once in so long at most */
 #define LOOKS_MIN   10            /* patience ends after so many looks at least */

@@ -20,7 +20,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/reliable/loss.h"
+#include "libmrmpi/conn/reliable/loss.h"
 #include "libmrmpi/verbs/qp.h"
 
 #define PAUSE_NS     10000000ull /* before a subchannel that broke is opened again */

@@ -40,7 +40,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/reliable/loss.h"
+#include "libmrmpi/conn/reliable/loss.h"
 #include "libmrmpi/verbs/post.h"
 
 #define PAUSE_MAX_NS  64000000ull /* between two rounds, if nobody answers, */

@@ -6,7 +6,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/net/internal.h"
-#include "libmrmpi/verbs/link/wire.h"
+#include "libmrmpi/base/wire.h"
 
 void mr_net_packet(struct mr_rail *rail, const void *data, size_t len)
 {

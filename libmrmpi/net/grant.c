@@ -11,7 +11,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/link/wire.h"
+#include "libmrmpi/base/wire.h"
 #include "libmrmpi/net/internal.h"
 #include "libmrmpi/verbs/verbs.h"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/link/wire.h"
+#include "libmrmpi/base/wire.h"
 #include "libmrmpi/net/internal.h"
 
 struct mr_net mr_net;

@@ -14,8 +14,8 @@
 #include "libmrmpi/base/record.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/link/assembly.h"
-#include "libmrmpi/verbs/link/wire.h"
-#include "libmrmpi/verbs/reliable/loss.h"
+#include "libmrmpi/base/wire.h"
+#include "libmrmpi/conn/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
 

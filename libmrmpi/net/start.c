@@ -9,7 +9,7 @@
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/link/ring.h"
-#include "libmrmpi/verbs/link/wire.h"
+#include "libmrmpi/base/wire.h"
 #include "libmrmpi/net/internal.h"
 #include "libmrmpi/net/stripe/renew.h"
 #include "libmrmpi/verbs/datagram.h"

@@ -107,20 +107,20 @@ p2p/choice
 p2p/match core
 core/pieces core
 core
-net net/bulk net/stripe net/view conn conn/peer conn/cm conn/route conn/fabric channel verbs verbs/link verbs/reliable
-net/bulk net/zcopy net/stripe net/view conn conn/peer conn/route channel verbs verbs/link verbs/reliable verbs/memory
-net/zcopy net/stripe net/view conn conn/peer conn/route channel verbs verbs/link verbs/reliable verbs/memory
-net/stripe net/view conn conn/peer conn/route channel verbs verbs/link verbs/reliable verbs/memory
+net net/bulk net/stripe net/view conn conn/peer conn/cm conn/route conn/fabric conn/reliable channel verbs verbs/link
+net/bulk net/zcopy net/stripe net/view conn conn/peer conn/route channel verbs verbs/link verbs/memory
+net/zcopy net/stripe net/view conn conn/peer conn/route channel verbs verbs/link verbs/memory
+net/stripe net/view conn conn/peer conn/route channel verbs verbs/link verbs/memory
 net/view conn/peer verbs
-conn conn/peer conn/cm conn/route conn/fabric channel verbs verbs/link verbs/reliable
-conn/peer conn/cm conn/route conn/fabric channel verbs verbs/link verbs/reliable
+conn conn/peer conn/cm conn/route conn/fabric conn/reliable channel verbs verbs/link
+conn/peer conn/cm conn/route conn/fabric conn/reliable channel verbs verbs/link
 conn/cm
 conn/route conn/cm verbs verbs/link
 conn/fabric
+conn/reliable
 channel
-verbs/link verbs verbs/reliable verbs/memory
+verbs/link verbs verbs/memory
 verbs/memory verbs
-verbs/reliable
 verbs
 launch
 base

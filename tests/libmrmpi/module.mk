@@ -3,7 +3,7 @@
 
 # pt2pt, channel, base: without a launcher; fake_world stands for launch and core
 FAKE_WORLD_SRCS := tests/libmrmpi/fake_world.c libmrmpi/channel/vc.c libmrmpi/channel/reorder.c libmrmpi/channel/channel.c libmrmpi/channel/self.c \
-    libmrmpi/channel/shm.c libmrmpi/channel/shm_recv.c libmrmpi/channel/shm_sleep.c libmrmpi/channel/shm_segment.c libmrmpi/channel/shm_cores.c libmrmpi/channel/shm_copy.c libmrmpi/channel/cma.c libmrmpi/core/error.c \
+    libmrmpi/channel/shm.c libmrmpi/channel/shm_recv.c libmrmpi/channel/shm_sleep.c libmrmpi/channel/shm_segment.c libmrmpi/channel/shm_cores.c libmrmpi/channel/cma.c libmrmpi/core/error.c \
     $(wildcard libmrmpi/base/*.c) $(wildcard libmrmpi/p2p/match/*.c) $(wildcard libmrmpi/p2p/choice/*.c) $(wildcard libmrmpi/p2p/*.c) $(wildcard libmrmpi/p2p/rndv/*.c) $(wildcard libmrmpi/p2p/request/*.c) $(wildcard libmrmpi/p2p/progress/*.c) $(wildcard libmrmpi/p2p/derived/*.c)
 
 $(call unit_test,test_match,libmrmpi/p2p/match/match.c)
@@ -20,7 +20,7 @@ $(call unit_test,test_shm_ring)
 $(call unit_test,test_shm_sleep,libmrmpi/channel/shm_sleep.c libmrmpi/base/clock.c libmrmpi/base/lock.c)
 $(call unit_test,test_shm_cores,libmrmpi/channel/shm_cores.c)
 $(call unit_test,test_shm_answer)
-$(call unit_test,test_shm_pool,libmrmpi/channel/shm_copy.c libmrmpi/base/clock.c $(wildcard libmrmpi/base/copy*.c))
+$(call unit_test,test_shm_pool,libmrmpi/base/copier.c libmrmpi/base/clock.c $(wildcard libmrmpi/base/copy*.c))
 $(call unit_test,test_lock,libmrmpi/base/lock.c)
 $(call unit_test,test_pt2pt,$(FAKE_WORLD_SRCS))
 $(call unit_test,test_reserve,$(FAKE_WORLD_SRCS))
@@ -30,8 +30,8 @@ $(call unit_test,test_wire)
 $(call unit_test,test_reorder,libmrmpi/channel/reorder.c libmrmpi/base/lent.c)
 $(call unit_test,test_vc,libmrmpi/channel/vc.c libmrmpi/channel/reorder.c \
     $(addprefix libmrmpi/base/,lent.c config.c config_table.c log.c stats.c))
-$(call unit_test,test_sched,libmrmpi/conn/route/sched.c libmrmpi/conn/route/policy.c libmrmpi/verbs/reliable/filter.c)
-$(call unit_test,test_policy,$(addprefix libmrmpi/conn/route/,sched.c policy.c feedback.c))
+$(call unit_test,test_sched,libmrmpi/conn/route/sched.c libmrmpi/conn/route/policy.c libmrmpi/net/stripe/filter.c)
+$(call unit_test,test_policy,$(addprefix libmrmpi/conn/route/,sched.c policy.c) libmrmpi/net/stripe/feedback.c)
 $(call unit_test,test_rules,libmrmpi/conn/route/rules.c libmrmpi/verbs/link/kinds.c)
 $(call unit_test,test_far,$(addprefix libmrmpi/rma/winlock/,part.c taker.c far.c) \
     $(addprefix libmrmpi/base/,stats.c log.c config.c config_table.c))
@@ -41,15 +41,15 @@ RAIL_TEST_BASE := $(addprefix libmrmpi/base/,config.c config_table.c log.c stats
 $(call unit_test,test_epoch,libmrmpi/conn/epoch.c $(addprefix libmrmpi/conn/peer/,levels.c subs.c) \
     $(addprefix libmrmpi/conn/route/,pair.c policy.c sched.c) $(RAIL_TEST_BASE))
 $(call unit_test,test_subs,$(addprefix libmrmpi/conn/peer/,subs.c links.c levels.c) libmrmpi/conn/epoch.c \
-    $(addprefix libmrmpi/conn/route/,pair.c policy.c sched.c) libmrmpi/verbs/reliable/window.c $(RAIL_TEST_BASE))
+    $(addprefix libmrmpi/conn/route/,pair.c policy.c sched.c) libmrmpi/conn/reliable/window.c $(RAIL_TEST_BASE))
 $(call unit_test,test_budget,libmrmpi/conn/budget.c libmrmpi/conn/ration.c libmrmpi/verbs/link/kinds.c $(RAIL_TEST_BASE))
 # peer: over links of the tests' own (fake_peer.h)
 PARTITIONS := libmrmpi/conn/peer/partitions.c libmrmpi/verbs/pkey.c
 $(call unit_test,test_recovery,libmrmpi/conn/recovery.c libmrmpi/conn/ways.c libmrmpi/conn/route/trust.c $(PARTITIONS) \
-    libmrmpi/verbs/reliable/window.c libmrmpi/base/record.c $(RAIL_TEST_BASE))
+    libmrmpi/conn/reliable/window.c libmrmpi/base/record.c $(RAIL_TEST_BASE))
 $(call unit_test,test_handshake,libmrmpi/conn/route/trust.c $(PARTITIONS) \
     $(addprefix libmrmpi/conn/,handshake.c connect.c ways.c) libmrmpi/conn/cm/conn.c libmrmpi/conn/cm/message.c \
-    libmrmpi/verbs/reliable/window.c $(RAIL_TEST_BASE))
+    libmrmpi/conn/reliable/window.c $(RAIL_TEST_BASE))
 $(call unit_test,test_keepalive,libmrmpi/conn/keepalive.c libmrmpi/conn/route/trust.c $(PARTITIONS) $(RAIL_TEST_BASE))
 $(call unit_test,test_steer,libmrmpi/conn/peer/steer.c libmrmpi/conn/route/rules.c libmrmpi/verbs/link/kinds.c \
     $(RAIL_TEST_BASE))
@@ -62,11 +62,11 @@ $(call unit_test,test_addresses,libmrmpi/conn/peer/addresses.c libmrmpi/conn/rou
     $(RAIL_TEST_BASE))
 $(call unit_test,test_where,libmrmpi/conn/peer/where.c $(PARTITIONS) $(RAIL_TEST_BASE))
 $(call unit_test,test_rely,libmrmpi/net/rely.c libmrmpi/net/turn.c libmrmpi/conn/peer/lists.c libmrmpi/conn/route/address.c \
-    libmrmpi/conn/route/sched.c libmrmpi/conn/route/policy.c $(addprefix libmrmpi/verbs/reliable/,window.c ack.c) libmrmpi/base/record.c \
+    libmrmpi/conn/route/sched.c libmrmpi/conn/route/policy.c $(addprefix libmrmpi/conn/reliable/,window.c ack.c) libmrmpi/base/record.c \
     $(RAIL_TEST_BASE))
 $(call unit_test,test_address,libmrmpi/conn/route/address.c)
-$(call unit_test,test_blocks,libmrmpi/verbs/reliable/blocks.c)
-$(call unit_test,test_repair,libmrmpi/verbs/reliable/repair.c)
+$(call unit_test,test_blocks,libmrmpi/net/stripe/blocks.c)
+$(call unit_test,test_repair,libmrmpi/net/zcopy/repair.c)
 $(call unit_test,test_pair,libmrmpi/conn/route/pair.c libmrmpi/conn/route/policy.c)
 $(call unit_test,test_place,libmrmpi/coll/place.c)
 $(call unit_test,test_node_ring)
@@ -76,7 +76,7 @@ $(call unit_test,test_trust,libmrmpi/conn/route/trust.c)
 $(call unit_test,test_ahead,libmrmpi/conn/route/ahead.c)
 $(call unit_test,test_pace,libmrmpi/conn/route/pace.c)
 $(call unit_test,test_grant,libmrmpi/net/grant.c libmrmpi/conn/route/ahead.c libmrmpi/conn/route/pace.c $(RAIL_TEST_BASE))
-$(call unit_test,test_adapt,libmrmpi/conn/route/adapt.c libmrmpi/conn/route/sched.c libmrmpi/conn/route/policy.c)
+$(call unit_test,test_adapt,libmrmpi/net/stripe/adapt.c libmrmpi/conn/route/sched.c libmrmpi/conn/route/policy.c)
 $(call unit_test,test_regcache,libmrmpi/verbs/memory/regcache.c)
 $(call unit_test,test_select,$(addprefix libmrmpi/verbs/,select.c contexts.c) $(RAIL_TEST_BASE),libibverbs)
 $(call unit_test,test_device,$(addprefix libmrmpi/verbs/,cq.c later.c device.c gid.c partition.c pkey.c port.c select.c) \
@@ -90,11 +90,11 @@ $(call unit_test,test_connect,libmrmpi/conn/cm/conn.c libmrmpi/conn/cm/message.c
 $(call unit_test,test_fabric_client,libmrmpi/conn/fabric/client.c)
 
 # reliable: pure; test_reliable joins two ends by a network that it makes up
-$(call unit_test,test_window,libmrmpi/verbs/reliable/window.c)
-$(call unit_test,test_reliable,libmrmpi/verbs/reliable/window.c libmrmpi/verbs/reliable/ack.c libmrmpi/channel/reorder.c \
+$(call unit_test,test_window,libmrmpi/conn/reliable/window.c)
+$(call unit_test,test_reliable,libmrmpi/conn/reliable/window.c libmrmpi/conn/reliable/ack.c libmrmpi/channel/reorder.c \
     libmrmpi/base/lent.c)
 $(call unit_test,test_rtt)
-$(call unit_test,test_ack,libmrmpi/verbs/reliable/ack.c)
+$(call unit_test,test_ack,libmrmpi/conn/reliable/ack.c)
 
 # link: the pure parts, and what the library has of each kind
 $(call unit_test,test_assembly,libmrmpi/verbs/link/assembly.c)
@@ -112,16 +112,15 @@ endif
 
 # Large messages over links of the test's own
 $(call unit_test,test_bulk,$(addprefix libmrmpi/net/bulk/,bulk.c advertise.c) \
-    $(addprefix libmrmpi/net/stripe/,keys.c transfer.c renew.c renewed.c wlist.c stripe.c moves.c) libmrmpi/verbs/reliable/filter.c \
-    $(addprefix libmrmpi/conn/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
+    $(addprefix libmrmpi/net/stripe/,keys.c transfer.c renew.c renewed.c wlist.c stripe.c moves.c adapt.c feedback.c filter.c) \
+    $(addprefix libmrmpi/conn/route/,ahead.c pace.c sched.c policy.c) \
     $(addprefix libmrmpi/verbs/memory/,regcache.c use.c) $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c))
 
 # The same over links, pools and a peer of fake_bulk.c, protocol by protocol
 FAKE_BULK := tests/libmrmpi/fake_bulk.c libmrmpi/net/bulk/bulk.c \
-    $(addprefix libmrmpi/net/stripe/,keys.c transfer.c renew.c renewed.c wlist.c stripe.c moves.c track.c) \
-    $(addprefix libmrmpi/net/zcopy/,zcopy_plan.c zcopy_wait.c zcopy_settle.c zcopy_in.c zcopy_serve.c zcopy_out.c) \
-    $(addprefix libmrmpi/verbs/reliable/,filter.c blocks.c repair.c) \
-    $(addprefix libmrmpi/conn/route/,ahead.c pace.c sched.c policy.c adapt.c feedback.c) \
+    $(addprefix libmrmpi/net/stripe/,keys.c transfer.c renew.c renewed.c wlist.c stripe.c moves.c track.c adapt.c feedback.c filter.c blocks.c) \
+    $(addprefix libmrmpi/net/zcopy/,zcopy_plan.c zcopy_wait.c zcopy_settle.c zcopy_in.c zcopy_serve.c zcopy_out.c repair.c) \
+    $(addprefix libmrmpi/conn/route/,ahead.c pace.c sched.c policy.c) \
     $(addprefix libmrmpi/base/,config.c config_table.c log.c record.c stats.c)
 $(call unit_test,test_track,$(FAKE_BULK))
 $(call unit_test,test_moves,$(FAKE_BULK))

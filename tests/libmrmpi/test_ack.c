@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/verbs/reliable/ack.h"
+#include "libmrmpi/conn/reliable/ack.h"
 #include "tests/check.h"
 
 #define DELAY 8000ull

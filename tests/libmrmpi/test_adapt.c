@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/conn/route/adapt.h"
+#include "libmrmpi/net/stripe/adapt.h"
 #include "tests/check.h"
 
 static struct mr_policy adaptive;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Blocks of large messages: sets of blocks, the written runs, and the contents of notifications. */
-#include "libmrmpi/verbs/reliable/blocks.h"
+#include "libmrmpi/net/stripe/blocks.h"
 #include "tests/check.h"
 
 #include <stdlib.h>

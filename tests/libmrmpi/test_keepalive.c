@@ -2,7 +2,7 @@
 /* Silent peers: the peers, times and links of questions; and questions to a process, with their answers. */
 #include "libmrmpi/conn/peer/guard.h"
 #include "libmrmpi/conn/questions.h"
-#include "libmrmpi/verbs/reliable/loss.h"
+#include "libmrmpi/conn/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_peer.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/conn/route/feedback.h"
+#include "libmrmpi/net/stripe/feedback.h"
 #include "libmrmpi/conn/route/policy.h"
 #include "libmrmpi/conn/route/sched.h"
 #include "tests/check.h"

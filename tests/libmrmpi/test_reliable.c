@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "libmrmpi/channel/reorder.h"
-#include "libmrmpi/verbs/reliable/ack.h"
-#include "libmrmpi/verbs/reliable/loss.h"
+#include "libmrmpi/conn/reliable/ack.h"
+#include "libmrmpi/conn/reliable/loss.h"
 #include "tests/check.h"
 
 #define US          1000ull

@@ -9,9 +9,9 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/link/wire.h"
+#include "libmrmpi/base/wire.h"
 #include "libmrmpi/net/internal.h"
-#include "libmrmpi/verbs/reliable/loss.h"
+#include "libmrmpi/conn/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"

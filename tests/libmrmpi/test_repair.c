@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Moves of misplaced datagrams: every present datagram comes to its place, unchanged. */
-#include "libmrmpi/verbs/reliable/repair.h"
+#include "libmrmpi/net/zcopy/repair.h"
 #include "tests/check.h"
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 /* The time-out: the arithmetic of RFC 6298, its bounds and its back-off. */
 #include <stdlib.h>
 
-#include "libmrmpi/verbs/reliable/rtt.h"
+#include "libmrmpi/conn/reliable/rtt.h"
 #include "tests/check.h"
 
 #define MIN 1000ull

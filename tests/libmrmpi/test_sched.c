@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/verbs/reliable/filter.h"
+#include "libmrmpi/net/stripe/filter.h"
 #include "libmrmpi/conn/route/sched.h"
 #include "tests/check.h"
 

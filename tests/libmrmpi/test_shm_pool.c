@@ -7,7 +7,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/copy_loops.h"
 #include "libmrmpi/base/copy_trial.h"
-#include "libmrmpi/channel/shm_copy.h"
+#include "libmrmpi/base/copier.h"
 #include "libmrmpi/channel/shm_pool.h"
 #include "libmrmpi/channel/shm_ring.h"
 #include "libmrmpi/channel/shm_ring_writer.h"

@@ -4,7 +4,7 @@
  * that never do.
  */
 #include "libmrmpi/conn/questions.h"
-#include "libmrmpi/verbs/reliable/loss.h"
+#include "libmrmpi/conn/reliable/loss.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/post.h"
 #include "tests/check.h"

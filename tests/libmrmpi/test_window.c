@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/verbs/reliable/loss.h"
+#include "libmrmpi/conn/reliable/loss.h"
 #include "tests/check.h"
 
 #define N   2000

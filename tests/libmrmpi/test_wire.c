@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/parts.h"
-#include "libmrmpi/verbs/link/wire.h"
+#include "libmrmpi/base/wire.h"
 #include "tests/check.h"
 
 static const struct mr_hdr some = {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/verbs/reliable/repair.h"
+#include "libmrmpi/net/zcopy/repair.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_bulk.h"

@@ -11,7 +11,7 @@
 #ifndef MRMPI_NODE_AREA_H
 #define MRMPI_NODE_AREA_H
 
-#include "libmrmpi/channel/shm_copy.h"
+#include "libmrmpi/base/copier.h"
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/coll/node/ring.h"
 

@@ -18,7 +18,7 @@
  *     near                  fair among the nearest rails; the others only while the nearest have no room
  *     even                  equal stripes
  *     weighted[:WEIGHTS]    stripes by the ports' rates, or by the user
- *     adaptive              stripes by the observed rate of each (conn/route/adapt.h)
+ *     adaptive              stripes by the observed rate of each (net/stripe/adapt.h)
  *     eq3[:TOTAL]           the paper's adaptive striping, Equation 3: integer weights, TOTAL in sum
  *     eq4[:ALPHA[:TOTAL]]   the same with Equation 4: a part ALPHA of each message's weights, the rest from before
  *
@@ -48,8 +48,8 @@ enum mr_policy_where { MR_WHERE_ALL, MR_WHERE_BOUND, MR_WHERE_NEAR };
 enum mr_policy_weights {
     MR_WEIGHTS_RATE,  /* the ports' rates, or the policy's text */
     MR_WEIGHTS_EVEN,  /* all the same */
-    MR_WEIGHTS_RUNS,  /* the ports' rates, then conn/route/adapt.h */
-    MR_WEIGHTS_PAPER, /* all the same, then conn/route/feedback.h */
+    MR_WEIGHTS_RUNS,  /* the ports' rates, then net/stripe/adapt.h */
+    MR_WEIGHTS_PAPER, /* all the same, then net/stripe/feedback.h */
 };
 
 struct mr_policy;

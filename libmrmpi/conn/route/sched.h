@@ -2,7 +2,7 @@
 /*
  * The communication scheduler: the subchannel of a packet, and the cut of a large message over several, by the policy
  * of its class (conn/route/policy.h). Pure: from data to data. Weights are relative; equal weights give even striping
- * and, to packets of one length, round robin (conn/route/adapt.h makes weights follow measurements).
+ * and, to packets of one length, round robin (net/stripe/adapt.h makes weights follow measurements).
  */
 #ifndef MRMPI_SCHED_H
 #define MRMPI_SCHED_H

@@ -3,7 +3,7 @@
  * How long an answer over a way may take. Pure. The owner keeps one struct for each way, all zero at first, and adds
  * the time from each question to its answer.
  *
- * There are two quantities, as with time-outs (verbs/reliable/rtt.h). The mean contains the queues of the way: packets
+ * There are two quantities, as with time-outs (conn/reliable/rtt.h). The mean contains the queues of the way: packets
  * wait behind large messages, each time about as long. The excess is the largest lateness beyond the mean; later
  * answers let the excess fade. Lateness comes from processors that others share: with soft-RoCE a processor moves the
  * packets of all ways, and what happened to one way will happen to another. So the largest excess of all ways to a

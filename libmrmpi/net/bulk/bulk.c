@@ -2,7 +2,7 @@
 /*
  * Puts and reads. The receiver advertises its buffer, and the sender writes into it, one stripe per subchannel. The
  * last write of each stripe carries immediate data that the receiver's completion filter collects
- * (verbs/reliable/filter.h), so no packet of ours follows the data. A stripe longer than the port's longest message
+ * (net/stripe/filter.h), so no packet of ours follows the data. A stripe longer than the port's longest message
  * becomes several writes; the link keeps them in order, so the notification of the last one stands for all.
  *
  * Or the sender advertises its buffer, and the receiver reads it in the same stripes; the sender needs no notification.
@@ -279,7 +279,7 @@ static int begin_transfer(struct mr_peer *p, const struct job *j)
     mr_stat_add(MR_STAT_NET_STRIPES, transfer->num);
 
     /*
-     * All stripes begin at the time before the first is posted (conn/route/adapt.h). What is short says nothing of a
+     * All stripes begin at the time before the first is posted (net/stripe/adapt.h). What is short says nothing of a
      * rail's rate.
      */
     begin = (!j->move || len >= mr_config.stripe_min) && mr_stripe_is_measured(p) ? mr_clock_ns() : 0;

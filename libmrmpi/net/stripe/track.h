@@ -4,7 +4,7 @@
  * Reliability Outperform Hardware Reliability on High Performance Interconnects?", ICS 2008, section 6.3.
  *
  * The sender writes the message in rounds; the first round has the whole message. Each write carries a notification
- * with the round and the run of its blocks (verbs/reliable/blocks.h). When all writes of a round have left, the sender
+ * with the round and the run of its blocks (net/stripe/blocks.h). When all writes of a round have left, the sender
  * sends WRITTEN (the paper's FIN), a control message of the virtual channel, which is reliable. The receiver sends
  * LANDED (ACK) when all blocks have arrived. The receiver does not wait for WRITTEN, because its rank may leave MPI
  * then. A sender whose adapter still has a write cannot end on that LANDED; its WRITTEN then asks for another. If

@@ -7,11 +7,11 @@
 #ifndef MRMPI_STRIPE_TRANSFERS_H
 #define MRMPI_STRIPE_TRANSFERS_H
 
-#include "libmrmpi/verbs/reliable/blocks.h"
+#include "libmrmpi/net/stripe/blocks.h"
 #include "libmrmpi/conn/connect.h"
-#include "libmrmpi/verbs/reliable/filter.h"
-#include "libmrmpi/conn/route/adapt.h"
-#include "libmrmpi/conn/route/feedback.h"
+#include "libmrmpi/net/stripe/filter.h"
+#include "libmrmpi/net/stripe/adapt.h"
+#include "libmrmpi/net/stripe/feedback.h"
 #include "libmrmpi/verbs/memory/use.h"
 #include "libmrmpi/verbs/post.h"
 

@@ -7,7 +7,7 @@
  * (clear to send): the blocks, the subchannel and the queue pair. The sender posts the blocks as datagrams from the
  * program's memory, each with its number in its batch, and sends WRITTEN when they have left. Datagrams fill receives
  * in the order of arrival. When all are filled, or nothing more arrives, misplaced blocks are moved
- * (verbs/reliable/repair.h), and missing blocks are cleared again. LANDED ends the message.
+ * (net/zcopy/repair.h), and missing blocks are cleared again. LANDED ends the message.
  *
  * In memory of windows nothing is moved: others may write there meanwhile, and their writes to the wrong place of a
  * block would move with the block. A misplaced block there counts as missing.

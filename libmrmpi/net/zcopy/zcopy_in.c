@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/reliable/repair.h"
+#include "libmrmpi/net/zcopy/repair.h"
 #include "libmrmpi/verbs/memory/memory.h"
 
 #define RUNS_MAX 256 /* of one CLEAR */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/reliable/repair.h"
+#include "libmrmpi/net/zcopy/repair.h"
 #include "libmrmpi/verbs/memory/memory.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/net/view/view.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/reliable/repair.h"
+#include "libmrmpi/net/zcopy/repair.h"
 
 /* A subchannel is given up after so many batches in a row that were sent, and of which nothing arrived. */
 #define FRUITLESS_MAX 20

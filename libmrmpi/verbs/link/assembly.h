@@ -17,12 +17,12 @@
 #define MR_ASSEMBLIES_MAX 64 /* packets with some arrived parts; the packet touched least recently goes */
 
 /*
- * Writes the head of each part of the packet of size bytes at data, which begins with the header of verbs/link/wire.h.
+ * Writes the head of each part of the packet of size bytes at data, which begins with the header of base/wire.h.
  */
 void mr_part_head(const void *data, uint32_t size, void *out);
 /*
  * The length of all parts of a packet but the last, at most most bytes: its last tail bytes, an ACK
- * (verbs/reliable/ack.h) that may differ in a repetition, go in one part. An ACK is thus never put together from two
+ * (conn/reliable/ack.h) that may differ in a repetition, go in one part. An ACK is thus never put together from two
  * sendings.
  */
 static inline uint32_t mr_part_chunk(uint32_t size, uint32_t tail, uint32_t most)

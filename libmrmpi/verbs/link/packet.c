@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/link/wire.h"
+#include "libmrmpi/base/wire.h"
 #include "libmrmpi/verbs/memory/memory.h"
 #include "libmrmpi/verbs/qp.h"
 

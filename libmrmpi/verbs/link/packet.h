@@ -8,9 +8,9 @@
 
 #include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/packet.h"
-#include "libmrmpi/verbs/link/wire.h"
+#include "libmrmpi/base/wire.h"
 #include "libmrmpi/verbs/memory/memory.h"
-#include "libmrmpi/verbs/reliable/kept.h"
+#include "libmrmpi/base/kept.h"
 #include "libmrmpi/verbs/post.h"
 
 struct mr_packet_slab;
@@ -104,7 +104,7 @@ void *mr_packet_part_head(const struct mr_packet *p);
  * packets of this link (ud.c); NULL: all.
  */
 void mr_packets_gone(const struct mr_qp *qp, const struct mr_link *link);
-/* All of a chain through kept.next, as verbs/reliable/window.h gives them back. */
+/* All of a chain through kept.next, as conn/reliable/window.h gives them back. */
 void mr_packets_free(struct mr_kept *chain);
 uint32_t mr_packet_lkey(const struct mr_packet *p, const struct mr_rail *rail);
 

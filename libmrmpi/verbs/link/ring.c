@@ -8,7 +8,6 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/link/connected.h"
 #include "libmrmpi/verbs/link/slots.h"
-#include "libmrmpi/verbs/reliable/ack.h"
 #include "libmrmpi/verbs/memory/memory.h"
 
 #define PAGE  4096

@@ -39,7 +39,7 @@ void mr_regs_release(struct mr_reg *r);
 int mr_regs_get_alone(void *buf, size_t len, enum mr_access access, struct mr_reg **out);
 void mr_regs_end_alone(struct mr_reg *r);
 /*
- * True if completions that arrived while memory was registered may not have been found yet (conn/route/adapt.h). They
+ * True if completions that arrived while memory was registered may not have been found yet (net/stripe/adapt.h). They
  * have been found when a poll has found nothing, or, on a busy network, when each rail's queue has been emptied twice:
  * the results of the first poll are handled before the second.
  */

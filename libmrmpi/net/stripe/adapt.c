@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Adaptive weights: rates measured, weights that follow them. */
-#include "libmrmpi/conn/route/adapt.h"
+#include "libmrmpi/net/stripe/adapt.h"
 
 #include <string.h>
 

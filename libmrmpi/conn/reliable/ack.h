@@ -25,12 +25,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libmrmpi/base/wire.h"
+
 #define MR_ACK_EARLY 1024 /* packets after a gap that are noted: a power of two, 64 or more */
 #define MR_ACK_WORD  64   /* of these, an ACK names the first */
 #define MR_ACK_APART 64   /* that part of the delay lies between two ACKs for duplicates or gaps */
-
-#define MR_ACK_WIRE_MIN 4
-#define MR_ACK_WIRE_MAX 12
 
 struct mr_ack_msg {
     uint32_t cum;    /* all earlier packets have arrived */

@@ -8,7 +8,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/copy.h"
-#include "libmrmpi/channel/shm_copy.h"
+#include "libmrmpi/base/copier.h"
 
 #define TIME_EVERY   32   /* one in so many plain copies is timed, */
 #define TIME_SOON    8    /* and in so many after a slow one */

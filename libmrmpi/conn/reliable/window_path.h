@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "libmrmpi/base/idioms.h"
-#include "libmrmpi/verbs/reliable/window.h"
+#include "libmrmpi/conn/reliable/window.h"
 
 int mr_window_grow(struct mr_window *w);
 int mr_window_make_room(struct mr_window *w, unsigned num); /* the next num pushes will not fail: 0, or -ENOMEM */

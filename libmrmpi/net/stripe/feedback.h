@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Adaptive striping as printed: the weights of the subchannels follow the times of the stripes of one message (Liu,
- * Vishnu and Panda, SC 2004, section 4.5, Equations 3 and 4). Pure. Meant for measurements beside conn/route/adapt.h,
+ * Vishnu and Panda, SC 2004, section 4.5, Equations 3 and 4). Pure. Meant for measurements beside net/stripe/adapt.h,
  * the better choice for users.
  *
  *     W'[i] = (1 - alpha) W[i] + alpha Wtotal (W[i]/t[i]) / sum of W[k]/t[k]        Equation 3: alpha = 1

@@ -3,7 +3,7 @@
  * Each place gets one datagram at most, and each datagram comes from one place: so the moves are chains, which begin
  * with a place that is free, and rings, for which one datagram is laid aside.
  */
-#include "libmrmpi/verbs/reliable/repair.h"
+#include "libmrmpi/net/zcopy/repair.h"
 
 #include <stdbool.h>
 

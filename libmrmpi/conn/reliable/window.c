@@ -7,7 +7,7 @@
  * A native link confirms by counting, so a packet that an acknowledgement takes out of its list must leave no gap: each
  * packet bears its number among those posted on the link (turn), and the link how many of them are confirmed (passed).
  */
-#include "libmrmpi/verbs/reliable/loss.h"
+#include "libmrmpi/conn/reliable/loss.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libmrmpi/verbs/reliable/kept.h"
-#include "libmrmpi/verbs/reliable/rtt.h"
+#include "libmrmpi/base/kept.h"
+#include "libmrmpi/conn/reliable/rtt.h"
 
 #define MR_WINDOW_LINKS      64
 #define MR_WINDOW_LIMIT_MAX  32767 /* packets in flight */

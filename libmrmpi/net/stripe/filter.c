@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The receiver's side of the completion filter: the table of targets. */
-#include "libmrmpi/verbs/reliable/filter.h"
+#include "libmrmpi/net/stripe/filter.h"
 
 #include <errno.h>
 #include <stdlib.h>

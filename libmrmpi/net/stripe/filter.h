@@ -5,7 +5,7 @@
  * stripe). Pure.
  *
  * A notification has 31 bits: a token that names its receive, the number of the stripe, and the number of stripes of
- * the message. (The highest bit is 0: verbs/reliable/blocks.h has others.) A stripe written a second time, because the
+ * the message. (The highest bit is 0: net/stripe/blocks.h has others.) A stripe written a second time, because the
  * path of the first write broke, counts once. The token is an index into the receiver's table and the generation of
  * that entry, so a late notification finds nothing.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Adaptive striping as printed in the paper. */
-#include "libmrmpi/conn/route/feedback.h"
+#include "libmrmpi/net/stripe/feedback.h"
 
 /* Even parts of the total, as the paper begins. */
 static void begin_weights(struct mr_feedback *f, const struct mr_load *load, unsigned num, uint32_t total)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "libmrmpi/verbs/reliable/window_path.h"
+#include "libmrmpi/conn/reliable/window_path.h"
 
 #define MR_WINDOW_BURST    4 /* packets that one time-out repeats */
 #define MR_WINDOW_SILENT   5 /* time-outs of a link until it is taken as dead */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sets of blocks, and the runs to write. */
-#include "libmrmpi/verbs/reliable/blocks.h"
+#include "libmrmpi/net/stripe/blocks.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Acknowledgements. Packets after a gap are noted in a set indexed by the low bits of their numbers, of which an ACK
  * shows the first 64. Packets further ahead are not noted: the peer learns of them when the gap is closed.
  */
-#include "libmrmpi/verbs/reliable/ack.h"
+#include "libmrmpi/conn/reliable/ack.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * then the payload. len is left out if equal to the payload's, sreq and rreq if 0; the header's form tells which are
  * present. A short message is thus 24 bytes longer than its data, and up to 20 bytes of data fit, inline, into one
  * block of an mlx5 send queue (64 bytes, 20 of them its own). The form also says whether an ACK for the peer's packets
- * (verbs/reliable/ack.h) lies behind the payload, and whether the packet itself calls for an ACK. Pure: tested alone.
+ * (conn/reliable/ack.h) lies behind the payload, and whether the packet itself calls for an ACK. Pure: tested alone.
  */
 #ifndef MRMPI_WIRE_H
 #define MRMPI_WIRE_H
@@ -13,7 +13,6 @@
 
 #include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/packet.h"
-#include "libmrmpi/verbs/reliable/ack.h"
 
 enum mr_wire_form {
     MR_WIRE_LEN = 1,
@@ -24,6 +23,10 @@ enum mr_wire_form {
     MR_WIRE_WANTS = 32,    /* the link may lose the packet: it is sent again until an ACK names it */
     MR_WIRE_FORMS = 64
 };
+/* Bytes of an ACK (conn/reliable/ack.h). */
+#define MR_ACK_WIRE_MIN 4
+#define MR_ACK_WIRE_MAX 12
+
 #define MR_WIRE_SIZES 7u /* the bits that determine the length of the header */
 #define MR_WIRE_FLAGS 56u
 

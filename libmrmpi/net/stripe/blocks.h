@@ -5,7 +5,7 @@
  * node of a binary tree whose leaves are the blocks, and its number fits into a notification, whatever the length of
  * the write.
  *
- * A notification has 32 bits: the highest is 1 (0 in notifications of verbs/reliable/filter.h), then the round of
+ * A notification has 32 bits: the highest is 1 (0 in notifications of net/stripe/filter.h), then the round of
  * writing, the node, and the place of the receive in the receiver's table. Pure.
  */
 #ifndef MRMPI_BLOCKS_H
