@@ -14,7 +14,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/conn/fabric/client.h"
-#include "libmrmpi/verbs/link/kinds.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/verbs/link/slots.h"
 #include "libmrmpi/conn/route/policy.h"
 #include "libmrmpi/conn/route/quota.h"

@@ -5,7 +5,7 @@
 #ifndef MRRUN_PAIRS_H
 #define MRRUN_PAIRS_H
 
-#include "libmrmpi/verbs/link/kinds.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/conn/route/rules.h"
 #include "mrrun/rails.h"
 

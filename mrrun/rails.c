@@ -15,7 +15,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/distance.h"
 #include "libmrmpi/verbs/port.h"
-#include "libmrmpi/verbs/rail.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/verbs/select.h"
 #include "mrrun/environment.h"
 #include "mrrun/tree.h"

@@ -8,7 +8,7 @@
 #define MRRUN_RAILS_H
 
 #include "libmrmpi/conn/fabric/client.h"
-#include "libmrmpi/verbs/rail.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "mrrun/hosts.h"
 
 struct host_rails {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/verbs/link/kinds.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define TRACKS 1000 /* of one rail: the first is its state, the others have slices */
 

@@ -3,7 +3,7 @@
 #ifndef MRRUN_VALUES_H
 #define MRRUN_VALUES_H
 
-#include "libmrmpi/verbs/link/kinds.h"
+#include "libmrmpi/verbs/verbs.h"
 
 /* A number of bytes as 8K; the text is one of a few. */
 const char *value_bytes(unsigned long long n);

@@ -9,10 +9,9 @@
 #include <mpi.h>
 
 #include "libmrmpi/coll/coll.h"
-#include "libmrmpi/coll/comm/comm.h"
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 #include "libmrmpi/api/init/init.h"
-#include "libmrmpi/p2p/pt2pt.h"
+#include "libmrmpi/p2p/p2p.h"
 
 /* ---- handles made at run time: 11 kind(4) generation(5) index(21) ---- */
 

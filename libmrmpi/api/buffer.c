@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "libmrmpi/api/session.h"
-#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/p2p/p2p.h"
 
 /* An automatic buffer has no size. */
 static enum mr_err attach(struct mr_bsend **slot, void *buffer, api_count size)

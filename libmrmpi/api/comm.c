@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Communicators (MPI-3.1 chapter 6). */
 #include "libmrmpi/api/api.h"
-#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/p2p/p2p.h"
 
 #include <string.h>
 

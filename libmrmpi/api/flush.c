@@ -4,7 +4,7 @@
  * detaching and attaching again.
  */
 #include "libmrmpi/api/session.h"
-#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/p2p/p2p.h"
 
 static enum mr_err iflush(struct mr_bsend **slot, MPI_Request *request)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "libmrmpi/verbs/verbs.h"
-#include "libmrmpi/net/view/view.h"
+#include "libmrmpi/net/net.h"
 
 /* Their indices: counters of the library, of rails, the share of rails. */
 enum { FIRST_RAIL = MR_STAT_COUNT, SHARE = FIRST_RAIL + MR_RAIL_STAT_COUNT, PVARS };

@@ -5,7 +5,7 @@
  */
 #include "libmrmpi/api/done.h"
 #include "libmrmpi/api/request.h"
-#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/p2p/p2p.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Partitioned point-to-point communication (MPI-4.0 chapter 4). Starting and completing is in request.c. */
 #include "libmrmpi/api/api.h"
-#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/p2p/p2p.h"
 
 /* dest: or the source; wildcards are not for partitioned operations. */
 static enum mr_err init_partitioned(bool sender, const void *buf, int partitions, MPI_Count count,

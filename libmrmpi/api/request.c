@@ -2,7 +2,7 @@
 /* Completion (MPI-4.0 section 3.7), freeing and cancelling. Looking without completing is in request_status.c. */
 #include "libmrmpi/api/done.h"
 #include "libmrmpi/api/request.h"
-#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/p2p/p2p.h"
 
 static void wait_for_live(struct mr_request *l)
 {

@@ -4,7 +4,7 @@
  * running; all sessions and the world share its one instance.
  */
 #include "libmrmpi/api/api.h"
-#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/p2p/p2p.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Starting persistent requests (MPI-4.0 section 3.9). */
 #include "libmrmpi/api/request.h"
-#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/p2p/p2p.h"
 
 static enum mr_err start_persistent(MPI_Request h)
 {

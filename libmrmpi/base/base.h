@@ -30,14 +30,14 @@ struct mr_config {
     char *links, *reliable; /* kinds of links, in order; whether their packets are acknowledged */
     int ring_peers, ring_after, ring_slots; /* ranks that may write into rings here; packets before; slots of each */
     size_t ring_size;                       /* the longest payload of a slot; 0: by the design */
-    char *ring_design;                      /* verbs/link/kinds.h */
+    char *ring_design;                      /* verbs/link/kinds.c */
     char *rndv;                             /* the mover of large messages between hosts: auto, write, read */
     char *ud_rndv;                          /* large messages as datagrams: zcopy, copy */
     int ud_pool;                            /* queue pairs of a rail for zcopy */
     int ud_pool_depth;                      /* receives of each */
     char *devices;                          /* comma list "mlx5_0:1,mlx5_1" of rails to use, "" for all active ones */
     char *roce_gid;         /* index, or words as "roce-v2/ipv6"; "" for the usual order (verbs/gid.h) */
-    int pkey;               /* P_Key of the partition that is preferred; 0: none is (verbs/pkey.h) */
+    int pkey;               /* P_Key of the partition that is preferred; 0: none is (verbs/pkey.c) */
     int rails_max;          /* rails to use at most; 0: all */
     char *pairs;            /* the pairs of two ranks' rails: matched, all */
     int paths;              /* LID paths used between each pair of rails */

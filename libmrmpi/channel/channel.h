@@ -5,7 +5,8 @@
  * A virtual channel (struct mr_vc) leads to one rank of the job. vc.c delivers its packets exactly once and in the
  * order of mr_vc_send, whatever rails they took. A channel moves packets to some of the ranks: the process itself
  * (self.c), shared memory (shm.c), the network (net/). Each channel fills in a struct mr_channel_ops, the functions
- * that several channels have. Functions of one channel are called by name: channel/shm.h, net/net.h.
+ * that several channels have. Functions of one channel are called by name: those of
+ * shared memory at the end of this file, those of the network in net/net.h.
  *
  * A channel calls mr_vc_arrived() for each packet, in any order. The subsystem above fills in struct mr_vc_upcalls;
  * only mr_vc_poll() calls these, never a send. All functions are called with the library's lock held, and none blocks.
@@ -21,6 +22,7 @@
 #include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/packet.h"
 #include "libmrmpi/channel/reorder.h"
+#include "libmrmpi/channel/shm_claim.h"
 
 struct mr_launch;
 struct mr_channel_ops;
@@ -286,5 +288,77 @@ static inline int mr_vc_get(struct mr_vc *vc, void *buf, size_t len, const struc
 extern MR_OWN unsigned mr_channel_waiting;
 /* So many times in a row no channel had anything to do; kept by vc.c. */
 extern MR_OWN unsigned mr_channel_idle;
+
+/* ---- shared memory: what the subsystems above call by name ------------------------------------------------------- */
+
+/*
+ * Receives take messages out of rings, large messages are moved by both sides (shm_claim.h), and waiting
+ * (p2p/progress/progress.c) sleeps until a peer on this node rings.
+ */
+
+/* After the launcher's fence: attaches to the node's memory. 0 or negative errno, which has been logged. */
+int mr_shm_ready(void);
+
+static inline bool mr_shm_reaches(const struct mr_vc *vc)
+{
+    return vc->ops == &mr_channel_shm;
+}
+
+/*
+ * Of such a peer: the payload of the next packet, if it has come, is all of an eager message and is this one (tag
+ * negative: of any), and *hdr; it stays there until mr_shm_taken. NULL: none has come. MR_PEEK_OTHER: what has come is
+ * left to a poll.
+ */
+const void *mr_shm_peek(struct mr_vc *vc, int rank, int tag, uint32_t ctx, struct mr_hdr *hdr);
+void mr_shm_taken(struct mr_vc *vc); /* the message has been delivered */
+
+/* Our claims, or the peer's, by which messages to us, or to the peer, are moved by both. */
+struct mr_claims *mr_shm_claims(struct mr_vc *vc, bool ours);
+
+/* More ranks on this node than cores that they may run on: known once all of them are here, false until then. */
+bool mr_shm_oversubscribed(void);
+
+/* There are peers on this node, which ring. */
+bool mr_shm_can_sleep(void);
+
+/*
+ * With a core for each rank, around sleeps: from mr_shm_doze to mr_shm_rise peers look whether this rank sleeps, which
+ * costs them something. Both with the library's lock.
+ */
+void mr_shm_doze(void);
+void mr_shm_rise(void);
+
+/*
+ * Sleep until a packet from this node arrives or the time is over. Called with the library's lock, which is given away
+ * meanwhile. False, at once, if not: there is something to do, packets of ours wait for space in a ring, done says so,
+ * which may look at other memory (NULL: it does not), or a peer may not know yet that this rank sleeps: come back soon.
+ */
+bool mr_shm_sleep(uint32_t timeout_us, bool (*done)(void *arg), void *arg);
+
+/* What a sender looks at: not 0 if anybody of the node sleeps, or may. */
+extern MR_OWN const uint32_t *mr_shm_bell;
+
+/* After the packet, or other memory, has been written. */
+static inline bool mr_shm_bell_rings(void)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* the compiler's order, shm_sleep.c tells of the processor's */
+    return __atomic_load_n(mr_shm_bell, __ATOMIC_RELAXED);
+}
+
+void mr_shm_ring_local(int local); /* this rank of the node shall look again, if it sleeps */
+void mr_shm_ring_all(const int *world, int n);
+
+/*
+ * These ranks of the node (world ranks) shall look again: something has changed in memory that they may wait for.
+ * Written before the call, it is seen by whoever then goes to sleep.
+ */
+static inline void mr_shm_ring(const int *world, int n)
+{
+    if (unlikely(mr_shm_bell_rings()))
+        mr_shm_ring_all(world, n);
+}
+
+/* Wake the other threads of this process that sleep: one of them may wait for what this one has just found. */
+void mr_shm_wake(void);
 
 #endif

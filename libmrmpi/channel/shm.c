@@ -12,7 +12,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/cma.h"
-#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/channel/shm_peer.h"
 #include "libmrmpi/channel/shm_sleep.h"
 

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/channel/shm.h"
 #include "libmrmpi/channel/shm_answer.h"
 #include "libmrmpi/base/copier.h"
 #include "libmrmpi/channel/shm_segment.h"

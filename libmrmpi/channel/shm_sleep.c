@@ -13,7 +13,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
-#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/channel/shm_segment.h"
 
 /* A store buffer is empty after less than a microsecond. */

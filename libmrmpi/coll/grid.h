@@ -11,7 +11,7 @@
 #define MRMPI_COLL_GRID_H
 
 #include "libmrmpi/coll/place.h"
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 #include "libmrmpi/coll/node/area.h"
 
 struct mr_grid {

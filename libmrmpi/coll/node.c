@@ -9,7 +9,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/coll/algorithms.h"
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 
 enum { MAKE_AFTER = 4 };
 

@@ -22,7 +22,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/contexts.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define TICK_NS     10000000ull
 #define LARGE_COUNT 64 /* packets that a large message counts for */

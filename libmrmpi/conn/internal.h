@@ -3,7 +3,7 @@
 #ifndef MRMPI_CONNECT_INTERNAL_H
 #define MRMPI_CONNECT_INTERNAL_H
 
-#include "libmrmpi/conn/connect.h"
+#include "libmrmpi/conn/conn.h"
 #include "libmrmpi/conn/peer/subs.h"
 #include "libmrmpi/conn/route/trust.h"
 

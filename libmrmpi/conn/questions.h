@@ -49,4 +49,7 @@ static inline void mr_questions_soon(struct mr_connect_peer *c)
         c->round_pause_ns = MR_CHECK_NS;
 }
 
+/* keepalive.c: as mr_keepalive_ask, question and answer on this service level. */
+void mr_keepalive_ask_on(struct mr_sub *sub, uint8_t sl, uint64_t now_ns);
+
 #endif

@@ -21,7 +21,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/conn/reliable/loss.h"
-#include "libmrmpi/verbs/qp.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define PAUSE_NS     10000000ull /* before a subchannel that broke is opened again */
 #define PAUSE_MAX_NS 10000000000ull

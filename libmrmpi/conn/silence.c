@@ -41,7 +41,7 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/conn/reliable/loss.h"
-#include "libmrmpi/verbs/post.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define PAUSE_MAX_NS  64000000ull /* between two rounds, if nobody answers, */
 #define PAUSE_LOST_NS 8000000ull  /* and while no subchannel is open */

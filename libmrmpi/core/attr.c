@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Attributes cached on objects: a list per object, newest first. Keyvals live as long as an attribute uses them. */
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Communicators: the object. Making one out of another is the business of coll/comm/. */
 #include "libmrmpi/core/context.h"
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 #include "libmrmpi/launch/launch.h"
 
 #include <stdlib.h>

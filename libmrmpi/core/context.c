@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Context ids: see context.h. */
+/* Context ids: see core.h. */
 #include "libmrmpi/core/context.h"
 
 #include <string.h>

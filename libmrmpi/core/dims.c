@@ -3,7 +3,7 @@
  * A grid for a number of processes: dimensions as close to each other as possible, with the smallest difference between
  * the largest and the smallest; among equal differences the grid whose smallest dimensions are the largest.
  */
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Error handler objects. The shell (api/error.c) calls them. */
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names and texts of error classes, and the detail text of the error that a thread is about to return. */
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 
 #include <stdarg.h>
 #include <stdio.h>

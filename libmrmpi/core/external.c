@@ -5,8 +5,6 @@
  * recipe, because the layout has merged the numbers to bytes. Values move in pieces through the native packed form.
  */
 #include "libmrmpi/core/core.h"
-#include "libmrmpi/core/datatype.h"
-#include "libmrmpi/core/objects.h"
 
 #include <byteswap.h>
 #include <stdlib.h>

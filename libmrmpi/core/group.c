@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Groups: ordered sets of world ranks. */
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,31 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct mr_layout;
-
-struct mr_run {
-    ptrdiff_t disp;
-    size_t offset; /* bytes of data in the runs before this run */
-    size_t count, elem;
-    ptrdiff_t stride;
-    const struct mr_layout *child;
-    const ptrdiff_t *at;  /* [count] where the pieces are, counted from disp; NULL: they are stride apart */
-    const size_t *before; /* with at, [count + 1]: bytes of data in the pieces before each; NULL: each is elem bytes */
-};
-
-struct mr_layout {
-    size_t size;      /* bytes of data */
-    ptrdiff_t lo, hi; /* memory touched: [lo, hi) */
-    size_t num, cap;
-    struct mr_run *runs;
-    ptrdiff_t *at; /* memory of the lists of its own runs */
-    size_t *before;
-};
-
-static inline size_t mr_run_size(const struct mr_run *r)
-{
-    return r->before ? r->before[r->count] : r->count * r->elem;
-}
+#include "libmrmpi/core/core.h"
 
 struct mr_layout *mr_layout_new(void);
 void mr_layout_free(struct mr_layout *l);

@@ -9,7 +9,6 @@
 
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/core/layout.h"
-#include "libmrmpi/core/objects.h"
 
 enum { MAKER_HIDDEN = 2 }; /* intermediate types that a recipe may keep besides the user's */
 

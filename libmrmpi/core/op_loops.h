@@ -10,7 +10,7 @@
 #define MRMPI_CORE_OP_LOOPS_H
 
 #include "libmrmpi/base/vectors.h"
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 
 /* y[i] = x[i] op y[i], for n elements */
 typedef void (*mr_op_loop)(const void *x, void *y, size_t n);

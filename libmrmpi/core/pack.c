@@ -6,7 +6,6 @@
 #include "libmrmpi/core/core.h"
 #include "libmrmpi/core/layout.h"
 #include "libmrmpi/core/move.h"
-#include "libmrmpi/core/objects.h"
 
 #include <string.h>
 

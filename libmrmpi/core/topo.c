@@ -3,7 +3,7 @@
  * Topologies: row-major grids of ranks, graphs known to every process as a whole, and graphs of which each process
  * knows its own edges. A topology is made once, never changed, and shared by the duplicates of its communicator.
  */
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #ifndef MRMPI_IO_DISK_H
 #define MRMPI_IO_DISK_H
 
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 
 /* The error class of a system error. */
 enum mr_err mr_disk_class(int system_error);

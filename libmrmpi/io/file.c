@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "libmrmpi/base/lock.h"
-#include "libmrmpi/coll/place.h"
-#include "libmrmpi/coll/comm/comm.h"
+#include "libmrmpi/coll/coll.h"
 
 #define CB_BUFFER  (16 << 20)
 #define READ_SIZE  (4 << 20)

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "libmrmpi/core/layout.h"
+#include "libmrmpi/core/core.h"
 
 static size_t piece_size(const struct mr_run *r, size_t i)
 {

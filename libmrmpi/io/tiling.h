@@ -7,8 +7,7 @@
 #ifndef MRMPI_IO_TILING_H
 #define MRMPI_IO_TILING_H
 
-#include "libmrmpi/core/objects.h"
-#include "libmrmpi/core/pieces/pieces.h"
+#include "libmrmpi/core/core.h"
 
 struct mr_tiling {
     int64_t disp; /* bytes from the beginning of the file */

@@ -7,7 +7,7 @@
  * The library sends fabricd a hint about a rail whose connections break, or whose ways lose too many packets to be
  * used, if the rail is worse than another rail of this process and no peer says that the peer's own rail fails.
  */
-#include "libmrmpi/conn/route/health.h"
+#include "libmrmpi/conn/conn.h"
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"

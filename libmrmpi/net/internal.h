@@ -8,9 +8,8 @@
 #include "libmrmpi/net/answers.h"
 #include "libmrmpi/net/grant.h"
 #include "libmrmpi/net/net.h"
-#include "libmrmpi/verbs/link/assembly.h"
-#include "libmrmpi/conn/reliable/ack.h"
-#include "libmrmpi/conn/reliable/window_path.h"
+#include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/conn/conn.h"
 
 /* A peer, and what the channel keeps of it. */
 struct mr_net_peer {

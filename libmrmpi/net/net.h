@@ -10,6 +10,8 @@
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/net/stripe/writer.h" /* short writes to windows */
 
+struct mr_launch;
+
 extern const struct mr_channel_ops mr_channel_net;
 
 static inline bool mr_net_reaches(const struct mr_vc *vc)
@@ -90,5 +92,13 @@ struct mr_vc_atomic {
  * another negative errno.
  */
 int mr_net_word(struct mr_vc *vc, const struct mr_remote *remote, struct mr_vc_atomic *w);
+
+/* ---- figures of rails (view/) ------------------------------------------------------------------------------------ */
+
+/* After the channels are open, and before they are closed. */
+void mr_view_open(const struct mr_launch *launch);
+void mr_view_close(void);
+/* Between 0 and 1; negative: rail i leads to no peer. Any thread may ask. */
+double mr_view_share(unsigned i);
 
 #endif

@@ -5,9 +5,8 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/link/ring.h"
-#include "libmrmpi/net/internal.h"
 #include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/net/internal.h"
 #include "libmrmpi/net/view/view.h"
 
 /* Port events, what broken links need, and news of fabricd are looked for once in so long. An idle look asks the clock.

@@ -13,11 +13,9 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/record.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/link/assembly.h"
-#include "libmrmpi/base/wire.h"
-#include "libmrmpi/conn/reliable/loss.h"
-#include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/base/wire.h"
+#include "libmrmpi/conn/conn.h"
 
 #define ACK_EVERY    32  /* packets without an ACK, at most */
 #define FLIGHT_FIRST 8   /* packets under way on lossy links before the peer has said how many may be */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which peers write into a ring here (verbs/link/ring.h): those with which most packets are exchanged, MRMPI_RING_PEERS
+ * Which peers write into a ring here (verbs/link/ring.c): those with which most packets are exchanged, MRMPI_RING_PEERS
  * of them, since each ring takes memory and a look at every poll. The receiver decides, for itself. A peer that has
  * deserved one is offered a ring for each subchannel of kind ring, on the link of small messages. If another one
  * deserves it more, by the rule of quota.h, the least useful peer's rings are withdrawn first.
@@ -12,9 +12,9 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/link/ring.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/net/internal.h"
-#include "libmrmpi/conn/route/quota.h"
+#include "libmrmpi/conn/conn.h"
 
 enum ring_control {
     RING_OFFER,    /* write into this */

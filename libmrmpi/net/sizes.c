@@ -4,11 +4,9 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/link/ring.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/base/wire.h"
 #include "libmrmpi/net/internal.h"
-#include "libmrmpi/verbs/datagram.h"
-#include "libmrmpi/verbs/verbs.h"
 
 #define SLOW_MBPS 10000 /* 4X SDR */
 

@@ -8,12 +8,10 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/link/ring.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/base/wire.h"
 #include "libmrmpi/net/internal.h"
 #include "libmrmpi/net/stripe/renew.h"
-#include "libmrmpi/verbs/datagram.h"
-#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/net/view/view.h"
 
 #define FABRIC_TIMEOUT_MS 1000

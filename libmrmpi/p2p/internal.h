@@ -6,7 +6,7 @@
 #ifndef MRMPI_PT2PT_INTERNAL_H
 #define MRMPI_PT2PT_INTERNAL_H
 
-#include "libmrmpi/p2p/pt2pt.h"
+#include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/p2p/request/flow.h"
 #include "libmrmpi/p2p/rndv/rndv.h"
 

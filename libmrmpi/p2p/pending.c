@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Point-to-point operations that have not met their counterpart, for inquiries: see pt2pt.h. */
+/* Point-to-point operations that have not met their counterpart, for inquiries: see p2p.h. */
 #include "libmrmpi/p2p/internal.h"
 
 struct listing {

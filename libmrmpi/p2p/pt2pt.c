@@ -8,6 +8,7 @@
 #include "libmrmpi/net/net.h"
 #include "libmrmpi/p2p/internal.h"
 #include "libmrmpi/p2p/rndv/node_copy.h"
+#include "libmrmpi/p2p/progress/progress.h"
 
 /* ---- from below -------------------------------------------------------------------------------------------------- */
 

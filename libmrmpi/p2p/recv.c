@@ -2,8 +2,8 @@
 /* Receives: posting, meeting messages, and keeping those that nobody has asked for yet. */
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/lock.h"
-#include "libmrmpi/channel/shm.h"
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/core/core.h"
 #include "libmrmpi/p2p/internal.h"
 
 /* ---- meeting ----------------------------------------------------------------------------------------------------- */

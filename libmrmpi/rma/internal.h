@@ -7,8 +7,8 @@
 #define MRMPI_RMA_INTERNAL_H
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/p2p/request/protocol.h"
-#include "libmrmpi/core/pieces/pieces.h"
+#include "libmrmpi/p2p/p2p.h"
+#include "libmrmpi/core/core.h"
 #include "libmrmpi/rma/state.h"
 #include "libmrmpi/rma/wire.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/copy.h"
-#include "libmrmpi/core/datatype.h"
+#include "libmrmpi/core/core.h"
 #include "libmrmpi/rma/access.h"
 
 /* ---- what is asked for ------------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/core/datatype.h"
+#include "libmrmpi/core/core.h"
 #include "libmrmpi/rma/internal.h"
 
 struct result {

@@ -14,8 +14,8 @@
 #ifndef MRMPI_RMA_H
 #define MRMPI_RMA_H
 
-#include "libmrmpi/core/objects.h"
-#include "libmrmpi/p2p/pt2pt.h"
+#include "libmrmpi/core/core.h"
+#include "libmrmpi/p2p/p2p.h"
 
 enum mr_win_flavor { MR_WIN_CREATE = 1, MR_WIN_ALLOCATE, MR_WIN_DYNAMIC, MR_WIN_SHARED }; /* as in mpi.h */
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/core/datatype.h"
+#include "libmrmpi/core/core.h"
 #include "libmrmpi/rma/access.h"
 
 /* Packets to a target that may wait in its channel, and results that it may owe; then the program waits. */

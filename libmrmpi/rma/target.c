@@ -2,7 +2,7 @@
 /* The target: what others ask for is done to this process's part of a window. */
 #include <string.h>
 
-#include "libmrmpi/core/datatype.h"
+#include "libmrmpi/core/core.h"
 #include "libmrmpi/rma/internal.h"
 
 /* ---- where it is ------------------------------------------------------------------------------------------------- */

@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 
 #include "libmrmpi/coll/coll.h"
-#include "libmrmpi/coll/comm/comm.h"
 #include "libmrmpi/launch/launch.h"
 
 /* ---- from below -------------------------------------------------------------------------------------------------- */

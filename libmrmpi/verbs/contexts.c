@@ -9,6 +9,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/select.h"
+#include "libmrmpi/verbs/verbs.h"
 
 /*
  * By the number of the part. What was published: 16 connections for each of 8 processes on ConnectX (M. Koop, T. Jones,

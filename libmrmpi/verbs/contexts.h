@@ -10,7 +10,4 @@
 unsigned mr_contexts_of(const char *type);
 #define MR_CONTEXTS_CURRENT 16384u
 
-/* The least of the adapters here that MRMPI_DEVICES names. They need not be open. */
-unsigned mr_verbs_contexts(void);
-
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Choosing P_Keys; see pkey.h for the rules. */
-#include "libmrmpi/verbs/pkey.h"
+/* Choosing P_Keys; see verbs.h for the rules. */
+#include "libmrmpi/verbs/verbs.h"
 
 #include <stdio.h>
 

@@ -14,9 +14,8 @@
 #include <sys/random.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/completion.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/verbs/datagram.h"
-#include "libmrmpi/verbs/pool.h"
 
 #define CHAIN    32          /* receives posted at a time */
 #define PIECES   3           /* of a receive: where a global header goes, the place, and what is longer than that */

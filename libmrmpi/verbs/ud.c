@@ -13,7 +13,7 @@
 #include <sys/random.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/completion.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/gid.h"
 

@@ -81,19 +81,19 @@ calls_down() {
       while read -r inc header; do
         [[ " $room $below $2 " == *" $inc "* || ($room == "$inc"/* && $header == "$inc.h") ]] ||
           { echo "$f includes $1/$inc/$header"; rc=1; }
-      done < <(sed -nE "s|^#include \"$1/(.*)/([^/]*)\".*|\\1 \\2|p" "$f")
+      done < <(sed -nE "s|^#include \"$1/(.*)/([^/]*\.h)\".*|\\1 \\2|p" "$f")
     done
   done
   return $rc
 }
 calls_down_library() {
   calls_down libmrmpi "base launch" <<'ROOMS'
-api api/init io rma coll coll/comm coll/schedule p2p p2p/derived p2p/request core channel net/view conn/peer conn/fabric include verbs verbs/memory
-api/init io rma coll coll/comm coll/schedule p2p p2p/derived core channel net/view net
-io rma coll coll/comm core core/pieces
-rma rma/winlock rma/winmem coll coll/comm coll/schedule p2p p2p/request core core/pieces channel net
-rma/winlock p2p/progress channel net
-rma/winmem coll coll/comm coll/schedule core p2p
+api api/init io rma coll p2p core channel net conn include verbs
+api/init io rma coll p2p core channel net
+io rma coll core
+rma rma/winlock rma/winmem coll p2p core channel net
+rma/winlock p2p channel net
+rma/winmem coll core p2p
 coll/comm coll coll/schedule core p2p
 coll coll/schedule coll/node core p2p
 coll/schedule core p2p
@@ -107,15 +107,15 @@ p2p/choice
 p2p/match core
 core/pieces core
 core
-net net/bulk net/stripe net/view conn conn/peer conn/cm conn/route conn/fabric conn/reliable channel verbs verbs/link
-net/bulk net/zcopy net/stripe net/view conn conn/peer conn/route channel verbs verbs/link verbs/memory
-net/zcopy net/stripe net/view conn conn/peer conn/route channel verbs verbs/link verbs/memory
-net/stripe net/view conn conn/peer conn/route channel verbs verbs/link verbs/memory
-net/view conn/peer verbs
-conn conn/peer conn/cm conn/route conn/fabric conn/reliable channel verbs verbs/link
-conn/peer conn/cm conn/route conn/fabric conn/reliable channel verbs verbs/link
+net net/bulk net/stripe net/view conn channel verbs
+net/bulk net/zcopy net/stripe net/view conn channel verbs
+net/zcopy net/stripe net/view conn channel verbs
+net/stripe net/view conn channel verbs
+net/view conn verbs
+conn conn/peer conn/cm conn/route conn/fabric conn/reliable channel verbs
+conn/peer conn/cm conn/route conn/fabric conn/reliable channel verbs
 conn/cm
-conn/route conn/cm verbs verbs/link
+conn/route conn/cm verbs
 conn/fabric
 conn/reliable
 channel
@@ -157,16 +157,70 @@ ROOMS
 }
 ok "folders of fabricd call down only" calls_down_fabricd
 
-own_headers() { # what a room's files keep to themselves, or share with one other room only
+own_headers() { # what a folder's files keep to themselves
   local found
   found=$(grep -rnE '#include "libmrmpi/([a-z0-9/]+)/internal.h"' libmrmpi --include='*.[ch]' |
-    sed -nE 's|^(libmrmpi/([a-z0-9/]+)/[^/:]*):.*libmrmpi/([a-z0-9/]+)/internal.h.*|\2 \3 \1|p' | awk '$1 != $2 { print $3, "includes internal.h of", $2 }'
-    grep -rlE '#include "libmrmpi/conn/peer/(subs|guard|probe).h"' libmrmpi --include='*.[ch]' | grep -vE '^libmrmpi/conn/' |
-      sed 's/$/ includes a header that is for connect only/')
+    sed -nE 's|^(libmrmpi/([a-z0-9/]+)/[^/:]*):.*libmrmpi/([a-z0-9/]+)/internal.h.*|\2 \3 \1|p' | awk '$1 != $2 { print $3, "includes internal.h of", $2 }')
   echo "$found"
   [ -z "$found" ]
 }
-ok "what a room keeps to itself is included nowhere else" own_headers
+ok "what a folder keeps to itself is included nowhere else" own_headers
+
+# Each subsystem of the library has one public header, SUB/SUB.h: a file of another subsystem includes that only, and it
+# includes no other header of its subsystem but these:
+public_parts() {
+  cat <<'PARTS'
+channel/channel.h channel/reorder.h        embedded in struct mr_vc
+channel/channel.h channel/shm_claim.h      inline, on the path of messages that both ranks move; pure
+conn/conn.h conn/cm/conn.h                 embedded in struct mr_peer; pure
+conn/conn.h conn/fabric/client.h           shared with mrrun; inline, on the path of each packet
+conn/conn.h conn/reliable/ack.h            pure, inline, on the path of each packet
+conn/conn.h conn/reliable/loss.h           the same
+conn/conn.h conn/route/address.h           embedded in struct mr_peer; pure
+conn/conn.h conn/route/ahead.h             pure, inline, on the path of each packet; shared with mrrun and fabricd
+conn/conn.h conn/route/health.h            pure
+conn/conn.h conn/route/pace.h              pure, inline, on the path of each packet; shared with mrrun
+conn/conn.h conn/route/pair.h              pure; shared with mrrun
+conn/conn.h conn/route/quota.h             pure; shared with mrrun
+conn/conn.h conn/route/rules.h             embedded in struct mr_peers; pure; shared with mrrun
+conn/conn.h conn/route/sched.h             pure, inline, on the path of each packet
+core/core.h core/basic.h                   a table of which types, names and reductions are generated
+io/io.h io/tiling.h                        embedded in struct mr_file
+net/net.h net/stripe/writer.h              inline, on the path of short writes
+p2p/p2p.h p2p/match/match.h                embedded in struct mr_request; pure
+verbs/verbs.h verbs/link/kinds.def        a row for each kind of link
+PARTS
+}
+# one_header TREE: its subsystems below api/, and without base/, which has a header for each idiom
+one_header() {
+  local tree=$1 sub rc=0 f inc
+  for sub in io rma coll p2p core channel net conn verbs launch; do
+    while IFS=: read -r f inc; do
+      case $f in
+        "$tree/$sub/$sub.h") public_parts | grep -q "^$sub/$sub.h $inc " || { echo "$f includes $inc: not one of public_parts"; rc=1; } ;;
+        "$tree/$sub"/*) ;;
+        *) [ "$inc" = "$sub/$sub.h" ] || { echo "$f includes $inc: not $sub/$sub.h"; rc=1; } ;;
+      esac
+    done < <(grep -rE "^#include \"libmrmpi/$sub/" "$tree" --include='*.[ch]' | sed -nE 's|^([^:]*):#include "libmrmpi/([^"]*)".*|\1:\2|p' | sort -u)
+  done
+  return $rc
+}
+ok "subsystems of libmrmpi include of each other the public header only" one_header libmrmpi
+unused_parts() { # one that has been cured leaves the list
+  local header part
+  while read -r header part _; do
+    grep -qx "#include \"libmrmpi/$part\"[^\"]*" "libmrmpi/$header" || echo "$header $part"
+  done < <(public_parts)
+}
+is "all of these parts are included" "$(unused_parts)" ""
+mkdir -p "$tmp/tree/"{p2p,net}
+printf '#include "libmrmpi/p2p/match/match.h"\n#include "libmrmpi/net/turn.h"\n' >"$tmp/tree/p2p/p2p.h"
+printf '#include "libmrmpi/p2p/p2p.h"\n#include "libmrmpi/p2p/match/match.h"\n' >"$tmp/tree/net/poll.c"
+printf '#include "libmrmpi/p2p/p2p.h"\n#include "libmrmpi/net/turn.h"\n' >"$tmp/tree/net/net.h"
+is "faults of that kind are found" "$(one_header "$tmp/tree" | sed "s|.*/tree/||")" "\
+net/poll.c includes p2p/match/match.h: not p2p/p2p.h
+net/net.h includes net/turn.h: not one of public_parts
+p2p/p2p.h includes net/turn.h: not net/net.h"
 
 # A new kind of link is a row of kinds.def: what others ask for is its traits.
 kinds_by_traits() {

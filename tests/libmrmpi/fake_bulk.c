@@ -11,9 +11,8 @@
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/memory/memory.h"
 #include "libmrmpi/verbs/memory/odp.h"
-#include "libmrmpi/verbs/pool.h"
-#include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/verbs/post.h"
 #include "libmrmpi/net/view/view.h"
 
 struct fake fake;

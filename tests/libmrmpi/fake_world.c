@@ -12,11 +12,10 @@
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/channel/shm.h"
-#include "libmrmpi/core/objects.h"
-#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/core/core.h"
+#include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/p2p/pt2pt.h"
 #include "libmrmpi/net/net.h"
 #include "libmrmpi/net/view/view.h"
 

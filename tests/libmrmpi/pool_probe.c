@@ -10,9 +10,9 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/memory/memory.h"
-#include "libmrmpi/verbs/pool.h"
-#include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/verbs/post.h"
+#include "libmrmpi/verbs/datagram.h"
 
 enum { SIZE = 2048, PLACES = 6, MOST = 64, GUARD = 4096 };
 

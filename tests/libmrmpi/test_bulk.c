@@ -13,13 +13,15 @@
 #include "libmrmpi/net/net.h"
 #include "libmrmpi/net/stripe/keys.h"
 #include "libmrmpi/net/zcopy/zcopy.h"
-#include "libmrmpi/conn/peer/peer.h"
+#include "libmrmpi/conn/conn.h"
 #include "libmrmpi/net/view/view.h"
 #include "libmrmpi/verbs/memory/odp.h"
 #include "libmrmpi/verbs/memory/watch.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
+#include "libmrmpi/verbs/memory/use.h"
+#include "libmrmpi/verbs/memory/memory.h"
 
 enum { SUBS = 2, PART = 64 << 10, LEN = 1 << 20 };
 
@@ -248,7 +250,7 @@ static struct mr_peer *make_peer(void)
 
     setenv("MRMPI_STRIPE_MIN", "16K", 1);
     ck_assert_int_eq(mr_config_init(), 0);
-    mr_regcache_init(&mr_regs.cache, &backend, 0, false);
+    mr_regcache_init(&mr_regs_own.cache, &backend, 0, false);
     memset(added, 0, sizeof added);
     read_error = 0;
     set_policies();
@@ -359,10 +361,10 @@ START_TEST(memory_may_be_on_demand)
         }
         put(p, buf);
         ck_assert_uint_eq(mr_stats[MR_STAT_REG_MISSES], !on_demand || cannot_pin);
-        ck_assert_uint_eq(mr_regs.cache.entries, !on_demand);
+        ck_assert_uint_eq(mr_regs_own.cache.entries, !on_demand);
         complete(0);
         complete(1);
-        ck_assert_uint_eq(mr_regs.cache.entries, 0);
+        ck_assert_uint_eq(mr_regs_own.cache.entries, 0);
     }
     on_demand = cannot_pin = false;
     free(buf);
@@ -466,8 +468,8 @@ static struct mr_peer *make_fast_peer(uint32_t first, uint32_t second)
 
     mr_bulk.few = true;
     mr_bulk.home = SUBS - 1;
-    mr_regs.cache.keep = true;
-    mr_regs.cache.max_bytes = SIZE_MAX;
+    mr_regs_own.cache.keep = true;
+    mr_regs_own.cache.max_bytes = SIZE_MAX;
     for (unsigned i = 0; i < SUBS; i++) {
         mr_verbs.rail[i].rate_mbps = i ? second : first;
         ((struct mr_address *)p->address)->rail[i].rate_mbps = i ? second : first;
@@ -510,7 +512,7 @@ START_TEST(new_memory_is_known_to_one_device)
     ck_assert_uint_eq(posted[0], LEN / PART + LEN / PART / 2);
     complete(0);
     complete(1);
-    mr_regcache_clear(&mr_regs.cache);
+    mr_regcache_clear(&mr_regs_own.cache);
     free(buf);
 }
 END_TEST
@@ -544,7 +546,7 @@ START_TEST(slow_rails_are_all_needed)
     expect_added(1, 1);
     complete(0);
     complete(1);
-    mr_regcache_clear(&mr_regs.cache);
+    mr_regcache_clear(&mr_regs_own.cache);
     free(buf);
 }
 END_TEST
@@ -557,7 +559,7 @@ START_TEST(of_unequal_rails_the_fast_one_is_enough)
     ck_assert_int_eq(read_into(p, buf, 0), 0);
     expect_added(0, 1);
     complete(1);
-    mr_regcache_clear(&mr_regs.cache);
+    mr_regcache_clear(&mr_regs_own.cache);
     free(buf);
 }
 END_TEST
@@ -581,7 +583,7 @@ START_TEST(without_a_key_nothing_is_read)
     mr_stripes_resume(p);
     ck_assert_ptr_null(mr_bulk_of(p)->transfers);
     ck_assert_uint_eq(posted[0], 0);
-    mr_regcache_clear(&mr_regs.cache);
+    mr_regcache_clear(&mr_regs_own.cache);
     free(buf);
 }
 END_TEST
@@ -602,7 +604,7 @@ START_TEST(another_device_takes_over)
     ck_assert_uint_gt(posted[1], 0);
     while (mr_bulk_of(p)->transfers)
         complete(1);
-    mr_regcache_clear(&mr_regs.cache);
+    mr_regcache_clear(&mr_regs_own.cache);
     free(buf);
 }
 END_TEST
@@ -646,7 +648,7 @@ START_TEST(a_window_waits_for_a_key)
     while (mr_bulk_of(p)->transfers)
         complete(1);
     ck_assert_uint_eq(moved, 2);
-    mr_regcache_clear(&mr_regs.cache);
+    mr_regcache_clear(&mr_regs_own.cache);
     free(buf);
 }
 END_TEST
@@ -670,7 +672,7 @@ START_TEST(waits_while_none_is_up)
     ck_assert_ptr_null(mr_bulk_of(p)->unassigned);
     while (mr_bulk_of(p)->transfers)
         complete(0);
-    mr_regcache_clear(&mr_regs.cache);
+    mr_regcache_clear(&mr_regs_own.cache);
     free(buf);
 }
 END_TEST
@@ -687,7 +689,7 @@ START_TEST(memory_is_borrowed_from_one)
     ck_assert(mr_memory_is_on(m, &mr_verbs.rail[0]) && !mr_memory_is_on(m, &mr_verbs.rail[1]));
     mr_bulk_give_back(m);
     mr_bulk_give_back(again);
-    mr_regcache_clear(&mr_regs.cache);
+    mr_regcache_clear(&mr_regs_own.cache);
     free(buf);
 }
 END_TEST
@@ -710,13 +712,13 @@ START_TEST(attached_memory)
     ck_assert_uint_eq(remote.len, LEN - 20);
     ck_assert_uint_eq(remote.num_keys, SUBS);
     ck_assert_uint_eq(remote.token, 0);
-    ck_assert_uint_eq(mr_regs.num_alone, 1);
+    ck_assert_uint_eq(mr_regs_own.num_alone, 1);
     mr_bulk_withdraw(attached);
     ck_assert_uint_eq(alone_ended, 1);
-    ck_assert_uint_eq(mr_regs.num_alone, 0);
-    mr_regcache_limit_entries(&mr_regs.cache, 0); /* no more of them than of the cache's */
+    ck_assert_uint_eq(mr_regs_own.num_alone, 0);
+    mr_regcache_limit_entries(&mr_regs_own.cache, 0); /* no more of them than of the cache's */
     ck_assert_int_eq(mr_bulk_advertise(p, buf, LEN, MR_VC_ATTACHED, &attached, &remote), -ENOMEM);
-    mr_regcache_clear(&mr_regs.cache);
+    mr_regcache_clear(&mr_regs_own.cache);
     free(buf);
 }
 END_TEST

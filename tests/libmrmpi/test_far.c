@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/p2p/progress/progress.h"
+#include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/rma/winlock/far.h"
 #include "tests/check.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "libmrmpi/coll/algorithms.h"
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 #include "tests/check.h"
 
 struct mr_comm *mr_comm_world;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/verbs/link/kinds.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
 
 static struct mr_kinds kinds;

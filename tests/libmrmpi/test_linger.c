@@ -7,15 +7,13 @@
 #include <stdlib.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/coll/coll.h"
-#include "libmrmpi/coll/comm/comm.h"
-#include "libmrmpi/core/objects.h"
-#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/core/core.h"
+#include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/api/init/helper.h"
 #include "libmrmpi/api/init/init.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/p2p/pt2pt.h"
 #include "libmrmpi/io/io.h"
 #include "libmrmpi/rma/rma.h"
 #include "libmrmpi/net/net.h"

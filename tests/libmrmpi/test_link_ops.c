@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The library's kinds of links have the operations that their traits promise. */
 
-#include "libmrmpi/verbs/link/link.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
 
 START_TEST(as_promised)

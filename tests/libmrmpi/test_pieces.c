@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/core/datatype.h"
-#include "libmrmpi/core/pieces/pieces.h"
+#include "libmrmpi/core/core.h"
 #include "tests/check.h"
 
 struct mr_comm *mr_comm_world;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/verbs/pkey.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "tests/check.h"
 
 static struct mr_pkey found[MR_PKEYS_MAX];

@@ -16,7 +16,7 @@
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/p2p/internal.h"
 #include "tests/check.h"
 #include "tests/libmrmpi/fake_world.h"

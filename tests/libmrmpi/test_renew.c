@@ -5,9 +5,8 @@
  */
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/verbs/memory/odp.h"
-#include "libmrmpi/verbs/memory/use.h"
-#include "libmrmpi/net/stripe/renew.h"
 #include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/net/stripe/renew.h"
 #include "tests/check.h"
 
 enum { RAILS = 2 };
@@ -56,7 +55,7 @@ int mr_memory_add(void *addr, size_t len, enum mr_access access, uint32_t device
     return registers(m, devices);
 }
 
-int mr_regcache_extend(struct mr_regcache *c, struct mr_reg *r, struct mr_reg_wish wish)
+int mr_regs_extend(struct mr_reg *r, struct mr_reg_wish wish)
 {
     return registers(&r->memory, wish.devices);
 }

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "libmrmpi/base/lock.h"
-#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/channel/shm_segment.h"
 #include "libmrmpi/channel/shm_sleep.h"
 #include "tests/check.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 #include "tests/check.h"
 
 /* Stand-ins: no communicator is made here. */

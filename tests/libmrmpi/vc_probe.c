@@ -11,7 +11,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/net/net.h"
 
 enum { DATA = 1, WANT, READY, BYE };

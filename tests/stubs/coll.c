@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Weak stubs of libmrmpi/coll: see README.md. */
 #include "libmrmpi/coll/coll.h"
-#include "libmrmpi/coll/comm/comm.h"
 #include "tests/stubs/stub.h"
 
 STUB void mr_making_finalize(void)

@@ -3,13 +3,11 @@
 #include <string.h>
 
 #include "libmrmpi/conn/cm/conn.h"
-#include "libmrmpi/conn/connect.h"
+#include "libmrmpi/conn/conn.h"
 #include "libmrmpi/conn/internal.h"
 #include "libmrmpi/conn/peer/events.h"
 #include "libmrmpi/conn/peer/guard.h"
 #include "libmrmpi/conn/peer/internal.h"
-#include "libmrmpi/conn/peer/peer.h"
-#include "libmrmpi/conn/peer/sub.h"
 #include "libmrmpi/conn/peer/subs.h"
 #include "tests/stubs/stub.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Weak stubs of libmrmpi/core: see README.md. */
 #include "libmrmpi/core/core.h"
-#include "libmrmpi/core/datatype.h"
-#include "libmrmpi/core/objects.h"
 #include "tests/stubs/stub.h"
 
 STUB void mr_comm_finalize(void)

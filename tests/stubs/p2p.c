@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Weak stubs of libmrmpi/p2p: see README.md. */
-#include "libmrmpi/p2p/derived/derived.h"
-#include "libmrmpi/p2p/pt2pt.h"
+#include "libmrmpi/p2p/p2p.h"
 #include "tests/stubs/stub.h"
 
 STUB void mr_derived_finalize(void)

@@ -6,11 +6,10 @@
 #include "libmrmpi/verbs/memory/memory.h"
 #include "libmrmpi/verbs/memory/odp.h"
 #include "libmrmpi/verbs/memory/regcache.h"
-#include "libmrmpi/verbs/memory/use.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/verbs/memory/watch.h"
 #include "libmrmpi/verbs/post.h"
 #include "libmrmpi/verbs/qp.h"
-#include "libmrmpi/verbs/rail.h"
 #include "tests/stubs/stub.h"
 
 STUB void mr_device_lost(struct mr_device *dev)
@@ -82,18 +81,17 @@ STUB int mr_odp_renew(void)
     return 0;
 }
 
-STUB int mr_regcache_extend(struct mr_regcache *c, struct mr_reg *r, struct mr_reg_wish wish)
+STUB int mr_regs_extend(struct mr_reg *r, struct mr_reg_wish wish)
 {
     return 0;
 }
 
-STUB bool mr_regcache_knows(struct mr_regcache *c, const void *addr, size_t len)
+STUB bool mr_regs_know(const void *buf, size_t len)
 {
     return true;
 }
 
-STUB const struct mr_reg *mr_regcache_refresh(struct mr_regcache *c, const void *addr, size_t len,
-                                              enum mr_access access)
+STUB const struct mr_reg *mr_regs_find(const void *buf, size_t len)
 {
     return NULL;
 }

@@ -10,8 +10,8 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/lock.h"
-#include "libmrmpi/core/objects.h"
-#include "libmrmpi/p2p/pt2pt.h"
+#include "libmrmpi/core/core.h"
+#include "libmrmpi/p2p/p2p.h"
 
 #define NAP_NS      20000
 #define NAP_MOST_NS 500000

@@ -6,16 +6,14 @@
 #include "libmrmpi/base/copy.h"
 #include "libmrmpi/base/lock.h"
 #include "libmrmpi/coll/coll.h"
-#include "libmrmpi/coll/comm/comm.h"
-#include "libmrmpi/core/objects.h"
-#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/core/core.h"
+#include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/api/init/helper.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/io/io.h"
 #include "libmrmpi/rma/rma.h"
-#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/net/net.h"
-#include "libmrmpi/net/view/view.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Distributed graphs with edges named by any process: two exchanges bring each edge to both ends. */
 #include "libmrmpi/coll/coll.h"
-#include "libmrmpi/coll/comm/comm.h"
 
 #include <stdlib.h>
 

@@ -8,8 +8,8 @@
 #ifndef MRMPI_COMM_INTERNAL_H
 #define MRMPI_COMM_INTERNAL_H
 
-#include "libmrmpi/coll/comm/comm.h"
-#include "libmrmpi/core/context.h"
+#include "libmrmpi/coll/coll.h"
+#include "libmrmpi/core/core.h"
 
 /*
  * Contexts of messages that create communicators outside of collectives. Each is or-ed with the context of the parent;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "libmrmpi/base/memfile.h"
-#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/channel/channel.h"
 
 #define KiB *(size_t)1024
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 
 /* With a core for each rank pieces are cut such that reading one overlaps writing the next. */
 enum { PIECE_MIN = 8192, PIECES_WANTED = 4 };

@@ -8,10 +8,10 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/lock.h"
-#include "libmrmpi/channel/shm.h"
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/channel/channel.h"
+#include "libmrmpi/core/core.h"
 #include "libmrmpi/coll/node/area.h"
-#include "libmrmpi/p2p/pt2pt.h"
+#include "libmrmpi/p2p/p2p.h"
 
 /* Looks before the progress engine has its turn: about a microsecond. */
 #define POLLS 64

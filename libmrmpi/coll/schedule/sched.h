@@ -11,8 +11,8 @@
 #ifndef MRMPI_SCHEDULE_SCHED_H
 #define MRMPI_SCHEDULE_SCHED_H
 
-#include "libmrmpi/core/objects.h"
-#include "libmrmpi/coll/schedule/run.h"
+#include "libmrmpi/core/core.h"
+#include "libmrmpi/coll/coll.h"
 
 void mr_schedules_init(void); /* hooks into progress */
 void mr_schedules_finalize(void);

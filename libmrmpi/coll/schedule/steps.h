@@ -5,7 +5,7 @@
 
 #include "libmrmpi/coll/schedule/sched.h"
 
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 
 enum mr_step_kind { MR_STEP_SEND, MR_STEP_RECV, MR_STEP_COPY, MR_STEP_REDUCE, MR_STEP_WAIT, MR_STEP_FENCE };
 

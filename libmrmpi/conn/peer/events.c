@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The subscribers to what happens to peers and subchannels (events.h), and its delivery to them. */
-#include "libmrmpi/conn/peer/peer.h"
+#include "libmrmpi/conn/peer/events.h"
 
 static const struct mr_peer_events *subscribed[MR_PEER_SUBSCRIBERS];
 static unsigned num_subscribed;

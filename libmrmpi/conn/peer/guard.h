@@ -6,7 +6,7 @@
 #ifndef MRMPI_PEER_GUARD_H
 #define MRMPI_PEER_GUARD_H
 
-#include "libmrmpi/conn/peer/peer.h"
+#include "libmrmpi/conn/conn.h"
 
 /*
  * In the first handshake. make: describe ours in *out, made for it if this is such a peer; req: the peer's request that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * In which partition the two rails of a subchannel talk (verbs/pkey.h). What is known of our table is of now; of the
+ * In which partition the two rails of a subchannel talk (verbs/pkey.c). What is known of our table is of now; of the
  * peer's it is what its address says, and what its requests to connect have shown since. So the end whose table changes
  * is the first to know, and begins. If no partition is left, and ours is in one that it was not in when the job began,
  * the peer may be in that as well: its reserve is asked.
@@ -11,7 +11,6 @@
 #include <stdio.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/datagram.h"
 #include "libmrmpi/verbs/verbs.h"
 
 static uint16_t late_pkey(const struct mr_sub *sub)

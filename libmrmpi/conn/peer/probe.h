@@ -3,8 +3,7 @@
 #ifndef MRMPI_PEER_PROBE_H
 #define MRMPI_PEER_PROBE_H
 
-#include "libmrmpi/verbs/post.h"
-#include "libmrmpi/verbs/qp.h"
+#include "libmrmpi/verbs/verbs.h"
 
 struct mr_probe {
     struct mr_qp qp; /* events: mr_probe_events; owner: this */

@@ -6,8 +6,9 @@
 #ifndef MRMPI_SUBS_H
 #define MRMPI_SUBS_H
 
-#include "libmrmpi/conn/peer/peer.h"
-#include "libmrmpi/verbs/rail.h"
+#include "libmrmpi/conn/conn.h"
+#include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/conn/peer/events.h"
 
 _Static_assert(MR_RAILS_MAX == MR_CM_PORTS_MAX, "one place for each rail");
 _Static_assert(MR_RAILS_MAX <= MR_POLICY_RAILS, "a policy can name all rails");
@@ -115,6 +116,11 @@ uint16_t mr_sub_datagram_pkey(const struct mr_sub *sub, unsigned turn);
 int mr_sub_datagram(const struct mr_sub *sub, unsigned turn, uint8_t sl, const void *data, size_t len);
 /* Say that it has none. */
 void mr_sub_tell_keyless(const struct mr_sub *sub);
+
+/* ---- spread.c ---------------------------------------------------------------------------------------------------- */
+
+/* Is this rail of ours farther from the process than another one, under a policy of small messages that cares? */
+bool mr_spread_is_far(unsigned rail);
 
 /* ---- steer.c ----------------------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #ifndef MRMPI_ADDRESS_H
 #define MRMPI_ADDRESS_H
 
-#include "libmrmpi/verbs/rail.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define MR_ADDRESS_MAGIC   0x6d726364u /* "mrcd" */
 #define MR_ADDRESS_VERSION 9

@@ -12,7 +12,7 @@
 #define MRMPI_PAIR_H
 
 #include "libmrmpi/conn/route/sched.h"
-#include "libmrmpi/verbs/rail.h"
+#include "libmrmpi/verbs/verbs.h"
 
 /*
  * Without a wish for paths (MRMPI_PATHS) a pair has path 0, and large messages get further paths if fabricd knows

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libmrmpi/verbs/link/kinds.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define MR_RULES_MAX   32
 #define MR_RULES_SIZES 16 /* sizes at which rules differ */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Cutting datatypes into pieces, and operations on the memory of pieces. */
-#include "libmrmpi/core/pieces/pieces.h"
+#include "libmrmpi/core/core.h"
 
 #include <string.h>
 
-#include "libmrmpi/core/datatype.h"
 #include "libmrmpi/core/layout.h"
 
 /* ---- cutting ----------------------------------------------------------------------------------------------------- */

@@ -8,7 +8,6 @@
 #include "libmrmpi/net/bulk/bulk.h"
 #include "libmrmpi/net/zcopy/zcopy.h"
 #include "libmrmpi/channel/channel.h"
-#include "libmrmpi/verbs/memory/odp.h"
 #include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/net/stripe/keys.h"
 #include "libmrmpi/net/stripe/renew.h"

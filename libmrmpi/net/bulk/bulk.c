@@ -20,10 +20,9 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/memory/memory.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/net/view/view.h"
 #include "libmrmpi/net/stripe/keys.h"
-#include "libmrmpi/verbs/verbs.h"
 
 #define STRIPE_ALIGN  4096
 #define STRIPE_FINE   256   /* cuts of short messages are as fine as this, */

@@ -27,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "libmrmpi/conn/route/sched.h"
+#include "libmrmpi/conn/conn.h"
 
 #define MR_ADAPT_SAMPLES 6
 #define MR_ADAPT_RUN     (512u << 10) /* bytes */

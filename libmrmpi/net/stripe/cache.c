@@ -7,7 +7,6 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/net/stripe/keys.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/memory/odp.h"
 #include "libmrmpi/verbs/verbs.h"
 
 /* The setting, or this host's share for each rank of the device with the least room for registrations. */
@@ -18,10 +17,7 @@ static void limit_registrations(void)
     for (unsigned i = 0; i < mr_verbs.num_devices; i++)
         if (mr_verbs.device[i].max_mr && mr_verbs.device[i].max_mr < least)
             least = mr_verbs.device[i].max_mr;
-    mr_regcache_limit_entries(&mr_regs.cache,
-                              mr_config.reg_cache_entries
-                                  ? (size_t)mr_config.reg_cache_entries
-                                  : mr_regcache_fair_entries(least, (size_t)mr_peers.launch->local_size));
+    mr_regs_limit((size_t)mr_config.reg_cache_entries, least, (size_t)mr_peers.launch->local_size);
 }
 
 /*
@@ -32,7 +28,7 @@ static void choose_on_demand(void)
 {
     bool yes = !strcasecmp(mr_config.odp, "yes"), no = !strcasecmp(mr_config.odp, "no");
     unsigned kinds = mr_kinds_set(&mr_peers.kinds), rdma = mr_kinds_that_are(kinds, MR_IS_RDMA);
-    bool unreliable = rdma & ~mr_kinds_that_are(rdma, MR_IS_RELIABLE), first = yes || !mr_regs.cache.keep;
+    bool unreliable = rdma & ~mr_kinds_that_are(rdma, MR_IS_RELIABLE), first = yes || !mr_regs_stay();
     bool tell = !mr_peers.launch->rank;
     const char *without = mr_odp_missing(mr_kinds_that_are(kinds, MR_IS_DATAGRAM));
 

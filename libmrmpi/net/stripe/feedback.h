@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "libmrmpi/conn/route/sched.h"
+#include "libmrmpi/conn/conn.h"
 
 struct mr_feedback {
     uint32_t weight[MR_SUBS_MAX]; /* in sum the total, of the subchannels in use */

@@ -14,7 +14,6 @@
 #include "libmrmpi/net/stripe/keys.h"
 #include "libmrmpi/net/stripe/renew.h"
 #include "libmrmpi/net/stripe/wlist.h"
-#include "libmrmpi/verbs/memory/odp.h"
 #include "libmrmpi/verbs/verbs.h"
 
 #define FIRST_USES 4 /* of a buffer: message and tail, or messages to some */
@@ -123,7 +122,7 @@ static bool goes_unstriped(size_t len, bool alike)
  */
 static bool is_in_first_use(const void *buf, size_t len)
 {
-    const struct mr_reg *r = mr_regcache_refresh(&mr_regs.cache, buf, len, MR_ACCESS_SOURCE);
+    const struct mr_reg *r = mr_regs_find(buf, len);
 
     return r && r->refs && r->uses < FIRST_USES;
 }
@@ -133,8 +132,7 @@ static struct mr_reg_wish wish_for(const struct mr_peer *p, uint32_t subs, const
 {
     uint32_t all = devices_of(p, subs), fastest = mr_bulk.few ? fastest_devices(p, subs) : 0;
 
-    if (fastest && (goes_unstriped(len, fastest == all) || is_in_first_use(buf, len) ||
-                    !mr_regcache_knows(&mr_regs.cache, buf, len)))
+    if (fastest && (goes_unstriped(len, fastest == all) || is_in_first_use(buf, len) || !mr_regs_know(buf, len)))
         return (struct mr_reg_wish){.devices = fastest, .first = next_of(fastest)};
     return (struct mr_reg_wish){.devices = all};
 }
@@ -203,7 +201,7 @@ bool mr_bulk_has_no_way(const struct mr_transfer *transfer)
     if (!stripe_subs(p, rails_without_key(transfer)))
         return is_given_up(transfer); /* others wait for new keys, or another rail */
     if (transfer->reg && !mr_odp_owns(transfer->reg) &&
-        !mr_regcache_extend(&mr_regs.cache, transfer->reg, (struct mr_reg_wish){.devices = mr_regs_devices()}))
+        !mr_regs_extend(transfer->reg, (struct mr_reg_wish){.devices = mr_regs_devices()}))
         return false;
     return transfer->read &&
            !transfer->move; /* no packets would take its place: others give memory back, or the rail comes up */
@@ -214,7 +212,7 @@ bool mr_bulk_copies(const struct mr_peer *p, const void *buf, size_t len)
     bool one = (mr_bulk.few || mr_verbs.num_devices == 1) && fastest_devices(p, stripe_subs(p, 0));
     size_t least = one ? MR_BULK_COPIED_FAST : (size_t)MR_BULK_COPIED * mr_verbs.num_devices;
 
-    return len < least && !mr_odp_comes_first() && !mr_regcache_knows(&mr_regs.cache, buf, len);
+    return len < least && !mr_odp_comes_first() && !mr_regs_know(buf, len);
 }
 
 const struct mr_memory *mr_bulk_borrow(const struct mr_peer *p, const void *buf, size_t len)

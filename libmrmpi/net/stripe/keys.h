@@ -6,9 +6,8 @@
 #ifndef MRMPI_STRIPE_KEYS_H
 #define MRMPI_STRIPE_KEYS_H
 
-#include "libmrmpi/verbs/memory/use.h"
-#include "libmrmpi/net/stripe/transfers.h"
 #include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/net/stripe/transfers.h"
 
 /* ---- cache.c ---- */
 /* Devices are open: limits the cache of registrations, and chooses between pinning and on-demand paging. */

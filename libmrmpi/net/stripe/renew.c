@@ -8,8 +8,6 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/memory/odp.h"
-#include "libmrmpi/verbs/memory/use.h"
 #include "libmrmpi/verbs/verbs.h"
 
 #define KEYS_MOST 32 /* in one message, which is no longer than any packet may be */
@@ -66,7 +64,7 @@ static int register_again(struct mr_bulk_region *r, const struct mr_device *dev)
 
     if (r->alone)
         return mr_memory_add(r->addr, r->len, r->access, wish.devices, &r->reg->memory);
-    return mr_odp_owns(r->reg) ? 0 : mr_regcache_extend(&mr_regs.cache, r->reg, wish);
+    return mr_odp_owns(r->reg) ? 0 : mr_regs_extend(r->reg, wish);
 }
 
 static void send_keys(struct mr_peer *p, const struct mr_rail *rail, const struct mr_renewed_key *key, unsigned num,

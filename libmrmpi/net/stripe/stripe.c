@@ -7,8 +7,7 @@
 #include <stdlib.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/memory/memory.h"
-#include "libmrmpi/verbs/post.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/net/view/view.h"
 
 /* The measurements are allocated at the first large message: many peers never get one. */

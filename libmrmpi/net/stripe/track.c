@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/rail.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define RECVS_MAX (1u << MR_RUN_INDEX_BITS)
 

@@ -8,12 +8,11 @@
 #define MRMPI_STRIPE_TRANSFERS_H
 
 #include "libmrmpi/net/stripe/blocks.h"
-#include "libmrmpi/conn/connect.h"
+#include "libmrmpi/conn/conn.h"
 #include "libmrmpi/net/stripe/filter.h"
 #include "libmrmpi/net/stripe/adapt.h"
 #include "libmrmpi/net/stripe/feedback.h"
-#include "libmrmpi/verbs/memory/use.h"
-#include "libmrmpi/verbs/post.h"
+#include "libmrmpi/verbs/verbs.h"
 
 _Static_assert(MR_SUBS_MAX <= MR_STRIPES_MAX, "one notification tells all stripes");
 
@@ -144,7 +143,7 @@ struct mr_bulk_region {
     struct mr_reg *reg;
     void *addr;
     uint64_t len;
-    bool is_target, alone; /* the peer's notifications name it by its token; registered alone (verbs/memory/use.h) */
+    bool is_target, alone; /* the peer's notifications name it by its token; registered alone (mr_regs_get_alone) */
     bool stays;            /* datagrams: none is moved there (MR_VC_DATAGRAMS_STAY) */
     uint32_t token;
     int rank;

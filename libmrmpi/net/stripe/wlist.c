@@ -119,8 +119,7 @@ static __attribute__((noinline)) int register_data(struct mr_transfer *transfer,
     if (transfer->reg) /* it may have been opened anew since */
         return mr_memory_is_on(&transfer->reg->memory, rail)
                    ? 0
-                   : mr_regcache_extend(&mr_regs.cache, transfer->reg,
-                                        (struct mr_reg_wish){.devices = mr_regs_devices()});
+                   : mr_regs_extend(transfer->reg, (struct mr_reg_wish){.devices = mr_regs_devices()});
     return mr_regs_get(transfer->list->data, sizeof transfer->list->data, MR_ACCESS_SOURCE, false, &transfer->reg);
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/conn/peer/peer.h"
+#include "libmrmpi/conn/conn.h"
 #include "libmrmpi/verbs/verbs.h"
 
 #define SAMPLE_NS 1000000

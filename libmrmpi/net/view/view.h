@@ -2,16 +2,16 @@
 /*
  * Observation of working rails: each rail's part of large messages, and the record of this rank (base/record.h). verbs/
  * and net/stripe/ count by themselves; here the counters are gathered. Subchannels are observed by the events of
- * conn/peer/. All functions except mr_view_share() need the library's lock. Without a record each call is a branch;
- * none is on the path of a short message.
+ * conn/peer/. All functions except mr_view_share() (net.h) need the library's lock. Without a record each call is a
+ * branch; none is on the path of a short message.
  */
 #ifndef MRMPI_VIEW_H
 #define MRMPI_VIEW_H
 
 #include "libmrmpi/base/record.h"
-#include "libmrmpi/verbs/rail.h"
+#include "libmrmpi/net/net.h"
+#include "libmrmpi/verbs/verbs.h"
 
-struct mr_launch;
 struct mr_peer;
 struct mr_rail;
 struct mr_sub;
@@ -25,14 +25,9 @@ struct mr_view_part {
 
 /* Subscribes to the events of peers, before the first peer is made. */
 void mr_view_init(void);
-/* After the channels are open, and before they are closed. */
-void mr_view_open(const struct mr_launch *launch);
-void mr_view_close(void);
 /* Bring the record up to date: now and then, and before the process ends. */
 void mr_view_update(uint64_t now_ns);
 
-/* Between 0 and 1; negative: rail i leads to no peer. Any thread may ask. */
-double mr_view_share(unsigned i);
 /* The weights of the paths to a peer have changed. */
 void mr_view_weights(struct mr_peer *p);
 

@@ -24,7 +24,7 @@
 
 #include "libmrmpi/net/stripe/transfers.h"
 #include "libmrmpi/net/stripe/track.h"
-#include "libmrmpi/verbs/pool.h"
+#include "libmrmpi/verbs/verbs.h"
 
 /* Control messages, after those of track.h. ctx: the receiver's number of the message (mr_remote.serial). */
 enum mr_zcopy_control {

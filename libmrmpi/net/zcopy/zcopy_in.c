@@ -8,7 +8,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/net/zcopy/repair.h"
-#include "libmrmpi/verbs/memory/memory.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define RUNS_MAX 256 /* of one CLEAR */
 /*

@@ -8,8 +8,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/net/zcopy/repair.h"
-#include "libmrmpi/verbs/memory/memory.h"
-#include "libmrmpi/verbs/post.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/net/view/view.h"
 
 #define SIZE_LEAST 256 /* of a datagram that a peer may ask for */

@@ -3,7 +3,7 @@
 #include "libmrmpi/net/zcopy/zcopy.h"
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/verbs/datagram.h"
+#include "libmrmpi/verbs/verbs.h"
 
 uint32_t mr_zcopy_datagram_size(const struct mr_peer *p)
 {

@@ -7,7 +7,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/launch/launch.h"
-#include "libmrmpi/verbs/datagram.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #define BATCHES_EACH  2            /* batches of a message on a subchannel: one is settled while the other one fills */
 #define SHORTEST      16384        /* bytes; shorter messages are a few packets */

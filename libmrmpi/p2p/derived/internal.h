@@ -2,7 +2,7 @@
 #ifndef MRMPI_DERIVED_INTERNAL_H
 #define MRMPI_DERIVED_INTERNAL_H
 
-#include "libmrmpi/p2p/derived/derived.h"
+#include "libmrmpi/p2p/p2p.h"
 
 void mr_bsend_finalize(void);
 void mr_part_finalize(void);

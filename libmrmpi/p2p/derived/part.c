@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libmrmpi/core/objects.h"
+#include "libmrmpi/core/core.h"
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/p2p/derived/internal.h"
 

@@ -8,6 +8,7 @@
  * With several threads one of them looks for all, and hands the lock over between two looks to whom the latest one may
  * concern.
  */
+#include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/p2p/progress/progress.h"
 
 #include <sched.h>
@@ -16,9 +17,8 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/base/idioms.h"
 #include "libmrmpi/base/lock.h"
-#include "libmrmpi/channel/shm.h"
-#include "libmrmpi/launch/launch.h"
 #include "libmrmpi/channel/channel.h"
+#include "libmrmpi/launch/launch.h"
 
 /* With more ranks than cores: idle looks before the first yield, and yields before sleeping. */
 #define CROWDED_SPINS  4

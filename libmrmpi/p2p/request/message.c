@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/lock.h"
-#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/p2p/request/state.h"
 

@@ -7,7 +7,7 @@
 #define MRMPI_REQUEST_MESSAGE_H
 
 #include "libmrmpi/base/lent.h"
-#include "libmrmpi/p2p/request/request.h"
+#include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/channel/channel.h"
 
 #define MR_MESSAGE_SMALL 256 /* bytes; there is a pool of those that are no longer */

@@ -41,6 +41,7 @@
 #define MRMPI_REQUEST_PROTOCOL_H
 
 #include "libmrmpi/channel/channel.h"
+#include "libmrmpi/p2p/p2p.h"
 
 enum mr_packet {
     MR_PKT_EAGER = MR_VC_KIND_EAGER,
@@ -61,7 +62,7 @@ enum mr_packet {
     MR_PKT_RTR_CANCEL,   /* from the receiver: RTR, with the same context, tag and number, is not to be heeded */
     MR_PKT_LEFT,         /* from the sender, which does no more of the message unless it is asked again */
     MR_PKT_PARTS,        /* from a process in MPI_Finalize: its program sends and receives nothing more */
-    MR_PKT_ABOVE = 0x40, /* and higher: of the room above that has registered for it (mr_pt2pt_above) */
+    MR_PKT_LAST = MR_PKT_ABOVE - 1, /* the higher kinds belong to the subsystem above */
 };
 
 enum mr_packet_flags {
@@ -81,14 +82,5 @@ static inline uint64_t mr_eager_id(uint32_t seq)
 {
     return 1 + (uint64_t)seq;
 }
-
-/*
- * A room above whose packets are not messages: packet is called with each of the kinds that are its own (MR_PKT_ABOVE),
- * in the order of the virtual channel, and peer_lost once for a peer that is. Both come out of mr_progress() only.
- */
-struct mr_above {
-    void (*packet)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
-    void (*peer_lost)(struct mr_vc *vc, int error);
-};
 
 #endif

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "libmrmpi/base/lock.h"
-#include "libmrmpi/channel/shm.h"
+#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/p2p/request/state.h"
+#include "libmrmpi/p2p/progress/progress.h"
 
 struct mr_pt2pt mr_pt2pt;
 

@@ -12,8 +12,9 @@
 #include "libmrmpi/p2p/choice/burst.h"
 #include "libmrmpi/p2p/request/message.h"
 #include "libmrmpi/p2p/request/protocol.h"
-#include "libmrmpi/p2p/request/request.h"
+#include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/channel/channel.h"
+#include "libmrmpi/p2p/progress/progress.h"
 
 struct mr_pt2pt {
     struct mr_match_table posted, unexpected;

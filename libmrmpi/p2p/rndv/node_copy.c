@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "libmrmpi/base/copy.h"
-#include "libmrmpi/channel/shm.h"
-#include "libmrmpi/channel/shm_claim.h"
+#include "libmrmpi/channel/channel.h"
 #include "libmrmpi/launch/launch.h"
 #include "libmrmpi/p2p/rndv/stream.h"
 

@@ -9,7 +9,7 @@
 
 #include "libmrmpi/p2p/choice/copy_mode.h"
 #include "libmrmpi/p2p/request/protocol.h"
-#include "libmrmpi/p2p/request/request.h"
+#include "libmrmpi/p2p/p2p.h"
 
 enum mr_rndv_state {
     MR_RNDV_FREE,

@@ -11,7 +11,7 @@
 #define MRMPI_RNDV_ZSEND_H
 
 #include "libmrmpi/p2p/choice/burst.h"
-#include "libmrmpi/p2p/request/request.h"
+#include "libmrmpi/p2p/p2p.h"
 #include "libmrmpi/channel/channel.h"
 
 #define MR_ZSEND_LEAST 2048u /* a copy of fewer bytes takes less time than this choice */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "libmrmpi/base/base.h"
-#include "libmrmpi/p2p/progress/progress.h"
+#include "libmrmpi/p2p/p2p.h"
 
 #define TRIES_AT_ONCE 64
 #define PAUSE_NS      1000ull

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libmrmpi/coll/comm/comm.h"
+#include "libmrmpi/coll/coll.h"
 
 struct mr_winmem;
 

@@ -8,6 +8,8 @@
 #include <errno.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/link/packet.h"
+#include "libmrmpi/verbs/qp.h"
 
 static void qp_failed(struct mr_qp *qp, const struct mr_wc *wc)
 {

@@ -3,7 +3,7 @@
 #ifndef MRMPI_CONNECTED_H
 #define MRMPI_CONNECTED_H
 
-#include "libmrmpi/verbs/link/link.h"
+#include "libmrmpi/verbs/verbs.h"
 #include "libmrmpi/verbs/post.h"
 
 int mr_connected_open(struct mr_link *l, struct mr_rail *rail, enum mr_qp_type type);

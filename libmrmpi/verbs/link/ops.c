@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The operations of each kind. They stand apart from the traits, which programs without verbs use, too. */
-#include "libmrmpi/verbs/link/link.h"
+#include "libmrmpi/verbs/verbs.h"
 
 const struct mr_link_ops *const mr_link_ops[MR_LINK_KINDS] = {
 #define MR_KIND(id, name, ops, traits, help) [MR_LINK_##id] = &ops,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reliable connections with rings: ring.h explains, slots.h counts. */
-#include "libmrmpi/verbs/link/ring.h"
+/* Reliable connections with rings: verbs.h explains, slots.h counts. */
+#include "libmrmpi/verbs/verbs.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "libmrmpi/verbs/link/connected.h"
 #include "libmrmpi/verbs/link/slots.h"
 #include "libmrmpi/verbs/memory/memory.h"
+#include "libmrmpi/verbs/link/packet.h"
 
 #define PAGE  4096
 #define BATCH 16 /* packets of a ring before the next one is looked at */

@@ -5,12 +5,15 @@
  * last one of each packet is signaled, so that it is known when the adapter is done with the address.
  */
 #include "libmrmpi/verbs/link/assembly.h"
-#include "libmrmpi/verbs/link/link.h"
+#include "libmrmpi/verbs/verbs.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/datagram.h"
+#include "libmrmpi/verbs/link/packet.h"
+#include "libmrmpi/verbs/post.h"
 
 static int ud_open(struct mr_link *l, struct mr_rail *rail)
 {

@@ -8,6 +8,7 @@
 
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/verbs/memory/memory.h"
 
 static struct {
     enum mr_odp_use use;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "libmrmpi/base/base.h"
+#include "libmrmpi/verbs/memory/memory.h"
 
 void mr_regcache_init(struct mr_regcache *c, const struct mr_regcache_backend *backend, size_t max_bytes, bool keep)
 {

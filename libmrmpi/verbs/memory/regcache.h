@@ -27,24 +27,7 @@
 #include <stdint.h>
 
 #include "libmrmpi/verbs/memory/asked.h"
-#include "libmrmpi/verbs/memory/memory.h"
-
-struct mr_reg {
-    uintptr_t start, end;
-    unsigned refs, uses; /* now; ever */
-    bool writable;       /* may be the target of the HCA's writes */
-    bool cached;         /* in the table; else freed with its last use */
-    struct mr_memory memory;
-    struct mr_reg *older, *newer; /* unused ones, by the time of their last use; of unmapped ones: newer only */
-};
-
-/*
- * The devices that must know the memory: each of a set; or, if first is not 0, one of the set is enough, and if none
- * knows the memory first shall, a member of the set.
- */
-struct mr_reg_wish {
-    uint32_t devices, first;
-};
+#include "libmrmpi/verbs/verbs.h"
 
 struct mr_regcache_backend {
     /* as mr_memory_add */

@@ -8,9 +8,10 @@
 #include "libmrmpi/base/base.h"
 #include "libmrmpi/verbs/memory/odp.h"
 #include "libmrmpi/verbs/memory/watch.h"
-#include "libmrmpi/verbs/verbs.h"
+#include "libmrmpi/verbs/memory/memory.h"
 
 struct mr_regs mr_regs;
+struct mr_regs_own mr_regs_own;
 
 /* Both take microseconds, in which completions are not found. */
 static void go_away(void)
@@ -18,13 +19,13 @@ static void go_away(void)
     mr_regs.away++;
     mr_regs.behind = true;
     for (unsigned i = 0; i < mr_verbs.num_rails; i++)
-        mr_regs.emptied[i] = mr_verbs.rail[i].emptied;
+        mr_regs_own.emptied[i] = mr_verbs.rail[i].emptied;
 }
 
 bool mr_regs_is_behind(void)
 {
     for (unsigned i = 0; mr_regs.behind && i < mr_verbs.num_rails; i++)
-        if (mr_verbs.rail[i].next_polled && mr_verbs.rail[i].emptied - mr_regs.emptied[i] < 2)
+        if (mr_verbs.rail[i].next_polled && mr_verbs.rail[i].emptied - mr_regs_own.emptied[i] < 2)
             return true;
     mr_regs.behind = false;
     return false;
@@ -47,19 +48,31 @@ static const struct mr_regcache_backend reg_backend = {.add = register_uncached,
 void mr_regs_open(void)
 {
     memset(&mr_regs, 0, sizeof mr_regs);
+    memset(&mr_regs_own, 0, sizeof mr_regs_own);
     mr_regs.unwatched = mr_config.reg_cache_max ? mr_memory_watch_begin() : NULL;
-    mr_regcache_init(&mr_regs.cache, &reg_backend, mr_config.reg_cache_max, !mr_regs.unwatched);
-    mr_stat_set(MR_STAT_REG_KEPT, mr_regs.cache.keep);
-    mr_memory_watch_for(&mr_regs.cache);
+    mr_regcache_init(&mr_regs_own.cache, &reg_backend, mr_config.reg_cache_max, !mr_regs.unwatched);
+    mr_stat_set(MR_STAT_REG_KEPT, mr_regs_own.cache.keep);
+    mr_memory_watch_for(&mr_regs_own.cache);
 }
 
 void mr_regs_close(void)
 {
     mr_memory_watch_for(NULL);
     mr_odp_close();
-    mr_regcache_clear(&mr_regs.cache);
-    if (mr_config.leaks && mr_regs.cache.bytes)
-        mr_log_print(MR_LOG_WARN, "leak: %zu bytes of memory are still registered", mr_regs.cache.bytes);
+    mr_regcache_clear(&mr_regs_own.cache);
+    if (mr_config.leaks && mr_regs_own.cache.bytes)
+        mr_log_print(MR_LOG_WARN, "leak: %zu bytes of memory are still registered", mr_regs_own.cache.bytes);
+}
+
+void mr_regs_limit(size_t registrations, size_t max_regions, size_t ranks)
+{
+    mr_regcache_limit_entries(&mr_regs_own.cache,
+                              registrations ? registrations : mr_regcache_fair_entries(max_regions, ranks));
+}
+
+bool mr_regs_stay(void)
+{
+    return mr_regs_own.cache.keep;
 }
 
 uint32_t mr_regs_devices(void)
@@ -77,13 +90,28 @@ bool mr_regs_has(const void *buf, size_t len)
 
     if (mr_odp_comes_first())
         return true;
-    r = mr_regcache_refresh(&mr_regs.cache, buf, len, MR_ACCESS_TARGET);
+    r = mr_regcache_refresh(&mr_regs_own.cache, buf, len, MR_ACCESS_TARGET);
     return r && !(mr_regs_devices() & ~mr_memory_devices(&r->memory));
+}
+
+const struct mr_reg *mr_regs_find(const void *buf, size_t len)
+{
+    return mr_regcache_refresh(&mr_regs_own.cache, buf, len, MR_ACCESS_SOURCE);
 }
 
 bool mr_regs_has_some(const void *buf, size_t len)
 {
-    return mr_odp_comes_first() || mr_regcache_refresh(&mr_regs.cache, buf, len, MR_ACCESS_SOURCE);
+    return mr_odp_comes_first() || mr_regs_find(buf, len);
+}
+
+bool mr_regs_know(const void *buf, size_t len)
+{
+    return mr_regcache_knows(&mr_regs_own.cache, buf, len);
+}
+
+int mr_regs_extend(struct mr_reg *r, struct mr_reg_wish wish)
+{
+    return mr_regcache_extend(&mr_regs_own.cache, r, wish);
 }
 
 int mr_regs_get_with(void *buf, size_t len, enum mr_access access, bool pinned, struct mr_reg_wish wish,
@@ -94,7 +122,7 @@ int mr_regs_get_with(void *buf, size_t len, enum mr_access access, bool pinned, 
     *out = pinned ? NULL : mr_odp_get(buf, len, access, false);
     if (*out)
         return 0;
-    err = mr_regcache_get(&mr_regs.cache, buf, len, access, wish, out);
+    err = mr_regcache_get(&mr_regs_own.cache, buf, len, access, wish, out);
     if (err == -ENOMEM && !pinned && (*out = mr_odp_get(buf, len, access, true)))
         return 0;
     if (err)
@@ -111,7 +139,7 @@ int mr_regs_get(void *buf, size_t len, enum mr_access access, bool pinned, struc
 void mr_regs_release(struct mr_reg *r)
 {
     if (!mr_odp_owns(r))
-        mr_regcache_put(&mr_regs.cache, r);
+        mr_regcache_put(&mr_regs_own.cache, r);
 }
 
 /* The first device that works and has atomics, as a set. */
@@ -129,7 +157,7 @@ static uint32_t atomic_device(void)
 int mr_regs_get_alone(void *buf, size_t len, enum mr_access access, struct mr_reg **out)
 {
     uint32_t devices = access == MR_ACCESS_ATOMIC ? atomic_device() : mr_regs_devices();
-    struct mr_reg *r = mr_regs.num_alone < mr_regs.cache.max_entries ? calloc(1, sizeof *r) : NULL;
+    struct mr_reg *r = mr_regs_own.num_alone < mr_regs_own.cache.max_entries ? calloc(1, sizeof *r) : NULL;
     int err;
 
     if (!r || !devices) {
@@ -143,7 +171,7 @@ int mr_regs_get_alone(void *buf, size_t len, enum mr_access access, struct mr_re
         free(r);
         return err;
     }
-    mr_regs.num_alone++;
+    mr_regs_own.num_alone++;
     *out = r;
     return 0;
 }
@@ -152,6 +180,6 @@ void mr_regs_end_alone(struct mr_reg *r)
 {
     go_away();
     mr_memory_deregister(&r->memory);
-    mr_regs.num_alone--;
+    mr_regs_own.num_alone--;
     free(r);
 }

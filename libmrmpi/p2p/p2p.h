@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Point-to-point communication: what api/, rma/, coll/ and io/ use of p2p/. Requests, sends, receives, probes, what is
+ * made of these (buffered and partitioned sends), and progress: polling the network, and waiting.
+ *
+ * All functions are called with the library's lock held. Waiting functions give the lock away while they wait. Sends
+ * and receives return a request; the caller completes it by mr_wait/mr_test and frees it by mr_request_put.
+ */
+#ifndef MRMPI_P2P_H
+#define MRMPI_P2P_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libmrmpi/base/idioms.h"
+#include "libmrmpi/core/core.h"
+#include "libmrmpi/p2p/match/match.h"
+
+struct mr_schedule;
+struct mr_vc;
+struct mr_hdr;
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+int mr_pt2pt_init(void); /* opens the rails too: mr_vc_init */
+/* Completes what must be completed and synchronises with all peers: after it nobody needs this process any more. */
+void mr_pt2pt_end_together(void);
+void mr_pt2pt_finalize(void); /* after that: nothing is under way */
+/* Waits until nothing of this process is under way to others; offers that nobody has accepted are not waited for. */
+void mr_pt2pt_quiesce(void);
+
+/* ---- progress (progress/progress.c) ------------------------------------------------------------------------------ */
+
+int mr_progress(void);                    /* one look; number of things done */
+extern MR_OWN unsigned mr_progress_polls; /* so many have been made, of all kinds */
+/*
+ * For a caller that will come again (test, probe): looks at the network until done(arg), which is returned, or until
+ * there is nothing to do; a limited number of times. Gives others a chance if it is not done.
+ */
+bool mr_progress_try(bool (*done)(void *arg), void *arg);
+void mr_progress_some(void); /* the same, where it takes long to find out what is done */
+/* Wait politely (spin, yield, sleep) until done(arg); polls the network, gives the lock away in between. */
+void mr_progress_until(bool (*done)(void *arg), void *arg);
+/* One look for a program that is not in an MPI function: nothing of it is called, as an operation of a reduction. */
+int mr_progress_aside(void);
+
+enum mr_progress_when {
+    MR_PROGRESS_ALWAYS, /* in each look, those aside included */
+    MR_PROGRESS_IN_MPI, /* in none that is aside */
+};
+/* What a room has under way: poll is called, and returns the number of things done, while *pending is not NULL. */
+void mr_progress_register(enum mr_progress_when when, void *const *pending, int (*poll)(void));
+/*
+ * An inquiry: each time that *asked has another value, a waiter that finds nothing to do calls answer once, with the
+ * time for which it has found nothing. asked NULL: no inquiries.
+ */
+void mr_progress_inquiry(const volatile uint32_t *asked, void (*answer)(uint64_t waited_ns));
+
+/* ---- requests (request/request.c) -------------------------------------------------------------------------------- */
+
+/* The context of the last messages of a job; communicators count up from 0. */
+#define MR_CTX_FINALIZE 0xfffffffeu
+/* Or-ed with a communicator's context: the greetings of partitioned operations (p2p/derived/part.c). */
+#define MR_CTX_GREETING 0x40000000u
+
+enum mr_send_mode {
+    MR_SEND_STANDARD,
+    MR_SEND_SYNCHRONOUS,
+    MR_SEND_READY,
+    MR_SEND_BUFFERED, /* mr_bsend, mr_ibsend; not mr_send, mr_isend */
+    MR_SEND_POISON,   /* pt2pt's own: mr_isend_poison */
+};
+
+struct mr_status {
+    int source, tag; /* ranks of the communicator; MR_PROC_NULL / MR_ANY_TAG for an empty one */
+    enum mr_err error;
+    bool cancelled;
+    uint64_t bytes;
+};
+
+enum mr_request_kind {
+    MR_REQ_SEND,
+    MR_REQ_RECV,
+    MR_REQ_SENDRECV,
+    MR_REQ_PART,  /* a round of a partitioned operation */
+    MR_REQ_FLUSH, /* of an attached buffer */
+    MR_REQ_COLL,
+    MR_REQ_RMA,
+    MR_REQ_PERSISTENT_SEND,
+    MR_REQ_PERSISTENT_RECV,
+    MR_REQ_PERSISTENT_PART,
+    MR_REQ_PERSISTENT_COLL,
+    MR_REQ_GENERALIZED
+};
+
+struct mr_request {
+    int refs;
+    int handle; /* for the api's table; 0: none yet */
+    enum mr_request_kind kind;
+    volatile bool complete; /* written under the lock, read by waiters under the lock */
+    bool active;            /* persistent requests: started and not yet completed */
+    bool waited : 1;        /* a blocking send's */
+    bool in_burst : 1;      /* a send that counts in burst.h */
+    bool crowded : 1;       /* a schedule's send: eager messages as this one delay each other */
+    bool given_up : 1;      /* nobody waits for it any more: mr_recv_give_up */
+    uint8_t nth;            /* of a schedule's messages (mr_isend_nth); 0: it has no number */
+    struct mr_status status;
+    struct mr_comm *comm;
+    /* called once at completion, lock held; used by schedules (coll/) and generalized requests; may be NULL */
+    void (*on_complete)(struct mr_request *req, void *arg);
+    void *on_complete_arg;
+    /* the rest belongs to p2p/ for sends and receives, to their maker for the other kinds */
+    const void *send_buf;
+    union {
+        void *recv_buf;
+        struct mr_schedule *schedule; /* MR_REQ_PERSISTENT_COLL */
+        struct mr_part *part;         /* MR_REQ_PERSISTENT_PART */
+    };
+    size_t count;
+    struct mr_type *type;
+    int peer, tag; /* as asked: may be wildcards */
+    uint32_t ctx;
+    uint8_t mode;                   /* enum mr_send_mode */
+    uint8_t zsends;                 /* a send's packets that adapters may still read from the program's memory */
+    uint8_t protocol;               /* whether there may be some: enum mr_send_protocol */
+    bool ended : 1, recalled : 1;   /* when there are none any more it is complete; is to be cancelled */
+    struct mr_request *next, *prev; /* next: pt2pt's pool while free; else its user's */
+    struct mr_rndv *proto;          /* state of a transfer that takes more than one packet */
+    union {
+        struct mr_match_entry match; /* receives: in the posted queue */
+        struct {
+            uint64_t eager_id;         /* a send that was complete at once, which may be cancelled nevertheless: what
+                                          the receiver knows the message by; 0: none. A poison: its error */
+            struct mr_request *behind; /* a buffered send: the message itself, of which a reference is held */
+            struct mr_vc *held_by;     /* a send that waits for room: whose, and its neighbours in that queue */
+            struct mr_request *held_next, *held_prev;
+        };
+    };
+};
+
+/* Of a receive: its message has come, or has been offered. */
+static inline bool mr_request_has_met(const struct mr_request *recv)
+{
+    return recv->complete || (recv->proto && !recv->match.queue);
+}
+
+struct mr_request *mr_request_new(enum mr_request_kind kind, struct mr_comm *comm);
+/* Requests of operations that were complete at once (mr_isend_now, mr_irecv_now). NULL: no memory. */
+struct mr_request *mr_request_sent(struct mr_comm *comm, int dest, int tag, uint32_t ctx, uint64_t id);
+struct mr_request *mr_request_received(const struct mr_status *status);
+struct mr_request *mr_request_get(struct mr_request *r);
+void mr_request_put(struct mr_request *r);
+void mr_request_complete(struct mr_request *r); /* sets complete, wakes waiters, calls on_complete */
+/* Until nothing is under way on c: neither what the program waits for nor what it has freed; the caller holds c. */
+void mr_request_wait_for(const struct mr_comm *c);
+
+enum mr_err mr_wait(struct mr_request *req); /* until complete; the error is in req->status */
+bool mr_test(struct mr_request *req);        /* mr_progress_try */
+
+/* ---- sends, receives, probes ------------------------------------------------------------------------------------- */
+
+/* ctx: comm->context for users, comm->context | 1 for collectives. *req is NULL on error. dest may be MR_PROC_NULL. */
+enum mr_err mr_isend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                     uint32_t ctx, enum mr_send_mode mode, struct mr_request **req);
+enum mr_err mr_irecv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm,
+                     uint32_t ctx, struct mr_request **req);
+/*
+ * Messages of a collective's schedule have a number among those of the operation from one rank to another, from 1, the
+ * same on both. As mr_isend, of such a message; and a receive that has been posted for one, for which its program
+ * waits, as the sender's does: it is announced, so that the sender may write without asking (p2p/rndv/rtr.c). all:
+ * bytes of such messages that a rank of the operation sends or receives at a time, at most, or 0: it is little, or not
+ * known.
+ */
+enum mr_err mr_isend_nth(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                         uint32_t ctx, uint8_t nth, size_t all, struct mr_request **req);
+void mr_recv_announce(struct mr_request *req, uint8_t nth, size_t all);
+/* All of this memory is sent to ranks, or filled by them, of whom this is one. True: it is registered, and worth it. */
+bool mr_pt2pt_keep(struct mr_comm *comm, int peer, const void *buf, size_t len, bool filled);
+/*
+ * Those that are complete when the function returns, without a request: a short message has been sent, or one that had
+ * come is here. False: nothing has happened. *id: what mr_request_sent wants of a send; *status: a receive's.
+ */
+bool mr_isend_now(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                  uint32_t ctx, uint64_t *id);
+bool mr_irecv_now(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
+                  struct mr_status *status);
+/* The adapter has the message, or will as soon as there is room: it ends soon, whatever the receiver's program does. */
+bool mr_send_leaves(const struct mr_request *req);
+/* Do any packets or sends of this process wait for room? */
+bool mr_sends_wait(void);
+/* Instead of a collective's message: the receive that it meets ends with this error. */
+enum mr_err mr_isend_poison(enum mr_err why, int dest, int tag, struct mr_comm *comm, uint32_t ctx,
+                            struct mr_request **req);
+/* Blocking forms with their short cuts (no request is made for a small send or an already arrived message). */
+enum mr_err mr_send(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                    uint32_t ctx, enum mr_send_mode mode);
+enum mr_err mr_recv(void *buf, size_t count, struct mr_type *type, int src, int tag, struct mr_comm *comm, uint32_t ctx,
+                    struct mr_status *status);
+
+/* See mr_progress_try. */
+bool mr_iprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
+enum mr_err mr_probe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
+/* Matched probe: takes the message out of the queue; NULL: none. For MR_PROC_NULL it gives mr_message_no_proc. */
+struct mr_message;
+extern struct mr_message *const mr_message_no_proc;
+enum mr_err mr_mprobe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_message **msg,
+                      struct mr_status *status);
+struct mr_message *mr_improbe(int src, int tag, struct mr_comm *comm, uint32_t ctx, struct mr_status *status);
+enum mr_err mr_imrecv(void *buf, size_t count, struct mr_type *type, struct mr_message *msg, struct mr_request **req);
+/*
+ * Receives that have not matched end at once. A send goes back to being under way until the receiver has said whether
+ * it still had the message; one that is complete because its data left at once may be asked back too.
+ */
+enum mr_err mr_cancel(struct mr_request *req);
+
+/* ---- made of sends and receives (derived/): requests are owned as those of mr_isend and mr_irecv ----------------- */
+
+/* Once, at the end, when no message is under way any more. */
+void mr_derived_finalize(void);
+
+/* Both under one request, whose status is the receive's. The second sends and receives in the same buffer. */
+struct mr_message_args {
+    const void *buf; /* a receive writes to it */
+    size_t count;
+    struct mr_type *type;
+    int peer, tag;
+};
+enum mr_err mr_isendrecv(const struct mr_message_args *send, const struct mr_message_args *recv, struct mr_comm *comm,
+                         struct mr_request **req);
+enum mr_err mr_isendrecv_replace(void *buf, size_t count, struct mr_type *type, int dest, int stag, int src, int rtag,
+                                 struct mr_comm *comm, struct mr_request **req);
+
+/*
+ * Partitioned communication (part.c). An operation is made once and started many times; the requests under way are of
+ * kind MR_REQ_PART. info on the arguments as for mr_isend; `count` elements in each partition.
+ */
+struct mr_part;
+struct mr_part_args {
+    const void *buf; /* a receive writes to it */
+    int partitions;
+    size_t count;
+    struct mr_type *type;
+    int peer, tag;
+};
+enum mr_err mr_part_new(bool sender, const struct mr_part_args *args, struct mr_comm *comm, struct mr_request **req);
+void mr_part_free(struct mr_part *p); /* not under way */
+enum mr_err mr_part_start(struct mr_part *p, struct mr_request **req);
+int mr_part_count(const struct mr_part *p); /* partitions */
+bool mr_part_is_send(const struct mr_part *p);
+enum mr_err mr_part_ready(struct mr_part *p, int partition);
+bool mr_part_arrived(struct mr_part *p, int partition); /* true while it is not under way */
+
+/*
+ * Attached buffers (bsend.c). A buffered send takes its bytes + MR_BSEND_OVERHEAD at most of the buffer of its
+ * communicator, else of the session that the communicator comes from, else of the process. `slot` is where a buffer is
+ * attached: comm->buffer, session->buffer or mr_bsend_process. Detaching and flushing wait until the messages in the
+ * buffer are gone.
+ */
+#define MR_BSEND_OVERHEAD 96
+struct mr_buffer {
+    void *at;
+    size_t bytes;
+    bool automatic; /* no memory of the program's, but as much of ours as the messages need */
+};
+extern struct mr_bsend *mr_bsend_process;
+enum mr_err mr_buffer_attach(struct mr_bsend **slot, struct mr_buffer buffer);
+struct mr_buffer mr_buffer_detach(struct mr_bsend **slot); /* what was attached; nothing: of 0 bytes */
+void mr_buffer_flush(struct mr_bsend **slot);
+/* Complete when the messages that are in the buffer now are gone. */
+enum mr_err mr_buffer_iflush(struct mr_bsend **slot, struct mr_request **req);
+enum mr_err mr_bsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                     uint32_t ctx);
+enum mr_err mr_ibsend(const void *buf, size_t count, struct mr_type *type, int dest, int tag, struct mr_comm *comm,
+                      uint32_t ctx, struct mr_request **req);
+/* Let go of messages in buffers that are gone. They refer to their communicators until then. */
+void mr_bsend_reap(void);
+
+/* ---- inquiries, and the end of processes ------------------------------------------------------------------------- */
+
+/*
+ * For inquiries (pending.c): receives that no message has met, sends whose message no receive has met or that wait for
+ * room, and messages that have come and no receive takes. ctx names the communicator; comm is NULL for a message.
+ */
+enum mr_pending_kind { MR_PENDING_RECV, MR_PENDING_SEND, MR_PENDING_MESSAGE };
+struct mr_pending {
+    enum mr_pending_kind kind;
+    const struct mr_comm *comm;
+    uint32_t ctx;
+    int peer, tag;     /* a rank of the communicator; of a receive also MR_ANY_SOURCE, MR_ANY_TAG */
+    uint64_t bytes;    /* of a receive: its room */
+    const char *state; /* of a send: "no receive has met it", ...; else NULL */
+};
+void mr_pt2pt_each_pending(void (*tell)(const struct mr_pending *p, void *arg), void *arg);
+
+/* Messages that no receive had taken when mr_pt2pt_finalize() was called, and the first of them. */
+struct mr_unreceived {
+    unsigned count;
+    int peer, tag;
+};
+struct mr_unreceived mr_pt2pt_unreceived(void);
+
+/*
+ * A receive or send of a collective operation that cannot succeed any more ends soon, with an error, though its peer is
+ * neither lost nor ready: the peer may never begin this operation, since its program has seen an error before. What
+ * comes for the receive later is taken, and dropped, so that its sender does not wait for ever. A send that no receive
+ * has met is cancelled: it is to be replaced by a poison. Once for each request.
+ */
+void mr_give_up(struct mr_request *req);
+/* A member of the communicator, or of the one that it is part of, is lost. */
+bool mr_comm_lacks(const struct mr_comm *c);
+/* The process with this rank in the world has called MPI_Finalize, and all that it had sent before is here. */
+bool mr_peer_parts(int world_rank);
+/* told is called, out of mr_progress(), when a process is lost. */
+void mr_pt2pt_on_loss(void (*told)(void));
+
+/* ---- packets of a subsystem above -------------------------------------------------------------------------------- */
+
+/*
+ * A subsystem above with packets of its own, of the kinds MR_PKT_ABOVE and higher: packet is called with each of these,
+ * in the order of the virtual channel, and peer_lost once for a lost peer. Both come out of mr_progress() only.
+ */
+#define MR_PKT_ABOVE 0x40
+struct mr_above {
+    void (*packet)(struct mr_vc *vc, const struct mr_hdr *hdr, const void *payload, size_t len);
+    void (*peer_lost)(struct mr_vc *vc, int error);
+};
+void mr_pt2pt_above(const struct mr_above *above); /* registers it */
+
+#endif
